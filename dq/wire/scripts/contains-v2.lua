@@ -1,0 +1,1 @@
+local s = redis.call('llen', KEYS[1]);for i = 0, s-1, 1 do local v = redis.call('lindex', KEYS[1], i);local randomId, value = struct.unpack('Bc0Lc0', v);if ARGV[1] == value then return 1;end; end;return 0;

@@ -1,0 +1,1 @@
+local v = redis.call('lindex', KEYS[1], ARGV[1]);if v ~= false then local randomId, value = struct.unpack('dLc0', v);redis.call('lrem', KEYS[1], 1, v);redis.call('zrem', KEYS[2], v);end; 

@@ -1,0 +1,1 @@
+local result = {};for i = 1, ARGV[1], 1 do local v = redis.call('lpop', KEYS[1]);if v ~= false then redis.call('zrem', KEYS[2], v); local randomId, value = struct.unpack('Bc0Lc0', v);table.insert(result, value);else return result;end;end; return result;

@@ -1,0 +1,1 @@
+local v = redis.call('lpop', KEYS[1]); if v ~= false then redis.call('zrem', KEYS[2], v); local randomId, value = struct.unpack('Bc0Lc0', v);return value; end return nil;

@@ -1,0 +1,1 @@
+local items = redis.call('lrange', KEYS[1], 0, -1) for i=1, #items do for j = 1, #ARGV, 1 do if items[i] == ARGV[j] then table.remove(ARGV, j) end end end return #ARGV == 0 and 1 or 0

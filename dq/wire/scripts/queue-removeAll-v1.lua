@@ -1,0 +1,1 @@
+local v = 0 for i = 1, #ARGV, 1 do if redis.call('lrem', KEYS[1], 0, ARGV[i]) == 1 then v = 1 end end return v 

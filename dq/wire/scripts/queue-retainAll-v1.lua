@@ -1,0 +1,1 @@
+local changed = 0 local items = redis.call('lrange', KEYS[1], 0, -1) local i = 1 while i <= #items do local element = items[i] local isInAgrs = false for j = 1, #ARGV, 1 do if ARGV[j] == element then isInAgrs = true break end end if isInAgrs == false then redis.call('LREM', KEYS[1], 0, element) changed = 1 end i = i + 1 end return changed 

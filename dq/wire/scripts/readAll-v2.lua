@@ -1,0 +1,1 @@
+local result = {}; local items = redis.call('lrange', KEYS[1], 0, -1); for i, v in ipairs(items) do local randomId, value = struct.unpack('Bc0Lc0', v); table.insert(result, value);end; return result; 
