@@ -1,0 +1,8 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// subcommands lists every subcommand, in the order help shows them.
+func subcommands() []*cobra.Command {
+	return []*cobra.Command{}
+}

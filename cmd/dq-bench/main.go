@@ -1,0 +1,118 @@
+// Command dq-bench measures, verifies and explains delay queues that speak the
+// wire format of Redisson's RDelayedQueue.
+//
+// This package holds no logic: one thin file per subcommand that turns flags
+// into a call of a harness package, and this file, which holds what they share:
+// exit codes, environment twins of flags, signals.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of every subcommand.
+const (
+	exitOK          = 0   // what was asked for is done, and fine
+	exitEnvironment = 1   // the environment or an input file cannot serve
+	exitUsage       = 2   // a command, flag or value that can never be right
+	exitFailed      = 99  // the thing under test failed
+	exitInterrupted = 130 // ended by a second interrupt
+)
+
+// exitError carries the exit code that an error ends the program with.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// usageError marks err as wrong usage: exit code 2.
+func usageError(err error) error { return &exitError{exitUsage, err} }
+
+// failure marks err as the verdict on the thing under test: exit code 99.
+func failure(err error) error { return &exitError{exitFailed, err} }
+
+func main() {
+	os.Exit(execute(os.Args[1:]))
+}
+
+func execute(args []string) int {
+	ctx, stop := interruptible(context.Background())
+	defer stop()
+	root := newRootCmd()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintln(os.Stderr, "dq-bench:", err)
+	var coded *exitError
+	if errors.As(err, &coded) {
+		return coded.code
+	}
+	return exitEnvironment
+}
+
+// interruptible returns a context that the first SIGINT or SIGTERM cancels; the
+// second one ends the process at once with exit code 130.
+func interruptible(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		fmt.Fprintln(os.Stderr, "\ndq-bench: interrupted twice, stopping without a report")
+		os.Exit(exitInterrupted)
+	}()
+	return ctx, func() { signal.Stop(signals); cancel() }
+}
+
+func newRootCmd() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "dq-bench",
+		Short:         "Measure, verify and explain Redisson-compatible delay queues",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return flagsFromEnv(cmd.Flags(), os.LookupEnv)
+		},
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError(fmt.Errorf("%w; see '%s --help'", err, cmd.CommandPath()))
+	})
+	root.AddCommand(subcommands()...)
+	wrapArgErrors(root)
+	return root
+}
+
+// wrapArgErrors makes a wrong number of arguments, and an unknown command, a
+// usage error.
+func wrapArgErrors(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usageError(fmt.Errorf("%w; see '%s --help'", err, cmd.CommandPath()))
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		wrapArgErrors(sub)
+	}
+}

@@ -1,0 +1,151 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Layout is the way a value and its random id are packed into a member of the
+// timeout set and the pending list. The constants are named after the format
+// strings of Lua's struct library.
+type Layout uint8
+
+// The two layouts. One is never readable as the other: a queue that holds both
+// stands still at the first foreign member.
+const (
+	// LayoutDLc0 packs an 8-byte IEEE double, the length of the value and the
+	// value; to Redisson 3.21.0 and in all of 2.x.
+	LayoutDLc0 Layout = iota + 1
+	// LayoutBc0Lc0 packs the byte 8, 8 random bytes, the length of the value and
+	// the value; since Redisson 3.21.1.
+	LayoutBc0Lc0
+)
+
+// Sizes, in bytes, of the length field 'L' of a member.
+const (
+	// LengthSize is what a Redis on a 64-bit Unix packs.
+	LengthSize = 8
+	// WindowsLengthSize is what a Redis built for Windows packs, where a C long
+	// has 4 bytes. Such members are foreign to every other Redis.
+	WindowsLengthSize = 4
+)
+
+const idSize = 8
+
+// String returns the format string of the layout: "dLc0" or "Bc0Lc0".
+func (l Layout) String() string {
+	switch l {
+	case LayoutDLc0:
+		return "dLc0"
+	case LayoutBc0Lc0:
+		return "Bc0Lc0"
+	}
+	return fmt.Sprintf("Layout(%d)", uint8(l))
+}
+
+// Pack returns the member for a value, as a Redis on a 64-bit Unix packs it.
+func (l Layout) Pack(id [8]byte, value []byte) []byte {
+	return Member{Layout: l, ID: id, Value: value}.Bytes()
+}
+
+// Unpack reads a member packed by a Redis on a 64-bit Unix. It fails with a
+// *ForeignMemberError unless b is exactly one member of this layout.
+//
+// Lua's struct.unpack is laxer: it ignores bytes after the value.
+func (l Layout) Unpack(b []byte) (Member, error) {
+	return l.UnpackSized(b, LengthSize)
+}
+
+// UnpackSized reads a member whose length field has lengthSize bytes, LengthSize
+// or WindowsLengthSize.
+func (l Layout) UnpackSized(b []byte, lengthSize int) (Member, error) {
+	m := Member{Layout: l, LengthSize: lengthSize}
+	rest := b
+	if l == LayoutBc0Lc0 {
+		if len(rest) == 0 || rest[0] != idSize {
+			return Member{}, &ForeignMemberError{Layout: l, Member: b, Reason: "the first byte is not 8"}
+		}
+		rest = rest[1:]
+	}
+	if len(rest) < idSize+lengthSize {
+		return Member{}, &ForeignMemberError{Layout: l, Member: b, Reason: "too short for id and length"}
+	}
+	copy(m.ID[:], rest)
+	rest = rest[idSize:]
+	var length uint64
+	if lengthSize == WindowsLengthSize {
+		length = uint64(binary.LittleEndian.Uint32(rest))
+	} else {
+		length = binary.LittleEndian.Uint64(rest)
+	}
+	rest = rest[lengthSize:]
+	if length != uint64(len(rest)) {
+		return Member{}, &ForeignMemberError{
+			Layout: l, Member: b,
+			Reason: fmt.Sprintf("the length field says %d bytes, %d follow", length, len(rest)),
+		}
+	}
+	m.Value = rest
+	return m, nil
+}
+
+// Member is the content of one packed element.
+type Member struct {
+	Layout Layout
+	// ID makes equal values different members: the little-endian bytes of a
+	// double in LayoutDLc0, raw bytes in LayoutBc0Lc0.
+	ID [8]byte
+	// Value is the value as the codec encoded it.
+	Value []byte
+	// LengthSize is the size of the length field in bytes; 0 means LengthSize.
+	LengthSize int
+}
+
+// Bytes packs the member, little endian.
+func (m Member) Bytes() []byte {
+	b := make([]byte, 0, 1+idSize+LengthSize+len(m.Value))
+	if m.Layout == LayoutBc0Lc0 {
+		b = append(b, idSize)
+	}
+	b = append(b, m.ID[:]...)
+	if m.LengthSize == WindowsLengthSize {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(m.Value)))
+	} else {
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(m.Value)))
+	}
+	return append(b, m.Value...)
+}
+
+// DoubleID returns the id that LayoutDLc0 packs for a random number which
+// Redisson sends as decimal text: Lua's tonumber rounds it to a double.
+func DoubleID(random int64) [8]byte {
+	var id [8]byte
+	binary.LittleEndian.PutUint64(id[:], math.Float64bits(float64(random)))
+	return id
+}
+
+// RandomOf returns a random number for which DoubleID gives id. Many numbers
+// round to one double; this is the one that the double stands for itself. It is
+// false where the double is no 64-bit integer.
+func RandomOf(id [8]byte) (int64, bool) {
+	f := math.Float64frombits(binary.LittleEndian.Uint64(id[:]))
+	if f != math.Trunc(f) || f < math.MinInt64 || f > math.MaxInt64 {
+		return 0, false
+	}
+	if f == math.MaxInt64 {
+		return math.MaxInt64, true
+	}
+	return int64(f), true
+}
+
+// ForeignMemberError says that bytes are not a member of the layout expected.
+type ForeignMemberError struct {
+	Layout Layout
+	Member []byte
+	Reason string
+}
+
+func (e *ForeignMemberError) Error() string {
+	return fmt.Sprintf("not a %s member: %s (%d bytes: %.40q)", e.Layout, e.Reason, len(e.Member), e.Member)
+}

@@ -1,0 +1,130 @@
+package wire
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Release is a release of Redisson. Two lines ran in parallel: 2.7.0 to 2.15.2
+// and 3.2.0 to 4.x; each change came to both at different numbers.
+type Release struct {
+	Major, Minor, Patch int
+}
+
+// Releases at which something visible on the wire changed.
+var (
+	release3_10_4 = Release{3, 10, 4}
+	release3_21_1 = Release{3, 21, 1}
+	release3_46_0 = Release{3, 46, 0}
+)
+
+//go:embed releases.txt
+var releasesText string
+
+var releases = func() []Release {
+	var all []Release
+	for line := range strings.Lines(releasesText) {
+		r, err := ParseRelease(strings.TrimSpace(line))
+		if err != nil {
+			panic("wire: releases.txt: " + err.Error())
+		}
+		all = append(all, r)
+	}
+	return all
+}()
+
+// Releases returns every release on Maven Central that has RDelayedQueue, oldest
+// first.
+func Releases() []Release { return slices.Clone(releases) }
+
+// Newest returns the newest release known.
+func Newest() Release { return releases[len(releases)-1] }
+
+// ParseRelease reads "3.16.6". It does not ask whether such a release exists.
+func ParseRelease(s string) (Release, error) {
+	parts := strings.Split(s, ".")
+	if len(parts) != 3 {
+		return Release{}, &ReleaseError{Text: s}
+	}
+	var n [3]int
+	for i, p := range parts {
+		v, err := strconv.ParseUint(p, 10, 16)
+		if err != nil || strconv.FormatUint(v, 10) != p {
+			return Release{}, &ReleaseError{Text: s}
+		}
+		n[i] = int(v)
+	}
+	return Release{n[0], n[1], n[2]}, nil
+}
+
+// LookupRelease reads a release and checks that it exists. The *ReleaseError it
+// returns otherwise names the nearest one that does.
+func LookupRelease(s string) (Release, error) {
+	r, err := ParseRelease(s)
+	if err != nil {
+		return Release{}, err
+	}
+	if _, ok := slices.BinarySearchFunc(releases, r, Release.Compare); !ok {
+		return Release{}, &ReleaseError{Text: s, Nearest: nearest(r)}
+	}
+	return r, nil
+}
+
+// nearest returns the existing release with the smallest distance, the same
+// major and minor first.
+func nearest(r Release) Release {
+	distance := func(a Release) int {
+		abs := func(n int) int { return max(n, -n) }
+		return abs(a.Major-r.Major)<<32 + abs(a.Minor-r.Minor)<<16 + abs(a.Patch-r.Patch)
+	}
+	return slices.MinFunc(releases, func(a, b Release) int { return cmp.Compare(distance(a), distance(b)) })
+}
+
+// ReleaseError says that a text names no release of Redisson.
+type ReleaseError struct {
+	// Text is what was given.
+	Text string
+	// Nearest is the existing release closest to it; zero when Text has not even
+	// the form of a release.
+	Nearest Release
+}
+
+func (e *ReleaseError) Error() string {
+	if e.Nearest == (Release{}) {
+		return fmt.Sprintf("%q is not a Redisson release: expected three numbers such as %s", e.Text, Newest())
+	}
+	return fmt.Sprintf("there is no Redisson release %s with RDelayedQueue; the nearest is %s (known: %s to %s)",
+		e.Text, e.Nearest, releases[0], Newest())
+}
+
+// String returns "3.16.6".
+func (r Release) String() string { return fmt.Sprintf("%d.%d.%d", r.Major, r.Minor, r.Patch) }
+
+// Compare orders releases by number, as slices.SortFunc wants it.
+func (r Release) Compare(other Release) int {
+	return cmp.Or(cmp.Compare(r.Major, other.Major), cmp.Compare(r.Minor, other.Minor), cmp.Compare(r.Patch, other.Patch))
+}
+
+// AtLeast tells whether r is other or newer, by number. The 2.x line is older
+// than every 3.x here, also where it was published later.
+func (r Release) AtLeast(other Release) bool { return r.Compare(other) >= 0 }
+
+// Layout returns the layout of the members that the release packs and reads.
+func (r Release) Layout() Layout {
+	if r.AtLeast(release3_21_1) {
+		return LayoutBc0Lc0
+	}
+	return LayoutDLc0
+}
+
+// CachesScripts tells whether the release sends EVALSHA, and SCRIPT LOAD after a
+// miss, with its default settings; earlier ones send EVAL with the whole body
+// each time. The rule: Config.useScriptCache is true since 3.46.0.
+func (r Release) CachesScripts() bool { return r.AtLeast(release3_46_0) }
+
+// RefusesNegativeDelay tells whether offer checks its delay; since 3.10.4.
+func (r Release) RefusesNegativeDelay() bool { return r.AtLeast(release3_10_4) }

@@ -1,0 +1,133 @@
+package wire
+
+import (
+	"embed"
+	"encoding/csv"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Script is one text of a Lua script as some Redisson releases send it. The text
+// is the contract: its SHA-1 is what EVALSHA names.
+type Script struct {
+	// Name is the same for all variants of a script, such as "offer".
+	Name string
+	// Variant tells texts of one name apart, such as "offer-v1".
+	Variant string
+	// Object and Method are the Redisson interface and method that send it.
+	Object, Method string
+	// SHA1 is the lower-case hex digest of Body.
+	SHA1 string
+	// Body is the text, byte for byte as recorded.
+	Body string
+	// Keys and Args describe KEYS and ARGV.
+	Keys, Args string
+	// RecordedFrom is the release that Body was recorded from.
+	RecordedFrom string
+
+	ranges [2]releaseRange
+}
+
+type releaseRange struct{ first, last Release }
+
+//go:embed scripts
+var scriptFiles embed.FS
+
+var (
+	scripts      = loadScripts()
+	scriptBySHA1 = func() map[string]*Script {
+		m := make(map[string]*Script, len(scripts))
+		for i := range scripts {
+			m[scripts[i].SHA1] = &scripts[i]
+		}
+		return m
+	}()
+)
+
+// Scripts returns the whole catalogue, in the order of scripts/variants.csv.
+func Scripts() []Script { return slices.Clone(scripts) }
+
+// ScriptBySHA1 finds the script that a lower-case SHA-1 names.
+func ScriptBySHA1(sha1 string) (*Script, bool) {
+	s, ok := scriptBySHA1[sha1]
+	return s, ok
+}
+
+// Script returns the variant of the named script that the release sends, and
+// false where the release has no such script.
+func (r Release) Script(name string) (*Script, bool) {
+	for i := range scripts {
+		if s := &scripts[i]; s.Name == name && s.SentBy(r) {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+// SentBy tells whether the release sends this text.
+func (s *Script) SentBy(r Release) bool {
+	for _, rg := range s.ranges {
+		if rg.first != (Release{}) && r.AtLeast(rg.first) && rg.last.AtLeast(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// loadScripts reads the embedded catalogue. Its files are part of the program,
+// so that a fault in them is a fault of the build.
+func loadScripts() []Script {
+	f, err := scriptFiles.Open("scripts/variants.csv")
+	if err != nil {
+		panic("wire: " + err.Error())
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		panic("wire: scripts/variants.csv: " + err.Error())
+	}
+	column := make(map[string]int)
+	for i, name := range rows[0] {
+		column[name] = i
+	}
+	var all []Script
+	for _, row := range rows[1:] {
+		get := func(name string) string { return row[column[name]] }
+		body, err := scriptFiles.ReadFile("scripts/" + get("file"))
+		if err != nil {
+			continue
+		}
+		variant := get("variant")
+		name, _, _ := cutLast(variant, "-v")
+		all = append(all, Script{
+			Name: name, Variant: variant, Object: get("object"), Method: get("method"),
+			SHA1: get("sha1"), Body: string(body), Keys: get("keys"), Args: get("args"),
+			RecordedFrom: get("recorded_from"),
+			ranges: [2]releaseRange{
+				mustRange(get("first_2x"), get("last_2x")),
+				mustRange(get("first_3x"), get("last_3x")),
+			},
+		})
+	}
+	return all
+}
+
+func mustRange(first, last string) releaseRange {
+	if first == "" {
+		return releaseRange{}
+	}
+	f, err1 := ParseRelease(first)
+	l, err2 := ParseRelease(last)
+	if err1 != nil || err2 != nil {
+		panic(fmt.Sprintf("wire: scripts/variants.csv: bad range %q to %q", first, last))
+	}
+	return releaseRange{f, l}
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
