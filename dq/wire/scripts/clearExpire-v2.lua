@@ -1,0 +1,1 @@
+local result = 0;for j = 1, #KEYS, 1 do local expireSet = redis.call('persist', KEYS[j], ARGV[1]); if expireSet == 1 then result = expireSet;end; end; return result; 

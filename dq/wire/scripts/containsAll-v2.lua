@@ -1,0 +1,1 @@
+local s = redis.call('llen', KEYS[1]);for i = 0, s-1, 1 do local v = redis.call('lindex', KEYS[1], i);local randomId, value = struct.unpack('Bc0Lc0', v);for j = 1, #ARGV, 1 do if value == ARGV[j] then table.remove(ARGV, j) end; end; end;return #ARGV == 0 and 1 or 0;

@@ -1,0 +1,1 @@
+local v = redis.call('lindex', KEYS[1], 0); if v ~= nil then local randomId, value = struct.unpack('dLc0', v);return value; end return nil;

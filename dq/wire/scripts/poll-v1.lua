@@ -1,0 +1,1 @@
+local v = redis.call('lpop', KEYS[1]); if v ~= nil then redis.call('zrem', KEYS[2], v); local randomId, value = struct.unpack('dLc0', v);return value; end return nil;

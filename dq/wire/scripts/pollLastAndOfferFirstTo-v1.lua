@@ -1,0 +1,1 @@
+local v = redis.call('rpop', KEYS[1]); if v ~= nil then redis.call('zrem', KEYS[2], v); local randomId, value = struct.unpack('dLc0', v);redis.call('lpush', KEYS[3], value); return value; end return nil;

@@ -1,0 +1,1 @@
+local s = redis.call('llen', KEYS[1]);for i = 0, s-1, 1 do local v = redis.call('lindex', KEYS[1], i);local randomId, value = struct.unpack('dLc0', v);if ARGV[1] == value then redis.call('lrem', KEYS[1], 1, v);return 1;end; end;return 0;

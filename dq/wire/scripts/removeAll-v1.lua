@@ -1,0 +1,1 @@
+local result = 0;local s = redis.call('llen', KEYS[1]);local i = 0;while i < s do local v = redis.call('lindex', KEYS[1], i);local randomId, value = struct.unpack('dLc0', v);for j = 1, #ARGV, 1 do if value == ARGV[j] then result = 1; i = i - 1; s = s - 1; redis.call('lrem', KEYS[1], 0, v); break; end; end; i = i + 1;end; return result;
