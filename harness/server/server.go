@@ -1,0 +1,220 @@
+// Package server answers: which Redis?
+//
+// Start takes the value of --redis and gives back a running server, whichever
+// way it came to be: an external one, a container, a local process, or the
+// embedded one. StartCluster and StartSentinel build small sets from local
+// processes.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// probeTimeout bounds one attempt to reach a server that should be there.
+const probeTimeout = 3 * time.Second
+
+// Server is a Redis ready for use.
+type Server struct {
+	// Addr is host:port of the server; of the current master behind sentinels,
+	// of the first seed of a cluster.
+	Addr string
+	// Product is "redis", "valkey" or another name INFO server gives; "miniredis" when embedded.
+	Product string
+	// Version is the product's version as INFO server gives it, "7.0.15".
+	Version string
+	// How says how the server came to be: "external", "container redis:7.0",
+	// "process /usr/bin/redis-server", "embedded".
+	How string
+	// PID is the process id of a local process, 0 for every other form.
+	PID int
+
+	target target
+	closer func() error
+	once   sync.Once
+	err    error
+}
+
+// Start gives the Redis that spec asks for:
+//
+//	auto                        the first that works of container, process, embedded
+//	container[:image]           a container, DefaultImage if no image is named
+//	process[:path]              redis-server or valkey-server, from PATH or at path
+//	embedded                    in this process
+//	redis:// rediss://          a server that runs elsewhere
+//	redis+cluster://h,h         a cluster, by some of its nodes
+//	redis+sentinel://h,h/name   the master that sentinels watch under that name
+//
+// A spec that can never be right gives a *SpecError; an environment that cannot
+// serve gives another error of one line, without passwords. notice, which may
+// be nil, gets the line that says what auto took. ctx bounds the start only.
+func Start(ctx context.Context, spec string, notice func(string)) (*Server, error) {
+	sp, err := parseSpec(spec)
+	if err != nil {
+		return nil, err
+	}
+	if notice == nil {
+		notice = func(string) {}
+	}
+	switch sp.mode {
+	case modeAuto:
+		return startAuto(ctx, notice)
+	case modeContainer:
+		return startContainer(ctx, sp.arg)
+	case modeProcess:
+		return startProcess(ctx, sp.arg)
+	case modeEmbedded:
+		return startEmbedded(ctx)
+	default:
+		return startExternal(ctx, sp.url)
+	}
+}
+
+// URL is the server's address with its credentials, for redis.ParseURL
+// (redis.ParseClusterURL, redis.ParseFailoverURL for those topologies). It
+// holds the password: do not print it.
+func (s *Server) URL() string { return s.target.url() }
+
+// Embedded tells whether the server runs inside this process; its figures do
+// not stand for a real Redis.
+func (s *Server) Embedded() bool { return s.How == "embedded" }
+
+// Cluster tells whether the server is a Redis Cluster, where the keys of one
+// script have to share a slot.
+func (s *Server) Cluster() bool { return s.target.topology == cluster }
+
+// String is the line people read: "redis 7.0.15 (process /usr/bin/redis-server) on 127.0.0.1:43121".
+func (s *Server) String() string {
+	return fmt.Sprintf("%s %s (%s) on %s", s.Product, s.Version, s.How, s.Addr)
+}
+
+// NewClient returns a new client of its own pool; the caller closes it. It
+// sends nothing on connecting beyond the protocol's own hand-shake.
+func (s *Server) NewClient() redis.UniversalClient {
+	t := s.target
+	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	switch t.topology {
+	case cluster:
+		return redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: t.addrs, Username: t.username, Password: t.password, TLSConfig: t.tlsConfig(),
+			DisableIdentity: true, MaintNotificationsConfig: quiet,
+		})
+	case sentinel:
+		return redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: t.master, SentinelAddrs: t.addrs, SentinelPassword: t.sentinelPassword,
+			Username: t.username, Password: t.password, DB: t.db, DisableIdentity: true,
+		})
+	default:
+		return redis.NewClient(t.options())
+	}
+}
+
+func (t target) options() *redis.Options {
+	return &redis.Options{
+		Addr: t.addrs[0], Username: t.username, Password: t.password, DB: t.db, TLSConfig: t.tlsConfig(),
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+}
+
+func (t target) tlsConfig() *tls.Config {
+	if !t.tls {
+		return nil
+	}
+	host, _, _ := net.SplitHostPort(t.addrs[0])
+	return &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
+}
+
+// Close stops what Start started and removes its files; an external server is
+// left alone. It returns within 15 s, and the same error each time.
+func (s *Server) Close() error {
+	s.once.Do(func() {
+		if s.closer != nil {
+			s.err = s.closer()
+		}
+	})
+	return s.err
+}
+
+// identify fills Product and Version from INFO server. It is also the proof
+// that the server answers, so every form but the embedded one ends with it.
+func (s *Server) identify(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	info, err := s.target.info(ctx)
+	if err != nil {
+		return s.target.explain(err)
+	}
+	s.Product, s.Version = product(info)
+	if s.Version == "" {
+		return fmt.Errorf("expected a Redis at %s, its INFO names no version: is this a proxy? Name the server itself", s.Addr)
+	}
+	return nil
+}
+
+// info asks the first server of t that answers for INFO server.
+func (t target) info(ctx context.Context) (string, error) {
+	var errs []error
+	for _, addr := range t.addrs {
+		info, err := t.infoOf(ctx, addr)
+		if err == nil {
+			return info, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", errors.Join(errs...)
+}
+
+// infoOf dials itself and hands the connection to a client that tries once:
+// go-redis would write every failed dial to stderr.
+func (t target) infoOf(ctx context.Context, addr string) (string, error) {
+	conn, err := t.dial(ctx, addr)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	opt := t.options()
+	opt.MaxRetries, opt.PoolSize, opt.DialerRetries = -1, 1, 1
+	opt.Dialer = func(context.Context, string, string) (net.Conn, error) { return conn, nil }
+	client := redis.NewClient(opt)
+	defer client.Close()
+	if err := client.Ping(ctx).Err(); err != nil {
+		return "", err
+	}
+	return client.Info(ctx, "server").Result()
+}
+
+func (t target) dial(ctx context.Context, addr string) (net.Conn, error) {
+	if t.tls {
+		return (&tls.Dialer{Config: t.tlsConfig()}).DialContext(ctx, "tcp", addr)
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+}
+
+// product reads the name and version out of INFO server. Valkey keeps
+// redis_version for old clients and tells its own beside it.
+func product(info string) (name, version string) {
+	fields := map[string]string{}
+	for line := range strings.Lines(info) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[k] = v
+		}
+	}
+	name = "redis"
+	if n := fields["server_name"]; n != "" {
+		name = n
+	}
+	if v := fields[name+"_version"]; v != "" {
+		return name, v
+	}
+	return name, fields["redis_version"]
+}

@@ -1,0 +1,167 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+// parentEnv makes the test binary play the parent of TestProcessDiesWithItsParent.
+const parentEnv = "DQ_TEST_SERVER_PARENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(parentEnv) != "" {
+		s, err := server.Start(context.Background(), "process", nil)
+		if err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		fmt.Println(s.PID, s.Addr)
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+func process(t *testing.T) *server.Server {
+	t.Helper()
+	return servertest.Start(t, "process", "redis")
+}
+
+func TestProcess(t *testing.T) {
+	t.Parallel()
+	s := process(t)
+	require.Contains(t, []string{"redis", "valkey"}, s.Product)
+	require.Regexp(t, `^\d+\.\d+\.\d+`, s.Version)
+	require.Contains(t, s.How, "process /")
+	require.Positive(t, s.PID)
+	require.False(t, s.Embedded())
+	require.Equal(t, "redis://"+s.Addr+"/0", s.URL())
+
+	c := s.NewClient()
+	require.NoError(t, c.Set(t.Context(), "k", "v", 0).Err())
+	require.NoError(t, c.Close())
+
+	require.NoError(t, s.Close())
+	require.NoError(t, s.Close(), "a second Close is harmless")
+	require.ErrorIs(t, syscall.Kill(s.PID, 0), syscall.ESRCH)
+}
+
+func TestProcessThatIsNoRedis(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/nowhere/redis-server": "expected a Redis server program at /nowhere/redis-server",
+		"false":                 "it ended: it logged nothing",
+	} {
+		_, err := server.Start(t.Context(), "process:"+path, nil)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "\n")
+	}
+}
+
+func TestProcessDiesWithItsParent(t *testing.T) {
+	t.Parallel()
+	process(t) // skips where there is no server program
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), parentEnv+"=1")
+	out, err := parent.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, parent.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	var pid int
+	var addr string
+	_, err = fmt.Sscan(line, &pid, &addr)
+	require.NoError(t, err, line)
+
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, parent.Process.Kill())
+	_ = parent.Wait()
+	// The server's end closes the connection: an event, not a poll.
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	_, err = conn.Read(make([]byte, 1))
+	require.Error(t, err)
+	require.False(t, os.IsTimeout(err), "the server outlived its parent")
+}
+
+func TestExternal(t *testing.T) {
+	t.Parallel()
+	own := process(t)
+	s, err := server.Start(t.Context(), "redis://"+own.Addr+"/2", nil)
+	require.NoError(t, err)
+	require.Equal(t, "external", s.How)
+	require.Equal(t, own.Version, s.Version)
+	require.Equal(t, own.Addr, s.Addr)
+	require.NoError(t, s.Close())
+
+	c := own.NewClient()
+	defer c.Close()
+	require.NoError(t, c.Ping(t.Context()).Err(), "Close leaves an external server alone")
+}
+
+func TestExternalRefusals(t *testing.T) {
+	t.Parallel()
+	own := process(t)
+	c := own.NewClient()
+	require.NoError(t, c.ConfigSet(t.Context(), "requirepass", "s3cret").Err())
+	require.NoError(t, c.Close())
+	open := process(t)
+
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	tlsWeb := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(tlsWeb.Close)
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = mute.Close() })
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+
+	for name, tc := range map[string]struct{ url, want string }{
+		"refused":           {"redis://" + closed.Addr().String(), "nothing listens there"},
+		"no such host":      {"redis://dq-bench.invalid", "the host name does not resolve"},
+		"wrong password":    {"redis://:wr0ng@" + own.Addr, "refuses the user or password"},
+		"wrong user":        {"redis://u:wr0ng@" + own.Addr, "refuses the user or password"},
+		"no password given": {"redis://" + own.Addr, "it wants a password"},
+		"no such database":  {"redis://" + open.Addr + "/999", "no database of that number"},
+		"TLS to plain":      {"rediss://" + open.Addr, "redis:// if it speaks no TLS"},
+		"plain to TLS":      {"redis://:wr0ng@" + tlsWeb.Listener.Addr().String(), "rediss:// if it speaks TLS"},
+		"untrusted TLS":     {"rediss://" + tlsWeb.Listener.Addr().String(), "certificate is not trusted"},
+		"a web server":      {"redis://" + web.Listener.Addr().String(), "no Redis"},
+		"mute":              {"redis://" + mute.Addr().String(), "no answer within"},
+		"no cluster":        {"redis+cluster://" + closed.Addr().String(), "nothing listens there"},
+		"no sentinel":       {"redis+sentinel://" + closed.Addr().String() + "/m", "nothing listens there"},
+		"not a sentinel":    {"redis+sentinel://" + open.Addr + "/m", "that is no sentinel"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			_, err := server.Start(ctx, tc.url, nil)
+			require.ErrorContains(t, err, tc.want)
+			require.NotContains(t, err.Error(), "wr0ng")
+			require.NotContains(t, err.Error(), "\n")
+			t.Log(err)
+		})
+	}
+	t.Run("right password", func(t *testing.T) {
+		s, err := server.Start(t.Context(), "redis://:s3cret@"+own.Addr, nil)
+		require.NoError(t, err)
+		require.NotContains(t, s.String(), "s3cret")
+	})
+}

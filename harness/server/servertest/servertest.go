@@ -1,0 +1,91 @@
+// Package servertest gives tests a real Redis of their own.
+//
+// A test that cannot have one is skipped with the reason, unless DQ_REQUIRE
+// lists what is missing: then it fails.
+package servertest
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/server"
+)
+
+// startTimeout bounds one start; a container on a loaded machine is the slowest.
+const startTimeout = time.Minute
+
+// Required tells whether DQ_REQUIRE (comma separated: redis, docker, redisson,
+// chromium) lists what, so that its absence is a failure and not a skip.
+func Required(what string) bool {
+	for name := range strings.SplitSeq(os.Getenv("DQ_REQUIRE"), ",") {
+		if strings.TrimSpace(name) == what {
+			return true
+		}
+	}
+	return false
+}
+
+// Missing ends the test because what is not here: a failure where DQ_REQUIRE
+// lists it, else a skip.
+func Missing(t testing.TB, what string, err error) {
+	t.Helper()
+	if Required(what) {
+		t.Fatalf("DQ_REQUIRE lists %s: %v", what, err)
+	}
+	t.Skipf("no %s here: %v", what, err)
+}
+
+// Redis gives an empty real Redis: a fresh process (about 20 ms), or the server
+// DQ_REDIS names, emptied first. auto and embedded in DQ_REDIS mean a process
+// too, for embedded is no judge. The server stops with the test.
+func Redis(t testing.TB) *server.Server {
+	t.Helper()
+	spec := os.Getenv("DQ_REDIS")
+	if slices.Contains([]string{"", "auto", "embedded"}, spec) {
+		spec = "process"
+	}
+	s := Start(t, spec, "redis")
+	if s.How == "external" {
+		client := s.NewClient()
+		defer client.Close()
+		if err := client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatalf("emptying the Redis at %s: %v", s.Addr, err)
+		}
+	}
+	return s
+}
+
+// Docker gives a Redis in a container of server.DefaultImage.
+func Docker(t testing.TB) *server.Server {
+	t.Helper()
+	return Start(t, "container", "docker")
+}
+
+// Embedded gives an embedded server: for tests of what works without a Redis,
+// never for a claim about Redis.
+func Embedded(t testing.TB) *server.Server {
+	t.Helper()
+	return Start(t, "embedded", "embedded")
+}
+
+// Start gives the server spec asks for, stopped with the test; what is the name
+// DQ_REQUIRE knows it by.
+func Start(t testing.TB, spec, what string) *server.Server {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	s, err := server.Start(ctx, spec, nil)
+	if err != nil {
+		Missing(t, what, err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("stopping %s: %v", s, err)
+		}
+	})
+	return s
+}

@@ -1,0 +1,247 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// SpecError reports a --redis value that can never be right, whatever the
+// machine: an unknown word or a broken URL. Commands exit 2 on it.
+type SpecError struct {
+	// Spec is the value as given, its password hidden.
+	Spec string
+	// Reason says what is wrong with it.
+	Reason string
+}
+
+// Error names the value, what is wrong with it and what is allowed.
+func (e *SpecError) Error() string {
+	return fmt.Sprintf("redis %q: %s; want auto, container[:image], process[:path], embedded or a redis://, rediss://, redis+cluster://, redis+sentinel:// URL", e.Spec, e.Reason)
+}
+
+type mode string
+
+const (
+	modeAuto      mode = "auto"
+	modeContainer mode = "container"
+	modeProcess   mode = "process"
+	modeEmbedded  mode = "embedded"
+	modeExternal  mode = "external"
+)
+
+// spec is a --redis value taken apart.
+type spec struct {
+	mode mode
+	arg  string // image or path; empty means the default
+	url  target // for modeExternal
+}
+
+// CheckSpec tells whether spec could be right on some machine. It touches no
+// network and no file; the error is always a *SpecError.
+func CheckSpec(spec string) error {
+	_, err := parseSpec(spec)
+	return err
+}
+
+func parseSpec(s string) (spec, error) {
+	if strings.Contains(s, "://") {
+		t, err := parseTarget(s)
+		if err != nil {
+			return spec{}, &SpecError{Spec: redact(s), Reason: err.Error()}
+		}
+		return spec{mode: modeExternal, url: t}, nil
+	}
+	word, arg, hasArg := strings.Cut(s, ":")
+	switch m := mode(word); m {
+	case modeContainer, modeProcess:
+		if hasArg && arg == "" {
+			return spec{}, &SpecError{Spec: s, Reason: "nothing follows the colon"}
+		}
+		return spec{mode: m, arg: arg}, nil
+	case modeAuto, modeEmbedded:
+		if hasArg {
+			return spec{}, &SpecError{Spec: s, Reason: word + " takes no argument"}
+		}
+		return spec{mode: m}, nil
+	case "":
+		return spec{}, &SpecError{Spec: s, Reason: "empty"}
+	default:
+		return spec{}, &SpecError{Spec: s, Reason: "unknown word"}
+	}
+}
+
+type topology int
+
+const (
+	single topology = iota
+	cluster
+	sentinel
+)
+
+// target is a parsed URL of an external Redis.
+type target struct {
+	topology           topology
+	tls                bool
+	addrs              []string // at least one host:port
+	username, password string
+	db                 int
+	master             string // sentinel: name of the watched master
+	sentinelPassword   string
+}
+
+// parseTarget reads
+//
+//	redis[s]://[user[:password]@]host[:port][/db]
+//	redis+cluster://[user[:password]@]host[:port][,host[:port]…]
+//	redis+sentinel://[user[:password]@]host[:port][,…]/master[/db][?sentinel_password=…]
+func parseTarget(s string) (target, error) {
+	scheme, rest, _ := strings.Cut(s, "://")
+	t := target{}
+	port := "6379"
+	switch scheme {
+	case "redis":
+	case "rediss":
+		t.tls = true
+	case "redis+cluster":
+		t.topology = cluster
+	case "redis+sentinel":
+		t.topology, port = sentinel, "26379"
+	default:
+		return t, fmt.Errorf("unknown scheme %s://", scheme)
+	}
+	authority, tail := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, tail = rest[:i], rest[i:]
+	}
+	hosts := authority
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		// Only the user information goes through net/url here: it does not accept a list of hosts.
+		u, err := url.Parse("redis://" + authority[:i+1] + "h")
+		if err != nil {
+			return t, fmt.Errorf("user or password is not percent-encoded")
+		}
+		t.username = u.User.Username()
+		t.password, _ = u.User.Password()
+		hosts = authority[i+1:]
+	}
+	for h := range strings.SplitSeq(hosts, ",") {
+		addr, err := hostPort(h, port)
+		if err != nil {
+			return t, err
+		}
+		t.addrs = append(t.addrs, addr)
+	}
+	if t.topology == single && len(t.addrs) > 1 {
+		return t, fmt.Errorf("several hosts need redis+cluster:// or redis+sentinel://")
+	}
+	return t, t.parsePath(tail)
+}
+
+// parsePath reads what follows the hosts: /db, /master/db and the query.
+func (t *target) parsePath(tail string) error {
+	u, err := url.Parse(tail)
+	if err != nil {
+		return fmt.Errorf("path %q cannot be read", tail)
+	}
+	var parts []string
+	if p := strings.Trim(u.Path, "/"); p != "" {
+		parts = strings.Split(p, "/")
+	}
+	for key := range u.Query() {
+		if t.topology != sentinel || key != "sentinel_password" {
+			return fmt.Errorf("unknown parameter %q", key)
+		}
+		t.sentinelPassword = u.Query().Get(key)
+	}
+	if t.topology == sentinel {
+		if len(parts) == 0 {
+			return fmt.Errorf("the master's name is missing: redis+sentinel://host:26379/mymaster")
+		}
+		t.master, parts = parts[0], parts[1:]
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	if t.topology == cluster {
+		return fmt.Errorf("a cluster has no database numbers, path %q is too much", u.Path)
+	}
+	db, err := strconv.Atoi(parts[0])
+	if err != nil || db < 0 || len(parts) > 1 {
+		return fmt.Errorf("database %q is not a number", strings.Join(parts, "/"))
+	}
+	t.db = db
+	return nil
+}
+
+func hostPort(h, port string) (string, error) {
+	if h == "" {
+		return "", fmt.Errorf("the host is missing")
+	}
+	u := &url.URL{Host: h}
+	host := u.Hostname()
+	if p := u.Port(); p != "" {
+		port = p
+	} else if strings.HasSuffix(h, ":") || strings.Count(h, ":") == 1 {
+		return "", fmt.Errorf("port of %q is not a number", h)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+		return "", fmt.Errorf("port %q is not within 1-65535", port)
+	}
+	if host == "" {
+		return "", fmt.Errorf("the host is missing")
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// url renders t for go-redis: ParseURL, ParseClusterURL or ParseFailoverURL,
+// as the topology asks.
+func (t target) url() string {
+	u := url.URL{Scheme: "redis", Host: t.addrs[0]}
+	if t.tls {
+		u.Scheme = "rediss"
+	}
+	switch {
+	case t.topology == sentinel && t.sentinelPassword != "":
+		u.User = url.UserPassword("", t.sentinelPassword)
+	case t.topology != sentinel && (t.username != "" || t.password != ""):
+		u.User = url.UserPassword(t.username, t.password)
+	}
+	if t.topology != cluster {
+		u.Path = "/" + strconv.Itoa(t.db)
+	}
+	q := url.Values{}
+	for _, a := range t.addrs[1:] {
+		q.Add("addr", a)
+	}
+	if t.topology == sentinel {
+		// go-redis reads the user information of such a URL as the sentinels' own.
+		q.Set("master_name", t.master)
+		if t.username != "" {
+			q.Set("username", t.username)
+		}
+		if t.password != "" {
+			q.Set("password", t.password)
+		}
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// redact hides what may be a password in a URL, also in one that cannot be parsed.
+func redact(s string) string {
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok {
+		return s
+	}
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+		user, _, _ := strings.Cut(rest[:i], ":")
+		rest = user + ":***" + rest[i:]
+	}
+	if i := strings.Index(rest, "sentinel_password="); i >= 0 {
+		rest = rest[:i] + "sentinel_password=***"
+	}
+	return scheme + "://" + rest
+}

@@ -1,0 +1,101 @@
+package server
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseSpec(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ in, mode, arg, url string }{
+		{"auto", "auto", "", ""},
+		{"embedded", "embedded", "", ""},
+		{"container", "container", "", ""},
+		{"container:valkey/valkey:8.1", "container", "valkey/valkey:8.1", ""},
+		{"process", "process", "", ""},
+		{"process:/opt/redis-server", "process", "/opt/redis-server", ""},
+		{"redis://h", "external", "", "redis://h:6379/0"},
+		{"redis://u:p%40s@h:1/3", "external", "", "redis://u:p%40s@h:1/3"},
+		{"redis://:p@h:1", "external", "", "redis://:p@h:1/0"},
+		{"rediss://[::1]:6390/1", "external", "", "rediss://[::1]:6390/1"},
+		{"redis://[::1]", "external", "", "redis://[::1]:6379/0"},
+		{"redis+cluster://:p@a:1,b:2", "external", "", "redis://:p@a:1?addr=b%3A2"},
+		{"redis+sentinel://a,b:2/main/4", "external", "", "redis://a:26379/4?addr=b%3A2&master_name=main"},
+		{"redis+sentinel://:p@a/m?sentinel_password=q", "external", "", "redis://:q@a:26379/0?master_name=m&password=p"},
+	} {
+		t.Run(tc.in, func(t *testing.T) {
+			t.Parallel()
+			got, err := parseSpec(tc.in)
+			require.NoError(t, err)
+			require.Equal(t, mode(tc.mode), got.mode)
+			require.Equal(t, tc.arg, got.arg)
+			if tc.url == "" {
+				return
+			}
+			require.Equal(t, tc.url, got.url.url())
+			switch got.url.topology {
+			case single:
+				_, err = redis.ParseURL(tc.url)
+			case cluster:
+				_, err = redis.ParseClusterURL(tc.url)
+			case sentinel:
+				_, err = redis.ParseFailoverURL(tc.url)
+			}
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestSpecThatCanNeverBeRight(t *testing.T) {
+	t.Parallel()
+	for _, in := range []string{
+		"", "docker", "auto:x", "embedded:", "container:", "process:",
+		"http://h", "redis://", "redis://h:x", "redis://h:0", "redis://h:70000", "redis://h:", "redis://h/x", "redis://h/1/2",
+		"redis://h/-1", "redis://a,b", "redis://u:%zz@h", "redis://h?x=1", "redis+cluster://a/1", "redis+cluster://a,,b", "redis+sentinel://a",
+		"redis+sentinel://a/m/x", "://h",
+	} {
+		t.Run(in, func(t *testing.T) {
+			t.Parallel()
+			err := CheckSpec(in)
+			var se *SpecError
+			require.True(t, errors.As(err, &se), "%v", err)
+			require.NotContains(t, err.Error(), "\n")
+		})
+	}
+}
+
+func TestSpecErrorHidesPassword(t *testing.T) {
+	t.Parallel()
+	for _, in := range []string{"redis://u:s3cret@h:x", "rediss://:s3cret@h/none", "redis://u:s3cret%zz@h", "redis+sentinel://h?sentinel_password=s3cret"} {
+		require.NotContains(t, CheckSpec(in).Error(), "s3cret")
+	}
+}
+
+func FuzzParseSpec(f *testing.F) {
+	for _, s := range []string{"auto", "container:x", "redis://u:p@h:1/2", "redis+cluster://a:1,b:2", "redis+sentinel://a/m/1?sentinel_password=x", "redis://[::1]:1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		sp, err := parseSpec(in)
+		if err != nil {
+			var se *SpecError
+			require.ErrorAs(t, err, &se)
+			return
+		}
+		if sp.mode != modeExternal || strings.ContainsAny(in, "%[") {
+			return
+		}
+		require.NotEmpty(t, sp.url.addrs)
+		if sp.url.topology == single {
+			opt, err := redis.ParseURL(sp.url.url())
+			require.NoError(t, err)
+			require.Equal(t, sp.url.addrs[0], opt.Addr)
+			require.Equal(t, sp.url.password, opt.Password)
+			require.Equal(t, sp.url.db, opt.DB)
+		}
+	})
+}
