@@ -1,0 +1,189 @@
+package monitor
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// handshakeTimeout bounds connecting, authentication and the MONITOR command.
+const handshakeTimeout = 10 * time.Second
+
+// ErrClosed says that the server, or the network, ended a MONITOR connection.
+// Commands that ran after the last line read were not seen.
+var ErrClosed = errors.New("the server closed the MONITOR connection; later commands were not seen " +
+	"(a reader that is too slow is cut off: see client-output-buffer-limit)")
+
+// Conn is a connection in MONITOR mode. One goroutine may read it.
+type Conn struct {
+	socket  net.Conn
+	in      *bufio.Reader
+	partial []byte
+	err     error
+}
+
+// Dial connects to the server of a redis:// or rediss:// address, which may hold
+// user and password, and puts the connection in MONITOR mode: every command that
+// runs after Dial returned is seen. A MONITOR connection costs the server time
+// and sees every client's data; keep it short on a server in production.
+func Dial(ctx context.Context, redisURL string) (*Conn, error) {
+	options, err := redis.ParseURL(redisURL)
+	if err != nil {
+		return nil, fmt.Errorf("MONITOR needs the address of one server, redis://host:port or rediss://host:port: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	socket, err := dialSocket(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("MONITOR: connecting to %s: %w", options.Addr, err)
+	}
+	c := &Conn{socket: socket, in: bufio.NewReaderSize(socket, 64<<10)}
+	if err := c.handshake(ctx, options); err != nil {
+		socket.Close()
+		return nil, fmt.Errorf("MONITOR on %s: %w", options.Addr, err)
+	}
+	return c, nil
+}
+
+func dialSocket(ctx context.Context, options *redis.Options) (net.Conn, error) {
+	if options.TLSConfig != nil {
+		return (&tls.Dialer{Config: options.TLSConfig}).DialContext(ctx, options.Network, options.Addr)
+	}
+	return (&net.Dialer{}).DialContext(ctx, options.Network, options.Addr)
+}
+
+func (c *Conn) handshake(ctx context.Context, options *redis.Options) error {
+	if options.Password != "" {
+		auth := []string{"AUTH", options.Password}
+		if options.Username != "" {
+			auth = []string{"AUTH", options.Username, options.Password}
+		}
+		if err := c.command(ctx, auth...); err != nil {
+			return fmt.Errorf("AUTH: %w", err)
+		}
+	}
+	return c.command(ctx, "MONITOR")
+}
+
+// command sends a command whose answer is +OK.
+func (c *Conn) command(ctx context.Context, args ...string) error {
+	request := fmt.Appendf(nil, "*%d\r\n", len(args))
+	for _, arg := range args {
+		request = fmt.Appendf(request, "$%d\r\n%s\r\n", len(arg), arg)
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		c.socket.SetWriteDeadline(deadline)
+	}
+	if _, err := c.socket.Write(request); err != nil {
+		return err
+	}
+	reply, err := c.readReply(ctx)
+	if err != nil {
+		return err
+	}
+	if reply != "+OK" {
+		return fmt.Errorf("the server answered %.200q", reply)
+	}
+	return nil
+}
+
+// Read returns the next line. It waits until there is one, ctx ends, or the
+// connection does; after ctx ended Read may be called again and loses nothing.
+// A connection that ended gives ErrClosed; ErrLineTooLong and a line that cannot
+// be parsed, a *SyntaxError, end the connection too.
+func (c *Conn) Read(ctx context.Context) (Line, error) {
+	if c.err != nil {
+		return Line{}, c.err
+	}
+	reply, err := c.readReply(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			c.err = err
+		}
+		return Line{}, err
+	}
+	text, ok := strings.CutPrefix(reply, "+")
+	if !ok {
+		c.err = fmt.Errorf("MONITOR: expected a line, the server sent %.200q", reply)
+		return Line{}, c.err
+	}
+	line, err := ParseLine(text)
+	if err != nil {
+		c.err = fmt.Errorf("MONITOR: %w", err)
+	}
+	return line, c.err
+}
+
+// readReply reads to the next CR LF.
+func (c *Conn) readReply(ctx context.Context) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	defer c.interruptible(ctx)()
+	text, err := readLine(c.in, c.partial)
+	if err == nil {
+		c.partial = nil
+		return strings.TrimSuffix(string(text), "\r"), nil
+	}
+	c.partial = text
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.Is(err, ErrLineTooLong):
+		return "", err
+	}
+	return "", fmt.Errorf("%w: %w", ErrClosed, err)
+}
+
+// interruptible makes the end of ctx interrupt a read from the socket, until the
+// function it returns is called. Nothing is to be done where a whole line is in
+// the buffer, which is the common case under load.
+func (c *Conn) interruptible(ctx context.Context) (restore func()) {
+	if buffered, _ := c.in.Peek(c.in.Buffered()); bytes.IndexByte(buffered, '\n') >= 0 {
+		return func() {}
+	}
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		c.socket.SetReadDeadline(time.Unix(1, 0))
+		close(interrupted)
+	})
+	return func() {
+		if !stop() {
+			<-interrupted
+			c.socket.SetReadDeadline(time.Time{})
+		}
+	}
+}
+
+// Until returns every line up to a point: it makes a marker that is nowhere else,
+// calls echo, which must send ECHO <marker> on another connection, and reads
+// until the marker shows up. The marker's line is left out.
+func (c *Conn) Until(ctx context.Context, echo func(ctx context.Context, marker string) error) ([]Line, error) {
+	marker := "dq-bench:" + rand.Text()
+	if err := echo(ctx, marker); err != nil {
+		return nil, fmt.Errorf("MONITOR: sending the marker: %w", err)
+	}
+	var lines []Line
+	for {
+		line, err := c.Read(ctx)
+		if err != nil {
+			return lines, err
+		}
+		if len(line.Args) == 2 && line.Args[1] == marker {
+			return lines, nil
+		}
+		lines = append(lines, line)
+	}
+}
+
+// Close ends the connection.
+func (c *Conn) Close() error { return c.socket.Close() }

@@ -1,0 +1,137 @@
+package monitor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// LuaPeer is the peer of a command that a script called.
+const LuaPeer = "lua"
+
+// Line is one command as MONITOR prints it:
+//
+//	1645518012.326477 [0 127.0.0.1:50852] "EVAL" "…" …
+type Line struct {
+	// Time is the server's clock in Unix microseconds.
+	Time int64
+	// DB is the number of the database selected; after SELECT the new one.
+	DB int
+	// Peer is ip:port, [ip6]:port, unix:/path or LuaPeer.
+	Peer string
+	// Args are the command name, in the case the client sent, and its arguments:
+	// any bytes.
+	Args []string
+
+	// Raw is the text the line was parsed from; empty for a line made by hand.
+	Raw string
+	// Number is the line number in the recording file, from 1; 0 if there is none.
+	Number int
+}
+
+// Inner tells whether a script made the call, not a client.
+func (l Line) Inner() bool { return l.Peer == LuaPeer }
+
+// Name returns the command name in lower case.
+func (l Line) Name() string {
+	if len(l.Args) == 0 {
+		return ""
+	}
+	return strings.ToLower(l.Args[0])
+}
+
+// String returns the line byte for byte as the server prints it, without the
+// line end. It never returns Raw: see Text for that.
+func (l Line) String() string {
+	b := make([]byte, 0, 64)
+	b = strconv.AppendInt(b, l.Time/1e6, 10)
+	b = fmt.Appendf(b, ".%06d [%d %s]", l.Time%1e6, l.DB, l.Peer)
+	for _, arg := range l.Args {
+		b = AppendQuoted(append(b, ' '), arg)
+	}
+	return string(b)
+}
+
+// Text returns Raw, or String for a line that was not parsed.
+func (l Line) Text() string {
+	if l.Raw != "" {
+		return l.Raw
+	}
+	return l.String()
+}
+
+// SyntaxError says where a text stops being a MONITOR line.
+type SyntaxError struct {
+	// Offset is the byte of the text at which something else was expected.
+	Offset int
+	// Expected says what.
+	Expected string
+	// Text is the line.
+	Text string
+}
+
+func (e *SyntaxError) Error() string {
+	from := min(e.Offset, len(e.Text))
+	return fmt.Sprintf("not a MONITOR line: at byte %d expected %s, found %s", e.Offset, e.Expected, excerpt(e.Text[from:]))
+}
+
+func excerpt(s string) string {
+	switch {
+	case s == "":
+		return "the end of the line"
+	case len(s) > 24:
+		return fmt.Sprintf("%q…", s[:24])
+	}
+	return strconv.Quote(s)
+}
+
+// ParseLine reads one line without its line end. It is strict: what it accepts,
+// a server printed or could have printed. The error is a *SyntaxError.
+//
+// The line is cut at the first space and then at the first "] ", which no peer
+// contains, so that nothing inside a value can confuse it.
+func ParseLine(text string) (Line, error) {
+	bad := func(offset int, expected string) (Line, error) {
+		return Line{}, &SyntaxError{Offset: offset, Expected: expected, Text: text}
+	}
+	space := strings.IndexByte(text, ' ')
+	if space < 0 {
+		return bad(0, `a time stamp, a space and "[db peer]"`)
+	}
+	micros, ok := parseTime(text[:space])
+	if !ok {
+		return bad(0, "a time stamp such as 1645518012.326477")
+	}
+	pos := space + 1
+	if pos == len(text) || text[pos] != '[' {
+		return bad(pos, `"[db peer]" (servers before Redis 2.6 print none and are not read)`)
+	}
+	end := strings.Index(text[pos:], "] ")
+	if end < 0 {
+		return bad(pos, `"[db peer] " and the command`)
+	}
+	dbText, peer, found := strings.Cut(text[pos+1:pos+end], " ")
+	db, err := strconv.ParseUint(dbText, 10, 31)
+	if err != nil || !found || peer == "" || strconv.FormatUint(db, 10) != dbText {
+		return bad(pos+1, "a database number, a space and a peer")
+	}
+	args, err := parseArgs(text, pos+end+2)
+	if err != nil {
+		return Line{}, err
+	}
+	return Line{Time: micros, DB: int(db), Peer: peer, Args: args, Raw: text}, nil
+}
+
+// parseTime reads seconds, a point and exactly six digits into microseconds.
+func parseTime(s string) (int64, bool) {
+	sec, usec, ok := strings.Cut(s, ".")
+	if !ok || len(usec) != 6 || len(sec) > 12 {
+		return 0, false
+	}
+	secs, err1 := strconv.ParseUint(sec, 10, 63)
+	micros, err2 := strconv.ParseUint(usec, 10, 63)
+	if err1 != nil || err2 != nil || strconv.FormatUint(secs, 10) != sec {
+		return 0, false
+	}
+	return int64(secs)*1e6 + int64(micros), true
+}

@@ -1,0 +1,209 @@
+package monitor
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// MaxLineBytes is the longest line that is read from a server or a file, in
+// bytes as printed: a byte of a value takes up to four. Redis allows values of
+// 512 MB; a longer line is refused with ErrLineTooLong instead of taking all
+// memory.
+const MaxLineBytes = 256 << 20
+
+// ErrLineTooLong says that a line is longer than MaxLineBytes.
+var ErrLineTooLong = fmt.Errorf("the line is longer than %d MiB, which is not read", MaxLineBytes>>20)
+
+// Field is one leading "# key: value" line of a recording; Key is empty for a
+// comment that names none.
+type Field struct{ Key, Value string }
+
+// Recording is the content of a *.monitor file: what `redis-cli monitor` prints,
+// and metadata in front.
+type Recording struct {
+	// Path is where it was read from, for messages.
+	Path string
+	// Fields is the metadata in the order of the file. Common keys are source,
+	// client, version, server, case; others declare how the recording deviates
+	// from what a server of today shows.
+	Fields []Field
+	// Lines are the commands, their Number set when they come from a file.
+	Lines []Line
+}
+
+// Field returns the first value of a metadata key, or "".
+func (r *Recording) Field(key string) string {
+	for _, f := range r.Fields {
+		if f.Key == key {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// Case is the part of a recording between two ECHO case:<id> marks.
+type Case struct {
+	// ID is empty for the lines before the first mark.
+	ID string
+	// Lines are the lines of the case, without the mark.
+	Lines []Line
+}
+
+// CaseMark returns the case id that a line marks the beginning of.
+func CaseMark(l Line) (id string, ok bool) {
+	if l.Inner() || len(l.Args) != 2 || l.Name() != "echo" {
+		return "", false
+	}
+	return strings.CutPrefix(l.Args[1], "case:")
+}
+
+// Cases splits the recording at its marks, in order. Lines before the first mark
+// are a case without id; it is left out if there are none.
+func (r *Recording) Cases() []Case {
+	cases := []Case{{}}
+	for _, l := range r.Lines {
+		if id, ok := CaseMark(l); ok {
+			cases = append(cases, Case{ID: id})
+			continue
+		}
+		last := &cases[len(cases)-1]
+		last.Lines = append(last.Lines, l)
+	}
+	if len(cases[0].Lines) == 0 {
+		cases = cases[1:]
+	}
+	return cases
+}
+
+// FileError says which line of a recording file cannot be read.
+type FileError struct {
+	Path string
+	Line int
+	Err  error
+}
+
+func (e *FileError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err) }
+func (e *FileError) Unwrap() error { return e.Err }
+
+// ReadFile reads a recording file. A line that is no MONITOR line gives a
+// *FileError.
+func ReadFile(path string) (*Recording, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("the recording cannot be read: %w", err)
+	}
+	defer f.Close()
+	return Read(f, path)
+}
+
+var fieldPattern = regexp.MustCompile(`^([a-z][a-z0-9-]*):(?:\s+(.*))?$`)
+
+// Read reads a recording; path is only for messages. It accepts what the ways of
+// saving a MONITOR log leave behind: the OK of redis-cli in front, CR LF, blank
+// lines and blanks at the end of a line. Nothing else is skipped.
+func Read(r io.Reader, path string) (*Recording, error) {
+	rec := &Recording{Path: path}
+	in := bufio.NewReaderSize(r, 64<<10)
+	sawOK := false
+	for number := 1; ; number++ {
+		text, err := readLine(in, nil)
+		if errors.Is(err, io.EOF) && len(text) == 0 {
+			return rec, nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, &FileError{path, number, err}
+		}
+		line := strings.TrimRight(string(text), " \t\r")
+		switch {
+		case line == "":
+		case line == "OK" && !sawOK && len(rec.Lines) == 0:
+			sawOK = true
+		case line[0] == '#' && len(rec.Lines) == 0:
+			rec.Fields = append(rec.Fields, parseField(line))
+		default:
+			l, err := ParseLine(line)
+			if err != nil {
+				return nil, &FileError{path, number, err}
+			}
+			l.Number = number
+			rec.Lines = append(rec.Lines, l)
+		}
+	}
+}
+
+func parseField(line string) Field {
+	text := strings.TrimSpace(line[1:])
+	if m := fieldPattern.FindStringSubmatch(text); m != nil {
+		return Field{Key: m[1], Value: m[2]}
+	}
+	return Field{Value: text}
+}
+
+// readLine appends to partial the text up to the next '\n' and returns it
+// without the line end. On an error it returns what it has, so that the caller
+// can go on.
+func readLine(in *bufio.Reader, partial []byte) ([]byte, error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		partial = append(partial, part...)
+		switch {
+		case err == nil:
+			return bytes.TrimSuffix(partial, []byte("\n")), nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return partial, err
+		case len(partial) > MaxLineBytes:
+			return nil, ErrLineTooLong
+		}
+	}
+}
+
+// Write writes the recording so that Read gives it back: metadata, then one line
+// each, its raw text where it has one.
+func (r *Recording) Write(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	for _, f := range r.Fields {
+		value := strings.Join(strings.Fields(f.Value), " ")
+		if f.Key != "" {
+			value = f.Key + ": " + value
+		}
+		fmt.Fprintf(out, "# %s\n", value)
+	}
+	for _, l := range r.Lines {
+		out.WriteString(l.Text())
+		out.WriteByte('\n')
+	}
+	return out.Flush()
+}
+
+// WriteFile writes the recording to path whole or not at all: a reader never
+// sees half a file.
+func (r *Recording) WriteFile(path string) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("the recording cannot be written: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+			err = fmt.Errorf("the recording cannot be written: %w", err)
+		}
+	}()
+	if err = r.Write(f); err != nil {
+		return err
+	}
+	if err = f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
