@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Release is a release of Redisson. Two lines ran in parallel: 2.7.0 to 2.15.2
@@ -17,9 +18,12 @@ type Release struct {
 
 // Releases at which something visible on the wire changed.
 var (
+	release2_7_0  = Release{2, 7, 0}
+	release3_2_0  = Release{3, 2, 0}
 	release3_10_4 = Release{3, 10, 4}
 	release3_21_1 = Release{3, 21, 1}
 	release3_46_0 = Release{3, 46, 0}
+	release3_49_0 = Release{3, 49, 0}
 )
 
 //go:embed releases.txt
@@ -128,3 +132,24 @@ func (r Release) CachesScripts() bool { return r.AtLeast(release3_46_0) }
 
 // RefusesNegativeDelay tells whether offer checks its delay; since 3.10.4.
 func (r Release) RefusesNegativeDelay() bool { return r.AtLeast(release3_10_4) }
+
+// BlockingSeconds returns the time-out that the release sends with BLPOP for a
+// wait of d: whole seconds, truncated, but 1 for anything between 0 and 1 s. The
+// first releases, 2.7.0 and 3.2.0, truncate that to 0 too, which waits for ever.
+func (r Release) BlockingSeconds(d time.Duration) int64 {
+	seconds := int64(d / time.Second)
+	if seconds == 0 && d > 0 && r != release2_7_0 && r != release3_2_0 {
+		return 1
+	}
+	return seconds
+}
+
+// TimerTick returns the tick of the wheel that the release's timers sit in, with
+// its default settings. From 3.49.0 on it is drawn at each start, between 10 and
+// 49 ms; 25 ms stands for it here.
+func (r Release) TimerTick() time.Duration {
+	if r.AtLeast(release3_49_0) {
+		return 25 * time.Millisecond
+	}
+	return 100 * time.Millisecond
+}

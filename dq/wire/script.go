@@ -96,7 +96,7 @@ func loadScripts() []Script {
 		get := func(name string) string { return row[column[name]] }
 		body, err := scriptFiles.ReadFile("scripts/" + get("file"))
 		if err != nil {
-			continue
+			panic("wire: " + err.Error())
 		}
 		variant := get("variant")
 		name, _, _ := cutLast(variant, "-v")

@@ -1,0 +1,105 @@
+// Package clock answers: what time is it, and wake me at that time.
+//
+// It is a seam: a delay queue takes its Clock as an option, so that tests can
+// make it send exact bytes, and so that it can be compared with itself on
+// another timer.
+//
+// Go's own timers wait in epoll_wait, which counts in whole milliseconds: on an
+// idle Linux machine they fire about half a millisecond late. System avoids that
+// with the kernel's timerfd, which wakes the poller as a socket does, at the
+// nanosecond asked for.
+package clock
+
+import (
+	"context"
+	"time"
+)
+
+// Clock tells the time and makes timers.
+type Clock interface {
+	// Now returns the wall clock, which due times are measured by.
+	Now() time.Time
+	// NewTimer returns a stopped timer.
+	NewTimer() Timer
+}
+
+// Timer wakes one receiver at an instant of its Clock. All methods may be called
+// from any goroutine.
+type Timer interface {
+	// C delivers a value when the instant has come. A value may be left over
+	// from an earlier instant: look at the clock, and wait on if it is too early.
+	C() <-chan struct{}
+	// Reset sets the instant, in place of any earlier one. An instant that has
+	// passed is delivered at once.
+	Reset(at time.Time)
+	// Stop unsets the instant.
+	Stop()
+	// Close frees the timer. C delivers nothing afterwards.
+	Close()
+}
+
+// System returns the clock of the machine with the most precise timer it has:
+// timerfd on Linux, Go's own timer elsewhere.
+func System() Clock { return systemClock{} }
+
+// Runtime returns the clock of the machine with Go's own timers. Inside a
+// testing/synctest bubble both are virtual.
+func Runtime() Clock { return runtimeClock{} }
+
+type systemClock struct{}
+
+func (systemClock) Now() time.Time  { return time.Now() }
+func (systemClock) NewTimer() Timer { return newSystemTimer() }
+
+type runtimeClock struct{}
+
+func (runtimeClock) Now() time.Time  { return time.Now() }
+func (runtimeClock) NewTimer() Timer { return newRuntimeTimer() }
+
+// SleepUntil waits until the instant at of the clock that t belongs to. It
+// returns ctx's error if ctx ends before.
+func SleepUntil(ctx context.Context, c Clock, t Timer, at time.Time) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !c.Now().Before(at) {
+			return nil
+		}
+		t.Reset(at)
+		select {
+		case <-t.C():
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// runtimeTimer is a time.Timer that keeps the contract of Timer.
+type runtimeTimer struct {
+	c     chan struct{}
+	timer *time.Timer
+}
+
+func newRuntimeTimer() Timer {
+	t := &runtimeTimer{c: make(chan struct{}, 1)}
+	t.timer = time.AfterFunc(time.Hour, t.fire)
+	t.timer.Stop()
+	return t
+}
+
+func (t *runtimeTimer) fire() { wake(t.c) }
+
+func (t *runtimeTimer) C() <-chan struct{} { return t.c }
+func (t *runtimeTimer) Reset(at time.Time) { t.timer.Reset(time.Until(at)) }
+func (t *runtimeTimer) Stop()              { t.timer.Stop() }
+func (t *runtimeTimer) Close()             { t.timer.Stop() }
+
+// wake leaves one value in c for whoever looks next.
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package clock
+
+func newSystemTimer() Timer { return newRuntimeTimer() }

@@ -1,0 +1,103 @@
+package dq
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// DelayedQueue puts values into a destination queue later, Redisson's
+// RDelayedQueue. While it is open it also transfers what comes due, no matter
+// who offered it.
+type DelayedQueue[T any] struct {
+	dest   *BlockingQueue[T]
+	client *Client
+	task   *task
+	closed atomic.Bool
+}
+
+// NewDelayedQueue returns the delayed queue in front of dest and starts its
+// transfer task, in the background; Ready waits for that. All DelayedQueues of
+// one name in one Client share a task, which ends when the last is closed.
+func NewDelayedQueue[T any](dest *BlockingQueue[T]) *DelayedQueue[T] {
+	return &DelayedQueue[T]{
+		dest:   dest,
+		client: dest.client,
+		task:   dest.client.scheduler.open(dest.names),
+	}
+}
+
+// Ready waits until the subscription stands and the first transfer has run. When
+// ctx ends before, the error also tells what went wrong so far.
+func (d *DelayedQueue[T]) Ready(ctx context.Context) error {
+	select {
+	case <-d.task.ready:
+		return nil
+	case <-d.client.scheduler.ctx.Done():
+		return ErrClosed
+	case <-ctx.Done():
+		if err := d.client.scheduler.lastError(); err != nil {
+			return fmt.Errorf("dq: %q is not ready: %w (%w)", d.dest.Name(), err, ctx.Err())
+		}
+		return fmt.Errorf("dq: %q is not ready: %w", d.dest.Name(), ctx.Err())
+	}
+}
+
+// Offer queues a value that becomes available after delay. The due time is the
+// clock's time in whole milliseconds plus delay in whole milliseconds, both
+// truncated, so that a value may come up to 2 ms early against a finer clock.
+//
+// A negative delay is ErrNegativeDelay. An error that wraps ErrUncertain says
+// that the reply was lost and the value may be queued; no other error leaves that
+// open. Nothing is ever sent again after it may have arrived.
+func (d *DelayedQueue[T]) Offer(ctx context.Context, value T, delay time.Duration) error {
+	if delay < 0 {
+		return fmt.Errorf("%w: %s", ErrNegativeDelay, delay)
+	}
+	if d.closed.Load() {
+		return ErrClosed
+	}
+	data, err := d.dest.codec.Encode(value)
+	if err != nil {
+		return fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
+	}
+	due := d.client.clock.Now().UnixMilli() + delay.Milliseconds()
+	return d.offer(ctx, data, due)
+}
+
+// offer runs the offer script.
+//
+//	KEYS    destination, timeout set, pending list, channel
+//	ARGV    due time in Unix ms; random id; value
+//	returns nil
+//	cost    O(log n) in the timeout set
+//
+// offer-v1 is sent to 3.21.0 and in 2.x, offer-v2 from 3.21.1.
+func (d *DelayedQueue[T]) offer(ctx context.Context, data []byte, dueMillis int64) error {
+	n := d.dest.names
+	id := idArgument(d.client.release.Layout(), d.client.ids())
+	_, err := d.client.eval(ctx, "offer",
+		[]string{n.Destination, n.TimeoutSet, n.Pending, n.Channel},
+		strconv.FormatInt(dueMillis, 10), id, data)
+	if err != nil {
+		return offerError(n.Destination, err)
+	}
+	return nil
+}
+
+// Size returns the number of values that wait for their time: LLEN of the
+// pending list.
+func (d *DelayedQueue[T]) Size(ctx context.Context) (int, error) {
+	return d.client.length(ctx, d.dest.names.Pending)
+}
+
+// Close gives the queue back. What waits in it stays, and moves when any process
+// has the queue open.
+func (d *DelayedQueue[T]) Close() error {
+	if d.closed.CompareAndSwap(false, true) {
+		d.client.scheduler.leave(d.task)
+	}
+	return nil
+}

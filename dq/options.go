@@ -1,0 +1,67 @@
+package dq
+
+import (
+	"fmt"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// Option changes how a Client behaves.
+type Option func(*config) error
+
+type config struct {
+	release  wire.Release
+	faithful bool
+	clock    clock.Clock
+	ids      IDSource
+	observer Observer
+}
+
+// WithRelease selects the Redisson release to be compatible with, such as
+// "3.16.6": the layout of the members, the texts of the scripts and how they are
+// sent. The default is the newest release. All processes on a queue must agree
+// on one side of 3.21.1. An unknown release is a *wire.ReleaseError, which names
+// the nearest one.
+func WithRelease(release string) Option {
+	return func(c *config) error {
+		r, err := wire.LookupRelease(release)
+		c.release = r
+		return err
+	}
+}
+
+// WithFaithful follows Redisson where dq does better: a head due within 10 ms is
+// transferred at once, again and again until it is due; timers fire on the ticks
+// of a coarse wheel; a later announcement replaces an earlier timer; a failed
+// transfer is tried again after 5 s. It is meant for comparisons.
+func WithFaithful() Option {
+	return func(c *config) error { c.faithful = true; return nil }
+}
+
+// WithClock replaces the clock that due times and timers come from.
+func WithClock(k clock.Clock) Option {
+	return func(c *config) error {
+		if k == nil {
+			return fmt.Errorf("dq: WithClock needs a clock")
+		}
+		c.clock = k
+		return nil
+	}
+}
+
+// WithIDSource replaces the source of the random ids.
+func WithIDSource(s IDSource) Option {
+	return func(c *config) error {
+		if s == nil {
+			return fmt.Errorf("dq: WithIDSource needs a source")
+		}
+		c.ids = s
+		return nil
+	}
+}
+
+// WithObserver sets hooks that are told what happens in the background.
+func WithObserver(o Observer) Option {
+	return func(c *config) error { c.observer = o; return nil }
+}

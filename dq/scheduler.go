@@ -1,0 +1,366 @@
+package dq
+
+import (
+	"container/heap"
+	"context"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// transferLimit is the number of members one transfer moves, in all releases.
+const transferLimit = 100
+
+// Timing of a faithful client, that of Redisson's QueueTransferTask.
+const (
+	faithfulPushWithin = 10 * time.Millisecond
+	faithfulRetryAfter = 5 * time.Second
+)
+
+// noDue is the due time of a task with nothing to wait for.
+const noDue = math.MaxInt64
+
+// scheduler runs the transfer tasks of a Client. One goroutine owns the state of
+// all tasks; everything else reaches it as a function to be run there.
+type scheduler struct {
+	client       *Client
+	subscription *subscription
+	ctx          context.Context
+	posts        chan func()
+	goroutines   sync.WaitGroup
+
+	mu      sync.Mutex // guards tasks, the tasks' usage, started and failed
+	tasks   map[string]*task
+	started bool
+	failed  error
+
+	waiting dueHeap // of the goroutine
+}
+
+// task is the transfer task of one queue name.
+type task struct {
+	names wire.Names
+	usage int
+	ready chan struct{} // closed after the first transfer
+
+	// The rest belongs to the scheduler's goroutine.
+	due     int64 // Unix ms of the next transfer, noDue for none
+	index   int   // in the heap, -1 outside
+	running bool
+	again   bool // a transfer was asked for while one ran
+	gone    bool
+	limit   int
+	retry   backoff
+}
+
+func newScheduler(c *Client) *scheduler {
+	s := &scheduler{
+		client:       c,
+		ctx:          c.ctx,
+		subscription: newSubscription(c),
+		posts:        make(chan func(), 64),
+		tasks:        make(map[string]*task),
+	}
+	s.subscription.acknowledged = s.acknowledged
+	s.subscription.received = s.received
+	s.subscription.lost = s.lost
+	return s
+}
+
+// open returns the task of a queue and counts one more user of it.
+func (s *scheduler) open(names wire.Names) *task {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.started {
+		s.started = true
+		s.goroutines.Add(2)
+		go func() { defer s.goroutines.Done(); s.run() }()
+		go func() { defer s.goroutines.Done(); s.subscription.run(s.ctx) }()
+	}
+	t, ok := s.tasks[names.Channel]
+	if !ok {
+		t = &task{names: names, ready: make(chan struct{}), due: noDue, index: -1, limit: transferLimit}
+		s.tasks[names.Channel] = t
+		s.subscription.add(names.Channel)
+	}
+	t.usage++
+	return t
+}
+
+// leave counts one user less; the last one ends the task.
+func (s *scheduler) leave(t *task) {
+	if !s.forget(t) {
+		return
+	}
+	s.post(func() {
+		t.gone = true
+		s.setDue(t, noDue)
+	})
+}
+
+// forget tells whether nobody uses the task any more.
+func (s *scheduler) forget(t *task) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.usage--
+	if t.usage > 0 {
+		return false
+	}
+	delete(s.tasks, t.names.Channel)
+	s.subscription.remove(t.names.Channel)
+	return true
+}
+
+// wait returns when all goroutines have ended, after the Client's context.
+func (s *scheduler) wait() { s.goroutines.Wait() }
+
+func (s *scheduler) lastError() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+func (s *scheduler) setFailed(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = err
+}
+
+// post hands f to the scheduler's goroutine, unless the Client is closed.
+func (s *scheduler) post(f func()) {
+	select {
+	case s.posts <- f:
+	case <-s.ctx.Done():
+	}
+}
+
+// postFor hands f to the scheduler's goroutine with the task of a channel, if it
+// is still there.
+func (s *scheduler) postFor(channel string, f func(*task)) {
+	s.mu.Lock()
+	t := s.tasks[channel]
+	s.mu.Unlock()
+	if t != nil {
+		s.post(func() { f(t) })
+	}
+}
+
+func (s *scheduler) acknowledged(channel string) {
+	s.postFor(channel, func(t *task) {
+		if hook := s.client.observer.Subscribed; hook != nil {
+			hook(t.names.Destination)
+		}
+		s.start(t)
+	})
+}
+
+// received handles the announcement of a new head. A payload that is no number
+// is none of ours: anybody may publish.
+func (s *scheduler) received(channel, payload string) {
+	if due, err := strconv.ParseInt(payload, 10, 64); err == nil {
+		s.postFor(channel, func(t *task) { s.announce(t, due) })
+	}
+}
+
+func (s *scheduler) lost(err error) {
+	s.setFailed(err)
+	s.post(func() {
+		if hook := s.client.observer.Disconnected; hook != nil {
+			hook(err)
+		}
+	})
+}
+
+// run is the scheduler's goroutine.
+func (s *scheduler) run() {
+	timer := s.client.clock.NewTimer()
+	defer timer.Close()
+	armed := int64(noDue)
+	for {
+		s.startDue()
+		armed = s.arm(timer, armed)
+		select {
+		case f := <-s.posts:
+			f()
+		case <-timer.C():
+			armed = noDue
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// arm sets the timer to the earliest due time, if it is not set to that already.
+func (s *scheduler) arm(timer clock.Timer, armed int64) int64 {
+	next := int64(noDue)
+	if len(s.waiting) > 0 {
+		next = s.waiting[0].due
+	}
+	switch {
+	case next == armed:
+	case next == noDue:
+		timer.Stop()
+	default:
+		timer.Reset(time.UnixMilli(next))
+	}
+	return next
+}
+
+func (s *scheduler) startDue() {
+	if len(s.waiting) == 0 {
+		return
+	}
+	now := s.now()
+	for len(s.waiting) > 0 && s.waiting[0].due <= now {
+		s.start(s.waiting[0])
+	}
+}
+
+func (s *scheduler) now() int64 { return s.client.clock.Now().UnixMilli() }
+
+// announce takes note that a member comes due at that time, which may be past.
+//
+// The earliest time counts. A faithful task forgets an earlier one instead, as
+// Redisson has done since 3.8.0, and runs at once when it is near.
+func (s *scheduler) announce(t *task, due int64) {
+	if !s.client.faithful {
+		s.setDue(t, min(t.due, due))
+		return
+	}
+	now := s.now()
+	if due-now <= faithfulPushWithin.Milliseconds() {
+		s.start(t)
+		return
+	}
+	tick := s.client.release.TimerTick().Milliseconds()
+	s.setDue(t, now+(due-now+tick-1)/tick*tick)
+}
+
+// setDue moves a task in the heap. A running one is put back when it ends.
+func (s *scheduler) setDue(t *task, due int64) {
+	if t.gone {
+		due = noDue
+	}
+	t.due = due
+	switch wanted := due != noDue && !t.running; {
+	case wanted && t.index < 0:
+		heap.Push(&s.waiting, t)
+	case wanted:
+		heap.Fix(&s.waiting, t.index)
+	case t.index >= 0:
+		heap.Remove(&s.waiting, t.index)
+	}
+}
+
+// start runs a transfer, one at a time for a queue.
+func (s *scheduler) start(t *task) {
+	if t.gone {
+		return
+	}
+	if t.running {
+		t.again = true
+		return
+	}
+	t.running = true
+	s.setDue(t, noDue)
+	limit := t.limit
+	s.goroutines.Add(1)
+	go func() {
+		defer s.goroutines.Done()
+		began := time.Now()
+		next, err := s.transfer(t.names, limit)
+		took := time.Since(began)
+		s.post(func() { s.ended(t, next, err, took) })
+	}()
+}
+
+// ended takes the result of a transfer. What was announced while it ran stays
+// valid: the reply may be older.
+func (s *scheduler) ended(t *task, next int64, err error, took time.Duration) {
+	t.running = false
+	s.observe(t, next, err, took)
+	announced := t.due
+	s.setDue(t, announced)
+	switch {
+	case err != nil:
+		s.failedTransfer(t, err)
+	default:
+		t.retry.reset()
+		t.limit = transferLimit
+		s.becomeReady(t)
+		if next != noDue {
+			s.announce(t, next)
+		}
+	}
+	if t.again {
+		t.again = false
+		s.start(t)
+	}
+}
+
+// failedTransfer arranges the next try. A script that met a foreign member has
+// already pushed the values before it, without taking them out of the timeout
+// set, and does so at each try. With a limit of 1 it moves good members for good
+// and fails at the foreign one before it has pushed anything.
+func (s *scheduler) failedTransfer(t *task, err error) {
+	s.setFailed(err)
+	if s.client.faithful {
+		s.announce(t, s.now()+faithfulRetryAfter.Milliseconds())
+		return
+	}
+	if isForeign(err) {
+		t.limit = 1
+	}
+	s.setDue(t, s.now()+t.retry.next().Milliseconds())
+}
+
+func (s *scheduler) becomeReady(t *task) {
+	select {
+	case <-t.ready:
+	default:
+		close(t.ready)
+	}
+}
+
+func (s *scheduler) observe(t *task, next int64, err error, took time.Duration) {
+	hook := s.client.observer.Transfer
+	if hook == nil {
+		return
+	}
+	event := TransferEvent{Queue: t.names.Destination, Took: took, Err: err}
+	if err == nil && next != noDue {
+		event.Next = time.UnixMilli(next)
+	}
+	hook(event)
+}
+
+// dueHeap orders tasks by due time.
+type dueHeap []*task
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(i, j int) bool { return h[i].due < h[j].due }
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (h *dueHeap) Push(x any) {
+	t := x.(*task)
+	t.index = len(*h)
+	*h = append(*h, t)
+}
+
+// Pop implements heap.Interface.
+func (h *dueHeap) Pop() any {
+	old := *h
+	t := old[len(old)-1]
+	old[len(old)-1] = nil
+	t.index = -1
+	*h = old[:len(old)-1]
+	return t
+}

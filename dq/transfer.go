@@ -1,0 +1,95 @@
+package dq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// transferTimeout bounds one transfer, over go-redis's own time-outs.
+const transferTimeout = 10 * time.Second
+
+// transfer runs the transfer script, which moves up to limit due members, and
+// returns the due time of the next one in Unix ms, or noDue.
+//
+//	KEYS    destination, timeout set, pending list
+//	ARGV    now in Unix ms; limit
+//	returns the score of the first member left, in decimal, or nil
+//	cost    O(limit × length of the pending list): one LREM for each member
+//
+// transfer-v1 is sent to 3.21.0 and in 2.x, transfer-v2 from 3.21.1.
+func (s *scheduler) transfer(n wire.Names, limit int) (next int64, err error) {
+	ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
+	defer cancel()
+	reply, err := s.client.eval(ctx, "transfer",
+		[]string{n.Destination, n.TimeoutSet, n.Pending},
+		strconv.FormatInt(s.now(), 10), strconv.Itoa(limit))
+	if err != nil {
+		return noDue, transferError(n.Destination, err)
+	}
+	next, err = s.parseScore(n, reply)
+	if err != nil || next >= 0 || s.client.faithful {
+		return next, err
+	}
+	return s.behindStuckHead(ctx, n)
+}
+
+// stuckHeadInterval is how often a queue is looked at whose announcements are
+// blocked.
+const stuckHeadInterval = time.Second
+
+// behindStuckHead returns when to transfer next in a queue whose first member has
+// a negative score, as an overflowing delay gives it. Such a member is never due
+// for the script, and while it is the head no later offer is announced: Redisson
+// stalls there.
+func (s *scheduler) behindStuckHead(ctx context.Context, n wire.Names) (int64, error) {
+	look := s.now() + stuckHeadInterval.Milliseconds()
+	reply, err := s.client.do(ctx, n.TimeoutSet,
+		"ZRANGEBYSCORE", n.TimeoutSet, "0", "+inf", "WITHSCORES", "LIMIT", "0", "1")
+	if err != nil {
+		return noDue, fmt.Errorf("dq: transfer of %q: %w", n.Destination, err)
+	}
+	first, _ := reply.([]any)
+	switch {
+	case len(first) == 0:
+		return look, nil
+	case len(first) == 1: // RESP3 nests member and score
+		first, _ = first[0].([]any)
+	}
+	if len(first) != 2 {
+		return look, nil
+	}
+	next, err := s.parseScore(n, fmt.Sprint(first[1]))
+	return min(next, look), err
+}
+
+// parseScore reads the score that a transfer returns. A fractional one, which
+// only a foreign tool writes, is rounded up; Redisson fails on it for ever, and
+// so does a faithful client. A score beyond what can come due is as good as none.
+func (s *scheduler) parseScore(n wire.Names, reply any) (int64, error) {
+	if reply == nil {
+		return noDue, nil
+	}
+	text, ok := reply.(string)
+	if !ok {
+		return noDue, fmt.Errorf("dq: transfer of %q: expected a score from the server, got %T", n.Destination, reply)
+	}
+	if due, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return due, nil
+	}
+	score, err := strconv.ParseFloat(text, 64)
+	if err != nil || s.client.faithful {
+		return noDue, fmt.Errorf("dq: transfer of %q: expected a score in whole milliseconds, got %q", n.Destination, text)
+	}
+	if score = math.Ceil(score); score < math.MinInt64 || score >= math.MaxInt64 || math.IsNaN(score) {
+		return noDue, nil
+	}
+	return int64(score), nil
+}
+
+func isForeign(err error) bool { return errors.Is(err, ErrForeignMember) }
