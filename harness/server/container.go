@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -66,9 +67,13 @@ func startContainer(ctx context.Context, image string) (*Server, error) {
 	return s, nil
 }
 
+// hush keeps testcontainers from writing its banner to stderr between our own lines.
+var hush = sync.OnceFunc(func() { log.SetDefault(log.NewNoopLogger()) })
+
 // dockerProvider gives a provider whose daemon has answered. Finding the daemon
 // can hang on a dead socket and ignores contexts, so it is waited for aside.
 func dockerProvider(ctx context.Context) (*testcontainers.DockerProvider, error) {
+	hush()
 	ctx, cancel := context.WithTimeout(ctx, daemonTimeout)
 	defer cancel()
 	type answer struct {
@@ -77,7 +82,7 @@ func dockerProvider(ctx context.Context) (*testcontainers.DockerProvider, error)
 	}
 	got := make(chan answer, 1)
 	go func() {
-		p, err := testcontainers.NewDockerProvider(testcontainers.Generic2DockerOptions(testcontainers.WithLogger(log.NewNoopLogger()))...)
+		p, err := testcontainers.NewDockerProvider()
 		if err == nil {
 			_, err = p.Client().Ping(ctx, client.PingOptions{})
 		}
@@ -127,7 +132,6 @@ func runContainer(ctx context.Context, image string) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, containerTimeout)
 	defer cancel()
 	ctr, err := testcontainers.Run(ctx, image,
-		testcontainers.WithLogger(log.NewNoopLogger()),
 		testcontainers.WithExposedPorts("6379/tcp"),
 		testcontainers.WithWaitStrategy(wait.ForLog(readyLine)),
 	)
