@@ -1,0 +1,119 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// LatenessLog collects lateness.hlog: an HdrHistogram interval log of format
+// 1.3 with values in ns. Lines without a tag hold the deliveries at or after
+// their due instant, lines tagged "early" the absolute values of those before.
+type LatenessLog struct {
+	buffer bytes.Buffer
+	writer *hdr.HistogramLogWriter
+}
+
+// NewLatenessLog starts a log at the given instant.
+func NewLatenessLog(start time.Time) (*LatenessLog, error) {
+	l := &LatenessLog{}
+	l.writer = hdr.NewHistogramLogWriter(&l.buffer)
+	// The library's own start line is cut to whole seconds, and intervals start
+	// with absolute times, so the instant is given in the form Java writes.
+	ms := start.UnixMilli()
+	steps := []error{
+		l.writer.OutputComment("[Lateness in ns; Interval_Max in ms; lines tagged early hold absolute values]"),
+		l.writer.OutputLogFormatVersion(),
+		l.line("#[StartTime: %d.%03d (seconds since epoch), %s]\n", ms/1000, ms%1000, start.UTC().Format(time.RFC3339Nano)),
+		l.writer.OutputLegend(),
+	}
+	for _, err := range steps {
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", LogFile, err)
+		}
+	}
+	return l, nil
+}
+
+func (l *LatenessLog) line(format string, args ...any) error {
+	_, err := fmt.Fprintf(&l.buffer, format, args...)
+	return err
+}
+
+// Add appends one interval. An interval without values has a line too.
+func (l *LatenessLog) Add(from, to time.Time, h *Histogram) error {
+	if err := l.add(h.positive, from, to, ""); err != nil {
+		return err
+	}
+	if h.negatives() == 0 {
+		return nil
+	}
+	return l.add(h.negative, from, to, "early")
+}
+
+func (l *LatenessLog) add(h *hdr.Histogram, from, to time.Time, tag string) error {
+	h.SetStartTimeMs(from.UnixMilli())
+	h.SetEndTimeMs(to.UnixMilli())
+	h.SetTag(tag)
+	if err := l.writer.OutputIntervalHistogram(h); err != nil {
+		return fmt.Errorf("%s: %w", LogFile, err)
+	}
+	return nil
+}
+
+// Bytes returns the log so far.
+func (l *LatenessLog) Bytes() []byte { return l.buffer.Bytes() }
+
+// spectrumTicks is how many lines a spectrum has per halving of the distance to
+// 100 %, the resolution HdrHistogram's own tools print.
+const spectrumTicks = 5
+
+// WriteSpectrum writes the percentile distribution of h in ms, in the layout of
+// HdrHistogram's .hgrm files.
+func WriteSpectrum(w io.Writer, h *Histogram) error {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")
+	const ms = float64(time.Millisecond)
+	for percentile := 0.0; h.Count() > 0; {
+		rank := max(int64(math.Ceil(percentile/100*float64(h.Count())-1e-6)), 1)
+		if rank >= h.Count() {
+			break
+		}
+		fmt.Fprintf(&out, "%12.3f %2.12f %10d %14.2f\n",
+			float64(h.Quantile(percentile/100))/ms, percentile/100, rank, 100/(100-percentile))
+		halvings := math.Floor(math.Log2(100/(100-percentile))) + 1
+		percentile += 100 / (spectrumTicks * math.Exp2(halvings))
+	}
+	if h.Count() > 0 {
+		fmt.Fprintf(&out, "%12.3f %2.12f %10d %14s\n", float64(h.Max())/ms, 1.0, h.Count(), "inf")
+	}
+	fmt.Fprintf(&out, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n", h.Mean()/ms, h.stdDev()/ms)
+	fmt.Fprintf(&out, "#[Max     = %12.3f, Total count    = %12d]\n", float64(h.Max())/ms, h.Count())
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+// stdDev is the standard deviation in ns, to the histogram's precision.
+func (h *Histogram) stdDev() float64 {
+	if h.count == 0 {
+		return 0
+	}
+	mean, squares := h.Mean(), 0.0
+	add := func(part *hdr.Histogram, sign float64) {
+		for _, bar := range part.Distribution() {
+			if bar.Count > 0 {
+				deviation := sign*float64(bar.From+bar.To)/2 - mean
+				squares += float64(bar.Count) * deviation * deviation
+			}
+		}
+	}
+	add(h.positive, 1)
+	if h.negative != nil {
+		add(h.negative, -1)
+	}
+	return math.Sqrt(squares / float64(h.count))
+}

@@ -1,0 +1,165 @@
+package report
+
+import "time"
+
+// Schema is the schema of the run files this package writes.
+const Schema = "dq-bench/run/v1"
+
+// Run is one run file: what was run, where, and what came out.
+type Run struct {
+	Schema string `json:"schema"`
+	Tool   Tool   `json:"tool"`
+	// RunID is the eight hex digits that every payload of the run carries.
+	RunID  string `json:"run_id"`
+	Driver Driver `json:"driver"`
+	// Server is missing for a driver that needs none.
+	Server      *Server           `json:"server,omitempty"`
+	Scenario    Scenario          `json:"scenario"`
+	Environment Environment       `json:"environment"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	// Started is when the measured phase began; ElapsedSeconds lie between it
+	// and the end of the drain.
+	Started        time.Time  `json:"started"`
+	ElapsedSeconds float64    `json:"elapsed_seconds"`
+	Counts         Counts     `json:"counts"`
+	Histograms     Histograms `json:"histograms"`
+	Intervals      []Interval `json:"intervals"`
+	// ServerStats is missing where the server does not tell.
+	ServerStats *ServerStats `json:"server_stats,omitempty"`
+	// SLO is empty if no objective was set.
+	SLO []Objective `json:"slo"`
+	// Interrupted says that the offers were stopped before the end.
+	Interrupted bool    `json:"interrupted"`
+	Verdict     Verdict `json:"verdict"`
+	// Notes are what a reader of the figures should know besides.
+	Notes []string `json:"notes,omitempty"`
+	// Workers is how many run files were merged into this one; 0 for a run of
+	// its own.
+	Workers int `json:"workers,omitempty"`
+}
+
+// Tool is the program that wrote the file.
+type Tool struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Driver is the implementation under test.
+type Driver struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+// String returns name:version, or the name alone.
+func (d Driver) String() string {
+	if d.Version == "" {
+		return d.Name
+	}
+	return d.Name + ":" + d.Version
+}
+
+// Server is the Redis the run used.
+type Server struct {
+	Product  string `json:"product"`
+	Version  string `json:"version"`
+	How      string `json:"how"`
+	Embedded bool   `json:"embedded"`
+}
+
+// Scenario is the resolved plan. Durations are in Go's notation ("5s").
+type Scenario struct {
+	Name      string `json:"name,omitempty"`
+	Producers int    `json:"producers"`
+	Consumers int    `json:"consumers"`
+	// Rate is offers per second over all producers.
+	Rate     float64 `json:"rate"`
+	Duration string  `json:"duration"`
+	// Delay is "5s", or "1s..10s" for uniformly drawn delays.
+	Delay        string `json:"delay"`
+	PayloadSize  int    `json:"payload_size"`
+	Seed         uint64 `json:"seed"`
+	Warmup       string `json:"warmup"`
+	DrainTimeout string `json:"drain_timeout"`
+	Queue        string `json:"queue"`
+	// Messages is how many offers the measured phase plans.
+	Messages int64 `json:"messages"`
+}
+
+// Environment is the machine the load came from.
+type Environment struct {
+	OS         string `json:"os"`
+	Arch       string `json:"arch"`
+	CPUs       int    `json:"cpus"`
+	GoVersion  string `json:"go_version"`
+	GOMAXPROCS int    `json:"gomaxprocs"`
+}
+
+// Counts is the exact accounting of the measured phase. At its end
+// Offered = Delivered + Pending + Lost.
+type Counts struct {
+	// Offered counts messages the implementation took over: it confirmed the
+	// offer, or delivered the message, or still holds it.
+	Offered int64 `json:"offered"`
+	// Delivered counts messages that came at least once.
+	Delivered int64 `json:"delivered"`
+	// Lost counts messages that were taken over, never came and are nowhere.
+	Lost int64 `json:"lost"`
+	// Duplicate counts deliveries beyond the first of a message.
+	Duplicate int64 `json:"duplicate"`
+	// Early counts messages that came more than EarlyTolerance before they were due.
+	Early int64 `json:"early"`
+	// Pending counts messages still held at the end.
+	Pending int64 `json:"pending"`
+	// OfferErrors counts offers that were answered by an error or not at all,
+	// whatever became of the message.
+	OfferErrors int64 `json:"offer_errors"`
+	// Foreign counts deliveries that this run did not offer.
+	Foreign int64 `json:"foreign"`
+}
+
+// EarlyTolerance is how early a delivery may be: due times are whole
+// milliseconds on the wire, so anything up to it is the format's resolution.
+const EarlyTolerance = time.Millisecond
+
+// Histograms are the three distributions of a run.
+type Histograms struct {
+	// Lateness is delivered − due.
+	Lateness *Histogram `json:"lateness"`
+	// OfferRTT is how long an offer took, confirmed or not.
+	OfferRTT *Histogram `json:"offer_rtt"`
+	// ScheduleLag is actual − intended send instant.
+	ScheduleLag *Histogram `json:"schedule_lag"`
+}
+
+// Interval is one second of the measured phase, its drain included. Lateness is
+// in ns, of the messages delivered in it, 0 if there were none.
+type Interval struct {
+	// Second is the end of the interval in seconds after Started.
+	Second    float64 `json:"second"`
+	Offered   int64   `json:"offered"`
+	Delivered int64   `json:"delivered"`
+	// Pending is how many confirmed messages were not delivered at its end.
+	Pending int64 `json:"pending"`
+	P50     int64 `json:"lateness_p50"`
+	P99     int64 `json:"lateness_p99"`
+	Max     int64 `json:"lateness_max"`
+}
+
+// ServerStats is what the server did in the measured phase, drain included. It
+// counts all clients of the server, not only those of the run.
+type ServerStats struct {
+	// TransferCalls counts zrangebyscore, which each transfer script calls once.
+	TransferCalls           int64   `json:"transfer_calls"`
+	TransferCallsPerMessage float64 `json:"transfer_calls_per_message"`
+	Commands                int64   `json:"commands"`
+	CPUSeconds              float64 `json:"cpu_seconds"`
+}
+
+// Verdict is the judgement on a run.
+type Verdict struct {
+	// Passed is false if a message was lost, duplicated or early, if one that
+	// was due never came, if nothing was delivered, or if an objective was missed.
+	Passed bool `json:"passed"`
+	// Text is the judgement in one sentence.
+	Text string `json:"text"`
+}
