@@ -38,7 +38,7 @@ type Client struct {
 // No connection is made yet. The error tells of a bad option.
 func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 	c := &Client{
-		config: config{release: wire.Newest(), clock: clock.System(), ids: randomID},
+		config: config{release: wire.Newest(), clock: clock.System(), ids: randomID, limit: transferLimit},
 		names:  wire.NamesOf,
 		idle:   make(map[string][]*soloConn),
 	}

@@ -16,6 +16,7 @@ type config struct {
 	clock    clock.Clock
 	ids      IDSource
 	observer Observer
+	limit    int
 }
 
 // WithRelease selects the Redisson release to be compatible with, such as
@@ -64,4 +65,17 @@ func WithIDSource(s IDSource) Option {
 // WithObserver sets hooks that are told what happens in the background.
 func WithObserver(o Observer) Option {
 	return func(c *config) error { c.observer = o; return nil }
+}
+
+// WithTransferLimit sets how many members one transfer moves at most, from 1 on.
+// The default is 100, which every Redisson release uses. The server is busy for
+// the length of a transfer, and that grows with the pending list.
+func WithTransferLimit(n int) Option {
+	return func(c *config) error {
+		if n < 1 {
+			return fmt.Errorf("dq: WithTransferLimit: expected at least 1, got %d", n)
+		}
+		c.limit = n
+		return nil
+	}
 }

@@ -83,7 +83,7 @@ func (s *scheduler) open(names wire.Names) *task {
 	}
 	t, ok := s.tasks[names.Channel]
 	if !ok {
-		t = &task{names: names, ready: make(chan struct{}), due: noDue, index: -1, limit: transferLimit}
+		t = &task{names: names, ready: make(chan struct{}), due: noDue, index: -1, limit: s.client.limit}
 		s.tasks[names.Channel] = t
 		s.subscription.add(names.Channel)
 	}
@@ -290,7 +290,7 @@ func (s *scheduler) ended(t *task, next int64, err error, took time.Duration) {
 		s.failedTransfer(t, err)
 	default:
 		t.retry.reset()
-		t.limit = transferLimit
+		t.limit = s.client.limit
 		s.becomeReady(t)
 		if next != noDue {
 			s.announce(t, next)

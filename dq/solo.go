@@ -26,6 +26,7 @@ func newSoloConn(opt *redis.Options) *soloConn {
 	o := onceOptions(opt)
 	o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 1, 0, 1, 1
 	o.ReadTimeout = -1
+	o.DialerRetries = 1 // whoever asks for a connection has a pace of his own
 	dial, onConnect := o.Dialer, o.OnConnect
 	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		socket, err := dial(ctx, network, addr)
@@ -55,6 +56,14 @@ func (s *soloConn) clientID() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.id
+}
+
+// take returns the socket of a connection that was made, for use instead of the
+// client.
+func (s *soloConn) take() net.Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.socket
 }
 
 // cut closes the socket under whoever reads from it.

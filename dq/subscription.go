@@ -129,10 +129,11 @@ func (s *subscription) serve(ctx context.Context) (established bool, err error) 
 		s.mu.Unlock()
 	}()
 
-	frames := bufio.NewReader(solo.socket)
+	socket := solo.take()
+	frames := bufio.NewReader(socket)
 	pinged := false
 	for {
-		_ = solo.socket.SetReadDeadline(time.Now().Add(quietTime))
+		_ = socket.SetReadDeadline(time.Now().Add(quietTime))
 		// Waiting for the first byte only keeps a deadline from tearing a frame.
 		if _, err := frames.Peek(1); err != nil {
 			if pinged || !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -174,10 +175,10 @@ func (s *subscription) connect(ctx context.Context) (*soloConn, error) {
 		solo.close()
 		return nil, err
 	}
-	_ = solo.socket.SetDeadline(time.Time{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.socket = solo.socket
+	s.socket = solo.take()
+	_ = s.socket.SetDeadline(time.Time{})
 	for _, channel := range s.channels {
 		s.write("SUBSCRIBE", channel)
 	}

@@ -1,0 +1,306 @@
+package dq_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+func TestOfferedValueIsPackedAndLaterMoved(t *testing.T) {
+	t.Parallel()
+	for _, release := range []string{"2.15.2", "3.16.6", "3.21.0", "3.21.1", "4.7.0"} {
+		t.Run(release, func(t *testing.T) {
+			t.Parallel()
+			id := [8]byte{7, 'r', 0, '"', 0xff, '\r', '\n', 1}
+			b := setup(t, dq.WithRelease(release), dq.WithIDSource(func() [8]byte { return id }))
+			ctx := deadline(t)
+			d := b.delayed(t)
+
+			before := time.Now().UnixMilli()
+			require.NoError(t, d.Offer(ctx, "hello", time.Hour))
+			after := time.Now().UnixMilli()
+
+			r, err := wire.LookupRelease(release)
+			require.NoError(t, err)
+			if r.Layout() == wire.LayoutDLc0 {
+				// The number travels as decimal text and becomes a double.
+				id = wire.DoubleID(0x010a0dff22007207)
+			}
+			member := string(r.Layout().Pack(id, []byte("hello")))
+			set, err := b.redis.ZRangeWithScores(ctx, b.names.TimeoutSet, 0, -1).Result()
+			require.NoError(t, err)
+			require.Len(t, set, 1)
+			require.Equal(t, member, set[0].Member)
+			require.InDelta(t, float64(before+after)/2+3.6e6, set[0].Score, float64(after-before)/2)
+			pending, err := b.redis.LRange(ctx, b.names.Pending, 0, -1).Result()
+			require.NoError(t, err)
+			require.Equal(t, []string{member}, pending)
+			n, err := d.Size(ctx)
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+
+			require.NoError(t, d.Offer(ctx, "now", 0))
+			got, err := b.queue.Take(ctx)
+			require.NoError(t, err)
+			require.Equal(t, "now", got)
+			n, err = b.queue.Size(ctx)
+			require.NoError(t, err)
+			require.Zero(t, n)
+		})
+	}
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	d := b.delayed(t)
+	const n = 250 // more than two transfers
+	for i := range n {
+		require.NoError(t, d.Offer(ctx, fmt.Sprint(i), 50*time.Millisecond))
+	}
+	seen := make(map[string]bool)
+	for range n {
+		v, err := b.queue.Take(ctx)
+		require.NoError(t, err)
+		require.False(t, seen[v], "%s came twice", v)
+		seen[v] = true
+	}
+	left, err := b.redis.Keys(ctx, "*").Result()
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestAnEarlierHeadIsNotHeldUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	d := b.delayed(t)
+	require.NoError(t, d.Offer(ctx, "late", time.Hour))
+	require.NoError(t, d.Offer(ctx, "soon", 30*time.Millisecond))
+	v, err := b.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "soon", v)
+}
+
+func TestAnotherClientsOffersAreTransferred(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	b.delayed(t)
+	other := setupOn(t, b.server, "orders")
+	require.NoError(t, dq.NewDelayedQueue(other.queue).Offer(ctx, "v", 20*time.Millisecond))
+	v, err := b.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "v", v)
+}
+
+func TestQueueNames(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t)
+	for _, name := range []string{"a b", "q{a}b", "a{b", "Zürich ✓", "nul\x00\r\n\"", "redisson:queue"} {
+		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
+			t.Parallel()
+			b := setupOn(t, s, name)
+			ctx := deadline(t)
+			require.NoError(t, b.delayed(t).Offer(ctx, name, time.Millisecond))
+			v, err := b.queue.Take(ctx)
+			require.NoError(t, err)
+			require.Equal(t, name, v)
+		})
+	}
+}
+
+func TestManyQueuesShareOneSubscriptionConnection(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	var queues []*dq.BlockingQueue[string]
+	for i := range 50 {
+		q := dq.NewBlockingQueue(b.client, fmt.Sprintf("q%d", i), codec.String{})
+		d := dq.NewDelayedQueue(q)
+		require.NoError(t, d.Ready(ctx))
+		require.NoError(t, d.Offer(ctx, q.Name(), 10*time.Millisecond))
+		queues = append(queues, q)
+	}
+	for _, q := range queues {
+		v, err := q.Take(ctx)
+		require.NoError(t, err)
+		require.Equal(t, q.Name(), v)
+	}
+	subscribers, err := b.redis.Do(ctx, "CLIENT", "LIST", "TYPE", "pubsub").Text()
+	require.NoError(t, err)
+	require.Regexp(t, `^[^\n]+\n$`, subscribers, "one line, one connection")
+	channels, err := b.redis.PubSubChannels(ctx, "*").Result()
+	require.NoError(t, err)
+	require.Len(t, channels, 50)
+}
+
+func TestTransfersLastAsLongAsAnyoneUsesTheQueue(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	first, second := b.delayed(t), b.delayed(t)
+	require.NoError(t, first.Close())
+	require.NoError(t, first.Close(), "a second Close counts once")
+	require.ErrorIs(t, first.Offer(ctx, "x", 0), dq.ErrClosed)
+
+	require.NoError(t, second.Offer(ctx, "while open", 0))
+	v, err := b.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "while open", v)
+
+	require.NoError(t, second.Close())
+	require.Eventually(t, func() bool {
+		channels, err := b.redis.PubSubChannels(ctx, "*").Result()
+		return err == nil && len(channels) == 0
+	}, testDeadline, time.Millisecond)
+
+	third := b.delayed(t)
+	require.NoError(t, third.Offer(ctx, "opened again", 0))
+	v, err = b.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "opened again", v)
+}
+
+func TestPollForms(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	_, err := b.queue.Poll(ctx)
+	require.ErrorIs(t, err, dq.ErrEmpty)
+	_, err = b.queue.PollTimeout(ctx, time.Millisecond) // waits for 1 s
+	require.ErrorIs(t, err, dq.ErrEmpty)
+	_, err = b.queue.PollTimeout(ctx, -time.Second)
+	require.ErrorIs(t, err, dq.ErrEmpty)
+	require.NoError(t, b.queue.Offer(ctx, "a"))
+	v, err := b.queue.Poll(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "a", v)
+	require.NoError(t, b.queue.Offer(ctx, "b"))
+	v, err = b.queue.PollTimeout(ctx, 0)
+	require.NoError(t, err)
+	require.Equal(t, "b", v)
+}
+
+func TestCancelledTakesLoseNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	const values, takers = 300, 4
+	var mu sync.Mutex
+	seen := make(map[string]int)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range takers {
+		wg.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				short, cancel := context.WithTimeout(ctx, time.Duration(i*700+n%7*300)*time.Microsecond)
+				v, err := b.queue.Take(short)
+				cancel()
+				if err != nil {
+					continue
+				}
+				mu.Lock()
+				seen[v]++
+				if len(seen) == values {
+					close(done)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range values {
+		require.NoError(t, b.queue.Offer(ctx, fmt.Sprint(i)))
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	wg.Wait()
+	require.Len(t, seen, values)
+	for v, n := range seen {
+		require.Equal(t, 1, n, v)
+	}
+}
+
+func TestTakeEndsWithItsContextAndWithTheClient(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t)
+	rdb := connect(t, s.URL())
+	client, err := dq.NewClient(rdb)
+	require.NoError(t, err)
+	queue := dq.NewBlockingQueue(client, "orders", codec.String{})
+
+	ctx, cancel := context.WithCancel(deadline(t))
+	ended := make(chan error, 1)
+	take := func(ctx context.Context) {
+		_, err := queue.Take(ctx)
+		ended <- err
+	}
+	go take(ctx)
+	waitBlocked(t, rdb)
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+
+	go take(context.Background())
+	waitBlocked(t, rdb)
+	require.NoError(t, client.Close())
+	require.ErrorIs(t, <-ended, dq.ErrClosed)
+	require.ErrorIs(t, queue.Offer(t.Context(), "x"), dq.ErrClosed)
+}
+
+func waitBlocked(t *testing.T, rdb *redis.Client) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		list, err := rdb.Do(t.Context(), "CLIENT", "LIST").Text()
+		return err == nil && containsBlocked(list)
+	}, testDeadline, time.Millisecond)
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.ErrorIs(t, b.delayed(t).Offer(t.Context(), "x", -1), dq.ErrNegativeDelay)
+
+	_, err := dq.NewClient(b.redis, dq.WithRelease("3.16.9"))
+	var unknown *wire.ReleaseError
+	require.ErrorAs(t, err, &unknown)
+	require.Equal(t, "3.16.8", unknown.Nearest.String())
+	_, err = dq.NewClient(redis.NewRing(&redis.RingOptions{}))
+	require.ErrorContains(t, err, "*redis.Ring")
+}
+
+func TestNotReadySaysWhy(t *testing.T) {
+	t.Parallel()
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer rdb.Close()
+	client, err := dq.NewClient(rdb)
+	require.NoError(t, err)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	d := dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
+	err = d.Ready(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "refused")
+	err = d.Offer(t.Context(), "x", 0)
+	require.Error(t, err)
+	require.False(t, errors.Is(err, dq.ErrUncertain), "it was never sent")
+}

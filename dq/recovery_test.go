@@ -1,0 +1,173 @@
+package dq_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+func containsBlocked(clientList string) bool { return strings.Contains(clientList, "flags=b") }
+
+func TestALostReplyNeverOffersTwice(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t)
+	p := newProxy(t, s.Addr)
+	rdb := redis.NewClient(&redis.Options{
+		Addr: p.listener.Addr().String(), ReadTimeout: 150 * time.Millisecond, MaxRetries: 5,
+	})
+	defer rdb.Close()
+	client, err := dq.NewClient(rdb)
+	require.NoError(t, err)
+	defer client.Close()
+	b := setupOn(t, s, "orders")
+	d := b.delayed(t)
+	through := dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", stringCodec{}))
+	require.NoError(t, through.Ready(deadline(t)))
+	require.NoError(t, through.Offer(t.Context(), "replied", time.Hour))
+
+	p.swallow.Store(true)
+	err = through.Offer(t.Context(), "not replied", time.Hour)
+	require.ErrorIs(t, err, dq.ErrUncertain)
+	p.cut()
+	n, err := d.Size(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2, n, "each offer is there once")
+}
+
+func TestTransferRunsAfterAReconnect(t *testing.T) {
+	t.Parallel()
+	lost := make(chan error, 100)
+	subscribed := make(chan string, 100)
+	b := setup(t, dq.WithObserver(dq.Observer{
+		Disconnected: func(err error) { lost <- err },
+		Subscribed:   func(queue string) { subscribed <- queue },
+	}))
+	ctx := deadline(t)
+	b.delayed(t)
+	require.Equal(t, "orders", <-subscribed)
+
+	// A member that nobody announces, as one whose announcement was lost.
+	member := wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte("unannounced"))
+	require.NoError(t, b.redis.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: 1, Member: member}).Err())
+	require.NoError(t, b.redis.RPush(ctx, b.names.Pending, member).Err())
+	require.NoError(t, b.redis.ClientKillByFilter(ctx, "TYPE", "pubsub").Err())
+
+	require.Error(t, <-lost)
+	require.Equal(t, "orders", <-subscribed)
+	v, err := b.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "unannounced", v)
+}
+
+func TestTransferIsTriedAgainSoon(t *testing.T) {
+	t.Parallel()
+	failed := make(chan error, 100)
+	b := setup(t, dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) {
+		if e.Err != nil {
+			failed <- e.Err
+		}
+	}}))
+	ctx := deadline(t)
+	d := b.delayed(t)
+	require.NoError(t, b.redis.Set(ctx, "orders", "a string", 0).Err())
+	require.NoError(t, d.Offer(ctx, "v", 0))
+	require.ErrorContains(t, <-failed, "WRONGTYPE")
+	require.NoError(t, b.redis.Del(ctx, "orders").Err())
+	v, err := b.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "v", v)
+}
+
+// Redisson delivers the values before a foreign member again every 5 s, for ever.
+func TestAForeignMemberDoesNotRepeatWhatIsBeforeIt(t *testing.T) {
+	t.Parallel()
+	failed := make(chan error, 1000)
+	b := setup(t, dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) {
+		if e.Err != nil {
+			failed <- e.Err
+		}
+	}}))
+	ctx := deadline(t)
+	good := wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte("good"))
+	foreign := wire.LayoutDLc0.Pack(wire.DoubleID(-5), []byte("foreign"))
+	require.NoError(t, b.redis.ZAdd(ctx, b.names.TimeoutSet,
+		redis.Z{Score: 1, Member: good}, redis.Z{Score: 2, Member: foreign}).Err())
+	require.NoError(t, b.redis.RPush(ctx, b.names.Pending, good, foreign).Err())
+
+	d := b.delayed(t)
+	for range 4 {
+		require.ErrorIs(t, <-failed, dq.ErrForeignMember)
+	}
+	n, err := b.queue.Size(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 2, n, "once by the failed batch, once by the transfer that took it out")
+	left, err := b.redis.ZRange(ctx, b.names.TimeoutSet, 0, -1).Result()
+	require.NoError(t, err)
+	require.Equal(t, []string{string(foreign)}, left)
+
+	require.NoError(t, b.redis.ZRem(ctx, b.names.TimeoutSet, foreign).Err())
+	require.NoError(t, d.Offer(ctx, "after", 0))
+	for _, want := range []string{"good", "good", "after"} {
+		v, err := b.queue.Take(ctx)
+		require.NoError(t, err)
+		require.Equal(t, want, v)
+	}
+}
+
+// A head that can never come due blocks every announcement, and Redisson.
+func TestAHeadWithANegativeScoreDoesNotStall(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	stuck := wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte("stuck"))
+	require.NoError(t, b.redis.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: -9.2e18, Member: stuck}).Err())
+	d := b.delayed(t)
+	for _, delay := range []time.Duration{0, 50 * time.Millisecond} {
+		require.NoError(t, d.Offer(ctx, "behind", delay))
+		v, err := b.queue.Take(ctx)
+		require.NoError(t, err)
+		require.Equal(t, "behind", v)
+	}
+}
+
+func TestAFractionalScoreIsTransferred(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	d := b.delayed(t)
+	require.NoError(t, d.Offer(ctx, "v", 300*time.Millisecond))
+	require.NoError(t, b.redis.ZIncrBy(ctx, b.names.TimeoutSet, 0.5,
+		b.redis.ZRange(ctx, b.names.TimeoutSet, 0, 0).Val()[0]).Err())
+	require.NoError(t, d.Offer(ctx, "first", 0))
+	for _, want := range []string{"first", "v"} {
+		v, err := b.queue.Take(ctx)
+		require.NoError(t, err)
+		require.Equal(t, want, v)
+	}
+}
+
+func TestAnnouncementsThatAreNoNumbersAreIgnored(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	d := b.delayed(t)
+	for _, payload := range []string{"", "soon", "1e3", "99999999999999999999", strings.Repeat("9", 5000)} {
+		require.NoError(t, b.redis.Publish(ctx, b.names.Channel, payload).Err())
+	}
+	require.NoError(t, d.Offer(ctx, "v", time.Millisecond))
+	v, err := b.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "v", v)
+}
+
+type stringCodec struct{}
+
+func (stringCodec) Encode(v string) ([]byte, error) { return []byte(v), nil }
+func (stringCodec) Decode(b []byte) (string, error) { return string(b), nil }
