@@ -1,0 +1,53 @@
+# Every target here is what CI and CONTRIBUTING call; `make` lists them.
+
+GO ?= go
+GOLANGCI_LINT_VERSION := v2.15.0
+FUZZTIME ?= 10s
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/dq-bench
+	$(GO) build -o bin/dq-bench ./cmd/dq-bench
+
+.PHONY: test
+test: ## run every test; DQ_REQUIRE=redis,docker makes a missing server a failure
+	$(GO) test ./...
+
+.PHONY: race
+race: ## run the tests of dq and harness with the race detector
+	$(GO) test -race ./dq/... ./harness/...
+
+.PHONY: lint
+lint: bin/golangci-lint ## go vet and golangci-lint
+	$(GO) vet ./...
+	bin/golangci-lint run
+
+bin/golangci-lint: Makefile
+	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	@touch $@
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (10s)
+	@for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "$$pkg $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	  done; \
+	done
+
+.PHONY: bench
+bench: ## measure claims of speed, as ratios of two sides in one run
+	$(GO) test ./dq -run '^$$' -bench Lateness -benchtime 1x -timeout 10m
+
+.PHONY: replay
+replay: ## send the documents' recordings to a server and compare
+	$(GO) run ./cmd/dq-bench replay recordings/documents/*.monitor
+
+.PHONY: images
+images: ## build the Redis image from Debian packages, without a registry
+	docker/build-local.sh
