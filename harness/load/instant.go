@@ -1,0 +1,46 @@
+package load
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// epoch turns instants into Unix time by the monotonic clock, so that a step of
+// the wall clock during a run shifts no lateness.
+type epoch struct{ zero time.Time }
+
+// wall returns the Unix time of t in ns.
+func (e epoch) wall(t time.Time) int64 { return e.zero.UnixNano() + int64(t.Sub(e.zero)) }
+
+// instant is the latest of several Unix times in ns, 0 if there was none.
+type instant struct{ ns atomic.Int64 }
+
+func (i *instant) raise(ns int64) {
+	for {
+		old := i.ns.Load()
+		if ns <= old || i.ns.CompareAndSwap(old, ns) {
+			return
+		}
+	}
+}
+
+// firstError keeps the first of many errors, which usually names the cause.
+type firstError struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (f *firstError) set(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+func (f *firstError) get() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}

@@ -1,0 +1,111 @@
+package load
+
+import (
+	"sync"
+
+	"github.com/dq-bench/dq-bench/harness/report"
+)
+
+// maxRecorders bounds the memory of the histograms: more workers than this share
+// recorders.
+const maxRecorders = 32
+
+// lateRecorder is one consumer's histograms. Its mutex is free except when the
+// collector swaps the interval histogram, once a second.
+type lateRecorder struct {
+	mu       sync.Mutex
+	total    *report.Histogram
+	interval *report.Histogram
+}
+
+func (r *lateRecorder) record(ns int64) {
+	r.mu.Lock()
+	r.total.Record(ns)
+	r.interval.Record(ns)
+	r.mu.Unlock()
+}
+
+// offerRecorder is one producer's histograms.
+type offerRecorder struct {
+	mu  sync.Mutex
+	rtt *report.Histogram
+	lag *report.Histogram
+}
+
+func (r *offerRecorder) record(rtt, lag int64) {
+	r.mu.Lock()
+	r.rtt.Record(rtt)
+	r.lag.Record(lag)
+	r.mu.Unlock()
+}
+
+// recorders are the histograms of one phase.
+type recorders struct {
+	late   []*lateRecorder
+	offers []*offerRecorder
+	spare  *report.Histogram // the interval histogram that is not in use
+}
+
+func newRecorders(producers, consumers int) *recorders {
+	r := &recorders{spare: report.NewHistogram(report.IntervalDigits)}
+	for range min(consumers, maxRecorders) {
+		r.late = append(r.late, &lateRecorder{
+			total:    report.NewHistogram(report.TotalDigits),
+			interval: report.NewHistogram(report.IntervalDigits),
+		})
+	}
+	for range min(producers, maxRecorders) {
+		r.offers = append(r.offers, &offerRecorder{
+			rtt: report.NewHistogram(report.TotalDigits),
+			lag: report.NewHistogram(report.TotalDigits),
+		})
+	}
+	return r
+}
+
+func (r *recorders) ofConsumer(c int) *lateRecorder  { return r.late[c%len(r.late)] }
+func (r *recorders) ofProducer(p int) *offerRecorder { return r.offers[p%len(r.offers)] }
+
+// takeInterval adds what was recorded since the last call to into. Only one
+// goroutine may call it.
+func (r *recorders) takeInterval(into *report.Histogram) error {
+	for _, rec := range r.late {
+		r.spare.Reset()
+		rec.mu.Lock()
+		rec.interval, r.spare = r.spare, rec.interval
+		rec.mu.Unlock()
+		if err := into.Merge(r.spare); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// totals merges the histograms of all workers.
+func (r *recorders) totals() (report.Histograms, error) {
+	all := report.Histograms{
+		Lateness:    report.NewHistogram(report.TotalDigits),
+		OfferRTT:    report.NewHistogram(report.TotalDigits),
+		ScheduleLag: report.NewHistogram(report.TotalDigits),
+	}
+	for _, rec := range r.late {
+		rec.mu.Lock()
+		err := all.Lateness.Merge(rec.total)
+		rec.mu.Unlock()
+		if err != nil {
+			return all, err
+		}
+	}
+	for _, rec := range r.offers {
+		rec.mu.Lock()
+		err := all.OfferRTT.Merge(rec.rtt)
+		if err == nil {
+			err = all.ScheduleLag.Merge(rec.lag)
+		}
+		rec.mu.Unlock()
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,64 @@
+package load
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/report"
+)
+
+// result strikes the balance of the measured phase.
+func (r *run) result(o Options, s *stage, c *collector, elapsed time.Duration) (*Result, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	histograms, err := s.recorder.totals()
+	if err != nil {
+		return nil, err
+	}
+	balance := s.ledger.close()
+	identity := o.Driver.Identity()
+	return &Result{Log: c.log, Report: &report.Run{
+		Schema:      report.Schema,
+		RunID:       fmt.Sprintf("%08x", r.id),
+		Driver:      report.Driver{Name: identity.Name, Version: identity.Version},
+		Scenario:    r.plan.scenario(),
+		Environment: environment(),
+		Started:     s.start.UTC(), ElapsedSeconds: elapsed.Seconds(),
+		Counts: report.Counts{
+			Offered: balance.offered, Delivered: balance.delivered, Lost: balance.lost, Pending: balance.pending,
+			Duplicate: s.ledger.duplicate.Load(), Early: s.ledger.early.Load(),
+			OfferErrors: s.ledger.unknown(), Foreign: r.foreign.Load(),
+		},
+		Histograms: histograms, Intervals: c.intervals,
+	}}, nil
+}
+
+func environment() report.Environment {
+	return report.Environment{
+		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
+		GoVersion: runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),
+	}
+}
+
+// explain adds the notes on what the counts do not say.
+func (r *run) explain(s *stage, out *report.Run) {
+	if n := s.ledger.messages - s.ledger.attempted.Load(); n > 0 && !out.Interrupted {
+		r.note("%d of the %d planned messages were not offered: the rate of %s was not reached", n, s.ledger.messages, s.rate)
+	}
+	if n := out.Counts.OfferErrors; n > 0 {
+		if err := s.failure.get(); err != nil {
+			r.note("%d offers failed, the first: %v", n, err)
+		} else {
+			r.note("%d offers were never answered", n)
+		}
+	}
+	if n := r.takeErrors.Load(); n > 0 {
+		r.note("%d takes failed, the first: %v", n, r.takeFailure.get())
+	}
+	if n := out.Counts.Foreign; n > 0 {
+		r.note("%d values on the queue were not of this run", n)
+	}
+	out.Notes = append(out.Notes, r.notes...)
+}
