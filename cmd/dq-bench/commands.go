@@ -4,5 +4,7 @@ import "github.com/spf13/cobra"
 
 // subcommands lists every subcommand, in the order help shows them.
 func subcommands() []*cobra.Command {
-	return []*cobra.Command{}
+	return []*cobra.Command{
+		newReplayCmd(),
+	}
 }

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/dq-bench/dq-bench/harness/monitor"
+	"github.com/dq-bench/dq-bench/harness/replay"
+	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/spf13/cobra"
+)
+
+func newReplayCmd() *cobra.Command {
+	var redis string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "replay FILE...",
+		Short: "Send a recording's commands to a server and check the resulting keys",
+		Long: `Replay sends the recorded commands of each MONITOR log to a server, one
+connection per recorded client, and compares what the server's own MONITOR then
+shows with the recording line by line, and the keys at the end with what the
+recorded commands lead to.
+
+A server started for it is emptied before each file. Any other server must have
+none of the recording's keys; those that the replay makes are removed.
+
+Exit codes: 0 identical; 1 a file or the server cannot be used; 99 they differ.`,
+		Example: `  dq-bench replay recordings/documents/*.monitor
+  dq-bench replay --redis redis://localhost:6379 production.monitor`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			plans, err := replayPlans(files)
+			if err != nil {
+				return err
+			}
+			notice := func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), s) }
+			results, srv, err := replayAll(cmd.Context(), redis, notice, plans)
+			if err != nil {
+				return err
+			}
+			if err := printReplay(cmd.OutOrStdout(), asJSON, srv, results); err != nil {
+				return err
+			}
+			return replayVerdict(results)
+		},
+	}
+	cmd.Flags().StringVar(&redis, "redis", "auto", "server: auto, container[:image], process[:path], embedded, redis://… or rediss://…")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout and nothing else")
+	return cmd
+}
+
+// replayPlans reads every file before a server is started, and names all that
+// cannot be used.
+func replayPlans(files []string) ([]*replay.Plan, error) {
+	var plans []*replay.Plan
+	var errs []error
+	for _, file := range files {
+		rec, err := monitor.ReadFile(file)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		plan, err := replay.NewPlan(rec)
+		errs = append(errs, err)
+		plans = append(plans, plan)
+	}
+	return plans, errors.Join(errs...)
+}
+
+func replayAll(ctx context.Context, spec string, notice func(string), plans []*replay.Plan) (_ []*replay.Result, _ *server.Server, err error) {
+	srv, err := server.Start(ctx, spec, notice)
+	if err != nil {
+		var bad *server.SpecError
+		if errors.As(err, &bad) {
+			return nil, nil, usageError(err)
+		}
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, srv.Close()) }()
+	target := replay.Target{URL: srv.URL(), Own: srv.How != "external"}
+	var results []*replay.Result
+	for _, plan := range plans {
+		result, err := replay.Run(ctx, target, plan)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", plan.Recording.Path, err)
+		}
+		results = append(results, result)
+	}
+	return results, srv, nil
+}
+
+func printReplay(w io.Writer, asJSON bool, srv *server.Server, results []*replay.Result) error {
+	if !asJSON {
+		for _, r := range results {
+			if _, err := io.WriteString(w, r.Text()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	type serverInfo struct {
+		Product string `json:"product"`
+		Version string `json:"version"`
+		How     string `json:"how"`
+	}
+	document := struct {
+		Schema string           `json:"schema"`
+		Server serverInfo       `json:"server"`
+		Files  []*replay.Result `json:"files"`
+	}{"dq-bench/replay/v1", serverInfo{srv.Product, srv.Version, srv.How}, results}
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	return out.Encode(document)
+}
+
+func replayVerdict(results []*replay.Result) error {
+	different := 0
+	for _, r := range results {
+		if !r.Identical {
+			different++
+		}
+	}
+	if different > 0 {
+		return failure(fmt.Errorf("%d of %d recordings differ from what the server does", different, len(results)))
+	}
+	return nil
+}
