@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/moby/moby/client"
+	moby "github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/log"
 	"github.com/testcontainers/testcontainers-go/wait"
@@ -58,6 +60,12 @@ func startContainer(ctx context.Context, image string) (*Server, error) {
 		}
 	}
 	s, err := runContainer(ctx, image)
+	if err != nil && strings.Contains(err.Error(), "reaper") {
+		return nil, &briefError{
+			fmt.Errorf("container %s does not serve, testcontainers' reaper image cannot be had: %w: pull it or set TESTCONTAINERS_RYUK_DISABLED=true", image, err),
+			"no reaper image for containers here (TESTCONTAINERS_RYUK_DISABLED=true does without)",
+		}
+	}
 	if err != nil {
 		return nil, &briefError{
 			fmt.Errorf("container %s does not serve: %w", image, err),
@@ -82,9 +90,13 @@ func dockerProvider(ctx context.Context) (*testcontainers.DockerProvider, error)
 	}
 	got := make(chan answer, 1)
 	go func() {
+		if err := pingDockerHost(ctx); err != nil {
+			got <- answer{nil, err}
+			return
+		}
 		p, err := testcontainers.NewDockerProvider()
 		if err == nil {
-			_, err = p.Client().Ping(ctx, client.PingOptions{})
+			_, err = p.Client().Ping(ctx, moby.PingOptions{})
 		}
 		got <- answer{p, err}
 	}()
@@ -99,9 +111,24 @@ func dockerProvider(ctx context.Context) (*testcontainers.DockerProvider, error)
 	}
 }
 
+// pingDockerHost holds to DOCKER_HOST where it is set: testcontainers would turn
+// to the default socket when that host does not answer.
+func pingDockerHost(ctx context.Context) error {
+	if os.Getenv("DOCKER_HOST") == "" {
+		return nil
+	}
+	docker, err := moby.New(moby.FromEnv)
+	if err != nil {
+		return err
+	}
+	defer docker.Close()
+	_, err = docker.Ping(ctx, moby.PingOptions{})
+	return err
+}
+
 // haveImage pulls image unless the daemon has it. testcontainers would do so
 // too, but retries an unreachable registry for a quarter of an hour.
-func haveImage(ctx context.Context, docker client.APIClient, image string) error {
+func haveImage(ctx context.Context, docker moby.APIClient, image string) error {
 	if _, err := docker.ImageInspect(ctx, image); err == nil {
 		return nil
 	}
@@ -109,7 +136,7 @@ func haveImage(ctx context.Context, docker client.APIClient, image string) error
 	defer cancel(nil)
 	idle := time.AfterFunc(pullIdle, func() { cancel(fmt.Errorf("no progress for %s", pullIdle)) })
 	defer idle.Stop()
-	pull, err := docker.ImagePull(ctx, image, client.ImagePullOptions{})
+	pull, err := docker.ImagePull(ctx, image, moby.ImagePullOptions{})
 	if err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}

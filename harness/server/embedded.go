@@ -3,8 +3,269 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	mini "github.com/alicebob/miniredis/v2/server"
 )
 
-func startEmbedded(context.Context) (*Server, error) {
-	return nil, errors.New("the embedded server is not built in")
+const (
+	// miniredisVersion is the release of the engine, see go.mod.
+	miniredisVersion = "2.40.0"
+	// emulatedVersion is the Redis whose MONITOR lines and script errors the
+	// embedded server reproduces; clients read it to choose their commands.
+	emulatedVersion = "7.0.15"
+)
+
+// embedded is a Redis inside this process: miniredis runs the commands, and this
+// layer adds what a delay queue and its observers need and miniredis lacks:
+// MONITOR, Lua's struct library, the script errors of Redis 7, first-come
+// first-served blocking pops, CLIENT and INFO.
+//
+// It speaks to clients itself and only hands commands to miniredis, because
+// miniredis hides from its hooks the peer's address and the case of a command
+// name, both of which MONITOR shows.
+type embedded struct {
+	engine *miniredis.Miniredis
+	srv    *mini.Server
+	listen net.Listener
+	since  time.Time
+	wg     sync.WaitGroup
+
+	// mu is the one thread of Redis: held while a command runs and is logged,
+	// so that MONITOR shows the order of execution and a script's own commands
+	// follow it without a gap.
+	mu       sync.Mutex
+	clients  map[int64]*client
+	lastID   int64
+	monitors map[*client]bool
+	scripts  map[string]string // SHA-1 of the body as clients know it → body
+	running  *script           // the script that runs now, nil outside
+	waiters  []*waiter         // blocked pops, the longest waiting first
+	stats    map[string]*commandStat
+}
+
+func startEmbedded(ctx context.Context) (*Server, error) {
+	e, err := newEmbedded()
+	if err != nil {
+		return nil, err
+	}
+	addr := e.listen.Addr().String()
+	s := &Server{Addr: addr, How: "embedded", target: target{addrs: []string{addr}}, closer: e.close}
+	if err := s.identify(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func newEmbedded() (*embedded, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("embedded: no port on 127.0.0.1: %w", err)
+	}
+	engine := miniredis.NewMiniRedis()
+	// A first in-memory connection is how miniredis starts without a listener of its own.
+	conn, err := engine.Dial()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("embedded: %w", err), l.Close())
+	}
+	_ = conn.Close()
+	engine.ClockTTL(true) // keys expire by the clock, not by a test's command
+	e := &embedded{
+		engine: engine, srv: engine.Server(), listen: l, since: time.Now(),
+		clients: map[int64]*client{}, monitors: map[*client]bool{}, scripts: map[string]string{}, stats: map[string]*commandStat{},
+	}
+	e.srv.SetPreHook(e.fromScript)
+	e.wg.Go(e.accept)
+	return e, nil
+}
+
+func (e *embedded) close() error {
+	err := e.listen.Close()
+	e.mu.Lock()
+	for _, c := range e.clients {
+		_ = c.conn.Close()
+	}
+	e.mu.Unlock()
+	e.wg.Wait()
+	e.engine.Close()
+	return err
+}
+
+func (e *embedded) accept() {
+	for {
+		conn, err := e.listen.Accept()
+		if err != nil {
+			return
+		}
+		c := newClient(conn)
+		e.mu.Lock()
+		e.lastID++
+		c.id = e.lastID
+		e.clients[c.id] = c
+		e.mu.Unlock()
+		e.wg.Go(c.writeLoop)
+		e.wg.Go(func() { e.serve(c) })
+	}
+}
+
+// serve runs a client's commands until it leaves.
+func (e *embedded) serve(c *client) {
+	defer e.forget(c)
+	for args := range c.commands() {
+		e.mu.Lock()
+		w := e.command(c, args)
+		e.serveWaiters()
+		e.mu.Unlock()
+		if w != nil {
+			e.await(c, w)
+		}
+		if c.peer.Closed() {
+			return
+		}
+	}
+}
+
+func (e *embedded) forget(c *client) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.clients, c.id)
+	delete(e.monitors, c)
+	// miniredis forgets subscribers when its own connections end; these are ours.
+	c.capture()
+	for _, cmd := range []string{"UNSUBSCRIBE", "PUNSUBSCRIBE"} {
+		e.dispatch(c.peer, cmd)
+	}
+	c.captured()
+	c.finish()
+}
+
+// command runs one command, or queues it in a transaction. A blocking pop that
+// finds nothing gives the waiter to wait for.
+func (e *embedded) command(c *client, args []string) *waiter {
+	name := strings.ToUpper(args[0])
+	if c.tx != nil && !endsTx[name] {
+		c.send(e.enqueue(c, args))
+		return nil
+	}
+	start := time.Now()
+	switch {
+	case name == "MULTI" && len(args) == 1:
+		c.tx = &transaction{}
+		c.send([]byte("+OK\r\n"))
+		e.feed(start, c, args)
+	case name == "EXEC" && len(args) == 1 && c.tx != nil:
+		e.exec(c, args)
+	case name == "DISCARD" && len(args) == 1 && c.tx != nil:
+		c.tx = nil
+		c.send([]byte("+OK\r\n"))
+		e.feed(start, c, args)
+	default:
+		reply, w := e.run(c, args)
+		c.send(reply)
+		return w
+	}
+	return nil
+}
+
+// run executes one command outside the queueing of transactions, counts it and
+// shows it to the monitors.
+func (e *embedded) run(c *client, args []string) (reply []byte, w *waiter) {
+	start := time.Now()
+	name := strings.ToUpper(args[0])
+	isScript := scriptCommands[name] && len(args) > 2
+	if isScript {
+		e.feed(start, c, args) // before the commands the script calls
+	}
+	c.capture()
+	switch {
+	case isScript:
+		e.eval(c, name, args)
+	case blockingPops[name]:
+		w = e.pop(c, args)
+	case name == "MONITOR":
+		e.monitors[c] = true
+		c.peer.WriteOK()
+	case name == "SCRIPT":
+		e.script(c, args)
+	case name == "CLIENT":
+		e.client(c, args)
+	case name == "CONFIG":
+		e.config(c, args)
+	case name == "INFO":
+		c.peer.WriteBulk(e.info(args[1:]))
+	case name == "AUTH" && len(args) == 3:
+		if args[1] != "default" { // who needs no password, and is let in with any
+			c.peer.WriteError("WRONGPASS invalid username-password pair or user is disabled.")
+			break
+		}
+		c.peer.WriteOK()
+	case name == "HELLO":
+		e.hello(c, args)
+	case !e.srv.IsRegisteredCommand(name):
+		c.peer.WriteRaw(unknownCommand(args))
+	case cannotBlock(name, args):
+		c.peer.WriteError("ERR " + name + " may not block in the embedded server")
+	default:
+		e.dispatch(c.peer, args...)
+	}
+	c.peer.Flush()
+	reply = c.captured()
+	if name == "SELECT" && string(reply) == "+OK\r\n" {
+		c.db = args[1]
+	}
+	rejected := isRejection(reply)
+	if !isScript && !rejected {
+		e.feed(start, c, args)
+	}
+	e.count(args, reply, rejected, time.Since(start))
+	return reply, w
+}
+
+// dispatch hands a command to miniredis.
+func (e *embedded) dispatch(p *mini.Peer, args ...string) {
+	e.srv.Dispatch(p, args)
+	p.Flush()
+}
+
+// isRejection tells the errors that come before a command runs; Redis neither
+// shows such a command to monitors nor counts it as a call.
+func isRejection(reply []byte) bool {
+	s := string(reply[:min(len(reply), 40)])
+	return strings.HasPrefix(s, "-ERR wrong number of arguments") || strings.HasPrefix(s, "-ERR unknown ")
+}
+
+// unknownCommand is Redis 7's refusal, with the first 128 bytes of arguments.
+func unknownCommand(args []string) string {
+	var b strings.Builder
+	for _, a := range args[1:] {
+		if b.Len() >= 128 {
+			break
+		}
+		fmt.Fprintf(&b, "'%s' ", a[:min(len(a), 128-b.Len())])
+	}
+	return fmt.Sprintf("-ERR unknown command '%s', with args beginning with: %s\r\n", args[0][:min(len(args[0]), 128)], oneLineText.Replace(b.String()))
+}
+
+// oneLineText keeps an argument from breaking the protocol's error line.
+var oneLineText = strings.NewReplacer("\r", " ", "\n", " ")
+
+// cannotBlock tells the commands that would block inside miniredis, and with it
+// every other client of this server.
+func cannotBlock(name string, args []string) bool {
+	switch name {
+	case "BZPOPMIN", "BZPOPMAX", "BZMPOP", "BLMPOP":
+		return true
+	case "XREAD", "XREADGROUP":
+		for _, a := range args {
+			if strings.EqualFold(a, "BLOCK") {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -50,7 +50,10 @@ func findServer(path string) (string, error) {
 			return p, nil
 		}
 	}
-	return "", errors.New("neither redis-server nor valkey-server is on PATH: install one (apt-get install redis-server), or name it with process:/path")
+	return "", &briefError{
+		errors.New("neither redis-server nor valkey-server is on PATH: install one (apt-get install redis-server), or name it with process:/path"),
+		"neither redis-server nor valkey-server on PATH",
+	}
 }
 
 func startProcess(ctx context.Context, path string) (*Server, error) {

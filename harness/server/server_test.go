@@ -3,6 +3,8 @@ package server_test
 import (
 	"bufio"
 	"context"
+	"crypto/sha1"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
@@ -164,4 +166,23 @@ func TestExternalRefusals(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, s.String(), "s3cret")
 	})
+}
+
+// autoEnv marks the run of a test in a process of its own: testcontainers looks
+// for its daemon once per process.
+const autoEnv = "DQ_TEST_SERVER_AUTO"
+
+// runAgain runs the calling test in a new process with these variables.
+func runAgain(t *testing.T, env ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	t.Log(string(out))
+}
+
+func sha(body string) string {
+	sum := sha1.Sum([]byte(body))
+	return hex.EncodeToString(sum[:])
 }
