@@ -13,11 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func readDocument(name string) (string, error) {
+	text, err := recordings.Files.ReadFile("documents/" + name)
+	return string(text), err
+}
+
 func document(t *testing.T, name string) string {
 	t.Helper()
-	text, err := recordings.Files.ReadFile("documents/" + name)
+	text, err := readDocument(name)
 	require.NoError(t, err)
-	return string(text)
+	return text
 }
 
 func parse(t *testing.T, text string) *monitor.Recording {
