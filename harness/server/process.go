@@ -81,8 +81,14 @@ type process struct {
 	done chan struct{} // closed when the program has ended
 }
 
+// standalone are the arguments of a server that keeps nothing and that only this machine reaches.
+func standalone(port, dir string) []string {
+	return []string{"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", ""}
+}
+
 // launch runs bin on a free port of 127.0.0.1 and waits until it has logged
-// ready. configure gives further arguments for the port and folder taken.
+// ready. configure, where given, replaces the standalone arguments by those for
+// the port and folder taken.
 func launch(ctx context.Context, bin, ready string, configure func(port, dir string) ([]string, error)) (*process, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -109,7 +115,7 @@ func launchOnce(ctx context.Context, bin, ready string, configure func(port, dir
 		return nil, err
 	}
 	p = &process{addr: net.JoinHostPort("127.0.0.1", port), dir: dir, log: &tail{}, done: make(chan struct{})}
-	args := []string{"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", ""}
+	args := standalone(port, dir)
 	if configure != nil {
 		if args, err = configure(port, dir); err != nil {
 			return nil, errors.Join(err, os.RemoveAll(dir))

@@ -186,3 +186,17 @@ func sha(body string) string {
 	sum := sha1.Sum([]byte(body))
 	return hex.EncodeToString(sum[:])
 }
+
+func TestAutoWithoutDockerIsAProcess(t *testing.T) {
+	servertest.Redis(t)
+	if os.Getenv(autoEnv) == "" {
+		runAgain(t, autoEnv+"=1", "DOCKER_HOST=unix:///nowhere/docker.sock")
+		return
+	}
+	var notices []string
+	s, err := server.Start(t.Context(), "auto", func(line string) { notices = append(notices, line) })
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.Len(t, notices, 1)
+	require.Regexp(t, `^redis: process /\S+ \(\w+ [\d.]+\) on 127\.0\.0\.1:\d+; no Docker daemon here$`, notices[0])
+}

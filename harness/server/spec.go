@@ -3,9 +3,11 @@ package server
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // SpecError reports a --redis value that can never be right, whatever the
@@ -192,6 +194,15 @@ func hostPort(h, port string) (string, error) {
 	}
 	if host == "" {
 		return "", fmt.Errorf("the host is missing")
+	}
+	if strings.HasPrefix(h, "[") {
+		if _, err := netip.ParseAddr(host); err != nil {
+			return "", fmt.Errorf("%q is no IPv6 address", host)
+		}
+	} else if strings.ContainsFunc(host, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(".-_", r)
+	}) {
+		return "", fmt.Errorf("%q is no host name", host)
 	}
 	return net.JoinHostPort(host, port), nil
 }
