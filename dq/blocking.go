@@ -2,8 +2,6 @@ package dq
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -12,7 +10,7 @@ import (
 )
 
 // BlockingQueue is a destination queue: the LIST that consumers take values
-// from, Redisson's RBlockingQueue. It needs no Close.
+// from, Redisson's RBlockingQueue and RBlockingDeque. It needs no Close.
 type BlockingQueue[T any] struct {
 	client *Client
 	names  wire.Names
@@ -28,97 +26,124 @@ func NewBlockingQueue[T any](c *Client, name string, values codec.Codec[T]) *Blo
 // Name returns the key of the LIST.
 func (q *BlockingQueue[T]) Name() string { return q.names.Destination }
 
-// Offer appends a value at once: RPUSH.
-func (q *BlockingQueue[T]) Offer(ctx context.Context, value T) error {
-	data, err := q.codec.Encode(value)
-	if err != nil {
-		return fmt.Errorf("dq: offer to %q: %w", q.Name(), err)
-	}
-	if _, err = q.client.do(ctx, q.Name(), "RPUSH", q.Name(), data); err != nil {
-		return offerError(q.Name(), err)
-	}
-	return nil
-}
-
 // Take waits for a value, for ever if need be: BLPOP with 0. When ctx ends it
 // returns ctx's error; a value that was popped at that very moment is returned
 // instead. After Client.Close it returns ErrClosed.
 func (q *BlockingQueue[T]) Take(ctx context.Context) (T, error) {
-	return q.blockingPop(ctx, 0, true)
+	return q.blockingPop(ctx, "take", forever, "BLPOP", q.Name())
+}
+
+// TakeLast is Take from the other end: BRPOP with 0.
+func (q *BlockingQueue[T]) TakeLast(ctx context.Context) (T, error) {
+	return q.blockingPop(ctx, "takeLast", forever, "BRPOP", q.Name())
 }
 
 // PollTimeout waits for a value no longer than timeout and returns ErrEmpty
 // then. Redisson sends BLPOP with whole seconds, truncated: 1.5 s waits for 1 s,
 // less than 1 s waits for 1 s, and 0 waits for ever, as Take does. Releases 2.7.0
-// and 3.2.0 wait for ever also for less than 1 s. A negative timeout returns
-// ErrEmpty at once.
+// and 3.2.0 wait for ever also for less than 1 s. A negative timeout is sent as
+// it is to 3.17.7, which the server refuses; later releases return at once.
+// PollWithin waits exactly.
 func (q *BlockingQueue[T]) PollTimeout(ctx context.Context, timeout time.Duration) (T, error) {
-	if timeout < 0 {
+	return q.pollTimeout(ctx, "poll", timeout, "BLPOP", q.Name())
+}
+
+// PollLastTimeout is PollTimeout from the other end: BRPOP.
+func (q *BlockingQueue[T]) PollLastTimeout(ctx context.Context, timeout time.Duration) (T, error) {
+	return q.pollTimeout(ctx, "pollLast", timeout, "BRPOP", q.Name())
+}
+
+// PollFromAny is PollTimeout over this queue and then others, which in a cluster
+// must share its slot.
+func (q *BlockingQueue[T]) PollFromAny(ctx context.Context, timeout time.Duration, others ...string) (T, error) {
+	command := []any{"BLPOP", q.Name()}
+	for _, o := range others {
+		command = append(command, o)
+	}
+	return q.pollTimeout(ctx, "pollFromAny", timeout, command...)
+}
+
+// PollWithin waits for a value for exactly timeout, which is dq's own form: BLPOP
+// with 0 that is called off in time. It returns ErrEmpty then, also for a timeout
+// of 0 or less, after one look.
+func (q *BlockingQueue[T]) PollWithin(ctx context.Context, timeout time.Duration) (T, error) {
+	if timeout <= 0 {
+		return q.Poll(ctx)
+	}
+	short, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	v, err := q.Take(short)
+	if err != nil && short.Err() != nil && ctx.Err() == nil {
+		return v, ErrEmpty
+	}
+	return v, err
+}
+
+// PollLastAndOfferFirstTo moves the last value to the front of the LIST other and
+// returns it; ErrEmpty when there is none: RPOPLPUSH. Every release sends this,
+// none LMOVE.
+func (q *BlockingQueue[T]) PollLastAndOfferFirstTo(ctx context.Context, other string) (T, error) {
+	return q.value(ctx, "pollLastAndOfferFirstTo", "RPOPLPUSH", q.Name(), other)
+}
+
+// PollLastAndOfferFirstToTimeout waits for a value to move as PollTimeout does:
+// BRPOPLPUSH.
+func (q *BlockingQueue[T]) PollLastAndOfferFirstToTimeout(
+	ctx context.Context, other string, timeout time.Duration,
+) (T, error) {
+	return q.pollTimeout(ctx, "pollLastAndOfferFirstTo", timeout, "BRPOPLPUSH", q.Name(), other)
+}
+
+// TakeLastAndOfferFirstTo waits for a value to move, for ever if need be:
+// BRPOPLPUSH with 0. A popped value is never in a process alone: it is in other.
+func (q *BlockingQueue[T]) TakeLastAndOfferFirstTo(ctx context.Context, other string) (T, error) {
+	return q.blockingPop(ctx, "takeLastAndOfferFirstTo", forever, "BRPOPLPUSH", q.Name(), other)
+}
+
+// forever is the time-out of a blocking command that never ends by itself.
+const forever = 0
+
+func (q *BlockingQueue[T]) pollTimeout(
+	ctx context.Context, operation string, timeout time.Duration, command ...any,
+) (T, error) {
+	if timeout < 0 && q.client.release.SkipsNegativeTimeout() {
 		var none T
 		return none, ErrEmpty
 	}
-	seconds := q.client.release.BlockingSeconds(timeout)
-	return q.blockingPop(ctx, seconds, seconds == 0)
+	return q.blockingPop(ctx, operation, q.client.release.BlockingSeconds(timeout), command...)
 }
 
-func (q *BlockingQueue[T]) blockingPop(ctx context.Context, seconds int64, forever bool) (T, error) {
-	var none T
+// blockingPop runs a blocking command, its time-out in whole seconds behind it.
+func (q *BlockingQueue[T]) blockingPop(
+	ctx context.Context, operation string, seconds int64, command ...any,
+) (T, error) {
+	command = append(command, strconv.FormatInt(seconds, 10))
 	for {
-		reply, err := q.client.block(ctx, q.Name(), "BLPOP", q.Name(), strconv.FormatInt(seconds, 10))
-		if err != nil {
-			if ctx.Err() != nil || errors.Is(err, ErrClosed) {
-				return none, err
-			}
-			return none, fmt.Errorf("dq: take from %q: %w", q.Name(), err)
-		}
+		reply, err := q.client.block(ctx, q.Name(), command...)
 		if pair, ok := reply.([]any); ok && len(pair) == 2 {
-			return q.decode(pair[1])
+			reply = pair[1]
 		}
-		if !forever {
-			return none, ErrEmpty
+		v, err := replyValue(q.codec, reply, err)
+		switch {
+		case err == ErrEmpty && seconds == forever: //nolint:errorlint // this very value
+			// Somebody unblocked the connection: CLIENT UNBLOCK, a failover.
+			continue
+		case err != nil && ctx.Err() != nil && reply == nil:
+			return v, ctx.Err()
 		}
+		return v, in(operation, q.Name(), err)
 	}
 }
 
-// Poll returns the first value without waiting, or ErrEmpty: LPOP.
-func (q *BlockingQueue[T]) Poll(ctx context.Context) (T, error) {
-	var none T
-	reply, err := nilIsNoError(q.client.do(ctx, q.Name(), "LPOP", q.Name()))
-	if err != nil {
-		return none, fmt.Errorf("dq: poll of %q: %w", q.Name(), err)
-	}
-	if reply == nil {
-		return none, ErrEmpty
-	}
-	return q.decode(reply)
-}
-
-// Size returns the number of values that can be taken now: LLEN.
-func (q *BlockingQueue[T]) Size(ctx context.Context) (int, error) {
-	return q.client.length(ctx, q.Name())
-}
-
-func (q *BlockingQueue[T]) decode(reply any) (T, error) {
-	text, ok := reply.(string)
-	if !ok {
-		var none T
-		return none, fmt.Errorf("dq: %q: expected a string from the server, got %T", q.Name(), reply)
-	}
-	value, err := q.codec.Decode([]byte(text))
-	if err != nil {
-		return value, fmt.Errorf("dq: a value of %q cannot be decoded: %w", q.Name(), err)
-	}
-	return value, nil
+// value runs a command that returns one value.
+func (q *BlockingQueue[T]) value(ctx context.Context, operation string, command ...any) (T, error) {
+	reply, err := nilIsNoError(q.client.do(ctx, q.Name(), command...))
+	v, err := replyValue(q.codec, reply, err)
+	return v, in(operation, q.Name(), err)
 }
 
 func (c *Client) length(ctx context.Context, key string) (int, error) {
 	reply, err := c.do(ctx, key, "LLEN", key)
-	if err != nil {
-		return 0, fmt.Errorf("dq: size of %q: %w", key, err)
-	}
-	n, ok := reply.(int64)
-	if !ok {
-		return 0, fmt.Errorf("dq: size of %q: expected an integer from the server, got %T", key, reply)
-	}
-	return int(n), nil
+	n, err := replyInt(reply, err)
+	return int(n), in("size", key, err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -18,6 +19,9 @@ type Client struct {
 	names     func(string) wire.Names
 	router    router
 	scheduler *scheduler
+
+	// noReadScripts is set when the server turns out to be older than Redis 7.
+	noReadScripts atomic.Bool
 
 	// ctx ends with Close.
 	ctx    context.Context

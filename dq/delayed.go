@@ -56,6 +56,17 @@ func (d *DelayedQueue[T]) Offer(ctx context.Context, value T, delay time.Duratio
 	if delay < 0 {
 		return fmt.Errorf("%w: %s", ErrNegativeDelay, delay)
 	}
+	return d.OfferMillis(ctx, value, delay.Milliseconds())
+}
+
+// OfferMillis is Offer with a delay in ms that may be any number, as Redisson's
+// offer takes it. Now plus delay wraps around as it does in Java: a huge delay
+// becomes a negative due time, which never comes, blocks the announcements of
+// all later offers and stalls every Redisson on the queue. Offer cannot do that.
+func (d *DelayedQueue[T]) OfferMillis(ctx context.Context, value T, delay int64) error {
+	if delay < 0 && d.client.release.RefusesNegativeDelay() {
+		return fmt.Errorf("%w: %d ms", ErrNegativeDelay, delay)
+	}
 	if d.closed.Load() {
 		return ErrClosed
 	}
@@ -63,11 +74,70 @@ func (d *DelayedQueue[T]) Offer(ctx context.Context, value T, delay time.Duratio
 	if err != nil {
 		return fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
 	}
-	due := d.client.clock.Now().UnixMilli() + delay.Milliseconds()
-	return d.offer(ctx, data, due)
+	keys, args := d.offerArguments(data, d.client.clock.Now().UnixMilli()+delay)
+	if _, err = d.client.eval(ctx, "offer", keys, args...); err != nil {
+		return offerError(d.dest.Name(), err)
+	}
+	return nil
 }
 
-// offer runs the offer script.
+// OfferAll queues values in order, all due after delay, over one connection
+// without waiting for each reply. It returns how many of them were confirmed,
+// counted from the first; with an error that wraps ErrUncertain, some of the
+// others may be queued too.
+func (d *DelayedQueue[T]) OfferAll(ctx context.Context, delay time.Duration, values ...T) (confirmed int, err error) {
+	for len(values) > 0 {
+		// The first offer of a batch has the server learn the script.
+		if err := d.Offer(ctx, values[0], delay); err != nil {
+			return confirmed, err
+		}
+		confirmed++
+		batch := values[1:min(len(values), offerBatch)]
+		n, err := d.offerBatch(ctx, delay, batch)
+		confirmed += n
+		if err != nil {
+			return confirmed, err
+		}
+		values = values[1+len(batch):]
+	}
+	return confirmed, nil
+}
+
+// offerBatch is how many offers are under way on one connection.
+const offerBatch = 512
+
+func (d *DelayedQueue[T]) offerBatch(ctx context.Context, delay time.Duration, values []T) (confirmed int, err error) {
+	script, err := d.client.script("offer")
+	if err != nil {
+		return 0, err
+	}
+	due := d.client.clock.Now().UnixMilli() + delay.Milliseconds()
+	commands := make([][]any, len(values))
+	for i, v := range values {
+		data, err := d.dest.codec.Encode(v)
+		if err != nil {
+			return 0, fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
+		}
+		keys, args := d.offerArguments(data, due)
+		name, text := "EVAL", script.Body
+		if d.client.release.CachesScripts() {
+			name, text = "EVALSHA", script.SHA1
+		}
+		commands[i] = evalCommand(name, text, keys, args)
+	}
+	replies, err := d.client.router.pipeline(ctx, d.dest.Name(), commands)
+	for i, reply := range replies {
+		if _, err := nilIsNoError(nil, reply.Err()); err != nil {
+			return i, offerError(d.dest.Name(), err)
+		}
+	}
+	if err != nil {
+		return 0, offerError(d.dest.Name(), err)
+	}
+	return len(values), nil
+}
+
+// offerArguments returns the arguments of the offer script.
 //
 //	KEYS    destination, timeout set, pending list, channel
 //	ARGV    due time in Unix ms; random id; value
@@ -75,16 +145,11 @@ func (d *DelayedQueue[T]) Offer(ctx context.Context, value T, delay time.Duratio
 //	cost    O(log n) in the timeout set
 //
 // offer-v1 is sent to 3.21.0 and in 2.x, offer-v2 from 3.21.1.
-func (d *DelayedQueue[T]) offer(ctx context.Context, data []byte, dueMillis int64) error {
+func (d *DelayedQueue[T]) offerArguments(data []byte, dueMillis int64) (keys []string, args []any) {
 	n := d.dest.names
 	id := idArgument(d.client.release.Layout(), d.client.ids())
-	_, err := d.client.eval(ctx, "offer",
-		[]string{n.Destination, n.TimeoutSet, n.Pending, n.Channel},
-		strconv.FormatInt(dueMillis, 10), id, data)
-	if err != nil {
-		return offerError(n.Destination, err)
-	}
-	return nil
+	return []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel},
+		[]any{strconv.FormatInt(dueMillis, 10), id, data}
 }
 
 // Size returns the number of values that wait for their time: LLEN of the

@@ -21,10 +21,27 @@ var (
 	// value may have been queued or not. It is never sent again by itself,
 	// because that could queue it twice.
 	ErrUncertain = errors.New("dq: no reply, the value may have been queued")
+	// ErrUnsupported is wrapped by the error of a call that the chosen release does
+	// not have.
+	ErrUnsupported = errors.New("dq: not in this release")
 	// ErrForeignMember is wrapped by the error of a transfer that met a member of
 	// the other layout. See the 3.21.1 upgrade in Redisson's history.
 	ErrForeignMember = errors.New("dq: the queue holds a member of the other layout")
 )
+
+// DecodeError says that the codec could not decode a value. The call may have
+// removed it from the queue: Data is what is left of it.
+type DecodeError struct {
+	Data []byte
+	Err  error
+}
+
+func (e *DecodeError) Error() string {
+	return fmt.Sprintf("a value of %d bytes cannot be decoded: %v", len(e.Data), e.Err)
+}
+
+// Unwrap returns the codec's error.
+func (e *DecodeError) Unwrap() error { return e.Err }
 
 // offerError sorts the failure of an offer: the server refused it, it was never
 // sent, or nobody knows.

@@ -14,6 +14,12 @@ import (
 // command whose reply is lost is not sent again.
 type router interface {
 	do(ctx context.Context, key string, args []any) (any, error)
+	// pipeline runs commands on the server that owns key, one after the other on
+	// one connection without waiting in between. It returns one reply each; an
+	// error reply is in its place, a broken connection fails the whole.
+	pipeline(ctx context.Context, key string, commands [][]any) ([]*redis.Cmd, error)
+	// transaction runs commands atomically.
+	transaction(ctx context.Context, key string, commands [][]any) ([]*redis.Cmd, error)
 	// options returns how to connect to the server that owns key.
 	options(ctx context.Context, key string) (*redis.Options, error)
 	close() error
@@ -47,6 +53,25 @@ func newSingleRouter(rdb *redis.Client) *singleRouter {
 
 func (r *singleRouter) do(ctx context.Context, _ string, args []any) (any, error) {
 	return r.client.Do(ctx, args...).Result()
+}
+
+func (r *singleRouter) pipeline(ctx context.Context, _ string, commands [][]any) ([]*redis.Cmd, error) {
+	return execute(ctx, r.client.Pipeline(), commands)
+}
+
+func (r *singleRouter) transaction(ctx context.Context, _ string, commands [][]any) ([]*redis.Cmd, error) {
+	return execute(ctx, r.client.TxPipeline(), commands)
+}
+
+// execute fails with the first reply that is an error.
+func execute(ctx context.Context, p redis.Pipeliner, commands [][]any) ([]*redis.Cmd, error) {
+	replies := make([]*redis.Cmd, len(commands))
+	for i, args := range commands {
+		replies[i] = p.Do(ctx, args...)
+	}
+	_, err := p.Exec(ctx)
+	_, err = nilIsNoError(nil, err)
+	return replies, err
 }
 
 func (r *singleRouter) options(context.Context, string) (*redis.Options, error) {
@@ -92,6 +117,22 @@ func (r *clusterRouter) do(ctx context.Context, key string, args []any) (any, er
 		}
 	}
 	return nil, err
+}
+
+func (r *clusterRouter) pipeline(ctx context.Context, key string, commands [][]any) ([]*redis.Cmd, error) {
+	node, err := r.cluster.MasterForKey(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return execute(ctx, node.Pipeline(), commands)
+}
+
+func (r *clusterRouter) transaction(ctx context.Context, key string, commands [][]any) ([]*redis.Cmd, error) {
+	node, err := r.cluster.MasterForKey(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return execute(ctx, node.TxPipeline(), commands)
 }
 
 func (r *clusterRouter) options(ctx context.Context, key string) (*redis.Options, error) {

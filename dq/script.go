@@ -3,6 +3,7 @@ package dq
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,17 +18,36 @@ import (
 //
 // A nil reply comes back as nil without an error.
 func (c *Client) eval(ctx context.Context, name string, keys []string, args ...any) (any, error) {
-	script, ok := c.release.Script(name)
-	if !ok {
-		return nil, fmt.Errorf("dq: Redisson %s has no script %q", c.release, name)
+	return c.run(ctx, "EVALSHA", name, keys, args)
+}
+
+// evalRead runs a script that only reads. Releases that send EVALSHA send
+// EVALSHA_RO for these, and EVALSHA to a server before Redis 7, which answers
+// that it does not know the command.
+func (c *Client) evalRead(ctx context.Context, name string, keys []string, args ...any) (any, error) {
+	if c.noReadScripts.Load() {
+		return c.eval(ctx, name, keys, args...)
+	}
+	reply, err := c.run(ctx, "EVALSHA_RO", name, keys, args)
+	if err != nil && strings.HasPrefix(err.Error(), "ERR unknown command") {
+		c.noReadScripts.Store(true)
+		return c.eval(ctx, name, keys, args...)
+	}
+	return reply, err
+}
+
+func (c *Client) run(ctx context.Context, bySHA, name string, keys []string, args []any) (any, error) {
+	script, err := c.script(name)
+	if err != nil {
+		return nil, err
 	}
 	key := keys[0]
 	if !c.release.CachesScripts() {
 		return nilIsNoError(c.do(ctx, key, evalCommand("EVAL", script.Body, keys, args)...))
 	}
-	command := evalCommand("EVALSHA", script.SHA1, keys, args)
+	command := evalCommand(bySHA, script.SHA1, keys, args)
 	reply, err := c.do(ctx, key, command...)
-	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if isNoScript(err) {
 		if err := c.loadScript(ctx, key, script); err != nil {
 			return nil, err
 		}
@@ -36,10 +56,21 @@ func (c *Client) eval(ctx context.Context, name string, keys []string, args ...a
 	return nilIsNoError(reply, err)
 }
 
+// script returns the variant that the client's release sends.
+func (c *Client) script(name string) (*wire.Script, error) {
+	script, ok := c.release.Script(name)
+	if !ok {
+		return nil, fmt.Errorf("%w: Redisson %s has no %s", ErrUnsupported, c.release, name)
+	}
+	return script, nil
+}
+
 func (c *Client) loadScript(ctx context.Context, key string, script *wire.Script) error {
 	_, err := c.do(ctx, key, "SCRIPT", "LOAD", script.Body)
 	return err
 }
+
+func isNoScript(err error) bool { return err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") }
 
 func evalCommand(command, script string, keys []string, args []any) []any {
 	all := make([]any, 0, 3+len(keys)+len(args))

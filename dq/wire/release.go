@@ -21,6 +21,8 @@ var (
 	release2_7_0  = Release{2, 7, 0}
 	release3_2_0  = Release{3, 2, 0}
 	release3_10_4 = Release{3, 10, 4}
+	release3_17_0 = Release{3, 17, 0}
+	release3_18_0 = Release{3, 18, 0}
 	release3_21_1 = Release{3, 21, 1}
 	release3_46_0 = Release{3, 46, 0}
 	release3_49_0 = Release{3, 49, 0}
@@ -133,6 +135,10 @@ func (r Release) CachesScripts() bool { return r.AtLeast(release3_46_0) }
 // RefusesNegativeDelay tells whether offer checks its delay; since 3.10.4.
 func (r Release) RefusesNegativeDelay() bool { return r.AtLeast(release3_10_4) }
 
+// ExpiresConditionally tells whether expire and expireAt send a condition, which
+// may be empty, with the time; since 3.17.0.
+func (r Release) ExpiresConditionally() bool { return r.AtLeast(release3_17_0) }
+
 // BlockingSeconds returns the time-out that the release sends with BLPOP for a
 // wait of d: whole seconds, truncated, but 1 for anything between 0 and 1 s. The
 // first releases, 2.7.0 and 3.2.0, truncate that to 0 too, which waits for ever.
@@ -143,6 +149,10 @@ func (r Release) BlockingSeconds(d time.Duration) int64 {
 	}
 	return seconds
 }
+
+// SkipsNegativeTimeout tells whether a blocking call with a negative time-out
+// returns without sending a command; since 3.18.0.
+func (r Release) SkipsNegativeTimeout() bool { return r.AtLeast(release3_18_0) }
 
 // TimerTick returns the tick of the wheel that the release's timers sit in, with
 // its default settings. From 3.49.0 on it is drawn at each start, between 10 and

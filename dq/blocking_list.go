@@ -1,0 +1,196 @@
+package dq
+
+import (
+	"context"
+	"strconv"
+)
+
+// Offer appends a value at once: RPUSH. Redisson's add and put do the same.
+func (q *BlockingQueue[T]) Offer(ctx context.Context, value T) error {
+	return q.push(ctx, "RPUSH", value)
+}
+
+// OfferFirst puts a value in front of all others: LPUSH.
+func (q *BlockingQueue[T]) OfferFirst(ctx context.Context, value T) error {
+	return q.push(ctx, "LPUSH", value)
+}
+
+func (q *BlockingQueue[T]) push(ctx context.Context, command string, value T) error {
+	data, err := q.codec.Encode(value)
+	if err != nil {
+		return in("offer", q.Name(), err)
+	}
+	if _, err = q.client.do(ctx, q.Name(), command, q.Name(), data); err != nil {
+		return offerError(q.Name(), err)
+	}
+	return nil
+}
+
+// Poll returns the first value without waiting, or ErrEmpty: LPOP.
+func (q *BlockingQueue[T]) Poll(ctx context.Context) (T, error) {
+	return q.value(ctx, "poll", "LPOP", q.Name())
+}
+
+// PollLast returns the last value without waiting, or ErrEmpty: RPOP.
+func (q *BlockingQueue[T]) PollLast(ctx context.Context) (T, error) {
+	return q.value(ctx, "pollLast", "RPOP", q.Name())
+}
+
+// PollN removes up to limit values from the front and returns them; since 3.11.6.
+//
+//	KEYS    the list
+//	ARGV    limit
+//	returns the values
+//	cost    O(limit)
+func (q *BlockingQueue[T]) PollN(ctx context.Context, limit int) ([]T, error) {
+	return q.values(ctx, "RQueue.poll(limit)", strconv.Itoa(limit))
+}
+
+// PollLastN removes up to limit values from the back, the last one first; since
+// 3.11.6.
+//
+//	KEYS    the list
+//	ARGV    limit
+//	returns the values
+//	cost    O(limit)
+func (q *BlockingQueue[T]) PollLastN(ctx context.Context, limit int) ([]T, error) {
+	return q.values(ctx, "RDeque.pollLast(limit)", strconv.Itoa(limit))
+}
+
+// DrainTo removes all values and returns them.
+//
+//	KEYS    the list
+//	ARGV    none
+//	returns the values
+//	cost    O(n)
+//
+// drainTo-v1 (to 3.10.0, 2.15.0) leaves the value of a list with a single one,
+// which is then delivered again.
+func (q *BlockingQueue[T]) DrainTo(ctx context.Context) ([]T, error) {
+	return q.values(ctx, "RBlockingQueue.drainTo(c)")
+}
+
+// DrainToMax removes up to limit values from the front and returns them.
+//
+//	KEYS    the list
+//	ARGV    limit
+//	returns the values
+//	cost    O(limit)
+func (q *BlockingQueue[T]) DrainToMax(ctx context.Context, limit int) ([]T, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	return q.values(ctx, "RBlockingQueue.drainTo(c,max)", strconv.Itoa(limit))
+}
+
+func (q *BlockingQueue[T]) values(ctx context.Context, script string, args ...any) ([]T, error) {
+	reply, err := q.client.eval(ctx, script, []string{q.Name()}, args...)
+	values, err := replyValues(q.codec, reply, err)
+	return values, in(script, q.Name(), err)
+}
+
+// Peek returns the first value and leaves it, or ErrEmpty: LINDEX 0.
+func (q *BlockingQueue[T]) Peek(ctx context.Context) (T, error) {
+	return q.value(ctx, "peek", "LINDEX", q.Name(), "0")
+}
+
+// ReadAll returns all values and leaves them: LRANGE.
+func (q *BlockingQueue[T]) ReadAll(ctx context.Context) ([]T, error) {
+	reply, err := q.client.do(ctx, q.Name(), "LRANGE", q.Name(), "0", "-1")
+	values, err := replyValues(q.codec, reply, err)
+	return values, in("readAll", q.Name(), err)
+}
+
+// Size returns the number of values that can be taken now: LLEN.
+func (q *BlockingQueue[T]) Size(ctx context.Context) (int, error) {
+	return q.client.length(ctx, q.Name())
+}
+
+// Contains tells whether an equal value is there. Values are equal when their
+// encoded bytes are.
+//
+//	KEYS    the list
+//	ARGV    value
+//	returns its index or -1
+//	cost    O(n); the whole list goes through the script
+func (q *BlockingQueue[T]) Contains(ctx context.Context, value T) (bool, error) {
+	args, err := encodeAll(q.codec, []T{value})
+	if err != nil {
+		return false, in("contains", q.Name(), err)
+	}
+	reply, err := q.client.evalRead(ctx, "RQueue.contains", []string{q.Name()}, args...)
+	index, err := replyInt(reply, err)
+	return err == nil && index >= 0, in("contains", q.Name(), err)
+}
+
+// ContainsAll tells whether each of the values is there; true for none.
+//
+//	KEYS    the list
+//	ARGV    values
+//	returns 1 or 0
+//	cost    O(n × values)
+//
+// The first variant, to 3.32.0, skips an argument behind each one it finds.
+func (q *BlockingQueue[T]) ContainsAll(ctx context.Context, values ...T) (bool, error) {
+	if len(values) == 0 {
+		return true, nil
+	}
+	return q.evalValues(ctx, q.client.evalRead, "RQueue.containsAll", values)
+}
+
+// Remove removes the first value equal to this one, and tells whether there was
+// one: LREM with 1.
+func (q *BlockingQueue[T]) Remove(ctx context.Context, value T) (bool, error) {
+	data, err := q.codec.Encode(value)
+	if err != nil {
+		return false, in("remove", q.Name(), err)
+	}
+	reply, err := q.client.do(ctx, q.Name(), "LREM", q.Name(), "1", data)
+	ok, err := replyBool(reply, err)
+	return ok, in("remove", q.Name(), err)
+}
+
+// RemoveAll removes every value equal to any of these. Redisson answers true only
+// if one of them was there exactly once; so does this.
+//
+//	KEYS    the list
+//	ARGV    values
+//	returns 1 or 0
+//	cost    O(n × values)
+func (q *BlockingQueue[T]) RemoveAll(ctx context.Context, values ...T) (bool, error) {
+	if len(values) == 0 {
+		return false, nil
+	}
+	return q.evalValues(ctx, q.client.eval, "RQueue.removeAll", values)
+}
+
+// RetainAll removes every value that is equal to none of these, and tells whether
+// there was one. Without values it removes all: DEL.
+//
+//	KEYS    the list
+//	ARGV    values
+//	returns 1 or 0
+//	cost    O(n² + n × values)
+func (q *BlockingQueue[T]) RetainAll(ctx context.Context, values ...T) (bool, error) {
+	if len(values) == 0 {
+		return q.Clear(ctx)
+	}
+	return q.evalValues(ctx, q.client.eval, "RQueue.retainAll", values)
+}
+
+// Clear removes all values, and tells whether there were any: DEL.
+func (q *BlockingQueue[T]) Clear(ctx context.Context) (bool, error) {
+	reply, err := q.client.do(ctx, q.Name(), "DEL", q.Name())
+	ok, err := replyBool(reply, err)
+	return ok, in("clear", q.Name(), err)
+}
+
+func (q *BlockingQueue[T]) evalValues(ctx context.Context, eval evaluator, name string, values []T) (bool, error) {
+	args, err := encodeAll(q.codec, values)
+	if err != nil {
+		return false, in(name, q.Name(), err)
+	}
+	reply, err := eval(ctx, name, []string{q.Name()}, args...)
+	ok, err := replyBool(reply, err)
+	return ok, in(name, q.Name(), err)
+}

@@ -1,0 +1,86 @@
+package dq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// ConsumeOptions says how Consume works.
+type ConsumeOptions struct {
+	// Workers is the number of values handled at the same time; 0 means 1.
+	Workers int
+	// Failed is called when a value cannot be decoded, a handler returns an error
+	// or panics (a *PanicError), or the server cannot be reached, which Consume
+	// goes on from. value is nil unless a handler had it. It may be called by many
+	// workers at once; nil ignores failures.
+	Failed func(value any, err error)
+}
+
+// PanicError is the panic of a handler.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("dq: the handler panicked: %v", e.Value) }
+
+// Consume takes values and calls handler for each until ctx ends, and returns
+// ctx's error then. A value that was popped is always handled: handlers get a
+// context that does not end with ctx, and Consume returns when the last one has.
+// After Client.Close it returns ErrClosed.
+//
+// A value whose handler fails is gone from Redis, as with Redisson's take; Failed
+// has it.
+func (q *BlockingQueue[T]) Consume(
+	ctx context.Context, handler func(context.Context, T) error, options ConsumeOptions,
+) error {
+	failed := options.Failed
+	if failed == nil {
+		failed = func(any, error) {}
+	}
+	var workers sync.WaitGroup
+	for range max(options.Workers, 1) {
+		workers.Go(func() { q.consume(ctx, handler, failed) })
+	}
+	workers.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return ErrClosed
+}
+
+// consume is one worker.
+func (q *BlockingQueue[T]) consume(
+	ctx context.Context, handler func(context.Context, T) error, failed func(any, error),
+) {
+	var retry backoff
+	for {
+		v, err := q.Take(ctx)
+		switch {
+		case err == nil:
+			retry.reset()
+			if err := handle(context.WithoutCancel(ctx), handler, v); err != nil {
+				failed(v, err)
+			}
+		case ctx.Err() != nil || errors.Is(err, ErrClosed):
+			return
+		default:
+			failed(nil, err)
+			if pause(ctx, retry.next()) != nil {
+				return
+			}
+		}
+	}
+}
+
+func handle[T any](ctx context.Context, handler func(context.Context, T) error, v T) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	return handler(ctx, v)
+}

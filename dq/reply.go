@@ -1,0 +1,88 @@
+package dq
+
+import (
+	"fmt"
+
+	"github.com/dq-bench/dq-bench/dq/codec"
+)
+
+// Replies of a server in the form a call needs them. A nil reply stands for
+// nothing found.
+
+func replyInt(reply any, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	n, ok := reply.(int64)
+	if !ok {
+		return 0, fmt.Errorf("expected an integer from the server, got %T", reply)
+	}
+	return n, nil
+}
+
+func replyBool(reply any, err error) (bool, error) {
+	n, err := replyInt(reply, err)
+	return n > 0, err
+}
+
+// replyValue decodes one value; nil is ErrEmpty.
+func replyValue[T any](c codec.Codec[T], reply any, err error) (T, error) {
+	var none T
+	if err != nil {
+		return none, err
+	}
+	if reply == nil {
+		return none, ErrEmpty
+	}
+	text, ok := reply.(string)
+	if !ok {
+		return none, fmt.Errorf("expected a string from the server, got %T", reply)
+	}
+	value, err := c.Decode([]byte(text))
+	if err != nil {
+		return value, &DecodeError{Data: []byte(text), Err: err}
+	}
+	return value, nil
+}
+
+// replyValues decodes a list of values.
+func replyValues[T any](c codec.Codec[T], reply any, err error) ([]T, error) {
+	if err != nil || reply == nil {
+		return nil, err
+	}
+	list, ok := reply.([]any)
+	if !ok {
+		return nil, fmt.Errorf("expected an array from the server, got %T", reply)
+	}
+	values := make([]T, 0, len(list))
+	for _, element := range list {
+		v, err := replyValue(c, element, nil)
+		if err != nil {
+			return values, err
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
+
+// encodeAll encodes values as script or command arguments.
+func encodeAll[T any](c codec.Codec[T], values []T) ([]any, error) {
+	args := make([]any, len(values))
+	for i, v := range values {
+		data, err := c.Encode(v)
+		if err != nil {
+			return nil, err
+		}
+		args[i] = data
+	}
+	return args, nil
+}
+
+// in adds what was being done to an error; ErrEmpty and ErrClosed stay as they
+// are, because they are answers.
+func in(operation, queue string, err error) error {
+	if err == nil || err == ErrEmpty || err == ErrClosed { //nolint:errorlint // these very values
+		return err
+	}
+	return fmt.Errorf("dq: %s of %q: %w", operation, queue, err)
+}
