@@ -5,100 +5,90 @@ import java.util.BitSet;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.LongAdder;
 
-/** What became of every message of a plan. */
+/** What became of every message of a phase. Message i is the i div producers-th of producer i mod producers. */
 final class Ledger {
 
-    private static final int OFFERED = 1;
-    private static final int FAILED = 2;
-    /** Deliveries are counted in the bits from here up. */
-    private static final int DELIVERY = 4;
+    private static final int CONFIRMED = 1;
+    private static final int DELIVERED = 2;
 
+    final LongAdder attempted = new LongAdder();
+    final LongAdder confirmed = new LongAdder();
+    final LongAdder delivered = new LongAdder();
+    final LongAdder duplicate = new LongAdder();
     final LongAdder early = new LongAdder();
-    final LongAdder foreign = new LongAdder();
-    final LongAdder takeErrors = new LongAdder();
-    final LongAdder measuredOffered = new LongAdder();
-    final LongAdder measuredDelivered = new LongAdder();
 
-    private final LoadPlan plan;
+    private final int producers;
     private final AtomicIntegerArray messages;
-    private final LongAdder confirmed = new LongAdder();
-    private final LongAdder confirmedAndDelivered = new LongAdder();
+    private final LongAdder outstanding = new LongAdder();
 
-    Ledger(LoadPlan plan) {
-        this.plan = plan;
-        this.messages = new AtomicIntegerArray(plan.messages());
+    Ledger(int producers, int messages) {
+        this.producers = producers;
+        this.messages = new AtomicIntegerArray(messages);
     }
 
-    void offered(int message) {
-        confirmed.increment();
-        if (mark(message, OFFERED) >= DELIVERY) {
-            confirmedAndDelivered.increment();
-        }
-        if (plan.measured(message)) {
-            measuredOffered.increment();
-        }
+    int size() {
+        return messages.length();
     }
 
-    void failed(int message) {
-        mark(message, FAILED);
-    }
-
-    /** The message a payload stands for; -1 for another run's. */
+    /** The message a payload stands for; -1 if this phase has no such message. */
     int messageOf(Payload payload) {
-        if (payload == null || payload.runId() != plan.runId() || payload.producer() >= plan.producers()) {
-            return -1;
+        long message = (long) payload.sequence() * producers + payload.producer();
+        return payload.producer() < producers && payload.sequence() >= 0 && message < messages.length() ? (int) message : -1;
+    }
+
+    void confirm(int message) {
+        confirmed.increment();
+        if ((set(message, CONFIRMED) & DELIVERED) == 0) {
+            outstanding.increment();
         }
-        long message = (long) payload.sequence() * plan.producers() + payload.producer();
-        return message >= 0 && message < messages.length() ? (int) message : -1;
     }
 
     /** Counts a delivery; true for the message's first. */
-    boolean delivered(int message) {
-        int before = messages.getAndAdd(message, DELIVERY);
-        if (before >= DELIVERY) {
+    boolean deliver(int message) {
+        int before = set(message, DELIVERED);
+        if ((before & DELIVERED) != 0) {
+            duplicate.increment();
             return false;
         }
-        if ((before & OFFERED) != 0) {
-            confirmedAndDelivered.increment();
-        }
-        if (plan.measured(message)) {
-            measuredDelivered.increment();
+        delivered.increment();
+        if ((before & CONFIRMED) != 0) {
+            outstanding.decrement();
         }
         return true;
     }
 
-    /** True once every confirmed message has been delivered. */
-    boolean settled() {
-        return confirmedAndDelivered.sum() >= confirmed.sum();
+    /** How many messages are confirmed and not delivered. */
+    long outstanding() {
+        return Math.max(0, outstanding.sum());
     }
 
-    /** The counts of the measured messages, or of the warm-up. */
-    ObjectNode counts(boolean measured, BitSet stillQueued) {
-        long offered = 0, delivered = 0, duplicate = 0, pending = 0, lost = 0, errors = 0;
+    /** How many offers failed or were not answered. */
+    long unknown() {
+        return attempted.sum() - confirmed.sum();
+    }
+
+    /** Strikes the balance. A message that is still held was taken over, even if its offer failed. */
+    ObjectNode counts(BitSet held) {
+        long came = 0;
+        long pending = 0;
+        long lost = 0;
         for (int i = 0; i < messages.length(); i++) {
-            if (plan.measured(i) != measured) {
-                continue;
-            }
             int state = messages.get(i);
-            int deliveries = state / DELIVERY;
-            offered += state & OFFERED;
-            errors += (state & FAILED) / FAILED;
-            delivered += Math.min(deliveries, 1);
-            duplicate += Math.max(deliveries - 1, 0);
-            if ((state & OFFERED) != 0 && deliveries == 0) {
-                if (stillQueued.get(i)) {
-                    pending++;
-                } else {
-                    lost++;
-                }
+            if ((state & DELIVERED) != 0) {
+                came++;
+            } else if (held.get(i)) {
+                pending++;
+            } else if ((state & CONFIRMED) != 0) {
+                lost++;
             }
         }
         return Protocol.JSON.createObjectNode()
-                .put("offered", offered).put("delivered", delivered).put("lost", lost)
-                .put("duplicate", duplicate).put("pending", pending).put("offer_errors", errors);
+                .put("offered", came + pending + lost).put("delivered", came).put("lost", lost)
+                .put("duplicate", duplicate.sum()).put("early", early.sum()).put("pending", pending)
+                .put("offer_errors", unknown());
     }
 
-    private int mark(int message, int flag) {
+    private int set(int message, int flag) {
         return messages.getAndUpdate(message, state -> state | flag);
     }
 }

@@ -2,10 +2,7 @@ package io.github.dqbench.redisson;
 
 import java.util.concurrent.TimeUnit;
 
-/**
- * A load: when each message is to be sent, with which delay. Message k of the plan belongs to producer
- * k mod producers, is its k div producers-th, and is due to be sent at start + k / rate.
- */
+/** A load, as PROTOCOL.md defines it: how many messages, when each is to be sent, with which delay. */
 record LoadPlan(
         int producers,
         int consumers,
@@ -21,11 +18,13 @@ record LoadPlan(
         long drainNanos) {
 
     private static final long MAX_MESSAGES = 50_000_000;
+    /** A warm-up is for connections and script caches, which do not depend on the delay. */
+    private static final long MAX_WARMUP_DELAY_MILLIS = 1_000;
     private static final long START_LEAD_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
 
     LoadPlan {
-        require(producers >= 1 && producers <= 0xffff, "producers", "1 to 65535");
-        require(consumers >= 0, "consumers", "0 or more");
+        require(producers >= 1 && producers <= 0x10000, "producers", "1 to 65536");
+        require(consumers >= 1, "consumers", "1 or more");
         require(ratePerSecond > 0, "rate", "more than 0");
         require(warmupNanos >= 0, "warmup", "0 or more");
         require(durationNanos > 0, "duration", "more than 0");
@@ -51,34 +50,27 @@ record LoadPlan(
                 millis(call, "drain", 10_000));
     }
 
-    int warmupMessages() {
-        return (int) Math.round(warmupNanos / 1e9 * ratePerSecond);
+    int messages(Phase phase) {
+        double seconds = (phase == Phase.WARMUP ? warmupNanos : durationNanos) / 1e9;
+        return seconds == 0 ? 0 : Math.max(1, (int) Math.ceil(ratePerSecond * seconds - 1e-6));
     }
 
-    int messages() {
-        return warmupMessages() + Math.max(1, (int) Math.round(durationNanos / 1e9 * ratePerSecond));
+    /** When message i of a phase is to be sent, after the phase's start. */
+    long intendedNanos(int message) {
+        return (long) (message * (1e9 / ratePerSecond));
     }
 
-    boolean measured(int message) {
-        return message >= warmupMessages();
+    /** The same in every implementation: uniform over the whole milliseconds from min to max, both included. */
+    long delayMillis(Phase phase, int message) {
+        long limit = phase == Phase.WARMUP ? MAX_WARMUP_DELAY_MILLIS : Long.MAX_VALUE;
+        long min = Math.min(delayMinMillis, limit);
+        long max = Math.min(delayMaxMillis, limit);
+        return min + Long.remainderUnsigned(mix(seed ^ mix(message)), max - min + 1);
     }
 
-    long intendedUnixNanos(int message) {
-        return startUnixNanos + (long) (message * (1e9 / ratePerSecond));
-    }
-
-    /** When the measured part begins. */
-    long measuredFromUnixNanos() {
-        return intendedUnixNanos(warmupMessages());
-    }
-
-    /** The same for every port: splitmix64 of seed + message, over the whole range, both ends included. */
-    long delayMillis(int message) {
-        return delayMinMillis + Long.remainderUnsigned(splitmix64(seed + message), delayMaxMillis - delayMinMillis + 1);
-    }
-
-    static long splitmix64(long state) {
-        long z = state + 0x9e3779b97f4a7c15L;
+    /** One step of SplitMix64. */
+    static long mix(long x) {
+        long z = x + 0x9e3779b97f4a7c15L;
         z = (z ^ (z >>> 30)) * 0xbf58476d1ce4e5b9L;
         z = (z ^ (z >>> 27)) * 0x94d049bb133111ebL;
         return z ^ (z >>> 31);

@@ -7,7 +7,9 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntConsumer;
 
 /** One run of a plan on one queue: producers on schedule, consumers in take(), a line a second. */
 final class LoadRun {
@@ -15,6 +17,8 @@ final class LoadRun {
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
     private static final long TICK = TimeUnit.MILLISECONDS.toNanos(20);
     private static final long AFTER_TAKE_ERROR = TimeUnit.MILLISECONDS.toNanos(100);
+    /** How long a second copy of a message may take to show up after all are in. */
+    private static final long SETTLE = TimeUnit.SECONDS.toNanos(1);
     /** Redisson's due times are whole milliseconds; only a delivery before that is early. */
     private static final long RESOLUTION = TimeUnit.MILLISECONDS.toNanos(1);
 
@@ -22,8 +26,10 @@ final class LoadRun {
     private final Handle handle;
     private final boolean asBytes;
     private final Call call;
-    private final Ledger ledger;
-    private final LoadMetrics metrics = new LoadMetrics();
+    private final LoadStage warmup;
+    private final LoadStage measured;
+    private final LongAdder foreign = new LongAdder();
+    private final LongAdder takeErrors = new LongAdder();
     private volatile boolean stopped;
 
     LoadRun(LoadPlan plan, Handle handle, boolean asBytes, Call call) {
@@ -31,53 +37,95 @@ final class LoadRun {
         this.handle = handle;
         this.asBytes = asBytes;
         this.call = call;
-        this.ledger = new Ledger(plan);
+        this.warmup = new LoadStage(Phase.WARMUP, plan);
+        this.measured = new LoadStage(Phase.MEASURED, plan);
     }
 
     ObjectNode run() throws InterruptedException {
         List<Thread> consumers = start(plan.consumers(), "consumer-", ignored -> consume());
-        List<Thread> producers = start(plan.producers(), "producer-", this::produce);
         try {
-            report(producers);
+            if (warmup.ledger.size() > 0) {
+                run(warmup, plan.startUnixNanos());
+            }
+            run(measured, Math.max(plan.startUnixNanos(), Wall.nanos()));
+            settle();
+            return result();
         } finally {
             stopped = true;
-            producers.forEach(Thread::interrupt);
             consumers.forEach(Thread::interrupt);
         }
-        return result();
     }
 
-    private void produce(int producer) {
-        for (int message = producer; message < plan.messages(); message += plan.producers()) {
-            long intended = plan.intendedUnixNanos(message);
-            if (!Wall.sleepUntil(intended) || stopped) {
+    /** Runs a phase until its last message is in, or given up. */
+    private void run(LoadStage stage, long startUnixNanos) throws InterruptedException {
+        stage.startUnixNanos = startUnixNanos;
+        List<Thread> producers = start(plan.producers(), "producer-", producer -> produce(stage, producer));
+        try {
+            for (long end = startUnixNanos + SECOND; ; end += SECOND) {
+                boolean done = drainedBefore(end, stage, producers);
+                ObjectNode line = stage.closeInterval(Wall.nanos()).deepCopy();
+                line.put("phase", String.valueOf(stage.phase.letter)).put("planned", stage.ledger.size())
+                        .put("offer_errors", stage.ledger.unknown());
+                call.event("progress", line);
+                if (done) {
+                    return;
+                }
+            }
+        } finally {
+            producers.forEach(Thread::interrupt);
+        }
+    }
+
+    /** Waits for the instant; true if the phase came to its end before. */
+    private boolean drainedBefore(long unixNanos, LoadStage stage, List<Thread> producers) throws InterruptedException {
+        for (long left = unixNanos - Wall.nanos(); left > 0; left = unixNanos - Wall.nanos()) {
+            if (producers.stream().noneMatch(Thread::isAlive) && drained(stage)) {
+                return true;
+            }
+            LockSupport.parkNanos(Math.min(left, TICK));
+            if (Thread.interrupted()) {
+                throw new InterruptedException("load cancelled");
+            }
+        }
+        return false;
+    }
+
+    private boolean drained(LoadStage stage) {
+        long now = Wall.nanos();
+        if (stage.ledger.outstanding() == 0) {
+            // A failed offer may have been taken over, and come yet.
+            return stage.ledger.unknown() == 0 || now > stage.lastDue.get();
+        }
+        return now - Math.max(stage.lastDue.get(), stage.lastCame.get()) > plan.drainNanos();
+    }
+
+    private void produce(LoadStage stage, int producer) {
+        for (int message = producer; message < stage.ledger.size(); message += plan.producers()) {
+            long intended = stage.startUnixNanos + plan.intendedNanos(message);
+            if (!Wall.sleepUntil(intended)) {
                 return;
             }
-            send(message, producer, intended);
+            offer(stage, message, producer, intended);
         }
     }
 
-    private void send(int message, int producer, long intended) {
-        long delay = plan.delayMillis(message);
-        boolean measured = plan.measured(message);
-        long now = Wall.nanos();
-        long due = now + TimeUnit.MILLISECONDS.toNanos(delay);
-        String text = new Payload(plan.runId(), producer, message / plan.producers(), due, measured)
-                .format(plan.payloadBytes());
+    private void offer(LoadStage stage, int message, int producer, long intended) {
+        long delay = plan.delayMillis(stage.phase, message);
+        long sent = Wall.nanos();
+        long due = sent + TimeUnit.MILLISECONDS.toNanos(delay);
+        stage.lastDue.accumulate(due);
+        stage.ledger.attempted.increment();
+        Payload payload = new Payload(plan.runId(), producer, message / plan.producers(), due, stage.phase);
+        Object value = encode(payload.format(plan.payloadBytes()));
         long before = System.nanoTime();
         try {
-            handle.delayed().offer(encode(text), delay, TimeUnit.MILLISECONDS);
+            handle.delayed().offer(value, delay, TimeUnit.MILLISECONDS);
+            stage.ledger.confirm(message);
         } catch (RuntimeException e) {
-            ledger.failed(message);
             System.err.println("offer: " + e);
-            return;
         }
-        long rtt = System.nanoTime() - before;
-        ledger.offered(message);
-        if (measured) {
-            metrics.offerRtt(rtt);
-            metrics.scheduleLag(now - intended);
-        }
+        stage.offerRtt.record(System.nanoTime() - before);
+        stage.scheduleLag.record(sent - intended);
     }
 
     private void consume() {
@@ -89,7 +137,7 @@ final class LoadRun {
                 return;
             } catch (RuntimeException e) {
                 if (!stopped) {
-                    ledger.takeErrors.increment();
+                    takeErrors.increment();
                     System.err.println("take: " + e);
                     LockSupport.parkNanos(AFTER_TAKE_ERROR);
                 }
@@ -98,100 +146,76 @@ final class LoadRun {
     }
 
     private void receive(Object value, long now) {
-        Payload payload = value == null ? null : Payload.parse(decode(value));
-        int message = ledger.messageOf(payload);
+        Payload payload = payloadOf(value);
+        LoadStage stage = payload != null && payload.phase() == Phase.WARMUP ? warmup : measured;
+        int message = payload == null ? -1 : stage.ledger.messageOf(payload);
         if (message < 0) {
-            ledger.foreign.increment();
+            foreign.increment();
             return;
         }
-        boolean first = ledger.delivered(message);
-        if (first && plan.measured(message)) {
-            long lateness = now - payload.dueUnixNanos();
-            metrics.lateness(lateness);
-            if (lateness < -RESOLUTION) {
-                ledger.early.increment();
-            }
+        if (!stage.ledger.deliver(message)) {
+            return;
         }
+        long lateness = now - payload.dueUnixNanos();
+        if (lateness < -RESOLUTION) {
+            stage.ledger.early.increment();
+        }
+        stage.recordLateness(lateness);
+        stage.lastCame.accumulate(now);
     }
 
-    /** Closes each second of the measured part until every message is in, or overdue beyond the drain time. */
-    private void report(List<Thread> producers) throws InterruptedException {
-        long from = plan.measuredFromUnixNanos();
-        long deadline = plan.intendedUnixNanos(plan.messages()) + TimeUnit.MILLISECONDS.toNanos(plan.delayMaxMillis())
-                + plan.drainNanos();
-        for (int second = 0; ; second++) {
-            long end = from + (second + 1) * SECOND;
-            boolean done = waitFor(producers, Math.min(end, deadline));
-            ObjectNode line = metrics.closeSecond(second, ledger.measuredOffered.sum(), ledger.measuredDelivered.sum());
-            call.event("progress", line.deepCopy());
-            if (done || Wall.nanos() >= deadline) {
-                return;
-            }
+    /** Gives a second copy of a message time to be taken and counted too. */
+    private void settle() throws InterruptedException {
+        long limit = Wall.nanos() + SETTLE;
+        while (measured.ledger.outstanding() == 0 && Wall.nanos() < limit
+                && handle.delayed().size() + handle.queue.size() > 0) {
+            TimeUnit.NANOSECONDS.sleep(TICK);
         }
-    }
-
-    /** Waits for the instant; true if all is sent and received before. */
-    private boolean waitFor(List<Thread> producers, long unixNanos) throws InterruptedException {
-        for (long left = unixNanos - Wall.nanos(); left > 0; left = unixNanos - Wall.nanos()) {
-            if (producers.stream().noneMatch(Thread::isAlive) && (plan.consumers() == 0 || ledger.settled())) {
-                return true;
-            }
-            LockSupport.parkNanos(Math.min(left, TICK));
-            if (Thread.interrupted()) {
-                throw new InterruptedException("load cancelled");
-            }
-        }
-        return false;
     }
 
     private ObjectNode result() {
-        BitSet stillQueued = ledger.settled() ? new BitSet() : stillQueued();
-        ObjectNode counts = ledger.counts(true, stillQueued)
-                .put("early", ledger.early.sum())
-                .put("take_errors", ledger.takeErrors.sum())
-                .put("foreign", ledger.foreign.sum());
         ObjectNode result = Protocol.JSON.createObjectNode();
-        result.set("counts", counts);
-        result.set("warmup", ledger.counts(false, stillQueued));
-        result.put("start_unix_ns", Long.toString(plan.startUnixNanos()));
-        result.put("measured_from_unix_ns", Long.toString(plan.measuredFromUnixNanos()));
-        result.set("histograms", metrics.histograms());
-        result.set("intervals", metrics.intervals());
+        result.put("started_unix_ns", Long.toString(measured.startUnixNanos));
+        result.put("elapsed_seconds", (Wall.nanos() - measured.startUnixNanos) / 1e9);
+        result.set("counts", counts(measured).put("foreign", foreign.sum()));
+        result.put("take_errors", takeErrors.sum());
+        result.set("warmup", counts(warmup));
+        result.set("histograms", measured.histograms());
+        result.set("intervals", measured.intervals);
         return result;
     }
 
-    private BitSet stillQueued() {
-        BitSet messages = new BitSet();
-        List<Object> left = new ArrayList<>(handle.delayed().readAll());
-        left.addAll(handle.queue.readAll());
-        for (Object value : left) {
-            int message = ledger.messageOf(Payload.parse(decode(value)));
-            if (message >= 0) {
-                messages.set(message);
+    private ObjectNode counts(LoadStage stage) {
+        BitSet held = new BitSet();
+        if (stage.ledger.outstanding() > 0 || stage.ledger.unknown() > 0) {
+            List<Object> left = new ArrayList<>(handle.delayed().readAll());
+            left.addAll(handle.queue.readAll());
+            for (Object value : left) {
+                Payload payload = payloadOf(value);
+                if (payload != null && payload.phase() == stage.phase && stage.ledger.messageOf(payload) >= 0) {
+                    held.set(stage.ledger.messageOf(payload));
+                }
             }
         }
-        return messages;
+        return stage.ledger.counts(held);
     }
 
     private Object encode(String text) {
         return asBytes ? text.getBytes(US_ASCII) : text;
     }
 
-    private static String decode(Object value) {
-        return value instanceof byte[] bytes
-                ? new String(bytes, US_ASCII)
-                : String.valueOf(value);
+    /** The payload of this run in a value; null if it is another's. */
+    private Payload payloadOf(Object value) {
+        String text = value instanceof byte[] bytes ? new String(bytes, US_ASCII) : String.valueOf(value);
+        Payload payload = text.length() == plan.payloadBytes() ? Payload.parse(text) : null;
+        return payload != null && payload.runId() == plan.runId() ? payload : null;
     }
 
-    private interface Numbered {
-        void run(int number);
-    }
-
-    private static List<Thread> start(int count, String name, Numbered work) {
+    private static List<Thread> start(int count, String name, IntConsumer work) {
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             int number = i;
-            Thread thread = new Thread(() -> work.run(number), name + i);
+            Thread thread = new Thread(() -> work.accept(number), name + i);
             thread.setDaemon(true);
             thread.start();
             threads.add(thread);
