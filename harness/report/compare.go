@@ -1,0 +1,223 @@
+package report
+
+import (
+	"errors"
+	"math"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/report/stats"
+)
+
+// CompareSchema is the schema of a Comparison.
+const CompareSchema = "dq-bench/comparison/v1"
+
+// Outcome is the judgement on one figure, or on all of them.
+type Outcome string
+
+// The outcomes of a comparison.
+const (
+	Better       Outcome = "better"
+	Worse        Outcome = "worse"
+	NoDifference Outcome = "no difference"
+	Inconclusive Outcome = "inconclusive"
+)
+
+const (
+	// MinRuns is how many runs a side needs: with fewer, no difference in
+	// quantiles is significant at 0.05 once it is adjusted for several of them.
+	MinRuns = 6
+	// significance is the level of all judged figures together.
+	significance = .05
+	// judgedTail is how many messages must lie beyond a quantile in every run
+	// before it is judged: far more than to show it, as the quantile of each run
+	// is one single value of the test.
+	judgedTail = 100
+)
+
+// CompareOptions tune a comparison.
+type CompareOptions struct {
+	// MinEffect is the smallest change that matters, as a share of OLD: 0.05.
+	MinEffect float64
+	// Force compares runs of different configurations.
+	Force bool
+}
+
+// Comparison is the outcome of comparing two sets of runs.
+type Comparison struct {
+	Schema string         `json:"schema"`
+	Old    ComparisonSide `json:"old"`
+	New    ComparisonSide `json:"new"`
+	// Rows are per histogram and quantile.
+	Rows []ComparisonRow `json:"rows"`
+	// Differences of configuration that Force overrode.
+	Differences []string `json:"differences,omitempty"`
+	Outcome     Outcome  `json:"outcome"`
+	Text        string   `json:"text"`
+}
+
+// ComparisonSide sums up the runs of one side.
+type ComparisonSide struct {
+	Driver string `json:"driver"`
+	Server string `json:"server"`
+	Runs   int    `json:"runs"`
+	Counts Counts `json:"counts"`
+	// Calls is the median over the runs, missing if no server told.
+	Calls *float64 `json:"transfer_calls_per_message,omitempty"`
+}
+
+// ComparisonRow compares one quantile, times in ns.
+type ComparisonRow struct {
+	Histogram string  `json:"histogram"`
+	Stat      string  `json:"stat"`
+	Old       float64 `json:"old"` // median over the runs
+	New       float64 `json:"new"`
+	// Shift is how much greater NEW is; Low and High bound it with 95 %
+	// confidence and are missing where there are too few runs.
+	Shift float64  `json:"shift"`
+	Low   *float64 `json:"low,omitempty"`
+	High  *float64 `json:"high,omitempty"`
+	// P is the p-value, adjusted for the number of judged rows; missing in a row
+	// that is not judged.
+	P       *float64 `json:"p,omitempty"`
+	Outcome Outcome  `json:"outcome,omitempty"`
+
+	old, new []float64
+	bears    bool
+}
+
+// Compare judges NEW against OLD. Runs of one side must share a configuration
+// and an implementation, and both sides must share the configuration, or it
+// fails with a *DifferenceError unless forced.
+//
+// Lateness is judged at each of Quantiles that every run has enough messages
+// for: a row is better or worse if the exact Mann-Whitney test over the runs is
+// significant at 0.05 (adjusted by Holm) and the shift exceeds MinEffect. The
+// whole is worse if any row is. With fewer than MinRuns a side it is
+// inconclusive, whatever the figures: seconds of one run are not independent.
+func Compare(old, new []*Run, o CompareOptions) (*Comparison, error) {
+	if len(old) == 0 || len(new) == 0 {
+		return nil, errors.New("compare: expected at least one run a side")
+	}
+	c := &Comparison{Schema: CompareSchema, Old: newSide(old), New: newSide(new), Differences: allDifferences(old, new)}
+	if len(c.Differences) > 0 && !o.Force {
+		return nil, &DifferenceError{Differences: c.Differences}
+	}
+	for _, name := range []string{"lateness", "offer_rtt", "schedule_lag"} {
+		for _, q := range Quantiles {
+			c.Rows = append(c.Rows, newRow(name, QuantileName(q), old, new,
+				func(h *Histogram) float64 { return float64(h.Quantile(q)) },
+				func(n int64) bool { return float64(n)*(1-q) >= judgedTail-1e-6 }))
+		}
+		c.Rows = append(c.Rows, newRow(name, "max", old, new,
+			func(h *Histogram) float64 { return float64(h.Max()) }, func(int64) bool { return false }))
+	}
+	c.judge(o)
+	return c, nil
+}
+
+func allDifferences(old, new []*Run) []string {
+	var differences []string
+	seen := map[string]bool{}
+	add := func(lines []string) {
+		for _, line := range lines {
+			if !seen[line] {
+				seen[line] = true
+				differences = append(differences, line)
+			}
+		}
+	}
+	for _, side := range [][]*Run{old, new} {
+		for _, r := range side {
+			add(differ([]field{{"driver within a side", side[0].Driver.String()}}, []field{{"driver within a side", r.Driver.String()}}))
+			add(differ(old[0].configuration(), r.configuration()))
+		}
+	}
+	return differences
+}
+
+func newSide(runs []*Run) ComparisonSide {
+	s := ComparisonSide{Driver: runs[0].Driver.String(), Server: runs[0].ServerText(), Runs: len(runs)}
+	var calls []float64
+	for _, r := range runs {
+		s.Counts = s.Counts.plus(r.Counts)
+		if r.ServerStats != nil {
+			calls = append(calls, r.ServerStats.TransferCallsPerMessage)
+		}
+	}
+	if len(calls) > 0 {
+		median := stats.Median(calls)
+		s.Calls = &median
+	}
+	return s
+}
+
+func newRow(histogram, stat string, old, new []*Run, read func(*Histogram) float64, bears func(int64) bool) ComparisonRow {
+	row := ComparisonRow{Histogram: histogram, Stat: stat, bears: histogram == "lateness"}
+	collect := func(runs []*Run) []float64 {
+		var values []float64
+		for _, r := range runs {
+			h := sloHistograms[histogram](&r.Histograms)
+			values = append(values, read(h))
+			row.bears = row.bears && bears(h.Count())
+		}
+		return values
+	}
+	row.old, row.new = collect(old), collect(new)
+	row.Old, row.New = stats.Median(row.old), stats.Median(row.new)
+	shift := stats.HodgesLehmann(row.old, row.new, 1-significance)
+	row.Shift = shift.Estimate
+	if !math.IsInf(shift.Low, 0) {
+		row.Low, row.High = &shift.Low, &shift.High
+	}
+	return row
+}
+
+// judge decides the rows that may be judged, and the whole.
+func (c *Comparison) judge(o CompareOptions) {
+	var judged []*ComparisonRow
+	var p []float64
+	enough := c.Old.Runs >= MinRuns && c.New.Runs >= MinRuns
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		if row.bears && enough {
+			_, chance := stats.MannWhitney(row.new, row.old)
+			judged, p = append(judged, row), append(p, chance)
+		}
+	}
+	for i, chance := range stats.Holm(p) {
+		judged[i].P = &chance
+		judged[i].Outcome = judged[i].outcome(chance, o.MinEffect)
+	}
+	c.Outcome, c.Text = c.conclude(judged, enough)
+}
+
+func (row *ComparisonRow) outcome(p, minEffect float64) Outcome {
+	switch {
+	case p > significance || math.Abs(row.Shift) <= minEffect*math.Abs(row.Old):
+		return NoDifference
+	case row.Shift < 0:
+		return Better
+	default:
+		return Worse
+	}
+}
+
+func (c *Comparison) conclude(judged []*ComparisonRow, enough bool) (Outcome, string) {
+	if !enough {
+		return Inconclusive, "Inconclusive: a judgement needs at least " + plural(MinRuns, "run") + " a side, here are " +
+			plural(c.Old.Runs, "run") + " against " + plural(c.New.Runs, "run") + "."
+	}
+	if len(judged) == 0 {
+		return Inconclusive, "Inconclusive: no quantile of lateness has enough messages beyond it in every run."
+	}
+	found := map[Outcome][]string{}
+	for _, row := range judged {
+		found[row.Outcome] = append(found[row.Outcome], row.Stat)
+	}
+	for _, o := range []Outcome{Worse, Better} {
+		if stats := found[o]; len(stats) > 0 {
+			return o, "NEW is " + string(o) + " in lateness at " + strings.Join(stats, ", ") + "."
+		}
+	}
+	return NoDifference, "No difference in lateness that is significant and large enough to matter."
+}

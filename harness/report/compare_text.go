@@ -1,0 +1,87 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+)
+
+// WriteText prints the comparison as a table for a person.
+func (c *Comparison) WriteText(w io.Writer) error {
+	var out bytes.Buffer
+	for _, side := range []struct {
+		name string
+		s    ComparisonSide
+	}{{"OLD", c.Old}, {"NEW", c.New}} {
+		fmt.Fprintf(&out, "%s  %s on %s, %s\n", side.name, side.s.Driver, side.s.Server, plural(side.s.Runs, "run"))
+	}
+	for _, d := range c.Differences {
+		fmt.Fprintf(&out, "different: %s\n", d)
+	}
+	out.WriteByte('\n')
+	t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	c.writeCounts(t)
+	fmt.Fprintln(t, "\tOLD\tNEW\tshift\tchange\t95 % interval\tp\t\t")
+	for _, row := range c.Rows {
+		row.write(t)
+	}
+	_ = t.Flush()
+	fmt.Fprintf(&out, "\n%s\n", c.Text)
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+func (c *Comparison) writeCounts(t io.Writer) {
+	fmt.Fprintln(t, "\tOLD\tNEW\tshift\t\t\t\t\t")
+	a, b := c.Old.Counts, c.New.Counts
+	for _, row := range []struct {
+		name     string
+		old, new int64
+	}{
+		{"offered", a.Offered, b.Offered}, {"delivered", a.Delivered, b.Delivered}, {"lost", a.Lost, b.Lost},
+		{"duplicate", a.Duplicate, b.Duplicate}, {"early", a.Early, b.Early}, {"pending", a.Pending, b.Pending},
+	} {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%+d\t\t\t\t\t\n", row.name, row.old, row.new, row.new-row.old)
+	}
+	if old, new := c.Old.Calls, c.New.Calls; old != nil && new != nil {
+		fmt.Fprintf(t, "transfer calls per message\t%s\t%s\t%+.3g\t\t\t\t\t\n", trimFloat(*old), trimFloat(*new), *new-*old)
+	}
+	fmt.Fprintln(t, "\t\t\t\t\t\t\t\t")
+}
+
+func (row ComparisonRow) write(w io.Writer) {
+	interval, p := "-", "-"
+	if row.Low != nil && row.High != nil {
+		interval = signed(*row.Low) + " … " + signed(*row.High)
+	}
+	if row.P != nil {
+		p = fmt.Sprintf("%.3f", *row.P)
+	}
+	fmt.Fprintf(w, "%s %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", strings.ReplaceAll(row.Histogram, "_", " "), row.Stat,
+		FormatNs(int64(row.Old)), FormatNs(int64(row.New)), signed(row.Shift), change(row.Old, row.New), interval, p, row.Outcome)
+}
+
+func signed(ns float64) string {
+	if ns > 0 {
+		return "+" + FormatNs(int64(ns))
+	}
+	return FormatNs(int64(ns))
+}
+
+// change is the relative change, which says nothing where OLD is not above 0.
+func change(old, new float64) string {
+	if old <= 0 || math.IsNaN(new) {
+		return "-"
+	}
+	return fmt.Sprintf("%+.1f %%", 100*(new-old)/old)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

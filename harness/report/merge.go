@@ -1,0 +1,153 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// Merge joins the run files of several workers that loaded one server at the
+// same time into one. Counts and histograms are added exactly; producers,
+// consumers, rate and messages of the scenarios are added; everything else of
+// the configuration must be the same in all, or a *DifferenceError names what
+// is not.
+//
+// Server statistics are those of the worker that saw most, as each counts the
+// whole server; intervals are joined by the second they ended in. Objectives are
+// not carried over, as they were judged on parts: judge the result.
+func Merge(runs []*Run) (*Run, error) {
+	if len(runs) == 0 {
+		return nil, errors.New("merge: expected at least one run file")
+	}
+	if err := mergeable(runs); err != nil {
+		return nil, err
+	}
+	first := *runs[0]
+	out := &first
+	out.Histograms = Histograms{NewHistogram(TotalDigits), NewHistogram(TotalDigits), NewHistogram(TotalDigits)}
+	out.Counts, out.Workers, out.Interrupted, out.SLO = Counts{}, 0, false, nil
+	out.Notes, out.ServerStats = nil, nil
+	out.Scenario.Producers, out.Scenario.Consumers, out.Scenario.Rate, out.Scenario.Messages = 0, 0, 0, 0
+	ended := out.Started
+	for _, r := range runs {
+		if err := out.add(r); err != nil {
+			return nil, err
+		}
+		out.Started = earlier(out.Started, r.Started)
+		if end := r.Started.Add(time.Duration(r.ElapsedSeconds * float64(time.Second))); end.After(ended) {
+			ended = end
+		}
+	}
+	out.ElapsedSeconds = ended.Sub(out.Started).Seconds()
+	out.Intervals = mergeIntervals(runs, out.Started)
+	if s := out.ServerStats; s != nil && out.Counts.Delivered > 0 {
+		s.TransferCallsPerMessage = float64(s.TransferCalls) / float64(out.Counts.Delivered)
+	}
+	return out, nil
+}
+
+// mergeable refuses runs that were not parts of one load, and a file given twice.
+func mergeable(runs []*Run) error {
+	seen := map[string]bool{}
+	for _, r := range runs {
+		key := r.RunID + r.Started.Format(time.RFC3339Nano)
+		if seen[key] {
+			return fmt.Errorf("merge: run %s of %s is given twice", r.RunID, r.Started.Format(time.RFC3339))
+		}
+		seen[key] = true
+		if differences := differ(runs[0].mergeKey(), r.mergeKey()); len(differences) > 0 {
+			return &DifferenceError{Differences: differences}
+		}
+	}
+	return nil
+}
+
+// mergeKey is what the parts of one load have in common.
+func (r *Run) mergeKey() []field {
+	return slices.DeleteFunc(r.configuration(), func(f field) bool {
+		return f.name == "producers" || f.name == "consumers" || f.name == "rate"
+	})
+}
+
+func (r *Run) add(part *Run) error {
+	for i, row := range r.Histograms.rows() {
+		if err := row.h.Merge(part.Histograms.rows()[i].h); err != nil {
+			return err
+		}
+	}
+	r.Counts = r.Counts.plus(part.Counts)
+	s, q := &r.Scenario, part.Scenario
+	s.Producers += q.Producers
+	s.Consumers += q.Consumers
+	s.Rate += q.Rate
+	s.Messages += q.Messages
+	r.Workers += max(part.Workers, 1)
+	r.Interrupted = r.Interrupted || part.Interrupted
+	if part.ServerStats != nil && (r.ServerStats == nil || part.ServerStats.Commands > r.ServerStats.Commands) {
+		stats := *part.ServerStats
+		r.ServerStats = &stats
+	}
+	for _, note := range part.Notes {
+		r.Notes = append(r.Notes, "run "+part.RunID+": "+note)
+	}
+	return nil
+}
+
+func (c Counts) plus(p Counts) Counts {
+	return Counts{
+		Offered: c.Offered + p.Offered, Delivered: c.Delivered + p.Delivered, Lost: c.Lost + p.Lost,
+		Duplicate: c.Duplicate + p.Duplicate, Early: c.Early + p.Early, Pending: c.Pending + p.Pending,
+		OfferErrors: c.OfferErrors + p.OfferErrors, Foreign: c.Foreign + p.Foreign,
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// mergeIntervals adds counts, and keeps the highest lateness: quantiles of single
+// seconds cannot be merged, so the worst worker stands for all.
+func mergeIntervals(runs []*Run, start time.Time) []Interval {
+	bySecond := map[int64]Interval{}
+	for _, r := range runs {
+		for second, i := range r.intervalsBySecond(r.Started.Sub(start).Seconds()) {
+			if have, ok := bySecond[second]; ok {
+				i = have.join(i, have.Pending+i.Pending)
+			}
+			bySecond[second] = i
+		}
+	}
+	intervals := make([]Interval, 0, len(bySecond))
+	for _, second := range slices.Sorted(maps.Keys(bySecond)) {
+		intervals = append(intervals, bySecond[second])
+	}
+	return intervals
+}
+
+// intervalsBySecond moves the intervals by offset seconds and joins those that
+// end in the same second: the last one of a run is shorter than the others.
+func (r *Run) intervalsBySecond(offset float64) map[int64]Interval {
+	bySecond := map[int64]Interval{}
+	for _, i := range r.Intervals {
+		i.Second += offset
+		second := int64(math.Round(i.Second))
+		if have, ok := bySecond[second]; ok {
+			i = have.join(i, i.Pending)
+		}
+		bySecond[second] = i
+	}
+	return bySecond
+}
+
+func (i Interval) join(other Interval, pending int64) Interval {
+	return Interval{
+		Second: max(i.Second, other.Second), Offered: i.Offered + other.Offered, Delivered: i.Delivered + other.Delivered,
+		Pending: pending, P50: max(i.P50, other.P50), P99: max(i.P99, other.P99), Max: max(i.Max, other.Max),
+	}
+}
