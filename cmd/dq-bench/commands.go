@@ -5,6 +5,9 @@ import "github.com/spf13/cobra"
 // subcommands lists every subcommand, in the order help shows them.
 func subcommands() []*cobra.Command {
 	return []*cobra.Command{
+		newRunCmd(),
+		newCompareCmd(),
+		newMergeCmd(),
 		newReplayCmd(),
 	}
 }

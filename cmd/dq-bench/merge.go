@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dq-bench/dq-bench/harness/report"
+)
+
+func newMergeCmd() *cobra.Command {
+	var out string
+	var asJSON bool
+	var slos []string
+	cmd := &cobra.Command{
+		Use:   "merge RUN...",
+		Short: "Join run files of several workers into one, histograms added exactly",
+		Long: `Merge joins the run files of workers that loaded one server at the same time.
+Each RUN is a run file, a folder that holds run.json files at any depth, or a
+quoted glob. Counts and histograms are added exactly, objectives are judged on
+the whole.
+
+Exit codes: 0 fine; 1 a run file cannot be read; 2 wrong usage, or runs that are
+not parts of one load; 99 the merged run failed.`,
+		Example: `  dq-bench merge --out out/all out/worker-1 out/worker-2`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			merged, err := mergeRuns(paths, slos)
+			if err != nil {
+				return err
+			}
+			if out != "" {
+				if err := report.PrepareFolder(out); err != nil {
+					return err
+				}
+				if err := report.WriteFolder(out, merged, nil); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.ErrOrStderr(), "run files in %s\n", out)
+			}
+			if err := printRun(merged, asJSON, nil, cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			return runVerdict(merged)
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "folder to write the merged run files to")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run file on stdout and nothing else")
+	cmd.Flags().StringArrayVar(&slos, "slo", nil, "objective to judge the whole by; may be repeated")
+	return cmd
+}
+
+func mergeRuns(paths, slos []string) (*report.Run, error) {
+	var objectives []report.SLO
+	for _, text := range slos {
+		slo, err := report.ParseSLO(text)
+		if err != nil {
+			return nil, usageError(err)
+		}
+		objectives = append(objectives, slo)
+	}
+	var runs []*report.Run
+	for _, path := range paths {
+		part, err := report.ReadSide(path)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, part...)
+	}
+	merged, err := report.Merge(runs)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	merged.Judge(objectives)
+	return merged, nil
+}
