@@ -70,6 +70,9 @@ func (d *DelayedQueue[T]) OfferMillis(ctx context.Context, value T, delay int64)
 	if d.closed.Load() {
 		return ErrClosed
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	data, err := d.dest.codec.Encode(value)
 	if err != nil {
 		return fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)

@@ -49,6 +49,8 @@ func offerError(queue string, err error) error {
 	var reply redis.Error
 	var op *net.OpError
 	switch {
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrUnsupported):
+		return err
 	case errors.As(err, &reply),
 		errors.As(err, &op) && op.Op == "dial",
 		errors.Is(err, redis.ErrPoolTimeout),

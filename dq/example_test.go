@@ -1,0 +1,118 @@
+package dq_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/harness/server"
+)
+
+// exampleRedis stands for your Redis: an embedded one here, so that the examples
+// run anywhere.
+func exampleRedis() (*redis.Client, func()) {
+	s, err := server.Start(context.Background(), "embedded", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	opt, err := redis.ParseURL(s.URL())
+	if err != nil {
+		log.Fatal(err)
+	}
+	return redis.NewClient(opt), func() { _ = s.Close() }
+}
+
+func ExampleDelayedQueue() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	client, err := dq.NewClient(rdb)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	orders := dq.NewBlockingQueue(client, "orders", codec.String{})
+	delayed := dq.NewDelayedQueue(orders)
+	defer delayed.Close()
+	if err := delayed.Offer(ctx, "cancel order 7", 20*time.Millisecond); err != nil {
+		log.Fatal(err)
+	}
+	value, err := orders.Take(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(value)
+	// Output: cancel order 7
+}
+
+func ExampleBlockingQueue_Consume() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	client, err := dq.NewClient(rdb)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	type order struct {
+		ID   int
+		Name string
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	orders := dq.NewBlockingQueue(client, "orders", codec.JSON[order]{})
+	if err := orders.Offer(ctx, order{7, "bob"}); err != nil {
+		log.Fatal(err)
+	}
+	_ = orders.Consume(ctx, func(_ context.Context, o order) error {
+		fmt.Println(o.ID, o.Name)
+		cancel()
+		return nil
+	}, dq.ConsumeOptions{Workers: 1})
+	// Output: 7 bob
+}
+
+// A queue that is shared with Java services on an older Redisson.
+func ExampleWithRelease() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	client, err := dq.NewClient(rdb, dq.WithRelease("3.16.6"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	fmt.Println(client.Release())
+
+	_, err = dq.NewClient(rdb, dq.WithRelease("3.16.9"))
+	fmt.Println(err)
+	// Output:
+	// 3.16.6
+	// there is no Redisson release 3.16.9 with RDelayedQueue; the nearest is 3.16.8 (known: 2.7.0 to 4.7.0)
+}
+
+func ExampleObserver() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	transferred := make(chan string, 1)
+	client, err := dq.NewClient(rdb, dq.WithObserver(dq.Observer{
+		Transfer: func(e dq.TransferEvent) {
+			select {
+			case transferred <- e.Queue:
+			default:
+			}
+		},
+		Disconnected: func(err error) { log.Println(err) },
+	}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
+	fmt.Println(<-transferred)
+	// Output: orders
+}
