@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/report/stats"
@@ -92,7 +93,7 @@ type ComparisonRow struct {
 // Lateness is judged at each of Quantiles that every run has enough messages
 // for: a row is better or worse if the exact Mann-Whitney test over the runs is
 // significant at 0.05 (adjusted by Holm) and the shift exceeds MinEffect. The
-// whole is worse if any row is. With fewer than MinRuns a side it is
+// whole is worse if any row is, or if NEW delivered more messages wrongly. With fewer than MinRuns a side it is
 // inconclusive, whatever the figures: seconds of one run are not independent.
 func Compare(old, new []*Run, o CompareOptions) (*Comparison, error) {
 	if len(old) == 0 || len(new) == 0 {
@@ -206,6 +207,9 @@ func (c *Comparison) conclude(judged []*ComparisonRow, enough bool) (Outcome, st
 	if !enough {
 		return Inconclusive, "Inconclusive: a judgement needs at least " + plural(MinRuns, "run") + " a side, here are " +
 			plural(c.Old.Runs, "run") + " against " + plural(c.New.Runs, "run") + "."
+	}
+	if faults := c.New.Counts.faults() - c.Old.Counts.faults(); faults > 0 {
+		return Worse, "NEW lost, duplicated or delivered early " + strconv.FormatInt(faults, 10) + " messages more than OLD."
 	}
 	if len(judged) == 0 {
 		return Inconclusive, "Inconclusive: no quantile of lateness has enough messages beyond it in every run."

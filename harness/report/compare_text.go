@@ -30,6 +30,16 @@ func (c *Comparison) WriteText(w io.Writer) error {
 	}
 	_ = t.Flush()
 	fmt.Fprintf(&out, "\n%s\n", c.Text)
+	return writeTrimmed(w, out.Bytes())
+}
+
+// writeTrimmed writes text without the blanks that tables leave at line ends.
+func writeTrimmed(w io.Writer, text []byte) error {
+	var out bytes.Buffer
+	for line := range bytes.Lines(text) {
+		out.Write(bytes.TrimRight(line, " \n"))
+		out.WriteByte('\n')
+	}
 	_, err := w.Write(out.Bytes())
 	return err
 }
@@ -58,7 +68,10 @@ func (row ComparisonRow) write(w io.Writer) {
 		interval = signed(*row.Low) + " … " + signed(*row.High)
 	}
 	if row.P != nil {
-		p = fmt.Sprintf("%.3f", *row.P)
+		p = "<0.001"
+		if *row.P >= .001 {
+			p = fmt.Sprintf("%.3f", *row.P)
+		}
 	}
 	fmt.Fprintf(w, "%s %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", strings.ReplaceAll(row.Histogram, "_", " "), row.Stat,
 		FormatNs(int64(row.Old)), FormatNs(int64(row.New)), signed(row.Shift), change(row.Old, row.New), interval, p, row.Outcome)

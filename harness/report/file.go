@@ -59,11 +59,14 @@ func WriteFolder(folder string, r *Run, log *LatenessLog) error {
 // Encode returns the run file: indented JSON with a final newline.
 func (r *Run) Encode() ([]byte, error) {
 	r.Schema = Schema
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
+	var data bytes.Buffer
+	out := json.NewEncoder(&data)
+	out.SetEscapeHTML(false) // objectives are full of < and >
+	out.SetIndent("", "  ")
+	if err := out.Encode(r); err != nil {
 		return nil, fmt.Errorf("encode run file: %w", err)
 	}
-	return append(data, '\n'), nil
+	return data.Bytes(), nil
 }
 
 // writeWhole writes a file under another name and renames it.

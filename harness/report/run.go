@@ -117,6 +117,9 @@ type Counts struct {
 	Foreign int64 `json:"foreign"`
 }
 
+// faults is how many messages were treated wrongly.
+func (c Counts) faults() int64 { return c.Lost + c.Duplicate + c.Early }
+
 // EarlyTolerance is how early a delivery may be: due times are whole
 // milliseconds on the wire, so anything up to it is the format's resolution.
 const EarlyTolerance = time.Millisecond

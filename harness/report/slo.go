@@ -152,7 +152,8 @@ func parseStat(stat string) (func(*Histogram) float64, error) {
 func parseQuantile(stat string) (float64, error) {
 	digits, ok := strings.CutPrefix(stat, "p")
 	whole, frac, dotted := strings.Cut(digits, ".")
-	if !dotted && len(digits) > 2 {
+	if !dotted && len(digits) > 2 && digits[0] == '9' {
+		// p999 is short for p99.9; p100 is no quantile.
 		whole, frac = digits[:2], digits[2:]
 	}
 	valid := ok && whole != "" && len(whole) <= 2 && len(frac) <= 6 && (!dotted || frac != "")

@@ -45,8 +45,7 @@ func (r *Run) WriteText(w io.Writer, quantiles []float64) error {
 		fmt.Fprintf(&out, "note: %s\n", note)
 	}
 	fmt.Fprintf(&out, "%s\n", r.Verdict.Text)
-	_, err := w.Write(out.Bytes())
-	return err
+	return writeTrimmed(w, out.Bytes())
 }
 
 func (r *Run) writeHeading(out *bytes.Buffer) {

@@ -1,0 +1,113 @@
+package report
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// side is a number of runs whose lateness is scaled, each a little different.
+func side(first uint64, runs int, scale float64) []*Run {
+	var all []*Run
+	for i := range uint64(runs) {
+		r := sampleRun(first+i, 10_000, scale*(1+float64(i%3)/100))
+		all = append(all, r)
+	}
+	return all
+}
+
+func compare(t *testing.T, old, new []*Run) *Comparison {
+	t.Helper()
+	c, err := Compare(old, new, CompareOptions{MinEffect: .05})
+	require.NoError(t, err)
+	return c
+}
+
+func TestOneRunASideIsInconclusive(t *testing.T) {
+	c := compare(t, side(1, 1, 1), side(100, 1, 10))
+	require.Equal(t, Inconclusive, c.Outcome)
+	for _, row := range c.Rows {
+		require.Empty(t, row.Outcome)
+		require.Nil(t, row.P)
+	}
+	var out strings.Builder
+	require.NoError(t, c.WriteText(&out))
+	requireGolden(t, "compare_one.txt", out.String())
+}
+
+func TestFiveRunsAreStillTooFew(t *testing.T) {
+	require.Equal(t, Inconclusive, compare(t, side(1, 5, 1), side(100, 6, 10)).Outcome)
+}
+
+func TestComparisonFindsAPlantedChange(t *testing.T) {
+	base, slower := side(1, 8, 1), side(100, 8, 1.2)
+	worse := compare(t, base, slower)
+	require.Equal(t, Worse, worse.Outcome)
+	require.Equal(t, Better, compare(t, slower, base).Outcome)
+	require.Equal(t, NoDifference, compare(t, base, side(200, 8, 1)).Outcome)
+	var out strings.Builder
+	require.NoError(t, worse.WriteText(&out))
+	requireGolden(t, "compare_worse.txt", out.String())
+	for _, row := range worse.Rows {
+		// p99.9 of 10,000 messages has too few beyond it to be judged.
+		require.Equal(t, row.Histogram == "lateness" && row.Stat != "max" && row.Stat != "p99.9", row.P != nil, "%s %s", row.Histogram, row.Stat)
+	}
+}
+
+func TestLossIsWorseHoweverFast(t *testing.T) {
+	lossy := side(100, 6, .5)
+	lossy[0].Counts.Lost = 1
+	require.Equal(t, Worse, compare(t, side(1, 6, 1), lossy).Outcome)
+}
+
+func TestSmallChangesDoNotMatter(t *testing.T) {
+	c, err := Compare(side(1, 8, 1), side(100, 8, 1.2), CompareOptions{MinEffect: .5})
+	require.NoError(t, err)
+	require.Equal(t, NoDifference, c.Outcome)
+}
+
+func TestDifferentConfigurationsAreRefused(t *testing.T) {
+	old, new := side(1, 1, 1), side(2, 1, 1)
+	new[0].Scenario.Producers, new[0].Server.Version = 51, "8.0.0"
+	_, err := Compare(old, new, CompareOptions{})
+	var different *DifferenceError
+	require.ErrorAs(t, err, &different)
+	require.Equal(t, []string{"producers: 50 is not 51", "server: redis 7.0.15 is not redis 8.0.0"}, different.Differences)
+	c, err := Compare(old, new, CompareOptions{Force: true})
+	require.NoError(t, err)
+	require.Len(t, c.Differences, 2)
+}
+
+// Another driver is what a comparison is about; two drivers on one side are a mistake.
+func TestDriversMayDifferBetweenSidesOnly(t *testing.T) {
+	old, new := side(1, 1, 1), side(2, 2, 1)
+	old[0].Driver = Driver{"redisson", "4.7.0"}
+	compare(t, old, new)
+	new[1].Driver = Driver{"memory", ""}
+	_, err := Compare(old, new, CompareOptions{})
+	require.ErrorContains(t, err, "driver within a side")
+}
+
+func TestReadSide(t *testing.T) {
+	root := t.TempDir()
+	for i, folder := range []string{"x/1", "x/2/deep", "y"} {
+		path := filepath.Join(root, folder)
+		require.NoError(t, PrepareFolder(path))
+		require.NoError(t, WriteFolder(path, sampleRun(uint64(i), 10, 1), nil))
+	}
+	for path, want := range map[string]int{
+		".": 3, "x": 2, "y/run.json": 1, "*": 3, "x/*": 2, "x/*/run.json": 1, "[xy]": 3,
+	} {
+		runs, err := ReadSide(filepath.Join(root, path))
+		require.NoError(t, err, path)
+		require.Len(t, runs, want, path)
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "empty"), 0o755))
+	for _, path := range []string{"none", "z*", "empty", "[", "y/lateness.hgrm"} {
+		_, err := ReadSide(filepath.Join(root, path))
+		require.Error(t, err, path)
+	}
+}

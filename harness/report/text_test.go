@@ -1,0 +1,122 @@
+package report
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func requireGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}
+
+func TestFormatNs(t *testing.T) {
+	for ns, want := range map[int64]string{
+		0: "0 ns", 999: "999 ns", 1000: "1.00 µs", 1620: "1.62 µs", 16_200: "16.2 µs", 999_400: "999 µs", 999_600: "1.00 ms",
+		-312_000: "-312 µs", 20_000_000: "20.0 ms", 47_300_000_000: "47.3 s", 3_600_000_000_000: "3600 s", 99_960: "100 µs",
+	} {
+		require.Equal(t, want, FormatNs(ns))
+	}
+}
+
+func TestTextOfARun(t *testing.T) {
+	r := sampleRun(1, 5000, 1)
+	r.Labels = map[string]string{"host": "a", "branch": "b"}
+	r.Notes = []string{"something to know"}
+	r.Judge([]SLO{mustSLO(t, "lateness.p99<=1ms"), mustSLO(t, "lost<=0")})
+	var out strings.Builder
+	require.NoError(t, r.WriteText(&out, nil))
+	requireGolden(t, "run.txt", out.String())
+}
+
+func TestTextMarksTheEmbeddedServer(t *testing.T) {
+	r := sampleRun(1, 10, 1)
+	r.Server.Embedded = true
+	var out strings.Builder
+	require.NoError(t, r.WriteText(&out, nil))
+	require.Contains(t, out.String(), "EMBEDDED")
+}
+
+func TestTextOfARunWithoutDeliveries(t *testing.T) {
+	r := sampleRun(1, 0, 1)
+	r.Counts = Counts{OfferErrors: 7}
+	r.Server, r.ServerStats = nil, nil
+	require.False(t, r.Judge(nil).Passed)
+	var out strings.Builder
+	require.NoError(t, r.WriteText(&out, nil))
+	require.Contains(t, out.String(), "no message was taken over, 7 offers failed")
+}
+
+func TestVerdicts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Run)
+		passed bool
+	}{
+		"fine":                   {func(*Run) {}, true},
+		"lost":                   {func(r *Run) { r.Counts.Lost = 1 }, false},
+		"duplicate":              {func(r *Run) { r.Counts.Duplicate = 1 }, false},
+		"early":                  {func(r *Run) { r.Counts.Early = 1 }, false},
+		"overdue":                {func(r *Run) { r.Counts.Pending = 1 }, false},
+		"interrupted":            {func(r *Run) { r.Counts.Pending, r.Interrupted = 1, true }, true},
+		"interrupted, lost":      {func(r *Run) { r.Counts.Lost, r.Interrupted = 1, true }, false},
+		"interrupted at once":    {func(r *Run) { r.Counts, r.Interrupted = Counts{}, true }, true},
+		"some offers failed":     {func(r *Run) { r.Counts.OfferErrors = 1 }, true},
+		"somebody else's values": {func(r *Run) { r.Counts.Foreign = 1 }, true},
+	} {
+		r := sampleRun(1, 100, 1)
+		tc.change(r)
+		require.Equal(t, tc.passed, r.Judge(nil).Passed, name)
+	}
+}
+
+func TestMergeAddsWorkers(t *testing.T) {
+	a, b := sampleRun(1, 1000, 1), sampleRun(2, 500, 2)
+	b.RunID, b.Scenario.Seed = "00000002", a.Scenario.Seed
+	b.Counts.Duplicate, b.Notes = 3, []string{"odd"}
+	b.Intervals = append(b.Intervals, Interval{Second: 1.2, Pending: 7})
+	merged, err := Merge([]*Run{a, b})
+	require.NoError(t, err)
+	require.Equal(t, Counts{Offered: 1500, Delivered: 1500, Duplicate: 3}, merged.Counts)
+	require.Equal(t, 100, merged.Scenario.Producers)
+	require.InDelta(t, 2000, merged.Scenario.Rate, 0)
+	require.Equal(t, 2, merged.Workers)
+	require.EqualValues(t, 1500, merged.Histograms.Lateness.Count())
+	require.Equal(t, max(a.Histograms.Lateness.Max(), b.Histograms.Lateness.Max()), merged.Histograms.Lateness.Max())
+	require.Equal(t, []string{"run 00000002: odd"}, merged.Notes)
+	require.InDelta(t, 16, merged.ElapsedSeconds, 1e-9) // b started a second later
+	require.Len(t, merged.Intervals, 2)
+	require.EqualValues(t, 7, merged.Intervals[1].Pending)
+	require.EqualValues(t, 1000, a.Counts.Offered, "the parts are left as they are")
+	require.EqualValues(t, time.Second, b.Started.Sub(merged.Started))
+
+	data, err := merged.Encode()
+	require.NoError(t, err)
+	_, err = Decode(strings.NewReader(string(data)))
+	require.NoError(t, err)
+}
+
+func TestMergeRefuses(t *testing.T) {
+	a, b := sampleRun(1, 10, 1), sampleRun(2, 10, 1)
+	b.Scenario.Delay = "6s"
+	_, err := Merge([]*Run{a, b})
+	require.ErrorContains(t, err, "delay: 5s is not 6s")
+	_, err = Merge([]*Run{a, a})
+	require.ErrorContains(t, err, "given twice")
+	_, err = Merge(nil)
+	require.Error(t, err)
+}
