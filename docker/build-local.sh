@@ -7,7 +7,8 @@
 # A version that is installed on this machine is packed as it is, with its libraries and busybox: 20 MB in a second.
 # Every other one comes from its Debian suite through mmdebstrap: 10 s and about 150 MB. The images carry the names
 # they have in a registry, and the label dq-bench.built-from says where they come from.
-# A mirror other than the default of mmdebstrap goes into DEBIAN_MIRROR.
+# A mirror other than the default of mmdebstrap goes into DEBIAN_MIRROR; DEBIAN_STALE=1 accepts one that has stopped
+# following Debian, whose index of sid expires after a week.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -51,6 +52,7 @@ pack() {
 debootstrap() {
     need mmdebstrap mmdebstrap
     mmdebstrap --quiet --variant=apt --include="$1" \
+        ${DEBIAN_STALE:+"--aptopt=Acquire::Check-Valid-Until \"false\""} \
         --customize-hook='mkdir -p "$1/data"' --customize-hook="copy-in $here/redis/entrypoint.sh /" \
         --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/usr/share/doc/* "$1"/usr/share/locale/*' \
         "$2" "$work/suite.tar" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"}

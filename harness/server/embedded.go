@@ -50,7 +50,7 @@ type embedded struct {
 }
 
 func startEmbedded(ctx context.Context) (*Server, error) {
-	e, err := newEmbedded()
+	e, err := newEmbedded(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func startEmbedded(ctx context.Context) (*Server, error) {
 	return s, nil
 }
 
-func newEmbedded() (*embedded, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func newEmbedded(ctx context.Context) (*embedded, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("embedded: no port on 127.0.0.1: %w", err)
 	}

@@ -136,14 +136,11 @@ func (e *embedded) await(c *client, w *waiter) {
 }
 
 // release ends a wait with reply, unless it was served meanwhile.
-func (e *embedded) release(w *waiter, reply []byte) bool {
-	i := slices.Index(e.waiters, w)
-	if i < 0 {
-		return false
+func (e *embedded) release(w *waiter, reply []byte) {
+	if i := slices.Index(e.waiters, w); i >= 0 {
+		e.waiters = slices.Delete(e.waiters, i, i+1)
+		w.reply <- reply
 	}
-	e.waiters = slices.Delete(e.waiters, i, i+1)
-	w.reply <- reply
-	return true
 }
 
 func nullArray(c *client) string {

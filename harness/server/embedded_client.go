@@ -127,7 +127,7 @@ func (c *client) commands() iter.Seq[[]string] {
 		for {
 			args, err := readCommand(r)
 			if errors.Is(err, errProtocol) {
-				c.send([]byte("-ERR " + err.Error() + "\r\n"))
+				c.send([]byte("-ERR P" + err.Error()[1:] + "\r\n"))
 			}
 			if err != nil {
 				return
@@ -152,7 +152,7 @@ func (c *client) commands() iter.Seq[[]string] {
 	}
 }
 
-var errProtocol = errors.New("Protocol error")
+var errProtocol = errors.New("protocol error")
 
 // readCommand reads one command: an array of bulk strings, or words on a line
 // as people type them. An empty line gives no words and no error.

@@ -106,7 +106,7 @@ func launch(ctx context.Context, bin, ready string, configure func(port, dir str
 }
 
 func launchOnce(ctx context.Context, bin, ready string, configure func(port, dir string) ([]string, error)) (p *process, err error) {
-	port, err := freePort()
+	port, err := freePort(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func launchOnce(ctx context.Context, bin, ready string, configure func(port, dir
 			return nil, errors.Join(err, os.RemoveAll(dir))
 		}
 	}
-	p.cmd = exec.Command(bin, args...)
+	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), bin, args...) // ctx bounds the start, not the life
 	p.cmd.Dir = dir
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -183,8 +183,8 @@ func (p *process) stop() error {
 }
 
 // freePort asks the kernel for a port of 127.0.0.1 nobody listens on now.
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freePort(ctx context.Context) (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("no free port on 127.0.0.1: %w", err)
 	}

@@ -37,7 +37,7 @@ func StartCluster(ctx context.Context, masters int) (*Server, error) {
 	t := target{topology: cluster}
 	for range masters {
 		p, err := launch(ctx, bin, readyLine, func(port, dir string) ([]string, error) {
-			bus, err := freePort()
+			bus, err := freePort(ctx)
 			return append(standalone(port, dir), "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf",
 				"--cluster-port", bus, "--cluster-node-timeout", "2000"), err
 		})
