@@ -103,3 +103,24 @@ func FuzzRecording(f *testing.F) {
 		}
 	})
 }
+
+func TestReadTree(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a"), 0o755))
+	for _, name := range []string{"a/x.monitor", "y.monitor", "a/notes.txt"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(sample), 0o644))
+	}
+	all, err := ReadTree(dir)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.Contains(t, all, "a/x.monitor")
+
+	one, err := ReadTree(filepath.Join(dir, "y.monitor"))
+	require.NoError(t, err)
+	require.Contains(t, one, ".")
+
+	_, err = ReadTree(t.TempDir())
+	require.ErrorContains(t, err, "found no *.monitor file")
+	_, err = ReadTree(filepath.Join(dir, "absent"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}

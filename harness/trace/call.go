@@ -61,19 +61,31 @@ func Calls(rec *monitor.Recording) ([]Call, error) {
 	if deviations.ScriptCallsAbsent {
 		return rebuild(rec, deviations)
 	}
-	var calls []Call
-	for _, l := range rec.Lines {
-		if !l.Inner() {
-			calls = append(calls, Call{Line: l})
-			continue
-		}
-		if len(calls) == 0 || !callsScript(calls[len(calls)-1].Line) {
-			return nil, &LineError{l, "this command was called by a script, but no EVAL, EVALSHA or FCALL comes before it"}
-		}
-		last := &calls[len(calls)-1]
-		last.Inner = append(last.Inner, l)
+	calls, orphan := group(rec.Lines)
+	if orphan != nil {
+		return nil, &LineError{*orphan, "this command was called by a script, but no EVAL, EVALSHA or FCALL comes before it"}
 	}
 	return calls, nil
+}
+
+// group puts inner commands under the script call before them. The first one
+// that has none is returned; it becomes a call of its own.
+func group(lines []monitor.Line) (calls []Call, orphan *monitor.Line) {
+	for i, l := range lines {
+		switch {
+		case !l.Inner():
+			calls = append(calls, Call{Line: l})
+		case len(calls) > 0 && callsScript(calls[len(calls)-1].Line):
+			last := &calls[len(calls)-1]
+			last.Inner = append(last.Inner, l)
+		default:
+			calls = append(calls, Call{Line: l})
+			if orphan == nil {
+				orphan = &lines[i]
+			}
+		}
+	}
+	return calls, orphan
 }
 
 func callsScript(l monitor.Line) bool {

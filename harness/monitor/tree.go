@@ -1,0 +1,39 @@
+package monitor
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ReadTree reads the recording at path or, where path is a folder, every
+// *.monitor file below it. The keys are slash-separated paths relative to the
+// folder; a single file has the key ".". A folder without recordings is an error.
+func ReadTree(path string) (map[string]*Recording, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("the recording cannot be read: %w", err)
+	}
+	recordings := make(map[string]*Recording)
+	if !info.IsDir() {
+		recordings["."], err = ReadFile(path)
+		return recordings, err
+	}
+	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(file, ".monitor") {
+			return err
+		}
+		name, err := filepath.Rel(path, file)
+		if err != nil {
+			return err
+		}
+		recordings[filepath.ToSlash(name)], err = ReadFile(file)
+		return err
+	})
+	if err == nil && len(recordings) == 0 {
+		err = fmt.Errorf("%s: expected recordings, found no *.monitor file below it", path)
+	}
+	return recordings, err
+}

@@ -1,0 +1,96 @@
+package trace
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/monitor"
+)
+
+// Outcome is the comparison of one case of two recordings.
+type Outcome struct {
+	// Case is its id; empty for lines outside cases.
+	Case string `json:"case"`
+	// Left and Right count the calls compared, after normalising.
+	Left  int `json:"left"`
+	Right int `json:"right"`
+	// Finding is nil where both sides mean the same.
+	Finding *Finding `json:"finding,omitempty"`
+}
+
+// Diff compares two recordings case by case, in the order of the left one. A case
+// that only one side has is a finding. An error means that a recording cannot be
+// brought into normal form.
+func Diff(left, right *monitor.Recording, tolerance time.Duration) ([]Outcome, error) {
+	for _, rec := range []*monitor.Recording{left, right} {
+		if len(rec.Lines) == 0 {
+			return nil, fmt.Errorf("%s: the recording has no commands, so that there is nothing to compare", rec.Path)
+		}
+	}
+	ls, rs := casesByKey(left), casesByKey(right)
+	var outcomes []Outcome
+	for _, l := range ls.order {
+		outcome, err := diffCase(left, right, l, ls.byKey[l], rs.byKey[l], tolerance)
+		if err != nil {
+			return nil, err
+		}
+		outcomes = append(outcomes, outcome)
+	}
+	for _, r := range rs.order {
+		if _, ok := ls.byKey[r]; !ok {
+			outcomes = append(outcomes, onlyIn(r.id, "right", right.Path))
+		}
+	}
+	return outcomes, nil
+}
+
+// caseKey tells cases of one recording apart; an id may come again.
+type caseKey struct {
+	id    string
+	times int
+}
+
+type keyedCases struct {
+	order []caseKey
+	byKey map[caseKey]*monitor.Case
+}
+
+func casesByKey(rec *monitor.Recording) keyedCases {
+	k := keyedCases{byKey: make(map[caseKey]*monitor.Case)}
+	for _, c := range rec.Cases() {
+		key := caseKey{id: c.ID}
+		for k.byKey[key] != nil {
+			key.times++
+		}
+		k.order = append(k.order, key)
+		k.byKey[key] = &c
+	}
+	return k
+}
+
+func diffCase(left, right *monitor.Recording, key caseKey, lc, rc *monitor.Case, tolerance time.Duration) (Outcome, error) {
+	if rc == nil {
+		return onlyIn(key.id, "left", left.Path), nil
+	}
+	l, err := Normalise(left, "left", lc.Lines)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("%s: %w", left.Path, err)
+	}
+	r, err := Normalise(right, "right", rc.Lines)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("%s: %w", right.Path, err)
+	}
+	o := Outcome{Case: key.id, Left: len(l.Events), Right: len(r.Events), Finding: Compare(l, r, tolerance)}
+	if o.Finding != nil {
+		o.Finding.Case = key.id
+	}
+	return o, nil
+}
+
+func onlyIn(id, side, path string) Outcome {
+	what := fmt.Sprintf("the case %s is", id)
+	if id == "" {
+		what = "commands outside any case are"
+	}
+	return Outcome{Case: id, Finding: &Finding{Case: id, Meaning: fmt.Sprintf("%s only on the %s, in %s", what, side, path)}}
+}

@@ -1,0 +1,95 @@
+package trace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// meaning says in one sentence what it means that call i of a role differs; form
+// is the index of the differing command within the call.
+func meaning(role Role, i int, left, right []*Event, form int) string {
+	call := fmt.Sprintf("call %d of the %s", i+1, role)
+	if s := countMeaning(call, left[min(i, len(left)):], right[min(i, len(right)):]); s != "" {
+		return s
+	}
+	l, r := left[i], right[i]
+	if form == 0 {
+		return call + " " + clientMeaning(l, r)
+	}
+	inside := fmt.Sprintf("%s: inside %s, ", call, l.what())
+	switch {
+	case form >= len(l.Form):
+		return inside + "the right has one command more"
+	case form >= len(r.Form):
+		return inside + "the left has one command more"
+	}
+	return fmt.Sprintf("%scommand %d is different: %s on the left, %s on the right", inside, form,
+		shorten(strings.TrimSpace(l.Form[form]), r.Form[form]), shorten(strings.TrimSpace(r.Form[form]), l.Form[form]))
+}
+
+// countMeaning recognises a call too many: it is said only where one side has more
+// calls and the next one is equal again. This words a difference, it never hides one.
+func countMeaning(call string, left, right []*Event) string {
+	switch {
+	case len(left) == 0:
+		return fmt.Sprintf("%s is only on the right: %s", call, right[0].what())
+	case len(right) == 0:
+		return fmt.Sprintf("%s is only on the left: %s", call, left[0].what())
+	case len(left) > len(right) && slices.Equal(left[1].Form, right[0].Form):
+		return fmt.Sprintf("%s is only on the left: %s; the right goes on with the next", call, left[0].what())
+	case len(right) > len(left) && slices.Equal(right[1].Form, left[0].Form):
+		return fmt.Sprintf("%s is only on the right: %s; the left goes on with the next", call, right[0].what())
+	}
+	return ""
+}
+
+func clientMeaning(l, r *Event) string {
+	if l.what() != r.what() {
+		return fmt.Sprintf("is %s on the left and %s on the right", l.what(), r.what())
+	}
+	if l.DB != r.DB {
+		return fmt.Sprintf("goes to database %d on the left and %d on the right", l.DB, r.DB)
+	}
+	if lt, ok := TransferOf(l.Line); ok {
+		if rt, ok := TransferOf(r.Line); ok && lt.Limit != rt.Limit {
+			return fmt.Sprintf("moves at most %d members on the left and %d on the right", lt.Limit, rt.Limit)
+		}
+	}
+	if lo, ok := OfferOf(l.Line); ok {
+		if ro, ok := OfferOf(r.Line); ok && lo.Value != ro.Value {
+			return fmt.Sprintf("offers another value: %s on the left, %s on the right", quoted(lo.Value), quoted(ro.Value))
+		}
+	}
+	return fmt.Sprintf("(%s) has other arguments: %s on the left, %s on the right", l.what(),
+		shorten(l.Form[0], r.Form[0]), shorten(r.Form[0], l.Form[0]))
+}
+
+// what names a call: the script's name, or the command in the client's case.
+func (e *Event) what() string {
+	if s, ok := ScriptOf(e.Line); ok {
+		return e.Args[0] + " " + s.Name()
+	}
+	if len(e.Args) == 0 {
+		return "nothing"
+	}
+	return e.Args[0]
+}
+
+// shorten returns the part of s around its first difference to other.
+func shorten(s, other string) string {
+	other = strings.TrimSpace(other)
+	at := 0
+	for at < min(len(s), len(other)) && s[at] == other[at] {
+		at++
+	}
+	from, to := max(0, at-30), min(len(s), at+40)
+	text := s[from:to]
+	if from > 0 {
+		text = "…" + text
+	}
+	if to < len(s) {
+		text += "…"
+	}
+	return text
+}

@@ -1,0 +1,380 @@
+package trace
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/monitor"
+)
+
+// Role is the part that a call plays.
+type Role struct {
+	// Name is one of the constants below.
+	Name string
+	// Of is the destination queue, for a consumer the first key, for a subscriber
+	// the first channel; empty for the publisher.
+	Of string
+}
+
+// The names of roles.
+const (
+	Publisher    = "publisher"
+	TransferTask = "transfer task"
+	Consumer     = "consumer"
+	Subscriber   = "subscriber"
+)
+
+func (r Role) String() string {
+	if r.Of == "" {
+		return r.Name
+	}
+	return r.Name + " of " + string(monitor.AppendQuoted(nil, r.Of))
+}
+
+// Event is a call in normal form.
+type Event struct {
+	Call
+	Role Role
+	// Form is the normal form of the client's command, then of each inner one.
+	Form []string
+	// Delay is the due time of an offer minus the client's clock when the server
+	// ran it, in ms; HasDelay is false for every other call.
+	Delay    int64
+	HasDelay bool
+
+	ids []string // of the members that the call adds or moves
+}
+
+// Trace is a recording, or one case of it, in normal form.
+type Trace struct {
+	// Name says where it comes from, for messages.
+	Name string
+	// Lines are all lines, set-up included.
+	Lines []monitor.Line
+	// Events are the calls in the order of the recording.
+	Events []*Event
+}
+
+// Normalise brings lines of a recording into normal form. Script calls are rebuilt
+// only where the metadata declares them absent: to guess it would hide that one is
+// missing. The error says why they cannot be, or which declaration is not known.
+// A member that cannot be read, and an inner command without its script call, are
+// compared as they are.
+func Normalise(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, error) {
+	part := &monitor.Recording{Path: rec.Path, Fields: rec.Fields, Lines: slices.Clone(lines)}
+	for i := range part.Lines {
+		if part.Lines[i].Number == 0 {
+			part.Lines[i].Number = i + 1
+		}
+	}
+	deviations, err := DeviationsOf(part)
+	if err != nil {
+		return nil, err
+	}
+	calls, _ := group(part.Lines)
+	if rec.Field("script-calls") == "absent" {
+		if calls, err = rebuild(part, deviations); err != nil {
+			return nil, err
+		}
+	}
+	t := &Trace{Name: name, Lines: part.Lines}
+	for _, c := range foldMisses(slices.DeleteFunc(calls, isSetUp)) {
+		t.Events = append(t.Events, &Event{Call: c, Role: roleOf(c.Line)})
+	}
+	t.Events = foldEmptyTransfers(t.Events)
+	n := &normaliser{lengthSize: deviations.LengthSize, ids: make(map[[8]byte]string), clock: clockOffset(t.Events)}
+	// Offers number the ids: the order between roles depends on timing.
+	for _, first := range []bool{true, false} {
+		for _, e := range t.Events {
+			if (e.Role.Name == Publisher) == first {
+				n.normalise(e)
+			}
+		}
+	}
+	return t, nil
+}
+
+// isSetUp tells which calls are about a connection, a topology or a probe.
+func isSetUp(c Call) bool {
+	switch c.Name() {
+	case "hello", "auth", "select", "client", "ping", "command", "quit", "info", "cluster", "readonly", "sentinel", "role":
+		return true
+	case "mget", "eval":
+		// Redisson 4.0.0 and later ask for two keys to find out about a cluster.
+		n := len(c.Args)
+		return n >= 3 && slices.Contains(c.Args, "test1") && slices.Contains(c.Args, "test2") &&
+			(c.Name() == "mget" || strings.Contains(c.Args[1], "redis.call('get', KEYS[1]"))
+	case "pubsub":
+		return len(c.Args) > 1 && (strings.EqualFold(c.Args[1], "shardnumsub") || strings.EqualFold(c.Args[1], "numpat"))
+	case "spublish":
+		return len(c.Args) == 3 && c.Args[1] == "" && c.Args[2] == ""
+	}
+	return false
+}
+
+// foldMisses replaces EVALSHA, SCRIPT LOAD, EVALSHA by the last of them where
+// the first made no call and has the arguments of the last.
+func foldMisses(calls []Call) []Call {
+	dropped := make([]bool, len(calls))
+	used := make([]bool, len(calls))
+	for i, c := range calls {
+		if c.Name() != "evalsha" || len(c.Args) < 3 || len(c.Inner) > 0 || used[i] {
+			continue
+		}
+		load := next(calls, i, func(j int) bool {
+			l := calls[j]
+			return !used[j] && l.Name() == "script" && len(l.Args) == 3 && strings.EqualFold(l.Args[1], "load") &&
+				SHA1(l.Args[2]) == strings.ToLower(c.Args[1])
+		})
+		again := next(calls, load, func(j int) bool { return !used[j] && j != i && slices.Equal(calls[j].Args, c.Args) })
+		if load < len(calls) && again < len(calls) {
+			dropped[i], dropped[load] = true, true
+			used[load], used[again] = true, true
+		}
+	}
+	var kept []Call
+	for i, c := range calls {
+		if !dropped[i] {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// next returns the first index behind i for which ok holds, or len(calls).
+func next(calls []Call, i int, ok func(int) bool) int {
+	for i++; i < len(calls); i++ {
+		if ok(i) {
+			return i
+		}
+	}
+	return len(calls)
+}
+
+func roleOf(l monitor.Line) Role {
+	if t, ok := TransferOf(l); ok {
+		return Role{TransferTask, t.Names.Destination}
+	}
+	first := ""
+	if len(l.Args) > 1 {
+		first = l.Args[1]
+	}
+	switch l.Name() {
+	case "blpop", "brpop", "brpoplpush", "blmove":
+		return Role{Consumer, first}
+	case "subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe":
+		return Role{Subscriber, first}
+	}
+	return Role{Name: Publisher}
+}
+
+// pushedEarly is how long before a message is due Redisson begins to send
+// transfers without a pause, in ms.
+const pushedEarly = 10
+
+// foldEmptyTransfers drops transfers that came too early by pushedEarly or less,
+// and all but the first of other empty ones in a row.
+func foldEmptyTransfers(events []*Event) []*Event {
+	sets := make(map[string]map[string]int64)
+	emptyBefore := make(map[Role]bool)
+	var kept []*Event
+	for _, e := range events {
+		transfer, isTransfer := TransferOf(e.Line)
+		empty := isTransfer && isEmptyTransfer(e.Call)
+		for _, l := range e.commands() {
+			track(sets, l)
+		}
+		if empty {
+			head, ok := headOf(sets[transfer.Names.TimeoutSet])
+			if wait := head - transfer.Now; ok && wait > 0 && wait <= pushedEarly || emptyBefore[e.Role] {
+				continue
+			}
+		}
+		emptyBefore[e.Role] = empty
+		kept = append(kept, e)
+	}
+	return kept
+}
+
+// isEmptyTransfer tells whether a transfer script looked and moved nothing.
+func isEmptyTransfer(c Call) bool {
+	return len(c.Inner) == 2 && c.Inner[0].Name() == "zrangebyscore" && c.Inner[1].Name() == "zrange"
+}
+
+// commands returns the commands that change keys: those of the script, or else
+// the client's own.
+func (e *Event) commands() []monitor.Line {
+	if len(e.Inner) > 0 {
+		return e.Inner
+	}
+	return []monitor.Line{e.Line}
+}
+
+// track keeps the due times of members.
+func track(sets map[string]map[string]int64, l monitor.Line) {
+	if len(l.Args) < 2 {
+		return
+	}
+	set := l.Args[1]
+	switch l.Name() {
+	case "zadd":
+		if len(l.Args) != 4 {
+			return
+		}
+		if due, err := strconv.ParseInt(l.Args[2], 10, 64); err == nil {
+			if sets[set] == nil {
+				sets[set] = make(map[string]int64)
+			}
+			sets[set][l.Args[3]] = due
+		}
+	case "zrem":
+		for _, member := range l.Args[2:] {
+			delete(sets[set], member)
+		}
+	case "del", "unlink":
+		for _, key := range l.Args[1:] {
+			delete(sets, key)
+		}
+	}
+}
+
+func headOf(set map[string]int64) (head int64, ok bool) {
+	head = math.MaxInt64
+	for _, due := range set {
+		head, ok = min(head, due), true
+	}
+	return head, ok
+}
+
+// clockOffset estimates the client's clock minus the server's in ms. A transfer
+// names the client's clock just before the server runs it, so that the largest
+// difference is the truest. Without transfers the clocks are taken to be equal.
+func clockOffset(events []*Event) int64 {
+	offset, found := int64(math.MinInt64), false
+	for _, e := range events {
+		if t, ok := TransferOf(e.Line); ok {
+			offset, found = max(offset, t.Now-e.Time/1000), true
+		}
+	}
+	if !found {
+		return 0
+	}
+	return offset
+}
+
+// normaliser writes normal forms; it numbers ids as they come.
+type normaliser struct {
+	lengthSize int
+	ids        map[[8]byte]string
+	clock      int64
+}
+
+func (n *normaliser) normalise(e *Event) {
+	tokens := make(map[string]string)
+	line := e.Line
+	form := n.client(e, tokens)
+	if _, ok := ScriptOf(line); ok {
+		e.Form = append(e.Form, form)
+	} else {
+		e.Form = append(e.Form, n.line(e, line, tokens))
+	}
+	for _, l := range e.Inner {
+		e.Form = append(e.Form, "  "+n.line(e, l, tokens))
+	}
+}
+
+// client returns the normal form of a script call, and in tokens what its due
+// time or clock is called inside the script.
+func (n *normaliser) client(e *Event, tokens map[string]string) string {
+	s, ok := ScriptOf(e.Line)
+	if !ok {
+		return ""
+	}
+	args := slices.Clone(s.Args)
+	for i := range args {
+		args[i] = quoted(args[i])
+	}
+	if o, ok := OfferOf(e.Line); ok {
+		tokens[s.Args[0]] = "due"
+		e.Delay, e.HasDelay = o.Due-(e.Time/1000+n.clock), true
+		args[0] = "due"
+		if id, ok := offerID(o); ok {
+			args[1] = n.id(id)
+		}
+	}
+	if _, ok := TransferOf(e.Line); ok {
+		tokens[s.Args[0]] = "now"
+		args[0] = "now"
+	}
+	parts := []string{fmt.Sprintf("[%d]", e.DB), e.Args[0], "script:" + s.Name(), strconv.Itoa(len(s.Keys))}
+	for _, key := range s.Keys {
+		parts = append(parts, quoted(key))
+	}
+	return strings.Join(append(parts, args...), " ")
+}
+
+// offerID returns the id that an offer packs.
+func offerID(o Offer) (id [8]byte, ok bool) {
+	if o.Layout == wire.LayoutBc0Lc0 {
+		copy(id[:], o.Random)
+		return id, len(o.Random) == len(id)
+	}
+	random, err := strconv.ParseInt(o.Random, 10, 64)
+	return wire.DoubleID(random), err == nil
+}
+
+func (n *normaliser) id(id [8]byte) string {
+	name, ok := n.ids[id]
+	if !ok {
+		name = fmt.Sprintf("id#%d", len(n.ids)+1)
+		n.ids[id] = name
+	}
+	return name
+}
+
+// line returns the normal form of any command but a script call.
+func (n *normaliser) line(e *Event, l monitor.Line, tokens map[string]string) string {
+	parts := []string{fmt.Sprintf("[%d]", l.DB), quoted(l.Args[0])}
+	members := memberArgs(l)
+	for i, arg := range l.Args[1:] {
+		token, ok := tokens[arg]
+		switch {
+		case slices.Contains(members, i+1):
+			parts = append(parts, n.member(e, arg))
+		case ok && isTimeArg(l, i+1):
+			parts = append(parts, token)
+		default:
+			parts = append(parts, quoted(arg))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// isTimeArg tells where the scripts of offer and transfer pass a time on.
+func isTimeArg(l monitor.Line, i int) bool {
+	switch l.Name() {
+	case "zadd", "publish":
+		return i == 2
+	case "zrangebyscore":
+		return i == 3
+	}
+	return false
+}
+
+func (n *normaliser) member(e *Event, member string) string {
+	m, err := unpackAny(member, n.lengthSize)
+	if err != nil {
+		return quoted(member)
+	}
+	id := n.id(m.ID)
+	if !slices.Contains(e.ids, id) {
+		e.ids = append(e.ids, id)
+	}
+	return fmt.Sprintf("member(%s, %s, %s)", m.Layout, id, quoted(string(m.Value)))
+}
+
+func quoted(s string) string { return string(monitor.AppendQuoted(nil, s)) }
