@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"dq-bench": main})
+}
+
+// TestScripts runs the program as its users do. Besides testscript's own, the
+// scripts have
+//
+//	exits CODE PROGRAM ARGS…     runs a program that must end with that exit code
+//	json                         the last stdout is one JSON document and nothing else
+//	fields FILE PATH=VALUE…      the JSON file has these values, PATH like counts.lost
+//	[redis]                      a redis-server is on PATH
+//	$RECORDINGS                  the recordings of the repository
+func TestScripts(t *testing.T) {
+	recordings, err := filepath.Abs("../../recordings")
+	require.NoError(t, err)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("RECORDINGS", recordings)
+			return nil
+		},
+		Condition: condition,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "json": oneDocument, "fields": fields,
+		},
+	})
+}
+
+func condition(name string) (bool, error) {
+	if name != "redis" {
+		return false, fmt.Errorf("unknown condition %q", name)
+	}
+	_, err := exec.LookPath("redis-server")
+	if err != nil && servertest.Required("redis") {
+		return false, fmt.Errorf("DQ_REQUIRE lists redis: %w", err)
+	}
+	return err == nil, nil
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARGS…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exited *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exited) {
+		got = exited.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, expected %d", got, want)
+	}
+}
+
+func oneDocument(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: json")
+	}
+	var document map[string]any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &document))
+}
+
+func fields(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: fields FILE PATH=VALUE…")
+	}
+	var document any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &document))
+	for _, arg := range args[1:] {
+		path, want, _ := strings.Cut(arg, "=")
+		value := document
+		for name := range strings.SplitSeq(path, ".") {
+			object, _ := value.(map[string]any)
+			value = object[name]
+		}
+		if got := fmt.Sprint(value); got != want {
+			ts.Fatalf("%s: %s is %s, expected %s", args[0], path, got, want)
+		}
+	}
+}
+
+func TestEnvironmentTwins(t *testing.T) {
+	flags := pflag.NewFlagSet("x", pflag.ContinueOnError)
+	size := flags.Int("payload-size", 1, "")
+	given := flags.String("given", "", "")
+	env := map[string]string{"DQ_PAYLOAD_SIZE": "7", "DQ_GIVEN": "from the environment"}
+	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	require.NoError(t, flags.Parse([]string{"--given", "by flag"}))
+	require.NoError(t, flagsFromEnv(flags, lookup))
+	require.Equal(t, 7, *size)
+	require.Equal(t, "by flag", *given)
+
+	env["DQ_PAYLOAD_SIZE"] = "many"
+	flags = pflag.NewFlagSet("x", pflag.ContinueOnError)
+	flags.Int("payload-size", 1, "")
+	err := flagsFromEnv(flags, lookup)
+	require.ErrorContains(t, err, "DQ_PAYLOAD_SIZE")
+	var coded *exitError
+	require.ErrorAs(t, err, &coded)
+	require.Equal(t, exitUsage, coded.code)
+	require.NoError(t, flagsFromEnv(flags, func(string) (string, bool) { return "", false }), "unset")
+}
