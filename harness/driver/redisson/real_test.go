@@ -1,0 +1,41 @@
+package redisson_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/redisson"
+	"github.com/stretchr/testify/require"
+)
+
+// TestRealRedisson builds and starts the driver of one release. It fetches from
+// Maven Central, so it only runs where DQ_REQUIRE asks for it.
+func TestRealRedisson(t *testing.T) {
+	if !slices.Contains(strings.Split(os.Getenv("DQ_REQUIRE"), ","), "redisson") {
+		t.Skip("DQ_REQUIRE does not list redisson")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	program, err := redisson.Build(ctx, "3.16.6", func(line string) { t.Log(line) })
+	require.NoError(t, err)
+	p, err := driver.StartExternal(ctx, program.Command, nil)
+	require.NoError(t, err)
+	require.Equal(t, driver.Identity{Name: "redisson", Version: "3.16.6"}, p.Identity())
+	require.Contains(t, p.Hello.Capabilities, "dq.offer")
+	require.NotContains(t, p.Hello.Capabilities, "dq.copy", "copy came with 3.35.0")
+
+	encoded, err := p.Call(ctx, "codec.encode", map[string]any{
+		"codec": "json", "value": map[string]string{"t": "long", "v": "42"},
+	})
+	require.NoError(t, err)
+	var result struct{ Bytes []byte }
+	require.NoError(t, json.Unmarshal(encoded, &result))
+	require.Equal(t, `["java.lang.Long",42]`, string(result.Bytes))
+	require.NoError(t, p.Close())
+}
