@@ -9,5 +9,6 @@ func subcommands() []*cobra.Command {
 		newCompareCmd(),
 		newMergeCmd(),
 		newReplayCmd(),
+		newDiffCmd(),
 	}
 }

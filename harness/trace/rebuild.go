@@ -18,6 +18,8 @@ type rebuilder struct {
 	destinations map[string]string
 	// layouts maps a timeout set to the layout of its first readable member.
 	layouts map[string]wire.Layout
+	// uses counts how often each member comes in the whole recording.
+	uses map[string]int
 	// fallback is the layout of a queue without any member.
 	fallback wire.Layout
 }
@@ -57,13 +59,16 @@ func beginsScript(l monitor.Line) bool { return l.Name() == "zadd" || l.Name() =
 func newRebuilder(rec *monitor.Recording, d Deviations) *rebuilder {
 	r := &rebuilder{
 		deviations: d, destinations: make(map[string]string), layouts: make(map[string]wire.Layout),
-		fallback: wire.Newest().Layout(),
+		uses: make(map[string]int), fallback: wire.Newest().Layout(),
 	}
 	if release, err := wire.ParseRelease(rec.Field("version")); err == nil {
 		r.fallback = release.Layout()
 	}
 	set := ""
 	for _, l := range rec.Lines {
+		for _, i := range memberArgs(l) {
+			r.uses[l.Args[i]]++
+		}
 		switch {
 		case !l.Inner() || len(l.Args) < 2:
 			set = ""
@@ -116,7 +121,7 @@ func (r *rebuilder) call(lines []monitor.Line) (Call, error) {
 	var err error
 	switch first.Name() {
 	case "zadd":
-		args, err = r.offer(first)
+		args, err = r.offer(lines)
 	case "zrangebyscore":
 		args, err = r.transfer(lines)
 	default:
@@ -129,7 +134,8 @@ func (r *rebuilder) call(lines []monitor.Line) (Call, error) {
 	return Call{Line: line, Inner: lines, Rebuilt: true}, nil
 }
 
-func (r *rebuilder) offer(zadd monitor.Line) ([]string, error) {
+func (r *rebuilder) offer(lines []monitor.Line) ([]string, error) {
+	zadd := lines[0]
 	if len(zadd.Args) != 4 {
 		return nil, &LineError{zadd, "no offer: expected zadd <timeout set> <due ms> <member>"}
 	}
@@ -137,7 +143,7 @@ func (r *rebuilder) offer(zadd monitor.Line) ([]string, error) {
 	if !ok {
 		return nil, &LineError{zadd, "no offer: expected the key of a timeout set, " + timeoutSetPrefix + "…"}
 	}
-	m, err := unpackAny(zadd.Args[3], r.deviations.LengthSize)
+	m, err := unpackAny(r.offered(lines), r.deviations.LengthSize)
 	if err != nil {
 		return nil, &MemberError{zadd, err}
 	}
@@ -151,6 +157,19 @@ func (r *rebuilder) offer(zadd monitor.Line) ([]string, error) {
 	}
 	keys := []string{names.Destination, names.TimeoutSet, names.Pending, names.Channel}
 	return evalArgs("offer", m.Layout, keys, zadd.Args[2], random, string(m.Value)), nil
+}
+
+// offered returns the member that an offer packed: that of zadd, or of rpush where
+// the recording names that one more often. Both should be the same; where they are
+// not, the comparison is to point at the odd one.
+func (r *rebuilder) offered(lines []monitor.Line) string {
+	member := lines[0].Args[3]
+	for _, l := range lines[1:] {
+		if l.Name() == "rpush" && len(l.Args) == 3 && r.uses[l.Args[2]] > r.uses[member] {
+			member = l.Args[2]
+		}
+	}
+	return member
 }
 
 func (r *rebuilder) transfer(lines []monitor.Line) ([]string, error) {

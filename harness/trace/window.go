@@ -72,9 +72,12 @@ func (c Column) note() string {
 	return "nothing"
 }
 
+// clip leaves out the middle of a long line: the command is at its beginning, the
+// member or value at its end.
 func clip(s string) string {
 	if len(s) > columnWidth {
-		return s[:columnWidth-3] + "..."
+		half := (columnWidth - len("...")) / 2
+		return s[:columnWidth-3-half] + "..." + s[len(s)-half:]
 	}
 	return s
 }
