@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/monitor"
@@ -57,7 +58,11 @@ type keyedCases struct {
 
 func casesByKey(rec *monitor.Recording) keyedCases {
 	k := keyedCases{byKey: make(map[caseKey]*monitor.Case)}
-	for _, c := range rec.Cases() {
+	cases := rec.Cases()
+	if len(cases) > 1 && cases[0].ID == "" && onlySetUp(cases[0].Lines) {
+		cases = cases[1:]
+	}
+	for _, c := range cases {
 		key := caseKey{id: c.ID}
 		for k.byKey[key] != nil {
 			key.times++
@@ -66,6 +71,13 @@ func casesByKey(rec *monitor.Recording) keyedCases {
 		k.byKey[key] = &c
 	}
 	return k
+}
+
+// onlySetUp tells whether lines before the first case show no more than a client
+// that connects.
+func onlySetUp(lines []monitor.Line) bool {
+	calls, _ := group(lines)
+	return !slices.ContainsFunc(calls, func(c Call) bool { return !isSetUp(c) })
 }
 
 func diffCase(left, right *monitor.Recording, key caseKey, lc, rc *monitor.Case, tolerance time.Duration) (Outcome, error) {
