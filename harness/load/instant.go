@@ -10,6 +10,24 @@ import (
 // the wall clock during a run shifts no lateness.
 type epoch struct{ zero time.Time }
 
+// newEpoch looks at the clocks several times: time.Now reads the wall clock and
+// then the monotonic one, and a goroutine that is held up in between pairs a
+// wall clock that is too old, which would make every delivery look early.
+func newEpoch() epoch {
+	e := epoch{time.Now()}
+	for range 20 {
+		if now := time.Now(); e.drift(now) > 0 {
+			e.zero = now
+		}
+	}
+	return e
+}
+
+// drift is how far the wall clock has moved against the monotonic one.
+func (e epoch) drift(now time.Time) time.Duration {
+	return time.Duration(now.UnixNano() - e.wall(now))
+}
+
 // wall returns the Unix time of t in ns.
 func (e epoch) wall(t time.Time) int64 { return e.zero.UnixNano() + int64(t.Sub(e.zero)) }
 

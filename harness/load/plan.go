@@ -69,6 +69,7 @@ func (p Plan) Validate() error {
 		{p.Duration > 0, fmt.Sprintf("duration: expected more than 0, such as 10s, got %s", p.Duration)},
 		{p.Delay.Min >= 0, fmt.Sprintf("delay: expected 0s or more, got %s", p.Delay)},
 		{p.Delay.Min <= p.Delay.Max, fmt.Sprintf("delay: expected SHORTEST..LONGEST, got %s; swap the two", p.Delay)},
+		{p.Delay.whole(), fmt.Sprintf("delay: expected whole milliseconds, the resolution of the format, got %s", p.Delay)},
 		{p.PayloadSize >= HeaderSize, fmt.Sprintf("payload size: expected at least %d bytes, which the header takes, got %d", HeaderSize, p.PayloadSize)},
 		{p.PayloadSize <= maxPayload, fmt.Sprintf("payload size: expected at most %d bytes, got %d", maxPayload, p.PayloadSize)},
 		{p.Warmup >= 0, fmt.Sprintf("warm-up: expected 0s or more, got %s", p.Warmup)},
@@ -155,7 +156,9 @@ func (r Rate) messages(d time.Duration) int64 {
 	return max(int64(n), 1)
 }
 
-// Delay is a fixed delay, or a range that delays are drawn from uniformly.
+// Delay is a fixed delay, or a range that delays are drawn from uniformly, in
+// whole milliseconds: Redisson's format has no finer ones, and cutting a finer
+// one down would make a delivery look early.
 type Delay struct{ Min, Max time.Duration }
 
 // ParseDelay reads 5s, or 1s..10s with both ends included.
@@ -179,6 +182,8 @@ func ParseDelay(text string) (Delay, error) {
 		return Delay{}, fmt.Errorf("delay: expected 0s or more, got %q", text)
 	case d.Min > d.Max:
 		return Delay{}, fmt.Errorf("delay: expected SHORTEST..LONGEST, got %q; swap the two", text)
+	case !d.whole():
+		return Delay{}, fmt.Errorf("delay: expected whole milliseconds, the resolution of the format, got %q", text)
 	}
 	return d, nil
 }
@@ -200,6 +205,9 @@ func (d *Delay) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// whole reports whether both ends are whole milliseconds.
+func (d Delay) whole() bool { return d.Min%time.Millisecond == 0 && d.Max%time.Millisecond == 0 }
+
 // capped limits both ends.
 func (d Delay) capped(limit time.Duration) Delay {
 	return Delay{min(d.Min, limit), min(d.Max, limit)}
@@ -211,8 +219,8 @@ func (d Delay) of(seed uint64, i int64) time.Duration {
 	if d.Min == d.Max {
 		return d.Min
 	}
-	width := uint64(d.Max-d.Min) + 1
-	return d.Min + time.Duration(mix(seed^mix(uint64(i)))%width)
+	width := uint64((d.Max-d.Min)/time.Millisecond) + 1
+	return d.Min + time.Duration(mix(seed^mix(uint64(i)))%width)*time.Millisecond
 }
 
 // mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection that

@@ -36,7 +36,7 @@ func TestParseDelay(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, back)
 	}
-	for _, text := range []string{"", "5", "-5s", "10s..1s", "1s..", "..1s", "1s..2s..3s", "x", "-2s..-1s"} {
+	for _, text := range []string{"", "5", "-5s", "10s..1s", "1s..", "..1s", "1s..2s..3s", "x", "-2s..-1s", "1500us", "1ms..1.5ms"} {
 		_, err := ParseDelay(text)
 		require.Error(t, err, text)
 	}
@@ -49,7 +49,8 @@ func TestValidateRefusesNonsense(t *testing.T) {
 	for name, change := range map[string]func(*Plan){
 		"producers": func(p *Plan) { p.Producers = 0 }, "consumers": func(p *Plan) { p.Consumers = -1 },
 		"rate": func(p *Plan) { p.Rate = Rate(math.NaN()) }, "duration": func(p *Plan) { p.Duration = 0 },
-		"swap": func(p *Plan) { p.Delay = Delay{2, 1} }, "delay": func(p *Plan) { p.Delay = Delay{-1, 1} },
+		"swap":       func(p *Plan) { p.Delay = Delay{2 * time.Second, time.Second} },
+		"0s or more": func(p *Plan) { p.Delay = Delay{-time.Second, time.Second} }, "whole": func(p *Plan) { p.Delay = Delay{0, 1} },
 		"payload size": func(p *Plan) { p.PayloadSize = HeaderSize - 1 }, "warm-up": func(p *Plan) { p.Warmup = -1 },
 		"drain timeout": func(p *Plan) { p.DrainTimeout = 0 }, "queue": func(p *Plan) { p.Queue = "" },
 		"messages": func(p *Plan) { p.Rate, p.Duration = 1e9, time.Hour },
@@ -82,6 +83,7 @@ func TestDrawnDelays(t *testing.T) {
 	for i := range int64(n) {
 		delay := d.of(1, i)
 		require.Equal(t, delay, d.of(1, i))
+		require.Zero(t, delay%time.Millisecond)
 		sum, low, high = sum+delay, min(low, delay), max(high, delay)
 	}
 	require.InEpsilon(t, 1500*time.Millisecond, sum/n, .005)

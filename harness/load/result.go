@@ -8,6 +8,10 @@ import (
 	"github.com/dq-bench/dq-bench/harness/report"
 )
 
+// clockTolerance is how far the wall clock may move against the monotonic one
+// before it is worth a note: half the resolution of due times.
+const clockTolerance = 500 * time.Microsecond
+
 // result strikes the balance of the measured phase.
 func (r *run) result(o Options, s *stage, c *collector, elapsed time.Duration) (*Result, error) {
 	if c.err != nil {
@@ -59,6 +63,9 @@ func (r *run) explain(s *stage, out *report.Run) {
 	}
 	if n := out.Counts.Foreign; n > 0 {
 		r.note("%d values on the queue were not of this run", n)
+	}
+	if drift := newEpoch().drift(r.epoch.zero); drift.Abs() > clockTolerance {
+		r.note("the wall clock was set by %s during the run; due times follow it, and lateness shows that", -drift)
 	}
 	out.Notes = append(out.Notes, r.notes...)
 }

@@ -123,7 +123,7 @@ func (o Options) refuseBusy(ctx context.Context) error {
 
 func newRun(o Options, queue driver.Queue) *run {
 	r := &run{
-		plan: o.Plan, id: o.RunID, clock: o.Clock, epoch: epoch{time.Now()}, queue: queue,
+		plan: o.Plan, id: o.RunID, clock: o.Clock, epoch: newEpoch(), queue: queue,
 		stages: map[Phase]*stage{}, progress: o.Progress,
 	}
 	if r.clock == nil {
