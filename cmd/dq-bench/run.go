@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -171,6 +172,7 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 	if err := report.PrepareFolder(req.out); err != nil {
 		return err
 	}
+	redis.SetLogger(silentRedis{})
 	options := load.Options{
 		Plan: req.plan, Driver: req.driver, RunID: req.runID, OwnQueue: req.ownQueue, Force: f.force,
 		Progress: load.ProgressWriter(stderr, req.progress),
@@ -224,6 +226,12 @@ func runVerdict(r *report.Run) error {
 	}
 	return failure(errors.New(r.Verdict.Text))
 }
+
+// silentRedis keeps the client library's own log lines out of the progress:
+// what fails is counted, and the first error is in the notes.
+type silentRedis struct{}
+
+func (silentRedis) Printf(context.Context, string, ...any) {}
 
 // tool names this program and the version it was built from.
 func tool() report.Tool {
