@@ -189,7 +189,7 @@ func unreplayable(l monitor.Line) string {
 			return "replay does not send " + strings.ToUpper(name+" "+sub) + ": it changes more than the keys of the recording"
 		}
 	case "client":
-		if !slices.Contains([]string{"setinfo", "capa", "setname", "getname", "id", "info", "reply"}, sub) {
+		if !slices.Contains([]string{"setinfo", "capa", "setname", "getname", "id", "info"}, sub) {
 			return "replay does not send CLIENT " + strings.ToUpper(sub) + ": it concerns other connections"
 		}
 	case "cluster":
