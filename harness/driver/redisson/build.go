@@ -27,7 +27,7 @@ var sources embed.FS
 const mainClass = "io.github.dqbench.redisson.Main"
 
 // ErrToolchain is returned where Java or Maven is missing.
-var ErrToolchain = errors.New("Java or Maven is missing")
+var ErrToolchain = errors.New("no Java or no Maven here")
 
 var versionPattern = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 
@@ -60,7 +60,7 @@ type builder struct {
 
 func (b builder) build(ctx context.Context, version string) (*Program, error) {
 	if !versionPattern.MatchString(version) {
-		return nil, fmt.Errorf("Redisson release %q: want three numbers, such as 3.16.6", version)
+		return nil, fmt.Errorf("release %q: expected three numbers of a Redisson release, such as 3.16.6", version)
 	}
 	hash, err := sourceHash()
 	if err != nil {
@@ -128,7 +128,7 @@ func runMaven(ctx context.Context, mvn, version, work string) error {
 		return fmt.Errorf("building the driver for Redisson %s: %w", version, ctx.Err())
 	}
 	if err != nil {
-		return fmt.Errorf("Maven could not build the driver for Redisson %s (%w): %s", version, err, firstErrors(output))
+		return fmt.Errorf("building the driver for Redisson %s with Maven (%w): %s", version, err, firstErrors(output))
 	}
 	return nil
 }

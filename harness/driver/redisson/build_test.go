@@ -145,6 +145,6 @@ func TestBuildRefusesOddVersions(t *testing.T) {
 	b, _ := newBuilder(t)
 	for _, version := range []string{"", "4", "4.7", "../../x", "4.7.0-SNAPSHOT", "4.7.0/.."} {
 		_, err := b.build(t.Context(), version)
-		require.ErrorContains(t, err, "want three numbers", version)
+		require.ErrorContains(t, err, "expected three numbers", version)
 	}
 }

@@ -11,6 +11,7 @@ import org.redisson.client.codec.Codec;
 final class Sessions {
 
     private static final long SHUTDOWN_SECONDS = 2;
+    private static final long SHUTDOWN_GRACE_MILLIS = 500;
 
     private final Map<String, RedissonClient> clients = new HashMap<>();
     private final Map<String, Handle> handles = new HashMap<>();
@@ -44,8 +45,16 @@ final class Sessions {
         clientOfHandle.clear();
     }
 
+    /** Some releases wait without end for commands whose caller was interrupted; this one does not. */
     static void shutdown(RedissonClient client) {
-        client.shutdown(0, SHUTDOWN_SECONDS, TimeUnit.SECONDS);
+        Thread thread = new Thread(() -> client.shutdown(0, SHUTDOWN_SECONDS, TimeUnit.SECONDS), "shutdown");
+        thread.setDaemon(true);
+        thread.start();
+        try {
+            thread.join(TimeUnit.SECONDS.toMillis(SHUTDOWN_SECONDS) + SHUTDOWN_GRACE_MILLIS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private Object open(Call call) throws Throwable {
