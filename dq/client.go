@@ -71,7 +71,7 @@ func (c *Client) Release() string { return c.release.String() }
 // the connections. Values stay in Redis.
 func (c *Client) Close() error {
 	c.mu.Lock()
-	if c.ctx.Err() != nil {
+	if closed := c.ctx.Err() != nil; closed {
 		c.mu.Unlock()
 		return nil
 	}

@@ -200,9 +200,9 @@ func (s *scheduler) arm(timer clock.Timer, armed int64) int64 {
 	if len(s.waiting) > 0 {
 		next = s.waiting[0].due
 	}
-	switch {
-	case next == armed:
-	case next == noDue:
+	switch next {
+	case armed:
+	case noDue:
 		timer.Stop()
 	default:
 		timer.Reset(time.UnixMilli(next))

@@ -95,8 +95,6 @@ func newProxy(t *testing.T, target string) *proxy {
 	return p
 }
 
-func (p *proxy) url() string { return "redis://" + p.listener.Addr().String() }
-
 func (p *proxy) accept() {
 	for {
 		near, err := p.listener.Accept()

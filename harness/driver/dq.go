@@ -2,14 +2,12 @@ package driver
 
 import (
 	"context"
-	"fmt"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/server"
 )
 
 // DQ drives the dq library, in this process.
@@ -33,16 +31,15 @@ func (d DQ) Identity() Identity {
 
 // Open connects and waits until the transfer task runs.
 func (d DQ) Open(ctx context.Context, target Target) (Queue, error) {
-	opt, err := redis.ParseURL(target.RedisURL)
+	rdb, err := server.NewClient(target.RedisURL)
 	if err != nil {
-		return nil, fmt.Errorf("driver dq: %w", err)
+		return nil, err
 	}
+	defer rdb.Close()
 	options := append([]dq.Option{dq.WithRelease(d.Release.String())}, d.Options...)
 	if d.Faithful {
 		options = append(options, dq.WithFaithful())
 	}
-	rdb := redis.NewClient(opt)
-	defer rdb.Close()
 	client, err := dq.NewClient(rdb, options...)
 	if err != nil {
 		return nil, err

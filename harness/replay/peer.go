@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -145,7 +146,7 @@ func (r *run) open(ctx context.Context, name string, db int) (*peer, error) {
 	p := &peer{name: name, conn: c}
 	r.opened = append(r.opened, p)
 	p.id, err = integer(c.do("CLIENT", "ID"))
-	if _, refused := err.(serverError); err != nil && !refused {
+	if refused := serverError(""); err != nil && !errors.As(err, &refused) {
 		return nil, err
 	}
 	addr, err := r.awaitMark(ctx, c)

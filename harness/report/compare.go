@@ -205,8 +205,8 @@ func (row *ComparisonRow) outcome(p, minEffect float64) Outcome {
 
 func (c *Comparison) conclude(judged []*ComparisonRow, enough bool) (Outcome, string) {
 	if !enough {
-		return Inconclusive, "Inconclusive: a judgement needs at least " + plural(MinRuns, "run") + " a side, here are " +
-			plural(c.Old.Runs, "run") + " against " + plural(c.New.Runs, "run") + "."
+		return Inconclusive, "Inconclusive: a judgement needs at least " + runs(MinRuns) + " a side, here are " +
+			runs(c.Old.Runs) + " against " + runs(c.New.Runs) + "."
 	}
 	if faults := c.New.Counts.faults() - c.Old.Counts.faults(); faults > 0 {
 		return Worse, "NEW lost, duplicated or delivered early " + strconv.FormatInt(faults, 10) + " messages more than OLD."

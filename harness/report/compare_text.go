@@ -16,7 +16,7 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		name string
 		s    ComparisonSide
 	}{{"OLD", c.Old}, {"NEW", c.New}} {
-		fmt.Fprintf(&out, "%s  %s on %s, %s\n", side.name, side.s.Driver, side.s.Server, plural(side.s.Runs, "run"))
+		fmt.Fprintf(&out, "%s  %s on %s, %s\n", side.name, side.s.Driver, side.s.Server, runs(side.s.Runs))
 	}
 	for _, d := range c.Differences {
 		fmt.Fprintf(&out, "different: %s\n", d)
@@ -92,9 +92,10 @@ func change(old, new float64) string {
 	return fmt.Sprintf("%+.1f %%", 100*(new-old)/old)
 }
 
-func plural(n int, noun string) string {
+// runs counts in words.
+func runs(n int) string {
 	if n == 1 {
-		return "1 " + noun
+		return "1 run"
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%d runs", n)
 }

@@ -99,8 +99,22 @@ func (s *Server) String() string {
 
 // NewClient returns a new client of its own pool; the caller closes it. It
 // sends nothing on connecting beyond the protocol's own hand-shake.
-func (s *Server) NewClient() redis.UniversalClient {
-	t := s.target
+func (s *Server) NewClient() redis.UniversalClient { return s.target.newClient() }
+
+// NewClient returns a client for an address in the form that URL returns. It
+// connects with the first command. The error is a *SpecError.
+func NewClient(url string) (redis.UniversalClient, error) {
+	s, err := parseSpec(url)
+	if err != nil {
+		return nil, err
+	}
+	if s.mode != modeExternal {
+		return nil, &SpecError{Spec: url, Reason: "not the address of a server"}
+	}
+	return s.url.newClient(), nil
+}
+
+func (t target) newClient() redis.UniversalClient {
 	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	switch t.topology {
 	case cluster:

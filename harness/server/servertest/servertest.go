@@ -39,24 +39,18 @@ func Missing(t testing.TB, what string, err error) {
 	t.Skipf("no %s here: %v", what, err)
 }
 
-// Redis gives an empty real Redis: a fresh process (about 20 ms), or the server
-// DQ_REDIS names, emptied first. auto and embedded in DQ_REDIS mean a process
-// too, for embedded is no judge. The server stops with the test.
+// Redis gives an empty real Redis: a fresh process (about 20 ms), or the kind
+// that DQ_REDIS names, such as process:/opt/valkey-server or container:redis:8.0.
+// auto and embedded in DQ_REDIS mean a process too, for embedded is no judge, and
+// so does an address: tests never touch a server that somebody may be using. The
+// server stops with the test.
 func Redis(t testing.TB) *server.Server {
 	t.Helper()
 	spec := os.Getenv("DQ_REDIS")
-	if slices.Contains([]string{"", "auto", "embedded"}, spec) {
+	if slices.Contains([]string{"", "auto", "embedded"}, spec) || strings.Contains(spec, "://") {
 		spec = "process"
 	}
-	s := Start(t, spec, "redis")
-	if s.How == "external" {
-		client := s.NewClient()
-		defer client.Close()
-		if err := client.FlushAll(t.Context()).Err(); err != nil {
-			t.Fatalf("emptying the Redis at %s: %v", s.Addr, err)
-		}
-	}
-	return s
+	return Start(t, spec, "redis")
 }
 
 // Docker gives a Redis in a container of server.DefaultImage.
