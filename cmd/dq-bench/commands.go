@@ -8,6 +8,8 @@ func subcommands() []*cobra.Command {
 		newRunCmd(),
 		newCompareCmd(),
 		newMergeCmd(),
+		newVerifyCmd(),
+		newRecordCmd(),
 		newReplayCmd(),
 		newDiffCmd(),
 	}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/conformance"
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/recordings"
+	"github.com/dq-bench/dq-bench/scenarios"
+)
+
+// conformanceFlags are those that verify and record share.
+type conformanceFlags struct {
+	driver  string
+	release string
+	run     string
+	redis   string
+	verbose bool
+}
+
+func (f *conformanceFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.driver, "driver", "dq", "implementation: "+driver.ProgramForms)
+	flags.StringVar(&f.release, "release", "", "Redisson release to behave as (default: the driver's)")
+	flags.StringVar(&f.run, "run", "", "regular expression; only cases whose ids match are run")
+	flags.StringVar(&f.redis, "redis", "auto", "empty server: auto, container[:image], process[:path], redis://… or rediss://…")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each case as it ends, and what an external program writes to stderr")
+}
+
+// plan turns the flags into a run that only lacks its oracle.
+func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
+	spec, err := driver.ParseProgram(f.driver)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	if err := server.CheckSpec(f.redis); err != nil {
+		return nil, usageError(err)
+	}
+	keep, err := conformance.Compile(f.run)
+	if err != nil {
+		return nil, usageError(err)
+	}
+	sections, err := conformance.Load(scenarios.Conformance, "conformance")
+	if err != nil {
+		return nil, err
+	}
+	stderr := cmd.ErrOrStderr()
+	plan := &conformance.Plan{
+		Spec: spec, Redis: f.redis, Cases: conformance.Select(sections, keep),
+		Notice:   func(s string) { fmt.Fprintln(stderr, s) },
+		Finished: func(r conformance.Result) { printProgress(stderr, r, f.verbose) },
+	}
+	if f.verbose {
+		plan.Log = stderr
+	}
+	if len(plan.Cases) == 0 {
+		return nil, usageError(fmt.Errorf("--run %q matches none of the cases", f.run))
+	}
+	if f.release != "" {
+		release, err := wire.LookupRelease(f.release)
+		if err != nil {
+			return nil, usageError(fmt.Errorf("--release: %w", err))
+		}
+		plan.Release, plan.Spec = release, spec.WithRelease(release)
+	}
+	return plan, nil
+}
+
+func printProgress(w io.Writer, r conformance.Result, verbose bool) {
+	switch {
+	case r.Status == conformance.Fail || r.Status == conformance.Error:
+		fmt.Fprint(w, r.Text())
+	case verbose:
+		fmt.Fprintf(w, "%-6s %s\n", r.Status, r.ID)
+	}
+}
+
+func newVerifyCmd() *cobra.Command {
+	var f conformanceFlags
+	var junit string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Run the conformance cases against a driver",
+		Long: `Verify does the steps of every conformance case with an implementation, and
+compares its replies, the keys it leaves and every command that the server saw
+with what the real Redisson of that release was recorded to do. A release
+without recordings is judged by those of the nearest earlier one.
+
+The server is emptied before each case; one that holds keys is refused.
+
+Exit codes: 0 all passed; 1 the environment cannot serve; 2 no such release, or
+a bad pattern; 99 a case failed.`,
+		Example: `  dq-bench verify --driver dq:3.16.6
+  dq-bench verify --driver redisson:4.7.0 --run '^DQ.offer/'
+  dq-bench verify --driver 'exec:node driver.js' --release 3.50.0 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			plan, err := f.plan(cmd)
+			if err != nil {
+				return err
+			}
+			if plan.Oracle, err = conformance.LoadOracle(recordings.Files, "redisson"); err != nil {
+				return err
+			}
+			report, err := plan.Run(cmd.Context())
+			if err != nil && report == nil {
+				return err
+			}
+			return errors.Join(err, printVerification(cmd.OutOrStdout(), report, asJSON, junit))
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().StringVar(&junit, "junit", "", "also write the results to this file, as JUnit XML")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout and nothing else")
+	return cmd
+}
+
+func printVerification(w io.Writer, report *conformance.Report, asJSON bool, junit string) error {
+	if junit != "" {
+		if err := writeJUnit(junit, report); err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		if err := report.WriteJSON(w); err != nil {
+			return err
+		}
+	} else if _, err := io.WriteString(w, report.Text()); err != nil {
+		return err
+	}
+	return conformanceVerdict(report)
+}
+
+func writeJUnit(path string, report *conformance.Report) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("--junit: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return report.WriteJUnit(f)
+}
+
+// conformanceVerdict makes failures exit code 99. Errors alone are the
+// environment's.
+func conformanceVerdict(report *conformance.Report) error {
+	switch {
+	case report.Counts.Fail > 0:
+		return failure(fmt.Errorf("%d of %d cases failed", report.Counts.Fail, len(report.Cases)))
+	case report.Counts.Error > 0:
+		return fmt.Errorf("%d of %d cases could not be judged", report.Counts.Error, len(report.Cases))
+	}
+	return nil
+}

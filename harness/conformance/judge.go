@@ -1,0 +1,177 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/monitor"
+	"github.com/dq-bench/dq-bench/harness/trace"
+)
+
+// Status is the outcome of a case.
+type Status string
+
+// The outcomes. A case that is known to fail, and passes, is a failure.
+const (
+	Pass             Status = "pass"
+	Fail             Status = "fail"
+	Skip             Status = "skip"
+	FailedAsExpected Status = "failed-as-expected"
+	// Error says that the harness, the server or the program failed; it is no
+	// verdict on the implementation.
+	Error Status = "error"
+)
+
+// Result is the outcome of one case.
+type Result struct {
+	ID          string `json:"id"`
+	Status      Status `json:"status"`
+	Requirement string `json:"requirement"`
+	Source      string `json:"source"`
+	// Detail says what was expected and what came, or why there is no verdict.
+	Detail string `json:"detail"`
+
+	// Lines are what the server saw, the case mark first; empty for a case that did
+	// not run.
+	Lines []monitor.Line `json:"-"`
+	// Place is file and line of the case.
+	Place string `json:"-"`
+}
+
+// Judge runs a case and compares it with everything that is known about it. A nil
+// oracle leaves the trace out, for recording.
+func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
+	result := Result{
+		ID: c.ID, Requirement: c.Requirement, Source: c.Source,
+		Place: fmt.Sprintf("%s:%d", c.Section.File, c.Line),
+	}
+	if why := r.skip(c); why != "" {
+		result.Status, result.Detail = Skip, why
+		return result
+	}
+	observed, err := r.Observe(ctx, c)
+	if err != nil {
+		result.Status, result.Detail = Error, err.Error()
+		return result
+	}
+	result.Lines = observed.Lines
+	failures := observed.Failures
+	if oracle != nil && len(failures) == 0 {
+		var note string
+		failures, note, err = judgeTrace(c, r.Release, oracle, observed.Lines)
+		result.Detail = note
+		if err != nil {
+			result.Status, result.Detail = Error, err.Error()
+			return result
+		}
+	}
+	known, isKnown := c.knownFailing(r.hello)
+	switch {
+	case len(failures) > 0 && isKnown:
+		result.Status, result.Detail = FailedAsExpected, known+"\n"+strings.Join(failures, "\n")
+	case len(failures) > 0:
+		result.Status, result.Detail = Fail, strings.Join(failures, "\n")
+	case isKnown:
+		result.Status = Fail
+		result.Detail = fmt.Sprintf("expected to fail (%s), but it passes: take it out of known-failing at %s", known, result.Place)
+	default:
+		result.Status = Pass
+	}
+	return result
+}
+
+// skip says why a case is not run, or "".
+func (r *Runner) skip(c *Case) string {
+	if !c.HoldsFor(r.Release) {
+		return fmt.Sprintf("it holds for %s, this is %s", c.Range(), r.Release)
+	}
+	if !r.hello.HasCodec(c.codec()) {
+		return fmt.Sprintf("%s %s has no codec %q", r.hello.Name, r.hello.Version, c.codec())
+	}
+	for _, s := range c.Steps {
+		if op := s.capability(); op != "" && !r.hello.Can(op) {
+			return fmt.Sprintf("%s %s has no %s", r.hello.Name, r.hello.Version, op)
+		}
+	}
+	return ""
+}
+
+// capability names what a program must be able to do for a step.
+func (s *Step) capability() string {
+	for _, overload := range []struct{ argument, suffix string }{{"limit", "(limit)"}, {"condition", "(condition)"}, {"count", "(count)"}} {
+		if _, ok := s.With[overload.argument]; ok && !strings.HasSuffix(s.Call, "terator") {
+			return s.Call + overload.suffix
+		}
+	}
+	return s.Call
+}
+
+// knownFailing returns the reason why an implementation fails the case.
+func (c *Case) knownFailing(hello driver.Hello) (string, bool) {
+	for pattern, reason := range c.KnownFailing {
+		for _, name := range []string{hello.Name, hello.Name + ":" + hello.Version} {
+			if ok, err := path.Match(pattern, name); err == nil && ok {
+				return reason, true
+			}
+		}
+	}
+	return "", false
+}
+
+// judgeTrace compares what the server saw with what it saw of the real Redisson.
+// note says why there was nothing to compare with, or by which release it was
+// judged when that is another one.
+func judgeTrace(c *Case, release wire.Release, oracle *Oracle, lines []monitor.Line) (failures []string, note string, err error) {
+	if c.Trace != "" {
+		return nil, "the trace is not compared: " + c.Trace, nil
+	}
+	source, err := oracle.source(c, release)
+	if err != nil {
+		return nil, "", err
+	}
+	if source.missing != "" {
+		return nil, "the trace is not compared: " + source.missing, nil
+	}
+	if source.release != release {
+		note = fmt.Sprintf("judged by the recording of %s", source.release)
+	}
+	want, err := trace.Normalise(source.recording, "Redisson "+source.release.String(), source.lines)
+	if err != nil {
+		return nil, "", fmt.Errorf("the recording %s: %w", source.recording.Path, err)
+	}
+	seen := (&monitor.Recording{Path: "this run", Lines: lines}).Cases()
+	if len(seen) != 1 || seen[0].ID != c.ID {
+		return nil, "", fmt.Errorf("expected one case mark at the beginning of the run's lines, got %d cases", len(seen))
+	}
+	got, err := trace.Normalise(&monitor.Recording{Path: "this run"}, "this run", seen[0].Lines)
+	var bad *trace.LineError
+	switch {
+	case errors.As(err, &bad):
+		return nil, "", err
+	case err != nil:
+		return []string{err.Error()}, note, nil
+	}
+	if f := trace.Compare(want, got, trace.DefaultTolerance); f != nil {
+		return []string{f.Meaning + "\n" + f.Window}, note, nil
+	}
+	return nil, note, nil
+}
+
+// Select returns the cases whose ids match, in order; keep may be nil for all.
+func Select(sections []*Section, keep func(id string) bool) []*Case {
+	var cases []*Case
+	for _, s := range sections {
+		for _, c := range s.Cases {
+			if keep == nil || keep(c.ID) {
+				cases = append(cases, c)
+			}
+		}
+	}
+	return slices.Clip(cases)
+}

@@ -1,0 +1,133 @@
+package conformance
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/monitor"
+	"github.com/dq-bench/dq-bench/harness/trace"
+)
+
+// Oracle is the recordings of the real Redisson, by release.
+type Oracle struct {
+	releases []wire.Release // ascending
+	cases    map[wire.Release]map[string]recordedCase
+}
+
+// recordedCase is the part of a recording that belongs to a case.
+type recordedCase struct {
+	recording *monitor.Recording
+	lines     []monitor.Line
+}
+
+// LoadOracle reads a folder that holds one folder for each release, in it one
+// recording for each section.
+func LoadOracle(files fs.FS, dir string) (*Oracle, error) {
+	o := &Oracle{cases: make(map[wire.Release]map[string]recordedCase)}
+	entries, err := fs.ReadDir(files, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the recordings cannot be read: %w", err)
+	}
+	for _, entry := range entries {
+		release, err := wire.LookupRelease(entry.Name())
+		if err != nil || !entry.IsDir() {
+			return nil, fmt.Errorf("the recordings: expected %s to hold a folder for each release, found %s", dir, entry.Name())
+		}
+		o.cases[release] = make(map[string]recordedCase)
+		if err := o.loadRelease(files, path.Join(dir, entry.Name()), release); err != nil {
+			return nil, err
+		}
+		o.releases = append(o.releases, release)
+	}
+	slices.SortFunc(o.releases, wire.Release.Compare)
+	return o, nil
+}
+
+func (o *Oracle) loadRelease(files fs.FS, dir string, release wire.Release) error {
+	paths, err := fs.Glob(files, path.Join(dir, "*.monitor"))
+	if err != nil {
+		return err
+	}
+	for _, p := range paths {
+		text, err := fs.ReadFile(files, p)
+		if err != nil {
+			return fmt.Errorf("the recordings cannot be read: %w", err)
+		}
+		recording, err := monitor.Read(bytes.NewReader(text), p)
+		if err != nil {
+			return err
+		}
+		for _, c := range recording.Cases() {
+			if c.ID != "" {
+				o.cases[release][c.ID] = recordedCase{recording, c.Lines}
+			}
+		}
+	}
+	return nil
+}
+
+// Releases returns the releases that were recorded, ascending.
+func (o *Oracle) Releases() []wire.Release { return slices.Clone(o.releases) }
+
+// verdictSource is the recording that a case is judged by.
+type verdictSource struct {
+	recordedCase
+	release wire.Release
+	// Missing says why there is none, so that replies and keys alone decide.
+	missing string
+}
+
+// source returns what to judge a case by. Without recordings of the release it is
+// that of the nearest earlier one of the same line, where the case holds there
+// too and every script in it is still the same. It is an error when the release
+// was recorded, but without this case.
+func (o *Oracle) source(c *Case, release wire.Release) (verdictSource, error) {
+	nearest, ok := o.nearest(release)
+	switch {
+	case !ok:
+		return verdictSource{missing: "no earlier release was recorded"}, nil
+	case !c.HoldsFor(nearest):
+		return verdictSource{missing: fmt.Sprintf("the nearest recorded release is %s, for which the case does not hold", nearest)}, nil
+	}
+	recorded, ok := o.cases[nearest][c.ID]
+	switch {
+	case !ok && nearest == release:
+		return verdictSource{}, fmt.Errorf("the recordings of %s lack this case: record it with dq-bench record --driver redisson:%s", release, release)
+	case !ok:
+		return verdictSource{missing: fmt.Sprintf("the recordings of %s lack this case", nearest)}, nil
+	case nearest != release && !sameScripts(recorded, nearest, release):
+		return verdictSource{missing: fmt.Sprintf("the nearest recorded release is %s, which sends other scripts", nearest)}, nil
+	}
+	return verdictSource{recordedCase: recorded, release: nearest}, nil
+}
+
+// nearest returns the newest recorded release that is not newer, in the line of
+// the release: 2.x or later.
+func (o *Oracle) nearest(release wire.Release) (wire.Release, bool) {
+	for _, r := range slices.Backward(o.releases) {
+		if release.AtLeast(r) && (r.Major == 2) == (release.Major == 2) {
+			return r, true
+		}
+	}
+	return wire.Release{}, false
+}
+
+// sameScripts tells whether all scripts of a recording are sent by release too,
+// in the same manner.
+func sameScripts(recorded recordedCase, from, release wire.Release) bool {
+	if from.CachesScripts() != release.CachesScripts() {
+		return false
+	}
+	return !slices.ContainsFunc(recorded.lines, func(l monitor.Line) bool {
+		s, ok := trace.ScriptOf(l)
+		return ok && s.Known != nil && !s.Known.SentBy(release)
+	})
+}

@@ -1,0 +1,213 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"bytes"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// CaseError says what is wrong with a file of cases, and where.
+type CaseError struct {
+	File string
+	Line int
+	Err  error
+}
+
+func (e *CaseError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.File, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+}
+
+// Unwrap returns what is wrong.
+func (e *CaseError) Unwrap() error { return e.Err }
+
+// Duration is a time in Go's notation, such as 1h or 1500ms.
+type Duration time.Duration
+
+// UnmarshalYAML reads the notation.
+func (d *Duration) UnmarshalYAML(node *yaml.Node) error {
+	parsed, err := time.ParseDuration(node.Value)
+	if err != nil {
+		return fmt.Errorf("line %d: expected a duration such as 1h or 1500ms, got %q", node.Line, node.Value)
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// Load reads every *.yaml of a folder, in the order of their names. Ids must be
+// unique across files.
+func Load(files fs.FS, dir string) ([]*Section, error) {
+	paths, err := fs.Glob(files, path.Join(dir, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var sections []*Section
+	seen := make(map[string]bool)
+	for _, p := range paths {
+		text, err := fs.ReadFile(files, p)
+		if err != nil {
+			return nil, fmt.Errorf("the conformance cases cannot be read: %w", err)
+		}
+		section, err := Parse(p, text)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range section.Cases {
+			if seen[c.ID] {
+				return nil, &CaseError{p, c.Line, fmt.Errorf("the id %q is there already", c.ID)}
+			}
+			seen[c.ID] = true
+		}
+		sections = append(sections, section)
+	}
+	return sections, nil
+}
+
+// Parse reads one file. It is strict: a key that is not known is an error. Errors
+// are *CaseError.
+func Parse(file string, text []byte) (*Section, error) {
+	section := &Section{File: file}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(section); err != nil {
+		return nil, yamlError(file, err)
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, &CaseError{file, 0, errors.New("expected one YAML document")}
+	}
+	if section.Name == "" {
+		return nil, &CaseError{file, 0, errors.New("expected a section")}
+	}
+	lines := caseLines(text)
+	for i, c := range section.Cases {
+		if c == nil {
+			return nil, &CaseError{file, 0, fmt.Errorf("case %d is empty", i+1)}
+		}
+		c.Section = section
+		if i < len(lines) {
+			c.Line = lines[i]
+		}
+		if err := c.check(); err != nil {
+			return nil, &CaseError{file, c.Line, fmt.Errorf("%s: %w", c.ID, err)}
+		}
+	}
+	return section, nil
+}
+
+var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): (.*)`)
+
+// yamlError moves the line number that the decoder writes into its text.
+func yamlError(file string, err error) error {
+	text := err.Error()
+	var several *yaml.TypeError
+	if errors.As(err, &several) && len(several.Errors) > 0 {
+		text = several.Errors[0]
+	}
+	line := 0
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		fmt.Sscan(m[1], &line)
+		return &CaseError{file, line, errors.New(m[2])}
+	}
+	return &CaseError{file, line, errors.New(strings.TrimPrefix(text, "yaml: "))}
+}
+
+// caseLines returns the line at which each case begins.
+func caseLines(text []byte) []int {
+	var root struct {
+		Cases []yaml.Node `yaml:"cases"`
+	}
+	if yaml.Unmarshal(text, &root) != nil {
+		return nil
+	}
+	lines := make([]int, len(root.Cases))
+	for i, n := range root.Cases {
+		lines[i] = n.Line
+	}
+	return lines
+}
+
+// check finds what the decoder cannot know, and resolves the releases.
+func (c *Case) check() error {
+	name, ok := strings.CutPrefix(c.ID, c.Section.Name+"/")
+	switch {
+	case !ok || name == "" || strings.ContainsAny(name, " \t\n/"):
+		return fmt.Errorf("expected an id of the form %s/<name>, got %q", c.Section.Name, c.ID)
+	case c.Requirement == "" || c.Source == "":
+		return errors.New("expected a requirement and its source")
+	case len(c.Steps) == 0:
+		return errors.New("expected steps")
+	}
+	if err := c.resolveSpans(); err != nil {
+		return err
+	}
+	for i, s := range c.Steps {
+		if s == nil {
+			return fmt.Errorf("step %d is empty", i+1)
+		}
+		if err := s.check(); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (s *Step) check() error {
+	given := []bool{s.Call != "", s.Await != "", s.Open != nil, s.Redis != nil, s.Seed != nil, s.Wait != nil, s.Pause != 0}
+	if len(slices.DeleteFunc(given, func(b bool) bool { return !b })) != 1 {
+		return errors.New("expected exactly one of call, await, open, redis, seed, wait, pause")
+	}
+	if _, err := regexp.Compile(s.Error); err != nil {
+		return fmt.Errorf("error: %w", err)
+	}
+	answers := s.Call != "" || s.Await != ""
+	switch {
+	case !answers && (!s.Returns.IsZero() || s.Error != ""):
+		return errors.New("only call and await return something")
+	case s.Async != "" && (!s.Returns.IsZero() || s.Error != ""):
+		return errors.New("what an async call returns belongs to its await")
+	case s.Pause != 0 && s.Because == "":
+		return errors.New("a pause needs a because: wait for an event where there is one")
+	case s.Seed != nil:
+		return s.Seed.check()
+	case s.Wait != nil:
+		return s.Wait.check()
+	}
+	return nil
+}
+
+// maxSeed bounds the members of one seed.
+const maxSeed = 10_000
+
+func (s *Seed) check() error {
+	switch {
+	case (len(s.Values) > 0) == (s.Count > 0):
+		return errors.New("expected values or a count")
+	case s.Count > maxSeed:
+		return fmt.Errorf("expected a count of up to %d", maxSeed)
+	case s.Skip != "" && s.Skip != "pending" && s.Skip != "timeouts":
+		return fmt.Errorf("skip: expected pending or timeouts, got %q", s.Skip)
+	}
+	return nil
+}
+
+func (w *Wait) check() error {
+	if w.Length == nil && w.Transfers == 0 && w.Command == "" && w.Subscribers == nil {
+		return errors.New("expected key and length, transfers, command or subscribers")
+	}
+	if (w.Length != nil) != (w.Key != "") {
+		return errors.New("key and length belong together")
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/server"
+)
+
+// Plan is a whole run: cases, implementation, server and what to judge by.
+type Plan struct {
+	Spec driver.ProgramSpec
+	// Release overrides the one that the program is to behave as, where it names
+	// none itself; zero for no override.
+	Release wire.Release
+	// Redis is the value of --redis.
+	Redis string
+	Cases []*Case
+	// Oracle may be nil: the traces are not compared then.
+	Oracle *Oracle
+	// Notice gets a line at a time about the progress; Finished each result.
+	Notice   func(string)
+	Finished func(Result)
+	// Log, which may be nil, gets what an external program writes to stderr.
+	Log io.Writer
+}
+
+// Compile reads the regular expression that selects cases by id.
+func Compile(pattern string) (func(id string) bool, error) {
+	expression, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("--run %q: expected a regular expression for case ids: %w", pattern, err)
+	}
+	return expression.MatchString, nil
+}
+
+// Run starts server and program, runs the cases one after the other and stops
+// both. An error means that they could not be had; whatever goes wrong later is
+// part of the report. When ctx ends the rest is left out, and ctx's error returned
+// with the report so far.
+func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
+	srv, err := server.Start(ctx, p.Redis, p.Notice)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, srv.Close()) }()
+	program, err := p.Spec.Start(ctx, p.Notice, p.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer program.Close()
+	hello := program.Introduction()
+	release := p.release(hello)
+	runner, err := NewRunner(ctx, srv, program, release)
+	if err != nil {
+		return nil, err
+	}
+	defer runner.Close()
+	identity := driver.Identity{Name: hello.Name, Version: hello.Version}
+	report = NewReport(identity, release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
+	for _, c := range p.Cases {
+		if ctx.Err() != nil {
+			return report, ctx.Err()
+		}
+		result := runner.Judge(ctx, c, p.Oracle)
+		report.Add(result)
+		p.Finished(result)
+	}
+	return report, nil
+}
+
+// release is the one given, or that of the driver, or the version that a program
+// names, or the newest.
+func (p *Plan) release(hello driver.Hello) wire.Release {
+	if p.Release != (wire.Release{}) {
+		return p.Release
+	}
+	if r, ok := p.Spec.Release(); ok {
+		return r
+	}
+	if r, err := wire.LookupRelease(hello.Version); err == nil {
+		return r
+	}
+	return wire.Newest()
+}

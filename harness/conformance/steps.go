@@ -1,0 +1,381 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/monitor"
+)
+
+const (
+	// callTimeout bounds one call; a blocking one is asynchronous, with the case's
+	// time.
+	callTimeout = 15 * time.Second
+	// waitTimeout bounds a wait that names no time.
+	waitTimeout = 10 * time.Second
+	mainHandle  = "main"
+)
+
+// caseRun is a case under way.
+type caseRun struct {
+	*Runner
+	c       *Case
+	names   wire.Names
+	handles map[string]string // the program's names of handles by ours
+	clients map[string]string
+	async   map[string]chan answer
+}
+
+type answer struct {
+	result json.RawMessage
+	err    error
+}
+
+func newCaseRun(r *Runner, c *Case) *caseRun {
+	return &caseRun{
+		Runner: r, c: c, names: c.names(),
+		handles: map[string]string{}, clients: map[string]string{}, async: map[string]chan answer{},
+	}
+}
+
+// steps does all steps, until one of them does not show what it must.
+func (r *caseRun) steps(ctx context.Context) (failures []string, err error) {
+	if !r.opensMain() {
+		if err := r.open(ctx, &Open{}); err != nil {
+			return asFailure("open", err)
+		}
+	}
+	for i, s := range r.c.Steps {
+		if err := r.step(ctx, s); err != nil {
+			return asFailure(fmt.Sprintf("step %d (%s)", i+1, s.title()), err)
+		}
+	}
+	return nil, nil
+}
+
+// asFailure tells faults of the harness from what the implementation did.
+func asFailure(where string, err error) ([]string, error) {
+	var fault *faultError
+	if errors.As(err, &fault) {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	return []string{fmt.Sprintf("%s: %v", where, err)}, nil
+}
+
+func (r *caseRun) opensMain() bool {
+	for _, s := range r.c.Steps {
+		if s.Open != nil && cmp.Or(s.Open.As, mainHandle) == mainHandle {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Step) title() string {
+	switch {
+	case s.Call != "":
+		return s.Call
+	case s.Await != "":
+		return "await " + s.Await
+	case s.Open != nil:
+		return "open"
+	case s.Redis != nil:
+		return strings.Join(s.Redis, " ")
+	case s.Seed != nil:
+		return "seed"
+	case s.Wait != nil:
+		return "wait"
+	}
+	return "pause"
+}
+
+func (r *caseRun) step(ctx context.Context, s *Step) error {
+	switch {
+	case s.Call != "" && s.Async != "":
+		return r.callAsync(ctx, s)
+	case s.Call != "":
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		return s.judge(r.call(ctx, s))
+	case s.Await != "":
+		return r.await(ctx, s)
+	case s.Open != nil:
+		return r.open(ctx, s.Open)
+	case s.Redis != nil:
+		return r.redis(ctx, s.Redis)
+	case s.Seed != nil:
+		return r.seed(ctx, s.Seed)
+	case s.Wait != nil:
+		return r.wait(ctx, s.Wait)
+	}
+	select {
+	case <-time.After(time.Duration(s.Pause)):
+	case <-ctx.Done():
+		return &faultError{ctx.Err()}
+	}
+	return nil
+}
+
+func (r *caseRun) open(ctx context.Context, o *Open) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	options := map[string]any{}
+	for k, v := range poolOptions {
+		options[k] = v
+	}
+	for k, v := range r.c.Options {
+		options[k] = v
+	}
+	if r.c.Faithful && r.hello.Can("open(faithful)") {
+		options["faithful"] = true
+	}
+	params := map[string]any{
+		"redis": r.url, "queue": cmp.Or(o.Queue, r.c.queue()), "codec": cmp.Or(o.Codec, r.c.codec()),
+		"client": cmp.Or(o.Client, mainHandle), "delayed": !o.Plain, "options": options,
+	}
+	if r.c.ValueType != "" {
+		params["valueType"] = r.c.ValueType
+	}
+	before := r.transfersSeen()
+	result := r.ask(ctx, "open", params)
+	if result.err != nil {
+		return result.err
+	}
+	var opened struct{ Handle, Client string }
+	if err := json.Unmarshal(result.result, &opened); err != nil || opened.Handle == "" {
+		return &faultError{fmt.Errorf("expected a handle in answer to open, got %.120s", result.result)}
+	}
+	r.handles[cmp.Or(o.As, mainHandle)] = opened.Handle
+	r.clients[cmp.Or(o.Client, mainHandle)] = opened.Client
+	if o.Plain || o.Unattended || o.Queue != "" {
+		return nil
+	}
+	return r.wait(ctx, &Wait{Transfers: before + 1})
+}
+
+// poolOptions keep the program's pools small: every connection leaves lines in a
+// recording that tell nothing about queues.
+var poolOptions = map[string]any{"minIdleConnections": 1, "connections": 8, "threads": 4, "nettyThreads": 4}
+
+func (r *caseRun) transfersSeen() int {
+	r.watch.mu.Lock()
+	defer r.watch.mu.Unlock()
+	return count(r.watch.lines, ranTransfer(r.names.TimeoutSet))
+}
+
+// ask sends a request. What the program answers with is no fault; everything else
+// that fails is one.
+func (r *caseRun) ask(ctx context.Context, op string, params any) answer {
+	result, err := r.program.Call(ctx, op, params)
+	var remote *driver.RemoteError
+	if err != nil && !errors.As(err, &remote) && ctx.Err() == nil {
+		err = &faultError{err}
+	}
+	return answer{result, err}
+}
+
+func (r *caseRun) call(ctx context.Context, s *Step) answer {
+	params, err := callParams(s.With)
+	if err != nil {
+		return answer{err: &faultError{err}}
+	}
+	handle, ok := r.handles[cmp.Or(s.Handle, mainHandle)]
+	if !ok {
+		return answer{err: &faultError{fmt.Errorf("no handle %q is open: the case is wrong", s.Handle)}}
+	}
+	if s.Call == "close" {
+		delete(r.handles, cmp.Or(s.Handle, mainHandle))
+	}
+	params["handle"] = handle
+	return r.ask(ctx, s.Call, params)
+}
+
+func (r *caseRun) callAsync(ctx context.Context, s *Step) error {
+	if _, taken := r.async[s.Async]; taken {
+		return &faultError{fmt.Errorf("async %q is under way already: the case is wrong", s.Async)}
+	}
+	done := make(chan answer, 1)
+	r.async[s.Async] = done
+	go func() { done <- r.call(ctx, s) }()
+	return nil
+}
+
+func (r *caseRun) await(ctx context.Context, s *Step) error {
+	done, ok := r.async[s.Await]
+	if !ok {
+		return &faultError{fmt.Errorf("nothing is called %q: the case is wrong", s.Await)}
+	}
+	delete(r.async, s.Await)
+	select {
+	case a := <-done:
+		return s.judge(a)
+	case <-time.After(callTimeout):
+		return fmt.Errorf("expected an answer within %s, got none", callTimeout)
+	case <-ctx.Done():
+		return &faultError{ctx.Err()}
+	}
+}
+
+// judge compares an answer with what the step says of it.
+func (s *Step) judge(a answer) error {
+	var remote *driver.RemoteError
+	var fault *faultError
+	switch {
+	case errors.As(a.err, &fault):
+		return a.err
+	case s.Error != "" && a.err == nil:
+		return fmt.Errorf("expected an error that matches %q, got the result %s", s.Error, a.result)
+	case s.Error != "":
+		if errors.As(a.err, &remote) && regexp.MustCompile(s.Error).MatchString(remote.Error()) {
+			return nil
+		}
+		return fmt.Errorf("expected an error that matches %q, got %w", s.Error, a.err)
+	case a.err != nil:
+		return fmt.Errorf("expected no error, got %w", a.err)
+	case s.Returns.IsZero():
+		return nil
+	}
+	return judgeResult(&s.Returns, a.result)
+}
+
+func (r *caseRun) redis(ctx context.Context, command []string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	args := make([]any, len(command))
+	for i, a := range command {
+		args[i] = a
+	}
+	if err := r.setUp.Do(ctx, args...).Err(); err != nil && !errors.Is(err, redis.Nil) {
+		return &faultError{err}
+	}
+	return nil
+}
+
+// seed writes members as an offer script does, but all at once and unannounced.
+func (r *caseRun) seed(ctx context.Context, s *Seed) error {
+	layout := r.Release.Layout()
+	if s.Foreign {
+		layout = wire.LayoutDLc0 + wire.LayoutBc0Lc0 - layout
+	}
+	values := s.Values
+	for i := range s.Count {
+		values = append(values, fmt.Sprintf("v%03d", i+1))
+	}
+	pending := []any{"RPUSH", r.names.Pending}
+	timeouts := []any{"ZADD", r.names.TimeoutSet}
+	for i, v := range values {
+		m := string(layout.Pack(seedID(layout, max(s.FirstID, 1)+i), []byte(v)))
+		pending = append(pending, m)
+		timeouts = append(timeouts, s.Due+int64(i)*s.Step, m)
+	}
+	for _, part := range []struct {
+		name    string
+		command []any
+	}{{"timeouts", timeouts}, {"pending", pending}} {
+		if part.name == s.Skip {
+			continue
+		}
+		if err := r.setUp.Do(ctx, part.command...).Err(); err != nil {
+			return &faultError{err}
+		}
+	}
+	return nil
+}
+
+// seedID makes ids that are the same in every run and ascend byte by byte, so
+// that members of equal due time have a known order.
+func seedID(layout wire.Layout, n int) (id [8]byte) {
+	if layout == wire.LayoutDLc0 {
+		// From 2^53 on the doubles are two apart, so that n is the low end of the
+		// fraction, which comes first in memory.
+		return wire.DoubleID(1<<53 + int64(n)*2)
+	}
+	binary.BigEndian.PutUint64(id[:], uint64(n))
+	return id
+}
+
+func (r *caseRun) wait(ctx context.Context, w *Wait) error {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(time.Duration(w.Within), waitTimeout))
+	defer cancel()
+	if w.Transfers > 0 {
+		is := ranTransfer(r.names.TimeoutSet)
+		what := fmt.Sprintf("%d transfers", w.Transfers)
+		if err := r.watch.until(ctx, what, func(l []monitor.Line) bool { return count(l, is) >= w.Transfers }); err != nil {
+			return err
+		}
+	}
+	if w.Command != "" {
+		is := func(l monitor.Line) bool { return !l.Inner() && l.Name() == strings.ToLower(w.Command) }
+		n := max(w.Count, 1)
+		what := fmt.Sprintf("%d times %s", n, w.Command)
+		if err := r.watch.until(ctx, what, func(l []monitor.Line) bool { return count(l, is) >= n }); err != nil {
+			return err
+		}
+	}
+	if w.Length != nil {
+		what := fmt.Sprintf("%d elements in %s", *w.Length, w.Key)
+		if err := poll(ctx, what, func() (bool, error) { n, err := r.length(ctx, w.Key); return n == *w.Length, err }); err != nil {
+			return err
+		}
+	}
+	if w.Subscribers != nil {
+		return poll(ctx, fmt.Sprintf("%d subscribers", *w.Subscribers), func() (bool, error) {
+			n, err := r.control.PubSubNumSub(ctx, r.names.Channel).Result()
+			return n[r.names.Channel] == int64(*w.Subscribers), err
+		})
+	}
+	return nil
+}
+
+// length is that of a list or a sorted set; one of the words destination, pending
+// and timeouts stands for a key of the queue.
+func (r *caseRun) length(ctx context.Context, key string) (int, error) {
+	key = r.key(key)
+	kind, err := r.control.Type(ctx, key).Result()
+	if err != nil {
+		return 0, err
+	}
+	if kind == "zset" {
+		n, err := r.control.ZCard(ctx, key).Result()
+		return int(n), err
+	}
+	n, err := r.control.LLen(ctx, key).Result()
+	return int(n), err
+}
+
+// key translates the words for the queue's keys.
+func (r *caseRun) key(word string) string {
+	switch word {
+	case "destination":
+		return r.names.Destination
+	case "pending":
+		return r.names.Pending
+	case "timeouts":
+		return r.names.TimeoutSet
+	}
+	return word
+}
+
+// end closes the program's clients and waits until they are gone.
+func (r *caseRun) end(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	if a := r.ask(ctx, "close", map[string]any{}); a.err != nil {
+		return &faultError{fmt.Errorf("closing the program's clients: %w", a.err)}
+	}
+	if err := r.alone(ctx); err != nil {
+		return &faultError{err}
+	}
+	return nil
+}

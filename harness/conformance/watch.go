@@ -1,0 +1,131 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/monitor"
+)
+
+// watch reads what the server sees, all the time, and lets others wait for it.
+type watch struct {
+	conn *monitor.Conn
+	// own is the connection that the harness polls and marks with: its commands
+	// are no part of any case, except the marks.
+	own string
+
+	mu      sync.Mutex
+	lines   []monitor.Line
+	changed chan struct{} // closed and replaced at each line
+	err     error
+	stop    context.CancelFunc
+	done    chan struct{}
+}
+
+func startWatch(ctx context.Context, redisURL, own string) (*watch, error) {
+	conn, err := monitor.Dial(ctx, redisURL)
+	if err != nil {
+		return nil, err
+	}
+	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
+	w := &watch{conn: conn, own: own, changed: make(chan struct{}), stop: stop, done: make(chan struct{})}
+	go w.read(reading)
+	return w, nil
+}
+
+func (w *watch) read(ctx context.Context) {
+	defer close(w.done)
+	own := false
+	for {
+		line, err := w.conn.Read(ctx)
+		if err == nil && !line.Inner() {
+			own = line.Peer == w.own
+		}
+		if err == nil && own && line.Name() != "echo" {
+			continue
+		}
+		w.mu.Lock()
+		if err != nil {
+			w.err = err
+		} else {
+			w.lines = append(w.lines, line)
+		}
+		close(w.changed)
+		w.changed = make(chan struct{})
+		w.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// take returns the lines so far and forgets them.
+func (w *watch) take() []monitor.Line {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lines := w.lines
+	w.lines = nil
+	return lines
+}
+
+// until waits until ok holds for the lines since the last take. When ctx ends it
+// says what was expected.
+func (w *watch) until(ctx context.Context, what string, ok func([]monitor.Line) bool) error {
+	for {
+		w.mu.Lock()
+		met, err, changed := ok(w.lines), w.err, w.changed
+		w.mu.Unlock()
+		switch {
+		case met:
+			return nil
+		case err != nil:
+			return &faultError{fmt.Errorf("MONITOR ended: %w", err)}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("expected %s, waited in vain: %w", what, ctx.Err())
+		}
+	}
+}
+
+func (w *watch) close() error {
+	w.stop()
+	err := w.conn.Close()
+	select {
+	case <-w.done:
+		return err
+	case <-time.After(stopTimeout):
+		return errors.Join(err, errors.New("the MONITOR connection does not end"))
+	}
+}
+
+// stopTimeout bounds what must end by itself.
+const stopTimeout = 10 * time.Second
+
+// faultError is a failure of the harness, the server or the program, not of the
+// implementation's behaviour.
+type faultError struct{ err error }
+
+func (e *faultError) Error() string { return e.err.Error() }
+func (e *faultError) Unwrap() error { return e.err }
+
+func count(lines []monitor.Line, is func(monitor.Line) bool) int {
+	n := 0
+	for _, l := range lines {
+		if is(l) {
+			n++
+		}
+	}
+	return n
+}
+
+// ranTransfer tells whether a line is the first command of a transfer script.
+func ranTransfer(timeoutSet string) func(monitor.Line) bool {
+	return func(l monitor.Line) bool {
+		return l.Inner() && l.Name() == "zrangebyscore" && len(l.Args) > 1 && l.Args[1] == timeoutSet
+	}
+}

@@ -1,0 +1,10 @@
+// Package scenarios holds the work that the harness can be given, as data: the
+// files are part of the binary.
+package scenarios
+
+import "embed"
+
+// Conformance holds the conformance cases, under "conformance".
+//
+//go:embed conformance/*.yaml
+var Conformance embed.FS
