@@ -30,7 +30,7 @@ type Client struct {
 	blocked sync.WaitGroup
 
 	mu   sync.Mutex
-	idle map[string][]*soloConn // blocking connections at rest, by server
+	idle map[string][]*soloConn // blocking connections at rest, by server; nil when closed
 }
 
 // NewClient returns a Client that connects as rdb does: a *redis.Client, for a
@@ -71,7 +71,7 @@ func (c *Client) Release() string { return c.release.String() }
 // the connections. Values stay in Redis.
 func (c *Client) Close() error {
 	c.mu.Lock()
-	if closed := c.ctx.Err() != nil; closed {
+	if c.idle == nil {
 		c.mu.Unlock()
 		return nil
 	}
