@@ -155,6 +155,9 @@ func lineNumbers(numbers []int) string {
 		return "no line"
 	}
 	numbers = slices.Compact(numbers)
+	if len(numbers) == 1 {
+		return fmt.Sprintf("line %d", numbers[0])
+	}
 	rest := ""
 	if n := len(numbers) - 12; n > 0 {
 		numbers, rest = numbers[:12], fmt.Sprintf(" and %d more", n)

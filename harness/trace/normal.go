@@ -104,16 +104,32 @@ func isSetUp(c Call) bool {
 	case "hello", "auth", "select", "client", "ping", "command", "quit", "info", "cluster", "readonly", "sentinel", "role":
 		return true
 	case "mget", "eval":
-		// Redisson 4.0.0 and later ask for two keys to find out about a cluster.
-		n := len(c.Args)
-		return n >= 3 && slices.Contains(c.Args, "test1") && slices.Contains(c.Args, "test2") &&
-			(c.Name() == "mget" || strings.Contains(c.Args[1], "redis.call('get', KEYS[1]"))
+		return isClusterProbe(c)
 	case "pubsub":
 		return len(c.Args) > 1 && (strings.EqualFold(c.Args[1], "shardnumsub") || strings.EqualFold(c.Args[1], "numpat"))
 	case "spublish":
 		return len(c.Args) == 3 && c.Args[1] == "" && c.Args[2] == ""
 	}
 	return false
+}
+
+// isClusterProbe tells whether Redisson 4.0.0 or later asks for two keys to find
+// out about a cluster: MGET test1 test2, since 4.3.1 a script that gets both.
+func isClusterProbe(c Call) bool {
+	keys := []string{"test1", "test2"}
+	if c.Name() == "mget" {
+		return slices.Equal(c.Args[1:], keys)
+	}
+	s, ok := ScriptOf(c.Line)
+	if !ok || !slices.Equal(s.Keys, keys) || !strings.HasPrefix(c.Args[1], "redis.call('get', KEYS[1]") {
+		return false
+	}
+	for i, l := range c.Inner {
+		if i >= len(keys) || l.Name() != "get" || len(l.Args) < 2 || l.Args[1] != keys[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func roleOf(l monitor.Line) Role {
