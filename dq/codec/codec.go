@@ -1,12 +1,8 @@
-// Package codec answers: how is a value encoded?
-//
-// A codec must be the one that the Redisson services on the same queue use; the
-// wire format does not say which it is.
 package codec
 
 import (
-	"encoding/json"
 	"fmt"
+	"reflect"
 	"strconv"
 )
 
@@ -51,18 +47,47 @@ func (Long) Decode(data []byte) (int64, error) {
 	return n, nil
 }
 
-// JSON writes plain JSON without type information, as Redisson's
-// TypedJsonJacksonCodec does for a class of the same fields.
-type JSON[T any] struct{}
+// format is one way to write values of Java.
+type format interface {
+	encode(value any) ([]byte, error)
+	// decode returns a value of Java; declared is what the receiver declares, for
+	// formats that leave it out.
+	decode(data []byte, g *registry, declared *javaType) (any, error)
+}
 
-// Encode returns value as encoding/json marshals it.
-func (JSON[T]) Encode(value T) ([]byte, error) { return json.Marshal(value) }
+// bound is a format for one Go type.
+type bound[T any] struct {
+	format   format
+	registry *registry
+	typ      *javaType
+}
 
-// Decode reads one JSON document.
-func (JSON[T]) Decode(data []byte) (T, error) {
-	var value T
-	if err := json.Unmarshal(data, &value); err != nil {
-		return value, fmt.Errorf("codec: expected JSON for %T, got %.40q: %w", value, data, err)
+func bind[T any](name Name, f format, classes []Class) (bound[T], error) {
+	root := reflect.TypeFor[T]()
+	g, err := newRegistry(name, root, classes)
+	if err != nil {
+		return bound[T]{}, err
+	}
+	return bound[T]{format: f, registry: g, typ: g.types[root]}, nil
+}
+
+func (b bound[T]) encode(value T) ([]byte, error) {
+	java, err := b.registry.toJava(reflect.ValueOf(&value).Elem(), b.typ, 0)
+	if err != nil {
+		return nil, err
+	}
+	return b.format.encode(java)
+}
+
+func (b bound[T]) decode(data []byte) (T, error) {
+	var value, zero T
+	java, err := b.format.decode(data, b.registry, b.typ)
+	if err != nil {
+		return zero, err
+	}
+	c := converter{codec: b.registry.codec, budget: maxShared + len(data)}
+	if err := c.toGo(java, reflect.ValueOf(&value).Elem()); err != nil {
+		return zero, err
 	}
 	return value, nil
 }

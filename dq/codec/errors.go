@@ -1,0 +1,68 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// TypeError says that a Go type has no place in a codec. It is
+// errors.ErrUnsupported.
+type TypeError struct {
+	// Codec is the codec that was asked.
+	Codec Name
+	// Type is the Go type; nil for none.
+	Type reflect.Type
+	// Reason says what is wrong with it and what to use.
+	Reason string
+}
+
+func (e *TypeError) Error() string {
+	return fmt.Sprintf("codec %s: Go type %v: %s", e.Codec, e.Type, e.Reason)
+}
+
+// Unwrap returns errors.ErrUnsupported.
+func (e *TypeError) Unwrap() error { return errors.ErrUnsupported }
+
+// ClassError says that bytes hold an object of a Java class that is not known to
+// the codec: neither one of the table in the package comment nor given to the
+// constructor. It is errors.ErrUnsupported.
+type ClassError struct {
+	// Codec is the codec that read the bytes.
+	Codec Name
+	// Class is the Java class, as the bytes name it.
+	Class string
+}
+
+func (e *ClassError) Error() string {
+	return fmt.Sprintf("codec %s: the value holds the Java class %.80q, which is not known here; give the constructor a Class of that name", e.Codec, e.Class)
+}
+
+// Unwrap returns errors.ErrUnsupported.
+func (e *ClassError) Unwrap() error { return errors.ErrUnsupported }
+
+// FormatError says that bytes are not what the codec writes. Most often another
+// codec wrote them: see Default.
+type FormatError struct {
+	// Codec is the codec that read the bytes.
+	Codec Name
+	// Offset is where, in bytes from the start.
+	Offset int
+	// Problem says what was expected and what came.
+	Problem string
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("codec %s: byte %d: %s (written by another codec?)", e.Codec, e.Offset, e.Problem)
+}
+
+// ValueError says that a value cannot be converted: a Go value that has no Java
+// form, or a Java value that does not fit where it should go.
+type ValueError struct {
+	// Codec is the codec that converted.
+	Codec Name
+	// Problem says what was expected and what came.
+	Problem string
+}
+
+func (e *ValueError) Error() string { return fmt.Sprintf("codec %s: %s", e.Codec, e.Problem) }

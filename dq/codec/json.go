@@ -1,0 +1,403 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf16"
+)
+
+// JSON writes plain JSON without type information, as Redisson's
+// TypedJsonJacksonCodec does for a class of the same fields: fields sorted by
+// name, nulls left out, characters outside the BMP as \uXXXX pairs, doubles as
+// Java writes them. Types that marshal themselves keep their own JSON.
+type JSON[T any] struct{}
+
+var plainBindings sync.Map // reflect.Type to func() (bound[T], error)
+
+func (JSON[T]) bound() (bound[T], error) {
+	key := reflect.TypeFor[T]()
+	made, ok := plainBindings.Load(key)
+	if !ok {
+		made, _ = plainBindings.LoadOrStore(key, sync.OnceValues(func() (bound[T], error) {
+			return bind[T](NameTypedJSON, jsonFormat{NameTypedJSON}, nil)
+		}))
+	}
+	return made.(func() (bound[T], error))()
+}
+
+// Encode fails with a *TypeError or *ValueError for what is no JSON.
+func (j JSON[T]) Encode(value T) ([]byte, error) {
+	b, err := j.bound()
+	if err != nil {
+		return nil, err
+	}
+	return b.encode(value)
+}
+
+// Decode reads one JSON document, as encoding/json does; unknown fields are
+// passed over.
+func (JSON[T]) Decode(data []byte) (T, error) {
+	var value T
+	if err := json.Unmarshal(data, &value); err != nil {
+		return value, fmt.Errorf("codec: expected JSON for %T, got %.40q: %w", value, data, err)
+	}
+	return value, nil
+}
+
+// Jackson writes JSON with the type information of Redisson's JsonJacksonCodec:
+// "@class" in objects and maps, ["java.lang.Long",42], ["java.util.ArrayList",[…]].
+// Make one with NewJackson.
+type Jackson[T any] struct{ bound[T] }
+
+// NewJackson returns the codec for T. Structs without a java tag need a Class.
+// It fails with a *TypeError.
+func NewJackson[T any](classes ...Class) (Jackson[T], error) {
+	b, err := bind[T](NameJSON, jsonFormat{NameJSON}, classes)
+	return Jackson[T]{b}, err
+}
+
+// Encode fails with a *TypeError or *ValueError for what Java cannot hold.
+func (j Jackson[T]) Encode(value T) ([]byte, error) { return j.encode(value) }
+
+// Decode reads what Java wrote for T; fields unknown to a struct are passed
+// over. It fails with a *FormatError, *ClassError or *ValueError. Into an
+// interface, []byte comes back as a base64 string, as it does in Java.
+func (j Jackson[T]) Decode(data []byte) (T, error) { return j.decode(data) }
+
+const classKey = "@class"
+
+// jsonFormat is NameJSON with type information or NameTypedJSON without.
+type jsonFormat struct{ codec Name }
+
+func (f jsonFormat) typed() bool { return f.codec == NameJSON }
+
+func (f jsonFormat) encode(value any) ([]byte, error) {
+	switch value.(type) {
+	case []byte:
+		return f.append(nil, value, bytesType), nil
+	case float64:
+		return f.append(nil, value, doubleType), nil
+	}
+	return f.append(nil, value, objectType), nil
+}
+
+var (
+	objectType = &javaType{kind: kindAny}
+	bytesType  = &javaType{kind: kindBytes}
+	doubleType = &javaType{kind: kindDouble}
+	longType   = &javaType{kind: kindLong}
+)
+
+// append writes a value of a declared type. Jackson leaves the class out where
+// the declared one is final, but for Long.
+func (f jsonFormat) append(dst []byte, value any, declared *javaType) []byte {
+	switch value := value.(type) {
+	case nil:
+		return append(dst, "null"...)
+	case string:
+		return appendJSONString(dst, value)
+	case bool:
+		return strconv.AppendBool(dst, value)
+	case int32:
+		return strconv.AppendInt(dst, int64(value), 10)
+	case int64:
+		number := strconv.FormatInt(value, 10)
+		if declared.kind == kindLong && !declared.boxed {
+			return append(dst, number...)
+		}
+		return f.wrap(dst, javaLangLong, func(dst []byte) []byte { return append(dst, number...) })
+	case float64:
+		return f.double(dst, value, declared)
+	case []byte:
+		if declared.kind == kindBytes {
+			return appendBase64(dst, value)
+		}
+		return f.wrap(dst, bytesName, func(dst []byte) []byte { return appendBase64(dst, value) })
+	case []any:
+		return f.wrap(dst, arrayListName, func(dst []byte) []byte {
+			dst = append(dst, '[')
+			for i, element := range value {
+				if i > 0 {
+					dst = append(dst, ',')
+				}
+				dst = f.append(dst, element, boxed(declared))
+			}
+			return append(dst, ']')
+		})
+	case map[string]any:
+		m := f.open(dst, hashMapName)
+		for _, key := range hashMapKeys(value) {
+			m.member(key, value[key], boxed(declared))
+		}
+		return m.close()
+	case *object:
+		o := f.open(dst, value.class.name)
+		for i, field := range value.class.fields {
+			o.member(field.name, value.fields[i], field.typ)
+		}
+		return o.close()
+	case json.RawMessage:
+		return append(dst, value...)
+	}
+	panic(fmt.Sprintf("codec: %T is no value of Java", value))
+}
+
+func (f jsonFormat) wrap(dst []byte, class string, content func([]byte) []byte) []byte {
+	if !f.typed() {
+		return content(dst)
+	}
+	dst = append(appendJSONString(append(dst, '['), class), ',')
+	return append(content(dst), ']')
+}
+
+// double writes NaN and the infinities as strings, where Object is declared with
+// their class, as Jackson does since 2.10 (Redisson 3.13.0).
+func (f jsonFormat) double(dst []byte, d float64, declared *javaType) []byte {
+	text := javaDouble(d)
+	if !math.IsNaN(d) && !math.IsInf(d, 0) {
+		return append(dst, text...)
+	}
+	if declared.kind == kindDouble {
+		return appendJSONString(dst, text)
+	}
+	return f.wrap(dst, javaLangDouble, func(dst []byte) []byte { return appendJSONString(dst, text) })
+}
+
+// boxed returns the type of the elements of a list or map, which in Java is
+// never a primitive.
+func boxed(j *javaType) *javaType {
+	elem := *elementType(j)
+	elem.boxed = true
+	return &elem
+}
+
+type jsonObject struct {
+	format jsonFormat
+	dst    []byte
+	some   bool
+}
+
+func (f jsonFormat) open(dst []byte, class string) *jsonObject {
+	o := &jsonObject{format: f, dst: append(dst, '{')}
+	if f.typed() {
+		o.member(classKey, class, objectType)
+	}
+	return o
+}
+
+// member leaves null out.
+func (o *jsonObject) member(name string, value any, declared *javaType) {
+	if value == nil {
+		return
+	}
+	if o.some {
+		o.dst = append(o.dst, ',')
+	}
+	o.some = true
+	o.dst = append(appendJSONString(o.dst, name), ':')
+	o.dst = o.format.append(o.dst, value, declared)
+}
+
+func (o *jsonObject) close() []byte { return append(o.dst, '}') }
+
+func appendBase64(dst, data []byte) []byte {
+	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), data), '"')
+}
+
+// appendJSONString escapes what Jackson escapes, in capital hex digits.
+func appendJSONString(dst []byte, s string) []byte {
+	const short = `btn fr` // of the characters 8 to 13
+	dst = append(dst, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r >= 8 && r <= 13 && r != 11:
+			dst = append(dst, '\\', short[r-8])
+		case r < 0x20:
+			dst = fmt.Appendf(dst, `\u%04X`, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			dst = fmt.Appendf(dst, `\u%04X\u%04X`, high, low)
+		default:
+			dst = append(dst, string(r)...)
+		}
+	}
+	return append(dst, '"')
+}
+
+func (f jsonFormat) decode(data []byte, g *registry, declared *javaType) (any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var document any
+	if err := decoder.Decode(&document); err != nil {
+		return nil, &FormatError{f.codec, int(decoder.InputOffset()), fmt.Sprintf("expected JSON, got %.40q: %v", data, err)}
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, &FormatError{f.codec, int(decoder.InputOffset()), "expected nothing after the JSON document"}
+	}
+	d := jsonDecoder{codec: f.codec, registry: g}
+	return d.value(document, declared, 0)
+}
+
+// jsonDecoder turns a parsed document into a value of Java.
+type jsonDecoder struct {
+	codec    Name
+	registry *registry
+}
+
+func (d jsonDecoder) errorf(format string, args ...any) error {
+	return &ValueError{d.codec, fmt.Sprintf(format, args...)}
+}
+
+func elementType(j *javaType) *javaType {
+	if j.elem != nil {
+		return j.elem
+	}
+	return objectType
+}
+
+func (d jsonDecoder) value(document any, declared *javaType, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, d.errorf("values nested deeper than %d", maxDepth)
+	}
+	switch document := document.(type) {
+	case json.Number:
+		return d.number(document, declared)
+	case string:
+		return d.text(document, declared)
+	case map[string]any:
+		return d.object(document, declared, depth)
+	case []any:
+		if d.codec == NameTypedJSON {
+			return d.list(document, declared, depth)
+		}
+		return d.wrapped(document, declared, depth)
+	}
+	return document, nil // nil, bool
+}
+
+func (d jsonDecoder) number(n json.Number, declared *javaType) (any, error) {
+	if declared.kind == kindDouble || strings.ContainsAny(n.String(), ".eE") {
+		f, err := n.Float64()
+		if err != nil {
+			return nil, d.errorf("the number %.40s does not fit a double", n)
+		}
+		return f, nil
+	}
+	i, err := n.Int64()
+	if err != nil {
+		return nil, d.errorf("the number %.40s does not fit a long", n)
+	}
+	if declared.kind == kindLong {
+		return i, nil
+	}
+	return integer(i), nil
+}
+
+func (d jsonDecoder) text(s string, declared *javaType) (any, error) {
+	switch declared.kind {
+	case kindDouble:
+		switch s {
+		case "NaN", "Infinity", "-Infinity":
+			return strconv.ParseFloat(s, 64)
+		}
+	case kindBytes:
+		data, err := base64.StdEncoding.DecodeString(s)
+		if err != nil {
+			return nil, d.errorf("expected base64, got %.40q: %v", s, err)
+		}
+		return data, nil
+	}
+	return s, nil
+}
+
+func (d jsonDecoder) list(elements []any, declared *javaType, depth int) (any, error) {
+	list := make([]any, len(elements))
+	for i, element := range elements {
+		var err error
+		if list[i], err = d.value(element, elementType(declared), depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// wrapped reads [class, value].
+func (d jsonDecoder) wrapped(pair []any, declared *javaType, depth int) (any, error) {
+	var class string
+	if len(pair) == 2 {
+		class, _ = pair[0].(string)
+	}
+	if class == "" {
+		return nil, d.errorf("expected a two-element array of class and value, got an array of %d elements", len(pair))
+	}
+	switch inner := pair[1].(type) {
+	case []any:
+		if strings.HasPrefix(class, "java.util.") {
+			return d.list(inner, declared, depth)
+		}
+	case json.Number:
+		switch class {
+		case javaLangLong:
+			return d.number(inner, longType)
+		case javaLangDouble:
+			return d.number(inner, doubleType)
+		case javaLangInteger:
+			return d.number(inner, &javaType{kind: kindInt})
+		}
+	case string:
+		switch class {
+		case bytesName:
+			return d.text(inner, bytesType)
+		case javaLangDouble:
+			return d.text(inner, doubleType)
+		}
+	}
+	return nil, &ClassError{d.codec, class}
+}
+
+func (d jsonDecoder) object(members map[string]any, declared *javaType, depth int) (any, error) {
+	class := declared.class
+	isMap := class == nil
+	if d.codec == NameJSON {
+		name, ok := members[classKey].(string)
+		if !ok {
+			return nil, d.errorf("expected the member %q in an object", classKey)
+		}
+		class = d.registry.byName[name]
+		isMap = class == nil && strings.HasPrefix(name, "java.util.")
+		if class == nil && !isMap {
+			return nil, &ClassError{d.codec, name}
+		}
+	}
+	if isMap {
+		m := make(map[string]any, len(members))
+		for key, member := range members {
+			if key == classKey && d.codec == NameJSON {
+				continue
+			}
+			var err error
+			if m[key], err = d.value(member, elementType(declared), depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return m, nil
+	}
+	o := &object{class: class, fields: make([]any, len(class.fields))}
+	for i, f := range class.fields {
+		var err error
+		if o.fields[i], err = d.value(members[f.name], f.typ, depth+1); err != nil {
+			return nil, fmt.Errorf("field %s: %w", f.name, err)
+		}
+	}
+	return o, nil
+}

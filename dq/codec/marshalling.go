@@ -1,0 +1,291 @@
+package codec
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Marshalling writes what Redisson's MarshallingCodec does: the "river" protocol
+// of JBoss Marshalling, version 4. Make one with NewMarshalling.
+type Marshalling[T any] struct{ bound[T] }
+
+// NewMarshalling returns the codec for T. Structs without a java tag need a
+// Class, and their SerialVersionUID to be written. It fails with a *TypeError.
+func NewMarshalling[T any](classes ...Class) (Marshalling[T], error) {
+	b, err := bind[T](NameMarshalling, riverFormat{}, classes)
+	return Marshalling[T]{b}, err
+}
+
+// Encode fails with a *TypeError or *ValueError for what Java cannot hold, or
+// for a class whose SerialVersionUID is not known.
+func (m Marshalling[T]) Encode(value T) ([]byte, error) { return m.encode(value) }
+
+// Decode takes the fields of an object by name, those of its super classes too;
+// fields unknown to the struct are passed over. It fails with a *FormatError,
+// *ClassError or *ValueError.
+func (m Marshalling[T]) Decode(data []byte) (T, error) { return m.decode(data) }
+
+// Codes of the river protocol. Those of strings, arrays and collections come
+// with their lengths in 8, 16 or 32 bits.
+const (
+	riverVersion       = 0x04
+	riverNull          = 0x01
+	riverRepeatFar     = 0x02
+	riverNew           = 0x04
+	riverClassFar      = 0x06
+	riverSerializable  = 0x09
+	riverObjectClass   = 0x16
+	riverPrimBool      = 0x20
+	riverPrimByte      = 0x21
+	riverPrimShort     = 0x22
+	riverPrimInt       = 0x23
+	riverPrimLong      = 0x24
+	riverPrimChar      = 0x25
+	riverPrimFloat     = 0x26
+	riverPrimDouble    = 0x27
+	riverBlockSmall    = 0x32
+	riverEndBlock      = 0x35
+	riverWriteObject   = 0x38
+	riverRepeatNear    = 0x39
+	riverRepeatNearish = 0x3a
+	riverClassNear     = 0x3b
+	riverClassNearish  = 0x3c
+	riverStringEmpty   = 0x3d
+	riverString        = 0x3e
+	riverArrayEmpty    = 0x41
+	riverArray         = 0x42
+	riverInteger       = 0x4b
+	riverLong          = 0x4c
+	riverDouble        = 0x4f
+	riverTrue          = 0x50
+	riverFalse         = 0x51
+	riverCollEmpty     = 0x52
+	riverColl          = 0x53
+	riverArrayList     = 0x5a
+	riverLinkedList    = 0x5b
+	riverSharedFollows = 0x00
+	riverSmall         = 0x100
+	riverMedium        = 0x10000
+	riverNearLimit     = 0x100
+	riverNearishLimit  = 0x10000
+	riverHashMapBlock  = 8
+)
+
+type riverFormat struct{}
+
+func (riverFormat) encode(value any) ([]byte, error) {
+	w := riverWriter{names: map[string]int{}, classes: map[string]int{}}
+	w.byte(riverVersion)
+	err := w.value(value)
+	return w.buf, err
+}
+
+// riverWriter writes one stream. Instances and classes are counted; names of
+// classes and fields, which Java holds once each, and classes are referred to by
+// how long ago they came.
+type riverWriter struct {
+	buf       []byte
+	instances int
+	names     map[string]int
+	classes   map[string]int
+}
+
+func (w *riverWriter) byte(b ...byte) { w.buf = append(w.buf, b...) }
+func (w *riverWriter) int32(n int32)  { w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(n)) }
+func (w *riverWriter) int64(n int64)  { w.buf = binary.BigEndian.AppendUint64(w.buf, uint64(n)) }
+
+// sized writes code, code+1 or code+2 and a length that is not 0; the greatest
+// length of a form is written as 0 there.
+func (w *riverWriter) sized(code byte, n int) {
+	switch {
+	case n <= riverSmall:
+		w.byte(code, byte(n))
+	case n <= riverMedium:
+		w.byte(code + 1)
+		w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(n))
+	default:
+		w.byte(code + 2)
+		w.int32(int32(n))
+	}
+}
+
+func (w *riverWriter) text(s string) {
+	if s == "" {
+		w.byte(riverStringEmpty)
+		return
+	}
+	w.sized(riverString, utf16Len(s))
+	w.buf = appendUnits(w.buf, s, true)
+	w.instances++
+}
+
+// name writes the name of a class or field.
+func (w *riverWriter) name(s string) {
+	first, known := w.names[s]
+	if !known {
+		w.names[s] = w.instances
+		w.text(s)
+		return
+	}
+	w.repeat(first-w.instances, first, riverRepeatNear, riverRepeatFar)
+}
+
+// repeat writes a reference: back in 8 or 16 bits, or absolute in 32.
+func (w *riverWriter) repeat(back, absolute int, near, far byte) {
+	switch {
+	case back >= -riverNearLimit:
+		w.byte(near, byte(back))
+	case back >= -riverNearishLimit:
+		w.byte(near + 1)
+		w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(back))
+	default:
+		w.byte(far)
+		w.int32(int32(absolute))
+	}
+}
+
+func (w *riverWriter) value(value any) error {
+	switch value := value.(type) {
+	case nil:
+		w.byte(riverNull)
+	case string:
+		w.text(value)
+	case int32:
+		w.byte(riverInteger)
+		w.int32(value)
+	case int64:
+		w.byte(riverLong)
+		w.int64(value)
+	case float64:
+		w.byte(riverDouble)
+		w.int64(javaBits(value))
+	case bool:
+		if value {
+			w.byte(riverTrue)
+		} else {
+			w.byte(riverFalse)
+		}
+	case []byte:
+		w.bytes(value)
+	case []any:
+		return w.list(value)
+	case map[string]any:
+		return w.mapping(value)
+	case *object:
+		return w.object(value)
+	default:
+		panic(fmt.Sprintf("codec: %T is no value of Java", value))
+	}
+	return nil
+}
+
+func (w *riverWriter) bytes(data []byte) {
+	if len(data) == 0 {
+		w.byte(riverArrayEmpty, riverPrimByte)
+	} else {
+		w.sized(riverArray, len(data))
+		w.byte(riverPrimByte)
+	}
+	w.buf = append(w.buf, data...)
+	w.instances++
+}
+
+func (w *riverWriter) list(list []any) error {
+	if len(list) == 0 {
+		w.byte(riverCollEmpty)
+	} else {
+		w.sized(riverColl, len(list))
+	}
+	w.byte(riverArrayList)
+	w.instances++
+	for _, element := range list {
+		if err := w.value(element); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// riverField is a field of a class description: its name and the code of its
+// type, which for all classes is that of java.lang.Object.
+type riverField struct {
+	name string
+	code byte
+}
+
+func (w *riverWriter) class(code byte, name string, uid int64, fields []riverField) {
+	if first, known := w.classes[name]; known {
+		w.repeat(first-len(w.classes), first, riverClassNear, riverClassFar)
+		return
+	}
+	w.classes[name] = len(w.classes)
+	w.byte(code)
+	w.name(name)
+	w.int64(uid)
+	w.int32(int32(len(fields)))
+	for _, f := range fields {
+		w.name(f.name)
+		w.byte(f.code, riverSharedFollows)
+	}
+	w.byte(riverObjectClass)
+}
+
+func (w *riverWriter) mapping(m map[string]any) error {
+	capacity, threshold := hashMapState(len(m))
+	w.byte(riverNew)
+	w.class(riverWriteObject, hashMapName, hashMapUID, []riverField{{"loadFactor", riverPrimFloat}, {"threshold", riverPrimInt}})
+	w.instances++
+	w.int32(hashMapLoad)
+	w.int32(threshold)
+	w.byte(riverBlockSmall, riverHashMapBlock)
+	w.int32(capacity)
+	w.int32(int32(len(m)))
+	for _, key := range hashMapKeys(m) {
+		w.text(key)
+		if err := w.value(m[key]); err != nil {
+			return err
+		}
+	}
+	w.byte(riverEndBlock)
+	return nil
+}
+
+func (w *riverWriter) object(o *object) error {
+	if o.class.uid == nil {
+		return errNoUID(NameMarshalling, o.class)
+	}
+	primitives := map[kind]byte{kindInt: riverPrimInt, kindLong: riverPrimLong, kindBool: riverPrimBool, kindDouble: riverPrimDouble}
+	fields := make([]riverField, len(o.class.fields))
+	for i, f := range o.class.fields {
+		fields[i] = riverField{f.name, riverObjectClass}
+		if f.typ.isPrimitive() {
+			fields[i].code = primitives[f.typ.kind]
+		}
+	}
+	w.byte(riverNew)
+	w.class(riverSerializable, o.class.name, *o.class.uid, fields)
+	w.instances++
+	for i, f := range o.class.fields {
+		if err := w.field(o.fields[i], f.typ); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *riverWriter) field(value any, j *javaType) error {
+	if !j.isPrimitive() {
+		return w.value(value)
+	}
+	switch value := value.(type) {
+	case int32:
+		w.int32(value)
+	case int64:
+		w.int64(value)
+	case float64:
+		w.int64(javaBits(value))
+	case bool:
+		w.byte(boolByte(value))
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// Name is the name of a codec, as drivers and cases use it.
+type Name string
+
+// The codecs. NameFst is Redisson's default in some releases; this package does
+// not write it.
+const (
+	NameString        Name = "string"
+	NameBytes         Name = "bytes"
+	NameLong          Name = "long"
+	NameJSON          Name = "json"
+	NameTypedJSON     Name = "typed-json"
+	NameKryo5         Name = "kryo5"
+	NameMarshalling   Name = "marshalling"
+	NameSerialization Name = "serialization"
+	NameFst           Name = "fst"
+)
+
+// Default returns the codec of a queue whose configuration names none, at a
+// release of Redisson. The rule was read off new Config(config) of the releases
+// at both sides of each boundary.
+func Default(r wire.Release) Name {
+	newer := func(major, minor int) bool { return r.AtLeast(wire.Release{Major: major, Minor: minor}) }
+	switch {
+	case newer(3, 19):
+		return NameKryo5
+	case newer(3, 13):
+		return NameMarshalling
+	case newer(3, 10), newer(2, 15) && !newer(3, 0):
+		return NameFst
+	}
+	return NameJSON
+}
+
+// ByName returns the codec of a name for values whose type is known only at run
+// time: nil, string, int32, int64, float64, bool, []byte, []any, map[string]any
+// and the structs of classes. Decode returns structs as values.
+//
+// NameString and NameLong write any scalar as Java's toString does and read only
+// their own type; NameTypedJSON reads an object as the first class, or as a map
+// where there is none, and an integer as int32 if it fits.
+//
+// It fails with errors.ErrUnsupported for NameFst and unknown names, and with a
+// *TypeError.
+func ByName(name Name, classes ...Class) (Codec[any], error) {
+	switch name {
+	case NameString:
+		return anyText{name, func(data []byte) (any, error) { return string(data), nil }}, nil
+	case NameLong:
+		return anyText{name, func(data []byte) (any, error) { return Long{}.Decode(data) }}, nil
+	case NameBytes:
+		return anyBytes{}, nil
+	case NameTypedJSON:
+		return newAnyJSON(classes)
+	case NameJSON:
+		return orError(NewJackson[any](classes...))
+	case NameKryo5:
+		return orError(NewKryo5[any](classes...))
+	case NameMarshalling:
+		return orError(NewMarshalling[any](classes...))
+	case NameSerialization:
+		return orError(NewSerialization[any](classes...))
+	}
+	return nil, fmt.Errorf("codec %q is not written here; there are %s, %s, %s, %s, %s, %s, %s, %s: %w", name,
+		NameString, NameBytes, NameLong, NameJSON, NameTypedJSON, NameKryo5, NameMarshalling, NameSerialization, errors.ErrUnsupported)
+}
+
+func orError[C Codec[any]](c C, err error) (Codec[any], error) {
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}

@@ -1,0 +1,109 @@
+package codec
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+const (
+	// maxDepth bounds how deep values may be nested, in both directions.
+	maxDepth = 500
+	// maxShared bounds what references to one object may multiply: values, and
+	// bytes of byte arrays, beyond the length of the input.
+	maxShared = 1 << 20
+)
+
+// reader walks over bytes. Its first error stays; every later read answers zero.
+type reader struct {
+	codec Name
+	data  []byte
+	at    int
+	depth int
+	err   error
+}
+
+func (r *reader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = &FormatError{Codec: r.codec, Offset: r.at, Problem: fmt.Sprintf(format, args...)}
+	}
+}
+
+func (r *reader) left() int { return len(r.data) - r.at }
+
+// take returns the next n bytes, which are not the caller's to keep.
+func (r *reader) take(n int) []byte {
+	if r.err != nil {
+		return nil
+	}
+	if n < 0 || n > r.left() {
+		r.fail("expected %d more bytes, %d left", n, r.left())
+		return nil
+	}
+	r.at += n
+	return r.data[r.at-n : r.at]
+}
+
+func (r *reader) byte() byte {
+	if b := r.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) uint16() uint16 {
+	if b := r.take(2); b != nil {
+		return binary.BigEndian.Uint16(b)
+	}
+	return 0
+}
+
+func (r *reader) int32() int32 {
+	if b := r.take(4); b != nil {
+		return int32(binary.BigEndian.Uint32(b))
+	}
+	return 0
+}
+
+func (r *reader) int64() int64 {
+	if b := r.take(8); b != nil {
+		return int64(binary.BigEndian.Uint64(b))
+	}
+	return 0
+}
+
+func (r *reader) float64() float64 { return math.Float64frombits(uint64(r.int64())) }
+
+// count checks a number of things of one byte or more each that are to follow,
+// so that no more is allocated than the input can fill.
+func (r *reader) count(n int) int {
+	if r.err == nil && (n < 0 || n > r.left()) {
+		r.fail("%d elements to come, but %d bytes left", n, r.left())
+	}
+	if r.err != nil {
+		return 0
+	}
+	return n
+}
+
+// enter counts a level of nesting; leave it again when it reports true.
+func (r *reader) enter() bool {
+	if r.depth >= maxDepth {
+		r.fail("values nested deeper than %d", maxDepth)
+	}
+	if r.err != nil {
+		return false
+	}
+	r.depth++
+	return true
+}
+
+func (r *reader) leave() { r.depth-- }
+
+// end returns the first error, or one for what is left over.
+func (r *reader) end() error {
+	if r.left() > 0 {
+		r.fail("%d bytes after the end of the value", r.left())
+	}
+	return r.err
+}

@@ -1,0 +1,357 @@
+package codec
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// Serialization writes what Redisson's SerializationCodec does: the stream
+// protocol of java.io.ObjectOutputStream. Make one with NewSerialization.
+type Serialization[T any] struct{ bound[T] }
+
+// NewSerialization returns the codec for T. Structs without a java tag need a
+// Class, and their SerialVersionUID to be written. Slices are taken for fields
+// declared java.util.List, maps for java.util.Map, any for java.lang.Object. It
+// fails with a *TypeError.
+func NewSerialization[T any](classes ...Class) (Serialization[T], error) {
+	b, err := bind[T](NameSerialization, serialFormat{}, classes)
+	return Serialization[T]{b}, err
+}
+
+// Encode fails with a *TypeError or *ValueError for what Java cannot hold, or
+// for a class whose SerialVersionUID is not known.
+func (s Serialization[T]) Encode(value T) ([]byte, error) { return s.encode(value) }
+
+// Decode takes the fields of an object by name, those of its super classes too;
+// fields unknown to the struct are passed over. It fails with a *FormatError,
+// *ClassError or *ValueError.
+func (s Serialization[T]) Decode(data []byte) (T, error) { return s.decode(data) }
+
+// Type codes and flags of the object serialization stream protocol, version 5.
+const (
+	tcNull          = 0x70
+	tcReference     = 0x71
+	tcClassDesc     = 0x72
+	tcObject        = 0x73
+	tcString        = 0x74
+	tcArray         = 0x75
+	tcBlockData     = 0x77
+	tcEndBlockData  = 0x78
+	tcLongString    = 0x7c
+	scWriteMethod   = 0x01
+	scSerializable  = 0x02
+	baseHandle      = 0x7e0000
+	streamMagic     = "\xac\xed\x00\x05"
+	numberUID       = -0x79_53_6a_e2_f4_6b_1f_75
+	arrayListUID    = 0x7881d21d99c7619d
+	hashMapUID      = 0x0507dac1c31660d1
+	hashMapLoad     = 0x3f400000 // 0.75f
+	booleanUID      = -0x32_df_8d_7f_2a_63_05_12
+	integerUID      = 0x12e2a0a4f7818738
+	longUID         = 0x3b8be490cc8f23df
+	doubleUID       = -0x7f_4c_3d_b5_d6_94_04_fc
+	byteArrayUID    = -0x53_0c_e8_07_f9_f7_ab_20
+	javaLangInteger = "java.lang.Integer"
+	javaLangLong    = "java.lang.Long"
+	javaLangDouble  = "java.lang.Double"
+	javaLangBoolean = "java.lang.Boolean"
+	javaLangNumber  = "java.lang.Number"
+)
+
+type serialFormat struct{}
+
+func (serialFormat) encode(value any) ([]byte, error) {
+	w := serialWriter{buf: []byte(streamMagic), handles: map[string]int32{}}
+	err := w.value(value)
+	return w.buf, err
+}
+
+// serialWriter writes one stream. Class descriptions and the texts of field
+// types are written once and then referred to by their handle.
+type serialWriter struct {
+	buf     []byte
+	handles map[string]int32
+	next    int32
+}
+
+func (w *serialWriter) byte(b ...byte)  { w.buf = append(w.buf, b...) }
+func (w *serialWriter) int32(n int32)   { w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(n)) }
+func (w *serialWriter) int64(n int64)   { w.buf = binary.BigEndian.AppendUint64(w.buf, uint64(n)) }
+func (w *serialWriter) float(f float64) { w.int64(javaBits(f)) }
+
+// utf writes a text with its length in bytes before it, in 16 bits.
+func (w *serialWriter) utf(s string) {
+	text := appendUnits(nil, s, true)
+	w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(len(text)))
+	w.buf = append(w.buf, text...)
+}
+
+// refer writes a reference to what has that key, if it was written before;
+// otherwise it gives it the next handle.
+func (w *serialWriter) refer(key string) bool {
+	if handle, ok := w.handles[key]; ok {
+		w.byte(tcReference)
+		w.int32(baseHandle + handle)
+		return true
+	}
+	return false
+}
+
+func (w *serialWriter) assign(key string) {
+	if key != "" {
+		w.handles[key] = w.next
+	}
+	w.next++
+}
+
+// serialClass is what a class description holds.
+type serialClass struct {
+	name   string
+	uid    int64
+	flags  byte
+	fields []serialField
+	super  *serialClass
+}
+
+type serialField struct {
+	code      byte
+	name      string
+	signature string // of objects and arrays
+}
+
+var (
+	serialNumber    = &serialClass{name: javaLangNumber, uid: numberUID, flags: scSerializable}
+	serialInteger   = &serialClass{javaLangInteger, integerUID, scSerializable, []serialField{{'I', "value", ""}}, serialNumber}
+	serialLong      = &serialClass{javaLangLong, longUID, scSerializable, []serialField{{'J', "value", ""}}, serialNumber}
+	serialDouble    = &serialClass{javaLangDouble, doubleUID, scSerializable, []serialField{{'D', "value", ""}}, serialNumber}
+	serialBoolean   = &serialClass{javaLangBoolean, booleanUID, scSerializable, []serialField{{'Z', "value", ""}}, nil}
+	serialBytes     = &serialClass{name: bytesName, uid: byteArrayUID, flags: scSerializable}
+	serialArrayList = &serialClass{arrayListName, arrayListUID, scSerializable | scWriteMethod, []serialField{{'I', "size", ""}}, nil}
+	serialHashMap   = &serialClass{hashMapName, hashMapUID, scSerializable | scWriteMethod,
+		[]serialField{{'F', "loadFactor", ""}, {'I', "threshold", ""}}, nil}
+)
+
+func (w *serialWriter) class(c *serialClass) {
+	if c == nil {
+		w.byte(tcNull)
+		return
+	}
+	if w.refer("class " + c.name) {
+		return
+	}
+	w.byte(tcClassDesc)
+	w.utf(c.name)
+	w.int64(c.uid)
+	w.assign("class " + c.name)
+	w.byte(c.flags)
+	w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(len(c.fields)))
+	for _, f := range c.fields {
+		w.byte(f.code)
+		w.utf(f.name)
+		if f.signature != "" && !w.refer("type "+f.signature) {
+			w.byte(tcString)
+			w.utf(f.signature)
+			w.assign("type " + f.signature)
+		}
+	}
+	w.byte(tcEndBlockData)
+	w.class(c.super)
+}
+
+// open starts an object or array.
+func (w *serialWriter) open(code byte, c *serialClass, key string) {
+	w.byte(code)
+	w.class(c)
+	w.assign(key)
+}
+
+// isCached tells the integers that Java boxes into the same objects each time.
+func isCached(n int64) bool { return n >= -128 && n <= 127 }
+
+// box starts a boxed value and reports true, unless it is a cached one that was
+// written before: then a reference is all.
+func (w *serialWriter) box(c *serialClass, n int64, cached bool) bool {
+	var key string
+	if cached {
+		key = fmt.Sprintf("%s %d", c.name, n)
+		if w.refer(key) {
+			return false
+		}
+	}
+	w.open(tcObject, c, key)
+	return true
+}
+
+func (w *serialWriter) value(value any) error {
+	switch value := value.(type) {
+	case nil:
+		w.byte(tcNull)
+	case string:
+		w.text(value)
+	case int32:
+		if w.box(serialInteger, int64(value), isCached(int64(value))) {
+			w.int32(value)
+		}
+	case int64:
+		if w.box(serialLong, value, isCached(value)) {
+			w.int64(value)
+		}
+	case float64:
+		w.open(tcObject, serialDouble, "")
+		w.float(value)
+	case bool:
+		if w.box(serialBoolean, int64(boolByte(value)), true) {
+			w.byte(boolByte(value))
+		}
+	case []byte:
+		w.open(tcArray, serialBytes, "")
+		w.int32(int32(len(value)))
+		w.buf = append(w.buf, value...)
+	case []any:
+		return w.list(value)
+	case map[string]any:
+		return w.mapping(value)
+	case *object:
+		return w.object(value)
+	default:
+		panic(fmt.Sprintf("codec: %T is no value of Java", value))
+	}
+	return nil
+}
+
+func (w *serialWriter) text(s string) {
+	text := appendUnits(nil, s, true)
+	if len(text) > 0xffff {
+		w.byte(tcLongString)
+		w.int64(int64(len(text)))
+	} else {
+		w.byte(tcString)
+		w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(len(text)))
+	}
+	w.buf = append(w.buf, text...)
+	w.assign("")
+}
+
+func (w *serialWriter) list(list []any) error {
+	w.open(tcObject, serialArrayList, "")
+	w.int32(int32(len(list)))
+	w.byte(tcBlockData, 4)
+	w.int32(int32(len(list)))
+	for _, element := range list {
+		if err := w.value(element); err != nil {
+			return err
+		}
+	}
+	w.byte(tcEndBlockData)
+	return nil
+}
+
+func (w *serialWriter) mapping(m map[string]any) error {
+	w.open(tcObject, serialHashMap, "")
+	capacity, threshold := hashMapState(len(m))
+	w.int32(hashMapLoad)
+	w.int32(threshold)
+	w.byte(tcBlockData, 8)
+	w.int32(capacity)
+	w.int32(int32(len(m)))
+	for _, key := range hashMapKeys(m) {
+		w.text(key)
+		if err := w.value(m[key]); err != nil {
+			return err
+		}
+	}
+	w.byte(tcEndBlockData)
+	return nil
+}
+
+// hashMapState returns what a HashMap writes of its table, which it makes with
+// the first entry.
+func hashMapState(n int) (capacity, threshold int32) {
+	capacity = int32(hashMapCapacity(n))
+	if n > 0 {
+		threshold = capacity / 4 * 3
+	}
+	return capacity, threshold
+}
+
+func (w *serialWriter) object(o *object) error {
+	c, order, err := describeSerial(o.class)
+	if err != nil {
+		return err
+	}
+	w.open(tcObject, c, "")
+	for _, i := range order {
+		value, typ := o.fields[i], o.class.fields[i].typ
+		if !typ.isPrimitive() {
+			if err := w.value(value); err != nil {
+				return err
+			}
+			continue
+		}
+		switch value := value.(type) {
+		case int32:
+			w.int32(value)
+		case int64:
+			w.int64(value)
+		case float64:
+			w.float(value)
+		case bool:
+			w.byte(boolByte(value))
+		}
+	}
+	return nil
+}
+
+// isPrimitive tells int, long, boolean and double from classes.
+func (j *javaType) isPrimitive() bool {
+	return !j.boxed && (j.kind == kindInt || j.kind == kindLong || j.kind == kindBool || j.kind == kindDouble)
+}
+
+// describeSerial returns the description of a class, and its fields in the order
+// of the stream: primitives first, each part by name.
+func describeSerial(c *class) (*serialClass, []int, error) {
+	if c.uid == nil {
+		return nil, nil, errNoUID(NameSerialization, c)
+	}
+	d := &serialClass{name: c.name, uid: *c.uid, flags: scSerializable}
+	var order []int
+	for _, primitives := range []bool{true, false} {
+		for i, f := range c.fields {
+			if f.typ.isPrimitive() != primitives {
+				continue
+			}
+			signature := f.typ.signature()
+			sf := serialField{code: signature[0], name: f.name}
+			if !primitives {
+				sf.signature = signature
+			}
+			d.fields = append(d.fields, sf)
+			order = append(order, i)
+		}
+	}
+	return d, order, nil
+}
+
+func errNoUID(codec Name, c *class) error {
+	return &TypeError{codec, c.goType, fmt.Sprintf("the serialVersionUID of %s is not known; put `,serialVersionUID=<integer>` into its java tag or Class", c.name)}
+}
+
+// signature returns the type as class files write it.
+func (j *javaType) signature() string {
+	primitives := map[kind]string{kindInt: "I", kindLong: "J", kindBool: "Z", kindDouble: "D"}
+	if j.isPrimitive() {
+		return primitives[j.kind]
+	}
+	name := map[kind]string{
+		kindAny: "java.lang.Object", kindString: "java.lang.String", kindList: "java.util.List", kindMap: "java.util.Map",
+		kindInt: javaLangInteger, kindLong: javaLangLong, kindBool: javaLangBoolean, kindDouble: javaLangDouble,
+	}[j.kind]
+	switch j.kind {
+	case kindBytes:
+		return bytesName
+	case kindObject:
+		name = j.class.name
+	}
+	return "L" + strings.ReplaceAll(name, ".", "/") + ";"
+}

@@ -1,0 +1,177 @@
+package codec
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// utf16Len returns the length of s as Java counts it, in UTF-16 units.
+func utf16Len(s string) int {
+	n := 0
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// appendUnits appends s with each UTF-16 unit in UTF-8 of its own, so that a
+// character outside the BMP takes 6 bytes. The two ways of Java to write a zero
+// differ: Kryo keeps it, "modified UTF-8" writes C0 80.
+func appendUnits(dst []byte, s string, modified bool) []byte {
+	for _, r := range s {
+		switch {
+		case r == 0 && modified:
+			dst = append(dst, 0xc0, 0x80)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			dst = appendSurrogate(appendSurrogate(dst, high), low)
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return dst
+}
+
+func appendSurrogate(dst []byte, r rune) []byte {
+	return append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0xbf, 0x80|byte(r)&0xbf)
+}
+
+// readUnits reads count UTF-16 units, each in 1 to 3 bytes. A lone surrogate,
+// which only Java strings can hold, becomes U+FFFD.
+func (r *reader) readUnits(count int) string {
+	if r.err != nil {
+		return ""
+	}
+	if count > r.left() {
+		r.fail("a text of %d characters, but %d bytes left", count, r.left())
+		return ""
+	}
+	if ascii := r.data[r.at : r.at+count]; !slices.ContainsFunc(ascii, func(b byte) bool { return b >= 0x80 }) {
+		r.at += count
+		return string(ascii)
+	}
+	units := make([]uint16, 0, count)
+	for len(units) < count && r.err == nil {
+		units = append(units, r.unit())
+	}
+	return string(utf16.Decode(units))
+}
+
+// readUnitBytes reads count bytes of such units.
+func (r *reader) readUnitBytes(count int) string {
+	text := r.take(count)
+	part := reader{codec: r.codec, data: text}
+	units := make([]uint16, 0, len(text))
+	for part.left() > 0 && part.err == nil {
+		units = append(units, part.unit())
+	}
+	if part.err != nil {
+		r.at -= len(text) - part.at
+		r.fail("broken UTF-8")
+	}
+	return string(utf16.Decode(units))
+}
+
+func (r *reader) unit() uint16 {
+	first := uint16(r.byte())
+	continuation := func() uint16 {
+		b := r.byte()
+		if b>>6 != 2 && r.err == nil {
+			r.fail("broken UTF-8: continuation byte 0x%02x", b)
+		}
+		return uint16(b & 0x3f)
+	}
+	switch {
+	case first < 0x80:
+		return first
+	case first>>5 == 6:
+		return first&0x1f<<6 | continuation()
+	case first>>4 == 14:
+		return first&0xf<<12 | continuation()<<6 | continuation()
+	}
+	r.fail("broken UTF-8: lead byte 0x%02x", first)
+	return 0
+}
+
+// javaBits returns the bits of d as Double.doubleToLongBits does, which knows one
+// NaN only.
+func javaBits(d float64) int64 {
+	if math.IsNaN(d) {
+		return 0x7ff8 << 48
+	}
+	return int64(math.Float64bits(d))
+}
+
+func boolByte(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// javaDouble returns d as Double.toString writes it in JDK 19 and newer: the
+// shortest digits that read back as d, two at least, in plain notation from 1e-3
+// up to 1e7. Older JDKs now and then print a digit more, of the same value.
+func javaDouble(d float64) string {
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(d, 'e', -1, 64), "e")
+	if !strings.Contains(mantissa, ".") {
+		mantissa, exponent, _ = strings.Cut(strconv.FormatFloat(d, 'e', 1, 64), "e")
+	}
+	power, err := strconv.Atoi(exponent)
+	switch {
+	case d == 0:
+		return strconv.FormatFloat(d, 'f', 1, 64)
+	case err != nil: // NaN, +Inf, -Inf
+		return strings.TrimPrefix(strings.Replace(mantissa, "Inf", "Infinity", 1), "+")
+	case power >= -3 && power < 7:
+		plain := strconv.FormatFloat(d, 'f', -1, 64)
+		if !strings.Contains(plain, ".") {
+			plain += ".0"
+		}
+		return plain
+	}
+	return mantissa + "E" + strconv.Itoa(power)
+}
+
+// hashMapKeys returns the keys in the order in which a java.util.HashMap that
+// was filled one by one iterates: by bucket. Keys of one bucket are in the order
+// of insertion there, which a Go map does not know: they are sorted here.
+func hashMapKeys[V any](m map[string]V) []string {
+	mask := uint32(hashMapCapacity(len(m)) - 1)
+	type entry struct {
+		key    string
+		bucket uint32
+	}
+	entries := make([]entry, 0, len(m))
+	for key := range m {
+		var hash uint32
+		for _, unit := range utf16.Encode([]rune(key)) {
+			hash = 31*hash + uint32(unit)
+		}
+		entries = append(entries, entry{key, (hash ^ hash>>16) & mask})
+	}
+	slices.SortFunc(entries, func(a, b entry) int {
+		if a.bucket != b.bucket {
+			return int(a.bucket) - int(b.bucket)
+		}
+		return strings.Compare(a.key, b.key)
+	})
+	keys := make([]string, len(entries))
+	for i, e := range entries {
+		keys[i] = e.key
+	}
+	return keys
+}
+
+// hashMapCapacity returns the table size of a HashMap that grew to n entries.
+func hashMapCapacity(n int) int {
+	capacity := 16
+	for n > capacity/4*3 {
+		capacity *= 2
+	}
+	return capacity
+}
