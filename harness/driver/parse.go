@@ -8,7 +8,7 @@ import (
 )
 
 // Forms lists what Parse understands, for help texts and errors.
-const Forms = "dq[:release][,faithful] | memory"
+const Forms = "dq[:release][,faithful] | memory | redis-list | redis-zset"
 
 // SpecError says that a --driver value can never be right.
 type SpecError struct {
@@ -27,6 +27,10 @@ func Parse(spec string) (Driver, error) {
 	switch {
 	case name == "memory" && !hasVersion:
 		return NewMemory(), nil
+	case name == "redis-list" && !hasVersion:
+		return RedisList{}, nil
+	case name == "redis-zset" && !hasVersion:
+		return RedisZSet{}, nil
 	case name == "dq" || strings.HasPrefix(name, "dq,"):
 		d, err := parseDQ(spec)
 		if err != nil {

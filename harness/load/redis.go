@@ -14,7 +14,8 @@ import (
 )
 
 // Holder tells what an implementation still holds. A driver's queue may
-// implement it; for the others Redis does, by the keys of Redisson's format.
+// implement it; for the others the driver's store does, or Redis, by the keys of
+// Redisson's format.
 type Holder interface {
 	// Held returns how many messages are held, due or not.
 	Held(ctx context.Context) (int64, error)

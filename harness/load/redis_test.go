@@ -97,3 +97,37 @@ func TestRunOnRedis(t *testing.T) {
 	require.ErrorAs(t, err, &busy)
 	require.EqualValues(t, 3, busy.Held)
 }
+
+// Messages that a driver keeps in keys of its own are seen and cleared there.
+func TestRunOnADriverWithAStoreOfItsOwn(t *testing.T) {
+	for _, name := range []string{"redis-list", "redis-zset"} {
+		t.Run(name, func(t *testing.T) {
+			srv := servertest.Redis(t)
+			client := srv.NewClient()
+			defer client.Close()
+			d, err := driver.Parse(name)
+			require.NoError(t, err)
+			p := testPlan()
+			p.Delay, p.Duration, p.Warmup = Delay{50 * time.Millisecond, 50 * time.Millisecond}, 300*time.Millisecond, 0
+			p.Queue = "own"
+			o := Options{
+				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Client: client, Queue: p.Queue}, RunID: 7, OwnQueue: true,
+			}
+			result, err := Run(t.Context(), o)
+			require.NoError(t, err)
+			require.True(t, result.Report.Judge(nil).Passed, result.Report.Verdict.Text)
+			keys, err := client.Keys(t.Context(), "*").Result()
+			require.NoError(t, err)
+			require.Empty(t, keys, "nothing is left on the server")
+
+			q, err := d.Open(t.Context(), driver.Target{RedisURL: srv.URL(), Queue: p.Queue})
+			require.NoError(t, err)
+			require.NoError(t, q.Offer(t.Context(), []byte("in use"), time.Hour))
+			require.NoError(t, q.Close())
+			_, err = Run(t.Context(), o)
+			var busy *BusyQueueError
+			require.ErrorAs(t, err, &busy)
+			require.EqualValues(t, 1, busy.Held)
+		})
+	}
+}

@@ -111,7 +111,7 @@ func (o Options) refuseBusy(ctx context.Context) error {
 	}
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	held, err := o.Redis.Held(asking)
+	held, err := o.store().Held(asking)
 	if err != nil {
 		return err
 	}
@@ -248,9 +248,18 @@ func (r *run) holder(o Options) Holder {
 		return holder
 	}
 	if o.Redis != nil {
-		return o.Redis
+		return o.store()
 	}
 	return nil
+}
+
+// store is where the driver keeps its messages: in the keys of Redisson's
+// format, unless it says otherwise. Redis must not be nil.
+func (o Options) store() driver.Store {
+	if storer, ok := o.Driver.(driver.Storer); ok {
+		return storer.Store(o.Redis.Client, o.Plan.Queue)
+	}
+	return o.Redis
 }
 
 // usage asks the server even after an interrupt.
@@ -297,7 +306,7 @@ func (r *run) cleanUp(ctx context.Context, o Options, c report.Counts) {
 	}
 	clearing, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	if err := o.Redis.Clear(clearing); err != nil {
+	if err := o.store().Clear(clearing); err != nil {
 		r.note("%v", err)
 	}
 }
