@@ -154,18 +154,16 @@ func (g *registry) describe(t reflect.Type, j *javaType) (err error) {
 			return g.refuse(t, j, "an interface with methods; use any")
 		}
 	case reflect.Pointer:
+		switch t.Elem().Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
+			return g.refuse(t, j, "a pointer to what has a nil of its own; Java has one null only")
+		}
 		inner, err := g.typeOf(t.Elem())
 		if err != nil {
 			return err
 		}
-		if t.Elem().Kind() == reflect.Pointer {
-			return &TypeError{g.codec, t, "a pointer to a pointer; Java has one null only"}
-		}
 		*j = *inner
 		j.boxed = true
-		if inner.kind == kindObject && inner.class == nil {
-			return &TypeError{g.codec, t, "a type that refers to itself only"}
-		}
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
 			j.kind = kindBytes
@@ -260,10 +258,12 @@ func (g *registry) addFields(c *class, t reflect.Type, path []int) error {
 				return err
 			}
 			continue
-		case tag == "-" || !f.IsExported():
+		case tag == "-":
 			continue
-		case f.Anonymous && !g.plain():
-			return &TypeError{g.codec, t, "an embedded field: how Java orders inherited fields is not settled; name it"}
+		case f.Anonymous && name == "" && !g.plain():
+			return &TypeError{g.codec, t, fmt.Sprintf("the embedded field %s: how Java orders inherited fields is not settled; name it in a json tag", f.Name)}
+		case !f.IsExported():
+			continue
 		}
 		if name == "" {
 			name = f.Name

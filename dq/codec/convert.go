@@ -144,6 +144,9 @@ func isEmpty(v reflect.Value) bool {
 }
 
 func (g *registry) rawJSON(v reflect.Value) (any, error) {
+	if v.CanAddr() {
+		v = v.Addr() // for methods of the pointer
+	}
 	data, err := json.Marshal(v.Interface())
 	if err != nil {
 		return nil, &ValueError{g.codec, err.Error()}

@@ -43,7 +43,7 @@ func (j JSON[T]) Encode(value T) ([]byte, error) {
 }
 
 // Decode reads one JSON document, as encoding/json does; unknown fields are
-// passed over.
+// passed over. It fails on NaN and the infinities, which Java writes as strings.
 func (JSON[T]) Decode(data []byte) (T, error) {
 	var value T
 	if err := json.Unmarshal(data, &value); err != nil {

@@ -61,7 +61,7 @@ func (r *kryoReader) named() kryoType {
 	switch name {
 	case bytesName:
 		return kryoType{kind: kindBytes}
-	case arrayListName, "java.util.LinkedList":
+	case arrayListName, "java.util.LinkedList", "java.util.Arrays$ArrayList":
 		return kryoType{kind: kindList}
 	case hashMapName, "java.util.LinkedHashMap":
 		return kryoType{kind: kindMap}
@@ -177,6 +177,9 @@ func (r *kryoReader) object(t kryoType) any {
 	case kindMap:
 		return r.mapping(objectType)
 	}
+	if len(t.class.fields) == 0 {
+		r.spend(1)
+	}
 	o := &object{class: t.class, fields: make([]any, len(t.class.fields))}
 	for i, f := range t.class.fields {
 		o.fields[i] = r.field(f.typ)
@@ -216,7 +219,7 @@ func (r *kryoReader) field(j *javaType) any {
 }
 
 func (r *kryoReader) elements(n int, read func() any) any {
-	list := make([]any, 0, r.count(n))
+	list := make([]any, 0, min(r.count(n), maxAhead))
 	for len(list) < n && r.err == nil {
 		list = append(list, read())
 	}
@@ -260,10 +263,7 @@ func (r *kryoReader) list() any {
 
 // nulls reads a list of nothing but null, which takes no bytes.
 func (r *kryoReader) nulls(n int) any {
-	const most = 1 << 16
-	if n < 0 || n > most {
-		r.fail("a list of %d nulls, more than %d are not read", n, most)
-	}
+	r.spend(min(n, maxShared+1))
 	if r.err != nil {
 		return nil
 	}
@@ -276,7 +276,7 @@ func (r *kryoReader) mapping(elem *javaType) any {
 		return nil
 	}
 	generic := elem != objectType
-	m := make(map[string]any, r.count(n-1))
+	m := make(map[string]any, min(r.count(n-1), maxAhead))
 	for i := 0; i < n-1 && r.err == nil; i++ {
 		var key any
 		if generic {

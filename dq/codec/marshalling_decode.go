@@ -123,7 +123,7 @@ func (r *riverReader) list(n int) any {
 		r.fail("a collection 0x%02x, expected ArrayList or LinkedList", class)
 	}
 	instance := r.assign(pending{})
-	list := make([]any, 0, r.count(n))
+	list := make([]any, 0, min(r.count(n), maxAhead))
 	for len(list) < n && r.err == nil {
 		list = append(list, r.value())
 	}
@@ -233,10 +233,7 @@ func (r *riverReader) object() any {
 // members reads the fields of an object, the topmost class first; own reads what
 // a class with a writeObject method wrote after them.
 func (r *riverReader) members(c *serialClass, own func(*serialClass)) map[string]any {
-	var chain []*serialClass
-	for ; c != nil; c = c.super {
-		chain = append(chain, c)
-	}
+	chain := r.hierarchy(c)
 	members := map[string]any{}
 	for i := len(chain) - 1; i >= 0; i-- {
 		for _, f := range chain[i].fields {
@@ -284,7 +281,7 @@ func (r *riverReader) mapping() any {
 	}
 	r.int32()
 	n := r.count(int(r.int32()))
-	m := make(map[string]any, n)
+	m := make(map[string]any, min(n, maxAhead))
 	for i := 0; i < n && r.err == nil; i++ {
 		key, ok := r.value().(string)
 		if !ok {

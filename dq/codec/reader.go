@@ -10,8 +10,12 @@ const (
 	// maxDepth bounds how deep values may be nested, in both directions.
 	maxDepth = 500
 	// maxShared bounds what references to one object may multiply: values, and
-	// bytes of byte arrays, beyond the length of the input.
+	// bytes of byte arrays, beyond the length of the input. It bounds as well the
+	// values that take no bytes.
 	maxShared = 1 << 20
+	// maxAhead bounds what is allocated before the elements were seen: each of
+	// nested lists may claim all the bytes that are left.
+	maxAhead = 64
 )
 
 // reader walks over bytes. Its first error stays; every later read answers zero.
@@ -20,6 +24,7 @@ type reader struct {
 	data  []byte
 	at    int
 	depth int
+	free  int // values that took no bytes
 	err   error
 }
 
@@ -84,6 +89,14 @@ func (r *reader) count(n int) int {
 		return 0
 	}
 	return n
+}
+
+// spend counts values that take no bytes.
+func (r *reader) spend(n int) {
+	r.free += n
+	if n < 0 || r.free > maxShared {
+		r.fail("more than %d values that take no bytes", maxShared)
+	}
 }
 
 // enter counts a level of nesting; leave it again when it reports true.

@@ -200,13 +200,24 @@ func byField(c *class, members map[string]any) *object {
 	return o
 }
 
-// members reads the fields of an object, the topmost class first; own reads what
-// a class with a writeObject method wrote after them.
-func (r *serialReader) members(c *serialClass, own func(*serialClass)) map[string]any {
+// hierarchy returns a class and its super classes. References can make it longer
+// than the bytes that wrote it.
+func (r *reader) hierarchy(c *serialClass) []*serialClass {
 	var chain []*serialClass
 	for ; c != nil; c = c.super {
 		chain = append(chain, c)
 	}
+	if len(chain) > maxDepth {
+		r.fail("a class with %d super classes", len(chain)-1)
+		return nil
+	}
+	return chain
+}
+
+// members reads the fields of an object, the topmost class first; own reads what
+// a class with a writeObject method wrote after them.
+func (r *serialReader) members(c *serialClass, own func(*serialClass)) map[string]any {
+	chain := r.hierarchy(c)
 	members := map[string]any{}
 	for i := len(chain) - 1; i >= 0; i-- {
 		for _, f := range chain[i].fields {
@@ -260,7 +271,7 @@ func (r *serialReader) block(want byte) {
 func (r *serialReader) list() any {
 	r.block(4)
 	n := r.count(int(r.int32()))
-	list := make([]any, 0, n)
+	list := make([]any, 0, min(n, maxAhead))
 	for len(list) < n && r.err == nil {
 		list = append(list, r.value())
 	}
@@ -271,7 +282,7 @@ func (r *serialReader) mapping() any {
 	r.block(8)
 	r.int32()
 	n := r.count(int(r.int32()))
-	m := make(map[string]any, n)
+	m := make(map[string]any, min(n, maxAhead))
 	for i := 0; i < n && r.err == nil; i++ {
 		key, ok := r.value().(string)
 		if !ok {

@@ -37,7 +37,7 @@ func appendUnits(dst []byte, s string, modified bool) []byte {
 }
 
 func appendSurrogate(dst []byte, r rune) []byte {
-	return append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0xbf, 0x80|byte(r)&0xbf)
+	return append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
 }
 
 // readUnits reads count UTF-16 units, each in 1 to 3 bytes. A lone surrogate,

@@ -1,0 +1,102 @@
+package codec_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// Order is demo.Order of the Java services: int id, String name, Long total.
+type Order struct {
+	_     struct{} `java:"demo.Order,serialVersionUID=1"`
+	ID    int32    `json:"id"`
+	Name  string   `json:"name"`
+	Total int64    `json:"total" java:"Long"`
+}
+
+var bob = Order{ID: 7, Name: "bob", Total: 99}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func ExampleJSON() {
+	data := must(codec.JSON[Order]{}.Encode(bob))
+	fmt.Printf("%s\n%+v\n", data, must(codec.JSON[Order]{}.Decode(data)).Name)
+	// Output:
+	// {"id":7,"name":"bob","total":99}
+	// bob
+}
+
+func ExampleJackson() {
+	orders := must(codec.NewJackson[Order]())
+	data := must(orders.Encode(bob))
+	fmt.Printf("%s\n%v\n", data, must(orders.Decode(data)) == bob)
+	// Output:
+	// {"@class":"demo.Order","id":7,"name":"bob","total":["java.lang.Long",99]}
+	// true
+}
+
+func ExampleKryo5() {
+	orders := must(codec.NewKryo5[Order]())
+	data := must(orders.Encode(bob))
+	fmt.Printf("%x\n%v\n", data, must(orders.Decode(data)) == bob)
+	// Output:
+	// 010064656d6f2e4f726465f20e626fe201c601
+	// true
+}
+
+func ExampleMarshalling() {
+	texts := must(codec.NewMarshalling[string]())
+	data := must(texts.Encode("hello"))
+	fmt.Printf("%x %s\n", data, must(texts.Decode(data)))
+	// Output: 043e0568656c6c6f hello
+}
+
+func ExampleSerialization() {
+	texts := must(codec.NewSerialization[string]())
+	data := must(texts.Encode("hello"))
+	fmt.Printf("%x %s\n", data, must(texts.Decode(data)))
+	// Output: aced000574000568656c6c6f hello
+}
+
+func ExampleClass() {
+	// Point is generated code, so that the class cannot be told in a tag.
+	type Point struct {
+		X int32 `json:"x"`
+	}
+	points := must(codec.NewJackson[Point](codec.Class{Of: Point{}, Name: "demo.Point"}))
+	fmt.Printf("%s\n", must(points.Encode(Point{X: 3})))
+	// Output: {"@class":"demo.Point","x":3}
+}
+
+func ExampleString() {
+	fmt.Printf("%s\n", must(codec.String{}.Encode("hello")))
+	// Output: hello
+}
+
+func ExampleLong() {
+	fmt.Printf("%s\n", must(codec.Long{}.Encode(42)))
+	// Output: 42
+}
+
+func ExampleBytes() {
+	fmt.Printf("%x\n", must(codec.Bytes{}.Encode([]byte{1, 2, 3})))
+	// Output: 010203
+}
+
+func ExampleByName() {
+	release := must(wire.LookupRelease("3.16.6"))
+	values := must(codec.ByName(codec.Default(release), codec.Class{Of: Order{}}))
+	fmt.Printf("%x\n", must(values.Encode(int64(42))))
+	_, err := codec.ByName(codec.NameFst)
+	fmt.Println(errors.Is(err, errors.ErrUnsupported))
+	// Output:
+	// 044c000000000000002a
+	// true
+}

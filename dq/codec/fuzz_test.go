@@ -1,0 +1,42 @@
+package codec
+
+import (
+	"encoding/hex"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fuzzDecode checks a decoder on any bytes: no panic, and what it reads can be
+// written and read again as the same.
+func fuzzDecode(f *testing.F, name Name) {
+	for _, group := range readVectors(f) {
+		for _, v := range group.Vectors {
+			if data, err := hex.DecodeString(v.Hex); err == nil && group.Codec == name {
+				f.Add(data)
+			}
+		}
+	}
+	c, err := ByName(name, demoClasses...)
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		value, err := c.Decode(data)
+		if err != nil {
+			return
+		}
+		written, err := c.Encode(value)
+		require.NoError(t, err)
+		again, err := c.Decode(written)
+		require.NoError(t, err)
+		rewritten, err := c.Encode(again)
+		require.NoError(t, err)
+		require.Equal(t, written, rewritten)
+	})
+}
+
+func FuzzJackson(f *testing.F)       { fuzzDecode(f, NameJSON) }
+func FuzzTypedJSON(f *testing.F)     { fuzzDecode(f, NameTypedJSON) }
+func FuzzKryo5(f *testing.F)         { fuzzDecode(f, NameKryo5) }
+func FuzzMarshalling(f *testing.F)   { fuzzDecode(f, NameMarshalling) }
+func FuzzSerialization(f *testing.F) { fuzzDecode(f, NameSerialization) }
+func FuzzLong(f *testing.F)          { fuzzDecode(f, NameLong) }
