@@ -115,6 +115,9 @@ func (r *kryoReader) text() string {
 }
 
 func (r *kryoReader) stringOrNull() any {
+	if r.err != nil {
+		return nil
+	}
 	if r.left() > 0 && r.data[r.at]&0x80 == 0 {
 		return r.ascii()
 	}

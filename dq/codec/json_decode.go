@@ -1,0 +1,179 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+func (f jsonFormat) decode(data []byte, g *registry, declared *javaType) (any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var document any
+	if err := decoder.Decode(&document); err != nil {
+		return nil, &FormatError{f.codec, int(decoder.InputOffset()), fmt.Sprintf("expected JSON, got %.40q: %v", data, err)}
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, &FormatError{f.codec, int(decoder.InputOffset()), "expected nothing after the JSON document"}
+	}
+	d := jsonDecoder{codec: f.codec, registry: g}
+	return d.value(document, declared, 0)
+}
+
+// jsonDecoder turns a parsed document into a value of Java.
+type jsonDecoder struct {
+	codec    Name
+	registry *registry
+}
+
+func (d jsonDecoder) errorf(format string, args ...any) error {
+	return &ValueError{d.codec, fmt.Sprintf(format, args...)}
+}
+
+func elementType(j *javaType) *javaType {
+	if j.elem != nil {
+		return j.elem
+	}
+	return objectType
+}
+
+func (d jsonDecoder) value(document any, declared *javaType, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, d.errorf("values nested deeper than %d", maxDepth)
+	}
+	switch document := document.(type) {
+	case json.Number:
+		return d.number(document, declared)
+	case string:
+		return d.text(document, declared)
+	case map[string]any:
+		return d.object(document, declared, depth)
+	case []any:
+		if d.codec == NameTypedJSON {
+			return d.list(document, declared, depth)
+		}
+		return d.wrapped(document, declared, depth)
+	}
+	return document, nil // nil, bool
+}
+
+func (d jsonDecoder) number(n json.Number, declared *javaType) (any, error) {
+	if declared.kind == kindDouble || strings.ContainsAny(n.String(), ".eE") {
+		f, err := n.Float64()
+		if err != nil {
+			return nil, d.errorf("the number %.40s does not fit a double", n)
+		}
+		return f, nil
+	}
+	i, err := n.Int64()
+	if err != nil {
+		return nil, d.errorf("the number %.40s does not fit a long", n)
+	}
+	if declared.kind == kindLong {
+		return i, nil
+	}
+	return integer(i), nil
+}
+
+func (d jsonDecoder) text(s string, declared *javaType) (any, error) {
+	switch declared.kind {
+	case kindDouble:
+		switch s {
+		case "NaN", "Infinity", "-Infinity":
+			return strconv.ParseFloat(s, 64)
+		}
+	case kindBytes:
+		data, err := base64.StdEncoding.DecodeString(s)
+		if err != nil {
+			return nil, d.errorf("expected base64, got %.40q: %v", s, err)
+		}
+		return data, nil
+	}
+	return s, nil
+}
+
+func (d jsonDecoder) list(elements []any, declared *javaType, depth int) (any, error) {
+	list := make([]any, len(elements))
+	for i, element := range elements {
+		var err error
+		if list[i], err = d.value(element, elementType(declared), depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// wrapped reads [class, value].
+func (d jsonDecoder) wrapped(pair []any, declared *javaType, depth int) (any, error) {
+	var class string
+	if len(pair) == 2 {
+		class, _ = pair[0].(string)
+	}
+	if class == "" {
+		return nil, d.errorf("expected a two-element array of class and value, got an array of %d elements", len(pair))
+	}
+	switch inner := pair[1].(type) {
+	case []any:
+		if strings.HasPrefix(class, "java.util.") {
+			return d.list(inner, declared, depth)
+		}
+	case json.Number:
+		switch class {
+		case javaLangLong:
+			return d.number(inner, longType)
+		case javaLangDouble:
+			return d.number(inner, doubleType)
+		case javaLangInteger:
+			return d.number(inner, &javaType{kind: kindInt})
+		}
+	case string:
+		switch class {
+		case bytesName:
+			return d.text(inner, bytesType)
+		case javaLangDouble:
+			return d.text(inner, doubleType)
+		}
+	}
+	return nil, &ClassError{d.codec, class}
+}
+
+func (d jsonDecoder) object(members map[string]any, declared *javaType, depth int) (any, error) {
+	class := declared.class
+	isMap := class == nil
+	if d.codec == NameJSON {
+		name, ok := members[classKey].(string)
+		if !ok {
+			return nil, d.errorf("expected the member %q in an object", classKey)
+		}
+		class = d.registry.byName[name]
+		isMap = class == nil && strings.HasPrefix(name, "java.util.")
+		if class == nil && !isMap {
+			return nil, &ClassError{d.codec, name}
+		}
+	}
+	if isMap {
+		m := make(map[string]any, len(members))
+		for key, member := range members {
+			if key == classKey && d.codec == NameJSON {
+				continue
+			}
+			var err error
+			if m[key], err = d.value(member, elementType(declared), depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return m, nil
+	}
+	o := &object{class: class, fields: make([]any, len(class.fields))}
+	for i, f := range class.fields {
+		var err error
+		if o.fields[i], err = d.value(members[f.name], f.typ, depth+1); err != nil {
+			return nil, fmt.Errorf("field %s: %w", f.name, err)
+		}
+	}
+	return o, nil
+}
