@@ -165,8 +165,9 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 }
 
 // poolOptions keep the program's pools small: every connection leaves lines in a
-// recording that tell nothing about queues.
-var poolOptions = map[string]any{"minIdleConnections": 1, "connections": 8, "threads": 4, "nettyThreads": 4}
+// recording that tell nothing about queues. 3.16.6 keeps some 24 connections all
+// the same, and below 24 at most it may put a command behind a blocking one.
+var poolOptions = map[string]any{"minIdleConnections": 1, "connections": 32, "threads": 4, "nettyThreads": 4}
 
 func (r *caseRun) transfersSeen() int {
 	r.watch.mu.Lock()
