@@ -63,18 +63,28 @@ func (c *Comparison) writeCounts(t io.Writer) {
 }
 
 func (row ComparisonRow) write(w io.Writer) {
-	interval, p := "-", "-"
-	if row.Low != nil && row.High != nil {
-		interval = signed(*row.Low) + " … " + signed(*row.High)
-	}
-	if row.P != nil {
-		p = "<0.001"
-		if *row.P >= .001 {
-			p = fmt.Sprintf("%.3f", *row.P)
-		}
-	}
 	fmt.Fprintf(w, "%s %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", strings.ReplaceAll(row.Histogram, "_", " "), row.Stat,
-		FormatNs(int64(row.Old)), FormatNs(int64(row.New)), signed(row.Shift), change(row.Old, row.New), interval, p, row.Outcome)
+		FormatNs(int64(row.Old)), FormatNs(int64(row.New)), signed(row.Shift), change(row.Old, row.New), row.intervalText(), row.chanceText(), row.Outcome)
+}
+
+// intervalText is the confidence interval of the shift, - if there is none.
+func (row ComparisonRow) intervalText() string {
+	if row.Low == nil || row.High == nil {
+		return "-"
+	}
+	return signed(*row.Low) + " … " + signed(*row.High)
+}
+
+// chanceText is the p-value, - in a row that is not judged.
+func (row ComparisonRow) chanceText() string {
+	switch {
+	case row.P == nil:
+		return "-"
+	case *row.P < .001:
+		return "<0.001"
+	default:
+		return fmt.Sprintf("%.3f", *row.P)
+	}
 }
 
 func signed(ns float64) string {

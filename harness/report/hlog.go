@@ -68,9 +68,32 @@ func (l *LatenessLog) add(h *hdr.Histogram, from, to time.Time, tag string) erro
 // Bytes returns the log so far.
 func (l *LatenessLog) Bytes() []byte { return l.buffer.Bytes() }
 
-// spectrumTicks is how many lines a spectrum has per halving of the distance to
+// spectrumTicks is how many points a spectrum has per halving of the distance to
 // 100 %, the resolution HdrHistogram's own tools print.
 const spectrumTicks = 5
+
+// spectrumPoint is one point of a percentile distribution: the value in ns of
+// the given rank, which lies at percentile.
+type spectrumPoint struct {
+	percentile  float64
+	rank, value int64
+}
+
+// spectrum returns the percentile distribution of h; its last point is the
+// maximum, at 100 %. It is empty if there is no value.
+func (h *Histogram) spectrum() []spectrumPoint {
+	var points []spectrumPoint
+	for percentile := 0.0; h.Count() > 0; {
+		rank := max(int64(math.Ceil(percentile/100*float64(h.Count())-1e-6)), 1)
+		if rank >= h.Count() {
+			return append(points, spectrumPoint{100, h.Count(), h.Max()})
+		}
+		points = append(points, spectrumPoint{percentile, rank, h.Quantile(percentile / 100)})
+		halvings := math.Floor(math.Log2(100/(100-percentile))) + 1
+		percentile += 100 / (spectrumTicks * math.Exp2(halvings))
+	}
+	return nil
+}
 
 // WriteSpectrum writes the percentile distribution of h in ms, in the layout of
 // HdrHistogram's .hgrm files.
@@ -78,18 +101,12 @@ func WriteSpectrum(w io.Writer, h *Histogram) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")
 	const ms = float64(time.Millisecond)
-	for percentile := 0.0; h.Count() > 0; {
-		rank := max(int64(math.Ceil(percentile/100*float64(h.Count())-1e-6)), 1)
-		if rank >= h.Count() {
-			break
+	for _, p := range h.spectrum() {
+		inverse := "inf"
+		if p.percentile < 100 {
+			inverse = fmt.Sprintf("%.2f", 100/(100-p.percentile))
 		}
-		fmt.Fprintf(&out, "%12.3f %2.12f %10d %14.2f\n",
-			float64(h.Quantile(percentile/100))/ms, percentile/100, rank, 100/(100-percentile))
-		halvings := math.Floor(math.Log2(100/(100-percentile))) + 1
-		percentile += 100 / (spectrumTicks * math.Exp2(halvings))
-	}
-	if h.Count() > 0 {
-		fmt.Fprintf(&out, "%12.3f %2.12f %10d %14s\n", float64(h.Max())/ms, 1.0, h.Count(), "inf")
+		fmt.Fprintf(&out, "%12.3f %2.12f %10d %14s\n", float64(p.value)/ms, p.percentile/100, p.rank, inverse)
 	}
 	fmt.Fprintf(&out, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n", h.Mean()/ms, h.stdDev()/ms)
 	fmt.Fprintf(&out, "#[Max     = %12.3f, Total count    = %12d]\n", float64(h.Max())/ms, h.Count())
