@@ -177,9 +177,10 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 		Plan: req.plan, Driver: req.driver, RunID: req.runID, OwnQueue: req.ownQueue, Force: f.force,
 		Progress: load.ProgressWriter(stderr, req.progress),
 	}
+	notice := func(line string) { fmt.Fprintln(stderr, line) }
+	options.Notice = notice
 	var used *report.Server
 	if _, serverless := req.driver.(driver.Serverless); !serverless {
-		notice := func(line string) { fmt.Fprintln(stderr, line) }
 		srv, err := server.Start(ctx, f.redis, notice)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,6 +36,8 @@ func fakeProgram(mode string) {
 	case "dies":
 		fmt.Fprintln(os.Stderr, "no such release")
 		os.Exit(3)
+	case "queue":
+		fakeHello = strings.Replace(fakeHello, `"hello"]`, `"hello","open","dq.offer","q.take"],"codecs":["string"]`, 1)
 	case "future":
 		fmt.Println(`{"id":1,"ok":true,"result":{"name":"fake","version":"1","protocol":99}}`)
 	}
@@ -52,15 +55,28 @@ func fakeProgram(mode string) {
 	}
 }
 
-type fakeServer struct{ taking map[string]bool }
+var fakeHello = `{"id":%s,"ok":true,"result":{"name":"fake","version":"1.2.3","protocol":1,"capabilities":["hello"]}}`
+
+type fakeServer struct {
+	taking  map[string]bool
+	offered []string
+}
 
 func (f *fakeServer) handle(mode string, request map[string]json.RawMessage) {
 	id := string(request["id"])
 	switch string(request["op"]) {
 	case `"hello"`:
-		fmt.Printf(`{"id":%s,"ok":true,"result":{"name":"fake","version":"1.2.3","protocol":1,"capabilities":["hello"]}}`+"\n", id)
+		fmt.Printf(fakeHello+"\n", id)
 	case `"echo"`:
 		fmt.Printf(`{"id":%s,"ok":true,"result":%s}`+"\n", id, request["value"])
+	case `"open"`:
+		fmt.Printf(`{"id":%s,"ok":true,"result":{"handle":"handle-1","client":"client-1"}}`+"\n", id)
+	case `"dq.offer"`:
+		f.offered = append(f.offered, string(request["value"]))
+		fmt.Printf(`{"id":%s,"ok":true,"result":null}`+"\n", id)
+	case `"q.take"`:
+		fmt.Printf(`{"id":%s,"ok":true,"result":%s}`+"\n", id, f.offered[0])
+		f.offered = f.offered[1:]
 	case `"take"`:
 		f.taking[id] = true
 		fmt.Printf(`{"id":%s,"event":"taking"}`+"\n", id)

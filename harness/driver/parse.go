@@ -8,7 +8,7 @@ import (
 )
 
 // Forms lists what Parse understands, for help texts and errors.
-const Forms = "dq[:release][,faithful] | memory | redis-list | redis-zset"
+const Forms = "dq[:release][,faithful] | redisson:<version> | memory | redis-list | redis-zset | exec:<command line>"
 
 // SpecError says that a --driver value can never be right.
 type SpecError struct {
@@ -31,6 +31,12 @@ func Parse(spec string) (Driver, error) {
 		return RedisList{}, nil
 	case name == "redis-zset" && !hasVersion:
 		return RedisZSet{}, nil
+	case name == "redisson" || name == "exec":
+		program, err := ParseProgram(spec)
+		if err != nil {
+			return nil, err
+		}
+		return Remote{program}, nil
 	case name == "dq" || strings.HasPrefix(name, "dq,"):
 		d, err := parseDQ(spec)
 		if err != nil {

@@ -20,6 +20,8 @@ type Progress struct {
 	Left time.Duration
 	// Last is true in the last report of the phase.
 	Last bool
+	// Interval is what happened since the report before.
+	Interval report.Interval
 }
 
 // collectEvery is the length of an interval.
@@ -91,7 +93,7 @@ func (c *collector) interval(last bool) {
 	c.run.progress(Progress{
 		Phase: c.stage.phase, Planned: l.messages, Offered: offered, Delivered: delivered, Pending: pending,
 		OfferErrors: l.failed.Load(), P99: time.Duration(h.Quantile(.99)), HasP99: h.Count() > 0,
-		Left: max(c.end.Sub(now), 0), Last: last,
+		Left: max(c.end.Sub(now), 0), Last: last, Interval: c.intervals[len(c.intervals)-1],
 	})
 }
 

@@ -40,6 +40,9 @@ type Options struct {
 	Clock clock.Clock
 	// Progress, which may be nil, is called once a second from one goroutine.
 	Progress func(Progress)
+	// Notice, which may be nil, gets lines on what takes long before the run, such
+	// as the build of a driver program.
+	Notice func(string)
 }
 
 // Result is the outcome of a run. Tool, server, labels and verdict of the
@@ -81,6 +84,9 @@ type run struct {
 // up. When ctx ends the offers stop, what is due soon is drained, and the result
 // says that it was interrupted. It fails if the plan is wrong, the queue is busy
 // (*BusyQueueError) or cannot be opened; whatever happens later is counted.
+//
+// An external program that can runs the plan by itself. It cannot be interrupted
+// with a result, and an error of its own ends the run.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Plan.Validate(); err != nil {
 		return nil, err
@@ -88,6 +94,14 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.refuseBusy(ctx); err != nil {
 		return nil, err
 	}
+	if d, ok := o.Driver.(programDriver); ok {
+		return runExternal(ctx, o, d)
+	}
+	return runHere(ctx, o)
+}
+
+// runHere runs the plan in this process.
+func runHere(ctx context.Context, o Options) (*Result, error) {
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	queue, err := o.Driver.Open(opening, driver.Target{RedisURL: o.RedisURL, Queue: o.Plan.Queue})

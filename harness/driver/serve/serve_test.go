@@ -1,0 +1,184 @@
+package serve_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/serve"
+	"github.com/dq-bench/dq-bench/harness/load"
+)
+
+// servedEnv makes the test binary a driver program for the queue in memory.
+const servedEnv = "DQ_TEST_SERVE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(servedEnv) == "" {
+		os.Exit(m.Run())
+	}
+	if err := serve.Serve(os.Stdin, os.Stdout, driver.NewMemory()); err != nil {
+		_, _ = io.WriteString(os.Stderr, err.Error())
+		os.Exit(1)
+	}
+}
+
+// client talks to a Serve in this process.
+type client struct {
+	t     *testing.T
+	in    io.WriteCloser
+	lines *bufio.Scanner
+	ended chan error
+}
+
+func start(t *testing.T) *client {
+	t.Helper()
+	requests, in := io.Pipe()
+	out, answers := io.Pipe()
+	c := &client{t: t, in: in, lines: bufio.NewScanner(out), ended: make(chan error, 1)}
+	c.lines.Buffer(nil, 16<<20)
+	go func() {
+		c.ended <- serve.Serve(requests, answers, driver.NewMemory())
+		requests.Close()
+		answers.Close()
+	}()
+	t.Cleanup(func() { in.Close() })
+	return c
+}
+
+func (c *client) send(line string) {
+	c.t.Helper()
+	_, err := io.WriteString(c.in, line+"\n")
+	require.NoError(c.t, err)
+}
+
+// next returns the next line that is no event.
+func (c *client) next() map[string]any {
+	c.t.Helper()
+	for c.lines.Scan() {
+		var line map[string]any
+		require.NoError(c.t, json.Unmarshal(c.lines.Bytes(), &line))
+		if line["event"] == nil {
+			return line
+		}
+	}
+	c.t.Fatal("no answer")
+	return nil
+}
+
+func TestServeIntroducesTheDriver(t *testing.T) {
+	c := start(t)
+	c.send(`{"id":"7","op":"hello"}`)
+	answer := c.next()
+	require.EqualValues(t, 7, answer["id"])
+	require.Equal(t, true, answer["ok"])
+	result, _ := answer["result"].(map[string]any)
+	require.Equal(t, "memory", result["name"])
+	require.EqualValues(t, driver.Protocol, result["protocol"])
+	require.NoError(t, c.in.Close())
+	require.NoError(t, <-c.ended)
+}
+
+func TestServeAnswersErrors(t *testing.T) {
+	for name, test := range map[string]struct{ request, class, message string }{
+		"an op it has not":  {`{"id":1,"op":"dq.offer"}`, "unsupported", `op "dq.offer"`},
+		"a plan of nothing": {`{"id":1,"op":"load","runId":"0000abcd"}`, "*errors.errorString", "producers"},
+		"no run id":         {`{"id":1,"op":"load"}`, "*errors.joinError", "runId"},
+		"a text for a rate": {`{"id":1,"op":"load","rate":"fast"}`, "*json.UnmarshalTypeError", "rate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t)
+			c.send(test.request)
+			answer := c.next()
+			require.Equal(t, false, answer["ok"])
+			failure, _ := answer["error"].(map[string]any)
+			require.Equal(t, test.class, failure["class"])
+			require.Contains(t, failure["message"], test.message)
+		})
+	}
+}
+
+func TestServeEndsAtALineThatIsNoRequest(t *testing.T) {
+	for _, line := range []string{"hello", `{"op":"hello"}`, `{"id":[],"op":"hello"}`, `{"id":"x","op":"hello"}`} {
+		require.Error(t, serve.Serve(strings.NewReader(line+"\n"), io.Discard, driver.NewMemory()), line)
+	}
+}
+
+// A load that is cancelled still answers with what was done.
+func TestServeCancelsALoad(t *testing.T) {
+	c := start(t)
+	c.send(`{"id":1,"op":"load","runId":"0000abcd","producers":1,"consumers":1,"rate":100,"duration":3600000,` +
+		`"delayMin":0,"delayMax":0,"queue":"q","drain":"1000"}`)
+	require.True(t, c.lines.Scan(), "a progress event")
+	c.send(`{"id":2,"op":"cancel","target":1}`)
+	require.Equal(t, true, c.next()["result"])
+	answer := c.next()
+	require.EqualValues(t, 1, answer["id"])
+	require.Equal(t, true, answer["ok"])
+}
+
+// The load engine runs a plan inside a program and makes a run file of it.
+func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
+	t.Setenv(servedEnv, "1")
+	d, err := driver.Parse("exec:'" + os.Args[0] + "'")
+	require.NoError(t, err)
+	p := load.DefaultPlan()
+	p.Producers, p.Consumers, p.Queue = 5, 2, "q"
+	p.Rate, p.Duration, p.Warmup = 500, time.Second, 300*time.Millisecond
+	p.Delay = load.Delay{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}
+	var phases []load.Phase
+	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, RunID: 0xabcd, Progress: func(p load.Progress) {
+		if p.Last {
+			phases = append(phases, p.Phase)
+			require.Equal(t, p.Planned, p.Offered)
+			require.Equal(t, p.Planned, p.Delivered)
+		}
+	}})
+	require.NoError(t, err)
+	r := result.Report
+	require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
+	require.Equal(t, "memory", r.Driver.String())
+	require.EqualValues(t, 500, r.Counts.Delivered)
+	require.Equal(t, "0000abcd", r.RunID)
+	require.EqualValues(t, 500, r.Scenario.Messages)
+	require.NotEmpty(t, r.Intervals)
+	require.Contains(t, string(result.Log.Bytes()), "HIST")
+	require.Equal(t, []load.Phase{load.Warmup, load.Measured}, phases)
+	_, err = r.Encode()
+	require.NoError(t, err)
+}
+
+func TestLoadTellsWhyAProgramRefused(t *testing.T) {
+	t.Setenv(servedEnv, "1")
+	d, err := driver.Parse("exec:'" + os.Args[0] + "' with arguments")
+	require.NoError(t, err)
+	p := load.DefaultPlan()
+	p.Queue, p.Delay = "q", load.Delay{Min: 1500 * time.Microsecond, Max: 1500 * time.Microsecond}
+	_, err = load.Run(t.Context(), load.Options{Plan: p, Driver: d})
+	require.ErrorContains(t, err, "whole milliseconds")
+	_, err = driver.Parse("exec:")
+	require.ErrorContains(t, err, "expected a program")
+	d, err = driver.Parse("exec:/no/such/program")
+	require.NoError(t, err)
+	p.Delay = load.Delay{}
+	_, err = load.Run(t.Context(), load.Options{Plan: p, Driver: d})
+	require.ErrorContains(t, err, "/no/such/program")
+}
+
+func FuzzServe(f *testing.F) {
+	f.Add(`{"id":1,"op":"hello"}`)
+	f.Add(`{"id":1,"op":"load","runId":"0000abcd"}`)
+	f.Add(`{"id":1,"op":"cancel","target":"1"}`)
+	f.Fuzz(func(_ *testing.T, line string) {
+		if strings.Contains(line, "producers") {
+			return // a valid plan would run
+		}
+		_ = serve.Serve(strings.NewReader(line), io.Discard, driver.NewMemory())
+	})
+}

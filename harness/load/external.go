@@ -1,0 +1,332 @@
+package load
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/report"
+)
+
+const (
+	// programTimeout bounds the start of a program, the first build included.
+	programTimeout = 10 * time.Minute
+	// silenceLimit is how long a program may say nothing while it runs a plan: it
+	// sends a line every second, and at the end reads what is still held.
+	silenceLimit = 2 * time.Minute
+)
+
+// programDriver is a driver whose implementation is a program of its own.
+type programDriver interface {
+	Start(ctx context.Context, progress func(string), log io.Writer) (*driver.External, error)
+}
+
+// runExternal has the driver's program run the plan, or runs it here over the
+// ops of the protocol where the program has no op load.
+func runExternal(ctx context.Context, o Options, d programDriver) (*Result, error) {
+	starting, cancel := context.WithTimeout(ctx, programTimeout)
+	defer cancel()
+	notice := o.Notice
+	if notice == nil {
+		notice = func(string) {}
+	}
+	p, err := d.Start(starting, notice, nil)
+	if err != nil {
+		return nil, fmt.Errorf("open driver %s: %w", o.Driver.Identity(), err)
+	}
+	if !p.Hello.Can(driver.LoadOp) {
+		o.Driver = opened{p}
+		return runHere(ctx, o)
+	}
+	result, err := newExternalRun(o, p).run(ctx)
+	return result, errors.Join(err, closeProgram(p, err))
+}
+
+// closeProgram ends the program. How it ends does not matter after a failure.
+func closeProgram(p *driver.External, failed error) error {
+	if err := p.Close(); failed == nil {
+		return err
+	}
+	return nil
+}
+
+// opened is a program that has been started, as a driver.
+type opened struct{ program *driver.External }
+
+func (d opened) Identity() driver.Identity { return d.program.Identity() }
+
+func (d opened) Open(ctx context.Context, target driver.Target) (driver.Queue, error) {
+	return d.program.OpenQueue(ctx, target)
+}
+
+// externalRun is a plan under way in a program.
+type externalRun struct {
+	o       Options
+	program *driver.External
+	notes   []string
+
+	mu       sync.Mutex
+	phase    Phase
+	offered  int64
+	came     int64
+	shown    Progress
+	heard    chan struct{} // gets a value with each event
+	warmedUp chan struct{} // gets a value with each event of the warm-up
+}
+
+func newExternalRun(o Options, p *driver.External) *externalRun {
+	// The protocol's times are whole ms; the run file says what was run.
+	o.Plan.Duration = max(o.Plan.Duration.Round(time.Millisecond), time.Millisecond)
+	o.Plan.Warmup = o.Plan.Warmup.Round(time.Millisecond)
+	o.Plan.DrainTimeout = o.Plan.DrainTimeout.Round(time.Millisecond)
+	if o.Progress == nil {
+		o.Progress = func(Progress) {}
+	}
+	return &externalRun{o: o, program: p, heard: make(chan struct{}, 1), warmedUp: make(chan struct{}, 1)}
+}
+
+func (r *externalRun) run(ctx context.Context) (*Result, error) {
+	loading, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var watchers sync.WaitGroup
+	watchers.Go(func() { r.watchSilence(loading, cancel) })
+	var before usage
+	var usageErr error
+	if r.o.Redis != nil {
+		before, usageErr = r.usage(ctx)
+		watchers.Go(func() { before, usageErr = r.usageAfterWarmup(loading, before, usageErr) })
+	}
+	encoded, err := r.program.CallEvents(loading, driver.LoadOp, r.request(), r.event)
+	cause := context.Cause(loading)
+	cancel(nil)
+	watchers.Wait()
+	if err != nil {
+		if cause != nil && ctx.Err() == nil {
+			err = cause
+		}
+		return nil, fmt.Errorf("driver %s, which runs the plan by itself: %w", r.program.Identity(), err)
+	}
+	r.showLast()
+	result, err := r.result(encoded)
+	if err != nil {
+		return nil, fmt.Errorf("driver %s: answer to %s: %w", r.program.Identity(), driver.LoadOp, err)
+	}
+	if r.o.Redis != nil {
+		after, err := r.usage(ctx)
+		if usageErr = errors.Join(usageErr, err); usageErr == nil {
+			result.Report.ServerStats = serverStats(after.minus(before), result.Report.Counts.Delivered)
+		} else {
+			r.note("no server statistics: %v", usageErr)
+		}
+	}
+	r.cleanUp(ctx, result.Report.Counts)
+	result.Report.Notes = append(result.Report.Notes, r.notes...)
+	return result, nil
+}
+
+func (r *externalRun) note(format string, args ...any) {
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
+
+func (r *externalRun) request() loadRequest {
+	p := r.o.Plan
+	return loadRequest{
+		Redis: r.o.RedisURL, Queue: p.Queue, RunID: fmt.Sprintf("%08x", r.o.RunID),
+		Producers: whole(p.Producers), Consumers: whole(p.Consumers), Rate: float64(p.Rate),
+		Duration: millis(p.Duration), Warmup: millis(p.Warmup), DelayMin: millis(p.Delay.Min), DelayMax: millis(p.Delay.Max),
+		PayloadBytes: whole(p.PayloadSize), Seed: json.Number(strconv.FormatUint(p.Seed, 10)), Drain: millis(p.DrainTimeout),
+	}
+}
+
+// watchSilence cancels a load whose program says nothing any more.
+func (r *externalRun) watchSilence(ctx context.Context, cancel context.CancelCauseFunc) {
+	limit := max(silenceLimit, 2*r.o.Plan.DrainTimeout)
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		select {
+		case <-r.heard:
+			timer.Reset(limit)
+		case <-timer.C:
+			cancel(fmt.Errorf("no progress event for %s, expected one a second", limit))
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *externalRun) usage(ctx context.Context) (usage, error) {
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	return r.o.Redis.usage(asking)
+}
+
+// usageAfterWarmup asks the server with each event of the warm-up, so that what
+// it returns is from the warm-up's end, and else what it was given.
+func (r *externalRun) usageAfterWarmup(ctx context.Context, u usage, err error) (usage, error) {
+	for {
+		select {
+		case <-r.warmedUp:
+			u, err = r.usage(ctx)
+		case <-ctx.Done():
+			return u, err
+		}
+	}
+}
+
+// event turns a line a second into progress. It runs on one goroutine.
+func (r *externalRun) event(e driver.Event) {
+	var line loadEvent
+	if e.Name != "progress" || json.Unmarshal(e.Line, &line) != nil || len(line.Phase) != 1 {
+		return
+	}
+	wake(r.heard)
+	phase := Phase(line.Phase[0])
+	if phase == Warmup {
+		wake(r.warmedUp)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if phase != r.phase {
+		r.endPhase()
+		r.phase, r.offered, r.came = phase, 0, 0
+	}
+	r.offered += line.Offered
+	r.came += line.Delivered
+	r.show(line)
+}
+
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (r *externalRun) show(line loadEvent) {
+	length, delay := r.o.Plan.Duration, r.o.Plan.Delay.Max
+	if r.phase == Warmup {
+		length, delay = r.o.Plan.Warmup, min(delay, MaxWarmupDelay)
+	}
+	left := length + delay - time.Duration(line.Second*float64(time.Second))
+	r.shown = Progress{
+		Phase: r.phase, Planned: line.Planned, Offered: r.offered, Delivered: r.came, Pending: line.Pending,
+		OfferErrors: line.OfferErrors, P99: time.Duration(line.P99), HasP99: line.Delivered > 0,
+		Left: max(left, 0), Interval: line.Interval,
+	}
+	r.o.Progress(r.shown)
+}
+
+// endPhase repeats the last report: that it was the last is seen only by what
+// comes after it.
+func (r *externalRun) endPhase() {
+	if r.shown.Phase != 0 {
+		r.shown.Last = true
+		r.o.Progress(r.shown)
+	}
+	r.shown = Progress{}
+}
+
+func (r *externalRun) showLast() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.endPhase()
+}
+
+// result checks the answer and makes it a run file.
+func (r *externalRun) result(encoded json.RawMessage) (*Result, error) {
+	var a loadAnswer
+	if err := json.Unmarshal(encoded, &a); err != nil {
+		return nil, err
+	}
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	ns, err := strconv.ParseInt(a.StartedUnixNs.String(), 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("started_unix_ns: %w", err)
+	}
+	started := time.Unix(0, ns).UTC()
+	log, err := report.NewLatenessLog(started)
+	if err == nil {
+		// The program keeps no histogram for each second: the log has one line.
+		err = log.Add(started, started.Add(time.Duration(a.ElapsedSeconds*float64(time.Second))), a.Histograms.Lateness)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.explain(a)
+	identity := r.program.Identity()
+	return &Result{Log: log, Report: &report.Run{
+		Schema: report.Schema, RunID: fmt.Sprintf("%08x", r.o.RunID),
+		Driver:   report.Driver{Name: identity.Name, Version: identity.Version},
+		Scenario: r.o.Plan.scenario(), Environment: environment(),
+		Started: started, ElapsedSeconds: a.ElapsedSeconds,
+		Counts: a.Counts, Histograms: a.Histograms, Intervals: a.Intervals,
+	}}, nil
+}
+
+// check refuses an answer whose figures contradict each other.
+func (a loadAnswer) check() error {
+	h, c := a.Histograms, a.Counts
+	switch {
+	case h.Lateness == nil || h.OfferRTT == nil || h.ScheduleLag == nil:
+		return errors.New("expected the histograms lateness, offer_rtt and schedule_lag")
+	case h.Lateness.Count() != c.Delivered:
+		return fmt.Errorf("%d messages delivered, but %d values of lateness", c.Delivered, h.Lateness.Count())
+	case c.Offered != c.Delivered+c.Pending+c.Lost:
+		return fmt.Errorf("expected offered = delivered + pending + lost, got %+v", c)
+	}
+	return nil
+}
+
+// explain notes what the counts do not say.
+func (r *externalRun) explain(a loadAnswer) {
+	r.notes = append(r.notes, a.Notes...)
+	if n := a.Warmup.Lost + a.Warmup.Pending; n > 0 {
+		r.note("%d warm-up messages never came", n)
+	}
+	if n := a.Warmup.OfferErrors; n > 0 {
+		r.note("%d offers of the warm-up failed", n)
+	}
+	if len(a.Notes) > 0 {
+		return // a program that explains itself has said the rest
+	}
+	planned := r.o.Plan.scenario().Messages
+	if n := planned - a.Histograms.OfferRTT.Count(); n > 0 {
+		r.note("%d of the %d planned messages were not offered: the rate of %s was not reached", n, planned, r.o.Plan.Rate)
+	}
+	if n := a.Counts.OfferErrors; n > 0 {
+		r.note("%d offers failed", n)
+	}
+	if a.TakeErrors > 0 {
+		r.note("%d takes failed", a.TakeErrors)
+	}
+	if n := a.Counts.Foreign; n > 0 {
+		r.note("%d values on the queue were not of this run", n)
+	}
+}
+
+// cleanUp removes the keys of Redisson's format. What else a program keeps is its
+// own to remove.
+func (r *externalRun) cleanUp(ctx context.Context, c report.Counts) {
+	if r.o.Redis == nil || !r.o.OwnQueue {
+		return
+	}
+	if c.Pending > 0 {
+		r.note("queue %q keeps its %d pending messages", r.o.Plan.Queue, c.Pending)
+		return
+	}
+	clearing, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	if err := r.o.Redis.Clear(clearing); err != nil {
+		r.note("%v", err)
+	}
+}
