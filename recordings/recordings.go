@@ -12,5 +12,8 @@ import "embed"
 // documents/002-zlyx.monitor. The .json file beside them is the state that a
 // document shows without the commands that led to it.
 //
-//go:embed documents
+// redisson/<release>/ is what dq-bench record saw of that real Redisson, one file
+// for each section of the conformance cases.
+//
+//go:embed documents redisson
 var Files embed.FS

@@ -1,17 +1,16 @@
 package conformance
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-
-	"bytes"
-	"io"
 
 	"go.yaml.in/yaml/v3"
 )

@@ -228,8 +228,13 @@ func remoteError(err error) *RemoteError {
 // dqOpsSince names the first release of the 3.x line that has an op; zero where
 // all have it.
 var dqOpsSince = map[string]wire.Release{
-	"dq.poll(limit)":  {Major: 3, Minor: 11, Patch: 6},
-	"q.poll(limit)":   {Major: 3, Minor: 11, Patch: 6},
-	"dq.copy":         {Major: 3, Minor: 35, Patch: 0},
-	"dq.sizeInMemory": {Major: 2, Minor: 14, Patch: 1},
+	"dq.poll(limit)": {Major: 3, Minor: 11, Patch: 6},
+	"q.poll(limit)":  {Major: 3, Minor: 11, Patch: 6},
+	"dq.copy":        {Major: 3, Minor: 35, Patch: 0},
+
+	"dq.expire(condition)":   {Major: 3, Minor: 17, Patch: 0},
+	"dq.expireAt(condition)": {Major: 3, Minor: 17, Patch: 0},
+	"deque.pollFirst(limit)": {Major: 3, Minor: 11, Patch: 6},
+	"deque.pollLast(limit)":  {Major: 3, Minor: 11, Patch: 6},
+	"dq.sizeInMemory":        {Major: 2, Minor: 14, Patch: 1},
 }

@@ -65,8 +65,13 @@ var dqOps = map[string]dqOp{
 		return h.queue.TakeLastAndOfferFirstTo(ctx, other)
 	}),
 
-	"deque.takeFirst":   valueOp(func(ctx context.Context, h *dqHandle) (any, error) { return h.queue.Take(ctx) }),
-	"deque.takeLast":    valueOp(func(ctx context.Context, h *dqHandle) (any, error) { return h.queue.TakeLast(ctx) }),
+	"deque.takeFirst":        valueOp(func(ctx context.Context, h *dqHandle) (any, error) { return h.queue.Take(ctx) }),
+	"deque.takeLast":         valueOp(func(ctx context.Context, h *dqHandle) (any, error) { return h.queue.TakeLast(ctx) }),
+	"dq.expire(condition)":   opExpire,
+	"dq.expireAt(condition)": opExpireAt,
+	"deque.pollFirst(limit)": opPollFirst,
+	"deque.pollLast(limit)":  opPollLast,
+
 	"deque.pollFirst":   opPollFirst,
 	"deque.pollLast":    opPollLast,
 	"deque.addFirst":    pushOp(nil, func(ctx context.Context, h *dqHandle, v any) error { return h.queue.OfferFirst(ctx, v) }),

@@ -1,0 +1,157 @@
+package conformance
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/recordings"
+	"github.com/dq-bench/dq-bench/scenarios"
+)
+
+// lanes is how many servers are in use at a time. The cases mostly wait, so that
+// it may be more than there are processors.
+const lanes = 8
+
+// batch is a part of the work that has a server and a program of its own.
+type batch struct {
+	name    string
+	release wire.Release
+	cases   []*Case
+}
+
+// batches makes one of the quick cases of each release and one of each slow case.
+func batches(sections []*Section, releases []wire.Release) []batch {
+	var slow, quick []batch
+	for _, release := range releases {
+		rest := batch{name: release.String(), release: release}
+		for _, c := range Select(sections, nil) {
+			if c.Slow && c.HoldsFor(release) {
+				slow = append(slow, batch{release.String() + "/" + c.ID, release, []*Case{c}})
+			} else {
+				rest.cases = append(rest.cases, c)
+			}
+		}
+		quick = append(quick, rest)
+	}
+	return append(slow, quick...)
+}
+
+// runBatches runs batches on several servers at a time.
+func runBatches(t *testing.T, all []batch, oracle *Oracle, start func(t *testing.T, release wire.Release) driver.Program) {
+	t.Helper()
+	work := make(chan batch)
+	var workers sync.WaitGroup
+	for range lanes {
+		workers.Go(func() {
+			for b := range work {
+				t.Run(b.name, func(t *testing.T) { runBatch(t, b, oracle, start(t, b.release)) })
+			}
+		})
+	}
+	for _, b := range all {
+		work <- b
+	}
+	close(work)
+	workers.Wait()
+}
+
+func runBatch(t *testing.T, b batch, oracle *Oracle, program driver.Program) {
+	t.Helper()
+	runner := newTestRunner(t, program, b.release)
+	for _, c := range b.cases {
+		result := runner.Judge(t.Context(), c, oracle)
+		switch result.Status {
+		case Pass, FailedAsExpected:
+		case Skip:
+			if c.HoldsFor(b.release) && !absentByDesign(program.Introduction(), c) {
+				t.Errorf("%s is skipped, though it holds: %s", c.ID, result.Detail)
+			}
+		case Fail, Error:
+			t.Error(result.Text())
+		}
+	}
+}
+
+// absentByDesign tells which cases an implementation cannot run: Redisson's own
+// codecs come and go with its releases, and dq writes no FST.
+func absentByDesign(hello driver.Hello, c *Case) bool { return !hello.HasCodec(c.codec()) }
+
+func newTestRunner(t *testing.T, program driver.Program, release wire.Release) *Runner {
+	t.Helper()
+	// A server of its own, whatever DQ_REDIS says: each case empties it.
+	srv := servertest.Start(t, "process", "redis")
+	t.Cleanup(func() { require.NoError(t, program.Close()) })
+	runner, err := NewRunner(t.Context(), srv, program, release)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, runner.Close()) })
+	return runner
+}
+
+func loadAll(t *testing.T) ([]*Section, *Oracle) {
+	t.Helper()
+	sections, err := Load(scenarios.Conformance, "conformance")
+	require.NoError(t, err)
+	oracle, err := LoadOracle(recordings.Files, "redisson")
+	require.NoError(t, err)
+	return sections, oracle
+}
+
+// Every case, for dq as each release that was recorded, against the recordings.
+func TestDQ(t *testing.T) {
+	sections, oracle := loadAll(t)
+	runBatches(t, batches(sections, oracle.Releases()), oracle, func(t *testing.T, release wire.Release) driver.Program {
+		t.Helper()
+		return driver.NewDQProgram(driver.DQ{Release: release})
+	})
+}
+
+// The releases at both sides of each change that hurts, the one of the documents,
+// and the newest.
+var realReleases = []string{"3.13.0", "3.16.6", "3.21.0", "3.21.1", "4.7.0"}
+
+// Every case, for the real Redisson of some releases, against its recordings.
+func TestRedisson(t *testing.T) {
+	if !servertest.Required("redisson") {
+		t.Skip("takes minutes of Java; DQ_REQUIRE=redisson asks for it")
+	}
+	sections, oracle := loadAll(t)
+	for _, name := range realReleases {
+		t.Run(name, func(t *testing.T) {
+			spec, err := driver.ParseProgram("redisson:" + name)
+			require.NoError(t, err)
+			program, err := spec.Start(t.Context(), func(s string) { t.Log(s) }, nil)
+			require.NoError(t, err)
+			release, _ := spec.Release()
+			runBatch(t, batch{name, release, Select(sections, nil)}, oracle, program)
+		})
+	}
+}
+
+func TestCasesAreComplete(t *testing.T) {
+	sections, oracle := loadAll(t)
+	cases := Select(sections, nil)
+	require.GreaterOrEqual(t, len(cases), 80)
+	cited := map[string]bool{}
+	for _, c := range cases {
+		for number := range 5 {
+			if strings.Contains(c.Source, fmt.Sprintf("%03d_", number)) {
+				cited[fmt.Sprintf("%03d", number)] = true
+			}
+		}
+		recorded := false
+		for _, release := range oracle.Releases() {
+			recorded = recorded || c.HoldsFor(release)
+		}
+		if !recorded {
+			t.Logf("%s holds for no recorded release", c.ID)
+		}
+	}
+	require.Len(t, cited, 5, "each of the five documents is the source of cases")
+}
