@@ -14,6 +14,10 @@ help: ## list the targets
 build: ## build bin/dq-bench
 	$(GO) build -o bin/dq-bench ./cmd/dq-bench
 
+.PHONY: peers
+peers: ## build and test other delay queues as driver programs, bin/dq-peer-*
+	cd harness/driver/peers && $(GO) build -o $(CURDIR)/bin/dq-peer-asynq ./asynq && $(GO) test ./...
+
 .PHONY: test
 test: ## run every test; DQ_REQUIRE=redis,docker makes a missing server a failure
 	$(GO) test ./...
