@@ -2,6 +2,9 @@ package driver
 
 import (
 	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq"
@@ -31,6 +34,15 @@ func (d DQ) Identity() Identity {
 
 // Open connects and waits until the transfer task runs.
 func (d DQ) Open(ctx context.Context, target Target) (Queue, error) {
+	queues, err := d.OpenMany(ctx, target, []string{target.Queue})
+	if err != nil {
+		return nil, err
+	}
+	return queues[0], nil
+}
+
+// OpenMany makes one client for all the queues.
+func (d DQ) OpenMany(ctx context.Context, target Target, names []string) ([]Queue, error) {
 	rdb, err := server.NewClient(target.RedisURL)
 	if err != nil {
 		return nil, err
@@ -44,17 +56,27 @@ func (d DQ) Open(ctx context.Context, target Target) (Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	destination := dq.NewBlockingQueue(client, target.Queue, codec.Bytes{})
-	q := &dqQueue{client: client, destination: destination, delayed: dq.NewDelayedQueue(destination)}
-	if err := q.delayed.Ready(ctx); err != nil {
-		_ = client.Close()
-		return nil, err
+	queues, delayed := make([]Queue, 0, len(names)), make([]*dq.DelayedQueue[[]byte], 0, len(names))
+	var open atomic.Int64
+	open.Store(int64(len(names)))
+	for _, name := range names {
+		destination := dq.NewBlockingQueue(client, name, codec.Bytes{})
+		delayed = append(delayed, dq.NewDelayedQueue(destination))
+		queues = append(queues, &dqQueue{client: client, open: &open, destination: destination, delayed: delayed[len(delayed)-1]})
 	}
-	return q, nil
+	for _, d := range delayed {
+		if err := d.Ready(ctx); err != nil {
+			_ = client.Close()
+			return nil, err
+		}
+	}
+	return queues, nil
 }
 
 type dqQueue struct {
 	client      *dq.Client
+	open        *atomic.Int64 // queues of the client that are not closed
+	closing     sync.Once
 	destination *dq.BlockingQueue[[]byte]
 	delayed     *dq.DelayedQueue[[]byte]
 }
@@ -65,4 +87,26 @@ func (q *dqQueue) Offer(ctx context.Context, value []byte, delay time.Duration) 
 
 func (q *dqQueue) Take(ctx context.Context) ([]byte, error) { return q.destination.Take(ctx) }
 
-func (q *dqQueue) Close() error { return q.client.Close() }
+// Poll takes a value if there is one.
+func (q *dqQueue) Poll(ctx context.Context) ([]byte, bool, error) {
+	value, err := q.destination.Poll(ctx)
+	if errors.Is(err, dq.ErrEmpty) {
+		return nil, false, nil
+	}
+	return value, err == nil, err
+}
+
+// Remove calls a message off.
+func (q *dqQueue) Remove(ctx context.Context, value []byte) (bool, error) {
+	return q.delayed.Remove(ctx, value)
+}
+
+// Close closes the client with its last queue.
+func (q *dqQueue) Close() (err error) {
+	q.closing.Do(func() {
+		if q.open.Add(-1) == 0 {
+			err = q.client.Close()
+		}
+	})
+	return err
+}

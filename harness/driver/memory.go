@@ -167,6 +167,31 @@ func (q *memoryQueue) signal() {
 	q.followers = slices.Delete(q.followers, 0, 1)
 }
 
+// Poll returns the head if it is due.
+func (q *memoryQueue) Poll(context.Context) ([]byte, bool, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed():
+		return nil, false, ErrClosed
+	case len(q.held) == 0 || q.clock.Now().Before(q.held[0].due):
+		return nil, false, nil
+	}
+	return q.pop(), true, nil
+}
+
+// Remove looks at every message.
+func (q *memoryQueue) Remove(_ context.Context, value []byte) (bool, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at := slices.IndexFunc(q.held, func(item memoryItem) bool { return bytes.Equal(item.value, value) })
+	if at < 0 {
+		return false, nil
+	}
+	heap.Remove(&q.held, at)
+	return true, nil
+}
+
 // Held returns how many messages wait, due or not.
 func (q *memoryQueue) Held(context.Context) (int64, error) {
 	q.mu.Lock()

@@ -2,9 +2,11 @@ package load
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/report"
 )
 
@@ -29,25 +31,72 @@ func (r *run) consumeAll(ctx context.Context) <-chan struct{} {
 }
 
 func (r *run) consume(ctx context.Context, c int) {
-	for {
-		value, err := r.queue.Take(ctx)
-		now := time.Now()
-		if err == nil {
-			r.deliver(value, now, c)
-			continue
+	for ctx.Err() == nil {
+		value, err := r.takeOne(ctx, c)
+		switch {
+		case err == nil:
+			r.deliver(value, time.Now(), c)
+			pause(ctx, r.plan.Work)
+		case !errors.Is(err, errNoValue):
+			r.takeErrors.Add(1)
+			r.takeFailure.set(err)
+			pause(ctx, takeRetry)
 		}
-		if ctx.Err() != nil {
-			return
+	}
+}
+
+// errNoValue is the outcome of a take that ended without a value and without a
+// fault: a poll that found none, or a member that ended.
+var errNoValue = errors.New("no value")
+
+// takeOne takes a value as consumer c, or polls for one.
+func (r *run) takeOne(ctx context.Context, c int) ([]byte, error) {
+	if r.plan.Poll > 0 && !pause(ctx, r.plan.Poll) {
+		return nil, errNoValue
+	}
+	m, err := r.fleet.taker(ctx, c/len(r.fleet.names))
+	if err != nil {
+		return nil, errNoValue
+	}
+	defer m.calls.Done()
+	take := m.queues[c%len(m.queues)].Take
+	if r.plan.Poll > 0 {
+		take = pollOnce(m.queues[c%len(m.queues)])
+	}
+	value, err := take(m.taking)
+	if err != nil && m.taking.Err() != nil {
+		return nil, errNoValue
+	}
+	return value, err
+}
+
+// pollOnce makes a take out of a poll. openMember refuses drivers that do not poll.
+func pollOnce(queue driver.Queue) func(context.Context) ([]byte, error) {
+	return func(ctx context.Context) ([]byte, error) {
+		poller, ok := queue.(driver.Poller)
+		if !ok {
+			return nil, errors.New("the driver does not poll")
 		}
-		r.takeErrors.Add(1)
-		r.takeFailure.set(err)
-		pause := time.NewTimer(takeRetry)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return
+		value, found, err := poller.Poll(ctx)
+		if err == nil && !found {
+			err = errNoValue
 		}
+		return value, err
+	}
+}
+
+// pause waits, and reports whether it came to its end.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -63,7 +112,7 @@ func (r *run) deliver(value []byte, now time.Time, c int) {
 		r.foreign.Add(1)
 		return
 	}
-	first, known := s.ledger.deliver(int(h.Producer), int64(h.Seq))
+	first, known := s.ledger.deliver(int(h.Producer), int64(h.Seq), s.awaits(h.Due))
 	if !known {
 		r.foreign.Add(1)
 		return

@@ -52,7 +52,7 @@ func (r *run) drained(s *stage, limit time.Time) bool {
 func (s *stage) nextDue() time.Time {
 	next := s.start.AddDate(100, 0, 0)
 	s.ledger.missing(func(i int64) bool {
-		if due := s.intended(i).Add(s.delay.of(s.seed, i)); due.Before(next) {
+		if due := s.intendedDue(i); due.Before(next) {
 			next = due
 		}
 		// Later messages of the same producer may be due earlier if delays differ.
@@ -61,10 +61,11 @@ func (s *stage) nextDue() time.Time {
 	return next
 }
 
-// settle waits until the implementation holds nothing more, so that a second
-// copy of a message is taken and counted too. The consumers still run.
-func (r *run) settle(s *stage, holder Holder) {
-	if holder == nil || s.ledger.outstanding.Load() > 0 {
+// settle waits until the implementation holds nothing that is waited for, so
+// that a second copy of a message is taken and counted too. The consumers still
+// run.
+func (r *run) settle(s *stage, holders []Holder) {
+	if len(holders) == 0 || s.ledger.outstanding.Load() > 0 || s.horizon.Load() > 0 {
 		return
 	}
 	limit := time.Now().Add(settleLimit)
@@ -75,7 +76,7 @@ func (r *run) settle(s *stage, holder Holder) {
 	defer tick.Stop()
 	for time.Now().Before(limit) {
 		asking, cancel := context.WithDeadline(context.Background(), limit)
-		held, err := holder.Held(asking)
+		held, err := heldByAll(asking, holders)
 		cancel()
 		if err != nil || held == 0 {
 			return
@@ -84,25 +85,40 @@ func (r *run) settle(s *stage, holder Holder) {
 	}
 }
 
-// readHeld notes in the ledger which messages the implementation still holds.
-func (r *run) readHeld(ctx context.Context, s *stage, holder Holder) {
-	if holder == nil {
-		if n := s.ledger.outstanding.Load(); n > 0 {
-			r.note("driver cannot tell what it still holds: the %d missing messages count as lost", n)
+func heldByAll(ctx context.Context, holders []Holder) (int64, error) {
+	total := int64(0)
+	for _, h := range holders {
+		held, err := h.Held(ctx)
+		if err != nil {
+			return 0, err
 		}
+		total += held
+	}
+	return total, nil
+}
+
+// readHeld notes in the ledger which messages the implementation still holds,
+// and counts those that are not due yet.
+func (r *run) readHeld(ctx context.Context, s *stage, holders []Holder) {
+	if s.ledger.outstanding.Load() <= 0 && s.ledger.unknown() == 0 && s.horizon.Load() == 0 {
 		return
 	}
-	if s.ledger.outstanding.Load() <= 0 && s.ledger.unknown() == 0 {
+	if len(holders) == 0 {
+		r.note("driver cannot tell what it still holds: the %d missing messages count as lost", s.ledger.outstanding.Load())
 		return
 	}
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
-	err := holder.Values(reading, func(value []byte) {
-		if h, ok := FindPayload(value); ok && h.RunID == r.id && h.Phase == s.phase {
-			s.ledger.hold(int(h.Producer), int64(h.Seq))
+	now := r.epoch.wall(time.Now())
+	for _, holder := range holders {
+		err := holder.Values(reading, func(value []byte) {
+			if h, ok := FindPayload(value); ok && h.RunID == r.id && h.Phase == s.phase {
+				s.ledger.hold(int(h.Producer), int64(h.Seq), h.Due > now)
+			}
+		})
+		if err != nil {
+			r.note("what the queue still holds could not be read, so missing messages count as lost: %v", err)
+			return
 		}
-	})
-	if err != nil {
-		r.note("what the queue still holds could not be read, so missing messages count as lost: %v", err)
 	}
 }

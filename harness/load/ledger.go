@@ -2,17 +2,25 @@ package load
 
 import "sync/atomic"
 
-// Two bits a message: the offer was confirmed, the message was delivered. Both
-// sit in one word, so that of two goroutines that set one each, exactly one sees
-// the other's.
+// Bits of a message: the offer was confirmed, the message was delivered, it was
+// called off. All sit in one word, so that of two goroutines that set one each,
+// exactly one sees the other's.
 const (
 	confirmedBit    = 1
 	deliveredBit    = 2
-	messagesPerWord = 32
+	removedBit      = 4
+	heldBit         = 1 // of the words of what is held
+	futureBit       = 2
+	bitsPerMessage  = 4
+	messageMask     = 1<<bitsPerMessage - 1
+	messagesPerWord = 64 / bitsPerMessage
 )
 
-// ledger accounts for every message of one phase, in two bits each. All methods
+// ledger accounts for every message of one phase, in four bits each. All methods
 // may be called at once from many goroutines.
+//
+// A message is awaited if it comes due before the run ends. The callers of
+// confirm, deliver and remove must agree on that for each message.
 type ledger struct {
 	producers int64
 	messages  int64
@@ -25,8 +33,10 @@ type ledger struct {
 	delivered atomic.Int64
 	duplicate atomic.Int64
 	early     atomic.Int64
-	// outstanding is confirmed and not delivered. It may be off by the
-	// operations that are under way, never by more.
+	// revived were delivered although they had been called off.
+	revived atomic.Int64
+	// outstanding is confirmed, awaited, and neither delivered nor called off. It
+	// may be off by the operations that are under way, never by more.
 	outstanding atomic.Int64
 	// zero gets a value whenever outstanding comes to 0.
 	zero chan struct{}
@@ -52,24 +62,24 @@ func (l *ledger) index(p int, seq int64) int64 { return seq*l.producers + int64(
 
 // set sets a bit and returns what the message had before.
 func (l *ledger) set(p int, seq int64, bit uint64) uint64 {
-	shift := seq % messagesPerWord * 2
-	return l.words[p][seq/messagesPerWord].Or(bit<<shift) >> shift & 3
+	shift := seq % messagesPerWord * bitsPerMessage
+	return l.words[p][seq/messagesPerWord].Or(bit<<shift) >> shift & messageMask
 }
 
 // confirm notes that the implementation has taken the message over.
-func (l *ledger) confirm(p int, seq int64) {
+func (l *ledger) confirm(p int, seq int64, awaited bool) {
 	l.confirmed.Add(1)
 	if l.set(p, seq, confirmedBit)&deliveredBit == 0 {
-		l.change(1)
+		l.change(1, awaited)
 	} else {
-		l.change(0)
+		l.change(0, awaited)
 	}
 }
 
 // deliver notes a delivery. first is false for a duplicate, known is false for a
 // message that this phase does not have.
-func (l *ledger) deliver(p int, seq int64) (first, known bool) {
-	if p >= len(l.words) || seq >= l.share(p) {
+func (l *ledger) deliver(p int, seq int64, awaited bool) (first, known bool) {
+	if !l.has(p, seq) {
 		return false, false
 	}
 	before := l.set(p, seq, deliveredBit)
@@ -78,14 +88,29 @@ func (l *ledger) deliver(p int, seq int64) (first, known bool) {
 		return false, true
 	}
 	l.delivered.Add(1)
-	if before&confirmedBit != 0 {
-		l.change(-1)
+	switch {
+	case before&removedBit != 0:
+		l.revived.Add(1)
+	case before&confirmedBit != 0:
+		l.change(-1, awaited)
 	}
 	return true, true
 }
 
-func (l *ledger) change(by int64) {
-	if l.outstanding.Add(by) != 0 {
+// remove notes that a confirmed message was called off.
+func (l *ledger) remove(p int, seq int64, awaited bool) {
+	if l.set(p, seq, removedBit)&deliveredBit != 0 {
+		l.revived.Add(1)
+		return
+	}
+	l.change(-1, awaited)
+}
+
+// has tells whether the phase has such a message.
+func (l *ledger) has(p int, seq int64) bool { return p < len(l.words) && seq < l.share(p) }
+
+func (l *ledger) change(by int64, awaited bool) {
+	if !awaited || l.outstanding.Add(by) != 0 {
 		return
 	}
 	select {
@@ -98,14 +123,14 @@ func (l *ledger) change(by int64) {
 // not answered (yet).
 func (l *ledger) unknown() int64 { return l.attempted.Load() - l.confirmed.Load() }
 
-// missing calls each with the number of every message that is confirmed and not
-// delivered, until each returns false.
+// missing calls each with the number of every message that is confirmed and
+// neither delivered nor called off, until each returns false.
 func (l *ledger) missing(each func(i int64) bool) {
 	for p := range l.words {
 		for w := range l.words[p] {
 			word := l.words[p][w].Load()
 			for slot := range int64(messagesPerWord) {
-				if word>>(2*slot)&3 == confirmedBit && !each(l.index(p, int64(w)*messagesPerWord+slot)) {
+				if word>>(bitsPerMessage*slot)&messageMask == confirmedBit && !each(l.index(p, int64(w)*messagesPerWord+slot)) {
 					return
 				}
 			}
@@ -113,10 +138,10 @@ func (l *ledger) missing(each func(i int64) bool) {
 	}
 }
 
-// hold notes that the implementation still has the message. Only one goroutine
-// may call it, once the run has ended.
-func (l *ledger) hold(p int, seq int64) {
-	if p >= len(l.words) || seq >= l.share(p) {
+// hold notes that the implementation still has the message, which is not due yet
+// if future is set. Only one goroutine may call it, once the run has ended.
+func (l *ledger) hold(p int, seq int64, future bool) {
+	if !l.has(p, seq) {
 		return
 	}
 	if l.held == nil {
@@ -125,11 +150,15 @@ func (l *ledger) hold(p int, seq int64) {
 	if l.held[p] == nil {
 		l.held[p] = make([]uint64, len(l.words[p]))
 	}
-	l.held[p][seq/messagesPerWord] |= confirmedBit << (seq % messagesPerWord * 2)
+	bits := uint64(heldBit)
+	if future {
+		bits |= futureBit
+	}
+	l.held[p][seq/messagesPerWord] |= bits << (seq % messagesPerWord * bitsPerMessage)
 }
 
 // balance is the state of every message at one instant.
-type balance struct{ offered, delivered, pending, lost int64 }
+type balance struct{ offered, delivered, removed, pending, notDue, lost int64 }
 
 // close strikes the balance after all calls of hold. A message that is still
 // held was taken over, even if its offer failed.
@@ -141,18 +170,21 @@ func (l *ledger) close() balance {
 			if l.held != nil && l.held[p] != nil {
 				held = l.held[p][w]
 			}
-			for ; word|held != 0; word, held = word>>2, held>>2 {
+			for ; word|held != 0; word, held = word>>bitsPerMessage, held>>bitsPerMessage {
 				switch {
 				case word&deliveredBit != 0:
 					b.delivered++
-				case held&confirmedBit != 0:
+				case word&removedBit != 0:
+					b.removed++
+				case held&heldBit != 0:
 					b.pending++
+					b.notDue += int64(held & futureBit / futureBit)
 				case word&confirmedBit != 0:
 					b.lost++
 				}
 			}
 		}
 	}
-	b.offered = b.delivered + b.lost + b.pending
+	b.offered = b.delivered + b.removed + b.lost + b.pending
 	return b
 }

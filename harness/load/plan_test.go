@@ -24,10 +24,15 @@ func TestParseRate(t *testing.T) {
 
 func TestParseDelay(t *testing.T) {
 	for text, want := range map[string]Delay{
-		"5s":        {5 * time.Second, 5 * time.Second},
+		"5s":        {Min: 5 * time.Second, Max: 5 * time.Second},
 		"0s":        {},
-		"1s..10s":   {time.Second, 10 * time.Second},
-		"1ms .. 1h": {time.Millisecond, time.Hour},
+		"1s..10s":   {Min: time.Second, Max: 10 * time.Second},
+		"1ms .. 1h": {Min: time.Millisecond, Max: time.Hour},
+		"1s..2s|5ms|1h": {Min: 5 * time.Millisecond, Max: time.Hour, Choices: []Span{
+			{time.Second, 2 * time.Second}, {5 * time.Millisecond, 5 * time.Millisecond}, {time.Hour, time.Hour}}},
+		"@10s":             {Min: 10 * time.Second, Max: 10 * time.Second, Together: true},
+		"@1s..2s":          {Min: time.Second, Max: 2 * time.Second, Together: true},
+		"@1s..2s shuffled": {Min: time.Second, Max: 2 * time.Second, Together: true, Shuffled: true},
 	} {
 		got, err := ParseDelay(text)
 		require.NoError(t, err, text)
@@ -36,7 +41,8 @@ func TestParseDelay(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, back)
 	}
-	for _, text := range []string{"", "5", "-5s", "10s..1s", "1s..", "..1s", "1s..2s..3s", "x", "-2s..-1s", "1500us", "1ms..1.5ms"} {
+	for _, text := range []string{"", "5", "-5s", "10s..1s", "1s..", "..1s", "1s..2s..3s", "x", "-2s..-1s", "1500us", "1ms..1.5ms",
+		"1s|", "1s|2s..1s", "1s|0.5ms", "@1s|2s", "1s shuffled", "@", "@@1s"} {
 		_, err := ParseDelay(text)
 		require.Error(t, err, text)
 	}
@@ -49,12 +55,22 @@ func TestValidateRefusesNonsense(t *testing.T) {
 	for name, change := range map[string]func(*Plan){
 		"producers": func(p *Plan) { p.Producers = 0 }, "consumers": func(p *Plan) { p.Consumers = -1 },
 		"rate": func(p *Plan) { p.Rate = Rate(math.NaN()) }, "duration": func(p *Plan) { p.Duration = 0 },
-		"swap":       func(p *Plan) { p.Delay = Delay{2 * time.Second, time.Second} },
-		"0s or more": func(p *Plan) { p.Delay = Delay{-time.Second, time.Second} }, "whole": func(p *Plan) { p.Delay = Delay{0, 1} },
+		"swap":       func(p *Plan) { p.Delay = Delay{Min: 2 * time.Second, Max: time.Second} },
+		"0s or more": func(p *Plan) { p.Delay = Delay{Min: -time.Second, Max: time.Second} }, "whole": func(p *Plan) { p.Delay = Delay{Min: 0, Max: 1} },
 		"payload size": func(p *Plan) { p.PayloadSize = HeaderSize - 1 }, "warm-up": func(p *Plan) { p.Warmup = -1 },
 		"drain timeout": func(p *Plan) { p.DrainTimeout = 0 }, "queue": func(p *Plan) { p.Queue = "" },
 		"messages": func(p *Plan) { p.Rate, p.Duration = 1e9, time.Hour },
 		"at most":  func(p *Plan) { p.PayloadSize = maxPayload + 1 },
+		"horizon":  func(p *Plan) { p.Horizon = -1 }, "poll": func(p *Plan) { p.Poll = -1 }, "work": func(p *Plan) { p.Work = -1 },
+		"queues": func(p *Plan) { p.Queues = 0 }, "for each of the 9 queues": func(p *Plan) { p.Queues = 9 },
+		"share": func(p *Plan) { p.Cancel.Share = 2 }, "after the offer": func(p *Plan) { p.Cancel.After = -1 },
+		"duration: expected more": func(p *Plan) { p.Ramp = []Step{{1, time.Second}, {1, 0}} },
+		"rate: expected more":     func(p *Plan) { p.Ramp = []Step{{0, time.Second}} },
+		"before it ends": func(p *Plan) {
+			p.Fleet = []Member{{Offers: true, Takes: true, From: 2, To: 1}}
+		},
+		"one that takes": func(p *Plan) { p.Fleet = []Member{{Offers: true}} },
+		"to the end":     func(p *Plan) { p.Fleet = []Member{{Offers: true, Takes: true, To: 1}} },
 	} {
 		p := valid
 		change(&p)
@@ -76,18 +92,93 @@ func TestRateCountsMessages(t *testing.T) {
 
 // Drawn delays cover the range evenly and repeat with the seed.
 func TestDrawnDelays(t *testing.T) {
-	d := Delay{time.Second, 2 * time.Second}
+	d := Delay{Min: time.Second, Max: 2 * time.Second}
 	const n = 100_000
 	var sum time.Duration
 	low, high := d.Max, d.Min
 	for i := range int64(n) {
-		delay := d.of(1, i)
-		require.Equal(t, delay, d.of(1, i))
+		delay := d.of(1, i, 1)
+		require.Equal(t, delay, d.of(1, i, 1))
 		require.Zero(t, delay%time.Millisecond)
 		sum, low, high = sum+delay, min(low, delay), max(high, delay)
 	}
 	require.InEpsilon(t, 1500*time.Millisecond, sum/n, .005)
 	require.InDelta(t, time.Second, low, float64(time.Millisecond))
 	require.InDelta(t, 2*time.Second, high, float64(time.Millisecond))
-	require.NotEqual(t, d.of(1, 0), d.of(2, 0))
+	require.NotEqual(t, d.of(1, 0, 1), d.of(2, 0, 1))
+}
+
+// Each choice has an equal chance, and its own range.
+func TestDelaysOfSeveralChoices(t *testing.T) {
+	d, err := ParseDelay("10ms..20ms|1s|1m..2m")
+	require.NoError(t, err)
+	const n = 30_000
+	var short, second, long int
+	for i := range int64(n) {
+		switch delay := d.of(1, i, n); {
+		case delay >= 10*time.Millisecond && delay <= 20*time.Millisecond:
+			short++
+		case delay == time.Second:
+			second++
+		case delay >= time.Minute && delay <= 2*time.Minute:
+			long++
+		}
+	}
+	require.Equal(t, n, short+second+long)
+	for _, count := range []int{short, second, long} {
+		require.InEpsilon(t, n/3, count, .05)
+	}
+}
+
+// Due together: in the order of the offers, or shuffled over the same span.
+func TestDelaysThatEndTogether(t *testing.T) {
+	ordered, err := ParseDelay("@1s..2s")
+	require.NoError(t, err)
+	last := time.Duration(0)
+	for i := range int64(1000) {
+		due := ordered.of(1, i, 1000)
+		require.GreaterOrEqual(t, due, last)
+		last = due
+	}
+	require.Equal(t, 1999*time.Millisecond, last)
+	shuffled, err := ParseDelay("@1s..2s shuffled")
+	require.NoError(t, err)
+	falls := 0
+	for i := range int64(999) {
+		if shuffled.of(1, i+1, 1000) < shuffled.of(1, i, 1000) {
+			falls++
+		}
+	}
+	require.InDelta(t, 500, falls, 50)
+}
+
+func TestScheduleOfSeveralSteps(t *testing.T) {
+	s := schedule{{10, time.Second}, {100, 2 * time.Second}, {1, time.Second}}
+	require.EqualValues(t, 211, s.messages())
+	require.Equal(t, 4*time.Second, s.duration())
+	require.Equal(t, 900*time.Millisecond, s.at(9))
+	require.Equal(t, time.Second, s.at(10))
+	require.Equal(t, 1010*time.Millisecond, s.at(11))
+	require.Equal(t, 3*time.Second, s.at(210))
+	require.InEpsilon(t, 211./4, float64(s.meanRate()), 1e-9)
+	require.Equal(t, "10/s for 1s, 100/s for 2s, 1/s for 1s", s.rampText())
+}
+
+func FuzzParseDelay(f *testing.F) {
+	for _, seed := range []string{"5s", "1s..2s", "1s|2s..3s", "@1s..2s shuffled", "1s shuffled"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := ParseDelay(text)
+		if err != nil {
+			return
+		}
+		again, err := ParseDelay(d.String())
+		require.NoError(t, err)
+		require.Equal(t, d, again)
+		for i := range int64(10) {
+			delay := d.of(1, i, 10)
+			require.True(t, delay >= d.Min && delay <= d.Max, "%s: %s", d, delay)
+		}
+	})
 }

@@ -3,29 +3,72 @@ package load
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
 // stage is one phase of a run under way.
 type stage struct {
 	phase    Phase
-	rate     Rate
+	schedule schedule
 	delay    Delay
 	seed     uint64
 	start    time.Time
 	ledger   *ledger
 	recorder *recorders
-	lastDue  instant // the latest due instant that was offered
+	lastDue  instant // the latest due instant that was offered and is waited for
 	lastCame instant // the latest delivery
 	failure  firstError
+
+	// horizon is the Unix time in ns after which messages are not waited for; 0
+	// waits for all.
+	horizon atomic.Int64
+
+	cancellers    *cancellers // nil where nothing is called off
+	tooLate       atomic.Int64
+	removeErrors  atomic.Int64
+	removeFailure firstError
 }
 
-// intended is when message i should be sent. It does not depend on how the
-// messages before it fared, so that no delay is left out of the measurement.
-func (s *stage) intended(i int64) time.Time {
-	return s.start.Add(time.Duration(float64(i) * float64(time.Second) / float64(s.rate)))
+// begin starts the clock of the phase.
+func (s *stage) begin(p Plan, e epoch) {
+	s.start = time.Now()
+	if p.Horizon > 0 && s.phase == Measured {
+		s.horizon.Store(e.wall(s.start.Add(s.schedule.duration() + p.Horizon)))
+	}
+}
+
+// awaits tells whether the run waits for a message that is due at an instant.
+func (s *stage) awaits(due int64) bool {
+	horizon := s.horizon.Load()
+	return horizon == 0 || due <= horizon
+}
+
+// intended is when message i should be sent.
+func (s *stage) intended(i int64) time.Time { return s.start.Add(s.schedule.at(i)) }
+
+// intendedDue is when message i comes due if it is sent when it should be.
+func (s *stage) intendedDue(i int64) time.Time {
+	delay := s.delay.of(s.seed, i, s.ledger.messages)
+	if s.delay.Together {
+		return s.start.Add(delay)
+	}
+	return s.intended(i).Add(delay)
+}
+
+// delayOf is the delay of message i, sent now. What should have been due already
+// is due at once.
+func (s *stage) delayOf(i int64, now time.Time) time.Duration {
+	delay := s.delay.of(s.seed, i, s.ledger.messages)
+	if !s.delay.Together {
+		return delay
+	}
+	// Whole milliseconds of the wall clock, as the due time is made of.
+	due, sent := s.start.Add(delay).UnixMilli(), now.UnixMilli()
+	return max(time.Duration(due-sent), 0) * time.Millisecond
 }
 
 // offerAll runs the schedule to its end, or to the end of stop. Offers get the
@@ -86,20 +129,38 @@ func (r *run) produce(stop, offers context.Context, s *stage, p int, wake <-chan
 
 // offer sends one message. Its due instant is taken just before the call.
 func (r *run) offer(ctx context.Context, s *stage, p int, seq int64, intended time.Time) {
-	delay := s.delay.of(s.seed, s.ledger.index(p, seq))
+	m, err := r.fleet.offerer(ctx, p)
+	if err != nil {
+		return
+	}
+	defer m.calls.Done()
+	i := s.ledger.index(p, seq)
+	queue := r.queueOf(m, i)
 	sent := time.Now()
+	delay := s.delayOf(i, sent)
 	due := r.epoch.wall(sent) + int64(delay)
-	s.lastDue.raise(due)
+	awaited := s.awaits(due)
+	if awaited {
+		s.lastDue.raise(due)
+	}
 	s.ledger.attempted.Add(1)
 	value := Payload(Header{
 		RunID: r.id, Producer: uint16(p), Seq: uint32(seq), Due: due, Phase: s.phase,
 	}, r.plan.PayloadSize)
-	err := r.queue.Offer(ctx, value, delay)
+	err = queue.Offer(ctx, value, delay)
 	s.recorder.ofProducer(p).record(int64(time.Since(sent)), int64(sent.Sub(intended)))
 	if err != nil {
 		s.ledger.failed.Add(1)
 		s.failure.set(err)
 		return
 	}
-	s.ledger.confirm(p, seq)
+	s.ledger.confirm(p, seq, awaited)
+	if s.cancellers != nil && r.plan.Cancel.chosen(s.seed, i) {
+		s.cancellers.add(p, offered{seq, value, sent.Add(r.plan.Cancel.After), awaited})
+	}
+}
+
+// queueOf is the queue of a member that message i goes to.
+func (r *run) queueOf(m *member, i int64) driver.Queue {
+	return m.queues[i%int64(len(m.queues))]
 }

@@ -44,11 +44,18 @@ type collector struct {
 	err       error
 }
 
-// collect starts the collector of s, whose offers take duration.
-func (r *run) collect(s *stage, duration time.Duration) *collector {
+// collect starts the collector of s.
+func (r *run) collect(s *stage) *collector {
 	now := time.Now()
+	length := s.schedule.duration() + s.delay.Max
+	if s.delay.Together {
+		length = max(s.schedule.duration(), s.delay.Max)
+	}
+	if s.phase == Measured && r.plan.Horizon > 0 {
+		length = min(length, s.schedule.duration()+r.plan.Horizon)
+	}
 	c := &collector{
-		run: r, stage: s, end: now.Add(duration + s.delay.Max), begin: now, last: now,
+		run: r, stage: s, end: now.Add(length), begin: now, last: now,
 		quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.log, c.err = report.NewLatenessLog(now)

@@ -39,11 +39,25 @@ func (r *offerRecorder) record(rtt, lag int64) {
 	r.mu.Unlock()
 }
 
+// singleRecorder is a histogram that all goroutines share.
+type singleRecorder struct {
+	mu    sync.Mutex
+	total *report.Histogram
+}
+
+func (r *singleRecorder) record(ns int64) {
+	r.mu.Lock()
+	r.total.Record(ns)
+	r.mu.Unlock()
+}
+
 // recorders are the histograms of one phase.
 type recorders struct {
 	late   []*lateRecorder
 	offers []*offerRecorder
-	spare  *report.Histogram // the interval histogram that is not in use
+	// removals is nil where nothing is called off.
+	removals *singleRecorder
+	spare    *report.Histogram // the interval histogram that is not in use
 }
 
 func newRecorders(producers, consumers int) *recorders {
@@ -83,11 +97,7 @@ func (r *recorders) takeInterval(into *report.Histogram) error {
 
 // totals merges the histograms of all workers.
 func (r *recorders) totals() (report.Histograms, error) {
-	all := report.Histograms{
-		Lateness:    report.NewHistogram(report.TotalDigits),
-		OfferRTT:    report.NewHistogram(report.TotalDigits),
-		ScheduleLag: report.NewHistogram(report.TotalDigits),
-	}
+	all := report.NewHistograms()
 	for _, rec := range r.late {
 		rec.mu.Lock()
 		err := all.Lateness.Merge(rec.total)
@@ -106,6 +116,11 @@ func (r *recorders) totals() (report.Histograms, error) {
 		if err != nil {
 			return all, err
 		}
+	}
+	if r.removals != nil {
+		r.removals.mu.Lock()
+		defer r.removals.mu.Unlock()
+		all.RemoveRTT = r.removals.total
 	}
 	return all, nil
 }

@@ -72,7 +72,7 @@ func TestRunOnRedis(t *testing.T) {
 	d, err := driver.Parse("dq")
 	require.NoError(t, err)
 	p := testPlan()
-	p.Delay, p.Duration, p.Warmup = Delay{50 * time.Millisecond, 200 * time.Millisecond}, 500*time.Millisecond, 100*time.Millisecond
+	p.Delay, p.Duration, p.Warmup = Delay{Min: 50 * time.Millisecond, Max: 200 * time.Millisecond}, 500*time.Millisecond, 100*time.Millisecond
 	p.Queue = "own"
 	o := Options{
 		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Client: client, Queue: p.Queue}, RunID: 7, OwnQueue: true,
@@ -108,7 +108,7 @@ func TestRunOnADriverWithAStoreOfItsOwn(t *testing.T) {
 			d, err := driver.Parse(name)
 			require.NoError(t, err)
 			p := testPlan()
-			p.Delay, p.Duration, p.Warmup = Delay{50 * time.Millisecond, 50 * time.Millisecond}, 300*time.Millisecond, 0
+			p.Delay, p.Duration, p.Warmup = Delay{Min: 50 * time.Millisecond, Max: 50 * time.Millisecond}, 300*time.Millisecond, 0
 			p.Queue = "own"
 			o := Options{
 				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Client: client, Queue: p.Queue}, RunID: 7, OwnQueue: true,

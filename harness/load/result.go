@@ -13,7 +13,7 @@ import (
 const clockTolerance = 500 * time.Microsecond
 
 // result strikes the balance of the measured phase.
-func (r *run) result(o Options, s *stage, c *collector, elapsed time.Duration) (*Result, error) {
+func (r *run) result(s *stage, c *collector, elapsed time.Duration) (*Result, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
@@ -22,7 +22,7 @@ func (r *run) result(o Options, s *stage, c *collector, elapsed time.Duration) (
 		return nil, err
 	}
 	balance := s.ledger.close()
-	identity := o.Driver.Identity()
+	identity := r.fleet.identity()
 	return &Result{Log: c.log, Report: &report.Run{
 		Schema:      report.Schema,
 		RunID:       fmt.Sprintf("%08x", r.id),
@@ -32,6 +32,7 @@ func (r *run) result(o Options, s *stage, c *collector, elapsed time.Duration) (
 		Started:     s.start.UTC(), ElapsedSeconds: elapsed.Seconds(),
 		Counts: report.Counts{
 			Offered: balance.offered, Delivered: balance.delivered, Lost: balance.lost, Pending: balance.pending,
+			NotDue: balance.notDue, Removed: balance.removed, Revived: s.ledger.revived.Load(),
 			Duplicate: s.ledger.duplicate.Load(), Early: s.ledger.early.Load(),
 			OfferErrors: s.ledger.unknown(), Foreign: r.foreign.Load(),
 		},
@@ -49,7 +50,7 @@ func environment() report.Environment {
 // explain adds the notes on what the counts do not say.
 func (r *run) explain(s *stage, out *report.Run) {
 	if n := s.ledger.messages - s.ledger.attempted.Load(); n > 0 && !out.Interrupted {
-		r.note("%d of the %d planned messages were not offered: the rate of %s was not reached", n, s.ledger.messages, s.rate)
+		r.note("%d of the %d planned messages were not offered: the rate of %s was not reached", n, s.ledger.messages, s.schedule.meanRate())
 	}
 	if n := out.Counts.OfferErrors; n > 0 {
 		if err := s.failure.get(); err != nil {
@@ -60,6 +61,12 @@ func (r *run) explain(s *stage, out *report.Run) {
 	}
 	if n := r.takeErrors.Load(); n > 0 {
 		r.note("%d takes failed, the first: %v", n, r.takeFailure.get())
+	}
+	if n := s.tooLate.Load(); n > 0 {
+		r.note("%d removals came too late: the message was due, or on its way", n)
+	}
+	if n := s.removeErrors.Load(); n > 0 {
+		r.note("%d removals failed, the first: %v", n, s.removeFailure.get())
 	}
 	if n := out.Counts.Foreign; n > 0 {
 		r.note("%d values on the queue were not of this run", n)

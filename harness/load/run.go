@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -69,7 +70,7 @@ type run struct {
 	id    uint32
 	clock clock.Clock
 	epoch epoch
-	queue driver.Queue
+	fleet *fleet
 	// stages is complete before the first consumer starts.
 	stages   map[Phase]*stage
 	progress func(Progress)
@@ -77,16 +78,18 @@ type run struct {
 	foreign     atomic.Int64
 	takeErrors  atomic.Int64
 	takeFailure firstError
+	noting      sync.Mutex
 	notes       []string
 }
 
 // Run does what the plan says, and returns when every message came or was given
 // up. When ctx ends the offers stop, what is due soon is drained, and the result
 // says that it was interrupted. It fails if the plan is wrong, the queue is busy
-// (*BusyQueueError) or cannot be opened; whatever happens later is counted.
+// (*BusyQueueError), cannot be opened, or lacks what the plan needs
+// (*driver.CapabilityError); whatever happens later is counted.
 //
-// An external program that can runs the plan by itself. It cannot be interrupted
-// with a result, and an error of its own ends the run.
+// An external program that can runs a plain plan by itself. It cannot be
+// interrupted with a result, and an error of its own ends the run.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Plan.Validate(); err != nil {
 		return nil, err
@@ -94,7 +97,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.refuseBusy(ctx); err != nil {
 		return nil, err
 	}
-	if d, ok := o.Driver.(programDriver); ok {
+	if d, ok := o.Driver.(programDriver); ok && o.Plan.Plain() {
 		return runExternal(ctx, o, d)
 	}
 	return runHere(ctx, o)
@@ -102,15 +105,18 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 
 // runHere runs the plan in this process.
 func runHere(ctx context.Context, o Options) (*Result, error) {
-	opening, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	queue, err := o.Driver.Open(opening, driver.Target{RedisURL: o.RedisURL, Queue: o.Plan.Queue})
-	if err != nil {
-		return nil, fmt.Errorf("open driver %s: %w", o.Driver.Identity(), err)
-	}
-	r := newRun(o, queue)
 	consuming, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	r := newRun(o, newFleet(consuming, o))
+	for _, m := range r.fleet.all {
+		if m.From > 0 {
+			continue
+		}
+		if err := r.fleet.openMember(ctx, m, r.plan); err != nil {
+			r.close()
+			return nil, err
+		}
+	}
 	consumed := r.consumeAll(consuming)
 	r.warmUp(ctx)
 	return r.measure(ctx, o, func() {
@@ -125,19 +131,21 @@ func (o Options) refuseBusy(ctx context.Context) error {
 	}
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	held, err := o.store().Held(asking)
-	if err != nil {
-		return err
-	}
-	if held > 0 {
-		return &BusyQueueError{o.Plan.Queue, held}
+	for _, name := range o.Plan.QueueNames() {
+		held, err := o.stores(name).Held(asking)
+		if err != nil {
+			return err
+		}
+		if held > 0 {
+			return &BusyQueueError{name, held}
+		}
 	}
 	return nil
 }
 
-func newRun(o Options, queue driver.Queue) *run {
+func newRun(o Options, f *fleet) *run {
 	r := &run{
-		plan: o.Plan, id: o.RunID, clock: o.Clock, epoch: newEpoch(), queue: queue,
+		plan: o.Plan, id: o.RunID, clock: o.Clock, epoch: newEpoch(), fleet: f,
 		stages: map[Phase]*stage{}, progress: o.Progress,
 	}
 	if r.clock == nil {
@@ -146,18 +154,22 @@ func newRun(o Options, queue driver.Queue) *run {
 	if r.progress == nil {
 		r.progress = func(Progress) {}
 	}
-	p := r.plan
-	r.stages[Measured] = &stage{
-		phase: Measured, rate: p.Rate, delay: p.Delay, seed: p.Seed,
-		ledger: newLedger(p.Producers, p.Rate.messages(p.Duration)), recorder: newRecorders(p.Producers, p.Consumers),
+	r.stages[Measured] = r.newStage(Measured, r.plan.schedule(), r.plan.Delay)
+	if r.plan.Cancel.Share > 0 {
+		r.stages[Measured].recorder.removals = &singleRecorder{total: report.NewHistogram(report.TotalDigits)}
 	}
-	if p.Warmup > 0 {
-		r.stages[Warmup] = &stage{
-			phase: Warmup, rate: p.Rate, delay: p.Delay.capped(MaxWarmupDelay), seed: p.Seed,
-			ledger: newLedger(p.Producers, p.Rate.messages(p.Warmup)), recorder: newRecorders(p.Producers, p.Consumers),
-		}
+	if r.plan.Warmup > 0 {
+		r.stages[Warmup] = r.newStage(Warmup, r.plan.warmUpSchedule(), r.plan.Delay.warmUp(MaxWarmupDelay))
 	}
 	return r
+}
+
+func (r *run) newStage(phase Phase, s schedule, d Delay) *stage {
+	p := r.plan
+	return &stage{
+		phase: phase, schedule: s, delay: d, seed: p.Seed,
+		ledger: newLedger(p.Producers, s.messages()), recorder: newRecorders(p.Producers, p.Consumers),
+	}
 }
 
 // warmUp runs the warm-up until its last message is consumed, so that nothing of
@@ -167,8 +179,8 @@ func (r *run) warmUp(ctx context.Context) {
 	if s == nil {
 		return
 	}
-	collector := r.collect(s, r.plan.Warmup)
-	r.load(ctx, s, r.plan.Warmup)
+	collector := r.collect(s)
+	r.load(ctx, s)
 	r.drain(ctx, s)
 	collector.stop()
 	if n := s.ledger.outstanding.Load(); n > 0 && ctx.Err() == nil {
@@ -182,20 +194,29 @@ func (r *run) warmUp(ctx context.Context) {
 // measure runs the measured phase and strikes the balance. endConsumers returns
 // once no value is on its way through a consumer.
 func (r *run) measure(ctx context.Context, o Options, endConsumers func()) (*Result, error) {
-	holder := r.holder(o)
 	before, usageErr := r.usage(ctx, o.Redis)
 	s := r.stages[Measured]
-	collector := r.collect(s, r.plan.Duration)
-	r.load(ctx, s, r.plan.Duration)
+	collector := r.collect(s)
+	evolving, endEvolution := context.WithCancel(ctx)
+	var evolution sync.WaitGroup
+	evolution.Go(func() { r.fleet.evolve(evolving, time.Now(), r.plan, r.clock, r.note) })
+	removing, endRemovals := context.WithCancel(context.WithoutCancel(ctx))
+	s.cancellers = r.startCancellers(removing, s)
+	r.load(ctx, s)
 	r.drain(ctx, s)
-	r.settle(s, holder)
+	endRemovals()
+	s.cancellers.wait()
+	endEvolution()
+	evolution.Wait()
+	held := r.holders(o)
+	r.settle(s, held)
 	elapsed := time.Since(s.start)
 	after, err := r.usage(ctx, o.Redis)
 	usageErr = errors.Join(usageErr, err)
 	endConsumers()
 	collector.stop()
-	r.readHeld(ctx, s, holder)
-	result, err := r.result(o, s, collector, elapsed)
+	r.readHeld(ctx, s, held)
+	result, err := r.result(s, collector, elapsed)
 	if err != nil {
 		return nil, err
 	}
@@ -215,8 +236,9 @@ func (r *run) measure(ctx context.Context, o Options, endConsumers func()) (*Res
 
 // load offers the schedule of s. Offers that are not answered in time are
 // cancelled, and given up if that does not end them.
-func (r *run) load(ctx context.Context, s *stage, duration time.Duration) {
-	s.start = time.Now()
+func (r *run) load(ctx context.Context, s *stage) {
+	duration := s.schedule.duration()
+	s.begin(r.plan, r.epoch)
 	offers, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop, halt := context.WithCancel(ctx)
@@ -253,27 +275,33 @@ func (r *run) await(done <-chan struct{}, limit time.Duration, what string) {
 	}
 }
 
+// note may be called from any goroutine.
 func (r *run) note(format string, args ...any) {
+	r.noting.Lock()
+	defer r.noting.Unlock()
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
 
-func (r *run) holder(o Options) Holder {
-	if holder, ok := r.queue.(Holder); ok {
-		return holder
+// holders returns what tells which messages are still held: the open members
+// that can, and the keys on the server.
+func (r *run) holders(o Options) []Holder {
+	var holders []Holder
+	onServer := false
+	for _, m := range r.fleet.openMembers() {
+		for _, q := range m.queues {
+			if holder, ok := q.(Holder); ok {
+				holders = append(holders, holder)
+			} else {
+				onServer = true
+			}
+		}
 	}
-	if o.Redis != nil {
-		return o.store()
+	if onServer && o.Redis != nil {
+		for _, name := range r.fleet.names {
+			holders = append(holders, o.stores(name))
+		}
 	}
-	return nil
-}
-
-// store is where the driver keeps its messages: in the keys of Redisson's
-// format, unless it says otherwise. Redis must not be nil.
-func (o Options) store() driver.Store {
-	if storer, ok := o.Driver.(driver.Storer); ok {
-		return storer.Store(o.Redis.Client, o.Plan.Queue)
-	}
-	return o.Redis
+	return holders
 }
 
 // usage asks the server even after an interrupt.
@@ -294,18 +322,12 @@ func serverStats(u usage, delivered int64) *report.ServerStats {
 	return stats
 }
 
-// close closes the queue, and gives up on one that hangs.
+// close closes the members, and gives up on one that hangs.
 func (r *run) close() {
-	done := make(chan struct{})
-	var err error
-	go func() {
-		err = r.queue.Close()
-		close(done)
-	}()
-	before := len(r.notes)
-	r.await(done, abandonAfter, "the driver did not close")
-	if len(r.notes) == before && err != nil {
-		r.note("closing the driver: %v", err)
+	for _, m := range r.fleet.openMembers() {
+		if err := r.fleet.closeMember(m); err != nil {
+			r.note("%v", err)
+		}
 	}
 }
 
@@ -314,13 +336,16 @@ func (r *run) cleanUp(ctx context.Context, o Options, c report.Counts) {
 	if o.Redis == nil || !o.OwnQueue {
 		return
 	}
-	if c.Pending > 0 {
+	if c.Pending > c.NotDue {
 		r.note("queue %q keeps its %d pending messages", r.plan.Queue, c.Pending)
 		return
 	}
 	clearing, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	if err := o.store().Clear(clearing); err != nil {
-		r.note("%v", err)
+	for _, name := range r.fleet.names {
+		if err := o.stores(name).Clear(clearing); err != nil {
+			r.note("%v", err)
+			return
+		}
 	}
 }

@@ -46,7 +46,7 @@ func (q *faultyQueue) Offer(ctx context.Context, value []byte, delay time.Durati
 func testPlan() Plan {
 	p := DefaultPlan()
 	p.Producers, p.Rate, p.Duration, p.Warmup = 5, 500, 2*time.Second, 0
-	p.Delay = Delay{time.Second, time.Second}
+	p.Delay = Delay{Min: time.Second, Max: time.Second}
 	p.Queue = "test"
 	return p
 }
@@ -69,7 +69,7 @@ func TestFaultlessRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()
 		p.Warmup = time.Second
-		p.Delay = Delay{500 * time.Millisecond, 1500 * time.Millisecond}
+		p.Delay = Delay{Min: 500 * time.Millisecond, Max: 1500 * time.Millisecond}
 		var last Progress
 		result, err := Run(t.Context(), Options{
 			Plan: p, Driver: memory(), Clock: clock.Runtime(), Progress: func(p Progress) { last = p },
@@ -259,12 +259,12 @@ func TestInterruptStopsOffersAndDrains(t *testing.T) {
 func TestInterruptDoesNotWaitForWhatIsFarAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()
-		p.Delay = Delay{time.Hour, time.Hour}
+		p.Delay = Delay{Min: time.Hour, Max: time.Hour}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(1001*time.Millisecond, cancel)
 		start := time.Now()
 		out := runVirtual(ctx, t, memory(), p)
-		require.Equal(t, report.Counts{Offered: 501, Pending: 501}, out.Counts)
+		require.Equal(t, report.Counts{Offered: 501, Pending: 501, NotDue: 501}, out.Counts)
 		require.True(t, out.Verdict.Passed, out.Verdict.Text)
 		require.Less(t, time.Since(start), 2*time.Second)
 	})

@@ -23,6 +23,12 @@ func (r *Run) configuration() []field {
 		{"delay", s.Delay},
 		{"payload_size", strconv.Itoa(s.PayloadSize)},
 		{"warmup", s.Warmup},
+		{"ramp", s.Ramp},
+		{"horizon", s.Horizon},
+		{"queues", strconv.Itoa(s.Queues)},
+		{"poll", s.Poll},
+		{"work", s.Work},
+		{"cancel", s.Cancel},
 	}
 	if r.Server != nil {
 		fields = append(fields, field{"server", strings.TrimSpace(r.Server.Product + " " + r.Server.Version)})

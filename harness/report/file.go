@@ -147,7 +147,7 @@ func (r *Run) check() error {
 		}
 	}
 	c := r.Counts
-	for _, n := range []int64{c.Offered, c.Delivered, c.Lost, c.Duplicate, c.Early, c.Pending, c.OfferErrors, c.Foreign} {
+	for _, n := range []int64{c.Offered, c.Delivered, c.Lost, c.Duplicate, c.Early, c.Pending, c.NotDue, c.Removed, c.Revived, c.OfferErrors, c.Foreign} {
 		if n < 0 {
 			return fmt.Errorf("damaged: a negative count in %+v", c)
 		}

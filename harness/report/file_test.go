@@ -25,10 +25,8 @@ func sampleRun(seed uint64, n int, scale float64) *Run {
 			Warmup: "1s", DrainTimeout: "10s", Queue: "q", Messages: int64(n),
 		},
 		Started: time.Date(2026, 11, 1, 12, 0, int(seed%50), 0, time.UTC), ElapsedSeconds: 15,
-		Counts: Counts{Offered: int64(n), Delivered: int64(n)},
-		Histograms: Histograms{
-			NewHistogram(TotalDigits), NewHistogram(TotalDigits), NewHistogram(TotalDigits),
-		},
+		Counts:      Counts{Offered: int64(n), Delivered: int64(n)},
+		Histograms:  NewHistograms(),
 		Intervals:   []Interval{{Second: 1, Offered: int64(n), Delivered: int64(n), P50: 1, P99: 2, Max: 3}},
 		ServerStats: &ServerStats{TransferCalls: int64(n), TransferCallsPerMessage: 1, Commands: int64(10 * n), CPUSeconds: .5},
 	}

@@ -27,7 +27,10 @@ func Merge(runs []*Run) (*Run, error) {
 	}
 	first := *runs[0]
 	out := &first
-	out.Histograms = Histograms{NewHistogram(TotalDigits), NewHistogram(TotalDigits), NewHistogram(TotalDigits)}
+	out.Histograms = NewHistograms()
+	if slices.ContainsFunc(runs, func(r *Run) bool { return r.Histograms.RemoveRTT != nil }) {
+		out.Histograms.RemoveRTT = NewHistogram(TotalDigits)
+	}
 	out.Counts, out.Workers, out.Interrupted, out.SLO = Counts{}, 0, false, nil
 	out.Notes, out.ServerStats = nil, nil
 	out.Scenario.Producers, out.Scenario.Consumers, out.Scenario.Rate, out.Scenario.Messages = 0, 0, 0, 0
@@ -73,8 +76,12 @@ func (r *Run) mergeKey() []field {
 }
 
 func (r *Run) add(part *Run) error {
+	of := part.Histograms.rows()
 	for i, row := range r.Histograms.rows() {
-		if err := row.h.Merge(part.Histograms.rows()[i].h); err != nil {
+		if i >= len(of) {
+			continue // the part called nothing off
+		}
+		if err := row.h.Merge(of[i].h); err != nil {
 			return err
 		}
 	}
@@ -100,6 +107,7 @@ func (c Counts) plus(p Counts) Counts {
 	return Counts{
 		Offered: c.Offered + p.Offered, Delivered: c.Delivered + p.Delivered, Lost: c.Lost + p.Lost,
 		Duplicate: c.Duplicate + p.Duplicate, Early: c.Early + p.Early, Pending: c.Pending + p.Pending,
+		NotDue: c.NotDue + p.NotDue, Removed: c.Removed + p.Removed, Revived: c.Revived + p.Revived,
 		OfferErrors: c.OfferErrors + p.OfferErrors, Foreign: c.Foreign + p.Foreign,
 	}
 }

@@ -81,6 +81,20 @@ type Scenario struct {
 	Warmup       string `json:"warmup"`
 	DrainTimeout string `json:"drain_timeout"`
 	Queue        string `json:"queue"`
+	// Ramp is "100/s for 5s, 500/s for 5s"; Rate is then the mean.
+	Ramp string `json:"ramp,omitempty"`
+	// Horizon is how long after the last offer messages were waited for.
+	Horizon string `json:"horizon,omitempty"`
+	// Queues is how many queues the messages went to, if above 1.
+	Queues int `json:"queues,omitempty"`
+	// Poll is the interval at which consumers looked, if they did not wait.
+	Poll string `json:"poll,omitempty"`
+	// Work is how long consumers were busy with each message.
+	Work string `json:"work,omitempty"`
+	// Cancel is "0.5 after 2s": the share of messages called off.
+	Cancel string `json:"cancel,omitempty"`
+	// Fleet are the processes that shared the queue, if there were several.
+	Fleet []string `json:"fleet,omitempty"`
 	// Messages is how many offers the measured phase plans.
 	Messages int64 `json:"messages"`
 }
@@ -95,7 +109,7 @@ type Environment struct {
 }
 
 // Counts is the exact accounting of the measured phase. At its end
-// Offered = Delivered + Pending + Lost.
+// Offered = Delivered + Pending + Lost + Removed.
 type Counts struct {
 	// Offered counts messages the implementation took over: it confirmed the
 	// offer, or delivered the message, or still holds it.
@@ -110,6 +124,13 @@ type Counts struct {
 	Early int64 `json:"early"`
 	// Pending counts messages still held at the end.
 	Pending int64 `json:"pending"`
+	// NotDue counts those of Pending that were not due at the end, in a run that
+	// does not wait for all.
+	NotDue int64 `json:"not_due,omitempty"`
+	// Removed counts messages that were called off and never came.
+	Removed int64 `json:"removed,omitempty"`
+	// Revived counts messages that came although they had been called off.
+	Revived int64 `json:"revived,omitempty"`
 	// OfferErrors counts offers that were answered by an error or not at all,
 	// whatever became of the message.
 	OfferErrors int64 `json:"offer_errors"`
@@ -118,13 +139,13 @@ type Counts struct {
 }
 
 // faults is how many messages were treated wrongly.
-func (c Counts) faults() int64 { return c.Lost + c.Duplicate + c.Early }
+func (c Counts) faults() int64 { return c.Lost + c.Duplicate + c.Early + c.Revived }
 
 // EarlyTolerance is how early a delivery may be: due times are whole
 // milliseconds on the wire, so anything up to it is the format's resolution.
 const EarlyTolerance = time.Millisecond
 
-// Histograms are the three distributions of a run.
+// Histograms are the distributions of a run.
 type Histograms struct {
 	// Lateness is delivered − due.
 	Lateness *Histogram `json:"lateness"`
@@ -132,6 +153,15 @@ type Histograms struct {
 	OfferRTT *Histogram `json:"offer_rtt"`
 	// ScheduleLag is actual − intended send instant.
 	ScheduleLag *Histogram `json:"schedule_lag"`
+	// RemoveRTT is how long it took to call a message off; missing where none was.
+	RemoveRTT *Histogram `json:"remove_rtt,omitempty"`
+}
+
+// NewHistograms returns the three that every run has, empty.
+func NewHistograms() Histograms {
+	return Histograms{
+		Lateness: NewHistogram(TotalDigits), OfferRTT: NewHistogram(TotalDigits), ScheduleLag: NewHistogram(TotalDigits),
+	}
 }
 
 // Interval is one second of the measured phase, its drain included. Lateness is

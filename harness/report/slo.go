@@ -12,10 +12,10 @@ import (
 // SLO is one service-level objective, such as lateness.p99<=20ms.
 //
 // Its grammar is METRIC OPERATOR LIMIT, blanks allowed between them. Metrics are
-// lateness, offer_rtt and schedule_lag followed by .min .mean .max or a quantile
+// lateness, offer_rtt, schedule_lag and remove_rtt followed by .min .mean .max or a quantile
 // (.p50 .p99 .p999 .p99.9 .p9999, any digits), with a duration as limit; and
-// the counts offered, delivered, lost, duplicate, early, pending, offer_errors,
-// foreign and the figures transfer_calls_per_message, commands_per_message,
+// the counts offered, delivered, lost, duplicate, early, pending, not_due, removed,
+// revived, offer_errors, foreign and the figures transfer_calls_per_message, commands_per_message,
 // server_cpu_seconds, with a number as limit. Operators are <= < >= > and ==.
 type SLO struct {
 	text     string
@@ -36,6 +36,8 @@ type Objective struct {
 	Limit  float64  `json:"limit"`
 	Actual *float64 `json:"actual,omitempty"`
 	Met    bool     `json:"met"`
+	// Expected marks what the system is known to do wrong, and must do.
+	Expected bool `json:"expected,omitempty"`
 }
 
 // ParseSLO reads one objective. Its errors are wrong usage.
@@ -65,6 +67,7 @@ var sloHistograms = map[string]func(*Histograms) *Histogram{
 	"lateness":     func(h *Histograms) *Histogram { return h.Lateness },
 	"offer_rtt":    func(h *Histograms) *Histogram { return h.OfferRTT },
 	"schedule_lag": func(h *Histograms) *Histogram { return h.ScheduleLag },
+	"remove_rtt":   func(h *Histograms) *Histogram { return h.RemoveRTT },
 }
 
 var sloFigures = map[string]func(*Run) (float64, bool){
@@ -74,6 +77,9 @@ var sloFigures = map[string]func(*Run) (float64, bool){
 	"duplicate":    func(r *Run) (float64, bool) { return float64(r.Counts.Duplicate), true },
 	"early":        func(r *Run) (float64, bool) { return float64(r.Counts.Early), true },
 	"pending":      func(r *Run) (float64, bool) { return float64(r.Counts.Pending), true },
+	"not_due":      func(r *Run) (float64, bool) { return float64(r.Counts.NotDue), true },
+	"removed":      func(r *Run) (float64, bool) { return float64(r.Counts.Removed), true },
+	"revived":      func(r *Run) (float64, bool) { return float64(r.Counts.Revived), true },
 	"offer_errors": func(r *Run) (float64, bool) { return float64(r.Counts.OfferErrors), true },
 	"foreign":      func(r *Run) (float64, bool) { return float64(r.Counts.Foreign), true },
 	"transfer_calls_per_message": func(r *Run) (float64, bool) {

@@ -36,7 +36,11 @@ func (r *Run) WriteText(w io.Writer, quantiles []float64) error {
 		if !o.Met {
 			state = "MISSED"
 		}
-		fmt.Fprintf(&out, "slo  %s  %s (%s)\n", o.Expr, state, o.actualText())
+		kind := "slo"
+		if o.Expected {
+			kind = "expected"
+		}
+		fmt.Fprintf(&out, "%s  %s  %s (%s)\n", kind, o.Expr, state, o.actualText())
 	}
 	if len(r.SLO) > 0 {
 		out.WriteByte('\n')
@@ -53,6 +57,9 @@ func (r *Run) writeHeading(out *bytes.Buffer) {
 	fmt.Fprintf(out, "%s on %s\n", r.Driver, r.ServerText())
 	fmt.Fprintf(out, "%d producers, %d consumers, %s msg/s for %s, delay %s, payload %d B, queue %q\n",
 		s.Producers, s.Consumers, trimFloat(s.Rate), s.Duration, s.Delay, s.PayloadSize, s.Queue)
+	if more := s.more(); more != "" {
+		fmt.Fprintln(out, more)
+	}
 	if r.Workers > 1 {
 		fmt.Fprintf(out, "merged from %d workers\n", r.Workers)
 	}
@@ -63,6 +70,29 @@ func (r *Run) writeHeading(out *bytes.Buffer) {
 		out.WriteByte('\n')
 	}
 	out.WriteByte('\n')
+}
+
+// more says what is not in every run, or nothing.
+func (s Scenario) more() string {
+	var parts []string
+	for _, part := range []struct {
+		used bool
+		text string
+	}{
+		{s.Name != "", "scenario " + s.Name},
+		{s.Ramp != "", "rate " + s.Ramp},
+		{s.Queues > 1, fmt.Sprintf("%d queues", s.Queues)},
+		{s.Poll != "", "each consumer polls every " + s.Poll},
+		{s.Work != "", "each message keeps its consumer busy for " + s.Work},
+		{s.Cancel != "", "share called off: " + s.Cancel},
+		{s.Horizon != "", "waits " + s.Horizon + " after the last offer"},
+		{len(s.Fleet) > 0, "fleet: " + strings.Join(s.Fleet, ", ")},
+	} {
+		if part.used {
+			parts = append(parts, part.text)
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // ServerText names the server in a few words. The embedded one is marked: it is
@@ -86,7 +116,10 @@ func (r *Run) writeCounts(out *bytes.Buffer) {
 	for _, extra := range []struct {
 		head  string
 		value int64
-	}{{"offer errors", c.OfferErrors}, {"foreign", c.Foreign}} {
+	}{
+		{"of it not due", c.NotDue}, {"removed", c.Removed}, {"revived", c.Revived},
+		{"offer errors", c.OfferErrors}, {"foreign", c.Foreign},
+	} {
 		if extra.value > 0 {
 			heads, values = append(heads, extra.head), append(values, extra.value)
 		}
@@ -132,7 +165,11 @@ type histogramRow struct {
 }
 
 func (h Histograms) rows() []histogramRow {
-	return []histogramRow{{"lateness", h.Lateness}, {"offer RTT", h.OfferRTT}, {"schedule lag", h.ScheduleLag}}
+	rows := []histogramRow{{"lateness", h.Lateness}, {"offer RTT", h.OfferRTT}, {"schedule lag", h.ScheduleLag}}
+	if h.RemoveRTT != nil {
+		rows = append(rows, histogramRow{"remove RTT", h.RemoveRTT})
+	}
+	return rows
 }
 
 func orDash(h *Histogram, ns int64) string {

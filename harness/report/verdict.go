@@ -2,20 +2,30 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Judge evaluates the objectives, sets SLO and Verdict, and returns the verdict.
 //
-// A run fails if anything was lost, delivered twice or early, if it ended by
-// itself while messages that were due were still pending, if it offered
-// something and nothing was taken over, or if an objective was missed. An
-// interrupted run may leave messages pending.
-func (r *Run) Judge(slos []SLO) Verdict {
-	r.SLO = make([]Objective, 0, len(slos))
-	faults := r.faults()
-	for _, slo := range slos {
+// A run fails if anything was lost, delivered twice, early or after it had been
+// called off, if it ended by itself while messages that were due were still
+// pending, if it offered something and nothing was taken over, or if an objective
+// was missed. An interrupted run may leave messages pending.
+//
+// Expected are objectives on what the system under test is known to do wrong:
+// each must hold, and the count it names is no fault. So a run that is expected to
+// lose messages fails if it loses none.
+func (r *Run) Judge(slos []SLO, expected ...SLO) Verdict {
+	r.SLO = make([]Objective, 0, len(slos)+len(expected))
+	excused := map[string]bool{}
+	for _, e := range expected {
+		excused[e.metric] = true
+	}
+	faults := r.faults(excused)
+	for i, slo := range slices.Concat(slos, expected) {
 		objective := slo.Evaluate(r)
+		objective.Expected = i >= len(slos)
 		r.SLO = append(r.SLO, objective)
 		if !objective.Met {
 			faults = append(faults, objective.miss())
@@ -32,21 +42,23 @@ func (r *Run) Judge(slos []SLO) Verdict {
 	return r.Verdict
 }
 
-func (r *Run) faults() []string {
+// faults says what went wrong, the excused counts apart.
+func (r *Run) faults(excused map[string]bool) []string {
 	c := r.Counts
 	var faults []string
 	for _, f := range []struct {
-		n    int64
-		what string
+		n            int64
+		metric, what string
 	}{
-		{c.Lost, "lost"}, {c.Duplicate, "delivered more than once"}, {c.Early, "delivered early"},
+		{c.Lost, "lost", "lost"}, {c.Duplicate, "duplicate", "delivered more than once"}, {c.Early, "early", "delivered early"},
+		{c.Revived, "revived", "delivered although called off"},
 	} {
-		if f.n > 0 {
+		if f.n > 0 && !excused[f.metric] {
 			faults = append(faults, fmt.Sprintf("%d %s", f.n, f.what))
 		}
 	}
-	if c.Pending > 0 && !r.Interrupted {
-		faults = append(faults, fmt.Sprintf("%d still pending after the drain timeout of %s", c.Pending, r.Scenario.DrainTimeout))
+	if n := c.Pending - c.NotDue; n > 0 && !r.Interrupted && !excused["pending"] {
+		faults = append(faults, fmt.Sprintf("%d still pending after the drain timeout of %s", n, r.Scenario.DrainTimeout))
 	}
 	if c.Offered == 0 && !r.Interrupted {
 		faults = append(faults, fmt.Sprintf("no message was taken over, %d offers failed", c.OfferErrors))
@@ -59,11 +71,23 @@ func (r *Run) outcome() string {
 	c := r.Counts
 	var s strings.Builder
 	fmt.Fprintf(&s, "All %d messages delivered", c.Delivered)
-	if c.Pending > 0 {
+	if c.Delivered < c.Offered {
 		s.Reset()
-		fmt.Fprintf(&s, "%d messages delivered, %d still pending", c.Delivered, c.Pending)
+		fmt.Fprintf(&s, "%d messages delivered", c.Delivered)
 	}
-	s.WriteString(", none lost, duplicate or early")
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{{c.Removed, "called off"}, {c.NotDue, "not due yet"}, {c.Pending - c.NotDue, "still pending"}} {
+		if part.n > 0 {
+			fmt.Fprintf(&s, ", %d %s", part.n, part.what)
+		}
+	}
+	if c.faults() == 0 {
+		s.WriteString(", none lost, duplicate or early")
+	} else {
+		fmt.Fprintf(&s, "; as expected %s", strings.Join(r.faults(nil), ", "))
+	}
 	if c.OfferErrors > 0 {
 		fmt.Fprintf(&s, "; %d offers failed", c.OfferErrors)
 	}

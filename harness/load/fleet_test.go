@@ -1,0 +1,178 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/report"
+)
+
+// A restart loses what is only in memory: exactly the messages that wait.
+func TestRestartLosesWhatIsOnlyInMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Duration = 4 * time.Second
+		p.Fleet = []Member{
+			{Offers: true, Takes: true, To: 2001 * time.Millisecond},
+			{Offers: true, Takes: true, From: 3 * time.Second},
+		}
+		out := runVirtual(t.Context(), t, memory(), p)
+		// 2.001 s at 500/s are 1001 messages, of which 501 were due; those of the gap
+		// are sent late.
+		require.Equal(t, report.Counts{Offered: 2000, Delivered: 1500, Lost: 500}, out.Counts)
+		require.False(t, out.Verdict.Passed)
+		lost, err := report.ParseSLO("lost>0")
+		require.NoError(t, err)
+		require.True(t, out.Judge(nil, lost).Passed, out.Verdict.Text)
+		lag := out.Histograms.ScheduleLag
+		require.InEpsilon(t, time.Second, lag.Max(), .01)
+		require.Equal(t, []string{"driver offers and takes to 2.001s", "driver offers and takes from 3s"}, out.Scenario.Fleet)
+	})
+}
+
+// What is called off in time never comes; the rest does.
+func TestCancelledMessagesNeverCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Cancel = Cancel{Share: .5, After: 500 * time.Millisecond}
+		out := runVirtualRemoving(t.Context(), t, memory(), p)
+		require.True(t, out.Verdict.Passed, out.Verdict.Text)
+		require.InDelta(t, 500, out.Counts.Removed, 50)
+		require.Equal(t, int64(1000), out.Counts.Delivered+out.Counts.Removed)
+		require.Equal(t, out.Counts.Removed, out.Histograms.RemoveRTT.Count())
+		require.Empty(t, out.Notes)
+	})
+}
+
+// Called off after it was due, a message has come already.
+func TestCancellingTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Cancel = Cancel{Share: 1, After: 1001 * time.Millisecond}
+		out := runVirtualRemoving(t.Context(), t, memory(), p)
+		require.Zero(t, out.Counts.Removed)
+		require.EqualValues(t, 1000, out.Counts.Delivered)
+	})
+}
+
+// A removal that says yes and does nothing is found out.
+type liar struct{ driver.Memory }
+
+type lyingQueue struct {
+	driver.Queue
+	Holder
+}
+
+func (l liar) Open(ctx context.Context, target driver.Target) (driver.Queue, error) {
+	q, err := l.Memory.Open(ctx, target)
+	holder, _ := q.(Holder)
+	return lyingQueue{q, holder}, err
+}
+
+func (lyingQueue) Remove(context.Context, []byte) (bool, error) { return true, nil }
+
+func TestMessageThatComesAlthoughCalledOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Duration = 500 * time.Millisecond
+		p.Cancel = Cancel{Share: .5, After: 100 * time.Millisecond}
+		out := runVirtualRemoving(t.Context(), t, liar{memory()}, p)
+		require.Positive(t, out.Counts.Revived)
+		require.EqualValues(t, 250, out.Counts.Delivered)
+		require.False(t, out.Verdict.Passed)
+		require.Contains(t, out.Verdict.Text, "delivered although called off")
+	})
+}
+
+func runVirtualRemoving(ctx context.Context, t *testing.T, d driver.Driver, p Plan) *report.Run {
+	t.Helper()
+	result, err := Run(ctx, Options{Plan: p, Driver: d, RunID: 0xabcd, Clock: memory().Clock})
+	require.NoError(t, err)
+	c := result.Report.Counts
+	require.Equal(t, c.Offered, c.Delivered+c.Pending+c.Lost+c.Removed)
+	result.Report.Judge(nil)
+	return result.Report
+}
+
+// What is not due when the run ends is pending, and that is no fault.
+func TestHorizonLeavesWhatIsNotDuePending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Delay = Delay{Min: time.Second, Max: time.Hour, Choices: []Span{{time.Second, time.Second}, {time.Hour, time.Hour}}}
+		p.Horizon = 2 * time.Second
+		start := time.Now()
+		out := runVirtual(t.Context(), t, memory(), p)
+		require.Less(t, time.Since(start), 5*time.Second)
+		require.True(t, out.Verdict.Passed, out.Verdict.Text)
+		require.Equal(t, out.Counts.Pending, out.Counts.NotDue)
+		require.InDelta(t, 500, out.Counts.Pending, 50)
+		require.Equal(t, int64(1000), out.Counts.Delivered+out.Counts.Pending)
+		require.Contains(t, out.Verdict.Text, "not due yet")
+	})
+}
+
+// A consumer that polls every 3 s finds a message up to 3 s late.
+func TestPollingConsumersAreLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Producers, p.Consumers, p.Rate, p.Duration, p.Poll = 1, 1, .1, 100*time.Second, 3*time.Second
+		out := runVirtual(t.Context(), t, memory(), p)
+		require.Equal(t, report.Counts{Offered: 10, Delivered: 10}, out.Counts)
+		require.LessOrEqual(t, out.Histograms.Lateness.Max(), int64(3*time.Second))
+		require.Greater(t, out.Histograms.Lateness.Max(), int64(time.Second))
+	})
+}
+
+// Consumers that are busy for longer than messages take to come fall behind.
+func TestSlowConsumersFallBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Consumers, p.Rate, p.Duration, p.Work = 1, 10, 10*time.Second, 150*time.Millisecond
+		out := runVirtual(t.Context(), t, memory(), p)
+		require.EqualValues(t, 100, out.Counts.Delivered)
+		// 100 messages of 150 ms each against 10 s of offers.
+		require.InEpsilon(t, 5*time.Second, out.Histograms.Lateness.Max(), .05)
+	})
+}
+
+func TestManyQueuesShareTheMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Queues, p.Consumers = 7, 9
+		out := runVirtual(t.Context(), t, memory(), p)
+		require.Equal(t, report.Counts{Offered: 1000, Delivered: 1000}, out.Counts)
+		require.Equal(t, 7, out.Scenario.Queues)
+	})
+}
+
+func TestEveryMessageAtOneInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Delay = Delay{Min: 5 * time.Second, Max: 5 * time.Second, Together: true}
+		start := time.Now()
+		out := runVirtual(t.Context(), t, memory(), p)
+		require.Equal(t, report.Counts{Offered: 1000, Delivered: 1000}, out.Counts)
+		require.Zero(t, out.Histograms.Lateness.Max())
+		require.InEpsilon(t, 5*time.Second, time.Since(start), .001)
+	})
+}
+
+func TestDriverThatLacksWhatThePlanNeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, change := range []func(*Plan){
+			func(p *Plan) { p.Poll = time.Second }, func(p *Plan) { p.Cancel.Share = .5 },
+		} {
+			p := testPlan()
+			change(&p)
+			_, err := Run(t.Context(), Options{Plan: p, Driver: faulty{memory(), nil}})
+			var lacks *driver.CapabilityError
+			require.ErrorAs(t, err, &lacks, fmt.Sprint(err))
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package load
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Step is a stretch of the schedule with a rate of its own.
+type Step struct {
+	Rate     Rate
+	Duration time.Duration
+}
+
+// String returns 1000/s for 10s.
+func (s Step) String() string { return s.Rate.String() + " for " + s.Duration.String() }
+
+// schedule says when each message is to be sent.
+type schedule []Step
+
+// messages is how many messages there are.
+func (s schedule) messages() int64 {
+	n := int64(0)
+	for _, step := range s {
+		n += step.Rate.messages(step.Duration)
+	}
+	return n
+}
+
+func (s schedule) duration() time.Duration {
+	total := time.Duration(0)
+	for _, step := range s {
+		total += step.Duration
+	}
+	return total
+}
+
+// at is when message i is to be sent, from the start of the phase. It does not
+// depend on how the messages before it fared, so that no delay is left out of
+// the measurement.
+func (s schedule) at(i int64) time.Duration {
+	begin := time.Duration(0)
+	for k, step := range s {
+		n := step.Rate.messages(step.Duration)
+		if i < n || k == len(s)-1 {
+			return begin + time.Duration(float64(i)*float64(time.Second)/float64(step.Rate))
+		}
+		begin, i = begin+step.Duration, i-n
+	}
+	return begin
+}
+
+// meanRate is over the whole schedule.
+func (s schedule) meanRate() Rate {
+	if len(s) == 1 {
+		return s[0].Rate
+	}
+	return Rate(float64(s.messages()) / s.duration().Seconds())
+}
+
+// rampText is empty for a schedule of one rate.
+func (s schedule) rampText() string {
+	if len(s) < 2 {
+		return ""
+	}
+	parts := make([]string, len(s))
+	for i, step := range s {
+		parts[i] = step.String()
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s schedule) check() error {
+	for _, step := range s {
+		if !step.Rate.valid() {
+			return fmt.Errorf("rate: expected more than 0 a second, such as 1000/s, got %v", float64(step.Rate))
+		}
+		if step.Duration <= 0 {
+			return fmt.Errorf("duration: expected more than 0, such as 10s, got %s", step.Duration)
+		}
+	}
+	if n := s.messages(); n > maxMessages {
+		return fmt.Errorf("rate and duration: %s for %s are %d messages, expected at most %d", s.meanRate(), s.duration(), n, maxMessages)
+	}
+	return nil
+}
