@@ -16,7 +16,8 @@ const (
 )
 
 // readFrame reads one array or push of a subscription connection, RESP2 or
-// RESP3, as its elements in text. Nested arrays are not part of pub/sub.
+// RESP3, as its elements in text, or the simple string that answers a PING in
+// RESP3. Nested arrays are not part of pub/sub.
 func readFrame(r *bufio.Reader) ([]string, error) {
 	kind, n, err := readHeader(r)
 	if err != nil {
@@ -24,6 +25,8 @@ func readFrame(r *bufio.Reader) ([]string, error) {
 	}
 	switch kind {
 	case '*', '>':
+	case '+':
+		return []string{n}, nil
 	case '-':
 		return nil, fmt.Errorf("dq: subscription: the server answered %q", n)
 	default:
