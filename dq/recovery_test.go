@@ -96,10 +96,11 @@ func TestAForeignMemberDoesNotRepeatWhatIsBeforeIt(t *testing.T) {
 	}}))
 	ctx := deadline(t)
 	good := wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte("good"))
+	better := wire.LayoutBc0Lc0.Pack([8]byte{2}, []byte("better"))
 	foreign := wire.LayoutDLc0.Pack(wire.DoubleID(-5), []byte("foreign"))
 	require.NoError(t, b.redis.ZAdd(ctx, b.names.TimeoutSet,
-		redis.Z{Score: 1, Member: good}, redis.Z{Score: 2, Member: foreign}).Err())
-	require.NoError(t, b.redis.RPush(ctx, b.names.Pending, good, foreign).Err())
+		redis.Z{Score: 1, Member: good}, redis.Z{Score: 2, Member: better}, redis.Z{Score: 3, Member: foreign}).Err())
+	require.NoError(t, b.redis.RPush(ctx, b.names.Pending, good, better, foreign).Err())
 
 	d := b.delayed(t)
 	for range 4 {
@@ -107,14 +108,14 @@ func TestAForeignMemberDoesNotRepeatWhatIsBeforeIt(t *testing.T) {
 	}
 	n, err := b.queue.Size(ctx)
 	require.NoError(t, err)
-	require.Equal(t, 2, n, "once by the failed batch, once by the transfer that took it out")
+	require.Equal(t, 4, n, "each once by the failed batch, once by the transfer that took it out")
 	left, err := b.redis.ZRange(ctx, b.names.TimeoutSet, 0, -1).Result()
 	require.NoError(t, err)
 	require.Equal(t, []string{string(foreign)}, left)
 
 	require.NoError(t, b.redis.ZRem(ctx, b.names.TimeoutSet, foreign).Err())
 	require.NoError(t, d.Offer(ctx, "after", 0))
-	for _, want := range []string{"good", "good", "after"} {
+	for _, want := range []string{"good", "better", "good", "better", "after"} {
 		v, err := b.queue.Take(ctx)
 		require.NoError(t, err)
 		require.Equal(t, want, v)

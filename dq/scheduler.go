@@ -53,7 +53,7 @@ type task struct {
 	running bool
 	again   bool // a transfer was asked for while one ran
 	gone    bool
-	limit   int
+	single  int // how many of the next transfers move one member each
 	retry   backoff
 }
 
@@ -83,7 +83,7 @@ func (s *scheduler) open(names wire.Names) *task {
 	}
 	t, ok := s.tasks[names.Channel]
 	if !ok {
-		t = &task{names: names, ready: make(chan struct{}), due: noDue, index: -1, limit: s.client.limit}
+		t = &task{names: names, ready: make(chan struct{}), due: noDue, index: -1}
 		s.tasks[names.Channel] = t
 		s.subscription.add(names.Channel)
 	}
@@ -91,9 +91,10 @@ func (s *scheduler) open(names wire.Names) *task {
 	return t
 }
 
-// leave counts one user less; the last one ends the task.
+// leave counts one user less; the last one ends the task. A faithful one of a
+// release that does not cancel its timer goes on by itself.
 func (s *scheduler) leave(t *task) {
-	if !s.forget(t) {
+	if !s.forget(t) || s.client.faithful && !s.client.release.StopsOnDestroy() {
 		return
 	}
 	s.post(func() {
@@ -267,7 +268,10 @@ func (s *scheduler) start(t *task) {
 	}
 	t.running = true
 	s.setDue(t, noDue)
-	limit := t.limit
+	limit := s.client.limit
+	if t.single > 0 {
+		limit = 1
+	}
 	s.goroutines.Add(1)
 	go func() {
 		defer s.goroutines.Done()
@@ -290,7 +294,7 @@ func (s *scheduler) ended(t *task, next int64, err error, took time.Duration) {
 		s.failedTransfer(t, err)
 	default:
 		t.retry.reset()
-		t.limit = s.client.limit
+		t.single = max(t.single-1, 0)
 		s.becomeReady(t)
 		if next != noDue {
 			s.announce(t, next)
@@ -305,7 +309,8 @@ func (s *scheduler) ended(t *task, next int64, err error, took time.Duration) {
 // failedTransfer arranges the next try. A script that met a foreign member has
 // already pushed the values before it, without taking them out of the timeout
 // set, and does so at each try. With a limit of 1 it moves good members for good
-// and fails at the foreign one before it has pushed anything.
+// and fails at the foreign one before it has pushed anything. As many transfers as
+// the failed one had members keep that limit: the foreign one is behind them.
 func (s *scheduler) failedTransfer(t *task, err error) {
 	s.setFailed(err)
 	if s.client.faithful {
@@ -313,7 +318,7 @@ func (s *scheduler) failedTransfer(t *task, err error) {
 		return
 	}
 	if isForeign(err) {
-		t.limit = 1
+		t.single = s.client.limit
 	}
 	s.setDue(t, s.now()+t.retry.next().Milliseconds())
 }
