@@ -60,6 +60,17 @@ func ParseSLO(text string) (SLO, error) {
 	return slo, slo.parseLimit(strings.TrimSpace(text[at+len(operator):]))
 }
 
+// Scaled returns the objective with a limit of time multiplied by a factor; other
+// limits stay.
+func (s SLO) Scaled(factor float64) SLO {
+	if !s.duration || factor == 1 {
+		return s
+	}
+	s.limit = math.Round(s.limit * factor)
+	s.text = s.metric + s.operator + time.Duration(s.limit).String()
+	return s
+}
+
 // String returns the objective as it was given.
 func (s SLO) String() string { return s.text }
 

@@ -1,0 +1,127 @@
+package scenario
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/report"
+)
+
+// Run is a variant made ready.
+type Run struct {
+	// Plan has no Queue; its Name is scenario or scenario/variant.
+	Plan load.Plan
+	// Driver is a --driver value, empty if the scenario names none.
+	Driver string
+	// Scale is the factor that times were multiplied by.
+	Scale    float64
+	SLO      []report.SLO
+	Expected []report.SLO
+}
+
+// Resolve makes the plan with all times multiplied by scale and the rate divided
+// by it: the messages stay as many. Duration limits of objectives are scaled too;
+// warm-up and drain timeout are not. parse makes the drivers of a fleet. Its error
+// is an *Error.
+func (v Variant) Resolve(scale float64, parse func(spec string) (driver.Driver, error)) (Run, error) {
+	s := v.settings
+	run := Run{Driver: s.Driver, Scale: scale}
+	p := &run.Plan
+	*p = load.Plan{
+		Name: v.scenario, Producers: s.Producers, Consumers: s.Consumers,
+		Rate: load.Rate(s.Rate) / load.Rate(scale), Duration: scaled(s.Duration, scale),
+		Delay: scaledDelay(load.Delay(s.Delay), scale), PayloadSize: s.PayloadSize, Seed: s.Seed,
+		Warmup: s.Warmup, Horizon: scaled(s.Horizon, scale), DrainTimeout: s.DrainTimeout,
+		Queues: s.Queues, Poll: scaled(s.Poll, scale), Work: scaled(s.Work, scale),
+		Cancel: load.Cancel{Share: s.Cancel.Share, After: scaled(s.Cancel.After, scale)},
+	}
+	if v.Name != "" {
+		p.Name += "/" + v.Name
+	}
+	for _, st := range s.Ramp {
+		p.Ramp = append(p.Ramp, load.Step{Rate: load.Rate(st.Rate) / load.Rate(scale), Duration: scaled(st.Duration, scale)})
+	}
+	for _, m := range s.Fleet {
+		members, err := m.members(scale, parse)
+		if err != nil {
+			return Run{}, v.wrong(err)
+		}
+		p.Fleet = append(p.Fleet, members...)
+	}
+	if s.Driver != "" {
+		if _, err := parse(s.Driver); err != nil {
+			return Run{}, v.wrong(err)
+		}
+	}
+	check := *p
+	check.Queue = "checked later"
+	if err := check.Validate(); err != nil {
+		return Run{}, v.wrong(err)
+	}
+	var err error
+	if run.SLO, err = objectives(s.SLO, scale); err != nil {
+		return Run{}, v.wrong(err)
+	}
+	if run.Expected, err = objectives(s.Expect, scale); err != nil {
+		return Run{}, v.wrong(err)
+	}
+	return run, nil
+}
+
+func (v Variant) wrong(err error) error { return &Error{v.file, v.Line, err} }
+
+// scaled keeps whole milliseconds, and something of what was there.
+func scaled(d time.Duration, scale float64) time.Duration {
+	if scale == 1 || d <= 0 {
+		return d
+	}
+	return max(time.Duration(float64(d)*scale).Round(time.Millisecond), time.Millisecond)
+}
+
+func scaledDelay(d load.Delay, scale float64) load.Delay {
+	d.Min, d.Max = scaled(d.Min, scale), scaled(d.Max, scale)
+	choices := d.Choices
+	d.Choices = nil
+	for _, c := range choices {
+		d.Choices = append(d.Choices, load.Span{Min: scaled(c.Min, scale), Max: scaled(c.Max, scale)})
+	}
+	return d
+}
+
+func (m member) members(scale float64, parse func(string) (driver.Driver, error)) ([]load.Member, error) {
+	if m.Count < 0 || m.Count > maxCount {
+		return nil, fmt.Errorf("fleet: expected a count of 1 to %d, got %d", maxCount, m.Count)
+	}
+	made := load.Member{Offers: m.Offers, Takes: m.Takes, From: scaled(m.From, scale), To: scaled(m.To, scale)}
+	if !m.Offers && !m.Takes {
+		made.Offers, made.Takes = true, true
+	}
+	if m.Driver != "" {
+		var err error
+		if made.Driver, err = parse(m.Driver); err != nil {
+			return nil, err
+		}
+	}
+	members := make([]load.Member, max(m.Count, 1))
+	for i := range members {
+		members[i] = made
+	}
+	return members, nil
+}
+
+// maxCount bounds the processes of one member.
+const maxCount = 1000
+
+func objectives(texts []string, scale float64) ([]report.SLO, error) {
+	var all []report.SLO
+	for _, text := range texts {
+		slo, err := report.ParseSLO(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, slo.Scaled(scale))
+	}
+	return all, nil
+}

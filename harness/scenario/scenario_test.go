@@ -1,0 +1,145 @@
+package scenario_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/scenario"
+	"github.com/dq-bench/dq-bench/scenarios"
+)
+
+func TestStoredScenarios(t *testing.T) {
+	all, err := scenario.Load(scenarios.Load, "load")
+	require.NoError(t, err)
+	require.NotEmpty(t, all)
+	for _, s := range all {
+		require.NotEmpty(t, s.About, s.Name)
+		require.NotEmpty(t, s.Source, s.Name)
+		for _, v := range s.Variants {
+			require.Equal(t, len(s.Variants) > 1, v.Name != "", s.Name)
+			run, err := v.Resolve(s.Scale, driver.Parse)
+			require.NoError(t, err)
+			if !v.Full {
+				p := run.Plan
+				longest := p.Delay.Max
+				if p.Horizon > 0 {
+					longest = min(longest, p.Horizon)
+				}
+				require.LessOrEqual(t, p.Warmup+p.Duration+longest, time.Minute, "%s is meant to end within a minute", p.Name)
+			}
+		}
+	}
+}
+
+func TestVariantsSayOnlyWhatDiffers(t *testing.T) {
+	s, err := scenario.Parse("x/some.yaml", []byte(`
+about: A sentence.
+scale: 0.1
+rate: 10/s
+delay: 10s|20s
+duration: 10s
+slo: ["lateness.p99<=1s", "lost<=0"]
+variants:
+  - name: a
+  - name: b
+    full: true
+    rate: 20/s
+    delay: 1s
+    slo: []
+    expect: ["lost>0"]
+    fleet: [{count: 3}, {driver: memory, takes: true, from: 1s}]
+`))
+	require.NoError(t, err)
+	require.Equal(t, "some", s.Name)
+	chosen, err := s.Select(nil, false)
+	require.NoError(t, err)
+	require.Len(t, chosen, 1)
+	a, err := chosen[0].Resolve(s.Scale, driver.Parse)
+	require.NoError(t, err)
+	require.Equal(t, "some/a", a.Plan.Name)
+	require.Equal(t, load.Rate(100), a.Plan.Rate, "as many messages in a tenth of the time")
+	require.Equal(t, time.Second, a.Plan.Duration)
+	require.Equal(t, "1s|2s", a.Plan.Delay.String())
+	require.Equal(t, "lateness.p99<=100ms", a.SLO[0].String())
+	require.Equal(t, "lost<=0", a.SLO[1].String())
+
+	chosen, err = s.Select([]string{"b"}, false)
+	require.NoError(t, err)
+	b, err := chosen[0].Resolve(1, driver.Parse)
+	require.NoError(t, err)
+	require.Equal(t, load.Rate(20), b.Plan.Rate)
+	require.Equal(t, "1s", b.Plan.Delay.String())
+	require.Empty(t, b.SLO)
+	require.Len(t, b.Expected, 1)
+	require.Len(t, b.Plan.Fleet, 4)
+	require.Equal(t, "driver offers and takes", b.Plan.Fleet[2].String())
+	require.Equal(t, "memory takes from 1s", b.Plan.Fleet[3].String())
+
+	all, err := s.Select(nil, true)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	_, err = s.Select([]string{"c"}, false)
+	require.ErrorContains(t, err, `no variant "c", expected one of: a, b`)
+}
+
+func TestFilesAreStrict(t *testing.T) {
+	for text, want := range map[string]string{
+		"about: x\nraet: 5/s\n":                                    "f.yaml:2: field raet not found",
+		"about: x\nvariants:\n  - name: a\n    raet: 5/s\n":        "f.yaml:4: field raet not found",
+		"about: x\nfleet:\n  - {drivr: dq}\n":                      "f.yaml:3: field drivr not found",
+		"about: x\nrate: fast\n":                                   "f.yaml:",
+		"about: x\ndelay: 2s..1s\n":                                "swap the two",
+		"about: x\nduration: long\n":                               "f.yaml:2:",
+		"rate: 5/s\n":                                              "f.yaml:1: expected about",
+		"about: x\nscale: 2\n":                                     "f.yaml:1: scale",
+		"about: x\nproducers: 0\n":                                 "f.yaml:1: producers: expected",
+		"about: x\nslo: [late<=1]\n":                               `unknown metric "late"`,
+		"about: x\nexpect: [lost]\n":                               `slo "lost": expected METRIC`,
+		"about: x\ndriver: nothing\n":                              `--driver "nothing"`,
+		"about: x\nfleet: [{driver: nothing}]\n":                   `--driver "nothing"`,
+		"about: x\nfleet: [{count: -1}]\n":                         "expected a count",
+		"about: x\nvariants:\n  - name: a\n\n  - name: a\n":        "f.yaml:5: variant \"a\" is there already",
+		"about: x\nvariants:\n  - about: b\n":                      "f.yaml:3: variant: expected a name",
+		"about: x\nvariants:\n  - name: a\n    consumers: 0\n":     "f.yaml:3: consumers: expected",
+		"about: x\n---\nabout: y\n":                                "one YAML document",
+		"":                                                         "EOF",
+		"- a\n":                                                    "f.yaml:1:",
+		"about: x\nabout: y\n":                                     "already defined",
+		"about: x\nramp: [{rate: 5/s}]\n":                          "duration: expected more than 0",
+		"about: x\nqueues: 20\n":                                   "at least one for each of the 20 queues",
+		"about: x\nfleet: [{to: 3s}]\n":                            "to the end",
+		"about: x\nscale: 0.001\nhorizon: -1s\n":                   "horizon",
+		"about: x\nvariants:\n  - name: a\n    delay: x\n":         "f.yaml:4",
+		"about: x\nvariants:\n  - name: ../a\n    delay: 1s\n":     "expected a name of letters",
+		"about: x\nvariants: [{name: a, fleet: [{driver: zz}]}]\n": "f.yaml:2:",
+	} {
+		_, err := scenario.Parse("f.yaml", []byte(text))
+		var wrong *scenario.Error
+		require.ErrorAs(t, err, &wrong, text)
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	files, err := scenarios.Load.ReadDir("load")
+	require.NoError(f, err)
+	for _, file := range files {
+		text, err := scenarios.Load.ReadFile("load/" + file.Name())
+		require.NoError(f, err)
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := scenario.Parse("f.yaml", text)
+		if err != nil {
+			return
+		}
+		for _, v := range s.Variants {
+			_, err := v.Resolve(s.Scale, driver.Parse)
+			require.NoError(t, err)
+		}
+	})
+}
