@@ -24,6 +24,7 @@ var (
 	release3_17_0 = Release{3, 17, 0}
 	release3_18_0 = Release{3, 18, 0}
 	release3_21_1 = Release{3, 21, 1}
+	release3_42_0 = Release{3, 42, 0}
 	release3_46_0 = Release{3, 46, 0}
 	release3_49_0 = Release{3, 49, 0}
 )
@@ -134,6 +135,11 @@ func (r Release) CachesScripts() bool { return r.AtLeast(release3_46_0) }
 
 // RefusesNegativeDelay tells whether offer checks its delay; since 3.10.4.
 func (r Release) RefusesNegativeDelay() bool { return r.AtLeast(release3_10_4) }
+
+// StopsOnDestroy tells whether the last destroy of a delayed queue also cancels
+// its timer; since 3.42.0. Before, what the timer was set for is still delivered,
+// and what comes due after that.
+func (r Release) StopsOnDestroy() bool { return r.AtLeast(release3_42_0) }
 
 // ExpiresConditionally tells whether expire and expireAt send a condition, which
 // may be empty, with the time; since 3.17.0.

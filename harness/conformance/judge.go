@@ -40,6 +40,9 @@ type Result struct {
 	// Lines are what the server saw, the case mark first; empty for a case that did
 	// not run.
 	Lines []monitor.Line `json:"-"`
+	// Absent says what the implementation lacks to run a case that holds for the
+	// release; such a case is skipped.
+	Absent string `json:"-"`
 	// Place is file and line of the case.
 	Place string `json:"-"`
 }
@@ -51,8 +54,17 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 		ID: c.ID, Requirement: c.Requirement, Source: c.Source,
 		Place: fmt.Sprintf("%s:%d", c.Section.File, c.Line),
 	}
-	if why := r.skip(c); why != "" {
-		result.Status, result.Detail = Skip, why
+	if !c.HoldsFor(r.Release) {
+		result.Status = Skip
+		result.Detail = fmt.Sprintf("it holds for %s, this is %s", c.Range(), r.Release)
+		return result
+	}
+	known, isKnown := c.knownFailing(r.hello)
+	if why := r.absent(c); why != "" {
+		result.Status, result.Detail, result.Absent = Skip, why, why
+		if isKnown {
+			result.Status, result.Detail = FailedAsExpected, known+"\n"+why
+		}
 		return result
 	}
 	observed, err := r.Observe(ctx, c)
@@ -71,7 +83,6 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 			return result
 		}
 	}
-	known, isKnown := c.knownFailing(r.hello)
 	switch {
 	case len(failures) > 0 && isKnown:
 		result.Status, result.Detail = FailedAsExpected, known+"\n"+strings.Join(failures, "\n")
@@ -86,11 +97,8 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 	return result
 }
 
-// skip says why a case is not run, or "".
-func (r *Runner) skip(c *Case) string {
-	if !c.HoldsFor(r.Release) {
-		return fmt.Sprintf("it holds for %s, this is %s", c.Range(), r.Release)
-	}
+// absent says what the implementation lacks to run a case, or "".
+func (r *Runner) absent(c *Case) string {
 	if !r.hello.HasCodec(c.codec()) {
 		return fmt.Sprintf("%s %s has no codec %q", r.hello.Name, r.hello.Version, c.codec())
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/monitor"
@@ -23,6 +24,9 @@ type Oracle struct {
 type recordedCase struct {
 	recording *monitor.Recording
 	lines     []monitor.Line
+	// absent says why the real Redisson could not run the case; there are no
+	// lines then.
+	absent string
 }
 
 // LoadOracle reads a folder that holds one folder for each release, in it one
@@ -67,7 +71,12 @@ func (o *Oracle) loadRelease(files fs.FS, dir string, release wire.Release) erro
 		}
 		for _, c := range recording.Cases() {
 			if c.ID != "" {
-				o.cases[release][c.ID] = recordedCase{recording, c.Lines}
+				o.cases[release][c.ID] = recordedCase{recording: recording, lines: c.Lines}
+			}
+		}
+		for _, f := range recording.Fields {
+			if id, why, ok := strings.Cut(f.Value, ": "); ok && f.Key == absentKey {
+				o.cases[release][id] = recordedCase{recording: recording, absent: why}
 			}
 		}
 	}
@@ -103,6 +112,8 @@ func (o *Oracle) source(c *Case, release wire.Release) (verdictSource, error) {
 		return verdictSource{}, fmt.Errorf("the recordings of %s lack this case: record it with dq-bench record --driver redisson:%s", release, release)
 	case !ok:
 		return verdictSource{missing: fmt.Sprintf("the recordings of %s lack this case", nearest)}, nil
+	case recorded.absent != "":
+		return verdictSource{missing: fmt.Sprintf("it could not be recorded: %s", recorded.absent)}, nil
 	case nearest != release && !sameScripts(recorded, nearest, release):
 		return verdictSource{missing: fmt.Sprintf("the nearest recorded release is %s, which sends other scripts", nearest)}, nil
 	}
