@@ -34,8 +34,8 @@ func PrepareFolder(folder string) error {
 }
 
 // WriteFolder writes the run file set to folder, which must exist: run.json,
-// lateness.hgrm and, unless log is nil, lateness.hlog. Each file appears whole
-// or not at all; run.json, which readers look for, comes last.
+// report.html, lateness.hgrm and, unless log is nil, lateness.hlog. Each file
+// appears whole or not at all; run.json, which readers look for, comes last.
 func WriteFolder(folder string, r *Run, log *LatenessLog) error {
 	data, err := r.Encode()
 	if err != nil {
@@ -52,6 +52,9 @@ func WriteFolder(folder string, r *Run, log *LatenessLog) error {
 		if err := writeWhole(filepath.Join(folder, LogFile), log.Bytes()); err != nil {
 			return err
 		}
+	}
+	if err := r.Page().WriteHTMLFile(filepath.Join(folder, HTMLFile)); err != nil {
+		return err
 	}
 	return writeWhole(filepath.Join(folder, RunFile), data)
 }

@@ -50,7 +50,7 @@ func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
-	require.Len(t, entries, 3, "nothing but the run file set is left")
+	require.Len(t, entries, 4, "nothing but the run file set is left")
 	back, err := ReadFile(filepath.Join(folder, RunFile))
 	require.NoError(t, err)
 	want, err := r.Encode()
