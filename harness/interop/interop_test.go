@@ -83,6 +83,7 @@ func TestRedissonSharesAQueueWithDQ(t *testing.T) {
 	t.Parallel()
 	for _, version := range testedReleases {
 		t.Run(version, func(t *testing.T) {
+			t.Parallel()
 			srv := servertest.Redis(t)
 			real := redissonAt(t, version)
 			runAll(t, srv, real, dqAt(t, version))

@@ -49,14 +49,6 @@ func (st state) String() string {
 
 // checkMembers checks that the queue holds exactly these values, offered in this
 // order, each packed in the layout, the same bytes in list and set.
-func (s *session) checkMembers(ctx context.Context, layout wire.Layout, values []string) error {
-	st, err := s.state(ctx)
-	if err != nil {
-		return err
-	}
-	return st.checkMembers(layout, values)
-}
-
 func (st state) checkMembers(layout wire.Layout, values []string) error {
 	var got []string
 	ids := map[[8]byte]bool{}

@@ -40,7 +40,7 @@ func (w *watch) read(ctx context.Context) {
 	defer close(w.done)
 	for {
 		line, err := w.conn.Read(ctx)
-		if err == nil && !(line.Inner() && len(line.Args) > 1 && w.keys[line.Args[1]]) {
+		if ours := line.Inner() && len(line.Args) > 1 && w.keys[line.Args[1]]; err == nil && !ours {
 			continue
 		}
 		w.mu.Lock()
