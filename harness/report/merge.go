@@ -15,6 +15,10 @@ import (
 // the configuration must be the same in all, or a *DifferenceError names what
 // is not.
 //
+// The workers of one scenario (Run.Worker) are joined message by message, all of
+// them or none: the result has the scenario and the counts that one worker alone
+// would have.
+//
 // Server statistics are those of the worker that saw most, as each counts the
 // whole server; intervals are joined by the second they ended in. Objectives are
 // not carried over, as they were judged on parts: judge the result.
@@ -49,11 +53,17 @@ func Merge(runs []*Run) (*Run, error) {
 	if s := out.ServerStats; s != nil && out.Counts.Delivered > 0 {
 		s.TransferCallsPerMessage = float64(s.TransferCalls) / float64(out.Counts.Delivered)
 	}
+	if out.Worker != nil {
+		return out, out.joinWorkers(runs)
+	}
 	return out, nil
 }
 
 // mergeable refuses runs that were not parts of one load, and a file given twice.
 func mergeable(runs []*Run) error {
+	if slices.ContainsFunc(runs, func(r *Run) bool { return r.Worker != nil }) {
+		return wholeOf(runs)
+	}
 	seen := map[string]bool{}
 	for _, r := range runs {
 		key := r.RunID + r.Started.Format(time.RFC3339Nano)
@@ -98,7 +108,7 @@ func (r *Run) add(part *Run) error {
 		r.ServerStats = &stats
 	}
 	for _, note := range part.Notes {
-		r.Notes = append(r.Notes, "run "+part.RunID+": "+note)
+		r.Notes = append(r.Notes, part.partName()+": "+note)
 	}
 	return nil
 }

@@ -36,6 +36,11 @@ type Run struct {
 	// Workers is how many run files were merged into this one; 0 for a run of
 	// its own.
 	Workers int `json:"workers,omitempty"`
+	// Worker is missing unless the run is that of one of several workers. Scenario
+	// is then the whole one, and Counts are what this worker saw: Offered its own
+	// offers that were confirmed, Delivered whatever it took, Pending its own
+	// messages that were held at its end, and Lost 0, as no worker can tell.
+	Worker *Worker `json:"worker,omitempty"`
 }
 
 // Tool is the program that wrote the file.
@@ -106,6 +111,11 @@ type Environment struct {
 	CPUs       int    `json:"cpus"`
 	GoVersion  string `json:"go_version"`
 	GOMAXPROCS int    `json:"gomaxprocs"`
+	// ClockOffsetNs is the server's clock minus this machine's, off by at most
+	// ClockErrorNs, half the round trip of asking. No figure is corrected by it. It
+	// is missing where it was not measured.
+	ClockOffsetNs *int64 `json:"clock_offset_ns,omitempty"`
+	ClockErrorNs  int64  `json:"clock_error_ns,omitempty"`
 }
 
 // Counts is the exact accounting of the measured phase. At its end
@@ -171,7 +181,9 @@ type Interval struct {
 	Second    float64 `json:"second"`
 	Offered   int64   `json:"offered"`
 	Delivered int64   `json:"delivered"`
-	// Pending is how many confirmed messages were not delivered at its end.
+	// Pending is how many confirmed messages were not delivered at its end. In the
+	// file of one of several workers, where it is less what it took of others', it
+	// may be below 0; the sum is right.
 	Pending int64 `json:"pending"`
 	P50     int64 `json:"lateness_p50"`
 	P99     int64 `json:"lateness_p99"`
