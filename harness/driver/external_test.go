@@ -36,8 +36,9 @@ func fakeProgram(mode string) {
 	case "dies":
 		fmt.Fprintln(os.Stderr, "no such release")
 		os.Exit(3)
-	case "queue":
-		fakeHello = strings.Replace(fakeHello, `"hello"]`, `"hello","open","dq.offer","q.take"],"codecs":["string"]`, 1)
+	case "queue string", "queue bytes":
+		fakeHello = strings.Replace(fakeHello, `"hello"]`,
+			`"hello","open","dq.offer","q.take","q.poll","dq.remove"],"codecs":["`+strings.TrimPrefix(mode, "queue ")+`"]`, 1)
 	case "future":
 		fmt.Println(`{"id":1,"ok":true,"result":{"name":"fake","version":"1","protocol":99}}`)
 	}
@@ -74,7 +75,13 @@ func (f *fakeServer) handle(mode string, request map[string]json.RawMessage) {
 	case `"dq.offer"`:
 		f.offered = append(f.offered, string(request["value"]))
 		fmt.Printf(`{"id":%s,"ok":true,"result":null}`+"\n", id)
-	case `"q.take"`:
+	case `"dq.remove"`:
+		fmt.Printf(`{"id":%s,"ok":true,"result":true}`+"\n", id)
+	case `"q.take"`, `"q.poll"`:
+		if len(f.offered) == 0 {
+			fmt.Printf(`{"id":%s,"ok":true,"result":null}`+"\n", id)
+			return
+		}
 		fmt.Printf(`{"id":%s,"ok":true,"result":%s}`+"\n", id, f.offered[0])
 		f.offered = f.offered[1:]
 	case `"take"`:

@@ -149,6 +149,22 @@ func (q *tempQueue) Take(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// Poll takes what the pump is handing over at this moment.
+func (q *tempQueue) Poll(ctx context.Context) ([]byte, bool, error) {
+	q.taking.RLock()
+	defer q.taking.RUnlock()
+	if q.ctx.Err() != nil {
+		return nil, false, ErrClosed
+	}
+	select {
+	case e := <-q.ready:
+		q.acknowledge(context.WithoutCancel(ctx), e.element)
+		return e.value, true, nil
+	default:
+		return nil, false, ctx.Err()
+	}
+}
+
 // acknowledge removes an element from the temp list. If that fails the lease's
 // goroutine tries again; were the process to die before, the message would come
 // twice.

@@ -44,6 +44,9 @@ func (b *tempBench) open(t *testing.T, d Driver) *tempQueue {
 	opened, err := d.Open(b.ctx, b.target)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = opened.Close() })
+	if zset, ok := opened.(*zsetQueue); ok {
+		return zset.tempQueue
+	}
 	q, ok := opened.(*tempQueue)
 	require.True(t, ok)
 	return q
@@ -132,6 +135,43 @@ func TestRedisZSetOrdersByDueTime(t *testing.T) {
 	b.offer(t, q, "long", 300*time.Millisecond)
 	b.offer(t, q, "short", 0)
 	require.Equal(t, []string{"short", "long"}, []string{b.take(t, q), b.take(t, q)})
+}
+
+func TestRedisZSetCallsAMessageOff(t *testing.T) {
+	b := newTempBench(t)
+	d := RedisZSet{}
+	q, err := d.Open(b.ctx, b.target)
+	require.NoError(t, err)
+	defer q.Close()
+	remover, ok := q.(Remover)
+	require.True(t, ok)
+	b.offer(t, q, "order 7", time.Hour)
+	for _, want := range []bool{true, false} {
+		removed, err := remover.Remove(b.ctx, []byte("order 7"))
+		require.NoError(t, err)
+		require.Equal(t, want, removed)
+	}
+	require.Zero(t, b.held(t, d))
+}
+
+func TestTempDriversPoll(t *testing.T) {
+	for name, d := range tempDrivers() {
+		t.Run(name, func(t *testing.T) {
+			b := newTempBench(t)
+			q := b.open(t, d)
+			_, found, err := q.Poll(b.ctx)
+			require.NoError(t, err)
+			require.False(t, found)
+			b.offer(t, q, "value", 0)
+			require.Eventually(t, func() bool {
+				value, found, err := q.Poll(b.ctx)
+				return err == nil && found && string(value) == "value"
+			}, 10*time.Second, time.Millisecond)
+			require.NoError(t, q.Close())
+			_, _, err = q.Poll(b.ctx)
+			require.ErrorIs(t, err, ErrClosed)
+		})
+	}
 }
 
 func TestRedisListKeepsEqualValuesApart(t *testing.T) {

@@ -79,7 +79,17 @@ func (d RedisZSet) Open(ctx context.Context, target Target) (Queue, error) {
 	}
 	q.open = func(_ context.Context, element string) ([]byte, error) { return []byte(element), nil }
 	q.start()
-	return q, nil
+	return &zsetQueue{q}, nil
+}
+
+// zsetQueue can call a message off, which a list could do only by a search
+// through all of it.
+type zsetQueue struct{ *tempQueue }
+
+// Remove removes a message that has not been moved to a temp list.
+func (q *zsetQueue) Remove(ctx context.Context, value []byte) (bool, error) {
+	n, err := q.client.ZRem(ctx, q.keys.source, value).Result()
+	return n > 0, err
 }
 
 // Store looks at the ZSET and the temp lists.

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"time"
+	"sync"
+	"sync/atomic"
 )
 
 // LoadOp is the capability, and the op, of a program that runs a whole plan by
@@ -43,91 +43,89 @@ func (r Remote) Start(ctx context.Context, progress func(string), log io.Writer)
 // Open starts the program and opens a queue in it. Closing the queue ends the
 // program.
 func (r Remote) Open(ctx context.Context, target Target) (Queue, error) {
+	queues, err := r.OpenMany(ctx, target, []string{target.Queue})
+	if err != nil {
+		return nil, err
+	}
+	return queues[0], nil
+}
+
+// OpenMany starts one program, and opens the queues on one client in it.
+func (r Remote) OpenMany(ctx context.Context, target Target, names []string) ([]Queue, error) {
 	p, err := r.Start(ctx, func(string) {}, nil)
 	if err != nil {
 		return nil, err
 	}
-	q, err := p.OpenQueue(ctx, target)
+	queues, err := p.OpenQueues(ctx, target, names)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	return q, nil
+	return queues, nil
 }
 
-// OpenQueue opens a queue in the program by the ops open, dq.offer and q.take,
-// with the codec "bytes" if it has one, else "string". Each offer and take is a
-// round trip of the protocol, which is part of every figure. Closing the queue
+// Ops of the protocol that make a queue.
+const (
+	remoteOpen  = "open"
+	remoteOffer = "dq.offer"
+	remoteTake  = "q.take"
+)
+
+// remoteConnections is the least size of the program's connection pool: every
+// take that waits holds one.
+const remoteConnections = 256
+
+// OpenQueues opens queues in the program by the ops open, dq.offer and q.take,
+// with the codec "bytes" if it has that, else "string". Each call is a round trip
+// of the protocol, which is part of every figure. Closing the last of the queues
 // ends the program.
-func (p *External) OpenQueue(ctx context.Context, target Target) (Queue, error) {
-	for _, op := range []string{"open", "dq.offer", "q.take"} {
+func (p *External) OpenQueues(ctx context.Context, target Target, names []string) ([]Queue, error) {
+	for _, op := range []string{remoteOpen, remoteOffer, remoteTake} {
 		if !p.Hello.Can(op) {
-			return nil, fmt.Errorf("driver program %s has neither the op %s nor %s; PROTOCOL.md says what they do", p.name, LoadOp, op)
+			return nil, fmt.Errorf("driver program %s lacks the op %s, and %s is not what is asked of it; PROTOCOL.md says what they do", p.name, op, LoadOp)
 		}
 	}
-	q := &remoteQueue{program: p, codec: "bytes"}
-	if !slices.Contains(p.Hello.Codecs, q.codec) {
-		q.codec = "string"
+	codec := "bytes"
+	if !p.Hello.HasCodec(codec) {
+		codec = "string"
 	}
-	answer, err := p.Call(ctx, "open", map[string]string{"redis": target.RedisURL, "queue": target.Queue, "codec": q.codec})
-	if err != nil {
-		return nil, err
+	var users atomic.Int64
+	users.Store(int64(len(names)))
+	request := map[string]any{
+		"redis": target.RedisURL, "codec": codec, "client": "load",
+		"options": map[string]int{"connections": remoteConnections + len(names)},
 	}
-	var opened struct {
-		Handle string `json:"handle"`
+	queues := make([]Queue, 0, len(names))
+	for _, name := range names {
+		request["queue"] = name
+		answer, err := p.Call(ctx, remoteOpen, request)
+		if err != nil {
+			return nil, err
+		}
+		var opened struct {
+			Handle string `json:"handle"`
+		}
+		if err := json.Unmarshal(answer, &opened); err != nil || opened.Handle == "" {
+			return nil, fmt.Errorf("driver program %s: expected a handle in answer to open, got %.120s", p.name, answer)
+		}
+		queues = append(queues, &remoteQueue{program: p, codec: codec, handle: opened.Handle, users: &users})
 	}
-	if err := json.Unmarshal(answer, &opened); err != nil || opened.Handle == "" {
-		return nil, fmt.Errorf("driver program %s: expected a handle in answer to open, got %.120s", p.name, answer)
-	}
-	q.handle = opened.Handle
-	return q, nil
+	return queues, nil
 }
 
 // remoteQueue is a queue of an external program, an op for each call.
 type remoteQueue struct {
 	program       *External
 	codec, handle string
+	users         *atomic.Int64 // queues of the program that are not closed
+	closing       sync.Once
 }
 
-// remoteValue is an element, of type bytes or string.
-type remoteValue struct {
-	Type  string          `json:"t"`
-	Value json.RawMessage `json:"v"`
-}
-
-func (q *remoteQueue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
-	var content any = value // in base64
-	if q.codec == "string" {
-		content = string(value)
-	}
-	encoded, err := json.Marshal(content)
-	if err != nil {
-		return fmt.Errorf("offer: %w", err)
-	}
-	_, err = q.program.Call(ctx, "dq.offer", map[string]any{
-		"handle": q.handle, "value": remoteValue{q.codec, encoded}, "delay": delay.Milliseconds(),
+// Close ends the program with its last queue.
+func (q *remoteQueue) Close() (err error) {
+	q.closing.Do(func() {
+		if q.users.Add(-1) == 0 {
+			err = q.program.Close()
+		}
 	})
 	return err
 }
-
-func (q *remoteQueue) Take(ctx context.Context) ([]byte, error) {
-	answer, err := q.program.Call(ctx, "q.take", map[string]string{"handle": q.handle})
-	if err != nil {
-		return nil, err
-	}
-	var element remoteValue
-	if err := json.Unmarshal(answer, &element); err != nil {
-		return nil, fmt.Errorf("q.take: expected a value, got %.120s: %w", answer, err)
-	}
-	if element.Type == "string" {
-		var text string
-		err = json.Unmarshal(element.Value, &text)
-		return []byte(text), err
-	}
-	var value []byte
-	if err := json.Unmarshal(element.Value, &value); err != nil {
-		return nil, fmt.Errorf("q.take: expected bytes in base64, got %.120s: %w", answer, err)
-	}
-	return value, nil
-}
-
-func (q *remoteQueue) Close() error { return q.program.Close() }

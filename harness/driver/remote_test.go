@@ -22,18 +22,39 @@ func TestParseNamesExternalPrograms(t *testing.T) {
 	}
 }
 
-// A program without the op load is a queue by its ops.
-func TestRemoteOpensAQueueByOps(t *testing.T) {
-	t.Setenv(fakeProgramEnv, "queue")
-	d, err := Parse("exec:'" + os.Args[0] + "'")
-	require.NoError(t, err)
-	q, err := d.Open(t.Context(), Target{RedisURL: "redis://127.0.0.1:1", Queue: "orders"})
-	require.NoError(t, err)
-	require.NoError(t, q.Offer(t.Context(), []byte("hello"), time.Second))
-	value, err := q.Take(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "hello", string(value))
-	require.NoError(t, q.Close())
+// A program without the op load is a queue by its ops; one program serves many.
+func TestRemoteOpensQueuesByOps(t *testing.T) {
+	for _, codec := range []string{"string", "bytes"} {
+		t.Run(codec, func(t *testing.T) {
+			t.Setenv(fakeProgramEnv, "queue "+codec)
+			d, err := Parse("exec:'" + os.Args[0] + "'")
+			require.NoError(t, err)
+			queues, err := OpenQueues(t.Context(), d, Target{RedisURL: "redis://127.0.0.1:1"}, []string{"orders", "bills"})
+			require.NoError(t, err)
+			require.Len(t, queues, 2)
+			for _, q := range queues {
+				poller, _ := q.(Poller)
+				require.NotNil(t, poller)
+				_, found, err := poller.Poll(t.Context())
+				require.NoError(t, err)
+				require.False(t, found)
+				require.NoError(t, q.Offer(t.Context(), []byte("hello"), time.Second))
+				value, err := q.Take(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, "hello", string(value))
+				require.NoError(t, q.Offer(t.Context(), []byte("again"), 0))
+				value, found, err = poller.Poll(t.Context())
+				require.NoError(t, err)
+				require.True(t, found)
+				require.Equal(t, "again", string(value))
+				removed, err := q.(Remover).Remove(t.Context(), []byte("gone"))
+				require.NoError(t, err)
+				require.True(t, removed)
+				require.NoError(t, q.Close())
+				require.NoError(t, q.Close())
+			}
+		})
+	}
 }
 
 func TestRemoteTellsWhatAProgramLacks(t *testing.T) {
@@ -41,5 +62,14 @@ func TestRemoteTellsWhatAProgramLacks(t *testing.T) {
 	d, err := Parse("exec:'" + os.Args[0] + "'")
 	require.NoError(t, err)
 	_, err = d.Open(t.Context(), Target{})
-	require.ErrorContains(t, err, "neither the op load nor open")
+	require.ErrorContains(t, err, "lacks the op open")
+}
+
+func FuzzDecodeRemoteValue(f *testing.F) {
+	f.Add(`{"t":"string","v":"hello"}`)
+	f.Add(`{"t":"bytes","v":"aGVsbG8="}`)
+	f.Add(`{"t":"long","v":"42"}`)
+	f.Fuzz(func(_ *testing.T, answer string) {
+		_, _ = decodeRemoteValue(remoteTake, []byte(answer))
+	})
 }

@@ -42,7 +42,8 @@ func runExternal(ctx context.Context, o Options, d programDriver) (*Result, erro
 	}
 	if !p.Hello.Can(driver.LoadOp) {
 		o.Driver = opened{p}
-		return runHere(ctx, o)
+		result, err := runHere(ctx, o)
+		return result, errors.Join(err, closeProgram(p, err))
 	}
 	result, err := newExternalRun(o, p).run(ctx)
 	return result, errors.Join(err, closeProgram(p, err))
@@ -62,7 +63,15 @@ type opened struct{ program *driver.External }
 func (d opened) Identity() driver.Identity { return d.program.Identity() }
 
 func (d opened) Open(ctx context.Context, target driver.Target) (driver.Queue, error) {
-	return d.program.OpenQueue(ctx, target)
+	queues, err := d.OpenMany(ctx, target, []string{target.Queue})
+	if err != nil {
+		return nil, err
+	}
+	return queues[0], nil
+}
+
+func (d opened) OpenMany(ctx context.Context, target driver.Target, names []string) ([]driver.Queue, error) {
+	return d.program.OpenQueues(ctx, target, names)
 }
 
 // externalRun is a plan under way in a program.
