@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -20,8 +21,9 @@ const HTMLFile = "report.html"
 type Page struct {
 	// Sides are shown in this order, each in a colour of its own.
 	Sides []Side
-	// Comparison is the judgement at the top; nil if the sides were not compared.
-	Comparison *Comparison
+	// Comparisons set sides against the first one: the i-th is that of side i+1.
+	// Nil if the sides were not compared.
+	Comparisons []*Comparison
 }
 
 // Side is a set of runs of one implementation.
@@ -34,8 +36,8 @@ type Side struct {
 // ComparisonPage is the page of a comparison of OLD and NEW runs.
 func ComparisonPage(old, new []*Run, c *Comparison) Page {
 	return Page{
-		Sides:      []Side{{"OLD " + c.Old.Driver, old}, {"NEW " + c.New.Driver, new}},
-		Comparison: c,
+		Sides:       []Side{{"OLD " + c.Old.Driver, old}, {"NEW " + c.New.Driver, new}},
+		Comparisons: []*Comparison{c},
 	}
 }
 
@@ -62,7 +64,8 @@ func readHTMLFile(name string) string {
 
 // WriteHTML writes the report as one file that needs no other and no network: a
 // content security policy lets nothing run or load but what this package wrote,
-// whatever names and labels the runs carry. It fails if a side has no run.
+// whatever names and labels the runs carry. It fails if a side has no run, or if
+// there are more comparisons than sides after the first.
 func (p Page) WriteHTML(w io.Writer) error {
 	view, err := newHTMLView(p)
 	if err != nil {
@@ -111,7 +114,7 @@ type htmlPage struct {
 	Charts   []htmlChart
 	Counts   htmlCounts
 	Quantile htmlQuantiles
-	Rows     []htmlComparisonRow
+	Compared []htmlComparison
 	Warnings []string
 	SLO      []htmlObjective
 	Cost     []htmlBars
@@ -181,6 +184,9 @@ func newHTMLView(p Page) (*htmlPage, error) {
 	if len(p.Sides) == 0 {
 		return nil, errors.New("expected at least one side")
 	}
+	if len(p.Comparisons) >= len(p.Sides) {
+		return nil, fmt.Errorf("expected at most a comparison for each of %d sides after the first, got %d", len(p.Sides), len(p.Comparisons))
+	}
 	step := stepOf(p.Sides)
 	v := &htmlPage{Many: len(p.Sides) > 1}
 	for i, side := range p.Sides {
@@ -191,7 +197,7 @@ func newHTMLView(p Page) (*htmlPage, error) {
 		v.Sides = append(v.Sides, s)
 		v.Repeated = v.Repeated || len(s.Runs) > 1
 	}
-	v.setVerdict(p.Comparison)
+	v.setVerdict(p.Comparisons)
 	v.setLead()
 	v.setTables()
 	v.Charts = []htmlChart{
@@ -201,23 +207,55 @@ func newHTMLView(p Page) (*htmlPage, error) {
 	return v, nil
 }
 
-// setVerdict takes the sentence at the top from the comparison, the only run, or
+// setVerdict takes the sentence at the top from the comparisons, the only run, or
 // all the runs.
-func (v *htmlPage) setVerdict(c *Comparison) {
+func (v *htmlPage) setVerdict(comparisons []*Comparison) {
 	all := v.allRuns()
 	switch {
-	case c != nil:
-		v.Verdict, v.StateTag = c.Text, string(c.Outcome)
-		v.State = map[Outcome]string{Better: "ok", Worse: "bad"}[c.Outcome]
-		v.Rows, v.Warnings = comparisonRows(c), c.Differences
+	case len(comparisons) > 0:
+		v.setCompared(comparisons)
 	case len(all) == 1:
 		v.Verdict = all[0].Verdict.Text
 		v.setPassed(all[0].Verdict.Passed)
 	default:
 		v.setManyRuns(all)
 	}
-	if v.State == "" {
-		v.State = "open"
+}
+
+// setCompared lets the worst outcome colour the whole.
+func (v *htmlPage) setCompared(comparisons []*Comparison) {
+	worst := comparisons[0]
+	var verdicts []string
+	rank := []Outcome{Better, NoDifference, Inconclusive, Worse}
+	for i, c := range comparisons {
+		if slices.Index(rank, c.Outcome) > slices.Index(rank, worst.Outcome) {
+			worst = c
+		}
+		name := v.Sides[i+1].Name
+		verdicts = append(verdicts, name+": "+string(c.Outcome))
+		v.Compared = append(v.Compared, htmlComparison{Old: v.Sides[0], New: v.Sides[i+1], Text: c.Text, Rows: comparisonRows(c)})
+		for _, d := range c.Differences {
+			if !slices.Contains(v.Warnings, d) {
+				v.Warnings = append(v.Warnings, d)
+			}
+		}
+	}
+	v.Verdict, v.StateTag, v.State = worst.Text, string(worst.Outcome), outcomeState(worst.Outcome)
+	if len(comparisons) > 1 {
+		v.Verdict = "Against " + v.Sides[0].Name + " – " + strings.Join(verdicts, "; ") + "."
+	}
+}
+
+func outcomeState(o Outcome) string {
+	switch o {
+	case Better:
+		return "ok"
+	case Worse:
+		return "bad"
+	case "":
+		return "" // not judged
+	default:
+		return "open"
 	}
 }
 

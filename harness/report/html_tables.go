@@ -311,6 +311,13 @@ func boolInt(b bool) int {
 	return 0
 }
 
+// htmlComparison sets one side against another.
+type htmlComparison struct {
+	Old, New *htmlSide
+	Text     string
+	Rows     []htmlComparisonRow
+}
+
 // htmlComparisonRow is one judged or shown figure of a comparison.
 type htmlComparisonRow struct {
 	Name, Old, New, Shift, Change, Interval, Chance string
@@ -325,7 +332,7 @@ func comparisonRows(c *Comparison) []htmlComparisonRow {
 			Name: strings.Replace(strings.ReplaceAll(row.Histogram, "_", " "), "rtt", "RTT", 1) + " " + row.Stat,
 			Old:  htmlTime(int64(row.Old)), New: htmlTime(int64(row.New)),
 			Shift: minus(signed(row.Shift)), Change: minus(change(row.Old, row.New)), Interval: minus(row.intervalText()), Chance: minus(row.chanceText()),
-			Outcome: string(row.Outcome), State: map[Outcome]string{Better: "ok", Worse: "bad"}[row.Outcome],
+			Outcome: string(row.Outcome), State: outcomeState(row.Outcome),
 			First: i == 0 || c.Rows[i-1].Histogram != row.Histogram,
 		})
 	}

@@ -55,7 +55,15 @@ func TestPageSaysTheVerdictAtTheTop(t *testing.T) {
 	require.Contains(t, page, `<h1 id="verdict">NEW is worse in lateness at p50`)
 	require.Contains(t, page, `<header class="bad">`)
 
-	p.Comparison = nil
+	p.Sides = append(p.Sides, Side{"third", p.Sides[0].Runs})
+	c, err := Compare(p.Sides[0].Runs, p.Sides[2].Runs, CompareOptions{})
+	require.NoError(t, err)
+	p.Comparisons = append(p.Comparisons, c)
+	page = pageText(t, p)
+	require.Contains(t, page, `Against OLD dq:4.7.0 – NEW dq:4.7.0: worse; third: no difference.`)
+	require.Equal(t, 2, strings.Count(page, `class="compared"`))
+
+	p.Sides, p.Comparisons = p.Sides[:2], nil
 	require.Contains(t, pageText(t, p), `<h1 id="verdict">All 12 runs passed; lateness: OLD dq:4.7.0 p99`)
 	p.Sides[1].Runs[2].Counts.Lost = 1
 	p.Sides[1].Runs[2].Judge(nil)
@@ -124,6 +132,7 @@ func TestPageOfLittle(t *testing.T) {
 	}
 	require.Error(t, Page{}.WriteHTML(&strings.Builder{}))
 	require.Error(t, Page{Sides: []Side{{Name: "a"}}}.WriteHTML(&strings.Builder{}))
+	require.Error(t, Page{Sides: one.Page().Sides, Comparisons: []*Comparison{{}}}.WriteHTML(&strings.Builder{}))
 }
 
 func TestRunFolderHasAPage(t *testing.T) {
