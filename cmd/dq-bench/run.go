@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -21,31 +19,46 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/scenario"
+	"github.com/dq-bench/dq-bench/harness/series"
 	"github.com/dq-bench/dq-bench/harness/server"
 )
 
 // runFlags are the flags of 'dq-bench run' as they were given.
 type runFlags struct {
-	redis, driver, out, rate, delay, progress, percentiles string
+	redis, out, rate, delay, progress, percentiles string
+	file                                           string
 
-	plan   load.Plan
-	slos   []string
-	labels []string
-	json   bool
-	force  bool
+	drivers  []string
+	variants []string
+	plan     load.Plan
+	slos     []string
+	labels   []string
+	scale    float64
+	repeat   int
+	full     bool
+	json     bool
+	force    bool
+
+	// changed tells which flags were given, by the command line or environment.
+	changed func(flag string) bool
 }
 
 // runRequest is what the flags ask for, all of it found valid.
 type runRequest struct {
-	plan      load.Plan
-	driver    driver.Driver
-	slos      []report.SLO
+	cases     []runCase
+	repeat    int
 	quantiles []float64
-	labels    map[string]string
 	progress  load.ProgressMode
-	runID     uint32
-	ownQueue  bool
-	out       string
+	options   series.Options
+}
+
+// runCase is one plan, and the implementations to run it with.
+type runCase struct {
+	scenario.Run
+	// folder is below --out, empty if there is one case only.
+	folder string
+	sides  []series.Side
 }
 
 func newRunCmd() *cobra.Command {
@@ -61,15 +74,28 @@ The load is open: message i is sent at start + i/rate whatever became of those
 before it. The first interrupt stops the offers, drains what is due and still
 reports; the second one ends at once.
 
-run.json, report.html, lateness.hlog and lateness.hgrm are written to --out.
+-f takes the plan from a scenario, by name or file; flags override it. See
+'dq-bench scenarios'.
+
+With several --driver, or --repeat, the runs are interleaved (A B B A ...), each on
+a fresh server, and end in a comparison with the first driver. A comparison that
+comes out worse is no failure here: that is for 'dq-bench compare' to say.
+
+run.json, report.html, lateness.hlog and lateness.hgrm are written to --out; below it, to
+<variant>/<driver>/<n> as far as there are several.
 
 Exit codes: 0 fine; 1 no such server, queue in use or folder not writable; 2
-wrong usage; 99 a message lost, duplicated, early or overdue, or an SLO missed.`,
+wrong usage; 99 a message lost, duplicated, early or overdue, an SLO missed, or
+what a scenario expects to go wrong did not.`,
 		Example: `  dq-bench run --producers 50 --delay 5s
+  dq-bench run -f spring-demo
+  dq-bench run -f scenarios/load/upgrade.yaml --variant across
+  dq-bench run --driver dq --driver redisson:4.7.0 --repeat 6 --out out/r
   dq-bench run --redis redis://localhost:6379 --driver dq:3.16.6 --slo 'lateness.p99<=20ms'
   dq-bench run --rate 5000/s --delay 1s..10s --duration 1m --json > run.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.changed = cmd.Flags().Changed
 			return runLoad(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -80,20 +106,29 @@ wrong usage; 99 a message lost, duplicated, early or overdue, or an SLO missed.`
 func (f *runFlags) register(flags *pflag.FlagSet) {
 	p := &f.plan
 	flags.StringVar(&f.redis, "redis", "auto", "server: auto, container[:image], process[:path], embedded, redis://…, rediss://…, redis+cluster://…, redis+sentinel://…")
-	flags.StringVar(&f.driver, "driver", "dq", "implementation: "+driver.Forms)
+	flags.StringArrayVar(&f.drivers, "driver", []string{"dq"}, "implementation, may be repeated to compare: "+driver.Forms)
+	flags.IntVar(&f.repeat, "repeat", 1, fmt.Sprintf("runs of each driver; %d or more bear a judgement", report.MinRuns))
+	flags.StringVarP(&f.file, "file", "f", "", "scenario: a name that 'dq-bench scenarios' lists, or a YAML file")
+	flags.StringArrayVar(&f.variants, "variant", nil, "variant of the scenario; may be repeated")
+	flags.BoolVar(&f.full, "full", false, "all variants of the scenario, and its real times: --scale 1")
+	flags.Float64Var(&f.scale, "scale", 0, "factor for all times of the scenario, in place of its own")
 	flags.IntVar(&p.Producers, "producers", p.Producers, "goroutines that offer")
 	flags.IntVar(&p.Consumers, "consumers", p.Consumers, "goroutines that take")
 	flags.StringVar(&f.rate, "rate", p.Rate.String(), "offers over all producers: 1000/s, 90/m")
 	flags.DurationVar(&p.Duration, "duration", p.Duration, "how long messages are offered")
-	flags.StringVar(&f.delay, "delay", p.Delay.String(), "delay of each message: 5s, or 1s..10s to draw it uniformly")
+	flags.StringVar(&f.delay, "delay", p.Delay.String(), "delay of each message: 5s; 1s..10s to draw it; 1s|1m..2m to choose; @10s..11s to have all due then")
 	flags.IntVar(&p.PayloadSize, "payload-size", p.PayloadSize, fmt.Sprintf("bytes of each value, at least %d", load.HeaderSize))
 	flags.Uint64Var(&p.Seed, "seed", p.Seed, "seed of drawn delays")
 	flags.DurationVar(&p.Warmup, "warmup", p.Warmup, "offer messages that do not count before, and drain them; 0s for none")
+	flags.DurationVar(&p.Horizon, "horizon", p.Horizon, "wait only so long after the last offer; what is due later stays pending; 0s waits for all")
 	flags.DurationVar(&p.DrainTimeout, "drain-timeout", p.DrainTimeout, "how long to wait for missing messages once nothing comes any more")
 	flags.StringVar(&p.Queue, "queue", "", "destination queue (default: one of its own, removed at the end)")
+	flags.IntVar(&p.Queues, "queues", p.Queues, "number of destination queues, each with a consumer at least")
+	flags.DurationVar(&p.Poll, "poll", 0, "consumers look for one message so often, and do not wait for it")
+	flags.DurationVar(&p.Work, "work", 0, "how long a consumer is busy with each message")
 	flags.BoolVar(&f.force, "force", false, "run on a --queue that holds messages, which are taken and counted as foreign")
 	flags.StringVar(&f.out, "out", "", "folder of the run files (default out/run-<time>)")
-	flags.BoolVar(&f.json, "json", false, "print the run file on stdout and nothing else")
+	flags.BoolVar(&f.json, "json", false, "print the run file on stdout and nothing else; of several runs, a list of them")
 	flags.StringArrayVar(&f.slos, "slo", nil, "objective such as 'lateness.p99<=20ms' or 'lost<=0'; may be repeated")
 	flags.StringArrayVar(&f.labels, "label", nil, "key=value kept in the run file; may be repeated")
 	flags.StringVar(&f.percentiles, "percentiles", "50,90,99,99.9", "percentiles of the table")
@@ -101,51 +136,50 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 }
 
 // request checks everything that can be checked without a server. Its errors
-// are wrong usage.
+// are wrong usage, unless a scenario file cannot be read.
 func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
-	r := &runRequest{plan: f.plan, labels: map[string]string{}, out: f.out}
-	var id [4]byte
-	_, _ = rand.Read(id[:]) // never fails
-	r.runID = binary.BigEndian.Uint32(id[:])
-	if r.plan.Queue == "" {
-		r.plan.Queue, r.ownQueue = fmt.Sprintf("dq-bench:%08x", r.runID), true
+	r := &runRequest{repeat: f.repeat}
+	if f.repeat < 1 {
+		return nil, fmt.Errorf("repeat: expected 1 or more, got %d", f.repeat)
 	}
-	var err, errRate, errDelay error
-	r.plan.Rate, errRate = load.ParseRate(f.rate)
-	r.plan.Delay, errDelay = load.ParseDelay(f.delay)
-	if err = errors.Join(errRate, errDelay); err != nil {
-		return nil, err
-	}
-	if err := r.plan.Validate(); err != nil {
-		return nil, err
-	}
-	if r.driver, err = driver.Parse(f.driver); err != nil {
-		return nil, err
-	}
-	for _, text := range f.slos {
-		slo, err := report.ParseSLO(text)
-		if err != nil {
-			return nil, err
-		}
-		r.slos = append(r.slos, slo)
-	}
+	labels := map[string]string{}
 	for _, text := range f.labels {
 		key, value, ok := strings.Cut(text, "=")
 		if !ok || key == "" {
 			return nil, fmt.Errorf("label: expected key=value, got %q", text)
 		}
-		r.labels[key] = value
+		labels[key] = value
 	}
+	var err error
 	if r.quantiles, err = report.ParseQuantiles(f.percentiles); err != nil {
 		return nil, err
 	}
 	if r.progress, err = progressMode(f.progress, stderr); err != nil {
 		return nil, err
 	}
-	if r.out == "" {
-		r.out = filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z"))
+	if f.out == "" {
+		f.out = filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z"))
 	}
-	return r, server.CheckSpec(f.redis)
+	r.options = series.Options{
+		Redis: f.redis, Out: f.out, Tool: tool(), Labels: labels, Force: f.force,
+		Progress: load.ProgressWriter(stderr, r.progress), Notice: once(stderr),
+	}
+	if err := server.CheckSpec(f.redis); err != nil {
+		return nil, err
+	}
+	r.cases, err = f.cases()
+	return r, err
+}
+
+// once prints each line the first time it comes: a series says it for each run.
+func once(w io.Writer) func(string) {
+	seen := map[string]bool{}
+	return func(line string) {
+		if !seen[line] {
+			seen[line] = true
+			fmt.Fprintln(w, line)
+		}
+	}
 }
 
 func progressMode(text string, stderr io.Writer) (load.ProgressMode, error) {
@@ -163,61 +197,62 @@ func progressMode(text string, stderr io.Writer) (load.ProgressMode, error) {
 	return "", fmt.Errorf("progress: expected auto, plain or none, got %q", text)
 }
 
-// runLoad does the run and reports it.
-func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err error) {
+// runLoad does the runs and reports them.
+func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) error {
 	req, err := f.request(stderr)
 	if err != nil {
+		var unreadable *os.PathError
+		if errors.As(err, &unreadable) {
+			return err
+		}
 		return usageError(err)
 	}
-	if err := report.PrepareFolder(req.out); err != nil {
+	if err := report.PrepareFolder(req.options.Out); err != nil {
 		return err
 	}
 	redis.SetLogger(silentRedis{})
-	options := load.Options{
-		Plan: req.plan, Driver: req.driver, RunID: req.runID, OwnQueue: req.ownQueue, Force: f.force,
-		Progress: load.ProgressWriter(stderr, req.progress),
+	printer := newRunPrinter(f, req, stdout, stderr)
+	for _, c := range req.cases {
+		if err := req.run(ctx, c, printer); err != nil {
+			var lacks *driver.CapabilityError
+			if errors.As(err, &lacks) {
+				return usageError(err)
+			}
+			return err
+		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
-	notice := func(line string) { fmt.Fprintln(stderr, line) }
-	options.Notice = notice
-	var used *report.Server
-	if _, serverless := req.driver.(driver.Serverless); !serverless {
-		srv, err := server.Start(ctx, f.redis, notice)
+	if err := printer.end(); err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "run files in %s\n", req.options.Out)
+	return printer.verdict()
+}
+
+// run does one case: a single run, or a series.
+func (req *runRequest) run(ctx context.Context, c runCase, out *runPrinter) error {
+	o := req.options
+	o.Out = filepath.Join(o.Out, c.folder)
+	out.begin(c)
+	if len(c.sides) == 1 && req.repeat == 1 {
+		if err := report.PrepareFolder(o.Out); err != nil {
+			return err
+		}
+		r, err := series.Run(ctx, o, c.sides[0].Driver, c.Run, o.Out)
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, srv.Close()) }()
-		client := srv.NewClient()
-		defer client.Close()
-		options.RedisURL = srv.URL()
-		options.Redis = &load.Redis{Client: client, Queue: req.plan.Queue}
-		used = &report.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
+		return out.single(r)
 	}
-	result, err := load.Run(ctx, options)
+	result, err := series.Compete(ctx, o, c.sides, c.Run, req.repeat, func(turn series.Turn, r *report.Run) {
+		out.one(c.sides[turn.Side].Spec, turn.N, r)
+	})
 	if err != nil {
 		return err
 	}
-	out := result.Report
-	out.Tool, out.Server, out.Labels = tool(), used, req.labels
-	out.Judge(req.slos)
-	if err := report.WriteFolder(req.out, out, result.Log); err != nil {
-		return err
-	}
-	if err := printRun(out, f.json, req.quantiles, stdout); err != nil {
-		return err
-	}
-	fmt.Fprintf(stderr, "run files in %s\n", req.out)
-	return runVerdict(out)
-}
-
-func printRun(r *report.Run, asJSON bool, quantiles []float64, w io.Writer) error {
-	if !asJSON {
-		return r.WriteText(w, quantiles)
-	}
-	data, err := r.Encode()
-	if err == nil {
-		_, err = w.Write(data)
-	}
-	return err
+	return out.compared(result)
 }
 
 // runVerdict turns a failed run into its exit code.

@@ -43,6 +43,9 @@ type CompareOptions struct {
 	Force bool
 }
 
+// DefaultCompareOptions are those of 'dq-bench compare' without flags.
+func DefaultCompareOptions() CompareOptions { return CompareOptions{MinEffect: .05} }
+
 // Comparison is the outcome of comparing two sets of runs.
 type Comparison struct {
 	Schema string         `json:"schema"`

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/scenario"
+	"github.com/dq-bench/dq-bench/harness/series"
+	"github.com/dq-bench/dq-bench/scenarios"
+)
+
+// cases makes a case of the flags alone, or of each variant of the scenario that
+// is asked for with the flags laid over it.
+func (f *runFlags) cases() ([]runCase, error) {
+	if f.file == "" {
+		for _, flag := range []string{"variant", "full", "scale"} {
+			if f.changed(flag) {
+				return nil, fmt.Errorf("%s: expected a scenario beside it, given by -f", flag)
+			}
+		}
+		c, err := f.overlay(scenario.Run{Plan: f.plan, Scale: 1}, func(string) bool { return true })
+		return []runCase{c}, err
+	}
+	s, err := findScenario(f.file)
+	if err != nil {
+		return nil, err
+	}
+	variants, err := s.Select(f.variants, f.full)
+	if err != nil {
+		return nil, err
+	}
+	scale := s.Scale
+	if f.full {
+		scale = 1
+	}
+	if f.changed("scale") {
+		if scale = f.scale; !(scale > 0 && scale <= 1) {
+			return nil, fmt.Errorf("scale: expected more than 0 and at most 1, got %v", scale)
+		}
+	}
+	var cases []runCase
+	for _, v := range variants {
+		resolved, err := v.Resolve(scale, driver.Parse)
+		if err != nil {
+			return nil, err
+		}
+		c, err := f.overlay(resolved, f.changed)
+		if err != nil {
+			return nil, err
+		}
+		if len(variants) > 1 {
+			c.folder = v.Name
+		}
+		cases = append(cases, c)
+	}
+	return cases, nil
+}
+
+// findScenario takes the name of a stored scenario or the path of a file.
+func findScenario(name string) (*scenario.Scenario, error) {
+	if !strings.HasSuffix(name, ".yaml") && !strings.ContainsAny(name, `/\`) {
+		s, err := scenario.Read(scenarios.Load, "load/"+name+".yaml")
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("file: no scenario %q; 'dq-bench scenarios' lists them, and a file needs its .yaml", name)
+		}
+		return s, err
+	}
+	s, err := scenario.Read(os.DirFS(filepath.Dir(name)), filepath.Base(name))
+	var wrong *scenario.Error
+	if errors.As(err, &wrong) {
+		wrong.File = name
+	}
+	return s, err
+}
+
+// overlay lays the flags that were given over a resolved scenario.
+func (f *runFlags) overlay(run scenario.Run, given func(flag string) bool) (runCase, error) {
+	p := &run.Plan
+	var err error
+	for _, flag := range []struct {
+		name string
+		set  func()
+	}{
+		{"producers", func() { p.Producers = f.plan.Producers }},
+		{"consumers", func() { p.Consumers = f.plan.Consumers }},
+		{"duration", func() { p.Duration, p.Ramp = f.plan.Duration, nil }},
+		{"payload-size", func() { p.PayloadSize = f.plan.PayloadSize }},
+		{"seed", func() { p.Seed = f.plan.Seed }},
+		{"warmup", func() { p.Warmup = f.plan.Warmup }},
+		{"horizon", func() { p.Horizon = f.plan.Horizon }},
+		{"drain-timeout", func() { p.DrainTimeout = f.plan.DrainTimeout }},
+		{"queue", func() { p.Queue = f.plan.Queue }},
+		{"queues", func() { p.Queues = f.plan.Queues }},
+		{"poll", func() { p.Poll = f.plan.Poll }},
+		{"work", func() { p.Work = f.plan.Work }},
+		{"rate", func() {
+			rate, wrong := load.ParseRate(f.rate)
+			p.Rate, p.Ramp, err = rate, nil, errors.Join(err, wrong)
+		}},
+		{"delay", func() {
+			delay, wrong := load.ParseDelay(f.delay)
+			p.Delay, err = delay, errors.Join(err, wrong)
+		}},
+	} {
+		if given(flag.name) {
+			flag.set()
+		}
+	}
+	if err != nil {
+		return runCase{}, err
+	}
+	check := *p
+	if check.Queue == "" {
+		check.Queue = "named later"
+	}
+	if err := check.Validate(); err != nil {
+		return runCase{}, err
+	}
+	c := runCase{Run: run}
+	if c.sides, err = f.sides(run.Driver); err != nil {
+		return runCase{}, err
+	}
+	for _, text := range f.slos {
+		slo, err := report.ParseSLO(text)
+		if err != nil {
+			return runCase{}, err
+		}
+		c.SLO = append(c.SLO, slo)
+	}
+	return c, nil
+}
+
+// sides parses the drivers: those of the flags, else the scenario's.
+func (f *runFlags) sides(fromScenario string) ([]series.Side, error) {
+	specs := f.drivers
+	if fromScenario != "" && !f.changed("driver") {
+		specs = []string{fromScenario}
+	}
+	var sides []series.Side
+	for _, spec := range specs {
+		d, err := driver.Parse(spec)
+		if err != nil {
+			return nil, err
+		}
+		sides = append(sides, series.Side{Spec: spec, Driver: d})
+	}
+	return sides, nil
+}

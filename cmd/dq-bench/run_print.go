@@ -1,0 +1,122 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/series"
+)
+
+// seriesSchema is the schema of what --json prints for several runs.
+const seriesSchema = "dq-bench/series/v1"
+
+// runPrinter writes what runs come to: as they end for people, as one document at
+// the end for programs.
+type runPrinter struct {
+	stdout, stderr io.Writer
+	json           bool
+	quantiles      []float64
+	cases          int
+
+	runs        []*report.Run
+	comparisons []*report.Comparison
+	failed      []error
+}
+
+func newRunPrinter(f *runFlags, req *runRequest, stdout, stderr io.Writer) *runPrinter {
+	return &runPrinter{stdout: stdout, stderr: stderr, json: f.json, quantiles: req.quantiles, cases: len(req.cases)}
+}
+
+// begin names the case where there are several.
+func (p *runPrinter) begin(c runCase) {
+	if p.cases > 1 {
+		fmt.Fprintf(p.stderr, "\n%s\n", c.Plan.Name)
+	}
+}
+
+func (p *runPrinter) keep(r *report.Run) {
+	p.runs = append(p.runs, r)
+	if err := runVerdict(r); err != nil {
+		p.failed = append(p.failed, err)
+	}
+}
+
+// single prints a run in full.
+func (p *runPrinter) single(r *report.Run) error {
+	p.keep(r)
+	if p.json {
+		return nil
+	}
+	err := r.WriteText(p.stdout, p.quantiles)
+	if p.cases > 1 {
+		fmt.Fprintln(p.stdout)
+	}
+	return err
+}
+
+// one prints a line about a run of a series.
+func (p *runPrinter) one(spec string, n int, r *report.Run) {
+	p.keep(r)
+	fmt.Fprintf(p.stderr, "%s run %d: %s\n", spec, n, r.Verdict.Text)
+}
+
+func (p *runPrinter) compared(result *series.Result) error {
+	p.comparisons = append(p.comparisons, result.Comparisons...)
+	if p.json {
+		return nil
+	}
+	for _, side := range result.Sides {
+		if len(result.Comparisons) == 0 {
+			for _, r := range side.Runs {
+				if err := r.WriteText(p.stdout, p.quantiles); err != nil {
+					return err
+				}
+				fmt.Fprintln(p.stdout)
+			}
+		}
+	}
+	return result.WriteText(p.stdout)
+}
+
+// end prints the document: the run file of a single run, or a list.
+func (p *runPrinter) end() error {
+	switch {
+	case !p.json:
+		return nil
+	case len(p.runs) == 1:
+		return printRun(p.runs[0], true, nil, p.stdout)
+	}
+	out := json.NewEncoder(p.stdout)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	return out.Encode(struct {
+		Schema      string               `json:"schema"`
+		Runs        []*report.Run        `json:"runs"`
+		Comparisons []*report.Comparison `json:"comparisons,omitempty"`
+	}{seriesSchema, p.runs, p.comparisons})
+}
+
+// verdict is a failure if any run failed.
+func (p *runPrinter) verdict() error {
+	switch len(p.failed) {
+	case 0:
+		return nil
+	case 1:
+		return p.failed[0]
+	}
+	return failure(fmt.Errorf("%d of %d runs failed: %w", len(p.failed), len(p.runs), errors.Join(p.failed...)))
+}
+
+func printRun(r *report.Run, asJSON bool, quantiles []float64, w io.Writer) error {
+	if !asJSON {
+		return r.WriteText(w, quantiles)
+	}
+	data, err := r.Encode()
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	return err
+}

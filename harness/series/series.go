@@ -1,0 +1,218 @@
+// Package series answers: which runs, in which order, on which server?
+//
+// A series runs each case on a server of its own, so that no run finds what
+// another left behind, and interleaves the drivers it compares: whatever drifts on
+// the machine meanwhile is shared by all of them.
+package series
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/scenario"
+	"github.com/dq-bench/dq-bench/harness/server"
+)
+
+// Side is one of the implementations that a series runs.
+type Side struct {
+	// Spec is the --driver value.
+	Spec   string
+	Driver driver.Driver
+}
+
+// Options are what all runs of a series share.
+type Options struct {
+	// Redis is a --redis value. An external server is used by all runs; every other
+	// form is started afresh for each.
+	Redis string
+	// Out is the folder of the run files.
+	Out    string
+	Tool   report.Tool
+	Labels map[string]string
+	// Force runs on queues that hold messages.
+	Force bool
+	// Progress and Notice may be nil.
+	Progress func(load.Progress)
+	Notice   func(string)
+}
+
+// Run does one case: it starts the server, runs the plan with the driver, judges
+// and writes the run files to folder. A plan without a Queue gets one of its own,
+// which is removed at the end.
+func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder string) (_ *report.Run, err error) {
+	options := load.Options{
+		Plan: c.Plan, Driver: d, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice,
+	}
+	if options.Plan.Queue == "" {
+		options.Plan.Queue, options.OwnQueue = fmt.Sprintf("dq-bench:%08x", options.RunID), true
+	}
+	var used *report.Server
+	if needsServer(d, c.Plan) {
+		srv, err := server.Start(ctx, o.Redis, o.Notice)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, srv.Close()) }()
+		client := srv.NewClient()
+		defer client.Close()
+		options.RedisURL = srv.URL()
+		options.Redis = &load.Redis{Client: client, Queue: options.Plan.Queue}
+		used = &report.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
+	}
+	result, err := load.Run(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	out := result.Report
+	out.Tool, out.Server, out.Labels = o.Tool, used, o.Labels
+	out.Judge(c.SLO, c.Expected...)
+	return out, report.WriteFolder(folder, out, result.Log)
+}
+
+// needsServer tells whether any implementation of the plan needs a Redis.
+func needsServer(d driver.Driver, p load.Plan) bool {
+	serverless := func(d driver.Driver) bool {
+		_, ok := d.(driver.Serverless)
+		return ok
+	}
+	if len(p.Fleet) == 0 {
+		return !serverless(d)
+	}
+	for _, m := range p.Fleet {
+		if m.Driver == nil && !serverless(d) || m.Driver != nil && !serverless(m.Driver) {
+			return true
+		}
+	}
+	return false
+}
+
+func newRunID() uint32 {
+	var id [4]byte
+	_, _ = rand.Read(id[:]) // never fails
+	return binary.BigEndian.Uint32(id[:])
+}
+
+// Turn is one run of a series: the Nth, from 1, of a side.
+type Turn struct{ Side, N int }
+
+// Order returns who runs when: each round all sides, every other round backwards
+// (A B B A A B …), so that a drift of the machine falls on all sides alike.
+func Order(sides, repeat int) []Turn {
+	turns := make([]Turn, 0, sides*repeat)
+	for n := range repeat {
+		for k := range sides {
+			if n%2 == 1 {
+				k = sides - 1 - k
+			}
+			turns = append(turns, Turn{k, n + 1})
+		}
+	}
+	return turns
+}
+
+// Folders returns the name of each side's folder: dq, redisson-4.7.0. A side that
+// is there twice, to measure noise, gets a number.
+func Folders(sides []Side) []string {
+	names := make([]string, len(sides))
+	seen := map[string]int{}
+	for i, s := range sides {
+		name := folderName(s.Spec)
+		if seen[name]++; seen[name] > 1 {
+			name += "-" + strconv.Itoa(seen[name])
+		}
+		names[i] = name
+	}
+	return names
+}
+
+func folderName(spec string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '-'
+	}, spec)
+	return strings.Trim(name[:min(len(name), maxFolderName)], "-.")
+}
+
+const maxFolderName = 60
+
+// Result is the outcome of a series on one case.
+type Result struct {
+	// Case is the scenario or scenario/variant, may be empty.
+	Case  string
+	Sides []SideResult
+	// Comparisons set each later side against the first.
+	Comparisons []*report.Comparison
+}
+
+// SideResult is one implementation's runs.
+type SideResult struct {
+	Spec   string
+	Folder string
+	Runs   []*report.Run
+}
+
+// Compete runs the case repeat times with each side, in the order of Order, into
+// folder/<side>/<n>, and compares. told, which may be nil, gets each run when it
+// is done.
+func Compete(ctx context.Context, o Options, sides []Side, c scenario.Run, repeat int, told func(Turn, *report.Run)) (*Result, error) {
+	r := &Result{Case: c.Plan.Name}
+	for i, name := range Folders(sides) {
+		r.Sides = append(r.Sides, SideResult{Spec: sides[i].Spec, Folder: filepath.Join(o.Out, name)})
+	}
+	for _, turn := range Order(len(sides), repeat) {
+		side := &r.Sides[turn.Side]
+		folder := filepath.Join(side.Folder, strconv.Itoa(turn.N))
+		if err := report.PrepareFolder(folder); err != nil {
+			return nil, err
+		}
+		run, err := Run(ctx, o, sides[turn.Side].Driver, c, folder)
+		if err != nil {
+			return nil, fmt.Errorf("run %d of %s: %w", turn.N, side.Spec, err)
+		}
+		side.Runs = append(side.Runs, run)
+		if told != nil {
+			told(turn, run)
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("interrupted after run %d of %s; what is done is in %s", turn.N, side.Spec, o.Out)
+		}
+	}
+	return r, r.compare()
+}
+
+func (r *Result) compare() error {
+	for _, side := range r.Sides[1:] {
+		c, err := report.Compare(r.Sides[0].Runs, side.Runs, report.DefaultCompareOptions())
+		if err != nil {
+			return fmt.Errorf("compare %s with %s: %w", r.Sides[0].Spec, side.Spec, err)
+		}
+		r.Comparisons = append(r.Comparisons, c)
+	}
+	return nil
+}
+
+// WriteText prints the comparisons for a person.
+func (r *Result) WriteText(w io.Writer) error {
+	for i, c := range r.Comparisons {
+		if _, err := fmt.Fprintf(w, "OLD is %s, NEW is %s\n\n", r.Sides[0].Spec, r.Sides[i+1].Spec); err != nil {
+			return err
+		}
+		if err := c.WriteText(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package series_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/scenario"
+	"github.com/dq-bench/dq-bench/harness/series"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+func TestOrderInterleaves(t *testing.T) {
+	require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {1, 2}, {0, 2}, {0, 3}, {1, 3}}, series.Order(2, 3))
+	require.Equal(t, []series.Turn{{0, 1}, {0, 2}}, series.Order(1, 2))
+	require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {0, 2}}, series.Order(3, 2))
+}
+
+func TestFolders(t *testing.T) {
+	require.Equal(t, []string{"dq", "redisson-4.7.0", "dq-2", "dq-3.16.6-faithful", "exec-..-a-b"}, series.Folders([]series.Side{
+		{Spec: "dq"}, {Spec: "redisson:4.7.0"}, {Spec: "dq"}, {Spec: "dq:3.16.6,faithful"}, {Spec: "exec:../a b"},
+	}))
+}
+
+func shortCase() scenario.Run {
+	p := load.DefaultPlan()
+	p.Duration, p.Warmup, p.Delay, p.Rate = 100*time.Millisecond, 50*time.Millisecond, load.Fixed(20*time.Millisecond), 500
+	return scenario.Run{Plan: p, Scale: 1}
+}
+
+func memory(t *testing.T) series.Side {
+	t.Helper()
+	d, err := driver.Parse("memory")
+	require.NoError(t, err)
+	return series.Side{Spec: "memory", Driver: d}
+}
+
+func TestCompeteWritesEveryRunAndCompares(t *testing.T) {
+	out := t.TempDir()
+	var turns []series.Turn
+	result, err := series.Compete(t.Context(), series.Options{Out: out}, []series.Side{memory(t), memory(t)}, shortCase(), 2,
+		func(turn series.Turn, r *report.Run) {
+			require.True(t, r.Verdict.Passed)
+			turns = append(turns, turn)
+		})
+	require.NoError(t, err)
+	require.Equal(t, series.Order(2, 2), turns)
+	require.Len(t, result.Comparisons, 1)
+	require.Equal(t, report.Inconclusive, result.Comparisons[0].Outcome)
+	for _, folder := range []string{"memory", "memory-2"} {
+		runs, err := report.ReadSide(filepath.Join(out, folder))
+		require.NoError(t, err)
+		require.Len(t, runs, 2)
+	}
+}
+
+// Each run has a server of its own.
+func TestRunsShareNoServer(t *testing.T) {
+	servertest.Redis(t) // skips where there is none
+	d, err := driver.Parse("dq")
+	require.NoError(t, err)
+	out := t.TempDir()
+	for range 2 {
+		r, err := series.Run(t.Context(), series.Options{Redis: "process"}, d, shortCase(), out)
+		require.NoError(t, err)
+		require.True(t, r.Verdict.Passed, r.Verdict.Text)
+		require.NotNil(t, r.Server)
+	}
+	require.FileExists(t, filepath.Join(out, report.RunFile))
+	_, err = os.Stat(filepath.Join(out, report.LogFile))
+	require.NoError(t, err)
+}
