@@ -53,8 +53,10 @@ type settings struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(execute(ctx, os.Args[1:], os.LookupEnv, os.Stderr))
+	context.AfterFunc(ctx, stop) // the second signal ends the program at once
+	code := execute(ctx, os.Args[1:], os.LookupEnv, os.Stderr)
+	stop()
+	os.Exit(code)
 }
 
 func execute(ctx context.Context, args []string, env func(string) (string, bool), stderr io.Writer) int {
