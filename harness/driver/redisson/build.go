@@ -26,7 +26,7 @@ var sources embed.FS
 
 const mainClass = "io.github.dqbench.redisson.Main"
 
-// ErrToolchain is returned where Java or Maven is missing.
+// ErrToolchain is returned where Java or Maven is missing, and the image too.
 var ErrToolchain = errors.New("no Java or no Maven here")
 
 var versionPattern = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
@@ -43,14 +43,19 @@ type Program struct {
 // Build returns the driver program for a release of org.redisson:redisson. On
 // first use it has Maven fetch the release and compile the program, which takes
 // seconds to minutes and is told to progress, a line at a time; later calls only
-// look into the cache. ErrToolchain, wrapped, says what has to be installed.
+// look into the cache. Without Java or Maven it is the image of the release, where
+// Docker has it. ErrToolchain, wrapped, says what has to be installed.
 func Build(ctx context.Context, version string, progress func(string)) (*Program, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("no place to keep the Redisson driver: %w", err)
 	}
 	b := builder{root: filepath.Join(cache, "dq-bench", "redisson"), progress: progress}
-	return b.build(ctx, version)
+	program, err := b.build(ctx, version)
+	if errors.Is(err, ErrToolchain) {
+		return b.findImage(ctx, version, err)
+	}
+	return program, err
 }
 
 type builder struct {
@@ -202,9 +207,9 @@ func findTools(version string, names ...string) (map[string]string, error) {
 	if len(missing) == 0 {
 		return found, nil
 	}
-	return nil, fmt.Errorf("redisson:%s needs Java (a JDK, 17 or newer) and Maven; not on PATH: %s: "+
-		"install both (Debian: apt install openjdk-17-jdk-headless maven; macOS: brew install openjdk@17 maven): %w",
-		version, strings.Join(missing, ", "), ErrToolchain)
+	return nil, fmt.Errorf("%w: redisson:%s needs Java (a JDK, 17 or newer) and Maven; not on PATH: %s: "+
+		"install both (Debian: apt install openjdk-17-jdk-headless maven; macOS: brew install openjdk@17 maven)",
+		ErrToolchain, version, strings.Join(missing, ", "))
 }
 
 // findTool takes the programs of the JDK from JAVA_HOME before PATH, as Maven itself does.
