@@ -52,6 +52,10 @@ bench: ## measure claims of speed, as ratios of two sides in one run
 replay: ## send the documents' recordings to a server and compare
 	$(GO) run ./cmd/dq-bench replay recordings/documents/*.monitor
 
+.PHONY: matrix
+matrix: ## compare dq with the real Redisson at 16 releases and write recordings/MATRIX.md; needs Java and Maven
+	$(GO) run ./cmd/dq-bench matrix
+
 .PHONY: images
 images: ## build the Redis image from Debian packages, without a registry
 	docker/build-local.sh

@@ -11,6 +11,7 @@ func subcommands() []*cobra.Command {
 		newMergeCmd(),
 		newVerifyCmd(),
 		newRecordCmd(),
+		newMatrixCmd(),
 		newReplayCmd(),
 		newDiffCmd(),
 	}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/conformance"
+	"github.com/dq-bench/dq-bench/harness/matrix"
+	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/scenarios"
+)
+
+// newMatrixCmd is for those who work on dq: it needs Java, and most of an hour.
+func newMatrixCmd() *cobra.Command {
+	var releases []string
+	var pattern, redis, out string
+	plan := matrix.Plan{}
+	cmd := &cobra.Command{
+		Use:    "matrix",
+		Short:  "Compare dq with the real Redisson at many releases, and write the table",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, text := range releases {
+				release, err := wire.LookupRelease(text)
+				if err != nil {
+					return usageError(fmt.Errorf("--releases: %w", err))
+				}
+				plan.Releases = append(plan.Releases, release)
+			}
+			keep, err := conformance.Compile(pattern)
+			if err != nil {
+				return usageError(err)
+			}
+			if err := server.CheckSpec(redis); err != nil {
+				return usageError(err)
+			}
+			sections, err := conformance.Load(scenarios.Conformance, "conformance")
+			if err != nil {
+				return err
+			}
+			plan.Cases, plan.Redis = conformance.Select(sections, keep), redis
+			plan.Notice = func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), s) }
+			result, err := plan.Run(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := writeMatrix(out, result); err != nil {
+				return err
+			}
+			if n := result.Failed(); n > 0 {
+				return failure(fmt.Errorf("%d cells show a failure: see the end of %s", n, out))
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&releases, "releases", matrix.DefaultReleases, "Redisson releases, the columns")
+	flags.StringVar(&pattern, "run", "", "regular expression; only cases whose ids match are run")
+	flags.StringVar(&redis, "redis", "process", "server for each column: container[:image] or process[:path]")
+	flags.StringVar(&out, "out", filepath.Join("recordings", "MATRIX.md"), "file for the table")
+	flags.IntVar(&plan.Parallel, "parallel", 2, "columns that run at once")
+	flags.DurationVar(&plan.ColumnTimeout, "timeout", 20*time.Minute, "most that a column may take")
+	return cmd
+}
+
+func writeMatrix(path string, m *matrix.Matrix) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return m.WriteMarkdown(f)
+}

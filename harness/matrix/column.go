@@ -1,0 +1,119 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/conformance"
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/interop"
+	"github.com/dq-bench/dq-bench/harness/server"
+)
+
+// column runs everything at one release, on a server of its own.
+func (p *Plan) column(ctx context.Context, release wire.Release) *Column {
+	began := time.Now()
+	c := &Column{Release: release, Rows: map[string]*Row{}}
+	ctx, cancel := context.WithTimeout(ctx, p.ColumnTimeout)
+	defer cancel()
+	notice := func(text string) { p.Notice(fmt.Sprintf("%-7s %s", release, text)) }
+	c.Err = p.fill(ctx, c, notice)
+	c.Took = time.Since(began)
+	if c.Err != nil {
+		notice("not complete: " + c.Err.Error())
+	}
+	return c
+}
+
+func (p *Plan) fill(ctx context.Context, c *Column, notice func(string)) (err error) {
+	spec, err := driver.ParseProgram("redisson:" + c.Release.String())
+	if err != nil {
+		return err
+	}
+	srv, err := server.Start(ctx, p.Redis, notice)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, srv.Close()) }()
+	how, _, _ := strings.Cut(srv.How, " ")
+	c.Server = fmt.Sprintf("%s %s (%s)", srv.Product, srv.Version, how)
+	real, err := spec.Start(ctx, notice, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, real.Close()) }()
+	ours := driver.NewDQProgram(driver.DQ{Release: c.Release})
+
+	if err := p.conform(ctx, c, srv, real, ours, notice); err != nil {
+		return err
+	}
+	if err := share(ctx, c, srv, real, ours); err != nil {
+		return err
+	}
+	notice(c.Summary())
+	return nil
+}
+
+// conform runs every case by Redisson, then by dq, and compares them.
+func (p *Plan) conform(
+	ctx context.Context, c *Column, srv *server.Server, real, ours driver.Program, notice func(string),
+) error {
+	theirs, err := p.judgeAll(ctx, srv, real, c.Release)
+	if err != nil {
+		return err
+	}
+	notice(fmt.Sprintf("Redisson has run %d cases", len(theirs)))
+	own, err := p.judgeAll(ctx, srv, ours, c.Release)
+	if err != nil {
+		return err
+	}
+	for i, one := range p.Cases {
+		row := &Row{Redisson: theirs[i], DQ: own[i]}
+		row.compare(one)
+		c.Rows[one.ID] = row
+	}
+	notice(fmt.Sprintf("dq has run %d cases", len(own)))
+	return nil
+}
+
+func (p *Plan) judgeAll(
+	ctx context.Context, srv *server.Server, program driver.Program, release wire.Release,
+) ([]conformance.Result, error) {
+	runner, err := conformance.NewRunner(ctx, srv, program, release)
+	if err != nil {
+		return nil, err
+	}
+	defer runner.Close()
+	var results []conformance.Result
+	for _, one := range p.Cases {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("before %s: %w", one.ID, ctx.Err())
+		}
+		results = append(results, runner.Judge(ctx, one, nil))
+	}
+	return results, runner.Close()
+}
+
+// share puts Redisson and dq on one queue: at the same release, and dq at a
+// release on the other side of 3.21.1.
+func share(ctx context.Context, c *Column, srv *server.Server, real, ours driver.Program) error {
+	across := wire.Release{Major: 3, Minor: 21, Patch: 1}
+	if c.Release.Layout() == across.Layout() {
+		across = wire.Release{Major: 3, Minor: 21, Patch: 0}
+	}
+	redisson := interop.Side{Program: real, Release: c.Release}
+	for _, side := range []interop.Side{
+		{Program: ours, Release: c.Release},
+		{Program: driver.NewDQProgram(driver.DQ{Release: across}), Release: across},
+	} {
+		err := interop.RunAll(ctx, srv, redisson, side, func(r interop.Result) { c.Interop = append(c.Interop, r) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
