@@ -20,6 +20,9 @@ const takeRetry = 100 * time.Millisecond
 func (r *run) consumeAll(ctx context.Context) <-chan struct{} {
 	var workers sync.WaitGroup
 	for c := range r.plan.Consumers {
+		if !r.worker.owns(c) {
+			continue
+		}
 		workers.Go(func() { r.consume(ctx, c) })
 	}
 	done := make(chan struct{})

@@ -65,7 +65,7 @@ func (s *stage) nextDue() time.Time {
 // that a second copy of a message is taken and counted too. The consumers still
 // run.
 func (r *run) settle(s *stage, holders []Holder) {
-	if len(holders) == 0 || s.ledger.outstanding.Load() > 0 || s.horizon.Load() > 0 {
+	if r.worker.Shared() || len(holders) == 0 || s.ledger.outstanding.Load() > 0 || s.horizon.Load() > 0 {
 		return
 	}
 	limit := time.Now().Add(settleLimit)
@@ -100,7 +100,7 @@ func heldByAll(ctx context.Context, holders []Holder) (int64, error) {
 // readHeld notes in the ledger which messages the implementation still holds,
 // and counts those that are not due yet.
 func (r *run) readHeld(ctx context.Context, s *stage, holders []Holder) {
-	if s.ledger.outstanding.Load() <= 0 && s.ledger.unknown() == 0 && s.horizon.Load() == 0 {
+	if !r.worker.Shared() && s.ledger.outstanding.Load() <= 0 && s.ledger.unknown() == 0 && s.horizon.Load() == 0 {
 		return
 	}
 	if len(holders) == 0 {

@@ -150,7 +150,22 @@ func (r *externalRun) request() loadRequest {
 		Producers: whole(p.Producers), Consumers: whole(p.Consumers), Rate: float64(p.Rate),
 		Duration: millis(p.Duration), Warmup: millis(p.Warmup), DelayMin: millis(p.Delay.Min), DelayMax: millis(p.Delay.Max),
 		PayloadBytes: whole(p.PayloadSize), Seed: json.Number(strconv.FormatUint(p.Seed, 10)), Drain: millis(p.DrainTimeout),
+		StartAt: r.warmUpAt(),
 	}
+}
+
+// warmUpAt is when the program begins its warm-up, Unix time in ns, so that the
+// measured phase begins about the agreed start; 0 is at once.
+func (r *externalRun) warmUpAt() whole {
+	p := r.o.Plan
+	if r.o.StartAt.IsZero() {
+		return 0
+	}
+	lead := time.Duration(0)
+	if p.Warmup > 0 {
+		lead = p.Warmup + min(p.Delay.Max, MaxWarmupDelay)
+	}
+	return whole(r.o.StartAt.Add(-lead).UnixNano())
 }
 
 // watchSilence cancels a load whose program says nothing any more.

@@ -31,6 +31,9 @@ func (e epoch) drift(now time.Time) time.Duration {
 // wall returns the Unix time of t in ns.
 func (e epoch) wall(t time.Time) int64 { return e.zero.UnixNano() + int64(t.Sub(e.zero)) }
 
+// instant is the reverse of wall.
+func (e epoch) instant(ns int64) time.Time { return e.zero.Add(time.Duration(ns - e.zero.UnixNano())) }
+
 // instant is the latest of several Unix times in ns, 0 if there was none.
 type instant struct{ ns atomic.Int64 }
 

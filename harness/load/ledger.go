@@ -24,8 +24,10 @@ const (
 type ledger struct {
 	producers int64
 	messages  int64
-	words     [][]atomic.Uint64 // by producer, then seq
-	held      [][]uint64        // the same shape, nil where nothing is held
+	// worker says which of them this process offers.
+	worker Worker
+	words  [][]atomic.Uint64 // by producer, then seq
+	held   [][]uint64        // the same shape, nil where nothing is held
 
 	attempted atomic.Int64
 	confirmed atomic.Int64
@@ -36,7 +38,8 @@ type ledger struct {
 	// revived were delivered although they had been called off.
 	revived atomic.Int64
 	// outstanding is confirmed, awaited, and neither delivered nor called off. It
-	// may be off by the operations that are under way, never by more.
+	// may be off by the operations that are under way, never by more. What a worker
+	// takes of others' counts against it, so that the sum over all workers is right.
 	outstanding atomic.Int64
 	// zero gets a value whenever outstanding comes to 0.
 	zero chan struct{}
@@ -91,7 +94,7 @@ func (l *ledger) deliver(p int, seq int64, awaited bool) (first, known bool) {
 	switch {
 	case before&removedBit != 0:
 		l.revived.Add(1)
-	case before&confirmedBit != 0:
+	case before&confirmedBit != 0, !l.worker.owns(p):
 		l.change(-1, awaited)
 	}
 	return true, true
@@ -163,6 +166,9 @@ type balance struct{ offered, delivered, removed, pending, notDue, lost int64 }
 // close strikes the balance after all calls of hold. A message that is still
 // held was taken over, even if its offer failed.
 func (l *ledger) close() balance {
+	if l.worker.Shared() {
+		return l.closeShare()
+	}
 	var b balance
 	for p := range l.words {
 		for w := range l.words[p] {

@@ -34,8 +34,8 @@ type stage struct {
 }
 
 // begin starts the clock of the phase.
-func (s *stage) begin(p Plan, e epoch) {
-	s.start = time.Now()
+func (s *stage) begin(start time.Time, p Plan, e epoch) {
+	s.start = start
 	if p.Horizon > 0 && s.phase == Measured {
 		s.horizon.Store(e.wall(s.start.Add(s.schedule.duration() + p.Horizon)))
 	}
@@ -78,6 +78,9 @@ func (r *run) offerAll(stop, offers context.Context, s *stage) <-chan struct{} {
 	var workers sync.WaitGroup
 	wake := make([]chan struct{}, min(int64(r.plan.Producers), s.ledger.messages))
 	for p := range wake {
+		if !r.worker.owns(p) {
+			continue
+		}
 		wake[p] = make(chan struct{}, 1)
 		workers.Go(func() { r.produce(stop, offers, s, p, wake[p]) })
 	}
@@ -97,6 +100,9 @@ func (r *run) pace(stop context.Context, s *stage, wake []chan struct{}) {
 	timer := r.clock.NewTimer()
 	defer timer.Close()
 	for i := range s.ledger.messages {
+		if wake[i%int64(len(wake))] == nil {
+			continue // another worker's
+		}
 		if clock.SleepUntil(stop, r.clock, timer, s.intended(i)) != nil {
 			return
 		}

@@ -22,6 +22,8 @@ type Progress struct {
 	Last bool
 	// Interval is what happened since the report before.
 	Interval report.Interval
+	// Lateness is that of the interval; nil from an external program.
+	Lateness *report.Histogram
 }
 
 // collectEvery is the length of an interval.
@@ -46,16 +48,9 @@ type collector struct {
 
 // collect starts the collector of s.
 func (r *run) collect(s *stage) *collector {
-	now := time.Now()
-	length := s.schedule.duration() + s.delay.Max
-	if s.delay.Together {
-		length = max(s.schedule.duration(), s.delay.Max)
-	}
-	if s.phase == Measured && r.plan.Horizon > 0 {
-		length = min(length, s.schedule.duration()+r.plan.Horizon)
-	}
+	now := r.beginning(s)
 	c := &collector{
-		run: r, stage: s, end: now.Add(length), begin: now, last: now,
+		run: r, stage: s, end: now.Add(r.length(s)), begin: now, last: now,
 		quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.log, c.err = report.NewLatenessLog(now)
@@ -86,9 +81,15 @@ func (c *collector) stop() {
 
 func (c *collector) interval(last bool) {
 	now, l := time.Now(), c.stage.ledger
+	if now.Before(c.begin) {
+		now = c.begin // interrupted before the agreed start
+	}
 	h := report.NewHistogram(report.IntervalDigits)
 	c.keep(c.stage.recorder.takeInterval(h))
-	offered, delivered, pending := l.confirmed.Load(), l.delivered.Load(), max(l.outstanding.Load(), 0)
+	offered, delivered, pending := l.confirmed.Load(), l.delivered.Load(), l.outstanding.Load()
+	if !l.worker.Shared() {
+		pending = max(pending, 0)
+	}
 	c.intervals = append(c.intervals, report.Interval{
 		Second: now.Sub(c.begin).Seconds(), Offered: offered - c.offered, Delivered: delivered - c.delivered,
 		Pending: pending, P50: h.Quantile(.5), P99: h.Quantile(.99), Max: h.Max(),
@@ -98,9 +99,9 @@ func (c *collector) interval(last bool) {
 	}
 	c.last, c.offered, c.delivered = now, offered, delivered
 	c.run.progress(Progress{
-		Phase: c.stage.phase, Planned: l.messages, Offered: offered, Delivered: delivered, Pending: pending,
+		Phase: c.stage.phase, Planned: l.own(), Offered: offered, Delivered: delivered, Pending: max(pending, 0),
 		OfferErrors: l.failed.Load(), P99: time.Duration(h.Quantile(.99)), HasP99: h.Count() > 0,
-		Left: max(c.end.Sub(now), 0), Last: last, Interval: c.intervals[len(c.intervals)-1],
+		Left: max(c.end.Sub(now), 0), Last: last, Interval: c.intervals[len(c.intervals)-1], Lateness: h,
 	})
 }
 

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/dq-bench/dq-bench/harness/report"
@@ -58,6 +59,7 @@ type recorders struct {
 	// removals is nil where nothing is called off.
 	removals *singleRecorder
 	spare    *report.Histogram // the interval histogram that is not in use
+	taken    takenOffers
 }
 
 func newRecorders(producers, consumers int) *recorders {
@@ -95,6 +97,37 @@ func (r *recorders) takeInterval(into *report.Histogram) error {
 	return nil
 }
 
+// takenOffers is what was taken out of the recorders of offers before their end.
+type takenOffers struct {
+	mu       sync.Mutex
+	rtt, lag *report.Histogram // nil if nothing was
+	// spareRTT and spareLag are empty histograms to exchange for full ones.
+	spareRTT, spareLag *report.Histogram
+}
+
+// offersSoFar returns the round trips and lags up to now. A recorder is locked only
+// for the exchange of two pointers.
+func (r *recorders) offersSoFar() (rtt, lag *report.Histogram, err error) {
+	t := &r.taken
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rtt == nil {
+		t.rtt, t.lag = report.NewHistogram(report.TotalDigits), report.NewHistogram(report.TotalDigits)
+		t.spareRTT, t.spareLag = report.NewHistogram(report.TotalDigits), report.NewHistogram(report.TotalDigits)
+	}
+	for _, rec := range r.offers {
+		t.spareRTT.Reset()
+		t.spareLag.Reset()
+		rec.mu.Lock()
+		rec.rtt, t.spareRTT = t.spareRTT, rec.rtt
+		rec.lag, t.spareLag = t.spareLag, rec.lag
+		rec.mu.Unlock()
+		err = errors.Join(err, t.rtt.Merge(t.spareRTT), t.lag.Merge(t.spareLag))
+	}
+	rtt, lag = report.NewHistogram(report.TotalDigits), report.NewHistogram(report.TotalDigits)
+	return rtt, lag, errors.Join(err, rtt.Merge(t.rtt), lag.Merge(t.lag))
+}
+
 // totals merges the histograms of all workers.
 func (r *recorders) totals() (report.Histograms, error) {
 	all := report.NewHistograms()
@@ -105,6 +138,11 @@ func (r *recorders) totals() (report.Histograms, error) {
 		if err != nil {
 			return all, err
 		}
+	}
+	r.taken.mu.Lock()
+	defer r.taken.mu.Unlock()
+	if err := errors.Join(all.OfferRTT.Merge(r.taken.rtt), all.ScheduleLag.Merge(r.taken.lag)); err != nil {
+		return all, err
 	}
 	for _, rec := range r.offers {
 		rec.mu.Lock()

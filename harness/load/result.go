@@ -22,13 +22,17 @@ func (r *run) result(s *stage, c *collector, elapsed time.Duration) (*Result, er
 		return nil, err
 	}
 	balance := s.ledger.close()
+	share, err := r.share(s.ledger)
+	if err != nil {
+		return nil, err
+	}
 	identity := r.fleet.identity()
 	return &Result{Log: c.log, Report: &report.Run{
 		Schema:      report.Schema,
 		RunID:       fmt.Sprintf("%08x", r.id),
 		Driver:      report.Driver{Name: identity.Name, Version: identity.Version},
 		Scenario:    r.plan.scenario(),
-		Environment: environment(),
+		Environment: r.environment(),
 		Started:     s.start.UTC(), ElapsedSeconds: elapsed.Seconds(),
 		Counts: report.Counts{
 			Offered: balance.offered, Delivered: balance.delivered, Lost: balance.lost, Pending: balance.pending,
@@ -36,7 +40,7 @@ func (r *run) result(s *stage, c *collector, elapsed time.Duration) (*Result, er
 			Duplicate: s.ledger.duplicate.Load(), Early: s.ledger.early.Load(),
 			OfferErrors: s.ledger.unknown(), Foreign: r.foreign.Load(),
 		},
-		Histograms: histograms, Intervals: c.intervals,
+		Histograms: histograms, Intervals: c.intervals, Worker: share,
 	}}, nil
 }
 
@@ -49,8 +53,8 @@ func environment() report.Environment {
 
 // explain adds the notes on what the counts do not say.
 func (r *run) explain(s *stage, out *report.Run) {
-	if n := s.ledger.messages - s.ledger.attempted.Load(); n > 0 && !out.Interrupted {
-		r.note("%d of the %d planned messages were not offered: the rate of %s was not reached", n, s.ledger.messages, s.schedule.meanRate())
+	if n := s.ledger.own() - s.ledger.attempted.Load(); n > 0 && !out.Interrupted {
+		r.note("%d of the %d planned messages were not offered: the rate of %s was not reached", n, s.ledger.own(), s.schedule.meanRate())
 	}
 	if n := out.Counts.OfferErrors; n > 0 {
 		if err := s.failure.get(); err != nil {

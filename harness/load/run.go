@@ -37,6 +37,15 @@ type Options struct {
 	// Force runs on a queue that holds messages already, which are then taken
 	// and counted as foreign.
 	Force bool
+	// Worker is this process's share, if several processes split the plan. They
+	// have the plan, RunID and StartAt in common, and Redis must not be nil.
+	Worker Worker
+	// StartAt is when the measured phase begins, by the clock of the server if
+	// there is one; zero is as soon as possible. The warm-up comes before, or is
+	// left out where there is no time for it.
+	StartAt time.Time
+	// Live, which may be nil, shows the run while it lasts.
+	Live *Live
 	// Clock makes the timer of the schedule; nil is the clock of the machine.
 	Clock clock.Clock
 	// Progress, which may be nil, is called once a second from one goroutine.
@@ -74,6 +83,10 @@ type run struct {
 	// stages is complete before the first consumer starts.
 	stages   map[Phase]*stage
 	progress func(Progress)
+	worker   Worker
+	// startAt is the agreed start by this machine's clock, zero if there is none.
+	startAt     time.Time
+	clockOffset *ClockOffset // nil if not measured
 
 	foreign     atomic.Int64
 	takeErrors  atomic.Int64
@@ -94,10 +107,22 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Plan.Validate(); err != nil {
 		return nil, err
 	}
+	if err := o.checkWorker(); err != nil {
+		return nil, err
+	}
 	if err := o.refuseBusy(ctx); err != nil {
 		return nil, err
 	}
-	if d, ok := o.Driver.(programDriver); ok && o.Plan.Plain() {
+	o.Live.begin(&o)
+	result, err := o.run(ctx)
+	if err == nil {
+		o.Live.end(result.Report)
+	}
+	return result, err
+}
+
+func (o Options) run(ctx context.Context) (*Result, error) {
+	if d, ok := o.Driver.(programDriver); ok && o.Plan.Plain() && !o.Worker.Shared() {
 		return runExternal(ctx, o, d)
 	}
 	return runHere(ctx, o)
@@ -108,6 +133,10 @@ func runHere(ctx context.Context, o Options) (*Result, error) {
 	consuming, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	r := newRun(o, newFleet(consuming, o))
+	o.Live.attach(r)
+	if err := r.agree(ctx, o); err != nil {
+		return nil, err
+	}
 	for _, m := range r.fleet.all {
 		if m.From > 0 {
 			continue
@@ -118,11 +147,17 @@ func runHere(ctx context.Context, o Options) (*Result, error) {
 		}
 	}
 	consumed := r.consumeAll(consuming)
-	r.warmUp(ctx)
-	return r.measure(ctx, o, func() {
+	endConsumers := func() {
 		stop()
 		r.await(consumed, abandonAfter, "consumers did not end when told to")
-	})
+	}
+	r.warmUp(ctx, o)
+	if err := r.awaitStart(ctx); err != nil {
+		endConsumers()
+		r.close()
+		return nil, err
+	}
+	return r.measure(ctx, o, endConsumers)
 }
 
 func (o Options) refuseBusy(ctx context.Context) error {
@@ -136,7 +171,7 @@ func (o Options) refuseBusy(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if held > 0 {
+		if held > 0 && !o.heldByWorkers(asking, name) {
 			return &BusyQueueError{name, held}
 		}
 	}
@@ -146,7 +181,7 @@ func (o Options) refuseBusy(ctx context.Context) error {
 func newRun(o Options, f *fleet) *run {
 	r := &run{
 		plan: o.Plan, id: o.RunID, clock: o.Clock, epoch: newEpoch(), fleet: f,
-		stages: map[Phase]*stage{}, progress: o.Progress,
+		stages: map[Phase]*stage{}, progress: o.Progress, worker: o.Worker,
 	}
 	if r.clock == nil {
 		r.clock = clock.System()
@@ -166,24 +201,30 @@ func newRun(o Options, f *fleet) *run {
 
 func (r *run) newStage(phase Phase, s schedule, d Delay) *stage {
 	p := r.plan
+	l := newLedger(p.Producers, s.messages())
+	l.worker = r.worker
 	return &stage{
 		phase: phase, schedule: s, delay: d, seed: p.Seed,
-		ledger: newLedger(p.Producers, s.messages()), recorder: newRecorders(p.Producers, p.Consumers),
+		ledger: l, recorder: newRecorders(p.Producers, p.Consumers),
 	}
 }
 
 // warmUp runs the warm-up until its last message is consumed, so that nothing of
 // it is under way when the measurement begins.
-func (r *run) warmUp(ctx context.Context) {
+func (r *run) warmUp(ctx context.Context, o Options) {
 	s := r.stages[Warmup]
 	if s == nil {
 		return
 	}
+	if !r.timeToWarmUp(s) {
+		r.note("no warm-up: --start-at left less than %s for it", r.length(s)+readyBefore)
+		return
+	}
 	collector := r.collect(s)
 	r.load(ctx, s)
-	r.drain(ctx, s)
+	r.drainAny(ctx, s, o)
 	collector.stop()
-	if n := s.ledger.outstanding.Load(); n > 0 && ctx.Err() == nil {
+	if n := s.ledger.outstanding.Load(); n > 0 && !r.worker.Shared() && ctx.Err() == nil {
 		r.note("%d warm-up messages never came", n)
 	}
 	if n := s.ledger.unknown(); n > 0 {
@@ -199,11 +240,11 @@ func (r *run) measure(ctx context.Context, o Options, endConsumers func()) (*Res
 	collector := r.collect(s)
 	evolving, endEvolution := context.WithCancel(ctx)
 	var evolution sync.WaitGroup
-	evolution.Go(func() { r.fleet.evolve(evolving, time.Now(), r.plan, r.clock, r.note) })
+	evolution.Go(func() { r.fleet.evolve(evolving, r.beginning(s), r.plan, r.clock, r.note) })
 	removing, endRemovals := context.WithCancel(context.WithoutCancel(ctx))
 	s.cancellers = r.startCancellers(removing, s)
 	r.load(ctx, s)
-	r.drain(ctx, s)
+	r.drainAny(ctx, s, o)
 	endRemovals()
 	s.cancellers.wait()
 	endEvolution()
@@ -238,13 +279,13 @@ func (r *run) measure(ctx context.Context, o Options, endConsumers func()) (*Res
 // cancelled, and given up if that does not end them.
 func (r *run) load(ctx context.Context, s *stage) {
 	duration := s.schedule.duration()
-	s.begin(r.plan, r.epoch)
+	s.begin(r.beginning(s), r.plan, r.epoch)
 	offers, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop, halt := context.WithCancel(ctx)
 	defer halt()
 	done := r.offerAll(stop, offers, s)
-	limit := time.NewTimer(duration + r.plan.DrainTimeout)
+	limit := time.NewTimer(time.Until(s.start) + duration + r.plan.DrainTimeout)
 	defer limit.Stop()
 	select {
 	case <-done:
@@ -286,8 +327,9 @@ func (r *run) note(format string, args ...any) {
 // that can, and the keys on the server.
 func (r *run) holders(o Options) []Holder {
 	var holders []Holder
-	onServer := false
-	for _, m := range r.fleet.openMembers() {
+	open := r.fleet.openMembers()
+	onServer := len(open) == 0
+	for _, m := range open {
 		for _, q := range m.queues {
 			if holder, ok := q.(Holder); ok {
 				holders = append(holders, holder)
@@ -333,7 +375,8 @@ func (r *run) close() {
 
 // cleanUp removes the queue of this run from the server.
 func (r *run) cleanUp(ctx context.Context, o Options, c report.Counts) {
-	if o.Redis == nil || !o.OwnQueue {
+	// Other workers may still need the queue; one that is empty has no keys.
+	if o.Redis == nil || !o.OwnQueue || o.Worker.Shared() {
 		return
 	}
 	if c.Pending > c.NotDue {
