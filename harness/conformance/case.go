@@ -79,6 +79,8 @@ type Step struct {
 	// a regular expression for "class: message" of the error that it answers with.
 	Returns yaml.Node `yaml:"returns"`
 	Error   string    `yaml:"error"`
+	// Anything says why what the call answers is not judged.
+	Anything string `yaml:"anything"`
 	// Open opens a handle.
 	Open *Open `yaml:"open"`
 	// Redis is a command that the harness sends.

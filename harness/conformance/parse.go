@@ -172,7 +172,9 @@ func (s *Step) check() error {
 	}
 	answers := s.Call != "" || s.Await != ""
 	switch {
-	case !answers && (!s.Returns.IsZero() || s.Error != ""):
+	case s.Anything != "" && (!s.Returns.IsZero() || s.Error != ""):
+		return errors.New("anything, returns and error exclude each other")
+	case !answers && (!s.Returns.IsZero() || s.Error != "" || s.Anything != ""):
 		return errors.New("only call and await return something")
 	case s.Async != "" && (!s.Returns.IsZero() || s.Error != ""):
 		return errors.New("what an async call returns belongs to its await")

@@ -61,6 +61,9 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 		return nil, err
 	}
 	defer runner.Close()
+	if err := runner.warmUp(ctx); err != nil {
+		return nil, err
+	}
 	identity := driver.Identity{Name: hello.Name, Version: hello.Version}
 	report = NewReport(identity, release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
 	for _, c := range p.Cases {
@@ -72,6 +75,32 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 		p.Finished(result)
 	}
 	return report, nil
+}
+
+// first is what a program does before the first case. A JVM does everything slowly
+// once, and would show delays that are not Redisson's.
+const first = `section: warm-up
+cases:
+  - id: warm-up/offer
+    requirement: The program can be used.
+    source: none
+    steps:
+      - call: dq.offer
+        with: {value: a, delay: 1h}
+      - call: dq.poll
+`
+
+// warmUp runs a case that is neither judged nor recorded. An error says that the
+// program cannot be used at all.
+func (r *Runner) warmUp(ctx context.Context) error {
+	section, err := Parse("warm-up", []byte(first))
+	if err != nil {
+		return err
+	}
+	if _, err := r.Observe(ctx, section.Cases[0]); err != nil {
+		return fmt.Errorf("the driver cannot be used: %w", err)
+	}
+	return nil
 }
 
 // release is the one given, or that of the driver, or the version that a program

@@ -51,6 +51,7 @@ func newCaseRun(r *Runner, c *Case) *caseRun {
 
 // steps does all steps, until one of them does not show what it must.
 func (r *caseRun) steps(ctx context.Context) (failures []string, err error) {
+	r.warmUp(ctx)
 	if !r.opensMain() {
 		if err := r.open(ctx, &Open{}); err != nil {
 			return asFailure("open", err)
@@ -62,6 +63,24 @@ func (r *caseRun) steps(ctx context.Context) (failures []string, err error) {
 		}
 	}
 	return nil, nil
+}
+
+// warmUp has the program encode the case's values before the case begins, where it
+// can: a JVM that loads a codec's classes within an offer would send it long after
+// it has read its clock. What the program answers does not matter.
+func (r *caseRun) warmUp(ctx context.Context) {
+	if !r.hello.Can("codec.encode") || r.c.codec() == "string" {
+		return
+	}
+	for _, s := range r.c.Steps {
+		if value, ok := s.With["value"]; ok {
+			params := map[string]any{"codec": r.c.codec(), "value": typed(value)}
+			if r.c.ValueType != "" {
+				params["valueType"] = r.c.ValueType
+			}
+			r.ask(ctx, "codec.encode", params)
+		}
+	}
 }
 
 // asFailure tells faults of the harness from what the implementation did.
@@ -235,6 +254,8 @@ func (s *Step) judge(a answer) error {
 	switch {
 	case errors.As(a.err, &fault):
 		return a.err
+	case s.Anything != "":
+		return nil
 	case s.Error != "" && a.err == nil:
 		return fmt.Errorf("expected an error that matches %q, got the result %s", s.Error, a.result)
 	case s.Error != "":
