@@ -11,60 +11,122 @@ import (
 	"github.com/dq-bench/dq-bench/harness/report"
 )
 
+// compareFlags are the flags of 'dq-bench compare' as they were given.
+type compareFlags struct {
+	report.CompareOptions
+	format, noise, html string
+	json, self          bool
+}
+
 func newCompareCmd() *cobra.Command {
-	var asJSON bool
-	var page string
-	options := report.CompareOptions{}
+	f := &compareFlags{CompareOptions: report.DefaultCompareOptions()}
 	cmd := &cobra.Command{
 		Use:   "compare OLD NEW",
 		Short: "Judge two sets of run files: better, worse, no difference, inconclusive",
 		Long: fmt.Sprintf(`Compare sets NEW against OLD. Each is a run file, a folder that holds run.json
 files at any depth, or a quoted glob.
 
-It judges lateness across runs, with the exact Mann-Whitney test: the seconds of
-one run are not independent, so fewer than %d runs a side are always
-inconclusive. Runs of different configurations are refused.
+It judges lateness across runs, with the exact Mann-Whitney test, adjusted by Holm
+for the quantiles p50, p90, p99 and p99.9: the seconds of one run are not
+independent, so fewer than %d runs a side are always inconclusive. A quantile that
+fewer than 100 messages of each run lie beyond is not judged. A change must be
+significant and greater than --min-effect, and greater than the noise of the
+machine if --noise says where runs of one implementation are (12 or more, as
+'dq-bench run --repeat 12' makes them). Runs of different configurations are
+refused.
+
+--self takes one set, of one implementation: it is split at random 200 times, and
+what matters is how seldom a difference is seen, and the noise floor it prints.
 
 Exit codes: 0 better, no difference or inconclusive; 1 a run file cannot be
-read; 2 wrong usage, or different configurations; 99 NEW is worse.`, report.MinRuns),
+read; 2 wrong usage, or different configurations; 99 NEW is worse, or more than
+%.0f %% of the comparisons with itself see a difference.`, report.MinRuns, 100*report.MaxAlarms),
 		Example: `  dq-bench compare out/old/run.json out/new/run.json
   dq-bench compare --html report.html out/redisson-4.7.0 out/dq
-  dq-bench compare 'out/monday-*' 'out/tuesday-*'`,
-		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !(options.MinEffect >= 0 && options.MinEffect < 1) {
-				return usageError(fmt.Errorf("min-effect: expected a share from 0 to below 1 such as 0.05, got %v", options.MinEffect))
+  dq-bench compare 'out/monday-*' 'out/tuesday-*' --format markdown
+  dq-bench compare --format benchfmt out/old out/new | benchstat -col side -
+  dq-bench compare --self out/r/dq`,
+		Args: func(_ *cobra.Command, args []string) error {
+			want := 2
+			if f.self {
+				want = 1
 			}
-			return compareSides(cmd.OutOrStdout(), args[0], args[1], options, asJSON, page)
+			if len(args) != want {
+				return fmt.Errorf("accepts %d arg(s), received %d", want, len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return usageError(err)
+			}
+			if f.self {
+				return f.compareSelf(cmd.OutOrStdout(), args[0])
+			}
+			return f.compareSides(cmd.OutOrStdout(), args[0], args[1])
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout and nothing else")
-	cmd.Flags().StringVar(&page, "html", "", "file to write a page for the browser to, with charts of both sides")
-	cmd.Flags().BoolVar(&options.Force, "force", false, "compare runs of different configurations")
-	cmd.Flags().Float64Var(&options.MinEffect, "min-effect", .05, "smallest change that matters, as a share of OLD")
+	cmd.Flags().StringVar(&f.format, "format", "text", "text, json, markdown or benchfmt, which benchstat reads")
+	cmd.Flags().StringVar(&f.html, "html", "", "file to write a page for the browser to, with charts of both sides")
+	cmd.Flags().BoolVar(&f.json, "json", false, "the same as --format json: one JSON document on stdout and nothing else")
+	cmd.Flags().BoolVar(&f.Force, "force", false, "compare runs of different configurations")
+	cmd.Flags().Float64Var(&f.MinEffect, "min-effect", f.MinEffect, "smallest change that matters, as a share of OLD")
+	cmd.Flags().StringVar(&f.noise, "noise", "", "run files of one implementation, whose spread is the noise of the machine")
+	cmd.Flags().BoolVar(&f.self, "self", false, "compare the runs of one set with each other")
 	return cmd
 }
 
-func compareSides(w io.Writer, oldPath, newPath string, options report.CompareOptions, asJSON bool, page string) error {
+func (f *compareFlags) check() error {
+	if !(f.MinEffect >= 0 && f.MinEffect < 1) {
+		return fmt.Errorf("min-effect: expected a share from 0 to below 1 such as 0.05, got %v", f.MinEffect)
+	}
+	if f.json {
+		f.format = "json"
+	}
+	switch f.format {
+	case "text", "json":
+		return nil
+	case "markdown", "benchfmt":
+		if !f.self {
+			return nil
+		}
+		return fmt.Errorf("format: expected text or json beside --self, got %q", f.format)
+	}
+	return fmt.Errorf("format: expected text, json, markdown or benchfmt, got %q", f.format)
+}
+
+func (f *compareFlags) compareSides(w io.Writer, oldPath, newPath string) error {
 	oldRuns, errOld := report.ReadSide(oldPath)
 	newRuns, errNew := report.ReadSide(newPath)
-	if err := errors.Join(errOld, errNew); err != nil {
-		return err
+	err := errors.Join(errOld, errNew)
+	if f.noise != "" {
+		var errNoise error
+		f.Noise, errNoise = report.ReadSide(f.noise)
+		err = errors.Join(err, errNoise)
 	}
-	c, err := report.Compare(oldRuns, newRuns, options)
 	if err != nil {
-		var different *report.DifferenceError
-		if errors.As(err, &different) {
-			return usageError(fmt.Errorf("%w; compare them all the same with --force", err))
-		}
 		return err
 	}
-	if page != "" {
-		if err := report.ComparisonPage(oldRuns, newRuns, c).WriteHTMLFile(page); err != nil {
+	c, err := report.Compare(oldRuns, newRuns, f.CompareOptions)
+	if err != nil {
+		return incomparable(err)
+	}
+	if f.html != "" {
+		if err := report.ComparisonPage(oldRuns, newRuns, c).WriteHTMLFile(f.html); err != nil {
 			return err
 		}
 	}
-	if err := printComparison(w, c, asJSON); err != nil {
+	switch f.format {
+	case "json":
+		err = printJSON(w, c)
+	case "markdown":
+		err = c.WriteMarkdown(w)
+	case "benchfmt":
+		err = report.WriteBenchfmt(w, oldRuns, newRuns)
+	default:
+		err = c.WriteText(w)
+	}
+	if err != nil {
 		return err
 	}
 	if c.Outcome == report.Worse {
@@ -73,11 +135,48 @@ func compareSides(w io.Writer, oldPath, newPath string, options report.CompareOp
 	return nil
 }
 
-func printComparison(w io.Writer, c *report.Comparison, asJSON bool) error {
-	if !asJSON {
-		return c.WriteText(w)
+// selfRounds is how often --self splits the runs, and selfSeed how it begins.
+const (
+	selfRounds = 200
+	selfSeed   = 1
+)
+
+func (f *compareFlags) compareSelf(w io.Writer, path string) error {
+	runs, err := report.ReadSide(path)
+	if err != nil {
+		return err
 	}
+	aa, err := report.CompareWithItself(runs, selfRounds, selfSeed, f.CompareOptions)
+	if err != nil {
+		return incomparable(err)
+	}
+	if f.format == "json" {
+		err = printJSON(w, aa)
+	} else {
+		err = aa.WriteText(w)
+	}
+	if err != nil {
+		return err
+	}
+	if float64(aa.Alarms) > report.MaxAlarms*float64(aa.Comparisons) {
+		return failure(fmt.Errorf("%d of %d comparisons of an implementation with itself see a difference, expected at most %.0f %%",
+			aa.Alarms, aa.Comparisons, 100*report.MaxAlarms))
+	}
+	return nil
+}
+
+// incomparable marks runs that cannot be compared as wrong usage.
+func incomparable(err error) error {
+	var different *report.DifferenceError
+	if errors.As(err, &different) {
+		return usageError(fmt.Errorf("%w; compare them all the same with --force", err))
+	}
+	return usageError(err)
+}
+
+func printJSON(w io.Writer, document any) error {
 	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
 	out.SetIndent("", "  ")
-	return out.Encode(c)
+	return out.Encode(document)
 }

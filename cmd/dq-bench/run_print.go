@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -89,10 +88,7 @@ func (p *runPrinter) end() error {
 	case len(p.runs) == 1:
 		return printRun(p.runs[0], true, nil, p.stdout)
 	}
-	out := json.NewEncoder(p.stdout)
-	out.SetEscapeHTML(false)
-	out.SetIndent("", "  ")
-	return out.Encode(struct {
+	return printJSON(p.stdout, struct {
 		Schema      string               `json:"schema"`
 		Runs        []*report.Run        `json:"runs"`
 		Comparisons []*report.Comparison `json:"comparisons,omitempty"`

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -83,8 +82,5 @@ func listJSON(w io.Writer, all []*scenario.Scenario) error {
 		}
 		out.Scenarios = append(out.Scenarios, l)
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(out)
+	return printJSON(w, out)
 }

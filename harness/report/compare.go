@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,6 +40,9 @@ const (
 type CompareOptions struct {
 	// MinEffect is the smallest change that matters, as a share of OLD: 0.05.
 	MinEffect float64
+	// Noise are runs of one implementation, at least 2·MinRuns, whose spread is the
+	// noise of the machine: no smaller change matters. May be nil.
+	Noise []*Run
 	// Force compares runs of different configurations.
 	Force bool
 }
@@ -82,8 +86,13 @@ type ComparisonRow struct {
 	High  *float64 `json:"high,omitempty"`
 	// P is the p-value, adjusted for the number of judged rows; missing in a row
 	// that is not judged.
-	P       *float64 `json:"p,omitempty"`
+	P *float64 `json:"p,omitempty"`
+	// Floor is the smallest shift that matters: MinEffect, or the noise if that is
+	// greater. Missing in a row that is not judged.
+	Floor   *float64 `json:"floor,omitempty"`
 	Outcome Outcome  `json:"outcome,omitempty"`
+	// Refused says why a row of lateness is not judged.
+	Refused string `json:"refused,omitempty"`
 
 	old, new []float64
 	bears    bool
@@ -95,9 +104,10 @@ type ComparisonRow struct {
 //
 // Lateness is judged at each of Quantiles that every run has enough messages
 // for: a row is better or worse if the exact Mann-Whitney test over the runs is
-// significant at 0.05 (adjusted by Holm) and the shift exceeds MinEffect. The
-// whole is worse if any row is, or if NEW delivered more messages wrongly. With fewer than MinRuns a side it is
-// inconclusive, whatever the figures: seconds of one run are not independent.
+// significant at 0.05 (adjusted by Holm) and the shift exceeds both MinEffect and
+// the noise. The whole is worse if any row is, or if NEW delivered more messages
+// wrongly. With fewer than MinRuns a side it is inconclusive, whatever the
+// figures: seconds of one run are not independent.
 func Compare(old, new []*Run, o CompareOptions) (*Comparison, error) {
 	if len(old) == 0 || len(new) == 0 {
 		return nil, errors.New("compare: expected at least one run a side")
@@ -115,8 +125,25 @@ func Compare(old, new []*Run, o CompareOptions) (*Comparison, error) {
 		c.Rows = append(c.Rows, newRow(name, "max", old, new,
 			func(h *Histogram) float64 { return float64(h.Max()) }, func(int64) bool { return false }))
 	}
-	c.judge(o)
+	noise, err := c.noise(old, o)
+	if err != nil {
+		return nil, err
+	}
+	c.judge(o, noise)
 	return c, nil
+}
+
+// noise returns the noise floors, none if there are no runs to take them from.
+func (c *Comparison) noise(old []*Run, o CompareOptions) (map[string]float64, error) {
+	if len(o.Noise) == 0 {
+		return nil, nil
+	}
+	differences := allDifferences(o.Noise, old)
+	differences = slices.DeleteFunc(differences, func(d string) bool { return slices.Contains(c.Differences, d) })
+	if len(differences) > 0 && !o.Force {
+		return nil, &DifferenceError{Differences: differences}
+	}
+	return NoiseFloors(o.Noise)
 }
 
 func allDifferences(old, new []*Run) []string {
@@ -177,27 +204,35 @@ func newRow(histogram, stat string, old, new []*Run, read func(*Histogram) float
 }
 
 // judge decides the rows that may be judged, and the whole.
-func (c *Comparison) judge(o CompareOptions) {
+func (c *Comparison) judge(o CompareOptions, noise map[string]float64) {
 	var judged []*ComparisonRow
 	var p []float64
 	enough := c.Old.Runs >= MinRuns && c.New.Runs >= MinRuns
 	for i := range c.Rows {
 		row := &c.Rows[i]
-		if row.bears && enough {
+		switch {
+		case row.Histogram != "lateness" || row.Stat == "max":
+		case !row.bears:
+			row.Refused = "fewer than " + strconv.Itoa(judgedTail) + " messages of a run lie beyond it"
+		case !enough:
+			row.Refused = "fewer than " + runs(MinRuns) + " a side"
+		default:
 			_, chance := stats.MannWhitney(row.new, row.old)
 			judged, p = append(judged, row), append(p, chance)
 		}
 	}
 	for i, chance := range stats.Holm(p) {
 		judged[i].P = &chance
-		judged[i].Outcome = judged[i].outcome(chance, o.MinEffect)
+		floor := max(o.MinEffect, noise[judged[i].Stat]) * math.Abs(judged[i].Old)
+		judged[i].Floor = &floor
+		judged[i].Outcome = judged[i].outcome(chance, floor)
 	}
 	c.Outcome, c.Text = c.conclude(judged, enough)
 }
 
-func (row *ComparisonRow) outcome(p, minEffect float64) Outcome {
+func (row *ComparisonRow) outcome(p, floor float64) Outcome {
 	switch {
-	case p > significance || math.Abs(row.Shift) <= minEffect*math.Abs(row.Old):
+	case p > significance || math.Abs(row.Shift) <= floor:
 		return NoDifference
 	case row.Shift < 0:
 		return Better

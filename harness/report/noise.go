@@ -1,0 +1,98 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+
+	"github.com/dq-bench/dq-bench/harness/report/stats"
+)
+
+// NoiseFloors returns, for each quantile of lateness by name, how large a shift of
+// runs of one implementation against runs of the same can be, as a share of their
+// median: the further end of the 95 % interval of the shift between every other
+// run and the rest. It needs at least 2·MinRuns runs of one configuration, in the
+// order they were made.
+func NoiseFloors(same []*Run) (map[string]float64, error) {
+	if len(same) < 2*MinRuns {
+		return nil, fmt.Errorf("noise: expected at least %d runs of one implementation, got %d", 2*MinRuns, len(same))
+	}
+	if differences := allDifferences(same, same); len(differences) > 0 {
+		return nil, &DifferenceError{Differences: differences}
+	}
+	floors := map[string]float64{}
+	for _, q := range Quantiles {
+		var halves [2][]float64
+		for i, r := range same {
+			halves[i%2] = append(halves[i%2], float64(r.Histograms.Lateness.Quantile(q)))
+		}
+		shift := stats.HodgesLehmann(halves[0], halves[1], 1-significance)
+		median := math.Abs(stats.Median(append(halves[0], halves[1]...)))
+		if median > 0 {
+			floors[QuantileName(q)] = max(math.Abs(shift.Low), math.Abs(shift.High)) / median
+		}
+	}
+	return floors, nil
+}
+
+// AA is what comparing an implementation with itself comes to.
+type AA struct {
+	Schema      string `json:"schema"`
+	Runs        int    `json:"runs"`
+	Comparisons int    `json:"comparisons"`
+	// Alarms are comparisons that came out better or worse.
+	Alarms int `json:"alarms"`
+	// Floors are those of NoiseFloors.
+	Floors map[string]float64 `json:"noise_floors"`
+}
+
+// AASchema is the schema of an AA.
+const AASchema = "dq-bench/aa/v1"
+
+// MaxAlarms is the share of alarms that a comparison may give where there is no
+// difference.
+const MaxAlarms = significance
+
+// CompareWithItself splits runs of one implementation at random into two sides,
+// rounds times, and counts the comparisons that see a difference. The seed makes
+// it repeatable.
+func CompareWithItself(same []*Run, rounds int, seed uint64, o CompareOptions) (*AA, error) {
+	floors, err := NoiseFloors(same)
+	if err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(seed, 0))
+	out := &AA{Schema: AASchema, Runs: len(same), Comparisons: rounds, Floors: floors}
+	for range rounds {
+		order := rng.Perm(len(same))
+		var old, new []*Run
+		for i, k := range order {
+			if i%2 == 0 {
+				old = append(old, same[k])
+			} else {
+				new = append(new, same[k])
+			}
+		}
+		c, err := Compare(old, new, o)
+		if err != nil {
+			return nil, err
+		}
+		if c.Outcome == Better || c.Outcome == Worse {
+			out.Alarms++
+		}
+	}
+	return out, nil
+}
+
+// WriteText prints the outcome for a person.
+func (a *AA) WriteText(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%d of %d comparisons of %s with each other see a difference, %.1f %%; at most %.0f %% may.\n\nnoise floor\n",
+		a.Alarms, a.Comparisons, runs(a.Runs), 100*float64(a.Alarms)/float64(a.Comparisons), 100*MaxAlarms)
+	for _, q := range Quantiles {
+		if floor, ok := a.Floors[QuantileName(q)]; ok && err == nil {
+			_, err = fmt.Fprintf(w, "  lateness %-6s %5.1f %%\n", QuantileName(q), 100*floor)
+		}
+	}
+	return err
+}
