@@ -32,7 +32,7 @@ func (d DQ) Identity() Identity {
 	return Identity{Name: "dq", Version: version}
 }
 
-// Open connects and waits until the transfer task runs.
+// Open connects and waits until the transfer task runs, for five seconds at most.
 func (d DQ) Open(ctx context.Context, target Target) (Queue, error) {
 	queues, err := d.OpenMany(ctx, target, []string{target.Queue})
 	if err != nil {
@@ -64,13 +64,27 @@ func (d DQ) OpenMany(ctx context.Context, target Target, names []string) ([]Queu
 		delayed = append(delayed, dq.NewDelayedQueue(destination))
 		queues = append(queues, &dqQueue{client: client, open: &open, destination: destination, delayed: delayed[len(delayed)-1]})
 	}
-	for _, d := range delayed {
-		if err := d.Ready(ctx); err != nil {
-			_ = client.Close()
-			return nil, err
-		}
+	if err := ready(ctx, delayed); err != nil {
+		_ = client.Close()
+		return nil, err
 	}
 	return queues, nil
+}
+
+// readyPatience is how long to wait for the first transfers. Where they fail, as
+// on members of a layout that the release cannot read, the queue can be offered to
+// all the same, and a load shows what becomes of it.
+const readyPatience = 5 * time.Second
+
+func ready(ctx context.Context, delayed []*dq.DelayedQueue[[]byte]) error {
+	waiting, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	for _, d := range delayed {
+		if err := d.Ready(waiting); err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
+			return err
+		}
+	}
+	return nil
 }
 
 type dqQueue struct {
