@@ -54,13 +54,14 @@ func openPage(t *testing.T, p Page) *browserPage {
 	path := filepath.Join(t.TempDir(), HTMLFile)
 	require.NoError(t, p.WriteHTMLFile(path))
 
+	// The browser's own profile is a fresh one, removed when it ends.
 	ctx, cancel := context.WithTimeout(t.Context(), browserTimeout)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx,
-		chromedp.ExecPath(binary), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.ExecPath(binary), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-sync", true),
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(browserTimeout))
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 900))
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)

@@ -15,7 +15,7 @@ func percentileChart(sides []*htmlSide) htmlChart {
 	c := htmlChart{
 		ID: "percentiles", Title: "Lateness by percentile",
 		Caption: "How late the messages came: a share of them, read below, was at most this late. Dotted where fewer than " +
-			fmt.Sprint(minTail) + " messages lie beyond.",
+			fmt.Sprint(minTail) + " messages lie beyond." + togetherRemark(sides),
 		XLabel: "share of messages; every further nine is as wide",
 		Alt:    "Percentile curves of lateness. " + latenessWords(sides),
 	}
@@ -46,6 +46,13 @@ func percentileChart(sides []*htmlSide) htmlChart {
 	}
 	c.Table = percentileTable(sides, x)
 	return c
+}
+
+func togetherRemark(sides []*htmlSide) string {
+	if medianRemark(sides) == "" {
+		return ""
+	}
+	return " Strong lines are all runs of a side together, faint ones its single runs."
 }
 
 func latenessWords(sides []*htmlSide) string {
