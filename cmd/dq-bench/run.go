@@ -81,8 +81,9 @@ With several --driver, or --repeat, the runs are interleaved (A B B A ...), each
 a fresh server, and end in a comparison with the first driver. A comparison that
 comes out worse is no failure here: that is for 'dq-bench compare' to say.
 
-run.json, report.html, lateness.hlog and lateness.hgrm are written to --out; below it, to
-<variant>/<driver>/<n> as far as there are several.
+run.json, report.html, lateness.hlog and lateness.hgrm are written to --out; below
+it, to <variant>/<driver>/<n> as far as there are several, and a report.html of
+them all to <variant>.
 
 Exit codes: 0 fine; 1 no such server, queue in use or folder not writable; 2
 wrong usage; 99 a message lost, duplicated, early or overdue, an SLO missed, or
@@ -250,6 +251,9 @@ func (req *runRequest) run(ctx context.Context, c runCase, out *runPrinter) erro
 		out.one(c.sides[turn.Side].Spec, turn.N, r)
 	})
 	if err != nil {
+		return err
+	}
+	if err := result.Page().WriteHTMLFile(filepath.Join(o.Out, report.HTMLFile)); err != nil {
 		return err
 	}
 	return out.compared(result)
