@@ -131,14 +131,13 @@ func (r *run) tooLate() error {
 
 // awaitStart waits until just before the agreed start, or until ctx ends.
 func (r *run) awaitStart(ctx context.Context) error {
-	if r.startAt.IsZero() || ctx.Err() != nil {
-		return nil
-	}
-	late := r.tooLate()
-	if late == nil {
+	if !r.startAt.IsZero() && ctx.Err() == nil {
+		if err := r.tooLate(); err != nil {
+			return err
+		}
 		pause(ctx, time.Until(r.startAt)-readyBefore)
 	}
-	return late
+	return nil
 }
 
 // timeToWarmUp tells whether s can be run and drained before the agreed start.

@@ -1,0 +1,119 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/report"
+)
+
+// Source is what is asked at each scrape: *load.Live.
+type Source interface {
+	Snapshot() (load.Snapshot, error)
+}
+
+// labelNames tell the runs of one program apart.
+var labelNames = []string{"driver", "queue", "scenario", "run_id", "worker"}
+
+// number is a metric with one value.
+type number struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(load.Snapshot) int64
+}
+
+// distribution is a histogram. It is left out while the run has none.
+type distribution struct {
+	desc  *prometheus.Desc
+	value func(report.Histograms) *report.Histogram
+}
+
+// collector turns a snapshot into metrics.
+type collector struct {
+	source        Source
+	numbers       []number
+	distributions []distribution
+}
+
+func describe(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("dq_bench_"+name, help, labelNames, nil)
+}
+
+func newCollector(source Source) *collector {
+	counter := func(name, help string, value func(report.Counts) int64) number {
+		return number{describe(name, help), prometheus.CounterValue, func(s load.Snapshot) int64 { return value(s.Counts) }}
+	}
+	gauge := func(name, help string, value func(load.Snapshot) int64) number {
+		return number{describe(name, help), prometheus.GaugeValue, value}
+	}
+	return &collector{
+		source: source,
+		numbers: []number{
+			gauge("planned_messages", "Offers that the measured phase plans.", func(s load.Snapshot) int64 { return s.Planned }),
+			gauge("warming_up", "1 during the warm-up, which no other metric counts.", func(s load.Snapshot) int64 { return flag(s.Phase == load.Warmup) }),
+			gauge("done", "1 once the run has ended and all counts are final.", func(s load.Snapshot) int64 { return flag(s.Done) }),
+			gauge("pending", "Messages that were offered and have not been delivered.", func(s load.Snapshot) int64 { return s.Counts.Pending }),
+			counter("offered_total", "Messages that the implementation took over.", func(c report.Counts) int64 { return c.Offered }),
+			counter("delivered_total", "Messages that came at least once.", func(c report.Counts) int64 { return c.Delivered }),
+			counter("lost_total", "Messages that were taken over, never came and are nowhere; known at the end of the run.", func(c report.Counts) int64 { return c.Lost }),
+			counter("duplicate_total", "Deliveries beyond the first of a message.", func(c report.Counts) int64 { return c.Duplicate }),
+			counter("early_total", "Messages that came more than 1 ms before they were due.", func(c report.Counts) int64 { return c.Early }),
+			counter("removed_total", "Messages that were called off and never came; known at the end of the run.", func(c report.Counts) int64 { return c.Removed }),
+			counter("revived_total", "Messages that came although they had been called off.", func(c report.Counts) int64 { return c.Revived }),
+			counter("offer_errors_total", "Offers that failed.", func(c report.Counts) int64 { return c.OfferErrors }),
+			counter("foreign_total", "Deliveries that this run did not offer.", func(c report.Counts) int64 { return c.Foreign }),
+			{describe("take_errors_total", "Takes that failed."), prometheus.CounterValue, func(s load.Snapshot) int64 { return s.TakeErrors }},
+		},
+		distributions: []distribution{
+			{describe("lateness_seconds", "Delivered minus due; down to -1 ms is the resolution of the format."), func(h report.Histograms) *report.Histogram { return h.Lateness }},
+			{describe("offer_rtt_seconds", "How long an offer took."), func(h report.Histograms) *report.Histogram { return h.OfferRTT }},
+			{describe("schedule_lag_seconds", "Actual minus intended send instant: how far the load itself is behind."), func(h report.Histograms) *report.Histogram { return h.ScheduleLag }},
+			{describe("remove_rtt_seconds", "How long it took to call a message off; known at the end of the run."), func(h report.Histograms) *report.Histogram { return h.RemoveRTT }},
+		},
+	}
+}
+
+func flag(on bool) int64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(descs chan<- *prometheus.Desc) {
+	for _, n := range c.numbers {
+		descs <- n.desc
+	}
+	for _, d := range c.distributions {
+		descs <- d.desc
+	}
+}
+
+// Collect implements prometheus.Collector. Before the first run there is nothing.
+func (c *collector) Collect(metrics chan<- prometheus.Metric) {
+	s, err := c.source.Snapshot()
+	if errors.Is(err, load.ErrNotBegun) {
+		return
+	}
+	if err != nil {
+		metrics <- prometheus.NewInvalidMetric(c.numbers[0].desc, err)
+		return
+	}
+	labels := []string{s.Subject.Driver, s.Subject.Queue, s.Subject.Scenario, fmt.Sprintf("%08x", s.Subject.RunID), s.Subject.Worker}
+	for _, n := range c.numbers {
+		metrics <- prometheus.MustNewConstMetric(n.desc, n.kind, float64(n.value(s)), labels...)
+	}
+	for _, d := range c.distributions {
+		if h := d.value(s.Histograms); h != nil {
+			metrics <- newHistogram(d.desc, h, s.Subject.Since, labels)
+		}
+	}
+}
+
+// seconds converts from ns.
+func seconds(ns float64) float64 { return ns / float64(time.Second) }

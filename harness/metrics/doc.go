@@ -1,0 +1,6 @@
+// Package metrics answers: what would a monitoring system ask?
+//
+// While a run lasts, a Server tells Prometheus how it stands, and lets Go's
+// profiler in. It asks the run when it is asked itself, so that a run that nobody
+// looks at costs nothing more.
+package metrics
