@@ -48,6 +48,29 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 bench: ## measure claims of speed, as ratios of two sides in one run
 	$(GO) test ./dq -run '^$$' -bench Lateness -benchtime 1x -timeout 10m
 
+AA_RUNS ?= 24
+
+.PHONY: aa
+aa: build ## run dq AA_RUNS (24) times, compare the runs with each other, and print the noise floor of this machine
+	rm -rf out/aa
+	bin/dq-bench run --driver dq --repeat $(AA_RUNS) --rate 2000/s --duration 6s --delay 1s --progress none --out out/aa > /dev/null
+	bin/dq-bench compare --self out/aa
+
+COMPARE_DRIVERS ?= redisson:3.16.6 redisson:3.21.0 redisson:3.21.1 redisson:3.46.0 redisson:4.7.0 dq
+COMPARE_SERVERS ?= redis:6.0 redis:7.0 redis:8.0 valkey/valkey:8.1 valkey/valkey:9
+COMPARE_FLAGS ?= --repeat 6
+COMPARE_LABEL ?= machine=$(shell uname -m)
+
+.PHONY: compare-releases
+compare-releases: build ## lateness over Redisson releases and dq, and over servers: recordings/LATENCY.md; needs Java, Maven, Docker
+	rm -rf out/releases out/servers
+	bin/dq-bench run -f steady -f mixed-delays --variant to-5s $(patsubst %,--driver %,$(COMPARE_DRIVERS)) \
+	  --progress none $(COMPARE_FLAGS) --label "$(COMPARE_LABEL)" --table out/releases.md --out out/releases > /dev/null
+	bin/dq-bench run -f steady -f mixed-delays --variant to-5s $(patsubst %,--redis container:%,$(COMPARE_SERVERS)) \
+	  --progress none $(COMPARE_FLAGS) --label "$(COMPARE_LABEL)" --table out/servers.md --out out/servers > /dev/null
+	{ cat out/releases.md; tail -n +2 out/servers.md | sed 's/^## /## Servers: /'; } > recordings/LATENCY.md
+	cp out/releases/steady/report.html recordings/LATENCY.html
+
 .PHONY: replay
 replay: ## send the documents' recordings to a server and compare
 	$(GO) run ./cmd/dq-bench replay recordings/documents/*.monitor

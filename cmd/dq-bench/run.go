@@ -26,10 +26,11 @@ import (
 
 // runFlags are the flags of 'dq-bench run' as they were given.
 type runFlags struct {
-	redis, out, rate, delay, progress, percentiles string
-	file                                           string
+	out, rate, delay, progress, percentiles, table string
 
+	redis    []string
 	drivers  []string
+	files    []string
 	variants []string
 	plan     load.Plan
 	slos     []string
@@ -106,10 +107,10 @@ what a scenario expects to go wrong did not.`,
 
 func (f *runFlags) register(flags *pflag.FlagSet) {
 	p := &f.plan
-	flags.StringVar(&f.redis, "redis", "auto", "server: auto, container[:image], process[:path], embedded, redis://…, rediss://…, redis+cluster://…, redis+sentinel://…")
+	flags.StringArrayVar(&f.redis, "redis", []string{"auto"}, "server, may be repeated to compare: auto, container[:image], process[:path], embedded, redis://…, rediss://…, redis+cluster://…, redis+sentinel://…")
 	flags.StringArrayVar(&f.drivers, "driver", []string{"dq"}, "implementation, may be repeated to compare: "+driver.Forms)
 	flags.IntVar(&f.repeat, "repeat", 1, fmt.Sprintf("runs of each driver; %d or more bear a judgement", report.MinRuns))
-	flags.StringVarP(&f.file, "file", "f", "", "scenario: a name that 'dq-bench scenarios' lists, or a YAML file")
+	flags.StringArrayVarP(&f.files, "file", "f", nil, "scenario: a name that 'dq-bench scenarios' lists, or a YAML file; may be repeated")
 	flags.StringArrayVar(&f.variants, "variant", nil, "variant of the scenario; may be repeated")
 	flags.BoolVar(&f.full, "full", false, "all variants of the scenario, and its real times: --scale 1")
 	flags.Float64Var(&f.scale, "scale", 0, "factor for all times of the scenario, in place of its own")
@@ -129,6 +130,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&p.Work, "work", 0, "how long a consumer is busy with each message")
 	flags.BoolVar(&f.force, "force", false, "run on a --queue that holds messages, which are taken and counted as foreign")
 	flags.StringVar(&f.out, "out", "", "folder of the run files (default out/run-<time>)")
+	flags.StringVar(&f.table, "table", "", "file to write a Markdown table of several drivers or servers to, ratios first")
 	flags.BoolVar(&f.json, "json", false, "print the run file on stdout and nothing else; of several runs, a list of them")
 	flags.StringArrayVar(&f.slos, "slo", nil, "objective such as 'lateness.p99<=20ms' or 'lost<=0'; may be repeated")
 	flags.StringArrayVar(&f.labels, "label", nil, "key=value kept in the run file; may be repeated")
@@ -162,11 +164,13 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 		f.out = filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z"))
 	}
 	r.options = series.Options{
-		Redis: f.redis, Out: f.out, Tool: tool(), Labels: labels, Force: f.force,
+		Redis: f.redis[0], Out: f.out, Tool: tool(), Labels: labels, Force: f.force,
 		Progress: load.ProgressWriter(stderr, r.progress), Notice: once(stderr),
 	}
-	if err := server.CheckSpec(f.redis); err != nil {
-		return nil, err
+	for _, spec := range f.redis {
+		if err := server.CheckSpec(spec); err != nil {
+			return nil, err
+		}
 	}
 	r.cases, err = f.cases()
 	return r, err
@@ -226,6 +230,9 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) error {
 		}
 	}
 	if err := printer.end(); err != nil {
+		return err
+	}
+	if err := printer.writeTable(f.table, strings.Join(f.labels, ", ")); err != nil {
 		return err
 	}
 	fmt.Fprintf(stderr, "run files in %s\n", req.options.Out)

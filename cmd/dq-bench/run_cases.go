@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -18,7 +19,7 @@ import (
 // cases makes a case of the flags alone, or of each variant of the scenario that
 // is asked for with the flags laid over it.
 func (f *runFlags) cases() ([]runCase, error) {
-	if f.file == "" {
+	if len(f.files) == 0 {
 		for _, flag := range []string{"variant", "full", "scale"} {
 			if f.changed(flag) {
 				return nil, fmt.Errorf("%s: expected a scenario beside it, given by -f", flag)
@@ -27,11 +28,37 @@ func (f *runFlags) cases() ([]runCase, error) {
 		c, err := f.overlay(scenario.Run{Plan: f.plan, Scale: 1}, func(string) bool { return true })
 		return []runCase{c}, err
 	}
-	s, err := findScenario(f.file)
+	var cases []runCase
+	for _, file := range f.files {
+		more, err := f.scenarioCases(file)
+		if err != nil {
+			return nil, err
+		}
+		cases = append(cases, more...)
+	}
+	if len(cases) > 1 {
+		for i := range cases {
+			cases[i].folder = filepath.FromSlash(cases[i].Plan.Name)
+			if len(f.files) == 1 {
+				cases[i].folder = filepath.Base(cases[i].folder)
+			}
+		}
+	}
+	return cases, nil
+}
+
+// scenarioCases makes a case of each variant of one scenario.
+func (f *runFlags) scenarioCases(file string) ([]runCase, error) {
+	s, err := findScenario(file)
 	if err != nil {
 		return nil, err
 	}
-	variants, err := s.Select(f.variants, f.full)
+	names := f.variants
+	if len(f.files) > 1 {
+		// A variant is meant for the scenarios that have it.
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !s.Has(name) })
+	}
+	variants, err := s.Select(names, f.full)
 	if err != nil {
 		return nil, err
 	}
@@ -53,9 +80,6 @@ func (f *runFlags) cases() ([]runCase, error) {
 		c, err := f.overlay(resolved, f.changed)
 		if err != nil {
 			return nil, err
-		}
-		if len(variants) > 1 {
-			c.folder = v.Name
 		}
 		cases = append(cases, c)
 	}
@@ -136,7 +160,8 @@ func (f *runFlags) overlay(run scenario.Run, given func(flag string) bool) (runC
 	return c, nil
 }
 
-// sides parses the drivers: those of the flags, else the scenario's.
+// sides parses the drivers: those of the flags, else the scenario's; each on every
+// server.
 func (f *runFlags) sides(fromScenario string) ([]series.Side, error) {
 	specs := f.drivers
 	if fromScenario != "" && !f.changed("driver") {
@@ -148,7 +173,13 @@ func (f *runFlags) sides(fromScenario string) ([]series.Side, error) {
 		if err != nil {
 			return nil, err
 		}
-		sides = append(sides, series.Side{Spec: spec, Driver: d})
+		for _, redis := range f.redis {
+			side := series.Side{Spec: spec, Driver: d}
+			if len(f.redis) > 1 {
+				side.Redis = redis
+			}
+			sides = append(sides, side)
+		}
 	}
 	return sides, nil
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"time"
 
 	"github.com/dq-bench/dq-bench/harness/report"
 	"github.com/dq-bench/dq-bench/harness/series"
@@ -22,6 +25,7 @@ type runPrinter struct {
 
 	runs        []*report.Run
 	comparisons []*report.Comparison
+	series      []*series.Result
 	failed      []error
 }
 
@@ -63,6 +67,7 @@ func (p *runPrinter) one(spec string, n int, r *report.Run) {
 }
 
 func (p *runPrinter) compared(result *series.Result) error {
+	p.series = append(p.series, result)
 	p.comparisons = append(p.comparisons, result.Comparisons...)
 	if p.json {
 		return nil
@@ -93,6 +98,18 @@ func (p *runPrinter) end() error {
 		Runs        []*report.Run        `json:"runs"`
 		Comparisons []*report.Comparison `json:"comparisons,omitempty"`
 	}{seriesSchema, p.runs, p.comparisons})
+}
+
+// writeTable writes the table of all series to a file, if one is asked for.
+func (p *runPrinter) writeTable(file, label string) error {
+	if file == "" || len(p.series) == 0 {
+		return nil
+	}
+	var out bytes.Buffer
+	if err := series.WriteTable(&out, p.series, time.Now(), label); err != nil {
+		return err
+	}
+	return os.WriteFile(file, out.Bytes(), 0o644)
 }
 
 // verdict is a failure if any run failed.

@@ -153,7 +153,7 @@ func (s *Scenario) Select(names []string, full bool) ([]Variant, error) {
 		}
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Name == name }) {
+		if !s.Has(name) {
 			return nil, fmt.Errorf("scenario %s has no variant %q, expected one of: %s", s.Name, name, s.variantNames())
 		}
 	}
@@ -161,6 +161,11 @@ func (s *Scenario) Select(names []string, full bool) ([]Variant, error) {
 		return nil, fmt.Errorf("scenario %s runs on demand only: choose with --variant from %s, or take all with --full", s.Name, s.variantNames())
 	}
 	return chosen, nil
+}
+
+// Has tells whether there is a variant of that name.
+func (s *Scenario) Has(name string) bool {
+	return slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Name == name })
 }
 
 func (s *Scenario) variantNames() string {

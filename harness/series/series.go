@@ -28,6 +28,8 @@ type Side struct {
 	// Spec is the --driver value.
 	Spec   string
 	Driver driver.Driver
+	// Redis is the side's own --redis value; empty for that of Options.
+	Redis string
 }
 
 // Options are what all runs of a series share.
@@ -126,7 +128,7 @@ func Folders(sides []Side) []string {
 	names := make([]string, len(sides))
 	seen := map[string]int{}
 	for i, s := range sides {
-		name := folderName(s.Spec)
+		name := folderName(strings.TrimSuffix(s.Spec+" "+s.Redis, " "))
 		if seen[name]++; seen[name] > 1 {
 			name += "-" + strconv.Itoa(seen[name])
 		}
@@ -178,7 +180,11 @@ func Compete(ctx context.Context, o Options, sides []Side, c scenario.Run, repea
 		if err := report.PrepareFolder(folder); err != nil {
 			return nil, err
 		}
-		run, err := Run(ctx, o, sides[turn.Side].Driver, c, folder)
+		own := o
+		if redis := sides[turn.Side].Redis; redis != "" {
+			own.Redis = redis
+		}
+		run, err := Run(ctx, own, sides[turn.Side].Driver, c, folder)
 		if err != nil {
 			return nil, fmt.Errorf("run %d of %s: %w", turn.N, side.Spec, err)
 		}
@@ -190,12 +196,16 @@ func Compete(ctx context.Context, o Options, sides []Side, c scenario.Run, repea
 			return nil, fmt.Errorf("interrupted after run %d of %s; what is done is in %s", turn.N, side.Spec, o.Out)
 		}
 	}
-	return r, r.compare()
+	return r, r.compare(sides)
 }
 
-func (r *Result) compare() error {
-	for _, side := range r.Sides[1:] {
-		c, err := report.Compare(r.Sides[0].Runs, side.Runs, report.DefaultCompareOptions())
+// compare sets each side against the first. Servers that are there to be compared
+// may differ.
+func (r *Result) compare(sides []Side) error {
+	for i, side := range r.Sides[1:] {
+		options := report.DefaultCompareOptions()
+		options.Force = sides[i+1].Redis != sides[0].Redis
+		c, err := report.Compare(r.Sides[0].Runs, side.Runs, options)
 		if err != nil {
 			return fmt.Errorf("compare %s with %s: %w", r.Sides[0].Spec, side.Spec, err)
 		}
