@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -127,13 +128,13 @@ func (s saboteur) Call(ctx context.Context, op string, params any) (json.RawMess
 // The cases are no good unless they fail where a side does wrong.
 func TestFaultsAreFound(t *testing.T) {
 	t.Parallel()
-	offers := 0
+	var offers atomic.Int64
 	faults := map[string]struct {
 		fault func(inner driver.Program, ctx context.Context, op string, params any) (json.RawMessage, error)
 		found string // the case that must find it
 	}{
 		"an offer is sent twice": {func(inner driver.Program, ctx context.Context, op string, params any) (json.RawMessage, error) {
-			if offers++; op == "dq.offer" && offers%100 == 0 {
+			if op == "dq.offer" && offers.Add(1)%100 == 0 {
 				_, _ = inner.Call(ctx, op, params)
 			}
 			return inner.Call(ctx, op, params)

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dq-bench/dq-bench/harness/conformance"
 	"github.com/dq-bench/dq-bench/harness/monitor"
@@ -16,6 +17,9 @@ type Row struct {
 	TraceDiffers string
 	// NotCompared is the reason why the commands were not compared.
 	NotCompared string
+	// FirstRun says what went wrong before this, its second run; empty for a row
+	// that has run once.
+	FirstRun string
 }
 
 // Cell is a row in one word of the table.
@@ -62,6 +66,9 @@ func (r *Row) Cell() Cell {
 	}
 	return Identical
 }
+
+// bad tells whether the cell shows a failure, a difference or an error.
+func (r *Row) bad() bool { return slices.Contains([]Cell{Failure, Differs, Broken}, r.Cell()) }
 
 // Detail says what lies behind a cell that is not as it should be.
 func (r *Row) Detail() string {

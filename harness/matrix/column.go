@@ -58,40 +58,81 @@ func (p *Plan) fill(ctx context.Context, c *Column, notice func(string)) (err er
 	return nil
 }
 
-// conform runs every case by Redisson, then by dq, and compares them.
+// conform runs every case by both, and those that did not come out well once more:
+// a machine under load stretches what a case waits for. The table tells which.
 func (p *Plan) conform(
 	ctx context.Context, c *Column, srv *server.Server, real, ours driver.Program, notice func(string),
 ) error {
-	theirs, err := p.judgeAll(ctx, srv, real, c.Release)
+	warmUp(ctx, real)
+	rows, err := judgeBoth(ctx, srv, real, ours, c.Release, p.Cases)
 	if err != nil {
 		return err
 	}
-	notice(fmt.Sprintf("Redisson has run %d cases", len(theirs)))
-	own, err := p.judgeAll(ctx, srv, ours, c.Release)
-	if err != nil {
-		return err
+	c.Rows = rows
+	var again []*conformance.Case
+	for _, one := range p.Cases {
+		if rows[one.ID].bad() {
+			again = append(again, one)
+		}
 	}
-	for i, one := range p.Cases {
-		row := &Row{Redisson: theirs[i], DQ: own[i]}
-		row.compare(one)
-		c.Rows[one.ID] = row
+	notice(fmt.Sprintf("%d cases have run, %d of them run again", len(p.Cases), len(again)))
+	if len(again) == 0 {
+		return nil
 	}
-	notice(fmt.Sprintf("dq has run %d cases", len(own)))
-	return nil
+	second, err := judgeBoth(ctx, srv, real, ours, c.Release, again)
+	for id, row := range second {
+		row.FirstRun = c.Rows[id].Detail()
+		c.Rows[id] = row
+	}
+	return err
 }
 
-func (p *Plan) judgeAll(
-	ctx context.Context, srv *server.Server, program driver.Program, release wire.Release,
+// warmUp makes Redisson load its codecs. The first value of a codec takes up to
+// half a second in between the reading of the clock and the command, which looks
+// like a shorter delay.
+func warmUp(ctx context.Context, program driver.Program) {
+	for _, codec := range program.Introduction().Codecs {
+		for _, value := range []map[string]any{
+			{"t": "string", "v": "warm"}, {"t": "long", "v": "1"}, {"t": "pojo", "id": 1, "name": "warm", "total": "1"},
+		} {
+			// A codec that refuses a value has been loaded too.
+			_, _ = program.Call(ctx, "codec.encode", map[string]any{"codec": codec, "value": value})
+		}
+	}
+}
+
+// judgeBoth runs cases by Redisson, then by dq, and compares them.
+func judgeBoth(
+	ctx context.Context, srv *server.Server, real, ours driver.Program, release wire.Release, cases []*conformance.Case,
+) (map[string]*Row, error) {
+	theirs, err := judgeAll(ctx, srv, real, release, cases)
+	if err != nil {
+		return nil, err
+	}
+	own, err := judgeAll(ctx, srv, ours, release, cases)
+	if err != nil {
+		return nil, err
+	}
+	rows := make(map[string]*Row, len(cases))
+	for i, one := range cases {
+		row := &Row{Redisson: theirs[i], DQ: own[i]}
+		row.compare(one)
+		rows[one.ID] = row
+	}
+	return rows, nil
+}
+
+func judgeAll(
+	ctx context.Context, srv *server.Server, program driver.Program, release wire.Release, cases []*conformance.Case,
 ) ([]conformance.Result, error) {
 	runner, err := conformance.NewRunner(ctx, srv, program, release)
 	if err != nil {
 		return nil, err
 	}
-	defer runner.Close()
 	var results []conformance.Result
-	for _, one := range p.Cases {
+	for _, one := range cases {
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("before %s: %w", one.ID, ctx.Err())
+			return nil, errors.Join(fmt.Errorf("before %s: %w", one.ID, ctx.Err()), runner.Close())
 		}
 		results = append(results, runner.Judge(ctx, one, nil))
 	}

@@ -190,6 +190,7 @@ func (m *Matrix) details(b *strings.Builder) {
 			}
 		}
 	}
+	found = m.secondRuns(b) || found
 	for _, one := range m.Cases {
 		for _, d := range m.detailsOf(one) {
 			found = true
@@ -199,6 +200,28 @@ func (m *Matrix) details(b *strings.Builder) {
 	if !found {
 		b.WriteString("Nothing failed, differed or was left out.\n")
 	}
+}
+
+// secondRuns lists the cells that are good at their second run only.
+func (m *Matrix) secondRuns(b *strings.Builder) (found bool) {
+	for _, one := range m.Cases {
+		for _, c := range m.Columns {
+			row, ok := c.Rows[one.ID]
+			if !ok || row.FirstRun == "" || row.bad() {
+				continue
+			}
+			if !found {
+				b.WriteString("Good at the second run only:\n\n")
+			}
+			found = true
+			first, _, _ := strings.Cut(row.FirstRun, "\n")
+			fmt.Fprintf(b, "- %s at %s. The first run: %s\n", one.ID, c.Release, first)
+		}
+	}
+	if found {
+		b.WriteString("\n")
+	}
+	return found
 }
 
 // detail is what one case shows at some releases.

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -102,7 +101,7 @@ func (m *Matrix) Failed() int {
 			n++
 		}
 		for _, row := range c.Rows {
-			if slices.Contains([]Cell{Failure, Differs, Broken}, row.Cell()) {
+			if row.bad() {
 				n++
 			}
 		}

@@ -56,7 +56,7 @@ func sample() *matrix.Matrix {
 		return &matrix.Column{
 			Release: r, Server: "redis 7.0.15 (process)", Took: 90 * time.Second,
 			Rows: map[string]*matrix.Row{
-				"DQ.offer/same":  {Redisson: pass, DQ: pass},
+				"DQ.offer/same":  {Redisson: pass, DQ: pass, FirstRun: "dq: fail: late\nvery"},
 				"DQ.offer/other": {Redisson: pass, DQ: pass, TraceDiffers: differs},
 			},
 			Interop: []interop.Result{{Case: interop.Case{ID: "interop/transfer"}, Writer: "dq:" + r.String(), Reader: "redisson:" + r.String()}},
@@ -81,6 +81,7 @@ func TestMarkdown(t *testing.T) {
 		"| DQ.offer/same | T | T |",
 		"| DQ.offer/other | d | d |",
 		"| interop/transfer, dq | + | X |",
+		"- DQ.offer/same at 3.16.6. The first run: dq: fail: late",
 		"The column of 4.7.0 is not complete: out of time",
 		"**DQ.offer/other**, `d` at 3.16.6, 4.7.0. It is something else.",
 		"    <release> sends one more",
