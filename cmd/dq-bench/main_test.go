@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
 
@@ -28,6 +30,7 @@ func TestMain(m *testing.M) {
 //	json                         the last stdout is one JSON document and nothing else
 //	fields FILE PATH=VALUE…      the JSON file has these values, PATH like counts.lost
 //	[redis]                      a redis-server is on PATH
+//	serve                        starts a Redis for the script and sets $REDIS to its URL and $REDIS_ADDR
 //	$RECORDINGS                  the recordings of the repository
 func TestScripts(t *testing.T) {
 	recordings, err := filepath.Abs("../../recordings")
@@ -40,7 +43,7 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "json": oneDocument, "fields": fields,
+			"exits": exits, "json": oneDocument, "fields": fields, "serve": serve,
 		},
 	})
 }
@@ -80,6 +83,17 @@ func oneDocument(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var document map[string]any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &document))
+}
+
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: serve")
+	}
+	srv, err := server.Start(context.Background(), "process", nil)
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(srv.Close()) })
+	ts.Setenv("REDIS", srv.DriverURL())
+	ts.Setenv("REDIS_ADDR", srv.Addr)
 }
 
 func fields(ts *testscript.TestScript, neg bool, args []string) {

@@ -20,10 +20,15 @@ Each RUN is a run file, a folder that holds run.json files at any depth, or a
 quoted glob. Counts and histograms are added exactly, objectives are judged on
 the whole.
 
+Of the workers of one load (run --worker i/n), all are needed: what each offered
+and took is joined message by message, and what is lost, duplicate or pending
+shows only there.
+
 Exit codes: 0 fine; 1 a run file cannot be read; 2 wrong usage, or runs that are
 not parts of one load; 99 the merged run failed.`,
-		Example: `  dq-bench merge --out out/all out/worker-1 out/worker-2`,
-		Args:    cobra.MinimumNArgs(1),
+		Example: `  dq-bench merge --out out/all out/worker-1 out/worker-2
+  dq-bench merge --slo 'lateness.p99<=20ms' --out out/all out/w`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			merged, err := mergeRuns(paths, slos)
 			if err != nil {

@@ -40,6 +40,7 @@ type runFlags struct {
 	full     bool
 	json     bool
 	force    bool
+	shared   shareFlags
 
 	// changed tells which flags were given, by the command line or environment.
 	changed func(flag string) bool
@@ -82,6 +83,13 @@ With several --driver, or --repeat, the runs are interleaved (A B B A ...), each
 a fresh server, and end in a comparison with the first driver. A comparison that
 comes out worse is no failure here: that is for 'dq-bench compare' to say.
 
+Several processes or hosts split one load with --worker i/n: producers, consumers
+and messages go to them in turn, and any of them may take any message. They agree
+on the beginning by --start-at, warm up before it if there is time, and end when the
+server holds nothing any more. 'dq-bench merge' joins and judges what they wrote;
+each of them alone exits with 0. Clocks are measured against the server's by TIME,
+and the difference is stated, not corrected for.
+
 run.json, report.html, lateness.hlog and lateness.hgrm are written to --out; below
 it, to <variant>/<driver>/<n> as far as there are several, and a report.html of
 them all to <variant>.
@@ -94,6 +102,8 @@ what a scenario expects to go wrong did not.`,
   dq-bench run -f scenarios/load/upgrade.yaml --variant across
   dq-bench run --driver dq --driver redisson:4.7.0 --repeat 6 --out out/r
   dq-bench run --redis redis://localhost:6379 --driver dq:3.16.6 --slo 'lateness.p99<=20ms'
+  dq-bench run --redis redis://db:6379 --start-at +10s --worker 2/4 --out out/w/2
+  dq-bench run --metrics-addr 127.0.0.1:9090 --duration 1h
   dq-bench run --rate 5000/s --delay 1s..10s --duration 1m --json > run.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -135,6 +145,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.slos, "slo", nil, "objective such as 'lateness.p99<=20ms' or 'lost<=0'; may be repeated")
 	flags.StringArrayVar(&f.labels, "label", nil, "key=value kept in the run file; may be repeated")
 	flags.StringVar(&f.percentiles, "percentiles", "50,90,99,99.9", "percentiles of the table")
+	f.shared.register(flags)
 	flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
 }
 
@@ -172,7 +183,10 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 			return nil, err
 		}
 	}
-	r.cases, err = f.cases()
+	if r.cases, err = f.cases(); err != nil {
+		return nil, err
+	}
+	r.options.Share, err = f.shared.share(r, f.slos)
 	return r, err
 }
 
@@ -203,7 +217,7 @@ func progressMode(text string, stderr io.Writer) (load.ProgressMode, error) {
 }
 
 // runLoad does the runs and reports them.
-func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) error {
+func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err error) {
 	req, err := f.request(stderr)
 	if err != nil {
 		var unreadable *os.PathError
@@ -215,6 +229,12 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) error {
 	if err := report.PrepareFolder(req.options.Out); err != nil {
 		return err
 	}
+	req.options.Live = &load.Live{}
+	stopMetrics, err := f.shared.serveMetrics(ctx, req.options.Live, stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopMetrics()) }()
 	redis.SetLogger(silentRedis{})
 	printer := newRunPrinter(f, req, stdout, stderr)
 	for _, c := range req.cases {

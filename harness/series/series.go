@@ -43,6 +43,10 @@ type Options struct {
 	Labels map[string]string
 	// Force runs on queues that hold messages.
 	Force bool
+	// Share is that of one of several workers. A series of several runs has none.
+	Share Share
+	// Live, which may be nil, shows the run under way.
+	Live *load.Live
 	// Progress and Notice may be nil.
 	Progress func(load.Progress)
 	Notice   func(string)
@@ -53,10 +57,10 @@ type Options struct {
 // which is removed at the end.
 func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder string) (_ *report.Run, err error) {
 	options := load.Options{
-		Plan: c.Plan, Driver: d, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice,
+		Plan: c.Plan, Driver: d, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice, Live: o.Live,
 	}
 	if options.Plan.Queue == "" {
-		options.Plan.Queue, options.OwnQueue = fmt.Sprintf("dq-bench:%08x", options.RunID), true
+		options.Plan.Queue, options.OwnQueue = ownQueue(options.RunID), true
 	}
 	var used *report.Server
 	if needsServer(d, c.Plan) {
@@ -67,9 +71,12 @@ func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder
 		defer func() { err = errors.Join(err, srv.Close()) }()
 		client := srv.NewClient()
 		defer client.Close()
-		options.RedisURL = srv.URL()
+		options.RedisURL = srv.DriverURL()
 		options.Redis = &load.Redis{Client: client, Queue: options.Plan.Queue}
 		used = &report.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
+	}
+	if err := o.Share.apply(ctx, &options, c.Plan); err != nil {
+		return nil, err
 	}
 	result, err := load.Run(ctx, options)
 	if err != nil {

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/metrics"
+	"github.com/dq-bench/dq-bench/harness/series"
+)
+
+// shareFlags are the flags of 'dq-bench run' for several machines, and for who
+// looks on.
+type shareFlags struct {
+	worker, startAt, metricsAddr string
+}
+
+func (f *shareFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.worker, "worker", "1/1", "i/n: be the ith of n processes or hosts that split the load; i from 1, or from 0")
+	flags.StringVar(&f.startAt, "start-at", "", "begin the measurement at an RFC 3339 time by the server's clock, or +10s after the first worker asks it")
+	flags.StringVar(&f.metricsAddr, "metrics-addr", "", "serve Prometheus metrics and pprof at HOST:PORT while the run lasts; port 0 takes a free one")
+}
+
+// share checks the flags against what else was asked for. Its errors are wrong
+// usage.
+func (f *shareFlags) share(req *runRequest, slos []string) (series.Share, error) {
+	var s series.Share
+	var err error
+	if s.Worker, err = load.ParseWorker(f.worker); err != nil {
+		return s, err
+	}
+	if f.metricsAddr != "" {
+		if err := metrics.CheckAddr(f.metricsAddr); err != nil {
+			return s, err
+		}
+	}
+	if f.startAt != "" {
+		start, err := load.ParseStart(f.startAt)
+		if err != nil {
+			return s, err
+		}
+		s.Start = &start
+	}
+	if s.Start == nil && !s.Worker.Shared() {
+		return s, nil
+	}
+	if len(req.cases) > 1 || len(req.cases[0].sides) > 1 || req.repeat > 1 {
+		return s, errors.New("start-at and worker: expected one run, of one --driver and one --variant without --repeat")
+	}
+	if s.Worker.Shared() && len(slos) > 0 {
+		return s, errors.New("slo: objectives are judged on the whole: give them to 'dq-bench merge' instead of a worker")
+	}
+	return s, s.Check(req.options.Redis, req.cases[0].Plan)
+}
+
+// serveMetrics serves what live shows until the returned function is called.
+func (f *shareFlags) serveMetrics(ctx context.Context, live *load.Live, stderr io.Writer) (func() error, error) {
+	if f.metricsAddr == "" {
+		return func() error { return nil }, nil
+	}
+	server, err := metrics.Serve(ctx, f.metricsAddr, tool(), live)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(stderr, "metrics at %s\n", server.URL())
+	return server.Close, nil
+}
