@@ -132,6 +132,10 @@ func (c *Case) knownFailing(hello driver.Hello) (string, bool) {
 	return "", false
 }
 
+// delayTolerance is wider than that of a diff: one side was a Java program that
+// had just started, the other may run beside everything else of a test.
+const delayTolerance = 2 * trace.DefaultTolerance
+
 // judgeTrace compares what the server saw with what it saw of the real Redisson.
 // note says why there was nothing to compare with, or by which release it was
 // judged when that is another one.
@@ -165,7 +169,7 @@ func judgeTrace(c *Case, release wire.Release, oracle *Oracle, lines []monitor.L
 	case err != nil:
 		return []string{err.Error()}, note, nil
 	}
-	if f := trace.Compare(want, got, trace.DefaultTolerance); f != nil {
+	if f := trace.Compare(want, got, delayTolerance); f != nil {
 		return []string{f.Meaning + "\n" + f.Window}, note, nil
 	}
 	return nil, note, nil

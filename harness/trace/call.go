@@ -20,6 +20,9 @@ type Call struct {
 	// Rebuilt is true where the recording holds Inner only and Line was made from
 	// it; its peer is RebuiltPeer and its number that of the first inner line.
 	Rebuilt bool
+	// Tried is when the client first tried, in Unix microseconds, where Line is what
+	// it sent after a script miss; else it is zero.
+	Tried int64
 }
 
 // RebuiltPeer is the peer of a script call that a recording does not hold.

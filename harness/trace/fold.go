@@ -26,6 +26,7 @@ func foldMisses(calls []Call) []Call {
 		again := next(calls, load, func(j int) bool { return !used[j] && j != i && slices.Equal(calls[j].Args, c.Args) })
 		if load < len(calls) && again < len(calls) {
 			dropped[i], dropped[load] = true, true
+			calls[again].Tried = c.Time
 			used[load], used[again] = true, true
 		}
 	}

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -42,7 +43,7 @@ type Event struct {
 	// Form is the normal form of the client's command, then of each inner one.
 	Form []string
 	// Delay is the due time of an offer minus the client's clock when the server
-	// ran it, in ms; HasDelay is false for every other call.
+	// first saw it, in ms; HasDelay is false for every other call.
 	Delay    int64
 	HasDelay bool
 
@@ -199,7 +200,7 @@ func (n *normaliser) client(e *Event, tokens map[string]string) string {
 	}
 	if o, ok := OfferOf(e.Line); ok {
 		tokens[s.Args[0]] = "due"
-		e.Delay, e.HasDelay = o.Due-(e.Time/1000+n.clock), true
+		e.Delay, e.HasDelay = o.Due-(cmp.Or(e.Tried, e.Time)/1000+n.clock), true
 		args[0] = "due"
 		if id, ok := offerID(o); ok {
 			args[1] = n.id(id)
