@@ -18,6 +18,8 @@ const (
 	floodMessages = 1000
 	floodWorkers  = 4 // of each kind and side
 	floodDelay    = 2 * time.Second
+	// endMark tells a taker that there is nothing more.
+	endMark = "end"
 )
 
 // flood is 1,000 messages under way.
@@ -70,8 +72,21 @@ func (s *session) runFlood(ctx context.Context, a, b Side) error {
 			workers.Go(func() { cancelOn(cancel, f.take(ctx, h)) })
 		}
 	}
+	workers.Go(func() { cancelOn(cancel, s.endTakers(ctx, f)) })
 	workers.Wait()
 	return f.verdict(context.Cause(ctx))
+}
+
+// endTakers waits until each message has come, and then puts an end mark for each
+// taker into the destination.
+func (s *session) endTakers(ctx context.Context, f *flood) error {
+	select {
+	case <-f.all:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	marks := slices.Repeat([]any{endMark}, 2*floodWorkers)
+	return s.control.RPush(ctx, s.names.Destination, marks...).Err()
 }
 
 func cancelOn(cancel context.CancelCauseFunc, err error) {
@@ -90,22 +105,19 @@ func (f *flood) offer(ctx context.Context, h *handle, messages <-chan string) er
 	return nil
 }
 
-// take polls until each message has come. The last poll finds nothing.
+// take takes until its end mark comes. It takes without a time-out, because some
+// releases lose what is popped while their own timer ends the wait.
 func (f *flood) take(ctx context.Context, h *handle) error {
 	for {
-		got, err := h.call(ctx, "q.poll", map[string]any{"timeout": time.Second.Milliseconds()})
+		got, err := h.call(ctx, "q.take", nil)
 		if err != nil {
 			return err
 		}
-		if typed, ok := got.(map[string]any); ok {
-			f.delivered(fmt.Sprint(typed["v"]))
-			continue
-		}
-		select {
-		case <-f.all:
+		typed, _ := got.(map[string]any)
+		if typed["v"] == endMark {
 			return nil
-		default:
 		}
+		f.delivered(fmt.Sprint(typed["v"]))
 	}
 }
 

@@ -51,7 +51,7 @@ func (p *Plan) fill(ctx context.Context, c *Column, notice func(string)) (err er
 	if err := p.conform(ctx, c, srv, real, ours, notice); err != nil {
 		return err
 	}
-	if err := share(ctx, c, srv, real, ours); err != nil {
+	if err := share(ctx, c, srv, real, ours, notice); err != nil {
 		return err
 	}
 	notice(c.Summary())
@@ -141,7 +141,7 @@ func judgeAll(
 
 // share puts Redisson and dq on one queue: at the same release, and dq at a
 // release on the other side of 3.21.1.
-func share(ctx context.Context, c *Column, srv *server.Server, real, ours driver.Program) error {
+func share(ctx context.Context, c *Column, srv *server.Server, real, ours driver.Program, notice func(string)) error {
 	across := wire.Release{Major: 3, Minor: 21, Patch: 1}
 	if c.Release.Layout() == across.Layout() {
 		across = wire.Release{Major: 3, Minor: 21, Patch: 0}
@@ -151,7 +151,12 @@ func share(ctx context.Context, c *Column, srv *server.Server, real, ours driver
 		{Program: ours, Release: c.Release},
 		{Program: driver.NewDQProgram(driver.DQ{Release: across}), Release: across},
 	} {
-		err := interop.RunAll(ctx, srv, redisson, side, func(r interop.Result) { c.Interop = append(c.Interop, r) })
+		err := interop.RunAll(ctx, srv, redisson, side, func(r interop.Result) {
+			c.Interop = append(c.Interop, r)
+			if r.Err != nil {
+				notice(r.Text())
+			}
+		})
 		if err != nil {
 			return err
 		}
