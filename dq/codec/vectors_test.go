@@ -2,11 +2,9 @@ package codec
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"reflect"
 	"strconv"
@@ -190,49 +188,4 @@ func readOnly(name Name, v vector) bool {
 	text := name != NameKryo5 && name != NameMarshalling && name != NameSerialization
 	return text && string(v.Value.Value) == `"9.999999999999999E22"` ||
 		v.Back != nil && v.Value.Type == "list" && name == NameJSON && strings.Contains(string(v.Value.Value), "NaN")
-}
-
-// classOf is the class that TypedJsonJacksonCodec was made for.
-func classOf(name string) []Class {
-	for _, c := range demoClasses {
-		if blank, _ := reflect.TypeOf(c.Of).FieldByName("_"); strings.HasPrefix(blank.Tag.Get("java"), name+",") {
-			return []Class{c}
-		}
-	}
-	return nil
-}
-
-func isLong(value any) bool {
-	_, err := strconv.ParseInt(fmt.Sprint(value), 10, 64)
-	return err == nil
-}
-
-// requireSame compares, with NaN equal to itself. For the codecs of text and
-// plain JSON the type is the reader's to know.
-func requireSame(t *testing.T, name Name, want, got any) {
-	if f, ok := want.(float64); ok && math.IsNaN(f) {
-		require.Equal(t, "NaN", fmt.Sprint(got))
-		return
-	}
-	if list, ok := want.([]any); ok {
-		require.IsType(t, want, got)
-		require.Len(t, got, len(list))
-		for i := range list {
-			requireSame(t, name, list[i], got.([]any)[i])
-		}
-		return
-	}
-	if name == NameTypedJSON { // what the bytes do not tell, Java takes from its class
-		switch typed := want.(type) {
-		case int64:
-			want = integer(typed)
-		case []byte:
-			want = base64.StdEncoding.EncodeToString(typed)
-		case float64:
-			if math.IsInf(typed, 0) {
-				want = javaDouble(typed)
-			}
-		}
-	}
-	require.Equal(t, want, got)
 }

@@ -92,8 +92,6 @@ type Step struct {
 	// Pause waits for time to pass; Because says why nothing else will do.
 	Pause   Duration `yaml:"pause"`
 	Because string   `yaml:"because"`
-
-	line int
 }
 
 // Open opens a handle under a name. What is left out is the case's.

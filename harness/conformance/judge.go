@@ -167,7 +167,7 @@ func judgeTrace(c *Case, release wire.Release, oracle *Oracle, lines []monitor.L
 	case errors.As(err, &bad):
 		return nil, "", err
 	case err != nil:
-		return []string{err.Error()}, note, nil
+		return []string{err.Error()}, note, nil //nolint:nilerr // what cannot be normalised is the implementation's doing
 	}
 	if f := trace.Compare(want, got, delayTolerance); f != nil {
 		return []string{f.Meaning + "\n" + f.Window}, note, nil

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -117,7 +118,7 @@ func (r *caseRun) element(element string, expectMember bool) string {
 
 func (r *caseRun) checkExpiry(ctx context.Context, key string) ([]string, error) {
 	left, err := r.control.PTTL(ctx, key).Result()
-	if err != nil && err != redis.Nil {
+	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, err
 	}
 	var wanted time.Duration

@@ -9,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -116,7 +117,7 @@ func yamlError(file string, err error) error {
 	}
 	line := 0
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		fmt.Sscan(m[1], &line)
+		line, _ = strconv.Atoi(m[1]) // digits, by the expression
 		return &CaseError{file, line, errors.New(m[2])}
 	}
 	return &CaseError{file, line, errors.New(strings.TrimPrefix(text, "yaml: "))}
