@@ -51,7 +51,7 @@ func runBatches(t *testing.T, all []batch, oracle *Oracle, start func(t *testing
 	for range lanes {
 		workers.Go(func() {
 			for b := range work {
-				t.Run(b.name, func(t *testing.T) { runBatch(t, b, oracle, start(t, b.release)) })
+				t.Run(b.name, func(t *testing.T) { runBatch(t, b, oracle, start(t, b.release), 1) })
 			}
 		})
 	}
@@ -62,11 +62,16 @@ func runBatches(t *testing.T, all []batch, oracle *Oracle, start func(t *testing
 	workers.Wait()
 }
 
-func runBatch(t *testing.T, b batch, oracle *Oracle, program driver.Program) {
+// runBatch runs a batch. A case that does not pass is tried as often as tries says.
+func runBatch(t *testing.T, b batch, oracle *Oracle, program driver.Program, tries int) {
 	t.Helper()
 	runner := newTestRunner(t, program, b.release)
 	for _, c := range b.cases {
 		result := runner.Judge(t.Context(), c, oracle)
+		for n := 1; n < tries && (result.Status == Fail || result.Status == Error); n++ {
+			t.Logf("once more: %s", result.Text())
+			result = runner.Judge(t.Context(), c, oracle)
+		}
 		switch result.Status {
 		case Pass, FailedAsExpected:
 		case Skip:
@@ -129,7 +134,9 @@ func TestRedisson(t *testing.T) {
 			program, err := spec.Start(t.Context(), func(s string) { t.Log(s) }, nil)
 			require.NoError(t, err)
 			release, _ := spec.Release()
-			runBatch(t, batch{name, release, Select(sections, nil)}, oracle, program)
+			// A real Redisson has time-outs of its own on a busy machine, and to 3.45.0
+			// it loses a timer now and then (issue 6371 of its tracker).
+			runBatch(t, batch{name, release, Select(sections, nil)}, oracle, program, 2)
 		})
 	}
 }
