@@ -164,8 +164,16 @@ func (r *Run) intervalsBySecond(offset float64) map[int64]Interval {
 }
 
 func (i Interval) join(other Interval, pending int64) Interval {
-	return Interval{
+	joined := Interval{
 		Second: max(i.Second, other.Second), Offered: i.Offered + other.Offered, Delivered: i.Delivered + other.Delivered,
-		Pending: pending, P50: max(i.P50, other.P50), P99: max(i.P99, other.P99), Max: max(i.Max, other.Max),
+		Pending: pending, P50: i.P50, P99: i.P99, Max: i.Max,
 	}
+	switch {
+	case other.Delivered == 0:
+	case i.Delivered == 0: // its zeros are no lateness, which may be negative
+		joined.P50, joined.P99, joined.Max = other.P50, other.P99, other.Max
+	default:
+		joined.P50, joined.P99, joined.Max = max(i.P50, other.P50), max(i.P99, other.P99), max(i.Max, other.Max)
+	}
+	return joined
 }
