@@ -105,8 +105,8 @@ func (f *flood) offer(ctx context.Context, h *handle, messages <-chan string) er
 	return nil
 }
 
-// take takes until its end mark comes. It takes without a time-out, because some
-// releases lose what is popped while their own timer ends the wait.
+// take takes until its end mark comes. It takes without a time-out, because Redisson
+// 3.10.0 was seen to lose a value that was popped while its own timer ended a poll.
 func (f *flood) take(ctx context.Context, h *handle) error {
 	for {
 		got, err := h.call(ctx, "q.take", nil)

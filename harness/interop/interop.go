@@ -62,8 +62,8 @@ type Case struct {
 // Result is the outcome of a case in one direction.
 type Result struct {
 	Case   Case
-	Writer string
-	Reader string
+	Writer Side
+	Reader Side
 	// Err says what was expected and what came; nil for a case that passed.
 	Err error
 	// Took is how long the case ran.
@@ -83,7 +83,7 @@ func Cases(a, b Side) []Case {
 // removes the queue afterwards. Nothing else on the server is touched.
 func Run(ctx context.Context, srv *server.Server, c Case, writer, reader Side) Result {
 	began := time.Now()
-	result := Result{Case: c, Writer: writer.String(), Reader: reader.String()}
+	result := Result{Case: c, Writer: writer, Reader: reader}
 	ctx, cancel := context.WithTimeout(ctx, caseTimeout)
 	defer cancel()
 	s, err := newSession(ctx, srv)

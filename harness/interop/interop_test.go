@@ -63,7 +63,7 @@ func runAll(t *testing.T, srv *server.Server, a, b interop.Side) {
 	t.Helper()
 	t.Run(a.String()+" and "+b.String(), func(t *testing.T) {
 		err := interop.RunAll(t.Context(), srv, a, b, func(r interop.Result) {
-			t.Run(r.Case.ID+" "+r.Writer, func(t *testing.T) {
+			t.Run(r.Case.ID+" "+r.Writer.String(), func(t *testing.T) {
 				t.Log(r.Took)
 				require.NoError(t, r.Err, "%s\n%s", r.Case.ID, r.Case.Requirement)
 			})

@@ -146,8 +146,7 @@ func (m *Matrix) sharing(b *strings.Builder) {
 	outcome := map[string]map[*Column]string{}
 	for _, c := range m.Columns {
 		for _, r := range c.Interop {
-			writer, _, _ := strings.Cut(r.Writer, ":")
-			row := r.Case.ID + ", " + writer
+			row := r.Case.ID + ", " + r.Writer.Program.Introduction().Name
 			if outcome[row] == nil {
 				outcome[row] = map[*Column]string{}
 				rows = append(rows, row)
@@ -204,24 +203,30 @@ func (m *Matrix) details(b *strings.Builder) {
 
 // secondRuns lists the cells that are good at their second run only.
 func (m *Matrix) secondRuns(b *strings.Builder) (found bool) {
-	for _, one := range m.Cases {
-		for _, c := range m.Columns {
-			row, ok := c.Rows[one.ID]
-			if !ok || row.FirstRun == "" || row.bad() {
-				continue
+	var lines []string
+	add := func(id string, c *Column, firstRun string) {
+		first, _, _ := strings.Cut(firstRun, "\n")
+		lines = append(lines, fmt.Sprintf("- %s at %s. The first run: %s\n", id, c.Release, first))
+	}
+	for _, c := range m.Columns {
+		for _, r := range c.Interop {
+			if r.FirstRun != nil && r.Err == nil {
+				add(r.Case.ID, c, r.FirstRun.Error())
 			}
-			if !found {
-				b.WriteString("Good at the second run only:\n\n")
-			}
-			found = true
-			first, _, _ := strings.Cut(row.FirstRun, "\n")
-			fmt.Fprintf(b, "- %s at %s. The first run: %s\n", one.ID, c.Release, first)
 		}
 	}
-	if found {
-		b.WriteString("\n")
+	for _, one := range m.Cases {
+		for _, c := range m.Columns {
+			if row, ok := c.Rows[one.ID]; ok && row.FirstRun != "" && !row.bad() {
+				add(one.ID, c, row.FirstRun)
+			}
+		}
 	}
-	return found
+	if len(lines) == 0 {
+		return false
+	}
+	b.WriteString("Good at the second run only:\n\n" + strings.Join(lines, "") + "\n")
+	return true
 }
 
 // detail is what one case shows at some releases.

@@ -58,10 +58,18 @@ type Column struct {
 	Rows map[string]*Row
 	// Interop are the cases at a shared queue, those with a release across 3.21.1
 	// included.
-	Interop []interop.Result
+	Interop []Shared
 	// Err is why the column is not complete; nil for one that is.
 	Err  error
 	Took time.Duration
+}
+
+// Shared is the outcome of a case at a shared queue.
+type Shared struct {
+	interop.Result
+	// FirstRun says what went wrong before this, its second run; nil for a case that
+	// has run once.
+	FirstRun error
 }
 
 // Run runs all columns. Its error says that none of them can be had or that ctx

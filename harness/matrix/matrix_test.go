@@ -11,6 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/conformance"
+	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/redisson"
 	"github.com/dq-bench/dq-bench/harness/interop"
 	"github.com/dq-bench/dq-bench/harness/matrix"
@@ -53,19 +54,21 @@ func sample() *matrix.Matrix {
 		{ID: "DQ.offer/other", Requirement: "It is something else."},
 	}
 	column := func(r wire.Release, differs string) *matrix.Column {
+		side := interop.Side{Program: driver.NewDQProgram(driver.DQ{Release: r}), Release: r}
 		return &matrix.Column{
 			Release: r, Server: "redis 7.0.15 (process)", Took: 90 * time.Second,
 			Rows: map[string]*matrix.Row{
 				"DQ.offer/same":  {Redisson: pass, DQ: pass, FirstRun: "dq: fail: late\nvery"},
 				"DQ.offer/other": {Redisson: pass, DQ: pass, TraceDiffers: differs},
 			},
-			Interop: []interop.Result{{Case: interop.Case{ID: "interop/transfer"}, Writer: "dq:" + r.String(), Reader: "redisson:" + r.String()}},
+			Interop: []matrix.Shared{{Result: interop.Result{Case: interop.Case{ID: "interop/transfer"}, Writer: side, Reader: side}}},
 		}
 	}
 	old, recent := wire.Release{Major: 3, Minor: 16, Patch: 6}, wire.Release{Major: 4, Minor: 7, Patch: 0}
 	m := &matrix.Matrix{Started: time.Unix(0, 0).UTC(), Cases: cases, Columns: []*matrix.Column{
 		column(old, "3.16.6 sends one more\nline 1"), column(recent, "4.7.0 sends one more\nline 2"),
 	}}
+	m.Columns[0].Interop[0].FirstRun = errors.New("too late")
 	m.Columns[1].Err = errors.New("out of\ntime")
 	m.Columns[1].Interop[0].Err = errors.New("expected a value, got none")
 	return m
@@ -81,6 +84,7 @@ func TestMarkdown(t *testing.T) {
 		"| DQ.offer/same | T | T |",
 		"| DQ.offer/other | d | d |",
 		"| interop/transfer, dq | + | X |",
+		"- interop/transfer at 3.16.6. The first run: too late",
 		"- DQ.offer/same at 3.16.6. The first run: dq: fail: late",
 		"The column of 4.7.0 is not complete: out of time",
 		"**DQ.offer/other**, `d` at 3.16.6, 4.7.0. It is something else.",
