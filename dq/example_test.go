@@ -2,6 +2,7 @@ package dq_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"time"
@@ -115,4 +116,69 @@ func ExampleObserver() {
 	dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
 	fmt.Println(<-transferred)
 	// Output: orders
+}
+
+// One Client serves any number of queues, over one subscription connection.
+func ExampleClient() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	client, err := dq.NewClient(rdb)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	for _, name := range []string{"orders", "reminders"} {
+		queue := dq.NewBlockingQueue(client, name, codec.Long{})
+		if err := dq.NewDelayedQueue(queue).Offer(ctx, 7, 0); err != nil {
+			log.Fatal(err)
+		}
+		value, err := queue.Take(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(queue.Name(), value)
+	}
+	// Output:
+	// orders 7
+	// reminders 7
+}
+
+// With a fixed id, a test knows the very bytes that reach Redis.
+func ExampleIDSource() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	ids := dq.IDSource(func() [8]byte { return [8]byte{'f', 'i', 'x', 'e', 'd', ' ', 'i', 'd'} })
+	client, err := dq.NewClient(rdb, dq.WithIDSource(ids))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	delayed := dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
+	if err := delayed.Offer(ctx, "x", time.Hour); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%q\n", rdb.LRange(ctx, "redisson_delay_queue:{orders}", 0, -1).Val())
+	// Output: ["\bfixed id\x01\x00\x00\x00\x00\x00\x00\x00x"]
+}
+
+// A value that another codec wrote is popped all the same: the error has it.
+func ExampleDecodeError() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	client, err := dq.NewClient(rdb)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	rdb.RPush(ctx, "orders", "no number")
+	_, err = dq.NewBlockingQueue(client, "orders", codec.Long{}).Poll(ctx)
+	var undecodable *dq.DecodeError
+	fmt.Println(errors.As(err, &undecodable), string(undecodable.Data))
+	// Output: true no number
 }

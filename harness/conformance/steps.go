@@ -15,7 +15,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/monitor"
 )
 
 const (
@@ -325,55 +324,6 @@ func seedID(layout wire.Layout, n int) (id [8]byte) {
 	}
 	binary.BigEndian.PutUint64(id[:], uint64(n))
 	return id
-}
-
-func (r *caseRun) wait(ctx context.Context, w *Wait) error {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(time.Duration(w.Within), waitTimeout))
-	defer cancel()
-	if w.Transfers > 0 {
-		is := ranTransfer(r.names.TimeoutSet)
-		what := fmt.Sprintf("%d transfers", w.Transfers)
-		if err := r.watch.until(ctx, what, func(l []monitor.Line) bool { return count(l, is) >= w.Transfers }); err != nil {
-			return err
-		}
-	}
-	if w.Command != "" {
-		is := func(l monitor.Line) bool { return !l.Inner() && l.Name() == strings.ToLower(w.Command) }
-		n := max(w.Count, 1)
-		what := fmt.Sprintf("%d times %s", n, w.Command)
-		if err := r.watch.until(ctx, what, func(l []monitor.Line) bool { return count(l, is) >= n }); err != nil {
-			return err
-		}
-	}
-	if w.Length != nil {
-		what := fmt.Sprintf("%d elements in %s", *w.Length, w.Key)
-		if err := poll(ctx, what, func() (bool, error) { n, err := r.length(ctx, w.Key); return n == *w.Length, err }); err != nil {
-			return err
-		}
-	}
-	if w.Subscribers != nil {
-		return poll(ctx, fmt.Sprintf("%d subscribers", *w.Subscribers), func() (bool, error) {
-			n, err := r.control.PubSubNumSub(ctx, r.names.Channel).Result()
-			return n[r.names.Channel] == int64(*w.Subscribers), err
-		})
-	}
-	return nil
-}
-
-// length is that of a list or a sorted set; one of the words destination, pending
-// and timeouts stands for a key of the queue.
-func (r *caseRun) length(ctx context.Context, key string) (int, error) {
-	key = r.key(key)
-	kind, err := r.control.Type(ctx, key).Result()
-	if err != nil {
-		return 0, err
-	}
-	if kind == "zset" {
-		n, err := r.control.ZCard(ctx, key).Result()
-		return int(n), err
-	}
-	n, err := r.control.LLen(ctx, key).Result()
-	return int(n), err
 }
 
 // key translates the words for the queue's keys.
