@@ -16,7 +16,8 @@ build: ## build bin/dq-bench
 
 .PHONY: peers
 peers: ## build and test other delay queues as driver programs, bin/dq-peer-*
-	cd harness/driver/peers && $(GO) build -o $(CURDIR)/bin/dq-peer-asynq ./asynq && $(GO) test ./...
+	cd harness/driver/peers && $(GO) build -o $(CURDIR)/bin/dq-peer-asynq ./asynq && \
+	  $(GO) build -o $(CURDIR)/bin/dq-peer-delayqueue ./delayqueue && $(GO) test ./...
 
 .PHONY: test
 test: ## run every test; DQ_REQUIRE=redis,docker makes a missing server a failure
@@ -30,6 +31,7 @@ race: ## run the tests of dq and harness with the race detector
 lint: bin/golangci-lint ## go vet and golangci-lint
 	$(GO) vet ./...
 	bin/golangci-lint run
+	cd harness/driver/peers && $(CURDIR)/bin/golangci-lint run
 
 bin/golangci-lint: Makefile
 	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)

@@ -4,6 +4,7 @@ go 1.26.8
 
 require (
 	github.com/dq-bench/dq-bench v0.0.0
+	github.com/hdt3213/delayqueue v1.0.6
 	github.com/hibiken/asynq v0.26.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/stretchr/testify v1.12.1

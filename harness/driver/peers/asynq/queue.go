@@ -4,22 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/peers/internal/peer"
 )
 
 const (
 	module = "github.com/hibiken/asynq"
 	// taskType is the one type of task that is used.
 	taskType = "dq-bench"
-	// connections is the pool of the one client that everything shares.
-	connections = 64
 	// shutdownTimeout is what handlers get to notice that the queue is closed.
 	shutdownTimeout = time.Second
 	// pageSize is how many tasks one look reads.
@@ -41,7 +38,7 @@ type asynqDriver struct {
 // Identity is asynq, the version this program was built with, and the intervals
 // that are not the default.
 func (d asynqDriver) Identity() driver.Identity {
-	version := moduleVersion()
+	version := peer.Version(module)
 	if d.Check > 0 {
 		version += ",check=" + d.Check.String()
 	}
@@ -51,33 +48,15 @@ func (d asynqDriver) Identity() driver.Identity {
 	return driver.Identity{Name: "asynq", Version: version}
 }
 
-func moduleVersion() string {
-	info, _ := debug.ReadBuildInfo()
-	if info != nil {
-		for _, dep := range info.Deps {
-			if dep.Path == module {
-				return dep.Version[1:]
-			}
-		}
-	}
-	return "unknown"
-}
-
 // Open starts an asynq server whose only handler waits until a taker comes.
 func (d asynqDriver) Open(ctx context.Context, target driver.Target) (driver.Queue, error) {
-	opt, err := redis.ParseURL(target.RedisURL)
+	rdb, err := peer.Connect(ctx, target.RedisURL)
 	if err != nil {
-		return nil, fmt.Errorf("redis: %w", err)
-	}
-	opt.PoolSize = max(opt.PoolSize, connections)
-	rdb := redis.NewClient(opt)
-	if err := rdb.Ping(ctx).Err(); err != nil {
-		rdb.Close()
-		return nil, fmt.Errorf("redis: %w", err)
+		return nil, err
 	}
 	q := &queue{
 		name: target.Queue, rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb),
-		handed: make(chan []byte), closed: make(chan struct{}),
+		handover: peer.NewHandover(),
 	}
 	q.server = asynq.NewServerFromRedisClient(rdb, asynq.Config{
 		Concurrency: d.Handlers, TaskCheckInterval: d.Check, DelayedTaskCheckInterval: d.Forward,
@@ -97,13 +76,8 @@ type queue struct {
 	client    *asynq.Client
 	server    *asynq.Server
 	inspector *asynq.Inspector
-
-	handed  chan []byte
-	closed  chan struct{}
-	closing sync.Once
+	handover  *peer.Handover
 }
-
-var errClosed = errors.New("the queue was closed before a taker came")
 
 // Offer enqueues a task to be processed after delay. asynq cuts the due time to
 // whole seconds.
@@ -114,28 +88,12 @@ func (q *queue) Offer(ctx context.Context, value []byte, delay time.Duration) er
 
 // handle has a task taken. asynq tries one again for which nobody came.
 func (q *queue) handle(ctx context.Context, task *asynq.Task) error {
-	select {
-	case q.handed <- task.Payload():
-		return nil
-	case <-q.closed:
-		return errClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return q.handover.Give(ctx, task.Payload())
 }
 
 // Take waits for a task to be handed out. asynq hears that it is done when this
 // returns.
-func (q *queue) Take(ctx context.Context) ([]byte, error) {
-	select {
-	case value := <-q.handed:
-		return value, nil
-	case <-q.closed:
-		return nil, driver.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
+func (q *queue) Take(ctx context.Context) ([]byte, error) { return q.handover.Take(ctx) }
 
 // Held counts the tasks in every state but completed.
 func (q *queue) Held(context.Context) (int64, error) {
@@ -184,15 +142,15 @@ func (q *queue) Values(_ context.Context, each func(value []byte)) error {
 }
 
 // Close stops the server, and deletes the queue if nothing is left in it.
-func (q *queue) Close() (err error) {
-	q.closing.Do(func() {
-		close(q.closed)
-		q.server.Shutdown()
-		err = q.inspector.DeleteQueue(q.name, false)
-		if errors.Is(err, asynq.ErrQueueNotFound) || errors.Is(err, asynq.ErrQueueNotEmpty) {
-			err = nil
-		}
-		q.rdb.Close()
-	})
+func (q *queue) Close() error {
+	if !q.handover.Close() {
+		return nil
+	}
+	defer q.rdb.Close()
+	q.server.Shutdown()
+	err := q.inspector.DeleteQueue(q.name, false)
+	if errors.Is(err, asynq.ErrQueueNotFound) || errors.Is(err, asynq.ErrQueueNotEmpty) {
+		return nil
+	}
 	return err
 }

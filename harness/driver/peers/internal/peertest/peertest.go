@@ -1,0 +1,109 @@
+// Package peertest judges a peer as dq-bench uses it: as a queue, and as a
+// program.
+package peertest
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+const (
+	// programEnv makes a test binary the program.
+	programEnv = "DQ_TEST_PEER"
+	// Messages is how many messages Load offers.
+	Messages = 200
+)
+
+// Main is what TestMain calls: the program if Load started the binary, else the
+// tests.
+func Main(m *testing.M, program func()) {
+	if os.Getenv(programEnv) != "" {
+		os.Args = os.Args[:1]
+		program()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// Open opens a queue of the driver on a server of the test's own.
+func Open(t *testing.T, d driver.Driver) driver.Queue {
+	t.Helper()
+	srv := servertest.Redis(t)
+	q, err := d.Open(t.Context(), driver.Target{RedisURL: srv.URL(), Queue: "orders"})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = q.Close() })
+	return q
+}
+
+// Delivers shows that an empty queue holds nothing, that what is due is taken and
+// then no longer held, that what is not due is held, and that a closed queue says
+// so.
+func Delivers(t *testing.T, q driver.Queue) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	holder, ok := q.(load.Holder)
+	require.True(t, ok, "a queue that tells pending messages from lost ones")
+	held, err := holder.Held(ctx)
+	require.NoError(t, err)
+	require.Zero(t, held)
+	require.NoError(t, holder.Values(ctx, func([]byte) { t.Error("a value in an empty queue") }))
+
+	require.NoError(t, q.Offer(ctx, []byte("now"), 0))
+	require.NoError(t, q.Offer(ctx, []byte("later"), time.Hour))
+	value, err := q.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "now", string(value))
+	require.Eventually(t, func() bool {
+		held, err := holder.Held(ctx)
+		return err == nil && held == 1
+	}, 10*time.Second, 10*time.Millisecond)
+	var values []string
+	require.NoError(t, holder.Values(ctx, func(value []byte) { values = append(values, string(value)) }))
+	require.Equal(t, []string{"later"}, values)
+
+	waiting, leave := context.WithCancel(ctx)
+	leave()
+	_, err = q.Take(waiting)
+	require.ErrorIs(t, err, context.Canceled)
+
+	require.NoError(t, q.Close())
+	require.NoError(t, q.Close(), "a second time")
+	_, err = q.Take(ctx)
+	require.ErrorIs(t, err, driver.ErrClosed)
+}
+
+// Load is the whole way: dq-bench's engine, the test binary as the program, the
+// library, Redis. All Messages come once; that some come early is the library's,
+// and no condition here. It returns the report, and a client of the server.
+func Load(t *testing.T) (*report.Run, redis.UniversalClient) {
+	t.Helper()
+	srv := servertest.Redis(t)
+	t.Setenv(programEnv, "1")
+	d, err := driver.Parse("exec:'" + os.Args[0] + "'")
+	require.NoError(t, err)
+	client := srv.NewClient()
+	t.Cleanup(func() { client.Close() })
+	p := load.DefaultPlan()
+	p.Producers, p.Consumers, p.Rate, p.Duration, p.Warmup, p.Queue = 5, 4, Messages, time.Second, 0, "dq-bench:test"
+	p.Delay = load.Delay{Min: time.Second, Max: time.Second}
+	result, err := load.Run(t.Context(), load.Options{
+		Plan: p, Driver: d, RedisURL: srv.URL(), RunID: 0xabcd, OwnQueue: true,
+		Redis: &load.Redis{Client: client, Queue: p.Queue},
+	})
+	require.NoError(t, err)
+	c := result.Report.Counts
+	require.EqualValues(t, Messages, c.Delivered)
+	require.Zero(t, c.Lost+c.Duplicate+c.Pending+c.OfferErrors)
+	return result.Report, client
+}
