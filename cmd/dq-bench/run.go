@@ -72,8 +72,8 @@ func newRunCmd() *cobra.Command {
 every one: lateness (delivered - due), offer round trip, schedule lag, and what
 was lost, duplicated, early or left pending.
 
-The load is open: message i is sent at start + i/rate whatever became of those
-before it. The first interrupt stops the offers, drains what is due and still
+The load is open: message i is sent at start + i/rate, plus up to a millisecond of
+its own, whatever became of those before it. The first interrupt stops the offers, drains what is due and still
 reports; the second one ends at once.
 
 -f takes the plan from a scenario, by name or file; flags override it. See

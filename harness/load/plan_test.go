@@ -152,14 +152,30 @@ func TestDelaysThatEndTogether(t *testing.T) {
 	require.InDelta(t, 500, falls, 50)
 }
 
+// A rate that keeps step with the milliseconds meets each of them at every point
+// alike, and no message overtakes another.
+func TestScheduleIsEvenOverTheMillisecond(t *testing.T) {
+	for _, rate := range []Rate{20, 1000, 2000, 5000} {
+		s := schedule{{rate, 2 * time.Second}}
+		var tenths [10]int
+		for i := range s.messages() {
+			at := s.at(i)
+			require.Equal(t, i, int64(at.Seconds()*float64(rate)), "no message leaves its gap")
+			tenths[at%time.Millisecond/(100*time.Microsecond)]++
+		}
+		for _, n := range tenths {
+			require.InDelta(t, s.messages()/10, n, 4, "rate %v: %v", rate, tenths)
+		}
+	}
+}
+
 func TestScheduleOfSeveralSteps(t *testing.T) {
 	s := schedule{{10, time.Second}, {100, 2 * time.Second}, {1, time.Second}}
 	require.EqualValues(t, 211, s.messages())
 	require.Equal(t, 4*time.Second, s.duration())
-	require.Equal(t, 900*time.Millisecond, s.at(9))
-	require.Equal(t, time.Second, s.at(10))
-	require.Equal(t, 1010*time.Millisecond, s.at(11))
-	require.Equal(t, 3*time.Second, s.at(210))
+	for i, base := range map[int64]time.Duration{0: 0, 9: 900 * time.Millisecond, 10: time.Second, 11: 1010 * time.Millisecond, 210: 3 * time.Second} {
+		require.Equal(t, base, s.at(i).Truncate(time.Millisecond), "message %d", i)
+	}
 	require.InEpsilon(t, 211./4, float64(s.meanRate()), 1e-9)
 	require.Equal(t, "10/s for 1s, 100/s for 2s, 1/s for 1s", s.rampText())
 }

@@ -57,7 +57,13 @@ record LoadPlan(
 
     /** When message i of a phase is to be sent, after the phase's start. */
     long intendedNanos(int message) {
-        return (long) (message * (1e9 / ratePerSecond));
+        double gap = 1e9 / ratePerSecond;
+        return (long) (message * gap + spread(message) * Math.min(gap, 1e6));
+    }
+
+    /** From 0 to 1, even over any stretch of messages: no rate keeps step with the milliseconds. */
+    private static double spread(int message) {
+        return ((message * 0x9e3779b97f4a7c15L) >>> 11) * 0x1.0p-53;
     }
 
     /** The same in every implementation: uniform over the whole milliseconds from min to max, both included. */
