@@ -22,7 +22,7 @@ the whole.
 
 Of the workers of one load (run --worker i/n), all are needed: what each offered
 and took is joined message by message, and what is lost, duplicate or pending
-shows only there.
+shows only there. The whole is judged by the objectives that they were given.
 
 Exit codes: 0 fine; 1 a run file cannot be read; 2 wrong usage, or runs that are
 not parts of one load; 99 the merged run failed.`,
@@ -51,7 +51,7 @@ not parts of one load; 99 the merged run failed.`,
 	}
 	cmd.Flags().StringVar(&out, "out", "", "folder to write the merged run files to")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run file on stdout and nothing else")
-	cmd.Flags().StringArrayVar(&slos, "slo", nil, "objective to judge the whole by; may be repeated")
+	cmd.Flags().StringArrayVar(&slos, "slo", nil, "one more objective to judge the whole by; may be repeated")
 	return cmd
 }
 

@@ -20,8 +20,9 @@ import (
 // would have.
 //
 // Server statistics are those of the worker that saw most, as each counts the
-// whole server; intervals are joined by the second they ended in. Objectives are
-// not carried over, as they were judged on parts: judge the result.
+// whole server; intervals are joined by the second they ended in. Objectives that
+// were judged on parts are not carried over; those of the workers of one scenario,
+// which were not, are what the result will be judged by, beside what Judge is given.
 func Merge(runs []*Run) (*Run, error) {
 	if len(runs) == 0 {
 		return nil, errors.New("merge: expected at least one run file")

@@ -141,6 +141,9 @@ func (r *Run) joinWorkers(parts []*Run) error {
 	r.Counts.Duplicate += sums.Duplicate
 	r.Counts.Early, r.Counts.OfferErrors, r.Counts.Foreign = sums.Early, sums.OfferErrors, sums.Foreign
 	r.Scenario, r.Worker = parts[0].Scenario, nil
+	if r.kept, err = keptObjectives(parts); err != nil {
+		return err
+	}
 	r.Environment.ClockOffsetNs, r.Environment.ClockErrorNs = nil, 0
 	for i := range r.Intervals {
 		// The workers' seconds do not end at quite the same instant.
@@ -162,6 +165,31 @@ func (r *Run) joinWorkers(parts []*Run) error {
 		r.Notes = append(r.Notes, note)
 	}
 	return nil
+}
+
+// keptSLOs are what a run is to be judged by.
+type keptSLOs struct{ slos, expected []SLO }
+
+// keptObjectives are those that any of the workers was given, each once.
+func keptObjectives(parts []*Run) (keptSLOs, error) {
+	var kept keptSLOs
+	for _, p := range parts {
+		for _, list := range []struct {
+			from []string
+			to   *[]SLO
+		}{{p.Worker.Objectives, &kept.slos}, {p.Worker.Expected, &kept.expected}} {
+			for _, text := range list.from {
+				slo, err := ParseSLO(text)
+				if err != nil {
+					return kept, fmt.Errorf("merge: worker %s: damaged: %w", p.Worker, err)
+				}
+				if !slices.Contains(texts(*list.to), text) {
+					*list.to = append(*list.to, slo)
+				}
+			}
+		}
+	}
+	return kept, nil
 }
 
 // clockNote tells how far the clocks of the workers are apart. It is empty if

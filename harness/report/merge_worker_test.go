@@ -167,3 +167,26 @@ func FuzzMessageSet(f *testing.F) {
 		require.Equal(t, bitmap, same)
 	})
 }
+
+// What a worker was to be judged by, the whole is.
+func TestObjectivesOfWorkersReachTheWhole(t *testing.T) {
+	missed, lossy := mustSLO(t, "delivered==11"), mustSLO(t, "lost>0")
+	runs := twoWorkers(t)
+	for _, r := range runs {
+		require.True(t, r.Judge([]SLO{missed}, lossy).Passed, "a part is not judged")
+		require.Empty(t, r.SLO)
+	}
+	merged, err := Merge(runs)
+	require.NoError(t, err)
+	require.False(t, merged.Judge([]SLO{mustSLO(t, "early<=0")}).Passed)
+	var judged []string
+	for _, o := range merged.SLO {
+		judged = append(judged, o.Expr)
+	}
+	require.Equal(t, []string{"delivered==11", "early<=0", "lost>0"}, judged)
+	require.Contains(t, merged.Verdict.Text, "delivered==11")
+
+	runs[1].Worker.Objectives = []string{"delivered is 11"}
+	_, err = Merge(runs)
+	require.ErrorContains(t, err, "worker 2/2: damaged")
+}

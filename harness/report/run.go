@@ -41,6 +41,11 @@ type Run struct {
 	// offers that were confirmed, Delivered whatever it took, Pending its own
 	// messages that were held at its end, and Lost 0, as no worker can tell.
 	Worker *Worker `json:"worker,omitempty"`
+
+	// file is where the run was read from.
+	file string
+	// kept are the objectives of the workers that this run was joined from.
+	kept keptSLOs
 }
 
 // Tool is the program that wrote the file.

@@ -17,13 +17,15 @@ import (
 // each must hold, and the count it names is no fault. So a run that is expected to
 // lose messages fails if it loses none.
 //
-// What one of several workers did is not judged, objectives included: that takes
-// the whole, which Merge makes.
+// What one of several workers did is not judged: that takes the whole, which Merge
+// makes. The objectives are kept for it, and come before those that it is judged by.
 func (r *Run) Judge(slos []SLO, expected ...SLO) Verdict {
 	if r.Worker != nil {
+		r.Worker.keep(slos, expected)
 		r.SLO, r.Verdict = []Objective{}, r.workerVerdict()
 		return r.Verdict
 	}
+	slos, expected = slices.Concat(r.kept.slos, slos), slices.Concat(r.kept.expected, expected)
 	r.SLO = make([]Objective, 0, len(slos)+len(expected))
 	excused := map[string]bool{}
 	for _, e := range expected {

@@ -33,6 +33,23 @@ type Worker struct {
 	// them; NotDue are the ones among them that were not due yet.
 	Held   MessageSet `json:"held,omitempty"`
 	NotDue MessageSet `json:"not_due,omitempty"`
+	// Objectives and Expected are what the whole is to be judged by (Run.Judge), each
+	// as it was given.
+	Objectives []string `json:"objectives,omitempty"`
+	Expected   []string `json:"expected,omitempty"`
+}
+
+// keep notes what the whole is to be judged by.
+func (w *Worker) keep(slos, expected []SLO) {
+	w.Objectives, w.Expected = texts(slos), texts(expected)
+}
+
+func texts(slos []SLO) []string {
+	var all []string
+	for _, slo := range slos {
+		all = append(all, slo.String())
+	}
+	return all
 }
 
 // String returns 2/4.
