@@ -30,10 +30,13 @@ It judges lateness across runs, with the exact Mann-Whitney test, adjusted by Ho
 for the quantiles p50, p90, p99 and p99.9: the seconds of one run are not
 independent, so fewer than %d runs a side are always inconclusive. A quantile that
 fewer than 100 messages of each run lie beyond is not judged. A change must be
-significant and greater than --min-effect, and greater than the noise of the
-machine if --noise says where runs of one implementation are (12 or more, as
-'dq-bench run --repeat 12' makes them). Runs of different configurations are
-refused.
+significant and greater than --min-effect and --min-delta, and greater than the
+noise of the machine if --noise says where runs of one implementation are (12 or
+more, as 'dq-bench run --repeat 12' makes them). Runs of different configurations
+are refused.
+
+Of a single run a side it prints how the run wandered, from the seconds in the
+lateness.hlog beside its run file.
 
 --self takes one set, of one implementation: it is split at random 200 times, and
 what matters is how seldom a difference is seen, and the noise floor it prints.
@@ -71,6 +74,7 @@ read; 2 wrong usage, or different configurations; 99 NEW is worse, or more than
 	cmd.Flags().BoolVar(&f.json, "json", false, "the same as --format json: one JSON document on stdout and nothing else")
 	cmd.Flags().BoolVar(&f.Force, "force", false, "compare runs of different configurations")
 	cmd.Flags().Float64Var(&f.MinEffect, "min-effect", f.MinEffect, "smallest change that matters, as a share of OLD")
+	cmd.Flags().DurationVar(&f.MinDelta, "min-delta", f.MinDelta, "smallest change that matters, whatever OLD is")
 	cmd.Flags().StringVar(&f.noise, "noise", "", "run files of one implementation, whose spread is the noise of the machine")
 	cmd.Flags().BoolVar(&f.self, "self", false, "compare the runs of one set with each other")
 	return cmd
@@ -79,6 +83,9 @@ read; 2 wrong usage, or different configurations; 99 NEW is worse, or more than
 func (f *compareFlags) check() error {
 	if !(f.MinEffect >= 0 && f.MinEffect < 1) {
 		return fmt.Errorf("min-effect: expected a share from 0 to below 1 such as 0.05, got %v", f.MinEffect)
+	}
+	if f.MinDelta < 0 {
+		return fmt.Errorf("min-delta: expected a duration of 0s or more such as 20us, got %s", f.MinDelta)
 	}
 	if f.json {
 		f.format = "json"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/dq-bench/dq-bench/harness/report/stats"
 )
@@ -40,6 +41,9 @@ const (
 type CompareOptions struct {
 	// MinEffect is the smallest change that matters, as a share of OLD: 0.05.
 	MinEffect float64
+	// MinDelta is the smallest change that matters whatever OLD is, which for a
+	// median of lateness is about 0: 20 µs.
+	MinDelta time.Duration
 	// Noise are runs of one implementation, at least 2·MinRuns, whose spread is the
 	// noise of the machine: no smaller change matters. May be nil.
 	Noise []*Run
@@ -48,7 +52,9 @@ type CompareOptions struct {
 }
 
 // DefaultCompareOptions are those of 'dq-bench compare' without flags.
-func DefaultCompareOptions() CompareOptions { return CompareOptions{MinEffect: .05} }
+func DefaultCompareOptions() CompareOptions {
+	return CompareOptions{MinEffect: .05, MinDelta: 20 * time.Microsecond}
+}
 
 // Comparison is the outcome of comparing two sets of runs.
 type Comparison struct {
@@ -71,6 +77,9 @@ type ComparisonSide struct {
 	Counts Counts `json:"counts"`
 	// Calls is the median over the runs, missing if no server told.
 	Calls *float64 `json:"transfer_calls_per_message,omitempty"`
+	// Bands are those of a side that is one single run, missing if its folder has
+	// no log of the seconds.
+	Bands Bands `json:"within_run_bands,omitempty"`
 }
 
 // ComparisonRow compares one quantile, times in ns.
@@ -87,8 +96,8 @@ type ComparisonRow struct {
 	// P is the p-value, adjusted for the number of judged rows; missing in a row
 	// that is not judged.
 	P *float64 `json:"p,omitempty"`
-	// Floor is the smallest shift that matters: MinEffect, or the noise if that is
-	// greater. Missing in a row that is not judged.
+	// Floor is the smallest shift that matters: the greatest of MinEffect, MinDelta
+	// and the noise. Missing in a row that is not judged.
 	Floor   *float64 `json:"floor,omitempty"`
 	Outcome Outcome  `json:"outcome,omitempty"`
 	// Refused says why a row of lateness is not judged.
@@ -104,17 +113,24 @@ type ComparisonRow struct {
 //
 // Lateness is judged at each of Quantiles that every run has enough messages
 // for: a row is better or worse if the exact Mann-Whitney test over the runs is
-// significant at 0.05 (adjusted by Holm) and the shift exceeds both MinEffect and
-// the noise. The whole is worse if any row is, or if NEW delivered more messages
+// significant at 0.05 (adjusted by Holm) and the shift exceeds MinEffect, MinDelta
+// and the noise. The whole is worse if any row is, or if NEW delivered more messages
 // wrongly. With fewer than MinRuns a side it is inconclusive, whatever the
 // figures: seconds of one run are not independent.
 func Compare(old, new []*Run, o CompareOptions) (*Comparison, error) {
 	if len(old) == 0 || len(new) == 0 {
 		return nil, errors.New("compare: expected at least one run a side")
 	}
-	c := &Comparison{Schema: CompareSchema, Old: newSide(old), New: newSide(new), Differences: allDifferences(old, new)}
+	c := &Comparison{Schema: CompareSchema, Differences: allDifferences(old, new)}
 	if len(c.Differences) > 0 && !o.Force {
 		return nil, &DifferenceError{Differences: c.Differences}
+	}
+	var err error
+	if c.Old, err = newSide(old); err != nil {
+		return nil, err
+	}
+	if c.New, err = newSide(new); err != nil {
+		return nil, err
 	}
 	for _, name := range []string{"lateness", "offer_rtt", "schedule_lag"} {
 		for _, q := range Quantiles {
@@ -166,7 +182,7 @@ func allDifferences(old, new []*Run) []string {
 	return differences
 }
 
-func newSide(runs []*Run) ComparisonSide {
+func newSide(runs []*Run) (ComparisonSide, error) {
 	s := ComparisonSide{Driver: runs[0].Driver.String(), Server: runs[0].ServerText(), Runs: len(runs)}
 	var calls []float64
 	for _, r := range runs {
@@ -179,7 +195,11 @@ func newSide(runs []*Run) ComparisonSide {
 		median := stats.Median(calls)
 		s.Calls = &median
 	}
-	return s
+	var err error
+	if len(runs) == 1 {
+		s.Bands, err = runs[0].bands()
+	}
+	return s, err
 }
 
 func newRow(histogram, stat string, old, new []*Run, read func(*Histogram) float64, bears func(int64) bool) ComparisonRow {
@@ -223,7 +243,7 @@ func (c *Comparison) judge(o CompareOptions, noise map[string]float64) {
 	}
 	for i, chance := range stats.Holm(p) {
 		judged[i].P = &chance
-		floor := max(o.MinEffect, noise[judged[i].Stat]) * math.Abs(judged[i].Old)
+		floor := max(o.MinEffect*math.Abs(judged[i].Old), float64(o.MinDelta), noise[judged[i].Stat])
 		judged[i].Floor = &floor
 		judged[i].Outcome = judged[i].outcome(chance, floor)
 	}

@@ -17,6 +17,12 @@ func (c *Comparison) WriteMarkdown(w io.Writer) error {
 			FormatNs(int64(row.Old)), FormatNs(int64(row.New)), signed(row.Shift), change(row.Old, row.New),
 			row.intervalText(), row.chanceText(), row.Outcome)
 	}
+	if c.Old.Bands != nil || c.New.Bands != nil {
+		fmt.Fprintf(&out, "\n%s\n\n| | OLD | NEW |\n|---|---:|---:|\n", bandsNote)
+		for _, q := range Quantiles {
+			fmt.Fprintf(&out, "| lateness %s | %s | %s |\n", QuantileName(q), c.Old.Bands.text(QuantileName(q)), c.New.Bands.text(QuantileName(q)))
+		}
+	}
 	for _, side := range []struct {
 		name string
 		s    ComparisonSide

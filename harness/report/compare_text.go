@@ -29,6 +29,7 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		row.write(t)
 	}
 	_ = t.Flush()
+	c.writeBands(&out)
 	fmt.Fprintf(&out, "\n%s\n", c.Text)
 	return writeTrimmed(w, out.Bytes())
 }
@@ -60,6 +61,36 @@ func (c *Comparison) writeCounts(t io.Writer) {
 		fmt.Fprintf(t, "transfer calls per message\t%s\t%s\t%+.3g\t\t\t\t\t\n", trimFloat(*old), trimFloat(*new), *new-*old)
 	}
 	fmt.Fprintln(t, "\t\t\t\t\t\t\t\t")
+}
+
+// bandsNote says what bands are not.
+const bandsNote = "within-run only: 95 % bands of the seconds of one run, resampled in blocks; they say nothing about the next run"
+
+// writeBands prints where the quantiles of a side of one run lie.
+func (c *Comparison) writeBands(out io.Writer) {
+	if c.Old.Bands == nil && c.New.Bands == nil {
+		return
+	}
+	fmt.Fprintf(out, "\n%s\n", bandsNote)
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\tOLD\tNEW\t")
+	for _, q := range Quantiles {
+		name := QuantileName(q)
+		old, new := c.Old.Bands.text(name), c.New.Bands.text(name)
+		if old != "-" || new != "-" {
+			fmt.Fprintf(t, "lateness %s\t%s\t%s\t\n", name, old, new)
+		}
+	}
+	_ = t.Flush()
+}
+
+// text is the band of a quantile, - if there is none.
+func (b Bands) text(quantile string) string {
+	band, ok := b[quantile]
+	if !ok {
+		return "-"
+	}
+	return FormatNs(int64(band.Low)) + " … " + FormatNs(int64(band.High))
 }
 
 func (row ComparisonRow) write(w io.Writer) {

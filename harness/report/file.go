@@ -18,6 +18,7 @@ const (
 	SpectrumFile   = "lateness.hgrm"
 	schemaPrefix   = "dq-bench/run/v"
 	maxRunFileSize = 64 << 20
+	maxLogFileSize = 1 << 30
 )
 
 // PrepareFolder creates folder and proves that files can be written to it. It is
@@ -100,6 +101,7 @@ func ReadFile(path string) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run file %s: %w", path, err)
 	}
+	r.file = path
 	return r, nil
 }
 

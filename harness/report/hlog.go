@@ -1,10 +1,12 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
@@ -67,6 +69,57 @@ func (l *LatenessLog) add(h *hdr.Histogram, from, to time.Time, tag string) erro
 
 // Bytes returns the log so far.
 func (l *LatenessLog) Bytes() []byte { return l.buffer.Bytes() }
+
+// ReadLatenessLog reads what a LatenessLog wrote, and calls each with the histogram
+// of every interval, one after the other. It fails on a line that is neither a
+// comment nor an interval.
+func ReadLatenessLog(source io.Reader, each func(*Histogram)) error {
+	lines := bufio.NewScanner(io.LimitReader(source, maxLogFileSize))
+	lines.Buffer(nil, maxEncodedHDR+1024)
+	var interval *Histogram
+	for number := 1; lines.Scan(); number++ {
+		line, early := strings.CutPrefix(lines.Text(), "Tag=early,")
+		if line == "" || line[0] == '#' || line[0] == '"' {
+			continue
+		}
+		fields := strings.Split(line, ",")
+		if len(fields) != 4 || early && interval == nil {
+			return fmt.Errorf("line %d: expected start, length, maximum and histogram of an interval, got %.80q", number, lines.Text())
+		}
+		values, err := decodeHDR("interval", fields[3])
+		if err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+		if !early {
+			if interval != nil {
+				each(interval)
+			}
+			interval = NewHistogram(IntervalDigits)
+		}
+		interval.addInterval(values, early)
+	}
+	if interval != nil {
+		each(interval)
+	}
+	return lines.Err()
+}
+
+// addInterval takes over buckets; what is exact in a run file is as exact as its
+// bucket here.
+func (h *Histogram) addInterval(values *hdr.Histogram, early bool) {
+	n := values.TotalCount()
+	if n == 0 {
+		return
+	}
+	low, high, sum := values.Min(), values.Max(), values.Mean()*float64(n)
+	if early {
+		h.negative = values
+		low, high, sum = -high, -low, -sum
+	} else {
+		h.positive = values
+	}
+	h.note(n, low, high, sum)
+}
 
 // spectrumTicks is how many points a spectrum has per halving of the distance to
 // 100 %, the resolution HdrHistogram's own tools print.

@@ -10,9 +10,8 @@ import (
 )
 
 // NoiseFloors returns, for each quantile of lateness by name, how large a shift of
-// runs of one implementation against runs of the same can be, as a share of their
-// median: the further end of the 95 % interval of the shift between every other
-// run and the rest. It needs at least 2·MinRuns runs of one configuration, in the
+// runs of one implementation against runs of the same can be, in ns: the further
+// end of the 95 % interval of the shift between every other run and the rest. It needs at least 2·MinRuns runs of one configuration, in the
 // order they were made.
 func NoiseFloors(same []*Run) (map[string]float64, error) {
 	if len(same) < 2*MinRuns {
@@ -28,10 +27,7 @@ func NoiseFloors(same []*Run) (map[string]float64, error) {
 			halves[i%2] = append(halves[i%2], float64(r.Histograms.Lateness.Quantile(q)))
 		}
 		shift := stats.HodgesLehmann(halves[0], halves[1], 1-significance)
-		median := math.Abs(stats.Median(append(halves[0], halves[1]...)))
-		if median > 0 {
-			floors[QuantileName(q)] = max(math.Abs(shift.Low), math.Abs(shift.High)) / median
-		}
+		floors[QuantileName(q)] = max(math.Abs(shift.Low), math.Abs(shift.High))
 	}
 	return floors, nil
 }
@@ -44,7 +40,7 @@ type AA struct {
 	// Alarms are comparisons that came out better or worse.
 	Alarms int `json:"alarms"`
 	// Floors are those of NoiseFloors.
-	Floors map[string]float64 `json:"noise_floors"`
+	Floors map[string]float64 `json:"noise_floors_ns"`
 }
 
 // AASchema is the schema of an AA.
@@ -91,7 +87,7 @@ func (a *AA) WriteText(w io.Writer) error {
 		a.Alarms, a.Comparisons, runs(a.Runs), 100*float64(a.Alarms)/float64(a.Comparisons), 100*MaxAlarms)
 	for _, q := range Quantiles {
 		if floor, ok := a.Floors[QuantileName(q)]; ok && err == nil {
-			_, err = fmt.Fprintf(w, "  lateness %-6s %5.1f %%\n", QuantileName(q), 100*floor)
+			_, err = fmt.Fprintf(w, "  lateness %-6s ±%s\n", QuantileName(q), FormatNs(int64(floor)))
 		}
 	}
 	return err
