@@ -135,6 +135,13 @@ func (p *External) Call(ctx context.Context, op string, params any) (json.RawMes
 // CallEvents is Call for ops that send events. onEvent gets each in order; it
 // must not block, and goes on after the result until the program ends.
 func (p *External) CallEvents(ctx context.Context, op string, params any, onEvent func(Event)) (json.RawMessage, error) {
+	return p.CallStoppable(ctx, nil, op, params, onEvent)
+}
+
+// CallStoppable is CallEvents for ops that have a result when they are cancelled,
+// such as load: when stop is closed the request is cancelled, and its answer is
+// waited for all the same until ctx ends.
+func (p *External) CallStoppable(ctx context.Context, stop <-chan struct{}, op string, params any, onEvent func(Event)) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -143,13 +150,20 @@ func (p *External) CallEvents(ctx context.Context, op string, params any, onEven
 		return nil, err
 	}
 	defer p.forget(id)
-	select {
-	case line := <-answer:
-		return line.value(op)
-	case <-p.ended:
-		return p.lastAnswer(op, answer)
-	case <-ctx.Done():
-		return p.cancel(ctx, op, id, answer)
+	for {
+		select {
+		case line := <-answer:
+			return line.value(op)
+		case <-p.ended:
+			return p.lastAnswer(op, answer)
+		case <-ctx.Done():
+			return p.cancel(ctx, op, id, answer)
+		case <-stop:
+			stop = nil
+			if err := p.sendCancel(id); err != nil {
+				return nil, err
+			}
+		}
 	}
 }
 
@@ -171,11 +185,9 @@ func (p *External) lastAnswer(op string, answer <-chan remoteLine) (json.RawMess
 }
 
 func (p *External) cancel(ctx context.Context, op string, id uint64, answer <-chan remoteLine) (json.RawMessage, error) {
-	cancelID, _, err := p.send("cancel", map[string]uint64{"target": id}, nil)
-	if err != nil {
+	if err := p.sendCancel(id); err != nil {
 		return nil, ctx.Err()
 	}
-	defer p.forget(cancelID)
 	grace := time.NewTimer(cancelGrace)
 	defer grace.Stop()
 	select {
@@ -187,6 +199,16 @@ func (p *External) cancel(ctx context.Context, op string, id uint64, answer <-ch
 	case <-grace.C:
 	}
 	return nil, ctx.Err()
+}
+
+// sendCancel asks for the end of a request; what the program answers to that does
+// not matter.
+func (p *External) sendCancel(id uint64) error {
+	cancelID, _, err := p.send("cancel", map[string]uint64{"target": id}, nil)
+	if err == nil {
+		p.forget(cancelID)
+	}
+	return err
 }
 
 func (p *External) send(op string, params any, onEvent func(Event)) (uint64, <-chan remoteLine, error) {

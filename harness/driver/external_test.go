@@ -306,3 +306,24 @@ func FuzzEncodeRequest(f *testing.F) {
 		require.EqualValues(t, 7, request.ID)
 	})
 }
+
+// A request that is stopped, rather than given up, has its answer waited for.
+func TestExternalStoppedCallIsAnswered(t *testing.T) {
+	for mode, check := range map[string]func(result json.RawMessage, err error){
+		"popped": func(result json.RawMessage, err error) {
+			require.NoError(t, err)
+			require.Equal(t, `"popped"`, string(result))
+		},
+		"plain": func(_ json.RawMessage, err error) {
+			var remote *RemoteError
+			require.ErrorAs(t, err, &remote)
+			require.Equal(t, "cancelled", remote.Class)
+		},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			p := mustStartFake(t, mode)
+			stop := make(chan struct{})
+			check(p.CallStoppable(t.Context(), stop, "take", nil, func(Event) { close(stop) }))
+		})
+	}
+}

@@ -20,6 +20,9 @@ const (
 	// silenceLimit is how long a program may say nothing while it runs a plan: it
 	// sends a line every second, and at the end reads what is still held.
 	silenceLimit = 2 * time.Minute
+	// stopPatience is what a program gets, beside the drain timeout, to answer with
+	// its result once it is interrupted.
+	stopPatience = 30 * time.Second
 )
 
 // programDriver is a driver whose implementation is a program of its own.
@@ -87,6 +90,15 @@ type externalRun struct {
 	shown    Progress
 	heard    chan struct{} // gets a value with each event
 	warmedUp chan struct{} // gets a value with each event of the warm-up
+	// seconds are the intervals of the measured phase.
+	seconds []loggedSecond
+}
+
+// loggedSecond is an interval with its histogram of lateness as it came, nil if
+// there was none.
+type loggedSecond struct {
+	end      float64 // seconds after the start
+	lateness json.RawMessage
 }
 
 func newExternalRun(o Options, p *driver.External) *externalRun {
@@ -101,28 +113,34 @@ func newExternalRun(o Options, p *driver.External) *externalRun {
 }
 
 func (r *externalRun) run(ctx context.Context) (*Result, error) {
-	loading, cancel := context.WithCancelCause(ctx)
+	loading, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	var watchers sync.WaitGroup
 	watchers.Go(func() { r.watchSilence(loading, cancel) })
+	watchers.Go(func() { r.watchInterrupt(ctx, loading, cancel) })
 	var before usage
 	var usageErr error
 	if r.o.Redis != nil {
 		before, usageErr = r.usage(ctx)
 		watchers.Go(func() { before, usageErr = r.usageAfterWarmup(loading, before, usageErr) })
 	}
-	encoded, err := r.program.CallEvents(loading, driver.LoadOp, r.request(), r.event)
+	encoded, err := r.program.CallStoppable(loading, ctx.Done(), driver.LoadOp, r.request(), r.event)
 	cause := context.Cause(loading)
 	cancel(nil)
 	watchers.Wait()
+	var remote *driver.RemoteError
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && errors.As(err, &remote) && remote.Class == "cancelled":
+		err = ctx.Err()
+	case cause != nil:
+		err = cause
+	}
 	if err != nil {
-		if cause != nil && ctx.Err() == nil {
-			err = cause
-		}
 		return nil, fmt.Errorf("driver %s, which runs the plan by itself: %w", r.program.Identity(), err)
 	}
 	r.showLast()
-	result, err := r.result(encoded)
+	result, err := r.result(encoded, ctx.Err() != nil)
 	if err != nil {
 		return nil, fmt.Errorf("driver %s: answer to %s: %w", r.program.Identity(), driver.LoadOp, err)
 	}
@@ -186,6 +204,28 @@ func (r *externalRun) watchSilence(ctx context.Context, cancel context.CancelCau
 	}
 }
 
+// watchInterrupt bounds how long an interrupted program may drain; one that cannot
+// be asked to stop ends at once.
+func (r *externalRun) watchInterrupt(ctx, loading context.Context, cancel context.CancelCauseFunc) {
+	select {
+	case <-loading.Done():
+		return
+	case <-ctx.Done():
+	}
+	if !r.program.Hello.Can("cancel") {
+		cancel(ctx.Err())
+		return
+	}
+	limit := r.o.Plan.DrainTimeout + stopPatience
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-loading.Done():
+	case <-timer.C:
+		cancel(fmt.Errorf("interrupted, and no result within %s", limit))
+	}
+}
+
 func (r *externalRun) usage(ctx context.Context) (usage, error) {
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
@@ -212,6 +252,9 @@ func (r *externalRun) event(e driver.Event) {
 		return
 	}
 	wake(r.heard)
+	if string(line.Lateness) == "null" {
+		line.Lateness = nil
+	}
 	phase := Phase(line.Phase[0])
 	if phase == Warmup {
 		wake(r.warmedUp)
@@ -221,6 +264,9 @@ func (r *externalRun) event(e driver.Event) {
 	if phase != r.phase {
 		r.endPhase()
 		r.phase, r.offered, r.came = phase, 0, 0
+	}
+	if phase == Measured {
+		r.seconds = append(r.seconds, loggedSecond{line.Second, line.Lateness})
 	}
 	r.offered += line.Offered
 	r.came += line.Delivered
@@ -245,6 +291,12 @@ func (r *externalRun) show(line loadEvent) {
 		OfferErrors: line.OfferErrors, P99: time.Duration(line.P99), HasP99: line.Delivered > 0,
 		Left: max(left, 0), Interval: line.Interval,
 	}
+	if line.Lateness != nil {
+		r.shown.Lateness = new(report.Histogram)
+		if json.Unmarshal(line.Lateness, r.shown.Lateness) != nil {
+			r.shown.Lateness = nil // the log of the run will refuse it
+		}
+	}
 	r.o.Progress(r.shown)
 }
 
@@ -252,7 +304,7 @@ func (r *externalRun) show(line loadEvent) {
 // comes after it.
 func (r *externalRun) endPhase() {
 	if r.shown.Phase != 0 {
-		r.shown.Last = true
+		r.shown.Last, r.shown.Lateness = true, nil // which has been reported
 		r.o.Progress(r.shown)
 	}
 	r.shown = Progress{}
@@ -265,7 +317,7 @@ func (r *externalRun) showLast() {
 }
 
 // result checks the answer and makes it a run file.
-func (r *externalRun) result(encoded json.RawMessage) (*Result, error) {
+func (r *externalRun) result(encoded json.RawMessage, interrupted bool) (*Result, error) {
 	var a loadAnswer
 	if err := json.Unmarshal(encoded, &a); err != nil {
 		return nil, err
@@ -278,23 +330,54 @@ func (r *externalRun) result(encoded json.RawMessage) (*Result, error) {
 		return nil, fmt.Errorf("started_unix_ns: %w", err)
 	}
 	started := time.Unix(0, ns).UTC()
-	log, err := report.NewLatenessLog(started)
-	if err == nil {
-		// The program keeps no histogram for each second: the log has one line.
-		err = log.Add(started, started.Add(time.Duration(a.ElapsedSeconds*float64(time.Second))), a.Histograms.Lateness)
-	}
+	log, err := r.log(started, a)
 	if err != nil {
 		return nil, err
 	}
-	r.explain(a)
+	r.explain(a, interrupted)
 	identity := r.program.Identity()
 	return &Result{Log: log, Report: &report.Run{
 		Schema: report.Schema, RunID: fmt.Sprintf("%08x", r.o.RunID),
 		Driver:   report.Driver{Name: identity.Name, Version: identity.Version},
 		Scenario: r.o.Plan.scenario(), Environment: environment(),
 		Started: started, ElapsedSeconds: a.ElapsedSeconds,
-		Counts: a.Counts, Histograms: a.Histograms, Intervals: a.Intervals,
+		Counts: a.Counts, Histograms: a.Histograms, Intervals: a.Intervals, Interrupted: interrupted,
 	}}, nil
+}
+
+// log makes the seconds an interval log; of a program that keeps no histograms of
+// them, it has one line.
+func (r *externalRun) log(started time.Time, a loadAnswer) (*report.LatenessLog, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	log, err := report.NewLatenessLog(started)
+	if err != nil {
+		return nil, err
+	}
+	at := func(second float64) time.Time { return started.Add(time.Duration(second * float64(time.Second))) }
+	logged, before := int64(0), 0.
+	for _, s := range r.seconds {
+		h := report.NewHistogram(report.IntervalDigits)
+		if s.lateness != nil {
+			if err := json.Unmarshal(s.lateness, h); err != nil {
+				return nil, fmt.Errorf("progress event at %g s: lateness: %w", s.end, err)
+			}
+		}
+		if err := log.Add(at(before), at(max(s.end, before)), h); err != nil {
+			return nil, err
+		}
+		logged, before = logged+h.Count(), max(s.end, before)
+	}
+	if logged == a.Histograms.Lateness.Count() {
+		return log, nil
+	}
+	if logged > 0 {
+		r.note("%s is one interval: the seconds hold %d of %d values of lateness", report.LogFile, logged, a.Histograms.Lateness.Count())
+	}
+	if log, err = report.NewLatenessLog(started); err != nil {
+		return nil, err
+	}
+	return log, log.Add(started, at(a.ElapsedSeconds), a.Histograms.Lateness)
 }
 
 // check refuses an answer whose figures contradict each other.
@@ -312,9 +395,9 @@ func (a loadAnswer) check() error {
 }
 
 // explain notes what the counts do not say.
-func (r *externalRun) explain(a loadAnswer) {
+func (r *externalRun) explain(a loadAnswer, interrupted bool) {
 	r.notes = append(r.notes, a.Notes...)
-	if n := a.Warmup.Lost + a.Warmup.Pending; n > 0 {
+	if n := a.Warmup.Lost + a.Warmup.Pending; n > 0 && !interrupted {
 		r.note("%d warm-up messages never came", n)
 	}
 	if n := a.Warmup.OfferErrors; n > 0 {
@@ -324,7 +407,7 @@ func (r *externalRun) explain(a loadAnswer) {
 		return // a program that explains itself has said the rest
 	}
 	planned := r.o.Plan.scenario().Messages
-	if n := planned - a.Histograms.OfferRTT.Count(); n > 0 {
+	if n := planned - a.Histograms.OfferRTT.Count(); n > 0 && !interrupted {
 		r.note("%d of the %d planned messages were not offered: the rate of %s was not reached", n, planned, r.o.Plan.Rate)
 	}
 	if n := a.Counts.OfferErrors; n > 0 {

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/report"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
 
@@ -48,4 +50,44 @@ func TestRunOnARealRedisson(t *testing.T) {
 			require.Empty(t, keys, "nothing is left on the server")
 		})
 	}
+}
+
+// The real Redisson is interrupted as dq is: no more offers, what is due soon is
+// drained, the rest is pending, and there is a report.
+func TestInterruptedRedissonStillReports(t *testing.T) {
+	if !servertest.Required("redisson") {
+		t.Skip("DQ_REQUIRE does not list redisson")
+	}
+	srv := servertest.Redis(t)
+	client := srv.NewClient()
+	defer client.Close()
+	d, err := driver.Parse("redisson:4.7.0")
+	require.NoError(t, err)
+	p := testPlan()
+	p.Rate, p.Duration, p.Warmup, p.Queue, p.DrainTimeout = 200, time.Hour, 500*time.Millisecond, "own", time.Second
+	p.Delay = Delay{Min: 10 * time.Millisecond, Max: 20 * time.Second}
+	deadline, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	ctx, interrupt := context.WithCancel(deadline)
+	defer interrupt()
+	result, err := Run(ctx, Options{
+		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Client: client, Queue: p.Queue}, RunID: 7, OwnQueue: true,
+		Progress: func(p Progress) {
+			if p.Phase == Measured && p.Delivered > 0 {
+				interrupt()
+			}
+		},
+	})
+	require.NoError(t, err)
+	r := result.Report
+	require.True(t, r.Interrupted)
+	require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
+	require.Positive(t, r.Counts.NotDue)
+	require.Positive(t, r.Counts.Delivered)
+	logged := int64(0)
+	require.NoError(t, report.ReadLatenessLog(bytes.NewReader(result.Log.Bytes()), func(h *report.Histogram) { logged += h.Count() }))
+	require.Equal(t, r.Counts.Delivered, logged)
+	held, err := client.ZCard(t.Context(), "redisson_delay_queue_timeout:{own}").Result()
+	require.NoError(t, err)
+	require.Equal(t, r.Counts.Pending, held)
 }

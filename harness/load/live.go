@@ -128,6 +128,9 @@ func (l *Live) Snapshot() (Snapshot, error) {
 			s.Planned = p.Planned
 			s.Counts = report.Counts{Offered: p.Offered, Delivered: p.Delivered, Pending: p.Pending, OfferErrors: p.OfferErrors}
 		}
+		if l.late.Count() > 0 { // the program keeps one
+			return s, errors.Join(l.err, l.lateness(&s))
+		}
 	}
 	return s, l.err
 }
@@ -142,9 +145,14 @@ func (l *Live) here(s *Snapshot) error {
 		OfferErrors: stage.ledger.failed.Load(), Foreign: l.run.foreign.Load(),
 	}
 	s.TakeErrors = l.run.takeErrors.Load()
-	s.Histograms.Lateness = report.NewHistogram(report.IntervalDigits)
-	err := s.Histograms.Lateness.Merge(l.late)
+	err := l.lateness(s)
 	var errOffers error
 	s.Histograms.OfferRTT, s.Histograms.ScheduleLag, errOffers = stage.recorder.offersSoFar()
 	return errors.Join(err, errOffers)
+}
+
+// lateness copies the histogram of the seconds so far.
+func (l *Live) lateness(s *Snapshot) error {
+	s.Histograms.Lateness = report.NewHistogram(report.IntervalDigits)
+	return s.Histograms.Lateness.Merge(l.late)
 }

@@ -22,7 +22,7 @@ type Progress struct {
 	Last bool
 	// Interval is what happened since the report before.
 	Interval report.Interval
-	// Lateness is that of the interval; nil from an external program.
+	// Lateness is that of the interval; nil from an external program that keeps none.
 	Lateness *report.Histogram
 }
 

@@ -49,6 +49,8 @@ type loadEvent struct {
 	Phase       string `json:"phase"`
 	Planned     int64  `json:"planned"`
 	OfferErrors int64  `json:"offer_errors"`
+	// Lateness is the interval's histogram, missing if the program keeps none.
+	Lateness json.RawMessage `json:"lateness,omitempty"`
 }
 
 // whole is a whole number, which a program may also be given as a string.
@@ -88,7 +90,11 @@ func RunRequest(ctx context.Context, d driver.Driver, arguments []byte, event fu
 	}
 	o.Driver = d
 	o.Progress = func(p Progress) {
-		event(loadEvent{Interval: p.Interval, Phase: string(rune(p.Phase)), Planned: p.Planned, OfferErrors: p.OfferErrors})
+		e := loadEvent{Interval: p.Interval, Phase: string(rune(p.Phase)), Planned: p.Planned, OfferErrors: p.OfferErrors}
+		if p.Lateness != nil {
+			e.Lateness, _ = json.Marshal(p.Lateness) // without it the caller knows less, and the run is as good
+		}
+		event(e)
 	}
 	if err := sleepUntil(ctx, int64(request.StartAt)); err != nil {
 		return nil, err

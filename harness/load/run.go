@@ -101,8 +101,8 @@ type run struct {
 // (*BusyQueueError), cannot be opened, or lacks what the plan needs
 // (*driver.CapabilityError); whatever happens later is counted.
 //
-// An external program that can runs a plain plan by itself. It cannot be
-// interrupted with a result, and an error of its own ends the run.
+// An external program that can runs a plain plan by itself. An error of its own
+// ends the run, and so does an interrupt that it cannot answer with a result.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Plan.Validate(); err != nil {
 		return nil, err

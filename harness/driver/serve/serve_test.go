@@ -2,6 +2,8 @@ package serve_test
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -14,6 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/report"
 )
 
 // servedEnv makes the test binary a driver program for the queue in memory.
@@ -148,10 +151,38 @@ func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
 	require.Equal(t, "0000abcd", r.RunID)
 	require.EqualValues(t, 500, r.Scenario.Messages)
 	require.NotEmpty(t, r.Intervals)
-	require.Contains(t, string(result.Log.Bytes()), "HIST")
+	seconds, values := 0, int64(0)
+	require.NoError(t, report.ReadLatenessLog(bytes.NewReader(result.Log.Bytes()), func(h *report.Histogram) {
+		seconds, values = seconds+1, values+h.Count()
+	}))
+	require.Equal(t, len(r.Intervals), seconds, "an interval of the log for each of the run's")
+	require.EqualValues(t, 500, values)
 	require.Equal(t, []load.Phase{load.Warmup, load.Measured}, phases)
 	_, err = r.Encode()
 	require.NoError(t, err)
+}
+
+// The first interrupt ends the offers of a program too; what is due is drained,
+// and the rest is pending.
+func TestInterruptedProgramStillReports(t *testing.T) {
+	t.Setenv(servedEnv, "1")
+	d, err := driver.Parse("exec:'" + os.Args[0] + "'")
+	require.NoError(t, err)
+	p := load.DefaultPlan()
+	p.Producers, p.Consumers, p.Queue = 5, 2, "q"
+	p.Rate, p.Duration, p.Warmup, p.DrainTimeout = 500, time.Hour, 0, 300*time.Millisecond
+	p.Delay = load.Delay{Min: 10 * time.Millisecond, Max: 5 * time.Second}
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	result, err := load.Run(ctx, load.Options{Plan: p, Driver: d, RunID: 0xabcd, Progress: func(load.Progress) { interrupt() }})
+	require.NoError(t, err)
+	r := result.Report
+	require.True(t, r.Interrupted)
+	require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
+	require.Positive(t, r.Counts.Delivered)
+	require.Positive(t, r.Counts.NotDue)
+	require.Zero(t, r.Counts.Lost)
+	require.Less(t, r.Counts.Offered, int64(5000), "the offers ended")
 }
 
 func TestLoadTellsWhyAProgramRefused(t *testing.T) {

@@ -13,6 +13,7 @@ final class Ledger {
 
     final LongAdder attempted = new LongAdder();
     final LongAdder confirmed = new LongAdder();
+    final LongAdder failed = new LongAdder();
     final LongAdder delivered = new LongAdder();
     final LongAdder duplicate = new LongAdder();
     final LongAdder early = new LongAdder();
@@ -57,6 +58,11 @@ final class Ledger {
         return true;
     }
 
+    /** Whether a message is confirmed and not delivered. */
+    boolean missing(int message) {
+        return (messages.get(message) & (CONFIRMED | DELIVERED)) == CONFIRMED;
+    }
+
     /** How many messages are confirmed and not delivered. */
     long outstanding() {
         return Math.max(0, outstanding.sum());
@@ -68,9 +74,10 @@ final class Ledger {
     }
 
     /** Strikes the balance. A message that is still held was taken over, even if its offer failed. */
-    ObjectNode counts(BitSet held) {
+    ObjectNode counts(BitSet held, BitSet notDue) {
         long came = 0;
         long pending = 0;
+        long waiting = 0;
         long lost = 0;
         for (int i = 0; i < messages.length(); i++) {
             int state = messages.get(i);
@@ -78,6 +85,7 @@ final class Ledger {
                 came++;
             } else if (held.get(i)) {
                 pending++;
+                waiting += notDue.get(i) ? 1 : 0;
             } else if ((state & CONFIRMED) != 0) {
                 lost++;
             }
@@ -85,6 +93,7 @@ final class Ledger {
         return Protocol.JSON.createObjectNode()
                 .put("offered", came + pending + lost).put("delivered", came).put("lost", lost)
                 .put("duplicate", duplicate.sum()).put("early", early.sum()).put("pending", pending)
+                .put("not_due", waiting)
                 .put("offer_errors", unknown());
     }
 

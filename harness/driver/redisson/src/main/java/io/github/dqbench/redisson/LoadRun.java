@@ -11,7 +11,10 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntConsumer;
 
-/** One run of a plan on one queue: producers on schedule, consumers in take(), a line a second. */
+/**
+ * One run of a plan on one queue: producers on schedule, consumers in take(), a line a second. An interrupt of its
+ * thread ends the offers; what comes due within the drain time is still waited for. A second one ends the run.
+ */
 final class LoadRun {
 
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
@@ -31,6 +34,8 @@ final class LoadRun {
     private final LongAdder foreign = new LongAdder();
     private final LongAdder takeErrors = new LongAdder();
     private volatile boolean stopped;
+    /** Until when an interrupted run waits for messages, Unix ns; 0 if it was not interrupted. */
+    private volatile long giveUpUnixNanos;
 
     LoadRun(LoadPlan plan, Handle handle, boolean asBytes, Call call) {
         this.plan = plan;
@@ -47,8 +52,11 @@ final class LoadRun {
             if (warmup.ledger.size() > 0) {
                 run(warmup, plan.startUnixNanos());
             }
-            run(measured, Math.max(plan.startUnixNanos(), Wall.nanos()));
+            run(measured, offering() ? Math.max(plan.startUnixNanos(), Wall.nanos()) : Wall.nanos());
             settle();
+            if (measured.open()) {
+                tell(measured);
+            }
             return result();
         } finally {
             stopped = true;
@@ -63,10 +71,7 @@ final class LoadRun {
         try {
             for (long end = startUnixNanos + SECOND; ; end += SECOND) {
                 boolean done = drainedBefore(end, stage, producers);
-                ObjectNode line = stage.closeInterval(Wall.nanos()).deepCopy();
-                line.put("phase", String.valueOf(stage.phase.letter)).put("planned", stage.ledger.size())
-                        .put("offer_errors", stage.ledger.unknown());
-                call.event("progress", line);
+                tell(stage);
                 if (done) {
                     return;
                 }
@@ -74,6 +79,11 @@ final class LoadRun {
         } finally {
             producers.forEach(Thread::interrupt);
         }
+    }
+
+    private void tell(LoadStage stage) {
+        call.event("progress", stage.closeInterval(Wall.nanos()).put("phase", String.valueOf(stage.phase.letter))
+                .put("planned", stage.ledger.size()).put("offer_errors", stage.ledger.failed.sum()));
     }
 
     /** Waits for the instant; true if the phase came to its end before. */
@@ -84,25 +94,52 @@ final class LoadRun {
             }
             LockSupport.parkNanos(Math.min(left, TICK));
             if (Thread.interrupted()) {
-                throw new InterruptedException("load cancelled");
+                stopOffers(producers);
             }
         }
         return false;
+    }
+
+    private boolean offering() {
+        return giveUpUnixNanos == 0;
+    }
+
+    private void stopOffers(List<Thread> producers) throws InterruptedException {
+        if (!offering()) {
+            throw new InterruptedException("load cancelled");
+        }
+        giveUpUnixNanos = Wall.nanos() + plan.drainNanos();
+        producers.forEach(LockSupport::unpark);
     }
 
     private boolean drained(LoadStage stage) {
         long now = Wall.nanos();
         if (stage.ledger.outstanding() == 0) {
             // A failed offer may have been taken over, and come yet.
-            return stage.ledger.unknown() == 0 || now > stage.lastDue.get();
+            return stage.ledger.unknown() == 0 || now > stage.lastDue.get() || !offering();
+        }
+        if (!offering() && (now > giveUpUnixNanos || noneDueUntil(stage, giveUpUnixNanos))) {
+            return true;
         }
         return now - Math.max(stage.lastDue.get(), stage.lastCame.get()) > plan.drainNanos();
+    }
+
+    /** Whether every message that is missing comes due after the instant. */
+    private boolean noneDueUntil(LoadStage stage, long unixNanos) {
+        for (int i = 0; i < stage.ledger.size(); i++) {
+            long due = stage.startUnixNanos + plan.intendedNanos(i)
+                    + TimeUnit.MILLISECONDS.toNanos(plan.delayMillis(stage.phase, i));
+            if (due <= unixNanos && stage.ledger.missing(i)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private void produce(LoadStage stage, int producer) {
         for (int message = producer; message < stage.ledger.size(); message += plan.producers()) {
             long intended = stage.startUnixNanos + plan.intendedNanos(message);
-            if (!Wall.sleepUntil(intended)) {
+            if (!Wall.sleepUntil(intended, () -> !offering())) {
                 return;
             }
             offer(stage, message, producer, intended);
@@ -122,6 +159,7 @@ final class LoadRun {
             handle.delayed().offer(value, delay, TimeUnit.MILLISECONDS);
             stage.ledger.confirm(message);
         } catch (RuntimeException e) {
+            stage.ledger.failed.increment();
             System.err.println("offer: " + e);
         }
         stage.offerRtt.record(System.nanoTime() - before);
@@ -165,11 +203,11 @@ final class LoadRun {
     }
 
     /** Gives a second copy of a message time to be taken and counted too. */
-    private void settle() throws InterruptedException {
+    private void settle() {
         long limit = Wall.nanos() + SETTLE;
-        while (measured.ledger.outstanding() == 0 && Wall.nanos() < limit
+        while (measured.ledger.outstanding() == 0 && offering() && Wall.nanos() < limit
                 && handle.delayed().size() + handle.queue.size() > 0) {
-            TimeUnit.NANOSECONDS.sleep(TICK);
+            LockSupport.parkNanos(TICK);
         }
     }
 
@@ -187,17 +225,21 @@ final class LoadRun {
 
     private ObjectNode counts(LoadStage stage) {
         BitSet held = new BitSet();
+        BitSet notDue = new BitSet();
+        long now = Wall.nanos();
         if (stage.ledger.outstanding() > 0 || stage.ledger.unknown() > 0) {
             List<Object> left = new ArrayList<>(handle.delayed().readAll());
             left.addAll(handle.queue.readAll());
             for (Object value : left) {
                 Payload payload = payloadOf(value);
-                if (payload != null && payload.phase() == stage.phase && stage.ledger.messageOf(payload) >= 0) {
-                    held.set(stage.ledger.messageOf(payload));
+                int message = payload != null && payload.phase() == stage.phase ? stage.ledger.messageOf(payload) : -1;
+                if (message >= 0) {
+                    held.set(message);
+                    notDue.set(message, payload.dueUnixNanos() > now);
                 }
             }
         }
-        return stage.ledger.counts(held);
+        return stage.ledger.counts(held, notDue);
     }
 
     private Object encode(String text) {

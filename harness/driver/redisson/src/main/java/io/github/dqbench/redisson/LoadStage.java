@@ -34,11 +34,17 @@ final class LoadStage {
         }
     }
 
-    /** Closes an interval and returns its line. */
+    /** Whether anything came since the last interval was closed. */
+    boolean open() {
+        return ledger.delivered.sum() > deliveredBefore;
+    }
+
+    /** Closes an interval, and returns its line with the histogram, which is not kept. */
     ObjectNode closeInterval(long now) {
         long offered = ledger.confirmed.sum();
         long delivered = ledger.delivered.sum();
         ObjectNode interval;
+        ObjectNode histogram;
         synchronized (second) {
             interval = Protocol.JSON.createObjectNode()
                     .put("second", (now - startUnixNanos) / 1e9)
@@ -48,12 +54,15 @@ final class LoadStage {
                     .put("lateness_p50", second.quantile(.5))
                     .put("lateness_p99", second.quantile(.99))
                     .put("lateness_max", second.max());
+            histogram = second.toJson();
             second.reset();
         }
         offeredBefore = offered;
         deliveredBefore = delivered;
         intervals.add(interval);
-        return interval;
+        ObjectNode line = interval.deepCopy();
+        line.set("lateness", histogram);
+        return line;
     }
 
     ObjectNode histograms() {

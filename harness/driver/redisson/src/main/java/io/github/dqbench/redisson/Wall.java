@@ -2,6 +2,7 @@ package io.github.dqbench.redisson;
 
 import java.time.Instant;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 
 /** The wall clock in nanoseconds since 1970. */
 final class Wall {
@@ -16,14 +17,14 @@ final class Wall {
         return now.getEpochSecond() * NANOS_PER_SECOND + now.getNano();
     }
 
-    /** Returns at or after the instant; false if the thread was interrupted. */
-    static boolean sleepUntil(long unixNanos) {
+    /** Returns at or after the instant; false at once if the thread is interrupted, or unparked and told to stop. */
+    static boolean sleepUntil(long unixNanos, BooleanSupplier stop) {
         for (long left = unixNanos - nanos(); left > 0; left = unixNanos - nanos()) {
             LockSupport.parkNanos(left);
-            if (Thread.currentThread().isInterrupted()) {
+            if (Thread.currentThread().isInterrupted() || stop.getAsBoolean()) {
                 return false;
             }
         }
-        return true;
+        return !stop.getAsBoolean();
     }
 }
