@@ -4,6 +4,7 @@
 #   docker/build-local.sh                            redis:7.0, what `--redis container` runs
 #   docker/build-local.sh redis-6.0 redis-7.0 redis-8.0 valkey-8 valkey-9
 #   docker/build-local.sh redisson-3.16.6            dq-bench/redisson:3.16.6, the driver of any Redisson release
+#   docker/build-local.sh dq-bench                   dq-bench itself, which compose.yaml and k8s-job.yaml run
 #
 # A version that is installed on this machine is packed as it is, with its libraries and busybox: 20 MB in a second.
 # Every other one comes from its Debian suite through mmdebstrap: 10 s and about 150 MB. The images carry the names
@@ -29,18 +30,21 @@ import() {
     echo "build-local: $2 from $3"
 }
 
-# pack PROGRAM IMAGE makes the image out of the program installed here, what it is linked to, and busybox, whose shell
-# the entry point and testcontainers' checks use.
+# pack PROGRAM IMAGE makes the image out of the program installed here, its command line client, what they are linked
+# to, and busybox, whose shell the entry point and testcontainers' checks use.
 pack() {
     need busybox busybox-static
     root=$work/root
     mkdir -p "$root/bin" "$root/usr/bin" "$root/data" "$root/tmp"
     chmod 1777 "$root/tmp"
-    path=$(readlink -f "$(command -v "$1")")
-    cp "$path" "$root/usr/bin/$1"
-    ldd "$path" | grep -o '/[^ )]*' | while read -r library; do
-        mkdir -p "$root$(dirname "$library")"
-        cp -L "$library" "$root$library"
+    for program in "$1" "${1%-server}-cli"; do
+        command -v "$program" >/dev/null || continue
+        path=$(readlink -f "$(command -v "$program")")
+        cp "$path" "$root/usr/bin/$program"
+        ldd "$path" | grep -o '/[^ )]*' | while read -r library; do
+            mkdir -p "$root$(dirname "$library")"
+            cp -L "$library" "$root$library"
+        done
     done
     cp "$(command -v busybox)" "$root/bin/busybox"
     for tool in sh cat awk grep ls sleep env kill ps; do ln -sf busybox "$root/bin/$tool"; done
@@ -109,6 +113,20 @@ END
     echo "build-local: dq-bench/redisson:$1 from Maven, on Debian's openjdk-17-jre-headless"
 }
 
+# dqbench makes the second stage of dq-bench/Dockerfile.
+dqbench() {
+    need go golang
+    root=$work/root
+    mkdir -p "$root/etc/ssl/certs" "$root/out"
+    (cd "$here/.." && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$root/dq-bench" ./cmd/dq-bench)
+    cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+    tar -C "$root" --owner=65532 --group=65532 -cf "$work/dq-bench.tar" .
+    rm -rf "$root"
+    docker import --change 'USER 65532:65532' --change 'ENV DQ_OUT=/out' --change 'ENTRYPOINT ["/dq-bench"]' \
+        --change 'LABEL dq-bench.built-from="the sources"' "$work/dq-bench.tar" dq-bench >/dev/null
+    echo "build-local: dq-bench from the sources"
+}
+
 need docker docker.io
 [ $# -gt 0 ] || set -- redis-7.0
 for what in "$@"; do
@@ -118,9 +136,10 @@ for what in "$@"; do
     redis-8.0) build redis-server 8.0 trixie redis:8.0 ;;
     valkey-8) build valkey-server 8.1 trixie valkey/valkey:8.1 ;;
     valkey-9) build valkey-server 9 sid valkey/valkey:9 ;;
+    dq-bench) dqbench ;;
     redisson-[0-9]*.[0-9]*.[0-9]*) redisson "${what#redisson-}" ;;
     *)
-        echo "build-local: $what is none of redis-6.0 redis-7.0 redis-8.0 valkey-8 valkey-9 redisson-<release>" >&2
+        echo "build-local: $what is none of redis-6.0 redis-7.0 redis-8.0 valkey-8 valkey-9 dq-bench redisson-<release>" >&2
         exit 2
         ;;
     esac
