@@ -78,17 +78,17 @@ replay: ## send the documents' recordings to a server and compare
 	$(GO) run ./cmd/dq-bench replay recordings/documents/*.monitor
 
 CHROMIUM ?= chromium
-SCREENSHOT_OLD ?= out/screenshot/redisson-4.7.0
-SCREENSHOT_NEW ?= out/screenshot/dq
+SCREENSHOT_OLD ?= out/r/redisson-4.7.0
+SCREENSHOT_NEW ?= out/r/dq
 
 .PHONY: screenshots
 screenshots: build ## draw docs/report.png from the runs in SCREENSHOT_OLD and SCREENSHOT_NEW
-	bin/dq-bench compare --html out/screenshot/report.html $(SCREENSHOT_OLD) $(SCREENSHOT_NEW)
+	bin/dq-bench compare --html out/report-picture.html $(SCREENSHOT_OLD) $(SCREENSHOT_NEW)
 	@mkdir -p docs
 	profile=$$(mktemp -d) && trap 'rm -rf "$$profile"' EXIT && \
 	$(CHROMIUM) --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
 	  --disable-component-update --disable-sync --user-data-dir="$$profile" --hide-scrollbars --window-size=1280,1420 \
-	  --screenshot=$(CURDIR)/docs/report.png file://$(CURDIR)/out/screenshot/report.html
+	  --screenshot=$(CURDIR)/docs/report.png file://$(CURDIR)/out/report-picture.html
 
 .PHONY: matrix
 matrix: ## compare dq with the real Redisson at 16 releases and write recordings/MATRIX.md; needs Java and Maven

@@ -14,7 +14,7 @@ func (c *Comparison) WriteMarkdown(w io.Writer) error {
 	fmt.Fprintf(&out, "| | OLD | NEW | shift | change | 95 %% interval | p | |\n|---|---:|---:|---:|---:|---:|---:|---|\n")
 	for _, row := range c.Rows {
 		fmt.Fprintf(&out, "| %s %s | %s | %s | %s | %s | %s | %s | %s |\n", strings.ReplaceAll(row.Histogram, "_", " "), row.Stat,
-			FormatNs(int64(row.Old)), FormatNs(int64(row.New)), signed(row.Shift), change(row.Old, row.New),
+			FormatNs(int64(row.Old)), FormatNs(int64(row.New)), signed(row.Shift), row.changeText(),
 			row.intervalText(), row.chanceText(), row.Outcome)
 	}
 	if c.Old.Bands != nil || c.New.Bands != nil {

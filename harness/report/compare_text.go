@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // WriteText prints the comparison as a table for a person.
@@ -95,7 +96,7 @@ func (b Bands) text(quantile string) string {
 
 func (row ComparisonRow) write(w io.Writer) {
 	fmt.Fprintf(w, "%s %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", strings.ReplaceAll(row.Histogram, "_", " "), row.Stat,
-		FormatNs(int64(row.Old)), FormatNs(int64(row.New)), signed(row.Shift), change(row.Old, row.New), row.intervalText(), row.chanceText(), row.Outcome)
+		FormatNs(int64(row.Old)), FormatNs(int64(row.New)), signed(row.Shift), row.changeText(), row.intervalText(), row.chanceText(), row.Outcome)
 }
 
 // intervalText is the confidence interval of the shift, - if there is none.
@@ -125,12 +126,17 @@ func signed(ns float64) string {
 	return FormatNs(int64(ns))
 }
 
-// change is the relative change, which says nothing where OLD is not above 0.
-func change(old, new float64) string {
-	if old <= 0 || math.IsNaN(new) {
+// minRelative is the least lateness that a share is taken of, a tenth of the
+// resolution of due times: medians of lateness are about 0, of which a share says
+// nothing.
+const minRelative = float64(100 * time.Microsecond)
+
+// changeText is the relative change, - where it says nothing.
+func (row ComparisonRow) changeText() string {
+	if row.Old <= 0 || row.Histogram == "lateness" && row.Old < minRelative || math.IsNaN(row.New) {
 		return "-"
 	}
-	return fmt.Sprintf("%+.1f %%", 100*(new-old)/old)
+	return fmt.Sprintf("%+.1f %%", 100*(row.New-row.Old)/row.Old)
 }
 
 // runs counts in words.

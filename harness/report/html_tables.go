@@ -331,7 +331,7 @@ func comparisonRows(c *Comparison) []htmlComparisonRow {
 		rows = append(rows, htmlComparisonRow{
 			Name: strings.Replace(strings.ReplaceAll(row.Histogram, "_", " "), "rtt", "RTT", 1) + " " + row.Stat,
 			Old:  htmlTime(int64(row.Old)), New: htmlTime(int64(row.New)),
-			Shift: minus(signed(row.Shift)), Change: minus(change(row.Old, row.New)), Interval: minus(row.intervalText()), Chance: minus(row.chanceText()),
+			Shift: minus(signed(row.Shift)), Change: minus(row.changeText()), Interval: minus(row.intervalText()), Chance: minus(row.chanceText()),
 			Outcome: string(row.Outcome), State: outcomeState(row.Outcome),
 			First: i == 0 || c.Rows[i-1].Histogram != row.Histogram,
 		})
