@@ -180,7 +180,12 @@ func orDash(h *Histogram, ns int64) string {
 }
 
 func (r *Run) writeServer(out *bytes.Buffer) {
-	if s := r.ServerStats; s != nil {
+	s := r.ServerStats
+	switch {
+	case s == nil:
+	case r.Worker != nil: // a part of the messages, and all of the calls
+		fmt.Fprintf(out, "server, for all workers so far: %d transfer calls, %d commands, %s s CPU\n\n", s.TransferCalls, s.Commands, trimFloat(s.CPUSeconds))
+	default:
 		fmt.Fprintf(out, "server: %s transfer calls per message, %d commands, %s s CPU\n\n",
 			trimFloat(s.TransferCallsPerMessage), s.Commands, trimFloat(s.CPUSeconds))
 	}
