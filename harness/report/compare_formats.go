@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -44,16 +45,18 @@ func (c *Comparison) WriteMarkdown(w io.Writer) error {
 
 // WriteBenchfmt prints the runs of both sides in Go's benchmark format, one line a
 // run, for 'benchstat -col side'. Quantiles that a run has too few messages for
-// are left out.
+// are left out. What the sides are is a key only where they have it in common:
+// benchstat never sets runs that differ in another key beside each other.
 func WriteBenchfmt(w io.Writer, old, new []*Run) error {
 	var out bytes.Buffer
+	common := commonKeys(old, new)
 	for _, side := range []struct {
 		name string
 		runs []*Run
 	}{{"old", old}, {"new", new}} {
+		fmt.Fprintf(&out, "# %s is %s on %s\n", side.name, side.runs[0].Driver, side.runs[0].ServerText())
 		for _, r := range side.runs {
-			fmt.Fprintf(&out, "goos: %s\ngoarch: %s\ndriver: %s\nserver: %s\nside: %s\n",
-				r.Environment.OS, r.Environment.Arch, r.Driver, r.ServerText(), side.name)
+			fmt.Fprintf(&out, "goos: %s\ngoarch: %s\n%sside: %s\n", r.Environment.OS, r.Environment.Arch, common, side.name)
 			fmt.Fprintf(&out, "BenchmarkDelayQueue/%s 1", benchName(r.Scenario.Name))
 			for _, row := range r.Histograms.rows() {
 				unit := strings.ReplaceAll(strings.ToLower(row.name), " ", "-")
@@ -71,6 +74,21 @@ func WriteBenchfmt(w io.Writer, old, new []*Run) error {
 	}
 	_, err := w.Write(out.Bytes())
 	return err
+}
+
+// commonKeys are the lines of driver and server, each if all runs have the same.
+func commonKeys(old, new []*Run) string {
+	lines := ""
+	for _, key := range []struct {
+		name string
+		of   func(*Run) string
+	}{{"driver", func(r *Run) string { return r.Driver.String() }}, {"server", (*Run).ServerText}} {
+		value := key.of(old[0])
+		if !slices.ContainsFunc(slices.Concat(old, new), func(r *Run) bool { return key.of(r) != value }) {
+			lines += key.name + ": " + value + "\n"
+		}
+	}
+	return lines
 }
 
 // benchName is a name that a benchmark can have.
