@@ -26,6 +26,12 @@ type ManyOpener interface {
 	OpenMany(ctx context.Context, target Target, names []string) ([]Queue, error)
 }
 
+// Preparer is a driver that takes long before its first use, such as to build a
+// program. progress gets a line on what takes long.
+type Preparer interface {
+	Prepare(ctx context.Context, progress func(string)) error
+}
+
 // CapabilityError says that an implementation lacks what a plan needs.
 type CapabilityError struct {
 	Driver Identity

@@ -76,6 +76,15 @@ func (s ProgramSpec) WithRelease(release wire.Release) ProgramSpec {
 	return s
 }
 
+// Prepare builds the Redisson driver if it has not been; nothing else needs it.
+func (s ProgramSpec) Prepare(ctx context.Context, progress func(string)) error {
+	if s.version == nil {
+		return nil
+	}
+	_, err := redisson.Build(ctx, s.version.String(), progress)
+	return err
+}
+
 // Start starts the program. Building the Redisson driver on first use is told to
 // progress a line at a time; log, which may be nil, gets what an external program
 // writes to stderr.

@@ -27,6 +27,11 @@ func (r Remote) Identity() Identity {
 	return Identity{Name: r.Spec.String()}
 }
 
+// Prepare makes Start quick. See ProgramSpec.Prepare.
+func (r Remote) Prepare(ctx context.Context, progress func(string)) error {
+	return r.Spec.Prepare(ctx, progress)
+}
+
 // Start starts the program. See ProgramSpec.Start.
 func (r Remote) Start(ctx context.Context, progress func(string), log io.Writer) (*External, error) {
 	p, err := r.Spec.Start(ctx, progress, log)

@@ -52,6 +52,24 @@ func newFleet(taking context.Context, o Options) *fleet {
 	return f
 }
 
+// prepare has the drivers of all members made ready, those that join later too: no
+// build may fall into the measurement.
+func (f *fleet) prepare(ctx context.Context, notice func(string)) error {
+	ctx, cancel := context.WithTimeout(ctx, programTimeout)
+	defer cancel()
+	if notice == nil {
+		notice = func(string) {}
+	}
+	for _, m := range f.all {
+		if p, ok := m.Driver.(driver.Preparer); ok {
+			if err := p.Prepare(ctx, notice); err != nil {
+				return fmt.Errorf("open driver %s: %w", m.Driver.Identity(), err)
+			}
+		}
+	}
+	return nil
+}
+
 // openMember opens the member's queues and lets it take part.
 func (f *fleet) openMember(ctx context.Context, m *member, p Plan) error {
 	opening, cancel := context.WithTimeout(ctx, openTimeout)

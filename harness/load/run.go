@@ -134,6 +134,9 @@ func runHere(ctx context.Context, o Options) (*Result, error) {
 	defer stop()
 	r := newRun(o, newFleet(consuming, o))
 	o.Live.attach(r)
+	if err := r.fleet.prepare(ctx, o.Notice); err != nil {
+		return nil, err
+	}
 	if err := r.agree(ctx, o); err != nil {
 		return nil, err
 	}
