@@ -58,12 +58,19 @@ func redissonAt(t *testing.T, version string) interop.Side {
 	return interop.Side{Program: p, Release: release(t, version)}
 }
 
-// runAll runs every case for two sides as a subtest.
+// runAll runs every case for two sides as a subtest. A real Redisson has time-outs
+// of its own on a busy machine, and to 3.45.0 it loses a timer now and then (issue
+// 6371 of its tracker): with one of them a case that failed runs once more. dq has
+// no second try.
 func runAll(t *testing.T, srv *server.Server, a, b interop.Side) {
 	t.Helper()
 	t.Run(a.String()+" and "+b.String(), func(t *testing.T) {
 		err := interop.RunAll(t.Context(), srv, a, b, func(r interop.Result) {
 			t.Run(r.Case.ID+" "+r.Writer.String(), func(t *testing.T) {
+				if r.Err != nil && (isReal(a) || isReal(b)) {
+					t.Logf("once more after: %v", r.Err)
+					r = interop.Run(t.Context(), srv, r.Case, r.Writer, r.Reader)
+				}
 				t.Log(r.Took)
 				require.NoError(t, r.Err, "%s\n%s", r.Case.ID, r.Case.Requirement)
 			})
@@ -71,6 +78,8 @@ func runAll(t *testing.T, srv *server.Server, a, b interop.Side) {
 		require.NoError(t, err)
 	})
 }
+
+func isReal(side interop.Side) bool { return side.Program.Introduction().Name == "redisson" }
 
 // otherLayout is a release on the other side of 3.21.1.
 func otherLayout(version string) string {
