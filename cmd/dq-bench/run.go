@@ -86,9 +86,10 @@ comes out worse is no failure here: that is for 'dq-bench compare' to say.
 Several processes or hosts split one load with --worker i/n: producers, consumers
 and messages go to them in turn, and any of them may take any message. They agree
 on the beginning by --start-at, warm up before it if there is time, and end when the
-server holds nothing any more. 'dq-bench merge' joins and judges what they wrote;
-each of them alone exits with 0. Clocks are measured against the server's by TIME,
-and the difference is stated, not corrected for.
+server holds nothing any more. Each of them alone exits with 0: 'dq-bench merge'
+joins what they wrote, and judges it by the objectives they were given. Clocks are
+measured against the server's by TIME, and the difference is stated, not corrected
+for.
 
 run.json, report.html, lateness.hlog and lateness.hgrm are written to --out; below
 it, to <variant>/<driver>/<n> as far as there are several, and a report.html of
@@ -186,7 +187,7 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 	if r.cases, err = f.cases(); err != nil {
 		return nil, err
 	}
-	r.options.Share, err = f.shared.share(r, f.slos)
+	r.options.Share, err = f.shared.share(r)
 	return r, err
 }
 

@@ -27,7 +27,7 @@ func (f *shareFlags) register(flags *pflag.FlagSet) {
 
 // share checks the flags against what else was asked for. Its errors are wrong
 // usage.
-func (f *shareFlags) share(req *runRequest, slos []string) (series.Share, error) {
+func (f *shareFlags) share(req *runRequest) (series.Share, error) {
 	var s series.Share
 	var err error
 	if s.Worker, err = load.ParseWorker(f.worker); err != nil {
@@ -50,9 +50,6 @@ func (f *shareFlags) share(req *runRequest, slos []string) (series.Share, error)
 	}
 	if len(req.cases) > 1 || len(req.cases[0].sides) > 1 || req.repeat > 1 {
 		return s, errors.New("start-at and worker: expected one run, of one --driver and one --variant without --repeat")
-	}
-	if s.Worker.Shared() && len(slos) > 0 {
-		return s, errors.New("slo: objectives are judged on the whole: give them to 'dq-bench merge' instead of a worker")
 	}
 	return s, s.Check(req.options.Redis, req.cases[0].Plan)
 }
