@@ -21,9 +21,7 @@ const documentRelease = "3.16.6"
 // only where DQ_REQUIRE asks for that.
 func realRedisson(t *testing.T, srv *server.Server, queue string) func(op string, arguments map[string]any) json.RawMessage {
 	t.Helper()
-	if !servertest.Required("redisson") {
-		t.Skip("DQ_REQUIRE does not list redisson")
-	}
+	servertest.Redisson(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	program, err := redisson.Build(ctx, documentRelease, func(line string) { t.Log(line) })

@@ -123,9 +123,7 @@ var realReleases = []string{"3.13.0", "3.16.6", "3.21.0", "3.21.1", "4.7.0"}
 
 // Every case, for the real Redisson of some releases, against its recordings.
 func TestRedisson(t *testing.T) {
-	if !servertest.Required("redisson") {
-		t.Skip("takes minutes of Java; DQ_REQUIRE=redisson asks for it")
-	}
+	servertest.Redisson(t)
 	sections, oracle := loadAll(t)
 	for _, name := range realReleases {
 		t.Run(name, func(t *testing.T) {

@@ -43,9 +43,7 @@ func dqAt(t *testing.T, version string) interop.Side {
 // redissonAt starts the real one.
 func redissonAt(t *testing.T, version string) interop.Side {
 	t.Helper()
-	if !servertest.Required("redisson") {
-		servertest.Missing(t, "redisson", errors.New("it runs for minutes, only where DQ_REQUIRE asks for it"))
-	}
+	servertest.Redisson(t)
 	ctx, cancel := context.WithTimeout(t.Context(), buildTimeout)
 	defer cancel()
 	program, err := redisson.Build(ctx, version, func(line string) { t.Log(line) })

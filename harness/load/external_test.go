@@ -16,9 +16,7 @@ import (
 // A real Redisson runs a plain plan by itself, and any other over the ops of the
 // protocol. The first time fetches it, so only where DQ_REQUIRE asks for that.
 func TestRunOnARealRedisson(t *testing.T) {
-	if !servertest.Required("redisson") {
-		t.Skip("DQ_REQUIRE does not list redisson")
-	}
+	servertest.Redisson(t)
 	for name, change := range map[string]func(p *Plan){
 		"by itself":   func(*Plan) {},
 		"many queues": func(p *Plan) { p.Queues = 4 },
@@ -55,9 +53,7 @@ func TestRunOnARealRedisson(t *testing.T) {
 // The real Redisson is interrupted as dq is: no more offers, what is due soon is
 // drained, the rest is pending, and there is a report.
 func TestInterruptedRedissonStillReports(t *testing.T) {
-	if !servertest.Required("redisson") {
-		t.Skip("DQ_REQUIRE does not list redisson")
-	}
+	servertest.Redisson(t)
 	srv := servertest.Redis(t)
 	client := srv.NewClient()
 	defer client.Close()

@@ -36,7 +36,7 @@ func (s schedule) duration() time.Duration {
 }
 
 // at is when message i is to be sent, from the start of the phase: i / rate, and
-// the message's spread. It does not depend on how the messages before it fared, so
+// the message's dither. It does not depend on how the messages before it fared, so
 // that no delay is left out of the measurement.
 func (s schedule) at(i int64) time.Duration {
 	begin := time.Duration(0)
@@ -44,19 +44,19 @@ func (s schedule) at(i int64) time.Duration {
 		n := step.Rate.messages(step.Duration)
 		if i < n || k == len(s)-1 {
 			gap := float64(time.Second) / float64(step.Rate)
-			return begin + time.Duration(float64(i)*gap+spread(i)*min(gap, float64(time.Millisecond)))
+			return begin + time.Duration(float64(i)*gap+dither(i)*min(gap, float64(time.Millisecond)))
 		}
 		begin, i = begin+step.Duration, i-n
 	}
 	return begin
 }
 
-// spread is from 0 to 1, even over any stretch of messages (a Weyl sequence with
+// dither is from 0 to 1, even over any stretch of messages (a Weyl sequence with
 // the golden ratio). RDelayedQueue cuts due times to whole milliseconds, and a
 // rate such as 1000/s would meet each of them at the same point: the instant at
 // which a run began, and nothing else, would say where in a millisecond its median
 // lies.
-func spread(i int64) float64 {
+func dither(i int64) float64 {
 	return float64(uint64(i)*0x9e3779b97f4a7c15>>11) / (1 << 53)
 }
 

@@ -116,7 +116,8 @@ type ComparisonRow struct {
 // significant at 0.05 (adjusted by Holm) and the shift exceeds MinEffect, MinDelta
 // and the noise. The whole is worse if any row is, or if NEW delivered more messages
 // wrongly. With fewer than MinRuns a side it is inconclusive, whatever the
-// figures: seconds of one run are not independent.
+// figures: seconds of one run are not independent. For a side that is one run it
+// reads the run's lateness.hlog, if there is one, and fails if that is damaged.
 func Compare(old, new []*Run, o CompareOptions) (*Comparison, error) {
 	if len(old) == 0 || len(new) == 0 {
 		return nil, errors.New("compare: expected at least one run a side")

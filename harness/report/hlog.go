@@ -94,7 +94,7 @@ func ReadLatenessLog(source io.Reader, each func(*Histogram)) error {
 			if interval != nil {
 				each(interval)
 			}
-			interval = NewHistogram(IntervalDigits)
+			interval = NewHistogram(TotalDigits)
 		}
 		interval.addInterval(values, early)
 	}

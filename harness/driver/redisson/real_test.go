@@ -3,23 +3,20 @@ package redisson_test
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/redisson"
-	"github.com/stretchr/testify/require"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
 
 // TestRealRedisson builds and starts the driver of one release. It fetches from
 // Maven Central, so it only runs where DQ_REQUIRE asks for it.
 func TestRealRedisson(t *testing.T) {
-	if !slices.Contains(strings.Split(os.Getenv("DQ_REQUIRE"), ","), "redisson") {
-		t.Skip("DQ_REQUIRE does not list redisson")
-	}
+	servertest.Redisson(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	program, err := redisson.Build(ctx, "3.16.6", func(line string) { t.Log(line) })

@@ -39,6 +39,15 @@ func Missing(t testing.TB, what string, err error) {
 	t.Skipf("no %s here: %v", what, err)
 }
 
+// Redisson ends a test that needs a real Redisson unless DQ_REQUIRE lists it: unlike
+// a server it is not just taken where it is found, for Maven and Java make it minutes.
+func Redisson(t testing.TB) {
+	t.Helper()
+	if !Required("redisson") {
+		t.Skip("DQ_REQUIRE does not list redisson, which takes minutes of Maven and Java")
+	}
+}
+
 // Redis gives an empty real Redis: a fresh process (about 20 ms), or the kind
 // that DQ_REDIS names, such as process:/opt/valkey-server or container:redis:8.0.
 // auto and embedded in DQ_REDIS mean a process too, for embedded is no judge, and

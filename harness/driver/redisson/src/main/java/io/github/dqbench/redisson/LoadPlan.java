@@ -58,11 +58,11 @@ record LoadPlan(
     /** When message i of a phase is to be sent, after the phase's start. */
     long intendedNanos(int message) {
         double gap = 1e9 / ratePerSecond;
-        return (long) (message * gap + spread(message) * Math.min(gap, 1e6));
+        return (long) (message * gap + dither(message) * Math.min(gap, 1e6));
     }
 
     /** From 0 to 1, even over any stretch of messages: no rate keeps step with the milliseconds. */
-    private static double spread(int message) {
+    private static double dither(int message) {
         return ((message * 0x9e3779b97f4a7c15L) >>> 11) * 0x1.0p-53;
     }
 
