@@ -1,12 +1,12 @@
 package codec
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Class names the Java class that a Go struct stands for.
@@ -19,6 +19,23 @@ import (
 //		Name  string   `json:"name"`
 //		Total *int64   `json:"total"` // a Long; int64 would be a long
 //	}
+//
+// An embedded struct stands for the super class. It is named as every struct is,
+// and can embed the next one in turn:
+//
+//	type Rush struct { // class Rush extends Order
+//		_     struct{} `java:"demo.Rush,serialVersionUID=2"`
+//		Order
+//		Hours int32    `json:"hours"`
+//	}
+//
+// Marshalling and Serialization write the fields of each class apart. Java reads
+// null for an inherited field that comes as one of the subclass, so they refuse to
+// encode a struct that embeds none for a super class with fields, or that has such
+// a field itself. They know the super class from Super or, since a codec remembers
+// what Java wrote, from the first object of the class that it decoded; before that
+// they cannot tell. A super class without fields may be left out. One that is not
+// java.io.Serializable must be: these two codecs hold none of its fields.
 type Class struct {
 	// Of is any value of the struct type.
 	Of any
@@ -29,6 +46,11 @@ type Class struct {
 	// for a class that declares none. Marshalling and Serialization cannot write
 	// an object without it. 0 takes the one of the struct's tag.
 	SerialVersionUID int64
+	// Super is the full name of a super class that has fields, for a struct that may
+	// not embed one for it, such as generated code. Marshalling and Serialization
+	// then refuse to encode it; the other codecs have no need to. Empty takes the one
+	// of the struct's tag, as in `java:"demo.Rush,super=demo.Order"`.
+	Super string
 }
 
 type kind uint8
@@ -59,15 +81,10 @@ type class struct {
 	name   string
 	uid    *int64
 	goType reflect.Type
-	fields []field // sorted by name
-}
-
-type field struct {
-	name      string
-	typ       *javaType
-	index     []int
-	omitEmpty bool
-	omitZero  bool
+	fields []field // those of super classes too, sorted by name
+	super  *class  // nil where no struct is embedded for it
+	// declaredSuper is Class.Super.
+	declaredSuper string
 }
 
 // object is an instance of a class: the values of its fields, in order.
@@ -76,13 +93,14 @@ type object struct {
 	fields []any
 }
 
-// registry knows the Java types of Go types, and classes by name. It does not
-// change after it was made.
+// registry knows the Java types of Go types, and classes by name. After it was
+// made, only supers changes.
 type registry struct {
 	codec  Name
 	given  map[reflect.Type]Class
 	types  map[reflect.Type]*javaType
 	byName map[string]*class
+	supers sync.Map // superClass by class name: see learn
 }
 
 // newRegistry looks at root, which may be nil, and at classes.
@@ -200,36 +218,19 @@ func (g *registry) describeClass(c *class) error {
 	if err := g.nameClass(c); err != nil {
 		return err
 	}
-	if err := g.addFields(c, c.goType, nil); err != nil {
+	if err := g.addFields(c, c, c.goType, nil); err != nil {
 		return err
 	}
-	slices.SortFunc(c.fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
-	for i := 1; i < len(c.fields); i++ {
-		if c.fields[i].name == c.fields[i-1].name {
-			return &TypeError{g.codec, c.goType, fmt.Sprintf("two fields named %q", c.fields[i].name)}
-		}
-	}
-	return nil
+	return g.sortFields(c)
 }
 
 func (g *registry) nameClass(c *class) error {
+	if err := g.readTag(c); err != nil {
+		return err
+	}
 	given := g.given[c.goType]
-	if blank, ok := c.goType.FieldByName("_"); ok {
-		name, option, _ := strings.Cut(blank.Tag.Get("java"), ",")
-		c.name = name
-		if text, ok := strings.CutPrefix(option, "serialVersionUID="); ok {
-			uid, err := strconv.ParseInt(text, 10, 64)
-			if err != nil {
-				return &TypeError{g.codec, c.goType, fmt.Sprintf("serialVersionUID %q in its tag is no 64-bit integer", text)}
-			}
-			c.uid = &uid
-		} else if option != "" {
-			return &TypeError{g.codec, c.goType, fmt.Sprintf("option %q in its java tag; known is serialVersionUID=<integer>", option)}
-		}
-	}
-	if given.Name != "" {
-		c.name = given.Name
-	}
+	c.name = cmp.Or(given.Name, c.name)
+	c.declaredSuper = cmp.Or(given.Super, c.declaredSuper)
 	if given.SerialVersionUID != 0 {
 		c.uid = &given.SerialVersionUID
 	}
@@ -246,59 +247,32 @@ func (g *registry) nameClass(c *class) error {
 	return nil
 }
 
-func (g *registry) addFields(c *class, t reflect.Type, path []int) error {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		tag := f.Tag.Get("json")
-		name, options, _ := strings.Cut(tag, ",")
-		index := append(slices.Clone(path), i)
-		switch {
-		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct && !ownJSON(f.Type) && g.plain():
-			if err := g.addFields(c, f.Type, index); err != nil {
-				return err
+// readTag reads the tag of the struct's own blank field; reflect's FieldByName
+// would find that of an embedded struct too.
+func (g *registry) readTag(c *class) error {
+	var tag string
+	for i := range c.goType.NumField() {
+		if f := c.goType.Field(i); f.Name == "_" {
+			tag = f.Tag.Get("java")
+			break
+		}
+	}
+	options := strings.Split(tag, ",")
+	c.name = options[0]
+	for _, option := range options[1:] {
+		key, value, _ := strings.Cut(option, "=")
+		switch key {
+		case "serialVersionUID":
+			uid, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return &TypeError{g.codec, c.goType, fmt.Sprintf("serialVersionUID %q in its tag is no 64-bit integer", value)}
 			}
-			continue
-		case tag == "-":
-			continue
-		case f.Anonymous && name == "" && !g.plain():
-			return &TypeError{g.codec, t, fmt.Sprintf("the embedded field %s: how Java orders inherited fields is not settled; name it in a json tag", f.Name)}
-		case !f.IsExported():
-			continue
+			c.uid = &uid
+		case "super":
+			c.declaredSuper = value
+		default:
+			return &TypeError{g.codec, c.goType, fmt.Sprintf("option %q in its java tag; known are serialVersionUID=<integer> and super=<package.Name>", option)}
 		}
-		if name == "" {
-			name = f.Name
-		}
-		typ, err := g.fieldType(f)
-		if err != nil {
-			return err
-		}
-		has := func(option string) bool { return slices.Contains(strings.Split(options, ","), option) }
-		if has("string") {
-			return &TypeError{g.codec, t, fmt.Sprintf("the json option \"string\" of field %s; declare it a string", f.Name)}
-		}
-		c.fields = append(c.fields, field{name: name, typ: typ, index: index, omitEmpty: has("omitempty"), omitZero: has("omitzero")})
 	}
 	return nil
-}
-
-var boxes = map[string]kind{"Integer": kindInt, "Long": kindLong, "Boolean": kindBool, "Double": kindDouble}
-
-// fieldType is typeOf, and for a scalar with the tag `java:"Long"` its box.
-func (g *registry) fieldType(f reflect.StructField) (*javaType, error) {
-	typ, err := g.typeOf(f.Type)
-	if err != nil {
-		var inner *TypeError
-		if errors.As(err, &inner) {
-			return nil, fmt.Errorf("field %s: %w", f.Name, err)
-		}
-		return nil, err
-	}
-	box := f.Tag.Get("java")
-	if box == "" {
-		return typ, nil
-	}
-	if boxes[box] != typ.kind || typ.kind == kindAny {
-		return nil, &TypeError{g.codec, f.Type, fmt.Sprintf("field %s: the tag java:%q wants another Go type", f.Name, box)}
-	}
-	return &javaType{kind: typ.kind, boxed: true}, nil
 }

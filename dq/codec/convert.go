@@ -117,6 +117,9 @@ func (g *registry) mapToJava(v reflect.Value, j *javaType, depth int) (any, erro
 }
 
 func (g *registry) objectToJava(v reflect.Value, c *class, depth int) (any, error) {
+	if err := g.checkSupers(c); err != nil {
+		return nil, err
+	}
 	o := &object{class: c, fields: make([]any, len(c.fields))}
 	for i, f := range c.fields {
 		part := v.FieldByIndex(f.index)

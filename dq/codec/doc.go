@@ -29,13 +29,20 @@
 //	[]T                  ArrayList                List<T>
 //	map[string]T         HashMap                  Map<String, T>
 //	struct, *struct      its class, see Class     the same class
+//	embedded struct      its super class          -
 //	any                  the class of its value   Object
 //
 // Fields are exported and named by their json tags. nil is null; null read into
-// a Go type that has no nil is its zero value. Other Go types, embedded structs
-// among them, fail with a *TypeError, and other Java classes with a *ClassError;
-// LinkedList and LinkedHashMap are read where ArrayList and HashMap are. JSON,
-// whose bytes name no classes, takes whatever encoding/json takes besides.
+// a Go type that has no nil is its zero value. Other Go types fail with a
+// *TypeError, and other Java classes with a *ClassError; LinkedList and
+// LinkedHashMap are read where ArrayList and HashMap are. JSON, whose bytes name
+// no classes, takes whatever encoding/json takes besides.
+//
+// An embedded struct without a json name is the super class, at any number of
+// levels. Jackson, JSON and Kryo5 write inherited fields among those of the class,
+// so that a struct that holds all of them as its own writes the same bytes.
+// Marshalling and Serialization write each class apart: Class tells what they
+// refuse to write, and from when on.
 //
 // The bytes are those of Redisson, as testdata/vectors.json has them from ten
 // releases; no release differs from another, but for one thing: NaN and the

@@ -75,6 +75,32 @@ func ExampleClass() {
 	// Output: {"@class":"demo.Point","x":3}
 }
 
+// Rush is demo.Rush of the Java services, a subclass of demo.Order.
+type Rush struct {
+	_ struct{} `java:"demo.Rush,serialVersionUID=2"`
+	Order
+	Hours int32 `json:"hours"`
+}
+
+func ExampleClass_superClass() {
+	orders := must(codec.NewSerialization[Rush]())
+	rush := Rush{Order: bob, Hours: 4}
+	fmt.Println(must(orders.Decode(must(orders.Encode(rush)))) == rush)
+
+	// Flat has the fields of demo.Order as its own.
+	type Flat struct {
+		_     struct{} `java:"demo.Rush,serialVersionUID=2,super=demo.Order"`
+		ID    int32    `json:"id"`
+		Hours int32    `json:"hours"`
+	}
+	flat := must(codec.NewSerialization[Flat]())
+	_, err := flat.Encode(Flat{ID: 7, Hours: 4})
+	fmt.Println(err)
+	// Output:
+	// true
+	// codec serialization: Go type codec_test.Flat: demo.Rush has the super class demo.Order, which has fields of its own, and Java would read none of them from this struct; embed a struct of class demo.Order in it and move them there
+}
+
 func ExampleString() {
 	fmt.Printf("%s\n", must(codec.String{}.Encode("hello")))
 	// Output: hello

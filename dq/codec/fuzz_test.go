@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/hex"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,15 +18,20 @@ func fuzzDecode(f *testing.F, name Name) {
 			}
 		}
 	}
-	c, err := ByName(name, demoClasses...)
-	require.NoError(f, err)
+	f.Add(unhex(f, javaSub[name]))
+	classes := append(slices.Clone(demoClasses), Class{Of: sub{}})
 	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := ByName(name, classes...) // a new one, which has learned nothing
+		require.NoError(t, err)
 		value, err := c.Decode(data)
 		if err != nil {
 			return
 		}
 		written, err := c.Encode(value)
-		require.NoError(t, err)
+		if err != nil {
+			require.ErrorContains(t, err, "has the super class")
+			return
+		}
 		again, err := c.Decode(written)
 		require.NoError(t, err)
 		rewritten, err := c.Encode(again)

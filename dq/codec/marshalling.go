@@ -16,13 +16,14 @@ func NewMarshalling[T any](classes ...Class) (Marshalling[T], error) {
 	return Marshalling[T]{b}, err
 }
 
-// Encode fails with a *TypeError or *ValueError for what Java cannot hold, or
-// for a class whose SerialVersionUID is not known.
+// Encode fails with a *TypeError or *ValueError for what Java cannot hold, for a
+// class whose SerialVersionUID is not known, and for a struct that embeds none for
+// a super class that has fields; Class tells when that is known.
 func (m Marshalling[T]) Encode(value T) ([]byte, error) { return m.encode(value) }
 
-// Decode takes the fields of an object by name, those of its super classes too;
-// fields unknown to the struct are passed over. It fails with a *FormatError,
-// *ClassError or *ValueError.
+// Decode takes the fields of each class of an object by name, into the struct
+// embedded for it or else into the one that lacks it; fields unknown to that are
+// passed over. It fails with a *FormatError, *ClassError or *ValueError.
 func (m Marshalling[T]) Decode(data []byte) (T, error) { return m.decode(data) }
 
 // Codes of the river protocol. Those of strings, arrays and collections come
@@ -206,6 +207,16 @@ func (w *riverWriter) list(list []any) error {
 	return nil
 }
 
+// riverClass is what a class description holds. super is nil for
+// java.lang.Object.
+type riverClass struct {
+	code   byte
+	name   string
+	uid    int64
+	fields []riverField
+	super  *riverClass
+}
+
 // riverField is a field of a class description: its name and the code of its
 // type, which for all classes is that of java.lang.Object.
 type riverField struct {
@@ -213,27 +224,33 @@ type riverField struct {
 	code byte
 }
 
-func (w *riverWriter) class(code byte, name string, uid int64, fields []riverField) {
-	if first, known := w.classes[name]; known {
+var riverHashMap = &riverClass{riverWriteObject, hashMapName, hashMapUID, []riverField{{"loadFactor", riverPrimFloat}, {"threshold", riverPrimInt}}, nil}
+
+func (w *riverWriter) class(c *riverClass) {
+	if c == nil {
+		w.byte(riverObjectClass)
+		return
+	}
+	if first, known := w.classes[c.name]; known {
 		w.repeat(first-len(w.classes), first, riverClassNear, riverClassFar)
 		return
 	}
-	w.classes[name] = len(w.classes)
-	w.byte(code)
-	w.name(name)
-	w.int64(uid)
-	w.int32(int32(len(fields)))
-	for _, f := range fields {
+	w.classes[c.name] = len(w.classes)
+	w.byte(c.code)
+	w.name(c.name)
+	w.int64(c.uid)
+	w.int32(int32(len(c.fields)))
+	for _, f := range c.fields {
 		w.name(f.name)
 		w.byte(f.code, riverSharedFollows)
 	}
-	w.byte(riverObjectClass)
+	w.class(c.super)
 }
 
 func (w *riverWriter) mapping(m map[string]any) error {
 	capacity, threshold := hashMapState(len(m))
 	w.byte(riverNew)
-	w.class(riverWriteObject, hashMapName, hashMapUID, []riverField{{"loadFactor", riverPrimFloat}, {"threshold", riverPrimInt}})
+	w.class(riverHashMap)
 	w.instances++
 	w.int32(hashMapLoad)
 	w.int32(threshold)
@@ -251,26 +268,43 @@ func (w *riverWriter) mapping(m map[string]any) error {
 }
 
 func (w *riverWriter) object(o *object) error {
-	if o.class.uid == nil {
-		return errNoUID(NameMarshalling, o.class)
-	}
-	primitives := map[kind]byte{kindInt: riverPrimInt, kindLong: riverPrimLong, kindBool: riverPrimBool, kindDouble: riverPrimDouble}
-	fields := make([]riverField, len(o.class.fields))
-	for i, f := range o.class.fields {
-		fields[i] = riverField{f.name, riverObjectClass}
-		if f.typ.isPrimitive() {
-			fields[i].code = primitives[f.typ.kind]
+	var c *riverClass
+	var order []int
+	for _, level := range o.class.levels() {
+		if level.uid == nil {
+			return errNoUID(NameMarshalling, level)
 		}
+		c = &riverClass{code: riverSerializable, name: level.name, uid: *level.uid, super: c}
+		order = append(order, c.describe(level, o.class.fields)...)
 	}
 	w.byte(riverNew)
-	w.class(riverSerializable, o.class.name, *o.class.uid, fields)
+	w.class(c)
 	w.instances++
-	for i, f := range o.class.fields {
-		if err := w.field(o.fields[i], f.typ); err != nil {
+	for _, i := range order {
+		if err := w.field(o.fields[i], o.class.fields[i].typ); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// describe adds the fields of level, which are among fields, and returns their
+// numbers.
+func (c *riverClass) describe(level *class, fields []field) []int {
+	primitives := map[kind]byte{kindInt: riverPrimInt, kindLong: riverPrimLong, kindBool: riverPrimBool, kindDouble: riverPrimDouble}
+	var order []int
+	for i, f := range fields {
+		if f.of != level {
+			continue
+		}
+		code := byte(riverObjectClass)
+		if f.typ.isPrimitive() {
+			code = primitives[f.typ.kind]
+		}
+		c.fields = append(c.fields, riverField{f.name, code})
+		order = append(order, i)
+	}
+	return order
 }
 
 func (w *riverWriter) field(value any, j *javaType) error {

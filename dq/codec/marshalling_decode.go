@@ -3,20 +3,25 @@ package codec
 import "math"
 
 func (riverFormat) decode(data []byte, g *registry, _ *javaType) (any, error) {
-	r := riverReader{reader: reader{codec: NameMarshalling, data: data}, registry: g}
+	r := riverReader{reader: reader{codec: NameMarshalling, data: data}, registry: g, lacking: map[string]superClass{}}
 	if version := r.byte(); r.err == nil && version != riverVersion {
 		r.at = 0
 		r.fail("expected version 4 of the river protocol, got 0x%02x", version)
 	}
 	value := r.value()
-	return value, r.end()
+	if err := r.end(); err != nil {
+		return nil, err
+	}
+	g.learn(r.lacking)
+	return value, nil
 }
 
 type riverReader struct {
 	reader
 	registry  *registry
 	instances []any
-	classes   []*serialClass // nil while one is read
+	classes   []*serialClass        // nil while one is read
+	lacking   map[string]superClass // see assemble
 }
 
 func (r *riverReader) assign(value any) int {
@@ -211,17 +216,21 @@ func (r *riverReader) object() any {
 		r.fail("an object without a class")
 		return nil
 	}
+	chain := r.hierarchy(c)
 	var value any
+	skip := func(int, string, any) {}
 	switch c.name {
 	case hashMapName, "java.util.LinkedHashMap":
-		r.members(c, func(*serialClass) { value = r.mapping() })
+		r.members(chain, skip, func(*serialClass) { value = r.mapping() })
 	default:
 		known := r.registry.byName[c.name]
 		if known == nil {
 			r.err = &ClassError{r.codec, c.name}
 			return nil
 		}
-		value = byField(known, r.members(c, func(of *serialClass) { r.fail("class %s writes data of its own, which is not read", of.name) }))
+		a := assemble(known, chain, r.lacking)
+		r.members(chain, a.set, func(of *serialClass) { r.fail("class %s writes data of its own, which is not read", of.name) })
+		value = a.finish()
 	}
 	if r.err != nil {
 		return nil
@@ -230,14 +239,13 @@ func (r *riverReader) object() any {
 	return value
 }
 
-// members reads the fields of an object, the topmost class first; own reads what
-// a class with a writeObject method wrote after them.
-func (r *riverReader) members(c *serialClass, own func(*serialClass)) map[string]any {
-	chain := r.hierarchy(c)
-	members := map[string]any{}
+// members reads the fields of an object, the topmost class first, and gives each
+// to set with the number of its class in chain; own reads what a class with a
+// writeObject method wrote after them.
+func (r *riverReader) members(chain []*serialClass, set func(class int, name string, value any), own func(*serialClass)) {
 	for i := len(chain) - 1; i >= 0; i-- {
 		for _, f := range chain[i].fields {
-			members[f.name] = r.field(f.code)
+			set(i, f.name, r.field(f.code))
 		}
 		if chain[i].flags&scWriteMethod == 0 || r.err != nil {
 			continue
@@ -249,7 +257,6 @@ func (r *riverReader) members(c *serialClass, own func(*serialClass)) map[string
 			r.fail("0x%02x, expected the end of the data of class %s", end, chain[i].name)
 		}
 	}
-	return members
 }
 
 func (r *riverReader) field(code byte) any {

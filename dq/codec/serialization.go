@@ -19,13 +19,14 @@ func NewSerialization[T any](classes ...Class) (Serialization[T], error) {
 	return Serialization[T]{b}, err
 }
 
-// Encode fails with a *TypeError or *ValueError for what Java cannot hold, or
-// for a class whose SerialVersionUID is not known.
+// Encode fails with a *TypeError or *ValueError for what Java cannot hold, for a
+// class whose SerialVersionUID is not known, and for a struct that embeds none for
+// a super class that has fields; Class tells when that is known.
 func (s Serialization[T]) Encode(value T) ([]byte, error) { return s.encode(value) }
 
-// Decode takes the fields of an object by name, those of its super classes too;
-// fields unknown to the struct are passed over. It fails with a *FormatError,
-// *ClassError or *ValueError.
+// Decode takes the fields of each class of an object by name, into the struct
+// embedded for it or else into the one that lacks it; fields unknown to that are
+// passed over. It fails with a *FormatError, *ClassError or *ValueError.
 func (s Serialization[T]) Decode(data []byte) (T, error) { return s.decode(data) }
 
 // Type codes and flags of the object serialization stream protocol, version 5.
@@ -276,9 +277,14 @@ func hashMapState(n int) (capacity, threshold int32) {
 }
 
 func (w *serialWriter) object(o *object) error {
-	c, order, err := describeSerial(o.class)
-	if err != nil {
-		return err
+	var c *serialClass
+	var order []int
+	for _, level := range o.class.levels() {
+		if level.uid == nil {
+			return errNoUID(NameSerialization, level)
+		}
+		c = &serialClass{name: level.name, uid: *level.uid, flags: scSerializable, super: c}
+		order = append(order, c.describe(level, o.class.fields)...)
 	}
 	w.open(tcObject, c, "")
 	for _, i := range order {
@@ -308,17 +314,13 @@ func (j *javaType) isPrimitive() bool {
 	return !j.boxed && (j.kind == kindInt || j.kind == kindLong || j.kind == kindBool || j.kind == kindDouble)
 }
 
-// describeSerial returns the description of a class, and its fields in the order
-// of the stream: primitives first, each part by name.
-func describeSerial(c *class) (*serialClass, []int, error) {
-	if c.uid == nil {
-		return nil, nil, errNoUID(NameSerialization, c)
-	}
-	d := &serialClass{name: c.name, uid: *c.uid, flags: scSerializable}
+// describe adds the fields of level, which are among fields, and returns their
+// numbers in the order of the stream: primitives first, each part by name.
+func (c *serialClass) describe(level *class, fields []field) []int {
 	var order []int
 	for _, primitives := range []bool{true, false} {
-		for i, f := range c.fields {
-			if f.typ.isPrimitive() != primitives {
+		for i, f := range fields {
+			if f.of != level || f.typ.isPrimitive() != primitives {
 				continue
 			}
 			signature := f.typ.signature()
@@ -326,11 +328,11 @@ func describeSerial(c *class) (*serialClass, []int, error) {
 			if !primitives {
 				sf.signature = signature
 			}
-			d.fields = append(d.fields, sf)
+			c.fields = append(c.fields, sf)
 			order = append(order, i)
 		}
 	}
-	return d, order, nil
+	return order
 }
 
 func errNoUID(codec Name, c *class) error {

@@ -5,19 +5,24 @@ import (
 )
 
 func (serialFormat) decode(data []byte, g *registry, _ *javaType) (any, error) {
-	r := serialReader{reader: reader{codec: NameSerialization, data: data}, registry: g}
+	r := serialReader{reader: reader{codec: NameSerialization, data: data}, registry: g, lacking: map[string]superClass{}}
 	if magic := r.take(len(streamMagic)); r.err == nil && string(magic) != streamMagic {
 		r.at = 0
 		r.fail("expected the stream header aced0005, got %x", magic)
 	}
 	value := r.value()
-	return value, r.end()
+	if err := r.end(); err != nil {
+		return nil, err
+	}
+	g.learn(r.lacking)
+	return value, nil
 }
 
 type serialReader struct {
 	reader
 	registry *registry
 	handles  []any
+	lacking  map[string]superClass // see assemble
 }
 
 // pending holds the handle of an object that is not read to its end. A reference
@@ -169,35 +174,34 @@ func (r *serialReader) object() any {
 	if c == nil {
 		return r.unknown(c)
 	}
+	chain := r.hierarchy(c)
 	var value any
+	skip := func(int, string, any) {}
 	switch c.name {
 	case javaLangInteger, javaLangLong, javaLangDouble, javaLangBoolean:
-		value = r.members(c, nil)["value"]
+		r.members(chain, func(_ int, name string, field any) {
+			if name == "value" {
+				value = field
+			}
+		}, nil)
 	case arrayListName, "java.util.LinkedList":
-		r.members(c, func(*serialClass) { value = r.list() })
+		r.members(chain, skip, func(*serialClass) { value = r.list() })
 	case hashMapName, "java.util.LinkedHashMap":
-		r.members(c, func(*serialClass) { value = r.mapping() })
+		r.members(chain, skip, func(*serialClass) { value = r.mapping() })
 	default:
 		known := r.registry.byName[c.name]
 		if known == nil {
 			return r.unknown(c)
 		}
-		value = byField(known, r.members(c, func(of *serialClass) { r.fail("class %s writes data of its own, which is not read", of.name) }))
+		a := assemble(known, chain, r.lacking)
+		r.members(chain, a.set, func(of *serialClass) { r.fail("class %s writes data of its own, which is not read", of.name) })
+		value = a.finish()
 	}
 	if r.err != nil {
 		return nil
 	}
 	r.handles[handle] = value
 	return value
-}
-
-// byField makes an object of the fields that its class knows.
-func byField(c *class, members map[string]any) *object {
-	o := &object{class: c, fields: make([]any, len(c.fields))}
-	for i, f := range c.fields {
-		o.fields[i] = members[f.name]
-	}
-	return o
 }
 
 // hierarchy returns a class and its super classes. References can make it longer
@@ -214,14 +218,13 @@ func (r *reader) hierarchy(c *serialClass) []*serialClass {
 	return chain
 }
 
-// members reads the fields of an object, the topmost class first; own reads what
-// a class with a writeObject method wrote after them.
-func (r *serialReader) members(c *serialClass, own func(*serialClass)) map[string]any {
-	chain := r.hierarchy(c)
-	members := map[string]any{}
+// members reads the fields of an object, the topmost class first, and gives each
+// to set with the number of its class in chain; own reads what a class with a
+// writeObject method wrote after them.
+func (r *serialReader) members(chain []*serialClass, set func(class int, name string, value any), own func(*serialClass)) {
 	for i := len(chain) - 1; i >= 0; i-- {
 		for _, f := range chain[i].fields {
-			members[f.name] = r.field(f)
+			set(i, f.name, r.field(f))
 		}
 		if chain[i].flags&scWriteMethod == 0 || r.err != nil {
 			continue
@@ -233,7 +236,6 @@ func (r *serialReader) members(c *serialClass, own func(*serialClass)) map[strin
 			r.fail("0x%02x, expected the end of the data of class %s", end, chain[i].name)
 		}
 	}
-	return members
 }
 
 func (r *serialReader) field(f serialField) any {

@@ -1,0 +1,93 @@
+package codec
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+type field struct {
+	name      string
+	typ       *javaType
+	of        *class // the class that declares it: the object's or a super class
+	index     []int
+	omitEmpty bool
+	omitZero  bool
+}
+
+// addFields adds the fields of the struct t, which lies at path in c's struct, to
+// c; of is the class that declares them.
+func (g *registry) addFields(c, of *class, t reflect.Type, path []int) error {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag := f.Tag.Get("json")
+		name, options, _ := strings.Cut(tag, ",")
+		index := append(slices.Clone(path), i)
+		switch {
+		case f.Anonymous && name == "" && !g.plain():
+			if err := g.addSuper(c, of, f, index); err != nil {
+				return err
+			}
+			continue
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct && !ownJSON(f.Type):
+			if err := g.addFields(c, of, f.Type, index); err != nil {
+				return err
+			}
+			continue
+		case tag == "-" || !f.IsExported():
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		typ, err := g.fieldType(f)
+		if err != nil {
+			return err
+		}
+		has := func(option string) bool { return slices.Contains(strings.Split(options, ","), option) }
+		if has("string") {
+			return &TypeError{g.codec, t, fmt.Sprintf("the json option \"string\" of field %s; declare it a string", f.Name)}
+		}
+		c.fields = append(c.fields, field{name: name, typ: typ, of: of, index: index, omitEmpty: has("omitempty"), omitZero: has("omitzero")})
+	}
+	return nil
+}
+
+// sortFields sorts the fields by name. Of two with one name, which only a class
+// and its super class can have, Kryo writes the one of the subclass first.
+func (g *registry) sortFields(c *class) error {
+	slices.SortFunc(c.fields, func(a, b field) int {
+		return cmp.Or(strings.Compare(a.name, b.name), len(a.index)-len(b.index))
+	})
+	for i, f := range c.fields[min(1, len(c.fields)):] {
+		if before := c.fields[i]; f.name == before.name && (f.of == before.of || g.isJSON()) {
+			return &TypeError{g.codec, c.goType, fmt.Sprintf("two fields named %q", f.name)}
+		}
+	}
+	return nil
+}
+
+var boxes = map[string]kind{"Integer": kindInt, "Long": kindLong, "Boolean": kindBool, "Double": kindDouble}
+
+// fieldType is typeOf, and for a scalar with the tag `java:"Long"` its box.
+func (g *registry) fieldType(f reflect.StructField) (*javaType, error) {
+	typ, err := g.typeOf(f.Type)
+	if err != nil {
+		var inner *TypeError
+		if errors.As(err, &inner) {
+			return nil, fmt.Errorf("field %s: %w", f.Name, err)
+		}
+		return nil, err
+	}
+	box := f.Tag.Get("java")
+	if box == "" {
+		return typ, nil
+	}
+	if boxes[box] != typ.kind || typ.kind == kindAny {
+		return nil, &TypeError{g.codec, f.Type, fmt.Sprintf("field %s: the tag java:%q wants another Go type", f.Name, box)}
+	}
+	return &javaType{kind: typ.kind, boxed: true}, nil
+}
