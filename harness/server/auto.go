@@ -13,7 +13,7 @@ func startAuto(ctx context.Context, notice func(string)) (*Server, error) {
 	var missed []string
 	for _, form := range []func() (*Server, error){
 		func() (*Server, error) { return startContainer(ctx, "") },
-		func() (*Server, error) { return startProcess(ctx, "") },
+		func() (*Server, error) { return StartProcess(ctx, "") },
 		func() (*Server, error) { return startEmbedded(ctx) },
 	} {
 		s, err := form()

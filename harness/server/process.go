@@ -9,9 +9,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -22,6 +22,8 @@ const (
 	// portAttempts is how often a port is chosen anew when somebody else took
 	// it between choosing and binding.
 	portAttempts = 5
+	// killTimeout bounds the end of a killed process.
+	killTimeout = 5 * time.Second
 	// tailLines is how much of a server's log an error shows.
 	tailLines = 5
 )
@@ -56,29 +58,62 @@ func findServer(path string) (string, error) {
 	}
 }
 
-func startProcess(ctx context.Context, path string) (*Server, error) {
+// StartProcess gives a server program that runs with more arguments than those
+// of the spec process[:path], which keeps nothing and asks for no password:
+//
+//	StartProcess(ctx, "", "--appendonly", "yes", "--appendfsync", "always")
+//	StartProcess(ctx, "", "--requirepass", "secret")
+//
+// An empty path means the first of redis-server and valkey-server on PATH. The
+// password of --requirepass is used by the clients of the Server; users of an
+// --aclfile are the caller's matter, also when the default user may do nothing.
+// Arguments that would take the server away from its port or folder are refused.
+func StartProcess(ctx context.Context, path string, args ...string) (*Server, error) {
+	if err := checkArgs(args); err != nil {
+		return nil, err
+	}
 	bin, err := findServer(path)
 	if err != nil {
 		return nil, err
 	}
-	p, err := launch(ctx, bin, readyLine, nil)
+	n, err := launch(ctx, recipe{bin: bin, ready: readyLine, extra: args})
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Addr: p.addr, How: "process " + bin, PID: p.cmd.Process.Pid, target: target{addrs: []string{p.addr}}, closer: p.stop}
-	if err := s.identify(ctx); err != nil {
+	s := &Server{Addr: n.Addr, How: "process " + bin, PID: n.PID(), target: n.target, nodes: []*Node{n}, closer: n.close}
+	err = s.identify(ctx)
+	if err != nil && (strings.Contains(err.Error(), "NOAUTH") || strings.Contains(err.Error(), "NOPERM")) {
+		// Its users are the caller's: it answers, and its log has told what it is.
+		s.Product, s.Version = n.process.log.product()
+		err = nil
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// process is a server program that runs with its own folder and port.
-type process struct {
-	cmd  *exec.Cmd
-	addr string
-	dir  string
-	log  *tail
-	done chan struct{} // closed when the program has ended
+// checkArgs refuses the arguments by which a server would be lost: it has to
+// run in the foreground on the port and in the folder chosen for it, and log to
+// where its start is watched.
+func checkArgs(args []string) error {
+	for _, name := range []string{"--port", "--bind", "--dir", "--daemonize", "--logfile", "--loglevel"} {
+		if slices.Contains(args, name) {
+			return fmt.Errorf("the argument %s is chosen here: leave it out", name)
+		}
+	}
+	return nil
+}
+
+// password is what --requirepass asks for; the last one counts, as for the server.
+func password(args []string) string {
+	word := ""
+	for i, arg := range args {
+		if arg == "--requirepass" && i+1 < len(args) {
+			word = args[i+1]
+		}
+	}
+	return word
 }
 
 // standalone are the arguments of a server that keeps nothing and that only this machine reaches.
@@ -86,26 +121,33 @@ func standalone(port, dir string) []string {
 	return []string{"--port", port, "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no", "--logfile", ""}
 }
 
-// launch runs bin on a free port of 127.0.0.1 and waits until it has logged
-// ready. configure, where given, replaces the standalone arguments by those for
-// the port and folder taken.
-func launch(ctx context.Context, bin, ready string, configure func(port, dir string) ([]string, error)) (*process, error) {
+// recipe says how a server program is to be started.
+type recipe struct {
+	bin   string
+	ready string // what it logs when it is up
+	// configure gives the arguments for the port and folder taken; nil means standalone.
+	configure func(port, dir string) ([]string, error)
+	extra     []string // arguments that follow those
+}
+
+// launch runs a program on a free port of 127.0.0.1 and waits until it is ready.
+func launch(ctx context.Context, r recipe) (*Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	var err error
 	for range portAttempts {
-		var p *process
-		if p, err = launchOnce(ctx, bin, ready, configure); err == nil {
-			return p, nil
+		var n *Node
+		if n, err = launchOnce(ctx, r); err == nil {
+			return n, nil
 		}
 		if !errors.Is(err, errPortTaken) {
 			break
 		}
 	}
-	return nil, fmt.Errorf("%s did not come up: %w", bin, err)
+	return nil, fmt.Errorf("%s did not come up: %w", r.bin, err)
 }
 
-func launchOnce(ctx context.Context, bin, ready string, configure func(port, dir string) ([]string, error)) (p *process, err error) {
+func launchOnce(ctx context.Context, r recipe) (*Node, error) {
 	port, err := freePort(ctx)
 	if err != nil {
 		return nil, err
@@ -114,26 +156,45 @@ func launchOnce(ctx context.Context, bin, ready string, configure func(port, dir
 	if err != nil {
 		return nil, err
 	}
-	p = &process{addr: net.JoinHostPort("127.0.0.1", port), dir: dir, log: &tail{}, done: make(chan struct{})}
 	args := standalone(port, dir)
-	if configure != nil {
-		if args, err = configure(port, dir); err != nil {
-			return nil, errors.Join(err, os.RemoveAll(dir))
-		}
+	if r.configure != nil {
+		args, err = r.configure(port, dir)
 	}
-	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), bin, args...) // ctx bounds the start, not the life
-	p.cmd.Dir = dir
-	out, in, err := os.Pipe()
+	n := &Node{Addr: net.JoinHostPort("127.0.0.1", port), Dir: dir, command: append([]string{r.bin}, append(args, r.extra...)...), ready: r.ready}
+	n.target = target{addrs: []string{n.Addr}, password: password(r.extra)}
+	if err == nil {
+		n.process, err = run(ctx, n.command, dir, n.ready)
+	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	p.cmd.Stdout, p.cmd.Stderr = in, in
-	err = startTied(p.cmd)
+	return n, nil
+}
+
+// process is one run of a server program.
+type process struct {
+	cmd  *exec.Cmd
+	log  *tail
+	done chan struct{} // closed when the program has ended
+}
+
+// run starts command in dir and waits until it has logged ready. When it has
+// not by the end of ctx it is killed.
+func run(ctx context.Context, command []string, dir, ready string) (*process, error) {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...) // ctx bounds the start, not the life
+	cmd.Dir = dir
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout, cmd.Stderr = in, in
+	err = startTied(cmd)
 	_ = in.Close()
 	if err != nil {
 		_ = out.Close()
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, err
 	}
+	p := &process{cmd: cmd, log: &tail{}, done: make(chan struct{})}
 	up := p.follow(out, ready)
 	select {
 	case <-up:
@@ -146,7 +207,7 @@ func launchOnce(ctx context.Context, bin, ready string, configure func(port, dir
 	case <-ctx.Done():
 		err = fmt.Errorf("not ready in time: %w: %s", ctx.Err(), p.log)
 	}
-	return nil, errors.Join(err, p.stop())
+	return nil, errors.Join(err, p.kill())
 }
 
 // follow reads the program's log to its end, so that the program never blocks
@@ -171,15 +232,15 @@ func (p *process) follow(out io.ReadCloser, ready string) <-chan struct{} {
 	return up
 }
 
-// stop kills the program: it holds nothing worth saving, and its folder goes with it.
-func (p *process) stop() error {
+// kill ends the program at once, also when it is paused, and waits until it has.
+func (p *process) kill() error {
 	_ = p.cmd.Process.Kill()
 	select {
 	case <-p.done:
-	case <-time.After(5 * time.Second):
+		return nil
+	case <-time.After(killTimeout):
 		return fmt.Errorf("process %d does not end after a kill", p.cmd.Process.Pid)
 	}
-	return os.RemoveAll(p.dir)
 }
 
 // freePort asks the kernel for a port of 127.0.0.1 nobody listens on now.
@@ -190,31 +251,4 @@ func freePort(ctx context.Context) (string, error) {
 	}
 	defer l.Close()
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
-}
-
-// tail keeps the last lines of a log.
-type tail struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (t *tail) add(line string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if line = strings.TrimSpace(line); line != "" {
-		t.lines = append(t.lines, line)
-	}
-	if len(t.lines) > tailLines {
-		t.lines = t.lines[len(t.lines)-tailLines:]
-	}
-}
-
-// String is the kept lines on one line.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.lines) == 0 {
-		return "it logged nothing"
-	}
-	return "its log ends: " + strings.Join(t.lines, " | ")
 }

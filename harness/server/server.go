@@ -2,8 +2,9 @@
 //
 // Start takes the value of --redis and gives back a running server, whichever
 // way it came to be: an external one, a container, a local process, or the
-// embedded one. StartCluster and StartSentinel build small sets from local
-// processes.
+// embedded one. StartProcess, StartCluster and StartSentinel and their kin start
+// local processes, one or a small set, whose Nodes can be killed, paused and
+// started again.
 package server
 
 import (
@@ -12,7 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,10 +36,11 @@ type Server struct {
 	// How says how the server came to be: "external", "container redis:7.0",
 	// "process /usr/bin/redis-server", "embedded".
 	How string
-	// PID is the process id of a local process, 0 for every other form.
+	// PID is the process id of a local process as started, 0 for every other form.
 	PID int
 
 	target target
+	nodes  []*Node
 	closer func() error
 	once   sync.Once
 	err    error
@@ -71,7 +73,7 @@ func Start(ctx context.Context, spec string, notice func(string)) (*Server, erro
 	case modeContainer:
 		return startContainer(ctx, sp.arg)
 	case modeProcess:
-		return startProcess(ctx, sp.arg)
+		return StartProcess(ctx, sp.arg)
 	case modeEmbedded:
 		return startEmbedded(ctx)
 	default:
@@ -91,6 +93,10 @@ func (s *Server) Embedded() bool { return s.How == "embedded" }
 // Cluster tells whether the server is a Redis Cluster, where the keys of one
 // script have to share a slot.
 func (s *Server) Cluster() bool { return s.target.topology == cluster }
+
+// Nodes are the processes that hold data, in the order of their start; none for
+// a server that does not run as a process of ours.
+func (s *Server) Nodes() []*Node { return slices.Clone(s.nodes) }
 
 // String is the line people read: "redis 7.0.15 (process /usr/bin/redis-server) on 127.0.0.1:43121".
 func (s *Server) String() string {
@@ -195,16 +201,21 @@ func (t target) infoOf(ctx context.Context, addr string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close()
-	opt := t.options()
-	opt.MaxRetries, opt.PoolSize, opt.DialerRetries = -1, 1, 1
-	opt.Dialer = func(context.Context, string, string) (net.Conn, error) { return conn, nil }
-	client := redis.NewClient(opt)
+	client := t.clientOn(conn)
 	defer client.Close()
 	if err := client.Ping(ctx).Err(); err != nil {
 		return "", err
 	}
 	return client.Info(ctx, "server").Result()
+}
+
+// clientOn is a client of that one connection, which tries each command once.
+// To close it closes the connection.
+func (t target) clientOn(conn net.Conn) *redis.Client {
+	opt := t.options()
+	opt.MaxRetries, opt.PoolSize, opt.DialerRetries = -1, 1, 1
+	opt.Dialer = func(context.Context, string, string) (net.Conn, error) { return conn, nil }
+	return redis.NewClient(opt)
 }
 
 func (t target) dial(ctx context.Context, addr string) (net.Conn, error) {
@@ -217,18 +228,13 @@ func (t target) dial(ctx context.Context, addr string) (net.Conn, error) {
 // product reads the name and version out of INFO server. Valkey keeps
 // redis_version for old clients and tells its own beside it.
 func product(info string) (name, version string) {
-	fields := map[string]string{}
-	for line := range strings.Lines(info) {
-		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			fields[k] = v
-		}
-	}
 	name = "redis"
-	if n := fields["server_name"]; n != "" {
+	told := fields(info)
+	if n := told["server_name"]; n != "" {
 		name = n
 	}
-	if v := fields[name+"_version"]; v != "" {
+	if v := told[name+"_version"]; v != "" {
 		return name, v
 	}
-	return name, fields["redis_version"]
+	return name, told["redis_version"]
 }

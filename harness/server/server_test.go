@@ -81,7 +81,7 @@ func TestProcessDiesWithItsParent(t *testing.T) {
 	t.Parallel()
 	process(t) // skips where there is no server program
 	parent := exec.Command(os.Args[0])
-	parent.Env = append(os.Environ(), parentEnv+"=1")
+	parent.Env = append(os.Environ(), parentEnv+"=1", "TMPDIR="+t.TempDir()) // nobody is left to remove its folder
 	out, err := parent.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, parent.Start())

@@ -79,16 +79,7 @@ func Embedded(t testing.TB) *server.Server {
 // DQ_REQUIRE knows it by.
 func Start(t testing.TB, spec, what string) *server.Server {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
-	defer cancel()
-	s, err := server.Start(ctx, spec, nil)
-	if err != nil {
-		Missing(t, what, err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("stopping %s: %v", s, err)
-		}
+	return start(t, what, func(ctx context.Context) (*server.Server, error) {
+		return server.Start(ctx, spec, nil)
 	})
-	return s
 }
