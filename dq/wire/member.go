@@ -11,8 +11,12 @@ import (
 // strings of Lua's struct library.
 type Layout uint8
 
-// The two layouts. One is never readable as the other: a queue that holds both
-// stands still at the first foreign member.
+// The two layouts. Redisson reads only the one of its release: on a queue that
+// holds both, it stands still at the first member of the other.
+//
+// The length of a member tells them apart, for a member is as long as its length
+// field says. Both fit only some members whose value is empty or nothing but one
+// or five zero bytes: see UnpackAny.
 const (
 	// LayoutDLc0 packs an 8-byte IEEE double, the length of the value and the
 	// value; to Redisson 3.21.0 and in all of 2.x.
@@ -27,7 +31,8 @@ const (
 	// LengthSize is what a Redis on a 64-bit Unix packs.
 	LengthSize = 8
 	// WindowsLengthSize is what a Redis built for Windows packs, where a C long
-	// has 4 bytes. Such members are foreign to every other Redis.
+	// has 4 bytes. The scripts of Redisson fail on such members on every other
+	// Redis, to which a dump may have brought them.
 	WindowsLengthSize = 4
 )
 
@@ -52,7 +57,8 @@ func (l Layout) Pack(id [8]byte, value []byte) []byte {
 // Unpack reads a member packed by a Redis on a 64-bit Unix. It fails with a
 // *ForeignMemberError unless b is exactly one member of this layout.
 //
-// Lua's struct.unpack is laxer: it ignores bytes after the value.
+// Lua's struct.unpack is laxer: it ignores bytes after the value, and takes a
+// LayoutBc0Lc0 with an id of any size. UnpackAny reads members of both layouts.
 func (l Layout) Unpack(b []byte) (Member, error) {
 	return l.UnpackSized(b, LengthSize)
 }
@@ -88,6 +94,32 @@ func (l Layout) UnpackSized(b []byte, lengthSize int) (Member, error) {
 	}
 	m.Value = rest
 	return m, nil
+}
+
+// UnpackAny reads a member of either layout, whichever fits its length exactly.
+// The Member says which that was. Where more than one fits, the first of these
+// counts: l, the other layout, then l and the other with a WindowsLengthSize. That
+// can happen to no value but the empty one and those of one or five zero bytes,
+// and to these with one or two ids in 256.
+//
+// Bytes that none of them fits are an *UnreadableMemberError.
+func (l Layout) UnpackAny(b []byte) (Member, error) {
+	for _, size := range [...]int{LengthSize, WindowsLengthSize} {
+		for _, layout := range [...]Layout{l, l.Other()} {
+			if m, err := layout.UnpackSized(b, size); err == nil {
+				return m, nil
+			}
+		}
+	}
+	return Member{}, &UnreadableMemberError{Member: b}
+}
+
+// Other returns the layout that is not l.
+func (l Layout) Other() Layout {
+	if l == LayoutBc0Lc0 {
+		return LayoutDLc0
+	}
+	return LayoutBc0Lc0
 }
 
 // Member is the content of one packed element.
@@ -148,4 +180,15 @@ type ForeignMemberError struct {
 
 func (e *ForeignMemberError) Error() string {
 	return fmt.Sprintf("not a %s member: %s (%d bytes: %.40q)", e.Layout, e.Reason, len(e.Member), e.Member)
+}
+
+// UnreadableMemberError says that bytes are a member of neither layout, whatever
+// the size of the length field.
+type UnreadableMemberError struct {
+	Member []byte
+}
+
+func (e *UnreadableMemberError) Error() string {
+	return fmt.Sprintf("neither a %s nor a %s member: no length field fits its %d bytes: %.40q",
+		LayoutDLc0, LayoutBc0Lc0, len(e.Member), e.Member)
 }

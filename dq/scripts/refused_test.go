@@ -1,0 +1,86 @@
+package scripts_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+)
+
+// A server that is short of memory refuses the first write, and nothing after it.
+func TestOutOfMemory(t *testing.T) {
+	b := setup(t)
+	pushed := b.pack(d, "pushed")
+	b.put(pushed, now-9)
+	b.put(b.pack(bc, "other"), now-8)
+	require.Error(t, b.redissonTransfer(d, now))
+	b.put("none", now-7)
+	b.do("CONFIG", "SET", "maxmemory", 1)
+	before := b.dump()
+
+	_, err := b.run(scripts.Transfer(), b.transferKeys(), now, 100, d.String(), "")
+	require.ErrorContains(t, err, "OOM")
+	require.Equal(t, before, b.dump())
+
+	// A repair first makes room, and then must be allowed the rest.
+	want := scripts.Transferred{Delivered: 1, OtherLayout: 1, Quarantined: 1, Already: 1}
+	b.do("CONFIG", "SET", "maxmemory", 0)
+	b.do("SCRIPT", "LOAD", scripts.Transfer().Body)
+	b.do("CONFIG", "SET", "maxmemory", 1)
+	require.Equal(t, want, b.transfer(now, 100, d, now))
+	require.Equal(t, []string{"pushed", "other"}, b.delivered())
+	require.Empty(t, b.timed())
+	require.Empty(t, b.pending())
+}
+
+// restricted connects as a user who lacks the right to one command.
+func (b *bundle) restricted(command string) *bundle {
+	b.t.Helper()
+	err := b.redis.Do(b.ctx, "ACL", "SETUSER", "user", "reset", "on", "nopass", "~*", "+@all", "-"+command).Err()
+	if err != nil && strings.HasPrefix(err.Error(), "ERR unknown command") {
+		b.t.Skip("ACLs came with Redis 6.0")
+	}
+	require.NoError(b.t, err)
+	opt := *b.redis.Options()
+	opt.Username, opt.Password = "user", "any"
+	other := *b
+	other.redis = redis.NewClient(&opt)
+	b.t.Cleanup(func() { _ = other.redis.Close() })
+	return &other
+}
+
+// A user without the right to quarantine or to push is refused before anything
+// that counts is written.
+func TestWithoutTheRight(t *testing.T) {
+	for _, command := range []string{"zadd", "rpush", "llen", "zcard", "zscore"} {
+		t.Run(command, func(t *testing.T) {
+			b := setup(t)
+			b.put(b.pack(d, "a"), now-9)
+			b.put("none", now-8)
+			before := b.dump()
+			_, err := b.restricted(command).run(scripts.Transfer(), b.transferKeys(), now, 100, d.String(), "")
+			require.Error(t, err)
+			after := b.dump()
+			delete(after, b.quarantine)
+			require.Equal(t, before, after)
+			require.Equal(t, scripts.Transferred{Delivered: 1, Quarantined: 1}, b.transfer(now, 100, d, 0))
+			require.Len(t, b.set(b.quarantine), 1)
+		})
+	}
+}
+
+// A member that cannot be pushed to the other list stays where it is.
+func TestMoveOutWithoutTheRight(t *testing.T) {
+	b := setup(t)
+	a, c := b.pack(d, "a"), b.pack(bc, "c")
+	b.put(a, now)
+	b.put(c, now)
+	keys := []string{b.names.Pending, b.names.TimeoutSet, "{orders}:other"}
+	_, err := b.restricted("lpush").run(scripts.MoveOut(), keys, c, "c")
+	require.Error(t, err)
+	require.Equal(t, []string{a, c}, b.pending())
+	require.Len(t, b.timed(), 2)
+}

@@ -1,0 +1,70 @@
+package scripts_test
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+func TestScripts(t *testing.T) {
+	var names []string
+	for _, s := range scripts.All() {
+		names = append(names, s.Name)
+		sum := sha1.Sum([]byte(s.Body))
+		require.Equal(t, hex.EncodeToString(sum[:]), s.SHA1)
+		found, ok := scripts.BySHA1(s.SHA1)
+		require.True(t, ok)
+		require.Equal(t, s, found)
+		_, redisson := wire.ScriptBySHA1(s.SHA1)
+		require.False(t, redisson)
+	}
+	require.Equal(t, []string{"transfer", "ahead", "take-out", "move-out"}, names)
+	_, ok := scripts.BySHA1("")
+	require.False(t, ok)
+}
+
+// A user who may run Redisson's scripts should need few rights more, and a server
+// of 5.0 know every command.
+func TestScriptsUseFewCommands(t *testing.T) {
+	call := regexp.MustCompile(`(?:call|pcall|call_with_all|error_of)\('(\w+)'`)
+	known := []string{"llen", "lpush", "lrem", "rpush", "zadd", "zcard", "zrange", "zrangebyscore", "zrem", "zscore"}
+	for _, s := range scripts.All() {
+		for _, m := range call.FindAllStringSubmatch(s.Body, -1) {
+			require.Contains(t, known, m[1], s.Name)
+		}
+	}
+}
+
+func TestQuarantine(t *testing.T) {
+	require.Equal(t, "redisson_delay_queue_quarantine:{orders}", scripts.Quarantine("orders"))
+	require.Equal(t, "redisson_delay_queue_quarantine:q{a}b", scripts.Quarantine("q{a}b"))
+}
+
+func TestReadReplies(t *testing.T) {
+	moved, err := scripts.ReadTransferred([]any{nil, int64(1), int64(2), int64(3), int64(4)})
+	require.NoError(t, err)
+	require.Equal(t, scripts.Transferred{Delivered: 1, OtherLayout: 2, Quarantined: 3, Already: 4}, moved)
+	moved, err = scripts.ReadTransferred([]any{"-1.5", int64(0), int64(0), int64(0), int64(0)})
+	require.NoError(t, err)
+	require.Equal(t, scripts.Transferred{Next: "-1.5"}, moved)
+	for _, reply := range []any{
+		nil, "OK", []any{}, []any{1.5, int64(0), int64(0), int64(0), int64(0)}, []any{nil, int64(0), "1", int64(0), int64(0)},
+	} {
+		_, err := scripts.ReadTransferred(reply)
+		require.ErrorContains(t, err, "script transfer: expected")
+	}
+
+	taken, err := scripts.ReadTaken([]any{int64(0), int64(1), int64(2)})
+	require.NoError(t, err)
+	require.Equal(t, []scripts.Taken{scripts.TakenNowhere, scripts.TakenPending, scripts.TakenTimeoutSet}, taken)
+	for _, reply := range []any{nil, []any{"1"}, []any{int64(3)}, []any{int64(-1)}} {
+		_, err := scripts.ReadTaken(reply)
+		require.ErrorContains(t, err, "script take-out: expected")
+	}
+}

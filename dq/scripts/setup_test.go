@@ -1,0 +1,167 @@
+package scripts_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+const (
+	d  = wire.LayoutDLc0
+	bc = wire.LayoutBc0Lc0
+)
+
+var layouts = []wire.Layout{d, bc}
+
+// bundle is one queue on a server, looked at without any client of ours.
+type bundle struct {
+	t          testing.TB
+	ctx        context.Context
+	redis      *redis.Client
+	names      wire.Names
+	quarantine string
+	ids        uint64 // of the members made so far
+}
+
+func setup(t testing.TB) *bundle {
+	t.Helper()
+	return setupOn(t, servertest.Redis(t))
+}
+
+func setupOn(t testing.TB, s *server.Server) *bundle {
+	t.Helper()
+	opt, err := redis.ParseURL(s.URL())
+	require.NoError(t, err)
+	rdb := redis.NewClient(opt)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	t.Cleanup(func() { cancel(); _ = rdb.Close() })
+	return (&bundle{t: t, ctx: ctx, redis: rdb}).queue("orders")
+}
+
+// queue returns a bundle of another queue on the same server.
+func (b *bundle) queue(name string) *bundle {
+	other := *b
+	other.names, other.quarantine = wire.NamesOf(name), scripts.Quarantine(name)
+	return &other
+}
+
+// id returns an id that no member had, and that no layout but its own can be read
+// from.
+func (b *bundle) id() [8]byte {
+	b.ids++
+	return [8]byte{0x40, byte(b.ids), byte(b.ids >> 8), byte(b.ids >> 16), 0x40, 0x40, 0x40, 0x40}
+}
+
+func (b *bundle) pack(l wire.Layout, value string) string {
+	return string(l.Pack(b.id(), []byte(value)))
+}
+
+func (b *bundle) windows(l wire.Layout, value string) string {
+	return string(wire.Member{
+		Layout: l, ID: b.id(), Value: []byte(value), LengthSize: wire.WindowsLengthSize,
+	}.Bytes())
+}
+
+// put writes a member as an offer does, due at score.
+func (b *bundle) put(member string, score any) {
+	b.t.Helper()
+	b.do("ZADD", b.names.TimeoutSet, score, member)
+	b.do("RPUSH", b.names.Pending, member)
+}
+
+func (b *bundle) do(args ...any) any {
+	b.t.Helper()
+	reply, err := b.redis.Do(b.ctx, args...).Result()
+	if !errors.Is(err, redis.Nil) {
+		require.NoError(b.t, err)
+	}
+	return reply
+}
+
+func (b *bundle) run(s scripts.Script, keys []string, args ...any) (any, error) {
+	reply, err := b.redis.EvalSha(b.ctx, s.SHA1, keys, args...).Result()
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		reply, err = b.redis.Eval(b.ctx, s.Body, keys, args...).Result()
+	}
+	if errors.Is(err, redis.Nil) {
+		err = nil
+	}
+	return reply, err
+}
+
+func (b *bundle) transferKeys() []string {
+	return []string{b.names.Destination, b.names.TimeoutSet, b.names.Pending, b.quarantine}
+}
+
+// transfer runs our transfer; failed is 0 for none.
+func (b *bundle) transfer(now int64, limit int, own wire.Layout, failed int64) scripts.Transferred {
+	b.t.Helper()
+	text := ""
+	if failed != 0 {
+		text = strconv.FormatInt(failed, 10)
+	}
+	reply, err := b.run(scripts.Transfer(), b.transferKeys(), now, limit, own.String(), text)
+	require.NoError(b.t, err)
+	moved, err := scripts.ReadTransferred(reply)
+	require.NoError(b.t, err)
+	return moved
+}
+
+// redisson runs a script of Redisson's, of a release of that layout.
+func (b *bundle) redisson(l wire.Layout, name string, keys []string, args ...any) (any, error) {
+	b.t.Helper()
+	s, ok := releaseOf(l).Script(name)
+	require.True(b.t, ok)
+	return b.run(scripts.Script{Body: s.Body, SHA1: s.SHA1}, keys, args...)
+}
+
+func (b *bundle) redissonTransfer(l wire.Layout, now int64) error {
+	b.t.Helper()
+	_, err := b.redisson(l, "transfer", b.transferKeys()[:3], now, 100)
+	return err
+}
+
+func releaseOf(l wire.Layout) wire.Release {
+	if l == d {
+		return wire.Release{Major: 3, Minor: 16, Patch: 6}
+	}
+	return wire.Newest()
+}
+
+func (b *bundle) list(key string) []string {
+	b.t.Helper()
+	items, err := b.redis.LRange(b.ctx, key, 0, -1).Result()
+	require.NoError(b.t, err)
+	return items
+}
+
+func (b *bundle) set(key string) []string {
+	b.t.Helper()
+	items, err := b.redis.ZRange(b.ctx, key, 0, -1).Result()
+	require.NoError(b.t, err)
+	return items
+}
+
+func (b *bundle) delivered() []string { return b.list(b.names.Destination) }
+func (b *bundle) pending() []string   { return b.list(b.names.Pending) }
+func (b *bundle) timed() []string     { return b.set(b.names.TimeoutSet) }
+
+// dump is the content of the whole server.
+func (b *bundle) dump() map[string]string {
+	b.t.Helper()
+	content := make(map[string]string)
+	for _, key := range b.redis.Keys(b.ctx, "*").Val() {
+		content[key] = b.redis.Dump(b.ctx, key).Val()
+	}
+	return content
+}

@@ -1,0 +1,313 @@
+package scripts_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+// now is the time of most transfers here; members are due around it.
+const now = 1_700_000_000_000
+
+// situation is one row: what is in the queue, and what a transfer makes of it.
+type situation struct {
+	name  string
+	given func(*bundle)
+	limit int // 100 unless given
+	own   []wire.Layout
+	want  scripts.Transferred
+	// delivered, timed and pending are what D, T and Q hold then; T and Q as the
+	// values of their members. timed stands for both where pending is nil.
+	delivered, timed, pending []string
+	quarantine                map[string]float64
+}
+
+func situations() []situation {
+	next := fmt.Sprint
+	return []situation{
+		{name: "nothing there"},
+		{
+			name:  "nothing due",
+			given: func(b *bundle) { b.put(b.pack(d, "a"), now+1) },
+			want:  scripts.Transferred{Next: next(now + 1)},
+			timed: []string{"a"},
+		},
+		{
+			name: "mixed layouts, by score",
+			given: func(b *bundle) {
+				b.put(b.pack(bc, "4"), now)
+				b.put(b.pack(d, "1"), 0)
+				b.put(b.pack(bc, "2"), now-7)
+				b.put(b.pack(d, "3"), now-6)
+				b.put(b.pack(d, "5"), now+5)
+			},
+			want:      scripts.Transferred{Next: next(now + 5), Delivered: 4, OtherLayout: 2},
+			delivered: []string{"1", "2", "3", "4"},
+			timed:     []string{"5"},
+		},
+		{
+			name: "Windows members",
+			given: func(b *bundle) {
+				b.put(b.windows(d, "1"), now-3)
+				b.put(b.windows(bc, "2"), now-2)
+				b.put(b.windows(d, ""), now-1)
+			},
+			want:      scripts.Transferred{Delivered: 3, OtherLayout: 3},
+			delivered: []string{"1", "2", ""},
+		},
+		{
+			name: "unreadable ones",
+			given: func(b *bundle) {
+				b.put(b.pack(d, "1"), now-9)
+				b.put("short", now-8)
+				b.put(b.pack(bc, "2"), now-7)
+				b.put(b.pack(bc, "cut")+"!", "1699999999999.25")
+				b.put("later", now+1)
+				b.do("ZADD", b.names.TimeoutSet, 0, "") // in T only
+			},
+			want:       scripts.Transferred{Next: next(now + 1), Delivered: 2, OtherLayout: 1, Quarantined: 3},
+			delivered:  []string{"1", "2"},
+			timed:      []string{"later"},
+			quarantine: map[string]float64{"short": now - 8, "cut!": now - 0.75, "": 0},
+		},
+		{
+			name: "ghost and orphan",
+			given: func(b *bundle) {
+				b.do("RPUSH", b.names.Pending, b.pack(bc, "ghost"))
+				b.do("ZADD", b.names.TimeoutSet, now-1, b.pack(d, "orphan"))
+				b.put(b.pack(d, "1"), now)
+			},
+			want:      scripts.Transferred{Delivered: 2, OtherLayout: 0},
+			own:       []wire.Layout{d},
+			delivered: []string{"orphan", "1"},
+			timed:     []string{},
+			pending:   []string{"ghost"},
+		},
+		{
+			name: "twice in Q, as an offer sent again",
+			given: func(b *bundle) {
+				m := b.pack(d, "again")
+				b.put(m, now)
+				b.put(m, now)
+			},
+			own:       []wire.Layout{bc},
+			want:      scripts.Transferred{Delivered: 1, OtherLayout: 1},
+			delivered: []string{"again"},
+			timed:     []string{},
+			pending:   []string{"again"},
+		},
+		{
+			name: "empty and binary values",
+			given: func(b *bundle) {
+				b.put(b.pack(d, ""), now-4)
+				b.put(b.pack(bc, ""), now-3)
+				b.put(b.pack(d, "\x00\xff\r\n\x08"), now-2)
+				b.put(b.pack(bc, "\x00\x00"), now-1)
+			},
+			want:      scripts.Transferred{Delivered: 4, OtherLayout: 2},
+			delivered: []string{"", "", "\x00\xff\r\n\x08", "\x00\x00"},
+		},
+		{
+			name: "negative and fractional scores",
+			given: func(b *bundle) {
+				b.put(b.pack(d, "never"), -1)
+				b.put(b.pack(bc, "1"), 0.5)
+				b.put(b.pack(d, "2"), "1699999999999.5")
+				b.put(b.pack(bc, "3"), "1700000000000.5")
+			},
+			want:      scripts.Transferred{Next: "-1", Delivered: 2, OtherLayout: 1},
+			delivered: []string{"1", "2"},
+			timed:     []string{"never", "3"},
+		},
+		{
+			name:  "a fractional score comes next",
+			given: func(b *bundle) { b.put(b.pack(bc, "3"), "1700000000000.5") },
+			want:  scripts.Transferred{Next: "1700000000000.5"},
+			timed: []string{"3"},
+		},
+		{
+			name: "both layouts fit: dLc0",
+			given: func(b *bundle) {
+				b.put(string(bc.Pack([8]byte{7: 1}, nil)), now)
+			},
+			own:       []wire.Layout{d},
+			want:      scripts.Transferred{Delivered: 1},
+			delivered: []string{"\x00"},
+		},
+		{
+			name: "both layouts fit: Bc0Lc0",
+			given: func(b *bundle) {
+				b.put(string(bc.Pack([8]byte{7: 1}, nil)), now-1)
+				b.put(string(bc.Pack([8]byte{7: 5}, nil)), now)
+			},
+			own:       []wire.Layout{bc},
+			want:      scripts.Transferred{Delivered: 2},
+			delivered: []string{"", ""},
+		},
+		{
+			name:  "limit",
+			limit: 2,
+			given: func(b *bundle) {
+				b.put(b.pack(d, "1"), now-3)
+				b.put("none", now-2)
+				b.put(b.pack(d, "2"), now-1)
+			},
+			own:        []wire.Layout{d},
+			want:       scripts.Transferred{Next: next(now - 1), Delivered: 1, Quarantined: 1},
+			delivered:  []string{"1"},
+			timed:      []string{"2"},
+			quarantine: map[string]float64{"none": now - 2},
+		},
+	}
+}
+
+func TestTransfer(t *testing.T) {
+	b := setup(t)
+	for _, s := range situations() {
+		t.Run(s.name, func(t *testing.T) { checkSituation(t, b, s) })
+	}
+}
+
+// The imitation that stands in where there is no Redis knows all the scripts use.
+func TestTransferEmbedded(t *testing.T) {
+	b := setupOn(t, servertest.Embedded(t))
+	for _, s := range situations() {
+		t.Run(s.name, func(t *testing.T) { checkSituation(t, b, s) })
+	}
+}
+
+func checkSituation(t *testing.T, b *bundle, s situation) {
+	own := s.own
+	if own == nil {
+		own = layouts
+	}
+	for _, l := range own {
+		b.do("FLUSHALL")
+		q := b.queue("orders")
+		q.t = t
+		if s.given != nil {
+			s.given(q)
+		}
+		limit := 100
+		if s.limit != 0 {
+			limit = s.limit
+		}
+		require.Equal(t, s.want, q.transfer(now, limit, l, 0), l.String())
+		require.ElementsMatch(t, s.delivered, q.delivered())
+		if s.delivered != nil {
+			require.Equal(t, s.delivered, q.delivered())
+		}
+		require.ElementsMatch(t, s.timed, values(q.timed()))
+		pending := s.pending
+		if pending == nil {
+			pending = s.timed
+		}
+		require.ElementsMatch(t, pending, values(q.pending()))
+		quarantine := make(map[string]float64)
+		for _, z := range q.redis.ZRangeWithScores(q.ctx, q.quarantine, 0, -1).Val() {
+			quarantine[values([]string{z.Member.(string)})[0]] = z.Score
+		}
+		require.Len(t, quarantine, len(s.quarantine))
+		for m, score := range s.quarantine {
+			require.Equal(t, score, quarantine[m], m)
+		}
+	}
+}
+
+// values unpacks members by their length as the rows above made them; others it
+// returns as they are, without an id in front.
+func values(members []string) []string {
+	all := make([]string, len(members))
+	for i, m := range members {
+		if u, err := bc.UnpackAny([]byte(m)); err == nil {
+			all[i] = string(u.Value)
+		} else if len(m) > 17 {
+			all[i] = m[17:]
+		} else {
+			all[i] = m
+		}
+	}
+	return all
+}
+
+func TestTransferOfManyMembers(t *testing.T) {
+	b := setup(t)
+	var want []string
+	for i := range 250 {
+		v := fmt.Sprint(i)
+		want = append(want, v)
+		b.put(b.pack(layouts[i/7%2], v), now-1000+i)
+	}
+	for _, n := range []int{100, 100, 50, 0} {
+		require.Equal(t, n, b.transfer(now, 100, d, 0).Delivered)
+	}
+	require.Equal(t, want, b.delivered())
+	require.Empty(t, b.timed())
+	require.Empty(t, b.pending())
+}
+
+// More values than one RPUSH takes keep their order.
+func TestTransferOfMoreThanOneCallHolds(t *testing.T) {
+	b := setup(t)
+	var want []string
+	for i := range 1203 {
+		v := fmt.Sprint(i)
+		want = append(want, v)
+		b.put(b.pack(bc, v), i)
+		b.put(fmt.Sprintf("none %d", i), i)
+	}
+	require.Equal(t, scripts.Transferred{Delivered: 1203, Quarantined: 1203}, b.transfer(now, 10_000, bc, 0))
+	require.Equal(t, want, b.delivered())
+	require.Empty(t, b.timed())
+	require.Empty(t, b.pending())
+}
+
+func TestTransferWritesNothingOnAWrongType(t *testing.T) {
+	b := setup(t)
+	for name, key := range map[string]string{
+		"D": b.names.Destination, "T": b.names.TimeoutSet, "Q": b.names.Pending, "X": b.quarantine,
+	} {
+		for _, failed := range []any{"", now} {
+			t.Run(fmt.Sprint(name, failed), func(t *testing.T) {
+				b.do("FLUSHALL")
+				b.put(b.pack(d, "a"), now-2)
+				b.put("none", now-1)
+				b.put(b.pack(bc, "b"), now)
+				b.do("SET", key, "a string")
+				before := b.dump()
+				_, err := b.run(scripts.Transfer(), b.transferKeys(), now, 100, d.String(), failed)
+				require.True(t, redis.HasErrorPrefix(err, "WRONGTYPE"), "%v", err)
+				require.Equal(t, before, b.dump())
+			})
+		}
+	}
+}
+
+func TestTransferRefusesArguments(t *testing.T) {
+	b := setup(t)
+	b.put(b.pack(d, "a"), now)
+	for _, row := range []struct {
+		args    []any
+		message string
+	}{
+		{[]any{now, 100, "dLc1", ""}, "expected dLc0 or Bc0Lc0"},
+		{[]any{now, 0, "dLc0", ""}, "expected a limit"},
+		{[]any{now, -1, "dLc0", ""}, "expected a limit"},
+		{[]any{now, 10_001, "dLc0", ""}, "expected a limit"},
+		{[]any{now, "x", "dLc0", ""}, "expected a limit"},
+		{[]any{now, "1.5", "dLc0", ""}, "not an integer"},
+		{[]any{"soon", 100, "dLc0", ""}, "not a float"},
+		{[]any{now, 100, "dLc0", "then"}, "not a float"},
+	} {
+		before := b.dump()
+		_, err := b.run(scripts.Transfer(), b.transferKeys(), row.args...)
+		require.ErrorContains(t, err, row.message, row.args)
+		require.Equal(t, before, b.dump())
+	}
+}
