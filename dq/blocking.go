@@ -15,13 +15,24 @@ type BlockingQueue[T any] struct {
 	client *Client
 	names  wire.Names
 	codec  codec.Codec[T]
+	err    error
 }
 
 // NewBlockingQueue returns the queue of that name. Any name that Redis allows as
 // a key will do, except the empty one.
+//
+// It never returns nil. What is wrong with the arguments, a Client or codec that is
+// nil or an empty name, Err tells at once, and so does every call.
 func NewBlockingQueue[T any](c *Client, name string, values codec.Codec[T]) *BlockingQueue[T] {
-	return &BlockingQueue[T]{client: c, names: c.names(name), codec: values}
+	err := checkQueue(c, name, values)
+	if err != nil {
+		c, values = brokenClient(err), brokenCodec[T]{err}
+	}
+	return &BlockingQueue[T]{client: c, names: c.names(name), codec: values, err: err}
 }
+
+// Err returns what was wrong with the arguments of NewBlockingQueue, nil for nothing.
+func (q *BlockingQueue[T]) Err() error { return q.err }
 
 // Name returns the key of the LIST.
 func (q *BlockingQueue[T]) Name() string { return q.names.Destination }
@@ -119,7 +130,7 @@ func (q *BlockingQueue[T]) blockingPop(
 ) (T, error) {
 	command = append(command, strconv.FormatInt(seconds, 10))
 	for {
-		reply, err := q.client.block(ctx, q.Name(), command...)
+		reply, err := q.client.block(ctx, q.Name(), seconds, command...)
 		if pair, ok := reply.([]any); ok && len(pair) == 2 {
 			reply = pair[1]
 		}
@@ -137,7 +148,7 @@ func (q *BlockingQueue[T]) blockingPop(
 
 // value runs a command that returns one value.
 func (q *BlockingQueue[T]) value(ctx context.Context, operation string, command ...any) (T, error) {
-	reply, err := nilIsNoError(q.client.do(ctx, q.Name(), command...))
+	reply, err := q.client.do(ctx, q.Name(), command...)
 	v, err := replyValue(q.codec, reply, err)
 	return v, in(operation, q.Name(), err)
 }

@@ -106,22 +106,33 @@ func (q *BlockingQueue[T]) Size(ctx context.Context) (int, error) {
 	return q.client.length(ctx, q.Name())
 }
 
-// Contains tells whether an equal value is there. Values are equal when their
-// encoded bytes are.
+// Contains reports whether an equal value is there. Values are equal when their
+// encoded bytes are, or when what is there decodes to an equal value
+// (reflect.DeepEqual): a map that was read is found again, whatever order Java wrote
+// it in.
 //
 //	KEYS    the list
 //	ARGV    value
 //	returns its index or -1
-//	cost    O(n); the whole list goes through the script
+//	cost    O(n); the whole list goes through the script, and where it answers -1 and
+//	        the codec is one of objects, is read besides
 func (q *BlockingQueue[T]) Contains(ctx context.Context, value T) (bool, error) {
-	args, err := encodeAll(q.codec, []T{value})
+	m, err := newMatcher(q.codec, []T{value})
 	if err != nil {
 		return false, in("contains", q.Name(), err)
 	}
-	reply, err := q.client.evalRead(ctx, "RQueue.contains", []string{q.Name()}, args...)
-	index, err := replyInt(reply, err)
-	return err == nil && index >= 0, in("contains", q.Name(), err)
+	index, err := replyInt(q.client.evalRead(ctx, "RQueue.contains", []string{q.Name()}, m.encoded...))
+	if err != nil || index >= 0 || !q.looksAgain() {
+		return err == nil && index >= 0, in("contains", q.Name(), err)
+	}
+	all, err := q.storedIn(ctx)
+	found, _ := m.matches(all)
+	return len(found) > 0, in("contains", q.Name(), err)
 }
+
+// looksAgain reports whether a value that was not found by its bytes may be there in
+// other ones.
+func (q *BlockingQueue[T]) looksAgain() bool { return !q.client.strict && ambiguous(q.codec) }
 
 // ContainsAll tells whether each of the values is there; true for none.
 //
@@ -135,19 +146,37 @@ func (q *BlockingQueue[T]) ContainsAll(ctx context.Context, values ...T) (bool, 
 	if len(values) == 0 {
 		return true, nil
 	}
-	return q.evalValues(ctx, q.client.evalRead, "RQueue.containsAll", values)
+	ok, err := q.evalValues(ctx, q.client.evalRead, "RQueue.containsAll", values)
+	if ok || err != nil || !q.looksAgain() {
+		return ok, err
+	}
+	m, err := newMatcher(q.codec, values)
+	if err != nil {
+		return false, in("containsAll", q.Name(), err)
+	}
+	all, err := q.storedIn(ctx)
+	_, each := m.matches(all)
+	return each && err == nil, in("containsAll", q.Name(), err)
 }
 
-// Remove removes the first value equal to this one, and tells whether there was
-// one: LREM with 1.
+// Remove removes the first value equal to this one, and reports whether there was
+// one: LREM with 1. Equal is what Contains calls so; a value that is stored in other
+// bytes is removed by these.
 func (q *BlockingQueue[T]) Remove(ctx context.Context, value T) (bool, error) {
-	data, err := q.codec.Encode(value)
+	m, err := newMatcher(q.codec, []T{value})
 	if err != nil {
 		return false, in("remove", q.Name(), err)
 	}
-	reply, err := q.client.do(ctx, q.Name(), "LREM", q.Name(), "1", data)
-	ok, err := replyBool(reply, err)
-	return ok, in("remove", q.Name(), err)
+	removed, err := replyBool(q.client.do(ctx, q.Name(), "LREM", q.Name(), "1", m.encoded[0]))
+	for !removed && err == nil && q.looksAgain() {
+		all, listErr := q.storedIn(ctx)
+		found, _ := m.matches(all)
+		if listErr != nil || len(found) == 0 {
+			return false, in("remove", q.Name(), listErr)
+		}
+		removed, err = replyBool(q.client.do(ctx, q.Name(), "LREM", q.Name(), "1", found[0].value))
+	}
+	return removed, in("remove", q.Name(), err)
 }
 
 // RemoveAll removes every value equal to any of these. Redisson answers true only

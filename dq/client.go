@@ -2,7 +2,9 @@ package dq
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -17,8 +19,12 @@ import (
 type Client struct {
 	config
 	names     func(string) wire.Names
-	router    router
+	topology  topology
+	clustered bool
 	scheduler *scheduler
+
+	// broken is why no call can succeed: see brokenClient.
+	broken error
 
 	// noReadScripts is set when the server turns out to be older than Redis 7.
 	noReadScripts atomic.Bool
@@ -26,40 +32,57 @@ type Client struct {
 	// ctx ends with Close.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// blocked counts the blocking commands under way.
-	blocked sync.WaitGroup
 
-	mu   sync.Mutex
-	idle map[string][]*soloConn // blocking connections at rest, by server; nil when closed
+	mu     sync.Mutex
+	closed bool
+	// blocked counts the blocking commands under way, unwinding those among them whose
+	// taker is gone.
+	blocked, unwinding sync.WaitGroup
 }
 
 // NewClient returns a Client that connects as rdb does: a *redis.Client, for a
-// single server or Sentinel, or a *redis.ClusterClient. It takes rdb's options,
-// not its connections, because commands that must not be sent twice need a pool
-// without retries, and blocking commands a pool without time-outs; rdb may be
-// closed before the Client.
+// single server or the master that Sentinel names, or a *redis.ClusterClient. Of
+// rdb's options it follows those that say where and how to connect: addresses,
+// dialer, TLS, credentials, database, protocol, client name, OnConnect, and the
+// dial, read and write time-outs. Its connections are its own: commands that must
+// not be sent twice need connections without retries, and commands that block need
+// one each.
+//
+// Close the Client before rdb: under Sentinel it learns of a new master through rdb,
+// of which it holds one connection, and it cannot connect any more once rdb is
+// closed. A Client of a single server or of a Cluster does not mind.
 //
 // No connection is made yet. The error tells of a bad option.
 func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 	c := &Client{
 		config: config{release: wire.Newest(), clock: clock.System(), ids: randomID, limit: transferLimit},
 		names:  wire.NamesOf,
-		idle:   make(map[string][]*soloConn),
 	}
-	for _, option := range options {
+	for i, option := range options {
+		if option == nil {
+			return nil, fmt.Errorf("dq: NewClient: option %d of %d is nil", i+1, len(options))
+		}
 		if err := option(&c.config); err != nil {
 			return nil, err
 		}
 	}
+	if isNil(rdb) {
+		return nil, errors.New("dq: NewClient: expected a *redis.Client or a *redis.ClusterClient, got nil")
+	}
+	c.ctx, c.cancel = context.WithCancel(context.WithValue(context.Background(), logKey{}, c.observer.Log))
 	switch rdb := rdb.(type) {
 	case *redis.Client:
-		c.router = newSingleRouter(rdb)
+		if rdb.Options().Addr == failoverAddr {
+			c.topology = newSentinelTopology(c.ctx, rdb)
+		} else {
+			c.topology = newSingleTopology(c.ctx, rdb.Options())
+		}
 	case *redis.ClusterClient:
-		c.router = newClusterRouter(rdb)
+		c.topology, c.clustered = newClusterTopology(c.ctx, rdb), true
 	default:
-		return nil, fmt.Errorf("dq: expected a *redis.Client or a *redis.ClusterClient, got %T", rdb)
+		c.cancel()
+		return nil, fmt.Errorf("dq: NewClient: expected a *redis.Client or a *redis.ClusterClient, got %T", rdb)
 	}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.scheduler = newScheduler(c)
 	return c, nil
 }
@@ -68,33 +91,46 @@ func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 func (c *Client) Release() string { return c.release.String() }
 
 // Close stops all transfers, wakes every blocked Take with ErrClosed and closes
-// the connections. Values stay in Redis.
+// the connections. Values stay in Redis. It takes up to about 3 s where the server
+// does not answer, and for a user who may not send CLIENT UNBLOCK.
 func (c *Client) Close() error {
 	c.mu.Lock()
-	if c.idle == nil {
+	if c.closed {
 		c.mu.Unlock()
 		return nil
 	}
+	c.closed = true
 	c.cancel()
-	idle := c.idle
-	c.idle = nil
 	c.mu.Unlock()
 
-	for _, list := range idle {
-		for _, s := range list {
-			s.close()
-		}
-	}
 	c.scheduler.wait()
-	// Blocked commands are unblocked through the router, so it goes last.
+	// Blocked commands are ended, and values put back, over the shared links, so these
+	// go last.
 	c.blocked.Wait()
-	return c.router.close()
+	c.unwinding.Wait()
+	c.topology.close()
+	return nil
 }
 
-// do runs one command on the server that owns key, once.
-func (c *Client) do(ctx context.Context, key string, args ...any) (any, error) {
-	if c.ctx.Err() != nil {
-		return nil, ErrClosed
+// isNil reports whether an interface holds nothing, or a nil pointer.
+func isNil(v any) bool {
+	r := reflect.ValueOf(v)
+	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
+}
+
+// enter counts a blocking command, unless no command can be sent.
+func (c *Client) enter(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broken != nil {
+		return c.broken
 	}
-	return c.router.do(ctx, key, args)
+	if c.closed {
+		return ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.blocked.Add(1)
+	return nil
 }

@@ -37,6 +37,12 @@ func (e *PanicError) Error() string { return fmt.Sprintf("dq: the handler panick
 func (q *BlockingQueue[T]) Consume(
 	ctx context.Context, handler func(context.Context, T) error, options ConsumeOptions,
 ) error {
+	if q.err != nil {
+		return q.err
+	}
+	if handler == nil {
+		return fmt.Errorf("dq: Consume of %q: expected a handler, got nil", q.Name())
+	}
 	failed := options.Failed
 	if failed == nil {
 		failed = func(any, error) {}

@@ -2,10 +2,13 @@ package dq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // DelayedQueue puts values into a destination queue later, Redisson's
@@ -16,12 +19,25 @@ type DelayedQueue[T any] struct {
 	client *Client
 	task   *task
 	closed atomic.Bool
+	err    error
 }
 
 // NewDelayedQueue returns the delayed queue in front of dest and starts its
 // transfer task, in the background; Ready waits for that. All DelayedQueues of
 // one name in one Client share a task, which ends when the last is closed.
+//
+// It never returns nil. What is wrong, with dest or with its name in a Cluster, Err
+// tells at once, and so does every call.
 func NewDelayedQueue[T any](dest *BlockingQueue[T]) *DelayedQueue[T] {
+	if err := checkDelayed(dest); err != nil {
+		name := ""
+		if dest != nil {
+			name = dest.Name()
+		}
+		broken := brokenClient(err)
+		dest = &BlockingQueue[T]{client: broken, names: wire.NamesOf(name), codec: brokenCodec[T]{err}, err: err}
+		return &DelayedQueue[T]{dest: dest, client: broken, task: newTask(dest.names), err: err}
+	}
 	return &DelayedQueue[T]{
 		dest:   dest,
 		client: dest.client,
@@ -29,16 +45,24 @@ func NewDelayedQueue[T any](dest *BlockingQueue[T]) *DelayedQueue[T] {
 	}
 }
 
+// Err returns what was wrong with the argument of NewDelayedQueue, nil for nothing.
+func (d *DelayedQueue[T]) Err() error { return d.err }
+
 // Ready waits until the subscription stands and the first transfer has run. When
 // ctx ends before, the error also tells what went wrong so far.
 func (d *DelayedQueue[T]) Ready(ctx context.Context) error {
+	if d.err != nil {
+		return d.err
+	}
 	select {
 	case <-d.task.ready:
 		return nil
-	case <-d.client.scheduler.ctx.Done():
+	case <-d.client.ctx.Done():
 		return ErrClosed
+	case <-d.task.refused:
+		return fmt.Errorf("dq: %q is not ready: %w", d.dest.Name(), d.client.scheduler.lastError(d.task))
 	case <-ctx.Done():
-		if err := d.client.scheduler.lastError(); err != nil {
+		if err := d.client.scheduler.lastError(d.task); err != nil {
 			return fmt.Errorf("dq: %q is not ready: %w (%w)", d.dest.Name(), err, ctx.Err())
 		}
 		return fmt.Errorf("dq: %q is not ready: %w", d.dest.Name(), ctx.Err())
@@ -49,9 +73,10 @@ func (d *DelayedQueue[T]) Ready(ctx context.Context) error {
 // clock's time in whole milliseconds plus delay in whole milliseconds, both
 // truncated, so that a value may come up to 2 ms early against a finer clock.
 //
-// A negative delay is ErrNegativeDelay. An error that wraps ErrUncertain says
-// that the reply was lost and the value may be queued; no other error leaves that
-// open. Nothing is ever sent again after it may have arrived.
+// A negative delay is ErrNegativeDelay. An error that wraps ErrUncertain says that
+// the value may be queued: ctx ended or the connection broke after the offer was
+// sent, or the script failed after its first write. After any other error it is not
+// queued, and may be offered again. Nothing that may have arrived is sent again.
 func (d *DelayedQueue[T]) Offer(ctx context.Context, value T, delay time.Duration) error {
 	if delay < 0 {
 		return fmt.Errorf("%w: %s", ErrNegativeDelay, delay)
@@ -77,17 +102,27 @@ func (d *DelayedQueue[T]) OfferMillis(ctx context.Context, value T, delay int64)
 	if err != nil {
 		return fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
 	}
-	keys, args := d.offerArguments(data, d.client.clock.Now().UnixMilli()+delay)
+	due := d.client.clock.Now().UnixMilli() + delay
+	keys, args := d.offerArguments(data, due)
 	if _, err = d.client.eval(ctx, "offer", keys, args...); err != nil {
-		return offerError(d.dest.Name(), err)
+		err = offerError(d.dest.Name(), err)
 	}
-	return nil
+	d.offered(due, err)
+	return err
+}
+
+// offered has the transfer task know of a value that is queued or may be: it does not
+// depend on the announcement, which comes over another connection.
+func (d *DelayedQueue[T]) offered(due int64, err error) {
+	if err == nil || errors.Is(err, ErrUncertain) {
+		d.client.scheduler.offered(d.task, due)
+	}
 }
 
 // OfferAll queues values in order, all due after delay, over one connection
 // without waiting for each reply. It returns how many of them were confirmed,
-// counted from the first; with an error that wraps ErrUncertain, some of the
-// others may be queued too.
+// counted from the first. An error that wraps ErrUncertain says that some of the
+// others may be queued too; with any other error none of them is.
 func (d *DelayedQueue[T]) OfferAll(ctx context.Context, delay time.Duration, values ...T) (confirmed int, err error) {
 	for len(values) > 0 {
 		// The first offer of a batch has the server learn the script.
@@ -114,6 +149,9 @@ func (d *DelayedQueue[T]) offerBatch(ctx context.Context, delay time.Duration, v
 	if err != nil {
 		return 0, err
 	}
+	if err := d.client.usable(ctx); err != nil {
+		return 0, err
+	}
 	due := d.client.clock.Now().UnixMilli() + delay.Milliseconds()
 	commands := make([][]any, len(values))
 	for i, v := range values {
@@ -122,22 +160,33 @@ func (d *DelayedQueue[T]) offerBatch(ctx context.Context, delay time.Duration, v
 			return 0, fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
 		}
 		keys, args := d.offerArguments(data, due)
-		name, text := "EVAL", script.Body
-		if d.client.release.CachesScripts() {
-			name, text = "EVALSHA", script.SHA1
+		commands[i] = d.client.scriptCommand("EVALSHA", script, keys, args)
+	}
+	r := d.client.scriptRequest("EVALSHA", script, commands)
+	r.key = d.dest.Name()
+	confirmed, err = d.confirmed(d.client.send(ctx, r))
+	d.offered(due, err)
+	return confirmed, err
+}
+
+// confirmed counts the offers that succeeded, up to the first that did not. If one
+// behind that may be queued all the same, the error says so: whoever offers the rest
+// again must know.
+func (d *DelayedQueue[T]) confirmed(replies []any) (n int, err error) {
+	for _, reply := range replies {
+		failure, failed := reply.(error)
+		switch {
+		case !failed && err == nil:
+			n++
+		case failed && err == nil:
+			err = offerError(d.dest.Name(), d.client.explain(failure))
+		case !failed || errors.Is(offerError(d.dest.Name(), failure), ErrUncertain):
+			if !errors.Is(err, ErrUncertain) {
+				err = fmt.Errorf("%w: %w", ErrUncertain, err)
+			}
 		}
-		commands[i] = evalCommand(name, text, keys, args)
 	}
-	replies, err := d.client.router.pipeline(ctx, d.dest.Name(), commands)
-	for i, reply := range replies {
-		if _, err := nilIsNoError(nil, reply.Err()); err != nil {
-			return i, offerError(d.dest.Name(), err)
-		}
-	}
-	if err != nil {
-		return 0, offerError(d.dest.Name(), err)
-	}
-	return len(values), nil
+	return n, err
 }
 
 // offerArguments returns the arguments of the offer script.
@@ -164,7 +213,7 @@ func (d *DelayedQueue[T]) Size(ctx context.Context) (int, error) {
 // Close gives the queue back. What waits in it stays, and moves when any process
 // has the queue open.
 func (d *DelayedQueue[T]) Close() error {
-	if d.closed.CompareAndSwap(false, true) {
+	if d.closed.CompareAndSwap(false, true) && d.err == nil {
 		d.client.scheduler.leave(d.task)
 	}
 	return nil

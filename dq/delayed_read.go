@@ -16,9 +16,20 @@ import (
 //
 // peek-v1 (to 3.4.2, 2.9.2) fails on an empty queue with a script error.
 func (d *DelayedQueue[T]) Peek(ctx context.Context) (T, error) {
-	reply, err := d.client.evalRead(ctx, "peek", d.pending())
+	if !d.readsBoth(nil) {
+		reply, err := d.client.evalRead(ctx, "peek", d.pending())
+		if !d.readsBoth(err) {
+			v, err := replyValue(d.dest.codec, reply, err)
+			return v, d.in("peek", err)
+		}
+	}
+	var reply any
+	all, _, err := d.waiting(ctx, 0, window)
+	if len(all) > 0 {
+		reply = string(all[0].value)
+	}
 	v, err := replyValue(d.dest.codec, reply, err)
-	return v, in("peek", d.Name(), err)
+	return v, d.in("peek", err)
 }
 
 // ReadAll returns all values that wait, in the order they were offered.
@@ -28,37 +39,74 @@ func (d *DelayedQueue[T]) Peek(ctx context.Context) (T, error) {
 //	returns the values
 //	cost    O(n); the server is busy for all of it
 func (d *DelayedQueue[T]) ReadAll(ctx context.Context) ([]T, error) {
-	reply, err := d.client.evalRead(ctx, "readAll", d.pending())
-	values, err := replyValues(d.dest.codec, reply, err)
-	return values, in("readAll", d.Name(), err)
+	if !d.readsBoth(nil) {
+		reply, err := d.client.evalRead(ctx, "readAll", d.pending())
+		if !d.readsBoth(err) {
+			values, err := replyValues(d.dest.codec, reply, err)
+			return values, d.in("readAll", err)
+		}
+	}
+	all, _, err := d.waiting(ctx, 0, -1)
+	values := make([]T, 0, len(all))
+	for _, s := range all {
+		v, err := replyValue(d.dest.codec, string(s.value), nil)
+		if err != nil {
+			return values, d.in("readAll", err)
+		}
+		values = append(values, v)
+	}
+	return values, d.in("readAll", err)
 }
 
-// Contains tells whether an equal value waits. Values are equal when their
-// encoded bytes are.
+// Contains reports whether an equal value waits. Values are equal when their encoded
+// bytes are, or when what waits decodes to an equal value (reflect.DeepEqual): a map
+// that was read is found again, whatever order Java wrote it in.
 //
 //	KEYS    pending list
 //	ARGV    value
 //	returns 1 or 0
-//	cost    O(n²): LINDEX for each element
+//	cost    O(n²): LINDEX for each element; where it answers 0, and the codec is one
+//	        of objects, the whole list is read besides
 func (d *DelayedQueue[T]) Contains(ctx context.Context, value T) (bool, error) {
-	return d.evalValues(ctx, d.client.evalRead, "contains", d.pending(), value)
+	return d.containsAll(ctx, "contains", value)
 }
 
-// ContainsAll tells whether each of the values waits; true for none.
+// ContainsAll reports whether each of the values waits; true for none.
 //
 //	KEYS    pending list
 //	ARGV    values
 //	returns 1 or 0
-//	cost    O(n² + n × values)
+//	cost    O(n² + n × values); as Contains where it answers 0
 //
 // containsAll-v1 and -v2, to 3.32.0, skip an argument behind each one they find,
-// so that they may answer false for neighbours that are both there.
+// so that they may answer 0 for neighbours that are both there. Only under
+// WithStrictWire and WithFaithful is that the last word.
 func (d *DelayedQueue[T]) ContainsAll(ctx context.Context, values ...T) (bool, error) {
 	if len(values) == 0 {
 		return true, nil
 	}
-	return d.evalValues(ctx, d.client.evalRead, "containsAll", d.pending(), values...)
+	return d.containsAll(ctx, "containsAll", values...)
 }
+
+func (d *DelayedQueue[T]) containsAll(ctx context.Context, name string, values ...T) (bool, error) {
+	m, err := newMatcher(d.dest.codec, values)
+	if err != nil {
+		return false, d.in(name, err)
+	}
+	if !d.readsBoth(nil) {
+		ok, err := replyBool(d.client.evalRead(ctx, name, d.pending(), m.encoded...))
+		if (ok || err != nil || !d.looksAgain()) && !d.readsBoth(err) {
+			return ok, d.in(name, err)
+		}
+	}
+	all, _, err := d.waiting(ctx, 0, -1)
+	_, each := m.matches(all)
+	return each && err == nil, d.in(name, err)
+}
+
+// looksAgain reports whether a value that Redisson's script did not find by its bytes
+// may be there in other ones.
+func (d *DelayedQueue[T]) looksAgain() bool { return !d.client.strict && ambiguous(d.dest.codec) }
 
 // All walks the values that wait in the order they were offered, one call to the
 // server each, without a snapshot: what others remove meanwhile shifts the rest.
@@ -71,7 +119,7 @@ func (d *DelayedQueue[T]) ContainsAll(ctx context.Context, values ...T) (bool, e
 func (d *DelayedQueue[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for i := 0; ; i++ {
-			reply, err := d.client.evalRead(ctx, "iterator.getValue-index", d.pending(), strconv.Itoa(i))
+			reply, err := d.at(ctx, i)
 			v, err := replyValue(d.dest.codec, reply, err)
 			if err == ErrEmpty { //nolint:errorlint // this very value
 				return
@@ -81,6 +129,22 @@ func (d *DelayedQueue[T]) All(ctx context.Context) iter.Seq2[T, error] {
 			}
 		}
 	}
+}
+
+// at returns the encoded value at an index, nil behind the last.
+func (d *DelayedQueue[T]) at(ctx context.Context, index int) (any, error) {
+	if !d.readsBoth(nil) {
+		reply, err := d.client.evalRead(ctx, "iterator.getValue-index", d.pending(), strconv.Itoa(index))
+		if !d.readsBoth(err) {
+			return reply, err
+		}
+	}
+	items, err := d.client.list(ctx, d.dest.names.Pending, index, index)
+	if err != nil || len(items) == 0 {
+		return nil, err
+	}
+	m, err := d.client.release.Layout().UnpackAny(items[0])
+	return string(m.Value), err
 }
 
 // SizeInMemory returns the bytes of memory that the pending list and the timeout
@@ -107,16 +171,8 @@ func (d *DelayedQueue[T]) both() []string {
 
 type evaluator func(ctx context.Context, name string, keys []string, args ...any) (any, error)
 
-// evalValues runs a script whose arguments are values and whose reply is a
-// boolean.
-func (d *DelayedQueue[T]) evalValues(
-	ctx context.Context, eval evaluator, name string, keys []string, values ...T,
-) (bool, error) {
-	args, err := encodeAll(d.dest.codec, values)
-	if err != nil {
-		return false, in(name, d.Name(), err)
-	}
-	reply, err := eval(ctx, name, keys, args...)
-	ok, err := replyBool(reply, err)
-	return ok, in(name, d.Name(), err)
+// in adds what was being done to an error, and marks that of a member of the other
+// layout.
+func (d *DelayedQueue[T]) in(operation string, err error) error {
+	return in(operation, d.Name(), markForeign(err))
 }

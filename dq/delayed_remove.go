@@ -15,14 +15,30 @@ import (
 //	KEYS    pending list, timeout set
 //	ARGV    none
 //	returns the value or nil
-//	cost    O(log n)
+//	cost    O(log n), behind an LRANGE of a few members
 //
-// A member of the other layout is destroyed: it is removed before it is unpacked.
-// poll-v1 (to 3.4.2, 2.9.2) fails on an empty queue with a script error.
+// The script destroys a member of the other layout, which it removes before it unpacks
+// it. So the head of the list is looked at first, and taken by a script of our own
+// where such a one is near. poll-v1 (to 3.4.2, 2.9.2) fails on an empty queue with a
+// script error.
 func (d *DelayedQueue[T]) Poll(ctx context.Context) (T, error) {
-	reply, err := d.client.eval(ctx, "poll", d.both())
-	v, err := replyValue(d.dest.codec, reply, err)
-	return v, in("poll", d.Name(), err)
+	if own, err := d.ownAhead(ctx, 0, window); own || err != nil {
+		var reply any
+		if err == nil {
+			reply, err = d.client.eval(ctx, "poll", d.both())
+		}
+		v, err := replyValue(d.dest.codec, reply, err)
+		return v, d.in("poll", err)
+	}
+	values, err := d.pollBoth(ctx, 1)
+	if len(values) == 0 {
+		var none T
+		if err == nil {
+			err = ErrEmpty
+		}
+		return none, d.in("poll", err)
+	}
+	return values[0], nil
 }
 
 // PollN removes up to limit values, those offered first, and returns them; since
@@ -31,41 +47,97 @@ func (d *DelayedQueue[T]) Poll(ctx context.Context) (T, error) {
 //	KEYS    pending list, timeout set
 //	ARGV    limit
 //	returns the values
-//	cost    O(limit × log n)
+//	cost    O(limit × log n), behind an LRANGE as that of Poll
 func (d *DelayedQueue[T]) PollN(ctx context.Context, limit int) ([]T, error) {
-	reply, err := d.client.eval(ctx, "poll-limit", d.both(), strconv.Itoa(limit))
-	values, err := replyValues(d.dest.codec, reply, err)
-	return values, in("poll(limit)", d.Name(), err)
+	if own, err := d.ownAhead(ctx, 0, max(limit, 0)+window); own || err != nil {
+		var reply any
+		if err == nil {
+			reply, err = d.client.eval(ctx, "poll-limit", d.both(), strconv.Itoa(limit))
+		}
+		values, err := replyValues(d.dest.codec, reply, err)
+		return values, d.in("poll(limit)", err)
+	}
+	values, err := d.pollBoth(ctx, limit)
+	return values, d.in("poll(limit)", err)
 }
 
-// Remove removes one value equal to this one, the one offered first, and tells
-// whether there was one. It is how a message is called off.
+// Remove removes one value equal to this one, the one offered first, and reports
+// whether there was one. It is how a message is cancelled. Equal is what Contains
+// calls so.
 //
 //	KEYS    pending list, timeout set (remove-v1: pending list)
 //	ARGV    value
 //	returns 1 or 0
-//	cost    O(n²): LINDEX for each element before it
+//	cost    O(n²): LINDEX for each element before it; where it answers 0, as Contains
 //
 // remove-v1 (to 3.3.1, 2.8.1) forgets the timeout set: the value is delivered all
 // the same.
 func (d *DelayedQueue[T]) Remove(ctx context.Context, value T) (bool, error) {
-	return d.evalValues(ctx, d.client.eval, "remove", d.removalKeys("remove"), value)
+	m, err := newMatcher(d.dest.codec, []T{value})
+	if err != nil {
+		return false, d.in("remove", err)
+	}
+	if !d.readsBoth(nil) {
+		ok, err := replyBool(d.client.eval(ctx, "remove", d.removalKeys("remove"), m.encoded...))
+		if (ok || err != nil || !d.looksAgain()) && !d.readsBoth(err) {
+			return ok, d.in("remove", err)
+		}
+	}
+	for {
+		all, _, err := d.waiting(ctx, 0, -1)
+		found, _ := m.matches(all)
+		if err != nil || len(found) == 0 {
+			return false, d.in("remove", err)
+		}
+		removed, err := d.removeStored(ctx, "remove", found[:1])
+		if removed || err != nil {
+			return removed, d.in("remove", err)
+		}
+	}
 }
 
-// RemoveAll removes every value equal to any of these, and tells whether there
-// was one; false for none.
+// removeStored removes what was read, by the script of Redisson where that can be.
+func (d *DelayedQueue[T]) removeStored(ctx context.Context, name string, found []stored) (bool, error) {
+	if len(found) == 0 {
+		return false, nil
+	}
+	if !d.readsBoth(nil) {
+		removed, err := replyBool(d.client.eval(ctx, name, d.removalKeys(name), valuesOf(found)...))
+		if !d.readsBoth(err) {
+			return removed, err
+		}
+	}
+	taken, err := d.takeOut(ctx, found)
+	return len(taken) > 0, err
+}
+
+// RemoveAll removes every value equal to any of these, and reports whether there
+// was one; false for none. Equal is what Contains calls so.
 //
 //	KEYS    pending list, timeout set (removeAll-v1: pending list)
 //	ARGV    values
 //	returns 1 or 0
-//	cost    O(n² + n × values)
+//	cost    O(n² + n × values); with a codec of objects the whole list is read first
 //
 // removeAll-v1 (to 3.3.1, 2.8.1) forgets the timeout set, as remove-v1 does.
 func (d *DelayedQueue[T]) RemoveAll(ctx context.Context, values ...T) (bool, error) {
-	if len(values) == 0 {
-		return false, nil
+	m, err := newMatcher(d.dest.codec, values)
+	if err != nil || len(values) == 0 {
+		return false, d.in("removeAll", err)
 	}
-	return d.evalValues(ctx, d.client.eval, "removeAll", d.removalKeys("removeAll"), values...)
+	if !d.looksAgain() && !d.readsBoth(nil) {
+		ok, err := replyBool(d.client.eval(ctx, "removeAll", d.removalKeys("removeAll"), m.encoded...))
+		if !d.readsBoth(err) {
+			return ok, d.in("removeAll", err)
+		}
+	}
+	all, _, err := d.waiting(ctx, 0, -1)
+	if err != nil {
+		return false, d.in("removeAll", err)
+	}
+	found, _ := m.matches(all)
+	removed, err := d.removeStored(ctx, "removeAll", found)
+	return removed, d.in("removeAll", err)
 }
 
 // removalKeys returns the keys of the removal scripts, whose first variants know
@@ -78,11 +150,11 @@ func (d *DelayedQueue[T]) removalKeys(name string) []string {
 }
 
 // RetainAll removes from the pending list every value that is equal to none of
-// these, and tells whether there was one. Without values it is Clear.
+// these, and reports whether there was one. Without values it is Clear.
 //
 // It is Redisson's own form, with its fault in all releases: the members stay in
 // the timeout set, so that the values are delivered all the same. Retain does
-// what the name says.
+// what the name says. Equal are values whose encoded bytes are.
 //
 //	KEYS    pending list
 //	ARGV    values
@@ -92,32 +164,29 @@ func (d *DelayedQueue[T]) RetainAll(ctx context.Context, values ...T) (bool, err
 	if len(values) == 0 {
 		return d.Clear(ctx)
 	}
-	return d.evalValues(ctx, d.client.eval, "retainAll", d.pending(), values...)
+	args, err := encodeAll(d.dest.codec, values)
+	if err != nil {
+		return false, d.in("retainAll", err)
+	}
+	ok, err := replyBool(d.client.eval(ctx, "retainAll", d.pending(), args...))
+	return ok, d.in("retainAll", err)
 }
 
 // Retain removes every value that waits now and is equal to none of these, and
-// tells whether there was one. It reads the queue and then removes by RemoveAll,
-// so that a value offered in between stays.
+// reports whether there was one. It reads the queue and then removes what it read, by
+// its bytes, so that a value offered in between stays. Equal is what Contains calls so.
 func (d *DelayedQueue[T]) Retain(ctx context.Context, values ...T) (bool, error) {
-	keep, err := encodeAll(d.dest.codec, values)
+	m, err := newMatcher(d.dest.codec, values)
 	if err != nil {
-		return false, in("retain", d.Name(), err)
+		return false, d.in("retain", err)
 	}
-	all, err := d.ReadAll(ctx)
+	all, _, err := d.waiting(ctx, 0, -1)
 	if err != nil {
-		return false, err
+		return false, d.in("retain", err)
 	}
-	var others []T
-	for _, v := range all {
-		data, err := d.dest.codec.Encode(v)
-		if err != nil {
-			return false, in("retain", d.Name(), err)
-		}
-		if !slices.ContainsFunc(keep, func(k any) bool { return string(k.([]byte)) == string(data) }) {
-			others = append(others, v)
-		}
-	}
-	return d.RemoveAll(ctx, others...)
+	others := slices.DeleteFunc(all, func(s stored) bool { return m.index(s.value) >= 0 })
+	removed, err := d.removeStored(ctx, "removeAll", others)
+	return removed, d.in("retain", err)
 }
 
 // RemoveAt removes the value at an index in the order of All, Redisson's
@@ -128,8 +197,17 @@ func (d *DelayedQueue[T]) Retain(ctx context.Context, values ...T) (bool, error)
 //	returns nil
 //	cost    O(n)
 func (d *DelayedQueue[T]) RemoveAt(ctx context.Context, index int) error {
-	_, err := d.client.eval(ctx, "iterator.remove-index", d.both(), strconv.Itoa(index))
-	return in("iterator.remove", d.Name(), err)
+	if !d.readsBoth(nil) {
+		_, err := d.client.eval(ctx, "iterator.remove-index", d.both(), strconv.Itoa(index))
+		if !d.readsBoth(err) {
+			return d.in("iterator.remove", err)
+		}
+	}
+	items, err := d.client.list(ctx, d.dest.names.Pending, index, index)
+	if err == nil && len(items) > 0 {
+		_, err = d.takeOut(ctx, []stored{{member: items[0]}})
+	}
+	return d.in("iterator.remove", err)
 }
 
 // PollLastAndOfferFirstTo removes the value that was offered last, puts it at the
@@ -141,9 +219,28 @@ func (d *DelayedQueue[T]) RemoveAt(ctx context.Context, index int) error {
 //	returns the value or nil
 //	cost    O(log n)
 func (d *DelayedQueue[T]) PollLastAndOfferFirstTo(ctx context.Context, other string) (T, error) {
-	reply, err := d.client.eval(ctx, "pollLastAndOfferFirstTo", append(d.both(), other))
-	v, err := replyValue(d.dest.codec, reply, err)
-	return v, in("pollLastAndOfferFirstTo", d.Name(), err)
+	keys := append(d.both(), other)
+	if own, err := d.ownAhead(ctx, -1-window, -1); own || err != nil {
+		var reply any
+		if err == nil {
+			reply, err = d.client.eval(ctx, "pollLastAndOfferFirstTo", keys)
+		}
+		v, err := replyValue(d.dest.codec, reply, err)
+		return v, d.in("pollLastAndOfferFirstTo", err)
+	}
+	for {
+		all, _, err := d.waiting(ctx, -1-window, -1)
+		if err != nil || len(all) == 0 {
+			v, err := replyValue(d.dest.codec, nil, err)
+			return v, d.in("pollLastAndOfferFirstTo", err)
+		}
+		last := all[len(all)-1]
+		moved, err := replyBool(d.client.runOwn(ctx, callLane, moveOutScript, keys, last.member, last.value))
+		if moved || err != nil {
+			v, err := replyValue(d.dest.codec, string(last.value), err)
+			return v, d.in("pollLastAndOfferFirstTo", err)
+		}
+	}
 }
 
 // Clear removes all values that wait, and tells whether there were any:
@@ -176,10 +273,9 @@ func (d *DelayedQueue[T]) Copy(ctx context.Context, newName string, replace bool
 // both names must share a slot, and the copies do: braces in the name decide.
 func (d *DelayedQueue[T]) CopyTo(ctx context.Context, newName string) error {
 	from, to := d.dest.names, wire.NamesOf(newName)
-	_, err := d.client.router.transaction(ctx, from.Pending, [][]any{
-		{"COPY", from.Pending, to.Pending, "REPLACE"},
-		{"COPY", from.TimeoutSet, to.TimeoutSet, "REPLACE"},
-	})
+	err := d.client.transaction(ctx, from.Pending,
+		[]any{"COPY", from.Pending, to.Pending, "REPLACE"},
+		[]any{"COPY", from.TimeoutSet, to.TimeoutSet, "REPLACE"})
 	if err != nil {
 		return fmt.Errorf("dq: copy of %q to %q: %w", d.Name(), newName, err)
 	}

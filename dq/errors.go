@@ -3,10 +3,9 @@ package dq
 import (
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 var (
@@ -17,15 +16,16 @@ var (
 	// ErrNegativeDelay is returned by Offer; Redisson refuses negative delays
 	// since 3.10.4.
 	ErrNegativeDelay = errors.New("dq: the delay is negative")
-	// ErrUncertain is wrapped by the error of an Offer whose reply was lost: the
-	// value may have been queued or not. It is never sent again by itself,
-	// because that could queue it twice.
-	ErrUncertain = errors.New("dq: no reply, the value may have been queued")
+	// ErrUncertain is wrapped by the error of an Offer that may have queued the value
+	// or not: its reply was lost, or its script failed after it had begun. It is never
+	// sent again by itself, because that could queue it twice.
+	ErrUncertain = errors.New("dq: the value may have been queued")
 	// ErrUnsupported is wrapped by the error of a call that the chosen release does
 	// not have.
 	ErrUnsupported = errors.New("dq: not in this release")
-	// ErrForeignMember is wrapped by the error of a transfer that met a member of
-	// the other layout. See the 3.21.1 upgrade in Redisson's history.
+	// ErrForeignMember is wrapped by the error of a Redisson script that met a member of
+	// the other layout: of a transfer, which dq then repeats with a script of its own
+	// that reads both, and of any call under WithStrictWire and WithFaithful.
 	ErrForeignMember = errors.New("dq: the queue holds a member of the other layout")
 )
 
@@ -46,25 +46,45 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 // offerError sorts the failure of an offer: the server refused it, it was never
 // sent, or nobody knows.
 func offerError(queue string, err error) error {
-	var reply redis.Error
-	var op *net.OpError
-	switch {
-	case errors.Is(err, ErrClosed), errors.Is(err, ErrUnsupported):
+	if errors.Is(err, ErrClosed) || errors.Is(err, ErrUnsupported) {
 		return err
-	case errors.As(err, &reply),
-		errors.As(err, &op) && op.Op == "dial",
-		errors.Is(err, redis.ErrPoolTimeout),
-		errors.Is(err, redis.ErrClosed):
-		return fmt.Errorf("dq: offer to %q: %w", queue, err)
 	}
-	return fmt.Errorf("dq: offer to %q: %w: %w", queue, ErrUncertain, err)
+	var reply resp.Error
+	if errors.Is(err, errLost) || errors.As(err, &reply) && mayHaveWritten(reply) {
+		return fmt.Errorf("dq: offer to %q: %w: %w", queue, ErrUncertain, err)
+	}
+	return fmt.Errorf("dq: offer to %q: %w", queue, err)
+}
+
+// mayHaveWritten reports whether an error reply is that of a script which had begun:
+// Redis does not take back what a script wrote before it failed. The offer script
+// fails so where the pending list is no list and where the user may not publish. The
+// marks are those of Redis before 7 ("Error running script") and since.
+//
+// Some errors can only be those of its first write, after which it does not go on.
+func mayHaveWritten(reply resp.Error) bool {
+	text := string(reply)
+	if !strings.Contains(text, "Error running script") && !strings.Contains(text, "script: ") {
+		return false
+	}
+	for _, code := range []string{"READONLY You can't write", "OOM command not allowed", "MISCONF Redis is configured", "NOREPLICAS Not enough"} {
+		if strings.Contains(text, code) {
+			return false
+		}
+	}
+	return true
 }
 
 // transferError marks the error of a transfer script that failed to unpack a
 // member. The text is that of Redis's struct library in all server versions.
 func transferError(queue string, err error) error {
-	if strings.Contains(err.Error(), "'unpack'") {
-		err = fmt.Errorf("%w: %w", ErrForeignMember, err)
-	}
+	err = markForeign(err)
 	return fmt.Errorf("dq: transfer of %q: %w", queue, err)
+}
+
+func markForeign(err error) error {
+	if err != nil && strings.Contains(err.Error(), "'unpack'") {
+		return fmt.Errorf("%w: %w", ErrForeignMember, err)
+	}
+	return err
 }

@@ -12,8 +12,41 @@ type Observer struct {
 	// the first one and those after a reconnect.
 	Subscribed func(queue string)
 	// Disconnected is called when the subscription connection is lost or cannot
-	// be made; the Client connects again by itself.
+	// be made, or the server refuses a subscription; the Client tries again by itself.
 	Disconnected func(err error)
+	// Returned is called when a value arrived for a Take that had returned already, and
+	// has been put back to the end of the queue that it was taken from.
+	Returned func(ReturnedEvent)
+	// Quarantined is called when a transfer met due members that neither layout reads,
+	// and set them aside.
+	Quarantined func(QuarantinedEvent)
+	// Log is called with what go-redis would log of the Client's connections. It may be
+	// called from many goroutines at once.
+	Log func(line string)
+}
+
+// ReturnedEvent tells of a value that came too late for its taker: its context had
+// ended, and the server took longer to say whether it had popped a value, or may not
+// be asked.
+type ReturnedEvent struct {
+	// Queue is the LIST that the value was popped from.
+	Queue string
+	// Value is as it is on the wire.
+	Value []byte
+	// Err is nil when the value is back, or where BRPOPLPUSH has moved it to its other
+	// list. If it wraps ErrUncertain nobody knows; otherwise Value is all there is left.
+	Err error
+}
+
+// QuarantinedEvent tells of members that nobody can read: a foreign tool wrote them, or
+// they are damaged.
+type QuarantinedEvent struct {
+	// Queue is the destination queue.
+	Queue string
+	// Key is the ZSET that has them now, with the scores they had.
+	Key string
+	// Members is how many there were.
+	Members int
 }
 
 // TransferEvent tells of one run of a transfer script.
@@ -24,7 +57,10 @@ type TransferEvent struct {
 	Took time.Duration
 	// Next is when the next member comes due; zero when none is left.
 	Next time.Time
-	// Err is nil on success. errors.Is(Err, ErrForeignMember) tells that the
-	// queue stands still before a member of the other layout.
+	// OtherLayout is how many of the values came from members of the other layout.
+	OtherLayout int
+	// Err is nil on success. errors.Is(Err, ErrForeignMember) tells that a script of
+	// Redisson met a member of the other layout, which only stops a Client
+	// WithStrictWire or WithFaithful.
 	Err error
 }

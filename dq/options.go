@@ -13,6 +13,7 @@ type Option func(*config) error
 type config struct {
 	release  wire.Release
 	faithful bool
+	strict   bool
 	clock    clock.Clock
 	ids      IDSource
 	observer Observer
@@ -35,10 +36,18 @@ func WithRelease(release string) Option {
 // WithFaithful follows Redisson where dq does better: a head due within 10 ms is
 // transferred at once, again and again until it is due; timers fire on the ticks
 // of a coarse wheel; a later announcement replaces an earlier timer; a failed
-// transfer is tried again after 5 s; to 3.41.0 a timer outlives Close. It is meant
-// for comparisons.
+// transfer is tried again after 5 s; to 3.41.0 a timer outlives Close; and all that
+// WithStrictWire says. It is meant for comparisons.
 func WithFaithful() Option {
-	return func(c *config) error { c.faithful = true; return nil }
+	return func(c *config) error { c.faithful, c.strict = true, true; return nil }
+}
+
+// WithStrictWire sends what a Redisson of the release sends and nothing besides: a
+// member of the other layout stops the queue as it stops Redisson, a value is looked
+// for by its encoded bytes alone, and a connection on which a command blocks is not
+// probed. It is for judging dq by recordings of Redisson.
+func WithStrictWire() Option {
+	return func(c *config) error { c.strict = true; return nil }
 }
 
 // WithClock replaces the clock that due times and timers come from.

@@ -113,7 +113,7 @@ func resend(t *testing.T, rec *monitor.Recording, release string) []monitor.Line
 	fed := newFedClock()
 	ended := make(chan error, 100)
 	var ids [][8]byte
-	client, err := dq.NewClient(rdb,
+	client, err := dq.NewClient(rdb, dq.WithStrictWire(),
 		dq.WithRelease(release), dq.WithTransferLimit(sc.limit), dq.WithClock(fed),
 		dq.WithIDSource(func() [8]byte { return ids[0] }),
 		dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) { fed.follow(); ended <- e.Err }}))

@@ -85,43 +85,6 @@ func TestTransferIsTriedAgainSoon(t *testing.T) {
 	require.Equal(t, "v", v)
 }
 
-// Redisson delivers the values before a foreign member again every 5 s, for ever.
-func TestAForeignMemberDoesNotRepeatWhatIsBeforeIt(t *testing.T) {
-	t.Parallel()
-	failed := make(chan error, 1000)
-	b := setup(t, dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) {
-		if e.Err != nil {
-			failed <- e.Err
-		}
-	}}))
-	ctx := deadline(t)
-	good := wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte("good"))
-	better := wire.LayoutBc0Lc0.Pack([8]byte{2}, []byte("better"))
-	foreign := wire.LayoutDLc0.Pack(wire.DoubleID(-5), []byte("foreign"))
-	require.NoError(t, b.redis.ZAdd(ctx, b.names.TimeoutSet,
-		redis.Z{Score: 1, Member: good}, redis.Z{Score: 2, Member: better}, redis.Z{Score: 3, Member: foreign}).Err())
-	require.NoError(t, b.redis.RPush(ctx, b.names.Pending, good, better, foreign).Err())
-
-	d := b.delayed(t)
-	for range 4 {
-		require.ErrorIs(t, <-failed, dq.ErrForeignMember)
-	}
-	n, err := b.queue.Size(ctx)
-	require.NoError(t, err)
-	require.Equal(t, 4, n, "each once by the failed batch, once by the transfer that took it out")
-	left, err := b.redis.ZRange(ctx, b.names.TimeoutSet, 0, -1).Result()
-	require.NoError(t, err)
-	require.Equal(t, []string{string(foreign)}, left)
-
-	require.NoError(t, b.redis.ZRem(ctx, b.names.TimeoutSet, foreign).Err())
-	require.NoError(t, d.Offer(ctx, "after", 0))
-	for _, want := range []string{"good", "better", "good", "better", "after"} {
-		v, err := b.queue.Take(ctx)
-		require.NoError(t, err)
-		require.Equal(t, want, v)
-	}
-}
-
 // A head that can never come due blocks every announcement, and Redisson.
 func TestAHeadWithANegativeScoreDoesNotStall(t *testing.T) {
 	t.Parallel()

@@ -6,9 +6,11 @@ import (
 	"math"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -33,19 +35,31 @@ type scheduler struct {
 	posts        chan func()
 	goroutines   sync.WaitGroup
 
-	mu      sync.Mutex // guards tasks, the tasks' usage, started and failed
+	mu      sync.Mutex // guards tasks, and of each task usage and failed
 	tasks   map[string]*task
 	started bool
-	failed  error
+	closed  bool
 
 	waiting dueHeap // of the goroutine
 }
 
 // task is the transfer task of one queue name.
 type task struct {
-	names wire.Names
-	usage int
-	ready chan struct{} // closed after the first transfer
+	names   wire.Names
+	usage   int
+	failed  error         // what went wrong last
+	ready   chan struct{} // closed after the first transfer
+	refused chan struct{} // closed when the server forbids the subscription
+
+	// known is the earliest due time that the task knows of.
+	known atomic.Int64
+	// both says that the queue holds members of the other layout, or held one lately;
+	// metAt is when that was seen last, in Unix ms.
+	both  atomic.Bool
+	metAt atomic.Int64
+	// failedAt is the now of a transfer of Redisson's that failed at such a member, as
+	// long as that has not been mended. It belongs to the transfer that runs.
+	failedAt string
 
 	// The rest belongs to the scheduler's goroutine.
 	due     int64 // Unix ms of the next transfer, noDue for none
@@ -53,7 +67,9 @@ type task struct {
 	running bool
 	again   bool // a transfer was asked for while one ran
 	gone    bool
-	single  int // how many of the next transfers move one member each
+	looked  int64 // when the task looked ahead last, Unix ms
+	lookSet bool  // a later look is arranged
+	blind   bool  // the next transfer looks ahead first
 	retry   backoff
 }
 
@@ -68,14 +84,21 @@ func newScheduler(c *Client) *scheduler {
 	s.subscription.acknowledged = s.acknowledged
 	s.subscription.received = s.received
 	s.subscription.lost = s.lost
+	s.subscription.denied = s.denied
 	return s
+}
+
+func newTask(names wire.Names) *task {
+	t := &task{names: names, ready: make(chan struct{}), refused: make(chan struct{}), due: noDue, index: -1}
+	t.known.Store(noDue)
+	return t
 }
 
 // open returns the task of a queue and counts one more user of it.
 func (s *scheduler) open(names wire.Names) *task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.started {
+	if !s.started && !s.closed {
 		s.started = true
 		s.goroutines.Add(2)
 		go func() { defer s.goroutines.Done(); s.run() }()
@@ -83,7 +106,7 @@ func (s *scheduler) open(names wire.Names) *task {
 	}
 	t, ok := s.tasks[names.Channel]
 	if !ok {
-		t = &task{names: names, ready: make(chan struct{}), due: noDue, index: -1}
+		t = newTask(names)
 		s.tasks[names.Channel] = t
 		s.subscription.add(names.Channel)
 	}
@@ -103,7 +126,7 @@ func (s *scheduler) leave(t *task) {
 	})
 }
 
-// forget tells whether nobody uses the task any more.
+// forget reports whether nobody uses the task any more.
 func (s *scheduler) forget(t *task) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,18 +140,23 @@ func (s *scheduler) forget(t *task) bool {
 }
 
 // wait returns when all goroutines have ended, after the Client's context.
-func (s *scheduler) wait() { s.goroutines.Wait() }
-
-func (s *scheduler) lastError() error {
+func (s *scheduler) wait() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.failed
+	s.closed = true
+	s.mu.Unlock()
+	s.goroutines.Wait()
 }
 
-func (s *scheduler) setFailed(err error) {
+func (s *scheduler) lastError(t *task) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failed = err
+	return t.failed
+}
+
+func (s *scheduler) setFailed(t *task, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.failed = err
 }
 
 // post hands f to the scheduler's goroutine, unless the Client is closed.
@@ -155,6 +183,7 @@ func (s *scheduler) acknowledged(channel string) {
 		if hook := s.client.observer.Subscribed; hook != nil {
 			hook(t.names.Destination)
 		}
+		t.blind = true
 		s.start(t)
 	})
 }
@@ -167,13 +196,59 @@ func (s *scheduler) received(channel, payload string) {
 	}
 }
 
+// denied handles a subscription that the server refused. What the queue holds is
+// transferred all the same, and what this Client offers; for what others offer it is
+// looked at with each new attempt.
+func (s *scheduler) denied(channel string, err error) {
+	s.postFor(channel, func(t *task) {
+		s.setFailed(t, err)
+		select {
+		case <-t.refused:
+		default:
+			close(t.refused)
+		}
+		if hook := s.client.observer.Disconnected; hook != nil {
+			hook(err)
+		}
+		s.start(t)
+	})
+}
+
 func (s *scheduler) lost(err error) {
-	s.setFailed(err)
+	s.mu.Lock()
+	for _, t := range s.tasks {
+		t.failed = err
+	}
+	s.mu.Unlock()
 	s.post(func() {
 		if hook := s.client.observer.Disconnected; hook != nil {
 			hook(err)
 		}
 	})
+}
+
+// ownGrace is how long a transfer for an own offer waits for the announcement, which
+// nearly always comes first and then starts the same transfer.
+const ownGrace = 5 * time.Millisecond
+
+// offered takes note of what this Client offered itself, whose delivery does not depend
+// on the subscription. Nearly always the task knows of an earlier due time, and nothing
+// is to be done.
+func (s *scheduler) offered(t *task, due int64) {
+	if s.client.strict || due >= t.known.Load() {
+		return
+	}
+	due = max(due, s.now()+ownGrace.Milliseconds())
+	for {
+		known := t.known.Load()
+		if due >= known {
+			return
+		}
+		if t.known.CompareAndSwap(known, due) {
+			s.post(func() { s.announce(t, due) })
+			return
+		}
+	}
 }
 
 // run is the scheduler's goroutine.
@@ -247,6 +322,7 @@ func (s *scheduler) setDue(t *task, due int64) {
 		due = noDue
 	}
 	t.due = due
+	t.known.Store(due)
 	switch wanted := due != noDue && !t.running; {
 	case wanted && t.index < 0:
 		heap.Push(&s.waiting, t)
@@ -268,25 +344,26 @@ func (s *scheduler) start(t *task) {
 	}
 	t.running = true
 	s.setDue(t, noDue)
-	limit := s.client.limit
-	if t.single > 0 {
-		limit = 1
-	}
+	blind := t.blind && !s.client.strict
+	t.blind = false
 	s.goroutines.Add(1)
 	go func() {
 		defer s.goroutines.Done()
 		began := time.Now()
-		next, err := s.transfer(t.names, limit)
+		if blind {
+			s.lookFirst(t)
+		}
+		m, err := s.transfer(t, s.client.limit)
 		took := time.Since(began)
-		s.post(func() { s.ended(t, next, err, took) })
+		s.post(func() { s.ended(t, m, err, took) })
 	}()
 }
 
 // ended takes the result of a transfer. What was announced while it ran stays
 // valid: the reply may be older.
-func (s *scheduler) ended(t *task, next int64, err error, took time.Duration) {
+func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
 	t.running = false
-	s.observe(t, next, err, took)
+	s.observe(t, m, err, took)
 	announced := t.due
 	s.setDue(t, announced)
 	switch {
@@ -294,10 +371,10 @@ func (s *scheduler) ended(t *task, next int64, err error, took time.Duration) {
 		s.failedTransfer(t, err)
 	default:
 		t.retry.reset()
-		t.single = max(t.single-1, 0)
 		s.becomeReady(t)
-		if next != noDue {
-			s.announce(t, next)
+		if m.next != noDue {
+			s.announce(t, m.next)
+			s.lookAhead(t, m.next)
 		}
 	}
 	if t.again {
@@ -306,19 +383,14 @@ func (s *scheduler) ended(t *task, next int64, err error, took time.Duration) {
 	}
 }
 
-// failedTransfer arranges the next try. A script that met a foreign member has
-// already pushed the values before it, without taking them out of the timeout
-// set, and does so at each try. With a limit of 1 it moves good members for good
-// and fails at the foreign one before it has pushed anything. As many transfers as
-// the failed one had members keep that limit: the foreign one is behind them.
+// failedTransfer arranges the next try. One that met a foreign member under
+// WithStrictWire has pushed the values before it, and does so at each try: then
+// Redisson's pace is the gentler one.
 func (s *scheduler) failedTransfer(t *task, err error) {
-	s.setFailed(err)
-	if s.client.faithful {
+	s.setFailed(t, err)
+	if s.client.faithful || isForeign(err) {
 		s.announce(t, s.now()+faithfulRetryAfter.Milliseconds())
 		return
-	}
-	if isForeign(err) {
-		t.single = s.client.limit
 	}
 	s.setDue(t, s.now()+t.retry.next().Milliseconds())
 }
@@ -331,16 +403,20 @@ func (s *scheduler) becomeReady(t *task) {
 	}
 }
 
-func (s *scheduler) observe(t *task, next int64, err error, took time.Duration) {
-	hook := s.client.observer.Transfer
-	if hook == nil {
+func (s *scheduler) observe(t *task, m moved, err error, took time.Duration) {
+	o := s.client.observer
+	queue := t.names.Destination
+	if m.quarantined > 0 && o.Quarantined != nil {
+		o.Quarantined(QuarantinedEvent{Queue: queue, Key: scripts.Quarantine(queue), Members: m.quarantined})
+	}
+	if o.Transfer == nil {
 		return
 	}
-	event := TransferEvent{Queue: t.names.Destination, Took: took, Err: err}
-	if err == nil && next != noDue {
-		event.Next = time.UnixMilli(next)
+	event := TransferEvent{Queue: queue, Took: took, OtherLayout: m.otherLayout, Err: err}
+	if err == nil && m.next != noDue {
+		event.Next = time.UnixMilli(m.next)
 	}
-	hook(event)
+	o.Transfer(event)
 }
 
 // dueHeap orders tasks by due time.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -18,7 +19,7 @@ import (
 //
 // A nil reply comes back as nil without an error.
 func (c *Client) eval(ctx context.Context, name string, keys []string, args ...any) (any, error) {
-	return c.run(ctx, "EVALSHA", name, keys, args)
+	return c.run(ctx, callLane, "EVALSHA", name, keys, args)
 }
 
 // evalRead runs a script that only reads. Releases that send EVALSHA send
@@ -28,7 +29,7 @@ func (c *Client) evalRead(ctx context.Context, name string, keys []string, args 
 	if c.noReadScripts.Load() {
 		return c.eval(ctx, name, keys, args...)
 	}
-	reply, err := c.run(ctx, "EVALSHA_RO", name, keys, args)
+	reply, err := c.run(ctx, callLane, "EVALSHA_RO", name, keys, args)
 	if err != nil && strings.HasPrefix(err.Error(), "ERR unknown command") {
 		c.noReadScripts.Store(true)
 		return c.eval(ctx, name, keys, args...)
@@ -36,24 +37,32 @@ func (c *Client) evalRead(ctx context.Context, name string, keys []string, args 
 	return reply, err
 }
 
-func (c *Client) run(ctx context.Context, bySHA, name string, keys []string, args []any) (any, error) {
+func (c *Client) run(ctx context.Context, at lane, bySHA, name string, keys []string, args []any) (any, error) {
 	script, err := c.script(name)
 	if err != nil {
 		return nil, err
 	}
-	key := keys[0]
-	if !c.release.CachesScripts() {
-		return nilIsNoError(c.do(ctx, key, evalCommand("EVAL", script.Body, keys, args)...))
+	r := c.scriptRequest(bySHA, script, [][]any{nil})
+	r.lane, r.key = at, keys[0]
+	r.commands[0] = c.scriptCommand(bySHA, script, keys, args)
+	return c.one(ctx, r)
+}
+
+// scriptRequest returns a request of commands that run one script.
+func (c *Client) scriptRequest(bySHA string, script *wire.Script, commands [][]any) request {
+	r := request{commands: commands}
+	if c.release.CachesScripts() {
+		r.script = script
 	}
-	command := evalCommand(bySHA, script.SHA1, keys, args)
-	reply, err := c.do(ctx, key, command...)
-	if isNoScript(err) {
-		if err := c.loadScript(ctx, key, script); err != nil {
-			return nil, err
-		}
-		reply, err = c.do(ctx, key, command...)
+	return r
+}
+
+// scriptCommand returns the command that the client's release runs a script with.
+func (c *Client) scriptCommand(bySHA string, script *wire.Script, keys []string, args []any) []any {
+	if c.release.CachesScripts() {
+		return evalCommand(bySHA, script.SHA1, keys, args)
 	}
-	return nilIsNoError(reply, err)
+	return evalCommand("EVAL", script.Body, keys, args)
 }
 
 // script returns the variant that the client's release sends.
@@ -63,11 +72,6 @@ func (c *Client) script(name string) (*wire.Script, error) {
 		return nil, fmt.Errorf("%w: Redisson %s has no %s", ErrUnsupported, c.release, name)
 	}
 	return script, nil
-}
-
-func (c *Client) loadScript(ctx context.Context, key string, script *wire.Script) error {
-	_, err := c.do(ctx, key, "SCRIPT", "LOAD", script.Body)
-	return err
 }
 
 func isNoScript(err error) bool { return err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") }
@@ -81,9 +85,23 @@ func evalCommand(command, script string, keys []string, args []any) []any {
 	return append(all, args...)
 }
 
-func nilIsNoError(reply any, err error) (any, error) {
-	if err == redis.Nil { //nolint:errorlint // go-redis returns this very value for a nil reply
-		return nil, nil
-	}
-	return reply, err
+// Our own scripts, in the form in which requests take them.
+var (
+	transferScript = own(scripts.Transfer())
+	aheadScript    = own(scripts.Ahead())
+	takeOutScript  = own(scripts.TakeOut())
+	moveOutScript  = own(scripts.MoveOut())
+)
+
+func own(s scripts.Script) *wire.Script {
+	return &wire.Script{Name: s.Name, Variant: s.Name, Body: s.Body, SHA1: s.SHA1}
+}
+
+// runOwn runs one of our own scripts, which are sent by their SHA-1 whatever the
+// release.
+func (c *Client) runOwn(ctx context.Context, at lane, script *wire.Script, keys []string, args ...any) (any, error) {
+	return c.one(ctx, request{
+		lane: at, key: keys[0], script: script,
+		commands: [][]any{evalCommand("EVALSHA", script.SHA1, keys, args)},
+	})
 }

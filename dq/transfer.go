@@ -8,14 +8,42 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // transferTimeout bounds one transfer, over go-redis's own time-outs.
 const transferTimeout = 10 * time.Second
 
-// transfer runs the transfer script, which moves up to limit due members, and
-// returns the due time of the next one in Unix ms, or noDue.
+// moved is what a transfer did.
+type moved struct {
+	next        int64 // when the next member comes due in Unix ms, or noDue
+	otherLayout int   // delivered members of the other layout
+	quarantined int
+}
+
+// transfer moves up to limit due members: by the script of Redisson, until a member
+// of the other layout has been met, and then by our own, which reads both.
+//
+// Redisson's script stops at such a member with an error, after it has pushed the ones
+// before it, which it leaves in the timeout set. Ours is then told so, and takes them
+// out there without pushing them once more.
+func (s *scheduler) transfer(t *task, limit int) (moved, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
+	defer cancel()
+	if s.client.strict || !t.both.Load() {
+		now := s.now()
+		m, err := s.transferOne(ctx, t.names, now, limit)
+		if s.client.strict || !isForeign(err) {
+			return m, err
+		}
+		t.meet(s.now())
+		t.failedAt = strconv.FormatInt(now, 10)
+	}
+	return s.transferBoth(ctx, t, limit)
+}
+
+// transferOne runs Redisson's transfer script.
 //
 //	KEYS    destination, timeout set, pending list
 //	ARGV    now in Unix ms; limit
@@ -23,16 +51,45 @@ const transferTimeout = 10 * time.Second
 //	cost    O(limit × length of the pending list): one LREM for each member
 //
 // transfer-v1 is sent to 3.21.0 and in 2.x, transfer-v2 from 3.21.1.
-func (s *scheduler) transfer(n wire.Names, limit int) (next int64, err error) {
-	ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
-	defer cancel()
-	reply, err := s.client.eval(ctx, "transfer",
+func (s *scheduler) transferOne(ctx context.Context, n wire.Names, now int64, limit int) (moved, error) {
+	reply, err := s.client.run(ctx, backgroundLane, "EVALSHA", "transfer",
 		[]string{n.Destination, n.TimeoutSet, n.Pending},
-		strconv.FormatInt(s.now(), 10), strconv.Itoa(limit))
+		[]any{strconv.FormatInt(now, 10), strconv.Itoa(limit)})
 	if err != nil {
-		return noDue, transferError(n.Destination, err)
+		return moved{next: noDue}, transferError(n.Destination, err)
 	}
-	next, err = s.parseScore(n, reply)
+	next, err := s.nextDue(ctx, n, reply)
+	return moved{next: next}, err
+}
+
+// transferBoth runs our own transfer script: see scripts.Transfer.
+func (s *scheduler) transferBoth(ctx context.Context, t *task, limit int) (moved, error) {
+	n := t.names
+	reply, err := s.client.runOwn(ctx, backgroundLane, transferScript,
+		[]string{n.Destination, n.TimeoutSet, n.Pending, scripts.Quarantine(n.Destination)},
+		strconv.FormatInt(s.now(), 10), strconv.Itoa(min(limit, scripts.MaxLimit)), s.client.release.Layout().String(), t.failedAt)
+	if err != nil {
+		return moved{next: noDue}, transferError(n.Destination, err)
+	}
+	done, err := scripts.ReadTransferred(reply)
+	if err != nil {
+		return moved{next: noDue}, transferError(n.Destination, err)
+	}
+	t.failedAt = ""
+	if done.OtherLayout+done.Quarantined > 0 {
+		t.meet(s.now())
+	}
+	var head any
+	if done.Next != "" {
+		head = done.Next
+	}
+	next, err := s.nextDue(ctx, n, head)
+	return moved{next: next, otherLayout: done.OtherLayout, quarantined: done.Quarantined}, err
+}
+
+// nextDue reads the score of the head that a transfer returns.
+func (s *scheduler) nextDue(ctx context.Context, n wire.Names, reply any) (int64, error) {
+	next, err := s.parseScore(n, reply)
 	if err != nil || next >= 0 || s.client.faithful {
 		return next, err
 	}
@@ -49,8 +106,9 @@ const stuckHeadInterval = time.Second
 // stalls there.
 func (s *scheduler) behindStuckHead(ctx context.Context, n wire.Names) (int64, error) {
 	look := s.now() + stuckHeadInterval.Milliseconds()
-	reply, err := s.client.do(ctx, n.TimeoutSet,
-		"ZRANGEBYSCORE", n.TimeoutSet, "0", "+inf", "WITHSCORES", "LIMIT", "0", "1")
+	reply, err := s.client.one(ctx, request{lane: backgroundLane, key: n.TimeoutSet, commands: [][]any{
+		{"ZRANGEBYSCORE", n.TimeoutSet, "0", "+inf", "WITHSCORES", "LIMIT", "0", "1"},
+	}})
 	if err != nil {
 		return noDue, fmt.Errorf("dq: transfer of %q: %w", n.Destination, err)
 	}

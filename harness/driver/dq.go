@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,14 +48,13 @@ func (d DQ) OpenMany(ctx context.Context, target Target, names []string) ([]Queu
 	if err != nil {
 		return nil, err
 	}
-	defer rdb.Close()
 	options := append([]dq.Option{dq.WithRelease(d.Release.String())}, d.Options...)
 	if d.Faithful {
 		options = append(options, dq.WithFaithful())
 	}
 	client, err := dq.NewClient(rdb, options...)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, rdb.Close())
 	}
 	queues, delayed := make([]Queue, 0, len(names)), make([]*dq.DelayedQueue[[]byte], 0, len(names))
 	var open atomic.Int64
@@ -62,11 +62,10 @@ func (d DQ) OpenMany(ctx context.Context, target Target, names []string) ([]Queu
 	for _, name := range names {
 		destination := dq.NewBlockingQueue(client, name, codec.Bytes{})
 		delayed = append(delayed, dq.NewDelayedQueue(destination))
-		queues = append(queues, &dqQueue{client: client, open: &open, destination: destination, delayed: delayed[len(delayed)-1]})
+		queues = append(queues, &dqQueue{client: client, redis: rdb, open: &open, destination: destination, delayed: delayed[len(delayed)-1]})
 	}
 	if err := ready(ctx, delayed); err != nil {
-		_ = client.Close()
-		return nil, err
+		return nil, errors.Join(err, client.Close(), rdb.Close())
 	}
 	return queues, nil
 }
@@ -89,6 +88,7 @@ func ready(ctx context.Context, delayed []*dq.DelayedQueue[[]byte]) error {
 
 type dqQueue struct {
 	client      *dq.Client
+	redis       io.Closer // what the client connects by
 	open        *atomic.Int64 // queues of the client that are not closed
 	closing     sync.Once
 	destination *dq.BlockingQueue[[]byte]
@@ -119,7 +119,7 @@ func (q *dqQueue) Remove(ctx context.Context, value []byte) (bool, error) {
 func (q *dqQueue) Close() (err error) {
 	q.closing.Do(func() {
 		if q.open.Add(-1) == 0 {
-			err = q.client.Close()
+			err = errors.Join(q.client.Close(), q.redis.Close())
 		}
 	})
 	return err

@@ -153,7 +153,8 @@ func (p *DQProgram) connect(args arguments) (*dq.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := append([]dq.Option{dq.WithRelease(p.driver.Release.String())}, p.driver.Options...)
+	// What is judged by recordings of Redisson sends nothing besides.
+	options := append([]dq.Option{dq.WithRelease(p.driver.Release.String()), dq.WithStrictWire()}, p.driver.Options...)
 	if p.driver.Faithful || wanted.Faithful {
 		options = append(options, dq.WithFaithful())
 	}

@@ -1,0 +1,210 @@
+package dq
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// A value that was read is not always encoded anew as it was: Java's maps and sets have
+// an order of their own, lists a class. So where a value is looked for, what is there
+// counts as equal if its bytes are, or if it decodes to an equal value; and what is
+// removed is named by its own bytes.
+
+// ambiguous reports whether different bytes may decode to equal values.
+func ambiguous[T any](c codec.Codec[T]) bool {
+	switch any(c).(type) {
+	case codec.String, codec.Bytes, codec.Long:
+		return false
+	}
+	return true
+}
+
+// matcher tells which stored values are equal to the ones given.
+type matcher[T any] struct {
+	codec   codec.Codec[T]
+	values  []T
+	encoded []any
+}
+
+// newMatcher fails with the error of a value that cannot be encoded.
+func newMatcher[T any](c codec.Codec[T], values []T) (*matcher[T], error) {
+	encoded, err := encodeAll(c, values)
+	return &matcher[T]{c, values, encoded}, err
+}
+
+// index returns which of the values the stored one is equal to, -1 for none.
+func (m *matcher[T]) index(stored []byte) int {
+	i := slices.IndexFunc(m.encoded, func(e any) bool { return bytes.Equal(e.([]byte), stored) })
+	if i >= 0 || !ambiguous(m.codec) {
+		return i
+	}
+	v, err := m.codec.Decode(stored)
+	if err != nil {
+		return -1
+	}
+	return slices.IndexFunc(m.values, func(w T) bool { return reflect.DeepEqual(v, w) })
+}
+
+// stored is one value of a list as it was read.
+type stored struct {
+	member []byte // as packed; the value itself in a destination queue
+	value  []byte
+}
+
+// matches returns the values that are equal to any of those looked for, and whether
+// each of these was found.
+func (m *matcher[T]) matches(all []stored) (found []stored, each bool) {
+	seen := make([]bool, len(m.values))
+	for _, s := range all {
+		if i := m.index(s.value); i >= 0 {
+			found = append(found, s)
+			seen[i] = true
+		}
+	}
+	return found, !slices.Contains(seen, false)
+}
+
+func valuesOf(all []stored) []any {
+	args := make([]any, len(all))
+	for i, s := range all {
+		args[i] = s.value
+	}
+	return args
+}
+
+// list reads a stretch of a LIST as bytes.
+func (c *Client) list(ctx context.Context, key string, start, stop int) ([][]byte, error) {
+	reply, err := c.do(ctx, key, "LRANGE", key, start, stop)
+	if err != nil {
+		return nil, err
+	}
+	items, ok := reply.([]any)
+	if !ok {
+		return nil, fmt.Errorf("expected an array from the server, got %T", reply)
+	}
+	all := make([][]byte, 0, len(items))
+	for _, item := range items {
+		text, ok := item.(string)
+		if !ok {
+			return nil, fmt.Errorf("expected a string from the server, got %T", item)
+		}
+		all = append(all, []byte(text))
+	}
+	return all, nil
+}
+
+// storedIn returns what a destination queue holds.
+func (q *BlockingQueue[T]) storedIn(ctx context.Context) ([]stored, error) {
+	items, err := q.client.list(ctx, q.Name(), 0, -1)
+	all := make([]stored, len(items))
+	for i, item := range items {
+		all[i] = stored{item, item}
+	}
+	return all, err
+}
+
+// waiting returns a stretch of the pending list, members of both layouts, without those
+// that neither reads. own reports whether all of them are of the release's layout.
+func (d *DelayedQueue[T]) waiting(ctx context.Context, start, stop int) (all []stored, own bool, err error) {
+	items, err := d.client.list(ctx, d.dest.names.Pending, start, stop)
+	layout := d.client.release.Layout()
+	own = true
+	for _, item := range items {
+		m, err := layout.UnpackAny(item)
+		own = own && err == nil && m.Layout == layout && m.LengthSize == wire.LengthSize
+		if err == nil {
+			all = append(all, stored{item, m.Value})
+		}
+	}
+	return all, own, err
+}
+
+// readsBoth reports whether an operation must go by what is stored: the queue is known
+// to hold members of the other layout, or a script of Redisson has just failed at one.
+func (d *DelayedQueue[T]) readsBoth(err error) bool {
+	if d.client.strict {
+		return false
+	}
+	if isForeign(markForeign(err)) {
+		d.task.meet(d.client.scheduler.now())
+	}
+	return d.task.both.Load()
+}
+
+// takeOutBatch is how many members one script call removes.
+const takeOutBatch = 500
+
+// takeOut removes members, and returns the values of those that were in the pending
+// list: nobody else has these.
+func (d *DelayedQueue[T]) takeOut(ctx context.Context, members []stored) (taken []stored, err error) {
+	for batch := range slices.Chunk(members, takeOutBatch) {
+		args := make([]any, len(batch))
+		for i, m := range batch {
+			args[i] = m.member
+		}
+		reply, err := d.client.runOwn(ctx, callLane, takeOutScript, d.both(), args...)
+		if err != nil {
+			return taken, err
+		}
+		found, err := scripts.ReadTaken(reply)
+		if err != nil {
+			return taken, err
+		}
+		for i, where := range found {
+			if i < len(batch) && where == scripts.TakenPending {
+				taken = append(taken, batch[i])
+			}
+		}
+	}
+	return taken, nil
+}
+
+// window is how much more than it needs a poll reads first. Redisson's poll scripts
+// destroy a member of the other layout, so they are sent only where none is near.
+const window = 16
+
+// pollBoth removes up to limit values from the front, of both layouts.
+func (d *DelayedQueue[T]) pollBoth(ctx context.Context, limit int) (values []T, err error) {
+	for len(values) < limit {
+		all, _, err := d.waiting(ctx, 0, limit+window)
+		if err != nil || len(all) == 0 {
+			return values, err
+		}
+		taken, err := d.takeOut(ctx, all[:min(len(all), limit-len(values))])
+		for _, s := range taken {
+			v, decodeErr := replyValue(d.dest.codec, string(s.value), nil)
+			if decodeErr != nil {
+				return values, errors.Join(decodeErr, err)
+			}
+			values = append(values, v)
+		}
+		if err != nil {
+			return values, err
+		}
+	}
+	return values, nil
+}
+
+// ownAhead reports whether Redisson's poll scripts may be sent: what they would meet is
+// of the own layout. Negative positions count from the back.
+func (d *DelayedQueue[T]) ownAhead(ctx context.Context, start, stop int) (bool, error) {
+	if d.client.strict {
+		return true, nil
+	}
+	if d.task.both.Load() {
+		return false, nil
+	}
+	_, own, err := d.waiting(ctx, start, stop)
+	if err == nil && !own {
+		d.task.meet(d.client.scheduler.now())
+	}
+	return own, err
+}

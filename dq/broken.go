@@ -1,0 +1,70 @@
+package dq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// brokenClient returns a Client all of whose calls fail with err: what a queue has that
+// was constructed wrongly.
+func brokenClient(err error) *Client {
+	c := &Client{
+		config: config{release: wire.Newest(), clock: clock.System(), ids: randomID, limit: transferLimit, strict: true},
+		names:  wire.NamesOf,
+		broken: err,
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.scheduler = newScheduler(c)
+	return c
+}
+
+// brokenCodec stands in for one that was not given.
+type brokenCodec[T any] struct{ err error }
+
+func (c brokenCodec[T]) Encode(T) ([]byte, error) { return nil, c.err }
+
+func (c brokenCodec[T]) Decode([]byte) (T, error) {
+	var none T
+	return none, c.err
+}
+
+// checkQueue returns what is wrong with the arguments of NewBlockingQueue.
+func checkQueue[T any](c *Client, name string, values codec.Codec[T]) error {
+	switch {
+	case c == nil:
+		return fmt.Errorf("dq: NewBlockingQueue(%q): expected a Client, got nil", name)
+	case c.broken != nil:
+		return c.broken
+	case name == "":
+		return errors.New("dq: NewBlockingQueue: expected a name, got an empty one")
+	case isNil(values):
+		return fmt.Errorf("dq: NewBlockingQueue(%q): expected a codec, got nil", name)
+	}
+	return nil
+}
+
+// checkDelayed returns what is wrong with a delayed queue in front of dest. In a Cluster
+// a script may only name keys of one slot.
+func checkDelayed[T any](dest *BlockingQueue[T]) error {
+	switch {
+	case dest == nil:
+		return errors.New("dq: NewDelayedQueue: expected a BlockingQueue, got nil")
+	case dest.err != nil:
+		return dest.err
+	}
+	n := dest.names
+	slot := wire.Slot(n.Destination)
+	for _, key := range []string{n.TimeoutSet, n.Pending, n.Channel} {
+		if dest.client.clustered && wire.Slot(key) != slot {
+			return fmt.Errorf("dq: NewDelayedQueue(%q): in a Cluster its keys must share a slot, and %q does not share that of %q: "+
+				"Redisson puts braces around a name only if it has no \"{\"; take a name without one, or with a hash tag such as {orders}",
+				n.Destination, key, n.Destination)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package dq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/resp"
+)
+
+// Bounds of how often a command is sent again that is known not to have run, and of
+// the pauses where the server asks for time. Together they are about half a second.
+const (
+	maxAttempts    = 12
+	redirectPause  = 10 * time.Millisecond
+	maxRedirection = 80 * time.Millisecond
+)
+
+// target is where a command goes.
+type target struct {
+	node *node
+	// asking is set for the importing server of a slot that is being moved.
+	asking bool
+}
+
+// request is commands for the server that owns a key, sent together.
+type request struct {
+	lane     lane
+	key      string
+	commands [][]any
+	// script, if any, is what the commands run by its SHA-1; a server that does not
+	// know it is given it.
+	script *wire.Script
+}
+
+// send runs a request. Each reply is a value, a resp.Error, or an error that wraps
+// errLost or errUnsent. What is known not to have run goes where the server says it
+// should, or is tried again where that helps; what may have run is never sent again.
+func (c *Client) send(ctx context.Context, r request) []any {
+	s := sending{client: c, request: r, replies: make([]any, len(r.commands))}
+	for i := range s.replies {
+		s.todo = append(s.todo, i)
+		s.replies[i] = fmt.Errorf("%w: %w", errUnsent, context.Canceled)
+	}
+	var wait time.Duration
+	for attempt := 1; len(s.todo) > 0; attempt++ {
+		next, again := s.attempt(ctx)
+		if !again || attempt == maxAttempts {
+			break
+		}
+		if s.to = next; next.node == nil || s.hold {
+			if wait = min(max(2*wait, redirectPause), maxRedirection); pause(ctx, wait) != nil {
+				break
+			}
+		}
+	}
+	return s.replies
+}
+
+// sending is the state of one request.
+type sending struct {
+	client  *Client
+	request request
+	replies []any
+	todo    []int // which commands have not been run
+	to      target
+	hold    bool // the server asks for time
+}
+
+// attempt sends what is to do, keeps what came of it, and says where the rest goes.
+func (s *sending) attempt(ctx context.Context) (next target, again bool) {
+	t := s.client.topology
+	if s.to.node == nil {
+		n, err := t.owner(ctx, s.request.key)
+		if err != nil {
+			s.settleAll(err)
+			return target{}, false
+		}
+		s.to.node = n
+	}
+	l, err := s.to.node.link(ctx, s.request.lane)
+	if err != nil {
+		s.settleAll(err)
+		// A node that has just been replaced is no reason to fail.
+		return target{}, errors.Is(err, errRetired) && s.client.ctx.Err() == nil
+	}
+	replies, err := l.send(s.wrap()...).wait(ctx)
+	return s.sort(ctx, l, s.unwrap(replies), err)
+}
+
+func (s *sending) settleAll(err error) {
+	for _, i := range s.todo {
+		s.replies[i] = err
+	}
+}
+
+// wrap returns the commands to send, each behind ASKING where that is needed.
+func (s *sending) wrap() [][]any {
+	commands := make([][]any, 0, len(s.todo))
+	for _, i := range s.todo {
+		if s.to.asking {
+			commands = append(commands, []any{"ASKING"})
+		}
+		commands = append(commands, s.request.commands[i])
+	}
+	return commands
+}
+
+// unwrap drops the replies to ASKING.
+func (s *sending) unwrap(replies []any) []any {
+	if !s.to.asking {
+		return replies
+	}
+	var own []any
+	for i := 1; i < len(replies); i += 2 {
+		own = append(own, replies[i])
+	}
+	return own
+}
+
+// sort keeps the replies. err is why the last ones of them are missing.
+func (s *sending) sort(ctx context.Context, l *link, replies []any, err error) (next target, again bool) {
+	var rest []int
+	unknownScript := false
+	s.hold = false
+	for k, i := range s.todo {
+		if k >= len(replies) {
+			s.replies[i] = err
+			if errors.Is(err, errUnsent) && ctx.Err() == nil && s.client.ctx.Err() == nil {
+				rest = append(rest, i)
+			}
+			continue
+		}
+		s.replies[i] = replies[k]
+		reply, failed := replies[k].(resp.Error)
+		if !failed {
+			continue
+		}
+		if s.request.script != nil && isNoScript(reply) {
+			unknownScript = true
+			rest = append(rest, i)
+			continue
+		}
+		if to, ok := s.redirect(reply); ok {
+			next = to
+			rest = append(rest, i)
+		}
+	}
+	s.todo = rest
+	if unknownScript && next.node == nil && !s.hold {
+		return s.to, s.load(ctx, l)
+	}
+	return next, len(rest) > 0
+}
+
+// load has the server learn the script, and reports whether it has.
+func (s *sending) load(ctx context.Context, l *link) bool {
+	replies, err := l.send([]any{"SCRIPT", "LOAD", s.request.script.Body}).wait(ctx)
+	if err == nil {
+		err, _ = replies[0].(error)
+	}
+	if err != nil {
+		// The script has not run, whatever became of loading it.
+		s.settleAll(fmt.Errorf("%w: loading the script: %v", errUnsent, err))
+	}
+	return err == nil
+}
+
+// redirect reports whether an error reply says that the command was not run and that
+// it can be: where, and whether the server asks for time first.
+func (s *sending) redirect(reply resp.Error) (to target, ok bool) {
+	t := s.client.topology
+	code, rest, _ := strings.Cut(string(reply), " ")
+	switch code {
+	case "MOVED", "ASK":
+		fields := strings.Fields(rest)
+		if len(fields) < 2 {
+			return target{}, false
+		}
+		to.node = t.at(fullAddress(fields[1], s.to.node.opt.Addr))
+		to.asking = code == "ASK"
+		if code == "MOVED" {
+			t.suspect(s.to.node)
+		}
+		return to, to.node != nil
+	case "TRYAGAIN":
+		// The keys of the command are on both sides of a move.
+		s.hold = true
+		return s.to, true
+	case "READONLY":
+		if !t.follows() {
+			return target{}, false
+		}
+		t.suspect(s.to.node)
+		s.hold = true
+		return target{}, true
+	}
+	return target{}, false
+}
+
+// do runs one command on the server that owns key. A nil reply comes back as nil.
+func (c *Client) do(ctx context.Context, key string, args ...any) (any, error) {
+	return c.one(ctx, request{key: key, commands: [][]any{args}})
+}
+
+// one runs a request of a single command.
+func (c *Client) one(ctx context.Context, r request) (any, error) {
+	if err := c.usable(ctx); err != nil {
+		return nil, err
+	}
+	reply := c.send(ctx, r)[0]
+	if err, failed := reply.(error); failed {
+		return nil, c.explain(err)
+	}
+	return reply, nil
+}
+
+// usable returns why no command can be sent at all.
+func (c *Client) usable(ctx context.Context) error {
+	switch {
+	case c.broken != nil:
+		return c.broken
+	case c.ctx.Err() != nil:
+		return ErrClosed
+	}
+	return ctx.Err()
+}
+
+// explain replaces what a closed Client's connections say by ErrClosed, where nothing
+// was sent.
+func (c *Client) explain(err error) error {
+	if c.ctx.Err() != nil && errors.Is(err, errUnsent) {
+		return ErrClosed
+	}
+	return err
+}
+
+// transaction runs commands atomically on the server that owns key.
+func (c *Client) transaction(ctx context.Context, key string, commands ...[]any) error {
+	if err := c.usable(ctx); err != nil {
+		return err
+	}
+	all := append(append([][]any{{"MULTI"}}, commands...), []any{"EXEC"})
+	node, err := c.topology.owner(ctx, key)
+	if err != nil {
+		return err
+	}
+	l, err := node.link(ctx, callLane)
+	if err != nil {
+		return err
+	}
+	replies, err := l.send(all...).wait(ctx)
+	if err != nil {
+		return err
+	}
+	for _, reply := range replies {
+		if err, failed := reply.(resp.Error); failed {
+			return err
+		}
+	}
+	results, _ := replies[len(replies)-1].([]any)
+	for _, result := range results {
+		if err, failed := result.(resp.Error); failed {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package dq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
+)
+
+// link is a connection over which many goroutines send commands at once: they are
+// written in the order of send, together where they come together, and the replies
+// come in that order. No caller ever waits for the socket.
+//
+// A link that fails once has failed for good. Whether a command was given to the
+// socket before that is known for each: batch.err tells.
+type link struct {
+	conn    *connection
+	replies *resp.Reader
+	// Each bounds one write, and one wait for a reply; 0 for no bound.
+	readTimeout, writeTimeout time.Duration
+	failed                    chan struct{} // closed with the failure
+
+	mu      sync.Mutex
+	out     []byte // not yet given to the socket
+	spare   []byte
+	writing bool
+	unsent  []*batch // whose bytes are in out
+	sent    []*batch // whose replies are awaited, oldest first
+	err     error
+	idle    time.Time // since when a dedicated link is in its pool
+}
+
+// batch is commands that were sent together, and their replies.
+type batch struct {
+	want    int
+	replies []any // error replies are resp.Error
+	sentAt  time.Time
+	done    chan struct{} // closed when all replies are there, or err is set
+	err     error
+}
+
+// errLost is wrapped by the error of commands that were given to the socket and
+// whose replies did not come: nobody knows whether the server ran them.
+var errLost = errors.New("the reply is lost")
+
+// errUnsent is wrapped by the error of commands that were never given to the socket.
+var errUnsent = errors.New("not sent")
+
+func newLink(conn *connection, readTimeout, writeTimeout time.Duration) *link {
+	l := &link{
+		conn: conn, replies: resp.NewReader(conn, 0), failed: make(chan struct{}),
+		readTimeout: readTimeout, writeTimeout: writeTimeout,
+	}
+	go l.read()
+	return l
+}
+
+// send queues commands and returns at once.
+func (l *link) send(commands ...[]any) *batch {
+	b := &batch{want: len(commands), done: make(chan struct{}), replies: make([]any, 0, len(commands))}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		b.err = fmt.Errorf("%w: %w", errUnsent, l.err)
+		close(b.done)
+		return b
+	}
+	for _, args := range commands {
+		l.out = resp.AppendCommand(l.out, args...)
+	}
+	l.unsent = append(l.unsent, b)
+	if !l.writing {
+		l.writing = true
+		go l.write()
+	}
+	return b
+}
+
+// wait returns the replies. When ctx ends first, the error wraps errLost or, where
+// it is known that nothing was sent, errUnsent.
+func (b *batch) wait(ctx context.Context) ([]any, error) {
+	select {
+	case <-b.done:
+		return b.replies, b.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", errLost, context.Cause(ctx))
+	}
+}
+
+// write gives what was queued to the socket until nothing is left.
+func (l *link) write() {
+	l.mu.Lock()
+	for len(l.out) > 0 && l.err == nil {
+		data := l.out
+		l.out, l.spare = l.spare[:0], nil
+		now := time.Now()
+		if len(l.sent) == 0 && l.readTimeout > 0 {
+			_ = l.conn.SetReadDeadline(now.Add(l.readTimeout))
+		}
+		for _, b := range l.unsent {
+			b.sentAt = now
+		}
+		l.sent, l.unsent = append(l.sent, l.unsent...), l.unsent[:0]
+		l.mu.Unlock()
+
+		if l.writeTimeout > 0 {
+			_ = l.conn.SetWriteDeadline(now.Add(l.writeTimeout))
+		}
+		_, err := l.conn.Write(data)
+		if err != nil {
+			l.fail(err)
+		}
+		l.mu.Lock()
+		if cap(data) <= maxSpare {
+			l.spare = data[:0]
+		}
+	}
+	l.writing = false
+	l.mu.Unlock()
+}
+
+// maxSpare is how large a buffer is kept for the next write.
+const maxSpare = 1 << 20
+
+// read hands replies to those who wait for them.
+func (l *link) read() {
+	for {
+		reply, err := l.replies.Read()
+		if err != nil {
+			l.fail(err)
+			return
+		}
+		if _, push := reply.(resp.Push); push {
+			continue
+		}
+		if !l.deliver(reply) {
+			l.fail(fmt.Errorf("%w: a reply to no command: %.100v", resp.ErrProtocol, reply))
+			return
+		}
+	}
+}
+
+// deliver reports whether anybody waits for the reply.
+func (l *link) deliver(reply any) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.sent) == 0 {
+		return false
+	}
+	b := l.sent[0]
+	b.replies = append(b.replies, reply)
+	if len(b.replies) < b.want {
+		return true
+	}
+	l.sent[0] = nil
+	l.sent = l.sent[1:]
+	if l.readTimeout > 0 {
+		var until time.Time
+		if len(l.sent) > 0 {
+			until = time.Now().Add(l.readTimeout)
+		}
+		_ = l.conn.SetReadDeadline(until)
+	}
+	close(b.done)
+	return true
+}
+
+// fail ends the link; the first reason counts.
+func (l *link) fail(reason error) {
+	l.mu.Lock()
+	if l.err != nil {
+		l.mu.Unlock()
+		return
+	}
+	l.err = reason
+	for _, b := range l.sent {
+		b.err = fmt.Errorf("%w: %w", errLost, reason)
+		close(b.done)
+	}
+	for _, b := range l.unsent {
+		b.err = fmt.Errorf("%w: %w", errUnsent, reason)
+		close(b.done)
+	}
+	l.sent, l.unsent, l.out = nil, nil, nil
+	close(l.failed)
+	l.mu.Unlock()
+	_ = l.conn.Close()
+}
+
+// alive reports whether the link can still be used.
+func (l *link) alive() bool {
+	select {
+	case <-l.failed:
+		return false
+	default:
+		return true
+	}
+}
+
+// oldest returns for how long the first of the awaited replies has been awaited.
+func (l *link) oldest() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.sent) == 0 {
+		return 0
+	}
+	return time.Since(l.sent[0].sentAt)
+}

@@ -1,0 +1,269 @@
+package dq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// lane is a shared link of a node. What the scheduler sends has its own, so that a
+// long reply to a caller does not hold up a transfer.
+type lane int
+
+const (
+	callLane lane = iota
+	backgroundLane
+	lanes
+)
+
+// Bounds of the connections that wait for the next blocking command.
+const (
+	maxIdle     = 16
+	idleTimeout = 30 * time.Second
+)
+
+// defaultDialTimeout bounds a dial whose client sets no bound.
+const defaultDialTimeout = 5 * time.Second
+
+// errRetired is why the links of a node end that is no longer the master.
+var errRetired = errors.New("the server is no longer the master")
+
+// node is one server, and the connections to it: a shared link per lane, made when
+// it is needed, and links of their own for commands that block.
+type node struct {
+	opt      *redis.Options
+	topology topology
+	ctx      context.Context // of the Client
+
+	// cannotUnblock is set when the server or the user's rights have no CLIENT UNBLOCK.
+	cannotUnblock atomic.Bool
+
+	mu      sync.Mutex
+	shared  [lanes]*link
+	dialing [lanes]*dialing
+	idle    []*link              // dedicated ones, the one used last at the end
+	open    map[*link]struct{}   // every link
+	others  map[*connection]bool // connections of a subscription
+	parked  []*waiter
+	reaper  *time.Timer
+	remote  string // where the first connection led to
+	retired error
+}
+
+// dialing is a dial that several callers wait for.
+type dialing struct {
+	done chan struct{}
+	link *link
+	err  error
+}
+
+func newNode(ctx context.Context, opt *redis.Options, t topology) *node {
+	return &node{opt: opt, topology: t, ctx: ctx, open: make(map[*link]struct{}), others: make(map[*connection]bool)}
+}
+
+// link returns the shared link of a lane. The dial goes on when ctx ends: others
+// may wait for it, and the next caller will.
+func (n *node) link(ctx context.Context, at lane) (*link, error) {
+	n.mu.Lock()
+	if l := n.shared[at]; l != nil && l.alive() {
+		n.mu.Unlock()
+		return l, nil
+	}
+	d := n.dialing[at]
+	if d == nil {
+		d = &dialing{done: make(chan struct{})}
+		n.dialing[at] = d
+		go func() {
+			d.link, d.err = n.newLink(n.opt.ReadTimeout)
+			n.mu.Lock()
+			n.shared[at], n.dialing[at] = d.link, nil
+			n.mu.Unlock()
+			close(d.done)
+		}()
+	}
+	n.mu.Unlock()
+	select {
+	case <-d.done:
+		return d.link, d.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", errUnsent, context.Cause(ctx))
+	}
+}
+
+// newLink dials, within the dial time-out, until the Client is closed.
+func (n *node) newLink(readTimeout time.Duration) (*link, error) {
+	conn, err := n.connect(n.ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := newLink(conn, max(readTimeout, 0), max(n.opt.WriteTimeout, 0))
+	n.mu.Lock()
+	retired := n.retired
+	if retired == nil {
+		n.open[l] = struct{}{}
+	}
+	n.mu.Unlock()
+	if retired != nil {
+		l.fail(retired)
+		return nil, fmt.Errorf("%w: %w", errUnsent, retired)
+	}
+	go func() {
+		<-l.failed
+		n.mu.Lock()
+		delete(n.open, l)
+		n.mu.Unlock()
+		n.topology.suspect(n)
+	}()
+	return l, nil
+}
+
+// connect makes a connection, and notices that it leads to another server than
+// those before: then a failover has moved the name.
+func (n *node) connect(ctx context.Context) (*connection, error) {
+	timeout := n.opt.DialTimeout
+	if timeout <= 0 {
+		timeout = defaultDialTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	conn, err := connect(ctx, n.opt)
+	if err != nil {
+		n.topology.suspect(n)
+		return nil, fmt.Errorf("%w: %w", errUnsent, err)
+	}
+	n.mu.Lock()
+	if n.remote == "" {
+		n.remote = conn.remote
+	}
+	moved := n.remote != conn.remote
+	n.mu.Unlock()
+	if moved && n.topology.moved(n) {
+		_ = conn.Close()
+		return nil, fmt.Errorf("%w: %w", errUnsent, errRetired)
+	}
+	return conn, nil
+}
+
+// dedicated returns a link for one command that blocks. When ctx ends during the
+// dial, the connection is kept for the next one.
+func (n *node) dedicated(ctx context.Context) (*link, error) {
+	n.mu.Lock()
+	for len(n.idle) > 0 {
+		l := n.idle[len(n.idle)-1]
+		n.idle = n.idle[:len(n.idle)-1]
+		if l.alive() {
+			n.mu.Unlock()
+			return l, nil
+		}
+	}
+	n.mu.Unlock()
+	d := &dialing{done: make(chan struct{})}
+	go func() {
+		d.link, d.err = n.newLink(0)
+		close(d.done)
+	}()
+	select {
+	case <-d.done:
+		return d.link, d.err
+	case <-ctx.Done():
+		go func() {
+			if <-d.done; d.err == nil {
+				n.rest(d.link)
+			}
+		}()
+		return nil, fmt.Errorf("%w: %w", errUnsent, context.Cause(ctx))
+	}
+}
+
+// rest puts a dedicated link away for the next command that blocks.
+func (n *node) rest(l *link) {
+	if !l.alive() {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.idle) >= maxIdle || n.retired != nil || n.ctx.Err() != nil {
+		go l.fail(errSurplus)
+		return
+	}
+	l.idle = time.Now()
+	n.idle = append(n.idle, l)
+	if n.reaper == nil {
+		n.reaper = time.AfterFunc(idleTimeout, n.reap)
+	}
+}
+
+// errSurplus is why a link ends that nobody needs.
+var errSurplus = errors.New("not needed any more")
+
+// reap closes the links that have been idle for long, which are the first ones.
+func (n *node) reap() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for len(n.idle) > 0 && time.Since(n.idle[0].idle) >= idleTimeout {
+		go n.idle[0].fail(errSurplus)
+		n.idle = n.idle[1:]
+	}
+	n.reaper = nil
+	if len(n.idle) > 0 {
+		n.reaper = time.AfterFunc(time.Until(n.idle[0].idle.Add(idleTimeout)), n.reap)
+	}
+}
+
+// adopt takes note of a connection that is no link, so that retire cuts it too.
+func (n *node) adopt(conn *connection) (release func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.retired != nil {
+		_ = conn.Conn.Close()
+	}
+	n.others[conn] = true
+	return func() {
+		n.mu.Lock()
+		delete(n.others, conn)
+		n.mu.Unlock()
+		_ = conn.Close()
+	}
+}
+
+// retire ends every connection, for the reason given. Nothing is sent to the
+// server after that.
+func (n *node) retire(reason error) {
+	n.mu.Lock()
+	if n.retired == nil {
+		n.retired = reason
+	}
+	links := make([]*link, 0, len(n.open))
+	for l := range n.open {
+		links = append(links, l)
+	}
+	n.idle = nil
+	if n.reaper != nil {
+		n.reaper.Stop()
+		n.reaper = nil
+	}
+	for conn := range n.others {
+		_ = conn.Conn.Close()
+	}
+	n.mu.Unlock()
+	for _, l := range links {
+		l.fail(reason)
+	}
+}
+
+// stalled reports whether a reply on a shared link is overdue by a second.
+func (n *node) stalled() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, l := range n.shared {
+		if l != nil && l.alive() && l.oldest() > time.Second {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,316 @@
+package dq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
+)
+
+// Bounds of a command that blocks.
+const (
+	// probeInterval is how long a connection may be silent before the server is asked,
+	// from beside, to end the command that blocks on it; probeGrace is how long its
+	// answer may then take. Together they bound how long a dead connection goes
+	// unnoticed.
+	probeInterval = 4 * time.Second
+	probeGrace    = 2 * time.Second
+	// pollGrace is how much longer than its own time-out a command may take.
+	pollGrace = 2 * time.Second
+	// cancelGrace is how much longer than its context a Take may last, for a value
+	// that is on its way; with a server that answers it is a round trip.
+	cancelGrace = time.Second
+	// unblockPause is the first pause between two attempts to end a command.
+	unblockPause = 2 * time.Millisecond
+)
+
+// errSilent is why a connection ends whose server says that nothing blocks on it, or
+// that has ended what did, while nothing arrives.
+var errSilent = errors.New("the server ended the command, and its reply did not come: the connection is dead")
+
+// waiter is one command that blocks on a connection of its own.
+type waiter struct {
+	client  *Client
+	node    *node
+	link    *link
+	batch   *batch
+	command []any
+	line    string // the command as one string, to find an equal one
+	asking  bool
+
+	mu sync.Mutex // guards batch against unwind, and the rest
+	// abandoned says that nobody waits any more: whatever arrives goes back.
+	abandoned bool
+	unwound   *batch // the one that is being ended in the background
+}
+
+// block runs a command that blocks for seconds at most, 0 for ever. The reply is nil,
+// without an error, when it ended empty-handed.
+//
+// When ctx ends, the server is asked to end the command. A value that was on its way
+// is returned. If the answer takes longer than cancelGrace, or the server cannot be
+// asked, the call returns, and what still arrives is put back (see unwind).
+func (c *Client) block(ctx context.Context, key string, seconds int64, command ...any) (any, error) {
+	if err := c.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer c.blocked.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.ctx, func() { cancel(ErrClosed) })()
+
+	var to target
+	var last error
+	for attempt := 0; attempt < maxAttempts; attempt++ {
+		w, err := c.begin(ctx, key, to, command)
+		if err != nil {
+			return nil, c.blockError(ctx, err)
+		}
+		began := time.Now()
+		reply, err := w.wait(ctx, key, seconds)
+		last = err
+		if time.Since(began) > time.Second {
+			attempt = 0
+		}
+		s := sending{client: c, to: target{node: w.node}}
+		replied, isReply := err.(resp.Error) //nolint:errorlint // a reply is never wrapped here
+		switch {
+		case reply != nil || err == nil && ctx.Err() == nil:
+			return reply, nil
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case isReply && redirects(&s, replied, &to):
+			if s.hold && pause(ctx, maxRedirection) != nil {
+				return nil, context.Cause(ctx)
+			}
+		case isReply && strings.HasPrefix(string(replied), "UNBLOCKED"):
+			to = target{} // a master that was demoted says so
+		case isReply || seconds != forever && !errors.Is(err, errRetired):
+			return nil, err
+		default:
+			// The connection is lost. Nobody can say whether it took a value along.
+			to = target{}
+		}
+	}
+	return nil, fmt.Errorf("%d times in a row: %w", maxAttempts, last)
+}
+
+func redirects(s *sending, reply resp.Error, to *target) (ok bool) {
+	*to, ok = s.redirect(reply)
+	return ok
+}
+
+func (c *Client) blockError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return c.explain(err)
+}
+
+// begin sends the command on a connection of its own, or takes over one on which an
+// equal command was left blocking.
+func (c *Client) begin(ctx context.Context, key string, to target, command []any) (*waiter, error) {
+	n := to.node
+	if n == nil {
+		owner, err := c.topology.owner(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		n = owner
+	}
+	line := fmt.Sprintf("%q", command)
+	if w := n.takeOver(line); w != nil {
+		return w, nil
+	}
+	l, err := n.dedicated(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &waiter{client: c, node: n, link: l, command: command, line: line, asking: to.asking}
+	w.again()
+	return w, nil
+}
+
+// again sends the command.
+func (w *waiter) again() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.asking {
+		w.batch = w.link.send([]any{"ASKING"}, w.command)
+		return
+	}
+	w.batch = w.link.send(w.command)
+}
+
+// outcome returns what the command ended with, once batch.done is closed.
+func (w *waiter) outcome() (any, error) {
+	if err := w.batch.err; err != nil {
+		return nil, err
+	}
+	reply := w.batch.replies[len(w.batch.replies)-1]
+	if err, failed := reply.(resp.Error); failed {
+		return nil, err
+	}
+	return reply, nil
+}
+
+// wait returns the reply, and leaves the link in its pool or closed. A command that
+// was ended from beside is sent again; the server is asked now and then whether it
+// still blocks.
+func (w *waiter) wait(ctx context.Context, key string, seconds int64) (any, error) {
+	probe := newProbe(w, seconds)
+	defer probe.stop()
+	for {
+		select {
+		case <-w.batch.done:
+			reply, err := w.outcome()
+			if err == nil && reply == nil && seconds == forever && ctx.Err() == nil && w.stays(ctx, key) {
+				probe.reset()
+				w.again()
+				continue
+			}
+			w.node.rest(w.link)
+			return reply, err
+		case <-ctx.Done():
+			return w.cancel(ctx)
+		case <-probe.due:
+			probe.ask(ctx)
+		case a := <-probe.answer:
+			probe.answered(a)
+		case <-probe.grace:
+			w.link.fail(errSilent)
+		}
+	}
+}
+
+// stays reports whether the queue is still where the command blocks. If not, the
+// caller goes where it is.
+func (w *waiter) stays(ctx context.Context, key string) bool {
+	if w.asking {
+		return false
+	}
+	owner, err := w.client.topology.owner(ctx, key)
+	return err != nil || owner == w.node
+}
+
+// cancel ends the command for a caller whose context has ended.
+func (w *waiter) cancel(ctx context.Context) (any, error) {
+	w.unwind()
+	bound := time.NewTimer(cancelGrace)
+	defer bound.Stop()
+	wait := bound.C
+	if w.cannotUnblock() {
+		passed := make(chan time.Time)
+		close(passed)
+		wait = passed
+	}
+	select {
+	case <-w.batch.done:
+	case <-wait:
+		if w.abandon() {
+			return nil, context.Cause(ctx)
+		}
+	}
+	reply, err := w.outcome()
+	w.node.rest(w.link)
+	if reply == nil {
+		return nil, context.Cause(ctx)
+	}
+	return reply, err
+}
+
+func (w *waiter) cannotUnblock() bool { return w.link.conn.id == 0 || w.node.cannotUnblock.Load() }
+
+// answer is what the server said of one command.
+type answer struct {
+	batch *batch
+	err   error
+}
+
+// probe asks the server about a command that has blocked for long.
+type probe struct {
+	waiter *waiter
+	due    <-chan time.Time
+	answer chan answer
+	grace  <-chan time.Time
+	timers [2]*time.Timer
+}
+
+func newProbe(w *waiter, seconds int64) *probe {
+	p := &probe{waiter: w, answer: make(chan answer, 1)}
+	if seconds != forever {
+		// The command ends by itself, or its connection is dead.
+		p.timers[1] = time.NewTimer(time.Duration(seconds)*time.Second + pollGrace)
+		p.grace = p.timers[1].C
+		return p
+	}
+	if !w.client.strict {
+		p.timers[0] = time.NewTimer(probeInterval)
+		p.due = p.timers[0].C
+	}
+	return p
+}
+
+func (p *probe) stop() {
+	for _, t := range p.timers {
+		if t != nil {
+			t.Stop()
+		}
+	}
+}
+
+// reset begins anew with a command that was sent again.
+func (p *probe) reset() {
+	p.grace = nil
+	if p.timers[0] != nil {
+		p.timers[0].Reset(probeInterval)
+	}
+}
+
+func (p *probe) ask(ctx context.Context) {
+	if p.waiter.cannotUnblock() {
+		return
+	}
+	b := p.waiter.batch
+	go func() { p.answer <- answer{b, p.waiter.unblock(ctx)} }()
+}
+
+// answered gives the reply some time to arrive. A server that cannot be asked may be
+// unreachable as a whole: it is asked again.
+func (p *probe) answered(a answer) {
+	if a.batch != p.waiter.batch {
+		return // it has ended already
+	}
+	if a.err != nil {
+		p.timers[0].Reset(probeInterval)
+		return
+	}
+	p.timers[1] = time.NewTimer(probeGrace)
+	p.grace = p.timers[1].C
+}
+
+// unblock asks the server, once, to end the command: CLIENT UNBLOCK. A command that
+// does not block (any more) is no error.
+func (w *waiter) unblock(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeGrace)
+	defer cancel()
+	l, err := w.node.link(ctx, backgroundLane)
+	if err != nil {
+		return err
+	}
+	replies, err := l.send([]any{"CLIENT", "UNBLOCK", w.link.conn.id}).wait(ctx)
+	if err != nil {
+		return err
+	}
+	if err, failed := replies[0].(resp.Error); failed {
+		if !strings.HasPrefix(string(err), "LOADING") && !strings.HasPrefix(string(err), "BUSY") {
+			w.node.cannotUnblock.Store(true)
+		}
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package dq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
+)
+
+// Bounds of giving back what arrived for a taker that is gone.
+const (
+	// closeGrace is how long Close waits for commands that it cannot end.
+	closeGrace = time.Second
+	// returnTimeout bounds putting one value back.
+	returnTimeout = 10 * time.Second
+)
+
+// unwind ends the command in the background, however long that takes. It must be asked
+// for more than once: the command may not have reached the server yet.
+func (w *waiter) unwind() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.unwound == w.batch {
+		return
+	}
+	b := w.batch
+	w.unwound = b
+	w.client.unwinding.Add(1)
+	go func() {
+		defer w.client.unwinding.Done()
+		w.untilDone(b)
+		w.mu.Lock()
+		gone := w.abandoned && w.batch == b
+		w.mu.Unlock()
+		if gone {
+			w.node.forget(w)
+			w.giveBack()
+		}
+	}()
+}
+
+// untilDone returns when the command has ended: by itself, by CLIENT UNBLOCK, or with
+// its connection some time after the Client was closed.
+func (w *waiter) untilDone(b *batch) {
+	wait := unblockPause
+	closing := w.client.ctx.Done()
+	var hangUp <-chan time.Time
+	for {
+		var next <-chan time.Time
+		if !w.cannotUnblock() {
+			_ = w.unblock(context.WithoutCancel(w.client.ctx))
+			next = time.After(wait)
+			wait = min(2*wait, maxBackoff)
+		}
+		select {
+		case <-b.done:
+			return
+		case <-next:
+		case <-closing:
+			closing = nil
+			hangUp = time.After(closeGrace)
+		case <-hangUp:
+			w.hangUp(b)
+			return
+		}
+	}
+}
+
+// hangUp ends our half of the connection and reads what the server still sends: a value
+// that it popped before it saw that arrives. Only one that it pops in the very round
+// of its event loop in which it sees the end is lost.
+func (w *waiter) hangUp(b *batch) {
+	if half, ok := w.link.conn.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		timer := time.NewTimer(closeGrace)
+		defer timer.Stop()
+		select {
+		case <-b.done:
+		case <-timer.C:
+		}
+	}
+	w.link.fail(ErrClosed)
+	<-b.done
+}
+
+// abandon leaves the command to unwind; false if it has ended meanwhile.
+func (w *waiter) abandon() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.batch.done:
+		return false
+	default:
+	}
+	w.abandoned = true
+	w.node.mu.Lock()
+	w.node.parked = append(w.node.parked, w)
+	w.node.mu.Unlock()
+	return true
+}
+
+// takeOver returns a waiter that was abandoned while its command, the same one,
+// goes on blocking.
+func (n *node) takeOver(line string) *waiter {
+	n.mu.Lock()
+	i := slices.IndexFunc(n.parked, func(w *waiter) bool { return w.line == line })
+	if i < 0 || !n.cannotUnblock.Load() {
+		n.mu.Unlock()
+		return nil
+	}
+	w := n.parked[i]
+	n.parked = slices.Delete(n.parked, i, i+1)
+	n.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.batch.done:
+		return nil // it has just ended, and what came goes back
+	default:
+	}
+	w.abandoned = false
+	return w
+}
+
+func (n *node) forget(w *waiter) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.parked = slices.DeleteFunc(n.parked, func(p *waiter) bool { return p == w })
+}
+
+// giveBack puts a value that came too late where it was taken from, and tells so.
+func (w *waiter) giveBack() {
+	reply, err := w.outcome()
+	w.node.rest(w.link)
+	if err != nil || reply == nil {
+		return
+	}
+	push, key, value := undo(w.command, reply)
+	event := ReturnedEvent{Queue: key, Value: []byte(value)}
+	if push != "" {
+		event.Err = w.client.pushBack(push, key, value)
+	}
+	if hook := w.client.observer.Returned; hook != nil {
+		hook(event)
+	}
+}
+
+// undo returns the command that puts back what a blocking command popped; none where
+// it moved the value to another list, in which it is safe.
+func undo(command []any, reply any) (push, key, value string) {
+	name, _ := command[0].(string)
+	if pair, ok := reply.([]any); ok && len(pair) == 2 {
+		key, _ = pair[0].(string)
+		value, _ = pair[1].(string)
+		if name == "BRPOP" {
+			return "RPUSH", key, value
+		}
+		return "LPUSH", key, value
+	}
+	key, _ = command[1].(string)
+	value, _ = reply.(string)
+	return "", key, value
+}
+
+// pushBack tries until the server has taken the value. A lost reply ends it: the value
+// may be back, and another attempt could double it.
+func (c *Client) pushBack(push, key, value string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), returnTimeout)
+	defer cancel()
+	var retry backoff
+	for {
+		reply := c.send(ctx, request{lane: backgroundLane, key: key, commands: [][]any{{push, key, value}}})[0]
+		err, failed := reply.(error)
+		if !failed {
+			return nil
+		}
+		var refused resp.Error
+		definite := errors.Is(err, errUnsent) || errors.As(err, &refused)
+		if !definite {
+			return fmt.Errorf("%w: %w", ErrUncertain, err)
+		}
+		if c.ctx.Err() != nil || pause(ctx, retry.next()) != nil {
+			return fmt.Errorf("dq: a value taken from %q could not be put back and is lost: %w", key, err)
+		}
+	}
+}

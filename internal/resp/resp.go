@@ -1,0 +1,243 @@
+// Package resp reads and writes RESP, the protocol of Redis, versions 2 and 3.
+//
+// A reply is one of these in Go:
+//
+//	simple string, bulk string, verbatim string, double, big number   string
+//	integer                                                           int64
+//	boolean                                                           bool
+//	null, in all its forms                                            nil
+//	error, bulk error                                                 Error
+//	array, set, map (keys and values in turn)                         []any
+//	push                                                              Push
+//
+// A double stays the text that the server sent, so that no digit is lost, and an
+// attribute is read and dropped.
+package resp
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// Error is an error reply: its text without the leading '-', which begins with a
+// code such as WRONGTYPE. go-redis's redis.Error matches it.
+type Error string
+
+func (e Error) Error() string { return string(e) }
+
+// RedisError marks the error as one that the server replied.
+func (Error) RedisError() {}
+
+// Push is a message out of turn: in RESP3 also what a subscription receives.
+type Push []any
+
+// ErrProtocol is wrapped by the error of a reply that is not RESP.
+var ErrProtocol = errors.New("resp: not a reply")
+
+// Limits of one reply, those of Redis's own clients: 512 MB a string, and far more
+// elements than a script can return.
+const (
+	maxBulk     = 512 << 20
+	maxElements = 64 << 20
+	maxDepth    = 32
+	maxLine     = 64 << 10
+	// readAhead is how much is set aside on the word of a header alone.
+	readAhead = 64 << 10
+)
+
+// Reader reads replies from a connection.
+type Reader struct {
+	r *bufio.Reader
+}
+
+// NewReader returns a Reader with a buffer of size bytes; 0 means 32 KiB.
+func NewReader(r io.Reader, size int) *Reader {
+	if size <= 0 {
+		size = 32 << 10
+	}
+	return &Reader{bufio.NewReaderSize(r, size)}
+}
+
+// Wait returns when at least one byte can be read. A deadline that passes here
+// tears no reply.
+func (r *Reader) Wait() error {
+	_, err := r.r.Peek(1)
+	return err
+}
+
+// Read reads one reply. An error reply is a value, of type Error; the error is
+// that of the connection, or wraps ErrProtocol, and then nothing more can be read.
+func (r *Reader) Read() (any, error) { return r.read(0) }
+
+func (r *Reader) read(depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("%w: nested deeper than %d", ErrProtocol, maxDepth)
+	}
+	for {
+		kind, rest, err := r.header()
+		if err != nil {
+			return nil, err
+		}
+		if kind == '|' { // an attribute: it describes the reply behind it
+			if _, err := r.elements(rest, 2, depth); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		return r.value(kind, rest, depth)
+	}
+}
+
+func (r *Reader) value(kind byte, rest string, depth int) (any, error) {
+	switch kind {
+	case '+', ',', '(':
+		return rest, nil
+	case '-':
+		return Error(rest), nil
+	case ':':
+		n, err := strconv.ParseInt(rest, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%w: expected an integer, got %q", ErrProtocol, rest)
+		}
+		return n, nil
+	case '#':
+		return rest == "t", nil
+	case '_':
+		return nil, nil
+	case '$', '=', '!':
+		return r.bulk(kind, rest)
+	case '*', '~':
+		return r.array(rest, 1, depth)
+	case '%':
+		return r.array(rest, 2, depth)
+	case '>':
+		elements, err := r.elements(rest, 1, depth)
+		return Push(elements), err
+	}
+	return nil, fmt.Errorf("%w: expected one of its type bytes, got %q", ErrProtocol, kind)
+}
+
+// array reads a nested reply; RESP2 has a null among them.
+func (r *Reader) array(count string, width, depth int) (any, error) {
+	if count == "-1" {
+		return nil, nil
+	}
+	return r.elements(count, width, depth)
+}
+
+func (r *Reader) elements(count string, width, depth int) ([]any, error) {
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 0 || n > maxElements/width {
+		return nil, fmt.Errorf("%w: expected a number of elements, got %q", ErrProtocol, count)
+	}
+	elements := make([]any, 0, min(n*width, 1024))
+	for range n * width {
+		e, err := r.read(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		elements = append(elements, e)
+	}
+	return elements, nil
+}
+
+func (r *Reader) bulk(kind byte, size string) (any, error) {
+	if size == "-1" {
+		return nil, nil
+	}
+	n, err := strconv.Atoi(size)
+	if err != nil || n < 0 || n > maxBulk {
+		return nil, fmt.Errorf("%w: expected a length of up to %d, got %q", ErrProtocol, maxBulk, size)
+	}
+	body, err := r.body(n + 2)
+	if err != nil {
+		return nil, err
+	}
+	if body[n] != '\r' || body[n+1] != '\n' {
+		return nil, fmt.Errorf("%w: a string does not end where its length says", ErrProtocol)
+	}
+	text := string(body[:n])
+	switch {
+	case kind == '!':
+		return Error(text), nil
+	case kind == '=' && len(text) >= 4: // "txt:" or "mkd:" comes first
+		return text[4:], nil
+	}
+	return text, nil
+}
+
+// body reads n bytes, growing as they come: a header promises much for little.
+func (r *Reader) body(n int) ([]byte, error) {
+	body := make([]byte, min(n, readAhead))
+	for got := 0; ; {
+		m, err := io.ReadFull(r.r, body[got:])
+		if err != nil {
+			return nil, err
+		}
+		if got += m; got == n {
+			return body, nil
+		}
+		body = append(body, make([]byte, min(n-got, got))...)
+	}
+}
+
+// header reads one line: the type byte and what follows it.
+func (r *Reader) header() (kind byte, rest string, err error) {
+	line, err := r.r.ReadSlice('\n')
+	var long []byte
+	for errors.Is(err, bufio.ErrBufferFull) && len(long) < maxLine {
+		long = append(long, line...)
+		line, err = r.r.ReadSlice('\n')
+	}
+	if err != nil {
+		return 0, "", err
+	}
+	if long != nil {
+		line = append(long, line...)
+	}
+	if len(line) < 3 || line[len(line)-2] != '\r' {
+		return 0, "", fmt.Errorf("%w: expected a line, got %.64q", ErrProtocol, line)
+	}
+	return line[0], string(line[1 : len(line)-2]), nil
+}
+
+// AppendCommand appends a command as an array of bulk strings. An argument is a
+// string, a []byte or an integer.
+func AppendCommand(b []byte, args ...any) []byte {
+	b = appendHeader(b, '*', len(args))
+	for _, a := range args {
+		switch a := a.(type) {
+		case string:
+			b = appendHeader(b, '$', len(a))
+			b = append(b, a...)
+		case []byte:
+			b = appendHeader(b, '$', len(a))
+			b = append(b, a...)
+		case int:
+			b = appendInt(b, int64(a))
+		case int64:
+			b = appendInt(b, a)
+		default:
+			text := fmt.Sprint(a)
+			b = appendHeader(b, '$', len(text))
+			b = append(b, text...)
+		}
+		b = append(b, "\r\n"...)
+	}
+	return b
+}
+
+func appendInt(b []byte, n int64) []byte {
+	var digits [20]byte
+	text := strconv.AppendInt(digits[:0], n, 10)
+	return append(appendHeader(b, '$', len(text)), text...)
+}
+
+func appendHeader(b []byte, kind byte, n int) []byte {
+	b = append(b, kind)
+	b = strconv.AppendInt(b, int64(n), 10)
+	return append(b, "\r\n"...)
+}

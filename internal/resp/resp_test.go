@@ -1,0 +1,99 @@
+package resp
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func read(text string) (any, error) { return NewReader(strings.NewReader(text), 16).Read() }
+
+func TestReadsEveryKindOfReply(t *testing.T) {
+	for text, want := range map[string]any{
+		"+OK\r\n":                             "OK",
+		"-ERR no\r\n":                         Error("ERR no"),
+		":-7\r\n":                             int64(-7),
+		"$3\r\na\r\n\r\n":                     nil, // below
+		"$-1\r\n":                             nil,
+		"*-1\r\n":                             nil,
+		"_\r\n":                               nil,
+		",1.5e+300\r\n":                       "1.5e+300",
+		"(123456789012345678901234567890\r\n": "123456789012345678901234567890",
+		"#t\r\n":                              true,
+		"#f\r\n":                              false,
+		"=7\r\ntxt:abc\r\n":                   "abc",
+		"!5\r\nERR x\r\n":                     Error("ERR x"),
+		"*2\r\n:1\r\n*1\r\n$0\r\n\r\n":        []any{int64(1), []any{""}},
+		"~1\r\n:1\r\n":                        []any{int64(1)},
+		"%1\r\n+a\r\n:1\r\n":                  []any{"a", int64(1)},
+		">2\r\n+message\r\n+x\r\n":            Push{"message", "x"},
+		"|1\r\n+ttl\r\n:3\r\n:9\r\n":          int64(9),
+	} {
+		got, err := read(text)
+		if strings.HasPrefix(text, "$3") {
+			want = "a\r\n"
+		}
+		require.NoError(t, err, "%q", text)
+		require.Equal(t, want, got, "%q", text)
+	}
+}
+
+func TestReadsLongStringsAndLines(t *testing.T) {
+	long := strings.Repeat("x", 3*readAhead+17)
+	got, err := read(fmt.Sprintf("$%d\r\n%s\r\n", len(long), long))
+	require.NoError(t, err)
+	require.Equal(t, long, got)
+	got, err = read("-ERR " + long[:1000] + "\r\n")
+	require.NoError(t, err)
+	require.Equal(t, Error("ERR "+long[:1000]), got)
+}
+
+func TestRefusesWhatIsNoReply(t *testing.T) {
+	for _, text := range []string{
+		"hello\r\n", "*x\r\n", "*-2\r\n", "*99999999999\r\n", "$-2\r\n", "$99999999999\r\n", "$1\r\nabc", ":x\r\n", "+a\n",
+		strings.Repeat("*1\r\n", 100), "%99999999999\r\n", "\r\n",
+	} {
+		_, err := read(text)
+		require.ErrorIs(t, err, ErrProtocol, "%q", text)
+	}
+	for _, text := range []string{"", "*1\r\n", "$5\r\nab", "+OK", "$536870912\r\nabc", "*67108864\r\n:1\r\n"} {
+		_, err := read(text)
+		require.Error(t, err, "%q", text)
+		require.NotErrorIs(t, err, ErrProtocol, "%q", text)
+	}
+}
+
+func TestCommands(t *testing.T) {
+	require.Equal(t, "*5\r\n$3\r\nSET\r\n$1\r\nk\r\n$2\r\n\x00\n\r\n$2\r\n12\r\n$2\r\n-3\r\n",
+		string(AppendCommand(nil, "SET", "k", []byte{0, '\n'}, 12, int64(-3))))
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte("*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$2\r\n17\r\n"))
+	f.Add([]byte("%1\r\n+a\r\n,1.5\r\n"))
+	f.Add([]byte("|1\r\n+a\r\n:1\r\n>1\r\n_\r\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := NewReader(bytes.NewReader(b), 16)
+		for {
+			if _, err := r.Read(); err != nil {
+				return
+			}
+		}
+	})
+}
+
+func FuzzCommandIsReadBack(f *testing.F) {
+	f.Add("SET", []byte("k"), int64(9))
+	f.Fuzz(func(t *testing.T, a string, b []byte, n int64) {
+		r := NewReader(bytes.NewReader(AppendCommand(nil, a, b, n)), 16)
+		got, err := r.Read()
+		require.NoError(t, err)
+		require.Equal(t, []any{a, string(b), fmt.Sprint(n)}, got)
+		_, err = r.Read()
+		require.ErrorIs(t, err, io.EOF)
+	})
+}
