@@ -41,6 +41,9 @@ func newMatrixCmd() *cobra.Command {
 			if err := server.CheckSpec(redis); err != nil {
 				return usageError(err)
 			}
+			if server.External(redis) {
+				return usageError(errors.New("--redis: expected container[:image] or process[:path], got an address: each column needs a server of its own"))
+			}
 			sections, err := conformance.Load(scenarios.Conformance, "conformance")
 			if err != nil {
 				return err

@@ -21,6 +21,8 @@ Replies and keys are judged as verify does; the commands are what is recorded.
 
 recordings/redisson/<release> is such a folder, of the real Redisson.
 
+` + sharedServerHelp + `
+
 Exit codes: 0 recorded; 1 the environment cannot serve, or the folder cannot be
 written; 2 no such release, or a bad pattern; 99 a case failed, and its recording
 shows what the implementation did instead.`,

@@ -16,6 +16,10 @@
 //	                   ▼
 //	                Result  pass | fail | skip | failed-as-expected | error
 //
+// A server that was started for the run is emptied before each case. On any other
+// one only the keys of the case before are deleted, and the run stops when there is
+// a sign of somebody else: see package guest.
+//
 // A case begins with an empty server and the mark ECHO case:<id>; it ends when
 // the last connection of the program is gone. Everything in between is its
 // recording, set-up commands of the case included, which makes a recording

@@ -59,6 +59,10 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 		result.Detail = fmt.Sprintf("it holds for %s, this is %s", c.Range(), r.Release)
 		return result
 	}
+	if why := r.forbidden(c); why != "" {
+		result.Status, result.Detail = Skip, why
+		return result
+	}
 	known, isKnown := c.knownFailing(r.hello)
 	if why := r.absent(c); why != "" {
 		result.Status, result.Detail, result.Absent = Skip, why, why

@@ -17,7 +17,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/monitor"
-	"github.com/dq-bench/dq-bench/harness/server"
 )
 
 // crashing is a program that is gone when an op is called.
@@ -123,15 +122,6 @@ func TestRecordedRunIsTheOracle(t *testing.T) {
 	require.Contains(t, result.Detail, "dq-bench record --driver redisson:4.7.0")
 }
 
-func TestServerInUseIsRefused(t *testing.T) {
-	program := driver.NewDQProgram(driver.DQ{Release: wire.Newest()})
-	runner := newTestRunner(t, program, wire.Newest())
-	require.NoError(t, runner.setUp.Set(t.Context(), "somebody's", "data", 0).Err())
-	_, err := NewRunner(t.Context(), serverOf(t, runner.url), program, wire.Newest())
-	require.ErrorIs(t, err, ErrServerInUse)
-	require.NoError(t, runner.setUp.FlushAll(t.Context()).Err())
-}
-
 func TestNearestEarlierRecording(t *testing.T) {
 	line := func(text string) string {
 		return "1.000000 [0 127.0.0.1:1] \"ECHO\" \"case:DQ.offer/x\"\n" + text + "\n"
@@ -192,12 +182,4 @@ func TestReportForms(t *testing.T) {
 	require.Equal(t, 5, suite.Tests)
 	require.NotNil(t, suite.Cases[1].Failure)
 	require.Equal(t, "DQ.offer", suite.Cases[1].Class)
-}
-
-// serverOf reaches a server as if somebody else had started it.
-func serverOf(t *testing.T, url string) *server.Server {
-	t.Helper()
-	srv, err := server.Start(t.Context(), url, nil)
-	require.NoError(t, err)
-	return srv
 }

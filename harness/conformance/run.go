@@ -41,8 +41,8 @@ func Compile(pattern string) (func(id string) bool, error) {
 
 // Run starts server and program, runs the cases one after the other and stops
 // both. An error means that they could not be had; whatever goes wrong later is
-// part of the report. When ctx ends the rest is left out, and ctx's error returned
-// with the report so far.
+// part of the report. When ctx ends, or somebody else uses the server, the rest is
+// left out, and ctx's error or ErrServerInUse returned with the report so far.
 func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	srv, err := server.Start(ctx, p.Redis, p.Notice)
 	if err != nil {
@@ -60,7 +60,10 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer runner.Close()
+	defer func() { err = errors.Join(err, runner.Close()) }()
+	if runner.Notice != "" {
+		p.Notice(runner.Notice)
+	}
 	if err := runner.warmUp(ctx); err != nil {
 		return nil, err
 	}
@@ -71,6 +74,9 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 			return report, ctx.Err()
 		}
 		result := runner.Judge(ctx, c, p.Oracle)
+		if err := runner.Stopped(); err != nil {
+			return report, fmt.Errorf("%s and what follows it were not judged: %w", c.ID, err)
+		}
 		report.Add(result)
 		p.Finished(result)
 	}
@@ -97,7 +103,11 @@ func (r *Runner) warmUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.Observe(ctx, section.Cases[0]); err != nil {
+	_, err = r.Observe(ctx, section.Cases[0])
+	switch {
+	case r.stopped != nil:
+		return err
+	case err != nil:
 		return fmt.Errorf("the driver cannot be used: %w", err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/monitor"
 	"github.com/dq-bench/dq-bench/harness/server"
@@ -22,21 +23,27 @@ const caseTimeout = 90 * time.Second
 type Runner struct {
 	// Release is the Redisson release that the program is to behave as.
 	Release wire.Release
+	// Notice is what people should know of the server; empty for nothing.
+	Notice string
 
 	program driver.Program
 	hello   driver.Hello
-	url     string
+	url     string        // for the program
 	control *redis.Client // polls, marks and empties; never part of a case
 	setUp   *redis.Client // sends the cases' own commands
 	watch   *watch
+	shared  *shared // nil for a server that was started for the run
+	stopped error
 }
 
-// ErrServerInUse says that a server holds keys, which a run would delete.
-var ErrServerInUse = errors.New("the server holds keys, and every case begins with FLUSHALL: " +
-	"name an empty server, or let dq-bench start one")
+// ErrServerInUse says that somebody else uses the server, so that a run neither
+// begins nor goes on.
+var ErrServerInUse = guest.ErrInUse
 
-// NewRunner prepares a run. The server is emptied before each case: one that was
-// not started for the run must hold no keys, else ErrServerInUse.
+// NewRunner prepares a run. A server that was started for it is emptied before each
+// case. On any other one a run deletes only what it has made, and stops with
+// ErrServerInUse when it finds keys, clients or cached scripts that are not its
+// own, here or later.
 func NewRunner(ctx context.Context, srv *server.Server, program driver.Program, release wire.Release) (_ *Runner, err error) {
 	if srv.Cluster() || srv.Embedded() {
 		return nil, fmt.Errorf("conformance needs one real Redis, not %s", srv)
@@ -51,24 +58,20 @@ func NewRunner(ctx context.Context, srv *server.Server, program driver.Program, 
 	}
 	defer func() {
 		if err != nil {
-			r.control.Close()
-			r.setUp.Close()
+			err = errors.Join(err, r.disconnect())
 		}
 	}()
 	if srv.How == "external" {
-		keys, err := r.keyCount(ctx)
-		if err != nil {
+		if err = r.share(ctx, srv.URL(), options); err != nil {
 			return nil, err
 		}
-		if keys > 0 {
-			return nil, fmt.Errorf("%s: %w", srv.Addr, ErrServerInUse)
-		}
+		return r, nil
 	}
-	own, err := peerOf(ctx, r.control)
+	own, err := infoOf(ctx, r.control)
 	if err != nil {
 		return nil, err
 	}
-	if r.watch, err = startWatch(ctx, srv.URL(), own); err != nil {
+	if r.watch, err = startWatch(ctx, srv.URL(), allBut(own.Addr)); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -83,27 +86,43 @@ func singleConnection(options *redis.Options) *redis.Client {
 	return redis.NewClient(&o)
 }
 
-// peerOf returns a client's address as MONITOR shows it.
-func peerOf(ctx context.Context, client *redis.Client) (string, error) {
+// infoOf returns what the server knows of a client's connection.
+func infoOf(ctx context.Context, client interface {
+	ClientInfo(context.Context) *redis.ClientInfoCmd
+}) (*redis.ClientInfo, error) {
 	info, err := client.ClientInfo(ctx).Result()
 	if err != nil {
-		return "", fmt.Errorf("asking the server for the address of a connection: %w", err)
+		return nil, fmt.Errorf("asking the server for the address of a connection: %w", err)
 	}
-	return info.Addr, nil
+	return info, nil
 }
 
-// keyCount counts the keys of all databases.
-func (r *Runner) keyCount(ctx context.Context) (int, error) {
-	info, err := r.control.Info(ctx, "keyspace").Result()
-	if err != nil {
-		return 0, err
-	}
-	return strings.Count(info, "keys="), nil
-}
+// Stopped is ErrServerInUse once the run must not go on, else nil.
+func (r *Runner) Stopped() error { return r.stopped }
 
-// Close ends the connections; server and program stay.
+// Close ends the connections; server and program stay. What the last case left on a
+// server that is not the run's own is removed.
 func (r *Runner) Close() error {
-	return errors.Join(r.watch.close(), r.control.Close(), r.setUp.Close())
+	var left error
+	if r.shared != nil && r.stopped == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
+		defer cancel()
+		if left = r.shared.sweep(ctx); left == nil {
+			left = r.control.ScriptFlush(ctx).Err()
+		}
+	}
+	return errors.Join(left, r.disconnect())
+}
+
+func (r *Runner) disconnect() error {
+	var errs []error
+	if r.watch != nil {
+		errs = append(errs, r.watch.close())
+	}
+	if r.shared != nil {
+		errs = append(errs, r.shared.close())
+	}
+	return errors.Join(append(errs, r.control.Close(), r.setUp.Close())...)
 }
 
 // Observation is what was seen of one case.
@@ -118,6 +137,23 @@ type Observation struct {
 // Observe runs one case. An error means that the harness, the server or the
 // program failed, so that nothing is known about the behaviour.
 func (r *Runner) Observe(ctx context.Context, c *Case) (*Observation, error) {
+	if r.stopped != nil {
+		return nil, r.stopped
+	}
+	observed, err := r.observe(ctx, c)
+	if r.shared != nil && !errors.Is(err, ErrServerInUse) {
+		// What a case shows beside somebody else is no verdict.
+		if found := r.shared.check(context.WithoutCancel(ctx)); found != nil {
+			observed, err = nil, errors.Join(found, err)
+		}
+	}
+	if errors.Is(err, ErrServerInUse) {
+		r.stopped = err
+	}
+	return observed, err
+}
+
+func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, caseTimeout)
 	defer cancel()
 	if err := r.prepare(ctx, c); err != nil {
@@ -144,11 +180,10 @@ func (r *Runner) Observe(ctx context.Context, c *Case) (*Observation, error) {
 
 // prepare empties the server and marks the beginning of the case.
 func (r *Runner) prepare(ctx context.Context, c *Case) error {
-	if err := r.alone(ctx); err != nil {
+	if err := r.empty(ctx); err != nil {
 		return err
 	}
 	if err := errors.Join(
-		r.control.FlushAll(ctx).Err(),
 		r.control.ScriptFlush(ctx).Err(),
 		r.setUp.Ping(ctx).Err(),
 	); err != nil {
@@ -158,6 +193,17 @@ func (r *Runner) prepare(ctx context.Context, c *Case) error {
 		return err
 	}
 	return r.control.Echo(ctx, "case:"+c.ID).Err()
+}
+
+// empty removes all keys, of a server that is not the run's own those of the run.
+func (r *Runner) empty(ctx context.Context) error {
+	if r.shared != nil {
+		return r.shared.sweep(ctx)
+	}
+	if err := r.alone(ctx); err != nil {
+		return err
+	}
+	return r.control.FlushAll(ctx).Err()
 }
 
 // collect returns all lines up to now.
@@ -186,6 +232,9 @@ func (r *Runner) collect(ctx context.Context) ([]monitor.Line, error) {
 func (r *Runner) alone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
+	if r.shared != nil {
+		return r.shared.relay.WaitIdle(ctx)
+	}
 	const harness = 3 // control, set-up, MONITOR
 	return poll(ctx, "the program's connections to end", func() (bool, error) {
 		list, err := r.control.ClientList(ctx).Result()

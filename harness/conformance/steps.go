@@ -273,6 +273,9 @@ func (s *Step) judge(a answer) error {
 func (r *caseRun) redis(ctx context.Context, command []string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	if r.shared != nil && kills(command) {
+		return r.shared.killProgram(ctx, command[2:])
+	}
 	args := make([]any, len(command))
 	for i, a := range command {
 		args[i] = a

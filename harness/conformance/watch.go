@@ -13,9 +13,9 @@ import (
 // watch reads what the server sees, all the time, and lets others wait for it.
 type watch struct {
 	conn *monitor.Conn
-	// own is the connection that the harness polls and marks with: its commands
-	// are no part of any case, except the marks.
-	own string
+	// keep tells which lines are of a case, or are marks. It is called for every
+	// line, in order.
+	keep func(monitor.Line) bool
 
 	mu      sync.Mutex
 	lines   []monitor.Line
@@ -25,26 +25,34 @@ type watch struct {
 	done    chan struct{}
 }
 
-func startWatch(ctx context.Context, redisURL, own string) (*watch, error) {
+// allBut returns what keeps every line but those of the connection that the harness
+// polls and marks with: its commands are no part of any case, except the marks.
+func allBut(peer string) func(monitor.Line) bool {
+	own := false
+	return func(l monitor.Line) bool {
+		if !l.Inner() {
+			own = l.Peer == peer
+		}
+		return !own || l.Name() == "echo"
+	}
+}
+
+func startWatch(ctx context.Context, redisURL string, keep func(monitor.Line) bool) (*watch, error) {
 	conn, err := monitor.Dial(ctx, redisURL)
 	if err != nil {
 		return nil, err
 	}
 	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
-	w := &watch{conn: conn, own: own, changed: make(chan struct{}), stop: stop, done: make(chan struct{})}
+	w := &watch{conn: conn, keep: keep, changed: make(chan struct{}), stop: stop, done: make(chan struct{})}
 	go w.read(reading)
 	return w, nil
 }
 
 func (w *watch) read(ctx context.Context) {
 	defer close(w.done)
-	own := false
 	for {
 		line, err := w.conn.Read(ctx)
-		if err == nil && !line.Inner() {
-			own = line.Peer == w.own
-		}
-		if err == nil && own && line.Name() != "echo" {
+		if err == nil && !w.keep(line) {
 			continue
 		}
 		w.mu.Lock()

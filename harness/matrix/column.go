@@ -134,7 +134,11 @@ func judgeAll(
 		if ctx.Err() != nil {
 			return nil, errors.Join(fmt.Errorf("before %s: %w", one.ID, ctx.Err()), runner.Close())
 		}
-		results = append(results, runner.Judge(ctx, one, nil))
+		result := runner.Judge(ctx, one, nil)
+		if err := runner.Stopped(); err != nil {
+			return nil, errors.Join(err, runner.Close())
+		}
+		results = append(results, result)
 	}
 	return results, runner.Close()
 }

@@ -29,8 +29,8 @@ var DefaultReleases = []string{
 type Plan struct {
 	Releases []wire.Release
 	Cases    []*conformance.Case
-	// Redis is the value of --redis; each column starts a server of its own, so that
-	// an address serves one column at a time only.
+	// Redis is the value of --redis, no address: each column starts a server of its
+	// own.
 	Redis string
 	// Parallel is the number of columns that run at once, at least 1.
 	Parallel int

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/monitor"
 	"github.com/dq-bench/dq-bench/harness/trace"
 )
@@ -122,7 +123,7 @@ func (p *Plan) addSteps(calls []trace.Call) error {
 
 // note keeps the keys and channels that a line names.
 func (p *Plan) note(l monitor.Line) {
-	for _, key := range keysOf(l) {
+	for _, key := range guest.KeysOf(l) {
 		if k := (dbKey{l.DB, key}); !p.seen[k] {
 			p.seen[k] = true
 			p.keys = append(p.keys, k)
