@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 //	fields FILE PATH=VALUE…      the JSON file has these values, PATH like counts.lost
 //	[redis]                      a redis-server is on PATH
 //	serve                        starts a Redis for the script and sets $REDIS to its URL and $REDIS_ADDR
+//	occupy                       connects a client to $REDIS that stays
+//	disturb                      sets keys on $REDIS as soon as somebody else has set one
+//	undisturb                    ends that, and checks that every one of its keys is there
 //	$RECORDINGS                  the recordings of the repository
 func TestScripts(t *testing.T) {
 	recordings, err := filepath.Abs("../../recordings")
@@ -44,6 +47,7 @@ func TestScripts(t *testing.T) {
 		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "json": oneDocument, "fields": fields, "serve": serve,
+			"disturb": disturb, "undisturb": undisturb, "occupy": occupy,
 		},
 	})
 }

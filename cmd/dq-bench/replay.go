@@ -24,8 +24,12 @@ connection per recorded client, and compares what the server's own MONITOR then
 shows with the recording line by line, and the keys at the end with what the
 recorded commands lead to.
 
-A server started for it is emptied before each file. Any other server must have
-none of the recording's keys; those that the replay makes are removed.
+A server started for it is emptied before each file. An external one must have
+none of the recording's keys and no other client; its other keys do not matter.
+The replay removes the keys that it made, and its scripts if the cache held none
+before. When another client sends a command meanwhile, the replay stops with exit
+code 1, removes nothing, and says which keys of its own are left. Commands that
+reach beyond the recording's keys, such as CONFIG or FLUSHALL, are never sent.
 
 Exit codes: 0 identical; 1 a file or the server cannot be used; 99 they differ.`,
 		Example: `  dq-bench replay recordings/documents/*.monitor

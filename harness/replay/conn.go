@@ -37,6 +37,9 @@ type serverError string
 
 func (e serverError) Error() string { return string(e) }
 
+// RedisError makes it a redis.Error.
+func (e serverError) RedisError() {}
+
 // dial opens a connection to the server of a redis:// address, authenticates
 // and selects a database.
 func dial(ctx context.Context, options *redis.Options, db int) (*conn, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/dq-bench/dq-bench/harness/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/monitor"
 )
 
@@ -75,9 +76,13 @@ func (r *run) handle(e event) error {
 			e.peer.lastQueued = e.reply == "QUEUED"
 		}
 	case e.err != nil:
+		r.monitorErr = e.err
 		return e.err
 	default:
 		r.show(e.line)
+	}
+	if len(r.strange.Commands) > 0 {
+		return r.inUse(guest.Findings(nil, r.strange.Commands, nil))
 	}
 	return nil
 }
@@ -86,17 +91,24 @@ func (r *run) handle(e event) error {
 // of the scripts they called, are not the replay's.
 func (r *run) show(l monitor.Line) {
 	if l.Inner() {
-		if r.owner != nil {
+		switch {
+		case r.owner != nil:
 			r.shown = append(r.shown, l)
+		case !r.target.Own && !r.byControl:
+			r.strange.Note(l)
 		}
 		return
 	}
+	r.byControl = l.Peer == r.controlAddr
 	if name := l.Name(); name == "echo" && len(l.Args) == 2 && l.Args[1] == r.awaited {
 		r.awaited, r.awaitedPeer, r.owner = "", l.Peer, nil
 		return
 	}
 	r.owner = r.byAddr[l.Peer]
 	if r.owner == nil {
+		if !r.target.Own && !r.byControl {
+			r.strange.Note(l)
+		}
 		return
 	}
 	r.owner.shown++
@@ -111,6 +123,9 @@ func (r *run) await(ctx context.Context, what string, met func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	for !met() {
+		if r.monitorErr != nil {
+			return r.monitorErr
+		}
 		select {
 		case e := <-r.events:
 			if err := r.handle(e); err != nil {

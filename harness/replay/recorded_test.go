@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/monitor"
 	"github.com/dq-bench/dq-bench/harness/replay"
+	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -119,27 +121,47 @@ func TestBlockingTransactionsAndDatabases(t *testing.T) {
 	require.Equal(t, map[string]string{"s": "string"}, types(result))
 }
 
-func TestForeignServerIsLeftAsItWas(t *testing.T) {
-	srv := servertest.Redis(t)
+// briefly lets a client work that is gone afterwards.
+func briefly[T any](t *testing.T, srv *server.Server, act func(redis.UniversalClient) T) T {
+	t.Helper()
 	client := srv.NewClient()
 	defer client.Close()
+	return act(client)
+}
+
+func keys(t *testing.T, srv *server.Server) []string {
+	t.Helper()
+	return briefly(t, srv, func(c redis.UniversalClient) []string { return c.Keys(t.Context(), "*").Val() })
+}
+
+func planOf(t *testing.T, text string) *replay.Plan {
+	t.Helper()
+	plan, err := replay.NewPlan(parse(t, text))
+	require.NoError(t, err)
+	return plan
+}
+
+func TestForeignServerIsLeftAsItWas(t *testing.T) {
+	srv := servertest.Redis(t)
 	ctx := t.Context()
 	target := replay.Target{URL: srv.URL()}
-	plan, err := replay.NewPlan(parse(t, document(t, "002-zlyx.monitor")))
-	require.NoError(t, err)
-	cut, err := replay.NewPlan(parse(t, `1.000000 [0 10.0.0.1:1] "RPUSH" "made" "x"`))
-	require.NoError(t, err)
+	plan := planOf(t, document(t, "002-zlyx.monitor"))
+	cut := planOf(t, `1.000000 [0 10.0.0.1:1] "RPUSH" "made" "x"`)
 
-	require.NoError(t, client.Set(ctx, "mine", "kept", 0).Err())
+	require.NoError(t, briefly(t, srv, func(c redis.UniversalClient) error { return c.Set(ctx, "mine", "kept", 0).Err() }))
 	for _, p := range []*replay.Plan{plan, cut} {
 		result, err := replay.Run(ctx, target, p)
 		require.NoError(t, err)
 		require.True(t, result.Identical, result.Text())
 	}
-	require.Equal(t, []string{"mine"}, client.Keys(ctx, "*").Val(), "what replay made is gone")
+	require.Equal(t, []string{"mine"}, keys(t, srv), "what replay made is gone")
+	memory := briefly(t, srv, func(c redis.UniversalClient) string { return c.Info(ctx, "memory").Val() })
+	require.Contains(t, memory, "number_of_cached_scripts:0")
 
+	client := srv.NewClient()
+	defer client.Close()
 	require.NoError(t, client.RPush(ctx, "zlyx", "a user's message").Err())
-	_, err = replay.Run(ctx, target, plan)
+	_, err := replay.Run(ctx, target, plan)
 	require.ErrorContains(t, err, "has 1 of the recording's keys already")
 	require.Equal(t, int64(1), client.LLen(ctx, "zlyx").Val())
 
@@ -152,16 +174,56 @@ func TestForeignServerIsLeftAsItWas(t *testing.T) {
 	require.ErrorContains(t, err, "1 clients are subscribed")
 }
 
+func TestForeignClientStopsReplayBeforeItBegins(t *testing.T) {
+	srv := servertest.Redis(t)
+	client := redis.NewClient(&redis.Options{Addr: srv.Addr, ClientName: "till-7"})
+	defer client.Close()
+	require.NoError(t, client.Ping(t.Context()).Err())
+	_, err := replay.Run(t.Context(), replay.Target{URL: srv.URL()}, planOf(t, `1.000000 [0 10.0.0.1:1] "RPUSH" "made" "x"`))
+	require.ErrorIs(t, err, guest.ErrInUse)
+	require.ErrorContains(t, err, `name "till-7"`)
+	require.NotContains(t, client.Info(t.Context(), "commandstats").Val(), "cmdstat_rpush:")
+}
+
+// Somebody comes while the replay is under way, and uses one of its keys.
+func TestForeignElementsSurviveReplay(t *testing.T) {
+	srv := servertest.Redis(t)
+	ctx := t.Context()
+	lines := strings.Repeat(`1.000000 [2 10.0.0.1:1] "RPUSH" "made" "x"`+"\n", 20_000)
+	plan := planOf(t, `1.000000 [2 10.0.0.1:1] "SET" "own" "x"`+"\n"+lines)
+	came := make(chan error)
+	go func() {
+		for ctx.Err() == nil && !strings.Contains(briefly(t, srv, func(c redis.UniversalClient) string {
+			return c.Info(ctx, "keyspace").Val()
+		}), "db2:keys=2") {
+		}
+		client := redis.NewClient(&redis.Options{Addr: srv.Addr, DB: 2})
+		defer client.Close()
+		came <- client.RPush(ctx, "made", "theirs").Err()
+	}()
+	_, err := replay.Run(ctx, replay.Target{URL: srv.URL()}, plan)
+	require.NoError(t, <-came)
+	require.ErrorIs(t, err, guest.ErrInUse)
+	require.ErrorContains(t, err, `RPUSH "made" of 127.0.0.1:`)
+	require.ErrorContains(t, err, "redis-cli -n 2 DEL 'own'", "it says what to clean, without the key that somebody else uses")
+	client := redis.NewClient(&redis.Options{Addr: srv.Addr, DB: 2})
+	defer client.Close()
+	require.Contains(t, client.LRange(ctx, "made", 0, -1).Val(), "theirs")
+	require.Equal(t, "x", client.Get(ctx, "own").Val(), "nothing is deleted")
+}
+
 // A server that has the script already cannot show the miss: that is said.
 func TestCachedScriptIsDeclared(t *testing.T) {
 	text := record(t, session(t, wire.Newest(), "orders"))
 	srv := servertest.Redis(t)
-	client := srv.NewClient()
-	defer client.Close()
-	require.NoError(t, client.ScriptLoad(t.Context(), script(t, wire.Newest(), "transfer").Body).Err())
+	require.NoError(t, briefly(t, srv, func(c redis.UniversalClient) error {
+		return c.ScriptLoad(t.Context(), script(t, wire.Newest(), "transfer").Body).Err()
+	}))
 	result := run(t, replay.Target{URL: srv.URL()}, text)
 	require.True(t, result.Identical, result.Text())
 	require.Contains(t, result.Text(), "the server has that script already")
+	memory := briefly(t, srv, func(c redis.UniversalClient) string { return c.Info(t.Context(), "memory").Val() })
+	require.NotContains(t, memory, "number_of_cached_scripts:0", "somebody's script stays")
 }
 
 func FuzzPlan(f *testing.F) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/dq-bench/dq-bench/harness/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/monitor"
 	"github.com/dq-bench/dq-bench/harness/trace"
 	"github.com/redis/go-redis/v9"
@@ -21,7 +22,7 @@ type Target struct {
 	URL string
 	// Own is true for a server that was started for this purpose: it is emptied
 	// before each recording. Any other server must have none of the recording's
-	// keys, and keeps everything else.
+	// keys and no other client, and keeps everything else.
 	Own bool
 }
 
@@ -52,11 +53,20 @@ type run struct {
 	expected []monitor.Line
 	model    *model
 	notes    []string
+
+	// controlAddr is what MONITOR calls the control connection; byControl says that
+	// it sent the last command shown.
+	controlAddr string
+	byControl   bool
+	strange     guest.Strange // commands of others on a server that is not own
+	scripts     int           // in that server's cache before the replay
+	monitorErr  error
 }
 
 // Run replays the plan and compares. A divergence is part of the result; an
 // error says that the server or the connection to it cannot serve, or that the
-// server holds what the replay would touch.
+// server holds what the replay would touch. It is guest.ErrInUse where somebody
+// else uses a server that is not own.
 func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) {
 	if plan.Divergence != nil {
 		return plan.result(nil, nil, plan.Divergence), nil
@@ -77,15 +87,20 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 		return nil, err
 	}
 	defer r.control.socket.Close()
-	if err := r.prepare(); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, r.cleanUp()) }()
-	defer r.disconnect()
+	// MONITOR comes first: a key that is not there when it begins, and that nobody
+	// else is seen to name, is the replay's.
 	if r.monitor, err = monitor.Dial(ctx, target.URL); err != nil {
 		return nil, err
 	}
-	r.receivers.Go(func() { r.watch(ctx) })
+	r.receivers.Go(func() { r.watch(context.WithoutCancel(ctx)) })
+	defer r.disconnect()
+	if r.controlAddr, err = r.awaitMark(ctx, r.control); err != nil {
+		return nil, err
+	}
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { err = r.cleanUp(context.WithoutCancel(ctx), err) }()
 	return r.perform(ctx)
 }
 
@@ -168,71 +183,32 @@ func (r *run) ready(ctx context.Context, l monitor.Line) (*peer, error) {
 // disconnect ends every connection of the replay and waits for their goroutines.
 func (r *run) disconnect() {
 	close(r.done)
-	for _, p := range r.opened {
-		p.conn.socket.Close()
-	}
-	if r.monitor != nil {
-		r.monitor.Close()
-	}
+	r.closePeers()
+	r.monitor.Close()
 	r.receivers.Wait()
 }
 
+func (r *run) closePeers() {
+	for _, p := range r.opened {
+		p.conn.socket.Close()
+	}
+}
+
 // prepare makes sure that the replay meets only what the recording met.
-func (r *run) prepare() error {
+func (r *run) prepare(ctx context.Context) error {
 	if r.target.Own {
 		for _, args := range [][]string{{"FLUSHALL"}, {"SCRIPT", "FLUSH"}} {
 			if _, err := r.control.do(args...); err != nil {
 				return fmt.Errorf("emptying the server: %w", err)
 			}
 		}
-	} else if err := r.refuseInUse(); err != nil {
+	} else if err := r.refuseInUse(ctx); err != nil {
 		return err
 	}
 	for _, text := range r.plan.preload {
 		if _, err := r.control.do("SCRIPT", "LOAD", text); err != nil {
 			return fmt.Errorf("loading a script that the recording calls: %w", err)
 		}
-	}
-	return nil
-}
-
-func (r *run) refuseInUse() error {
-	var present []string
-	err := r.eachKey(func(k dbKey) error {
-		n, err := integer(r.control.do("EXISTS", k.name))
-		if n > 0 {
-			present = append(present, fmt.Sprintf("%q", k.name))
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if len(present) > 0 {
-		return fmt.Errorf("the server has %d of the recording's keys already (%s …): replay would change them; "+
-			"take a server without them, such as --redis process", len(present), present[0])
-	}
-	for _, channel := range r.plan.channels {
-		n, err := r.subscribers(channel)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			return fmt.Errorf("%d clients are subscribed to %q: they would act on what replay sends; "+
-				"take another server, such as --redis process", n, channel)
-		}
-	}
-	return nil
-}
-
-// cleanUp removes the keys of the recording, none of which was there before.
-func (r *run) cleanUp() error {
-	err := r.eachKey(func(k dbKey) error {
-		_, err := r.control.do("DEL", k.name)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("removing the keys of the replay: %w", err)
 	}
 	return nil
 }
