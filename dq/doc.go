@@ -19,6 +19,20 @@
 // exact millisecond at which the earliest member comes due. With [WithFaithful]
 // it follows the timing of Redisson instead.
 //
-// Delivery is at most once, as with Redisson: a value that was popped for a
-// process which dies is gone. Cancelling a Take never loses a value.
+// # What a fault costs
+//
+// Offers: one whose error wraps [ErrUncertain] may be queued; after any other error it
+// is not. Nothing that may have arrived is sent a second time.
+//
+// Takes: delivery is at most once, as with Redisson. A value is lost that the server
+// popped for a process which then dies, or for a connection which is dead without the
+// server's knowing, one value for each. Cancelling a Take loses none: the server is asked
+// to end the command, and a value that is popped all the same is returned, or, where the
+// server takes longer than a second or the user may not send CLIENT UNBLOCK, put back at
+// the end it was taken from, which the [Observer] is told. Only the end of the process or
+// of the Client before that is done can lose it.
+//
+// Every call ends with its context: at once, a call that blocks after a second at most.
+//
+// The README has the table of faults, what a caller sees of each, and for how long.
 package dq
