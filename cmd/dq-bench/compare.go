@@ -26,24 +26,30 @@ func newCompareCmd() *cobra.Command {
 		Long: fmt.Sprintf(`Compare sets NEW against OLD. Each is a run file, a folder that holds run.json
 files at any depth, or a quoted glob.
 
-It judges lateness across runs, with the exact Mann-Whitney test, adjusted by Holm
+It judges lateness and offer RTT across runs, with the exact Mann-Whitney test, adjusted by Holm
 for the quantiles p50, p90, p99 and p99.9: the seconds of one run are not
 independent, so fewer than %d runs a side are always inconclusive. A quantile that
 fewer than 100 messages of each run lie beyond is not judged. A change must be
 significant and greater than --min-effect and --min-delta, and greater than the
 noise of the machine if --noise says where runs of one implementation are (12 or
-more, as 'dq-bench run --repeat 12' makes them). Runs of different configurations
-are refused.
+more, as 'dq-bench run --repeat 12' makes them). There is no difference only where the
+whole interval of the change lies within these bounds; else the outcome is
+inconclusive, and says how many runs would tell.
+
+NEW is worse, whatever its lateness, if it lost, duplicated, refused or never
+delivered a greater share of its messages. Runs of different configurations or
+machines, interrupted and invalid ones and a run that is given twice are refused.
 
 Of a single run a side it prints how the run wandered, from the seconds in the
 lateness.hlog beside its run file.
 
 --self takes one set, of one implementation: it is split at random 200 times, and
 what matters is how seldom a difference is seen, and the noise floor it prints.
+Then the later half is set against the earlier one: a difference there is a drift.
 
 Exit codes: 0 better, no difference or inconclusive; 1 a run file cannot be
-read; 2 wrong usage, or different configurations; 99 NEW is worse, or more than
-%.0f %% of the comparisons with itself see a difference.`, report.MinRuns, 100*report.MaxAlarms),
+read; 2 wrong usage, or runs that cannot be compared; 99 NEW is worse, the runs of
+one set drift, or more than %.0f %% of the comparisons with itself see a difference.`, report.MinRuns, 100*report.MaxAlarms),
 		Example: `  dq-bench compare out/old/run.json out/new/run.json
   dq-bench compare --html report.html out/redisson-4.7.0 out/dq
   dq-bench compare 'out/monday-*' 'out/tuesday-*' --format markdown
@@ -164,6 +170,9 @@ func (f *compareFlags) compareSelf(w io.Writer, path string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if aa.Drifts() {
+		return failure(fmt.Errorf("the runs drift: set against the earlier half, the later half is %s", aa.Drift))
 	}
 	if float64(aa.Alarms) > report.MaxAlarms*float64(aa.Comparisons) {
 		return failure(fmt.Errorf("%d of %d comparisons of an implementation with itself see a difference, expected at most %.0f %%",

@@ -96,8 +96,9 @@ it, to <variant>/<driver>/<n> as far as there are several, and a report.html of
 them all to <variant>.
 
 Exit codes: 0 fine; 1 no such server, queue in use or folder not writable; 2
-wrong usage; 99 a message lost, duplicated, early or overdue, an SLO missed, or
-what a scenario expects to go wrong did not.`,
+wrong usage; 99 a message lost, duplicated, early or overdue, an offer failed, an
+SLO missed, what a scenario expects to go wrong did not, or the load that was asked
+for was not made, which makes the run invalid.`,
 		Example: `  dq-bench run --producers 50 --delay 5s
   dq-bench run -f spring-demo
   dq-bench run -f scenarios/load/upgrade.yaml --variant across
@@ -135,6 +136,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&p.Warmup, "warmup", p.Warmup, "offer messages that do not count before, and drain them; 0s for none")
 	flags.DurationVar(&p.Horizon, "horizon", p.Horizon, "wait only so long after the last offer; what is due later stays pending; 0s waits for all")
 	flags.DurationVar(&p.DrainTimeout, "drain-timeout", p.DrainTimeout, "how long to wait for missing messages once nothing comes any more")
+	flags.DurationVar(&p.MaxScheduleLag, "max-schedule-lag", p.MaxScheduleLag, "how late an offer may leave; a run with fewer than 99 % of them on time is invalid")
 	flags.StringVar(&p.Queue, "queue", "", "destination queue (default: one of its own, removed at the end)")
 	flags.IntVar(&p.Queues, "queues", p.Queues, "number of destination queues, each with a consumer at least")
 	flags.DurationVar(&p.Poll, "poll", 0, "consumers look for one message so often, and do not wait for it")

@@ -119,6 +119,7 @@ func (f *runFlags) overlay(run scenario.Run, given func(flag string) bool) (runC
 		{"warmup", func() { p.Warmup = f.plan.Warmup }},
 		{"horizon", func() { p.Horizon = f.plan.Horizon }},
 		{"drain-timeout", func() { p.DrainTimeout = f.plan.DrainTimeout }},
+		{"max-schedule-lag", func() { p.MaxScheduleLag = f.plan.MaxScheduleLag }},
 		{"queue", func() { p.Queue = f.plan.Queue }},
 		{"queues", func() { p.Queues = f.plan.Queues }},
 		{"poll", func() { p.Poll = f.plan.Poll }},

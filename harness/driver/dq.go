@@ -88,7 +88,7 @@ func ready(ctx context.Context, delayed []*dq.DelayedQueue[[]byte]) error {
 
 type dqQueue struct {
 	client      *dq.Client
-	redis       io.Closer // what the client connects by
+	redis       io.Closer     // what the client connects by
 	open        *atomic.Int64 // queues of the client that are not closed
 	closing     sync.Once
 	destination *dq.BlockingQueue[[]byte]

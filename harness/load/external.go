@@ -46,18 +46,19 @@ func runExternal(ctx context.Context, o Options, d programDriver) (*Result, erro
 	if !p.Hello.Can(driver.LoadOp) {
 		o.Driver = opened{p}
 		result, err := runHere(ctx, o)
-		return result, errors.Join(err, closeProgram(p, err))
+		closeProgram(p, result)
+		return result, err
 	}
 	result, err := newExternalRun(o, p).run(ctx)
-	return result, errors.Join(err, closeProgram(p, err))
+	closeProgram(p, result)
+	return result, err
 }
 
-// closeProgram ends the program. How it ends does not matter after a failure.
-func closeProgram(p *driver.External, failed error) error {
-	if err := p.Close(); failed == nil {
-		return err
+// closeProgram ends the program. What it measured stands, however it ends.
+func closeProgram(p *driver.External, result *Result) {
+	if err := p.Close(); err != nil && result != nil {
+		result.Report.Notes = append(result.Report.Notes, fmt.Sprintf("the program did not end well, after it had given its result: %v", err))
 	}
-	return nil
 }
 
 // opened is a program that has been started, as a driver.

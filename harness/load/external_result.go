@@ -36,6 +36,7 @@ func (r *externalRun) result(encoded json.RawMessage, interrupted bool) (*Result
 		Scenario: r.o.Plan.scenario(), Environment: environment(),
 		Started: started, ElapsedSeconds: a.ElapsedSeconds,
 		Counts: a.Counts, Histograms: a.Histograms, Intervals: a.Intervals, Interrupted: interrupted,
+		Measured: report.InProgram,
 	}}, nil
 }
 

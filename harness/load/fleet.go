@@ -12,6 +12,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/report"
 )
 
 // fleet is the processes that share the queues of a run, of which some are open
@@ -50,6 +51,17 @@ func newFleet(taking context.Context, o Options) *fleet {
 		f.all = append(f.all, &member{Member: m})
 	}
 	return f
+}
+
+// measured says where the calls of the members are timed.
+func (f *fleet) measured() report.Measured {
+	for _, m := range f.all {
+		switch m.Driver.(type) {
+		case programDriver, opened:
+			return report.OverProtocol
+		}
+	}
+	return report.InProcess
 }
 
 // prepare has the drivers of all members made ready, those that join later too: no

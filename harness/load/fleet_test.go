@@ -17,7 +17,7 @@ import (
 func TestRestartLosesWhatIsOnlyInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()
-		p.Duration = 4 * time.Second
+		p.Duration, p.MaxScheduleLag = 4*time.Second, time.Second
 		p.Fleet = []Member{
 			{Offers: true, Takes: true, To: 2001 * time.Millisecond},
 			{Offers: true, Takes: true, From: 3 * time.Second},

@@ -38,6 +38,9 @@ type Plan struct {
 	// DrainTimeout is how long to wait after the last due instant, or after the
 	// last delivery if that is later, for messages that are still missing.
 	DrainTimeout time.Duration
+	// MaxScheduleLag is how late an offer may leave: a run in which fewer than 99 % of
+	// them are on time is invalid. 0 stands for report.DefaultMaxScheduleLag.
+	MaxScheduleLag time.Duration
 	// Queue is the name of the destination queue.
 	Queue string
 	// Queues, if above 1, is how many destination queues the messages go to in
@@ -90,7 +93,7 @@ func DefaultPlan() Plan {
 	return Plan{
 		Producers: 50, Consumers: 8, Rate: 1000, Duration: 10 * time.Second,
 		Delay: Fixed(5 * time.Second), PayloadSize: 100, Seed: 1,
-		Warmup: time.Second, DrainTimeout: 10 * time.Second, Queues: 1,
+		Warmup: time.Second, DrainTimeout: 10 * time.Second, MaxScheduleLag: report.DefaultMaxScheduleLag, Queues: 1,
 	}
 }
 
@@ -107,6 +110,7 @@ func (p Plan) Validate() error {
 		{p.Warmup >= 0, fmt.Sprintf("warm-up: expected 0s or more, got %s", p.Warmup)},
 		{p.Horizon >= 0, fmt.Sprintf("horizon: expected 0s or more, got %s", p.Horizon)},
 		{p.DrainTimeout > 0, fmt.Sprintf("drain timeout: expected more than 0, such as 10s, got %s", p.DrainTimeout)},
+		{p.MaxScheduleLag >= 0, fmt.Sprintf("max schedule lag: expected 0s or more, got %s", p.MaxScheduleLag)},
 		{p.Queue != "", "queue: expected a name, got an empty one"},
 		{p.Queues >= 1 && p.Queues <= maxQueues, fmt.Sprintf("queues: expected 1 to %d, got %d", maxQueues, p.Queues)},
 		{p.Consumers >= p.Queues, fmt.Sprintf("consumers: expected at least one for each of the %d queues, got %d", p.Queues, p.Consumers)},
@@ -208,7 +212,8 @@ func (p Plan) scenario() report.Scenario {
 		Name: p.Name, Producers: p.Producers, Consumers: p.Consumers, Rate: float64(p.schedule().meanRate()),
 		Duration: p.schedule().duration().String(), Delay: p.Delay.String(), PayloadSize: p.PayloadSize, Seed: p.Seed,
 		Warmup: p.Warmup.String(), DrainTimeout: p.DrainTimeout.String(), Queue: p.Queue,
-		Messages: p.Messages(), Ramp: p.schedule().rampText(),
+		MaxScheduleLag: durationText(p.MaxScheduleLag),
+		Messages:       p.Messages(), Ramp: p.schedule().rampText(),
 		Horizon: durationText(p.Horizon), Poll: durationText(p.Poll), Work: durationText(p.Work),
 	}
 	if p.Queues > 1 {

@@ -41,6 +41,7 @@ func (r *run) result(s *stage, c *collector, elapsed time.Duration) (*Result, er
 			OfferErrors: s.ledger.unknown(), Foreign: r.foreign.Load(),
 		},
 		Histograms: histograms, Intervals: c.intervals, Worker: share,
+		Measured: r.fleet.measured(),
 	}}, nil
 }
 

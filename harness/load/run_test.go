@@ -164,7 +164,7 @@ func TestFaultsAreCountedExactly(t *testing.T) {
 				out := runVirtual(t.Context(), t, faulty{memory(), tc.fault}, testPlan())
 				require.Equal(t, tc.want, out.Counts)
 				c := tc.want
-				passed := c.Lost+c.Duplicate+c.Early+c.Pending == 0 && c.Offered > 0
+				passed := c.Lost+c.Duplicate+c.Early+c.Pending+c.OfferErrors == 0 && c.Offered > 0
 				require.Equal(t, passed, out.Verdict.Passed, out.Verdict.Text)
 			})
 		})

@@ -68,7 +68,7 @@ func TestBandsNeedSeconds(t *testing.T) {
 		require.Nil(t, bands, name)
 	}
 	several := []*Run{writtenRun(t, 1, 12), writtenRun(t, 2, 12)}
-	require.Nil(t, compare(t, several, several).Old.Bands, "what differs between runs is seen between runs")
+	require.Nil(t, compare(t, several, again(several)).Old.Bands, "what differs between runs is seen between runs")
 }
 
 func TestDamagedLogIsRefused(t *testing.T) {
@@ -76,7 +76,7 @@ func TestDamagedLogIsRefused(t *testing.T) {
 	path := filepath.Join(filepath.Dir(r.file), LogFile)
 	for _, damage := range []string{"1.0,1.0,1.0", "Tag=early,1.0,1.0,1.0,HISTFAAA", "1.0,1.0,1.0,HISTFAAA", "\x00"} {
 		require.NoError(t, os.WriteFile(path, []byte("#[comment]\n"+damage+"\n"), 0o600))
-		_, err := Compare([]*Run{r}, []*Run{r}, DefaultCompareOptions())
+		_, err := Compare([]*Run{r}, again([]*Run{r}), DefaultCompareOptions())
 		require.ErrorContains(t, err, LogFile, damage)
 		require.ErrorContains(t, err, "line 2", damage)
 	}

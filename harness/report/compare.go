@@ -2,10 +2,9 @@ package report
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/report/stats"
@@ -108,19 +107,25 @@ type ComparisonRow struct {
 }
 
 // Compare judges NEW against OLD. Runs of one side must share a configuration
-// and an implementation, and both sides must share the configuration, or it
-// fails with a *DifferenceError unless forced.
+// and an implementation, and both sides must share the configuration and the machine,
+// none may be interrupted or invalid, or it fails with a *DifferenceError unless forced.
+// A run that is given twice is a *DuplicateRunError.
 //
-// Lateness is judged at each of Quantiles that every run has enough messages
-// for: a row is better or worse if the exact Mann-Whitney test over the runs is
+// Lateness and offer RTT are judged at each of Quantiles that every run has enough
+// messages for: a row is better or worse if the exact Mann-Whitney test over the runs is
 // significant at 0.05 (adjusted by Holm) and the shift exceeds MinEffect, MinDelta
-// and the noise. The whole is worse if any row is, or if NEW delivered more messages
-// wrongly. With fewer than MinRuns a side it is inconclusive, whatever the
+// and the noise. There is no difference only where the whole 95 % interval of the shift
+// lies within these bounds; else the row is inconclusive. The whole is worse if any row
+// is, or if NEW treated more messages wrongly, left more of them overdue or had more
+// offers refused. With fewer than MinRuns a side it is inconclusive, whatever the
 // figures: seconds of one run are not independent. For a side that is one run it
 // reads the run's lateness.hlog, if there is one, and fails if that is damaged.
 func Compare(old, new []*Run, o CompareOptions) (*Comparison, error) {
 	if len(old) == 0 || len(new) == 0 {
 		return nil, errors.New("compare: expected at least one run a side")
+	}
+	if err := checkDistinct(old, new); err != nil {
+		return nil, err
 	}
 	c := &Comparison{Schema: CompareSchema, Differences: allDifferences(old, new)}
 	if len(c.Differences) > 0 && !o.Force {
@@ -178,9 +183,37 @@ func allDifferences(old, new []*Run) []string {
 		for _, r := range side {
 			add(differ([]field{{"driver within a side", side[0].Driver.String()}}, []field{{"driver within a side", r.Driver.String()}}))
 			add(differ(old[0].configuration(), r.configuration()))
+			add(differ(old[0].circumstances(), r.circumstances()))
+			if reason := r.unfit(); reason != "" {
+				add([]string{reason})
+			}
 		}
 	}
 	return differences
+}
+
+// checkDistinct refuses a run that is given twice: its copies are no further evidence.
+func checkDistinct(old, new []*Run) error {
+	seen := map[string]bool{}
+	for _, r := range slices.Concat(old, new) {
+		key := r.RunID + r.Started.Format(time.RFC3339Nano)
+		if r.RunID != "" && seen[key] {
+			return &DuplicateRunError{RunID: r.RunID, Started: r.Started}
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+// DuplicateRunError says that one run was given more than once.
+type DuplicateRunError struct {
+	RunID   string
+	Started time.Time
+}
+
+func (e *DuplicateRunError) Error() string {
+	return fmt.Sprintf("run %s of %s is given twice: copies of a run are no further evidence; give each run once",
+		e.RunID, e.Started.Format(time.RFC3339))
 }
 
 func newSide(runs []*Run) (ComparisonSide, error) {
@@ -204,7 +237,7 @@ func newSide(runs []*Run) (ComparisonSide, error) {
 }
 
 func newRow(histogram, stat string, old, new []*Run, read func(*Histogram) float64, bears func(int64) bool) ComparisonRow {
-	row := ComparisonRow{Histogram: histogram, Stat: stat, bears: histogram == "lateness"}
+	row := ComparisonRow{Histogram: histogram, Stat: stat, bears: histogram != "schedule_lag"}
 	collect := func(runs []*Run) []float64 {
 		var values []float64
 		for _, r := range runs {
@@ -222,65 +255,4 @@ func newRow(histogram, stat string, old, new []*Run, read func(*Histogram) float
 		row.Low, row.High = &shift.Low, &shift.High
 	}
 	return row
-}
-
-// judge decides the rows that may be judged, and the whole.
-func (c *Comparison) judge(o CompareOptions, noise map[string]float64) {
-	var judged []*ComparisonRow
-	var p []float64
-	enough := c.Old.Runs >= MinRuns && c.New.Runs >= MinRuns
-	for i := range c.Rows {
-		row := &c.Rows[i]
-		switch {
-		case row.Histogram != "lateness" || row.Stat == "max":
-		case !row.bears:
-			row.Refused = "fewer than " + strconv.Itoa(judgedTail) + " messages of a run lie beyond it"
-		case !enough:
-			row.Refused = "fewer than " + runs(MinRuns) + " a side"
-		default:
-			_, chance := stats.MannWhitney(row.new, row.old)
-			judged, p = append(judged, row), append(p, chance)
-		}
-	}
-	for i, chance := range stats.Holm(p) {
-		judged[i].P = &chance
-		floor := max(o.MinEffect*math.Abs(judged[i].Old), float64(o.MinDelta), noise[judged[i].Stat])
-		judged[i].Floor = &floor
-		judged[i].Outcome = judged[i].outcome(chance, floor)
-	}
-	c.Outcome, c.Text = c.conclude(judged, enough)
-}
-
-func (row *ComparisonRow) outcome(p, floor float64) Outcome {
-	switch {
-	case p > significance || math.Abs(row.Shift) <= floor:
-		return NoDifference
-	case row.Shift < 0:
-		return Better
-	default:
-		return Worse
-	}
-}
-
-func (c *Comparison) conclude(judged []*ComparisonRow, enough bool) (Outcome, string) {
-	if !enough {
-		return Inconclusive, "Inconclusive: a judgement needs at least " + runs(MinRuns) + " a side, here are " +
-			runs(c.Old.Runs) + " against " + runs(c.New.Runs) + "."
-	}
-	if faults := c.New.Counts.faults() - c.Old.Counts.faults(); faults > 0 {
-		return Worse, "NEW lost, duplicated or delivered early " + strconv.FormatInt(faults, 10) + " messages more than OLD."
-	}
-	if len(judged) == 0 {
-		return Inconclusive, "Inconclusive: no quantile of lateness has enough messages beyond it in every run."
-	}
-	found := map[Outcome][]string{}
-	for _, row := range judged {
-		found[row.Outcome] = append(found[row.Outcome], row.Stat)
-	}
-	for _, o := range []Outcome{Worse, Better} {
-		if stats := found[o]; len(stats) > 0 {
-			return o, "NEW is " + string(o) + " in lateness at " + strings.Join(stats, ", ") + "."
-		}
-	}
-	return NoDifference, "No difference in lateness that is significant and large enough to matter."
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -15,6 +16,17 @@ func side(first uint64, runs int, scale float64) []*Run {
 	for i := range uint64(runs) {
 		r := sampleRun(first+i, 10_000, scale*(1+float64(i%3)/100))
 		all = append(all, r)
+	}
+	return all
+}
+
+// again is what other runs with the same figures would be.
+func again(runs []*Run) []*Run {
+	var all []*Run
+	for _, r := range runs {
+		other := *r
+		other.RunID = "again" + r.RunID
+		all = append(all, &other)
 	}
 	return all
 }
@@ -53,7 +65,7 @@ func TestComparisonFindsAPlantedChange(t *testing.T) {
 	requireGolden(t, "compare_worse.txt", out.String())
 	for _, row := range worse.Rows {
 		// p99.9 of 10,000 messages has too few beyond it to be judged.
-		require.Equal(t, row.Histogram == "lateness" && row.Stat != "max" && row.Stat != "p99.9", row.P != nil, "%s %s", row.Histogram, row.Stat)
+		require.Equal(t, row.Histogram != "schedule_lag" && row.Stat != "max" && row.Stat != "p99.9", row.P != nil, "%s %s", row.Histogram, row.Stat)
 	}
 }
 
@@ -129,4 +141,85 @@ func TestBenchfmtHasTheKeysThatBothSidesShare(t *testing.T) {
 	out.Reset()
 	require.NoError(t, WriteBenchfmt(&out, old, side(100, 2, 1)))
 	require.Equal(t, 4, strings.Count(out.String(), "driver: dq:4.7.0"))
+}
+
+// What examiners tried, and what a comparison must say.
+func TestComparisonIsNotTakenIn(t *testing.T) {
+	for name, change := range map[string]func(r *Run){
+		"half is overdue and pending": func(r *Run) { r.Counts.Delivered, r.Counts.Pending = 5000, 5000 },
+		"90 % of the offers refused":  func(r *Run) { r.Counts = Counts{Offered: 1000, Delivered: 1000, OfferErrors: 9000} },
+		"offers take 100 times as long": func(r *Run) {
+			slow := NewHistogram(TotalDigits)
+			for i := range int64(10_000) {
+				slow.Record(1e7 + i*1000)
+			}
+			r.Histograms.OfferRTT = slow
+		},
+	} {
+		new := side(100, 8, .5)
+		for _, r := range new {
+			change(r)
+		}
+		require.Equal(t, Worse, compare(t, side(1, 8, 1), new).Outcome, name)
+	}
+	for name, change := range map[string]func(r *Run){
+		"interrupted":      func(r *Run) { r.Interrupted = true },
+		"invalid":          func(r *Run) { r.Validity = &Validity{Reasons: []string{"too slow"}} },
+		"another machine":  func(r *Run) { r.Environment = Environment{OS: "linux", Arch: "arm64", CPUs: 64, GOMAXPROCS: 64} },
+		"through a pipe":   func(r *Run) { r.Measured = OverProtocol },
+		"one of 2 workers": func(r *Run) { r.Worker = &Worker{Number: 1, Count: 2} },
+		"another rate":     func(r *Run) { r.Scenario.Rate = 7 },
+	} {
+		old, new := side(1, 6, 1), side(100, 6, 1)
+		for _, r := range old {
+			r.Environment, r.Measured = Environment{OS: "linux", Arch: "amd64", CPUs: 2, GOMAXPROCS: 2}, InProcess
+		}
+		for _, r := range new {
+			r.Environment, r.Measured = old[0].Environment, InProcess
+			change(r)
+		}
+		_, err := Compare(old, new, CompareOptions{})
+		var different *DifferenceError
+		require.ErrorAs(t, err, &different, name)
+	}
+	one := sampleRun(1, 100, 1)
+	_, err := Compare([]*Run{one, one, one, one, one, one}, side(100, 6, 1), CompareOptions{Force: true})
+	var twice *DuplicateRunError
+	require.ErrorAs(t, err, &twice)
+}
+
+// "No difference" takes an interval within the bounds; few or noisy runs cannot say so.
+func TestNoDifferenceMustBeShown(t *testing.T) {
+	noisy := func(first uint64) []*Run {
+		var all []*Run
+		for i := range uint64(6) {
+			all = append(all, sampleRun(first+i, 10_000, 1+.3*float64(i%3)))
+		}
+		return all
+	}
+	c, err := Compare(noisy(1), noisy(100), CompareOptions{MinEffect: .05})
+	require.NoError(t, err)
+	require.Equal(t, Inconclusive, c.Outcome)
+	require.Regexp(t, `Inconclusive in lateness at p50.*runs a side would tell`, c.Text)
+}
+
+// Runs that become slower one after the other are no noise, and random splits do not
+// show it.
+func TestCompareWithItselfSeesADrift(t *testing.T) {
+	drifting := func(perRun float64) []*Run {
+		var all []*Run
+		for i := range uint64(12) {
+			r := sampleRun(1+i, 10_000, 1+perRun*float64(i))
+			r.Started = r.Started.Add(time.Duration(i) * time.Minute)
+			all = append(all, r)
+		}
+		return all
+	}
+	aa, err := CompareWithItself(drifting(.03), 20, 1, DefaultCompareOptions())
+	require.NoError(t, err)
+	require.True(t, aa.Drifts(), aa.DriftText)
+	require.Equal(t, Worse, aa.Drift)
+	aa, err = CompareWithItself(drifting(0), 20, 1, DefaultCompareOptions())
+	require.NoError(t, err)
+	require.False(t, aa.Drifts(), aa.DriftText)
 }

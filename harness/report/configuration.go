@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // field is one named part of a configuration.
@@ -35,6 +36,34 @@ func (r *Run) configuration() []field {
 		fields = append(fields, field{"server_embedded", strconv.FormatBool(r.Server.Embedded)})
 	}
 	return fields
+}
+
+// circumstances are what two runs must share besides to be compared, but not to be
+// joined: the machine that the load came from, and where it was measured.
+func (r *Run) circumstances() []field {
+	e := r.Environment
+	var fields []field
+	if e.OS != "" {
+		fields = append(fields, field{"machine", fmt.Sprintf("%s/%s with %d CPUs, GOMAXPROCS %d", e.OS, e.Arch, e.CPUs, e.GOMAXPROCS)})
+	}
+	if r.Measured != "" {
+		fields = append(fields, field{"measured", string(r.Measured)})
+	}
+	return fields
+}
+
+// unfit says why a run can be compared with nothing; empty if it can.
+func (r *Run) unfit() string {
+	name := "run " + r.RunID + " of " + r.Started.Format(time.RFC3339)
+	switch {
+	case r.Interrupted:
+		return name + ": it was interrupted"
+	case !r.valid():
+		return name + ": it is invalid: " + strings.Join(r.Validity.Reasons, "; ")
+	case r.Worker != nil:
+		return name + ": it is that of one of several workers; merge them first"
+	}
+	return ""
 }
 
 // DifferenceError says that two configurations are not the same, and where.

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 func sampleRun(seed uint64, n int, scale float64) *Run {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	r := &Run{
-		Schema: Schema, Tool: Tool{"dq-bench", "test"}, RunID: "0000abcd", Driver: Driver{"dq", "4.7.0"},
+		Schema: Schema, Tool: Tool{"dq-bench", "test"}, RunID: fmt.Sprintf("%08x", 0xabcc+seed), Driver: Driver{"dq", "4.7.0"},
 		Server: &Server{Product: "redis", Version: "7.0.15", How: "external"},
 		Scenario: Scenario{
 			Producers: 50, Consumers: 8, Rate: 1000, Duration: "10s", Delay: "5s", PayloadSize: 100, Seed: seed,

@@ -101,6 +101,24 @@ func (h *Histogram) Quantile(q float64) int64 {
 	return min(max(h.atRank(rank), h.min), h.max)
 }
 
+// ShareUpTo returns which share of the values, 0 to 1, do not exceed ns, to the
+// histogram's precision; 1 if there is no value.
+func (h *Histogram) ShareUpTo(ns int64) float64 {
+	low, high := int64(0), h.count // the greatest rank whose value does not exceed ns
+	for low < high {
+		middle := low + (high-low+1)/2
+		if min(max(h.atRank(middle), h.min), h.max) <= ns {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	if h.count == 0 {
+		return 1
+	}
+	return float64(low) / float64(h.count)
+}
+
 // atRank returns the value of the given rank, 1 being the smallest.
 func (h *Histogram) atRank(rank int64) int64 {
 	negatives := h.negatives()

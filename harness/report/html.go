@@ -217,6 +217,9 @@ func (v *htmlPage) setVerdict(comparisons []*Comparison) {
 	case len(all) == 1:
 		v.Verdict = all[0].Verdict.Text
 		v.setPassed(all[0].Verdict.Passed)
+		if !all[0].valid() {
+			v.StateTag = "invalid"
+		}
 	default:
 		v.setManyRuns(all)
 	}

@@ -129,6 +129,8 @@ var configFields = []configField{
 	{"", "payload", func(r *Run) string { return strconv.Itoa(r.Scenario.PayloadSize) + " B" }},
 	{"", "warm-up", func(r *Run) string { return r.Scenario.Warmup }},
 	{"", "drain timeout", func(r *Run) string { return r.Scenario.DrainTimeout }},
+	{"", "schedule lag allowed", func(r *Run) string { return r.Scenario.MaxScheduleLag }},
+	{"", "measured", func(r *Run) string { return string(r.Measured) }},
 	{"", "queue", func(r *Run) string { return r.Scenario.Queue }},
 	{"", "seed", func(r *Run) string { return strconv.FormatUint(r.Scenario.Seed, 10) }},
 	{"", "besides", func(r *Run) string { return r.Scenario.more() }},

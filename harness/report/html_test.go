@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -55,8 +56,8 @@ func TestPageSaysTheVerdictAtTheTop(t *testing.T) {
 	require.Contains(t, page, `<h1 id="verdict">NEW is worse in lateness at p50`)
 	require.Contains(t, page, `<header class="bad">`)
 
-	p.Sides = append(p.Sides, Side{"third", p.Sides[0].Runs})
-	c, err := Compare(p.Sides[0].Runs, p.Sides[2].Runs, CompareOptions{})
+	p.Sides = append(p.Sides, Side{"third", again(p.Sides[0].Runs)})
+	c, err := Compare(p.Sides[0].Runs, p.Sides[2].Runs, CompareOptions{MinEffect: .5, MinDelta: time.Millisecond})
 	require.NoError(t, err)
 	p.Comparisons = append(p.Comparisons, c)
 	page = pageText(t, p)

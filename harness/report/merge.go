@@ -12,8 +12,8 @@ import (
 // Merge joins the run files of several workers that loaded one server at the
 // same time into one. Counts and histograms are added exactly; producers,
 // consumers, rate and messages of the scenarios are added; everything else of
-// the configuration must be the same in all, or a *DifferenceError names what
-// is not.
+// the configuration must be the same in all, the queue too, and they must have been
+// under way together, or a *DifferenceError names what is not.
 //
 // The workers of one scenario (Run.Worker) are joined message by message, all of
 // them or none: the result has the scenario and the counts that one worker alone
@@ -72,18 +72,41 @@ func mergeable(runs []*Run) error {
 			return fmt.Errorf("merge: run %s of %s is given twice", r.RunID, r.Started.Format(time.RFC3339))
 		}
 		seen[key] = true
-		if differences := differ(runs[0].mergeKey(), r.mergeKey()); len(differences) > 0 {
+		differences := differ(runs[0].mergeKey(), r.mergeKey())
+		if !runs[0].overlaps(r) {
+			differences = append(differences, fmt.Sprintf("time: %s is not %s: they did not load the server at the same time", runs[0].span(), r.span()))
+		}
+		if len(differences) > 0 {
 			return &DifferenceError{Differences: differences}
 		}
 	}
 	return nil
 }
 
-// mergeKey is what the parts of one load have in common.
+// overlaps reports whether two runs were under way together for most of the shorter one.
+func (r *Run) overlaps(other *Run) bool {
+	length := func(r *Run) time.Duration { return time.Duration(r.ElapsedSeconds * float64(time.Second)) }
+	begin, end := r.Started, r.Started.Add(length(r))
+	if other.Started.After(begin) {
+		begin = other.Started
+	}
+	if e := other.Started.Add(length(other)); e.Before(end) {
+		end = e
+	}
+	return end.Sub(begin) >= min(length(r), length(other))/2
+}
+
+func (r *Run) span() string {
+	end := r.Started.Add(time.Duration(r.ElapsedSeconds * float64(time.Second)))
+	return r.Started.Format(time.RFC3339) + " to " + end.Format(time.RFC3339)
+}
+
+// mergeKey is what the parts of one load have in common: also the queue, for a load on
+// several would be several loads.
 func (r *Run) mergeKey() []field {
-	return slices.DeleteFunc(r.configuration(), func(f field) bool {
+	return append(slices.DeleteFunc(r.configuration(), func(f field) bool {
 		return f.name == "producers" || f.name == "consumers" || f.name == "rate"
-	})
+	}), field{"queue", r.Scenario.Queue})
 }
 
 func (r *Run) add(part *Run) error {

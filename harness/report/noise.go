@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/dq-bench/dq-bench/harness/report/stats"
 )
@@ -41,7 +42,15 @@ type AA struct {
 	Alarms int `json:"alarms"`
 	// Floors are those of NoiseFloors.
 	Floors map[string]float64 `json:"noise_floors_ns"`
+	// Drift is what setting the second half of the runs, by the time they were made,
+	// against the first comes to: better or worse is a drift, which splits at random
+	// cannot see. DriftText says where.
+	Drift     Outcome `json:"drift"`
+	DriftText string  `json:"drift_text"`
 }
+
+// Drifts reports whether the later runs differ from the earlier ones.
+func (a *AA) Drifts() bool { return a.Drift == Better || a.Drift == Worse }
 
 // AASchema is the schema of an AA.
 const AASchema = "dq-bench/aa/v1"
@@ -52,14 +61,21 @@ const MaxAlarms = significance
 
 // CompareWithItself splits runs of one implementation at random into two sides,
 // rounds times, and counts the comparisons that see a difference. The seed makes
-// it repeatable.
+// it repeatable. It also sets the later half of the runs against the earlier one.
 func CompareWithItself(same []*Run, rounds int, seed uint64, o CompareOptions) (*AA, error) {
 	floors, err := NoiseFloors(same)
 	if err != nil {
 		return nil, err
 	}
+	inOrder := slices.Clone(same)
+	slices.SortStableFunc(inOrder, func(a, b *Run) int { return a.Started.Compare(b.Started) })
+	half := len(inOrder) / 2
+	drift, err := Compare(inOrder[:half], inOrder[half:], o)
+	if err != nil {
+		return nil, err
+	}
 	rng := rand.New(rand.NewPCG(seed, 0))
-	out := &AA{Schema: AASchema, Runs: len(same), Comparisons: rounds, Floors: floors}
+	out := &AA{Schema: AASchema, Runs: len(same), Comparisons: rounds, Floors: floors, Drift: drift.Outcome, DriftText: drift.Text}
 	for range rounds {
 		order := rng.Perm(len(same))
 		var old, new []*Run
@@ -89,6 +105,9 @@ func (a *AA) WriteText(w io.Writer) error {
 		if floor, ok := a.Floors[QuantileName(q)]; ok && err == nil {
 			_, err = fmt.Fprintf(w, "  lateness %-6s ±%s\n", QuantileName(q), FormatNs(int64(floor)))
 		}
+	}
+	if err == nil && a.Drifts() {
+		_, err = fmt.Fprintf(w, "\nThe runs drift: the later half as NEW against the earlier half as OLD: %s\n", a.DriftText)
 	}
 	return err
 }

@@ -29,8 +29,13 @@ type Run struct {
 	// SLO is empty if no objective was set.
 	SLO []Objective `json:"slo"`
 	// Interrupted says that the offers were stopped before the end.
-	Interrupted bool    `json:"interrupted"`
-	Verdict     Verdict `json:"verdict"`
+	Interrupted bool `json:"interrupted"`
+	// Validity is missing in files of before it was judged.
+	Validity *Validity `json:"validity,omitempty"`
+	// Measured says where the figures were taken; empty in files of before it was
+	// written down.
+	Measured Measured `json:"measured,omitempty"`
+	Verdict  Verdict  `json:"verdict"`
 	// Notes are what a reader of the figures should know besides.
 	Notes []string `json:"notes,omitempty"`
 	// Workers is how many run files were merged into this one; 0 for a run of
@@ -47,6 +52,20 @@ type Run struct {
 	// kept are the objectives of the workers that this run was joined from.
 	kept keptSLOs
 }
+
+// Measured is where the clocks of a run were read.
+type Measured string
+
+// The places. Figures of unlike ones are not comparable: the way to a program and back
+// is part of what is measured over the protocol.
+const (
+	// InProcess: the implementation ran in the process of dq-bench.
+	InProcess Measured = "in-process"
+	// InProgram: a program ran the whole plan by itself.
+	InProgram Measured = "in-program"
+	// OverProtocol: each call went to a program and back as a line of JSON.
+	OverProtocol Measured = "over-protocol"
+)
 
 // Tool is the program that wrote the file.
 type Tool struct {
@@ -90,7 +109,9 @@ type Scenario struct {
 	Seed         uint64 `json:"seed"`
 	Warmup       string `json:"warmup"`
 	DrainTimeout string `json:"drain_timeout"`
-	Queue        string `json:"queue"`
+	// MaxScheduleLag is how late an offer may leave and still be on time.
+	MaxScheduleLag string `json:"max_schedule_lag,omitempty"`
+	Queue          string `json:"queue"`
 	// Ramp is "100/s for 5s, 500/s for 5s"; Rate is then the mean.
 	Ramp string `json:"ramp,omitempty"`
 	// Horizon is how long after the last offer messages were waited for.
@@ -207,8 +228,9 @@ type ServerStats struct {
 
 // Verdict is the judgement on a run.
 type Verdict struct {
-	// Passed is false if a message was lost, duplicated or early, if one that
-	// was due never came, if nothing was delivered, or if an objective was missed.
+	// Passed is false if the run is invalid, if a message was lost, duplicated or
+	// early, if one that was due never came, if an offer failed or nothing was
+	// delivered, or if an objective was missed.
 	Passed bool `json:"passed"`
 	// Text is the judgement in one sentence.
 	Text string `json:"text"`

@@ -60,6 +60,9 @@ func (r *Run) writeHeading(out *bytes.Buffer) {
 	if more := s.more(); more != "" {
 		fmt.Fprintln(out, more)
 	}
+	if r.Measured == OverProtocol {
+		fmt.Fprintln(out, "measured over the protocol: each figure holds the way to the program and back")
+	}
 	if r.Workers > 1 {
 		fmt.Fprintf(out, "merged from %d workers\n", r.Workers)
 	}

@@ -75,13 +75,62 @@ func TestVerdicts(t *testing.T) {
 		"interrupted":            {func(r *Run) { r.Counts.Pending, r.Interrupted = 1, true }, true},
 		"interrupted, lost":      {func(r *Run) { r.Counts.Lost, r.Interrupted = 1, true }, false},
 		"interrupted at once":    {func(r *Run) { r.Counts, r.Interrupted = Counts{}, true }, true},
-		"some offers failed":     {func(r *Run) { r.Counts.OfferErrors = 1 }, true},
+		"some offers failed":     {func(r *Run) { r.Counts.OfferErrors = 1 }, false},
+		"nearly all failed":      {func(r *Run) { r.Counts.Offered, r.Counts.Delivered, r.Counts.OfferErrors = 2, 2, 98 }, false},
+		"half was offered late":  {func(r *Run) { late(r, 50) }, false},
+		"one offer was late":     {func(r *Run) { late(r, 1) }, true},
+		"half was not offered":   {func(r *Run) { r.Scenario.Messages *= 2 }, false},
 		"somebody else's values": {func(r *Run) { r.Counts.Foreign = 1 }, true},
 	} {
 		r := sampleRun(1, 100, 1)
 		tc.change(r)
 		require.Equal(t, tc.passed, r.Judge(nil).Passed, name)
 	}
+}
+
+// late has some more offers leave 5 s behind their time.
+func late(r *Run, offers int) {
+	for range offers {
+		r.Histograms.ScheduleLag.Record(int64(5 * time.Second))
+	}
+}
+
+// Offers that fail are no fault where an objective says how many may.
+func TestAnObjectiveSaysHowManyOffersMayFail(t *testing.T) {
+	r := sampleRun(1, 100, 1)
+	r.Counts.OfferErrors = 3
+	require.True(t, r.Judge([]SLO{mustSLO(t, "offer_errors<=3")}).Passed)
+	require.False(t, r.Judge([]SLO{mustSLO(t, "offer_errors<=2")}).Passed)
+}
+
+func TestAnInvalidRunSaysWhatWasNotReached(t *testing.T) {
+	r := sampleRun(1, 100, 1)
+	late(r, 50)
+	r.Scenario.MaxScheduleLag = "50ms"
+	r.Intervals = []Interval{{Second: 1, Offered: 40}, {Second: 2, Offered: 60}, {Second: 3}}
+	v := r.Judge(nil)
+	require.False(t, v.Passed)
+	require.False(t, r.Validity.Valid)
+	require.Contains(t, v.Text, "Invalid")
+	require.Contains(t, v.Text, "only 66.7 % of the offers left within 50ms of their time")
+	require.Contains(t, v.Text, "of 1000 offers a second about 50 were made")
+}
+
+// Two loads, one after the other or on two queues, are not one.
+func TestMergeRefusesWhatWasNotOneLoad(t *testing.T) {
+	var different *DifferenceError
+	a, b := sampleRun(1, 100, 1), sampleRun(2, 100, 1)
+	b.Scenario.Queue = "another"
+	_, err := Merge([]*Run{a, b})
+	require.ErrorAs(t, err, &different)
+	require.ErrorContains(t, err, "queue")
+	b.Scenario.Queue, b.Started, b.ElapsedSeconds = a.Scenario.Queue, a.Started.Add(17*time.Second), 10
+	_, err = Merge([]*Run{a, b})
+	require.ErrorAs(t, err, &different)
+	require.ErrorContains(t, err, "same time")
+	b.Started = a.Started.Add(time.Second)
+	_, err = Merge([]*Run{a, b})
+	require.NoError(t, err)
 }
 
 func TestMergeAddsWorkers(t *testing.T) {

@@ -8,10 +8,11 @@ import (
 
 // Judge evaluates the objectives, sets SLO and Verdict, and returns the verdict.
 //
-// A run fails if anything was lost, delivered twice, early or after it had been
-// called off, if it ended by itself while messages that were due were still
-// pending, if it offered something and nothing was taken over, or if an objective
-// was missed. An interrupted run may leave messages pending.
+// A run is invalid if the load that was asked for was not made (Validity). It fails
+// if anything was lost, delivered twice, early or after it had been called off, if it
+// ended by itself while messages that were due were still pending, if an offer failed
+// and no objective says how many may, if nothing was taken over, or if an objective was
+// missed. An interrupted run may leave messages pending.
 //
 // Expected are objectives on what the system under test is known to do wrong:
 // each must hold, and the count it names is no fault. So a run that is expected to
@@ -27,7 +28,7 @@ func (r *Run) Judge(slos []SLO, expected ...SLO) Verdict {
 	}
 	slos, expected = slices.Concat(r.kept.slos, slos), slices.Concat(r.kept.expected, expected)
 	r.SLO = make([]Objective, 0, len(slos)+len(expected))
-	excused := map[string]bool{}
+	excused := map[string]bool{"offer_errors": slices.ContainsFunc(slos, func(s SLO) bool { return s.metric == "offer_errors" })}
 	for _, e := range expected {
 		excused[e.metric] = true
 	}
@@ -44,10 +45,14 @@ func (r *Run) Judge(slos []SLO, expected ...SLO) Verdict {
 	if len(faults) > 0 {
 		text = "Failed: " + strings.Join(faults, "; ") + "."
 	}
+	r.Validity = r.validate()
+	if !r.Validity.Valid {
+		text = "Invalid, the load that was asked for was not made: " + strings.Join(r.Validity.Reasons, "; ") + ". " + text
+	}
 	if r.Interrupted {
 		text = "Interrupted. " + text
 	}
-	r.Verdict = Verdict{Passed: len(faults) == 0, Text: text}
+	r.Verdict = Verdict{Passed: len(faults) == 0 && r.Validity.Valid, Text: text}
 	return r.Verdict
 }
 
@@ -61,6 +66,7 @@ func (r *Run) faults(excused map[string]bool) []string {
 	}{
 		{c.Lost, "lost", "lost"}, {c.Duplicate, "duplicate", "delivered more than once"}, {c.Early, "early", "delivered early"},
 		{c.Revived, "revived", "delivered although called off"},
+		{c.OfferErrors, "offer_errors", "offers failed"},
 	} {
 		if f.n > 0 && !excused[f.metric] {
 			faults = append(faults, fmt.Sprintf("%d %s", f.n, f.what))

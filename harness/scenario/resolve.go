@@ -34,7 +34,8 @@ func (v Variant) Resolve(scale float64, parse func(spec string) (driver.Driver, 
 		Rate: load.Rate(s.Rate) / load.Rate(scale), Duration: scaled(s.Duration, scale),
 		Delay: scaledDelay(load.Delay(s.Delay), scale), PayloadSize: s.PayloadSize, Seed: s.Seed,
 		Warmup: s.Warmup, Horizon: scaled(s.Horizon, scale), DrainTimeout: s.DrainTimeout,
-		Queues: s.Queues, Poll: scaled(s.Poll, scale), Work: scaled(s.Work, scale),
+		MaxScheduleLag: s.MaxScheduleLag,
+		Queues:         s.Queues, Poll: scaled(s.Poll, scale), Work: scaled(s.Work, scale),
 		Cancel: load.Cancel{Share: s.Cancel.Share, After: scaled(s.Cancel.After, scale)},
 	}
 	if v.Name != "" {

@@ -78,11 +78,13 @@ type settings struct {
 	Warmup       time.Duration `yaml:"warmup"`
 	Horizon      time.Duration `yaml:"horizon"`
 	DrainTimeout time.Duration `yaml:"drain_timeout"`
-	Queues       int           `yaml:"queues"`
-	Poll         time.Duration `yaml:"poll"`
-	Work         time.Duration `yaml:"work"`
-	Cancel       cancel        `yaml:"cancel"`
-	Fleet        []member      `yaml:"fleet"`
+	// MaxScheduleLag is a bound on the tool, and is not scaled.
+	MaxScheduleLag time.Duration `yaml:"max_schedule_lag"`
+	Queues         int           `yaml:"queues"`
+	Poll           time.Duration `yaml:"poll"`
+	Work           time.Duration `yaml:"work"`
+	Cancel         cancel        `yaml:"cancel"`
+	Fleet          []member      `yaml:"fleet"`
 	// SLO must be met; Expect too, and the counts it names are no faults.
 	SLO    []string `yaml:"slo"`
 	Expect []string `yaml:"expect"`
@@ -113,7 +115,8 @@ func defaults() settings {
 	p := load.DefaultPlan()
 	return settings{
 		Producers: p.Producers, Consumers: p.Consumers, Rate: rate(p.Rate), Duration: p.Duration, Delay: delay(p.Delay),
-		PayloadSize: p.PayloadSize, Seed: p.Seed, Warmup: p.Warmup, DrainTimeout: p.DrainTimeout, Queues: p.Queues,
+		PayloadSize: p.PayloadSize, Seed: p.Seed, Warmup: p.Warmup, DrainTimeout: p.DrainTimeout,
+		MaxScheduleLag: p.MaxScheduleLag, Queues: p.Queues,
 	}
 }
 

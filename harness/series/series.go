@@ -213,6 +213,14 @@ func (r *Result) compare(sides []Side) error {
 		options := report.DefaultCompareOptions()
 		options.Force = sides[i+1].Redis != sides[0].Redis
 		c, err := report.Compare(r.Sides[0].Runs, side.Runs, options)
+		var different *report.DifferenceError
+		if errors.As(err, &different) {
+			// The figures are shown beside each other, but nothing is concluded.
+			options.Force = true
+			if c, err = report.Compare(r.Sides[0].Runs, side.Runs, options); err == nil {
+				c.Unjudge(different)
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("compare %s with %s: %w", r.Sides[0].Spec, side.Spec, err)
 		}
