@@ -20,6 +20,8 @@ import (
 // many goroutines at once.
 type DQProgram struct {
 	driver DQ
+	// strict sends what Redisson sends and nothing besides.
+	strict bool
 
 	mu      sync.Mutex
 	clients map[string]*dq.Client
@@ -34,8 +36,21 @@ type dqHandle struct {
 	delayed *dq.DelayedQueue[any] // nil where it was declined
 }
 
-// NewDQProgram returns the program of a driver; it connects with its first open.
+// BothLayouts is the capability of a program that reads members of both layouts.
+const BothLayouts = "bothLayouts"
+
+// NewDQProgram returns the program of a driver for judging it by what Redisson does:
+// its clients are strict on the wire (dq.WithStrictWire). It connects with its first
+// open.
 func NewDQProgram(d DQ) *DQProgram {
+	p := NewDeployedDQProgram(d)
+	p.strict = true
+	return p
+}
+
+// NewDeployedDQProgram returns the program of a driver with dq as people deploy it:
+// it reads members of both layouts, unless it is told to be faithful.
+func NewDeployedDQProgram(d DQ) *DQProgram {
 	return &DQProgram{driver: d, clients: map[string]*dq.Client{}, handles: map[string]*dqHandle{}}
 }
 
@@ -47,6 +62,9 @@ func (p *DQProgram) Introduction() Hello {
 		if p.driver.Release.AtLeast(dqOpsSince[op]) {
 			capabilities = append(capabilities, op)
 		}
+	}
+	if !p.strict && !p.driver.Faithful {
+		capabilities = append(capabilities, BothLayouts)
 	}
 	slices.Sort(capabilities)
 	return Hello{
@@ -153,8 +171,10 @@ func (p *DQProgram) connect(args arguments) (*dq.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is judged by recordings of Redisson sends nothing besides.
-	options := append([]dq.Option{dq.WithRelease(p.driver.Release.String()), dq.WithStrictWire()}, p.driver.Options...)
+	options := append([]dq.Option{dq.WithRelease(p.driver.Release.String())}, p.driver.Options...)
+	if p.strict {
+		options = append(options, dq.WithStrictWire())
+	}
 	if p.driver.Faithful || wanted.Faithful {
 		options = append(options, dq.WithFaithful())
 	}

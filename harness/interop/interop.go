@@ -4,7 +4,8 @@
 // put on one queue. Each case lets one of them write and the other one read, in
 // both directions, and looks at the server in between: every member byte for
 // byte. Sides whose members have the same layout must share the queue in every
-// way; sides across 3.21.1 must fail in the ways that Redisson was seen to fail.
+// way. Across 3.21.1 dq, which reads both layouts, must deliver everything, and a side
+// that reads one must fail in the ways that Redisson was seen to fail.
 package interop
 
 import (
@@ -27,7 +28,8 @@ type Side struct {
 	Program driver.Program
 	// Release is the Redisson release that the program behaves as.
 	Release wire.Release
-	// Faithful opens dq's queues with Redisson's timing and retries.
+	// Faithful opens dq's queues with Redisson's timing and retries, and its failure at
+	// members of the other layout.
 	Faithful bool
 }
 
@@ -40,10 +42,10 @@ func (s Side) String() string {
 	return text
 }
 
-// repeatsForEver tells how the side goes on at a foreign member: Redisson runs
-// the same transfer every 5 s, and dq only where it is told to be faithful.
-func (s Side) repeatsForEver() bool {
-	return s.Program.Introduction().Name != "dq" || s.Faithful
+// readsBoth reports whether the side reads members of both layouts: dq does, unless it
+// is told to be faithful or strict.
+func (s Side) readsBoth() bool {
+	return s.Program.Introduction().Can(driver.BothLayouts) && !s.Faithful
 }
 
 // Case is one thing that two sides must be able to do at one queue, or must fail
@@ -74,7 +76,7 @@ type Result struct {
 // members alike, else those of a mixed fleet.
 func Cases(a, b Side) []Case {
 	if a.Release.Layout() != b.Release.Layout() {
-		return mixedCases()
+		return mixedCases(a, b)
 	}
 	return append(sharingCases(), codecCases(a, b)...)
 }

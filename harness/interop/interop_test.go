@@ -32,12 +32,13 @@ func release(t *testing.T, version string) wire.Release {
 	return r
 }
 
-// dqAt is the library at a release; ",faithful" behind it is understood.
+// dqAt is the library at a release, as people deploy it; ",faithful" behind it is
+// understood.
 func dqAt(t *testing.T, version string) interop.Side {
 	t.Helper()
 	version, faithful := strings.CutSuffix(version, ",faithful")
 	r := release(t, version)
-	return interop.Side{Program: driver.NewDQProgram(driver.DQ{Release: r}), Release: r, Faithful: faithful}
+	return interop.Side{Program: driver.NewDeployedDQProgram(driver.DQ{Release: r}), Release: r, Faithful: faithful}
 }
 
 // redissonAt starts the real one.
@@ -174,7 +175,7 @@ func TestFaultsAreFound(t *testing.T) {
 				err = nil
 			}
 			return result, err
-		}, "mixed/reads-refuse"},
+		}, "mixed/reads"},
 	}
 	srv := servertest.Redis(t)
 	for name, f := range faults {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/server"
@@ -65,7 +66,7 @@ func (s *session) end(ctx context.Context) error {
 		errs = append(errs, h.close(ctx))
 	}
 	errs = append(errs,
-		s.control.Del(ctx, s.names.Destination, s.names.Pending, s.names.TimeoutSet, s.other).Err(),
+		s.control.Del(ctx, s.names.Destination, s.names.Pending, s.names.TimeoutSet, s.other, scripts.Quarantine(s.names.Destination)).Err(),
 		s.control.Close())
 	return errors.Join(errs...)
 }

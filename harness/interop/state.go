@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -17,14 +18,16 @@ type state struct {
 	pending     []string
 	timeouts    []redis.Z // by due time
 	other       []string
+	quarantine  []redis.Z // what dq could not read, by due time
 }
 
 func (s *session) state(ctx context.Context) (st state, err error) {
-	var errs [4]error
+	var errs [5]error
 	st.destination, errs[0] = s.control.LRange(ctx, s.names.Destination, 0, -1).Result()
 	st.pending, errs[1] = s.control.LRange(ctx, s.names.Pending, 0, -1).Result()
 	st.timeouts, errs[2] = s.control.ZRangeWithScores(ctx, s.names.TimeoutSet, 0, -1).Result()
 	st.other, errs[3] = s.control.LRange(ctx, s.other, 0, -1).Result()
+	st.quarantine, errs[4] = s.control.ZRangeWithScores(ctx, scripts.Quarantine(s.names.Destination), 0, -1).Result()
 	return st, errors.Join(errs[:]...)
 }
 
@@ -40,11 +43,13 @@ func (st state) members() []string {
 // equal tells whether nothing has changed.
 func (st state) equal(other state) bool {
 	return slices.Equal(st.destination, other.destination) && slices.Equal(st.pending, other.pending) &&
-		slices.Equal(st.timeouts, other.timeouts) && slices.Equal(st.other, other.other)
+		slices.Equal(st.timeouts, other.timeouts) && slices.Equal(st.other, other.other) &&
+		slices.Equal(st.quarantine, other.quarantine)
 }
 
 func (st state) String() string {
-	return fmt.Sprintf("destination %q, pending %q, timeouts %q, other %q", st.destination, st.pending, st.members(), st.other)
+	return fmt.Sprintf("destination %q, pending %q, timeouts %q, other %q, quarantine %v",
+		st.destination, st.pending, st.members(), st.other, st.quarantine)
 }
 
 // checkMembers checks that the queue holds exactly these values, offered in this
