@@ -1,0 +1,332 @@
+package dq_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/monitor"
+)
+
+// The two releases pack members in different layouts, and send scripts by their text
+// and by their SHA-1.
+const (
+	oldRelease = "3.16.6"
+	newRelease = "4.7.0"
+)
+
+func otherRelease(release string) string {
+	if release == oldRelease {
+		return newRelease
+	}
+	return oldRelease
+}
+
+func layoutOf(t *testing.T, release string) wire.Layout {
+	t.Helper()
+	r, err := wire.LookupRelease(release)
+	require.NoError(t, err)
+	return r.Layout()
+}
+
+// forBothReleases runs a test with a client of either layout.
+func forBothReleases(t *testing.T, f func(t *testing.T, release string)) {
+	t.Helper()
+	for _, release := range []string{oldRelease, newRelease} {
+		t.Run(release, func(t *testing.T) { t.Parallel(); f(t, release) })
+	}
+}
+
+// seed puts a value into the queue as a client of the layout would, without telling
+// anybody. Ids of dLc0 members are doubles whose lowest byte is not 7, so that no
+// release since 3.21.1 reads them by luck.
+func (b *bundle) seed(t *testing.T, l wire.Layout, due int64, value string) {
+	t.Helper()
+	b.seedMember(t, due, l.Pack(wire.DoubleID(due<<20), []byte(value)))
+}
+
+func (b *bundle) seedMember(t *testing.T, due int64, member []byte) {
+	t.Helper()
+	_, err := b.redis.TxPipelined(t.Context(), func(p redis.Pipeliner) error {
+		p.ZAdd(t.Context(), b.names.TimeoutSet, redis.Z{Score: float64(due), Member: member})
+		p.RPush(t.Context(), b.names.Pending, member)
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+// takeAll takes n values.
+func (b *bundle) takeAll(t *testing.T, n int) []string {
+	t.Helper()
+	ctx := deadline(t)
+	var all []string
+	for range n {
+		v, err := b.queue.Take(ctx)
+		require.NoError(t, err, "behind %d of %d values", len(all), n)
+		all = append(all, v)
+	}
+	return all
+}
+
+func (b *bundle) requireNothingLeft(t *testing.T) {
+	t.Helper()
+	n, err := b.redis.Exists(t.Context(), b.names.Destination, b.names.Pending, b.names.TimeoutSet).Result()
+	require.NoError(t, err)
+	require.Zero(t, n, "keys that are left of %q", b.names.Destination)
+}
+
+// requireNeverSent checks that the server has never seen the transfer of Redisson: it
+// remembers each script that ran.
+func (b *bundle) requireNeverSent(t *testing.T, release string) {
+	t.Helper()
+	r, err := wire.LookupRelease(release)
+	require.NoError(t, err)
+	theirs, ok := r.Script("transfer")
+	require.True(t, ok)
+	seen, err := b.redis.ScriptExists(t.Context(), theirs.SHA1, scripts.Transfer().SHA1).Result()
+	require.NoError(t, err)
+	require.Equal(t, []bool{false, true}, seen, "the transfers of Redisson and of our own")
+}
+
+// What waits before the client opens is looked at before it is transferred.
+func TestFaultLayoutBacklog(t *testing.T) {
+	t.Parallel()
+	forBothReleases(t, func(t *testing.T, release string) {
+		var ofOther atomic.Int64
+		b := setup(t, dq.WithRelease(release), dq.WithObserver(dq.Observer{
+			Transfer: func(e dq.TransferEvent) { ofOther.Add(int64(e.OtherLayout)) },
+		}))
+		own := layoutOf(t, release)
+		const n = 250 // three transfers
+		var want []string
+		for i := range n {
+			l, value := own, fmt.Sprintf("value %d", i)
+			if i%2 == 1 {
+				l = own.Other()
+			}
+			b.seed(t, l, int64(1+i), value)
+			want = append(want, value)
+		}
+		d := b.delayed(t)
+		require.Equal(t, want, b.takeAll(t, n))
+		require.NoError(t, d.Close())
+		require.NoError(t, b.client.Close())
+		b.requireNothingLeft(t)
+		b.requireNeverSent(t, release)
+		require.EqualValues(t, n/2, ofOther.Load())
+	})
+}
+
+// Members of both layouts keep coming while both sides transfer.
+func TestFaultLayoutMixedFleet(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		from, to  time.Duration
+		mostTwice int
+	}{
+		{"time to look ahead", 2 * time.Second, 3 * time.Second, 0},
+		// Two clients may fail at each other's members at once, each once at most, and
+		// what a failing transfer has pushed the other one cannot know: a batch each.
+		{"no time to look ahead", 0, 20 * time.Millisecond, 200},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			old := setup(t, dq.WithRelease(oldRelease))
+			recent := setupOn(t, old.server, "orders", dq.WithRelease(newRelease))
+			counts := runMixed(t, old, recent, c.from, c.to)
+			var twice, lost []string
+			for value, n := range counts {
+				switch {
+				case n == 0:
+					lost = append(lost, value)
+				case n > 1:
+					twice = append(twice, fmt.Sprintf("%s: %d times", value, n))
+				}
+			}
+			require.Empty(t, lost)
+			t.Logf("%d of %d values came more than once: %.200q", len(twice), len(counts), twice)
+			require.LessOrEqual(t, len(twice), c.mostTwice, "%.500q", twice)
+		})
+	}
+}
+
+// runMixed has each side offer 300 values, and counts what comes of each.
+func runMixed(t *testing.T, old, recent *bundle, from, to time.Duration) map[string]int {
+	t.Helper()
+	const each = 300
+	ctx := deadline(t)
+	counts := map[string]int{}
+	offered := make(chan error, 2)
+	for name, b := range map[string]*bundle{"old": old, "recent": recent} {
+		d := b.delayed(t)
+		for i := range each {
+			counts[fmt.Sprintf("%s %d", name, i)] = 0
+		}
+		go func() {
+			for i := range each {
+				delay := from + (to-from)*time.Duration(i%100)/100
+				if err := d.Offer(ctx, fmt.Sprintf("%s %d", name, i), delay); err != nil {
+					offered <- err
+					return
+				}
+			}
+			offered <- nil
+		}()
+	}
+	for distinct := 0; distinct < 2*each; {
+		v, err := old.queue.Take(ctx)
+		require.NoError(t, err, "behind %d different values", distinct)
+		if counts[v]++; counts[v] == 1 {
+			distinct++
+		}
+	}
+	require.NoError(t, errors.Join(<-offered, <-offered))
+	// Nothing can come any more, and what came once more than it should is here.
+	require.NoError(t, errors.Join(old.client.Close(), recent.client.Close()))
+	rest, err := old.redis.LRange(t.Context(), old.names.Destination, 0, -1).Result()
+	require.NoError(t, err)
+	for _, v := range rest {
+		counts[v]++
+	}
+	left, err := old.redis.Exists(t.Context(), old.names.Pending, old.names.TimeoutSet).Result()
+	require.NoError(t, err)
+	require.Zero(t, left, "keys that are left")
+	return counts
+}
+
+// A member that nobody can read is neither lost nor in the way.
+func TestFaultLayoutUnreadableMember(t *testing.T) {
+	t.Parallel()
+	forBothReleases(t, func(t *testing.T, release string) {
+		events := make(chan dq.QuarantinedEvent, 10)
+		b := setup(t, dq.WithRelease(release), dq.WithObserver(dq.Observer{
+			Quarantined: func(e dq.QuarantinedEvent) { events <- e },
+		}))
+		own := layoutOf(t, release)
+		b.seed(t, own, 1, "own 1")
+		b.seedMember(t, 2, []byte("damaged"))
+		b.seed(t, own.Other(), 3, "foreign")
+		b.seedMember(t, 4, []byte("also damaged, but longer than any header"))
+		b.seed(t, own, 5, "own 2")
+		b.delayed(t)
+
+		require.Equal(t, []string{"own 1", "foreign", "own 2"}, b.takeAll(t, 3))
+		key := scripts.Quarantine("orders")
+		require.Equal(t, dq.QuarantinedEvent{Queue: "orders", Key: key, Members: 2}, <-events)
+		aside, err := b.redis.ZRangeWithScores(t.Context(), key, 0, -1).Result()
+		require.NoError(t, err)
+		require.Equal(t, []redis.Z{
+			{Score: 2, Member: "damaged"}, {Score: 4, Member: "also damaged, but longer than any header"},
+		}, aside)
+		require.NoError(t, b.client.Close())
+		b.requireNothingLeft(t)
+		require.Empty(t, events)
+	})
+}
+
+// transfersBy reads MONITOR up to the delivery of a value, and returns the SHA-1 of the
+// script that delivered it.
+func transfersBy(ctx context.Context, t *testing.T, conn *monitor.Conn, destination, value string) string {
+	t.Helper()
+	sha1 := ""
+	for {
+		line, err := conn.Read(ctx)
+		require.NoError(t, err, "up to the delivery of %q", value)
+		switch {
+		case !line.Inner() && line.Name() == "evalsha":
+			sha1 = line.Args[1]
+		case line.Inner() && line.Name() == "rpush" && slices.Equal(line.Args[1:], []string{destination, value}):
+			return sha1
+		}
+	}
+}
+
+// Who looks at MONITOR sees Redisson's transfer as long as nothing asks for another.
+func TestFaultLayoutScriptsInUse(t *testing.T) {
+	t.Parallel()
+	clock := newShiftedClock()
+	b := setup(t, dq.WithRelease(newRelease), dq.WithClock(clock))
+	ctx := deadline(t)
+	release, err := wire.LookupRelease(newRelease)
+	require.NoError(t, err)
+	theirs, ok := release.Script("transfer")
+	require.True(t, ok)
+	ours := scripts.Transfer()
+	d := b.delayed(t)
+	conn, err := monitor.Dial(ctx, b.server.URL())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	offer := func(value string) string {
+		require.NoError(t, d.Offer(ctx, value, 0))
+		require.Equal(t, []string{value}, b.takeAll(t, 1))
+		return transfersBy(ctx, t, conn, "orders", value)
+	}
+
+	require.Equal(t, theirs.SHA1, offer("before"))
+	due := clock.Now().UnixMilli()
+	b.seed(t, wire.LayoutDLc0, due, "foreign")
+	require.NoError(t, b.redis.Publish(ctx, b.names.Channel, strconv.FormatInt(due, 10)).Err())
+	require.Equal(t, []string{"foreign"}, b.takeAll(t, 1))
+	require.Equal(t, ours.SHA1, transfersBy(ctx, t, conn, "orders", "foreign"))
+	require.Equal(t, ours.SHA1, offer("after"))
+	clock.shift(59 * time.Second)
+	require.Equal(t, ours.SHA1, offer("within the minute"))
+	clock.shift(2 * time.Second)
+	require.Equal(t, theirs.SHA1, offer("a minute later"))
+}
+
+// What is told to do as Redisson stops as Redisson does.
+func TestFaultLayoutStopsAsRedisson(t *testing.T) {
+	t.Parallel()
+	for name, option := range map[string]dq.Option{"strict": dq.WithStrictWire(), "faithful": dq.WithFaithful()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forBothReleases(t, func(t *testing.T, release string) {
+				events := make(chan dq.TransferEvent, 100)
+				clock := newShiftedClock()
+				b := setup(t, dq.WithRelease(release), option, dq.WithClock(clock),
+					dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) { events <- e }}))
+				own := layoutOf(t, release)
+				b.seed(t, own, 1, "own 1")
+				b.seed(t, own.Other(), 2, "foreign")
+				b.seed(t, own, 3, "own 2")
+				d := dq.NewDelayedQueue(b.queue)
+				const tries = 3
+				for range tries {
+					require.ErrorIs(t, (<-events).Err, dq.ErrForeignMember)
+					require.Equal(t, []string{"own 1"}, b.takeAll(t, 1))
+					clock.shift(5 * time.Second)
+				}
+				_, err := d.ReadAll(deadline(t))
+				require.ErrorIs(t, err, dq.ErrForeignMember)
+				require.ErrorIs(t, d.Ready(ended()), dq.ErrForeignMember)
+				n, err := b.redis.ZCard(t.Context(), b.names.TimeoutSet).Result()
+				require.NoError(t, err)
+				require.EqualValues(t, 3, n, "the timeout set is as it was")
+				_, err = d.Poll(deadline(t))
+				require.ErrorIs(t, err, dq.ErrForeignMember, "and the foreign value is gone")
+				all, err := d.ReadAll(deadline(t))
+				require.NoError(t, err)
+				require.Equal(t, []string{"own 2"}, all)
+			})
+		})
+	}
+}
+
+func ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
