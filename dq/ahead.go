@@ -15,38 +15,51 @@ const (
 	// its next due time a quiet one is.
 	lookInterval = time.Second
 	lookLead     = 500 * time.Millisecond
+	// lookTime is how much time an announcement must leave for a look.
+	lookTime = 5 * time.Millisecond
 	// bothFor is for how long the own scripts are sent after the last such member.
 	bothFor = time.Minute
 )
 
 // meet takes note of a member of the other layout.
-func (t *task) meet(now int64) {
-	t.metAt.Store(now)
-	t.both.Store(true)
+func (t *task) meet(now int64) { t.metAt.Store(now) }
+
+// mixed reports whether the queue holds members of the other layout, or held one lately.
+func (t *task) mixed(now int64) bool {
+	met := t.metAt.Load()
+	return met != 0 && now-met <= bothFor.Milliseconds()
 }
 
 // lookAhead arranges a look: now, where the next member is due soon, else shortly
-// before it is. It runs after a transfer, so that it delays none.
-func (s *scheduler) lookAhead(t *task, next int64) {
-	if s.client.strict {
+// before it is. It must delay no transfer, and so runs after one, or where an
+// announcement leaves the time for it.
+func (s *scheduler) lookAhead(t *task) {
+	if s.client.strict || t.due == noDue || t.gone {
 		return
 	}
 	now := s.now()
-	wait := max(t.looked+lookInterval.Milliseconds()-now, next-now-lookLead.Milliseconds())
-	if wait <= 0 {
+	at := max(t.looked+lookInterval.Milliseconds(), t.due-lookLead.Milliseconds())
+	switch {
+	case at <= now:
 		s.look(t)
+	case at < t.due && (t.lookAt == 0 || at < t.lookAt):
+		s.lookAt(t, at, min(at-now, maxLookWait))
+	}
+}
+
+// lookAt sets the task's timer, in place of a later look: that is arranged anew when
+// this one comes.
+func (s *scheduler) lookAt(t *task, at, wait int64) {
+	t.lookAt = at
+	in := time.Duration(wait) * time.Millisecond
+	if t.lookTimer != nil {
+		t.lookTimer.Reset(in)
 		return
 	}
-	if next-now <= lookInterval.Milliseconds() || t.lookSet {
-		return
-	}
-	t.lookSet = true
-	time.AfterFunc(time.Duration(min(wait, maxLookWait))*time.Millisecond, func() {
+	t.lookTimer = time.AfterFunc(in, func() {
 		s.post(func() {
-			t.lookSet = false
-			if t.due != noDue && !t.gone {
-				s.lookAhead(t, t.due)
-			}
+			t.lookAt = 0
+			s.lookAhead(t)
 		})
 	})
 }
@@ -56,11 +69,7 @@ const maxLookWait = int64(time.Hour / time.Millisecond)
 
 // look runs ahead in the background.
 func (s *scheduler) look(t *task) {
-	now := s.now()
-	t.looked = now
-	if t.both.Load() && now-t.metAt.Load() > bothFor.Milliseconds() {
-		t.both.Store(false)
-	}
+	t.looked = s.now()
 	s.goroutines.Add(1)
 	go func() {
 		defer s.goroutines.Done()

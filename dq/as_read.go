@@ -133,10 +133,11 @@ func (d *DelayedQueue[T]) readsBoth(err error) bool {
 	if d.client.strict {
 		return false
 	}
+	now := d.client.scheduler.now()
 	if isForeign(markForeign(err)) {
-		d.task.meet(d.client.scheduler.now())
+		d.task.meet(now)
 	}
-	return d.task.both.Load()
+	return d.task.mixed(now)
 }
 
 // takeOutBatch is how many members one script call removes.
@@ -199,7 +200,7 @@ func (d *DelayedQueue[T]) ownAhead(ctx context.Context, start, stop int) (bool, 
 	if d.client.strict {
 		return true, nil
 	}
-	if d.task.both.Load() {
+	if d.task.mixed(d.client.scheduler.now()) {
 		return false, nil
 	}
 	_, own, err := d.waiting(ctx, start, stop)

@@ -131,21 +131,29 @@ func TestFaultLayoutBacklog(t *testing.T) {
 // Members of both layouts keep coming while both sides transfer.
 func TestFaultLayoutMixedFleet(t *testing.T) {
 	t.Parallel()
+	at := func(due time.Time) func(int) time.Duration {
+		return func(int) time.Duration { return max(0, time.Until(due)) }
+	}
+	spread := func(from, to time.Duration) func(int) time.Duration {
+		return func(i int) time.Duration { return from + (to-from)*time.Duration(i%100)/100 }
+	}
 	for _, c := range []struct {
 		name      string
-		from, to  time.Duration
+		delay     func(i int) time.Duration
 		mostTwice int
 	}{
-		{"time to look ahead", 2 * time.Second, 3 * time.Second, 0},
+		{"time to look ahead", spread(2*time.Second, 3*time.Second), 0},
+		{"due at one instant", at(time.Now().Add(3 * time.Second)), 0},
 		// Two clients may fail at each other's members at once, each once at most, and
 		// what a failing transfer has pushed the other one cannot know: a batch each.
-		{"no time to look ahead", 0, 20 * time.Millisecond, 200},
+		{"no time to look ahead", spread(0, 20*time.Millisecond), 200},
+		{"due at once", spread(0, 0), 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			old := setup(t, dq.WithRelease(oldRelease))
 			recent := setupOn(t, old.server, "orders", dq.WithRelease(newRelease))
-			counts := runMixed(t, old, recent, c.from, c.to)
+			counts := runMixed(t, old, recent, c.delay)
 			var twice, lost []string
 			for value, n := range counts {
 				switch {
@@ -163,7 +171,7 @@ func TestFaultLayoutMixedFleet(t *testing.T) {
 }
 
 // runMixed has each side offer 300 values, and counts what comes of each.
-func runMixed(t *testing.T, old, recent *bundle, from, to time.Duration) map[string]int {
+func runMixed(t *testing.T, old, recent *bundle, delay func(i int) time.Duration) map[string]int {
 	t.Helper()
 	const each = 300
 	ctx := deadline(t)
@@ -176,8 +184,7 @@ func runMixed(t *testing.T, old, recent *bundle, from, to time.Duration) map[str
 		}
 		go func() {
 			for i := range each {
-				delay := from + (to-from)*time.Duration(i%100)/100
-				if err := d.Offer(ctx, fmt.Sprintf("%s %d", name, i), delay); err != nil {
+				if err := d.Offer(ctx, fmt.Sprintf("%s %d", name, i), delay(i)); err != nil {
 					offered <- err
 					return
 				}

@@ -53,24 +53,23 @@ type task struct {
 
 	// known is the earliest due time that the task knows of.
 	known atomic.Int64
-	// both says that the queue holds members of the other layout, or held one lately;
-	// metAt is when that was seen last, in Unix ms.
-	both  atomic.Bool
+	// metAt is when a member of the other layout was seen last, in Unix ms.
 	metAt atomic.Int64
 	// failedAt is the now of a transfer of Redisson's that failed at such a member, as
 	// long as that has not been mended. It belongs to the transfer that runs.
 	failedAt string
 
 	// The rest belongs to the scheduler's goroutine.
-	due     int64 // Unix ms of the next transfer, noDue for none
-	index   int   // in the heap, -1 outside
-	running bool
-	again   bool // a transfer was asked for while one ran
-	gone    bool
-	looked  int64 // when the task looked ahead last, Unix ms
-	lookSet bool  // a later look is arranged
-	blind   bool  // the next transfer looks ahead first
-	retry   backoff
+	due       int64 // Unix ms of the next transfer, noDue for none
+	index     int   // in the heap, -1 outside
+	running   bool
+	again     bool // a transfer was asked for while one ran
+	gone      bool
+	looked    int64       // when the task looked ahead last, Unix ms
+	lookAt    int64       // when it will next, Unix ms, 0 where that is not arranged
+	lookTimer *time.Timer // for that
+	blind     bool        // the next transfer looks ahead first
+	retry     backoff
 }
 
 func newScheduler(c *Client) *scheduler {
@@ -305,6 +304,9 @@ func (s *scheduler) now() int64 { return s.client.clock.Now().UnixMilli() }
 func (s *scheduler) announce(t *task, due int64) {
 	if !s.client.faithful {
 		s.setDue(t, min(t.due, due))
+		if due-s.now() >= lookTime.Milliseconds() {
+			s.lookAhead(t)
+		}
 		return
 	}
 	now := s.now()
@@ -374,7 +376,7 @@ func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
 		s.becomeReady(t)
 		if m.next != noDue {
 			s.announce(t, m.next)
-			s.lookAhead(t, m.next)
+			s.lookAhead(t)
 		}
 	}
 	if t.again {

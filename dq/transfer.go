@@ -31,8 +31,7 @@ type moved struct {
 func (s *scheduler) transfer(t *task, limit int) (moved, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
 	defer cancel()
-	if s.client.strict || !t.both.Load() {
-		now := s.now()
+	if now := s.now(); s.client.strict || !t.mixed(now) {
 		m, err := s.transferOne(ctx, t.names, now, limit)
 		if s.client.strict || !isForeign(err) {
 			return m, err
