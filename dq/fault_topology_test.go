@@ -1,0 +1,234 @@
+package dq_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/pprof"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+)
+
+// follower is a Client of several servers, and what its observer saw.
+type follower struct {
+	client     *dq.Client
+	rdb        redis.UniversalClient
+	queue      *dq.BlockingQueue[string]
+	delayed    *dq.DelayedQueue[string]
+	subscribed chan string
+	closed     atomic.Bool
+}
+
+func follow(t *testing.T, rdb redis.UniversalClient, queue string) *follower {
+	t.Helper()
+	f := &follower{rdb: rdb, subscribed: make(chan string, 10_000)}
+	client, err := dq.NewClient(rdb, dq.WithObserver(dq.Observer{
+		Subscribed: func(queue string) { f.subscribed <- queue },
+	}))
+	require.NoError(t, err)
+	f.client = client
+	t.Cleanup(func() { f.close(t); _ = rdb.Close() })
+	f.queue = dq.NewBlockingQueue(client, queue, codec.String{})
+	f.delayed = dq.NewDelayedQueue(f.queue)
+	require.NoError(t, f.delayed.Ready(deadline(t)))
+	<-f.subscribed
+	return f
+}
+
+// close closes the Client and checks that it takes no longer than promised.
+func (f *follower) close(t *testing.T) {
+	t.Helper()
+	if f.closed.Swap(true) {
+		return
+	}
+	began := time.Now()
+	require.NoError(t, f.client.Close())
+	require.Less(t, time.Since(began), 4*time.Second, "Close")
+}
+
+// taken is what a consumer took.
+type taken struct {
+	mu     sync.Mutex
+	values map[string]time.Time
+	twice  []string
+	more   chan struct{}
+}
+
+// consume takes until the test ends.
+func (f *follower) consume(t *testing.T, workers int) *taken {
+	t.Helper()
+	k := &taken{values: make(map[string]time.Time), more: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = f.queue.Consume(ctx, func(_ context.Context, v string) error {
+			k.add(v)
+			return nil
+		}, dq.ConsumeOptions{Workers: workers})
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return k
+}
+
+func (k *taken) add(v string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, ok := k.values[v]; ok {
+		k.twice = append(k.twice, v)
+	}
+	k.values[v] = time.Now()
+	select {
+	case k.more <- struct{}{}:
+	default:
+	}
+}
+
+func (k *taken) has(v string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, ok := k.values[v]
+	return ok
+}
+
+// wait waits for a value.
+func (k *taken) wait(t *testing.T, v string) {
+	t.Helper()
+	ctx := deadline(t)
+	for !k.has(v) {
+		select {
+		case <-k.more:
+		case <-ctx.Done():
+			require.FailNow(t, "not taken: "+v)
+		}
+	}
+}
+
+// works offers until that succeeds, waits until the value is taken, and returns how
+// long it took.
+func (f *follower) works(t *testing.T, k *taken, name string) (offered, taken time.Duration) {
+	t.Helper()
+	began := time.Now()
+	for i := 0; ; i++ {
+		v := fmt.Sprintf("%s %d", name, i)
+		err := f.delayed.Offer(deadline(t), v, 0)
+		if err == nil {
+			offered = time.Since(began)
+			k.wait(t, v)
+			return offered, time.Since(began)
+		}
+		require.Less(t, time.Since(began), testDeadline, "%v", err)
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// tally counts what became of many writes.
+type tally struct {
+	mu        sync.Mutex
+	acked     []string
+	uncertain map[string]bool
+	refused   int
+	slowest   time.Duration
+	errors    map[string]int
+}
+
+func (y *tally) note(v string, err error, took time.Duration) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.slowest = max(y.slowest, took)
+	switch {
+	case err == nil:
+		y.acked = append(y.acked, v)
+		return
+	case errors.Is(err, dq.ErrUncertain):
+		y.uncertain[v] = true
+	default:
+		y.refused++
+	}
+	y.errors[err.Error()]++
+}
+
+// load writes unique values from 20 goroutines, a little spaced, at least n of them
+// and until stop is closed.
+func load(t *testing.T, name string, n int, stop <-chan struct{}, write func(ctx context.Context, v string) error) *tally {
+	t.Helper()
+	y := &tally{uncertain: make(map[string]bool), errors: make(map[string]int)}
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	const writers = 20
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				if i >= n/writers {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+				}
+				v := fmt.Sprintf("%s-%d-%d", name, w, i)
+				began := time.Now()
+				y.note(v, write(ctx, v), time.Since(began))
+				time.Sleep(4 * time.Millisecond)
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, ctx.Err(), "the load came to no end")
+	return y
+}
+
+// lost counts what was acknowledged and is not among what is there.
+func (y *tally) lost(t *testing.T, there []string) int {
+	t.Helper()
+	count := make(map[string]int)
+	for _, v := range there {
+		count[v]++
+		require.True(t, count[v] == 1 || y.uncertain[v], "%s is there %d times", v, count[v])
+	}
+	lost := 0
+	for _, v := range y.acked {
+		if count[v] == 0 {
+			lost++
+		}
+	}
+	return lost
+}
+
+func (y *tally) String() string {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return fmt.Sprintf("%d acknowledged, %d uncertain, %d refused, slowest %s, %v",
+		len(y.acked), len(y.uncertain), y.refused, y.slowest.Round(time.Millisecond), y.errors)
+}
+
+// leaks runs f with a label that goroutines inherit, and then waits until none of those
+// of package dq is left.
+func leaks(t *testing.T, within time.Duration, f func()) {
+	t.Helper()
+	pprof.Do(context.Background(), pprof.Labels("fault", t.Name()), func(context.Context) { f() })
+	require.Eventually(t, func() bool { return labelled(t.Name()) == "" }, within, 20*time.Millisecond)
+}
+
+// labelled returns the stacks of a test's goroutines that run package dq.
+func labelled(name string) string {
+	var b strings.Builder
+	_ = pprof.Lookup("goroutine").WriteTo(&b, 1)
+	var own []string
+	for _, stack := range strings.Split(b.String(), "\n\n") {
+		if strings.Contains(stack, fmt.Sprintf("%q:%q", "fault", name)) && strings.Contains(stack, "dq-bench/dq.") {
+			own = append(own, stack)
+		}
+	}
+	return strings.Join(own, "\n\n")
+}
