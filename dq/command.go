@@ -17,6 +17,12 @@ const (
 	maxAttempts    = 12
 	redirectPause  = 10 * time.Millisecond
 	maxRedirection = 80 * time.Millisecond
+	// maxHops is how many redirections are followed without a pause.
+	maxHops = 3
+	// maxMoving is how long a command waits for a slot that is being moved. Redis runs
+	// one of several keys only where all of them exist, which those of an offer never
+	// do: so it waits until the slot has arrived.
+	maxMoving = 3 * time.Second
 )
 
 // target is where a command goes.
@@ -45,19 +51,36 @@ func (c *Client) send(ctx context.Context, r request) []any {
 		s.todo = append(s.todo, i)
 		s.replies[i] = fmt.Errorf("%w: %w", errUnsent, context.Canceled)
 	}
-	var wait time.Duration
-	for attempt := 1; len(s.todo) > 0; attempt++ {
-		next, again := s.attempt(ctx)
-		if !again || attempt == maxAttempts {
-			break
-		}
-		if s.to = next; next.node == nil || s.hold {
-			if wait = min(max(2*wait, redirectPause), maxRedirection); pause(ctx, wait) != nil {
-				break
-			}
-		}
+	var next target
+	patience := newPatience()
+	for again := true; again && len(s.todo) > 0; again = again && patience.goOn(ctx, &s, next) {
+		next, again = s.attempt(ctx)
 	}
 	return s.replies
+}
+
+// patience bounds how often, and for how long, a request is sent again.
+type patience struct {
+	began   time.Time
+	attempt int
+	wait    time.Duration
+}
+
+func newPatience() *patience { return &patience{began: time.Now()} }
+
+// goOn reports whether to try again, after a pause where that is due.
+func (p *patience) goOn(ctx context.Context, s *sending, next target) bool {
+	p.attempt++
+	if p.attempt >= maxAttempts && !(s.moving && time.Since(p.began) < maxMoving) {
+		return false
+	}
+	s.to = next
+	// Servers that send it to and fro have not yet heard of each other.
+	if next.node != nil && !s.hold && p.attempt <= maxHops {
+		return ctx.Err() == nil
+	}
+	p.wait = min(max(2*p.wait, redirectPause), maxRedirection)
+	return pause(ctx, p.wait) == nil
 }
 
 // sending is the state of one request.
@@ -68,6 +91,7 @@ type sending struct {
 	todo    []int // which commands have not been run
 	to      target
 	hold    bool // the server asks for time
+	moving  bool // and that for keys of a slot that is being moved
 }
 
 // attempt sends what is to do, keeps what came of it, and says where the rest goes.
@@ -125,7 +149,7 @@ func (s *sending) unwrap(replies []any) []any {
 func (s *sending) sort(ctx context.Context, l *link, replies []any, err error) (next target, again bool) {
 	var rest []int
 	unknownScript := false
-	s.hold = false
+	s.hold, s.moving = false, false
 	for k, i := range s.todo {
 		if k >= len(replies) {
 			s.replies[i] = err
@@ -180,16 +204,22 @@ func (s *sending) redirect(reply resp.Error) (to target, ok bool) {
 		if len(fields) < 2 {
 			return target{}, false
 		}
-		to.node = t.at(fullAddress(fields[1], s.to.node.opt.Addr))
+		address := fullAddress(fields[1], s.to.node.opt.Addr)
+		to.node = t.at(address)
 		to.asking = code == "ASK"
 		if code == "MOVED" {
-			t.suspect(s.to.node)
+			t.redirected(s.request.key, address)
 		}
 		return to, to.node != nil
 	case "TRYAGAIN":
-		// The keys of the command are on both sides of a move.
-		s.hold = true
+		// The keys of the command are on both sides of a move, or not there yet.
+		s.hold, s.moving = true, true
 		return s.to, true
+	case "CLUSTERDOWN":
+		// A master is gone, or a slot has none for a moment.
+		t.suspect(s.to.node)
+		s.hold = true
+		return target{}, true
 	case "READONLY":
 		if !t.follows() {
 			return target{}, false
@@ -244,28 +274,56 @@ func (c *Client) transaction(ctx context.Context, key string, commands ...[]any)
 		return err
 	}
 	all := append(append([][]any{{"MULTI"}}, commands...), []any{"EXEC"})
-	node, err := c.topology.owner(ctx, key)
-	if err != nil {
-		return err
+	s := sending{client: c, request: request{key: key, commands: all}}
+	patience := newPatience()
+	for {
+		next, again, err := s.transact(ctx)
+		if !again || !patience.goOn(ctx, &s, next) {
+			return c.explain(err)
+		}
 	}
-	l, err := node.link(ctx, callLane)
-	if err != nil {
-		return err
+}
+
+// transact sends a transaction once. It has run only if EXEC answered with its results;
+// an error in its place says that nothing has, and one that came before, why.
+func (s *sending) transact(ctx context.Context) (next target, again bool, err error) {
+	s.hold, s.moving = false, false
+	if s.to.node == nil {
+		if s.to.node, err = s.client.topology.owner(ctx, s.request.key); err != nil {
+			return target{}, false, err
+		}
 	}
-	replies, err := l.send(all...).wait(ctx)
-	if err != nil {
-		return err
+	commands := s.request.commands
+	if s.to.asking {
+		// It holds until the end of the transaction.
+		commands = append([][]any{{"ASKING"}}, commands...)
+	}
+	l, err := s.to.node.link(ctx, callLane)
+	if err == nil {
+		var replies []any
+		if replies, err = l.send(commands...).wait(ctx); err == nil {
+			return s.executed(replies)
+		}
+	}
+	again = errors.Is(err, errUnsent) && errors.Is(err, errRetired) && ctx.Err() == nil && s.client.ctx.Err() == nil
+	return target{}, again, err
+}
+
+// executed reads the replies to a transaction.
+func (s *sending) executed(replies []any) (next target, again bool, err error) {
+	results, done := replies[len(replies)-1].([]any)
+	if done {
+		replies = results
 	}
 	for _, reply := range replies {
-		if err, failed := reply.(resp.Error); failed {
-			return err
+		failure, failed := reply.(resp.Error)
+		if !failed {
+			continue
 		}
-	}
-	results, _ := replies[len(replies)-1].([]any)
-	for _, result := range results {
-		if err, failed := result.(resp.Error); failed {
-			return err
+		if !done {
+			next, again = s.redirect(failure)
 		}
+		return next, again, failure
 	}
-	return nil
+	return target{}, false, nil
 }

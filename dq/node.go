@@ -38,7 +38,8 @@ var errRetired = errors.New("the server is no longer the master")
 type node struct {
 	opt      *redis.Options
 	topology topology
-	ctx      context.Context // of the Client
+	ctx      context.Context // ends with the Client's, and when the node is retired
+	cancel   context.CancelFunc
 
 	// cannotUnblock is set when the server or the user's rights have no CLIENT UNBLOCK.
 	cannotUnblock atomic.Bool
@@ -63,7 +64,9 @@ type dialing struct {
 }
 
 func newNode(ctx context.Context, opt *redis.Options, t topology) *node {
-	return &node{opt: opt, topology: t, ctx: ctx, open: make(map[*link]struct{}), others: make(map[*connection]bool)}
+	n := &node{opt: opt, topology: t, open: make(map[*link]struct{}), others: make(map[*connection]bool)}
+	n.ctx, n.cancel = context.WithCancel(ctx)
+	return n
 }
 
 // link returns the shared link of a lane. The dial goes on when ctx ends: others
@@ -116,8 +119,11 @@ func (n *node) newLink(readTimeout time.Duration) (*link, error) {
 		<-l.failed
 		n.mu.Lock()
 		delete(n.open, l)
+		given := n.retired != nil || errors.Is(l.err, errSurplus)
 		n.mu.Unlock()
-		n.topology.suspect(n)
+		if !given {
+			n.topology.suspect(n)
+		}
 	}()
 	return l, nil
 }
@@ -131,8 +137,18 @@ func (n *node) connect(ctx context.Context) (*connection, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	defer context.AfterFunc(n.ctx, cancel)()
 	conn, err := connect(ctx, n.opt)
-	if err != nil {
+	n.mu.Lock()
+	retired := n.retired
+	n.mu.Unlock()
+	switch {
+	case retired != nil:
+		if conn != nil {
+			_ = conn.Close()
+		}
+		return nil, fmt.Errorf("%w: %w", errUnsent, retired)
+	case err != nil:
 		n.topology.suspect(n)
 		return nil, fmt.Errorf("%w: %w", errUnsent, err)
 	}
@@ -238,6 +254,7 @@ func (n *node) retire(reason error) {
 	if n.retired == nil {
 		n.retired = reason
 	}
+	n.cancel()
 	links := make([]*link, 0, len(n.open))
 	for l := range n.open {
 		links = append(links, l)

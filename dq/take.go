@@ -67,6 +67,10 @@ func (c *Client) block(ctx context.Context, key string, seconds int64, command .
 	var last error
 	for attempt := 0; attempt < maxAttempts; attempt++ {
 		w, err := c.begin(ctx, key, to, command)
+		if errors.Is(err, errRetired) && ctx.Err() == nil {
+			to, last = target{}, err // another has its place
+			continue
+		}
 		if err != nil {
 			return nil, c.blockError(ctx, err)
 		}
@@ -76,7 +80,7 @@ func (c *Client) block(ctx context.Context, key string, seconds int64, command .
 		if time.Since(began) > time.Second {
 			attempt = 0
 		}
-		s := sending{client: c, to: target{node: w.node}}
+		s := sending{client: c, request: request{key: key}, to: target{node: w.node}}
 		replied, isReply := err.(resp.Error) //nolint:errorlint // a reply is never wrapped here
 		switch {
 		case reply != nil || err == nil && ctx.Err() == nil:

@@ -15,6 +15,8 @@ type topology interface {
 	// at returns the server of an address that a redirection names; nil where there
 	// are no redirections.
 	at(address string) *node
+	// redirected tells that a server says that keys like this one are at an address.
+	redirected(key, address string)
 	// suspect tells that something about a node looks as if it were no longer the
 	// owner: a broken connection, a redirection, READONLY, silence. It does not wait.
 	suspect(n *node)
@@ -37,6 +39,7 @@ func newSingleTopology(ctx context.Context, opt *redis.Options) *singleTopology 
 
 func (t *singleTopology) owner(context.Context, string) (*node, error) { return t.node, nil }
 func (t *singleTopology) at(string) *node                              { return nil }
+func (t *singleTopology) redirected(string, string)                    {}
 func (t *singleTopology) suspect(*node)                                {}
 func (t *singleTopology) moved(*node) bool                             { return false }
 func (t *singleTopology) follows() bool                                { return false }

@@ -5,84 +5,80 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/dq-bench/dq-bench/internal/resp"
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// clusterTopology is a Redis Cluster. A client of go-redis keeps the table of slots,
-// and asks for it here, so that it is had from the same connections and is asked for
-// at once when anything looks wrong.
+// clusterTopology is a Redis Cluster. Its table of slots is asked for when it is
+// needed first, now and then, and whenever anything looks wrong; MOVED mends it at
+// once.
 type clusterTopology struct {
-	ctx    context.Context
-	table  *redis.ClusterClient // only its table; it makes no connection
-	opt    *redis.ClusterOptions
-	loaded atomic.Bool
+	ctx   context.Context
+	opt   *redis.ClusterOptions
+	table atomic.Pointer[slotTable] // nil before the first
+	stale chan struct{}             // a new table is wanted
 
-	mu    sync.Mutex
-	nodes map[string]*node
+	mu       sync.Mutex
+	nodes    map[string]*node
+	absent   map[*node]time.Time // since when the table does not name it
+	silent   map[*node]bool      // it did not answer in time
+	checking map[*node]bool      // it is being asked for a sign of life
+	loading  *loading
+}
+
+// loading is a load that several callers wait for.
+type loading struct {
+	done chan struct{}
+	err  error
 }
 
 // Timing of the table of slots.
 const (
-	// slotsInterval is how old the table becomes without any sign of a change.
+	// slotsInterval is how old the table becomes without any sign of a change, and
+	// slotsPause how long the next load waits whatever the signs are.
 	slotsInterval = 10 * time.Second
-	// slotsTimeout bounds asking one server for the table.
+	slotsPause    = 100 * time.Millisecond
+	// slotsTimeout bounds asking one server for the table, or for a sign of life.
 	slotsTimeout = time.Second
 	// silenceInterval is how often the nodes are looked at for one that is silent.
-	silenceInterval = 500 * time.Millisecond
+	silenceInterval = 250 * time.Millisecond
+	// absentGrace is how long connections to a server are kept that no table names.
+	absentGrace = 30 * time.Second
 )
 
 func newClusterTopology(ctx context.Context, rdb *redis.ClusterClient) *clusterTopology {
 	opt := *rdb.Options()
-	t := &clusterTopology{ctx: ctx, opt: &opt, nodes: make(map[string]*node)}
-	table := opt
-	table.MinIdleConns = 0
-	table.ReadOnly, table.RouteByLatency, table.RouteRandomly = false, false, false
-	table.ClusterStateReloadInterval = min(opt.ClusterStateReloadInterval, slotsInterval)
-	if table.ClusterSlots == nil {
-		table.ClusterSlots = t.slots
+	t := &clusterTopology{
+		ctx: ctx, opt: &opt, stale: make(chan struct{}, 1),
+		nodes: make(map[string]*node), absent: make(map[*node]time.Time),
+		silent: make(map[*node]bool), checking: make(map[*node]bool),
 	}
-	t.table = redis.NewClusterClient(&table)
+	go t.keepTable()
 	go t.watchSilence()
 	return t
 }
 
 func (t *clusterTopology) owner(ctx context.Context, key string) (*node, error) {
-	if !t.loaded.Load() {
-		if err := t.load(ctx, key); err != nil {
+	table := t.table.Load()
+	if table == nil {
+		if err := t.load(ctx); err != nil {
 			return nil, fmt.Errorf("%w: %w", errUnsent, err)
 		}
+		table = t.table.Load()
 	}
-	master, err := t.table.MasterForKey(ctx, key)
-	if err != nil {
-		t.table.ReloadState(t.ctx)
-		return nil, fmt.Errorf("%w: %w", errUnsent, err)
+	slot := wire.Slot(key)
+	address, ok := table.master(slot)
+	if !ok {
+		t.suspect(nil)
+		return nil, fmt.Errorf("%w: no server of the Cluster has slot %d, that of %q", errUnsent, slot, key)
 	}
-	return t.at(master.Options().Addr), nil
-}
-
-// load waits for the first table, no longer than ctx.
-func (t *clusterTopology) load(ctx context.Context, key string) error {
-	loaded := make(chan error, 1)
-	go func() {
-		_, err := t.table.MasterForKey(t.ctx, key)
-		loaded <- err
-	}()
-	select {
-	case err := <-loaded:
-		t.loaded.Store(err == nil)
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return t.at(address), nil
 }
 
 func (t *clusterTopology) at(address string) *node {
@@ -116,8 +112,27 @@ func (t *clusterTopology) nodeOptions(address string) *redis.Options {
 }
 
 func (t *clusterTopology) suspect(*node) {
-	if t.ctx.Err() == nil && t.loaded.Load() {
-		t.table.ReloadState(t.ctx)
+	select {
+	case t.stale <- struct{}{}:
+	default:
+	}
+}
+
+// redirected takes note of MOVED, so that the next command need not be sent on.
+func (t *clusterTopology) redirected(key, address string) {
+	slot := wire.Slot(key)
+	for {
+		old := t.table.Load()
+		if old == nil {
+			return
+		}
+		if now, ok := old.master(slot); ok && now == address {
+			return
+		}
+		if t.table.CompareAndSwap(old, old.with(slot, address)) {
+			t.suspect(nil)
+			return
+		}
 	}
 }
 
@@ -125,142 +140,131 @@ func (t *clusterTopology) moved(*node) bool { return false }
 
 func (t *clusterTopology) follows() bool { return true }
 
-// watchSilence has the table loaded anew while a server does not answer: a master
-// that hangs is replaced without any connection to it breaking.
-func (t *clusterTopology) watchSilence() {
-	for pause(t.ctx, silenceInterval) == nil {
-		for _, n := range t.all() {
-			if n.stalled() {
-				t.suspect(n)
-				break
-			}
+// keepTable loads the table anew, once there is one, when it is stale or old.
+func (t *clusterTopology) keepTable() {
+	var retry backoff
+	interval := slotsInterval
+	if own := t.opt.ClusterStateReloadInterval; own > 0 {
+		interval = min(own, interval)
+	}
+	for t.ctx.Err() == nil {
+		old := time.NewTimer(interval)
+		select {
+		case <-t.stale:
+		case <-old.C:
+		case <-t.ctx.Done():
 		}
+		old.Stop()
+		if t.table.Load() == nil {
+			continue
+		}
+		wait := slotsPause
+		if t.load(t.ctx) == nil {
+			retry.reset()
+		} else {
+			wait = retry.next()
+			t.suspect(nil)
+		}
+		_ = pause(t.ctx, wait)
 	}
 }
 
-func (t *clusterTopology) all() []*node {
+// load has the table loaded, once for all who ask meanwhile, and waits for that no
+// longer than ctx.
+func (t *clusterTopology) load(ctx context.Context) error {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Collect(maps.Values(t.nodes))
+	l := t.loading
+	if l == nil {
+		l = &loading{done: make(chan struct{})}
+		t.loading = l
+		go func() {
+			l.err = t.reload()
+			t.mu.Lock()
+			t.loading = nil
+			t.mu.Unlock()
+			close(l.done)
+		}()
+	}
+	t.mu.Unlock()
+	select {
+	case <-l.done:
+		return l.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
-// slots asks the servers, one after the other, those that are connected first.
-func (t *clusterTopology) slots(ctx context.Context) ([]redis.ClusterSlot, error) {
+func (t *clusterTopology) reload() error {
+	ranges, err := t.slots()
+	if err != nil {
+		return err
+	}
+	table := newSlotTable(ranges)
+	t.table.Store(table)
+	t.leaveBehind(table)
+	return nil
+}
+
+// slots asks the servers, one after the other, those first that are likely to answer.
+func (t *clusterTopology) slots() ([]slotRange, error) {
+	if own := t.opt.ClusterSlots; own != nil {
+		return givenSlots(own(t.ctx))
+	}
 	var errs []error
-	for _, n := range t.candidates() {
-		ctx, cancel := context.WithTimeout(ctx, slotsTimeout)
-		slots, err := askSlots(ctx, n)
+	for _, address := range t.candidates() {
+		ctx, cancel := context.WithTimeout(t.ctx, slotsTimeout)
+		ranges, err := askSlots(ctx, t.at(address))
 		cancel()
 		if err == nil {
-			return slots, nil
+			return ranges, nil
 		}
 		errs = append(errs, err)
 	}
 	return nil, fmt.Errorf("no server of the cluster tells its slots: %w", errors.Join(errs...))
 }
 
-func (t *clusterTopology) candidates() []*node {
-	all := t.all()
-	known := make(map[string]bool)
-	for _, n := range all {
-		known[n.opt.Addr] = true
+func givenSlots(slots []redis.ClusterSlot, err error) ([]slotRange, error) {
+	ranges := make([]slotRange, 0, len(slots))
+	for _, s := range slots {
+		r := slotRange{start: s.Start, end: s.End}
+		for _, n := range s.Nodes {
+			r.servers = append(r.servers, n.Addr)
+		}
+		ranges = append(ranges, r)
 	}
+	return ranges, err
+}
+
+// candidates returns the addresses of servers to ask: of those that are connected
+// first, then of the others that are known, and last of the silent ones.
+func (t *clusterTopology) candidates() []string {
+	rank := make(map[string]int)
 	for _, address := range t.opt.Addrs {
-		if !known[address] {
-			all = append(all, t.at(address))
+		rank[address] = 2
+	}
+	if table := t.table.Load(); table != nil {
+		for address := range table.servers {
+			rank[address] = 1
 		}
 	}
-	rank := func(n *node) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for address, n := range t.nodes {
 		n.mu.Lock()
-		defer n.mu.Unlock()
-		if l := n.shared[backgroundLane]; l != nil && l.alive() && l.oldest() < time.Second {
-			return 0
+		l := n.shared[backgroundLane]
+		n.mu.Unlock()
+		switch {
+		case t.silent[n]:
+			rank[address] = 4
+		case l == nil || !l.alive():
+			rank[address] = 1
+		case l.oldest() < slotsTimeout/4:
+			rank[address] = 0
+		default:
+			rank[address] = 3
 		}
-		return 1
 	}
-	slices.SortStableFunc(all, func(a, b *node) int { return rank(a) - rank(b) })
+	all := slices.Collect(maps.Keys(rank))
+	slices.SortStableFunc(all, func(a, b string) int { return rank[a] - rank[b] })
 	return all
-}
-
-func askSlots(ctx context.Context, n *node) ([]redis.ClusterSlot, error) {
-	l, err := n.link(ctx, backgroundLane)
-	if err != nil {
-		return nil, err
-	}
-	replies, err := l.send([]any{"CLUSTER", "SLOTS"}).wait(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err, ok := replies[0].(resp.Error); ok {
-		return nil, fmt.Errorf("%s: %w", n.opt.Addr, err)
-	}
-	return parseSlots(replies[0], n.opt.Addr)
-}
-
-// parseSlots reads the reply to CLUSTER SLOTS: ranges of slots, each with its master
-// and then its replicas. A host that is left out is that of the server asked.
-func parseSlots(reply any, asked string) ([]redis.ClusterSlot, error) {
-	rows, ok := reply.([]any)
-	if !ok || len(rows) == 0 {
-		return nil, fmt.Errorf("%s: expected its slots, got %.100v", asked, reply)
-	}
-	all := make([]redis.ClusterSlot, 0, len(rows))
-	for _, row := range rows {
-		fields, _ := row.([]any)
-		if len(fields) < 3 {
-			return nil, fmt.Errorf("%s: expected a range of slots and its servers, got %.100v", asked, row)
-		}
-		start, ok1 := fields[0].(int64)
-		end, ok2 := fields[1].(int64)
-		if !ok1 || !ok2 || start < 0 || end < start || end > 16383 {
-			return nil, fmt.Errorf("%s: expected a range of slots, got %.100v", asked, row)
-		}
-		slot := redis.ClusterSlot{Start: int(start), End: int(end)}
-		for _, server := range fields[2:] {
-			address, err := slotAddress(server, asked)
-			if err != nil {
-				return nil, err
-			}
-			slot.Nodes = append(slot.Nodes, redis.ClusterNode{Addr: address})
-		}
-		all = append(all, slot)
-	}
-	return all, nil
-}
-
-func slotAddress(server any, asked string) (string, error) {
-	fields, _ := server.([]any)
-	if len(fields) >= 2 {
-		host, _ := fields[0].(string)
-		if port, ok := fields[1].(int64); ok && port > 0 && port < 1<<16 {
-			return fullAddress(net.JoinHostPort(host, fmt.Sprint(port)), asked), nil
-		}
-	}
-	return "", fmt.Errorf("%s: expected a server's host and port, got %.100v", asked, server)
-}
-
-// fullAddress puts the host of the server that was asked where an address has none
-// ("" or "?"), and where a server that is not on this machine says that another is.
-func fullAddress(address, asked string) string {
-	host, port, err := net.SplitHostPort(address)
-	askedHost, _, askedErr := net.SplitHostPort(asked)
-	if err != nil || askedErr != nil {
-		return address
-	}
-	if host == "" || host == "?" || isLoopback(host) && !isLoopback(askedHost) {
-		return net.JoinHostPort(askedHost, port)
-	}
-	return address
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
-}
-
-func (t *clusterTopology) close() {
-	for _, n := range t.all() {
-		n.retire(ErrClosed)
-	}
-	_ = t.table.Close()
 }

@@ -42,6 +42,8 @@ func (t *sentinelTopology) owner(context.Context, string) (*node, error) {
 
 func (t *sentinelTopology) at(string) *node { return nil }
 
+func (t *sentinelTopology) redirected(string, string) {}
+
 func (t *sentinelTopology) follows() bool { return true }
 
 // moved replaces the node: whatever is under way on its other connections would

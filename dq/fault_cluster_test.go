@@ -1,0 +1,91 @@
+package dq_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+func clusterClient(t *testing.T, c *server.ClusterSet) *redis.ClusterClient {
+	t.Helper()
+	o := &redis.ClusterOptions{}
+	for _, n := range c.Nodes() {
+		o.Addrs = append(o.Addrs, n.Addr)
+	}
+	rdb := redis.NewClusterClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// ownerOf returns the node that has the slot of a queue.
+func ownerOf(t *testing.T, c *server.ClusterSet, queue string) *server.Node {
+	t.Helper()
+	n, err := c.NodeOfKey(deadline(t), queue)
+	require.NoError(t, err)
+	return n
+}
+
+func TestFaultClusterMasterGone(t *testing.T) {
+	for name, end := range map[string]func(*server.Node) error{
+		"killed": (*server.Node).Kill,
+		"paused": (*server.Node).Pause,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := servertest.Cluster(t, 3, 3)
+			f := follow(t, clusterClient(t, c), "orders")
+			k := f.consume(t, 3)
+			f.works(t, k, "before")
+			old := ownerOf(t, c, "orders")
+			require.NoError(t, end(old))
+			began := time.Now()
+			_, err := c.WaitFailover(deadline(t), wire.Slot("orders"), old)
+			require.NoError(t, err)
+			t.Logf("promoted after %s", time.Since(began))
+			offered, taken := f.works(t, k, "after")
+			t.Logf("offered after %s, taken after %s", offered, taken)
+			require.Less(t, taken, 2*time.Second)
+			select {
+			case <-f.subscribed:
+				t.Logf("subscribed after %s", time.Since(began))
+			case <-time.After(5 * time.Second):
+				require.Fail(t, "not subscribed")
+			}
+			require.Empty(t, k.twice)
+		})
+	}
+}
+
+func TestFaultClusterNamesThatShareNoSlot(t *testing.T) {
+	t.Parallel()
+	c := servertest.Cluster(t, 3, 0)
+	rdb := clusterClient(t, c)
+	f := follow(t, rdb, "orders")
+	for _, name := range []string{"{}", "}{", "a{b"} {
+		q := dq.NewBlockingQueue(f.client, name, stringCodec{})
+		require.NoError(t, q.Err())
+		require.NoError(t, q.Offer(deadline(t), "v"))
+		v, err := q.Take(deadline(t))
+		require.NoError(t, err)
+		require.Equal(t, "v", v)
+
+		d := dq.NewDelayedQueue(q)
+		require.ErrorContains(t, d.Err(), "must share a slot", name)
+		require.ErrorIs(t, d.Offer(t.Context(), "v", 0), d.Err())
+		require.ErrorIs(t, d.Ready(t.Context()), d.Err())
+		_, err = d.OfferAll(t.Context(), 0, "a", "b")
+		require.ErrorIs(t, err, d.Err())
+		_, err = d.Size(t.Context())
+		require.ErrorIs(t, err, d.Err())
+		_, err = d.Poll(t.Context())
+		require.ErrorIs(t, err, d.Err())
+		require.ErrorIs(t, d.CopyTo(t.Context(), "orders"), d.Err())
+	}
+}
