@@ -64,8 +64,24 @@ func (s *scheduler) lookAt(t *task, at, wait int64) {
 	})
 }
 
-// maxLookWait keeps a wait in ms within what a Duration holds.
-const maxLookWait = int64(time.Hour / time.Millisecond)
+// stopLooking calls off a later look, which would keep the Client in memory.
+func (t *task) stopLooking() {
+	if t.lookTimer != nil {
+		t.lookTimer.Stop()
+	}
+}
+
+func (s *scheduler) stopLooking() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tasks {
+		t.stopLooking()
+	}
+}
+
+// maxLookWait keeps a wait in ms within what a Duration holds, and a timer that nobody
+// stopped short-lived.
+const maxLookWait = int64(time.Minute / time.Millisecond)
 
 // look runs ahead in the background.
 func (s *scheduler) look(t *task) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -77,11 +78,21 @@ func handshake(ctx context.Context, opt *redis.Options) (*connection, error) {
 	o.ReadTimeout, o.WriteTimeout = asGiven(opt.ReadTimeout), asGiven(opt.WriteTimeout)
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	useCurrentCredentials(&o)
+	var greeted atomic.Bool
+	o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
+		if opt.OnConnect != nil {
+			if err := opt.OnConnect(ctx, conn); err != nil {
+				return err
+			}
+		}
+		greeted.Store(true)
+		return nil
+	}
 
 	c := &connection{Conn: socket, remote: socket.RemoteAddr().String(), owner: redis.NewClient(&o)}
 	// The first command has go-redis do its handshake.
 	id, err := c.owner.Do(ctx, "CLIENT", "ID").Int64()
-	if reply := redis.Error(nil); err != nil && (!errors.As(err, &reply) || isFatalGreeting(reply)) {
+	if reply := redis.Error(nil); err != nil && (!greeted.Load() || !errors.As(err, &reply) || isFatalGreeting(reply)) {
 		stop()
 		_ = c.Close()
 		return nil, &dialError{opt.Addr, err}
@@ -94,11 +105,12 @@ func handshake(ctx context.Context, opt *redis.Options) (*connection, error) {
 	return c, socket.SetDeadline(time.Time{})
 }
 
-// isFatalGreeting reports whether an error reply to the first command makes the
-// connection useless. Any other is that of a server that has no CLIENT ID or of a
-// user who may not ask for it.
+// isFatalGreeting reports whether an error reply to CLIENT ID makes the connection
+// useless, for now (BUSY: without its id, a command on it could never be ended) or for
+// good. Any other is that of a server that has no CLIENT ID or of a user who may not
+// ask for it.
 func isFatalGreeting(reply redis.Error) bool {
-	for _, code := range []string{"NOAUTH", "WRONGPASS", "LOADING", "MASTERDOWN", "ERR max number of clients"} {
+	for _, code := range []string{"NOAUTH", "WRONGPASS", "BUSY", "LOADING", "MASTERDOWN", "ERR max number of clients"} {
 		if redis.HasErrorPrefix(reply, code) {
 			return true
 		}

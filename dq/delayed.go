@@ -56,11 +56,16 @@ func (d *DelayedQueue[T]) Ready(ctx context.Context) error {
 	}
 	select {
 	case <-d.task.ready:
+		return nil // also where the subscription was refused before
+	default:
+	}
+	select {
+	case <-d.task.ready:
 		return nil
 	case <-d.client.ctx.Done():
 		return ErrClosed
 	case <-d.task.refused:
-		return fmt.Errorf("dq: %q is not ready: %w", d.dest.Name(), d.client.scheduler.lastError(d.task))
+		return fmt.Errorf("dq: %q is not ready: %w", d.dest.Name(), d.task.refusal)
 	case <-ctx.Done():
 		if err := d.client.scheduler.lastError(d.task); err != nil {
 			return fmt.Errorf("dq: %q is not ready: %w (%w)", d.dest.Name(), err, ctx.Err())

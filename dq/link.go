@@ -30,7 +30,15 @@ type link struct {
 	unsent  []*batch // whose bytes are in out
 	sent    []*batch // whose replies are awaited, oldest first
 	err     error
-	idle    time.Time // since when a dedicated link is in its pool
+
+	// The rest is that of a dedicated link, guarded by its node's mu.
+	idle time.Time // since when it is in its pool
+	// holds counts the CLIENT UNBLOCK under way for it, and resting says that it
+	// returns to the pool after them: one that came late would end a stranger's command.
+	holds   int
+	resting bool
+	// tainted says that a CLIENT UNBLOCK may still be on its way.
+	tainted bool
 }
 
 // batch is commands that were sent together, and their replies.
@@ -79,15 +87,48 @@ func (l *link) send(commands ...[]any) *batch {
 	return b
 }
 
-// wait returns the replies. When ctx ends first, the error wraps errLost or, where
-// it is known that nothing was sent, errUnsent.
+// wait returns the replies. When ctx ends first, the error wraps errLost, for what is
+// queued goes to the socket all the same.
 func (b *batch) wait(ctx context.Context) ([]any, error) {
 	select {
 	case <-b.done:
 		return b.replies, b.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", errLost, context.Cause(ctx))
 	}
+	if b.ended() {
+		return b.replies, b.err
+	}
+	return nil, fmt.Errorf("%w: %w", errLost, context.Cause(ctx))
+}
+
+func (b *batch) ended() bool {
+	select {
+	case <-b.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait1 is wait for a batch of one command; an error reply is an error.
+func (b *batch) wait1(ctx context.Context) (any, error) {
+	if _, err := b.wait(ctx); err != nil {
+		return nil, err
+	}
+	return b.last()
+}
+
+// last returns the reply to the last command, once done is closed; an error reply as
+// an error.
+func (b *batch) last() (any, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	reply := b.replies[len(b.replies)-1]
+	if err, failed := reply.(resp.Error); failed {
+		return nil, err
+	}
+	return reply, nil
 }
 
 // write gives what was queued to the socket until nothing is left.
@@ -152,19 +193,22 @@ func (l *link) deliver(reply any) bool {
 	}
 	b := l.sent[0]
 	b.replies = append(b.replies, reply)
-	if len(b.replies) < b.want {
-		return true
+	ended := len(b.replies) == b.want
+	if ended {
+		l.sent[0] = nil
+		l.sent = l.sent[1:]
 	}
-	l.sent[0] = nil
-	l.sent = l.sent[1:]
 	if l.readTimeout > 0 {
+		// The time-out is that of one reply: a batch of many may take longer.
 		var until time.Time
 		if len(l.sent) > 0 {
 			until = time.Now().Add(l.readTimeout)
 		}
 		_ = l.conn.SetReadDeadline(until)
 	}
-	close(b.done)
+	if ended {
+		close(b.done)
+	}
 	return true
 }
 

@@ -21,11 +21,15 @@ const (
 	lanes
 )
 
-// Bounds of the connections that wait for the next blocking command.
-const (
-	maxIdle     = 16
-	idleTimeout = 30 * time.Second
-)
+// Bounds of the connections that wait for the next blocking command; a variable for
+// tests.
+const maxIdle = 16
+
+var idleTimeout = 30 * time.Second
+
+// dialPatience is how long a dial may take before the next caller starts one of its
+// own: it may be lost in a network that works again.
+const dialPatience = time.Second
 
 // defaultDialTimeout bounds a dial whose client sets no bound.
 const defaultDialTimeout = 5 * time.Second
@@ -38,7 +42,7 @@ var errRetired = errors.New("the server is no longer the master")
 type node struct {
 	opt      *redis.Options
 	topology topology
-	ctx      context.Context // ends with the Client's, and when the node is retired
+	ctx      context.Context // of the dials; ends with retire
 	cancel   context.CancelFunc
 
 	// cannotUnblock is set when the server or the user's rights have no CLIENT UNBLOCK.
@@ -48,6 +52,8 @@ type node struct {
 	shared  [lanes]*link
 	dialing [lanes]*dialing
 	idle    []*link              // dedicated ones, the one used last at the end
+	seekers []chan dialed        // who waits for a dedicated link
+	dials   []*dialing           // those of dedicated links
 	open    map[*link]struct{}   // every link
 	others  map[*connection]bool // connections of a subscription
 	parked  []*waiter
@@ -58,14 +64,22 @@ type node struct {
 
 // dialing is a dial that several callers wait for.
 type dialing struct {
-	done chan struct{}
+	began time.Time
+	done  chan struct{} // of a shared link
+	dialed
+}
+
+// dialed is what a dial brought forth.
+type dialed struct {
 	link *link
 	err  error
 }
 
+// newNode returns a node whose log lines go where those of ctx do. It lives until
+// retire: a Client that is being closed still ends commands and puts values back.
 func newNode(ctx context.Context, opt *redis.Options, t topology) *node {
 	n := &node{opt: opt, topology: t, open: make(map[*link]struct{}), others: make(map[*connection]bool)}
-	n.ctx, n.cancel = context.WithCancel(ctx)
+	n.ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return n
 }
 
@@ -98,11 +112,14 @@ func (n *node) link(ctx context.Context, at lane) (*link, error) {
 	}
 }
 
-// newLink dials, within the dial time-out, until the Client is closed.
+// newLink dials, within the dial time-out, until the node is retired.
 func (n *node) newLink(readTimeout time.Duration) (*link, error) {
 	conn, err := n.connect(n.ctx)
 	if err != nil {
 		return nil, err
+	}
+	if conn.id == 0 {
+		n.cannotUnblock.Store(true)
 	}
 	l := newLink(conn, max(readTimeout, 0), max(n.opt.WriteTimeout, 0))
 	n.mu.Lock()
@@ -165,72 +182,6 @@ func (n *node) connect(ctx context.Context) (*connection, error) {
 	return conn, nil
 }
 
-// dedicated returns a link for one command that blocks. When ctx ends during the
-// dial, the connection is kept for the next one.
-func (n *node) dedicated(ctx context.Context) (*link, error) {
-	n.mu.Lock()
-	for len(n.idle) > 0 {
-		l := n.idle[len(n.idle)-1]
-		n.idle = n.idle[:len(n.idle)-1]
-		if l.alive() {
-			n.mu.Unlock()
-			return l, nil
-		}
-	}
-	n.mu.Unlock()
-	d := &dialing{done: make(chan struct{})}
-	go func() {
-		d.link, d.err = n.newLink(0)
-		close(d.done)
-	}()
-	select {
-	case <-d.done:
-		return d.link, d.err
-	case <-ctx.Done():
-		go func() {
-			if <-d.done; d.err == nil {
-				n.rest(d.link)
-			}
-		}()
-		return nil, fmt.Errorf("%w: %w", errUnsent, context.Cause(ctx))
-	}
-}
-
-// rest puts a dedicated link away for the next command that blocks.
-func (n *node) rest(l *link) {
-	if !l.alive() {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.idle) >= maxIdle || n.retired != nil || n.ctx.Err() != nil {
-		go l.fail(errSurplus)
-		return
-	}
-	l.idle = time.Now()
-	n.idle = append(n.idle, l)
-	if n.reaper == nil {
-		n.reaper = time.AfterFunc(idleTimeout, n.reap)
-	}
-}
-
-// errSurplus is why a link ends that nobody needs.
-var errSurplus = errors.New("not needed any more")
-
-// reap closes the links that have been idle for long, which are the first ones.
-func (n *node) reap() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for len(n.idle) > 0 && time.Since(n.idle[0].idle) >= idleTimeout {
-		go n.idle[0].fail(errSurplus)
-		n.idle = n.idle[1:]
-	}
-	n.reaper = nil
-	if len(n.idle) > 0 {
-		n.reaper = time.AfterFunc(time.Until(n.idle[0].idle.Add(idleTimeout)), n.reap)
-	}
-}
-
 // adopt takes note of a connection that is no link, so that retire cuts it too.
 func (n *node) adopt(conn *connection) (release func()) {
 	n.mu.Lock()
@@ -259,6 +210,7 @@ func (n *node) retire(reason error) {
 	for l := range n.open {
 		links = append(links, l)
 	}
+	n.cancel()
 	n.idle = nil
 	if n.reaper != nil {
 		n.reaper.Stop()

@@ -48,8 +48,9 @@ type task struct {
 	names   wire.Names
 	usage   int
 	failed  error         // what went wrong last
-	ready   chan struct{} // closed after the first transfer
+	ready   chan struct{} // closed after the first transfer behind a subscription
 	refused chan struct{} // closed when the server forbids the subscription
+	refusal error         // why, set before refused is closed
 
 	// known is the earliest due time that the task knows of.
 	known atomic.Int64
@@ -68,6 +69,7 @@ type task struct {
 	looked    int64       // when the task looked ahead last, Unix ms
 	lookAt    int64       // when it will next, Unix ms, 0 where that is not arranged
 	lookTimer *time.Timer // for that
+	stands    bool        // the subscription did once
 	blind     bool        // the next transfer looks ahead first
 	retry     backoff
 }
@@ -122,6 +124,7 @@ func (s *scheduler) leave(t *task) {
 	s.post(func() {
 		t.gone = true
 		s.setDue(t, noDue)
+		t.stopLooking()
 	})
 }
 
@@ -182,7 +185,7 @@ func (s *scheduler) acknowledged(channel string) {
 		if hook := s.client.observer.Subscribed; hook != nil {
 			hook(t.names.Destination)
 		}
-		t.blind = true
+		t.blind, t.stands = true, true
 		s.start(t)
 	})
 }
@@ -204,6 +207,7 @@ func (s *scheduler) denied(channel string, err error) {
 		select {
 		case <-t.refused:
 		default:
+			t.refusal = err
 			close(t.refused)
 		}
 		if hook := s.client.observer.Disconnected; hook != nil {
@@ -264,6 +268,7 @@ func (s *scheduler) run() {
 		case <-timer.C():
 			armed = noDue
 		case <-s.ctx.Done():
+			s.stopLooking()
 			return
 		}
 	}
@@ -373,7 +378,9 @@ func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
 		s.failedTransfer(t, err)
 	default:
 		t.retry.reset()
-		s.becomeReady(t)
+		if t.stands && !t.again {
+			s.becomeReady(t)
+		}
 		if m.next != noDue {
 			s.announce(t, m.next)
 			s.lookAhead(t)

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
@@ -30,7 +32,7 @@ type subscription struct {
 	mu       sync.Mutex
 	channels []string
 	socket   net.Conn // nil while there is no connection
-	awaiting []string // channels whose SUBSCRIBE is not answered yet, in order
+	awaiting []string // channels whose SUBSCRIBE is not answered yet, and pings, in order
 	refused  map[string]*refusal
 	changed  chan struct{}
 }
@@ -54,6 +56,10 @@ const (
 	minRefusalPause = time.Second
 	maxRefusalPause = 30 * time.Second
 )
+
+// ping stands for a PING among the channels that wait for an answer. No queue has a
+// channel of that name.
+const ping = ""
 
 func newSubscription(c *Client) *subscription {
 	return &subscription{client: c, changed: make(chan struct{}, 1), refused: make(map[string]*refusal)}
@@ -170,6 +176,7 @@ func (s *subscription) serve(ctx context.Context, attempt int) (established bool
 			}
 			pinged = true
 			s.mu.Lock()
+			s.awaiting = append(s.awaiting, ping)
 			s.write("PING")
 			s.mu.Unlock()
 			continue
@@ -229,11 +236,20 @@ func (s *subscription) dispatch(frame any) (acknowledged bool, err error) {
 		elements = frame
 	case resp.Error:
 		return false, s.refuse(frame)
+	case string: // the answer to a PING while nothing is subscribed
+		s.answered(ping)
+		return false, nil
+	}
+	if len(elements) < 2 {
+		return false, nil
+	}
+	kind, _ := elements[0].(string)
+	if kind == "pong" {
+		s.answered(ping)
 	}
 	if len(elements) != 3 {
 		return false, nil
 	}
-	kind, _ := elements[0].(string)
 	channel, _ := elements[1].(string)
 	switch kind {
 	case "subscribe":
@@ -257,11 +273,19 @@ func (s *subscription) answered(channel string) {
 	delete(s.refused, channel)
 }
 
-// refuse handles an error reply, which is that to the oldest SUBSCRIBE. The other
-// channels of the connection are not concerned.
+// refuse handles an error reply, which is that to the oldest SUBSCRIBE or PING. One to
+// PING, from a server that is BUSY or to a user who may not send it, is a sign of life
+// as good as any. That the user may not subscribe to one channel does not concern the
+// others; any other refusal of a SUBSCRIBE, such as BUSY, ends the connection, for it
+// may be over as soon as there is another one.
 func (s *subscription) refuse(reply resp.Error) error {
 	s.mu.Lock()
-	if len(s.awaiting) == 0 {
+	if len(s.awaiting) > 0 && s.awaiting[0] == ping {
+		s.awaiting = s.awaiting[1:]
+		s.mu.Unlock()
+		return nil
+	}
+	if len(s.awaiting) == 0 || !redis.HasErrorPrefix(reply, "NOPERM") {
 		s.mu.Unlock()
 		return fmt.Errorf("dq: the subscription connection is lost: the server answered %w", reply)
 	}

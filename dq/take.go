@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
@@ -150,18 +152,6 @@ func (w *waiter) again() {
 	w.batch = w.link.send(w.command)
 }
 
-// outcome returns what the command ended with, once batch.done is closed.
-func (w *waiter) outcome() (any, error) {
-	if err := w.batch.err; err != nil {
-		return nil, err
-	}
-	reply := w.batch.replies[len(w.batch.replies)-1]
-	if err, failed := reply.(resp.Error); failed {
-		return nil, err
-	}
-	return reply, nil
-}
-
 // wait returns the reply, and leaves the link in its pool or closed. A command that
 // was ended from beside is sent again; the server is asked now and then whether it
 // still blocks.
@@ -171,7 +161,7 @@ func (w *waiter) wait(ctx context.Context, key string, seconds int64) (any, erro
 	for {
 		select {
 		case <-w.batch.done:
-			reply, err := w.outcome()
+			reply, err := w.batch.last()
 			if err == nil && reply == nil && seconds == forever && ctx.Err() == nil && w.stays(ctx, key) {
 				probe.reset()
 				w.again()
@@ -219,7 +209,7 @@ func (w *waiter) cancel(ctx context.Context) (any, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	reply, err := w.outcome()
+	reply, err := w.batch.last()
 	w.node.rest(w.link)
 	if reply == nil {
 		return nil, context.Cause(ctx)
@@ -279,8 +269,8 @@ func (p *probe) ask(ctx context.Context) {
 	if p.waiter.cannotUnblock() {
 		return
 	}
-	b := p.waiter.batch
-	go func() { p.answer <- answer{b, p.waiter.unblock(ctx)} }()
+	b, unblock := p.waiter.batch, p.waiter.unblocking()
+	go func() { p.answer <- answer{b, unblock(ctx)} }()
 }
 
 // answered gives the reply some time to arrive. A server that cannot be asked may be
@@ -297,8 +287,18 @@ func (p *probe) answered(a answer) {
 	p.grace = p.timers[1].C
 }
 
-// unblock asks the server, once, to end the command: CLIENT UNBLOCK. A command that
-// does not block (any more) is no error.
+// unblocking returns a function that asks the server, once, to end the command: CLIENT
+// UNBLOCK. That it does not block (any more) is no error. The function must be called:
+// until it returns, the link is not used for another command.
+func (w *waiter) unblocking() func(context.Context) error {
+	w.node.hold(w.link)
+	return func(ctx context.Context) error {
+		err := w.unblock(ctx)
+		w.node.release(w.link, errors.Is(err, errLost))
+		return err
+	}
+}
+
 func (w *waiter) unblock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeGrace)
 	defer cancel()
@@ -306,15 +306,15 @@ func (w *waiter) unblock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	replies, err := l.send([]any{"CLIENT", "UNBLOCK", w.link.conn.id}).wait(ctx)
-	if err != nil {
-		return err
+	_, err = l.send([]any{"CLIENT", "UNBLOCK", w.link.conn.id}).wait1(ctx)
+	var reply resp.Error
+	if errors.As(err, &reply) && !isTemporary(reply) {
+		w.node.cannotUnblock.Store(true)
 	}
-	if err, failed := replies[0].(resp.Error); failed {
-		if !strings.HasPrefix(string(err), "LOADING") && !strings.HasPrefix(string(err), "BUSY") {
-			w.node.cannotUnblock.Store(true)
-		}
-		return err
-	}
-	return nil
+	return err
+}
+
+// isTemporary reports whether a server that answers so will answer otherwise by itself.
+func isTemporary(reply resp.Error) bool {
+	return redis.HasErrorPrefix(reply, "LOADING") || redis.HasErrorPrefix(reply, "BUSY")
 }

@@ -29,42 +29,53 @@ func (w *waiter) unwind() {
 	b := w.batch
 	w.unwound = b
 	w.client.unwinding.Add(1)
+	w.node.hold(w.link)
 	go func() {
 		defer w.client.unwinding.Done()
 		w.untilDone(b)
 		w.mu.Lock()
 		gone := w.abandoned && w.batch == b
 		w.mu.Unlock()
+		w.node.release(w.link, false)
 		if gone {
 			w.node.forget(w)
-			w.giveBack()
+			w.giveBack(b)
 		}
 	}()
 }
 
 // untilDone returns when the command has ended: by itself, by CLIENT UNBLOCK, or with
-// its connection some time after the Client was closed.
+// its connection after the Client was closed: at once where the server may not be
+// asked, else after some time.
 func (w *waiter) untilDone(b *batch) {
-	wait := unblockPause
+	ctx := context.WithoutCancel(w.client.ctx)
+	pause := unblockPause
+	next := time.After(0)
+	var asked chan struct{}
 	closing := w.client.ctx.Done()
 	var hangUp <-chan time.Time
 	for {
-		var next <-chan time.Time
-		if !w.cannotUnblock() {
-			_ = w.unblock(context.WithoutCancel(w.client.ctx))
-			next = time.After(wait)
-			wait = min(2*wait, maxBackoff)
-		}
 		select {
 		case <-b.done:
 			return
 		case <-next:
+			next = nil
+			if !w.cannotUnblock() {
+				unblock, answered := w.unblocking(), make(chan struct{})
+				asked = answered
+				go func() { _ = unblock(ctx); close(answered) }()
+			}
+		case <-asked:
+			asked, next = nil, time.After(pause)
+			pause = min(2*pause, maxBackoff)
 		case <-closing:
-			closing = nil
-			hangUp = time.After(closeGrace)
+			closing, hangUp = nil, time.After(closeGrace)
 		case <-hangUp:
 			w.hangUp(b)
 			return
+		}
+		if closing == nil && w.cannotUnblock() {
+			hangUp = time.After(0)
 		}
 	}
 }
@@ -89,10 +100,8 @@ func (w *waiter) hangUp(b *batch) {
 func (w *waiter) abandon() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	select {
-	case <-w.batch.done:
+	if w.batch.ended() {
 		return false
-	default:
 	}
 	w.abandoned = true
 	w.node.mu.Lock()
@@ -115,10 +124,8 @@ func (n *node) takeOver(line string) *waiter {
 	n.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	select {
-	case <-w.batch.done:
-		return nil // it has just ended, and what came goes back
-	default:
+	if w.batch.ended() {
+		return nil // what came goes back
 	}
 	w.abandoned = false
 	return w
@@ -131,8 +138,8 @@ func (n *node) forget(w *waiter) {
 }
 
 // giveBack puts a value that came too late where it was taken from, and tells so.
-func (w *waiter) giveBack() {
-	reply, err := w.outcome()
+func (w *waiter) giveBack(b *batch) {
+	reply, err := b.last()
 	w.node.rest(w.link)
 	if err != nil || reply == nil {
 		return
