@@ -1,0 +1,6 @@
+package dq
+
+import "time"
+
+// Tests wait for idle connections to be closed.
+func init() { idleTimeout = 2 * time.Second }

@@ -1,0 +1,248 @@
+package dq_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+// firstDelivery is within what a value that is due is delivered by a server that is
+// back: a second, by the contract.
+const firstDelivery = time.Second + slack/2
+
+// announced offers a value as another process does, one that transfers nothing.
+func (b *bundle) announced(t *testing.T, ctx context.Context, value string, due time.Time) {
+	t.Helper()
+	member := wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte(value))
+	_, err := b.redis.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: float64(due.UnixMilli()), Member: member})
+		p.RPush(ctx, b.names.Pending, member)
+		p.Publish(ctx, b.names.Channel, due.UnixMilli())
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+// taken takes values in the background, over failures as a caller would.
+func (b *bundle) taken(ctx context.Context) <-chan string {
+	got := make(chan string, 100)
+	go func() {
+		for {
+			v, err := takeLoop(ctx, b.queue)
+			if err != nil {
+				return
+			}
+			got <- v
+		}
+	}()
+	return got
+}
+
+func next(t *testing.T, ctx context.Context, got <-chan string) string {
+	t.Helper()
+	select {
+	case v := <-got:
+		return v
+	case <-ctx.Done():
+		require.Fail(t, "no value came")
+		return ""
+	}
+}
+
+func TestFaultADeadSubscriptionDelaysNoOwnOffer(t *testing.T) {
+	t.Parallel()
+	subscribed := make(chan string, 10)
+	b, p := through(t, servertest.Redis(t), dq.WithObserver(dq.Observer{Subscribed: func(q string) { subscribed <- q }}))
+	ctx := deadline(t)
+	d := b.delayed(t)
+	<-subscribed
+	got := b.taken(ctx)
+	dead, err := p.Wait(ctx, sent("SUBSCRIBE"))
+	require.NoError(t, err)
+	dead.Blackhole()
+	for _, delay := range []time.Duration{0, 200 * time.Millisecond} {
+		// A new connection takes 4 s.
+		within(t, delay+time.Second, fmt.Sprintf("an own offer due after %s", delay), func() {
+			require.NoError(t, d.Offer(ctx, "own", delay))
+			require.Equal(t, "own", next(t, ctx, got))
+		})
+	}
+	b.announced(t, ctx, "other's", time.Now())
+	within(t, 5*time.Second+slack, "an offer of others", func() { require.Equal(t, "other's", next(t, ctx, got)) })
+	require.Equal(t, "orders", <-subscribed, "there is a new connection")
+}
+
+func TestFaultDeliveryAfterAKill(t *testing.T) {
+	t.Parallel()
+	s := servertest.Process(t, "--appendonly", "yes", "--appendfsync", "always")
+	b := setupOn(t, s, "orders")
+	ctx := deadline(t)
+	d := b.delayed(t)
+	got := b.taken(ctx)
+	for i := range 3 {
+		require.NoError(t, d.Offer(ctx, fmt.Sprint(i), 500*time.Millisecond))
+	}
+	due := time.After(600 * time.Millisecond)
+	node := s.Nodes()[0]
+	require.NoError(t, node.Kill())
+	<-due
+	require.NoError(t, node.Restart(ctx))
+	within(t, firstDelivery, "all that came due", func() {
+		for i := range 3 {
+			require.Equal(t, fmt.Sprint(i), next(t, ctx, got))
+		}
+	})
+	require.NoError(t, d.Offer(ctx, "later", 0))
+	require.Equal(t, "later", next(t, ctx, got))
+}
+
+// Longer than the time-outs of a read and of a dial.
+func TestFaultDeliveryAfterAPause(t *testing.T) {
+	t.Parallel()
+	for _, pause := range []time.Duration{time.Second, 3200 * time.Millisecond, 6 * time.Second} {
+		t.Run(pause.String(), func(t *testing.T) {
+			t.Parallel()
+			s := servertest.Process(t)
+			b := setupOn(t, s, "orders")
+			ctx := deadline(t)
+			d := b.delayed(t)
+			got := b.taken(ctx)
+			require.NoError(t, d.Offer(ctx, "v", 300*time.Millisecond))
+			node := s.Nodes()[0]
+			require.NoError(t, node.Pause())
+			<-time.After(pause)
+			require.NoError(t, node.Resume())
+			within(t, firstDelivery, "what came due", func() { require.Equal(t, "v", next(t, ctx, got)) })
+			b.announced(t, ctx, "other's", time.Now())
+			within(t, firstDelivery, "an offer of others", func() { require.Equal(t, "other's", next(t, ctx, got)) })
+		})
+	}
+}
+
+// failures notes the errors of transfers, and whether one had a code.
+type failures struct{ code atomic.Pointer[string] }
+
+func (f *failures) observer() dq.Option {
+	return dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) {
+		if e.Err != nil {
+			text := e.Err.Error()
+			f.code.Store(&text)
+		}
+	}})
+}
+
+func (f *failures) saw(code string) bool {
+	text := f.code.Load()
+	return text != nil && strings.Contains(*text, code)
+}
+
+func TestFaultDeliveryAfterLoading(t *testing.T) {
+	t.Parallel()
+	// Each command of the file takes the server 300 µs, so that it loads for over a second.
+	s := servertest.Process(t, "--appendonly", "yes", "--appendfsync", "always", "--key-load-delay", "300")
+	var f failures
+	b := setupOn(t, s, "orders", f.observer())
+	ctx := deadline(t)
+	d := b.delayed(t)
+	got := b.taken(ctx)
+	_, err := b.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i := range 5000 {
+			p.Set(ctx, "k", i, 0)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.NoError(t, d.Offer(ctx, "v", 300*time.Millisecond))
+	node := s.Nodes()[0]
+	require.NoError(t, node.Kill())
+	require.NoError(t, node.Restart(ctx))
+	within(t, firstDelivery, "what came due", func() { require.Equal(t, "v", next(t, ctx, got)) })
+	require.True(t, f.saw("LOADING"), "a transfer met the server while it loaded")
+	b.announced(t, ctx, "other's", time.Now())
+	within(t, firstDelivery, "an offer of others", func() { require.Equal(t, "other's", next(t, ctx, got)) })
+}
+
+// busy has the server run a script for that long, and returns when it answers BUSY.
+func (b *bundle) busy(t *testing.T, ctx context.Context, seconds int) (ended <-chan error) {
+	t.Helper()
+	done := make(chan error, 1)
+	patient := redis.NewClient(&redis.Options{Addr: b.server.Addr, ReadTimeout: -1, MaxRetries: -1})
+	t.Cleanup(func() { _ = patient.Close() })
+	go func() {
+		done <- patient.Eval(ctx, `local function now() local t = redis.call('TIME') return t[1] * 1000 + t[2] / 1000 end
+local till = now() + ARGV[1] * 1000
+while now() < till do end`, nil, seconds).Err()
+	}()
+	require.Eventually(t, func() bool {
+		err := b.redis.Ping(ctx).Err()
+		return redis.HasErrorPrefix(err, "BUSY")
+	}, testDeadline, 5*time.Millisecond)
+	return done
+}
+
+// While the server is busy, neither a PING nor a SUBSCRIBE that it refuses counts as
+// the loss of a right, and no connection is made that could never be unblocked.
+func TestFaultDeliveryAfterALongScript(t *testing.T) {
+	t.Parallel()
+	s := servertest.Process(t, "--lua-time-limit", "50")
+	var f failures
+	b := setupOn(t, s, "orders", f.observer())
+	ctx := deadline(t)
+	d := b.delayed(t)
+	got := b.taken(ctx)
+	require.NoError(t, d.Offer(ctx, "v", 500*time.Millisecond))
+	ended := b.busy(t, ctx, 5)
+	late := dq.NewDelayedQueue(dq.NewBlockingQueue(b.client, "late", codec.String{}))
+	err := late.Offer(ctx, "x", 0)
+	require.ErrorContains(t, err, "BUSY")
+	require.NotErrorIs(t, err, dq.ErrUncertain)
+
+	fresh := setupOn(t, s, "fresh")
+	opened := dq.NewDelayedQueue(fresh.queue)
+	ready := make(chan error, 2)
+	go func() { ready <- opened.Ready(ctx) }()
+	go func() { ready <- late.Ready(ctx) }()
+	require.NoError(t, <-ended)
+	within(t, firstDelivery, "what came due", func() { require.Equal(t, "v", next(t, ctx, got)) })
+	require.True(t, f.saw("BUSY"), "a transfer met the server while it was busy")
+	within(t, firstDelivery, "queues opened meanwhile", func() {
+		require.NoError(t, <-ready)
+		require.NoError(t, <-ready)
+	})
+	fresh.announced(t, ctx, "other's", time.Now())
+	v, err := fresh.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "other's", v)
+	b.announced(t, ctx, "other's", time.Now())
+	within(t, firstDelivery, "an offer of others", func() { require.Equal(t, "other's", next(t, ctx, got)) })
+}
+
+// A take that begins while the server is busy can be cancelled afterwards.
+func TestFaultATakeBegunUnderALongScriptCanBeCancelled(t *testing.T) {
+	t.Parallel()
+	s := servertest.Process(t, "--lua-time-limit", "50")
+	b := setupOn(t, s, "orders")
+	ended := b.busy(t, deadline(t), 1)
+	ctx, cancel := context.WithCancel(deadline(t))
+	taken := make(chan error, 1)
+	go func() { _, err := takeLoop(ctx, b.queue); taken <- err }()
+	require.NoError(t, <-ended)
+	waitBlocked(t, b.redis)
+	cancel()
+	require.ErrorIs(t, <-taken, context.Canceled)
+	require.Eventually(t, func() bool {
+		list, err := b.redis.Do(t.Context(), "CLIENT", "LIST").Text()
+		return err == nil && !containsBlocked(list)
+	}, testDeadline, time.Millisecond, "the server was told")
+}

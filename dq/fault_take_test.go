@@ -1,0 +1,223 @@
+package dq_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+func TestFaultATakeEndsWhileItsConnectionIsDialled(t *testing.T) {
+	s := servertest.Redis(t)
+	p := servertest.NewProxy(t, s.Addr)
+	rdb := connect(t, "redis://"+p.Addr)
+	noLeak := alone(t)
+	for i := range 300 {
+		client, err := dq.NewClient(rdb)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%11)*100*time.Microsecond)
+		began := time.Now()
+		_, err = dq.NewBlockingQueue(client, "orders", codec.String{}).Take(ctx)
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Less(t, time.Since(began), time.Second+slack)
+		closeWithin(t, client, time.Second+slack)
+	}
+	noLeak()
+}
+
+// A server that accepts and says nothing, as one whose process stands still.
+func TestFaultTakesDoNotPileUpDials(t *testing.T) {
+	s := servertest.Redis(t)
+	p := servertest.NewProxy(t, s.Addr)
+	direct, rdb := connect(t, s.URL()), connect(t, "redis://"+p.Addr)
+	noLeak := alone(t)
+	client, err := dq.NewClient(rdb)
+	require.NoError(t, err)
+	queue := dq.NewBlockingQueue(client, "orders", codec.String{})
+	p.Hold()
+	within(t, 300*time.Millisecond+slack, "300 takes of 0 to 1 ms", func() {
+		for i := range 300 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%2)*time.Millisecond)
+			_, err := queue.Take(ctx)
+			cancel()
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		}
+	})
+	require.LessOrEqual(t, p.Accepted(), 10, "connections that were dialled")
+	p.Heal()
+	require.NoError(t, direct.RPush(t.Context(), "orders", "v").Err())
+	v, err := queue.Take(deadline(t))
+	require.NoError(t, err)
+	require.Equal(t, "v", v)
+
+	p.Hold()
+	closeWithin(t, client, time.Second+slack)
+	p.Heal()
+	noLeak()
+}
+
+func TestFaultCloseIsPromptWithOnlyATakeUnderWay(t *testing.T) {
+	t.Parallel()
+	b, p := through(t, servertest.Redis(t))
+	ended := make(chan error, 1)
+	go func() { _, err := b.queue.Take(context.Background()); ended <- err }()
+	_, err := p.Wait(deadline(t), waiting("BLPOP"))
+	require.NoError(t, err)
+	// The connection that CLIENT UNBLOCK takes is made only now.
+	within(t, 900*time.Millisecond, "Close", func() { require.NoError(t, b.client.Close()) })
+	require.ErrorIs(t, <-ended, dq.ErrClosed)
+}
+
+func TestFaultADeadBlockingConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
+	b, p := through(t, servertest.Redis(t))
+	ctx := deadline(t)
+	const values = 50
+	got := make(chan string, values)
+	go func() {
+		for {
+			v, err := b.queue.Take(ctx)
+			if err != nil {
+				return
+			}
+			got <- v
+		}
+	}()
+	dead, err := p.Wait(ctx, waiting("BLPOP"))
+	require.NoError(t, err)
+	waitBlocked(t, b.redis)
+	dead.Blackhole()
+	for i := range values {
+		require.NoError(t, b.redis.RPush(ctx, "orders", fmt.Sprint(i)).Err())
+	}
+	// The server gave the first value to the connection that is dead.
+	within(t, 10*time.Second+slack, "the first value over a new connection", func() {
+		for i := 1; i < values; i++ {
+			require.Equal(t, fmt.Sprint(i), <-got)
+		}
+	})
+	n, err := b.queue.Size(ctx)
+	require.NoError(t, err)
+	require.Zero(t, n, "nothing is left waiting")
+	for _, c := range p.Conns(nil) {
+		for _, command := range c.Commands() {
+			if command[0] == "BLPOP" {
+				require.Equal(t, []string{"BLPOP", "orders", "0"}, command)
+			}
+		}
+	}
+}
+
+// What is offered after the dead connection was noticed is not lost: the server has
+// been told to end the command there.
+func TestFaultADeadBlockingConnectionTakesNothingLater(t *testing.T) {
+	t.Parallel()
+	b, p := through(t, servertest.Redis(t))
+	ctx := deadline(t)
+	got := make(chan string, 1)
+	go func() {
+		v, _ := b.queue.Take(ctx)
+		got <- v
+	}()
+	dead, err := p.Wait(ctx, waiting("BLPOP"))
+	require.NoError(t, err)
+	waitBlocked(t, b.redis)
+	dead.Blackhole()
+	within(t, 10*time.Second+slack, "a new connection", func() {
+		_, err = p.Wait(ctx, func(c *servertest.ProxyConn) bool { return c != dead && c.Waiting("BLPOP") })
+		require.NoError(t, err)
+	})
+	require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())
+	require.Equal(t, "v", <-got)
+}
+
+func TestFaultAPollOverADeadConnectionEnds(t *testing.T) {
+	t.Parallel()
+	b, p := through(t, servertest.Redis(t))
+	ctx := deadline(t)
+	require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())
+	_, err := b.queue.Take(ctx)
+	require.NoError(t, err)
+	idle, err := p.Wait(ctx, sent("BLPOP"))
+	require.NoError(t, err)
+	idle.Blackhole()
+	within(t, 3*time.Second+slack, "PollTimeout(1 s)", func() {
+		_, err = b.queue.PollTimeout(ctx, time.Second)
+		require.Error(t, err)
+		require.NotErrorIs(t, err, dq.ErrEmpty, "nobody knows whether the queue is empty")
+	})
+	require.NoError(t, b.redis.RPush(ctx, "orders", "w").Err())
+	v, err := b.queue.PollTimeout(ctx, time.Second)
+	require.NoError(t, err)
+	require.Equal(t, "w", v)
+}
+
+func TestFaultManyCancelledTakesLeaveFewConnections(t *testing.T) {
+	t.Parallel()
+	b, p := through(t, servertest.Redis(t))
+	ctx, cancel := context.WithCancel(deadline(t))
+	var takers sync.WaitGroup
+	for range 500 {
+		takers.Go(func() { _, _ = b.queue.Take(ctx) })
+	}
+	blocked := waiting("BLPOP")
+	require.NoError(t, p.Until(deadline(t), func() bool { return len(p.Conns(blocked)) == 500 }))
+	cancel()
+	within(t, time.Second+slack, "500 cancelled takes", takers.Wait)
+	ctx = deadline(t)
+	within(t, 5*time.Second, "until few connections are left", func() {
+		require.NoError(t, p.Until(ctx, func() bool { return len(p.Conns(nil)) <= 20 }))
+	})
+	within(t, 10*time.Second, "until the idle ones are closed", func() {
+		require.NoError(t, p.Until(ctx, func() bool { return len(p.Conns(sent("BLPOP"))) == 0 }))
+	})
+	require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())
+	v, err := b.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "v", v)
+}
+
+// A CLIENT UNBLOCK for a take that has ended must not end the poll that uses its
+// connection next.
+func TestFaultALateUnblockEndsNoOtherPoll(t *testing.T) {
+	t.Parallel()
+	b, p := through(t, servertest.Redis(t))
+	ctx := deadline(t)
+	short, cancel := context.WithCancel(ctx)
+	taken := make(chan string, 1)
+	take := func(ctx context.Context) { v, _ := b.queue.Take(ctx); taken <- v }
+	go take(short)
+	_, err := p.Wait(ctx, waiting("BLPOP"))
+	require.NoError(t, err)
+	cancel() // makes the connection that CLIENT UNBLOCK takes
+	<-taken
+	side, err := p.Wait(ctx, sent("CLIENT", "UNBLOCK"))
+	require.NoError(t, err)
+
+	short, cancel = context.WithCancel(ctx)
+	go take(short)
+	_, err = p.Wait(ctx, waiting("BLPOP"))
+	require.NoError(t, err)
+	side.Stall(servertest.Requests)
+	cancel()
+	require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())
+	require.Equal(t, "v", <-taken)
+
+	began := time.Now()
+	polled := make(chan error, 1)
+	go func() { _, err := b.queue.PollTimeout(ctx, 2*time.Second); polled <- err }()
+	_, err = p.Wait(ctx, waiting("BLPOP", "orders", "2"))
+	require.NoError(t, err)
+	side.Heal()
+	require.ErrorIs(t, <-polled, dq.ErrEmpty)
+	require.GreaterOrEqual(t, time.Since(began), 1900*time.Millisecond)
+}
+
