@@ -85,7 +85,7 @@ type (
 	}
 	marked struct {
 		_ struct{} `java:"demo.Marked,serialVersionUID=31"`
-		marker
+		marker //nolint:unused // the super class of demo.Marked
 		Tag *string `json:"tag"`
 		N   int32   `json:"n"`
 	}

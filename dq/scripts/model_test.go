@@ -225,7 +225,7 @@ func (h *history) finish() {
 
 // due are the members in T with a score from 0 to a time, in order.
 func (h *history) due(until int64) []string {
-	return h.redis.ZRangeByScore(h.ctx, h.names.TimeoutSet, &redis.ZRangeBy{Min: "0", Max: fmt.Sprint(until)}).Val()
+	return h.redis.ZRangeArgs(h.ctx, redis.ZRangeArgs{Key: h.names.TimeoutSet, ByScore: true, Start: 0, Stop: until}).Val()
 }
 
 // luaReads reports whether struct.unpack reads the member, which is more than the

@@ -226,16 +226,17 @@ func (c *ClusterSet) NodeOfKey(ctx context.Context, key string) (*Node, error) {
 
 // SlotOf is the hash slot of a key, asked of a node that runs.
 func (c *ClusterSet) SlotOf(ctx context.Context, key string) (int, error) {
-	for _, n := range c.running() {
-		client, err := n.connect(ctx)
-		if err != nil {
-			return 0, err
-		}
-		defer client.Close()
-		slot, err := client.ClusterKeySlot(ctx, key).Result()
-		return int(slot), err
+	running := c.running()
+	if len(running) == 0 {
+		return 0, fmt.Errorf("no node runs that could tell the slot of %q", key)
 	}
-	return 0, fmt.Errorf("no node runs that could tell the slot of %q", key)
+	client, err := running[0].connect(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	slot, err := client.ClusterKeySlot(ctx, key).Result()
+	return int(slot), err
 }
 
 // ReplicasOf are the replicas of a master that runs, as it knows them, those
