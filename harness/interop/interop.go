@@ -70,6 +70,8 @@ type Result struct {
 	Err error
 	// Took is how long the case ran.
 	Took time.Duration
+	// Note says what the case counted; empty for most.
+	Note string
 }
 
 // Cases returns the cases for two sides: those of a shared queue where both pack
@@ -95,7 +97,7 @@ func Run(ctx context.Context, srv *server.Server, c Case, writer, reader Side) R
 	}
 	err = c.run(ctx, s, writer, reader)
 	result.Err = errors.Join(err, s.end(ctx))
-	result.Took = time.Since(began)
+	result.Took, result.Note = time.Since(began), s.note
 	return result
 }
 
@@ -120,7 +122,11 @@ func RunAll(ctx context.Context, srv *server.Server, a, b Side, finished func(Re
 // Text is the result in a line, and the failure below it.
 func (r Result) Text() string {
 	if r.Err == nil {
-		return fmt.Sprintf("pass   %s: %s to %s", r.Case.ID, r.Writer, r.Reader)
+		text := fmt.Sprintf("pass   %s: %s to %s", r.Case.ID, r.Writer, r.Reader)
+		if r.Note != "" {
+			text += ": " + r.Note
+		}
+		return text
 	}
 	return fmt.Sprintf("FAIL   %s: %s to %s\n  required: %s\n  %v", r.Case.ID, r.Writer, r.Reader, r.Case.Requirement, r.Err)
 }

@@ -70,7 +70,7 @@ func runAll(t *testing.T, srv *server.Server, a, b interop.Side) {
 					t.Logf("once more after: %v", r.Err)
 					r = interop.Run(t.Context(), srv, r.Case, r.Writer, r.Reader)
 				}
-				t.Log(r.Took)
+				t.Log(r.Took, r.Note)
 				require.NoError(t, r.Err, "%s\n%s", r.Case.ID, r.Case.Requirement)
 			})
 		})

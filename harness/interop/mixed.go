@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -44,6 +45,9 @@ func mixedCases(a, b Side) []Case {
 			Requirement: "Values that are in the destination queue have no layout: each side takes what the other side has transferred.",
 			run:         destinationIsTheSame,
 		},
+	}
+	if a.readsBoth() || b.readsBoth() {
+		cases = append(cases, mixedFloods()...)
 	}
 	return cases
 }
@@ -112,13 +116,15 @@ func (s *session) leaveOwn(ctx context.Context, side Side, values ...string) err
 }
 
 // unreadable is no member of either layout, and one that the transfer script of each
-// release fails at. Whoever wrote it put it into list and set, as an offer does.
+// release fails at.
 const unreadable = "damaged"
 
+// leaveUnreadable puts it into list and set, as an offer does.
 func (s *session) leaveUnreadable(ctx context.Context) error {
+	due := float64(time.Now().Add(farAway).UnixMilli())
 	return errors.Join(
 		s.control.RPush(ctx, s.names.Pending, unreadable).Err(),
-		s.control.ZAdd(ctx, s.names.TimeoutSet, redis.Z{Score: 1, Member: unreadable}).Err())
+		s.control.ZAdd(ctx, s.names.TimeoutSet, redis.Z{Score: due, Member: unreadable}).Err())
 }
 
 // leave is one step by which a backlog comes to be.

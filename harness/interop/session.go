@@ -28,6 +28,7 @@ type session struct {
 	names   wire.Names
 	other   string // a second LIST, for what moves values
 	handles []*handle
+	note    string // what a case counted
 }
 
 // handle is a queue opened by a side, on a client of its own.

@@ -51,7 +51,7 @@ func (p *Plan) fill(ctx context.Context, c *Column, notice func(string)) (err er
 	if err := p.conform(ctx, c, srv, real, ours, notice); err != nil {
 		return err
 	}
-	if err := share(ctx, c, srv, real, ours, notice); err != nil {
+	if err := share(ctx, c, srv, real, notice); err != nil {
 		return err
 	}
 	notice(c.Summary())
@@ -143,18 +143,18 @@ func judgeAll(
 	return results, runner.Close()
 }
 
-// share puts Redisson and dq on one queue: at the same release, and dq at a
-// release on the other side of 3.21.1. A case that failed runs once more.
-func share(ctx context.Context, c *Column, srv *server.Server, real, ours driver.Program, notice func(string)) error {
+// share puts Redisson and dq, as people deploy it, on one queue: at the same release,
+// and dq at a release on the other side of 3.21.1. A case that failed runs once more.
+func share(ctx context.Context, c *Column, srv *server.Server, real driver.Program, notice func(string)) (err error) {
 	across := wire.Release{Major: 3, Minor: 21, Patch: 1}
 	if c.Release.Layout() == across.Layout() {
 		across = wire.Release{Major: 3, Minor: 21, Patch: 0}
 	}
 	redisson := interop.Side{Program: real, Release: c.Release}
-	for _, side := range []interop.Side{
-		{Program: ours, Release: c.Release},
-		{Program: driver.NewDQProgram(driver.DQ{Release: across}), Release: across},
-	} {
+	for _, release := range []wire.Release{c.Release, across} {
+		ours := driver.NewDeployedDQProgram(driver.DQ{Release: release})
+		defer func() { err = errors.Join(err, ours.Close()) }()
+		side := interop.Side{Program: ours, Release: release}
 		err := interop.RunAll(ctx, srv, redisson, side, func(r interop.Result) {
 			shared := Shared{Result: r}
 			if r.Err != nil {

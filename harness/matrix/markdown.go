@@ -140,7 +140,7 @@ func (m *Matrix) tableHead(b *strings.Builder, first string) {
 // sharing has a line for each case and direction: who writes, who reads.
 func (m *Matrix) sharing(b *strings.Builder) {
 	b.WriteString("## At one queue\n\n`interop` cases: Redisson and dq, both at the release. `mixed` cases: the release, and dq on the other side of 3.21.1; " +
-		"what has to happen there is the failure that Redisson shows. `+` passed, `X` failed, `–` there is no such case at this release.\n\n")
+		"where Redisson reads, it has to fail as it was seen to fail at members of the other layout, and where dq reads, it has to read both. `+` passed, `X` failed, `–` there is no such case at this release.\n\n")
 	m.tableHead(b, "case, who writes")
 	var rows []string
 	outcome := map[string]map[*Column]string{}
