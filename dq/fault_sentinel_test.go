@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
@@ -114,5 +115,83 @@ func TestFaultSentinelMasterGone(t *testing.T) {
 			}
 			require.Empty(t, k.twice)
 		})
+	}
+}
+
+// Under Sentinel the Client hears of a new master through the redis.Client, and cannot
+// go on without it.
+func TestFaultSentinelRedisClosedFirst(t *testing.T) {
+	t.Parallel()
+	s := servertest.Sentinel(t)
+	rdb := failoverClient(t, s)
+	f := follow(t, rdb, "orders")
+	taking := make(chan error, 1)
+	go func() {
+		_, err := f.queue.Take(context.Background())
+		taking <- err
+	}()
+	require.Eventually(t, func() bool {
+		return containsBlocked(rdb.ClientList(t.Context()).Val())
+	}, testDeadline, time.Millisecond)
+
+	const says = "the redis.Client given to dq.NewClient was closed"
+	require.NoError(t, rdb.Close())
+	select {
+	case err := <-taking:
+		require.ErrorContains(t, err, says)
+	case <-time.After(5 * time.Second):
+		require.Fail(t, "a blocked Take was not told")
+	}
+	began := time.Now()
+	require.ErrorContains(t, f.delayed.Offer(t.Context(), "v", 0), says)
+	_, err := f.queue.Take(t.Context())
+	require.ErrorContains(t, err, says)
+	_, err = f.delayed.OfferAll(t.Context(), 0, "a", "b")
+	require.ErrorContains(t, err, says)
+	require.ErrorContains(t, f.delayed.CopyTo(t.Context(), "other"), says)
+	require.Less(t, time.Since(began), time.Second)
+
+	// The scheduler and the subscription go on trying, at their pace.
+	before := f.lost.Load()
+	time.Sleep(500 * time.Millisecond)
+	require.LessOrEqual(t, f.lost.Load()-before, int64(20), "a busy loop")
+	f.close(t)
+	require.ErrorIs(t, f.delayed.Offer(t.Context(), "v", 0), dq.ErrClosed)
+}
+
+// A redis.Client that was closed before the first call is no different.
+func TestFaultSentinelRedisClosedBefore(t *testing.T) {
+	t.Parallel()
+	s := servertest.Sentinel(t)
+	rdb := failoverClient(t, s)
+	client, err := dq.NewClient(rdb)
+	require.NoError(t, err)
+	require.NoError(t, rdb.Close())
+	q := dq.NewBlockingQueue(client, "orders", stringCodec{})
+	d := dq.NewDelayedQueue(q)
+	require.ErrorContains(t, d.Offer(t.Context(), "v", 0), "was closed")
+	_, err = q.Take(t.Context())
+	require.ErrorContains(t, err, "was closed")
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	require.ErrorContains(t, d.Ready(ctx), "was closed")
+	require.NoError(t, client.Close())
+}
+
+// Clients of other servers have connections of their own.
+func TestFaultRedisClosedFirstElsewhere(t *testing.T) {
+	t.Parallel()
+	single := servertest.Redis(t)
+	for name, rdb := range map[string]redis.UniversalClient{
+		"single":  redis.NewClient(&redis.Options{Addr: single.Addr}),
+		"cluster": clusterClient(t, servertest.Cluster(t, 3, 0)),
+	} {
+		f := follow(t, rdb, "orders")
+		require.NoError(t, rdb.Close())
+		other := dq.NewDelayedQueue(dq.NewBlockingQueue(f.client, "other", stringCodec{}))
+		require.NoError(t, other.Offer(t.Context(), "v", 0), name)
+		require.NoError(t, other.Ready(deadline(t)), name)
+		k := f.consume(t, 1)
+		f.works(t, k, name)
 	}
 }

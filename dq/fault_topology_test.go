@@ -25,6 +25,7 @@ type follower struct {
 	queue      *dq.BlockingQueue[string]
 	delayed    *dq.DelayedQueue[string]
 	subscribed chan string
+	lost       atomic.Int64 // how often the subscription was, or a transfer failed
 	closed     atomic.Bool
 }
 
@@ -32,7 +33,13 @@ func follow(t *testing.T, rdb redis.UniversalClient, queue string) *follower {
 	t.Helper()
 	f := &follower{rdb: rdb, subscribed: make(chan string, 10_000)}
 	client, err := dq.NewClient(rdb, dq.WithObserver(dq.Observer{
-		Subscribed: func(queue string) { f.subscribed <- queue },
+		Subscribed:   func(queue string) { f.subscribed <- queue },
+		Disconnected: func(error) { f.lost.Add(1) },
+		Transfer: func(e dq.TransferEvent) {
+			if e.Err != nil {
+				f.lost.Add(1)
+			}
+		},
 	}))
 	require.NoError(t, err)
 	f.client = client

@@ -3,7 +3,9 @@ package dq
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"net"
 	"sync"
 	"time"
 
@@ -16,20 +18,35 @@ import (
 type sentinelTopology struct {
 	ctx context.Context
 	rdb *redis.Client
+	opt *redis.Options
 
 	mu      sync.Mutex
 	current *node
 	watched sync.Once
 	asking  bool
+	closed  bool // rdb is
 }
+
+// errRedisClosed is why nothing can be done any more.
+var errRedisClosed = errors.New("the redis.Client given to dq.NewClient was closed, and only that one hears from Sentinel: close the dq.Client first")
 
 // failoverAddr is what go-redis puts in the place of an address in the options of
 // a failover client.
 const failoverAddr = "FailoverClient"
 
 func newSentinelTopology(ctx context.Context, rdb *redis.Client) *sentinelTopology {
-	t := &sentinelTopology{ctx: ctx, rdb: rdb}
-	t.current = newNode(ctx, rdb.Options(), t)
+	opt := *rdb.Options()
+	t := &sentinelTopology{ctx: ctx, rdb: rdb, opt: &opt}
+	dial := opt.Dialer
+	opt.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		socket, err := dial(ctx, network, addr)
+		if errors.Is(err, redis.ErrClosed) {
+			t.end()
+			return nil, errRedisClosed
+		}
+		return socket, err
+	}
+	t.current = newNode(ctx, t.opt, t)
 	return t
 }
 
@@ -37,7 +54,20 @@ func (t *sentinelTopology) owner(context.Context, string) (*node, error) {
 	t.watched.Do(func() { go t.watch() })
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return nil, fmt.Errorf("%w: %w", errUnsent, errRedisClosed)
+	}
 	return t.current, nil
+}
+
+// end gives up: rdb is closed. Connections would work until the next fail-over, and
+// then serve a server that is the master no more.
+func (t *sentinelTopology) end() {
+	t.mu.Lock()
+	t.closed = true
+	n := t.current
+	t.mu.Unlock()
+	n.retire(errRedisClosed)
 }
 
 func (t *sentinelTopology) at(string) *node { return nil }
@@ -51,7 +81,7 @@ func (t *sentinelTopology) follows() bool { return true }
 func (t *sentinelTopology) moved(n *node) bool {
 	t.mu.Lock()
 	if t.current == n {
-		t.current = newNode(t.ctx, t.rdb.Options(), t)
+		t.current = newNode(t.ctx, t.opt, t)
 	}
 	t.mu.Unlock()
 	n.retire(errRetired)
@@ -62,12 +92,13 @@ func (t *sentinelTopology) moved(n *node) bool {
 func (t *sentinelTopology) suspect(n *node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.asking || t.current != n || t.ctx.Err() != nil {
+	if t.asking || t.closed || t.current != n || t.ctx.Err() != nil {
 		return
 	}
 	t.asking = true
 	go func() {
 		t.ask(n)
+		_ = pause(t.ctx, minBackoff) // calls that fail one after the other need no more
 		t.mu.Lock()
 		t.asking = false
 		t.mu.Unlock()
@@ -78,8 +109,7 @@ func (t *sentinelTopology) suspect(n *node) {
 func (t *sentinelTopology) ask(n *node) {
 	ctx, cancel := context.WithTimeout(t.ctx, time.Second)
 	defer cancel()
-	opt := t.rdb.Options()
-	socket, err := opt.Dialer(ctx, opt.Network, opt.Addr)
+	socket, err := t.opt.Dialer(ctx, t.opt.Network, t.opt.Addr)
 	if err != nil {
 		return
 	}
@@ -101,12 +131,10 @@ func (t *sentinelTopology) watch() {
 		began := time.Now()
 		err := t.hold()
 		if errors.Is(err, redis.ErrClosed) {
+			t.end()
 			return
 		}
-		t.mu.Lock()
-		n := t.current
-		t.mu.Unlock()
-		t.ask(n)
+		t.askCurrent()
 		if time.Since(began) > time.Second {
 			retry.reset()
 		}
@@ -114,26 +142,41 @@ func (t *sentinelTopology) watch() {
 	}
 }
 
-// holdFor is how long one WAIT lasts, and so how long a closed Client may keep the
-// connection.
-const holdFor = time.Second
+func (t *sentinelTopology) askCurrent() {
+	t.mu.Lock()
+	n := t.current
+	t.mu.Unlock()
+	t.ask(n)
+}
+
+const (
+	// holdFor is how long one WAIT lasts, and so how long a closed Client may keep the
+	// connection.
+	holdFor = time.Second
+	// holdGrace is how much longer a server may take that does not answer.
+	holdGrace = time.Second
+)
 
 // hold returns when the connection breaks: it blocks in WAIT for more replicas than
 // there can be, which names no key and changes nothing. Where the user may not, it
 // pings.
 func (t *sentinelTopology) hold() error {
-	conn := t.rdb.EphemeralConn()
+	conn := t.rdb.WithTimeout(holdFor + holdGrace).EphemeralConn()
 	defer conn.Close()
+	if err := conn.Ping(t.ctx).Err(); err != nil {
+		return err
+	}
+	// What happened before there was a connection to break.
+	t.askCurrent()
 	waits := true
 	for t.ctx.Err() == nil {
-		ctx, cancel := context.WithTimeout(t.ctx, 2*holdFor+connectTimeout)
 		var err error
 		if waits {
-			err = conn.Wait(ctx, math.MaxInt32, holdFor).Err()
+			// Not by Wait, for which go-redis has a time-out of its own, 10 s longer.
+			err = conn.Do(t.ctx, "WAIT", math.MaxInt32, holdFor.Milliseconds()).Err()
 		} else {
-			err = conn.Ping(ctx).Err()
+			err = conn.Ping(t.ctx).Err()
 		}
-		cancel()
 		var reply redis.Error
 		switch {
 		case err == nil:
