@@ -163,7 +163,7 @@ const (
 func (t *sentinelTopology) hold() error {
 	conn := t.rdb.WithTimeout(holdFor + holdGrace).EphemeralConn()
 	defer conn.Close()
-	if err := conn.Ping(t.ctx).Err(); err != nil {
+	if err := once(t.ctx, conn, "PING"); err != nil {
 		return err
 	}
 	// What happened before there was a connection to break.
@@ -172,10 +172,9 @@ func (t *sentinelTopology) hold() error {
 	for t.ctx.Err() == nil {
 		var err error
 		if waits {
-			// Not by Wait, for which go-redis has a time-out of its own, 10 s longer.
-			err = conn.Do(t.ctx, "WAIT", math.MaxInt32, holdFor.Milliseconds()).Err()
+			err = once(t.ctx, conn, "WAIT", math.MaxInt32, holdFor.Milliseconds())
 		} else {
-			err = conn.Ping(t.ctx).Err()
+			err = once(t.ctx, conn, "PING")
 		}
 		var reply redis.Error
 		switch {
@@ -191,6 +190,18 @@ func (t *sentinelTopology) hold() error {
 	}
 	return nil
 }
+
+// once runs a command of go-redis's that is not tried again: the pauses between its
+// attempts, on a connection that is broken, are when offers are lost.
+func once(ctx context.Context, conn *redis.Conn, args ...any) error {
+	command := onceCommand{redis.NewCmd(ctx, args...)}
+	return conn.Process(ctx, command)
+}
+
+type onceCommand struct{ *redis.Cmd }
+
+// NoRetry is part of redis.Cmder.
+func (onceCommand) NoRetry() bool { return true }
 
 func (t *sentinelTopology) close() {
 	t.mu.Lock()
