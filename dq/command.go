@@ -54,7 +54,10 @@ func (c *Client) send(ctx context.Context, r request) []any {
 	var next target
 	patience := newPatience()
 	for again := true; again && len(s.todo) > 0; again = again && patience.goOn(ctx, &s, next) {
-		next, again = s.attempt(ctx)
+		left := len(s.todo)
+		if next, again = s.attempt(ctx); len(s.todo) < left {
+			patience.attempt = 0 // of many commands some have run
+		}
 	}
 	return s.replies
 }

@@ -182,7 +182,8 @@ func (b *bundle) busy(t *testing.T, ctx context.Context, seconds int) (ended <-c
 	go func() {
 		done <- patient.Eval(ctx, `local function now() local t = redis.call('TIME') return t[1] * 1000 + t[2] / 1000 end
 local till = now() + ARGV[1] * 1000
-while now() < till do end`, nil, seconds).Err()
+while now() < till do end
+return 1`, nil, seconds).Err()
 	}()
 	require.Eventually(t, func() bool {
 		err := b.redis.Ping(ctx).Err()

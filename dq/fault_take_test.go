@@ -220,4 +220,3 @@ func TestFaultALateUnblockEndsNoOtherPoll(t *testing.T) {
 	require.ErrorIs(t, <-polled, dq.ErrEmpty)
 	require.GreaterOrEqual(t, time.Since(began), 1900*time.Millisecond)
 }
-

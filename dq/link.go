@@ -147,11 +147,7 @@ func (l *link) write() {
 		l.sent, l.unsent = append(l.sent, l.unsent...), l.unsent[:0]
 		l.mu.Unlock()
 
-		if l.writeTimeout > 0 {
-			_ = l.conn.SetWriteDeadline(now.Add(l.writeTimeout))
-		}
-		_, err := l.conn.Write(data)
-		if err != nil {
+		if err := l.give(data); err != nil {
 			l.fail(err)
 		}
 		l.mu.Lock()
@@ -162,6 +158,41 @@ func (l *link) write() {
 	l.writing = false
 	l.mu.Unlock()
 }
+
+// give writes data in parts, for a time-out is meant for what goes at once.
+func (l *link) give(data []byte) error {
+	for {
+		part := data[:min(len(data), maxPart)]
+		if l.writeTimeout > 0 {
+			_ = l.conn.SetWriteDeadline(time.Now().Add(l.writeTimeout))
+		}
+		if _, err := l.conn.Write(part); err != nil {
+			return err
+		}
+		if data = data[len(part):]; len(data) == 0 {
+			return nil
+		}
+		l.mu.Lock()
+		l.expectReply()
+		l.mu.Unlock()
+	}
+}
+
+// expectReply gives the next reply the time that it may take, if any is awaited. Call
+// with mu held.
+func (l *link) expectReply() {
+	if l.readTimeout <= 0 {
+		return
+	}
+	var until time.Time
+	if len(l.sent) > 0 {
+		until = time.Now().Add(l.readTimeout)
+	}
+	_ = l.conn.SetReadDeadline(until)
+}
+
+// maxPart is how much is given to the socket at once.
+const maxPart = 256 << 10
 
 // maxSpare is how large a buffer is kept for the next write.
 const maxSpare = 1 << 20
@@ -198,14 +229,7 @@ func (l *link) deliver(reply any) bool {
 		l.sent[0] = nil
 		l.sent = l.sent[1:]
 	}
-	if l.readTimeout > 0 {
-		// The time-out is that of one reply: a batch of many may take longer.
-		var until time.Time
-		if len(l.sent) > 0 {
-			until = time.Now().Add(l.readTimeout)
-		}
-		_ = l.conn.SetReadDeadline(until)
-	}
+	l.expectReply() // of a batch too: its replies come one by one
 	if ended {
 		close(b.done)
 	}
