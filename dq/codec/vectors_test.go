@@ -84,10 +84,10 @@ type (
 		_ struct{} `java:"demo.Marker,serialVersionUID=30"`
 	}
 	marked struct {
-		_ struct{} `java:"demo.Marked,serialVersionUID=31"`
-		marker //nolint:unused // the super class of demo.Marked
-		Tag *string `json:"tag"`
-		N   int32   `json:"n"`
+		_      struct{} `java:"demo.Marked,serialVersionUID=31"`
+		marker          //nolint:unused // the super class of demo.Marked
+		Tag    *string  `json:"tag"`
+		N      int32    `json:"n"`
 	}
 	gap struct {
 		_ struct{} `java:"demo.Gap,serialVersionUID=32"`
