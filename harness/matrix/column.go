@@ -155,7 +155,7 @@ func share(ctx context.Context, c *Column, srv *server.Server, real driver.Progr
 		ours := driver.NewDeployedDQProgram(driver.DQ{Release: release})
 		defer func() { err = errors.Join(err, ours.Close()) }()
 		side := interop.Side{Program: ours, Release: release}
-		err := interop.RunAll(ctx, srv, redisson, side, func(r interop.Result) {
+		err = interop.RunAll(ctx, srv, redisson, side, func(r interop.Result) {
 			shared := Shared{Result: r}
 			if r.Err != nil {
 				notice(r.Text())
