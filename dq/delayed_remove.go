@@ -154,7 +154,8 @@ func (d *DelayedQueue[T]) removalKeys(name string) []string {
 //
 // It is Redisson's own form, with its fault in all releases: the members stay in
 // the timeout set, so that the values are delivered all the same. Retain does
-// what the name says. Equal are values whose encoded bytes are.
+// what the name says. Equal are values whose encoded bytes are. Where a member of the
+// other layout waits it fails with ErrForeignMember and changes nothing.
 //
 //	KEYS    pending list
 //	ARGV    values
