@@ -1,0 +1,140 @@
+package dq_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+// behind is the only way to some servers: addresses that only a dialer knows.
+type behind struct {
+	proxies map[string]*servertest.Proxy
+}
+
+func (b *behind) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	p, ok := b.proxies[address]
+	if !ok {
+		return nil, fmt.Errorf("dialled past the proxies: %s", address)
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, network, p.Addr)
+}
+
+func (b *behind) add(t *testing.T, address string, n *server.Node) {
+	t.Helper()
+	if b.proxies == nil {
+		b.proxies = make(map[string]*servertest.Proxy)
+	}
+	b.proxies[address] = servertest.NewProxy(t, n.Addr)
+}
+
+// onAll runs a command on each node.
+func onAll(t *testing.T, nodes []*server.Node, args ...any) {
+	t.Helper()
+	for _, n := range nodes {
+		rdb := n.NewClient()
+		require.NoError(t, rdb.Do(t.Context(), args...).Err())
+		_ = rdb.Close()
+	}
+}
+
+// announce has each node name itself by a host name, as behind an address translation,
+// or by its port alone.
+func announce(t *testing.T, c *server.ClusterSet, kind string) (*behind, []string) {
+	t.Helper()
+	b := &behind{}
+	var seeds []string
+	for i, n := range c.Nodes() {
+		_, port, err := net.SplitHostPort(n.Addr)
+		require.NoError(t, err)
+		host := "cluster.test"
+		if kind == "hostname" {
+			host = fmt.Sprintf("node-%d.test", i)
+			onAll(t, []*server.Node{n}, "CONFIG", "SET", "cluster-announce-hostname", host)
+		}
+		b.add(t, host+":"+port, n)
+		seeds = append(seeds, host+":"+port)
+	}
+	onAll(t, c.Nodes(), "CONFIG", "SET", "cluster-preferred-endpoint-type", kind)
+	if kind == "hostname" {
+		for _, n := range c.Nodes() {
+			rdb := n.NewClient()
+			defer rdb.Close()
+			require.Eventually(t, func() bool {
+				return strings.Count(fmt.Sprint(rdb.Do(t.Context(), "CLUSTER", "SLOTS").Val()), ".test") >= len(c.Nodes())
+			}, testDeadline, 20*time.Millisecond, "the nodes hear of each other's names")
+		}
+	}
+	return b, seeds[:1]
+}
+
+func TestFaultClusterBehindADialer(t *testing.T) {
+	t.Parallel()
+	for kind, protocol := range map[string]int{"hostname": 3, "unknown-endpoint": 2} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			c := servertest.ClusterOf(t, server.ClusterOptions{Masters: 3, Args: []string{"--requirepass", "owner"}})
+			onAll(t, c.Nodes(), "ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all")
+			b, seeds := announce(t, c, kind)
+			f := follow(t, redis.NewClusterClient(&redis.ClusterOptions{
+				Addrs: seeds, Dialer: b.dial, Username: "app", Password: "secret", Protocol: protocol,
+			}), "orders")
+			k := f.consume(t, 2)
+			f.works(t, k, "before")
+			from := ownerOf(t, c, "orders")
+			to := c.Nodes()[0]
+			if to == from {
+				to = c.Nodes()[1]
+			}
+			require.NoError(t, c.MoveSlot(deadline(t), wire.Slot("orders"), from, to))
+			f.works(t, k, "after")
+			for _, p := range b.proxies {
+				p.Reset()
+			}
+			_, taken := f.works(t, k, "reset")
+			require.Less(t, taken, 2*time.Second)
+			require.Empty(t, k.twice)
+		})
+	}
+}
+
+func TestFaultSentinelBehindADialer(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range []int{2, 3} {
+		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
+			t.Parallel()
+			s := servertest.SentinelOf(t, server.SentinelOptions{Args: []string{"--requirepass", "owner"}})
+			onAll(t, s.Nodes(), "ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all")
+			b := &behind{}
+			var sentinels []string
+			for _, n := range append(s.Sentinels(), s.Nodes()...) {
+				b.add(t, n.Addr, n)
+			}
+			for _, n := range s.Sentinels() {
+				sentinels = append(sentinels, n.Addr)
+			}
+			f := follow(t, redis.NewFailoverClient(&redis.FailoverOptions{
+				MasterName: "mymaster", SentinelAddrs: sentinels, Dialer: b.dial,
+				Username: "app", Password: "secret", Protocol: protocol,
+			}), "orders")
+			k := f.consume(t, 2)
+			f.works(t, k, "before")
+			_, err := s.Failover(deadline(t))
+			require.NoError(t, err)
+			_, taken := f.works(t, k, "after")
+			t.Logf("taken after %s", taken)
+			require.Less(t, taken, time.Second)
+			require.Empty(t, k.twice)
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package dq_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+// named counts the connections of clients of that name.
+func named(t *testing.T, nodes []*server.Node, name string) (n int) {
+	t.Helper()
+	for _, node := range nodes {
+		if node.Running() {
+			rdb := node.NewClient()
+			n += strings.Count(rdb.ClientList(deadline(t)).Val(), " name="+name+" ")
+			_ = rdb.Close()
+		}
+	}
+	return n
+}
+
+// Close in the middle of a fail-over returns in time and leaves nothing behind.
+func TestFaultCloseDuringAFailover(t *testing.T) {
+	t.Parallel()
+	type set struct {
+		nodes func(t *testing.T) ([]*server.Node, func() *server.Node, redis.UniversalClient)
+	}
+	sentinel := func(t *testing.T) ([]*server.Node, func() *server.Node, redis.UniversalClient) {
+		s := servertest.Sentinel(t)
+		rdb := redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: "mymaster", SentinelAddrs: []string{s.Sentinels()[0].Addr}, ClientName: "leak",
+		})
+		return s.Nodes(), func() *server.Node { return master(t, s) }, rdb
+	}
+	cluster := func(t *testing.T) ([]*server.Node, func() *server.Node, redis.UniversalClient) {
+		c := servertest.Cluster(t, 3, 3)
+		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{c.Nodes()[0].Addr, c.Nodes()[1].Addr}, ClientName: "leak"})
+		return c.Nodes(), func() *server.Node { return ownerOf(t, c, "orders") }, rdb
+	}
+	for name, s := range map[string]set{"sentinel": {sentinel}, "cluster": {cluster}} {
+		for fault, end := range map[string]func(*server.Node) error{
+			"killed": (*server.Node).Kill,
+			"paused": (*server.Node).Pause,
+			"none":   func(*server.Node) error { return nil },
+		} {
+			t.Run(name+" "+fault, func(t *testing.T) {
+				t.Parallel()
+				nodes, owner, rdb := s.nodes(t)
+				defer rdb.Close()
+				leaks(t, 5*time.Second, func() {
+					client, err := dq.NewClient(rdb)
+					require.NoError(t, err)
+					queue := dq.NewBlockingQueue(client, "orders", stringCodec{})
+					delayed := dq.NewDelayedQueue(queue)
+					require.NoError(t, delayed.Ready(deadline(t)))
+					ended := make(chan error, 4)
+					for range cap(ended) {
+						go func() {
+							for {
+								if _, err := queue.Take(context.Background()); err == dq.ErrClosed {
+									ended <- err
+									return
+								}
+							}
+						}()
+					}
+					old := owner()
+					blocked(t, old, cap(ended))
+					require.NoError(t, end(old))
+					_ = delayed.Offer(t.Context(), "during", 100*time.Millisecond)
+					began := time.Now()
+					require.NoError(t, client.Close())
+					t.Logf("Close took %s", time.Since(began))
+					require.Less(t, time.Since(began), 3500*time.Millisecond)
+					for range cap(ended) {
+						<-ended
+					}
+				})
+				require.Eventually(t, func() bool { return named(t, nodes, "leak") == 0 }, 3*time.Second, 20*time.Millisecond)
+			})
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package dq_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+// moving is a Cluster, and where a queue's slot may go.
+type moving struct {
+	*follower
+	set      *server.ClusterSet
+	from, to *server.Node
+	slot     int
+	names    wire.Names
+}
+
+func setupMoving(t *testing.T, queue string) *moving {
+	t.Helper()
+	c := servertest.Cluster(t, 3, 0)
+	m := &moving{follower: follow(t, clusterClient(t, c), queue), set: c, slot: wire.Slot(queue), names: wire.NamesOf(queue)}
+	m.from = ownerOf(t, c, queue)
+	for _, n := range c.Nodes() {
+		if n != m.from {
+			m.to = n
+		}
+	}
+	return m
+}
+
+// errorStats returns how often a server answered with an error of a code.
+func errorStats(t *testing.T, n *server.Node, code string) int {
+	t.Helper()
+	rdb := n.NewClient()
+	defer rdb.Close()
+	var count int
+	for line := range strings.Lines(rdb.Info(deadline(t), "errorstats").Val()) {
+		if rest, ok := strings.CutPrefix(line, "errorstat_"+code+":count="); ok {
+			_, err := fmt.Sscan(strings.TrimSpace(rest), &count)
+			require.NoError(t, err)
+		}
+	}
+	return count
+}
+
+// blocked waits until so many commands block on a server.
+func blocked(t *testing.T, n *server.Node, want int) {
+	t.Helper()
+	rdb := n.NewClient()
+	defer rdb.Close()
+	require.Eventually(t, func() bool {
+		return strings.Contains(rdb.Info(deadline(t), "clients").Val(), fmt.Sprintf("blocked_clients:%d\r\n", want))
+	}, testDeadline, 2*time.Millisecond)
+}
+
+func TestFaultSlotMovedUnderABlockedTake(t *testing.T) {
+	t.Parallel()
+	m := setupMoving(t, "orders")
+	k := m.consume(t, 3)
+	blocked(t, m.from, 3)
+	before := errorStats(t, m.from, "MOVED") + errorStats(t, m.to, "MOVED")
+	require.NoError(t, m.set.MoveSlot(deadline(t), m.slot, m.from, m.to))
+	began := time.Now()
+	blocked(t, m.to, 3)
+	t.Logf("blocks on the new owner after %s", time.Since(began))
+	require.Less(t, time.Since(began), time.Second)
+	_, taken := m.works(t, k, "after")
+	t.Logf("taken after %s", taken)
+	require.Less(t, taken, time.Second)
+	storm := errorStats(t, m.from, "MOVED") + errorStats(t, m.to, "MOVED") - before
+	t.Logf("%d times MOVED", storm)
+	// One each for the three that block, and what the transfers and offers met.
+	require.LessOrEqual(t, storm, 3+3)
+}
+
+// While a slot is half moved, Redis runs a command of one key where that is, and none
+// of several keys. So a Take works, and an offer waits for the end of the move.
+func TestFaultHalfMovedSlot(t *testing.T) {
+	t.Parallel()
+	m := setupMoving(t, "orders")
+	ctx := deadline(t)
+	require.NoError(t, m.delayed.Offer(ctx, "waiting", time.Hour))
+	require.NoError(t, m.queue.Offer(ctx, "at the old owner"))
+	move, err := m.set.BeginMove(ctx, m.slot, m.from, m.to)
+	require.NoError(t, err)
+	v, err := m.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "at the old owner", v)
+	// The list is gone from the old owner, and a new one can only be at the new one.
+	require.NoError(t, m.queue.Offer(ctx, "by ASK"))
+	v, err = m.queue.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "by ASK", v)
+	size, err := m.delayed.Size(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 1, size)
+	require.NoError(t, move.MigrateKeys(ctx, m.names.Pending))
+	size, err = m.delayed.Size(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 1, size, "by ASK")
+	// A script of one key, which the new owner has never seen.
+	values, err := m.delayed.ReadAll(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []string{"waiting"}, values)
+
+	var under sync.WaitGroup
+	failures := make(chan error, 3)
+	under.Go(func() { failures <- m.delayed.Offer(ctx, "one", time.Hour) })
+	under.Go(func() {
+		values := make([]string, 2000)
+		for i := range values {
+			values[i] = fmt.Sprint("many ", i)
+		}
+		n, err := m.delayed.OfferAll(ctx, time.Hour, values...)
+		if err == nil && n != len(values) {
+			err = fmt.Errorf("confirmed %d", n)
+		}
+		failures <- err
+	})
+	under.Go(func() { failures <- m.delayed.CopyTo(ctx, "{orders}copy") })
+	require.Eventually(t, func() bool { return errorStats(t, m.to, "TRYAGAIN")+errorStats(t, m.from, "TRYAGAIN") >= 5 },
+		testDeadline, 5*time.Millisecond)
+	require.NoError(t, move.MigrateKeys(ctx))
+	require.NoError(t, move.Finish(ctx))
+	under.Wait()
+	for range 3 {
+		require.NoError(t, <-failures)
+	}
+	values, err = m.delayed.ReadAll(ctx)
+	require.NoError(t, err)
+	require.Len(t, values, 2002)
+	seen := make(map[string]bool)
+	for _, v := range values {
+		require.False(t, seen[v], "%s is there twice", v)
+		seen[v] = true
+	}
+}
+
+// The first call after a move is a transaction, of which EXEC says nothing of where to go.
+func TestFaultCopyFollowsAMovedSlot(t *testing.T) {
+	t.Parallel()
+	m := setupMoving(t, "orders")
+	require.NoError(t, m.delayed.Offer(deadline(t), "v", time.Hour))
+	require.NoError(t, m.set.MoveSlot(deadline(t), m.slot, m.from, m.to))
+	require.NoError(t, m.delayed.CopyTo(deadline(t), "{orders}copy"))
+	rdb := m.to.NewClient()
+	defer rdb.Close()
+	require.EqualValues(t, 1, rdb.LLen(t.Context(), wire.NamesOf("{orders}copy").Pending).Val())
+}
+
+// A slot that stays half moved must not hold an offer for ever.
+func TestFaultOfferToASlotThatStaysHalfMoved(t *testing.T) {
+	t.Parallel()
+	m := setupMoving(t, "orders")
+	move, err := m.set.BeginMove(deadline(t), m.slot, m.from, m.to)
+	require.NoError(t, err)
+	began := time.Now()
+	err = m.delayed.Offer(t.Context(), "v", time.Hour)
+	t.Logf("refused after %s: %v", time.Since(began), err)
+	require.ErrorContains(t, err, "TRYAGAIN")
+	require.NotErrorIs(t, err, dq.ErrUncertain)
+	require.Less(t, time.Since(began), 5*time.Second)
+	require.NoError(t, move.Abort(deadline(t)))
+	require.NoError(t, m.delayed.Offer(t.Context(), "v", time.Hour))
+	values, err := m.delayed.ReadAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"v"}, values)
+}
+
+// A Take that blocks at the new owner by ASK stays there when the slot has arrived.
+func TestFaultTakeBlocksByAsk(t *testing.T) {
+	t.Parallel()
+	m := setupMoving(t, "orders")
+	move, err := m.set.BeginMove(deadline(t), m.slot, m.from, m.to)
+	require.NoError(t, err)
+	k := m.consume(t, 1)
+	blocked(t, m.to, 1)
+	require.NoError(t, m.queue.Offer(deadline(t), "by ASK"))
+	k.wait(t, "by ASK")
+	blocked(t, m.to, 1)
+	require.NoError(t, move.MigrateKeys(deadline(t)))
+	require.NoError(t, move.Finish(deadline(t)))
+	_, taken := m.works(t, k, "after")
+	require.Less(t, taken, time.Second)
+	require.Empty(t, k.twice)
+}
+
+// Slots move and masters change places under a load: nothing is lost, nothing twice.
+func TestFaultClusterChangesUnderLoad(t *testing.T) {
+	t.Parallel()
+	c := servertest.Cluster(t, 3, 3)
+	f := follow(t, clusterClient(t, c), "orders")
+	rounds := 4
+	stop := make(chan struct{})
+	done := make(chan *tally, 1)
+	go func() {
+		done <- load(t, "v", 1000, stop, func(ctx context.Context, v string) error {
+			if strings.HasSuffix(v, "7") {
+				n, err := f.delayed.OfferAll(ctx, time.Hour, v)
+				require.True(t, (n == 1) == (err == nil))
+				return err
+			}
+			return f.delayed.Offer(ctx, v, time.Hour)
+		})
+	}()
+	slot := wire.Slot("orders")
+	for i := range rounds {
+		from := ownerOf(t, c, "orders")
+		if i%2 == 0 {
+			to := ownerOf(t, c, map[bool]string{true: "a", false: "b"}[ownerOf(t, c, "a") != from])
+			require.NoError(t, c.MoveSlot(deadline(t), slot, from, to))
+		} else {
+			replicas, err := c.ReplicasOf(deadline(t), from)
+			require.NoError(t, err)
+			require.NoError(t, c.Failover(deadline(t), replicas[0]))
+		}
+		require.NoError(t, c.Settle(deadline(t)))
+	}
+	rdb := ownerOf(t, c, "orders").NewClient()
+	defer rdb.Close()
+	require.NoError(t, rdb.ScriptFlush(t.Context()).Err())
+	close(stop)
+	y := <-done
+	t.Log(y)
+	values, err := f.delayed.ReadAll(deadline(t))
+	require.NoError(t, err)
+	require.Zero(t, y.lost(t, values))
+	require.Zero(t, y.refused)
+	require.Empty(t, y.uncertain)
+}
