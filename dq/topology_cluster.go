@@ -30,6 +30,7 @@ type clusterTopology struct {
 	silent   map[*node]bool      // it did not answer in time
 	checking map[*node]bool      // it is being asked for a sign of life
 	loading  *loading
+	closed   bool
 }
 
 // loading is a load that several callers wait for.
@@ -88,8 +89,8 @@ func (t *clusterTopology) at(address string) *node {
 	if !ok {
 		n = newNode(t.ctx, t.nodeOptions(address), t)
 		t.nodes[address] = n
-		if t.ctx.Err() != nil {
-			n.retired = ErrClosed
+		if t.closed {
+			n.retire(ErrClosed)
 		}
 	}
 	return n

@@ -24,7 +24,7 @@ type sentinelTopology struct {
 	current *node
 	watched sync.Once
 	asking  bool
-	closed  bool // rdb is
+	ended   error // why no call can succeed: the Client is closed, or rdb is
 }
 
 // errRedisClosed is why nothing can be done any more.
@@ -41,7 +41,7 @@ func newSentinelTopology(ctx context.Context, rdb *redis.Client) *sentinelTopolo
 	opt.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		socket, err := dial(ctx, network, addr)
 		if errors.Is(err, redis.ErrClosed) {
-			t.end()
+			t.end(errRedisClosed)
 			return nil, errRedisClosed
 		}
 		return socket, err
@@ -54,21 +54,25 @@ func (t *sentinelTopology) owner(context.Context, string) (*node, error) {
 	t.watched.Do(func() { go t.watch() })
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed {
-		return nil, fmt.Errorf("%w: %w", errUnsent, errRedisClosed)
+	if t.ended != nil {
+		return nil, fmt.Errorf("%w: %w", errUnsent, t.ended)
 	}
 	return t.current, nil
 }
 
-// end gives up: rdb is closed. Connections would work until the next fail-over, and
+// end gives up. If rdb is closed, connections would work until the next fail-over, and
 // then serve a server that is the master no more.
-func (t *sentinelTopology) end() {
+func (t *sentinelTopology) end(reason error) {
 	t.mu.Lock()
-	t.closed = true
+	if t.ended == nil {
+		t.ended = reason
+	}
 	n := t.current
 	t.mu.Unlock()
-	n.retire(errRedisClosed)
+	n.retire(reason)
 }
+
+func (t *sentinelTopology) close() { t.end(ErrClosed) }
 
 func (t *sentinelTopology) at(string) *node { return nil }
 
@@ -80,7 +84,7 @@ func (t *sentinelTopology) follows() bool { return true }
 // be acknowledged by a server that is about to forget it.
 func (t *sentinelTopology) moved(n *node) bool {
 	t.mu.Lock()
-	if t.current == n {
+	if t.current == n && t.ended == nil {
 		t.current = newNode(t.ctx, t.opt, t)
 	}
 	t.mu.Unlock()
@@ -92,7 +96,7 @@ func (t *sentinelTopology) moved(n *node) bool {
 func (t *sentinelTopology) suspect(n *node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.asking || t.closed || t.current != n || t.ctx.Err() != nil {
+	if t.asking || t.ended != nil || t.current != n || t.ctx.Err() != nil {
 		return
 	}
 	t.asking = true
@@ -131,7 +135,7 @@ func (t *sentinelTopology) watch() {
 		began := time.Now()
 		err := t.hold()
 		if errors.Is(err, redis.ErrClosed) {
-			t.end()
+			t.end(errRedisClosed)
 			return
 		}
 		t.askCurrent()
@@ -202,10 +206,3 @@ type onceCommand struct{ *redis.Cmd }
 
 // NoRetry is part of redis.Cmder.
 func (onceCommand) NoRetry() bool { return true }
-
-func (t *sentinelTopology) close() {
-	t.mu.Lock()
-	n := t.current
-	t.mu.Unlock()
-	n.retire(ErrClosed)
-}

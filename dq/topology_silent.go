@@ -101,6 +101,7 @@ func (n *node) used() bool {
 
 func (t *clusterTopology) close() {
 	t.mu.Lock()
+	t.closed = true
 	all := slices.Collect(maps.Values(t.nodes))
 	t.mu.Unlock()
 	for _, n := range all {
