@@ -61,28 +61,21 @@ func TestFaultCloseDuringAFailover(t *testing.T) {
 					queue := dq.NewBlockingQueue(client, "orders", stringCodec{})
 					delayed := dq.NewDelayedQueue(queue)
 					require.NoError(t, delayed.Ready(deadline(t)))
-					ended := make(chan error, 4)
-					for range cap(ended) {
-						go func() {
-							for {
-								if _, err := queue.Take(context.Background()); err == dq.ErrClosed {
-									ended <- err
-									return
-								}
-							}
-						}()
-					}
+					const takers = 4
+					consumed := make(chan error, 1)
+					go func() {
+						consumed <- queue.Consume(context.Background(), func(context.Context, string) error { return nil },
+							dq.ConsumeOptions{Workers: takers})
+					}()
 					old := owner()
-					blocked(t, old, cap(ended))
+					blocked(t, old, takers)
 					require.NoError(t, end(old))
 					_ = delayed.Offer(t.Context(), "during", 100*time.Millisecond)
 					began := time.Now()
 					require.NoError(t, client.Close())
 					t.Logf("Close took %s", time.Since(began))
 					require.Less(t, time.Since(began), 3500*time.Millisecond)
-					for range cap(ended) {
-						<-ended
-					}
+					require.ErrorIs(t, <-consumed, dq.ErrClosed)
 				})
 				require.Eventually(t, func() bool { return named(t, nodes, "leak") == 0 }, 3*time.Second, 20*time.Millisecond)
 			})
