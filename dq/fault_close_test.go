@@ -1,0 +1,203 @@
+package dq_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+// Close comes at a random moment, with takes, offers and transfers under way.
+func TestFaultCloseAtAnyMoment(t *testing.T) {
+	s := servertest.Redis(t)
+	rdb := connect(t, s.URL())
+	require.NoError(t, rdb.Ping(t.Context()).Err())
+	noLeak := alone(t)
+	var slowest time.Duration
+	for range 30 {
+		client, err := dq.NewClient(rdb)
+		require.NoError(t, err)
+		queue := dq.NewBlockingQueue(client, "orders", codec.String{})
+		d := dq.NewDelayedQueue(queue)
+		var calls sync.WaitGroup
+		for i := range 6 {
+			calls.Go(func() { untilClosed(t, func() error { _, err := queue.Take(t.Context()); return err }) })
+			calls.Go(func() {
+				untilClosed(t, func() error {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i+1)*500*time.Microsecond)
+					defer cancel()
+					_, err := queue.Take(ctx)
+					return err
+				})
+			})
+			calls.Go(func() {
+				untilClosed(t, func() error { return d.Offer(t.Context(), "v", time.Duration(i)*time.Millisecond) })
+			})
+		}
+		calls.Go(func() {
+			untilClosed(t, func() error {
+				other := dq.NewDelayedQueue(dq.NewBlockingQueue(client, "other", codec.String{}))
+				defer other.Close()
+				return other.Ready(t.Context())
+			})
+		})
+		_ = pauseFor(t.Context(), time.Duration(rand.Int64N(int64(20*time.Millisecond))))
+		began := time.Now()
+		closeWithin(t, client, slack)
+		slowest = max(slowest, time.Since(began))
+		calls.Wait()
+	}
+	t.Logf("the slowest Close took %s", slowest)
+	noLeak()
+}
+
+// untilClosed repeats a call until it says that the Client is closed.
+func untilClosed(t *testing.T, call func() error) {
+	for until := time.Now().Add(testDeadline); ; {
+		err := call()
+		if errors.Is(err, dq.ErrClosed) {
+			return
+		}
+		if time.Now().After(until) {
+			t.Errorf("expected ErrClosed, got %v", err)
+			return
+		}
+	}
+}
+
+func TestFaultWrongArgumentsAreErrors(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer rdb.Close()
+	for _, none := range []redis.UniversalClient{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil)} {
+		_, err := dq.NewClient(none)
+		require.ErrorContains(t, err, "nil")
+	}
+	_, err := dq.NewClient(rdb, nil)
+	require.ErrorContains(t, err, "option 1 of 1 is nil")
+
+	client, err := dq.NewClient(rdb)
+	require.NoError(t, err)
+	defer client.Close()
+	type queue = *dq.BlockingQueue[string]
+	for want, q := range map[string]queue{
+		"nil":   dq.NewBlockingQueue(nil, "q", codec.String{}),
+		"codec": dq.NewBlockingQueue[string](client, "q", nil),
+		"name":  dq.NewBlockingQueue(client, "", codec.String{}),
+	} {
+		require.ErrorContains(t, q.Err(), want)
+		_, takeErr := q.Take(ctx)
+		_, pollErr := q.Poll(ctx)
+		_, timeoutErr := q.PollTimeout(ctx, time.Second)
+		_, withinErr := q.PollWithin(ctx, time.Second)
+		_, sizeErr := q.Size(ctx)
+		_, readErr := q.ReadAll(ctx)
+		handler := func(context.Context, string) error { return nil }
+		consumeErr := q.Consume(ctx, handler, dq.ConsumeOptions{Workers: 3})
+		for _, err := range []error{
+			takeErr, pollErr, timeoutErr, withinErr, sizeErr, readErr, consumeErr, q.Offer(ctx, "v"),
+		} {
+			require.ErrorIs(t, err, q.Err())
+		}
+		requireBroken(t, dq.NewDelayedQueue(q), q.Err())
+	}
+	none := dq.NewDelayedQueue[string](nil)
+	require.ErrorContains(t, none.Err(), "nil")
+	requireBroken(t, none, none.Err())
+	good := dq.NewBlockingQueue(client, "q", codec.String{})
+	require.ErrorContains(t, good.Consume(ctx, nil, dq.ConsumeOptions{}), "handler")
+}
+
+func requireBroken(t *testing.T, d *dq.DelayedQueue[string], want error) {
+	t.Helper()
+	ctx := t.Context()
+	require.ErrorIs(t, d.Err(), want)
+	require.ErrorIs(t, d.Ready(ctx), want)
+	require.ErrorIs(t, d.Offer(ctx, "v", time.Second), want)
+	_, err := d.OfferAll(ctx, time.Second, "v", "w")
+	require.ErrorIs(t, err, want)
+	_, err = d.Size(ctx)
+	require.ErrorIs(t, err, want)
+	_, err = d.ReadAll(ctx)
+	require.ErrorIs(t, err, want)
+	_, err = d.Poll(ctx)
+	require.ErrorIs(t, err, want)
+	_, err = d.Remove(ctx, "v")
+	require.ErrorIs(t, err, want)
+	require.NoError(t, d.Close())
+}
+
+// logProgram names the variable under which the test below runs itself as a program.
+const logProgram = "DQ_TEST_LOG_ADDR"
+
+// What go-redis has to say of a server that is away goes to Observer.Log, and nothing
+// to stderr.
+func TestFaultNothingIsWrittenToStderr(t *testing.T) {
+	t.Parallel()
+	if addr := os.Getenv(logProgram); addr != "" {
+		logWhileAway(t, addr)
+		return
+	}
+	p := servertest.NewProxy(t, servertest.Redis(t).Addr)
+	program := exec.CommandContext(deadline(t), os.Args[0], "-test.run", "^TestFaultNothingIsWrittenToStderr$", "-test.v")
+	program.Env = append(os.Environ(), logProgram+"="+p.Addr)
+	var stdout, stderr bytes.Buffer
+	program.Stdout, program.Stderr = &stdout, &stderr
+	ended := make(chan error, 1)
+	require.NoError(t, program.Start())
+	go func() { ended <- program.Wait() }()
+	ctx := deadline(t)
+	_, err := p.Wait(ctx, waiting("BLPOP"))
+	require.NoError(t, err)
+	p.Refuse()
+	p.Reset()
+	<-time.After(500 * time.Millisecond)
+	p.Heal()
+	p.Hold()
+	p.Reset()
+	<-time.After(500 * time.Millisecond)
+	p.Heal()
+	p.Reset()
+	require.NoError(t, <-ended, "%s", &stdout)
+	require.Empty(t, stderr.String())
+	t.Logf("%s", &stdout)
+}
+
+// logWhileAway is the program: it uses a server that goes away and comes back.
+func logWhileAway(t *testing.T, addr string) {
+	var lines atomic.Int64
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	defer rdb.Close()
+	client, err := dq.NewClient(rdb, dq.WithObserver(dq.Observer{Log: func(line string) {
+		lines.Add(1)
+		t.Log(strings.TrimSpace(line))
+	}}))
+	require.NoError(t, err)
+	defer client.Close()
+	queue := dq.NewBlockingQueue(client, "orders", codec.String{})
+	d := dq.NewDelayedQueue(queue)
+	ctx := deadline(t)
+	require.NoError(t, d.Ready(ctx))
+	for range 3 {
+		ctx, cancel := context.WithTimeout(ctx, 600*time.Millisecond)
+		_, _ = takeLoop(ctx, queue)
+		cancel()
+		_ = d.Offer(t.Context(), "v", time.Hour)
+	}
+	t.Logf("%d lines", lines.Load())
+}
