@@ -54,6 +54,56 @@ func TestFaultACancelledTakeOfAPausedServerLosesNothing(t *testing.T) {
 	}
 }
 
+// The server runs the command when it goes on, long after the poll has returned.
+func TestFaultAPollOfAPausedServerLosesNothing(t *testing.T) {
+	t.Parallel()
+	for _, rights := range []string{"+@all", "+@all -client|unblock"} {
+		t.Run(rights, func(t *testing.T) {
+			t.Parallel()
+			s := servertest.Process(t)
+			b := as(t, s, "~* &* "+rights)
+			ctx := deadline(t)
+			// The connection is there before the server stands still.
+			require.NoError(t, b.redis.RPush(ctx, "orders", "before").Err())
+			_, err := b.queue.Take(ctx)
+			require.NoError(t, err)
+			require.NoError(t, b.redis.RPush(ctx, "orders", "first", "second").Err())
+			node := s.Nodes()[0]
+			require.NoError(t, node.Pause())
+			within(t, 3*time.Second+slack, "PollTimeout(1 s)", func() {
+				_, err := b.queue.PollTimeout(ctx, time.Second)
+				require.Error(t, err)
+				require.NotErrorIs(t, err, dq.ErrEmpty)
+			})
+			require.NoError(t, node.Resume())
+			got := map[string]bool{}
+			for range 2 { // the first one may be on its way back
+				v, err := b.queue.Take(ctx)
+				require.NoError(t, err)
+				got[v] = true
+			}
+			require.Equal(t, map[string]bool{"first": true, "second": true}, got)
+		})
+	}
+}
+
+func TestFaultACancelledTakeOverADeadConnectionIsGivenUp(t *testing.T) {
+	t.Parallel()
+	b, p := through(t, servertest.Redis(t))
+	ctx, cancel := context.WithCancel(deadline(t))
+	taken := make(chan error, 1)
+	go func() { _, err := b.queue.Take(ctx); taken <- err }()
+	dead, err := p.Wait(ctx, waiting("BLPOP"))
+	require.NoError(t, err)
+	waitBlocked(t, b.redis)
+	dead.Blackhole()
+	cancel()
+	within(t, takeGrace, "the Take", func() { require.ErrorIs(t, <-taken, context.Canceled) })
+	within(t, 6*time.Second+slack, "until the connection is closed", func() {
+		require.NoError(t, p.Until(deadline(t), func() bool { return len(p.Conns(sent("BLPOP"))) == 0 }))
+	})
+}
+
 // A value that comes after the Take has returned goes back to the head, for a user who
 // may not send CLIENT UNBLOCK as for everybody.
 func TestFaultALateValueGoesBackToTheHead(t *testing.T) {

@@ -34,6 +34,9 @@ const (
 // that has ended what did, while nothing arrives.
 var errSilent = errors.New("the server ended the command, and its reply did not come: the connection is dead")
 
+// errOverdue is the error of a command that has not ended when its time-out was over.
+var errOverdue = fmt.Errorf("no reply %s after its time-out: a value that still comes is put back", pollGrace)
+
 // waiter is one command that blocks on a connection of its own.
 type waiter struct {
 	client  *Client
@@ -68,7 +71,7 @@ func (c *Client) block(ctx context.Context, key string, seconds int64, command .
 	var to target
 	var last error
 	for attempt := 0; attempt < maxAttempts; attempt++ {
-		w, err := c.begin(ctx, key, to, command)
+		w, err := c.begin(ctx, key, to, seconds, command)
 		if errors.Is(err, errRetired) && ctx.Err() == nil {
 			to, last = target{}, err // another has its place
 			continue
@@ -119,7 +122,7 @@ func (c *Client) blockError(ctx context.Context, err error) error {
 
 // begin sends the command on a connection of its own, or takes over one on which an
 // equal command was left blocking.
-func (c *Client) begin(ctx context.Context, key string, to target, command []any) (*waiter, error) {
+func (c *Client) begin(ctx context.Context, key string, to target, seconds int64, command []any) (*waiter, error) {
 	n := to.node
 	if n == nil {
 		owner, err := c.topology.owner(ctx, key)
@@ -129,7 +132,7 @@ func (c *Client) begin(ctx context.Context, key string, to target, command []any
 		n = owner
 	}
 	line := fmt.Sprintf("%q", command)
-	if w := n.takeOver(line); w != nil {
+	if w := n.takeOver(line, seconds); w != nil {
 		return w, nil
 	}
 	l, err := n.dedicated(ctx)
@@ -176,6 +179,9 @@ func (w *waiter) wait(ctx context.Context, key string, seconds int64) (any, erro
 		case a := <-probe.answer:
 			probe.answered(a)
 		case <-probe.grace:
+			if seconds != forever {
+				return w.overdue()
+			}
 			w.link.fail(errSilent)
 		}
 	}
@@ -214,6 +220,18 @@ func (w *waiter) cancel(ctx context.Context) (any, error) {
 	if reply == nil {
 		return nil, context.Cause(ctx)
 	}
+	return reply, err
+}
+
+// overdue gives up a command that should have ended by itself: its connection is dead,
+// or the server stands still, and may run it later.
+func (w *waiter) overdue() (any, error) {
+	w.unwind()
+	if w.abandon() {
+		return nil, errOverdue
+	}
+	reply, err := w.batch.last()
+	w.node.rest(w.link)
 	return reply, err
 }
 

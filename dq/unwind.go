@@ -14,6 +14,10 @@ import (
 const (
 	// closeGrace is how long Close waits for commands that it cannot end.
 	closeGrace = time.Second
+	// silentGrace is for how long the server may answer CLIENT UNBLOCK while the command
+	// does not end, until its connection counts as dead. Nobody waits for that any more,
+	// and a value may be on its way.
+	silentGrace = 5 * time.Second
 	// returnTimeout bounds putting one value back.
 	returnTimeout = 10 * time.Second
 )
@@ -45,13 +49,14 @@ func (w *waiter) unwind() {
 }
 
 // untilDone returns when the command has ended: by itself, by CLIENT UNBLOCK, or with
-// its connection after the Client was closed: at once where the server may not be
-// asked, else after some time.
+// its connection: where that is dead, and after the Client was closed, at once if the
+// server may not be asked, else after some time.
 func (w *waiter) untilDone(b *batch) {
 	ctx := context.WithoutCancel(w.client.ctx)
 	pause := unblockPause
 	next := time.After(0)
-	var asked chan struct{}
+	var asked chan error
+	var answers time.Time // since when the server has answered
 	closing := w.client.ctx.Done()
 	var hangUp <-chan time.Time
 	for {
@@ -61,13 +66,22 @@ func (w *waiter) untilDone(b *batch) {
 		case <-next:
 			next = nil
 			if !w.cannotUnblock() {
-				unblock, answered := w.unblocking(), make(chan struct{})
-				asked = answered
-				go func() { _ = unblock(ctx); close(answered) }()
+				unblock, answer := w.unblocking(), make(chan error, 1)
+				asked = answer
+				go func() { answer <- unblock(ctx) }()
 			}
-		case <-asked:
+		case err := <-asked:
 			asked, next = nil, time.After(pause)
 			pause = min(2*pause, maxBackoff)
+			switch {
+			case err != nil:
+				answers = time.Time{}
+			case answers.IsZero():
+				answers = time.Now()
+			case time.Since(answers) > silentGrace:
+				w.link.fail(errSilent)
+				return
+			}
 		case <-closing:
 			closing, hangUp = nil, time.After(closeGrace)
 		case <-hangUp:
@@ -111,8 +125,11 @@ func (w *waiter) abandon() bool {
 }
 
 // takeOver returns a waiter that was abandoned while its command, the same one,
-// goes on blocking.
-func (n *node) takeOver(line string) *waiter {
+// goes on blocking. One that ends by itself has run for some of its time.
+func (n *node) takeOver(line string, seconds int64) *waiter {
+	if seconds != forever {
+		return nil
+	}
 	n.mu.Lock()
 	i := slices.IndexFunc(n.parked, func(w *waiter) bool { return w.line == line })
 	if i < 0 || !n.cannotUnblock.Load() {
