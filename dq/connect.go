@@ -62,7 +62,7 @@ func connect(ctx context.Context, opt *redis.Options) (*connection, error) {
 }
 
 func handshake(ctx context.Context, opt *redis.Options) (*connection, error) {
-	socket, err := opt.Dialer(ctx, opt.Network, opt.Addr)
+	socket, err := dial(ctx, opt)
 	if err != nil {
 		return nil, &dialError{opt.Addr, err}
 	}
@@ -103,6 +103,47 @@ func handshake(ctx context.Context, opt *redis.Options) (*connection, error) {
 	}
 	c.id = id
 	return c, socket.SetDeadline(time.Time{})
+}
+
+// redialAfter is how long a dial may take before another one begins beside it. The
+// kernel repeats what a network in an outage swallowed only after 1 s, 3 s, 7 s.
+const redialAfter = time.Second
+
+// dial returns the first socket of as many dials as it takes.
+func dial(ctx context.Context, opt *redis.Options) (net.Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		socket net.Conn
+		err    error
+	}
+	made := make(chan result)
+	attempt := func() {
+		socket, err := opt.Dialer(ctx, opt.Network, opt.Addr)
+		select {
+		case made <- result{socket, err}:
+		case <-ctx.Done():
+			if err == nil {
+				_ = socket.Close()
+			}
+		}
+	}
+	again := time.NewTicker(redialAfter)
+	defer again.Stop()
+	go attempt()
+	for underWay := 1; ; {
+		select {
+		case r := <-made:
+			if underWay--; r.err == nil || underWay == 0 {
+				return r.socket, r.err
+			}
+		case <-again.C:
+			underWay++
+			go attempt()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // isFatalGreeting reports whether an error reply to CLIENT ID makes the connection

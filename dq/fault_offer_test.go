@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
@@ -160,32 +159,6 @@ func TestFaultOfferAllWhileScriptsAreFlushed(t *testing.T) {
 		got.add(v)
 	}
 	got.requireOnce(t, deadline(t))
-}
-
-// The time-out of a read is that of one reply, and not of all that were asked for at
-// once.
-func TestFaultABatchMayTakeLongerThanOneReply(t *testing.T) {
-	t.Parallel()
-	p := servertest.NewProxy(t, servertest.Redis(t).Addr)
-	ctx := deadline(t)
-	rdb := redis.NewClient(&redis.Options{Addr: p.Addr, ReadTimeout: 250 * time.Millisecond})
-	defer rdb.Close()
-	client, err := dq.NewClient(rdb)
-	require.NoError(t, err)
-	defer client.Close()
-	// Each offer carries 50 KB: the server is slow, and answers all the time.
-	d := dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", stringCodec{}))
-	require.NoError(t, d.Ready(ctx))
-	value := string(make([]byte, 50_000))
-	values := make([]string, 400)
-	for i := range values {
-		values[i] = value
-	}
-	began := time.Now()
-	n, err := d.OfferAll(ctx, time.Hour, values...)
-	t.Logf("%s", time.Since(began))
-	require.NoError(t, err)
-	require.Equal(t, len(values), n)
 }
 
 func pauseFor(ctx context.Context, d time.Duration) error {

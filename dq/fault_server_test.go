@@ -3,6 +3,7 @@ package dq_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -171,6 +172,35 @@ func TestFaultDeliveryAfterLoading(t *testing.T) {
 	require.True(t, f.saw("LOADING"), "a transfer met the server while it loaded")
 	b.announced(t, ctx, "other's", time.Now())
 	within(t, firstDelivery, "an offer of others", func() { require.Equal(t, "other's", next(t, ctx, got)) })
+}
+
+// A network in an outage swallows the first packet of a dial, and the kernel repeats it
+// seconds later.
+func TestFaultADialThatHangsHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t)
+	var dead atomic.Bool
+	dead.Store(true)
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if dead.Load() {
+			<-ctx.Done() // as a dial that nobody answers
+			return nil, ctx.Err()
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}})
+	defer rdb.Close()
+	client, err := dq.NewClient(rdb)
+	require.NoError(t, err)
+	defer client.Close()
+	b := &bundle{redis: connect(t, s.URL()), names: wire.NamesOf("orders"), queue: dq.NewBlockingQueue(client, "orders", codec.String{})}
+	ctx := deadline(t)
+	b.announced(t, ctx, "due", time.Now())
+	d := dq.NewDelayedQueue(b.queue)
+	got := b.taken(ctx)
+	<-time.After(200 * time.Millisecond)
+	dead.Store(false)
+	within(t, firstDelivery, "what is due", func() { require.Equal(t, "due", next(t, ctx, got)) })
+	within(t, firstDelivery, "Ready", func() { require.NoError(t, d.Ready(ctx)) })
 }
 
 // busy has the server run a script for that long, and returns when it answers BUSY.
