@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -131,8 +132,10 @@ func TestFaultLayoutBacklog(t *testing.T) {
 // Members of both layouts keep coming while both sides transfer.
 func TestFaultLayoutMixedFleet(t *testing.T) {
 	t.Parallel()
-	at := func(due time.Time) func(int) time.Duration {
-		return func(int) time.Duration { return max(0, time.Until(due)) }
+	at := func(later time.Duration) func(int) time.Duration {
+		// Counted from the first offer, for a parallel test may begin late.
+		due := sync.OnceValue(func() time.Time { return time.Now().Add(later) })
+		return func(int) time.Duration { return max(0, time.Until(due())) }
 	}
 	spread := func(from, to time.Duration) func(int) time.Duration {
 		return func(i int) time.Duration { return from + (to-from)*time.Duration(i%100)/100 }
@@ -143,7 +146,7 @@ func TestFaultLayoutMixedFleet(t *testing.T) {
 		mostTwice int
 	}{
 		{"time to look ahead", spread(2*time.Second, 3*time.Second), 0},
-		{"due at one instant", at(time.Now().Add(3 * time.Second)), 0},
+		{"due at one instant", at(3 * time.Second), 0},
 		// Two clients may fail at each other's members at once, each once at most, and
 		// what a failing transfer has pushed the other one cannot know: a batch each.
 		{"no time to look ahead", spread(0, 20*time.Millisecond), 200},
