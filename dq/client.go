@@ -49,8 +49,8 @@ type Client struct {
 // one each.
 //
 // Close the Client before rdb: under Sentinel it learns of a new master through rdb,
-// of which it holds one connection, and it cannot connect any more once rdb is
-// closed. A Client of a single server or of a Cluster does not mind.
+// of which it holds one connection, and once rdb is closed every call fails and says
+// so. A Client of a single server or of a Cluster does not mind.
 //
 // No connection is made yet. The error tells of a bad option.
 func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {

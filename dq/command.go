@@ -12,7 +12,8 @@ import (
 )
 
 // Bounds of how often a command is sent again that is known not to have run, and of
-// the pauses where the server asks for time. Together they are about half a second.
+// the pauses where the server asks for time. Together they are less than a second, but
+// for a slot that is being moved.
 const (
 	maxAttempts    = 12
 	redirectPause  = 10 * time.Millisecond

@@ -53,14 +53,20 @@ func errorStats(t *testing.T, n *server.Node, code string) int {
 	return count
 }
 
-// blocked waits until so many commands block on a server.
+// blocked waits until so many Takes block on a server.
 func blocked(t *testing.T, n *server.Node, want int) {
 	t.Helper()
 	rdb := n.NewClient()
 	defer rdb.Close()
 	require.Eventually(t, func() bool {
-		return strings.Contains(rdb.Info(deadline(t), "clients").Val(), fmt.Sprintf("blocked_clients:%d\r\n", want))
-	}, testDeadline, 2*time.Millisecond)
+		count := 0
+		for line := range strings.Lines(rdb.ClientList(deadline(t)).Val()) {
+			if strings.Contains(line, " flags=b ") && strings.Contains(line, " cmd=blpop ") {
+				count++
+			}
+		}
+		return count == want
+	}, testDeadline, 5*time.Millisecond)
 }
 
 func TestFaultSlotMovedUnderABlockedTake(t *testing.T) {
