@@ -22,8 +22,8 @@ type config struct {
 
 // WithRelease selects the Redisson release to be compatible with, such as
 // "3.16.6": the layout of the members, the texts of the scripts and how they are
-// sent. The default is the newest release. All processes on a queue must agree
-// on one side of 3.21.1. An unknown release is a *wire.ReleaseError, which names
+// sent. The default is the newest release. Members of
+// both sides of 3.21.1 are read, but for WithStrictWire. An unknown release is a *wire.ReleaseError, which names
 // the nearest one.
 func WithRelease(release string) Option {
 	return func(c *config) error {
