@@ -75,7 +75,7 @@ func newPatience() *patience { return &patience{began: time.Now()} }
 // goOn reports whether to try again, after a pause where that is due.
 func (p *patience) goOn(ctx context.Context, s *sending, next target) bool {
 	p.attempt++
-	if p.attempt >= maxAttempts && !(s.moving && time.Since(p.began) < maxMoving) {
+	if p.attempt >= maxAttempts && (!s.moving || time.Since(p.began) >= maxMoving) {
 		return false
 	}
 	s.to = next
@@ -192,7 +192,7 @@ func (s *sending) load(ctx context.Context, l *link) bool {
 	}
 	if err != nil {
 		// The script has not run, whatever became of loading it.
-		s.settleAll(fmt.Errorf("%w: loading the script: %v", errUnsent, err))
+		s.settleAll(fmt.Errorf("%w: loading the script: %v", errUnsent, err)) //nolint:errorlint // errLost says what became of SCRIPT LOAD
 	}
 	return err == nil
 }

@@ -167,7 +167,7 @@ func (d *DelayedQueue[T]) offerBatch(ctx context.Context, delay time.Duration, v
 		keys, args := d.offerArguments(data, due)
 		commands[i] = d.client.scriptCommand("EVALSHA", script, keys, args)
 	}
-	r := d.client.scriptRequest("EVALSHA", script, commands)
+	r := d.client.scriptRequest(script, commands)
 	r.key = d.dest.Name()
 	confirmed, err = d.confirmed(d.client.send(ctx, r))
 	d.offered(due, err)

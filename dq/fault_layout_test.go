@@ -27,13 +27,6 @@ const (
 	newRelease = "4.7.0"
 )
 
-func otherRelease(release string) string {
-	if release == oldRelease {
-		return newRelease
-	}
-	return oldRelease
-}
-
 func layoutOf(t *testing.T, release string) wire.Layout {
 	t.Helper()
 	r, err := wire.LookupRelease(release)

@@ -4,9 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"math"
-	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
@@ -43,37 +41,6 @@ type scheduler struct {
 	waiting dueHeap // of the goroutine
 }
 
-// task is the transfer task of one queue name.
-type task struct {
-	names   wire.Names
-	usage   int
-	failed  error         // what went wrong last
-	ready   chan struct{} // closed after the first transfer behind a subscription
-	refused chan struct{} // closed when the server forbids the subscription
-	refusal error         // why, set before refused is closed
-
-	// known is the earliest due time that the task knows of.
-	known atomic.Int64
-	// metAt is when a member of the other layout was seen last, in Unix ms.
-	metAt atomic.Int64
-	// failedAt is the now of a transfer of Redisson's that failed at such a member, as
-	// long as that has not been mended. It belongs to the transfer that runs.
-	failedAt string
-
-	// The rest belongs to the scheduler's goroutine.
-	due       int64 // Unix ms of the next transfer, noDue for none
-	index     int   // in the heap, -1 outside
-	running   bool
-	again     bool // a transfer was asked for while one ran
-	gone      bool
-	looked    int64       // when the task looked ahead last, Unix ms
-	lookAt    int64       // when it will next, Unix ms, 0 where that is not arranged
-	lookTimer *time.Timer // for that
-	stands    bool        // the subscription did once
-	blind     bool        // the next transfer looks ahead first
-	retry     backoff
-}
-
 func newScheduler(c *Client) *scheduler {
 	s := &scheduler{
 		client:       c,
@@ -87,12 +54,6 @@ func newScheduler(c *Client) *scheduler {
 	s.subscription.lost = s.lost
 	s.subscription.denied = s.denied
 	return s
-}
-
-func newTask(names wire.Names) *task {
-	t := &task{names: names, ready: make(chan struct{}), refused: make(chan struct{}), due: noDue, index: -1}
-	t.known.Store(noDue)
-	return t
 }
 
 // open returns the task of a queue and counts one more user of it.
@@ -177,80 +138,6 @@ func (s *scheduler) postFor(channel string, f func(*task)) {
 	s.mu.Unlock()
 	if t != nil {
 		s.post(func() { f(t) })
-	}
-}
-
-func (s *scheduler) acknowledged(channel string) {
-	s.postFor(channel, func(t *task) {
-		if hook := s.client.observer.Subscribed; hook != nil {
-			hook(t.names.Destination)
-		}
-		t.blind, t.stands = true, true
-		s.start(t)
-	})
-}
-
-// received handles the announcement of a new head. A payload that is no number
-// is none of ours: anybody may publish.
-func (s *scheduler) received(channel, payload string) {
-	if due, err := strconv.ParseInt(payload, 10, 64); err == nil {
-		s.postFor(channel, func(t *task) { s.announce(t, due) })
-	}
-}
-
-// denied handles a subscription that the server refused. What the queue holds is
-// transferred all the same, and what this Client offers; for what others offer it is
-// looked at with each new attempt.
-func (s *scheduler) denied(channel string, err error) {
-	s.postFor(channel, func(t *task) {
-		s.setFailed(t, err)
-		select {
-		case <-t.refused:
-		default:
-			t.refusal = err
-			close(t.refused)
-		}
-		if hook := s.client.observer.Disconnected; hook != nil {
-			hook(err)
-		}
-		s.start(t)
-	})
-}
-
-func (s *scheduler) lost(err error) {
-	s.mu.Lock()
-	for _, t := range s.tasks {
-		t.failed = err
-	}
-	s.mu.Unlock()
-	s.post(func() {
-		if hook := s.client.observer.Disconnected; hook != nil {
-			hook(err)
-		}
-	})
-}
-
-// ownGrace is how long a transfer for an own offer waits for the announcement, which
-// nearly always comes first and then starts the same transfer.
-const ownGrace = 5 * time.Millisecond
-
-// offered takes note of what this Client offered itself, whose delivery does not depend
-// on the subscription. Nearly always the task knows of an earlier due time, and nothing
-// is to be done.
-func (s *scheduler) offered(t *task, due int64) {
-	if s.client.strict || due >= t.known.Load() {
-		return
-	}
-	due = max(due, s.now()+ownGrace.Milliseconds())
-	for {
-		known := t.known.Load()
-		if due >= known {
-			return
-		}
-		if t.known.CompareAndSwap(known, due) {
-			s.post(func() { s.announce(t, due) })
-			return
-		}
 	}
 }
 
@@ -426,31 +313,4 @@ func (s *scheduler) observe(t *task, m moved, err error, took time.Duration) {
 		event.Next = time.UnixMilli(m.next)
 	}
 	o.Transfer(event)
-}
-
-// dueHeap orders tasks by due time.
-type dueHeap []*task
-
-func (h dueHeap) Len() int           { return len(h) }
-func (h dueHeap) Less(i, j int) bool { return h[i].due < h[j].due }
-func (h dueHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-// Push implements heap.Interface.
-func (h *dueHeap) Push(x any) {
-	t := x.(*task)
-	t.index = len(*h)
-	*h = append(*h, t)
-}
-
-// Pop implements heap.Interface.
-func (h *dueHeap) Pop() any {
-	old := *h
-	t := old[len(old)-1]
-	old[len(old)-1] = nil
-	t.index = -1
-	*h = old[:len(old)-1]
-	return t
 }

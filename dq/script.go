@@ -42,14 +42,14 @@ func (c *Client) run(ctx context.Context, at lane, bySHA, name string, keys []st
 	if err != nil {
 		return nil, err
 	}
-	r := c.scriptRequest(bySHA, script, [][]any{nil})
+	r := c.scriptRequest(script, [][]any{nil})
 	r.lane, r.key = at, keys[0]
 	r.commands[0] = c.scriptCommand(bySHA, script, keys, args)
 	return c.one(ctx, r)
 }
 
 // scriptRequest returns a request of commands that run one script.
-func (c *Client) scriptRequest(bySHA string, script *wire.Script, commands [][]any) request {
+func (c *Client) scriptRequest(script *wire.Script, commands [][]any) request {
 	r := request{commands: commands}
 	if c.release.CachesScripts() {
 		r.script = script

@@ -106,7 +106,8 @@ func (t *clusterTopology) nodeOptions(address string) *redis.Options {
 		CredentialsProviderContext:   o.CredentialsProviderContext,
 		StreamingCredentialsProvider: o.StreamingCredentialsProvider,
 		DialTimeout:                  o.DialTimeout, ReadTimeout: asGiven(o.ReadTimeout), WriteTimeout: asGiven(o.WriteTimeout),
-		TLSConfig: o.TLSConfig, DisableIdentity: o.DisableIdentity || o.DisableIndentity, IdentitySuffix: o.IdentitySuffix,
+		TLSConfig: o.TLSConfig, IdentitySuffix: o.IdentitySuffix,
+		DisableIdentity: o.DisableIdentity || o.DisableIndentity, //nolint:staticcheck // the old spelling is still set
 	})
 	defer client.Close()
 	return client.Options()

@@ -57,10 +57,7 @@ func (w *watch) read(ctx context.Context) {
 	}
 }
 
-// count returns how often scripts have called a command on a key.
-func (w *watch) count(command, key string) int { return len(w.calls(command, key)) }
-
-// calls returns the arguments behind the key of each such call.
+// calls returns the arguments behind the key of each call of a command by scripts.
 func (w *watch) calls(command, key string) [][]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

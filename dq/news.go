@@ -1,0 +1,83 @@
+package dq
+
+import (
+	"strconv"
+	"time"
+)
+
+// What reaches the scheduler of new members: by the subscription, and from this Client's
+// own offers.
+
+func (s *scheduler) acknowledged(channel string) {
+	s.postFor(channel, func(t *task) {
+		if hook := s.client.observer.Subscribed; hook != nil {
+			hook(t.names.Destination)
+		}
+		t.blind, t.stands = true, true
+		s.start(t)
+	})
+}
+
+// received handles the announcement of a new head. A payload that is no number
+// is none of ours: anybody may publish.
+func (s *scheduler) received(channel, payload string) {
+	if due, err := strconv.ParseInt(payload, 10, 64); err == nil {
+		s.postFor(channel, func(t *task) { s.announce(t, due) })
+	}
+}
+
+// denied handles a subscription that the server refused. What the queue holds is
+// transferred all the same, and what this Client offers; for what others offer it is
+// looked at with each new attempt.
+func (s *scheduler) denied(channel string, err error) {
+	s.postFor(channel, func(t *task) {
+		s.setFailed(t, err)
+		select {
+		case <-t.refused:
+		default:
+			t.refusal = err
+			close(t.refused)
+		}
+		if hook := s.client.observer.Disconnected; hook != nil {
+			hook(err)
+		}
+		s.start(t)
+	})
+}
+
+func (s *scheduler) lost(err error) {
+	s.mu.Lock()
+	for _, t := range s.tasks {
+		t.failed = err
+	}
+	s.mu.Unlock()
+	s.post(func() {
+		if hook := s.client.observer.Disconnected; hook != nil {
+			hook(err)
+		}
+	})
+}
+
+// ownGrace is how long a transfer for an own offer waits for the announcement, which
+// nearly always comes first and then starts the same transfer.
+const ownGrace = 5 * time.Millisecond
+
+// offered takes note of what this Client offered itself, whose delivery does not depend
+// on the subscription. Nearly always the task knows of an earlier due time, and nothing
+// is to be done.
+func (s *scheduler) offered(t *task, due int64) {
+	if s.client.strict || due >= t.known.Load() {
+		return
+	}
+	due = max(due, s.now()+ownGrace.Milliseconds())
+	for {
+		known := t.known.Load()
+		if due >= known {
+			return
+		}
+		if t.known.CompareAndSwap(known, due) {
+			s.post(func() { s.announce(t, due) })
+			return
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package dq
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// task is the transfer task of one queue name.
+type task struct {
+	names   wire.Names
+	usage   int
+	failed  error         // what went wrong last
+	ready   chan struct{} // closed after the first transfer behind a subscription
+	refused chan struct{} // closed when the server forbids the subscription
+	refusal error         // why, set before refused is closed
+
+	// known is the earliest due time that the task knows of.
+	known atomic.Int64
+	// metAt is when a member of the other layout was seen last, in Unix ms.
+	metAt atomic.Int64
+	// failedAt is the now of a transfer of Redisson's that failed at such a member, as
+	// long as that has not been mended. It belongs to the transfer that runs.
+	failedAt string
+
+	// The rest belongs to the scheduler's goroutine.
+	due       int64 // Unix ms of the next transfer, noDue for none
+	index     int   // in the heap, -1 outside
+	running   bool
+	again     bool // a transfer was asked for while one ran
+	gone      bool
+	looked    int64       // when the task looked ahead last, Unix ms
+	lookAt    int64       // when it will next, Unix ms, 0 where that is not arranged
+	lookTimer *time.Timer // for that
+	stands    bool        // the subscription did once
+	blind     bool        // the next transfer looks ahead first
+	retry     backoff
+}
+
+func newTask(names wire.Names) *task {
+	t := &task{names: names, ready: make(chan struct{}), refused: make(chan struct{}), due: noDue, index: -1}
+	t.known.Store(noDue)
+	return t
+}
+
+// dueHeap orders tasks by due time.
+type dueHeap []*task
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(i, j int) bool { return h[i].due < h[j].due }
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (h *dueHeap) Push(x any) {
+	t := x.(*task)
+	t.index = len(*h)
+	*h = append(*h, t)
+}
+
+// Pop implements heap.Interface.
+func (h *dueHeap) Pop() any {
+	old := *h
+	t := old[len(old)-1]
+	old[len(old)-1] = nil
+	t.index = -1
+	*h = old[:len(old)-1]
+	return t
+}
