@@ -288,8 +288,8 @@ func TestFaultACancelledCallToAPausedServerReturns(t *testing.T) {
 		"Consume": func() error {
 			return b.queue.Consume(ctx, func(context.Context, string) error { return nil }, dq.ConsumeOptions{})
 		},
-		"DrainTo":       func() error { _, err := b.queue.DrainTo(ctx); return err },
-		"Delayed.Clear": func() error { _, err := d.ReadAll(ctx); return err },
+		"DrainTo": func() error { _, err := b.queue.DrainTo(ctx); return err },
+		"ReadAll": func() error { _, err := d.ReadAll(ctx); return err },
 	}
 	type result struct {
 		name string

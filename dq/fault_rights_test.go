@@ -96,7 +96,7 @@ func TestFaultAUserWhoMayNotPingKeepsItsSubscription(t *testing.T) {
 	b := as(t, servertest.Redis(t), "~* &* +@all -ping",
 		dq.WithObserver(dq.Observer{Disconnected: func(error) { lost.Add(1) }}))
 	b.delayed(t)
-	<-time.After(5 * time.Second)
+	<-time.After(4500 * time.Millisecond)
 	require.Zero(t, lost.Load(), "connections that were lost")
 }
 

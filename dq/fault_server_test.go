@@ -111,7 +111,7 @@ func TestFaultDeliveryAfterAKill(t *testing.T) {
 // Longer than the time-outs of a read and of a dial.
 func TestFaultDeliveryAfterAPause(t *testing.T) {
 	t.Parallel()
-	for _, pause := range []time.Duration{time.Second, 3200 * time.Millisecond, 6 * time.Second} {
+	for _, pause := range []time.Duration{time.Second, 5500 * time.Millisecond} {
 		t.Run(pause.String(), func(t *testing.T) {
 			t.Parallel()
 			s := servertest.Process(t)
@@ -233,7 +233,7 @@ func TestFaultDeliveryAfterALongScript(t *testing.T) {
 	d := b.delayed(t)
 	got := b.taken(ctx)
 	require.NoError(t, d.Offer(ctx, "v", 500*time.Millisecond))
-	ended := b.busy(t, ctx, 5)
+	ended := b.busy(t, ctx, 3)
 	late := dq.NewDelayedQueue(dq.NewBlockingQueue(b.client, "late", codec.String{}))
 	err := late.Offer(ctx, "x", 0)
 	require.ErrorContains(t, err, "BUSY")
