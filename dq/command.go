@@ -80,7 +80,7 @@ func (p *patience) goOn(ctx context.Context, s *sending, next target) bool {
 	}
 	s.to = next
 	// Servers that send it to and fro have not yet heard of each other.
-	if next.node != nil && !s.hold && p.attempt <= maxHops {
+	if next.node != nil && !s.hold && (s.taught || p.attempt <= maxHops) {
 		return ctx.Err() == nil
 	}
 	p.wait = min(max(2*p.wait, redirectPause), maxRedirection)
@@ -96,6 +96,7 @@ type sending struct {
 	to      target
 	hold    bool // the server asks for time
 	moving  bool // and that for keys of a slot that is being moved
+	taught  bool // the server has just learnt the script
 }
 
 // attempt sends what is to do, keeps what came of it, and says where the rest goes.
@@ -153,7 +154,7 @@ func (s *sending) unwrap(replies []any) []any {
 func (s *sending) sort(ctx context.Context, l *link, replies []any, err error) (next target, again bool) {
 	var rest []int
 	unknownScript := false
-	s.hold, s.moving = false, false
+	s.hold, s.moving, s.taught = false, false, false
 	for k, i := range s.todo {
 		if k >= len(replies) {
 			s.replies[i] = err
@@ -179,7 +180,8 @@ func (s *sending) sort(ctx context.Context, l *link, replies []any, err error) (
 	}
 	s.todo = rest
 	if unknownScript && next.node == nil && !s.hold {
-		return s.to, s.load(ctx, l)
+		s.taught = s.load(ctx, l)
+		return s.to, s.taught
 	}
 	return next, len(rest) > 0
 }
