@@ -52,7 +52,9 @@ func TestFaultClusterMasterGone(t *testing.T) {
 			t.Logf("promoted after %s", time.Since(began))
 			offered, taken := f.works(t, k, "after")
 			t.Logf("offered after %s, taken after %s", offered, taken)
-			require.Less(t, taken, 2*time.Second)
+			// A server that hangs is known to be silent after a second at the earliest.
+			bound := map[string]time.Duration{"killed": time.Second, "paused": 2 * time.Second}[name]
+			require.Less(t, taken, bound)
 			select {
 			case <-f.subscribed:
 				t.Logf("subscribed after %s", time.Since(began))
