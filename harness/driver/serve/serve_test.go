@@ -30,7 +30,13 @@ func TestMain(m *testing.M) {
 		_, _ = io.WriteString(os.Stderr, err.Error())
 		os.Exit(1)
 	}
+	if os.Getenv(servedEnv) == staysEnv {
+		select {}
+	}
 }
+
+// staysEnv has the program stay when its stdin has ended.
+const staysEnv = "stays"
 
 // client talks to a Serve in this process.
 type client struct {
@@ -160,6 +166,21 @@ func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
 	require.Equal(t, []load.Phase{load.Warmup, load.Measured}, phases)
 	_, err = r.Encode()
 	require.NoError(t, err)
+}
+
+// What a program has measured stands, though it does not end when it is told to.
+func TestAProgramThatDoesNotEndCostsANote(t *testing.T) {
+	t.Setenv(servedEnv, staysEnv)
+	d, err := driver.Parse("exec:'" + os.Args[0] + "'")
+	require.NoError(t, err)
+	p := load.DefaultPlan()
+	p.Producers, p.Consumers, p.Queue = 5, 2, "q"
+	p.Rate, p.Duration, p.Warmup, p.Delay = 500, 100*time.Millisecond, 0, load.Fixed(0)
+	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, RunID: 0xabcd})
+	require.NoError(t, err)
+	require.True(t, result.Report.Judge(nil).Passed, result.Report.Verdict.Text)
+	require.Equal(t, report.InProgram, result.Report.Measured)
+	require.Contains(t, strings.Join(result.Report.Notes, "\n"), "did not end")
 }
 
 // The first interrupt ends the offers of a program too; what is due is drained,
