@@ -64,7 +64,7 @@ func (s *scheduler) lookAt(t *task, at, wait int64) {
 	})
 }
 
-// stopLooking calls off a later look, which would keep the Client in memory.
+// stopLooking cancels a later look, which would keep the Client in memory.
 func (t *task) stopLooking() {
 	if t.lookTimer != nil {
 		t.lookTimer.Stop()

@@ -75,7 +75,7 @@ func (q *BlockingQueue[T]) PollFromAny(ctx context.Context, timeout time.Duratio
 }
 
 // PollWithin waits for a value for exactly timeout, which is dq's own form: BLPOP
-// with 0 that is called off in time. It returns ErrEmpty then, also for a timeout
+// with 0 that is cancelled in time. It returns ErrEmpty then, also for a timeout
 // of 0 or less, after one look.
 func (q *BlockingQueue[T]) PollWithin(ctx context.Context, timeout time.Duration) (T, error) {
 	if timeout <= 0 {

@@ -134,7 +134,7 @@ func (q *BlockingQueue[T]) Contains(ctx context.Context, value T) (bool, error) 
 // other ones.
 func (q *BlockingQueue[T]) looksAgain() bool { return !q.client.strict && ambiguous(q.codec) }
 
-// ContainsAll tells whether each of the values is there; true for none.
+// ContainsAll reports whether each of the values is there; true for none.
 //
 //	KEYS    the list
 //	ARGV    values
@@ -193,7 +193,7 @@ func (q *BlockingQueue[T]) RemoveAll(ctx context.Context, values ...T) (bool, er
 	return q.evalValues(ctx, q.client.eval, "RQueue.removeAll", values)
 }
 
-// RetainAll removes every value that is equal to none of these, and tells whether
+// RetainAll removes every value that is equal to none of these, and reports whether
 // there was one. Without values it removes all: DEL.
 //
 //	KEYS    the list
@@ -207,7 +207,7 @@ func (q *BlockingQueue[T]) RetainAll(ctx context.Context, values ...T) (bool, er
 	return q.evalValues(ctx, q.client.eval, "RQueue.retainAll", values)
 }
 
-// Clear removes all values, and tells whether there were any: DEL.
+// Clear removes all values, and reports whether there were any: DEL.
 func (q *BlockingQueue[T]) Clear(ctx context.Context) (bool, error) {
 	reply, err := q.client.do(ctx, q.Name(), "DEL", q.Name())
 	ok, err := replyBool(reply, err)

@@ -58,7 +58,7 @@ func (d *DelayedQueue[T]) expire(
 	return ok, in(name, d.Name(), err)
 }
 
-// ClearExpire takes an expiry back, and tells whether there was one.
+// ClearExpire takes an expiry back, and reports whether there was one.
 //
 //	KEYS    pending list, timeout set
 //	ARGV    none

@@ -244,7 +244,7 @@ func (d *DelayedQueue[T]) PollLastAndOfferFirstTo(ctx context.Context, other str
 	}
 }
 
-// Clear removes all values that wait, and tells whether there were any:
+// Clear removes all values that wait, and reports whether there were any:
 // DEL pending list, timeout set. Redisson's delete does the same.
 func (d *DelayedQueue[T]) Clear(ctx context.Context) (bool, error) {
 	n := d.dest.names

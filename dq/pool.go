@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// dedicated returns a link for one command that blocks: an idle one, the next that
+// get returns a link for one command that blocks: an idle one, the next that
 // becomes idle, or a new one. When ctx ends before, the dial goes on, for the next
 // caller; so callers that come and go do not pile up dials.
-func (n *node) dedicated(ctx context.Context) (*link, error) {
+func (n *node) get(ctx context.Context) (*link, error) {
 	n.mu.Lock()
 	for len(n.idle) > 0 {
 		l := n.idle[len(n.idle)-1]
@@ -57,7 +57,7 @@ func (n *node) dial() {
 		n.dials = slices.DeleteFunc(n.dials, func(o *dialing) bool { return o == d })
 		switch {
 		case d.err == nil:
-			n.put(d.link)
+			n.putLocked(d.link)
 		case len(n.seekers) > len(n.dials):
 			// Nothing else is under way for the one that waits longest.
 			n.seekers[0] <- d.dialed
@@ -75,22 +75,22 @@ func (n *node) withdraw(seeker chan dialed) {
 	select {
 	case d := <-seeker: // it came at the same moment
 		if d.link != nil {
-			n.put(d.link)
+			n.putLocked(d.link)
 		}
 	default:
 	}
 }
 
-// rest puts a dedicated link away for the next command that blocks, as soon as nothing
+// put puts a dedicated link away for the next command that blocks, as soon as nothing
 // is under way that could end that one.
-func (n *node) rest(l *link) {
+func (n *node) put(l *link) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if l.holds > 0 {
 		l.resting = true
 		return
 	}
-	n.put(l)
+	n.putLocked(l)
 }
 
 // hold keeps a link from its next command until release.
@@ -107,12 +107,12 @@ func (n *node) release(l *link, tainted bool) {
 	l.tainted = l.tainted || tainted
 	if l.holds--; l.holds == 0 && l.resting {
 		l.resting = false
-		n.put(l)
+		n.putLocked(l)
 	}
 }
 
-// put gives a link to who waits for one, or to the pool. Call with mu held.
-func (n *node) put(l *link) {
+// putLocked gives a link to who waits for one, or to the pool. Call with mu held.
+func (n *node) putLocked(l *link) {
 	switch {
 	case !l.alive():
 	case l.tainted:

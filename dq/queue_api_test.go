@@ -78,7 +78,7 @@ func TestWaitingValues(t *testing.T) {
 			require.True(t, ok)
 			n, err := b.redis.ZCard(ctx, b.names.TimeoutSet).Result()
 			require.NoError(t, err)
-			require.Zero(t, n, "what is called off does not come later")
+			require.Zero(t, n, "what is cancelled does not come later")
 		})
 	}
 }

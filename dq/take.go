@@ -132,10 +132,10 @@ func (c *Client) begin(ctx context.Context, key string, to target, seconds int64
 		n = owner
 	}
 	line := fmt.Sprintf("%q", command)
-	if w := n.takeOver(line, seconds); w != nil {
+	if w := n.reuse(line, seconds); w != nil {
 		return w, nil
 	}
-	l, err := n.dedicated(ctx)
+	l, err := n.get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (w *waiter) wait(ctx context.Context, key string, seconds int64) (any, erro
 				w.again()
 				continue
 			}
-			w.node.rest(w.link)
+			w.node.put(w.link)
 			return reply, err
 		case <-ctx.Done():
 			return w.cancel(ctx)
@@ -216,7 +216,7 @@ func (w *waiter) cancel(ctx context.Context) (any, error) {
 		}
 	}
 	reply, err := w.batch.last()
-	w.node.rest(w.link)
+	w.node.put(w.link)
 	if reply == nil {
 		return nil, context.Cause(ctx)
 	}
@@ -231,7 +231,7 @@ func (w *waiter) overdue() (any, error) {
 		return nil, errOverdue
 	}
 	reply, err := w.batch.last()
-	w.node.rest(w.link)
+	w.node.put(w.link)
 	return reply, err
 }
 

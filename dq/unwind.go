@@ -124,9 +124,9 @@ func (w *waiter) abandon() bool {
 	return true
 }
 
-// takeOver returns a waiter that was abandoned while its command, the same one,
+// reuse returns a waiter that was abandoned while its command, the same one,
 // goes on blocking. One that ends by itself has run for some of its time.
-func (n *node) takeOver(line string, seconds int64) *waiter {
+func (n *node) reuse(line string, seconds int64) *waiter {
 	if seconds != forever {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (n *node) forget(w *waiter) {
 // giveBack puts a value that came too late where it was taken from, and tells so.
 func (w *waiter) giveBack(b *batch) {
 	reply, err := b.last()
-	w.node.rest(w.link)
+	w.node.put(w.link)
 	if err != nil || reply == nil {
 		return
 	}

@@ -131,10 +131,10 @@ func newRegistry(codec Name, root reflect.Type, classes []Class) (*registry, err
 	return g, nil
 }
 
-// isJSON tells whether fields follow the rules of encoding/json for omitting.
+// isJSON reports whether fields follow the rules of encoding/json for omitting.
 func (g *registry) isJSON() bool { return g.codec == NameJSON || g.plain() }
 
-// plain tells whether values carry no class names, so that none are needed.
+// plain reports whether values carry no class names, so that none are needed.
 func (g *registry) plain() bool { return g.codec == NameTypedJSON }
 
 // typeOf returns the Java type for a Go type.

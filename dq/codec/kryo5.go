@@ -214,7 +214,7 @@ func (w *kryoWriter) orNull(value any, k kind) {
 	w.object(value)
 }
 
-// isFinal tells whether the class of a declared type is final, so that the
+// isFinal reports whether the class of a declared type is final, so that the
 // reader knows it.
 func (j *javaType) isFinal() bool {
 	switch j.kind {

@@ -43,7 +43,7 @@ func (c *class) levels() []*class {
 	return levels
 }
 
-// writesHierarchy tells whether the bytes hold the fields of each class apart.
+// writesHierarchy reports whether the bytes hold the fields of each class apart.
 func (g *registry) writesHierarchy() bool {
 	return g.codec == NameMarshalling || g.codec == NameSerialization
 }

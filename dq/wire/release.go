@@ -116,7 +116,7 @@ func (r Release) Compare(other Release) int {
 	return cmp.Or(cmp.Compare(r.Major, other.Major), cmp.Compare(r.Minor, other.Minor), cmp.Compare(r.Patch, other.Patch))
 }
 
-// AtLeast tells whether r is other or newer, by number. The 2.x line is older
+// AtLeast reports whether r is other or newer, by number. The 2.x line is older
 // than every 3.x here, also where it was published later.
 func (r Release) AtLeast(other Release) bool { return r.Compare(other) >= 0 }
 
@@ -128,20 +128,20 @@ func (r Release) Layout() Layout {
 	return LayoutDLc0
 }
 
-// CachesScripts tells whether the release sends EVALSHA, and SCRIPT LOAD after a
+// CachesScripts reports whether the release sends EVALSHA, and SCRIPT LOAD after a
 // miss, with its default settings; earlier ones send EVAL with the whole body
 // each time. The rule: Config.useScriptCache is true since 3.46.0.
 func (r Release) CachesScripts() bool { return r.AtLeast(release3_46_0) }
 
-// RefusesNegativeDelay tells whether offer checks its delay; since 3.10.4.
+// RefusesNegativeDelay reports whether offer checks its delay; since 3.10.4.
 func (r Release) RefusesNegativeDelay() bool { return r.AtLeast(release3_10_4) }
 
-// StopsOnDestroy tells whether the last destroy of a delayed queue also cancels
+// StopsOnDestroy reports whether the last destroy of a delayed queue also cancels
 // its timer; since 3.42.0. Before, what the timer was set for is still delivered,
 // and what comes due after that.
 func (r Release) StopsOnDestroy() bool { return r.AtLeast(release3_42_0) }
 
-// ExpiresConditionally tells whether expire and expireAt send a condition, which
+// ExpiresConditionally reports whether expire and expireAt send a condition, which
 // may be empty, with the time; since 3.17.0.
 func (r Release) ExpiresConditionally() bool { return r.AtLeast(release3_17_0) }
 
@@ -156,7 +156,7 @@ func (r Release) BlockingSeconds(d time.Duration) int64 {
 	return seconds
 }
 
-// SkipsNegativeTimeout tells whether a blocking call with a negative time-out
+// SkipsNegativeTimeout reports whether a blocking call with a negative time-out
 // returns without sending a command; since 3.18.0.
 func (r Release) SkipsNegativeTimeout() bool { return r.AtLeast(release3_18_0) }
 

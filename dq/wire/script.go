@@ -65,7 +65,7 @@ func (r Release) Script(name string) (*Script, bool) {
 	return nil, false
 }
 
-// SentBy tells whether the release sends this text.
+// SentBy reports whether the release sends this text.
 func (s *Script) SentBy(r Release) bool {
 	for _, rg := range s.ranges {
 		if rg.first != (Release{}) && r.AtLeast(rg.first) && rg.last.AtLeast(r) {

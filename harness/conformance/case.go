@@ -169,7 +169,7 @@ func (s span) contains(r wire.Release) bool {
 	return !s.none && r.AtLeast(s.first) && s.last.AtLeast(r)
 }
 
-// HoldsFor tells whether the case is about the release.
+// HoldsFor reports whether the case is about the release.
 func (c *Case) HoldsFor(r wire.Release) bool {
 	if r.Major == 2 {
 		return c.spans[0].contains(r)

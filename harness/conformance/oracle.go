@@ -131,7 +131,7 @@ func (o *Oracle) nearest(release wire.Release) (wire.Release, bool) {
 	return wire.Release{}, false
 }
 
-// sameScripts tells whether all scripts of a recording are sent by release too,
+// sameScripts reports whether all scripts of a recording are sent by release too,
 // in the same manner.
 func sameScripts(recorded recordedCase, from, release wire.Release) bool {
 	if from.CachesScripts() != release.CachesScripts() {

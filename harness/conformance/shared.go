@@ -92,7 +92,7 @@ func (r *Runner) share(ctx context.Context, url string, options *redis.Options) 
 	return nil
 }
 
-// keep takes note of a line of MONITOR and tells whether it is of a case.
+// keep takes note of a line of MONITOR and reports whether it is of a case.
 func (s *shared) keep(l monitor.Line) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,7 +244,7 @@ func (s *shared) close() error {
 	return errors.Join(err, s.conn.Close(), s.client.Close())
 }
 
-// kills tells whether a set-up command is one that ends connections of a type.
+// kills reports whether a set-up command is one that ends connections of a type.
 func kills(command []string) bool {
 	return len(command) == 4 && strings.EqualFold(command[0]+" "+command[1]+" "+command[2], "client kill type")
 }

@@ -131,7 +131,7 @@ func count(lines []monitor.Line, is func(monitor.Line) bool) int {
 	return n
 }
 
-// ranTransfer tells whether a line is the first command of a transfer script.
+// ranTransfer reports whether a line is the first command of a transfer script.
 func ranTransfer(timeoutSet string) func(monitor.Line) bool {
 	return func(l monitor.Line) bool {
 		return l.Inner() && l.Name() == "zrangebyscore" && len(l.Args) > 1 && l.Args[1] == timeoutSet

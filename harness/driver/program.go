@@ -23,8 +23,8 @@ type Program interface {
 // Introduction returns what the program said to hello.
 func (p *External) Introduction() Hello { return p.Hello }
 
-// Can tells whether an implementation has an op, or an overload "op(argument)".
+// Can reports whether an implementation has an op, or an overload "op(argument)".
 func (h Hello) Can(capability string) bool { return slices.Contains(h.Capabilities, capability) }
 
-// HasCodec tells whether an implementation knows a codec by name.
+// HasCodec reports whether an implementation knows a codec by name.
 func (h Hello) HasCodec(name string) bool { return slices.Contains(h.Codecs, name) }

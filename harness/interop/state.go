@@ -40,7 +40,7 @@ func (st state) members() []string {
 	return members
 }
 
-// equal tells whether nothing has changed.
+// equal reports whether nothing has changed.
 func (st state) equal(other state) bool {
 	return slices.Equal(st.destination, other.destination) && slices.Equal(st.pending, other.pending) &&
 		slices.Equal(st.timeouts, other.timeouts) && slices.Equal(st.other, other.other) &&

@@ -16,7 +16,7 @@ type offered struct {
 	awaited bool
 }
 
-// chosen tells whether message i is one to be called off.
+// chosen reports whether message i is one to be called off.
 func (c Cancel) chosen(seed uint64, i int64) bool {
 	if c.Share <= 0 {
 		return false

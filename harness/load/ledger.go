@@ -109,7 +109,7 @@ func (l *ledger) remove(p int, seq int64, awaited bool) {
 	l.change(-1, awaited)
 }
 
-// has tells whether the phase has such a message.
+// has reports whether the phase has such a message.
 func (l *ledger) has(p int, seq int64) bool { return p < len(l.words) && seq < l.share(p) }
 
 func (l *ledger) change(by int64, awaited bool) {

@@ -167,7 +167,7 @@ func Instances(n int) []Member {
 	return members
 }
 
-// Plain tells whether the plan is one of a single implementation with a steady
+// Plain reports whether the plan is one of a single implementation with a steady
 // rate and plain delays, which the load op of the driver protocol can do as a
 // whole inside a program.
 func (p Plan) Plain() bool {

@@ -41,7 +41,7 @@ func (s *stage) begin(start time.Time, p Plan, e epoch) {
 	}
 }
 
-// awaits tells whether the run waits for a message that is due at an instant.
+// awaits reports whether the run waits for a message that is due at an instant.
 func (s *stage) awaits(due int64) bool {
 	horizon := s.horizon.Load()
 	return horizon == 0 || due <= horizon

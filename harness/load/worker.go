@@ -34,10 +34,10 @@ func ParseWorker(text string) (Worker, error) {
 // String returns the form that ParseWorker reads.
 func (w Worker) String() string { return fmt.Sprintf("%d/%d", w.Number, w.Count) }
 
-// Shared tells whether there are other workers.
+// Shared reports whether there are other workers.
 func (w Worker) Shared() bool { return w.Count > 1 }
 
-// owns tells whether the nth producer or consumer is this worker's.
+// owns reports whether the nth producer or consumer is this worker's.
 func (w Worker) owns(n int) bool { return !w.Shared() || n%w.Count == w.Number%w.Count }
 
 // Check refuses a plan that so many workers cannot split. Its error is wrong
@@ -82,7 +82,7 @@ func (o Options) checkWorker() error {
 	return o.Worker.Check(o.Plan)
 }
 
-// heldByWorkers tells whether all that a queue holds is of this run: other
+// heldByWorkers reports whether all that a queue holds is of this run: other
 // workers warm up already.
 func (o Options) heldByWorkers(ctx context.Context, queue string) bool {
 	if !o.Worker.Shared() {
@@ -140,7 +140,7 @@ func (r *run) awaitStart(ctx context.Context) error {
 	return nil
 }
 
-// timeToWarmUp tells whether s can be run and drained before the agreed start.
+// timeToWarmUp reports whether s can be run and drained before the agreed start.
 func (r *run) timeToWarmUp(s *stage) bool {
 	return r.startAt.IsZero() || time.Until(r.startAt) > readyBefore+r.length(s)
 }

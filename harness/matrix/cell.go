@@ -67,7 +67,7 @@ func (r *Row) Cell() Cell {
 	return Identical
 }
 
-// bad tells whether the cell shows a failure, a difference or an error.
+// bad reports whether the cell shows a failure, a difference or an error.
 func (r *Row) bad() bool { return slices.Contains([]Cell{Failure, Differs, Broken}, r.Cell()) }
 
 // Detail says what lies behind a cell that is not as it should be.

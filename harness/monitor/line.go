@@ -29,7 +29,7 @@ type Line struct {
 	Number int
 }
 
-// Inner tells whether a script made the call, not a client.
+// Inner reports whether a script made the call, not a client.
 func (l Line) Inner() bool { return l.Peer == LuaPeer }
 
 // Name returns the command name in lower case.

@@ -8,7 +8,7 @@ type dbKey struct {
 	name string
 }
 
-// blocks tells whether a command may wait before it answers.
+// blocks reports whether a command may wait before it answers.
 func blocks(l monitor.Line) bool {
 	switch l.Name() {
 	case "blpop", "brpop", "brpoplpush", "blmove", "blmovem", "blmpop", "bzpopmin", "bzpopmax", "bzmpop",
@@ -18,7 +18,7 @@ func blocks(l monitor.Line) bool {
 	return false
 }
 
-// subscribes tells whether a command makes its connection a subscriber.
+// subscribes reports whether a command makes its connection a subscriber.
 func subscribes(l monitor.Line) bool {
 	switch l.Name() {
 	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":

@@ -19,7 +19,7 @@ type peer struct {
 	shown    int // commands of this peer that MONITOR showed
 	sent     int
 	answered int
-	// lastError tells whether the last answer was an error.
+	// lastError reports whether the last answer was an error.
 	lastError  bool
 	lastQueued bool
 	subscribed bool

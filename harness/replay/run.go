@@ -231,7 +231,7 @@ func (r *run) eachKey(do func(dbKey) error) error {
 	return nil
 }
 
-// cached tells whether the server has a script; a server that cannot say has not.
+// cached reports whether the server has a script; a server that cannot say has not.
 func (r *run) cached(sha1 string) bool {
 	reply, err := r.control.do("SCRIPT", "EXISTS", sha1)
 	list, ok := reply.([]any)

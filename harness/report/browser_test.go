@@ -111,7 +111,7 @@ func eval[T any](b *browserPage, expression string) T {
 	return value
 }
 
-// visible tells whether a selector's first element takes part in the layout.
+// visible reports whether a selector's first element takes part in the layout.
 func (b *browserPage) visible(selector string) bool {
 	b.t.Helper()
 	return eval[bool](b, fmt.Sprintf("document.querySelector(%q).getClientRects().length > 0", selector))

@@ -166,7 +166,7 @@ func (s *Scenario) Select(names []string, full bool) ([]Variant, error) {
 	return chosen, nil
 }
 
-// Has tells whether there is a variant of that name.
+// Has reports whether there is a variant of that name.
 func (s *Scenario) Has(name string) bool {
 	return slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Name == name })
 }

@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder
 	return out, report.WriteFolder(folder, out, result.Log)
 }
 
-// needsServer tells whether any implementation of the plan needs a Redis.
+// needsServer reports whether any implementation of the plan needs a Redis.
 func needsServer(d driver.Driver, p load.Plan) bool {
 	serverless := func(d driver.Driver) bool {
 		_, ok := d.(driver.Serverless)

@@ -83,7 +83,7 @@ func parseMember(line string) (member, error) {
 	return m, nil
 }
 
-// whole tells whether every node that runs agrees that all of them are in their
+// whole reports whether every node that runs agrees that all of them are in their
 // roles and without a fault, and is in step with its master if it is a replica;
 // the error says what is missing.
 func (c *ClusterSet) whole(ctx context.Context, masters int) (bool, error) {
@@ -103,7 +103,7 @@ func (c *ClusterSet) whole(ctx context.Context, masters int) (bool, error) {
 	return true, nil
 }
 
-// agrees tells whether n sees all of up as healthy members, masters of them
+// agrees reports whether n sees all of up as healthy members, masters of them
 // serving slots, and what it lacks.
 func (n *Node) agrees(ctx context.Context, up nodes, masters int) (bool, error) {
 	client, err := n.connect(ctx)

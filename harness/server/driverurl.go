@@ -36,7 +36,7 @@ func (t target) spec() string {
 	return b.String()
 }
 
-// External tells whether a --redis value is the address of a server that runs
+// External reports whether a --redis value is the address of a server that runs
 // already.
 func External(spec string) bool {
 	s, err := parseSpec(spec)

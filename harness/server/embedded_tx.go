@@ -49,7 +49,7 @@ func (e *embedded) exec(c *client, args []string) {
 		c.send([]byte("-EXECABORT Transaction discarded because of previous errors.\r\n"))
 		return
 	}
-	// An empty transaction of the same connection tells whether a watched key has changed.
+	// An empty transaction of the same connection reports whether a watched key has changed.
 	if reply := e.aside(c.peer.Ctx, []string{"MULTI"}, []string{"EXEC"}); string(reply) == "*-1\r\n" {
 		c.send([]byte(nullArray(c)))
 		return

@@ -44,7 +44,7 @@ func (n *Node) PID() int {
 // String is the node's address.
 func (n *Node) String() string { return n.Addr }
 
-// Running tells whether the program runs and is not paused.
+// Running reports whether the program runs and is not paused.
 func (n *Node) Running() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 
 var pauseSignal, resumeSignal os.Signal = syscall.SIGSTOP, syscall.SIGCONT
 
-// standsStill tells whether the kernel has stopped a process that was asked to:
+// standsStill reports whether the kernel has stopped a process that was asked to:
 // a signal sent is not yet a signal obeyed. Only Linux tells; elsewhere it is believed.
 func standsStill(pid int) (bool, error) {
 	if runtime.GOOS != "linux" {

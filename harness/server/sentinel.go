@@ -272,7 +272,7 @@ func (s *SentinelSet) Settle(ctx context.Context) error {
 	})
 }
 
-// watched tells whether every sentinel that runs sees the master up with that
+// watched reports whether every sentinel that runs sees the master up with that
 // many healthy replicas and all sentinels that run, and what it lacks.
 func (s *SentinelSet) watched(ctx context.Context, replicas int) (bool, error) {
 	for _, w := range s.sentinels {

@@ -86,11 +86,11 @@ func Start(ctx context.Context, spec string, notice func(string)) (*Server, erro
 // holds the password: do not print it.
 func (s *Server) URL() string { return s.target.url() }
 
-// Embedded tells whether the server runs inside this process; its figures do
+// Embedded reports whether the server runs inside this process; its figures do
 // not stand for a real Redis.
 func (s *Server) Embedded() bool { return s.How == "embedded" }
 
-// Cluster tells whether the server is a Redis Cluster, where the keys of one
+// Cluster reports whether the server is a Redis Cluster, where the keys of one
 // script have to share a slot.
 func (s *Server) Cluster() bool { return s.target.topology == cluster }
 

@@ -41,7 +41,7 @@ type spec struct {
 	url  target // for modeExternal
 }
 
-// CheckSpec tells whether spec could be right on some machine. It touches no
+// CheckSpec reports whether spec could be right on some machine. It touches no
 // network and no file; the error is always a *SpecError.
 func CheckSpec(spec string) error {
 	_, err := parseSpec(spec)

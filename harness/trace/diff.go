@@ -73,7 +73,7 @@ func casesByKey(rec *monitor.Recording) keyedCases {
 	return k
 }
 
-// onlySetUp tells whether lines before the first case show no more than a client
+// onlySetUp reports whether lines before the first case show no more than a client
 // that connects.
 func onlySetUp(lines []monitor.Line) bool {
 	calls, _ := group(lines)

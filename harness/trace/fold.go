@@ -77,7 +77,7 @@ func foldEmptyTransfers(events []*Event) []*Event {
 	return kept
 }
 
-// isEmptyTransfer tells whether a transfer script looked and moved nothing.
+// isEmptyTransfer reports whether a transfer script looked and moved nothing.
 func isEmptyTransfer(c Call) bool {
 	return len(c.Inner) == 2 && c.Inner[0].Name() == "zrangebyscore" && c.Inner[1].Name() == "zrange"
 }

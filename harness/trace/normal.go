@@ -114,7 +114,7 @@ func isSetUp(c Call) bool {
 	return false
 }
 
-// isClusterProbe tells whether Redisson 4.0.0 or later asks for two keys to find
+// isClusterProbe reports whether Redisson 4.0.0 or later asks for two keys to find
 // out about a cluster: MGET test1 test2, since 4.3.1 a script that gets both.
 func isClusterProbe(c Call) bool {
 	keys := []string{"test1", "test2"}

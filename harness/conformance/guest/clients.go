@@ -35,10 +35,10 @@ func (c Client) String() string {
 	return fmt.Sprintf("%sconnected for %s, last command %s)", text, c.Age, c.Command)
 }
 
-// Monitors tells whether the connection is in MONITOR mode.
+// Monitors reports whether the connection is in MONITOR mode.
 func (c Client) Monitors() bool { return strings.Contains(c.Flags, "O") }
 
-// link tells whether it is no client but a link within a set of servers.
+// link reports whether it is no client but a link within a set of servers.
 func (c Client) link() bool { return strings.ContainsAny(c.Flags, "MS") && !c.Monitors() }
 
 // Clients returns the connections of clients, by CLIENT LIST with arguments. It
@@ -142,7 +142,7 @@ type Strange struct {
 }
 
 // Note takes note of a stranger's line of MONITOR, of those within a script too. It
-// tells whether the line is a sign of use.
+// reports whether the line is a sign of use.
 func (s *Strange) Note(l monitor.Line) bool {
 	if Harmless(l) {
 		return false

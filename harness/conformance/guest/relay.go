@@ -71,7 +71,7 @@ func (r *Relay) URL(server string) (string, error) {
 	return u.String(), nil
 }
 
-// Marks tells whether a line of MONITOR is the first of a connection of the relay.
+// Marks reports whether a line of MONITOR is the first of a connection of the relay.
 func (r *Relay) Marks(l monitor.Line) bool {
 	return l.Name() == "echo" && len(l.Args) == 2 && l.Args[1] == r.mark
 }

@@ -156,7 +156,7 @@ func (c *ProxyConn) serve() {
 }
 
 // attach takes note of the server's side, which Reset and HangUp end too, and
-// tells whether the connection was not cut before.
+// reports whether the connection was not cut before.
 func (c *ProxyConn) attach(server *net.TCPConn) bool {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
@@ -172,7 +172,7 @@ func (c *ProxyConn) attach(server *net.TCPConn) bool {
 	}
 }
 
-// await waits until holds, which is asked under the lock, and tells whether it
+// await waits until holds, which is asked under the lock, and reports whether it
 // came to be before the connection's end.
 func (c *ProxyConn) await(holds func() bool) bool {
 	for {
@@ -306,7 +306,7 @@ func (c *ProxyConn) end(dir Direction, err error, to *net.TCPConn) {
 	}
 }
 
-// Sent tells whether the client has ever sent a command that begins with these
+// Sent reports whether the client has ever sent a command that begins with these
 // words, whatever their case: Sent("BLPOP"), Sent("SUBSCRIBE", "news").
 func (c *ProxyConn) Sent(words ...string) bool {
 	c.proxy.mu.Lock()
@@ -314,7 +314,7 @@ func (c *ProxyConn) Sent(words ...string) bool {
 	return c.log.sent(words)
 }
 
-// Waiting tells whether the last command begins with these words and the server
+// Waiting reports whether the last command begins with these words and the server
 // has sent nothing since: a client blocked in BLPOP is Waiting("BLPOP").
 func (c *ProxyConn) Waiting(words ...string) bool {
 	c.proxy.mu.Lock()

@@ -18,7 +18,7 @@ import (
 // startTimeout bounds one start; a container on a loaded machine is the slowest.
 const startTimeout = time.Minute
 
-// Required tells whether DQ_REQUIRE (comma separated: redis, docker, redisson,
+// Required reports whether DQ_REQUIRE (comma separated: redis, docker, redisson,
 // chromium) lists what, so that its absence is a failure and not a skip.
 func Required(what string) bool {
 	for name := range strings.SplitSeq(os.Getenv("DQ_REQUIRE"), ",") {
