@@ -80,7 +80,7 @@ func (p *patience) goOn(ctx context.Context, s *sending, next target) bool {
 	}
 	s.to = next
 	// Servers that send it to and fro have not yet heard of each other.
-	if next.node != nil && !s.hold && (s.taught || p.attempt <= maxHops) {
+	if next.node != nil && !s.hold && (s.teach || p.attempt <= maxHops) {
 		return ctx.Err() == nil
 	}
 	p.wait = min(max(2*p.wait, redirectPause), maxRedirection)
@@ -89,14 +89,15 @@ func (p *patience) goOn(ctx context.Context, s *sending, next target) bool {
 
 // sending is the state of one request.
 type sending struct {
-	client  *Client
-	request request
-	replies []any
-	todo    []int // which commands have not been run
-	to      target
-	hold    bool // the server asks for time
-	moving  bool // and that for keys of a slot that is being moved
-	taught  bool // the server has just learnt the script
+	client   *Client
+	request  request
+	replies  []any
+	todo     []int // which commands have not been run
+	to       target
+	hold     bool  // the server asks for time
+	moving   bool  // and that for keys of a slot that is being moved
+	teach    bool  // the server is given the script first
+	untaught error // why it did not take it
 }
 
 // attempt sends what is to do, keeps what came of it, and says where the rest goes.
@@ -117,7 +118,7 @@ func (s *sending) attempt(ctx context.Context) (next target, again bool) {
 		return target{}, errors.Is(err, errRetired) && s.client.ctx.Err() == nil
 	}
 	replies, err := l.send(s.wrap()...).wait(ctx)
-	return s.sort(ctx, l, s.unwrap(replies), err)
+	return s.sort(ctx, s.unwrap(replies), err)
 }
 
 func (s *sending) settleAll(err error) {
@@ -126,9 +127,14 @@ func (s *sending) settleAll(err error) {
 	}
 }
 
-// wrap returns the commands to send, each behind ASKING where that is needed.
+// wrap returns the commands to send, each behind ASKING where that is needed, and all
+// behind SCRIPT LOAD where the server did not know the script: at once, so that nobody
+// flushes it in between.
 func (s *sending) wrap() [][]any {
-	commands := make([][]any, 0, len(s.todo))
+	commands := make([][]any, 0, len(s.todo)+1)
+	if s.teach {
+		commands = append(commands, []any{"SCRIPT", "LOAD", s.request.script.Body})
+	}
 	for _, i := range s.todo {
 		if s.to.asking {
 			commands = append(commands, []any{"ASKING"})
@@ -138,8 +144,13 @@ func (s *sending) wrap() [][]any {
 	return commands
 }
 
-// unwrap drops the replies to ASKING.
+// unwrap drops the replies to ASKING, and keeps what SCRIPT LOAD failed with.
 func (s *sending) unwrap(replies []any) []any {
+	s.untaught = nil
+	if s.teach && len(replies) > 0 {
+		s.untaught, _ = replies[0].(error)
+		replies = replies[1:]
+	}
 	if !s.to.asking {
 		return replies
 	}
@@ -151,10 +162,9 @@ func (s *sending) unwrap(replies []any) []any {
 }
 
 // sort keeps the replies. err is why the last ones of them are missing.
-func (s *sending) sort(ctx context.Context, l *link, replies []any, err error) (next target, again bool) {
+func (s *sending) sort(ctx context.Context, replies []any, err error) (next target, again bool) {
 	var rest []int
-	unknownScript := false
-	s.hold, s.moving, s.taught = false, false, false
+	s.hold, s.moving, s.teach = false, false, false
 	for k, i := range s.todo {
 		if k >= len(replies) {
 			s.replies[i] = err
@@ -169,7 +179,11 @@ func (s *sending) sort(ctx context.Context, l *link, replies []any, err error) (
 			continue
 		}
 		if s.request.script != nil && isNoScript(reply) {
-			unknownScript = true
+			if s.untaught != nil {
+				s.replies[i] = fmt.Errorf("loading the script: %w", s.untaught)
+				continue
+			}
+			s.teach = true
 			rest = append(rest, i)
 			continue
 		}
@@ -179,24 +193,11 @@ func (s *sending) sort(ctx context.Context, l *link, replies []any, err error) (
 		}
 	}
 	s.todo = rest
-	if unknownScript && next.node == nil && !s.hold {
-		s.taught = s.load(ctx, l)
-		return s.to, s.taught
+	if s.teach && next.node == nil && !s.hold {
+		return s.to, true
 	}
+	s.teach = false // elsewhere, the script may be known
 	return next, len(rest) > 0
-}
-
-// load has the server learn the script, and reports whether it has.
-func (s *sending) load(ctx context.Context, l *link) bool {
-	replies, err := l.send([]any{"SCRIPT", "LOAD", s.request.script.Body}).wait(ctx)
-	if err == nil {
-		err, _ = replies[0].(error)
-	}
-	if err != nil {
-		// The script has not run, whatever became of loading it.
-		s.settleAll(fmt.Errorf("%w: loading the script: %v", errUnsent, err)) //nolint:errorlint // errLost says what became of SCRIPT LOAD
-	}
-	return err == nil
 }
 
 // redirect reports whether an error reply says that the command was not run and that
