@@ -72,6 +72,13 @@ func (m *matcher[T]) matches(all []stored) (found []stored, each bool) {
 	return found, !slices.Contains(seen, false)
 }
 
+// asStored returns the values looked for as bytes: as they are encoded, and as they are
+// stored besides.
+func (m *matcher[T]) asStored(all []stored) []any {
+	found, _ := m.matches(all)
+	return append(slices.Clone(m.encoded), valuesOf(found)...)
+}
+
 func valuesOf(all []stored) []any {
 	args := make([]any, len(all))
 	for i, s := range all {
@@ -168,14 +175,17 @@ func (d *DelayedQueue[T]) takeOut(ctx context.Context, members []stored) (taken 
 	return taken, nil
 }
 
-// window is how much more than it needs a poll reads first. Redisson's poll scripts
-// destroy a member of the other layout, so they are sent only where none is near.
-const window = 16
+// window is how many members more than it needs a poll reads, and maxPage how many it
+// reads at a time.
+const (
+	window  = 16
+	maxPage = 1000
+)
 
 // pollBoth removes up to limit values from the front, of both layouts.
 func (d *DelayedQueue[T]) pollBoth(ctx context.Context, limit int) (values []T, err error) {
 	for len(values) < limit {
-		all, _, err := d.waiting(ctx, 0, limit+window)
+		all, _, err := d.waiting(ctx, 0, min(limit, maxPage)+window)
 		if err != nil || len(all) == 0 {
 			return values, err
 		}
@@ -192,20 +202,4 @@ func (d *DelayedQueue[T]) pollBoth(ctx context.Context, limit int) (values []T, 
 		}
 	}
 	return values, nil
-}
-
-// ownAhead reports whether Redisson's poll scripts may be sent: what they would meet is
-// of the own layout. Negative positions count from the back.
-func (d *DelayedQueue[T]) ownAhead(ctx context.Context, start, stop int) (bool, error) {
-	if d.client.strict {
-		return true, nil
-	}
-	if d.task.mixed(d.client.scheduler.now()) {
-		return false, nil
-	}
-	_, own, err := d.waiting(ctx, start, stop)
-	if err == nil && !own {
-		d.task.meet(d.client.scheduler.now())
-	}
-	return own, err
 }

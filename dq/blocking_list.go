@@ -159,9 +159,9 @@ func (q *BlockingQueue[T]) ContainsAll(ctx context.Context, values ...T) (bool, 
 	return each && err == nil, in("containsAll", q.Name(), err)
 }
 
-// Remove removes the first value equal to this one, and reports whether there was
-// one: LREM with 1. Equal is what Contains calls so; a value that is stored in other
-// bytes is removed by these.
+// Remove removes one value equal to this one, and reports whether there was one: LREM
+// with 1. It is the first that is stored in the bytes that Encode gives, or where there
+// is none, the first that is equal as Contains calls it.
 func (q *BlockingQueue[T]) Remove(ctx context.Context, value T) (bool, error) {
 	m, err := newMatcher(q.codec, []T{value})
 	if err != nil {
@@ -190,7 +190,7 @@ func (q *BlockingQueue[T]) RemoveAll(ctx context.Context, values ...T) (bool, er
 	if len(values) == 0 {
 		return false, nil
 	}
-	return q.evalValues(ctx, q.client.eval, "RQueue.removeAll", values)
+	return q.evalStored(ctx, "RQueue.removeAll", values)
 }
 
 // RetainAll removes every value that is equal to none of these, and reports whether
@@ -204,7 +204,7 @@ func (q *BlockingQueue[T]) RetainAll(ctx context.Context, values ...T) (bool, er
 	if len(values) == 0 {
 		return q.Clear(ctx)
 	}
-	return q.evalValues(ctx, q.client.eval, "RQueue.retainAll", values)
+	return q.evalStored(ctx, "RQueue.retainAll", values)
 }
 
 // Clear removes all values, and reports whether there were any: DEL.
@@ -212,6 +212,23 @@ func (q *BlockingQueue[T]) Clear(ctx context.Context) (bool, error) {
 	reply, err := q.client.do(ctx, q.Name(), "DEL", q.Name())
 	ok, err := replyBool(reply, err)
 	return ok, in("clear", q.Name(), err)
+}
+
+// evalStored is evalValues with what is stored of the values besides, in other bytes.
+func (q *BlockingQueue[T]) evalStored(ctx context.Context, name string, values []T) (bool, error) {
+	if !q.looksAgain() {
+		return q.evalValues(ctx, q.client.eval, name, values)
+	}
+	m, err := newMatcher(q.codec, values)
+	if err != nil {
+		return false, in(name, q.Name(), err)
+	}
+	all, err := q.storedIn(ctx)
+	if err != nil {
+		return false, in(name, q.Name(), err)
+	}
+	ok, err := replyBool(q.client.eval(ctx, name, []string{q.Name()}, m.asStored(all)...))
+	return ok, in(name, q.Name(), err)
 }
 
 func (q *BlockingQueue[T]) evalValues(ctx context.Context, eval evaluator, name string, values []T) (bool, error) {

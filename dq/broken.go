@@ -40,6 +40,8 @@ func checkQueue[T any](c *Client, name string, values codec.Codec[T]) error {
 		return fmt.Errorf("dq: NewBlockingQueue(%q): expected a Client, got nil", name)
 	case c.broken != nil:
 		return c.broken
+	case c.topology == nil:
+		return fmt.Errorf("dq: NewBlockingQueue(%q): expected a Client of NewClient, got a zero value", name)
 	case name == "":
 		return errors.New("dq: NewBlockingQueue: expected a name, got an empty one")
 	case isNil(values):
@@ -56,6 +58,8 @@ func checkDelayed[T any](dest *BlockingQueue[T]) error {
 		return errors.New("dq: NewDelayedQueue: expected a BlockingQueue, got nil")
 	case dest.err != nil:
 		return dest.err
+	case dest.client == nil:
+		return errors.New("dq: NewDelayedQueue: expected a BlockingQueue of NewBlockingQueue, got a zero value")
 	}
 	n := dest.names
 	slot := wire.Slot(n.Destination)

@@ -36,33 +36,52 @@ func (c *connection) Close() error {
 // the server cannot be asked about a connection.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 4 * time.Second, Interval: time.Second, Count: 4}
 
-// connect makes one connection. It returns as soon as ctx ends, whatever a dialer
-// or a handshake is doing then; what they still bring forth is closed.
+// redialAfter is how long an attempt at a connection may take before another one begins
+// beside it. The kernel repeats what a network in an outage swallowed only after 1 s,
+// 3 s, 7 s, and something that takes connections in an outage never answers on them.
+const redialAfter = time.Second
+
+// connect makes one connection, by as many attempts as it takes. It returns as soon as
+// ctx ends, whatever a dialer or a handshake is doing then; what they still bring forth
+// is closed.
 func connect(ctx context.Context, opt *redis.Options) (*connection, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	type result struct {
 		conn *connection
 		err  error
 	}
-	made := make(chan result, 1)
-	go func() {
+	made := make(chan result)
+	attempt := func() {
 		conn, err := handshake(ctx, opt)
-		made <- result{conn, err}
-	}()
-	select {
-	case r := <-made:
-		return r.conn, r.err
-	case <-ctx.Done():
-		go func() {
-			if r := <-made; r.conn != nil {
-				_ = r.conn.Close()
+		select {
+		case made <- result{conn, err}:
+		case <-ctx.Done():
+			if err == nil {
+				_ = conn.Close()
 			}
-		}()
-		return nil, ctx.Err()
+		}
+	}
+	again := time.NewTicker(redialAfter)
+	defer again.Stop()
+	go attempt()
+	for underWay := 1; ; {
+		select {
+		case r := <-made:
+			if underWay--; r.err == nil || underWay == 0 {
+				return r.conn, r.err
+			}
+		case <-again.C:
+			underWay++
+			go attempt()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 }
 
 func handshake(ctx context.Context, opt *redis.Options) (*connection, error) {
-	socket, err := dial(ctx, opt)
+	socket, err := opt.Dialer(ctx, opt.Network, opt.Addr)
 	if err != nil {
 		return nil, &dialError{opt.Addr, err}
 	}
@@ -103,47 +122,6 @@ func handshake(ctx context.Context, opt *redis.Options) (*connection, error) {
 	}
 	c.id = id
 	return c, socket.SetDeadline(time.Time{})
-}
-
-// redialAfter is how long a dial may take before another one begins beside it. The
-// kernel repeats what a network in an outage swallowed only after 1 s, 3 s, 7 s.
-const redialAfter = time.Second
-
-// dial returns the first socket of as many dials as it takes.
-func dial(ctx context.Context, opt *redis.Options) (net.Conn, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	type result struct {
-		socket net.Conn
-		err    error
-	}
-	made := make(chan result)
-	attempt := func() {
-		socket, err := opt.Dialer(ctx, opt.Network, opt.Addr)
-		select {
-		case made <- result{socket, err}:
-		case <-ctx.Done():
-			if err == nil {
-				_ = socket.Close()
-			}
-		}
-	}
-	again := time.NewTicker(redialAfter)
-	defer again.Stop()
-	go attempt()
-	for underWay := 1; ; {
-		select {
-		case r := <-made:
-			if underWay--; r.err == nil || underWay == 0 {
-				return r.socket, r.err
-			}
-		case <-again.C:
-			underWay++
-			go attempt()
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
 }
 
 // isFatalGreeting reports whether an error reply to CLIENT ID makes the connection

@@ -73,6 +73,8 @@ func (q *BlockingQueue[T]) consume(
 			}
 		case ctx.Err() != nil || errors.Is(err, ErrClosed):
 			return
+		case errors.As(err, new(*DecodeError)):
+			failed(nil, err) // the next value is another matter
 		default:
 			failed(nil, err)
 			if pause(ctx, retry.next()) != nil {

@@ -59,6 +59,9 @@ func (d *DelayedQueue[T]) Ready(ctx context.Context) error {
 		return nil // also where the subscription was refused before
 	default:
 	}
+	if d.client.ctx.Err() != nil || d.closed.Load() {
+		return ErrClosed
+	}
 	select {
 	case <-d.task.ready:
 		return nil
@@ -80,7 +83,7 @@ func (d *DelayedQueue[T]) Ready(ctx context.Context) error {
 //
 // A negative delay is ErrNegativeDelay. An error that wraps ErrUncertain says that
 // the value may be queued: ctx ended or the connection broke after the offer was
-// sent, or the script failed after its first write. After any other error it is not
+// sent, or the script failed after it had begun. After any other error it is not
 // queued, and may be offered again. Nothing that may have arrived is sent again.
 func (d *DelayedQueue[T]) Offer(ctx context.Context, value T, delay time.Duration) error {
 	if delay < 0 {

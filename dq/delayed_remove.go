@@ -15,18 +15,15 @@ import (
 //	KEYS    pending list, timeout set
 //	ARGV    none
 //	returns the value or nil
-//	cost    O(log n), behind an LRANGE of a few members
+//	cost    O(log n)
 //
 // The script destroys a member of the other layout, which it removes before it unpacks
-// it. So the head of the list is looked at first, and taken by a script of our own
-// where such a one is near. poll-v1 (to 3.4.2, 2.9.2) fails on an empty queue with a
-// script error.
+// it. So it is sent under WithStrictWire alone; else the head is read, and taken by a
+// script of our own (scripts.TakeOut), which removes that very member or nothing. poll-v1
+// (to 3.4.2, 2.9.2) fails on an empty queue with a script error.
 func (d *DelayedQueue[T]) Poll(ctx context.Context) (T, error) {
-	if own, err := d.ownAhead(ctx, 0, window); own || err != nil {
-		var reply any
-		if err == nil {
-			reply, err = d.client.eval(ctx, "poll", d.both())
-		}
+	if d.client.strict {
+		reply, err := d.client.eval(ctx, "poll", d.both())
 		v, err := replyValue(d.dest.codec, reply, err)
 		return v, d.in("poll", err)
 	}
@@ -47,13 +44,15 @@ func (d *DelayedQueue[T]) Poll(ctx context.Context) (T, error) {
 //	KEYS    pending list, timeout set
 //	ARGV    limit
 //	returns the values
-//	cost    O(limit × log n), behind an LRANGE as that of Poll
+//	cost    O(limit × log n)
+//
+// It is sent when Poll's script is.
 func (d *DelayedQueue[T]) PollN(ctx context.Context, limit int) ([]T, error) {
-	if own, err := d.ownAhead(ctx, 0, max(limit, 0)+window); own || err != nil {
-		var reply any
-		if err == nil {
-			reply, err = d.client.eval(ctx, "poll-limit", d.both(), strconv.Itoa(limit))
-		}
+	if _, err := d.client.script("poll-limit"); err != nil {
+		return nil, d.in("poll(limit)", err)
+	}
+	if d.client.strict {
+		reply, err := d.client.eval(ctx, "poll-limit", d.both(), strconv.Itoa(limit))
 		values, err := replyValues(d.dest.codec, reply, err)
 		return values, d.in("poll(limit)", err)
 	}
@@ -61,9 +60,10 @@ func (d *DelayedQueue[T]) PollN(ctx context.Context, limit int) ([]T, error) {
 	return values, d.in("poll(limit)", err)
 }
 
-// Remove removes one value equal to this one, the one offered first, and reports
-// whether there was one. It is how a message is cancelled. Equal is what Contains
-// calls so.
+// Remove removes one value equal to this one, and reports whether there was one. It is
+// how a message is cancelled. It is the one offered first of those stored in the bytes
+// that Encode gives, or where there is none, of those that are equal as Contains calls
+// it.
 //
 //	KEYS    pending list, timeout set (remove-v1: pending list)
 //	ARGV    value
@@ -154,7 +154,7 @@ func (d *DelayedQueue[T]) removalKeys(name string) []string {
 //
 // It is Redisson's own form, with its fault in all releases: the members stay in
 // the timeout set, so that the values are delivered all the same. Retain does
-// what the name says. Equal are values whose encoded bytes are. Where a member of the
+// what the name says. Equal is what Contains calls so. Where a member of the
 // other layout waits it fails with ErrForeignMember and changes nothing.
 //
 //	KEYS    pending list
@@ -165,17 +165,26 @@ func (d *DelayedQueue[T]) RetainAll(ctx context.Context, values ...T) (bool, err
 	if len(values) == 0 {
 		return d.Clear(ctx)
 	}
-	args, err := encodeAll(d.dest.codec, values)
+	m, err := newMatcher(d.dest.codec, values)
 	if err != nil {
 		return false, d.in("retainAll", err)
+	}
+	args := m.encoded
+	if d.looksAgain() {
+		all, _, err := d.waiting(ctx, 0, -1)
+		if err != nil {
+			return false, d.in("retainAll", err)
+		}
+		args = m.asStored(all)
 	}
 	ok, err := replyBool(d.client.eval(ctx, "retainAll", d.pending(), args...))
 	return ok, d.in("retainAll", err)
 }
 
 // Retain removes every value that waits now and is equal to none of these, and
-// reports whether there was one. It reads the queue and then removes what it read, by
-// its bytes, so that a value offered in between stays. Equal is what Contains calls so.
+// reports whether there was one. It reads the queue and then removes the members that
+// it read, so that a value offered in between stays; under WithStrictWire it removes
+// their values. Equal is what Contains calls so.
 func (d *DelayedQueue[T]) Retain(ctx context.Context, values ...T) (bool, error) {
 	m, err := newMatcher(d.dest.codec, values)
 	if err != nil {
@@ -186,8 +195,12 @@ func (d *DelayedQueue[T]) Retain(ctx context.Context, values ...T) (bool, error)
 		return false, d.in("retain", err)
 	}
 	others := slices.DeleteFunc(all, func(s stored) bool { return m.index(s.value) >= 0 })
-	removed, err := d.removeStored(ctx, "removeAll", others)
-	return removed, d.in("retain", err)
+	if d.client.strict {
+		removed, err := d.removeStored(ctx, "removeAll", others)
+		return removed, d.in("retain", err)
+	}
+	taken, err := d.takeOut(ctx, others)
+	return len(taken) > 0, d.in("retain", err)
 }
 
 // RemoveAt removes the value at an index in the order of All, Redisson's
@@ -221,11 +234,8 @@ func (d *DelayedQueue[T]) RemoveAt(ctx context.Context, index int) error {
 //	cost    O(log n)
 func (d *DelayedQueue[T]) PollLastAndOfferFirstTo(ctx context.Context, other string) (T, error) {
 	keys := append(d.both(), other)
-	if own, err := d.ownAhead(ctx, -1-window, -1); own || err != nil {
-		var reply any
-		if err == nil {
-			reply, err = d.client.eval(ctx, "pollLastAndOfferFirstTo", keys)
-		}
+	if d.client.strict {
+		reply, err := d.client.eval(ctx, "pollLastAndOfferFirstTo", keys)
 		v, err := replyValue(d.dest.codec, reply, err)
 		return v, d.in("pollLastAndOfferFirstTo", err)
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 var (
-	// ErrClosed is returned by calls on a closed Client or DelayedQueue.
+	// ErrClosed is returned by calls on a closed Client, and by Offer and Ready of a
+	// closed DelayedQueue.
 	ErrClosed = errors.New("dq: closed")
 	// ErrEmpty is returned by Poll and its forms when there is no value.
 	ErrEmpty = errors.New("dq: the queue is empty")
@@ -17,7 +18,8 @@ var (
 	// since 3.10.4.
 	ErrNegativeDelay = errors.New("dq: the delay is negative")
 	// ErrUncertain is wrapped by the error of an Offer that may have queued the value
-	// or not: its reply was lost, or its script failed after it had begun. It is never
+	// or not: its reply was lost, or its script failed after it had begun, which for
+	// all that the server says may be after its first write. It is never
 	// sent again by itself, because that could queue it twice.
 	ErrUncertain = errors.New("dq: the value may have been queued")
 	// ErrUnsupported is wrapped by the error of a call that the chosen release does
@@ -46,12 +48,12 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 // offerError sorts the failure of an offer: the server refused it, it was never
 // sent, or nobody knows.
 func offerError(queue string, err error) error {
-	if errors.Is(err, ErrClosed) || errors.Is(err, ErrUnsupported) {
-		return err
-	}
 	var reply resp.Error
-	if errors.Is(err, errLost) || errors.As(err, &reply) && mayHaveWritten(reply) {
+	switch {
+	case errors.Is(err, errLost), errors.As(err, &reply) && mayHaveWritten(reply):
 		return fmt.Errorf("dq: offer to %q: %w: %w", queue, ErrUncertain, err)
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrUnsupported):
+		return err
 	}
 	return fmt.Errorf("dq: offer to %q: %w", queue, err)
 }

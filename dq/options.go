@@ -77,13 +77,17 @@ func WithObserver(o Observer) Option {
 	return func(c *config) error { c.observer = o; return nil }
 }
 
-// WithTransferLimit sets how many members one transfer moves at most, from 1 on.
+// maxTransferLimit is how many members one transfer can move: Redisson's script passes
+// all of them to one ZREM, and Lua takes no more than about 8,000 arguments.
+const maxTransferLimit = 5000
+
+// WithTransferLimit sets how many members one transfer moves at most, 1 to 5,000.
 // The default is 100, which every Redisson release uses. The server is busy for
 // the length of a transfer, and that grows with the pending list.
 func WithTransferLimit(n int) Option {
 	return func(c *config) error {
-		if n < 1 {
-			return fmt.Errorf("dq: WithTransferLimit: expected at least 1, got %d", n)
+		if n < 1 || n > maxTransferLimit {
+			return fmt.Errorf("dq: WithTransferLimit: expected 1 to %d, got %d", maxTransferLimit, n)
 		}
 		c.limit = n
 		return nil

@@ -30,6 +30,9 @@ const (
 	unblockPause = 2 * time.Millisecond
 )
 
+// maxPollSeconds is 30 years: a longer time-out is as good as none.
+const maxPollSeconds = 1 << 30
+
 // errSilent is why a connection ends whose server says that nothing blocks on it, or
 // that has ended what did, while nothing arrives.
 var errSilent = errors.New("the server ended the command, and its reply did not come: the connection is dead")
@@ -256,8 +259,10 @@ func newProbe(w *waiter, seconds int64) *probe {
 	p := &probe{waiter: w, answer: make(chan answer, 1)}
 	if seconds != forever {
 		// The command ends by itself, or its connection is dead.
-		p.timers[1] = time.NewTimer(time.Duration(seconds)*time.Second + pollGrace)
-		p.grace = p.timers[1].C
+		if seconds > 0 && seconds < maxPollSeconds {
+			p.timers[1] = time.NewTimer(time.Duration(seconds)*time.Second + pollGrace)
+			p.grace = p.timers[1].C
+		}
 		return p
 	}
 	if !w.client.strict {
@@ -297,8 +302,13 @@ func (p *probe) answered(a answer) {
 	if a.batch != p.waiter.batch {
 		return // it has ended already
 	}
-	if a.err != nil {
+	var refused resp.Error
+	switch {
+	case errors.As(a.err, &refused):
 		p.timers[0].Reset(probeInterval)
+		return
+	case a.err != nil:
+		p.timers[0].Reset(maxBackoff) // on another connection
 		return
 	}
 	p.timers[1] = time.NewTimer(probeGrace)
@@ -325,6 +335,10 @@ func (w *waiter) unblock(ctx context.Context) error {
 		return err
 	}
 	_, err = l.send([]any{"CLIENT", "UNBLOCK", w.link.conn.id}).wait1(ctx)
+	if errors.Is(err, context.DeadlineExceeded) && l.oldest() >= probeGrace {
+		// The connection that asks may be dead as well; another one will tell.
+		l.fail(errSilent)
+	}
 	var reply resp.Error
 	if errors.As(err, &reply) && !isTemporary(reply) {
 		w.node.cannotUnblock.Store(true)

@@ -23,6 +23,9 @@ type task struct {
 	// failedAt is the now of a transfer of Redisson's that failed at such a member, as
 	// long as that has not been mended. It belongs to the transfer that runs.
 	failedAt string
+	// withoutQuarantine is 1 where the user may not set members aside, and 0 else. It
+	// belongs to the transfer that runs.
+	withoutQuarantine int
 
 	// The rest belongs to the scheduler's goroutine.
 	due       int64 // Unix ms of the next transfer, noDue for none

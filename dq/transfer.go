@@ -8,8 +8,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // transferTimeout bounds one transfer, over go-redis's own time-outs.
@@ -33,7 +36,16 @@ func (s *scheduler) transfer(t *task, limit int) (moved, error) {
 	defer cancel()
 	if now := s.now(); s.client.strict || !t.mixed(now) {
 		m, err := s.transferOne(ctx, t.names, now, limit)
-		if s.client.strict || !isForeign(err) {
+		if err == nil || s.client.strict {
+			return m, err
+		}
+		if !isForeign(err) {
+			var reply resp.Error
+			if errors.As(err, &reply) && mayHaveWritten(reply) {
+				// It has pushed values that it did not take out of the set, and would do so
+				// with each try. Ours looks at the keys before it writes.
+				t.meet(s.now())
+			}
 			return m, err
 		}
 		t.meet(s.now())
@@ -64,9 +76,17 @@ func (s *scheduler) transferOne(ctx context.Context, n wire.Names, now int64, li
 // transferBoth runs our own transfer script: see scripts.Transfer.
 func (s *scheduler) transferBoth(ctx context.Context, t *task, limit int) (moved, error) {
 	n := t.names
-	reply, err := s.client.runOwn(ctx, backgroundLane, transferScript,
-		[]string{n.Destination, n.TimeoutSet, n.Pending, scripts.Quarantine(n.Destination)},
-		strconv.FormatInt(s.now(), 10), strconv.Itoa(min(limit, scripts.MaxLimit)), s.client.release.Layout().String(), t.failedAt)
+	keys := []string{n.Destination, n.TimeoutSet, n.Pending, scripts.Quarantine(n.Destination)}
+	run := func(keys []string) (any, error) {
+		return s.client.runOwn(ctx, backgroundLane, transferScript, keys, strconv.FormatInt(s.now(), 10),
+			strconv.Itoa(min(limit, scripts.MaxLimit)), s.client.release.Layout().String(), t.failedAt)
+	}
+	reply, err := run(keys[:4-t.withoutQuarantine])
+	if err != nil && t.withoutQuarantine == 0 && redis.HasErrorPrefix(err, "NOPERM") {
+		// A user who was given the keys of Redisson alone.
+		t.withoutQuarantine = 1
+		reply, err = run(keys[:3])
+	}
 	if err != nil {
 		return moved{next: noDue}, transferError(n.Destination, err)
 	}
@@ -83,6 +103,9 @@ func (s *scheduler) transferBoth(ctx context.Context, t *task, limit int) (moved
 		head = done.Next
 	}
 	next, err := s.nextDue(ctx, n, head)
+	if done.Delivered == 0 && t.withoutQuarantine == 1 {
+		next = max(next, s.now()+stuckHeadInterval.Milliseconds()) // the head may be one that nobody reads
+	}
 	return moved{next: next, otherLayout: done.OtherLayout, quarantined: done.Quarantined}, err
 }
 

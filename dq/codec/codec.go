@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -71,7 +72,13 @@ func bind[T any](name Name, f format, classes []Class) (bound[T], error) {
 	return bound[T]{format: f, registry: g, typ: g.types[root]}, nil
 }
 
+// errUnbound is the error of a codec that was not made by its constructor.
+var errUnbound = errors.New("codec: this codec is a zero value: make it with its constructor, such as codec.NewKryo5, or codec.ByName")
+
 func (b bound[T]) encode(value T) ([]byte, error) {
+	if b.format == nil {
+		return nil, errUnbound
+	}
 	java, err := b.registry.toJava(reflect.ValueOf(&value).Elem(), b.typ, 0)
 	if err != nil {
 		return nil, err
@@ -81,6 +88,9 @@ func (b bound[T]) encode(value T) ([]byte, error) {
 
 func (b bound[T]) decode(data []byte) (T, error) {
 	var value, zero T
+	if b.format == nil {
+		return zero, errUnbound
+	}
 	java, err := b.format.decode(data, b.registry, b.typ)
 	if err != nil {
 		return zero, err

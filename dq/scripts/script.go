@@ -62,7 +62,8 @@ const (
 // Members with a score from 0 to now are moved, limit of them at most, in the
 // order of the set, which is by score and then by bytes: RPUSH D of the values,
 // LREM Q 1 and ZREM T of the members. A member that is of neither layout goes to
-// X with its score instead.
+// X with its score instead, or stays where X is not among KEYS: for a user who has no
+// right to it.
 //
 // failed is empty, or the now of a transfer script of Redisson's that this client
 // sent and that failed to unpack a member. That script pushed the values of all

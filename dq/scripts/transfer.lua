@@ -74,36 +74,39 @@ if #members > 0 then
     values[i], foreign[i] = unpack_any(member)
     unreadable = unreadable or not values[i]
   end
-  wrong = error_of('llen', D) or error_of('llen', Q) or unreadable and error_of('zcard', X)
+  wrong = error_of('llen', D) or error_of('llen', Q) or unreadable and X and error_of('zcard', X)
   if wrong then return wrong end
 
   -- The first write is the last that may fail, for want of memory or of a right.
   local unlisted = 0
   for i = 1, suspects do
     unlisted = i
-    if redis.call('lrem', Q, 1, members[i]) == 0 then
+    if (values[i] or X) and redis.call('lrem', Q, 1, members[i]) == 0 then
       -- Nobody of this layout has pushed this one: Q itself has lost members.
       if not readable[i] then break end
       already = already + 1
       values[i] = nil
     end
   end
+  local gone = {}
   for i, member in ipairs(members) do
     local value = values[i]
     if value then
       delivered[#delivered + 1] = value
       if foreign[i] then of_other = of_other + 1 end
-    elseif value == false then
+    elseif value == false and X then
       quarantined[#quarantined + 1] = redis.call('zscore', T, member)
       quarantined[#quarantined + 1] = member
     end
+    -- Where nothing may be set aside, what nobody can read stays.
+    if value ~= false or X then gone[#gone + 1] = member end
   end
   call_with_all('zadd', X, quarantined)
   call_with_all('rpush', D, delivered)
   for i = unlisted + 1, #members do
-    redis.call('lrem', Q, 1, members[i])
+    if values[i] ~= false or X then redis.call('lrem', Q, 1, members[i]) end
   end
-  call_with_all('zrem', T, members)
+  call_with_all('zrem', T, gone)
 end
 
 local head = redis.call('zrange', T, 0, 0, 'withscores')
