@@ -3,10 +3,12 @@ package dq_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
@@ -219,4 +221,31 @@ func TestFaultALateUnblockEndsNoOtherPoll(t *testing.T) {
 	side.Heal()
 	require.ErrorIs(t, <-polled, dq.ErrEmpty)
 	require.GreaterOrEqual(t, time.Since(began), 1900*time.Millisecond)
+}
+
+// A poll that lasts goes on, over another connection, when its own is dead.
+func TestFaultALongPollOverADeadConnectionGoesOn(t *testing.T) {
+	t.Parallel()
+	srv := servertest.Redis(t)
+	p := servertest.NewProxy(t, srv.Addr)
+	b := setupOn(t, srv, "orders")
+	rdb := redis.NewClient(&redis.Options{Addr: p.Addr})
+	defer rdb.Close()
+	client, err := dq.NewClient(rdb)
+	require.NoError(t, err)
+	defer client.Close()
+	queue := dq.NewBlockingQueue(client, "orders", stringCodec{})
+	ctx := deadline(t)
+	polled := make(chan string, 1)
+	go func() {
+		v, err := queue.PollTimeout(ctx, 30*time.Second)
+		polled <- fmt.Sprint(v, err)
+	}()
+	dead, err := p.Wait(ctx, func(c *servertest.ProxyConn) bool { return c.Waiting("BLPOP") })
+	require.NoError(t, err)
+	dead.Blackhole()
+	_, err = p.Wait(ctx, func(c *servertest.ProxyConn) bool { return c != dead && c.Waiting("BLPOP") })
+	require.NoError(t, err, "the poll goes on elsewhere")
+	require.NoError(t, b.queue.Offer(ctx, "later"))
+	require.Equal(t, "later<nil>", strings.ReplaceAll(<-polled, " ", ""))
 }

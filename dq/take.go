@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -73,6 +75,7 @@ func (c *Client) block(ctx context.Context, key string, seconds int64, command .
 
 	var to target
 	var last error
+	ends := time.Now().Add(time.Duration(min(seconds, maxPollSeconds)) * time.Second)
 	for attempt := 0; attempt < maxAttempts; attempt++ {
 		w, err := c.begin(ctx, key, to, seconds, command)
 		if errors.Is(err, errRetired) && ctx.Err() == nil {
@@ -101,6 +104,9 @@ func (c *Client) block(ctx context.Context, key string, seconds int64, command .
 			}
 		case isReply && strings.HasPrefix(string(replied), "UNBLOCKED"):
 			to = target{} // a master that was demoted says so
+		case seconds != forever && errors.Is(err, errSilent) && left(ends) > 0:
+			to, seconds = target{}, left(ends)
+			command = lasting(command, seconds)
 		case isReply || seconds != forever && !errors.Is(err, errRetired):
 			return nil, err
 		default:
@@ -109,6 +115,16 @@ func (c *Client) block(ctx context.Context, key string, seconds int64, command .
 		}
 	}
 	return nil, fmt.Errorf("%d times in a row: %w", maxAttempts, last)
+}
+
+// left returns the whole seconds of a time-out that are left.
+func left(ends time.Time) int64 { return int64(time.Until(ends) / time.Second) }
+
+// lasting returns the command with another time-out, its last argument.
+func lasting(command []any, seconds int64) []any {
+	shorter := slices.Clone(command)
+	shorter[len(shorter)-1] = strconv.FormatInt(seconds, 10)
+	return shorter
 }
 
 func redirects(s *sending, reply resp.Error, to *target) (ok bool) {
@@ -164,11 +180,16 @@ func (w *waiter) again() {
 func (w *waiter) wait(ctx context.Context, key string, seconds int64) (any, error) {
 	probe := newProbe(w, seconds)
 	defer probe.stop()
+	ends := time.Now().Add(time.Duration(min(seconds, maxPollSeconds)) * time.Second)
 	for {
 		select {
 		case <-w.batch.done:
 			reply, err := w.batch.last()
-			if err == nil && reply == nil && seconds == forever && ctx.Err() == nil && w.stays(ctx, key) {
+			endedEarly := seconds == forever || probe.asked == w.batch && left(ends) > 0
+			if err == nil && reply == nil && endedEarly && ctx.Err() == nil && w.stays(ctx, key) {
+				if seconds != forever {
+					w.command = lasting(w.command, left(ends))
+				}
 				probe.reset()
 				w.again()
 				continue
@@ -181,10 +202,9 @@ func (w *waiter) wait(ctx context.Context, key string, seconds int64) (any, erro
 			probe.ask(ctx)
 		case a := <-probe.answer:
 			probe.answered(a)
+		case <-probe.overdue:
+			return w.overdue()
 		case <-probe.grace:
-			if seconds != forever {
-				return w.overdue()
-			}
 			w.link.fail(errSilent)
 		}
 	}
@@ -252,7 +272,10 @@ type probe struct {
 	due    <-chan time.Time
 	answer chan answer
 	grace  <-chan time.Time
-	timers [2]*time.Timer
+	asked  *batch // the one that the server was asked to end
+	// overdue is when a command that ends by itself should have.
+	overdue <-chan time.Time
+	timers  [3]*time.Timer
 }
 
 func newProbe(w *waiter, seconds int64) *probe {
@@ -260,10 +283,9 @@ func newProbe(w *waiter, seconds int64) *probe {
 	if seconds != forever {
 		// The command ends by itself, or its connection is dead.
 		if seconds > 0 && seconds < maxPollSeconds {
-			p.timers[1] = time.NewTimer(time.Duration(seconds)*time.Second + pollGrace)
-			p.grace = p.timers[1].C
+			p.timers[2] = time.NewTimer(time.Duration(seconds)*time.Second + pollGrace)
+			p.overdue = p.timers[2].C
 		}
-		return p
 	}
 	if !w.client.strict {
 		p.timers[0] = time.NewTimer(probeInterval)
@@ -293,6 +315,7 @@ func (p *probe) ask(ctx context.Context) {
 		return
 	}
 	b, unblock := p.waiter.batch, p.waiter.unblocking()
+	p.asked = b
 	go func() { p.answer <- answer{b, unblock(ctx)} }()
 }
 

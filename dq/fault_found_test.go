@@ -1,0 +1,171 @@
+package dq_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+// An offer that Close cuts off may have been queued.
+func TestFaultAnOfferCutByCloseIsUncertain(t *testing.T) {
+	t.Parallel()
+	s := servertest.Process(t)
+	b := setupOn(t, s, "orders")
+	client, err := dq.NewClient(b.redis)
+	require.NoError(t, err)
+	d := dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
+	require.NoError(t, d.Ready(deadline(t)))
+	require.NoError(t, d.Offer(deadline(t), "before", time.Hour))
+	require.NoError(t, s.Nodes()[0].Pause())
+	offered := make(chan error, 1)
+	go func() { offered <- d.Offer(context.Background(), "cut", time.Hour) }()
+	// The kernel takes what is written to a server that stands still.
+	select {
+	case err := <-offered:
+		t.Fatal(err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	require.NoError(t, client.Close())
+	require.ErrorIs(t, <-offered, dq.ErrUncertain)
+	require.NoError(t, s.Nodes()[0].Resume())
+	require.Eventually(t, func() bool { return b.redis.LLen(t.Context(), b.names.Pending).Val() == 2 }, testDeadline, time.Millisecond)
+}
+
+// A user who was given the keys of Redisson alone is served beside a member of the
+// other layout, and where nobody can read one, that stays.
+func TestFaultAUserWithoutTheQuarantineIsServed(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t)
+	admin := connect(t, s.URL())
+	names := wire.NamesOf("orders")
+	ctx := deadline(t)
+	require.NoError(t, admin.Do(ctx, "ACL", "SETUSER", "plain", "on", ">secret", "+@all", "&*",
+		"~"+names.Destination, "~"+names.TimeoutSet, "~"+names.Pending, "~"+names.Channel).Err())
+	for i, member := range []string{
+		string(wire.LayoutDLc0.Pack(wire.DoubleID(-5), []byte("foreign"))), "nobody can read this one",
+		string(wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte("own"))),
+	} {
+		require.NoError(t, admin.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: float64(i + 1), Member: member}).Err())
+		require.NoError(t, admin.RPush(ctx, names.Pending, member).Err())
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, Username: "plain", Password: "secret"})
+	defer rdb.Close()
+	client, err := dq.NewClient(rdb)
+	require.NoError(t, err)
+	defer client.Close()
+	queue := dq.NewBlockingQueue(client, "orders", codec.String{})
+	d := dq.NewDelayedQueue(queue)
+	require.NoError(t, d.Ready(ctx))
+	require.NoError(t, d.Offer(ctx, "after", 0))
+	for _, want := range []string{"foreign", "own", "after"} {
+		v, err := queue.Take(ctx)
+		require.NoError(t, err)
+		require.Equal(t, want, v)
+	}
+	require.EqualValues(t, 1, admin.ZCard(ctx, names.TimeoutSet).Val())
+	require.EqualValues(t, 1, admin.LLen(ctx, names.Pending).Val())
+}
+
+// Polls that run at once shift the head from under each other's look.
+func TestFaultConcurrentPollsDestroyNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.delayed(t)
+	ctx := deadline(t)
+	var want []string
+	for i := range 41 {
+		value := fmt.Sprint(i)
+		layout := wire.LayoutBc0Lc0
+		if i == 30 {
+			layout = wire.LayoutDLc0
+		}
+		member := layout.Pack([8]byte{9, byte(i)}, []byte(value))
+		due := float64(time.Now().Add(time.Hour).UnixMilli())
+		require.NoError(t, b.redis.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: due, Member: member}).Err())
+		require.NoError(t, b.redis.RPush(ctx, b.names.Pending, member).Err())
+		want = append(want, value)
+	}
+	var mu sync.Mutex
+	var got []string
+	var polls sync.WaitGroup
+	for range 64 {
+		polls.Go(func() {
+			v, err := d.Poll(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				got = append(got, v)
+			} else if err != dq.ErrEmpty { //nolint:errorlint // this very value
+				t.Error(err)
+			}
+		})
+	}
+	polls.Wait()
+	require.ElementsMatch(t, want, got)
+}
+
+func TestFaultATransferLimitThatLuaCannotTakeIsRefused(t *testing.T) {
+	t.Parallel()
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer rdb.Close()
+	for _, n := range []int{0, -1, 5001, 10_000} {
+		_, err := dq.NewClient(rdb, dq.WithTransferLimit(n))
+		require.ErrorContains(t, err, "1 to 5000")
+	}
+	b := setup(t, dq.WithTransferLimit(5000))
+	ctx := deadline(t)
+	const n = 5001
+	for chunk := range slices.Chunk(make([]int, n), 1000) {
+		p := b.redis.Pipeline()
+		for range chunk {
+			member := wire.LayoutBc0Lc0.Pack([8]byte{1, byte(p.Len()), byte(p.Len() >> 8), byte(len(chunk))}, []byte(fmt.Sprint(time.Now().UnixNano(), p.Len())))
+			p.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: 1, Member: member})
+			p.RPush(ctx, b.names.Pending, member)
+		}
+		_, err := p.Exec(ctx)
+		require.NoError(t, err)
+	}
+	b.delayed(t)
+	require.Eventually(t, func() bool { return b.redis.LLen(ctx, "orders").Val() == n }, testDeadline, time.Millisecond)
+	require.Zero(t, b.redis.Exists(ctx, b.names.Pending, b.names.TimeoutSet).Val())
+}
+
+// What was read is kept by RetainAll and removed by RemoveAll, whatever its bytes.
+func TestFaultAListKeepsWhatWasRead(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	queue := dq.NewBlockingQueue(b.client, "orders", codec.JSON[map[string]int]{})
+	require.NoError(t, b.redis.RPush(ctx, "orders", `{ "b": 1, "a": 2 }`, `{"c":3}`).Err())
+	v, err := queue.Peek(ctx)
+	require.NoError(t, err)
+	changed, err := queue.RetainAll(ctx, v)
+	require.NoError(t, err)
+	require.True(t, changed)
+	require.Equal(t, []string{`{ "b": 1, "a": 2 }`}, b.redis.LRange(ctx, "orders", 0, -1).Val())
+	removed, err := queue.RemoveAll(ctx, v)
+	require.NoError(t, err)
+	require.True(t, removed)
+	require.Zero(t, b.redis.Exists(ctx, "orders").Val())
+}
+
+func TestFaultCodecsThatNobodyMadeAreErrors(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, c := range []codec.Codec[any]{codec.Jackson[any]{}, codec.Kryo5[any]{}, codec.Marshalling[any]{}, codec.Serialization[any]{}} {
+		require.ErrorContains(t, dq.NewBlockingQueue(b.client, "orders", c).Offer(t.Context(), "x"), "constructor")
+	}
+	require.ErrorContains(t, dq.NewBlockingQueue(&dq.Client{}, "orders", codec.String{}).Err(), "NewClient")
+	require.ErrorContains(t, dq.NewDelayedQueue(&dq.BlockingQueue[string]{}).Err(), "NewBlockingQueue")
+}
