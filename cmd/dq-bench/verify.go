@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -89,7 +90,8 @@ there only if the run made them, CLIENT KILL ends only its own connections, and
 SCRIPT FLUSH drops only its own scripts. When a key, a command or a client of
 somebody else is seen, the run stops with exit code 1 and deletes nothing more.
 The program reaches an external server through 127.0.0.1, where dq-bench listens
-to know its connections. The user must be allowed MONITOR; CLIENT LIST should be.`
+to know its connections. The user must be allowed MONITOR, CLIENT INFO and all keys;
+CLIENT LIST should be.`
 
 func newVerifyCmd() *cobra.Command {
 	var f conformanceFlags
@@ -120,6 +122,9 @@ a bad pattern; 99 a case failed.`,
 				return err
 			}
 			report, err := plan.Run(cmd.Context())
+			if errors.Is(err, context.Canceled) {
+				err = fmt.Errorf("interrupted; what the run had made on the server is removed: %w", err)
+			}
 			if err != nil && report == nil {
 				return err
 			}

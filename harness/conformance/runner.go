@@ -46,11 +46,14 @@ var ErrServerInUse = guest.ErrInUse
 // own, here or later.
 func NewRunner(ctx context.Context, srv *server.Server, program driver.Program, release wire.Release) (_ *Runner, err error) {
 	if srv.Cluster() || srv.Embedded() {
-		return nil, fmt.Errorf("conformance needs one real Redis, not %s", srv)
+		return nil, fmt.Errorf("conformance needs a single real Redis, not a cluster or an imitation: got %s", srv)
 	}
 	options, err := redis.ParseURL(srv.URL())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("conformance needs a single real Redis, redis://host:port: got %s: %w", srv, err)
+	}
+	if options.DB != 0 {
+		return nil, fmt.Errorf("the cases were recorded in database 0: expected an address without a database, got /%d", options.DB)
 	}
 	r := &Runner{
 		Release: release, program: program, hello: program.Introduction(), url: srv.URL(),
