@@ -16,7 +16,7 @@ type Validity struct {
 
 // DefaultMaxScheduleLag is how late an offer may leave and still be on time: far above
 // what a busy machine adds, far below what a load does that cannot keep up.
-const DefaultMaxScheduleLag = 200 * time.Millisecond
+const DefaultMaxScheduleLag = time.Second
 
 // valid reports whether the load was made, as far as the file tells.
 func (r *Run) valid() bool { return r.Validity == nil || r.Validity.Valid }
