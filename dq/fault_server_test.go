@@ -91,8 +91,8 @@ func TestFaultDeliveryAfterAKill(t *testing.T) {
 	ctx := deadline(t)
 	d := b.delayed(t)
 	got := b.taken(ctx)
-	for i := range 3 {
-		require.NoError(t, d.Offer(ctx, fmt.Sprint(i), 500*time.Millisecond))
+	for i := range 3 { // of one millisecond they would come in any order
+		require.NoError(t, d.Offer(ctx, fmt.Sprint(i), 500*time.Millisecond+time.Duration(i)*10*time.Millisecond))
 	}
 	due := time.After(600 * time.Millisecond)
 	node := s.Nodes()[0]

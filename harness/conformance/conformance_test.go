@@ -46,17 +46,26 @@ func batches(sections []*Section, releases []wire.Release) []batch {
 // runBatches runs batches on several servers at a time.
 func runBatches(t *testing.T, all []batch, oracle *Oracle, start func(t *testing.T, release wire.Release) driver.Program) {
 	t.Helper()
-	work := make(chan batch)
+	inLanes(t, all, func(b batch) string { return b.name }, func(t *testing.T, b batch) {
+		t.Helper()
+		runBatch(t, b, oracle, start(t, b.release), 1)
+	})
+}
+
+// inLanes runs a subtest of each element, several at a time.
+func inLanes[E any](t *testing.T, all []E, name func(E) string, run func(t *testing.T, e E)) {
+	t.Helper()
+	work := make(chan E)
 	var workers sync.WaitGroup
 	for range lanes {
 		workers.Go(func() {
-			for b := range work {
-				t.Run(b.name, func(t *testing.T) { runBatch(t, b, oracle, start(t, b.release), 1) })
+			for e := range work {
+				t.Run(name(e), func(t *testing.T) { run(t, e) })
 			}
 		})
 	}
-	for _, b := range all {
-		work <- b
+	for _, e := range all {
+		work <- e
 	}
 	close(work)
 	workers.Wait()

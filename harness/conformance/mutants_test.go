@@ -30,44 +30,42 @@ type mutant struct {
 
 // The harness must notice every fault, or it proves nothing about what passes.
 func TestMutantsAreKilled(t *testing.T) {
-	t.Parallel()
 	require.GreaterOrEqual(t, len(mutants()), 40)
-	for _, m := range mutants() {
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
-			release := "3.21.0"
-			if m.release != "" {
-				release = m.release
+	inLanes(t, mutants(), func(m mutant) string { return m.name }, func(t *testing.T, m mutant) {
+		t.Helper()
+		release := "3.21.0"
+		if m.release != "" {
+			release = m.release
+		}
+		bench := newMutantBench(t, release)
+		changed := new(atomic.Bool)
+		mutate := m.mutate()
+		bench.proxy.use(func(command []string) [][]string {
+			out := mutate(slices.Clone(command))
+			if len(out) != 1 || !slices.Equal(out[0], command) {
+				changed.Store(true)
 			}
-			bench := newMutantBench(t, release)
-			changed := new(atomic.Bool)
-			mutate := m.mutate()
-			bench.proxy.use(func(command []string) [][]string {
-				out := mutate(slices.Clone(command))
-				if len(out) != 1 || !slices.Equal(out[0], command) {
-					changed.Store(true)
-				}
-				return out
-			})
-			killer := bench.firstFailure(t, m.likely)
-			require.True(t, changed.Load(), "the mutation changed no command: it tests nothing")
-			require.NotEmpty(t, killer, "no case noticed")
-			t.Log(killer)
+			return out
 		})
-	}
+		killer := bench.firstFailure(t, m.likely, 1)
+		require.True(t, changed.Load(), "the mutation changed no command: it tests nothing")
+		require.NotEmpty(t, killer, "no case noticed")
+		t.Log(killer)
+	})
 }
 
-// The same proxy without a mutation must raise no alarm.
+// The same proxy without a mutation must raise no alarm. One failure may be a machine
+// that stood still for longer than a case tolerates; two of the same case are an alarm.
 func TestTheUnbrokenRaisesNoAlarm(t *testing.T) {
-	t.Parallel()
 	const runs = 20
-	for i := range runs {
-		t.Run(strconv.Itoa(i), func(t *testing.T) {
-			t.Parallel()
-			release := []string{"3.21.0", "4.7.0"}[i%2]
-			require.Empty(t, newMutantBench(t, release).firstFailure(t, ""))
-		})
+	releases := make([]string, runs)
+	for i := range releases {
+		releases[i] = []string{"3.21.0", "4.7.0"}[i%2]
 	}
+	inLanes(t, releases, func(release string) string { return release }, func(t *testing.T, release string) {
+		t.Helper()
+		require.Empty(t, newMutantBench(t, release).firstFailure(t, "", 2))
+	})
 }
 
 // mutantBench runs cases against dq through a proxy.
@@ -100,9 +98,9 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	return b
 }
 
-// firstFailure runs the cases, the likely ones first, until one fails, and tells
-// about that.
-func (b *mutantBench) firstFailure(t *testing.T, likely string) string {
+// firstFailure runs the cases, the likely ones first, until one fails as often as tries
+// says, and tells about that.
+func (b *mutantBench) firstFailure(t *testing.T, likely string, tries int) string {
 	t.Helper()
 	first := regexp.MustCompile(likely)
 	ordered := slices.Clone(b.cases)
@@ -116,7 +114,12 @@ func (b *mutantBench) firstFailure(t *testing.T, likely string) string {
 		return rank(x) - rank(y)
 	})
 	for _, c := range ordered {
-		switch result := b.runner.Judge(t.Context(), c, b.oracle); result.Status {
+		result := b.runner.Judge(t.Context(), c, b.oracle)
+		for n := 1; n < tries && result.Status == Fail; n++ {
+			t.Logf("once more: %s", result.Text())
+			result = b.runner.Judge(t.Context(), c, b.oracle)
+		}
+		switch result.Status {
 		case Fail:
 			return result.Text()
 		case Error:
