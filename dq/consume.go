@@ -12,8 +12,8 @@ import (
 type ConsumeOptions struct {
 	// Workers is the number of values handled at the same time; 0 means 1.
 	Workers int
-	// Failed is called when a value cannot be decoded, a handler returns an error
-	// or panics (a *PanicError), or the server cannot be reached, which Consume
+	// Failed is called when a value cannot be decoded, a handler returns an error,
+	// panics (a *PanicError) or ends its goroutine, or the server cannot be reached, which Consume
 	// goes on from. value is nil unless a handler had it. It may be called by many
 	// workers at once; nil ignores failures.
 	Failed func(value any, err error)
@@ -26,6 +26,10 @@ type PanicError struct {
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("dq: the handler panicked: %v", e.Value) }
+
+// errGoexit is what Failed gets of a handler that ended its goroutine, as
+// testing.T.FailNow does.
+var errGoexit = errors.New("dq: the handler called runtime.Goexit")
 
 // Consume takes values and calls handler for each until ctx ends, and returns
 // ctx's error then. A value that was popped is always handled: handlers get a
@@ -49,7 +53,7 @@ func (q *BlockingQueue[T]) Consume(
 	}
 	var workers sync.WaitGroup
 	for range max(options.Workers, 1) {
-		workers.Go(func() { q.consume(ctx, handler, failed) })
+		workers.Go(func() { q.worker(ctx, &workers, handler, failed) })
 	}
 	workers.Wait()
 	if err := ctx.Err(); err != nil {
@@ -58,7 +62,20 @@ func (q *BlockingQueue[T]) Consume(
 	return ErrClosed
 }
 
-// consume is one worker.
+// worker consumes, in another goroutine when a handler has ended this one.
+func (q *BlockingQueue[T]) worker(
+	ctx context.Context, workers *sync.WaitGroup, handler func(context.Context, T) error, failed func(any, error),
+) {
+	returned := false
+	defer func() {
+		if !returned {
+			workers.Go(func() { q.worker(ctx, workers, handler, failed) })
+		}
+	}()
+	q.consume(ctx, handler, failed)
+	returned = true
+}
+
 func (q *BlockingQueue[T]) consume(
 	ctx context.Context, handler func(context.Context, T) error, failed func(any, error),
 ) {
@@ -68,9 +85,7 @@ func (q *BlockingQueue[T]) consume(
 		switch {
 		case err == nil:
 			retry.reset()
-			if err := handle(context.WithoutCancel(ctx), handler, v); err != nil {
-				failed(v, err)
-			}
+			handle(context.WithoutCancel(ctx), handler, v, failed)
 		case ctx.Err() != nil || errors.Is(err, ErrClosed):
 			return
 		case errors.As(err, new(*DecodeError)):
@@ -84,11 +99,16 @@ func (q *BlockingQueue[T]) consume(
 	}
 }
 
-func handle[T any](ctx context.Context, handler func(context.Context, T) error, v T) (err error) {
+// handle calls handler and reports how it failed.
+func handle[T any](ctx context.Context, handler func(context.Context, T) error, v T, failed func(any, error)) {
+	err := errGoexit
 	defer func() {
 		if p := recover(); p != nil {
 			err = &PanicError{Value: p, Stack: debug.Stack()}
 		}
+		if err != nil {
+			failed(v, err)
+		}
 	}()
-	return handler(ctx, v)
+	err = handler(ctx, v)
 }

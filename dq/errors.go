@@ -10,7 +10,7 @@ import (
 
 var (
 	// ErrClosed is returned by calls on a closed Client, and by Offer and Ready of a
-	// closed DelayedQueue.
+	// closed DelayedQueue, whose other calls go on working.
 	ErrClosed = errors.New("dq: closed")
 	// ErrEmpty is returned by Poll and its forms when there is no value.
 	ErrEmpty = errors.New("dq: the queue is empty")

@@ -169,3 +169,54 @@ func TestFaultCodecsThatNobodyMadeAreErrors(t *testing.T) {
 	require.ErrorContains(t, dq.NewBlockingQueue(&dq.Client{}, "orders", codec.String{}).Err(), "NewClient")
 	require.ErrorContains(t, dq.NewDelayedQueue(&dq.BlockingQueue[string]{}).Err(), "NewBlockingQueue")
 }
+
+// A connection that was accepted and is never answered holds up nobody for longer than
+// the next attempt takes.
+func TestFaultAConnectionThatIsNeverAnswered(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t)
+	p := servertest.NewProxy(t, s.Addr)
+	p.Blackhole()
+	client, err := dq.NewClient(connect(t, "redis://"+p.Addr))
+	require.NoError(t, err)
+	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
+	q := dq.NewBlockingQueue(client, "orders", codec.String{})
+	ctx := deadline(t)
+	offered := make(chan error, 1)
+	go func() { offered <- q.Offer(ctx, "v") }()
+	require.NoError(t, p.Until(ctx, func() bool { return p.Accepted() >= 2 }), "another attempt")
+	p.Heal()
+	within(t, time.Second+slack, "the offer", func() { require.NoError(t, <-offered) })
+	v, err := q.Take(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "v", v)
+}
+
+// Redisson's transfer pushes a value and then fails at the list of what is pending. Each
+// further try would push it again; dq looks at the keys before it writes.
+func TestFaultATransferThatFailsAfterItsFirstWriteIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, servertest.Redis(t), "orders")
+	ctx := deadline(t)
+	member := wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte("v"))
+	require.NoError(t, b.redis.Set(ctx, b.names.Pending, "no list", 0).Err())
+	require.NoError(t, b.redis.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: 1, Member: member}).Err())
+	failed := make(chan error, 1000)
+	client, err := dq.NewClient(connect(t, b.server.URL()), dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) {
+		if e.Err != nil {
+			failed <- e.Err
+		}
+	}}))
+	require.NoError(t, err)
+	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
+	dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
+	for range 4 {
+		select {
+		case err := <-failed:
+			require.ErrorContains(t, err, "WRONGTYPE")
+		case <-ctx.Done():
+			require.Fail(t, "no transfer failed")
+		}
+	}
+	require.Equal(t, []string{"v"}, b.redis.LRange(ctx, "orders", 0, -1).Val())
+}

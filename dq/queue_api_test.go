@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -213,6 +214,29 @@ func TestListForms(t *testing.T) {
 	values, err = q.DrainTo(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []string{"c"}, values)
+}
+
+// A handler may end its goroutine, as a failed requirement of a test does.
+func TestConsumeGoesOnAfterGoexit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, v := range []string{"a", "b", "c"} {
+		require.NoError(t, b.queue.Offer(t.Context(), v))
+	}
+	ctx, cancel := context.WithCancel(deadline(t))
+	var handled, failed []string
+	err := b.queue.Consume(ctx, func(_ context.Context, v string) error {
+		handled = append(handled, v)
+		if v == "c" {
+			cancel()
+			return nil
+		}
+		runtime.Goexit()
+		return nil
+	}, dq.ConsumeOptions{Failed: func(v any, err error) { failed = append(failed, fmt.Sprint(v, ": ", err)) }})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, []string{"a", "b", "c"}, handled)
+	require.Equal(t, []string{"a: dq: the handler called runtime.Goexit", "b: dq: the handler called runtime.Goexit"}, failed)
 }
 
 func TestConsumeHandlesWhatItPopped(t *testing.T) {
