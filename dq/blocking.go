@@ -94,7 +94,7 @@ func (q *BlockingQueue[T]) PollWithin(ctx context.Context, timeout time.Duration
 // returns it; ErrEmpty when there is none: RPOPLPUSH. Every release sends this,
 // none LMOVE.
 func (q *BlockingQueue[T]) PollLastAndOfferFirstTo(ctx context.Context, other string) (T, error) {
-	return q.value(ctx, "pollLastAndOfferFirstTo", "RPOPLPUSH", q.Name(), other)
+	return q.pop(ctx, "pollLastAndOfferFirstTo", "", "RPOPLPUSH", q.Name(), other)
 }
 
 // PollLastAndOfferFirstToTimeout waits for a value to move as PollTimeout does:
@@ -149,6 +149,16 @@ func (q *BlockingQueue[T]) blockingPop(
 // value runs a command that returns one value.
 func (q *BlockingQueue[T]) value(ctx context.Context, operation string, command ...any) (T, error) {
 	reply, err := q.client.do(ctx, q.Name(), command...)
+	v, err := replyValue(q.codec, reply, err)
+	return v, in(operation, q.Name(), err)
+}
+
+// pop runs a command that takes one value away, which push puts back; none where
+// it is safe elsewhere.
+func (q *BlockingQueue[T]) pop(ctx context.Context, operation, push string, command ...any) (T, error) {
+	reply, err := q.client.one(ctx, request{
+		key: q.Name(), commands: [][]any{command}, pops: q.client.back(push, q.Name()),
+	})
 	v, err := replyValue(q.codec, reply, err)
 	return v, in(operation, q.Name(), err)
 }

@@ -28,12 +28,12 @@ func (q *BlockingQueue[T]) push(ctx context.Context, command string, value T) er
 
 // Poll returns the first value without waiting, or ErrEmpty: LPOP.
 func (q *BlockingQueue[T]) Poll(ctx context.Context) (T, error) {
-	return q.value(ctx, "poll", "LPOP", q.Name())
+	return q.pop(ctx, "poll", "LPUSH", "LPOP", q.Name())
 }
 
 // PollLast returns the last value without waiting, or ErrEmpty: RPOP.
 func (q *BlockingQueue[T]) PollLast(ctx context.Context) (T, error) {
-	return q.value(ctx, "pollLast", "RPOP", q.Name())
+	return q.pop(ctx, "pollLast", "RPUSH", "RPOP", q.Name())
 }
 
 // PollN removes up to limit values from the front and returns them; since 3.11.6.
@@ -43,7 +43,7 @@ func (q *BlockingQueue[T]) PollLast(ctx context.Context) (T, error) {
 //	returns the values
 //	cost    O(limit)
 func (q *BlockingQueue[T]) PollN(ctx context.Context, limit int) ([]T, error) {
-	return q.values(ctx, "RQueue.poll(limit)", strconv.Itoa(limit))
+	return q.values(ctx, "LPUSH", "RQueue.poll(limit)", strconv.Itoa(limit))
 }
 
 // PollLastN removes up to limit values from the back, the last one first; since
@@ -54,7 +54,7 @@ func (q *BlockingQueue[T]) PollN(ctx context.Context, limit int) ([]T, error) {
 //	returns the values
 //	cost    O(limit)
 func (q *BlockingQueue[T]) PollLastN(ctx context.Context, limit int) ([]T, error) {
-	return q.values(ctx, "RDeque.pollLast(limit)", strconv.Itoa(limit))
+	return q.values(ctx, "RPUSH", "RDeque.pollLast(limit)", strconv.Itoa(limit))
 }
 
 // DrainTo removes all values and returns them.
@@ -67,7 +67,7 @@ func (q *BlockingQueue[T]) PollLastN(ctx context.Context, limit int) ([]T, error
 // drainTo-v1 (to 3.10.0, 2.15.0) leaves the value of a list with a single one,
 // which is then delivered again.
 func (q *BlockingQueue[T]) DrainTo(ctx context.Context) ([]T, error) {
-	return q.values(ctx, "RBlockingQueue.drainTo(c)")
+	return q.values(ctx, "LPUSH", "RBlockingQueue.drainTo(c)")
 }
 
 // DrainToMax removes up to limit values from the front and returns them.
@@ -80,11 +80,17 @@ func (q *BlockingQueue[T]) DrainToMax(ctx context.Context, limit int) ([]T, erro
 	if limit <= 0 {
 		return nil, nil
 	}
-	return q.values(ctx, "RBlockingQueue.drainTo(c,max)", strconv.Itoa(limit))
+	return q.values(ctx, "LPUSH", "RBlockingQueue.drainTo(c,max)", strconv.Itoa(limit))
 }
 
-func (q *BlockingQueue[T]) values(ctx context.Context, script string, args ...any) ([]T, error) {
-	reply, err := q.client.eval(ctx, script, []string{q.Name()}, args...)
+// values runs a script that takes values away, which push puts back.
+func (q *BlockingQueue[T]) values(ctx context.Context, push, script string, args ...any) ([]T, error) {
+	r, err := q.client.scriptCall(callLane, "EVALSHA", script, []string{q.Name()}, args)
+	if err != nil {
+		return nil, in(script, q.Name(), err)
+	}
+	r.pops = q.client.back(push, q.Name())
+	reply, err := q.client.one(ctx, r)
 	values, err := replyValues(q.codec, reply, err)
 	return values, in(script, q.Name(), err)
 }

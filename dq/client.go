@@ -118,6 +118,16 @@ func isNil(v any) bool {
 	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
 }
 
+// lingers counts something that Close waits for, unless it does not wait any more.
+func (c *Client) lingers() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.unwinding.Add(1)
+	}
+	return !c.closed
+}
+
 // enter counts a blocking command, unless no command can be sent.
 func (c *Client) enter(ctx context.Context) error {
 	c.mu.Lock()

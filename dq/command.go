@@ -41,6 +41,9 @@ type request struct {
 	// script, if any, is what the commands run by its SHA-1; a server that does not
 	// know it is given it.
 	script *wire.Script
+	// pops is set for commands that take values away. Their reply is waited for a little
+	// longer than ctx, and what comes later still is given back.
+	pops func(reply any)
 }
 
 // send runs a request. Each reply is a value, a resp.Error, or an error that wraps
@@ -117,8 +120,36 @@ func (s *sending) attempt(ctx context.Context) (next target, again bool) {
 		// A node that has just been replaced is no reason to fail.
 		return target{}, errors.Is(err, errRetired) && s.client.ctx.Err() == nil
 	}
-	replies, err := l.send(s.wrap()...).wait(ctx)
+	b := l.send(s.wrap()...)
+	replies, err := b.wait(ctx)
+	if s.request.pops != nil && err != nil {
+		replies, err = s.outlive(b, err)
+	}
 	return s.sort(ctx, s.unwrap(replies), err)
+}
+
+// outlive waits for the reply to a caller that is gone, and gives back what comes when
+// nobody waits any more.
+func (s *sending) outlive(b *batch, err error) ([]any, error) {
+	bound := time.NewTimer(cancelGrace)
+	defer bound.Stop()
+	select {
+	case <-b.done:
+		return b.replies, b.err
+	case <-bound.C:
+	}
+	if !s.client.lingers() {
+		return nil, err
+	}
+	late := *s
+	go func() {
+		defer s.client.unwinding.Done()
+		<-b.done
+		if replies := late.unwrap(b.replies); b.err == nil && len(replies) == 1 {
+			s.request.pops(replies[0])
+		}
+	}()
+	return nil, err
 }
 
 func (s *sending) settleAll(err error) {

@@ -24,15 +24,21 @@
 // Offers: one whose error wraps [ErrUncertain] may be queued; after any other error it
 // is not. Nothing that may have arrived is sent a second time.
 //
-// Takes: delivery is at most once, as with Redisson. A value is lost that the server
-// popped for a process which then dies, or for a connection which is dead without the
-// server's knowing, one value for each. Cancelling a Take loses none: the server is asked
-// to end the command, and a value that is popped all the same is returned, or, where the
-// server takes longer than a second or the user may not send CLIENT UNBLOCK, put back at
-// the end it was taken from, which the [Observer] is told. Only the end of the process or
-// of the Client before that is done can lose it.
+// Takes: a server gives a value to one taker, once, as with Redisson. A value is lost that
+// it popped for a process which then dies, or for a connection which is dead without its
+// knowing, one value for each, and all that a PollN or DrainTo took. Cancelling a Take or
+// a poll loses none: the server is asked to end a Take, the reply is waited for, and what
+// is popped all the same is returned, or, where the server takes longer than a second or
+// the user may not send CLIENT UNBLOCK, put back at the end it was taken from, which the
+// [Observer] is told. Only the end of the process, of the Client or of the connection
+// before that is done can lose it.
 //
-// Every call ends with its context: at once, a call that blocks after a second at most.
+// A fail-over of Sentinel or Cluster can do both: what the old master did after the new
+// one's copy ended is forgotten, so that offers are lost, and values that it delivered
+// come again.
+//
+// Every call ends with its context: at once, one that takes values away after a second at
+// most.
 //
 // The README has the table of faults, what a caller sees of each, and for how long.
 package dq

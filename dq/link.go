@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/internal/resp"
@@ -22,6 +23,9 @@ type link struct {
 	// Each bounds one write, and one wait for a reply; 0 for no bound.
 	readTimeout, writeTimeout time.Duration
 	failed                    chan struct{} // closed with the failure
+
+	// received counts the bytes that have come.
+	received atomic.Int64
 
 	mu      sync.Mutex
 	out     []byte // not yet given to the socket
@@ -59,11 +63,32 @@ var errUnsent = errors.New("not sent")
 
 func newLink(conn *connection, readTimeout, writeTimeout time.Duration) *link {
 	l := &link{
-		conn: conn, replies: resp.NewReader(conn, 0), failed: make(chan struct{}),
-		readTimeout: readTimeout, writeTimeout: writeTimeout,
+		conn: conn, failed: make(chan struct{}), readTimeout: readTimeout, writeTimeout: writeTimeout,
 	}
+	l.replies = resp.NewReader(&arriving{link: l}, 0)
 	go l.read()
 	return l
+}
+
+// arriving reads the connection and notes that something came: a long reply over a slow
+// network is no dead connection.
+type arriving struct {
+	*link
+	extended time.Time
+}
+
+func (a *arriving) Read(p []byte) (int, error) {
+	n, err := a.conn.Read(p)
+	if n > 0 {
+		a.received.Add(int64(n))
+		if now := time.Now(); a.readTimeout > 0 && now.Sub(a.extended) > a.readTimeout/4 {
+			a.extended = now
+			a.mu.Lock()
+			a.expectReply()
+			a.mu.Unlock()
+		}
+	}
+	return n, err
 }
 
 // send queues commands and returns at once.

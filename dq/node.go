@@ -12,12 +12,15 @@ import (
 )
 
 // lane is a shared link of a node. What the scheduler sends has its own, so that a
-// long reply to a caller does not hold up a transfer.
+// long reply to a caller does not hold up a transfer. What gives values back has one
+// too: it may wait for a server that stands still for longer than any other, and a link
+// that ends under it loses a value.
 type lane int
 
 const (
 	callLane lane = iota
 	backgroundLane
+	returnLane
 	lanes
 )
 
@@ -96,7 +99,11 @@ func (n *node) link(ctx context.Context, at lane) (*link, error) {
 		d = &dialing{done: make(chan struct{})}
 		n.dialing[at] = d
 		go func() {
-			d.link, d.err = n.newLink(n.opt.ReadTimeout)
+			timeout := n.opt.ReadTimeout
+			if at == returnLane {
+				timeout = returnTimeout
+			}
+			d.link, d.err = n.newLink(timeout)
 			n.mu.Lock()
 			n.shared[at], n.dialing[at] = d.link, nil
 			n.mu.Unlock()

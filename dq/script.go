@@ -38,14 +38,23 @@ func (c *Client) evalRead(ctx context.Context, name string, keys []string, args 
 }
 
 func (c *Client) run(ctx context.Context, at lane, bySHA, name string, keys []string, args []any) (any, error) {
-	script, err := c.script(name)
+	r, err := c.scriptCall(at, bySHA, name, keys, args)
 	if err != nil {
 		return nil, err
+	}
+	return c.one(ctx, r)
+}
+
+// scriptCall returns the request that runs a script of the client's release.
+func (c *Client) scriptCall(at lane, bySHA, name string, keys []string, args []any) (request, error) {
+	script, err := c.script(name)
+	if err != nil {
+		return request{}, err
 	}
 	r := c.scriptRequest(script, [][]any{nil})
 	r.lane, r.key = at, keys[0]
 	r.commands[0] = c.scriptCommand(bySHA, script, keys, args)
-	return c.one(ctx, r)
+	return r, nil
 }
 
 // scriptRequest returns a request of commands that run one script.

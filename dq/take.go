@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
@@ -205,7 +206,9 @@ func (w *waiter) wait(ctx context.Context, key string, seconds int64) (any, erro
 		case <-probe.overdue:
 			return w.overdue()
 		case <-probe.grace:
-			w.link.fail(errSilent)
+			if !probe.progress() {
+				w.link.fail(errSilent)
+			}
 		}
 	}
 }
@@ -273,6 +276,7 @@ type probe struct {
 	answer chan answer
 	grace  <-chan time.Time
 	asked  *batch // the one that the server was asked to end
+	came   int64  // the bytes that had come when the grace began
 	// overdue is when a command that ends by itself should have.
 	overdue <-chan time.Time
 	timers  [3]*time.Timer
@@ -334,12 +338,21 @@ func (p *probe) answered(a answer) {
 		p.timers[0].Reset(maxBackoff) // on another connection
 		return
 	}
+	p.came = p.waiter.link.received.Load()
 	p.timers[1] = time.NewTimer(probeGrace)
 	p.grace = p.timers[1].C
 }
 
-// unblocking returns a function that asks the server, once, to end the command: CLIENT
-// UNBLOCK. That it does not block (any more) is no error. The function must be called:
+// progress reports whether a reply is coming in, and gives it more time.
+func (p *probe) progress() bool {
+	before := p.came
+	p.came = p.waiter.link.received.Load()
+	p.timers[1].Reset(probeGrace)
+	return p.came > before
+}
+
+// unblocking returns a function that asks the server, once, to end the command: see
+// unblock. That it does not block (any more) is no error. The function must be called:
 // until it returns, the link is not used for another command.
 func (w *waiter) unblocking() func(context.Context) error {
 	w.node.hold(w.link)
@@ -350,6 +363,12 @@ func (w *waiter) unblocking() func(context.Context) error {
 	}
 }
 
+// unblock sends CLIENT UNBLOCK in a transaction with a script.
+//
+// A server whose writes are paused, as by CLIENT PAUSE or in CLUSTER FAILOVER, postpones
+// BLPOP, and CLIENT UNBLOCK of a client that was postponed ends the server itself, by a
+// failed assertion (seen with 7.0.15). A transaction with a script in it is postponed as
+// well, so that it never meets such a client.
 func (w *waiter) unblock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeGrace)
 	defer cancel()
@@ -357,19 +376,39 @@ func (w *waiter) unblock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.send([]any{"CLIENT", "UNBLOCK", w.link.conn.id}).wait1(ctx)
+	guard := scripts.Guard()
+	replies, err := l.send([]any{"MULTI"}, []any{"EVALSHA", guard.SHA1, "0"},
+		[]any{"CLIENT", "UNBLOCK", w.link.conn.id}, []any{"EXEC"}).wait(ctx)
 	if errors.Is(err, context.DeadlineExceeded) && l.oldest() >= probeGrace {
 		// The connection that asks may be dead as well; another one will tell.
 		l.fail(errSilent)
 	}
-	var reply resp.Error
-	if errors.As(err, &reply) && !isTemporary(reply) {
-		w.node.cannotUnblock.Store(true)
+	if err != nil {
+		return err
 	}
-	return err
+	results, done := replies[3].([]any)
+	if done && len(results) == 2 {
+		if missing, failed := results[0].(resp.Error); failed && isNoScript(missing) {
+			l.send([]any{"SCRIPT", "LOAD", guard.Body}) // the next time it is there
+		}
+		replies = results[1:]
+	}
+	for _, reply := range replies {
+		refused, failed := reply.(resp.Error)
+		if !failed {
+			continue
+		}
+		if isForbidden(refused) {
+			w.node.cannotUnblock.Store(true)
+		}
+		return refused
+	}
+	return nil
 }
 
-// isTemporary reports whether a server that answers so will answer otherwise by itself.
-func isTemporary(reply resp.Error) bool {
-	return redis.HasErrorPrefix(reply, "LOADING") || redis.HasErrorPrefix(reply, "BUSY")
+// isForbidden reports whether a server will always answer so: the user lacks the right,
+// or the server the command.
+func isForbidden(reply resp.Error) bool {
+	return redis.HasErrorPrefix(reply, "NOPERM") || redis.HasErrorPrefix(reply, "ERR unknown") ||
+		redis.HasErrorPrefix(reply, "ERR Unknown") || redis.HasErrorPrefix(reply, "NOAUTH")
 }

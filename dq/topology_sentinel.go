@@ -39,6 +39,7 @@ func newSentinelTopology(ctx context.Context, rdb *redis.Client) *sentinelTopolo
 	t := &sentinelTopology{ctx: ctx, rdb: rdb, opt: &opt}
 	dial := opt.Dialer
 	opt.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		asking.note(t)
 		socket, err := dial(ctx, network, addr)
 		if errors.Is(err, redis.ErrClosed) {
 			t.end(errRedisClosed)
@@ -165,6 +166,7 @@ const (
 // there can be, which names no key and changes nothing. Where the user may not, it
 // pings.
 func (t *sentinelTopology) hold() error {
+	asking.note(t)
 	conn := t.rdb.WithTimeout(holdFor + holdGrace).EphemeralConn()
 	defer conn.Close()
 	if err := once(t.ctx, conn, "PING"); err != nil {

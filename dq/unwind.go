@@ -18,7 +18,7 @@ const (
 	// does not end, until its connection counts as dead. Nobody waits for that any more,
 	// and a value may be on its way.
 	silentGrace = 5 * time.Second
-	// returnTimeout bounds putting one value back.
+	// returnTimeout bounds putting values back.
 	returnTimeout = 10 * time.Second
 )
 
@@ -57,6 +57,7 @@ func (w *waiter) untilDone(b *batch) {
 	next := time.After(0)
 	var asked chan error
 	var answers time.Time // since when the server has answered
+	var came int64        // the bytes that had come then
 	closing := w.client.ctx.Done()
 	var hangUp <-chan time.Time
 	for {
@@ -76,8 +77,8 @@ func (w *waiter) untilDone(b *batch) {
 			switch {
 			case err != nil:
 				answers = time.Time{}
-			case answers.IsZero():
-				answers = time.Now()
+			case answers.IsZero(), w.link.received.Load() > came:
+				answers, came = time.Now(), w.link.received.Load()
 			case time.Since(answers) > silentGrace:
 				w.link.fail(errSilent)
 				return
@@ -162,12 +163,20 @@ func (w *waiter) giveBack(b *batch) {
 		return
 	}
 	push, key, value := undo(w.command, reply)
-	event := ReturnedEvent{Queue: key, Value: []byte(value)}
+	w.client.putBack(push, key, value)
+}
+
+// putBack pushes values to where they were taken from, and tells so. Without a push they
+// are where they belong already.
+func (c *Client) putBack(push, key string, values ...string) {
+	var err error
 	if push != "" {
-		event.Err = w.client.pushBack(push, key, value)
+		err = c.pushBack(push, key, values)
 	}
-	if hook := w.client.observer.Returned; hook != nil {
-		hook(event)
+	if hook := c.observer.Returned; hook != nil {
+		for _, v := range values {
+			hook(ReturnedEvent{Queue: key, Value: []byte(v), Err: err})
+		}
 	}
 }
 
@@ -188,14 +197,39 @@ func undo(command []any, reply any) (push, key, value string) {
 	return "", key, value
 }
 
-// pushBack tries until the server has taken the value. A lost reply ends it: the value
-// may be back, and another attempt could double it.
-func (c *Client) pushBack(push, key, value string) error {
+// back returns what puts the values of a reply back to the end they were taken from:
+// the one that was taken first ends up outermost.
+func (c *Client) back(push, key string) func(reply any) {
+	return func(reply any) {
+		var values []string
+		switch r := reply.(type) {
+		case string:
+			values = []string{r}
+		case []any:
+			for _, v := range slices.Backward(r) {
+				if text, ok := v.(string); ok {
+					values = append(values, text)
+				}
+			}
+		}
+		if len(values) > 0 {
+			c.putBack(push, key, values...)
+		}
+	}
+}
+
+// pushBack tries until the server has taken the values. A lost reply ends it: they
+// may be back, and another attempt could double them.
+func (c *Client) pushBack(push, key string, values []string) error {
+	command := []any{push, key}
+	for _, v := range values {
+		command = append(command, v)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), returnTimeout)
 	defer cancel()
 	var retry backoff
 	for {
-		reply := c.send(ctx, request{lane: backgroundLane, key: key, commands: [][]any{{push, key, value}}})[0]
+		reply := c.send(ctx, request{lane: returnLane, key: key, commands: [][]any{command}})[0]
 		err, failed := reply.(error)
 		if !failed {
 			return nil

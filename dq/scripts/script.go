@@ -31,13 +31,16 @@ var (
 	takeOutBody string
 	//go:embed move-out.lua
 	moveOutBody string
+	//go:embed guard.lua
+	guardBody string
 
 	transfer = newScript("transfer", transferBody, false)
 	ahead    = newScript("ahead", aheadBody, true)
 	takeOut  = newScript("take-out", takeOutBody, false)
 	moveOut  = newScript("move-out", moveOutBody, false)
+	guard    = newScript("guard", guardBody, false)
 
-	all = []Script{transfer, ahead, takeOut, moveOut}
+	all = []Script{transfer, ahead, takeOut, moveOut, guard}
 )
 
 // Bounds of the arguments and of the work of a script.
@@ -48,6 +51,16 @@ const (
 	// MaxRepair bounds the members that Transfer takes besides limit for a repair.
 	MaxRepair = 10_000
 )
+
+// Guard does nothing. A transaction with a script in it waits with the writes of a server
+// that are paused: CLIENT UNBLOCK is sent in one, for it must not meet a client that
+// was postponed.
+//
+//	KEYS    none
+//	ARGV    none
+//	returns 1
+//	cost    O(1)
+func Guard() Script { return guard }
 
 // Transfer moves due members of either layout to the destination, and mends what
 // a failed transfer of Redisson's left behind.

@@ -24,7 +24,7 @@ func TestScripts(t *testing.T) {
 		_, redisson := wire.ScriptBySHA1(s.SHA1)
 		require.False(t, redisson)
 	}
-	require.Equal(t, []string{"transfer", "ahead", "take-out", "move-out"}, names)
+	require.Equal(t, []string{"transfer", "ahead", "take-out", "move-out", "guard"}, names)
 	_, ok := scripts.BySHA1("")
 	require.False(t, ok)
 }

@@ -76,6 +76,10 @@ if #members > 0 then
   end
   wrong = error_of('llen', D) or error_of('llen', Q) or unreadable and X and error_of('zcard', X)
   if wrong then return wrong end
+  if redis.acl_check_cmd and not (redis.acl_check_cmd('rpush', D, '') and redis.acl_check_cmd('lrem', Q, 1, '')
+      and redis.acl_check_cmd('zrem', T, '')) then
+    return redis.error_reply('NOPERM this user lacks RPUSH, LREM or ZREM, or the keys for them')
+  end
 
   -- The first write is the last that may fail, for want of memory or of a right.
   local unlisted = 0
