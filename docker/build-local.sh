@@ -95,8 +95,8 @@ redisson() {
     java
     driver=$work/driver
     mkdir "$driver"
-    cp -R "$here/../harness/driver/redisson/pom.xml" "$here/../harness/driver/redisson/jvm.args" \
-        "$here/../harness/driver/redisson/src" "$driver"
+    cp -R "$here/../harness/driver/program/redisson/pom.xml" "$here/../harness/driver/program/redisson/jvm.args" \
+        "$here/../harness/driver/program/redisson/src" "$driver"
     (cd "$driver" && mvn --quiet --batch-mode -Dstyle.color=never -Dredisson.version="$1" \
         compiler:compile dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=target/lib)
     # The second stage of redisson/Dockerfile.

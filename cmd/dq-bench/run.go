@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/report"
 	"github.com/dq-bench/dq-bench/harness/scenario"
@@ -120,7 +121,7 @@ for was not made, which makes the run invalid.`,
 func (f *runFlags) register(flags *pflag.FlagSet) {
 	p := &f.plan
 	flags.StringArrayVar(&f.redis, "redis", []string{"auto"}, "server, may be repeated to compare: auto, container[:image], process[:path], embedded, redis://…, rediss://…, redis+cluster://…, redis+sentinel://…")
-	flags.StringArrayVar(&f.drivers, "driver", []string{"dq"}, "implementation, may be repeated to compare: "+driver.Forms)
+	flags.StringArrayVar(&f.drivers, "driver", []string{"dq"}, "implementation, may be repeated to compare: "+spec.Forms)
 	flags.IntVar(&f.repeat, "repeat", 1, fmt.Sprintf("runs of each driver; %d or more bear a judgement", report.MinRuns))
 	flags.StringArrayVarP(&f.files, "file", "f", nil, "scenario: a name that 'dq-bench scenarios' lists, or a YAML file; may be repeated")
 	flags.StringArrayVar(&f.variants, "variant", nil, "variant of the scenario; may be repeated")

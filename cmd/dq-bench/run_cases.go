@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/report"
 	"github.com/dq-bench/dq-bench/harness/scenario"
@@ -73,7 +73,7 @@ func (f *runFlags) scenarioCases(file string) ([]runCase, error) {
 	}
 	var cases []runCase
 	for _, v := range variants {
-		resolved, err := v.Resolve(scale, driver.Parse)
+		resolved, err := v.Resolve(scale, spec.Parse)
 		if err != nil {
 			return nil, err
 		}
@@ -169,13 +169,13 @@ func (f *runFlags) sides(fromScenario string) ([]series.Side, error) {
 		specs = []string{fromScenario}
 	}
 	var sides []series.Side
-	for _, spec := range specs {
-		d, err := driver.Parse(spec)
+	for _, name := range specs {
+		d, err := spec.Parse(name)
 		if err != nil {
 			return nil, err
 		}
 		for _, redis := range f.redis {
-			side := series.Side{Spec: spec, Driver: d}
+			side := series.Side{Spec: name, Driver: d}
 			if len(f.redis) > 1 {
 				side.Redis = redis
 			}

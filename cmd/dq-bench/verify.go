@@ -11,7 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/conformance"
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/recordings"
 	"github.com/dq-bench/dq-bench/scenarios"
@@ -28,7 +28,7 @@ type conformanceFlags struct {
 
 func (f *conformanceFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.driver, "driver", "dq", "implementation: "+driver.ProgramForms)
+	flags.StringVar(&f.driver, "driver", "dq", "implementation: "+program.Forms)
 	flags.StringVar(&f.release, "release", "", "Redisson release to behave as (default: the driver's)")
 	flags.StringVar(&f.run, "run", "", "regular expression; only cases whose ids match are run")
 	flags.StringVar(&f.redis, "redis", "auto", "server: auto, container[:image], process[:path], redis://… or rediss://…")
@@ -37,7 +37,7 @@ func (f *conformanceFlags) register(cmd *cobra.Command) {
 
 // plan turns the flags into a run that only lacks its oracle.
 func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
-	spec, err := driver.ParseProgram(f.driver)
+	spec, err := program.Parse(f.driver)
 	if err != nil {
 		return nil, usageError(err)
 	}

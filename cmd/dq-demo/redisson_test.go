@@ -8,8 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/driver/redisson"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
+	"github.com/dq-bench/dq-bench/harness/driver/program/redisson"
 	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
@@ -24,11 +25,13 @@ func realRedisson(t *testing.T, srv *server.Server, queue string) func(op string
 	servertest.Redisson(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
-	program, err := redisson.Build(ctx, documentRelease, func(line string) { t.Log(line) })
+	release, err := wire.LookupRelease(documentRelease)
+	require.NoError(t, err)
+	built, err := redisson.Build(ctx, release, func(line string) { t.Log(line) })
 	if err != nil {
 		servertest.Missing(t, "redisson", err)
 	}
-	p, err := driver.StartExternal(ctx, program.Command, nil)
+	p, err := program.Start(ctx, built.Command, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	call := func(op string, arguments map[string]any) json.RawMessage {

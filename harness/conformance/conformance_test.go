@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/library"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 	"github.com/dq-bench/dq-bench/recordings"
 	"github.com/dq-bench/dq-bench/scenarios"
@@ -44,7 +45,7 @@ func batches(sections []*Section, releases []wire.Release) []batch {
 }
 
 // runBatches runs batches on several servers at a time.
-func runBatches(t *testing.T, all []batch, oracle *Oracle, start func(t *testing.T, release wire.Release) driver.Program) {
+func runBatches(t *testing.T, all []batch, oracle *Oracle, start func(t *testing.T, release wire.Release) program.Program) {
 	t.Helper()
 	inLanes(t, all, func(b batch) string { return b.name }, func(t *testing.T, b batch) {
 		t.Helper()
@@ -72,7 +73,7 @@ func inLanes[E any](t *testing.T, all []E, name func(E) string, run func(t *test
 }
 
 // runBatch runs a batch. A case that does not pass is tried as often as tries says.
-func runBatch(t *testing.T, b batch, oracle *Oracle, program driver.Program, tries int) {
+func runBatch(t *testing.T, b batch, oracle *Oracle, program program.Program, tries int) {
 	t.Helper()
 	runner := newTestRunner(t, program, b.release)
 	for _, c := range b.cases {
@@ -95,9 +96,9 @@ func runBatch(t *testing.T, b batch, oracle *Oracle, program driver.Program, tri
 
 // absentByDesign tells which cases an implementation cannot run: Redisson's own
 // codecs come and go with its releases, and dq writes no FST.
-func absentByDesign(hello driver.Hello, c *Case) bool { return !hello.HasCodec(c.codec()) }
+func absentByDesign(hello program.Hello, c *Case) bool { return !hello.HasCodec(c.codec()) }
 
-func newTestRunner(t *testing.T, program driver.Program, release wire.Release) *Runner {
+func newTestRunner(t *testing.T, program program.Program, release wire.Release) *Runner {
 	t.Helper()
 	// A server of its own, whatever DQ_REDIS says: each case empties it.
 	srv := servertest.Start(t, "process", "redis")
@@ -120,9 +121,9 @@ func loadAll(t *testing.T) ([]*Section, *Oracle) {
 // Every case, for dq as each release that was recorded, against the recordings.
 func TestDQ(t *testing.T) {
 	sections, oracle := loadAll(t)
-	runBatches(t, batches(sections, oracle.Releases()), oracle, func(t *testing.T, release wire.Release) driver.Program {
+	runBatches(t, batches(sections, oracle.Releases()), oracle, func(t *testing.T, release wire.Release) program.Program {
 		t.Helper()
-		return driver.NewDQProgram(driver.DQ{Release: release})
+		return program.NewLibrary(library.DQ{Release: release})
 	})
 }
 
@@ -136,7 +137,7 @@ func TestRedisson(t *testing.T) {
 	sections, oracle := loadAll(t)
 	for _, name := range realReleases {
 		t.Run(name, func(t *testing.T) {
-			spec, err := driver.ParseProgram("redisson:" + name)
+			spec, err := program.Parse("redisson:" + name)
 			require.NoError(t, err)
 			program, err := spec.Start(t.Context(), func(s string) { t.Log(s) }, nil)
 			require.NoError(t, err)

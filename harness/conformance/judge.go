@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/monitor"
 	"github.com/dq-bench/dq-bench/harness/trace"
 )
@@ -125,7 +125,7 @@ func (s *Step) capability() string {
 }
 
 // knownFailing returns the reason why an implementation fails the case.
-func (c *Case) knownFailing(hello driver.Hello) (string, bool) {
+func (c *Case) knownFailing(hello program.Hello) (string, bool) {
 	for pattern, reason := range c.KnownFailing {
 		for _, name := range []string{hello.Name, hello.Name + ":" + hello.Version} {
 			if ok, err := path.Match(pattern, name); err == nil && ok {

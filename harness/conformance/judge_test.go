@@ -16,12 +16,14 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/library"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/monitor"
 )
 
 // crashing is a program that is gone when an op is called.
 type crashing struct {
-	driver.Program
+	program.Program
 	op string
 }
 
@@ -54,7 +56,7 @@ cases:
 
 func TestJudge(t *testing.T) {
 	release := wire.Newest()
-	program := driver.NewDQProgram(driver.DQ{Release: release})
+	program := program.NewLibrary(library.DQ{Release: release})
 	runner := newTestRunner(t, program, release)
 	for name, test := range map[string]struct {
 		text   string
@@ -87,7 +89,7 @@ func TestJudge(t *testing.T) {
 func TestFaultsAreErrors(t *testing.T) {
 	release := wire.Newest()
 	for _, op := range []string{"open", "dq.offer", "close"} {
-		program := crashing{driver.NewDQProgram(driver.DQ{Release: release}), op}
+		program := crashing{program.NewLibrary(library.DQ{Release: release}), op}
 		runner := newTestRunner(t, program, release)
 		result := runner.Judge(t.Context(), parsed(t, offersOne), nil)
 		require.Equal(t, Error, result.Status, op)
@@ -98,7 +100,7 @@ func TestFaultsAreErrors(t *testing.T) {
 // The recording of a run judges the next run, and finds a difference.
 func TestRecordedRunIsTheOracle(t *testing.T) {
 	release := wire.Newest()
-	program := driver.NewDQProgram(driver.DQ{Release: release})
+	program := program.NewLibrary(library.DQ{Release: release})
 	runner := newTestRunner(t, program, release)
 	c := parsed(t, offersOne)
 	report := NewReport(driver.Identity{Name: "dq", Version: "4.7.0"}, "4.7.0", "redis 7")

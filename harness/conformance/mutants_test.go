@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/library"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
 
@@ -82,7 +83,7 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	require.NoError(t, err)
 	srv := servertest.Redis(t)
 	proxy := newMutantProxy(t, srv.Addr)
-	program := &throughProxy{driver.NewDQProgram(driver.DQ{Release: r}), proxy.url()}
+	program := &throughProxy{program.NewLibrary(library.DQ{Release: r}), proxy.url()}
 	runner, err := NewRunner(t.Context(), srv, program, r)
 	require.NoError(t, err)
 	t.Cleanup(func() { runner.Close(); program.Close() })
@@ -131,7 +132,7 @@ func (b *mutantBench) firstFailure(t *testing.T, likely string, tries int) strin
 
 // throughProxy has a program connect to a proxy.
 type throughProxy struct {
-	driver.Program
+	program.Program
 	url string
 }
 

@@ -9,12 +9,13 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/server"
 )
 
 // Plan is a whole run: cases, implementation, server and what to judge by.
 type Plan struct {
-	Spec driver.ProgramSpec
+	Spec program.Spec
 	// Release overrides the one that the program is to behave as, where it names
 	// none itself; zero for no override.
 	Release wire.Release
@@ -115,7 +116,7 @@ func (r *Runner) warmUp(ctx context.Context) error {
 
 // release is the one given, or that of the driver, or the version that a program
 // names, or the newest.
-func (p *Plan) release(hello driver.Hello) wire.Release {
+func (p *Plan) release(hello program.Hello) wire.Release {
 	if p.Release != (wire.Release{}) {
 		return p.Release
 	}

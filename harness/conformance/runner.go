@@ -11,7 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/conformance/guest"
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/monitor"
 	"github.com/dq-bench/dq-bench/harness/server"
 )
@@ -26,8 +26,8 @@ type Runner struct {
 	// Notice is what people should know of the server; empty for nothing.
 	Notice string
 
-	program driver.Program
-	hello   driver.Hello
+	program program.Program
+	hello   program.Hello
 	url     string        // for the program
 	control *redis.Client // polls, marks and empties; never part of a case
 	setUp   *redis.Client // sends the cases' own commands
@@ -44,7 +44,7 @@ var ErrServerInUse = guest.ErrInUse
 // case. On any other one a run deletes only what it has made, and stops with
 // ErrServerInUse when it finds keys, clients or cached scripts that are not its
 // own, here or later.
-func NewRunner(ctx context.Context, srv *server.Server, program driver.Program, release wire.Release) (_ *Runner, err error) {
+func NewRunner(ctx context.Context, srv *server.Server, program program.Program, release wire.Release) (_ *Runner, err error) {
 	if srv.Cluster() || srv.Embedded() {
 		return nil, fmt.Errorf("conformance needs a single real Redis, not a cluster or an imitation: got %s", srv)
 	}

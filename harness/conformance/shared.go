@@ -47,7 +47,7 @@ const (
 	stranger sender = iota
 	harness         // what it polls, marks and deletes with
 	setUp           // a case's own commands
-	program
+	tested          // the program's
 )
 
 // share makes the runner a guest: it looks whether anybody else is there, and lets
@@ -99,7 +99,7 @@ func (s *shared) keep(l monitor.Line) bool {
 	switch {
 	case l.Inner():
 	case s.relay.Marks(l):
-		s.senders[l.Peer], s.last = program, harness
+		s.senders[l.Peer], s.last = tested, harness
 		return false
 	default:
 		s.last = s.senders[l.Peer]
@@ -218,7 +218,7 @@ func (s *shared) sweep(ctx context.Context) error {
 	// Ports are used again: from here on an address is a stranger's, until the relay
 	// says otherwise.
 	for peer, who := range s.senders {
-		if who == program {
+		if who == tested {
 			delete(s.senders, peer)
 		}
 	}
@@ -257,7 +257,7 @@ func (s *shared) killProgram(ctx context.Context, typed []string) error {
 	}
 	for _, c := range clients {
 		s.mu.Lock()
-		ours := s.senders[c.Addr] == program
+		ours := s.senders[c.Addr] == tested
 		s.mu.Unlock()
 		if !ours {
 			continue

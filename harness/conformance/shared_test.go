@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/library"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
@@ -42,9 +43,9 @@ func clientOf(t *testing.T, srv *server.Server, db int) *redis.Client {
 // sharedRunner runs dq on somebody's server.
 func sharedRunner(t *testing.T, srv *server.Server) *Runner {
 	t.Helper()
-	program := driver.NewDQProgram(driver.DQ{Release: wire.Newest()})
-	t.Cleanup(func() { program.Close() })
-	runner, err := NewRunner(t.Context(), srv, program, wire.Newest())
+	dq := program.NewLibrary(library.DQ{Release: wire.Newest()})
+	t.Cleanup(func() { dq.Close() })
+	runner, err := NewRunner(t.Context(), srv, dq, wire.Newest())
 	require.NoError(t, err)
 	return runner
 }
@@ -52,7 +53,7 @@ func sharedRunner(t *testing.T, srv *server.Server) *Runner {
 // sharedPlan runs cases of 3.16.6 on somebody's server.
 func sharedPlan(t *testing.T, srv *server.Server, pattern string) *Plan {
 	t.Helper()
-	spec, err := driver.ParseProgram("dq:3.16.6")
+	spec, err := program.Parse("dq:3.16.6")
 	require.NoError(t, err)
 	keep, err := Compile(pattern)
 	require.NoError(t, err)
@@ -182,7 +183,7 @@ func TestServerInUseIsRefused(t *testing.T) {
 			if !test.stay {
 				require.NoError(t, theirs.Close())
 			}
-			_, err := NewRunner(t.Context(), srv, driver.NewDQProgram(driver.DQ{Release: wire.Newest()}), wire.Newest())
+			_, err := NewRunner(t.Context(), srv, program.NewLibrary(library.DQ{Release: wire.Newest()}), wire.Newest())
 			require.ErrorIs(t, err, ErrServerInUse)
 			for want := range strings.SplitSeq(test.want, "|") {
 				require.ErrorContains(t, err, want)

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 )
 
 const (
@@ -197,7 +197,7 @@ func (r *caseRun) transfersSeen() int {
 // that fails is one.
 func (r *caseRun) ask(ctx context.Context, op string, params any) answer {
 	result, err := r.program.Call(ctx, op, params)
-	var remote *driver.RemoteError
+	var remote *program.RemoteError
 	if err != nil && !errors.As(err, &remote) && ctx.Err() == nil {
 		err = &faultError{err}
 	}
@@ -248,7 +248,7 @@ func (r *caseRun) await(ctx context.Context, s *Step) error {
 
 // judge compares an answer with what the step says of it.
 func (s *Step) judge(a answer) error {
-	var remote *driver.RemoteError
+	var remote *program.RemoteError
 	var fault *faultError
 	switch {
 	case errors.As(a.err, &fault):

@@ -1,13 +1,21 @@
 // Package driver answers: which implementation is under test?
 //
-// A Driver is one implementation of a delay queue; Open binds it to a queue of
-// a running server. In-process drivers are plain Go; external programs speak
-// JSON lines on stdin and stdout.
+// It is the one seam between the harness and an implementation of a delay queue: a
+// Driver opens Queues of it on a running server, and says where its messages are
+// kept. The implementations are in rooms of their own:
+//
+//	driver/library   the dq library, in this process
+//	driver/baseline  designs to measure against: memory, LIST, ZSET
+//	driver/program   everything under the op protocol, Redisson among it
+//	driver/spec      which of them a --driver value names
+//	driver/serve     a driver of one's own as a program of the op protocol
 package driver
 
 import (
 	"context"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Identity names an implementation in reports: "dq" at "4.7.0", "redisson" at "3.16.6".
@@ -24,25 +32,31 @@ func (i Identity) String() string {
 	return i.Name + ":" + i.Version
 }
 
-// Target says where a driver finds its queue.
+// Target says where a driver finds its queues.
 type Target struct {
 	// RedisURL is a go-redis style URL of the server, password included. It is
 	// empty for drivers that need no server.
 	RedisURL string
-	// Queue is the name of the destination queue.
-	Queue string
 }
 
 // Driver opens queues of one implementation.
 type Driver interface {
 	Identity() Identity
-	// Open connects to the target's queue and returns once messages that come
-	// due are being transferred.
-	Open(ctx context.Context, target Target) (Queue, error)
+	// Open connects, opens the destination queue of each name, and returns them in
+	// that order once messages that come due are being transferred. An
+	// implementation that can serve several queues over one client does, as one
+	// service with many queues would; the client ends when all of them are closed.
+	// Where one cannot be opened, none stays open.
+	Open(ctx context.Context, target Target, names ...string) ([]Queue, error)
+	// Store looks at what is kept of one queue on a server, from beside the queues
+	// that are open; nil where nothing is to be seen there. It does no I/O, and the
+	// client stays the caller's.
+	Store(client redis.UniversalClient, name string) Store
 }
 
 // Queue is a delay queue under load. Offer and Take may be called from many
-// goroutines at once.
+// goroutines at once. What else it can do it tells by implementing Poller, Remover
+// and Holder.
 type Queue interface {
 	// Offer hands over value, to be delivered after delay, and returns when the
 	// implementation has confirmed it. An error leaves open whether the value
@@ -53,4 +67,21 @@ type Queue interface {
 	Take(ctx context.Context) ([]byte, error)
 	// Close stops everything Open started. Values that are not taken stay.
 	Close() error
+}
+
+// OpenEach opens one queue after the other by open, for drivers that share no
+// client among them. Where one fails, those before it are closed.
+func OpenEach(names []string, open func(name string) (Queue, error)) ([]Queue, error) {
+	queues := make([]Queue, 0, len(names))
+	for _, name := range names {
+		q, err := open(name)
+		if err != nil {
+			for _, opened := range queues {
+				_ = opened.Close()
+			}
+			return nil, err
+		}
+		queues = append(queues, q)
+	}
+	return queues, nil
 }

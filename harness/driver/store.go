@@ -5,123 +5,83 @@ import (
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// Store is what an implementation keeps of one queue on the server, seen from
-// beside it.
+// Store is what an implementation keeps of one queue on the server.
 type Store interface {
-	// Held returns how many messages are held, due or not.
-	Held(ctx context.Context) (int64, error)
-	// Values calls each with everything that is held, in whatever framing. A
-	// message may come twice, and none that is held throughout is left out.
-	Values(ctx context.Context, each func(value []byte)) error
+	Holder
 	// Clear deletes the keys of the queue.
 	Clear(ctx context.Context) error
 }
 
-// Storer is implemented by drivers whose messages are not in the keys of
-// Redisson's format.
-type Storer interface {
-	// Store does no I/O. The client stays the caller's.
-	Store(client redis.UniversalClient, queue string) Store
+// Keys is the Store of whatever keeps its messages in the keys of Redisson's format.
+type Keys struct {
+	Client redis.UniversalClient
+	// Queue is the destination queue.
+	Queue string
 }
 
-// tempStore is the store of RedisList and RedisZSet.
-type tempStore struct {
-	client redis.UniversalClient
-	keys   tempKeys
-	source storeSource
-}
-
-// storeSource reads the key that messages are offered to.
-type storeSource struct {
-	length func(ctx context.Context, client redis.Cmdable, key string) (int64, error)
-	values func(ctx context.Context, client redis.Cmdable, key string) ([]string, error)
-}
-
-var (
-	listSource = storeSource{
-		func(ctx context.Context, c redis.Cmdable, key string) (int64, error) {
-			return c.LLen(ctx, key).Result()
-		},
-		func(ctx context.Context, c redis.Cmdable, key string) ([]string, error) {
-			return c.LRange(ctx, key, 0, -1).Result()
-		},
-	}
-	zsetSource = storeSource{
-		func(ctx context.Context, c redis.Cmdable, key string) (int64, error) {
-			return c.ZCard(ctx, key).Result()
-		},
-		func(ctx context.Context, c redis.Cmdable, key string) ([]string, error) {
-			return c.ZRange(ctx, key, 0, -1).Result()
-		},
-	}
-)
-
-func (s *tempStore) Held(ctx context.Context) (int64, error) {
-	held, err := s.source.length(ctx, s.client, s.keys.source)
+// Held adds the lengths of the destination queue and the timeout set. The
+// pending list does not count: what is only there never comes.
+func (k Keys) Held(ctx context.Context) (int64, error) {
+	names := wire.NamesOf(k.Queue)
+	var due, waiting *redis.IntCmd
+	_, err := k.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		due, waiting = p.LLen(ctx, names.Destination), p.ZCard(ctx, names.TimeoutSet)
+		return nil
+	})
 	if err != nil {
-		return 0, fmt.Errorf("length of queue %q: %w", s.keys.source, err)
+		return 0, fmt.Errorf("length of queue %q: %w", k.Queue, err)
 	}
-	temps, err := s.temps(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for _, key := range temps {
-		n, err := s.client.LLen(ctx, key).Result()
+	return due.Val() + waiting.Val(), nil
+}
+
+// pageSize is how many values one command reads.
+const pageSize = 1000
+
+// Values reads the timeout set and then the destination queue, in that order: a
+// message that is transferred meanwhile is seen at least once.
+func (k Keys) Values(ctx context.Context, each func(value []byte)) error {
+	names := wire.NamesOf(k.Queue)
+	for cursor := uint64(0); ; {
+		members, next, err := k.Client.ZScan(ctx, names.TimeoutSet, cursor, "", pageSize).Result()
 		if err != nil {
-			return 0, fmt.Errorf("length of temp list %q: %w", key, err)
+			return fmt.Errorf("read the timeout set of queue %q: %w", k.Queue, err)
 		}
-		held += n
+		for i := 0; i < len(members); i += 2 { // members and scores take turns
+			each([]byte(members[i]))
+		}
+		if cursor = next; cursor == 0 {
+			break
+		}
 	}
-	return held, nil
+	for start := int64(0); ; start += pageSize {
+		values, err := k.Client.LRange(ctx, names.Destination, start, start+pageSize-1).Result()
+		if err != nil {
+			return fmt.Errorf("read queue %q: %w", k.Queue, err)
+		}
+		for _, value := range values {
+			each([]byte(value))
+		}
+		if len(values) < pageSize {
+			return nil
+		}
+	}
 }
 
-// Values reads the source before the temp lists, as messages go.
-func (s *tempStore) Values(ctx context.Context, each func(value []byte)) error {
-	values, err := s.source.values(ctx, s.client, s.keys.source)
-	if err != nil {
-		return fmt.Errorf("read queue %q: %w", s.keys.source, err)
-	}
-	temps, err := s.temps(ctx)
-	if err != nil {
-		return err
-	}
-	for _, key := range temps {
-		more, err := s.client.LRange(ctx, key, 0, -1).Result()
-		if err != nil {
-			return fmt.Errorf("read temp list %q: %w", key, err)
+// Clear deletes the keys of the queue.
+func (k Keys) Clear(ctx context.Context) error {
+	names := wire.NamesOf(k.Queue)
+	_, err := k.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, key := range []string{names.Destination, names.TimeoutSet, names.Pending} {
+			p.Del(ctx, key)
 		}
-		values = append(values, more...)
-	}
-	for _, value := range values {
-		each([]byte(value))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("delete the keys of queue %q: %w", k.Queue, err)
 	}
 	return nil
-}
-
-func (s *tempStore) Clear(ctx context.Context) error {
-	temps, err := s.temps(ctx)
-	if err != nil {
-		return err
-	}
-	for _, key := range append(temps, s.keys.source, s.keys.leases()) {
-		if err := s.client.Del(ctx, key).Err(); err != nil {
-			return fmt.Errorf("delete key %q: %w", key, err)
-		}
-	}
-	return nil
-}
-
-// temps returns the keys of all temp lists, those of dead processes included.
-func (s *tempStore) temps(ctx context.Context) ([]string, error) {
-	ids, err := s.client.ZRange(ctx, s.keys.leases(), 0, -1).Result()
-	if err != nil {
-		return nil, fmt.Errorf("temp lists of queue %q: %w", s.keys.source, err)
-	}
-	keys := make([]string, len(ids))
-	for i, id := range ids {
-		keys[i] = s.keys.temp(id)
-	}
-	return keys, nil
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/server"
 )
 
@@ -25,7 +25,7 @@ const caseTimeout = 2 * time.Minute
 
 // Side is one of the implementations at a queue.
 type Side struct {
-	Program driver.Program
+	Program program.Program
 	// Release is the Redisson release that the program behaves as.
 	Release wire.Release
 	// Faithful opens dq's queues with Redisson's timing and retries, and its failure at
@@ -45,7 +45,7 @@ func (s Side) String() string {
 // readsBoth reports whether the side reads members of both layouts: dq does, unless it
 // is told to be faithful or strict.
 func (s Side) readsBoth() bool {
-	return s.Program.Introduction().Can(driver.BothLayouts) && !s.Faithful
+	return s.Program.Introduction().Can(program.BothLayouts) && !s.Faithful
 }
 
 // Case is one thing that two sides must be able to do at one queue, or must fail

@@ -12,8 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/driver/redisson"
+	"github.com/dq-bench/dq-bench/harness/driver/library"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
+	"github.com/dq-bench/dq-bench/harness/driver/program/redisson"
 	"github.com/dq-bench/dq-bench/harness/interop"
 	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
@@ -38,7 +39,7 @@ func dqAt(t *testing.T, version string) interop.Side {
 	t.Helper()
 	version, faithful := strings.CutSuffix(version, ",faithful")
 	r := release(t, version)
-	return interop.Side{Program: driver.NewDeployedDQProgram(driver.DQ{Release: r}), Release: r, Faithful: faithful}
+	return interop.Side{Program: program.NewDeployedLibrary(library.DQ{Release: r}), Release: r, Faithful: faithful}
 }
 
 // redissonAt starts the real one.
@@ -47,11 +48,11 @@ func redissonAt(t *testing.T, version string) interop.Side {
 	servertest.Redisson(t)
 	ctx, cancel := context.WithTimeout(t.Context(), buildTimeout)
 	defer cancel()
-	program, err := redisson.Build(ctx, version, func(line string) { t.Log(line) })
+	built, err := redisson.Build(ctx, release(t, version), func(line string) { t.Log(line) })
 	if err != nil {
 		servertest.Missing(t, "redisson", err)
 	}
-	p, err := driver.StartExternal(ctx, program.Command, nil)
+	p, err := program.Start(ctx, built.Command, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return interop.Side{Program: p, Release: release(t, version)}
@@ -125,8 +126,8 @@ func TestDQMixedFleet(t *testing.T) {
 
 // saboteur is dq with a fault between it and its caller.
 type saboteur struct {
-	driver.Program
-	call func(inner driver.Program, ctx context.Context, op string, params any) (json.RawMessage, error)
+	program.Program
+	call func(inner program.Program, ctx context.Context, op string, params any) (json.RawMessage, error)
 }
 
 func (s saboteur) Call(ctx context.Context, op string, params any) (json.RawMessage, error) {
@@ -138,22 +139,22 @@ func TestFaultsAreFound(t *testing.T) {
 	t.Parallel()
 	var offers atomic.Int64
 	faults := map[string]struct {
-		fault func(inner driver.Program, ctx context.Context, op string, params any) (json.RawMessage, error)
+		fault func(inner program.Program, ctx context.Context, op string, params any) (json.RawMessage, error)
 		found string // the case that must find it
 	}{
-		"an offer is sent twice": {func(inner driver.Program, ctx context.Context, op string, params any) (json.RawMessage, error) {
+		"an offer is sent twice": {func(inner program.Program, ctx context.Context, op string, params any) (json.RawMessage, error) {
 			if op == "dq.offer" && offers.Add(1)%100 == 0 {
 				_, _ = inner.Call(ctx, op, params)
 			}
 			return inner.Call(ctx, op, params)
 		}, "interop/both-at-once"},
-		"an offer is lost": {func(inner driver.Program, ctx context.Context, op string, params any) (json.RawMessage, error) {
+		"an offer is lost": {func(inner program.Program, ctx context.Context, op string, params any) (json.RawMessage, error) {
 			if op == "dq.offer" {
 				return nil, nil
 			}
 			return inner.Call(ctx, op, params)
 		}, "interop/transfer"},
-		"a value is changed": {func(inner driver.Program, ctx context.Context, op string, params any) (json.RawMessage, error) {
+		"a value is changed": {func(inner program.Program, ctx context.Context, op string, params any) (json.RawMessage, error) {
 			if op == "dq.offer" {
 				changed := map[string]any{"value": map[string]string{"t": "string", "v": "changed"}}
 				for _, name := range []string{"handle", "delay"} {
@@ -163,13 +164,13 @@ func TestFaultsAreFound(t *testing.T) {
 			}
 			return inner.Call(ctx, op, params)
 		}, "interop/codec-string"},
-		"a removal does nothing": {func(inner driver.Program, ctx context.Context, op string, params any) (json.RawMessage, error) {
+		"a removal does nothing": {func(inner program.Program, ctx context.Context, op string, params any) (json.RawMessage, error) {
 			if op == "dq.remove" {
 				return json.RawMessage("true"), nil
 			}
 			return inner.Call(ctx, op, params)
 		}, "interop/removal"},
-		"nothing fails": {func(inner driver.Program, ctx context.Context, op string, params any) (json.RawMessage, error) {
+		"nothing fails": {func(inner program.Program, ctx context.Context, op string, params any) (json.RawMessage, error) {
 			result, err := inner.Call(ctx, op, params)
 			if strings.HasPrefix(op, "dq.") {
 				err = nil

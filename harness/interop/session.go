@@ -13,7 +13,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/server"
 )
 
@@ -157,11 +157,11 @@ func (h *handle) expect(ctx context.Context, want any, op string, args map[strin
 // refused runs an op that the server must answer with an error.
 func (h *handle) refused(ctx context.Context, op string, args map[string]any) error {
 	got, err := h.call(ctx, op, args)
-	var remote *driver.RemoteError
+	var remote *program.RemoteError
 	switch {
 	case err == nil:
 		return fmt.Errorf("%s: %s: expected an error, got %s", h.side, op, shown(got))
-	case !errors.As(err, &remote), errors.Is(err, driver.ErrUnsupported):
+	case !errors.As(err, &remote), errors.Is(err, program.ErrUnsupported):
 		return err
 	}
 	return nil

@@ -3,6 +3,8 @@ package load
 import (
 	"context"
 	"time"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
 const (
@@ -64,7 +66,7 @@ func (s *stage) nextDue() time.Time {
 // settle waits until the implementation holds nothing that is waited for, so
 // that a second copy of a message is taken and counted too. The consumers still
 // run.
-func (r *run) settle(s *stage, holders []Holder) {
+func (r *run) settle(s *stage, holders []driver.Holder) {
 	if r.worker.Shared() || len(holders) == 0 || s.ledger.outstanding.Load() > 0 || s.horizon.Load() > 0 {
 		return
 	}
@@ -85,7 +87,7 @@ func (r *run) settle(s *stage, holders []Holder) {
 	}
 }
 
-func heldByAll(ctx context.Context, holders []Holder) (int64, error) {
+func heldByAll(ctx context.Context, holders []driver.Holder) (int64, error) {
 	total := int64(0)
 	for _, h := range holders {
 		held, err := h.Held(ctx)
@@ -99,7 +101,7 @@ func heldByAll(ctx context.Context, holders []Holder) (int64, error) {
 
 // readHeld notes in the ledger which messages the implementation still holds,
 // and counts those that are not due yet.
-func (r *run) readHeld(ctx context.Context, s *stage, holders []Holder) {
+func (r *run) readHeld(ctx context.Context, s *stage, holders []driver.Holder) {
 	if !r.worker.Shared() && s.ledger.outstanding.Load() <= 0 && s.ledger.unknown() == 0 && s.horizon.Load() == 0 {
 		return
 	}

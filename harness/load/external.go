@@ -5,12 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/report"
 )
 
@@ -25,26 +24,21 @@ const (
 	stopPatience = 30 * time.Second
 )
 
-// programDriver is a driver whose implementation is a program of its own.
-type programDriver interface {
-	Start(ctx context.Context, progress func(string), log io.Writer) (*driver.External, error)
-}
-
 // runExternal has the driver's program run the plan, or runs it here over the
 // ops of the protocol where the program has no op load.
-func runExternal(ctx context.Context, o Options, d programDriver) (*Result, error) {
+func runExternal(ctx context.Context, o Options, d program.Spec) (*Result, error) {
 	starting, cancel := context.WithTimeout(ctx, programTimeout)
 	defer cancel()
 	notice := o.Notice
 	if notice == nil {
 		notice = func(string) {}
 	}
-	p, err := d.Start(starting, notice, nil)
+	p, err := d.StartProcess(starting, notice, nil)
 	if err != nil {
 		return nil, fmt.Errorf("open driver %s: %w", o.Driver.Identity(), err)
 	}
-	if !p.Hello.Can(driver.LoadOp) {
-		o.Driver = opened{p}
+	if !p.Hello.Can(program.LoadOp) {
+		o.Driver = p
 		result, err := runHere(ctx, o)
 		closeProgram(p, result)
 		return result, err
@@ -55,33 +49,16 @@ func runExternal(ctx context.Context, o Options, d programDriver) (*Result, erro
 }
 
 // closeProgram ends the program. What it measured stands, however it ends.
-func closeProgram(p *driver.External, result *Result) {
+func closeProgram(p *program.Process, result *Result) {
 	if err := p.Close(); err != nil && result != nil {
 		result.Report.Notes = append(result.Report.Notes, fmt.Sprintf("the program did not end well, after it had given its result: %v", err))
 	}
 }
 
-// opened is a program that has been started, as a driver.
-type opened struct{ program *driver.External }
-
-func (d opened) Identity() driver.Identity { return d.program.Identity() }
-
-func (d opened) Open(ctx context.Context, target driver.Target) (driver.Queue, error) {
-	queues, err := d.OpenMany(ctx, target, []string{target.Queue})
-	if err != nil {
-		return nil, err
-	}
-	return queues[0], nil
-}
-
-func (d opened) OpenMany(ctx context.Context, target driver.Target, names []string) ([]driver.Queue, error) {
-	return d.program.OpenQueues(ctx, target, names)
-}
-
 // externalRun is a plan under way in a program.
 type externalRun struct {
 	o       Options
-	program *driver.External
+	program *program.Process
 	notes   []string
 
 	mu       sync.Mutex
@@ -102,7 +79,7 @@ type loggedSecond struct {
 	lateness json.RawMessage
 }
 
-func newExternalRun(o Options, p *driver.External) *externalRun {
+func newExternalRun(o Options, p *program.Process) *externalRun {
 	// The protocol's times are whole ms; the run file says what was run.
 	o.Plan.Duration = max(o.Plan.Duration.Round(time.Millisecond), time.Millisecond)
 	o.Plan.Warmup = o.Plan.Warmup.Round(time.Millisecond)
@@ -125,11 +102,11 @@ func (r *externalRun) run(ctx context.Context) (*Result, error) {
 		before, usageErr = r.usage(ctx)
 		watchers.Go(func() { before, usageErr = r.usageAfterWarmup(loading, before, usageErr) })
 	}
-	encoded, err := r.program.CallStoppable(loading, ctx.Done(), driver.LoadOp, r.request(), r.event)
+	encoded, err := r.program.CallStoppable(loading, ctx.Done(), program.LoadOp, r.request(), r.event)
 	cause := context.Cause(loading)
 	cancel(nil)
 	watchers.Wait()
-	var remote *driver.RemoteError
+	var remote *program.RemoteError
 	switch {
 	case err == nil:
 	case ctx.Err() != nil && errors.As(err, &remote) && remote.Class == "cancelled":
@@ -143,7 +120,7 @@ func (r *externalRun) run(ctx context.Context) (*Result, error) {
 	r.showLast()
 	result, err := r.result(encoded, ctx.Err() != nil)
 	if err != nil {
-		return nil, fmt.Errorf("driver %s: answer to %s: %w", r.program.Identity(), driver.LoadOp, err)
+		return nil, fmt.Errorf("driver %s: answer to %s: %w", r.program.Identity(), program.LoadOp, err)
 	}
 	if r.o.Redis != nil {
 		after, err := r.usage(ctx)
@@ -247,7 +224,7 @@ func (r *externalRun) usageAfterWarmup(ctx context.Context, u usage, err error) 
 }
 
 // event turns a line a second into progress. It runs on one goroutine.
-func (r *externalRun) event(e driver.Event) {
+func (r *externalRun) event(e program.Event) {
 	var line loadEvent
 	if e.Name != "progress" || json.Unmarshal(e.Line, &line) != nil || len(line.Phase) != 1 {
 		return
@@ -329,7 +306,7 @@ func (r *externalRun) cleanUp(ctx context.Context, c report.Counts) {
 	}
 	clearing, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	if err := r.o.Redis.Clear(clearing); err != nil {
+	if err := r.o.Redis.keys().Clear(clearing); err != nil {
 		r.note("%v", err)
 	}
 }

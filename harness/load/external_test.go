@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/report"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
@@ -26,7 +26,7 @@ func TestRunOnARealRedisson(t *testing.T) {
 			srv := servertest.Redis(t)
 			client := srv.NewClient()
 			defer client.Close()
-			d, err := driver.Parse("redisson:3.16.6")
+			d, err := spec.Parse("redisson:3.16.6")
 			require.NoError(t, err)
 			p := testPlan()
 			p.Consumers, p.Rate, p.Duration, p.Warmup, p.Queue = 8, 100, time.Second, 500*time.Millisecond, "own"
@@ -57,7 +57,7 @@ func TestInterruptedRedissonStillReports(t *testing.T) {
 	srv := servertest.Redis(t)
 	client := srv.NewClient()
 	defer client.Close()
-	d, err := driver.Parse("redisson:4.7.0")
+	d, err := spec.Parse("redisson:4.7.0")
 	require.NoError(t, err)
 	p := testPlan()
 	p.Rate, p.Duration, p.Warmup, p.Queue, p.DrainTimeout = 200, time.Hour, 500*time.Millisecond, "own", time.Second

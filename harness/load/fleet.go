@@ -12,6 +12,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/report"
 )
 
@@ -57,7 +58,7 @@ func newFleet(taking context.Context, o Options) *fleet {
 func (f *fleet) measured() report.Measured {
 	for _, m := range f.all {
 		switch m.Driver.(type) {
-		case programDriver, opened:
+		case program.Spec, *program.Process:
 			return report.OverProtocol
 		}
 	}
@@ -73,7 +74,7 @@ func (f *fleet) prepare(ctx context.Context, notice func(string)) error {
 		notice = func(string) {}
 	}
 	for _, m := range f.all {
-		if p, ok := m.Driver.(driver.Preparer); ok {
+		if p, ok := m.Driver.(program.Spec); ok {
 			if err := p.Prepare(ctx, notice); err != nil {
 				return fmt.Errorf("open driver %s: %w", m.Driver.Identity(), err)
 			}
@@ -86,9 +87,7 @@ func (f *fleet) prepare(ctx context.Context, notice func(string)) error {
 func (f *fleet) openMember(ctx context.Context, m *member, p Plan) error {
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	target := f.target
-	target.Queue = f.names[0]
-	queues, err := driver.OpenQueues(opening, m.Driver, target, f.names)
+	queues, err := m.Driver.Open(opening, f.target, f.names...)
 	if err != nil {
 		return fmt.Errorf("open driver %s: %w", m.Driver.Identity(), err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/report"
 )
 
@@ -62,17 +63,20 @@ func TestCancellingTooLate(t *testing.T) {
 }
 
 // A removal that says yes and does nothing is found out.
-type liar struct{ driver.Memory }
+type liar struct{ baseline.Memory }
 
 type lyingQueue struct {
 	driver.Queue
-	Holder
+	driver.Holder
 }
 
-func (l liar) Open(ctx context.Context, target driver.Target) (driver.Queue, error) {
-	q, err := l.Memory.Open(ctx, target)
-	holder, _ := q.(Holder)
-	return lyingQueue{q, holder}, err
+func (l liar) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+	queues, err := l.Memory.Open(ctx, target, names...)
+	for i, q := range queues {
+		holder, _ := q.(driver.Holder)
+		queues[i] = lyingQueue{q, holder}
+	}
+	return queues, err
 }
 
 func (lyingQueue) Remove(context.Context, []byte) (bool, error) { return true, nil }

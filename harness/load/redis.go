@@ -10,19 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/driver"
 )
-
-// Holder tells what an implementation still holds. A driver's queue may
-// implement it; for the others the driver's store does, or Redis, by the keys of
-// Redisson's format.
-type Holder interface {
-	// Held returns how many messages are held, due or not.
-	Held(ctx context.Context) (int64, error)
-	// Values calls each with everything that is held, in whatever framing. A
-	// message may come twice, and none that is held throughout is left out.
-	Values(ctx context.Context, each func(value []byte)) error
-}
 
 // Redis looks at the server beside the implementation under test.
 type Redis struct {
@@ -31,68 +20,8 @@ type Redis struct {
 	Queue string
 }
 
-// Held adds the lengths of the destination queue and the timeout set. The
-// pending list does not count: what is only there never comes.
-func (r *Redis) Held(ctx context.Context) (int64, error) {
-	names := wire.NamesOf(r.Queue)
-	var due, waiting *redis.IntCmd
-	_, err := r.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		due, waiting = p.LLen(ctx, names.Destination), p.ZCard(ctx, names.TimeoutSet)
-		return nil
-	})
-	if err != nil {
-		return 0, fmt.Errorf("length of queue %q: %w", r.Queue, err)
-	}
-	return due.Val() + waiting.Val(), nil
-}
-
-// pageSize is how many values one command reads.
-const pageSize = 1000
-
-// Values reads the timeout set and then the destination queue, in that order: a
-// message that is transferred meanwhile is seen at least once.
-func (r *Redis) Values(ctx context.Context, each func(value []byte)) error {
-	names := wire.NamesOf(r.Queue)
-	for cursor := uint64(0); ; {
-		members, next, err := r.Client.ZScan(ctx, names.TimeoutSet, cursor, "", pageSize).Result()
-		if err != nil {
-			return fmt.Errorf("read the timeout set of queue %q: %w", r.Queue, err)
-		}
-		for i := 0; i < len(members); i += 2 { // members and scores take turns
-			each([]byte(members[i]))
-		}
-		if cursor = next; cursor == 0 {
-			break
-		}
-	}
-	for start := int64(0); ; start += pageSize {
-		values, err := r.Client.LRange(ctx, names.Destination, start, start+pageSize-1).Result()
-		if err != nil {
-			return fmt.Errorf("read queue %q: %w", r.Queue, err)
-		}
-		for _, value := range values {
-			each([]byte(value))
-		}
-		if len(values) < pageSize {
-			return nil
-		}
-	}
-}
-
-// Clear deletes the keys of the queue.
-func (r *Redis) Clear(ctx context.Context) error {
-	names := wire.NamesOf(r.Queue)
-	_, err := r.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, key := range []string{names.Destination, names.TimeoutSet, names.Pending} {
-			p.Del(ctx, key)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("delete the keys of queue %q: %w", r.Queue, err)
-	}
-	return nil
-}
+// keys are those of Redisson's format.
+func (r *Redis) keys() driver.Keys { return driver.Keys{Client: r.Client, Queue: r.Queue} }
 
 // usage is what a server has done since it started, all masters of a cluster
 // together.

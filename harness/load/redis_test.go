@@ -10,6 +10,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
 
@@ -44,7 +45,7 @@ func TestRedisSeesWhatIsHeld(t *testing.T) {
 	client := servertest.Redis(t).NewClient()
 	defer client.Close()
 	const waiting, due = 700, 1300 // more than a page together
-	r := &Redis{Client: client, Queue: "q {1} ü"}
+	r := driver.Keys{Client: client, Queue: "q {1} ü"}
 	held, err := r.Held(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, held)
@@ -69,7 +70,7 @@ func TestRunOnRedis(t *testing.T) {
 	srv := servertest.Redis(t)
 	client := srv.NewClient()
 	defer client.Close()
-	d, err := driver.Parse("dq")
+	d, err := spec.Parse("dq")
 	require.NoError(t, err)
 	p := testPlan()
 	p.Delay, p.Duration, p.Warmup = Delay{Min: 50 * time.Millisecond, Max: 200 * time.Millisecond}, 500*time.Millisecond, 100*time.Millisecond
@@ -105,7 +106,7 @@ func TestRunOnADriverWithAStoreOfItsOwn(t *testing.T) {
 			srv := servertest.Redis(t)
 			client := srv.NewClient()
 			defer client.Close()
-			d, err := driver.Parse(name)
+			d, err := spec.Parse(name)
 			require.NoError(t, err)
 			p := testPlan()
 			p.Delay, p.Duration, p.Warmup = Delay{Min: 50 * time.Millisecond, Max: 50 * time.Millisecond}, 300*time.Millisecond, 0
@@ -120,10 +121,10 @@ func TestRunOnADriverWithAStoreOfItsOwn(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, keys, "nothing is left on the server")
 
-			q, err := d.Open(t.Context(), driver.Target{RedisURL: srv.URL(), Queue: p.Queue})
+			q, err := d.Open(t.Context(), driver.Target{RedisURL: srv.URL()}, p.Queue)
 			require.NoError(t, err)
-			require.NoError(t, q.Offer(t.Context(), []byte("in use"), time.Hour))
-			require.NoError(t, q.Close())
+			require.NoError(t, q[0].Offer(t.Context(), []byte("in use"), time.Hour))
+			require.NoError(t, q[0].Close())
 			_, err = Run(t.Context(), o)
 			var busy *BusyQueueError
 			require.ErrorAs(t, err, &busy)

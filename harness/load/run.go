@@ -10,6 +10,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/report"
 )
 
@@ -122,7 +123,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 }
 
 func (o Options) run(ctx context.Context) (*Result, error) {
-	if d, ok := o.Driver.(programDriver); ok && o.Plan.Plain() && !o.Worker.Shared() {
+	if d, ok := o.Driver.(program.Spec); ok && o.Plan.Plain() && !o.Worker.Shared() {
 		return runExternal(ctx, o, d)
 	}
 	return runHere(ctx, o)
@@ -328,13 +329,13 @@ func (r *run) note(format string, args ...any) {
 
 // holders returns what tells which messages are still held: the open members
 // that can, and the keys on the server.
-func (r *run) holders(o Options) []Holder {
-	var holders []Holder
+func (r *run) holders(o Options) []driver.Holder {
+	var holders []driver.Holder
 	open := r.fleet.openMembers()
 	onServer := len(open) == 0
 	for _, m := range open {
 		for _, q := range m.queues {
-			if holder, ok := q.(Holder); ok {
+			if holder, ok := q.(driver.Holder); ok {
 				holders = append(holders, holder)
 			} else {
 				onServer = true

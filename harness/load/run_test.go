@@ -13,29 +13,30 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/report"
 )
 
 // faulty is the memory driver with a fault built in, by the number of the offer.
 type faulty struct {
-	driver.Memory
+	baseline.Memory
 	fault func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error
 }
 
 type faultyQueue struct {
 	driver.Queue
-	Holder
+	driver.Holder
 	fault  func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error
 	offers atomic.Int64
 }
 
-func (f faulty) Open(ctx context.Context, target driver.Target) (driver.Queue, error) {
-	q, err := f.Memory.Open(ctx, target)
-	if err != nil {
-		return nil, err
+func (f faulty) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+	queues, err := f.Memory.Open(ctx, target, names...)
+	for i, q := range queues {
+		holder, _ := q.(driver.Holder)
+		queues[i] = &faultyQueue{Queue: q, Holder: holder, fault: f.fault}
 	}
-	holder, _ := q.(Holder)
-	return &faultyQueue{Queue: q, Holder: holder, fault: f.fault}, nil
+	return queues, err
 }
 
 func (q *faultyQueue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
@@ -63,7 +64,7 @@ func runVirtual(ctx context.Context, t *testing.T, d driver.Driver, p Plan) *rep
 	return result.Report
 }
 
-func memory() driver.Memory { return driver.Memory{Clock: clock.Runtime()} }
+func memory() baseline.Memory { return baseline.Memory{Clock: clock.Runtime()} }
 
 func TestFaultlessRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -224,13 +225,16 @@ func (q deafQueue) Take(context.Context) ([]byte, error) {
 }
 
 type deaf struct {
-	driver.Memory
+	baseline.Memory
 	release chan struct{}
 }
 
-func (d deaf) Open(ctx context.Context, target driver.Target) (driver.Queue, error) {
-	q, err := d.Memory.Open(ctx, target)
-	return deafQueue{q, d.release}, err
+func (d deaf) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+	queues, err := d.Memory.Open(ctx, target, names...)
+	for i, q := range queues {
+		queues[i] = deafQueue{q, d.release}
+	}
+	return queues, err
 }
 
 func TestTakeThatIgnoresItsContextIsGivenUp(t *testing.T) {

@@ -8,8 +8,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
-// stores are what the implementations of a fleet keep of one queue: in the keys
-// of Redisson's format, unless a driver says otherwise.
+// stores are what the implementations of a fleet keep of one queue.
 type stores []driver.Store
 
 // stores looks at one queue beside all members. Redis must not be nil.
@@ -21,12 +20,11 @@ func (o Options) stores(queue string) stores {
 		if d == nil {
 			d = o.Driver
 		}
-		var store driver.Store = &Redis{Client: o.Redis.Client, Queue: queue}
-		kind := "redisson"
-		if storer, ok := d.(driver.Storer); ok {
-			store, kind = storer.Store(o.Redis.Client, queue), d.Identity().String()
+		store, kind := d.Store(o.Redis.Client, queue), d.Identity().String()
+		if _, ok := store.(driver.Keys); ok {
+			kind = "redisson"
 		}
-		if !seen[kind] {
+		if store != nil && !seen[kind] {
 			seen[kind] = true
 			all = append(all, store)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/report"
 )
 
@@ -180,7 +181,7 @@ func (r *run) environment() report.Environment {
 // until the whole schedule is due and nothing is held any more. It gives up when
 // nothing has changed for the drain timeout, at limit if that is not zero, and
 // after an interrupt as drain does.
-func (r *run) drainShared(ctx context.Context, s *stage, holders []Holder, limit time.Time) {
+func (r *run) drainShared(ctx context.Context, s *stage, holders []driver.Holder, limit time.Time) {
 	tick := time.NewTicker(drainTick)
 	defer tick.Stop()
 	interrupt := ctx.Done()

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/report"
 	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
@@ -150,7 +151,7 @@ func TestFourWorkersCountAsOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := launch(t)
-			d, err := driver.Parse("dq")
+			d, err := spec.Parse("dq")
 			require.NoError(t, err)
 			p := sharedPlan("workers:" + t.Name())
 			p.Queues = 3
@@ -174,7 +175,7 @@ func TestFourWorkersCountAsOne(t *testing.T) {
 // What workers do wrong is counted once, over all of them.
 func TestWorkersCountFaultsExactly(t *testing.T) {
 	srv := servertest.Redis(t)
-	d, err := driver.Parse("dq")
+	d, err := spec.Parse("dq")
 	require.NoError(t, err)
 	p := sharedPlan("workers:faulty")
 	p.DrainTimeout = time.Second
@@ -188,9 +189,12 @@ func TestWorkersCountFaultsExactly(t *testing.T) {
 // and offers each twice that ends with 7.
 type losing struct{ driver.Driver }
 
-func (d losing) Open(ctx context.Context, target driver.Target) (driver.Queue, error) {
-	q, err := d.Driver.Open(ctx, target)
-	return losingQueue{q}, err
+func (d losing) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+	queues, err := d.Driver.Open(ctx, target, names...)
+	for i, q := range queues {
+		queues[i] = losingQueue{q}
+	}
+	return queues, err
 }
 
 type losingQueue struct{ driver.Queue }

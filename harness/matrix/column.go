@@ -9,7 +9,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/conformance"
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/library"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/interop"
 	"github.com/dq-bench/dq-bench/harness/server"
 )
@@ -30,10 +31,6 @@ func (p *Plan) column(ctx context.Context, release wire.Release) *Column {
 }
 
 func (p *Plan) fill(ctx context.Context, c *Column, notice func(string)) (err error) {
-	spec, err := driver.ParseProgram("redisson:" + c.Release.String())
-	if err != nil {
-		return err
-	}
 	srv, err := server.Start(ctx, p.Redis, notice)
 	if err != nil {
 		return err
@@ -41,12 +38,12 @@ func (p *Plan) fill(ctx context.Context, c *Column, notice func(string)) (err er
 	defer func() { err = errors.Join(err, srv.Close()) }()
 	how, _, _ := strings.Cut(srv.How, " ")
 	c.Server = fmt.Sprintf("%s %s (%s)", srv.Product, srv.Version, how)
-	real, err := spec.Start(ctx, notice, nil)
+	real, err := program.Redisson(c.Release).Start(ctx, notice, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, real.Close()) }()
-	ours := driver.NewDQProgram(driver.DQ{Release: c.Release})
+	ours := program.NewLibrary(library.DQ{Release: c.Release})
 
 	if err := p.conform(ctx, c, srv, real, ours, notice); err != nil {
 		return err
@@ -61,7 +58,7 @@ func (p *Plan) fill(ctx context.Context, c *Column, notice func(string)) (err er
 // conform runs every case by both, and those that did not come out well once more:
 // a machine under load stretches what a case waits for. The table tells which.
 func (p *Plan) conform(
-	ctx context.Context, c *Column, srv *server.Server, real, ours driver.Program, notice func(string),
+	ctx context.Context, c *Column, srv *server.Server, real, ours program.Program, notice func(string),
 ) error {
 	warmUp(ctx, real)
 	rows, err := judgeBoth(ctx, srv, real, ours, c.Release, p.Cases)
@@ -90,7 +87,7 @@ func (p *Plan) conform(
 // warmUp makes Redisson load its codecs. The first value of a codec takes up to
 // half a second in between the reading of the clock and the command, which looks
 // like a shorter delay.
-func warmUp(ctx context.Context, program driver.Program) {
+func warmUp(ctx context.Context, program program.Program) {
 	for _, codec := range program.Introduction().Codecs {
 		for _, value := range []map[string]any{
 			{"t": "string", "v": "warm"}, {"t": "long", "v": "1"}, {"t": "pojo", "id": 1, "name": "warm", "total": "1"},
@@ -103,7 +100,7 @@ func warmUp(ctx context.Context, program driver.Program) {
 
 // judgeBoth runs cases by Redisson, then by dq, and compares them.
 func judgeBoth(
-	ctx context.Context, srv *server.Server, real, ours driver.Program, release wire.Release, cases []*conformance.Case,
+	ctx context.Context, srv *server.Server, real, ours program.Program, release wire.Release, cases []*conformance.Case,
 ) (map[string]*Row, error) {
 	theirs, err := judgeAll(ctx, srv, real, release, cases)
 	if err != nil {
@@ -123,7 +120,7 @@ func judgeBoth(
 }
 
 func judgeAll(
-	ctx context.Context, srv *server.Server, program driver.Program, release wire.Release, cases []*conformance.Case,
+	ctx context.Context, srv *server.Server, program program.Program, release wire.Release, cases []*conformance.Case,
 ) ([]conformance.Result, error) {
 	runner, err := conformance.NewRunner(ctx, srv, program, release)
 	if err != nil {
@@ -145,14 +142,14 @@ func judgeAll(
 
 // share puts Redisson and dq, as people deploy it, on one queue: at the same release,
 // and dq at a release on the other side of 3.21.1. A case that failed runs once more.
-func share(ctx context.Context, c *Column, srv *server.Server, real driver.Program, notice func(string)) (err error) {
+func share(ctx context.Context, c *Column, srv *server.Server, real program.Program, notice func(string)) (err error) {
 	across := wire.Release{Major: 3, Minor: 21, Patch: 1}
 	if c.Release.Layout() == across.Layout() {
 		across = wire.Release{Major: 3, Minor: 21, Patch: 0}
 	}
 	redisson := interop.Side{Program: real, Release: c.Release}
 	for _, release := range []wire.Release{c.Release, across} {
-		ours := driver.NewDeployedDQProgram(driver.DQ{Release: release})
+		ours := program.NewDeployedLibrary(library.DQ{Release: release})
 		defer func() { err = errors.Join(err, ours.Close()) }()
 		side := interop.Side{Program: ours, Release: release}
 		err = interop.RunAll(ctx, srv, redisson, side, func(r interop.Result) {

@@ -11,8 +11,9 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/conformance"
-	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/driver/redisson"
+	"github.com/dq-bench/dq-bench/harness/driver/library"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
+	"github.com/dq-bench/dq-bench/harness/driver/program/redisson"
 	"github.com/dq-bench/dq-bench/harness/interop"
 	"github.com/dq-bench/dq-bench/harness/matrix"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
@@ -54,7 +55,7 @@ func sample() *matrix.Matrix {
 		{ID: "DQ.offer/other", Requirement: "It is something else."},
 	}
 	column := func(r wire.Release, differs string) *matrix.Column {
-		side := interop.Side{Program: driver.NewDQProgram(driver.DQ{Release: r}), Release: r}
+		side := interop.Side{Program: program.NewLibrary(library.DQ{Release: r}), Release: r}
 		return &matrix.Column{
 			Release: r, Server: "redis 7.0.15 (process)", Took: 90 * time.Second,
 			Rows: map[string]*matrix.Row{

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/report"
 )
@@ -201,7 +201,7 @@ func TestScrapesOfARun(t *testing.T) {
 			}
 		}
 	})
-	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: driver.Memory{Clock: clock.System()}, Live: live})
+	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: baseline.Memory{Clock: clock.System()}, Live: live})
 	close(ended)
 	scrapes.Wait()
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
 )
 
@@ -63,7 +63,7 @@ func Parse(file string, text []byte) (*Scenario, error) {
 	}
 	for _, v := range s.Variants {
 		for _, scale := range []float64{s.Scale, 1} {
-			if _, err := v.Resolve(scale, driver.Parse); err != nil {
+			if _, err := v.Resolve(scale, spec.Parse); err != nil {
 				return nil, err
 			}
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/scenario"
 	"github.com/dq-bench/dq-bench/scenarios"
@@ -21,7 +21,7 @@ func TestStoredScenarios(t *testing.T) {
 		require.NotEmpty(t, s.Source, s.Name)
 		for _, v := range s.Variants {
 			require.Equal(t, len(s.Variants) > 1, v.Name != "", s.Name)
-			run, err := v.Resolve(s.Scale, driver.Parse)
+			run, err := v.Resolve(s.Scale, spec.Parse)
 			require.NoError(t, err)
 			if !v.Full {
 				p := run.Plan
@@ -58,7 +58,7 @@ variants:
 	chosen, err := s.Select(nil, false)
 	require.NoError(t, err)
 	require.Len(t, chosen, 1)
-	a, err := chosen[0].Resolve(s.Scale, driver.Parse)
+	a, err := chosen[0].Resolve(s.Scale, spec.Parse)
 	require.NoError(t, err)
 	require.Equal(t, "some/a", a.Plan.Name)
 	require.Equal(t, load.Rate(100), a.Plan.Rate, "as many messages in a tenth of the time")
@@ -69,7 +69,7 @@ variants:
 
 	chosen, err = s.Select([]string{"b"}, false)
 	require.NoError(t, err)
-	b, err := chosen[0].Resolve(1, driver.Parse)
+	b, err := chosen[0].Resolve(1, spec.Parse)
 	require.NoError(t, err)
 	require.Equal(t, load.Rate(20), b.Plan.Rate)
 	require.Equal(t, "1s", b.Plan.Delay.String())
@@ -138,7 +138,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, v := range s.Variants {
-			_, err := v.Resolve(s.Scale, driver.Parse)
+			_, err := v.Resolve(s.Scale, spec.Parse)
 			require.NoError(t, err)
 		}
 	})

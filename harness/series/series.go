@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/report"
 	"github.com/dq-bench/dq-bench/harness/scenario"
@@ -91,7 +92,7 @@ func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder
 // needsServer reports whether any implementation of the plan needs a Redis.
 func needsServer(d driver.Driver, p load.Plan) bool {
 	serverless := func(d driver.Driver) bool {
-		_, ok := d.(driver.Serverless)
+		_, ok := d.(baseline.Memory)
 		return ok
 	}
 	if len(p.Fleet) == 0 {

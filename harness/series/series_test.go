@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/report"
 	"github.com/dq-bench/dq-bench/harness/scenario"
@@ -36,7 +36,7 @@ func shortCase() scenario.Run {
 
 func memory(t *testing.T) series.Side {
 	t.Helper()
-	d, err := driver.Parse("memory")
+	d, err := spec.Parse("memory")
 	require.NoError(t, err)
 	return series.Side{Spec: "memory", Driver: d}
 }
@@ -63,7 +63,7 @@ func TestCompeteWritesEveryRunAndCompares(t *testing.T) {
 // Each run has a server of its own.
 func TestRunsShareNoServer(t *testing.T) {
 	servertest.Redis(t) // skips where there is none
-	d, err := driver.Parse("dq")
+	d, err := spec.Parse("dq")
 	require.NoError(t, err)
 	out := t.TempDir()
 	for range 2 {

@@ -3,7 +3,8 @@
 //
 // It has the ops hello, load and cancel: enough for
 // 'dq-bench run --driver exec:<program>'. The measuring code is that of the
-// drivers inside dq-bench.
+// drivers inside dq-bench: this is the one room below harness/driver that imports
+// harness/load, and only such a program imports it.
 package serve
 
 import (
@@ -16,6 +17,7 @@ import (
 	"sync"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/load"
 )
 
@@ -28,7 +30,7 @@ const maxRequest = 1 << 20
 // for a line that is no request.
 //
 // The identity of d is what hello tells. Its queues should implement
-// load.Holder, for a message that nobody holds counts as lost.
+// driver.Holder, for a message that nobody holds counts as lost.
 func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -104,16 +106,16 @@ func (s *server) run(ctx context.Context, r request) (any, error) {
 	switch r.op {
 	case "hello":
 		identity := s.driver.Identity()
-		return driver.Hello{
-			Name: identity.Name, Version: identity.Version, Protocol: driver.Protocol,
-			Capabilities: []string{"hello", driver.LoadOp, "cancel"}, Codecs: []string{"bytes"},
+		return program.Hello{
+			Name: identity.Name, Version: identity.Version, Protocol: program.Protocol,
+			Capabilities: []string{"hello", program.LoadOp, "cancel"}, Codecs: []string{"bytes"},
 		}, nil
-	case driver.LoadOp:
+	case program.LoadOp:
 		return load.RunRequest(ctx, s.driver, r.line, func(fields any) { s.event(r, fields) })
 	case "cancel":
 		return s.cancel(r)
 	}
-	return nil, fmt.Errorf("op %q: %w", r.op, driver.ErrUnsupported)
+	return nil, fmt.Errorf("op %q: %w", r.op, program.ErrUnsupported)
 }
 
 // cancel calls another request off; true if it was still running.
@@ -138,7 +140,7 @@ func (s *server) answer(r request, result any, err error, cancelled bool) {
 	if err == nil {
 		line["result"] = result
 	} else {
-		line["error"] = driver.RemoteError{Class: class(err, cancelled), Message: err.Error()}
+		line["error"] = program.RemoteError{Class: class(err, cancelled), Message: err.Error()}
 	}
 	s.write(line)
 }
@@ -149,7 +151,7 @@ func class(err error, cancelled bool) string {
 	if cancelled {
 		return "cancelled"
 	}
-	if errors.Is(err, driver.ErrUnsupported) {
+	if errors.Is(err, program.ErrUnsupported) {
 		return "unsupported"
 	}
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {

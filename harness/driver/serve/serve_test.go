@@ -13,8 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/baseline"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
+	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/report"
 )
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(servedEnv) == "" {
 		os.Exit(m.Run())
 	}
-	if err := serve.Serve(os.Stdin, os.Stdout, driver.NewMemory()); err != nil {
+	if err := serve.Serve(os.Stdin, os.Stdout, baseline.NewMemory()); err != nil {
 		_, _ = io.WriteString(os.Stderr, err.Error())
 		os.Exit(1)
 	}
@@ -53,7 +55,7 @@ func start(t *testing.T) *client {
 	c := &client{t: t, in: in, lines: bufio.NewScanner(out), ended: make(chan error, 1)}
 	c.lines.Buffer(nil, 16<<20)
 	go func() {
-		c.ended <- serve.Serve(requests, answers, driver.NewMemory())
+		c.ended <- serve.Serve(requests, answers, baseline.NewMemory())
 		requests.Close()
 		answers.Close()
 	}()
@@ -89,7 +91,7 @@ func TestServeIntroducesTheDriver(t *testing.T) {
 	require.Equal(t, true, answer["ok"])
 	result, _ := answer["result"].(map[string]any)
 	require.Equal(t, "memory", result["name"])
-	require.EqualValues(t, driver.Protocol, result["protocol"])
+	require.EqualValues(t, program.Protocol, result["protocol"])
 	require.NoError(t, c.in.Close())
 	require.NoError(t, <-c.ended)
 }
@@ -115,7 +117,7 @@ func TestServeAnswersErrors(t *testing.T) {
 
 func TestServeEndsAtALineThatIsNoRequest(t *testing.T) {
 	for _, line := range []string{"hello", `{"op":"hello"}`, `{"id":[],"op":"hello"}`, `{"id":"x","op":"hello"}`} {
-		require.Error(t, serve.Serve(strings.NewReader(line+"\n"), io.Discard, driver.NewMemory()), line)
+		require.Error(t, serve.Serve(strings.NewReader(line+"\n"), io.Discard, baseline.NewMemory()), line)
 	}
 }
 
@@ -135,7 +137,7 @@ func TestServeCancelsALoad(t *testing.T) {
 // The load engine runs a plan inside a program and makes a run file of it.
 func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
 	t.Setenv(servedEnv, "1")
-	d, err := driver.Parse("exec:'" + os.Args[0] + "'")
+	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
 	require.NoError(t, err)
 	p := load.DefaultPlan()
 	p.Producers, p.Consumers, p.Queue = 5, 2, "q"
@@ -171,7 +173,7 @@ func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
 // What a program has measured stands, though it does not end when it is told to.
 func TestAProgramThatDoesNotEndCostsANote(t *testing.T) {
 	t.Setenv(servedEnv, staysEnv)
-	d, err := driver.Parse("exec:'" + os.Args[0] + "'")
+	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
 	require.NoError(t, err)
 	p := load.DefaultPlan()
 	p.Producers, p.Consumers, p.Queue = 5, 2, "q"
@@ -187,7 +189,7 @@ func TestAProgramThatDoesNotEndCostsANote(t *testing.T) {
 // and the rest is pending.
 func TestInterruptedProgramStillReports(t *testing.T) {
 	t.Setenv(servedEnv, "1")
-	d, err := driver.Parse("exec:'" + os.Args[0] + "'")
+	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
 	require.NoError(t, err)
 	p := load.DefaultPlan()
 	p.Producers, p.Consumers, p.Queue = 5, 2, "q"
@@ -208,15 +210,15 @@ func TestInterruptedProgramStillReports(t *testing.T) {
 
 func TestLoadTellsWhyAProgramRefused(t *testing.T) {
 	t.Setenv(servedEnv, "1")
-	d, err := driver.Parse("exec:'" + os.Args[0] + "' with arguments")
+	d, err := spec.Parse("exec:'" + os.Args[0] + "' with arguments")
 	require.NoError(t, err)
 	p := load.DefaultPlan()
 	p.Queue, p.Delay = "q", load.Delay{Min: 1500 * time.Microsecond, Max: 1500 * time.Microsecond}
 	_, err = load.Run(t.Context(), load.Options{Plan: p, Driver: d})
 	require.ErrorContains(t, err, "whole milliseconds")
-	_, err = driver.Parse("exec:")
+	_, err = spec.Parse("exec:")
 	require.ErrorContains(t, err, "expected a program")
-	d, err = driver.Parse("exec:/no/such/program")
+	d, err = spec.Parse("exec:/no/such/program")
 	require.NoError(t, err)
 	p.Delay = load.Delay{}
 	_, err = load.Run(t.Context(), load.Options{Plan: p, Driver: d})
@@ -231,6 +233,6 @@ func FuzzServe(f *testing.F) {
 		if strings.Contains(line, "producers") {
 			return // a valid plan would run
 		}
-		_ = serve.Serve(strings.NewReader(line), io.Discard, driver.NewMemory())
+		_ = serve.Serve(strings.NewReader(line), io.Discard, baseline.NewMemory())
 	})
 }

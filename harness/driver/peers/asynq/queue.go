@@ -48,19 +48,27 @@ func (d asynqDriver) Identity() driver.Identity {
 	return driver.Identity{Name: "asynq", Version: version}
 }
 
-// Open starts an asynq server whose only handler waits until a taker comes.
-func (d asynqDriver) Open(ctx context.Context, target driver.Target) (driver.Queue, error) {
+// Store is nil: the queues tell what they hold.
+func (asynqDriver) Store(redis.UniversalClient, string) driver.Store { return nil }
+
+// Open starts an asynq server for each name.
+func (d asynqDriver) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+	return driver.OpenEach(names, func(name string) (driver.Queue, error) { return d.open(ctx, target, name) })
+}
+
+// open starts an asynq server whose only handler waits until a taker comes.
+func (d asynqDriver) open(ctx context.Context, target driver.Target, name string) (driver.Queue, error) {
 	rdb, err := peer.Connect(ctx, target.RedisURL)
 	if err != nil {
 		return nil, err
 	}
 	q := &queue{
-		name: target.Queue, rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb),
+		name: name, rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb),
 		handover: peer.NewHandover(),
 	}
 	q.server = asynq.NewServerFromRedisClient(rdb, asynq.Config{
 		Concurrency: d.Handlers, TaskCheckInterval: d.Check, DelayedTaskCheckInterval: d.Forward,
-		Queues: map[string]int{target.Queue: 1}, LogLevel: asynq.FatalLevel, ShutdownTimeout: shutdownTimeout,
+		Queues: map[string]int{name: 1}, LogLevel: asynq.FatalLevel, ShutdownTimeout: shutdownTimeout,
 	})
 	if err := q.server.Start(asynq.HandlerFunc(q.handle)); err != nil {
 		rdb.Close()

@@ -17,7 +17,7 @@ func TestQueueDelivers(t *testing.T) {
 }
 
 func TestOpenTellsOfAServerThatIsNotThere(t *testing.T) {
-	_, err := asynqDriver{}.Open(t.Context(), driver.Target{RedisURL: "redis://127.0.0.1:1", Queue: "orders"})
+	_, err := asynqDriver{}.Open(t.Context(), driver.Target{RedisURL: "redis://127.0.0.1:1"}, "orders")
 	require.ErrorContains(t, err, "127.0.0.1:1")
 }
 

@@ -45,14 +45,22 @@ func (d delayQueueDriver) Identity() driver.Identity {
 	return driver.Identity{Name: "delayqueue", Version: version}
 }
 
-// Open starts a consumer whose callback waits until a taker comes.
-func (d delayQueueDriver) Open(ctx context.Context, target driver.Target) (driver.Queue, error) {
+// Store is nil: the queues tell what they hold.
+func (delayQueueDriver) Store(redis.UniversalClient, string) driver.Store { return nil }
+
+// Open starts a consumer for each name.
+func (d delayQueueDriver) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+	return driver.OpenEach(names, func(name string) (driver.Queue, error) { return d.open(ctx, target, name) })
+}
+
+// open starts a consumer whose callback waits until a taker comes.
+func (d delayQueueDriver) open(ctx context.Context, target driver.Target, name string) (driver.Queue, error) {
 	rdb, err := peer.Connect(ctx, target.RedisURL)
 	if err != nil {
 		return nil, err
 	}
-	q := &queue{prefix: "dp:" + target.Queue, rdb: rdb, handover: peer.NewHandover()}
-	q.queue = delayqueue.NewQueue(target.Queue, rdb, q.handle).WithConcurrent(d.Handlers)
+	q := &queue{prefix: "dp:" + name, rdb: rdb, handover: peer.NewHandover()}
+	q.queue = delayqueue.NewQueue(name, rdb, q.handle).WithConcurrent(d.Handlers)
 	if d.Fetch > 0 {
 		q.queue.WithFetchInterval(d.Fetch)
 	}

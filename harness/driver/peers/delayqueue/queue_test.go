@@ -31,8 +31,9 @@ func TestCloseGivesBack(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond)
 	require.NoError(t, first.Close())
 
-	second, err := d.Open(ctx, driver.Target{RedisURL: url, Queue: "orders"})
+	opened, err := d.Open(ctx, driver.Target{RedisURL: url}, "orders")
 	require.NoError(t, err)
+	second := opened[0]
 	defer second.Close()
 	value, err := second.Take(ctx)
 	require.NoError(t, err)
@@ -40,7 +41,7 @@ func TestCloseGivesBack(t *testing.T) {
 }
 
 func TestOpenTellsOfAServerThatIsNotThere(t *testing.T) {
-	_, err := delayQueueDriver{}.Open(t.Context(), driver.Target{RedisURL: "redis://127.0.0.1:1", Queue: "orders"})
+	_, err := delayQueueDriver{}.Open(t.Context(), driver.Target{RedisURL: "redis://127.0.0.1:1"}, "orders")
 	require.ErrorContains(t, err, "127.0.0.1:1")
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/report"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
@@ -39,10 +40,10 @@ func Main(m *testing.M, program func()) {
 func Open(t *testing.T, d driver.Driver) driver.Queue {
 	t.Helper()
 	srv := servertest.Redis(t)
-	q, err := d.Open(t.Context(), driver.Target{RedisURL: srv.URL(), Queue: "orders"})
+	queues, err := d.Open(t.Context(), driver.Target{RedisURL: srv.URL()}, "orders")
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = q.Close() })
-	return q
+	t.Cleanup(func() { _ = queues[0].Close() })
+	return queues[0]
 }
 
 // Delivers shows that an empty queue holds nothing, that what is due is taken and
@@ -52,7 +53,7 @@ func Delivers(t *testing.T, q driver.Queue) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	holder, ok := q.(load.Holder)
+	holder, ok := q.(driver.Holder)
 	require.True(t, ok, "a queue that tells pending messages from lost ones")
 	held, err := holder.Held(ctx)
 	require.NoError(t, err)
@@ -90,7 +91,7 @@ func Load(t *testing.T) (*report.Run, redis.UniversalClient) {
 	t.Helper()
 	srv := servertest.Redis(t)
 	t.Setenv(programEnv, "1")
-	d, err := driver.Parse("exec:'" + os.Args[0] + "'")
+	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
 	require.NoError(t, err)
 	client := srv.NewClient()
 	t.Cleanup(func() { client.Close() })

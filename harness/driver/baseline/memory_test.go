@@ -1,0 +1,162 @@
+package baseline
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/harness/driver"
+)
+
+func openMemory(t *testing.T) *memoryQueue {
+	t.Helper()
+	opened, err := (Memory{Clock: clock.Runtime()}).Open(t.Context(), driver.Target{}, "q")
+	require.NoError(t, err)
+	q, ok := opened[0].(*memoryQueue)
+	require.True(t, ok)
+	return q
+}
+
+func TestMemoryDeliversByDueTimeThenByArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := openMemory(t)
+		ctx := context.Background()
+		start := time.Now()
+		for _, offer := range []struct {
+			value string
+			delay time.Duration
+		}{{"third", 3 * time.Second}, {"first", time.Second}, {"second", 2 * time.Second}, {"also third", 3 * time.Second}, {"at once", 0}} {
+			require.NoError(t, q.Offer(ctx, []byte(offer.value), offer.delay))
+		}
+		for _, want := range []string{"at once 0s", "first 1s", "second 2s", "third 3s", "also third 3s"} {
+			value, err := q.Take(ctx)
+			require.NoError(t, err)
+			require.Equal(t, want, fmt.Sprintf("%s %s", value, time.Since(start)))
+		}
+		require.NoError(t, q.Close())
+	})
+}
+
+// A message due before the one the leader waits for must not wait for it.
+func TestMemoryNewHeadShortensTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := openMemory(t)
+		ctx := context.Background()
+		start := time.Now()
+		took := make(chan string, 2)
+		for range 2 {
+			go func() {
+				value, err := q.Take(ctx)
+				if err != nil {
+					took <- err.Error()
+					return
+				}
+				took <- fmt.Sprintf("%s %s", value, time.Since(start))
+			}()
+		}
+		require.NoError(t, q.Offer(ctx, []byte("late"), time.Hour))
+		synctest.Wait()
+		require.NoError(t, q.Offer(ctx, []byte("soon"), time.Second))
+		require.Equal(t, "soon 1s", <-took)
+		require.Equal(t, "late 1h0m0s", <-took)
+		require.NoError(t, q.Close())
+	})
+}
+
+// Many takers, each of which gives up now and then, take everything on time.
+func TestMemoryTakersThatGiveUpPassTheirTurnOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const messages = 500
+		q := openMemory(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		var takers sync.WaitGroup
+		var mu sync.Mutex
+		late := map[time.Duration]int{}
+		for patience := range 8 {
+			takers.Go(func() {
+				for ctx.Err() == nil {
+					short, stop := context.WithTimeout(ctx, time.Duration(patience+1)*7*time.Millisecond)
+					value, err := q.Take(short)
+					stop()
+					if err != nil {
+						continue
+					}
+					due, err := time.Parse(time.RFC3339Nano, string(value))
+					mu.Lock()
+					if err != nil {
+						late[-1]++
+					}
+					late[time.Since(due)]++
+					mu.Unlock()
+				}
+			})
+		}
+		for i := range messages {
+			delay := time.Duration(i*37%messages) * 10 * time.Millisecond
+			due := time.Now().Add(delay)
+			require.NoError(t, q.Offer(ctx, []byte(due.Format(time.RFC3339Nano)), delay))
+		}
+		time.Sleep(6 * time.Second)
+		cancel()
+		takers.Wait()
+		require.Equal(t, map[time.Duration]int{0: messages}, late)
+		require.NoError(t, q.Close())
+	})
+}
+
+func TestMemoryClosedQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := openMemory(t)
+		ctx := context.Background()
+		require.NoError(t, q.Offer(ctx, []byte("x"), time.Hour))
+		errs := make(chan error, 3)
+		for range 3 {
+			go func() {
+				_, err := q.Take(ctx)
+				errs <- err
+			}()
+		}
+		synctest.Wait()
+		require.NoError(t, q.Close())
+		require.NoError(t, q.Close())
+		for range 3 {
+			require.ErrorIs(t, <-errs, driver.ErrClosed)
+		}
+		require.ErrorIs(t, q.Offer(ctx, []byte("y"), 0), driver.ErrClosed)
+		held, err := q.Held(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, held)
+	})
+}
+
+func TestMemoryKeepsItsOwnCopy(t *testing.T) {
+	q := openMemory(t)
+	value := []byte("before")
+	require.NoError(t, q.Offer(t.Context(), value, 0))
+	copy(value, "after!")
+	got, err := q.Take(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "before", string(got))
+	require.NoError(t, q.Close())
+}
+
+// Restarting loses everything: it is what the others are measured against.
+func TestMemoryStartsEmpty(t *testing.T) {
+	d := Memory{Clock: clock.Runtime()}
+	first, err := d.Open(t.Context(), driver.Target{}, "q")
+	require.NoError(t, err)
+	require.NoError(t, first[0].Offer(t.Context(), []byte("x"), 0))
+	require.NoError(t, first[0].Close())
+	second, err := d.Open(t.Context(), driver.Target{}, "q")
+	require.NoError(t, err)
+	held, ok := second[0].(*memoryQueue)
+	require.True(t, ok)
+	require.Empty(t, held.held)
+	require.NoError(t, second[0].Close())
+}

@@ -1,0 +1,376 @@
+package program
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+)
+
+const (
+	// closeTimeout is how long a program may take to end when told to.
+	closeTimeout = 10 * time.Second
+	// cancelGrace is what a cancelled request gets to be answered: a value that
+	// was popped already must not be dropped.
+	cancelGrace = 2 * time.Second
+)
+
+// Hello is how an external program introduces itself.
+type Hello struct {
+	Name         string   `json:"name"`
+	Version      string   `json:"version"`
+	Protocol     int      `json:"protocol"`
+	Capabilities []string `json:"capabilities"`
+	Codecs       []string `json:"codecs"`
+}
+
+// Protocol is the version of PROTOCOL.md this client speaks.
+const Protocol = 1
+
+// Process is a running program that speaks PROTOCOL.md. Its methods may be
+// called from many goroutines at once.
+type Process struct {
+	// Hello is the program's introduction.
+	Hello Hello
+
+	name   string
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stderr tail
+	ended  chan struct{} // closed once the process is gone and failure is set
+	// patience is what the program gets to end after its stdin was closed.
+	patience time.Duration
+
+	writing sync.Mutex
+
+	mu      sync.Mutex
+	lastID  uint64
+	waiting map[uint64]chan remoteLine
+	events  map[uint64]func(Event)
+	broken  error // the program broke the protocol
+	failure error // why no more answers come
+}
+
+// Start starts a program and waits for its hello, at most until ctx
+// ends; the program itself outlives ctx. command is the program and its
+// arguments, log, which may be nil, gets a copy of its stderr.
+func Start(ctx context.Context, command []string, log io.Writer) (*Process, error) {
+	if len(command) == 0 {
+		return nil, errors.New("driver exec: expected a command line, got none")
+	}
+	p := &Process{
+		name: command[0], ended: make(chan struct{}), patience: closeTimeout,
+		waiting: map[uint64]chan remoteLine{}, events: map[uint64]func(Event){},
+	}
+	p.stderr.copyTo = log
+	if err := p.start(command); err != nil {
+		return nil, fmt.Errorf("starting driver program %s: %w", p.name, err)
+	}
+	if err := p.greet(ctx); err != nil {
+		p.kill()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Process) start(command []string) error {
+	p.cmd = exec.Command(command[0], command[1:]...)
+	p.cmd.WaitDelay = time.Second
+	p.cmd.Stderr = &p.stderr
+	ownGroup(p.cmd)
+	var err error
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	lines, stdout := io.Pipe()
+	p.cmd.Stdout = stdout
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	read := make(chan struct{})
+	go func() {
+		p.read(lines)
+		close(read)
+	}()
+	go func() {
+		err := p.cmd.Wait()
+		stdout.Close()
+		<-read
+		p.end(err)
+	}()
+	return nil
+}
+
+func (p *Process) greet(ctx context.Context) error {
+	result, err := p.Call(ctx, "hello", nil)
+	if err != nil {
+		return fmt.Errorf("driver program %s: %w", p.name, err)
+	}
+	if err := json.Unmarshal(result, &p.Hello); err != nil || p.Hello.Name == "" {
+		return fmt.Errorf("driver program %s: expected a name and a version in answer to hello, got %.120s", p.name, result)
+	}
+	if p.Hello.Protocol != Protocol {
+		return fmt.Errorf("driver program %s speaks version %d of the protocol, expected %d", p.name, p.Hello.Protocol, Protocol)
+	}
+	return nil
+}
+
+// Identity returns the implementation's name and version as the program gave them.
+func (p *Process) Identity() driver.Identity {
+	return driver.Identity{Name: p.Hello.Name, Version: p.Hello.Version}
+}
+
+// Call sends a request and waits for its result. params is a struct or map whose
+// fields are the op's arguments, or nil. An error of the program's is a
+// *RemoteError. When ctx ends the request is cancelled and ctx's error returned,
+// unless the result arrives all the same within two seconds.
+func (p *Process) Call(ctx context.Context, op string, params any) (json.RawMessage, error) {
+	return p.CallEvents(ctx, op, params, nil)
+}
+
+// CallEvents is Call for ops that send events. onEvent gets each in order; it
+// must not block, and goes on after the result until the program ends.
+func (p *Process) CallEvents(ctx context.Context, op string, params any, onEvent func(Event)) (json.RawMessage, error) {
+	return p.CallStoppable(ctx, nil, op, params, onEvent)
+}
+
+// CallStoppable is CallEvents for ops that have a result when they are cancelled,
+// such as load: when stop is closed the request is cancelled, and its answer is
+// waited for all the same until ctx ends.
+func (p *Process) CallStoppable(ctx context.Context, stop <-chan struct{}, op string, params any, onEvent func(Event)) (json.RawMessage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	id, answer, err := p.send(op, params, onEvent)
+	if err != nil {
+		return nil, err
+	}
+	defer p.forget(id)
+	for {
+		select {
+		case line := <-answer:
+			return line.value(op)
+		case <-p.ended:
+			return p.lastAnswer(op, answer)
+		case <-ctx.Done():
+			return p.cancel(ctx, op, id, answer)
+		case <-stop:
+			stop = nil
+			if err := p.sendCancel(id); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+func (line remoteLine) value(op string) (json.RawMessage, error) {
+	if line.err != nil {
+		return nil, fmt.Errorf("%s: %w", op, line.err)
+	}
+	return line.result, nil
+}
+
+// lastAnswer returns what the program may have said just before it ended.
+func (p *Process) lastAnswer(op string, answer <-chan remoteLine) (json.RawMessage, error) {
+	select {
+	case line := <-answer:
+		return line.value(op)
+	default:
+		return nil, fmt.Errorf("%s was not answered: %w", op, p.failure)
+	}
+}
+
+func (p *Process) cancel(ctx context.Context, op string, id uint64, answer <-chan remoteLine) (json.RawMessage, error) {
+	if err := p.sendCancel(id); err != nil {
+		return nil, ctx.Err()
+	}
+	grace := time.NewTimer(cancelGrace)
+	defer grace.Stop()
+	select {
+	case line := <-answer:
+		if line.err == nil {
+			return line.value(op)
+		}
+	case <-p.ended:
+	case <-grace.C:
+	}
+	return nil, ctx.Err()
+}
+
+// sendCancel asks for the end of a request; what the program answers to that does
+// not matter.
+func (p *Process) sendCancel(id uint64) error {
+	cancelID, _, err := p.send("cancel", map[string]uint64{"target": id}, nil)
+	if err == nil {
+		p.forget(cancelID)
+	}
+	return err
+}
+
+func (p *Process) send(op string, params any, onEvent func(Event)) (uint64, <-chan remoteLine, error) {
+	answer := make(chan remoteLine, 1)
+	p.mu.Lock()
+	p.lastID++
+	id := p.lastID
+	p.mu.Unlock()
+	line, err := encodeRequest(id, op, params)
+	if err != nil {
+		return 0, nil, err
+	}
+	p.mu.Lock()
+	p.waiting[id] = answer
+	if onEvent != nil {
+		p.events[id] = onEvent
+	}
+	p.mu.Unlock()
+
+	p.writing.Lock()
+	_, err = p.stdin.Write(line)
+	p.writing.Unlock()
+	if err == nil {
+		return id, answer, nil
+	}
+	p.forget(id)
+	select {
+	case <-p.ended:
+		return 0, nil, fmt.Errorf("%s could not be sent: %w", op, p.failure)
+	case <-time.After(p.patience):
+		return 0, nil, fmt.Errorf("%s could not be sent to %s: %w", op, p.name, err)
+	}
+}
+
+func (p *Process) forget(id uint64) {
+	p.mu.Lock()
+	delete(p.waiting, id)
+	p.mu.Unlock()
+}
+
+// read hands each line to whom it is for. A program that does not keep to the
+// protocol is stopped: nothing it says afterwards can be relied on.
+func (p *Process) read(stdout *io.PipeReader) {
+	scanner := bufio.NewScanner(stdout)
+	scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
+	for scanner.Scan() {
+		if len(scanner.Bytes()) == 0 {
+			continue
+		}
+		line, err := decodeLine(scanner.Bytes())
+		if err != nil {
+			p.breach(err)
+			break
+		}
+		p.dispatch(line)
+	}
+	if err := scanner.Err(); err != nil {
+		p.breach(err)
+	}
+	stdout.Close()
+}
+
+func (p *Process) dispatch(line remoteLine) {
+	p.mu.Lock()
+	answer, onEvent := p.waiting[line.id], p.events[line.id]
+	if line.event == nil {
+		delete(p.waiting, line.id)
+	}
+	p.mu.Unlock()
+	switch {
+	case line.event != nil && onEvent != nil:
+		onEvent(*line.event)
+	case line.event == nil && answer != nil:
+		answer <- line
+	}
+}
+
+func (p *Process) breach(err error) {
+	p.mu.Lock()
+	p.broken = fmt.Errorf("it broke the protocol on stdout: %w", err)
+	p.mu.Unlock()
+	killGroup(p.cmd)
+}
+
+func (p *Process) end(waitErr error) {
+	p.mu.Lock()
+	cause := p.broken
+	if cause == nil {
+		cause = waitErr
+	}
+	text := fmt.Sprintf("driver program %s has ended", p.name)
+	if cause != nil {
+		p.failure = fmt.Errorf("%s: %w%s", text, cause, p.stderr.quote())
+	} else {
+		p.failure = errors.New(text + p.stderr.quote())
+	}
+	p.mu.Unlock()
+	close(p.ended)
+}
+
+func (p *Process) kill() {
+	killGroup(p.cmd)
+	<-p.ended
+}
+
+// Close closes the program's stdin, which tells it to end, and kills it with all
+// it has started if it has not done so within ten seconds. A program that was
+// killed, or that ended by itself with an error, is an error.
+func (p *Process) Close() error {
+	p.writing.Lock()
+	p.stdin.Close()
+	p.writing.Unlock()
+	timer := time.NewTimer(p.patience)
+	defer timer.Stop()
+	select {
+	case <-p.ended:
+	case <-timer.C:
+		p.kill()
+		return fmt.Errorf("driver program %s did not end within %s of its stdin closing and was killed%s",
+			p.name, p.patience, p.stderr.quote())
+	}
+	if p.broken != nil || !p.cmd.ProcessState.Success() {
+		return p.failure
+	}
+	return nil
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	copyTo io.Writer
+
+	mu    sync.Mutex
+	bytes []byte
+}
+
+const tailSize = 4 << 10
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	t.bytes = append(t.bytes, b...)
+	if extra := len(t.bytes) - tailSize; extra > 0 {
+		t.bytes = append(t.bytes[:0], t.bytes[extra:]...)
+	}
+	t.mu.Unlock()
+	if t.copyTo != nil {
+		return t.copyTo.Write(b)
+	}
+	return len(b), nil
+}
+
+// quote returns the end of stderr as the tail of an error message, "" if the
+// program said nothing.
+func (t *tail) quote() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := strings.TrimSpace(string(t.bytes))
+	if text == "" {
+		return ""
+	}
+	return "; its stderr ended with:\n" + text
+}

@@ -1,0 +1,15 @@
+//go:build unix
+
+package program
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup gives the program a process group of its own, so that it can be ended
+// with everything it starts, and so that Ctrl-C reaches it only through us.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// killGroup kills the program's process group. An error means it is gone.
+func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

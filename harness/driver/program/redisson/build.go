@@ -1,0 +1,248 @@
+// Package redisson builds and finds the Java program that drives a real
+// Redisson of any release (PROTOCOL.md). The program's sources are part of the
+// binary; Maven compiles them against the release on first use, and the result
+// stays in the user's cache directory.
+package redisson
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+//go:embed pom.xml jvm.args src
+var sources embed.FS
+
+const mainClass = "io.github.dqbench.redisson.Main"
+
+// ErrToolchain is returned where Java or Maven is missing, and the image too.
+var ErrToolchain = errors.New("no Java or no Maven here")
+
+var versionPattern = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
+
+// Program is a driver program ready to be started.
+type Program struct {
+	// Version is the Redisson release the program drives.
+	Version string
+	// Command is the command line: program and arguments. It needs no shell, no
+	// working directory and no network.
+	Command []string
+}
+
+// Build returns the driver program for a release of org.redisson:redisson. On
+// first use it has Maven fetch the release and compile the program, which takes
+// seconds to minutes and is told to progress, a line at a time; later calls only
+// look into the cache. Without Java or Maven it is the image of the release, where
+// Docker has it. ErrToolchain, wrapped, says what has to be installed.
+func Build(ctx context.Context, release wire.Release, progress func(string)) (*Program, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("no place to keep the Redisson driver: %w", err)
+	}
+	b := builder{root: filepath.Join(cache, "dq-bench", "redisson"), progress: progress}
+	version := release.String()
+	program, err := b.build(ctx, version)
+	if errors.Is(err, ErrToolchain) {
+		return b.findImage(ctx, version, err)
+	}
+	return program, err
+}
+
+type builder struct {
+	root     string
+	progress func(string)
+}
+
+func (b builder) build(ctx context.Context, version string) (*Program, error) {
+	if !versionPattern.MatchString(version) {
+		return nil, fmt.Errorf("release %q: expected three numbers of a Redisson release, such as 3.16.6", version)
+	}
+	hash, err := sourceHash()
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(b.root, version+"-"+hash)
+	classPath, err := readClassPath(dir)
+	if err != nil {
+		if err := b.compile(ctx, version, dir); err != nil {
+			return nil, err
+		}
+		if classPath, err = readClassPath(dir); err != nil {
+			return nil, fmt.Errorf("the driver for Redisson %s was built, but: %w", version, err)
+		}
+	}
+	tools, err := findTools(version, "java")
+	if err != nil {
+		return nil, err
+	}
+	return &Program{
+		Version: version,
+		Command: []string{tools["java"], "@" + filepath.Join(dir, "jvm.args"), "-cp", classPath, mainClass},
+	}, nil
+}
+
+// compile builds in a directory of its own and moves it to its place at the
+// end, so that an interrupted or a simultaneous build leaves nothing half done.
+func (b builder) compile(ctx context.Context, version, dir string) error {
+	tools, err := findTools(version, "java", "javac", "mvn")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(b.root, 0o755); err != nil {
+		return fmt.Errorf("no place to keep the Redisson driver: %w", err)
+	}
+	work, err := os.MkdirTemp(b.root, version+"-building-")
+	if err != nil {
+		return fmt.Errorf("no place to build the Redisson driver: %w", err)
+	}
+	defer os.RemoveAll(work)
+	if err := os.CopyFS(work, sources); err != nil {
+		return fmt.Errorf("unpacking the Redisson driver's sources: %w", err)
+	}
+
+	b.progress(fmt.Sprintf("building the driver for Redisson %s with Maven (first use; kept in %s)", version, dir))
+	started := time.Now()
+	if err := runMaven(ctx, tools["mvn"], version, work); err != nil {
+		return err
+	}
+	if err := install(work, dir); err != nil {
+		return err
+	}
+	b.progress(fmt.Sprintf("driver for Redisson %s built in %.1f s", version, time.Since(started).Seconds()))
+	return nil
+}
+
+func runMaven(ctx context.Context, mvn, version, work string) error {
+	cmd := exec.CommandContext(ctx, mvn, "--quiet", "--batch-mode",
+		"-Dstyle.color=never", "-Dredisson.version="+version,
+		"compiler:compile", "dependency:build-classpath", "-Dmdep.outputFile=target/classpath")
+	cmd.Dir = work
+	cmd.WaitDelay = 5 * time.Second
+	output, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		return fmt.Errorf("building the driver for Redisson %s: %w", version, ctx.Err())
+	}
+	if err != nil {
+		return fmt.Errorf("building the driver for Redisson %s with Maven (%w): %s", version, err, firstErrors(output))
+	}
+	return nil
+}
+
+// install moves a finished build to its place. A build that is there already and
+// still whole is as good as ours.
+func install(work, dir string) error {
+	err := os.Rename(work, dir)
+	if err == nil {
+		return nil
+	}
+	if _, whole := readClassPath(dir); whole == nil {
+		return nil
+	}
+	if removeErr := os.RemoveAll(dir); removeErr != nil {
+		return fmt.Errorf("replacing a stale build: %w", removeErr)
+	}
+	if err = os.Rename(work, dir); err != nil {
+		return fmt.Errorf("keeping the Redisson driver: %w", err)
+	}
+	return nil
+}
+
+// readClassPath returns a build's class path, its own classes first, and an
+// error if the build or one of the jars it refers to is gone.
+func readClassPath(dir string) (string, error) {
+	jars, err := os.ReadFile(filepath.Join(dir, "target", "classpath"))
+	if err != nil {
+		return "", err
+	}
+	classes := filepath.Join(dir, "target", "classes")
+	separator := string(os.PathListSeparator)
+	classPath := classes + separator + strings.TrimSpace(string(jars))
+	for _, entry := range append(strings.Split(classPath, separator), filepath.Join(dir, "jvm.args")) {
+		if _, err := os.Stat(entry); err != nil {
+			return "", err
+		}
+	}
+	return classPath, nil
+}
+
+// firstErrors picks what Maven says went wrong out of all it says.
+func firstErrors(output []byte) string {
+	const most = 3
+	var found []string
+	for line := range bytes.Lines(output) {
+		text := strings.TrimSpace(string(line))
+		if rest, ok := strings.CutPrefix(text, "[ERROR] "); ok && len(found) < most {
+			found = append(found, rest)
+		}
+	}
+	if len(found) == 0 {
+		return strings.TrimSpace(string(output))
+	}
+	return strings.Join(found, "; ")
+}
+
+// findTools looks for programs of the JDK and Maven, and names in one error all
+// that are missing.
+func findTools(version string, names ...string) (map[string]string, error) {
+	found := map[string]string{}
+	var missing []string
+	for _, name := range names {
+		path, err := findTool(name)
+		if err != nil {
+			missing = append(missing, name)
+			continue
+		}
+		found[name] = path
+	}
+	if len(missing) == 0 {
+		return found, nil
+	}
+	return nil, fmt.Errorf("%w: redisson:%s needs Java (a JDK, 17 or newer) and Maven; not on PATH: %s: "+
+		"install both (Debian: apt install openjdk-17-jdk-headless maven; macOS: brew install openjdk@17 maven)",
+		ErrToolchain, version, strings.Join(missing, ", "))
+}
+
+// findTool takes the programs of the JDK from JAVA_HOME before PATH, as Maven itself does.
+func findTool(name string) (string, error) {
+	if home := os.Getenv("JAVA_HOME"); home != "" && name != "mvn" {
+		if path, err := exec.LookPath(filepath.Join(home, "bin", name)); err == nil {
+			return path, nil
+		}
+	}
+	return exec.LookPath(name)
+}
+
+// sourceHash names a state of the driver's sources, so that a newer binary does
+// not run what an older one has built.
+func sourceHash() (string, error) {
+	sum := sha256.New()
+	err := fs.WalkDir(sources, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := sources.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(sum, "%s %d\n", path, len(content))
+		sum.Write(content)
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("reading the Redisson driver's sources: %w", err)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:12], nil
+}

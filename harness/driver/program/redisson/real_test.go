@@ -1,0 +1,40 @@
+package redisson_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
+	"github.com/dq-bench/dq-bench/harness/driver/program/redisson"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+// TestRealRedisson builds and starts the driver of one release. It fetches from
+// Maven Central, so it only runs where DQ_REQUIRE asks for it.
+func TestRealRedisson(t *testing.T) {
+	servertest.Redisson(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	built, err := redisson.Build(ctx, wire.Release{Major: 3, Minor: 16, Patch: 6}, func(line string) { t.Log(line) })
+	require.NoError(t, err)
+	p, err := program.Start(ctx, built.Command, nil)
+	require.NoError(t, err)
+	require.Equal(t, driver.Identity{Name: "redisson", Version: "3.16.6"}, p.Identity())
+	require.Contains(t, p.Hello.Capabilities, "dq.offer")
+	require.NotContains(t, p.Hello.Capabilities, "dq.copy", "copy came with 3.35.0")
+
+	encoded, err := p.Call(ctx, "codec.encode", map[string]any{
+		"codec": "json", "value": map[string]string{"t": "long", "v": "42"},
+	})
+	require.NoError(t, err)
+	var result struct{ Bytes []byte }
+	require.NoError(t, json.Unmarshal(encoded, &result))
+	require.Equal(t, `["java.lang.Long",42]`, string(result.Bytes))
+	require.NoError(t, p.Close())
+}
