@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/server/embedded"
 )
 
 // startAuto takes the first form that works and says so in one line, with what
@@ -27,6 +29,19 @@ func startAuto(ctx context.Context, notice func(string)) (*Server, error) {
 		missed = append(missed, brief(err))
 	}
 	return nil, fmt.Errorf("no Redis can be had here: %s", strings.Join(missed, "; "))
+}
+
+// startEmbedded starts the imitation in this process.
+func startEmbedded(ctx context.Context) (*Server, error) {
+	e, err := embedded.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Addr: e.Addr(), How: "embedded", target: target{addrs: []string{e.Addr()}}, closer: e.Close}
+	if err := s.identify(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
 func autoNotice(s *Server, missed []string) string {

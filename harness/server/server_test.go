@@ -3,8 +3,6 @@ package server_test
 import (
 	"bufio"
 	"context"
-	"crypto/sha1"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
@@ -184,11 +182,6 @@ func runAgain(t *testing.T, env ...string) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 	t.Log(string(out))
-}
-
-func sha(body string) string {
-	sum := sha1.Sum([]byte(body))
-	return hex.EncodeToString(sum[:])
 }
 
 func TestAutoWithoutDockerIsAProcess(t *testing.T) {

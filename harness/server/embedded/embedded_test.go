@@ -1,9 +1,11 @@
-package server_test
+package embedded_test
 
 import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha1"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
@@ -120,9 +122,14 @@ func requireSameAsRedis(t *testing.T, commands [][]string) {
 	require.Equal(t, wantLines, gotLines)
 }
 
+func sha(body string) string {
+	sum := sha1.Sum([]byte(body))
+	return hex.EncodeToString(sum[:])
+}
+
 func script(t *testing.T, name string) string {
 	t.Helper()
-	body, err := os.ReadFile(filepath.Join("..", "..", "dq", "wire", "scripts", name+".lua"))
+	body, err := os.ReadFile(filepath.Join("..", "..", "..", "dq", "wire", "scripts", name+".lua"))
 	require.NoError(t, err)
 	return string(body)
 }
@@ -160,7 +167,7 @@ func TestEmbeddedRunsRedissonsScriptsAsRedisDoes(t *testing.T) {
 // queue with two elements.
 func TestEmbeddedRunsEveryRecordedScript(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(filepath.Join("..", "..", "dq", "wire", "scripts", "*.lua"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "dq", "wire", "scripts", "*.lua"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	var cmds [][]string
@@ -319,21 +326,4 @@ func TestEmbeddedRefusesToBlockEveryone(t *testing.T) {
 	_, err = c.Write([]byte("*1\r\n:1\r\n"))
 	require.NoError(t, err)
 	require.Contains(t, c.reply(), "-ERR Protocol error")
-}
-
-func TestAutoWithoutDockerAndServerIsEmbedded(t *testing.T) {
-	if os.Getenv(autoEnv) == "" {
-		runAgain(t, autoEnv+"=1", "PATH="+t.TempDir(), "DOCKER_HOST=unix:///nowhere/docker.sock", "HOME="+t.TempDir())
-		return
-	}
-	var notices []string
-	s, err := server.Start(t.Context(), "auto", func(line string) { notices = append(notices, line) })
-	require.NoError(t, err)
-	require.NoError(t, s.Close())
-	require.True(t, s.Embedded())
-	require.Len(t, notices, 1)
-	require.Contains(t, notices[0], "figures do not stand for a real Redis")
-	require.Contains(t, notices[0], "no Docker daemon here")
-	require.NotContains(t, notices[0], "\n")
-	t.Log(notices[0])
 }

@@ -1,5 +1,5 @@
 -- Put before every script, joined to one line so that the script's own line numbers stay. Inside, DQ.CALL, DQ.PACK,
--- DQ.UNPACK and DQ.SIZE are not commands but the way from Lua to the Go code of embedded_script.go. Level 4 of error is, for this Lua
+-- DQ.UNPACK and DQ.SIZE are not commands but the way from Lua to the Go code of script.go. Level 4 of error is, for this Lua
 -- machine, the line of the script itself.
 local struct
 do

@@ -1,4 +1,4 @@
-package server
+package embedded
 
 import (
 	"bufio"
@@ -26,7 +26,7 @@ type waiter struct {
 }
 
 // pop tries a blocking pop and gives a waiter where there is nothing to pop.
-func (e *embedded) pop(c *client, args []string) *waiter {
+func (e *Server) pop(c *client, args []string) *waiter {
 	timeout, err := popTimeout(args)
 	if err != "" {
 		c.peer.WriteError(err)
@@ -61,7 +61,7 @@ func popTimeout(args []string) (d time.Duration, err string) {
 }
 
 // tryPop is the pop without blocking; nil where every list is empty.
-func (e *embedded) tryPop(c *client, args []string) []byte {
+func (e *Server) tryPop(c *client, args []string) []byte {
 	switch name := strings.ToUpper(args[0]); name {
 	case "BRPOPLPUSH", "BLMOVE":
 		return e.tryOne(c, append([]string{map[string]string{"BRPOPLPUSH": "RPOPLPUSH", "BLMOVE": "LMOVE"}[name]}, args[1:len(args)-1]...))
@@ -81,7 +81,7 @@ func (e *embedded) tryPop(c *client, args []string) []byte {
 }
 
 // tryOne gives the reply of a non-blocking pop, nil for the null reply.
-func (e *embedded) tryOne(c *client, args []string) []byte {
+func (e *Server) tryOne(c *client, args []string) []byte {
 	reply := e.aside(c.peer.Ctx, args)
 	if bytes.Equal(reply, []byte("$-1\r\n")) {
 		return nil
@@ -90,7 +90,7 @@ func (e *embedded) tryOne(c *client, args []string) []byte {
 }
 
 // aside runs a command with a connection's state and gives its reply instead of sending it.
-func (e *embedded) aside(state any, args ...[]string) []byte {
+func (e *Server) aside(state any, args ...[]string) []byte {
 	var buf bytes.Buffer
 	p := mini.NewPeer(bufio.NewWriter(&buf))
 	p.Ctx = state
@@ -102,7 +102,7 @@ func (e *embedded) aside(state any, args ...[]string) []byte {
 }
 
 // serveWaiters gives blocked clients what the last command left for them.
-func (e *embedded) serveWaiters() {
+func (e *Server) serveWaiters() {
 	e.waiters = slices.DeleteFunc(e.waiters, func(w *waiter) bool {
 		reply := e.tryPop(w.client, w.args)
 		if reply == nil {
@@ -115,7 +115,7 @@ func (e *embedded) serveWaiters() {
 
 // await sends w's reply once there is one: an element, an unblocking, the
 // timeout. A client that leaves stops waiting and takes nothing.
-func (e *embedded) await(c *client, w *waiter) {
+func (e *Server) await(c *client, w *waiter) {
 	var expired <-chan time.Time
 	if w.timeout > 0 {
 		timer := time.NewTimer(w.timeout)
@@ -136,7 +136,7 @@ func (e *embedded) await(c *client, w *waiter) {
 }
 
 // release ends a wait with reply, unless it was served meanwhile.
-func (e *embedded) release(w *waiter, reply []byte) {
+func (e *Server) release(w *waiter, reply []byte) {
 	if i := slices.Index(e.waiters, w); i >= 0 {
 		e.waiters = slices.Delete(e.waiters, i, i+1)
 		w.reply <- reply

@@ -1,4 +1,4 @@
-package server
+package embedded
 
 import (
 	"crypto/sha1"
@@ -11,7 +11,7 @@ import (
 	mini "github.com/alicebob/miniredis/v2/server"
 )
 
-//go:embed embedded_prelude.lua
+//go:embed prelude.lua
 var preludeSource string
 
 // prelude is preludeSource without comments, on one line.
@@ -37,7 +37,7 @@ type script struct {
 
 // eval runs a script with the prelude before it. Which SHA-1 means which body
 // is kept here, so clients only ever meet the sums of their own bodies.
-func (e *embedded) eval(c *client, name string, args []string) {
+func (e *Server) eval(c *client, name string, args []string) {
 	body, known := args[1], true
 	if strings.HasPrefix(name, "EVALSHA") {
 		body, known = e.scripts[strings.ToLower(args[1])]
@@ -117,7 +117,7 @@ func (s *script) explain(reply string) (err string, compiled bool) {
 
 // fromScript is the pre-hook: it answers what the prelude calls. Everything
 // else, and everything outside scripts, goes on to miniredis.
-func (e *embedded) fromScript(p *mini.Peer, cmd string, args ...string) bool {
+func (e *Server) fromScript(p *mini.Peer, cmd string, args ...string) bool {
 	if e.running == nil {
 		return false
 	}
@@ -164,7 +164,7 @@ var notFromScripts = map[string]bool{
 
 // scriptCall runs one command for the running script, with the checks and words
 // of Redis's scripting, and shows it to the monitors.
-func (e *embedded) scriptCall(p *mini.Peer, args []string) {
+func (e *Server) scriptCall(p *mini.Peer, args []string) {
 	fail := func(msg string) {
 		e.running.failure = msg
 		p.WriteError(msg)
@@ -199,7 +199,7 @@ func (e *embedded) scriptCall(p *mini.Peer, args []string) {
 }
 
 // script answers SCRIPT, about the bodies clients know.
-func (e *embedded) script(c *client, args []string) {
+func (e *Server) script(c *client, args []string) {
 	switch sub := strings.ToUpper(strings.Join(args[1:min(2, len(args))], "")); {
 	case sub == "LOAD" && len(args) == 3:
 		reply := e.aside(nil, args)

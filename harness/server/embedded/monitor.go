@@ -1,4 +1,4 @@
-package server
+package embedded
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 // feed shows a client's command to the monitors, with the secrets and the
 // exceptions of Redis 7.
-func (e *embedded) feed(at time.Time, c *client, args []string) {
+func (e *Server) feed(at time.Time, c *client, args []string) {
 	if len(e.monitors) == 0 || isAdmin(args) {
 		return
 	}
@@ -16,13 +16,13 @@ func (e *embedded) feed(at time.Time, c *client, args []string) {
 }
 
 // feedLua shows a command that the running script calls.
-func (e *embedded) feedLua(args []string) {
+func (e *Server) feedLua(args []string) {
 	if len(e.monitors) > 0 {
 		e.show(time.Now(), e.running.db+" lua", args)
 	}
 }
 
-func (e *embedded) show(at time.Time, who string, args []string) {
+func (e *Server) show(at time.Time, who string, args []string) {
 	line := fmt.Appendf(nil, "+%d.%06d [%s]", at.Unix(), at.Nanosecond()/1000, who)
 	for _, a := range args {
 		line = appendRepr(append(line, ' '), a)

@@ -1,4 +1,9 @@
-package server
+// Package embedded answers: which Redis is there where there is none?
+//
+// It imitates Redis 7.0 in this process, as far as delay queues and those who watch
+// them need it. What it answers was compared with a real one; how fast says nothing
+// about Redis.
+package embedded
 
 import (
 	"context"
@@ -21,7 +26,7 @@ const (
 	emulatedVersion = "7.0.15"
 )
 
-// embedded is a Redis inside this process: miniredis runs the commands, and this
+// Server is a Redis inside this process: miniredis runs the commands, and this
 // layer adds what a delay queue and its observers need and miniredis lacks:
 // MONITOR, Lua's struct library, the script errors of Redis 7, first-come
 // first-served blocking pops, CLIENT and INFO.
@@ -29,7 +34,7 @@ const (
 // It speaks to clients itself and only hands commands to miniredis, because
 // miniredis hides from its hooks the peer's address and the case of a command
 // name, both of which MONITOR shows.
-type embedded struct {
+type Server struct {
 	engine *miniredis.Miniredis
 	srv    *mini.Server
 	listen net.Listener
@@ -49,20 +54,9 @@ type embedded struct {
 	stats    map[string]*commandStat
 }
 
-func startEmbedded(ctx context.Context) (*Server, error) {
-	e, err := newEmbedded(ctx)
-	if err != nil {
-		return nil, err
-	}
-	addr := e.listen.Addr().String()
-	s := &Server{Addr: addr, How: "embedded", target: target{addrs: []string{addr}}, closer: e.close}
-	if err := s.identify(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
-}
-
-func newEmbedded(ctx context.Context) (*embedded, error) {
+// Start listens on a free port of 127.0.0.1. The server runs until it is closed, not
+// until ctx ends.
+func Start(ctx context.Context) (*Server, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("embedded: no port on 127.0.0.1: %w", err)
@@ -75,7 +69,7 @@ func newEmbedded(ctx context.Context) (*embedded, error) {
 	}
 	_ = conn.Close()
 	engine.ClockTTL(true) // keys expire by the clock, not by a test's command
-	e := &embedded{
+	e := &Server{
 		engine: engine, srv: engine.Server(), listen: l, since: time.Now(),
 		clients: map[int64]*client{}, monitors: map[*client]bool{}, scripts: map[string]string{}, stats: map[string]*commandStat{},
 	}
@@ -84,7 +78,11 @@ func newEmbedded(ctx context.Context) (*embedded, error) {
 	return e, nil
 }
 
-func (e *embedded) close() error {
+// Addr returns host:port.
+func (e *Server) Addr() string { return e.listen.Addr().String() }
+
+// Close ends all connections and stops the engine; what was stored is gone.
+func (e *Server) Close() error {
 	err := e.listen.Close()
 	e.mu.Lock()
 	for _, c := range e.clients {
@@ -96,7 +94,7 @@ func (e *embedded) close() error {
 	return err
 }
 
-func (e *embedded) accept() {
+func (e *Server) accept() {
 	for {
 		conn, err := e.listen.Accept()
 		if err != nil {
@@ -114,7 +112,7 @@ func (e *embedded) accept() {
 }
 
 // serve runs a client's commands until it leaves.
-func (e *embedded) serve(c *client) {
+func (e *Server) serve(c *client) {
 	defer e.forget(c)
 	for args := range c.commands() {
 		e.mu.Lock()
@@ -130,7 +128,7 @@ func (e *embedded) serve(c *client) {
 	}
 }
 
-func (e *embedded) forget(c *client) {
+func (e *Server) forget(c *client) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.clients, c.id)
@@ -146,7 +144,7 @@ func (e *embedded) forget(c *client) {
 
 // command runs one command, or queues it in a transaction. A blocking pop that
 // finds nothing gives the waiter to wait for.
-func (e *embedded) command(c *client, args []string) *waiter {
+func (e *Server) command(c *client, args []string) *waiter {
 	name := strings.ToUpper(args[0])
 	if c.tx != nil && !endsTx[name] {
 		c.send(e.enqueue(c, args))
@@ -174,7 +172,7 @@ func (e *embedded) command(c *client, args []string) *waiter {
 
 // run executes one command outside the queueing of transactions, counts it and
 // shows it to the monitors.
-func (e *embedded) run(c *client, args []string) (reply []byte, w *waiter) {
+func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 	start := time.Now()
 	name := strings.ToUpper(args[0])
 	isScript := scriptCommands[name] && len(args) > 2
@@ -227,7 +225,7 @@ func (e *embedded) run(c *client, args []string) (reply []byte, w *waiter) {
 }
 
 // dispatch hands a command to miniredis.
-func (e *embedded) dispatch(p *mini.Peer, args ...string) {
+func (e *Server) dispatch(p *mini.Peer, args ...string) {
 	e.srv.Dispatch(p, args)
 	p.Flush()
 }
