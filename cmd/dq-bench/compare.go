@@ -8,18 +8,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/page"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // compareFlags are the flags of 'dq-bench compare' as they were given.
 type compareFlags struct {
-	report.CompareOptions
+	compare.Options
 	format, noise, html string
 	json, self          bool
 }
 
 func newCompareCmd() *cobra.Command {
-	f := &compareFlags{CompareOptions: report.DefaultCompareOptions()}
+	f := &compareFlags{Options: compare.DefaultOptions()}
 	cmd := &cobra.Command{
 		Use:   "compare OLD NEW",
 		Short: "Judge two sets of run files: better, worse, no difference, inconclusive",
@@ -49,7 +51,7 @@ Then the later half is set against the earlier one: a difference there is a drif
 
 Exit codes: 0 better, no difference or inconclusive; 1 a run file cannot be
 read; 2 wrong usage, or runs that cannot be compared; 99 NEW is worse, the runs of
-one set drift, or more than %.0f %% of the comparisons with itself see a difference.`, report.MinRuns, 100*report.MaxAlarms),
+one set drift, or more than %.0f %% of the comparisons with itself see a difference.`, compare.MinRuns, 100*compare.MaxAlarms),
 		Example: `  dq-bench compare out/old/run.json out/new/run.json
   dq-bench compare --html report.html out/redisson-4.7.0 out/dq
   dq-bench compare 'out/monday-*' 'out/tuesday-*' --format markdown
@@ -109,23 +111,23 @@ func (f *compareFlags) check() error {
 }
 
 func (f *compareFlags) compareSides(w io.Writer, oldPath, newPath string) error {
-	oldRuns, errOld := report.ReadSide(oldPath)
-	newRuns, errNew := report.ReadSide(newPath)
+	oldRuns, errOld := compare.ReadSide(oldPath)
+	newRuns, errNew := compare.ReadSide(newPath)
 	err := errors.Join(errOld, errNew)
 	if f.noise != "" {
 		var errNoise error
-		f.Noise, errNoise = report.ReadSide(f.noise)
+		f.Noise, errNoise = compare.ReadSide(f.noise)
 		err = errors.Join(err, errNoise)
 	}
 	if err != nil {
 		return err
 	}
-	c, err := report.Compare(oldRuns, newRuns, f.CompareOptions)
+	c, err := compare.Runs(oldRuns, newRuns, f.Options)
 	if err != nil {
 		return incomparable(err)
 	}
 	if f.html != "" {
-		if err := report.ComparisonPage(oldRuns, newRuns, c).WriteHTMLFile(f.html); err != nil {
+		if err := page.OfComparison(oldRuns, newRuns, c).WriteFile(f.html); err != nil {
 			return err
 		}
 	}
@@ -133,16 +135,16 @@ func (f *compareFlags) compareSides(w io.Writer, oldPath, newPath string) error 
 	case "json":
 		err = printJSON(w, c)
 	case "markdown":
-		err = c.WriteMarkdown(w)
+		err = page.WriteMarkdown(w, c)
 	case "benchfmt":
-		err = report.WriteBenchfmt(w, oldRuns, newRuns)
+		err = page.WriteBenchfmt(w, oldRuns, newRuns)
 	default:
-		err = c.WriteText(w)
+		err = page.WriteComparison(w, c)
 	}
 	if err != nil {
 		return err
 	}
-	if c.Outcome == report.Worse {
+	if c.Outcome == compare.Worse {
 		return failure(errors.New(c.Text))
 	}
 	return nil
@@ -155,18 +157,18 @@ const (
 )
 
 func (f *compareFlags) compareSelf(w io.Writer, path string) error {
-	runs, err := report.ReadSide(path)
+	runs, err := compare.ReadSide(path)
 	if err != nil {
 		return err
 	}
-	aa, err := report.CompareWithItself(runs, selfRounds, selfSeed, f.CompareOptions)
+	aa, err := compare.WithItself(runs, selfRounds, selfSeed, f.Options)
 	if err != nil {
 		return incomparable(err)
 	}
 	if f.format == "json" {
 		err = printJSON(w, aa)
 	} else {
-		err = aa.WriteText(w)
+		err = page.WriteSelf(w, aa)
 	}
 	if err != nil {
 		return err
@@ -174,16 +176,16 @@ func (f *compareFlags) compareSelf(w io.Writer, path string) error {
 	if aa.Drifts() {
 		return failure(fmt.Errorf("the runs drift: set against the earlier half, the later half is %s", aa.Drift))
 	}
-	if float64(aa.Alarms) > report.MaxAlarms*float64(aa.Comparisons) {
+	if float64(aa.Alarms) > compare.MaxAlarms*float64(aa.Comparisons) {
 		return failure(fmt.Errorf("%d of %d comparisons of an implementation with itself see a difference, expected at most %.0f %%",
-			aa.Alarms, aa.Comparisons, 100*report.MaxAlarms))
+			aa.Alarms, aa.Comparisons, 100*compare.MaxAlarms))
 	}
 	return nil
 }
 
 // incomparable marks runs that cannot be compared as wrong usage.
 func incomparable(err error) error {
-	var different *report.DifferenceError
+	var different *run.DifferenceError
 	if errors.As(err, &different) {
 		return usageError(fmt.Errorf("%w; compare them all the same with --force", err))
 	}

@@ -5,7 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/page"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 func newMergeCmd() *cobra.Command {
@@ -35,10 +37,10 @@ not parts of one load; 99 the merged run failed.`,
 				return err
 			}
 			if out != "" {
-				if err := report.PrepareFolder(out); err != nil {
+				if err := run.PrepareFolder(out); err != nil {
 					return err
 				}
-				if err := report.WriteFolder(out, merged, nil); err != nil {
+				if err := page.WriteFolder(out, merged, nil); err != nil {
 					return err
 				}
 				fmt.Fprintf(cmd.ErrOrStderr(), "run files in %s\n", out)
@@ -55,24 +57,24 @@ not parts of one load; 99 the merged run failed.`,
 	return cmd
 }
 
-func mergeRuns(paths, slos []string) (*report.Run, error) {
-	var objectives []report.SLO
+func mergeRuns(paths, slos []string) (*run.Document, error) {
+	var objectives []run.SLO
 	for _, text := range slos {
-		slo, err := report.ParseSLO(text)
+		slo, err := run.ParseSLO(text)
 		if err != nil {
 			return nil, usageError(err)
 		}
 		objectives = append(objectives, slo)
 	}
-	var runs []*report.Run
+	var runs []*run.Document
 	for _, path := range paths {
-		part, err := report.ReadSide(path)
+		part, err := compare.ReadSide(path)
 		if err != nil {
 			return nil, err
 		}
 		runs = append(runs, part...)
 	}
-	merged, err := report.Merge(runs)
+	merged, err := run.Merge(runs)
 	if err != nil {
 		return nil, usageError(err)
 	}

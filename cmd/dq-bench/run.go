@@ -16,10 +16,12 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/page"
+	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/scenario"
 	"github.com/dq-bench/dq-bench/harness/series"
 	"github.com/dq-bench/dq-bench/harness/server"
@@ -122,7 +124,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	p := &f.plan
 	flags.StringArrayVar(&f.redis, "redis", []string{"auto"}, "server, may be repeated to compare: auto, container[:image], process[:path], embedded, redis://…, rediss://…, redis+cluster://…, redis+sentinel://…")
 	flags.StringArrayVar(&f.drivers, "driver", []string{"dq"}, "implementation, may be repeated to compare: "+spec.Forms)
-	flags.IntVar(&f.repeat, "repeat", 1, fmt.Sprintf("runs of each driver; %d or more bear a judgement", report.MinRuns))
+	flags.IntVar(&f.repeat, "repeat", 1, fmt.Sprintf("runs of each driver; %d or more bear a judgement", compare.MinRuns))
 	flags.StringArrayVarP(&f.files, "file", "f", nil, "scenario: a name that 'dq-bench scenarios' lists, or a YAML file; may be repeated")
 	flags.StringArrayVar(&f.variants, "variant", nil, "variant of the scenario; may be repeated")
 	flags.BoolVar(&f.full, "full", false, "all variants of the scenario, and its real times: --scale 1")
@@ -169,7 +171,7 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 		labels[key] = value
 	}
 	var err error
-	if r.quantiles, err = report.ParseQuantiles(f.percentiles); err != nil {
+	if r.quantiles, err = run.ParseQuantiles(f.percentiles); err != nil {
 		return nil, err
 	}
 	if r.progress, err = progressMode(f.progress, stderr); err != nil {
@@ -230,7 +232,7 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 		}
 		return usageError(err)
 	}
-	if err := report.PrepareFolder(req.options.Out); err != nil {
+	if err := run.PrepareFolder(req.options.Out); err != nil {
 		return err
 	}
 	req.options.Live = &load.Live{}
@@ -269,7 +271,7 @@ func (req *runRequest) run(ctx context.Context, c runCase, out *runPrinter) erro
 	o.Out = filepath.Join(o.Out, c.folder)
 	out.begin(c)
 	if len(c.sides) == 1 && req.repeat == 1 {
-		if err := report.PrepareFolder(o.Out); err != nil {
+		if err := run.PrepareFolder(o.Out); err != nil {
 			return err
 		}
 		r, err := series.Run(ctx, o, c.sides[0].Driver, c.Run, o.Out)
@@ -278,20 +280,20 @@ func (req *runRequest) run(ctx context.Context, c runCase, out *runPrinter) erro
 		}
 		return out.single(r)
 	}
-	result, err := series.Compete(ctx, o, c.sides, c.Run, req.repeat, func(turn series.Turn, r *report.Run) {
+	result, err := series.Compete(ctx, o, c.sides, c.Run, req.repeat, func(turn series.Turn, r *run.Document) {
 		out.one(c.sides[turn.Side].Spec, turn.N, r)
 	})
 	if err != nil {
 		return err
 	}
-	if err := result.Page().WriteHTMLFile(filepath.Join(o.Out, report.HTMLFile)); err != nil {
+	if err := result.Page().WriteFile(filepath.Join(o.Out, page.File)); err != nil {
 		return err
 	}
 	return out.compared(result)
 }
 
 // runVerdict turns a failed run into its exit code.
-func runVerdict(r *report.Run) error {
+func runVerdict(r *run.Document) error {
 	if r.Verdict.Passed {
 		return nil
 	}
@@ -305,10 +307,10 @@ type silentRedis struct{}
 func (silentRedis) Printf(context.Context, string, ...any) {}
 
 // tool names this program and the version it was built from.
-func tool() report.Tool {
+func tool() run.Tool {
 	version := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		version = info.Main.Version
 	}
-	return report.Tool{Name: "dq-bench", Version: version}
+	return run.Tool{Name: "dq-bench", Version: version}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/scenario"
 	"github.com/dq-bench/dq-bench/harness/series"
 	"github.com/dq-bench/dq-bench/scenarios"
@@ -104,8 +104,8 @@ func findScenario(name string) (*scenario.Scenario, error) {
 }
 
 // overlay lays the flags that were given over a resolved scenario.
-func (f *runFlags) overlay(run scenario.Run, given func(flag string) bool) (runCase, error) {
-	p := &run.Plan
+func (f *runFlags) overlay(variant scenario.Run, given func(flag string) bool) (runCase, error) {
+	p := &variant.Plan
 	var err error
 	for _, flag := range []struct {
 		name string
@@ -147,12 +147,12 @@ func (f *runFlags) overlay(run scenario.Run, given func(flag string) bool) (runC
 	if err := check.Validate(); err != nil {
 		return runCase{}, err
 	}
-	c := runCase{Run: run}
-	if c.sides, err = f.sides(run.Driver); err != nil {
+	c := runCase{Run: variant}
+	if c.sides, err = f.sides(variant.Driver); err != nil {
 		return runCase{}, err
 	}
 	for _, text := range f.slos {
-		slo, err := report.ParseSLO(text)
+		slo, err := run.ParseSLO(text)
 		if err != nil {
 			return runCase{}, err
 		}

@@ -8,7 +8,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/page"
+	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/series"
 )
 
@@ -23,8 +25,8 @@ type runPrinter struct {
 	quantiles      []float64
 	cases          int
 
-	runs        []*report.Run
-	comparisons []*report.Comparison
+	runs        []*run.Document
+	comparisons []*compare.Comparison
 	series      []*series.Result
 	failed      []error
 }
@@ -40,7 +42,7 @@ func (p *runPrinter) begin(c runCase) {
 	}
 }
 
-func (p *runPrinter) keep(r *report.Run) {
+func (p *runPrinter) keep(r *run.Document) {
 	p.runs = append(p.runs, r)
 	if err := runVerdict(r); err != nil {
 		p.failed = append(p.failed, err)
@@ -48,12 +50,12 @@ func (p *runPrinter) keep(r *report.Run) {
 }
 
 // single prints a run in full.
-func (p *runPrinter) single(r *report.Run) error {
+func (p *runPrinter) single(r *run.Document) error {
 	p.keep(r)
 	if p.json {
 		return nil
 	}
-	err := r.WriteText(p.stdout, p.quantiles)
+	err := page.WriteRun(p.stdout, r, p.quantiles)
 	if p.cases > 1 {
 		fmt.Fprintln(p.stdout)
 	}
@@ -61,7 +63,7 @@ func (p *runPrinter) single(r *report.Run) error {
 }
 
 // one prints a line about a run of a series.
-func (p *runPrinter) one(spec string, n int, r *report.Run) {
+func (p *runPrinter) one(spec string, n int, r *run.Document) {
 	p.keep(r)
 	fmt.Fprintf(p.stderr, "%s run %d: %s\n", spec, n, r.Verdict.Text)
 }
@@ -75,7 +77,7 @@ func (p *runPrinter) compared(result *series.Result) error {
 	for _, side := range result.Sides {
 		if len(result.Comparisons) == 0 {
 			for _, r := range side.Runs {
-				if err := r.WriteText(p.stdout, p.quantiles); err != nil {
+				if err := page.WriteRun(p.stdout, r, p.quantiles); err != nil {
 					return err
 				}
 				fmt.Fprintln(p.stdout)
@@ -94,9 +96,9 @@ func (p *runPrinter) end() error {
 		return printRun(p.runs[0], true, nil, p.stdout)
 	}
 	return printJSON(p.stdout, struct {
-		Schema      string               `json:"schema"`
-		Runs        []*report.Run        `json:"runs"`
-		Comparisons []*report.Comparison `json:"comparisons,omitempty"`
+		Schema      string                `json:"schema"`
+		Runs        []*run.Document       `json:"runs"`
+		Comparisons []*compare.Comparison `json:"comparisons,omitempty"`
 	}{seriesSchema, p.runs, p.comparisons})
 }
 
@@ -123,9 +125,9 @@ func (p *runPrinter) verdict() error {
 	return failure(fmt.Errorf("%d of %d runs failed: %w", len(p.failed), len(p.runs), errors.Join(p.failed...)))
 }
 
-func printRun(r *report.Run, asJSON bool, quantiles []float64, w io.Writer) error {
+func printRun(r *run.Document, asJSON bool, quantiles []float64, w io.Writer) error {
 	if !asJSON {
-		return r.WriteText(w, quantiles)
+		return page.WriteRun(w, r, quantiles)
 	}
 	data, err := r.Encode()
 	if err == nil {

@@ -28,14 +28,14 @@ func (c Cancel) chosen(seed uint64, i int64) bool {
 // messages in the order of the offers, so a slow removal delays only those behind
 // it.
 type cancellers struct {
-	run     *run
+	run     *runner
 	stage   *stage
 	queues  []chan offered
 	workers sync.WaitGroup
 }
 
 // startCancellers returns nil where nothing is to be called off.
-func (r *run) startCancellers(ctx context.Context, s *stage) *cancellers {
+func (r *runner) startCancellers(ctx context.Context, s *stage) *cancellers {
 	if r.plan.Cancel.Share <= 0 {
 		return nil
 	}

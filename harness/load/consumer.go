@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // takeRetry is the pause after a Take that failed, for example because the
@@ -17,7 +17,7 @@ const takeRetry = 100 * time.Millisecond
 // consumeAll starts the consumers. They take until ctx ends, and then until Take
 // returns no value: one that was popped already is still accounted for.
 // It returns a channel that is closed when all have returned.
-func (r *run) consumeAll(ctx context.Context) <-chan struct{} {
+func (r *runner) consumeAll(ctx context.Context) <-chan struct{} {
 	var workers sync.WaitGroup
 	for c := range r.plan.Consumers {
 		if !r.worker.owns(c) {
@@ -33,7 +33,7 @@ func (r *run) consumeAll(ctx context.Context) <-chan struct{} {
 	return done
 }
 
-func (r *run) consume(ctx context.Context, c int) {
+func (r *runner) consume(ctx context.Context, c int) {
 	for ctx.Err() == nil {
 		value, err := r.takeOne(ctx, c)
 		switch {
@@ -53,7 +53,7 @@ func (r *run) consume(ctx context.Context, c int) {
 var errNoValue = errors.New("no value")
 
 // takeOne takes a value as consumer c, or polls for one.
-func (r *run) takeOne(ctx context.Context, c int) ([]byte, error) {
+func (r *runner) takeOne(ctx context.Context, c int) ([]byte, error) {
 	if r.plan.Poll > 0 && !pause(ctx, r.plan.Poll) {
 		return nil, errNoValue
 	}
@@ -104,7 +104,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // deliver accounts for one value that consumer c took at now.
-func (r *run) deliver(value []byte, now time.Time, c int) {
+func (r *runner) deliver(value []byte, now time.Time, c int) {
 	h, err := ParsePayload(value)
 	if err != nil || h.RunID != r.id || len(value) != r.plan.PayloadSize {
 		r.foreign.Add(1)
@@ -125,7 +125,7 @@ func (r *run) deliver(value []byte, now time.Time, c int) {
 	}
 	wall := r.epoch.wall(now)
 	lateness := wall - h.Due
-	if lateness < -int64(report.EarlyTolerance) {
+	if lateness < -int64(run.EarlyTolerance) {
 		s.ledger.early.Add(1)
 	}
 	s.recorder.ofConsumer(c).record(lateness)

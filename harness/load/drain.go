@@ -19,7 +19,7 @@ const (
 // drain waits until every confirmed message of s came. It gives up when nothing
 // came for the drain timeout since the last due instant, and after an interrupt
 // once the timeout is over, or at once if nothing comes due within it.
-func (r *run) drain(ctx context.Context, s *stage) {
+func (r *runner) drain(ctx context.Context, s *stage) {
 	tick := time.NewTicker(drainTick)
 	defer tick.Stop()
 	interrupt := ctx.Done()
@@ -36,7 +36,7 @@ func (r *run) drain(ctx context.Context, s *stage) {
 }
 
 // drained reports whether to wait no longer. limit is zero unless interrupted.
-func (r *run) drained(s *stage, limit time.Time) bool {
+func (r *runner) drained(s *stage, limit time.Time) bool {
 	now := time.Now()
 	wall := r.epoch.wall(now)
 	if s.ledger.outstanding.Load() <= 0 {
@@ -66,7 +66,7 @@ func (s *stage) nextDue() time.Time {
 // settle waits until the implementation holds nothing that is waited for, so
 // that a second copy of a message is taken and counted too. The consumers still
 // run.
-func (r *run) settle(s *stage, holders []driver.Holder) {
+func (r *runner) settle(s *stage, holders []driver.Holder) {
 	if r.worker.Shared() || len(holders) == 0 || s.ledger.outstanding.Load() > 0 || s.horizon.Load() > 0 {
 		return
 	}
@@ -101,7 +101,7 @@ func heldByAll(ctx context.Context, holders []driver.Holder) (int64, error) {
 
 // readHeld notes in the ledger which messages the implementation still holds,
 // and counts those that are not due yet.
-func (r *run) readHeld(ctx context.Context, s *stage, holders []driver.Holder) {
+func (r *runner) readHeld(ctx context.Context, s *stage, holders []driver.Holder) {
 	if !r.worker.Shared() && s.ledger.outstanding.Load() <= 0 && s.ledger.unknown() == 0 && s.horizon.Load() == 0 {
 		return
 	}

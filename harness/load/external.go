@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/driver/program"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 const (
@@ -270,7 +270,7 @@ func (r *externalRun) show(line loadEvent) {
 		Left: max(left, 0), Interval: line.Interval,
 	}
 	if line.Lateness != nil {
-		r.shown.Lateness = new(report.Histogram)
+		r.shown.Lateness = new(run.Histogram)
 		if json.Unmarshal(line.Lateness, r.shown.Lateness) != nil {
 			r.shown.Lateness = nil // the log of the run will refuse it
 		}
@@ -296,7 +296,7 @@ func (r *externalRun) showLast() {
 
 // cleanUp removes the keys of Redisson's format. What else a program keeps is its
 // own to remove.
-func (r *externalRun) cleanUp(ctx context.Context, c report.Counts) {
+func (r *externalRun) cleanUp(ctx context.Context, c run.Counts) {
 	if r.o.Redis == nil || !r.o.OwnQueue {
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // result checks the answer and makes it a run file.
@@ -30,29 +30,29 @@ func (r *externalRun) result(encoded json.RawMessage, interrupted bool) (*Result
 	}
 	r.explain(a, interrupted)
 	identity := r.program.Identity()
-	return &Result{Log: log, Report: &report.Run{
-		Schema: report.Schema, RunID: fmt.Sprintf("%08x", r.o.RunID),
-		Driver:   report.Driver{Name: identity.Name, Version: identity.Version},
+	return &Result{Log: log, Report: &run.Document{
+		Schema: run.Schema, RunID: fmt.Sprintf("%08x", r.o.RunID),
+		Driver:   run.Driver{Name: identity.Name, Version: identity.Version},
 		Scenario: r.o.Plan.scenario(), Environment: environment(),
 		Started: started, ElapsedSeconds: a.ElapsedSeconds,
 		Counts: a.Counts, Histograms: a.Histograms, Intervals: a.Intervals, Interrupted: interrupted,
-		Measured: report.InProgram,
+		Measured: run.InProgram,
 	}}, nil
 }
 
 // log makes the seconds an interval log; of a program that keeps no histograms of
 // them, it has one line.
-func (r *externalRun) log(started time.Time, a loadAnswer) (*report.LatenessLog, error) {
+func (r *externalRun) log(started time.Time, a loadAnswer) (*run.LatenessLog, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	log, err := report.NewLatenessLog(started)
+	log, err := run.NewLatenessLog(started)
 	if err != nil {
 		return nil, err
 	}
 	at := func(second float64) time.Time { return started.Add(time.Duration(second * float64(time.Second))) }
 	logged, before := int64(0), 0.
 	for _, s := range r.seconds {
-		h := report.NewHistogram(report.IntervalDigits)
+		h := run.NewHistogram(run.IntervalDigits)
 		if s.lateness != nil {
 			if err := json.Unmarshal(s.lateness, h); err != nil {
 				return nil, fmt.Errorf("progress event at %g s: lateness: %w", s.end, err)
@@ -67,9 +67,9 @@ func (r *externalRun) log(started time.Time, a loadAnswer) (*report.LatenessLog,
 		return log, nil
 	}
 	if logged > 0 {
-		r.note("%s is one interval: the seconds hold %d of %d values of lateness", report.LogFile, logged, a.Histograms.Lateness.Count())
+		r.note("%s is one interval: the seconds hold %d of %d values of lateness", run.LogFile, logged, a.Histograms.Lateness.Count())
 	}
-	if log, err = report.NewLatenessLog(started); err != nil {
+	if log, err = run.NewLatenessLog(started); err != nil {
 		return nil, err
 	}
 	return log, log.Add(started, at(a.ElapsedSeconds), a.Histograms.Lateness)

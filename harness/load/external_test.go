@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
 
@@ -81,7 +81,7 @@ func TestInterruptedRedissonStillReports(t *testing.T) {
 	require.Positive(t, r.Counts.NotDue)
 	require.Positive(t, r.Counts.Delivered)
 	logged := int64(0)
-	require.NoError(t, report.ReadLatenessLog(bytes.NewReader(result.Log.Bytes()), func(h *report.Histogram) { logged += h.Count() }))
+	require.NoError(t, run.ReadLatenessLog(bytes.NewReader(result.Log.Bytes()), func(h *run.Histogram) { logged += h.Count() }))
 	require.Equal(t, r.Counts.Delivered, logged)
 	held, err := client.ZCard(t.Context(), "redisson_delay_queue_timeout:{own}").Result()
 	require.NoError(t, err)

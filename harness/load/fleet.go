@@ -13,7 +13,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/program"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // fleet is the processes that share the queues of a run, of which some are open
@@ -55,14 +55,14 @@ func newFleet(taking context.Context, o Options) *fleet {
 }
 
 // measured says where the calls of the members are timed.
-func (f *fleet) measured() report.Measured {
+func (f *fleet) measured() run.Measured {
 	for _, m := range f.all {
 		switch m.Driver.(type) {
 		case program.Spec, *program.Process:
-			return report.OverProtocol
+			return run.OverProtocol
 		}
 	}
-	return report.InProcess
+	return run.InProcess
 }
 
 // prepare has the drivers of all members made ready, those that join later too: no

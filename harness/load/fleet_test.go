@@ -11,7 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/baseline"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // A restart loses what is only in memory: exactly the messages that wait.
@@ -26,9 +26,9 @@ func TestRestartLosesWhatIsOnlyInMemory(t *testing.T) {
 		out := runVirtual(t.Context(), t, memory(), p)
 		// 2.001 s at 500/s are 1001 messages, of which 501 were due; those of the gap
 		// are sent late.
-		require.Equal(t, report.Counts{Offered: 2000, Delivered: 1500, Lost: 500}, out.Counts)
+		require.Equal(t, run.Counts{Offered: 2000, Delivered: 1500, Lost: 500}, out.Counts)
 		require.False(t, out.Verdict.Passed)
-		lost, err := report.ParseSLO("lost>0")
+		lost, err := run.ParseSLO("lost>0")
 		require.NoError(t, err)
 		require.True(t, out.Judge(nil, lost).Passed, out.Verdict.Text)
 		lag := out.Histograms.ScheduleLag
@@ -94,7 +94,7 @@ func TestMessageThatComesAlthoughCalledOff(t *testing.T) {
 	})
 }
 
-func runVirtualRemoving(ctx context.Context, t *testing.T, d driver.Driver, p Plan) *report.Run {
+func runVirtualRemoving(ctx context.Context, t *testing.T, d driver.Driver, p Plan) *run.Document {
 	t.Helper()
 	result, err := Run(ctx, Options{Plan: p, Driver: d, RunID: 0xabcd, Clock: memory().Clock})
 	require.NoError(t, err)
@@ -127,7 +127,7 @@ func TestPollingConsumersAreLate(t *testing.T) {
 		p := testPlan()
 		p.Producers, p.Consumers, p.Rate, p.Duration, p.Poll = 1, 1, .1, 100*time.Second, 3*time.Second
 		out := runVirtual(t.Context(), t, memory(), p)
-		require.Equal(t, report.Counts{Offered: 10, Delivered: 10}, out.Counts)
+		require.Equal(t, run.Counts{Offered: 10, Delivered: 10}, out.Counts)
 		require.LessOrEqual(t, out.Histograms.Lateness.Max(), int64(3*time.Second))
 		require.Greater(t, out.Histograms.Lateness.Max(), int64(time.Second))
 	})
@@ -150,7 +150,7 @@ func TestManyQueuesShareTheMessages(t *testing.T) {
 		p := testPlan()
 		p.Queues, p.Consumers = 7, 9
 		out := runVirtual(t.Context(), t, memory(), p)
-		require.Equal(t, report.Counts{Offered: 1000, Delivered: 1000}, out.Counts)
+		require.Equal(t, run.Counts{Offered: 1000, Delivered: 1000}, out.Counts)
 		require.Equal(t, 7, out.Scenario.Queues)
 	})
 }
@@ -161,7 +161,7 @@ func TestEveryMessageAtOneInstant(t *testing.T) {
 		p.Delay = Delay{Min: 5 * time.Second, Max: 5 * time.Second, Together: true}
 		start := time.Now()
 		out := runVirtual(t.Context(), t, memory(), p)
-		require.Equal(t, report.Counts{Offered: 1000, Delivered: 1000}, out.Counts)
+		require.Equal(t, run.Counts{Offered: 1000, Delivered: 1000}, out.Counts)
 		require.Zero(t, out.Histograms.Lateness.Max())
 		require.InEpsilon(t, 5*time.Second, time.Since(start), .001)
 	})

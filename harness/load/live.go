@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // Live shows a run while it lasts to whoever looks, such as a monitoring system.
@@ -16,9 +16,9 @@ type Live struct {
 	mu       sync.Mutex
 	subject  Subject
 	progress Progress
-	run      *run
-	late     *report.Histogram
-	final    *report.Run
+	run      *runner
+	late     *run.Histogram
+	final    *run.Document
 	err      error
 }
 
@@ -42,10 +42,10 @@ type Snapshot struct {
 	Planned int64
 	// Counts lacks what only the end tells: lost, and pending and delivered by
 	// message; Pending is then what was confirmed and has not come.
-	Counts     report.Counts
+	Counts     run.Counts
 	TakeErrors int64
 	// Histograms may be nil while an external program runs the plan by itself.
-	Histograms report.Histograms
+	Histograms run.Histograms
 	// Done says that the run has ended, and the counts are final.
 	Done bool
 }
@@ -72,11 +72,11 @@ func (l *Live) begin(o *Options) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.subject, l.progress, l.run, l.final = subject, Progress{}, nil, nil
-	l.late = report.NewHistogram(report.IntervalDigits)
+	l.late = run.NewHistogram(run.IntervalDigits)
 }
 
 // attach gives access to a run in this process.
-func (l *Live) attach(r *run) {
+func (l *Live) attach(r *runner) {
 	if l == nil {
 		return
 	}
@@ -96,7 +96,7 @@ func (l *Live) look(p Progress) {
 }
 
 // end sets what is shown from now on.
-func (l *Live) end(r *report.Run) {
+func (l *Live) end(r *run.Document) {
 	if l == nil {
 		return
 	}
@@ -126,7 +126,7 @@ func (l *Live) Snapshot() (Snapshot, error) {
 		s.Phase = l.progress.Phase
 		if p := l.progress; p.Phase == Measured {
 			s.Planned = p.Planned
-			s.Counts = report.Counts{Offered: p.Offered, Delivered: p.Delivered, Pending: p.Pending, OfferErrors: p.OfferErrors}
+			s.Counts = run.Counts{Offered: p.Offered, Delivered: p.Delivered, Pending: p.Pending, OfferErrors: p.OfferErrors}
 		}
 		if l.late.Count() > 0 { // the program keeps one
 			return s, errors.Join(l.err, l.lateness(&s))
@@ -139,7 +139,7 @@ func (l *Live) Snapshot() (Snapshot, error) {
 func (l *Live) here(s *Snapshot) error {
 	stage := l.run.stages[Measured]
 	s.Phase, s.Planned = l.progress.Phase, stage.ledger.own()
-	s.Counts = report.Counts{
+	s.Counts = run.Counts{
 		Offered: stage.ledger.confirmed.Load(), Delivered: stage.ledger.delivered.Load(), Duplicate: stage.ledger.duplicate.Load(),
 		Early: stage.ledger.early.Load(), Pending: max(stage.ledger.outstanding.Load(), 0), Revived: stage.ledger.revived.Load(),
 		OfferErrors: stage.ledger.failed.Load(), Foreign: l.run.foreign.Load(),
@@ -153,6 +153,6 @@ func (l *Live) here(s *Snapshot) error {
 
 // lateness copies the histogram of the seconds so far.
 func (l *Live) lateness(s *Snapshot) error {
-	s.Histograms.Lateness = report.NewHistogram(report.IntervalDigits)
+	s.Histograms.Lateness = run.NewHistogram(run.IntervalDigits)
 	return s.Histograms.Lateness.Merge(l.late)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // Plan is what a run does. The zero value is not valid: start from DefaultPlan.
@@ -39,7 +39,7 @@ type Plan struct {
 	// last delivery if that is later, for messages that are still missing.
 	DrainTimeout time.Duration
 	// MaxScheduleLag is how late an offer may leave: a run in which fewer than 99 % of
-	// them are on time is invalid. 0 stands for report.DefaultMaxScheduleLag.
+	// them are on time is invalid. 0 stands for run.DefaultMaxScheduleLag.
 	MaxScheduleLag time.Duration
 	// Queue is the name of the destination queue.
 	Queue string
@@ -93,7 +93,7 @@ func DefaultPlan() Plan {
 	return Plan{
 		Producers: 50, Consumers: 8, Rate: 1000, Duration: 10 * time.Second,
 		Delay: Fixed(5 * time.Second), PayloadSize: 100, Seed: 1,
-		Warmup: time.Second, DrainTimeout: 10 * time.Second, MaxScheduleLag: report.DefaultMaxScheduleLag, Queues: 1,
+		Warmup: time.Second, DrainTimeout: 10 * time.Second, MaxScheduleLag: run.DefaultMaxScheduleLag, Queues: 1,
 	}
 }
 
@@ -207,8 +207,8 @@ func (p Plan) QueueNames() []string {
 }
 
 // scenario is the plan as the run file holds it.
-func (p Plan) scenario() report.Scenario {
-	s := report.Scenario{
+func (p Plan) scenario() run.Scenario {
+	s := run.Scenario{
 		Name: p.Name, Producers: p.Producers, Consumers: p.Consumers, Rate: float64(p.schedule().meanRate()),
 		Duration: p.schedule().duration().String(), Delay: p.Delay.String(), PayloadSize: p.PayloadSize, Seed: p.Seed,
 		Warmup: p.Warmup.String(), DrainTimeout: p.DrainTimeout.String(), Queue: p.Queue,

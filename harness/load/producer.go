@@ -74,7 +74,7 @@ func (s *stage) delayOf(i int64, now time.Time) time.Duration {
 // offerAll runs the schedule to its end, or to the end of stop. Offers get the
 // context offers, which outlives stop so that those under way are answered.
 // It returns a channel that is closed when all producers have returned.
-func (r *run) offerAll(stop, offers context.Context, s *stage) <-chan struct{} {
+func (r *runner) offerAll(stop, offers context.Context, s *stage) <-chan struct{} {
 	var workers sync.WaitGroup
 	wake := make([]chan struct{}, min(int64(r.plan.Producers), s.ledger.messages))
 	for p := range wake {
@@ -96,7 +96,7 @@ func (r *run) offerAll(stop, offers context.Context, s *stage) <-chan struct{} {
 // pace wakes the producer of each message at its intended instant. One precise
 // timer serves all producers, and it waits for none of them: a producer that is
 // busy finds its messages by the clock later.
-func (r *run) pace(stop context.Context, s *stage, wake []chan struct{}) {
+func (r *runner) pace(stop context.Context, s *stage, wake []chan struct{}) {
 	timer := r.clock.NewTimer()
 	defer timer.Close()
 	for i := range s.ledger.messages {
@@ -115,7 +115,7 @@ func (r *run) pace(stop context.Context, s *stage, wake []chan struct{}) {
 
 // produce offers the messages of producer p, each as soon as its intended
 // instant has come.
-func (r *run) produce(stop, offers context.Context, s *stage, p int, wake <-chan struct{}) {
+func (r *runner) produce(stop, offers context.Context, s *stage, p int, wake <-chan struct{}) {
 	for seq := range s.ledger.share(p) {
 		i := s.ledger.index(p, seq)
 		intended := s.intended(i)
@@ -134,7 +134,7 @@ func (r *run) produce(stop, offers context.Context, s *stage, p int, wake <-chan
 }
 
 // offer sends one message. Its due instant is taken just before the call.
-func (r *run) offer(ctx context.Context, s *stage, p int, seq int64, intended time.Time) {
+func (r *runner) offer(ctx context.Context, s *stage, p int, seq int64, intended time.Time) {
 	m, err := r.fleet.offerer(ctx, p)
 	if err != nil {
 		return
@@ -167,6 +167,6 @@ func (r *run) offer(ctx context.Context, s *stage, p int, seq int64, intended ti
 }
 
 // queueOf is the queue of a member that message i goes to.
-func (r *run) queueOf(m *member, i int64) driver.Queue {
+func (r *runner) queueOf(m *member, i int64) driver.Queue {
 	return m.queues[i%int64(len(m.queues))]
 }

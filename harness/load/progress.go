@@ -3,7 +3,7 @@ package load
 import (
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // Progress is the state of a run, once a second.
@@ -21,9 +21,9 @@ type Progress struct {
 	// Last is true in the last report of the phase.
 	Last bool
 	// Interval is what happened since the report before.
-	Interval report.Interval
+	Interval run.Interval
 	// Lateness is that of the interval; nil from an external program that keeps none.
-	Lateness *report.Histogram
+	Lateness *run.Histogram
 }
 
 // collectEvery is the length of an interval.
@@ -31,7 +31,7 @@ const collectEvery = time.Second
 
 // collector closes an interval every second.
 type collector struct {
-	run       *run
+	run       *runner
 	stage     *stage
 	end       time.Time // the last due instant, as planned
 	quit      chan struct{}
@@ -41,19 +41,19 @@ type collector struct {
 	offered   int64
 	delivered int64
 
-	intervals []report.Interval
-	log       *report.LatenessLog
+	intervals []run.Interval
+	log       *run.LatenessLog
 	err       error
 }
 
 // collect starts the collector of s.
-func (r *run) collect(s *stage) *collector {
+func (r *runner) collect(s *stage) *collector {
 	now := r.beginning(s)
 	c := &collector{
 		run: r, stage: s, end: now.Add(r.length(s)), begin: now, last: now,
 		quit: make(chan struct{}), done: make(chan struct{}),
 	}
-	c.log, c.err = report.NewLatenessLog(now)
+	c.log, c.err = run.NewLatenessLog(now)
 	go c.loop()
 	return c
 }
@@ -84,13 +84,13 @@ func (c *collector) interval(last bool) {
 	if now.Before(c.begin) {
 		now = c.begin // interrupted before the agreed start
 	}
-	h := report.NewHistogram(report.IntervalDigits)
+	h := run.NewHistogram(run.IntervalDigits)
 	c.keep(c.stage.recorder.takeInterval(h))
 	offered, delivered, pending := l.confirmed.Load(), l.delivered.Load(), l.outstanding.Load()
 	if !l.worker.Shared() {
 		pending = max(pending, 0)
 	}
-	c.intervals = append(c.intervals, report.Interval{
+	c.intervals = append(c.intervals, run.Interval{
 		Second: now.Sub(c.begin).Seconds(), Offered: offered - c.offered, Delivered: delivered - c.delivered,
 		Pending: pending, P50: h.Quantile(.5), P99: h.Quantile(.99), Max: h.Max(),
 	})

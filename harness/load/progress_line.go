@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // ProgressMode is how the progress of a run is written.
@@ -58,7 +58,7 @@ func (p Progress) String() string {
 		phase = "warm-up"
 	}
 	if p.HasP99 {
-		p99 = report.FormatNs(int64(p.P99))
+		p99 = run.FormatNs(int64(p.P99))
 	}
 	if p.OfferErrors > 0 {
 		failed = fmt.Sprintf("  failed %d", p.OfferErrors)

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // maxRecorders bounds the memory of the histograms: more workers than this share
@@ -15,8 +15,8 @@ const maxRecorders = 32
 // collector swaps the interval histogram, once a second.
 type lateRecorder struct {
 	mu       sync.Mutex
-	total    *report.Histogram
-	interval *report.Histogram
+	total    *run.Histogram
+	interval *run.Histogram
 }
 
 func (r *lateRecorder) record(ns int64) {
@@ -29,8 +29,8 @@ func (r *lateRecorder) record(ns int64) {
 // offerRecorder is one producer's histograms.
 type offerRecorder struct {
 	mu  sync.Mutex
-	rtt *report.Histogram
-	lag *report.Histogram
+	rtt *run.Histogram
+	lag *run.Histogram
 }
 
 func (r *offerRecorder) record(rtt, lag int64) {
@@ -43,7 +43,7 @@ func (r *offerRecorder) record(rtt, lag int64) {
 // singleRecorder is a histogram that all goroutines share.
 type singleRecorder struct {
 	mu    sync.Mutex
-	total *report.Histogram
+	total *run.Histogram
 }
 
 func (r *singleRecorder) record(ns int64) {
@@ -58,22 +58,22 @@ type recorders struct {
 	offers []*offerRecorder
 	// removals is nil where nothing is called off.
 	removals *singleRecorder
-	spare    *report.Histogram // the interval histogram that is not in use
+	spare    *run.Histogram // the interval histogram that is not in use
 	taken    takenOffers
 }
 
 func newRecorders(producers, consumers int) *recorders {
-	r := &recorders{spare: report.NewHistogram(report.IntervalDigits)}
+	r := &recorders{spare: run.NewHistogram(run.IntervalDigits)}
 	for range min(consumers, maxRecorders) {
 		r.late = append(r.late, &lateRecorder{
-			total:    report.NewHistogram(report.TotalDigits),
-			interval: report.NewHistogram(report.IntervalDigits),
+			total:    run.NewHistogram(run.TotalDigits),
+			interval: run.NewHistogram(run.IntervalDigits),
 		})
 	}
 	for range min(producers, maxRecorders) {
 		r.offers = append(r.offers, &offerRecorder{
-			rtt: report.NewHistogram(report.TotalDigits),
-			lag: report.NewHistogram(report.TotalDigits),
+			rtt: run.NewHistogram(run.TotalDigits),
+			lag: run.NewHistogram(run.TotalDigits),
 		})
 	}
 	return r
@@ -84,7 +84,7 @@ func (r *recorders) ofProducer(p int) *offerRecorder { return r.offers[p%len(r.o
 
 // takeInterval adds what was recorded since the last call to into. Only one
 // goroutine may call it.
-func (r *recorders) takeInterval(into *report.Histogram) error {
+func (r *recorders) takeInterval(into *run.Histogram) error {
 	for _, rec := range r.late {
 		r.spare.Reset()
 		rec.mu.Lock()
@@ -100,20 +100,20 @@ func (r *recorders) takeInterval(into *report.Histogram) error {
 // takenOffers is what was taken out of the recorders of offers before their end.
 type takenOffers struct {
 	mu       sync.Mutex
-	rtt, lag *report.Histogram // nil if nothing was
+	rtt, lag *run.Histogram // nil if nothing was
 	// spareRTT and spareLag are empty histograms to exchange for full ones.
-	spareRTT, spareLag *report.Histogram
+	spareRTT, spareLag *run.Histogram
 }
 
 // offersSoFar returns the round trips and lags up to now. A recorder is locked only
 // for the exchange of two pointers.
-func (r *recorders) offersSoFar() (rtt, lag *report.Histogram, err error) {
+func (r *recorders) offersSoFar() (rtt, lag *run.Histogram, err error) {
 	t := &r.taken
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.rtt == nil {
-		t.rtt, t.lag = report.NewHistogram(report.TotalDigits), report.NewHistogram(report.TotalDigits)
-		t.spareRTT, t.spareLag = report.NewHistogram(report.TotalDigits), report.NewHistogram(report.TotalDigits)
+		t.rtt, t.lag = run.NewHistogram(run.TotalDigits), run.NewHistogram(run.TotalDigits)
+		t.spareRTT, t.spareLag = run.NewHistogram(run.TotalDigits), run.NewHistogram(run.TotalDigits)
 	}
 	for _, rec := range r.offers {
 		t.spareRTT.Reset()
@@ -124,13 +124,13 @@ func (r *recorders) offersSoFar() (rtt, lag *report.Histogram, err error) {
 		rec.mu.Unlock()
 		err = errors.Join(err, t.rtt.Merge(t.spareRTT), t.lag.Merge(t.spareLag))
 	}
-	rtt, lag = report.NewHistogram(report.TotalDigits), report.NewHistogram(report.TotalDigits)
+	rtt, lag = run.NewHistogram(run.TotalDigits), run.NewHistogram(run.TotalDigits)
 	return rtt, lag, errors.Join(err, rtt.Merge(t.rtt), lag.Merge(t.lag))
 }
 
 // totals merges the histograms of all workers.
-func (r *recorders) totals() (report.Histograms, error) {
-	all := report.NewHistograms()
+func (r *recorders) totals() (run.Histograms, error) {
+	all := run.NewHistograms()
 	for _, rec := range r.late {
 		rec.mu.Lock()
 		err := all.Lateness.Merge(rec.total)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // loadRequest are the arguments of the op load (PROTOCOL.md).
@@ -33,19 +33,19 @@ type loadRequest struct {
 
 // loadAnswer is the result of the op load: a piece of a run file.
 type loadAnswer struct {
-	StartedUnixNs  json.Number       `json:"started_unix_ns"`
-	ElapsedSeconds float64           `json:"elapsed_seconds"`
-	Counts         report.Counts     `json:"counts"`
-	TakeErrors     int64             `json:"take_errors"`
-	Warmup         report.Counts     `json:"warmup"`
-	Histograms     report.Histograms `json:"histograms"`
-	Intervals      []report.Interval `json:"intervals"`
-	Notes          []string          `json:"notes,omitempty"`
+	StartedUnixNs  json.Number    `json:"started_unix_ns"`
+	ElapsedSeconds float64        `json:"elapsed_seconds"`
+	Counts         run.Counts     `json:"counts"`
+	TakeErrors     int64          `json:"take_errors"`
+	Warmup         run.Counts     `json:"warmup"`
+	Histograms     run.Histograms `json:"histograms"`
+	Intervals      []run.Interval `json:"intervals"`
+	Notes          []string       `json:"notes,omitempty"`
 }
 
 // loadEvent is the event progress of the op load.
 type loadEvent struct {
-	report.Interval
+	run.Interval
 	Phase       string `json:"phase"`
 	Planned     int64  `json:"planned"`
 	OfferErrors int64  `json:"offer_errors"`

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // clockTolerance is how far the wall clock may move against the monotonic one
@@ -13,7 +13,7 @@ import (
 const clockTolerance = 500 * time.Microsecond
 
 // result strikes the balance of the measured phase.
-func (r *run) result(s *stage, c *collector, elapsed time.Duration) (*Result, error) {
+func (r *runner) result(s *stage, c *collector, elapsed time.Duration) (*Result, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
@@ -27,14 +27,14 @@ func (r *run) result(s *stage, c *collector, elapsed time.Duration) (*Result, er
 		return nil, err
 	}
 	identity := r.fleet.identity()
-	return &Result{Log: c.log, Report: &report.Run{
-		Schema:      report.Schema,
+	return &Result{Log: c.log, Report: &run.Document{
+		Schema:      run.Schema,
 		RunID:       fmt.Sprintf("%08x", r.id),
-		Driver:      report.Driver{Name: identity.Name, Version: identity.Version},
+		Driver:      run.Driver{Name: identity.Name, Version: identity.Version},
 		Scenario:    r.plan.scenario(),
 		Environment: r.environment(),
 		Started:     s.start.UTC(), ElapsedSeconds: elapsed.Seconds(),
-		Counts: report.Counts{
+		Counts: run.Counts{
 			Offered: balance.offered, Delivered: balance.delivered, Lost: balance.lost, Pending: balance.pending,
 			NotDue: balance.notDue, Removed: balance.removed, Revived: s.ledger.revived.Load(),
 			Duplicate: s.ledger.duplicate.Load(), Early: s.ledger.early.Load(),
@@ -45,15 +45,15 @@ func (r *run) result(s *stage, c *collector, elapsed time.Duration) (*Result, er
 	}}, nil
 }
 
-func environment() report.Environment {
-	return report.Environment{
+func environment() run.Environment {
+	return run.Environment{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
 		GoVersion: runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),
 	}
 }
 
 // explain adds the notes on what the counts do not say.
-func (r *run) explain(s *stage, out *report.Run) {
+func (r *runner) explain(s *stage, out *run.Document) {
 	if n := s.ledger.own() - s.ledger.attempted.Load(); n > 0 && !out.Interrupted {
 		r.note("%d of the %d planned messages were not offered: the rate of %s was not reached", n, s.ledger.own(), s.schedule.meanRate())
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/program"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // Deadlines of what should not take long, and could hang.
@@ -59,8 +59,8 @@ type Options struct {
 // Result is the outcome of a run. Tool, server, labels and verdict of the
 // report are the caller's to fill in.
 type Result struct {
-	Report *report.Run
-	Log    *report.LatenessLog
+	Report *run.Document
+	Log    *run.LatenessLog
 }
 
 // BusyQueueError says that the queue holds messages already.
@@ -74,8 +74,8 @@ func (e *BusyQueueError) Error() string {
 		"choose another with --queue, or take them with --force", e.Queue, e.Held)
 }
 
-// run is one run under way.
-type run struct {
+// runner is one run under way.
+type runner struct {
 	plan  Plan
 	id    uint32
 	clock clock.Clock
@@ -133,7 +133,7 @@ func (o Options) run(ctx context.Context) (*Result, error) {
 func runHere(ctx context.Context, o Options) (*Result, error) {
 	consuming, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	r := newRun(o, newFleet(consuming, o))
+	r := newRunner(o, newFleet(consuming, o))
 	o.Live.attach(r)
 	if err := r.fleet.prepare(ctx, o.Notice); err != nil {
 		return nil, err
@@ -182,8 +182,8 @@ func (o Options) refuseBusy(ctx context.Context) error {
 	return nil
 }
 
-func newRun(o Options, f *fleet) *run {
-	r := &run{
+func newRunner(o Options, f *fleet) *runner {
+	r := &runner{
 		plan: o.Plan, id: o.RunID, clock: o.Clock, epoch: newEpoch(), fleet: f,
 		stages: map[Phase]*stage{}, progress: o.Progress, worker: o.Worker,
 	}
@@ -195,7 +195,7 @@ func newRun(o Options, f *fleet) *run {
 	}
 	r.stages[Measured] = r.newStage(Measured, r.plan.schedule(), r.plan.Delay)
 	if r.plan.Cancel.Share > 0 {
-		r.stages[Measured].recorder.removals = &singleRecorder{total: report.NewHistogram(report.TotalDigits)}
+		r.stages[Measured].recorder.removals = &singleRecorder{total: run.NewHistogram(run.TotalDigits)}
 	}
 	if r.plan.Warmup > 0 {
 		r.stages[Warmup] = r.newStage(Warmup, r.plan.warmUpSchedule(), r.plan.Delay.warmUp(MaxWarmupDelay))
@@ -203,7 +203,7 @@ func newRun(o Options, f *fleet) *run {
 	return r
 }
 
-func (r *run) newStage(phase Phase, s schedule, d Delay) *stage {
+func (r *runner) newStage(phase Phase, s schedule, d Delay) *stage {
 	p := r.plan
 	l := newLedger(p.Producers, s.messages())
 	l.worker = r.worker
@@ -215,7 +215,7 @@ func (r *run) newStage(phase Phase, s schedule, d Delay) *stage {
 
 // warmUp runs the warm-up until its last message is consumed, so that nothing of
 // it is under way when the measurement begins.
-func (r *run) warmUp(ctx context.Context, o Options) {
+func (r *runner) warmUp(ctx context.Context, o Options) {
 	s := r.stages[Warmup]
 	if s == nil {
 		return
@@ -238,7 +238,7 @@ func (r *run) warmUp(ctx context.Context, o Options) {
 
 // measure runs the measured phase and strikes the balance. endConsumers returns
 // once no value is on its way through a consumer.
-func (r *run) measure(ctx context.Context, o Options, endConsumers func()) (*Result, error) {
+func (r *runner) measure(ctx context.Context, o Options, endConsumers func()) (*Result, error) {
 	before, usageErr := r.usage(ctx, o.Redis)
 	s := r.stages[Measured]
 	collector := r.collect(s)
@@ -281,7 +281,7 @@ func (r *run) measure(ctx context.Context, o Options, endConsumers func()) (*Res
 
 // load offers the schedule of s. Offers that are not answered in time are
 // cancelled, and given up if that does not end them.
-func (r *run) load(ctx context.Context, s *stage) {
+func (r *runner) load(ctx context.Context, s *stage) {
 	duration := s.schedule.duration()
 	s.begin(r.beginning(s), r.plan, r.epoch)
 	offers, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -310,7 +310,7 @@ func (r *run) load(ctx context.Context, s *stage) {
 }
 
 // await waits for done, and notes what if it does not come.
-func (r *run) await(done <-chan struct{}, limit time.Duration, what string) {
+func (r *runner) await(done <-chan struct{}, limit time.Duration, what string) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
@@ -321,7 +321,7 @@ func (r *run) await(done <-chan struct{}, limit time.Duration, what string) {
 }
 
 // note may be called from any goroutine.
-func (r *run) note(format string, args ...any) {
+func (r *runner) note(format string, args ...any) {
 	r.noting.Lock()
 	defer r.noting.Unlock()
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
@@ -329,7 +329,7 @@ func (r *run) note(format string, args ...any) {
 
 // holders returns what tells which messages are still held: the open members
 // that can, and the keys on the server.
-func (r *run) holders(o Options) []driver.Holder {
+func (r *runner) holders(o Options) []driver.Holder {
 	var holders []driver.Holder
 	open := r.fleet.openMembers()
 	onServer := len(open) == 0
@@ -351,7 +351,7 @@ func (r *run) holders(o Options) []driver.Holder {
 }
 
 // usage asks the server even after an interrupt.
-func (r *run) usage(ctx context.Context, server *Redis) (usage, error) {
+func (r *runner) usage(ctx context.Context, server *Redis) (usage, error) {
 	if server == nil {
 		return usage{}, nil
 	}
@@ -360,8 +360,8 @@ func (r *run) usage(ctx context.Context, server *Redis) (usage, error) {
 	return server.usage(asking)
 }
 
-func serverStats(u usage, delivered int64) *report.ServerStats {
-	stats := &report.ServerStats{TransferCalls: u.transferCalls, Commands: u.commands, CPUSeconds: u.cpuSeconds}
+func serverStats(u usage, delivered int64) *run.ServerStats {
+	stats := &run.ServerStats{TransferCalls: u.transferCalls, Commands: u.commands, CPUSeconds: u.cpuSeconds}
 	if delivered > 0 {
 		stats.TransferCallsPerMessage = float64(u.transferCalls) / float64(delivered)
 	}
@@ -369,7 +369,7 @@ func serverStats(u usage, delivered int64) *report.ServerStats {
 }
 
 // close closes the members, and gives up on one that hangs.
-func (r *run) close() {
+func (r *runner) close() {
 	for _, m := range r.fleet.openMembers() {
 		if err := r.fleet.closeMember(m); err != nil {
 			r.note("%v", err)
@@ -378,7 +378,7 @@ func (r *run) close() {
 }
 
 // cleanUp removes the queue of this run from the server.
-func (r *run) cleanUp(ctx context.Context, o Options, c report.Counts) {
+func (r *runner) cleanUp(ctx context.Context, o Options, c run.Counts) {
 	// Other workers may still need the queue; one that is empty has no keys.
 	if o.Redis == nil || !o.OwnQueue || o.Worker.Shared() {
 		return

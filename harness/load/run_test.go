@@ -14,7 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/baseline"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // faulty is the memory driver with a fault built in, by the number of the offer.
@@ -53,7 +53,7 @@ func testPlan() Plan {
 }
 
 // runVirtual runs a plan on virtual time.
-func runVirtual(ctx context.Context, t *testing.T, d driver.Driver, p Plan) *report.Run {
+func runVirtual(ctx context.Context, t *testing.T, d driver.Driver, p Plan) *run.Document {
 	t.Helper()
 	result, err := Run(ctx, Options{Plan: p, Driver: d, RunID: 0xabcd, Clock: clock.Runtime()})
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestFaultlessRun(t *testing.T) {
 		require.NoError(t, err)
 		out := result.Report
 		require.True(t, out.Judge(nil).Passed, out.Verdict.Text)
-		require.Equal(t, report.Counts{Offered: 1000, Delivered: 1000}, out.Counts)
+		require.Equal(t, run.Counts{Offered: 1000, Delivered: 1000}, out.Counts)
 		require.Zero(t, out.Histograms.Lateness.Max())
 		require.EqualValues(t, 1000, out.Histograms.OfferRTT.Count())
 		require.Zero(t, out.Histograms.ScheduleLag.Max())
@@ -101,64 +101,64 @@ func TestFaultsAreCountedExactly(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		fault func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error
-		want  report.Counts
+		want  run.Counts
 	}{
 		{"loses every 10th", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
 			if every(n, 10) {
 				return nil
 			}
 			return q.Queue.Offer(ctx, value, delay)
-		}, report.Counts{Offered: 1000, Delivered: 900, Lost: 100}},
+		}, run.Counts{Offered: 1000, Delivered: 900, Lost: 100}},
 		{"duplicates every 10th", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
 			if every(n, 10) {
 				_ = q.Queue.Offer(ctx, value, delay)
 			}
 			return q.Queue.Offer(ctx, value, delay)
-		}, report.Counts{Offered: 1000, Delivered: 1000, Duplicate: 100}},
+		}, run.Counts{Offered: 1000, Delivered: 1000, Duplicate: 100}},
 		{"second copy of the last one comes later", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
 			if n == 1000 {
 				_ = q.Queue.Offer(ctx, value, delay+300*time.Millisecond)
 			}
 			return q.Queue.Offer(ctx, value, delay)
-		}, report.Counts{Offered: 1000, Delivered: 1000, Duplicate: 1}},
+		}, run.Counts{Offered: 1000, Delivered: 1000, Duplicate: 1}},
 		{"delivers every 10th 1.5 ms early", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
 			if every(n, 10) {
 				delay -= 1500 * time.Microsecond
 			}
 			return q.Queue.Offer(ctx, value, delay)
-		}, report.Counts{Offered: 1000, Delivered: 1000, Early: 100}},
+		}, run.Counts{Offered: 1000, Delivered: 1000, Early: 100}},
 		{"delivers 1 ms early, which is the resolution", func(q *faultyQueue, ctx context.Context, _ int64, value []byte, delay time.Duration) error {
 			return q.Queue.Offer(ctx, value, delay-time.Millisecond)
-		}, report.Counts{Offered: 1000, Delivered: 1000}},
+		}, run.Counts{Offered: 1000, Delivered: 1000}},
 		{"refuses every 10th", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
 			if every(n, 10) {
 				return errOffer
 			}
 			return q.Queue.Offer(ctx, value, delay)
-		}, report.Counts{Offered: 900, Delivered: 900, OfferErrors: 100}},
+		}, run.Counts{Offered: 900, Delivered: 900, OfferErrors: 100}},
 		{"takes every 10th over and reports an error", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
 			err := q.Queue.Offer(ctx, value, delay)
 			if every(n, 10) {
 				return errOffer
 			}
 			return err
-		}, report.Counts{Offered: 1000, Delivered: 1000, OfferErrors: 100}},
+		}, run.Counts{Offered: 1000, Delivered: 1000, OfferErrors: 100}},
 		{"delivers what is not of the run", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
 			if every(n, 10) {
 				_ = q.Queue.Offer(ctx, []byte("somebody else's"), delay)
 				_ = q.Queue.Offer(ctx, Payload(Header{RunID: 7, Phase: Measured}, len(value)), delay)
 			}
 			return q.Queue.Offer(ctx, value, delay)
-		}, report.Counts{Offered: 1000, Delivered: 1000, Foreign: 200}},
+		}, run.Counts{Offered: 1000, Delivered: 1000, Foreign: 200}},
 		{"keeps every 10th for an hour", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
 			if every(n, 10) {
 				delay = time.Hour
 			}
 			return q.Queue.Offer(ctx, value, delay)
-		}, report.Counts{Offered: 1000, Delivered: 900, Pending: 100}},
+		}, run.Counts{Offered: 1000, Delivered: 900, Pending: 100}},
 		{"refuses everything", func(*faultyQueue, context.Context, int64, []byte, time.Duration) error {
 			return errOffer
-		}, report.Counts{OfferErrors: 1000}},
+		}, run.Counts{OfferErrors: 1000}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestHangingOfferDelaysNobodyElse(t *testing.T) {
 			return q.Queue.Offer(ctx, value, delay)
 		}}, testPlan())
 		// Producer 6 mod 5 = 1 has sent one message of its 200 and hangs at the second.
-		require.Equal(t, report.Counts{Offered: 801, Delivered: 801, OfferErrors: 1}, out.Counts)
+		require.Equal(t, run.Counts{Offered: 801, Delivered: 801, OfferErrors: 1}, out.Counts)
 		require.Zero(t, out.Histograms.Lateness.Max())
 		require.Zero(t, out.Histograms.ScheduleLag.Max())
 		require.Contains(t, fmt.Sprint(out.Notes), "198 of the 1000 planned messages were not offered")
@@ -241,7 +241,7 @@ func TestTakeThatIgnoresItsContextIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		out := runVirtual(t.Context(), t, deaf{memory(), release}, testPlan())
-		require.Equal(t, report.Counts{Offered: 1000, Lost: 1000}, out.Counts)
+		require.Equal(t, run.Counts{Offered: 1000, Lost: 1000}, out.Counts)
 		require.Contains(t, fmt.Sprint(out.Notes), "consumers did not end")
 		close(release)
 	})
@@ -252,7 +252,7 @@ func TestInterruptStopsOffersAndDrains(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(1001*time.Millisecond, cancel)
 		out := runVirtual(ctx, t, memory(), testPlan())
-		require.Equal(t, report.Counts{Offered: 501, Delivered: 501}, out.Counts)
+		require.Equal(t, run.Counts{Offered: 501, Delivered: 501}, out.Counts)
 		require.True(t, out.Interrupted)
 		require.True(t, out.Verdict.Passed)
 		require.Contains(t, out.Verdict.Text, "Interrupted")
@@ -268,7 +268,7 @@ func TestInterruptDoesNotWaitForWhatIsFarAway(t *testing.T) {
 		time.AfterFunc(1001*time.Millisecond, cancel)
 		start := time.Now()
 		out := runVirtual(ctx, t, memory(), p)
-		require.Equal(t, report.Counts{Offered: 501, Pending: 501, NotDue: 501}, out.Counts)
+		require.Equal(t, run.Counts{Offered: 501, Pending: 501, NotDue: 501}, out.Counts)
 		require.True(t, out.Verdict.Passed, out.Verdict.Text)
 		require.Less(t, time.Since(start), 2*time.Second)
 	})
@@ -281,7 +281,7 @@ func TestInterruptDuringWarmup(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
 		out := runVirtual(ctx, t, memory(), p)
-		require.Equal(t, report.Counts{}, out.Counts)
+		require.Equal(t, run.Counts{}, out.Counts)
 		require.True(t, out.Interrupted)
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // Worker is one of Count processes or hosts that split a scenario: it runs the
@@ -17,7 +17,7 @@ import (
 // their part of the schedule. The zero value is a worker that does it all.
 //
 // All offer to the same queues, and each takes what comes, whoever offered it.
-// What was lost can be told only by joining their run files: report.Merge.
+// What was lost can be told only by joining their run files: run.Merge.
 type Worker struct{ Number, Count int }
 
 // ParseWorker reads i/n. Workers may be counted from 1 or from 0: n and 0 are the
@@ -51,8 +51,8 @@ func (w Worker) Check(p Plan) error {
 		return fmt.Errorf("worker: %d workers need a producer and a message each, got %d and %d", w.Count, p.Producers, p.Messages())
 	case p.Consumers < w.Count:
 		return fmt.Errorf("worker: %d workers need a consumer each, got %d", w.Count, p.Consumers)
-	case p.Messages() > report.MaxSharedMessages:
-		return fmt.Errorf("worker: expected a scenario of at most %d messages, got %d", report.MaxSharedMessages, p.Messages())
+	case p.Messages() > run.MaxSharedMessages:
+		return fmt.Errorf("worker: expected a scenario of at most %d messages, got %d", run.MaxSharedMessages, p.Messages())
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (o Options) heldByWorkers(ctx context.Context, queue string) bool {
 
 // agree measures the clocks and turns the agreed start into an instant of this
 // machine. It fails if that has passed.
-func (r *run) agree(ctx context.Context, o Options) error {
+func (r *runner) agree(ctx context.Context, o Options) error {
 	if o.StartAt.IsZero() {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (r *run) agree(ctx context.Context, o Options) error {
 	return r.tooLate()
 }
 
-func (r *run) tooLate() error {
+func (r *runner) tooLate() error {
 	by := time.Since(r.startAt)
 	if by <= 0 {
 		return nil
@@ -131,7 +131,7 @@ func (r *run) tooLate() error {
 }
 
 // awaitStart waits until just before the agreed start, or until ctx ends.
-func (r *run) awaitStart(ctx context.Context) error {
+func (r *runner) awaitStart(ctx context.Context) error {
 	if !r.startAt.IsZero() && ctx.Err() == nil {
 		if err := r.tooLate(); err != nil {
 			return err
@@ -142,12 +142,12 @@ func (r *run) awaitStart(ctx context.Context) error {
 }
 
 // timeToWarmUp reports whether s can be run and drained before the agreed start.
-func (r *run) timeToWarmUp(s *stage) bool {
+func (r *runner) timeToWarmUp(s *stage) bool {
 	return r.startAt.IsZero() || time.Until(r.startAt) > readyBefore+r.length(s)
 }
 
 // beginning is when s begins: now, unless that was agreed on.
-func (r *run) beginning(s *stage) time.Time {
+func (r *runner) beginning(s *stage) time.Time {
 	if s.phase == Measured && !r.startAt.IsZero() {
 		return r.startAt
 	}
@@ -155,7 +155,7 @@ func (r *run) beginning(s *stage) time.Time {
 }
 
 // drainAny drains s as the number of workers asks for.
-func (r *run) drainAny(ctx context.Context, s *stage, o Options) {
+func (r *runner) drainAny(ctx context.Context, s *stage, o Options) {
 	if !r.worker.Shared() {
 		r.drain(ctx, s)
 		return
@@ -168,7 +168,7 @@ func (r *run) drainAny(ctx context.Context, s *stage, o Options) {
 }
 
 // environment is the machine, and its clock against the server's.
-func (r *run) environment() report.Environment {
+func (r *runner) environment() run.Environment {
 	e := environment()
 	if r.clockOffset != nil {
 		ahead := int64(r.clockOffset.Ahead)
@@ -181,7 +181,7 @@ func (r *run) environment() report.Environment {
 // until the whole schedule is due and nothing is held any more. It gives up when
 // nothing has changed for the drain timeout, at limit if that is not zero, and
 // after an interrupt as drain does.
-func (r *run) drainShared(ctx context.Context, s *stage, holders []driver.Holder, limit time.Time) {
+func (r *runner) drainShared(ctx context.Context, s *stage, holders []driver.Holder, limit time.Time) {
 	tick := time.NewTicker(drainTick)
 	defer tick.Stop()
 	interrupt := ctx.Done()
@@ -220,7 +220,7 @@ func (r *run) drainShared(ctx context.Context, s *stage, holders []driver.Holder
 }
 
 // length is how long s takes until its last message is due, or is waited for.
-func (r *run) length(s *stage) time.Duration {
+func (r *runner) length(s *stage) time.Duration {
 	length := s.schedule.duration() + s.delay.Max
 	if s.delay.Together {
 		length = max(s.schedule.duration(), s.delay.Max)
@@ -231,13 +231,13 @@ func (r *run) length(s *stage) time.Duration {
 	return length
 }
 
-// share is what this worker knows of each message, for report.Merge; nil if it
+// share is what this worker knows of each message, for run.Merge; nil if it
 // is the only one.
-func (r *run) share(l *ledger) (*report.Worker, error) {
+func (r *runner) share(l *ledger) (*run.Worker, error) {
 	if !r.worker.Shared() {
 		return nil, nil
 	}
-	w := &report.Worker{Number: r.worker.Number, Count: r.worker.Count}
+	w := &run.Worker{Number: r.worker.Number, Count: r.worker.Count}
 	words := func(p, i int) uint64 { return l.words[p][i].Load() }
 	held := func(p, i int) uint64 {
 		if l.held == nil || l.held[p] == nil {
@@ -246,14 +246,14 @@ func (r *run) share(l *ledger) (*report.Worker, error) {
 		return l.held[p][i]
 	}
 	for _, set := range []struct {
-		into *report.MessageSet
+		into *run.MessageSet
 		word func(p, i int) uint64
 		bit  uint64
 	}{
 		{&w.Confirmed, words, confirmedBit}, {&w.Delivered, words, deliveredBit}, {&w.Removed, words, removedBit},
 		{&w.Held, held, heldBit}, {&w.NotDue, held, futureBit},
 	} {
-		encoded, err := report.NewMessageSet(l.bitmap(set.word, set.bit))
+		encoded, err := run.NewMessageSet(l.bitmap(set.word, set.bit))
 		if err != nil {
 			return nil, err
 		}
@@ -295,7 +295,7 @@ func (l *ledger) own() int64 {
 }
 
 // closeShare is the balance as far as one of several workers sees it
-// (report.Run.Worker).
+// (run.Document.Worker).
 func (l *ledger) closeShare() balance {
 	b := balance{offered: l.confirmed.Load(), delivered: l.delivered.Load()}
 	for p := range l.words {

@@ -10,7 +10,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/page"
+	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
@@ -96,10 +97,10 @@ func TestWorkersNeedSomethingToDo(t *testing.T) {
 }
 
 // workersOf runs a plan split over n workers on srv, and joins what they report.
-func workersOf(t *testing.T, srv *server.Server, d driver.Driver, p Plan, n int) *report.Run {
+func workersOf(t *testing.T, srv *server.Server, d driver.Driver, p Plan, n int) *run.Document {
 	t.Helper()
 	start := time.Now().Add(2 * time.Second)
-	runs := make([]*report.Run, n)
+	runs := make([]*run.Document, n)
 	errs := make([]error, n)
 	var workers sync.WaitGroup
 	for i := range n {
@@ -119,19 +120,19 @@ func workersOf(t *testing.T, srv *server.Server, d driver.Driver, p Plan, n int)
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
-	merged, err := report.Merge(runs)
+	merged, err := run.Merge(runs)
 	require.NoError(t, err)
 	merged.Judge(nil)
 	return merged
 }
 
 // throughFile returns what a reader of the run file sees.
-func throughFile(t *testing.T, r *report.Run) *report.Run {
+func throughFile(t *testing.T, r *run.Document) *run.Document {
 	t.Helper()
 	r.Judge(nil)
 	folder := t.TempDir()
-	require.NoError(t, report.WriteFolder(folder, r, nil))
-	read, err := report.ReadFile(folder + "/" + report.RunFile)
+	require.NoError(t, page.WriteFolder(folder, r, nil))
+	read, err := run.ReadFile(folder + "/" + run.File)
 	require.NoError(t, err)
 	return read
 }
@@ -157,7 +158,7 @@ func TestFourWorkersCountAsOne(t *testing.T) {
 			p.Queues = 3
 			merged := workersOf(t, srv, d, p, 4)
 			require.True(t, merged.Verdict.Passed, merged.Verdict.Text)
-			require.Equal(t, report.Counts{Offered: 500, Delivered: 500}, merged.Counts)
+			require.Equal(t, run.Counts{Offered: 500, Delivered: 500}, merged.Counts)
 			require.EqualValues(t, 500, merged.Histograms.OfferRTT.Count())
 			require.Equal(t, p.scenario(), merged.Scenario)
 			require.Equal(t, 4, merged.Workers)
@@ -181,7 +182,7 @@ func TestWorkersCountFaultsExactly(t *testing.T) {
 	p.DrainTimeout = time.Second
 	merged := workersOf(t, srv, losing{d}, p, 4)
 	c := merged.Counts
-	require.Equal(t, report.Counts{Offered: 500, Delivered: 450, Lost: 50, Duplicate: 50}, c)
+	require.Equal(t, run.Counts{Offered: 500, Delivered: 450, Lost: 50, Duplicate: 50}, c)
 	require.False(t, merged.Verdict.Passed)
 }
 

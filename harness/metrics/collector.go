@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/dq-bench/dq-bench/harness/load"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // Source is what is asked at each scrape: *load.Live.
@@ -29,7 +29,7 @@ type number struct {
 // distribution is a histogram. It is left out while the run has none.
 type distribution struct {
 	desc  *prometheus.Desc
-	value func(report.Histograms) *report.Histogram
+	value func(run.Histograms) *run.Histogram
 }
 
 // collector turns a snapshot into metrics.
@@ -44,7 +44,7 @@ func describe(name, help string) *prometheus.Desc {
 }
 
 func newCollector(source Source) *collector {
-	counter := func(name, help string, value func(report.Counts) int64) number {
+	counter := func(name, help string, value func(run.Counts) int64) number {
 		return number{describe(name, help), prometheus.CounterValue, func(s load.Snapshot) int64 { return value(s.Counts) }}
 	}
 	gauge := func(name, help string, value func(load.Snapshot) int64) number {
@@ -57,22 +57,22 @@ func newCollector(source Source) *collector {
 			gauge("warming_up", "1 during the warm-up, which no other metric counts.", func(s load.Snapshot) int64 { return flag(s.Phase == load.Warmup) }),
 			gauge("done", "1 once the run has ended and all counts are final.", func(s load.Snapshot) int64 { return flag(s.Done) }),
 			gauge("pending", "Messages that were offered and have not been delivered.", func(s load.Snapshot) int64 { return s.Counts.Pending }),
-			counter("offered_total", "Messages that the implementation took over.", func(c report.Counts) int64 { return c.Offered }),
-			counter("delivered_total", "Messages that came at least once.", func(c report.Counts) int64 { return c.Delivered }),
-			counter("lost_total", "Messages that were taken over, never came and are nowhere; known at the end of the run.", func(c report.Counts) int64 { return c.Lost }),
-			counter("duplicate_total", "Deliveries beyond the first of a message.", func(c report.Counts) int64 { return c.Duplicate }),
-			counter("early_total", "Messages that came more than 1 ms before they were due.", func(c report.Counts) int64 { return c.Early }),
-			counter("removed_total", "Messages that were called off and never came; known at the end of the run.", func(c report.Counts) int64 { return c.Removed }),
-			counter("revived_total", "Messages that came although they had been called off.", func(c report.Counts) int64 { return c.Revived }),
-			counter("offer_errors_total", "Offers that failed.", func(c report.Counts) int64 { return c.OfferErrors }),
-			counter("foreign_total", "Deliveries that this run did not offer.", func(c report.Counts) int64 { return c.Foreign }),
+			counter("offered_total", "Messages that the implementation took over.", func(c run.Counts) int64 { return c.Offered }),
+			counter("delivered_total", "Messages that came at least once.", func(c run.Counts) int64 { return c.Delivered }),
+			counter("lost_total", "Messages that were taken over, never came and are nowhere; known at the end of the run.", func(c run.Counts) int64 { return c.Lost }),
+			counter("duplicate_total", "Deliveries beyond the first of a message.", func(c run.Counts) int64 { return c.Duplicate }),
+			counter("early_total", "Messages that came more than 1 ms before they were due.", func(c run.Counts) int64 { return c.Early }),
+			counter("removed_total", "Messages that were called off and never came; known at the end of the run.", func(c run.Counts) int64 { return c.Removed }),
+			counter("revived_total", "Messages that came although they had been called off.", func(c run.Counts) int64 { return c.Revived }),
+			counter("offer_errors_total", "Offers that failed.", func(c run.Counts) int64 { return c.OfferErrors }),
+			counter("foreign_total", "Deliveries that this run did not offer.", func(c run.Counts) int64 { return c.Foreign }),
 			{describe("take_errors_total", "Takes that failed."), prometheus.CounterValue, func(s load.Snapshot) int64 { return s.TakeErrors }},
 		},
 		distributions: []distribution{
-			{describe("lateness_seconds", "Delivered minus due; down to -1 ms is the resolution of the format."), func(h report.Histograms) *report.Histogram { return h.Lateness }},
-			{describe("offer_rtt_seconds", "How long an offer took."), func(h report.Histograms) *report.Histogram { return h.OfferRTT }},
-			{describe("schedule_lag_seconds", "Actual minus intended send instant: how far the load itself is behind."), func(h report.Histograms) *report.Histogram { return h.ScheduleLag }},
-			{describe("remove_rtt_seconds", "How long it took to call a message off; known at the end of the run."), func(h report.Histograms) *report.Histogram { return h.RemoveRTT }},
+			{describe("lateness_seconds", "Delivered minus due; down to -1 ms is the resolution of the format."), func(h run.Histograms) *run.Histogram { return h.Lateness }},
+			{describe("offer_rtt_seconds", "How long an offer took."), func(h run.Histograms) *run.Histogram { return h.OfferRTT }},
+			{describe("schedule_lag_seconds", "Actual minus intended send instant: how far the load itself is behind."), func(h run.Histograms) *run.Histogram { return h.ScheduleLag }},
+			{describe("remove_rtt_seconds", "How long it took to call a message off; known at the end of the run."), func(h run.Histograms) *run.Histogram { return h.RemoveRTT }},
 		},
 	}
 }

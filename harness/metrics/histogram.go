@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 const (
@@ -34,7 +34,7 @@ type histogram struct {
 
 // newHistogram counts a value where the middle of its bucket in h lies, which is
 // off by 0.5 % at most.
-func newHistogram(desc *prometheus.Desc, h *report.Histogram, since time.Time, labels []string) prometheus.Metric {
+func newHistogram(desc *prometheus.Desc, h *run.Histogram, since time.Time, labels []string) prometheus.Metric {
 	positive, negative := map[int]int64{}, map[int]int64{}
 	zero := uint64(0)
 	counts := make([]uint64, len(classicBounds))

@@ -18,7 +18,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/load"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // fixed is a source that does not change.
@@ -32,7 +32,7 @@ func (f fixed) Snapshot() (load.Snapshot, error) { return f.s, f.err }
 // serve starts a server on a free port and ends it with the test.
 func serve(t *testing.T, source Source) *Server {
 	t.Helper()
-	s, err := Serve(t.Context(), "127.0.0.1:0", report.Tool{Name: "dq-bench", Version: "v1.2.3"}, source)
+	s, err := Serve(t.Context(), "127.0.0.1:0", run.Tool{Name: "dq-bench", Version: "v1.2.3"}, source)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -74,15 +74,15 @@ func scrape(t *testing.T, s *Server, accept string) map[string]*dto.MetricFamily
 }
 
 func sample() load.Snapshot {
-	h := report.NewHistogram(report.TotalDigits)
+	h := run.NewHistogram(run.TotalDigits)
 	for _, ms := range []float64{-0.5, 0, 0.3, 4, 4, 800} {
 		h.Record(int64(ms * 1e6))
 	}
 	return load.Snapshot{
 		Subject: load.Subject{RunID: 0xabcd, Driver: "dq:4.7.0", Queue: "q", Scenario: "steady", Worker: "1/4", Since: time.Now()},
 		Phase:   load.Measured, Planned: 100,
-		Counts:     report.Counts{Offered: 10, Delivered: 6, Duplicate: 1, Pending: 4},
-		Histograms: report.Histograms{Lateness: h, OfferRTT: report.NewHistogram(report.TotalDigits), ScheduleLag: report.NewHistogram(report.TotalDigits)},
+		Counts:     run.Counts{Offered: 10, Delivered: 6, Duplicate: 1, Pending: 4},
+		Histograms: run.Histograms{Lateness: h, OfferRTT: run.NewHistogram(run.TotalDigits), ScheduleLag: run.NewHistogram(run.TotalDigits)},
 	}
 }
 
@@ -167,7 +167,7 @@ func TestProfiler(t *testing.T) {
 
 func TestAddressInUseIsOneClearLine(t *testing.T) {
 	s := serve(t, fixed{})
-	_, err := Serve(t.Context(), s.listener.Addr().String(), report.Tool{}, fixed{})
+	_, err := Serve(t.Context(), s.listener.Addr().String(), run.Tool{}, fixed{})
 	require.ErrorContains(t, err, "metrics cannot be served at "+s.listener.Addr().String())
 	require.ErrorContains(t, err, "choose another --metrics-addr")
 	require.NotContains(t, err.Error(), "\n")
@@ -205,7 +205,7 @@ func TestScrapesOfARun(t *testing.T) {
 	close(ended)
 	scrapes.Wait()
 	require.NoError(t, err)
-	require.Equal(t, report.Counts{Offered: 1500, Delivered: 1500}, result.Report.Counts)
+	require.Equal(t, run.Counts{Offered: 1500, Delivered: 1500}, result.Report.Counts)
 	require.EqualValues(t, 1500, result.Report.Histograms.OfferRTT.Count())
 	require.EqualValues(t, 1500, result.Report.Histograms.ScheduleLag.Count())
 	families := scrape(t, s, protobuf)

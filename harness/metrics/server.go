@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 const (
@@ -46,7 +46,7 @@ type Server struct {
 
 // Serve listens at addr, as CheckAddr has it, until Close. It fails if that cannot
 // be listened at, for example because another process does.
-func Serve(ctx context.Context, addr string, tool report.Tool, source Source) (*Server, error) {
+func Serve(ctx context.Context, addr string, tool run.Tool, source Source) (*Server, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Server) Close() error {
 
 // Handler answers /metrics, as text or, if asked for it, in the protobuf form that
 // carries native histograms, and /debug/pprof/.
-func Handler(tool report.Tool, source Source) http.Handler {
+func Handler(tool run.Tool, source Source) http.Handler {
 	registry := prometheus.NewRegistry()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "dq_bench_build_info", Help: "1, labelled with the build.",

@@ -6,7 +6,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/load"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // Run is a variant made ready.
@@ -17,8 +17,8 @@ type Run struct {
 	Driver string
 	// Scale is the factor that times were multiplied by.
 	Scale    float64
-	SLO      []report.SLO
-	Expected []report.SLO
+	SLO      []run.SLO
+	Expected []run.SLO
 }
 
 // Resolve makes the plan with all times multiplied by scale and the rate divided
@@ -115,10 +115,10 @@ func (m member) members(scale float64, parse func(string) (driver.Driver, error)
 // maxCount bounds the processes of one member.
 const maxCount = 1000
 
-func objectives(texts []string, scale float64) ([]report.SLO, error) {
-	var all []report.SLO
+func objectives(texts []string, scale float64) ([]run.SLO, error) {
+	var all []run.SLO
 	for _, text := range texts {
-		slo, err := report.ParseSLO(text)
+		slo, err := run.ParseSLO(text)
 		if err != nil {
 			return nil, err
 		}

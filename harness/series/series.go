@@ -16,10 +16,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/load"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/page"
+	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/scenario"
 	"github.com/dq-bench/dq-bench/harness/server"
 )
@@ -40,7 +42,7 @@ type Options struct {
 	Redis string
 	// Out is the folder of the run files.
 	Out    string
-	Tool   report.Tool
+	Tool   run.Tool
 	Labels map[string]string
 	// Force runs on queues that hold messages.
 	Force bool
@@ -56,14 +58,14 @@ type Options struct {
 // Run does one case: it starts the server, runs the plan with the driver, judges
 // and writes the run files to folder. A plan without a Queue gets one of its own,
 // which is removed at the end.
-func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder string) (_ *report.Run, err error) {
+func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder string) (_ *run.Document, err error) {
 	options := load.Options{
 		Plan: c.Plan, Driver: d, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice, Live: o.Live,
 	}
 	if options.Plan.Queue == "" {
 		options.Plan.Queue, options.OwnQueue = ownQueue(options.RunID), true
 	}
-	var used *report.Server
+	var used *run.Server
 	if needsServer(d, c.Plan) {
 		srv, err := server.Start(ctx, o.Redis, o.Notice)
 		if err != nil {
@@ -74,7 +76,7 @@ func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder
 		defer client.Close()
 		options.RedisURL = srv.DriverURL()
 		options.Redis = &load.Redis{Client: client, Queue: options.Plan.Queue}
-		used = &report.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
+		used = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
 	}
 	if err := o.Share.apply(ctx, &options, c.Plan); err != nil {
 		return nil, err
@@ -86,7 +88,7 @@ func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder
 	out := result.Report
 	out.Tool, out.Server, out.Labels = o.Tool, used, o.Labels
 	out.Judge(c.SLO, c.Expected...)
-	return out, report.WriteFolder(folder, out, result.Log)
+	return out, page.WriteFolder(folder, out, result.Log)
 }
 
 // needsServer reports whether any implementation of the plan needs a Redis.
@@ -164,20 +166,20 @@ type Result struct {
 	Case  string
 	Sides []SideResult
 	// Comparisons set each later side against the first.
-	Comparisons []*report.Comparison
+	Comparisons []*compare.Comparison
 }
 
 // SideResult is one implementation's runs.
 type SideResult struct {
 	Spec   string
 	Folder string
-	Runs   []*report.Run
+	Runs   []*run.Document
 }
 
 // Compete runs the case repeat times with each side, in the order of Order, into
 // folder/<side>/<n>, and compares. told, which may be nil, gets each run when it
 // is done.
-func Compete(ctx context.Context, o Options, sides []Side, c scenario.Run, repeat int, told func(Turn, *report.Run)) (*Result, error) {
+func Compete(ctx context.Context, o Options, sides []Side, c scenario.Run, repeat int, told func(Turn, *run.Document)) (*Result, error) {
 	r := &Result{Case: c.Plan.Name}
 	for i, name := range Folders(sides) {
 		r.Sides = append(r.Sides, SideResult{Spec: sides[i].Spec, Folder: filepath.Join(o.Out, name)})
@@ -185,7 +187,7 @@ func Compete(ctx context.Context, o Options, sides []Side, c scenario.Run, repea
 	for _, turn := range Order(len(sides), repeat) {
 		side := &r.Sides[turn.Side]
 		folder := filepath.Join(side.Folder, strconv.Itoa(turn.N))
-		if err := report.PrepareFolder(folder); err != nil {
+		if err := run.PrepareFolder(folder); err != nil {
 			return nil, err
 		}
 		own := o
@@ -211,14 +213,14 @@ func Compete(ctx context.Context, o Options, sides []Side, c scenario.Run, repea
 // may differ.
 func (r *Result) compare(sides []Side) error {
 	for i, side := range r.Sides[1:] {
-		options := report.DefaultCompareOptions()
+		options := compare.DefaultOptions()
 		options.Force = sides[i+1].Redis != sides[0].Redis
-		c, err := report.Compare(r.Sides[0].Runs, side.Runs, options)
-		var different *report.DifferenceError
+		c, err := compare.Runs(r.Sides[0].Runs, side.Runs, options)
+		var different *run.DifferenceError
 		if errors.As(err, &different) {
 			// The figures are shown beside each other, but nothing is concluded.
 			options.Force = true
-			if c, err = report.Compare(r.Sides[0].Runs, side.Runs, options); err == nil {
+			if c, err = compare.Runs(r.Sides[0].Runs, side.Runs, options); err == nil {
 				c.Unjudge(different)
 			}
 		}
@@ -236,7 +238,7 @@ func (r *Result) WriteText(w io.Writer) error {
 		if _, err := fmt.Fprintf(w, "OLD is %s, NEW is %s\n\n", r.Sides[0].Spec, r.Sides[i+1].Spec); err != nil {
 			return err
 		}
-		if err := c.WriteText(w); err != nil {
+		if err := page.WriteComparison(w, c); err != nil {
 			return err
 		}
 	}

@@ -8,9 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/scenario"
 	"github.com/dq-bench/dq-bench/harness/series"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
@@ -45,16 +46,16 @@ func TestCompeteWritesEveryRunAndCompares(t *testing.T) {
 	out := t.TempDir()
 	var turns []series.Turn
 	result, err := series.Compete(t.Context(), series.Options{Out: out}, []series.Side{memory(t), memory(t)}, shortCase(), 2,
-		func(turn series.Turn, r *report.Run) {
+		func(turn series.Turn, r *run.Document) {
 			require.True(t, r.Verdict.Passed)
 			turns = append(turns, turn)
 		})
 	require.NoError(t, err)
 	require.Equal(t, series.Order(2, 2), turns)
 	require.Len(t, result.Comparisons, 1)
-	require.Equal(t, report.Inconclusive, result.Comparisons[0].Outcome)
+	require.Equal(t, compare.Inconclusive, result.Comparisons[0].Outcome)
 	for _, folder := range []string{"memory", "memory-2"} {
-		runs, err := report.ReadSide(filepath.Join(out, folder))
+		runs, err := compare.ReadSide(filepath.Join(out, folder))
 		require.NoError(t, err)
 		require.Len(t, runs, 2)
 	}
@@ -72,7 +73,7 @@ func TestRunsShareNoServer(t *testing.T) {
 		require.True(t, r.Verdict.Passed, r.Verdict.Text)
 		require.NotNil(t, r.Server)
 	}
-	require.FileExists(t, filepath.Join(out, report.RunFile))
-	_, err = os.Stat(filepath.Join(out, report.LogFile))
+	require.FileExists(t, filepath.Join(out, run.File))
+	_, err = os.Stat(filepath.Join(out, run.LogFile))
 	require.NoError(t, err)
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/report"
-	"github.com/dq-bench/dq-bench/harness/report/stats"
+	"github.com/dq-bench/dq-bench/harness/compare/stats"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // WriteTable writes what several cases came to as a Markdown page: first how many
@@ -42,9 +42,9 @@ func (r *Result) writeTable(out *bytes.Buffer) {
 	for _, side := range r.Sides {
 		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", side.Spec, serverOf(side.Runs[0]),
 			ratio(first, side, .5), ratio(first, side, .99), side.late(.5), side.late(.99),
-			report.FormatNs(int64(side.median(func(r *report.Run) float64 { return float64(r.Histograms.Lateness.Max()) }))),
-			side.served(func(s *report.ServerStats, _ float64) float64 { return s.TransferCallsPerMessage }),
-			side.served(func(s *report.ServerStats, delivered float64) float64 { return 1e6 * s.CPUSeconds / delivered }),
+			run.FormatNs(int64(side.median(func(r *run.Document) float64 { return float64(r.Histograms.Lateness.Max()) }))),
+			side.served(func(s *run.ServerStats, _ float64) float64 { return s.TransferCallsPerMessage }),
+			side.served(func(s *run.ServerStats, delivered float64) float64 { return 1e6 * s.CPUSeconds / delivered }),
 			side.wrong())
 	}
 }
@@ -56,7 +56,7 @@ func orRun(name string) string {
 	return name
 }
 
-func serverOf(r *report.Run) string {
+func serverOf(r *run.Document) string {
 	if r.Server == nil {
 		return "none"
 	}
@@ -65,7 +65,7 @@ func serverOf(r *report.Run) string {
 
 func trim(v float64) string { return fmt.Sprintf("%.4g", v) }
 
-func (s SideResult) median(figure func(*report.Run) float64) float64 {
+func (s SideResult) median(figure func(*run.Document) float64) float64 {
 	values := make([]float64, len(s.Runs))
 	for i, r := range s.Runs {
 		values[i] = figure(r)
@@ -74,10 +74,10 @@ func (s SideResult) median(figure func(*report.Run) float64) float64 {
 }
 
 func (s SideResult) quantile(q float64) float64 {
-	return s.median(func(r *report.Run) float64 { return float64(r.Histograms.Lateness.Quantile(q)) })
+	return s.median(func(r *run.Document) float64 { return float64(r.Histograms.Lateness.Quantile(q)) })
 }
 
-func (s SideResult) late(q float64) string { return report.FormatNs(int64(s.quantile(q))) }
+func (s SideResult) late(q float64) string { return run.FormatNs(int64(s.quantile(q))) }
 
 func ratio(first, side SideResult, q float64) string {
 	base := first.quantile(q)
@@ -88,13 +88,13 @@ func ratio(first, side SideResult, q float64) string {
 }
 
 // served is a median of what the server did, - if it did not tell.
-func (s SideResult) served(figure func(stats *report.ServerStats, delivered float64) float64) string {
+func (s SideResult) served(figure func(stats *run.ServerStats, delivered float64) float64) string {
 	for _, r := range s.Runs {
 		if r.ServerStats == nil || r.Counts.Delivered == 0 {
 			return "-"
 		}
 	}
-	return fmt.Sprintf("%.3g", s.median(func(r *report.Run) float64 { return figure(r.ServerStats, float64(r.Counts.Delivered)) }))
+	return fmt.Sprintf("%.3g", s.median(func(r *run.Document) float64 { return figure(r.ServerStats, float64(r.Counts.Delivered)) }))
 }
 
 // wrong is how many messages of all runs were lost, came twice or early, or did

@@ -18,7 +18,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // servedEnv makes the test binary a driver program for the queue in memory.
@@ -160,7 +160,7 @@ func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
 	require.EqualValues(t, 500, r.Scenario.Messages)
 	require.NotEmpty(t, r.Intervals)
 	seconds, values := 0, int64(0)
-	require.NoError(t, report.ReadLatenessLog(bytes.NewReader(result.Log.Bytes()), func(h *report.Histogram) {
+	require.NoError(t, run.ReadLatenessLog(bytes.NewReader(result.Log.Bytes()), func(h *run.Histogram) {
 		seconds, values = seconds+1, values+h.Count()
 	}))
 	require.Equal(t, len(r.Intervals), seconds, "an interval of the log for each of the run's")
@@ -181,7 +181,7 @@ func TestAProgramThatDoesNotEndCostsANote(t *testing.T) {
 	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, RunID: 0xabcd})
 	require.NoError(t, err)
 	require.True(t, result.Report.Judge(nil).Passed, result.Report.Verdict.Text)
-	require.Equal(t, report.InProgram, result.Report.Measured)
+	require.Equal(t, run.InProgram, result.Report.Measured)
 	require.Contains(t, strings.Join(result.Report.Notes, "\n"), "did not end")
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
-	"github.com/dq-bench/dq-bench/harness/report"
+	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
 
@@ -87,7 +87,7 @@ func Delivers(t *testing.T, q driver.Queue) {
 // Load is the whole way: dq-bench's engine, the test binary as the program, the
 // library, Redis. All Messages come once; that some come early is the library's,
 // and no condition here. It returns the report, and a client of the server.
-func Load(t *testing.T) (*report.Run, redis.UniversalClient) {
+func Load(t *testing.T) (*run.Document, redis.UniversalClient) {
 	t.Helper()
 	srv := servertest.Redis(t)
 	t.Setenv(programEnv, "1")

@@ -1,0 +1,204 @@
+package compare
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/run"
+	"github.com/dq-bench/dq-bench/harness/run/runtest"
+)
+
+// side is a number of runs whose lateness is scaled, each a little different.
+func side(first uint64, runs int, scale float64) []*run.Document {
+	var all []*run.Document
+	for i := range uint64(runs) {
+		r := runtest.Sample(first+i, 10_000, scale*(1+float64(i%3)/100))
+		all = append(all, r)
+	}
+	return all
+}
+
+// again is what other runs with the same figures would be.
+func again(runs []*run.Document) []*run.Document {
+	var all []*run.Document
+	for _, r := range runs {
+		other := *r
+		other.RunID = "again" + r.RunID
+		all = append(all, &other)
+	}
+	return all
+}
+
+func compare(t *testing.T, old, new []*run.Document) *Comparison {
+	t.Helper()
+	c, err := Runs(old, new, Options{MinEffect: .05})
+	require.NoError(t, err)
+	return c
+}
+
+func TestOneRunASideIsInconclusive(t *testing.T) {
+	c := compare(t, side(1, 1, 1), side(100, 1, 10))
+	require.Equal(t, Inconclusive, c.Outcome)
+	for _, row := range c.Rows {
+		require.Empty(t, row.Outcome)
+		require.Nil(t, row.P)
+	}
+}
+
+func TestFiveRunsAreStillTooFew(t *testing.T) {
+	require.Equal(t, Inconclusive, compare(t, side(1, 5, 1), side(100, 6, 10)).Outcome)
+}
+
+func TestComparisonFindsAPlantedChange(t *testing.T) {
+	base, slower := side(1, 8, 1), side(100, 8, 1.2)
+	worse := compare(t, base, slower)
+	require.Equal(t, Worse, worse.Outcome)
+	require.Equal(t, Better, compare(t, slower, base).Outcome)
+	require.Equal(t, NoDifference, compare(t, base, side(200, 8, 1)).Outcome)
+	for _, row := range worse.Rows {
+		// p99.9 of 10,000 messages has too few beyond it to be judged.
+		require.Equal(t, row.Histogram != "schedule_lag" && row.Stat != "max" && row.Stat != "p99.9", row.P != nil, "%s %s", row.Histogram, row.Stat)
+	}
+}
+
+func TestLossIsWorseHoweverFast(t *testing.T) {
+	lossy := side(100, 6, .5)
+	lossy[0].Counts.Lost = 1
+	require.Equal(t, Worse, compare(t, side(1, 6, 1), lossy).Outcome)
+}
+
+func TestSmallChangesDoNotMatter(t *testing.T) {
+	c, err := Runs(side(1, 8, 1), side(100, 8, 1.2), Options{MinEffect: .5})
+	require.NoError(t, err)
+	require.Equal(t, NoDifference, c.Outcome)
+}
+
+func TestDifferentConfigurationsAreRefused(t *testing.T) {
+	old, new := side(1, 1, 1), side(2, 1, 1)
+	new[0].Scenario.Producers, new[0].Server.Version = 51, "8.0.0"
+	_, err := Runs(old, new, Options{})
+	var different *run.DifferenceError
+	require.ErrorAs(t, err, &different)
+	require.Equal(t, []string{"producers: 50 is not 51", "server: redis 7.0.15 is not redis 8.0.0"}, different.Differences)
+	c, err := Runs(old, new, Options{Force: true})
+	require.NoError(t, err)
+	require.Len(t, c.Differences, 2)
+}
+
+// Another driver is what a comparison is about; two drivers on one side are a mistake.
+func TestDriversMayDifferBetweenSidesOnly(t *testing.T) {
+	old, new := side(1, 1, 1), side(2, 2, 1)
+	old[0].Driver = run.Driver{Name: "redisson", Version: "4.7.0"}
+	compare(t, old, new)
+	new[1].Driver = run.Driver{Name: "memory"}
+	_, err := Runs(old, new, Options{})
+	require.ErrorContains(t, err, "driver within a side")
+}
+
+func TestReadSide(t *testing.T) {
+	root := t.TempDir()
+	for i, folder := range []string{"x/1", "x/2/deep", "y"} {
+		path := filepath.Join(root, folder)
+		require.NoError(t, run.PrepareFolder(path))
+		require.NoError(t, run.WriteFolder(path, runtest.Sample(uint64(i), 10, 1), nil))
+	}
+	for path, want := range map[string]int{
+		".": 3, "x": 2, "y/run.json": 1, "*": 3, "x/*": 2, "x/*/run.json": 1, "[xy]": 3,
+	} {
+		runs, err := ReadSide(filepath.Join(root, path))
+		require.NoError(t, err, path)
+		require.Len(t, runs, want, path)
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "empty"), 0o755))
+	for _, path := range []string{"none", "z*", "empty", "[", "y/lateness.hgrm"} {
+		_, err := ReadSide(filepath.Join(root, path))
+		require.Error(t, err, path)
+	}
+}
+
+// What examiners tried, and what a comparison must say.
+func TestComparisonIsNotTakenIn(t *testing.T) {
+	for name, change := range map[string]func(r *run.Document){
+		"half is overdue and pending": func(r *run.Document) { r.Counts.Delivered, r.Counts.Pending = 5000, 5000 },
+		"90 % of the offers refused":  func(r *run.Document) { r.Counts = run.Counts{Offered: 1000, Delivered: 1000, OfferErrors: 9000} },
+		"offers take 100 times as long": func(r *run.Document) {
+			slow := run.NewHistogram(run.TotalDigits)
+			for i := range int64(10_000) {
+				slow.Record(1e7 + i*1000)
+			}
+			r.Histograms.OfferRTT = slow
+		},
+	} {
+		new := side(100, 8, .5)
+		for _, r := range new {
+			change(r)
+		}
+		require.Equal(t, Worse, compare(t, side(1, 8, 1), new).Outcome, name)
+	}
+	for name, change := range map[string]func(r *run.Document){
+		"interrupted": func(r *run.Document) { r.Interrupted = true },
+		"invalid":     func(r *run.Document) { r.Validity = &run.Validity{Reasons: []string{"too slow"}} },
+		"another machine": func(r *run.Document) {
+			r.Environment = run.Environment{OS: "linux", Arch: "arm64", CPUs: 64, GOMAXPROCS: 64}
+		},
+		"through a pipe":   func(r *run.Document) { r.Measured = run.OverProtocol },
+		"one of 2 workers": func(r *run.Document) { r.Worker = &run.Worker{Number: 1, Count: 2} },
+		"another rate":     func(r *run.Document) { r.Scenario.Rate = 7 },
+	} {
+		old, new := side(1, 6, 1), side(100, 6, 1)
+		for _, r := range old {
+			r.Environment, r.Measured = run.Environment{OS: "linux", Arch: "amd64", CPUs: 2, GOMAXPROCS: 2}, run.InProcess
+		}
+		for _, r := range new {
+			r.Environment, r.Measured = old[0].Environment, run.InProcess
+			change(r)
+		}
+		_, err := Runs(old, new, Options{})
+		var different *run.DifferenceError
+		require.ErrorAs(t, err, &different, name)
+	}
+	one := runtest.Sample(1, 100, 1)
+	_, err := Runs([]*run.Document{one, one, one, one, one, one}, side(100, 6, 1), Options{Force: true})
+	var twice *DuplicateRunError
+	require.ErrorAs(t, err, &twice)
+}
+
+// "No difference" takes an interval within the bounds; few or noisy runs cannot say so.
+func TestNoDifferenceMustBeShown(t *testing.T) {
+	noisy := func(first uint64) []*run.Document {
+		var all []*run.Document
+		for i := range uint64(6) {
+			all = append(all, runtest.Sample(first+i, 10_000, 1+.3*float64(i%3)))
+		}
+		return all
+	}
+	c, err := Runs(noisy(1), noisy(100), Options{MinEffect: .05})
+	require.NoError(t, err)
+	require.Equal(t, Inconclusive, c.Outcome)
+	require.Regexp(t, `Inconclusive in lateness at p50.*runs a side would tell`, c.Text)
+}
+
+// Runs that become slower one after the other are no noise, and random splits do not
+// show it.
+func TestWithItselfSeesADrift(t *testing.T) {
+	drifting := func(perRun float64) []*run.Document {
+		var all []*run.Document
+		for i := range uint64(12) {
+			r := runtest.Sample(1+i, 10_000, 1+perRun*float64(i))
+			r.Started = r.Started.Add(time.Duration(i) * time.Minute)
+			all = append(all, r)
+		}
+		return all
+	}
+	aa, err := WithItself(drifting(.03), 20, 1, DefaultOptions())
+	require.NoError(t, err)
+	require.True(t, aa.Drifts(), aa.DriftText)
+	require.Equal(t, Worse, aa.Drift)
+	aa, err = WithItself(drifting(0), 20, 1, DefaultOptions())
+	require.NoError(t, err)
+	require.False(t, aa.Drifts(), aa.DriftText)
+}

@@ -1,0 +1,165 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/compare/stats"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// judge decides the rows that may be judged, and the whole.
+func (c *Comparison) judge(o Options, noise map[string]float64) {
+	var judged []*Row
+	var p []float64
+	enough := c.Old.Runs >= MinRuns && c.New.Runs >= MinRuns
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		switch {
+		case row.Histogram == "schedule_lag" || row.Stat == "max":
+		case !row.bears:
+			row.Refused = "fewer than " + strconv.Itoa(judgedTail) + " messages of a run lie beyond it"
+		case !enough:
+			row.Refused = "fewer than " + CountRuns(MinRuns) + " a side"
+		default:
+			_, chance := stats.MannWhitney(row.new, row.old)
+			judged, p = append(judged, row), append(p, chance)
+		}
+	}
+	for i, chance := range stats.Holm(p) {
+		judged[i].P = &chance
+		floor := max(o.MinEffect*math.Abs(judged[i].Old), float64(o.MinDelta))
+		if judged[i].Histogram == "lateness" {
+			floor = max(floor, noise[judged[i].Stat])
+		}
+		judged[i].Floor = &floor
+		judged[i].Outcome = judged[i].outcome(chance, floor)
+	}
+	c.Outcome, c.Text = c.conclude(judged, enough)
+}
+
+func (row *Row) outcome(p, floor float64) Outcome {
+	switch {
+	case row.Low != nil && -floor <= *row.Low && *row.High <= floor:
+		return NoDifference
+	case p > significance || math.Abs(row.Shift) <= floor:
+		return Inconclusive
+	case row.Shift < 0:
+		return Better
+	default:
+		return Worse
+	}
+}
+
+func (c *Comparison) conclude(judged []*Row, enough bool) (Outcome, string) {
+	if !enough {
+		return Inconclusive, "Inconclusive: a judgement needs at least " + CountRuns(MinRuns) + " a side, here are " +
+			CountRuns(c.Old.Runs) + " against " + CountRuns(c.New.Runs) + "."
+	}
+	if text := c.moreFaults(); text != "" {
+		return Worse, text
+	}
+	if len(judged) == 0 {
+		return Inconclusive, "Inconclusive: no quantile has enough messages beyond it in every run."
+	}
+	found := map[Outcome][]*Row{}
+	for _, row := range judged {
+		found[row.Outcome] = append(found[row.Outcome], row)
+	}
+	for _, o := range []Outcome{Worse, Better} {
+		if rows := found[o]; len(rows) > 0 {
+			return o, "NEW is " + string(o) + " in " + names(rows) + "."
+		}
+	}
+	if rows := found[Inconclusive]; len(rows) > 0 {
+		return Inconclusive, "Inconclusive in " + names(rows) + ": " + c.missing(judged)
+	}
+	return NoDifference, "No difference: every change lies within the bounds of what matters, with 95 % confidence."
+}
+
+// Unjudge takes every judgement back, for the reason given: the figures stay.
+func (c *Comparison) Unjudge(reason error) {
+	for i := range c.Rows {
+		c.Rows[i].Outcome, c.Rows[i].P, c.Rows[i].Floor, c.Rows[i].Refused = "", nil, nil, reason.Error()
+	}
+	c.Outcome, c.Text = Inconclusive, "Not judged: "+reason.Error()+"."
+}
+
+// name is "lateness p99".
+func (row *Row) name() string {
+	return strings.ReplaceAll(row.Histogram, "_", " ") + " " + row.Stat
+}
+
+// names is "lateness at p50, p99 and offer rtt at p50".
+func names(rows []*Row) string {
+	var parts []string
+	last := ""
+	for _, row := range rows {
+		if row.Histogram == last {
+			parts[len(parts)-1] += ", " + row.Stat
+			continue
+		}
+		last = row.Histogram
+		parts = append(parts, strings.ReplaceAll(last, "_", " ")+" at "+row.Stat)
+	}
+	return strings.Join(parts, " and ")
+}
+
+// moreFaults says what NEW did wrong to more messages than OLD, of as many.
+func (c *Comparison) moreFaults() string {
+	a, b := c.Old.Counts, c.New.Counts
+	var worse []string
+	for _, f := range []struct {
+		old, new int64
+		what     string
+	}{
+		{a.Faults(), b.Faults(), "were lost, duplicated, early or delivered although called off"},
+		{a.Pending - a.NotDue, b.Pending - b.NotDue, "were due and never came"},
+		{a.OfferErrors, b.OfferErrors, "could not be offered"},
+	} {
+		old, new := perMessage(f.old, a), perMessage(f.new, b)
+		if new > old {
+			worse = append(worse, fmt.Sprintf("%s of its messages %s, of OLD %s", shareText(new), f.what, shareText(old)))
+		}
+	}
+	if len(worse) == 0 {
+		return ""
+	}
+	return "NEW is worse: " + strings.Join(worse, "; ") + "."
+}
+
+// perMessage is a share of the messages that were to be offered.
+func perMessage(n int64, c run.Counts) float64 {
+	return float64(n) / float64(max(c.Offered+c.OfferErrors, 1))
+}
+
+func shareText(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
+
+// missing says what these runs could have shown at least, and how many would do.
+func (c *Comparison) missing(judged []*Row) string {
+	var worst *Row
+	ratio := 0.
+	for _, row := range judged {
+		if row.Outcome != Inconclusive || row.Low == nil {
+			continue
+		}
+		if r := (*row.High - *row.Low) / 2 / *row.Floor; worst == nil || r > ratio {
+			worst, ratio = row, r
+		}
+	}
+	if worst == nil {
+		return "there are too few runs."
+	}
+	half := (*worst.High - *worst.Low) / 2
+	text := fmt.Sprintf("the interval of %s is ±%s wide, so that less than that could not have been seen; what matters begins at %s",
+		worst.name(), run.FormatNs(int64(half)), run.FormatNs(int64(*worst.Floor)))
+	if need := math.Ceil(float64(min(c.Old.Runs, c.New.Runs)) * ratio * ratio); ratio > 1 && need < maxUsefulRuns {
+		return text + fmt.Sprintf(": about %.0f runs a side would tell.", need)
+	}
+	return text + "."
+}
+
+// maxUsefulRuns is how many runs a side are worth suggesting.
+const maxUsefulRuns = 10_000

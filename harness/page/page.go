@@ -1,0 +1,354 @@
+// Package page answers: how do people look at it?
+//
+// A run and a comparison as text, as one page for a browser, as Markdown, and in Go's
+// benchmark format. It judges nothing.
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// File is the name of a run's report for a browser.
+const File = "report.html"
+
+// Page is what an HTML report shows: one run, or the runs of several sides.
+type Page struct {
+	// Sides are shown in this order, each in a colour of its own.
+	Sides []Side
+	// Comparisons set sides against the first one: the i-th is that of side i+1.
+	// Nil if the sides were not compared.
+	Comparisons []*compare.Comparison
+}
+
+// Side is a set of runs of one implementation.
+type Side struct {
+	// Name is what legends and tables call it.
+	Name string
+	Runs []*run.Document
+}
+
+// OfComparison is the page of a comparison of OLD and NEW runs.
+func OfComparison(old, new []*run.Document, c *compare.Comparison) Page {
+	return Page{
+		Sides:       []Side{{"OLD " + c.Old.Driver, old}, {"NEW " + c.New.Driver, new}},
+		Comparisons: []*compare.Comparison{c},
+	}
+}
+
+// OfRun is the page of a single run.
+func OfRun(r *run.Document) Page { return Page{Sides: []Side{{r.Driver.String(), []*run.Document{r}}}} }
+
+//go:embed template
+var assets embed.FS
+
+// Styles and script are ours alone: nothing in them comes from a run.
+var (
+	style  = readAsset("report.css")
+	script = readAsset("report.js")
+	layout = template.Must(template.New("report.tmpl").ParseFS(assets, "template/*.tmpl"))
+)
+
+func readAsset(name string) string {
+	data, err := assets.ReadFile("template/" + name)
+	if err != nil {
+		panic(err) // embedded above
+	}
+	return string(data)
+}
+
+// Write writes the report as one file that needs no other and no network: a
+// content security policy lets nothing run or load but what this package wrote,
+// whatever names and labels the runs carry. It fails if a side has no run, or if
+// there are more comparisons than sides after the first.
+func (p Page) Write(w io.Writer) error {
+	view, err := newView(p)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	digest := sha256.Sum256([]byte(script))
+	data := struct {
+		*pageView
+		Style  template.CSS
+		Script template.JS
+		Policy string
+	}{
+		view, template.CSS(style), template.JS(script),
+		"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'",
+	}
+	var out bytes.Buffer
+	if err := layout.Execute(&out, data); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	_, err = w.Write(out.Bytes())
+	return err
+}
+
+// WriteFolder writes the files of a run (run.WriteFolder) and its page, report.html.
+func WriteFolder(folder string, r *run.Document, log *run.LatenessLog) error {
+	if err := OfRun(r).WriteFile(filepath.Join(folder, File)); err != nil {
+		return err
+	}
+	return run.WriteFolder(folder, r, log)
+}
+
+// WriteFile writes the report to path, whole or not at all.
+func (p Page) WriteFile(path string) error {
+	var out bytes.Buffer
+	if err := p.Write(&out); err != nil {
+		return err
+	}
+	return run.WriteWhole(filepath.Clean(path), out.Bytes())
+}
+
+// pageView is everything the template shows.
+type pageView struct {
+	Title    string
+	Verdict  string
+	State    string // ok, bad or open: how the verdict is coloured
+	StateTag string // the verdict in a word
+	Lead     []string
+	Embedded []string // sides that ran on the embedded server
+	Sides    []*sideView
+	Many     bool // several sides
+	Repeated bool // several runs of a side
+
+	Tiles    []tile
+	Charts   []chart
+	Counts   countsView
+	Quantile quantilesView
+	Compared []comparisonView
+	Warnings []string
+	SLO      []objectiveView
+	Cost     []barChart
+	Config   []configRow
+	Runs     []runRow
+	Notes    []string
+	Tool     string
+}
+
+// sideView is a side with its runs added up.
+type sideView struct {
+	Name         string
+	Token, Class string
+	Runs         []*run.Document
+	Counts       run.Counts
+	Label        string // name and number of runs
+	histograms   []run.NamedHistogram
+	lines        [][]run.Interval // of each run
+	line         []run.Interval   // their median
+}
+
+// histogram is the one of that name, over all runs; it is empty if none has it.
+func (s *sideView) histogram(name string) *run.Histogram {
+	for _, row := range s.histograms {
+		if row.Name == name {
+			return row.H
+		}
+	}
+	s.histograms = append(s.histograms, run.NamedHistogram{Name: name, H: run.NewHistogram(run.TotalDigits)})
+	return s.histograms[len(s.histograms)-1].H
+}
+
+func (s *sideView) lateness() *run.Histogram { return s.histogram("lateness") }
+
+// shortName is left out where there is only one side.
+func (s *sideView) shortName(sides int) string {
+	if sides == 1 {
+		return ""
+	}
+	return s.Name
+}
+
+func newSideView(index int, side Side, step int64) (*sideView, error) {
+	if len(side.Runs) == 0 {
+		return nil, fmt.Errorf("side %q: expected at least one run", side.Name)
+	}
+	s := &sideView{
+		Name: side.Name, Token: sideToken(index), Class: sideClass(index), Runs: side.Runs, Label: side.Name,
+	}
+	if len(side.Runs) > 1 {
+		s.Label += ", " + compare.CountRuns(len(side.Runs))
+	}
+	for _, r := range side.Runs {
+		for _, row := range r.Histograms.Rows() {
+			if err := s.histogram(row.Name).Merge(row.H); err != nil {
+				return nil, err
+			}
+		}
+		s.Counts = s.Counts.Plus(r.Counts)
+		s.lines = append(s.lines, timeline(r, step))
+	}
+	s.line = medianLine(s.lines)
+	return s, nil
+}
+
+func newView(p Page) (*pageView, error) {
+	if len(p.Sides) == 0 {
+		return nil, errors.New("expected at least one side")
+	}
+	if len(p.Comparisons) >= len(p.Sides) {
+		return nil, fmt.Errorf("expected at most a comparison for each of %d sides after the first, got %d", len(p.Sides), len(p.Comparisons))
+	}
+	step := stepOf(p.Sides)
+	v := &pageView{Many: len(p.Sides) > 1}
+	for i, side := range p.Sides {
+		s, err := newSideView(i, side, step)
+		if err != nil {
+			return nil, err
+		}
+		v.Sides = append(v.Sides, s)
+		v.Repeated = v.Repeated || len(s.Runs) > 1
+	}
+	v.setVerdict(p.Comparisons)
+	v.setLead()
+	v.setTables()
+	v.Charts = []chart{
+		percentileChart(v.Sides), latenessTimeChart(v.Sides, step), flowChart(v.Sides), pendingChart(v.Sides, step),
+	}
+	v.Cost = costBars(v.Sides)
+	return v, nil
+}
+
+// setVerdict takes the sentence at the top from the comparisons, the only run, or
+// all the runs.
+func (v *pageView) setVerdict(comparisons []*compare.Comparison) {
+	all := v.allRuns()
+	switch {
+	case len(comparisons) > 0:
+		v.setCompared(comparisons)
+	case len(all) == 1:
+		v.Verdict = all[0].Verdict.Text
+		v.setPassed(all[0].Verdict.Passed)
+		if !all[0].Valid() {
+			v.StateTag = "invalid"
+		}
+	default:
+		v.setManyRuns(all)
+	}
+}
+
+// setCompared lets the worst outcome colour the whole.
+func (v *pageView) setCompared(comparisons []*compare.Comparison) {
+	worst := comparisons[0]
+	var verdicts []string
+	rank := []compare.Outcome{compare.Better, compare.NoDifference, compare.Inconclusive, compare.Worse}
+	for i, c := range comparisons {
+		if slices.Index(rank, c.Outcome) > slices.Index(rank, worst.Outcome) {
+			worst = c
+		}
+		name := v.Sides[i+1].Name
+		verdicts = append(verdicts, name+": "+string(c.Outcome))
+		v.Compared = append(v.Compared, comparisonView{Old: v.Sides[0], New: v.Sides[i+1], Text: c.Text, Rows: comparisonRows(c)})
+		for _, d := range c.Differences {
+			if !slices.Contains(v.Warnings, d) {
+				v.Warnings = append(v.Warnings, d)
+			}
+		}
+	}
+	v.Verdict, v.StateTag, v.State = worst.Text, string(worst.Outcome), outcomeState(worst.Outcome)
+	if len(comparisons) > 1 {
+		v.Verdict = "Against " + v.Sides[0].Name + " – " + strings.Join(verdicts, "; ") + "."
+	}
+}
+
+func outcomeState(o compare.Outcome) string {
+	switch o {
+	case compare.Better:
+		return "ok"
+	case compare.Worse:
+		return "bad"
+	case "":
+		return "" // not judged
+	default:
+		return "open"
+	}
+}
+
+func (v *pageView) setPassed(passed bool) {
+	v.State, v.StateTag = "bad", "failed"
+	if passed {
+		v.State, v.StateTag = "ok", "passed"
+	}
+}
+
+func (v *pageView) setManyRuns(all []*run.Document) {
+	var failed []*run.Document
+	for _, r := range all {
+		if !r.Verdict.Passed {
+			failed = append(failed, r)
+		}
+	}
+	v.setPassed(len(failed) == 0)
+	if len(failed) > 0 {
+		v.Verdict = fmt.Sprintf("%d of %d runs failed; the first one: %s", len(failed), len(all), failed[0].Verdict.Text)
+		return
+	}
+	var tails []string
+	for _, s := range v.Sides {
+		if s.lateness().Count() > 0 {
+			tails = append(tails, s.Name+" "+run.TailText(s.lateness()))
+		}
+	}
+	v.Verdict = fmt.Sprintf("All %d runs passed; lateness: %s.", len(all), strings.Join(tails, ", "))
+}
+
+func (v *pageView) allRuns() []*run.Document {
+	var all []*run.Document
+	for _, s := range v.Sides {
+		all = append(all, s.Runs...)
+	}
+	return all
+}
+
+// setLead says in a few words what ran where, and marks what ran on no Redis.
+func (v *pageView) setLead() {
+	var names []string
+	for _, s := range v.Sides {
+		names = append(names, s.Name)
+		r := s.Runs[0]
+		text := r.Driver.String() + " on " + serverName(r)
+		if v.Many {
+			text = s.Name + " on " + serverName(r)
+		}
+		if len(s.Runs) > 1 {
+			text += ", " + compare.CountRuns(len(s.Runs))
+		}
+		v.Lead = append(v.Lead, text)
+		for _, r := range s.Runs {
+			if r.Server != nil && r.Server.Embedded {
+				v.Embedded = append(v.Embedded, s.Name)
+				break
+			}
+		}
+	}
+	first := v.Sides[0].Runs[0]
+	q := first.Scenario
+	v.Lead = append(v.Lead, fmt.Sprintf("%d producers, %d consumers, %s msg/s for %s, delay %s, payload %d B",
+		q.Producers, q.Consumers, run.FormatFloat(q.Rate), q.Duration, q.Delay, q.PayloadSize))
+	if more := more(q); more != "" {
+		v.Lead = append(v.Lead, more)
+	}
+	v.Title = strings.Join(names, " against ") + " · " + v.StateTag
+	v.Tool = strings.TrimSpace(first.Tool.Name + " " + first.Tool.Version)
+}
+
+// serverName is short: the embedded server has a banner of its own.
+func serverName(r *run.Document) string {
+	if r.Server == nil {
+		return "no server"
+	}
+	return strings.TrimSpace(r.Server.Product + " " + r.Server.Version)
+}

@@ -1,0 +1,162 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// WriteRun prints a run for a person. A quantile that fewer than ten samples
+// are expected beyond is marked with ~: it says more about single messages than
+// about the implementation. quantiles nil means Quantiles.
+func WriteRun(w io.Writer, r *run.Document, quantiles []float64) error {
+	if quantiles == nil {
+		quantiles = run.Quantiles
+	}
+	var out bytes.Buffer
+	writeHeading(&out, r)
+	writeCounts(&out, r)
+	writeTable(&out, r, quantiles)
+	writeServer(&out, r)
+	for _, o := range r.SLO {
+		state := "met"
+		if !o.Met {
+			state = "MISSED"
+		}
+		kind := "slo"
+		if o.Expected {
+			kind = "expected"
+		}
+		fmt.Fprintf(&out, "%s  %s  %s (%s)\n", kind, o.Expr, state, o.ActualText())
+	}
+	if len(r.SLO) > 0 {
+		out.WriteByte('\n')
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&out, "note: %s\n", note)
+	}
+	fmt.Fprintf(&out, "%s\n", r.Verdict.Text)
+	return writeTrimmed(w, out.Bytes())
+}
+
+func writeHeading(out *bytes.Buffer, r *run.Document) {
+	s := r.Scenario
+	fmt.Fprintf(out, "%s on %s\n", r.Driver, r.ServerText())
+	fmt.Fprintf(out, "%d producers, %d consumers, %s msg/s for %s, delay %s, payload %d B, queue %q\n",
+		s.Producers, s.Consumers, run.FormatFloat(s.Rate), s.Duration, s.Delay, s.PayloadSize, s.Queue)
+	if more := more(s); more != "" {
+		fmt.Fprintln(out, more)
+	}
+	if r.Measured == run.OverProtocol {
+		fmt.Fprintln(out, "measured over the protocol: each figure holds the way to the program and back")
+	}
+	if r.Workers > 1 {
+		fmt.Fprintf(out, "merged from %d workers\n", r.Workers)
+	}
+	for _, k := range slices.Sorted(maps.Keys(r.Labels)) {
+		fmt.Fprintf(out, "%s=%s ", k, r.Labels[k])
+	}
+	if len(r.Labels) > 0 {
+		out.WriteByte('\n')
+	}
+	out.WriteByte('\n')
+}
+
+// more says what is not in every run, or nothing.
+func more(s run.Scenario) string {
+	var parts []string
+	for _, part := range []struct {
+		used bool
+		text string
+	}{
+		{s.Name != "", "scenario " + s.Name},
+		{s.Ramp != "", "rate " + s.Ramp},
+		{s.Queues > 1, fmt.Sprintf("%d queues", s.Queues)},
+		{s.Poll != "", "each consumer polls every " + s.Poll},
+		{s.Work != "", "each message keeps its consumer busy for " + s.Work},
+		{s.Cancel != "", "share called off: " + s.Cancel},
+		{s.Horizon != "", "waits " + s.Horizon + " after the last offer"},
+		{len(s.Fleet) > 0, "fleet: " + strings.Join(s.Fleet, ", ")},
+	} {
+		if part.used {
+			parts = append(parts, part.text)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func writeCounts(out *bytes.Buffer, r *run.Document) {
+	c := r.Counts
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	heads := []string{"offered", "delivered", "lost", "duplicate", "early", "pending"}
+	values := []int64{c.Offered, c.Delivered, c.Lost, c.Duplicate, c.Early, c.Pending}
+	for _, extra := range []struct {
+		head  string
+		value int64
+	}{
+		{"of it not due", c.NotDue}, {"removed", c.Removed}, {"revived", c.Revived},
+		{"offer errors", c.OfferErrors}, {"foreign", c.Foreign},
+	} {
+		if extra.value > 0 {
+			heads, values = append(heads, extra.head), append(values, extra.value)
+		}
+	}
+	fmt.Fprintln(t, strings.Join(heads, "\t")+"\t")
+	for _, v := range values {
+		fmt.Fprintf(t, "%d\t", v)
+	}
+	fmt.Fprint(t, "\n")
+	_ = t.Flush()
+	out.WriteByte('\n')
+}
+
+func writeTable(out *bytes.Buffer, r *run.Document, quantiles []float64) {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "\tmin\t")
+	for _, q := range quantiles {
+		fmt.Fprintf(t, "%s\t", run.QuantileName(q))
+	}
+	fmt.Fprint(t, "max\tmean\t\n")
+	thin := false
+	for _, row := range r.Histograms.Rows() {
+		fmt.Fprintf(t, "%s\t%s\t", row.Name, orDash(row.H, row.H.Min()))
+		for _, q := range quantiles {
+			mark := ""
+			if row.H.Count() > 0 && !run.Bears(row.H.Count(), q) {
+				mark, thin = "~", true
+			}
+			fmt.Fprintf(t, "%s%s\t", mark, orDash(row.H, row.H.Quantile(q)))
+		}
+		fmt.Fprintf(t, "%s\t%s\t\n", orDash(row.H, row.H.Max()), orDash(row.H, int64(row.H.Mean())))
+	}
+	_ = t.Flush()
+	if thin {
+		fmt.Fprintf(out, "~ fewer than %d messages lie beyond this quantile\n", run.MinTail)
+	}
+	out.WriteByte('\n')
+}
+
+func orDash(h *run.Histogram, ns int64) string {
+	if h.Count() == 0 {
+		return "-"
+	}
+	return run.FormatNs(ns)
+}
+
+func writeServer(out *bytes.Buffer, r *run.Document) {
+	s := r.ServerStats
+	switch {
+	case s == nil:
+	case r.Worker != nil: // a part of the messages, and all of the calls
+		fmt.Fprintf(out, "server, for all workers so far: %d transfer calls, %d commands, %s s CPU\n\n", s.TransferCalls, s.Commands, run.FormatFloat(s.CPUSeconds))
+	default:
+		fmt.Fprintf(out, "server: %s transfer calls per message, %d commands, %s s CPU\n\n",
+			run.FormatFloat(s.TransferCallsPerMessage), s.Commands, run.FormatFloat(s.CPUSeconds))
+	}
+}

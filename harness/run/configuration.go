@@ -1,0 +1,77 @@
+package run
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Field is one named part of a configuration.
+type Field struct{ Name, Value string }
+
+// Configuration is what two runs must share to be compared: all that was asked
+// for, and the machine and server it ran on, but not the implementation, which
+// is what a comparison is about.
+func (r *Document) Configuration() []Field {
+	s := r.Scenario
+	fields := []Field{
+		{"scenario", s.Name},
+		{"producers", strconv.Itoa(s.Producers)},
+		{"consumers", strconv.Itoa(s.Consumers)},
+		{"rate", FormatFloat(s.Rate) + "/s"},
+		{"duration", s.Duration},
+		{"delay", s.Delay},
+		{"payload_size", strconv.Itoa(s.PayloadSize)},
+		{"warmup", s.Warmup},
+		{"ramp", s.Ramp},
+		{"horizon", s.Horizon},
+		{"queues", strconv.Itoa(s.Queues)},
+		{"poll", s.Poll},
+		{"work", s.Work},
+		{"cancel", s.Cancel},
+	}
+	if r.Server != nil {
+		fields = append(fields, Field{"server", strings.TrimSpace(r.Server.Product + " " + r.Server.Version)})
+		fields = append(fields, Field{"server_embedded", strconv.FormatBool(r.Server.Embedded)})
+	}
+	return fields
+}
+
+// Circumstances are what two runs must share besides to be compared, but not to be
+// joined: the machine that the load came from, and where it was measured.
+func (r *Document) Circumstances() []Field {
+	e := r.Environment
+	var fields []Field
+	if e.OS != "" {
+		fields = append(fields, Field{"machine", fmt.Sprintf("%s/%s with %d CPUs, GOMAXPROCS %d", e.OS, e.Arch, e.CPUs, e.GOMAXPROCS)})
+	}
+	if r.Measured != "" {
+		fields = append(fields, Field{"measured", string(r.Measured)})
+	}
+	return fields
+}
+
+// DifferenceError says that two configurations are not the same, and where.
+type DifferenceError struct {
+	// Differences are lines "name: OLD is not NEW".
+	Differences []string
+}
+
+func (e *DifferenceError) Error() string {
+	return "the runs have different configurations (" + strings.Join(e.Differences, "; ") +
+		"), so their figures do not tell what made the difference"
+}
+
+// Differ names the fields that both have with different values. A field that
+// only one side has, as the server of a driver that needs none, is no difference.
+func Differ(a, b []Field) []string {
+	var differences []string
+	for _, x := range a {
+		for _, y := range b {
+			if x.Name == y.Name && x.Value != y.Value {
+				differences = append(differences, fmt.Sprintf("%s: %s is not %s", x.Name, x.Value, y.Value))
+			}
+		}
+	}
+	return differences
+}

@@ -1,0 +1,274 @@
+// Package run answers: what was seen?
+//
+// A Document is one run file: what was run, where, and what came out. The package
+// counts and records, judges validity and objectives, joins the documents of several
+// workers, and reads and writes files. It shows nothing to people and compares
+// nothing; it knows nothing of Redis and starts nothing.
+package run
+
+import (
+	"fmt"
+	"time"
+)
+
+// Schema is the schema of the run files this package writes.
+const Schema = "dq-bench/run/v1"
+
+// Document is one run file: what was run, where, and what came out.
+type Document struct {
+	Schema string `json:"schema"`
+	Tool   Tool   `json:"tool"`
+	// RunID is the eight hex digits that every payload of the run carries.
+	RunID  string `json:"run_id"`
+	Driver Driver `json:"driver"`
+	// Server is missing for a driver that needs none.
+	Server      *Server           `json:"server,omitempty"`
+	Scenario    Scenario          `json:"scenario"`
+	Environment Environment       `json:"environment"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	// Started is when the measured phase began; ElapsedSeconds lie between it
+	// and the end of the drain.
+	Started        time.Time  `json:"started"`
+	ElapsedSeconds float64    `json:"elapsed_seconds"`
+	Counts         Counts     `json:"counts"`
+	Histograms     Histograms `json:"histograms"`
+	Intervals      []Interval `json:"intervals"`
+	// ServerStats is missing where the server does not tell.
+	ServerStats *ServerStats `json:"server_stats,omitempty"`
+	// SLO is empty if no objective was set.
+	SLO []Objective `json:"slo"`
+	// Interrupted says that the offers were stopped before the end.
+	Interrupted bool `json:"interrupted"`
+	// Validity is missing in files of before it was judged.
+	Validity *Validity `json:"validity,omitempty"`
+	// Measured says where the figures were taken; empty in files of before it was
+	// written down.
+	Measured Measured `json:"measured,omitempty"`
+	Verdict  Verdict  `json:"verdict"`
+	// Notes are what a reader of the figures should know besides.
+	Notes []string `json:"notes,omitempty"`
+	// Workers is how many run files were merged into this one; 0 for a run of
+	// its own.
+	Workers int `json:"workers,omitempty"`
+	// Worker is missing unless the run is that of one of several workers. Scenario
+	// is then the whole one, and Counts are what this worker saw: Offered its own
+	// offers that were confirmed, Delivered whatever it took, Pending its own
+	// messages that were held at its end, and Lost 0, as no worker can tell.
+	Worker *Worker `json:"worker,omitempty"`
+
+	// file is where the run was read from.
+	file string
+	// kept are the objectives of the workers that this run was joined from.
+	kept keptSLOs
+}
+
+// Measured is where the clocks of a run were read.
+type Measured string
+
+// The places. Figures of unlike ones are not comparable: the way to a program and back
+// is part of what is measured over the protocol.
+const (
+	// InProcess: the implementation ran in the process of dq-bench.
+	InProcess Measured = "in-process"
+	// InProgram: a program ran the whole plan by itself.
+	InProgram Measured = "in-program"
+	// OverProtocol: each call went to a program and back as a line of JSON.
+	OverProtocol Measured = "over-protocol"
+)
+
+// Tool is the program that wrote the file.
+type Tool struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Driver is the implementation under test.
+type Driver struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+// String returns name:version, or the name alone.
+func (d Driver) String() string {
+	if d.Version == "" {
+		return d.Name
+	}
+	return d.Name + ":" + d.Version
+}
+
+// Server is the Redis the run used.
+type Server struct {
+	Product  string `json:"product"`
+	Version  string `json:"version"`
+	How      string `json:"how"`
+	Embedded bool   `json:"embedded"`
+}
+
+// ServerText names the server in a few words. The embedded one is marked: it is
+// an imitation, and its figures say nothing about a real server.
+func (r *Document) ServerText() string {
+	switch s := r.Server; {
+	case s == nil:
+		return "no server"
+	case s.Embedded:
+		return fmt.Sprintf("%s %s (EMBEDDED: an imitation of Redis in this process, not a measurement of a real server)", s.Product, s.Version)
+	default:
+		return fmt.Sprintf("%s %s (%s)", s.Product, s.Version, s.How)
+	}
+}
+
+// Scenario is the resolved plan. Durations are in Go's notation ("5s").
+type Scenario struct {
+	Name      string `json:"name,omitempty"`
+	Producers int    `json:"producers"`
+	Consumers int    `json:"consumers"`
+	// Rate is offers per second over all producers.
+	Rate     float64 `json:"rate"`
+	Duration string  `json:"duration"`
+	// Delay is "5s", or "1s..10s" for uniformly drawn delays.
+	Delay        string `json:"delay"`
+	PayloadSize  int    `json:"payload_size"`
+	Seed         uint64 `json:"seed"`
+	Warmup       string `json:"warmup"`
+	DrainTimeout string `json:"drain_timeout"`
+	// MaxScheduleLag is how late an offer may leave and still be on time.
+	MaxScheduleLag string `json:"max_schedule_lag,omitempty"`
+	Queue          string `json:"queue"`
+	// Ramp is "100/s for 5s, 500/s for 5s"; Rate is then the mean.
+	Ramp string `json:"ramp,omitempty"`
+	// Horizon is how long after the last offer messages were waited for.
+	Horizon string `json:"horizon,omitempty"`
+	// Queues is how many queues the messages went to, if above 1.
+	Queues int `json:"queues,omitempty"`
+	// Poll is the interval at which consumers looked, if they did not wait.
+	Poll string `json:"poll,omitempty"`
+	// Work is how long consumers were busy with each message.
+	Work string `json:"work,omitempty"`
+	// Cancel is "0.5 after 2s": the share of messages called off.
+	Cancel string `json:"cancel,omitempty"`
+	// Fleet are the processes that shared the queue, if there were several.
+	Fleet []string `json:"fleet,omitempty"`
+	// Messages is how many offers the measured phase plans.
+	Messages int64 `json:"messages"`
+}
+
+// Environment is the machine the load came from.
+type Environment struct {
+	OS         string `json:"os"`
+	Arch       string `json:"arch"`
+	CPUs       int    `json:"cpus"`
+	GoVersion  string `json:"go_version"`
+	GOMAXPROCS int    `json:"gomaxprocs"`
+	// ClockOffsetNs is the server's clock minus this machine's, off by at most
+	// ClockErrorNs, half the round trip of asking. No figure is corrected by it. It
+	// is missing where it was not measured.
+	ClockOffsetNs *int64 `json:"clock_offset_ns,omitempty"`
+	ClockErrorNs  int64  `json:"clock_error_ns,omitempty"`
+}
+
+// Counts is the exact accounting of the measured phase. At its end
+// Offered = Delivered + Pending + Lost + Removed.
+type Counts struct {
+	// Offered counts messages the implementation took over: it confirmed the
+	// offer, or delivered the message, or still holds it.
+	Offered int64 `json:"offered"`
+	// Delivered counts messages that came at least once.
+	Delivered int64 `json:"delivered"`
+	// Lost counts messages that were taken over, never came and are nowhere.
+	Lost int64 `json:"lost"`
+	// Duplicate counts deliveries beyond the first of a message.
+	Duplicate int64 `json:"duplicate"`
+	// Early counts messages that came more than EarlyTolerance before they were due.
+	Early int64 `json:"early"`
+	// Pending counts messages still held at the end.
+	Pending int64 `json:"pending"`
+	// NotDue counts those of Pending that were not due at the end, in a run that
+	// does not wait for all.
+	NotDue int64 `json:"not_due,omitempty"`
+	// Removed counts messages that were called off and never came.
+	Removed int64 `json:"removed,omitempty"`
+	// Revived counts messages that came although they had been called off.
+	Revived int64 `json:"revived,omitempty"`
+	// OfferErrors counts offers that were answered by an error or not at all,
+	// whatever became of the message.
+	OfferErrors int64 `json:"offer_errors"`
+	// Foreign counts deliveries that this run did not offer.
+	Foreign int64 `json:"foreign"`
+}
+
+// Faults is how many messages were treated wrongly.
+func (c Counts) Faults() int64 { return c.Lost + c.Duplicate + c.Early + c.Revived }
+
+// EarlyTolerance is how early a delivery may be: due times are whole
+// milliseconds on the wire, so anything up to it is the format's resolution.
+const EarlyTolerance = time.Millisecond
+
+// Histograms are the distributions of a run.
+type Histograms struct {
+	// Lateness is delivered − due.
+	Lateness *Histogram `json:"lateness"`
+	// OfferRTT is how long an offer took, confirmed or not.
+	OfferRTT *Histogram `json:"offer_rtt"`
+	// ScheduleLag is actual − intended send instant.
+	ScheduleLag *Histogram `json:"schedule_lag"`
+	// RemoveRTT is how long it took to call a message off; missing where none was.
+	RemoveRTT *Histogram `json:"remove_rtt,omitempty"`
+}
+
+// NewHistograms returns the three that every run has, empty.
+func NewHistograms() Histograms {
+	return Histograms{
+		Lateness: NewHistogram(TotalDigits), OfferRTT: NewHistogram(TotalDigits), ScheduleLag: NewHistogram(TotalDigits),
+	}
+}
+
+// NamedHistogram is a histogram and what people call it.
+type NamedHistogram struct {
+	Name string
+	H    *Histogram
+}
+
+// Rows lists the histograms in the order that they are shown in.
+func (h Histograms) Rows() []NamedHistogram {
+	rows := []NamedHistogram{{"lateness", h.Lateness}, {"offer RTT", h.OfferRTT}, {"schedule lag", h.ScheduleLag}}
+	if h.RemoveRTT != nil {
+		rows = append(rows, NamedHistogram{"remove RTT", h.RemoveRTT})
+	}
+	return rows
+}
+
+// Interval is one second of the measured phase, its drain included. Lateness is
+// in ns, of the messages delivered in it, 0 if there were none.
+type Interval struct {
+	// Second is the end of the interval in seconds after Started.
+	Second    float64 `json:"second"`
+	Offered   int64   `json:"offered"`
+	Delivered int64   `json:"delivered"`
+	// Pending is how many confirmed messages were not delivered at its end. In the
+	// file of one of several workers, where it is less what it took of others', it
+	// may be below 0; the sum is right.
+	Pending int64 `json:"pending"`
+	P50     int64 `json:"lateness_p50"`
+	P99     int64 `json:"lateness_p99"`
+	Max     int64 `json:"lateness_max"`
+}
+
+// ServerStats is what the server did in the measured phase, drain included. It
+// counts all clients of the server, not only those of the run.
+type ServerStats struct {
+	// TransferCalls counts zrangebyscore, which each transfer script calls once.
+	TransferCalls           int64   `json:"transfer_calls"`
+	TransferCallsPerMessage float64 `json:"transfer_calls_per_message"`
+	Commands                int64   `json:"commands"`
+	CPUSeconds              float64 `json:"cpu_seconds"`
+}
+
+// Verdict is the judgement on a run.
+type Verdict struct {
+	// Passed is false if the run is invalid, if a message was lost, duplicated or
+	// early, if one that was due never came, if an offer failed or nothing was
+	// delivered, or if an objective was missed.
+	Passed bool `json:"passed"`
+	// Text is the judgement in one sentence.
+	Text string `json:"text"`
+}

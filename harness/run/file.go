@@ -1,0 +1,174 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Names of the files of one run.
+const (
+	File           = "run.json"
+	LogFile        = "lateness.hlog"
+	SpectrumFile   = "lateness.hgrm"
+	schemaPrefix   = "dq-bench/run/v"
+	maxRunFileSize = 64 << 20
+	maxLogFileSize = 1 << 30
+)
+
+// PrepareFolder creates folder and proves that files can be written to it. It is
+// called before a load starts, so that no run is in vain.
+func PrepareFolder(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("output folder %s cannot be created: %w; choose another with --out", folder, err)
+	}
+	probe, err := os.CreateTemp(folder, ".writable-*")
+	if err != nil {
+		return fmt.Errorf("output folder %s is not writable: %w; choose another with --out", folder, err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// WriteFolder writes the files of a run to folder, which must exist: run.json,
+// lateness.hgrm and, unless log is nil, lateness.hlog. Each file appears whole or not
+// at all; run.json, which readers look for, comes last.
+func WriteFolder(folder string, r *Document, log *LatenessLog) error {
+	data, err := r.Encode()
+	if err != nil {
+		return err
+	}
+	var spectrum bytes.Buffer
+	if err := WriteSpectrum(&spectrum, r.Histograms.Lateness); err != nil {
+		return err
+	}
+	if err := WriteWhole(filepath.Join(folder, SpectrumFile), spectrum.Bytes()); err != nil {
+		return err
+	}
+	if log != nil {
+		if err := WriteWhole(filepath.Join(folder, LogFile), log.Bytes()); err != nil {
+			return err
+		}
+	}
+	return WriteWhole(filepath.Join(folder, File), data)
+}
+
+// Encode returns the run file: indented JSON with a final newline.
+func (r *Document) Encode() ([]byte, error) {
+	r.Schema = Schema
+	var data bytes.Buffer
+	out := json.NewEncoder(&data)
+	out.SetEscapeHTML(false) // objectives are full of < and >
+	out.SetIndent("", "  ")
+	if err := out.Encode(r); err != nil {
+		return nil, fmt.Errorf("encode run file: %w", err)
+	}
+	return data.Bytes(), nil
+}
+
+// WriteWhole writes a file, whole or not at all: under another name and renames it.
+func WriteWhole(path string, data []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	_, err = temp.Write(data)
+	err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(temp.Name())))
+	}
+	return nil
+}
+
+// ReadFile reads and checks one run file.
+func ReadFile(path string) (*Document, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("run file: %w", err)
+	}
+	defer file.Close()
+	r, err := Decode(file)
+	if err != nil {
+		return nil, fmt.Errorf("run file %s: %w", path, err)
+	}
+	r.file = path
+	return r, nil
+}
+
+// Path is where the run was read from, empty if it was not.
+func (r *Document) Path() string { return r.file }
+
+// Decode reads and checks one run file. Unknown fields are ignored, so that a
+// newer program may add some under the same schema.
+func Decode(source io.Reader) (*Document, error) {
+	data, err := io.ReadAll(io.LimitReader(source, maxRunFileSize+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxRunFileSize {
+		return nil, fmt.Errorf("larger than %d MiB, expected a run.json of 'dq-bench run'", maxRunFileSize>>20)
+	}
+	if err := checkSchema(data); err != nil {
+		return nil, err
+	}
+	var r Document
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("damaged: %w", err)
+	}
+	return &r, r.check()
+}
+
+func checkSchema(data []byte) error {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return fmt.Errorf("expected a run.json of 'dq-bench run', but this is no JSON object: %w", err)
+	}
+	switch {
+	case head.Schema == Schema:
+		return nil
+	case strings.HasPrefix(head.Schema, schemaPrefix):
+		return fmt.Errorf("has schema %q, this program reads %q; use the dq-bench that wrote it, or a newer one", head.Schema, Schema)
+	default:
+		return fmt.Errorf("expected schema %q, got %q; is it a run.json of 'dq-bench run'?", Schema, head.Schema)
+	}
+}
+
+// check refuses a file whose figures cannot have come from one run.
+func (r *Document) check() error {
+	for name, h := range map[string]*Histogram{
+		"lateness": r.Histograms.Lateness, "offer_rtt": r.Histograms.OfferRTT, "schedule_lag": r.Histograms.ScheduleLag,
+	} {
+		if h == nil {
+			return fmt.Errorf("damaged: histogram %s is missing", name)
+		}
+	}
+	c := r.Counts
+	for _, n := range []int64{c.Offered, c.Delivered, c.Lost, c.Duplicate, c.Early, c.Pending, c.NotDue, c.Removed, c.Revived, c.OfferErrors, c.Foreign} {
+		if n < 0 {
+			return fmt.Errorf("damaged: a negative count in %+v", c)
+		}
+	}
+	if r.Worker != nil {
+		if err := r.Worker.check(); err != nil {
+			return err
+		}
+	}
+	// Of a message that two workers took, each has a value.
+	n, again := r.Histograms.Lateness.Count(), int64(0)
+	if r.Workers > 1 {
+		again = c.Duplicate
+	}
+	if n < c.Delivered || n > c.Delivered+again {
+		return fmt.Errorf("damaged: %d messages delivered, but %d values of lateness", c.Delivered, n)
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/stretchr/testify/require"
+)
+
+// sampleRun is a plausible run of n messages, whose lateness is scaled.
+func sampleRun(seed uint64, n int, scale float64) *Document {
+	rng := rand.New(rand.NewPCG(seed, 9))
+	r := &Document{
+		Schema: Schema, Tool: Tool{"dq-bench", "test"}, RunID: fmt.Sprintf("%08x", 0xabcc+seed), Driver: Driver{"dq", "4.7.0"},
+		Server: &Server{Product: "redis", Version: "7.0.15", How: "external"},
+		Scenario: Scenario{
+			Producers: 50, Consumers: 8, Rate: 1000, Duration: "10s", Delay: "5s", PayloadSize: 100, Seed: seed,
+			Warmup: "1s", DrainTimeout: "10s", Queue: "q", Messages: int64(n),
+		},
+		Started: time.Date(2026, 11, 1, 12, 0, int(seed%50), 0, time.UTC), ElapsedSeconds: 15,
+		Counts:      Counts{Offered: int64(n), Delivered: int64(n)},
+		Histograms:  NewHistograms(),
+		Intervals:   []Interval{{Second: 1, Offered: int64(n), Delivered: int64(n), P50: 1, P99: 2, Max: 3}},
+		ServerStats: &ServerStats{TransferCalls: int64(n), TransferCallsPerMessage: 1, Commands: int64(10 * n), CPUSeconds: .5},
+	}
+	for range n {
+		r.Histograms.Lateness.Record(int64(scale*1e6*rng.ExpFloat64()) - 200_000)
+		r.Histograms.OfferRTT.Record(int64(1e5 * rng.ExpFloat64()))
+		r.Histograms.ScheduleLag.Record(int64(1e4 * rng.ExpFloat64()))
+	}
+	return r
+}
+
+func TestRunFileSetIsWrittenAndRead(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "a", "b")
+	require.NoError(t, PrepareFolder(folder))
+	r := sampleRun(1, 5000, 1)
+	r.Judge([]SLO{mustSLO(t, "lateness.p99<=20ms")})
+	log, err := NewLatenessLog(r.Started)
+	require.NoError(t, err)
+	require.NoError(t, log.Add(r.Started, r.Started.Add(time.Second), r.Histograms.Lateness))
+	require.NoError(t, WriteFolder(folder, r, log))
+
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, entries, 3, "nothing but the run file set is left")
+	back, err := ReadFile(filepath.Join(folder, File))
+	require.NoError(t, err)
+	want, err := r.Encode()
+	require.NoError(t, err)
+	got, err := back.Encode()
+	require.NoError(t, err)
+	require.JSONEq(t, string(want), string(got))
+}
+
+// HdrHistogram's own reader finds every value again, the early ones by their tag.
+func TestLatenessLogIsAnHdrHistogramLog(t *testing.T) {
+	start := time.Date(2026, 11, 1, 12, 0, 0, 250e6, time.UTC)
+	log, err := NewLatenessLog(start)
+	require.NoError(t, err)
+	h, _ := filled(t, 1, 1000)
+	require.NoError(t, log.Add(start, start.Add(time.Second), h))
+	require.NoError(t, log.Add(start.Add(time.Second), start.Add(2*time.Second), NewHistogram(IntervalDigits)))
+	reader := hdr.NewHistogramLogReader(bytes.NewReader(log.Bytes()))
+	counts := map[string][]int64{}
+	for {
+		interval, err := reader.NextIntervalHistogram()
+		require.NoError(t, err)
+		if interval == nil {
+			break
+		}
+		counts[interval.Tag()] = append(counts[interval.Tag()], interval.TotalCount())
+	}
+	require.Equal(t, map[string][]int64{"": {h.positive.TotalCount(), 0}, "early": {h.negatives()}}, counts)
+	require.Contains(t, string(log.Bytes()), "#[StartTime: 1793534400.250")
+}
+
+func TestSpectrumEndsAtTheMaximum(t *testing.T) {
+	var out strings.Builder
+	h, _ := filled(t, 1, 1000)
+	require.NoError(t, WriteSpectrum(&out, h))
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	require.Equal(t, "Value     Percentile TotalCount 1/(1-Percentile)", strings.TrimSpace(lines[0]))
+	last := strings.Fields(lines[len(lines)-3])
+	require.Equal(t, []string{"1.000000000000", "1000", "inf"}, last[1:])
+	out.Reset()
+	require.NoError(t, WriteSpectrum(&out, NewHistogram(TotalDigits)))
+}
+
+func TestFolderThatCannotBeWrittenIsNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.ErrorContains(t, PrepareFolder(filepath.Join(file, "below")), file)
+}
+
+func TestUnreadableRunFiles(t *testing.T) {
+	good, err := sampleRun(1, 100, 1).Encode()
+	require.NoError(t, err)
+	for name, tc := range map[string]struct{ file, want string }{
+		"empty":            {"", "no JSON"},
+		"half":             {string(good[:len(good)/2]), "no JSON"},
+		"an array":         {"[]", "no JSON object"},
+		"foreign":          {`{"metrics":{}}`, `expected schema "dq-bench/run/v1", got ""`},
+		"newer":            {strings.Replace(string(good), "run/v1", "run/v2", 1), "or a newer one"},
+		"comparison":       {`{"schema":"dq-bench/comparison/v1"}`, "is it a run.json"},
+		"no histograms":    {`{"schema":"dq-bench/run/v1"}`, "is missing"},
+		"wrong type":       {strings.Replace(string(good), `"offered": 100`, `"offered": "x"`, 1), "damaged"},
+		"counts disagree":  {strings.Replace(string(good), `"delivered": 100`, `"delivered": 99`, 1), "damaged"},
+		"negative count":   {strings.Replace(string(good), `"lost": 0`, `"lost": -1`, 1), "damaged"},
+		"histogram gutted": {strings.Replace(string(good), `"hdr": "HIST`, `"hdr": "HXST`, 1), "HdrHistogram"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Decode(strings.NewReader(tc.file))
+			require.ErrorContains(t, err, tc.want)
+		})
+	}
+}
+
+// A program of the same schema may add fields.
+func TestUnknownFieldsAreIgnored(t *testing.T) {
+	data, err := sampleRun(1, 100, 1).Encode()
+	require.NoError(t, err)
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal(data, &fields))
+	fields["later"] = 1
+	data, err = json.Marshal(fields)
+	require.NoError(t, err)
+	_, err = Decode(bytes.NewReader(data))
+	require.NoError(t, err)
+}
+
+func FuzzDecode(f *testing.F) {
+	good, err := sampleRun(1, 100, 1).Encode()
+	require.NoError(f, err)
+	f.Add(good)
+	f.Add([]byte(`{"schema":"dq-bench/run/v1","histograms":{}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := Decode(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		// Whatever is accepted can be judged and written again.
+		r.Judge(nil)
+		again, err := r.Encode()
+		require.NoError(t, err)
+		_, err = Decode(bytes.NewReader(again))
+		require.NoError(t, err)
+	})
+}

@@ -1,0 +1,71 @@
+package run
+
+import (
+	"fmt"
+	"time"
+)
+
+// Validity says whether the load that was asked for was made. Figures of a run in which
+// it was not say nothing about the implementation at that load: such a run is neither
+// passed nor compared.
+type Validity struct {
+	Valid bool `json:"valid"`
+	// Reasons say what was not as asked for; empty where the run is valid.
+	Reasons []string `json:"reasons"`
+}
+
+// DefaultMaxScheduleLag is how late an offer may leave and still be on time: far above
+// what a busy machine adds, far below what a load does that cannot keep up.
+const DefaultMaxScheduleLag = time.Second
+
+// Valid reports whether the load was made, as far as the file tells.
+func (r *Document) Valid() bool { return r.Validity == nil || r.Validity.Valid }
+
+// onTime is the share of the offers that must be on time.
+const onTime = .99
+
+// validate judges the load itself.
+func (r *Document) validate() *Validity {
+	v := &Validity{Reasons: []string{}}
+	limit, err := time.ParseDuration(r.Scenario.MaxScheduleLag)
+	if err != nil {
+		limit = DefaultMaxScheduleLag
+	}
+	if lag := r.Histograms.ScheduleLag; lag != nil && lag.Count() > 0 {
+		if late := lag.Quantile(onTime); late > int64(limit) {
+			v.Reasons = append(v.Reasons, fmt.Sprintf("only %s of the offers left within %s of their time (schedule lag p50 %s, p99 %s)%s",
+				percent(lag.ShareUpTo(int64(limit))), limit, FormatNs(lag.Quantile(.5)), FormatNs(late), r.reached()))
+		}
+	}
+	if made := r.attempts(); made > 0 && !r.Interrupted && r.Scenario.Messages > 0 && float64(made) < onTime*float64(r.Scenario.Messages) {
+		v.Reasons = append(v.Reasons, fmt.Sprintf("%d of %d offers were made", made, r.Scenario.Messages))
+	}
+	v.Valid = len(v.Reasons) == 0
+	return v
+}
+
+// attempts is how many offers ended, one way or another.
+func (r *Document) attempts() int64 {
+	if h := r.Histograms.OfferRTT; h != nil {
+		return h.Count()
+	}
+	return 0
+}
+
+// reached says which rate came about, where the run tells: in the seconds in which
+// offers were made.
+func (r *Document) reached() string {
+	var offered int64
+	var last float64
+	for _, i := range r.Intervals {
+		if i.Offered > 0 {
+			offered, last = offered+i.Offered, i.Second
+		}
+	}
+	if last < 1 || r.Scenario.Rate <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("; of %s offers a second about %.0f were made", FormatFloat(r.Scenario.Rate), float64(offered)/last)
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }

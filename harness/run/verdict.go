@@ -1,0 +1,121 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Judge evaluates the objectives, sets SLO and Verdict, and returns the verdict.
+//
+// A run is invalid if the load that was asked for was not made (Validity). It fails
+// if anything was lost, delivered twice, early or after it had been called off, if it
+// ended by itself while messages that were due were still pending, if an offer failed
+// and no objective says how many may, if nothing was taken over, or if an objective was
+// missed. An interrupted run may leave messages pending.
+//
+// Expected are objectives on what the system under test is known to do wrong:
+// each must hold, and the count it names is no fault. So a run that is expected to
+// lose messages fails if it loses none.
+//
+// What one of several workers did is not judged: that takes the whole, which Merge
+// makes. The objectives are kept for it, and come before those that it is judged by.
+func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
+	if r.Worker != nil {
+		r.Worker.keep(slos, expected)
+		r.SLO, r.Verdict = []Objective{}, r.workerVerdict()
+		return r.Verdict
+	}
+	slos, expected = slices.Concat(r.kept.slos, slos), slices.Concat(r.kept.expected, expected)
+	r.SLO = make([]Objective, 0, len(slos)+len(expected))
+	excused := map[string]bool{"offer_errors": slices.ContainsFunc(slos, func(s SLO) bool { return s.metric == "offer_errors" })}
+	for _, e := range expected {
+		excused[e.metric] = true
+	}
+	faults := r.faults(excused)
+	for i, slo := range slices.Concat(slos, expected) {
+		objective := slo.Evaluate(r)
+		objective.Expected = i >= len(slos)
+		r.SLO = append(r.SLO, objective)
+		if !objective.Met {
+			faults = append(faults, objective.miss())
+		}
+	}
+	text := r.outcome()
+	if len(faults) > 0 {
+		text = "Failed: " + strings.Join(faults, "; ") + "."
+	}
+	r.Validity = r.validate()
+	if !r.Validity.Valid {
+		text = "Invalid, the load that was asked for was not made: " + strings.Join(r.Validity.Reasons, "; ") + ". " + text
+	}
+	if r.Interrupted {
+		text = "Interrupted. " + text
+	}
+	r.Verdict = Verdict{Passed: len(faults) == 0 && r.Validity.Valid, Text: text}
+	return r.Verdict
+}
+
+// faults says what went wrong, the excused counts apart.
+func (r *Document) faults(excused map[string]bool) []string {
+	c := r.Counts
+	var faults []string
+	for _, f := range []struct {
+		n            int64
+		metric, what string
+	}{
+		{c.Lost, "lost", "lost"}, {c.Duplicate, "duplicate", "delivered more than once"}, {c.Early, "early", "delivered early"},
+		{c.Revived, "revived", "delivered although called off"},
+		{c.OfferErrors, "offer_errors", "offers failed"},
+	} {
+		if f.n > 0 && !excused[f.metric] {
+			faults = append(faults, fmt.Sprintf("%d %s", f.n, f.what))
+		}
+	}
+	if n := c.Pending - c.NotDue; n > 0 && !r.Interrupted && !excused["pending"] {
+		faults = append(faults, fmt.Sprintf("%d still pending after the drain timeout of %s", n, r.Scenario.DrainTimeout))
+	}
+	if c.Offered == 0 && !r.Interrupted {
+		faults = append(faults, fmt.Sprintf("no message was taken over, %d offers failed", c.OfferErrors))
+	}
+	return faults
+}
+
+// outcome is the sentence on a run without a fault.
+func (r *Document) outcome() string {
+	c := r.Counts
+	var s strings.Builder
+	fmt.Fprintf(&s, "All %d messages delivered", c.Delivered)
+	if c.Delivered < c.Offered {
+		s.Reset()
+		fmt.Fprintf(&s, "%d messages delivered", c.Delivered)
+	}
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{{c.Removed, "called off"}, {c.NotDue, "not due yet"}, {c.Pending - c.NotDue, "still pending"}} {
+		if part.n > 0 {
+			fmt.Fprintf(&s, ", %d %s", part.n, part.what)
+		}
+	}
+	if c.Faults() == 0 {
+		s.WriteString(", none lost, duplicate or early")
+	} else {
+		fmt.Fprintf(&s, "; as expected %s", strings.Join(r.faults(nil), ", "))
+	}
+	if c.OfferErrors > 0 {
+		fmt.Fprintf(&s, "; %d offers failed", c.OfferErrors)
+	}
+	if h := r.Histograms.Lateness; h != nil && h.Count() > 0 {
+		fmt.Fprintf(&s, "; lateness p50 %s, %s", FormatNs(h.Quantile(.5)), TailText(h))
+	}
+	return s.String() + "."
+}
+
+// TailText names the highest of p99 and max that the samples bear.
+func TailText(h *Histogram) string {
+	if Bears(h.Count(), .99) {
+		return "p99 " + FormatNs(h.Quantile(.99))
+	}
+	return "max " + FormatNs(h.Max())
+}
