@@ -44,28 +44,15 @@ func describe(name, help string) *prometheus.Desc {
 }
 
 func newCollector(source Source) *collector {
-	counter := func(name, help string, value func(run.Counts) int64) number {
-		return number{describe(name, help), prometheus.CounterValue, func(s load.Snapshot) int64 { return value(s.Counts) }}
-	}
 	gauge := func(name, help string, value func(load.Snapshot) int64) number {
 		return number{describe(name, help), prometheus.GaugeValue, value}
 	}
-	return &collector{
+	c := &collector{
 		source: source,
 		numbers: []number{
 			gauge("planned_messages", "Offers that the measured phase plans.", func(s load.Snapshot) int64 { return s.Planned }),
 			gauge("warming_up", "1 during the warm-up, which no other metric counts.", func(s load.Snapshot) int64 { return flag(s.Phase == load.Warmup) }),
 			gauge("done", "1 once the run has ended and all counts are final.", func(s load.Snapshot) int64 { return flag(s.Done) }),
-			gauge("pending", "Messages that were offered and have not been delivered.", func(s load.Snapshot) int64 { return s.Counts.Pending }),
-			counter("offered_total", "Messages that the implementation took over.", func(c run.Counts) int64 { return c.Offered }),
-			counter("delivered_total", "Messages that came at least once.", func(c run.Counts) int64 { return c.Delivered }),
-			counter("lost_total", "Messages that were taken over, never came and are nowhere; known at the end of the run.", func(c run.Counts) int64 { return c.Lost }),
-			counter("duplicate_total", "Deliveries beyond the first of a message.", func(c run.Counts) int64 { return c.Duplicate }),
-			counter("early_total", "Messages that came more than 1 ms before they were due.", func(c run.Counts) int64 { return c.Early }),
-			counter("removed_total", "Messages that were called off and never came; known at the end of the run.", func(c run.Counts) int64 { return c.Removed }),
-			counter("revived_total", "Messages that came although they had been called off.", func(c run.Counts) int64 { return c.Revived }),
-			counter("offer_errors_total", "Offers that failed.", func(c run.Counts) int64 { return c.OfferErrors }),
-			counter("foreign_total", "Deliveries that this run did not offer.", func(c run.Counts) int64 { return c.Foreign }),
 			{describe("take_errors_total", "Takes that failed."), prometheus.CounterValue, func(s load.Snapshot) int64 { return s.TakeErrors }},
 		},
 		distributions: []distribution{
@@ -75,6 +62,16 @@ func newCollector(source Source) *collector {
 			{describe("remove_rtt_seconds", "How long it took to call a message off; known at the end of the run."), func(h run.Histograms) *run.Histogram { return h.RemoveRTT }},
 		},
 	}
+	for _, count := range run.AllCounts {
+		value := func(s load.Snapshot) int64 { return count.Of(s.Counts) }
+		switch count.Kind {
+		case run.Total:
+			c.numbers = append(c.numbers, number{describe(count.Name+"_total", count.Help), prometheus.CounterValue, value})
+		case run.Level:
+			c.numbers = append(c.numbers, gauge(count.Name, count.Help, value))
+		}
+	}
+	return c
 }
 
 func flag(on bool) int64 {

@@ -31,9 +31,14 @@ func WriteMarkdown(w io.Writer, c *compare.Comparison) error {
 		name string
 		s    compare.Side
 	}{{"OLD", c.Old}, {"NEW", c.New}} {
-		n := side.s.Counts
-		fmt.Fprintf(&out, "\n%s: %s on %s, %s; offered %d, delivered %d, lost %d, duplicate %d, early %d, pending %d",
-			side.name, side.s.Driver, side.s.Server, compare.CountRuns(side.s.Runs), n.Offered, n.Delivered, n.Lost, n.Duplicate, n.Early, n.Pending)
+		var counts []string
+		for _, count := range run.AllCounts {
+			if !count.Rare {
+				counts = append(counts, fmt.Sprintf("%s %d", count.Title, count.Of(side.s.Counts)))
+			}
+		}
+		fmt.Fprintf(&out, "\n%s: %s on %s, %s; %s",
+			side.name, side.s.Driver, side.s.Server, compare.CountRuns(side.s.Runs), strings.Join(counts, ", "))
 		if side.s.Calls != nil {
 			fmt.Fprintf(&out, ", %s transfer calls per message", run.FormatFloat(*side.s.Calls))
 		}

@@ -51,15 +51,11 @@ func writeTrimmed(w io.Writer, text []byte) error {
 
 func writeComparedCounts(t io.Writer, c *compare.Comparison) {
 	fmt.Fprintln(t, "\tOLD\tNEW\tshift\t\t\t\t\t")
-	a, b := c.Old.Counts, c.New.Counts
-	for _, row := range []struct {
-		name     string
-		old, new int64
-	}{
-		{"offered", a.Offered, b.Offered}, {"delivered", a.Delivered, b.Delivered}, {"lost", a.Lost, b.Lost},
-		{"duplicate", a.Duplicate, b.Duplicate}, {"early", a.Early, b.Early}, {"pending", a.Pending, b.Pending},
-	} {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%+d\t\t\t\t\t\n", row.name, row.old, row.new, row.new-row.old)
+	for _, count := range run.AllCounts {
+		if !count.Rare {
+			old, new := count.Of(c.Old.Counts), count.Of(c.New.Counts)
+			fmt.Fprintf(t, "%s\t%d\t%d\t%+d\t\t\t\t\t\n", count.Title, old, new, new-old)
+		}
 	}
 	if old, new := c.Old.Calls, c.New.Calls; old != nil && new != nil {
 		fmt.Fprintf(t, "transfer calls per message\t%s\t%s\t%+.3g\t\t\t\t\t\n", run.FormatFloat(*old), run.FormatFloat(*new), *new-*old)

@@ -92,19 +92,12 @@ func more(s run.Scenario) string {
 }
 
 func writeCounts(out *bytes.Buffer, r *run.Document) {
-	c := r.Counts
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	heads := []string{"offered", "delivered", "lost", "duplicate", "early", "pending"}
-	values := []int64{c.Offered, c.Delivered, c.Lost, c.Duplicate, c.Early, c.Pending}
-	for _, extra := range []struct {
-		head  string
-		value int64
-	}{
-		{"of it not due", c.NotDue}, {"removed", c.Removed}, {"revived", c.Revived},
-		{"offer errors", c.OfferErrors}, {"foreign", c.Foreign},
-	} {
-		if extra.value > 0 {
-			heads, values = append(heads, extra.head), append(values, extra.value)
+	var heads []string
+	var values []int64
+	for _, count := range run.AllCounts {
+		if n := count.Of(r.Counts); n > 0 || !count.Rare {
+			heads, values = append(heads, count.Title), append(values, n)
 		}
 	}
 	fmt.Fprintln(t, strings.Join(heads, "\t")+"\t")

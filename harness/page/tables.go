@@ -149,32 +149,6 @@ func callsFigure(s *sideView) figure {
 	return figure{Text: run.FormatFloat(calls), Raw: strconv.FormatFloat(calls, 'g', -1, 64)}
 }
 
-var countColumns = []struct {
-	name  string
-	value func(run.Counts) int64
-	kind  countKind
-}{
-	{"offered", func(c run.Counts) int64 { return c.Offered }, 0},
-	{"delivered", func(c run.Counts) int64 { return c.Delivered }, 0},
-	{"lost", func(c run.Counts) int64 { return c.Lost }, fault},
-	{"duplicate", func(c run.Counts) int64 { return c.Duplicate }, fault},
-	{"early", func(c run.Counts) int64 { return c.Early }, fault},
-	{"pending", func(c run.Counts) int64 { return c.Pending }, 0},
-	{"of it not due", func(c run.Counts) int64 { return c.NotDue }, rare},
-	{"removed", func(c run.Counts) int64 { return c.Removed }, rare},
-	{"revived", func(c run.Counts) int64 { return c.Revived }, rare | fault},
-	{"offer errors", func(c run.Counts) int64 { return c.OfferErrors }, rare | fault},
-	{"foreign", func(c run.Counts) int64 { return c.Foreign }, rare | fault},
-}
-
-// countKind says how a count is shown.
-type countKind int
-
-const (
-	fault countKind = 1 << iota // red unless it is 0
-	rare                        // left out where all sides have 0
-)
-
 // countsView is the accounting of every side.
 type countsView struct {
 	Heads []string
@@ -183,19 +157,19 @@ type countsView struct {
 
 func countsTable(sides []*sideView) countsView {
 	t := countsView{Rows: make([]quantileRow, len(sides))}
-	for _, c := range countColumns {
+	for _, c := range run.AllCounts {
 		var figures []figure
 		sum := int64(0)
 		for _, s := range sides {
-			n := c.value(s.Counts)
-			f := countFigure(s.Token+".counts."+strings.ReplaceAll(c.name, " ", "_"), n)
-			f.Bad = c.kind&fault != 0 && n > 0
+			n := c.Of(s.Counts)
+			f := countFigure(s.Token+".counts."+strings.ReplaceAll(c.Title, " ", "_"), n)
+			f.Bad = c.Effect.Wrong() && n > 0
 			figures, sum = append(figures, f), sum+n
 		}
-		if c.kind&rare != 0 && sum == 0 {
+		if c.Rare && sum == 0 {
 			continue
 		}
-		t.Heads = append(t.Heads, c.name)
+		t.Heads = append(t.Heads, c.Title)
 		for i, s := range sides {
 			t.Rows[i].Side, t.Rows[i].Figures = s, append(t.Rows[i].Figures, figures[i])
 		}

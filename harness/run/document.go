@@ -166,39 +166,6 @@ type Environment struct {
 	ClockErrorNs  int64  `json:"clock_error_ns,omitempty"`
 }
 
-// Counts is the exact accounting of the measured phase. At its end
-// Offered = Delivered + Pending + Lost + Removed.
-type Counts struct {
-	// Offered counts messages the implementation took over: it confirmed the
-	// offer, or delivered the message, or still holds it.
-	Offered int64 `json:"offered"`
-	// Delivered counts messages that came at least once.
-	Delivered int64 `json:"delivered"`
-	// Lost counts messages that were taken over, never came and are nowhere.
-	Lost int64 `json:"lost"`
-	// Duplicate counts deliveries beyond the first of a message.
-	Duplicate int64 `json:"duplicate"`
-	// Early counts messages that came more than EarlyTolerance before they were due.
-	Early int64 `json:"early"`
-	// Pending counts messages still held at the end.
-	Pending int64 `json:"pending"`
-	// NotDue counts those of Pending that were not due at the end, in a run that
-	// does not wait for all.
-	NotDue int64 `json:"not_due,omitempty"`
-	// Removed counts messages that were called off and never came.
-	Removed int64 `json:"removed,omitempty"`
-	// Revived counts messages that came although they had been called off.
-	Revived int64 `json:"revived,omitempty"`
-	// OfferErrors counts offers that were answered by an error or not at all,
-	// whatever became of the message.
-	OfferErrors int64 `json:"offer_errors"`
-	// Foreign counts deliveries that this run did not offer.
-	Foreign int64 `json:"foreign"`
-}
-
-// Faults is how many messages were treated wrongly.
-func (c Counts) Faults() int64 { return c.Lost + c.Duplicate + c.Early + c.Revived }
-
 // EarlyTolerance is how early a delivery may be: due times are whole
 // milliseconds on the wire, so anything up to it is the format's resolution.
 const EarlyTolerance = time.Millisecond

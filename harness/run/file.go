@@ -152,10 +152,8 @@ func (r *Document) check() error {
 		}
 	}
 	c := r.Counts
-	for _, n := range []int64{c.Offered, c.Delivered, c.Lost, c.Duplicate, c.Early, c.Pending, c.NotDue, c.Removed, c.Revived, c.OfferErrors, c.Foreign} {
-		if n < 0 {
-			return fmt.Errorf("damaged: a negative count in %+v", c)
-		}
+	if c.negative() {
+		return fmt.Errorf("damaged: a negative count in %+v", c)
 	}
 	if r.Worker != nil {
 		if err := r.Worker.check(); err != nil {

@@ -137,15 +137,6 @@ func (r *Document) add(part *Document) error {
 	return nil
 }
 
-func (c Counts) Plus(p Counts) Counts {
-	return Counts{
-		Offered: c.Offered + p.Offered, Delivered: c.Delivered + p.Delivered, Lost: c.Lost + p.Lost,
-		Duplicate: c.Duplicate + p.Duplicate, Early: c.Early + p.Early, Pending: c.Pending + p.Pending,
-		NotDue: c.NotDue + p.NotDue, Removed: c.Removed + p.Removed, Revived: c.Revived + p.Revived,
-		OfferErrors: c.OfferErrors + p.OfferErrors, Foreign: c.Foreign + p.Foreign,
-	}
-}
-
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b

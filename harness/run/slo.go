@@ -14,8 +14,7 @@ import (
 // Its grammar is METRIC OPERATOR LIMIT, blanks allowed between them. Metrics are
 // lateness, offer_rtt, schedule_lag and remove_rtt followed by .min .mean .max or a quantile
 // (.p50 .p99 .p999 .p99.9 .p9999, any digits), with a duration as limit; and
-// the counts offered, delivered, lost, duplicate, early, pending, not_due, removed,
-// revived, offer_errors, foreign and the figures transfer_calls_per_message, commands_per_message,
+// the counts of AllCounts and the figures transfer_calls_per_message, commands_per_message,
 // server_cpu_seconds, with a number as limit. Operators are <= < >= > and ==.
 type SLO struct {
 	text     string
@@ -99,18 +98,7 @@ var sloHistograms = map[string]func(*Histograms) *Histogram{
 	"remove_rtt":   func(h *Histograms) *Histogram { return h.RemoveRTT },
 }
 
-var sloFigures = map[string]func(*Document) (float64, bool){
-	"offered":      func(r *Document) (float64, bool) { return float64(r.Counts.Offered), true },
-	"delivered":    func(r *Document) (float64, bool) { return float64(r.Counts.Delivered), true },
-	"lost":         func(r *Document) (float64, bool) { return float64(r.Counts.Lost), true },
-	"duplicate":    func(r *Document) (float64, bool) { return float64(r.Counts.Duplicate), true },
-	"early":        func(r *Document) (float64, bool) { return float64(r.Counts.Early), true },
-	"pending":      func(r *Document) (float64, bool) { return float64(r.Counts.Pending), true },
-	"not_due":      func(r *Document) (float64, bool) { return float64(r.Counts.NotDue), true },
-	"removed":      func(r *Document) (float64, bool) { return float64(r.Counts.Removed), true },
-	"revived":      func(r *Document) (float64, bool) { return float64(r.Counts.Revived), true },
-	"offer_errors": func(r *Document) (float64, bool) { return float64(r.Counts.OfferErrors), true },
-	"foreign":      func(r *Document) (float64, bool) { return float64(r.Counts.Foreign), true },
+var sloFigures = withCounts(map[string]func(*Document) (float64, bool){
 	"transfer_calls_per_message": func(r *Document) (float64, bool) {
 		if r.ServerStats == nil {
 			return 0, false
@@ -129,6 +117,14 @@ var sloFigures = map[string]func(*Document) (float64, bool){
 		}
 		return r.ServerStats.CPUSeconds, true
 	},
+})
+
+// withCounts adds the table of counts to the figures.
+func withCounts(figures map[string]func(*Document) (float64, bool)) map[string]func(*Document) (float64, bool) {
+	for _, count := range AllCounts {
+		figures[count.Name] = func(r *Document) (float64, bool) { return float64(count.Of(r.Counts)), true }
+	}
+	return figures
 }
 
 // resolve finds the figure that the metric names.

@@ -60,16 +60,9 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 func (r *Document) faults(excused map[string]bool) []string {
 	c := r.Counts
 	var faults []string
-	for _, f := range []struct {
-		n            int64
-		metric, what string
-	}{
-		{c.Lost, "lost", "lost"}, {c.Duplicate, "duplicate", "delivered more than once"}, {c.Early, "early", "delivered early"},
-		{c.Revived, "revived", "delivered although called off"},
-		{c.OfferErrors, "offer_errors", "offers failed"},
-	} {
-		if f.n > 0 && !excused[f.metric] {
-			faults = append(faults, fmt.Sprintf("%d %s", f.n, f.what))
+	for _, count := range AllCounts {
+		if n := count.Of(c); n > 0 && count.Fault != "" && !excused[count.Name] {
+			faults = append(faults, fmt.Sprintf("%d %s", n, count.Fault))
 		}
 	}
 	if n := c.Pending - c.NotDue; n > 0 && !r.Interrupted && !excused["pending"] {

@@ -103,7 +103,7 @@ func (s SideResult) wrong() int64 {
 	n := int64(0)
 	for _, r := range s.Runs {
 		c := r.Counts
-		n += c.Lost + c.Duplicate + c.Early + c.Revived + c.Pending - c.NotDue
+		n += c.Faults() + c.Pending - c.NotDue
 	}
 	return n
 }
