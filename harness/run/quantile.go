@@ -12,6 +12,7 @@ var Quantiles = []float64{.5, .9, .99, .999}
 // QuantileName returns p50, p99, p99.9.
 func QuantileName(q float64) string { return "p" + PercentText(q) }
 
+// PercentText returns 50, 99, 99.9: the quantile in per cent.
 func PercentText(q float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.4f", q*100), "0"), ".")
 }

@@ -246,6 +246,7 @@ func (o Objective) miss() string {
 	return fmt.Sprintf("%s missed (%s)", o.Expr, o.ActualText())
 }
 
+// ActualText writes what was measured in the unit of the metric.
 func (o Objective) ActualText() string {
 	if o.Actual == nil {
 		return "not measured"

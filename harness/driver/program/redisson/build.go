@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -31,12 +30,10 @@ const mainClass = "io.github.dqbench.redisson.Main"
 // ErrToolchain is returned where Java or Maven is missing, and the image too.
 var ErrToolchain = errors.New("no Java or no Maven here")
 
-var versionPattern = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
-
 // Program is a driver program ready to be started.
 type Program struct {
-	// Version is the Redisson release the program drives.
-	Version string
+	// Release is the Redisson release the program drives.
+	Release wire.Release
 	// Command is the command line: program and arguments. It needs no shell, no
 	// working directory and no network.
 	Command []string
@@ -53,10 +50,9 @@ func Build(ctx context.Context, release wire.Release, progress func(string)) (*P
 		return nil, fmt.Errorf("no place to keep the Redisson driver: %w", err)
 	}
 	b := builder{root: filepath.Join(cache, "dq-bench", "redisson"), progress: progress}
-	version := release.String()
-	program, err := b.build(ctx, version)
+	program, err := b.build(ctx, release)
 	if errors.Is(err, ErrToolchain) {
-		return b.findImage(ctx, version, err)
+		return b.findImage(ctx, release, err)
 	}
 	return program, err
 }
@@ -66,10 +62,8 @@ type builder struct {
 	progress func(string)
 }
 
-func (b builder) build(ctx context.Context, version string) (*Program, error) {
-	if !versionPattern.MatchString(version) {
-		return nil, fmt.Errorf("release %q: expected three numbers of a Redisson release, such as 3.16.6", version)
-	}
+func (b builder) build(ctx context.Context, release wire.Release) (*Program, error) {
+	version := release.String()
 	hash, err := sourceHash()
 	if err != nil {
 		return nil, err
@@ -89,7 +83,7 @@ func (b builder) build(ctx context.Context, version string) (*Program, error) {
 		return nil, err
 	}
 	return &Program{
-		Version: version,
+		Release: release,
 		Command: []string{tools["java"], "@" + filepath.Join(dir, "jvm.args"), "-cp", classPath, mainClass},
 	}, nil
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // fakeDocker is all that is on PATH; it knows one image.
@@ -31,9 +29,9 @@ func fakeDocker(t *testing.T) (path string) {
 func TestWithoutJavaTheImageIsTaken(t *testing.T) {
 	docker := fakeDocker(t)
 	var told []string
-	program, err := Build(t.Context(), wire.Release{Major: 3, Minor: 16, Patch: 6}, func(line string) { told = append(told, line) })
+	program, err := Build(t.Context(), oldRelease, func(line string) { told = append(told, line) })
 	require.NoError(t, err)
-	require.Equal(t, "3.16.6", program.Version)
+	require.Equal(t, oldRelease, program.Release)
 	require.Equal(t, []string{docker, "run", "--interactive", "--rm", "--network", "host", "dq-bench/redisson:3.16.6"}, program.Command)
 	require.Equal(t, []string{"no Java or no Maven here: Redisson 3.16.6 runs from the image dq-bench/redisson:3.16.6"}, told)
 }
@@ -45,7 +43,7 @@ func TestWithoutJavaAndImageBothWaysAreNamed(t *testing.T) {
 		"no Docker":       func() { t.Setenv("PATH", t.TempDir()) },
 	} {
 		change()
-		_, err := Build(t.Context(), wire.Release{Major: 4, Minor: 7}, func(string) {})
+		_, err := Build(t.Context(), newRelease, func(string) {})
 		require.ErrorIs(t, err, ErrToolchain, name)
 		require.ErrorContains(t, err, "not on PATH: java, javac, mvn: install both", name)
 		require.ErrorContains(t, err, "docker/build-local.sh redisson-4.7.0", name)
