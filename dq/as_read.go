@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
@@ -15,8 +14,8 @@ import (
 
 // A value that was read is not always encoded anew as it was: Java's maps and sets have
 // an order of their own, lists a class. So where a value is looked for, what is there
-// counts as equal if its bytes are, or if it decodes to an equal value; and what is
-// removed is named by its own bytes.
+// counts as equal if its bytes are, or if it decodes to a value that is deeply equal, NaN
+// to NaN too; and what is removed is named by its own bytes.
 
 // ambiguous reports whether different bytes may decode to equal values.
 func ambiguous[T any](c codec.Codec[T]) bool {
@@ -50,7 +49,7 @@ func (m *matcher[T]) index(stored []byte) int {
 	if err != nil {
 		return -1
 	}
-	return slices.IndexFunc(m.values, func(w T) bool { return reflect.DeepEqual(v, w) })
+	return slices.IndexFunc(m.values, func(w T) bool { return equal(v, w) })
 }
 
 // stored is one value of a list as it was read.

@@ -113,9 +113,9 @@ func (q *BlockingQueue[T]) Size(ctx context.Context) (int, error) {
 }
 
 // Contains reports whether an equal value is there. Values are equal when their
-// encoded bytes are, or when what is there decodes to an equal value
-// (reflect.DeepEqual): a map that was read is found again, whatever order Java wrote
-// it in.
+// encoded bytes are, or when what is there decodes to an equal value, which is what
+// reflect.DeepEqual calls so, except that NaN equals NaN (but not as a key of a map): a
+// map that was read is found again, whatever order Java wrote it in.
 //
 //	KEYS    the list
 //	ARGV    value

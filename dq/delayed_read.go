@@ -59,8 +59,9 @@ func (d *DelayedQueue[T]) ReadAll(ctx context.Context) ([]T, error) {
 }
 
 // Contains reports whether an equal value waits. Values are equal when their encoded
-// bytes are, or when what waits decodes to an equal value (reflect.DeepEqual): a map
-// that was read is found again, whatever order Java wrote it in.
+// bytes are, or when what waits decodes to an equal value, which is what
+// reflect.DeepEqual calls so, except that NaN equals NaN (but not as a key of a map): a
+// map that was read is found again, whatever order Java wrote it in.
 //
 //	KEYS    pending list
 //	ARGV    value

@@ -2,6 +2,7 @@ package dq_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"testing"
 	"time"
@@ -16,10 +17,35 @@ import (
 
 // javaValues are values as some Java service wrote them, in bytes that encoding what
 // they decode to does not give back.
-var javaValues = map[string]string{
-	"typed-json":    `{ "to" : "bob", "lines" : [ 1 , 2 ], "from" : "ann" }`,
-	"json":          `{"@class":"java.util.LinkedHashMap","to":"bob","from":"ann"}`,
-	"serialization": linkedHashMap,
+var javaValues = map[string]struct {
+	codec codec.Name
+	data  string
+}{
+	"typed JSON":             {codec.NameTypedJSON, `{ "to" : "bob", "lines" : [ 1 , 2 ], "from" : "ann" }`},
+	"JSON":                   {codec.NameJSON, `{"@class":"java.util.LinkedHashMap","to":"bob","from":"ann"}`},
+	"JSON, NaN":              {codec.NameJSON, `{"@class":"java.util.LinkedHashMap","z":["java.lang.Double","NaN"],"a":1}`},
+	"serialization":          {codec.NameSerialization, linkedHashMap},
+	"serialization, NaN":     {codec.NameSerialization, unquoted(mapWithNaN)},
+	"serialization, NaN too": {codec.NameSerialization, unquoted(listWithNaN)},
+}
+
+// mapWithNaN is {z: NaN, a: 1} as a JDK serializes a LinkedHashMap, listWithNaN [sh, sh,
+// NaN] with one instance of the text, an ArrayList; both in Base64.
+const (
+	mapWithNaN = "rO0ABXNyABdqYXZhLnV0aWwuTGlua2VkSGFzaE1hcDTATlwQbMD7AgABWgALYWNjZXNzT3JkZXJ4cgARamF2YS51dGlsLkhhc2hNYXAFB9rB" +
+		"wxZg0QMAAkYACmxvYWRGYWN0b3JJAAl0aHJlc2hvbGR4cD9AAAAAAAAMdwgAAAAQAAAAAnQAAXpzcgAQamF2YS5sYW5nLkRvdWJsZYCzwkopa/sEAgABRAAF" +
+		"dmFsdWV4cgAQamF2YS5sYW5nLk51bWJlcoaslR0LlOCLAgAAeHB/+AAAAAAAAHQAAWFzcgARamF2YS5sYW5nLkludGVnZXIS4qCk94GHOAIAAUkABXZhbHVl" +
+		"eHEAfgAFAAAAAXgA"
+	listWithNaN = "rO0ABXNyABNqYXZhLnV0aWwuQXJyYXlMaXN0eIHSHZnHYZ0DAAFJAARzaXpleHAAAAADdwQAAAADdAACc2hxAH4AAnNyABBqYXZhLmxhbmcuRG91Ymxl" +
+		"gLPCSilr+wQCAAFEAAV2YWx1ZXhyABBqYXZhLmxhbmcuTnVtYmVyhqyVHQuU4IsCAAB4cH/4AAAAAAAAeA=="
+)
+
+func unquoted(base64Text string) string {
+	data, err := base64.StdEncoding.DecodeString(base64Text)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
 }
 
 // linkedHashMap is {to: bob, from: ann} as Java serializes a LinkedHashMap.
@@ -30,12 +56,12 @@ const linkedHashMap = "\xac\xed\x00\x05sr\x00\x17java.util.LinkedHashMap4\xc0N\\
 // A value that has just been read is found and removed again, by the bytes it has.
 func TestFaultValuesThatWereReadAreFoundByTheirBytes(t *testing.T) {
 	t.Parallel()
-	for name, data := range javaValues {
+	for name, java := range javaValues {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			ctx := deadline(t)
-			values, err := codec.ByName(codec.Name(name))
+			values, err := codec.ByName(java.codec)
 			require.NoError(t, err)
 			queue := dq.NewBlockingQueue(b.client, "orders", values)
 			delayed := dq.NewDelayedQueue(queue)
@@ -43,29 +69,29 @@ func TestFaultValuesThatWereReadAreFoundByTheirBytes(t *testing.T) {
 			other, err := values.Encode("another")
 			require.NoError(t, err)
 
-			require.NoError(t, b.redis.RPush(ctx, "orders", other, data).Err())
+			require.NoError(t, b.redis.RPush(ctx, "orders", other, java.data).Err())
 			read, err := queue.ReadAll(ctx)
 			require.NoError(t, err)
 			encoded, err := values.Encode(read[1])
 			require.NoError(t, err)
-			require.NotEqual(t, data, string(encoded), "else the test shows nothing")
+			require.NotEqual(t, java.data, string(encoded), "else the test shows nothing")
 			checkFoundAndRemoved(t, ctx, queue, read[1])
 			require.Equal(t, []string{string(other)}, b.redis.LRange(ctx, "orders", 0, -1).Val())
 
-			b.wait(t, data)
+			b.wait(t, java.data)
 			read, err = delayed.ReadAll(ctx)
 			require.NoError(t, err)
 			checkFoundAndRemoved(t, ctx, delayed, read[0])
 			require.Zero(t, b.redis.Exists(ctx, b.names.Pending, b.names.TimeoutSet).Val())
 
-			b.wait(t, data)
+			b.wait(t, java.data)
 			b.wait(t, string(other))
 			removed, err := delayed.Retain(ctx, read[0])
 			require.NoError(t, err)
 			require.True(t, removed)
 			left := b.redis.LRange(ctx, b.names.Pending, 0, -1).Val()
 			require.Len(t, left, 1)
-			require.Equal(t, data, left[0][17:])
+			require.Equal(t, java.data, left[0][17:])
 			removed, err = delayed.RemoveAll(ctx, "nothing", read[0])
 			require.NoError(t, err)
 			require.True(t, removed)
