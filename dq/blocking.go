@@ -22,7 +22,8 @@ type BlockingQueue[T any] struct {
 // a key will do, except the empty one.
 //
 // It never returns nil. What is wrong with the arguments, a Client or codec that is
-// nil or an empty name, Err tells at once, and so does every call.
+// nil or was not made by its constructor or an empty name, Err tells at once, and so
+// does every call. A codec that has a method Check() error is asked.
 func NewBlockingQueue[T any](c *Client, name string, values codec.Codec[T]) *BlockingQueue[T] {
 	err := checkQueue(c, name, values)
 	if err != nil {

@@ -44,8 +44,15 @@ func checkQueue[T any](c *Client, name string, values codec.Codec[T]) error {
 		return fmt.Errorf("dq: NewBlockingQueue(%q): expected a Client of NewClient, got a zero value", name)
 	case name == "":
 		return errors.New("dq: NewBlockingQueue: expected a name, got an empty one")
-	case isNil(values):
+	case any(values) == nil:
 		return fmt.Errorf("dq: NewBlockingQueue(%q): expected a codec, got nil", name)
+	case isNil(values):
+		return fmt.Errorf("dq: NewBlockingQueue(%q): expected a codec, got a nil %T", name, values)
+	}
+	if c, ok := any(values).(interface{ Check() error }); ok {
+		if err := c.Check(); err != nil {
+			return fmt.Errorf("dq: NewBlockingQueue(%q): %w", name, err)
+		}
 	}
 	return nil
 }

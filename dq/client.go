@@ -66,8 +66,11 @@ func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 			return nil, err
 		}
 	}
-	if isNil(rdb) {
+	switch {
+	case isNil(rdb):
 		return nil, errors.New("dq: NewClient: expected a *redis.Client or a *redis.ClusterClient, got nil")
+	case reflect.Indirect(reflect.ValueOf(rdb)).IsZero():
+		return nil, fmt.Errorf("dq: NewClient: expected a client of redis.NewClient or its like, got a zero value %T", rdb)
 	}
 	c.ctx, c.cancel = context.WithCancel(context.WithValue(context.Background(), logKey{}, c.observer.Log))
 	switch rdb := rdb.(type) {
@@ -112,10 +115,16 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// isNil reports whether an interface holds nothing, or a nil pointer.
+// isNil reports whether an interface holds nothing, or a nil that no call can succeed on.
 func isNil(v any) bool {
-	r := reflect.ValueOf(v)
-	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Chan, reflect.Func, reflect.Map, reflect.Pointer:
+		return r.IsNil()
+	default:
+		return false
+	}
 }
 
 // lingers counts something that Close waits for, unless it does not wait any more.

@@ -10,7 +10,8 @@ import (
 
 // ConsumeOptions says how Consume works.
 type ConsumeOptions struct {
-	// Workers is the number of values handled at the same time; 0 means 1.
+	// Workers is the number of values handled at the same time; 0 means 1, and less is
+	// an error.
 	Workers int
 	// Failed is called when a value cannot be decoded, a handler returns an error,
 	// panics (a *PanicError) or ends its goroutine, or the server cannot be reached, which Consume
@@ -46,6 +47,9 @@ func (q *BlockingQueue[T]) Consume(
 	}
 	if handler == nil {
 		return fmt.Errorf("dq: Consume of %q: expected a handler, got nil", q.Name())
+	}
+	if options.Workers < 0 {
+		return fmt.Errorf("dq: Consume of %q: expected 0 or more Workers, got %d", q.Name(), options.Workers)
 	}
 	failed := options.Failed
 	if failed == nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -88,6 +89,10 @@ func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 		_, err := dq.NewClient(none)
 		require.ErrorContains(t, err, "nil")
 	}
+	for _, zero := range []redis.UniversalClient{&redis.Client{}, &redis.ClusterClient{}} {
+		_, err := dq.NewClient(zero)
+		require.ErrorContains(t, err, "zero value")
+	}
 	_, err := dq.NewClient(rdb, nil)
 	require.ErrorContains(t, err, "option 1 of 1 is nil")
 
@@ -116,12 +121,37 @@ func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 		}
 		requireBroken(t, dq.NewDelayedQueue(q), q.Err())
 	}
+	for _, none := range []codec.Codec[string]{funcCodec(nil), mapCodec(nil), chanCodec(nil), (*codec.String)(nil)} {
+		require.ErrorContains(t, dq.NewBlockingQueue(client, "q", none).Err(), fmt.Sprintf("expected a codec, got a nil %T", none))
+	}
+	for _, zero := range []codec.Codec[string]{
+		codec.Jackson[string]{}, &codec.Kryo5[string]{}, codec.Marshalling[string]{}, codec.Serialization[string]{}, wrapped{},
+	} {
+		require.ErrorContains(t, dq.NewBlockingQueue(client, "q", zero).Err(), "zero value: make it with its constructor", "%T", zero)
+	}
 	none := dq.NewDelayedQueue[string](nil)
 	require.ErrorContains(t, none.Err(), "nil")
 	requireBroken(t, none, none.Err())
 	good := dq.NewBlockingQueue(client, "q", codec.String{})
 	require.ErrorContains(t, good.Consume(ctx, nil, dq.ConsumeOptions{}), "handler")
+	handler := func(context.Context, string) error { return nil }
+	require.ErrorContains(t, good.Consume(ctx, handler, dq.ConsumeOptions{Workers: -1}), "expected 0 or more Workers, got -1")
 }
+
+// Codecs of kinds that may be nil, and one with a codec in it that is a zero value.
+type (
+	funcCodec func() codec.String
+	mapCodec  map[string]codec.String
+	chanCodec chan codec.String
+	wrapped   struct{ codec.Kryo5[string] }
+)
+
+func (c funcCodec) Encode(v string) ([]byte, error)    { return c().Encode(v) }
+func (c funcCodec) Decode(data []byte) (string, error) { return c().Decode(data) }
+func (c mapCodec) Encode(v string) ([]byte, error)     { return c[""].Encode(v) }
+func (c mapCodec) Decode(data []byte) (string, error)  { return c[""].Decode(data) }
+func (c chanCodec) Encode(v string) ([]byte, error)    { return (<-c).Encode(v) }
+func (c chanCodec) Decode(data []byte) (string, error) { return (<-c).Decode(data) }
 
 func requireBroken(t *testing.T, d *dq.DelayedQueue[string], want error) {
 	t.Helper()

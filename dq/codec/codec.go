@@ -8,7 +8,8 @@ import (
 )
 
 // Codec turns values into the bytes on the wire and back. It must be safe for
-// use by many goroutines at once.
+// use by many goroutines at once. One that can be made wrongly may have a method
+// Check() error besides, which says so before it is used.
 type Codec[T any] interface {
 	Encode(value T) ([]byte, error)
 	// Decode must not keep data.
@@ -75,9 +76,17 @@ func bind[T any](name Name, f format, classes []Class) (bound[T], error) {
 // errUnbound is the error of a codec that was not made by its constructor.
 var errUnbound = errors.New("codec: this codec is a zero value: make it with its constructor, such as codec.NewKryo5, or codec.ByName")
 
-func (b bound[T]) encode(value T) ([]byte, error) {
+// Check fails for a codec that is a zero value, which can neither encode nor decode.
+func (b bound[T]) Check() error {
 	if b.format == nil {
-		return nil, errUnbound
+		return errUnbound
+	}
+	return nil
+}
+
+func (b bound[T]) encode(value T) ([]byte, error) {
+	if err := b.Check(); err != nil {
+		return nil, err
 	}
 	java, err := b.registry.toJava(reflect.ValueOf(&value).Elem(), b.typ, 0)
 	if err != nil {
@@ -88,8 +97,8 @@ func (b bound[T]) encode(value T) ([]byte, error) {
 
 func (b bound[T]) decode(data []byte) (T, error) {
 	var value, zero T
-	if b.format == nil {
-		return zero, errUnbound
+	if err := b.Check(); err != nil {
+		return zero, err
 	}
 	java, err := b.format.decode(data, b.registry, b.typ)
 	if err != nil {
