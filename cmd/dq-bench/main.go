@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -69,13 +70,28 @@ func interruptible(parent context.Context) (context.Context, func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-signals
-		cancel()
-		<-signals
+		awaitInterrupts(signals, cancel)
 		fmt.Fprintln(os.Stderr, "\ndq-bench: interrupted twice, stopping without a report")
 		os.Exit(exitInterrupted)
 	}()
 	return ctx, func() { signal.Stop(signals); cancel() }
+}
+
+// oneInterrupt is for how long signals belong to the first one: timeout(1) sends one to
+// the process and one to its group, and so do shells and supervisors.
+const oneInterrupt = 500 * time.Millisecond
+
+// awaitInterrupts calls first with the first signal, and returns with the first that is
+// another interrupt.
+func awaitInterrupts(signals <-chan os.Signal, first func()) {
+	<-signals
+	began := time.Now()
+	first()
+	for range signals {
+		if time.Since(began) > oneInterrupt {
+			return
+		}
+	}
 }
 
 func newRootCmd() *cobra.Command {

@@ -5,11 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/pflag"
@@ -119,6 +124,31 @@ func fields(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s: %s is %s, expected %s", args[0], path, got, want)
 		}
 	}
+}
+
+func TestSignalsOfOneInterrupt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		signals := make(chan os.Signal)
+		var cancelled, ended atomic.Bool
+		go func() {
+			awaitInterrupts(signals, func() { cancelled.Store(true) })
+			ended.Store(true)
+		}()
+		synctest.Wait()
+		require.False(t, cancelled.Load())
+		for _, after := range []time.Duration{0, time.Millisecond, 400 * time.Millisecond} {
+			time.Sleep(after)
+			signals <- syscall.SIGTERM
+			synctest.Wait()
+			require.True(t, cancelled.Load())
+			require.False(t, ended.Load(), "all are one interrupt")
+		}
+		time.Sleep(100 * time.Millisecond)
+		signals <- syscall.SIGINT
+		synctest.Wait()
+		require.True(t, ended.Load())
+	})
 }
 
 func TestEnvironmentTwins(t *testing.T) {
