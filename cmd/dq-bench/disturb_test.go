@@ -29,6 +29,21 @@ func occupy(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() { client.Close() })
 }
 
+// limit makes a user and is gone again.
+func limit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: limit RIGHTS…")
+	}
+	user := []any{"ACL", "SETUSER", "limited", "reset", "on", ">pw", "~*", "&*", "+@all"}
+	for _, right := range args {
+		user = append(user, right)
+	}
+	client := redis.NewClient(&redis.Options{Addr: ts.Getenv("REDIS_ADDR")})
+	ts.Check(client.Do(context.Background(), user...).Err())
+	ts.Check(client.Close())
+	ts.Setenv("LIMITED", "redis://limited:pw@"+ts.Getenv("REDIS_ADDR"))
+}
+
 // disturb begins once there are keys, with a connection for each SET, and goes on until undisturb, which looks
 // whether every key is still there.
 func disturb(ts *testscript.TestScript, neg bool, args []string) {

@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 //	[redis]                      a redis-server is on PATH
 //	serve                        starts a Redis for the script and sets $REDIS to its URL and $REDIS_ADDR
 //	occupy                       connects a client to $REDIS that stays
+//	limit RIGHTS…                makes a user of $REDIS with all rights but for these, and sets $LIMITED to its URL
 //	disturb                      sets keys on $REDIS as soon as somebody else has set one
 //	undisturb                    ends that, and checks that every one of its keys is there
 //	$RECORDINGS                  the recordings of the repository
@@ -54,7 +55,7 @@ func TestScripts(t *testing.T) {
 		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "json": oneDocument, "fields": fields, "serve": serve,
-			"disturb": disturb, "undisturb": undisturb, "occupy": occupy,
+			"disturb": disturb, "undisturb": undisturb, "occupy": occupy, "limit": limit,
 		},
 	})
 }

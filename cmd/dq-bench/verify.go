@@ -90,8 +90,10 @@ there only if the run made them, CLIENT KILL ends only its own connections, and
 SCRIPT FLUSH drops only its own scripts. When a key, a command or a client of
 somebody else is seen, the run stops with exit code 1 and deletes nothing more.
 The program reaches an external server through 127.0.0.1, where dq-bench listens
-to know its connections. The user must be allowed MONITOR, CLIENT INFO and all keys;
-CLIENT LIST should be.`
+to know its connections. The user must be allowed all keys and channels and, besides
+what the release sends, DEL, WATCH, MULTI, INFO, SCAN, TYPE, LRANGE, ZRANGE, PTTL,
+SCRIPT FLUSH, MONITOR and CLIENT INFO; CLIENT LIST should be. A right that is missing
+ends the run with exit code 1, mostly before the first case.`
 
 func newVerifyCmd() *cobra.Command {
 	var f conformanceFlags
@@ -122,14 +124,15 @@ a bad pattern; 99 a case failed.`,
 				return err
 			}
 			report, err := plan.Run(cmd.Context())
-			if errors.Is(err, context.Canceled) {
+			stopped := errors.Is(err, conformance.ErrServerInUse) || errors.Is(err, conformance.ErrForbidden)
+			if errors.Is(err, context.Canceled) && !stopped {
 				err = fmt.Errorf("interrupted; what the run had made on the server is removed: %w", err)
 			}
 			if err != nil && report == nil {
 				return err
 			}
 			err = errors.Join(err, printVerification(cmd.OutOrStdout(), report, asJSON, junit))
-			if errors.Is(err, conformance.ErrServerInUse) {
+			if stopped {
 				return err // a run that was stopped is no verdict
 			}
 			return errors.Join(err, conformanceVerdict(report))

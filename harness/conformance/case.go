@@ -220,7 +220,9 @@ func (c *Case) resolveSpans() error {
 	return nil
 }
 
-func (c *Case) queue() string { return cmp.Or(c.Queue, "orders") }
+const defaultQueue = "orders"
+
+func (c *Case) queue() string { return cmp.Or(c.Queue, defaultQueue) }
 func (c *Case) codec() string { return cmp.Or(c.Codec, "string") }
 
 // names are those of the keys, after the name mapper.

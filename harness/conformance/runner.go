@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,10 +41,14 @@ type Runner struct {
 // begins nor goes on.
 var ErrServerInUse = guest.ErrInUse
 
+// ErrForbidden says that the user lacks a right that a run needs, so that it neither
+// begins nor goes on.
+var ErrForbidden = guest.ErrForbidden
+
 // NewRunner prepares a run. A server that was started for it is emptied before each
 // case. On any other one a run deletes only what it has made, and stops with
 // ErrServerInUse when it finds keys, clients or cached scripts that are not its
-// own, here or later.
+// own, here or later, and with ErrForbidden when it is refused what it needs.
 func NewRunner(ctx context.Context, srv *server.Server, program program.Program, release wire.Release) (_ *Runner, err error) {
 	if srv.Cluster() || srv.Embedded() {
 		return nil, fmt.Errorf("conformance needs a single real Redis, not a cluster or an imitation: got %s", srv)
@@ -100,14 +105,14 @@ func infoOf(ctx context.Context, client interface {
 	return info, nil
 }
 
-// Stopped is ErrServerInUse once the run must not go on, else nil.
+// Stopped is ErrServerInUse or ErrForbidden once the run must not go on, else nil.
 func (r *Runner) Stopped() error { return r.stopped }
 
 // Close ends the connections; server and program stay. What the last case left on a
 // server that is not the run's own is removed.
 func (r *Runner) Close() error {
 	var left error
-	if r.shared != nil && r.stopped == nil {
+	if r.shared != nil && !r.leaves() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
 		defer cancel()
 		if left = r.shared.sweep(ctx); left == nil {
@@ -115,6 +120,13 @@ func (r *Runner) Close() error {
 		}
 	}
 	return errors.Join(left, r.disconnect())
+}
+
+// leaves reports whether the run has stopped for a reason for which it deletes nothing any
+// more.
+func (r *Runner) leaves() bool {
+	var forbidden *guest.ForbiddenError
+	return errors.Is(r.stopped, ErrServerInUse) || errors.As(r.stopped, &forbidden) && len(forbidden.Left) > 0
 }
 
 func (r *Runner) disconnect() error {
@@ -144,16 +156,34 @@ func (r *Runner) Observe(ctx context.Context, c *Case) (*Observation, error) {
 		return nil, r.stopped
 	}
 	observed, err := r.observe(ctx, c)
-	if r.shared != nil && !errors.Is(err, ErrServerInUse) {
-		// What a case shows beside somebody else is no verdict.
+	if r.shared != nil && !errors.Is(err, ErrServerInUse) && !errors.Is(err, ErrForbidden) {
+		// What a case shows beside somebody else is no verdict, nor without a right.
 		if found := r.shared.check(context.WithoutCancel(ctx)); found != nil {
 			observed, err = nil, errors.Join(found, err)
 		}
+		if refused := refusal(observed, err); refused != "" && !errors.Is(err, ErrServerInUse) {
+			observed, err = nil, r.shared.forbidden(refused, nil)
+		}
 	}
-	if errors.Is(err, ErrServerInUse) {
+	if errors.Is(err, ErrServerInUse) || errors.Is(err, ErrForbidden) {
 		r.stopped = err
 	}
 	return observed, err
+}
+
+// refusal returns what says, of all that a case has shown, that the user lacks a right.
+func refusal(o *Observation, err error) string {
+	var seen []string
+	if err != nil {
+		seen = append(seen, err.Error())
+	}
+	if o != nil {
+		seen = append(seen, o.Failures...)
+	}
+	if i := slices.IndexFunc(seen, guest.MissingRight); i >= 0 {
+		return seen[i]
+	}
+	return ""
 }
 
 func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {

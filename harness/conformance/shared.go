@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/monitor"
 )
@@ -86,10 +87,37 @@ func (r *Runner) share(ctx context.Context, url string, options *redis.Options) 
 	if err := s.admit(ctx); err != nil {
 		return err
 	}
+	if err := guest.Rehearse(ctx, s.do, needed(wire.NamesOf(defaultQueue))); err != nil {
+		return s.forbidden(err.Error(), nil)
+	}
 	if s.blind {
 		r.Notice = "the server does not permit CLIENT LIST: other clients are noticed by their commands and keys only"
 	}
 	return nil
+}
+
+// needed are commands that nearly every case needs, of the harness and of programs, as
+// users may be given rights for them: by command, key and channel.
+func needed(n wire.Names) [][]string {
+	return [][]string{
+		{"WATCH", n.Destination},
+		{"DEL", n.Destination, n.TimeoutSet, n.Pending},
+		{"SCAN", "0"},
+		{"TYPE", n.Destination},
+		{"LRANGE", n.Pending, "0", "-1"},
+		{"ZRANGE", n.TimeoutSet, "0", "-1"},
+		{"PTTL", n.Pending},
+		{"SCRIPT", "FLUSH"},
+		{"SUBSCRIBE", n.Channel},
+		{"EVAL", "return 1", "4", n.Destination, n.TimeoutSet, n.Pending, n.Channel},
+		{"ZADD", n.TimeoutSet, "0", "a"},
+		{"RPUSH", n.Destination, "a"},
+		{"PUBLISH", n.Channel, "0"},
+	}
+}
+
+func (s *shared) forbidden(refused string, left []guest.Key) error {
+	return &guest.ForbiddenError{Addr: s.addr, Refused: refused, Left: left}
 }
 
 // keep takes note of a line of MONITOR and reports whether it is of a case.
@@ -209,6 +237,9 @@ func (s *shared) sweep(ctx context.Context) error {
 	switch {
 	case errors.Is(err, guest.ErrChanged):
 		return cmp.Or(s.undisturbed(ctx), s.inUse(err.Error(), nil, nil))
+	case guest.Refused(err):
+		left, _, scanErr := guest.Sort(ctx, s.do, s.isOurs)
+		return errors.Join(s.forbidden("deleting: "+err.Error(), left), scanErr)
 	case err != nil:
 		return err
 	}

@@ -258,11 +258,7 @@ func TestCommandsOfOthersAreSeenWithoutClientList(t *testing.T) {
 	t.Parallel()
 	srv := somebodys(t)
 	admin := clientOf(t, srv, 0)
-	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "limited", "on", ">pw", "~*", "&*", "+@all", "-client|list").Err())
-	u, err := url.Parse(srv.URL())
-	require.NoError(t, err)
-	u.User = url.UserPassword("limited", "pw")
-	runner := sharedRunner(t, reached(t, u.String()))
+	runner := sharedRunner(t, limited(t, srv, "-client|list"))
 	defer runner.Close()
 	require.Contains(t, runner.Notice, "CLIENT LIST")
 	c := parsed(t, offersOne)
@@ -273,4 +269,93 @@ func TestCommandsOfOthersAreSeenWithoutClientList(t *testing.T) {
 	require.Equal(t, Error, runner.Judge(t.Context(), c, nil).Status)
 	require.ErrorContains(t, runner.Stopped(), `"theirs"`)
 	require.Equal(t, int64(1), admin.Exists(t.Context(), "theirs").Val())
+}
+
+// limited gives the server to a user who has all rights but for these, as ACL SETUSER
+// takes them.
+func limited(t *testing.T, srv *server.Server, rights string) *server.Server {
+	t.Helper()
+	limit(t, srv, "on >pw ~* &* +@all "+rights)
+	u, err := url.Parse(srv.URL())
+	require.NoError(t, err)
+	u.User = url.UserPassword("limited", "pw")
+	return reached(t, u.String())
+}
+
+func limit(t *testing.T, srv *server.Server, rights string) {
+	t.Helper()
+	args := []any{"ACL", "SETUSER", "limited"}
+	for right := range strings.FieldsSeq(rights) {
+		args = append(args, right)
+	}
+	admin := clientOf(t, srv, 0)
+	require.NoError(t, admin.Do(t.Context(), args...).Err())
+	require.NoError(t, admin.Close(), "a run is alone on its server")
+}
+
+// A right that is missing is the environment's fault, and told before anything is made.
+func TestMissingRightsEndARunBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	for rights, want := range map[string]string{
+		"-del":                   "DEL",
+		"-multi":                 "MULTI",
+		"-watch":                 "WATCH",
+		"-eval":                  "EVAL",
+		"-subscribe":             "SUBSCRIBE",
+		"-script|flush":          "SCRIPT FLUSH",
+		"-type":                  "TYPE",
+		"-scan":                  "SCAN",
+		"-monitor":               "MONITOR",
+		"resetkeys ~app:*":       "keys",
+		"resetkeys %R~* ~orders": "keys",
+		"resetchannels &app:*":   "channels",
+	} {
+		t.Run(rights, func(t *testing.T) {
+			t.Parallel()
+			srv := somebodys(t)
+			plan := sharedPlan(t, limited(t, srv, rights), "^DQ.(offer|poll)/")
+			plan.Finished = func(r Result) { t.Errorf("%s was judged: %s", r.ID, r.Status) }
+			_, err := plan.Run(t.Context())
+			require.ErrorContains(t, err, "NOPERM")
+			require.ErrorContains(t, err, want)
+			require.NotContains(t, clientOf(t, srv, 0).Info(t.Context(), "keyspace").Val(), "keys=")
+		})
+	}
+}
+
+// What no look beforehand shows is told by the first case that meets it.
+func TestRightOfOneCaseThatIsMissingEndsTheRun(t *testing.T) {
+	t.Parallel()
+	srv := somebodys(t)
+	plan := sharedPlan(t, limited(t, srv, "-llen"), "^DQ.(offer|read)/")
+	report, err := plan.Run(t.Context())
+	require.ErrorIs(t, err, ErrForbidden)
+	require.ErrorContains(t, err, "were not judged")
+	require.ErrorContains(t, err, "'llen'")
+	require.Zero(t, report.Counts.Fail+report.Counts.Error, report.Text())
+	require.NotContains(t, clientOf(t, srv, 0).Info(t.Context(), "keyspace").Val(), "keys=")
+}
+
+func TestKeysThatCannotBeDeletedAreNamed(t *testing.T) {
+	t.Parallel()
+	srv := somebodys(t)
+	runner := sharedRunner(t, limited(t, srv, ""))
+	c := parsed(t, offersOne)
+	require.Equal(t, Pass, runner.Judge(t.Context(), c, nil).Status)
+	limit(t, srv, "-del")
+	require.Equal(t, Error, runner.Judge(t.Context(), c, nil).Status)
+	require.ErrorIs(t, runner.Stopped(), ErrForbidden)
+	require.ErrorContains(t, runner.Stopped(), "NOPERM")
+	require.ErrorContains(t, runner.Stopped(), "What the run leaves behind itself: redis-cli -n 0 DEL 'redisson_delay_queue")
+	require.NoError(t, runner.Close(), "it was said")
+
+	limit(t, srv, "+del")
+	admin := clientOf(t, srv, 0)
+	require.NoError(t, admin.FlushAll(t.Context()).Err())
+	require.NoError(t, admin.ScriptFlush(t.Context()).Err())
+	require.NoError(t, admin.Close())
+	runner = sharedRunner(t, limited(t, srv, ""))
+	require.Equal(t, Pass, runner.Judge(t.Context(), c, nil).Status)
+	limit(t, srv, "-del")
+	require.ErrorContains(t, runner.Close(), "What the run leaves behind itself: redis-cli -n 0 DEL 'redisson_delay_queue")
 }

@@ -46,7 +46,7 @@ func (c Client) link() bool { return strings.ContainsAny(c.Flags, "MS") && !c.Mo
 func Clients(ctx context.Context, do Do, arguments ...string) (clients []Client, permitted bool, err error) {
 	reply, err := do(ctx, append([]string{"CLIENT", "LIST"}, arguments...)...)
 	if err != nil {
-		if refused(err) {
+		if Refused(err) {
 			return nil, false, nil
 		}
 		return nil, false, fmt.Errorf("CLIENT LIST: %w", err)

@@ -74,8 +74,8 @@ func On(conn *redis.Conn) Do {
 	}
 }
 
-// refused tells an answer of the server from a connection that failed.
-func refused(err error) bool {
+// Refused tells an answer of the server from a connection that failed.
+func Refused(err error) bool {
 	var answer redis.Error
 	return errors.As(err, &answer)
 }

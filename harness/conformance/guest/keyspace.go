@@ -112,12 +112,11 @@ func removeFrom(ctx context.Context, do Do, db int, names []string, undisturbed 
 		return fmt.Errorf("WATCH: %w", err)
 	}
 	if err := undisturbed(ctx); err != nil {
-		_, unwatched := do(ctx, "UNWATCH")
-		return errors.Join(err, unwatched)
+		return errors.Join(err, abandon(ctx, do))
 	}
 	for _, command := range [][]string{{"MULTI"}, append([]string{"DEL"}, names...)} {
 		if _, err := do(ctx, command...); err != nil {
-			return fmt.Errorf("%s: %w", command[0], err)
+			return errors.Join(fmt.Errorf("%s: %w", command[0], err), abandon(ctx, do))
 		}
 	}
 	reply, err := do(ctx, "EXEC")
