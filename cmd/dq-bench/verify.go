@@ -88,7 +88,9 @@ const sharedServerHelp = `A server started for the run is emptied before each ca
 hold no keys and no cached scripts, and have no other client. Keys are deleted
 there only if the run made them, CLIENT KILL ends only its own connections, and
 SCRIPT FLUSH drops only its own scripts. When a key, a command or a client of
-somebody else is seen, the run stops with exit code 1 and deletes nothing more.
+somebody else is seen, the run stops with exit code 1 and deletes nothing more. An
+element that somebody else pushes into a queue of a running case may be taken by
+that case before it is seen; the run then stops too, and names the command.
 The program reaches an external server through 127.0.0.1, where dq-bench listens
 to know its connections. The user must be allowed all keys and channels and, besides
 what the release sends, DEL, WATCH, MULTI, INFO, SCAN, TYPE, LRANGE, ZRANGE, PTTL,
