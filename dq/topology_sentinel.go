@@ -143,7 +143,8 @@ func (t *sentinelTopology) watch() {
 		if time.Since(began) > time.Second {
 			retry.reset()
 		}
-		_ = pause(t.ctx, retry.next())
+		// Without it, nobody hears of a new master, or that rdb was closed.
+		_ = pause(t.ctx, min(retry.next(), time.Second))
 	}
 }
 
