@@ -152,26 +152,63 @@ const takeOutBatch = 500
 // takeOut removes members, and returns the values of those that were in the pending
 // list: nobody else has these.
 func (d *DelayedQueue[T]) takeOut(ctx context.Context, members []stored) (taken []stored, err error) {
+	return d.takeOutFor(ctx, members, false)
+}
+
+// errNotPutBack is what becomes of a value that a poll has taken out of a delayed queue
+// for a caller that is gone: it is told, with the value, for its due time is gone.
+var errNotPutBack = errors.New("dq: taken out of the delayed queue for a poll that had ended; it was not put back")
+
+// tellTaken tells of values that came when nobody waited for them any more.
+func (d *DelayedQueue[T]) tellTaken(values [][]byte) {
+	if hook := d.client.observer.Returned; hook != nil {
+		for _, v := range values {
+			hook(ReturnedEvent{Queue: d.dest.Name(), Value: v, Err: errNotPutBack})
+		}
+	}
+}
+
+// takeOutFor is takeOut; for a poll, the values are wanted.
+func (d *DelayedQueue[T]) takeOutFor(ctx context.Context, members []stored, poll bool) (taken []stored, err error) {
 	for batch := range slices.Chunk(members, takeOutBatch) {
 		args := make([]any, len(batch))
 		for i, m := range batch {
 			args[i] = m.member
 		}
-		reply, err := d.client.runOwn(ctx, callLane, takeOutScript, d.both(), args...)
-		if err != nil {
-			return taken, err
-		}
-		found, err := scripts.ReadTaken(reply)
-		if err != nil {
-			return taken, err
-		}
-		for i, where := range found {
-			if i < len(batch) && where == scripts.TakenPending {
-				taken = append(taken, batch[i])
+		r := ownRequest(callLane, takeOutScript, d.both(), args...)
+		if poll {
+			r.pops = func(reply any) {
+				var values [][]byte
+				for _, s := range takenOf(batch, reply) {
+					values = append(values, s.value)
+				}
+				d.tellTaken(values)
 			}
 		}
+		reply, err := d.client.one(ctx, r)
+		if err != nil {
+			return taken, err
+		}
+		if _, err := scripts.ReadTaken(reply); err != nil {
+			return taken, err
+		}
+		taken = append(taken, takenOf(batch, reply)...)
 	}
 	return taken, nil
+}
+
+// takenOf returns the members of a batch that the script has taken out.
+func takenOf(batch []stored, reply any) (taken []stored) {
+	found, err := scripts.ReadTaken(reply)
+	if err != nil {
+		return nil
+	}
+	for i, where := range found {
+		if i < len(batch) && where == scripts.TakenPending {
+			taken = append(taken, batch[i])
+		}
+	}
+	return taken
 }
 
 // window is how many members more than it needs a poll reads, and maxPage how many it
@@ -188,7 +225,7 @@ func (d *DelayedQueue[T]) pollBoth(ctx context.Context, limit int) (values []T, 
 		if err != nil || len(all) == 0 {
 			return values, err
 		}
-		taken, err := d.takeOut(ctx, all[:min(len(all), limit-len(values))])
+		taken, err := d.takeOutFor(ctx, all[:min(len(all), limit-len(values))], true)
 		for _, s := range taken {
 			v, decodeErr := replyValue(d.dest.codec, string(s.value), nil)
 			if decodeErr != nil {

@@ -2,6 +2,8 @@ package dq
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -69,6 +71,10 @@ func (q *BlockingQueue[T]) PollLastTimeout(ctx context.Context, timeout time.Dur
 // must share its slot.
 func (q *BlockingQueue[T]) PollFromAny(ctx context.Context, timeout time.Duration, others ...string) (T, error) {
 	command := []any{"BLPOP", q.Name()}
+	if err := nameless(others...); err != nil {
+		var none T
+		return none, in("pollFromAny", q.Name(), err)
+	}
 	for _, o := range others {
 		command = append(command, o)
 	}
@@ -95,6 +101,10 @@ func (q *BlockingQueue[T]) PollWithin(ctx context.Context, timeout time.Duration
 // returns it; ErrEmpty when there is none: RPOPLPUSH. Every release sends this,
 // none LMOVE.
 func (q *BlockingQueue[T]) PollLastAndOfferFirstTo(ctx context.Context, other string) (T, error) {
+	if err := nameless(other); err != nil {
+		var none T
+		return none, in("pollLastAndOfferFirstTo", q.Name(), err)
+	}
 	return q.pop(ctx, "pollLastAndOfferFirstTo", "", "RPOPLPUSH", q.Name(), other)
 }
 
@@ -103,13 +113,29 @@ func (q *BlockingQueue[T]) PollLastAndOfferFirstTo(ctx context.Context, other st
 func (q *BlockingQueue[T]) PollLastAndOfferFirstToTimeout(
 	ctx context.Context, other string, timeout time.Duration,
 ) (T, error) {
+	if err := nameless(other); err != nil {
+		var none T
+		return none, in("pollLastAndOfferFirstTo", q.Name(), err)
+	}
 	return q.pollTimeout(ctx, "pollLastAndOfferFirstTo", timeout, "BRPOPLPUSH", q.Name(), other)
 }
 
 // TakeLastAndOfferFirstTo waits for a value to move, for ever if need be:
 // BRPOPLPUSH with 0. A popped value is never in a process alone: it is in other.
 func (q *BlockingQueue[T]) TakeLastAndOfferFirstTo(ctx context.Context, other string) (T, error) {
+	if err := nameless(other); err != nil {
+		var none T
+		return none, in("takeLastAndOfferFirstTo", q.Name(), err)
+	}
 	return q.blockingPop(ctx, "takeLastAndOfferFirstTo", forever, "BRPOPLPUSH", q.Name(), other)
+}
+
+// nameless refuses the name of another queue that is empty.
+func nameless(names ...string) error {
+	if slices.Contains(names, "") {
+		return errors.New("expected the name of another queue, got an empty one")
+	}
+	return nil
 }
 
 // forever is the time-out of a blocking command that never ends by itself.

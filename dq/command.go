@@ -41,8 +41,9 @@ type request struct {
 	// script, if any, is what the commands run by its SHA-1; a server that does not
 	// know it is given it.
 	script *wire.Script
-	// pops is set for commands that take values away. Their reply is waited for a little
-	// longer than ctx, and what comes later still is given back.
+	// pops is set for a command that takes values away. It has a connection of its own,
+	// its reply is waited for a little longer than ctx, and what comes when nobody waits
+	// any more is given to pops.
 	pops func(reply any)
 }
 
@@ -114,42 +115,17 @@ func (s *sending) attempt(ctx context.Context) (next target, again bool) {
 		}
 		s.to.node = n
 	}
+	if s.request.pops != nil {
+		return s.pop(ctx)
+	}
 	l, err := s.to.node.link(ctx, s.request.lane)
 	if err != nil {
 		s.settleAll(err)
 		// A node that has just been replaced is no reason to fail.
 		return target{}, errors.Is(err, errRetired) && s.client.ctx.Err() == nil
 	}
-	b := l.send(s.wrap()...)
-	replies, err := b.wait(ctx)
-	if s.request.pops != nil && err != nil {
-		replies, err = s.outlive(b, err)
-	}
+	replies, err := l.send(s.wrap()...).wait(ctx)
 	return s.sort(ctx, s.unwrap(replies), err)
-}
-
-// outlive waits for the reply to a caller that is gone, and gives back what comes when
-// nobody waits any more.
-func (s *sending) outlive(b *batch, err error) ([]any, error) {
-	bound := time.NewTimer(cancelGrace)
-	defer bound.Stop()
-	select {
-	case <-b.done:
-		return b.replies, b.err
-	case <-bound.C:
-	}
-	if !s.client.lingers() {
-		return nil, err
-	}
-	late := *s
-	go func() {
-		defer s.client.unwinding.Done()
-		<-b.done
-		if replies := late.unwrap(b.replies); b.err == nil && len(replies) == 1 {
-			s.request.pops(replies[0])
-		}
-	}()
-	return nil, err
 }
 
 func (s *sending) settleAll(err error) {
@@ -280,10 +256,14 @@ func (c *Client) one(ctx context.Context, r request) (any, error) {
 		return nil, err
 	}
 	reply := c.send(ctx, r)[0]
-	if err, failed := reply.(error); failed {
-		return nil, c.explain(err)
+	err, failed := reply.(error)
+	switch {
+	case !failed:
+		return reply, nil
+	case ctx.Err() != nil && isNoScript(err):
+		return nil, fmt.Errorf("%w: %w", errUnsent, ctx.Err()) // there was no time to load it
 	}
-	return reply, nil
+	return nil, c.explain(err)
 }
 
 // usable returns why no command can be sent at all.

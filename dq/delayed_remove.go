@@ -23,7 +23,7 @@ import (
 // (to 3.4.2, 2.9.2) fails on an empty queue with a script error.
 func (d *DelayedQueue[T]) Poll(ctx context.Context) (T, error) {
 	if d.client.strict {
-		reply, err := d.client.eval(ctx, "poll", d.both())
+		reply, err := d.poll(ctx, "poll")
 		v, err := replyValue(d.dest.codec, reply, err)
 		return v, d.in("poll", err)
 	}
@@ -36,6 +36,16 @@ func (d *DelayedQueue[T]) Poll(ctx context.Context) (T, error) {
 		return none, d.in("poll", err)
 	}
 	return values[0], nil
+}
+
+// poll runs a script of Redisson that takes values away.
+func (d *DelayedQueue[T]) poll(ctx context.Context, script string, args ...any) (any, error) {
+	r, err := d.client.scriptCall(callLane, "EVALSHA", script, d.both(), args)
+	if err != nil {
+		return nil, err
+	}
+	r.pops = func(reply any) { d.tellTaken(bytesOf(reply)) }
+	return d.client.one(ctx, r)
 }
 
 // PollN removes up to limit values, those offered first, and returns them; since
@@ -52,7 +62,7 @@ func (d *DelayedQueue[T]) PollN(ctx context.Context, limit int) ([]T, error) {
 		return nil, d.in("poll(limit)", err)
 	}
 	if d.client.strict {
-		reply, err := d.client.eval(ctx, "poll-limit", d.both(), strconv.Itoa(limit))
+		reply, err := d.poll(ctx, "poll-limit", strconv.Itoa(limit))
 		values, err := replyValues(d.dest.codec, reply, err)
 		return values, d.in("poll(limit)", err)
 	}

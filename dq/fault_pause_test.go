@@ -274,3 +274,129 @@ func TestFaultClusterFailoverWithTakersThatComeAndGo(t *testing.T) {
 		require.True(t, n.Running(), "a node has ended")
 	}
 }
+
+// A poll of a delayed queue is waited for as well. What comes later is told, with the
+// value: its due time is gone.
+func TestFaultACancelledPollOfADelayedQueueLosesNothing(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string][]dq.Option{"": nil, "strict": {dq.WithStrictWire()}} {
+		t.Run("delayed "+name, func(t *testing.T) {
+			t.Parallel()
+			s := servertest.Process(t)
+			returned := make(chan dq.ReturnedEvent, 10)
+			b := at(t, s, s.URL(), append(options, dq.WithObserver(dq.Observer{Returned: func(e dq.ReturnedEvent) { returned <- e }}))...)
+			ctx := deadline(t)
+			d := b.delayed(t)
+			for _, v := range []string{"soon", "late", "last"} {
+				require.NoError(t, d.Offer(ctx, v, time.Hour))
+			}
+			_, err := d.PollN(ctx, 0)
+			require.NoError(t, err)
+			v, err := d.Poll(ctx) // the script is known from now on
+			require.NoError(t, err)
+			require.Equal(t, "soon", v)
+			poll := func(pause int) (string, error) {
+				require.NoError(t, b.redis.Do(ctx, "CLIENT", "PAUSE", pause, "WRITE").Err())
+				short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+				defer cancel()
+				return d.Poll(short)
+			}
+			v, err = poll(500)
+			require.NoError(t, err)
+			require.Equal(t, "late", v)
+			_, err = poll(2000)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			e := <-returned
+			require.Equal(t, "last", string(e.Value))
+			require.ErrorContains(t, e.Err, "not put back")
+		})
+	}
+}
+
+// Contexts that end at any moment of a poll of a delayed queue.
+func TestFaultPollsOfADelayedQueueThatEndAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, servertest.Redis(t), "orders")
+	d := b.delayed(t)
+	const values = 300
+	for i := range values {
+		require.NoError(t, d.Offer(t.Context(), fmt.Sprint(i), time.Hour))
+	}
+	seen := map[string]int{}
+	for i := range 2 * values {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%100)*10*time.Microsecond)
+		got, _ := d.PollN(ctx, 2)
+		cancel()
+		for _, v := range got {
+			seen[v]++
+		}
+	}
+	rest, err := d.ReadAll(t.Context())
+	require.NoError(t, err)
+	for _, v := range rest {
+		seen[v]++
+	}
+	require.Len(t, seen, values)
+	for v, n := range seen {
+		require.Equal(t, 1, n, v)
+	}
+}
+
+// A caller without a deadline fares no worse than one that cancels.
+func TestFaultAPollOfAServerThatStandsStill(t *testing.T) {
+	t.Parallel()
+	s := servertest.Process(t)
+	returned := make(chan dq.ReturnedEvent, 10)
+	b := at(t, s, s.URL()+"?read_timeout=1s", dq.WithObserver(dq.Observer{Returned: func(e dq.ReturnedEvent) { returned <- e }}))
+	ctx := deadline(t)
+	want := []string{"1", "2", "3"}
+	for _, v := range want {
+		require.NoError(t, b.queue.Offer(ctx, v))
+	}
+	_, err := b.queue.PollN(ctx, 0)
+	require.NoError(t, err)
+	require.NoError(t, s.Nodes()[0].Pause())
+	_, err = b.queue.PollN(ctx, 2)
+	require.ErrorContains(t, err, "what still comes is put back")
+	require.NoError(t, s.Nodes()[0].Resume())
+	for range 2 {
+		require.NoError(t, (<-returned).Err)
+	}
+	require.Equal(t, want, b.redis.LRange(ctx, "orders", 0, -1).Val())
+}
+
+// A poll with a time-out waits for a reply that is coming in.
+func TestFaultASlowValueArrivesAfterTheTimeoutOfItsPoll(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t)
+	opt, err := redis.ParseURL(s.URL())
+	require.NoError(t, err)
+	opt.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		return throttled{conn, 8 << 10, 25 * time.Millisecond}, err
+	}
+	client, err := dq.NewClient(redis.NewClient(opt))
+	require.NoError(t, err)
+	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
+	ctx := deadline(t)
+	value := strings.Repeat("x", 3<<19) // about 5 s
+	require.NoError(t, connect(t, s.URL()).RPush(ctx, "orders", value).Err())
+	v, err := dq.NewBlockingQueue(client, "orders", codec.String{}).PollTimeout(ctx, time.Second)
+	require.NoError(t, err)
+	require.Equal(t, value, v)
+}
+
+func TestFaultAnotherQueueNeedsAName(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, servertest.Redis(t), "orders")
+	ctx := deadline(t)
+	const says = "expected the name of another queue"
+	_, err := b.queue.PollLastAndOfferFirstTo(ctx, "")
+	require.ErrorContains(t, err, says)
+	_, err = b.queue.PollLastAndOfferFirstToTimeout(ctx, "", time.Second)
+	require.ErrorContains(t, err, says)
+	_, err = b.queue.TakeLastAndOfferFirstTo(ctx, "")
+	require.ErrorContains(t, err, says)
+	_, err = b.queue.PollFromAny(ctx, time.Second, "other", "")
+	require.ErrorContains(t, err, says)
+}

@@ -29,12 +29,14 @@ type Observer struct {
 // ended, and the server took longer to say whether it had popped a value, or may not
 // be asked.
 type ReturnedEvent struct {
-	// Queue is the LIST that the value was popped from.
+	// Queue is the LIST that the value was popped from, or of a DelayedQueue its
+	// destination.
 	Queue string
 	// Value is as it is on the wire.
 	Value []byte
 	// Err is nil when the value is back, or where BRPOPLPUSH has moved it to its other
-	// list. If it wraps ErrUncertain nobody knows; otherwise Value is all there is left.
+	// list. If it wraps ErrUncertain nobody knows; otherwise Value is all there is left:
+	// always so of a DelayedQueue, whose due time is gone.
 	Err error
 }
 

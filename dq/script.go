@@ -109,8 +109,13 @@ func own(s scripts.Script) *wire.Script {
 // runOwn runs one of our own scripts, which are sent by their SHA-1 whatever the
 // release.
 func (c *Client) runOwn(ctx context.Context, at lane, script *wire.Script, keys []string, args ...any) (any, error) {
-	return c.one(ctx, request{
+	return c.one(ctx, ownRequest(at, script, keys, args...))
+}
+
+// ownRequest runs a script of our own.
+func ownRequest(at lane, script *wire.Script, keys []string, args ...any) request {
+	return request{
 		lane: at, key: keys[0], script: script,
 		commands: [][]any{evalCommand("EVALSHA", script.SHA1, keys, args)},
-	})
+	}
 }

@@ -204,7 +204,9 @@ func (w *waiter) wait(ctx context.Context, key string, seconds int64) (any, erro
 		case a := <-probe.answer:
 			probe.answered(a)
 		case <-probe.overdue:
-			return w.overdue()
+			if !probe.arriving() {
+				return w.overdue()
+			}
 		case <-probe.grace:
 			if !probe.progress() {
 				w.link.fail(errSilent)
@@ -277,13 +279,14 @@ type probe struct {
 	grace  <-chan time.Time
 	asked  *batch // the one that the server was asked to end
 	came   int64  // the bytes that had come when the grace began
+	seen   int64  // the bytes that had come when it was last overdue
 	// overdue is when a command that ends by itself should have.
 	overdue <-chan time.Time
 	timers  [3]*time.Timer
 }
 
 func newProbe(w *waiter, seconds int64) *probe {
-	p := &probe{waiter: w, answer: make(chan answer, 1)}
+	p := &probe{waiter: w, answer: make(chan answer, 1), seen: w.link.received.Load()}
 	if seconds != forever {
 		// The command ends by itself, or its connection is dead.
 		if seconds > 0 && seconds < maxPollSeconds {
@@ -341,6 +344,15 @@ func (p *probe) answered(a answer) {
 	p.came = p.waiter.link.received.Load()
 	p.timers[1] = time.NewTimer(probeGrace)
 	p.grace = p.timers[1].C
+}
+
+// arriving reports whether the reply of a command that is overdue is coming in, and
+// gives it more time.
+func (p *probe) arriving() bool {
+	before := p.seen
+	p.seen = p.waiter.link.received.Load()
+	p.timers[2].Reset(pollGrace)
+	return p.seen > before
 }
 
 // progress reports whether a reply is coming in, and gives it more time.

@@ -202,20 +202,28 @@ func undo(command []any, reply any) (push, key, value string) {
 func (c *Client) back(push, key string) func(reply any) {
 	return func(reply any) {
 		var values []string
-		switch r := reply.(type) {
-		case string:
-			values = []string{r}
-		case []any:
-			for _, v := range slices.Backward(r) {
-				if text, ok := v.(string); ok {
-					values = append(values, text)
-				}
-			}
+		for _, v := range slices.Backward(bytesOf(reply)) {
+			values = append(values, string(v))
 		}
 		if len(values) > 0 {
 			c.putBack(push, key, values...)
 		}
 	}
+}
+
+// bytesOf returns the values of a reply, of one or of several.
+func bytesOf(reply any) (values [][]byte) {
+	switch r := reply.(type) {
+	case string:
+		values = append(values, []byte(r))
+	case []any:
+		for _, v := range r {
+			if text, ok := v.(string); ok {
+				values = append(values, []byte(text))
+			}
+		}
+	}
+	return values
 }
 
 // pushBack tries until the server has taken the values. A lost reply ends it: they

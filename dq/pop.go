@@ -1,0 +1,121 @@
+package dq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// slowest is the rate, in bytes a second, at which a request must arrive to be no
+// silent one: the kernel does not tell how far it is.
+const slowest = 100 << 10
+
+// pop is attempt for a command that takes values away.
+//
+// On a connection that others share, a server that stands still would cost what it had
+// taken: the connection is given up after the read time-out, and the server runs the
+// command all the same. Here it is left to itself.
+func (s *sending) pop(ctx context.Context) (next target, again bool) {
+	n := s.to.node
+	l, err := n.get(ctx)
+	if err != nil {
+		s.settleAll(err)
+		return target{}, errors.Is(err, errRetired) && s.client.ctx.Err() == nil
+	}
+	b := l.send(s.wrap()...)
+	if err := s.await(ctx, l, b); err != nil {
+		s.settleAll(err)
+		if s.client.lingers() {
+			late := *s
+			go late.linger(l, b)
+		} else {
+			l.fail(ErrClosed)
+		}
+		return target{}, false
+	}
+	n.put(l)
+	return s.sort(ctx, s.unwrap(b.replies), b.err)
+}
+
+// await returns when the reply is there, or why it is waited for no longer: ctx ended, or
+// nothing has come for the read time-out.
+func (s *sending) await(ctx context.Context, l *link, b *batch) error {
+	limit := s.to.node.opt.ReadTimeout
+	if limit > 0 {
+		limit += time.Duration(s.size()) * time.Second / slowest
+	}
+	silent := newPatientTimer(limit)
+	defer silent.Stop()
+	ended := ctx.Done()
+	var bound <-chan time.Time
+	for came := l.received.Load(); ; {
+		select {
+		case <-b.done:
+			return nil
+		case <-ended:
+			ended = nil
+			timer := time.NewTimer(cancelGrace)
+			defer timer.Stop()
+			bound = timer.C
+		case <-bound:
+			return fmt.Errorf("%w: %w", errLost, context.Cause(ctx))
+		case <-silent.C:
+			if now := l.received.Load(); now > came {
+				came = now
+				silent.Reset(s.to.node.opt.ReadTimeout)
+				continue
+			}
+			return fmt.Errorf("%w: %w: what still comes is put back", errLost, errSilent)
+		}
+	}
+}
+
+// newPatientTimer is a timer that never fires for 0 or less.
+func newPatientTimer(d time.Duration) *time.Timer {
+	if d > 0 {
+		return time.NewTimer(d)
+	}
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	return timer
+}
+
+// size is about how many bytes the request has.
+func (s *sending) size() int {
+	n := 0
+	for _, command := range s.request.commands {
+		for _, arg := range command {
+			switch a := arg.(type) {
+			case string:
+				n += len(a)
+			case []byte:
+				n += len(a)
+			}
+		}
+	}
+	return n
+}
+
+// linger waits for a reply that nobody waits for any more, and gives back what it holds.
+// After Close it ends as a Take does.
+func (s *sending) linger(l *link, b *batch) {
+	defer s.client.unwinding.Done()
+	closing := s.client.ctx.Done()
+	var hangUp <-chan time.Time
+	for waiting := true; waiting; {
+		select {
+		case <-b.done:
+			waiting = false
+		case <-closing:
+			closing, hangUp = nil, time.After(closeGrace)
+		case <-hangUp:
+			w := &waiter{client: s.client, node: s.to.node, link: l}
+			w.hangUp(b)
+		}
+	}
+	s.to.node.put(l)
+	if replies := s.unwrap(b.replies); b.err == nil && len(replies) == 1 {
+		s.request.pops(replies[0])
+	}
+}
