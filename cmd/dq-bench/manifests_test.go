@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/plan"
 )
 
 func readYAML(t *testing.T, path string, into any) {
@@ -26,7 +26,7 @@ func readYAML(t *testing.T, path string, into any) {
 func request(t *testing.T, args []string, env map[string]string) *runRequest {
 	t.Helper()
 	require.Equal(t, "run", args[0])
-	f := &runFlags{plan: load.DefaultPlan()}
+	f := &runFlags{plan: plan.DefaultPlan()}
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	f.register(flags)
 	f.changed = flags.Changed
@@ -104,6 +104,6 @@ func TestKubernetesJob(t *testing.T) {
 			args = append(args, strings.ReplaceAll(arg, "$(JOB_COMPLETION_INDEX)", strconv.Itoa(index)))
 		}
 		worker := request(t, args, nil).options.Share.Worker
-		require.Equal(t, load.Worker{Number: index, Count: job.Spec.Completions}, worker)
+		require.Equal(t, plan.Worker{Number: index, Count: job.Spec.Completions}, worker)
 	}
 }

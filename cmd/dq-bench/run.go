@@ -21,6 +21,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/page"
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/scenario"
 	"github.com/dq-bench/dq-bench/harness/series"
@@ -35,7 +36,7 @@ type runFlags struct {
 	drivers  []string
 	files    []string
 	variants []string
-	plan     load.Plan
+	plan     plan.Plan
 	slos     []string
 	labels   []string
 	scale    float64
@@ -67,7 +68,7 @@ type runCase struct {
 }
 
 func newRunCmd() *cobra.Command {
-	f := &runFlags{plan: load.DefaultPlan()}
+	f := &runFlags{plan: plan.DefaultPlan()}
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Load a delay queue and measure lateness",
@@ -134,7 +135,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.rate, "rate", p.Rate.String(), "offers over all producers: 1000/s, 90/m")
 	flags.DurationVar(&p.Duration, "duration", p.Duration, "how long messages are offered")
 	flags.StringVar(&f.delay, "delay", p.Delay.String(), "delay of each message: 5s; 1s..10s to draw it; 1s|1m..2m to choose; @10s..11s to have all due then")
-	flags.IntVar(&p.PayloadSize, "payload-size", p.PayloadSize, fmt.Sprintf("bytes of each value, at least %d", load.HeaderSize))
+	flags.IntVar(&p.PayloadSize, "payload-size", p.PayloadSize, fmt.Sprintf("bytes of each value, at least %d", plan.HeaderSize))
 	flags.Uint64Var(&p.Seed, "seed", p.Seed, "seed of drawn delays")
 	flags.DurationVar(&p.Warmup, "warmup", p.Warmup, "offer messages that do not count before, and drain them; 0s for none")
 	flags.DurationVar(&p.Horizon, "horizon", p.Horizon, "wait only so long after the last offer; what is due later stays pending; 0s waits for all")

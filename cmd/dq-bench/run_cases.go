@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
-	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/scenario"
 	"github.com/dq-bench/dq-bench/harness/series"
@@ -125,11 +125,11 @@ func (f *runFlags) overlay(variant scenario.Run, given func(flag string) bool) (
 		{"poll", func() { p.Poll = f.plan.Poll }},
 		{"work", func() { p.Work = f.plan.Work }},
 		{"rate", func() {
-			rate, wrong := load.ParseRate(f.rate)
+			rate, wrong := plan.ParseRate(f.rate)
 			p.Rate, p.Ramp, err = rate, nil, errors.Join(err, wrong)
 		}},
 		{"delay", func() {
-			delay, wrong := load.ParseDelay(f.delay)
+			delay, wrong := plan.ParseDelay(f.delay)
 			p.Delay, err = delay, errors.Join(err, wrong)
 		}},
 	} {

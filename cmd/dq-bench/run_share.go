@@ -10,6 +10,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/metrics"
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/series"
 )
 
@@ -30,7 +31,7 @@ func (f *shareFlags) register(flags *pflag.FlagSet) {
 func (f *shareFlags) share(req *runRequest) (series.Share, error) {
 	var s series.Share
 	var err error
-	if s.Worker, err = load.ParseWorker(f.worker); err != nil {
+	if s.Worker, err = plan.ParseWorker(f.worker); err != nil {
 		return s, err
 	}
 	if f.metricsAddr != "" {

@@ -16,31 +16,28 @@ type offered struct {
 	awaited bool
 }
 
-// chosen reports whether message i is one to be called off.
-func (c Cancel) chosen(seed uint64, i int64) bool {
-	if c.Share <= 0 {
-		return false
-	}
-	return float64(mix(^seed^mix(uint64(i)))>>11)/(1<<53) < c.Share
-}
-
 // cancellers call messages off, one goroutine for each producer: each has its
 // messages in the order of the offers, so a slow removal delays only those behind
 // it.
 type cancellers struct {
-	run     *runner
+	part    *local
 	stage   *stage
 	queues  []chan offered
 	workers sync.WaitGroup
+	stop    context.CancelFunc
 }
 
 // startCancellers returns nil where nothing is to be called off.
-func (r *runner) startCancellers(ctx context.Context, s *stage) *cancellers {
-	if r.plan.Cancel.Share <= 0 {
+func (l *local) startCancellers(ctx context.Context, s *stage) *cancellers {
+	if s.plan.Cancel.Share <= 0 {
 		return nil
 	}
-	c := &cancellers{run: r, stage: s, queues: make([]chan offered, r.plan.Producers)}
+	ctx, stop := context.WithCancel(ctx)
+	c := &cancellers{part: l, stage: s, queues: make([]chan offered, l.Plan.Producers), stop: stop}
 	for p := range c.queues {
+		if !s.roster.OffersEver(p) {
+			continue
+		}
 		c.queues[p] = make(chan offered, s.ledger.share(p))
 		c.workers.Go(func() { c.work(ctx, p) })
 	}
@@ -50,10 +47,10 @@ func (r *runner) startCancellers(ctx context.Context, s *stage) *cancellers {
 // add hands over a confirmed message of producer p. It never blocks.
 func (c *cancellers) add(p int, o offered) { c.queues[p] <- o }
 
-// wait returns when the context of the start has ended and nothing is called off
-// any more.
-func (c *cancellers) wait() {
+// end returns when nothing is called off any more.
+func (c *cancellers) end() {
 	if c != nil {
+		c.stop()
 		c.workers.Wait()
 	}
 }
@@ -79,18 +76,13 @@ func (c *cancellers) work(ctx context.Context, p int) {
 }
 
 func (c *cancellers) remove(ctx context.Context, p int, o offered) {
-	m, err := c.run.fleet.offerer(ctx, p)
-	if err != nil {
-		return
-	}
-	defer m.calls.Done()
-	remover, ok := c.run.queueOf(m, c.stage.ledger.index(p, o.seq)).(driver.Remover)
+	remover, ok := c.part.queueOf(c.stage.ledger.index(p, o.seq)).(driver.Remover)
 	if !ok {
-		return // openMember refuses such drivers
+		return // openLocal refuses such drivers
 	}
 	began := time.Now()
 	removed, err := remover.Remove(ctx, o.value)
-	c.stage.recorder.removals.record(int64(time.Since(began)))
+	c.stage.removals.record(int64(time.Since(began)))
 	switch {
 	case err != nil:
 		c.stage.removeErrors.Add(1)

@@ -4,123 +4,201 @@ import (
 	"context"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/plan"
 )
 
 const (
-	// drainTick is how often a drain looks whether to give up; it ends by event.
-	drainTick = 250 * time.Millisecond
-	// settleTick and settleLimit are for duplicates that come after the last
-	// message: the queue's length is asked until it is empty.
-	settleTick  = 20 * time.Millisecond
+	// watchTick is how often the parts are asked how they stand while they offer, and
+	// drainTick how often while what was offered is waited for.
+	watchTick = time.Second
+	drainTick = 20 * time.Millisecond
+	// settleLimit is for duplicates that come after the last message: what is held is
+	// asked for until it is nothing.
 	settleLimit = time.Second
+	// quietAfter is how long nothing came when an interrupted run waits for no more.
+	quietAfter = time.Second
 )
 
-// drain waits until every confirmed message of s came. It gives up when nothing
+// offerAll waits until all parts have offered their share. What is not answered in
+// time is cancelled; an interrupt ends the offers.
+func (w *work) offerAll(ctx context.Context, until <-chan struct{}) error {
+	limit := w.start.Add(w.plan.Schedule.Duration() + w.engine.Plan.DrainTimeout)
+	interrupt := ctx.Done()
+	for {
+		next := min(max(time.Until(w.start.Add(w.plan.Schedule.Duration())), drainTick), watchTick)
+		if interrupt == nil || until == nil {
+			next = drainTick
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-timer.C:
+		case <-until:
+			until = nil
+			if err := w.stop(ctx, false); err != nil {
+				return err
+			}
+		case <-interrupt:
+			interrupt = nil
+			if err := w.stop(ctx, false); err != nil {
+				return err
+			}
+			if end := time.Now().Add(w.engine.Plan.DrainTimeout); end.Before(limit) {
+				limit = end
+			}
+		}
+		timer.Stop()
+		c, err := w.counts(ctx)
+		if err != nil {
+			return err
+		}
+		if !c.Offering && !w.expected(ctx) {
+			return nil
+		}
+		if time.Now().After(limit) {
+			return w.stop(ctx, true)
+		}
+	}
+}
+
+// expected reports whether a member will begin that offers.
+func (w *work) expected(ctx context.Context) bool {
+	if w.phase != plan.Measured || ctx.Err() != nil {
+		return false
+	}
+	for _, m := range w.engine.members {
+		if m.Offers && m.From > 0 && time.Now().Before(w.start.Add(m.From+drainTick)) && m.From < w.plan.Schedule.Duration() {
+			return true
+		}
+	}
+	return false
+}
+
+// drain waits until every confirmed message came. It gives up when nothing
 // came for the drain timeout since the last due instant, and after an interrupt
 // once the timeout is over, or at once if nothing comes due within it.
-func (r *runner) drain(ctx context.Context, s *stage) {
+func (w *work) drain(ctx context.Context) error {
 	tick := time.NewTicker(drainTick)
 	defer tick.Stop()
 	interrupt := ctx.Done()
 	var limit time.Time
-	for !r.drained(s, limit) {
+	var lastDue int64 // of an interrupted run: the last instant that is worth waiting for
+	for {
+		c, err := w.counts(ctx)
+		if err != nil || w.drained(ctx, c, limit, lastDue) {
+			return err
+		}
 		select {
-		case <-s.ledger.zero:
 		case <-tick.C:
 		case <-interrupt:
 			interrupt = nil
-			limit = time.Now().Add(r.plan.DrainTimeout)
+			limit = time.Now().Add(w.engine.Plan.DrainTimeout)
+			lastDue = w.lastDueBefore(limit)
 		}
 	}
 }
 
 // drained reports whether to wait no longer. limit is zero unless interrupted.
-func (r *runner) drained(s *stage, limit time.Time) bool {
+func (w *work) drained(ctx context.Context, c counts, limit time.Time, lastDue int64) bool {
+	e := w.engine
 	now := time.Now()
-	wall := r.epoch.wall(now)
-	if s.ledger.outstanding.Load() <= 0 {
+	wall := e.epoch.wall(now)
+	if c.Outstanding <= 0 {
 		// A failed offer may have been taken over and come yet.
-		return s.ledger.unknown() == 0 || wall > s.lastDue.ns.Load() || !limit.IsZero()
+		if c.unknown() > 0 && wall <= c.LastDue && limit.IsZero() {
+			return false
+		}
+		// The sum is too low by what two parts have taken, and by what came of another
+		// part's failed offer.
+		if len(e.members) == 1 || w.plan.Horizon > 0 || e.nothingHeld(ctx) {
+			return true
+		}
 	}
-	if quiet := wall - max(s.lastDue.ns.Load(), s.lastCame.ns.Load()); quiet > int64(r.plan.DrainTimeout) {
+	if wall-max(c.LastDue, c.LastCame) > int64(e.Plan.DrainTimeout) {
 		return true
 	}
-	return !limit.IsZero() && (now.After(limit) || s.nextDue().After(limit))
+	return !limit.IsZero() && (now.After(limit) || wall-max(lastDue, c.LastCame) > int64(quietAfter))
 }
 
-// nextDue returns the earliest due instant of the messages that are missing, as
-// the schedule intended it, or a time far away if none is.
-func (s *stage) nextDue() time.Time {
-	next := s.start.AddDate(100, 0, 0)
-	s.ledger.missing(func(i int64) bool {
-		if due := s.intendedDue(i); due.Before(next) {
-			next = due
+// lastDueBefore returns the last due instant up to limit of a message that has been
+// offered, as the schedule intended it, in Unix ns.
+func (w *work) lastDueBefore(limit time.Time) int64 {
+	last := time.Time{}
+	n, seed := w.plan.Schedule.Messages(), w.engine.Plan.Seed
+	now := time.Since(w.start)
+	for i := range n {
+		if w.plan.Schedule.At(i) > now {
+			break
 		}
-		// Later messages of the same producer may be due earlier if delays differ.
-		return true
-	})
-	return next
+		if due := w.start.Add(w.plan.Due(seed, i, n)); !due.After(limit) && due.After(last) {
+			last = due
+		}
+	}
+	return w.engine.epoch.wall(last)
+}
+
+// holdings is what tells of what is still held: the open parts that can, and the
+// keys on the server.
+func (e *engine) holdings() []holding {
+	var all []holding
+	open := e.openMembers()
+	onServer := len(open) == 0
+	for _, m := range open {
+		if h := m.part.holding(); h != nil {
+			all = append(all, h)
+		} else {
+			onServer = true
+		}
+	}
+	if onServer && e.Redis != nil {
+		v := values{part: plan.Part{RunID: e.RunID, Plan: e.Plan}, epoch: e.epoch}
+		for _, name := range e.Plan.QueueNames() {
+			v.holders = append(v.holders, e.stores(name))
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// held is how many messages are held anywhere.
+func (e *engine) held(ctx context.Context, all []holding) (int64, error) {
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	total := int64(0)
+	for _, h := range all {
+		n, err := h.held(asking)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+func (e *engine) nothingHeld(ctx context.Context) bool {
+	held, err := e.held(ctx, e.holdings())
+	return err == nil && held == 0
 }
 
 // settle waits until the implementation holds nothing that is waited for, so
 // that a second copy of a message is taken and counted too. The consumers still
 // run.
-func (r *runner) settle(s *stage, holders []driver.Holder) {
-	if r.worker.Shared() || len(holders) == 0 || s.ledger.outstanding.Load() > 0 || s.horizon.Load() > 0 {
+func (w *work) settle(ctx context.Context, c counts) {
+	e := w.engine
+	all := e.holdings()
+	if e.Worker.Shared() || len(all) == 0 || c.Outstanding > 0 || w.plan.Horizon > 0 {
 		return
 	}
 	limit := time.Now().Add(settleLimit)
-	if s.ledger.unknown() > 0 {
-		limit = limit.Add(r.plan.DrainTimeout)
+	if c.unknown() > 0 {
+		limit = limit.Add(e.Plan.DrainTimeout)
 	}
-	tick := time.NewTicker(settleTick)
+	tick := time.NewTicker(drainTick)
 	defer tick.Stop()
 	for time.Now().Before(limit) {
-		asking, cancel := context.WithDeadline(context.Background(), limit)
-		held, err := heldByAll(asking, holders)
-		cancel()
+		held, err := e.held(ctx, all)
 		if err != nil || held == 0 {
 			return
 		}
 		<-tick.C
-	}
-}
-
-func heldByAll(ctx context.Context, holders []driver.Holder) (int64, error) {
-	total := int64(0)
-	for _, h := range holders {
-		held, err := h.Held(ctx)
-		if err != nil {
-			return 0, err
-		}
-		total += held
-	}
-	return total, nil
-}
-
-// readHeld notes in the ledger which messages the implementation still holds,
-// and counts those that are not due yet.
-func (r *runner) readHeld(ctx context.Context, s *stage, holders []driver.Holder) {
-	if !r.worker.Shared() && s.ledger.outstanding.Load() <= 0 && s.ledger.unknown() == 0 && s.horizon.Load() == 0 {
-		return
-	}
-	if len(holders) == 0 {
-		r.note("driver cannot tell what it still holds: the %d missing messages count as lost", s.ledger.outstanding.Load())
-		return
-	}
-	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
-	defer cancel()
-	now := r.epoch.wall(time.Now())
-	for _, holder := range holders {
-		err := holder.Values(reading, func(value []byte) {
-			if h, ok := FindPayload(value); ok && h.RunID == r.id && h.Phase == s.phase {
-				s.ledger.hold(int(h.Producer), int64(h.Seq), h.Due > now)
-			}
-		})
-		if err != nil {
-			r.note("what the queue still holds could not be read, so missing messages count as lost: %v", err)
-			return
-		}
 	}
 }

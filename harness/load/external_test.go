@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
@@ -17,10 +18,10 @@ import (
 // protocol. The first time fetches it, so only where DQ_REQUIRE asks for that.
 func TestRunOnARealRedisson(t *testing.T) {
 	servertest.Redisson(t)
-	for name, change := range map[string]func(p *Plan){
-		"by itself":   func(*Plan) {},
-		"many queues": func(p *Plan) { p.Queues = 4 },
-		"polling":     func(p *Plan) { p.Poll = 5 * time.Millisecond },
+	for name, change := range map[string]func(p *plan.Plan){
+		"by itself":   func(*plan.Plan) {},
+		"many queues": func(p *plan.Plan) { p.Queues = 4 },
+		"polling":     func(p *plan.Plan) { p.Poll = 5 * time.Millisecond },
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := servertest.Redis(t)
@@ -61,7 +62,7 @@ func TestInterruptedRedissonStillReports(t *testing.T) {
 	require.NoError(t, err)
 	p := testPlan()
 	p.Rate, p.Duration, p.Warmup, p.Queue, p.DrainTimeout = 200, time.Hour, 500*time.Millisecond, "own", time.Second
-	p.Delay = Delay{Min: 10 * time.Millisecond, Max: 20 * time.Second}
+	p.Delay = plan.Delay{Min: 10 * time.Millisecond, Max: 20 * time.Second}
 	deadline, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	ctx, interrupt := context.WithCancel(deadline)
@@ -69,7 +70,7 @@ func TestInterruptedRedissonStillReports(t *testing.T) {
 	result, err := Run(ctx, Options{
 		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Client: client, Queue: p.Queue}, RunID: 7, OwnQueue: true,
 		Progress: func(p Progress) {
-			if p.Phase == Measured && p.Delivered > 0 {
+			if p.Phase == plan.Measured && p.Delivered > 0 {
 				interrupt()
 			}
 		},

@@ -65,3 +65,11 @@ func (f *firstError) get() error {
 	defer f.mu.Unlock()
 	return f.err
 }
+
+// text is that of the error, empty if there was none.
+func (f *firstError) text() string {
+	if err := f.get(); err != nil {
+		return err.Error()
+	}
+	return ""
+}

@@ -9,25 +9,22 @@ const (
 	confirmedBit    = 1
 	deliveredBit    = 2
 	removedBit      = 4
-	heldBit         = 1 // of the words of what is held
-	futureBit       = 2
 	bitsPerMessage  = 4
 	messageMask     = 1<<bitsPerMessage - 1
 	messagesPerWord = 64 / bitsPerMessage
 )
 
-// ledger accounts for every message of one phase, in four bits each. All methods
-// may be called at once from many goroutines.
+// ledger accounts for every message of one phase that a part offers or takes, in four
+// bits each. All methods may be called at once from many goroutines.
 //
 // A message is awaited if it comes due before the run ends. The callers of
 // confirm, deliver and remove must agree on that for each message.
 type ledger struct {
 	producers int64
 	messages  int64
-	// worker says which of them this process offers.
-	worker Worker
-	words  [][]atomic.Uint64 // by producer, then seq
-	held   [][]uint64        // the same shape, nil where nothing is held
+	words     [][]atomic.Uint64 // by producer, then seq
+	// owns tells which messages this part offers.
+	owns func(p int, seq int64) bool
 
 	attempted atomic.Int64
 	confirmed atomic.Int64
@@ -35,18 +32,14 @@ type ledger struct {
 	delivered atomic.Int64
 	duplicate atomic.Int64
 	early     atomic.Int64
-	// revived were delivered although they had been called off.
-	revived atomic.Int64
 	// outstanding is confirmed, awaited, and neither delivered nor called off. It
-	// may be off by the operations that are under way, never by more. What a worker
-	// takes of others' counts against it, so that the sum over all workers is right.
+	// may be off by the operations that are under way, never by more. What a part
+	// takes of others' counts against it, so that the sum over all parts is right.
 	outstanding atomic.Int64
-	// zero gets a value whenever outstanding comes to 0.
-	zero chan struct{}
 }
 
-func newLedger(producers int, messages int64) *ledger {
-	l := &ledger{producers: int64(producers), messages: messages, zero: make(chan struct{}, 1)}
+func newLedger(producers int, messages int64, owns func(p int, seq int64) bool) *ledger {
+	l := &ledger{producers: int64(producers), messages: messages, owns: owns}
 	l.words = make([][]atomic.Uint64, producers)
 	for p := range l.words {
 		l.words[p] = make([]atomic.Uint64, (l.share(p)+messagesPerWord-1)/messagesPerWord)
@@ -74,8 +67,6 @@ func (l *ledger) confirm(p int, seq int64, awaited bool) {
 	l.confirmed.Add(1)
 	if l.set(p, seq, confirmedBit)&deliveredBit == 0 {
 		l.change(1, awaited)
-	} else {
-		l.change(0, awaited)
 	}
 }
 
@@ -91,10 +82,7 @@ func (l *ledger) deliver(p int, seq int64, awaited bool) (first, known bool) {
 		return false, true
 	}
 	l.delivered.Add(1)
-	switch {
-	case before&removedBit != 0:
-		l.revived.Add(1)
-	case before&confirmedBit != 0, !l.worker.owns(p):
+	if before&removedBit == 0 && (before&confirmedBit != 0 || !l.owns(p, seq)) {
 		l.change(-1, awaited)
 	}
 	return true, true
@@ -102,95 +90,35 @@ func (l *ledger) deliver(p int, seq int64, awaited bool) (first, known bool) {
 
 // remove notes that a confirmed message was called off.
 func (l *ledger) remove(p int, seq int64, awaited bool) {
-	if l.set(p, seq, removedBit)&deliveredBit != 0 {
-		l.revived.Add(1)
-		return
+	if l.set(p, seq, removedBit)&deliveredBit == 0 {
+		l.change(-1, awaited)
 	}
-	l.change(-1, awaited)
 }
 
 // has reports whether the phase has such a message.
 func (l *ledger) has(p int, seq int64) bool { return p < len(l.words) && seq < l.share(p) }
 
 func (l *ledger) change(by int64, awaited bool) {
-	if !awaited || l.outstanding.Add(by) != 0 {
-		return
-	}
-	select {
-	case l.zero <- struct{}{}:
-	default:
+	if awaited {
+		l.outstanding.Add(by)
 	}
 }
 
-// unknown is how many offers have not been confirmed: answered by an error, or
-// not answered (yet).
-func (l *ledger) unknown() int64 { return l.attempted.Load() - l.confirmed.Load() }
-
-// missing calls each with the number of every message that is confirmed and
-// neither delivered nor called off, until each returns false.
-func (l *ledger) missing(each func(i int64) bool) {
+// bitmap has a bit for each message, by its number in the whole schedule: bit i%8 of
+// byte i/8.
+func (l *ledger) bitmap(bit uint64) []byte {
+	bitmap := make([]byte, (l.messages+7)/8)
 	for p := range l.words {
 		for w := range l.words[p] {
-			word := l.words[p][w].Load()
-			for slot := range int64(messagesPerWord) {
-				if word>>(bitsPerMessage*slot)&messageMask == confirmedBit && !each(l.index(p, int64(w)*messagesPerWord+slot)) {
-					return
+			seq := int64(w) * messagesPerWord
+			for bits := l.words[p][w].Load(); bits != 0; bits >>= bitsPerMessage {
+				if bits&bit != 0 {
+					i := l.index(p, seq)
+					bitmap[i/8] |= 1 << (i % 8)
 				}
+				seq++
 			}
 		}
 	}
-}
-
-// hold notes that the implementation still has the message, which is not due yet
-// if future is set. Only one goroutine may call it, once the run has ended.
-func (l *ledger) hold(p int, seq int64, future bool) {
-	if !l.has(p, seq) {
-		return
-	}
-	if l.held == nil {
-		l.held = make([][]uint64, len(l.words))
-	}
-	if l.held[p] == nil {
-		l.held[p] = make([]uint64, len(l.words[p]))
-	}
-	bits := uint64(heldBit)
-	if future {
-		bits |= futureBit
-	}
-	l.held[p][seq/messagesPerWord] |= bits << (seq % messagesPerWord * bitsPerMessage)
-}
-
-// balance is the state of every message at one instant.
-type balance struct{ offered, delivered, removed, pending, notDue, lost int64 }
-
-// close strikes the balance after all calls of hold. A message that is still
-// held was taken over, even if its offer failed.
-func (l *ledger) close() balance {
-	if l.worker.Shared() {
-		return l.closeShare()
-	}
-	var b balance
-	for p := range l.words {
-		for w := range l.words[p] {
-			word, held := l.words[p][w].Load(), uint64(0)
-			if l.held != nil && l.held[p] != nil {
-				held = l.held[p][w]
-			}
-			for ; word|held != 0; word, held = word>>bitsPerMessage, held>>bitsPerMessage {
-				switch {
-				case word&deliveredBit != 0:
-					b.delivered++
-				case word&removedBit != 0:
-					b.removed++
-				case held&heldBit != 0:
-					b.pending++
-					b.notDue += int64(held & futureBit / futureBit)
-				case word&confirmedBit != 0:
-					b.lost++
-				}
-			}
-		}
-	}
-	b.offered = b.delivered + b.removed + b.lost + b.pending
-	return b
+	return bitmap
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
@@ -54,7 +55,7 @@ func ProgressWriter(w io.Writer, mode ProgressMode) func(Progress) {
 // String is the progress in one line.
 func (p Progress) String() string {
 	phase, p99, failed := "load", "-", ""
-	if p.Phase == Warmup {
+	if p.Phase == plan.Warmup {
 		phase = "warm-up"
 	}
 	if p.HasP99 {
@@ -63,6 +64,10 @@ func (p Progress) String() string {
 	if p.OfferErrors > 0 {
 		failed = fmt.Sprintf("  failed %d", p.OfferErrors)
 	}
-	return fmt.Sprintf("%s  offered %d/%d  delivered %d  pending %d%s  p99 %s  left %s",
-		phase, p.Offered, p.Planned, p.Delivered, p.Pending, failed, p99, p.Left.Round(time.Second))
+	planned := ""
+	if p.Planned > 0 {
+		planned = fmt.Sprintf("/%d", p.Planned)
+	}
+	return fmt.Sprintf("%s  offered %d%s  delivered %d  pending %d%s  p99 %s  left %s",
+		phase, p.Offered, planned, p.Delivered, p.Pending, failed, p99, p.Left.Round(time.Second))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -31,12 +32,12 @@ func fill(t *testing.T, client redis.UniversalClient, queue string, waiting, due
 	t.Helper()
 	names := wire.NamesOf(queue)
 	for i := range waiting {
-		value := Payload(Header{RunID: 7, Seq: uint32(i), Phase: Measured}, HeaderSize)
+		value := plan.Payload(plan.Header{RunID: 7, Seq: uint32(i), Phase: plan.Measured}, plan.HeaderSize)
 		member := fmt.Appendf(nil, "\x08abcdefgh%s", value)
 		require.NoError(t, client.ZAdd(t.Context(), names.TimeoutSet, redis.Z{Score: float64(i), Member: member}).Err())
 	}
 	for i := range due {
-		value := Payload(Header{RunID: 7, Seq: uint32(waiting + i), Phase: Measured}, HeaderSize)
+		value := plan.Payload(plan.Header{RunID: 7, Seq: uint32(waiting + i), Phase: plan.Measured}, plan.HeaderSize)
 		require.NoError(t, client.RPush(t.Context(), names.Destination, value).Err())
 	}
 }
@@ -55,7 +56,7 @@ func TestRedisSeesWhatIsHeld(t *testing.T) {
 	require.EqualValues(t, waiting+due, held)
 	seen := map[uint32]bool{}
 	require.NoError(t, r.Values(t.Context(), func(value []byte) {
-		h, ok := FindPayload(value)
+		h, ok := plan.FindPayload(value)
 		require.True(t, ok)
 		seen[h.Seq] = true
 	}))
@@ -73,7 +74,7 @@ func TestRunOnRedis(t *testing.T) {
 	d, err := spec.Parse("dq")
 	require.NoError(t, err)
 	p := testPlan()
-	p.Delay, p.Duration, p.Warmup = Delay{Min: 50 * time.Millisecond, Max: 200 * time.Millisecond}, 500*time.Millisecond, 100*time.Millisecond
+	p.Delay, p.Duration, p.Warmup = plan.Delay{Min: 50 * time.Millisecond, Max: 200 * time.Millisecond}, 500*time.Millisecond, 100*time.Millisecond
 	p.Queue = "own"
 	o := Options{
 		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Client: client, Queue: p.Queue}, RunID: 7, OwnQueue: true,
@@ -109,7 +110,7 @@ func TestRunOnADriverWithAStoreOfItsOwn(t *testing.T) {
 			d, err := spec.Parse(name)
 			require.NoError(t, err)
 			p := testPlan()
-			p.Delay, p.Duration, p.Warmup = Delay{Min: 50 * time.Millisecond, Max: 50 * time.Millisecond}, 300*time.Millisecond, 0
+			p.Delay, p.Duration, p.Warmup = plan.Delay{Min: 50 * time.Millisecond, Max: 50 * time.Millisecond}, 300*time.Millisecond, 0
 			p.Queue = "own"
 			o := Options{
 				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Client: client, Queue: p.Queue}, RunID: 7, OwnQueue: true,

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/harness/plan"
 )
 
 // Start is when the workers of a run begin: an instant that all are told, or a
@@ -33,16 +35,16 @@ func ParseStart(text string) (Start, error) {
 
 // SharedID is a run id that all workers of a run come to by themselves. A plan
 // whose queue is still to be named has none.
-func SharedID(p Plan, workers int, start time.Time) uint32 {
+func SharedID(p plan.Plan, workers int, start time.Time) uint32 {
 	return uint32(planHash(p, workers, start))
 }
 
-func planHash(p Plan, workers int, start time.Time) uint64 {
+func planHash(p plan.Plan, workers int, start time.Time) uint64 {
 	h := fnv.New64a()
-	// A scenario of texts and numbers always encodes.
-	data, _ := json.Marshal(p.scenario())
-	fmt.Fprintf(h, "%s %d %d", data, workers, start.UnixNano())
-	return mix(h.Sum64())
+	// A plan of texts and numbers always encodes.
+	data, _ := json.Marshal(plan.Part{Plan: p})
+	fmt.Fprintf(h, "%s %s %d %d", p.Name, data, workers, start.UnixNano())
+	return h.Sum64()
 }
 
 // Resolve returns the instant by the server's clock, or without a client by this
@@ -66,7 +68,7 @@ func (s Start) Resolve(ctx context.Context, client redis.UniversalClient) (time.
 // Meet agrees with the other workers on the start, and refuses a worker that is
 // there already. The workers of a run find each other by the plan: two runs of
 // the same plan need different queues, or one after the other.
-func Meet(ctx context.Context, client redis.UniversalClient, p Plan, w Worker, s Start) (time.Time, error) {
+func Meet(ctx context.Context, client redis.UniversalClient, p plan.Plan, w plan.Worker, s Start) (time.Time, error) {
 	meeting, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	key := fmt.Sprintf("dq-bench:start:%016x", planHash(p, w.Count, s.At))

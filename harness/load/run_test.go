@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
@@ -44,16 +45,16 @@ func (q *faultyQueue) Offer(ctx context.Context, value []byte, delay time.Durati
 }
 
 // testPlan is 1000 messages in 2 s, due 1 s later, without a warm-up.
-func testPlan() Plan {
-	p := DefaultPlan()
+func testPlan() plan.Plan {
+	p := plan.DefaultPlan()
 	p.Producers, p.Rate, p.Duration, p.Warmup = 5, 500, 2*time.Second, 0
-	p.Delay = Delay{Min: time.Second, Max: time.Second}
+	p.Delay = plan.Delay{Min: time.Second, Max: time.Second}
 	p.Queue = "test"
 	return p
 }
 
 // runVirtual runs a plan on virtual time.
-func runVirtual(ctx context.Context, t *testing.T, d driver.Driver, p Plan) *run.Document {
+func runVirtual(ctx context.Context, t *testing.T, d driver.Driver, p plan.Plan) *run.Document {
 	t.Helper()
 	result, err := Run(ctx, Options{Plan: p, Driver: d, RunID: 0xabcd, Clock: clock.Runtime()})
 	require.NoError(t, err)
@@ -70,7 +71,7 @@ func TestFaultlessRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()
 		p.Warmup = time.Second
-		p.Delay = Delay{Min: 500 * time.Millisecond, Max: 1500 * time.Millisecond}
+		p.Delay = plan.Delay{Min: 500 * time.Millisecond, Max: 1500 * time.Millisecond}
 		var last Progress
 		result, err := Run(t.Context(), Options{
 			Plan: p, Driver: memory(), Clock: clock.Runtime(), Progress: func(p Progress) { last = p },
@@ -146,7 +147,7 @@ func TestFaultsAreCountedExactly(t *testing.T) {
 		{"delivers what is not of the run", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
 			if every(n, 10) {
 				_ = q.Queue.Offer(ctx, []byte("somebody else's"), delay)
-				_ = q.Queue.Offer(ctx, Payload(Header{RunID: 7, Phase: Measured}, len(value)), delay)
+				_ = q.Queue.Offer(ctx, plan.Payload(plan.Header{RunID: 7, Phase: plan.Measured}, len(value)), delay)
 			}
 			return q.Queue.Offer(ctx, value, delay)
 		}, run.Counts{Offered: 1000, Delivered: 1000, Foreign: 200}},
@@ -263,7 +264,7 @@ func TestInterruptStopsOffersAndDrains(t *testing.T) {
 func TestInterruptDoesNotWaitForWhatIsFarAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()
-		p.Delay = Delay{Min: time.Hour, Max: time.Hour}
+		p.Delay = plan.Delay{Min: time.Hour, Max: time.Hour}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(1001*time.Millisecond, cancel)
 		start := time.Now()

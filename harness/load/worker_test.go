@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -15,31 +16,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
-
-func TestWorkerForms(t *testing.T) {
-	for text, want := range map[string]Worker{"1/4": {1, 4}, "0/4": {0, 4}, "4/4": {4, 4}, "1/1": {1, 1}} {
-		got, err := ParseWorker(text)
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-	}
-	for _, text := range []string{"", "1", "5/4", "-1/4", "1/0", "a/b", "1/4/2", "1 / 4"} {
-		_, err := ParseWorker(text)
-		require.ErrorContains(t, err, "expected i/n", text)
-	}
-}
-
-func FuzzParseWorker(f *testing.F) {
-	f.Add("2/4")
-	f.Fuzz(func(t *testing.T, text string) {
-		w, err := ParseWorker(text)
-		if err != nil {
-			return
-		}
-		again, err := ParseWorker(w.String())
-		require.NoError(t, err)
-		require.Equal(t, w, again)
-	})
-}
 
 func TestStartForms(t *testing.T) {
 	at, err := ParseStart("2026-01-31T12:00:00.5Z")
@@ -64,40 +40,18 @@ func FuzzParseStart(f *testing.F) {
 	})
 }
 
-// Every message and every consumer is exactly one worker's.
-func TestSharesAreTheWhole(t *testing.T) {
-	for _, producers := range []int{4, 7, 50} {
-		sum := int64(0)
-		owners := make([]int, producers)
-		for i := range 4 {
-			l := newLedger(producers, 1001)
-			l.worker = Worker{Number: i + 1, Count: 4}
-			sum += l.own()
-			for p := range owners {
-				if l.worker.owns(p) {
-					owners[p]++
-				}
-			}
-		}
-		require.EqualValues(t, 1001, sum)
-		for _, n := range owners {
-			require.Equal(t, 1, n)
-		}
-	}
-}
-
 func TestWorkersNeedSomethingToDo(t *testing.T) {
 	p := testPlan()
-	require.NoError(t, Worker{1, 5}.Check(p))
-	require.ErrorContains(t, Worker{1, 6}.Check(p), "6 workers need a producer")
+	require.NoError(t, plan.Worker{Number: 1, Count: 5}.Check(p))
+	require.ErrorContains(t, plan.Worker{Number: 1, Count: 6}.Check(p), "6 workers need a producer")
 	p.Producers, p.Consumers = 10, 5
-	require.ErrorContains(t, Worker{1, 6}.Check(p), "6 workers need a consumer")
-	_, err := Run(t.Context(), Options{Plan: testPlan(), Driver: memory(), Worker: Worker{1, 2}, StartAt: time.Now().Add(time.Hour)})
+	require.ErrorContains(t, plan.Worker{Number: 1, Count: 6}.Check(p), "6 workers need a consumer")
+	_, err := Run(t.Context(), Options{Plan: testPlan(), Driver: memory(), Worker: plan.Worker{Number: 1, Count: 2}, StartAt: time.Now().Add(time.Hour)})
 	require.ErrorContains(t, err, "expected a driver whose messages are on a server")
 }
 
 // workersOf runs a plan split over n workers on srv, and joins what they report.
-func workersOf(t *testing.T, srv *server.Server, d driver.Driver, p Plan, n int) *run.Document {
+func workersOf(t *testing.T, srv *server.Server, d driver.Driver, p plan.Plan, n int) *run.Document {
 	t.Helper()
 	start := time.Now().Add(2 * time.Second)
 	runs := make([]*run.Document, n)
@@ -109,7 +63,7 @@ func workersOf(t *testing.T, srv *server.Server, d driver.Driver, p Plan, n int)
 			defer client.Close()
 			result, err := Run(t.Context(), Options{
 				Plan: p, Driver: d, RedisURL: srv.DriverURL(), Redis: &Redis{Client: client, Queue: p.Queue},
-				RunID: 0xabcd, OwnQueue: true, Worker: Worker{Number: i + 1, Count: n}, StartAt: start,
+				RunID: 0xabcd, OwnQueue: true, Worker: plan.Worker{Number: i + 1, Count: n}, StartAt: start,
 			})
 			if errs[i] = err; err == nil {
 				runs[i] = throughFile(t, result.Report)
@@ -137,10 +91,10 @@ func throughFile(t *testing.T, r *run.Document) *run.Document {
 	return read
 }
 
-func sharedPlan(queue string) Plan {
-	p := DefaultPlan()
+func sharedPlan(queue string) plan.Plan {
+	p := plan.DefaultPlan()
 	p.Producers, p.Consumers, p.Rate, p.Duration = 10, 8, 500, time.Second
-	p.Delay = Delay{Min: 100 * time.Millisecond, Max: 700 * time.Millisecond}
+	p.Delay = plan.Delay{Min: 100 * time.Millisecond, Max: 700 * time.Millisecond}
 	p.Warmup, p.DrainTimeout, p.Queue = 200*time.Millisecond, 5*time.Second, queue
 	return p
 }
@@ -160,7 +114,7 @@ func TestFourWorkersCountAsOne(t *testing.T) {
 			require.True(t, merged.Verdict.Passed, merged.Verdict.Text)
 			require.Equal(t, run.Counts{Offered: 500, Delivered: 500}, merged.Counts)
 			require.EqualValues(t, 500, merged.Histograms.OfferRTT.Count())
-			require.Equal(t, p.scenario(), merged.Scenario)
+			require.Equal(t, Options{Plan: p}.scenario(), merged.Scenario)
 			require.Equal(t, 4, merged.Workers)
 			require.Contains(t, merged.Notes[len(merged.Notes)-1], "the server's clock minus the worker's")
 			var offered, delivered int64
@@ -201,14 +155,14 @@ func (d losing) Open(ctx context.Context, target driver.Target, names ...string)
 type losingQueue struct{ driver.Queue }
 
 func (q losingQueue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
-	h, err := ParsePayload(value)
+	h, err := plan.ParsePayload(value)
 	if err != nil {
 		return err
 	}
 	switch {
-	case h.Phase == Measured && h.Seq%10 == 3:
+	case h.Phase == plan.Measured && h.Seq%10 == 3:
 		return nil
-	case h.Phase == Measured && h.Seq%10 == 7:
+	case h.Phase == plan.Measured && h.Seq%10 == 7:
 		if err := q.Queue.Offer(ctx, value, delay); err != nil {
 			return err
 		}
@@ -229,16 +183,16 @@ func TestWorkersMeet(t *testing.T) {
 	defer client.Close()
 	p := sharedPlan("workers:meet")
 	after := Start{After: 10 * time.Second}
-	first, err := Meet(t.Context(), client, p, Worker{1, 2}, after)
+	first, err := Meet(t.Context(), client, p, plan.Worker{Number: 1, Count: 2}, after)
 	require.NoError(t, err)
-	second, err := Meet(t.Context(), client, p, Worker{2, 2}, after)
+	second, err := Meet(t.Context(), client, p, plan.Worker{Number: 2, Count: 2}, after)
 	require.NoError(t, err)
 	require.Equal(t, first, second)
 	require.Equal(t, SharedID(p, 2, first), SharedID(p, 2, second))
-	_, err = Meet(t.Context(), client, p, Worker{0, 2}, after)
+	_, err = Meet(t.Context(), client, p, plan.Worker{Number: 0, Count: 2}, after)
 	require.ErrorContains(t, err, "worker 0/2 of this run is there already")
 	p.Seed++
-	other, err := Meet(t.Context(), client, p, Worker{1, 2}, after)
+	other, err := Meet(t.Context(), client, p, plan.Worker{Number: 1, Count: 2}, after)
 	require.NoError(t, err, "another plan is another run")
 	require.NotEqual(t, first, other)
 }

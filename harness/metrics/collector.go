@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
@@ -51,7 +52,7 @@ func newCollector(source Source) *collector {
 		source: source,
 		numbers: []number{
 			gauge("planned_messages", "Offers that the measured phase plans.", func(s load.Snapshot) int64 { return s.Planned }),
-			gauge("warming_up", "1 during the warm-up, which no other metric counts.", func(s load.Snapshot) int64 { return flag(s.Phase == load.Warmup) }),
+			gauge("warming_up", "1 during the warm-up, which no other metric counts.", func(s load.Snapshot) int64 { return flag(s.Phase == plan.Warmup) }),
 			gauge("done", "1 once the run has ended and all counts are final.", func(s load.Snapshot) int64 { return flag(s.Done) }),
 			{describe("take_errors_total", "Takes that failed."), prometheus.CounterValue, func(s load.Snapshot) int64 { return s.TakeErrors }},
 		},

@@ -18,6 +18,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
@@ -80,7 +81,7 @@ func sample() load.Snapshot {
 	}
 	return load.Snapshot{
 		Subject: load.Subject{RunID: 0xabcd, Driver: "dq:4.7.0", Queue: "q", Scenario: "steady", Worker: "1/4", Since: time.Now()},
-		Phase:   load.Measured, Planned: 100,
+		Phase:   plan.Measured, Planned: 100,
 		Counts:     run.Counts{Offered: 10, Delivered: 6, Duplicate: 1, Pending: 4},
 		Histograms: run.Histograms{Lateness: h, OfferRTT: run.NewHistogram(run.TotalDigits), ScheduleLag: run.NewHistogram(run.TotalDigits)},
 	}
@@ -181,9 +182,9 @@ func TestAddressInUseIsOneClearLine(t *testing.T) {
 func TestScrapesOfARun(t *testing.T) {
 	live := &load.Live{}
 	s := serve(t, live)
-	p := load.DefaultPlan()
+	p := plan.DefaultPlan()
 	p.Producers, p.Rate, p.Duration, p.Warmup, p.Queue, p.Name = 5, 1000, 1500*time.Millisecond, 0, "q", "short"
-	p.Delay = load.Fixed(100 * time.Millisecond)
+	p.Delay = plan.Fixed(100 * time.Millisecond)
 	var scrapes sync.WaitGroup
 	ended := make(chan struct{})
 	last := 0.0

@@ -109,6 +109,11 @@ var AllCounts = []Count{
 		Effect: Refused, Fault: "offers failed", Rare: true,
 	},
 	{
+		Name: "corrupt", Title: "corrupt", In: func(c *Counts) *int64 { return &c.Corrupt },
+		Help:   "Deliveries of a message of this run with other bytes than were offered.",
+		Effect: Wrong, Fault: "came with other bytes than were offered", Rare: true,
+	},
+	{
 		Name: "foreign", Title: "foreign", In: func(c *Counts) *int64 { return &c.Foreign },
 		Help:   "Deliveries that this run did not offer.",
 		Effect: Odd, Rare: true,
@@ -141,6 +146,8 @@ type Counts struct {
 	// OfferErrors counts offers that were answered by an error or not at all,
 	// whatever became of the message.
 	OfferErrors int64 `json:"offer_errors"`
+	// Corrupt counts deliveries of messages whose checksum was wrong.
+	Corrupt int64 `json:"corrupt,omitempty"`
 	// Foreign counts deliveries that this run did not offer.
 	Foreign int64 `json:"foreign"`
 }

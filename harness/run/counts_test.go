@@ -37,7 +37,7 @@ func TestCountsAddUp(t *testing.T) {
 	for i, row := range AllCounts {
 		require.EqualValues(t, 2*(i+1), row.Of(sum), row.Name)
 	}
-	require.Equal(t, a.Lost+a.Duplicate+a.Early+a.Revived, a.Faults())
+	require.Equal(t, a.Lost+a.Duplicate+a.Early+a.Revived+a.Corrupt, a.Faults())
 	require.False(t, a.negative())
 	a.Foreign = -1
 	require.True(t, a.negative())

@@ -7,7 +7,9 @@
 package run
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -33,6 +35,12 @@ type Document struct {
 	Counts         Counts     `json:"counts"`
 	Histograms     Histograms `json:"histograms"`
 	Intervals      []Interval `json:"intervals"`
+	// Warmup is missing where there was none.
+	Warmup *Warmup `json:"warmup,omitempty"`
+	// ToolUsage is of dq-bench itself, ProgramUsage of the program that ran the
+	// implementation, where it tells.
+	ToolUsage    *ToolUsage `json:"tool_usage,omitempty"`
+	ProgramUsage *ToolUsage `json:"program_usage,omitempty"`
 	// ServerStats is missing where the server does not tell.
 	ServerStats *ServerStats `json:"server_stats,omitempty"`
 	// SLO is empty if no objective was set.
@@ -174,18 +182,25 @@ const EarlyTolerance = time.Millisecond
 type Histograms struct {
 	// Lateness is delivered − due.
 	Lateness *Histogram `json:"lateness"`
+	// PastDue is delivered − the due instant cut to its millisecond, which is the score
+	// in Redis; missing in files of before it was measured.
+	PastDue *Histogram `json:"past_due,omitempty"`
 	// OfferRTT is how long an offer took, confirmed or not.
 	OfferRTT *Histogram `json:"offer_rtt"`
+	// ResponseTime is the offer's end − its intended instant: RTT and schedule lag of one
+	// offer together. Missing in files of before it was measured.
+	ResponseTime *Histogram `json:"response_time,omitempty"`
 	// ScheduleLag is actual − intended send instant.
 	ScheduleLag *Histogram `json:"schedule_lag"`
 	// RemoveRTT is how long it took to call a message off; missing where none was.
 	RemoveRTT *Histogram `json:"remove_rtt,omitempty"`
 }
 
-// NewHistograms returns the three that every run has, empty.
+// NewHistograms returns those that every run has, empty.
 func NewHistograms() Histograms {
 	return Histograms{
-		Lateness: NewHistogram(TotalDigits), OfferRTT: NewHistogram(TotalDigits), ScheduleLag: NewHistogram(TotalDigits),
+		Lateness: NewHistogram(TotalDigits), PastDue: NewHistogram(TotalDigits),
+		OfferRTT: NewHistogram(TotalDigits), ResponseTime: NewHistogram(TotalDigits), ScheduleLag: NewHistogram(TotalDigits),
 	}
 }
 
@@ -197,11 +212,11 @@ type NamedHistogram struct {
 
 // Rows lists the histograms in the order that they are shown in.
 func (h Histograms) Rows() []NamedHistogram {
-	rows := []NamedHistogram{{"lateness", h.Lateness}, {"offer RTT", h.OfferRTT}, {"schedule lag", h.ScheduleLag}}
-	if h.RemoveRTT != nil {
-		rows = append(rows, NamedHistogram{"remove RTT", h.RemoveRTT})
+	all := []NamedHistogram{
+		{"lateness", h.Lateness}, {"past due", h.PastDue}, {"offer RTT", h.OfferRTT}, {"response time", h.ResponseTime},
+		{"schedule lag", h.ScheduleLag}, {"remove RTT", h.RemoveRTT},
 	}
-	return rows
+	return slices.DeleteFunc(all, func(n NamedHistogram) bool { return n.H == nil })
 }
 
 // Interval is one second of the measured phase, its drain included. Lateness is
@@ -218,6 +233,30 @@ type Interval struct {
 	P50     int64 `json:"lateness_p50"`
 	P99     int64 `json:"lateness_p99"`
 	Max     int64 `json:"lateness_max"`
+	// The same of past due.
+	PastDueP50 int64 `json:"past_due_p50"`
+	PastDueP99 int64 `json:"past_due_p99"`
+	PastDueMax int64 `json:"past_due_max"`
+}
+
+// Warmup is how the warm-up went.
+type Warmup struct {
+	// Seconds is how long messages were offered; Warm says that lateness and round trip
+	// stood still at its end. It is false for a warm-up whose length was fixed, which is
+	// not judged.
+	Seconds float64 `json:"seconds"`
+	Warm    bool    `json:"warm"`
+	// Fixed says that its length was given.
+	Fixed bool `json:"fixed,omitempty"`
+}
+
+// ToolUsage is what the process of a part used in the measured phase.
+type ToolUsage struct {
+	CPUSeconds     float64 `json:"cpu_seconds"`
+	GCPauseSeconds float64 `json:"gc_pause_seconds"`
+	// SchedulingP99 is how long a goroutine that could run waited for a processor, in
+	// ns; 0 where that is not known.
+	SchedulingP99 int64 `json:"scheduling_p99_ns,omitempty"`
 }
 
 // ServerStats is what the server did in the measured phase, drain included. It
@@ -238,4 +277,25 @@ type Verdict struct {
 	Passed bool `json:"passed"`
 	// Text is the judgement in one sentence.
 	Text string `json:"text"`
+}
+
+// Add adds the histograms of another part of a run.
+func (h *Histograms) Add(part Histograms) error {
+	var errs []error
+	for _, pair := range []struct {
+		into **Histogram
+		from *Histogram
+	}{
+		{&h.Lateness, part.Lateness}, {&h.PastDue, part.PastDue}, {&h.OfferRTT, part.OfferRTT},
+		{&h.ResponseTime, part.ResponseTime}, {&h.ScheduleLag, part.ScheduleLag}, {&h.RemoveRTT, part.RemoveRTT},
+	} {
+		if pair.from == nil {
+			continue
+		}
+		if *pair.into == nil {
+			*pair.into = NewHistogram(TotalDigits)
+		}
+		errs = append(errs, (*pair.into).Merge(pair.from))
+	}
+	return errors.Join(errs...)
 }

@@ -32,10 +32,7 @@ func Merge(runs []*Document) (*Document, error) {
 	}
 	first := *runs[0]
 	out := &first
-	out.Histograms = NewHistograms()
-	if slices.ContainsFunc(runs, func(r *Document) bool { return r.Histograms.RemoveRTT != nil }) {
-		out.Histograms.RemoveRTT = NewHistogram(TotalDigits)
-	}
+	out.Histograms = Histograms{}
 	out.Counts, out.Workers, out.Interrupted, out.SLO = Counts{}, 0, false, nil
 	out.Notes, out.ServerStats = nil, nil
 	out.Scenario.Producers, out.Scenario.Consumers, out.Scenario.Rate, out.Scenario.Messages = 0, 0, 0, 0
@@ -110,14 +107,8 @@ func (r *Document) mergeKey() []Field {
 }
 
 func (r *Document) add(part *Document) error {
-	of := part.Histograms.Rows()
-	for i, row := range r.Histograms.Rows() {
-		if i >= len(of) {
-			continue // the part called nothing off
-		}
-		if err := row.H.Merge(of[i].H); err != nil {
-			return err
-		}
+	if err := r.Histograms.Add(part.Histograms); err != nil {
+		return err
 	}
 	r.Counts = r.Counts.Plus(part.Counts)
 	s, q := &r.Scenario, part.Scenario
@@ -182,13 +173,17 @@ func (i Interval) join(other Interval, pending int64) Interval {
 	joined := Interval{
 		Second: max(i.Second, other.Second), Offered: i.Offered + other.Offered, Delivered: i.Delivered + other.Delivered,
 		Pending: pending, P50: i.P50, P99: i.P99, Max: i.Max,
+		PastDueP50: i.PastDueP50, PastDueP99: i.PastDueP99, PastDueMax: i.PastDueMax,
 	}
 	switch {
 	case other.Delivered == 0:
 	case i.Delivered == 0: // its zeros are no lateness, which may be negative
 		joined.P50, joined.P99, joined.Max = other.P50, other.P99, other.Max
+		joined.PastDueP50, joined.PastDueP99, joined.PastDueMax = other.PastDueP50, other.PastDueP99, other.PastDueMax
 	default:
 		joined.P50, joined.P99, joined.Max = max(i.P50, other.P50), max(i.P99, other.P99), max(i.Max, other.Max)
+		joined.PastDueP50, joined.PastDueP99 = max(i.PastDueP50, other.PastDueP50), max(i.PastDueP99, other.PastDueP99)
+		joined.PastDueMax = max(i.PastDueMax, other.PastDueMax)
 	}
 	return joined
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"fmt"
-	"math/bits"
 	"reflect"
 	"slices"
 	"strings"
@@ -48,84 +47,23 @@ func partNot(a, b *Document) *Document {
 	return b
 }
 
-// union is what all workers together know of every message, as bitmaps.
-type union struct {
-	confirmed, delivered, removed, held, notDue []byte
-	// again counts deliveries of messages that another worker took as well.
-	again int64
-}
-
 // unite reads the sets of one worker after the other.
-func unite(runs []*Document) (*union, error) {
+func unite(runs []*Document) (*Sets, error) {
 	n := runs[0].Scenario.Messages
-	var u union
+	var all Sets
 	for _, r := range runs {
-		w := r.Worker
-		for _, set := range []struct {
-			name string
-			all  *[]byte
-			of   MessageSet
-			// want is how many the counts say it holds, below 0 if they do not.
-			want  int64
-			twice *int64
-		}{
-			{"confirmed", &u.confirmed, w.Confirmed, -1, nil},
-			{"delivered", &u.delivered, w.Delivered, r.Counts.Delivered, &u.again},
-			{"removed", &u.removed, w.Removed, -1, nil},
-			{"held", &u.held, w.Held, -1, nil},
-			{"not_due", &u.notDue, w.NotDue, -1, nil},
-		} {
-			bitmap, err := set.of.Bitmap(n)
-			if err != nil {
-				return nil, fmt.Errorf("merge: worker %s: %s: %w", w, set.name, err)
-			}
-			if got := ones(bitmap); set.want >= 0 && got != set.want {
-				return nil, fmt.Errorf("merge: worker %s: damaged: %s holds %d messages, the counts say %d", w, set.name, got, set.want)
-			}
-			if *set.all == nil {
-				*set.all = bitmap
-				continue
-			}
-			common := int64(0)
-			for i, b := range bitmap {
-				common += int64(bits.OnesCount8(b & (*set.all)[i]))
-				(*set.all)[i] |= b
-			}
-			if set.twice != nil {
-				*set.twice += common
-			}
-			if common > 0 && set.name == "confirmed" {
-				return nil, fmt.Errorf("merge: worker %s: %d of its messages were offered by another worker too", w, common)
-			}
+		own, err := r.Worker.sets(n)
+		if err != nil {
+			return nil, fmt.Errorf("merge: worker %s: %w", r.Worker, err)
+		}
+		if got := Ones(own.Delivered); got != r.Counts.Delivered {
+			return nil, fmt.Errorf("merge: worker %s: damaged: delivered holds %d messages, the counts say %d", r.Worker, got, r.Counts.Delivered)
+		}
+		if common := all.Add(*own); common > 0 {
+			return nil, fmt.Errorf("merge: worker %s: %d of its messages were offered by another worker too", r.Worker, common)
 		}
 	}
-	return &u, nil
-}
-
-func ones(bitmap []byte) int64 {
-	n := 0
-	for _, b := range bitmap {
-		n += bits.OnesCount8(b)
-	}
-	return int64(n)
-}
-
-// counts strikes the balance over all workers, by the rules that one worker alone
-// has: delivered before called off before held before lost.
-func (u *union) counts() Counts {
-	c := Counts{Duplicate: u.again}
-	for i := range u.delivered {
-		removed := u.removed[i] &^ u.delivered[i]
-		held := u.held[i] &^ u.delivered[i] &^ removed
-		c.Delivered += int64(bits.OnesCount8(u.delivered[i]))
-		c.Removed += int64(bits.OnesCount8(removed))
-		c.Revived += int64(bits.OnesCount8(u.removed[i] & u.delivered[i]))
-		c.Pending += int64(bits.OnesCount8(held))
-		c.NotDue += int64(bits.OnesCount8(held & u.notDue[i]))
-		c.Lost += int64(bits.OnesCount8(u.confirmed[i] &^ u.delivered[i] &^ removed &^ held))
-	}
-	c.Offered = c.Delivered + c.Removed + c.Pending + c.Lost
-	return c
+	return &all, nil
 }
 
 // joinWorkers makes a run, to which the parts have been added, the one of all
@@ -136,10 +74,11 @@ func (r *Document) joinWorkers(parts []*Document) error {
 		return err
 	}
 	sums := r.Counts
-	r.Counts = u.counts()
+	r.Counts = u.Counts()
 	// Each worker saw its own only; what all saw of one message is in the sets.
 	r.Counts.Duplicate += sums.Duplicate
-	r.Counts.Early, r.Counts.OfferErrors, r.Counts.Foreign = sums.Early, sums.OfferErrors, sums.Foreign
+	r.Counts.Early, r.Counts.OfferErrors = sums.Early, sums.OfferErrors
+	r.Counts.Foreign, r.Counts.Corrupt = sums.Foreign, sums.Corrupt
 	r.Scenario, r.Worker = parts[0].Scenario, nil
 	if r.kept, err = keptObjectives(parts); err != nil {
 		return err
@@ -158,8 +97,8 @@ func (r *Document) joinWorkers(parts []*Document) error {
 	if len(drivers) > 1 {
 		r.Driver = Driver{Name: strings.Join(drivers, "+")}
 	}
-	if u.again > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d messages were taken by two workers; each delivery has its own value of lateness", u.again))
+	if u.Again > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d messages were taken by two workers; each delivery has its own value of lateness", u.Again))
 	}
 	if note := clockNote(parts); note != "" {
 		r.Notes = append(r.Notes, note)

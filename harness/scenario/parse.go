@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
-	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/plan"
 )
 
 // document is a whole file.
@@ -116,15 +116,15 @@ func (s settings) clone() settings {
 
 // rate and delay are the load package's, with the line in their errors.
 type (
-	rate  load.Rate
-	delay load.Delay
+	rate  plan.Rate
+	delay plan.Delay
 )
 
-// UnmarshalYAML is load.ParseRate.
-func (r *rate) UnmarshalYAML(node *yaml.Node) error { return unmarshalText(node, (*load.Rate)(r)) }
+// UnmarshalYAML is plan.ParseRate.
+func (r *rate) UnmarshalYAML(node *yaml.Node) error { return unmarshalText(node, (*plan.Rate)(r)) }
 
-// UnmarshalYAML is load.ParseDelay.
-func (d *delay) UnmarshalYAML(node *yaml.Node) error { return unmarshalText(node, (*load.Delay)(d)) }
+// UnmarshalYAML is plan.ParseDelay.
+func (d *delay) UnmarshalYAML(node *yaml.Node) error { return unmarshalText(node, (*plan.Delay)(d)) }
 
 func unmarshalText(node *yaml.Node, to encoding.TextUnmarshaler) error {
 	if err := to.UnmarshalText([]byte(node.Value)); err != nil {

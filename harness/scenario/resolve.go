@@ -5,16 +5,18 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // Run is a variant made ready.
 type Run struct {
 	// Plan has no Queue; its Name is scenario or scenario/variant.
-	Plan load.Plan
-	// Driver is a --driver value, empty if the scenario names none.
-	Driver string
+	Plan plan.Plan
+	// Driver is a --driver value, empty if the scenario names none; Drivers are those
+	// that the members of its fleet name.
+	Driver  string
+	Drivers map[string]driver.Driver
 	// Scale is the factor that times were multiplied by.
 	Scale    float64
 	SLO      []run.SLO
@@ -27,25 +29,25 @@ type Run struct {
 // is an *Error.
 func (v Variant) Resolve(scale float64, parse func(spec string) (driver.Driver, error)) (Run, error) {
 	s := v.settings
-	run := Run{Driver: s.Driver, Scale: scale}
+	run := Run{Driver: s.Driver, Drivers: map[string]driver.Driver{}, Scale: scale}
 	p := &run.Plan
-	*p = load.Plan{
+	*p = plan.Plan{
 		Name: v.scenario, Producers: s.Producers, Consumers: s.Consumers,
-		Rate: load.Rate(s.Rate) / load.Rate(scale), Duration: scaled(s.Duration, scale),
-		Delay: scaledDelay(load.Delay(s.Delay), scale), PayloadSize: s.PayloadSize, Seed: s.Seed,
+		Rate: plan.Rate(s.Rate) / plan.Rate(scale), Duration: scaled(s.Duration, scale),
+		Delay: scaledDelay(plan.Delay(s.Delay), scale), PayloadSize: s.PayloadSize, Seed: s.Seed,
 		Warmup: s.Warmup, Horizon: scaled(s.Horizon, scale), DrainTimeout: s.DrainTimeout,
 		MaxScheduleLag: s.MaxScheduleLag,
 		Queues:         s.Queues, Poll: scaled(s.Poll, scale), Work: scaled(s.Work, scale),
-		Cancel: load.Cancel{Share: s.Cancel.Share, After: scaled(s.Cancel.After, scale)},
+		Cancel: plan.Cancel{Share: s.Cancel.Share, After: scaled(s.Cancel.After, scale)},
 	}
 	if v.Name != "" {
 		p.Name += "/" + v.Name
 	}
 	for _, st := range s.Ramp {
-		p.Ramp = append(p.Ramp, load.Step{Rate: load.Rate(st.Rate) / load.Rate(scale), Duration: scaled(st.Duration, scale)})
+		p.Ramp = append(p.Ramp, plan.Step{Rate: plan.Rate(st.Rate) / plan.Rate(scale), Duration: scaled(st.Duration, scale)})
 	}
 	for _, m := range s.Fleet {
-		members, err := m.members(scale, parse)
+		members, err := m.members(scale, parse, run.Drivers)
 		if err != nil {
 			return Run{}, v.wrong(err)
 		}
@@ -81,31 +83,35 @@ func scaled(d time.Duration, scale float64) time.Duration {
 	return max(time.Duration(float64(d)*scale).Round(time.Millisecond), time.Millisecond)
 }
 
-func scaledDelay(d load.Delay, scale float64) load.Delay {
+func scaledDelay(d plan.Delay, scale float64) plan.Delay {
 	d.Min, d.Max = scaled(d.Min, scale), scaled(d.Max, scale)
 	choices := d.Choices
 	d.Choices = nil
 	for _, c := range choices {
-		d.Choices = append(d.Choices, load.Span{Min: scaled(c.Min, scale), Max: scaled(c.Max, scale)})
+		d.Choices = append(d.Choices, plan.Span{Min: scaled(c.Min, scale), Max: scaled(c.Max, scale)})
 	}
 	return d
 }
 
-func (m member) members(scale float64, parse func(string) (driver.Driver, error)) ([]load.Member, error) {
+// members are those that m stands for; the drivers that they name go to drivers.
+func (m member) members(
+	scale float64, parse func(string) (driver.Driver, error), drivers map[string]driver.Driver,
+) ([]plan.Member, error) {
 	if m.Count < 0 || m.Count > maxCount {
 		return nil, fmt.Errorf("fleet: expected a count of 1 to %d, got %d", maxCount, m.Count)
 	}
-	made := load.Member{Offers: m.Offers, Takes: m.Takes, From: scaled(m.From, scale), To: scaled(m.To, scale)}
+	made := plan.Member{Offers: m.Offers, Takes: m.Takes, From: scaled(m.From, scale), To: scaled(m.To, scale)}
 	if !m.Offers && !m.Takes {
 		made.Offers, made.Takes = true, true
 	}
 	if m.Driver != "" {
-		var err error
-		if made.Driver, err = parse(m.Driver); err != nil {
+		d, err := parse(m.Driver)
+		if err != nil {
 			return nil, err
 		}
+		made.Driver, drivers[m.Driver] = m.Driver, d
 	}
-	members := make([]load.Member, max(m.Count, 1))
+	members := make([]plan.Member, max(m.Count, 1))
 	for i := range members {
 		members[i] = made
 	}

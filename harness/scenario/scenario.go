@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/plan"
 )
 
 // Scenario is one file.
@@ -112,7 +112,7 @@ type member struct {
 }
 
 func defaults() settings {
-	p := load.DefaultPlan()
+	p := plan.DefaultPlan()
 	return settings{
 		Producers: p.Producers, Consumers: p.Consumers, Rate: rate(p.Rate), Duration: p.Duration, Delay: delay(p.Delay),
 		PayloadSize: p.PayloadSize, Seed: p.Seed, Warmup: p.Warmup, DrainTimeout: p.DrainTimeout,

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
-	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/scenario"
 	"github.com/dq-bench/dq-bench/scenarios"
 )
@@ -61,7 +61,7 @@ variants:
 	a, err := chosen[0].Resolve(s.Scale, spec.Parse)
 	require.NoError(t, err)
 	require.Equal(t, "some/a", a.Plan.Name)
-	require.Equal(t, load.Rate(100), a.Plan.Rate, "as many messages in a tenth of the time")
+	require.Equal(t, plan.Rate(100), a.Plan.Rate, "as many messages in a tenth of the time")
 	require.Equal(t, time.Second, a.Plan.Duration)
 	require.Equal(t, "1s|2s", a.Plan.Delay.String())
 	require.Equal(t, "lateness.p99<=100ms", a.SLO[0].String())
@@ -71,7 +71,7 @@ variants:
 	require.NoError(t, err)
 	b, err := chosen[0].Resolve(1, spec.Parse)
 	require.NoError(t, err)
-	require.Equal(t, load.Rate(20), b.Plan.Rate)
+	require.Equal(t, plan.Rate(20), b.Plan.Rate)
 	require.Equal(t, "1s", b.Plan.Delay.String())
 	require.Empty(t, b.SLO)
 	require.Len(t, b.Expected, 1)

@@ -18,7 +18,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/page"
 	"github.com/dq-bench/dq-bench/harness/run"
@@ -46,6 +45,9 @@ type Options struct {
 	Labels map[string]string
 	// Force runs on queues that hold messages.
 	Force bool
+	// OverProtocol has programs that cannot run the plan by themselves make each call
+	// of it.
+	OverProtocol bool
 	// Share is that of one of several workers. A series of several runs has none.
 	Share Share
 	// Live, which may be nil, shows the run under way.
@@ -60,13 +62,13 @@ type Options struct {
 // which is removed at the end.
 func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder string) (_ *run.Document, err error) {
 	options := load.Options{
-		Plan: c.Plan, Driver: d, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice, Live: o.Live,
+		Plan: c.Plan, Driver: d, Drivers: c.Drivers, OverProtocol: o.OverProtocol, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice, Live: o.Live,
 	}
 	if options.Plan.Queue == "" {
 		options.Plan.Queue, options.OwnQueue = ownQueue(options.RunID), true
 	}
 	var used *run.Server
-	if needsServer(d, c.Plan) {
+	if needsServer(d, c) {
 		srv, err := server.Start(ctx, o.Redis, o.Notice)
 		if err != nil {
 			return nil, err
@@ -92,16 +94,13 @@ func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder
 }
 
 // needsServer reports whether any implementation of the plan needs a Redis.
-func needsServer(d driver.Driver, p load.Plan) bool {
-	serverless := func(d driver.Driver) bool {
-		_, ok := d.(baseline.Memory)
-		return ok
-	}
-	if len(p.Fleet) == 0 {
-		return !serverless(d)
-	}
-	for _, m := range p.Fleet {
-		if m.Driver == nil && !serverless(d) || m.Driver != nil && !serverless(m.Driver) {
+func needsServer(d driver.Driver, c scenario.Run) bool {
+	for _, m := range c.Plan.Members() {
+		member := d
+		if m.Driver != "" {
+			member = c.Drivers[m.Driver]
+		}
+		if member.Store(nil, "") != nil {
 			return true
 		}
 	}

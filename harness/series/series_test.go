@@ -10,7 +10,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
-	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/scenario"
 	"github.com/dq-bench/dq-bench/harness/series"
@@ -30,8 +30,8 @@ func TestFolders(t *testing.T) {
 }
 
 func shortCase() scenario.Run {
-	p := load.DefaultPlan()
-	p.Duration, p.Warmup, p.Delay, p.Rate = 100*time.Millisecond, 50*time.Millisecond, load.Fixed(20*time.Millisecond), 500
+	p := plan.DefaultPlan()
+	p.Duration, p.Warmup, p.Delay, p.Rate = 100*time.Millisecond, 50*time.Millisecond, plan.Fixed(20*time.Millisecond), 500
 	return scenario.Run{Plan: p, Scale: 1}
 }
 

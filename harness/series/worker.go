@@ -6,20 +6,21 @@ import (
 	"fmt"
 
 	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/server"
 )
 
 // Share is what makes a run one of several workers. The zero value is a run of its
 // own that begins as soon as it can.
 type Share struct {
-	Worker load.Worker
+	Worker plan.Worker
 	// Start may be nil for a run of its own.
 	Start *load.Start
 }
 
 // Check refuses a share that the cases and the server cannot have. Its error is
 // wrong usage.
-func (s Share) Check(redis string, p load.Plan) error {
+func (s Share) Check(redis string, p plan.Plan) error {
 	switch {
 	case !s.Worker.Shared():
 		return nil
@@ -32,7 +33,7 @@ func (s Share) Check(redis string, p load.Plan) error {
 }
 
 // apply agrees with the other workers on start, run id and queue.
-func (s Share) apply(ctx context.Context, o *load.Options, planned load.Plan) error {
+func (s Share) apply(ctx context.Context, o *load.Options, planned plan.Plan) error {
 	if s.Start == nil {
 		return nil
 	}

@@ -33,7 +33,7 @@ type Hello struct {
 }
 
 // Protocol is the version of PROTOCOL.md this client speaks.
-const Protocol = 1
+const Protocol = 2
 
 // Process is a running program that speaks PROTOCOL.md. Its methods may be
 // called from many goroutines at once.

@@ -58,7 +58,7 @@ func fakeProgram(mode string) {
 	}
 }
 
-var fakeHello = `{"id":%s,"ok":true,"result":{"name":"fake","version":"1.2.3","protocol":1,"capabilities":["hello"]}}`
+var fakeHello = `{"id":%s,"ok":true,"result":{"name":"fake","version":"1.2.3","protocol":2,"capabilities":["hello"]}}`
 
 type fakeServer struct {
 	taking  map[string]bool
@@ -226,7 +226,7 @@ func TestProcessThatCannotServe(t *testing.T) {
 	for mode, want := range map[string]string{
 		"dies":   "no such release",
 		"noise":  "expected one JSON object a line",
-		"future": "speaks version 99 of the protocol, expected 1",
+		"future": "speaks version 99 of the protocol, expected 2",
 	} {
 		t.Run(mode, func(t *testing.T) {
 			_, err := startFake(t, mode)

@@ -1,7 +1,7 @@
 // Package serve answers: how does a delay queue written in Go become a program
 // of the driver protocol (PROTOCOL.md)?
 //
-// It has the ops hello, load and cancel: enough for
+// It has the ops hello, load.* and cancel: enough for
 // 'dq-bench run --driver exec:<program>'. The measuring code is that of the
 // drivers inside dq-bench: this is the one room below harness/driver that imports
 // harness/load, and only such a program imports it.
@@ -34,7 +34,7 @@ const maxRequest = 1 << 20
 func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	s := &server{driver: d, out: json.NewEncoder(out), running: map[string]context.CancelFunc{}}
+	s := &server{driver: d, host: load.NewHost(d), out: json.NewEncoder(out), running: map[string]context.CancelFunc{}}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxRequest)
 	for lines.Scan() {
@@ -77,6 +77,7 @@ func parseRequest(line []byte) (request, error) {
 
 type server struct {
 	driver driver.Driver
+	host   *load.Host
 
 	writing sync.Mutex
 	out     *json.Encoder
@@ -108,12 +109,13 @@ func (s *server) run(ctx context.Context, r request) (any, error) {
 		identity := s.driver.Identity()
 		return program.Hello{
 			Name: identity.Name, Version: identity.Version, Protocol: program.Protocol,
-			Capabilities: []string{"hello", program.LoadOp, "cancel"}, Codecs: []string{"bytes"},
+			Capabilities: append([]string{"hello", "cancel"}, s.host.Capabilities()...), Codecs: []string{"bytes"},
 		}, nil
-	case program.LoadOp:
-		return load.RunRequest(ctx, s.driver, r.line, func(fields any) { s.event(r, fields) })
 	case "cancel":
 		return s.cancel(r)
+	}
+	if load.IsLoadOp(r.op) {
+		return s.host.Do(ctx, r.op, r.line, func(fields any) { s.event(r, fields) })
 	}
 	return nil, fmt.Errorf("op %q: %w", r.op, program.ErrUnsupported)
 }
@@ -151,7 +153,7 @@ func class(err error, cancelled bool) string {
 	if cancelled {
 		return "cancelled"
 	}
-	if errors.Is(err, program.ErrUnsupported) {
+	if errors.Is(err, program.ErrUnsupported) || errors.As(err, new(*driver.CapabilityError)) {
 		return "unsupported"
 	}
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
@@ -99,9 +101,10 @@ func TestServeIntroducesTheDriver(t *testing.T) {
 func TestServeAnswersErrors(t *testing.T) {
 	for name, test := range map[string]struct{ request, class, message string }{
 		"an op it has not":  {`{"id":1,"op":"dq.offer"}`, "unsupported", `op "dq.offer"`},
-		"a plan of nothing": {`{"id":1,"op":"load","runId":"0000abcd"}`, "*errors.errorString", "producers"},
-		"no run id":         {`{"id":1,"op":"load"}`, "*errors.joinError", "runId"},
-		"a text for a rate": {`{"id":1,"op":"load","rate":"fast"}`, "*json.UnmarshalTypeError", "rate"},
+		"an op of a load":   {`{"id":1,"op":"load.fly","handle":"load-1"}`, "*errors.errorString", "not open"},
+		"a plan of nothing": {`{"id":1,"op":"load.open","plan":{"run_id":"0000abcd"}}`, "*errors.joinError", "phases"},
+		"no run id":         {`{"id":1,"op":"load.open","plan":{}}`, "*errors.joinError", "run_id"},
+		"a text for a rate": {`{"id":1,"op":"load.open","plan":{"phases":{"m":{"steps":[{"rate":"fast"}]}}}}`, "*errors.joinError", "rate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := start(t)
@@ -121,17 +124,36 @@ func TestServeEndsAtALineThatIsNoRequest(t *testing.T) {
 	}
 }
 
-// A load that is cancelled still answers with what was done.
-func TestServeCancelsALoad(t *testing.T) {
-	c := start(t)
-	c.send(`{"id":1,"op":"load","runId":"0000abcd","producers":1,"consumers":1,"rate":100,"duration":3600000,` +
-		`"delayMin":0,"delayMax":0,"queue":"q","drain":"1000"}`)
-	require.True(t, c.lines.Scan(), "a progress event")
-	c.send(`{"id":2,"op":"cancel","target":1}`)
-	require.Equal(t, true, c.next()["result"])
-	answer := c.next()
-	require.EqualValues(t, 1, answer["id"])
-	require.Equal(t, true, answer["ok"])
+// memoryPart is a part that offers 100 messages a second for an hour.
+const memoryPart = `{"id":1,"op":"load.open","plan":{"run_id":"0000abcd","seed":"1","queues":["q"],"producers":1,"consumers":1,` +
+	`"payload_size":56,"members":[{"offers":true,"takes":true}],"phases":{"m":{"steps":[{"rate":100,"duration":3600000000000}],` +
+	`"delay":{"spans":[[0,0]]}}}},"part":{"member":0,"worker":0,"workers":1}}`
+
+// A phase is answered when it is ended, and as cancelled when it is cancelled.
+func TestServeEndsAndCancelsAPhase(t *testing.T) {
+	for _, end := range []string{
+		`{"id":3,"op":"load.end","handle":"load-1","phase":"m"}`, `{"id":3,"op":"cancel","target":2}`,
+	} {
+		c := start(t)
+		c.send(memoryPart)
+		require.Equal(t, map[string]any{"handle": "load-1"}, c.next()["result"])
+		c.send(fmt.Sprintf(`{"id":2,"op":"load.run","handle":"load-1","phase":"m","at":"%d"}`, time.Now().UnixNano()))
+		require.True(t, c.lines.Scan(), "a second")
+		require.Contains(t, c.lines.Text(), `"event":"progress"`)
+		c.send(end)
+		first, second := c.next(), c.next()
+		if fmt.Sprint(first["id"]) == "3" {
+			first, second = second, first
+		}
+		require.EqualValues(t, 3, second["id"])
+		if strings.Contains(end, "cancel") {
+			require.Equal(t, "cancelled", first["error"].(map[string]any)["class"])
+			continue
+		}
+		counts := first["result"].(map[string]any)["counts"].(map[string]any)
+		require.Positive(t, counts["delivered"])
+		require.Equal(t, counts["confirmed"], counts["delivered"])
+	}
 }
 
 // The load engine runs a plan inside a program and makes a run file of it.
@@ -139,11 +161,11 @@ func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
 	t.Setenv(servedEnv, "1")
 	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
 	require.NoError(t, err)
-	p := load.DefaultPlan()
+	p := plan.DefaultPlan()
 	p.Producers, p.Consumers, p.Queue = 5, 2, "q"
 	p.Rate, p.Duration, p.Warmup = 500, time.Second, 300*time.Millisecond
-	p.Delay = load.Delay{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}
-	var phases []load.Phase
+	p.Delay = plan.Delay{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}
+	var phases []plan.Phase
 	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, RunID: 0xabcd, Progress: func(p load.Progress) {
 		if p.Last {
 			phases = append(phases, p.Phase)
@@ -165,7 +187,7 @@ func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
 	}))
 	require.Equal(t, len(r.Intervals), seconds, "an interval of the log for each of the run's")
 	require.EqualValues(t, 500, values)
-	require.Equal(t, []load.Phase{load.Warmup, load.Measured}, phases)
+	require.Equal(t, []plan.Phase{plan.Warmup, plan.Measured}, phases)
 	_, err = r.Encode()
 	require.NoError(t, err)
 }
@@ -175,9 +197,9 @@ func TestAProgramThatDoesNotEndCostsANote(t *testing.T) {
 	t.Setenv(servedEnv, staysEnv)
 	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
 	require.NoError(t, err)
-	p := load.DefaultPlan()
+	p := plan.DefaultPlan()
 	p.Producers, p.Consumers, p.Queue = 5, 2, "q"
-	p.Rate, p.Duration, p.Warmup, p.Delay = 500, 100*time.Millisecond, 0, load.Fixed(0)
+	p.Rate, p.Duration, p.Warmup, p.Delay = 500, 100*time.Millisecond, 0, plan.Fixed(0)
 	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, RunID: 0xabcd})
 	require.NoError(t, err)
 	require.True(t, result.Report.Judge(nil).Passed, result.Report.Verdict.Text)
@@ -191,10 +213,10 @@ func TestInterruptedProgramStillReports(t *testing.T) {
 	t.Setenv(servedEnv, "1")
 	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
 	require.NoError(t, err)
-	p := load.DefaultPlan()
+	p := plan.DefaultPlan()
 	p.Producers, p.Consumers, p.Queue = 5, 2, "q"
 	p.Rate, p.Duration, p.Warmup, p.DrainTimeout = 500, time.Hour, 0, 300*time.Millisecond
-	p.Delay = load.Delay{Min: 10 * time.Millisecond, Max: 5 * time.Second}
+	p.Delay = plan.Delay{Min: 10 * time.Millisecond, Max: 5 * time.Second}
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	result, err := load.Run(ctx, load.Options{Plan: p, Driver: d, RunID: 0xabcd, Progress: func(load.Progress) { interrupt() }})
@@ -212,22 +234,22 @@ func TestLoadTellsWhyAProgramRefused(t *testing.T) {
 	t.Setenv(servedEnv, "1")
 	d, err := spec.Parse("exec:'" + os.Args[0] + "' with arguments")
 	require.NoError(t, err)
-	p := load.DefaultPlan()
-	p.Queue, p.Delay = "q", load.Delay{Min: 1500 * time.Microsecond, Max: 1500 * time.Microsecond}
+	p := plan.DefaultPlan()
+	p.Queue, p.Delay = "q", plan.Delay{Min: 1500 * time.Microsecond, Max: 1500 * time.Microsecond}
 	_, err = load.Run(t.Context(), load.Options{Plan: p, Driver: d})
 	require.ErrorContains(t, err, "whole milliseconds")
 	_, err = spec.Parse("exec:")
 	require.ErrorContains(t, err, "expected a program")
 	d, err = spec.Parse("exec:/no/such/program")
 	require.NoError(t, err)
-	p.Delay = load.Delay{}
+	p.Delay = plan.Delay{}
 	_, err = load.Run(t.Context(), load.Options{Plan: p, Driver: d})
 	require.ErrorContains(t, err, "/no/such/program")
 }
 
 func FuzzServe(f *testing.F) {
 	f.Add(`{"id":1,"op":"hello"}`)
-	f.Add(`{"id":1,"op":"load","runId":"0000abcd"}`)
+	f.Add(`{"id":1,"op":"load.open","plan":{"run_id":"0000abcd"}}`)
 	f.Add(`{"id":1,"op":"cancel","target":"1"}`)
 	f.Fuzz(func(_ *testing.T, line string) {
 		if strings.Contains(line, "producers") {

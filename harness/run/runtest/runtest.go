@@ -26,9 +26,13 @@ func Sample(seed uint64, n int, scale float64) *run.Document {
 		ServerStats: &run.ServerStats{TransferCalls: int64(n), TransferCallsPerMessage: 1, Commands: int64(10 * n), CPUSeconds: .5},
 	}
 	for range n {
-		r.Histograms.Lateness.Record(int64(scale*1e6*rng.ExpFloat64()) - 200_000)
-		r.Histograms.OfferRTT.Record(int64(1e5 * rng.ExpFloat64()))
-		r.Histograms.ScheduleLag.Record(int64(1e4 * rng.ExpFloat64()))
+		late := int64(scale*1e6*rng.ExpFloat64()) - 200_000
+		rtt, lag := int64(1e5*rng.ExpFloat64()), int64(1e4*rng.ExpFloat64())
+		r.Histograms.Lateness.Record(late)
+		r.Histograms.PastDue.Record(late + 300_000)
+		r.Histograms.OfferRTT.Record(rtt)
+		r.Histograms.ResponseTime.Record(rtt + lag)
+		r.Histograms.ScheduleLag.Record(lag)
 	}
 	return r
 }

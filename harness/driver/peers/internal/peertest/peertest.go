@@ -14,6 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
@@ -95,9 +96,9 @@ func Load(t *testing.T) (*run.Document, redis.UniversalClient) {
 	require.NoError(t, err)
 	client := srv.NewClient()
 	t.Cleanup(func() { client.Close() })
-	p := load.DefaultPlan()
+	p := plan.DefaultPlan()
 	p.Producers, p.Consumers, p.Rate, p.Duration, p.Warmup, p.Queue = 5, 4, Messages, time.Second, 0, "dq-bench:test"
-	p.Delay = load.Delay{Min: time.Second, Max: time.Second}
+	p.Delay = plan.Delay{Min: time.Second, Max: time.Second}
 	result, err := load.Run(t.Context(), load.Options{
 		Plan: p, Driver: d, RedisURL: srv.URL(), RunID: 0xabcd, OwnQueue: true,
 		Redis: &load.Redis{Client: client, Queue: p.Queue},

@@ -1,94 +1,134 @@
 package io.github.dqbench.redisson;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
-/** A load, as PROTOCOL.md defines it: how many messages, when each is to be sent, with which delay. */
+/** A load, as PROTOCOL.md defines it: the same for every part. */
 record LoadPlan(
+        int runId,
+        long seed,
+        List<String> queues,
         int producers,
         int consumers,
-        double ratePerSecond,
-        long warmupNanos,
-        long durationNanos,
-        long delayMinMillis,
-        long delayMaxMillis,
-        int payloadBytes,
-        long seed,
-        int runId,
-        long startUnixNanos,
-        long drainNanos) {
+        int payloadSize,
+        long pollNanos,
+        long workNanos,
+        Map<Phase, PhasePlan> phases,
+        List<Member> members) {
 
-    private static final long MAX_MESSAGES = 50_000_000;
-    /** A warm-up is for connections and script caches, which do not depend on the delay. */
-    private static final long MAX_WARMUP_DELAY_MILLIS = 1_000;
-    private static final long START_LEAD_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
+    private static final int MAX_THREADS = 0x10000;
+    private static final long MILLISECOND = TimeUnit.MILLISECONDS.toNanos(1);
 
     LoadPlan {
-        require(producers >= 1 && producers <= 0x10000, "producers", "1 to 65536");
-        require(consumers >= 1, "consumers", "1 or more");
-        require(ratePerSecond > 0, "rate", "more than 0");
-        require(warmupNanos >= 0, "warmup", "0 or more");
-        require(durationNanos > 0, "duration", "more than 0");
-        require(delayMinMillis >= 0 && delayMaxMillis >= delayMinMillis, "delayMin and delayMax", "0 <= min <= max");
-        require(payloadBytes >= Payload.MIN_BYTES, "payloadBytes", Payload.MIN_BYTES + " or more");
-        require((warmupNanos + durationNanos) / 1e9 * ratePerSecond <= MAX_MESSAGES, "rate * duration",
-                MAX_MESSAGES + " messages at most");
+        require(!queues.isEmpty(), "queues", "one name or more");
+        require(producers >= queues.size() && producers <= MAX_THREADS, "producers", "1 to 65536, and 1 a queue at least");
+        require(consumers >= queues.size() && consumers <= MAX_THREADS, "consumers", "1 to 65536, and 1 a queue at least");
+        require(payloadSize >= PayloadFormat.MIN_SIZE, "payload_size", PayloadFormat.MIN_SIZE + " or more");
+        require(pollNanos >= 0 && workNanos >= 0, "poll and work", "0 or more");
+        require(!members.isEmpty(), "members", "one or more");
     }
 
-    static LoadPlan of(Call call) {
+    static LoadPlan of(JsonNode plan) {
+        Map<Phase, PhasePlan> phases = new EnumMap<>(Phase.class);
+        for (Phase phase : Phase.values()) {
+            phases.put(phase, phase(plan.path("phases").path(phase.name)));
+        }
         return new LoadPlan(
-                call.integer("producers"),
-                call.integer("consumers"),
-                Double.parseDouble(call.text("rate")),
-                millis(call, "warmup", 0),
-                millis(call, "duration", 0),
-                call.number("delayMin"),
-                call.number("delayMax"),
-                (int) call.number("payloadBytes", Payload.MIN_BYTES),
-                call.number("seed", 0),
-                Integer.parseUnsignedInt(call.text("runId"), 16),
-                call.number("startAt", Wall.nanos() + START_LEAD_NANOS),
-                millis(call, "drain", 10_000));
+                Integer.parseUnsignedInt(text(plan, "run_id"), 16),
+                plan.hasNonNull("seed") ? Long.parseUnsignedLong(plan.get("seed").asText()) : 0,
+                list(plan.path("queues"), JsonNode::asText),
+                Math.toIntExact(whole(plan, "producers")),
+                Math.toIntExact(whole(plan, "consumers")),
+                Math.toIntExact(whole(plan, "payload_size")),
+                whole(plan, "poll"),
+                whole(plan, "work"),
+                phases,
+                list(plan.path("members"), LoadPlan::member));
     }
 
-    int messages(Phase phase) {
-        double seconds = (phase == Phase.WARMUP ? warmupNanos : durationNanos) / 1e9;
-        return seconds == 0 ? 0 : Math.max(1, (int) Math.ceil(ratePerSecond * seconds - 1e-6));
+    PhasePlan of(Phase phase) {
+        return phases.get(phase);
     }
 
-    /** When message i of a phase is to be sent, after the phase's start. */
-    long intendedNanos(int message) {
-        double gap = 1e9 / ratePerSecond;
-        return (long) (message * gap + dither(message) * Math.min(gap, 1e6));
+    int producerOf(int message) {
+        return message % producers;
     }
 
-    /** From 0 to 1, even over any stretch of messages: no rate keeps step with the milliseconds. */
-    private static double dither(int message) {
-        return ((message * 0x9e3779b97f4a7c15L) >>> 11) * 0x1.0p-53;
+    int sequenceOf(int message) {
+        return message / producers;
     }
 
-    /** The same in every implementation: uniform over the whole milliseconds from min to max, both included. */
-    long delayMillis(Phase phase, int message) {
-        long limit = phase == Phase.WARMUP ? MAX_WARMUP_DELAY_MILLIS : Long.MAX_VALUE;
-        long min = Math.min(delayMinMillis, limit);
-        long max = Math.min(delayMaxMillis, limit);
-        return min + Long.remainderUnsigned(mix(seed ^ mix(message)), max - min + 1);
+    /** The message a payload stands for; -1 if the plan has no such message. */
+    int messageOf(Payload payload) {
+        long message = (long) payload.sequence() * producers + payload.producer();
+        boolean known = payload.producer() < producers && payload.sequence() >= 0
+                && message < of(payload.phase()).messages();
+        return known ? (int) message : -1;
     }
 
-    /** One step of SplitMix64. */
-    static long mix(long x) {
-        long z = x + 0x9e3779b97f4a7c15L;
-        z = (z ^ (z >>> 30)) * 0xbf58476d1ce4e5b9L;
-        z = (z ^ (z >>> 27)) * 0x94d049bb133111ebL;
-        return z ^ (z >>> 31);
-    }
-
-    private static long millis(Call call, String name, long otherwise) {
-        return TimeUnit.MILLISECONDS.toNanos(call.number(name, otherwise));
-    }
-
-    private static void require(boolean holds, String what, String wanted) {
+    static void require(boolean holds, String what, String wanted) {
         if (!holds) {
             throw new IllegalArgumentException("load plan: " + what + " must be " + wanted);
         }
+    }
+
+    private static PhasePlan phase(JsonNode phase) {
+        JsonNode delay = phase.path("delay");
+        JsonNode cancel = phase.path("cancel");
+        return new PhasePlan(
+                new Schedule(list(phase.path("steps"), LoadPlan::step)),
+                new Delays(list(delay.path("spans"), LoadPlan::span),
+                        delay.path("together").asBoolean(), delay.path("shuffled").asBoolean()),
+                whole(phase, "horizon"),
+                cancel.isObject() ? new CallOff(real(cancel, "share"), whole(cancel, "after")) : CallOff.NONE);
+    }
+
+    private static Schedule.Step step(JsonNode step) {
+        return new Schedule.Step(real(step, "rate"), whole(step, "duration"));
+    }
+
+    private static Delays.Span span(JsonNode span) {
+        require(span.size() == 2, "delay.spans", "pairs [shortest, longest]");
+        return new Delays.Span(millis(span.get(0)), millis(span.get(1)));
+    }
+
+    private static Member member(JsonNode member) {
+        return new Member(member.path("offers").asBoolean(), member.path("takes").asBoolean(),
+                whole(member, "from"), whole(member, "to"));
+    }
+
+    private static long millis(JsonNode nanos) {
+        long value = Long.parseLong(nanos.asText());
+        require(value % MILLISECOND == 0, "delay.spans", "whole milliseconds");
+        return value / MILLISECOND;
+    }
+
+    private static String text(JsonNode object, String name) {
+        require(object.hasNonNull(name), name, "given");
+        return object.get(name).asText();
+    }
+
+    private static long whole(JsonNode object, String name) {
+        return object.hasNonNull(name) ? Long.parseLong(object.get(name).asText()) : 0;
+    }
+
+    private static double real(JsonNode object, String name) {
+        return object.hasNonNull(name) ? Double.parseDouble(object.get(name).asText()) : 0;
+    }
+
+    private interface Parser<T> {
+        T parse(JsonNode node);
+    }
+
+    private static <T> List<T> list(JsonNode array, Parser<T> parser) {
+        List<T> parsed = new ArrayList<>();
+        for (JsonNode item : array) {
+            parsed.add(parser.parse(item));
+        }
+        return List.copyOf(parsed);
     }
 }

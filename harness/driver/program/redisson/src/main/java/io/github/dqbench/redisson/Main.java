@@ -22,6 +22,7 @@ public final class Main {
 
     private final Ops ops = new Ops();
     private final Sessions sessions = new Sessions();
+    private final LoadOps loads = new LoadOps();
     private final Map<String, Thread> running = new ConcurrentHashMap<>();
     private final Set<String> cancelled = ConcurrentHashMap.newKeySet();
     private final Protocol protocol;
@@ -36,7 +37,7 @@ public final class Main {
         BlockingQueueOps.register(ops, "q.", call -> call.handle().queue);
         BlockingQueueOps.register(ops, "deque.", call -> call.handle().deque);
         DequeOps.register(ops);
-        LoadOp.register(ops);
+        loads.register(ops);
     }
 
     public static void main(String[] args) throws IOException {
@@ -56,6 +57,7 @@ public final class Main {
             start(request);
         }
         haltLater();
+        loads.closeAll();
         sessions.closeAll();
         Runtime.getRuntime().halt(0);
     }
@@ -92,7 +94,7 @@ public final class Main {
         ObjectNode result = Protocol.JSON.createObjectNode();
         result.put("name", "redisson");
         result.put("version", Release.version());
-        result.put("protocol", 1);
+        result.put("protocol", 2);
         ArrayNode capabilities = result.putArray("capabilities");
         ops.capabilities().forEach(capabilities::add);
         ArrayNode codecs = result.putArray("codecs");

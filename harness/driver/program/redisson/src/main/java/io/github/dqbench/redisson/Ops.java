@@ -26,10 +26,15 @@ final class Ops {
         capability(name, needs);
     }
 
-    /** Adds a capability that is not an operation of its own: an overload, written "op(argument)". */
+    /** Adds a capability that is not an operation of its own. */
+    void capability(String name) {
+        capabilities.add(name);
+    }
+
+    /** Adds one that only some releases have: an overload, written "op(argument)". */
     void capability(String name, Reflect needs) {
         if (needs.present()) {
-            capabilities.add(name);
+            capability(name);
         }
     }
 

@@ -2,20 +2,23 @@ package io.github.dqbench.redisson;
 
 /** The part of a load that a message belongs to. */
 enum Phase {
-    WARMUP('w'),
-    MEASURED('m');
+    WARMUP("w"),
+    MEASURED("m");
 
-    final char letter;
+    final String name;
+    final byte letter;
 
-    Phase(char letter) {
-        this.letter = letter;
+    Phase(String name) {
+        this.name = name;
+        this.letter = (byte) name.charAt(0);
     }
 
-    static Phase of(char letter) {
-        return switch (letter) {
-            case 'w' -> WARMUP;
-            case 'm' -> MEASURED;
-            default -> throw new IllegalArgumentException("phase " + letter + ", want w or m");
-        };
+    static Phase of(String name) {
+        for (Phase phase : values()) {
+            if (phase.name.equals(name)) {
+                return phase;
+            }
+        }
+        throw new IllegalArgumentException("phase \"" + name + "\", want w or m");
     }
 }

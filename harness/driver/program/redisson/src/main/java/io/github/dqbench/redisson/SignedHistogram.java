@@ -7,25 +7,35 @@ import java.util.Base64;
 import org.HdrHistogram.Histogram;
 
 /**
- * Durations in nanoseconds, negative ones too: those are kept by their absolute value in a second
- * HdrHistogram. Every quantile is taken over both; minimum, maximum and mean are exact.
+ * Durations in nanoseconds, negative ones too, which are kept by their absolute value in a second HdrHistogram; minimum,
+ * maximum and mean are exact. Whoever uses it sees to it that no two threads do so at once.
  */
 final class SignedHistogram {
 
+    /** The digits of the histograms of a whole phase, and of a second. */
+    static final int TOTAL_DIGITS = 3;
+    static final int SECOND_DIGITS = 2;
+
     private static final long LOWEST = 64;
     private static final long HIGHEST = 48L * 3600 * 1_000_000_000L;
-    private static final int DIGITS = 3;
 
-    private final Histogram positive = new Histogram(LOWEST, HIGHEST, DIGITS);
-    private final Histogram negative = new Histogram(LOWEST, HIGHEST, DIGITS);
+    private final int digits;
+    private final Histogram positive;
+    /** Made for the first negative value. */
+    private Histogram negative;
     private long count;
     private long min;
     private long max;
     private double sum;
 
-    synchronized void record(long nanos) {
+    SignedHistogram(int digits) {
+        this.digits = digits;
+        this.positive = new Histogram(LOWEST, HIGHEST, digits);
+    }
+
+    void record(long nanos) {
         if (nanos < 0) {
-            negative.recordValue(Math.min(-nanos, HIGHEST));
+            negative().recordValue(Math.min(-nanos, HIGHEST));
         } else {
             positive.recordValue(Math.min(nanos, HIGHEST));
         }
@@ -35,46 +45,50 @@ final class SignedHistogram {
         count++;
     }
 
-    synchronized void reset() {
+    /** Adds what another histogram of the same digits has. */
+    void add(SignedHistogram other) {
+        if (other.count == 0) {
+            return;
+        }
+        positive.add(other.positive);
+        if (other.negative != null) {
+            negative().add(other.negative);
+        }
+        min = count == 0 ? other.min : Math.min(min, other.min);
+        max = count == 0 ? other.max : Math.max(max, other.max);
+        sum += other.sum;
+        count += other.count;
+    }
+
+    void reset() {
+        if (count == 0) {
+            return;
+        }
         positive.reset();
-        negative.reset();
+        if (negative != null) {
+            negative.reset();
+        }
         count = min = max = 0;
         sum = 0;
     }
 
-    synchronized long max() {
-        return max;
-    }
-
-    /** The value of rank ceil(q * count), to the histogram's precision; 0 if there is none. */
-    synchronized long quantile(double q) {
-        if (count == 0) {
-            return 0;
-        }
-        long rank = Math.max(1, (long) Math.ceil(q * count - 1e-6));
-        long negatives = negative.getTotalCount();
-        long value = rank > negatives
-                ? valueAt(positive, rank - negatives)
-                : -valueAt(negative, negatives - rank + 1);
-        return Math.min(Math.max(value, min), max);
-    }
-
     /** The form of a run file; the encoded histograms are HdrHistogram V2 compressed, in base64. */
-    synchronized ObjectNode toJson() {
+    ObjectNode toJson() {
         ObjectNode json = Protocol.JSON.createObjectNode()
                 .put("unit", "ns").put("count", count).put("min", min).put("max", max)
                 .put("mean", count == 0 ? 0 : sum / count)
-                .put("p50", quantile(.5)).put("p90", quantile(.9)).put("p99", quantile(.99))
-                .put("p999", quantile(.999)).put("p9999", quantile(.9999))
                 .put("hdr", encode(positive));
-        if (negative.getTotalCount() > 0) {
+        if (negative != null && negative.getTotalCount() > 0) {
             json.put("hdr_negative", encode(negative));
         }
         return json;
     }
 
-    private static long valueAt(Histogram histogram, long rank) {
-        return histogram.getValueAtPercentile(100.0 * rank / histogram.getTotalCount());
+    private Histogram negative() {
+        if (negative == null) {
+            negative = new Histogram(LOWEST, HIGHEST, digits);
+        }
+        return negative;
     }
 
     private static String encode(Histogram histogram) {

@@ -1,0 +1,32 @@
+package io.github.dqbench.redisson;
+
+import java.util.concurrent.locks.ReentrantLock;
+
+/** The deliveries of a phase to some of the consumers; its lock guards every field. */
+final class TakeTally {
+
+    /** Due times are whole milliseconds in Redis; only a delivery before that is early. */
+    private static final long MILLISECOND = 1_000_000;
+
+    final ReentrantLock lock = new ReentrantLock();
+    final SignedHistogram lateness = new SignedHistogram(SignedHistogram.TOTAL_DIGITS);
+    final SignedHistogram pastDue = new SignedHistogram(SignedHistogram.TOTAL_DIGITS);
+    final SecondHistogram secondLateness = new SecondHistogram();
+    final SecondHistogram secondPastDue = new SecondHistogram();
+    long delivered;
+    long duplicate;
+    long early;
+
+    void record(long due, long now) {
+        long late = now - due;
+        long past = now - (due - Math.floorMod(due, MILLISECOND));
+        lateness.record(late);
+        secondLateness.record(late);
+        pastDue.record(past);
+        secondPastDue.record(past);
+        delivered++;
+        if (late < -MILLISECOND) {
+            early++;
+        }
+    }
+}

@@ -1,0 +1,261 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
+	"github.com/dq-bench/dq-bench/harness/plan"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// engine has the parts of a run do their share, and joins what they did.
+type engine struct {
+	Options
+	epoch    epoch
+	members  []*member
+	programs programs
+	// startAt is the agreed start by this machine's clock, zero if there is none.
+	startAt     time.Time
+	clockOffset *ClockOffset // nil if not measured
+	warmup      *run.Warmup
+
+	mu    sync.Mutex // guards what follows
+	open  []*member
+	notes []string
+}
+
+// member is a process of the fleet. Its part is nil until it is opened.
+type member struct {
+	plan.Member
+	role   plan.Role
+	driver driver.Driver
+	part   part
+}
+
+// String says what the member does.
+func (m *member) String() string { return m.Member.String() }
+
+func newEngine(o Options) *engine {
+	if o.Clock == nil {
+		o.Clock = clock.System()
+	}
+	if o.Progress == nil {
+		o.Progress = func(Progress) {}
+	}
+	if o.Notice == nil {
+		o.Notice = func(string) {}
+	}
+	e := &engine{Options: o, epoch: newEpoch(), programs: programs{}}
+	for i, m := range o.Plan.Members() {
+		e.members = append(e.members, &member{Member: m, role: plan.Role{Member: i, Worker: o.Worker}, driver: o.driverOf(m)})
+	}
+	return e
+}
+
+// note may be called from any goroutine.
+func (e *engine) note(format string, args ...any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.notes = append(e.notes, fmt.Sprintf(format, args...))
+}
+
+func (e *engine) run(ctx context.Context) (_ *Result, err error) {
+	defer func() {
+		for _, problem := range e.programs.close() {
+			e.note("%v", problem)
+		}
+	}()
+	if err := e.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := e.agree(ctx); err != nil {
+		return nil, err
+	}
+	for _, m := range e.members {
+		if m.From > 0 {
+			continue
+		}
+		if err := e.openMember(ctx, m); err != nil {
+			return nil, errors.Join(err, e.closeAll())
+		}
+	}
+	result, err := e.load(ctx)
+	if err != nil {
+		return nil, errors.Join(err, e.closeAll())
+	}
+	return result, nil
+}
+
+// load runs the phases.
+func (e *engine) load(ctx context.Context) (*Result, error) {
+	if err := e.warmUp(ctx); err != nil {
+		return nil, err
+	}
+	if err := e.awaitStart(ctx); err != nil {
+		return nil, err
+	}
+	return e.measure(ctx)
+}
+
+// prepare has the implementations of all members made ready, those that join later
+// too: no build, and no start of a program, may fall into the measurement.
+func (e *engine) prepare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, programTimeout)
+	defer cancel()
+	for _, m := range e.members {
+		spec, ok := m.driver.(program.Spec)
+		if !ok {
+			continue
+		}
+		p, err := e.programs.start(ctx, spec, e.Notice)
+		if err != nil {
+			return fmt.Errorf("open driver %s: %w", m.driver.Identity(), err)
+		}
+		m.driver = p
+		if lacks := missing(p, e.Plan); lacks != "" && !e.OverProtocol {
+			return &driver.CapabilityError{Driver: p.Identity(), Need: lacks}
+		}
+	}
+	return nil
+}
+
+// openMember opens the part of a member and lets it take part.
+func (e *engine) openMember(ctx context.Context, m *member) error {
+	what := plan.Part{RunID: e.RunID, Plan: e.Plan, Role: m.role}
+	if p, ok := m.driver.(*program.Process); ok && missing(p, e.Plan) == "" {
+		r, err := openRemote(ctx, p, e.RedisURL, what)
+		if err != nil {
+			return err
+		}
+		m.part = r
+	} else {
+		l, err := openLocal(ctx, m.driver, e.RedisURL, what, e.Clock, e.epoch)
+		if err != nil {
+			return err
+		}
+		m.part = l
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open = append(e.open, m)
+	return nil
+}
+
+// closeMember ends the part of a member.
+func (e *engine) closeMember(m *member) error {
+	e.mu.Lock()
+	e.open = slices.DeleteFunc(e.open, func(other *member) bool { return other == m })
+	e.mu.Unlock()
+	if m.part == nil {
+		return nil
+	}
+	return m.part.close()
+}
+
+// closeAll closes what is open.
+func (e *engine) closeAll() error {
+	var errs []error
+	for _, m := range e.openMembers() {
+		errs = append(errs, e.closeMember(m))
+	}
+	return errors.Join(errs...)
+}
+
+func (e *engine) openMembers() []*member {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.open)
+}
+
+// identity names the implementations, joined by + if there are several.
+func (e *engine) identity() driver.Identity {
+	var names []string
+	for _, m := range e.members {
+		if name := m.driver.Identity().String(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 1 {
+		return e.members[0].driver.Identity()
+	}
+	return driver.Identity{Name: strings.Join(names, "+")}
+}
+
+// measured says where the calls of the members are timed.
+func (e *engine) measured() run.Measured {
+	where := map[run.Measured]bool{}
+	for _, m := range e.members {
+		p, ok := m.driver.(*program.Process)
+		switch {
+		case !ok:
+			where[run.InProcess] = true
+		case missing(p, e.Plan) == "":
+			where[run.InProgram] = true
+		default:
+			return run.OverProtocol
+		}
+	}
+	if where[run.InProgram] {
+		return run.InProgram
+	}
+	return run.InProcess
+}
+
+// change is when a member ends or begins.
+type change struct {
+	at    time.Duration
+	close bool
+	m     *member
+}
+
+// changes are in the order they are to be done.
+func (e *engine) changes() []change {
+	var changes []change
+	for _, m := range e.members {
+		if m.To > 0 {
+			changes = append(changes, change{m.To, true, m})
+		}
+		if m.From > 0 {
+			changes = append(changes, change{m.From, false, m})
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b change) int {
+		if order := cmp.Compare(a.at, b.at); order != 0 || a.close == b.close {
+			return order
+		}
+		if a.close {
+			return -1
+		}
+		return 1
+	})
+	return changes
+}
+
+// evolve opens and closes members at their instants, until it is done or ctx ends.
+func (e *engine) evolve(ctx context.Context, w *work) {
+	timer := e.Clock.NewTimer()
+	defer timer.Close()
+	for _, c := range e.changes() {
+		if clock.SleepUntil(ctx, e.Clock, timer, w.start.Add(c.at)) != nil {
+			return
+		}
+		var err error
+		if c.close {
+			err = errors.Join(w.endPart(ctx, c.m), e.closeMember(c.m))
+		} else if err = e.openMember(ctx, c.m); err == nil {
+			err = w.beginPart(ctx, c.m)
+		}
+		if err != nil && ctx.Err() == nil {
+			e.note("%s: %v", c.m, err)
+		}
+	}
+}

@@ -1,0 +1,300 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/plan"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// clockTolerance is how far the wall clock may move against the monotonic one
+// before it is worth a note: half the resolution of due times.
+const clockTolerance = 500 * time.Microsecond
+
+// joined adds up what the ended parts counted, and their first errors.
+func (w *work) joined() (counts, failures) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var c counts
+	var f failures
+	for _, o := range w.ended {
+		c, f = c.add(o.counts), f.or(o.errs)
+	}
+	return c, f
+}
+
+// measure runs the measured phase and strikes the balance.
+func (e *engine) measure(ctx context.Context) (*Result, error) {
+	before, usageErr := e.usage(ctx)
+	tool := watchTool()
+	start := e.startAt
+	if start.IsZero() {
+		start = time.Now()
+	}
+	w, err := e.begin(ctx, plan.Measured, start, e.Progress)
+	if err != nil {
+		return nil, err
+	}
+	evolving, endEvolution := context.WithCancel(ctx)
+	defer endEvolution()
+	var evolution sync.WaitGroup
+	evolution.Go(func() { e.evolve(evolving, w) })
+	if err := w.offerAll(ctx, nil); err != nil {
+		return nil, err
+	}
+	if e.Worker.Shared() {
+		w.drainShared(ctx, time.Time{})
+	} else if err := w.drain(ctx); err != nil {
+		return nil, err
+	}
+	endEvolution()
+	evolution.Wait()
+	c, err := w.counts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.settle(ctx, c)
+	elapsed := time.Since(start)
+	usedByTool := tool.used()
+	after, err := e.usage(ctx)
+	usageErr = errors.Join(usageErr, err)
+	if err := w.end(ctx); err != nil {
+		return nil, err
+	}
+	sets, err := w.sets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result, err := w.result(sets, elapsed)
+	if err != nil {
+		return nil, err
+	}
+	out := result.Report
+	out.ToolUsage = usedByTool
+	out.Interrupted = ctx.Err() != nil
+	if e.Redis != nil {
+		if usageErr == nil {
+			out.ServerStats = serverStats(after.minus(before), out.Counts.Delivered)
+		} else {
+			e.note("no server statistics: %v", usageErr)
+		}
+	}
+	for _, m := range e.openMembers() {
+		if err := e.closeMember(m); err != nil {
+			e.note("%v", err)
+		}
+	}
+	e.cleanUp(ctx, out.Counts)
+	w.explain(out)
+	for _, problem := range e.programs.close() {
+		e.note("%v", problem)
+	}
+	clear(e.programs)
+	out.Notes = append(out.Notes, e.notes...)
+	return result, nil
+}
+
+// sets joins what the parts know of each message, and reads what is still held.
+func (w *work) sets(ctx context.Context) (*run.Sets, error) {
+	all := &run.Sets{}
+	for _, o := range w.ended {
+		if twice := all.Add(o.sets); twice > 0 {
+			return nil, fmt.Errorf("two parts offered %d messages both", twice)
+		}
+	}
+	c, _ := w.joined()
+	e := w.engine
+	if !e.Worker.Shared() && c.unknown() == 0 && w.plan.Horizon == 0 && all.Counts().Lost == 0 {
+		return all, nil // nothing is missing
+	}
+	holdings := e.holdings()
+	if len(holdings) == 0 {
+		e.note("driver cannot tell what it still holds: missing messages count as lost")
+		return all, nil
+	}
+	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	for _, h := range holdings {
+		held, notDue, err := h.sets(reading, w.phase)
+		if err != nil {
+			e.note("what the queue still holds could not be read, so missing messages count as lost: %v", err)
+			return all, nil //nolint:nilerr // which the note says
+		}
+		all.Add(run.Sets{Held: held, NotDue: notDue})
+	}
+	return all, nil
+}
+
+// result makes the run document.
+func (w *work) result(sets *run.Sets, elapsed time.Duration) (*Result, error) {
+	e := w.engine
+	histograms := run.NewHistograms()
+	var program *run.ToolUsage
+	for _, o := range w.ended {
+		if err := histograms.Add(o.histograms); err != nil {
+			return nil, err
+		}
+		if o.tool != nil {
+			if program == nil {
+				program = &run.ToolUsage{}
+			}
+			program.CPUSeconds += o.tool.CPUSeconds
+			program.GCPauseSeconds += o.tool.GCPauseSeconds
+		}
+	}
+	c, _ := w.joined()
+	balance := sets.Counts()
+	var share *run.Worker
+	if e.Worker.Shared() {
+		// A worker sees its own offers and whatever it took; what others have offered and
+		// is held is theirs.
+		mine := *sets
+		mine.Held = make([]byte, len(sets.Held))
+		for i := range min(len(sets.Held), len(sets.Confirmed)) {
+			mine.Held[i] = sets.Held[i] & sets.Confirmed[i]
+		}
+		balance = mine.Counts()
+		own, err := run.NewWorker(e.Worker.Number, e.Worker.Count, sets)
+		if err != nil {
+			return nil, err
+		}
+		share = own
+		balance.Offered, balance.Lost = c.Confirmed, 0
+	}
+	balance.Duplicate += c.Duplicate
+	balance.Early, balance.OfferErrors, balance.Foreign, balance.Corrupt = c.Early, c.unknown(), c.Foreign, c.Corrupt
+	identity := e.identity()
+	return &Result{Log: w.timeline.log, Report: &run.Document{
+		Schema:      run.Schema,
+		RunID:       fmt.Sprintf("%08x", e.RunID),
+		Driver:      run.Driver{Name: identity.Name, Version: identity.Version},
+		Scenario:    e.scenario(),
+		Environment: e.environment(),
+		Started:     w.start.UTC(), ElapsedSeconds: elapsed.Seconds(),
+		Counts: balance, Histograms: histograms, Intervals: w.timeline.intervals, Worker: share,
+		Warmup: e.warmup, ProgramUsage: program, Measured: e.measured(),
+	}}, nil
+}
+
+// environment is the machine, and its clock against the server's.
+func (e *engine) environment() run.Environment {
+	environment := run.Environment{
+		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
+		GoVersion: runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),
+	}
+	if e.clockOffset != nil {
+		ahead := int64(e.clockOffset.Ahead)
+		environment.ClockOffsetNs, environment.ClockErrorNs = &ahead, int64(e.clockOffset.Error)
+	}
+	return environment
+}
+
+// scenario is the plan as the run document holds it.
+func (o Options) scenario() run.Scenario {
+	p := o.Plan
+	s := p.Schedule()
+	scenario := run.Scenario{
+		Name: p.Name, Producers: p.Producers, Consumers: p.Consumers, Rate: float64(s.MeanRate()),
+		Duration: s.Duration().String(), Delay: p.Delay.String(), PayloadSize: p.PayloadSize, Seed: p.Seed,
+		Warmup: p.WarmupText(), DrainTimeout: p.DrainTimeout.String(), Queue: p.Queue,
+		MaxScheduleLag: durationText(p.MaxScheduleLag),
+		Messages:       p.Messages(), Ramp: s.RampText(),
+		Horizon: durationText(p.Horizon), Poll: durationText(p.Poll), Work: durationText(p.Work),
+	}
+	if p.Queues > 1 {
+		scenario.Queues = p.Queues
+	}
+	if p.Cancel.Share > 0 {
+		scenario.Cancel = fmt.Sprintf("%g after %s", p.Cancel.Share, p.Cancel.After)
+	}
+	for _, m := range p.Fleet {
+		if m.Driver != "" {
+			m.Driver = o.driverOf(m).Identity().String()
+		}
+		scenario.Fleet = append(scenario.Fleet, m.String())
+	}
+	return scenario
+}
+
+// durationText is empty for what is not used.
+func durationText(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+// cleanUp removes the queues of this run from the server.
+func (e *engine) cleanUp(ctx context.Context, c run.Counts) {
+	// Other workers may still need the queue; one that is empty has no keys.
+	if e.Redis == nil || !e.OwnQueue || e.Worker.Shared() {
+		return
+	}
+	if c.Pending > c.NotDue {
+		e.note("queue %q keeps its %d pending messages", e.Plan.Queue, c.Pending)
+		return
+	}
+	clearing, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	for _, name := range e.Plan.QueueNames() {
+		if err := e.stores(name).Clear(clearing); err != nil {
+			e.note("%v", err)
+			return
+		}
+	}
+}
+
+// explain adds the notes on what the counts do not say.
+func (w *work) explain(out *run.Document) {
+	e := w.engine
+	c, failed := w.joined()
+	for _, o := range w.ended {
+		for _, note := range o.notes {
+			e.note("%s", note)
+		}
+	}
+	if planned := e.ownMessages(); planned > c.Attempted && !out.Interrupted {
+		e.note("%d of the %d planned messages were not offered: the rate of %s was not reached", planned-c.Attempted, planned, w.plan.Schedule.MeanRate())
+	}
+	if n := c.unknown(); n > 0 {
+		if failed.Offer != "" {
+			e.note("%d offers failed, the first: %s", n, failed.Offer)
+		} else {
+			e.note("%d offers were never answered", n)
+		}
+	}
+	if c.TakeErrors > 0 {
+		e.note("%d takes failed, the first: %s", c.TakeErrors, failed.Take)
+	}
+	if c.TooLate > 0 {
+		e.note("%d removals came too late: the message was due, or on its way", c.TooLate)
+	}
+	if c.RemoveErrors > 0 {
+		e.note("%d removals failed, the first: %s", c.RemoveErrors, failed.Remove)
+	}
+	if c.Foreign > 0 {
+		e.note("%d values on the queue were not of this run", c.Foreign)
+	}
+	if drift := newEpoch().drift(e.epoch.zero); drift.Abs() > clockTolerance {
+		e.note("the wall clock was set by %s during the run; due times follow it, and lateness shows that", -drift)
+	}
+}
+
+// ownMessages is how many messages this process plans to offer.
+func (e *engine) ownMessages() int64 {
+	if !e.Worker.Shared() {
+		return e.Plan.Messages()
+	}
+	n := int64(0)
+	for p := range e.Plan.Producers {
+		if e.Worker.Owns(p) {
+			n += (e.Plan.Messages() - int64(p) + int64(e.Plan.Producers) - 1) / int64(e.Plan.Producers)
+		}
+	}
+	return n
+}

@@ -1,0 +1,112 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/plan"
+)
+
+// work is a phase of a run under way, over all parts.
+type work struct {
+	engine   *engine
+	phase    plan.Phase
+	plan     plan.PhasePlan
+	start    time.Time
+	timeline *timeline
+
+	mu    sync.Mutex
+	parts []*member // those that have begun and not ended
+	ended []*outcome
+}
+
+// begin starts a phase in all open parts.
+func (e *engine) begin(ctx context.Context, phase plan.Phase, start time.Time, progress func(Progress)) (*work, error) {
+	p := e.Plan.Phase(phase)
+	w := &work{engine: e, phase: phase, plan: p, start: start, timeline: newTimeline(phase, p, start, progress)}
+	for _, m := range e.openMembers() {
+		if err := w.beginPart(ctx, m); err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+func (w *work) beginPart(ctx context.Context, m *member) error {
+	w.timeline.join(m.part)
+	w.mu.Lock()
+	w.parts = append(w.parts, m)
+	w.mu.Unlock()
+	return m.part.begin(ctx, w.phase, w.start, func(s second) { w.timeline.tell(m.part, s) })
+}
+
+// endPart ends a part and keeps what came of it.
+func (w *work) endPart(ctx context.Context, m *member) error {
+	o, err := m.part.end(ctx, w.phase)
+	w.mu.Lock()
+	for i, other := range w.parts {
+		if other == m {
+			w.parts = append(w.parts[:i:i], w.parts[i+1:]...)
+			break
+		}
+	}
+	if err == nil {
+		w.ended = append(w.ended, o)
+	}
+	w.mu.Unlock()
+	if err == nil {
+		for _, s := range o.seconds {
+			w.timeline.tell(m.part, s)
+		}
+	}
+	w.timeline.leave(m.part)
+	return err
+}
+
+// underWay are the members that have begun and not ended.
+func (w *work) underWay() []*member {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]*member(nil), w.parts...)
+}
+
+// counts adds up over all parts, those that have ended too.
+func (w *work) counts(ctx context.Context) (counts, error) {
+	w.mu.Lock()
+	parts, sum := append([]*member(nil), w.parts...), counts{}
+	for _, o := range w.ended {
+		sum = sum.add(o.counts)
+	}
+	w.mu.Unlock()
+	for _, m := range parts {
+		c, err := m.part.counts(ctx, w.phase)
+		if err != nil {
+			return sum, err
+		}
+		sum = sum.add(c)
+	}
+	return sum, nil
+}
+
+// stop ends the offers of all parts.
+func (w *work) stop(ctx context.Context, abandon bool) error {
+	var errs []error
+	for _, m := range w.underWay() {
+		errs = append(errs, m.part.stop(ctx, w.phase, abandon))
+	}
+	return errors.Join(errs...)
+}
+
+// end ends all parts, side by side, and closes the timeline.
+func (w *work) end(ctx context.Context) error {
+	var ending sync.WaitGroup
+	members := w.underWay()
+	errs := make([]error, len(members))
+	for i, m := range members {
+		ending.Go(func() { errs[i] = w.endPart(ctx, m) })
+	}
+	ending.Wait()
+	return errors.Join(append(errs, w.timeline.finish())...)
+}

@@ -1,0 +1,174 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Delay says when messages come due, in whole milliseconds: Redisson's format
+// has no finer ones, and cutting a finer one down would make a delivery look
+// early.
+//
+// Messages have a fixed delay, or one drawn uniformly from Min..Max, or from one
+// of several Choices of equal chance. With Together set, Min..Max are instants
+// after the start of the phase instead: all messages come due within that span,
+// whenever they are offered.
+type Delay struct {
+	// Min and Max are the shortest and the longest, both included.
+	Min, Max time.Duration
+	// Choices, if there are any, are drawn from; Min and Max are their hull.
+	Choices []Span
+	// Together spreads the due instants evenly over Min..Max in the order of the
+	// offers; Shuffled draws them instead.
+	Together, Shuffled bool
+}
+
+// Span is a range of times, both ends included.
+type Span struct{ Min, Max time.Duration }
+
+// Fixed returns the same delay for all messages.
+func Fixed(d time.Duration) Delay { return Delay{Min: d, Max: d} }
+
+// ParseDelay reads
+//
+//	5s                  the same for all
+//	1s..10s             drawn uniformly, both ends included
+//	10ms..1s|1s..1m|1h  one of these, with equal chance, and then as above
+//	@10s                all due at one instant, 10 s after the start
+//	@10s..12s           due instants spread evenly over 2 s, in the order of the offers
+//	@10s..12s shuffled  the same in random order
+func ParseDelay(text string) (Delay, error) {
+	rest, together := strings.CutPrefix(strings.TrimSpace(text), "@")
+	d := Delay{Together: together}
+	if together {
+		rest, d.Shuffled = strings.CutSuffix(rest, " shuffled")
+	}
+	var spans []Span
+	for part := range strings.SplitSeq(rest, "|") {
+		span, err := parseSpan(part)
+		if err != nil {
+			return Delay{}, fmt.Errorf("delay: %w, got %q", err, text)
+		}
+		spans = append(spans, span)
+	}
+	d.Min, d.Max = spans[0].Min, spans[0].Max
+	for _, s := range spans[1:] {
+		d.Min, d.Max = min(d.Min, s.Min), max(d.Max, s.Max)
+	}
+	if len(spans) > 1 {
+		d.Choices = spans
+	}
+	if err := d.check(); err != nil {
+		return Delay{}, err
+	}
+	return d, nil
+}
+
+func parseSpan(text string) (Span, error) {
+	low, high, isRange := strings.Cut(strings.TrimSpace(text), "..")
+	if !isRange {
+		high = low
+	}
+	shortest, errLow := time.ParseDuration(strings.TrimSpace(low))
+	longest, errHigh := time.ParseDuration(strings.TrimSpace(high))
+	if errLow != nil || errHigh != nil {
+		return Span{}, fmt.Errorf("expected a duration such as 5s, or a range such as 1s..10s")
+	}
+	return Span{shortest, longest}, nil
+}
+
+// check refuses what can never be right.
+func (d Delay) check() error {
+	if d.Together && len(d.Choices) > 0 {
+		return fmt.Errorf("delay: expected one instant or range after @, got %q", d)
+	}
+	for _, s := range append([]Span{{d.Min, d.Max}}, d.Choices...) {
+		switch {
+		case s.Min < 0:
+			return fmt.Errorf("delay: expected 0s or more, got %q", d)
+		case s.Min > s.Max:
+			return fmt.Errorf("delay: expected SHORTEST..LONGEST, got %q; swap the two", d)
+		case s.Min%time.Millisecond != 0 || s.Max%time.Millisecond != 0:
+			return fmt.Errorf("delay: expected whole milliseconds, the resolution of the format, got %q", d)
+		}
+	}
+	return nil
+}
+
+// String returns the form that ParseDelay reads.
+func (d Delay) String() string {
+	var parts []string
+	for _, s := range d.spans() {
+		parts = append(parts, s.String())
+	}
+	text := strings.Join(parts, "|")
+	if d.Together {
+		text = "@" + text
+	}
+	if d.Shuffled {
+		text += " shuffled"
+	}
+	return text
+}
+
+// spans are the choices, or the only one.
+func (d Delay) spans() []Span {
+	if len(d.Choices) == 0 {
+		return []Span{{d.Min, d.Max}}
+	}
+	return d.Choices
+}
+
+// String returns 5s, or 1s..10s.
+func (s Span) String() string {
+	if s.Min == s.Max {
+		return s.Min.String()
+	}
+	return s.Min.String() + ".." + s.Max.String()
+}
+
+// MarshalText returns String.
+func (d Delay) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText is ParseDelay.
+func (d *Delay) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseDelay(string(text))
+	return err
+}
+
+// warmUp is the delay of warm-up messages: as d, but at most limit.
+func (d Delay) warmUp(limit time.Duration) Delay {
+	if d.Together {
+		return Fixed(min(d.Max-d.Min, limit))
+	}
+	return Delay{Min: min(d.Min, limit), Max: min(d.Max, limit)}
+}
+
+// Of returns the delay of message i of n: the same for the same seed, so that no
+// delay has to be kept. With Together it is the due instant after the start of
+// the phase.
+func (d Delay) Of(seed uint64, i, n int64) time.Duration {
+	if d.Together && !d.Shuffled {
+		width := (d.Max - d.Min).Milliseconds()
+		return d.Min + time.Duration(float64(width)*float64(i)/float64(n))*time.Millisecond
+	}
+	span := Span{d.Min, d.Max}
+	if len(d.Choices) > 0 {
+		span = d.Choices[mix(mix(seed)^uint64(i))%uint64(len(d.Choices))]
+	}
+	if span.Min == span.Max {
+		return span.Min
+	}
+	width := uint64((span.Max-span.Min)/time.Millisecond) + 1
+	return span.Min + time.Duration(mix(seed^mix(uint64(i)))%width)*time.Millisecond
+}
+
+// mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection that
+// turns a counter into evenly spread numbers.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,310 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Plan is what a run does. The zero value is not valid: start from DefaultPlan.
+type Plan struct {
+	// Name is the scenario's name, may be empty.
+	Name string
+	// Producers (1 to 65536) and Consumers (at least 1) are goroutines, shared
+	// evenly among the queues and the members of the fleet.
+	Producers int
+	Consumers int
+	// Rate is offers per second over all producers.
+	Rate Rate
+	// Duration is how long messages are offered.
+	Duration time.Duration
+	// Ramp takes the place of Rate and Duration: one step after the other.
+	Ramp  []Step
+	Delay Delay
+	// PayloadSize is the length of each value in bytes, at least HeaderSize.
+	PayloadSize int
+	// Seed makes drawn delays repeatable.
+	Seed uint64
+	// Warmup is how long messages that do not count are offered before, with a
+	// delay of at most MaxWarmupDelay: at most, if WarmupEnds says that it ends when
+	// lateness and round trip stand still.
+	Warmup     time.Duration
+	WarmupEnds bool
+	// Horizon, if above 0, is how long after the last offer messages are waited
+	// for: those that come due later are pending at the end, and that is no fault.
+	Horizon time.Duration
+	// DrainTimeout is how long to wait after the last due instant, or after the
+	// last delivery if that is later, for messages that are still missing.
+	DrainTimeout time.Duration
+	// MaxScheduleLag is how late an offer may leave: a run in which fewer than 99 % of
+	// them are on time is invalid. 0 stands for DefaultMaxScheduleLag.
+	MaxScheduleLag time.Duration
+	// Queue is the name of the destination queue.
+	Queue string
+	// Queues, if above 1, is how many destination queues the messages go to in
+	// turn: Queue with ":1", ":2" and so on. Each needs a consumer.
+	Queues int
+	// Poll, if above 0, makes each consumer look every so often for one value
+	// instead of waiting for it.
+	Poll time.Duration
+	// Work is how long each consumer is busy with a value before it takes another.
+	Work time.Duration
+	// Cancel calls messages off.
+	Cancel Cancel
+	// Fleet are the processes that share the queue; none means one member that does
+	// everything throughout.
+	Fleet []Member
+
+	// names and warmup are those of a part that was told them; else they follow from
+	// Queue, Queues and the first of the steps.
+	names  []string
+	warmup *PhasePlan
+}
+
+// Cancel says which messages are called off: a share of them, drawn, each After
+// it was offered.
+type Cancel struct {
+	Share float64
+	After time.Duration
+}
+
+// Chosen reports whether message i is one to be called off.
+func (c Cancel) Chosen(seed uint64, i int64) bool {
+	if c.Share <= 0 {
+		return false
+	}
+	return float64(mix(^seed^mix(uint64(i)))>>11)/(1<<53) < c.Share
+}
+
+// Member is one process of a fleet. From and To are counted from the start of
+// the measured phase; a To of 0 is the end of the run. A member that ends is
+// closed before one that begins at that instant is opened.
+type Member struct {
+	// Driver is a --driver value, empty for the one of the run.
+	Driver        string
+	Offers, Takes bool
+	From, To      time.Duration
+}
+
+// MaxWarmupDelay caps the delay of warm-up messages: a warm-up is for
+// connections, script caches and code paths, which do not depend on the delay.
+const MaxWarmupDelay = time.Second
+
+// DefaultMaxScheduleLag is how late an offer may leave and still be on time: far above
+// what a busy machine adds, far below what a load does that cannot keep up.
+const DefaultMaxScheduleLag = time.Second
+
+// Limits of a plan.
+const (
+	maxProducers = 1 << 16
+	maxQueues    = 1 << 14
+	maxPayload   = 16 << 20
+	// maxMessages takes 250 MB of ledger.
+	maxMessages = 500_000_000
+)
+
+// DefaultPlan is what 'dq-bench run' does without flags. Queue is left empty.
+func DefaultPlan() Plan {
+	return Plan{
+		Producers: 50, Consumers: 8, Rate: 1000, Duration: 10 * time.Second,
+		Delay: Fixed(5 * time.Second), PayloadSize: 100, Seed: 1,
+		Warmup: time.Second, DrainTimeout: 10 * time.Second, MaxScheduleLag: DefaultMaxScheduleLag, Queues: 1,
+	}
+}
+
+// Validate refuses a plan that can never be right. Its error is wrong usage.
+func (p Plan) Validate() error {
+	checks := []struct {
+		ok   bool
+		text string
+	}{
+		{p.Producers >= 1 && p.Producers <= maxProducers, fmt.Sprintf("producers: expected 1 to %d, got %d", maxProducers, p.Producers)},
+		{p.Consumers >= 1 && p.Consumers <= maxProducers, fmt.Sprintf("consumers: expected 1 to %d, got %d", maxProducers, p.Consumers)},
+		{p.PayloadSize >= HeaderSize, fmt.Sprintf("payload size: expected at least %d bytes, which the header takes, got %d", HeaderSize, p.PayloadSize)},
+		{p.PayloadSize <= maxPayload, fmt.Sprintf("payload size: expected at most %d bytes, got %d", maxPayload, p.PayloadSize)},
+		{p.Warmup >= 0, fmt.Sprintf("warm-up: expected 0s or more, got %s", p.Warmup)},
+		{p.Horizon >= 0, fmt.Sprintf("horizon: expected 0s or more, got %s", p.Horizon)},
+		{p.DrainTimeout > 0, fmt.Sprintf("drain timeout: expected more than 0, such as 10s, got %s", p.DrainTimeout)},
+		{p.MaxScheduleLag >= 0, fmt.Sprintf("max schedule lag: expected 0s or more, got %s", p.MaxScheduleLag)},
+		{p.Queue != "", "queue: expected a name, got an empty one"},
+		{p.Queues >= 1 && p.Queues <= maxQueues, fmt.Sprintf("queues: expected 1 to %d, got %d", maxQueues, p.Queues)},
+		{p.Consumers >= p.Queues, fmt.Sprintf("consumers: expected at least one for each of the %d queues, got %d", p.Queues, p.Consumers)},
+		{p.Poll >= 0, fmt.Sprintf("poll: expected 0s or more, got %s", p.Poll)},
+		{p.Work >= 0, fmt.Sprintf("work: expected 0s or more, got %s", p.Work)},
+		{p.Cancel.Share >= 0 && p.Cancel.Share <= 1, fmt.Sprintf("cancel: expected a share from 0 to 1, got %v", p.Cancel.Share)},
+		{p.Cancel.After >= 0, fmt.Sprintf("cancel: expected 0s or more after the offer, got %s", p.Cancel.After)},
+	}
+	for _, c := range checks {
+		if !c.ok {
+			return errors.New(c.text)
+		}
+	}
+	if err := p.Schedule().check(); err != nil {
+		return err
+	}
+	if p.Warmup > 0 {
+		if err := p.warmUpSchedule().check(); err != nil {
+			return err
+		}
+	}
+	if err := p.Delay.check(); err != nil {
+		return err
+	}
+	return p.checkFleet()
+}
+
+// checkFleet makes sure that somebody offers and somebody takes at the start,
+// which is when the warm-up runs, and after the last change.
+func (p Plan) checkFleet() error {
+	if len(p.Fleet) == 0 {
+		return nil
+	}
+	var offersFirst, takesFirst, offersLast, takesLast bool
+	for i, m := range p.Fleet {
+		if m.From < 0 || m.To < 0 || (m.To > 0 && m.To <= m.From) {
+			return fmt.Errorf("fleet: expected member %d to begin before it ends, got %s to %s", i+1, m.From, m.To)
+		}
+		offersFirst, takesFirst = offersFirst || m.Offers && m.From == 0, takesFirst || m.Takes && m.From == 0
+		offersLast, takesLast = offersLast || m.Offers && m.To == 0, takesLast || m.Takes && m.To == 0
+	}
+	if !offersFirst || !takesFirst || !offersLast || !takesLast {
+		return errors.New("fleet: expected a member that offers and one that takes, at the beginning and to the end")
+	}
+	return nil
+}
+
+// Instances returns n members that all do everything throughout.
+func Instances(n int) []Member {
+	members := make([]Member, n)
+	for i := range members {
+		members[i] = Member{Offers: true, Takes: true}
+	}
+	return members
+}
+
+// Messages is how many offers the measured phase plans.
+func (p Plan) Messages() int64 { return p.Schedule().Messages() }
+
+// Schedule is that of the measured phase.
+func (p Plan) Schedule() Schedule {
+	if len(p.Ramp) > 0 {
+		return p.Ramp
+	}
+	return Schedule{{p.Rate, p.Duration}}
+}
+
+// PhasePlan is what one phase of a plan does.
+type PhasePlan struct {
+	Schedule Schedule
+	Delay    Delay
+	Cancel   Cancel
+	Horizon  time.Duration
+}
+
+// Phase returns what a phase does.
+func (p Plan) Phase(phase Phase) PhasePlan {
+	switch {
+	case phase == Warmup && p.warmup != nil:
+		return *p.warmup
+	case phase == Warmup:
+		return PhasePlan{Schedule: p.warmUpSchedule(), Delay: p.Delay.warmUp(MaxWarmupDelay)}
+	}
+	return PhasePlan{Schedule: p.Schedule(), Delay: p.Delay, Cancel: p.Cancel, Horizon: p.Horizon}
+}
+
+// Length is how long a phase takes until its last message is due, or is waited for.
+func (p PhasePlan) Length() time.Duration {
+	length := p.Schedule.Duration() + p.Delay.Max
+	if p.Delay.Together {
+		length = max(p.Schedule.Duration(), p.Delay.Max)
+	}
+	if p.Horizon > 0 {
+		length = min(length, p.Schedule.Duration()+p.Horizon)
+	}
+	return length
+}
+
+// Due is when message i of n comes due after the start of the phase, if it is sent
+// when it should be.
+func (p PhasePlan) Due(seed uint64, i, n int64) time.Duration {
+	delay := p.Delay.Of(seed, i, n)
+	if p.Delay.Together {
+		return delay
+	}
+	return p.Schedule.At(i) + delay
+}
+
+func (p Plan) warmUpSchedule() Schedule { return Schedule{{p.Schedule()[0].Rate, p.Warmup}} }
+
+// WarmupText says how long the warm-up is: "1s", or "until still" for one that ends by
+// itself.
+func (p Plan) WarmupText() string {
+	if p.WarmupEnds {
+		return "until still, at most " + p.Warmup.String()
+	}
+	return p.Warmup.String()
+}
+
+// Members are those of the fleet, or the one that does everything.
+func (p Plan) Members() []Member {
+	if len(p.Fleet) == 0 {
+		return Instances(1)
+	}
+	return p.Fleet
+}
+
+// QueueNames returns the names of all destination queues.
+func (p Plan) QueueNames() []string {
+	if p.names != nil {
+		return p.names
+	}
+	if p.Queues <= 1 {
+		return []string{p.Queue}
+	}
+	names := make([]string, p.Queues)
+	for i := range names {
+		names[i] = p.Queue + ":" + strconv.Itoa(i+1)
+	}
+	return names
+}
+
+// String says in a few words what the member does: "redisson:4.7.0 offers".
+func (m Member) String() string {
+	text := m.Driver
+	if text == "" {
+		text = "driver"
+	}
+	switch {
+	case m.Offers && m.Takes:
+		text += " offers and takes"
+	case m.Offers:
+		text += " offers"
+	case m.Takes:
+		text += " takes"
+	default:
+		text += " transfers"
+	}
+	if m.From > 0 {
+		text += " from " + m.From.String()
+	}
+	if m.To > 0 {
+		text += " to " + m.To.String()
+	}
+	return text
+}
+
+// Features are what an implementation must be able to do beyond offers and takes, by
+// the names that the driver protocol has for them.
+func (p Plan) Features() []string {
+	var features []string
+	for _, f := range []struct {
+		name   string
+		needed bool
+	}{{"queues", p.Queues > 1}, {"poll", p.Poll > 0}, {"cancel", p.Cancel.Share > 0}} {
+		if f.needed {
+			features = append(features, f.name)
+		}
+	}
+	return features
+}

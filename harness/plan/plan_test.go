@@ -1,0 +1,200 @@
+package plan
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseRate(t *testing.T) {
+	for text, want := range map[string]Rate{
+		"1000/s": 1000, "1000": 1000, "90/m": 1.5, "36/h": .01, "50/100ms": 500, " 5 / s ": 5, "0.5/s": .5, "1e3/s": 1000,
+	} {
+		got, err := ParseRate(text)
+		require.NoError(t, err, text)
+		require.InEpsilon(t, float64(want), float64(got), 1e-12, text)
+	}
+	for _, text := range []string{"", "0", "0/s", "-1/s", "NaN", "Inf/s", "1000/", "1000/x", "1000/0s", "/s", "1000/s/s", "1e300/s"} {
+		_, err := ParseRate(text)
+		require.ErrorContains(t, err, "expected", text)
+	}
+}
+
+func TestParseDelay(t *testing.T) {
+	for text, want := range map[string]Delay{
+		"5s":        {Min: 5 * time.Second, Max: 5 * time.Second},
+		"0s":        {},
+		"1s..10s":   {Min: time.Second, Max: 10 * time.Second},
+		"1ms .. 1h": {Min: time.Millisecond, Max: time.Hour},
+		"1s..2s|5ms|1h": {Min: 5 * time.Millisecond, Max: time.Hour, Choices: []Span{
+			{time.Second, 2 * time.Second}, {5 * time.Millisecond, 5 * time.Millisecond}, {time.Hour, time.Hour}}},
+		"@10s":             {Min: 10 * time.Second, Max: 10 * time.Second, Together: true},
+		"@1s..2s":          {Min: time.Second, Max: 2 * time.Second, Together: true},
+		"@1s..2s shuffled": {Min: time.Second, Max: 2 * time.Second, Together: true, Shuffled: true},
+	} {
+		got, err := ParseDelay(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got)
+		back, err := ParseDelay(got.String())
+		require.NoError(t, err)
+		require.Equal(t, want, back)
+	}
+	for _, text := range []string{"", "5", "-5s", "10s..1s", "1s..", "..1s", "1s..2s..3s", "x", "-2s..-1s", "1500us", "1ms..1.5ms",
+		"1s|", "1s|2s..1s", "1s|0.5ms", "@1s|2s", "1s shuffled", "@", "@@1s"} {
+		_, err := ParseDelay(text)
+		require.Error(t, err, text)
+	}
+}
+
+func TestValidateRefusesNonsense(t *testing.T) {
+	valid := DefaultPlan()
+	valid.Queue = "q"
+	require.NoError(t, valid.Validate())
+	for name, change := range map[string]func(*Plan){
+		"producers": func(p *Plan) { p.Producers = 0 }, "consumers": func(p *Plan) { p.Consumers = -1 },
+		"rate": func(p *Plan) { p.Rate = Rate(math.NaN()) }, "duration": func(p *Plan) { p.Duration = 0 },
+		"swap":       func(p *Plan) { p.Delay = Delay{Min: 2 * time.Second, Max: time.Second} },
+		"0s or more": func(p *Plan) { p.Delay = Delay{Min: -time.Second, Max: time.Second} }, "whole": func(p *Plan) { p.Delay = Delay{Min: 0, Max: 1} },
+		"payload size": func(p *Plan) { p.PayloadSize = HeaderSize - 1 }, "warm-up": func(p *Plan) { p.Warmup = -1 },
+		"drain timeout": func(p *Plan) { p.DrainTimeout = 0 }, "queue": func(p *Plan) { p.Queue = "" },
+		"messages": func(p *Plan) { p.Rate, p.Duration = 1e9, time.Hour },
+		"at most":  func(p *Plan) { p.PayloadSize = maxPayload + 1 },
+		"horizon":  func(p *Plan) { p.Horizon = -1 }, "poll": func(p *Plan) { p.Poll = -1 }, "work": func(p *Plan) { p.Work = -1 },
+		"queues": func(p *Plan) { p.Queues = 0 }, "for each of the 9 queues": func(p *Plan) { p.Queues = 9 },
+		"share": func(p *Plan) { p.Cancel.Share = 2 }, "after the offer": func(p *Plan) { p.Cancel.After = -1 },
+		"duration: expected more": func(p *Plan) { p.Ramp = []Step{{1, time.Second}, {1, 0}} },
+		"rate: expected more":     func(p *Plan) { p.Ramp = []Step{{0, time.Second}} },
+		"before it ends": func(p *Plan) {
+			p.Fleet = []Member{{Offers: true, Takes: true, From: 2, To: 1}}
+		},
+		"one that takes": func(p *Plan) { p.Fleet = []Member{{Offers: true}} },
+		"to the end":     func(p *Plan) { p.Fleet = []Member{{Offers: true, Takes: true, To: 1}} },
+	} {
+		p := valid
+		change(&p)
+		require.ErrorContains(t, p.Validate(), name)
+	}
+}
+
+func TestRateCountsMessages(t *testing.T) {
+	for _, tc := range []struct {
+		rate Rate
+		d    time.Duration
+		want int64
+	}{
+		{1000, 10 * time.Second, 10_000}, {3, time.Second, 3}, {.1, time.Second, 1}, {1000, 1500 * time.Microsecond, 2}, {5, 0, 0},
+	} {
+		require.Equal(t, tc.want, tc.rate.messages(tc.d), "%v for %v", tc.rate, tc.d)
+	}
+}
+
+// Drawn delays cover the range evenly and repeat with the seed.
+func TestDrawnDelays(t *testing.T) {
+	d := Delay{Min: time.Second, Max: 2 * time.Second}
+	const n = 100_000
+	var sum time.Duration
+	low, high := d.Max, d.Min
+	for i := range int64(n) {
+		delay := d.Of(1, i, 1)
+		require.Equal(t, delay, d.Of(1, i, 1))
+		require.Zero(t, delay%time.Millisecond)
+		sum, low, high = sum+delay, min(low, delay), max(high, delay)
+	}
+	require.InEpsilon(t, 1500*time.Millisecond, sum/n, .005)
+	require.InDelta(t, time.Second, low, float64(time.Millisecond))
+	require.InDelta(t, 2*time.Second, high, float64(time.Millisecond))
+	require.NotEqual(t, d.Of(1, 0, 1), d.Of(2, 0, 1))
+}
+
+// Each choice has an equal chance, and its own range.
+func TestDelaysOfSeveralChoices(t *testing.T) {
+	d, err := ParseDelay("10ms..20ms|1s|1m..2m")
+	require.NoError(t, err)
+	const n = 30_000
+	var short, second, long int
+	for i := range int64(n) {
+		switch delay := d.Of(1, i, n); {
+		case delay >= 10*time.Millisecond && delay <= 20*time.Millisecond:
+			short++
+		case delay == time.Second:
+			second++
+		case delay >= time.Minute && delay <= 2*time.Minute:
+			long++
+		}
+	}
+	require.Equal(t, n, short+second+long)
+	for _, count := range []int{short, second, long} {
+		require.InEpsilon(t, n/3, count, .05)
+	}
+}
+
+// Due together: in the order of the offers, or shuffled over the same span.
+func TestDelaysThatEndTogether(t *testing.T) {
+	ordered, err := ParseDelay("@1s..2s")
+	require.NoError(t, err)
+	last := time.Duration(0)
+	for i := range int64(1000) {
+		due := ordered.Of(1, i, 1000)
+		require.GreaterOrEqual(t, due, last)
+		last = due
+	}
+	require.Equal(t, 1999*time.Millisecond, last)
+	shuffled, err := ParseDelay("@1s..2s shuffled")
+	require.NoError(t, err)
+	falls := 0
+	for i := range int64(999) {
+		if shuffled.Of(1, i+1, 1000) < shuffled.Of(1, i, 1000) {
+			falls++
+		}
+	}
+	require.InDelta(t, 500, falls, 50)
+}
+
+// A rate that keeps step with the milliseconds meets each of them at every point
+// alike, and no message overtakes another.
+func TestScheduleIsEvenOverTheMillisecond(t *testing.T) {
+	for _, rate := range []Rate{20, 1000, 2000, 5000} {
+		s := Schedule{{rate, 2 * time.Second}}
+		var tenths [10]int
+		for i := range s.Messages() {
+			at := s.At(i)
+			require.Equal(t, i, int64(at.Seconds()*float64(rate)), "no message leaves its gap")
+			tenths[at%time.Millisecond/(100*time.Microsecond)]++
+		}
+		for _, n := range tenths {
+			require.InDelta(t, s.Messages()/10, n, 4, "rate %v: %v", rate, tenths)
+		}
+	}
+}
+
+func TestScheduleOfSeveralSteps(t *testing.T) {
+	s := Schedule{{10, time.Second}, {100, 2 * time.Second}, {1, time.Second}}
+	require.EqualValues(t, 211, s.Messages())
+	require.Equal(t, 4*time.Second, s.Duration())
+	for i, base := range map[int64]time.Duration{0: 0, 9: 900 * time.Millisecond, 10: time.Second, 11: 1010 * time.Millisecond, 210: 3 * time.Second} {
+		require.Equal(t, base, s.At(i).Truncate(time.Millisecond), "message %d", i)
+	}
+	require.InEpsilon(t, 211./4, float64(s.MeanRate()), 1e-9)
+	require.Equal(t, "10/s for 1s, 100/s for 2s, 1/s for 1s", s.RampText())
+}
+
+func FuzzParseDelay(f *testing.F) {
+	for _, seed := range []string{"5s", "1s..2s", "1s|2s..3s", "@1s..2s shuffled", "1s shuffled"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := ParseDelay(text)
+		if err != nil {
+			return
+		}
+		again, err := ParseDelay(d.String())
+		require.NoError(t, err)
+		require.Equal(t, d, again)
+		for i := range int64(10) {
+			delay := d.Of(1, i, 10)
+			require.True(t, delay >= d.Min && delay <= d.Max, "%s: %s", d, delay)
+		}
+	})
+}
