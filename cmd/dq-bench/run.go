@@ -44,7 +44,9 @@ type runFlags struct {
 	full     bool
 	json     bool
 	force    bool
-	shared   shareFlags
+
+	overProtocol bool
+	shared       shareFlags
 
 	// changed tells which flags were given, by the command line or environment.
 	changed func(flag string) bool
@@ -137,7 +139,8 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.delay, "delay", p.Delay.String(), "delay of each message: 5s; 1s..10s to draw it; 1s|1m..2m to choose; @10s..11s to have all due then")
 	flags.IntVar(&p.PayloadSize, "payload-size", p.PayloadSize, fmt.Sprintf("bytes of each value, at least %d", plan.HeaderSize))
 	flags.Uint64Var(&p.Seed, "seed", p.Seed, "seed of drawn delays")
-	flags.DurationVar(&p.Warmup, "warmup", p.Warmup, "offer messages that do not count before, and drain them; 0s for none")
+	flags.DurationVar(&p.Warmup, "warmup", 0, fmt.Sprintf("offer messages that do not count before, for so long, and drain them; 0s for none "+
+		"(default: until lateness and round trip stand still, at most %s)", plan.MaxWarmup))
 	flags.DurationVar(&p.Horizon, "horizon", p.Horizon, "wait only so long after the last offer; what is due later stays pending; 0s waits for all")
 	flags.DurationVar(&p.DrainTimeout, "drain-timeout", p.DrainTimeout, "how long to wait for missing messages once nothing comes any more")
 	flags.DurationVar(&p.MaxScheduleLag, "max-schedule-lag", p.MaxScheduleLag, "how late an offer may leave; a run with fewer than 99 % of them on time is invalid")
@@ -145,6 +148,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&p.Queues, "queues", p.Queues, "number of destination queues, each with a consumer at least")
 	flags.DurationVar(&p.Poll, "poll", 0, "consumers look for one message so often, and do not wait for it")
 	flags.DurationVar(&p.Work, "work", 0, "how long a consumer is busy with each message")
+	flags.BoolVar(&f.overProtocol, "over-protocol", false, "have a program that cannot run the plan by itself make each call of it, which is part of every figure then")
 	flags.BoolVar(&f.force, "force", false, "run on a --queue that holds messages, which are taken and counted as foreign")
 	flags.StringVar(&f.out, "out", "", "folder of the run files (default out/run-<time>)")
 	flags.StringVar(&f.table, "table", "", "file to write a Markdown table of several drivers or servers to, ratios first")
@@ -182,7 +186,7 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 		f.out = filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z"))
 	}
 	r.options = series.Options{
-		Redis: f.redis[0], Out: f.out, Tool: tool(), Labels: labels, Force: f.force,
+		Redis: f.redis[0], Out: f.out, Tool: tool(), Labels: labels, Force: f.force, OverProtocol: f.overProtocol,
 		Progress: load.ProgressWriter(stderr, r.progress), Notice: once(stderr),
 	}
 	for _, spec := range f.redis {

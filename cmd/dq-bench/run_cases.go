@@ -116,7 +116,11 @@ func (f *runFlags) overlay(variant scenario.Run, given func(flag string) bool) (
 		{"duration", func() { p.Duration, p.Ramp = f.plan.Duration, nil }},
 		{"payload-size", func() { p.PayloadSize = f.plan.PayloadSize }},
 		{"seed", func() { p.Seed = f.plan.Seed }},
-		{"warmup", func() { p.Warmup = f.plan.Warmup }},
+		{"warmup", func() {
+			if f.changed("warmup") {
+				p.Warmup, p.WarmupEnds = f.plan.Warmup, false
+			}
+		}},
 		{"horizon", func() { p.Horizon = f.plan.Horizon }},
 		{"drain-timeout", func() { p.DrainTimeout = f.plan.DrainTimeout }},
 		{"max-schedule-lag", func() { p.MaxScheduleLag = f.plan.MaxScheduleLag }},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -47,6 +48,7 @@ func (q *faultyQueue) Offer(ctx context.Context, value []byte, delay time.Durati
 // testPlan is 1000 messages in 2 s, due 1 s later, without a warm-up.
 func testPlan() plan.Plan {
 	p := plan.DefaultPlan()
+	p.WarmupEnds = false
 	p.Producers, p.Rate, p.Duration, p.Warmup = 5, 500, 2*time.Second, 0
 	p.Delay = plan.Delay{Min: time.Second, Max: time.Second}
 	p.Queue = "test"
@@ -285,4 +287,37 @@ func TestInterruptDuringWarmup(t *testing.T) {
 		require.Equal(t, run.Counts{}, out.Counts)
 		require.True(t, out.Interrupted)
 	})
+}
+
+// A warm-up that ends by itself ends as soon as nothing falls any more.
+func TestWarmUpEndsWhenItIsWarm(t *testing.T) {
+	for name, tc := range map[string]struct {
+		slow  time.Duration // how much slower the first offers are
+		limit time.Duration
+		warm  bool
+		least float64
+		most  float64
+	}{
+		"at once":      {0, 30 * time.Second, true, 6, 9},
+		"a cold start": {20 * time.Millisecond, 30 * time.Second, true, 10, 25},
+		"never":        {5 * time.Second, 8 * time.Second, false, 8, 8.1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := testPlan()
+				p.Producers, p.Warmup, p.WarmupEnds = 200, tc.limit, true
+				start := time.Now()
+				out := runVirtual(t.Context(), t, faulty{memory(), func(q *faultyQueue, ctx context.Context, _ int64, value []byte, delay time.Duration) error {
+					// Falls by half every two seconds.
+					time.Sleep(time.Duration(float64(tc.slow) * math.Exp2(-time.Since(start).Seconds()/2)))
+					return q.Queue.Offer(ctx, value, delay)
+				}}, p)
+				require.NotNil(t, out.Warmup)
+				require.Equal(t, tc.warm, out.Warmup.Warm, "%+v", out.Warmup)
+				require.GreaterOrEqual(t, out.Warmup.Seconds, tc.least)
+				require.LessOrEqual(t, out.Warmup.Seconds, tc.most)
+				require.EqualValues(t, 1000, out.Counts.Delivered)
+			})
+		})
+	}
 }

@@ -8,13 +8,17 @@ import (
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
-// Rule of a warm-up that ends by itself: over two windows of stillSeconds, one after the
-// other, the median and the 90th percentile of past due and of the offer's round trip
-// fall by less than a stillShare of what they were, or by less than stillNs.
+// Rule of a warm-up that ends by itself: from a window of stillSeconds to the next one,
+// the median and the 90th percentile of lateness and of the offer's round trip fall by
+// less than a stillShare of what they were, or by less than stillNs. A window of fewer
+// than stillMessages tells nothing: such a warm-up takes its full length, but no more
+// than thinWarmup.
 const (
-	stillSeconds = 2
-	stillShare   = .15
-	stillNs      = int64(50 * time.Microsecond)
+	stillSeconds  = 3
+	stillShare    = .15
+	stillNs       = int64(50 * time.Microsecond)
+	stillMessages = 100
+	thinWarmup    = 5 * time.Second
 )
 
 // stillness watches the seconds of a warm-up.
@@ -45,6 +49,15 @@ func (s *stillness) stands() bool {
 		return false
 	}
 	before, after := s.seconds[n-2*stillSeconds:n-stillSeconds], s.seconds[n-stillSeconds:]
+	for _, w := range [][]Progress{before, after} {
+		came := int64(0)
+		for _, p := range w {
+			came += p.Lateness.Count()
+		}
+		if came < stillMessages {
+			return false
+		}
+	}
 	for _, figure := range []func(Progress) *run.Histogram{
 		func(p Progress) *run.Histogram { return p.Lateness }, func(p Progress) *run.Histogram { return p.OfferRTT },
 	} {
@@ -76,6 +89,9 @@ func (e *engine) warmUp(ctx context.Context) error {
 	length := e.Plan.Phase(plan.Warmup).Length()
 	var limit time.Time
 	if !e.startAt.IsZero() {
+		if e.Plan.WarmupEnds {
+			length -= e.Plan.Warmup - time.Second
+		}
 		if limit = e.startAt.Add(-readyBefore); time.Until(limit) < length {
 			e.note("no warm-up: --start-at left less than %s for it", length+readyBefore)
 			return nil
@@ -85,7 +101,9 @@ func (e *engine) warmUp(ctx context.Context) error {
 	progress := e.Progress
 	var until <-chan struct{}
 	if e.Plan.WarmupEnds {
-		until = still.still
+		watching, stop := context.WithCancel(ctx)
+		defer stop()
+		until = e.warmUntil(watching, still, limit)
 		progress = func(p Progress) {
 			still.look(p)
 			p.Planned = 0
@@ -110,8 +128,38 @@ func (e *engine) warmUp(ctx context.Context) error {
 	}
 	e.warmup.Warm = still.done
 	if e.Plan.WarmupEnds && !still.done && ctx.Err() == nil {
-		e.note("the warm-up ended after %s, before lateness and round trip stood still", e.Plan.Warmup)
+		e.note("the warm-up ended after %.0f s, before lateness and round trip stood still", e.warmup.Seconds)
 	}
+	return e.tellWarmup(ctx, w)
+}
+
+// warmUntil is closed when the warm-up has lasted long enough.
+func (e *engine) warmUntil(ctx context.Context, still *stillness, limit time.Time) <-chan struct{} {
+	longest := e.Plan.Warmup
+	if float64(e.Plan.Schedule()[0].Rate)*stillSeconds < stillMessages {
+		longest = min(longest, thinWarmup)
+	}
+	if !limit.IsZero() {
+		drained := e.Plan.Phase(plan.Warmup).Delay.Max + 2*readyBefore
+		longest = min(longest, time.Until(limit)-drained)
+	}
+	until := make(chan struct{})
+	go func() {
+		timer := time.NewTimer(longest)
+		defer timer.Stop()
+		select {
+		case <-still.still:
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		close(until)
+	}()
+	return until
+}
+
+// tellWarmup notes what of the warm-up never came.
+func (e *engine) tellWarmup(ctx context.Context, w *work) error {
 	c, failed := w.joined()
 	if n := c.Outstanding; n > 0 && !e.Worker.Shared() && ctx.Err() == nil {
 		e.note("%d warm-up messages never came", n)

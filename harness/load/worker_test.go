@@ -93,6 +93,7 @@ func throughFile(t *testing.T, r *run.Document) *run.Document {
 
 func sharedPlan(queue string) plan.Plan {
 	p := plan.DefaultPlan()
+	p.WarmupEnds = false
 	p.Producers, p.Consumers, p.Rate, p.Duration = 10, 8, 500, time.Second
 	p.Delay = plan.Delay{Min: 100 * time.Millisecond, Max: 700 * time.Millisecond}
 	p.Warmup, p.DrainTimeout, p.Queue = 200*time.Millisecond, 5*time.Second, queue

@@ -183,6 +183,7 @@ func TestScrapesOfARun(t *testing.T) {
 	live := &load.Live{}
 	s := serve(t, live)
 	p := plan.DefaultPlan()
+	p.WarmupEnds = false
 	p.Producers, p.Rate, p.Duration, p.Warmup, p.Queue, p.Name = 5, 1000, 1500*time.Millisecond, 0, "q", "short"
 	p.Delay = plan.Fixed(100 * time.Millisecond)
 	var scrapes sync.WaitGroup

@@ -87,6 +87,9 @@ type Member struct {
 	From, To      time.Duration
 }
 
+// MaxWarmup is the longest warm-up that ends by itself.
+const MaxWarmup = 30 * time.Second
+
 // MaxWarmupDelay caps the delay of warm-up messages: a warm-up is for
 // connections, script caches and code paths, which do not depend on the delay.
 const MaxWarmupDelay = time.Second
@@ -109,7 +112,7 @@ func DefaultPlan() Plan {
 	return Plan{
 		Producers: 50, Consumers: 8, Rate: 1000, Duration: 10 * time.Second,
 		Delay: Fixed(5 * time.Second), PayloadSize: 100, Seed: 1,
-		Warmup: time.Second, DrainTimeout: 10 * time.Second, MaxScheduleLag: DefaultMaxScheduleLag, Queues: 1,
+		Warmup: MaxWarmup, WarmupEnds: true, DrainTimeout: 10 * time.Second, MaxScheduleLag: DefaultMaxScheduleLag, Queues: 1,
 	}
 }
 

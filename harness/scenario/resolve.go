@@ -35,10 +35,13 @@ func (v Variant) Resolve(scale float64, parse func(spec string) (driver.Driver, 
 		Name: v.scenario, Producers: s.Producers, Consumers: s.Consumers,
 		Rate: plan.Rate(s.Rate) / plan.Rate(scale), Duration: scaled(s.Duration, scale),
 		Delay: scaledDelay(plan.Delay(s.Delay), scale), PayloadSize: s.PayloadSize, Seed: s.Seed,
-		Warmup: s.Warmup, Horizon: scaled(s.Horizon, scale), DrainTimeout: s.DrainTimeout,
+		Warmup: plan.MaxWarmup, WarmupEnds: true, Horizon: scaled(s.Horizon, scale), DrainTimeout: s.DrainTimeout,
 		MaxScheduleLag: s.MaxScheduleLag,
 		Queues:         s.Queues, Poll: scaled(s.Poll, scale), Work: scaled(s.Work, scale),
 		Cancel: plan.Cancel{Share: s.Cancel.Share, After: scaled(s.Cancel.After, scale)},
+	}
+	if s.Warmup != nil {
+		p.Warmup, p.WarmupEnds = *s.Warmup, false
 	}
 	if v.Name != "" {
 		p.Name += "/" + v.Name

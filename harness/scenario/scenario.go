@@ -66,18 +66,19 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // settings are the keys of a scenario that a variant may give anew.
 type settings struct {
-	Driver       string        `yaml:"driver"`
-	Producers    int           `yaml:"producers"`
-	Consumers    int           `yaml:"consumers"`
-	Rate         rate          `yaml:"rate"`
-	Duration     time.Duration `yaml:"duration"`
-	Ramp         []step        `yaml:"ramp"`
-	Delay        delay         `yaml:"delay"`
-	PayloadSize  int           `yaml:"payload_size"`
-	Seed         uint64        `yaml:"seed"`
-	Warmup       time.Duration `yaml:"warmup"`
-	Horizon      time.Duration `yaml:"horizon"`
-	DrainTimeout time.Duration `yaml:"drain_timeout"`
+	Driver      string        `yaml:"driver"`
+	Producers   int           `yaml:"producers"`
+	Consumers   int           `yaml:"consumers"`
+	Rate        rate          `yaml:"rate"`
+	Duration    time.Duration `yaml:"duration"`
+	Ramp        []step        `yaml:"ramp"`
+	Delay       delay         `yaml:"delay"`
+	PayloadSize int           `yaml:"payload_size"`
+	Seed        uint64        `yaml:"seed"`
+	// Warmup is fixed; nil is one that ends by itself.
+	Warmup       *time.Duration `yaml:"warmup"`
+	Horizon      time.Duration  `yaml:"horizon"`
+	DrainTimeout time.Duration  `yaml:"drain_timeout"`
 	// MaxScheduleLag is a bound on the tool, and is not scaled.
 	MaxScheduleLag time.Duration `yaml:"max_schedule_lag"`
 	Queues         int           `yaml:"queues"`
@@ -115,7 +116,7 @@ func defaults() settings {
 	p := plan.DefaultPlan()
 	return settings{
 		Producers: p.Producers, Consumers: p.Consumers, Rate: rate(p.Rate), Duration: p.Duration, Delay: delay(p.Delay),
-		PayloadSize: p.PayloadSize, Seed: p.Seed, Warmup: p.Warmup, DrainTimeout: p.DrainTimeout,
+		PayloadSize: p.PayloadSize, Seed: p.Seed, DrainTimeout: p.DrainTimeout,
 		MaxScheduleLag: p.MaxScheduleLag, Queues: p.Queues,
 	}
 }

@@ -31,6 +31,7 @@ func TestFolders(t *testing.T) {
 
 func shortCase() scenario.Run {
 	p := plan.DefaultPlan()
+	p.WarmupEnds = false
 	p.Duration, p.Warmup, p.Delay, p.Rate = 100*time.Millisecond, 50*time.Millisecond, plan.Fixed(20*time.Millisecond), 500
 	return scenario.Run{Plan: p, Scale: 1}
 }

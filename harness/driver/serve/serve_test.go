@@ -162,6 +162,7 @@ func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
 	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
+	p.WarmupEnds = false
 	p.Producers, p.Consumers, p.Queue = 5, 2, "q"
 	p.Rate, p.Duration, p.Warmup = 500, time.Second, 300*time.Millisecond
 	p.Delay = plan.Delay{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}
@@ -198,6 +199,7 @@ func TestAProgramThatDoesNotEndCostsANote(t *testing.T) {
 	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
+	p.WarmupEnds = false
 	p.Producers, p.Consumers, p.Queue = 5, 2, "q"
 	p.Rate, p.Duration, p.Warmup, p.Delay = 500, 100*time.Millisecond, 0, plan.Fixed(0)
 	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, RunID: 0xabcd})
@@ -214,6 +216,7 @@ func TestInterruptedProgramStillReports(t *testing.T) {
 	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
+	p.WarmupEnds = false
 	p.Producers, p.Consumers, p.Queue = 5, 2, "q"
 	p.Rate, p.Duration, p.Warmup, p.DrainTimeout = 500, time.Hour, 0, 300*time.Millisecond
 	p.Delay = plan.Delay{Min: 10 * time.Millisecond, Max: 5 * time.Second}
@@ -235,6 +238,7 @@ func TestLoadTellsWhyAProgramRefused(t *testing.T) {
 	d, err := spec.Parse("exec:'" + os.Args[0] + "' with arguments")
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
+	p.WarmupEnds = false
 	p.Queue, p.Delay = "q", plan.Delay{Min: 1500 * time.Microsecond, Max: 1500 * time.Microsecond}
 	_, err = load.Run(t.Context(), load.Options{Plan: p, Driver: d})
 	require.ErrorContains(t, err, "whole milliseconds")

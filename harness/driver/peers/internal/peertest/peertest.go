@@ -97,6 +97,7 @@ func Load(t *testing.T) (*run.Document, redis.UniversalClient) {
 	client := srv.NewClient()
 	t.Cleanup(func() { client.Close() })
 	p := plan.DefaultPlan()
+	p.WarmupEnds = false
 	p.Producers, p.Consumers, p.Rate, p.Duration, p.Warmup, p.Queue = 5, 4, Messages, time.Second, 0, "dq-bench:test"
 	p.Delay = plan.Delay{Min: time.Second, Max: time.Second}
 	result, err := load.Run(t.Context(), load.Options{
