@@ -109,6 +109,7 @@ type Row struct {
 
 	old, new []float64
 	bears    bool
+	shown    bool // and not judged
 }
 
 // Runs judges NEW against OLD. Runs of one side must share a configuration
@@ -116,8 +117,9 @@ type Row struct {
 // none may be interrupted or invalid, or it fails with a *DifferenceError unless forced.
 // A run that is given twice is a *DuplicateRunError.
 //
-// Lateness and offer RTT are judged at each of Quantiles that every run has enough
-// messages for: a row is better or worse if the exact Mann-Whitney test over the runs is
+// Past due, or lateness where not both sides use Redisson's format, and response time,
+// or offer RTT where it was not measured, are judged at each of Quantiles that every run
+// has enough messages for: a row is better or worse if the exact Mann-Whitney test over the runs is
 // significant at 0.05 (adjusted by Holm) and the shift exceeds MinEffect, MinDelta
 // and the noise. There is no difference only where the whole 95 % interval of the shift
 // lies within these bounds; else the row is inconclusive. The whole is worse if any row
@@ -143,11 +145,14 @@ func Runs(old, new []*run.Document, o Options) (*Comparison, error) {
 	if c.New, err = newSide(new); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"lateness", "offer_rtt", "schedule_lag"} {
+	judged, shown := figures(slices.Concat(old, new))
+	for _, name := range slices.Concat(judged, shown) {
 		for _, q := range run.Quantiles {
-			c.Rows = append(c.Rows, newRow(name, run.QuantileName(q), old, new,
+			row := newRow(name, run.QuantileName(q), old, new,
 				func(h *run.Histogram) float64 { return float64(h.Quantile(q)) },
-				func(n int64) bool { return float64(n)*(1-q) >= judgedTail-1e-6 }))
+				func(n int64) bool { return float64(n)*(1-q) >= judgedTail-1e-6 })
+			row.shown = !slices.Contains(judged, name)
+			c.Rows = append(c.Rows, row)
 		}
 		c.Rows = append(c.Rows, newRow(name, "max", old, new,
 			func(h *run.Histogram) float64 { return float64(h.Max()) }, func(int64) bool { return false }))
@@ -197,6 +202,27 @@ func allDifferences(old, new []*run.Document) []string {
 	return differences
 }
 
+// figures are the histograms that are judged, and those that are only shown.
+func figures(runs []*run.Document) (judged, shown []string) {
+	late, _ := runs[0].Late()
+	response := "response_time"
+	for _, r := range runs {
+		if name, _ := r.Late(); name != late {
+			late = "lateness"
+		}
+		if h := r.Histograms.ResponseTime; h == nil || h.Count() != r.Histograms.OfferRTT.Count() {
+			response = "offer_rtt"
+		}
+	}
+	judged = []string{late, response}
+	for _, name := range []string{"lateness", "offer_rtt", "schedule_lag"} {
+		if !slices.Contains(judged, name) {
+			shown = append(shown, name)
+		}
+	}
+	return judged, shown
+}
+
 // checkDistinct refuses a run that is given twice: its copies are no further evidence.
 func checkDistinct(old, new []*run.Document) error {
 	seen := map[string]bool{}
@@ -242,7 +268,7 @@ func newSide(runs []*run.Document) (Side, error) {
 }
 
 func newRow(histogram, stat string, old, new []*run.Document, read func(*run.Histogram) float64, bears func(int64) bool) Row {
-	row := Row{Histogram: histogram, Stat: stat, bears: histogram != "schedule_lag"}
+	row := Row{Histogram: histogram, Stat: stat, bears: true}
 	collect := func(runs []*run.Document) []float64 {
 		var values []float64
 		for _, r := range runs {

@@ -18,7 +18,7 @@ func (c *Comparison) judge(o Options, noise map[string]float64) {
 	for i := range c.Rows {
 		row := &c.Rows[i]
 		switch {
-		case row.Histogram == "schedule_lag" || row.Stat == "max":
+		case row.shown || row.Stat == "max":
 		case !row.bears:
 			row.Refused = "fewer than " + strconv.Itoa(judgedTail) + " messages of a run lie beyond it"
 		case !enough:
@@ -31,7 +31,7 @@ func (c *Comparison) judge(o Options, noise map[string]float64) {
 	for i, chance := range stats.Holm(p) {
 		judged[i].P = &chance
 		floor := max(o.MinEffect*math.Abs(judged[i].Old), float64(o.MinDelta))
-		if judged[i].Histogram == "lateness" {
+		if judged[i].Histogram == "lateness" || judged[i].Histogram == "past_due" {
 			floor = max(floor, noise[judged[i].Stat])
 		}
 		judged[i].Floor = &floor

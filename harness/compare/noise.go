@@ -10,7 +10,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
-// NoiseFloors returns, for each quantile of lateness by name, how large a shift of
+// NoiseFloors returns, for each quantile of past due, or lateness, by name, how large a shift of
 // runs of one implementation against runs of the same can be, in ns: the further
 // end of the 95 % interval of the shift between every other run and the rest. It needs at least 2·MinRuns runs of one configuration, in the
 // order they were made.
@@ -25,7 +25,8 @@ func NoiseFloors(same []*run.Document) (map[string]float64, error) {
 	for _, q := range run.Quantiles {
 		var halves [2][]float64
 		for i, r := range same {
-			halves[i%2] = append(halves[i%2], float64(r.Histograms.Lateness.Quantile(q)))
+			_, late := r.Late()
+			halves[i%2] = append(halves[i%2], float64(late.Quantile(q)))
 		}
 		shift := stats.HodgesLehmann(halves[0], halves[1], 1-significance)
 		floors[run.QuantileName(q)] = max(math.Abs(shift.Low), math.Abs(shift.High))

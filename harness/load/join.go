@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -177,8 +178,20 @@ func (w *work) result(sets *run.Sets, elapsed time.Duration) (*Result, error) {
 		Environment: e.environment(),
 		Started:     w.start.UTC(), ElapsedSeconds: elapsed.Seconds(),
 		Counts: balance, Histograms: histograms, Intervals: w.timeline.intervals, Worker: share,
-		Warmup: e.warmup, ProgramUsage: program, Measured: e.measured(),
+		Warmup: e.warmup, ProgramUsage: program, Measured: e.measured(), Format: e.format(),
 	}}, nil
+}
+
+// format is Redisson's where all members are known to keep it.
+func (e *engine) format() run.Format {
+	for _, m := range e.members {
+		switch name, _, _ := strings.Cut(m.driver.Identity().Name, ":"); name {
+		case "dq", "redisson":
+		default:
+			return ""
+		}
+	}
+	return run.RedissonFormat
 }
 
 // environment is the machine, and its clock against the server's.

@@ -23,6 +23,9 @@ type Document struct {
 	// RunID is the eight hex digits that every payload of the run carries.
 	RunID  string `json:"run_id"`
 	Driver Driver `json:"driver"`
+	// Format is Redisson where all implementations keep due times as it does, in whole
+	// milliseconds: then PastDue is what is judged, and else Lateness.
+	Format Format `json:"format,omitempty"`
 	// Server is missing for a driver that needs none.
 	Server      *Server           `json:"server,omitempty"`
 	Scenario    Scenario          `json:"scenario"`
@@ -68,6 +71,21 @@ type Document struct {
 	file string
 	// kept are the objectives of the workers that this run was joined from.
 	kept keptSLOs
+}
+
+// Format is how due times are kept.
+type Format string
+
+// RedissonFormat is that of RDelayedQueue.
+const RedissonFormat Format = "redisson"
+
+// Late is the distribution that the run is judged by, and its name in objectives:
+// past_due or lateness.
+func (r *Document) Late() (name string, h *Histogram) {
+	if h := r.Histograms.PastDue; r.Format == RedissonFormat && h != nil && h.Count() == r.Histograms.Lateness.Count() {
+		return "past_due", h
+	}
+	return "lateness", r.Histograms.Lateness
 }
 
 // Measured is where the clocks of a run were read.

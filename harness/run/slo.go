@@ -12,7 +12,7 @@ import (
 // SLO is one service-level objective, such as lateness.p99<=20ms.
 //
 // Its grammar is METRIC OPERATOR LIMIT, blanks allowed between them. Metrics are
-// lateness, offer_rtt, schedule_lag and remove_rtt followed by .min .mean .max or a quantile
+// lateness, past_due, offer_rtt, response_time, schedule_lag and remove_rtt followed by .min .mean .max or a quantile
 // (.p50 .p99 .p999 .p99.9 .p9999, any digits), with a duration as limit; and
 // the counts of AllCounts and the figures transfer_calls_per_message, commands_per_message,
 // server_cpu_seconds, with a number as limit. Operators are <= < >= > and ==.
@@ -73,7 +73,7 @@ func (s SLO) Scaled(factor float64) SLO {
 // String returns the objective as it was given.
 func (s SLO) String() string { return s.text }
 
-// Histogram returns one of lateness, offer_rtt, schedule_lag and remove_rtt; nil for
+// Histogram returns one of lateness, past_due, offer_rtt, response_time, schedule_lag and remove_rtt; nil for
 // another name, and where the run has none.
 func (h *Histograms) Histogram(name string) *Histogram {
 	if pick, ok := sloHistograms[name]; ok {
@@ -92,10 +92,12 @@ func (r *Document) Figure(name string) (v float64, ok bool) {
 }
 
 var sloHistograms = map[string]func(*Histograms) *Histogram{
-	"lateness":     func(h *Histograms) *Histogram { return h.Lateness },
-	"offer_rtt":    func(h *Histograms) *Histogram { return h.OfferRTT },
-	"schedule_lag": func(h *Histograms) *Histogram { return h.ScheduleLag },
-	"remove_rtt":   func(h *Histograms) *Histogram { return h.RemoveRTT },
+	"lateness":      func(h *Histograms) *Histogram { return h.Lateness },
+	"past_due":      func(h *Histograms) *Histogram { return h.PastDue },
+	"offer_rtt":     func(h *Histograms) *Histogram { return h.OfferRTT },
+	"response_time": func(h *Histograms) *Histogram { return h.ResponseTime },
+	"schedule_lag":  func(h *Histograms) *Histogram { return h.ScheduleLag },
+	"remove_rtt":    func(h *Histograms) *Histogram { return h.RemoveRTT },
 }
 
 var sloFigures = withCounts(map[string]func(*Document) (float64, bool){

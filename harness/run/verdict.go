@@ -68,6 +68,9 @@ func (r *Document) faults(excused map[string]bool) []string {
 	if n := c.Pending - c.NotDue; n > 0 && !r.Interrupted && !excused["pending"] {
 		faults = append(faults, fmt.Sprintf("%d still pending after the drain timeout of %s", n, r.Scenario.DrainTimeout))
 	}
+	if own := "dq-bench:" + r.RunID; c.Foreign > 0 && (r.Scenario.Queue == own || strings.HasPrefix(r.Scenario.Queue, own+":")) && !excused["foreign"] {
+		faults = append(faults, fmt.Sprintf("%d values that nobody offered came out of the run's own queue", c.Foreign))
+	}
 	if c.Offered == 0 && !r.Interrupted {
 		faults = append(faults, fmt.Sprintf("no message was taken over, %d offers failed", c.OfferErrors))
 	}
@@ -99,8 +102,8 @@ func (r *Document) outcome() string {
 	if c.OfferErrors > 0 {
 		fmt.Fprintf(&s, "; %d offers failed", c.OfferErrors)
 	}
-	if h := r.Histograms.Lateness; h != nil && h.Count() > 0 {
-		fmt.Fprintf(&s, "; lateness p50 %s, %s", FormatNs(h.Quantile(.5)), TailText(h))
+	if name, h := r.Late(); h != nil && h.Count() > 0 {
+		fmt.Fprintf(&s, "; %s p50 %s, %s", strings.ReplaceAll(name, "_", " "), FormatNs(h.Quantile(.5)), TailText(h))
 	}
 	return s.String() + "."
 }
