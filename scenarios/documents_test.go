@@ -68,7 +68,7 @@ func requireTest(t *testing.T, name string) {
 	t.Helper()
 	pkg, function, _ := strings.Cut(name, ".")
 	found := false
-	for _, pattern := range []string{"../*/*_test.go", "../*/*/*_test.go"} {
+	for _, pattern := range []string{"../*/*_test.go", "../*/*/*_test.go", "../*/*/*/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, f := range files {

@@ -46,6 +46,7 @@ type runFlags struct {
 	force    bool
 
 	overProtocol bool
+	warmup       time.Duration
 	shared       shareFlags
 
 	// changed tells which flags were given, by the command line or environment.
@@ -139,7 +140,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.delay, "delay", p.Delay.String(), "delay of each message: 5s; 1s..10s to draw it; 1s|1m..2m to choose; @10s..11s to have all due then")
 	flags.IntVar(&p.PayloadSize, "payload-size", p.PayloadSize, fmt.Sprintf("bytes of each value, at least %d", plan.HeaderSize))
 	flags.Uint64Var(&p.Seed, "seed", p.Seed, "seed of drawn delays")
-	flags.DurationVar(&p.Warmup, "warmup", 0, fmt.Sprintf("offer messages that do not count before, for so long, and drain them; 0s for none "+
+	flags.DurationVar(&f.warmup, "warmup", 0, fmt.Sprintf("offer messages that do not count before, for so long, and drain them; 0s for none "+
 		"(default: until lateness and round trip stand still, at most %s)", plan.MaxWarmup))
 	flags.DurationVar(&p.Horizon, "horizon", p.Horizon, "wait only so long after the last offer; what is due later stays pending; 0s waits for all")
 	flags.DurationVar(&p.DrainTimeout, "drain-timeout", p.DrainTimeout, "how long to wait for missing messages once nothing comes any more")

@@ -118,7 +118,7 @@ func (f *runFlags) overlay(variant scenario.Run, given func(flag string) bool) (
 		{"seed", func() { p.Seed = f.plan.Seed }},
 		{"warmup", func() {
 			if f.changed("warmup") {
-				p.Warmup, p.WarmupEnds = f.plan.Warmup, false
+				p.Warmup, p.WarmupEnds = f.warmup, false
 			}
 		}},
 		{"horizon", func() { p.Horizon = f.plan.Horizon }},

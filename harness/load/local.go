@@ -194,13 +194,13 @@ func (l *local) end(_ context.Context, phase plan.Phase) (*outcome, error) {
 	o := &outcome{}
 	s.halt()
 	s.abandon()
-	if !finished(func() { <-s.offered }, abandonAfter) {
+	if !finished(func() { <-s.offered }) {
 		o.notes = append(o.notes, fmt.Sprintf("offers did not end within %s when cancelled", abandonAfter))
 	}
 	s.cancellers.end()
 	if phase == plan.Measured {
 		l.endTaking()
-		if !finished(l.consumers.Wait, abandonAfter) {
+		if !finished(l.consumers.Wait) {
 			o.notes = append(o.notes, fmt.Sprintf("consumers did not end within %s when told to", abandonAfter))
 		}
 	}
@@ -251,9 +251,9 @@ func (l *local) holding() holding {
 
 func (l *local) close() error {
 	l.endTaking()
-	calls := finished(l.consumers.Wait, abandonAfter)
+	calls := finished(l.consumers.Wait)
 	var err error
-	closed := finished(func() { err = l.closeQueues() }, abandonAfter)
+	closed := finished(func() { err = l.closeQueues() })
 	switch {
 	case !calls:
 		return fmt.Errorf("takes of %s did not end within %s", l.identity, abandonAfter)
@@ -273,14 +273,14 @@ func (l *local) closeQueues() error {
 	return errors.Join(errs...)
 }
 
-// finished reports whether f returned within limit.
-func finished(f func(), limit time.Duration) bool {
+// finished reports whether f returned within abandonAfter.
+func finished(f func()) bool {
 	done := make(chan struct{})
 	go func() {
 		f()
 		close(done)
 	}()
-	timer := time.NewTimer(limit)
+	timer := time.NewTimer(abandonAfter)
 	defer timer.Stop()
 	select {
 	case <-done:

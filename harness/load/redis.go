@@ -9,8 +9,6 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
 // Redis looks at the server beside the implementation under test.
@@ -19,9 +17,6 @@ type Redis struct {
 	// Queue is the destination queue.
 	Queue string
 }
-
-// keys are those of Redisson's format.
-func (r *Redis) keys() driver.Keys { return driver.Keys{Client: r.Client, Queue: r.Queue} }
 
 // usage is what a server has done since it started, all masters of a cluster
 // together.

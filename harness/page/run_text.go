@@ -56,6 +56,12 @@ func writeHeading(out *bytes.Buffer, r *run.Document) {
 	if r.Measured == run.OverProtocol {
 		fmt.Fprintln(out, "measured over the protocol: each figure holds the way to the program and back")
 	}
+	if r.Measured == run.InProgram {
+		fmt.Fprintln(out, "measured in the program: no figure holds the way there")
+	}
+	if text := warmupText(r.Warmup); text != "" {
+		fmt.Fprintln(out, text)
+	}
 	if r.Workers > 1 {
 		fmt.Fprintf(out, "merged from %d workers\n", r.Workers)
 	}
@@ -66,6 +72,19 @@ func writeHeading(out *bytes.Buffer, r *run.Document) {
 		out.WriteByte('\n')
 	}
 	out.WriteByte('\n')
+}
+
+// warmupText says how a warm-up that ended by itself went; one whose length was given
+// is as it was asked for.
+func warmupText(w *run.Warmup) string {
+	switch {
+	case w == nil || w.Fixed:
+		return ""
+	case w.Warm:
+		return fmt.Sprintf("warm after %.0f s", w.Seconds)
+	default:
+		return fmt.Sprintf("not warm after %.0f s", w.Seconds)
+	}
 }
 
 // more says what is not in every run, or nothing.
@@ -151,5 +170,20 @@ func writeServer(out *bytes.Buffer, r *run.Document) {
 	default:
 		fmt.Fprintf(out, "server: %s transfer calls per message, %d commands, %s s CPU\n\n",
 			run.FormatFloat(s.TransferCallsPerMessage), s.Commands, run.FormatFloat(s.CPUSeconds))
+	}
+	for _, used := range []struct {
+		who string
+		of  *run.ToolUsage
+	}{{"dq-bench", r.ToolUsage}, {"program", r.ProgramUsage}} {
+		if u := used.of; u != nil {
+			fmt.Fprintf(out, "%s: %.3g s CPU, %s in pauses of the collector", used.who, u.CPUSeconds, run.FormatNs(int64(u.GCPauseSeconds*1e9)))
+			if u.SchedulingP99 > 0 {
+				fmt.Fprintf(out, ", scheduling p99 %s", run.FormatNs(u.SchedulingP99))
+			}
+			out.WriteString("\n")
+		}
+	}
+	if r.ToolUsage != nil {
+		out.WriteByte('\n')
 	}
 }
