@@ -2,6 +2,8 @@ package run
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -40,8 +42,44 @@ func (r *Document) validate() *Validity {
 	if made := r.attempts(); made > 0 && !r.Interrupted && r.Scenario.Messages > 0 && float64(made) < onTime*float64(r.Scenario.Messages) {
 		v.Reasons = append(v.Reasons, fmt.Sprintf("%d of %d offers were made", made, r.Scenario.Messages))
 	}
+	if text := r.backlog(limit); text != "" {
+		v.Reasons = append(v.Reasons, text)
+	}
 	v.Valid = len(v.Reasons) == 0
 	return v
+}
+
+// steady is how many seconds of offers a backlog is looked for in, at least.
+const steady = 8
+
+// backlog says that messages came later and later to the end of the offers, empty if they
+// did not: then lateness is a matter of how long the run was. Where consumers are slowed
+// down, the rate rises, or all comes due at once, that is what the plan asks for.
+func (r *Document) backlog(limit time.Duration) string {
+	s := r.Scenario
+	if s.Work != "" || s.Poll != "" || s.Ramp != "" || len(s.Fleet) > 0 || strings.HasPrefix(s.Delay, "@") {
+		return ""
+	}
+	var late []int64
+	for _, i := range r.Intervals {
+		if i.Offered > 0 && i.Delivered > 0 {
+			late = append(late, i.PastDueP50)
+		}
+	}
+	if len(late) < steady {
+		return ""
+	}
+	quarter := len(late) / 4
+	before, after := median(late[quarter:2*quarter]), median(late[len(late)-quarter:])
+	if after < int64(limit) || after < 2*before {
+		return ""
+	}
+	return fmt.Sprintf("the backlog grew to the end: past due p50 rose from %s to %s while messages were offered", FormatNs(before), FormatNs(after))
+}
+
+func median(values []int64) int64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
 }
 
 // attempts is how many offers ended, one way or another.

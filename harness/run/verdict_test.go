@@ -124,3 +124,23 @@ func TestMergeRefuses(t *testing.T) {
 	_, err = Merge(nil)
 	require.Error(t, err)
 }
+
+// An implementation that does not keep up is told from one that is late: the figures are
+// those of the run's length.
+func TestABacklogThatGrowsIsInvalid(t *testing.T) {
+	grows := func(step int64) *Document {
+		r := &Document{Counts: Counts{Offered: 1000, Delivered: 1000}, Histograms: NewHistograms(), Scenario: Scenario{Delay: "5s", DrainTimeout: "10s"}}
+		for k := range int64(12) {
+			r.Intervals = append(r.Intervals, Interval{Second: float64(k + 1), Offered: 100, Delivered: 80, PastDueP50: k * step})
+		}
+		return r
+	}
+	invalid := grows(3e8)
+	require.False(t, invalid.Judge(nil).Passed)
+	require.Contains(t, invalid.Verdict.Text, "the backlog grew to the end: past due p50 rose from 1.20 s to 3.00 s")
+	late := grows(1e7) // 0.1 s in the end
+	require.True(t, late.Judge(nil).Passed, late.Verdict.Text)
+	asked := grows(3e8)
+	asked.Scenario.Work = "1ms"
+	require.True(t, asked.Judge(nil).Passed, "what the plan asks for")
+}
