@@ -111,7 +111,7 @@ func (s *sending) attempt(ctx context.Context) (next target, again bool) {
 		n, err := t.owner(ctx, s.request.key)
 		if err != nil {
 			s.settleAll(err)
-			return target{}, false
+			return target{}, errors.Is(err, errNoOwner) && s.client.ctx.Err() == nil
 		}
 		s.to.node = n
 	}

@@ -88,6 +88,7 @@ func TestFaultClusterKillUnderLoad(t *testing.T) {
 	require.NoError(t, err)
 	y := <-done
 	t.Log(y)
+	require.NoError(t, c.Settle(deadline(t)))
 	values, err := f.delayed.ReadAll(deadline(t))
 	require.NoError(t, err)
 	lost := y.lost(t, values)

@@ -53,6 +53,9 @@ const (
 	absentGrace = 30 * time.Second
 )
 
+// errNoOwner says that a slot has no server, as for a moment in a fail-over.
+var errNoOwner = errors.New("no server of the Cluster has slot")
+
 func newClusterTopology(ctx context.Context, rdb *redis.ClusterClient) *clusterTopology {
 	opt := *rdb.Options()
 	t := &clusterTopology{
@@ -77,7 +80,7 @@ func (t *clusterTopology) owner(ctx context.Context, key string) (*node, error) 
 	address, ok := table.master(slot)
 	if !ok {
 		t.suspect(nil)
-		return nil, fmt.Errorf("%w: no server of the Cluster has slot %d, that of %q", errUnsent, slot, key)
+		return nil, fmt.Errorf("%w: %w %d, that of %q", errUnsent, errNoOwner, slot, key)
 	}
 	return t.at(address), nil
 }
