@@ -23,6 +23,7 @@ func WriteRun(w io.Writer, r *run.Document, quantiles []float64) error {
 	writeHeading(&out, r)
 	writeCounts(&out, r)
 	writeTable(&out, r, quantiles)
+	writeRamp(&out, r.RateSteps())
 	writeServer(&out, r)
 	for _, o := range r.SLO {
 		state := "met"
@@ -159,6 +160,24 @@ func orDash(h *run.Histogram, ns int64) string {
 		return "-"
 	}
 	return run.FormatNs(ns)
+}
+
+// writeRamp prints a row for each rate, and the one at which messages come later.
+func writeRamp(out *bytes.Buffer, steps []run.RateStep) {
+	if len(steps) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "rate\toffered\tpast due p50\tp99\t\n")
+	for _, s := range steps {
+		fmt.Fprintf(t, "%s/s\t%.0f/s\t%s\t%s\t\n", run.FormatFloat(s.Rate), s.Offered, run.FormatNs(s.PastDueP50), run.FormatNs(s.PastDueP99))
+	}
+	_ = t.Flush()
+	if rate := run.RisesAt(steps); rate > 0 {
+		fmt.Fprintf(out, "Past due rises at %s/s.\n\n", run.FormatFloat(rate))
+	} else {
+		out.WriteString("Past due rises at none of these rates.\n\n")
+	}
 }
 
 func writeServer(out *bytes.Buffer, r *run.Document) {

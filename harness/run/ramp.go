@@ -1,0 +1,83 @@
+package run
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// RateStep is what came of one step of a ramp: of the messages that were due in it, as
+// the schedule intended.
+type RateStep struct {
+	// Rate is what was asked for, Offered what was confirmed, a second.
+	Rate, Offered float64
+	// PastDueP50 is the median over its seconds, PastDueP99 the greatest of them, in ns.
+	PastDueP50, PastDueP99 int64
+}
+
+// RateSteps returns a row for each step of a ramp whose delay is one for all; nil for
+// every other run. The seconds in which the rate changes belong to no step.
+func (r *Document) RateSteps() []RateStep {
+	delay, err := time.ParseDuration(r.Scenario.Delay)
+	if r.Scenario.Ramp == "" || err != nil {
+		return nil
+	}
+	var steps []RateStep
+	begin := 0.
+	for part := range strings.SplitSeq(r.Scenario.Ramp, ", ") {
+		rate, length, _ := strings.Cut(part, " for ")
+		n, errRate := strconv.ParseFloat(strings.TrimSuffix(rate, "/s"), 64)
+		d, errLength := time.ParseDuration(length)
+		if errRate != nil || errLength != nil {
+			return nil
+		}
+		steps = append(steps, r.rateStep(n, begin, begin+d.Seconds(), delay.Seconds()))
+		begin += d.Seconds()
+	}
+	return steps
+}
+
+// rateStep reads the seconds from begin to end, and those in which what was offered then
+// was due.
+func (r *Document) rateStep(rate, begin, end, delay float64) RateStep {
+	s := RateStep{Rate: rate}
+	var late []int64
+	seconds := 0
+	for _, i := range r.Intervals {
+		from := math.Ceil(i.Second) - 1
+		if from >= begin && i.Second <= end {
+			s.Offered += float64(i.Offered)
+			seconds++
+		}
+		if from >= begin+delay && i.Second <= end+delay && i.Delivered > 0 {
+			late = append(late, i.PastDueP50)
+			s.PastDueP99 = max(s.PastDueP99, i.PastDueP99)
+		}
+	}
+	if seconds > 0 {
+		s.Offered /= float64(seconds)
+	}
+	if len(late) > 0 {
+		s.PastDueP50 = slices.Sorted(slices.Values(late))[len(late)/2]
+	}
+	return s
+}
+
+// risen is by how much past due must rise over that of the first step, and at least
+// risenNs, to be no noise.
+const (
+	risen   = 3
+	risenNs = int64(2 * time.Millisecond)
+)
+
+// RisesAt returns the first rate at which past due rises, 0 if it does at none.
+func RisesAt(steps []RateStep) float64 {
+	for _, s := range steps[min(len(steps), 1):] {
+		if first := steps[0].PastDueP50; s.PastDueP50 > risen*first && s.PastDueP50 > first+risenNs {
+			return s.Rate
+		}
+	}
+	return 0
+}
