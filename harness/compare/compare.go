@@ -118,7 +118,8 @@ type Row struct {
 // A run that is given twice is a *DuplicateRunError.
 //
 // Past due, or lateness where not both sides use Redisson's format, and response time,
-// or offer RTT where it was not measured, are judged at each of Quantiles that every run
+// or offer RTT where it was not measured, are judged, and the server's processor time for
+// each message; the former at each of Quantiles that every run
 // has enough messages for: a row is better or worse if the exact Mann-Whitney test over the runs is
 // significant at 0.05 (adjusted by Holm) and the shift exceeds MinEffect, MinDelta
 // and the noise. There is no difference only where the whole 95 % interval of the shift
@@ -157,12 +158,38 @@ func Runs(old, new []*run.Document, o Options) (*Comparison, error) {
 		c.Rows = append(c.Rows, newRow(name, "max", old, new,
 			func(h *run.Histogram) float64 { return float64(h.Max()) }, func(int64) bool { return false }))
 	}
+	if row, ok := serverCPU(old, new); ok {
+		c.Rows = append(c.Rows, row)
+	}
 	noise, err := c.noise(old, o)
 	if err != nil {
 		return nil, err
 	}
 	c.judge(o, noise)
 	return c, nil
+}
+
+// serverCPURow names the row of the server's processor time for each message delivered,
+// in ns.
+const serverCPURow = "server_cpu"
+
+// serverCPU is that row; ok is false where a run does not tell.
+func serverCPU(old, new []*run.Document) (row Row, ok bool) {
+	collect := func(runs []*run.Document) (values []float64) {
+		for _, r := range runs {
+			if r.ServerStats == nil || r.Counts.Delivered == 0 {
+				return nil
+			}
+			values = append(values, 1e9*r.ServerStats.CPUSeconds/float64(r.Counts.Delivered))
+		}
+		return values
+	}
+	row = Row{Histogram: serverCPURow, Stat: "per message", bears: true, old: collect(old), new: collect(new)}
+	if row.old == nil || row.new == nil {
+		return row, false
+	}
+	row.shift()
+	return row, true
 }
 
 // noise returns the noise floors, none if there are no runs to take them from.
@@ -279,11 +306,16 @@ func newRow(histogram, stat string, old, new []*run.Document, read func(*run.His
 		return values
 	}
 	row.old, row.new = collect(old), collect(new)
+	row.shift()
+	return row
+}
+
+// shift compares the two sides.
+func (row *Row) shift() {
 	row.Old, row.New = stats.Median(row.old), stats.Median(row.new)
 	shift := stats.HodgesLehmann(row.old, row.new, 1-significance)
 	row.Shift = shift.Estimate
 	if !math.IsInf(shift.Low, 0) {
 		row.Low, row.High = &shift.Low, &shift.High
 	}
-	return row
 }

@@ -31,6 +31,9 @@ func (c *Comparison) judge(o Options, noise map[string]float64) {
 	for i, chance := range stats.Holm(p) {
 		judged[i].P = &chance
 		floor := max(o.MinEffect*math.Abs(judged[i].Old), float64(o.MinDelta))
+		if judged[i].Histogram == serverCPURow {
+			floor = o.MinEffect * math.Abs(judged[i].Old)
+		}
 		if judged[i].Histogram == "lateness" || judged[i].Histogram == "past_due" {
 			floor = max(floor, noise[judged[i].Stat])
 		}
