@@ -202,3 +202,19 @@ func TestWithItselfSeesADrift(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, aa.Drifts(), aa.DriftText)
 }
+
+// What was measured beside the implementation, in whichever process, is comparable; what
+// was measured over the protocol is not.
+func TestOverTheProtocolIsNoMatchForBeside(t *testing.T) {
+	measured := func(first uint64, where run.Measured) []*run.Document {
+		runs := side(first, 6, 1)
+		for _, r := range runs {
+			r.Measured = where
+		}
+		return runs
+	}
+	_, err := Runs(measured(1, run.InProcess), measured(100, run.InProgram), DefaultOptions())
+	require.NoError(t, err)
+	_, err = Runs(measured(1, run.InProcess), measured(100, run.OverProtocol), DefaultOptions())
+	require.ErrorContains(t, err, "over the protocol")
+}

@@ -45,8 +45,12 @@ func (r *Document) Circumstances() []Field {
 	if e.OS != "" {
 		fields = append(fields, Field{"machine", fmt.Sprintf("%s/%s with %d CPUs, GOMAXPROCS %d", e.OS, e.Arch, e.CPUs, e.GOMAXPROCS)})
 	}
-	if r.Measured != "" {
-		fields = append(fields, Field{"measured", string(r.Measured)})
+	switch r.Measured {
+	case "":
+	case OverProtocol:
+		fields = append(fields, Field{"measured", "over the protocol"})
+	default:
+		fields = append(fields, Field{"measured", "beside the implementation"})
 	}
 	return fields
 }

@@ -91,8 +91,9 @@ func (r *Document) Late() (name string, h *Histogram) {
 // Measured is where the clocks of a run were read.
 type Measured string
 
-// The places. Figures of unlike ones are not comparable: the way to a program and back
-// is part of what is measured over the protocol.
+// The places. The first two are alike, for the clocks are read beside the implementation;
+// figures over the protocol are not comparable with them: the way to the program and back
+// is part of what is measured.
 const (
 	// InProcess: the implementation ran in the process of dq-bench.
 	InProcess Measured = "in-process"
