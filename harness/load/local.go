@@ -150,6 +150,9 @@ func (l *local) begin(ctx context.Context, phase plan.Phase, at time.Time, told 
 	stop, halt := context.WithCancel(outlives)
 	offers, abandon := context.WithCancel(outlives)
 	s.halt, s.abandon = halt, abandon
+	if ctx.Err() != nil {
+		halt() // interrupted before it began
+	}
 	s.seconds = l.watch(s, told)
 	s.cancellers = l.startCancellers(outlives, s)
 	l.startConsumers(s)

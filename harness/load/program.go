@@ -98,6 +98,11 @@ func (r *remote) ask(ctx context.Context, op string, arguments any) (json.RawMes
 }
 
 func (r *remote) begin(ctx context.Context, phase plan.Phase, at time.Time, told func(second)) error {
+	if ctx.Err() != nil { // interrupted before it began
+		if err := r.stop(ctx, phase, false); err != nil {
+			return err
+		}
+	}
 	arguments := r.called(phase)
 	arguments["at"] = fmt.Sprint(at.UnixNano())
 	answers := make(chan answered, 1)

@@ -36,10 +36,14 @@ func (e *engine) begin(ctx context.Context, phase plan.Phase, start time.Time, p
 
 func (w *work) beginPart(ctx context.Context, m *member) error {
 	w.timeline.join(m.part)
+	if err := m.part.begin(ctx, w.phase, w.start, func(s second) { w.timeline.tell(m.part, s) }); err != nil {
+		w.timeline.leave(m.part)
+		return err
+	}
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.parts = append(w.parts, m)
-	w.mu.Unlock()
-	return m.part.begin(ctx, w.phase, w.start, func(s second) { w.timeline.tell(m.part, s) })
+	return nil
 }
 
 // endPart ends a part and keeps what came of it.
