@@ -120,7 +120,7 @@ func TestReadSide(t *testing.T) {
 	}
 }
 
-// What examiners tried, and what a comparison must say.
+// Sides that look better than they are, and what a comparison must say.
 func TestComparisonIsNotTakenIn(t *testing.T) {
 	for name, change := range map[string]func(r *run.Document){
 		"half is overdue and pending": func(r *run.Document) { r.Counts.Delivered, r.Counts.Pending = 5000, 5000 },
