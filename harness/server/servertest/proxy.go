@@ -30,15 +30,16 @@ type Proxy struct {
 	ctx    context.Context // ends with the test
 	work   sync.WaitGroup
 
-	mu       sync.Mutex
-	changed  chan struct{} // closed and replaced whenever something that is waited for may have changed
-	listener *net.TCPListener
-	closed   bool
-	holding  bool // new connections are not served
-	modes    modes
-	delay    time.Duration // of replies
-	conns    []*ProxyConn  // those with an end to see to, in the order they came
-	accepted int
+	mu        sync.Mutex
+	changed   chan struct{} // closed and replaced whenever something that is waited for may have changed
+	accepting chan struct{} // closed when nobody accepts on the last listener any more
+	listener  *net.TCPListener
+	closed    bool
+	holding   bool // new connections are not served
+	modes     modes
+	delay     time.Duration // of replies
+	conns     []*ProxyConn  // those with an end to see to, in the order they came
+	accepted  int
 }
 
 // NewProxy gives a proxy to the server at target, host:port. It and all its
@@ -75,8 +76,12 @@ func (p *Proxy) listen() error {
 	if err != nil {
 		return err
 	}
-	p.listener = l.(*net.TCPListener)
-	p.work.Go(func() { p.accept(p.listener) })
+	listener, ended := l.(*net.TCPListener), make(chan struct{})
+	p.listener, p.accepting = listener, ended
+	p.work.Go(func() {
+		defer close(ended)
+		p.accept(listener)
+	})
 	return nil
 }
 
@@ -228,8 +233,11 @@ func (p *Proxy) Hold() {
 // already go on.
 func (p *Proxy) Refuse() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	ended := p.accepting
 	p.unlisten()
+	p.mu.Unlock()
+	// The socket is closed only when nobody accepts on it any more.
+	<-ended
 }
 
 // Heal ends Blackhole, Stall, Delay, Hold and Refuse for all connections. It
