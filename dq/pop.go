@@ -45,8 +45,11 @@ func (s *sending) await(ctx context.Context, l *link, b *batch) error {
 	if limit > 0 {
 		limit += time.Duration(s.size()) * time.Second / slowest
 	}
-	silent := newPatientTimer(limit)
+	silent := time.NewTimer(limit)
 	defer silent.Stop()
+	if limit <= 0 { // no read time-out
+		silent.Stop()
+	}
 	ended := ctx.Done()
 	var bound <-chan time.Time
 	for came := l.received.Load(); ; {
@@ -66,19 +69,9 @@ func (s *sending) await(ctx context.Context, l *link, b *batch) error {
 				silent.Reset(s.to.node.opt.ReadTimeout)
 				continue
 			}
-			return fmt.Errorf("%w: %w: what still comes is put back", errLost, errSilent)
+			return fmt.Errorf("%w: the server stands still: what still comes is put back", errLost)
 		}
 	}
-}
-
-// newPatientTimer is a timer that never fires for 0 or less.
-func newPatientTimer(d time.Duration) *time.Timer {
-	if d > 0 {
-		return time.NewTimer(d)
-	}
-	timer := time.NewTimer(time.Hour)
-	timer.Stop()
-	return timer
 }
 
 // size is about how many bytes the request has.
@@ -110,8 +103,7 @@ func (s *sending) linger(l *link, b *batch) {
 		case <-closing:
 			closing, hangUp = nil, time.After(closeGrace)
 		case <-hangUp:
-			w := &waiter{client: s.client, node: s.to.node, link: l}
-			w.hangUp(b)
+			l.hangUp(b)
 		}
 	}
 	s.to.node.put(l)

@@ -10,35 +10,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // Bounds of a command that blocks.
 const (
-	// probeInterval is how long a connection may be silent before the server is asked,
-	// from beside, to end the command that blocks on it; probeGrace is how long its
-	// answer may then take. Together they bound how long a dead connection goes
-	// unnoticed.
-	probeInterval = 4 * time.Second
-	probeGrace    = 2 * time.Second
 	// pollGrace is how much longer than its own time-out a command may take.
 	pollGrace = 2 * time.Second
 	// cancelGrace is how much longer than its context a Take may last, for a value
 	// that is on its way; with a server that answers it is a round trip.
 	cancelGrace = time.Second
-	// unblockPause is the first pause between two attempts to end a command.
-	unblockPause = 2 * time.Millisecond
 )
 
 // maxPollSeconds is 30 years: a longer time-out is as good as none.
 const maxPollSeconds = 1 << 30
-
-// errSilent is why a connection ends whose server says that nothing blocks on it, or
-// that has ended what did, while nothing arrives.
-var errSilent = errors.New("the server ended the command, and its reply did not come: the connection is dead")
 
 // errOverdue is the error of a command that has not ended when its time-out was over.
 var errOverdue = fmt.Errorf("no reply %s after its time-out: a value that still comes is put back", pollGrace)
@@ -264,163 +249,3 @@ func (w *waiter) overdue() (any, error) {
 }
 
 func (w *waiter) cannotUnblock() bool { return w.link.conn.id == 0 || w.node.cannotUnblock.Load() }
-
-// answer is what the server said of one command.
-type answer struct {
-	batch *batch
-	err   error
-}
-
-// probe asks the server about a command that has blocked for long.
-type probe struct {
-	waiter *waiter
-	due    <-chan time.Time
-	answer chan answer
-	grace  <-chan time.Time
-	asked  *batch // the one that the server was asked to end
-	came   int64  // the bytes that had come when the grace began
-	seen   int64  // the bytes that had come when it was last overdue
-	// overdue is when a command that ends by itself should have.
-	overdue <-chan time.Time
-	timers  [3]*time.Timer
-}
-
-func newProbe(w *waiter, seconds int64) *probe {
-	p := &probe{waiter: w, answer: make(chan answer, 1), seen: w.link.received.Load()}
-	if seconds != forever {
-		// The command ends by itself, or its connection is dead.
-		if seconds > 0 && seconds < maxPollSeconds {
-			p.timers[2] = time.NewTimer(time.Duration(seconds)*time.Second + pollGrace)
-			p.overdue = p.timers[2].C
-		}
-	}
-	if !w.client.strict {
-		p.timers[0] = time.NewTimer(probeInterval)
-		p.due = p.timers[0].C
-	}
-	return p
-}
-
-func (p *probe) stop() {
-	for _, t := range p.timers {
-		if t != nil {
-			t.Stop()
-		}
-	}
-}
-
-// reset begins anew with a command that was sent again.
-func (p *probe) reset() {
-	p.grace = nil
-	if p.timers[0] != nil {
-		p.timers[0].Reset(probeInterval)
-	}
-}
-
-func (p *probe) ask(ctx context.Context) {
-	if p.waiter.cannotUnblock() {
-		return
-	}
-	b, unblock := p.waiter.batch, p.waiter.unblocking()
-	p.asked = b
-	go func() { p.answer <- answer{b, unblock(ctx)} }()
-}
-
-// answered gives the reply some time to arrive. A server that cannot be asked may be
-// unreachable as a whole: it is asked again.
-func (p *probe) answered(a answer) {
-	if a.batch != p.waiter.batch {
-		return // it has ended already
-	}
-	var refused resp.Error
-	switch {
-	case errors.As(a.err, &refused):
-		p.timers[0].Reset(probeInterval)
-		return
-	case a.err != nil:
-		p.timers[0].Reset(maxBackoff) // on another connection
-		return
-	}
-	p.came = p.waiter.link.received.Load()
-	p.timers[1] = time.NewTimer(probeGrace)
-	p.grace = p.timers[1].C
-}
-
-// arriving reports whether the reply of a command that is overdue is coming in, and
-// gives it more time.
-func (p *probe) arriving() bool {
-	before := p.seen
-	p.seen = p.waiter.link.received.Load()
-	p.timers[2].Reset(pollGrace)
-	return p.seen > before
-}
-
-// progress reports whether a reply is coming in, and gives it more time.
-func (p *probe) progress() bool {
-	before := p.came
-	p.came = p.waiter.link.received.Load()
-	p.timers[1].Reset(probeGrace)
-	return p.came > before
-}
-
-// unblocking returns a function that asks the server, once, to end the command: see
-// unblock. That it does not block (any more) is no error. The function must be called:
-// until it returns, the link is not used for another command.
-func (w *waiter) unblocking() func(context.Context) error {
-	w.node.hold(w.link)
-	return func(ctx context.Context) error {
-		err := w.unblock(ctx)
-		w.node.release(w.link, errors.Is(err, errLost))
-		return err
-	}
-}
-
-// unblock sends CLIENT UNBLOCK in a transaction with a script.
-//
-// A server whose writes are paused, as by CLIENT PAUSE or in CLUSTER FAILOVER, postpones
-// BLPOP, and CLIENT UNBLOCK of a client that was postponed ends the server itself, by a
-// failed assertion (seen with 7.0.15). A transaction with a script in it is postponed as
-// well, so that it never meets such a client.
-func (w *waiter) unblock(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, probeGrace)
-	defer cancel()
-	l, err := w.node.link(ctx, backgroundLane)
-	if err != nil {
-		return err
-	}
-	guard := scripts.Guard()
-	replies, err := l.send([]any{"MULTI"}, []any{"EVALSHA", guard.SHA1, "0"},
-		[]any{"CLIENT", "UNBLOCK", w.link.conn.id}, []any{"EXEC"}).wait(ctx)
-	if errors.Is(err, context.DeadlineExceeded) && l.oldest() >= probeGrace {
-		// The connection that asks may be dead as well; another one will tell.
-		l.fail(errSilent)
-	}
-	if err != nil {
-		return err
-	}
-	results, done := replies[3].([]any)
-	if done && len(results) == 2 {
-		if missing, failed := results[0].(resp.Error); failed && isNoScript(missing) {
-			l.send([]any{"SCRIPT", "LOAD", guard.Body}) // the next time it is there
-		}
-		replies = results[1:]
-	}
-	for _, reply := range replies {
-		refused, failed := reply.(resp.Error)
-		if !failed {
-			continue
-		}
-		if isForbidden(refused) {
-			w.node.cannotUnblock.Store(true)
-		}
-		return refused
-	}
-	return nil
-}
-
-// isForbidden reports whether a server will always answer so: the user lacks the right,
-// or the server the command.
-func isForbidden(reply resp.Error) bool {
-	return redis.HasErrorPrefix(reply, "NOPERM") || redis.HasErrorPrefix(reply, "ERR unknown") ||
-		redis.HasErrorPrefix(reply, "ERR Unknown") || redis.HasErrorPrefix(reply, "NOAUTH")
-}

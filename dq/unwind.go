@@ -12,6 +12,8 @@ import (
 
 // Bounds of giving back what arrived for a taker that is gone.
 const (
+	// unblockPause is the first pause between two attempts to end a command.
+	unblockPause = 2 * time.Millisecond
 	// closeGrace is how long Close waits for commands that it cannot end.
 	closeGrace = time.Second
 	// silentGrace is for how long the server may answer CLIENT UNBLOCK while the command
@@ -86,7 +88,7 @@ func (w *waiter) untilDone(b *batch) {
 		case <-closing:
 			closing, hangUp = nil, time.After(closeGrace)
 		case <-hangUp:
-			w.hangUp(b)
+			w.link.hangUp(b)
 			return
 		}
 		if closing == nil && w.cannotUnblock() {
@@ -98,8 +100,8 @@ func (w *waiter) untilDone(b *batch) {
 // hangUp ends our half of the connection and reads what the server still sends: a value
 // that it popped before it saw that arrives. Only one that it pops in the very round
 // of its event loop in which it sees the end is lost.
-func (w *waiter) hangUp(b *batch) {
-	if half, ok := w.link.conn.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+func (l *link) hangUp(b *batch) {
+	if half, ok := l.conn.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		timer := time.NewTimer(closeGrace)
 		defer timer.Stop()
 		select {
@@ -107,7 +109,7 @@ func (w *waiter) hangUp(b *batch) {
 		case <-timer.C:
 		}
 	}
-	w.link.fail(ErrClosed)
+	l.fail(ErrClosed)
 	<-b.done
 }
 
