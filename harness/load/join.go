@@ -271,7 +271,7 @@ func (w *work) explain(out *run.Document) {
 			e.note("%s", note)
 		}
 	}
-	if planned := e.ownMessages(); planned > c.Attempted && !out.Interrupted {
+	if planned := e.own(e.Plan.Messages()); planned > c.Attempted && !out.Interrupted {
 		e.note("%d of the %d planned messages were not offered: the rate of %s was not reached", planned-c.Attempted, planned, w.plan.Schedule.MeanRate())
 	}
 	if n := c.unknown(); n > 0 {
@@ -298,15 +298,15 @@ func (w *work) explain(out *run.Document) {
 	}
 }
 
-// ownMessages is how many messages this process plans to offer.
-func (e *engine) ownMessages() int64 {
+// own is how many of all messages of a schedule this process offers.
+func (e *engine) own(all int64) int64 {
 	if !e.Worker.Shared() {
-		return e.Plan.Messages()
+		return all
 	}
 	n := int64(0)
 	for p := range e.Plan.Producers {
 		if e.Worker.Owns(p) {
-			n += (e.Plan.Messages() - int64(p) + int64(e.Plan.Producers) - 1) / int64(e.Plan.Producers)
+			n += (all - int64(p) + int64(e.Plan.Producers) - 1) / int64(e.Plan.Producers)
 		}
 	}
 	return n

@@ -16,6 +16,7 @@ type Live struct {
 	mu       sync.Mutex
 	subject  Subject
 	progress Progress
+	counts   counts
 	sums     run.Histograms
 	final    *run.Document
 	err      error
@@ -39,8 +40,9 @@ type Snapshot struct {
 	// Phase is 0 before the warm-up and after the end.
 	Phase   plan.Phase
 	Planned int64
-	// Counts lacks what only the end tells: lost, duplicate and early, and pending and
-	// delivered by message; Pending is then what was confirmed and has not come.
+	// Counts lacks what only the end tells: lost, and pending and delivered by message;
+	// Pending is then what was confirmed and has not come. A duplicate that two members
+	// took one copy of each is seen at the end, too.
 	Counts     run.Counts
 	TakeErrors int64
 	// Histograms are nil before the first second.
@@ -69,7 +71,7 @@ func (l *Live) begin(o *Options) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.subject, l.progress, l.final = subject, Progress{}, nil
+	l.subject, l.progress, l.counts, l.final = subject, Progress{}, counts{}, nil
 	l.sums = run.Histograms{
 		Lateness: run.NewHistogram(run.IntervalDigits), OfferRTT: run.NewHistogram(run.IntervalDigits),
 		ScheduleLag: run.NewHistogram(run.IntervalDigits),
@@ -84,6 +86,16 @@ func (l *Live) look(p Progress) {
 	if p.Phase == plan.Measured {
 		l.err = errors.Join(l.err, l.sums.Lateness.Merge(p.Lateness), l.sums.OfferRTT.Merge(p.OfferRTT), l.sums.ScheduleLag.Merge(p.ScheduleLag))
 	}
+}
+
+// count keeps how the measured phase stands.
+func (l *Live) count(c counts) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counts = c
 }
 
 // end sets what is shown from now on.
@@ -116,7 +128,11 @@ func (l *Live) Snapshot() (Snapshot, error) {
 	s.Phase = l.progress.Phase
 	if p := l.progress; p.Phase == plan.Measured {
 		s.Planned = p.Planned
-		s.Counts = run.Counts{Offered: p.Offered, Delivered: p.Delivered, Pending: p.Pending, OfferErrors: p.OfferErrors}
+		s.Counts = run.Counts{
+			Offered: p.Offered, Delivered: p.Delivered, Pending: p.Pending, OfferErrors: p.OfferErrors,
+			Duplicate: l.counts.Duplicate, Early: l.counts.Early, Foreign: l.counts.Foreign, Corrupt: l.counts.Corrupt,
+		}
+		s.TakeErrors = l.counts.TakeErrors
 	}
 	copied := func(h *run.Histogram) *run.Histogram {
 		c := run.NewHistogram(run.IntervalDigits)

@@ -14,8 +14,8 @@ type Progress struct {
 	// Planned is 0 for a warm-up that ends by itself.
 	Planned, Offered, Delivered, Pending int64
 	OfferErrors                          int64
-	// P99 is the 99th percentile of lateness in the last second; HasP99 is false
-	// if nothing was delivered in it.
+	// P99 is the 99th percentile of lateness in the last second, and in the last report
+	// of the whole phase; HasP99 is false if nothing was delivered in it.
 	P99    time.Duration
 	HasP99 bool
 	// Left is how long the phase will take still: to its last due instant.

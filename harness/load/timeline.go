@@ -26,6 +26,7 @@ type timeline struct {
 	outstanding map[part]int64
 	closed      int64 // the last second that was closed
 	sum         counts
+	lateness    *run.Histogram // of all closed seconds
 	intervals   []run.Interval
 	log         *run.LatenessLog
 	err         error
@@ -39,14 +40,20 @@ type moment struct {
 	outstanding                 int64
 }
 
+func newMoment() *moment {
+	interval := func() *run.Histogram { return run.NewHistogram(run.IntervalDigits) }
+	return &moment{lateness: interval(), pastDue: interval(), rtt: interval(), lag: interval()}
+}
+
 // behind is how many seconds a part may be behind the others before they go on
 // without it.
 const behind = 3
 
-func newTimeline(phase plan.Phase, p plan.PhasePlan, start time.Time, progress func(Progress)) *timeline {
+func newTimeline(phase plan.Phase, p plan.PhasePlan, planned int64, start time.Time, progress func(Progress)) *timeline {
 	t := &timeline{
-		phase: phase, start: start, planned: p.Schedule.Messages(), length: p.Length(), progress: progress,
+		phase: phase, start: start, planned: planned, length: p.Length(), progress: progress,
 		open: map[int64]*moment{}, told: map[part]int64{}, outstanding: map[part]int64{},
+		lateness: run.NewHistogram(run.IntervalDigits),
 	}
 	t.log, t.err = run.NewLatenessLog(start)
 	return t
@@ -74,10 +81,7 @@ func (t *timeline) tell(p part, s second) {
 	k := max(int64(math.Ceil(s.End-1e-9)), t.closed+1, 1)
 	m := t.open[k]
 	if m == nil {
-		m = &moment{
-			lateness: run.NewHistogram(run.IntervalDigits), pastDue: run.NewHistogram(run.IntervalDigits),
-			rtt: run.NewHistogram(run.IntervalDigits), lag: run.NewHistogram(run.IntervalDigits),
-		}
+		m = newMoment()
 		t.open[k] = m
 	}
 	m.end = max(m.end, s.End)
@@ -117,6 +121,11 @@ func (t *timeline) close(k int64, last bool) {
 	t.sum.Confirmed += m.offered
 	t.sum.Delivered += m.delivered
 	t.sum.Failed += m.failed
+	t.err = errors.Join(t.err, t.lateness.Merge(m.lateness))
+	recent := m.lateness
+	if last {
+		recent = t.lateness
+	}
 	interval := run.Interval{
 		Second: m.end, Offered: m.offered, Delivered: m.delivered, Pending: m.outstanding,
 		P50: m.lateness.Quantile(.5), P99: m.lateness.Quantile(.99), Max: m.lateness.Max(),
@@ -128,7 +137,7 @@ func (t *timeline) close(k int64, last bool) {
 	}
 	t.progress(Progress{
 		Phase: t.phase, Planned: t.planned, Offered: t.sum.Confirmed, Delivered: t.sum.Delivered, Pending: max(m.outstanding, 0),
-		OfferErrors: t.sum.Failed, P99: time.Duration(m.lateness.Quantile(.99)), HasP99: m.lateness.Count() > 0,
+		OfferErrors: t.sum.Failed, P99: time.Duration(recent.Quantile(.99)), HasP99: recent.Count() > 0,
 		Left: max(t.length-time.Duration(m.end*float64(time.Second)), 0), Last: last, Interval: interval,
 		Lateness: m.lateness, OfferRTT: m.rtt, ScheduleLag: m.lag,
 	})
@@ -147,11 +156,9 @@ func (t *timeline) finish() error {
 		furthest = max(furthest, k)
 	}
 	if furthest == t.closed {
-		t.open[furthest+1] = &moment{
-			end: time.Since(t.start).Seconds(), lateness: run.NewHistogram(run.IntervalDigits),
-			pastDue: run.NewHistogram(run.IntervalDigits), rtt: run.NewHistogram(run.IntervalDigits),
-		}
 		furthest++
+		t.open[furthest] = newMoment()
+		t.open[furthest].end = time.Since(t.start).Seconds()
 	}
 	for k := t.closed + 1; k <= furthest; k++ {
 		t.close(k, k == furthest)

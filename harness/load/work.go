@@ -25,7 +25,7 @@ type work struct {
 // begin starts a phase in all open parts.
 func (e *engine) begin(ctx context.Context, phase plan.Phase, start time.Time, progress func(Progress)) (*work, error) {
 	p := e.Plan.Phase(phase)
-	w := &work{engine: e, phase: phase, plan: p, start: start, timeline: newTimeline(phase, p, start, progress)}
+	w := &work{engine: e, phase: phase, plan: p, start: start, timeline: newTimeline(phase, p, e.own(p.Schedule.Messages()), start, progress)}
 	for _, m := range e.openMembers() {
 		if err := w.beginPart(ctx, m); err != nil {
 			return w, err
@@ -90,6 +90,9 @@ func (w *work) counts(ctx context.Context) (counts, error) {
 			return sum, err
 		}
 		sum = sum.add(c)
+	}
+	if w.phase == plan.Measured {
+		w.engine.Live.count(sum)
 	}
 	return sum, nil
 }

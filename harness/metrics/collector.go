@@ -58,6 +58,8 @@ func newCollector(source Source) *collector {
 		},
 		distributions: []distribution{
 			{describe("lateness_seconds", "Delivered minus due; down to -1 ms is the resolution of the format."), func(h run.Histograms) *run.Histogram { return h.Lateness }},
+			{describe("past_due_seconds", "Delivered minus the due instant cut to its millisecond, the score in Redis; known at the end of the run."), func(h run.Histograms) *run.Histogram { return h.PastDue }},
+			{describe("response_time_seconds", "Confirmed minus intended send instant; known at the end of the run."), func(h run.Histograms) *run.Histogram { return h.ResponseTime }},
 			{describe("offer_rtt_seconds", "How long an offer took."), func(h run.Histograms) *run.Histogram { return h.OfferRTT }},
 			{describe("schedule_lag_seconds", "Actual minus intended send instant: how far the load itself is behind."), func(h run.Histograms) *run.Histogram { return h.ScheduleLag }},
 			{describe("remove_rtt_seconds", "How long it took to call a message off; known at the end of the run."), func(h run.Histograms) *run.Histogram { return h.RemoveRTT }},

@@ -184,7 +184,8 @@ func quantilesTable(sides []*sideView) quantilesView {
 	}
 	t.Heads = append(t.Heads, "max", "mean")
 	hints := map[string]string{
-		"lateness": "delivered − due", "offer RTT": "how long an offer took", "schedule lag": "actual − intended send instant",
+		"lateness": "delivered − due", "past due": "delivered − the score in Redis", "response time": "confirmed − intended send instant",
+		"offer RTT": "how long an offer took", "schedule lag": "actual − intended send instant",
 		"remove RTT": "how long a removal took",
 	}
 	var names []string
