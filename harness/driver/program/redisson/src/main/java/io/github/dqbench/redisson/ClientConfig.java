@@ -153,6 +153,7 @@ final class ClientConfig {
 
     private static void invoke(Object holder, Method setter, Object value) throws Throwable {
         try {
+            setter.setAccessible(true); // up to 3.10.0 a class that is not public declares some
             setter.invoke(holder, value);
         } catch (InvocationTargetException e) {
             throw e.getCause();

@@ -161,10 +161,10 @@ final class PhaseRun {
         if (phase.phase == Phase.MEASURED) {
             put(errors, consumers.takeError);
         }
-        if (!errors.isEmpty()) {
+        if (errors.size() > 0) {
             result.set("errors", errors);
         }
-        if (!notes.isEmpty()) {
+        if (notes.size() > 0) {
             result.set("notes", notes);
         }
         return result;
