@@ -132,7 +132,7 @@ func (e *engine) prepare(ctx context.Context) error {
 func (e *engine) openMember(ctx context.Context, m *member) error {
 	what := plan.Part{RunID: e.RunID, Plan: e.Plan, Role: m.role}
 	if p, ok := m.driver.(*program.Process); ok && missing(p, e.Plan) == "" {
-		r, err := openRemote(ctx, p, e.RedisURL, what)
+		r, err := openRemote(ctx, p, e.RedisURL, e.Redis, what)
 		if err != nil {
 			return err
 		}

@@ -14,24 +14,28 @@ import (
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
 
-// A real Redisson runs a plain plan by itself, and any other over the ops of the
-// protocol. The first time fetches it, so only where DQ_REQUIRE asks for that.
+// A real Redisson runs each plan by itself. The first time fetches it, so only where
+// DQ_REQUIRE asks for that.
 func TestRunOnARealRedisson(t *testing.T) {
 	servertest.Redisson(t)
-	for name, change := range map[string]func(p *plan.Plan){
-		"by itself":   func(*plan.Plan) {},
-		"many queues": func(p *plan.Plan) { p.Queues = 4 },
-		"polling":     func(p *plan.Plan) { p.Poll = 5 * time.Millisecond },
+	for name, tc := range map[string]struct {
+		driver string
+		change func(p *plan.Plan)
+	}{
+		"plain":              {"redisson:3.16.6", func(*plan.Plan) {}},
+		"many queues":        {"redisson:3.16.6", func(p *plan.Plan) { p.Queues = 4 }},
+		"polling":            {"redisson:3.16.6", func(p *plan.Plan) { p.Poll = 5 * time.Millisecond }},
+		"the oldest release": {"redisson:2.15.2", func(*plan.Plan) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := servertest.Redis(t)
 			client := srv.NewClient()
 			defer client.Close()
-			d, err := spec.Parse("redisson:3.16.6")
+			d, err := spec.Parse(tc.driver)
 			require.NoError(t, err)
 			p := testPlan()
 			p.Consumers, p.Rate, p.Duration, p.Warmup, p.Queue = 8, 100, time.Second, 500*time.Millisecond, "own"
-			change(&p)
+			tc.change(&p)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			result, err := Run(ctx, Options{
@@ -42,8 +46,10 @@ func TestRunOnARealRedisson(t *testing.T) {
 			r := result.Report
 			require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
 			require.EqualValues(t, 100, r.Counts.Delivered)
-			require.Equal(t, "redisson:3.16.6", r.Driver.String())
+			require.Equal(t, tc.driver, r.Driver.String())
 			require.Positive(t, r.ServerStats.TransferCalls)
+			require.Equal(t, run.InProgram, r.Measured)
+			require.Empty(t, r.Notes)
 			keys, err := client.Keys(t.Context(), "*").Result()
 			require.NoError(t, err)
 			require.Empty(t, keys, "nothing is left on the server")
@@ -86,5 +92,5 @@ func TestInterruptedRedissonStillReports(t *testing.T) {
 	require.Equal(t, r.Counts.Delivered, logged)
 	held, err := client.ZCard(t.Context(), "redisson_delay_queue_timeout:{own}").Result()
 	require.NoError(t, err)
-	require.Zero(t, held, "the run's own queue goes with it, but for what is overdue")
+	require.Zero(t, held, "the run's own queue goes with it")
 }

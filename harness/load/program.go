@@ -27,6 +27,8 @@ type remote struct {
 	process *program.Process
 	plan    plan.Plan
 	handle  string
+	redis   *Redis // nil if the driver needs none
+	name    string // of the connections of the part
 	answers map[plan.Phase]chan answered
 }
 
@@ -37,8 +39,8 @@ type answered struct {
 	seconds float64
 }
 
-// openRemote opens a part in a program.
-func openRemote(ctx context.Context, p *program.Process, redisURL string, what plan.Part) (*remote, error) {
+// openRemote opens a part in a program. beside may be nil.
+func openRemote(ctx context.Context, p *program.Process, redisURL string, beside *Redis, what plan.Part) (*remote, error) {
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	codec := "string"
@@ -53,12 +55,13 @@ func openRemote(ctx context.Context, p *program.Process, redisURL string, what p
 	if err := json.Unmarshal(encoded, &fields); err != nil {
 		return nil, fmt.Errorf("the plan: %w", err)
 	}
-	for name, text := range map[string]string{"redis": redisURL, "codec": codec} {
+	client := fmt.Sprintf("dq-bench-%08x-%d-%d", what.RunID, what.Role.Member, what.Role.Worker.Number)
+	for name, text := range map[string]string{"redis": redisURL, "codec": codec, "client_name": client} {
 		if fields[name], err = json.Marshal(text); err != nil {
 			return nil, err
 		}
 	}
-	r := &remote{process: p, plan: what.Plan, answers: map[plan.Phase]chan answered{}}
+	r := &remote{process: p, plan: what.Plan, redis: beside, name: client, answers: map[plan.Phase]chan answered{}}
 	result, err := p.Call(opening, "load.open", fields)
 	var opened struct {
 		Handle string `json:"handle"`
@@ -145,20 +148,29 @@ func (r *remote) end(ctx context.Context, phase plan.Phase) (*outcome, error) {
 	if _, err := r.ask(ctx, "load.end", r.called(phase)); err != nil {
 		return nil, err
 	}
-	timer := time.NewTimer(silenceLimit)
-	defer timer.Stop()
-	select {
-	case a := <-r.answers[phase]:
-		if a.err != nil {
-			return nil, fmt.Errorf("driver %s: %w", r.process.Identity(), a.err)
+	limit := time.NewTimer(silenceLimit)
+	defer limit.Stop()
+	tick := time.NewTicker(drainTick)
+	defer tick.Stop()
+	// A take that is cancelled loses the value it meets; one that is unblocked does not.
+	unblocks := phase == plan.Measured && r.redis != nil
+	for {
+		select {
+		case a := <-r.answers[phase]:
+			if a.err != nil {
+				return nil, fmt.Errorf("driver %s: %w", r.process.Identity(), a.err)
+			}
+			o, err := r.read(a, r.plan.Phase(phase).Schedule.Messages())
+			if err != nil {
+				return nil, fmt.Errorf("driver %s: answer to load.run: %w", r.process.Identity(), err)
+			}
+			return o, nil
+		case <-tick.C:
+			// A server that cannot, or a user that may not: the program cancels its takes.
+			unblocks = unblocks && r.redis.unblock(context.WithoutCancel(ctx), r.name) == nil
+		case <-limit.C:
+			return nil, fmt.Errorf("driver %s: load.run was not answered within %s of load.end", r.process.Identity(), silenceLimit)
 		}
-		o, err := r.read(a, r.plan.Phase(phase).Schedule.Messages())
-		if err != nil {
-			return nil, fmt.Errorf("driver %s: answer to load.run: %w", r.process.Identity(), err)
-		}
-		return o, nil
-	case <-timer.C:
-		return nil, fmt.Errorf("driver %s: load.run was not answered within %s of load.end", r.process.Identity(), silenceLimit)
 	}
 }
 

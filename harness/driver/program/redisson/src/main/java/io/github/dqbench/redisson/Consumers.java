@@ -15,7 +15,7 @@ import org.redisson.api.RBlockingQueue;
 final class Consumers {
 
     private static final long AFTER_TAKE_ERROR = TimeUnit.MILLISECONDS.toNanos(100);
-    private static final long ONE_MORE_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
+    private static final long UNBLOCK_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long JOIN_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     final FirstError takeError = new FirstError("take");
@@ -57,14 +57,14 @@ final class Consumers {
 
     /**
      * Waits until what is under way is counted; false if a consumer does not end. A value that meets an interrupt is
-     * lost, so a consumer that waits is first given the time in which a queue that is not idle has one more value for it.
+     * lost, so the caller of load.end, who knows the connections by their name, is first given the time to unblock them.
      */
     boolean join() {
         List<Thread> all;
         synchronized (this) {
             all = new ArrayList<>(threads.values());
         }
-        if (Threads.join(all, plan.pollNanos() == 0 ? ONE_MORE_NANOS : JOIN_NANOS)) {
+        if (Threads.join(all, plan.pollNanos() == 0 ? UNBLOCK_NANOS : JOIN_NANOS)) {
             return true;
         }
         all.forEach(Thread::interrupt);

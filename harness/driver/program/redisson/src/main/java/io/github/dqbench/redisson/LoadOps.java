@@ -58,7 +58,8 @@ final class LoadOps {
             throw new IllegalArgumentException("codec \"" + codecName + "\" of a load, want string or bytes");
         }
         Codec codec = Codecs.named(codecName, "string");
-        RedissonClient client = ClientConfig.connect(call.text("redis"), options(call.nodeOrNull("options"), plan, role));
+        RedissonClient client = ClientConfig.connect(call.text("redis"),
+                options(call.nodeOrNull("options"), call.text("client_name", ""), plan, role));
         LoadPart opened;
         try {
             opened = new LoadPart(plan, role, client, codec, codecName.equals("bytes"));
@@ -85,10 +86,13 @@ final class LoadOps {
         return Phase.of(call.text("phase"));
     }
 
-    private static JsonNode options(JsonNode given, LoadPlan plan, Role role) {
+    private static JsonNode options(JsonNode given, String clientName, LoadPlan plan, Role role) {
         ObjectNode options = given == null || given.isNull()
                 ? Protocol.JSON.createObjectNode()
                 : ((ObjectNode) given).deepCopy();
+        if (!clientName.isEmpty() && !options.has("clientName")) {
+            options.put("clientName", clientName);
+        }
         int needed = producers(plan, role) + role.consumers() + SPARE_CONNECTIONS;
         if (!options.has("connections") && needed > DEFAULT_CONNECTIONS) {
             options.put("connections", needed);
