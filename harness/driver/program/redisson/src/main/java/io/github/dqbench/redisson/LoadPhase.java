@@ -3,7 +3,6 @@ package io.github.dqbench.redisson;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.concurrent.atomic.LongAccumulator;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.function.ToLongFunction;
 
@@ -148,32 +147,12 @@ final class LoadPhase {
         removeError.set(error);
     }
 
-    /** Adds up a number of each tally of offers, which is looked at under its lock. */
     long sumOffers(ToLongFunction<OfferTally> number) {
-        long sum = 0;
-        for (OfferTally tally : offers) {
-            tally.lock.lock();
-            try {
-                sum += number.applyAsLong(tally);
-            } finally {
-                tally.lock.unlock();
-            }
-        }
-        return sum;
+        return Tally.sum(offers, number);
     }
 
-    /** Adds up a number of each tally of deliveries, which is looked at under its lock. */
     long sumTakes(ToLongFunction<TakeTally> number) {
-        long sum = 0;
-        for (TakeTally tally : takes) {
-            tally.lock.lock();
-            try {
-                sum += number.applyAsLong(tally);
-            } finally {
-                tally.lock.unlock();
-            }
-        }
-        return sum;
+        return Tally.sum(takes, number);
     }
 
     /** Carries something out while nothing is counted, so that all it sees is of one instant. */
@@ -221,11 +200,11 @@ final class LoadPhase {
 
     ObjectNode histograms() {
         ObjectNode histograms = Protocol.JSON.createObjectNode();
-        histograms.set("lateness", ofTakes(t -> t.lateness).toJson());
-        histograms.set("past_due", ofTakes(t -> t.pastDue).toJson());
-        histograms.set("offer_rtt", ofOffers(t -> t.rtt).toJson());
-        histograms.set("response_time", ofOffers(t -> t.responseTime).toJson());
-        histograms.set("schedule_lag", ofOffers(t -> t.scheduleLag).toJson());
+        histograms.set("lateness", Tally.join(takes, t -> t.lateness).toJson());
+        histograms.set("past_due", Tally.join(takes, t -> t.pastDue).toJson());
+        histograms.set("offer_rtt", Tally.join(offers, t -> t.rtt).toJson());
+        histograms.set("response_time", Tally.join(offers, t -> t.responseTime).toJson());
+        histograms.set("schedule_lag", Tally.join(offers, t -> t.scheduleLag).toJson());
         if (plan.callOff().any()) {
             synchronized (removeRtt) {
                 histograms.set("remove_rtt", removeRtt.toJson());
@@ -236,22 +215,6 @@ final class LoadPhase {
 
     ObjectNode messages() {
         return ledger.toJson(plan.callOff().any());
-    }
-
-    private SignedHistogram ofOffers(Function<OfferTally, SignedHistogram> histogram) {
-        SignedHistogram all = new SignedHistogram(SignedHistogram.TOTAL_DIGITS);
-        for (OfferTally tally : offers) {
-            all.add(histogram.apply(tally));
-        }
-        return all;
-    }
-
-    private SignedHistogram ofTakes(Function<TakeTally, SignedHistogram> histogram) {
-        SignedHistogram all = new SignedHistogram(SignedHistogram.TOTAL_DIGITS);
-        for (TakeTally tally : takes) {
-            all.add(histogram.apply(tally));
-        }
-        return all;
     }
 
     private boolean awaits(long due) {

@@ -1,11 +1,8 @@
 package io.github.dqbench.redisson;
 
-import java.util.concurrent.locks.ReentrantLock;
+/** The answered offers of some of the producers of a phase. */
+final class OfferTally extends Tally {
 
-/** The answered offers of some of the producers of a phase; its lock guards every field. */
-final class OfferTally {
-
-    final ReentrantLock lock = new ReentrantLock();
     final SignedHistogram rtt = new SignedHistogram(SignedHistogram.TOTAL_DIGITS);
     final SignedHistogram responseTime = new SignedHistogram(SignedHistogram.TOTAL_DIGITS);
     final SignedHistogram scheduleLag = new SignedHistogram(SignedHistogram.TOTAL_DIGITS);

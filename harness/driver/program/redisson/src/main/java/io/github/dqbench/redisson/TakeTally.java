@@ -1,14 +1,11 @@
 package io.github.dqbench.redisson;
 
-import java.util.concurrent.locks.ReentrantLock;
-
-/** The deliveries of a phase to some of the consumers; its lock guards every field. */
-final class TakeTally {
+/** The deliveries of a phase to some of the consumers. */
+final class TakeTally extends Tally {
 
     /** Due times are whole milliseconds in Redis; only a delivery before that is early. */
     private static final long MILLISECOND = 1_000_000;
 
-    final ReentrantLock lock = new ReentrantLock();
     final SignedHistogram lateness = new SignedHistogram(SignedHistogram.TOTAL_DIGITS);
     final SignedHistogram pastDue = new SignedHistogram(SignedHistogram.TOTAL_DIGITS);
     final SecondHistogram secondLateness = new SecondHistogram();
