@@ -20,7 +20,7 @@ const module = "github.com/dq-bench/dq-bench/"
 // mayImport are the rooms of the harness that a room may import, itself and what lies
 // below it (and its tests) apart; a room that is not named may import any.
 var mayImport = map[string][]string{
-	"harness/run":             {},
+	"harness/run":             {"harness/plan"},
 	"harness/run/runtest":     {"harness/run"},
 	"harness/compare":         {"harness/run", "harness/compare/stats"},
 	"harness/compare/stats":   {},

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/plan"
 )
 
 // bitmapOf is a bitmap with the given messages.
@@ -142,7 +144,7 @@ func TestMessageSetKeepsToItsBounds(t *testing.T) {
 		_, err := setOf(t, 0, 9).Bitmap(n)
 		require.ErrorContains(t, err, "holds more than", name)
 	}
-	_, err = MessageSet("").Bitmap(MaxSharedMessages + 1)
+	_, err = MessageSet("").Bitmap(plan.MaxSharedMessages + 1)
 	require.ErrorContains(t, err, "expected at most")
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dq-bench/dq-bench/harness/plan"
 )
 
 // Validity says whether the load that was asked for was made. Figures of a run in which
@@ -15,10 +17,6 @@ type Validity struct {
 	// Reasons say what was not as asked for; empty where the run is valid.
 	Reasons []string `json:"reasons"`
 }
-
-// DefaultMaxScheduleLag is how late an offer may leave and still be on time: far above
-// what a busy machine adds, far below what a load does that cannot keep up.
-const DefaultMaxScheduleLag = time.Second
 
 // Valid reports whether the load was made, as far as the file tells.
 func (r *Document) Valid() bool { return r.Validity == nil || r.Validity.Valid }
@@ -31,7 +29,7 @@ func (r *Document) validate() *Validity {
 	v := &Validity{Reasons: []string{}}
 	limit, err := time.ParseDuration(r.Scenario.MaxScheduleLag)
 	if err != nil {
-		limit = DefaultMaxScheduleLag
+		limit = plan.DefaultMaxScheduleLag
 	}
 	if lag := r.Histograms.ScheduleLag; lag != nil && lag.Count() > 0 {
 		if late := lag.Quantile(onTime); late > int64(limit) {

@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-)
 
-// MaxSharedMessages bounds a scenario that several workers split: each of the
-// sets in a worker's run file is then at most 17 MB.
-const MaxSharedMessages = 100_000_000
+	"github.com/dq-bench/dq-bench/harness/plan"
+)
 
 // Worker is what one of several workers that split a scenario knows. A message
 // that one of them offers may be taken by any other, so none can tell on its own
@@ -103,8 +101,8 @@ func NewMessageSet(bitmap []byte) (MessageSet, error) {
 // Bitmap decodes the set as one of messages 0 to n-1. It fails on whatever is no
 // such set.
 func (s MessageSet) Bitmap(n int64) ([]byte, error) {
-	if n < 0 || n > MaxSharedMessages {
-		return nil, fmt.Errorf("a set of %d messages: expected at most %d", n, MaxSharedMessages)
+	if n < 0 || n > plan.MaxSharedMessages {
+		return nil, fmt.Errorf("a set of %d messages: expected at most %d", n, plan.MaxSharedMessages)
 	}
 	size := (n + 7) / 8
 	packed := flate.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(string(s))))
