@@ -25,7 +25,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"dq-bench": main})
+	testscript.Main(m, map[string]func(){"dq-bench": main, "dq-calls-only": callsOnly})
 }
 
 // TestScripts runs the program as its users do. Besides testscript's own, the
@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 //	exits CODE PROGRAM ARGS…     runs a program that must end with that exit code
 //	json                         the last stdout is one JSON document and nothing else
 //	fields FILE PATH=VALUE…      the JSON file has these values, PATH like counts.lost
+//	dq-calls-only                a driver program that cannot run a load by itself
 //	[redis]                      a redis-server is on PATH
 //	serve                        starts a Redis for the script and sets $REDIS to its URL and $REDIS_ADDR
 //	occupy                       connects a client to $REDIS that stays

@@ -122,7 +122,8 @@ func (e *engine) prepare(ctx context.Context) error {
 		}
 		m.driver = p
 		if lacks := missing(p, e.Plan); lacks != "" && !e.OverProtocol {
-			return &driver.CapabilityError{Driver: p.Identity(), Need: lacks}
+			return fmt.Errorf("%w, or have each call made of it, and timed with its way there and back, by --over-protocol",
+				&driver.CapabilityError{Driver: p.Identity(), Need: lacks})
 		}
 	}
 	return nil
