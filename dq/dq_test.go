@@ -199,45 +199,30 @@ func TestCancelledTakesLoseNothing(t *testing.T) {
 	b := setup(t)
 	ctx := deadline(t)
 	const values, takers = 300, 4
-	var mu sync.Mutex
-	seen := make(map[string]int)
-	done := make(chan struct{})
+	seen := expect(values)
 	var wg sync.WaitGroup
 	for i := range takers {
 		wg.Go(func() {
-			for n := 0; ; n++ {
+			for n := 0; ctx.Err() == nil; n++ {
 				select {
-				case <-done:
+				case <-seen.all:
 					return
 				default:
 				}
 				short, cancel := context.WithTimeout(ctx, time.Duration(i*700+n%7*300)*time.Microsecond)
 				v, err := b.queue.Take(short)
 				cancel()
-				if err != nil {
-					continue
+				if err == nil {
+					seen.add(v)
 				}
-				mu.Lock()
-				seen[v]++
-				if len(seen) == values {
-					close(done)
-				}
-				mu.Unlock()
 			}
 		})
 	}
 	for i := range values {
 		require.NoError(t, b.queue.Offer(ctx, fmt.Sprint(i)))
 	}
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
 	wg.Wait()
-	require.Len(t, seen, values)
-	for v, n := range seen {
-		require.Equal(t, 1, n, v)
-	}
+	seen.requireOnce(t, ctx)
 }
 
 func TestTakeEndsWithItsContextAndWithTheClient(t *testing.T) {

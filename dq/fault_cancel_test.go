@@ -22,8 +22,8 @@ const takeGrace = time.Second + slack/2
 func TestFaultACancelledTakeOfAPausedServerLosesNothing(t *testing.T) {
 	t.Parallel()
 	s := servertest.Process(t)
-	returned := make(chan dq.ReturnedEvent, 10)
-	b := setupOn(t, s, "orders", dq.WithObserver(dq.Observer{Returned: func(e dq.ReturnedEvent) { returned <- e }}))
+	observe, returned := observeReturned()
+	b := setupOn(t, s, "orders", observe)
 	ctx := deadline(t)
 	short, cancel := context.WithCancel(ctx)
 	taken := make(chan error, 1)
@@ -108,9 +108,8 @@ func TestFaultACancelledTakeOverADeadConnectionIsGivenUp(t *testing.T) {
 // may not send CLIENT UNBLOCK as for everybody.
 func TestFaultALateValueGoesBackToTheHead(t *testing.T) {
 	t.Parallel()
-	returned := make(chan dq.ReturnedEvent, 10)
-	b := as(t, servertest.Redis(t), "~* &* +@all -client|unblock",
-		dq.WithObserver(dq.Observer{Returned: func(e dq.ReturnedEvent) { returned <- e }}))
+	observe, returned := observeReturned()
+	b := as(t, servertest.Redis(t), "~* &* +@all -client|unblock", observe)
 	ctx := deadline(t)
 	for i := range 2 { // the first one learns that CLIENT UNBLOCK is forbidden
 		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)

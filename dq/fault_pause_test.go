@@ -116,11 +116,9 @@ func (c throttled) Read(p []byte) (int, error) {
 	return c.Conn.Read(p[:min(len(p), c.part)])
 }
 
-// A value that takes longer to arrive than a silent connection is given is no loss.
-func TestFaultASlowValueArrives(t *testing.T) {
-	t.Parallel()
-	s := servertest.Redis(t)
-	admin := connect(t, s.URL())
+// throttledClient reads 330 kB a second.
+func throttledClient(t *testing.T, s *server.Server) *dq.Client {
+	t.Helper()
 	opt, err := redis.ParseURL(s.URL())
 	require.NoError(t, err)
 	opt.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -130,7 +128,15 @@ func TestFaultASlowValueArrives(t *testing.T) {
 	client, err := dq.NewClient(redis.NewClient(opt))
 	require.NoError(t, err)
 	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
-	q := dq.NewBlockingQueue(client, "orders", codec.String{})
+	return client
+}
+
+// A value that takes longer to arrive than a silent connection is given is no loss.
+func TestFaultASlowValueArrives(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t)
+	admin := connect(t, s.URL())
+	q := dq.NewBlockingQueue(throttledClient(t, s), "orders", codec.String{})
 	ctx := deadline(t)
 	value := strings.Repeat("x", 3<<20) // about 9 s
 	require.NoError(t, admin.RPush(ctx, "orders", value, value).Err())
@@ -166,23 +172,16 @@ func TestFaultACancelledPollLosesNothing(t *testing.T) {
 			t.Parallel()
 			b := setupOn(t, servertest.Redis(t), "orders")
 			const values = 500
-			seen := map[string]int{}
+			seen := expect(values)
 			for i := range values {
 				require.NoError(t, b.redis.RPush(t.Context(), "orders", fmt.Sprint(i)).Err())
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%50)*10*time.Microsecond)
 				got, _ := poll(ctx, b.queue)
 				cancel()
-				for _, v := range got {
-					seen[v]++
-				}
+				seen.add(got...)
 			}
-			for _, v := range b.redis.LRange(t.Context(), "orders", 0, -1).Val() {
-				seen[v]++
-			}
-			require.Len(t, seen, values)
-			for v, n := range seen {
-				require.Equal(t, 1, n, v)
-			}
+			seen.add(b.redis.LRange(t.Context(), "orders", 0, -1).Val()...)
+			seen.requireOnce(t, ended())
 		})
 	}
 }
@@ -202,8 +201,8 @@ func TestFaultACancelledPollGivesBackWhatComesLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := servertest.Process(t)
-			returned := make(chan dq.ReturnedEvent, 10)
-			b := at(t, s, s.URL(), dq.WithObserver(dq.Observer{Returned: func(e dq.ReturnedEvent) { returned <- e }}))
+			observe, returned := observeReturned()
+			b := at(t, s, s.URL(), observe)
 			ctx := deadline(t)
 			want := []string{"1", "2", "3", "4"}
 			for _, v := range want {
@@ -283,8 +282,8 @@ func TestFaultACancelledPollOfADelayedQueueLosesNothing(t *testing.T) {
 		t.Run("delayed "+name, func(t *testing.T) {
 			t.Parallel()
 			s := servertest.Process(t)
-			returned := make(chan dq.ReturnedEvent, 10)
-			b := at(t, s, s.URL(), append(options, dq.WithObserver(dq.Observer{Returned: func(e dq.ReturnedEvent) { returned <- e }}))...)
+			observe, returned := observeReturned()
+			b := at(t, s, s.URL(), append(options, observe)...)
 			ctx := deadline(t)
 			d := b.delayed(t)
 			for _, v := range []string{"soon", "late", "last"} {
@@ -322,32 +321,25 @@ func TestFaultPollsOfADelayedQueueThatEndAtAnyMoment(t *testing.T) {
 	for i := range values {
 		require.NoError(t, d.Offer(t.Context(), fmt.Sprint(i), time.Hour))
 	}
-	seen := map[string]int{}
+	seen := expect(values)
 	for i := range 2 * values {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%100)*10*time.Microsecond)
 		got, _ := d.PollN(ctx, 2)
 		cancel()
-		for _, v := range got {
-			seen[v]++
-		}
+		seen.add(got...)
 	}
 	rest, err := d.ReadAll(t.Context())
 	require.NoError(t, err)
-	for _, v := range rest {
-		seen[v]++
-	}
-	require.Len(t, seen, values)
-	for v, n := range seen {
-		require.Equal(t, 1, n, v)
-	}
+	seen.add(rest...)
+	seen.requireOnce(t, ended())
 }
 
 // A caller without a deadline fares no worse than one that cancels.
 func TestFaultAPollOfAServerThatStandsStill(t *testing.T) {
 	t.Parallel()
 	s := servertest.Process(t)
-	returned := make(chan dq.ReturnedEvent, 10)
-	b := at(t, s, s.URL()+"?read_timeout=1s", dq.WithObserver(dq.Observer{Returned: func(e dq.ReturnedEvent) { returned <- e }}))
+	observe, returned := observeReturned()
+	b := at(t, s, s.URL()+"?read_timeout=1s", observe)
 	ctx := deadline(t)
 	want := []string{"1", "2", "3"}
 	for _, v := range want {
@@ -369,15 +361,7 @@ func TestFaultAPollOfAServerThatStandsStill(t *testing.T) {
 func TestFaultASlowValueArrivesAfterTheTimeoutOfItsPoll(t *testing.T) {
 	t.Parallel()
 	s := servertest.Redis(t)
-	opt, err := redis.ParseURL(s.URL())
-	require.NoError(t, err)
-	opt.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-		return throttled{conn, 8 << 10, 25 * time.Millisecond}, err
-	}
-	client, err := dq.NewClient(redis.NewClient(opt))
-	require.NoError(t, err)
-	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
+	client := throttledClient(t, s)
 	ctx := deadline(t)
 	value := strings.Repeat("x", 3<<19) // about 5 s
 	require.NoError(t, connect(t, s.URL()).RPush(ctx, "orders", value).Err())

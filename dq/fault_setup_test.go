@@ -115,16 +115,18 @@ func expect(want int) *counted {
 	return &counted{seen: make(map[string]int), all: make(chan struct{}), want: want}
 }
 
-func (c *counted) add(v string) {
+func (c *counted) add(values ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seen[v]++
-	if c.seen[v] == 1 && len(c.seen) == c.want {
-		close(c.all)
+	for _, v := range values {
+		c.seen[v]++
+		if c.seen[v] == 1 && len(c.seen) == c.want {
+			close(c.all)
+		}
 	}
 }
 
-// requireOnce fails unless every value came, each once.
+// requireOnce fails unless every value has come by the end of ctx, each once.
 func (c *counted) requireOnce(t *testing.T, ctx context.Context) {
 	t.Helper()
 	select {
@@ -144,6 +146,12 @@ func (c *counted) requireOnce(t *testing.T, ctx context.Context) {
 	}
 	require.Empty(t, missing, "lost")
 	require.Empty(t, twice, "came twice")
+}
+
+// observeReturned has the values that go back to a queue told on a channel.
+func observeReturned() (dq.Option, <-chan dq.ReturnedEvent) {
+	returned := make(chan dq.ReturnedEvent, 10)
+	return dq.WithObserver(dq.Observer{Returned: func(e dq.ReturnedEvent) { returned <- e }}), returned
 }
 
 // alone marks a test that counts goroutines: it does not run beside others.
