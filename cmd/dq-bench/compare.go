@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +20,7 @@ type compareFlags struct {
 	compare.Options
 	format, noise, html string
 	json, self          bool
+	changed             func(flag string) bool
 }
 
 func newCompareCmd() *cobra.Command {
@@ -28,25 +31,29 @@ func newCompareCmd() *cobra.Command {
 		Long: fmt.Sprintf(`Compare sets NEW against OLD. Each is a run file, a folder that holds run.json
 files at any depth, or a quoted glob.
 
-It judges lateness and offer RTT across runs, with the exact Mann-Whitney test, adjusted by Holm
-for the quantiles p50, p90, p99 and p99.9: the seconds of one run are not
-independent, so fewer than %d runs a side are always inconclusive. A quantile that
-fewer than 100 messages of each run lie beyond is not judged. A change must be
-significant and greater than --min-effect and --min-delta, and greater than the
-noise of the machine if --noise says where runs of one implementation are (12 or
-more, as 'dq-bench run --repeat 12' makes them). There is no difference only where the
-whole interval of the change lies within these bounds; else the outcome is
-inconclusive, and says how many runs would tell.
+It judges past due (lateness where not both keep Redisson's format), response time and the
+server's processor time for each message across runs, with the exact Mann-Whitney test,
+adjusted by Holm; the seconds of one run are not independent, so fewer than %d runs a side
+are always inconclusive. A quantile that fewer than 100 messages of each run lie beyond is
+not judged. "p99 per second" is the median over the seconds of a run of the p99 of each: one
+hiccup of the machine moves the p99 of a run, but not this.
+
+A change must be significant, and greater than the noise of the machine: that is measured
+by --self and kept as noise.json beside the runs, where it is found again, or taken from
+what --noise names. Without it, it must be greater than --min-effect and --min-delta. There
+is no difference only where the whole interval of the change lies within these bounds; else
+the outcome is inconclusive, and says how many runs would tell.
 
 NEW is worse, whatever its lateness, if it lost, duplicated, refused or never
 delivered a greater share of its messages. Runs of different configurations or
-machines, interrupted and invalid ones and a run that is given twice are refused.
+machines, interrupted and invalid ones and a run that is given twice are refused. Sides
+that were not measured in turn are inconclusive if one rises or falls from run to run.
 
 Of a single run a side it prints how the run wandered, from the seconds in the
 lateness.hlog beside its run file.
 
 --self takes one set, of one implementation: it is split at random 200 times, and
-what matters is how seldom a difference is seen, and the noise floor it prints.
+what matters is how seldom a difference is seen, and the noise floor it prints and keeps.
 Then the later half is set against the earlier one: a difference there is a drift.
 
 Exit codes: 0 better, no difference or inconclusive; 1 a run file cannot be
@@ -68,6 +75,7 @@ one set drift, or more than %.0f %% of the comparisons with itself see a differe
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.changed = cmd.Flags().Changed
 			if err := f.check(); err != nil {
 				return usageError(err)
 			}
@@ -81,9 +89,9 @@ one set drift, or more than %.0f %% of the comparisons with itself see a differe
 	cmd.Flags().StringVar(&f.html, "html", "", "file to write a page for the browser to, with charts of both sides")
 	cmd.Flags().BoolVar(&f.json, "json", false, "the same as --format json: one JSON document on stdout and nothing else")
 	cmd.Flags().BoolVar(&f.Force, "force", false, "compare runs of different configurations")
-	cmd.Flags().Float64Var(&f.MinEffect, "min-effect", f.MinEffect, "smallest change that matters, as a share of OLD")
-	cmd.Flags().DurationVar(&f.MinDelta, "min-delta", f.MinDelta, "smallest change that matters, whatever OLD is")
-	cmd.Flags().StringVar(&f.noise, "noise", "", "run files of one implementation, whose spread is the noise of the machine")
+	cmd.Flags().Float64Var(&f.MinEffect, "min-effect", f.MinEffect, "smallest change that matters, as a share of OLD (with a measured noise: none)")
+	cmd.Flags().DurationVar(&f.MinDelta, "min-delta", f.MinDelta, "smallest change of a time that matters, whatever OLD is (with a measured noise: none)")
+	cmd.Flags().StringVar(&f.noise, "noise", "", "noise.json, or 12 or more runs of one implementation, whose spread is the noise of the machine (default: the noise.json beside OLD or NEW)")
 	cmd.Flags().BoolVar(&f.self, "self", false, "compare the runs of one set with each other")
 	return cmd
 }
@@ -114,12 +122,10 @@ func (f *compareFlags) compareSides(w io.Writer, oldPath, newPath string) error 
 	oldRuns, errOld := compare.ReadSide(oldPath)
 	newRuns, errNew := compare.ReadSide(newPath)
 	err := errors.Join(errOld, errNew)
-	if f.noise != "" {
-		var errNoise error
-		f.Noise, errNoise = compare.ReadSide(f.noise)
-		err = errors.Join(err, errNoise)
-	}
 	if err != nil {
+		return err
+	}
+	if err := f.readNoise(oldPath, newPath); err != nil {
 		return err
 	}
 	c, err := compare.Runs(oldRuns, newRuns, f.Options)
@@ -150,6 +156,35 @@ func (f *compareFlags) compareSides(w io.Writer, oldPath, newPath string) error 
 	return nil
 }
 
+// readNoise takes the noise of the machine from where --noise says, or from a file beside
+// the runs; without one the smallest change that matters is a guess.
+func (f *compareFlags) readNoise(paths ...string) (err error) {
+	path := f.noise
+	if path == "" {
+		if path = compare.FindNoise(paths...); path == "" {
+			return nil
+		}
+	}
+	if filepath.Base(path) == compare.NoiseFile {
+		f.Noise, err = compare.ReadNoise(path)
+	} else {
+		var same []*run.Document
+		if same, err = compare.ReadSide(path); err != nil {
+			return err
+		}
+		if f.Noise, err = compare.NewNoise(same); err != nil {
+			return incomparable(err)
+		}
+	}
+	if !f.changed("min-effect") {
+		f.MinEffect = 0
+	}
+	if !f.changed("min-delta") {
+		f.MinDelta = 0
+	}
+	return err
+}
+
 // selfRounds is how often --self splits the runs, and selfSeed how it begins.
 const (
 	selfRounds = 200
@@ -164,6 +199,11 @@ func (f *compareFlags) compareSelf(w io.Writer, path string) error {
 	aa, err := compare.WithItself(runs, selfRounds, selfSeed, f.Options)
 	if err != nil {
 		return incomparable(err)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if err := aa.Noise.Write(path); err != nil {
+			return fmt.Errorf("the noise floor could not be kept beside the runs: %w", err)
+		}
 	}
 	if f.format == "json" {
 		err = printJSON(w, aa)

@@ -35,27 +35,24 @@ const (
 	MinRuns = 6
 	// significance is the level of all judged figures together.
 	significance = .05
-	// judgedTail is how many messages must lie beyond a quantile in every run
-	// before it is judged: far more than to show it, as the quantile of each run
-	// is one single value of the test.
-	judgedTail = 100
 )
 
 // Options tune a comparison.
 type Options struct {
-	// MinEffect is the smallest change that matters, as a share of OLD: 0.05.
+	// MinEffect is the smallest change that matters, as a share of OLD.
 	MinEffect float64
-	// MinDelta is the smallest change that matters whatever OLD is, which for a
-	// median of lateness is about 0: 20 µs.
+	// MinDelta is the smallest change of a time that matters whatever OLD is, which for
+	// a median of past due is little.
 	MinDelta time.Duration
-	// Noise are runs of one implementation, at least 2·MinRuns, whose spread is the
-	// noise of the machine: no smaller change matters. May be nil.
-	Noise []*run.Document
+	// Noise is how much runs of one implementation differ on this machine: no smaller
+	// change matters. Nil if that was not measured.
+	Noise *Noise
 	// Force compares runs of different configurations.
 	Force bool
 }
 
-// DefaultOptions are those of 'dq-bench compare' without flags.
+// DefaultOptions are those where the noise of the machine was not measured: a change
+// matters from 5 % and 20 µs on, which is a guess.
 func DefaultOptions() Options {
 	return Options{MinEffect: .05, MinDelta: 20 * time.Microsecond}
 }
@@ -69,8 +66,10 @@ type Comparison struct {
 	Rows []Row `json:"rows"`
 	// Differences of configuration that Force overrode.
 	Differences []string `json:"differences,omitempty"`
-	Outcome     Outcome  `json:"outcome"`
-	Text        string   `json:"text"`
+	// Warnings are what weakens the evidence, such as sides that were not interleaved.
+	Warnings []string `json:"warnings,omitempty"`
+	Outcome  Outcome  `json:"outcome"`
+	Text     string   `json:"text"`
 }
 
 // Side sums up the runs of one side.
@@ -86,17 +85,23 @@ type Side struct {
 	Bands Bands `json:"within_run_bands,omitempty"`
 }
 
-// Row compares one quantile, times in ns.
+// Row compares one figure; times are in ns.
 type Row struct {
-	Histogram string  `json:"histogram"`
-	Stat      string  `json:"stat"`
-	Old       float64 `json:"old"` // median over the runs
-	New       float64 `json:"new"`
+	Histogram string `json:"histogram"`
+	// Stat is "p50", "p99", …, "p99 per second" (the median over the seconds of a run
+	// of the p99 of each) or "max".
+	Stat string  `json:"stat"`
+	Old  float64 `json:"old"` // median over the runs
+	New  float64 `json:"new"`
 	// Shift is how much greater NEW is; Low and High bound it with 95 %
 	// confidence and are missing where there are too few runs.
 	Shift float64  `json:"shift"`
 	Low   *float64 `json:"low,omitempty"`
 	High  *float64 `json:"high,omitempty"`
+	// Ratio is NEW over OLD, with the 95 % bounds; missing where a figure is not above 0.
+	Ratio     *float64 `json:"ratio,omitempty"`
+	RatioLow  *float64 `json:"ratio_low,omitempty"`
+	RatioHigh *float64 `json:"ratio_high,omitempty"`
 	// P is the p-value, adjusted for the number of judged rows; missing in a row
 	// that is not judged.
 	P *float64 `json:"p,omitempty"`
@@ -104,12 +109,12 @@ type Row struct {
 	// and the noise. Missing in a row that is not judged.
 	Floor   *float64 `json:"floor,omitempty"`
 	Outcome Outcome  `json:"outcome,omitempty"`
-	// Refused says why a row of lateness is not judged.
+	// Refused says why a row is not judged that would be, had it more evidence.
 	Refused string `json:"refused,omitempty"`
 
+	figure   figure
 	old, new []float64
 	bears    bool
-	shown    bool // and not judged
 }
 
 // Runs judges NEW against OLD. Runs of one side must share a configuration
@@ -119,16 +124,30 @@ type Row struct {
 //
 // Past due, or lateness where not both sides use Redisson's format, and response time,
 // or offer RTT where it was not measured, are judged, and the server's processor time for
-// each message; the former at each of Quantiles that every run
-// has enough messages for: a row is better or worse if the exact Mann-Whitney test over the runs is
-// significant at 0.05 (adjusted by Holm) and the shift exceeds MinEffect, MinDelta
-// and the noise. There is no difference only where the whole 95 % interval of the shift
-// lies within these bounds; else the row is inconclusive. The whole is worse if any row
-// is, or if NEW treated more messages wrongly, left more of them overdue or had more
-// offers refused. With fewer than MinRuns a side it is inconclusive, whatever the
-// figures: seconds of one run are not independent. For a side that is one run it
-// reads the run's lateness.hlog, if there is one, and fails if that is damaged.
+// each message; the former at each of Quantiles that every run has enough messages for,
+// and lateness also at the p99 of the median second, which no single hiccup moves: a row
+// is better or worse if the exact Mann-Whitney test over the runs is significant at 0.05
+// (adjusted by Holm) and the shift exceeds MinEffect, MinDelta and the noise. There is no
+// difference only where the whole 95 % interval of the shift lies within these bounds; else
+// the row is inconclusive. The whole is worse if any row is, or if NEW treated more messages
+// wrongly, left more of them overdue or had more offers refused.
+//
+// With fewer than MinRuns a side it is inconclusive, whatever the figures: seconds of one
+// run are not independent. So it is where one side was measured after the other, not in
+// turn with it, and either rises or falls from run to run: what differs may be the hour.
+//
+// For a side that is one run it reads the run's lateness.hlog, if there is one, and fails
+// if that is damaged.
 func Runs(old, new []*run.Document, o Options) (*Comparison, error) {
+	c, err := newComparison(old, new, o)
+	if err == nil {
+		c.checkOrder(old, new)
+	}
+	return c, err
+}
+
+// newComparison is Runs without a look at the order in which the sides were measured.
+func newComparison(old, new []*run.Document, o Options) (*Comparison, error) {
 	if len(old) == 0 || len(new) == 0 {
 		return nil, errors.New("compare: expected at least one run a side")
 	}
@@ -146,63 +165,18 @@ func Runs(old, new []*run.Document, o Options) (*Comparison, error) {
 	if c.New, err = newSide(new); err != nil {
 		return nil, err
 	}
-	judged, shown := figures(slices.Concat(old, new))
-	for _, name := range slices.Concat(judged, shown) {
-		for _, q := range run.Quantiles {
-			row := newRow(name, run.QuantileName(q), old, new,
-				func(h *run.Histogram) float64 { return float64(h.Quantile(q)) },
-				func(n int64) bool { return float64(n)*(1-q) >= judgedTail-1e-6 })
-			row.shown = !slices.Contains(judged, name)
+	for _, f := range figuresOf(slices.Concat(old, new)) {
+		if row := newRow(f, old, new); row.told() {
 			c.Rows = append(c.Rows, row)
 		}
-		c.Rows = append(c.Rows, newRow(name, "max", old, new,
-			func(h *run.Histogram) float64 { return float64(h.Max()) }, func(int64) bool { return false }))
 	}
-	if row, ok := serverCPU(old, new); ok {
-		c.Rows = append(c.Rows, row)
-	}
-	noise, err := c.noise(old, o)
-	if err != nil {
-		return nil, err
-	}
-	c.judge(o, noise)
-	return c, nil
-}
-
-// serverCPURow names the row of the server's processor time for each message delivered,
-// in ns.
-const serverCPURow = "server_cpu"
-
-// serverCPU is that row; ok is false where a run does not tell.
-func serverCPU(old, new []*run.Document) (row Row, ok bool) {
-	collect := func(runs []*run.Document) (values []float64) {
-		for _, r := range runs {
-			if r.ServerStats == nil || r.Counts.Delivered == 0 {
-				return nil
-			}
-			values = append(values, 1e9*r.ServerStats.CPUSeconds/float64(r.Counts.Delivered))
+	if o.Noise != nil {
+		if differences := o.Noise.differences(old[0]); len(differences) > 0 && !o.Force {
+			return nil, &run.DifferenceError{Differences: differences}
 		}
-		return values
 	}
-	row = Row{Histogram: serverCPURow, Stat: "per message", bears: true, old: collect(old), new: collect(new)}
-	if row.old == nil || row.new == nil {
-		return row, false
-	}
-	row.shift()
-	return row, true
-}
-
-// noise returns the noise floors, none if there are no runs to take them from.
-func (c *Comparison) noise(old []*run.Document, o Options) (map[string]float64, error) {
-	if len(o.Noise) == 0 {
-		return nil, nil
-	}
-	differences := allDifferences(o.Noise, old)
-	differences = slices.DeleteFunc(differences, func(d string) bool { return slices.Contains(c.Differences, d) })
-	if len(differences) > 0 && !o.Force {
-		return nil, &run.DifferenceError{Differences: differences}
-	}
-	return NoiseFloors(o.Noise)
+	c.judge(o)
+	return c, nil
 }
 
 func allDifferences(old, new []*run.Document) []string {
@@ -227,27 +201,6 @@ func allDifferences(old, new []*run.Document) []string {
 		}
 	}
 	return differences
-}
-
-// figures are the histograms that are judged, and those that are only shown.
-func figures(runs []*run.Document) (judged, shown []string) {
-	late, _ := runs[0].Late()
-	response := "response_time"
-	for _, r := range runs {
-		if name, _ := r.Late(); name != late {
-			late = "lateness"
-		}
-		if h := r.Histograms.ResponseTime; h == nil || h.Count() != r.Histograms.OfferRTT.Count() {
-			response = "offer_rtt"
-		}
-	}
-	judged = []string{late, response}
-	for _, name := range []string{"lateness", "offer_rtt", "schedule_lag"} {
-		if !slices.Contains(judged, name) {
-			shown = append(shown, name)
-		}
-	}
-	return judged, shown
 }
 
 // checkDistinct refuses a run that is given twice: its copies are no further evidence.
@@ -294,28 +247,52 @@ func newSide(runs []*run.Document) (Side, error) {
 	return s, err
 }
 
-func newRow(histogram, stat string, old, new []*run.Document, read func(*run.Histogram) float64, bears func(int64) bool) Row {
-	row := Row{Histogram: histogram, Stat: stat, bears: true}
-	collect := func(runs []*run.Document) []float64 {
-		var values []float64
-		for _, r := range runs {
-			h := r.Histograms.Histogram(histogram)
-			values = append(values, read(h))
-			row.bears = row.bears && bears(h.Count())
-		}
-		return values
+func newRow(f figure, old, new []*run.Document) Row {
+	row := Row{Histogram: f.histogram, Stat: f.stat, figure: f, bears: true}
+	for _, r := range slices.Concat(old, new) {
+		row.bears = row.bears && f.bears(r)
 	}
-	row.old, row.new = collect(old), collect(new)
-	row.shift()
+	row.old, row.new = f.values(old), f.values(new)
+	row.Old, row.New = stats.Median(row.old), stats.Median(row.new)
+	row.Shift, row.Low, row.High = shiftOf(row.old, row.new)
+	if positive(row.old) && positive(row.new) {
+		ratio, low, high := shiftOf(logs(row.old), logs(row.new))
+		row.Ratio, row.RatioLow, row.RatioHigh = exp(&ratio), exp(low), exp(high)
+	}
 	return row
 }
 
-// shift compares the two sides.
-func (row *Row) shift() {
-	row.Old, row.New = stats.Median(row.old), stats.Median(row.new)
-	shift := stats.HodgesLehmann(row.old, row.new, 1-significance)
-	row.Shift = shift.Estimate
-	if !math.IsInf(shift.Low, 0) {
-		row.Low, row.High = &shift.Low, &shift.High
+// shiftOf is the shift with its bounds, which are nil where there are too few values.
+func shiftOf(from, to []float64) (estimate float64, low, high *float64) {
+	shift := stats.HodgesLehmann(from, to, 1-significance)
+	if math.IsInf(shift.Low, 0) {
+		return shift.Estimate, nil, nil
 	}
+	return shift.Estimate, &shift.Low, &shift.High
+}
+
+func exp(v *float64) *float64 {
+	if v == nil {
+		return nil
+	}
+	e := math.Exp(*v)
+	return &e
+}
+
+// told reports whether there is anything to show: all runs tell, and a figure that not
+// every run has is one that is judged.
+func (row *Row) told() bool {
+	return row.old != nil && row.new != nil && (row.bears || row.Stat != PerSecond)
+}
+
+func positive(values []float64) bool {
+	return !slices.ContainsFunc(values, func(v float64) bool { return v <= 0 })
+}
+
+func logs(values []float64) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = math.Log(v)
+	}
+	return out
 }

@@ -11,14 +11,14 @@ import (
 )
 
 // judge decides the rows that may be judged, and the whole.
-func (c *Comparison) judge(o Options, noise map[string]float64) {
+func (c *Comparison) judge(o Options) {
 	var judged []*Row
 	var p []float64
 	enough := c.Old.Runs >= MinRuns && c.New.Runs >= MinRuns
 	for i := range c.Rows {
 		row := &c.Rows[i]
 		switch {
-		case row.shown || row.Stat == "max":
+		case !row.figure.judged:
 		case !row.bears:
 			row.Refused = "fewer than " + strconv.Itoa(judgedTail) + " messages of a run lie beyond it"
 		case !enough:
@@ -29,18 +29,23 @@ func (c *Comparison) judge(o Options, noise map[string]float64) {
 		}
 	}
 	for i, chance := range stats.Holm(p) {
-		judged[i].P = &chance
-		floor := max(o.MinEffect*math.Abs(judged[i].Old), float64(o.MinDelta))
-		if judged[i].Histogram == serverCPURow {
-			floor = o.MinEffect * math.Abs(judged[i].Old)
-		}
-		if judged[i].Histogram == "lateness" || judged[i].Histogram == "past_due" {
-			floor = max(floor, noise[judged[i].Stat])
-		}
-		judged[i].Floor = &floor
+		floor := o.floor(judged[i])
+		judged[i].P, judged[i].Floor = &chance, &floor
 		judged[i].Outcome = judged[i].outcome(chance, floor)
 	}
 	c.Outcome, c.Text = c.conclude(judged, enough)
+}
+
+// floor is the smallest shift of a row that matters.
+func (o Options) floor(row *Row) float64 {
+	floor := o.MinEffect * math.Abs(row.Old)
+	if row.figure.isTime {
+		floor = max(floor, float64(o.MinDelta))
+	}
+	if o.Noise != nil {
+		floor = max(floor, o.Noise.Floors[row.figure.key()])
+	}
+	return floor
 }
 
 func (row *Row) outcome(p, floor float64) Outcome {
@@ -77,7 +82,11 @@ func (c *Comparison) conclude(judged []*Row, enough bool) (Outcome, string) {
 		}
 	}
 	if rows := found[Inconclusive]; len(rows) > 0 {
-		return Inconclusive, "Inconclusive in " + names(rows) + ": " + c.missing(judged)
+		text := "Inconclusive in " + names(rows) + ": " + c.missing(judged)
+		if alike := found[NoDifference]; len(alike) > 0 {
+			text += " No difference in " + names(alike) + "."
+		}
+		return Inconclusive, text
 	}
 	return NoDifference, "No difference: every change lies within the bounds of what matters, with 95 % confidence."
 }

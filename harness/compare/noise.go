@@ -1,99 +1,151 @@
 package compare
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/dq-bench/dq-bench/harness/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
-// NoiseFloors returns, for each quantile of past due, or lateness, by name, how large a shift of
-// runs of one implementation against runs of the same can be, in ns: the further
-// end of the 95 % interval of the shift between every other run and the rest. It needs at least 2·MinRuns runs of one configuration, in the
-// order they were made.
-func NoiseFloors(same []*run.Document) (map[string]float64, error) {
+const (
+	// NoiseSchema is the schema of a Noise.
+	NoiseSchema = "dq-bench/noise/v1"
+	// NoiseFile is the name of a Noise that is kept beside the runs it was taken from.
+	NoiseFile = "noise.json"
+	// noiseSplits is how often the runs are split in two.
+	noiseSplits = 200
+)
+
+// Noise is how much runs of one implementation differ from each other on a machine.
+type Noise struct {
+	Schema string `json:"schema"`
+	// Driver, Runs and Started say what was measured.
+	Driver  string    `json:"driver"`
+	Runs    int       `json:"runs"`
+	Started time.Time `json:"started"`
+	// Configuration and Circumstances are those it is good for, by name.
+	Configuration map[string]string `json:"configuration"`
+	// Floors are in ns, by figure, such as "past_due p99": in 95 of 100 splits of the runs
+	// in two, the 95 % interval of the shift lies within plus or minus as much.
+	Floors map[string]float64 `json:"floors_ns"`
+}
+
+// NewNoise takes the noise from at least 2·MinRuns runs of one implementation and
+// configuration, in any order. It fails with a *run.DifferenceError where they are not
+// of one.
+func NewNoise(same []*run.Document) (*Noise, error) {
 	if len(same) < 2*MinRuns {
 		return nil, fmt.Errorf("noise: expected at least %d runs of one implementation, got %d", 2*MinRuns, len(same))
 	}
 	if differences := allDifferences(same, same); len(differences) > 0 {
 		return nil, &run.DifferenceError{Differences: differences}
 	}
-	floors := map[string]float64{}
-	for _, q := range run.Quantiles {
-		var halves [2][]float64
-		for i, r := range same {
-			_, late := r.Late()
-			halves[i%2] = append(halves[i%2], float64(late.Quantile(q)))
+	n := &Noise{
+		Schema: NoiseSchema, Driver: same[0].Driver.String(), Runs: len(same), Started: same[0].Started,
+		Configuration: map[string]string{}, Floors: map[string]float64{},
+	}
+	for _, field := range conditions(same[0]) {
+		n.Configuration[field.Name] = field.Value
+	}
+	for _, f := range figuresOf(same) {
+		if values := f.values(same); f.judged && values != nil {
+			n.Floors[f.key()] = floorOf(values)
 		}
-		shift := stats.HodgesLehmann(halves[0], halves[1], 1-significance)
-		floors[run.QuantileName(q)] = max(math.Abs(shift.Low), math.Abs(shift.High))
 	}
-	return floors, nil
+	return n, nil
 }
 
-// AA is what comparing an implementation with itself comes to.
-type AA struct {
-	Schema      string `json:"schema"`
-	Runs        int    `json:"runs"`
-	Comparisons int    `json:"comparisons"`
-	// Alarms are comparisons that came out better or worse.
-	Alarms int `json:"alarms"`
-	// Floors are those of NoiseFloors.
-	Floors map[string]float64 `json:"noise_floors_ns"`
-	// Drift is what setting the second half of the runs, by the time they were made,
-	// against the first comes to: better or worse is a drift, which splits at random
-	// cannot see. DriftText says where.
-	Drift     Outcome `json:"drift"`
-	DriftText string  `json:"drift_text"`
+// floorOf splits the values at random in two, again and again, and returns the further
+// end of the 95 % interval of the shift that all but 5 % of the splits stay below.
+func floorOf(values []float64) float64 {
+	rng := rand.New(rand.NewPCG(1, uint64(len(values)))) // the same for the same runs
+	shuffled := slices.Clone(values)
+	ends := make([]float64, noiseSplits)
+	for i := range ends {
+		rng.Shuffle(len(shuffled), func(a, b int) { shuffled[a], shuffled[b] = shuffled[b], shuffled[a] })
+		half := len(shuffled) / 2
+		shift := stats.HodgesLehmann(shuffled[:half], shuffled[half:], 1-significance)
+		ends[i] = max(math.Abs(shift.Low), math.Abs(shift.High))
+	}
+	slices.Sort(ends)
+	return ends[int((1-significance)*noiseSplits)-1]
 }
 
-// Drifts reports whether the later runs differ from the earlier ones.
-func (a *AA) Drifts() bool { return a.Drift == Better || a.Drift == Worse }
+// conditions are what a noise is good for.
+func conditions(r *run.Document) []run.Field {
+	return slices.Concat(r.Configuration(), r.Circumstances())
+}
 
-// AASchema is the schema of an AA.
-const AASchema = "dq-bench/aa/v1"
+// differences says where a run was made under other conditions.
+func (n *Noise) differences(r *run.Document) []string {
+	var measured []run.Field
+	for name, value := range n.Configuration {
+		measured = append(measured, run.Field{Name: name, Value: value})
+	}
+	slices.SortFunc(measured, func(a, b run.Field) int { return cmp.Compare(a.Name, b.Name) })
+	differences := run.Differ(measured, conditions(r))
+	for i := range differences {
+		differences[i] = "noise: " + differences[i]
+	}
+	return differences
+}
 
-// MaxAlarms is the share of alarms that a comparison may give where there is no
-// difference.
-const MaxAlarms = significance
+// Write keeps the noise in a folder of runs.
+func (n *Noise) Write(dir string) error {
+	text, err := json.MarshalIndent(n, "", "  ")
+	if err != nil {
+		return err
+	}
+	return run.WriteWhole(filepath.Join(dir, NoiseFile), append(text, '\n'))
+}
 
-// WithItself splits runs of one implementation at random into two sides,
-// rounds times, and counts the comparisons that see a difference. The seed makes
-// it repeatable. It also sets the later half of the runs against the earlier one.
-func WithItself(same []*run.Document, rounds int, seed uint64, o Options) (*AA, error) {
-	floors, err := NoiseFloors(same)
+// ReadNoise reads a noise file.
+func ReadNoise(path string) (*Noise, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	inOrder := slices.Clone(same)
-	slices.SortStableFunc(inOrder, func(a, b *run.Document) int { return a.Started.Compare(b.Started) })
-	half := len(inOrder) / 2
-	drift, err := Runs(inOrder[:half], inOrder[half:], o)
+	n, err := parseNoise(text)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	rng := rand.New(rand.NewPCG(seed, 0))
-	out := &AA{Schema: AASchema, Runs: len(same), Comparisons: rounds, Floors: floors, Drift: drift.Outcome, DriftText: drift.Text}
-	for range rounds {
-		order := rng.Perm(len(same))
-		var old, new []*run.Document
-		for i, k := range order {
-			if i%2 == 0 {
-				old = append(old, same[k])
-			} else {
-				new = append(new, same[k])
+	return n, nil
+}
+
+func parseNoise(text []byte) (*Noise, error) {
+	n := &Noise{}
+	if err := json.Unmarshal(text, n); err != nil {
+		return nil, fmt.Errorf("expected a noise file: %w", err)
+	}
+	if n.Schema != NoiseSchema {
+		return nil, fmt.Errorf("expected the schema %s, got %q", NoiseSchema, n.Schema)
+	}
+	for name, floor := range n.Floors {
+		if !(floor >= 0) || math.IsInf(floor, 0) {
+			return nil, fmt.Errorf("floor of %s: expected 0 or more ns, got %v", name, floor)
+		}
+	}
+	return n, nil
+}
+
+// FindNoise looks for a noise file in the folders of runs, and in the two above each; it
+// returns "" if there is none.
+func FindNoise(paths ...string) string {
+	for _, path := range paths {
+		for _, dir := range []string{path, filepath.Dir(path), filepath.Dir(filepath.Dir(path))} {
+			file := filepath.Join(dir, NoiseFile)
+			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+				return file
 			}
 		}
-		c, err := Runs(old, new, o)
-		if err != nil {
-			return nil, err
-		}
-		if c.Outcome == Better || c.Outcome == Worse {
-			out.Alarms++
-		}
 	}
-	return out, nil
+	return ""
 }

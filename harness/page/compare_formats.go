@@ -19,7 +19,7 @@ func WriteMarkdown(w io.Writer, c *compare.Comparison) error {
 	for _, row := range c.Rows {
 		fmt.Fprintf(&out, "| %s %s | %s | %s | %s | %s | %s | %s | %s |\n", strings.ReplaceAll(row.Histogram, "_", " "), row.Stat,
 			run.FormatNs(int64(row.Old)), run.FormatNs(int64(row.New)), signed(row.Shift), changeText(row),
-			intervalText(row), chanceText(row), row.Outcome)
+			intervalText(row), ChanceText(row), row.Outcome)
 	}
 	if c.Old.Bands != nil || c.New.Bands != nil {
 		fmt.Fprintf(&out, "\n%s\n\n| | OLD | NEW |\n|---|---:|---:|\n", bandsNote)
@@ -46,6 +46,9 @@ func WriteMarkdown(w io.Writer, c *compare.Comparison) error {
 	}
 	for _, d := range c.Differences {
 		fmt.Fprintf(&out, "\ndifferent: %s\n", d)
+	}
+	for _, warning := range c.Warnings {
+		fmt.Fprintf(&out, "\nwarning: %s\n", warning)
 	}
 	_, err := w.Write(out.Bytes())
 	return err

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/run"
@@ -35,6 +35,9 @@ func WriteComparison(w io.Writer, c *compare.Comparison) error {
 	_ = t.Flush()
 	writeBands(&out, c)
 	fmt.Fprintf(&out, "\n%s\n", c.Text)
+	for _, warning := range c.Warnings {
+		fmt.Fprintf(&out, "warning: %s\n", warning)
+	}
 	return writeTrimmed(w, out.Bytes())
 }
 
@@ -95,7 +98,7 @@ func bandText(b compare.Bands, quantile string) string {
 
 func writeRow(w io.Writer, row compare.Row) {
 	fmt.Fprintf(w, "%s %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", strings.ReplaceAll(row.Histogram, "_", " "), row.Stat,
-		run.FormatNs(int64(row.Old)), run.FormatNs(int64(row.New)), signed(row.Shift), changeText(row), intervalText(row), chanceText(row), row.Outcome)
+		run.FormatNs(int64(row.Old)), run.FormatNs(int64(row.New)), signed(row.Shift), changeText(row), intervalText(row), ChanceText(row), row.Outcome)
 }
 
 // intervalText is the confidence interval of the shift, - if there is none.
@@ -106,8 +109,8 @@ func intervalText(row compare.Row) string {
 	return signed(*row.Low) + " … " + signed(*row.High)
 }
 
-// chanceText is the p-value, - in a row that is not judged.
-func chanceText(row compare.Row) string {
+// ChanceText is the p-value of a row, - in a row that is not judged.
+func ChanceText(row compare.Row) string {
 	switch {
 	case row.P == nil:
 		return "-"
@@ -125,30 +128,30 @@ func signed(ns float64) string {
 	return run.FormatNs(int64(ns))
 }
 
-// minRelative is the least lateness that a share is taken of, a tenth of the
-// resolution of due times: medians of lateness are about 0, of which a share says
-// nothing.
-const minRelative = float64(100 * time.Microsecond)
-
-// changeText is the relative change, - where it says nothing.
+// changeText is the relative change with its 95 % interval, - where a figure is not above 0.
 func changeText(row compare.Row) string {
-	if row.Old <= 0 || row.Histogram == "lateness" && row.Old < minRelative || math.IsNaN(row.New) {
+	switch {
+	case row.Ratio == nil:
 		return "-"
+	case row.RatioLow == nil:
+		return percentText(*row.Ratio)
 	}
-	return fmt.Sprintf("%+.1f %%", 100*(row.New-row.Old)/row.Old)
+	return fmt.Sprintf("%s (%s … %s)", percentText(*row.Ratio), percentText(*row.RatioLow), percentText(*row.RatioHigh))
 }
+
+func percentText(ratio float64) string { return fmt.Sprintf("%+.1f %%", 100*(ratio-1)) }
 
 // WriteSelf prints what comparing runs with themselves came to, for a person.
 func WriteSelf(w io.Writer, a *compare.AA) error {
-	_, err := fmt.Fprintf(w, "%d of %d comparisons of %s with each other see a difference, %.1f %%; at most %.0f %% may.\n\nnoise floor\n",
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%d of %d comparisons of %s with each other see a difference, %.1f %%; at most %.0f %% may.\n\nnoise floor\n",
 		a.Alarms, a.Comparisons, compare.CountRuns(a.Runs), 100*float64(a.Alarms)/float64(a.Comparisons), 100*compare.MaxAlarms)
-	for _, q := range run.Quantiles {
-		if floor, ok := a.Floors[run.QuantileName(q)]; ok && err == nil {
-			_, err = fmt.Fprintf(w, "  lateness %-6s ±%s\n", run.QuantileName(q), run.FormatNs(int64(floor)))
-		}
+	for _, name := range slices.Sorted(maps.Keys(a.Noise.Floors)) {
+		fmt.Fprintf(&out, "  %-24s ±%s\n", strings.ReplaceAll(name, "_", " "), run.FormatNs(int64(a.Noise.Floors[name])))
 	}
-	if err == nil && a.Drifts() {
-		_, err = fmt.Fprintf(w, "\nThe runs drift: the later half as NEW against the earlier half as OLD: %s\n", a.DriftText)
+	if a.Drifts() {
+		fmt.Fprintf(&out, "\nThe runs drift: the later half as NEW against the earlier half as OLD: %s\n", a.DriftText)
 	}
+	_, err := w.Write(out.Bytes())
 	return err
 }

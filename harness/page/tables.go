@@ -309,7 +309,7 @@ func comparisonRows(c *compare.Comparison) []comparisonRow {
 		rows = append(rows, comparisonRow{
 			Name: strings.Replace(strings.ReplaceAll(row.Histogram, "_", " "), "rtt", "RTT", 1) + " " + row.Stat,
 			Old:  timeText(int64(row.Old)), New: timeText(int64(row.New)),
-			Shift: minus(signed(row.Shift)), Change: minus(changeText(row)), Interval: minus(intervalText(row)), Chance: minus(chanceText(row)),
+			Shift: minus(signed(row.Shift)), Change: minus(changeText(row)), Interval: minus(intervalText(row)), Chance: minus(ChanceText(row)),
 			Outcome: string(row.Outcome), State: outcomeState(row.Outcome),
 			First: i == 0 || c.Rows[i-1].Histogram != row.Histogram,
 		})

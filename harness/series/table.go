@@ -8,13 +8,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/compare/stats"
+	"github.com/dq-bench/dq-bench/harness/page"
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // WriteTable writes what several cases came to as a Markdown page: first how many
 // times as late each side is as the first one, which another machine can repeat,
-// then the figures of this machine.
+// then the figures of this machine. A side that is the first one once more shows the
+// noise.
 func WriteTable(w io.Writer, results []*Result, at time.Time, label string) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# Lateness\n\nMeasured on %s with %s on %s/%s, %d CPUs", at.UTC().Format("2006-01-02 15:04 UTC"),
@@ -22,9 +25,10 @@ func WriteTable(w io.Writer, results []*Result, at time.Time, label string) erro
 	if label != "" {
 		fmt.Fprintf(&out, "; %s", label)
 	}
-	out.WriteString(".\nThe ratios are what to look at: they compare sides that ran by turns on one machine. " +
-		"Milliseconds are those of\nthis machine at that hour, the median over the runs. A ratio below 1 is less late than the first row. " +
-		"Where lateness\nof the first row is below 1 ms, a whole millisecond of the wire format, no ratio is given.\n")
+	out.WriteString(".\nThe ratios are what to look at: they compare sides that ran by turns on one machine, with the 95 % interval over\n" +
+		"the runs and p of the exact Mann-Whitney test, adjusted for the figures of a comparison. Below 1 is less than the first\n" +
+		"row. A row that repeats the first one is the noise of the machine. \"p99/s\" is the median over the seconds of a run of the\n" +
+		"p99 of each. Times are those of this machine at that hour, the median over the runs.\n")
 	for _, r := range results {
 		r.writeTable(&out)
 	}
@@ -34,19 +38,69 @@ func WriteTable(w io.Writer, results []*Result, at time.Time, label string) erro
 
 func (r *Result) writeTable(out *bytes.Buffer) {
 	first := r.Sides[0]
-	s := first.Runs[0].Scenario
+	s, late := first.Runs[0].Scenario, r.late()
 	fmt.Fprintf(out, "\n## %s\n\n%s msg/s for %s, delay %s, %d producers, %d consumers; %d run(s) a side.\n\n",
 		orRun(r.Case), trim(s.Rate), s.Duration, strings.ReplaceAll(s.Delay, "|", " or "), s.Producers, s.Consumers, len(first.Runs))
-	out.WriteString("| driver | server | p50 ratio | p99 ratio | p50 | p99 | max | transfers/msg | server CPU ms/1000 msg | not delivered right |\n")
-	out.WriteString("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
-	for _, side := range r.Sides {
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %d |\n", side.Spec, serverOf(side.Runs[0]),
-			ratio(first, side, .5), ratio(first, side, .99), side.late(.5), side.late(.99),
-			run.FormatNs(int64(side.median(func(r *run.Document) float64 { return float64(r.Histograms.Lateness.Max()) }))),
-			side.served(func(s *run.ServerStats, _ float64) float64 { return s.TransferCallsPerMessage }),
-			side.served(func(s *run.ServerStats, delivered float64) float64 { return 1e6 * s.CPUSeconds / delivered }),
-			side.wrong())
+	name := strings.ReplaceAll(late, "_", " ")
+	fmt.Fprintf(out, "| driver | server | %s p50 | ratio | p | %s p99/s | ratio | p | p99 | max | response time p50 | ratio | p "+
+		"| server CPU | ratio | p | transfers/msg | not delivered right |\n", name, name)
+	out.WriteString("|---|---" + strings.Repeat("|---:", 16) + "|\n")
+	for i, side := range r.Sides {
+		fmt.Fprintf(out, "| %s | %s |", side.Spec, serverOf(side.Runs[0]))
+		for _, f := range []struct{ histogram, stat string }{
+			{late, "p50"}, {late, compare.PerSecond}, {late, "p99"}, {late, "max"}, {"response_time", "p50"}, {"server_cpu", "per message"},
+		} {
+			value, ratio, chance := r.figure(i, f.histogram, f.stat)
+			fmt.Fprintf(out, " %s |", value)
+			if f.stat != "max" && (f.stat != "p99" || f.histogram != late) {
+				fmt.Fprintf(out, " %s | %s |", ratio, chance)
+			}
+		}
+		fmt.Fprintf(out, " %s | %d |\n",
+			side.served(func(s *run.ServerStats, _ float64) float64 { return s.TransferCallsPerMessage }), side.wrong())
 	}
+}
+
+// late names the histogram that the sides are judged by.
+func (r *Result) late() string {
+	for _, c := range r.Comparisons {
+		if len(c.Rows) > 0 {
+			return c.Rows[0].Histogram
+		}
+	}
+	name, _ := r.Sides[0].Runs[0].Late()
+	return name
+}
+
+// figure is a figure of a side, and its ratio to the first one with interval and p; - where
+// there is none.
+func (r *Result) figure(side int, histogram, stat string) (value, ratio, chance string) {
+	for i, c := range r.Comparisons {
+		if i+1 != max(side, 1) {
+			continue
+		}
+		for _, row := range c.Rows {
+			switch {
+			case row.Histogram != histogram || row.Stat != stat:
+			case side == 0:
+				return run.FormatNs(int64(row.Old)), "1", "-"
+			default:
+				return run.FormatNs(int64(row.New)), ratioText(row), page.ChanceText(row)
+			}
+		}
+	}
+	return "-", "-", "-"
+}
+
+// ratioText is "0.42 (0.38 … 0.47)".
+func ratioText(row compare.Row) string {
+	switch {
+	case row.Ratio == nil:
+		return "-"
+	case row.RatioLow == nil:
+		return fmt.Sprintf("%.3g", *row.Ratio)
+	}
+	return fmt.Sprintf("%.3g (%.3g … %.3g)", *row.Ratio, *row.RatioLow, *row.RatioHigh)
 }
 
 func orRun(name string) string {
@@ -71,20 +125,6 @@ func (s SideResult) median(figure func(*run.Document) float64) float64 {
 		values[i] = figure(r)
 	}
 	return stats.Median(values)
-}
-
-func (s SideResult) quantile(q float64) float64 {
-	return s.median(func(r *run.Document) float64 { return float64(r.Histograms.Lateness.Quantile(q)) })
-}
-
-func (s SideResult) late(q float64) string { return run.FormatNs(int64(s.quantile(q))) }
-
-func ratio(first, side SideResult, q float64) string {
-	base := first.quantile(q)
-	if base < float64(time.Millisecond) {
-		return "-"
-	}
-	return fmt.Sprintf("%.2f", max(side.quantile(q), 0)/base)
 }
 
 // served is a median of what the server did, - if it did not tell.

@@ -1,0 +1,128 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"github.com/dq-bench/dq-bench/harness/compare/stats"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// figure is one number of a run that two sides are compared by.
+type figure struct {
+	histogram, stat string
+	// of reads it; NaN where the run does not tell.
+	of func(*run.Document) float64
+	// bears says that the run has enough messages for it to be judged.
+	bears func(*run.Document) bool
+	// judged is false for what is only shown.
+	judged bool
+	// isTime says that it is a time that a caller waits, which MinDelta is about.
+	isTime bool
+}
+
+const (
+	// judgedTail is how many messages must lie beyond a quantile in every run
+	// before it is judged: far more than to show it, as the quantile of each run
+	// is one single value of the test.
+	judgedTail = 100
+	// PerSecond is the stat of the p99 of the median second.
+	PerSecond = "p99 per second"
+	// secondTail is how many messages of a second must lie beyond its p99 before the
+	// second counts, and leastSeconds how many such seconds a run must have.
+	secondTail   = 5
+	leastSeconds = 5
+	// serverCPU names the server's processor time for each message delivered.
+	serverCPU = "server_cpu"
+)
+
+// figuresOf are what runs are compared by. Past due, or lateness where not all keep
+// Redisson's format, and response time, or offer RTT where not all have measured it, are
+// judged.
+func figuresOf(runs []*run.Document) []figure {
+	late, _ := runs[0].Late()
+	response := "response_time"
+	for _, r := range runs {
+		if name, _ := r.Late(); name != late {
+			late = "lateness"
+		}
+		if h := r.Histograms.ResponseTime; h == nil || h.Count() != r.Histograms.OfferRTT.Count() {
+			response = "offer_rtt"
+		}
+	}
+	var figures []figure
+	for _, name := range []string{late, response, "lateness", "offer_rtt", "schedule_lag"} {
+		if slices.ContainsFunc(figures, func(f figure) bool { return f.histogram == name }) {
+			continue
+		}
+		judged := name == late || name == response
+		for _, q := range run.Quantiles {
+			figures = append(figures, quantileOf(name, q, judged))
+			if name == late && q == .99 {
+				figures = append(figures, figure{
+					histogram: name, stat: PerSecond, judged: true, isTime: true,
+					of:    func(r *run.Document) float64 { return stats.Median(tailOfSeconds(r, name)) },
+					bears: func(r *run.Document) bool { return len(tailOfSeconds(r, name)) >= leastSeconds },
+				})
+			}
+		}
+		figures = append(figures, figure{
+			histogram: name, stat: "max", isTime: true,
+			of:    func(r *run.Document) float64 { return float64(r.Histograms.Histogram(name).Max()) },
+			bears: func(*run.Document) bool { return false },
+		})
+	}
+	return append(figures, figure{
+		histogram: serverCPU, stat: "per message", judged: true,
+		of: func(r *run.Document) float64 {
+			if r.ServerStats == nil || r.Counts.Delivered == 0 {
+				return math.NaN()
+			}
+			return 1e9 * r.ServerStats.CPUSeconds / float64(r.Counts.Delivered)
+		},
+		bears: func(*run.Document) bool { return true },
+	})
+}
+
+func quantileOf(histogram string, q float64, judged bool) figure {
+	return figure{
+		histogram: histogram, stat: run.QuantileName(q), judged: judged, isTime: true,
+		of: func(r *run.Document) float64 { return float64(r.Histograms.Histogram(histogram).Quantile(q)) },
+		bears: func(r *run.Document) bool {
+			return float64(r.Histograms.Histogram(histogram).Count())*(1-q) >= judgedTail-1e-6
+		},
+	}
+}
+
+// tailOfSeconds are the p99 of those seconds of a run in which enough was delivered. A
+// hiccup of the machine, or a rare stall of the implementation, spoils the seconds it
+// falls into; their median says how the tail is the rest of the time.
+func tailOfSeconds(r *run.Document, late string) []float64 {
+	var p99 []float64
+	for _, i := range r.Intervals {
+		switch {
+		case float64(i.Delivered)*.01 < secondTail-1e-6:
+		case late == "past_due":
+			p99 = append(p99, float64(i.PastDueP99))
+		default:
+			p99 = append(p99, float64(i.P99))
+		}
+	}
+	return p99
+}
+
+// values are a figure of each run, nil where one does not tell.
+func (f figure) values(runs []*run.Document) []float64 {
+	var values []float64
+	for _, r := range runs {
+		v := f.of(r)
+		if math.IsNaN(v) {
+			return nil
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+// key names a figure in a noise file: "past_due p99".
+func (f figure) key() string { return f.histogram + " " + f.stat }

@@ -1,0 +1,64 @@
+package compare
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/run"
+	"github.com/dq-bench/dq-bench/harness/run/runtest"
+)
+
+// hiccups are runs of ten seconds of which the machine spoils two, so that the p99 of a
+// run is that of the hiccup.
+func hiccups(first uint64, runs int, tail float64) []*run.Document {
+	var all []*run.Document
+	rng := rand.New(rand.NewPCG(first, 1))
+	for i := range uint64(runs) {
+		r := runtest.Sample(first+i, 10_000, 1)
+		stall := 5e6 * (1 + 9*rng.Float64())
+		for range 300 {
+			r.Histograms.Lateness.Record(int64(stall))
+			r.Histograms.PastDue.Record(int64(stall))
+		}
+		r.Intervals = nil
+		for second := range 10 {
+			p99 := tail * 1e6 * (1 + .1*rng.Float64())
+			if second%5 == 0 {
+				p99 = stall
+			}
+			r.Intervals = append(r.Intervals, run.Interval{Second: float64(second + 1), Delivered: 1000, P99: int64(p99), PastDueP99: int64(p99)})
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func TestAHiccupDoesNotMoveTheMedianSecond(t *testing.T) {
+	c := compare(t, hiccups(1, 10, 1), hiccups(100, 10, 1.2))
+	require.Equal(t, Worse, c.Outcome, c.Text)
+	require.Equal(t, "NEW is worse in lateness at p99 per second.", c.Text)
+	for _, row := range c.Rows {
+		if row.Stat == PerSecond {
+			require.InDelta(t, 1.2, *row.Ratio, .04)
+			require.Less(t, *row.RatioLow, *row.Ratio)
+			require.Greater(t, *row.RatioHigh, *row.Ratio)
+		}
+	}
+	c = compare(t, hiccups(1, 10, 1), hiccups(200, 10, 1))
+	require.Contains(t, []Outcome{NoDifference, Inconclusive}, c.Outcome, c.Text)
+}
+
+// Seconds in which hardly anything was delivered do not count.
+func TestSecondsWithFewMessagesDoNotCount(t *testing.T) {
+	few := hiccups(1, 6, 1)
+	for _, r := range few {
+		for i := range r.Intervals {
+			r.Intervals[i].Delivered = 100
+		}
+	}
+	for _, row := range compare(t, few, hiccups(100, 6, 1)).Rows {
+		require.NotEqual(t, PerSecond, row.Stat)
+	}
+}
