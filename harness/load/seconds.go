@@ -13,7 +13,6 @@ type seconds struct {
 	quit    chan struct{}
 	done    chan struct{}
 	offered int64
-	came    int64
 	failed  int64
 	err     error
 }
@@ -60,10 +59,11 @@ func (w *seconds) close(end float64) {
 		return
 	}
 	l := w.stage.ledger
-	confirmed, delivered, failed := l.confirmed.Load(), l.delivered.Load(), l.failed.Load()
+	confirmed, failed := l.confirmed.Load(), l.failed.Load()
 	w.told(second{
-		End: end, Offered: confirmed - w.offered, Delivered: delivered - w.came, Failed: failed - w.failed,
+		// The ledger may have counted a delivery whose latency is the next second's.
+		End: end, Offered: confirmed - w.offered, Delivered: taken[0].Count(), Failed: failed - w.failed,
 		Outstanding: l.outstanding.Load(), Lateness: taken[0], PastDue: taken[1], OfferRTT: offered[0], ScheduleLag: offered[2],
 	})
-	w.offered, w.came, w.failed = confirmed, delivered, failed
+	w.offered, w.failed = confirmed, failed
 }
