@@ -2,8 +2,10 @@ package page
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dq-bench/dq-bench/harness/run"
 )
@@ -19,6 +21,8 @@ type axis struct {
 type tick struct {
 	At    float64 // per cent of the side, from the left or the bottom
 	Label string
+	// Crowded says that on a telephone the label would touch one more important.
+	Crowded bool
 }
 
 // at returns where v lies, to a hundredth of a per cent.
@@ -38,7 +42,7 @@ func (a *axis) tick(v float64, label string, gap float64) {
 			return
 		}
 	}
-	a.Ticks = append(a.Ticks, tick{at, label})
+	a.Ticks = append(a.Ticks, tick{At: at, Label: label})
 }
 
 // newAxis spans low to high, with margins that are shares of that span.
@@ -49,6 +53,25 @@ func newAxis(warp func(float64) float64, low, high, padLow, padHigh float64) *ax
 	}
 	span := a.high - a.low
 	a.low, a.high = a.low-padLow*span, a.high+padHigh*span
+	return a
+}
+
+const (
+	// telephonePlot is how many pixels a plot is wide on a telephone.
+	telephonePlot = 240
+	// letter is how many a letter of a label is wide at most.
+	letter = 7.5
+)
+
+// across marks the labels of a horizontal axis that have no room on a telephone.
+func (a *axis) across() *axis {
+	for i := range a.Ticks {
+		t := &a.Ticks[i]
+		t.Crowded = slices.ContainsFunc(a.Ticks[:i], func(other tick) bool {
+			letters := utf8.RuneCountInString(other.Label+t.Label)/2 + 1 // between the middles
+			return !other.Crowded && math.Abs(other.At-t.At)/100*telephonePlot < letter*float64(letters)
+		})
+	}
 	return a
 }
 
@@ -142,7 +165,7 @@ func secondsAxis(high float64) *axis {
 	for v := 0.0; v <= high; v += step {
 		a.tick(v, clockText(v), 1)
 	}
-	return a
+	return a.across()
 }
 
 // clockText writes whole seconds: 45 s, 2 min, 1.5 h.
@@ -168,7 +191,7 @@ func percentileAxis(n int64) *axis {
 	for _, p := range []float64{.5, .75, 0, .25} {
 		a.tick(p, run.PercentText(p)+" %", gap)
 	}
-	return a
+	return a.across()
 }
 
 // groupDigits writes 1234567 as 1 234 567, with narrow no-break spaces.

@@ -80,7 +80,7 @@ func costBars(sides []*sideView) []barChart {
 		}
 		bars := barChart{Title: c.title, Hint: c.hint}
 		if c.reference > 0 {
-			bars.Reference = &tick{percentOf(c.reference, most), run.FormatFloat(c.reference)}
+			bars.Reference = &tick{At: percentOf(c.reference, most), Label: run.FormatFloat(c.reference)}
 		}
 		known := false
 		for _, s := range sides {

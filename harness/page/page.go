@@ -145,10 +145,11 @@ type sideView struct {
 	Token, Class string
 	Runs         []*run.Document
 	Counts       run.Counts
-	Label        string // name and number of runs
+	Label        string  // name and number of runs
+	latency      latency // the same of all sides
 	histograms   []run.NamedHistogram
-	lines        [][]run.Interval // of each run
-	line         []run.Interval   // their median
+	lines        [][]moment // of each run
+	line         []moment   // their median
 }
 
 // histogram is the one of that name, over all runs; it is empty if none has it.
@@ -162,7 +163,8 @@ func (s *sideView) histogram(name string) *run.Histogram {
 	return s.histograms[len(s.histograms)-1].H
 }
 
-func (s *sideView) lateness() *run.Histogram { return s.histogram("lateness") }
+// late is the latency that is plotted, over all runs.
+func (s *sideView) late() *run.Histogram { return s.histogram(s.latency.name) }
 
 // shortName is left out where there is only one side.
 func (s *sideView) shortName(sides int) string {
@@ -172,12 +174,12 @@ func (s *sideView) shortName(sides int) string {
 	return s.Name
 }
 
-func newSideView(index int, side Side, step int64) (*sideView, error) {
+func newSideView(index int, side Side, late latency, step int64) (*sideView, error) {
 	if len(side.Runs) == 0 {
 		return nil, fmt.Errorf("side %q: expected at least one run", side.Name)
 	}
 	s := &sideView{
-		Name: side.Name, Token: sideToken(index), Class: sideClass(index), Runs: side.Runs, Label: side.Name,
+		Name: side.Name, Token: sideToken(index), Class: sideClass(index), Runs: side.Runs, Label: side.Name, latency: late,
 	}
 	if len(side.Runs) > 1 {
 		s.Label += ", " + compare.CountRuns(len(side.Runs))
@@ -189,7 +191,7 @@ func newSideView(index int, side Side, step int64) (*sideView, error) {
 			}
 		}
 		s.Counts = s.Counts.Plus(r.Counts)
-		s.lines = append(s.lines, timeline(r, step))
+		s.lines = append(s.lines, timeline(r, late, step))
 	}
 	s.line = medianLine(s.lines)
 	return s, nil
@@ -202,10 +204,10 @@ func newView(p Page) (*pageView, error) {
 	if len(p.Comparisons) >= len(p.Sides) {
 		return nil, fmt.Errorf("expected at most a comparison for each of %d sides after the first, got %d", len(p.Sides), len(p.Comparisons))
 	}
-	step := stepOf(p.Sides)
+	late, step := latencyOf(p.Sides), stepOf(p.Sides)
 	v := &pageView{Many: len(p.Sides) > 1}
 	for i, side := range p.Sides {
-		s, err := newSideView(i, side, step)
+		s, err := newSideView(i, side, late, step)
 		if err != nil {
 			return nil, err
 		}
@@ -216,7 +218,7 @@ func newView(p Page) (*pageView, error) {
 	v.setLead()
 	v.setTables()
 	v.Charts = []chart{
-		percentileChart(v.Sides), latenessTimeChart(v.Sides, step), flowChart(v.Sides), pendingChart(v.Sides, step),
+		percentileChart(v.Sides), lateTimeChart(v.Sides, step), flowChart(v.Sides), pendingChart(v.Sides, step),
 	}
 	v.Cost = costBars(v.Sides)
 	return v, nil
@@ -298,11 +300,11 @@ func (v *pageView) setManyRuns(all []*run.Document) {
 	}
 	var tails []string
 	for _, s := range v.Sides {
-		if s.lateness().Count() > 0 {
-			tails = append(tails, s.Name+" "+run.TailText(s.lateness()))
+		if s.late().Count() > 0 {
+			tails = append(tails, s.Name+" "+run.TailText(s.late()))
 		}
 	}
-	v.Verdict = fmt.Sprintf("All %d runs passed; lateness: %s.", len(all), strings.Join(tails, ", "))
+	v.Verdict = fmt.Sprintf("All %d runs passed; %s: %s.", len(all), v.Sides[0].latency.name, strings.Join(tails, ", "))
 }
 
 func (v *pageView) allRuns() []*run.Document {

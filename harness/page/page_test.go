@@ -75,6 +75,55 @@ func TestPageSaysTheVerdictAtTheTop(t *testing.T) {
 	require.Contains(t, pageText(t, p), `1 of 12 runs failed; the first one: Failed: 1 lost.`)
 }
 
+// onRedisson is the run with its due times kept as Redisson does.
+func onRedisson(r *run.Document) *run.Document {
+	r.Format = run.RedissonFormat
+	for i := range r.Intervals {
+		s := &r.Intervals[i]
+		s.PastDueP50, s.PastDueP99, s.PastDueMax = s.P50+300_000, s.P99+300_000, s.Max+300_000
+	}
+	return r
+}
+
+// What is judged is drawn: past due where every run keeps its due times as Redisson
+// does, lateness where one does not.
+func TestPageDrawsWhatIsJudged(t *testing.T) {
+	redisson, other := onRedisson(judgedRun(t, 1, 1)), judgedRun(t, 2, 1)
+	side := func(runs ...*run.Document) Side { return Side{"side", runs} }
+	for name, c := range map[string]struct {
+		sides []Side
+		title string
+		h     *run.Histogram // of the first run
+		p50   string         // of its 2nd second
+	}{
+		"Redisson's format": {[]Side{side(redisson)}, "Past due", redisson.Histograms.PastDue, "100 µs"},
+		"another":           {[]Side{side(other)}, "Lateness", other.Histograms.Lateness, "−200 µs"},
+		"the same":          {[]Side{side(redisson), side(redisson)}, "Past due", redisson.Histograms.PastDue, "100 µs"},
+		"different":         {[]Side{side(redisson), side(other)}, "Lateness", redisson.Histograms.Lateness, "−200 µs"},
+		"in one side":       {[]Side{side(redisson, other)}, "Lateness", redisson.Histograms.Lateness, "−200 µs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, err := newView(Page{Sides: c.sides})
+			require.NoError(t, err)
+			curve, overTime := v.Charts[0], v.Charts[1]
+			word := strings.ToLower(c.title)
+			require.Equal(t, c.title+" by percentile", curve.Title)
+			require.Equal(t, c.title+" over time", overTime.Title)
+			require.Contains(t, curve.Alt, "Percentile curves of "+word)
+			require.Contains(t, overTime.Alt, "maximum of "+word)
+			require.Equal(t, word+" p50", v.Tiles[0].Label)
+			require.Equal(t, c.p50, overTime.Table.Rows[1].Cells[0])
+			if len(c.sides[0].Runs) == 1 {
+				require.Equal(t, timeText(c.h.Max()), curve.Table.Rows[len(curve.Table.Rows)-1].Cells[0])
+				require.Equal(t, timeText(c.h.Quantile(.99)), v.Tiles[1].Rows[0].Figure.Text)
+			}
+			if len(v.Runs) > 0 {
+				require.Equal(t, timeText(c.h.Quantile(.5)), v.Runs[0].P50)
+			}
+		})
+	}
+}
+
 // Nothing in a page may come from elsewhere: no address of any kind but those
 // of the elements' namespace and the empty icon.
 func TestPageNeedsNoNetwork(t *testing.T) {
@@ -153,16 +202,16 @@ func TestRunFolderHasAPage(t *testing.T) {
 // deliveries says nothing of lateness, whose quantiles may be negative.
 func TestTimelineJoinsSeconds(t *testing.T) {
 	r := judgedRun(t, 1, 1)
-	line := timeline(r, 1)
-	require.Equal(t, run.Interval{Second: 3, Delivered: 3500, P50: -250_000, P99: 2_500_000, Max: 4_000_000}, line[2])
+	line := timeline(r, lateness, 1)
+	require.Equal(t, moment{second: 3, delivered: 3500, late: quantiles{-250_000, 2_500_000, 4_000_000}}, line[2])
 	r.Intervals[3].Delivered, r.Intervals[3].P50, r.Intervals[3].P99, r.Intervals[3].Max = 0, 0, 0, 0
-	require.EqualValues(t, -250_000, timeline(r, 1)[2].P50)
+	require.EqualValues(t, -250_000, timeline(r, lateness, 1)[2].late.p50)
 
 	r = judgedRun(t, 1, 1)
-	require.Equal(t, []run.Interval{
-		{Second: 2, Offered: 2500, Delivered: 750, Pending: 3500, P50: -200_000, P99: 1_000_000, Max: 2_000_000},
-		{Second: 4, Delivered: 1750, P50: -250_000, P99: 2_500_000, Max: 4_000_000},
-	}, timeline(r, 2))
+	require.Equal(t, []moment{
+		{2, 2500, 750, 3500, quantiles{-200_000, 1_000_000, 2_000_000}},
+		{4, 0, 1750, 0, quantiles{-250_000, 2_500_000, 4_000_000}},
+	}, timeline(r, lateness, 2))
 }
 
 func TestLongRunsAreShownInSteps(t *testing.T) {
@@ -173,18 +222,18 @@ func TestLongRunsAreShownInSteps(t *testing.T) {
 	}
 	step := stepOf(OfRun(r).Sides)
 	require.EqualValues(t, 12, step)
-	line := timeline(r, step)
+	line := timeline(r, lateness, step)
 	require.Len(t, line, mostSteps)
-	require.Equal(t, run.Interval{Second: 7200, Offered: 10, Delivered: 10, P50: 5, P99: 6, Max: 7}, line[mostSteps-1])
+	require.Equal(t, moment{7200, 10, 10, 0, quantiles{5, 6, 7}}, line[mostSteps-1])
 	require.Contains(t, pageText(t, OfRun(r)), "in each 12 seconds")
 }
 
 func TestMedianLineLeavesOutRunsWithoutDeliveries(t *testing.T) {
-	line := medianLine([][]run.Interval{
-		{{Second: 1, Offered: 4, Delivered: 2, P50: -8}, {Second: 2, Offered: 1}},
-		{{Second: 1, Offered: 6}},
+	line := medianLine([][]moment{
+		{{second: 1, offered: 4, delivered: 2, late: quantiles{p50: -8}}, {second: 2, offered: 1}},
+		{{second: 1, offered: 6}},
 	})
-	require.Equal(t, []run.Interval{{Second: 1, Offered: 5, Delivered: 1, P50: -8}, {Second: 2, Offered: 1}}, line)
+	require.Equal(t, []moment{{second: 1, offered: 5, delivered: 1, late: quantiles{p50: -8}}, {second: 2, offered: 1}}, line)
 }
 
 func TestAxisLabelsNeverOverlap(t *testing.T) {
@@ -222,6 +271,21 @@ func TestAxisLabels(t *testing.T) {
 	require.Equal(t, []string{"0 s", "30 s", "60 s", "90 s", "2 min"}, labels(secondsAxis(125))[:5])
 	require.Equal(t, []string{"−2 ms", "0", "2 ms", "4 ms", "6 ms", "8 ms"}, labels(timeAxis(false, -2e6, 8e6)))
 	require.Equal(t, []string{"−300 µs", "−100 µs", "0", "100 µs", "300 µs", "1 ms", "3 ms", "10 ms", "30 ms"}, labels(timeAxis(true, -5e5, 2e7)))
+}
+
+func TestLabelsWithoutRoomOnATelephone(t *testing.T) {
+	crowded := func(a *axis) []string {
+		var out []string
+		for _, tick := range a.Ticks {
+			if tick.Crowded {
+				out = append(out, tick.Label)
+			}
+		}
+		return out
+	}
+	require.Equal(t, []string{"75 %", "0 %"}, crowded(percentileAxis(5000)))
+	require.Equal(t, []string{"99 %", "99.99 %"}, crowded(percentileAxis(100_000_000))[:2])
+	require.Empty(t, crowded(secondsAxis(20)))
 }
 
 func TestGroupDigits(t *testing.T) {

@@ -36,44 +36,52 @@ func stepText(step int64) string {
 	return fmt.Sprintf("%d seconds", step)
 }
 
+// moment is one second of a run, or a step of several.
+type moment struct {
+	second             float64 // its end, since the start of the measured phase
+	offered, delivered int64   // a second
+	pending            int64   // at its end
+	late               quantiles
+}
+
 // timeline returns the intervals of r in steps, the last and shorter one joined
 // to the second it ends in: counts as rates per second, pending at the end, the
 // p50 that half of the messages had at most, the greatest p99 and max.
-func timeline(r *run.Document, step int64) []run.Interval {
-	steps := map[int64][]run.Interval{}
+func timeline(r *run.Document, late latency, step int64) []moment {
+	steps := map[int64][]moment{}
 	for _, i := range r.Intervals {
 		second := int64(math.Round(i.Second))
 		end := (second + step - 1) / step * step
-		steps[end] = append(steps[end], i)
+		steps[end] = append(steps[end], moment{i.Second, i.Offered, i.Delivered, i.Pending, late.second(i)})
 	}
-	line := make([]run.Interval, 0, len(steps))
+	line := make([]moment, 0, len(steps))
 	for _, end := range slices.Sorted(maps.Keys(steps)) {
 		line = append(line, joinSeconds(steps[end], end, step))
 	}
 	return line
 }
 
-func joinSeconds(seconds []run.Interval, end, step int64) run.Interval {
-	all := run.Interval{Second: float64(end), Pending: seconds[len(seconds)-1].Pending}
-	for _, i := range seconds {
-		all.Offered += i.Offered
-		if i.Delivered > 0 {
-			if all.Delivered == 0 {
-				all.P99, all.Max = i.P99, i.Max
+func joinSeconds(seconds []moment, end, step int64) moment {
+	all := moment{second: float64(end), pending: seconds[len(seconds)-1].pending}
+	for _, m := range seconds {
+		all.offered += m.offered
+		if m.delivered > 0 {
+			if all.delivered == 0 {
+				all.late = m.late
 			}
-			all.P99, all.Max = max(all.P99, i.P99), max(all.Max, i.Max)
-			all.Delivered += i.Delivered
+			all.late.p99, all.late.max = max(all.late.p99, m.late.p99), max(all.late.max, m.late.max)
+			all.delivered += m.delivered
 		}
 	}
-	slices.SortFunc(seconds, func(a, b run.Interval) int { return cmp.Compare(a.P50, b.P50) })
-	half := all.Delivered
-	for _, i := range seconds {
-		if half -= 2 * i.Delivered; half <= 0 && i.Delivered > 0 {
-			all.P50 = i.P50
+	slices.SortFunc(seconds, func(a, b moment) int { return cmp.Compare(a.late.p50, b.late.p50) })
+	half := all.delivered
+	for _, m := range seconds {
+		if half -= 2 * m.delivered; half <= 0 && m.delivered > 0 {
+			all.late.p50 = m.late.p50
 			break
 		}
 	}
-	all.Offered, all.Delivered = roundUp(all.Offered, step), roundUp(all.Delivered, step)
+	all.offered, all.delivered = roundUp(all.offered, step), roundUp(all.delivered, step)
 	return all
 }
 
@@ -81,40 +89,42 @@ func joinSeconds(seconds []run.Interval, end, step int64) run.Interval {
 func roundUp(n, step int64) int64 { return (n + step - 1) / step }
 
 // medianLine is the median over the runs, for each figure of each step.
-func medianLine(lines [][]run.Interval) []run.Interval {
+func medianLine(lines [][]moment) []moment {
 	if len(lines) == 1 {
 		return lines[0]
 	}
-	steps := map[float64][]run.Interval{}
+	steps := map[float64][]moment{}
 	for _, line := range lines {
-		for _, i := range line {
-			steps[i.Second] = append(steps[i.Second], i)
+		for _, m := range line {
+			steps[m.second] = append(steps[m.second], m)
 		}
 	}
-	var out []run.Interval
+	var out []moment
 	for _, second := range slices.Sorted(maps.Keys(steps)) {
 		runs := steps[second]
-		delivering := slices.DeleteFunc(slices.Clone(runs), func(i run.Interval) bool { return i.Delivered == 0 })
-		out = append(out, run.Interval{
-			Second:    second,
-			Offered:   medianOf(runs, func(i run.Interval) int64 { return i.Offered }),
-			Delivered: medianOf(runs, func(i run.Interval) int64 { return i.Delivered }),
-			Pending:   medianOf(runs, func(i run.Interval) int64 { return i.Pending }),
-			P50:       medianOf(delivering, func(i run.Interval) int64 { return i.P50 }),
-			P99:       medianOf(delivering, func(i run.Interval) int64 { return i.P99 }),
-			Max:       medianOf(delivering, func(i run.Interval) int64 { return i.Max }),
+		delivering := slices.DeleteFunc(slices.Clone(runs), func(m moment) bool { return m.delivered == 0 })
+		out = append(out, moment{
+			second:    second,
+			offered:   medianOf(runs, func(m moment) int64 { return m.offered }),
+			delivered: medianOf(runs, func(m moment) int64 { return m.delivered }),
+			pending:   medianOf(runs, func(m moment) int64 { return m.pending }),
+			late: quantiles{
+				p50: medianOf(delivering, func(m moment) int64 { return m.late.p50 }),
+				p99: medianOf(delivering, func(m moment) int64 { return m.late.p99 }),
+				max: medianOf(delivering, func(m moment) int64 { return m.late.max }),
+			},
 		})
 	}
 	return out
 }
 
-func medianOf(intervals []run.Interval, value func(run.Interval) int64) int64 {
-	if len(intervals) == 0 {
+func medianOf(moments []moment, value func(moment) int64) int64 {
+	if len(moments) == 0 {
 		return 0
 	}
-	values := make([]float64, 0, len(intervals))
-	for _, i := range intervals {
-		values = append(values, float64(value(i)))
+	values := make([]float64, 0, len(moments))
+	for _, m := range moments {
+		values = append(values, float64(value(m)))
 	}
 	return int64(stats.Median(values))
 }
@@ -133,7 +143,7 @@ func lastSecond(sides []*sideView) float64 {
 	for _, s := range sides {
 		for _, line := range s.lines {
 			if len(line) > 0 {
-				last = max(last, line[len(line)-1].Second)
+				last = max(last, line[len(line)-1].second)
 			}
 		}
 	}
@@ -143,7 +153,7 @@ func lastSecond(sides []*sideView) float64 {
 // timeFigure is one column of a table over time.
 type timeFigure struct {
 	name string
-	text func(run.Interval) string
+	text func(moment) string
 }
 
 func timeTable(sides []*sideView, x *axis, figures []timeFigure) chartTable {
@@ -153,12 +163,12 @@ func timeTable(sides []*sideView, x *axis, figures []timeFigure) chartTable {
 		for _, f := range figures {
 			t.Heads = append(t.Heads, tableHead{s.Token + " kind-" + f.name, s.Class, strings.TrimSpace(s.shortName(len(sides)) + " " + f.name)})
 		}
-		for _, i := range s.line {
-			if rows[i.Second] == nil {
-				rows[i.Second] = make([]string, len(sides)*len(figures))
+		for _, m := range s.line {
+			if rows[m.second] == nil {
+				rows[m.second] = make([]string, len(sides)*len(figures))
 			}
 			for k, f := range figures {
-				rows[i.Second][column*len(figures)+k] = f.text(i)
+				rows[m.second][column*len(figures)+k] = f.text(m)
 			}
 		}
 	}
@@ -175,8 +185,8 @@ func flowChart(sides []*sideView) chart {
 		Caption: "Messages per second." + medianRemark(sides), Alt: "Messages offered and delivered per second. " + countWords(sides),
 		Kinds: []toggle{{"kind-offered", "offered", "offered"}, {"kind-delivered", "delivered", "delivered"}},
 	}
-	offered := func(i run.Interval) int64 { return i.Offered }
-	delivered := func(i run.Interval) int64 { return i.Delivered }
+	offered := func(m moment) int64 { return m.offered }
+	delivered := func(m moment) int64 { return m.delivered }
 	high := max(highest(sides, offered), highest(sides, delivered))
 	v := chartView{X: secondsAxis(lastSecond(sides)), Y: countAxis(high), Zero: -1}
 	v.Marks = offerEnds(sides, v.X)
@@ -186,15 +196,15 @@ func flowChart(sides []*sideView) chart {
 	}
 	c.Views = []chartView{v}
 	c.Table = timeTable(sides, v.X, []timeFigure{
-		{"offered", func(i run.Interval) string { return groupDigits(i.Offered) }},
-		{"delivered", func(i run.Interval) string { return groupDigits(i.Delivered) }},
+		{"offered", func(m moment) string { return groupDigits(m.offered) }},
+		{"delivered", func(m moment) string { return groupDigits(m.delivered) }},
 	})
 	return c
 }
 
 // pendingChart is what the queue held at the end of each second.
 func pendingChart(sides []*sideView, step int64) chart {
-	pending := func(i run.Interval) int64 { return i.Pending }
+	pending := func(m moment) int64 { return m.pending }
 	c := chart{
 		ID: "pending", Title: "Pending", XLabel: "since the start of the measured phase",
 		Caption: "Messages offered and not yet delivered, at the end of each " + stepText(step) + "." + medianRemark(sides),
@@ -207,12 +217,12 @@ func pendingChart(sides []*sideView, step int64) chart {
 		v.addCounts(s, "pending", pending)
 	}
 	c.Views = []chartView{v}
-	c.Table = timeTable(sides, v.X, []timeFigure{{"pending", func(i run.Interval) string { return groupDigits(i.Pending) }}})
+	c.Table = timeTable(sides, v.X, []timeFigure{{"pending", func(m moment) string { return groupDigits(m.pending) }}})
 	return c
 }
 
 // addCounts draws the single runs of a side faintly and its median.
-func (v *chartView) addCounts(s *sideView, kind string, value func(run.Interval) int64) {
+func (v *chartView) addCounts(s *sideView, kind string, value func(moment) int64) {
 	if len(s.lines) > 1 {
 		for _, line := range s.lines {
 			v.Lines = append(v.Lines, chartLine{s.Token + " kind-" + kind + " runs", s.Class + " run", v.linePath(countPoints(line, value))})
@@ -221,20 +231,20 @@ func (v *chartView) addCounts(s *sideView, kind string, value func(run.Interval)
 	v.Lines = append(v.Lines, chartLine{s.Token + " kind-" + kind, s.Class + " " + kind, v.linePath(countPoints(s.line, value))})
 }
 
-func countPoints(line []run.Interval, value func(run.Interval) int64) []point {
+func countPoints(line []moment, value func(moment) int64) []point {
 	points := make([]point, 0, len(line))
-	for _, i := range line {
-		points = append(points, point{x: i.Second, y: float64(value(i))})
+	for _, m := range line {
+		points = append(points, point{x: m.second, y: float64(value(m))})
 	}
 	return points
 }
 
-func highest(sides []*sideView, value func(run.Interval) int64) float64 {
+func highest(sides []*sideView, value func(moment) int64) float64 {
 	high := int64(0)
 	for _, s := range sides {
 		for _, line := range s.lines {
-			for _, i := range line {
-				high = max(high, value(i))
+			for _, m := range line {
+				high = max(high, value(m))
 			}
 		}
 	}

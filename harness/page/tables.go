@@ -99,18 +99,19 @@ func countFigure(name string, n int64) figure {
 func tiles(sides []*sideView) []tile {
 	quantile := func(q float64) func(*sideView) figure {
 		return func(s *sideView) figure {
-			f := timeFigureOf("", s.lateness(), s.lateness().Quantile(q))
-			f.Thin = s.lateness().Count() > 0 && !run.Bears(s.lateness().Count(), q)
+			f := timeFigureOf("", s.late(), s.late().Quantile(q))
+			f.Thin = s.late().Count() > 0 && !run.Bears(s.late().Count(), q)
 			return f
 		}
 	}
+	late := sides[0].latency.name
 	all := []struct {
 		label, hint string
 		figure      func(*sideView) figure
 	}{
-		{"lateness p50", "half are later", quantile(.5)},
-		{"lateness p99", "1 in 100 is later", quantile(.99)},
-		{"lateness max", "the latest message", func(s *sideView) figure { return timeFigureOf("", s.lateness(), s.lateness().Max()) }},
+		{late + " p50", "half are later", quantile(.5)},
+		{late + " p99", "1 in 100 is later", quantile(.99)},
+		{late + " max", "the latest message", func(s *sideView) figure { return timeFigureOf("", s.late(), s.late().Max()) }},
 		{"delivered", "of " + offeredText(sides) + " offered", func(s *sideView) figure { return countFigure("", s.Counts.Delivered) }},
 		{"wrong", "lost, duplicate or early", func(s *sideView) figure {
 			f := countFigure("", s.Counts.Faults())
@@ -330,7 +331,7 @@ func runRows(sides []*sideView) []runRow {
 	var rows []runRow
 	for _, s := range sides {
 		for _, r := range s.Runs {
-			h := r.Histograms.Lateness
+			h := s.latency.histogram(r.Histograms)
 			row := runRow{
 				Side: s, Started: r.Started.UTC().Format(time.DateTime), ID: r.RunID, Verdict: r.Verdict.Text, State: "bad",
 				P50: minus(orDash(h, h.Quantile(.5))), P99: minus(orDash(h, h.Quantile(.99))), Max: minus(orDash(h, h.Max())), Calls: "–",

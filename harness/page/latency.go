@@ -9,22 +9,61 @@ import (
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
-// scales are the two that the lateness charts are drawn on.
+// latency is which of the two latenesses a page plots.
+type latency struct {
+	name      string // as tables call it
+	title     string // at the head of a chart
+	since     string // what it counts from
+	histogram func(run.Histograms) *run.Histogram
+	second    func(run.Interval) quantiles
+}
+
+// quantiles are those of the messages delivered in a second, in ns.
+type quantiles struct{ p50, p99, max int64 }
+
+var (
+	lateness = latency{
+		"lateness", "Lateness", "the instant that the caller asked for",
+		func(h run.Histograms) *run.Histogram { return h.Lateness },
+		func(i run.Interval) quantiles { return quantiles{i.P50, i.P99, i.Max} },
+	}
+	pastDue = latency{
+		"past due", "Past due", "their due time in Redis",
+		func(h run.Histograms) *run.Histogram { return h.PastDue },
+		func(i run.Interval) quantiles { return quantiles{i.PastDueP50, i.PastDueP99, i.PastDueMax} },
+	}
+)
+
+// latencyOf is the one by which all runs are judged: past due if each of them keeps its
+// due times as Redisson does, else lateness, which every run has.
+func latencyOf(sides []Side) latency {
+	for _, s := range sides {
+		for _, r := range s.Runs {
+			if name, _ := r.Late(); name != "past_due" {
+				return lateness
+			}
+		}
+	}
+	return pastDue
+}
+
+// scales are the two that the charts of latency are drawn on.
 var scales = []string{"log", "linear"}
 
-// percentileChart is the lateness curve of every side.
+// percentileChart is the curve of every side.
 func percentileChart(sides []*sideView) chart {
+	late := sides[0].latency
 	c := chart{
-		ID: "percentiles", Title: "Lateness by percentile",
-		Caption: "How late the messages came: a share of them, read below, was at most this late. Dotted where fewer than " +
+		ID: "percentiles", Title: late.title + " by percentile",
+		Caption: "How long after " + late.since + " the messages came: a share of them, read below, at most this long. Dotted where fewer than " +
 			fmt.Sprint(run.MinTail) + " messages lie beyond." + togetherRemark(sides),
 		XLabel: "share of messages; every further nine is as wide",
-		Alt:    "Percentile curves of lateness. " + latenessWords(sides),
+		Alt:    "Percentile curves of " + late.name + ". " + lateWords(sides),
 	}
 	n, low, high := int64(0), 0.0, 0.0
 	for _, s := range sides {
-		n = max(n, s.lateness().Count())
-		low, high = min(low, float64(s.lateness().Min())), max(high, float64(s.lateness().Max()))
+		n = max(n, s.late().Count())
+		low, high = min(low, float64(s.late().Min())), max(high, float64(s.late().Max()))
 	}
 	x := percentileAxis(n)
 	for _, scale := range scales {
@@ -33,13 +72,13 @@ func percentileChart(sides []*sideView) chart {
 		for _, s := range sides {
 			if len(s.Runs) > 1 {
 				for _, r := range s.Runs {
-					points, _ := spectrumPoints(r.Histograms.Lateness)
+					points, _ := spectrumPoints(late.histogram(r.Histograms))
 					v.Lines = append(v.Lines, chartLine{s.Token + " runs", s.Class + " run", v.linePath(points)})
 				}
 			}
 		}
 		for _, s := range sides {
-			points, borne := spectrumPoints(s.lateness())
+			points, borne := spectrumPoints(s.late())
 			v.Lines = append(v.Lines,
 				chartLine{s.Token, s.Class + " strong", v.linePath(points[:borne])},
 				chartLine{s.Token, s.Class + " strong thin-tail", v.linePath(points[max(borne-1, 0):])})
@@ -57,10 +96,10 @@ func togetherRemark(sides []*sideView) string {
 	return " Strong lines are all runs of a side together, faint ones its single runs."
 }
 
-func latenessWords(sides []*sideView) string {
+func lateWords(sides []*sideView) string {
 	var words []string
 	for _, s := range sides {
-		h := s.lateness()
+		h := s.late()
 		if h.Count() == 0 {
 			words = append(words, s.Name+": nothing delivered.")
 			continue
@@ -93,7 +132,7 @@ func percentileTable(sides []*sideView, x *axis) chartTable {
 	columns := make([][]run.SpectrumPoint, len(sides))
 	for i, s := range sides {
 		t.Heads = append(t.Heads, tableHead{s.Token, s.Class, s.Name})
-		columns[i] = s.lateness().Spectrum()
+		columns[i] = s.late().Spectrum()
 		if len(columns[i]) > len(longest) {
 			longest = columns[i]
 		}
@@ -131,32 +170,33 @@ func significantPercent(percent float64) string {
 	return text + " %"
 }
 
-// latenessStats are the figures of lateness per second.
-var latenessStats = []struct {
+// lateStats are the figures of latency per second.
+var lateStats = []struct {
 	name  string
-	value func(run.Interval) int64
+	value func(quantiles) int64
 }{
-	{"p50", func(i run.Interval) int64 { return i.P50 }},
-	{"p99", func(i run.Interval) int64 { return i.P99 }},
-	{"max", func(i run.Interval) int64 { return i.Max }},
+	{"p50", func(q quantiles) int64 { return q.p50 }},
+	{"p99", func(q quantiles) int64 { return q.p99 }},
+	{"max", func(q quantiles) int64 { return q.max }},
 }
 
-// latenessTimeChart is p50, p99 and max of each second.
-func latenessTimeChart(sides []*sideView, step int64) chart {
+// lateTimeChart is p50, p99 and max of each second.
+func lateTimeChart(sides []*sideView, step int64) chart {
+	late := sides[0].latency
 	c := chart{
-		ID: "lateness-time", Title: "Lateness over time", XLabel: "since the start of the measured phase",
+		ID: "late-time", Title: late.title + " over time", XLabel: "since the start of the measured phase",
 		Caption: "Of the messages delivered in each " + stepText(step) + "." + medianRemark(sides),
-		Alt:     "Median, 99th percentile and maximum of lateness in each " + stepText(step) + ". " + latenessWords(sides),
+		Alt:     "Median, 99th percentile and maximum of " + late.name + " in each " + stepText(step) + ". " + lateWords(sides),
 	}
 	low, high := 0.0, 0.0
 	for _, s := range sides {
 		for _, line := range append(s.lines, s.line) {
-			for _, i := range line {
-				low, high = min(low, float64(i.P50)), max(high, float64(i.Max))
+			for _, m := range line {
+				low, high = min(low, float64(m.late.p50)), max(high, float64(m.late.max))
 			}
 		}
 	}
-	for _, stat := range latenessStats {
+	for _, stat := range lateStats {
 		c.Kinds = append(c.Kinds, toggle{"kind-" + stat.name, stat.name, stat.name})
 	}
 	x := secondsAxis(lastSecond(sides))
@@ -164,30 +204,30 @@ func latenessTimeChart(sides []*sideView, step int64) chart {
 		v := chartView{Scale: scale, X: x, Y: timeAxis(scale == "log", low, high), Marks: offerEnds(sides, x)}
 		v.Zero = v.Y.at(0)
 		for _, s := range sides {
-			v.addLateness(s)
+			v.addLate(s)
 		}
 		c.Views = append(c.Views, v)
 	}
 	var figures []timeFigure
-	for _, stat := range latenessStats {
-		figures = append(figures, timeFigure{stat.name, func(i run.Interval) string {
-			if i.Delivered == 0 {
+	for _, stat := range lateStats {
+		figures = append(figures, timeFigure{stat.name, func(m moment) string {
+			if m.delivered == 0 {
 				return ""
 			}
-			return timeText(stat.value(i))
+			return timeText(stat.value(m.late))
 		}})
 	}
 	c.Table = timeTable(sides, x, figures)
 	return c
 }
 
-// addLateness draws a side: p99 of its single runs faintly, then its own lines.
-func (v *chartView) addLateness(s *sideView) {
-	for _, stat := range latenessStats {
-		points := func(line []run.Interval) []point {
+// addLate draws a side: p99 of its single runs faintly, then its own lines.
+func (v *chartView) addLate(s *sideView) {
+	for _, stat := range lateStats {
+		points := func(line []moment) []point {
 			var points []point
-			for _, i := range line {
-				points = append(points, point{i.Second, float64(stat.value(i)), i.Delivered == 0})
+			for _, m := range line {
+				points = append(points, point{m.second, float64(stat.value(m.late)), m.delivered == 0})
 			}
 			return points
 		}
@@ -214,7 +254,7 @@ func offerEnds(sides []*sideView, x *axis) []tick {
 			if err != nil || at <= 0 || at >= 100 || len(marks) > 0 && marks[0].At != at {
 				continue
 			}
-			marks = []tick{{at, "offers end"}}
+			marks = []tick{{At: at, Label: "offers end"}}
 		}
 	}
 	return marks
