@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -31,8 +30,8 @@ func (w *work) joined() (counts, failures) {
 
 // measure runs the measured phase and strikes the balance.
 func (e *engine) measure(ctx context.Context) (*Result, error) {
-	before, usageErr := e.usage(ctx)
-	tool := watchTool()
+	beside := e.lookBeside(ctx)
+	defer beside.meter.end()
 	start := e.startAt
 	if start.IsZero() {
 		start = time.Now()
@@ -61,9 +60,7 @@ func (e *engine) measure(ctx context.Context) (*Result, error) {
 	}
 	w.settle(ctx, c)
 	elapsed := time.Since(start)
-	usedByTool := tool.used()
-	after, err := e.usage(ctx)
-	usageErr = errors.Join(usageErr, err)
+	beside.ended(ctx)
 	if err := w.end(ctx); err != nil {
 		return nil, err
 	}
@@ -76,15 +73,8 @@ func (e *engine) measure(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	out := result.Report
-	out.ToolUsage = usedByTool
+	beside.tell(out)
 	out.Interrupted = ctx.Err() != nil
-	if e.Redis != nil {
-		if usageErr == nil {
-			out.ServerStats = serverStats(after.minus(before), out.Counts.Delivered)
-		} else {
-			e.note("no server statistics: %v", usageErr)
-		}
-	}
 	for _, m := range e.openMembers() {
 		if err := e.closeMember(m); err != nil {
 			e.note("%v", err)

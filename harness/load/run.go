@@ -138,21 +138,3 @@ func (o Options) refuseBusy(ctx context.Context) error {
 	}
 	return nil
 }
-
-// usage asks the server even after an interrupt.
-func (o Options) usage(ctx context.Context) (usage, error) {
-	if o.Redis == nil {
-		return usage{}, nil
-	}
-	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
-	defer cancel()
-	return o.Redis.usage(asking)
-}
-
-func serverStats(u usage, delivered int64) *run.ServerStats {
-	stats := &run.ServerStats{TransferCalls: u.transferCalls, Commands: u.commands, CPUSeconds: u.cpuSeconds}
-	if delivered > 0 {
-		stats.TransferCallsPerMessage = float64(u.transferCalls) / float64(delivered)
-	}
-	return stats
-}

@@ -179,7 +179,7 @@ var configFields = []configField{
 func configRows(sides []*sideView) []configRow {
 	var rows []configRow
 	group := ""
-	for _, f := range configFields {
+	for _, f := range slices.Concat(configFields, besideFields) {
 		if f.group != "" {
 			group = f.group
 		}

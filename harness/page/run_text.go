@@ -24,7 +24,7 @@ func WriteRun(w io.Writer, r *run.Document, quantiles []float64) error {
 	writeCounts(&out, r)
 	writeTable(&out, r, quantiles)
 	writeRamp(&out, r.RateSteps())
-	writeServer(&out, r)
+	writeBeside(&out, r)
 	for _, o := range r.SLO {
 		state := "met"
 		if !o.Met {
@@ -177,32 +177,5 @@ func writeRamp(out *bytes.Buffer, steps []run.RateStep) {
 		fmt.Fprintf(out, "Past due rises at %s/s.\n\n", run.FormatFloat(rate))
 	} else {
 		out.WriteString("Past due rises at none of these rates.\n\n")
-	}
-}
-
-func writeServer(out *bytes.Buffer, r *run.Document) {
-	s := r.ServerStats
-	switch {
-	case s == nil:
-	case r.Worker != nil: // a part of the messages, and all of the calls
-		fmt.Fprintf(out, "server, for all workers so far: %d transfer calls, %d commands, %s s CPU\n\n", s.TransferCalls, s.Commands, run.FormatFloat(s.CPUSeconds))
-	default:
-		fmt.Fprintf(out, "server: %s transfer calls per message, %d commands, %s s CPU\n\n",
-			run.FormatFloat(s.TransferCallsPerMessage), s.Commands, run.FormatFloat(s.CPUSeconds))
-	}
-	for _, used := range []struct {
-		who string
-		of  *run.ToolUsage
-	}{{"dq-bench", r.ToolUsage}, {"program", r.ProgramUsage}} {
-		if u := used.of; u != nil {
-			fmt.Fprintf(out, "%s: %.3g s CPU, %s in pauses of the collector", used.who, u.CPUSeconds, run.FormatNs(int64(u.GCPauseSeconds*1e9)))
-			if u.SchedulingP99 > 0 {
-				fmt.Fprintf(out, ", scheduling p99 %s", run.FormatNs(u.SchedulingP99))
-			}
-			out.WriteString("\n")
-		}
-	}
-	if r.ToolUsage != nil {
-		out.WriteByte('\n')
 	}
 }

@@ -44,6 +44,8 @@ type Document struct {
 	// implementation, where it tells.
 	ToolUsage    *ToolUsage `json:"tool_usage,omitempty"`
 	ProgramUsage *ToolUsage `json:"program_usage,omitempty"`
+	// Machine is missing in files of before it was watched, and where several were merged.
+	Machine *Machine `json:"machine,omitempty"`
 	// ServerStats is missing where the server does not tell.
 	ServerStats *ServerStats `json:"server_stats,omitempty"`
 	// SLO is empty if no objective was set.
@@ -267,25 +269,6 @@ type Warmup struct {
 	Warm    bool    `json:"warm"`
 	// Fixed says that its length was given.
 	Fixed bool `json:"fixed,omitempty"`
-}
-
-// ToolUsage is what the process of a part used in the measured phase.
-type ToolUsage struct {
-	CPUSeconds     float64 `json:"cpu_seconds"`
-	GCPauseSeconds float64 `json:"gc_pause_seconds"`
-	// SchedulingP99 is how long a goroutine that could run waited for a processor, in
-	// ns; 0 where that is not known.
-	SchedulingP99 int64 `json:"scheduling_p99_ns,omitempty"`
-}
-
-// ServerStats is what the server did in the measured phase, drain included. It
-// counts all clients of the server, not only those of the run.
-type ServerStats struct {
-	// TransferCalls counts zrangebyscore, which each transfer script calls once.
-	TransferCalls           int64   `json:"transfer_calls"`
-	TransferCallsPerMessage float64 `json:"transfer_calls_per_message"`
-	Commands                int64   `json:"commands"`
-	CPUSeconds              float64 `json:"cpu_seconds"`
 }
 
 // Verdict is the judgement on a run.

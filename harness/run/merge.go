@@ -20,7 +20,8 @@ import (
 // would have.
 //
 // Server statistics are those of the worker that saw most, as each counts the
-// whole server; intervals are joined by the second they ended in. Objectives that
+// whole server; what is of one machine or one process is in the parts only;
+// intervals are joined by the second they ended in. Objectives that
 // were judged on parts are not carried over; those of the workers of one scenario,
 // which were not, are what the result will be judged by, beside what Judge is given.
 func Merge(runs []*Document) (*Document, error) {
@@ -35,6 +36,7 @@ func Merge(runs []*Document) (*Document, error) {
 	out.Histograms = Histograms{}
 	out.Counts, out.Workers, out.Interrupted, out.SLO = Counts{}, 0, false, nil
 	out.Notes, out.ServerStats = nil, nil
+	out.Machine, out.ToolUsage, out.ProgramUsage = nil, nil, nil
 	out.Scenario.Producers, out.Scenario.Consumers, out.Scenario.Rate, out.Scenario.Messages = 0, 0, 0, 0
 	ended := out.Started
 	for _, r := range runs {

@@ -1,0 +1,84 @@
+package load
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// beside is what stands beside an implementation while it is measured: this process, its
+// machine, and the server. Each is looked at before the measured phase and after it.
+type beside struct {
+	engine *engine
+	meter  *meter
+
+	tool     *toolWatch
+	toolUsed *run.ToolUsage
+
+	server, serverAfter usage
+	slow, slowAfter     slowlogs
+	serverErr           error
+
+	cpus, cpusAfter cpuTimes
+	cpusTold        bool
+}
+
+// lookBeside has a meter run, which must be ended.
+func (e *engine) lookBeside(ctx context.Context) *beside {
+	b := &beside{engine: e}
+	b.server, b.slow, b.serverErr = e.serverUsage(ctx)
+	b.cpus, b.cpusTold = readCPUTimes()
+	b.tool = watchTool()
+	b.meter = startMeter(e.Clock, e.epoch)
+	return b
+}
+
+// ended looks again, when all that is measured has come.
+func (b *beside) ended(ctx context.Context) {
+	b.meter.end()
+	b.toolUsed = b.tool.used()
+	if b.cpusTold {
+		b.cpusAfter, b.cpusTold = readCPUTimes()
+	}
+	var err error
+	b.serverAfter, b.slowAfter, err = b.engine.serverUsage(ctx)
+	b.serverErr = errors.Join(b.serverErr, err)
+}
+
+// serverUsage asks the server even after an interrupt.
+func (o Options) serverUsage(ctx context.Context) (usage, slowlogs, error) {
+	if o.Redis == nil {
+		return usage{}, nil, nil
+	}
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	used, err := o.Redis.usage(asking)
+	return used, o.Redis.slowlogs(asking), err
+}
+
+// tell writes into the run document what was seen.
+func (b *beside) tell(out *run.Document) {
+	out.ToolUsage = b.toolUsed
+	out.Machine = &run.Machine{Hiccups: b.meter.seen()}
+	if b.cpusTold {
+		steal := float64(b.cpusAfter.minus(b.cpus).steal) / ticksPerSecond
+		out.Machine.StealSeconds = &steal
+	}
+	switch {
+	case b.engine.Redis == nil:
+	case b.serverErr != nil:
+		b.engine.note("no server statistics: %v", b.serverErr)
+	default:
+		out.ServerStats = serverStats(b.serverAfter.minus(b.server), out.Counts.Delivered)
+		out.ServerStats.SlowCommands = b.slowAfter.since(b.slow)
+	}
+}
+
+func serverStats(u usage, delivered int64) *run.ServerStats {
+	stats := &run.ServerStats{TransferCalls: u.transferCalls, Commands: u.commands, CPUSeconds: u.cpuSeconds}
+	if delivered > 0 {
+		stats.TransferCallsPerMessage = float64(u.transferCalls) / float64(delivered)
+	}
+	return stats
+}

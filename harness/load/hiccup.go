@@ -1,0 +1,131 @@
+package load
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+const (
+	// meterStep is how long the meter sleeps at a time.
+	meterStep = time.Millisecond
+	// maxHiccups bounds the memory of a meter to 2 MiB.
+	maxHiccups = 1 << 17
+)
+
+// hiccup is a time in which the meter should have been awake and was not, in Unix ns.
+type hiccup struct{ from, to int64 }
+
+// meter finds out when the machine did not run what was due, as jHiccup does: it sleeps
+// again and again, and looks by how much it overslept. It sleeps in the runtime's poller,
+// where a delivery to this process is waited for: a thread of its own, outside of it,
+// would miss what a message meets, and hold a processor back from the scheduler in each
+// of its system calls.
+type meter struct {
+	sleeper sleeper
+	epoch   epoch
+	began   time.Time
+	done    chan struct{}
+	total   atomic.Int64 // ns in hiccups; read while the meter runs
+
+	// These are the meter's own until done is closed.
+	hiccups   []hiccup // in order
+	count     int64    // of all, those beyond maxHiccups too
+	longest   time.Duration
+	overslept *run.Histogram
+	ended     time.Time
+}
+
+// sleeper sleeps for a meterStep at a time.
+type sleeper interface {
+	// sleep returns when it was to end and when it did; ok is false once stop was called.
+	sleep() (due, woke time.Time, ok bool)
+	// stop ends a sleep. It may be called again, and from any goroutine.
+	stop()
+}
+
+// startMeter has a meter run until it is ended, which it must be.
+func startMeter(k clock.Clock, e epoch) *meter {
+	m := &meter{epoch: e, began: time.Now(), done: make(chan struct{}), overslept: run.NewHistogram(run.TotalDigits)}
+	if k == clock.System() {
+		m.sleeper = newSleeper()
+	} else {
+		m.sleeper = newTimerSleeper(k)
+	}
+	go m.run()
+	return m
+}
+
+func (m *meter) run() {
+	defer close(m.done)
+	for {
+		due, woke, ok := m.sleeper.sleep()
+		if !ok {
+			m.ended = time.Now()
+			return
+		}
+		m.note(due, woke)
+	}
+}
+
+// note records that the meter was to wake at an instant and did so at another.
+func (m *meter) note(due, woke time.Time) {
+	over := max(woke.Sub(due), 0)
+	// A sleep that lasts long stands for all that would have begun in it: each instant
+	// has its delay, not each sleep.
+	for late := over; late >= 0; late -= meterStep {
+		m.overslept.Record(int64(late))
+	}
+	if over < run.HiccupBound {
+		return
+	}
+	m.count++
+	m.total.Add(int64(over))
+	m.longest = max(m.longest, over)
+	if len(m.hiccups) < maxHiccups {
+		m.hiccups = append(m.hiccups, hiccup{m.epoch.wall(due), m.epoch.wall(woke)})
+	}
+}
+
+// end stops the meter. It may be called again.
+func (m *meter) end() {
+	m.sleeper.stop()
+	<-m.done
+}
+
+// seen is what an ended meter has found.
+func (m *meter) seen() run.Hiccups {
+	seen := run.Hiccups{Count: m.count, TotalNs: m.total.Load(), LongestNs: int64(m.longest), P99Ns: m.overslept.Quantile(.99)}
+	if length := m.ended.Sub(m.began); length > 0 {
+		seen.Share = float64(seen.TotalNs) / float64(length)
+	}
+	return seen
+}
+
+// timerSleeper sleeps by the timer of a clock.
+type timerSleeper struct {
+	clock clock.Clock
+	timer clock.Timer
+	ctx   context.Context
+	end   context.CancelFunc
+}
+
+func newTimerSleeper(k clock.Clock) sleeper {
+	s := &timerSleeper{clock: k, timer: k.NewTimer()}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+func (s *timerSleeper) sleep() (due, woke time.Time, ok bool) {
+	due = s.clock.Now().Add(meterStep)
+	if clock.SleepUntil(s.ctx, s.clock, s.timer, due) != nil {
+		s.timer.Close()
+		return due, due, false
+	}
+	return due, s.clock.Now(), true
+}
+
+func (s *timerSleeper) stop() { s.end() }

@@ -1,0 +1,105 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// writeBeside prints what stood beside the implementation: the server, the processes
+// that made the load, and their machine.
+func writeBeside(out *bytes.Buffer, r *run.Document) {
+	lines := 0
+	for _, part := range []struct{ of, text string }{
+		{"server", join(", ", serverText(r), slowText(r))},
+		{"dq-bench", usageText(r.ToolUsage)},
+		{"program", usageText(r.ProgramUsage)},
+		{"machine", join("; ", hiccupText(r), stealText(r))},
+	} {
+		if part.text != "" {
+			fmt.Fprintf(out, "%s: %s\n", part.of, part.text)
+			lines++
+		}
+	}
+	if lines > 0 {
+		out.WriteByte('\n')
+	}
+}
+
+// besideFields are the same in the table of the page.
+var besideFields = []configField{
+	{"Beside it", "server", slowText},
+	{"", "dq-bench", func(r *run.Document) string { return usageText(r.ToolUsage) }},
+	{"", "program", func(r *run.Document) string { return usageText(r.ProgramUsage) }},
+	{"", "machine", hiccupText},
+	{"", "steal", stealText},
+}
+
+// The texts are empty where the run does not tell.
+
+func serverText(r *run.Document) string {
+	s := r.ServerStats
+	switch {
+	case s == nil:
+		return ""
+	case r.Worker != nil: // a part of the messages, and all of the calls
+		return fmt.Sprintf("for all workers so far %d transfer calls, %d commands, %s s CPU", s.TransferCalls, s.Commands, run.FormatFloat(s.CPUSeconds))
+	default:
+		return fmt.Sprintf("%s transfer calls per message, %d commands, %s s CPU",
+			run.FormatFloat(s.TransferCallsPerMessage), s.Commands, run.FormatFloat(s.CPUSeconds))
+	}
+}
+
+func slowText(r *run.Document) string {
+	if r.ServerStats == nil || r.ServerStats.SlowCommands == nil {
+		return ""
+	}
+	return plural(*r.ServerStats.SlowCommands, "slow command")
+}
+
+func usageText(u *run.ToolUsage) string {
+	if u == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%.3g s CPU, %s in pauses of the collector", u.CPUSeconds, run.FormatNs(int64(u.GCPauseSeconds*1e9)))
+	if u.SchedulingP99 > 0 {
+		text += ", scheduling p99 " + run.FormatNs(u.SchedulingP99)
+	}
+	return text
+}
+
+func hiccupText(r *run.Document) string {
+	switch {
+	case r.Machine == nil:
+		return ""
+	case r.Machine.Hiccups.Count == 0:
+		return fmt.Sprintf("no hiccup of %s or more", run.HiccupBound)
+	default:
+		h := r.Machine.Hiccups
+		return fmt.Sprintf("%s of %s or more (longest %s, %.1f %% of the time)",
+			plural(h.Count, "hiccup"), run.HiccupBound, run.FormatNs(h.LongestNs), 100*h.Share)
+	}
+}
+
+func stealText(r *run.Document) string {
+	if r.Machine == nil || r.Machine.StealSeconds == nil {
+		return ""
+	}
+	return fmt.Sprintf("steal %.1f s", *r.Machine.StealSeconds)
+}
+
+// plural is a number of things.
+func plural(n int64, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// join leaves out what is empty.
+func join(separator string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), separator)
+}

@@ -1,0 +1,29 @@
+package run
+
+import "time"
+
+// Machine is how the machine that dq-bench ran on behaved in the measured phase. What
+// came late while it stood still was not held up by the implementation.
+type Machine struct {
+	Hiccups Hiccups `json:"hiccups"`
+	// StealSeconds is processor time that was wanted and that the hypervisor gave to
+	// others, over all processors; missing where the kernel does not tell.
+	StealSeconds *float64 `json:"steal_seconds,omitempty"`
+}
+
+// HiccupBound is by how much a sleep must last too long to be a hiccup.
+const HiccupBound = time.Millisecond
+
+// Hiccups are the times in which the machine did not run what was due: a goroutine that
+// only sleeps, a millisecond at a time, was woken too late. Another program, the
+// hypervisor or the collector of dq-bench may be the reason.
+type Hiccups struct {
+	Count     int64 `json:"count"`
+	TotalNs   int64 `json:"total_ns"`
+	LongestNs int64 `json:"longest_ns"`
+	// Share is that of the total in the measured phase.
+	Share float64 `json:"share"`
+	// P99Ns is what 99 of 100 instants of the phase are delayed by at most, those outside
+	// any hiccup too.
+	P99Ns int64 `json:"p99_ns"`
+}

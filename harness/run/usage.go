@@ -1,0 +1,23 @@
+package run
+
+// ToolUsage is what the process of a part used in the measured phase.
+type ToolUsage struct {
+	CPUSeconds     float64 `json:"cpu_seconds"`
+	GCPauseSeconds float64 `json:"gc_pause_seconds"`
+	// SchedulingP99 is how long a goroutine that could run waited for a processor, in
+	// ns; 0 where that is not known.
+	SchedulingP99 int64 `json:"scheduling_p99_ns,omitempty"`
+}
+
+// ServerStats is what the server did in the measured phase, drain included. It
+// counts all clients of the server, not only those of the run.
+type ServerStats struct {
+	// TransferCalls counts zrangebyscore, which each transfer script calls once.
+	TransferCalls           int64   `json:"transfer_calls"`
+	TransferCallsPerMessage float64 `json:"transfer_calls_per_message"`
+	Commands                int64   `json:"commands"`
+	CPUSeconds              float64 `json:"cpu_seconds"`
+	// SlowCommands is how many the server has put into its slow log; missing where it
+	// has none, or the user may not read it.
+	SlowCommands *int64 `json:"slow_commands,omitempty"`
+}
