@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"strconv"
@@ -11,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // mutation changes one command of a client into what reaches the server instead.
@@ -78,12 +79,12 @@ func (p *mutantProxy) accept() {
 // serve takes commands one by one and waits for their replies, until the
 // connection subscribes: then the server speaks whenever it likes.
 func (p *mutantProxy) serve(client, server net.Conn) {
-	commands, replies := bufio.NewReader(client), bufio.NewReader(server)
+	commands, replies := resp.NewReader(client, 0), bufio.NewReader(server)
 	ended := make(chan struct{})
 	subscribed := false
 	for {
-		command, err := readCommand(commands)
-		if err != nil {
+		command, err := commands.ReadCommand()
+		if err != nil || len(command) == 0 {
 			break
 		}
 		out := p.apply(command)
@@ -100,7 +101,7 @@ func (p *mutantProxy) serve(client, server net.Conn) {
 			continue
 		}
 		for i, command := range out {
-			if _, err := server.Write(encodeCommand(command)); err != nil {
+			if _, err := server.Write(resp.AppendCommand(nil, command...)); err != nil {
 				return
 			}
 			if subscribed {
@@ -119,45 +120,6 @@ func (p *mutantProxy) serve(client, server net.Conn) {
 		server.Close()
 		<-ended
 	}
-}
-
-func readCommand(r *bufio.Reader) ([]string, error) {
-	n, err := readCount(r, '*')
-	if err != nil {
-		return nil, err
-	}
-	command := make([]string, n)
-	for i := range command {
-		size, err := readCount(r, '$')
-		if err != nil {
-			return nil, err
-		}
-		body := make([]byte, size+2)
-		if _, err := io.ReadFull(r, body); err != nil {
-			return nil, err
-		}
-		command[i] = string(body[:size])
-	}
-	return command, nil
-}
-
-func readCount(r *bufio.Reader, kind byte) (int, error) {
-	line, err := r.ReadString('\n')
-	if err != nil {
-		return 0, err
-	}
-	if line[0] != kind {
-		return 0, fmt.Errorf("expected %q, got %q", kind, line)
-	}
-	return strconv.Atoi(strings.TrimSpace(line[1:]))
-}
-
-func encodeCommand(command []string) []byte {
-	b := fmt.Appendf(nil, "*%d\r\n", len(command))
-	for _, arg := range command {
-		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(arg), arg)
-	}
-	return b
 }
 
 // readReply returns one reply of RESP2 or RESP3, as it came.

@@ -1,18 +1,17 @@
 package monitor
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // handshakeTimeout bounds connecting, authentication and the MONITOR command.
@@ -25,10 +24,9 @@ var ErrClosed = errors.New("the server closed the MONITOR connection; later comm
 
 // Conn is a connection in MONITOR mode. One goroutine may read it.
 type Conn struct {
-	socket  net.Conn
-	in      *bufio.Reader
-	partial []byte
-	err     error
+	socket net.Conn
+	in     *resp.Reader
+	err    error
 }
 
 // Dial connects to the server of a redis:// or rediss:// address, which may hold
@@ -46,7 +44,7 @@ func Dial(ctx context.Context, redisURL string) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("MONITOR: connecting to %s: %w", options.Addr, err)
 	}
-	c := &Conn{socket: socket, in: bufio.NewReaderSize(socket, 64<<10)}
+	c := &Conn{socket: socket, in: resp.NewReader(socket, 64<<10)}
 	if err := c.handshake(ctx, options); err != nil {
 		socket.Close()
 		return nil, fmt.Errorf("MONITOR on %s: %w", options.Addr, err)
@@ -76,22 +74,18 @@ func (c *Conn) handshake(ctx context.Context, options *redis.Options) error {
 
 // command sends a command whose answer is +OK.
 func (c *Conn) command(ctx context.Context, args ...string) error {
-	request := fmt.Appendf(nil, "*%d\r\n", len(args))
-	for _, arg := range args {
-		request = fmt.Appendf(request, "$%d\r\n%s\r\n", len(arg), arg)
-	}
 	if deadline, ok := ctx.Deadline(); ok {
 		c.socket.SetWriteDeadline(deadline)
 	}
-	if _, err := c.socket.Write(request); err != nil {
+	if _, err := c.socket.Write(resp.AppendCommand(nil, args...)); err != nil {
 		return err
 	}
-	reply, err := c.readReply(ctx)
+	kind, text, err := c.readLine(ctx)
 	if err != nil {
 		return err
 	}
-	if reply != "+OK" {
-		return fmt.Errorf("the server answered %.200q", reply)
+	if kind != '+' || text != "OK" {
+		return fmt.Errorf("the server answered %.200q", string(kind)+text)
 	}
 	return nil
 }
@@ -104,16 +98,15 @@ func (c *Conn) Read(ctx context.Context) (Line, error) {
 	if c.err != nil {
 		return Line{}, c.err
 	}
-	reply, err := c.readReply(ctx)
+	kind, text, err := c.readLine(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			c.err = err
 		}
 		return Line{}, err
 	}
-	text, ok := strings.CutPrefix(reply, "+")
-	if !ok {
-		c.err = fmt.Errorf("MONITOR: expected a line, the server sent %.200q", reply)
+	if kind != '+' {
+		c.err = fmt.Errorf("MONITOR: expected a line, the server sent %.200q", string(kind)+text)
 		return Line{}, c.err
 	}
 	line, err := ParseLine(text)
@@ -123,32 +116,31 @@ func (c *Conn) Read(ctx context.Context) (Line, error) {
 	return line, c.err
 }
 
-// readReply reads to the next CR LF.
-func (c *Conn) readReply(ctx context.Context) (string, error) {
+// readLine reads a reply of one line: its type byte and what follows it.
+func (c *Conn) readLine(ctx context.Context) (kind byte, text string, err error) {
 	if err := ctx.Err(); err != nil {
-		return "", err
+		return 0, "", err
 	}
 	defer c.interruptible(ctx)()
-	text, err := readLine(c.in, c.partial)
-	if err == nil {
-		c.partial = nil
-		return strings.TrimSuffix(string(text), "\r"), nil
-	}
-	c.partial = text
+	kind, text, err = c.in.ReadLine(MaxLineBytes)
 	switch {
+	case err == nil:
+		return kind, text, nil
 	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case errors.Is(err, ErrLineTooLong):
-		return "", err
+		return 0, "", ctx.Err()
+	case errors.Is(err, resp.ErrLineTooLong):
+		return 0, "", ErrLineTooLong
+	case errors.Is(err, resp.ErrProtocol):
+		return 0, "", fmt.Errorf("MONITOR: %w", err)
 	}
-	return "", fmt.Errorf("%w: %w", ErrClosed, err)
+	return 0, "", fmt.Errorf("%w: %w", ErrClosed, err)
 }
 
 // interruptible makes the end of ctx interrupt a read from the socket, until the
 // function it returns is called. Nothing is to be done where a whole line is in
 // the buffer, which is the common case under load.
 func (c *Conn) interruptible(ctx context.Context) (restore func()) {
-	if buffered, _ := c.in.Peek(c.in.Buffered()); bytes.IndexByte(buffered, '\n') >= 0 {
+	if c.in.HasLine() {
 		return func() {}
 	}
 	interrupted := make(chan struct{})

@@ -113,7 +113,7 @@ func Read(r io.Reader, path string) (*Recording, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	sawOK := false
 	for number := 1; ; number++ {
-		text, err := readLine(in, nil)
+		text, err := readLine(in)
 		if errors.Is(err, io.EOF) && len(text) == 0 {
 			return rec, nil
 		}
@@ -146,19 +146,18 @@ func parseField(line string) Field {
 	return Field{Value: text}
 }
 
-// readLine appends to partial the text up to the next '\n' and returns it
-// without the line end. On an error it returns what it has, so that the caller
-// can go on.
-func readLine(in *bufio.Reader, partial []byte) ([]byte, error) {
+// readLine reads up to the next '\n', or the end of the file, and returns it without the
+// line end.
+func readLine(in *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
-		partial = append(partial, part...)
+		line = append(line, part...)
 		switch {
 		case err == nil:
-			return bytes.TrimSuffix(partial, []byte("\n")), nil
+			return bytes.TrimSuffix(line, []byte("\n")), nil
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return partial, err
-		case len(partial) > MaxLineBytes:
+			return line, err
+		case len(line) > MaxLineBytes:
 			return nil, ErrLineTooLong
 		}
 	}

@@ -1,8 +1,6 @@
 package replay
 
 import (
-	"bufio"
-	"io"
 	"strings"
 	"testing"
 
@@ -11,45 +9,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/monitor"
 	"github.com/dq-bench/dq-bench/harness/trace"
 )
-
-func answer(text string) (any, error) {
-	c := &conn{in: bufio.NewReader(strings.NewReader(text))}
-	return c.read(0)
-}
-
-func TestAnswers(t *testing.T) {
-	tests := []struct {
-		text string
-		want any
-	}{
-		{"+OK\r\n", "OK"},
-		{"-ERR no\r\n", serverError("ERR no")},
-		{":-7\r\n", int64(-7)},
-		{"$3\r\na\r\n\r\n", "a\r\n"},
-		{"$-1\r\n", nil},
-		{"_\r\n", nil},
-		{"*-1\r\n", nil},
-		{"*2\r\n:1\r\n*1\r\n$0\r\n\r\n", []any{int64(1), []any{""}}},
-		{"%1\r\n+k\r\n#t\r\n", []any{"k", "t"}},
-		{">2\r\n+message\r\n+x\r\n", push{"message", "x"}},
-	}
-	for _, tt := range tests {
-		got, err := answer(tt.text)
-		require.NoError(t, err, "%q", tt.text)
-		require.Equal(t, tt.want, got, "%q", tt.text)
-	}
-	for _, bad := range []string{"OK\r\n", "$x\r\n", "$99999999999\r\n", "*99999999999\r\n", strings.Repeat("*1\r\n", 99), "$3\r\na"} {
-		_, err := answer(bad)
-		require.Error(t, err, "%q", bad)
-	}
-	_, err := answer("")
-	require.ErrorIs(t, err, io.EOF)
-}
-
-func FuzzAnswer(f *testing.F) {
-	f.Add("*2\r\n$1\r\na\r\n:1\r\n")
-	f.Fuzz(func(_ *testing.T, text string) { _, _ = answer(text) })
-}
 
 func modelOf(t *testing.T, text string) *model {
 	t.Helper()

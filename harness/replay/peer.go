@@ -8,6 +8,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/monitor"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // peer stands for one recorded peer.
@@ -38,7 +39,7 @@ type event struct {
 // receive turns the answers of a peer into events until its connection ends.
 func (r *run) receive(p *peer) {
 	for {
-		reply, err := p.conn.read(0)
+		reply, err := p.conn.in.Read()
 		if !r.report(event{peer: p, reply: reply, err: err}) || err != nil {
 			return
 		}
@@ -70,9 +71,9 @@ func (r *run) handle(e event) error {
 	case e.peer != nil && e.err != nil:
 		e.peer.closed = true
 	case e.peer != nil:
-		if _, oob := e.reply.(push); !oob {
+		if _, oob := e.reply.(resp.Push); !oob {
 			e.peer.answered++
-			_, e.peer.lastError = e.reply.(serverError)
+			_, e.peer.lastError = e.reply.(resp.Error)
 			e.peer.lastQueued = e.reply == "QUEUED"
 		}
 	case e.err != nil:
@@ -161,7 +162,7 @@ func (r *run) open(ctx context.Context, name string, db int) (*peer, error) {
 	p := &peer{name: name, conn: c}
 	r.opened = append(r.opened, p)
 	p.id, err = integer(c.do("CLIENT", "ID"))
-	if refused := serverError(""); err != nil && !errors.As(err, &refused) {
+	if refused := resp.Error(""); err != nil && !errors.As(err, &refused) {
 		return nil, err
 	}
 	addr, err := r.awaitMark(ctx, c)

@@ -1,4 +1,5 @@
-// Package resp reads and writes RESP, the protocol of Redis, versions 2 and 3.
+// Package resp reads and writes RESP, the protocol of Redis, versions 2 and 3: the
+// replies of a server and the commands of a client, from either end.
 //
 // A reply is one of these in Go:
 //
@@ -16,6 +17,7 @@ package resp
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -34,8 +36,12 @@ func (Error) RedisError() {}
 // Push is a message out of turn: in RESP3 also what a subscription receives.
 type Push []any
 
-// ErrProtocol is wrapped by the error of a reply that is not RESP.
-var ErrProtocol = errors.New("resp: not a reply")
+// ErrProtocol is wrapped by the error of a reply, or a command, that is not RESP.
+var ErrProtocol = errors.New("resp: not the protocol of Redis")
+
+// ErrLineTooLong is the error of a line that is longer than a reader takes. It wraps
+// ErrProtocol.
+var ErrLineTooLong = fmt.Errorf("%w: a line is too long", ErrProtocol)
 
 // Limits of one reply, those of Redis's own clients: 512 MB a string, and far more
 // elements than a script can return.
@@ -48,9 +54,11 @@ const (
 	readAhead = 64 << 10
 )
 
-// Reader reads replies from a connection.
+// Reader reads replies, or commands, from a connection.
 type Reader struct {
 	r *bufio.Reader
+	// begun is what has come of a line that is not whole yet.
+	begun []byte
 }
 
 // NewReader returns a Reader with a buffer of size bytes; 0 means 32 KiB.
@@ -58,7 +66,7 @@ func NewReader(r io.Reader, size int) *Reader {
 	if size <= 0 {
 		size = 32 << 10
 	}
-	return &Reader{bufio.NewReaderSize(r, size)}
+	return &Reader{r: bufio.NewReaderSize(r, size)}
 }
 
 // Wait returns when at least one byte can be read. A deadline that passes here
@@ -67,6 +75,15 @@ func (r *Reader) Wait() error {
 	_, err := r.r.Peek(1)
 	return err
 }
+
+// HasLine reports whether a whole line has come, so that ReadLine will not wait.
+func (r *Reader) HasLine() bool {
+	buffered, _ := r.r.Peek(r.r.Buffered())
+	return bytes.IndexByte(buffered, '\n') >= 0
+}
+
+// Rest is what follows the last reply or command that was read, byte by byte.
+func (r *Reader) Rest() io.Reader { return r.r }
 
 // Read reads one reply. An error reply is a value, of type Error; the error is
 // that of the connection, or wraps ErrProtocol, and then nothing more can be read.
@@ -185,18 +202,16 @@ func (r *Reader) body(n int) ([]byte, error) {
 }
 
 // header reads one line: the type byte and what follows it.
-func (r *Reader) header() (kind byte, rest string, err error) {
-	line, err := r.r.ReadSlice('\n')
-	var long []byte
-	for errors.Is(err, bufio.ErrBufferFull) && len(long) < maxLine {
-		long = append(long, line...)
-		line, err = r.r.ReadSlice('\n')
-	}
+func (r *Reader) header() (kind byte, rest string, err error) { return r.ReadLine(maxLine) }
+
+// ReadLine reads a reply that is one line of up to about limit bytes, as those of
+// MONITOR are: its type byte and what follows it. When the connection fails, by a
+// deadline that passes for one, what has come of the line is kept, and the next call
+// goes on with it.
+func (r *Reader) ReadLine(limit int) (kind byte, rest string, err error) {
+	line, err := r.line(limit)
 	if err != nil {
 		return 0, "", err
-	}
-	if long != nil {
-		line = append(long, line...)
 	}
 	if len(line) < 3 || line[len(line)-2] != '\r' {
 		return 0, "", fmt.Errorf("%w: expected a line, got %.64q", ErrProtocol, line)
@@ -204,40 +219,24 @@ func (r *Reader) header() (kind byte, rest string, err error) {
 	return line[0], string(line[1 : len(line)-2]), nil
 }
 
-// AppendCommand appends a command as an array of bulk strings. An argument is a
-// string, a []byte or an integer.
-func AppendCommand(b []byte, args ...any) []byte {
-	b = appendHeader(b, '*', len(args))
-	for _, a := range args {
-		switch a := a.(type) {
-		case string:
-			b = appendHeader(b, '$', len(a))
-			b = append(b, a...)
-		case []byte:
-			b = appendHeader(b, '$', len(a))
-			b = append(b, a...)
-		case int:
-			b = appendInt(b, int64(a))
-		case int64:
-			b = appendInt(b, a)
-		default:
-			text := fmt.Sprint(a)
-			b = appendHeader(b, '$', len(text))
-			b = append(b, text...)
+// line reads up to the next line feed, which it returns too. The bytes are good until
+// the next read.
+func (r *Reader) line(limit int) ([]byte, error) {
+	for {
+		part, err := r.r.ReadSlice('\n')
+		if err == nil && len(r.begun) == 0 {
+			return part, nil
 		}
-		b = append(b, "\r\n"...)
+		r.begun = append(r.begun, part...)
+		switch {
+		case err == nil:
+			line := r.begun
+			r.begun = nil
+			return line, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		case len(r.begun) >= limit:
+			return nil, ErrLineTooLong
+		}
 	}
-	return b
-}
-
-func appendInt(b []byte, n int64) []byte {
-	var digits [20]byte
-	text := strconv.AppendInt(digits[:0], n, 10)
-	return append(appendHeader(b, '$', len(text)), text...)
-}
-
-func appendHeader(b []byte, kind byte, n int) []byte {
-	b = append(b, kind)
-	b = strconv.AppendInt(b, int64(n), 10)
-	return append(b, "\r\n"...)
 }

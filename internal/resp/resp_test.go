@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -67,9 +70,35 @@ func TestRefusesWhatIsNoReply(t *testing.T) {
 	}
 }
 
-func TestCommands(t *testing.T) {
-	require.Equal(t, "*5\r\n$3\r\nSET\r\n$1\r\nk\r\n$2\r\n\x00\n\r\n$2\r\n12\r\n$2\r\n-3\r\n",
-		string(AppendCommand(nil, "SET", "k", []byte{0, '\n'}, 12, int64(-3))))
+// A line that a deadline tears is read on from where it was.
+func TestReadLineGoesOnAfterADeadline(t *testing.T) {
+	near, far := net.Pipe()
+	defer near.Close()
+	r := NewReader(near, 16)
+	go func() { _, _ = io.WriteString(far, "+a line that is longer ") }()
+	require.NoError(t, r.Wait())
+	require.False(t, r.HasLine())
+	require.NoError(t, near.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
+	_, _, err := r.ReadLine(100)
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	require.NoError(t, near.SetReadDeadline(time.Time{}))
+	go func() { _, _ = io.WriteString(far, "than the buffer\r\n$1\r\nx\r\nas it is"); far.Close() }()
+	kind, text, err := r.ReadLine(100)
+	require.NoError(t, err)
+	require.Equal(t, "+a line that is longer than the buffer", string(kind)+text)
+	reply, err := r.Read()
+	require.NoError(t, err)
+	require.Equal(t, "x", reply)
+	rest, err := io.ReadAll(r.Rest())
+	require.NoError(t, err)
+	require.Equal(t, "as it is", string(rest))
+}
+
+func TestReadLineHasALimit(t *testing.T) {
+	r := NewReader(strings.NewReader("+"+strings.Repeat("x", 1000)+"\r\n"), 16)
+	_, _, err := r.ReadLine(100)
+	require.ErrorIs(t, err, ErrLineTooLong)
+	require.ErrorIs(t, err, ErrProtocol)
 }
 
 func FuzzRead(f *testing.F) {
@@ -83,17 +112,5 @@ func FuzzRead(f *testing.F) {
 				return
 			}
 		}
-	})
-}
-
-func FuzzCommandIsReadBack(f *testing.F) {
-	f.Add("SET", []byte("k"), int64(9))
-	f.Fuzz(func(t *testing.T, a string, b []byte, n int64) {
-		r := NewReader(bytes.NewReader(AppendCommand(nil, a, b, n)), 16)
-		got, err := r.Read()
-		require.NoError(t, err)
-		require.Equal(t, []any{a, string(b), fmt.Sprint(n)}, got)
-		_, err = r.Read()
-		require.ErrorIs(t, err, io.EOF)
 	})
 }

@@ -1,7 +1,6 @@
 package guest
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -10,13 +9,13 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/harness/monitor"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // dialTimeout bounds the way to the server; closeTimeout what the server may take
@@ -151,10 +150,11 @@ func (r *Relay) serve(client net.Conn) error {
 		return err
 	}
 	defer server.Close()
-	fromServer := bufio.NewReaderSize(server, 32<<10)
-	if err := r.introduce(server, fromServer); err != nil {
+	replies := resp.NewReader(server, 0)
+	if err := r.introduce(server, replies); err != nil {
 		return err
 	}
+	fromServer := replies.Rest()
 	var upwards sync.WaitGroup
 	upwards.Go(func() {
 		_, _ = io.Copy(server, client) // ends with either of them
@@ -182,7 +182,7 @@ func (r *Relay) dial(ctx context.Context) (net.Conn, error) {
 
 // introduce sends the mark, which takes a login where the server wants one. The
 // program's own login follows.
-func (r *Relay) introduce(server net.Conn, in *bufio.Reader) error {
+func (r *Relay) introduce(server net.Conn, replies *resp.Reader) error {
 	server.SetDeadline(time.Now().Add(dialTimeout))
 	defer server.SetDeadline(time.Time{})
 	if o := r.options; o.Password != "" {
@@ -190,29 +190,21 @@ func (r *Relay) introduce(server net.Conn, in *bufio.Reader) error {
 		if o.Username != "" {
 			auth = []string{"AUTH", o.Username, o.Password}
 		}
-		if err := ask(server, in, auth, "+OK"); err != nil {
+		if err := ask(server, replies, auth, "OK"); err != nil {
 			return err
 		}
 	}
-	if err := ask(server, in, []string{"ECHO", r.mark}, "$"+strconv.Itoa(len(r.mark))); err != nil {
-		return err
-	}
-	_, err := in.Discard(len(r.mark) + len("\r\n"))
-	return err
+	return ask(server, replies, []string{"ECHO", r.mark}, r.mark)
 }
 
-// ask sends a command whose answer has to begin with a line.
-func ask(server io.Writer, in *bufio.Reader, args []string, want string) error {
-	request := fmt.Appendf(nil, "*%d\r\n", len(args))
-	for _, arg := range args {
-		request = fmt.Appendf(request, "$%d\r\n%s\r\n", len(arg), arg)
-	}
-	if _, err := server.Write(request); err != nil {
+// ask sends a command that has to be answered by a string.
+func ask(server io.Writer, replies *resp.Reader, args []string, want string) error {
+	if _, err := server.Write(resp.AppendCommand(nil, args...)); err != nil {
 		return err
 	}
-	line, err := in.ReadString('\n')
-	if err == nil && line != want+"\r\n" {
-		err = fmt.Errorf("%s: the server answered %.80q", args[0], line)
+	reply, err := replies.Read()
+	if err == nil && reply != want {
+		err = fmt.Errorf("%s: the server answered %.80q", args[0], fmt.Sprint(reply))
 	}
 	return err
 }

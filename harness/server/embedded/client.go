@@ -2,27 +2,20 @@ package embedded
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net"
-	"strconv"
-	"strings"
 	"sync"
 
 	mini "github.com/alicebob/miniredis/v2/server"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
-const (
-	// maxBehind is how many bytes a client may leave unread, as a monitor that
-	// does not keep up does, before the server drops it.
-	maxBehind = 64 << 20
-	// maxBulk and maxArgs are the limits of Redis's own protocol reader.
-	maxBulk = 512 << 20
-	maxArgs = 1 << 20
-)
+// maxBehind is how many bytes a client may leave unread, as a monitor that
+// does not keep up does, before the server drops it.
+const maxBehind = 64 << 20
 
 // client is one connection to the embedded server. Replies, published messages
 // and MONITOR lines go through one buffer, so they keep their order and no slow
@@ -123,11 +116,11 @@ func (c *client) commands() iter.Seq[[]string] {
 	go func() {
 		defer close(read)
 		defer close(c.gone)
-		r := bufio.NewReader(c.conn)
+		in := resp.NewReader(c.conn, 0)
 		for {
-			args, err := readCommand(r)
-			if errors.Is(err, errProtocol) {
-				c.send([]byte("-ERR P" + err.Error()[1:] + "\r\n"))
+			args, err := in.ReadCommand()
+			if errors.Is(err, resp.ErrProtocol) {
+				c.send(fmt.Appendf(nil, "-ERR Protocol error: %v\r\n", err))
 			}
 			if err != nil {
 				return
@@ -150,51 +143,4 @@ func (c *client) commands() iter.Seq[[]string] {
 			}
 		}
 	}
-}
-
-var errProtocol = errors.New("protocol error")
-
-// readCommand reads one command: an array of bulk strings, or words on a line
-// as people type them. An empty line gives no words and no error.
-func readCommand(r *bufio.Reader) ([]string, error) {
-	n, words, err := readHeader(r, '*', maxArgs)
-	if err != nil || words != nil {
-		return words, err
-	}
-	args := make([]string, 0, min(max(n, 0), 64))
-	for range n {
-		size, other, err := readHeader(r, '$', maxBulk)
-		if err != nil {
-			return nil, err
-		}
-		if other != nil || size < 0 {
-			return nil, fmt.Errorf("%w: expected '$'", errProtocol)
-		}
-		var buf bytes.Buffer // grows with what comes, not with what is announced
-		if _, err := io.CopyN(&buf, r, int64(size)+2); err != nil {
-			return nil, err
-		}
-		args = append(args, string(buf.Bytes()[:size]))
-	}
-	return args, nil
-}
-
-// readHeader reads a line: a number after kind, or else the words on it.
-func readHeader(r *bufio.Reader, kind byte, limit int) (int, []string, error) {
-	line, err := r.ReadSlice('\n')
-	if errors.Is(err, bufio.ErrBufferFull) {
-		return 0, nil, fmt.Errorf("%w: too big inline request", errProtocol)
-	}
-	if err != nil {
-		return 0, nil, err
-	}
-	text := strings.TrimRight(string(line), "\r\n")
-	if text == "" || text[0] != kind {
-		return 0, append([]string{}, strings.Fields(text)...), nil
-	}
-	n, err := strconv.Atoi(text[1:])
-	if err != nil || n > limit {
-		return 0, nil, fmt.Errorf("%w: invalid length", errProtocol)
-	}
-	return n, nil, nil
 }

@@ -1,9 +1,6 @@
 package embedded
 
 import (
-	"bufio"
-	"bytes"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -42,31 +39,5 @@ func FuzzStruct(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, math.Float64bits(n), math.Float64bits(values[0].n))
 		require.Equal(t, data, values[1].s)
-	})
-}
-
-// FuzzReadCommand: any input gives commands or an error, and a command written
-// as Redis clients write it comes out as it went in.
-func FuzzReadCommand(f *testing.F) {
-	f.Add([]byte("*1\r\n$4\r\nPING\r\n"))
-	f.Add([]byte("PING inline\r\n\r\n"))
-	f.Add([]byte("*2\r\n$-1\r\n"))
-	f.Add([]byte("*-1\r\n*9999999999\r\n"))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		r := bufio.NewReader(bytes.NewReader(in))
-		for {
-			args, err := readCommand(r)
-			if err != nil {
-				break
-			}
-			var b bytes.Buffer
-			fmt.Fprintf(&b, "*%d\r\n", len(args))
-			for _, a := range args {
-				fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
-			}
-			again, err := readCommand(bufio.NewReader(&b))
-			require.NoError(t, err)
-			require.Equal(t, args, again)
-		}
 	})
 }

@@ -1,0 +1,95 @@
+package resp
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxArgs is how many arguments a command may have, the limit of Redis itself.
+const maxArgs = 1 << 20
+
+// ReadCommand reads what a client sends: an array of bulk strings, or words on a line
+// as people type them. An empty line, or array, gives no words and no error. The error
+// is that of the connection, or wraps ErrProtocol, and then nothing more can be read.
+func (r *Reader) ReadCommand() ([]string, error) {
+	line, err := r.line(maxLine)
+	if err != nil {
+		return nil, err
+	}
+	text := strings.TrimRight(string(line), "\r\n")
+	count, isArray := strings.CutPrefix(text, "*")
+	if !isArray {
+		return strings.Fields(text), nil
+	}
+	n, err := strconv.Atoi(count)
+	if err != nil || n > maxArgs {
+		return nil, fmt.Errorf("%w: expected a number of arguments up to %d, got %.64q", ErrProtocol, maxArgs, count)
+	}
+	args := make([]string, 0, min(max(n, 0), 64))
+	for range n {
+		arg, err := r.argument()
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, arg)
+	}
+	return args, nil
+}
+
+func (r *Reader) argument() (string, error) {
+	kind, size, err := r.header()
+	if err != nil {
+		return "", err
+	}
+	if kind != '$' {
+		return "", fmt.Errorf("%w: expected '$', got %q", ErrProtocol, kind)
+	}
+	arg, err := r.bulk(kind, size)
+	if err != nil {
+		return "", err
+	}
+	text, ok := arg.(string)
+	if !ok {
+		return "", fmt.Errorf("%w: an argument is null", ErrProtocol)
+	}
+	return text, nil
+}
+
+// AppendCommand appends a command as an array of bulk strings. An argument is a
+// string, a []byte or an integer, or whatever has a text.
+func AppendCommand[T any](b []byte, args ...T) []byte {
+	b = appendHeader(b, '*', len(args))
+	for _, a := range args {
+		switch a := any(a).(type) {
+		case string:
+			b = appendHeader(b, '$', len(a))
+			b = append(b, a...)
+		case []byte:
+			b = appendHeader(b, '$', len(a))
+			b = append(b, a...)
+		case int:
+			b = appendInt(b, int64(a))
+		case int64:
+			b = appendInt(b, a)
+		default:
+			text := fmt.Sprint(a)
+			b = appendHeader(b, '$', len(text))
+			b = append(b, text...)
+		}
+		b = append(b, "\r\n"...)
+	}
+	return b
+}
+
+func appendInt(b []byte, n int64) []byte {
+	var digits [20]byte
+	text := strconv.AppendInt(digits[:0], n, 10)
+	return append(appendHeader(b, '$', len(text)), text...)
+}
+
+func appendHeader(b []byte, kind byte, n int) []byte {
+	b = append(b, kind)
+	b = strconv.AppendInt(b, int64(n), 10)
+	return append(b, "\r\n"...)
+}
