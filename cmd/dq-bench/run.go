@@ -20,17 +20,15 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
-	"github.com/dq-bench/dq-bench/harness/page"
 	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/scenario"
 	"github.com/dq-bench/dq-bench/harness/series"
-	"github.com/dq-bench/dq-bench/harness/server"
 )
 
 // runFlags are the flags of 'dq-bench run' as they were given.
 type runFlags struct {
-	out, rate, delay, progress, percentiles, table string
+	out, progress, percentiles, table string
 
 	redis    []string
 	drivers  []string
@@ -46,7 +44,6 @@ type runFlags struct {
 	force    bool
 
 	overProtocol bool
-	warmup       time.Duration
 	shared       shareFlags
 
 	// changed tells which flags were given, by the command line or environment.
@@ -55,19 +52,10 @@ type runFlags struct {
 
 // runRequest is what the flags ask for, all of it found valid.
 type runRequest struct {
-	cases     []runCase
+	cases     []series.Case
 	repeat    int
 	quantiles []float64
-	progress  load.ProgressMode
 	options   series.Options
-}
-
-// runCase is one plan, and the implementations to run it with.
-type runCase struct {
-	scenario.Run
-	// folder is below --out, empty if there is one case only.
-	folder string
-	sides  []series.Side
 }
 
 func newRunCmd() *cobra.Command {
@@ -125,30 +113,22 @@ for was not made, which makes the run invalid.`,
 }
 
 func (f *runFlags) register(flags *pflag.FlagSet) {
-	p := &f.plan
+	for _, field := range plan.Fields {
+		if field.Value == nil {
+			continue
+		}
+		flag := flags.VarPF(field.Value(&f.plan), field.Flag(), "", field.Help)
+		if flag.DefValue == "0s" {
+			flag.DefValue = "" // which the help does not show, as for a flag of pflag's own
+		}
+	}
 	flags.StringArrayVar(&f.redis, "redis", []string{"auto"}, "server, may be repeated to compare: auto, container[:image], process[:path], embedded, redis://…, rediss://…, redis+cluster://…, redis+sentinel://…")
-	flags.StringArrayVar(&f.drivers, "driver", []string{"dq"}, "implementation, may be repeated to compare: "+spec.Forms)
+	flags.StringArrayVar(&f.drivers, "driver", []string{series.DefaultDriver}, "implementation, may be repeated to compare: "+spec.Forms)
 	flags.IntVar(&f.repeat, "repeat", 1, fmt.Sprintf("runs of each driver; %d or more bear a judgement", compare.MinRuns))
 	flags.StringArrayVarP(&f.files, "file", "f", nil, "scenario: a name that 'dq-bench scenarios' lists, or a YAML file; may be repeated")
 	flags.StringArrayVar(&f.variants, "variant", nil, "variant of the scenario; may be repeated")
 	flags.BoolVar(&f.full, "full", false, "all variants of the scenario, and its real times: --scale 1")
 	flags.Float64Var(&f.scale, "scale", 0, "factor for all times of the scenario, in place of its own")
-	flags.IntVar(&p.Producers, "producers", p.Producers, "goroutines that offer")
-	flags.IntVar(&p.Consumers, "consumers", p.Consumers, "goroutines that take")
-	flags.StringVar(&f.rate, "rate", p.Rate.String(), "offers over all producers: 1000/s, 90/m")
-	flags.DurationVar(&p.Duration, "duration", p.Duration, "how long messages are offered")
-	flags.StringVar(&f.delay, "delay", p.Delay.String(), "delay of each message: 5s; 1s..10s to draw it; 1s|1m..2m to choose; @10s..11s to have all due then")
-	flags.IntVar(&p.PayloadSize, "payload-size", p.PayloadSize, fmt.Sprintf("bytes of each value, at least %d", plan.HeaderSize))
-	flags.Uint64Var(&p.Seed, "seed", p.Seed, "seed of drawn delays")
-	flags.DurationVar(&f.warmup, "warmup", 0, fmt.Sprintf("offer messages that do not count before, for so long, and drain them; 0s for none "+
-		"(default: until lateness and round trip stand still, at most %s)", plan.MaxWarmup))
-	flags.DurationVar(&p.Horizon, "horizon", p.Horizon, "wait only so long after the last offer; what is due later stays pending; 0s waits for all")
-	flags.DurationVar(&p.DrainTimeout, "drain-timeout", p.DrainTimeout, "how long to wait for missing messages once nothing comes any more")
-	flags.DurationVar(&p.MaxScheduleLag, "max-schedule-lag", p.MaxScheduleLag, "how late an offer may leave; a run with fewer than 99 % of them on time is invalid")
-	flags.StringVar(&p.Queue, "queue", "", "destination queue (default: one of its own, removed at the end)")
-	flags.IntVar(&p.Queues, "queues", p.Queues, "number of destination queues, each with a consumer at least")
-	flags.DurationVar(&p.Poll, "poll", 0, "consumers look for one message so often, and do not wait for it")
-	flags.DurationVar(&p.Work, "work", 0, "how long a consumer is busy with each message")
 	flags.BoolVar(&f.overProtocol, "over-protocol", false, "have a program that cannot run the plan by itself make each call of it, which is part of every figure then")
 	flags.BoolVar(&f.force, "force", false, "run on a --queue that holds messages, which are taken and counted as foreign")
 	flags.StringVar(&f.out, "out", "", "folder of the run files (default out/run-<time>)")
@@ -161,6 +141,34 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
 }
 
+// given are the settings of the plan that were given, by their keys.
+func (f *runFlags) given() map[string]string {
+	settings := map[string]string{}
+	for _, field := range plan.Fields {
+		if field.Value != nil && f.changed(field.Flag()) {
+			settings[field.Key] = field.Value(&f.plan).String()
+		}
+	}
+	return settings
+}
+
+// cases are what to run, with which drivers, on which servers.
+func (f *runFlags) cases() ([]series.Case, error) {
+	choice := scenario.Choice{Files: f.files, Variants: f.variants, Full: f.full, Settings: f.given(), SLO: f.slos}
+	if f.changed("scale") {
+		choice.Scale = &f.scale
+	}
+	runs, err := choice.Runs()
+	if err != nil {
+		return nil, err
+	}
+	drivers := f.drivers
+	if !f.changed("driver") {
+		drivers = nil // the scenario's
+	}
+	return series.Cases(runs, drivers, f.redis)
+}
+
 // request checks everything that can be checked without a server. Its errors
 // are wrong usage, unless a scenario file cannot be read.
 func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
@@ -168,35 +176,26 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 	if f.repeat < 1 {
 		return nil, fmt.Errorf("repeat: expected 1 or more, got %d", f.repeat)
 	}
-	labels := map[string]string{}
-	for _, text := range f.labels {
-		key, value, ok := strings.Cut(text, "=")
-		if !ok || key == "" {
-			return nil, fmt.Errorf("label: expected key=value, got %q", text)
-		}
-		labels[key] = value
+	labels, err := series.ParseLabels(f.labels)
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	if r.quantiles, err = run.ParseQuantiles(f.percentiles); err != nil {
 		return nil, err
 	}
-	if r.progress, err = progressMode(f.progress, stderr); err != nil {
+	progress, err := progressMode(f.progress, stderr)
+	if err != nil {
 		return nil, err
 	}
 	if f.out == "" {
 		f.out = filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z"))
 	}
-	r.options = series.Options{
-		Redis: f.redis[0], Out: f.out, Tool: tool(), Labels: labels, Force: f.force, OverProtocol: f.overProtocol,
-		Progress: load.ProgressWriter(stderr, r.progress), Notice: once(stderr),
-	}
-	for _, spec := range f.redis {
-		if err := server.CheckSpec(spec); err != nil {
-			return nil, err
-		}
-	}
 	if r.cases, err = f.cases(); err != nil {
 		return nil, err
+	}
+	r.options = series.Options{
+		Redis: f.redis[0], Out: f.out, Tool: tool(), Labels: labels, Force: f.force, OverProtocol: f.overProtocol,
+		Progress: load.ProgressWriter(stderr, progress), Notice: once(stderr),
 	}
 	r.options.Share, err = f.shared.share(r)
 	return r, err
@@ -250,7 +249,14 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 	redis.SetLogger(silentRedis{})
 	printer := newRunPrinter(f, req, stdout, stderr)
 	for _, c := range req.cases {
-		if err := req.run(ctx, c, printer); err != nil {
+		printer.begin(c)
+		result, err := series.Do(ctx, req.options, c, req.repeat, func(turn series.Turn, r *run.Document) {
+			printer.one(c.Sides[turn.Side].Spec, turn.N, r)
+		})
+		if err == nil {
+			err = printer.done(result)
+		}
+		if err != nil {
 			var lacks *driver.CapabilityError
 			if errors.As(err, &lacks) {
 				return usageError(err)
@@ -269,33 +275,6 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 	}
 	fmt.Fprintf(stderr, "run files in %s\n", req.options.Out)
 	return printer.verdict()
-}
-
-// run does one case: a single run, or a series.
-func (req *runRequest) run(ctx context.Context, c runCase, out *runPrinter) error {
-	o := req.options
-	o.Out = filepath.Join(o.Out, c.folder)
-	out.begin(c)
-	if len(c.sides) == 1 && req.repeat == 1 {
-		if err := run.PrepareFolder(o.Out); err != nil {
-			return err
-		}
-		r, err := series.Run(ctx, o, c.sides[0].Driver, c.Run, o.Out)
-		if err != nil {
-			return err
-		}
-		return out.single(r)
-	}
-	result, err := series.Compete(ctx, o, c.sides, c.Run, req.repeat, func(turn series.Turn, r *run.Document) {
-		out.one(c.sides[turn.Side].Spec, turn.N, r)
-	})
-	if err != nil {
-		return err
-	}
-	if err := result.Page().WriteFile(filepath.Join(o.Out, page.File)); err != nil {
-		return err
-	}
-	return out.compared(result)
 }
 
 // runVerdict turns a failed run into its exit code.

@@ -36,7 +36,7 @@ func newRunPrinter(f *runFlags, req *runRequest, stdout, stderr io.Writer) *runP
 }
 
 // begin names the case where there are several.
-func (p *runPrinter) begin(c runCase) {
+func (p *runPrinter) begin(c series.Case) {
 	if p.cases > 1 {
 		fmt.Fprintf(p.stderr, "\n%s\n", c.Plan.Name)
 	}
@@ -68,7 +68,11 @@ func (p *runPrinter) one(spec string, n int, r *run.Document) {
 	fmt.Fprintf(p.stderr, "%s run %d: %s\n", spec, n, r.Verdict.Text)
 }
 
-func (p *runPrinter) compared(result *series.Result) error {
+// done prints what a case came to.
+func (p *runPrinter) done(result *series.Result) error {
+	if r := result.Single(); r != nil {
+		return p.single(r)
+	}
 	p.series = append(p.series, result)
 	p.comparisons = append(p.comparisons, result.Comparisons...)
 	if p.json {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -10,7 +9,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/metrics"
-	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/series"
 )
 
@@ -29,30 +27,16 @@ func (f *shareFlags) register(flags *pflag.FlagSet) {
 // share checks the flags against what else was asked for. Its errors are wrong
 // usage.
 func (f *shareFlags) share(req *runRequest) (series.Share, error) {
-	var s series.Share
-	var err error
-	if s.Worker, err = plan.ParseWorker(f.worker); err != nil {
-		return s, err
-	}
 	if f.metricsAddr != "" {
 		if err := metrics.CheckAddr(f.metricsAddr); err != nil {
-			return s, err
+			return series.Share{}, err
 		}
 	}
-	if f.startAt != "" {
-		start, err := load.ParseStart(f.startAt)
-		if err != nil {
-			return s, err
-		}
-		s.Start = &start
+	s, err := series.ParseShare(f.worker, f.startAt)
+	if err != nil {
+		return s, err
 	}
-	if s.Start == nil && !s.Worker.Shared() {
-		return s, nil
-	}
-	if len(req.cases) > 1 || len(req.cases[0].sides) > 1 || req.repeat > 1 {
-		return s, errors.New("start-at and worker: expected one run, of one --driver and one --variant without --repeat")
-	}
-	return s, s.Check(req.options.Redis, req.cases[0].Plan)
+	return s, s.Check(req.cases, req.repeat, req.options.Redis)
 }
 
 // serveMetrics serves what live shows until the returned function is called.

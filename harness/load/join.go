@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -197,39 +198,17 @@ func (e *engine) environment() run.Environment {
 	return environment
 }
 
-// scenario is the plan as the run document holds it.
+// scenario is the plan as the run document holds it, with the drivers of the fleet by the
+// names that they give themselves.
 func (o Options) scenario() run.Scenario {
 	p := o.Plan
-	s := p.Schedule()
-	scenario := run.Scenario{
-		Name: p.Name, Producers: p.Producers, Consumers: p.Consumers, Rate: float64(s.MeanRate()),
-		Duration: s.Duration().String(), Delay: p.Delay.String(), PayloadSize: p.PayloadSize, Seed: p.Seed,
-		Warmup: p.WarmupText(), DrainTimeout: p.DrainTimeout.String(), Queue: p.Queue,
-		MaxScheduleLag: durationText(p.MaxScheduleLag),
-		Messages:       p.Messages(), Ramp: s.RampText(),
-		Horizon: durationText(p.Horizon), Poll: durationText(p.Poll), Work: durationText(p.Work),
-	}
-	if p.Queues > 1 {
-		scenario.Queues = p.Queues
-	}
-	if p.Cancel.Share > 0 {
-		scenario.Cancel = fmt.Sprintf("%g after %s", p.Cancel.Share, p.Cancel.After)
-	}
-	for _, m := range p.Fleet {
+	p.Fleet = slices.Clone(p.Fleet)
+	for i, m := range p.Fleet {
 		if m.Driver != "" {
-			m.Driver = o.driverOf(m).Identity().String()
+			p.Fleet[i].Driver = o.driverOf(m).Identity().String()
 		}
-		scenario.Fleet = append(scenario.Fleet, m.String())
 	}
-	return scenario
-}
-
-// durationText is empty for what is not used.
-func durationText(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return d.String()
+	return p.Scenario()
 }
 
 // cleanUp removes the queues of this run from the server.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -143,6 +144,16 @@ func (d Delay) warmUp(limit time.Duration) Delay {
 		return Fixed(min(d.Max-d.Min, limit))
 	}
 	return Delay{Min: min(d.Min, limit), Max: min(d.Max, limit)}
+}
+
+// scaled multiplies all times by a factor.
+func (d Delay) scaled(by float64) Delay {
+	d.Min, d.Max = scaleTime(d.Min, by), scaleTime(d.Max, by)
+	d.Choices = slices.Clone(d.Choices)
+	for i, c := range d.Choices {
+		d.Choices[i] = Span{scaleTime(c.Min, by), scaleTime(c.Max, by)}
+	}
+	return d
 }
 
 // Of returns the delay of message i of n: the same for the same seed, so that no

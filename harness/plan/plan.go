@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -55,6 +54,9 @@ type Plan struct {
 	// Fleet are the processes that share the queue; none means one member that does
 	// everything throughout.
 	Fleet []Member
+	// Original is what a plan whose times were scaled was made from; it is told, and has
+	// no effect.
+	Original Original
 
 	// names and warmup are those of a part that was told them; else they follow from
 	// Queue, Queues and the first of the steps.
@@ -67,6 +69,19 @@ type Plan struct {
 type Cancel struct {
 	Share float64
 	After time.Duration
+}
+
+// String returns "0.5 after 2s".
+func (c Cancel) String() string { return fmt.Sprintf("%g after %s", c.Share, c.After) }
+
+func (c Cancel) check() error {
+	switch {
+	case !(c.Share >= 0 && c.Share <= 1):
+		return refuse("cancel", "a share from 0 to 1", c.Share)
+	case c.After < 0:
+		return refuse("cancel", "0s or more after the offer", c.After)
+	}
+	return nil
 }
 
 // Chosen reports whether message i is one to be called off.
@@ -114,67 +129,6 @@ func DefaultPlan() Plan {
 		Delay: Fixed(5 * time.Second), PayloadSize: 100, Seed: 1,
 		Warmup: MaxWarmup, WarmupEnds: true, DrainTimeout: 10 * time.Second, MaxScheduleLag: DefaultMaxScheduleLag, Queues: 1,
 	}
-}
-
-// Validate refuses a plan that can never be right. Its error is wrong usage.
-func (p Plan) Validate() error {
-	checks := []struct {
-		ok   bool
-		text string
-	}{
-		{p.Producers >= 1 && p.Producers <= maxProducers, fmt.Sprintf("producers: expected 1 to %d, got %d", maxProducers, p.Producers)},
-		{p.Consumers >= 1 && p.Consumers <= maxProducers, fmt.Sprintf("consumers: expected 1 to %d, got %d", maxProducers, p.Consumers)},
-		{p.PayloadSize >= HeaderSize, fmt.Sprintf("payload size: expected at least %d bytes, which the header takes, got %d", HeaderSize, p.PayloadSize)},
-		{p.PayloadSize <= maxPayload, fmt.Sprintf("payload size: expected at most %d bytes, got %d", maxPayload, p.PayloadSize)},
-		{p.Warmup >= 0, fmt.Sprintf("warm-up: expected 0s or more, got %s", p.Warmup)},
-		{p.Horizon >= 0, fmt.Sprintf("horizon: expected 0s or more, got %s", p.Horizon)},
-		{p.DrainTimeout > 0, fmt.Sprintf("drain timeout: expected more than 0, such as 10s, got %s", p.DrainTimeout)},
-		{p.MaxScheduleLag >= 0, fmt.Sprintf("max schedule lag: expected 0s or more, got %s", p.MaxScheduleLag)},
-		{p.Queue != "", "queue: expected a name, got an empty one"},
-		{p.Queues >= 1 && p.Queues <= maxQueues, fmt.Sprintf("queues: expected 1 to %d, got %d", maxQueues, p.Queues)},
-		{p.Consumers >= p.Queues, fmt.Sprintf("consumers: expected at least one for each of the %d queues, got %d", p.Queues, p.Consumers)},
-		{p.Poll >= 0, fmt.Sprintf("poll: expected 0s or more, got %s", p.Poll)},
-		{p.Work >= 0, fmt.Sprintf("work: expected 0s or more, got %s", p.Work)},
-		{p.Cancel.Share >= 0 && p.Cancel.Share <= 1, fmt.Sprintf("cancel: expected a share from 0 to 1, got %v", p.Cancel.Share)},
-		{p.Cancel.After >= 0, fmt.Sprintf("cancel: expected 0s or more after the offer, got %s", p.Cancel.After)},
-	}
-	for _, c := range checks {
-		if !c.ok {
-			return errors.New(c.text)
-		}
-	}
-	if err := p.Schedule().check(); err != nil {
-		return err
-	}
-	if p.Warmup > 0 {
-		if err := p.warmUpSchedule().check(); err != nil {
-			return err
-		}
-	}
-	if err := p.Delay.check(); err != nil {
-		return err
-	}
-	return p.checkFleet()
-}
-
-// checkFleet makes sure that somebody offers and somebody takes at the start,
-// which is when the warm-up runs, and after the last change.
-func (p Plan) checkFleet() error {
-	if len(p.Fleet) == 0 {
-		return nil
-	}
-	var offersFirst, takesFirst, offersLast, takesLast bool
-	for i, m := range p.Fleet {
-		if m.From < 0 || m.To < 0 || (m.To > 0 && m.To <= m.From) {
-			return fmt.Errorf("fleet: expected member %d to begin before it ends, got %s to %s", i+1, m.From, m.To)
-		}
-		offersFirst, takesFirst = offersFirst || m.Offers && m.From == 0, takesFirst || m.Takes && m.From == 0
-		offersLast, takesLast = offersLast || m.Offers && m.To == 0, takesLast || m.Takes && m.To == 0
-	}
-	if !offersFirst || !takesFirst || !offersLast || !takesLast {
-		return errors.New("fleet: expected a member that offers and one that takes, at the beginning and to the end")
-	}
-	return nil
 }
 
 // Instances returns n members that all do everything throughout.

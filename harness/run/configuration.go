@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/plan"
 )
 
 // Field is one named part of a configuration.
@@ -13,22 +15,11 @@ type Field struct{ Name, Value string }
 // for, and the machine and server it ran on, but not the implementation, which
 // is what a comparison is about.
 func (r *Document) Configuration() []Field {
-	s := r.Scenario
-	fields := []Field{
-		{"scenario", s.Name},
-		{"producers", strconv.Itoa(s.Producers)},
-		{"consumers", strconv.Itoa(s.Consumers)},
-		{"rate", FormatFloat(s.Rate) + "/s"},
-		{"duration", s.Duration},
-		{"delay", s.Delay},
-		{"payload_size", strconv.Itoa(s.PayloadSize)},
-		{"warmup", s.Warmup},
-		{"ramp", s.Ramp},
-		{"horizon", s.Horizon},
-		{"queues", strconv.Itoa(s.Queues)},
-		{"poll", s.Poll},
-		{"work", s.Work},
-		{"cancel", s.Cancel},
+	fields := []Field{{"scenario", r.Scenario.Name}}
+	for _, f := range plan.Fields {
+		if f.Compared {
+			fields = append(fields, Field{f.Key, f.Text(r.Scenario)})
+		}
 	}
 	if r.Server != nil {
 		fields = append(fields, Field{"server", strings.TrimSpace(r.Server.Product + " " + r.Server.Version)})

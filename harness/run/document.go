@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/dq-bench/dq-bench/harness/plan"
 )
 
 // Schema is the schema of the run files this package writes.
@@ -146,40 +148,8 @@ func (r *Document) ServerText() string {
 	}
 }
 
-// Scenario is the resolved plan. Durations are in Go's notation ("5s").
-type Scenario struct {
-	Name      string `json:"name,omitempty"`
-	Producers int    `json:"producers"`
-	Consumers int    `json:"consumers"`
-	// Rate is offers per second over all producers.
-	Rate     float64 `json:"rate"`
-	Duration string  `json:"duration"`
-	// Delay is "5s", or "1s..10s" for uniformly drawn delays.
-	Delay        string `json:"delay"`
-	PayloadSize  int    `json:"payload_size"`
-	Seed         uint64 `json:"seed"`
-	Warmup       string `json:"warmup"`
-	DrainTimeout string `json:"drain_timeout"`
-	// MaxScheduleLag is how late an offer may leave and still be on time.
-	MaxScheduleLag string `json:"max_schedule_lag,omitempty"`
-	Queue          string `json:"queue"`
-	// Ramp is "100/s for 5s, 500/s for 5s"; Rate is then the mean.
-	Ramp string `json:"ramp,omitempty"`
-	// Horizon is how long after the last offer messages were waited for.
-	Horizon string `json:"horizon,omitempty"`
-	// Queues is how many queues the messages went to, if above 1.
-	Queues int `json:"queues,omitempty"`
-	// Poll is the interval at which consumers looked, if they did not wait.
-	Poll string `json:"poll,omitempty"`
-	// Work is how long consumers were busy with each message.
-	Work string `json:"work,omitempty"`
-	// Cancel is "0.5 after 2s": the share of messages called off.
-	Cancel string `json:"cancel,omitempty"`
-	// Fleet are the processes that shared the queue, if there were several.
-	Fleet []string `json:"fleet,omitempty"`
-	// Messages is how many offers the measured phase plans.
-	Messages int64 `json:"messages"`
-}
+// Scenario is the resolved plan.
+type Scenario = plan.Scenario
 
 // Environment is the machine the load came from.
 type Environment struct {

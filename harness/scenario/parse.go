@@ -1,15 +1,11 @@
 package scenario
 
 import (
-	"bytes"
-	"encoding"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -18,52 +14,106 @@ import (
 	"github.com/dq-bench/dq-bench/harness/plan"
 )
 
-// document is a whole file.
-type document struct {
-	About    string           `yaml:"about"`
-	Source   string           `yaml:"source"`
-	Scale    float64          `yaml:"scale"`
-	Settings settings         `yaml:",inline"`
-	Variants []variantHeading `yaml:"variants"`
+// settings are what a scenario or a variant of it says of a run.
+type settings struct {
+	driver string
+	plan   plan.Plan
+	// slo must be met; expect too, and the counts it names are no faults.
+	slo, expect []string
 }
 
-// variantHeading has the settings too, so that a strict decoder knows their keys.
-type variantHeading struct {
-	Name     string   `yaml:"name"`
-	About    string   `yaml:"about"`
-	Full     bool     `yaml:"full"`
-	Settings settings `yaml:",inline"`
+// keys are those of the settings, which a variant may give anew: the fields of the plan,
+// and what goes with it.
+func (s *settings) keys() keys {
+	known := keys{
+		"driver": into(&s.driver), "slo": into(&s.slo), "expect": into(&s.expect),
+		"ramp":   func(node *yaml.Node) error { return decodeList(node, &s.plan.Ramp, decodeStep) },
+		"cancel": func(node *yaml.Node) error { return decodeCancel(node, &s.plan.Cancel) },
+		"fleet":  func(node *yaml.Node) error { return decodeList(node, &s.plan.Fleet, decodeMembers) },
+	}
+	standard := plan.DefaultPlan()
+	for _, f := range plan.Fields {
+		if f.Value != nil && !f.FlagOnly {
+			known[f.Key] = setting(f.Value(&s.plan), f.Value(&standard).String())
+		}
+	}
+	return known
+}
+
+// decodeCancel leaves what is not given as it is.
+func decodeCancel(node *yaml.Node, to *plan.Cancel) error {
+	if isNull(node) {
+		*to = plan.Cancel{}
+		return nil
+	}
+	return keys{"share": into(&to.Share), "after": into(&to.After)}.decode(node)
+}
+
+func decodeStep(node *yaml.Node) ([]plan.Step, error) {
+	var s plan.Step
+	err := keys{"rate": setting(text{&s.Rate}, ""), "duration": into(&s.Duration)}.decode(node)
+	return []plan.Step{s}, err
+}
+
+// maxCount bounds the processes that one member of a fleet stands for.
+const maxCount = 1000
+
+// decodeMembers reads one process, or count of the same. One that neither offers nor
+// takes does both.
+func decodeMembers(node *yaml.Node) ([]plan.Member, error) {
+	var m plan.Member
+	count := 1
+	err := keys{
+		"driver": into(&m.Driver), "count": into(&count), "offers": into(&m.Offers), "takes": into(&m.Takes),
+		"from": into(&m.From), "to": into(&m.To),
+	}.decode(node)
+	switch {
+	case err != nil:
+		return nil, err
+	case count < 1 || count > maxCount:
+		return nil, &lineError{node.Line, fmt.Errorf("fleet: expected a count of 1 to %d, got %d", maxCount, count)}
+	case !m.Offers && !m.Takes:
+		m.Offers, m.Takes = true, true
+	}
+	return slices.Repeat([]plan.Member{m}, count), nil
 }
 
 // Parse reads one file. Every variant is resolved once, so that whatever can never
 // be right is found here. Its error is an *Error.
 func Parse(file string, text []byte) (*Scenario, error) {
-	doc := document{Scale: 1, Settings: defaults()}
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&doc); err != nil {
-		return nil, yamlError(file, err)
+	root, err := parseYAML(text)
+	if err != nil {
+		return nil, fileError(file, err)
 	}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, &Error{file, 0, errors.New("expected one YAML document")}
+	s := &Scenario{Name: strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".yaml"), Scale: 1}
+	var variants []*yaml.Node
+	common := settings{plan: plan.DefaultPlan()}
+	known := common.keys()
+	known["about"], known["source"], known["scale"] = into(&s.About), into(&s.Source), into(&s.Scale)
+	known["variants"] = func(node *yaml.Node) error {
+		return decodeList(node, &variants, func(item *yaml.Node) ([]*yaml.Node, error) { return []*yaml.Node{item}, nil })
 	}
-	s := &Scenario{
-		Name:  strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".yaml"),
-		About: strings.TrimSpace(doc.About), Source: strings.TrimSpace(doc.Source), Scale: doc.Scale,
+	if err := known.decode(root); err != nil {
+		return nil, fileError(file, err)
 	}
+	s.About, s.Source = strings.TrimSpace(s.About), strings.TrimSpace(s.Source)
 	switch {
 	case s.About == "":
 		return nil, &Error{file, 1, errors.New("expected about: a sentence on what the scenario shows")}
-	case !(s.Scale > 0 && s.Scale <= 1):
-		return nil, &Error{file, 1, fmt.Errorf("scale: expected more than 0 and at most 1, got %v", s.Scale)}
+	case !validScale(s.Scale):
+		return nil, &Error{file, 1, scaleError(s.Scale)}
 	}
-	var err error
-	if s.Variants, err = variants(file, s.Name, text, doc); err != nil {
-		return nil, err
+	if len(variants) == 0 {
+		s.Variants = []Variant{{Line: 1, file: file, scenario: s.Name, settings: common}}
+	}
+	for _, node := range variants {
+		if err := s.addVariant(file, node, common); err != nil {
+			return nil, err
+		}
 	}
 	for _, v := range s.Variants {
 		for _, scale := range []float64{s.Scale, 1} {
-			if _, err := v.Resolve(scale, spec.Parse); err != nil {
+			if _, err := v.Resolve(scale, nil, spec.Parse); err != nil {
 				return nil, err
 			}
 		}
@@ -71,83 +121,30 @@ func Parse(file string, text []byte) (*Scenario, error) {
 	return s, nil
 }
 
-// variants decodes each variant over a copy of the file's settings.
-func variants(file, name string, text []byte, doc document) ([]Variant, error) {
-	if len(doc.Variants) == 0 {
-		return []Variant{{Line: 1, file: file, scenario: name, settings: doc.Settings}}, nil
+// addVariant reads a variant over what all have in common.
+func (s *Scenario) addVariant(file string, node *yaml.Node, common settings) error {
+	v := Variant{Line: node.Line, file: file, scenario: s.Name, settings: common}
+	known := v.settings.keys()
+	known["name"], known["about"], known["full"] = into(&v.Name), into(&v.About), into(&v.Full)
+	if err := known.decode(node); err != nil {
+		return fileError(file, err)
 	}
-	var root struct {
-		Variants []yaml.Node `yaml:"variants"`
+	v.About = strings.TrimSpace(v.About)
+	switch {
+	case !variantName.MatchString(v.Name):
+		return &Error{file, v.Line, fmt.Errorf("variant: expected a name of letters, digits and dashes, got %q", v.Name)}
+	case s.Has(v.Name):
+		return &Error{file, v.Line, fmt.Errorf("variant %q is there already", v.Name)}
 	}
-	if err := yaml.Unmarshal(text, &root); err != nil {
-		return nil, yamlError(file, err)
-	}
-	var all []Variant
-	for i := range root.Variants {
-		node := &root.Variants[i]
-		over := variantHeading{Settings: doc.Settings.clone()}
-		if err := node.Decode(&over); err != nil {
-			return nil, yamlError(file, err)
-		}
-		if !variantName.MatchString(over.Name) {
-			return nil, &Error{file, node.Line, fmt.Errorf("variant: expected a name of letters, digits and dashes, got %q", over.Name)}
-		}
-		if slices.ContainsFunc(all, func(v Variant) bool { return v.Name == over.Name }) {
-			return nil, &Error{file, node.Line, fmt.Errorf("variant %q is there already", over.Name)}
-		}
-		all = append(all, Variant{
-			Name: over.Name, About: strings.TrimSpace(over.About), Full: over.Full, Line: node.Line,
-			file: file, scenario: name, settings: over.Settings,
-		})
-	}
-	return all, nil
+	s.Variants = append(s.Variants, v)
+	return nil
 }
 
 // variantName is a name that can be a folder's.
 var variantName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9.-]*$`)
 
-// clone keeps a decoder from writing into lists of the original.
-func (s settings) clone() settings {
-	s.Ramp, s.Fleet = slices.Clone(s.Ramp), slices.Clone(s.Fleet)
-	s.SLO, s.Expect = slices.Clone(s.SLO), slices.Clone(s.Expect)
-	s.Delay.Choices = slices.Clone(s.Delay.Choices)
-	return s
-}
+func validScale(scale float64) bool { return scale > 0 && scale <= 1 }
 
-// rate and delay are the load package's, with the line in their errors.
-type (
-	rate  plan.Rate
-	delay plan.Delay
-)
-
-// UnmarshalYAML is plan.ParseRate.
-func (r *rate) UnmarshalYAML(node *yaml.Node) error { return unmarshalText(node, (*plan.Rate)(r)) }
-
-// UnmarshalYAML is plan.ParseDelay.
-func (d *delay) UnmarshalYAML(node *yaml.Node) error { return unmarshalText(node, (*plan.Delay)(d)) }
-
-func unmarshalText(node *yaml.Node, to encoding.TextUnmarshaler) error {
-	if err := to.UnmarshalText([]byte(node.Value)); err != nil {
-		return fmt.Errorf("line %d: %w", node.Line, err)
-	}
-	return nil
-}
-
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): (.*)`)
-
-// yamlError moves the line number that the decoder writes into its text.
-func yamlError(file string, err error) error {
-	text := err.Error()
-	var several *yaml.TypeError
-	if errors.As(err, &several) && len(several.Errors) > 0 {
-		text = several.Errors[0]
-	}
-	m := yamlLine.FindStringSubmatch(text)
-	if m == nil {
-		return &Error{file, 0, errors.New(strings.TrimPrefix(text, "yaml: "))}
-	}
-	line, _ := strconv.Atoi(m[1]) // digits
-	text = strings.NewReplacer(" in type scenario.document", "", " in type scenario.variantHeading", " in a variant",
-		" in type scenario.settings", "").Replace(m[2])
-	return &Error{file, line, errors.New(text)}
+func scaleError(scale float64) error {
+	return fmt.Errorf("scale: expected more than 0 and at most 1, got %v", scale)
 }

@@ -12,9 +12,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/dq-bench/dq-bench/harness/plan"
 )
 
 // Scenario is one file.
@@ -63,63 +60,6 @@ func (e *Error) Error() string {
 
 // Unwrap returns what is wrong.
 func (e *Error) Unwrap() error { return e.Err }
-
-// settings are the keys of a scenario that a variant may give anew.
-type settings struct {
-	Driver      string        `yaml:"driver"`
-	Producers   int           `yaml:"producers"`
-	Consumers   int           `yaml:"consumers"`
-	Rate        rate          `yaml:"rate"`
-	Duration    time.Duration `yaml:"duration"`
-	Ramp        []step        `yaml:"ramp"`
-	Delay       delay         `yaml:"delay"`
-	PayloadSize int           `yaml:"payload_size"`
-	Seed        uint64        `yaml:"seed"`
-	// Warmup is fixed; nil is one that ends by itself.
-	Warmup       *time.Duration `yaml:"warmup"`
-	Horizon      time.Duration  `yaml:"horizon"`
-	DrainTimeout time.Duration  `yaml:"drain_timeout"`
-	// MaxScheduleLag is a bound on the tool, and is not scaled.
-	MaxScheduleLag time.Duration `yaml:"max_schedule_lag"`
-	Queues         int           `yaml:"queues"`
-	Poll           time.Duration `yaml:"poll"`
-	Work           time.Duration `yaml:"work"`
-	Cancel         cancel        `yaml:"cancel"`
-	Fleet          []member      `yaml:"fleet"`
-	// SLO must be met; Expect too, and the counts it names are no faults.
-	SLO    []string `yaml:"slo"`
-	Expect []string `yaml:"expect"`
-}
-
-type step struct {
-	Rate     rate          `yaml:"rate"`
-	Duration time.Duration `yaml:"duration"`
-}
-
-type cancel struct {
-	Share float64       `yaml:"share"`
-	After time.Duration `yaml:"after"`
-}
-
-// member is one process, or count of the same. One that neither offers nor takes
-// does both.
-type member struct {
-	Driver string        `yaml:"driver"`
-	Count  int           `yaml:"count"`
-	Offers bool          `yaml:"offers"`
-	Takes  bool          `yaml:"takes"`
-	From   time.Duration `yaml:"from"`
-	To     time.Duration `yaml:"to"`
-}
-
-func defaults() settings {
-	p := plan.DefaultPlan()
-	return settings{
-		Producers: p.Producers, Consumers: p.Consumers, Rate: rate(p.Rate), Duration: p.Duration, Delay: delay(p.Delay),
-		PayloadSize: p.PayloadSize, Seed: p.Seed, DrainTimeout: p.DrainTimeout,
-		MaxScheduleLag: p.MaxScheduleLag, Queues: p.Queues,
-	}
-}
 
 // Load reads every *.yaml of a folder, in the order of their names.
 func Load(files fs.FS, dir string) ([]*Scenario, error) {

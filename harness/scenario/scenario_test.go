@@ -21,7 +21,7 @@ func TestStoredScenarios(t *testing.T) {
 		require.NotEmpty(t, s.Source, s.Name)
 		for _, v := range s.Variants {
 			require.Equal(t, len(s.Variants) > 1, v.Name != "", s.Name)
-			run, err := v.Resolve(s.Scale, spec.Parse)
+			run, err := v.Resolve(s.Scale, nil, spec.Parse)
 			require.NoError(t, err)
 			if !v.Full {
 				p := run.Plan
@@ -58,7 +58,7 @@ variants:
 	chosen, err := s.Select(nil, false)
 	require.NoError(t, err)
 	require.Len(t, chosen, 1)
-	a, err := chosen[0].Resolve(s.Scale, spec.Parse)
+	a, err := chosen[0].Resolve(s.Scale, nil, spec.Parse)
 	require.NoError(t, err)
 	require.Equal(t, "some/a", a.Plan.Name)
 	require.Equal(t, plan.Rate(100), a.Plan.Rate, "as many messages in a tenth of the time")
@@ -69,7 +69,7 @@ variants:
 
 	chosen, err = s.Select([]string{"b"}, false)
 	require.NoError(t, err)
-	b, err := chosen[0].Resolve(1, spec.Parse)
+	b, err := chosen[0].Resolve(1, nil, spec.Parse)
 	require.NoError(t, err)
 	require.Equal(t, plan.Rate(20), b.Plan.Rate)
 	require.Equal(t, "1s", b.Plan.Delay.String())
@@ -106,6 +106,22 @@ func TestFilesAreStrict(t *testing.T) {
 		"about: x\nvariants:\n  - about: b\n":                      "f.yaml:3: variant: expected a name",
 		"about: x\nvariants:\n  - name: a\n    consumers: 0\n":     "f.yaml:3: consumers: expected",
 		"about: x\n---\nabout: y\n":                                "one YAML document",
+		"about: x\nfleet: [{count: 0}]\n":                          "expected a count",
+		"about: x\nfleet:\n  - {takes: true}\n  - all\n":           "f.yaml:4: expected keys and their values",
+		"about: x\nfleet: {takes: true}\n":                         "f.yaml:2: expected a list",
+		"about: x\nramp:\n  - rate: 5/s\n    duration: long\n":     "f.yaml:4:",
+		"about: x\nramp:\n  - rate: fast\n":                        "f.yaml:3: rate: expected",
+		"about: x\ncancel:\n  shar: 1\n":                           "f.yaml:3: field shar not found",
+		"about: x\nproducers: [5]\n":                               "f.yaml:2: expected one value",
+		"about: x\nproducers: many\n":                              `f.yaml:2: producers: expected a whole number, got "many"`,
+		"about: x\nseed: -1\n":                                     "f.yaml:2: seed: expected a whole number",
+		"about: x\nrate: 5/s\nrate: 6/s\n":                         "f.yaml:3:",
+		"about: x\nqueue: q\n":                                     "f.yaml:2: field queue not found",
+		"about: x\nraet: 5/s\nproducers: many\ndelya: 1s\n":        "f.yaml:2: field raet not found",
+		"about: x\nraet:\n  nested: 1\n":                           "f.yaml:2: field raet not found",
+		"about: x\nslo: lost<=0\n":                                 "f.yaml:2:",
+		"about: x\nvariants: {name: a}\n":                          "f.yaml:2: expected a list",
+		"~\n":                                                      "f.yaml:1: expected keys",
 		"":                                                         "EOF",
 		"- a\n":                                                    "f.yaml:1:",
 		"about: x\nabout: y\n":                                     "already defined",
@@ -124,6 +140,66 @@ func TestFilesAreStrict(t *testing.T) {
 	}
 }
 
+// Every setting of the plan is a key, but those that only a flag gives; one without a
+// value is as if it was not given.
+func TestEverySettingIsAKey(t *testing.T) {
+	standard := plan.DefaultPlan()
+	standard.Name = "f"
+	for _, field := range plan.Fields {
+		s, err := scenario.Parse("f.yaml", []byte("about: x\n"+field.Key+":\n"))
+		if field.FlagOnly {
+			require.ErrorContains(t, err, "not found", field.Key)
+			continue
+		}
+		require.NoError(t, err, field.Key)
+		r, err := s.Variants[0].Resolve(1, nil, spec.Parse)
+		require.NoError(t, err)
+		require.Equal(t, standard, r.Plan, field.Key)
+	}
+}
+
+// Anchors and merges are YAML's; a variant takes back what the file says by no value.
+func TestYAMLForms(t *testing.T) {
+	s, err := scenario.Parse("f.yaml", []byte(`
+about: x
+consumers: 0x10
+warmup: 2s
+cancel: {share: 0.5, after: 1s}
+fleet: &two [{driver: dq, count: 2}]
+ramp: [{rate: 5/s, duration: 1s}]
+variants:
+  - &first
+    name: a
+    producers: 3
+    fleet: *two
+  - <<: *first
+    name: b
+    cancel: {share: 0.25}
+  - name: c
+    consumers:
+    warmup:
+    cancel:
+    fleet:
+    ramp:
+`))
+	require.NoError(t, err)
+	var plans []plan.Plan
+	for _, v := range s.Variants {
+		r, err := v.Resolve(1, nil, spec.Parse)
+		require.NoError(t, err)
+		plans = append(plans, r.Plan)
+	}
+	a, b, c := plans[0], plans[1], plans[2]
+	require.Equal(t, 16, a.Consumers)
+	require.Equal(t, 2*time.Second, a.Warmup)
+	require.Len(t, a.Fleet, 2)
+	require.Equal(t, 3, b.Producers)
+	require.Equal(t, plan.Cancel{Share: .25, After: time.Second}, b.Cancel)
+	want := plan.DefaultPlan()
+	want.Name = "f/c"
+	require.Equal(t, want, c)
+}
+
 func FuzzParse(f *testing.F) {
 	files, err := scenarios.Load.ReadDir("load")
 	require.NoError(f, err)
@@ -138,7 +214,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, v := range s.Variants {
-			_, err := v.Resolve(s.Scale, spec.Parse)
+			_, err := v.Resolve(s.Scale, nil, spec.Parse)
 			require.NoError(t, err)
 		}
 	})

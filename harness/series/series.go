@@ -175,11 +175,40 @@ type SideResult struct {
 	Runs   []*run.Document
 }
 
-// Compete runs the case repeat times with each side, in the order of Order, into
-// folder/<side>/<n>, and compares. told, which may be nil, gets each run when it
-// is done.
-func Compete(ctx context.Context, o Options, sides []Side, c scenario.Run, repeat int, told func(Turn, *run.Document)) (*Result, error) {
+// Single is the only run of a case that was run once with one side, and nil for others.
+func (r *Result) Single() *run.Document {
+	if len(r.Sides) == 1 && len(r.Sides[0].Runs) == 1 {
+		return r.Sides[0].Runs[0]
+	}
+	return nil
+}
+
+// Do runs the case repeat times with each side, in the order of Order, into its folder
+// below that of the options: a single run into that itself, several into <side>/<n> and
+// with a page of them all. told, which may be nil, gets each of several when it is done.
+func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
+	o.Out = filepath.Join(o.Out, c.Folder)
+	if len(c.Sides) > 1 || repeat > 1 {
+		r, err := compete(ctx, o, c, repeat, told)
+		if err != nil {
+			return nil, err
+		}
+		return r, r.Page().WriteFile(filepath.Join(o.Out, page.File))
+	}
+	if err := run.PrepareFolder(o.Out); err != nil {
+		return nil, err
+	}
+	only, err := Run(ctx, o, c.Sides[0].Driver, c.Run, o.Out)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Case: c.Plan.Name, Sides: []SideResult{{Spec: c.Sides[0].Spec, Folder: o.Out, Runs: []*run.Document{only}}}}, nil
+}
+
+// compete runs the sides by turns, and compares.
+func compete(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
 	r := &Result{Case: c.Plan.Name}
+	sides := c.Sides
 	for i, name := range Folders(sides) {
 		r.Sides = append(r.Sides, SideResult{Spec: sides[i].Spec, Folder: filepath.Join(o.Out, name)})
 	}
@@ -193,13 +222,13 @@ func Compete(ctx context.Context, o Options, sides []Side, c scenario.Run, repea
 		if redis := sides[turn.Side].Redis; redis != "" {
 			own.Redis = redis
 		}
-		run, err := Run(ctx, own, sides[turn.Side].Driver, c, folder)
+		done, err := Run(ctx, own, sides[turn.Side].Driver, c.Run, folder)
 		if err != nil {
 			return nil, fmt.Errorf("run %d of %s: %w", turn.N, side.Spec, err)
 		}
-		side.Runs = append(side.Runs, run)
+		side.Runs = append(side.Runs, done)
 		if told != nil {
-			told(turn, run)
+			told(turn, done)
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("interrupted after run %d of %s; what is done is in %s", turn.N, side.Spec, o.Out)

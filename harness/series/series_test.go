@@ -10,6 +10,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/page"
 	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/scenario"
@@ -33,7 +34,7 @@ func shortCase() scenario.Run {
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false
 	p.Duration, p.Warmup, p.Delay, p.Rate = 100*time.Millisecond, 50*time.Millisecond, plan.Fixed(20*time.Millisecond), 500
-	return scenario.Run{Plan: p, Scale: 1}
+	return scenario.Run{Plan: p}
 }
 
 func memory(t *testing.T) series.Side {
@@ -43,10 +44,11 @@ func memory(t *testing.T) series.Side {
 	return series.Side{Spec: "memory", Driver: d}
 }
 
-func TestCompeteWritesEveryRunAndCompares(t *testing.T) {
+func TestDoWritesEveryRunAndCompares(t *testing.T) {
 	out := t.TempDir()
 	var turns []series.Turn
-	result, err := series.Compete(t.Context(), series.Options{Out: out}, []series.Side{memory(t), memory(t)}, shortCase(), 2,
+	c := series.Case{Run: shortCase(), Folder: "some", Sides: []series.Side{memory(t), memory(t)}}
+	result, err := series.Do(t.Context(), series.Options{Out: out}, c, 2,
 		func(turn series.Turn, r *run.Document) {
 			require.True(t, r.Verdict.Passed)
 			turns = append(turns, turn)
@@ -56,10 +58,23 @@ func TestCompeteWritesEveryRunAndCompares(t *testing.T) {
 	require.Len(t, result.Comparisons, 1)
 	require.Equal(t, compare.Inconclusive, result.Comparisons[0].Outcome)
 	for _, folder := range []string{"memory", "memory-2"} {
-		runs, err := compare.ReadSide(filepath.Join(out, folder))
+		runs, err := compare.ReadSide(filepath.Join(out, "some", folder))
 		require.NoError(t, err)
 		require.Len(t, runs, 2)
 	}
+	require.FileExists(t, filepath.Join(out, "some", page.File))
+	require.Nil(t, result.Single())
+}
+
+// A single run is written to the folder itself, and compared with nothing.
+func TestDoOneRun(t *testing.T) {
+	out := t.TempDir()
+	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t)}}
+	result, err := series.Do(t.Context(), series.Options{Out: out}, c, 1, func(series.Turn, *run.Document) { t.Error("told of a single run") })
+	require.NoError(t, err)
+	require.EqualValues(t, 50, result.Single().Counts.Delivered)
+	require.Empty(t, result.Comparisons)
+	require.FileExists(t, filepath.Join(out, run.File))
 }
 
 // Each run has a server of its own.

@@ -18,10 +18,26 @@ type Share struct {
 	Start *load.Start
 }
 
+// ParseShare reads a worker as i/n, and an instant to start at, which may be empty. Its
+// error is wrong usage.
+func ParseShare(worker, startAt string) (Share, error) {
+	w, err := plan.ParseWorker(worker)
+	if err != nil || startAt == "" {
+		return Share{Worker: w}, err
+	}
+	start, err := load.ParseStart(startAt)
+	return Share{w, &start}, err
+}
+
 // Check refuses a share that the cases and the server cannot have. Its error is
 // wrong usage.
-func (s Share) Check(redis string, p plan.Plan) error {
+func (s Share) Check(cases []Case, repeat int, redis string) error {
+	if s.Start == nil && !s.Worker.Shared() {
+		return nil
+	}
 	switch {
+	case len(cases) != 1 || len(cases[0].Sides) != 1 || repeat > 1:
+		return errors.New("start-at and worker: expected one run, of one --driver and one --variant without --repeat")
 	case !s.Worker.Shared():
 		return nil
 	case s.Start == nil:
@@ -29,7 +45,7 @@ func (s Share) Check(redis string, p plan.Plan) error {
 	case !server.External(redis):
 		return fmt.Errorf("worker: expected --redis with the address of a server that all workers share, got %q, which each would start for itself", redis)
 	}
-	return s.Worker.Check(p)
+	return s.Worker.Check(cases[0].Plan)
 }
 
 // apply agrees with the other workers on start, run id and queue.

@@ -1,0 +1,111 @@
+package series
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/scenario"
+	"github.com/dq-bench/dq-bench/harness/server"
+)
+
+// DefaultDriver is what a plan that names no driver is run with.
+const DefaultDriver = "dq"
+
+// Case is one plan, and the sides to run it with.
+type Case struct {
+	scenario.Run
+	// Folder is below the one of the series; it is empty for the only case.
+	Folder string
+	Sides  []Side
+}
+
+// Cases makes a case of each run: with the drivers, or if there are none with the one of
+// its scenario, each on every server. Its error is wrong usage.
+func Cases(runs []scenario.Run, drivers, servers []string) ([]Case, error) {
+	for _, redis := range servers {
+		if err := server.CheckSpec(redis); err != nil {
+			return nil, err
+		}
+	}
+	folders, err := caseFolders(runs)
+	if err != nil {
+		return nil, err
+	}
+	cases := make([]Case, len(runs))
+	for i, r := range runs {
+		specs := drivers
+		switch {
+		case len(specs) > 0:
+		case r.Driver != "":
+			specs = []string{r.Driver}
+		default:
+			specs = []string{DefaultDriver}
+		}
+		sides, err := cross(specs, servers)
+		if err != nil {
+			return nil, err
+		}
+		cases[i] = Case{Run: r, Folder: folders[i], Sides: sides}
+	}
+	return cases, nil
+}
+
+// cross makes a side of each driver on each server.
+func cross(drivers, servers []string) ([]Side, error) {
+	var sides []Side
+	for _, name := range drivers {
+		d, err := spec.Parse(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, redis := range servers {
+			side := Side{Spec: name, Driver: d}
+			if len(servers) > 1 {
+				side.Redis = redis
+			}
+			sides = append(sides, side)
+		}
+	}
+	return sides, nil
+}
+
+// caseFolders are scenario/variant, or the variants' names if all are of one scenario.
+func caseFolders(runs []scenario.Run) ([]string, error) {
+	folders := make([]string, len(runs))
+	if len(runs) == 1 {
+		return folders, nil
+	}
+	scenarios, seen := map[string]bool{}, map[string]bool{}
+	for _, r := range runs {
+		name, _, _ := strings.Cut(r.Plan.Name, "/")
+		scenarios[name] = true
+	}
+	for i, r := range runs {
+		if seen[r.Plan.Name] {
+			return nil, fmt.Errorf("file: %s is there twice, and would overwrite its own runs; --repeat runs it several times", r.Plan.Name)
+		}
+		seen[r.Plan.Name] = true
+		name := r.Plan.Name
+		if len(scenarios) == 1 {
+			name = path.Base(name)
+		}
+		folders[i] = filepath.FromSlash(name)
+	}
+	return folders, nil
+}
+
+// ParseLabels reads key=value texts.
+func ParseLabels(texts []string) (map[string]string, error) {
+	labels := map[string]string{}
+	for _, text := range texts {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("label: expected key=value, got %q", text)
+		}
+		labels[key] = value
+	}
+	return labels, nil
+}
