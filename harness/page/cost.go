@@ -140,6 +140,7 @@ var configFields = []configField{
 	{"", "measured", func(r *run.Document) string { return string(r.Measured) }},
 	{"", "queue", func(r *run.Document) string { return r.Scenario.Queue }},
 	{"", "seed", func(r *run.Document) string { return strconv.FormatUint(r.Scenario.Seed, 10) }},
+	{"", "scaled", func(r *run.Document) string { return r.Scenario.ScaleText() }},
 	{"", "besides", func(r *run.Document) string { return more(r.Scenario) }},
 	{"", "workers", func(r *run.Document) string {
 		if r.Workers == 0 {

@@ -343,6 +343,9 @@ func (v *pageView) setLead() {
 	if more := more(q); more != "" {
 		v.Lead = append(v.Lead, more)
 	}
+	if text := q.ScaleText(); text != "" {
+		v.Lead = append(v.Lead, text)
+	}
 	v.Title = strings.Join(names, " against ") + " · " + v.StateTag
 	v.Tool = strings.TrimSpace(first.Tool.Name + " " + first.Tool.Version)
 }

@@ -54,6 +54,9 @@ func writeHeading(out *bytes.Buffer, r *run.Document) {
 	if more := more(s); more != "" {
 		fmt.Fprintln(out, more)
 	}
+	if text := s.ScaleText(); text != "" {
+		fmt.Fprintln(out, text)
+	}
 	if r.Measured == run.OverProtocol {
 		fmt.Fprintln(out, "measured over the protocol: each figure holds the way to the program and back")
 	}
