@@ -38,6 +38,8 @@ func Merge(runs []*Document) (*Document, error) {
 	out.Notes, out.ServerStats = nil, nil
 	out.Machine, out.ToolUsage, out.ProgramUsage = nil, nil, nil
 	out.Scenario.Producers, out.Scenario.Consumers, out.Scenario.Rate, out.Scenario.Messages = 0, 0, 0, 0
+	out.Scenario.Unscaled = maps.Clone(out.Scenario.Unscaled)
+	delete(out.Scenario.Unscaled, "rate") // which was that of one part
 	ended := out.Started
 	for _, r := range runs {
 		if err := out.add(r); err != nil {

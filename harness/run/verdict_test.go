@@ -93,11 +93,16 @@ func TestMergeAddsWorkers(t *testing.T) {
 	b.RunID, b.Scenario.Seed = "00000002", a.Scenario.Seed
 	b.Counts.Duplicate, b.Notes = 3, []string{"odd"}
 	b.Intervals = append(b.Intervals, Interval{Second: 1.2, Pending: 7})
+	for _, r := range []*Document{a, b} {
+		r.Scenario.Scale, r.Scenario.Unscaled = .1, map[string]string{"rate": "100/s", "delay": "50s"}
+	}
 	merged, err := Merge([]*Document{a, b})
 	require.NoError(t, err)
 	require.Equal(t, Counts{Offered: 1500, Delivered: 1500, Duplicate: 3}, merged.Counts)
 	require.Equal(t, 100, merged.Scenario.Producers)
 	require.InDelta(t, 2000, merged.Scenario.Rate, 0)
+	require.Equal(t, "times × 0.1: delay 5s of 50s", merged.Scenario.ScaleText(), "the rate is no part's")
+	require.Contains(t, a.Scenario.Unscaled, "rate")
 	require.Equal(t, 2, merged.Workers)
 	require.EqualValues(t, 1500, merged.Histograms.Lateness.Count())
 	require.Equal(t, max(a.Histograms.Lateness.Max(), b.Histograms.Lateness.Max()), merged.Histograms.Lateness.Max())
