@@ -57,10 +57,13 @@ func (o Options) serverUsage(ctx context.Context) (usage, slowlogs, error) {
 	return used, o.Redis.slowlogs(asking), err
 }
 
-// tell writes into the run document what was seen.
-func (b *beside) tell(out *run.Document) {
+// tell writes into the run document what was seen while it was worked on.
+func (b *beside) tell(out *run.Document, w *work) {
 	out.ToolUsage = b.toolUsed
 	out.Machine = &run.Machine{Hiccups: b.meter.seen()}
+	if latest, told := w.latest(); told {
+		out.Machine.Late = b.meter.heldUp(latest[:min(int64(len(latest)), max(out.Counts.Delivered/100, 1))])
+	}
 	if b.cpusTold {
 		steal := float64(b.cpusAfter.minus(b.cpus).steal) / ticksPerSecond
 		out.Machine.StealSeconds = &steal

@@ -49,6 +49,7 @@ func TestRunOnARealRedisson(t *testing.T) {
 			require.Equal(t, tc.driver, r.Driver.String())
 			require.Positive(t, r.ServerStats.TransferCalls)
 			require.Equal(t, run.InProgram, r.Measured)
+			require.NotNil(t, r.Machine.Late, "the program tells when the latest came")
 			require.Empty(t, r.Notes)
 			keys, err := client.Keys(t.Context(), "*").Result()
 			require.NoError(t, err)

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"sort"
 	"sync/atomic"
 	"time"
 
@@ -103,6 +104,36 @@ func (m *meter) seen() run.Hiccups {
 		seen.Share = float64(seen.TotalNs) / float64(length)
 	}
 	return seen
+}
+
+// heldUp tells which of the latest messages an ended meter's machine held up.
+func (m *meter) heldUp(latest []arrival) *run.LateMessages {
+	held := &run.LateMessages{Messages: int64(len(latest))}
+	total := m.totals()
+	for _, a := range latest {
+		if 2*(m.before(total, a.came)-m.before(total, a.due)) >= a.pastDue() {
+			held.InHiccups++
+		}
+	}
+	return held
+}
+
+// totals are how long all hiccups before each one lasted, in ns.
+func (m *meter) totals() []int64 {
+	totals := make([]int64, 1, len(m.hiccups)+1)
+	for i, h := range m.hiccups {
+		totals = append(totals, totals[i]+h.to-h.from)
+	}
+	return totals
+}
+
+// before is how much of the time before an instant lies in hiccups, in ns.
+func (m *meter) before(totals []int64, unixNs int64) int64 {
+	ended := sort.Search(len(m.hiccups), func(i int) bool { return m.hiccups[i].to > unixNs })
+	if ended < len(m.hiccups) && m.hiccups[ended].from < unixNs {
+		return totals[ended] + unixNs - m.hiccups[ended].from
+	}
+	return totals[ended]
 }
 
 // timerSleeper sleeps by the timer of a clock.

@@ -193,6 +193,7 @@ func (p *hosted) run(ctx context.Context, phase plan.Phase, at time.Time, tell f
 	a := answer{
 		StartedUnixNs: json.Number(strconv.FormatInt(at.UnixNano(), 10)), Counts: o.counts, Histograms: o.histograms,
 		Errors: o.errs, Notes: o.notes, Seconds: seconds,
+		Latest: encode(o.latest),
 	}
 	for _, set := range []struct {
 		from []byte

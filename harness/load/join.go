@@ -74,7 +74,7 @@ func (e *engine) measure(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	out := result.Report
-	beside.tell(out)
+	beside.tell(out, w)
 	out.Interrupted = ctx.Err() != nil
 	for _, m := range e.openMembers() {
 		if err := e.closeMember(m); err != nil {

@@ -107,6 +107,9 @@ func (l *local) newStage(phase plan.Phase) *stage {
 		n = 2
 	}
 	s.offers, s.takes = newStripes(min(n, l.Plan.Producers), 3), newStripes(min(n, l.Plan.Consumers), 2)
+	if phase == plan.Measured {
+		s.takes.keepLatest(s.ledger.messages)
+	}
 	if p.Cancel.Share > 0 {
 		s.removals = &stripe{figures: []figure{newFigure()}}
 	}
@@ -214,6 +217,7 @@ func (l *local) end(_ context.Context, phase plan.Phase) (*outcome, error) {
 	o.errs = failures{Offer: s.failure.text(), Remove: s.removeFailure.text()}
 	if phase == plan.Measured {
 		o.errs.Take = l.takeFailure.text()
+		o.latest = s.takes.latest(s.ledger.messages)
 	}
 	o.sets = run.Sets{
 		Confirmed: s.ledger.bitmap(confirmedBit), Delivered: s.ledger.bitmap(deliveredBit), Removed: s.ledger.bitmap(removedBit),

@@ -91,6 +91,7 @@ type outcome struct {
 	histograms run.Histograms
 	sets       run.Sets
 	errs       failures
+	latest     []arrival      // nil where a program does not tell
 	seconds    []second       // those that were not told
 	tool       *run.ToolUsage // of a program
 	notes      []string
@@ -133,8 +134,9 @@ type answer struct {
 		Delivered run.MessageSet `json:"delivered"`
 		Removed   run.MessageSet `json:"removed,omitempty"`
 	} `json:"messages"`
-	Seconds []second       `json:"seconds"`
-	Errors  failures       `json:"errors"`
-	Notes   []string       `json:"notes,omitempty"`
-	Tool    *run.ToolUsage `json:"tool,omitempty"`
+	Seconds []second        `json:"seconds"`
+	Latest  [][2]plan.Whole `json:"latest"`
+	Errors  failures        `json:"errors"`
+	Notes   []string        `json:"notes,omitempty"`
+	Tool    *run.ToolUsage  `json:"tool,omitempty"`
 }

@@ -188,8 +188,10 @@ func (r *remote) read(a answered, messages int64) (*outcome, error) {
 		return nil, fmt.Errorf("%d messages delivered, but %d values of lateness and %d of past_due", c.Delivered, h.Lateness.Count(), h.PastDue.Count())
 	case c.Confirmed+c.Failed > c.Attempted:
 		return nil, fmt.Errorf("%d offers confirmed and %d failed of %d attempted", c.Confirmed, c.Failed, c.Attempted)
+	case int64(len(in.Latest)) > c.Delivered:
+		return nil, fmt.Errorf("%d messages delivered, but %d that came latest", c.Delivered, len(in.Latest))
 	}
-	o := &outcome{counts: c, histograms: h, errs: in.Errors, notes: in.Notes, tool: in.Tool}
+	o := &outcome{counts: c, histograms: h, errs: in.Errors, notes: in.Notes, latest: decode(in.Latest), tool: in.Tool}
 	for _, s := range in.Seconds {
 		if s.End > a.seconds {
 			o.seconds = append(o.seconds, s)

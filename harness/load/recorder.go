@@ -28,6 +28,7 @@ func (f figure) record(ns int64) {
 type stripe struct {
 	mu      sync.Mutex
 	figures []figure
+	latest  *latest // nil where arrivals are not kept
 }
 
 // record notes a value of each figure.
@@ -35,6 +36,17 @@ func (s *stripe) record(ns ...int64) {
 	s.mu.Lock()
 	for i, v := range ns {
 		s.figures[i].record(v)
+	}
+	s.mu.Unlock()
+}
+
+// arrived notes a delivery, in figures of lateness and past due.
+func (s *stripe) arrived(lateness int64, a arrival) {
+	s.mu.Lock()
+	s.figures[0].record(lateness)
+	s.figures[1].record(a.pastDue())
+	if s.latest != nil {
+		s.latest.add(a)
 	}
 	s.mu.Unlock()
 }
@@ -95,4 +107,25 @@ func (s stripes) totals() ([]*run.Histogram, error) {
 		one.mu.Unlock()
 	}
 	return sums, err
+}
+
+// keepLatest has them keep the latest arrivals of a phase of so many messages.
+func (s stripes) keepLatest(messages int64) {
+	for _, one := range s {
+		one.latest = newLatest(messages)
+	}
+}
+
+// latest are those of all.
+func (s stripes) latest(messages int64) []arrival {
+	all := newLatest(messages)
+	all.all = earliestFirst{}
+	for _, one := range s {
+		one.mu.Lock()
+		for _, a := range one.latest.all {
+			all.add(a)
+		}
+		one.mu.Unlock()
+	}
+	return all.all
 }

@@ -131,6 +131,6 @@ func (l *local) deliver(value []byte, now time.Time, c int) {
 	if lateness < -int64(run.EarlyTolerance) {
 		s.ledger.early.Add(1)
 	}
-	s.takes.of(c).record(lateness, wall-h.Due/int64(time.Millisecond)*int64(time.Millisecond))
+	s.takes.of(c).arrived(lateness, newArrival(h.Due, wall))
 	s.lastCame.raise(wall)
 }

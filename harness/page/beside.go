@@ -17,7 +17,7 @@ func writeBeside(out *bytes.Buffer, r *run.Document) {
 		{"server", join(", ", serverText(r), slowText(r))},
 		{"dq-bench", usageText(r.ToolUsage)},
 		{"program", usageText(r.ProgramUsage)},
-		{"machine", join("; ", hiccupText(r), stealText(r))},
+		{"machine", join("; ", hiccupText(r), lateText(r), stealText(r))},
 	} {
 		if part.text != "" {
 			fmt.Fprintf(out, "%s: %s\n", part.of, part.text)
@@ -35,6 +35,7 @@ var besideFields = []configField{
 	{"", "dq-bench", func(r *run.Document) string { return usageText(r.ToolUsage) }},
 	{"", "program", func(r *run.Document) string { return usageText(r.ProgramUsage) }},
 	{"", "machine", hiccupText},
+	{"", "late messages", lateText},
 	{"", "steal", stealText},
 }
 
@@ -81,6 +82,18 @@ func hiccupText(r *run.Document) string {
 		h := r.Machine.Hiccups
 		return fmt.Sprintf("%s of %s or more (longest %s, %.1f %% of the time)",
 			plural(h.Count, "hiccup"), run.HiccupBound, run.FormatNs(h.LongestNs), 100*h.Share)
+	}
+}
+
+// lateText is empty too where there was no hiccup to be held up by.
+func lateText(r *run.Document) string {
+	switch {
+	case r.Machine == nil || r.Machine.Late == nil || r.Machine.Hiccups.Count == 0:
+		return ""
+	case r.Machine.Late.Messages == 0:
+		return fmt.Sprintf("no message came %s late", run.LateBound)
+	default:
+		return fmt.Sprintf("%d of the latest %s came in one", r.Machine.Late.InHiccups, plural(r.Machine.Late.Messages, "message"))
 	}
 }
 

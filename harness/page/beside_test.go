@@ -35,13 +35,17 @@ machine: no hiccup of 1ms or more
 
 	r.Machine = &run.Machine{
 		Hiccups:      run.Hiccups{Count: 12, TotalNs: 90e6, LongestNs: 34e6, Share: .006, P99Ns: 80_000},
+		Late:         &run.LateMessages{Messages: 100, InHiccups: 87},
 		StealSeconds: ptr(.25),
 	}
-	require.Contains(t, besideText(r), "machine: 12 hiccups of 1ms or more (longest 34.0 ms, 0.6 % of the time); steal 0.2 s\n")
+	require.Contains(t, besideText(r),
+		"machine: 12 hiccups of 1ms or more (longest 34.0 ms, 0.6 % of the time); 87 of the latest 100 messages came in one; steal 0.2 s\n")
 	page := pageText(t, OfRun(r))
-	for _, text := range []string{"1 slow command", "12 hiccups of 1ms or more (longest 34.0 ms, 0.6 % of the time)", "steal 0.2 s", "2.15 s CPU"} {
+	for _, text := range []string{"1 slow command", "12 hiccups of 1ms or more (longest 34.0 ms, 0.6 % of the time)", "87 of the latest 100 messages came in one", "steal 0.2 s", "2.15 s CPU"} {
 		require.Contains(t, page, text)
 	}
+	r.Machine.Late.Messages = 0
+	require.Contains(t, besideText(r), "; no message came 1ms late; steal")
 
 	r.Machine, r.ServerStats, r.ToolUsage, r.ProgramUsage = nil, nil, nil, nil
 	require.Empty(t, besideText(r))

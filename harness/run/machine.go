@@ -6,6 +6,8 @@ import "time"
 // came late while it stood still was not held up by the implementation.
 type Machine struct {
 	Hiccups Hiccups `json:"hiccups"`
+	// Late is missing where an implementation does not tell when its messages came.
+	Late *LateMessages `json:"late,omitempty"`
 	// StealSeconds is processor time that was wanted and that the hypervisor gave to
 	// others, over all processors; missing where the kernel does not tell.
 	StealSeconds *float64 `json:"steal_seconds,omitempty"`
@@ -26,4 +28,16 @@ type Hiccups struct {
 	// P99Ns is what 99 of 100 instants of the phase are delayed by at most, those outside
 	// any hiccup too.
 	P99Ns int64 `json:"p99_ns"`
+}
+
+// LateBound is by how much a message must be past due to be late.
+const LateBound = time.Millisecond
+
+// LateMessages are the latest hundredth of what was delivered, as far as it was late at
+// all.
+type LateMessages struct {
+	Messages int64 `json:"messages"`
+	// InHiccups is how many of them the machine held up: hiccups fill at least half of
+	// the time from the due instant to the delivery.
+	InHiccups int64 `json:"in_hiccups"`
 }

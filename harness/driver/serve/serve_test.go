@@ -182,6 +182,7 @@ func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
 	require.Equal(t, "0000abcd", r.RunID)
 	require.EqualValues(t, 500, r.Scenario.Messages)
 	require.NotEmpty(t, r.Intervals)
+	require.NotNil(t, r.Machine.Late)
 	seconds, values := 0, int64(0)
 	require.NoError(t, run.ReadLatenessLog(bytes.NewReader(result.Log.Bytes()), func(h *run.Histogram) {
 		seconds, values = seconds+1, values+h.Count()

@@ -1,5 +1,6 @@
 package io.github.dqbench.redisson;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.concurrent.atomic.LongAccumulator;
 import java.util.concurrent.atomic.LongAdder;
@@ -47,7 +48,7 @@ final class LoadPhase {
             offers[i] = new OfferTally();
         }
         for (int i = 0; i < takes.length; i++) {
-            takes[i] = new TakeTally();
+            takes[i] = new TakeTally(new Latest(this.plan.messages()));
         }
     }
 
@@ -211,6 +212,15 @@ final class LoadPhase {
             }
         }
         return histograms;
+    }
+
+    /** The caller sees to it that nothing is counted meanwhile. */
+    ArrayNode latest() {
+        Latest all = new Latest(plan.messages());
+        for (TakeTally tally : takes) {
+            all.addAll(tally.latest);
+        }
+        return all.toJson();
     }
 
     ObjectNode messages() {

@@ -155,6 +155,7 @@ final class PhaseRun {
         result.set("counts", counts());
         result.set("histograms", phase.histograms());
         result.set("messages", phase.messages());
+        result.set("latest", phase.latest());
         ObjectNode errors = Protocol.JSON.createObjectNode();
         put(errors, phase.offerError);
         put(errors, phase.removeError);

@@ -10,17 +10,24 @@ final class TakeTally extends Tally {
     final SignedHistogram pastDue = new SignedHistogram(SignedHistogram.TOTAL_DIGITS);
     final SecondHistogram secondLateness = new SecondHistogram();
     final SecondHistogram secondPastDue = new SecondHistogram();
+    final Latest latest;
     long delivered;
     long duplicate;
     long early;
 
+    TakeTally(Latest latest) {
+        this.latest = latest;
+    }
+
     void record(long due, long now) {
         long late = now - due;
-        long past = now - (due - Math.floorMod(due, MILLISECOND));
+        long score = due - Math.floorMod(due, MILLISECOND);
+        long past = now - score;
         lateness.record(late);
         secondLateness.record(late);
         pastDue.record(past);
         secondPastDue.record(past);
+        latest.add(score, now);
         delivered++;
         if (late < -MILLISECOND) {
             early++;
