@@ -23,7 +23,7 @@ func TestRunOnARealRedisson(t *testing.T) {
 		change func(p *plan.Plan)
 	}{
 		"plain":              {"redisson:3.16.6", func(*plan.Plan) {}},
-		"many queues":        {"redisson:3.16.6", func(p *plan.Plan) { p.Queues = 4 }},
+		"many queues":        {"redisson:3.16.6", func(p *plan.Plan) { p.Producers, p.Queues = 2, 4 }},
 		"polling":            {"redisson:3.16.6", func(p *plan.Plan) { p.Poll = 5 * time.Millisecond }},
 		"the oldest release": {"redisson:2.15.2", func(*plan.Plan) {}},
 	} {

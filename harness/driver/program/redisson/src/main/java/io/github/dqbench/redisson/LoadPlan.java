@@ -25,7 +25,7 @@ record LoadPlan(
 
     LoadPlan {
         require(!queues.isEmpty(), "queues", "one name or more");
-        require(producers >= queues.size() && producers <= MAX_THREADS, "producers", "1 to 65536, and 1 a queue at least");
+        require(producers >= 1 && producers <= MAX_THREADS, "producers", "1 to 65536");
         require(consumers >= queues.size() && consumers <= MAX_THREADS, "consumers", "1 to 65536, and 1 a queue at least");
         require(payloadSize >= PayloadFormat.MIN_SIZE, "payload_size", PayloadFormat.MIN_SIZE + " or more");
         require(pollNanos >= 0 && workNanos >= 0, "poll and work", "0 or more");
