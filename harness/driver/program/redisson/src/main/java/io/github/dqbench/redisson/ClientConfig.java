@@ -73,6 +73,7 @@ final class ClientConfig {
             case "connections" -> set(value.asInt(), "setConnectionPoolSize", "setMasterConnectionPoolSize");
             case "minIdleConnections" ->
                     set(value.asInt(), "setConnectionMinimumIdleSize", "setMasterConnectionMinimumIdleSize");
+            case "subscriptionsPerConnection" -> set(value.asInt(), "setSubscriptionsPerConnection");
             case "responseTimeout" -> set(value.asInt(), "setTimeout");
             case "connectTimeout" -> set(value.asInt(), "setConnectTimeout");
             case "retryAttempts" -> set(value.asInt(), "setRetryAttempts");

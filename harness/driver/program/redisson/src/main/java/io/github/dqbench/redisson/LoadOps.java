@@ -13,6 +13,10 @@ final class LoadOps {
     /** Redisson's own default; a part with more threads than that gets a connection for each. */
     private static final int DEFAULT_CONNECTIONS = 64;
     private static final int SPARE_CONNECTIONS = 8;
+    /** Half of the connections that Redisson keeps for subscriptions: the queues of a plan, a channel each, go to so many. */
+    private static final int SUBSCRIPTION_CONNECTIONS = 25;
+    /** Redisson's own default of subscriptions a connection. */
+    private static final int DEFAULT_SUBSCRIPTIONS = 5;
 
     private final Map<String, LoadPart> parts = new HashMap<>();
     private int made;
@@ -96,6 +100,10 @@ final class LoadOps {
         int needed = producers(plan, role) + role.consumers() + SPARE_CONNECTIONS;
         if (!options.has("connections") && needed > DEFAULT_CONNECTIONS) {
             options.put("connections", needed);
+        }
+        int subscriptions = plan.queues().size() / SUBSCRIPTION_CONNECTIONS;
+        if (!options.has("subscriptionsPerConnection") && subscriptions > DEFAULT_SUBSCRIPTIONS) {
+            options.put("subscriptionsPerConnection", subscriptions);
         }
         return options;
     }
