@@ -218,24 +218,56 @@ const (
 	maxPage = 1000
 )
 
-// pollBoth removes up to limit values from the front, of both layouts.
+// pollBoth removes up to limit values from the front, of both layouts: values or an error,
+// never both, for what was taken must not be overlooked beside one; the next call meets it
+// again. A value that cannot be decoded is taken alone.
 func (d *DelayedQueue[T]) pollBoth(ctx context.Context, limit int) (values []T, err error) {
 	for len(values) < limit {
-		all, _, err := d.waiting(ctx, 0, min(limit, maxPage)+window)
-		if err != nil || len(all) == 0 {
-			return values, err
-		}
-		taken, err := d.takeOutFor(ctx, all[:min(len(all), limit-len(values))], true)
-		for _, s := range taken {
-			v, decodeErr := replyValue(d.dest.codec, string(s.value), nil)
-			if decodeErr != nil {
-				return values, errors.Join(decodeErr, err)
-			}
-			values = append(values, v)
-		}
-		if err != nil {
-			return values, err
+		got, more, err := d.pollPage(ctx, limit-len(values), len(values) == 0)
+		values = append(values, got...)
+		switch {
+		case len(values) > 0 && (err != nil || !more):
+			return values, nil //nolint:nilerr // what stands in the way is the next call's
+		case err != nil || !more:
+			return nil, err
 		}
 	}
 	return values, nil
+}
+
+// pollPage removes up to limit values of those that one look finds. more says that it is
+// worth another: others were faster, or there was more than one look reads. alone has it
+// take a value that cannot be decoded, where that is the first.
+func (d *DelayedQueue[T]) pollPage(ctx context.Context, limit int, alone bool) (values []T, more bool, err error) {
+	all, _, err := d.waiting(ctx, 0, min(limit, maxPage)+window)
+	if err != nil || len(all) == 0 {
+		return nil, false, err
+	}
+	var decoded []T
+	var undecodable error
+	for _, s := range all[:min(len(all), limit)] {
+		v, err := replyValue(d.dest.codec, string(s.value), nil)
+		if err != nil {
+			undecodable = err
+			break
+		}
+		decoded = append(decoded, v)
+	}
+	if len(decoded) == 0 {
+		if !alone {
+			return nil, false, undecodable
+		}
+		taken, err := d.takeOutFor(ctx, all[:1], true)
+		if len(taken) > 0 {
+			err = undecodable
+		}
+		return nil, err == nil, err
+	}
+	taken, err := d.takeOutFor(ctx, all[:len(decoded)], true)
+	for i, s := range all[:len(decoded)] {
+		if len(taken) > 0 && bytes.Equal(taken[0].member, s.member) {
+			values, taken = append(values, decoded[i]), taken[1:]
+		}
+	}
+	return values, undecodable == nil, err
 }

@@ -36,7 +36,9 @@ func (q *BlockingQueue[T]) PollLast(ctx context.Context) (T, error) {
 	return q.pop(ctx, "pollLast", "RPUSH", "RPOP", q.Name())
 }
 
-// PollN removes up to limit values from the front and returns them; since 3.11.6.
+// PollN removes up to limit values from the front and returns them; since 3.11.6. Like all
+// calls for several values, it returns values or an error, never both: one that cannot be
+// decoded ends the batch before it, and is what the next call returns, in a DecodeError.
 //
 //	KEYS    the list
 //	ARGV    limit
@@ -84,15 +86,34 @@ func (q *BlockingQueue[T]) DrainToMax(ctx context.Context, limit int) ([]T, erro
 }
 
 // values runs a script that takes values away, which push puts back.
+//
+// It returns values or an error, never both. A value that cannot be decoded ends the batch:
+// it and those behind it are put back, and the next call meets it first, takes it away alone
+// and returns it in a DecodeError.
 func (q *BlockingQueue[T]) values(ctx context.Context, push, script string, args ...any) ([]T, error) {
 	r, err := q.client.scriptCall(callLane, "EVALSHA", script, []string{q.Name()}, args)
 	if err != nil {
 		return nil, in(script, q.Name(), err)
 	}
+	release, err := q.client.hold()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	r.pops = q.client.back(push, q.Name())
-	reply, err := q.client.one(ctx, r)
-	values, err := replyValues(q.codec, reply, err)
-	return values, in(script, q.Name(), err)
+	list, err := replyList(q.client.one(ctx, r))
+	if err != nil {
+		return nil, in(script, q.Name(), err)
+	}
+	values, err := decodeUpTo(q.codec, list)
+	if err == nil {
+		return values, nil
+	}
+	q.client.behalf(ctx, func() { r.pops(list[max(len(values), 1):]) })
+	if len(values) > 0 {
+		return values, nil
+	}
+	return nil, in(script, q.Name(), err)
 }
 
 // Peek returns the first value and leaves it, or ErrEmpty: LINDEX 0.

@@ -36,7 +36,7 @@ type Client struct {
 	mu     sync.Mutex
 	closed bool
 	// blocked counts the blocking commands under way, unwinding those among them whose
-	// taker is gone.
+	// taker is gone, and the polls.
 	blocked, unwinding sync.WaitGroup
 }
 
@@ -127,14 +127,15 @@ func isNil(v any) bool {
 	}
 }
 
-// lingers counts something that Close waits for, unless it does not wait any more.
-func (c *Client) lingers() bool {
+// hold has Close wait until release is called; ErrClosed after Close.
+func (c *Client) hold() (release func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
-		c.unwinding.Add(1)
+	if c.closed {
+		return nil, ErrClosed
 	}
-	return !c.closed
+	c.unwinding.Add(1)
+	return c.unwinding.Done, nil
 }
 
 // enter counts a blocking command, unless no command can be sent.

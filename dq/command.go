@@ -255,6 +255,13 @@ func (c *Client) one(ctx context.Context, r request) (any, error) {
 	if err := c.usable(ctx); err != nil {
 		return nil, err
 	}
+	if r.pops != nil { // Close waits for what it takes away
+		release, err := c.hold()
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+	}
 	reply := c.send(ctx, r)[0]
 	err, failed := reply.(error)
 	switch {

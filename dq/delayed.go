@@ -54,13 +54,13 @@ func (d *DelayedQueue[T]) Ready(ctx context.Context) error {
 	if d.err != nil {
 		return d.err
 	}
+	if d.client.ctx.Err() != nil || d.closed.Load() {
+		return ErrClosed
+	}
 	select {
 	case <-d.task.ready:
 		return nil // also where the subscription was refused before
 	default:
-	}
-	if d.client.ctx.Err() != nil || d.closed.Load() {
-		return ErrClosed
 	}
 	select {
 	case <-d.task.ready:

@@ -56,18 +56,46 @@ func (d *DelayedQueue[T]) poll(ctx context.Context, script string, args ...any) 
 //	returns the values
 //	cost    O(limit × log n)
 //
-// It is sent when Poll's script is.
+// It is sent when Poll's script is. PollN returns values or an error, never both: a value
+// that cannot be decoded ends the batch before it, and is what the next call takes away, alone,
+// and returns in a DecodeError. Under WithStrictWire, where the script has taken it with the
+// others, the Observer is told of it instead.
 func (d *DelayedQueue[T]) PollN(ctx context.Context, limit int) ([]T, error) {
 	if _, err := d.client.script("poll-limit"); err != nil {
 		return nil, d.in("poll(limit)", err)
 	}
 	if d.client.strict {
-		reply, err := d.poll(ctx, "poll-limit", strconv.Itoa(limit))
-		values, err := replyValues(d.dest.codec, reply, err)
+		values, err := d.pollStrict(ctx, limit)
 		return values, d.in("poll(limit)", err)
 	}
 	values, err := d.pollBoth(ctx, limit)
 	return values, d.in("poll(limit)", err)
+}
+
+// pollStrict runs poll-limit. What cannot be decoded is out of the queue as well, and its due
+// time is gone.
+func (d *DelayedQueue[T]) pollStrict(ctx context.Context, limit int) (values []T, err error) {
+	list, err := replyList(d.poll(ctx, "poll-limit", strconv.Itoa(limit)))
+	var first error
+	var rest []any
+	for _, element := range list {
+		v, decodeErr := replyValue(d.dest.codec, element, nil)
+		switch {
+		case decodeErr == nil:
+			values = append(values, v)
+		case first == nil:
+			first = decodeErr
+			fallthrough
+		default:
+			rest = append(rest, element)
+		}
+	}
+	if len(values) == 0 && first != nil {
+		d.tellTaken(bytesOf(rest[1:]))
+		return nil, first
+	}
+	d.tellTaken(bytesOf(rest))
+	return values, err
 }
 
 // Remove removes one value equal to this one, and reports whether there was one. It is

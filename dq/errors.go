@@ -31,8 +31,8 @@ var (
 	ErrForeignMember = errors.New("dq: the queue holds a member of the other layout")
 )
 
-// DecodeError says that the codec could not decode a value. The call may have
-// removed it from the queue: Data is what is left of it.
+// DecodeError says that the codec could not decode a value. A call that takes values away
+// has removed it from the queue, it alone: Data is what is left of it.
 type DecodeError struct {
 	Data []byte
 	Err  error

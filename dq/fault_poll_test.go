@@ -35,8 +35,9 @@ func TestFaultACancelledPollLosesNothing(t *testing.T) {
 			for i := range values {
 				require.NoError(t, b.redis.RPush(t.Context(), "orders", fmt.Sprint(i)).Err())
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%50)*10*time.Microsecond)
-				got, _ := poll(ctx, b.queue)
+				got, err := poll(ctx, b.queue)
 				cancel()
+				require.True(t, err == nil || got == nil, "%v beside %v", got, err)
 				seen.add(got...)
 			}
 			seen.add(b.redis.LRange(t.Context(), "orders", 0, -1).Val()...)
@@ -135,8 +136,9 @@ func TestFaultPollsOfADelayedQueueThatEndAtAnyMoment(t *testing.T) {
 	seen := expect(values)
 	for i := range 2 * values {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%100)*10*time.Microsecond)
-		got, _ := d.PollN(ctx, 2)
+		got, err := d.PollN(ctx, 2+i%9) // many looks where it asks for more than waits
 		cancel()
+		require.True(t, err == nil || got == nil, "%v beside %v: who sees an error looks no further", got, err)
 		seen.add(got...)
 	}
 	rest, err := d.ReadAll(t.Context())

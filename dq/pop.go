@@ -26,20 +26,17 @@ func (s *sending) pop(ctx context.Context) (next target, again bool) {
 	b := l.send(s.wrap()...)
 	if err := s.await(ctx, l, b); err != nil {
 		s.settleAll(err)
-		if s.client.lingers() {
-			late := *s
-			go late.linger(l, b)
-		} else {
-			l.fail(ErrClosed)
-		}
+		late := *s
+		s.client.unwinding.Add(1) // the caller still counts
+		go late.linger(l, b)
 		return target{}, false
 	}
 	n.put(l)
 	return s.sort(ctx, s.unwrap(b.replies), b.err)
 }
 
-// await returns when the reply is there, or why it is waited for no longer: ctx ended, or
-// nothing has come for the read time-out.
+// await returns when the reply is there, or why it is waited for no longer: ctx ended, the
+// Client was closed, or nothing has come for the read time-out.
 func (s *sending) await(ctx context.Context, l *link, b *batch) error {
 	limit := s.to.node.opt.ReadTimeout
 	if limit > 0 {
@@ -50,7 +47,8 @@ func (s *sending) await(ctx context.Context, l *link, b *batch) error {
 	if limit <= 0 { // no read time-out
 		silent.Stop()
 	}
-	ended := ctx.Done()
+	ended, closing := ctx.Done(), s.client.ctx.Done()
+	why := func() error { return context.Cause(ctx) }
 	var bound <-chan time.Time
 	for came := l.received.Load(); ; {
 		select {
@@ -61,8 +59,13 @@ func (s *sending) await(ctx context.Context, l *link, b *batch) error {
 			timer := time.NewTimer(cancelGrace)
 			defer timer.Stop()
 			bound = timer.C
+		case <-closing:
+			closing = nil
+			timer := time.NewTimer(closeGrace)
+			defer timer.Stop()
+			bound, why = timer.C, func() error { return ErrClosed }
 		case <-bound:
-			return fmt.Errorf("%w: %w", errLost, context.Cause(ctx))
+			return fmt.Errorf("%w: %w", errLost, why())
 		case <-silent.C:
 			if now := l.received.Load(); now > came {
 				came = now
@@ -96,6 +99,9 @@ func (s *sending) linger(l *link, b *batch) {
 	defer s.client.unwinding.Done()
 	closing := s.client.ctx.Done()
 	var hangUp <-chan time.Time
+	if s.client.ctx.Err() != nil {
+		closing, hangUp = nil, time.After(0)
+	}
 	for waiting := true; waiting; {
 		select {
 		case <-b.done:

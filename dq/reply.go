@@ -45,8 +45,17 @@ func replyValue[T any](c codec.Codec[T], reply any, err error) (T, error) {
 	return value, nil
 }
 
-// replyValues decodes a list of values.
+// replyValues decodes a list of values that were read; before an error, those in front of
+// the one that cannot be decoded.
 func replyValues[T any](c codec.Codec[T], reply any, err error) ([]T, error) {
+	list, err := replyList(reply, err)
+	if err != nil || list == nil {
+		return nil, err
+	}
+	return decodeUpTo(c, list)
+}
+
+func replyList(reply any, err error) ([]any, error) {
 	if err != nil || reply == nil {
 		return nil, err
 	}
@@ -54,6 +63,12 @@ func replyValues[T any](c codec.Codec[T], reply any, err error) ([]T, error) {
 	if !ok {
 		return nil, fmt.Errorf("expected an array from the server, got %T", reply)
 	}
+	return list, nil
+}
+
+// decodeUpTo decodes values until the first that cannot be, which is what the error is
+// about.
+func decodeUpTo[T any](c codec.Codec[T], list []any) ([]T, error) {
 	values := make([]T, 0, len(list))
 	for _, element := range list {
 		v, err := replyValue(c, element, nil)

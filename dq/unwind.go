@@ -168,6 +168,22 @@ func (w *waiter) giveBack(b *batch) {
 	w.client.putBack(push, key, value)
 }
 
+// behalf does something for a caller who waits for it no longer than ctx, and Close does. The
+// caller holds the Client.
+func (c *Client) behalf(ctx context.Context, do func()) {
+	c.unwinding.Add(1)
+	done := make(chan struct{})
+	go func() {
+		defer c.unwinding.Done()
+		defer close(done)
+		do()
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
 // putBack pushes values to where they were taken from, and tells so. Without a push they
 // are where they belong already.
 func (c *Client) putBack(push, key string, values ...string) {
