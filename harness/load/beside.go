@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/dq-bench/dq-bench/harness/run"
 )
@@ -20,18 +21,38 @@ type beside struct {
 	slow, slowAfter     slowlogs
 	serverErr           error
 
-	cpus, cpusAfter cpuTimes
-	cpusTold        bool
+	// asked is when the server's processor time was asked for.
+	asked                      time.Time
+	serverCPU                  map[string]float64
+	serverShare                float64 // until offered was called
+	cpus, cpusOffer, cpusAfter cpuTimes
+	cpusTold                   bool
 }
 
 // lookBeside has a meter run, which must be ended.
 func (e *engine) lookBeside(ctx context.Context) *beside {
 	b := &beside{engine: e}
 	b.server, b.slow, b.serverErr = e.serverUsage(ctx)
+	b.serverCPU, b.asked = e.serverCPU(ctx), time.Now()
 	b.cpus, b.cpusTold = readCPUTimes()
 	b.tool = watchTool()
 	b.meter = startMeter(e.Clock, e.epoch)
 	return b
+}
+
+// offered looks when no more messages are offered.
+func (b *beside) offered(ctx context.Context) {
+	b.tool.offered()
+	if b.cpusTold {
+		b.cpusOffer, b.cpusTold = readCPUTimes()
+	}
+	now := b.engine.serverCPU(ctx)
+	length := time.Since(b.asked).Seconds()
+	for address, seconds := range now {
+		if before, ok := b.serverCPU[address]; ok && length > 0 {
+			b.serverShare = max(b.serverShare, (seconds-before)/length)
+		}
+	}
 }
 
 // ended looks again, when all that is measured has come.
@@ -57,6 +78,16 @@ func (o Options) serverUsage(ctx context.Context) (usage, slowlogs, error) {
 	return used, o.Redis.slowlogs(asking), err
 }
 
+// serverCPU is the processor time of each master; nil where it is not known.
+func (o Options) serverCPU(ctx context.Context) map[string]float64 {
+	if o.Redis == nil {
+		return nil
+	}
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	return o.Redis.cpuSeconds(asking)
+}
+
 // tell writes into the run document what was seen while it was worked on.
 func (b *beside) tell(out *run.Document, w *work) {
 	out.ToolUsage = b.toolUsed
@@ -67,6 +98,9 @@ func (b *beside) tell(out *run.Document, w *work) {
 	if b.cpusTold {
 		steal := float64(b.cpusAfter.minus(b.cpus).steal) / ticksPerSecond
 		out.Machine.StealSeconds = &steal
+		if d := b.cpusOffer.minus(b.cpus); d.total > 0 {
+			out.Machine.BusyShare = max(float64(d.total-d.idle)/float64(d.total), 0)
+		}
 	}
 	switch {
 	case b.engine.Redis == nil:
@@ -74,6 +108,7 @@ func (b *beside) tell(out *run.Document, w *work) {
 		b.engine.note("no server statistics: %v", b.serverErr)
 	default:
 		out.ServerStats = serverStats(b.serverAfter.minus(b.server), out.Counts.Delivered)
+		out.ServerStats.CPUShare = b.serverShare
 		out.ServerStats.SlowCommands = b.slowAfter.since(b.slow)
 	}
 }

@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"sort"
-	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
@@ -30,11 +29,11 @@ type meter struct {
 	epoch   epoch
 	began   time.Time
 	done    chan struct{}
-	total   atomic.Int64 // ns in hiccups; read while the meter runs
 
 	// These are the meter's own until done is closed.
 	hiccups   []hiccup // in order
 	count     int64    // of all, those beyond maxHiccups too
+	total     time.Duration
 	longest   time.Duration
 	overslept *run.Histogram
 	ended     time.Time
@@ -84,7 +83,7 @@ func (m *meter) note(due, woke time.Time) {
 		return
 	}
 	m.count++
-	m.total.Add(int64(over))
+	m.total += over
 	m.longest = max(m.longest, over)
 	if len(m.hiccups) < maxHiccups {
 		m.hiccups = append(m.hiccups, hiccup{m.epoch.wall(due), m.epoch.wall(woke)})
@@ -99,9 +98,9 @@ func (m *meter) end() {
 
 // seen is what an ended meter has found.
 func (m *meter) seen() run.Hiccups {
-	seen := run.Hiccups{Count: m.count, TotalNs: m.total.Load(), LongestNs: int64(m.longest), P99Ns: m.overslept.Quantile(.99)}
+	seen := run.Hiccups{Count: m.count, TotalNs: int64(m.total), LongestNs: int64(m.longest), P99Ns: m.overslept.Quantile(.99)}
 	if length := m.ended.Sub(m.began); length > 0 {
-		seen.Share = float64(seen.TotalNs) / float64(length)
+		seen.Share = float64(m.total) / float64(length)
 	}
 	return seen
 }

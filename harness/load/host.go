@@ -179,10 +179,20 @@ func (p *hosted) run(ctx context.Context, phase plan.Phase, at time.Time, tell f
 		p.stages[phase].halt()
 	}
 	p.mu.Unlock()
-	select {
-	case <-s.ended:
-	case <-ctx.Done():
+	tool := watchTool()
+	offered := p.stages[phase].offered
+	for waiting := true; waiting; {
+		select {
+		case <-offered:
+			offered = nil
+			tool.offered()
+		case <-s.ended:
+			waiting = false
+		case <-ctx.Done():
+			waiting = false
+		}
 	}
+	used := tool.used()
 	o, err := p.end(ctx, phase)
 	if err != nil {
 		return nil, err
@@ -193,7 +203,7 @@ func (p *hosted) run(ctx context.Context, phase plan.Phase, at time.Time, tell f
 	a := answer{
 		StartedUnixNs: json.Number(strconv.FormatInt(at.UnixNano(), 10)), Counts: o.counts, Histograms: o.histograms,
 		Errors: o.errs, Notes: o.notes, Seconds: seconds,
-		Latest: encode(o.latest),
+		Latest: encode(o.latest), Tool: used,
 	}
 	for _, set := range []struct {
 		from []byte

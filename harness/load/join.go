@@ -48,6 +48,7 @@ func (e *engine) measure(ctx context.Context) (*Result, error) {
 	if err := w.offerAll(ctx, nil); err != nil {
 		return nil, err
 	}
+	beside.offered(ctx)
 	if e.Worker.Shared() {
 		w.drainShared(ctx, time.Time{})
 	} else if err := w.drain(ctx); err != nil {
@@ -126,17 +127,9 @@ func (w *work) sets(ctx context.Context) (*run.Sets, error) {
 func (w *work) result(sets *run.Sets, elapsed time.Duration) (*Result, error) {
 	e := w.engine
 	histograms := run.NewHistograms()
-	var program *run.ToolUsage
 	for _, o := range w.ended {
 		if err := histograms.Add(o.histograms); err != nil {
 			return nil, err
-		}
-		if o.tool != nil {
-			if program == nil {
-				program = &run.ToolUsage{}
-			}
-			program.CPUSeconds += o.tool.CPUSeconds
-			program.GCPauseSeconds += o.tool.GCPauseSeconds
 		}
 	}
 	c, _ := w.joined()
@@ -169,7 +162,7 @@ func (w *work) result(sets *run.Sets, elapsed time.Duration) (*Result, error) {
 		Environment: e.environment(),
 		Started:     w.start.UTC(), ElapsedSeconds: elapsed.Seconds(),
 		Counts: balance, Histograms: histograms, Intervals: w.timeline.intervals, Worker: share,
-		Warmup: e.warmup, ProgramUsage: program, Measured: e.measured(), Format: e.format(),
+		Warmup: e.warmup, ProgramUsage: programUsage(w.ended), Measured: e.measured(), Format: e.format(),
 	}}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 )
@@ -93,7 +94,8 @@ type outcome struct {
 	errs       failures
 	latest     []arrival      // nil where a program does not tell
 	seconds    []second       // those that were not told
-	tool       *run.ToolUsage // of a program
+	tool       *run.ToolUsage // of the process, nil in this one or where it does not tell
+	process    *program.Process
 	notes      []string
 }
 

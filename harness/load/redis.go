@@ -30,25 +30,54 @@ func (u usage) minus(before usage) usage {
 	return usage{u.transferCalls - before.transferCalls, u.commands - before.commands, u.cpuSeconds - before.cpuSeconds}
 }
 
-// usage asks the server. It fails where the server keeps no such statistics.
-func (r *Redis) usage(ctx context.Context) (usage, error) {
-	cluster, ok := r.Client.(*redis.ClusterClient)
+// eachMaster asks all masters of a cluster at once, or the one server, and returns their
+// answers by their addresses.
+func eachMaster[T any](ctx context.Context, client redis.UniversalClient, ask func(context.Context, redis.UniversalClient) (T, error)) (map[string]T, error) {
+	cluster, ok := client.(*redis.ClusterClient)
 	if !ok {
-		return usageOf(ctx, r.Client)
+		answer, err := ask(ctx, client)
+		return map[string]T{"": answer}, err
 	}
 	var mu sync.Mutex
-	var total usage
+	all := map[string]T{}
 	err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
-		u, err := usageOf(ctx, master)
+		answer, err := ask(ctx, master)
 		mu.Lock()
 		defer mu.Unlock()
-		total = usage{total.transferCalls + u.transferCalls, total.commands + u.commands, total.cpuSeconds + u.cpuSeconds}
+		all[master.Options().Addr] = answer
 		return err
 	})
+	return all, err
+}
+
+// usage asks the server. It fails where the server keeps no such statistics.
+func (r *Redis) usage(ctx context.Context) (usage, error) {
+	var total usage
+	all, err := eachMaster(ctx, r.Client, usageOf)
+	for _, u := range all {
+		total = usage{total.transferCalls + u.transferCalls, total.commands + u.commands, total.cpuSeconds + u.cpuSeconds}
+	}
 	return total, err
 }
 
-func usageOf(ctx context.Context, client redis.Cmdable) (usage, error) {
+// cpuSeconds asks for the processor time of each master; nil where it is not told.
+func (r *Redis) cpuSeconds(ctx context.Context) map[string]float64 {
+	all, err := eachMaster(ctx, r.Client, func(ctx context.Context, client redis.UniversalClient) (float64, error) {
+		var u usage
+		text, err := client.Info(ctx, "cpu").Result()
+		if err != nil {
+			return 0, err
+		}
+		err = u.add(text)
+		return u.cpuSeconds, err
+	})
+	if err != nil {
+		return nil
+	}
+	return all
+}
+
+func usageOf(ctx context.Context, client redis.UniversalClient) (usage, error) {
 	var u usage
 	for _, section := range []string{"commandstats", "stats", "cpu"} {
 		// Several sections in one INFO need Redis 7.

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -46,23 +45,7 @@ func (s slowlogs) since(before slowlogs) *int64 {
 // slowlogs reads them. It returns nil where the server has none or the user may not: no
 // run fails for that.
 func (r *Redis) slowlogs(ctx context.Context) slowlogs {
-	cluster, ok := r.Client.(*redis.ClusterClient)
-	if !ok {
-		log, err := slowlogOf(ctx, r.Client)
-		if err != nil {
-			return nil
-		}
-		return slowlogs{"": log}
-	}
-	var mu sync.Mutex
-	all := slowlogs{}
-	err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
-		log, err := slowlogOf(ctx, master)
-		mu.Lock()
-		defer mu.Unlock()
-		all[master.Options().Addr] = log
-		return err
-	})
+	all, err := eachMaster(ctx, r.Client, slowlogOf)
 	if err != nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"runtime"
 	"runtime/metrics"
 	"time"
 
@@ -12,12 +13,21 @@ var toolMetrics = []string{"/sched/pauses/total/gc:seconds", "/sched/latencies:s
 
 // toolWatch is how the process stood when it was made.
 type toolWatch struct {
+	began   time.Time
 	cpu     float64
 	samples []metrics.Sample
+	share   float64 // of its processors until offered was called
 }
 
 func watchTool() *toolWatch {
-	return &toolWatch{cpu: cpuSeconds(), samples: readTool()}
+	return &toolWatch{began: time.Now(), cpu: cpuSeconds(), samples: readTool()}
+}
+
+// offered notes that no more messages are offered.
+func (w *toolWatch) offered() {
+	if length := time.Since(w.began).Seconds(); length > 0 {
+		w.share = (cpuSeconds() - w.cpu) / length / float64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))
+	}
 }
 
 func readTool() []metrics.Sample {
@@ -32,7 +42,7 @@ func readTool() []metrics.Sample {
 // used is what the process has used since.
 func (w *toolWatch) used() *run.ToolUsage {
 	now := readTool()
-	used := &run.ToolUsage{CPUSeconds: cpuSeconds() - w.cpu}
+	used := &run.ToolUsage{CPUSeconds: cpuSeconds() - w.cpu, CPUShare: w.share}
 	if h, before := float64Histogram(now[0]), float64Histogram(w.samples[0]); h != nil && before != nil {
 		for i, n := range h.Counts {
 			used.GCPauseSeconds += float64(n-before.Counts[i]) * middle(h, i)

@@ -17,7 +17,7 @@ func writeBeside(out *bytes.Buffer, r *run.Document) {
 		{"server", join(", ", serverText(r), slowText(r))},
 		{"dq-bench", usageText(r.ToolUsage)},
 		{"program", usageText(r.ProgramUsage)},
-		{"machine", join("; ", hiccupText(r), lateText(r), stealText(r))},
+		{"machine", join("; ", busyText(r), hiccupText(r), lateText(r), stealText(r))},
 	} {
 		if part.text != "" {
 			fmt.Fprintf(out, "%s: %s\n", part.of, part.text)
@@ -34,7 +34,7 @@ var besideFields = []configField{
 	{"Beside it", "server", slowText},
 	{"", "dq-bench", func(r *run.Document) string { return usageText(r.ToolUsage) }},
 	{"", "program", func(r *run.Document) string { return usageText(r.ProgramUsage) }},
-	{"", "machine", hiccupText},
+	{"", "machine", func(r *run.Document) string { return join("; ", busyText(r), hiccupText(r)) }},
 	{"", "late messages", lateText},
 	{"", "steal", stealText},
 }
@@ -49,8 +49,8 @@ func serverText(r *run.Document) string {
 	case r.Worker != nil: // a part of the messages, and all of the calls
 		return fmt.Sprintf("for all workers so far %d transfer calls, %d commands, %s s CPU", s.TransferCalls, s.Commands, run.FormatFloat(s.CPUSeconds))
 	default:
-		return fmt.Sprintf("%s transfer calls per message, %d commands, %s s CPU",
-			run.FormatFloat(s.TransferCallsPerMessage), s.Commands, run.FormatFloat(s.CPUSeconds))
+		return fmt.Sprintf("%s transfer calls per message, %d commands, %s s CPU%s",
+			run.FormatFloat(s.TransferCallsPerMessage), s.Commands, run.FormatFloat(s.CPUSeconds), shareText(s.CPUShare, "a processor"))
 	}
 }
 
@@ -65,11 +65,27 @@ func usageText(u *run.ToolUsage) string {
 	if u == nil {
 		return ""
 	}
-	text := fmt.Sprintf("%.3g s CPU, %s in pauses of the collector", u.CPUSeconds, run.FormatNs(int64(u.GCPauseSeconds*1e9)))
+	text := fmt.Sprintf("%.3g s CPU%s, %s in pauses of the collector",
+		u.CPUSeconds, shareText(u.CPUShare, "its processors"), run.FormatNs(int64(u.GCPauseSeconds*1e9)))
 	if u.SchedulingP99 > 0 {
 		text += ", scheduling p99 " + run.FormatNs(u.SchedulingP99)
 	}
 	return text
+}
+
+// shareText is how much of something was used while messages were offered.
+func shareText(share float64, of string) string {
+	if share == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.0f %% of %s during the offers)", 100*share, of)
+}
+
+func busyText(r *run.Document) string {
+	if r.Machine == nil || r.Machine.BusyShare == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %% busy during the offers", 100*r.Machine.BusyShare)
 }
 
 func hiccupText(r *run.Document) string {

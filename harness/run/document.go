@@ -73,6 +73,8 @@ type Document struct {
 
 	// file is where the run was read from.
 	file string
+	// partBottlenecks are those of the parts that this run was merged from.
+	partBottlenecks []string
 	// kept are the objectives of the workers that this run was joined from.
 	kept keptSLOs
 }

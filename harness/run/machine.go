@@ -11,6 +11,9 @@ type Machine struct {
 	// StealSeconds is processor time that was wanted and that the hypervisor gave to
 	// others, over all processors; missing where the kernel does not tell.
 	StealSeconds *float64 `json:"steal_seconds,omitempty"`
+	// BusyShare is how much of the time of all processors was taken while messages were
+	// offered, by whomever, steal included; 0 where the kernel does not tell.
+	BusyShare float64 `json:"busy_share,omitempty"`
 }
 
 // HiccupBound is by how much a sleep must last too long to be a hiccup.

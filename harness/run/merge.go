@@ -36,7 +36,7 @@ func Merge(runs []*Document) (*Document, error) {
 	out.Histograms = Histograms{}
 	out.Counts, out.Workers, out.Interrupted, out.SLO = Counts{}, 0, false, nil
 	out.Notes, out.ServerStats = nil, nil
-	out.Machine, out.ToolUsage, out.ProgramUsage = nil, nil, nil
+	out.Machine, out.ToolUsage, out.ProgramUsage, out.partBottlenecks = nil, nil, nil, nil
 	out.Scenario.Producers, out.Scenario.Consumers, out.Scenario.Rate, out.Scenario.Messages = 0, 0, 0, 0
 	out.Scenario.Unscaled = maps.Clone(out.Scenario.Unscaled)
 	delete(out.Scenario.Unscaled, "rate") // which was that of one part
@@ -125,6 +125,9 @@ func (r *Document) add(part *Document) error {
 	if part.ServerStats != nil && (r.ServerStats == nil || part.ServerStats.Commands > r.ServerStats.Commands) {
 		stats := *part.ServerStats
 		r.ServerStats = &stats
+	}
+	for _, text := range part.bottlenecks() {
+		r.partBottlenecks = append(r.partBottlenecks, part.partName()+": "+text)
 	}
 	for _, note := range part.Notes {
 		r.Notes = append(r.Notes, part.partName()+": "+note)

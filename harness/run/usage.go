@@ -2,7 +2,10 @@ package run
 
 // ToolUsage is what the process of a part used in the measured phase.
 type ToolUsage struct {
-	CPUSeconds     float64 `json:"cpu_seconds"`
+	CPUSeconds float64 `json:"cpu_seconds"`
+	// CPUShare is how much of the time of all its processors it used while messages were
+	// offered, from 0 to 1; 0 where that is not known.
+	CPUShare       float64 `json:"cpu_share,omitempty"`
 	GCPauseSeconds float64 `json:"gc_pause_seconds"`
 	// SchedulingP99 is how long a goroutine that could run waited for a processor, in
 	// ns; 0 where that is not known.
@@ -17,6 +20,10 @@ type ServerStats struct {
 	TransferCallsPerMessage float64 `json:"transfer_calls_per_message"`
 	Commands                int64   `json:"commands"`
 	CPUSeconds              float64 `json:"cpu_seconds"`
+	// CPUShare is how much of the time of one processor the server used while messages were
+	// offered, of several masters the busiest: commands run on one. It may be above 1, for
+	// it has other threads too, and is 0 where that is not known.
+	CPUShare float64 `json:"cpu_share,omitempty"`
 	// SlowCommands is how many the server has put into its slow log; missing where it
 	// has none, or the user may not read it.
 	SlowCommands *int64 `json:"slow_commands,omitempty"`

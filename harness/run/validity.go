@@ -43,6 +43,11 @@ func (r *Document) validate() *Validity {
 	if text := r.backlog(limit); text != "" {
 		v.Reasons = append(v.Reasons, text)
 	}
+	limits := r.bottlenecks()
+	if text := r.elsewhere(); text != "" && len(v.Reasons) > 0 && len(limits) == 0 {
+		limits = append(limits, text)
+	}
+	v.Reasons = append(v.Reasons, limits...)
 	v.Valid = len(v.Reasons) == 0
 	return v
 }
@@ -92,12 +97,10 @@ func (r *Document) attempts() int64 {
 // offers were made.
 func (r *Document) reached() string {
 	var offered int64
-	var last float64
 	for _, i := range r.Intervals {
-		if i.Offered > 0 {
-			offered, last = offered+i.Offered, i.Second
-		}
+		offered += i.Offered
 	}
+	last := r.offeredFor()
 	if last < 1 || r.Scenario.Rate <= 0 {
 		return ""
 	}

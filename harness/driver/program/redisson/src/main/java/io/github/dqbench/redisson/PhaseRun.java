@@ -23,6 +23,7 @@ final class PhaseRun {
     private final AtomicBoolean begun = new AtomicBoolean();
     private final CountDownLatch ended = new CountDownLatch(1);
     private final CountDownLatch answered = new CountDownLatch(1);
+    private volatile ToolUse tool = new ToolUse();
 
     PhaseRun(LoadPhase phase, Role role, Producers producers, Consumers consumers, MonotonicWall clock) {
         this.phase = phase;
@@ -74,10 +75,10 @@ final class PhaseRun {
     private ObjectNode carryOut(long start, Consumer<ObjectNode> progress) throws InterruptedException {
         phase.begin(start);
         beginConsumers();
-        producers.start();
+        producers.start(() -> tool.offered());
         Seconds seconds = new Seconds(phase);
         InterruptedException cancelled = null;
-        ToolUse tool = new ToolUse();
+        tool = new ToolUse();
         long second = Math.max(0, (clock.nanos() - start) / SECOND) + 1;
         try {
             if (!endedBy(start)) {

@@ -25,6 +25,7 @@ final class Producers {
     private final List<Canceller> cancellers = new ArrayList<>();
     private volatile boolean stopped;
     private final BooleanSupplier stop = () -> stopped;
+    private Runnable offered = () -> { };
 
     Producers(LoadPlan plan, Role role, LoadPhase phase, LoadQueues queues, MonotonicWall clock) {
         this.plan = plan;
@@ -56,7 +57,9 @@ final class Producers {
         return left.get() > 0;
     }
 
-    synchronized void start() {
+    /** Begins to offer; calls back when all is offered and answered. */
+    synchronized void start(Runnable offered) {
+        this.offered = offered;
         for (int first : firsts) {
             int producer = plan.producerOf(first);
             Canceller canceller = phase.plan.callOff().any() ? new Canceller(phase, queues, clock, producer) : null;
@@ -104,7 +107,9 @@ final class Producers {
                 offer(message, intended, canceller);
             }
         } finally {
-            left.decrementAndGet();
+            if (left.decrementAndGet() == 0) {
+                offered.run();
+            }
         }
     }
 

@@ -11,11 +11,20 @@ final class ToolUse {
     private static final OperatingSystemMXBean SYSTEM =
             ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
 
+    private final long began = System.nanoTime();
     private final long cpuNanos = SYSTEM.getProcessCpuTime();
     private final long pauseMillis = pauses();
+    private volatile double share;
+
+    /** Notes that no more messages are offered: until then its processors' time is of interest as a share. */
+    void offered() {
+        double possible = (double) (System.nanoTime() - began) * Runtime.getRuntime().availableProcessors();
+        share = (SYSTEM.getProcessCpuTime() - cpuNanos) / possible;
+    }
 
     ObjectNode toJson() {
         return Protocol.JSON.createObjectNode()
+                .put("cpu_share", share)
                 .put("cpu_seconds", (SYSTEM.getProcessCpuTime() - cpuNanos) / 1e9)
                 .put("gc_pause_seconds", (pauses() - pauseMillis) / 1e3);
     }

@@ -1,0 +1,89 @@
+package run
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What is at its limit while the load is made is told apart: what makes the load, which
+// makes a run invalid, and the server and the machine, which explain why a load was not
+// made.
+func TestWhoWasAtTheLimit(t *testing.T) {
+	tool := func(share float64) func(*Document) {
+		return func(r *Document) { r.ToolUsage = &ToolUsage{CPUShare: share} }
+	}
+	program := func(share float64) func(*Document) {
+		return func(r *Document) { r.ProgramUsage = &ToolUsage{CPUShare: share} }
+	}
+	server := func(share float64) func(*Document) {
+		return func(r *Document) { r.ServerStats.CPUShare = share }
+	}
+	machine := func(busy float64) func(*Document) {
+		return func(r *Document) { r.Machine = &Machine{BusyShare: busy} }
+	}
+	oneOfFour := func(r *Document) { r.Environment.CPUs, r.Environment.GOMAXPROCS = 4, 1 }
+	behind := func(r *Document) { late(r, 50) }
+	short := func(r *Document) { r.Intervals[0].Second = .5 }
+	for name, tc := range map[string]struct {
+		changes []func(*Document)
+		valid   bool
+		says    string // contained in the reasons
+		not     string
+	}{
+		"a quiet machine":               {[]func(*Document){tool(.1), machine(.3)}, true, "", ""},
+		"files of before that was told": {nil, true, "", ""},
+		"the tool is saturated": {[]func(*Document){tool(.93), machine(1)}, false,
+			"dq-bench itself was at its limit: while messages were offered it used 93.0 % of its processors' time", ""},
+		"the tool took what there was": {[]func(*Document){tool(.73), machine(.92)}, false,
+			"used 73.0 % of its processors' time, of 92.0 % that were taken", ""},
+		"the tool took much, and something was left":  {[]func(*Document){tool(.78), machine(.88)}, true, "", ""},
+		"the tool and the server took all":            {[]func(*Document){tool(.5), server(.8), machine(1)}, true, "", ""},
+		"the tool had one processor of four, not all": {[]func(*Document){tool(.8), machine(.95), oneOfFour}, true, "", ""},
+		"other work beside the run":                   {[]func(*Document){tool(.3), machine(1)}, true, "", ""},
+		"other work, and offers are late":             {[]func(*Document){tool(.3), machine(1), behind}, false, "the machine was at its limit: while messages were offered 100.0 % of its processors' time was taken, and dq-bench had 30.0 % of its own", "dq-bench itself"},
+		"the program is saturated":                    {[]func(*Document){tool(.02), program(.95)}, false, "the program that made the load was at its limit", "dq-bench itself"},
+		"the server is saturated":                     {[]func(*Document){tool(.4), server(.98)}, true, "", ""},
+		"the server is, and offers are late": {[]func(*Document){tool(.4), machine(1), server(.98), behind}, false,
+			"the server was at its limit: while messages were offered it used 98.0 % of a processor", "machine"},
+		"all producers wait, and offers are late": {[]func(*Document){tool(.3), machine(.8), behind, func(r *Document) { r.Scenario.Rate = 1e6 }}, false,
+			"the producers were at their limit: 50 that wait for each answer", "machine"},
+		"tool and server are": {[]func(*Document){tool(.95), server(.98), behind}, false, "dq-bench itself was at its limit", "the server"},
+		"for half a second":   {[]func(*Document){tool(.95), short}, true, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := sampleRun(1, 100, 1)
+			for _, change := range tc.changes {
+				change(r)
+			}
+			v := r.Judge(nil)
+			require.Equal(t, tc.valid, r.Valid(), v.Text)
+			require.Equal(t, tc.valid, v.Passed)
+			require.Contains(t, v.Text, tc.says)
+			if tc.not != "" {
+				require.NotContains(t, v.Text, tc.not)
+			}
+		})
+	}
+}
+
+// One worker at its limit spoils the whole: its share of the load was not made as asked
+// for. What is of its machine alone is not carried over.
+func TestMergeKeepsWhoWasAtTheLimit(t *testing.T) {
+	a, b := sampleRun(1, 100, 1), sampleRun(2, 100, 1)
+	b.Scenario.Seed = a.Scenario.Seed
+	a.ToolUsage, a.Machine = &ToolUsage{CPUShare: .1}, &Machine{}
+	b.ToolUsage, b.Machine = &ToolUsage{CPUShare: .99}, &Machine{}
+	merged, err := Merge([]*Document{a, b})
+	require.NoError(t, err)
+	require.Nil(t, merged.ToolUsage)
+	require.Nil(t, merged.Machine)
+	require.False(t, merged.Judge(nil).Passed)
+	require.Equal(t, []string{"run " + b.RunID + ": dq-bench itself was at its limit: while messages were offered it used 99.0 % of its processors' time"},
+		merged.Validity.Reasons)
+
+	b.ToolUsage.CPUShare = .2
+	merged, err = Merge([]*Document{a, b})
+	require.NoError(t, err)
+	require.True(t, merged.Judge(nil).Passed, merged.Verdict.Text)
+}
