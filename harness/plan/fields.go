@@ -30,7 +30,7 @@ var Fields = []Field{
 	{
 		Key: "rate", Help: "offers over all producers: 1000/s, 90/m", Compared: true,
 		Value:  func(p *Plan) Value { return value[Rate]{&p.Rate, "string", ParseRate, Rate.String} },
-		Text:   func(s Scenario) string { return fmt.Sprintf("%.4g/s", s.Rate) },
+		Text:   func(s Scenario) string { return FormatFloat(s.Rate) + "/s" },
 		scale:  func(p *Plan, by float64) { p.Rate /= Rate(by) },
 		record: func(p Plan, s *Scenario) { s.Rate = float64(p.Schedule().MeanRate()) },
 	},

@@ -44,7 +44,16 @@ const maxRate = 1e9
 func (r Rate) valid() bool { return r > 0 && r <= maxRate }
 
 // String returns the rate a second: "1000/s".
-func (r Rate) String() string { return strconv.FormatFloat(float64(r), 'g', -1, 64) + "/s" }
+func (r Rate) String() string { return strconv.FormatFloat(float64(r), 'f', -1, 64) + "/s" }
+
+// FormatFloat writes v with four significant digits, and what is before the point in full:
+// "0.1667", "1.25", "500000".
+func FormatFloat(v float64) string {
+	if math.Abs(v) >= 1000 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
 
 // MarshalText returns String.
 func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/dq-bench/dq-bench/harness/plan"
 )
 
 // FormatNs writes a time in ns with three significant digits and the unit that
@@ -46,5 +48,6 @@ func Bears(n int64, q float64) bool {
 	return float64(n)*(1-q) >= MinTail-1e-6
 }
 
-// FormatFloat writes v with four significant digits.
-func FormatFloat(v float64) string { return fmt.Sprintf("%.4g", v) }
+// FormatFloat writes v with four significant digits, and what is before the point in full:
+// "0.1667", "1.25", "500000".
+func FormatFloat(v float64) string { return plan.FormatFloat(v) }

@@ -40,7 +40,7 @@ func (r *Result) writeTable(out *bytes.Buffer) {
 	first := r.Sides[0]
 	s, late := first.Runs[0].Scenario, r.late()
 	fmt.Fprintf(out, "\n## %s\n\n%s msg/s for %s, delay %s, %d producers, %d consumers; %d run(s) a side.\n\n",
-		orRun(r.Case), trim(s.Rate), s.Duration, strings.ReplaceAll(s.Delay, "|", " or "), s.Producers, s.Consumers, len(first.Runs))
+		orRun(r.Case), run.FormatFloat(s.Rate), s.Duration, strings.ReplaceAll(s.Delay, "|", " or "), s.Producers, s.Consumers, len(first.Runs))
 	name := strings.ReplaceAll(late, "_", " ")
 	fmt.Fprintf(out, "| driver | server | %s p50 | ratio | p | %s p99/s | ratio | p | p99 | max | response time p50 | ratio | p "+
 		"| server CPU | ratio | p | transfers/msg | not delivered right |\n", name, name)
@@ -116,8 +116,6 @@ func serverOf(r *run.Document) string {
 	}
 	return strings.TrimSpace(r.Server.Product + " " + r.Server.Version)
 }
-
-func trim(v float64) string { return fmt.Sprintf("%.4g", v) }
 
 func (s SideResult) median(figure func(*run.Document) float64) float64 {
 	values := make([]float64, len(s.Runs))
