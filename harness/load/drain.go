@@ -47,11 +47,12 @@ func (w *work) offerAll(ctx context.Context, until <-chan struct{}) error {
 			}
 		}
 		timer.Stop()
+		more := w.expects(func(m *member) bool { return m.Offers && m.From < w.plan.Schedule.Duration() })
 		c, err := w.counts(ctx)
 		if err != nil {
 			return err
 		}
-		if !c.Offering && !w.expected(ctx) {
+		if !c.Offering && !more {
 			return nil
 		}
 		if time.Now().After(limit) {
@@ -60,21 +61,9 @@ func (w *work) offerAll(ctx context.Context, until <-chan struct{}) error {
 	}
 }
 
-// expected reports whether a member will begin that offers.
-func (w *work) expected(ctx context.Context) bool {
-	if w.phase != plan.Measured || ctx.Err() != nil {
-		return false
-	}
-	for _, m := range w.engine.members {
-		if m.Offers && m.From > 0 && time.Now().Before(w.start.Add(m.From+drainTick)) && m.From < w.plan.Schedule.Duration() {
-			return true
-		}
-	}
-	return false
-}
-
 // drain waits until every confirmed message came. It gives up when nothing
-// came for the drain timeout since the last due instant, and after an interrupt
+// came for the drain timeout since the last due instant, or since the last member that
+// takes has begun, and after an interrupt
 // once the timeout is over, or at once if nothing comes due within it.
 func (w *work) drain(ctx context.Context) error {
 	tick := time.NewTicker(drainTick)
@@ -113,7 +102,8 @@ func (w *work) drained(ctx context.Context, c counts, limit time.Time, lastDue i
 			return true
 		}
 	}
-	if wall-max(c.LastDue, c.LastCame) > int64(e.Plan.DrainTimeout) {
+	quiet := wall - max(c.LastDue, c.LastCame, w.lastChange.ns.Load())
+	if quiet > int64(e.Plan.DrainTimeout) && !w.expects(func(m *member) bool { return m.Takes }) {
 		return true
 	}
 	return !limit.IsZero() && (now.After(limit) || wall-max(lastDue, c.LastCame) > int64(quietAfter))

@@ -245,18 +245,32 @@ func (e *engine) changes() []change {
 func (e *engine) evolve(ctx context.Context, w *work) {
 	timer := e.Clock.NewTimer()
 	defer timer.Close()
+	defer func() {
+		for _, m := range e.members {
+			w.came(m) // or not any more
+		}
+	}()
 	for _, c := range e.changes() {
 		if clock.SleepUntil(ctx, e.Clock, timer, w.start.Add(c.at)) != nil {
 			return
 		}
-		var err error
-		if c.close {
-			err = errors.Join(w.endPart(ctx, c.m), e.closeMember(c.m))
-		} else if err = e.openMember(ctx, c.m); err == nil {
-			err = w.beginPart(ctx, c.m)
-		}
-		if err != nil && ctx.Err() == nil {
+		if err := e.change(ctx, w, c); err != nil && ctx.Err() == nil {
 			e.note("%s: %v", c.m, err)
 		}
 	}
+}
+
+// change has a member begin or end.
+func (e *engine) change(ctx context.Context, w *work, c change) error {
+	switch {
+	case !c.close:
+		defer w.came(c.m)
+		if err := e.openMember(ctx, c.m); err != nil {
+			return err
+		}
+		return w.beginPart(ctx, c.m)
+	case c.m.part == nil: // it could not be opened, which has been noted
+		return nil
+	}
+	return errors.Join(w.endPart(ctx, c.m), e.closeMember(c.m))
 }

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,6 +36,34 @@ func TestRestartLosesWhatIsOnlyInMemory(t *testing.T) {
 		lag := out.Histograms.ScheduleLag
 		require.InEpsilon(t, time.Second, lag.Max(), .01)
 		require.Equal(t, []string{"driver offers and takes to 2.001s", "driver offers and takes from 3s"}, out.Scenario.Fleet)
+	})
+}
+
+// slow takes its time to open, but for the first time.
+type slow struct {
+	baseline.Memory
+	opened *atomic.Bool
+}
+
+func (s slow) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+	if s.opened.Swap(true) {
+		time.Sleep(4 * time.Second)
+	}
+	return s.Memory.Open(ctx, target, names...)
+}
+
+// A member that opens slowly is waited for, even if it is there after the last message
+// should have been sent.
+func TestMemberThatOpensSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Duration, p.DrainTimeout = 4*time.Second, time.Second
+		p.Fleet = []plan.Member{
+			{Offers: true, Takes: true, To: 2001 * time.Millisecond},
+			{Offers: true, Takes: true, From: 3 * time.Second},
+		}
+		out := runVirtual(t.Context(), t, slow{memory(), &atomic.Bool{}}, p)
+		require.Equal(t, run.Counts{Offered: 2000, Delivered: 1500, Lost: 500}, out.Counts)
 	})
 }
 

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,9 +18,12 @@ type work struct {
 	start    time.Time
 	timeline *timeline
 
-	mu    sync.Mutex
-	parts []*member // those that have begun and not ended
-	ended []*outcome
+	mu     sync.Mutex
+	parts  []*member // those that have begun and not ended
+	ended  []*outcome
+	coming []*member // those that are still to begin
+
+	lastChange instant // the latest that a member has begun
 }
 
 // begin starts a phase in all open parts.
@@ -31,7 +35,27 @@ func (e *engine) begin(ctx context.Context, phase plan.Phase, start time.Time, p
 			return w, err
 		}
 	}
+	for _, m := range e.members {
+		if phase == plan.Measured && m.From > 0 {
+			w.coming = append(w.coming, m)
+		}
+	}
 	return w, nil
+}
+
+// expects reports whether a member of some kind is still to begin.
+func (w *work) expects(kind func(*member) bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.coming, kind)
+}
+
+// came notes that a member has begun, or never will.
+func (w *work) came(m *member) {
+	w.lastChange.raise(w.engine.epoch.wall(time.Now()))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.coming = slices.DeleteFunc(w.coming, func(other *member) bool { return other == m })
 }
 
 func (w *work) beginPart(ctx context.Context, m *member) error {
