@@ -54,7 +54,7 @@ final class Seconds {
         failed = errors.get();
         closed.add(second);
         return second.deepCopy().put("phase", phase.phase.name)
-                .put("attempted", phase.attempted()).put("failed", failed);
+                .put("attempted", phase.attempted());
     }
 
     private void move(SecondHistogram from, SignedHistogram into) {
