@@ -14,5 +14,6 @@ func subcommands() []*cobra.Command {
 		newMatrixCmd(),
 		newReplayCmd(),
 		newDiffCmd(),
+		newServeCmd(),
 	}
 }

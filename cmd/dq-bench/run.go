@@ -193,9 +193,14 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 	if r.cases, err = f.cases(); err != nil {
 		return nil, err
 	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	r.options = series.Options{
 		Redis: f.redis[0], Out: f.out, Tool: tool(), Labels: labels, Force: f.force, OverProtocol: f.overProtocol,
 		Progress: load.ProgressWriter(stderr, progress), Notice: once(stderr),
+		Serve: []string{self, "serve"},
 	}
 	r.options.Share, err = f.shared.share(r)
 	return r, err

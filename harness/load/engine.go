@@ -39,6 +39,8 @@ type member struct {
 	role   plan.Role
 	driver driver.Driver
 	part   part
+	// ledger is the file of one that is to be killed.
+	ledger string
 }
 
 // String says what the member does.
@@ -73,6 +75,7 @@ func (e *engine) run(ctx context.Context) (_ *Result, err error) {
 		for _, problem := range e.programs.close() {
 			e.note("%v", problem)
 		}
+		err = errors.Join(err, e.removeLedgers())
 	}()
 	if err := e.prepare(ctx); err != nil {
 		return nil, err
@@ -112,6 +115,12 @@ func (e *engine) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, programTimeout)
 	defer cancel()
 	for _, m := range e.members {
+		if m.Kill {
+			if err := e.prepareKilled(ctx, m); err != nil {
+				return err
+			}
+			continue
+		}
 		spec, ok := m.driver.(program.Spec)
 		if !ok {
 			continue
@@ -133,7 +142,7 @@ func (e *engine) prepare(ctx context.Context) error {
 func (e *engine) openMember(ctx context.Context, m *member) error {
 	what := plan.Part{RunID: e.RunID, Plan: e.Plan, Role: m.role}
 	if p, ok := m.driver.(*program.Process); ok && missing(p, e.Plan) == "" {
-		r, err := openRemote(ctx, p, e.RedisURL, e.Redis, what)
+		r, err := openRemote(ctx, p, e.RedisURL, e.Redis, what, m.ledger)
 		if err != nil {
 			return err
 		}
@@ -153,13 +162,18 @@ func (e *engine) openMember(ctx context.Context, m *member) error {
 
 // closeMember ends the part of a member.
 func (e *engine) closeMember(m *member) error {
-	e.mu.Lock()
-	e.open = slices.DeleteFunc(e.open, func(other *member) bool { return other == m })
-	e.mu.Unlock()
+	e.leave(m)
 	if m.part == nil {
 		return nil
 	}
 	return m.part.close()
+}
+
+// leave has a member take part no more.
+func (e *engine) leave(m *member) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.open = slices.DeleteFunc(e.open, func(other *member) bool { return other == m })
 }
 
 // closeAll closes what is open.
@@ -241,8 +255,8 @@ func (e *engine) changes() []change {
 	return changes
 }
 
-// evolve opens and closes members at their instants, until it is done or ctx ends.
-func (e *engine) evolve(ctx context.Context, w *work) {
+// evolve opens, closes and kills members at their instants, until it is done or ctx ends.
+func (e *engine) evolve(ctx context.Context, w *work) error {
 	timer := e.Clock.NewTimer()
 	defer timer.Close()
 	defer func() {
@@ -252,25 +266,32 @@ func (e *engine) evolve(ctx context.Context, w *work) {
 	}()
 	for _, c := range e.changes() {
 		if clock.SleepUntil(ctx, e.Clock, timer, w.start.Add(c.at)) != nil {
-			return
+			return nil
 		}
-		if err := e.change(ctx, w, c); err != nil && ctx.Err() == nil {
-			e.note("%s: %v", c.m, err)
+		if err := e.change(ctx, w, c); err != nil {
+			return fmt.Errorf("%s: %w", c.m, err)
 		}
 	}
+	return nil
 }
 
-// change has a member begin or end.
+// change has a member begin or end. It fails if what a killed one has done is not known.
 func (e *engine) change(ctx context.Context, w *work, c change) error {
+	var err error
 	switch {
 	case !c.close:
-		defer w.came(c.m)
-		if err := e.openMember(ctx, c.m); err != nil {
-			return err
+		if err = e.openMember(ctx, c.m); err == nil {
+			err = w.beginPart(ctx, c.m)
 		}
-		return w.beginPart(ctx, c.m)
+		w.came(c.m)
 	case c.m.part == nil: // it could not be opened, which has been noted
-		return nil
+	case c.m.Kill:
+		return e.killMember(ctx, w, c.m)
+	default:
+		err = errors.Join(w.endPart(ctx, c.m, c.m.part.end), e.closeMember(c.m))
 	}
-	return errors.Join(w.endPart(ctx, c.m), e.closeMember(c.m))
+	if err != nil && ctx.Err() == nil {
+		e.note("%s: %v", c.m, err)
+	}
+	return nil
 }

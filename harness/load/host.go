@@ -47,9 +47,14 @@ func NewHost(d driver.Driver) *Host {
 	return &Host{driver: d, epoch: newEpoch(), parts: map[string]*hosted{}}
 }
 
-// Capabilities are those that hello lists for the ops of a Host.
+// Capabilities are those that hello lists for the ops of a Host. Where the caller can see
+// on the server what is held, the queues need not tell.
 func (h *Host) Capabilities() []string {
-	return []string{"load", "load(queues)", "load(poll)", "load(cancel)", "load(held)"}
+	all := []string{"load", "load(queues)", "load(poll)", "load(cancel)", "load(ledger)"}
+	if h.driver.Store(nil, "") == nil {
+		all = append(all, "load(held)")
+	}
+	return all
 }
 
 // Do runs one op, such as "load.open". arguments is the request, event gets the fields
@@ -109,7 +114,8 @@ func (h *Host) Do(ctx context.Context, op string, arguments []byte, event func(f
 func (h *Host) open(ctx context.Context, arguments []byte) (any, error) {
 	var what plan.Part
 	var target struct {
-		Redis string `json:"redis"`
+		Redis  string `json:"redis"`
+		Ledger string `json:"ledger"`
 	}
 	if err := errors.Join(json.Unmarshal(arguments, &what), json.Unmarshal(arguments, &target)); err != nil {
 		return nil, fmt.Errorf("load.open: %w", err)
@@ -117,6 +123,12 @@ func (h *Host) open(ctx context.Context, arguments []byte) (any, error) {
 	l, err := openLocal(ctx, h.driver, target.Redis, what, clock.System(), h.epoch)
 	if err != nil {
 		return nil, err
+	}
+	if target.Ledger != "" {
+		s := l.stages[plan.Measured]
+		if s.file, err = openLedgerFile(target.Ledger, s.ledger.messages); err != nil {
+			return nil, errors.Join(err, l.close())
+		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -44,7 +44,8 @@ func (e *engine) measure(ctx context.Context) (*Result, error) {
 	evolving, endEvolution := context.WithCancel(ctx)
 	defer endEvolution()
 	var evolution sync.WaitGroup
-	evolution.Go(func() { e.evolve(evolving, w) })
+	var evolved error
+	evolution.Go(func() { evolved = e.evolve(evolving, w) })
 	if err := w.offerAll(ctx, nil); err != nil {
 		return nil, err
 	}
@@ -56,6 +57,9 @@ func (e *engine) measure(ctx context.Context) (*Result, error) {
 	}
 	endEvolution()
 	evolution.Wait()
+	if evolved != nil {
+		return nil, evolved
+	}
 	c, err := w.counts(ctx)
 	if err != nil {
 		return nil, err
@@ -234,7 +238,11 @@ func (w *work) explain(out *run.Document) {
 		}
 	}
 	if planned := e.own(e.Plan.Messages()); planned > c.Attempted && !out.Interrupted {
-		e.note("%d of the %d planned messages were not offered: the rate of %s was not reached", planned-c.Attempted, planned, w.plan.Schedule.MeanRate())
+		killed := ""
+		if slices.ContainsFunc(e.members, func(m *member) bool { return m.Kill }) {
+			killed = ", or a process was killed before"
+		}
+		e.note("%d of the %d planned messages were not offered: the rate of %s was not reached%s", planned-c.Attempted, planned, w.plan.Schedule.MeanRate(), killed)
 	}
 	if n := c.unknown(); n > 0 {
 		if failed.Offer != "" {

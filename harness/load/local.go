@@ -40,8 +40,9 @@ type stage struct {
 	plan   plan.PhasePlan
 	roster *plan.Roster
 	ledger *ledger
-	offers stripes // offer RTT, response time, schedule lag
-	takes  stripes // lateness, past due
+	file   *ledgerFile // nil unless the part is to be killed
+	offers stripes     // offer RTT, response time, schedule lag
+	takes  stripes     // lateness, past due
 
 	start    time.Time
 	lastDue  instant // the latest due instant that was offered and is waited for

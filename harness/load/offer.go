@@ -91,8 +91,10 @@ func (l *local) offer(ctx context.Context, s *stage, p int, seq int64, intended 
 	value := plan.Payload(plan.Header{
 		RunID: l.RunID, Producer: uint16(p), Seq: uint32(seq), Due: due, Phase: s.phase,
 	}, l.Plan.PayloadSize)
+	s.file.sent(i, due, l.epoch.wall(sent))
 	err := l.queueOf(i).Offer(ctx, value, delay)
 	answered := time.Now()
+	s.file.answered(i, l.epoch.wall(answered), err)
 	s.offers.of(p).record(int64(answered.Sub(sent)), int64(answered.Sub(intended)), int64(sent.Sub(intended)))
 	if err != nil {
 		s.ledger.failed.Add(1)

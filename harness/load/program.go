@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -25,22 +26,28 @@ const (
 // remote is a part in a program that has the ops load.* of PROTOCOL.md.
 type remote struct {
 	process *program.Process
-	plan    plan.Plan
+	part    plan.Part
 	handle  string
 	redis   *Redis // nil if the driver needs none
 	name    string // of the connections of the part
 	answers map[plan.Phase]chan answered
+
+	// ledger is the file of a part that is to be killed.
+	ledger string
+	start  time.Time // of the measured phase
+	killed atomic.Bool
+	mu     sync.Mutex
+	last   counts // that were told of the measured phase
 }
 
 type answered struct {
 	result json.RawMessage
 	err    error
-	// seconds is how many whole ones were told.
-	seconds float64
+	told   toldSoFar
 }
 
-// openRemote opens a part in a program. beside may be nil.
-func openRemote(ctx context.Context, p *program.Process, redisURL string, beside *Redis, what plan.Part) (*remote, error) {
+// openRemote opens a part in a program. beside may be nil, and ledger empty.
+func openRemote(ctx context.Context, p *program.Process, redisURL string, beside *Redis, what plan.Part, ledger string) (*remote, error) {
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	codec := "string"
@@ -56,12 +63,16 @@ func openRemote(ctx context.Context, p *program.Process, redisURL string, beside
 		return nil, fmt.Errorf("the plan: %w", err)
 	}
 	client := fmt.Sprintf("dq-bench-%08x-%d-%d", what.RunID, what.Role.Member, what.Role.Worker.Number)
-	for name, text := range map[string]string{"redis": redisURL, "codec": codec, "client_name": client} {
+	texts := map[string]string{"redis": redisURL, "codec": codec, "client_name": client}
+	if ledger != "" {
+		texts["ledger"] = ledger
+	}
+	for name, text := range texts {
 		if fields[name], err = json.Marshal(text); err != nil {
 			return nil, err
 		}
 	}
-	r := &remote{process: p, plan: what.Plan, redis: beside, name: client, answers: map[plan.Phase]chan answered{}}
+	r := &remote{process: p, part: what, redis: beside, name: client, ledger: ledger, answers: map[plan.Phase]chan answered{}}
 	result, err := p.Call(opening, "load.open", fields)
 	var opened struct {
 		Handle string `json:"handle"`
@@ -110,8 +121,11 @@ func (r *remote) begin(ctx context.Context, phase plan.Phase, at time.Time, told
 	arguments["at"] = fmt.Sprint(at.UnixNano())
 	answers := make(chan answered, 1)
 	r.answers[phase] = answers
+	if phase == plan.Measured {
+		r.start = at
+	}
 	var mu sync.Mutex
-	var seconds float64
+	var all toldSoFar
 	go func() {
 		result, err := r.process.CallEvents(context.WithoutCancel(ctx), "load.run", arguments, func(e program.Event) {
 			var s second
@@ -119,29 +133,47 @@ func (r *remote) begin(ctx context.Context, phase plan.Phase, at time.Time, told
 				return
 			}
 			mu.Lock()
-			seconds = max(seconds, s.End)
+			all = all.add(s)
 			mu.Unlock()
 			told(s)
 		})
 		mu.Lock()
 		defer mu.Unlock()
-		answers <- answered{result, err, seconds}
+		answers <- answered{result, err, all}
 	}()
 	return nil
 }
 
 func (r *remote) stop(ctx context.Context, phase plan.Phase, _ bool) error {
 	_, err := r.ask(ctx, "load.stop", r.called(phase))
+	if r.killed.Load() {
+		return nil
+	}
 	return err
 }
 
 func (r *remote) counts(ctx context.Context, phase plan.Phase) (counts, error) {
 	var c counts
 	result, err := r.ask(ctx, "load.counts", r.called(phase))
+	if r.killed.Load() {
+		return r.lastCounts(), nil
+	}
 	if err == nil {
 		err = json.Unmarshal(result, &c)
 	}
+	if err == nil && phase == plan.Measured {
+		r.mu.Lock()
+		r.last = c
+		r.mu.Unlock()
+	}
 	return c, err
+}
+
+// lastCounts are those of the measured phase that the program told last.
+func (r *remote) lastCounts() counts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
 }
 
 func (r *remote) end(ctx context.Context, phase plan.Phase) (*outcome, error) {
@@ -160,7 +192,7 @@ func (r *remote) end(ctx context.Context, phase plan.Phase) (*outcome, error) {
 			if a.err != nil {
 				return nil, fmt.Errorf("driver %s: %w", r.process.Identity(), a.err)
 			}
-			o, err := r.read(a, r.plan.Phase(phase).Schedule.Messages())
+			o, err := r.read(a, r.part.Plan.Phase(phase).Schedule.Messages())
 			if err != nil {
 				return nil, fmt.Errorf("driver %s: answer to load.run: %w", r.process.Identity(), err)
 			}
@@ -193,7 +225,7 @@ func (r *remote) read(a answered, messages int64) (*outcome, error) {
 	}
 	o := &outcome{counts: c, histograms: h, errs: in.Errors, notes: in.Notes, latest: decode(in.Latest), tool: in.Tool, process: r.process}
 	for _, s := range in.Seconds {
-		if s.End > a.seconds {
+		if s.End > a.told.end {
 			o.seconds = append(o.seconds, s)
 		}
 	}
@@ -253,7 +285,7 @@ func (h remoteHolding) sets(ctx context.Context, phase plan.Phase) (held, notDue
 	if err != nil {
 		return nil, nil, err
 	}
-	n := h.plan.Phase(phase).Schedule.Messages()
+	n := h.part.Plan.Phase(phase).Schedule.Messages()
 	held, err = a.Messages.Bitmap(n)
 	if err == nil {
 		notDue, err = a.NotDue.Bitmap(n)

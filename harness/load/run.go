@@ -40,6 +40,10 @@ type Options struct {
 	// OverProtocol has a program that cannot run the plan by itself make each call of
 	// it, so that the way there and back is part of every figure.
 	OverProtocol bool
+	// Serve is the beginning of a command line that, with the name of an implementation
+	// such as "dq:4.7.0" at its end, serves that as a program of the driver protocol. It
+	// is needed where the plan kills a member whose implementation is in this process.
+	Serve []string
 	// Worker is this process's share, if several processes split the plan. They
 	// have the plan, RunID and StartAt in common, and Redis must not be nil.
 	Worker plan.Worker

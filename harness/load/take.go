@@ -118,6 +118,10 @@ func (l *local) deliver(value []byte, now time.Time, c int) {
 		l.foreign.Add(1)
 		return
 	}
+	wall := l.epoch.wall(now)
+	if s.ledger.has(int(h.Producer), int64(h.Seq)) {
+		s.file.came(s.ledger.index(int(h.Producer), int64(h.Seq)), h.Due, wall)
+	}
 	first, known := s.ledger.deliver(int(h.Producer), int64(h.Seq), s.awaits(h.Due))
 	if !known {
 		l.foreign.Add(1)
@@ -126,7 +130,6 @@ func (l *local) deliver(value []byte, now time.Time, c int) {
 	if !first {
 		return
 	}
-	wall := l.epoch.wall(now)
 	lateness := wall - h.Due
 	if lateness < -int64(run.EarlyTolerance) {
 		s.ledger.early.Add(1)

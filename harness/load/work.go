@@ -70,9 +70,9 @@ func (w *work) beginPart(ctx context.Context, m *member) error {
 	return nil
 }
 
-// endPart ends a part and keeps what came of it.
-func (w *work) endPart(ctx context.Context, m *member) error {
-	o, err := m.part.end(ctx, w.phase)
+// endPart ends a part, by its method end or kill, and keeps what came of it.
+func (w *work) endPart(ctx context.Context, m *member, end func(context.Context, plan.Phase) (*outcome, error)) error {
+	o, err := end(ctx, w.phase)
 	w.mu.Lock()
 	for i, other := range w.parts {
 		if other == m {
@@ -136,7 +136,7 @@ func (w *work) end(ctx context.Context) error {
 	members := w.underWay()
 	errs := make([]error, len(members))
 	for i, m := range members {
-		ending.Go(func() { errs[i] = w.endPart(ctx, m) })
+		ending.Go(func() { errs[i] = w.endPart(ctx, m, m.part.end) })
 	}
 	ending.Wait()
 	return errors.Join(append(errs, w.timeline.finish())...)

@@ -177,8 +177,8 @@ var Fields = []Field{
 
 	{
 		Key: "fleet",
-		Help: "processes that share the queue, a list of `{driver, count, offers, takes, from, to}`; one that neither offers nor takes does both. " +
-			"`from` and `to` open and close it under load",
+		Help: "processes that share the queue, a list of `{driver, count, offers, takes, from, to, kill}`; one that neither offers nor takes does both. " +
+			"`from` and `to` open and close it under load; `kill: true` ends it at `to` by SIGKILL",
 		Text: func(s Scenario) string { return strings.Join(s.Fleet, ", ") },
 		scale: func(p *Plan, by float64) {
 			p.Fleet = slices.Clone(p.Fleet)

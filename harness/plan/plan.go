@@ -100,6 +100,8 @@ type Member struct {
 	Driver        string
 	Offers, Takes bool
 	From, To      time.Duration
+	// Kill ends the member at To by SIGKILL, whatever it does then.
+	Kill bool
 }
 
 // MaxWarmup is the longest warm-up that ends by itself.
@@ -245,7 +247,10 @@ func (m Member) String() string {
 	if m.From > 0 {
 		text += " from " + m.From.String()
 	}
-	if m.To > 0 {
+	switch {
+	case m.Kill:
+		text += " until killed at " + m.To.String()
+	case m.To > 0:
 		text += " to " + m.To.String()
 	}
 	return text

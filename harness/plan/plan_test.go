@@ -70,7 +70,13 @@ func TestValidateRefusesNonsense(t *testing.T) {
 			p.Fleet = []Member{{Offers: true, Takes: true, From: 2, To: 1}}
 		},
 		"one that takes": func(p *Plan) { p.Fleet = []Member{{Offers: true}} },
-		"to the end":     func(p *Plan) { p.Fleet = []Member{{Offers: true, Takes: true, To: 1}} },
+		"expected a to for member 1": func(p *Plan) {
+			p.Fleet = []Member{{Offers: true, Takes: true, Kill: true}, {Offers: true, Takes: true}}
+		},
+		"no cancel with member 1": func(p *Plan) {
+			p.Cancel.Share, p.Fleet = .5, []Member{{Offers: true, Takes: true, To: 1, Kill: true}, {Offers: true, Takes: true}}
+		},
+		"to the end": func(p *Plan) { p.Fleet = []Member{{Offers: true, Takes: true, To: 1}} },
 	} {
 		p := valid
 		change(&p)

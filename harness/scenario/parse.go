@@ -65,7 +65,7 @@ func decodeMembers(node *yaml.Node) ([]plan.Member, error) {
 	count := 1
 	err := keys{
 		"driver": into(&m.Driver), "count": into(&count), "offers": into(&m.Offers), "takes": into(&m.Takes),
-		"from": into(&m.From), "to": into(&m.To),
+		"from": into(&m.From), "to": into(&m.To), "kill": into(&m.Kill),
 	}.decode(node)
 	switch {
 	case err != nil:

@@ -48,6 +48,9 @@ type Options struct {
 	// OverProtocol has programs that cannot run the plan by themselves make each call
 	// of it.
 	OverProtocol bool
+	// Serve is the command that serves an implementation in a process of its own:
+	// load.Options.
+	Serve []string
 	// Share is that of one of several workers. A series of several runs has none.
 	Share Share
 	// Live, which may be nil, shows the run under way.
@@ -62,7 +65,7 @@ type Options struct {
 // which is removed at the end.
 func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder string) (_ *run.Document, err error) {
 	options := load.Options{
-		Plan: c.Plan, Driver: d, Drivers: c.Drivers, OverProtocol: o.OverProtocol, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice, Live: o.Live,
+		Plan: c.Plan, Driver: d, Drivers: c.Drivers, OverProtocol: o.OverProtocol, Serve: o.Serve, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice, Live: o.Live,
 	}
 	if options.Plan.Queue == "" {
 		options.Plan.Queue, options.OwnQueue = ownQueue(options.RunID), true

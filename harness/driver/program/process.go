@@ -56,6 +56,7 @@ type Process struct {
 	waiting map[uint64]chan remoteLine
 	events  map[uint64]func(Event)
 	broken  error // the program broke the protocol
+	killed  bool  // by Kill
 	failure error // why no more answers come
 }
 
@@ -75,7 +76,7 @@ func Start(ctx context.Context, command []string, log io.Writer) (*Process, erro
 		return nil, fmt.Errorf("starting driver program %s: %w", p.name, err)
 	}
 	if err := p.greet(ctx); err != nil {
-		p.kill()
+		p.Kill()
 		return nil, err
 	}
 	return p, nil
@@ -313,7 +314,11 @@ func (p *Process) end(waitErr error) {
 	close(p.ended)
 }
 
-func (p *Process) kill() {
+// Kill kills the program, with all it has started, and returns when it is gone.
+func (p *Process) Kill() {
+	p.mu.Lock()
+	p.killed = true
+	p.mu.Unlock()
 	killGroup(p.cmd)
 	<-p.ended
 }
@@ -330,11 +335,13 @@ func (p *Process) Close() error {
 	select {
 	case <-p.ended:
 	case <-timer.C:
-		p.kill()
+		p.Kill()
 		return fmt.Errorf("driver program %s did not end within %s of its stdin closing and was killed%s",
 			p.name, p.patience, p.stderr.quote())
 	}
-	if p.broken != nil || !p.cmd.ProcessState.Success() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.broken != nil || !p.killed && !p.cmd.ProcessState.Success() {
 		return p.failure
 	}
 	return nil

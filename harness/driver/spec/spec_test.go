@@ -23,6 +23,9 @@ func TestParse(t *testing.T) {
 		d, err := Parse(spec)
 		require.NoError(t, err, spec)
 		require.Equal(t, identity, d.Identity(), spec)
+		again, err := Parse(d.Identity().String())
+		require.NoError(t, err, "an identity names its driver")
+		require.Equal(t, identity, again.Identity())
 	}
 }
 

@@ -26,6 +26,7 @@ final class LoadOps {
         ops.capability("load(queues)");
         ops.capability("load(poll)");
         ops.capability("load(cancel)");
+        ops.capability("load(ledger)");
         ops.add("load.open", this::open);
         ops.add("load.run", call -> part(call).run(phase(call), call.number("at"), fields -> call.event("progress", fields)));
         ops.add("load.counts", call -> part(call).counts(phase(call)));
@@ -66,7 +67,7 @@ final class LoadOps {
                 options(call.nodeOrNull("options"), call.text("client_name", ""), plan, role));
         LoadPart opened;
         try {
-            opened = new LoadPart(plan, role, client, codec, codecName.equals("bytes"));
+            opened = new LoadPart(plan, role, client, codec, codecName.equals("bytes"), call.text("ledger", ""));
         } catch (Throwable e) {
             Sessions.shutdown(client);
             throw e;

@@ -17,13 +17,17 @@ final class LoadPart {
     private final Consumers consumers;
     private final Map<Phase, PhaseRun> runs = new EnumMap<>(Phase.class);
 
-    LoadPart(LoadPlan plan, Role role, RedissonClient client, Codec codec, boolean asBytes) {
+    /** A ledger that is not empty is the file to keep the measured phase in. */
+    LoadPart(LoadPlan plan, Role role, RedissonClient client, Codec codec, boolean asBytes, String ledger) {
         this.client = client;
         MonotonicWall clock = new MonotonicWall();
         LoadQueues queues = new LoadQueues(client, plan.queues(), codec, asBytes);
         Map<Phase, LoadPhase> phases = new EnumMap<>(Phase.class);
         for (Phase phase : Phase.values()) {
             phases.put(phase, new LoadPhase(phase, plan, role));
+        }
+        if (!ledger.isEmpty()) {
+            phases.get(Phase.MEASURED).keepIn(ledger);
         }
         consumers = new Consumers(plan, phases, queues, clock);
         phases.forEach((name, phase) -> runs.put(name,

@@ -34,6 +34,8 @@ final class LoadPhase {
     /** Unix ns; until the start is known here, every message is waited for. */
     private volatile long start;
     private volatile long lastAwaited = Long.MAX_VALUE;
+    /** Null unless the part is to be killed; set before anything begins. */
+    private LedgerFile file;
 
     LoadPhase(Phase phase, LoadPlan plan, Role role) {
         this.phase = phase;
@@ -50,6 +52,11 @@ final class LoadPhase {
         for (int i = 0; i < takes.length; i++) {
             takes[i] = new TakeTally(new Latest(this.plan.messages()));
         }
+    }
+
+    /** Keeps what happens in a file too, from before it is counted. */
+    void keepIn(String path) {
+        file = new LedgerFile(path, plan.messages());
     }
 
     void begin(long unixNanos) {
@@ -75,7 +82,10 @@ final class LoadPhase {
     }
 
     /** Notes that an offer is about to be made. */
-    void attempt(long due) {
+    void attempt(int message, long due, long sent) {
+        if (file != null) {
+            file.sent(message, due, sent);
+        }
         attempted.increment();
         if (awaits(due)) {
             lastDue.accumulate(due);
@@ -84,6 +94,9 @@ final class LoadPhase {
 
     /** Notes that an offer was confirmed. */
     void confirmed(int message, long due, long intended, long sent, long answered) {
+        if (file != null) {
+            file.answered(message, answered, true);
+        }
         OfferTally tally = offers[message % producers % offers.length];
         tally.lock.lock();
         try {
@@ -99,6 +112,9 @@ final class LoadPhase {
 
     /** Notes that an offer was answered by an error. */
     void failed(int message, Throwable error, long intended, long sent, long answered) {
+        if (file != null) {
+            file.answered(message, answered, false);
+        }
         offerError.set(error);
         OfferTally tally = offers[message % producers % offers.length];
         tally.lock.lock();
@@ -112,6 +128,9 @@ final class LoadPhase {
 
     /** Notes that a consumer has taken a message. */
     void delivered(int consumer, int message, long due, long now) {
+        if (file != null) {
+            file.came(message, due, now);
+        }
         TakeTally tally = takes[consumer % takes.length];
         tally.lock.lock();
         try {

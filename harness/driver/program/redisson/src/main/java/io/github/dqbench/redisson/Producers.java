@@ -117,7 +117,7 @@ final class Producers {
         long sent = clock.nanos();
         long delay = phase.delayMillis(message, sent);
         long due = sent + TimeUnit.MILLISECONDS.toNanos(delay);
-        phase.attempt(due);
+        phase.attempt(message, due, sent);
         Object value = queues.value(format.write(
                 new Payload(plan.producerOf(message), plan.sequenceOf(message), due, phase.phase)));
         try {
