@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// meterStep is how long the meter sleeps at a time.
-	meterStep = time.Millisecond
+	// meterStep is how long the meter sleeps at a time: each wake costs about 50 µs of a
+	// processor, 3 % of one, and at 1 ms the meter was seen in what it is beside.
+	meterStep = 2 * time.Millisecond
 	// maxHiccups bounds the memory of a meter to 2 MiB.
 	maxHiccups = 1 << 17
 )
