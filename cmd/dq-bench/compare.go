@@ -35,8 +35,8 @@ It judges past due (lateness where not both keep Redisson's format), response ti
 server's processor time for each message across runs, with the exact Mann-Whitney test,
 adjusted by Holm; the seconds of one run are not independent, so fewer than %d runs a side
 are always inconclusive. A quantile that fewer than 100 messages of each run lie beyond is
-not judged. "p99 per second" is the median over the seconds of a run of the p99 of each: one
-hiccup of the machine moves the p99 of a run, but not this.
+not judged. "p99 per second" is the median of the p99 of each second of a run in which the
+machine was calm: one hiccup of it moves the p99 of a run, but not this.
 
 A change must be significant, and greater than the noise of the machine: that is measured
 by --self and kept as noise.json beside the runs, where it is found again, or taken from

@@ -88,8 +88,8 @@ type Side struct {
 // Row compares one figure; times are in ns.
 type Row struct {
 	Histogram string `json:"histogram"`
-	// Stat is "p50", "p99", …, "p99 per second" (the median over the seconds of a run
-	// of the p99 of each) or "max".
+	// Stat is "p50", "p99", …, "p99 per second" (the median over the calmer seconds of a
+	// run of the p99 of each) or "max".
 	Stat string  `json:"stat"`
 	Old  float64 `json:"old"` // median over the runs
 	New  float64 `json:"new"`
@@ -125,7 +125,7 @@ type Row struct {
 // Past due, or lateness where not both sides use Redisson's format, and response time,
 // or offer RTT where it was not measured, are judged, and the server's processor time for
 // each message; the former at each of Quantiles that every run has enough messages for,
-// and lateness also at the p99 of the median second, which no single hiccup moves: a row
+// and lateness also at the p99 of the median of the seconds in which the machine was calm: a row
 // is better or worse if the exact Mann-Whitney test over the runs is significant at 0.05
 // (adjusted by Holm) and the shift exceeds MinEffect, MinDelta and the noise. There is no
 // difference only where the whole 95 % interval of the shift lies within these bounds; else

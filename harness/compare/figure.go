@@ -26,12 +26,12 @@ const (
 	// before it is judged: far more than to show it, as the quantile of each run
 	// is one single value of the test.
 	judgedTail = 100
-	// PerSecond is the stat of the p99 of the median second.
+	// PerSecond is the stat of the p99 of the median of the calmer seconds.
 	PerSecond = "p99 per second"
 	// secondTail is how many messages of a second must lie beyond its p99 before the
 	// second counts, and leastSeconds how many such seconds a run must have.
 	secondTail   = 5
-	leastSeconds = 5
+	leastSeconds = 3
 	// serverCPU names the server's processor time for each message delivered.
 	serverCPU = "server_cpu"
 )
@@ -94,14 +94,23 @@ func quantileOf(histogram string, q float64, judged bool) figure {
 	}
 }
 
-// tailOfSeconds are the p99 of those seconds of a run in which enough was delivered. A
-// hiccup of the machine, or a rare stall of the implementation, spoils the seconds it
-// falls into; their median says how the tail is the rest of the time.
+// tailOfSeconds are the p99 of the calmer seconds of a run: of those in which enough was
+// delivered, the ones in which the machine had no longer hiccups than in the median one. A
+// rare stall of the implementation spoils the seconds it falls into as well; their median
+// says how the tail is the rest of the time.
 func tailOfSeconds(r *run.Document, late string) []float64 {
-	var p99 []float64
+	var full []run.Interval
+	var hiccups []float64
 	for _, i := range r.Intervals {
+		if float64(i.Delivered)*.01 >= secondTail-1e-6 {
+			full, hiccups = append(full, i), append(hiccups, float64(i.HiccupNs))
+		}
+	}
+	calm := stats.Median(hiccups)
+	var p99 []float64
+	for _, i := range full {
 		switch {
-		case float64(i.Delivered)*.01 < secondTail-1e-6:
+		case float64(i.HiccupNs) > calm:
 		case late == "past_due":
 			p99 = append(p99, float64(i.PastDueP99))
 		default:

@@ -50,6 +50,28 @@ func TestAHiccupDoesNotMoveTheMedianSecond(t *testing.T) {
 	require.Contains(t, []Outcome{NoDifference, Inconclusive}, c.Outcome, c.Text)
 }
 
+// Where the meter says which seconds the machine has spoilt, more than half of them may be.
+func TestTheCalmerSecondsAreJudged(t *testing.T) {
+	stormy := func(first uint64, tail float64) []*run.Document {
+		runs := hiccups(first, 10, tail)
+		rng := rand.New(rand.NewPCG(first, 2))
+		for _, r := range runs {
+			for i := range r.Intervals {
+				if second := &r.Intervals[i]; i%5 != 2 && i%5 != 3 {
+					stall := int64(5e6 * (1 + 9*rng.Float64()))
+					second.P99, second.PastDueP99, second.HiccupNs = stall, stall, 2*stall
+				}
+			}
+			r.Intervals = append(r.Intervals, r.Intervals[2], r.Intervals[3])
+		}
+		return runs
+	}
+	c := compare(t, stormy(1, 1), stormy(100, 1.2))
+	require.Equal(t, "NEW is worse in lateness at p99 per second.", c.Text)
+	c = compare(t, stormy(1, 1), stormy(200, 1))
+	require.Contains(t, []Outcome{NoDifference, Inconclusive}, c.Outcome, c.Text)
+}
+
 // Seconds in which hardly anything was delivered do not count.
 func TestSecondsWithFewMessagesDoNotCount(t *testing.T) {
 	few := hiccups(1, 6, 1)

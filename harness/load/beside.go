@@ -92,6 +92,7 @@ func (o Options) serverCPU(ctx context.Context) map[string]float64 {
 func (b *beside) tell(out *run.Document, w *work) {
 	out.ToolUsage = b.toolUsed
 	out.Machine = &run.Machine{Hiccups: b.meter.seen()}
+	b.meter.spread(out.Intervals, b.engine.epoch.wall(w.start))
 	if latest, told := w.latest(); told {
 		out.Machine.Late = b.meter.heldUp(latest[:min(int64(len(latest)), max(out.Counts.Delivered/100, 1))])
 	}

@@ -118,6 +118,17 @@ func (m *meter) heldUp(latest []arrival) *run.LateMessages {
 	return held
 }
 
+// spread tells each second of a run that began at an instant what of the hiccups fell into
+// it. The meter has ended.
+func (m *meter) spread(seconds []run.Interval, begin int64) {
+	total := m.totals()
+	last := m.before(total, begin)
+	for i := range seconds {
+		until := m.before(total, begin+int64(seconds[i].Second*1e9))
+		seconds[i].HiccupNs, last = until-last, until
+	}
+}
+
 // totals are how long all hiccups before each one lasted, in ns.
 func (m *meter) totals() []int64 {
 	totals := make([]int64, 1, len(m.hiccups)+1)

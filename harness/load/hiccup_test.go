@@ -68,6 +68,11 @@ func TestTheMeterSeesWhenTheMachineStoodStill(t *testing.T) {
 		require.Equal(t, []hiccup{
 			{at(100 * time.Millisecond), at(130 * time.Millisecond)}, {at(500 * time.Millisecond), at(505 * time.Millisecond)},
 		}, m.hiccups)
+		seconds := []run.Interval{{Second: .1}, {Second: .12}, {Second: 1}}
+		m.spread(seconds, start.UnixNano())
+		require.Equal(t, []run.Interval{
+			{Second: .1}, {Second: .12, HiccupNs: int64(20 * time.Millisecond)}, {Second: 1, HiccupNs: int64(15 * time.Millisecond)},
+		}, seconds)
 	})
 }
 

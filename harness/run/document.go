@@ -230,6 +230,9 @@ type Interval struct {
 	PastDueP50 int64 `json:"past_due_p50"`
 	PastDueP99 int64 `json:"past_due_p99"`
 	PastDueMax int64 `json:"past_due_max"`
+	// HiccupNs is for how long the machine did not run in it what was due: the part of
+	// Machine.Hiccups that fell into it.
+	HiccupNs int64 `json:"hiccup_ns,omitempty"`
 }
 
 // Warmup is how the warm-up went.

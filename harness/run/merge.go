@@ -181,6 +181,7 @@ func (i Interval) join(other Interval, pending int64) Interval {
 		Second: max(i.Second, other.Second), Offered: i.Offered + other.Offered, Delivered: i.Delivered + other.Delivered,
 		Pending: pending, P50: i.P50, P99: i.P99, Max: i.Max,
 		PastDueP50: i.PastDueP50, PastDueP99: i.PastDueP99, PastDueMax: i.PastDueMax,
+		HiccupNs: max(i.HiccupNs, other.HiccupNs),
 	}
 	switch {
 	case other.Delivered == 0:

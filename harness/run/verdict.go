@@ -97,7 +97,7 @@ func (r *Document) outcome() string {
 	if c.Faults() == 0 {
 		s.WriteString(", none lost, duplicate or early")
 	} else {
-		fmt.Fprintf(&s, "; as expected %s", strings.Join(r.faults(nil), ", "))
+		fmt.Fprintf(&s, "; as expected %s", strings.Join(r.faults(map[string]bool{"offer_errors": true}), ", "))
 	}
 	if c.OfferErrors > 0 {
 		fmt.Fprintf(&s, "; %d offers failed", c.OfferErrors)

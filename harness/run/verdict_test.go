@@ -149,3 +149,13 @@ func TestABacklogThatGrowsIsInvalid(t *testing.T) {
 	asked.Scenario.Work = "1ms"
 	require.True(t, asked.Judge(nil).Passed, "what the plan asks for")
 }
+
+// What failed is said once, also beside a loss that is expected.
+func TestFailedOffersAreSaidOnce(t *testing.T) {
+	r := sampleRun(1, 100, 1)
+	r.Counts.OfferErrors, r.Counts.Lost = 3, 2
+	v := r.Judge([]SLO{mustSLO(t, "offer_errors<=3")}, mustSLO(t, "lost>0"))
+	require.True(t, v.Passed, v.Text)
+	require.Equal(t, 1, strings.Count(v.Text, "offers failed"), v.Text)
+	require.Contains(t, v.Text, "as expected 2 lost")
+}

@@ -27,8 +27,8 @@ func WriteTable(w io.Writer, results []*Result, at time.Time, label string) erro
 	}
 	out.WriteString(".\nThe ratios are what to look at: they compare sides that ran by turns on one machine, with the 95 % interval over\n" +
 		"the runs and p of the exact Mann-Whitney test, adjusted for the figures of a comparison. Below 1 is less than the first\n" +
-		"row. A row that repeats the first one is the noise of the machine. \"p99/s\" is the median over the seconds of a run of the\n" +
-		"p99 of each. Times are those of this machine at that hour, the median over the runs.\n")
+		"row. A row that repeats the first one is the noise of the machine. \"p99/s\" is the median of the p99 of each second\n" +
+		"of a run in which the machine was calm. Times are those of this machine at that hour, the median over the runs.\n")
 	for _, r := range results {
 		r.writeTable(&out)
 	}
