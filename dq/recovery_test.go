@@ -106,7 +106,7 @@ func TestAFractionalScoreIsTransferred(t *testing.T) {
 	b := setup(t)
 	ctx := deadline(t)
 	d := b.delayed(t)
-	require.NoError(t, d.Offer(ctx, "v", 300*time.Millisecond))
+	require.NoError(t, d.Offer(ctx, "v", 2*time.Second)) // far behind the first, however slow the machine
 	require.NoError(t, b.redis.ZIncrBy(ctx, b.names.TimeoutSet, 0.5,
 		b.redis.ZRange(ctx, b.names.TimeoutSet, 0, 0).Val()[0]).Err())
 	require.NoError(t, d.Offer(ctx, "first", 0))
