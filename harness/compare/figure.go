@@ -40,12 +40,8 @@ const (
 // Redisson's format, and response time, or offer RTT where not all have measured it, are
 // judged.
 func figuresOf(runs []*run.Document) []figure {
-	late, _ := runs[0].Late()
-	response := "response_time"
+	late, response := run.LateOf(runs), "response_time"
 	for _, r := range runs {
-		if name, _ := r.Late(); name != late {
-			late = "lateness"
-		}
 		if h := r.Histograms.ResponseTime; h == nil || h.Count() != r.Histograms.OfferRTT.Count() {
 			response = "offer_rtt"
 		}

@@ -93,11 +93,11 @@ func hiccupText(r *run.Document) string {
 	case r.Machine == nil:
 		return ""
 	case r.Machine.Hiccups.Count == 0:
-		return fmt.Sprintf("no hiccup of %s or more", run.HiccupBound)
+		return fmt.Sprintf("no hiccup of %d ms or more", run.HiccupBound.Milliseconds())
 	default:
 		h := r.Machine.Hiccups
-		return fmt.Sprintf("%s of %s or more (longest %s, %.1f %% of the time)",
-			plural(h.Count, "hiccup"), run.HiccupBound, run.FormatNs(h.LongestNs), 100*h.Share)
+		return fmt.Sprintf("%s of %d ms or more (longest %s, %.1f %% of the time)",
+			plural(h.Count, "hiccup"), run.HiccupBound.Milliseconds(), run.FormatNs(h.LongestNs), 100*h.Share)
 	}
 }
 
@@ -107,7 +107,7 @@ func lateText(r *run.Document) string {
 	case r.Machine == nil || r.Machine.Late == nil || r.Machine.Hiccups.Count == 0:
 		return ""
 	case r.Machine.Late.Messages == 0:
-		return fmt.Sprintf("no message came %s late", run.LateBound)
+		return fmt.Sprintf("no message came %d ms late", run.LateBound.Milliseconds())
 	default:
 		return fmt.Sprintf("%d of the latest %s came in one", r.Machine.Late.InHiccups, plural(r.Machine.Late.Messages, "message"))
 	}

@@ -30,7 +30,7 @@ func TestTextOfWhatStoodBeside(t *testing.T) {
 	require.Equal(t, `server: 1 transfer calls per message, 1000 commands, 0.5 s CPU (10 % of a processor during the offers), 1 slow command
 dq-bench: 2.15 s CPU (12 % of its processors during the offers), 189 µs in pauses of the collector, scheduling p99 36.9 µs
 program: 12 s CPU, 0 ns in pauses of the collector
-machine: no hiccup of 1ms or more
+machine: no hiccup of 1 ms or more
 
 `, besideText(r))
 
@@ -41,13 +41,13 @@ machine: no hiccup of 1ms or more
 		StealSeconds: ptr(.25),
 	}
 	require.Contains(t, besideText(r),
-		"machine: 31 % busy during the offers; 12 hiccups of 1ms or more (longest 34.0 ms, 0.6 % of the time); 87 of the latest 100 messages came in one; steal 0.2 s\n")
+		"machine: 31 % busy during the offers; 12 hiccups of 1 ms or more (longest 34.0 ms, 0.6 % of the time); 87 of the latest 100 messages came in one; steal 0.2 s\n")
 	page := pageText(t, OfRun(r))
-	for _, text := range []string{"1 slow command", "12 hiccups of 1ms or more (longest 34.0 ms, 0.6 % of the time)", "87 of the latest 100 messages came in one", "steal 0.2 s", "2.15 s CPU"} {
+	for _, text := range []string{"1 slow command", "12 hiccups of 1 ms or more (longest 34.0 ms, 0.6 % of the time)", "87 of the latest 100 messages came in one", "steal 0.2 s", "2.15 s CPU"} {
 		require.Contains(t, page, text)
 	}
 	r.Machine.Late.Messages = 0
-	require.Contains(t, besideText(r), "; no message came 1ms late; steal")
+	require.Contains(t, besideText(r), "; no message came 1 ms late; steal")
 
 	r.Machine, r.ServerStats, r.ToolUsage, r.ProgramUsage = nil, nil, nil, nil
 	require.Empty(t, besideText(r))

@@ -34,17 +34,16 @@ var (
 	}
 )
 
-// latencyOf is the one by which all runs are judged: past due if each of them keeps its
-// due times as Redisson does, else lateness, which every run has.
+// latencyOf is the one by which all runs are judged.
 func latencyOf(sides []Side) latency {
+	var runs []*run.Document
 	for _, s := range sides {
-		for _, r := range s.Runs {
-			if name, _ := r.Late(); name != "past_due" {
-				return lateness
-			}
-		}
+		runs = append(runs, s.Runs...)
 	}
-	return pastDue
+	if run.LateOf(runs) == "past_due" {
+		return pastDue
+	}
+	return lateness
 }
 
 // scales are the two that the charts of latency are drawn on.

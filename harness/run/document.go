@@ -94,6 +94,17 @@ func (r *Document) Late() (name string, h *Histogram) {
 	return "lateness", r.Histograms.Lateness
 }
 
+// LateOf names the distribution that several runs are judged by beside each other:
+// past_due where each of them is, else lateness, which every run has.
+func LateOf(runs []*Document) string {
+	for _, r := range runs {
+		if name, _ := r.Late(); name != "past_due" {
+			return "lateness"
+		}
+	}
+	return "past_due"
+}
+
 // Measured is where the clocks of a run were read.
 type Measured string
 

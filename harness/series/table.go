@@ -61,15 +61,14 @@ func (r *Result) writeTable(out *bytes.Buffer) {
 	}
 }
 
-// late names the histogram that the sides are judged by.
+// late names the histogram that all sides are shown by. Each is compared with the first
+// alone, so that of two by past due, and a third that has none, all are shown by lateness.
 func (r *Result) late() string {
-	for _, c := range r.Comparisons {
-		if len(c.Rows) > 0 {
-			return c.Rows[0].Histogram
-		}
+	var runs []*run.Document
+	for _, side := range r.Sides {
+		runs = append(runs, side.Runs...)
 	}
-	name, _ := r.Sides[0].Runs[0].Late()
-	return name
+	return run.LateOf(runs)
 }
 
 // figure is a figure of a side, and its ratio to the first one with interval and p; - where
