@@ -38,6 +38,9 @@ are always inconclusive. A quantile that fewer than 100 messages of each run lie
 not judged. "p99 per second" is the median of the p99 of each second of a run in which the
 machine was calm: one hiccup of it moves the p99 of a run, but not this.
 
+Runs that 'dq-bench run --beside' made at the same time are judged in pairs, %d or more: by
+their ratios with the exact signed-rank test, and the p99 per second second by second.
+
 A change must be significant, and greater than the noise of the machine: that is measured
 by --self and kept as noise.json beside the runs, where it is found again, or taken from
 what --noise names. Without it, it must be greater than --min-effect and --min-delta. There
@@ -58,7 +61,7 @@ Then the later half is set against the earlier one: a difference there is a drif
 
 Exit codes: 0 better, no difference or inconclusive; 1 a run file cannot be
 read; 2 wrong usage, or runs that cannot be compared; 99 NEW is worse, the runs of
-one set drift, or more than %.0f %% of the comparisons with itself see a difference.`, compare.MinRuns, 100*compare.MaxAlarms),
+one set drift, or more than %.0f %% of the comparisons with itself see a difference.`, compare.MinRuns, compare.MinPairs, 100*compare.MaxAlarms),
 		Example: `  dq-bench compare out/old/run.json out/new/run.json
   dq-bench compare --html report.html out/redisson-4.7.0 out/dq
   dq-bench compare 'out/monday-*' 'out/tuesday-*' --format markdown

@@ -44,6 +44,7 @@ type runFlags struct {
 	force    bool
 
 	overProtocol bool
+	beside       bool
 	shared       shareFlags
 
 	// changed tells which flags were given, by the command line or environment.
@@ -78,6 +79,12 @@ With several --driver, or --repeat, the runs are interleaved (A B B A ...), each
 a fresh server, and end in a comparison with the first driver. A comparison that
 comes out worse is no failure here: that is for 'dq-bench compare' to say.
 
+--beside has the drivers run at the same time instead, each on a server of its own: once
+all are warm they begin at one instant, and what is compared is how those of a pair
+differ. On a machine that others use as well this finds what turns cannot. The sides
+share the processors, so the rate must leave room for all; progress and metrics are
+those of the first.
+
 Several processes or hosts split one load with --worker i/n: producers, consumers
 and messages go to them in turn, and any of them may take any message. They agree
 on the beginning by --start-at, warm up before it if there is time, and end when the
@@ -98,6 +105,7 @@ for was not made, which makes the run invalid.`,
   dq-bench run -f spring-demo
   dq-bench run -f scenarios/load/upgrade.yaml --variant across
   dq-bench run --driver dq --driver redisson:4.7.0 --repeat 6 --out out/r
+  dq-bench run --driver dq:4.7.0,faithful --driver dq --beside --repeat 10 --duration 30s
   dq-bench run --redis redis://localhost:6379 --driver dq:3.16.6 --slo 'lateness.p99<=20ms'
   dq-bench run --redis redis://db:6379 --start-at +10s --worker 2/4 --out out/w/2
   dq-bench run --metrics-addr 127.0.0.1:9090 --duration 1h
@@ -125,6 +133,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.redis, "redis", []string{"auto"}, "server, may be repeated to compare: auto, container[:image], process[:path], embedded, redis://…, rediss://…, redis+cluster://…, redis+sentinel://…")
 	flags.StringArrayVar(&f.drivers, "driver", []string{series.DefaultDriver}, "implementation, may be repeated to compare: "+spec.Forms)
 	flags.IntVar(&f.repeat, "repeat", 1, fmt.Sprintf("runs of each driver; %d or more bear a judgement", compare.MinRuns))
+	flags.BoolVar(&f.beside, "beside", false, fmt.Sprintf("run the drivers at the same time, each on a server of its own, instead of by turns; %d or more of --repeat bear a judgement", compare.MinPairs))
 	flags.StringArrayVarP(&f.files, "file", "f", nil, "scenario: a name that 'dq-bench scenarios' lists, or a YAML file; may be repeated")
 	flags.StringArrayVar(&f.variants, "variant", nil, "variant of the scenario; may be repeated")
 	flags.BoolVar(&f.full, "full", false, "all variants of the scenario, and its real times: --scale 1")
@@ -199,8 +208,13 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 	}
 	r.options = series.Options{
 		Redis: f.redis[0], Out: f.out, Tool: tool(), Labels: labels, Force: f.force, OverProtocol: f.overProtocol,
-		Progress: load.ProgressWriter(stderr, progress), Notice: once(stderr),
+		Beside: f.beside, Progress: load.ProgressWriter(stderr, progress), Notice: once(stderr),
 		Serve: []string{self, "serve"},
+	}
+	if f.beside {
+		if err := series.CheckBeside(r.cases, r.options.Redis); err != nil {
+			return nil, err
+		}
 	}
 	r.options.Share, err = f.shared.share(r)
 	return r, err

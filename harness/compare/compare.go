@@ -62,6 +62,9 @@ type Comparison struct {
 	Schema string `json:"schema"`
 	Old    Side   `json:"old"`
 	New    Side   `json:"new"`
+	// Paired says that the runs were made in pairs, one of each side at the same time:
+	// what is judged is how those of a pair differ.
+	Paired bool `json:"paired,omitempty"`
 	// Rows are per histogram and quantile.
 	Rows []Row `json:"rows"`
 	// Differences of configuration that Force overrode.
@@ -114,6 +117,7 @@ type Row struct {
 
 	figure   figure
 	old, new []float64
+	chance   float64 // not adjusted
 	bears    bool
 }
 
@@ -131,6 +135,10 @@ type Row struct {
 // difference only where the whole 95 % interval of the shift lies within these bounds; else
 // the row is inconclusive. The whole is worse if any row is, or if NEW treated more messages
 // wrongly, left more of them overdue or had more offers refused.
+//
+// Runs that were made in pairs, one of each side at the same time, are judged by how those of
+// a pair differ, which the machine that both share does not move: by the exact signed-rank
+// test over the ratios, MinPairs or more, and the p99 per second second by second.
 //
 // With fewer than MinRuns a side it is inconclusive, whatever the figures: seconds of one
 // run are not independent. So it is where one side was measured after the other, not in
@@ -158,6 +166,11 @@ func newComparison(old, new []*run.Document, o Options) (*Comparison, error) {
 	if len(c.Differences) > 0 && !o.Force {
 		return nil, &run.DifferenceError{Differences: c.Differences}
 	}
+	if a, b, ok := paired(old, new); ok {
+		old, new, c.Paired = a, b, true
+	} else if old[0].Beside != nil {
+		c.Warnings = append(c.Warnings, "the runs were made at the same time as others, but not each has one partner on the other side, so they are not judged in pairs")
+	}
 	var err error
 	if c.Old, err = newSide(old); err != nil {
 		return nil, err
@@ -166,7 +179,7 @@ func newComparison(old, new []*run.Document, o Options) (*Comparison, error) {
 		return nil, err
 	}
 	for _, f := range figuresOf(slices.Concat(old, new)) {
-		if row := newRow(f, old, new); row.told() {
+		if row := newRow(f, old, new, c.Paired); row.told() {
 			c.Rows = append(c.Rows, row)
 		}
 	}
@@ -247,13 +260,18 @@ func newSide(runs []*run.Document) (Side, error) {
 	return s, err
 }
 
-func newRow(f figure, old, new []*run.Document) Row {
+func newRow(f figure, old, new []*run.Document, inPairs bool) Row {
 	row := Row{Histogram: f.histogram, Stat: f.stat, figure: f, bears: true}
 	for _, r := range slices.Concat(old, new) {
 		row.bears = row.bears && f.bears(r)
 	}
 	row.old, row.new = f.values(old), f.values(new)
 	row.Old, row.New = stats.Median(row.old), stats.Median(row.new)
+	if inPairs {
+		row.pair(old, new)
+		return row
+	}
+	_, row.chance = stats.MannWhitney(row.new, row.old)
 	row.Shift, row.Low, row.High = shiftOf(row.old, row.new)
 	if positive(row.old) && positive(row.new) {
 		ratio, low, high := shiftOf(logs(row.old), logs(row.new))
@@ -264,7 +282,10 @@ func newRow(f figure, old, new []*run.Document) Row {
 
 // shiftOf is the shift with its bounds, which are nil where there are too few values.
 func shiftOf(from, to []float64) (estimate float64, low, high *float64) {
-	shift := stats.HodgesLehmann(from, to, 1-significance)
+	return bounded(stats.HodgesLehmann(from, to, 1-significance))
+}
+
+func bounded(shift stats.Shift) (estimate float64, low, high *float64) {
 	if math.IsInf(shift.Low, 0) {
 		return shift.Estimate, nil, nil
 	}

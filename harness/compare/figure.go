@@ -15,6 +15,9 @@ type figure struct {
 	of func(*run.Document) float64
 	// bears says that the run has enough messages for it to be judged.
 	bears func(*run.Document) bool
+	// ratio, which may be nil, is of two runs that were made at the same time how many times
+	// the figure of old that of new is; NaN where it cannot be told.
+	ratio func(old, new *run.Document) float64
 	// judged is false for what is only shown.
 	judged bool
 	// isTime says that it is a time that a caller waits, which MinDelta is about.
@@ -59,6 +62,7 @@ func figuresOf(runs []*run.Document) []figure {
 					histogram: name, stat: PerSecond, judged: true, isTime: true,
 					of:    func(r *run.Document) float64 { return stats.Median(tailOfSeconds(r, name)) },
 					bears: func(r *run.Document) bool { return len(tailOfSeconds(r, name)) >= leastSeconds },
+					ratio: func(old, new *run.Document) float64 { return ratioOfSeconds(old, new, name) },
 				})
 			}
 		}
@@ -95,25 +99,36 @@ func quantileOf(histogram string, q float64, judged bool) figure {
 // rare stall of the implementation spoils the seconds it falls into as well; their median
 // says how the tail is the rest of the time.
 func tailOfSeconds(r *run.Document, late string) []float64 {
-	var full []run.Interval
-	var hiccups []float64
-	for _, i := range r.Intervals {
-		if float64(i.Delivered)*.01 >= secondTail-1e-6 {
-			full, hiccups = append(full, i), append(hiccups, float64(i.HiccupNs))
-		}
+	var hiccups, p99 []float64
+	for _, i := range full(r) {
+		hiccups = append(hiccups, float64(i.HiccupNs))
 	}
 	calm := stats.Median(hiccups)
-	var p99 []float64
-	for _, i := range full {
-		switch {
-		case float64(i.HiccupNs) > calm:
-		case late == "past_due":
-			p99 = append(p99, float64(i.PastDueP99))
-		default:
-			p99 = append(p99, float64(i.P99))
+	for _, i := range full(r) {
+		if float64(i.HiccupNs) <= calm {
+			p99 = append(p99, p99Of(i, late))
 		}
 	}
 	return p99
+}
+
+// full are the seconds in which enough was delivered for a p99.
+func full(r *run.Document) []run.Interval {
+	var seconds []run.Interval
+	for _, i := range r.Intervals {
+		if float64(i.Delivered)*.01 >= secondTail-1e-6 {
+			seconds = append(seconds, i)
+		}
+	}
+	return seconds
+}
+
+// p99Of is that of past_due or lateness in a second.
+func p99Of(i run.Interval, late string) float64 {
+	if late == "past_due" {
+		return float64(i.PastDueP99)
+	}
+	return float64(i.P99)
 }
 
 // values are a figure of each run, nil where one does not tell.

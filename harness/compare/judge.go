@@ -14,7 +14,8 @@ import (
 func (c *Comparison) judge(o Options) {
 	var judged []*Row
 	var p []float64
-	enough := c.Old.Runs >= MinRuns && c.New.Runs >= MinRuns
+	need := c.needed()
+	enough := c.Old.Runs >= need && c.New.Runs >= need
 	for i := range c.Rows {
 		row := &c.Rows[i]
 		switch {
@@ -22,10 +23,9 @@ func (c *Comparison) judge(o Options) {
 		case !row.bears:
 			row.Refused = "fewer than " + strconv.Itoa(judgedTail) + " messages of a run lie beyond it"
 		case !enough:
-			row.Refused = "fewer than " + CountRuns(MinRuns) + " a side"
+			row.Refused = "fewer than " + CountRuns(need) + " a side"
 		default:
-			_, chance := stats.MannWhitney(row.new, row.old)
-			judged, p = append(judged, row), append(p, chance)
+			judged, p = append(judged, row), append(p, row.chance)
 		}
 	}
 	for i, chance := range stats.Holm(p) {
@@ -34,6 +34,21 @@ func (c *Comparison) judge(o Options) {
 		judged[i].Outcome = judged[i].outcome(chance, floor)
 	}
 	c.Outcome, c.Text = c.conclude(judged, enough)
+}
+
+// needed is how many runs a side a judgement needs.
+func (c *Comparison) needed() int {
+	if c.Paired {
+		return MinPairs
+	}
+	return MinRuns
+}
+
+func (c *Comparison) ofPairs() string {
+	if c.Paired {
+		return " of runs in pairs"
+	}
+	return ""
 }
 
 // floor is the smallest shift of a row that matters.
@@ -63,7 +78,7 @@ func (row *Row) outcome(p, floor float64) Outcome {
 
 func (c *Comparison) conclude(judged []*Row, enough bool) (Outcome, string) {
 	if !enough {
-		return Inconclusive, "Inconclusive: a judgement needs at least " + CountRuns(MinRuns) + " a side, here are " +
+		return Inconclusive, "Inconclusive: a judgement" + c.ofPairs() + " needs at least " + CountRuns(c.needed()) + " a side, here are " +
 			CountRuns(c.Old.Runs) + " against " + CountRuns(c.New.Runs) + "."
 	}
 	if text := c.moreFaults(); text != "" {

@@ -34,7 +34,8 @@ type Noise struct {
 	// Configuration and Circumstances are those it is good for, by name.
 	Configuration map[string]string `json:"configuration"`
 	// Floors are in ns, by figure, such as "past_due p99": in 95 of 100 splits of the runs
-	// in two, the 95 % interval of the shift lies within plus or minus as much.
+	// in two, the 95 % interval of the shift lies within plus or minus as much. Of runs that
+	// were made in pairs, the splits have one of each pair on either side.
 	Floors map[string]float64 `json:"floors_ns"`
 }
 
@@ -55,24 +56,54 @@ func NewNoise(same []*run.Document) (*Noise, error) {
 	for _, field := range conditions(same[0]) {
 		n.Configuration[field.Name] = field.Value
 	}
+	a, b, inPairs := halves(same)
 	for _, f := range figuresOf(same) {
-		if values := f.values(same); f.judged && values != nil {
+		values := f.values(same)
+		switch {
+		case !f.judged || values == nil:
+		case !inPairs:
 			n.Floors[f.key()] = floorOf(values)
+		default:
+			if differences, inLogs := f.pairs(a, b); differences != nil {
+				n.Floors[f.key()] = floorOfPairs(differences, inLogs, stats.Median(values))
+			}
 		}
 	}
 	return n, nil
 }
 
-// floorOf splits the values at random in two, again and again, and returns the further
-// end of the 95 % interval of the shift that all but 5 % of the splits stay below.
+// floorOfPairs is floorOf of runs in pairs: it swaps those of each pair at random.
+func floorOfPairs(differences []float64, inLogs bool, median float64) float64 {
+	rng := rand.New(rand.NewPCG(1, uint64(len(differences))))
+	swapped := make([]float64, len(differences))
+	return farEnd(func() stats.Shift {
+		for i, d := range differences {
+			swapped[i] = d * float64(1-2*rng.IntN(2))
+		}
+		shift := stats.PairedShift(swapped, 1-significance)
+		if inLogs {
+			shift.Low, shift.High = median*math.Expm1(shift.Low), median*math.Expm1(shift.High)
+		}
+		return shift
+	})
+}
+
+// floorOf splits the values at random in two, and takes the far end of the shifts.
 func floorOf(values []float64) float64 {
 	rng := rand.New(rand.NewPCG(1, uint64(len(values)))) // the same for the same runs
 	shuffled := slices.Clone(values)
-	ends := make([]float64, noiseSplits)
-	for i := range ends {
+	return farEnd(func() stats.Shift {
 		rng.Shuffle(len(shuffled), func(a, b int) { shuffled[a], shuffled[b] = shuffled[b], shuffled[a] })
 		half := len(shuffled) / 2
-		shift := stats.HodgesLehmann(shuffled[:half], shuffled[half:], 1-significance)
+		return stats.HodgesLehmann(shuffled[:half], shuffled[half:], 1-significance)
+	})
+}
+
+// farEnd is what the further end of the interval of all but 5 % of the splits stays below.
+func farEnd(split func() stats.Shift) float64 {
+	ends := make([]float64, noiseSplits)
+	for i := range ends {
+		shift := split()
 		ends[i] = max(math.Abs(shift.Low), math.Abs(shift.High))
 	}
 	slices.Sort(ends)

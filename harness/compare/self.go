@@ -33,7 +33,7 @@ type AA struct {
 func (a *AA) Drifts() bool { return a.Drift == Better || a.Drift == Worse }
 
 // WithItself splits runs of one implementation at random into two sides,
-// rounds times, and counts the comparisons that see a difference. The seed makes
+// rounds times, pairs so that either side has one of each, and counts the comparisons that see a difference. The seed makes
 // it repeatable. It also sets the later half of the runs against the earlier one, and
 // takes the noise of the machine from them. It needs 2·MinRuns.
 func WithItself(same []*run.Document, rounds int, seed uint64, o Options) (*AA, error) {
@@ -50,15 +50,7 @@ func WithItself(same []*run.Document, rounds int, seed uint64, o Options) (*AA, 
 	rng := rand.New(rand.NewPCG(seed, 0))
 	out := &AA{Schema: AASchema, Runs: len(same), Comparisons: rounds, Noise: noise, Drift: drift.Outcome, DriftText: drift.Text}
 	for range rounds {
-		order := rng.Perm(len(same))
-		var old, new []*run.Document
-		for i, k := range order {
-			if i%2 == 0 {
-				old = append(old, same[k])
-			} else {
-				new = append(new, same[k])
-			}
-		}
+		old, new := split(rng, same)
 		c, err := newComparison(old, new, o)
 		if err != nil {
 			return nil, err
@@ -68,4 +60,24 @@ func WithItself(same []*run.Document, rounds int, seed uint64, o Options) (*AA, 
 		}
 	}
 	return out, nil
+}
+
+// split deals runs out to two sides.
+func split(rng *rand.Rand, same []*run.Document) (old, new []*run.Document) {
+	if old, new, ok := halves(same); ok {
+		for i := range old {
+			if rng.IntN(2) == 1 {
+				old[i], new[i] = new[i], old[i]
+			}
+		}
+		return old, new
+	}
+	for i, k := range rng.Perm(len(same)) {
+		if i%2 == 0 {
+			old = append(old, same[k])
+		} else {
+			new = append(new, same[k])
+		}
+	}
+	return old, new
 }

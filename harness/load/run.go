@@ -51,6 +51,10 @@ type Options struct {
 	// there is one; zero is as soon as possible. The warm-up comes before, or is
 	// left out where there is no time for it.
 	StartAt time.Time
+	// Gather, which may be nil, is called once the run is warm, and says when the measured
+	// phase begins: how several runs begin at one instant. When ctx ends first it is as soon
+	// as possible. It is not for a run with a StartAt.
+	Gather func(ctx context.Context) (time.Time, error)
 	// Live, which may be nil, shows the run while it lasts.
 	Live *Live
 	// Clock makes the timer of the schedule; nil is the clock of the machine.

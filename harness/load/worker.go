@@ -82,6 +82,12 @@ func (e *engine) tooLate() error {
 
 // awaitStart waits until just before the agreed start, or until ctx ends.
 func (e *engine) awaitStart(ctx context.Context) error {
+	if e.Gather != nil {
+		var err error
+		if e.startAt, err = e.Gather(ctx); err != nil {
+			return err
+		}
+	}
 	if !e.startAt.IsZero() && ctx.Err() == nil {
 		if err := e.tooLate(); err != nil {
 			return err

@@ -17,7 +17,7 @@ func writeBeside(out *bytes.Buffer, r *run.Document) {
 		{"server", join(", ", serverText(r), slowText(r))},
 		{"dq-bench", usageText(r.ToolUsage)},
 		{"program", usageText(r.ProgramUsage)},
-		{"machine", join("; ", busyText(r), hiccupText(r), lateText(r), stealText(r))},
+		{"machine", join("; ", sharedText(r), busyText(r), hiccupText(r), lateText(r), stealText(r))},
 	} {
 		if part.text != "" {
 			fmt.Fprintf(out, "%s: %s\n", part.of, part.text)
@@ -34,7 +34,7 @@ var besideFields = []configField{
 	{"Beside it", "server", slowText},
 	{"", "dq-bench", func(r *run.Document) string { return usageText(r.ToolUsage) }},
 	{"", "program", func(r *run.Document) string { return usageText(r.ProgramUsage) }},
-	{"", "machine", func(r *run.Document) string { return join("; ", busyText(r), hiccupText(r)) }},
+	{"", "machine", func(r *run.Document) string { return join("; ", sharedText(r), busyText(r), hiccupText(r)) }},
 	{"", "late messages", lateText},
 	{"", "steal", stealText},
 }
@@ -79,6 +79,13 @@ func shareText(share float64, of string) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%.0f %% of %s during the offers)", 100*share, of)
+}
+
+func sharedText(r *run.Document) string {
+	if r.Beside == nil {
+		return ""
+	}
+	return fmt.Sprintf("shared by %d sides at the same time", r.Beside.Sides)
 }
 
 func busyText(r *run.Document) string {

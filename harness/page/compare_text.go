@@ -22,6 +22,9 @@ func WriteComparison(w io.Writer, c *compare.Comparison) error {
 	}{{"OLD", c.Old}, {"NEW", c.New}} {
 		fmt.Fprintf(&out, "%s  %s on %s, %s\n", side.name, side.s.Driver, side.s.Server, compare.CountRuns(side.s.Runs))
 	}
+	if c.Paired {
+		out.WriteString("in pairs, each at the same time on two servers\n")
+	}
 	for _, d := range c.Differences {
 		fmt.Fprintf(&out, "different: %s\n", d)
 	}

@@ -36,6 +36,11 @@ func (r *Document) Circumstances() []Field {
 	if e.OS != "" {
 		fields = append(fields, Field{"machine", fmt.Sprintf("%s/%s with %d CPUs, GOMAXPROCS %d", e.OS, e.Arch, e.CPUs, e.GOMAXPROCS)})
 	}
+	alone := "one side at a time"
+	if r.Beside != nil {
+		alone = fmt.Sprintf("%d sides at the same time", r.Beside.Sides)
+	}
+	fields = append(fields, Field{"beside", alone})
 	switch r.Measured {
 	case "":
 	case OverProtocol:

@@ -29,10 +29,12 @@ type Document struct {
 	// milliseconds: then PastDue is what is judged, and else Lateness.
 	Format Format `json:"format,omitempty"`
 	// Server is missing for a driver that needs none.
-	Server      *Server           `json:"server,omitempty"`
-	Scenario    Scenario          `json:"scenario"`
-	Environment Environment       `json:"environment"`
-	Labels      map[string]string `json:"labels,omitempty"`
+	Server      *Server     `json:"server,omitempty"`
+	Scenario    Scenario    `json:"scenario"`
+	Environment Environment `json:"environment"`
+	// Beside is missing for a run that had the machine to itself.
+	Beside *Beside           `json:"beside,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
 	// Started is when the measured phase began; ElapsedSeconds lie between it
 	// and the end of the drain.
 	Started        time.Time  `json:"started"`
@@ -221,6 +223,15 @@ func (h Histograms) Rows() []NamedHistogram {
 		{"schedule lag", h.ScheduleLag}, {"remove RTT", h.RemoveRTT},
 	}
 	return slices.DeleteFunc(all, func(n NamedHistogram) bool { return n.H == nil })
+}
+
+// Beside is what was measured at the same time: one run of each side, all begun at one
+// instant and each on a server of its own.
+type Beside struct {
+	// Block is the same in all of them, and in no other run.
+	Block string `json:"block"`
+	// Sides is how many there were, 2 or more.
+	Sides int `json:"sides"`
 }
 
 // Interval is one second of the measured phase, its drain included. Lateness is

@@ -51,6 +51,9 @@ type Options struct {
 	// Serve is the command that serves an implementation in a process of its own:
 	// load.Options.
 	Serve []string
+	// Beside runs all sides of a case at the same time, each on a server of its own,
+	// instead of by turns.
+	Beside bool
 	// Share is that of one of several workers. A series of several runs has none.
 	Share Share
 	// Live, which may be nil, shows the run under way.
@@ -63,9 +66,17 @@ type Options struct {
 // Run does one case: it starts the server, runs the plan with the driver, judges
 // and writes the run files to folder. A plan without a Queue gets one of its own,
 // which is removed at the end.
-func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder string) (_ *run.Document, err error) {
+func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder string) (*run.Document, error) {
+	return runIn(ctx, o, nil, d, c, folder)
+}
+
+// runIn is Run as part of a block, which is nil for a run that has the machine to itself.
+func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario.Run, folder string) (_ *run.Document, err error) {
 	options := load.Options{
 		Plan: c.Plan, Driver: d, Drivers: c.Drivers, OverProtocol: o.OverProtocol, Serve: o.Serve, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice, Live: o.Live,
+	}
+	if b != nil {
+		options.Gather = b.gather
 	}
 	if options.Plan.Queue == "" {
 		options.Plan.Queue, options.OwnQueue = ownQueue(options.RunID), true
@@ -91,7 +102,7 @@ func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder
 		return nil, err
 	}
 	out := result.Report
-	out.Tool, out.Server, out.Labels = o.Tool, used, o.Labels
+	out.Tool, out.Server, out.Labels, out.Beside = o.Tool, used, o.Labels, b.document()
 	out.Judge(c.SLO, c.Expected...)
 	return out, page.WriteFolder(folder, out, result.Log)
 }
@@ -208,33 +219,24 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 	return &Result{Case: c.Plan.Name, Sides: []SideResult{{Spec: c.Sides[0].Spec, Folder: o.Out, Runs: []*run.Document{only}}}}, nil
 }
 
-// compete runs the sides by turns, and compares.
+// compete runs the sides by turns, or beside each other, and compares.
 func compete(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
 	r := &Result{Case: c.Plan.Name}
 	sides := c.Sides
 	for i, name := range Folders(sides) {
 		r.Sides = append(r.Sides, SideResult{Spec: sides[i].Spec, Folder: filepath.Join(o.Out, name)})
 	}
-	for _, turn := range Order(len(sides), repeat) {
-		side := &r.Sides[turn.Side]
-		folder := filepath.Join(side.Folder, strconv.Itoa(turn.N))
-		if err := run.PrepareFolder(folder); err != nil {
+	for _, turns := range o.rounds(len(sides), repeat) {
+		if err := r.round(ctx, o, c, turns); err != nil {
 			return nil, err
 		}
-		own := o
-		if redis := sides[turn.Side].Redis; redis != "" {
-			own.Redis = redis
+		for _, turn := range turns {
+			if told != nil {
+				told(turn, r.Sides[turn.Side].Runs[turn.N-1])
+			}
 		}
-		done, err := Run(ctx, own, sides[turn.Side].Driver, c.Run, folder)
-		if err != nil {
-			return nil, fmt.Errorf("run %d of %s: %w", turn.N, side.Spec, err)
-		}
-		side.Runs = append(side.Runs, done)
-		if told != nil {
-			told(turn, done)
-		}
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("interrupted after run %d of %s; what is done is in %s", turn.N, side.Spec, o.Out)
+		if last := turns[len(turns)-1]; ctx.Err() != nil {
+			return nil, fmt.Errorf("interrupted after run %d of %s; what is done is in %s", last.N, r.Sides[last.Side].Spec, o.Out)
 		}
 	}
 	return r, r.compare(sides)

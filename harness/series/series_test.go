@@ -1,6 +1,7 @@
 package series_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -92,4 +93,55 @@ func TestRunsShareNoServer(t *testing.T) {
 	require.FileExists(t, filepath.Join(out, run.File))
 	_, err = os.Stat(filepath.Join(out, run.LogFile))
 	require.NoError(t, err)
+}
+
+// Sides that run at the same time begin at one instant, and are compared in pairs.
+func TestSidesBesideEachOther(t *testing.T) {
+	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t), memory(t), memory(t)}}
+	var turns []series.Turn
+	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir(), Beside: true}, c, 2, func(turn series.Turn, _ *run.Document) { turns = append(turns, turn) })
+	require.NoError(t, err)
+	require.Equal(t, series.Order(3, 2), turns)
+	require.Len(t, result.Comparisons, 2)
+	blocks := map[string]bool{}
+	for n := range 2 {
+		first := result.Sides[0].Runs[n]
+		blocks[first.Beside.Block] = true
+		for _, side := range result.Sides {
+			r := side.Runs[n]
+			require.Equal(t, first.Beside, r.Beside)
+			require.Equal(t, 3, r.Beside.Sides)
+			require.Equal(t, first.Started, r.Started)
+			require.EqualValues(t, 50, r.Counts.Delivered)
+		}
+	}
+	require.Len(t, blocks, 2)
+	for _, comparison := range result.Comparisons {
+		require.True(t, comparison.Paired)
+	}
+}
+
+// When one side fails, the others do not wait for it.
+func TestASideThatFailsEndsTheOthers(t *testing.T) {
+	broken, err := spec.Parse(`exec:sh -c 'exit 3'`)
+	require.NoError(t, err)
+	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t), {Spec: "broken", Driver: broken}}}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err = series.Do(ctx, series.Options{Out: t.TempDir(), Redis: "embedded", Beside: true}, c, 1, nil)
+	require.ErrorContains(t, err, "run 1 of broken")
+	require.NoError(t, ctx.Err())
+}
+
+func TestWhoCannotRunBeside(t *testing.T) {
+	cases := func(drivers, servers []string) []series.Case {
+		c, err := series.Cases([]scenario.Run{shortCase()}, drivers, servers)
+		require.NoError(t, err)
+		return c
+	}
+	two := []string{"dq", "dq:3.16.6"}
+	require.NoError(t, series.CheckBeside(cases(two, []string{"auto"}), "auto"))
+	require.NoError(t, series.CheckBeside(cases(two[:1], []string{"redis://a:1", "redis://b:1"}), "redis://a:1"))
+	require.ErrorContains(t, series.CheckBeside(cases(two[:1], []string{"auto"}), "auto"), "two sides or more")
+	require.ErrorContains(t, series.CheckBeside(cases(two, []string{"redis://a:1"}), "redis://a:1"), "which they would share")
 }

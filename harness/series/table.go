@@ -25,8 +25,8 @@ func WriteTable(w io.Writer, results []*Result, at time.Time, label string) erro
 	if label != "" {
 		fmt.Fprintf(&out, "; %s", label)
 	}
-	out.WriteString(".\nThe ratios are what to look at: they compare sides that ran by turns on one machine, with the 95 % interval over\n" +
-		"the runs and p of the exact Mann-Whitney test, adjusted for the figures of a comparison. Below 1 is less than the first\n" +
+	out.WriteString(".\nThe ratios are what to look at: they compare sides that ran by turns, or at the same time, on one machine, with the\n" +
+		"95 % interval over the runs and p of the exact test, adjusted for the figures of a comparison. Below 1 is less than the first\n" +
 		"row. A row that repeats the first one is the noise of the machine. \"p99/s\" is the median of the p99 of each second\n" +
 		"of a run in which the machine was calm. Times are those of this machine at that hour, the median over the runs.\n")
 	for _, r := range results {
