@@ -138,7 +138,8 @@ type Row struct {
 //
 // Runs that were made in pairs, one of each side at the same time, are judged by how those of
 // a pair differ, which the machine that both share does not move: by the exact signed-rank
-// test over the ratios, MinPairs or more, and the p99 per second second by second.
+// test over the ratios, MinPairs or more, and the p99 per second second by second. A pair of
+// which both runs are invalid is left out.
 //
 // With fewer than MinRuns a side it is inconclusive, whatever the figures: seconds of one
 // run are not independent. So it is where one side was measured after the other, not in
@@ -162,14 +163,10 @@ func newComparison(old, new []*run.Document, o Options) (*Comparison, error) {
 	if err := checkDistinct(old, new); err != nil {
 		return nil, err
 	}
-	c := &Comparison{Schema: Schema, Differences: allDifferences(old, new)}
-	if len(c.Differences) > 0 && !o.Force {
+	c := &Comparison{Schema: Schema}
+	old, new = c.pairUp(old, new)
+	if c.Differences = allDifferences(old, new); len(c.Differences) > 0 && !o.Force {
 		return nil, &run.DifferenceError{Differences: c.Differences}
-	}
-	if a, b, ok := paired(old, new); ok {
-		old, new, c.Paired = a, b, true
-	} else if old[0].Beside != nil {
-		c.Warnings = append(c.Warnings, "the runs were made at the same time as others, but not each has one partner on the other side, so they are not judged in pairs")
 	}
 	var err error
 	if c.Old, err = newSide(old); err != nil {
@@ -190,6 +187,23 @@ func newComparison(old, new []*run.Document, o Options) (*Comparison, error) {
 	}
 	c.judge(o)
 	return c, nil
+}
+
+// pairUp sets runs that were made at the same time beside each other.
+func (c *Comparison) pairUp(old, new []*run.Document) (a, b []*run.Document) {
+	a, b, c.Paired = paired(old, new)
+	if !c.Paired {
+		if old[0].Beside != nil {
+			c.Warnings = append(c.Warnings, "the runs were made at the same time as others, but not each has one partner on the other side, so they are not judged in pairs")
+		}
+		return old, new
+	}
+	valid, others, disturbed := undisturbed(a, b)
+	if disturbed == 0 || len(valid) == 0 {
+		return a, b
+	}
+	c.Warnings = append(c.Warnings, fmt.Sprintf("left out %d of %d pairs, of which both runs are invalid: the machine had no time for either", disturbed, len(a)))
+	return valid, others
 }
 
 func allDifferences(old, new []*run.Document) []string {

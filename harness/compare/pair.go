@@ -31,6 +31,19 @@ func paired(old, new []*run.Document) (a, b []*run.Document, ok bool) {
 	return old, b, len(partner) == 0
 }
 
+// undisturbed leaves out the pairs of which both runs are invalid: what kept both from
+// making their load is the machine that they share. It returns how many those are.
+func undisturbed(old, new []*run.Document) (a, b []*run.Document, disturbed int) {
+	for i := range old {
+		if !old[i].Valid() && !new[i].Valid() {
+			disturbed++
+			continue
+		}
+		a, b = append(a, old[i]), append(b, new[i])
+	}
+	return a, b, disturbed
+}
+
 // halves splits runs of one implementation into two sides of those that were made at the
 // same time, and is false unless there are two of each block.
 func halves(same []*run.Document) (a, b []*run.Document, ok bool) {

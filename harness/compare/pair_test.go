@@ -52,8 +52,22 @@ func TestPairsAreRefusedWhereTheyCannotJudge(t *testing.T) {
 	require.False(t, c.Paired)
 	require.Contains(t, c.Warnings[0], "not each has one partner")
 
+	old, new = inPairs(MinPairs+1, 1.2)
+	old[4].Validity = &run.Validity{Reasons: []string{"too slow"}}
+	_, err := Runs(old, new, DefaultOptions())
+	require.ErrorContains(t, err, "it is invalid: too slow", "which may be its own doing")
+	for _, r := range new {
+		if r.Beside.Block == old[4].Beside.Block {
+			r.Validity = old[4].Validity
+		}
+	}
+	c = compare(t, old, new)
+	require.Equal(t, Worse, c.Outcome, c.Text)
+	require.Equal(t, MinPairs, c.Old.Runs)
+	require.Contains(t, c.Warnings[0], "left out 1 of 11 pairs")
+
 	old, _ = inPairs(MinPairs, 2)
-	_, err := Runs(old, side(100, MinPairs, 1), DefaultOptions())
+	_, err = Runs(old, side(100, MinPairs, 1), DefaultOptions())
 	require.ErrorContains(t, err, "beside: 2 sides at the same time is not one side at a time")
 }
 
