@@ -201,13 +201,15 @@ func (s *scheduler) announce(t *task, due int64) {
 		}
 		return
 	}
-	now := s.now()
-	if due-now <= faithfulPushWithin.Milliseconds() {
+	now, tick := s.now(), s.client.release.TimerTick().Milliseconds()
+	switch wait := due - now; { // overflows as Java's does: a due time of an overflowed delay is centuries away
+	case wait <= faithfulPushWithin.Milliseconds():
 		s.start(t)
-		return
+	case wait > noDue-now-tick:
+		s.setDue(t, noDue)
+	default:
+		s.setDue(t, now+(wait+tick-1)/tick*tick)
 	}
-	tick := s.client.release.TimerTick().Milliseconds()
-	s.setDue(t, now+(due-now+tick-1)/tick*tick)
 }
 
 // setDue moves a task in the heap. A running one is put back when it ends.

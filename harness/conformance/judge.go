@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver/program"
@@ -36,6 +37,9 @@ type Result struct {
 	Source      string `json:"source"`
 	// Detail says what was expected and what came, or why there is no verdict.
 	Detail string `json:"detail"`
+	// JudgedBy is the release whose recording judged the case; empty where replies, keys,
+	// times and the catalogue of scripts alone did.
+	JudgedBy string `json:"judged_by,omitempty"`
 
 	// Lines are what the server saw, the case mark first; empty for a case that did
 	// not run.
@@ -79,9 +83,8 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 	result.Lines = observed.Lines
 	failures := observed.Failures
 	if oracle != nil && len(failures) == 0 {
-		var note string
-		failures, note, err = judgeTrace(c, r.Release, oracle, observed.Lines)
-		result.Detail = note
+		v, err := judgeTrace(c, r.Release, oracle, observed.Lines)
+		failures, result.Detail, result.JudgedBy = v.failures, v.note, v.by
 		if err != nil {
 			result.Status, result.Detail = Error, err.Error()
 			return result
@@ -136,47 +139,75 @@ func (c *Case) knownFailing(hello program.Hello) (string, bool) {
 	return "", false
 }
 
-// delayTolerance is wider than that of a diff: one side was a Java program that
-// had just started, the other may run beside everything else of a test.
-const delayTolerance = 2 * trace.DefaultTolerance
+// delayTolerance is wide: checkTimes judges every due time by the call that made it, which
+// is exact where the delays of two recordings are not. What is left to find is a recording
+// of another delay than the case asks for.
+const delayTolerance = 5 * time.Second
 
-// judgeTrace compares what the server saw with what it saw of the real Redisson.
-// note says why there was nothing to compare with, or by which release it was
-// judged when that is another one.
-func judgeTrace(c *Case, release wire.Release, oracle *Oracle, lines []monitor.Line) (failures []string, note string, err error) {
-	if c.Trace != "" {
-		return nil, "the trace is not compared: " + c.Trace, nil
-	}
+// traceVerdict is what the commands that the server saw come to.
+type traceVerdict struct {
+	failures []string
+	// by is the release whose recording they were compared with; empty for none.
+	by string
+	// note says why there was none, or that it is of another release.
+	note string
+}
+
+// judgeTrace compares what the server saw with what it saw of the real Redisson. Where
+// that is not a recording of the release itself, its scripts are judged by the catalogue
+// besides, which has those of every release.
+func judgeTrace(c *Case, release wire.Release, oracle *Oracle, lines []monitor.Line) (v traceVerdict, err error) {
 	source, err := oracle.source(c, release)
 	if err != nil {
-		return nil, "", err
+		return v, err
+	}
+	if c.Trace != "" {
+		source.missing = c.Trace
 	}
 	if source.missing != "" {
-		return nil, "the trace is not compared: " + source.missing, nil
+		return traceVerdict{failures: foreignScripts(lines, release), note: "the trace is not compared: " + source.missing}, nil
 	}
+	v.by = source.release.String()
 	if source.release != release {
-		note = fmt.Sprintf("judged by the recording of %s", source.release)
+		v.note = "judged by the recording of " + v.by
+		if v.failures = foreignScripts(lines, release); len(v.failures) > 0 {
+			return v, nil
+		}
 	}
-	want, err := trace.Normalise(source.recording, "Redisson "+source.release.String(), source.lines)
+	want, err := trace.Normalise(source.recording, "Redisson "+v.by, source.lines)
 	if err != nil {
-		return nil, "", fmt.Errorf("the recording %s: %w", source.recording.Path, err)
+		return v, fmt.Errorf("the recording %s: %w", source.recording.Path, err)
 	}
 	seen := (&monitor.Recording{Path: "this run", Lines: lines}).Cases()
 	if len(seen) != 1 || seen[0].ID != c.ID {
-		return nil, "", fmt.Errorf("expected one case mark at the beginning of the run's lines, got %d cases", len(seen))
+		return v, fmt.Errorf("expected one case mark at the beginning of the run's lines, got %d cases", len(seen))
 	}
 	got, err := trace.Normalise(&monitor.Recording{Path: "this run"}, "this run", seen[0].Lines)
 	var bad *trace.LineError
 	switch {
 	case errors.As(err, &bad):
-		return nil, "", err
+		return v, err
 	case err != nil:
-		return []string{err.Error()}, note, nil //nolint:nilerr // what cannot be normalised is the implementation's doing
+		v.failures = []string{err.Error()}
+		return v, nil //nolint:nilerr // what cannot be normalised is the implementation's doing
 	}
 	if f := trace.Compare(want, got, delayTolerance); f != nil {
-		return []string{f.Meaning + "\n" + f.Window}, note, nil
+		v.failures = []string{f.Meaning + "\n" + f.Window}
 	}
-	return nil, note, nil
+	return v, nil
+}
+
+// foreignScripts says which of the scripts that the server saw are not sent by the release.
+func foreignScripts(lines []monitor.Line, release wire.Release) (failures []string) {
+	for _, s := range trace.Scripts(lines) {
+		switch {
+		case s.Known == nil:
+			failures = append(failures, fmt.Sprintf("the script %s is one that no Redisson sends", s.SHA1))
+		case !s.Known.SentBy(release):
+			failures = append(failures, fmt.Sprintf("the script %s is not sent by Redisson %s", s.Name(), release))
+		}
+	}
+	return failures
 }
 
 // Select returns the cases whose ids match, in order; keep may be nil for all.

@@ -209,6 +209,18 @@ func after(name string, is func([]string) bool, more func(command []string) []st
 	}
 }
 
+// before sends another command before each that is meant.
+func before(is func([]string) bool, other ...string) func() mutation {
+	return func() mutation {
+		return func(command []string) [][]string {
+			if is(command) {
+				return [][]string{other, command}
+			}
+			return [][]string{command}
+		}
+	}
+}
+
 func isOffer(command []string) bool {
 	return len(command) > 6 && strings.HasPrefix(command[6], "redisson_delay_queue_channel")
 }
@@ -261,6 +273,8 @@ func mutants() []mutant {
 		{name: "offer does not append", likely: "offer", mutate: inScript("offer", "redis.call('rpush', KEYS[3], value);", "")},
 		{name: "offer puts in front", likely: "offer", mutate: inScript("offer", "'rpush'", "'lpush'")},
 		{name: "due a second late", likely: "offer", mutate: onScript("offer", func(args []string) { add(1000)(0, args) })},
+		{name: "due 400 ms late", likely: "offer", mutate: onScript("offer", func(args []string) { add(400)(0, args) })},
+		{name: "due 400 ms early", likely: "offer", mutate: onScript("offer", func(args []string) { add(-400)(0, args) })},
 		{name: "due in seconds", likely: "offer", mutate: onScript("offer", func(args []string) { args[0] = strconv.FormatInt(number(args[0])/1000, 10) })},
 		{name: "the value in quotes", likely: "offer", mutate: onScript("offer", func(args []string) { args[2] = strconv.Quote(args[2]) })},
 		{name: "offers twice", likely: "offer", mutate: after("EVAL", isOffer, slices.Clone)},
@@ -275,6 +289,8 @@ func mutants() []mutant {
 		{name: "transfer moves packed members", likely: "transfer", mutate: inScript("transfer", "KEYS[1], value", "KEYS[1], v")},
 		{name: "transfer removes all equal members", likely: "transfer", mutate: inScript("transfer", "KEYS[3], 1, v", "KEYS[3], 0, v")},
 		{name: "transfer early", likely: "timer|transfer", mutate: onScript("transfer", func(args []string) { add(2000)(0, args) })},
+		{name: "transfer 490 ms early", likely: "timer|transfer", mutate: onScript("transfer", func(args []string) { add(490)(0, args) })},
+		{name: "transfer 20 ms early", likely: "timer|transfer", mutate: onScript("transfer", func(args []string) { add(20)(0, args) })},
 		{name: "transfer late", likely: "timer|transfer", mutate: onScript("transfer", func(args []string) { add(-2000)(0, args) })},
 		{name: "transfer says nothing of the next", likely: "timer", mutate: inScript("transfer", "return v[2];", "return nil;")},
 		{name: "no transfer after a reconnect", likely: "reconnect", mutate: noTransferAfterReconnect},
@@ -283,6 +299,27 @@ func mutants() []mutant {
 		{name: "eval in lower case", mutate: on("EVAL", lower)},
 		{name: "blpop in lower case", likely: "BQ|take|blocking", mutate: on("BLPOP", lower)},
 		{name: "an extra command", likely: "offer", mutate: after("EVAL", isOffer, func([]string) []string { return []string{"LLEN", "orders"} })},
+		{name: "a ping before each offer", likely: "offer", mutate: before(isOffer, "PING")},
+		{name: "INFO before each offer", likely: "offer", mutate: before(isOffer, "INFO")},
+		{name: "CLIENT LIST before each transfer", likely: "transfer|timer", mutate: before(isTransfer, "CLIENT", "LIST")},
+		{name: "kills a client before each offer", likely: "offer", mutate: before(isOffer, "CLIENT", "KILL", "ID", "999999")},
+		{name: "resets the cluster", likely: "offer", mutate: before(isOffer, "CLUSTER", "RESET")},
+		{name: "pings three times at first", likely: "start", mutate: func() mutation {
+			return func(c []string) [][]string {
+				if strings.EqualFold(c[0], "PING") || strings.EqualFold(c[0], "HELLO") {
+					return [][]string{{"PING"}, {"PING"}, {"PING"}, c}
+				}
+				return [][]string{c}
+			}
+		}},
+		{name: "twenty transfers for one", likely: "start", mutate: func() mutation {
+			return func(c []string) [][]string {
+				if !isTransfer(c) {
+					return [][]string{c}
+				}
+				return slices.Repeat([][]string{c}, 20)
+			}
+		}},
 		{name: "subscribes by pattern", mutate: on("SUBSCRIBE", func(c []string) []string { c[0] = "PSUBSCRIBE"; return c })},
 		{name: "subscribes twice", likely: "start", mutate: after("SUBSCRIBE", always, slices.Clone)},
 		{name: "stays subscribed", likely: "destroy", mutate: on("UNSUBSCRIBE", func(c []string) []string { return []string{"PING"} })},
@@ -316,6 +353,7 @@ func mutants() []mutant {
 				return [][]string{c}
 			}
 		}},
+		{name: "SHA-1 in capitals", release: newest, likely: "start", mutate: on("EVALSHA", func(c []string) []string { c[1] = strings.ToUpper(c[1]); return c })},
 		{name: "answers a miss with EVAL", release: newest, likely: "start", mutate: missAnsweredWithEval},
 		{name: "EVALSHA where EVALSHA_RO is due", release: newest, likely: "read|contains", mutate: on("EVALSHA_RO", func(c []string) []string { c[0] = "EVALSHA"; return c })},
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -71,8 +73,33 @@ func (r *Report) Text() string {
 			b.WriteString("\n")
 		}
 	}
-	fmt.Fprintf(&b, "%s as Redisson %s on %s: %s\n", r.Driver, r.Release, r.Server, r.Counts)
+	fmt.Fprintf(&b, "%s as Redisson %s on %s: %s\n%s\n", r.Driver, r.Release, r.Server, r.Counts, r.judges())
 	return b.String()
+}
+
+// judges says by what the cases that have a verdict were judged.
+func (r *Report) judges() string {
+	by, alone := map[string]int{}, 0
+	for _, c := range r.Cases {
+		switch {
+		case c.Status == Skip || c.Status == Error:
+		case c.JudgedBy == "":
+			alone++
+		default:
+			by[c.JudgedBy]++
+		}
+	}
+	var parts []string
+	for _, release := range slices.Sorted(maps.Keys(by)) {
+		parts = append(parts, fmt.Sprintf("%d by the recordings of %s", by[release], release))
+	}
+	if alone > 0 {
+		parts = append(parts, fmt.Sprintf("%d by replies, keys, times and script texts alone", alone))
+	}
+	if len(parts) == 0 {
+		return "nothing was judged"
+	}
+	return "judged: " + strings.Join(parts, ", ")
 }
 
 // Text returns one result for people.

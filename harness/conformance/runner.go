@@ -33,6 +33,8 @@ type Runner struct {
 	control *redis.Client // polls, marks and empties; never part of a case
 	setUp   *redis.Client // sends the cases' own commands
 	watch   *watch
+	clock   serverClock
+	hidden  *hidden // nil for a server that was not started for the run
 	shared  *shared // nil for a server that was started for the run
 	stopped error
 }
@@ -69,11 +71,17 @@ func NewRunner(ctx context.Context, srv *server.Server, program program.Program,
 			err = errors.Join(err, r.disconnect())
 		}
 	}()
+	if r.clock, err = clockOf(ctx, srv.URL(), r.control); err != nil {
+		return nil, err
+	}
 	if srv.How == "external" {
 		if err = r.share(ctx, srv.URL(), options); err != nil {
 			return nil, err
 		}
 		return r, nil
+	}
+	if r.hidden, err = hiddenBy(ctx, r.control); err != nil {
+		return nil, err
 	}
 	own, err := infoOf(ctx, r.control)
 	if err != nil {
@@ -192,6 +200,10 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	if err := r.prepare(ctx, c); err != nil {
 		return nil, fmt.Errorf("preparing the server: %w", err)
 	}
+	before, err := r.hiddenCalls(ctx)
+	if err != nil {
+		return nil, err
+	}
 	run := newCaseRun(r, c)
 	failures, err := run.steps(ctx)
 	if err == nil && len(failures) == 0 {
@@ -208,7 +220,26 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	if len(failures) == 0 {
 		failures = run.checkPublished(lines)
 	}
+	after, err := r.hiddenCalls(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(failures) == 0 {
+		failures = unexpected(before, after)
+	}
+	if len(failures) == 0 {
+		failures = checkTimes(lines, run.offers(), r.clock)
+	}
 	return &Observation{Lines: lines, Failures: failures}, nil
+}
+
+// hiddenCalls are those of the commands that MONITOR does not show; none on a server that
+// the run shares.
+func (r *Runner) hiddenCalls(ctx context.Context) (map[string]int64, error) {
+	if r.hidden == nil {
+		return nil, nil
+	}
+	return r.hidden.calls(ctx, r.control)
 }
 
 // prepare empties the server and marks the beginning of the case.
@@ -270,6 +301,7 @@ func (r *Runner) alone(ctx context.Context) error {
 	}
 	const harness = 3 // control, set-up, MONITOR
 	return poll(ctx, "the program's connections to end", func() (bool, error) {
+		r.hidden.mine("CLIENT", "LIST")
 		list, err := r.control.ClientList(ctx).Result()
 		return strings.Count(list, "\n") <= harness, err
 	})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -34,6 +35,9 @@ type caseRun struct {
 	handles map[string]string // the program's names of handles by ours
 	clients map[string]string
 	async   map[string]chan answer
+
+	mu      sync.Mutex
+	windows []window // of the offers so far
 }
 
 type answer struct {
@@ -217,6 +221,7 @@ func (r *caseRun) call(ctx context.Context, s *Step) answer {
 		delete(r.handles, cmp.Or(s.Handle, mainHandle))
 	}
 	params["handle"] = handle
+	defer r.offering(params)()
 	return r.ask(ctx, s.Call, params)
 }
 
@@ -276,6 +281,7 @@ func (r *caseRun) redis(ctx context.Context, command []string) error {
 	if r.shared != nil && kills(command) {
 		return r.shared.killProgram(ctx, command[2:])
 	}
+	r.hidden.mine(command...)
 	args := make([]any, len(command))
 	for i, a := range command {
 		args[i] = a

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/monitor"
@@ -77,7 +76,7 @@ func casesByKey(rec *monitor.Recording) keyedCases {
 // that connects.
 func onlySetUp(lines []monitor.Line) bool {
 	calls, _ := group(lines)
-	return !slices.ContainsFunc(calls, func(c Call) bool { return !isSetUp(c) })
+	return len(dropSetUp(calls)) == 0
 }
 
 func diffCase(left, right *monitor.Recording, key caseKey, lc, rc *monitor.Case, tolerance time.Duration) (Outcome, error) {

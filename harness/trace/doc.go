@@ -9,8 +9,10 @@
 // Compare asks whether two recordings of the same work, made at different times,
 // show the same behaviour. It brings both into a normal form first:
 //
-//   - Connection set-up is dropped: HELLO, AUTH, SELECT, CLIENT, PING, COMMAND,
-//     QUIT, the probes of clusters. The database stays part of each command.
+//   - Connection set-up is dropped: HELLO, AUTH, SELECT, CLIENT SETNAME, PING, COMMAND, the
+//     probes of clusters, as far as a connection sends them before its first other command and
+//     none more than twice; a ping after 29 s of idleness; the QUIT at the end. At any other
+//     time they count. The database stays part of each command.
 //   - Names of commands keep their case: a client that sends blpop for BLPOP is
 //     another client.
 //   - A script's text or SHA-1 becomes its name in Redisson's catalogue. EVAL and
@@ -27,8 +29,9 @@
 //     three per queue. A pool gives any connection to any command, so that the
 //     role follows from the command, not from the connection.
 //   - A transfer that moves nothing is dropped where the next message is due within
-//     10 ms: Redisson sends these again and again until it is. Of other empty
-//     transfers in a row one is kept.
+//     10 ms: Redisson sends these again and again until it is. Where the head has been due
+//     and is not moved, as with a negative score, it does so too, and one in a row is kept.
+//     Any other counts.
 //
 // Within a role everything must be equal in order, byte for byte; across roles the
 // order is compared where one call depends on another: see order.go. Nothing is

@@ -53,25 +53,31 @@ func next(calls []Call, i int, ok func(int) bool) int {
 // transfers without a pause, in ms.
 const pushedEarly = 10
 
-// foldEmptyTransfers drops transfers that came too early by pushedEarly or less,
-// and all but the first of other empty ones in a row.
+// foldEmptyTransfers drops the transfers that Redisson sends again and again, as fast as it
+// can, so that their number says how fast that is: those that move nothing where the head of
+// the queue is due within pushedEarly, and, but for the first of them, where it has been due
+// and is not moved, as one of a negative score. Every other one counts.
 func foldEmptyTransfers(events []*Event) []*Event {
 	sets := make(map[string]map[string]int64)
-	emptyBefore := make(map[Role]bool)
+	stuck := make(map[Role]bool)
 	var kept []*Event
 	for _, e := range events {
 		transfer, isTransfer := TransferOf(e.Line)
-		empty := isTransfer && isEmptyTransfer(e.Call)
 		for _, l := range e.commands() {
 			track(sets, l)
 		}
-		if empty {
-			head, ok := headOf(sets[transfer.Names.TimeoutSet])
-			if wait := head - transfer.Now; ok && wait > 0 && wait <= pushedEarly || emptyBefore[e.Role] {
+		if isTransfer {
+			head, waits := headOf(sets[transfer.Names.TimeoutSet])
+			empty := waits && isEmptyTransfer(e.Call)
+			switch wait := head - transfer.Now; {
+			case empty && wait > 0 && wait <= pushedEarly:
 				continue
+			case empty && wait <= 0 && stuck[e.Role]:
+				continue
+			default:
+				stuck[e.Role] = empty && wait <= 0
 			}
 		}
-		emptyBefore[e.Role] = empty
 		kept = append(kept, e)
 	}
 	return kept

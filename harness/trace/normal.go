@@ -83,7 +83,7 @@ func Normalise(rec *monitor.Recording, name string, lines []monitor.Line) (*Trac
 		}
 	}
 	t := &Trace{Name: name, Lines: part.Lines}
-	for _, c := range foldMisses(slices.DeleteFunc(calls, isSetUp)) {
+	for _, c := range foldMisses(dropSetUp(calls)) {
 		t.Events = append(t.Events, &Event{Call: c, Role: roleOf(c.Line)})
 	}
 	t.Events = foldEmptyTransfers(t.Events)
@@ -97,40 +97,6 @@ func Normalise(rec *monitor.Recording, name string, lines []monitor.Line) (*Trac
 		}
 	}
 	return t, nil
-}
-
-// isSetUp tells which calls are about a connection, a topology or a probe.
-func isSetUp(c Call) bool {
-	switch c.Name() {
-	case "hello", "auth", "select", "client", "ping", "command", "quit", "info", "cluster", "readonly", "sentinel", "role":
-		return true
-	case "mget", "eval":
-		return isClusterProbe(c)
-	case "pubsub":
-		return len(c.Args) > 1 && (strings.EqualFold(c.Args[1], "shardnumsub") || strings.EqualFold(c.Args[1], "numpat"))
-	case "spublish":
-		return len(c.Args) == 3 && c.Args[1] == "" && c.Args[2] == ""
-	}
-	return false
-}
-
-// isClusterProbe reports whether Redisson 4.0.0 or later asks for two keys to find
-// out about a cluster: MGET test1 test2, since 4.3.1 a script that gets both.
-func isClusterProbe(c Call) bool {
-	keys := []string{"test1", "test2"}
-	if c.Name() == "mget" {
-		return slices.Equal(c.Args[1:], keys)
-	}
-	s, ok := ScriptOf(c.Line)
-	if !ok || !slices.Equal(s.Keys, keys) || !strings.HasPrefix(c.Args[1], "redis.call('get', KEYS[1]") {
-		return false
-	}
-	if len(c.Inner) == 0 {
-		return len(s.Args) > 0 // that of 4.3.1, which fails at its first call
-	}
-	return slices.EqualFunc(c.Inner, keys, func(l monitor.Line, key string) bool {
-		return slices.Equal(l.Args, []string{"get", key})
-	})
 }
 
 func roleOf(l monitor.Line) Role {
@@ -210,7 +176,11 @@ func (n *normaliser) client(e *Event, tokens map[string]string) string {
 		tokens[s.Args[0]] = "now"
 		args[0] = "now"
 	}
-	parts := []string{fmt.Sprintf("[%d]", e.DB), e.Args[0], "script:" + s.Name(), strconv.Itoa(len(s.Keys))}
+	script := "script:" + s.Name()
+	if e.Name() == "evalsha" && e.Args[1] != s.SHA1 {
+		script += " as " + quoted(e.Args[1]) // Redis takes capitals too, and Redisson sends none
+	}
+	parts := []string{fmt.Sprintf("[%d]", e.DB), e.Args[0], script, strconv.Itoa(len(s.Keys))}
 	for _, key := range s.Keys {
 		parts = append(parts, quoted(key))
 	}

@@ -1,0 +1,83 @@
+package conformance
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// hidden are the commands that MONITOR does not show, those of administrators such as
+// CLIENT KILL: the server counts them all the same.
+type hidden struct {
+	names map[string]bool
+	// own is how often the harness itself has called one, by name.
+	own map[string]int64
+}
+
+// hiddenBy asks the server which commands these are. One before Redis 7.0 cannot tell, and
+// has none then.
+func hiddenBy(ctx context.Context, client *redis.Client) (*hidden, error) {
+	h := &hidden{names: map[string]bool{}, own: map[string]int64{}}
+	names, err := client.Do(ctx, "COMMAND", "LIST", "FILTERBY", "ACLCAT", "admin").StringSlice()
+	if redis.HasErrorPrefix(err, "ERR") {
+		return h, nil
+	}
+	for _, name := range names {
+		h.names[name] = true
+	}
+	return h, err
+}
+
+// mine notes a command of the harness, or of a case's own step.
+func (h *hidden) mine(command ...string) {
+	if h == nil {
+		return
+	}
+	name := strings.ToLower(command[0])
+	if len(command) > 1 && h.names[name+"|"+strings.ToLower(command[1])] {
+		name += "|" + strings.ToLower(command[1])
+	}
+	h.own[name]++
+}
+
+// calls are how often each was called since the server started, but by the harness.
+func (h *hidden) calls(ctx context.Context, client *redis.Client) (map[string]int64, error) {
+	if len(h.names) == 0 {
+		return nil, nil
+	}
+	text, err := client.Info(ctx, "commandstats").Result()
+	if err != nil {
+		return nil, fmt.Errorf("asking the server for what it was called: %w", err)
+	}
+	calls := map[string]int64{}
+	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
+		name, rest, ok := strings.Cut(strings.TrimPrefix(lines.Text(), "cmdstat_"), ":calls=")
+		if !ok || !h.names[name] {
+			continue
+		}
+		number, _, _ := strings.Cut(rest, ",")
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("asking the server for what it was called: expected a number of calls, got %.80q", lines.Text())
+		}
+		calls[name] = n - h.own[name]
+	}
+	return calls, nil
+}
+
+// unexpected says which were called in between. No Redisson calls any.
+func unexpected(before, after map[string]int64) (failures []string) {
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if n := after[name] - before[name]; n > 0 {
+			failures = append(failures, fmt.Sprintf("%s was called %d times, which MONITOR does not show; no Redisson calls it",
+				strings.ToUpper(strings.ReplaceAll(name, "|", " ")), n))
+		}
+	}
+	return failures
+}
