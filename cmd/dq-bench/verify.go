@@ -24,6 +24,7 @@ type conformanceFlags struct {
 	run     string
 	redis   string
 	verbose bool
+	most    int
 }
 
 func (f *conformanceFlags) register(cmd *cobra.Command) {
@@ -32,6 +33,7 @@ func (f *conformanceFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.release, "release", "", "Redisson release to behave as (default: the driver's)")
 	flags.StringVar(&f.run, "run", "", "regular expression; only cases whose ids match are run")
 	flags.StringVar(&f.redis, "redis", "auto", "server: auto, container[:image], process[:path], redis://… or rediss://…")
+	flags.IntVar(&f.most, "max-failures", 10, "stop once so many cases in a row have failed alike, or the program in so many; 0 for never")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each case as it ends, and what an external program writes to stderr")
 }
 
@@ -54,12 +56,15 @@ func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
 	}
 	stderr := cmd.ErrOrStderr()
 	plan := &conformance.Plan{
-		Spec: spec, Redis: f.redis, Cases: conformance.Select(sections, keep),
+		Spec: spec, Redis: f.redis, MaxFailures: f.most, Cases: conformance.Select(sections, keep),
 		Notice:   func(s string) { fmt.Fprintln(stderr, s) },
 		Finished: func(r conformance.Result) { printProgress(stderr, r, f.verbose) },
 	}
 	if f.verbose {
 		plan.Log = stderr
+	}
+	if f.most < 0 {
+		return nil, usageError(fmt.Errorf("--max-failures: expected 0 or more, got %d", f.most))
 	}
 	if len(plan.Cases) == 0 {
 		return nil, usageError(fmt.Errorf("--run %q matches none of the cases", f.run))
@@ -107,12 +112,19 @@ func newVerifyCmd() *cobra.Command {
 		Long: `Verify does the steps of every conformance case with an implementation, and
 compares its replies, the keys it leaves and every command that the server saw
 with what the real Redisson of that release was recorded to do. A release
-without recordings is judged by those of the nearest earlier one.
+without recordings is judged by those of the nearest earlier one, and its script
+texts by the catalogue; the last line says by what. Due times and the clocks of
+transfers are judged by the calls that made them, on one host to the millisecond.
+
+A program that ends, or does not answer, fails the case, and is started anew for the
+next. Failures are grouped by cause at the end; after --max-failures alike in a row
+the run stops.
 
 ` + sharedServerHelp + `
 
-Exit codes: 0 all passed; 1 the environment cannot serve; 2 no such release, or
-a bad pattern; 99 a case failed.`,
+Exit codes: 0 all passed; 1 the environment cannot serve, or the program cannot be
+started; 2 no such release, or a bad pattern; 99 a case failed, or the program
+cannot be used.`,
 		Example: `  dq-bench verify --driver dq:3.16.6
   dq-bench verify --driver redisson:4.7.0 --run '^DQ.offer/'
   dq-bench verify --driver 'exec:node driver.js' --release 3.50.0 --json`,
@@ -131,7 +143,7 @@ a bad pattern; 99 a case failed.`,
 				err = fmt.Errorf("interrupted; what the run had made on the server is removed: %w", err)
 			}
 			if err != nil && report == nil {
-				return err
+				return subjectAtFault(err)
 			}
 			err = errors.Join(err, printVerification(cmd.OutOrStdout(), report, asJSON, junit))
 			if stopped {
@@ -166,6 +178,16 @@ func writeJUnit(path string, report *conformance.Report) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	return report.WriteJUnit(f)
+}
+
+// subjectAtFault makes exit code 99 of what the program under test did wrong before the
+// first case.
+func subjectAtFault(err error) error {
+	var broken *conformance.ProgramError
+	if errors.As(err, &broken) {
+		return failure(err)
+	}
+	return err
 }
 
 // conformanceVerdict makes failures exit code 99. Errors alone are the

@@ -41,6 +41,13 @@ type Result struct {
 	// times and the catalogue of scripts alone did.
 	JudgedBy string `json:"judged_by,omitempty"`
 
+	// Cause is what went wrong, in words that other cases which failed for the same share;
+	// empty where Detail says it.
+	Cause string `json:"cause,omitempty"`
+
+	// Command runs the case alone; empty where it is not known.
+	Command string `json:"command,omitempty"`
+
 	// Lines are what the server saw, the case mark first; empty for a case that did
 	// not run.
 	Lines []monitor.Line `json:"-"`
@@ -78,13 +85,16 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 	observed, err := r.Observe(ctx, c)
 	if err != nil {
 		result.Status, result.Detail = Error, err.Error()
+		if isProgram(err) {
+			result.Status = Fail
+		}
 		return result
 	}
 	result.Lines = observed.Lines
 	failures := observed.Failures
 	if oracle != nil && len(failures) == 0 {
 		v, err := judgeTrace(c, r.Release, oracle, observed.Lines)
-		failures, result.Detail, result.JudgedBy = v.failures, v.note, v.by
+		failures, result.Detail, result.JudgedBy, result.Cause = v.failures, v.note, v.by, v.cause
 		if err != nil {
 			result.Status, result.Detail = Error, err.Error()
 			return result
@@ -149,6 +159,8 @@ type traceVerdict struct {
 	failures []string
 	// by is the release whose recording they were compared with; empty for none.
 	by string
+	// cause is that of a difference.
+	cause string
 	// note says why there was none, or that it is of another release.
 	note string
 }
@@ -192,7 +204,7 @@ func judgeTrace(c *Case, release wire.Release, oracle *Oracle, lines []monitor.L
 		return v, nil //nolint:nilerr // what cannot be normalised is the implementation's doing
 	}
 	if f := trace.Compare(want, got, delayTolerance); f != nil {
-		v.failures = []string{f.Meaning + "\n" + f.Window}
+		v.failures, v.cause = []string{f.Meaning + "\n" + f.Window}, f.Cause
 	}
 	return v, nil
 }

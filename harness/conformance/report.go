@@ -33,16 +33,23 @@ type Report struct {
 	Server string   `json:"server"`
 	Counts Counts   `json:"counts"`
 	Cases  []Result `json:"cases"`
+	// Causes groups the failures, the most frequent one first.
+	Causes []Cause `json:"causes"`
+	// Stopped says why cases were left out; empty where all were run.
+	Stopped string `json:"stopped,omitempty"`
+	// Total is how many cases were to be run.
+	Total int `json:"total"`
 }
 
 // NewReport returns a report without cases.
 func NewReport(identity driver.Identity, release, server string) *Report {
-	return &Report{Schema: Schema, Driver: identity, Release: release, Server: server, Cases: []Result{}}
+	return &Report{Schema: Schema, Driver: identity, Release: release, Server: server, Cases: []Result{}, Causes: []Cause{}}
 }
 
 // Add appends a result and counts it.
 func (r *Report) Add(result Result) {
 	r.Cases = append(r.Cases, result)
+	r.Causes = append([]Cause{}, causesOf(r.Cases)...)
 	switch result.Status {
 	case Pass:
 		r.Counts.Pass++
@@ -72,6 +79,16 @@ func (r *Report) Text() string {
 			b.WriteString(c.Text())
 			b.WriteString("\n")
 		}
+	}
+	if len(r.Causes) > 0 {
+		b.WriteString("Failures by cause\n")
+		for _, c := range r.Causes {
+			fmt.Fprintf(&b, "%5d  %s\n       first: %s\n", c.Cases, c.Cause, c.First)
+		}
+		b.WriteString("\n")
+	}
+	if r.Stopped != "" {
+		fmt.Fprintf(&b, "Stopped: %s. %d cases were not run; --max-failures 0 runs all.\n\n", r.Stopped, r.Total-len(r.Cases))
 	}
 	fmt.Fprintf(&b, "%s as Redisson %s on %s: %s\n%s\n", r.Driver, r.Release, r.Server, r.Counts, r.judges())
 	return b.String()
@@ -109,6 +126,9 @@ func (r Result) Text() string {
 	fmt.Fprintf(&b, "  required: %s\n  source:   %s\n", r.Requirement, r.Source)
 	for line := range strings.Lines(r.Detail) {
 		fmt.Fprintf(&b, "  %s\n", strings.TrimRight(line, "\n"))
+	}
+	if r.Command != "" {
+		fmt.Fprintf(&b, "  alone:    %s\n", r.Command)
 	}
 	return b.String()
 }

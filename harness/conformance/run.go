@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -24,6 +25,9 @@ type Plan struct {
 	Cases []*Case
 	// Oracle may be nil: the traces are not compared then.
 	Oracle *Oracle
+	// MaxFailures ends the run once so many cases in a row have failed alike, or the program
+	// has ended or not answered in so many alike; 0 for never.
+	MaxFailures int
 	// Notice gets a line at a time about the progress; Finished each result.
 	Notice   func(string)
 	Finished func(Result)
@@ -50,17 +54,19 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, srv.Close()) }()
-	program, err := p.Spec.Start(ctx, p.Notice, p.Log)
+	start := func(ctx context.Context) (program.Program, error) { return p.Spec.Start(ctx, p.Notice, p.Log) }
+	program, err := start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer program.Close()
 	hello := program.Introduction()
 	release := p.release(hello)
 	runner, err := NewRunner(ctx, srv, program, release)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, program.Close())
 	}
+	runner.Restart = start
+	defer func() { _ = runner.program.Close() }() // a verdict has been reached
 	defer func() { err = errors.Join(err, runner.Close()) }()
 	if runner.Notice != "" {
 		p.Notice(runner.Notice)
@@ -70,6 +76,8 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	}
 	identity := driver.Identity{Name: hello.Name, Version: hello.Version}
 	report = NewReport(identity, release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
+	report.Total = len(p.Cases)
+	limit := alike{most: p.MaxFailures}
 	for _, c := range p.Cases {
 		if ctx.Err() != nil {
 			return report, ctx.Err()
@@ -78,10 +86,36 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 		if err := runner.Stopped(); err != nil {
 			return report, fmt.Errorf("%s and what follows it were not judged: %w", c.ID, err)
 		}
+		if result.Status == Fail || result.Status == Error {
+			result.Command = p.command(c)
+		}
 		report.Add(result)
 		p.Finished(result)
+		if report.Stopped = limit.after(result, isProgram(runner.failed())); report.Stopped != "" {
+			break
+		}
 	}
 	return report, nil
+}
+
+// command is what runs one case alone.
+func (p *Plan) command(c *Case) string {
+	words := []string{"dq-bench", "verify", "--driver", p.Spec.String()}
+	if p.Release != (wire.Release{}) {
+		words = append(words, "--release", p.Release.String())
+	}
+	if p.Redis != "auto" && server.External(p.Redis) {
+		words = append(words, "--redis", "URL") // which may hold a password
+	} else if p.Redis != "auto" {
+		words = append(words, "--redis", p.Redis)
+	}
+	words = append(words, "--run", "^"+regexp.QuoteMeta(c.ID)+"$")
+	for i, word := range words {
+		if strings.ContainsAny(word, " '\"$^\\()|*?;&<>~#`!{}[]") {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // first is what a program does before the first case. A JVM does everything slowly
@@ -108,6 +142,8 @@ func (r *Runner) warmUp(ctx context.Context) error {
 	switch {
 	case r.stopped != nil:
 		return err
+	case r.failed() != nil:
+		return &ProgramError{fmt.Errorf("the driver cannot be used: %w", r.failed())}
 	case err != nil:
 		return fmt.Errorf("the driver cannot be used: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,6 +27,15 @@ type Runner struct {
 	Release wire.Release
 	// Notice is what people should know of the server; empty for nothing.
 	Notice string
+	// Restart starts the program anew after it has ended or does not answer; nil where that
+	// is not done.
+	Restart func(context.Context) (program.Program, error)
+
+	inVain bool // the last wait was
+
+	mu        sync.Mutex
+	broken    *ProgramError // why the program can be used no more
+	impatient bool          // it was started anew, and has not done a case since
 
 	program program.Program
 	hello   program.Hello
@@ -197,6 +207,9 @@ func refusal(o *Observation, err error) string {
 func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, caseTimeout)
 	defer cancel()
+	if err := r.renew(ctx); err != nil {
+		return nil, err
+	}
 	if err := r.prepare(ctx, c); err != nil {
 		return nil, fmt.Errorf("preparing the server: %w", err)
 	}
@@ -209,9 +222,18 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	if err == nil && len(failures) == 0 {
 		failures, err = run.checkKeys(ctx)
 	}
-	err = errors.Join(err, run.end(ctx))
+	if r.failed() == nil {
+		ended := run.end(ctx)
+		if isProgram(ended) && len(failures) == 0 {
+			failures, ended = []string{ended.Error()}, nil
+		}
+		err = errors.Join(err, ended)
+	}
 	if err != nil {
 		return nil, err
+	}
+	if r.failed() == nil {
+		r.answered()
 	}
 	lines, err := r.collect(ctx)
 	if err != nil {
@@ -310,6 +332,7 @@ func (r *Runner) alone(ctx context.Context) error {
 // poll asks again and again until ok, on the harness's own connection.
 func poll(ctx context.Context, what string, ok func() (bool, error)) error {
 	const pace = 2 * time.Millisecond
+	began := time.Now()
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
 	for {
@@ -323,7 +346,7 @@ func poll(ctx context.Context, what string, ok func() (bool, error)) error {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return fmt.Errorf("expected %s, waited in vain: %w", what, ctx.Err())
+			return &waitError{what: what, waited: time.Since(began), err: ctx.Err()}
 		}
 	}
 }

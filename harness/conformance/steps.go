@@ -127,7 +127,7 @@ func (r *caseRun) step(ctx context.Context, s *Step) error {
 	case s.Call != "" && s.Async != "":
 		return r.callAsync(ctx, s)
 	case s.Call != "":
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		ctx, cancel := context.WithTimeout(ctx, r.patience())
 		defer cancel()
 		return s.judge(r.call(ctx, s))
 	case s.Await != "":
@@ -150,7 +150,7 @@ func (r *caseRun) step(ctx context.Context, s *Step) error {
 }
 
 func (r *caseRun) open(ctx context.Context, o *Open) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.patience())
 	defer cancel()
 	options := map[string]any{}
 	for k, v := range poolOptions {
@@ -197,13 +197,23 @@ func (r *caseRun) transfersSeen() int {
 	return count(r.watch.lines, ranTransfer(r.names.TimeoutSet))
 }
 
-// ask sends a request. What the program answers with is no fault; everything else
-// that fails is one.
+// ask sends a request. What the program answers with is no fault; that it does not answer
+// is one of the program.
 func (r *caseRun) ask(ctx context.Context, op string, params any) answer {
-	result, err := r.program.Call(ctx, op, params)
+	asking, cancel := context.WithTimeout(ctx, caseTimeout)
+	defer cancel()
+	deadline, _ := asking.Deadline()
+	limit := time.Until(deadline)
+	result, err := r.program.Call(asking, op, params)
 	var remote *program.RemoteError
-	if err != nil && !errors.As(err, &remote) && ctx.Err() == nil {
+	switch {
+	case err == nil, errors.As(err, &remote):
+	case errors.Is(err, context.Canceled):
 		err = &faultError{err}
+	case errors.Is(err, context.DeadlineExceeded):
+		err = r.fail(fmt.Errorf("%s was not answered within %s", op, limit.Round(time.Second)))
+	default:
+		err = r.fail(err)
 	}
 	return answer{result, err}
 }
@@ -256,7 +266,7 @@ func (s *Step) judge(a answer) error {
 	var remote *program.RemoteError
 	var fault *faultError
 	switch {
-	case errors.As(a.err, &fault):
+	case errors.As(a.err, &fault), errors.As(a.err, new(*ProgramError)):
 		return a.err
 	case s.Anything != "":
 		return nil
@@ -350,10 +360,10 @@ func (r *caseRun) key(word string) string {
 
 // end closes the program's clients and waits until they are gone.
 func (r *caseRun) end(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.patience())
 	defer cancel()
 	if a := r.ask(ctx, "close", map[string]any{}); a.err != nil {
-		return &faultError{fmt.Errorf("closing the program's clients: %w", a.err)}
+		return fmt.Errorf("closing the program's clients: %w", a.err)
 	}
 	if err := r.alone(ctx); err != nil {
 		return &faultError{err}

@@ -3,6 +3,7 @@ package conformance
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,14 +11,45 @@ import (
 	"github.com/dq-bench/dq-bench/harness/monitor"
 )
 
-// wait waits for everything that w names, each by its event, within one time.
+// waitError says what was waited for in vain.
+type waitError struct {
+	what   string
+	waited time.Duration
+	seen   string
+	err    error
+}
+
+func (e *waitError) Error() string {
+	return fmt.Sprintf("expected %s, waited %s in vain%s", e.what, e.waited.Round(100*time.Millisecond), e.seen)
+}
+
+func (e *waitError) Unwrap() error { return e.err }
+
+// wait waits for everything that w names, each by its event, within one time. After a wait
+// in vain the next ones are short, until one is not.
 func (r *caseRun) wait(ctx context.Context, w *Wait) error {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(time.Duration(w.Within), waitTimeout))
+	limit := waitTimeout
+	if r.inVain {
+		limit = shortPatience
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(time.Duration(w.Within), limit))
 	defer cancel()
+	err := r.waitFor(ctx, w)
+	var vain *waitError
+	r.inVain = errors.As(err, &vain)
+	return err
+}
+
+func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 	if w.Transfers > 0 {
 		is := ranTransfer(r.names.TimeoutSet)
-		what := fmt.Sprintf("%d transfers", w.Transfers)
-		if err := r.watch.until(ctx, what, func(l []monitor.Line) bool { return count(l, is) >= w.Transfers }); err != nil {
+		what := fmt.Sprintf("%d transfers of %q", w.Transfers, r.names.TimeoutSet)
+		err := r.watch.until(ctx, what, func(l []monitor.Line) bool { return count(l, is) >= w.Transfers })
+		var vain *waitError
+		if errors.As(err, &vain) {
+			vain.seen = r.otherTransfers()
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -58,4 +90,16 @@ func (r *caseRun) length(ctx context.Context, key string) (int, error) {
 	}
 	n, err := r.control.LLen(ctx, key).Result()
 	return int(n), err
+}
+
+// otherTransfers tells of transfers from other keys than the queue's.
+func (r *caseRun) otherTransfers() string {
+	r.watch.mu.Lock()
+	defer r.watch.mu.Unlock()
+	for _, l := range r.watch.lines {
+		if l.Inner() && l.Name() == "zrangebyscore" && len(l.Args) > 1 && l.Args[1] != r.names.TimeoutSet {
+			return fmt.Sprintf("; there was one of %q", l.Args[1])
+		}
+	}
+	return ""
 }

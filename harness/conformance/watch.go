@@ -82,6 +82,7 @@ func (w *watch) take() []monitor.Line {
 // until waits until ok holds for the lines since the last take. When ctx ends it
 // says what was expected.
 func (w *watch) until(ctx context.Context, what string, ok func([]monitor.Line) bool) error {
+	began := time.Now()
 	for {
 		w.mu.Lock()
 		met, err, changed := ok(w.lines), w.err, w.changed
@@ -95,7 +96,7 @@ func (w *watch) until(ctx context.Context, what string, ok func([]monitor.Line) 
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("expected %s, waited in vain: %w", what, ctx.Err())
+			return &waitError{what: what, waited: time.Since(began), err: ctx.Err()}
 		}
 	}
 }

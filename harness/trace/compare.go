@@ -22,6 +22,8 @@ type Finding struct {
 	Role string `json:"role"`
 	// Meaning says in one sentence what it means.
 	Meaning string `json:"meaning"`
+	// Cause says the same without where it is, so that differences of one cause share it.
+	Cause string `json:"cause"`
 	// LeftLine and RightLine are line numbers, 0 where a side has no such line;
 	// Left and Right are the raw lines.
 	LeftLine  int    `json:"left_line"`
@@ -58,6 +60,7 @@ type candidate struct {
 	left, right *Event
 	form        int
 	meaning     string
+	cause       string
 }
 
 // position orders differences as they come in the recordings.
@@ -108,9 +111,10 @@ func compareRole(left, right *Trace, role Role, tolerance time.Duration) *candid
 		switch {
 		case c.left == nil || c.right == nil || !slices.Equal(c.left.Form, c.right.Form):
 			c.form = firstDifferent(c.left, c.right)
-			c.meaning = meaning(role, i, ls, rs, c.form)
+			c.meaning, c.cause = meaning(role, i, ls, rs, c.form), cause(i, ls, rs, c.form)
 			return c
 		case c.left.HasDelay && apart(c.left.Delay, c.right.Delay) > uint64(tolerance.Milliseconds()):
+			c.cause = "another delay"
 			c.meaning = fmt.Sprintf("call %d of the %s offers with a delay of about %d ms on the left and %d ms on the right; %v is tolerated",
 				i+1, role, c.left.Delay, c.right.Delay, tolerance)
 			return c
@@ -145,14 +149,14 @@ func compareOrder(left, right *Trace) *candidate {
 	for _, l := range ls {
 		i := slices.IndexFunc(rs, func(r dependency) bool { return r.what == l.what })
 		if i >= 0 && rs[i].found != l.found {
-			return &candidate{left: l.at, right: rs[i].at, meaning: fmt.Sprintf("the order across roles differs: %s: %s on the left, %s on the right", l.what, l.found, rs[i].found)}
+			return &candidate{left: l.at, right: rs[i].at, cause: "another order across roles", meaning: fmt.Sprintf("the order across roles differs: %s: %s on the left, %s on the right", l.what, l.found, rs[i].found)}
 		}
 	}
 	return nil
 }
 
 func (c *candidate) finding(left, right *Trace) *Finding {
-	f := &Finding{Role: c.role, Meaning: c.meaning}
+	f := &Finding{Role: c.role, Meaning: c.meaning, Cause: c.cause}
 	l, r := c.column(left, c.left), c.column(right, c.right)
 	if c.left != nil && c.right != nil && l.Note == "" && r.Note == "" {
 		if d := compareLine(l.Lines[l.At], r.Lines[r.At]); d != nil {

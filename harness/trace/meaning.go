@@ -28,6 +28,23 @@ func meaning(role Role, i int, left, right []*Event, form int) string {
 		shorten(strings.TrimSpace(l.Form[form]), r.Form[form]), shorten(strings.TrimSpace(r.Form[form]), l.Form[form]))
 }
 
+// cause is meaning without the place: the left is what is expected.
+func cause(i int, left, right []*Event, form int) string {
+	l, r := left[min(i, len(left)):], right[min(i, len(right)):]
+	switch {
+	case len(l) == 0, len(r) > len(l) && slices.Equal(r[1].Form, l[0].Form):
+		return "an extra " + r[0].what()
+	case len(r) == 0, len(l) > len(r) && slices.Equal(l[1].Form, r[0].Form):
+		return "no " + l[0].what()
+	case l[0].what() != r[0].what():
+		return fmt.Sprintf("%s in place of %s", r[0].what(), l[0].what())
+	case form == 0:
+		return "other arguments of " + l[0].what()
+	default:
+		return "other commands inside " + l[0].what()
+	}
+}
+
 // countMeaning recognises a call too many: it is said only where one side has more
 // calls and the next one is equal again. This words a difference, it never hides one.
 func countMeaning(call string, left, right []*Event) string {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -18,6 +19,9 @@ import (
 const (
 	// closeTimeout is how long a program may take to end when told to.
 	closeTimeout = 10 * time.Second
+	// helloTimeout is how long a program may take to introduce itself: a JVM on a busy
+	// machine needs some seconds.
+	helloTimeout = 30 * time.Second
 	// cancelGrace is what a cancelled request gets to be answered: a value that
 	// was popped already must not be dropped.
 	cancelGrace = 2 * time.Second
@@ -43,10 +47,12 @@ type Process struct {
 
 	name   string
 	cmd    *exec.Cmd
+	greets time.Duration // how long hello may take
 	stdin  io.WriteCloser
 	stderr tail
 	ended  chan struct{} // closed once the process is gone and failure is set
-	// patience is what the program gets to end after its stdin was closed.
+	// patience is what the program gets to end after its stdin was closed, and to read
+	// what is written to it.
 	patience time.Duration
 
 	writing sync.Mutex
@@ -64,11 +70,16 @@ type Process struct {
 // ends; the program itself outlives ctx. command is the program and its
 // arguments, log, which may be nil, gets a copy of its stderr.
 func Start(ctx context.Context, command []string, log io.Writer) (*Process, error) {
+	return startIn(ctx, command, log, helloTimeout)
+}
+
+// startIn is Start with a limit of its own for hello.
+func startIn(ctx context.Context, command []string, log io.Writer, greets time.Duration) (*Process, error) {
 	if len(command) == 0 {
 		return nil, errors.New("driver exec: expected a command line, got none")
 	}
 	p := &Process{
-		name: command[0], ended: make(chan struct{}), patience: closeTimeout,
+		name: command[0], ended: make(chan struct{}), patience: closeTimeout, greets: greets,
 		waiting: map[uint64]chan remoteLine{}, events: map[uint64]func(Event){},
 	}
 	p.stderr.copyTo = log
@@ -111,7 +122,12 @@ func (p *Process) start(command []string) error {
 }
 
 func (p *Process) greet(ctx context.Context) error {
-	result, err := p.Call(ctx, "hello", nil)
+	greeting, cancel := context.WithTimeout(ctx, p.greets)
+	defer cancel()
+	result, err := p.Call(greeting, "hello", nil)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("driver program %s: expected an answer to hello within %s, got none%s", p.name, p.greets, p.stderr.quote())
+	}
 	if err != nil {
 		return fmt.Errorf("driver program %s: %w", p.name, err)
 	}
@@ -233,19 +249,32 @@ func (p *Process) send(op string, params any, onEvent func(Event)) (uint64, <-ch
 	}
 	p.mu.Unlock()
 
-	p.writing.Lock()
-	_, err = p.stdin.Write(line)
-	p.writing.Unlock()
+	err = p.write(line)
 	if err == nil {
 		return id, answer, nil
 	}
 	p.forget(id)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return 0, nil, fmt.Errorf("%s could not be sent: driver program %s has read nothing for %s", op, p.name, p.patience)
+	}
 	select {
 	case <-p.ended:
 		return 0, nil, fmt.Errorf("%s could not be sent: %w", op, p.failure)
 	case <-time.After(p.patience):
 		return 0, nil, fmt.Errorf("%s could not be sent to %s: %w", op, p.name, err)
 	}
+}
+
+// write sends a line, in so long as patience is: a program that does not read fills its pipe.
+func (p *Process) write(line []byte) error {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	if pipe, ok := p.stdin.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		// A pipe that knows no deadline is written to without.
+		_ = pipe.SetWriteDeadline(time.Now().Add(p.patience))
+	}
+	_, err := p.stdin.Write(line)
+	return err
 }
 
 func (p *Process) forget(id uint64) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -35,6 +36,15 @@ func fakeProgram(mode string) {
 	switch mode {
 	case "noise":
 		fmt.Println("Listening for transport dt_socket")
+	case "mute":
+		fmt.Fprintln(os.Stderr, "not in the mood")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	case "deaf":
+		line, _ := bufio.NewReaderSize(os.Stdin, 16).ReadString('\n')
+		id, _, _ := strings.Cut(strings.TrimPrefix(line, `{"id":`), ",")
+		fmt.Printf(fakeHello+"\n", id)
+		select {}
 	case "dies":
 		fmt.Fprintln(os.Stderr, "no such release")
 		os.Exit(3)
@@ -56,6 +66,25 @@ func fakeProgram(mode string) {
 	if mode == "stubborn" {
 		select {}
 	}
+}
+
+// A program that reads, and never says who it is, is given up.
+func TestProcessThatDoesNotGreet(t *testing.T) {
+	t.Setenv(fakeProgramEnv, "mute")
+	_, err := startIn(t.Context(), []string{os.Args[0]}, nil, 300*time.Millisecond)
+	require.ErrorContains(t, err, "expected an answer to hello within 300ms, got none")
+	require.ErrorContains(t, err, "its stderr ended with:\nnot in the mood")
+}
+
+// What is written to a program that does not read is given up once its pipe is full.
+func TestProcessThatDoesNotRead(t *testing.T) {
+	p := mustStartFake(t, "deaf")
+	p.patience = 100 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	_, err := p.Call(ctx, "dq.offer", map[string]string{"value": strings.Repeat("x", 1<<20)})
+	require.ErrorContains(t, err, "has read nothing for 100ms")
+	require.NoError(t, ctx.Err())
 }
 
 var fakeHello = `{"id":%s,"ok":true,"result":{"name":"fake","version":"1.2.3","protocol":2,"capabilities":["hello"]}}`

@@ -1,0 +1,91 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/driver/program"
+)
+
+// ProgramError says that the program under test has ended, does not answer, or does not
+// keep to the protocol. That is a verdict on it: the case fails, and the next one has a
+// program that was started anew.
+type ProgramError struct{ Err error }
+
+func (e *ProgramError) Error() string { return e.Err.Error() }
+func (e *ProgramError) Unwrap() error { return e.Err }
+
+// shortPatience is how long a call may take once one was not answered.
+const shortPatience = 2 * time.Second
+
+// fail notes that the program can be used no more.
+func (r *Runner) fail(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.broken == nil {
+		r.broken = &ProgramError{err}
+	}
+	return r.broken
+}
+
+// failed is what has broken the program, nil where nothing has.
+func (r *Runner) failed() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.broken == nil {
+		return nil
+	}
+	return r.broken
+}
+
+// patience is how long a call may take: a program that has not answered one will not
+// answer the next, until it has done a whole case again.
+func (r *Runner) patience() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.impatient {
+		return shortPatience
+	}
+	return callTimeout
+}
+
+// renew replaces a program that can be used no more.
+func (r *Runner) renew(ctx context.Context) error {
+	broken := r.failed()
+	if broken == nil {
+		return nil
+	}
+	if r.Restart == nil {
+		return broken
+	}
+	if p, ok := r.program.(interface{ Kill() }); ok {
+		p.Kill()
+	}
+	_ = r.program.Close() // why it ended has been said
+	fresh, err := r.Restart(ctx)
+	if err != nil {
+		return &ProgramError{fmt.Errorf("it could not be started again: %w", err)}
+	}
+	r.program, r.hello = fresh, fresh.Introduction()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken, r.impatient = nil, true
+	return nil
+}
+
+// answered takes note that a program has done a whole case.
+func (r *Runner) answered() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.impatient = false
+}
+
+// isProgram reports whether an error is the program's doing.
+func isProgram(err error) bool {
+	var broken *ProgramError
+	return errors.As(err, &broken)
+}
+
+var _ interface{ Kill() } = (*program.Process)(nil)

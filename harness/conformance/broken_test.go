@@ -1,0 +1,157 @@
+package conformance
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/driver/library"
+	"github.com/dq-bench/dq-bench/harness/driver/program"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+// TestMain makes the test binary, called with port and a fault, a driver program that is dq
+// but for that.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 3 || os.Args[1] != "port" {
+		os.Exit(m.Run())
+	}
+	servePort(os.Args[2])
+}
+
+// servePort answers the ops of the driver protocol by dq.
+func servePort(fault string) {
+	dq := program.NewLibrary(library.DQ{Release: wire.Newest()})
+	defer dq.Close()
+	var writing sync.Mutex
+	say := func(line map[string]any) {
+		writing.Lock()
+		defer writing.Unlock()
+		text, _ := json.Marshal(line)
+		fmt.Println(string(text))
+	}
+	offers := 0
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		var request map[string]any
+		if json.Unmarshal(lines.Bytes(), &request) != nil {
+			return
+		}
+		id, op := request["id"], request["op"].(string)
+		delete(request, "id")
+		delete(request, "op")
+		if op == "dq.offer" {
+			offers++
+		}
+		switch {
+		case op == "hello" && fault == "mute", op != "hello" && fault == "deaf":
+			continue
+		case op == "hello":
+			hello := dq.Introduction()
+			hello.Protocol = program.Protocol
+			say(map[string]any{"id": id, "ok": true, "result": hello})
+			continue
+		case op == "open" && fault == "misspells":
+			request["queue"] = fmt.Sprint(request["queue"], "s")
+		case op == "dq.offer" && offers == 3 && fault == "panics":
+			panic("the third offer")
+		}
+		go func() {
+			result, err := dq.Call(context.Background(), op, request)
+			var remote *program.RemoteError
+			if errors.As(err, &remote) {
+				say(map[string]any{"id": id, "ok": false, "error": remote})
+				return
+			}
+			say(map[string]any{"id": id, "ok": true, "result": result})
+		}()
+	}
+}
+
+// verifyPort judges such a program by all cases.
+func verifyPort(t *testing.T, fault string) (*Report, error) {
+	t.Helper()
+	servertest.Redis(t) // skips where there is none
+	self, err := os.Executable()
+	require.NoError(t, err)
+	spec, err := program.Parse(fmt.Sprintf("exec:'%s' port %s", self, fault))
+	require.NoError(t, err)
+	sections, oracle := loadAll(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	plan := &Plan{
+		Spec: spec, Redis: "process", Cases: Select(sections, nil), Oracle: oracle, MaxFailures: 10,
+		Notice: func(string) {}, Finished: func(Result) {},
+	}
+	return plan.Run(ctx)
+}
+
+// A program that ends in the middle of a case fails that case, with what it said last, and
+// is started anew for the next.
+func TestAProgramThatPanicsFailsItsCases(t *testing.T) {
+	t.Parallel()
+	report, err := verifyPort(t, "panics")
+	require.NoError(t, err)
+	require.Zero(t, report.Counts.Error)
+	require.Positive(t, report.Counts.Pass)
+	require.Contains(t, report.Stopped, "in 10 cases the program failed alike")
+	for _, r := range report.Cases {
+		if r.Status == Fail {
+			require.Contains(t, r.Detail, "panic: the third offer")
+		}
+	}
+}
+
+func TestAProgramThatAnswersNothingCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	_, err := verifyPort(t, "deaf")
+	var broken *ProgramError
+	require.ErrorAs(t, err, &broken)
+	require.ErrorContains(t, err, "the driver cannot be used: open was not answered within 15s")
+}
+
+// Cases that fail alike in a row are not all waited for.
+func TestAProgramWithOtherKeysIsRefusedSoon(t *testing.T) {
+	t.Parallel()
+	report, err := verifyPort(t, "misspells")
+	require.NoError(t, err)
+	require.Contains(t, report.Stopped, "10 cases in a row failed alike")
+	require.Contains(t, report.Stopped, `redisson_delay_queue_timeout:{`)
+	text := report.Text()
+	require.Contains(t, text, "Failures by cause")
+	require.Contains(t, text, "--max-failures 0 runs all")
+}
+
+func TestCausesLeaveOutWhatIsTheCasesOwn(t *testing.T) {
+	for detail, want := range map[string]string{
+		"step 3 (dq.offer): expected no error, got x: 7": "expected no error, got x: N",
+		`call 2 of the transfer task of "orders" is y`:   "is y",
+		"a message is due 400 ms too early: offered":     "a message is due N ms too early: offered",
+	} {
+		require.Equal(t, want, causeOf(Result{Detail: detail + "\nmore"}))
+	}
+	causes := causesOf([]Result{
+		{ID: "a", Status: Fail, Detail: "x 1"}, {ID: "b", Status: Pass}, {ID: "c", Status: Fail, Cause: "an extra TIME"},
+		{ID: "d", Status: Fail, Cause: "an extra TIME", Detail: "call 3"},
+	})
+	require.Equal(t, []Cause{{"an extra TIME", 2, "c"}, {"x N", 1, "a"}}, causes)
+}
+
+func TestFailuresInARow(t *testing.T) {
+	fail := func(cause string) Result { return Result{Status: Fail, Cause: cause} }
+	limit := alike{most: 3}
+	for _, r := range []Result{fail("x"), fail("x"), {Status: Pass}, fail("x"), {Status: Skip}, fail("y"), fail("x"), fail("x")} {
+		require.Empty(t, limit.after(r, false))
+	}
+	require.True(t, strings.HasPrefix(limit.after(fail("x"), false), "3 cases in a row failed alike: x"))
+	require.Empty(t, (&alike{}).after(fail("x"), true), "0 is never")
+}
