@@ -206,7 +206,10 @@ func (r *caseRun) ask(ctx context.Context, op string, params any) answer {
 	limit := time.Until(deadline)
 	result, err := r.program.Call(asking, op, params)
 	var remote *program.RemoteError
+	var java *program.JavaError
 	switch {
+	case errors.As(err, &java):
+		err = &faultError{fmt.Errorf("driver %s %s: %w", r.hello.Name, r.hello.Version, java)}
 	case err == nil, errors.As(err, &remote):
 	case errors.Is(err, context.Canceled):
 		err = &faultError{err}

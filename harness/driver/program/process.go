@@ -190,6 +190,9 @@ func (p *Process) CallStoppable(ctx context.Context, stop <-chan struct{}, op st
 
 func (line remoteLine) value(op string) (json.RawMessage, error) {
 	if line.err != nil {
+		if java, ok := needsJava(line.err); ok {
+			return nil, fmt.Errorf("%s: %w", op, java)
+		}
 		return nil, fmt.Errorf("%s: %w", op, line.err)
 	}
 	return line.result, nil
