@@ -112,8 +112,8 @@ func newVerifyCmd() *cobra.Command {
 		Long: `Verify does the steps of every conformance case with an implementation, and
 compares its replies, the keys it leaves and every command that the server saw
 with what the real Redisson of that release was recorded to do. A release
-without recordings is judged by those of the nearest earlier one, and its script
-texts by the catalogue; the last line says by what. Due times and the clocks of
+without recordings is judged by those of the nearest one that sends the same scripts,
+earlier ones first, and its script texts by the catalogue; the last line says by what. Due times and the clocks of
 transfers are judged by the calls that made them, on one host to the millisecond.
 
 A program that ends, or does not answer, fails the case, and is started anew for the

@@ -94,41 +94,46 @@ type verdictSource struct {
 	missing string
 }
 
-// source returns what to judge a case by. Without recordings of the release it is
-// that of the nearest earlier one of the same line, where the case holds there
-// too and every script in it is still the same. It is an error when the release
-// was recorded, but without this case.
+// source returns what to judge a case by: the recording of the release, or where it was not
+// recorded that of the nearest earlier one, or else of the nearest later one, of the same
+// line, for which the case holds too and whose every script in it is the same. It is an
+// error when the release was recorded, but without this case.
 func (o *Oracle) source(c *Case, release wire.Release) (verdictSource, error) {
-	nearest, ok := o.nearest(release)
-	switch {
-	case !ok:
-		return verdictSource{missing: "no earlier release was recorded"}, nil
-	case !c.HoldsFor(nearest):
-		return verdictSource{missing: fmt.Sprintf("the nearest recorded release is %s, for which the case does not hold", nearest)}, nil
+	missing := "no recorded release has this case with the same scripts"
+	if recorded, ok := o.cases[release]; ok {
+		own, ok := recorded[c.ID]
+		switch {
+		case !ok:
+			return verdictSource{}, fmt.Errorf("the recordings of %s lack this case: record it with dq-bench record --driver redisson:%s", release, release)
+		case own.absent == "":
+			return verdictSource{recordedCase: own, release: release}, nil
+		}
+		missing = "it could not be recorded: " + own.absent
 	}
-	recorded, ok := o.cases[nearest][c.ID]
-	switch {
-	case !ok && nearest == release:
-		return verdictSource{}, fmt.Errorf("the recordings of %s lack this case: record it with dq-bench record --driver redisson:%s", release, release)
-	case !ok:
-		return verdictSource{missing: fmt.Sprintf("the recordings of %s lack this case", nearest)}, nil
-	case recorded.absent != "":
-		return verdictSource{missing: fmt.Sprintf("it could not be recorded: %s", recorded.absent)}, nil
-	case nearest != release && !sameScripts(recorded, nearest, release):
-		return verdictSource{missing: fmt.Sprintf("the nearest recorded release is %s, which sends other scripts", nearest)}, nil
-	}
-	return verdictSource{recordedCase: recorded, release: nearest}, nil
-}
-
-// nearest returns the newest recorded release that is not newer, in the line of
-// the release: 2.x or later.
-func (o *Oracle) nearest(release wire.Release) (wire.Release, bool) {
-	for _, r := range slices.Backward(o.releases) {
-		if release.AtLeast(r) && (r.Major == 2) == (release.Major == 2) {
-			return r, true
+	for _, r := range o.neighbours(release) {
+		recorded, ok := o.cases[r][c.ID]
+		if ok && recorded.absent == "" && c.HoldsFor(r) && sameScripts(recorded, r, release) {
+			return verdictSource{recordedCase: recorded, release: r}, nil
 		}
 	}
-	return wire.Release{}, false
+	return verdictSource{missing: missing}, nil
+}
+
+// neighbours are the recorded releases of the same line, 2.x or later: the earlier ones, the
+// newest first, then the later ones.
+func (o *Oracle) neighbours(release wire.Release) []wire.Release {
+	var earlier, later []wire.Release
+	for _, r := range o.releases {
+		switch {
+		case (r.Major == 2) != (release.Major == 2):
+		case release.AtLeast(r):
+			earlier = append(earlier, r)
+		default:
+			later = append(later, r)
+		}
+	}
+	slices.Reverse(earlier)
+	return append(earlier, later...)
 }
 
 // sameScripts reports whether all scripts of a recording are sent by release too,

@@ -94,16 +94,15 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
-// judges says by what the cases that have a verdict were judged.
+// judges says by what the cases were judged whose replies and keys are right.
 func (r *Report) judges() string {
 	by, alone := map[string]int{}, 0
 	for _, c := range r.Cases {
 		switch {
-		case c.Status == Skip || c.Status == Error:
-		case c.JudgedBy == "":
-			alone++
-		default:
+		case c.JudgedBy != "":
 			by[c.JudgedBy]++
+		case c.Status == Pass:
+			alone++
 		}
 	}
 	var parts []string
