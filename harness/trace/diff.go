@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/monitor"
@@ -14,22 +15,51 @@ type Outcome struct {
 	// Left and Right count the calls compared, after normalising.
 	Left  int `json:"left"`
 	Right int `json:"right"`
+	// Declared says why the case is not compared, in the metadata of a recording.
+	Declared string `json:"declared,omitempty"`
 	// Finding is nil where both sides mean the same.
 	Finding *Finding `json:"finding,omitempty"`
 }
 
+// The metadata by which a recording declares what is not compared, each with the value
+// "<case id>: <why>".
+const (
+	// AbsentKey is of a case that the implementation has no means to run.
+	AbsentKey = "absent"
+	// UncomparedKey is of a case whose commands are not the same each time.
+	UncomparedKey = "uncompared"
+)
+
+// declared are the reasons for not comparing cases, by their ids.
+func declared(recordings ...*monitor.Recording) map[string]string {
+	reasons := map[string]string{}
+	for _, rec := range recordings {
+		for _, f := range rec.Fields {
+			if id, why, ok := strings.Cut(f.Value, ": "); ok && (f.Key == AbsentKey || f.Key == UncomparedKey) {
+				reasons[id] = why
+			}
+		}
+	}
+	return reasons
+}
+
 // Diff compares two recordings case by case, in the order of the left one. A case
-// that only one side has is a finding. An error means that a recording cannot be
+// that only one side has is a finding, unless a side declares that it is not compared. An error means that a recording cannot be
 // brought into normal form.
 func Diff(left, right *monitor.Recording, tolerance time.Duration) ([]Outcome, error) {
 	for _, rec := range []*monitor.Recording{left, right} {
-		if len(rec.Lines) == 0 {
+		if len(rec.Lines) == 0 && len(declared(rec)) == 0 {
 			return nil, fmt.Errorf("%s: the recording has no commands, so that there is nothing to compare", rec.Path)
 		}
 	}
 	ls, rs := casesByKey(left), casesByKey(right)
 	var outcomes []Outcome
+	reasons := declared(left, right)
 	for _, l := range ls.order {
+		if why, ok := reasons[l.id]; ok {
+			outcomes = append(outcomes, Outcome{Case: l.id, Declared: why})
+			continue
+		}
 		outcome, err := diffCase(left, right, l, ls.byKey[l], rs.byKey[l], tolerance)
 		if err != nil {
 			return nil, err
@@ -37,7 +67,12 @@ func Diff(left, right *monitor.Recording, tolerance time.Duration) ([]Outcome, e
 		outcomes = append(outcomes, outcome)
 	}
 	for _, r := range rs.order {
-		if _, ok := ls.byKey[r]; !ok {
+		if _, ok := ls.byKey[r]; ok {
+			continue
+		}
+		if why, ok := reasons[r.id]; ok {
+			outcomes = append(outcomes, Outcome{Case: r.id, Declared: why})
+		} else {
 			outcomes = append(outcomes, onlyIn(r.id, "right", right.Path))
 		}
 	}

@@ -11,7 +11,7 @@
 //
 //   - Connection set-up is dropped: HELLO, AUTH, SELECT, CLIENT SETNAME, PING, COMMAND, the
 //     probes of clusters, as far as a connection sends them before its first other command and
-//     none more than twice; a ping after 29 s of idleness; the QUIT at the end. At any other
+//     none more than twice, a ping within a second too; a ping after 29 s of idleness; the QUIT at the end. At any other
 //     time they count. The database stays part of each command.
 //   - Names of commands keep their case: a client that sends blpop for BLPOP is
 //     another client.

@@ -14,24 +14,27 @@ const (
 	// setUpRepeats is how often a connection may send the same command to set itself up;
 	// Redisson pings twice.
 	setUpRepeats = 2
+	// setUpTime is how long, in µs, a connection sets itself up: the second ping of a Redisson
+	// that connects anew may come after its SUBSCRIBE.
+	setUpTime = 1_000_000
 )
 
 // dropSetUp leaves out what says nothing about queues: what a connection sends to set itself
-// up before its first other command, no command of it more than setUpRepeats times, its pings
-// after it was idle, and its QUIT. The same commands at any other time are kept, for a server
-// would notice them.
+// up before its first other command, or by a ping soon after, no command of it more than
+// setUpRepeats times, its pings after it was idle, and its QUIT. The same commands at any
+// other time are kept, for a server would notice them.
 func dropSetUp(calls []Call) []Call {
 	type connection struct {
-		working bool
-		last    int64
-		sent    map[string]int
+		working     bool
+		first, last int64
+		sent        map[string]int
 	}
 	connections := map[string]*connection{}
 	var kept []Call
 	for i, c := range calls {
 		at := connections[c.Peer]
 		if at == nil {
-			at = &connection{sent: map[string]int{}, last: c.Time}
+			at = &connection{sent: map[string]int{}, first: c.Time, last: c.Time}
 			connections[c.Peer] = at
 		}
 		idle := c.Time - at.last
@@ -41,7 +44,7 @@ func dropSetUp(calls []Call) []Call {
 			continue
 		case name == "ping" && len(c.Args) == 1 && at.working && idle >= pingIdle:
 			continue
-		case !at.working && isSetUp(c):
+		case isSetUp(c) && (!at.working || name == "ping" && c.Time-at.first < setUpTime):
 			what := strings.ToLower(strings.Join(c.Args, " "))
 			if at.sent[what]++; at.sent[what] <= setUpRepeats {
 				continue
