@@ -88,11 +88,14 @@ func diffFile(name string, left, right *monitor.Recording, tolerance time.Durati
 }
 
 func printDiff(w io.Writer, asJSON bool, tolerance time.Duration, files []diffedFile) error {
-	cases, different := 0, 0
+	cases, different, declared := 0, 0, 0
 	var text strings.Builder
 	for _, f := range files {
 		cases += len(f.Cases)
 		for _, c := range f.Cases {
+			if c.Declared != "" {
+				declared++
+			}
 			if c.Finding != nil {
 				different++
 				writeFinding(&text, f.File, c.Finding, different == 1)
@@ -112,7 +115,10 @@ func printDiff(w io.Writer, asJSON bool, tolerance time.Duration, files []diffed
 		}{"dq-bench/diff/v1", different == 0, float64(tolerance) / float64(time.Millisecond), files})
 	} else {
 		if different == 0 {
-			fmt.Fprintf(&text, "same behaviour in %d cases; delays within %v\n", cases, tolerance)
+			fmt.Fprintf(&text, "same behaviour in %d cases; delays within %v\n", cases-declared, tolerance)
+		}
+		if declared > 0 {
+			fmt.Fprintf(&text, "not compared: %d cases that a recording declares absent, or not the same each time\n", declared)
 		}
 		_, err = io.WriteString(w, text.String())
 	}

@@ -54,6 +54,8 @@ type Result struct {
 	// Absent says what the implementation lacks to run a case that holds for the
 	// release; such a case is skipped.
 	Absent string `json:"-"`
+	// Uncompared says why the case's commands are not compared.
+	Uncompared string `json:"-"`
 	// Place is file and line of the case.
 	Place string `json:"-"`
 }
@@ -63,7 +65,7 @@ type Result struct {
 func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 	result := Result{
 		ID: c.ID, Requirement: c.Requirement, Source: c.Source,
-		Place: fmt.Sprintf("%s:%d", c.Section.File, c.Line),
+		Place: fmt.Sprintf("%s:%d", c.Section.File, c.Line), Uncompared: c.Trace,
 	}
 	if !c.HoldsFor(r.Release) {
 		result.Status = Skip

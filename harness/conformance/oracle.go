@@ -75,7 +75,7 @@ func (o *Oracle) loadRelease(files fs.FS, dir string, release wire.Release) erro
 			}
 		}
 		for _, f := range recording.Fields {
-			if id, why, ok := strings.Cut(f.Value, ": "); ok && f.Key == absentKey {
+			if id, why, ok := strings.Cut(f.Value, ": "); ok && f.Key == trace.AbsentKey {
 				o.cases[release][id] = recordedCase{recording: recording, absent: why}
 			}
 		}

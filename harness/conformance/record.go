@@ -7,13 +7,15 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/monitor"
+	"github.com/dq-bench/dq-bench/harness/trace"
 )
 
 // WriteRecordings writes what the server saw of each case that ran, one file for
 // each section: <dir>/DQ.offer.monitor. A file that is there already is replaced;
 // of cases that did not run now, nothing is kept. A case that holds for the
 // release, but that the implementation had no means to run, is named in the
-// metadata: "absent: <id>: <why>".
+// metadata: "absent: <id>: <why>", and one whose commands are not the same each time too:
+// "uncompared: <id>: <why>".
 func WriteRecordings(dir string, report *Report) (files []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("the recordings cannot be written: %w", err)
@@ -32,8 +34,10 @@ func WriteRecordings(dir string, report *Report) (files []string, err error) {
 			order = append(order, section)
 		}
 		recording.Lines = append(recording.Lines, result.Lines...)
-		if result.Absent != "" {
-			recording.Fields = append(recording.Fields, monitor.Field{Key: absentKey, Value: result.ID + ": " + result.Absent})
+		for _, declared := range []struct{ key, why string }{{trace.AbsentKey, result.Absent}, {trace.UncomparedKey, result.Uncompared}} {
+			if declared.why != "" {
+				recording.Fields = append(recording.Fields, monitor.Field{Key: declared.key, Value: result.ID + ": " + strings.Join(strings.Fields(declared.why), " ")})
+			}
 		}
 	}
 	for _, section := range order {
@@ -45,9 +49,6 @@ func WriteRecordings(dir string, report *Report) (files []string, err error) {
 	}
 	return files, nil
 }
-
-// absentKey is the metadata key of cases that could not be recorded.
-const absentKey = "absent"
 
 func newRecording(report *Report, section string) *monitor.Recording {
 	return &monitor.Recording{Fields: []monitor.Field{

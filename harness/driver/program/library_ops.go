@@ -26,11 +26,20 @@ var libraryOps = map[string]libraryOp{
 		n, err := h.delayed.Size(ctx)
 		return n == 0, err
 	}),
-	"dq.readAll":        listOp(func(ctx context.Context, h *libraryHandle) ([]any, error) { return h.delayed.ReadAll(ctx) }),
-	"dq.clear":          opDelayedClear,
-	"dq.delete":         plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.Clear(ctx) }),
-	"dq.sizeInMemory":   plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.SizeInMemory(ctx) }),
-	"dq.clearExpire":    plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.ClearExpire(ctx) }),
+	"dq.readAll":      listOp(func(ctx context.Context, h *libraryHandle) ([]any, error) { return h.delayed.ReadAll(ctx) }),
+	"dq.clear":        opDelayedClear,
+	"dq.delete":       plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.Clear(ctx) }),
+	"dq.sizeInMemory": plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.SizeInMemory(ctx) }),
+	"dq.clearExpire":  plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.ClearExpire(ctx) }),
+	"dq.isExists":     plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.Exists(ctx) }),
+	"dq.touch":        plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.Touch(ctx) }),
+	"dq.unlink":       plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.Unlink(ctx) }),
+	"dq.remainTimeToLive": plainOp(func(ctx context.Context, h *libraryHandle) (any, error) {
+		ttl, err := h.delayed.RemainTimeToLive(ctx)
+		return ttl.Milliseconds(), err
+	}),
+	"dq.rename":         opRename,
+	"dq.renamenx":       opRenameNX,
 	"dq.expire":         opExpire,
 	"dq.expireAt":       opExpireAt,
 	"dq.copy":           opCopy,
@@ -262,6 +271,22 @@ func opCopy(ctx context.Context, h *libraryHandle, args arguments) (any, error) 
 		return nil, err
 	}
 	return h.delayed.Copy(ctx, name, replace)
+}
+
+func opRename(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
+	name, err := args.text("name")
+	if err != nil {
+		return nil, err
+	}
+	return nil, h.delayed.Rename(ctx, name)
+}
+
+func opRenameNX(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
+	name, err := args.text("name")
+	if err != nil {
+		return nil, err
+	}
+	return h.delayed.RenameNX(ctx, name)
 }
 
 func opIterator(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
