@@ -51,7 +51,8 @@ func (r *Runner) patience() time.Duration {
 	return callTimeout
 }
 
-// renew replaces a program that can be used no more.
+// renew replaces a program that can be used no more, and warms the new one up as the first
+// one was: a JVM does everything slowly once.
 func (r *Runner) renew(ctx context.Context) error {
 	broken := r.failed()
 	if broken == nil {
@@ -69,10 +70,18 @@ func (r *Runner) renew(ctx context.Context) error {
 		return &ProgramError{fmt.Errorf("it could not be started again: %w", err)}
 	}
 	r.program, r.hello = fresh, fresh.Introduction()
+	r.setBroken(nil, false)
+	if err := r.warmUp(ctx); err != nil {
+		return err
+	}
+	r.setBroken(nil, true)
+	return nil
+}
+
+func (r *Runner) setBroken(broken *ProgramError, impatient bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.broken, r.impatient = nil, true
-	return nil
+	r.broken, r.impatient = broken, impatient
 }
 
 // answered takes note that a program has done a whole case.

@@ -20,8 +20,7 @@ type Cause struct {
 
 // causesOf groups failures, the most frequent cause first.
 func causesOf(results []Result) []Cause {
-	places := map[string]int{}
-	var causes []Cause
+	places, causes := map[string]int{}, []Cause{}
 	for _, r := range results {
 		if r.Status != Fail {
 			continue

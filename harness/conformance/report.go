@@ -49,7 +49,7 @@ func NewReport(identity driver.Identity, release, server string) *Report {
 // Add appends a result and counts it.
 func (r *Report) Add(result Result) {
 	r.Cases = append(r.Cases, result)
-	r.Causes = append([]Cause{}, causesOf(r.Cases)...)
+	r.Causes = causesOf(r.Cases)
 	switch result.Status {
 	case Pass:
 		r.Counts.Pass++

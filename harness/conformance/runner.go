@@ -81,7 +81,7 @@ func NewRunner(ctx context.Context, srv *server.Server, program program.Program,
 			err = errors.Join(err, r.disconnect())
 		}
 	}()
-	if r.clock, err = clockOf(ctx, srv.URL(), r.control); err != nil {
+	if r.clock, err = clockOf(ctx, srv, r.control); err != nil {
 		return nil, err
 	}
 	if srv.How == "external" {

@@ -1,17 +1,21 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/monitor"
+	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/harness/trace"
 )
 
@@ -37,9 +41,10 @@ type serverClock struct {
 	ahead, off time.Duration
 }
 
-// clockOf measures the server's clock, which on this host is the harness's own.
-func clockOf(ctx context.Context, serverURL string, client *redis.Client) (serverClock, error) {
-	if u, err := url.Parse(serverURL); err == nil {
+// clockOf measures the server's clock, which on this host is the harness's own. That of a
+// container may be the clock of a virtual machine.
+func clockOf(ctx context.Context, srv *server.Server, client *redis.Client) (serverClock, error) {
+	if u, err := url.Parse(srv.URL()); err == nil && !strings.HasPrefix(srv.How, "container") {
 		if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() || u.Scheme == "unix" {
 			return serverClock{}, nil
 		}
@@ -102,12 +107,9 @@ func millis(params map[string]any) (int64, bool) {
 	default:
 		return 0, false
 	}
-	unit, named := params["unit"].(string)
-	if !named {
-		return n, true
-	}
-	perUnit, known := map[string]int64{"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}[unit]
-	return n * perUnit, known
+	unit, _ := params["unit"].(string)
+	ms, err := program.Millis(n, cmp.Or(unit, "ms"))
+	return ms, err == nil
 }
 
 // checkTimes judges the due times and the clocks in what the server saw.
@@ -129,11 +131,11 @@ func checkTimes(lines []monitor.Line, windows []window, clock serverClock) (fail
 }
 
 // dueOutside says by how much a due time misses the call that offered the message, and ""
-// where it does not, or where it is not known which call that was. Sums of due times
-// overflow as Java's do.
+// where it does not. A message that no call offers at that moment is one fault more. Sums of
+// due times overflow as Java's do.
 func dueOutside(l monitor.Line, due int64, windows []window, clock serverClock) string {
 	earliest, latest := clock.here(l)
-	text := ""
+	text := "a message was offered when no call that offers was under way"
 	for _, w := range windows {
 		if latest.Before(w.from) || earliest.After(w.to) {
 			continue

@@ -86,20 +86,26 @@ var units = map[string]time.Duration{
 	"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
 }
 
+// Millis is so many of a unit of PROTOCOL.md in whole milliseconds, cut off as Java's
+// TimeUnit does.
+func Millis(n int64, unit string) (int64, error) {
+	of, ok := units[unit]
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("unit %q: expected ns, us, ms, s, m, h or d", unit)
+	case of < time.Millisecond:
+		return n / int64(time.Millisecond/of), nil
+	}
+	return n * int64(of/time.Millisecond), nil
+}
+
 // millis returns a time in whole ms, as java.util.concurrent.TimeUnit converts it.
 func (a arguments) millis(name string) (int64, error) {
 	n, err := a.number(name)
 	if err != nil {
 		return 0, err
 	}
-	unit, ok := units[a.textOr("unit", "ms")]
-	switch {
-	case !ok:
-		return 0, fmt.Errorf("unit %q: expected ns, us, ms, s, m, h or d", a.textOr("unit", ""))
-	case unit < time.Millisecond:
-		return n / int64(time.Millisecond/unit), nil
-	}
-	return n * int64(unit/time.Millisecond), nil
+	return Millis(n, a.textOr("unit", "ms"))
 }
 
 func (a arguments) duration(name string) (time.Duration, error) {
