@@ -3,6 +3,8 @@ package dq
 import (
 	"context"
 	"strconv"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // Offer appends a value at once: RPUSH. Redisson's add and put do the same.
@@ -45,7 +47,7 @@ func (q *BlockingQueue[T]) PollLast(ctx context.Context) (T, error) {
 //	returns the values
 //	cost    O(limit)
 func (q *BlockingQueue[T]) PollN(ctx context.Context, limit int) ([]T, error) {
-	return q.values(ctx, "LPUSH", "RQueue.poll(limit)", strconv.Itoa(limit))
+	return q.values(ctx, "LPUSH", wire.ScriptQueuePollLimit, strconv.Itoa(limit))
 }
 
 // PollLastN removes up to limit values from the back, the last one first; since
@@ -56,7 +58,7 @@ func (q *BlockingQueue[T]) PollN(ctx context.Context, limit int) ([]T, error) {
 //	returns the values
 //	cost    O(limit)
 func (q *BlockingQueue[T]) PollLastN(ctx context.Context, limit int) ([]T, error) {
-	return q.values(ctx, "RPUSH", "RDeque.pollLast(limit)", strconv.Itoa(limit))
+	return q.values(ctx, "RPUSH", wire.ScriptDequePollLastLimit, strconv.Itoa(limit))
 }
 
 // DrainTo removes all values and returns them.
@@ -69,7 +71,7 @@ func (q *BlockingQueue[T]) PollLastN(ctx context.Context, limit int) ([]T, error
 // drainTo-v1 (to 3.10.0, 2.15.0) leaves the value of a list with a single one,
 // which is then delivered again.
 func (q *BlockingQueue[T]) DrainTo(ctx context.Context) ([]T, error) {
-	return q.values(ctx, "LPUSH", "RBlockingQueue.drainTo(c)")
+	return q.values(ctx, "LPUSH", wire.ScriptQueueDrainTo)
 }
 
 // DrainToMax removes up to limit values from the front and returns them.
@@ -82,7 +84,7 @@ func (q *BlockingQueue[T]) DrainToMax(ctx context.Context, limit int) ([]T, erro
 	if limit <= 0 {
 		return nil, nil
 	}
-	return q.values(ctx, "LPUSH", "RBlockingQueue.drainTo(c,max)", strconv.Itoa(limit))
+	return q.values(ctx, "LPUSH", wire.ScriptQueueDrainToMax, strconv.Itoa(limit))
 }
 
 // values runs a script that takes values away, which push puts back.
@@ -90,10 +92,10 @@ func (q *BlockingQueue[T]) DrainToMax(ctx context.Context, limit int) ([]T, erro
 // It returns values or an error, never both. A value that cannot be decoded ends the batch:
 // it and those behind it are put back, and the next call meets it first, takes it away alone
 // and returns it in a DecodeError.
-func (q *BlockingQueue[T]) values(ctx context.Context, push, script string, args ...any) ([]T, error) {
+func (q *BlockingQueue[T]) values(ctx context.Context, push string, script wire.ScriptName, args ...any) ([]T, error) {
 	r, err := q.client.scriptCall(callLane, "EVALSHA", script, []string{q.Name()}, args)
 	if err != nil {
-		return nil, in(script, q.Name(), err)
+		return nil, in(string(script), q.Name(), err)
 	}
 	release, err := q.client.hold()
 	if err != nil {
@@ -103,7 +105,7 @@ func (q *BlockingQueue[T]) values(ctx context.Context, push, script string, args
 	r.pops = q.client.back(push, q.Name())
 	list, err := replyList(q.client.one(ctx, r))
 	if err != nil {
-		return nil, in(script, q.Name(), err)
+		return nil, in(string(script), q.Name(), err)
 	}
 	values, err := decodeUpTo(q.codec, list)
 	if err == nil {
@@ -113,7 +115,7 @@ func (q *BlockingQueue[T]) values(ctx context.Context, push, script string, args
 	if len(values) > 0 {
 		return values, nil
 	}
-	return nil, in(script, q.Name(), err)
+	return nil, in(string(script), q.Name(), err)
 }
 
 // Peek returns the first value and leaves it, or ErrEmpty: LINDEX 0.
@@ -148,7 +150,7 @@ func (q *BlockingQueue[T]) Contains(ctx context.Context, value T) (bool, error) 
 	if err != nil {
 		return false, in("contains", q.Name(), err)
 	}
-	index, err := replyInt(q.client.evalRead(ctx, "RQueue.contains", []string{q.Name()}, m.encoded...))
+	index, err := replyInt(q.client.evalRead(ctx, wire.ScriptQueueContains, []string{q.Name()}, m.encoded...))
 	if err != nil || index >= 0 || !q.looksAgain() {
 		return err == nil && index >= 0, in("contains", q.Name(), err)
 	}
@@ -173,7 +175,7 @@ func (q *BlockingQueue[T]) ContainsAll(ctx context.Context, values ...T) (bool, 
 	if len(values) == 0 {
 		return true, nil
 	}
-	ok, err := q.evalValues(ctx, q.client.evalRead, "RQueue.containsAll", values)
+	ok, err := q.evalValues(ctx, q.client.evalRead, wire.ScriptQueueContainsAll, values)
 	if ok || err != nil || !q.looksAgain() {
 		return ok, err
 	}
@@ -217,7 +219,7 @@ func (q *BlockingQueue[T]) RemoveAll(ctx context.Context, values ...T) (bool, er
 	if len(values) == 0 {
 		return false, nil
 	}
-	return q.evalStored(ctx, "RQueue.removeAll", values)
+	return q.evalStored(ctx, wire.ScriptQueueRemoveAll, values)
 }
 
 // RetainAll removes every value that is equal to none of these, and reports whether
@@ -231,7 +233,7 @@ func (q *BlockingQueue[T]) RetainAll(ctx context.Context, values ...T) (bool, er
 	if len(values) == 0 {
 		return q.Clear(ctx)
 	}
-	return q.evalStored(ctx, "RQueue.retainAll", values)
+	return q.evalStored(ctx, wire.ScriptQueueRetainAll, values)
 }
 
 // Clear removes all values, and reports whether there were any: DEL.
@@ -242,28 +244,28 @@ func (q *BlockingQueue[T]) Clear(ctx context.Context) (bool, error) {
 }
 
 // evalStored is evalValues with what is stored of the values besides, in other bytes.
-func (q *BlockingQueue[T]) evalStored(ctx context.Context, name string, values []T) (bool, error) {
+func (q *BlockingQueue[T]) evalStored(ctx context.Context, name wire.ScriptName, values []T) (bool, error) {
 	if !q.looksAgain() {
 		return q.evalValues(ctx, q.client.eval, name, values)
 	}
 	m, err := newMatcher(q.codec, values)
 	if err != nil {
-		return false, in(name, q.Name(), err)
+		return false, in(string(name), q.Name(), err)
 	}
 	all, err := q.storedIn(ctx)
 	if err != nil {
-		return false, in(name, q.Name(), err)
+		return false, in(string(name), q.Name(), err)
 	}
 	ok, err := replyBool(q.client.eval(ctx, name, []string{q.Name()}, m.asStored(all)...))
-	return ok, in(name, q.Name(), err)
+	return ok, in(string(name), q.Name(), err)
 }
 
-func (q *BlockingQueue[T]) evalValues(ctx context.Context, eval evaluator, name string, values []T) (bool, error) {
+func (q *BlockingQueue[T]) evalValues(ctx context.Context, eval evaluator, name wire.ScriptName, values []T) (bool, error) {
 	args, err := encodeAll(q.codec, values)
 	if err != nil {
-		return false, in(name, q.Name(), err)
+		return false, in(string(name), q.Name(), err)
 	}
 	reply, err := eval(ctx, name, []string{q.Name()}, args...)
 	ok, err := replyBool(reply, err)
-	return ok, in(name, q.Name(), err)
+	return ok, in(string(name), q.Name(), err)
 }

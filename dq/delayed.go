@@ -112,7 +112,7 @@ func (d *DelayedQueue[T]) OfferMillis(ctx context.Context, value T, delay int64)
 	}
 	due := d.client.clock.Now().UnixMilli() + delay
 	keys, args := d.offerArguments(data, due)
-	if _, err = d.client.eval(ctx, "offer", keys, args...); err != nil {
+	if _, err = d.client.eval(ctx, wire.ScriptOffer, keys, args...); err != nil {
 		err = offerError(d.dest.Name(), err)
 	}
 	d.offered(due, err)
@@ -153,7 +153,7 @@ func (d *DelayedQueue[T]) OfferAll(ctx context.Context, delay time.Duration, val
 const offerBatch = 512
 
 func (d *DelayedQueue[T]) offerBatch(ctx context.Context, delay time.Duration, values []T) (confirmed int, err error) {
-	script, err := d.client.script("offer")
+	script, err := d.client.script(wire.ScriptOffer)
 	if err != nil {
 		return 0, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"strconv"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // Peek returns the value that was offered first of those that wait, or ErrEmpty.
@@ -17,7 +19,7 @@ import (
 // peek-v1 (to 3.4.2, 2.9.2) fails on an empty queue with a script error.
 func (d *DelayedQueue[T]) Peek(ctx context.Context) (T, error) {
 	if !d.readsBoth(nil) {
-		reply, err := d.client.evalRead(ctx, "peek", d.pending())
+		reply, err := d.client.evalRead(ctx, wire.ScriptPeek, d.pending())
 		if !d.readsBoth(err) {
 			v, err := replyValue(d.dest.codec, reply, err)
 			return v, d.in("peek", err)
@@ -40,7 +42,7 @@ func (d *DelayedQueue[T]) Peek(ctx context.Context) (T, error) {
 //	cost    O(n); the server is busy for all of it
 func (d *DelayedQueue[T]) ReadAll(ctx context.Context) ([]T, error) {
 	if !d.readsBoth(nil) {
-		reply, err := d.client.evalRead(ctx, "readAll", d.pending())
+		reply, err := d.client.evalRead(ctx, wire.ScriptReadAll, d.pending())
 		if !d.readsBoth(err) {
 			values, err := replyValues(d.dest.codec, reply, err)
 			return values, d.in("readAll", err)
@@ -69,7 +71,7 @@ func (d *DelayedQueue[T]) ReadAll(ctx context.Context) ([]T, error) {
 //	cost    O(n²): LINDEX for each element; where it answers 0, and the codec is one
 //	        of objects, the whole list is read besides
 func (d *DelayedQueue[T]) Contains(ctx context.Context, value T) (bool, error) {
-	return d.containsAll(ctx, "contains", value)
+	return d.containsAll(ctx, wire.ScriptContains, value)
 }
 
 // ContainsAll reports whether each of the values waits; true for none.
@@ -86,23 +88,23 @@ func (d *DelayedQueue[T]) ContainsAll(ctx context.Context, values ...T) (bool, e
 	if len(values) == 0 {
 		return true, nil
 	}
-	return d.containsAll(ctx, "containsAll", values...)
+	return d.containsAll(ctx, wire.ScriptContainsAll, values...)
 }
 
-func (d *DelayedQueue[T]) containsAll(ctx context.Context, name string, values ...T) (bool, error) {
+func (d *DelayedQueue[T]) containsAll(ctx context.Context, name wire.ScriptName, values ...T) (bool, error) {
 	m, err := newMatcher(d.dest.codec, values)
 	if err != nil {
-		return false, d.in(name, err)
+		return false, d.in(string(name), err)
 	}
 	if !d.readsBoth(nil) {
 		ok, err := replyBool(d.client.evalRead(ctx, name, d.pending(), m.encoded...))
 		if (ok || err != nil || !d.looksAgain()) && !d.readsBoth(err) {
-			return ok, d.in(name, err)
+			return ok, d.in(string(name), err)
 		}
 	}
 	all, _, err := d.waiting(ctx, 0, -1)
 	_, each := m.matches(all)
-	return each && err == nil, d.in(name, err)
+	return each && err == nil, d.in(string(name), err)
 }
 
 // looksAgain reports whether a value that Redisson's script did not find by its bytes
@@ -135,7 +137,7 @@ func (d *DelayedQueue[T]) All(ctx context.Context) iter.Seq2[T, error] {
 // at returns the encoded value at an index, nil behind the last.
 func (d *DelayedQueue[T]) at(ctx context.Context, index int) (any, error) {
 	if !d.readsBoth(nil) {
-		reply, err := d.client.evalRead(ctx, "iterator.getValue-index", d.pending(), strconv.Itoa(index))
+		reply, err := d.client.evalRead(ctx, wire.ScriptIteratorValue, d.pending(), strconv.Itoa(index))
 		if !d.readsBoth(err) {
 			return reply, err
 		}
@@ -156,7 +158,7 @@ func (d *DelayedQueue[T]) at(ctx context.Context, index int) (any, error) {
 //	returns the sum of MEMORY USAGE
 //	cost    O(1), by samples
 func (d *DelayedQueue[T]) SizeInMemory(ctx context.Context) (int64, error) {
-	reply, err := d.client.eval(ctx, "sizeInMemory", d.both())
+	reply, err := d.client.eval(ctx, wire.ScriptSizeInMemory, d.both())
 	n, err := replyInt(reply, err)
 	return n, in("sizeInMemory", d.Name(), err)
 }
@@ -170,7 +172,7 @@ func (d *DelayedQueue[T]) both() []string {
 	return []string{d.dest.names.Pending, d.dest.names.TimeoutSet}
 }
 
-type evaluator func(ctx context.Context, name string, keys []string, args ...any) (any, error)
+type evaluator func(ctx context.Context, name wire.ScriptName, keys []string, args ...any) (any, error)
 
 // in adds what was being done to an error, and marks that of a member of the other
 // layout.

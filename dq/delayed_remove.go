@@ -23,7 +23,7 @@ import (
 // (to 3.4.2, 2.9.2) fails on an empty queue with a script error.
 func (d *DelayedQueue[T]) Poll(ctx context.Context) (T, error) {
 	if d.client.strict {
-		reply, err := d.poll(ctx, "poll")
+		reply, err := d.poll(ctx, wire.ScriptPoll)
 		v, err := replyValue(d.dest.codec, reply, err)
 		return v, d.in("poll", err)
 	}
@@ -39,7 +39,7 @@ func (d *DelayedQueue[T]) Poll(ctx context.Context) (T, error) {
 }
 
 // poll runs a script of Redisson that takes values away.
-func (d *DelayedQueue[T]) poll(ctx context.Context, script string, args ...any) (any, error) {
+func (d *DelayedQueue[T]) poll(ctx context.Context, script wire.ScriptName, args ...any) (any, error) {
 	r, err := d.client.scriptCall(callLane, "EVALSHA", script, d.both(), args)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (d *DelayedQueue[T]) poll(ctx context.Context, script string, args ...any) 
 // and returns in a DecodeError. Under WithStrictWire, where the script has taken it with the
 // others, the Observer is told of it instead.
 func (d *DelayedQueue[T]) PollN(ctx context.Context, limit int) ([]T, error) {
-	if _, err := d.client.script("poll-limit"); err != nil {
+	if _, err := d.client.script(wire.ScriptPollLimit); err != nil {
 		return nil, d.in("poll(limit)", err)
 	}
 	if d.client.strict {
@@ -75,7 +75,7 @@ func (d *DelayedQueue[T]) PollN(ctx context.Context, limit int) ([]T, error) {
 // pollStrict runs poll-limit. What cannot be decoded is out of the queue as well, and its due
 // time is gone.
 func (d *DelayedQueue[T]) pollStrict(ctx context.Context, limit int) (values []T, err error) {
-	list, err := replyList(d.poll(ctx, "poll-limit", strconv.Itoa(limit)))
+	list, err := replyList(d.poll(ctx, wire.ScriptPollLimit, strconv.Itoa(limit)))
 	var first error
 	var rest []any
 	for _, element := range list {
@@ -116,7 +116,7 @@ func (d *DelayedQueue[T]) Remove(ctx context.Context, value T) (bool, error) {
 		return false, d.in("remove", err)
 	}
 	if !d.readsBoth(nil) {
-		ok, err := replyBool(d.client.eval(ctx, "remove", d.removalKeys("remove"), m.encoded...))
+		ok, err := replyBool(d.client.eval(ctx, wire.ScriptRemove, d.removalKeys(wire.ScriptRemove), m.encoded...))
 		if (ok || err != nil || !d.looksAgain()) && !d.readsBoth(err) {
 			return ok, d.in("remove", err)
 		}
@@ -127,7 +127,7 @@ func (d *DelayedQueue[T]) Remove(ctx context.Context, value T) (bool, error) {
 		if err != nil || len(found) == 0 {
 			return false, d.in("remove", err)
 		}
-		removed, err := d.removeStored(ctx, "remove", found[:1])
+		removed, err := d.removeStored(ctx, wire.ScriptRemove, found[:1])
 		if removed || err != nil {
 			return removed, d.in("remove", err)
 		}
@@ -135,7 +135,7 @@ func (d *DelayedQueue[T]) Remove(ctx context.Context, value T) (bool, error) {
 }
 
 // removeStored removes what was read, by the script of Redisson where that can be.
-func (d *DelayedQueue[T]) removeStored(ctx context.Context, name string, found []stored) (bool, error) {
+func (d *DelayedQueue[T]) removeStored(ctx context.Context, name wire.ScriptName, found []stored) (bool, error) {
 	if len(found) == 0 {
 		return false, nil
 	}
@@ -164,7 +164,7 @@ func (d *DelayedQueue[T]) RemoveAll(ctx context.Context, values ...T) (bool, err
 		return false, d.in("removeAll", err)
 	}
 	if !d.looksAgain() && !d.readsBoth(nil) {
-		ok, err := replyBool(d.client.eval(ctx, "removeAll", d.removalKeys("removeAll"), m.encoded...))
+		ok, err := replyBool(d.client.eval(ctx, wire.ScriptRemoveAll, d.removalKeys(wire.ScriptRemoveAll), m.encoded...))
 		if !d.readsBoth(err) {
 			return ok, d.in("removeAll", err)
 		}
@@ -174,14 +174,14 @@ func (d *DelayedQueue[T]) RemoveAll(ctx context.Context, values ...T) (bool, err
 		return false, d.in("removeAll", err)
 	}
 	found, _ := m.matches(all)
-	removed, err := d.removeStored(ctx, "removeAll", found)
+	removed, err := d.removeStored(ctx, wire.ScriptRemoveAll, found)
 	return removed, d.in("removeAll", err)
 }
 
 // removalKeys returns the keys of the removal scripts, whose first variants know
 // only the pending list.
-func (d *DelayedQueue[T]) removalKeys(name string) []string {
-	if s, ok := d.client.release.Script(name); ok && s.Variant == name+"-v1" {
+func (d *DelayedQueue[T]) removalKeys(name wire.ScriptName) []string {
+	if s, ok := d.client.release.Script(name); ok && s.Variant == string(name)+"-v1" {
 		return d.pending()
 	}
 	return d.both()
@@ -215,7 +215,7 @@ func (d *DelayedQueue[T]) RetainAll(ctx context.Context, values ...T) (bool, err
 		}
 		args = m.asStored(all)
 	}
-	ok, err := replyBool(d.client.eval(ctx, "retainAll", d.pending(), args...))
+	ok, err := replyBool(d.client.eval(ctx, wire.ScriptRetainAll, d.pending(), args...))
 	return ok, d.in("retainAll", err)
 }
 
@@ -234,7 +234,7 @@ func (d *DelayedQueue[T]) Retain(ctx context.Context, values ...T) (bool, error)
 	}
 	others := slices.DeleteFunc(all, func(s stored) bool { return m.index(s.value) >= 0 })
 	if d.client.strict {
-		removed, err := d.removeStored(ctx, "removeAll", others)
+		removed, err := d.removeStored(ctx, wire.ScriptRemoveAll, others)
 		return removed, d.in("retain", err)
 	}
 	taken, err := d.takeOut(ctx, others)
@@ -250,7 +250,7 @@ func (d *DelayedQueue[T]) Retain(ctx context.Context, values ...T) (bool, error)
 //	cost    O(n)
 func (d *DelayedQueue[T]) RemoveAt(ctx context.Context, index int) error {
 	if !d.readsBoth(nil) {
-		_, err := d.client.eval(ctx, "iterator.remove-index", d.both(), strconv.Itoa(index))
+		_, err := d.client.eval(ctx, wire.ScriptIteratorRemove, d.both(), strconv.Itoa(index))
 		if !d.readsBoth(err) {
 			return d.in("iterator.remove", err)
 		}
@@ -273,7 +273,7 @@ func (d *DelayedQueue[T]) RemoveAt(ctx context.Context, index int) error {
 func (d *DelayedQueue[T]) PollLastAndOfferFirstTo(ctx context.Context, other string) (T, error) {
 	keys := append(d.both(), other)
 	if d.client.strict {
-		reply, err := d.client.eval(ctx, "pollLastAndOfferFirstTo", keys)
+		reply, err := d.client.eval(ctx, wire.ScriptPollLastAndOfferFirstTo, keys)
 		v, err := replyValue(d.dest.codec, reply, err)
 		return v, d.in("pollLastAndOfferFirstTo", err)
 	}
@@ -311,7 +311,7 @@ func (d *DelayedQueue[T]) Clear(ctx context.Context) (bool, error) {
 //	cost    O(n)
 func (d *DelayedQueue[T]) Copy(ctx context.Context, newName string, replace bool) (bool, error) {
 	keys := append(d.both(), newName, wire.NamesOf(newName).TimeoutSet)
-	reply, err := d.client.eval(ctx, "copy", keys, "-1", boolArgument(replace))
+	reply, err := d.client.eval(ctx, wire.ScriptCopy, keys, "-1", boolArgument(replace))
 	ok, err := replyBool(reply, err)
 	return ok, in("copy", d.Name(), err)
 }

@@ -18,14 +18,14 @@ import (
 // done twice.
 //
 // A nil reply comes back as nil without an error.
-func (c *Client) eval(ctx context.Context, name string, keys []string, args ...any) (any, error) {
+func (c *Client) eval(ctx context.Context, name wire.ScriptName, keys []string, args ...any) (any, error) {
 	return c.run(ctx, callLane, "EVALSHA", name, keys, args)
 }
 
 // evalRead runs a script that only reads. Releases that send EVALSHA send
 // EVALSHA_RO for these, and EVALSHA to a server before Redis 7, which answers
 // that it does not know the command.
-func (c *Client) evalRead(ctx context.Context, name string, keys []string, args ...any) (any, error) {
+func (c *Client) evalRead(ctx context.Context, name wire.ScriptName, keys []string, args ...any) (any, error) {
 	if c.noReadScripts.Load() {
 		return c.eval(ctx, name, keys, args...)
 	}
@@ -37,7 +37,7 @@ func (c *Client) evalRead(ctx context.Context, name string, keys []string, args 
 	return reply, err
 }
 
-func (c *Client) run(ctx context.Context, at lane, bySHA, name string, keys []string, args []any) (any, error) {
+func (c *Client) run(ctx context.Context, at lane, bySHA string, name wire.ScriptName, keys []string, args []any) (any, error) {
 	r, err := c.scriptCall(at, bySHA, name, keys, args)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (c *Client) run(ctx context.Context, at lane, bySHA, name string, keys []st
 }
 
 // scriptCall returns the request that runs a script of the client's release.
-func (c *Client) scriptCall(at lane, bySHA, name string, keys []string, args []any) (request, error) {
+func (c *Client) scriptCall(at lane, bySHA string, name wire.ScriptName, keys []string, args []any) (request, error) {
 	script, err := c.script(name)
 	if err != nil {
 		return request{}, err
@@ -75,7 +75,7 @@ func (c *Client) scriptCommand(bySHA string, script *wire.Script, keys []string,
 }
 
 // script returns the variant that the client's release sends.
-func (c *Client) script(name string) (*wire.Script, error) {
+func (c *Client) script(name wire.ScriptName) (*wire.Script, error) {
 	script, ok := c.release.Script(name)
 	if !ok {
 		return nil, fmt.Errorf("%w: Redisson %s has no %s", ErrUnsupported, c.release, name)
@@ -103,7 +103,7 @@ var (
 )
 
 func own(s scripts.Script) *wire.Script {
-	return &wire.Script{Name: s.Name, Variant: s.Name, Body: s.Body, SHA1: s.SHA1}
+	return &wire.Script{Variant: s.Name, Body: s.Body, SHA1: s.SHA1}
 }
 
 // runOwn runs one of our own scripts, which are sent by their SHA-1 whatever the

@@ -63,7 +63,7 @@ func (s *scheduler) transfer(t *task, limit int) (moved, error) {
 //
 // transfer-v1 is sent to 3.21.0 and in 2.x, transfer-v2 from 3.21.1.
 func (s *scheduler) transferOne(ctx context.Context, n wire.Names, now int64, limit int) (moved, error) {
-	reply, err := s.client.run(ctx, backgroundLane, "EVALSHA", "transfer",
+	reply, err := s.client.run(ctx, backgroundLane, "EVALSHA", wire.ScriptTransfer,
 		[]string{n.Destination, n.TimeoutSet, n.Pending},
 		[]any{strconv.FormatInt(now, 10), strconv.Itoa(limit)})
 	if err != nil {

@@ -31,7 +31,7 @@ func TestDocument002(t *testing.T) {
 	names := wire.NamesOf("zlyx")
 	offer, transfer := rec.Lines[0].Args, rec.Lines[5].Args
 	release := wire.Release{Major: 3, Minor: 16, Patch: 6}
-	for name, args := range map[string][]string{"offer": offer, "transfer": transfer} {
+	for name, args := range map[wire.ScriptName][]string{wire.ScriptOffer: offer, wire.ScriptTransfer: transfer} {
 		script, ok := release.Script(name)
 		require.True(t, ok)
 		require.Equal(t, script.Body, args[1])

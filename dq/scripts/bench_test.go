@@ -19,7 +19,7 @@ import (
 // scripts: the rest is the way to the server.
 func BenchmarkTransfer(b *testing.B) {
 	for _, own := range layouts {
-		text, ok := releaseOf(own).Script("transfer")
+		text, ok := releaseOf(own).Script(wire.ScriptTransfer)
 		require.True(b, ok)
 		for name, script := range map[string]scripts.Script{
 			"Redisson": {Body: text.Body, SHA1: text.SHA1},

@@ -42,7 +42,7 @@ func TestHistories(t *testing.T) {
 	}
 	b := setup(t)
 	for _, l := range layouts {
-		for _, name := range []string{"offer", "transfer"} {
+		for _, name := range []wire.ScriptName{wire.ScriptOffer, wire.ScriptTransfer} {
 			s, ok := releaseOf(l).Script(name)
 			require.True(t, ok)
 			b.do("SCRIPT", "LOAD", s.Body)
@@ -109,7 +109,7 @@ func (h *history) offer(l wire.Layout) {
 		id = raw
 	}
 	n := h.names
-	_, err := h.redisson(l, "offer", []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, h.score(), id, h.value())
+	_, err := h.redisson(l, wire.ScriptOffer, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, h.score(), id, h.value())
 	require.NoError(h.t, err)
 }
 

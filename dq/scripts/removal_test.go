@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 func (b *bundle) takeOut(members ...any) []scripts.Taken {
@@ -100,13 +101,13 @@ func TestRemovalsAgreeWithRedisson(t *testing.T) {
 				q.put(m, now-i)
 			}
 		}
-		_, err := theirs.redisson(own, "poll", []string{theirs.names.Pending, theirs.names.TimeoutSet})
+		_, err := theirs.redisson(own, wire.ScriptPoll, []string{theirs.names.Pending, theirs.names.TimeoutSet})
 		require.NoError(t, err)
 		ours.takeOut(ours.pending()[0])
-		_, err = theirs.redisson(own, "remove", []string{theirs.names.Pending, theirs.names.TimeoutSet}, "2")
+		_, err = theirs.redisson(own, wire.ScriptRemove, []string{theirs.names.Pending, theirs.names.TimeoutSet}, "2")
 		require.NoError(t, err)
 		ours.takeOut(ours.pending()[1])
-		_, err = theirs.redisson(own, "pollLastAndOfferFirstTo",
+		_, err = theirs.redisson(own, wire.ScriptPollLastAndOfferFirstTo,
 			[]string{theirs.names.Pending, theirs.names.TimeoutSet, "to" + theirs.names.Destination})
 		require.NoError(t, err)
 		ours.moveOut("to"+ours.names.Destination, ours.pending()[1], "3")

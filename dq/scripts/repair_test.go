@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // A member of the other layout in the middle: the real script of Redisson fails
@@ -166,7 +167,7 @@ func TestRepairAfterRetainAll(t *testing.T) {
 	b := setup(t)
 	b.put(b.pack(d, "1"), now-9)
 	b.put(b.pack(d, "3"), now-7)
-	_, err := b.redisson(d, "retainAll", []string{b.names.Pending}, "1")
+	_, err := b.redisson(d, wire.ScriptRetainAll, []string{b.names.Pending}, "1")
 	require.NoError(t, err)
 	b.put(b.pack(bc, "2"), now-8)
 	require.Error(t, b.redissonTransfer(d, now))

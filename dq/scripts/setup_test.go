@@ -118,7 +118,7 @@ func (b *bundle) transfer(now int64, limit int, own wire.Layout, failed int64) s
 }
 
 // redisson runs a script of Redisson's, of a release of that layout.
-func (b *bundle) redisson(l wire.Layout, name string, keys []string, args ...any) (any, error) {
+func (b *bundle) redisson(l wire.Layout, name wire.ScriptName, keys []string, args ...any) (any, error) {
 	b.t.Helper()
 	s, ok := releaseOf(l).Script(name)
 	require.True(b.t, ok)
@@ -127,7 +127,7 @@ func (b *bundle) redisson(l wire.Layout, name string, keys []string, args ...any
 
 func (b *bundle) redissonTransfer(l wire.Layout, now int64) error {
 	b.t.Helper()
-	_, err := b.redisson(l, "transfer", b.transferKeys()[:3], now, 100)
+	_, err := b.redisson(l, wire.ScriptTransfer, b.transferKeys()[:3], now, 100)
 	return err
 }
 

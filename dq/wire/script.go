@@ -11,8 +11,8 @@ import (
 // Script is one text of a Lua script as some Redisson releases send it. The text
 // is the contract: its SHA-1 is what EVALSHA names.
 type Script struct {
-	// Name is the same for all variants of a script, such as "offer".
-	Name string
+	// Name is the same for all variants of a script.
+	Name ScriptName
 	// Variant tells texts of one name apart, such as "offer-v1".
 	Variant string
 	// Object and Method are the Redisson interface and method that send it.
@@ -56,7 +56,7 @@ func ScriptBySHA1(sha1 string) (*Script, bool) {
 
 // Script returns the variant of the named script that the release sends, and
 // false where the release has no such script.
-func (r Release) Script(name string) (*Script, bool) {
+func (r Release) Script(name ScriptName) (*Script, bool) {
 	for i := range scripts {
 		if s := &scripts[i]; s.Name == name && s.SentBy(r) {
 			return s, true
@@ -101,7 +101,7 @@ func loadScripts() []Script {
 		variant := get("variant")
 		name, _, _ := cutLast(variant, "-v")
 		all = append(all, Script{
-			Name: name, Variant: variant, Object: get("object"), Method: get("method"),
+			Name: ScriptName(name), Variant: variant, Object: get("object"), Method: get("method"),
 			SHA1: get("sha1"), Body: string(body), Keys: get("keys"), Args: get("args"),
 			RecordedFrom: get("recorded_from"),
 			ranges: [2]releaseRange{

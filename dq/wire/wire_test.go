@@ -127,7 +127,7 @@ func TestScriptBodiesHaveTheirSHA1(t *testing.T) {
 
 func TestEveryReleaseHasOneVariantOfEachScript(t *testing.T) {
 	for _, r := range wire.Releases() {
-		sent := make(map[string][]string)
+		sent := make(map[wire.ScriptName][]string)
 		for _, s := range wire.Scripts() {
 			if s.SentBy(r) {
 				sent[s.Name] = append(sent[s.Name], s.Variant)
@@ -136,8 +136,8 @@ func TestEveryReleaseHasOneVariantOfEachScript(t *testing.T) {
 		for name, variants := range sent {
 			require.Len(t, variants, 1, "%s of %s", name, r)
 		}
-		require.Contains(t, sent, "offer", r.String())
-		require.Contains(t, sent, "transfer", r.String())
+		require.Contains(t, sent, wire.ScriptOffer, r.String())
+		require.Contains(t, sent, wire.ScriptTransfer, r.String())
 	}
 }
 

@@ -128,7 +128,7 @@ func TestRecordingThatJudgesARelease(t *testing.T) {
 	line := func(text string) string {
 		return "1.000000 [0 127.0.0.1:1] \"ECHO\" \"case:DQ.offer/x\"\n" + text + "\n"
 	}
-	script, ok := wire.Release{Major: 3, Minor: 16, Patch: 6}.Script("poll")
+	script, ok := wire.Release{Major: 3, Minor: 16, Patch: 6}.Script(wire.ScriptPoll)
 	require.True(t, ok)
 	eval := monitor.Line{Peer: "127.0.0.1:1", Args: []string{"EVAL", script.Body, "2", "a", "b"}}.String()
 	oracle, err := LoadOracle(fstest.MapFS{

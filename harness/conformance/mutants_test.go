@@ -171,10 +171,10 @@ func replace(old, new string) func() mutation {
 }
 
 // inScript changes the text of a script of 3.21.0, by its name in the catalogue.
-func inScript(name, old, new string) func() mutation {
+func inScript(name wire.ScriptName, old, new string) func() mutation {
 	script, ok := wire.Release{Major: 3, Minor: 21}.Script(name)
 	if !ok || !strings.Contains(script.Body, old) {
-		panic("no script " + name + " with " + old)
+		panic("no script " + string(name) + " with " + old)
 	}
 	return on("EVAL", func(command []string) []string {
 		if command[1] == script.Body {
@@ -185,7 +185,7 @@ func inScript(name, old, new string) func() mutation {
 }
 
 // onScript changes the calls of a script of 3.21.0.
-func onScript(name string, f func(args []string)) func() mutation {
+func onScript(name wire.ScriptName, f func(args []string)) func() mutation {
 	script, _ := wire.Release{Major: 3, Minor: 21}.Script(name)
 	return on("EVAL", func(command []string) []string {
 		if command[1] == script.Body {
@@ -248,11 +248,11 @@ func mutants() []mutant {
 		{name: "names without braces", mutate: replace("{orders}", "orders")},
 
 		{name: "members big endian", likely: "offer", mutate: replace("'dLc0'", "'>dLc0'")},
-		{name: "members without id", likely: "offer", mutate: inScript("offer", "struct.pack('dLc0', tonumber(ARGV[2]), ", "struct.pack('Lc0', ")},
+		{name: "members without id", likely: "offer", mutate: inScript(wire.ScriptOffer, "struct.pack('dLc0', tonumber(ARGV[2]), ", "struct.pack('Lc0', ")},
 		{name: "members with a length of 4 bytes", likely: "offer", mutate: replace("'dLc0'", "'dIc0'")},
-		{name: "members of the other layout", likely: "offer", mutate: inScript("offer", "struct.pack('dLc0', tonumber(ARGV[2])", "struct.pack('Bc0Lc0', 8, '12345678'")},
-		{name: "the same id for all", likely: "offer|remove", mutate: onScript("offer", func(args []string) { args[1] = "1" })},
-		{name: "id not in decimal", likely: "offer", mutate: onScript("offer", func(args []string) { args[1] = "0x" + strconv.FormatInt(number(args[1])&0xffff, 16) })},
+		{name: "members of the other layout", likely: "offer", mutate: inScript(wire.ScriptOffer, "struct.pack('dLc0', tonumber(ARGV[2])", "struct.pack('Bc0Lc0', 8, '12345678'")},
+		{name: "the same id for all", likely: "offer|remove", mutate: onScript(wire.ScriptOffer, func(args []string) { args[1] = "1" })},
+		{name: "id not in decimal", likely: "offer", mutate: onScript(wire.ScriptOffer, func(args []string) { args[1] = "0x" + strconv.FormatInt(number(args[1])&0xffff, 16) })},
 		{name: "half an id", release: newest, likely: "offer", mutate: each(func(c []string) []string {
 			if strings.HasPrefix(c[0], "EVALSHA") && isOffer(c) {
 				c[8] = c[8][:4]
@@ -261,38 +261,38 @@ func mutants() []mutant {
 		})},
 		{name: "offer of an older release", release: newest, likely: "offer", mutate: each(func(c []string) []string {
 			if strings.HasPrefix(c[0], "EVALSHA") && isOffer(c) {
-				old, _ := wire.Release{Major: 3, Minor: 16, Patch: 6}.Script("offer")
+				old, _ := wire.Release{Major: 3, Minor: 16, Patch: 6}.Script(wire.ScriptOffer)
 				c[0], c[1], c[8] = "EVAL", old.Body, "42"
 			}
 			return c
 		})},
 
-		{name: "publishes always", likely: "offer", mutate: inScript("offer", "if v[1] == value then", "if true then")},
-		{name: "publishes never", likely: "offer", mutate: inScript("offer", "if v[1] == value then", "if false then")},
-		{name: "publishes something else", likely: "offer", mutate: inScript("offer", "KEYS[4], ARGV[1]", "KEYS[4], ARGV[2]")},
-		{name: "offer does not append", likely: "offer", mutate: inScript("offer", "redis.call('rpush', KEYS[3], value);", "")},
-		{name: "offer puts in front", likely: "offer", mutate: inScript("offer", "'rpush'", "'lpush'")},
-		{name: "due a second late", likely: "offer", mutate: onScript("offer", func(args []string) { add(1000)(0, args) })},
-		{name: "due 400 ms late", likely: "offer", mutate: onScript("offer", func(args []string) { add(400)(0, args) })},
-		{name: "due 400 ms early", likely: "offer", mutate: onScript("offer", func(args []string) { add(-400)(0, args) })},
-		{name: "due in seconds", likely: "offer", mutate: onScript("offer", func(args []string) { args[0] = strconv.FormatInt(number(args[0])/1000, 10) })},
-		{name: "the value in quotes", likely: "offer", mutate: onScript("offer", func(args []string) { args[2] = strconv.Quote(args[2]) })},
+		{name: "publishes always", likely: "offer", mutate: inScript(wire.ScriptOffer, "if v[1] == value then", "if true then")},
+		{name: "publishes never", likely: "offer", mutate: inScript(wire.ScriptOffer, "if v[1] == value then", "if false then")},
+		{name: "publishes something else", likely: "offer", mutate: inScript(wire.ScriptOffer, "KEYS[4], ARGV[1]", "KEYS[4], ARGV[2]")},
+		{name: "offer does not append", likely: "offer", mutate: inScript(wire.ScriptOffer, "redis.call('rpush', KEYS[3], value);", "")},
+		{name: "offer puts in front", likely: "offer", mutate: inScript(wire.ScriptOffer, "'rpush'", "'lpush'")},
+		{name: "due a second late", likely: "offer", mutate: onScript(wire.ScriptOffer, func(args []string) { add(1000)(0, args) })},
+		{name: "due 400 ms late", likely: "offer", mutate: onScript(wire.ScriptOffer, func(args []string) { add(400)(0, args) })},
+		{name: "due 400 ms early", likely: "offer", mutate: onScript(wire.ScriptOffer, func(args []string) { add(-400)(0, args) })},
+		{name: "due in seconds", likely: "offer", mutate: onScript(wire.ScriptOffer, func(args []string) { args[0] = strconv.FormatInt(number(args[0])/1000, 10) })},
+		{name: "the value in quotes", likely: "offer", mutate: onScript(wire.ScriptOffer, func(args []string) { args[2] = strconv.Quote(args[2]) })},
 		{name: "offers twice", likely: "offer", mutate: after("EVAL", isOffer, slices.Clone)},
 		{name: "offers once more after a while", likely: "offer", mutate: resendLast},
 
-		{name: "limit 99", likely: "transfer", mutate: onScript("transfer", func(args []string) { args[1] = "99" })},
-		{name: "limit 101", likely: "transfer", mutate: onScript("transfer", func(args []string) { args[1] = "101" })},
-		{name: "transfer leaves the pending list", likely: "transfer", mutate: inScript("transfer", "redis.call('lrem', KEYS[3], 1, v);", "")},
-		{name: "transfer leaves the timeout set", likely: "transfer", mutate: inScript("transfer", "redis.call('zrem', KEYS[2], unpack(expiredValues));", "")},
-		{name: "transfer removes before it pushes", likely: "transfer", mutate: inScript("transfer", "for i, v in ipairs(expiredValues) do ", "redis.call('zrem', KEYS[2], unpack(expiredValues)); for i, v in ipairs(expiredValues) do ")},
-		{name: "transfer puts in front", likely: "transfer", mutate: inScript("transfer", "'rpush'", "'lpush'")},
-		{name: "transfer moves packed members", likely: "transfer", mutate: inScript("transfer", "KEYS[1], value", "KEYS[1], v")},
-		{name: "transfer removes all equal members", likely: "transfer", mutate: inScript("transfer", "KEYS[3], 1, v", "KEYS[3], 0, v")},
-		{name: "transfer early", likely: "timer|transfer", mutate: onScript("transfer", func(args []string) { add(2000)(0, args) })},
-		{name: "transfer 490 ms early", likely: "timer|transfer", mutate: onScript("transfer", func(args []string) { add(490)(0, args) })},
-		{name: "transfer 20 ms early", likely: "timer|transfer", mutate: onScript("transfer", func(args []string) { add(20)(0, args) })},
-		{name: "transfer late", likely: "timer|transfer", mutate: onScript("transfer", func(args []string) { add(-2000)(0, args) })},
-		{name: "transfer says nothing of the next", likely: "timer", mutate: inScript("transfer", "return v[2];", "return nil;")},
+		{name: "limit 99", likely: "transfer", mutate: onScript(wire.ScriptTransfer, func(args []string) { args[1] = "99" })},
+		{name: "limit 101", likely: "transfer", mutate: onScript(wire.ScriptTransfer, func(args []string) { args[1] = "101" })},
+		{name: "transfer leaves the pending list", likely: "transfer", mutate: inScript(wire.ScriptTransfer, "redis.call('lrem', KEYS[3], 1, v);", "")},
+		{name: "transfer leaves the timeout set", likely: "transfer", mutate: inScript(wire.ScriptTransfer, "redis.call('zrem', KEYS[2], unpack(expiredValues));", "")},
+		{name: "transfer removes before it pushes", likely: "transfer", mutate: inScript(wire.ScriptTransfer, "for i, v in ipairs(expiredValues) do ", "redis.call('zrem', KEYS[2], unpack(expiredValues)); for i, v in ipairs(expiredValues) do ")},
+		{name: "transfer puts in front", likely: "transfer", mutate: inScript(wire.ScriptTransfer, "'rpush'", "'lpush'")},
+		{name: "transfer moves packed members", likely: "transfer", mutate: inScript(wire.ScriptTransfer, "KEYS[1], value", "KEYS[1], v")},
+		{name: "transfer removes all equal members", likely: "transfer", mutate: inScript(wire.ScriptTransfer, "KEYS[3], 1, v", "KEYS[3], 0, v")},
+		{name: "transfer early", likely: "timer|transfer", mutate: onScript(wire.ScriptTransfer, func(args []string) { add(2000)(0, args) })},
+		{name: "transfer 490 ms early", likely: "timer|transfer", mutate: onScript(wire.ScriptTransfer, func(args []string) { add(490)(0, args) })},
+		{name: "transfer 20 ms early", likely: "timer|transfer", mutate: onScript(wire.ScriptTransfer, func(args []string) { add(20)(0, args) })},
+		{name: "transfer late", likely: "timer|transfer", mutate: onScript(wire.ScriptTransfer, func(args []string) { add(-2000)(0, args) })},
+		{name: "transfer says nothing of the next", likely: "timer", mutate: inScript(wire.ScriptTransfer, "return v[2];", "return nil;")},
 		{name: "no transfer after a reconnect", likely: "reconnect", mutate: noTransferAfterReconnect},
 		{name: "no transfer at the start", likely: "start", mutate: dropFirst(isTransfer)},
 
@@ -329,15 +329,15 @@ func mutants() []mutant {
 		{name: "size of the wrong list", likely: "size|read", mutate: on("LLEN", func(c []string) []string { c[1] = "orders"; return c })},
 		{name: "clear leaves the timeout set", likely: "clear|delete", mutate: on("DEL", func(c []string) []string { return c[:2] })},
 
-		{name: "poll leaves the timeout set", likely: "poll", mutate: inScript("poll", "redis.call('zrem', KEYS[2], v); ", "")},
-		{name: "peek at the last", likely: "peek|read", mutate: inScript("peek", "KEYS[1], 0", "KEYS[1], -1")},
-		{name: "readAll without the last", likely: "readAll|read", mutate: inScript("readAll", "0, -1", "0, -2")},
-		{name: "contains always", likely: "contains|read", mutate: inScript("contains", "return 0;", "return 1;")},
-		{name: "remove leaves the timeout set", likely: "remove", mutate: inScript("remove", "redis.call('zrem', KEYS[2], v);", "")},
-		{name: "removeAll removes one", likely: "removeAll|remove", mutate: inScript("removeAll", "result = 1;", "if result == 1 then return 1 end; result = 1;")},
-		{name: "retainAll without Redisson's fault", likely: "retainAll|remove", mutate: inScript("retainAll", "changed = 1;", "changed = 1; redis.call('zrem', 'redisson_delay_queue_timeout:{orders}', items[i]);")},
-		{name: "expires one key", likely: "expire", mutate: inScript("expire", "#KEYS", "1")},
-		{name: "drains and leaves", likely: "drain", mutate: inScript("RBlockingQueue.drainTo(c)", "redis.call('del', KEYS[1]);", "")},
+		{name: "poll leaves the timeout set", likely: "poll", mutate: inScript(wire.ScriptPoll, "redis.call('zrem', KEYS[2], v); ", "")},
+		{name: "peek at the last", likely: "peek|read", mutate: inScript(wire.ScriptPeek, "KEYS[1], 0", "KEYS[1], -1")},
+		{name: "readAll without the last", likely: "readAll|read", mutate: inScript(wire.ScriptReadAll, "0, -1", "0, -2")},
+		{name: "contains always", likely: "contains|read", mutate: inScript(wire.ScriptContains, "return 0;", "return 1;")},
+		{name: "remove leaves the timeout set", likely: "remove", mutate: inScript(wire.ScriptRemove, "redis.call('zrem', KEYS[2], v);", "")},
+		{name: "removeAll removes one", likely: "removeAll|remove", mutate: inScript(wire.ScriptRemoveAll, "result = 1;", "if result == 1 then return 1 end; result = 1;")},
+		{name: "retainAll without Redisson's fault", likely: "retainAll|remove", mutate: inScript(wire.ScriptRetainAll, "changed = 1;", "changed = 1; redis.call('zrem', 'redisson_delay_queue_timeout:{orders}', items[i]);")},
+		{name: "expires one key", likely: "expire", mutate: inScript(wire.ScriptExpire, "#KEYS", "1")},
+		{name: "drains and leaves", likely: "drain", mutate: inScript(wire.ScriptQueueDrainTo, "redis.call('del', KEYS[1]);", "")},
 
 		{name: "whole scripts where EVALSHA is due", release: newest, likely: "start", mutate: each(func(c []string) []string {
 			if s, ok := scriptOf(c); ok && c[0] == "EVALSHA" {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // sharingCases are those of two sides that pack members alike.
@@ -231,7 +233,7 @@ func (s *session) checkRemoved(ctx context.Context, r *handle) error {
 	}
 	// The first variants of remove and removeAll forget the timeout set.
 	forgotten := 0
-	if script, _ := r.side.Release.Script("remove"); script.Variant == "remove-v1" {
+	if script, _ := r.side.Release.Script(wire.ScriptRemove); script.Variant == "remove-v1" {
 		forgotten = 2
 	}
 	if len(st.timeouts) != 2+forgotten {

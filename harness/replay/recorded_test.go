@@ -37,7 +37,7 @@ func record(t *testing.T, act func(ctx context.Context, client redis.UniversalCl
 	return b.String()
 }
 
-func script(t *testing.T, release wire.Release, name string) *wire.Script {
+func script(t *testing.T, release wire.Release, name wire.ScriptName) *wire.Script {
 	t.Helper()
 	s, ok := release.Script(name)
 	require.True(t, ok)
@@ -46,7 +46,7 @@ func script(t *testing.T, release wire.Release, name string) *wire.Script {
 
 // session offers, transfers and takes on a queue as the release does.
 func session(t *testing.T, release wire.Release, dest string) func(context.Context, redis.UniversalClient) {
-	offer, transfer := script(t, release, "offer"), script(t, release, "transfer")
+	offer, transfer := script(t, release, wire.ScriptOffer), script(t, release, wire.ScriptTransfer)
 	n := wire.NamesOf(dest)
 	return func(ctx context.Context, client redis.UniversalClient) {
 		for i := range 3 {
@@ -217,7 +217,7 @@ func TestCachedScriptIsDeclared(t *testing.T) {
 	text := record(t, session(t, wire.Newest(), "orders"))
 	srv := servertest.Redis(t)
 	require.NoError(t, briefly(t, srv, func(c redis.UniversalClient) error {
-		return c.ScriptLoad(t.Context(), script(t, wire.Newest(), "transfer").Body).Err()
+		return c.ScriptLoad(t.Context(), script(t, wire.Newest(), wire.ScriptTransfer).Body).Err()
 	}))
 	result := run(t, replay.Target{URL: srv.URL()}, text)
 	require.True(t, result.Identical, result.Text())

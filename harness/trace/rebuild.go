@@ -156,7 +156,7 @@ func (r *rebuilder) offer(lines []monitor.Line) ([]string, error) {
 		random = strconv.FormatInt(number, 10)
 	}
 	keys := []string{names.Destination, names.TimeoutSet, names.Pending, names.Channel}
-	return evalArgs("offer", m.Layout, keys, zadd.Args[2], random, string(m.Value)), nil
+	return evalArgs(wire.ScriptOffer, m.Layout, keys, zadd.Args[2], random, string(m.Value)), nil
 }
 
 // offered returns the member that an offer packed: that of zadd, or of rpush where
@@ -186,7 +186,7 @@ func (r *rebuilder) transfer(lines []monitor.Line) ([]string, error) {
 		return nil, err
 	}
 	keys := []string{names.Destination, names.TimeoutSet, names.Pending}
-	return evalArgs("transfer", layout, keys, first.Args[3], first.Args[6]), nil
+	return evalArgs(wire.ScriptTransfer, layout, keys, first.Args[3], first.Args[6]), nil
 }
 
 // transferLayout tells which transfer script made lines, by the members it
@@ -215,7 +215,7 @@ func (r *rebuilder) transferLayout(lines []monitor.Line) (wire.Layout, error) {
 	return wire.LayoutDLc0, nil
 }
 
-func evalArgs(script string, layout wire.Layout, keys []string, args ...string) []string {
+func evalArgs(script wire.ScriptName, layout wire.Layout, keys []string, args ...string) []string {
 	for _, s := range wire.Scripts() {
 		if s.Name == script && layoutOf(&s) == layout {
 			return slices.Concat([]string{"EVAL", s.Body, strconv.Itoa(len(keys))}, keys, args)

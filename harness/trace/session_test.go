@@ -79,7 +79,7 @@ func (s *session) client(args ...string) {
 func (s *session) inner(args ...string) { s.add("lua", args...) }
 
 // call adds a script call in the release's way.
-func (s *session) call(name string, args ...string) {
+func (s *session) call(name wire.ScriptName, args ...string) {
 	script, _ := s.release.Script(name)
 	if !s.release.CachesScripts() {
 		s.client(append([]string{"EVAL", script.Body}, args...)...)
@@ -101,7 +101,7 @@ func (s *session) offer(due int64, value string, head bool) string {
 	}
 	member := string(s.release.Layout().Pack(id, []byte(value)))
 	dueText := strconv.FormatInt(due, 10)
-	s.call("offer", "4", names.Destination, names.TimeoutSet, names.Pending, names.Channel, dueText, arg, value)
+	s.call(wire.ScriptOffer, "4", names.Destination, names.TimeoutSet, names.Pending, names.Channel, dueText, arg, value)
 	s.inner("zadd", names.TimeoutSet, dueText, member)
 	s.inner("rpush", names.Pending, member)
 	s.inner("zrange", names.TimeoutSet, "0", "0")
@@ -113,7 +113,7 @@ func (s *session) offer(due int64, value string, head bool) string {
 
 func (s *session) transfer(lag int64, members []string) {
 	now := strconv.FormatInt(s.ms()-lag, 10)
-	s.call("transfer", "3", names.Destination, names.TimeoutSet, names.Pending, now, "100")
+	s.call(wire.ScriptTransfer, "3", names.Destination, names.TimeoutSet, names.Pending, now, "100")
 	s.inner("zrangebyscore", names.TimeoutSet, "0", now, "limit", "0", "100")
 	for _, member := range members {
 		m, _ := s.release.Layout().Unpack([]byte(member))
