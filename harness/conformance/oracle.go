@@ -142,8 +142,7 @@ func sameScripts(recorded recordedCase, from, release wire.Release) bool {
 	if from.CachesScripts() != release.CachesScripts() {
 		return false
 	}
-	return !slices.ContainsFunc(recorded.lines, func(l monitor.Line) bool {
-		s, ok := trace.ScriptOf(l)
-		return ok && s.Known != nil && !s.Known.SentBy(release)
+	return !slices.ContainsFunc(trace.Scripts(recorded.lines), func(s trace.Script) bool {
+		return s.Known != nil && !s.Known.SentBy(release)
 	})
 }

@@ -114,15 +114,15 @@ func millis(params map[string]any) (int64, bool) {
 
 // checkTimes judges the due times and the clocks in what the server saw.
 func checkTimes(lines []monitor.Line, windows []window, clock serverClock) (failures []string) {
-	for _, l := range lines {
-		if t, ok := trace.TransferOf(l); ok {
-			if _, latest := clock.here(l); t.Now > latest.UnixMilli() {
+	for _, c := range trace.Group(lines) {
+		if t := c.Transfer; t != nil {
+			if _, latest := clock.here(c.Line); t.Now > latest.UnixMilli() {
 				failures = append(failures, fmt.Sprintf("a transfer's clock is %d ms ahead of the moment at which the server saw it, so that it moves messages before they are due: "+
 					"expected %d at most, got %d (%s is tolerated)", t.Now-latest.UnixMilli(), latest.UnixMilli(), t.Now, clock.off))
 			}
 		}
-		if o, ok := trace.OfferOf(l); ok {
-			if text := dueOutside(l, o.Due, windows, clock); text != "" {
+		if o := c.Offer; o != nil {
+			if text := dueOutside(c.Line, o.Due, windows, clock); text != "" {
 				failures = append(failures, text)
 			}
 		}

@@ -209,19 +209,19 @@ func unreplayable(l monitor.Line) string {
 func (p *Plan) findScripts() error {
 	texts := make(map[string]string)
 	for _, s := range p.steps {
-		if text, ok := scriptText(s.Line); ok {
-			texts[trace.SHA1(text)] = text
+		if s.BodySHA1 != "" {
+			texts[s.BodySHA1] = s.Body
 		}
 	}
 	loaded := make(map[string]bool)
 	for i := range p.steps {
 		s := &p.steps[i]
-		if text, ok := scriptText(s.Line); ok {
-			loaded[trace.SHA1(text)] = true
+		if s.BodySHA1 != "" {
+			loaded[s.BodySHA1] = true
 			continue
 		}
-		script, ok := trace.ScriptOf(s.Line)
-		if !ok || loaded[script.SHA1] {
+		script := s.Script
+		if script == nil || loaded[script.SHA1] {
 			continue
 		}
 		text, later := texts[script.SHA1]
@@ -239,15 +239,4 @@ func (p *Plan) findScripts() error {
 		p.preload = append(p.preload, text)
 	}
 	return nil
-}
-
-// scriptText returns the text that a command brings along.
-func scriptText(l monitor.Line) (string, bool) {
-	switch {
-	case len(l.Args) >= 3 && (l.Name() == "eval" || l.Name() == "eval_ro"):
-		return l.Args[1], true
-	case len(l.Args) == 3 && l.Name() == "script" && strings.EqualFold(l.Args[1], "load"):
-		return l.Args[2], true
-	}
-	return "", false
 }

@@ -110,8 +110,7 @@ func casesByKey(rec *monitor.Recording) keyedCases {
 // onlySetUp reports whether lines before the first case show no more than a client
 // that connects.
 func onlySetUp(lines []monitor.Line) bool {
-	calls, _ := group(lines)
-	return len(dropSetUp(calls)) == 0
+	return len(dropSetUp(Group(lines))) == 0
 }
 
 func diffCase(left, right *monitor.Recording, key caseKey, lc, rc *monitor.Case, tolerance time.Duration) (Outcome, error) {

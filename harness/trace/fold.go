@@ -14,14 +14,14 @@ import (
 func foldMisses(calls []Call) []Call {
 	dropped := make([]bool, len(calls))
 	used := make([]bool, len(calls))
-	for i, c := range calls {
+	for i := range calls {
+		c := &calls[i]
 		if c.Name() != "evalsha" || len(c.Args) < 3 || len(c.Inner) > 0 || used[i] {
 			continue
 		}
 		load := next(calls, i, func(j int) bool {
-			l := calls[j]
-			return !used[j] && l.Name() == "script" && len(l.Args) == 3 && strings.EqualFold(l.Args[1], "load") &&
-				SHA1(l.Args[2]) == strings.ToLower(c.Args[1])
+			l := &calls[j]
+			return !used[j] && l.BodySHA1 != "" && l.BodySHA1 == strings.ToLower(c.Args[1]) && l.Name() == "script"
 		})
 		again := next(calls, load, func(j int) bool { return !used[j] && j != i && slices.Equal(calls[j].Args, c.Args) })
 		if load < len(calls) && again < len(calls) {
@@ -30,7 +30,7 @@ func foldMisses(calls []Call) []Call {
 			used[load], used[again] = true, true
 		}
 	}
-	var kept []Call
+	kept := make([]Call, 0, len(calls))
 	for i, c := range calls {
 		if !dropped[i] {
 			kept = append(kept, c)
@@ -62,11 +62,10 @@ func foldEmptyTransfers(events []*Event) []*Event {
 	stuck := make(map[Role]bool)
 	var kept []*Event
 	for _, e := range events {
-		transfer, isTransfer := TransferOf(e.Line)
 		for _, l := range e.commands() {
 			track(sets, l)
 		}
-		if isTransfer {
+		if transfer := e.Transfer; transfer != nil {
 			head, waits := headOf(sets[transfer.Names.TimeoutSet])
 			empty := waits && isEmptyTransfer(e.Call)
 			switch wait := head - transfer.Now; {

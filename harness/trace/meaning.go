@@ -68,13 +68,13 @@ func clientMeaning(l, r *Event) string {
 	if l.DB != r.DB {
 		return fmt.Sprintf("goes to database %d on the left and %d on the right", l.DB, r.DB)
 	}
-	if lt, ok := TransferOf(l.Line); ok {
-		if rt, ok := TransferOf(r.Line); ok && lt.Limit != rt.Limit {
+	if lt, rt := l.Transfer, r.Transfer; lt != nil && rt != nil {
+		if lt.Limit != rt.Limit {
 			return fmt.Sprintf("moves at most %d members on the left and %d on the right", lt.Limit, rt.Limit)
 		}
 	}
-	if lo, ok := OfferOf(l.Line); ok {
-		if ro, ok := OfferOf(r.Line); ok && lo.Value != ro.Value {
+	if lo, ro := l.Offer, r.Offer; lo != nil && ro != nil {
+		if lo.Value != ro.Value {
 			return fmt.Sprintf("offers another value: %s on the left, %s on the right", quoted(lo.Value), quoted(ro.Value))
 		}
 	}
@@ -84,8 +84,8 @@ func clientMeaning(l, r *Event) string {
 
 // what names a call: the script's name, or the command in the client's case.
 func (e *Event) what() string {
-	if s, ok := ScriptOf(e.Line); ok {
-		return e.Args[0] + " " + s.Name()
+	if e.Script != nil {
+		return e.Args[0] + " " + e.Script.Name()
 	}
 	if len(e.Args) == 0 {
 		return "nothing"

@@ -76,7 +76,7 @@ func Normalise(rec *monitor.Recording, name string, lines []monitor.Line) (*Trac
 	if err != nil {
 		return nil, err
 	}
-	calls, _ := group(part.Lines)
+	calls := Group(part.Lines)
 	if rec.Field("script-calls") == "absent" {
 		if calls, err = rebuild(part, deviations); err != nil {
 			return nil, err
@@ -84,7 +84,7 @@ func Normalise(rec *monitor.Recording, name string, lines []monitor.Line) (*Trac
 	}
 	t := &Trace{Name: name, Lines: part.Lines}
 	for _, c := range foldMisses(dropSetUp(calls)) {
-		t.Events = append(t.Events, &Event{Call: c, Role: roleOf(c.Line)})
+		t.Events = append(t.Events, &Event{Call: c, Role: roleOf(c)})
 	}
 	t.Events = foldEmptyTransfers(t.Events)
 	n := &normaliser{lengthSize: deviations.LengthSize, ids: make(map[[8]byte]string), clock: clockOffset(t.Events)}
@@ -99,15 +99,15 @@ func Normalise(rec *monitor.Recording, name string, lines []monitor.Line) (*Trac
 	return t, nil
 }
 
-func roleOf(l monitor.Line) Role {
-	if t, ok := TransferOf(l); ok {
-		return Role{TransferTask, t.Names.Destination}
+func roleOf(c Call) Role {
+	if c.Transfer != nil {
+		return Role{TransferTask, c.Transfer.Names.Destination}
 	}
 	first := ""
-	if len(l.Args) > 1 {
-		first = l.Args[1]
+	if len(c.Args) > 1 {
+		first = c.Args[1]
 	}
-	switch l.Name() {
+	switch c.Name() {
 	case "blpop", "brpop", "brpoplpush", "blmove":
 		return Role{Consumer, first}
 	case "subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe":
@@ -122,8 +122,8 @@ func roleOf(l monitor.Line) Role {
 func clockOffset(events []*Event) int64 {
 	offset, found := int64(math.MinInt64), false
 	for _, e := range events {
-		if t, ok := TransferOf(e.Line); ok {
-			offset, found = max(offset, t.Now-e.Time/1000), true
+		if e.Transfer != nil {
+			offset, found = max(offset, e.Transfer.Now-e.Time/1000), true
 		}
 	}
 	if !found {
@@ -141,30 +141,25 @@ type normaliser struct {
 
 func (n *normaliser) normalise(e *Event) {
 	tokens := make(map[string]string)
-	line := e.Line
-	form := n.client(e, tokens)
-	if _, ok := ScriptOf(line); ok {
-		e.Form = append(e.Form, form)
+	if e.Script != nil {
+		e.Form = append(e.Form, n.script(e, tokens))
 	} else {
-		e.Form = append(e.Form, n.line(e, line, tokens))
+		e.Form = append(e.Form, n.line(e, e.Line, tokens))
 	}
 	for _, l := range e.Inner {
 		e.Form = append(e.Form, "  "+n.line(e, l, tokens))
 	}
 }
 
-// client returns the normal form of a script call, and in tokens what its due
+// script returns the normal form of a script call, and in tokens what its due
 // time or clock is called inside the script.
-func (n *normaliser) client(e *Event, tokens map[string]string) string {
-	s, ok := ScriptOf(e.Line)
-	if !ok {
-		return ""
-	}
+func (n *normaliser) script(e *Event, tokens map[string]string) string {
+	s := e.Script
 	args := slices.Clone(s.Args)
 	for i := range args {
 		args[i] = quoted(args[i])
 	}
-	if o, ok := OfferOf(e.Line); ok {
+	if o := e.Offer; o != nil {
 		tokens[s.Args[0]] = "due"
 		e.Delay, e.HasDelay = o.Due-(cmp.Or(e.Tried, e.Time)/1000+n.clock), true
 		args[0] = "due"
@@ -172,7 +167,7 @@ func (n *normaliser) client(e *Event, tokens map[string]string) string {
 			args[1] = n.id(id)
 		}
 	}
-	if _, ok := TransferOf(e.Line); ok {
+	if e.Transfer != nil {
 		tokens[s.Args[0]] = "now"
 		args[0] = "now"
 	}
@@ -188,7 +183,7 @@ func (n *normaliser) client(e *Event, tokens map[string]string) string {
 }
 
 // offerID returns the id that an offer packs.
-func offerID(o Offer) (id [8]byte, ok bool) {
+func offerID(o *Offer) (id [8]byte, ok bool) {
 	if o.Layout == wire.LayoutBc0Lc0 {
 		copy(id[:], o.Random)
 		return id, len(o.Random) == len(id)

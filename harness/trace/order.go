@@ -33,9 +33,8 @@ func dependencies(t *Trace) []dependency {
 				subscribed[channel] = true
 			}
 		}
-		_, isOffer := OfferOf(e.Line)
 		for _, id := range e.ids {
-			if isOffer {
+			if e.Offer != nil {
 				offered[id] = true
 			} else {
 				all = append(all, dependency{fmt.Sprintf("%s on %s", e.Role, id), after(offered[id], "the offer"), e})

@@ -34,7 +34,7 @@ func rebuild(rec *monitor.Recording, d Deviations) ([]Call, error) {
 	for i := 0; i < len(rec.Lines); {
 		l := rec.Lines[i]
 		if !l.Inner() {
-			calls = append(calls, Call{Line: l})
+			calls = append(calls, newCall(l))
 			i++
 			continue
 		}
@@ -131,7 +131,9 @@ func (r *rebuilder) call(lines []monitor.Line) (Call, error) {
 		return Call{}, err
 	}
 	line := monitor.Line{Time: first.Time, DB: first.DB, Peer: RebuiltPeer, Args: args, Number: first.Number}
-	return Call{Line: line, Inner: lines, Rebuilt: true}, nil
+	c := newCall(line)
+	c.Inner, c.Rebuilt = lines, true
+	return c, nil
 }
 
 func (r *rebuilder) offer(lines []monitor.Line) ([]string, error) {

@@ -30,7 +30,7 @@ func dropSetUp(calls []Call) []Call {
 		sent        map[string]int
 	}
 	connections := map[string]*connection{}
-	var kept []Call
+	kept := make([]Call, 0, len(calls))
 	for i, c := range calls {
 		at := connections[c.Peer]
 		if at == nil {
@@ -87,8 +87,8 @@ func isClusterProbe(c Call) bool {
 	if c.Name() == "mget" {
 		return slices.Equal(c.Args[1:], keys)
 	}
-	s, ok := ScriptOf(c.Line)
-	if !ok || !slices.Equal(s.Keys, keys) || !strings.HasPrefix(c.Args[1], "redis.call('get', KEYS[1]") {
+	s := c.Script
+	if s == nil || !slices.Equal(s.Keys, keys) || !strings.HasPrefix(c.Args[1], "redis.call('get', KEYS[1]") {
 		return false
 	}
 	if len(c.Inner) == 0 {
@@ -101,13 +101,12 @@ func isClusterProbe(c Call) bool {
 
 // Scripts returns those that lines call, each once, in order; a probe for clusters is none.
 func Scripts(lines []monitor.Line) []Script {
-	calls, _ := group(lines)
 	var scripts []Script
 	seen := map[string]bool{}
-	for _, c := range dropSetUp(calls) {
-		if s, ok := ScriptOf(c.Line); ok && !seen[s.SHA1] {
+	for _, c := range dropSetUp(Group(lines)) {
+		if s := c.Script; s != nil && !seen[s.SHA1] {
 			seen[s.SHA1] = true
-			scripts = append(scripts, s)
+			scripts = append(scripts, *s)
 		}
 	}
 	return scripts

@@ -92,8 +92,9 @@ func TestEveryByteCounts(t *testing.T) {
 			if l.Name() == "ping" {
 				continue
 			}
+			call := trace.Group(right.Lines[i : i+1])[0]
 			for j, arg := range l.Args {
-				if isTimeOrRandom(l, j) {
+				if isTimeOrRandom(call, j) {
 					continue
 				}
 				for k := range min(len(arg), 30) {
@@ -109,14 +110,11 @@ func TestEveryByteCounts(t *testing.T) {
 
 // isTimeOrRandom tells which arguments a normal form replaces: the clock of a
 // transfer, and the decimal random of an old offer, of which a double keeps 53 bits.
-func isTimeOrRandom(l monitor.Line, i int) bool {
-	if _, ok := trace.TransferOf(l); ok {
+func isTimeOrRandom(c trace.Call, i int) bool {
+	if c.Transfer != nil {
 		return i == 6
 	}
-	if o, ok := trace.OfferOf(l); ok {
-		return i == 7 || i == 8 && o.Layout == wire.LayoutDLc0
-	}
-	return false
+	return c.Offer != nil && (i == 7 || i == 8 && c.Offer.Layout == wire.LayoutDLc0)
 }
 
 func TestWhatADifferenceMeans(t *testing.T) {
@@ -159,13 +157,12 @@ func TestWhatADifferenceMeans(t *testing.T) {
 func TestDelayIsComparedWithTolerance(t *testing.T) {
 	left := (&session{release: newRelease, seed: 1}).recording(t)
 	right := (&session{release: newRelease, seed: 2}).recording(t)
-	for _, l := range right.Lines {
-		o, ok := trace.OfferOf(l)
-		if !ok {
+	for _, c := range trace.Group(right.Lines) {
+		if c.Offer == nil {
 			continue
 		}
 		for _, shift := range []int64{200, 300, -300} {
-			f := diff(t, left, withLines(right, shifted(right.Lines, o.Due, shift)))
+			f := diff(t, left, withLines(right, shifted(right.Lines, c.Offer.Due, shift)))
 			require.Equal(t, shift == 200, f == nil, "%+v", f)
 		}
 	}
@@ -234,22 +231,35 @@ func TestCasesAreComparedById(t *testing.T) {
 func TestCallsOfTheDocuments(t *testing.T) {
 	calls, err := trace.Calls(document(t, "002-zlyx.monitor"))
 	require.NoError(t, err)
+	offers, _ := offersAndTransfers(calls)
 	require.Equal(t, []trace.Offer{{
 		Names: wire.NamesOf("zlyx"), Layout: wire.LayoutDLc0,
 		Due: 1645518017326, Random: "2476180431764309577", Value: `"0001"`,
-	}}, trace.Offers(calls))
+	}}, offers)
 
 	calls, err = trace.Calls(document(t, "004-dest_queue1.monitor"))
 	require.NoError(t, err)
 	require.Len(t, calls, 7+9)
-	require.Len(t, trace.Offers(calls), 5)
-	transfers := trace.Transfers(calls)
+	offers, transfers := offersAndTransfers(calls)
+	require.Len(t, offers, 5)
 	require.Len(t, transfers, 4)
 	require.Equal(t, int64(1610452442403), transfers[0].Now)
 	for _, transfer := range transfers {
 		require.Equal(t, 2, transfer.Limit)
 		require.Equal(t, "dest_queue1", transfer.Names.Destination)
 	}
+}
+
+func offersAndTransfers(calls []trace.Call) (offers []trace.Offer, transfers []trace.Transfer) {
+	for _, c := range calls {
+		switch {
+		case c.Offer != nil:
+			offers = append(offers, *c.Offer)
+		case c.Transfer != nil:
+			transfers = append(transfers, *c.Transfer)
+		}
+	}
+	return offers, transfers
 }
 
 func TestDocumentsAreTheSameAsThemselves(t *testing.T) {
