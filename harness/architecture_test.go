@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"harness/run/runtest":     {"harness/run"},
 	"harness/compare":         {"harness/run", "harness/compare/stats"},
 	"harness/compare/stats":   {},
-	"harness/page":            {"harness/compare", "harness/compare/stats", "harness/run"},
+	"harness/page":            {"harness/compare", "harness/compare/stats", "harness/conformance", "harness/run"},
 	"harness/metrics":         {"harness/load", "harness/plan", "harness/run"},
 	"harness/plan":            {},
 	"harness/load":            {"harness/plan", "harness/run", "harness/driver", "harness/driver/program"},

@@ -12,6 +12,8 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/conformance"
 	"github.com/dq-bench/dq-bench/harness/driver/program"
+	"github.com/dq-bench/dq-bench/harness/page"
+	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/recordings"
 	"github.com/dq-bench/dq-bench/scenarios"
@@ -80,11 +82,12 @@ func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
 }
 
 func printProgress(w io.Writer, r conformance.Result, verbose bool) {
+	failed := r.Status == conformance.Fail || r.Status == conformance.Error
 	switch {
-	case r.Status == conformance.Fail || r.Status == conformance.Error:
+	case failed && verbose:
 		fmt.Fprint(w, r.Text())
-	case verbose:
-		fmt.Fprintf(w, "%-6s %s\n", r.Status, r.ID)
+	case failed || verbose:
+		fmt.Fprintln(w, r.Line())
 	}
 }
 
@@ -104,8 +107,8 @@ ends the run with exit code 1, mostly before the first case.`
 
 func newVerifyCmd() *cobra.Command {
 	var f conformanceFlags
-	var junit string
-	var asJSON bool
+	var out verificationOutput
+	var level, baseline string
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Run the conformance cases against a driver",
@@ -116,9 +119,23 @@ without recordings is judged by those of the nearest one that sends the same scr
 earlier ones first, and its script texts by the catalogue; the last line says by what. Due times and the clocks of
 transfers are judged by the calls that made them, on one host to the millisecond.
 
-A program that ends, or does not answer, fails the case, and is started anew for the
-next. Failures are grouped by cause at the end; after --max-failures alike in a row
-the run stops.
+How like Redisson it must be, --level says:
+
+  wire      the same commands, byte for byte but for random ids and clocks
+  exchange  the same calls with the same changes: how a command or a script is written
+            does not matter, nor the order in which a script changes different keys, nor
+            what is read besides
+  state     the same replies, keys and order of delivery; what Redisson changes at once
+            is changed at once, and nothing is delivered before it is due
+
+A case that needs an operation or a codec which the program does not name in answer to
+hello is skipped. A program that ends, or does not answer, fails the case, and is started
+anew for the next. Failures are grouped by cause at the end; after --max-failures alike
+in a row the run stops.
+
+--baseline names a YAML file of cases that are known to fail, "id: reason" on each line.
+They must fail: one that passes is a failure too. --write-baseline writes such a file from
+what failed in this run; an old reason stays.
 
 ` + sharedServerHelp + `
 
@@ -127,7 +144,9 @@ started; 2 no such release, or a bad pattern; 99 a case failed, or the program
 cannot be used.`,
 		Example: `  dq-bench verify --driver dq:3.16.6
   dq-bench verify --driver redisson:4.7.0 --run '^DQ.offer/'
-  dq-bench verify --driver 'exec:node driver.js' --release 3.50.0 --json`,
+  dq-bench verify --driver 'exec:node driver.js' --release 3.50.0 --json
+  dq-bench verify --driver exec:./my-port --level exchange --html out/verify.html
+  dq-bench verify --driver exec:./my-port --baseline known.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			plan, err := f.plan(cmd)
@@ -137,6 +156,17 @@ cannot be used.`,
 			if plan.Oracle, err = conformance.LoadOracle(recordings.Files, "redisson"); err != nil {
 				return err
 			}
+			if plan.Level, err = conformance.ParseLevel(level); err != nil {
+				return usageError(err)
+			}
+			if baseline != "" {
+				if plan.Baseline, err = readBaseline(baseline); err != nil {
+					return err
+				}
+			}
+			if out.baseline != "" && !cmd.Flags().Changed("max-failures") {
+				plan.MaxFailures = 0 // a file of half of them would not be one
+			}
 			report, err := plan.Run(cmd.Context())
 			stopped := errors.Is(err, conformance.ErrServerInUse) || errors.Is(err, conformance.ErrForbidden)
 			if errors.Is(err, context.Canceled) && !stopped {
@@ -145,7 +175,10 @@ cannot be used.`,
 			if err != nil && report == nil {
 				return subjectAtFault(err)
 			}
-			err = errors.Join(err, printVerification(cmd.OutOrStdout(), report, asJSON, junit))
+			if err != nil {
+				out.baseline = "" // what was not run is not known
+			}
+			err = errors.Join(err, out.print(cmd.OutOrStdout(), report))
 			if stopped {
 				return err // a run that was stopped is no verdict
 			}
@@ -153,22 +186,58 @@ cannot be used.`,
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().StringVar(&junit, "junit", "", "also write the results to this file, as JUnit XML")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout and nothing else")
+	flags := cmd.Flags()
+	flags.StringVar(&level, "level", string(conformance.Wire), "how like Redisson: wire, exchange or state")
+	flags.StringVar(&baseline, "baseline", "", "YAML file of cases that are known to fail, and must")
+	flags.StringVar(&out.baseline, "write-baseline", "", "write the cases that fail to this file, as a baseline; runs all unless --max-failures is given")
+	flags.StringVar(&out.junit, "junit", "", "also write the results to this file, as JUnit XML")
+	flags.StringVar(&out.page, "html", "", "also write the results to this file, as a page for the browser")
+	flags.BoolVar(&out.json, "json", false, "print one JSON document on stdout and nothing else")
 	return cmd
 }
 
-func printVerification(w io.Writer, report *conformance.Report, asJSON bool, junit string) error {
-	if junit != "" {
-		if err := writeJUnit(junit, report); err != nil {
-			return err
-		}
+// readBaseline reads a baseline of any of the cases, also of those that --run leaves out.
+func readBaseline(path string) (conformance.Baseline, error) {
+	sections, err := conformance.Load(scenarios.Conformance, "conformance")
+	if err != nil {
+		return nil, err
 	}
-	if asJSON {
-		return report.WriteJSON(w)
+	return conformance.ReadBaseline(path, conformance.Select(sections, nil))
+}
+
+// verificationOutput is where a report goes; an empty file name is for none.
+type verificationOutput struct {
+	json                  bool
+	junit, page, baseline string
+}
+
+func (o *verificationOutput) print(w io.Writer, report *conformance.Report) error {
+	var errs []error
+	if o.junit != "" {
+		errs = append(errs, writeJUnit(o.junit, report))
+	}
+	if o.page != "" {
+		errs = append(errs, named("--html", page.WriteVerificationFile(o.page, report)))
+	}
+	if o.baseline != "" {
+		text, err := report.Baseline().Text()
+		if err == nil {
+			err = run.WriteWhole(o.baseline, text)
+		}
+		errs = append(errs, named("--write-baseline", err))
+	}
+	if o.json {
+		return errors.Join(append(errs, report.WriteJSON(w))...)
 	}
 	_, err := io.WriteString(w, report.Text())
-	return err
+	return errors.Join(append(errs, err)...)
+}
+
+func named(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", flag, err)
 }
 
 func writeJUnit(path string, report *conformance.Report) (err error) {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -127,8 +128,13 @@ func TestAProgramWithOtherKeysIsRefusedSoon(t *testing.T) {
 	require.Contains(t, report.Stopped, "10 cases in a row failed alike")
 	require.Contains(t, report.Stopped, `redisson_delay_queue_timeout:{`)
 	text := report.Text()
-	require.Contains(t, text, "Failures by cause")
-	require.Contains(t, text, "--max-failures 0 runs all")
+	require.Contains(t, text, "10 cases: open: expected N transfers")
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "    alone") { // which is there to be copied
+			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 80, line)
+		}
+	}
+	require.Contains(t, strings.Join(strings.Fields(text), " "), "--max-failures 0 runs all")
 }
 
 func TestCausesLeaveOutWhatIsTheCasesOwn(t *testing.T) {

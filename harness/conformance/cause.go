@@ -45,6 +45,9 @@ var (
 	figure = regexp.MustCompile(`-?\d+(\.\d+)?`)
 )
 
+// CauseText is the cause under which a report groups a failure.
+func (r Result) CauseText() string { return causeOf(r) }
+
 // causeOf is the first line of a failure without what is the case's own.
 func causeOf(r Result) string {
 	if r.Cause != "" {

@@ -58,6 +58,8 @@ type Result struct {
 	Uncompared string `json:"-"`
 	// Place is file and line of the case.
 	Place string `json:"-"`
+
+	baseline string // why the baseline says that it fails
 }
 
 // Judge runs a case and compares it with everything that is known about it. A nil
@@ -77,15 +79,19 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 		return result
 	}
 	known, isKnown := c.knownFailing(r.hello)
+	takeOut := "known-failing at " + result.Place
+	if reason, listed := r.Baseline[c.ID]; listed {
+		known, isKnown, takeOut, result.baseline = reason, true, "the baseline", reason
+	}
 	if why := r.absent(c); why != "" {
-		result.Status, result.Detail, result.Absent = Skip, why, why
-		if isKnown {
-			result.Status, result.Detail = FailedAsExpected, known+"\n"+why
-		}
-		return result
+		return r.lacking(result, why, known, isKnown)
 	}
 	observed, err := r.Observe(ctx, c)
-	if err != nil {
+	var lacks *absentError
+	switch {
+	case errors.As(err, &lacks):
+		return r.lacking(result, fmt.Sprintf("%s %s: %v", r.hello.Name, r.hello.Version, lacks), known, isKnown)
+	case err != nil:
 		result.Status, result.Detail = Error, err.Error()
 		if isProgram(err) {
 			result.Status = Fail
@@ -95,7 +101,7 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 	result.Lines = observed.Lines
 	failures := observed.Failures
 	if oracle != nil && len(failures) == 0 {
-		v, err := judgeTrace(c, r.Release, oracle, observed.Lines)
+		v, err := r.judgeLines(c, oracle, observed.Lines)
 		failures, result.Detail, result.JudgedBy, result.Cause = v.failures, v.note, v.by, v.cause
 		if err != nil {
 			result.Status, result.Detail = Error, err.Error()
@@ -109,9 +115,19 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 		result.Status, result.Detail = Fail, strings.Join(failures, "\n")
 	case isKnown:
 		result.Status = Fail
-		result.Detail = fmt.Sprintf("expected to fail (%s), but it passes: take it out of known-failing at %s", known, result.Place)
+		result.Detail = fmt.Sprintf("expected to fail (%s), but it passes: take it out of %s", known, takeOut)
+		result.Cause = "expected to fail, but it passes: take it out of " + takeOut
 	default:
 		result.Status = Pass
+	}
+	return result
+}
+
+// lacking is the result of a case that the implementation has no means to run.
+func (r *Runner) lacking(result Result, why, known string, isKnown bool) Result {
+	result.Status, result.Detail, result.Absent = Skip, why, why
+	if isKnown {
+		result.Status, result.Detail = FailedAsExpected, known+"\n"+why
 	}
 	return result
 }
@@ -167,48 +183,72 @@ type traceVerdict struct {
 	note string
 }
 
-// judgeTrace compares what the server saw with what it saw of the real Redisson. Where
-// that is not a recording of the release itself, its scripts are judged by the catalogue
-// besides, which has those of every release.
-func judgeTrace(c *Case, release wire.Release, oracle *Oracle, lines []monitor.Line) (v traceVerdict, err error) {
-	source, err := oracle.source(c, release)
+// judgeLines compares what the server saw with what it saw of the real Redisson, as strictly
+// as the level says. Where that is not a recording of the release itself, its scripts are
+// judged by the catalogue besides, which has those of every release.
+func (r *Runner) judgeLines(c *Case, oracle *Oracle, lines []monitor.Line) (v traceVerdict, err error) {
+	source, err := oracle.source(c, r.Release)
 	if err != nil {
 		return v, err
 	}
 	if c.Trace != "" {
 		source.missing = c.Trace
 	}
-	if source.missing != "" {
-		return traceVerdict{failures: foreignScripts(lines, release), note: "the trace is not compared: " + source.missing}, nil
-	}
-	v.by = source.release.String()
-	if source.release != release {
-		v.note = "judged by the recording of " + v.by
-		if v.failures = foreignScripts(lines, release); len(v.failures) > 0 {
-			return v, nil
+	exact := r.level() == Wire
+	switch {
+	case source.missing != "":
+		v.note = "the trace is not compared: " + source.missing
+	default:
+		v.by = source.release.String()
+		if source.release != r.Release {
+			v.note = "judged by the recording of " + v.by
 		}
 	}
-	want, err := trace.Normalise(source.recording, "Redisson "+v.by, source.lines)
+	if exact && source.release != r.Release {
+		v.failures = foreignScripts(lines, r.Release)
+	}
+	if !exact {
+		var recorded []monitor.Line
+		if source.missing == "" {
+			recorded = source.lines
+		}
+		kinds := c.queueKeys()
+		program := slices.DeleteFunc(slices.Clone(lines), func(l monitor.Line) bool { return l.Peer == r.setUpBy })
+		v.failures = append(checkAtomic(program, recorded, kinds), checkEarly(lines, kinds, r.clock)...)
+	}
+	if len(v.failures) > 0 || source.missing != "" || r.level() == State {
+		return v, nil
+	}
+	v.failures, v.cause, err = r.compare(c, source, lines)
+	return v, err
+}
+
+// compare says how lines differ in meaning from a recording, and why.
+func (r *Runner) compare(c *Case, source verdictSource, lines []monitor.Line) (failures []string, cause string, err error) {
+	normalise := trace.Normalise
+	if r.level() == Exchange {
+		normalise = trace.NormaliseExchange
+	}
+	want, err := normalise(source.recording, "left: Redisson "+source.release.String(), source.lines)
 	if err != nil {
-		return v, fmt.Errorf("the recording %s: %w", source.recording.Path, err)
+		return nil, "", fmt.Errorf("the recording %s: %w", source.recording.Path, err)
 	}
 	seen := (&monitor.Recording{Path: "this run", Lines: lines}).Cases()
 	if len(seen) != 1 || seen[0].ID != c.ID {
-		return v, fmt.Errorf("expected one case mark at the beginning of the run's lines, got %d cases", len(seen))
+		return nil, "", fmt.Errorf("expected one case mark at the beginning of the run's lines, got %d cases", len(seen))
 	}
-	got, err := trace.Normalise(&monitor.Recording{Path: "this run"}, "this run", seen[0].Lines)
+	got, err := normalise(&monitor.Recording{Path: "this run"}, "right: this run", seen[0].Lines)
 	var bad *trace.LineError
 	switch {
 	case errors.As(err, &bad):
-		return v, err
+		return nil, "", err
 	case err != nil:
-		v.failures = []string{err.Error()}
-		return v, nil //nolint:nilerr // what cannot be normalised is the implementation's doing
+		return []string{err.Error()}, "", nil //nolint:nilerr // what cannot be normalised is the implementation's doing
 	}
 	if f := trace.Compare(want, got, delayTolerance); f != nil {
-		v.failures, v.cause = []string{f.Meaning + "\n" + f.Window}, f.Cause
+		return []string{f.Cause + "; " + f.Meaning + "\n" + f.Window}, f.Cause, nil
 	}
-	return v, nil
+	return nil, "", nil
 }
 
 // foreignScripts says which of the scripts that the server saw are not sent by the release.

@@ -169,7 +169,7 @@ func TestReportForms(t *testing.T) {
 		report.Add(Result{ID: "DQ.offer/" + string(rune('a'+i)), Status: status, Requirement: "It works.", Source: "3.21.0", Detail: "because\x00"})
 	}
 	require.Equal(t, Counts{1, 1, 1, 1, 1}, report.Counts)
-	require.Contains(t, report.Text(), "required: It works.")
+	require.Contains(t, report.Text(), "required  It works.")
 
 	var document, junit bytes.Buffer
 	require.NoError(t, report.WriteJSON(&document))

@@ -5,8 +5,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -30,7 +28,9 @@ type Report struct {
 	Driver  driver.Identity `json:"driver"`
 	Release string          `json:"release"`
 	// Server names the server as people read it, without its password.
-	Server string   `json:"server"`
+	Server string `json:"server"`
+	// Level is how like Redisson the implementation had to be.
+	Level  Level    `json:"level"`
 	Counts Counts   `json:"counts"`
 	Cases  []Result `json:"cases"`
 	// Causes groups the failures, the most frequent one first.
@@ -43,7 +43,7 @@ type Report struct {
 
 // NewReport returns a report without cases.
 func NewReport(identity driver.Identity, release, server string) *Report {
-	return &Report{Schema: Schema, Driver: identity, Release: release, Server: server, Cases: []Result{}, Causes: []Cause{}}
+	return &Report{Schema: Schema, Driver: identity, Release: release, Server: server, Level: Wire, Cases: []Result{}, Causes: []Cause{}}
 }
 
 // Add appends a result and counts it.
@@ -68,68 +68,6 @@ func (r *Report) Add(result Result) {
 func (c Counts) String() string {
 	return fmt.Sprintf("%d passed, %d failed, %d failed as expected, %d skipped, %d errors",
 		c.Pass, c.Fail, c.FailedAsExpected, c.Skip, c.Error)
-}
-
-// Text returns the report for people: every failure and error with its
-// requirement, then the numbers.
-func (r *Report) Text() string {
-	var b strings.Builder
-	for _, c := range r.Cases {
-		if c.Status != Pass && c.Status != Skip {
-			b.WriteString(c.Text())
-			b.WriteString("\n")
-		}
-	}
-	if len(r.Causes) > 0 {
-		b.WriteString("Failures by cause\n")
-		for _, c := range r.Causes {
-			fmt.Fprintf(&b, "%5d  %s\n       first: %s\n", c.Cases, c.Cause, c.First)
-		}
-		b.WriteString("\n")
-	}
-	if r.Stopped != "" {
-		fmt.Fprintf(&b, "Stopped: %s. %d cases were not run; --max-failures 0 runs all.\n\n", r.Stopped, r.Total-len(r.Cases))
-	}
-	fmt.Fprintf(&b, "%s as Redisson %s on %s: %s\n%s\n", r.Driver, r.Release, r.Server, r.Counts, r.judges())
-	return b.String()
-}
-
-// judges says by what the cases were judged whose replies and keys are right.
-func (r *Report) judges() string {
-	by, alone := map[string]int{}, 0
-	for _, c := range r.Cases {
-		switch {
-		case c.JudgedBy != "":
-			by[c.JudgedBy]++
-		case c.Status == Pass:
-			alone++
-		}
-	}
-	var parts []string
-	for _, release := range slices.Sorted(maps.Keys(by)) {
-		parts = append(parts, fmt.Sprintf("%d by the recordings of %s", by[release], release))
-	}
-	if alone > 0 {
-		parts = append(parts, fmt.Sprintf("%d by replies, keys, times and script texts alone", alone))
-	}
-	if len(parts) == 0 {
-		return "nothing was judged"
-	}
-	return "judged: " + strings.Join(parts, ", ")
-}
-
-// Text returns one result for people.
-func (r Result) Text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-6s %s (%s)\n", strings.ToUpper(string(r.Status)), r.ID, r.Place)
-	fmt.Fprintf(&b, "  required: %s\n  source:   %s\n", r.Requirement, r.Source)
-	for line := range strings.Lines(r.Detail) {
-		fmt.Fprintf(&b, "  %s\n", strings.TrimRight(line, "\n"))
-	}
-	if r.Command != "" {
-		fmt.Fprintf(&b, "  alone:    %s\n", r.Command)
-	}
-	return b.String()
 }
 
 // WriteJSON writes the one JSON document of verify --json.
@@ -199,7 +137,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	return err
 }
 
-// printable replaces what XML cannot hold.
+// printable replaces what XML cannot hold, and a terminal would obey.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,10 @@ type Plan struct {
 	Cases []*Case
 	// Oracle may be nil: the traces are not compared then.
 	Oracle *Oracle
+	// Level is how like Redisson the implementation must be; empty for Wire.
+	Level Level
+	// Baseline are cases that the implementation is known to fail; nil for none.
+	Baseline Baseline
 	// MaxFailures ends the run once so many cases in a row have failed alike, or the program
 	// has ended or not answered in so many alike; 0 for never.
 	MaxFailures int
@@ -65,7 +70,7 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	if err != nil {
 		return nil, errors.Join(err, program.Close())
 	}
-	runner.Restart = start
+	runner.Restart, runner.Level, runner.Baseline = start, p.Level, p.Baseline
 	defer func() { _ = runner.program.Close() }() // a verdict has been reached
 	defer func() { err = errors.Join(err, runner.Close()) }()
 	if runner.Notice != "" {
@@ -76,7 +81,7 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	}
 	identity := driver.Identity{Name: hello.Name, Version: hello.Version}
 	report = NewReport(identity, release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
-	report.Total = len(p.Cases)
+	report.Total, report.Level = len(p.Cases), cmp.Or(p.Level, Wire)
 	limit := alike{most: p.MaxFailures}
 	for _, c := range p.Cases {
 		if ctx.Err() != nil {
@@ -103,6 +108,9 @@ func (p *Plan) command(c *Case) string {
 	words := []string{"dq-bench", "verify", "--driver", p.Spec.String()}
 	if p.Release != (wire.Release{}) {
 		words = append(words, "--release", p.Release.String())
+	}
+	if p.Level != "" && p.Level != Wire {
+		words = append(words, "--level", string(p.Level))
 	}
 	if p.Redis != "auto" && server.External(p.Redis) {
 		words = append(words, "--redis", "URL") // which may hold a password

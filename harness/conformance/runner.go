@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,10 @@ const caseTimeout = 90 * time.Second
 type Runner struct {
 	// Release is the Redisson release that the program is to behave as.
 	Release wire.Release
+	// Level is how like Redisson it must be; empty for Wire.
+	Level Level
+	// Baseline are cases that it is known to fail; nil for none.
+	Baseline Baseline
 	// Notice is what people should know of the server; empty for nothing.
 	Notice string
 	// Restart starts the program anew after it has ended or does not answer; nil where that
@@ -42,6 +47,7 @@ type Runner struct {
 	url     string        // for the program
 	control *redis.Client // polls, marks and empties; never part of a case
 	setUp   *redis.Client // sends the cases' own commands
+	setUpBy string        // as the peer that MONITOR shows
 	watch   *watch
 	clock   serverClock
 	hidden  *hidden // nil for a server that was not started for the run
@@ -93,6 +99,11 @@ func NewRunner(ctx context.Context, srv *server.Server, program program.Program,
 	if r.hidden, err = hiddenBy(ctx, r.control); err != nil {
 		return nil, err
 	}
+	cases, err := infoOf(ctx, r.setUp)
+	if err != nil {
+		return nil, err
+	}
+	r.setUpBy = cases.Addr
 	own, err := infoOf(ctx, r.control)
 	if err != nil {
 		return nil, err
@@ -122,6 +133,8 @@ func infoOf(ctx context.Context, client interface {
 	}
 	return info, nil
 }
+
+func (r *Runner) level() Level { return cmp.Or(r.Level, Wire) }
 
 // Stopped is ErrServerInUse or ErrForbidden once the run must not go on, else nil.
 func (r *Runner) Stopped() error { return r.stopped }
@@ -239,7 +252,7 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(failures) == 0 {
+	if len(failures) == 0 && r.level() != State {
 		failures = run.checkPublished(lines)
 	}
 	after, err := r.hiddenCalls(ctx)
@@ -247,7 +260,7 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 		return nil, err
 	}
 	if len(failures) == 0 {
-		failures = unexpected(before, after)
+		failures = unexpected(before, after, r.level())
 	}
 	if len(failures) == 0 {
 		failures = checkTimes(lines, run.offers(), r.clock)

@@ -73,6 +73,9 @@ func (r *Runner) share(ctx context.Context, url string, options *redis.Options) 
 			return err
 		}
 		s.own[info.ID], s.senders[info.Addr] = true, own.sender
+		if own.sender == setUp {
+			r.setUpBy = info.Addr
+		}
 	}
 	var err error
 	if s.relay, err = guest.NewRelay(ctx, options); err != nil {

@@ -86,11 +86,21 @@ func (r *caseRun) warmUp(ctx context.Context) {
 	}
 }
 
-// asFailure tells faults of the harness from what the implementation did.
+// absentError says that a program lacks what a case needs.
+type absentError struct{ err error }
+
+func (e *absentError) Error() string { return e.err.Error() }
+func (e *absentError) Unwrap() error { return e.err }
+
+// asFailure tells faults of the harness, and what an implementation says that it lacks, from
+// what it did.
 func asFailure(where string, err error) ([]string, error) {
 	var fault *faultError
-	if errors.As(err, &fault) {
+	switch {
+	case errors.As(err, &fault):
 		return nil, fmt.Errorf("%s: %w", where, err)
+	case errors.Is(err, program.ErrUnsupported):
+		return nil, &absentError{fmt.Errorf("%s: it answers that it has no such thing: %w", where, err)}
 	}
 	return []string{fmt.Sprintf("%s: %v", where, err)}, nil
 }
@@ -194,7 +204,7 @@ var poolOptions = map[string]any{"minIdleConnections": 1, "connections": 32, "th
 func (r *caseRun) transfersSeen() int {
 	r.watch.mu.Lock()
 	defer r.watch.mu.Unlock()
-	return count(r.watch.lines, ranTransfer(r.names.TimeoutSet))
+	return r.transfers(r.watch.lines)
 }
 
 // ask sends a request. What the program answers with is no fault; that it does not answer

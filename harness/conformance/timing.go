@@ -121,14 +121,37 @@ func checkTimes(lines []monitor.Line, windows []window, clock serverClock) (fail
 					"expected %d at most, got %d (%s is tolerated)", t.Now-latest.UnixMilli(), latest.UnixMilli(), t.Now, clock.off))
 			}
 		}
-		if o := c.Offer; o != nil {
-			if text := dueOutside(c.Line, o.Due, windows, clock); text != "" {
+		for _, due := range dueTimes(c) {
+			if text := dueOutside(c.Line, due, windows, clock); text != "" {
 				failures = append(failures, text)
 			}
 		}
 	}
 	return slices.Compact(failures)
 }
+
+// dueTimes are those of the messages that a call offers: the offer of a Redisson, or what a
+// script that no Redisson sends adds to a timeout set.
+func dueTimes(c trace.Call) (due []int64) {
+	switch {
+	case c.Offer != nil:
+		return []int64{c.Offer.Due}
+	case c.Script == nil || c.Script.Known != nil:
+		return nil
+	}
+	for _, l := range c.Inner {
+		if l.Name() != "zadd" || len(l.Args) != 4 || !strings.HasPrefix(l.Args[1], timeoutsPrefix) {
+			continue
+		}
+		if at, ok := trace.Score(l.Args[2]); ok {
+			due = append(due, at)
+		}
+	}
+	return due
+}
+
+// timeoutsPrefix begins the name of every timeout set.
+const timeoutsPrefix = "redisson_delay_queue_timeout:"
 
 // dueOutside says by how much a due time misses the call that offered the message, and ""
 // where it does not. A message that no call offers at that moment is one fault more. Sums of

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -132,9 +134,29 @@ func count(lines []monitor.Line, is func(monitor.Line) bool) int {
 	return n
 }
 
-// ranTransfer reports whether a line is the first command of a transfer script.
-func ranTransfer(timeoutSet string) func(monitor.Line) bool {
-	return func(l monitor.Line) bool {
-		return l.Inner() && l.Name() == "zrangebyscore" && len(l.Args) > 1 && l.Args[1] == timeoutSet
+// transfers counts the scripts that ask which messages of a queue are due: Redisson's own, or
+// below the level of the wire anybody's, by whatever they ask with.
+func (r *caseRun) transfers(lines []monitor.Line) int {
+	n, asked := 0, false
+	for _, l := range lines {
+		switch {
+		case !l.Inner():
+			asked = false
+		case asked || len(l.Args) < 2 || l.Args[1] != r.names.TimeoutSet:
+		case l.Name() == "zrangebyscore", r.level() != Wire && asksForDue(l):
+			n, asked = n+1, true
+		}
 	}
+	return n
+}
+
+// asksForDue reports whether a command other than ZRANGEBYSCORE can find what is due.
+func asksForDue(l monitor.Line) bool {
+	switch l.Name() {
+	case "zpopmin", "zremrangebyscore", "zrangestore", "zcount":
+		return true
+	case "zrange":
+		return slices.ContainsFunc(l.Args, func(arg string) bool { return strings.EqualFold(arg, "byscore") })
+	}
+	return false
 }

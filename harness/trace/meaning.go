@@ -84,6 +84,9 @@ func clientMeaning(l, r *Event) string {
 
 // what names a call: the script's name, or the command in the client's case.
 func (e *Event) what() string {
+	if e.title != "" {
+		return e.title
+	}
 	if e.Script != nil {
 		return e.Args[0] + " " + e.Script.Name()
 	}

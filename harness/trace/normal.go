@@ -47,7 +47,8 @@ type Event struct {
 	Delay    int64
 	HasDelay bool
 
-	ids []string // of the members that the call adds or moves
+	ids   []string // of the members that the call adds or moves
+	title string   // what people call it, where that is not its script's name
 }
 
 // Trace is a recording, or one case of it, in normal form.
@@ -66,6 +67,17 @@ type Trace struct {
 // A member that cannot be read, and an inner command without its script call, are
 // compared as they are.
 func Normalise(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, error) {
+	t, n, err := events(rec, name, lines)
+	if err != nil {
+		return nil, err
+	}
+	t.Events = foldEmptyTransfers(t.Events)
+	n.all(t.Events, n.normalise)
+	return t, nil
+}
+
+// events are those of a recording without set-up, and what normalises them.
+func events(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, *normaliser, error) {
 	part := &monitor.Recording{Path: rec.Path, Fields: rec.Fields, Lines: slices.Clone(lines)}
 	for i := range part.Lines {
 		if part.Lines[i].Number == 0 {
@@ -74,29 +86,31 @@ func Normalise(rec *monitor.Recording, name string, lines []monitor.Line) (*Trac
 	}
 	deviations, err := DeviationsOf(part)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	calls := Group(part.Lines)
 	if rec.Field("script-calls") == "absent" {
 		if calls, err = rebuild(part, deviations); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	t := &Trace{Name: name, Lines: part.Lines}
 	for _, c := range foldMisses(dropSetUp(calls)) {
 		t.Events = append(t.Events, &Event{Call: c, Role: roleOf(c)})
 	}
-	t.Events = foldEmptyTransfers(t.Events)
-	n := &normaliser{lengthSize: deviations.LengthSize, ids: make(map[[8]byte]string), clock: clockOffset(t.Events)}
-	// Offers number the ids: the order between roles depends on timing.
+	return t, &normaliser{lengthSize: deviations.LengthSize, ids: make(map[[8]byte]string), clock: clockOffset(t.Events)}, nil
+}
+
+// all writes the form of each event. Offers number the ids: the order between roles depends
+// on timing.
+func (n *normaliser) all(events []*Event, form func(*Event)) {
 	for _, first := range []bool{true, false} {
-		for _, e := range t.Events {
+		for _, e := range events {
 			if (e.Role.Name == Publisher) == first {
-				n.normalise(e)
+				form(e)
 			}
 		}
 	}
-	return t, nil
 }
 
 func roleOf(c Call) Role {
@@ -161,7 +175,7 @@ func (n *normaliser) script(e *Event, tokens map[string]string) string {
 	}
 	if o := e.Offer; o != nil {
 		tokens[s.Args[0]] = "due"
-		e.Delay, e.HasDelay = o.Due-(cmp.Or(e.Tried, e.Time)/1000+n.clock), true
+		e.Delay, e.HasDelay = n.delay(e, o.Due), true
 		args[0] = "due"
 		if id, ok := offerID(o); ok {
 			args[1] = n.id(id)
@@ -180,6 +194,11 @@ func (n *normaliser) script(e *Event, tokens map[string]string) string {
 		parts = append(parts, quoted(key))
 	}
 	return strings.Join(append(parts, args...), " ")
+}
+
+// delay is how far a due time lies behind the client's clock when the server first saw it.
+func (n *normaliser) delay(e *Event, due int64) int64 {
+	return due - (cmp.Or(e.Tried, e.Time)/1000 + n.clock)
 }
 
 // offerID returns the id that an offer packs.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/monitor"
 )
 
 // dependency is an order between two roles that behaviour fixes, not timing.
@@ -33,8 +34,9 @@ func dependencies(t *Trace) []dependency {
 				subscribed[channel] = true
 			}
 		}
+		isOffer := e.offers()
 		for _, id := range e.ids {
-			if e.Offer != nil {
+			if isOffer {
 				offered[id] = true
 			} else {
 				all = append(all, dependency{fmt.Sprintf("%s on %s", e.Role, id), after(offered[id], "the offer"), e})
@@ -47,6 +49,11 @@ func dependencies(t *Trace) []dependency {
 		}
 	}
 	return append(all, waitingConsumers(t)...)
+}
+
+// offers reports whether a script puts a member into a timeout set.
+func (e *Event) offers() bool {
+	return e.Offer != nil || slices.ContainsFunc(e.Inner, func(l monitor.Line) bool { return l.Name() == "zadd" })
 }
 
 func after(seen bool, what string) string {

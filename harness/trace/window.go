@@ -9,13 +9,14 @@ import (
 
 const (
 	windowContext = 3  // lines before and after the difference
-	columnWidth   = 72 // bytes of a line that a column shows
-	markedBytes   = 60 // bytes shown on either side of a marked difference
+	windowWidth   = 80 // bytes of a line of a window
+	markedBytes   = 30 // bytes shown on either side of a marked difference
 )
 
 // Column is one side of a window.
 type Column struct {
-	// Title names the side, such as "recorded".
+	// Title names the side, such as "recorded", or "left: the recorded one" where the word
+	// before the colon is enough to know it by.
 	Title string
 	// Lines are all lines of the side.
 	Lines []monitor.Line
@@ -28,21 +29,24 @@ type Column struct {
 }
 
 // Window shows two sides around their first difference: three lines before and
-// after, then both differing lines with the first differing byte marked. Lines
-// are shown as a server prints them and clipped where they are long.
+// after, then both differing lines with the first differing byte marked. Of a line
+// it shows the number, the port of the client and the command, and of a long one
+// no more than has room: no line is longer than 80 bytes.
 func Window(left, right Column) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "    %-*s | %s\n", columnWidth, left.Title, right.Title)
-	for offset := -windowContext; offset <= windowContext; offset++ {
-		l, r := left.row(offset), right.row(offset)
-		if l == "" && r == "" {
-			continue
+	for _, side := range []Column{left, right} {
+		fmt.Fprintf(&b, "    %s\n", side.Title)
+		for offset := -windowContext; offset <= windowContext; offset++ {
+			row := side.row(offset)
+			if row == "" {
+				continue
+			}
+			mark := "   "
+			if offset == 0 {
+				mark = ">>>"
+			}
+			fmt.Fprintf(&b, "%s %s\n", mark, row)
 		}
-		mark := "   "
-		if offset == 0 {
-			mark = ">>>"
-		}
-		fmt.Fprintf(&b, "%s %-*s | %s\n", mark, columnWidth, l, r)
 	}
 	left.markTo(&b)
 	right.markTo(&b)
@@ -58,11 +62,23 @@ func (c Column) row(offset int) string {
 	if i < 0 || i >= len(c.Lines) {
 		return ""
 	}
-	l := c.Lines[i]
-	if l.Number > 0 {
-		return clip(fmt.Sprintf("%d: %s", l.Number, l.Text()))
+	return clip(fmt.Sprintf("%5d: %s", c.Lines[i].Number, short(c.Lines[i])))
+}
+
+// short is a line without its time: who sent it, and the command. The database is shown
+// where it is not the first.
+func short(l monitor.Line) string {
+	b := []byte(l.Peer)
+	if at := strings.LastIndexByte(l.Peer, ':'); at >= 0 {
+		b = []byte(l.Peer[at:])
 	}
-	return clip(l.Text())
+	if l.DB != 0 {
+		b = fmt.Appendf(b, " [%d]", l.DB)
+	}
+	for _, arg := range l.Args {
+		b = monitor.AppendQuoted(append(b, ' '), arg)
+	}
+	return string(b)
 }
 
 func (c Column) note() string {
@@ -75,9 +91,10 @@ func (c Column) note() string {
 // clip leaves out the middle of a long line: the command is at its beginning, the
 // member or value at its end.
 func clip(s string) string {
-	if len(s) > columnWidth {
-		half := (columnWidth - len("...")) / 2
-		return s[:columnWidth-3-half] + "..." + s[len(s)-half:]
+	const room = windowWidth - len(">>> ")
+	if len(s) > room {
+		half := (room - len("...")) / 2
+		return s[:room-3-half] + "..." + s[len(s)-half:]
 	}
 	return s
 }
@@ -85,17 +102,23 @@ func clip(s string) string {
 // markTo writes the differing line and, below it, a caret at the place.
 func (c Column) markTo(b *strings.Builder) {
 	if c.At >= len(c.Lines) || c.Note != "" {
-		fmt.Fprintf(b, "%s: %s\n", c.Title, c.note())
+		title, _, _ := strings.Cut(c.Title, ":")
+		fmt.Fprintf(b, "%-11s%s\n", title+":", c.note())
 		return
 	}
 	l := c.Lines[c.At]
-	text, at := l.String(), c.column(l)
+	text, at := short(l), c.column(l)
 	from, to := max(0, at-markedBytes), min(len(text), at+markedBytes)
 	if at < 0 {
 		from, to = 0, min(len(text), 2*markedBytes)
 	}
+	title, _, _ := strings.Cut(c.Title, ":")
+	lead := fmt.Sprintf("%-11s", title+":")
+	if len(lead) > 11 {
+		fmt.Fprintln(b, lead)
+		lead = strings.Repeat(" ", 11)
+	}
 	shown := text[from:to]
-	lead := fmt.Sprintf("%-10s", c.Title+":")
 	if from > 0 {
 		lead += "..."
 	}
@@ -106,19 +129,19 @@ func (c Column) markTo(b *strings.Builder) {
 	if at >= 0 {
 		fmt.Fprintf(b, "%s^\n", strings.Repeat(" ", len(lead)+at-from))
 	}
-	if l.Raw != "" && l.Raw != text {
-		fmt.Fprintf(b, "before its declared deviation: %.*s\n", 4*markedBytes, l.Raw)
+	if l.Raw != "" && l.Raw != l.String() {
+		fmt.Fprintf(b, "before its declared deviation:\n  %.*s\n", windowWidth-2, l.Raw)
 	}
 }
 
-// column returns the offset in l.String() at which the place is printed, or -1.
+// column returns the offset in short(l) at which the place is printed, or -1.
 func (c Column) column(l monitor.Line) int {
 	if c.Arg < 0 {
 		return -1
 	}
 	prefix := l
 	prefix.Args = l.Args[:min(c.Arg, len(l.Args))]
-	n := len(prefix.String())
+	n := len(short(prefix))
 	if c.Arg >= len(l.Args) {
 		return n
 	}

@@ -7,6 +7,7 @@ package servertest
 import (
 	"context"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +46,16 @@ func Redisson(t testing.TB) {
 	t.Helper()
 	if !Required("redisson") {
 		t.Skip("DQ_REQUIRE does not list redisson, which takes minutes of Maven and Java")
+	}
+}
+
+// JavaOrSkip skips a test where there is no Java or no Maven.
+func JavaOrSkip(t testing.TB) {
+	t.Helper()
+	for _, name := range []string{"java", "mvn"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("no %s here, so that no real Redisson is asked: %v", name, err)
+		}
 	}
 }
 
