@@ -45,6 +45,9 @@ shows what the implementation did instead.`,
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s; %d recordings in %s\n", report.Driver, report.Counts, len(files), out)
+			if report.StandsIn != "" {
+				fmt.Fprintln(cmd.OutOrStdout(), report.StandsIn)
+			}
 			return conformanceVerdict(report)
 		},
 	}

@@ -76,19 +76,39 @@ func LookupRelease(s string) (Release, error) {
 		return Release{}, err
 	}
 	if _, ok := slices.BinarySearchFunc(releases, r, Release.Compare); !ok {
-		return Release{}, &ReleaseError{Text: s, Nearest: nearest(r)}
+		return Release{}, &ReleaseError{Text: s, Nearest: Nearest(r)}
 	}
 	return r, nil
 }
 
-// nearest returns the existing release with the smallest distance, the same
-// major and minor first.
-func nearest(r Release) Release {
-	distance := func(a Release) int {
-		abs := func(n int) int { return max(n, -n) }
-		return abs(a.Major-r.Major)<<32 + abs(a.Minor-r.Minor)<<16 + abs(a.Patch-r.Patch)
+// Nearest returns the known release that stands for r where r is not known, such as one
+// that came out later; of a known one it is r itself. See NearestOf. Rules by number, such as
+// Layout, need none to stand for it.
+func Nearest(r Release) Release { return NearestOf(releases, r) }
+
+// NearestOf returns, of some releases in ascending order and at least one, that which is
+// nearest to r: r itself, or the one before or after it, whichever shares more of its leading
+// numbers; the one before where both share as many.
+func NearestOf(some []Release, r Release) Release {
+	i, found := slices.BinarySearchFunc(some, r, Release.Compare)
+	switch {
+	case found, i == 0:
+		return some[i]
+	case i == len(some), shared(some[i], r) <= shared(some[i-1], r):
+		return some[i-1]
 	}
-	return slices.MinFunc(releases, func(a, b Release) int { return cmp.Compare(distance(a), distance(b)) })
+	return some[i]
+}
+
+// shared is how many leading numbers two releases have in common.
+func shared(a, b Release) int {
+	switch {
+	case a.Major != b.Major:
+		return 0
+	case a.Minor != b.Minor:
+		return 1
+	}
+	return 2
 }
 
 // ReleaseError says that a text names no release of Redisson.

@@ -65,8 +65,10 @@ func (r Release) Script(name ScriptName) (*Script, bool) {
 	return nil, false
 }
 
-// SentBy reports whether the release sends this text.
+// SentBy reports whether the release sends this text. What is not known of a release is what
+// its nearest known one sends.
 func (s *Script) SentBy(r Release) bool {
+	r = Nearest(r)
 	for _, rg := range s.ranges {
 		if rg.first != (Release{}) && r.AtLeast(rg.first) && rg.last.AtLeast(r) {
 			return true

@@ -112,6 +112,25 @@ func TestReleases(t *testing.T) {
 	}
 }
 
+func TestNearest(t *testing.T) {
+	for text, nearest := range map[string]string{
+		"3.16.6": "3.16.6",
+		"4.7.1":  "4.7.0",
+		"4.8.0":  "4.7.0",
+		"5.0.0":  "4.7.0", // not 4.0.0
+		"3.0.0":  "3.2.0", // not 2.15.2
+		"2.99.0": "2.15.2",
+		"3.45.9": "3.45.1",
+	} {
+		r, err := wire.ParseRelease(text)
+		require.NoError(t, err)
+		require.Equal(t, nearest, wire.Nearest(r).String(), text)
+	}
+	some := []wire.Release{{Major: 3, Minor: 42}, {Major: 3, Minor: 50}, {Major: 4}}
+	require.Equal(t, some[0], wire.NearestOf(some, wire.Release{Major: 3, Minor: 46}), "the one before, where both share as much")
+	require.Equal(t, some[0], wire.NearestOf(some, wire.Release{Major: 2, Minor: 7}))
+}
+
 // The recorded text is the contract: EVALSHA names its SHA-1.
 func TestScriptBodiesHaveTheirSHA1(t *testing.T) {
 	require.Len(t, wire.Scripts(), 55)
@@ -138,6 +157,14 @@ func TestEveryReleaseHasOneVariantOfEachScript(t *testing.T) {
 		}
 		require.Contains(t, sent, wire.ScriptOffer, r.String())
 		require.Contains(t, sent, wire.ScriptTransfer, r.String())
+	}
+}
+
+// A release that is not in the catalogue sends what the nearest one does.
+func TestScriptsOfAnUnknownRelease(t *testing.T) {
+	for _, s := range wire.Scripts() {
+		require.Equal(t, s.SentBy(wire.Newest()), s.SentBy(wire.Release{Major: 4, Minor: 99}), s.Variant)
+		require.Equal(t, s.SentBy(wire.Release{Major: 3, Minor: 45, Patch: 1}), s.SentBy(wire.Release{Major: 3, Minor: 45, Patch: 9}), s.Variant)
 	}
 }
 

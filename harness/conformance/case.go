@@ -163,10 +163,12 @@ type Expect struct {
 type span struct {
 	first, last wire.Release
 	none        bool
+	// open has no end: last is the newest that is known.
+	open bool
 }
 
 func (s span) contains(r wire.Release) bool {
-	return !s.none && r.AtLeast(s.first) && s.last.AtLeast(r)
+	return !s.none && r.AtLeast(s.first) && (s.open || s.last.AtLeast(r))
 }
 
 // HoldsFor reports whether the case is about the release.
@@ -192,7 +194,8 @@ func (c *Case) Range() string {
 	return text
 }
 
-// resolveSpans reads Since and Until. Releases must exist.
+// resolveSpans reads Since and Until. That the catalogue knows them is left to a test, so that
+// a release can be adopted again at which something changed.
 func (c *Case) resolveSpans() error {
 	var err error
 	bound := func(text string, otherwise wire.Release) wire.Release {
@@ -200,15 +203,20 @@ func (c *Case) resolveSpans() error {
 			return otherwise
 		}
 		var r wire.Release
-		r, err = wire.LookupRelease(text)
+		r, err = wire.ParseRelease(text)
 		return r
 	}
 	c.spans[0] = span{
 		first: bound(c.Since2x, wire.Release{Major: 2, Minor: 7}),
 		last:  bound(c.Until2x, wire.Release{Major: 2, Minor: 15, Patch: 2}),
 		none:  c.Since != "" && c.Since2x == "",
+		open:  c.Until2x == "",
 	}
-	c.spans[1] = span{first: bound(c.Since, wire.Release{Major: 3, Minor: 2}), last: bound(c.Until, wire.Newest())}
+	c.spans[1] = span{
+		first: bound(c.Since, wire.Release{Major: 3, Minor: 2}),
+		last:  bound(c.Until, wire.Newest()),
+		open:  c.Until == "",
+	}
 	switch {
 	case err != nil:
 		return err

@@ -26,7 +26,7 @@ func TestParseNamesFileAndLine(t *testing.T) {
 		"cases: []\n":                                               `a.yaml: expected a section`,
 		"section: [\n":                                              `a.yaml:`,
 		smallest + "    sice: 3.0.0\n":                              `a.yaml:8: field sice not found`,
-		smallest + "    since: 3.99.0\n":                            `a.yaml:3: DQ.offer/x: there is no Redisson release 3.99.0`,
+		smallest + "    since: 3.99\n":                              `a.yaml:3: DQ.offer/x: "3.99" is not a Redisson release`,
 		smallest + "    since: 2.8.0\n":                             `since and until are about 3.2.0 and later`,
 		smallest + "      - pause: 1s\n":                            `a pause needs a because`,
 		smallest + "      - pause: soon\n":                          `expected a duration such as 1h`,
@@ -62,6 +62,28 @@ func TestCaseReleases(t *testing.T) {
 			release, err := wire.LookupRelease(name)
 			require.NoError(t, err)
 			require.Equal(t, want[i], section.Cases[0].HoldsFor(release), "%q at %s", bounds, name)
+		}
+	}
+}
+
+// A case without an end holds for a release that is newer than the catalogue too.
+func TestCaseOfAnUnknownRelease(t *testing.T) {
+	for bounds, want := range map[string]bool{"": true, "    since: 3.3.2\n": true, "    until: 4.7.0\n": false} {
+		section, err := Parse("a.yaml", []byte(smallest+bounds))
+		require.NoError(t, err)
+		require.Equal(t, want, section.Cases[0].HoldsFor(wire.Release{Major: 4, Minor: 99}), bounds)
+	}
+}
+
+func TestCasesNameReleasesThatExist(t *testing.T) {
+	sections, err := Load(scenarios.Conformance, "conformance")
+	require.NoError(t, err)
+	for _, c := range Select(sections, nil) {
+		for _, bound := range []string{c.Since, c.Until, c.Since2x, c.Until2x} {
+			if bound != "" {
+				_, err := wire.LookupRelease(bound)
+				require.NoError(t, err, c.ID)
+			}
 		}
 	}
 }

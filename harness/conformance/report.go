@@ -27,6 +27,9 @@ type Report struct {
 	Schema  string          `json:"schema"`
 	Driver  driver.Identity `json:"driver"`
 	Release string          `json:"release"`
+	// StandsIn says that the catalogue does not know the driver's release, and which one stands
+	// for it; empty where it knows it.
+	StandsIn string `json:"stands_in,omitempty"`
 	// Server names the server as people read it, without its password.
 	Server string `json:"server"`
 	// Level is how like Redisson the implementation had to be.

@@ -81,7 +81,10 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	}
 	identity := driver.Identity{Name: hello.Name, Version: hello.Version}
 	report = NewReport(identity, release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
-	report.Total, report.Level = len(p.Cases), cmp.Or(p.Level, Wire)
+	report.Total, report.Level, report.StandsIn = len(p.Cases), cmp.Or(p.Level, Wire), p.Spec.Notice()
+	if report.StandsIn != "" {
+		p.Notice(report.StandsIn)
+	}
 	limit := alike{most: p.MaxFailures}
 	for _, c := range p.Cases {
 		if ctx.Err() != nil {

@@ -81,7 +81,8 @@ func (r *Report) writeExpected(b *strings.Builder) {
 	}
 }
 
-// Judges says by what the cases were judged whose replies and keys are right.
+// Judges says by what the cases were judged whose replies and keys are right, and which
+// release stands for one that the catalogue does not know.
 func (r *Report) Judges() string {
 	by, alone := map[string]int{}, 0
 	for _, c := range r.Cases {
@@ -99,10 +100,14 @@ func (r *Report) Judges() string {
 	if alone > 0 {
 		parts = append(parts, fmt.Sprintf("%d by replies, keys, times and script texts alone", alone))
 	}
-	if len(parts) == 0 {
-		return "nothing was judged"
+	text := "nothing was judged"
+	if len(parts) > 0 {
+		text = "judged: " + strings.Join(parts, ", ")
 	}
-	return "judged: " + strings.Join(parts, ", ")
+	if r.StandsIn != "" {
+		text += ". " + r.StandsIn
+	}
+	return text
 }
 
 // Line returns a result in one line of 80 columns.

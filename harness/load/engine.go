@@ -109,11 +109,25 @@ func (e *engine) load(ctx context.Context) (*Result, error) {
 	return e.measure(ctx)
 }
 
+// tellStandIns says of each Redisson that the catalogue does not know which one stands for it.
+func (e *engine) tellStandIns() {
+	told := map[string]bool{"": true}
+	for _, m := range e.members {
+		spec, _ := m.driver.(program.Spec)
+		if text := spec.Notice(); !told[text] {
+			told[text] = true
+			e.Notice(text)
+			e.note("%s", text)
+		}
+	}
+}
+
 // prepare has the implementations of all members made ready, those that join later
 // too: no build, and no start of a program, may fall into the measurement.
 func (e *engine) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, programTimeout)
 	defer cancel()
+	e.tellStandIns()
 	for _, m := range e.members {
 		if m.Kill {
 			if err := e.prepareKilled(ctx, m); err != nil {

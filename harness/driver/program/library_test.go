@@ -17,7 +17,7 @@ import (
 func TestParse(t *testing.T) {
 	for spec, release := range map[string]string{
 		"dq": wire.Newest().String(), "dq:3.16.6": "3.16.6", "dq:3.21.0,faithful": "3.21.0", "dq,faithful": wire.Newest().String(),
-		"redisson:2.15.2": "2.15.2",
+		"redisson:2.15.2": "2.15.2", "redisson:3.99.0": "3.99.0",
 	} {
 		s, err := Parse(spec)
 		require.NoError(t, err, spec)
@@ -27,13 +27,24 @@ func TestParse(t *testing.T) {
 		require.Equal(t, spec, s.String())
 	}
 	for spec, want := range map[string]string{
-		"": "expected dq", "redisson": "is not a Redisson release", "redisson:3.99.0": "the nearest is", "dq:3.99.0": "the nearest is",
+		"": "expected dq", "redisson": "is not a Redisson release", "redisson:3.99": "is not a Redisson release", "dq:3.99.0": "the nearest is",
 		"dq:3.16.6,fast": "expected ,faithful", "exec:": "expected a program", `exec:a "b`: "expected an end", "memory": "expected dq",
 	} {
 		_, err := Parse(spec)
 		require.ErrorContains(t, err, want, spec)
 		var bad *driver.SpecError
 		require.True(t, errors.As(err, &bad), spec)
+	}
+}
+
+func TestNoticeOfAnUnknownRelease(t *testing.T) {
+	for spec, want := range map[string]string{
+		"dq": "", "redisson:3.52.0": "", "exec:a": "",
+		"redisson:3.99.0": "Redisson 3.99.0 is not in the catalogue: 3.52.0, the nearest that is, stands for it",
+	} {
+		s, err := Parse(spec)
+		require.NoError(t, err, spec)
+		require.Equal(t, want, s.Notice(), spec)
 	}
 }
 

@@ -28,8 +28,8 @@ type Spec struct {
 	command []string
 }
 
-// Parse reads a --driver value. Nothing is started; the error is a
-// *driver.SpecError.
+// Parse reads a --driver value. Nothing is started, so that nobody asks Maven whether it has a
+// Redisson that the catalogue does not know; the error is a *driver.SpecError.
 func Parse(spec string) (Spec, error) {
 	s := Spec{text: spec}
 	if library.Names(spec) {
@@ -45,7 +45,7 @@ func Parse(spec string) (Spec, error) {
 	switch name {
 	case "redisson":
 		var release wire.Release
-		release, err = wire.LookupRelease(rest)
+		release, err = wire.ParseRelease(rest)
 		s.version = &release
 	case "exec":
 		s.command, err = SplitCommandLine(rest)
@@ -78,7 +78,16 @@ func (s Spec) Identity() driver.Identity {
 // String returns the value as it was given.
 func (s Spec) String() string { return s.text }
 
-// Release returns the Redisson release that the value names; false for exec,
+// Notice says, of a Redisson that the catalogue does not know, which release stands for it;
+// it is empty for every other driver.
+func (s Spec) Notice() string {
+	if s.version == nil || wire.Nearest(*s.version) == *s.version {
+		return ""
+	}
+	return fmt.Sprintf("Redisson %s is not in the catalogue: %s, the nearest that is, stands for it", s.version, wire.Nearest(*s.version))
+}
+
+// Release returns the Redisson release that the value names, one that the catalogue knows or not; false for exec,
 // whose program tells by itself.
 func (s Spec) Release() (wire.Release, bool) {
 	switch {

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -120,7 +121,8 @@ func (b builder) compile(ctx context.Context, version, dir string) error {
 }
 
 func runMaven(ctx context.Context, mvn, version, work string) error {
-	cmd := exec.CommandContext(ctx, mvn, "--quiet", "--batch-mode",
+	// A release that Maven has looked for in vain may have come out since: it shall look again.
+	cmd := exec.CommandContext(ctx, mvn, "--quiet", "--batch-mode", "--update-snapshots",
 		"-Dstyle.color=never", "-Dredisson.version="+version,
 		"compiler:compile", "dependency:build-classpath", "-Dmdep.outputFile=target/classpath")
 	cmd.Dir = work
@@ -172,13 +174,21 @@ func readClassPath(dir string) (string, error) {
 	return classPath, nil
 }
 
-// firstErrors picks what Maven says went wrong out of all it says.
+// colour is how Maven colours its lines, which -Dstyle.color does not end altogether.
+var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// firstErrors picks what Maven says went wrong out of all it says: the errors before the
+// first empty one, behind which it tells how to ask for more.
 func firstErrors(output []byte) string {
 	const most = 3
 	var found []string
-	for line := range bytes.Lines(output) {
-		text := strings.TrimSpace(string(line))
-		if rest, ok := strings.CutPrefix(text, "[ERROR] "); ok && len(found) < most {
+	for line := range bytes.Lines(colour.ReplaceAll(output, nil)) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "[ERROR]")
+		rest = strings.TrimSpace(strings.TrimSuffix(rest, "-> [Help 1]"))
+		if ok && (rest == "" || len(found) == most) {
+			break
+		}
+		if ok {
 			found = append(found, rest)
 		}
 	}

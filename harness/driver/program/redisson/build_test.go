@@ -111,11 +111,17 @@ func TestBuildTwiceAtOnce(t *testing.T) {
 }
 
 func TestBuildFailureSaysWhatMavenSaid(t *testing.T) {
-	fakeTools(t, "echo '[INFO] x'; echo '[ERROR] Could not find artifact org.redisson:redisson:jar:9.9.9'; exit 1\n")
+	fakeTools(t, `echo '[INFO] x'
+printf '\033[0m\033[0m[ERROR] Could not find artifact org.redisson:redisson:jar:9.9.9 -> [Help 1]\n'
+printf '[ERROR] \n[ERROR] To see the full stack trace of the errors, re-run Maven with the -e switch.\n'
+exit 1
+`)
 	b, _ := newBuilder(t)
 	_, err := b.build(t.Context(), wire.Release{Major: 9, Minor: 9, Patch: 9})
 	require.ErrorContains(t, err, "Redisson 9.9.9")
 	require.ErrorContains(t, err, "Could not find artifact org.redisson:redisson:jar:9.9.9")
+	require.True(t, strings.HasSuffix(err.Error(), "redisson:jar:9.9.9"), "%v", err)
+	require.NotContains(t, err.Error(), "\x1b")
 	require.NotContains(t, err.Error(), "[INFO]")
 	left, err := os.ReadDir(b.root)
 	require.NoError(t, err)
