@@ -14,6 +14,7 @@ func subcommands() []*cobra.Command {
 		newMatrixCmd(),
 		newReplayCmd(),
 		newDiffCmd(),
+		newReleasesCmd(),
 		newServeCmd(),
 	}
 }

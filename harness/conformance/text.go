@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-)
 
-// textWidth is how many columns a report for people takes.
-const textWidth = 80
+	"github.com/dq-bench/dq-bench/internal/text"
+)
 
 // Text returns the report for people, in 80 columns: failures by cause, of each cause the
 // first case in full and the others by name, then what could not be judged, what failed as
@@ -26,15 +25,15 @@ func (r *Report) Text() string {
 	}
 	r.writeExpected(&b)
 	if r.Stopped != "" {
-		wrapTo(&b, "", fmt.Sprintf("Stopped: %s. %d cases were not run; --max-failures 0 runs all.", r.Stopped, r.Total-len(r.Cases)))
+		text.Wrap(&b, "", fmt.Sprintf("Stopped: %s. %d cases were not run; --max-failures 0 runs all.", r.Stopped, r.Total-len(r.Cases)))
 		b.WriteString("\n")
 	}
 	at := ""
 	if r.Level != Wire {
 		at = fmt.Sprintf(", at the level %q", r.Level)
 	}
-	wrapTo(&b, "", fmt.Sprintf("%s as Redisson %s on %s%s: %s", r.Driver, r.Release, r.Server, at, r.Counts))
-	wrapTo(&b, "", r.Judges())
+	text.Wrap(&b, "", fmt.Sprintf("%s as Redisson %s on %s%s: %s", r.Driver, r.Release, r.Server, at, r.Counts))
+	text.Wrap(&b, "", r.Judges())
 	return b.String()
 }
 
@@ -44,7 +43,7 @@ func (r *Report) writeCause(b *strings.Builder, cause Cause) {
 	if cause.Cases == 1 {
 		noun = "case"
 	}
-	wrapTo(b, "", fmt.Sprintf("%d %s: %s", cause.Cases, noun, printable(cause.Cause)))
+	text.Wrap(b, "", fmt.Sprintf("%d %s: %s", cause.Cases, noun, printable(cause.Cause)))
 	var others []string
 	for _, c := range r.Cases {
 		switch {
@@ -56,7 +55,7 @@ func (r *Report) writeCause(b *strings.Builder, cause Cause) {
 		}
 	}
 	if len(others) > 0 {
-		wrapTo(b, "  and also  ", strings.Join(others, ", "))
+		text.Wrap(b, "  and also  ", strings.Join(others, ", "))
 	}
 	b.WriteString("\n")
 }
@@ -75,8 +74,8 @@ func (r *Report) writeExpected(b *strings.Builder) {
 		byReason[reason] = append(byReason[reason], c.ID)
 	}
 	for _, reason := range order {
-		wrapTo(b, "", "Failed as expected: "+reason)
-		wrapTo(b, "  ", strings.Join(byReason[reason], ", "))
+		text.Wrap(b, "", "Failed as expected: "+reason)
+		text.Wrap(b, "  ", strings.Join(byReason[reason], ", "))
 		b.WriteString("\n")
 	}
 }
@@ -116,8 +115,8 @@ func (r Result) Line() string {
 	if r.Status == Fail || r.Status == Error {
 		line += "  " + printable(causeOf(r))
 	}
-	if utf8.RuneCountInString(line) > textWidth {
-		return string([]rune(line)[:textWidth-1]) + "…"
+	if utf8.RuneCountInString(line) > text.Width {
+		return string([]rune(line)[:text.Width-1]) + "…"
 	}
 	return line
 }
@@ -132,14 +131,14 @@ func (r Result) Text() string {
 
 func (r Result) write(b *strings.Builder, indent string) {
 	fmt.Fprintf(b, "%s%s (%s)\n", indent, r.ID, r.Place)
-	wrapTo(b, indent+"  required  ", r.Requirement)
-	wrapTo(b, indent+"  source    ", r.Source)
+	text.Wrap(b, indent+"  required  ", r.Requirement)
+	text.Wrap(b, indent+"  source    ", r.Source)
 	first, rest, _ := strings.Cut(printable(r.Detail), "\n")
-	wrapTo(b, indent+"  seen      ", first)
+	text.Wrap(b, indent+"  seen      ", first)
 	for line := range strings.Lines(rest) {
 		line = strings.TrimRight(line, "\n")
-		if utf8.RuneCountInString(line) > textWidth && !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, ">") {
-			wrapTo(b, indent+"            ", line) // a sentence more
+		if utf8.RuneCountInString(line) > text.Width && !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, ">") {
+			text.Wrap(b, indent+"            ", line) // a sentence more
 			continue
 		}
 		fmt.Fprintln(b, line)
@@ -148,28 +147,4 @@ func (r Result) write(b *strings.Builder, indent string) {
 		// Not wrapped, so that it can be copied.
 		fmt.Fprintf(b, "%s  alone     %s\n", indent, r.Command)
 	}
-}
-
-// wrapTo writes words behind a head, in lines of 80 columns, the further ones as far in as
-// the first. A word is never cut.
-func wrapTo(b *strings.Builder, head, text string) {
-	column := utf8.RuneCountInString(head)
-	indent := strings.Repeat(" ", column)
-	b.WriteString(head)
-	at := column
-	for i, word := range strings.Split(strings.ReplaceAll(strings.TrimSpace(text), "\n", " "), " ") {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case at+1+n > textWidth:
-			b.WriteString("\n" + indent)
-			at = column
-		default:
-			b.WriteString(" ")
-			at++
-		}
-		b.WriteString(word)
-		at += n
-	}
-	b.WriteString("\n")
 }

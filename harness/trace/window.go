@@ -62,6 +62,9 @@ func (c Column) row(offset int) string {
 	if i < 0 || i >= len(c.Lines) {
 		return ""
 	}
+	if c.Lines[i].Number == 0 {
+		return clip(short(c.Lines[i]))
+	}
 	return clip(fmt.Sprintf("%5d: %s", c.Lines[i].Number, short(c.Lines[i])))
 }
 

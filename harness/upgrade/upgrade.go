@@ -1,0 +1,166 @@
+// Package upgrade answers: what changes when a service goes from one Redisson release to
+// another, and what does that mean for a queue that is running?
+//
+//	dq/wire      layout, scripts, timing ─┐
+//	dq/codec     the codec by default     ├─► Changes ─► text, JSON
+//	conformance  cases that hold for one  │
+//	recordings   what each one sent      ─┘
+//
+// Nothing is written by hand here but what a change means: which changes there are follows
+// from what was recorded of the releases.
+package upgrade
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/conformance"
+)
+
+// Schema names the form of the JSON document.
+const Schema = "dq-bench/releases/v1"
+
+// Changes is what is different between two releases.
+type Changes struct {
+	Schema string `json:"schema"`
+	From   string `json:"from"`
+	To     string `json:"to"`
+	// Facts are changes with a meaning for a running queue, the gravest first.
+	Facts []Change `json:"facts"`
+	// Scripts are those of which another text is sent.
+	Scripts []Script `json:"scripts"`
+	// Behaviour are the conformance cases that hold for one of the two only.
+	Behaviour []Behaviour `json:"behaviour"`
+	// Commands is how the recorded commands of cases that hold for both differ.
+	Commands Commands `json:"commands"`
+	// Steps are what to do, in order.
+	Steps []string `json:"steps"`
+}
+
+// Change is one fact that differs.
+type Change struct {
+	// What it is about, such as "members".
+	What string `json:"what"`
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Came is the first release that has the newer of the two.
+	Came string `json:"came"`
+	// Means says what it does to a queue that is running.
+	Means string `json:"means"`
+	// Stops is true where messages are not delivered, or lost, if nothing is done.
+	Stops bool `json:"stops"`
+}
+
+// Script is a script of the catalogue; From or To is empty where the release has none.
+type Script struct {
+	Name string `json:"name"`
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Came is the first release that sends the newer of the two.
+	Came string `json:"came"`
+}
+
+// Behaviour is a requirement that holds for one of the two only.
+type Behaviour struct {
+	Case        string `json:"case"`
+	Requirement string `json:"requirement"`
+	// Holds is the release of the two for which it does.
+	Holds string `json:"holds"`
+	// Range says for which releases it holds.
+	Range string `json:"range"`
+}
+
+// Between says what is different. Cases and recordings are those of this project; both
+// releases must exist.
+func Between(from, to wire.Release, cases []*conformance.Case, recordings Recordings) (*Changes, error) {
+	c := &Changes{
+		Schema: Schema, From: from.String(), To: to.String(),
+		Facts: factsBetween(from, to), Scripts: scriptsBetween(from, to), Behaviour: []Behaviour{},
+	}
+	for _, one := range cases {
+		before, after := one.HoldsFor(from), one.HoldsFor(to)
+		if before != after && !strings.HasPrefix(one.ID, "DQ.codec/") { // of which the facts tell
+			holds := from
+			if after {
+				holds = to
+			}
+			c.Behaviour = append(c.Behaviour, Behaviour{one.ID, one.Requirement, holds.String(), one.Range()})
+		}
+	}
+	var err error
+	if c.Commands, err = recordings.between(from, to); err != nil {
+		return nil, err
+	}
+	c.Steps = steps(c, to)
+	return c, nil
+}
+
+// scriptsBetween compares the catalogue's rows.
+func scriptsBetween(from, to wire.Release) (changed []Script) {
+	var names []wire.ScriptName
+	for _, s := range wire.Scripts() {
+		if !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	for _, name := range names {
+		variant := func(r wire.Release) string {
+			if s, ok := r.Script(name); ok {
+				return s.Variant
+			}
+			return ""
+		}
+		if variant(from) != variant(to) {
+			changed = append(changed, Script{string(name), variant(from), variant(to), came(from, to, variant)})
+		}
+	}
+	return changed
+}
+
+// came is the first release that has what the newer of two has and the older has not.
+func came(a, b wire.Release, of func(wire.Release) string) string {
+	newer := a
+	if b.AtLeast(a) {
+		newer = b
+	}
+	first := newer
+	all := wire.Releases()
+	for i := len(all) - 1; i >= 0; i-- {
+		r := all[i]
+		if !newer.AtLeast(r) || (r.Major == 2) != (newer.Major == 2) {
+			continue
+		}
+		if of(r) != of(newer) {
+			break
+		}
+		first = r
+	}
+	return first.String()
+}
+
+// steps are what to do to go from one to the other.
+func steps(c *Changes, to wire.Release) (all []string) {
+	stops := slices.ContainsFunc(c.Facts, func(f Change) bool { return f.Stops })
+	if !stops {
+		return []string{
+			fmt.Sprintf("Replace %s by %s instance by instance: both read what the other writes.", c.From, c.To),
+		}
+	}
+	all = append(all, "Look at what each queue holds before anything else: how many messages wait, and until when.")
+	for _, f := range c.Facts {
+		switch {
+		case f.What == members:
+			all = append(all,
+				fmt.Sprintf("Have nobody offer with %s any more, and let it deliver what waits; or let dq, which reads both layouts, deliver what waits.", c.From),
+				fmt.Sprintf("Start %s only when both keys of each queue are empty, or beside dq. Never run both releases on one queue: each stops at what the other offers.", c.To))
+		case f.What == codecByDefault && hasCodec(to, codec.Name(f.From)):
+			all = append(all, fmt.Sprintf("Where the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits.", c.From, f.From, c.To))
+		case f.What == codecByDefault:
+			all = append(all, fmt.Sprintf("Where the code names no codec, let %s deliver everything: %s has no codec that reads its values (%s).", c.From, c.To, f.From))
+		}
+	}
+	return append(all, "Verify afterwards that nothing is overdue.")
+}

@@ -1,0 +1,34 @@
+// Package text lays out what people read in a terminal.
+package text
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Width is how many columns a report for people takes.
+const Width = 80
+
+// Wrap writes words behind a head, in lines of Width columns, the further ones as far in as
+// the first. A word is never cut, and spaces that follow each other stay.
+func Wrap(b *strings.Builder, head, words string) {
+	column := utf8.RuneCountInString(head)
+	indent := strings.Repeat(" ", column)
+	b.WriteString(head)
+	at := column
+	for i, word := range strings.Split(strings.ReplaceAll(strings.TrimSpace(words), "\n", " "), " ") {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case at+1+n > Width:
+			b.WriteString("\n" + indent)
+			at = column
+		default:
+			b.WriteString(" ")
+			at++
+		}
+		b.WriteString(word)
+		at += n
+	}
+	b.WriteString("\n")
+}
