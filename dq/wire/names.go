@@ -19,10 +19,41 @@ type Names struct {
 func NamesOf(dest string) Names {
 	return Names{
 		Destination: dest,
-		TimeoutSet:  PrefixName("redisson_delay_queue_timeout", dest),
-		Pending:     PrefixName("redisson_delay_queue", dest),
-		Channel:     PrefixName("redisson_delay_queue_channel", dest),
+		TimeoutSet:  PrefixName(timeoutSetPrefix, dest),
+		Pending:     PrefixName(pendingPrefix, dest),
+		Channel:     PrefixName(channelPrefix, dest),
 	}
+}
+
+const (
+	timeoutSetPrefix = "redisson_delay_queue_timeout"
+	pendingPrefix    = "redisson_delay_queue"
+	channelPrefix    = "redisson_delay_queue_channel"
+)
+
+// KeyPattern is a glob, as SCAN takes it, that every timeout set and pending list
+// matches; DestinationOf tells which of the keys it finds are one.
+const KeyPattern = pendingPrefix + "*"
+
+// DestinationOf returns the destination queue that a timeout set or a pending list
+// belongs to; false for any other key.
+//
+// Queues called "orders" and "{orders}" share these keys, so that the name cannot be
+// told from them: the former is returned.
+func DestinationOf(key string) (string, bool) {
+	for _, prefix := range [...]string{timeoutSetPrefix, pendingPrefix} {
+		rest, ok := strings.CutPrefix(key, prefix+":")
+		if !ok || !strings.Contains(rest, "{") {
+			continue
+		}
+		if inner, ok := strings.CutPrefix(rest, "{"); ok && strings.HasSuffix(inner, "}") {
+			if inner = inner[:len(inner)-1]; !strings.Contains(inner, "{") {
+				return inner, inner != ""
+			}
+		}
+		return rest, true
+	}
+	return "", false
 }
 
 // PrefixName joins prefix and name as Redisson does: prefix:{name}, so that both
