@@ -37,6 +37,8 @@ var mayImport = map[string][]string{
 	"harness/server/embedded": {},
 	"harness/monitor":         {},
 	"harness/trace":           {"harness/monitor"},
+
+	"harness/forensics": {},
 }
 
 // imports returns what each package of the module imports, tests apart, by its folder

@@ -1,0 +1,94 @@
+package forensics
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// which nodes of a cluster are asked.
+type which bool
+
+const (
+	masters  which = false
+	allNodes which = true // replicas too
+)
+
+// eachNode calls visit for one node after the other; for a server that is no cluster,
+// once.
+func eachNode(ctx context.Context, client redis.UniversalClient, nodes which, visit func(context.Context, *redis.Client) error) error {
+	switch client := client.(type) {
+	case *redis.Client:
+		return visit(ctx, client)
+	case *redis.ClusterClient:
+		var one sync.Mutex
+		inTurn := func(ctx context.Context, node *redis.Client) error {
+			one.Lock()
+			defer one.Unlock()
+			return visit(ctx, node)
+		}
+		if nodes == allNodes {
+			return client.ForEachShard(ctx, inTurn)
+		}
+		return client.ForEachMaster(ctx, inTurn)
+	}
+	return fmt.Errorf("expected a client of a server or of a cluster, got %T", client)
+}
+
+// scanCount is how many keys a SCAN looks at, some tenths of a millisecond.
+const scanCount = 500
+
+// Queues finds all delayed queues of a server or cluster, by the names of their keys,
+// and returns those of their destinations, sorted.
+func Queues(ctx context.Context, client redis.UniversalClient) ([]string, error) {
+	found := map[string]bool{}
+	err := eachNode(ctx, client, masters, func(ctx context.Context, node *redis.Client) error {
+		for cursor := uint64(0); ; {
+			keys, next, err := node.Scan(ctx, cursor, wire.KeyPattern, scanCount).Result()
+			if err != nil {
+				return fmt.Errorf("SCAN: %w", err)
+			}
+			for _, key := range keys {
+				if dest, ok := wire.DestinationOf(key); ok {
+					found[dest] = true
+				}
+			}
+			if cursor = next; cursor == 0 {
+				return nil
+			}
+		}
+	})
+	return slices.Sorted(maps.Keys(found)), err
+}
+
+// ScriptsSeen returns the scripts of Redisson that a server, or a node of a cluster,
+// has in its cache: somebody ran or loaded them since it started, or since the last
+// SCRIPT FLUSH, for whichever queue.
+func ScriptsSeen(ctx context.Context, client redis.UniversalClient) ([]wire.Script, error) {
+	all := wire.Scripts()
+	sums := make([]string, len(all))
+	for i, s := range all {
+		sums[i] = s.SHA1
+	}
+	seen := make([]bool, len(all))
+	err := eachNode(ctx, client, masters, func(ctx context.Context, node *redis.Client) error {
+		there, err := node.ScriptExists(ctx, sums...).Result()
+		for i := range min(len(there), len(seen)) {
+			seen[i] = seen[i] || there[i]
+		}
+		return err
+	})
+	var cached []wire.Script
+	for i, s := range all {
+		if seen[i] {
+			cached = append(cached, s)
+		}
+	}
+	return cached, err
+}

@@ -1,0 +1,185 @@
+package forensics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// Reader reads the keys of one queue in chunks that keep the server busy for about half a
+// millisecond each. It is for one goroutine.
+//
+// A chunk begins a little before the end of the last one, so that what others remove
+// meanwhile, which shifts the rest towards the head, is noticed: then the chunk is read
+// again from further ahead. No member that is there from the beginning of a walk to
+// its end is passed over, and none is visited twice.
+type Reader struct {
+	// Names are the keys that are read.
+	Names wire.Names
+
+	client redis.UniversalClient
+	pace   *pace
+}
+
+// bareTrips is how many round trips that do nothing a Reader makes, to know the
+// quickest.
+const bareTrips = 5
+
+// NewReader returns a Reader of the queue with that destination. It measures what a
+// round trip takes.
+func NewReader(ctx context.Context, client redis.UniversalClient, dest string) (*Reader, error) {
+	r := &Reader{Names: wire.NamesOf(dest), client: client, pace: newPace()}
+	for range bareTrips {
+		began := time.Now()
+		if err := client.Exists(ctx, r.Names.TimeoutSet).Err(); err != nil {
+			return nil, fmt.Errorf("EXISTS %s: %w", r.Names.TimeoutSet, err)
+		}
+		r.pace.bare(time.Since(began))
+	}
+	return r, nil
+}
+
+// Cost is what was asked of the server so far.
+func (r *Reader) Cost() Cost { return r.pace.cost }
+
+// overlap is how many members a chunk has in common with the one before it, where
+// nothing was removed meanwhile.
+const overlap = 8
+
+// TimeoutSet visits the members of the timeout set in order of due time, chunk by
+// chunk, with their scores. visit must not keep the slice.
+func (r *Reader) TimeoutSet(ctx context.Context, visit func([]redis.Z) error) error {
+	var last redis.Z
+	for next, back := 0, overlap; ; {
+		start := max(0, next-back)
+		asked := min(next, overlap) + r.pace.size
+		began := time.Now()
+		chunk, err := r.client.ZRangeWithScores(ctx, r.Names.TimeoutSet, int64(start), int64(start+asked-1)).Result()
+		if err != nil {
+			return fmt.Errorf("ZRANGE %s: %w", r.Names.TimeoutSet, err)
+		}
+		r.pace.chunk(time.Since(began), sizeOf(chunk))
+		if start > 0 && (len(chunk) == 0 || isBehind(chunk[0], last)) {
+			back *= 2 // so many were removed that members in between may have been passed over
+			continue
+		}
+		fresh := 0
+		if next > 0 {
+			fresh = slices.IndexFunc(chunk, func(z redis.Z) bool { return isBehind(z, last) })
+		}
+		if fresh >= 0 && len(chunk) > 0 {
+			if err := visit(chunk[fresh:]); err != nil {
+				return err
+			}
+			last = chunk[len(chunk)-1]
+		}
+		if len(chunk) < asked {
+			return nil
+		}
+		next, back = start+len(chunk), overlap
+	}
+}
+
+// isBehind reports whether z comes after other in the order of a sorted set.
+func isBehind(z, other redis.Z) bool {
+	if z.Score != other.Score {
+		return z.Score > other.Score
+	}
+	return z.Member.(string) > other.Member.(string)
+}
+
+func sizeOf(chunk []redis.Z) int {
+	n := 0
+	for _, z := range chunk {
+		n += len(z.Member.(string))
+	}
+	return n
+}
+
+// ErrLost is returned by Pending when so much was removed from the list between two
+// chunks that the way could not be found again. A new walk may do better.
+var ErrLost = errors.New("the list changed faster than it could be read")
+
+// Pending visits the entries of the pending list in their order, chunk by chunk, with
+// the index of the first. A member that is there twice is visited twice. visit must
+// not keep the slice.
+//
+// The server seeks to the index of a chunk node by node from the nearer end (before
+// Redis 6.2 from the head), each node holding about 8 KB.
+func (r *Reader) Pending(ctx context.Context, visit func(first int, members []string) error) error {
+	way := trail{}
+	for next, back := 0, overlap; ; {
+		start := max(0, next-back)
+		asked := next - start + r.pace.size
+		chunk, err := r.Entries(ctx, start, asked)
+		if err != nil {
+			return err
+		}
+		fresh, ok := way.find(chunk, next-start, start == 0)
+		if !ok {
+			if start == 0 || back == len(way.entries) {
+				return fmt.Errorf("LRANGE %s: %w", r.Names.Pending, ErrLost)
+			}
+			back = min(2*back, len(way.entries))
+			continue
+		}
+		if fresh < len(chunk) {
+			if err := visit(start+fresh, chunk[fresh:]); err != nil {
+				return err
+			}
+			way.add(chunk[fresh:])
+		}
+		if len(chunk) < asked {
+			return nil
+		}
+		next, back = start+len(chunk), overlap
+	}
+}
+
+// Entries returns up to count entries of the pending list from an index on.
+func (r *Reader) Entries(ctx context.Context, first, count int) ([]string, error) {
+	began := time.Now()
+	chunk, err := r.client.LRange(ctx, r.Names.Pending, int64(first), int64(first+count-1)).Result()
+	if err != nil {
+		return nil, fmt.Errorf("LRANGE %s: %w", r.Names.Pending, err)
+	}
+	bytes := 0
+	for _, member := range chunk {
+		bytes += len(member)
+	}
+	r.pace.chunk(time.Since(began), bytes)
+	return chunk, nil
+}
+
+// Scores returns for each of the members its score, or nil for one that the timeout set
+// does not hold.
+func (r *Reader) Scores(ctx context.Context, members []string) ([]*float64, error) {
+	scores := make([]*float64, len(members))
+	for first := 0; first < len(members); first += minChunk {
+		part := members[first:min(first+minChunk, len(members))]
+		pipe := r.client.Pipeline()
+		replies := make([]*redis.FloatCmd, len(part))
+		for i, member := range part {
+			replies[i] = pipe.ZScore(ctx, r.Names.TimeoutSet, member)
+		}
+		began := time.Now()
+		_, _ = pipe.Exec(ctx) // each reply has its own error
+		r.pace.count(time.Since(began), 0)
+		for i, reply := range replies {
+			score, err := reply.Result()
+			switch {
+			case err == nil:
+				scores[first+i] = &score
+			case !errors.Is(err, redis.Nil):
+				return nil, fmt.Errorf("ZSCORE %s: %w", r.Names.TimeoutSet, err)
+			}
+		}
+	}
+	return scores, nil
+}
