@@ -50,6 +50,10 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 bench: ## measure claims of speed, as ratios of two sides in one run
 	$(GO) test ./dq -run '^$$' -bench Lateness -benchtime 1x -timeout 10m
 
+.PHONY: inspect-million
+inspect-million: ## inspect a queue of a million members; fails if the server's slow log has a call of more than 5 ms
+	$(GO) test ./harness/forensics/inspect -run '^$$' -bench Million -benchtime 3x -timeout 10m
+
 AA_RUNS ?= 24
 
 .PHONY: aa

@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"harness/compare":         {"harness/run", "harness/compare/stats"},
 	"harness/compare/stats":   {},
 	"harness/page":            {"harness/compare", "harness/compare/stats", "harness/conformance", "harness/run"},
-	"harness/metrics":         {"harness/load", "harness/plan", "harness/run"},
+	"harness/metrics":         {"harness/forensics/inspect", "harness/load", "harness/plan", "harness/run"},
 	"harness/plan":            {},
 	"harness/load":            {"harness/plan", "harness/run", "harness/driver", "harness/driver/program"},
 	"harness/driver":          {},
@@ -38,7 +38,8 @@ var mayImport = map[string][]string{
 	"harness/monitor":         {},
 	"harness/trace":           {"harness/monitor"},
 
-	"harness/forensics": {},
+	"harness/forensics":         {},
+	"harness/forensics/inspect": {"harness/forensics"},
 }
 
 // imports returns what each package of the module imports, tests apart, by its folder

@@ -15,6 +15,7 @@ func subcommands() []*cobra.Command {
 		newReplayCmd(),
 		newDiffCmd(),
 		newReleasesCmd(),
+		newInspectCmd(),
 		newServeCmd(),
 	}
 }

@@ -39,6 +39,8 @@ func TestMain(m *testing.M) {
 //	serve                        starts a Redis for the script and sets $REDIS to its URL and $REDIS_ADDR
 //	occupy                       connects a client to $REDIS that stays
 //	limit RIGHTS…                makes a user of $REDIS with all rights but for these, and sets $LIMITED to its URL
+//	offer QUEUE LAYOUT VALUE DELAY  puts a value into a queue of $REDIS; DELAY may be negative
+//	subscribe QUEUE              listens on $REDIS as a client with that delayed queue does
 //	disturb                      sets keys on $REDIS as soon as somebody else has set one
 //	undisturb                    ends that, and checks that every one of its keys is there
 //	$RECORDINGS                  the recordings of the repository
@@ -56,6 +58,7 @@ func TestScripts(t *testing.T) {
 		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "json": oneDocument, "fields": fields, "serve": serve,
+			"offer": offer, "subscribe": subscribe,
 			"disturb": disturb, "undisturb": undisturb, "occupy": occupy, "limit": limit,
 		},
 	})

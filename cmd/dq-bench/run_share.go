@@ -44,7 +44,7 @@ func (f *shareFlags) serveMetrics(ctx context.Context, live *load.Live, stderr i
 	if f.metricsAddr == "" {
 		return func() error { return nil }, nil
 	}
-	server, err := metrics.Serve(ctx, f.metricsAddr, tool(), live)
+	server, err := metrics.Serve(ctx, f.metricsAddr, tool(), metrics.OfLoad(live))
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,8 @@ func describe(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("dq_bench_"+name, help, labelNames, nil)
 }
 
-func newCollector(source Source) *collector {
+// OfLoad returns the metrics of a run.
+func OfLoad(source Source) prometheus.Collector {
 	gauge := func(name, help string, value func(load.Snapshot) int64) number {
 		return number{describe(name, help), prometheus.GaugeValue, value}
 	}

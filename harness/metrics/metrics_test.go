@@ -33,7 +33,7 @@ func (f fixed) Snapshot() (load.Snapshot, error) { return f.s, f.err }
 // serve starts a server on a free port and ends it with the test.
 func serve(t *testing.T, source Source) *Server {
 	t.Helper()
-	s, err := Serve(t.Context(), "127.0.0.1:0", run.Tool{Name: "dq-bench", Version: "v1.2.3"}, source)
+	s, err := Serve(t.Context(), "127.0.0.1:0", run.Tool{Name: "dq-bench", Version: "v1.2.3"}, OfLoad(source))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -168,7 +168,7 @@ func TestProfiler(t *testing.T) {
 
 func TestAddressInUseIsOneClearLine(t *testing.T) {
 	s := serve(t, fixed{})
-	_, err := Serve(t.Context(), s.listener.Addr().String(), run.Tool{}, fixed{})
+	_, err := Serve(t.Context(), s.listener.Addr().String(), run.Tool{}, OfLoad(fixed{}))
 	require.ErrorContains(t, err, "metrics cannot be served at "+s.listener.Addr().String())
 	require.ErrorContains(t, err, "choose another --metrics-addr")
 	require.NotContains(t, err.Error(), "\n")

@@ -44,9 +44,10 @@ type Server struct {
 	done     chan error
 }
 
-// Serve listens at addr, as CheckAddr has it, until Close. It fails if that cannot
+// Serve listens at addr, as CheckAddr has it, until Close, and serves what is collected:
+// OfLoad or a Queues. It fails if that cannot
 // be listened at, for example because another process does.
-func Serve(ctx context.Context, addr string, tool run.Tool, source Source) (*Server, error) {
+func Serve(ctx context.Context, addr string, tool run.Tool, what prometheus.Collector) (*Server, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -54,7 +55,7 @@ func Serve(ctx context.Context, addr string, tool run.Tool, source Source) (*Ser
 	}
 	s := &Server{
 		listener: listener,
-		server:   &http.Server{Handler: Handler(tool, source), ReadHeaderTimeout: headerTimeout},
+		server:   &http.Server{Handler: Handler(tool, what), ReadHeaderTimeout: headerTimeout},
 		done:     make(chan error, 1),
 	}
 	go func() { s.done <- s.server.Serve(listener) }()
@@ -80,14 +81,14 @@ func (s *Server) Close() error {
 
 // Handler answers /metrics, as text or, if asked for it, in the protobuf form that
 // carries native histograms, and /debug/pprof/.
-func Handler(tool run.Tool, source Source) http.Handler {
+func Handler(tool run.Tool, what prometheus.Collector) http.Handler {
 	registry := prometheus.NewRegistry()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "dq_bench_build_info", Help: "1, labelled with the build.",
 		ConstLabels: prometheus.Labels{"version": tool.Version, "goversion": runtime.Version()},
 	})
 	build.Set(1)
-	registry.MustRegister(newCollector(source), build, collectors.NewGoCollector(),
+	registry.MustRegister(what, build, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))

@@ -1,0 +1,237 @@
+package inspect
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/forensics"
+)
+
+// The kinds of findings.
+const (
+	WrongType      = "wrong-type"
+	ForeignMember  = "foreign-member"
+	WindowsMember  = "windows-member"
+	Unreadable     = "unreadable-member"
+	StuckHead      = "stuck-head"
+	Fractional     = "fractional-score"
+	OverdueMembers = "overdue"
+	NoSubscriber   = "no-subscriber"
+	Ghost          = "ghost"
+	Orphan         = "orphan"
+	ListedAgain    = "listed-again"
+	Quarantined    = "quarantined"
+	OtherSide      = "other-side" // no anomaly: all members are of one layout
+	SlowTransfer   = "slow-transfer"
+)
+
+// findings are what there is to know, the gravest first.
+func (l *look) findings() []Finding {
+	all := []Finding{}
+	for _, find := range []func() (Finding, bool){
+		l.wrongType, l.foreignMembers, l.windowsMembers, l.unreadable, l.stuckHead, l.fractional, l.overdue, l.noSubscriber,
+		l.ghosts, l.orphans, l.again, l.quarantined, l.otherSide, l.slowTransfer,
+	} {
+		if f, found := find(); found {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func (l *look) old() string    { return l.q.Redisson[0].Text }
+func (l *look) recent() string { return l.q.Redisson[1].Text }
+
+func (l *look) wrongType() (Finding, bool) {
+	n := l.reader.Names
+	var wrong []string
+	for _, k := range []struct{ key, want string }{{n.TimeoutSet, "zset"}, {n.Pending, "list"}, {n.Destination, "list"}} {
+		if is := l.types[k.key]; is != k.want && is != "none" {
+			wrong = append(wrong, fmt.Sprintf("%s is a %s, expected a %s", k.key, is, k.want))
+		}
+	}
+	const fails = "every call that touches the key fails with WRONGTYPE; the transfer tries again every 5 s"
+	return Finding{
+		Kind: WrongType, Anomaly: true, Count: int64(len(wrong)), What: strings.Join(wrong, "; "), Old: fails, New: fails,
+		Do: "find who wrote it, and move it to another key with RENAME",
+	}, len(wrong) > 0
+}
+
+func (l *look) foreignMembers() (Finding, bool) {
+	c := l.census
+	old, recent := c.forms[forensics.DLc0], c.forms[forensics.Bc0Lc0]
+	f := Finding{
+		Kind: ForeignMember, Anomaly: true, Count: int64(l.q.Counts.Foreign), Old: l.old(), New: l.recent(),
+		What: fmt.Sprintf("dLc0 (to 3.21.0): %s; Bc0Lc0 (from 3.21.1): %s", members(old), members(recent)),
+		Do: "let a dq client transfer the queue, which reads both layouts, until nothing of one of them is left and nobody offers it; " +
+			"meanwhile do not call poll() on the delayed queue from Redisson: it destroys a member that it cannot read",
+	}
+	foreign := forensics.DLc0
+	if r := l.options.Release; r != nil && r.Layout() == wire.LayoutDLc0 || r == nil && recent < old {
+		foreign = forensics.Bc0Lc0
+	}
+	if r := l.options.Release; r != nil {
+		f.What += fmt.Sprintf("; Redisson %s reads %s alone", r, r.Layout())
+	}
+	f.Members = c.byForm[foreign]
+	return f, f.Count > 0
+}
+
+func (l *look) windowsMembers() (Finding, bool) {
+	c := l.census
+	n := c.forms[forensics.DLc0Windows] + c.forms[forensics.Bc0Lc0Windows]
+	return Finding{
+		Kind: WindowsMember, Anomaly: true, Count: int64(n), Old: l.old(), New: l.recent(),
+		What:    "with a length of 4 bytes, as a Redis for Windows packs it: " + members(n),
+		Do:      "let a dq client transfer the queue, which reads them; on a Redis for Windows itself they are right",
+		Members: append(append([]Member{}, c.byForm[forensics.DLc0Windows]...), c.byForm[forensics.Bc0Lc0Windows]...),
+	}, n > 0
+}
+
+func (l *look) unreadable() (Finding, bool) {
+	n := l.q.Counts.Unreadable
+	return Finding{
+		Kind: Unreadable, Anomaly: true, Count: int64(n), Old: l.old(), New: l.recent(),
+		What:    "of no layout, for no length in them fits: " + members(n),
+		Do:      "a dq client sets them aside in " + scripts.Quarantine(l.q.Name) + " when they come due; or find who wrote them, and ZREM them",
+		Members: l.census.byForm[forensics.Unreadable],
+	}, n > 0
+}
+
+func (l *look) stuckHead() (Finding, bool) {
+	const stuck = "is never due for the transfer; while one is the head no later offer is announced, and what comes due waits for a timer set before, or a new connection"
+	return Finding{
+		Kind: StuckHead, Anomaly: true, Count: l.census.neverN, Old: stuck, New: stuck,
+		What:    "with a due time that never comes, as a delay gives it that overflows: " + members(l.census.neverN),
+		Do:      "ZREM them from " + l.reader.Names.TimeoutSet + " and LREM them from " + l.reader.Names.Pending + ", or offer them anew with a delay that can be",
+		Members: l.census.never,
+	}, l.census.neverN > 0
+}
+
+func (l *look) fractional() (Finding, bool) {
+	const late = "fails to read the head's due time (NumberFormatException, \"Unable to decode data\") and asks again every 5 s: delivers, but late"
+	return Finding{
+		Kind: Fractional, Anomaly: true, Count: l.census.fractionN, Old: late, New: late,
+		What:    "due at a fraction of a millisecond, which no Redisson writes: " + members(l.census.fractionN),
+		Do:      "have who writes them use whole milliseconds; ZADD XX " + l.reader.Names.TimeoutSet + " with the rounded score mends one",
+		Members: l.census.fractional,
+	}, l.census.fractionN > 0
+}
+
+func (l *look) overdue() (Finding, bool) {
+	o := l.q.Overdue
+	if o.Count == 0 {
+		return Finding{}, false
+	}
+	age := time.Duration(float64(l.q.At.UnixMilli())-*o.SinceMS) * time.Millisecond
+	const still = "that runs has lost its timer (3.5.6 to 3.45.0 can) or its subscription, or stands still at a member that it cannot read"
+	return Finding{
+		Kind: OverdueMembers, Anomaly: true, Count: o.Count, Old: still, New: still,
+		What: fmt.Sprintf("%s, the oldest since %s (%s)", members(o.Count), moment(o.SinceMS), age.Round(time.Second)),
+		Do:   "see that a service keeps an RDelayedQueue of this name open (getDelayedQueue, not destroyed); a restart, a reconnect or an offer that becomes the head wakes one that stands still",
+	}, true
+}
+
+func (l *look) noSubscriber() (Finding, bool) {
+	const nothing = "moves nothing until some client opens the queue with getDelayedQueue(); that one transfers at once what is overdue"
+	waits := l.q.Counts.TimeoutSet > 0 && l.q.Subscribers.Count == 0 && !l.unsure("subscribers")
+	return Finding{
+		Kind: NoSubscriber, Anomaly: true, Count: l.q.Counts.TimeoutSet, Old: nothing, New: nothing,
+		What: fmt.Sprintf("nobody is subscribed to %s; waiting: %s", l.reader.Names.Channel, members(l.q.Counts.TimeoutSet)),
+		Do:   "start a service that keeps an RDelayedQueue of this name open: offering or taking alone does not, and destroy() ends it",
+	}, waits
+}
+
+// unsure reports whether something could not be looked at.
+func (l *look) unsure(what string) bool {
+	for _, u := range l.q.Uncertain {
+		if strings.HasPrefix(u, what) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *look) ghosts() (Finding, bool) {
+	const ghost = "never transfers it; size(), readAll(), peek() and contains() show it, poll() gives it out, and every transfer walks over it"
+	return Finding{
+		Kind: Ghost, Anomaly: true, Count: int64(l.diff.Ghosts.Count), Old: ghost, New: ghost,
+		What:    "in the pending list and not in the timeout set, delivered or removed before: " + members(l.diff.Ghosts.Count),
+		Do:      "LREM " + l.reader.Names.Pending + " 1 <member>, for each; they come from offers that a Redisson to 3.16.3 sent again after a time-out",
+		Members: l.untimed(l.diff.Ghosts.First),
+	}, l.diff.Ghosts.Count > 0
+}
+
+func (l *look) orphans() (Finding, bool) {
+	const orphan = "transfers it when it is due, as any other; until then readAll(), contains() and remove() do not see it"
+	return Finding{
+		Kind: Orphan, Anomaly: true, Count: int64(l.diff.Orphans.Count), Old: orphan, New: orphan,
+		What: "in the timeout set and not in the pending list: " + members(l.diff.Orphans.Count),
+		Do: "if a transfer has failed here (a foreign or unreadable member, \"unpack\" in a log), those due before that have been delivered already: ZREM them. " +
+			"Others were taken from the list alone, by retainAll() or a remove() to 3.3.1: ZREM them too, or they are delivered all the same. " +
+			"If the list was lost, let them come",
+		Members: l.untimed(l.diff.Orphans.First),
+	}, l.diff.Orphans.Count > 0
+}
+
+func (l *look) again() (Finding, bool) {
+	const again = "delivers it once, and leaves the other entry behind as a ghost"
+	return Finding{
+		Kind: ListedAgain, Anomaly: true, Count: int64(l.diff.Again.Count), Old: again, New: again,
+		What:    "once more in the pending list, behind the first: " + members(l.diff.Again.Count),
+		Do:      "LREM " + l.reader.Names.Pending + " -1 <member>, for each; a Redisson to 3.16.3 sent the offer again after a time-out",
+		Members: l.untimed(l.diff.Again.First),
+	}, l.diff.Again.Count > 0
+}
+
+// untimed shows members whose score is not at hand.
+func (l *look) untimed(raw []string) []Member {
+	var members []Member
+	for _, m := range raw {
+		members = append(members, l.show.member([]byte(m), nil))
+	}
+	return members
+}
+
+func (l *look) quarantined() (Finding, bool) {
+	key := scripts.Quarantine(l.q.Name)
+	const unknown = "does not know of them"
+	return Finding{
+		Kind: Quarantined, Anomaly: true, Count: l.q.Counts.Quarantine, Old: unknown, New: unknown,
+		What: fmt.Sprintf("set aside by dq in %s, for nobody can read them: %s", key, members(l.q.Counts.Quarantine)),
+		Do:   "ZRANGE " + key + " 0 -1 WITHSCORES shows them; to give one back: ZADD to the timeout set and RPUSH to the pending list; then ZREM it there",
+	}, l.q.Counts.Quarantine > 0
+}
+
+// otherSide says what an upgrade across 3.21.1, either way, would meet.
+func (l *look) otherSide() (Finding, bool) {
+	old, recent := l.census.forms[forensics.DLc0], l.census.forms[forensics.Bc0Lc0]
+	if l.q.Counts.Foreign > 0 || old+recent == 0 {
+		return Finding{}, false
+	}
+	f := Finding{Kind: OtherSide, Count: int64(old + recent), Old: l.old(), New: l.recent()}
+	if old > 0 {
+		f.What = "all are dLc0, written by releases to 3.21.0: " + members(old)
+		f.Do = "keep every Redisson from 3.21.1 on away from the queue until it is empty, or have dq transfer it during the upgrade"
+	} else {
+		f.What = "all are Bc0Lc0, written by 3.21.1 or newer: " + members(recent)
+		f.Do = "do not go back to a Redisson to 3.21.0 until the queue is empty, or have dq transfer it meanwhile"
+	}
+	return f, true
+}
+
+// slowMS is from when on one transfer keeps a server from others for long.
+const slowMS = 10
+
+func (l *look) slowTransfer() (Finding, bool) {
+	t := l.q.Transfer
+	const walks = "sends the transfer all the same; every other client of the server waits meanwhile"
+	return Finding{
+		Kind: SlowTransfer, Count: int64(t.Members), Old: walks, New: walks,
+		What: fmt.Sprintf("the transfer of the next %d members passes %s entries of the pending list: about %.0f ms in which the server does nothing else", t.Members, count(t.Entries), t.BlockedMS),
+		Do:   "offer in the order of due times where that is possible, or spread the load over several queues: LREM walks the list from its head",
+	}, t.BlockedMS >= slowMS
+}
