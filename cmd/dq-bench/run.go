@@ -161,8 +161,9 @@ func (f *runFlags) given() map[string]string {
 	return settings
 }
 
-// cases are what to run, with which drivers, on which servers.
-func (f *runFlags) cases() ([]series.Case, error) {
+// cases are what to run, with which drivers, on which servers. What is left out for the
+// drivers that are given, stderr says.
+func (f *runFlags) cases(stderr io.Writer) ([]series.Case, error) {
 	choice := scenario.Choice{Files: f.files, Variants: f.variants, Full: f.full, Settings: f.given(), SLO: f.slos}
 	if f.changed("scale") {
 		choice.Scale = &f.scale
@@ -175,7 +176,11 @@ func (f *runFlags) cases() ([]series.Case, error) {
 	if !f.changed("driver") {
 		drivers = nil // the scenario's
 	}
-	return series.Cases(runs, drivers, f.redis)
+	cases, left, err := series.Cases(runs, drivers, f.redis)
+	for _, name := range left {
+		fmt.Fprintf(stderr, "%s is left out: it names the driver of each member of its fleet, and --driver is given\n", name)
+	}
+	return cases, err
 }
 
 // request checks everything that can be checked without a server. Its errors
@@ -199,7 +204,7 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 	if f.out == "" {
 		f.out = filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z"))
 	}
-	if r.cases, err = f.cases(); err != nil {
+	if r.cases, err = f.cases(stderr); err != nil {
 		return nil, err
 	}
 	self, err := os.Executable()

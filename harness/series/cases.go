@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/scenario"
 	"github.com/dq-bench/dq-bench/harness/server"
 )
@@ -23,18 +25,32 @@ type Case struct {
 }
 
 // Cases makes a case of each run: with the drivers, or if there are none with the one of
-// its scenario, each on every server. Its error is wrong usage.
-func Cases(runs []scenario.Run, drivers, servers []string) ([]Case, error) {
+// its scenario, each on every server. A run whose fleet says itself which drivers run would be
+// the same for each of the drivers: it is left out, and named in left. Its error is wrong usage,
+// also where no run remains.
+func Cases(runs []scenario.Run, drivers, servers []string) (cases []Case, left []string, err error) {
 	for _, redis := range servers {
 		if err := server.CheckSpec(redis); err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+	}
+	if len(drivers) > 0 {
+		all := runs
+		runs = slices.DeleteFunc(slices.Clone(runs), fixed)
+		for _, r := range all {
+			if fixed(r) {
+				left = append(left, r.Plan.Name)
+			}
+		}
+		if len(runs) == 0 && len(left) > 0 {
+			return nil, nil, fmt.Errorf("--driver: %s names the driver of each member of its fleet, so that none can be given: leave --driver out", strings.Join(left, ", "))
 		}
 	}
 	folders, err := caseFolders(runs)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	cases := make([]Case, len(runs))
+	cases = make([]Case, len(runs))
 	for i, r := range runs {
 		specs := drivers
 		switch {
@@ -46,11 +62,16 @@ func Cases(runs []scenario.Run, drivers, servers []string) ([]Case, error) {
 		}
 		sides, err := cross(specs, servers)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		cases[i] = Case{Run: r, Folder: folders[i], Sides: sides}
 	}
-	return cases, nil
+	return cases, left, nil
+}
+
+// fixed reports whether a run leaves no driver to choose.
+func fixed(r scenario.Run) bool {
+	return len(r.Plan.Fleet) > 0 && !slices.ContainsFunc(r.Plan.Fleet, func(m plan.Member) bool { return m.Driver == "" })
 }
 
 // cross makes a side of each driver on each server.

@@ -24,7 +24,7 @@ func named(names ...string) []scenario.Run {
 }
 
 func TestEachDriverRunsOnEachServer(t *testing.T) {
-	cases, err := series.Cases(named(""), []string{"memory", "dq"}, []string{"embedded", "auto"})
+	cases, _, err := series.Cases(named(""), []string{"memory", "dq"}, []string{"embedded", "auto"})
 	require.NoError(t, err)
 	require.Len(t, cases, 1)
 	require.Empty(t, cases[0].Folder)
@@ -35,26 +35,45 @@ func TestEachDriverRunsOnEachServer(t *testing.T) {
 	}
 	require.Equal(t, [][2]string{{"memory", "embedded"}, {"memory", "auto"}, {"dq", "embedded"}, {"dq", "auto"}}, sides)
 
-	cases, err = series.Cases(named(""), []string{"memory"}, []string{"embedded"})
+	cases, _, err = series.Cases(named(""), []string{"memory"}, []string{"embedded"})
 	require.NoError(t, err)
 	require.Empty(t, cases[0].Sides[0].Redis, "one server is that of all runs")
 
-	_, err = series.Cases(named(""), []string{"nothing"}, []string{"auto"})
+	_, _, err = series.Cases(named(""), []string{"nothing"}, []string{"auto"})
 	require.ErrorContains(t, err, `--driver "nothing"`)
-	_, err = series.Cases(named(""), nil, []string{"nonsense"})
+	_, _, err = series.Cases(named(""), nil, []string{"nonsense"})
 	require.ErrorContains(t, err, "nonsense")
 }
 
 func TestADriverThatIsGivenReplacesTheScenarios(t *testing.T) {
 	runs := named("a", "b")
 	runs[0].Driver = "memory"
-	cases, err := series.Cases(runs, nil, []string{"auto"})
+	cases, _, err := series.Cases(runs, nil, []string{"auto"})
 	require.NoError(t, err)
 	require.Equal(t, "memory", cases[0].Sides[0].Spec)
 	require.Equal(t, series.DefaultDriver, cases[1].Sides[0].Spec)
-	cases, err = series.Cases(runs, []string{"redis-list"}, []string{"auto"})
+	cases, _, err = series.Cases(runs, []string{"redis-list"}, []string{"auto"})
 	require.NoError(t, err)
 	require.Equal(t, "redis-list", cases[0].Sides[0].Spec)
+}
+
+// With each of the drivers it would be the same run, under another name.
+func TestAFleetThatNamesItsDriversTakesNone(t *testing.T) {
+	runs := named("a/mixed", "a/plain")
+	runs[0].Plan.Fleet = []plan.Member{{Driver: "memory"}, {Driver: "dq"}}
+	runs[1].Plan.Fleet = []plan.Member{{Driver: "memory"}, {}}
+	cases, left, err := series.Cases(runs, []string{"dq"}, []string{"auto"})
+	require.NoError(t, err)
+	require.Len(t, cases, 1)
+	require.Equal(t, "a/plain", cases[0].Plan.Name)
+	require.Equal(t, []string{"a/mixed"}, left)
+
+	_, _, err = series.Cases(runs[:1], []string{"memory", "dq"}, []string{"auto"})
+	require.ErrorContains(t, err, "a/mixed names the driver of each member of its fleet")
+	cases, left, err = series.Cases(runs, nil, []string{"auto"})
+	require.NoError(t, err)
+	require.Len(t, cases, 2)
+	require.Empty(t, left)
 }
 
 func TestFoldersOfCases(t *testing.T) {
@@ -63,13 +82,13 @@ func TestFoldersOfCases(t *testing.T) {
 		{[]string{"a/x", "a/y"}, []string{"x", "y"}},
 		{[]string{"a/x", "b", "b/x"}, []string{filepath.Join("a", "x"), "b", filepath.Join("b", "x")}},
 	} {
-		cases, err := series.Cases(named(tc.names...), nil, []string{"auto"})
+		cases, _, err := series.Cases(named(tc.names...), nil, []string{"auto"})
 		require.NoError(t, err)
 		for i, c := range cases {
 			require.Equal(t, tc.folders[i], c.Folder)
 		}
 	}
-	_, err := series.Cases(named("a/x", "b", "a/x"), nil, []string{"auto"})
+	_, _, err := series.Cases(named("a/x", "b", "a/x"), nil, []string{"auto"})
 	require.ErrorContains(t, err, "a/x is there twice")
 }
 
@@ -86,9 +105,9 @@ func TestParseLabels(t *testing.T) {
 // One of several workers makes one run, begun at one instant on a server of all.
 func TestSharesAreChecked(t *testing.T) {
 	const shared = "redis://127.0.0.1:1"
-	one, err := series.Cases(named(""), []string{"dq"}, []string{shared})
+	one, _, err := series.Cases(named(""), []string{"dq"}, []string{shared})
 	require.NoError(t, err)
-	two, err := series.Cases(named(""), []string{"dq", "memory"}, []string{shared})
+	two, _, err := series.Cases(named(""), []string{"dq", "memory"}, []string{shared})
 	require.NoError(t, err)
 	for name, tc := range map[string]struct {
 		worker, startAt, redis string

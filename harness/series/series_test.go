@@ -135,7 +135,7 @@ func TestASideThatFailsEndsTheOthers(t *testing.T) {
 
 func TestWhoCannotRunBeside(t *testing.T) {
 	cases := func(drivers, servers []string) []series.Case {
-		c, err := series.Cases([]scenario.Run{shortCase()}, drivers, servers)
+		c, _, err := series.Cases([]scenario.Run{shortCase()}, drivers, servers)
 		require.NoError(t, err)
 		return c
 	}
