@@ -21,23 +21,31 @@ type Queues struct {
 
 // queueGauge is a metric of one queue.
 type queueGauge struct {
-	desc *prometheus.Desc
+	name, help string
+	labels     []string // "queue" and more
+	desc       *prometheus.Desc
 	// each calls set with the values and those of the labels behind "queue".
 	each func(q *inspect.Queue, set func(value float64, labels ...string))
 }
 
+// The metrics that are of no queue.
 var (
-	queuesUp    = prometheus.NewDesc("dq_queues_up", "1 if the server could be looked at the last time.", nil, nil)
-	queuesSeen  = prometheus.NewDesc("dq_queues_last_seen_timestamp_seconds", "When the queues were last looked at, by the server's clock.", nil, nil)
-	queuesFound = prometheus.NewDesc("dq_queues", "Queues that are looked at.", nil, nil)
+	queuesUp    = newQueueGauge("dq_queues_up", "1 if the server could be looked at the last time, else 0, and there is nothing besides.")
+	queuesSeen  = newQueueGauge("dq_queues_last_seen_timestamp_seconds", "When the queues were last looked at, by the server's clock.")
+	queuesFound = newQueueGauge("dq_queues", "Queues that are looked at.")
 )
+
+func newQueueGauge(name, help string, labels ...string) queueGauge {
+	return queueGauge{name: name, help: help, labels: labels, desc: prometheus.NewDesc(name, help, labels, nil)}
+}
 
 // NewQueues returns metrics of nothing yet.
 func NewQueues() *Queues {
 	q := &Queues{}
 	gauge := func(name, help string, each func(*inspect.Queue, func(float64, ...string)), labels ...string) {
-		desc := prometheus.NewDesc("dq_queue_"+name, help, append([]string{"queue"}, labels...), nil)
-		q.gauges = append(q.gauges, queueGauge{desc, each})
+		g := newQueueGauge("dq_queue_"+name, help, append([]string{"queue"}, labels...)...)
+		g.each = each
+		q.gauges = append(q.gauges, g)
 	}
 	one := func(value func(*inspect.Queue) float64) func(*inspect.Queue, func(float64, ...string)) {
 		return func(q *inspect.Queue, set func(float64, ...string)) { set(value(q)) }
@@ -65,7 +73,7 @@ func NewQueues() *Queues {
 		set(float64(q.Memory.PendingList), "pending_list")
 		set(float64(q.Memory.Destination), "destination")
 	}, "key")
-	gauge("anomalies", "What each kind of anomaly was found in.", func(q *inspect.Queue, set func(float64, ...string)) {
+	gauge("anomalies", "How many members or entries each kind of anomaly was found in; absent where there is none.", func(q *inspect.Queue, set func(float64, ...string)) {
 		for _, f := range q.Findings {
 			if f.Anomaly {
 				set(float64(f.Count), f.Kind)
@@ -91,12 +99,13 @@ func (q *Queues) Set(seen *inspect.Inspection, err error) {
 	q.seen, q.failed = seen, err != nil
 }
 
+func (q *Queues) all() []queueGauge {
+	return append([]queueGauge{queuesUp, queuesSeen, queuesFound}, q.gauges...)
+}
+
 // Describe implements prometheus.Collector.
 func (q *Queues) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queuesUp, queuesSeen, queuesFound} {
-		descs <- d
-	}
-	for _, g := range q.gauges {
+	for _, g := range q.all() {
 		descs <- g.desc
 	}
 }
@@ -105,8 +114,8 @@ func (q *Queues) Describe(descs chan<- *prometheus.Desc) {
 func (q *Queues) Collect(metrics chan<- prometheus.Metric) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
-		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	gauge := func(g queueGauge, value float64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)
 	}
 	switch {
 	case q.failed:
@@ -122,7 +131,7 @@ func (q *Queues) Collect(metrics chan<- prometheus.Metric) {
 		queue := &q.seen.Queues[i]
 		name := strings.ToValidUTF8(queue.Name, "�") // a label must be text, a key any bytes
 		for _, g := range q.gauges {
-			g.each(queue, func(value float64, labels ...string) { gauge(g.desc, value, append([]string{name}, labels...)...) })
+			g.each(queue, func(value float64, labels ...string) { gauge(g, value, append([]string{name}, labels...)...) })
 		}
 	}
 }
