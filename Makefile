@@ -51,7 +51,7 @@ bench: ## measure claims of speed, as ratios of two sides in one run
 	$(GO) test ./dq -run '^$$' -bench Lateness -benchtime 1x -timeout 10m
 
 .PHONY: inspect-million
-inspect-million: ## inspect a queue of a million members; fails if the server's slow log has a call of more than 5 ms
+inspect-million: ## inspect a queue of a million members; fails if a call takes the server more than 5 ms by itself
 	$(GO) test ./harness/forensics/inspect -run '^$$' -bench Million -benchtime 3x -timeout 10m
 
 AA_RUNS ?= 24

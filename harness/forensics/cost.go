@@ -40,11 +40,11 @@ func (r *Reader) EntryCost(ctx context.Context, length int64, like string) (ns f
 		case err != nil && err != redis.Nil: //nolint:errorlint // this very value
 			return 0, false, fmt.Errorf("LPOS %s: %w", r.Names.Pending, err)
 		}
-		r.pace.count(took, 0)
+		r.meter.count(took, 0)
 		quickest = min(quickest, took)
 	}
-	if quickest <= r.pace.idle {
+	if quickest <= r.meter.idle {
 		return assumedEntry, false, nil
 	}
-	return float64(quickest-r.pace.idle) / probeEntries, true, nil
+	return float64(quickest-r.meter.idle) / probeEntries, true, nil
 }

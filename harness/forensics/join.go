@@ -18,9 +18,9 @@ type Difference struct {
 	// Unsettled are entries without a member that had moved before they could be looked
 	// at again: gone, most likely.
 	Unsettled int
-	// Lost says that the list changed faster than it could be read: nothing else here
-	// was judged.
-	Lost bool
+	// Lost says that the list changed faster than it could be read, and Deep that it is
+	// too long to be read in short calls: nothing else here was judged.
+	Lost, Deep bool
 }
 
 // Sample is a number of members, and the first few of them.
@@ -75,6 +75,8 @@ func Compare(ctx context.Context, r *Reader, timed *Index, visit func(index int,
 			continue
 		case errors.Is(err, ErrLost):
 			return Difference{Lost: true}, nil
+		case errors.Is(err, ErrDeep):
+			return Difference{Deep: true}, nil
 		case err != nil:
 			return d, err
 		}

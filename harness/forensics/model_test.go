@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -265,4 +266,21 @@ func TestCompareOfAListThatChangesFasterThanItIsRead(t *testing.T) {
 	d, err := forensics.Compare(t.Context(), reader, index, nil)
 	require.NoError(t, err)
 	require.Equal(t, forensics.Difference{Lost: true}, d)
+}
+
+// A list whose middle takes the server too long to seek is left alone.
+func TestCompareOfAListThatIsTooDeep(t *testing.T) {
+	m, _, _, _ := seeded(1, 500)
+	reader, index, _ := readSet(t, m)
+	calls := 0
+	m.act = func() {
+		if calls++; calls > 5 {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	visited := 0
+	d, err := forensics.Compare(t.Context(), reader, index, func(int, string) { visited++ })
+	require.NoError(t, err)
+	require.Equal(t, forensics.Difference{Deep: true}, d)
+	require.Less(t, visited, len(m.list), "it was not read to the end")
 }

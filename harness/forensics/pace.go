@@ -11,6 +11,9 @@ const (
 	maxChunk   = 1000
 	// maxChunkBytes keeps the replies of large members small.
 	maxChunkBytes = 512 << 10
+	// listBytes is what a chunk of a list is not made smaller than: much of the time
+	// goes into seeking, which would only be done more often.
+	listBytes = 128 << 10
 )
 
 // Cost is what reading has asked of the server, as seen from here: with the time on the
@@ -21,36 +24,46 @@ type Cost struct {
 	Bytes   int64 // of members read
 }
 
-// pace sizes chunks by what the last one took. A round trip that does nothing is
-// idle: what a call takes beyond that is at most what it keeps the server busy.
-type pace struct {
-	size int
-	most int
+// meter measures calls. A round trip that does nothing is idle: what a call takes beyond
+// that is at most what it keeps the server busy.
+type meter struct {
 	idle time.Duration
 	cost Cost
 }
 
-func newPace() *pace { return &pace{size: firstChunk, most: maxChunk, idle: time.Hour} }
-
 // bare takes note of a round trip that did nothing.
-func (p *pace) bare(took time.Duration) {
-	p.idle = min(p.idle, took)
-	p.count(took, 0)
+func (m *meter) bare(took time.Duration) {
+	m.idle = min(m.idle, took)
+	m.count(took, 0)
 }
 
-// chunk takes note of one that read members of so many bytes.
-func (p *pace) chunk(took time.Duration, bytes int) {
+func (m *meter) count(took time.Duration, bytes int) {
+	m.cost.Calls++
+	m.cost.Longest = max(m.cost.Longest, took)
+	m.cost.Bytes += int64(bytes)
+}
+
+// pace sizes the chunks of a key by what the last one took.
+type pace struct {
+	*meter
+	size, most int // members
+	bytes      int // that a chunk is not made smaller than
+}
+
+func newPace(m *meter, bytes int) *pace {
+	return &pace{meter: m, size: firstChunk, most: maxChunk, bytes: bytes}
+}
+
+// chunk takes note of a call that read members of so many bytes, and returns for how
+// long it may have kept the server busy.
+func (p *pace) chunk(took time.Duration, bytes int) time.Duration {
 	p.count(took, bytes)
-	switch busy := took - p.idle; {
-	case busy > busyTarget, bytes > maxChunkBytes:
+	busy := took - p.idle
+	switch {
+	case busy > busyTarget && bytes > p.bytes, bytes > maxChunkBytes:
 		p.size = min(max(minChunk, p.size/2), p.most)
-	case busy < busyTarget/2 && bytes < maxChunkBytes/2:
+	case bytes < maxChunkBytes/2 && (busy < busyTarget/2 || bytes < p.bytes/2):
 		p.size = min(p.size*2, p.most)
 	}
-}
-
-func (p *pace) count(took time.Duration, bytes int) {
-	p.cost.Calls++
-	p.cost.Longest = max(p.cost.Longest, took)
-	p.cost.Bytes += int64(bytes)
+	return busy
 }

@@ -23,8 +23,9 @@ type Reader struct {
 	// Names are the keys that are read.
 	Names wire.Names
 
-	client redis.UniversalClient
-	pace   *pace
+	client    redis.UniversalClient
+	meter     *meter
+	set, list *pace
 }
 
 // bareTrips is how many round trips that do nothing a Reader makes, to know the
@@ -34,19 +35,20 @@ const bareTrips = 5
 // NewReader returns a Reader of the queue with that destination. It measures what a
 // round trip takes.
 func NewReader(ctx context.Context, client redis.UniversalClient, dest string) (*Reader, error) {
-	r := &Reader{Names: wire.NamesOf(dest), client: client, pace: newPace()}
+	m := &meter{idle: time.Hour}
+	r := &Reader{Names: wire.NamesOf(dest), client: client, meter: m, set: newPace(m, 0), list: newPace(m, listBytes)}
 	for range bareTrips {
 		began := time.Now()
 		if err := client.Exists(ctx, r.Names.TimeoutSet).Err(); err != nil {
 			return nil, fmt.Errorf("EXISTS %s: %w", r.Names.TimeoutSet, err)
 		}
-		r.pace.bare(time.Since(began))
+		r.meter.bare(time.Since(began))
 	}
 	return r, nil
 }
 
 // Cost is what was asked of the server so far.
-func (r *Reader) Cost() Cost { return r.pace.cost }
+func (r *Reader) Cost() Cost { return r.meter.cost }
 
 // overlap is how many members a chunk has in common with the one before it, where
 // nothing was removed meanwhile.
@@ -58,13 +60,13 @@ func (r *Reader) TimeoutSet(ctx context.Context, visit func([]redis.Z) error) er
 	var last redis.Z
 	for next, back := 0, overlap; ; {
 		start := max(0, next-back)
-		asked := min(next, overlap) + r.pace.size
+		asked := min(next, overlap) + r.set.size
 		began := time.Now()
 		chunk, err := r.client.ZRangeWithScores(ctx, r.Names.TimeoutSet, int64(start), int64(start+asked-1)).Result()
 		if err != nil {
 			return fmt.Errorf("ZRANGE %s: %w", r.Names.TimeoutSet, err)
 		}
-		r.pace.chunk(time.Since(began), sizeOf(chunk))
+		r.set.chunk(time.Since(began), sizeOf(chunk))
 		if start > 0 && (len(chunk) == 0 || isBehind(chunk[0], last)) {
 			back *= 2 // so many were removed that members in between may have been passed over
 			continue
@@ -106,6 +108,18 @@ func sizeOf(chunk []redis.Z) int {
 // chunks that the way could not be found again. A new walk may do better.
 var ErrLost = errors.New("the list changed faster than it could be read")
 
+const (
+	// maxBusy is for how long no call may keep the server busy.
+	maxBusy = 5 * time.Millisecond
+	// deepAfter is after how many calls in a row that take longer the list is called too
+	// deep: one or two may have been delayed by something else.
+	deepAfter = 8
+)
+
+// ErrDeep is returned by Pending where the list is so long, and its members so large,
+// that to seek to its middle alone keeps the server busy for longer than 5 ms.
+var ErrDeep = errors.New("the middle of the list is too far away for calls of 5 ms")
+
 // Pending visits the entries of the pending list in their order, chunk by chunk, with
 // the index of the first. A member that is there twice is visited twice. visit must
 // not keep the slice.
@@ -113,13 +127,19 @@ var ErrLost = errors.New("the list changed faster than it could be read")
 // The server seeks to the index of a chunk node by node from the nearer end (before
 // Redis 6.2 from the head), each node holding about 8 KB.
 func (r *Reader) Pending(ctx context.Context, visit func(first int, members []string) error) error {
-	way := trail{}
+	way, slow := trail{}, 0
 	for next, back := 0, overlap; ; {
 		start := max(0, next-back)
-		asked := next - start + r.pace.size
-		chunk, err := r.Entries(ctx, start, asked)
+		asked := next - start + r.list.size
+		chunk, busy, err := r.entries(ctx, start, asked)
 		if err != nil {
 			return err
+		}
+		if slow++; busy <= maxBusy {
+			slow = 0
+		}
+		if slow == deepAfter {
+			return fmt.Errorf("LRANGE %s %d: %w", r.Names.Pending, start, ErrDeep)
 		}
 		fresh, ok := way.find(chunk, next-start, start == 0)
 		if !ok {
@@ -144,17 +164,21 @@ func (r *Reader) Pending(ctx context.Context, visit func(first int, members []st
 
 // Entries returns up to count entries of the pending list from an index on.
 func (r *Reader) Entries(ctx context.Context, first, count int) ([]string, error) {
+	chunk, _, err := r.entries(ctx, first, count)
+	return chunk, err
+}
+
+func (r *Reader) entries(ctx context.Context, first, count int) (chunk []string, busy time.Duration, err error) {
 	began := time.Now()
-	chunk, err := r.client.LRange(ctx, r.Names.Pending, int64(first), int64(first+count-1)).Result()
+	chunk, err = r.client.LRange(ctx, r.Names.Pending, int64(first), int64(first+count-1)).Result()
 	if err != nil {
-		return nil, fmt.Errorf("LRANGE %s: %w", r.Names.Pending, err)
+		return nil, 0, fmt.Errorf("LRANGE %s: %w", r.Names.Pending, err)
 	}
 	bytes := 0
 	for _, member := range chunk {
 		bytes += len(member)
 	}
-	r.pace.chunk(time.Since(began), bytes)
-	return chunk, nil
+	return chunk, r.list.chunk(time.Since(began), bytes), nil
 }
 
 // Scores returns for each of the members its score, or nil for one that the timeout set
@@ -170,7 +194,7 @@ func (r *Reader) Scores(ctx context.Context, members []string) ([]*float64, erro
 		}
 		began := time.Now()
 		_, _ = pipe.Exec(ctx) // each reply has its own error
-		r.pace.count(time.Since(began), 0)
+		r.meter.count(time.Since(began), 0)
 		for i, reply := range replies {
 			score, err := reply.Result()
 			switch {

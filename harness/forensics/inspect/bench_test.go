@@ -31,9 +31,9 @@ for i = 1, tonumber(ARGV[1]) do
 end`
 
 // BenchmarkMillion inspects a queue of a million members (DQ_INSPECT_MEMBERS, with values of
-// DQ_INSPECT_BYTES) a few times, and fails if in each of them the server's slow log has a
-// call longer than longestCall: a call that is long by itself is so every time, one that
-// the machine has interrupted is not.
+// DQ_INSPECT_BYTES) and fails if a call takes the server longer than longestCall by itself:
+// what its slow log has of 1 ms and more is sent again a few times, of which the quickest
+// counts. One that the machine has interrupted is quick then.
 func BenchmarkMillion(b *testing.B) {
 	setting := func(name string, usual int) int {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
@@ -53,7 +53,7 @@ func BenchmarkMillion(b *testing.B) {
 	for name, value := range map[string]string{"slowlog-log-slower-than": "1000", "slowlog-max-len": "1024"} {
 		require.NoError(b, client.ConfigSet(q.ctx, name, value).Err())
 	}
-	longest := time.Hour
+	longest := time.Duration(0)
 	for b.Loop() {
 		require.NoError(b, client.Do(q.ctx, "SLOWLOG", "RESET").Err())
 		require.NoError(b, client.ConfigResetStat(q.ctx).Err())
@@ -61,7 +61,7 @@ func BenchmarkMillion(b *testing.B) {
 		require.Equal(b, members/10_000, seen.Counts.Ghosts)
 		require.Equal(b, members/10_000, seen.Counts.Orphans)
 		require.Equal(b, members/1_000, seen.Counts.Foreign)
-		longest = min(longest, report(b, q, seen))
+		longest = max(longest, report(b, q, seen))
 	}
 	b.ReportMetric(float64(longest.Microseconds()), "µs-longest-call")
 	if longest > longestCall {
@@ -80,9 +80,9 @@ func noNil(err error) error {
 func report(b *testing.B, q *bundle, seen inspect.Queue) time.Duration {
 	slow, err := q.client.(*redis.Client).SlowLogGet(q.ctx, -1).Result()
 	require.NoError(b, err)
-	longest := time.Duration(0)
+	logged, longest := time.Duration(0), time.Duration(0)
 	for _, call := range slow {
-		longest = max(longest, call.Duration)
+		logged, longest = max(logged, call.Duration), max(longest, again(b, q, call.Args))
 	}
 	stats, err := q.client.Info(q.ctx, "commandstats").Result()
 	require.NoError(b, err)
@@ -91,7 +91,24 @@ func report(b *testing.B, q *bundle, seen inspect.Queue) time.Duration {
 			b.Log(strings.TrimSpace(line))
 		}
 	}
-	b.Logf("%d members: %d calls in %.1f s, the longest %v by the slow log, %d over 1 ms; the next transfer is estimated at %.1f ms (%.1f ns an entry)",
-		seen.Counts.TimeoutSet, seen.Reading.Calls, seen.Reading.TookMS/1000, longest, len(slow), seen.Transfer.BlockedMS, seen.Transfer.EntryNS)
+	b.Logf("%d members: %d calls in %.1f s, %d of them over 1 ms by the slow log, the longest %v, which sent again take up to %v; "+
+		"the next transfer is estimated at %.1f ms (%.1f ns an entry)", seen.Counts.TimeoutSet, seen.Reading.Calls, seen.Reading.TookMS/1000,
+		len(slow), logged, longest, seen.Transfer.BlockedMS, seen.Transfer.EntryNS)
 	return longest
+}
+
+// again sends a command a few times and returns what the quickest took, with the way
+// there and back.
+func again(b *testing.B, q *bundle, args []string) time.Duration {
+	command := make([]any, len(args))
+	for i, arg := range args {
+		command[i] = arg
+	}
+	quickest := time.Hour
+	for range 5 {
+		began := time.Now()
+		require.NoError(b, noNil(q.client.Do(q.ctx, command...).Err()), "%q", args)
+		quickest = min(quickest, time.Since(began))
+	}
+	return quickest
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -147,13 +148,20 @@ func (l *look) walk(ctx context.Context) error {
 			t.Entries += int64(index) + 1
 		}
 	})
-	// A member without an entry makes LREM pass all of the list.
-	missing := len(l.census.soonest)
-	t.Members = met + missing
-	t.Entries += int64(missing) * l.q.Counts.PendingList
 	l.diff = diff
+	if diff.Lost || diff.Deep {
+		*t = Transfer{}
+	} else {
+		// A member without an entry makes LREM pass all of the list.
+		missing := len(l.census.soonest)
+		t.Members = met + missing
+		t.Entries += int64(missing) * l.q.Counts.PendingList
+	}
 	if diff.Lost {
 		l.q.Uncertain = append(l.q.Uncertain, "ghosts and orphans: the pending list changed faster than it could be read; ask again at a calmer time")
+	}
+	if diff.Deep {
+		l.q.Uncertain = append(l.q.Uncertain, "ghosts and orphans: the pending list is so long, and its members so large, that the server would have to seek its middle for longer than 5 ms; ask a replica")
 	}
 	if diff.Unsettled > 0 {
 		l.q.Uncertain = append(l.q.Uncertain, fmt.Sprintf("%d entries of the pending list went away while they were looked at", diff.Unsettled))
@@ -246,6 +254,9 @@ func (l *look) aside(ctx context.Context) error {
 		l.uncertain("subscribers", err)
 	}
 	l.q.Subscribers = Subscribers{count, clients}
+	if role, err := l.client.Info(ctx, "replication").Result(); err == nil && count == 0 && strings.Contains(role, "role:slave") {
+		l.q.Uncertain = append(l.q.Uncertain, "subscribers: this is a replica, and services subscribe to its master")
+	}
 	for key, into := range map[string]*int64{n.TimeoutSet: &l.q.Memory.TimeoutSet, n.Pending: &l.q.Memory.PendingList, n.Destination: &l.q.Memory.Destination} {
 		if l.types[key] == "none" {
 			continue
@@ -264,10 +275,9 @@ const memorySamples = 5
 // cost estimates what the next transfer of Redisson's takes.
 func (l *look) cost(ctx context.Context) error {
 	t := &l.q.Transfer
-	if l.types[l.reader.Names.Pending] != "list" {
+	if t.Members == 0 || l.types[l.reader.Names.Pending] != "list" {
 		return nil
 	}
-	var err error
 	like, err := l.reader.Entries(ctx, 0, 1)
 	if err != nil || len(like) == 0 {
 		return err

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -238,6 +240,21 @@ func TestUsersWithFewRights(t *testing.T) {
 	_, err := inspect.LookAt(b.ctx, b.client, "orders", inspect.Options{})
 	require.ErrorContains(t, err, "LRANGE")
 	require.True(t, redis.HasErrorPrefix(err, "NOPERM"), "%v", err)
+}
+
+// A replica is fit to be asked, but nobody subscribes there.
+func TestAReplica(t *testing.T) {
+	b := setup(t)
+	b.offer(b.pack(bc0Lc0, "x"), hour)
+	host, port, err := net.SplitHostPort(b.client.(*redis.Client).Options().Addr)
+	require.NoError(t, err)
+	replica := setup(t)
+	require.NoError(t, replica.client.Do(b.ctx, "REPLICAOF", host, port).Err())
+	require.Eventually(t, func() bool { return replica.client.Exists(b.ctx, b.names.Pending).Val() == 1 }, 30*time.Second, 10*time.Millisecond)
+	q := replica.look(inspect.Options{})
+	require.Empty(t, anomalies(q))
+	require.Equal(t, int64(1), q.Counts.TimeoutSet)
+	require.Equal(t, []string{"subscribers: this is a replica, and services subscribe to its master"}, q.Uncertain)
 }
 
 func TestAllQueuesOfACluster(t *testing.T) {

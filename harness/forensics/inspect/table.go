@@ -13,12 +13,12 @@ func (i *Inspection) Table(columns, rows int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s at %s, %s\n\n", i.Server.Product, i.Server.Version, i.Server.Address, i.At.UTC().Format("2006-01-02 15:04:05 MST"))
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "waiting\tnext\toverdue\tdelivered\tdLc0\tBc0Lc0\tghosts\torphans\tlisteners\ttransfer\tanomalies\t  queue\t")
+	fmt.Fprintln(table, "queue\twaiting\tnext\toverdue\tdelivered\tdLc0\tBc0Lc0\tghosts\torphans\tlisteners\tanomalies\ttransfer\t")
 	for _, q := range i.Queues {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%.1f ms\t%d\t  %s\t\n",
-			count(q.Counts.TimeoutSet), q.next(), q.overdue(), count(q.Counts.Destination),
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%.1f ms\t\n",
+			q.Name, count(q.Counts.TimeoutSet), q.next(), q.overdue(), count(q.Counts.Destination),
 			count(int64(q.of("dLc0"))), count(int64(q.of("Bc0Lc0"))), q.Counts.Ghosts, q.Counts.Orphans,
-			q.Subscribers.Count, q.Transfer.BlockedMS, q.anomalies(), q.Name)
+			q.Subscribers.Count, q.anomalies(), q.Transfer.BlockedMS)
 	}
 	_ = table.Flush() // to memory
 	b.WriteByte('\n')
@@ -39,7 +39,8 @@ func fit(text string, columns, rows int) string {
 		lines = append(lines[:rows-2], fmt.Sprintf("… %d lines more", more+1))
 	}
 	for i, line := range lines {
-		if runes := []rune(strings.TrimRight(line, " ")); len(runes) > columns {
+		lines[i] = strings.TrimRight(line, " ")
+		if runes := []rune(lines[i]); len(runes) > columns {
 			lines[i] = string(runes[:max(0, columns-1)]) + "…"
 		}
 	}
