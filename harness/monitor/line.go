@@ -90,7 +90,10 @@ func excerpt(s string) string {
 //
 // The line is cut at the first space and then at the first "] ", which no peer
 // contains, so that nothing inside a value can confuse it.
-func ParseLine(text string) (Line, error) {
+func ParseLine(text string) (Line, error) { return parseLine(text, nil) }
+
+// parseLine appends the arguments to args.
+func parseLine(text string, args []string) (Line, error) {
 	bad := func(offset int, expected string) (Line, error) {
 		return Line{}, &SyntaxError{Offset: offset, Expected: expected, Text: text}
 	}
@@ -112,10 +115,10 @@ func ParseLine(text string) (Line, error) {
 	}
 	dbText, peer, found := strings.Cut(text[pos+1:pos+end], " ")
 	db, err := strconv.ParseUint(dbText, 10, 31)
-	if err != nil || !found || peer == "" || strconv.FormatUint(db, 10) != dbText {
+	if err != nil || !found || peer == "" || len(dbText) > 1 && dbText[0] == '0' {
 		return bad(pos+1, "a database number, a space and a peer")
 	}
-	args, err := parseArgs(text, pos+end+2)
+	args, err = parseArgs(args, text, pos+end+2)
 	if err != nil {
 		return Line{}, err
 	}
@@ -125,13 +128,17 @@ func ParseLine(text string) (Line, error) {
 // parseTime reads seconds, a point and exactly six digits into microseconds.
 func parseTime(s string) (int64, bool) {
 	sec, usec, ok := strings.Cut(s, ".")
-	if !ok || len(usec) != 6 || len(sec) > 12 {
+	if !ok || len(usec) != 6 || sec == "" || len(sec) > 12 || len(sec) > 1 && sec[0] == '0' {
 		return 0, false
 	}
-	secs, err1 := strconv.ParseUint(sec, 10, 63)
-	micros, err2 := strconv.ParseUint(usec, 10, 63)
-	if err1 != nil || err2 != nil || strconv.FormatUint(secs, 10) != sec {
-		return 0, false
+	micros := int64(0)
+	for _, digits := range [...]string{sec, usec} {
+		for i := range len(digits) {
+			if digits[i] < '0' || digits[i] > '9' {
+				return 0, false
+			}
+			micros = 10*micros + int64(digits[i]-'0')
+		}
 	}
-	return int64(secs)*1e6 + int64(micros), true
+	return micros, true
 }

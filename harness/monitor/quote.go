@@ -34,9 +34,9 @@ func AppendQuoted(b []byte, arg string) []byte {
 	return append(b, '"')
 }
 
-// parseArgs reads quoted arguments, one space apart, from text[pos:] to its end.
-func parseArgs(text string, pos int) ([]string, error) {
-	var args []string
+// parseArgs reads quoted arguments, one space apart, from text[pos:] to its end, and
+// appends them to args.
+func parseArgs(args []string, text string, pos int) ([]string, error) {
 	for {
 		arg, next, err := parseQuoted(text, pos)
 		if err != nil {
@@ -64,26 +64,26 @@ func parseQuoted(text string, pos int) (arg string, next int, err error) {
 		return bad(pos, "an argument in double quotes")
 	}
 	pos++
-	if end := strings.IndexAny(text[pos:], `"\`); end >= 0 && text[pos+end] == '"' {
+	if end := strings.IndexByte(text[pos:], '"'); end >= 0 && strings.IndexByte(text[pos:pos+end], '\\') < 0 {
 		return text[pos : pos+end], pos + end + 1, nil
 	}
-	var b []byte
+	var room [512]byte // spares most members a second piece of memory
+	b := room[:0]
 	for pos < len(text) {
-		c := text[pos]
-		if c == '"' {
+		switch c := text[pos]; c {
+		case '"':
 			return string(b), pos + 1, nil
-		}
-		if c != '\\' {
+		case '\\':
+			decoded, size := unescape(text[pos:])
+			if size == 0 {
+				return bad(pos, `one of the escapes \\ \" \n \r \t \a \b \xHH`)
+			}
+			b = append(b, decoded)
+			pos += size
+		default:
 			b = append(b, c)
 			pos++
-			continue
 		}
-		decoded, size := unescape(text[pos:])
-		if size == 0 {
-			return bad(pos, `one of the escapes \\ \" \n \r \t \a \b \xHH`)
-		}
-		b = append(b, decoded)
-		pos += size
 	}
 	return bad(pos, "a closing quote")
 }
@@ -91,6 +91,13 @@ func parseQuoted(text string, pos int) (arg string, next int, err error) {
 // unescape decodes the escape that s begins with; size is 0 if it is none.
 func unescape(s string) (c byte, size int) {
 	if len(s) < 2 {
+		return 0, 0
+	}
+	if s[1] == 'x' && len(s) >= 4 {
+		hi, lo := hexValues[s[2]], hexValues[s[3]]
+		if hi|lo < 16 {
+			return hi<<4 | lo, 4
+		}
 		return 0, 0
 	}
 	switch s[1] {
@@ -106,27 +113,18 @@ func unescape(s string) (c byte, size int) {
 		return '\a', 2
 	case 'b':
 		return '\b', 2
-	case 'x':
-		if len(s) < 4 {
-			return 0, 0
-		}
-		hi, ok1 := hexValue(s[2])
-		lo, ok2 := hexValue(s[3])
-		if ok1 && ok2 {
-			return hi<<4 | lo, 4
-		}
 	}
 	return 0, 0
 }
 
-func hexValue(c byte) (byte, bool) {
-	switch {
-	case '0' <= c && c <= '9':
-		return c - '0', true
-	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10, true
-	case 'A' <= c && c <= 'F':
-		return c - 'A' + 10, true
+// hexValues are the values of hexadecimal digits, and 255 of every other byte.
+var hexValues = func() (values [256]byte) {
+	for i := range values {
+		values[i] = 255
 	}
-	return 0, false
-}
+	for i := range byte(16) {
+		values[hexDigits[i]] = i
+		values[strings.ToUpper(hexDigits)[i]] = i
+	}
+	return values
+}()

@@ -1,0 +1,100 @@
+package monitor
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// MaxScannedBytes is the longest line that a Scanner keeps in memory, as printed.
+const MaxScannedBytes = 16 << 20
+
+// Scanner reads a MONITOR log of any size line by line, in the memory of one line.
+// Where Read refuses a log with a line that is none, a Scanner says so and goes on
+// behind it. It skips what the ways of saving logs, and of joining them, leave
+// behind: blank lines, the OK of redis-cli, lines that begin with '#', and the '+'
+// of a reply that was saved as it came.
+type Scanner struct {
+	in     *bufio.Reader
+	line   Line
+	args   []string // reused for each line
+	long   []byte   // a line that is longer than the buffer, reused
+	bad    error    // why the line is none
+	err    error    // of the reader
+	number int
+	offset int64 // of the line
+	next   int64 // of the line behind it
+}
+
+// NewScanner returns a Scanner that reads from r.
+func NewScanner(r io.Reader) *Scanner {
+	return &Scanner{in: bufio.NewReaderSize(r, 256<<10)}
+}
+
+// Scan goes to the next line. It returns false at the end, and when the reader fails.
+func (s *Scanner) Scan() bool {
+	for s.err == nil {
+		text, tooLong := s.readLine()
+		if tooLong {
+			s.line, s.bad = Line{Number: s.number}, ErrLineTooLong
+			return true
+		}
+		text = bytes.TrimRight(text, " \t\r\n")
+		text = bytes.TrimPrefix(text, []byte("+"))
+		if len(text) == 0 || text[0] == '#' || string(text) == "OK" {
+			continue
+		}
+		s.line, s.bad = parseLine(string(text), s.args[:0])
+		if s.bad == nil {
+			s.args = s.line.Args
+		}
+		s.line.Number = s.number
+		return true
+	}
+	return false
+}
+
+// Line returns the line that Scan went to. Its Args are good until the next Scan, as a
+// slice; the strings in it stay. The error, a *SyntaxError or ErrLineTooLong, is that
+// of this line alone.
+func (s *Scanner) Line() (Line, error) { return s.line, s.bad }
+
+// Offset is where the line begins, in bytes from where the reader began.
+func (s *Scanner) Offset() int64 { return s.offset }
+
+// Read is how many bytes were read.
+func (s *Scanner) Read() int64 { return s.next }
+
+// Err returns the error that the reader failed with; nil at the end of the log.
+func (s *Scanner) Err() error {
+	if errors.Is(s.err, io.EOF) {
+		return nil
+	}
+	return s.err
+}
+
+// readLine reads up to the next '\n', or the end. A line that is too long is read
+// over. The bytes are good until the next call.
+func (s *Scanner) readLine() (line []byte, tooLong bool) {
+	s.number++
+	s.offset = s.next
+	s.long = s.long[:0]
+	for {
+		part, err := s.in.ReadSlice('\n')
+		s.next += int64(len(part))
+		full := errors.Is(err, bufio.ErrBufferFull)
+		if !full {
+			s.err = err
+		}
+		if !full && len(s.long) == 0 && !tooLong {
+			return part, false
+		}
+		if tooLong = tooLong || len(s.long)+len(part) > MaxScannedBytes; !tooLong {
+			s.long = append(s.long, part...)
+		}
+		if !full {
+			return s.long, tooLong
+		}
+	}
+}
