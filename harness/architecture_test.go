@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"harness/run/runtest":     {"harness/run"},
 	"harness/compare":         {"harness/run", "harness/compare/stats"},
 	"harness/compare/stats":   {},
-	"harness/page":            {"harness/compare", "harness/compare/stats", "harness/conformance", "harness/run"},
+	"harness/page":            {"harness/analysis", "harness/compare", "harness/compare/stats", "harness/conformance", "harness/monitor", "harness/run"},
 	"harness/metrics":         {"harness/forensics/inspect", "harness/load", "harness/plan", "harness/run"},
 	"harness/plan":            {},
 	"harness/load":            {"harness/plan", "harness/run", "harness/driver", "harness/driver/program"},
@@ -36,6 +36,7 @@ var mayImport = map[string][]string{
 	"harness/server":          {"harness/server/embedded"},
 	"harness/server/embedded": {},
 	"harness/monitor":         {},
+	"harness/analysis":        {"harness/monitor"},
 	"harness/trace":           {"harness/monitor"},
 
 	"harness/forensics":         {},

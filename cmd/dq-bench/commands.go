@@ -16,6 +16,7 @@ func subcommands() []*cobra.Command {
 		newDiffCmd(),
 		newReleasesCmd(),
 		newInspectCmd(),
+		newAnalyzeCmd(),
 		newServeCmd(),
 	}
 }

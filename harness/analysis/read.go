@@ -1,0 +1,223 @@
+package analysis
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/monitor"
+)
+
+// Progress says how much was read, of so many bytes; 0 where nobody knows.
+type Progress struct{ Read, Of int64 }
+
+// Reader takes in logs.
+type Reader struct {
+	*Analysis
+	// Report is called now and then; it may be nil.
+	Report func(Progress)
+	// read and of are of all files.
+	read, of int64
+	paths    []string
+}
+
+// checkEvery is after how many lines a Reader looks whether it was cancelled.
+const checkEvery = 1 << 14
+
+// Log takes in a log until it ends or ctx does.
+func (r *Reader) Log(ctx context.Context, in io.Reader) error {
+	s := monitor.NewScanner(in)
+	for n := 1; s.Scan(); n++ {
+		if l, err := s.Line(); err == nil {
+			r.Line(l, s.Offset())
+		} else {
+			r.Unparsed()
+		}
+		if n%checkEvery == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if r.Report != nil {
+				r.Report(Progress{r.read + s.Read(), r.of})
+			}
+		}
+	}
+	r.read += s.Read()
+	return s.Err()
+}
+
+// Files takes in logs, or for a folder the *.monitor files below it, in the order of
+// their first lines. A file that begins after the one before it has ended is its
+// continuation, as of a log that was rotated; one that begins earlier is another log.
+func (r *Reader) Files(ctx context.Context, paths []string) error {
+	files, err := logsOf(paths)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		r.of += f.size
+	}
+	for i, f := range files {
+		if f.begins < r.latest {
+			r.End()
+		}
+		r.file = int32(i)
+		r.paths = append(r.paths, f.path)
+		if err := r.oneFile(ctx, f.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reader) oneFile(ctx context.Context, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("the log cannot be read: %w", err)
+	}
+	defer f.Close()
+	if err := r.Log(ctx, f); err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	return nil
+}
+
+// Document returns what the logs say, with the texts of lines that files still have.
+func (r *Reader) Document() *Document {
+	d := r.Analysis.Document()
+	for _, anomaly := range d.Anomalies {
+		for i := range anomaly.Lines {
+			r.complete(&anomaly.Lines[i])
+		}
+	}
+	return d
+}
+
+func (r *Reader) complete(line *LineOf) {
+	if len(r.paths) == 0 {
+		return
+	}
+	path := r.paths[line.at.file]
+	if len(r.paths) > 1 {
+		line.File = path
+	}
+	if line.Text != "" {
+		return
+	}
+	if f, err := os.Open(path); err == nil {
+		defer f.Close()
+		text := make([]byte, readAgain)
+		n, _ := f.ReadAt(text, line.at.offset) // what cannot be read again stays empty
+		text, _, _ = bytes.Cut(text[:n], []byte("\n"))
+		line.Text = cut(strings.TrimRight(string(text), " \t\r"))
+	}
+}
+
+// readAgain is how much of a line is read once more, in bytes.
+const readAgain = 64 << 10
+
+// logFile is a file before it is read.
+type logFile struct {
+	path   string
+	size   int64
+	begins int64 // instant of its first line; the largest of all where it has none
+}
+
+func logsOf(paths []string) ([]logFile, error) {
+	var files []logFile
+	for _, path := range paths {
+		below, err := below(path)
+		if err != nil {
+			return nil, fmt.Errorf("the log cannot be read: %w", err)
+		}
+		for _, file := range below {
+			f, err := look(file)
+			if err != nil {
+				return nil, fmt.Errorf("the log cannot be read: %w", err)
+			}
+			files = append(files, f)
+		}
+	}
+	slices.SortStableFunc(files, func(a, b logFile) int { return cmp.Compare(a.begins, b.begins) })
+	return files, nil
+}
+
+// below is path itself or, of a folder, the recordings in it.
+func below(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	var files []string
+	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && strings.HasSuffix(file, ".monitor") {
+			files = append(files, file)
+		}
+		return err
+	})
+	if err == nil && len(files) == 0 {
+		err = errors.New(path + ": expected logs, found no *.monitor file below it")
+	}
+	return files, err
+}
+
+// look reads the beginning of a file, of which 1 MB has to hold a line.
+func look(path string) (logFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return logFile{}, err
+	}
+	defer f.Close()
+	file := logFile{path: path, begins: math.MaxInt64}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		file.size = info.Size()
+	} else {
+		return file, nil // a pipe can be read only once
+	}
+	for s := monitor.NewScanner(io.LimitReader(f, 1<<20)); s.Scan(); {
+		if l, err := s.Line(); err == nil {
+			file.begins = l.Time
+			break
+		}
+	}
+	return file, nil
+}
+
+// Live takes in what a server runs, until ctx ends. The lines are numbered as they come.
+func (r *Reader) Live(ctx context.Context, from *monitor.Conn) error {
+	var latest time.Time
+	defer func() {
+		if !latest.IsZero() { // a quiet server has a clock too
+			r.end(r.now+time.Since(latest).Microseconds(), true)
+		}
+	}()
+	for n := 1; ; n++ {
+		l, err := from.Read(ctx)
+		switch {
+		case err == nil:
+			latest = time.Now()
+			l.Number = n
+			r.Line(l, 0)
+			if r.read += int64(len(l.Raw)) + 1; r.Report != nil {
+				r.Report(Progress{Read: r.read})
+			}
+		case ctx.Err() != nil:
+			return nil
+		default:
+			return err
+		}
+	}
+}
