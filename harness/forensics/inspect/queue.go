@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -261,7 +262,7 @@ func (l *look) aside(ctx context.Context) error {
 		if l.types[key] == "none" {
 			continue
 		}
-		if *into, err = l.client.MemoryUsage(ctx, key, memorySamples).Result(); err != nil {
+		if *into, err = l.client.MemoryUsage(ctx, key, memorySamples).Result(); err != nil && !errors.Is(err, redis.Nil) { // nil: empty by now
 			l.uncertain("memory of "+key, err)
 		}
 	}
