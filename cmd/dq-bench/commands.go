@@ -11,6 +11,7 @@ func subcommands() []*cobra.Command {
 		newMergeCmd(),
 		newVerifyCmd(),
 		newRecordCmd(),
+		newAdoptCmd(),
 		newMatrixCmd(),
 		newReplayCmd(),
 		newDiffCmd(),

@@ -19,7 +19,7 @@ import (
 // newMatrixCmd is for those who work on dq: it needs Java, and most of an hour.
 func newMatrixCmd() *cobra.Command {
 	var releases []string
-	var pattern, redis, out string
+	var pattern, redis, out, into string
 	plan := matrix.Plan{}
 	cmd := &cobra.Command{
 		Use:    "matrix",
@@ -54,7 +54,11 @@ func newMatrixCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := writeMatrix(out, result); err != nil {
+			write := func() error { return writeMatrix(out, result) }
+			if into != "" {
+				out, write = into, func() error { return insertMatrix(into, result) }
+			}
+			if err := write(); err != nil {
 				return err
 			}
 			if n := result.Failed(); n > 0 {
@@ -68,6 +72,7 @@ func newMatrixCmd() *cobra.Command {
 	flags.StringVar(&pattern, "run", "", "regular expression; only cases whose ids match are run")
 	flags.StringVar(&redis, "redis", "process", "server for each column: container[:image] or process[:path]")
 	flags.StringVar(&out, "out", filepath.Join("recordings", "MATRIX.md"), "file for the table")
+	flags.StringVar(&into, "into", "", "file with a table, in which the columns take their places, instead of --out")
 	flags.IntVar(&plan.Parallel, "parallel", 2, "columns that run at once")
 	flags.DurationVar(&plan.ColumnTimeout, "timeout", 20*time.Minute, "most that a column may take")
 	return cmd
@@ -80,4 +85,20 @@ func writeMatrix(path string, m *matrix.Matrix) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	return m.WriteMarkdown(f)
+}
+
+// insertMatrix puts columns into a table whole or not at all.
+func insertMatrix(path string, m *matrix.Matrix) error {
+	table, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("--into: %w", err)
+	}
+	text, err := m.InsertInto(string(table))
+	if err != nil {
+		return fmt.Errorf("--into %s: %w", path, err)
+	}
+	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
+		return fmt.Errorf("--into: %w", err)
+	}
+	return os.Rename(path+".new", path)
 }

@@ -233,6 +233,9 @@ const defaultQueue = "orders"
 func (c *Case) queue() string { return cmp.Or(c.Queue, defaultQueue) }
 func (c *Case) codec() string { return cmp.Or(c.Codec, "string") }
 
+// Destination is the name of the case's destination queue, after the name mapper.
+func (c *Case) Destination() string { return c.names().Destination }
+
 // names are those of the keys, after the name mapper.
 func (c *Case) names() wire.Names {
 	prefix, _ := c.Options["nameMapperPrefix"].(string)

@@ -86,6 +86,13 @@ func (o *Oracle) loadRelease(files fs.FS, dir string, release wire.Release) erro
 // Releases returns the releases that were recorded, ascending.
 func (o *Oracle) Releases() []wire.Release { return slices.Clone(o.releases) }
 
+// Case returns what was recorded of a case at a release: the lines after its mark, or why the
+// release could not run it. ok is false where that release, or the case at it, was not recorded.
+func (o *Oracle) Case(release wire.Release, id string) (lines []monitor.Line, absent string, ok bool) {
+	recorded, ok := o.cases[release][id]
+	return recorded.lines, recorded.absent, ok
+}
+
 // verdictSource is the recording that a case is judged by.
 type verdictSource struct {
 	recordedCase

@@ -8,8 +8,10 @@ package matrix
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,11 +21,11 @@ import (
 )
 
 // DefaultReleases are the columns: the ends of the two lines, the release of the
-// documents, and both sides of each change that shows on the wire.
-var DefaultReleases = []string{
-	"2.15.2", "3.2.0", "3.10.0", "3.13.0", "3.16.6", "3.17.0", "3.19.0", "3.21.0",
-	"3.21.1", "3.33.0", "3.42.0", "3.46.0", "3.50.0", "3.52.0", "4.0.0", "4.7.0",
-}
+// documents, and both sides of each change that shows on the wire; and what was adopted.
+var DefaultReleases = strings.Fields(releasesText)
+
+//go:embed releases.txt
+var releasesText string
 
 // Plan is a whole matrix to run.
 type Plan struct {
