@@ -28,7 +28,7 @@ func TestAnomalies(t *testing.T) {
 			s.client("ZADD", orders.TimeoutSet, "1700000009000", "what a tool has put here")
 			s.client("RPUSH", orders.Pending, "what a tool has put here")
 			s.transfer(true)
-		}, []analysis.Kind{analysis.ForeignMember}, "one of neither layout", []int64{3, 1}},
+		}, []analysis.Kind{analysis.ForeignMember}, "the first of neither layout", []int64{3, 1}},
 		"poison loop": {func(s *story) {
 			good := s.offer("good", 500)
 			s.release = wire.Release{Major: 3, Minor: 21, Patch: 0}

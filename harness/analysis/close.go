@@ -204,9 +204,8 @@ func (a *Analysis) foreign(q *queue, c *call) {
 		if m.at.number > 0 {
 			lines = append(lines, earlier(m.at))
 		}
-		return fmt.Sprintf("%s reads %s, and of another layout there is %s in the queue, the first %s: "+
-			"when it is due, transfers fail and the queue stands still", c.script.known.Variant, own,
-			some(q.byLayout[own.Other()]+q.byLayout[0], "member"), describe(m)), lines
+		return fmt.Sprintf("%s reads %s; of another layout there wait %s, the first %s: when it is due, transfers fail and the queue stands still",
+			c.script.known.Variant, own, some(q.byLayout[own.Other()]+q.byLayout[0], "member"), describe(m)), lines
 	})
 }
 
@@ -229,7 +228,7 @@ func describe(m *message) string {
 	if m.layout != 0 {
 		layout = m.layout.String()
 	}
-	return fmt.Sprintf("one of %s, due %s", layout, timeText(min(max(m.due, -1<<46), 1<<46)*1000))
+	return fmt.Sprintf("of %s, due %s", layout, timeText(min(max(m.due, -1<<46), 1<<46)*1000))
 }
 
 // judge looks at the messages that a call had to do with, and forgets those that are dead.

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"container/list"
+	"maps"
 	"slices"
 	"strings"
 
@@ -60,11 +61,11 @@ func (a *Analysis) connOf(peer string) *conn {
 	return c
 }
 
-// forget takes leave of connections.
+// forget takes leave of connections, in an order that is the same each time.
 func (a *Analysis) forget(of map[string]*conn) {
-	for _, c := range of {
-		a.note(c)
-		a.wake(c)
+	for _, peer := range slices.Sorted(maps.Keys(of)) {
+		a.note(of[peer])
+		a.wake(of[peer])
 	}
 }
 

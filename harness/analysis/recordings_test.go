@@ -99,3 +99,29 @@ func TestDocument004(t *testing.T) {
 	require.Less(t, q.Lateness.Max, 100.0)
 	require.Contains(t, d.Notices, "4 transfers asked for another number of members than 100, which no release known does")
 }
+
+// Two real releases of either side of 3.21.1 on one queue: who they are, and what became
+// of the messages.
+func TestRollingDeployment(t *testing.T) {
+	r := &analysis.Reader{Analysis: analysis.New()}
+	require.NoError(t, r.Files(t.Context(), []string{"testdata/rolling-deployment.monitor"}))
+	d := r.Document()
+
+	require.Nil(t, d.Redisson)
+	require.Len(t, d.Groups, 2)
+	require.True(t, contains(t, d.Groups[0].Ranges, release(t, "4.7.0")))
+	require.True(t, contains(t, d.Groups[1].Ranges, release(t, "3.21.0")))
+	require.Equal(t, map[analysis.Kind]int64{
+		analysis.ForeignMember: 2, analysis.PoisonLoop: 4, analysis.Stall: 1, analysis.Overdue: 116,
+	}, d.AnomalyCounts)
+	require.Len(t, d.Queues, 1)
+	q := d.Queues[0]
+	require.Equal(t, "mixed", q.Layout)
+	require.Equal(t, []int64{120, 17, 4, 4, 116}, []int64{q.Offers, q.Transfers, q.Transferred, q.Taken, q.StillPending})
+	for _, a := range d.Anomalies {
+		require.NotEmpty(t, a.Lines, a.Kind)
+		for _, l := range a.Lines {
+			require.NotEmpty(t, l.Text, "%s: line %d", a.Kind, l.Number)
+		}
+	}
+}
