@@ -33,7 +33,7 @@ func TestAnalysisTextFitsATerminal(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), textWidth, line)
 	}
-	for _, part := range []string{"\nRedisson  4.6.1 to 4.7.0\n", "late", "\npoison-loop  \"orders\"  2026-", "    line 1149: "} {
+	for _, part := range []string{"\nRedisson  4.6.1 to ", "late", "\npoison-loop  \"orders\"  2026-", "    line 1149: "} {
 		require.Contains(t, out.String(), part)
 	}
 }
