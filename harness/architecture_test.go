@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 
 	"harness/forensics":         {},
 	"harness/forensics/inspect": {"harness/forensics"},
+	"harness/forensics/migrate": {"harness/forensics"},
 }
 
 // imports returns what each package of the module imports, tests apart, by its folder

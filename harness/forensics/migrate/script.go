@@ -1,0 +1,61 @@
+package migrate
+
+import (
+	_ "embed"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed pack.lua
+	packing string
+	//go:embed list.lua
+	listBody string
+	//go:embed unlisted.lua
+	unlistedBody string
+)
+
+// rewriteListed rewrites the entries of the pending list from one index to another, and
+// their members in the timeout set.
+//
+//	KEYS    T, Q, X, G
+//	ARGV    layout ("dLc0" or "Bc0Lc0"); first and last index; "repair" or ""
+//	returns [entries read; their bytes; rewritten; ghosts removed; quarantined; clashes]
+//	cost    O(entries × (log n + nodes of Q to the index)); with something to remove
+//	        O(entries of Q to the nearer end) besides
+//
+// A member keeps its score: as text, of 17 digits, which every server reads as the same
+// double. A clash is a member whose rewritten form is another member of T already: it is
+// left as it is, for two messages would become one.
+//
+// With "repair", an entry that T has no member for in either layout goes to the head of
+// G, and one of neither layout to X with its score.
+var rewriteListed = redis.NewScript(packing + listBody)
+
+// rewriteUnlisted rewrites members of the timeout set that have no entry in the list.
+//
+//	KEYS    T, Q, X
+//	ARGV    layout; "repair" or ""; members
+//	returns [rewritten; put on the list; quarantined; clashes]
+//	cost    O(members × log n); with "repair" O(members × length of Q)
+//
+// With "repair", each is put at the end of Q too, and one of neither layout goes to X.
+// Members that are gone are passed over.
+var rewriteUnlisted = redis.NewScript(packing + unlistedBody)
+
+// integers reads the reply of a script.
+func integers(reply any, into ...*int) error {
+	items, ok := reply.([]any)
+	if !ok || len(items) != len(into) {
+		return fmt.Errorf("expected %d integers from the script, got %.80q", len(into), fmt.Sprint(reply))
+	}
+	for i, field := range into {
+		n, ok := items[i].(int64)
+		if !ok {
+			return fmt.Errorf("expected %d integers from the script, got %.80q", len(into), fmt.Sprint(reply))
+		}
+		*field = int(n)
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package migrate
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/forensics"
+)
+
+// WriteText shows the migration to people.
+func (m *Migration) WriteText(w io.Writer) error {
+	var b strings.Builder
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-13s%s\n", label, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintf(&b, "%s to %s\n", m.Queue, m.To)
+	if s := m.Subscribers; s.Count > 0 {
+		line("subscribers", "%d, whose layout cannot be told from outside", s.Count)
+	} else if s.Unknown != "" {
+		line("subscribers", "unknown: %s", s.Unknown)
+	}
+	line("before", "%s", m.Before)
+	if m.DryRun {
+		m.writePlan(line)
+	} else {
+		m.writeDone(line)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (m *Migration) writePlan(line func(label, format string, args ...any)) {
+	s := m.Before
+	line("plan", "rewrite %d members and %d entries", s.Members, s.Entries)
+	const also = "    and"
+	switch {
+	case m.Repair:
+		line(also, "move %d ghosts to %s", s.Ghosts, m.Ghosts)
+		line(also, "put %d orphans at the end of the list", s.Orphans)
+		line(also, "move %d unreadable members to %s", s.Unreadable, m.Quarantine)
+	case s.Ghosts+s.Orphans+s.Unreadable > 0:
+		line(also, "leave %d ghosts, %d orphans and %d unreadable members, which --repair is for", s.Ghosts, s.Orphans, s.Unreadable)
+	}
+	line("done", "nothing: a dry run")
+}
+
+func (m *Migration) writeDone(line func(label, format string, args ...any)) {
+	d := m.Done
+	line("rewritten", "%d in %d calls, the longest %.1f ms with the way there and back; %d passes, %.1f s",
+		d.Rewritten, d.Batches, d.LongestMS, d.Passes, d.TookMS/1000)
+	for _, repaired := range []struct {
+		n    int
+		text string
+	}{
+		{d.GhostsRemoved, "ghosts moved to " + m.Ghosts},
+		{d.Relisted, "orphans put at the end of the list"},
+		{d.Quarantined, "unreadable members moved to " + m.Quarantine},
+	} {
+		if repaired.n > 0 {
+			line("repaired", "%d %s", repaired.n, repaired.text)
+		}
+	}
+	if m.After == nil {
+		return
+	}
+	line("after", "%s", *m.After)
+	if left := m.After.Left(); left != "" {
+		line("left", "%s", left)
+	}
+}
+
+// String says it in a line.
+func (s Survey) String() string {
+	text := fmt.Sprintf("%d members, %d entries", s.TimeoutSet, s.PendingList)
+	for _, form := range forensics.Forms {
+		if n := s.Layouts[form.String()]; n > 0 {
+			text += fmt.Sprintf("; %d %s", n, form)
+		}
+	}
+	if s.Ghosts+s.Orphans > 0 {
+		text += fmt.Sprintf("; %d ghosts, %d orphans", s.Ghosts, s.Orphans)
+	}
+	return text
+}
