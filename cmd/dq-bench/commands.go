@@ -17,6 +17,7 @@ func subcommands() []*cobra.Command {
 		newDiffCmd(),
 		newReleasesCmd(),
 		newInspectCmd(),
+		newMigrateCmd(),
 		newAnalyzeCmd(),
 		newServeCmd(),
 	}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/forensics/migrate"
+	"github.com/dq-bench/dq-bench/harness/server"
+)
+
+// migrateFlags are the flags of migrate.
+type migrateFlags struct {
+	redis, to             string
+	dryRun, repair, force bool
+	asJSON                bool
+}
+
+func newMigrateCmd() *cobra.Command {
+	var flags migrateFlags
+	cmd := &cobra.Command{
+		Use:   "migrate QUEUE --to LAYOUT|RELEASE",
+		Short: "Rewrite the messages of a live queue for the other side of Redisson 3.21.1",
+		Long: `Migrate rewrites the members of a delayed queue in the layout of another release, where
+they are: dLc0 is that of Redisson to 3.21.0, Bc0Lc0 that of 3.21.1 and newer. Due time,
+order in the list, id and value stay, and so a migration back restores every byte, but
+for members that a Redis for Windows has packed: these get a length of 8 bytes. Values
+that are delivered already are not touched.
+
+Each batch is one script: it happens or it does not, and who kills this at any instant
+just runs it again. A batch has 256 entries at most, fewer if they are large or if a call
+takes over 4 ms. With --repair, a call may also walk the list, about 16 ns for each entry.
+Offers in the new layout, transfers and removals may go on meanwhile; all is walked until
+nothing is found, ten times at most.
+
+A Redisson of the other side stands still at the first rewritten member, so migrate
+refuses while anybody subscribes to the queue's channel. Whose layout a subscriber reads
+cannot be told from outside, Redisson names no version in CLIENT LIST: if all that listen
+are of the new side, --force goes on.
+
+With --repair, entries of the list without a member (ghosts) are moved to a LIST
+redisson_delay_queue_ghosts:{QUEUE}, members without an entry (orphans) get one at the
+end, in order of due time, and members of neither layout are moved to the ZSET
+redisson_delay_queue_quarantine:{QUEUE} with their due time, where dq puts them too.
+Nothing is deleted that is not kept there. A transfer of Redisson's that failed leaves
+orphans whose values it has delivered; they are delivered again, listed or not.
+
+Bytes that fit both layouts count as migrated: only values of one zero byte (of five, from
+Windows), one or two ids in 256.
+
+Exit codes: 0 fine; 1 the server cannot be reached or refuses, somebody subscribes, or
+the keys are in different slots of a cluster: then nothing was changed; 2 wrong usage;
+99 something is left: members of the other layout, or what --repair is for.`,
+		Example: `  dq-bench migrate orders --to 4.7.0 --dry-run
+  dq-bench migrate orders --to Bc0Lc0 --redis redis://:secret@10.0.0.5:6379/0
+  dq-bench migrate orders --to 3.16.6 --repair --json    # and back`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, queues []string) error {
+			options, err := flags.options()
+			if err != nil {
+				return usageError(err)
+			}
+			srv, err := server.Start(cmd.Context(), flags.redis, nil)
+			if err != nil {
+				return err
+			}
+			client := srv.NewClient()
+			defer client.Close()
+			options.Cluster = srv.Cluster()
+			options.Progress = everyTwoSeconds(cmd.ErrOrStderr())
+			done, err := migrate.Run(cmd.Context(), client, queues[0], options)
+			if err != nil {
+				return migrateError(done, err)
+			}
+			if err := printMigration(cmd.OutOrStdout(), flags.asJSON, done); err != nil {
+				return err
+			}
+			return migrateVerdict(done)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.redis, "redis", "redis://127.0.0.1:6379", "server: redis://…, rediss://…, redis+cluster://… or redis+sentinel://…")
+	f.StringVar(&flags.to, "to", "", "the layout, dLc0 or Bc0Lc0, or a Redisson release that is to read the queue (required)")
+	f.BoolVar(&flags.dryRun, "dry-run", false, "print what would be done, and change nothing")
+	f.BoolVar(&flags.repair, "repair", false, "also remove ghosts, list orphans, and set unreadable members aside")
+	f.BoolVar(&flags.force, "force", false, "go on while clients subscribe to the queue's channel")
+	f.BoolVar(&flags.asJSON, "json", false, "print one JSON document on stdout and nothing else")
+	return cmd
+}
+
+// options reads the flags; an error is wrong usage.
+func (f migrateFlags) options() (migrate.Options, error) {
+	options := migrate.Options{Repair: f.repair, DryRun: f.dryRun, Force: f.force}
+	switch f.to {
+	case "":
+		return options, errors.New("expected --to dLc0, --to Bc0Lc0, or a release: --to 4.7.0")
+	case wire.LayoutDLc0.String():
+		options.To = wire.LayoutDLc0
+	case wire.LayoutBc0Lc0.String():
+		options.To = wire.LayoutBc0Lc0
+	default:
+		release, err := wire.LookupRelease(f.to)
+		if err != nil {
+			return options, fmt.Errorf("--to: expected dLc0, Bc0Lc0 or a release: %w", err)
+		}
+		options.To = release.Layout()
+	}
+	if err := server.CheckSpec(f.redis); err != nil {
+		return options, err
+	}
+	if !server.External(f.redis) {
+		return options, fmt.Errorf("--redis %s: expected the address of a server that runs, such as redis://127.0.0.1:6379: one started now would be empty", f.redis)
+	}
+	return options, nil
+}
+
+// everyTwoSeconds prints how far a migration is, once it has taken so long.
+func everyTwoSeconds(w io.Writer) func(pass, done, total int) {
+	last := time.Now()
+	return func(pass, done, total int) {
+		if time.Since(last) >= 2*time.Second {
+			last = time.Now()
+			fmt.Fprintf(w, "pass %d: %d of %d entries\n", pass, done, total)
+		}
+	}
+}
+
+// migrateError explains why a migration ended early.
+func migrateError(done *migrate.Migration, err error) error {
+	if redis.HasErrorPrefix(err, "NOPERM") {
+		err = fmt.Errorf("%w; grant the user +@read +@scripting +zadd +zrem +lset (and +lrem +lpush +rpush for --repair) on the queue's keys, "+
+			"and +pubsub|numsub +client|list", err)
+	}
+	if done.Done.Passes == 0 {
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
+	return fmt.Errorf("ended after %d were rewritten; run it again to go on: %w", done.Done.Rewritten, err)
+}
+
+// migrateVerdict is an error if something is left.
+func migrateVerdict(done *migrate.Migration) error {
+	if done.After == nil || done.After.Left() == "" {
+		return nil
+	}
+	return failure(fmt.Errorf("left: %s", done.After.Left()))
+}
+
+func printMigration(w io.Writer, asJSON bool, done *migrate.Migration) error {
+	if !asJSON {
+		return done.WriteText(w)
+	}
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	return out.Encode(done)
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/forensics/migrate"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+// content is the members of a queue, each packed as the newest release does.
+type content struct {
+	List []string
+	Set  []redis.Z
+}
+
+func contentOf(ctx context.Context, t *testing.T, client redis.UniversalClient) (content, map[wire.Layout]int) {
+	t.Helper()
+	names, counts := wire.NamesOf("orders"), map[wire.Layout]int{}
+	repack := func(raw string) string {
+		m, err := wire.LayoutBc0Lc0.UnpackAny([]byte(raw))
+		require.NoError(t, err)
+		counts[m.Layout]++
+		m.Layout = wire.LayoutBc0Lc0
+		return string(m.Bytes())
+	}
+	list, err := client.LRange(ctx, names.Pending, 0, -1).Result()
+	require.NoError(t, err)
+	set, err := client.ZRangeWithScores(ctx, names.TimeoutSet, 0, -1).Result()
+	require.NoError(t, err)
+	for i := range list {
+		list[i] = repack(list[i])
+	}
+	for i := range set {
+		set[i].Member = repack(set[i].Member.(string))
+	}
+	return content{list, set}, counts
+}
+
+// Killed at any instant between its first write and its end, migrate loses nothing, doubles
+// nothing and changes no order, and a second run completes. DQ_MIGRATE_KILLS is how often
+// it is killed.
+func TestMigrateIsKilled(t *testing.T) {
+	kills := 25
+	if n, err := strconv.Atoi(os.Getenv("DQ_MIGRATE_KILLS")); err == nil {
+		kills = n
+	}
+	srv := servertest.Redis(t)
+	client := srv.NewClient()
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(kills)*time.Second)
+	defer cancel()
+	names := wire.NamesOf("orders")
+	_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i := range 4000 {
+			var id [8]byte
+			binary.LittleEndian.PutUint64(id[:], rand.Uint64())
+			member := wire.LayoutDLc0.Pack(id, []byte("order "+strconv.Itoa(i)))
+			pipe.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: float64(4e12 + i), Member: member})
+			pipe.RPush(ctx, names.Pending, member)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	whole, _ := contentOf(ctx, t, client)
+
+	// begin starts the program, and returns when it has written something.
+	begin := func(target wire.Layout) *exec.Cmd {
+		tail := client.LIndex(ctx, names.Pending, -1).Val()
+		var stderr bytes.Buffer
+		cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--to", target.String(), "--redis", srv.DriverURL())
+		cmd.Stderr = &stderr
+		require.NoError(t, cmd.Start())
+		for client.LIndex(ctx, names.Pending, -1).Val() == tail {
+			require.NoError(t, ctx.Err(), "it never wrote: %s", &stderr)
+		}
+		return cmd
+	}
+	first := begin(wire.LayoutBc0Lc0)
+	wrote := time.Now()
+	require.NoError(t, first.Wait())
+	whileWriting := time.Since(wrote)
+
+	halfway := 0
+	target := wire.LayoutDLc0
+	for i := range kills {
+		cmd := begin(target)
+		// Any instant: there is no event to wait for.
+		time.Sleep(time.Duration(rand.Int64N(int64(whileWriting))))
+		if err := cmd.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
+			require.NoError(t, err)
+		}
+		_ = cmd.Wait() // killed, or done before
+
+		left, counts := contentOf(ctx, t, client)
+		require.Equal(t, whole, left, "kill %d", i)
+		if len(counts) == 2 {
+			halfway++
+		}
+		done, err := migrate.Run(ctx, client, "orders", migrate.Options{To: target})
+		require.NoError(t, err)
+		require.Empty(t, done.After.Left())
+		complete, counts := contentOf(ctx, t, client)
+		require.Equal(t, whole, complete)
+		require.Equal(t, map[wire.Layout]int{target: 8000}, counts)
+		target = target.Other()
+	}
+	t.Logf("killed %d times within %v of the first write, %d of them halfway", kills, whileWriting, halfway)
+	require.Positive(t, halfway)
+}
