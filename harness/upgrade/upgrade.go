@@ -149,18 +149,18 @@ func steps(c *Changes, to wire.Release) (all []string) {
 			fmt.Sprintf("Replace %s by %s instance by instance: both read what the other writes.", c.From, c.To),
 		}
 	}
-	all = append(all, "Look at what each queue holds before anything else: how many messages wait, and until when.")
+	all = append(all, fmt.Sprintf("Look at what each queue holds before anything else: dq-bench inspect QUEUE --release %s.", c.From))
 	for _, f := range c.Facts {
 		switch {
 		case f.What == members:
 			all = append(all,
-				fmt.Sprintf("Have nobody offer with %s any more, and let it deliver what waits; or let dq, which reads both layouts, deliver what waits.", c.From),
-				fmt.Sprintf("Start %s only when both keys of each queue are empty, or beside dq. Never run both releases on one queue: each stops at what the other offers.", c.To))
+				fmt.Sprintf("Stop every %s that has the queue open. What waits then is rewritten by dq-bench migrate QUEUE --to %s, first with --dry-run; due times and order stay. Or let %s, or dq, which reads both layouts, deliver all before.", c.From, c.To, c.From),
+				fmt.Sprintf("Start %s. Never run both releases on one queue: each stops at what the other offers. The way back is the same, with --to %s.", c.To, c.From))
 		case f.What == codecByDefault && hasCodec(to, codec.Name(f.From)):
 			all = append(all, fmt.Sprintf("Where the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits.", c.From, f.From, c.To))
 		case f.What == codecByDefault:
 			all = append(all, fmt.Sprintf("Where the code names no codec, let %s deliver everything: %s has no codec that reads its values (%s).", c.From, c.To, f.From))
 		}
 	}
-	return append(all, "Verify afterwards that nothing is overdue.")
+	return append(all, fmt.Sprintf("Verify afterwards that nothing is foreign or overdue: dq-bench inspect QUEUE --release %s.", c.To))
 }

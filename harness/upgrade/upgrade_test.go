@@ -53,6 +53,9 @@ func TestAcrossTheChangeOfLayout(t *testing.T) {
 			require.Equal(t, "3.21.1", s.Came, s.Name)
 		}
 		require.Contains(t, strings.Join(strings.Fields(c.Text()), " "), "a queue with messages in it does not come across by itself")
+		steps := strings.Join(c.Steps, "\n")
+		require.Contains(t, steps, "dq-bench inspect QUEUE --release "+way[0])
+		require.Contains(t, steps, "dq-bench migrate QUEUE --to "+way[1])
 	}
 }
 

@@ -66,7 +66,8 @@ func (l *look) foreignMembers() (Finding, bool) {
 	f := Finding{
 		Kind: ForeignMember, Anomaly: true, Count: int64(l.q.Counts.Foreign), Old: l.old(), New: l.recent(),
 		What: fmt.Sprintf("dLc0 (to 3.21.0): %s; Bc0Lc0 (from 3.21.1): %s", members(old), members(recent)),
-		Do: "let a dq client transfer the queue, which reads both layouts, until nothing of one of them is left and nobody offers it; " +
+		Do: "stop the clients of one side, and rewrite what it left with dq-bench migrate " + l.q.Name + " --to LAYOUT; or " +
+			"let a dq client transfer the queue, which reads both layouts, until nothing of one of them is left and nobody offers it; " +
 			"meanwhile do not call poll() on the delayed queue from Redisson: it destroys a member that it cannot read",
 	}
 	foreign := forensics.DLc0
