@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +36,7 @@ func (f *conformanceFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.release, "release", "", "Redisson release to behave as (default: the driver's)")
 	flags.StringVar(&f.run, "run", "", "regular expression; only cases whose ids match are run")
 	flags.StringVar(&f.redis, "redis", "auto", "server: auto, container[:image], process[:path], redis://… or rediss://…")
-	flags.IntVar(&f.most, "max-failures", 10, "stop once so many cases in a row have failed alike, or the program in so many; 0 for never")
+	flags.IntVar(&f.most, "max-failures", 10, "stop once so many cases in a row have failed alike, or the program in so many, or was silent in half as many; 0 for never")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each case as it ends, and what an external program writes to stderr")
 }
 
@@ -128,8 +129,9 @@ How like Redisson it must be, --level says:
   state     the same replies, keys and order of delivery; what Redisson changes at once
             is changed at once, and nothing is delivered before it is due
 
-A case that needs an operation or a codec which the program does not name in answer to
-hello is skipped. A program that ends, or does not answer, fails the case, and is started
+How late a transfer comes is not judged, but for the cases' own time limits: dq-bench run
+measures it. A case that needs an operation or a codec which the program does not name in
+answer to hello is skipped. A program that ends, or does not answer, fails the case, and is started
 anew for the next. Failures are grouped by cause at the end; after --max-failures alike
 in a row the run stops.
 
@@ -140,8 +142,8 @@ what failed in this run; an old reason stays.
 ` + sharedServerHelp + `
 
 Exit codes: 0 all passed; 1 the environment cannot serve, or the program cannot be
-started; 2 no such release, or a bad pattern; 99 a case failed, or the program
-cannot be used.`,
+started or does not introduce itself; 2 no such release, or a bad pattern; 99 a case
+failed, nothing was judged, or the program cannot be used.`,
 		Example: `  dq-bench verify --driver dq:3.16.6
   dq-bench verify --driver redisson:4.7.0 --run '^DQ.offer/'
   dq-bench verify --driver 'exec:node driver.js' --release 3.50.0 --json
@@ -166,6 +168,9 @@ cannot be used.`,
 			}
 			if out.baseline != "" && !cmd.Flags().Changed("max-failures") {
 				plan.MaxFailures = 0 // a file of half of them would not be one
+			}
+			if err := out.check(); err != nil {
+				return err
 			}
 			report, err := plan.Run(cmd.Context())
 			stopped := errors.Is(err, conformance.ErrServerInUse) || errors.Is(err, conformance.ErrForbidden)
@@ -209,6 +214,23 @@ func readBaseline(path string) (conformance.Baseline, error) {
 type verificationOutput struct {
 	json                  bool
 	junit, page, baseline string
+}
+
+// check finds out before the first case whether the files can be written.
+func (o *verificationOutput) check() error {
+	for _, file := range []struct{ flag, name string }{{"--junit", o.junit}, {"--html", o.page}, {"--write-baseline", o.baseline}} {
+		if file.name == "" {
+			continue
+		}
+		probe, err := os.CreateTemp(filepath.Dir(file.name), ".dq-bench-*")
+		if err != nil {
+			return fmt.Errorf("%s: %w", file.flag, err)
+		}
+		if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+			return fmt.Errorf("%s: %w", file.flag, err)
+		}
+	}
+	return nil
 }
 
 func (o *verificationOutput) print(w io.Writer, report *conformance.Report) error {
@@ -267,6 +289,8 @@ func conformanceVerdict(report *conformance.Report) error {
 		return failure(fmt.Errorf("%d of %d cases failed", report.Counts.Fail, len(report.Cases)))
 	case report.Counts.Error > 0:
 		return fmt.Errorf("%d of %d cases could not be judged", report.Counts.Error, len(report.Cases))
+	case report.Counts.Pass+report.Counts.FailedAsExpected == 0:
+		return failure(fmt.Errorf("nothing was judged: all %d cases were skipped; the program names no operation, or no codec, that one of them needs", len(report.Cases)))
 	}
 	return nil
 }

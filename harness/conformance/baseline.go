@@ -40,9 +40,9 @@ func ReadBaseline(path string, cases []*Case) (Baseline, error) {
 
 // ParseBaseline reads the text of a baseline.
 func ParseBaseline(text []byte) (Baseline, error) {
-	b := Baseline{}
+	var document yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	switch err := decoder.Decode(&b); {
+	switch err := decoder.Decode(&document); {
 	case errors.Is(err, io.EOF): // nothing but comments
 		return Baseline{}, nil
 	case err != nil:
@@ -51,10 +51,24 @@ func ParseBaseline(text []byte) (Baseline, error) {
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("expected one YAML document, found another one after it")
 	}
-	for id, reason := range b {
-		if strings.TrimSpace(reason) == "" {
-			return nil, fmt.Errorf("expected a reason why %q fails, found none", id)
+	b := Baseline{}
+	content := document.Content[0]
+	if content.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("line %d: expected a line \"id: reason\" for each case", content.Line)
+	}
+	for i := 0; i < len(content.Content); i += 2 {
+		key, value := content.Content[i], content.Content[i+1]
+		reason := strings.Join(strings.Fields(value.Value), " ")
+		_, twice := b[key.Value]
+		switch {
+		case key.Kind != yaml.ScalarNode || value.Kind != yaml.ScalarNode:
+			return nil, fmt.Errorf("line %d: expected \"id: reason\", both text", key.Line)
+		case reason == "" || value.Tag == "!!null":
+			return nil, fmt.Errorf("line %d: expected a reason why %q fails, found none", key.Line, key.Value)
+		case twice:
+			return nil, fmt.Errorf("line %d: %q is there twice", key.Line, key.Value)
 		}
+		b[key.Value] = reason
 	}
 	return b, nil
 }
@@ -71,7 +85,7 @@ func (r *Report) Baseline() Baseline {
 			}
 		case Fail:
 			if c.baseline == "" { // else it passes now
-				b[c.ID] = causeOf(c)
+				b[c.ID] = c.CauseText()
 			}
 		}
 	}

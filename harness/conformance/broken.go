@@ -12,20 +12,24 @@ import (
 // ProgramError says that the program under test has ended, does not answer, or does not
 // keep to the protocol. That is a verdict on it: the case fails, and the next one has a
 // program that was started anew.
-type ProgramError struct{ Err error }
+type ProgramError struct {
+	Err error
+	// Silent is true where it did not answer.
+	Silent bool
+}
 
 func (e *ProgramError) Error() string { return e.Err.Error() }
 func (e *ProgramError) Unwrap() error { return e.Err }
 
-// shortPatience is how long a call may take once one was not answered.
-const shortPatience = 2 * time.Second
+// shortPatience is how long a call, or a wait, may take once one was in vain.
+const shortPatience = 3 * time.Second
 
 // fail notes that the program can be used no more.
-func (r *Runner) fail(err error) error {
+func (r *Runner) fail(err error, silent bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.broken == nil {
-		r.broken = &ProgramError{err}
+		r.broken = &ProgramError{Err: err, Silent: silent}
 	}
 	return r.broken
 }
@@ -40,8 +44,8 @@ func (r *Runner) failed() error {
 	return r.broken
 }
 
-// patience is how long a call may take: a program that has not answered one will not
-// answer the next, until it has done a whole case again.
+// patience is how long a call may take: a program that has once not answered may be expected
+// to do so again.
 func (r *Runner) patience() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +56,8 @@ func (r *Runner) patience() time.Duration {
 }
 
 // renew replaces a program that can be used no more, and warms the new one up as the first
-// one was: a JVM does everything slowly once.
+// one was: a JVM does everything slowly once. It gets all the time that it may need for that
+// only once.
 func (r *Runner) renew(ctx context.Context) error {
 	broken := r.failed()
 	if broken == nil {
@@ -67,10 +72,11 @@ func (r *Runner) renew(ctx context.Context) error {
 	_ = r.program.Close() // why it ended has been said
 	fresh, err := r.Restart(ctx)
 	if err != nil {
-		return &ProgramError{fmt.Errorf("it could not be started again: %w", err)}
+		return &ProgramError{Err: fmt.Errorf("it could not be started again: %w", err)}
 	}
 	r.program, r.hello = fresh, fresh.Introduction()
-	r.setBroken(nil, false)
+	r.setBroken(nil, r.renewed)
+	r.renewed = true
 	if err := r.warmUp(ctx); err != nil {
 		return err
 	}
@@ -84,17 +90,16 @@ func (r *Runner) setBroken(broken *ProgramError, impatient bool) {
 	r.broken, r.impatient = broken, impatient
 }
 
-// answered takes note that a program has done a whole case.
-func (r *Runner) answered() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.impatient = false
-}
-
 // isProgram reports whether an error is the program's doing.
 func isProgram(err error) bool {
 	var broken *ProgramError
 	return errors.As(err, &broken)
+}
+
+// isSilent reports whether the program did not answer.
+func isSilent(err error) bool {
+	var broken *ProgramError
+	return errors.As(err, &broken) && broken.Silent
 }
 
 var _ interface{ Kill() } = (*program.Process)(nil)

@@ -10,7 +10,7 @@ import (
 
 // Cause is what several cases failed for.
 type Cause struct {
-	// Cause says what went wrong, without what differs from case to case.
+	// Cause says what went wrong, in the words of the first case, but for where it did.
 	Cause string `json:"cause"`
 	// Cases is how many failed for it.
 	Cases int `json:"cases"`
@@ -25,12 +25,12 @@ func causesOf(results []Result) []Cause {
 		if r.Status != Fail {
 			continue
 		}
-		name := causeOf(r)
-		at, known := places[name]
+		kind := r.kind()
+		at, known := places[kind]
 		if !known {
 			at = len(causes)
-			places[name] = at
-			causes = append(causes, Cause{Cause: name, First: r.ID})
+			places[kind] = at
+			causes = append(causes, Cause{Cause: r.CauseText(), First: r.ID})
 		}
 		causes[at].Cases++
 	}
@@ -39,28 +39,42 @@ func causesOf(results []Result) []Cause {
 }
 
 // What differs from case to case though the cause is one: which step and which call it was,
-// in which queue, and numbers.
+// in which queue, what is in quotes, and numbers.
 var (
-	place  = regexp.MustCompile(`^(?:step \d+ \([^)]*\): |call \d+ of the (?:publisher|transfer task|consumer|subscriber)(?: of "(?:[^"\\]|\\.)*")?,? )`)
+	place  = regexp.MustCompile(`^(?:open: |step \d+ \([^)]*\): |call \d+ of the (?:publisher|transfer task|consumer|subscriber)(?: of "(?:[^"\\]|\\.)*")?,? )`)
+	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	figure = regexp.MustCompile(`-?\d+(\.\d+)?`)
 )
 
-// CauseText is the cause under which a report groups a failure.
-func (r Result) CauseText() string { return causeOf(r) }
-
-// causeOf is the first line of a failure without what is the case's own.
-func causeOf(r Result) string {
+// CauseText is the cause under which a report groups a failure, in the failure's own words:
+// its first sentence, without the place. A first line that only announces goes on in the next.
+func (r Result) CauseText() string {
 	if r.Cause != "" {
 		return r.Cause
 	}
-	line, _, _ := strings.Cut(r.Detail, "\n")
-	return figure.ReplaceAllString(place.ReplaceAllString(line, ""), "N")
+	line, rest, _ := strings.Cut(r.Detail, "\n")
+	if strings.HasSuffix(line, ":") {
+		next, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
+		line += " " + strings.TrimSpace(next)
+	}
+	return place.ReplaceAllString(line, "")
+}
+
+// Alike reports whether two failures have one cause.
+func (r Result) Alike(other Result) bool { return r.kind() == other.kind() }
+
+// kind is what failures of one cause share.
+func (r Result) kind() string {
+	if r.silent {
+		return "the program does not answer"
+	}
+	return figure.ReplaceAllString(quoted.ReplaceAllString(r.CauseText(), "Q"), "N")
 }
 
 // alike counts failures of one cause.
 type alike struct {
 	most  int
-	last  string
+	last  string // the kind of the latest failure
 	inRow int
 	// broken counts, by cause, the cases in which the program itself has failed.
 	broken map[string]int
@@ -69,30 +83,34 @@ type alike struct {
 // after says why the run ends after a result, and "" where it goes on.
 func (a *alike) after(r Result, broken bool) string {
 	switch {
-	case r.Status == Skip:
-		return ""
+	case r.Status == Skip, r.listed:
+		return "" // a listed failure that is none any more is good news
 	case r.Status != Fail && r.Status != Error:
 		a.last, a.inRow = "", 0
 		return ""
 	}
-	cause := causeOf(r)
-	if cause != a.last {
-		a.last, a.inRow = cause, 0
+	kind, cause := r.kind(), r.CauseText()
+	if kind != a.last {
+		a.last, a.inRow = kind, 0
 	}
 	a.inRow++
 	if a.broken == nil {
 		a.broken = map[string]int{}
 	}
 	if broken {
-		a.broken[cause]++
+		a.broken[kind]++
+	}
+	most := a.most
+	if r.silent {
+		most = (most + 1) / 2 // to wait takes long
 	}
 	switch {
 	case a.most == 0:
 		return ""
 	case a.inRow >= a.most:
 		return fmt.Sprintf("%d cases in a row failed alike: %s", a.inRow, cause)
-	case a.broken[cause] >= a.most:
-		return fmt.Sprintf("in %d cases the program failed alike: %s", a.broken[cause], cause)
+	case a.broken[kind] >= most:
+		return fmt.Sprintf("in %d cases the program failed alike: %s", a.broken[kind], cause)
 	}
 	return ""
 }

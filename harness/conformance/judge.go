@@ -60,6 +60,8 @@ type Result struct {
 	Place string `json:"-"`
 
 	baseline string // why the baseline says that it fails
+	listed   bool   // it passes, and is listed as one that fails
+	silent   bool   // the program did not answer
 }
 
 // Judge runs a case and compares it with everything that is known about it. A nil
@@ -94,12 +96,13 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 	case err != nil:
 		result.Status, result.Detail = Error, err.Error()
 		if isProgram(err) {
-			result.Status = Fail
+			result.Status, result.silent = Fail, isSilent(err)
 		}
 		return result
 	}
 	result.Lines = observed.Lines
 	failures := observed.Failures
+	result.silent = len(failures) > 0 && isSilent(r.failed())
 	if oracle != nil && len(failures) == 0 {
 		v, err := r.judgeLines(c, oracle, observed.Lines)
 		failures, result.Detail, result.JudgedBy, result.Cause = v.failures, v.note, v.by, v.cause
@@ -114,7 +117,7 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 	case len(failures) > 0:
 		result.Status, result.Detail = Fail, strings.Join(failures, "\n")
 	case isKnown:
-		result.Status = Fail
+		result.Status, result.listed = Fail, true
 		result.Detail = fmt.Sprintf("expected to fail (%s), but it passes: take it out of %s", known, takeOut)
 		result.Cause = "expected to fail, but it passes: take it out of " + takeOut
 	default:

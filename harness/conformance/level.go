@@ -114,10 +114,28 @@ func checkAtomic(lines, recorded []monitor.Line, kinds map[string]keyKind) (fail
 		if !telling || known[fmt.Sprint(changed)] != nil {
 			continue
 		}
-		failures = append(failures, fmt.Sprintf("%s changes the %s at once; Redisson changes %s, at once",
-			strings.ToUpper(u[0].Name()), list(changed), allOf(known)))
+		failures = append(failures, apart(u, changed, known))
 	}
 	return slices.Compact(failures)
+}
+
+// apart says what a unit leaves out that Redisson changes at the same time.
+func apart(u trace.Unit, changed []keyKind, known map[string][]keyKind) string {
+	name := strings.ToUpper(u[0].Name())
+	if len(u) > 1 {
+		name = "a script or transaction that begins with " + name
+	}
+	var left []keyKind
+	for _, kinds := range known {
+		missing := slices.DeleteFunc(slices.Clone(kinds), func(k keyKind) bool { return slices.Contains(changed, k) })
+		if len(kinds)-len(missing) == len(changed) && (left == nil || len(missing) < len(left)) {
+			left = missing
+		}
+	}
+	if left == nil {
+		return fmt.Sprintf("%s changes the %s at the same time; Redisson changes %s", name, list(changed), allOf(known))
+	}
+	return fmt.Sprintf("%s changes the %s, but not the %s at the same time, as Redisson does", name, list(changed), list(left))
 }
 
 func list(kinds []keyKind) string {

@@ -71,7 +71,11 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 		return nil, errors.Join(err, program.Close())
 	}
 	runner.Restart, runner.Level, runner.Baseline = start, p.Level, p.Baseline
-	defer func() { _ = runner.program.Close() }() // a verdict has been reached
+	defer func() {
+		if err := runner.program.Close(); err != nil && runner.failed() == nil {
+			p.Notice(err.Error()) // a verdict has been reached
+		}
+	}()
 	defer func() { err = errors.Join(err, runner.Close()) }()
 	if runner.Notice != "" {
 		p.Notice(runner.Notice)
@@ -154,7 +158,7 @@ func (r *Runner) warmUp(ctx context.Context) error {
 	case r.stopped != nil:
 		return err
 	case r.failed() != nil:
-		return &ProgramError{fmt.Errorf("the driver cannot be used: %w", r.failed())}
+		return &ProgramError{Err: fmt.Errorf("the driver cannot be used: %w", r.failed())}
 	case err != nil:
 		return fmt.Errorf("the driver cannot be used: %w", err)
 	}

@@ -40,7 +40,8 @@ type Runner struct {
 
 	mu        sync.Mutex
 	broken    *ProgramError // why the program can be used no more
-	impatient bool          // it was started anew, and has not done a case since
+	impatient bool          // it was started anew
+	renewed   bool          // and has been before
 
 	program program.Program
 	hello   program.Hello
@@ -244,9 +245,6 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	}
 	if err != nil {
 		return nil, err
-	}
-	if r.failed() == nil {
-		r.answered()
 	}
 	lines, err := r.collect(ctx)
 	if err != nil {

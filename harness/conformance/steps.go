@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -57,12 +58,12 @@ func (r *caseRun) steps(ctx context.Context) (failures []string, err error) {
 	r.warmUp(ctx)
 	if !r.opensMain() {
 		if err := r.open(ctx, &Open{}); err != nil {
-			return asFailure("open", err)
+			return asFailure("open", err, false)
 		}
 	}
 	for i, s := range r.c.Steps {
 		if err := r.step(ctx, s); err != nil {
-			return asFailure(fmt.Sprintf("step %d (%s)", i+1, s.title()), err)
+			return asFailure(fmt.Sprintf("step %d (%s)", i+1, s.title()), err, r.named(s))
 		}
 	}
 	return nil, nil
@@ -86,6 +87,20 @@ func (r *caseRun) warmUp(ctx context.Context) {
 	}
 }
 
+// named reports whether a step is a call that the program names in answer to hello, with
+// nothing but the arguments that each such call has.
+func (r *caseRun) named(s *Step) bool {
+	if s.Call == "" || !r.hello.Can(s.Call) || r.c.codec() != "string" {
+		return false
+	}
+	for argument := range s.With {
+		if !slices.Contains([]string{"value", "values", "delay", "name", "queue", "index", "ttl", "at"}, argument) {
+			return false
+		}
+	}
+	return true
+}
+
 // absentError says that a program lacks what a case needs.
 type absentError struct{ err error }
 
@@ -93,13 +108,14 @@ func (e *absentError) Error() string { return e.err.Error() }
 func (e *absentError) Unwrap() error { return e.err }
 
 // asFailure tells faults of the harness, and what an implementation says that it lacks, from
-// what it did.
-func asFailure(where string, err error) ([]string, error) {
+// what it did. basic says that the program has named the operation that it says it lacks, and
+// that nothing but the operation was asked for: no overload, codec or option.
+func asFailure(where string, err error, basic bool) ([]string, error) {
 	var fault *faultError
 	switch {
 	case errors.As(err, &fault):
 		return nil, fmt.Errorf("%s: %w", where, err)
-	case errors.Is(err, program.ErrUnsupported):
+	case errors.Is(err, program.ErrUnsupported) && !basic:
 		return nil, &absentError{fmt.Errorf("%s: it answers that it has no such thing: %w", where, err)}
 	}
 	return []string{fmt.Sprintf("%s: %v", where, err)}, nil
@@ -224,9 +240,9 @@ func (r *caseRun) ask(ctx context.Context, op string, params any) answer {
 	case errors.Is(err, context.Canceled):
 		err = &faultError{err}
 	case errors.Is(err, context.DeadlineExceeded):
-		err = r.fail(fmt.Errorf("%s was not answered within %s", op, limit.Round(time.Second)))
+		err = r.fail(fmt.Errorf("%s was not answered within %s", op, limit.Round(time.Second)), true)
 	default:
-		err = r.fail(err)
+		err = r.fail(err, false)
 	}
 	return answer{result, err}
 }

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -32,7 +33,8 @@ func (r *Report) Text() string {
 	if r.Level != Wire {
 		at = fmt.Sprintf(", at the level %q", r.Level)
 	}
-	text.Wrap(&b, "", fmt.Sprintf("%s as Redisson %s on %s%s: %s", r.Driver, r.Release, r.Server, at, r.Counts))
+	text.Wrap(&b, "", fmt.Sprintf("%s as Redisson %s on %s%s", r.Driver, r.Release, r.Server, at))
+	fmt.Fprintln(&b, r.Counts)
 	text.Wrap(&b, "", r.Judges())
 	return b.String()
 }
@@ -44,10 +46,15 @@ func (r *Report) writeCause(b *strings.Builder, cause Cause) {
 		noun = "case"
 	}
 	text.Wrap(b, "", fmt.Sprintf("%d %s: %s", cause.Cases, noun, printable(cause.Cause)))
-	var others []string
+	kind, others := "", []string{}
+	for _, c := range r.Cases {
+		if c.ID == cause.First {
+			kind = c.kind()
+		}
+	}
 	for _, c := range r.Cases {
 		switch {
-		case c.Status != Fail || causeOf(c) != cause.Cause:
+		case c.Status != Fail || c.kind() != kind:
 		case c.ID == cause.First:
 			c.write(b, "  ")
 		default:
@@ -100,7 +107,10 @@ func (r *Report) Judges() string {
 		parts = append(parts, fmt.Sprintf("%d by replies, keys, times and script texts alone", alone))
 	}
 	text := "nothing was judged"
-	if len(parts) > 0 {
+	switch {
+	case len(parts) == 0 && r.Counts.Fail > 0:
+		text = "no case got as far as the comparison with a recording"
+	case len(parts) > 0:
 		text = "judged: " + strings.Join(parts, ", ")
 	}
 	if r.StandsIn != "" {
@@ -113,13 +123,16 @@ func (r *Report) Judges() string {
 func (r Result) Line() string {
 	line := fmt.Sprintf("%-17s  %s", r.Status, r.ID)
 	if r.Status == Fail || r.Status == Error {
-		line += "  " + printable(causeOf(r))
+		line += "  " + printable(r.CauseText())
 	}
 	if utf8.RuneCountInString(line) > text.Width {
 		return string([]rune(line)[:text.Width-1]) + "…"
 	}
 	return line
 }
+
+// laidOut are the lines of a window of two recordings.
+var laidOut = regexp.MustCompile(`^(?: |>>> |left: |right: |before its declared)`)
 
 // Text returns one result for people, in 80 columns.
 func (r Result) Text() string {
@@ -137,11 +150,11 @@ func (r Result) write(b *strings.Builder, indent string) {
 	text.Wrap(b, indent+"  seen      ", first)
 	for line := range strings.Lines(rest) {
 		line = strings.TrimRight(line, "\n")
-		if utf8.RuneCountInString(line) > text.Width && !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, ">") {
-			text.Wrap(b, indent+"            ", line) // a sentence more
+		if laidOut.MatchString(line) {
+			fmt.Fprintln(b, line)
 			continue
 		}
-		fmt.Fprintln(b, line)
+		text.Wrap(b, indent+"            ", line) // a sentence more
 	}
 	if r.Command != "" {
 		// Not wrapped, so that it can be copied.

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/conformance"
@@ -62,7 +63,7 @@ func WriteVerification(w io.Writer, r *conformance.Report) error {
 	for _, c := range r.Causes {
 		cause := verificationCause{Cause: c}
 		for _, result := range r.Cases {
-			if result.Status == conformance.Fail && result.CauseText() == c.Cause {
+			if result.Status == conformance.Fail && result.Alike(first(r, c)) {
 				cause.Results = append(cause.Results, result)
 			}
 		}
@@ -82,6 +83,12 @@ func WriteVerification(w io.Writer, r *conformance.Report) error {
 	}
 	_, err := w.Write(out.Bytes())
 	return err
+}
+
+// first is the case that a cause was first seen in.
+func first(r *conformance.Report, c conformance.Cause) conformance.Result {
+	i := slices.IndexFunc(r.Cases, func(result conformance.Result) bool { return result.ID == c.First })
+	return r.Cases[i]
 }
 
 // WriteVerificationFile writes the page to path, whole or not at all.

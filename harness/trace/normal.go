@@ -117,6 +117,9 @@ func roleOf(c Call) Role {
 	if c.Transfer != nil {
 		return Role{TransferTask, c.Transfer.Names.Destination}
 	}
+	if dest, ok := looksForDue(c); ok {
+		return Role{TransferTask, dest}
+	}
 	first := ""
 	if len(c.Args) > 1 {
 		first = c.Args[1]
@@ -128,6 +131,25 @@ func roleOf(c Call) Role {
 		return Role{Subscriber, first}
 	}
 	return Role{Name: Publisher}
+}
+
+// looksForDue reports whether a script that no Redisson sends is a transfer by what it does:
+// it asks a timeout set for a range of due times, or takes members out and pushes to the queue.
+func looksForDue(c Call) (dest string, ok bool) {
+	if c.Script == nil || c.Script.Known != nil {
+		return "", false
+	}
+	for _, l := range c.Inner {
+		switch l.Name() {
+		case "zadd":
+			return "", false
+		case "zrangebyscore", "zpopmin", "zremrangebyscore":
+			if dest, ok = wire.DestinationOf(keyOf(l)); ok {
+				return dest, true
+			}
+		}
+	}
+	return "", false
 }
 
 // clockOffset estimates the client's clock minus the server's in ms. A transfer
