@@ -68,6 +68,7 @@ func (w *waiter) unblock(ctx context.Context) error {
 // isForbidden reports whether a server will always answer so: the user lacks the right,
 // or the server the command.
 func isForbidden(reply resp.Error) bool {
-	return redis.HasErrorPrefix(reply, "NOPERM") || redis.HasErrorPrefix(reply, "ERR unknown") ||
-		redis.HasErrorPrefix(reply, "ERR Unknown") || redis.HasErrorPrefix(reply, "NOAUTH")
+	// HasErrorPrefix looks behind "ERR ".
+	return redis.HasErrorPrefix(reply, "NOPERM") || redis.HasErrorPrefix(reply, "unknown") ||
+		redis.HasErrorPrefix(reply, "Unknown") || redis.HasErrorPrefix(reply, "NOAUTH")
 }
