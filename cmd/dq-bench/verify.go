@@ -218,13 +218,19 @@ type verificationOutput struct {
 
 // check finds out before the first case whether the files can be written.
 func (o *verificationOutput) check() error {
+	seen := map[string]string{}
 	for _, file := range []struct{ flag, name string }{{"--junit", o.junit}, {"--html", o.page}, {"--write-baseline", o.baseline}} {
 		if file.name == "" {
 			continue
 		}
-		probe, err := os.CreateTemp(filepath.Dir(file.name), ".dq-bench-*")
+		path := filepath.Clean(file.name)
+		if other, taken := seen[path]; taken {
+			return usageError(fmt.Errorf("%s and %s name the same file, %s: one would overwrite the other", other, file.flag, file.name))
+		}
+		seen[path] = file.flag
+		probe, err := os.CreateTemp(filepath.Dir(path), ".dq-bench-*")
 		if err != nil {
-			return fmt.Errorf("%s: %w", file.flag, err)
+			return fmt.Errorf("%s: %s cannot be written: %w", file.flag, file.name, errors.Unwrap(err))
 		}
 		if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
 			return fmt.Errorf("%s: %w", file.flag, err)
