@@ -96,7 +96,7 @@ screenshots: build ## draw docs/report.png from the runs in SCREENSHOT_OLD and S
 	  --screenshot=$(CURDIR)/docs/report.png file://$(CURDIR)/out/report-picture.html
 
 .PHONY: matrix
-matrix: ## compare dq with the real Redisson at 16 releases and write recordings/MATRIX.md; needs Java and Maven
+matrix: ## compare dq with the real Redisson at 19 releases and write recordings/MATRIX.md; needs Java and Maven
 	$(GO) run ./cmd/dq-bench matrix
 
 .PHONY: images
