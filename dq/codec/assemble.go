@@ -12,6 +12,7 @@ type assembly struct {
 	// and the struct has not.
 	misplaced map[int]string
 	lacking   map[string]superClass
+	matched   bool // whether the struct has any of the fields
 }
 
 // assemble starts an object of class c. What its struct lacks of the super classes
@@ -60,6 +61,7 @@ func (a *assembly) set(level int, name string, value any) {
 			above = i
 		}
 	}
+	a.matched = a.matched || own >= 0 || above >= 0 || below >= 0
 	switch {
 	case own >= 0:
 		a.object.fields[own] = value

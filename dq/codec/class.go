@@ -37,44 +37,33 @@ import (
 // they cannot tell. A super class without fields may be left out. One that is not
 // java.io.Serializable must be: these two codecs hold none of its fields.
 type Class struct {
-	// Of is any value of the struct type.
+	// Of is any value of the struct type, or of the string type that stands for an
+	// enum: its values are the names of the constants.
 	Of any
-	// Name is the class's full name, such as "demo.Order". Empty takes the one of
-	// the struct's tag.
+	// Name is the class's full name, such as "demo.Order", or "demo.Shop$Color" for a
+	// class inside another. Empty takes the one of the struct's tag.
 	Name string
+	// Constants are all constants of an enum in the order of their declaration, of
+	// which Kryo5 writes the number. No struct has any. Kryo5 writes an enum of which a
+	// constant has a body of its own in another way, which is not read here.
+	Constants []string
 	// SerialVersionUID is what the class declares; `serialver` of the JDK tells it
 	// for a class that declares none. Marshalling and Serialization cannot write
 	// an object without it. 0 takes the one of the struct's tag.
 	SerialVersionUID int64
+	// Record says that the class is a Java record, of which Kryo5 writes lists and maps
+	// in another way, and whose SerialVersionUID is 0 unless it declares one. The tag
+	// says so by the option record: `java:"demo.Point,record"`.
+	Record bool
+	// Final says that the class is declared final, as Lombok's @Value does: Kryo5 and
+	// JSON then do not name it where a field declares it. So is each record. The tag says
+	// so by the option final: `java:"demo.Point,final"`.
+	Final bool
 	// Super is the full name of a super class that has fields, for a struct that may
 	// not embed one for it, such as generated code. Marshalling and Serialization
 	// then refuse to encode it; the other codecs have no need to. Empty takes the one
 	// of the struct's tag, as in `java:"demo.Rush,super=demo.Order"`.
 	Super string
-}
-
-type kind uint8
-
-const (
-	kindAny kind = iota // java.lang.Object
-	kindString
-	kindInt
-	kindLong
-	kindBool
-	kindDouble
-	kindBytes
-	kindList
-	kindMap
-	kindObject
-	kindOther // no Java type: whatever encoding/json makes of it
-)
-
-// javaType is a declared type of Java.
-type javaType struct {
-	kind  kind
-	boxed bool      // Integer rather than int
-	elem  *javaType // of kindList and kindMap
-	class *class    // of kindObject
 }
 
 type class struct {
@@ -85,6 +74,9 @@ type class struct {
 	super  *class  // nil where no struct is embedded for it
 	// declaredSuper is Class.Super.
 	declaredSuper string
+	record        bool
+	final         bool // it has no subclasses, which is declared
+	generic       bool // it has type parameters, so that several Go types stand for it
 }
 
 // object is an instance of a class: the values of its fields, in order.
@@ -100,19 +92,23 @@ type registry struct {
 	given  map[reflect.Type]Class
 	types  map[reflect.Type]*javaType
 	byName map[string]*class
+	enums  map[string]*enum
 	supers sync.Map // superClass by class name: see learn
+	// keepsRecords has objects of classes that are not known come as records, and
+	// constants of enums, for Describe.
+	keepsRecords bool
 }
 
 // newRegistry looks at root, which may be nil, and at classes.
 func newRegistry(codec Name, root reflect.Type, classes []Class) (*registry, error) {
-	g := &registry{codec: codec, given: map[reflect.Type]Class{}, types: map[reflect.Type]*javaType{}, byName: map[string]*class{}}
+	g := emptyRegistry(codec, map[reflect.Type]Class{})
 	for _, c := range classes {
 		t := reflect.TypeOf(c.Of)
 		if t != nil && t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
-		if t == nil || t.Kind() != reflect.Struct {
-			return nil, &TypeError{codec, t, fmt.Sprintf("Class %q: Of must be a struct", c.Name)}
+		if t == nil || t.Kind() != reflect.Struct && t.Kind() != reflect.String {
+			return nil, &TypeError{codec, t, fmt.Sprintf("Class %q: Of must be a struct, or of a string type for an enum", c.Name)}
 		}
 		g.given[t] = c
 	}
@@ -131,94 +127,24 @@ func newRegistry(codec Name, root reflect.Type, classes []Class) (*registry, err
 	return g, nil
 }
 
+func emptyRegistry(codec Name, given map[reflect.Type]Class) *registry {
+	return &registry{codec: codec, given: given, types: map[reflect.Type]*javaType{}, byName: map[string]*class{}, enums: map[string]*enum{}}
+}
+
 // isJSON reports whether fields follow the rules of encoding/json for omitting.
 func (g *registry) isJSON() bool { return g.codec == NameJSON || g.plain() }
 
 // plain reports whether values carry no class names, so that none are needed.
 func (g *registry) plain() bool { return g.codec == NameTypedJSON }
 
-// typeOf returns the Java type for a Go type.
-func (g *registry) typeOf(t reflect.Type) (*javaType, error) {
-	if known, ok := g.types[t]; ok {
-		return known, nil
-	}
-	j := &javaType{}
-	g.types[t] = j // before its parts, which may refer to it
-	if err := g.describe(t, j); err != nil {
-		delete(g.types, t)
-		return nil, err
-	}
-	return j, nil
-}
-
-func (g *registry) describe(t reflect.Type, j *javaType) (err error) {
-	if g.plain() && ownJSON(t) {
-		j.kind = kindOther
-		return nil
-	}
-	switch t.Kind() {
-	case reflect.String:
-		j.kind = kindString
-	case reflect.Int32:
-		j.kind = kindInt
-	case reflect.Int64:
-		j.kind = kindLong
-	case reflect.Bool:
-		j.kind = kindBool
-	case reflect.Float64:
-		j.kind = kindDouble
-	case reflect.Interface:
-		if t.NumMethod() > 0 {
-			return g.refuse(t, j, "an interface with methods; use any")
-		}
-	case reflect.Pointer:
-		switch t.Elem().Kind() {
-		case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
-			return g.refuse(t, j, "a pointer to what has a nil of its own; Java has one null only")
-		}
-		inner, err := g.typeOf(t.Elem())
-		if err != nil {
-			return err
-		}
-		*j = *inner
-		j.boxed = true
-	case reflect.Slice:
-		if t.Elem().Kind() == reflect.Uint8 {
-			j.kind = kindBytes
-			return nil
-		}
-		j.kind = kindList
-		j.elem, err = g.typeOf(t.Elem())
-	case reflect.Map:
-		if t.Key().Kind() != reflect.String {
-			return g.refuse(t, j, "a map whose keys are not strings")
-		}
-		j.kind = kindMap
-		j.elem, err = g.typeOf(t.Elem())
-	case reflect.Struct:
-		j.kind = kindObject
-		j.class = &class{goType: t}
-		err = g.describeClass(j.class)
-	default:
-		return g.refuse(t, j, "no Java type is certain; use int32 (Integer), int64 (Long), float64 (Double), string, bool, []byte, slices, maps, structs")
-	}
-	return err
-}
-
-// refuse leaves plain JSON to encoding/json, which knows more types.
-func (g *registry) refuse(t reflect.Type, j *javaType, reason string) error {
-	if g.plain() {
-		j.kind = kindOther
-		return nil
-	}
-	return &TypeError{g.codec, t, reason}
-}
-
 func (g *registry) describeClass(c *class) error {
 	if err := g.nameClass(c); err != nil {
 		return err
 	}
 	if err := g.addFields(c, c, c.goType, nil); err != nil {
+		return err
+	}
+	if err := g.register(c); err != nil {
 		return err
 	}
 	return g.sortFields(c)
@@ -231,19 +157,32 @@ func (g *registry) nameClass(c *class) error {
 	given := g.given[c.goType]
 	c.name = cmp.Or(given.Name, c.name)
 	c.declaredSuper = cmp.Or(given.Super, c.declaredSuper)
-	if given.SerialVersionUID != 0 {
+	c.record = c.record || given.Record
+	c.final = c.final || given.Final || c.record
+	if given.SerialVersionUID != 0 || c.record && c.uid == nil {
 		c.uid = &given.SerialVersionUID
 	}
 	if c.name == "" {
 		if g.plain() {
 			return nil
 		}
-		return &TypeError{g.codec, c.goType, "its Java class is not known; add a field `_ struct{} `java:\"package.Name\"`` or give the constructor a Class"}
+		return &TypeError{g.codec, c.goType, "its Java class is not known; for a class of your Java services add a field `_ struct{} `java:\"package.Name\"`` or give the constructor a Class"}
 	}
-	if other, ok := g.byName[c.name]; ok && other.goType != c.goType {
-		return &TypeError{g.codec, c.goType, fmt.Sprintf("class %s is already %v", c.name, other.goType)}
+	return nil
+}
+
+// register has the class found by its name; of several that stand for a generic class,
+// the first.
+func (g *registry) register(c *class) error {
+	other, taken := g.byName[c.name]
+	switch {
+	case c.name == "":
+		return nil
+	case taken && other.goType != c.goType && (!c.generic || !other.generic):
+		return &TypeError{g.codec, c.goType, fmt.Sprintf("class %s is already %v; of a generic class tag the fields of its type parameter `java:\"T\"`", c.name, other.goType)}
+	case !taken:
+		g.byName[c.name] = c
 	}
-	g.byName[c.name] = c
 	return nil
 }
 
@@ -270,8 +209,12 @@ func (g *registry) readTag(c *class) error {
 			c.uid = &uid
 		case "super":
 			c.declaredSuper = value
+		case "record":
+			c.record = true
+		case "final":
+			c.final = true
 		default:
-			return &TypeError{g.codec, c.goType, fmt.Sprintf("option %q in its java tag; known are serialVersionUID=<integer> and super=<package.Name>", option)}
+			return &TypeError{g.codec, c.goType, fmt.Sprintf("option %q in its java tag; known are serialVersionUID=<integer>, super=<package.Name>, final and record", option)}
 		}
 	}
 	return nil

@@ -104,8 +104,8 @@ func (b bound[T]) decode(data []byte) (T, error) {
 	if err != nil {
 		return zero, err
 	}
-	c := converter{codec: b.registry.codec, budget: maxShared + len(data)}
-	if err := c.toGo(java, reflect.ValueOf(&value).Elem()); err != nil {
+	c := converter{codec: b.registry.codec, registry: b.registry, budget: maxShared + len(data)}
+	if err := c.toGo(java, reflect.ValueOf(&value).Elem(), b.typ); err != nil {
 		return zero, err
 	}
 	return value, nil

@@ -47,6 +47,13 @@ type sub struct {
 	Y string   `json:"y"`
 }
 
+// selfish is the same with the field that can hold the object itself.
+type selfish struct {
+	_    struct{} `java:"demo.Sub,serialVersionUID=9"`
+	Y    string   `json:"y"`
+	Self any      `json:"self"`
+}
+
 // TestDecodeJava reads what only Java writes: shared objects, super classes,
 // other collections. The bytes are of Redisson 3.21.1.
 func TestDecodeJava(t *testing.T) {
@@ -98,15 +105,15 @@ func TestDecodeErrors(t *testing.T) {
 	}{
 		{NameKryo5, "043e0568656c6c6f", new(*FormatError), "written by another codec?"},
 		{NameKryo5, "0368656c6cef00", new(*FormatError), "1 bytes after the end"},
-		{NameKryo5, "01006a6176612e7574696c2e446174e505", new(*ClassError), "java.util.Date"},
+		{NameKryo5, "01006a6176612e7574696c2e4269745365f405", new(*ClassError), "java.util.BitSet"},
 		{NameKryo5, "01006a6176612e7574696c2e41727261794c6973f47fffffff0f", new(*FormatError), "elements to come"},
 		{NameKryo5, "", new(*FormatError), "expected 1 more bytes"},
 		{NameMarshalling, "0368656c6cef", new(*FormatError), "river protocol"},
-		{NameMarshalling, rivered, new(*FormatError), "holds itself"},
-		{NameMarshalling, "0404383e0e6a6176612e7574696c2e44617465686a81014b59741900000000163208000000000000000535", new(*ClassError), "java.util.Date"},
+		{NameMarshalling, rivered, new(*ValueError), "holds itself"},
+		{NameMarshalling, "0404383e0e6a6176612e7574696c2e44617464686a81014b59741900000000163208000000000000000535", new(*ClassError), "java.util.Datd"},
 		{NameSerialization, "0368656c6cef", new(*FormatError), "stream header"},
-		{NameSerialization, cycle, new(*FormatError), "holds itself"},
-		{NameJSON, text(`["java.util.Date",5]`), new(*ClassError), "java.util.Date"},
+		{NameSerialization, cycle, new(*ValueError), "holds itself"},
+		{NameJSON, text(`["java.util.Currency","EUR"]`), new(*ClassError), "java.util.Currency"},
 		{NameJSON, text(`{"@class":"demo.Unknown"}`), new(*ClassError), "demo.Unknown"},
 		{NameJSON, text(`{"id":7}`), new(*ValueError), "@class"},
 		{NameJSON, text(`[1,2,3]`), new(*ValueError), "two-element array"},
@@ -114,7 +121,7 @@ func TestDecodeErrors(t *testing.T) {
 		{NameJSON, text(`1 2`), new(*FormatError), "nothing after"},
 		{NameJSON, "043e0568656c6c6f", new(*FormatError), "expected JSON"},
 	} {
-		c, err := ByName(test.codec, Class{Of: sub{}})
+		c, err := ByName(test.codec, Class{Of: selfish{}})
 		require.NoError(t, err)
 		data, err := hex.DecodeString(test.bytes)
 		require.NoError(t, err)
@@ -214,12 +221,12 @@ func TestTypesRefused(t *testing.T) {
 	_, err = NewMarshalling[wrongBox]()
 	refused(err)
 	_, err = NewKryo5[nestedGenerics]()
-	refused(err)
+	require.NoError(t, err)
 	_, err = NewJackson[nestedGenerics]()
 	require.NoError(t, err)
 	_, err = NewKryo5[**int32]()
 	refused(err)
-	_, err = NewKryo5[map[int32]string]()
+	_, err = NewKryo5[map[struct{}]string]()
 	refused(err)
 
 	c, err := NewMarshalling[noClass](Class{Of: noClass{}, Name: "demo.NoClass"})

@@ -30,19 +30,68 @@
 //	map[string]T         HashMap                  Map<String, T>
 //	struct, *struct      its class, see Class     the same class
 //	embedded struct      its super class          -
-//	any                  the class of its value   Object
+//	any                  the class of its value   Object; `java:"demo.Shape"`: that class or interface
+//
+// Kryo5, Marshalling and Serialization take these besides:
+//
+//	int8, int16          Byte, Short              byte, short; *int8 or `java:"Byte"`: Byte
+//	float32              Float                    float; *float32 or `java:"Float"`: Float
+//	uint16               Character                char; *uint16 or `java:"Character"`: Character
+//	a string type        its enum, see Class      the same enum
+//	Date                 java.util.Date           Date
+//	Decimal, *big.Int    BigDecimal, BigInteger   the same
+//	UUID, any [16]byte   UUID                     UUID
+//	time.Time            java.time.Instant        Instant
+//	time.Duration        java.time.Duration       Duration
+//	LocalDate and so on  LocalDate, LocalTime, LocalDateTime, OffsetDateTime, ZonedDateTime
+//	Locale, URI          Locale, java.net.URI     the same
+//	Currency, Timestamp  Currency, java.sql.Timestamp
+//	Period               java.time.Period
+//	Set                  HashSet                  Set<Object>
+//	[]T `java:"Set"`     HashSet                  Set<T>; also "HashSet", "LinkedHashSet", "TreeSet", "SortedSet"
+//	[]T `java:"array"`   T[]                      int[] for []int32, Integer[] for []*int32
+//	[]T                  LinkedList, ArrayList    `java:"LinkedList"`, `java:"ArrayList"`, `java:"Collection"`
+//	map[K]T              HashMap                  Map<K, T>, of keys that are scalars, numbers or enums
+//	map[K]T              LinkedHashMap, TreeMap   `java:"LinkedHashMap"`, `java:"TreeMap"`, "HashMap", "SortedMap", "NavigableMap"
+//	map[any]any          a map with such keys     -; where an any holds one
+//	*T `java:"Optional"` Optional<T>              Optional<T>, in Kryo5 only; nil is empty
+//
+// Of these Jackson takes int8, int16, uint16, float32, Date, Decimal, *big.Int and enums:
+// what is written alike by all releases and needs no module.
 //
 // Fields are exported and named by their json tags. nil is null; null read into
 // a Go type that has no nil is its zero value. Other Go types fail with a
-// *TypeError, and other Java classes with a *ClassError; LinkedList and
-// LinkedHashMap are read where ArrayList and HashMap are. JSON, whose bytes name
-// no classes, takes whatever encoding/json takes besides.
+// *TypeError. Lists and maps of other classes, such as LinkedList, List.of,
+// Arrays.asList, TreeMap and those of Collections, are read where ArrayList and
+// HashMap are, and written as the class that the tag of the field says. JSON, whose bytes name no classes, takes
+// whatever encoding/json takes besides.
+//
+// A value of another Java class is a *ClassError where a field wants it. In
+// Marshalling and Serialization a struct may leave the field out: it is passed over,
+// whatever serializable class it holds. Kryo5 names no fields, so that a struct must
+// have all of them, and the bytes do not tell int64 from Long: the tag must.
+//
+// A generic class is a generic struct, whose fields of the type parameter are tagged; Kryo5
+// leaves out the classes of what they hold where a field declares the argument:
+//
+//	type Page[T any] struct {
+//		_     struct{} `java:"demo.Page,serialVersionUID=1"`
+//		First T            `json:"first" java:"T"`
+//		Items []T          `json:"items" java:"List<T>"` // also "Set<T>"
+//		ByKey map[string]T `json:"byKey" java:"Map<T>"`
+//	}
+//
+// A Java record needs the option record in its tag, and a final class the option
+// final: see Class.
 //
 // An embedded struct without a json name is the super class, at any number of
 // levels. Jackson, JSON and Kryo5 write inherited fields among those of the class,
 // so that a struct that holds all of them as its own writes the same bytes.
 // Marshalling and Serialization write each class apart: Class tells what they
 // refuse to write, and from when on.
+//
+// Detect tells which codec wrote a value, Show what it holds, and Check where a Go type
+// does not fit it; `dq-bench codec gen` writes the types.
 //
 // The bytes are those of Redisson, as testdata/vectors.json has them from ten
 // releases; no release differs from another, but for one thing: NaN and the
@@ -51,12 +100,18 @@
 // latter. Where Java itself decides by more than the value, this is the rule:
 //
 //   - A map is written as a HashMap filled entry by entry iterates. Keys that share
-//     a bucket go by name there.
+//     a bucket go by name there, and keys that are enums, which Java has in another
+//     order each time, go by number; the entries of a LinkedHashMap go by key.
+//   - A set is written in the order of its slice, in which it was read.
 //   - Each string and object is an instance of its own; Integer and Long from -128
 //     to 127 and Boolean are the instances that Java keeps. Only Serialization and
 //     Marshalling show it.
 //   - Doubles in JSON have the digits of JDK 19; older ones sometimes write more.
+//   - A UUID in Kryo5 is written as Redisson 3.21.0 and newer do; 3.19.0 does otherwise.
 //   - A lone surrogate, which a Go string cannot hold, is read as U+FFFD.
+//
+// What no Go value holds, Keep keeps: with it a value that was read is written in the very
+// bytes that it had.
 //
 // Decoding is safe for bytes from anywhere: it does not panic, and the memory it
 // takes is bounded by a constant and a multiple of their length. It reads bytes

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // TypeError says that a Go type has no place in a codec. It is
@@ -18,15 +19,18 @@ type TypeError struct {
 }
 
 func (e *TypeError) Error() string {
+	if e.Type == nil {
+		return fmt.Sprintf("codec %s: %s", e.Codec, e.Reason)
+	}
 	return fmt.Sprintf("codec %s: Go type %v: %s", e.Codec, e.Type, e.Reason)
 }
 
 // Unwrap returns errors.ErrUnsupported.
 func (e *TypeError) Unwrap() error { return errors.ErrUnsupported }
 
-// ClassError says that bytes hold an object of a Java class that is not known to
-// the codec: neither one of the table in the package comment nor given to the
-// constructor. It is errors.ErrUnsupported.
+// ClassError says that bytes hold, where a value is wanted, an object of a Java class
+// that is not known to the codec: neither one of the table in the package comment nor
+// given to the constructor. It is errors.ErrUnsupported.
 type ClassError struct {
 	// Codec is the codec that read the bytes.
 	Codec Name
@@ -35,7 +39,18 @@ type ClassError struct {
 }
 
 func (e *ClassError) Error() string {
-	return fmt.Sprintf("codec %s: the value holds the Java class %.80q, which is not known here; give the constructor a Class of that name", e.Codec, e.Class)
+	advice := "give the constructor a Class of that name, of a struct or for an enum of a string type"
+	if e.isJDK() {
+		advice = "no Go type stands for it; leave the field out of the struct"
+		if e.Codec == NameKryo5 {
+			advice = "no Go type stands for it, and Kryo5 names no fields, so that none can be left out; change the field of the Java class"
+		}
+	}
+	return fmt.Sprintf("codec %s: the value holds the Java class %.80q, which is not known here; %s", e.Codec, e.Class, advice)
+}
+
+func (e *ClassError) isJDK() bool {
+	return strings.HasPrefix(e.Class, "java.") || strings.HasPrefix(e.Class, "javax.") || strings.HasPrefix(e.Class, "[")
 }
 
 // Unwrap returns errors.ErrUnsupported.

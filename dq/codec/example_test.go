@@ -126,3 +126,47 @@ func ExampleByName() {
 	// 044c000000000000002a
 	// true
 }
+
+// What a struct does not hold stays with the value that was read.
+func ExampleKeep() {
+	type part struct {
+		ID int32 `json:"id"`
+	}
+	parts := codec.Keep(codec.JSON[part]{})
+	order := must(parts.Decode([]byte(`{"id":7,"note":"before noon"}`)))
+	fmt.Println(order.Value().ID)
+	fmt.Printf("%s\n", must(parts.Encode(order)))
+	fmt.Printf("%s\n", must(parts.Encode(codec.RawOf(part{ID: 8}))))
+	// Output:
+	// 7
+	// {"id":7,"note":"before noon"}
+	// {"id":8}
+}
+
+func ExampleDetect() {
+	for _, data := range []string{`{"@class":"demo.Order","id":7}`, "\x03hell\xef", "\x04\x3e\x05hello"} {
+		kind := codec.Detect([]byte(data))
+		fmt.Println(kind.Codec, kind.Class)
+	}
+	// Output:
+	// json demo.Order
+	// kryo5 java.lang.String
+	// marshalling java.lang.String
+}
+
+// A struct that does not fit what Java wrote is told field by field.
+func ExampleCheck() {
+	type order struct {
+		_     struct{} `java:"demo.Order,serialVersionUID=2"`
+		ID    int64    `json:"id"`
+		Total *int64   `json:"total"`
+	}
+	orders := must(codec.NewSerialization[Order]())
+	for _, d := range codec.Check[order](codec.NameSerialization, must(orders.Encode(bob))) {
+		fmt.Println(d)
+	}
+	// Output:
+	// demo.Order: its serialVersionUID is 1, and 2 in the java tag of codec_test.order: Java refuses what is written
+	// demo.Order.id: declared int in Java, and what stands for long in the struct
+	// demo.Order.name: declared java.lang.String in Java, and left out of the struct: null or 0 in what is written
+}

@@ -51,6 +51,7 @@ func (g *registry) addFields(c, of *class, t reflect.Type, path []int) error {
 		if has("string") {
 			return &TypeError{g.codec, t, fmt.Sprintf("the json option \"string\" of field %s; declare it a string", f.Name)}
 		}
+		of.generic = of.generic || typ.param || typ.elem != nil && typ.elem.param
 		c.fields = append(c.fields, field{name: name, typ: typ, of: of, index: index, omitEmpty: has("omitempty"), omitZero: has("omitzero")})
 	}
 	return nil
@@ -70,9 +71,7 @@ func (g *registry) sortFields(c *class) error {
 	return nil
 }
 
-var boxes = map[string]kind{"Integer": kindInt, "Long": kindLong, "Boolean": kindBool, "Double": kindDouble}
-
-// fieldType is typeOf, and for a scalar with the tag `java:"Long"` its box.
+// fieldType is typeOf as the java tag of the field wants it.
 func (g *registry) fieldType(f reflect.StructField) (*javaType, error) {
 	typ, err := g.typeOf(f.Type)
 	if err != nil {
@@ -82,12 +81,8 @@ func (g *registry) fieldType(f reflect.StructField) (*javaType, error) {
 		}
 		return nil, err
 	}
-	box := f.Tag.Get("java")
-	if box == "" {
-		return typ, nil
+	if tag := f.Tag.Get("java"); tag != "" {
+		return g.tagged(f, typ, tag)
 	}
-	if boxes[box] != typ.kind || typ.kind == kindAny {
-		return nil, &TypeError{g.codec, f.Type, fmt.Sprintf("field %s: the tag java:%q wants another Go type", f.Name, box)}
-	}
-	return &javaType{kind: typ.kind, boxed: true}, nil
+	return typ, nil
 }

@@ -20,6 +20,16 @@ func fuzzDecode(f *testing.F, name Name) {
 	}
 	f.Add(unhex(f, javaSub[name]))
 	classes := append(slices.Clone(demoClasses), Class{Of: sub{}})
+	if name == NameKryo5 || name == NameMarshalling || name == NameSerialization {
+		classes = append(classes, fieldClasses(name)...)
+		for _, vectors := range readFields(f, "*.tsv") {
+			for _, v := range vectors {
+				if v.codec == name {
+					f.Add(v.bytes)
+				}
+			}
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := ByName(name, classes...) // a new one, which has learned nothing
 		require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
 	"reflect"
 	"strconv"
 	"sync"
@@ -129,20 +130,26 @@ func (f jsonFormat) append(dst []byte, value any, declared *javaType) []byte {
 			}
 			return append(dst, ']')
 		})
-	case map[string]any:
-		m := f.open(dst, hashMapName)
-		for _, key := range hashMapKeys(value) {
-			m.member(key, value[key], boxed(declared))
+	case *dictionary:
+		m := f.open(dst, value.class)
+		for i, key := range value.keys {
+			m.member(key.(string), value.values[i], boxed(declared))
 		}
 		return m.close()
 	case *object:
-		o := f.open(dst, value.class.name)
+		name := value.class.name
+		if declared.kind == kindObject && declared.isFinal() {
+			name = ""
+		}
+		o := f.open(dst, name)
 		for i, field := range value.class.fields {
 			o.member(field.name, value.fields[i], field.typ)
 		}
 		return o.close()
 	case json.RawMessage:
 		return append(dst, value...)
+	case Date, Decimal, *big.Int, int8, int16, float32, uint16, constant:
+		return f.scalar(dst, value, declared)
 	}
 	panic(fmt.Sprintf("codec: %T is no value of Java", value))
 }
@@ -184,7 +191,7 @@ type jsonObject struct {
 
 func (f jsonFormat) open(dst []byte, class string) *jsonObject {
 	o := &jsonObject{format: f, dst: append(dst, '{')}
-	if f.typed() {
+	if f.typed() && class != "" {
 		o.member(classKey, class, objectType)
 	}
 	return o

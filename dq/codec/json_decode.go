@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -62,6 +64,9 @@ func (d jsonDecoder) value(document any, declared *javaType, depth int) (any, er
 }
 
 func (d jsonDecoder) number(n json.Number, declared *javaType) (any, error) {
+	if value, is, err := d.jsonNumber(n, declared.kind); is {
+		return value, err
+	}
 	if declared.kind == kindDouble || strings.ContainsAny(n.String(), ".eE") {
 		f, err := n.Float64()
 		if err != nil {
@@ -80,6 +85,9 @@ func (d jsonDecoder) number(n json.Number, declared *javaType) (any, error) {
 }
 
 func (d jsonDecoder) text(s string, declared *javaType) (any, error) {
+	if value, is, err := d.jsonText(s, declared); is {
+		return value, err
+	}
 	switch declared.kind {
 	case kindDouble:
 		switch s {
@@ -116,12 +124,16 @@ func (d jsonDecoder) wrapped(pair []any, declared *javaType, depth int) (any, er
 	if class == "" {
 		return nil, d.errorf("expected a two-element array of class and value, got an array of %d elements", len(pair))
 	}
+	own := d.wrappedType(class)
 	switch inner := pair[1].(type) {
 	case []any:
 		if strings.HasPrefix(class, "java.util.") {
 			return d.list(inner, declared, depth)
 		}
 	case json.Number:
+		if own != nil {
+			return d.number(inner, own)
+		}
 		switch class {
 		case javaLangLong:
 			return d.number(inner, longType)
@@ -131,6 +143,9 @@ func (d jsonDecoder) wrapped(pair []any, declared *javaType, depth int) (any, er
 			return d.number(inner, &javaType{kind: kindInt})
 		}
 	case string:
+		if own != nil {
+			return d.text(inner, own)
+		}
 		switch class {
 		case bytesName:
 			return d.text(inner, bytesType)
@@ -144,7 +159,7 @@ func (d jsonDecoder) wrapped(pair []any, declared *javaType, depth int) (any, er
 func (d jsonDecoder) object(members map[string]any, declared *javaType, depth int) (any, error) {
 	class := declared.class
 	isMap := class == nil
-	if d.codec == NameJSON {
+	if d.codec == NameJSON && (class == nil || !class.final) {
 		name, ok := members[classKey].(string)
 		if !ok {
 			return nil, d.errorf("expected the member %q in an object", classKey)
@@ -156,19 +171,25 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 		}
 	}
 	if isMap {
-		m := make(map[string]any, len(members))
+		m := &dictionary{class: hashMapName}
 		for key, member := range members {
 			if key == classKey && d.codec == NameJSON {
 				continue
 			}
-			var err error
-			if m[key], err = d.value(member, elementType(declared), depth+1); err != nil {
+			value, err := d.value(member, elementType(declared), depth+1)
+			if err != nil {
 				return nil, err
 			}
+			m.add(key, value)
 		}
 		return m, nil
 	}
 	o := &object{class: class, fields: make([]any, len(class.fields))}
+	if d.codec == NameJSON && unmatched(members, class) {
+		came := slices.DeleteFunc(slices.Sorted(maps.Keys(members)), func(key string) bool { return key == classKey })
+		return nil, d.errorf("the value is an object of %s with the members %.200q, of which %v has none, but %.200q; give its fields json tags with the names of Java's",
+			class.name, came, class.goType, class.fieldNames())
+	}
 	for i, f := range class.fields {
 		var err error
 		if o.fields[i], err = d.value(members[f.name], f.typ, depth+1); err != nil {
@@ -176,4 +197,19 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 		}
 	}
 	return o, nil
+}
+
+// unmatched reports whether a struct has none of the members, though one of them
+// under another spelling: a null is no member, so that none at all may be right.
+func unmatched(members map[string]any, class *class) bool {
+	spelled := false
+	for key := range members {
+		for _, f := range class.fields {
+			if f.name == key {
+				return false
+			}
+			spelled = spelled || strings.EqualFold(f.name, key)
+		}
+	}
+	return spelled
 }

@@ -10,27 +10,10 @@ import (
 type Kryo5[T any] struct{ bound[T] }
 
 // NewKryo5 returns the codec for T. Structs without a java tag need a Class. It
-// fails with a *TypeError; one of its own reasons is a struct field that is a
-// list of lists or maps, or a map of them, where the bytes depend on more of the
-// Java declaration than a Go type tells.
+// fails with a *TypeError.
 func NewKryo5[T any](classes ...Class) (Kryo5[T], error) {
 	b, err := bind[T](NameKryo5, kryoFormat{}, classes)
-	if err != nil {
-		return Kryo5[T]{}, err
-	}
-	return Kryo5[T]{b}, checkGenerics(b.registry)
-}
-
-// checkGenerics refuses fields with generics inside generics.
-func checkGenerics(g *registry) error {
-	for _, c := range g.byName {
-		for _, f := range c.fields {
-			if e := f.typ.elem; e != nil && (e.kind == kindList || e.kind == kindMap) {
-				return &TypeError{NameKryo5, c.goType, fmt.Sprintf("field %s: lists or maps inside a list or map; declare the elements any", f.name)}
-			}
-		}
-	}
-	return nil
+	return Kryo5[T]{b}, err
 }
 
 // Encode fails with a *TypeError or *ValueError for what Java cannot hold.
@@ -45,22 +28,20 @@ const (
 	kryoNamed   = 1
 	kryoInteger = 2
 	kryoString  = 3
+	kryoFloat   = 4
 	kryoBoolean = 5
+	kryoByte    = 6
+	kryoChar    = 7
+	kryoShort   = 8
 	kryoLong    = 9
 	kryoDouble  = 10
-)
-
-const (
-	arrayListName = "java.util.ArrayList"
-	hashMapName   = "java.util.HashMap"
-	bytesName     = "[B"
 )
 
 type kryoFormat struct{}
 
 func (kryoFormat) encode(value any) ([]byte, error) {
 	w := kryoWriter{names: map[string]int{}}
-	w.classAndObject(value)
+	w.classAndObject(value, nil)
 	return w.buf, nil
 }
 
@@ -69,6 +50,8 @@ func (kryoFormat) encode(value any) ([]byte, error) {
 type kryoWriter struct {
 	buf   []byte
 	names map[string]int
+	// bound says that the reader knows the type arguments of the object that is written.
+	bound bool
 }
 
 func kryoClass(value any) (id byte, name string) {
@@ -85,14 +68,31 @@ func kryoClass(value any) (id byte, name string) {
 		return kryoLong, ""
 	case float64:
 		return kryoDouble, ""
+	case float32:
+		return kryoFloat, ""
+	case int8:
+		return kryoByte, ""
+	case uint16:
+		return kryoChar, ""
+	case int16:
+		return kryoShort, ""
 	case []byte:
 		return kryoNamed, bytesName
+	case *elements:
+		return kryoNamed, value.class
+	case constant:
+		return kryoNamed, value.of.name
+	case optional:
+		return kryoNamed, "java.util.Optional"
 	case []any:
 		return kryoNamed, arrayListName
-	case map[string]any:
-		return kryoNamed, hashMapName
+	case *dictionary:
+		return kryoNamed, value.class
 	case *object:
 		return kryoNamed, value.class.name
+	}
+	if s, is := scalarOf(value); is {
+		return kryoNamed, s.class
 	}
 	panic(fmt.Sprintf("codec: %T is no value of Java", value))
 }
@@ -114,27 +114,17 @@ func (w *kryoWriter) class(value any) {
 	}
 }
 
-func (w *kryoWriter) classAndObject(value any) {
+// classAndObject writes a value; j is what a field declares of it, or nil.
+func (w *kryoWriter) classAndObject(value any, j *javaType) {
 	w.class(value)
 	if value != nil {
-		w.object(value)
+		w.object(value, j)
 	}
 }
 
 func (w *kryoWriter) varint(n uint64) { w.buf = binary.AppendUvarint(w.buf, n) }
 
-// long writes 9 bytes at most: the ninth has eight bits.
-func (w *kryoWriter) long(n int64) {
-	u := uint64(n<<1 ^ n>>63)
-	for range 8 {
-		if u < 0x80 {
-			break
-		}
-		w.buf = append(w.buf, byte(u)|0x80)
-		u >>= 7
-	}
-	w.buf = append(w.buf, byte(u))
-}
+func (w *kryoWriter) long(n int64) { w.varlong(uint64(n<<1 ^ n>>63)) }
 
 // flagged writes n with a flag in the first byte, which leaves 6 bits there.
 func (w *kryoWriter) flagged(flag bool, n int) {
@@ -164,190 +154,93 @@ func (w *kryoWriter) text(s string) {
 
 func (w *kryoWriter) bool(b bool) { w.buf = append(w.buf, boolByte(b)) }
 
-// object writes a value without its class.
-func (w *kryoWriter) object(value any) {
+// object writes a value without its class; j is what a field declares of its
+// elements.
+func (w *kryoWriter) object(value any, j *javaType) {
 	switch value := value.(type) {
 	case string:
 		w.text(value)
 	case int32:
-		w.varint(uint64(uint32(value<<1 ^ value>>31)))
+		w.zigzag(value)
 	case int64:
 		w.long(value)
 	case bool:
 		w.bool(value)
-	case float64:
-		w.buf = binary.LittleEndian.AppendUint64(w.buf, uint64(javaBits(value)))
 	case []byte:
 		w.varint(uint64(len(value)) + 1)
 		w.buf = append(w.buf, value...)
 	case []any:
-		w.list(value)
-	case map[string]any:
-		w.mapping(value, objectType)
+		w.list(value, false, j)
+	case *elements:
+		w.elements(value, j)
+	case *dictionary:
+		w.mapping(value, j)
+	case constant:
+		w.varint(uint64(value.ordinal()) + 1)
+	case optional:
+		w.classAndObject(value.value, nil)
 	case *object:
-		for i, f := range value.class.fields {
-			w.field(value.fields[i], f.typ)
+		w.fields(value, j)
+	default:
+		w.scalar(value)
+	}
+}
+
+func (w *kryoWriter) fields(o *object, j *javaType) {
+	outer, bound := w.bound, o.class.isDeclaredBy(j)
+	for i, f := range o.class.fields {
+		w.bound = bound || f.of != o.class // a subclass says what its super class is of
+		if o.class.record && !f.typ.isFinal() {
+			w.classAndObject(o.fields[i], nil) // a record tells nothing of its generics
+		} else {
+			w.field(o.fields[i], f.typ)
 		}
 	}
+	w.bound = outer
+}
+
+// isDeclaredBy reports whether a declaration names the class, so that both sides know
+// its type arguments.
+func (c *class) isDeclaredBy(j *javaType) bool {
+	return j != nil && j.kind == kindObject && j.class.name == c.name
+}
+
+// known returns what is known of a declared type where the type arguments of an object
+// are, or are not: of a type parameter whether its argument is a final class, and nothing
+// of what that is of.
+func (j *javaType) known(bound bool) *javaType {
+	if j != nil && j.param && (!bound || !j.isFinal()) {
+		return nil
+	}
+	return j
 }
 
 // orNull writes a value whose class the reader knows. Some serializers have a
 // null of their own, the others a byte before the value.
-func (w *kryoWriter) orNull(value any, k kind) {
-	switch k {
-	case kindString:
-		if value == nil {
-			w.buf = append(w.buf, 0x80)
-			return
-		}
-	case kindBytes, kindList, kindMap:
-		if value == nil {
-			w.buf = append(w.buf, 0)
-			return
-		}
-	default:
-		w.bool(value != nil)
-		if value == nil {
-			return
-		}
+func (w *kryoWriter) orNull(value any, k kind, j *javaType) {
+	switch {
+	case value == nil && (k == kindString || k == kindCurrency):
+		w.buf = append(w.buf, 0x80)
+		return
+	case value == nil:
+		w.buf = append(w.buf, kryoNull)
+		return
+	case !acceptsNull(k):
+		w.bool(true)
 	}
-	w.object(value)
-}
-
-// isFinal reports whether the class of a declared type is final, so that the
-// reader knows it.
-func (j *javaType) isFinal() bool {
-	switch j.kind {
-	case kindAny, kindList, kindMap, kindObject:
-		return false
-	}
-	return true
+	w.object(value, j)
 }
 
 func (w *kryoWriter) field(value any, j *javaType) {
+	j = j.known(w.bound)
 	switch {
-	case j.isFinal() && !j.boxed && j.kind != kindString && j.kind != kindBytes:
-		w.object(value)
+	case j == nil:
+		w.classAndObject(value, nil)
+	case j.isPrimitive():
+		w.object(value, nil)
 	case j.isFinal():
-		w.orNull(value, j.kind)
-	case value == nil || j.kind == kindAny || j.kind == kindObject:
-		w.classAndObject(value)
-	case j.kind == kindList && j.elem.isFinal():
-		w.class(value)
-		w.listOf(value.([]any), j.elem)
-	case j.kind == kindMap:
-		w.class(value)
-		w.mapping(value.(map[string]any), j.elem)
+		w.orNull(value, j.kind, nil)
 	default:
-		w.classAndObject(value)
-	}
-}
-
-// listOf writes a list whose element class the field's generics tell.
-func (w *kryoWriter) listOf(list []any, elem *javaType) {
-	hasNull := hasNil(list)
-	w.flagged(hasNull, len(list)+1)
-	for _, element := range list {
-		if hasNull {
-			w.orNull(element, elem.kind)
-		} else {
-			w.object(element)
-		}
-	}
-}
-
-// list writes a list of any elements: the class once if they have only one.
-func (w *kryoWriter) list(list []any) {
-	if len(list) == 0 {
-		w.buf = append(w.buf, 1)
-		return
-	}
-	sample, same := sharedClass(list)
-	w.flagged(same, len(list)+1)
-	if !same {
-		for _, element := range list {
-			w.classAndObject(element)
-		}
-		return
-	}
-	w.class(sample)
-	if sample == nil {
-		return
-	}
-	hasNull := hasNil(list)
-	w.bool(hasNull)
-	for _, element := range list {
-		if hasNull {
-			w.orNull(element, kindOf(sample))
-		} else {
-			w.object(element)
-		}
-	}
-}
-
-// sharedClass returns the first element that is not null, and whether all others
-// are of its class or null.
-func sharedClass(list []any) (sample any, same bool) {
-	var class string
-	var id byte
-	for _, element := range list {
-		if element == nil {
-			continue
-		}
-		nextID, next := kryoClass(element)
-		if sample != nil && (next != class || nextID != id) {
-			return nil, false
-		}
-		sample, id, class = element, nextID, next
-	}
-	return sample, true
-}
-
-func hasNil(list []any) bool {
-	for _, element := range list {
-		if element == nil {
-			return true
-		}
-	}
-	return false
-}
-
-func kindOf(value any) kind {
-	switch value.(type) {
-	case string:
-		return kindString
-	case int32:
-		return kindInt
-	case int64:
-		return kindLong
-	case bool:
-		return kindBool
-	case float64:
-		return kindDouble
-	case []byte:
-		return kindBytes
-	case []any:
-		return kindList
-	case map[string]any:
-		return kindMap
-	}
-	return kindObject
-}
-
-func (w *kryoWriter) mapping(m map[string]any, elem *javaType) {
-	w.varint(uint64(len(m)) + 1)
-	// Where the field's generics tell a key class, String, they tell the value's.
-	generic := elem != objectType
-	for _, key := range hashMapKeys(m) {
-		if generic {
-			w.text(key)
-		} else {
-			w.classAndObject(key)
-		}
-		if generic && elem.isFinal() {
-			w.orNull(m[key], elem.kind)
-		} else {
-			w.classAndObject(m[key])
-		}
+		w.classAndObject(value, j)
 	}
 }

@@ -1,12 +1,24 @@
 package codec
 
-import (
-	"encoding/binary"
-	"math"
-)
+import "fmt"
 
 func (kryoFormat) decode(data []byte, g *registry, _ *javaType) (any, error) {
-	k := kryoReader{reader: reader{codec: NameKryo5, data: data}, registry: g}
+	value, err := readKryo(data, g, nil)
+	if err != nil {
+		if advice := adviseBoxes(data, g); advice != "" {
+			err = fmt.Errorf("%w; %s", err, advice)
+		}
+	}
+	return value, err
+}
+
+// readKryo reads a value; the fields in swapped are taken for boxed where they are
+// declared not to be, and the other way round.
+func readKryo(data []byte, g *registry, swapped map[*field]bool) (any, error) {
+	k := kryoReader{reader: reader{codec: NameKryo5, data: data}, registry: g, swapped: swapped}
+	if swapped != nil {
+		k.free = maxShared - maxAdvised // for advice bytes are read many times
+	}
 	value := k.classAndObject()
 	return value, k.end()
 }
@@ -15,34 +27,21 @@ type kryoReader struct {
 	reader
 	registry *registry
 	names    []string
-}
-
-// kryoType is a class as the bytes name it.
-type kryoType struct {
-	kind  kind
-	class *class
-	null  bool
+	swapped  map[*field]bool // see readKryo
+	bound    bool            // see kryoWriter
 }
 
 func (r *kryoReader) class() kryoType {
 	id := r.varint()
-	switch id {
-	case kryoNull:
+	switch known, ok := kryoIDs[id]; {
+	case ok:
+		return kryoType{kind: known}
+	case id == kryoNull:
 		return kryoType{null: true}
-	case kryoInteger:
-		return kryoType{kind: kindInt}
-	case kryoString:
-		return kryoType{kind: kindString}
-	case kryoBoolean:
-		return kryoType{kind: kindBool}
-	case kryoLong:
-		return kryoType{kind: kindLong}
-	case kryoDouble:
-		return kryoType{kind: kindDouble}
-	case kryoNamed:
+	case id == kryoNamed:
 		return r.named()
 	}
-	r.fail("class id %d, expected one of Integer, String, Boolean, Long, Double or a name", id)
+	r.fail("class id %d, expected one of a number, String, Boolean, Character or a name", id)
 	return kryoType{null: true}
 }
 
@@ -58,16 +57,17 @@ func (r *kryoReader) named() kryoType {
 		return kryoType{null: true}
 	}
 	name := r.names[index]
-	switch name {
-	case bytesName:
-		return kryoType{kind: kindBytes}
-	case arrayListName, "java.util.LinkedList", "java.util.Arrays$ArrayList":
-		return kryoType{kind: kindList}
-	case hashMapName, "java.util.LinkedHashMap":
-		return kryoType{kind: kindMap}
+	if t, known := kryoTypes[name]; known {
+		return t
 	}
 	if class := r.registry.byName[name]; class != nil {
 		return kryoType{kind: kindObject, class: class}
+	}
+	if enum := r.registry.enums[name]; enum != nil {
+		return kryoType{kind: kindEnum, enum: enum}
+	}
+	if t, ok := r.arrayType(name); ok {
+		return t
 	}
 	r.err = &ClassError{r.codec, name}
 	return kryoType{null: true}
@@ -87,16 +87,31 @@ func (r *kryoReader) varint() uint64 {
 }
 
 func (r *kryoReader) long() int64 {
+	n := r.varlong()
+	return int64(n>>1) ^ -int64(n&1)
+}
+
+// varlong reads 9 bytes at most: the ninth has eight bits.
+func (r *kryoReader) varlong() uint64 {
 	var n uint64
 	for shift := 0; shift < 56; shift += 7 {
 		b := r.byte()
 		n |= uint64(b&0x7f) << shift
 		if b < 0x80 {
-			return int64(n>>1) ^ -int64(n&1)
+			return n
 		}
 	}
-	n |= uint64(r.byte()) << 56
-	return int64(n>>1) ^ -int64(n&1)
+	return n | uint64(r.byte())<<56
+}
+
+// flag reads a boolean. Any other byte shows that a value of another type came.
+func (r *kryoReader) flag() bool {
+	b := r.byte()
+	if b > 1 {
+		r.at--
+		r.fail("expected 0 or 1, a boolean or whether there is a value, got 0x%02x", b)
+	}
+	return b == 1
 }
 
 func (r *kryoReader) flagged() (flag bool, n int) {
@@ -141,16 +156,20 @@ func (r *kryoReader) ascii() string {
 	return ""
 }
 
-func (r *kryoReader) classAndObject() any {
+func (r *kryoReader) classAndObject() any { return r.classAndObjectOf(nil) }
+
+// classAndObjectOf reads a value that is declared as j, or nil for nothing.
+func (r *kryoReader) classAndObjectOf(j *javaType) any {
 	t := r.class()
 	if t.null || r.err != nil {
 		return nil
 	}
-	return r.object(t)
+	return r.object(t, j)
 }
 
-// object reads a value of a known class, which is not null.
-func (r *kryoReader) object(t kryoType) any {
+// object reads a value of a known class, which is not null; j is what a field
+// declares of its elements.
+func (r *kryoReader) object(t kryoType, j *javaType) any {
 	if !r.enter() {
 		return nil
 	}
@@ -159,144 +178,106 @@ func (r *kryoReader) object(t kryoType) any {
 	case kindString:
 		return r.stringOrNull()
 	case kindInt:
-		n := uint32(r.varint())
-		return int32(n>>1) ^ -int32(n&1)
+		return r.zigzag()
 	case kindLong:
 		return r.long()
 	case kindBool:
-		return r.byte() != 0
-	case kindDouble:
-		if b := r.take(8); b != nil {
-			return math.Float64frombits(binary.LittleEndian.Uint64(b))
-		}
-		return nil
+		return r.flag()
 	case kindBytes:
 		if n := int(r.varint()); n > 0 {
 			return append([]byte{}, r.take(n-1)...)
 		}
 		return nil
 	case kindList:
-		return r.list()
+		return r.list(t, j)
 	case kindMap:
-		return r.mapping(objectType)
+		return r.mapping(t, j)
+	case kindObject:
+		return r.fields(t.class, j)
+	case kindEnum:
+		return r.constant(t.enum)
+	case kindOptional:
+		return optional{r.classAndObject()}
 	}
-	if len(t.class.fields) == 0 {
+	return r.scalar(t.kind)
+}
+
+func (r *kryoReader) fields(class *class, j *javaType) any {
+	outer, bound := r.bound, class.isDeclaredBy(j)
+	if bound {
+		class = j.class // of several that stand for a generic class
+	}
+	defer func() { r.bound = outer }()
+	if len(class.fields) == 0 {
 		r.spend(1)
 	}
-	o := &object{class: t.class, fields: make([]any, len(t.class.fields))}
-	for i, f := range t.class.fields {
-		o.fields[i] = r.field(f.typ)
+	o := &object{class: class, fields: make([]any, len(class.fields))}
+	for i := range class.fields {
+		f := &class.fields[i]
+		typ := f.typ
+		if r.swapped[f] {
+			typ = &javaType{kind: typ.kind, boxed: !typ.boxed}
+		}
+		before := r.err
+		r.bound = bound || f.of != class
+		if class.record && !typ.isFinal() {
+			o.fields[i] = r.classAndObject() // a record tells nothing of its generics
+		} else {
+			o.fields[i] = r.field(typ)
+		}
+		if before == nil && r.err != nil {
+			r.err = fmt.Errorf("field %s of %s: %w%s", f.name, class.name, r.err, adviseFinal(r.err, typ))
+		}
 	}
 	return o
 }
 
-func (r *kryoReader) orNull(t kryoType) any {
-	switch t.kind {
-	case kindString, kindBytes, kindList, kindMap:
-		return r.object(t)
-	}
-	if r.byte() == 0 {
+func (r *kryoReader) constant(of *enum) any {
+	n := r.varint()
+	switch {
+	case n == 0:
+		return nil
+	case n > uint64(len(of.constants)):
+		r.fail("constant number %d of the enum %s, whose Class has %d", n, of.name, len(of.constants))
 		return nil
 	}
-	return r.object(t)
+	return constant{of, of.constants[n-1]}
+}
+
+// acceptsNull tells the classes whose serializer has a null of its own.
+func acceptsNull(k kind) bool {
+	switch k {
+	case kindString, kindBytes, kindList, kindMap, kindEnum, kindBigInteger, kindDecimal, kindCurrency:
+		return true
+	}
+	return false
+}
+
+func (r *kryoReader) orNull(t kryoType, j *javaType) any {
+	if !acceptsNull(t.kind) && !r.flag() {
+		return nil
+	}
+	return r.object(t, j)
+}
+
+// declaredType returns the type of a value whose class its declaration tells.
+func declaredType(j *javaType) kryoType {
+	t := kryoType{kind: j.kind, class: j.class, enum: j.enum}
+	if j.isArray() {
+		t.list, t.elem = j.className(), j.elem
+	}
+	return t
 }
 
 func (r *kryoReader) field(j *javaType) any {
-	if j.isFinal() {
-		t := kryoType{kind: j.kind}
-		if j.boxed {
-			return r.orNull(t)
-		}
-		return r.object(t)
-	}
-	t := r.class()
+	j = j.known(r.bound)
 	switch {
-	case t.null || r.err != nil:
-		return nil
-	case j.kind == kindList && t.kind == kindList && j.elem.isFinal():
-		return r.listOf(j.elem)
-	case j.kind == kindMap && t.kind == kindMap:
-		return r.mapping(j.elem)
+	case j == nil:
+		return r.classAndObject()
+	case j.isPrimitive():
+		return r.object(declaredType(j), nil)
+	case j.isFinal():
+		return r.orNull(declaredType(j), nil)
 	}
-	return r.object(t)
-}
-
-func (r *kryoReader) elements(n int, read func() any) any {
-	list := make([]any, 0, min(r.count(n), maxAhead))
-	for len(list) < n && r.err == nil {
-		list = append(list, read())
-	}
-	return list
-}
-
-func (r *kryoReader) listOf(elem *javaType) any {
-	hasNull, n := r.flagged()
-	if n == 0 {
-		return nil
-	}
-	t := kryoType{kind: elem.kind}
-	return r.elements(n-1, func() any {
-		if hasNull {
-			return r.orNull(t)
-		}
-		return r.object(t)
-	})
-}
-
-func (r *kryoReader) list() any {
-	same, n := r.flagged()
-	if n == 0 {
-		return nil
-	}
-	if !same || n == 1 {
-		return r.elements(n-1, r.classAndObject)
-	}
-	t := r.class()
-	if t.null {
-		return r.nulls(n - 1)
-	}
-	hasNull := r.byte() != 0
-	return r.elements(n-1, func() any {
-		if hasNull {
-			return r.orNull(t)
-		}
-		return r.object(t)
-	})
-}
-
-// nulls reads a list of nothing but null, which takes no bytes.
-func (r *kryoReader) nulls(n int) any {
-	r.spend(min(n, maxShared+1))
-	if r.err != nil {
-		return nil
-	}
-	return make([]any, n)
-}
-
-func (r *kryoReader) mapping(elem *javaType) any {
-	n := int(int32(r.varint()))
-	if n == 0 {
-		return nil
-	}
-	generic := elem != objectType
-	m := make(map[string]any, min(r.count(n-1), maxAhead))
-	for i := 0; i < n-1 && r.err == nil; i++ {
-		var key any
-		if generic {
-			key = r.stringOrNull()
-		} else {
-			key = r.classAndObject()
-		}
-		name, ok := key.(string)
-		if !ok {
-			r.fail("a map key that is %T, expected a string", key)
-			break
-		}
-		if generic && elem.isFinal() {
-			m[name] = r.orNull(kryoType{kind: elem.kind})
-		} else {
-			m[name] = r.classAndObject()
-		}
-	}
-	return m
+	return r.classAndObjectOf(j)
 }

@@ -2,7 +2,7 @@ package codec
 
 import (
 	"encoding/binary"
-	"fmt"
+	"reflect"
 )
 
 // Marshalling writes what Redisson's MarshallingCodec does: the "river" protocol
@@ -26,56 +26,10 @@ func (m Marshalling[T]) Encode(value T) ([]byte, error) { return m.encode(value)
 // passed over. It fails with a *FormatError, *ClassError or *ValueError.
 func (m Marshalling[T]) Decode(data []byte) (T, error) { return m.decode(data) }
 
-// Codes of the river protocol. Those of strings, arrays and collections come
-// with their lengths in 8, 16 or 32 bits.
-const (
-	riverVersion       = 0x04
-	riverNull          = 0x01
-	riverRepeatFar     = 0x02
-	riverNew           = 0x04
-	riverClassFar      = 0x06
-	riverSerializable  = 0x09
-	riverObjectClass   = 0x16
-	riverPrimBool      = 0x20
-	riverPrimByte      = 0x21
-	riverPrimShort     = 0x22
-	riverPrimInt       = 0x23
-	riverPrimLong      = 0x24
-	riverPrimChar      = 0x25
-	riverPrimFloat     = 0x26
-	riverPrimDouble    = 0x27
-	riverBlockSmall    = 0x32
-	riverEndBlock      = 0x35
-	riverWriteObject   = 0x38
-	riverRepeatNear    = 0x39
-	riverRepeatNearish = 0x3a
-	riverClassNear     = 0x3b
-	riverClassNearish  = 0x3c
-	riverStringEmpty   = 0x3d
-	riverString        = 0x3e
-	riverArrayEmpty    = 0x41
-	riverArray         = 0x42
-	riverInteger       = 0x4b
-	riverLong          = 0x4c
-	riverDouble        = 0x4f
-	riverTrue          = 0x50
-	riverFalse         = 0x51
-	riverCollEmpty     = 0x52
-	riverColl          = 0x53
-	riverArrayList     = 0x5a
-	riverLinkedList    = 0x5b
-	riverSharedFollows = 0x00
-	riverSmall         = 0x100
-	riverMedium        = 0x10000
-	riverNearLimit     = 0x100
-	riverNearishLimit  = 0x10000
-	riverHashMapBlock  = 8
-)
-
 type riverFormat struct{}
 
 func (riverFormat) encode(value any) ([]byte, error) {
-	w := riverWriter{names: map[string]int{}, classes: map[string]int{}}
+	w := riverWriter{names: map[string]int{}, classes: map[string]int{}, known: map[string]int{}}
 	w.byte(riverVersion)
 	err := w.value(value)
 	return w.buf, err
@@ -89,6 +43,7 @@ type riverWriter struct {
 	instances int
 	names     map[string]int
 	classes   map[string]int
+	known     map[string]int // instances that there is one of
 }
 
 func (w *riverWriter) byte(b ...byte) { w.buf = append(w.buf, b...) }
@@ -131,6 +86,12 @@ func (w *riverWriter) name(s string) {
 	w.repeat(first-w.instances, first, riverRepeatNear, riverRepeatFar)
 }
 
+// plainText writes a text that is no instance.
+func (w *riverWriter) plainText(s string) {
+	w.int32(int32(utf16Len(s)))
+	w.buf = appendUnits(w.buf, s, true)
+}
+
 // repeat writes a reference: back in 8 or 16 bits, or absolute in 32.
 func (w *riverWriter) repeat(back, absolute int, near, far byte) {
 	switch {
@@ -151,15 +112,9 @@ func (w *riverWriter) value(value any) error {
 		w.byte(riverNull)
 	case string:
 		w.text(value)
-	case int32:
-		w.byte(riverInteger)
-		w.int32(value)
-	case int64:
-		w.byte(riverLong)
-		w.int64(value)
-	case float64:
-		w.byte(riverDouble)
-		w.int64(javaBits(value))
+	case int32, int64, int8, int16, uint16, float32, float64:
+		w.byte(riverBoxes[reflect.TypeOf(value)])
+		w.buf = appendPrimitive(w.buf, value)
 	case bool:
 		if value {
 			w.byte(riverTrue)
@@ -169,13 +124,29 @@ func (w *riverWriter) value(value any) error {
 	case []byte:
 		w.bytes(value)
 	case []any:
-		return w.list(value)
-	case map[string]any:
-		return w.mapping(value)
+		return w.list(riverArrayList, value)
+	case *dictionary:
+		return w.record(jdkRecord(value), "")
 	case *object:
 		return w.object(value)
+	case constant:
+		w.constant(value)
+	case *elements:
+		if value.isArray() {
+			return w.array(value)
+		}
+		if value.class == linkedListName {
+			return w.list(riverLinkedList, value.all)
+		}
+		return w.record(jdkRecord(value), "")
+	case shared:
+		return w.shared(value)
+	case ZonedDateTime:
+		return w.zoned(value)
+	case Currency:
+		return w.shared(value.instance())
 	default:
-		panic(fmt.Sprintf("codec: %T is no value of Java", value))
+		return w.record(jdkRecord(value), "")
 	}
 	return nil
 }
@@ -191,13 +162,13 @@ func (w *riverWriter) bytes(data []byte) {
 	w.instances++
 }
 
-func (w *riverWriter) list(list []any) error {
+func (w *riverWriter) list(code byte, list []any) error {
 	if len(list) == 0 {
 		w.byte(riverCollEmpty)
 	} else {
 		w.sized(riverColl, len(list))
 	}
-	w.byte(riverArrayList)
+	w.byte(code)
 	w.instances++
 	for _, element := range list {
 		if err := w.value(element); err != nil {
@@ -224,8 +195,6 @@ type riverField struct {
 	code byte
 }
 
-var riverHashMap = &riverClass{riverWriteObject, hashMapName, hashMapUID, []riverField{{"loadFactor", riverPrimFloat}, {"threshold", riverPrimInt}}, nil}
-
 func (w *riverWriter) class(c *riverClass) {
 	if c == nil {
 		w.byte(riverObjectClass)
@@ -237,6 +206,15 @@ func (w *riverWriter) class(c *riverClass) {
 	}
 	w.classes[c.name] = len(w.classes)
 	w.byte(c.code)
+	switch c.code {
+	case riverEnumClass, riverPlainClass:
+		w.plainText(c.name)
+		return
+	case riverExternalizable:
+		w.plainText(c.name)
+		w.int64(c.uid)
+		return
+	}
 	w.name(c.name)
 	w.int64(c.uid)
 	w.int32(int32(len(c.fields)))
@@ -247,51 +225,38 @@ func (w *riverWriter) class(c *riverClass) {
 	w.class(c.super)
 }
 
-func (w *riverWriter) mapping(m map[string]any) error {
-	capacity, threshold := hashMapState(len(m))
-	w.byte(riverNew)
-	w.class(riverHashMap)
-	w.instances++
-	w.int32(hashMapLoad)
-	w.int32(threshold)
-	w.byte(riverBlockSmall, riverHashMapBlock)
-	w.int32(capacity)
-	w.int32(int32(len(m)))
-	for _, key := range hashMapKeys(m) {
-		w.text(key)
-		if err := w.value(m[key]); err != nil {
-			return err
-		}
-	}
-	w.byte(riverEndBlock)
-	return nil
-}
-
 func (w *riverWriter) object(o *object) error {
-	var c *riverClass
-	var order []int
-	for _, level := range o.class.levels() {
-		if level.uid == nil {
-			return errNoUID(NameMarshalling, level)
-		}
-		c = &riverClass{code: riverSerializable, name: level.name, uid: *level.uid, super: c}
-		order = append(order, c.describe(level, o.class.fields)...)
+	c, order, err := riverClassFor(o.class)
+	if err != nil {
+		return err
 	}
 	w.byte(riverNew)
 	w.class(c)
 	w.instances++
 	for _, i := range order {
-		if err := w.field(o.fields[i], o.class.fields[i].typ); err != nil {
+		if err := w.field(o.fields[i], o.class.fields[i].typ.isPrimitive()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// riverClassFor returns how a class is described, and the numbers of its fields in
+// the order of the stream.
+func riverClassFor(of *class) (c *riverClass, order []int, err error) {
+	for _, level := range of.levels() {
+		if level.uid == nil {
+			return nil, nil, errNoUID(NameMarshalling, level)
+		}
+		c = &riverClass{code: riverSerializable, name: level.name, uid: *level.uid, super: c}
+		order = append(order, c.describe(level, of.fields)...)
+	}
+	return c, order, nil
+}
+
 // describe adds the fields of level, which are among fields, and returns their
 // numbers.
 func (c *riverClass) describe(level *class, fields []field) []int {
-	primitives := map[kind]byte{kindInt: riverPrimInt, kindLong: riverPrimLong, kindBool: riverPrimBool, kindDouble: riverPrimDouble}
 	var order []int
 	for i, f := range fields {
 		if f.of != level {
@@ -299,7 +264,7 @@ func (c *riverClass) describe(level *class, fields []field) []int {
 		}
 		code := byte(riverObjectClass)
 		if f.typ.isPrimitive() {
-			code = primitives[f.typ.kind]
+			code = riverPrimitives[f.typ.signature()]
 		}
 		c.fields = append(c.fields, riverField{f.name, code})
 		order = append(order, i)
@@ -307,19 +272,10 @@ func (c *riverClass) describe(level *class, fields []field) []int {
 	return order
 }
 
-func (w *riverWriter) field(value any, j *javaType) error {
-	if !j.isPrimitive() {
-		return w.value(value)
+func (w *riverWriter) field(value any, isPrimitive bool) error {
+	if isPrimitive {
+		w.buf = appendPrimitive(w.buf, value)
+		return nil
 	}
-	switch value := value.(type) {
-	case int32:
-		w.int32(value)
-	case int64:
-		w.int64(value)
-	case float64:
-		w.int64(javaBits(value))
-	case bool:
-		w.byte(boolByte(value))
-	}
-	return nil
+	return w.value(value)
 }

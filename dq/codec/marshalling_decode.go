@@ -1,19 +1,34 @@
 package codec
 
-import "math"
+import "slices"
 
 func (riverFormat) decode(data []byte, g *registry, _ *javaType) (any, error) {
-	r := riverReader{reader: reader{codec: NameMarshalling, data: data}, registry: g, lacking: map[string]superClass{}}
+	r := newRiverReader(data, g)
+	value, err := r.document()
+	if err != nil {
+		return nil, err
+	}
+	g.learn(r.lacking)
+	return value, nil
+}
+
+func newRiverReader(data []byte, g *registry) *riverReader {
+	return &riverReader{reader: reader{codec: NameMarshalling, data: data}, registry: g, lacking: map[string]superClass{}}
+}
+
+// document reads all of the bytes.
+func (r *riverReader) document() (any, error) {
 	if version := r.byte(); r.err == nil && version != riverVersion {
 		r.at = 0
 		r.fail("expected version 4 of the river protocol, got 0x%02x", version)
 	}
 	value := r.value()
-	if err := r.end(); err != nil {
-		return nil, err
-	}
-	g.learn(r.lacking)
-	return value, nil
+	return value, r.end()
+}
+
+// described returns the descriptions of classes that came.
+func (r *riverReader) described() []*serialClass {
+	return slices.DeleteFunc(slices.Clone(r.classes), func(c *serialClass) bool { return c == nil })
 }
 
 type riverReader struct {
@@ -52,19 +67,18 @@ func (r *riverReader) repeat(code byte) any {
 	if !ok {
 		return nil
 	}
-	if _, cyclic := r.instances[n].(pending); cyclic {
-		r.fail("an object that holds itself, which is not read")
-		return nil
-	}
 	return r.instances[n]
 }
 
-// size reads the length after a code of three: 0 stands for the greatest.
+// size reads the length after a code of four: none, or one in 8, 16 or 32 bits, in
+// which 0 stands for the greatest.
 func (r *riverReader) size(form byte) int {
 	switch form {
 	case 0:
-		return (int(r.byte())+riverSmall-1)%riverSmall + 1
+		return 0
 	case 1:
+		return (int(r.byte())+riverSmall-1)%riverSmall + 1
+	case 2:
 		return (int(r.uint16())+riverMedium-1)%riverMedium + 1
 	}
 	return int(r.int32())
@@ -75,37 +89,61 @@ func (r *riverReader) value() any {
 		return nil
 	}
 	defer r.leave()
-	switch code := r.byte(); code {
-	case riverNull:
+	code := r.byte()
+	switch {
+	case code == riverNull:
 		return nil
-	case riverRepeatFar, riverRepeatNear, riverRepeatNearish:
+	case code == riverRepeatFar, code == riverRepeatNear, code == riverRepeatNearish:
 		return r.repeat(code)
-	case riverInteger:
-		return r.int32()
-	case riverLong:
-		return r.int64()
-	case riverDouble:
-		return r.float64()
-	case riverTrue, riverFalse:
-		return code == riverTrue
-	case riverStringEmpty:
-		return ""
-	case riverString, riverString + 1, riverString + 2:
-		return r.text(r.size(code - riverString))
-	case riverArrayEmpty:
-		return r.array(0)
-	case riverArray, riverArray + 1, riverArray + 2:
-		return r.array(r.size(code - riverArray))
-	case riverCollEmpty:
-		return r.list(0)
-	case riverColl, riverColl + 1, riverColl + 2:
-		return r.list(r.size(code - riverColl))
-	case riverNew:
+	case code == riverNew, code == riverNewUnshared:
 		return r.object()
-	default:
-		r.fail("code 0x%02x, which is none of the values read here", code)
-		return nil
+	case code == riverStringEmpty:
+		return ""
+	case code > riverStringEmpty && code <= riverString+2:
+		return r.text(r.size(code - riverStringEmpty))
+	case code >= riverArrayEmpty && code < riverByte:
+		return r.array(r.size((code - riverArrayEmpty) % 4))
+	case code >= riverByte && code <= riverDouble:
+		return r.primitive("BSIJCFD"[code-riverByte])
+	case code == riverTrue, code == riverFalse:
+		return code == riverTrue
+	case code >= riverCollEmpty && code < riverArrayList:
+		return r.collection(r.size((code - riverCollEmpty) % 4))
 	}
+	return r.rare(code)
+}
+
+// rare reads the values that have a code of their own in the JDK's collections.
+func (r *riverReader) rare(code byte) any {
+	switch code {
+	case riverEmptyList:
+		return []any{}
+	case riverEmptySet:
+		return &elements{class: hashSetName}
+	case riverEmptyMap:
+		return &dictionary{class: hashMapName}
+	case riverSingletonList, riverSingletonSet:
+		instance := r.assign(selfReference("java.util.Collection"))
+		one := []any{r.value()}
+		r.instances[instance] = one
+		if code == riverSingletonSet {
+			r.instances[instance] = &elements{class: hashSetName, all: one}
+		}
+		return r.instances[instance]
+	case riverSingletonMap:
+		instance := r.assign(selfReference("java.util.Map"))
+		r.instances[instance], _, _ = mapOf("java.util.Map", []any{r.value(), r.value()})
+		return r.instances[instance]
+	case riverUnmodifiableCollection, riverUnmodifiableList, riverUnmodifiableMap, riverUnmodifiableSet:
+		instance := r.assign(selfReference("java.util.Collection"))
+		r.instances[instance] = r.value()
+		return r.instances[instance]
+	}
+	if class, known := riverClasses[code]; known {
+		return foreign{class: "java.lang.Class of " + class.name}
+	}
+	r.fail("code 0x%02x, which is none of the values read here", code)
+	return nil
 }
 
 func (r *riverReader) text(n int) any {
@@ -115,25 +153,86 @@ func (r *riverReader) text(n int) any {
 }
 
 func (r *riverReader) array(n int) any {
-	if element := r.byte(); r.err == nil && element != riverPrimByte {
-		r.fail("an array of elements 0x%02x, expected bytes", element)
+	c := r.class()
+	if r.err != nil {
+		return nil
 	}
-	data := append([]byte{}, r.take(n)...)
-	r.assign(data)
-	return data
+	instance := r.assign(selfReference("array"))
+	var value any
+	switch c.name {
+	case "byte":
+		value = append([]byte{}, r.take(n)...)
+	case "boolean":
+		value = r.bits(n)
+	default:
+		all := make([]any, 0, min(r.count(n), maxAhead))
+		for len(all) < n && r.err == nil {
+			all = append(all, r.element(c))
+		}
+		value = &elements{class: arrayName(c.name), all: all}
+	}
+	r.instances[instance] = value
+	return value
 }
 
-func (r *riverReader) list(n int) any {
-	if class := r.byte(); r.err == nil && class != riverArrayList && class != riverLinkedList {
-		r.fail("a collection 0x%02x, expected ArrayList or LinkedList", class)
+// bits reads booleans, eight in a byte.
+func (r *riverReader) bits(n int) any {
+	if n < 0 || n > 8*r.left() {
+		r.fail("%d bits to come, but %d bytes left", n, r.left())
+		return nil
 	}
-	instance := r.assign(pending{})
-	list := make([]any, 0, min(r.count(n), maxAhead))
-	for len(list) < n && r.err == nil {
-		list = append(list, r.value())
+	data := r.take((n + 7) / 8)
+	all := make([]any, 0, n)
+	for i := range n {
+		all = append(all, data[i/8]>>(i%8)&1 == 1)
 	}
-	r.instances[instance] = list
-	return list
+	return &elements{class: "[Z", all: all}
+}
+
+func (r *riverReader) element(c *serialClass) any {
+	if code := primitiveNames[c.name]; code != "" {
+		return r.primitive(code[0])
+	}
+	return r.value()
+}
+
+// collection reads n elements of a collection of the JDK, or entries of a map.
+func (r *riverReader) collection(n int) any {
+	code := r.byte()
+	class, known := riverCollections[code]
+	if !known {
+		r.fail("a collection 0x%02x, which is not read", code)
+		return nil
+	}
+	instance := r.assign(selfReference(class))
+	switch code {
+	case riverTreeSet, riverTreeMap:
+		r.value() // the comparator
+	case riverEnumSet, riverEnumMap:
+		r.class()
+	case riverCopies:
+		n = 1
+	}
+	if code >= riverIdentityMap && code <= riverTreeMap || code == riverEnumMap {
+		n *= 2
+	}
+	all := make([]any, 0, min(r.count(n), maxAhead))
+	for len(all) < n && r.err == nil {
+		all = append(all, r.value())
+	}
+	var value any
+	switch code {
+	case riverArrayList, riverLinkedList, riverVector, riverStack, riverArrayDeque:
+		value = all
+	case riverHashSet, riverLinkedHashSet, riverTreeSet:
+		value = &elements{class: class, all: all}
+	case riverHashMap, riverHashtable, riverLinkedHashMap, riverTreeMap:
+		value, _, _ = mapOf(class, all)
+	default:
+		value = foreign{class: class}
+	}
+	r.instances[instance] = value
+	return value
 }
 
 func (r *riverReader) name() string {
@@ -144,157 +243,70 @@ func (r *riverReader) name() string {
 	return s
 }
 
-// class reads a class description; nil stands for java.lang.Object.
-func (r *riverReader) class() *serialClass {
-	if !r.enter() {
-		return nil
-	}
-	defer r.leave()
-	switch code := r.byte(); code {
-	case riverObjectClass:
-		return nil
-	case riverClassFar, riverClassNear, riverClassNearish:
-		n, ok := r.index(code, riverClassNear, riverClassNearish, len(r.classes))
-		if ok && r.classes[n] == nil {
-			r.fail("a class that describes itself")
-		}
-		if r.err != nil {
-			return nil
-		}
-		return r.classes[n]
-	case riverSerializable, riverWriteObject:
-		return r.newClass(code == riverWriteObject)
-	default:
-		r.fail("code 0x%02x, expected a serializable class", code)
-		return nil
-	}
-}
-
-func (r *riverReader) newClass(writes bool) *serialClass {
-	index := len(r.classes)
-	r.classes = append(r.classes, nil)
-	c := &serialClass{name: r.name(), uid: r.int64(), flags: scSerializable}
-	if writes {
-		c.flags |= scWriteMethod
-	}
-	for range r.count(int(r.int32())) {
-		f := serialField{name: r.name()}
-		f.code = r.fieldType()
-		if r.byte() != 0 {
-			r.fail("field %.80q is not shared, which is not read", f.name)
-		}
-		if r.err != nil {
-			return nil
-		}
-		c.fields = append(c.fields, f)
-	}
-	c.super = r.class()
-	r.classes[index] = c
-	return c
-}
-
-// fieldType reads the type of a field; 'L' stands for every class.
-func (r *riverReader) fieldType() byte {
-	switch code := r.byte(); code {
-	case riverPrimBool, riverPrimByte, riverPrimShort, riverPrimInt, riverPrimLong, riverPrimChar, riverPrimFloat, riverPrimDouble:
-		return "ZBSIJCFD"[code-riverPrimBool]
-	case riverObjectClass:
-		return 'L'
-	default:
-		r.fail("a field of type 0x%02x", code)
-		return 0
-	}
-}
-
 func (r *riverReader) object() any {
 	c := r.class()
-	instance := r.assign(pending{})
 	if r.err != nil {
 		return nil
 	}
-	if c == nil {
-		r.fail("an object without a class")
-		return nil
+	if c == riverClassClass {
+		return foreign{class: "java.lang.Class of " + r.class().name}
 	}
-	chain := r.hierarchy(c)
-	var value any
-	skip := func(int, string, any) {}
-	switch c.name {
-	case hashMapName, "java.util.LinkedHashMap":
-		r.members(chain, skip, func(*serialClass) { value = r.mapping() })
+	if c.flags == scEnum {
+		value := r.registry.enumConstant(c.name, r.plainText())
+		r.assign(value)
+		return value
+	}
+	instance := r.assign(selfReference(c.name))
+	var rec *record
+	switch {
+	case c.flags == scExternalizable:
+		rec = &record{chain: []*serialClass{c}}
+		r.content(rec)
+	case c.flags&scSerializable != 0:
+		rec = r.serializable(c)
+	case c.name == "java.lang.reflect.Proxy":
+		rec = &record{chain: []*serialClass{c}}
+		r.value() // its handler
 	default:
-		known := r.registry.byName[c.name]
-		if known == nil {
-			r.err = &ClassError{r.codec, c.name}
-			return nil
-		}
-		a := assemble(known, chain, r.lacking)
-		r.members(chain, a.set, func(of *serialClass) { r.fail("class %s writes data of its own, which is not read", of.name) })
-		value = a.finish()
+		r.fail("an object of class %.80q, which is not serializable", c.name)
 	}
 	if r.err != nil {
 		return nil
 	}
+	value := r.registry.resolve(rec, r.lacking)
 	r.instances[instance] = value
 	return value
 }
 
-// members reads the fields of an object, the topmost class first, and gives each
-// to set with the number of its class in chain; own reads what a class with a
-// writeObject method wrote after them.
-func (r *riverReader) members(chain []*serialClass, set func(class int, name string, value any), own func(*serialClass)) {
-	for i := len(chain) - 1; i >= 0; i-- {
-		for _, f := range chain[i].fields {
-			set(i, f.name, r.field(f.code))
+func (r *riverReader) serializable(c *serialClass) *record {
+	record := &record{chain: r.hierarchy(c)}
+	for i := len(record.chain) - 1; i >= 0; i-- {
+		for _, f := range record.chain[i].fields {
+			if f.code == 'L' {
+				record.fields = append(record.fields, r.value())
+			} else {
+				record.fields = append(record.fields, r.primitive(f.code))
+			}
 		}
-		if chain[i].flags&scWriteMethod == 0 || r.err != nil {
-			continue
-		}
-		if r.left() > 0 && r.data[r.at] != riverEndBlock {
-			own(chain[i])
-		}
-		if end := r.byte(); end != riverEndBlock {
-			r.fail("0x%02x, expected the end of the data of class %s", end, chain[i].name)
+		if record.chain[i].flags&scWriteMethod != 0 {
+			r.content(record)
 		}
 	}
+	return record
 }
 
-func (r *riverReader) field(code byte) any {
-	switch code {
-	case 'Z':
-		return r.byte() != 0
-	case 'B':
-		return int32(int8(r.byte()))
-	case 'S':
-		return int32(int16(r.uint16()))
-	case 'C':
-		return string(rune(r.uint16()))
-	case 'I':
-		return r.int32()
-	case 'J':
-		return r.int64()
-	case 'F':
-		return float64(math.Float32frombits(uint32(r.int32())))
-	case 'D':
-		return r.float64()
-	}
-	return r.value()
-}
-
-func (r *riverReader) mapping() any {
-	code, size := r.byte(), r.byte()
-	if r.err == nil && (code != riverBlockSmall || size != riverHashMapBlock) {
-		r.fail("0x%02x%02x, expected a block of %d bytes", code, size, riverHashMapBlock)
-	}
-	r.int32()
-	n := r.count(int(r.int32()))
-	m := make(map[string]any, min(n, maxAhead))
-	for i := 0; i < n && r.err == nil; i++ {
-		key, ok := r.value().(string)
-		if !ok {
-			r.fail("a map key that is no string")
+// content reads what a class wrote of its own, to its end.
+func (r *riverReader) content(record *record) {
+	for r.err == nil {
+		switch code := r.peek(); code {
+		case riverEndBlock:
+			r.byte()
+			return
+		case riverBlockSmall, riverBlockSmall + 1, riverBlockSmall + 2:
+			r.byte()
+			record.data = append(record.data, block(r.take(r.size(code-riverBlockSmall+1))))
+		default:
+			record.data = append(record.data, r.value())
 		}
-		m[key] = r.value()
 	}
-	return m
 }

@@ -40,6 +40,36 @@ func Default(r wire.Release) Name {
 	return NameJSON
 }
 
+// comings are the codecs that come or go, with the 3.x and later releases that have them, as the
+// conformance cases and the classes of the releases show.
+var comings = []struct {
+	name        Name
+	first, last wire.Release
+}{
+	{NameKryo5, wire.Release{Major: 3, Minor: 19}, wire.Newest()},
+	{NameMarshalling, wire.Release{Major: 3, Minor: 13}, wire.Release{Major: 4}},
+	{NameFst, wire.Release{Major: 3, Minor: 10}, wire.Release{Major: 4}},
+}
+
+// Optional returns the names of the codecs that not every release has.
+func Optional() (all []Name) {
+	for _, c := range comings {
+		all = append(all, c.name)
+	}
+	return all
+}
+
+// In reports whether a release of Redisson has the codec of a name.
+func In(r wire.Release, name Name) bool {
+	for _, c := range comings {
+		if c.name == name {
+			fst2x := name == NameFst && r.Major == 2 && r.AtLeast(wire.Release{Major: 2, Minor: 15})
+			return fst2x || r.AtLeast(c.first) && c.last.AtLeast(r)
+		}
+	}
+	return true
+}
+
 // ByName returns the codec of a name for values whose type is known only at run
 // time: nil, string, int32, int64, float64, bool, []byte, []any, map[string]any
 // and the structs of classes. Decode returns structs as values.

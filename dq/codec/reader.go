@@ -77,6 +77,39 @@ func (r *reader) int64() int64 {
 	return 0
 }
 
+// peek returns the next byte without reading it.
+func (r *reader) peek() byte {
+	if b := r.take(1); b != nil {
+		r.at--
+		return b[0]
+	}
+	return 0
+}
+
+// primitive reads a value of the type that class files call by code.
+func (r *reader) primitive(code byte) any {
+	switch code {
+	case 'Z':
+		return r.byte() != 0
+	case 'B':
+		return int8(r.byte())
+	case 'S':
+		return int16(r.uint16())
+	case 'C':
+		return r.uint16()
+	case 'I':
+		return r.int32()
+	case 'J':
+		return r.int64()
+	case 'F':
+		return math.Float32frombits(uint32(r.int32()))
+	case 'D':
+		return r.float64()
+	}
+	r.fail("a field of type %q", code)
+	return nil
+}
+
 func (r *reader) float64() float64 { return math.Float64frombits(uint64(r.int64())) }
 
 // count checks a number of things of one byte or more each that are to follow,

@@ -3,7 +3,6 @@ package codec
 import (
 	"encoding/binary"
 	"fmt"
-	"strings"
 )
 
 // Serialization writes what Redisson's SerializationCodec does: the stream
@@ -31,33 +30,35 @@ func (s Serialization[T]) Decode(data []byte) (T, error) { return s.decode(data)
 
 // Type codes and flags of the object serialization stream protocol, version 5.
 const (
-	tcNull          = 0x70
-	tcReference     = 0x71
-	tcClassDesc     = 0x72
-	tcObject        = 0x73
-	tcString        = 0x74
-	tcArray         = 0x75
-	tcBlockData     = 0x77
-	tcEndBlockData  = 0x78
-	tcLongString    = 0x7c
-	scWriteMethod   = 0x01
-	scSerializable  = 0x02
-	baseHandle      = 0x7e0000
-	streamMagic     = "\xac\xed\x00\x05"
-	numberUID       = -0x79_53_6a_e2_f4_6b_1f_75
-	arrayListUID    = 0x7881d21d99c7619d
-	hashMapUID      = 0x0507dac1c31660d1
-	hashMapLoad     = 0x3f400000 // 0.75f
-	booleanUID      = -0x32_df_8d_7f_2a_63_05_12
-	integerUID      = 0x12e2a0a4f7818738
-	longUID         = 0x3b8be490cc8f23df
-	doubleUID       = -0x7f_4c_3d_b5_d6_94_04_fc
-	byteArrayUID    = -0x53_0c_e8_07_f9_f7_ab_20
-	javaLangInteger = "java.lang.Integer"
-	javaLangLong    = "java.lang.Long"
-	javaLangDouble  = "java.lang.Double"
-	javaLangBoolean = "java.lang.Boolean"
-	javaLangNumber  = "java.lang.Number"
+	tcNull           = 0x70
+	tcReference      = 0x71
+	tcClassDesc      = 0x72
+	tcObject         = 0x73
+	tcString         = 0x74
+	tcArray          = 0x75
+	tcClass          = 0x76
+	tcBlockData      = 0x77
+	tcEndBlockData   = 0x78
+	tcBlockDataLong  = 0x7a
+	tcLongString     = 0x7c
+	tcProxyClassDesc = 0x7d
+	tcEnum           = 0x7e
+	scWriteMethod    = 0x01
+	scSerializable   = 0x02
+	scExternalizable = 0x04
+	scBlockData      = 0x08
+	scEnum           = 0x10
+	baseHandle       = 0x7e0000
+	streamMagic      = "\xac\xed\x00\x05"
+	numberUID        = -0x79_53_6a_e2_f4_6b_1f_75
+	arrayListUID     = 0x7881d21d99c7619d
+	hashMapUID       = 0x0507dac1c31660d1
+	hashMapLoad      = 0x3f400000 // 0.75f
+	booleanUID       = -0x32_df_8d_7f_2a_63_05_12
+	integerUID       = 0x12e2a0a4f7818738
+	longUID          = 0x3b8be490cc8f23df
+	doubleUID        = -0x7f_4c_3d_b5_d6_94_04_fc
+	byteArrayUID     = -0x53_0c_e8_07_f9_f7_ab_20
 )
 
 type serialFormat struct{}
@@ -76,10 +77,9 @@ type serialWriter struct {
 	next    int32
 }
 
-func (w *serialWriter) byte(b ...byte)  { w.buf = append(w.buf, b...) }
-func (w *serialWriter) int32(n int32)   { w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(n)) }
-func (w *serialWriter) int64(n int64)   { w.buf = binary.BigEndian.AppendUint64(w.buf, uint64(n)) }
-func (w *serialWriter) float(f float64) { w.int64(javaBits(f)) }
+func (w *serialWriter) byte(b ...byte) { w.buf = append(w.buf, b...) }
+func (w *serialWriter) int32(n int32)  { w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(n)) }
+func (w *serialWriter) int64(n int64)  { w.buf = binary.BigEndian.AppendUint64(w.buf, uint64(n)) }
 
 // utf writes a text with its length in bytes before it, in 16 bits.
 func (w *serialWriter) utf(s string) {
@@ -122,15 +122,8 @@ type serialField struct {
 }
 
 var (
-	serialNumber    = &serialClass{name: javaLangNumber, uid: numberUID, flags: scSerializable}
-	serialInteger   = &serialClass{javaLangInteger, integerUID, scSerializable, []serialField{{'I', "value", ""}}, serialNumber}
-	serialLong      = &serialClass{javaLangLong, longUID, scSerializable, []serialField{{'J', "value", ""}}, serialNumber}
-	serialDouble    = &serialClass{javaLangDouble, doubleUID, scSerializable, []serialField{{'D', "value", ""}}, serialNumber}
-	serialBoolean   = &serialClass{javaLangBoolean, booleanUID, scSerializable, []serialField{{'Z', "value", ""}}, nil}
 	serialBytes     = &serialClass{name: bytesName, uid: byteArrayUID, flags: scSerializable}
 	serialArrayList = &serialClass{arrayListName, arrayListUID, scSerializable | scWriteMethod, []serialField{{'I', "size", ""}}, nil}
-	serialHashMap   = &serialClass{hashMapName, hashMapUID, scSerializable | scWriteMethod,
-		[]serialField{{'F', "loadFactor", ""}, {'I', "threshold", ""}}, nil}
 )
 
 func (w *serialWriter) class(c *serialClass) {
@@ -189,39 +182,38 @@ func (w *serialWriter) value(value any) error {
 	case nil:
 		w.byte(tcNull)
 	case string:
-		w.text(value)
-	case int32:
-		if w.box(serialInteger, int64(value), isCached(int64(value))) {
-			w.int32(value)
-		}
-	case int64:
-		if w.box(serialLong, value, isCached(value)) {
-			w.int64(value)
-		}
-	case float64:
-		w.open(tcObject, serialDouble, "")
-		w.float(value)
-	case bool:
-		if w.box(serialBoolean, int64(boolByte(value)), true) {
-			w.byte(boolByte(value))
-		}
+		w.text(value, "")
+	case shared:
+		return w.shared(value)
+	case Currency:
+		return w.shared(value.instance())
+	case int32, int64, bool, int8, int16, uint16, float32, float64:
+		w.boxed(value)
 	case []byte:
 		w.open(tcArray, serialBytes, "")
 		w.int32(int32(len(value)))
 		w.buf = append(w.buf, value...)
 	case []any:
 		return w.list(value)
-	case map[string]any:
-		return w.mapping(value)
+	case *dictionary:
+		return w.record(jdkRecord(value), "")
 	case *object:
 		return w.object(value)
+	case constant:
+		w.constant(value)
+	case *elements:
+		if value.isArray() {
+			return w.array(value)
+		}
+		return w.record(jdkRecord(value), "")
 	default:
-		panic(fmt.Sprintf("codec: %T is no value of Java", value))
+		return w.record(jdkRecord(value), "")
 	}
 	return nil
 }
 
-func (w *serialWriter) text(s string) {
+// text writes a string; key is empty, or what its handle is to be found by.
+func (w *serialWriter) text(s, key string) {
 	text := appendUnits(nil, s, true)
 	if len(text) > 0xffff {
 		w.byte(tcLongString)
@@ -231,7 +223,7 @@ func (w *serialWriter) text(s string) {
 		w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(len(text)))
 	}
 	w.buf = append(w.buf, text...)
-	w.assign("")
+	w.assign(key)
 }
 
 func (w *serialWriter) list(list []any) error {
@@ -241,24 +233,6 @@ func (w *serialWriter) list(list []any) error {
 	w.int32(int32(len(list)))
 	for _, element := range list {
 		if err := w.value(element); err != nil {
-			return err
-		}
-	}
-	w.byte(tcEndBlockData)
-	return nil
-}
-
-func (w *serialWriter) mapping(m map[string]any) error {
-	w.open(tcObject, serialHashMap, "")
-	capacity, threshold := hashMapState(len(m))
-	w.int32(hashMapLoad)
-	w.int32(threshold)
-	w.byte(tcBlockData, 8)
-	w.int32(capacity)
-	w.int32(int32(len(m)))
-	for _, key := range hashMapKeys(m) {
-		w.text(key)
-		if err := w.value(m[key]); err != nil {
 			return err
 		}
 	}
@@ -288,30 +262,11 @@ func (w *serialWriter) object(o *object) error {
 	}
 	w.open(tcObject, c, "")
 	for _, i := range order {
-		value, typ := o.fields[i], o.class.fields[i].typ
-		if !typ.isPrimitive() {
-			if err := w.value(value); err != nil {
-				return err
-			}
-			continue
-		}
-		switch value := value.(type) {
-		case int32:
-			w.int32(value)
-		case int64:
-			w.int64(value)
-		case float64:
-			w.float(value)
-		case bool:
-			w.byte(boolByte(value))
+		if err := w.member(o.fields[i], o.class.fields[i].typ.isPrimitive()); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// isPrimitive tells int, long, boolean and double from classes.
-func (j *javaType) isPrimitive() bool {
-	return !j.boxed && (j.kind == kindInt || j.kind == kindLong || j.kind == kindBool || j.kind == kindDouble)
 }
 
 // describe adds the fields of level, which are among fields, and returns their
@@ -337,23 +292,4 @@ func (c *serialClass) describe(level *class, fields []field) []int {
 
 func errNoUID(codec Name, c *class) error {
 	return &TypeError{codec, c.goType, fmt.Sprintf("the serialVersionUID of %s is not known; put `,serialVersionUID=<integer>` into its java tag or Class", c.name)}
-}
-
-// signature returns the type as class files write it.
-func (j *javaType) signature() string {
-	primitives := map[kind]string{kindInt: "I", kindLong: "J", kindBool: "Z", kindDouble: "D"}
-	if j.isPrimitive() {
-		return primitives[j.kind]
-	}
-	name := map[kind]string{
-		kindAny: "java.lang.Object", kindString: "java.lang.String", kindList: "java.util.List", kindMap: "java.util.Map",
-		kindInt: javaLangInteger, kindLong: javaLangLong, kindBool: javaLangBoolean, kindDouble: javaLangDouble,
-	}[j.kind]
-	switch j.kind {
-	case kindBytes:
-		return bytesName
-	case kindObject:
-		name = j.class.name
-	}
-	return "L" + strings.ReplaceAll(name, ".", "/") + ";"
 }

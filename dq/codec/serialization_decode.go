@@ -1,21 +1,39 @@
 package codec
 
-import (
-	"math"
-)
+import "math"
 
 func (serialFormat) decode(data []byte, g *registry, _ *javaType) (any, error) {
-	r := serialReader{reader: reader{codec: NameSerialization, data: data}, registry: g, lacking: map[string]superClass{}}
+	r := newSerialReader(data, g)
+	value, err := r.document()
+	if err != nil {
+		return nil, err
+	}
+	g.learn(r.lacking)
+	return value, nil
+}
+
+func newSerialReader(data []byte, g *registry) *serialReader {
+	return &serialReader{reader: reader{codec: NameSerialization, data: data}, registry: g, lacking: map[string]superClass{}}
+}
+
+// document reads all of the bytes.
+func (r *serialReader) document() (any, error) {
 	if magic := r.take(len(streamMagic)); r.err == nil && string(magic) != streamMagic {
 		r.at = 0
 		r.fail("expected the stream header aced0005, got %x", magic)
 	}
 	value := r.value()
-	if err := r.end(); err != nil {
-		return nil, err
+	return value, r.end()
+}
+
+// described returns the descriptions of classes that came.
+func (r *serialReader) described() (classes []*serialClass) {
+	for _, handle := range r.handles {
+		if c, is := handle.(*serialClass); is {
+			classes = append(classes, c)
+		}
 	}
-	g.learn(r.lacking)
-	return value, nil
+	return classes
 }
 
 type serialReader struct {
@@ -25,8 +43,7 @@ type serialReader struct {
 	lacking  map[string]superClass // see assemble
 }
 
-// pending holds the handle of an object that is not read to its end. A reference
-// to it would be a cycle.
+// pending holds the handle of a class that is not read to its end.
 type pending struct{}
 
 func (r *serialReader) assign(value any) int {
@@ -38,10 +55,6 @@ func (r *serialReader) refer() any {
 	n := int(r.int32()) - baseHandle
 	if n < 0 || n >= len(r.handles) {
 		r.fail("a reference to handle %d of %d", n, len(r.handles))
-		return nil
-	}
-	if _, cyclic := r.handles[n].(pending); cyclic {
-		r.fail("an object that holds itself, which is not read")
 		return nil
 	}
 	return r.handles[n]
@@ -56,12 +69,13 @@ func (r *serialReader) value() any {
 	case tcNull:
 		return nil
 	case tcReference:
-		value := r.refer()
-		if _, isClass := value.(*serialClass); isClass {
-			r.fail("a class, expected a value")
+		switch value := r.refer().(type) {
+		case *serialClass, pending:
+			r.fail("a reference to a class, expected a value")
 			return nil
+		default:
+			return value
 		}
-		return value
 	case tcString:
 		return r.text(int(r.uint16()))
 	case tcLongString:
@@ -70,8 +84,15 @@ func (r *serialReader) value() any {
 		return r.object()
 	case tcArray:
 		return r.array()
+	case tcEnum:
+		return r.enum()
+	case tcClass:
+		r.class()
+		value := foreign{class: "java.lang.Class"}
+		r.assign(value)
+		return value
 	default:
-		r.fail("type code 0x%02x, expected null, a reference, a string, an object or an array", code)
+		r.fail("type code 0x%02x, expected null, a reference, a string, an object, an array, an enum or a class", code)
 		return nil
 	}
 }
@@ -111,6 +132,8 @@ func (r *serialReader) class() *serialClass {
 		return c
 	case tcClassDesc:
 		return r.newClass()
+	case tcProxyClassDesc:
+		return r.newProxy()
 	default:
 		r.fail("type code 0x%02x, expected a class description", code)
 		return nil
@@ -121,9 +144,6 @@ func (r *serialReader) newClass() *serialClass {
 	c := &serialClass{name: r.utf(), uid: r.int64()}
 	handle := r.assign(pending{})
 	c.flags = r.byte()
-	if c.flags&^scWriteMethod != scSerializable && r.err == nil {
-		r.fail("class %.80q with flags 0x%02x: an enum, a record or an Externalizable, which are not read", c.name, c.flags)
-	}
 	for range r.count(int(r.uint16())) {
 		f := serialField{code: r.byte(), name: r.utf()}
 		if f.code == 'L' || f.code == '[' {
@@ -134,163 +154,138 @@ func (r *serialReader) newClass() *serialClass {
 		}
 		c.fields = append(c.fields, f)
 	}
-	if end := r.byte(); end != tcEndBlockData {
-		r.fail("class %.80q with annotations, which are not read", c.name)
+	return r.endClass(c, handle)
+}
+
+// newProxy reads the class of a java.lang.reflect.Proxy.
+func (r *serialReader) newProxy() *serialClass {
+	handle := r.assign(pending{})
+	for range r.count(int(r.int32())) {
+		r.utf()
 	}
+	return r.endClass(&serialClass{name: "java.lang.reflect.Proxy", flags: scSerializable}, handle)
+}
+
+func (r *serialReader) endClass(c *serialClass, handle int) *serialClass {
+	r.content(nil) // annotations, which only other streams than Redisson's have
 	c.super = r.class()
 	r.handles[handle] = c
 	return c
 }
 
+// array reads an array of any type. That of a class which is no primitive is named
+// "[L...;" or "[[...".
 func (r *serialReader) array() any {
 	c := r.class()
-	handle := r.assign(pending{})
-	if r.err == nil && (c == nil || c.name != bytesName) {
-		return r.unknown(c)
-	}
-	data := append([]byte{}, r.take(int(r.int32()))...)
 	if r.err != nil {
 		return nil
 	}
-	r.handles[handle] = data
-	return data
-}
-
-func (r *serialReader) unknown(c *serialClass) any {
-	if c == nil {
-		r.fail("an object without a class")
-	} else if r.err == nil {
-		r.err = &ClassError{r.codec, c.name}
-	}
-	return nil
-}
-
-func (r *serialReader) object() any {
-	c := r.class()
-	handle := r.assign(pending{})
-	if r.err != nil {
+	if c == nil || len(c.name) < 2 || c.name[0] != '[' {
+		r.fail("an array without a class of arrays")
 		return nil
 	}
-	if c == nil {
-		return r.unknown(c)
-	}
-	chain := r.hierarchy(c)
+	handle := r.assign(selfReference(c.name))
+	n := r.count(int(r.int32()))
 	var value any
-	skip := func(int, string, any) {}
-	switch c.name {
-	case javaLangInteger, javaLangLong, javaLangDouble, javaLangBoolean:
-		r.members(chain, func(_ int, name string, field any) {
-			if name == "value" {
-				value = field
-			}
-		}, nil)
-	case arrayListName, "java.util.LinkedList":
-		r.members(chain, skip, func(*serialClass) { value = r.list() })
-	case hashMapName, "java.util.LinkedHashMap":
-		r.members(chain, skip, func(*serialClass) { value = r.mapping() })
-	default:
-		known := r.registry.byName[c.name]
-		if known == nil {
-			return r.unknown(c)
+	if c.name == bytesName {
+		value = append([]byte{}, r.take(n)...)
+	} else {
+		all := make([]any, 0, min(n, maxAhead))
+		for len(all) < n && r.err == nil {
+			all = append(all, r.field(serialField{code: c.name[1]}))
 		}
-		a := assemble(known, chain, r.lacking)
-		r.members(chain, a.set, func(of *serialClass) { r.fail("class %s writes data of its own, which is not read", of.name) })
-		value = a.finish()
-	}
-	if r.err != nil {
-		return nil
+		value = &elements{class: c.name, all: all}
 	}
 	r.handles[handle] = value
 	return value
 }
 
-// hierarchy returns a class and its super classes. References can make it longer
-// than the bytes that wrote it.
-func (r *reader) hierarchy(c *serialClass) []*serialClass {
-	var chain []*serialClass
-	for ; c != nil; c = c.super {
-		chain = append(chain, c)
-	}
-	if len(chain) > maxDepth {
-		r.fail("a class with %d super classes", len(chain)-1)
+func (r *serialReader) enum() any {
+	c := r.class()
+	if c == nil {
+		r.fail("an enum without a class")
 		return nil
 	}
-	return chain
+	handle := r.assign(nil)
+	name, _ := r.value().(string)
+	value := r.registry.enumConstant(c.name, name)
+	r.handles[handle] = value
+	return value
 }
 
-// members reads the fields of an object, the topmost class first, and gives each
-// to set with the number of its class in chain; own reads what a class with a
-// writeObject method wrote after them.
-func (r *serialReader) members(chain []*serialClass, set func(class int, name string, value any), own func(*serialClass)) {
-	for i := len(chain) - 1; i >= 0; i-- {
-		for _, f := range chain[i].fields {
-			set(i, f.name, r.field(f))
+func (r *serialReader) object() any {
+	c := r.class()
+	if r.err == nil && c == nil {
+		r.fail("an object without a class")
+	}
+	if r.err != nil {
+		return nil
+	}
+	handle := r.assign(selfReference(c.name))
+	var record *record
+	if c.flags&scExternalizable != 0 {
+		record = r.external(c)
+	} else {
+		record = r.serializable(c)
+	}
+	if r.err != nil {
+		return nil
+	}
+	value := r.registry.resolve(record, r.lacking)
+	r.handles[handle] = value
+	return value
+}
+
+// external reads an object that writes all by itself, its super classes included.
+func (r *serialReader) external(c *serialClass) *record {
+	record := &record{chain: []*serialClass{{name: c.name}}}
+	if c.flags&scBlockData == 0 {
+		r.fail("class %.80q writes its data without a length, as before JDK 1.2", c.name)
+	}
+	r.content(record)
+	return record
+}
+
+func (r *serialReader) serializable(c *serialClass) *record {
+	record := &record{chain: r.hierarchy(c)}
+	for i := len(record.chain) - 1; i >= 0; i-- {
+		for _, f := range record.chain[i].fields {
+			record.fields = append(record.fields, r.field(f))
 		}
-		if chain[i].flags&scWriteMethod == 0 || r.err != nil {
-			continue
+		if record.chain[i].flags&scWriteMethod != 0 {
+			r.content(record)
 		}
-		if r.left() > 0 && r.data[r.at] != tcEndBlockData && own != nil {
-			own(chain[i])
+	}
+	return record
+}
+
+// content reads what a class wrote of its own, to its end, into record unless that
+// is nil.
+func (r *serialReader) content(record *record) {
+	for r.err == nil {
+		var item any
+		switch code := r.peek(); code {
+		case tcEndBlockData:
+			r.byte()
+			return
+		case tcBlockData:
+			r.byte()
+			item = block(r.take(int(r.byte())))
+		case tcBlockDataLong:
+			r.byte()
+			item = block(r.take(int(r.int32())))
+		default:
+			item = r.value()
 		}
-		if end := r.byte(); end != tcEndBlockData {
-			r.fail("0x%02x, expected the end of the data of class %s", end, chain[i].name)
+		if record != nil {
+			record.data = append(record.data, item)
 		}
 	}
 }
 
 func (r *serialReader) field(f serialField) any {
-	switch f.code {
-	case 'I':
-		return r.int32()
-	case 'J':
-		return r.int64()
-	case 'D':
-		return r.float64()
-	case 'Z':
-		return r.byte() != 0
-	case 'F':
-		return float64(math.Float32frombits(uint32(r.int32())))
-	case 'B':
-		return int32(int8(r.byte()))
-	case 'S':
-		return int32(int16(r.uint16()))
-	case 'C':
-		return string(rune(r.uint16()))
-	case 'L', '[':
+	if f.code == 'L' || f.code == '[' {
 		return r.value()
 	}
-	r.fail("field %.80q of type %q", f.name, f.code)
-	return nil
-}
-
-func (r *serialReader) block(want byte) {
-	code, size := r.byte(), r.byte()
-	if r.err == nil && (code != tcBlockData || size != want) {
-		r.fail("0x%02x%02x, expected a block of %d bytes", code, size, want)
-	}
-}
-
-func (r *serialReader) list() any {
-	r.block(4)
-	n := r.count(int(r.int32()))
-	list := make([]any, 0, min(n, maxAhead))
-	for len(list) < n && r.err == nil {
-		list = append(list, r.value())
-	}
-	return list
-}
-
-func (r *serialReader) mapping() any {
-	r.block(8)
-	r.int32()
-	n := r.count(int(r.int32()))
-	m := make(map[string]any, min(n, maxAhead))
-	for i := 0; i < n && r.err == nil; i++ {
-		key, ok := r.value().(string)
-		if !ok {
-			r.fail("a map key that is no string")
-		}
-		m[key] = r.value()
-	}
-	return m
+	return r.primitive(f.code)
 }

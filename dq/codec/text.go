@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 	"strconv"
@@ -106,6 +107,38 @@ func javaBits(d float64) int64 {
 	return int64(math.Float64bits(d))
 }
 
+// javaFloatBits returns the bits of f as Float.floatToIntBits does.
+func javaFloatBits(f float32) uint32 {
+	if f != f {
+		return 0x7fc0_0000
+	}
+	return math.Float32bits(f)
+}
+
+// appendPrimitive appends a number, a character or a boolean as a DataOutput does.
+func appendPrimitive(dst []byte, value any) []byte {
+	be := binary.BigEndian
+	switch value := value.(type) {
+	case bool:
+		return append(dst, boolByte(value))
+	case int8:
+		return append(dst, byte(value))
+	case int16:
+		return be.AppendUint16(dst, uint16(value))
+	case uint16:
+		return be.AppendUint16(dst, value)
+	case int32:
+		return be.AppendUint32(dst, uint32(value))
+	case int64:
+		return be.AppendUint64(dst, uint64(value))
+	case float32:
+		return be.AppendUint32(dst, javaFloatBits(value))
+	case float64:
+		return be.AppendUint64(dst, uint64(javaBits(value)))
+	}
+	return dst
+}
+
 func boolByte(b bool) byte {
 	if b {
 		return 1
@@ -116,62 +149,28 @@ func boolByte(b bool) byte {
 // javaDouble returns d as Double.toString writes it in JDK 19 and newer: the
 // shortest digits that read back as d, two at least, in plain notation from 1e-3
 // up to 1e7. Older JDKs now and then print a digit more, of the same value.
-func javaDouble(d float64) string {
-	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(d, 'e', -1, 64), "e")
+func javaDouble(d float64) string { return javaDecimal(d, 64) }
+
+// javaFloat is Float.toString.
+func javaFloat(f float32) string { return javaDecimal(float64(f), 32) }
+
+func javaDecimal(d float64, bits int) string {
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(d, 'e', -1, bits), "e")
 	if !strings.Contains(mantissa, ".") {
-		mantissa, exponent, _ = strings.Cut(strconv.FormatFloat(d, 'e', 1, 64), "e")
+		mantissa, exponent, _ = strings.Cut(strconv.FormatFloat(d, 'e', 1, bits), "e")
 	}
 	power, err := strconv.Atoi(exponent)
 	switch {
 	case d == 0:
-		return strconv.FormatFloat(d, 'f', 1, 64)
+		return strconv.FormatFloat(d, 'f', 1, bits)
 	case err != nil: // NaN, +Inf, -Inf
 		return strings.TrimPrefix(strings.Replace(mantissa, "Inf", "Infinity", 1), "+")
 	case power >= -3 && power < 7:
-		plain := strconv.FormatFloat(d, 'f', -1, 64)
+		plain := strconv.FormatFloat(d, 'f', -1, bits)
 		if !strings.Contains(plain, ".") {
 			plain += ".0"
 		}
 		return plain
 	}
 	return mantissa + "E" + strconv.Itoa(power)
-}
-
-// hashMapKeys returns the keys in the order in which a java.util.HashMap that
-// was filled one by one iterates: by bucket. Keys of one bucket are in the order
-// of insertion there, which a Go map does not know: they are sorted here.
-func hashMapKeys[V any](m map[string]V) []string {
-	mask := uint32(hashMapCapacity(len(m)) - 1)
-	type entry struct {
-		key    string
-		bucket uint32
-	}
-	entries := make([]entry, 0, len(m))
-	for key := range m {
-		var hash uint32
-		for _, unit := range utf16.Encode([]rune(key)) {
-			hash = 31*hash + uint32(unit)
-		}
-		entries = append(entries, entry{key, (hash ^ hash>>16) & mask})
-	}
-	slices.SortFunc(entries, func(a, b entry) int {
-		if a.bucket != b.bucket {
-			return int(a.bucket) - int(b.bucket)
-		}
-		return strings.Compare(a.key, b.key)
-	})
-	keys := make([]string, len(entries))
-	for i, e := range entries {
-		keys[i] = e.key
-	}
-	return keys
-}
-
-// hashMapCapacity returns the table size of a HashMap that grew to n entries.
-func hashMapCapacity(n int) int {
-	capacity := 16
-	for n > capacity/4*3 {
-		capacity *= 2
-	}
-	return capacity
 }

@@ -1,4 +1,4 @@
-// Package text lays out what people read in a terminal.
+// Package text lays out what people read in a terminal, and guesses what they meant to type.
 package text
 
 import (

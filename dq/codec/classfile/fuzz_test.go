@@ -1,0 +1,36 @@
+package classfile
+
+import (
+	"archive/zip"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzParse: no panic, whatever the bytes.
+func FuzzParse(f *testing.F) {
+	jar, err := zip.OpenReader("../testdata/corpus/acme.jar")
+	require.NoError(f, err)
+	defer jar.Close()
+	for _, file := range jar.File[:20] {
+		class, err := file.Open()
+		require.NoError(f, err)
+		data, err := io.ReadAll(class)
+		require.NoError(f, err)
+		f.Add(data)
+	}
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		if c, err := parse(data); err == nil {
+			c.describe()
+		}
+	})
+}
+
+// FuzzTypeOf: no panic, and no end of depth.
+func FuzzTypeOf(f *testing.F) {
+	for _, s := range []string{"I", "[[J", "Ljava/util/Map<Ljava/lang/String;+TT;>;", "La/B<*>.C<[I>;", "["} {
+		f.Add(s)
+	}
+	f.Fuzz(func(_ *testing.T, signature string) { _ = typeOf(signature).String() })
+}

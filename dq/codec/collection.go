@@ -1,0 +1,164 @@
+package codec
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// collection is a declared type of a collection or array.
+type collection struct {
+	declared string // the class of the field; empty for an array
+	class    string // the class of the value that is written; empty for an array
+	isSet    bool
+}
+
+// collections has what the tag of a slice can say, as in `java:"Set"`.
+var collections = map[string]*collection{
+	"array":         {},
+	"Collection":    {declared: "java.util.Collection", class: arrayListName},
+	"ArrayList":     {declared: arrayListName, class: arrayListName},
+	"LinkedList":    {declared: linkedListName, class: linkedListName},
+	"Set":           {declared: "java.util.Set", class: hashSetName, isSet: true},
+	"HashSet":       {declared: hashSetName, class: hashSetName, isSet: true},
+	"LinkedHashSet": {declared: linkedHashSetName, class: linkedHashSetName, isSet: true},
+	"SortedSet":     {declared: "java.util.SortedSet", class: treeSetName, isSet: true},
+	"TreeSet":       {declared: treeSetName, class: treeSetName, isSet: true},
+}
+
+// elements is a value that is a collection of another class than ArrayList, or an
+// array.
+type elements struct {
+	class string // as Class.getName writes it: "java.util.HashSet", "[I"
+	// elem is what an array that is written is declared to hold.
+	elem *javaType
+	all  []any
+}
+
+func (e *elements) isArray() bool { return strings.HasPrefix(e.class, "[") }
+
+// listValue returns what a field of type j holds.
+func (j *javaType) listValue(all []any) any {
+	switch {
+	case j.list == nil || j.list.class == arrayListName:
+		return all
+	case j.isArray():
+		return &elements{class: j.className(), elem: j.elem, all: all}
+	}
+	return &elements{class: j.list.class, all: all}
+}
+
+// tagged returns typ as the java tag of its field wants it. "T" tells a type parameter,
+// or in "Set<T>" that of the elements.
+func (g *registry) tagged(f reflect.StructField, typ *javaType, tag string) (*javaType, error) {
+	base, ofParameter := strings.CutSuffix(tag, "<T>")
+	if tag != "T" && !ofParameter {
+		return g.taggedAs(f, typ, tag)
+	}
+	var err error
+	if ofParameter && base != "List" && base != "Map" {
+		if typ, err = g.taggedAs(f, typ, base); err != nil {
+			return nil, err
+		}
+	}
+	own := *typ
+	if ofParameter && typ.elem == nil {
+		return nil, &TypeError{g.codec, f.Type, fmt.Sprintf("field %s: the tag java:%q wants a slice or a map", f.Name, tag)}
+	}
+	if ofParameter {
+		own.elem = typ.elem.asParameter()
+		return &own, nil
+	}
+	return own.asParameter(), nil
+}
+
+// asParameter returns the type as the argument of a type parameter, which is no
+// primitive.
+func (j *javaType) asParameter() *javaType {
+	own := *j
+	own.boxed, own.param = true, true
+	return &own
+}
+
+func (g *registry) taggedAs(f reflect.StructField, typ *javaType, tag string) (*javaType, error) {
+	if g.plain() && boxes[tag] == kindAny {
+		return typ, nil // the bytes are the same for all
+	}
+	refused := func(reason string) (*javaType, error) {
+		return nil, &TypeError{g.codec, f.Type, fmt.Sprintf("field %s: the tag java:%q %s", f.Name, tag, reason)}
+	}
+	if list, ok := dictionaries[tag]; ok {
+		if typ.kind != kindMap {
+			return refused("wants a map")
+		}
+		if g.isJSON() {
+			return refused("is not known to this codec, which writes HashMap only")
+		}
+		return &javaType{kind: kindMap, key: typ.key, elem: typ.elem, list: list}, nil
+	}
+	if list, ok := collections[tag]; ok {
+		if typ.kind != kindList {
+			return refused("wants a slice")
+		}
+		if g.isJSON() && tag != "Collection" && tag != "ArrayList" {
+			return refused("is not known to this codec, which writes ArrayList only")
+		}
+		return &javaType{kind: kindList, elem: typ.elem, list: list}, nil
+	}
+	if typ.kind == kindAny && isClassName(tag) && strings.Contains(tag, ".") {
+		return &javaType{kind: kindAny, declared: tag}, nil
+	}
+	if tag == "Optional" {
+		if f.Type.Kind() != reflect.Pointer || g.codec != NameKryo5 {
+			return refused("wants a pointer and Kryo5: Optional is not Serializable")
+		}
+		return &javaType{kind: kindOptional, elem: typ, boxed: true}, nil
+	}
+	switch want, ok := boxes[tag]; {
+	case !ok:
+		return refused("is none of those known: " + strings.Join(knownTags(), ", "))
+	case want != typ.kind:
+		return refused("wants another Go type")
+	}
+	return &javaType{kind: typ.kind, boxed: true}, nil
+}
+
+var boxes = map[string]kind{
+	"Integer": kindInt, "Long": kindLong, "Boolean": kindBool, "Double": kindDouble,
+	"Byte": kindByte, "Short": kindShort, "Character": kindChar, "Float": kindFloat,
+}
+
+func knownTags() []string {
+	tags := []string{"Optional"}
+	for tag := range boxes {
+		tags = append(tags, tag)
+	}
+	tags = slices.AppendSeq(tags, maps.Keys(collections))
+	tags = slices.AppendSeq(tags, maps.Keys(dictionaries))
+	slices.Sort(tags)
+	return tags
+}
+
+// checkList says what is wrong with a value for a slice that is declared as j, nil
+// for none: Java would refuse what that slice becomes when it is written back.
+func checkList(value any, j *javaType) string {
+	var declared collection
+	if j != nil && j.kind == kindList && j.list != nil {
+		declared = *j.list
+	}
+	wantsArray := j != nil && j.isArray()
+	e, other := value.(*elements)
+	switch {
+	case other && e.isArray() && !wantsArray:
+		return "an array; tag the field `java:\"array\"`"
+	case other && !e.isArray() && !declared.isSet:
+		return fmt.Sprintf("a %s; tag the field `java:%q`, or use codec.Set inside lists and maps", e.class, strings.TrimPrefix(e.class, "java.util."))
+	case !other && wantsArray:
+		return "a list; take the tag `java:\"array\"` away"
+	case !other && declared.isSet:
+		return "a list, and the tag of the field says a set"
+	}
+	return ""
+}

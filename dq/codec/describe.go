@@ -1,0 +1,247 @@
+package codec
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// JavaType is a type as Java declares it.
+type JavaType struct {
+	// Class is "long", "java.lang.Long", "java.util.List", "acme.Order", or "[]" for an
+	// array; "" where nothing tells.
+	Class string
+	// Of has the type arguments, or the type of an array's elements.
+	Of []JavaType
+}
+
+// String returns the type as Java source has it.
+func (t JavaType) String() string {
+	switch {
+	case t.Class == "":
+		return "?"
+	case t.Class == "[]":
+		return t.Of[0].String() + "[]"
+	case len(t.Of) == 0:
+		return t.Class
+	}
+	parts := make([]string, len(t.Of))
+	for i, of := range t.Of {
+		parts[i] = of.String()
+	}
+	return t.Class + "<" + strings.Join(parts, ", ") + ">"
+}
+
+// JavaField is a field of a class.
+type JavaField struct {
+	Name string
+	// Type is what is declared, its type arguments what the values show. Marshalling does
+	// not tell the declared classes: there it is what the values show alone.
+	Type JavaType
+	// Holds has the classes of objects that were there, sorted.
+	Holds []string
+}
+
+// JavaClass is a class as bytes describe it, or as its class file does.
+type JavaClass struct {
+	Name             string
+	SerialVersionUID int64
+	// Super is the super class, "" for one that is not serializable.
+	Super  string
+	Record bool
+	// Final and Abstract are what the class is declared to be; only class files tell.
+	Final    bool
+	Abstract bool
+	Fields   []JavaField
+	// Constants are those of an enum: all in their order, or those that the values show.
+	Constants []string
+	// OwnData says that its writeObject method writes more than its fields.
+	OwnData bool
+}
+
+// Describe returns the classes of applications whose objects values of Serialization or
+// Marshalling hold, sorted by name. Only these two codecs name the fields of an object;
+// more samples tell more of the types of what is null in some. It fails with a
+// *FormatError for broken bytes, and with errors.ErrUnsupported for other codecs and for
+// samples of several.
+func Describe(samples ...[]byte) (Name, []JavaClass, error) {
+	s := sketch{classes: map[string]*JavaClass{}, values: map[fieldOf][]any{}, constants: map[string]map[string]bool{}, seen: map[*record]bool{}}
+	var name Name
+	for i, data := range samples {
+		kind := Detect(data)
+		if i > 0 && kind.Likeliest() != name {
+			return name, nil, &TypeError{name, nil, fmt.Sprintf("sample %d is of another codec, %s", i+1, kind.Codec)}
+		}
+		name = kind.Likeliest()
+		s.budget += maxShared + len(data)
+		if err := s.sample(name, data); err != nil {
+			return name, nil, err
+		}
+	}
+	if s.budget < 0 {
+		return name, nil, &ValueError{name, "references multiply the value beyond its bounds"}
+	}
+	return name, s.finish(), nil
+}
+
+// sample adds what one value shows.
+func (s *sketch) sample(name Name, data []byte) error {
+	g := emptyRegistry(name, nil)
+	g.keepsRecords = true
+	var value any
+	var classes []*serialClass
+	var err error
+	switch name {
+	case NameSerialization:
+		r := newSerialReader(data, g)
+		value, err = r.document()
+		classes = r.described()
+	case NameMarshalling:
+		r := newRiverReader(data, g)
+		value, err = r.document()
+		classes = r.described()
+	default:
+		err = &TypeError{name, nil, "its bytes do not name the fields of objects; take a sample of Serialization or Marshalling, or the class files"}
+	}
+	if err != nil {
+		return err
+	}
+	for _, c := range classes {
+		s.class(c)
+	}
+	s.value(value)
+	return nil
+}
+
+type fieldOf struct{ class, field string }
+
+// sketch gathers what values show of their classes.
+type sketch struct {
+	classes   map[string]*JavaClass
+	values    map[fieldOf][]any
+	constants map[string]map[string]bool // by enum
+	seen      map[*record]bool
+	budget    int // see converter
+}
+
+func (s *sketch) class(c *serialClass) {
+	isOwn := c.flags&(scSerializable|scExternalizable) != 0 && !strings.HasPrefix(c.name, "java") && !strings.HasPrefix(c.name, "[")
+	if _, known := s.classes[c.name]; known || !isOwn {
+		return
+	}
+	own := &JavaClass{Name: c.name, SerialVersionUID: c.uid, OwnData: c.flags&scExternalizable != 0}
+	if c.super != nil && c.flags&scEnum == 0 {
+		own.Super = c.super.name
+	}
+	for _, f := range c.fields {
+		own.Fields = append(own.Fields, JavaField{Name: f.name, Type: typeOfSignature(string(f.code), f.signature)})
+	}
+	s.classes[c.name] = own
+}
+
+// typeOfSignature returns a type as class files write it; code alone tells a primitive.
+func typeOfSignature(code, signature string) JavaType {
+	if signature == "" {
+		signature = code
+	}
+	switch signature[0] {
+	case '[':
+		if len(signature) > 1 {
+			return JavaType{Class: "[]", Of: []JavaType{typeOfSignature(signature[1:], "")}}
+		}
+		return JavaType{}
+	case 'L':
+		return JavaType{Class: strings.ReplaceAll(strings.TrimSuffix(signature[1:], ";"), "/", ".")}
+	}
+	for name, code := range primitiveNames {
+		if code == signature {
+			return JavaType{Class: name}
+		}
+	}
+	return JavaType{}
+}
+
+// value gathers what lies below a value.
+func (s *sketch) value(value any) {
+	if s.budget--; s.budget < 0 {
+		return
+	}
+	switch value := value.(type) {
+	case []any:
+		s.each(value)
+	case *elements:
+		s.each(value.all)
+	case *dictionary:
+		s.each(value.keys)
+		s.each(value.values)
+	case constant:
+		if s.constants[value.of.name] == nil {
+			s.constants[value.of.name] = map[string]bool{}
+		}
+		s.constants[value.of.name][value.name] = true
+	case *record:
+		s.record(value)
+	}
+}
+
+func (s *sketch) each(all []any) {
+	for _, v := range all {
+		s.value(v)
+	}
+}
+
+func (s *sketch) record(r *record) {
+	if s.seen[r] {
+		return // references multiply what they refer to
+	}
+	s.seen[r] = true
+	for _, level := range r.chain {
+		if c := s.classes[level.name]; c != nil && len(r.data) > 0 && level.flags&scWriteMethod != 0 {
+			c.OwnData = true
+		}
+	}
+	r.each(func(level int, name string, value any) {
+		of := fieldOf{r.chain[level].name, name}
+		s.values[of] = append(s.values[of], value)
+		s.value(value)
+	})
+	s.each(r.data)
+}
+
+func (s *sketch) finish() []JavaClass {
+	for name, seen := range s.constants {
+		c := s.classes[name]
+		if c == nil {
+			c = &JavaClass{Name: name}
+			s.classes[name] = c
+		}
+		c.Constants = slices.Sorted(maps.Keys(seen))
+	}
+	all := make([]JavaClass, 0, len(s.classes))
+	for _, name := range slices.Sorted(maps.Keys(s.classes)) {
+		c := s.classes[name]
+		for i := range c.Fields {
+			f := &c.Fields[i]
+			values := s.values[fieldOf{name, f.Name}]
+			f.Type = f.Type.with(typeOfValues(values, 0))
+			f.Holds = classesOf(values)
+		}
+		slices.SortFunc(c.Fields, func(a, b JavaField) int { return strings.Compare(a.Name, b.Name) })
+		all = append(all, *c)
+	}
+	return all
+}
+
+// with returns a declared type with the arguments that its values show.
+func (t JavaType) with(shown JavaType) JavaType {
+	switch {
+	case t.Class == "":
+		return shown
+	case t.Class == "[]" && len(t.Of) > 0 && t.Of[0].Class == "" && shown.Class == "[]":
+		return shown
+	case strings.HasPrefix(t.Class, "java.util.") && len(t.Of) == 0:
+		t.Of = shown.Of
+	}
+	return t
+}

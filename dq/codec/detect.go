@@ -1,0 +1,148 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Kind is what bytes are, as far as they tell.
+type Kind struct {
+	// Codec names the codecs that may have written them, the likeliest first and with "|"
+	// between them; UnknownCodec for one that is not known here, such as Fst or a codec of
+	// somebody's own.
+	Codec string
+	// Class is the Java class that the bytes name or mean, "" where they do not tell.
+	Class string
+}
+
+// UnknownCodec is the Codec of bytes that nothing here reads.
+const UnknownCodec = "unknown"
+
+// Likeliest returns the first of the codecs; UnknownCodec where none is known.
+func (k Kind) Likeliest() Name {
+	first, _, _ := strings.Cut(k.Codec, "|")
+	return Name(first)
+}
+
+// Detect tells from the bytes of a value which codec wrote it, and of which class it is.
+func Detect(data []byte) Kind {
+	switch {
+	case len(data) == 0:
+		return Kind{Codec: "string|bytes"}
+	case bytes.HasPrefix(data, []byte(streamMagic)):
+		return Kind{string(NameSerialization), serialClassOf(data)}
+	case data[0] < ' ':
+		if class, ok := treeClassOf(NameMarshalling, riverFormat{}, data); ok {
+			return Kind{string(NameMarshalling), class}
+		}
+		if class, ok := kryoClassOf(data); ok {
+			return Kind{string(NameKryo5), class}
+		}
+	case json.Valid(data):
+		return detectJSON(data)
+	}
+	if isText(data) {
+		return Kind{Codec: string(NameString), Class: javaLangString}
+	}
+	return Kind{Codec: UnknownCodec}
+}
+
+// treeClassOf returns the class of the value that a format reads, and false for bytes of
+// another format.
+func treeClassOf(name Name, f format, data []byte) (class string, ok bool) {
+	value, err := f.decode(data, emptyRegistry(name, nil), nil)
+	if err != nil {
+		return "", false
+	}
+	switch value := value.(type) {
+	case foreign:
+		return value.class, true
+	case *elements:
+		return value.class, true
+	case *dictionary:
+		return value.class, true
+	}
+	return ClassOf(value), true
+}
+
+// serialClassOf looks at the description with which the stream begins, where the whole
+// of it cannot be read.
+func serialClassOf(data []byte) string {
+	if class, ok := treeClassOf(NameSerialization, serialFormat{}, data); ok {
+		return class
+	}
+	rest := data[len(streamMagic):]
+	if len(rest) >= 4 && rest[0] == tcObject && rest[1] == tcClassDesc {
+		if length := int(binary.BigEndian.Uint16(rest[2:])); len(rest) >= 4+length {
+			return string(rest[4 : 4+length])
+		}
+	}
+	return ""
+}
+
+// kryoClassOf returns the class of a value of Kryo5. What is behind the name of a class
+// that is not known cannot be told from anything else.
+func kryoClassOf(data []byte) (class string, ok bool) {
+	r := kryoReader{reader: reader{codec: NameKryo5, data: data}, registry: emptyRegistry(NameKryo5, nil)}
+	t := r.class()
+	unknown := new(*ClassError)
+	switch {
+	case errors.As(r.err, unknown):
+		return (*unknown).Class, isClassName((*unknown).Class)
+	case t.null:
+		return "", r.end() == nil
+	case len(r.names) > 0:
+		class = r.names[0]
+	case t.kind == kindString:
+		class = javaLangString
+	default:
+		class = primitives[t.kind].box
+	}
+	r.object(t, nil)
+	err := r.end()
+	return class, err == nil || errors.As(err, unknown)
+}
+
+// isClassName reports whether a text can be the full name of a class, or of an array.
+func isClassName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._$[;/", r)
+	})
+}
+
+// detectJSON tells JsonJacksonCodec by the classes that it writes.
+func detectJSON(data []byte) Kind {
+	switch data[0] {
+	case '{':
+		var object struct {
+			Class string `json:"@class"`
+		}
+		if json.Unmarshal(data, &object) == nil && object.Class != "" {
+			return Kind{string(NameJSON), object.Class}
+		}
+		return Kind{Codec: "typed-json|string"}
+	case '[':
+		var pair []json.RawMessage
+		var class string
+		if json.Unmarshal(data, &pair) == nil && len(pair) == 2 && json.Unmarshal(pair[0], &class) == nil && strings.Contains(class, ".") {
+			return Kind{string(NameJSON), class}
+		}
+		return Kind{Codec: "typed-json|string"}
+	case '"':
+		return Kind{"json|typed-json|string", javaLangString}
+	}
+	if _, err := (Long{}).Decode(data); err == nil {
+		return Kind{Codec: "json|typed-json|long|string"}
+	}
+	return Kind{Codec: "json|typed-json|string"}
+}
+
+func isText(data []byte) bool {
+	control := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\n\r", r) }
+	return utf8.Valid(data) && !bytes.ContainsFunc(data, control)
+}

@@ -1,0 +1,129 @@
+package codec
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf16"
+)
+
+// dictionary is a map of Java with its entries in the order in which they are iterated.
+type dictionary struct {
+	class  string // as Class.getName writes it
+	keys   []any
+	values []any
+}
+
+func (d *dictionary) add(key, value any) {
+	d.keys = append(d.keys, key)
+	d.values = append(d.values, value)
+}
+
+// dictionaries has what the tag of a map can say, as in `java:"TreeMap"`.
+var dictionaries = map[string]*collection{
+	"HashMap":       {declared: hashMapName, class: hashMapName},
+	"LinkedHashMap": {declared: linkedHashMapName, class: linkedHashMapName},
+	"TreeMap":       {declared: treeMapName, class: treeMapName},
+	"SortedMap":     {declared: "java.util.SortedMap", class: treeMapName},
+	"NavigableMap":  {declared: "java.util.NavigableMap", class: treeMapName},
+}
+
+// sort brings the entries of a Go map, which has no order, into the order that Java's
+// map has: a HashMap filled entry by entry iterates by bucket. Keys of one bucket are in
+// the order of insertion there; here, as in a LinkedHashMap, they are sorted.
+func (d *dictionary) sort() {
+	mask := uint32(hashMapCapacity(len(d.keys)) - 1)
+	buckets := make([]uint32, len(d.keys))
+	order := make([]int, len(d.keys))
+	for i, key := range d.keys {
+		order[i] = i
+		if hash, has := javaHash(key); has && d.class == hashMapName {
+			buckets[i] = (hash ^ hash>>16) & mask
+		}
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Or(cmp.Compare(buckets[i], buckets[j]), compareKeys(d.keys[i], d.keys[j]))
+	})
+	keys, values := slices.Clone(d.keys), slices.Clone(d.values)
+	for to, from := range order {
+		d.keys[to], d.values[to] = keys[from], values[from]
+	}
+}
+
+// hashMapCapacity returns the table size of a HashMap that grew to n entries.
+func hashMapCapacity(n int) int {
+	capacity := 16
+	for n > capacity/4*3 {
+		capacity *= 2
+	}
+	return capacity
+}
+
+// javaHash returns what hashCode does, and false where Java itself has another one each
+// time, as for enums, or where it is not known here.
+func javaHash(key any) (uint32, bool) {
+	folded := func(n int64) uint32 { return uint32(n ^ int64(uint64(n)>>32)) }
+	switch key := key.(type) {
+	case string:
+		var hash uint32
+		for _, unit := range utf16.Encode([]rune(key)) {
+			hash = 31*hash + uint32(unit)
+		}
+		return hash, true
+	case int32:
+		return uint32(key), true
+	case int64:
+		return folded(key), true
+	case int16:
+		return uint32(key), true
+	case int8:
+		return uint32(key), true
+	case uint16:
+		return uint32(key), true
+	case bool:
+		if key {
+			return 1231, true
+		}
+		return 1237, true
+	case Date:
+		return folded(int64(key)), true
+	case UUID:
+		var n int64
+		for i, b := range key {
+			n ^= int64(b) << (56 - i%8*8)
+		}
+		return uint32(n>>32) ^ uint32(n), true
+	case LocalDate:
+		return uint32(key.Year)&0xffff_f800 ^ (uint32(key.Year)<<11 + uint32(key.Month)<<6 + uint32(key.Day)), true
+	}
+	return 0, false
+}
+
+// compareKeys orders keys of one class as compareTo does, others by their text.
+func compareKeys(a, b any) int {
+	switch a := a.(type) {
+	case string:
+		if b, same := b.(string); same {
+			return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
+		}
+	case int32:
+		if b, same := b.(int32); same {
+			return cmp.Compare(a, b)
+		}
+	case int64:
+		if b, same := b.(int64); same {
+			return cmp.Compare(a, b)
+		}
+	case constant:
+		if b, same := b.(constant); same {
+			return cmp.Compare(a.ordinal(), b.ordinal())
+		}
+	}
+	return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+}
+
+// named reports whether all keys are texts.
+func (d *dictionary) named() bool {
+	return !slices.ContainsFunc(d.keys, func(key any) bool { _, isText := key.(string); return !isText })
+}

@@ -1,0 +1,175 @@
+package gen
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/dq-bench/dq-bench/dq/codec"
+)
+
+// Source returns Go source of a package with a struct for each class, a string type for
+// each enum, and the variable Classes, which the constructor of a codec takes. A field
+// that has no Go type is left out, and a comment says so. A reference is a pointer, for
+// null.
+func Source(pkg string, classes []codec.JavaClass) ([]byte, error) {
+	if !token.IsIdentifier(pkg) {
+		return nil, fmt.Errorf("gen: %q is no name of a Go package", pkg)
+	}
+	w := writer{names: map[string]string{}, classes: map[string]codec.JavaClass{}, extended: map[string]bool{}}
+	for _, c := range classes {
+		w.classes[c.Name] = c
+		w.extended[c.Super] = true
+		w.extended[c.Name] = w.extended[c.Name] || c.Abstract
+	}
+	w.nameAll(classes)
+	for _, c := range classes {
+		if len(c.Constants) > 0 {
+			w.enum(c)
+		} else {
+			w.structure(c)
+		}
+	}
+	w.list(classes)
+	var source bytes.Buffer
+	fmt.Fprintf(&source, "package %s\n\nimport (\n", pkg)
+	for _, path := range []string{"math/big", "time", "github.com/dq-bench/dq-bench/dq/codec"} {
+		if name := path[strings.LastIndexByte(path, '/')+1:]; strings.Contains(w.String(), name+".") {
+			fmt.Fprintf(&source, "%q\n", path)
+		}
+	}
+	source.WriteString(")\n")
+	source.WriteString(w.String())
+	formatted, err := format.Source(source.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("gen: the classes make no Go source: %w", err)
+	}
+	return formatted, nil
+}
+
+type writer struct {
+	strings.Builder
+	names    map[string]string // of Go types, by class
+	classes  map[string]codec.JavaClass
+	extended map[string]bool // classes that have subclasses among these
+}
+
+// nameAll gives each class a name of its own: its simple one, or with what is before it.
+func (w *writer) nameAll(classes []codec.JavaClass) {
+	taken := map[string]bool{"Classes": true}
+	for _, c := range classes {
+		parts := strings.FieldsFunc(c.Name, func(r rune) bool { return r == '.' || r == '$' })
+		name := ""
+		for i := len(parts) - 1; i >= 0 && (name == "" || taken[name]); i-- {
+			name = exported(parts[i]) + name
+		}
+		for n := 2; taken[name] || name == ""; n++ {
+			name = exported(c.Name) + strconv.Itoa(n)
+		}
+		taken[name] = true
+		w.names[c.Name] = name
+	}
+}
+
+// exported returns a Java name as an exported one of Go: "id" as ID, "orderId" as OrderID.
+func exported(name string) string {
+	if name == "id" || strings.HasSuffix(name, "Id") {
+		name = name[:len(name)-2] + "ID"
+	}
+	letters := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' {
+			return r
+		}
+		return -1
+	}, name)
+	if first := []rune(letters); len(first) > 0 && unicode.IsLower(first[0]) {
+		return string(unicode.ToUpper(first[0])) + string(first[1:])
+	}
+	if letters == "" || !unicode.IsUpper([]rune(letters)[0]) {
+		return "X" + letters
+	}
+	return letters
+}
+
+func (w *writer) enum(c codec.JavaClass) {
+	name := w.names[c.Name]
+	fmt.Fprintf(w, "\n// %s is the enum %s.\ntype %s string\n\nconst (\n", name, oneLine(c.Name), name)
+	seen := map[string]bool{}
+	for _, constant := range c.Constants {
+		id := name + exported(strings.ToLower(constant))
+		for seen[id] {
+			id += "_"
+		}
+		seen[id] = true
+		fmt.Fprintf(w, "%s %s = %q\n", id, name, constant)
+	}
+	w.WriteString(")\n")
+}
+
+func (w *writer) structure(c codec.JavaClass) {
+	name := w.names[c.Name]
+	fmt.Fprintf(w, "\n// %s is the class %s.\n", name, oneLine(c.Name))
+	if c.OwnData {
+		fmt.Fprintf(w, "// Its writeObject method writes data of its own, which no struct holds: it is not read.\n")
+	}
+	tag := fmt.Sprintf("%s,serialVersionUID=%d", c.Name, c.SerialVersionUID)
+	switch {
+	case c.Record:
+		tag += ",record"
+	case c.Final:
+		tag += ",final"
+	}
+	fmt.Fprintf(w, "type %s struct {\n_ struct{} %s\n", name, quoteTag("java", tag))
+	if super, has := w.names[c.Super]; has {
+		fmt.Fprintf(w, "%s\n", super)
+	}
+	taken := map[string]bool{"_": true, w.names[c.Super]: true}
+	for _, f := range c.Fields {
+		t, tag := w.fieldType(f)
+		if t == "" {
+			fmt.Fprintf(w, "// %s is left out: %s\n", oneLine(f.Name), oneLine(tag))
+			continue
+		}
+		id := exported(f.Name)
+		for taken[id] {
+			id += "_"
+		}
+		taken[id] = true
+		tags := quoteTag("json", f.Name)
+		if tag != "" {
+			tags = strings.TrimSuffix(tags, "`") + " " + strings.TrimPrefix(quoteTag("java", tag), "`")
+		}
+		fmt.Fprintf(w, "%s %s %s\n", id, t, tags)
+	}
+	w.WriteString("}\n")
+}
+
+// quoteTag returns a tag with its back quotes. A name that Go's tags cannot hold comes
+// out quoted, so that the source says what is wrong with it.
+func quoteTag(key, value string) string {
+	return "`" + key + ":" + strings.ReplaceAll(strconv.Quote(value), "`", `\x60`) + "`"
+}
+
+func oneLine(text string) string { return strings.Trim(strconv.Quote(text), `"`) }
+
+func (w *writer) list(classes []codec.JavaClass) {
+	w.WriteString("\n// Classes are what the constructor of a codec takes besides the type of its values.\nvar Classes = []codec.Class{\n")
+	for _, c := range classes {
+		name := w.names[c.Name]
+		if len(c.Constants) == 0 {
+			fmt.Fprintf(w, "{Of: %s{}},\n", name)
+			continue
+		}
+		constants := slices.Clone(c.Constants)
+		for i, constant := range constants {
+			constants[i] = strconv.Quote(constant)
+		}
+		fmt.Fprintf(w, "{Of: %s(\"\"), Name: %q, Constants: []string{%s}},\n", name, c.Name, strings.Join(constants, ", "))
+	}
+	w.WriteString("}\n")
+}

@@ -1,0 +1,151 @@
+package gen
+
+import (
+	"strings"
+
+	"github.com/dq-bench/dq-bench/dq/codec"
+)
+
+var primitives = map[string]string{
+	"boolean": "bool", "byte": "int8", "short": "int16", "char": "uint16", "int": "int32", "long": "int64", "float": "float32", "double": "float64",
+}
+
+// scalars has the Go type of each class that holds one value.
+var scalars = map[string]string{
+	"java.lang.String": "string", "java.lang.Boolean": "bool", "java.lang.Byte": "int8", "java.lang.Short": "int16", "java.lang.Character": "uint16",
+	"java.lang.Integer": "int32", "java.lang.Long": "int64", "java.lang.Float": "float32", "java.lang.Double": "float64",
+	"java.util.Date": "codec.Date", "java.math.BigDecimal": "codec.Decimal", "java.math.BigInteger": "*big.Int", "java.util.UUID": "codec.UUID",
+	"java.time.Instant": "time.Time", "java.time.Duration": "time.Duration", "java.time.LocalDate": "codec.LocalDate", "java.time.LocalTime": "codec.LocalTime",
+	"java.time.LocalDateTime": "codec.LocalDateTime", "java.time.OffsetDateTime": "codec.OffsetDateTime", "java.time.ZonedDateTime": "codec.ZonedDateTime",
+	"java.util.Locale": "codec.Locale", "java.net.URI": "codec.URI", "java.util.Currency": "codec.Currency", "java.sql.Timestamp": "codec.Timestamp",
+	"java.time.Period": "codec.Period",
+}
+
+// collections has the tag of each class that a slice or map stands for.
+var collections = map[string]string{
+	"java.util.List": "", "java.util.Collection": "Collection", "java.util.ArrayList": "ArrayList", "java.util.LinkedList": "LinkedList",
+	"java.util.Set": "Set", "java.util.HashSet": "HashSet", "java.util.LinkedHashSet": "LinkedHashSet", "java.util.SortedSet": "SortedSet", "java.util.TreeSet": "TreeSet",
+	"java.util.Map": "", "java.util.HashMap": "HashMap", "java.util.LinkedHashMap": "LinkedHashMap", "java.util.TreeMap": "TreeMap",
+	"java.util.SortedMap": "SortedMap", "java.util.NavigableMap": "NavigableMap",
+}
+
+// fieldType returns the Go type of a field and its java tag, or "" and why there is none.
+func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
+	t := f.Type
+	if p, is := primitives[t.Class]; is {
+		return p, ""
+	}
+	if t.Class == "" {
+		return "", "it was null each time, so that its type does not show"
+	}
+	if scalar, is := scalars[t.Class]; is {
+		return pointer(scalar), ""
+	}
+	if name, known := w.names[t.Class]; known && !w.several(f) {
+		return "*" + name, ""
+	}
+	if t.Class == "java.lang.Object" {
+		return "any", ""
+	}
+	tag, isCollection := collections[t.Class]
+	switch {
+	case t.Class == "[]" && t.Of[0].Class == "byte":
+		return "[]byte", ""
+	case t.Class == "[]":
+		tag = "array"
+	case !isCollection && strings.HasPrefix(t.Class, "java"):
+		return "", "no Go type stands for " + t.String()
+	case !isCollection:
+		return "any", t.Class // an interface, or a class with subclasses
+	}
+	goType, problem := w.container(t, w.several(f))
+	if goType == "" {
+		return "", problem
+	}
+	return goType, tag
+}
+
+// several reports whether objects of other classes than the declared one were there, or
+// may come: its subclasses.
+func (w *writer) several(f codec.JavaField) bool {
+	declared := f.Type
+	for len(declared.Of) > 0 {
+		declared = declared.Of[len(declared.Of)-1]
+	}
+	for _, class := range f.Holds {
+		if _, known := w.classes[class]; known && class != declared.Class {
+			return true
+		}
+	}
+	return w.extended[declared.Class] && len(f.Holds) == 0
+}
+
+// container returns a slice or a map. What it holds is any where that is of several
+// classes.
+func (w *writer) container(t codec.JavaType, several bool) (goType, problem string) {
+	var elem string
+	switch inner := innermost(t); {
+	case inner.Class == "" || several:
+		elem = "any"
+	default:
+		if elem, problem = w.element(inner, several); elem == "" {
+			return "", problem
+		}
+	}
+	if !strings.Contains(t.Class, "Map") {
+		return "[]" + elem, ""
+	}
+	key, problem := "string", ""
+	if len(t.Of) == 2 && t.Of[0].Class != "" {
+		key, problem = w.element(t.Of[0], false)
+	}
+	switch {
+	case key == "":
+		return "", problem
+	case strings.HasPrefix(key, "*") || strings.HasPrefix(key, "["):
+		return "", "no Go map has keys of " + t.Of[0].String()
+	}
+	return "map[" + key + "]" + elem, ""
+}
+
+func innermost(t codec.JavaType) codec.JavaType {
+	if len(t.Of) == 0 {
+		return codec.JavaType{}
+	}
+	return t.Of[len(t.Of)-1]
+}
+
+// element returns the type of an element, of a key, or of a value.
+func (w *writer) element(t codec.JavaType, several bool) (goType, problem string) {
+	if p, is := primitives[t.Class]; is {
+		return p, ""
+	}
+	if scalar, is := scalars[t.Class]; is {
+		return scalar, ""
+	}
+	if name, known := w.names[t.Class]; known {
+		if len(w.classes[t.Class].Constants) > 0 {
+			return name, ""
+		}
+		return "*" + name, ""
+	}
+	switch tag, isCollection := collections[t.Class]; {
+	case t.Class == "[]" && innermost(t).Class == "byte":
+		return "[]byte", ""
+	case isCollection && tag == "":
+		return w.container(t, several)
+	case t.Class == "java.util.HashSet":
+		return "codec.Set", ""
+	case t.Class == "" || t.Class == "java.lang.Object":
+		return "any", ""
+	}
+	return "", "no Go type stands for " + t.String() + " in a collection"
+}
+
+// pointer returns the type of what may be null.
+func pointer(goType string) string {
+	if strings.HasPrefix(goType, "*") {
+		return goType
+	}
+	return "*" + goType
+}

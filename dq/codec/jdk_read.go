@@ -1,0 +1,176 @@
+package codec
+
+import (
+	"encoding/binary"
+	"math/big"
+	"strings"
+)
+
+// jdkValue returns what an object of a class of the JDK is, and false for a class
+// that is not known.
+func jdkValue(class string, r *record) (value any, known bool) {
+	raw, values := r.content()
+	ok := true
+	switch class {
+	case javaLangInteger, javaLangLong, javaLangDouble, javaLangBoolean, javaLangByte, javaLangShort, javaLangCharacter, javaLangFloat:
+		value = r.field("value")
+	case "java.util.Date":
+		if ok = len(raw) == 8; ok {
+			value = Date(binary.BigEndian.Uint64(raw))
+		}
+	case "java.math.BigInteger":
+		value, ok = r.bigInteger()
+	case "java.math.BigDecimal":
+		unscaled, isInteger := r.field("intVal").(*big.Int)
+		scale, isInt := r.field("scale").(int32)
+		if ok = isInteger && isInt; ok {
+			value = decimalOf(unscaled, scale)
+		}
+	case "java.util.UUID":
+		most, ok1 := r.field("mostSigBits").(int64)
+		least, ok2 := r.field("leastSigBits").(int64)
+		value, ok = uuidOf(most, least), ok1 && ok2
+	case "java.net.URI":
+		var text string
+		text, ok = r.field("string").(string)
+		value = URI(text)
+	case "java.util.Currency":
+		var code string
+		code, ok = r.field("currencyCode").(string)
+		value = Currency(code)
+		ok = ok && checkScalar(value) == ""
+	case "java.sql.Timestamp":
+		nanos, isInt := r.field("nanos").(int32)
+		if ok = isInt && len(raw) == 8; ok {
+			value = timestampOf(int64(binary.BigEndian.Uint64(raw)), nanos)
+			ok = checkScalar(value) == ""
+		}
+	case "java.util.Locale":
+		value, ok = r.locale()
+	case "java.time.Ser":
+		return timeOf(raw), true
+	default:
+		value, known, ok = jdkCollection(class, r, values)
+		if !known {
+			return nil, false
+		}
+	}
+	if !ok {
+		value = foreign{class, "that does not hold what the JDK writes"}
+	}
+	return value, true
+}
+
+func uuidOf(most, least int64) UUID {
+	var id UUID
+	binary.BigEndian.PutUint64(id[:8], uint64(most))
+	binary.BigEndian.PutUint64(id[8:], uint64(least))
+	return id
+}
+
+func (r *record) bigInteger() (*big.Int, bool) {
+	signum, ok1 := r.field("signum").(int32)
+	magnitude, ok2 := r.field("magnitude").([]byte)
+	n := new(big.Int).SetBytes(magnitude)
+	if signum < 0 {
+		n.Neg(n)
+	}
+	return n, ok1 && ok2 && n.Sign() == int(signum)
+}
+
+func (r *record) locale() (any, bool) {
+	text := func(name string) string { s, _ := r.field(name).(string); return s }
+	if text("script") != "" || text("extensions") != "" {
+		return foreign{"java.util.Locale", "with a script or extensions"}, true
+	}
+	l := Locale{text("language"), text("country"), text("variant")}
+	return l, checkScalar(l) == ""
+}
+
+// jdkCollection returns what a collection or map holds; values are what its
+// writeObject method wrote. It reports whether the class is known, and whether the
+// object is whole.
+func jdkCollection(class string, r *record, values []any) (value any, known, ok bool) {
+	switch class {
+	case arrayListName, linkedListName, "java.util.concurrent.CopyOnWriteArrayList", "java.util.ArrayDeque":
+		return listOf(values), true, true
+	case hashSetName, linkedHashSetName:
+		return &elements{class: class, all: values}, true, true
+	case treeSetName:
+		if len(values) == 0 {
+			return nil, true, false
+		}
+		return &elements{class: class, all: values[1:]}, true, true // behind the comparator
+	case hashMapName, linkedHashMapName, treeMapName, "java.util.Hashtable":
+		return mapOf(class, values)
+	case "java.util.concurrent.ConcurrentHashMap":
+		if n := len(values); n >= 2 { // two nulls end it
+			values = values[:n-2]
+		}
+		return mapOf(class, values)
+	case "java.util.CollSer":
+		return immutable(r.field("tag"), values)
+	case "java.util.Arrays$ArrayList":
+		array, isArray := r.field("a").(*elements)
+		if !isArray {
+			return nil, true, false
+		}
+		return listOf(array.all), true, true
+	}
+	simple, isCollections := strings.CutPrefix(class, "java.util.Collections$")
+	if !isCollections {
+		return nil, false, false
+	}
+	switch simple {
+	case "EmptyList":
+		return []any{}, true, true
+	case "EmptySet":
+		return &elements{class: hashSetName}, true, true
+	case "EmptyMap":
+		return &dictionary{class: hashMapName}, true, true
+	case "SingletonList":
+		return []any{r.field("element")}, true, true
+	case "SingletonSet":
+		return &elements{class: hashSetName, all: []any{r.field("element")}}, true, true
+	case "SingletonMap":
+		return mapOf(class, []any{r.field("k"), r.field("v")})
+	case "UnmodifiableCollection", "UnmodifiableSet", "UnmodifiableList", "UnmodifiableRandomAccessList":
+		return r.field("c"), true, true
+	case "UnmodifiableMap":
+		return r.field("m"), true, true
+	}
+	return nil, false, false
+}
+
+func listOf(values []any) []any {
+	if values == nil {
+		return []any{}
+	}
+	return values
+}
+
+func mapOf(class string, pairs []any) (value any, known, ok bool) {
+	if len(pairs)%2 != 0 {
+		return nil, true, false
+	}
+	d := &dictionary{class: class}
+	for i := 0; i < len(pairs); i += 2 {
+		d.add(pairs[i], pairs[i+1])
+	}
+	return d, true, true
+}
+
+// immutable returns what List.of, Set.of and Map.of made.
+func immutable(tag any, values []any) (value any, known, ok bool) {
+	const list, set, dictionary, listOfNulls = 1, 2, 3, 4
+	n, _ := tag.(int32)
+	switch n & 0xff {
+	case list, listOfNulls:
+		return listOf(values), true, true
+	case set:
+		return &elements{class: hashSetName, all: values}, true, true
+	case dictionary:
+		return mapOf("java.util.Map", values)
+	}
+	return nil, true, false
+}

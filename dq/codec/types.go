@@ -1,0 +1,206 @@
+package codec
+
+import (
+	"cmp"
+	"math/big"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+type kind uint8
+
+const (
+	kindAny kind = iota // java.lang.Object
+	kindString
+	kindInt
+	kindLong
+	kindBool
+	kindDouble
+	kindByte
+	kindShort
+	kindChar
+	kindFloat
+	kindBytes
+	kindList // any java.util.Collection, and arrays
+	kindMap
+	kindObject
+	kindEnum
+	kindDate
+	kindBigInteger
+	kindDecimal
+	kindUUID
+	kindInstant
+	kindDuration
+	kindLocalDate
+	kindLocalTime
+	kindLocalDateTime
+	kindOffsetDateTime
+	kindZonedDateTime
+	kindLocale
+	kindURI
+	kindCurrency
+	kindTimestamp
+	kindPeriod
+	kindOptional
+	kindOther // no Java type: whatever encoding/json makes of it
+)
+
+// javaType is a declared type of Java.
+type javaType struct {
+	kind  kind
+	boxed bool // Integer rather than int
+	// param says that Java declares a type parameter of the class, of which this is the
+	// argument.
+	param bool
+	// declared is the class or interface of kindAny; empty for Object.
+	declared string
+	key      *javaType   // of kindMap
+	elem     *javaType   // of kindList, kindMap and kindOptional
+	list     *collection // of kindList and kindMap; nil for List and Map, which hold an ArrayList and a HashMap
+	class    *class      // of kindObject
+	enum     *enum       // of kindEnum
+}
+
+// enum is a Java enum and the Go string type that stands for it.
+type enum struct {
+	name      string
+	goType    reflect.Type
+	constants []string
+}
+
+// constant is a value of an enum.
+type constant struct {
+	of   *enum
+	name string
+}
+
+func (c constant) ordinal() int { return slices.Index(c.of.constants, c.name) }
+
+// scalar is a class of Java whose Go type is not of its own making.
+type scalar struct {
+	kind  kind
+	class string
+	// final classes have no subclasses, so that Kryo needs not tell the class of a
+	// field.
+	final bool
+}
+
+// scalars has the classes by the Go type that stands for them.
+var scalars = map[reflect.Type]scalar{
+	reflect.TypeFor[Date]():           {kindDate, "java.util.Date", false},
+	reflect.TypeFor[big.Int]():        {kindBigInteger, "java.math.BigInteger", false},
+	reflect.TypeFor[Decimal]():        {kindDecimal, "java.math.BigDecimal", false},
+	reflect.TypeFor[UUID]():           {kindUUID, "java.util.UUID", true},
+	reflect.TypeFor[time.Time]():      {kindInstant, "java.time.Instant", true},
+	reflect.TypeFor[time.Duration]():  {kindDuration, "java.time.Duration", true},
+	reflect.TypeFor[LocalDate]():      {kindLocalDate, "java.time.LocalDate", true},
+	reflect.TypeFor[LocalTime]():      {kindLocalTime, "java.time.LocalTime", true},
+	reflect.TypeFor[LocalDateTime]():  {kindLocalDateTime, "java.time.LocalDateTime", true},
+	reflect.TypeFor[OffsetDateTime](): {kindOffsetDateTime, "java.time.OffsetDateTime", true},
+	reflect.TypeFor[ZonedDateTime]():  {kindZonedDateTime, "java.time.ZonedDateTime", true},
+	reflect.TypeFor[Locale]():         {kindLocale, "java.util.Locale", true},
+	reflect.TypeFor[URI]():            {kindURI, "java.net.URI", true},
+	reflect.TypeFor[Currency]():       {kindCurrency, "java.util.Currency", true},
+	reflect.TypeFor[Period]():         {kindPeriod, "java.time.Period", true},
+	reflect.TypeFor[Timestamp]():      {kindTimestamp, "java.sql.Timestamp", false},
+}
+
+// scalarKinds and scalarClasses have the same by their kind and by their class.
+var scalarKinds, scalarClasses = func() (map[kind]scalar, map[string]scalar) {
+	kinds, classes := map[kind]scalar{}, map[string]scalar{}
+	for _, s := range scalars {
+		kinds[s.kind], classes[s.class] = s, s
+	}
+	return kinds, classes
+}()
+
+// primitives has the kinds that are classes when boxed and none when not.
+var primitives = map[kind]struct {
+	signature string
+	box       string
+}{
+	kindInt: {"I", javaLangInteger}, kindLong: {"J", javaLangLong}, kindBool: {"Z", javaLangBoolean}, kindDouble: {"D", javaLangDouble},
+	kindByte: {"B", javaLangByte}, kindShort: {"S", javaLangShort}, kindChar: {"C", javaLangCharacter}, kindFloat: {"F", javaLangFloat},
+}
+
+// isPrimitive tells int, long, boolean and so on from classes.
+func (j *javaType) isPrimitive() bool {
+	_, is := primitives[j.kind]
+	return is && !j.boxed
+}
+
+// isFinal reports whether the class of a declared type has no subclasses, so that
+// the reader knows the class of the value.
+func (j *javaType) isFinal() bool {
+	switch j.kind {
+	case kindAny, kindMap:
+		return false
+	case kindObject:
+		return j.class.final
+	case kindList:
+		return j.isArray() && j.elem.isFinal()
+	}
+	s, isScalar := scalarKinds[j.kind]
+	return !isScalar || s.final
+}
+
+func (j *javaType) isArray() bool { return j.kind == kindList && j.list != nil && j.list.class == "" }
+
+// className returns the declared class as Class.getName writes it: "int",
+// "java.util.List", "[I", "[Ljava.lang.String;".
+func (j *javaType) className() string {
+	primitive, isPrimitive := primitives[j.kind]
+	switch {
+	case j.param:
+		return javaLangObject
+	case isPrimitive && j.boxed:
+		return primitive.box
+	case isPrimitive:
+		return primitive.signature
+	case j.isArray():
+		return "[" + nameInArray(j.elem)
+	}
+	switch j.kind {
+	case kindAny:
+		return cmp.Or(j.declared, javaLangObject)
+	case kindString:
+		return javaLangString
+	case kindBytes:
+		return bytesName
+	case kindList:
+		if j.list != nil {
+			return j.list.declared
+		}
+		return "java.util.List"
+	case kindMap:
+		if j.list != nil {
+			return j.list.declared
+		}
+		return "java.util.Map"
+	case kindObject:
+		return j.class.name
+	case kindEnum:
+		return j.enum.name
+	}
+	return scalarKinds[j.kind].class
+}
+
+// nameInArray returns the class of elements as the name of their array has it.
+func nameInArray(j *javaType) string {
+	name := j.className()
+	if j.isPrimitive() || name[0] == '[' {
+		return name
+	}
+	return "L" + name + ";"
+}
+
+// signature returns the declared class as class files write it.
+func (j *javaType) signature() string {
+	name := j.className()
+	if j.isPrimitive() || name[0] == '[' {
+		return strings.ReplaceAll(name, ".", "/")
+	}
+	return "L" + strings.ReplaceAll(name, ".", "/") + ";"
+}
