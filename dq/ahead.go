@@ -15,6 +15,9 @@ const (
 	// its next due time a quiet one is.
 	lookInterval = time.Second
 	lookLead     = 500 * time.Millisecond
+	// surveyLead is how long before that the first look is, for the length of the list: a
+	// pass through a long one takes its time (see unlisting).
+	surveyLead = 5 * time.Second
 	// lookTime is how much time an announcement must leave for a look.
 	lookTime = 5 * time.Millisecond
 	// bothFor is for how long the own scripts are sent after the last such member.
@@ -37,8 +40,11 @@ func (s *scheduler) lookAhead(t *task) {
 	if s.client.strict || t.due == noDue || t.gone {
 		return
 	}
-	now := s.now()
-	at := max(t.looked+lookInterval.Milliseconds(), t.due-lookLead.Milliseconds())
+	now, lead := s.now(), lookLead
+	if s.unlists() && t.looked < t.due-surveyLead.Milliseconds() {
+		lead = surveyLead
+	}
+	at := max(t.looked+lookInterval.Milliseconds(), t.due-lead.Milliseconds())
 	switch {
 	case at <= now:
 		s.look(t)
@@ -83,24 +89,40 @@ func (s *scheduler) stopLooking() {
 // stopped short-lived.
 const maxLookWait = int64(time.Minute / time.Millisecond)
 
-// look runs ahead in the background.
+// look looks ahead in the background.
 func (s *scheduler) look(t *task) {
-	t.looked = s.now()
+	s.lookThen(t, func() { s.lookAhead(t) })
+}
+
+// lookFirst looks before the first transfer of a connection, which counts as running
+// meanwhile: nobody knows what was offered before.
+func (s *scheduler) lookFirst(t *task) {
+	s.lookThen(t, func() {
+		t.running = false
+		s.start(t)
+	})
+}
+
+func (s *scheduler) lookThen(t *task, then func()) {
+	began := s.now()
+	t.looked = began
+	surveys, cost := s.unlists() && began >= t.unlisting.blind && !t.unlisting.mine, t.unlisting.cost
 	s.goroutines.Add(1)
 	go func() {
 		defer s.goroutines.Done()
 		ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
 		defer cancel()
 		s.seeAhead(ctx, t)
+		if !surveys {
+			s.post(then)
+			return
+		}
+		found, err := s.survey(ctx, t.names, cost)
+		s.post(func() {
+			s.surveyed(t, began, found, err)
+			then()
+		})
 	}()
-}
-
-// lookFirst looks before the first transfer of a connection: nobody knows what was
-// offered before.
-func (s *scheduler) lookFirst(t *task) {
-	ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
-	defer cancel()
-	s.seeAhead(ctx, t)
 }
 
 // seeAhead asks for members of the other layout among those due first; an error is

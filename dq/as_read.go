@@ -15,12 +15,13 @@ import (
 // A value that was read is not always encoded anew as it was: Java's maps and sets have
 // an order of their own, lists a class. So where a value is looked for, what is there
 // counts as equal if its bytes are, or if it decodes to a value that is deeply equal, NaN
-// to NaN too; and what is removed is named by its own bytes.
+// to NaN too; and what is removed is named by its own bytes. With a codec that keeps the
+// bytes of what was read (codec.Keep), a value is equal where its bytes are alone.
 
 // ambiguous reports whether different bytes may decode to equal values.
 func ambiguous[T any](c codec.Codec[T]) bool {
 	switch any(c).(type) {
-	case codec.String, codec.Bytes, codec.Long:
+	case codec.String, codec.Bytes, codec.Long, codec.Exact:
 		return false
 	}
 	return true
@@ -140,7 +141,7 @@ func (d *DelayedQueue[T]) readsBoth(err error) bool {
 		return false
 	}
 	now := d.client.scheduler.now()
-	if isForeign(markForeign(err)) {
+	if failedToUnpack(err) {
 		d.task.meet(now)
 	}
 	return d.task.mixed(now)
@@ -203,8 +204,8 @@ func takenOf(batch []stored, reply any) (taken []stored) {
 	if err != nil {
 		return nil
 	}
-	for i, where := range found {
-		if i < len(batch) && where == scripts.TakenPending {
+	for i, was := range found {
+		if i < len(batch) && was {
 			taken = append(taken, batch[i])
 		}
 	}

@@ -18,7 +18,7 @@ func (q *BlockingQueue[T]) OfferFirst(ctx context.Context, value T) error {
 }
 
 func (q *BlockingQueue[T]) push(ctx context.Context, command string, value T) error {
-	data, err := q.codec.Encode(value)
+	data, err := encodeOffered(q.codec, value)
 	if err != nil {
 		return in("offer", q.Name(), err)
 	}

@@ -55,7 +55,7 @@ type Client struct {
 // No connection is made yet. The error tells of a bad option.
 func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 	c := &Client{
-		config: config{release: wire.Newest(), clock: clock.System(), ids: randomID, limit: transferLimit},
+		config: config{release: wire.Newest(), clock: clock.System(), ids: randomID},
 		names:  wire.NamesOf,
 	}
 	for i, option := range options {

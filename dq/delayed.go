@@ -106,7 +106,7 @@ func (d *DelayedQueue[T]) OfferMillis(ctx context.Context, value T, delay int64)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	data, err := d.dest.codec.Encode(value)
+	data, err := encodeOffered(d.dest.codec, value)
 	if err != nil {
 		return fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
 	}
@@ -163,7 +163,7 @@ func (d *DelayedQueue[T]) offerBatch(ctx context.Context, delay time.Duration, v
 	due := d.client.clock.Now().UnixMilli() + delay.Milliseconds()
 	commands := make([][]any, len(values))
 	for i, v := range values {
-		data, err := d.dest.codec.Encode(v)
+		data, err := encodeOffered(d.dest.codec, v)
 		if err != nil {
 			return 0, fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
 		}

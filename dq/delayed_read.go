@@ -63,7 +63,8 @@ func (d *DelayedQueue[T]) ReadAll(ctx context.Context) ([]T, error) {
 // Contains reports whether an equal value waits. Values are equal when their encoded
 // bytes are, or when what waits decodes to an equal value, which is what
 // reflect.DeepEqual calls so, except that NaN equals NaN (but not as a key of a map): a
-// map that was read is found again, whatever order Java wrote it in.
+// map that was read is found again, whatever order Java wrote it in. Two messages that
+// differ in a field that the struct leaves out are equal too; codec.Keep tells them apart.
 //
 //	KEYS    pending list
 //	ARGV    value
@@ -177,5 +178,5 @@ type evaluator func(ctx context.Context, name wire.ScriptName, keys []string, ar
 // in adds what was being done to an error, and marks that of a member of the other
 // layout.
 func (d *DelayedQueue[T]) in(operation string, err error) error {
-	return in(operation, d.Name(), markForeign(err))
+	return in(operation, d.Name(), d.client.markForeign(d.Name(), err))
 }

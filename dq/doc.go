@@ -16,7 +16,8 @@
 // All of a Client's queues share one scheduler goroutine, one timer and one
 // subscription connection. The transfer task runs a transfer at each
 // acknowledgement of its subscription, hence after every reconnect, and at the
-// exact millisecond at which the earliest member comes due. With [WithFaithful]
+// exact millisecond at which the earliest member comes due; of several Clients on a
+// queue one does, and the others stand in for it. With [WithFaithful]
 // it follows the timing of Redisson instead.
 //
 // # What a fault costs

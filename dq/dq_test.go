@@ -142,7 +142,7 @@ func TestManyQueuesShareOneSubscriptionConnection(t *testing.T) {
 	subscribers, err := b.redis.Do(ctx, "CLIENT", "LIST", "TYPE", "pubsub").Text()
 	require.NoError(t, err)
 	require.Regexp(t, `^[^\n]+\n$`, subscribers, "one line, one connection")
-	channels, err := b.redis.PubSubChannels(ctx, "*").Result()
+	channels, err := b.redis.PubSubChannels(ctx, "redisson_delay_queue_channel:*").Result()
 	require.NoError(t, err)
 	require.Len(t, channels, 50)
 }

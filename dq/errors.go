@@ -17,6 +17,9 @@ var (
 	// ErrNegativeDelay is returned by Offer; Redisson refuses negative delays
 	// since 3.10.4.
 	ErrNegativeDelay = errors.New("dq: the delay is negative")
+	// ErrNilValue is wrapped by the error of an Offer of nil. It is null in Java, which
+	// Redisson's queues refuse: their poll returns null where there is no value.
+	ErrNilValue = errors.New("dq: nil, which is null in Java, cannot be queued")
 	// ErrUncertain is wrapped by the error of an Offer that may have queued the value
 	// or not: its reply was lost, or its script failed after it had begun, which for
 	// all that the server says may be after its first write. It is never
@@ -25,10 +28,6 @@ var (
 	// ErrUnsupported is wrapped by the error of a call that the chosen release does
 	// not have.
 	ErrUnsupported = errors.New("dq: not in this release")
-	// ErrForeignMember is wrapped by the error of a Redisson script that met a member of
-	// the other layout: of a transfer, which dq then repeats with a script of its own
-	// that reads both, and of any call under WithStrictWire and WithFaithful.
-	ErrForeignMember = errors.New("dq: the queue holds a member of the other layout")
 )
 
 // DecodeError says that the codec could not decode a value. A call that takes values away
@@ -77,16 +76,8 @@ func mayHaveWritten(reply resp.Error) bool {
 	return true
 }
 
-// transferError marks the error of a transfer script that failed to unpack a
-// member. The text is that of Redis's struct library in all server versions.
-func transferError(queue string, err error) error {
-	err = markForeign(err)
-	return fmt.Errorf("dq: transfer of %q: %w", queue, err)
-}
-
-func markForeign(err error) error {
-	if err != nil && strings.Contains(err.Error(), "'unpack'") {
-		return fmt.Errorf("%w: %w", ErrForeignMember, err)
-	}
-	return err
+// transferError adds what was being done to an error, and marks that of a member of the other
+// layout.
+func (c *Client) transferError(queue string, err error) error {
+	return fmt.Errorf("dq: transfer of %q: %w", queue, c.markForeign(queue, err))
 }

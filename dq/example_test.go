@@ -182,3 +182,34 @@ func ExampleDecodeError() {
 	fmt.Println(errors.As(err, &undecodable), string(undecodable.Data))
 	// Output: true no number
 }
+
+// A message that fails comes again, and is a dead letter in the end.
+func ExampleReliableQueue() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	client, err := dq.NewClient(rdb)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	orders := dq.NewReliableQueue(dq.NewBlockingQueue(client, "orders", codec.String{}), dq.ReliableOptions{MaxAttempts: 2})
+	defer orders.Close()
+	rdb.RPush(ctx, "orders", "order 7")
+	for range 2 {
+		order, err := orders.Reserve(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := order.Nack(ctx, 0, "the bank does not answer"); err != nil {
+			log.Fatal(err)
+		}
+	}
+	dead, err := orders.DeadLetters(ctx, 0, 10)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(dead[0].Value, dead[0].Attempts, dead[0].Reason)
+	// Output: order 7 2 the bank does not answer
+}

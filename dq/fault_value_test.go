@@ -3,6 +3,7 @@ package dq_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"testing"
 	"time"
@@ -128,7 +129,7 @@ func checkFoundAndRemoved(t *testing.T, ctx context.Context, queue finder, v any
 // wait puts an encoded value into the delayed queue, due in an hour.
 func (b *bundle) wait(t *testing.T, data string) {
 	t.Helper()
-	id := [8]byte{byte(time.Now().UnixNano())}
+	id := [8]byte(binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixNano())))
 	member := wire.LayoutBc0Lc0.Pack(id, []byte(data))
 	due := float64(time.Now().Add(time.Hour).UnixMilli())
 	require.NoError(t, b.redis.ZAdd(t.Context(), b.names.TimeoutSet, redis.Z{Score: due, Member: member}).Err())
@@ -190,4 +191,29 @@ func TestFaultAFlatStructOfASubclassIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "demo.Base")
 	require.NotErrorIs(t, err, dq.ErrUncertain)
 	require.Zero(t, b.redis.Exists(ctx, "orders").Val())
+}
+
+// TestFaultNilIsNoValue: a poll of Redisson returns null where there is no value.
+func TestFaultNilIsNoValue(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	values, err := codec.ByName(codec.NameKryo5)
+	require.NoError(t, err)
+	queue := dq.NewBlockingQueue(b.client, "orders", values)
+	delayed := dq.NewDelayedQueue(queue)
+	lists := dq.NewBlockingQueue(b.client, "orders", codec.JSON[[]string]{})
+	for _, offer := range []func() error{
+		func() error { return queue.Offer(ctx, nil) },
+		func() error { return queue.OfferFirst(ctx, nil) },
+		func() error { return delayed.Offer(ctx, nil, time.Second) },
+		func() error { return delayed.Offer(ctx, (*int32)(nil), time.Second) },
+		func() error { _, err := delayed.OfferAll(ctx, time.Second, nil, "a"); return err },
+		func() error { return lists.Offer(ctx, nil) },
+	} {
+		err := offer()
+		require.ErrorIs(t, err, dq.ErrNilValue)
+		require.NotErrorIs(t, err, dq.ErrUncertain)
+	}
+	require.Empty(t, b.redis.Keys(ctx, "*orders*").Val())
 }

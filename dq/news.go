@@ -10,6 +10,10 @@ import (
 
 func (s *scheduler) acknowledged(channel string) {
 	s.postFor(channel, func(t *task) {
+		if channel == t.turns.channel {
+			s.say(t, "hello "+s.id)
+			return
+		}
 		if hook := s.client.observer.Subscribed; hook != nil {
 			hook(t.names.Destination)
 		}
@@ -21,9 +25,13 @@ func (s *scheduler) acknowledged(channel string) {
 // received handles the announcement of a new head. A payload that is no number
 // is none of ours: anybody may publish.
 func (s *scheduler) received(channel, payload string) {
-	if due, err := strconv.ParseInt(payload, 10, 64); err == nil {
-		s.postFor(channel, func(t *task) { s.announce(t, due) })
-	}
+	s.postFor(channel, func(t *task) {
+		if channel == t.turns.channel {
+			s.heard(t, payload)
+		} else if due, err := strconv.ParseInt(payload, 10, 64); err == nil {
+			s.announce(t, due)
+		}
+	})
 }
 
 // denied handles a subscription that the server refused. What the queue holds is
@@ -31,6 +39,10 @@ func (s *scheduler) received(channel, payload string) {
 // looked at with each new attempt.
 func (s *scheduler) denied(channel string, err error) {
 	s.postFor(channel, func(t *task) {
+		if channel == t.turns.channel {
+			t.turns.alone()
+			return
+		}
 		s.setFailed(t, err)
 		select {
 		case <-t.refused:
@@ -52,6 +64,11 @@ func (s *scheduler) lost(err error) {
 	}
 	s.mu.Unlock()
 	s.post(func() {
+		s.mu.Lock()
+		for _, t := range s.tasks {
+			t.turns.alone()
+		}
+		s.mu.Unlock()
 		if hook := s.client.observer.Disconnected; hook != nil {
 			hook(err)
 		}

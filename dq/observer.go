@@ -20,6 +20,9 @@ type Observer struct {
 	// Quarantined is called when a transfer met due members that neither layout reads,
 	// and set them aside.
 	Quarantined func(QuarantinedEvent)
+	// Unlisted is called when a pass through the pending list has ended that takes out what is
+	// due soon: see Auto.
+	Unlisted func(UnlistEvent)
 	// Log is called with what go-redis would log of the Client's connections. It may be
 	// called from many goroutines at once.
 	Log func(line string)
@@ -34,8 +37,8 @@ type ReturnedEvent struct {
 	Queue string
 	// Value is as it is on the wire.
 	Value []byte
-	// Err is nil when the value is back, or where BRPOPLPUSH has moved it to its other
-	// list. If it wraps ErrUncertain nobody knows; otherwise Value is all there is left:
+	// Err is nil when the value is back, or where BRPOPLPUSH or BLMOVE has moved it to
+	// its other list. If it wraps ErrUncertain nobody knows; otherwise Value is all there is left:
 	// always so of a DelayedQueue, whose due time is gone.
 	Err error
 }
@@ -49,6 +52,23 @@ type QuarantinedEvent struct {
 	Key string
 	// Members is how many there were.
 	Members int
+}
+
+// UnlistEvent tells of a pass through the pending list.
+type UnlistEvent struct {
+	// Queue is the destination queue.
+	Queue string
+	// Until is the due time up to which members were taken out of the list.
+	Until time.Time
+	// Entries is how long the list was, about, and Members how many were taken out of it.
+	Entries, Members int
+	// Calls is how many the pass made, Longest what one of them took, with the way there and
+	// back, and Took what all took, with pauses in between.
+	Calls         int
+	Longest, Took time.Duration
+	// Err is nil on success. Else the list is as it was, and is transferred as by Redisson
+	// until the next pass, seconds to minutes later.
+	Err error
 }
 
 // TransferEvent tells of one run of a transfer script.

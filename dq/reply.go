@@ -2,6 +2,7 @@ package dq
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
 )
@@ -78,6 +79,23 @@ func decodeUpTo[T any](c codec.Codec[T], list []any) ([]T, error) {
 		values = append(values, v)
 	}
 	return values, nil
+}
+
+// encodeOffered encodes a value that is to be queued. A nil []byte is no bytes.
+func encodeOffered[T any](c codec.Codec[T], value T) ([]byte, error) {
+	if isNull(value) {
+		return nil, ErrNilValue
+	}
+	return c.Encode(value)
+}
+
+// isNull reports whether a value is null in Java, or holds nothing else.
+func isNull(value any) bool {
+	if kept, ok := value.(interface{ Unwrap() any }); ok {
+		return isNull(kept.Unwrap())
+	}
+	r := reflect.ValueOf(value)
+	return isNil(value) || r.Kind() == reflect.Slice && r.IsNil() && r.Type().Elem().Kind() != reflect.Uint8
 }
 
 // encodeAll encodes values as script or command arguments.

@@ -3,12 +3,13 @@ package dq
 import (
 	"container/heap"
 	"context"
+	"fmt"
 	"math"
+	mathrand "math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
-	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -28,6 +29,7 @@ const noDue = math.MaxInt64
 // all tasks; everything else reaches it as a function to be run there.
 type scheduler struct {
 	client       *Client
+	id           string // among the clients of a queue: see turns
 	subscription *subscription
 	ctx          context.Context
 	posts        chan func()
@@ -44,6 +46,7 @@ type scheduler struct {
 func newScheduler(c *Client) *scheduler {
 	s := &scheduler{
 		client:       c,
+		id:           fmt.Sprintf("%016x", mathrand.Uint64()),
 		ctx:          c.ctx,
 		subscription: newSubscription(c),
 		posts:        make(chan func(), 64),
@@ -71,6 +74,10 @@ func (s *scheduler) open(names wire.Names) *task {
 		t = newTask(names)
 		s.tasks[names.Channel] = t
 		s.subscription.add(names.Channel)
+		if s.takesTurns() {
+			s.tasks[t.turns.channel] = t
+			s.subscription.add(t.turns.channel)
+		}
 	}
 	t.usage++
 	return t
@@ -99,6 +106,10 @@ func (s *scheduler) forget(t *task) bool {
 	}
 	delete(s.tasks, t.names.Channel)
 	s.subscription.remove(t.names.Channel)
+	if s.takesTurns() {
+		delete(s.tasks, t.turns.channel)
+		s.subscription.remove(t.turns.channel)
+	}
 	return true
 }
 
@@ -183,7 +194,9 @@ func (s *scheduler) startDue() {
 	}
 	now := s.now()
 	for len(s.waiting) > 0 && s.waiting[0].due <= now {
-		s.start(s.waiting[0])
+		if t := s.waiting[0]; !s.leaves(t, now) {
+			s.start(t)
+		}
 	}
 }
 
@@ -238,81 +251,26 @@ func (s *scheduler) start(t *task) {
 		t.again = true
 		return
 	}
+	if t.unlisting.holds(t.due) {
+		t.unlisting.held = true
+		s.setDue(t, noDue)
+		return
+	}
 	t.running = true
 	s.setDue(t, noDue)
 	blind := t.blind && !s.client.strict
 	t.blind = false
+	if blind {
+		s.lookFirst(t)
+		return
+	}
+	how := t.unlisting.manner()
 	s.goroutines.Add(1)
 	go func() {
 		defer s.goroutines.Done()
 		began := time.Now()
-		if blind {
-			s.lookFirst(t)
-		}
-		m, err := s.transfer(t, s.client.limit)
+		m, err := s.transfer(t, how)
 		took := time.Since(began)
 		s.post(func() { s.ended(t, m, err, took) })
 	}()
-}
-
-// ended takes the result of a transfer. What was announced while it ran stays
-// valid: the reply may be older.
-func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
-	t.running = false
-	s.observe(t, m, err, took)
-	announced := t.due
-	s.setDue(t, announced)
-	switch {
-	case err != nil:
-		s.failedTransfer(t, err)
-	default:
-		t.retry.reset()
-		if t.stands && !t.again {
-			s.becomeReady(t)
-		}
-		if m.next != noDue {
-			s.announce(t, m.next)
-			s.lookAhead(t)
-		}
-	}
-	if t.again {
-		t.again = false
-		s.start(t)
-	}
-}
-
-// failedTransfer arranges the next try. One that met a foreign member under
-// WithStrictWire has pushed the values before it, and does so at each try: then
-// Redisson's pace is the gentler one.
-func (s *scheduler) failedTransfer(t *task, err error) {
-	s.setFailed(t, err)
-	if s.client.faithful || isForeign(err) {
-		s.announce(t, s.now()+faithfulRetryAfter.Milliseconds())
-		return
-	}
-	s.setDue(t, s.now()+t.retry.next().Milliseconds())
-}
-
-func (s *scheduler) becomeReady(t *task) {
-	select {
-	case <-t.ready:
-	default:
-		close(t.ready)
-	}
-}
-
-func (s *scheduler) observe(t *task, m moved, err error, took time.Duration) {
-	o := s.client.observer
-	queue := t.names.Destination
-	if m.quarantined > 0 && o.Quarantined != nil {
-		o.Quarantined(QuarantinedEvent{Queue: queue, Key: scripts.Quarantine(queue), Members: m.quarantined})
-	}
-	if o.Transfer == nil {
-		return
-	}
-	event := TransferEvent{Queue: queue, Took: took, OtherLayout: m.otherLayout, Err: err}
-	if err == nil && m.next != noDue {
-		event.Next = time.UnixMilli(m.next)
-	}
-	o.Transfer(event)
 }

@@ -98,8 +98,15 @@ func evalCommand(command, script string, keys []string, args []any) []any {
 var (
 	transferScript = own(scripts.Transfer())
 	aheadScript    = own(scripts.Ahead())
+	surveyScript   = own(scripts.Survey())
+	unlistScript   = own(scripts.Unlist())
 	takeOutScript  = own(scripts.TakeOut())
 	moveOutScript  = own(scripts.MoveOut())
+	holdScript     = own(scripts.Hold())
+	nextScript     = own(scripts.Next())
+	settleScript   = own(scripts.Settle())
+	sweepScript    = own(scripts.Sweep())
+	deadScript     = own(scripts.Dead())
 )
 
 func own(s scripts.Script) *wire.Script {

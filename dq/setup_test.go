@@ -22,6 +22,9 @@ import (
 // testDeadline bounds every wait for something that must happen.
 const testDeadline = 20 * time.Second
 
+// TestMain has more tests at a time than processors: they wait for servers, pauses and due times.
+func TestMain(m *testing.M) { servertest.Main(m) }
+
 // bundle is a real Redis with a client of it under test and one to look with.
 type bundle struct {
 	server *server.Server

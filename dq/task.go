@@ -23,9 +23,9 @@ type task struct {
 	// failedAt is the now of a transfer of Redisson's that failed at such a member, as
 	// long as that has not been mended. It belongs to the transfer that runs.
 	failedAt string
-	// withoutQuarantine is 1 where the user may not set members aside, and 0 else. It
-	// belongs to the transfer that runs.
-	withoutQuarantine int
+	// narrower is how many of the wider sets of keys for a transfer of our own the user may
+	// not use. It belongs to the transfer that runs.
+	narrower int
 
 	// The rest belongs to the scheduler's goroutine.
 	due       int64 // Unix ms of the next transfer, noDue for none
@@ -38,11 +38,13 @@ type task struct {
 	lookTimer *time.Timer // for that
 	stands    bool        // the subscription did once
 	blind     bool        // the next transfer looks ahead first
+	unlisting unlisting
+	turns     turns
 	retry     backoff
 }
 
 func newTask(names wire.Names) *task {
-	t := &task{names: names, ready: make(chan struct{}), refused: make(chan struct{}), due: noDue, index: -1}
+	t := &task{names: names, ready: make(chan struct{}), refused: make(chan struct{}), due: noDue, index: -1, unlisting: unlisting{cost: entryCost, pace: 2 * entryCost}, turns: turnsOf(names)}
 	t.known.Store(noDue)
 	return t
 }

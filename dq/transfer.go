@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,21 +22,23 @@ const transferTimeout = 10 * time.Second
 // moved is what a transfer did.
 type moved struct {
 	next        int64 // when the next member comes due in Unix ms, or noDue
+	until       int64 // until when what is due was moved, Unix ms
 	otherLayout int   // delivered members of the other layout
 	quarantined int
 }
 
 // transfer moves up to limit due members: by the script of Redisson, until a member
-// of the other layout has been met, and then by our own, which reads both.
+// of the other layout has been met, or members have been taken out of the pending list,
+// and then by our own, which reads both and knows of those.
 //
 // Redisson's script stops at such a member with an error, after it has pushed the ones
 // before it, which it leaves in the timeout set. Ours is then told so, and takes them
 // out there without pushing them once more.
-func (s *scheduler) transfer(t *task, limit int) (moved, error) {
+func (s *scheduler) transfer(t *task, how manner) (moved, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
 	defer cancel()
-	if now := s.now(); s.client.strict || !t.mixed(now) {
-		m, err := s.transferOne(ctx, t.names, now, limit)
+	if now := s.now(); s.client.strict || !how.unlisted && !t.mixed(now) {
+		m, err := s.transferOne(ctx, t.names, now, s.limit(transferLimit))
 		if err == nil || s.client.strict {
 			return m, err
 		}
@@ -51,7 +54,19 @@ func (s *scheduler) transfer(t *task, limit int) (moved, error) {
 		t.meet(s.now())
 		t.failedAt = strconv.FormatInt(now, 10)
 	}
-	return s.transferBoth(ctx, t, limit)
+	limit := transferLimit
+	if how.unlisted {
+		limit = unlistedLimit
+	}
+	return s.transferOwn(ctx, t, s.limit(limit), how.until)
+}
+
+// limit is the one that the Client was given, or the usual one.
+func (s *scheduler) limit(usual int) int {
+	if s.client.limit != 0 {
+		return s.client.limit
+	}
+	return usual
 }
 
 // transferOne runs Redisson's transfer script.
@@ -67,32 +82,41 @@ func (s *scheduler) transferOne(ctx context.Context, n wire.Names, now int64, li
 		[]string{n.Destination, n.TimeoutSet, n.Pending},
 		[]any{strconv.FormatInt(now, 10), strconv.Itoa(limit)})
 	if err != nil {
-		return moved{next: noDue}, transferError(n.Destination, err)
+		return moved{next: noDue}, s.client.transferError(n.Destination, err)
 	}
 	next, err := s.nextDue(ctx, n, reply)
-	return moved{next: next}, err
+	return moved{next: next, until: now}, err
 }
 
-// transferBoth runs our own transfer script: see scripts.Transfer.
-func (s *scheduler) transferBoth(ctx context.Context, t *task, limit int) (moved, error) {
-	n := t.names
-	keys := []string{n.Destination, n.TimeoutSet, n.Pending, scripts.Quarantine(n.Destination)}
-	run := func(keys []string) (any, error) {
-		return s.client.runOwn(ctx, backgroundLane, transferScript, keys, strconv.FormatInt(s.now(), 10),
+// keySets are how many of its keys a transfer of our own is sent with: all; fewer for a
+// user whom these are forbidden, who was given the keys of Redisson and the quarantine,
+// or of Redisson alone.
+var keySets = [...]int{8, 4, 3}
+
+// transferOwn runs our own transfer script: see scripts.Transfer. What is due behind until
+// stays.
+func (s *scheduler) transferOwn(ctx context.Context, t *task, limit int, until int64) (moved, error) {
+	n, u := t.names, scripts.UnlistingOf(t.names.Destination)
+	keys := []string{
+		n.Destination, n.TimeoutSet, n.Pending, scripts.Quarantine(n.Destination),
+		u.State, u.Unlisted[0], u.Unlisted[1], u.Leaving,
+	}
+	until = min(s.now(), until)
+	run := func() (any, error) {
+		return s.client.runOwn(ctx, backgroundLane, transferScript, keys[:keySets[t.narrower]], strconv.FormatInt(until, 10),
 			strconv.Itoa(min(limit, scripts.MaxLimit)), s.client.release.Layout().String(), t.failedAt)
 	}
-	reply, err := run(keys[:4-t.withoutQuarantine])
-	if err != nil && t.withoutQuarantine == 0 && redis.HasErrorPrefix(err, "NOPERM") {
-		// A user who was given the keys of Redisson alone.
-		t.withoutQuarantine = 1
-		reply, err = run(keys[:3])
+	reply, err := run()
+	for err != nil && t.narrower < len(keySets)-1 && forbidden(err) {
+		t.narrower++
+		reply, err = run()
 	}
 	if err != nil {
-		return moved{next: noDue}, transferError(n.Destination, err)
+		return moved{next: noDue}, s.client.transferError(n.Destination, err)
 	}
 	done, err := scripts.ReadTransferred(reply)
 	if err != nil {
-		return moved{next: noDue}, transferError(n.Destination, err)
+		return moved{next: noDue}, s.client.transferError(n.Destination, err)
 	}
 	t.failedAt = ""
 	if done.OtherLayout+done.Quarantined > 0 {
@@ -103,10 +127,10 @@ func (s *scheduler) transferBoth(ctx context.Context, t *task, limit int) (moved
 		head = done.Next
 	}
 	next, err := s.nextDue(ctx, n, head)
-	if done.Delivered == 0 && t.withoutQuarantine == 1 {
+	if done.Delivered == 0 && keySets[t.narrower] < 4 {
 		next = max(next, s.now()+stuckHeadInterval.Milliseconds()) // the head may be one that nobody reads
 	}
-	return moved{next: next, otherLayout: done.OtherLayout, quarantined: done.Quarantined}, err
+	return moved{next: next, until: until, otherLayout: done.OtherLayout, quarantined: done.Quarantined}, err
 }
 
 // nextDue reads the score of the head that a transfer returns.
@@ -170,6 +194,12 @@ func (s *scheduler) parseScore(n wire.Names, reply any) (int64, error) {
 		return noDue, nil
 	}
 	return int64(score), nil
+}
+
+// forbidden reports whether the user lacks a right: to a key of a script, or to a command
+// inside it, of which Redis 7 says so in other words.
+func forbidden(err error) bool {
+	return redis.HasErrorPrefix(err, "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't")
 }
 
 func isForeign(err error) bool { return errors.Is(err, ErrForeignMember) }

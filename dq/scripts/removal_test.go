@@ -11,7 +11,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-func (b *bundle) takeOut(members ...any) []scripts.Taken {
+func (b *bundle) takeOut(members ...any) []bool {
 	b.t.Helper()
 	reply, err := b.run(scripts.TakeOut(), []string{b.names.Pending, b.names.TimeoutSet}, members...)
 	require.NoError(b.t, err)
@@ -30,12 +30,9 @@ func TestTakeOut(t *testing.T) {
 	b.do("RPUSH", b.names.Pending, ghost)
 	b.do("ZADD", b.names.TimeoutSet, now, orphan)
 
-	require.Equal(t, []scripts.Taken{
-		scripts.TakenPending, scripts.TakenNowhere, scripts.TakenPending, scripts.TakenPending,
-		scripts.TakenTimeoutSet, scripts.TakenPending, scripts.TakenNowhere,
-	}, b.takeOut(c, "unknown", a, ghost, orphan, binary, c))
+	require.Equal(t, []bool{true, false, true, true, false, true, false}, b.takeOut(c, "unknown", a, ghost, orphan, binary, c))
 	require.Equal(t, []string{stays}, b.pending())
-	require.Equal(t, []string{stays}, b.timed())
+	require.ElementsMatch(t, []string{stays, orphan}, b.timed(), "what is in T alone may be unlisted, and comes")
 	require.Empty(t, b.takeOut())
 }
 
@@ -46,22 +43,21 @@ func TestTakeOutOfAResentOffer(t *testing.T) {
 	b.put(again, now)
 	b.put(between, now)
 	b.put(again, now)
-	require.Equal(t, []scripts.Taken{scripts.TakenPending}, b.takeOut(again))
+	require.Equal(t, []bool{true}, b.takeOut(again))
 	require.Equal(t, []string{between, again}, b.pending())
 	require.Equal(t, []string{between}, b.timed())
-	require.Equal(t, []scripts.Taken{scripts.TakenPending, scripts.TakenNowhere}, b.takeOut(again, again))
+	require.Equal(t, []bool{true, false}, b.takeOut(again, again))
 }
 
-// A value that a failing transfer has pushed is not the caller's, but leaves T, so
-// that no later transfer pushes it again.
+// A value that a failing transfer has pushed is not the caller's.
 func TestTakeOutAfterAFailedTransfer(t *testing.T) {
 	b := setup(t)
 	pushed, foreign := b.pack(d, "pushed"), b.pack(bc, "x")
 	b.put(pushed, now-1)
 	b.put(foreign, now)
 	require.Error(t, b.redissonTransfer(d, now))
-	require.Equal(t, []scripts.Taken{scripts.TakenTimeoutSet}, b.takeOut(pushed))
-	require.Equal(t, []string{foreign}, b.timed())
+	require.Equal(t, []bool{false}, b.takeOut(pushed))
+	require.Equal(t, []string{pushed, foreign}, b.timed())
 }
 
 func (b *bundle) moveOut(other, member, value string) any {

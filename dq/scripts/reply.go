@@ -41,35 +41,20 @@ func ReadTransferred(reply any) (Transferred, error) {
 	return t, nil
 }
 
-// Taken says where TakeOut found a member.
-type Taken int
-
-// Where a member was. It is gone from both in any case.
-const (
-	// TakenNowhere: somebody else had removed or delivered it.
-	TakenNowhere Taken = iota
-	// TakenPending: it was in Q. Its value is the caller's alone, unless it is the
-	// second copy of an offer that was sent again: see TakeOut.
-	TakenPending
-	// TakenTimeoutSet: it was in T only. It is removed, but its value may be in D
-	// already, for that is how a transfer of Redisson's leaves it that fails at a
-	// later member.
-	TakenTimeoutSet
-)
-
-// ReadTaken reads the reply of TakeOut, one integer for each member.
-func ReadTaken(reply any) ([]Taken, error) {
+// ReadTaken reads the reply of TakeOut: for each member whether it was in Q, so that its
+// value is the caller's alone, unless it is the second copy of an offer that was sent again.
+func ReadTaken(reply any) ([]bool, error) {
 	items, ok := reply.([]any)
 	if !ok {
 		return nil, unexpected(TakeOut(), "an array", reply)
 	}
-	taken := make([]Taken, len(items))
+	taken := make([]bool, len(items))
 	for i, item := range items {
 		n, ok := item.(int64)
-		if !ok || n < int64(TakenNowhere) || n > int64(TakenTimeoutSet) {
-			return nil, unexpected(TakeOut(), "0, 1 or 2 for each member", reply)
+		if !ok || n < 0 || n > 1 {
+			return nil, unexpected(TakeOut(), "0 or 1 for each member", reply)
 		}
-		taken[i] = Taken(n)
+		taken[i] = n == 1
 	}
 	return taken, nil
 }

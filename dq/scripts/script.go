@@ -23,24 +23,47 @@ type Script struct {
 }
 
 var (
+	//go:embed prelude.lua
+	prelude string
 	//go:embed transfer.lua
 	transferBody string
 	//go:embed ahead.lua
 	aheadBody string
+	//go:embed survey.lua
+	surveyBody string
+	//go:embed unlist.lua
+	unlistBody string
 	//go:embed take-out.lua
 	takeOutBody string
 	//go:embed move-out.lua
 	moveOutBody string
 	//go:embed guard.lua
 	guardBody string
+	//go:embed hold.lua
+	holdBody string
+	//go:embed next.lua
+	nextBody string
+	//go:embed settle.lua
+	settleBody string
+	//go:embed sweep.lua
+	sweepBody string
+	//go:embed dead.lua
+	deadBody string
 
-	transfer = newScript("transfer", transferBody, false)
-	ahead    = newScript("ahead", aheadBody, true)
+	transfer = newScript("transfer", prelude+transferBody, false)
+	ahead    = newScript("ahead", prelude+aheadBody, true)
+	survey   = newScript("survey", prelude+surveyBody, true)
+	unlist   = newScript("unlist", prelude+unlistBody, false)
 	takeOut  = newScript("take-out", takeOutBody, false)
 	moveOut  = newScript("move-out", moveOutBody, false)
 	guard    = newScript("guard", guardBody, false)
+	hold     = newScript("hold", holdBody, false)
+	next     = newScript("next", nextBody, false)
+	settle   = newScript("settle", settleBody, false)
+	sweep    = newScript("sweep", sweepBody, false)
+	dead     = newScript("dead", deadBody, false)
 
-	all = []Script{transfer, ahead, takeOut, moveOut, guard}
+	all = []Script{transfer, ahead, survey, unlist, takeOut, moveOut, guard, hold, next, settle, sweep, dead}
 )
 
 // Bounds of the arguments and of the work of a script.
@@ -51,6 +74,18 @@ const (
 	// MaxRepair bounds the members that Transfer takes besides limit for a repair.
 	MaxRepair = 10_000
 )
+
+// Prelude is the Lua text that scripts begin with which read members of any layout:
+//
+//	id_in(member, layout, size)   where the id begins, or nil: size is that of the length field, 8 or 4
+//	packing_of(member, own)       the same, the layout and the size, whichever fits first
+//	unpack_any(member, own)       the value, its layout and the size, or nothing
+//	other_layout[layout]          the other one
+//	error_of(command, ...)        the error of a command, to be returned, or nil
+//	call_with_all(command, key, arguments)
+//
+// It is one text so that all of them read alike; wire.Layout.UnpackAny is the same rule in Go.
+func Prelude() string { return prelude }
 
 // Guard does nothing. A transaction with a script in it waits with the writes of a server
 // that are paused: CLIENT UNBLOCK is sent in one, for it must not meet a client that
@@ -65,18 +100,23 @@ func Guard() Script { return guard }
 // Transfer moves due members of either layout to the destination, and mends what
 // a failed transfer of Redisson's left behind.
 //
-//	KEYS    D, T, Q, X
+//	KEYS    D, T, Q, X, S, U1, U2, V; or the first three or four
 //	ARGV    now in Unix ms; limit; own layout ("dLc0" or "Bc0Lc0"); failed
 //	returns [score of the first member left, or nil; delivered; of these not of
 //	        the own layout; quarantined; delivered already]: see ReadTransferred
 //	cost    O(limit × length of Q), as Redisson's: one LREM for each member, which
-//	        is O(1) where members come due in the order of their offers
+//	        is O(1) where members come due in the order of their offers; O(limit) for
+//	        those that Unlist has taken out of Q
 //
 // Members with a score from 0 to now are moved, limit of them at most, in the
 // order of the set, which is by score and then by bytes: RPUSH D of the values,
 // LREM Q 1 and ZREM T of the members. A member that is of neither layout goes to
 // X with its score instead, or stays where X is not among KEYS: for a user who has no
-// right to it.
+// right to it. With S, U1, U2 and V among KEYS, members that Unlist has taken out of Q are
+// taken out of U1 or U2 instead, and one that was offered since, and is due within what
+// Unlist has covered, is LREM Q -1: it is near the tail. Where Unlist may have been at
+// work, send it with them, or each of its members costs a walk through all of Q, and a
+// repair takes them for delivered.
 //
 // failed is empty, or the now of a transfer script of Redisson's that this client
 // sent and that failed to unpack a member. That script pushed the values of all
@@ -109,16 +149,53 @@ func Transfer() Script { return transfer }
 // counted, and so are members with a wire.WindowsLengthSize.
 func Ahead() Script { return ahead }
 
+// Survey tells whether it pays to Unlist.
+//
+//	KEYS    T, Q, S, P, U1, U2
+//	ARGV    now in Unix ms; what Unlist takes for an entry, in µs; length of Q below which
+//	        it never pays
+//	returns [length of Q; covered in Unix ms, or nil; 1 if a pass is under way; how many of U1
+//	        and U2 there are; window in ms; due; seen; far]: see ReadSurveyed
+//	cost    O(log n), and 1000 entries of Q: about 0.2 ms
+func Survey() Script { return survey }
+
+// Unlist takes members that are due until a horizon out of Q in one pass of many calls,
+// before they are due, so that their transfer needs no LREM, which walks Q.
+//
+//	KEYS    T, Q, S, P, N, V, U1, U2
+//	ARGV    token of the pass; horizon in Unix ms, or empty in all calls but the first; count;
+//	        lease in ms; how long S, U1 and U2 are kept, in ms
+//	returns [how it stands; a number; length of Q]: see ReadUnlisted
+//	cost    O(count), and O(nodes of Q to the place it stands at)
+//
+// A call passes count entries of Q: those due from 0 to the horizon go to the set V, the
+// others to the list N, in their order. The last call, which finds the end of Q, has V
+// become U1 or U2, whichever is free, and N become Q. Nobody sees anything before that, and
+// after it Q is what it was, less the members that are due by the horizon: these cannot be
+// found, polled or removed any more, and do come.
+//
+// What others do to Q meanwhile is allowed for. The place is found by the last entries
+// passed; what is pushed is passed later; what others transfer is forgotten. If an entry
+// is gone that was copied to N (poll, remove, clear), Q is shorter than N and V tell, and
+// the pass is given up, having changed nothing.
+//
+// P has how far the pass is and whose it is. It, N and V live for the lease: of a pass
+// that nobody goes on with nothing is left. S has the horizon of the last pass, as
+// "covered", and those of U1 and U2.
+func Unlist() Script { return unlist }
+
 // TakeOut removes members which the client has read and unpacked itself.
 //
 //	KEYS    Q, T
 //	ARGV    members
-//	returns for each member, in order: see Taken
+//	returns for each member, in order: see ReadTaken
 //	cost    O(members × length of Q); O(1) for a member near the head of Q
 //
 // Each is LREM Q 1 and ZREM T. Of a member that is twice in Q, which only re-sent
 // offers of old releases are, one copy goes, as with Redisson's poll and remove:
-// name it twice to remove both. T is cleaned in any case.
+// name it twice to remove both. A member in T only is left alone: somebody has unlisted it
+// since it was read, and it comes when it is due; or a transfer of Redisson's that failed later
+// on has pushed it, and pushes it again until a repair.
 //
 // Send hundreds of members a call rather than thousands: the server does nothing
 // else meanwhile.

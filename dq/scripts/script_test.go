@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,7 +25,9 @@ func TestScripts(t *testing.T) {
 		_, redisson := wire.ScriptBySHA1(s.SHA1)
 		require.False(t, redisson)
 	}
-	require.Equal(t, []string{"transfer", "ahead", "take-out", "move-out", "guard"}, names)
+	require.Equal(t, []string{
+		"transfer", "ahead", "survey", "unlist", "take-out", "move-out", "guard", "hold", "next", "settle", "sweep", "dead",
+	}, names)
 	_, ok := scripts.BySHA1("")
 	require.False(t, ok)
 }
@@ -34,9 +37,19 @@ func TestScripts(t *testing.T) {
 func TestScriptsUseFewCommands(t *testing.T) {
 	call := regexp.MustCompile(`(?:call|pcall|call_with_all|error_of)\('(\w+)'`)
 	known := []string{"llen", "lpush", "lrem", "rpush", "zadd", "zcard", "zrange", "zrangebyscore", "zrem", "zscore"}
+	reliable := []string{"exists", "hdel", "hget", "hlen", "hscan", "hset", "lpop", "publish", "rename", "rpoplpush", "time"}
+	besides := map[string][]string{
+		"transfer": {"exists", "hget", "hlen", "scard", "srem"},
+		"survey":   {"exists", "hget", "hlen", "lrange", "zcount"},
+		"unlist": {
+			"exists", "hdel", "hget", "hlen", "hmget", "hset", "lindex", "lrange", "persist", "pexpire", "pttl", "rename",
+			"sadd", "scard", "srem", "sscan", "unlink", "zcount",
+		},
+		"hold": reliable, "next": reliable, "settle": reliable, "sweep": reliable, "dead": reliable,
+	}
 	for _, s := range scripts.All() {
 		for _, m := range call.FindAllStringSubmatch(s.Body, -1) {
-			require.Contains(t, known, m[1], s.Name)
+			require.Contains(t, append(slices.Clone(known), besides[s.Name]...), m[1], s.Name)
 		}
 	}
 }
@@ -60,10 +73,10 @@ func TestReadReplies(t *testing.T) {
 		require.ErrorContains(t, err, "script transfer: expected")
 	}
 
-	taken, err := scripts.ReadTaken([]any{int64(0), int64(1), int64(2)})
+	taken, err := scripts.ReadTaken([]any{int64(0), int64(1)})
 	require.NoError(t, err)
-	require.Equal(t, []scripts.Taken{scripts.TakenNowhere, scripts.TakenPending, scripts.TakenTimeoutSet}, taken)
-	for _, reply := range []any{nil, []any{"1"}, []any{int64(3)}, []any{int64(-1)}} {
+	require.Equal(t, []bool{false, true}, taken)
+	for _, reply := range []any{nil, []any{"1"}, []any{int64(2)}, []any{int64(-1)}} {
 		_, err := scripts.ReadTaken(reply)
 		require.ErrorContains(t, err, "script take-out: expected")
 	}

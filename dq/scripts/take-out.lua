@@ -8,8 +8,7 @@ if type(wrong) == 'table' then return wrong end
 
 local taken = {}
 for i, member in ipairs(ARGV) do
-  local listed = redis.call('lrem', Q, 1, member)
-  local timed = redis.call('zrem', T, member)
-  taken[i] = listed == 1 and 1 or timed == 1 and 2 or 0
+  taken[i] = redis.call('lrem', Q, 1, member)
+  if taken[i] == 1 then redis.call('zrem', T, member) end
 end
 return taken

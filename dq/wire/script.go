@@ -23,6 +23,13 @@ type Script struct {
 	Body string
 	// Keys and Args describe KEYS and ARGV.
 	Keys, Args string
+	// Reply describes what the script replies where it succeeds; empty for one that always fails.
+	Reply string
+	// Cost is how long it takes, of N messages that wait or values in the destination queue, k
+	// that it moves or takes, and a arguments.
+	Cost string
+	// File is the name of the file that holds Body, in the folder scripts.
+	File string
 	// RecordedFrom is the release that Body was recorded from.
 	RecordedFrom string
 
@@ -105,7 +112,7 @@ func loadScripts() []Script {
 		all = append(all, Script{
 			Name: ScriptName(name), Variant: variant, Object: get("object"), Method: get("method"),
 			SHA1: get("sha1"), Body: string(body), Keys: get("keys"), Args: get("args"),
-			RecordedFrom: get("recorded_from"),
+			Reply: get("reply"), Cost: get("cost"), File: get("file"), RecordedFrom: get("recorded_from"),
 			ranges: [2]releaseRange{
 				mustRange(get("first_2x"), get("last_2x")),
 				mustRange(get("first_3x"), get("last_3x")),

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -174,9 +175,25 @@ func (s *Server) identify(ctx context.Context) error {
 	if err != nil {
 		return s.target.explain(err)
 	}
+	if err := s.target.checkMode(info); err != nil {
+		return err
+	}
 	s.Product, s.Version = product(info)
 	if s.Version == "" {
 		return fmt.Errorf("expected a Redis at %s, its INFO names no version: is this a proxy? Name the server itself", s.Addr)
+	}
+	return nil
+}
+
+// checkMode refuses a server of another kind than the address says, as far as its INFO tells:
+// it would answer, and fail at the first command that needs the other.
+func (t target) checkMode(info string) error {
+	at, mode := strings.Join(t.addrs, ","), fields(info)["redis_mode"]
+	switch {
+	case mode == "sentinel":
+		return fmt.Errorf("expected a Redis at %s, found a sentinel: use redis+sentinel://%s/ and the name of the master", at, at)
+	case t.topology == cluster && mode != "" && mode != "cluster":
+		return fmt.Errorf("expected a node of a cluster at %s, found a Redis in %s mode: use redis:// instead of redis+cluster://", at, mode)
 	}
 	return nil
 }

@@ -151,6 +151,7 @@ func TestExternalRefusals(t *testing.T) {
 		"no cluster":        {"redis+cluster://" + closed.Addr().String(), "nothing listens there"},
 		"no sentinel":       {"redis+sentinel://" + closed.Addr().String() + "/m", "nothing listens there"},
 		"not a sentinel":    {"redis+sentinel://" + open.Addr + "/m", "that is no sentinel"},
+		"not a cluster":     {"redis+cluster://" + open.Addr, "found a Redis in standalone mode: use redis:// instead of redis+cluster://"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // SpecError reports a --redis value that can never be right, whatever the
@@ -34,6 +36,9 @@ const (
 	modeExternal  mode = "external"
 )
 
+// words are the modes that a --redis value names.
+var words = []string{string(modeAuto), string(modeContainer), string(modeProcess), string(modeEmbedded)}
+
 // spec is a --redis value taken apart.
 type spec struct {
 	mode mode
@@ -52,7 +57,7 @@ func parseSpec(s string) (spec, error) {
 	if strings.Contains(s, "://") {
 		t, err := parseTarget(s)
 		if err != nil {
-			return spec{}, &SpecError{Spec: redact(s), Reason: err.Error()}
+			return spec{}, &SpecError{Spec: Redact(s), Reason: err.Error()}
 		}
 		return spec{mode: modeExternal, url: t}, nil
 	}
@@ -71,7 +76,7 @@ func parseSpec(s string) (spec, error) {
 	case "":
 		return spec{}, &SpecError{Spec: s, Reason: "empty"}
 	default:
-		return spec{}, &SpecError{Spec: s, Reason: "unknown word"}
+		return spec{}, &SpecError{Spec: s, Reason: "unknown word" + text.DidYouMean(word, words)}
 	}
 }
 
@@ -241,8 +246,24 @@ func (t target) url() string {
 	return u.String()
 }
 
-// redact hides what may be a password in a URL, also in one that cannot be parsed.
-func redact(s string) string {
+// WithPassword returns the address of an external server with a password in it. The error is
+// a *SpecError, also where the address has one already.
+func WithPassword(spec, password string) (string, error) {
+	s, err := parseSpec(spec)
+	switch {
+	case err != nil:
+		return "", err
+	case s.mode != modeExternal:
+		return "", &SpecError{Spec: spec, Reason: "not the address of a server"}
+	case s.url.password != "":
+		return "", &SpecError{Spec: Redact(spec), Reason: "it has a password already"}
+	}
+	s.url.password = password
+	return s.url.spec(), nil
+}
+
+// Redact hides what may be a password in a --redis value, also in one that cannot be parsed.
+func Redact(s string) string {
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok {
 		return s

@@ -75,6 +75,41 @@ func TestSpecErrorHidesPassword(t *testing.T) {
 	}
 }
 
+func TestWithPassword(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"redis://h": "redis://:p%40%2F%20s@h:6379/0", "rediss://u@h:1/3": "rediss://u:p%40%2F%20s@h:1/3",
+		"redis+cluster://a:1,b:2": "redis+cluster://:p%40%2F%20s@a:1,b:2", "redis+sentinel://a:1/m?sentinel_password=q": "redis+sentinel://:p%40%2F%20s@a:1/m/0?sentinel_password=q",
+	} {
+		got, err := WithPassword(in, "p@/ s")
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	for in, want := range map[string]string{"redis://:s3cret@h": "it has a password already", "auto": "not the address of a server", "redis://": "the host is missing"} {
+		_, err := WithPassword(in, "p")
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "s3cret")
+	}
+}
+
+func FuzzWithPassword(f *testing.F) {
+	f.Add("redis://u@h:1/2", "p@ss:w/rd%?#,")
+	f.Add("redis+cluster://a:1,b:2", "p")
+	f.Add("redis+sentinel://a/m/1?sentinel_password=x", "\x00é")
+	f.Fuzz(func(t *testing.T, spec, password string) {
+		with, err := WithPassword(spec, password)
+		if err != nil {
+			return
+		}
+		want, err := parseTarget(spec)
+		require.NoError(t, err)
+		want.password = password
+		got, err := parseTarget(with)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	})
+}
+
 func FuzzParseSpec(f *testing.F) {
 	for _, s := range []string{"auto", "container:x", "redis://u:p@h:1/2", "redis+cluster://a:1,b:2", "redis+sentinel://a/m/1?sentinel_password=x", "redis://[::1]:1"} {
 		f.Add(s)

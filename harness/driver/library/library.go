@@ -24,6 +24,8 @@ type DQ struct {
 	Release wire.Release
 	// Faithful follows Redisson's timing too.
 	Faithful bool
+	// Exact transfers by Redisson's script alone, however long the pending list.
+	Exact bool
 	// Options are passed to dq.NewClient as well.
 	Options []dq.Option
 }
@@ -33,6 +35,9 @@ func (d DQ) Identity() driver.Identity {
 	version := d.Release.String()
 	if d.Faithful {
 		version += ",faithful"
+	}
+	if d.Exact {
+		version += ",exact"
 	}
 	return driver.Identity{Name: "dq", Version: version}
 }
@@ -52,6 +57,9 @@ func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]
 	options := append([]dq.Option{dq.WithRelease(d.Release.String())}, d.Options...)
 	if d.Faithful {
 		options = append(options, dq.WithFaithful())
+	}
+	if d.Exact {
+		options = append(options, dq.WithTransfer(dq.Exact))
 	}
 	client, err := dq.NewClient(rdb, options...)
 	if err != nil {

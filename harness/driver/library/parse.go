@@ -14,7 +14,7 @@ func Names(spec string) bool {
 	return name == "dq" || strings.HasPrefix(name, "dq,")
 }
 
-// Parse reads the --driver value dq[:release][,faithful]. Its error is a
+// Parse reads the --driver value dq[:release][,faithful|,exact]. Its error is a
 // *driver.SpecError.
 func Parse(spec string) (DQ, error) {
 	d, err := parse(spec)
@@ -28,10 +28,14 @@ func parse(spec string) (DQ, error) {
 	d := DQ{Release: wire.Newest()}
 	head, modifier, modified := strings.Cut(spec, ",")
 	if modified {
-		if modifier != "faithful" {
-			return DQ{}, fmt.Errorf("expected ,faithful or nothing after the release, got %q", ","+modifier)
+		switch modifier {
+		case "faithful":
+			d.Faithful = true
+		case "exact":
+			d.Exact = true
+		default:
+			return DQ{}, fmt.Errorf("expected ,faithful or ,exact or nothing after the release, got %q", ","+modifier)
 		}
-		d.Faithful = true
 	}
 	if _, release, ok := strings.Cut(head, ":"); ok {
 		r, err := wire.LookupRelease(release)

@@ -179,6 +179,9 @@ func (p *Library) connect(args arguments) (*dq.Client, error) {
 	if p.driver.Faithful || wanted.Faithful {
 		options = append(options, dq.WithFaithful())
 	}
+	if p.driver.Exact {
+		options = append(options, dq.WithTransfer(dq.Exact))
+	}
 	rdb := redis.NewClient(opt)
 	defer rdb.Close()
 	return dq.NewClient(rdb, options...)

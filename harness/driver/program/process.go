@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
 
@@ -302,7 +301,11 @@ func (p *Process) read(stdout *io.PipeReader) {
 		}
 		p.dispatch(line)
 	}
-	if err := scanner.Err(); err != nil {
+	err := scanner.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("a line of more than %d MiB, which is the most", maxLine>>20)
+	}
+	if err != nil {
 		p.breach(err)
 	}
 	stdout.Close()
@@ -377,39 +380,4 @@ func (p *Process) Close() error {
 		return p.failure
 	}
 	return nil
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	copyTo io.Writer
-
-	mu    sync.Mutex
-	bytes []byte
-}
-
-const tailSize = 4 << 10
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	t.bytes = append(t.bytes, b...)
-	if extra := len(t.bytes) - tailSize; extra > 0 {
-		t.bytes = append(t.bytes[:0], t.bytes[extra:]...)
-	}
-	t.mu.Unlock()
-	if t.copyTo != nil {
-		return t.copyTo.Write(b)
-	}
-	return len(b), nil
-}
-
-// quote returns the end of stderr as the tail of an error message, "" if the
-// program said nothing.
-func (t *tail) quote() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := strings.TrimSpace(string(t.bytes))
-	if text == "" {
-		return ""
-	}
-	return "; its stderr ended with:\n" + text
 }

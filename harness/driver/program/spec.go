@@ -16,7 +16,7 @@ import (
 )
 
 // Forms lists what Parse understands, for help texts and errors.
-const Forms = "dq[:release][,faithful] | redisson:<version> | exec:<command line>"
+const Forms = "dq[:release][,faithful|,exact] | redisson:<version> | exec:<command line>"
 
 // Spec is a --driver value that names a program of the op protocol. As a driver it
 // starts the program at Open; the load engine has a program run the whole plan if
@@ -97,6 +97,15 @@ func (s Spec) Release() (wire.Release, bool) {
 		return *s.version, true
 	}
 	return wire.Release{}, false
+}
+
+// NamedRelease returns the Redisson release that the value names itself; false for a dq without one, which stands
+// for the newest, and for exec.
+func (s Spec) NamedRelease() (wire.Release, bool) {
+	if s.dq != nil && !strings.Contains(s.text, ":") {
+		return wire.Release{}, false
+	}
+	return s.Release()
 }
 
 // WithRelease returns the spec for another release: of dq and of Redisson. An

@@ -9,10 +9,14 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/driver/library"
 	"github.com/dq-bench/dq-bench/harness/driver/program"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Forms lists what Parse understands, for help texts and errors.
-const Forms = "dq[:release][,faithful] | redisson:<version> | memory | redis-list | redis-zset | exec:<command line>"
+const Forms = "dq[:release][,faithful|,exact] | redisson:<version> | memory | redis-list | redis-zset | exec:<command line>"
+
+// names are what Forms begin with.
+var names = []string{"dq", "redisson", "memory", "redis-list", "redis-zset", "exec"}
 
 // Parse reads a --driver value. Nothing is started; the error is a
 // *driver.SpecError.
@@ -30,5 +34,5 @@ func Parse(spec string) (driver.Driver, error) {
 	case name == "redisson" || name == "exec":
 		return program.Parse(spec)
 	}
-	return nil, &driver.SpecError{Spec: spec, Reason: fmt.Errorf("expected %s", Forms)}
+	return nil, &driver.SpecError{Spec: spec, Reason: fmt.Errorf("expected %s%s", Forms, text.DidYouMean(name, names))}
 }

@@ -30,6 +30,25 @@ func Required(what string) bool {
 	return false
 }
 
+// Thorough reports whether DQ_REQUIRE is set at all, so that tests take as long as they need. Without
+// it those that take minutes are content with a sample, and say so: all tests together are to take
+// less than five minutes on two processors.
+func Thorough() bool { return os.Getenv("DQ_REQUIRE") != "" }
+
+// Sample returns all elements in a thorough run, and else one of every n, of which the test tells.
+func Sample[E any](t testing.TB, all []E, n int) []E {
+	t.Helper()
+	if Thorough() || n <= 1 {
+		return all
+	}
+	var some []E
+	for i := 0; i < len(all); i += n {
+		some = append(some, all[i])
+	}
+	t.Logf("%d of %d; with DQ_REQUIRE=redis all of them", len(some), len(all))
+	return some
+}
+
 // Missing ends the test because what is not here: a failure where DQ_REQUIRE
 // lists it, else a skip.
 func Missing(t testing.TB, what string, err error) {

@@ -1,0 +1,273 @@
+package dq
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+)
+
+// ErrNotHeld is wrapped by the error of a Delivery's calls when the message is not held any more: its
+// visibility timeout ran out and it went back to the queue, or it was settled before.
+var ErrNotHeld = errors.New("dq: the message is not held any more")
+
+// ReliableOptions says how long a message may be held, and how often.
+type ReliableOptions struct {
+	// Visibility is how long a message is held for whoever reserved it, by the server's clock; then it
+	// goes back to the front of the queue, where those that went back earlier are behind it. 0 means 30 s;
+	// less than 10 ms is an error.
+	Visibility time.Duration
+	// MaxAttempts is after how many attempts that were not acknowledged a message becomes a dead letter;
+	// 0 for never.
+	MaxAttempts int
+	// Failed is called when a sweep, which puts back what was held too long, fails; it is tried again.
+	// nil ignores that.
+	Failed func(error)
+}
+
+const (
+	defaultVisibility = 30 * time.Second
+	leastVisibility   = 10 * time.Millisecond
+	// sweepEvery is the pause between two sweeps, unless something runs out sooner.
+	sweepEvery = time.Second
+	// movedGrace is how long a value may be on its way from the queue to whoever holds it.
+	movedGrace = 5 * time.Second
+	// holdTimeout bounds the call that holds a value, which is shorter than movedGrace: what nobody has
+	// held by then goes back.
+	holdTimeout = 2 * time.Second
+	// sweepBatch is how many values a sweep puts back at a time.
+	sweepBatch = 100
+	// attemptsKept is how long the count of a message that nobody holds is kept.
+	attemptsKept = 7 * 24 * time.Hour
+	// olderPoll is the pause between two looks at a server without BLMOVE.
+	olderPoll = 50 * time.Millisecond
+)
+
+// ReliableQueue takes from a destination queue at least once: a message that was taken is held for its
+// consumer, and comes back unless it is acknowledged in time. Producers, and the transfer tasks of any
+// Redisson, see nothing of it; consumers of Redisson may take from the same queue.
+//
+// What is held is in keys of dq's own (scripts.ReliableNames), in the queue's slot. Each open
+// ReliableQueue puts back what others have held too long; any number may.
+//
+// A value may come twice: when its consumer is slower than Visibility, or dies after its work and
+// before Ack. The count of attempts is kept by value: of two equal messages each counts the other's.
+type ReliableQueue[T any] struct {
+	dest    *BlockingQueue[T]
+	client  *Client
+	names   scripts.ReliableNames
+	options ReliableOptions
+	err     error
+	older   atomic.Bool // the server has no BLMOVE
+
+	close  sync.Once
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	swept  chan struct{} // closed when the sweeper has ended
+}
+
+// Delivery is a message that is held.
+type Delivery[T any] struct {
+	// Value is the message.
+	Value T
+	// Attempt is how often it has been held, this time included.
+	Attempt int
+
+	queue    *ReliableQueue[T]
+	data     []byte // the value on the wire
+	member   string // of scripts.ReliableNames.Held
+	deadline atomic.Pointer[time.Time]
+	settled  atomic.Bool
+}
+
+// Deadline is about when the message goes back, by this process's clock: the server's counts.
+func (d *Delivery[T]) Deadline() time.Time { return *d.deadline.Load() }
+
+// heldSince notes that the message is held for Visibility from then on.
+func (d *Delivery[T]) heldSince(t time.Time) {
+	deadline := t.Add(d.queue.options.Visibility)
+	d.deadline.Store(&deadline)
+}
+
+// NewReliableQueue returns a reliable form of dest. Close ends what it does in the background.
+//
+// It never returns nil. What is wrong with the arguments Err tells at once, and so does every call.
+func NewReliableQueue[T any](dest *BlockingQueue[T], options ReliableOptions) *ReliableQueue[T] {
+	q := &ReliableQueue[T]{dest: dest, options: options, swept: make(chan struct{})}
+	if q.err = checkReliable(dest, &q.options); q.err != nil {
+		q.ctx, q.cancel = context.WithCancel(context.Background())
+		close(q.swept)
+		return q
+	}
+	q.client, q.names = dest.client, scripts.ReliableNamesOf(dest.Name())
+	q.ctx, q.cancel = context.WithCancel(dest.client.ctx)
+	go q.sweeper()
+	return q
+}
+
+func checkReliable[T any](dest *BlockingQueue[T], o *ReliableOptions) error {
+	if err := checkDelayed(dest); err != nil {
+		return err
+	}
+	if o.Visibility == 0 {
+		o.Visibility = defaultVisibility
+	}
+	if o.Visibility < leastVisibility {
+		return fmt.Errorf("dq: ReliableOptions: expected a Visibility of %s or more, got %s", leastVisibility, o.Visibility)
+	}
+	if o.MaxAttempts < 0 {
+		return fmt.Errorf("dq: ReliableOptions: expected 0 or more MaxAttempts, got %d", o.MaxAttempts)
+	}
+	if o.Failed == nil {
+		o.Failed = func(error) {}
+	}
+	return nil
+}
+
+// Err returns what was wrong with the arguments of NewReliableQueue, nil for nothing.
+func (q *ReliableQueue[T]) Err() error { return q.err }
+
+// Close ends the sweeps of this ReliableQueue. What is held stays so, and can be settled.
+func (q *ReliableQueue[T]) Close() error {
+	q.close.Do(q.cancel)
+	<-q.swept
+	return nil
+}
+
+// Reserve waits for a message and holds it. When ctx ends it returns ctx's error, or a message that was
+// moved at that very moment. One that was still on its way is back in the queue within 10 s, if some
+// ReliableQueue of it is open.
+//
+// A value that cannot be decoded becomes a dead letter, and the error wraps a *DecodeError.
+func (q *ReliableQueue[T]) Reserve(ctx context.Context) (*Delivery[T], error) {
+	if q.err != nil {
+		return nil, q.err
+	}
+	for {
+		data, err := q.move(ctx)
+		if err != nil {
+			return nil, in("reserve", q.dest.Name(), err)
+		}
+		d, err := q.holdValue(ctx, data)
+		if d != nil || err != nil {
+			return d, in("reserve", q.dest.Name(), err)
+		}
+	}
+}
+
+// move waits for a value and moves it, so that it is never in a process alone.
+func (q *ReliableQueue[T]) move(ctx context.Context) (string, error) {
+	for {
+		if q.older.Load() {
+			reply, err := q.client.runOwn(ctx, callLane, nextScript, []string{q.dest.Name(), q.names.Moved})
+			if value, ok := reply.(string); ok || err != nil {
+				return value, err
+			}
+			if err := pause(ctx, olderPoll); err != nil {
+				return "", err
+			}
+			continue
+		}
+		reply, err := q.client.block(ctx, q.dest.Name(), forever, "BLMOVE", q.dest.Name(), q.names.Moved, "LEFT", "RIGHT", "0")
+		value, ok := reply.(string)
+		switch {
+		case err != nil && strings.HasPrefix(err.Error(), "ERR unknown command"):
+			q.older.Store(true)
+		case err != nil && ctx.Err() != nil:
+			return "", ctx.Err()
+		case ok || err != nil:
+			return value, err
+		}
+	}
+}
+
+// holdValue returns nil where the value has gone back to the queue meanwhile. It was moved, so that
+// the end of ctx comes too late.
+func (q *ReliableQueue[T]) holdValue(ctx context.Context, data string) (*Delivery[T], error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdTimeout)
+	defer cancel()
+	token := make([]byte, 16)
+	_, _ = crand.Read(token) // never fails
+	began := time.Now()
+	reply, err := q.client.runOwn(ctx, callLane, holdScript,
+		[]string{q.names.Moved, q.names.MovedBefore, q.names.Held, q.names.Attempts},
+		data, token, strconv.FormatInt(q.options.Visibility.Milliseconds(), 10))
+	attempt, ok := reply.(int64)
+	if err != nil || !ok {
+		return nil, err
+	}
+	d := &Delivery[T]{
+		Attempt: int(attempt), queue: q, data: []byte(data),
+		member: string(binary.LittleEndian.AppendUint32(token, uint32(attempt))) + data,
+	}
+	d.heldSince(began)
+	if d.Value, err = replyValue(q.dest.codec, data, nil); err != nil {
+		return nil, errors.Join(err, d.bury(ctx, err.Error()))
+	}
+	return d, nil
+}
+
+// Ack says that the message is done. An error that wraps ErrNotHeld says that it may come to another
+// consumer, or has; any other one, that nobody knows.
+func (d *Delivery[T]) Ack(ctx context.Context) error {
+	return d.settle(ctx, "ack", d.member)
+}
+
+// Extend holds the message for Visibility from now on.
+func (d *Delivery[T]) Extend(ctx context.Context) error {
+	began := time.Now()
+	if err := d.settle(ctx, "extend", d.member, strconv.FormatInt(d.queue.options.Visibility.Milliseconds(), 10)); err != nil {
+		return err
+	}
+	d.heldSince(began)
+	return nil
+}
+
+// Nack gives the message back: through the delayed queue, where it waits for delay like any other and
+// can be seen and cancelled by Java services, or with 0 at once to the front of the queue. With
+// MaxAttempts attempts it becomes a dead letter with that reason instead, of which 1000 bytes are kept.
+func (d *Delivery[T]) Nack(ctx context.Context, delay time.Duration, reason string) error {
+	if delay < 0 {
+		return fmt.Errorf("%w: %s", ErrNegativeDelay, delay)
+	}
+	due, pending := "", ""
+	c := d.queue.client
+	if delay > 0 {
+		due = strconv.FormatInt(c.clock.Now().UnixMilli()+delay.Milliseconds(), 10)
+		pending = string(c.release.Layout().Pack(c.ids(), d.data))
+	}
+	return d.settle(ctx, "nack", d.member, strconv.Itoa(d.queue.options.MaxAttempts), reason, due, pending)
+}
+
+// Bury makes the message a dead letter, with a reason of which 1000 bytes are kept.
+func (d *Delivery[T]) Bury(ctx context.Context, reason string) error {
+	return in("bury", d.queue.dest.Name(), d.bury(ctx, reason))
+}
+
+// bury gives the message back with a limit that it has reached.
+func (d *Delivery[T]) bury(ctx context.Context, reason string) error {
+	return d.settle(ctx, "nack", d.member, "1", reason, "", "")
+}
+
+func (d *Delivery[T]) settle(ctx context.Context, how string, args ...any) error {
+	q, names := d.queue, d.queue.dest.names
+	reply, err := q.client.runOwn(ctx, callLane, settleScript,
+		[]string{q.names.Held, q.names.Attempts, q.names.Dead, names.Destination, names.TimeoutSet, names.Pending, names.Channel},
+		append([]any{how}, args...)...)
+	switch {
+	case err != nil:
+	case reply == int64(0):
+		err = ErrNotHeld
+	case how != "extend":
+		d.settled.Store(true)
+	}
+	return in(how, q.dest.Name(), err)
+}

@@ -1,0 +1,317 @@
+package scripts_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+// unlistings is how many histories TestUnlisting runs; each has its seed from its number.
+const unlistings = 1500
+
+// waiting is a member that was offered and has neither come nor been removed.
+type waiting struct {
+	member, value string
+	due           int64
+	listed        bool // in the pending list, where everybody sees it
+}
+
+// unlisting is a queue on which a pass is made while Redisson's own scripts run between any
+// two of its calls. It says at every moment what the queue should hold.
+type unlisting struct {
+	*bundle
+	random  *rand.Rand
+	layout  wire.Layout
+	keys    scripts.Unlisting
+	now     int64
+	offered int
+	members []waiting // in the order of their offers
+	came    []string  // what should be in D, in order
+	token   string    // of the pass under way, empty for none
+	abandon bool      // a pass that was left is not over yet
+	horizon int64
+	count   int
+	stages  map[scripts.Stage]int
+}
+
+func (b *bundle) unlisting(seed uint64, layout wire.Layout, stages map[scripts.Stage]int) *unlisting {
+	return &unlisting{
+		bundle: b, random: rand.New(rand.NewPCG(seed, 1)), layout: layout, now: now,
+		keys: scripts.UnlistingOf(b.names.Destination), stages: stages,
+	}
+}
+
+// Whatever Redisson does to the queue between any two calls of a pass, the pending list is
+// right at every moment: all that waits, in the order of the offers, less what was unlisted
+// by a pass that ended. Each value comes once, when it is due, or is removed once.
+func TestUnlisting(t *testing.T) {
+	runUnlistings(t, setup(t), servertest.Sample(t, numbers(unlistings), 5))
+}
+
+// The imitation that stands in where there is no Redis knows all that a pass uses.
+func TestUnlistingEmbedded(t *testing.T) {
+	runUnlistings(t, setupOn(t, servertest.Embedded(t)), numbers(20))
+}
+
+func numbers(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+func runUnlistings(t *testing.T, b *bundle, seeds []int) {
+	stages := map[scripts.Stage]int{}
+	for _, seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			b := *b
+			b.t = t
+			b.do("FLUSHDB")
+			u := b.unlisting(uint64(seed), layouts[seed%2], stages)
+			for range 10 + u.random.IntN(60) {
+				u.step()
+				u.check()
+			}
+			u.finish()
+		})
+	}
+	t.Log(stages)
+	for _, stage := range []scripts.Stage{scripts.UnlistMore, scripts.UnlistDone, scripts.UnlistRaced, scripts.UnlistBusy, scripts.UnlistFull} {
+		require.NotZero(t, stages[stage], stage)
+	}
+}
+
+func (u *unlisting) step() {
+	u.now += u.random.Int64N(3)
+	switch u.random.IntN(24) {
+	case 0, 1, 2, 3:
+		for range 1 + u.random.IntN(8) {
+			u.offer()
+		}
+	case 4, 5:
+		u.transferByRedisson()
+	case 6, 7:
+		u.transferByUs()
+	case 8:
+		u.poll(1 + u.random.IntN(3))
+	case 9:
+		u.remove()
+	case 10:
+		u.rare()
+	case 11:
+		u.leave()
+	default:
+		for range 1 + u.random.IntN(4) {
+			u.pass()
+		}
+	}
+}
+
+// rare is what happens seldom, or ends all else.
+func (u *unlisting) rare() {
+	switch u.random.IntN(4) {
+	case 0:
+		_, err := u.bundle.redis.Del(u.ctx, u.names.Pending, u.names.TimeoutSet).Result() // clear()
+		require.NoError(u.t, err)
+		u.members = nil
+	case 1:
+		u.poll(30)
+	case 2:
+		u.retain()
+	default:
+		u.expire()
+	}
+}
+
+func (u *unlisting) offer() {
+	u.offered++
+	id, value := u.id(), fmt.Sprintf("value %d", u.offered)
+	var argument any = id[:]
+	if u.layout == d {
+		argument = strconv.FormatUint(uint64(u.offered), 10)
+	}
+	due := u.now - 3 + u.random.Int64N(40)
+	if u.random.IntN(30) == 0 {
+		due = -due // an overflowed delay: never due
+	}
+	n := u.names
+	_, err := u.redisson(u.layout, wire.ScriptOffer, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, due, argument, value)
+	require.NoError(u.t, err)
+	u.members = append(u.members, waiting{member: u.redis.LIndex(u.ctx, n.Pending, -1).Val(), value: value, due: due, listed: true})
+}
+
+// due moves up to limit members to what should have come, in the order of the set.
+func (u *unlisting) due(limit int) {
+	var due []waiting
+	for _, m := range u.members {
+		if m.due >= 0 && m.due <= u.now {
+			due = append(due, m)
+		}
+	}
+	slices.SortFunc(due, func(a, b waiting) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.member, b.member)) })
+	for _, m := range due[:min(limit, len(due))] {
+		u.came = append(u.came, m.value)
+		u.gone(m.value)
+	}
+}
+
+func (u *unlisting) gone(value string) {
+	u.members = slices.DeleteFunc(u.members, func(m waiting) bool { return m.value == value })
+}
+
+func (u *unlisting) transferByRedisson() {
+	require.NoError(u.t, u.redissonTransfer(u.layout, u.now))
+	u.due(100)
+}
+
+func (u *unlisting) transferByUs() {
+	limit := 1 + u.random.IntN(6)
+	keys := append(u.transferKeys(), u.keys.State, u.keys.Unlisted[0], u.keys.Unlisted[1], u.keys.Leaving)
+	reply, err := u.run(scripts.Transfer(), keys, u.now, limit, u.layout.String(), "")
+	require.NoError(u.t, err)
+	moved, err := scripts.ReadTransferred(reply)
+	require.NoError(u.t, err)
+	before := len(u.came)
+	u.due(limit)
+	require.Equal(u.t, len(u.came)-before, moved.Delivered)
+}
+
+// poll has Redisson take those offered first, one by one.
+func (u *unlisting) poll(n int) {
+	for range n {
+		reply, err := u.redisson(u.layout, wire.ScriptPoll, []string{u.names.Pending, u.names.TimeoutSet})
+		require.NoError(u.t, err)
+		i := slices.IndexFunc(u.members, func(m waiting) bool { return m.listed })
+		if i < 0 {
+			require.Nil(u.t, reply)
+			return
+		}
+		require.Equal(u.t, u.members[i].value, reply)
+		u.gone(u.members[i].value)
+	}
+}
+
+// remove has Redisson remove some value: only one that is listed is found.
+func (u *unlisting) remove() {
+	if len(u.members) == 0 {
+		return
+	}
+	m := u.members[u.random.IntN(len(u.members))]
+	reply, err := u.redisson(u.layout, wire.ScriptRemove, []string{u.names.Pending, u.names.TimeoutSet}, m.value)
+	require.NoError(u.t, err)
+	require.Equal(u.t, m.listed, reply == int64(1), "%v", m)
+	if m.listed {
+		u.gone(m.value)
+	}
+}
+
+// retain is Redisson's retainAll of all but one value, which takes that out of the list
+// alone: it still comes.
+func (u *unlisting) retain() {
+	var values []any
+	drop := -1
+	for i, m := range u.members {
+		if drop < 0 && m.listed {
+			drop = i
+			continue
+		}
+		values = append(values, m.value)
+	}
+	if drop < 0 || len(values) == 0 {
+		return
+	}
+	_, err := u.redisson(u.layout, wire.ScriptRetainAll, []string{u.names.Pending}, values...)
+	require.NoError(u.t, err)
+	u.members[drop].listed = false
+}
+
+// leave abandons the pass, as a client does that is killed; expire is the end of its lease.
+func (u *unlisting) leave() {
+	u.abandon = u.abandon || u.token != ""
+	u.token = ""
+}
+
+func (u *unlisting) expire() {
+	if u.abandon {
+		u.do("DEL", u.keys.Pass, u.keys.Next, u.keys.Leaving)
+		u.abandon = false
+	}
+}
+
+// pass makes one call of a pass, or of a new one.
+func (u *unlisting) pass() {
+	horizon := ""
+	if u.token == "" {
+		u.token, u.horizon = fmt.Sprint(u.random.Uint64()), u.now+u.random.Int64N(20)
+		u.count = []int{1, 2, 5, 20}[u.random.IntN(4)]
+		horizon = fmt.Sprint(u.horizon)
+	}
+	reply, err := u.run(scripts.Unlist(), []string{
+		u.names.TimeoutSet, u.names.Pending, u.keys.State, u.keys.Pass, u.keys.Next, u.keys.Leaving, u.keys.Unlisted[0], u.keys.Unlisted[1],
+	}, u.token, horizon, u.count, 600_000, 600_000)
+	require.NoError(u.t, err)
+	stage, n, err := scripts.ReadUnlisted(reply)
+	require.NoError(u.t, err)
+	u.stages[stage]++
+	switch stage {
+	case scripts.UnlistMore:
+		return
+	case scripts.UnlistDone:
+		left := 0
+		for i, m := range u.members {
+			if m.listed && m.due >= 0 && m.due <= u.horizon {
+				u.members[i].listed = false
+				left++
+			}
+		}
+		require.LessOrEqual(u.t, left, n, "what others transferred meanwhile may be counted too")
+		u.abandon = false
+	case scripts.UnlistRaced, scripts.UnlistLost:
+		require.Zero(u.t, u.redis.Exists(u.ctx, u.keys.Pass, u.keys.Next, u.keys.Leaving).Val(), "nothing is left")
+		u.abandon = false
+	}
+	u.token = ""
+}
+
+// check compares the keys with what they should hold.
+func (u *unlisting) check() {
+	var listed, timed []string
+	for _, m := range u.members {
+		timed = append(timed, m.member)
+		if m.listed {
+			listed = append(listed, m.member)
+		}
+	}
+	require.Equal(u.t, listed, append([]string(nil), u.pending()...), "the list, in the order of the offers")
+	require.ElementsMatch(u.t, timed, u.timed())
+	require.Equal(u.t, u.came, append([]string(nil), u.delivered()...))
+	if len(listed) > 0 {
+		require.Equal(u.t, int64(-1), u.do("PTTL", u.names.Pending), "the list lives on")
+	}
+}
+
+// finish has all come that waits.
+func (u *unlisting) finish() {
+	u.now += 100
+	for range len(u.members) + 1 {
+		if u.random.IntN(2) == 0 {
+			u.transferByRedisson()
+		} else {
+			u.transferByUs()
+		}
+		u.check()
+	}
+	for _, m := range u.members {
+		require.Negative(u.t, m.due, "all that can come due has come")
+	}
+}

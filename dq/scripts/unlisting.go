@@ -1,0 +1,127 @@
+package scripts
+
+import (
+	"strconv"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// Unlisting has the names of the keys of Unlist for one queue. All are in the slot of the
+// queue's other keys, have a time to live, and no Redisson knows them.
+type Unlisting struct {
+	// State is S, a HASH that says what the last pass has covered.
+	State string
+	// Pass is P, a HASH that says how far a pass is. It is there while one is under way.
+	Pass string
+	// Next is N, the LIST that becomes the pending list, and Leaving V, the SET of the
+	// members that it lacks.
+	Next, Leaving string
+	// Unlisted are U1 and U2, the SETs of members that are in the timeout set and were taken
+	// out of the pending list, for they are due soon.
+	Unlisted [2]string
+}
+
+// UnlistingOf returns the names for the destination queue dest.
+func UnlistingOf(dest string) Unlisting {
+	name := func(part string) string { return wire.PrefixName("redisson_delay_queue_"+part, dest) }
+	return Unlisting{
+		State: name("unlisting"), Pass: name("unlisting_pass"), Next: name("unlisting_next"), Leaving: name("unlisting_leaving"),
+		Unlisted: [2]string{name("unlisted_1"), name("unlisted_2")},
+	}
+}
+
+// All returns the names.
+func (u Unlisting) All() []string {
+	return []string{u.State, u.Pass, u.Next, u.Leaving, u.Unlisted[0], u.Unlisted[1]}
+}
+
+// Surveyed is what Survey returns.
+type Surveyed struct {
+	// Length is that of the pending list. Where it is below the least length, Due, Seen and
+	// Far are 0.
+	Length int
+	// Covered is until when members are unlisted, in Unix ms; 0 for none.
+	Covered int64
+	// Passing says that somebody's pass is under way, and Unlisted that there are members
+	// that are not in the list.
+	Passing, Unlisted bool
+	// Window is how far a pass would reach, in ms: ten times as long as it takes, 1 to 30 s.
+	Window int64
+	// Due is how many members are due after Covered and within the Window. Of the first of
+	// them, Seen in number, Far are not among the first 1000 entries of the list.
+	Due, Seen, Far int
+}
+
+// ReadSurveyed reads the reply of Survey.
+func ReadSurveyed(reply any) (Surveyed, error) {
+	items, ok := reply.([]any)
+	if !ok || len(items) != 8 {
+		return Surveyed{}, unexpected(Survey(), "8 items", reply)
+	}
+	var s Surveyed
+	var err error
+	switch covered := items[1].(type) {
+	case nil:
+	case string:
+		s.Covered, err = strconv.ParseInt(covered, 10, 64)
+	default:
+		ok = false
+	}
+	if !ok || err != nil {
+		return Surveyed{}, unexpected(Survey(), "a time or nil as the second item", reply)
+	}
+	var numbers [8]int64
+	for i, item := range items {
+		if i == 1 {
+			continue
+		}
+		if numbers[i], ok = item.(int64); !ok {
+			return Surveyed{}, unexpected(Survey(), "integers", reply)
+		}
+	}
+	s.Length, s.Passing, s.Unlisted, s.Window = int(numbers[0]), numbers[2] > 0, numbers[3] > 0, numbers[4]
+	s.Due, s.Seen, s.Far = int(numbers[5]), int(numbers[6]), int(numbers[7])
+	return s, nil
+}
+
+// Stage is how a pass of Unlist stands.
+type Stage string
+
+// The stages.
+const (
+	// UnlistMore: the next call goes on.
+	UnlistMore Stage = "more"
+	// UnlistDone: N is the pending list now.
+	UnlistDone Stage = "done"
+	// UnlistBusy: another pass is under way; this one has not begun.
+	UnlistBusy Stage = "busy"
+	// UnlistFull: members of the two passes before are not delivered yet.
+	UnlistFull Stage = "full"
+	// UnlistGone: the lease was over, or somebody has ended the pass by deleting P.
+	UnlistGone Stage = "gone"
+	// UnlistLost: so much was removed from Q that the place was not found again.
+	UnlistLost Stage = "lost"
+	// UnlistRaced: somebody has removed entries that were copied.
+	UnlistRaced Stage = "raced"
+)
+
+// ReadUnlisted reads the reply of Unlist. n is how many entries were passed so far
+// (UnlistMore), or how many members have left the list (UnlistDone).
+func ReadUnlisted(reply any) (stage Stage, n int, err error) {
+	items, ok := reply.([]any)
+	if !ok || len(items) == 0 {
+		return "", 0, unexpected(Unlist(), "an array", reply)
+	}
+	text, _ := items[0].(string)
+	switch stage = Stage(text); stage {
+	case UnlistBusy, UnlistFull, UnlistGone, UnlistLost, UnlistRaced:
+		return stage, 0, nil
+	case UnlistMore, UnlistDone:
+		if len(items) == 3 {
+			if n, ok := items[1].(int64); ok {
+				return stage, int(n), nil
+			}
+		}
+	}
+	return "", 0, unexpected(Unlist(), "a stage, and with more and done two integers", reply)
+}

@@ -1,0 +1,134 @@
+package dq
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// Of several clients on a queue one transfers, and the others stand in. After each transfer a
+// client says, on a channel that no Redisson listens to, until when it has transferred and
+// what comes next. Who hears that of a lower id stands in from then on: it waits a random
+// moment past due, and transfers only if nothing was heard until then. There is no lease,
+// nothing to renew and nobody to elect: one that is gone is replaced at the next due time, and
+// one that hears nothing transfers by itself.
+//
+//	hello <id>                  a client has begun to listen
+//	here <id>                   the answer of those that listen
+//	moved <id> <until> <next>   times in Unix ms; next is - where nothing is left
+
+// How long past due a stand-in waits for the client that transfers.
+const minStandIn, maxStandIn = 10 * time.Millisecond, 30 * time.Millisecond
+
+// turns is what a task knows of other clients on its queue.
+type turns struct {
+	channel   string
+	others    bool  // somebody else was heard, and still listens
+	standIn   bool  // for one of them
+	waitUntil int64 // for what is due to be transferred by it, Unix ms; 0 where nothing is due
+}
+
+func turnsOf(n wire.Names) turns {
+	return turns{channel: wire.PrefixName("redisson_delay_queue_turns", n.Destination)}
+}
+
+// takesTurns reports whether the Client does.
+func (s *scheduler) takesTurns() bool { return !s.client.strict }
+
+// heard handles what another client says. Anybody may publish: what is none of these is
+// passed over.
+func (s *scheduler) heard(t *task, payload string) {
+	words := strings.Fields(payload)
+	if len(words) < 2 || words[1] == s.id {
+		return
+	}
+	switch {
+	case words[0] == "hello" && len(words) == 2:
+		t.turns.others = true
+		s.say(t, "here "+s.id)
+	case words[0] == "here" && len(words) == 2:
+		t.turns.others = true
+	case words[0] == "moved" && len(words) == 4:
+		if until, next, ok := parseMoved(words[2], words[3]); ok {
+			s.heardMoved(t, words[1], until, next)
+		}
+	}
+}
+
+func parseMoved(untilText, nextText string) (until, next int64, ok bool) {
+	until, err := strconv.ParseInt(untilText, 10, 64)
+	if err == nil && nextText != "-" {
+		next, err = strconv.ParseInt(nextText, 10, 64)
+		return until, next, err == nil
+	}
+	return until, noDue, err == nil
+}
+
+// heardMoved takes note of a transfer of another client's. Of the two, the one with the lower
+// id goes on, unless it is late: it is slow, or its clock is behind.
+func (s *scheduler) heardMoved(t *task, id string, until, next int64) {
+	u := &t.turns
+	u.others = true
+	if id > s.id || s.now()-until > minStandIn.Milliseconds() {
+		return
+	}
+	waited := u.waitUntil != 0
+	u.standIn, u.waitUntil = true, 0
+	if waited || t.due <= until {
+		s.setDue(t, next)
+		return
+	}
+	s.setDue(t, min(t.due, next))
+}
+
+// leaves reports whether what is due then is left to another client for the moment.
+func (s *scheduler) leaves(t *task, now int64) bool {
+	u := &t.turns
+	if !u.standIn {
+		return false
+	}
+	if u.waitUntil == 0 {
+		u.waitUntil = now + (minStandIn + rand.N(maxStandIn-minStandIn)).Milliseconds()
+	}
+	if now < u.waitUntil {
+		s.setDue(t, u.waitUntil)
+		return true
+	}
+	u.standIn, u.waitUntil = false, 0
+	return false
+}
+
+// alone has a task transfer by itself: nobody can be heard.
+func (u *turns) alone() { *u = turns{channel: u.channel} }
+
+// tellMoved says what a transfer has done, if anybody listens.
+func (s *scheduler) tellMoved(t *task, m moved) {
+	if !t.turns.others || t.turns.standIn {
+		return
+	}
+	next := "-"
+	if m.next != noDue {
+		next = strconv.FormatInt(m.next, 10)
+	}
+	s.say(t, "moved "+s.id+" "+strconv.FormatInt(m.until, 10)+" "+next)
+}
+
+// say publishes in the background. The server says how many listen, this one among them, but
+// for a Cluster, whose servers count their own clients alone.
+func (s *scheduler) say(t *task, what string) {
+	channel, key := t.turns.channel, t.names.TimeoutSet
+	s.goroutines.Add(1)
+	go func() {
+		defer s.goroutines.Done()
+		ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
+		defer cancel()
+		reply, err := s.client.one(ctx, request{lane: backgroundLane, key: key, commands: [][]any{{"PUBLISH", channel, what}}})
+		if n, ok := reply.(int64); err == nil && ok && n <= 1 && !s.client.clustered {
+			s.post(func() { t.turns.others = false })
+		}
+	}()
+}

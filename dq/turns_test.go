@@ -1,0 +1,132 @@
+package dq_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+// turnsChannel is where clients of the queue "orders" hear each other.
+const turnsChannel = "redisson_delay_queue_turns:{orders}"
+
+// listen waits until so many clients hear each other.
+func listen(t *testing.T, rdb *redis.Client, n int64) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return rdb.PubSubNumSub(t.Context(), turnsChannel).Val()[turnsChannel] == n
+	}, testDeadline, time.Millisecond, "%d listen", n)
+}
+
+// Of 20 clients one transfers, and each value comes once.
+func TestOneOfManyClientsTransfers(t *testing.T) {
+	t.Parallel()
+	const clients, messages = 20, 50
+	s := servertest.Redis(t)
+	var transfers atomic.Int64
+	observer := dq.WithObserver(dq.Observer{Transfer: func(dq.TransferEvent) { transfers.Add(1) }})
+	var first *bundle
+	var delayed *dq.DelayedQueue[string]
+	for range clients {
+		b := setupOn(t, s, "orders", observer)
+		d := b.delayed(t)
+		if first == nil {
+			first, delayed = b, d
+		}
+	}
+	listen(t, first.redis, clients)
+	ctx := deadline(t)
+	for i := range messages {
+		require.NoError(t, delayed.Offer(ctx, strconv.Itoa(i), time.Duration(200+50*i)*time.Millisecond))
+	}
+	before, few := transfers.Load(), 0
+	for i := range messages {
+		v, err := first.queue.Take(ctx)
+		require.NoError(t, err)
+		require.Equal(t, strconv.Itoa(i), v)
+		made := transfers.Load()
+		if made-before <= 2 {
+			few++
+		}
+		before = made
+	}
+	// A machine that stands still has the others stand in; one that does not lets each due time have one.
+	t.Logf("%d of %d due times had two transfers at most", few, messages)
+	require.Greater(t, few, messages/10, "not each of the %d every time", clients)
+	require.Zero(t, first.redis.Exists(ctx, first.names.Pending, first.names.TimeoutSet).Val())
+}
+
+// A client under strict wire does not listen.
+func TestStrictClientsTakeNoTurns(t *testing.T) {
+	t.Parallel()
+	b := setup(t, dq.WithStrictWire())
+	b.delayed(t)
+	listen(t, b.redis, 0)
+	setupOn(t, b.server, "orders").delayed(t)
+	listen(t, b.redis, 1)
+}
+
+// A process that transfers is killed, and what comes due later is transferred by another.
+func TestFaultAKilledClientIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t)
+	b := setupOn(t, s, "orders")
+	other := process(t, s)
+	listen(t, b.redis, 1)
+	d := b.delayed(t)
+	listen(t, b.redis, 2)
+	ctx := deadline(t)
+	const each = 20
+	var offered [each]time.Time
+	var longest time.Duration
+	for round := range 3 {
+		for i := range each {
+			offered[i] = time.Now()
+			require.NoError(t, d.Offer(ctx, fmt.Sprint(round, " ", i), time.Duration(50+20*i)*time.Millisecond))
+		}
+		for i := range each {
+			v, err := b.queue.Take(ctx)
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprint(round, " ", i), v)
+			longest = max(longest, time.Since(offered[i])-time.Duration(50+20*i)*time.Millisecond)
+			if i == each/2 && other != nil {
+				require.NoError(t, other.Kill())
+				other = nil
+			}
+		}
+	}
+	t.Logf("at most %s past due", longest)
+}
+
+// process runs a client of the queue "orders" that only transfers, in a process of its own.
+func process(t *testing.T, s *server.Server) *os.Process {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestTransfersInAProcess$") //nolint:noctx // killed by the test
+	cmd.Env = append(os.Environ(), "DQ_TEST_TRANSFERS_AT="+s.URL())
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd.Process
+}
+
+// TestTransfersInAProcess is what that process runs.
+func TestTransfersInAProcess(t *testing.T) {
+	url := os.Getenv("DQ_TEST_TRANSFERS_AT")
+	if url == "" {
+		t.Skip("it is run by TestFaultAKilledClientIsReplaced")
+	}
+	client, err := dq.NewClient(connect(t, url))
+	require.NoError(t, err)
+	dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
+	<-time.After(time.Minute) // its parent kills it
+}

@@ -1,0 +1,180 @@
+package dq
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// Unlisting takes members out of a long pending list before they are due, all in one pass,
+// so that no transfer has to walk the list for each: see scripts.Unlist.
+const (
+	// leastLength is how long the list must be.
+	leastLength = 1000
+	// leastFar is how many members must come due in the time that a pass covers that are
+	// not near the head of the list. LREM passes half of the list for each, at an 80th of
+	// what a pass takes for an entry: 160 of them cost as much as a pass, whatever the length.
+	leastFar = 320
+	// entryCost is what a pass is taken to need for an entry, in µs, until one was measured.
+	entryCost = 3.0
+	// passSlack is how long a pass should be over before what it covers comes due, and by
+	// how much its horizon lies beyond what its length asks for.
+	passSlack = 500 * time.Millisecond
+	// unlistedLimit is how many unlisted members one transfer moves, in 2 to 3 ms.
+	unlistedLimit = 300
+
+	// A call passes at least and at most so many entries: fewer when the quickest of some
+	// calls took longer than stepTime, which tells of the server and not of who else is busy.
+	minStep, firstStep, maxStep = 25, 250, 500
+	stepTime                    = 3 * time.Millisecond
+	paceSteps                   = 8
+	// unlistLease is for how long a pass that nobody goes on with is in the way.
+	unlistLease = 2 * time.Second
+	// unlistedLife is for how long what is out of the list is known. Without that knowledge
+	// it is transferred as Redisson does.
+	unlistedLife = 24 * time.Hour
+	// passWatch is how often another client's pass is looked at.
+	passWatch = 50 * time.Millisecond
+	// After a pass that was given up, the next one waits for so long, twice as long each time.
+	minUnlistPause, maxUnlistPause = time.Second, 5 * time.Minute
+)
+
+// unlisting is what a task knows of the members of its queue that were taken out of the
+// pending list. Times are in Unix ms.
+type unlisting struct {
+	covered   int64   // members due until then are out of the list, but for late offers
+	inUse     bool    // there are such members
+	passing   bool    // a pass is under way, here or elsewhere
+	mine      bool    // here
+	held      bool    // a transfer waits for its end
+	passedAt  int64   // when the last one here ended
+	notBefore int64   // when the next one may begin
+	blind     int64   // until when nothing is asked, for the server refuses to tell
+	cost      float64 // of a pass to the server, in µs an entry
+	pace      float64 // how long a pass takes, in µs an entry
+	pause     time.Duration
+}
+
+// manner is how a transfer is to be done.
+type manner struct {
+	// unlisted says that members may be out of the list, which Redisson's script would look
+	// for from one end to the other.
+	unlisted bool
+	// until is the due time, in Unix ms, behind which members wait for a pass to end.
+	until int64
+}
+
+func (u *unlisting) manner() manner {
+	how := manner{unlisted: u.inUse || u.passing, until: noDue}
+	if u.passing {
+		how.until = u.covered
+	}
+	return how
+}
+
+// holds reports whether a transfer of what is due then waits for the end of a pass: it would
+// take longer, and hold up the pass.
+func (u *unlisting) holds(due int64) bool { return u.passing && due != noDue && due > u.covered }
+
+// passTime is how long a pass through so many entries takes, with its pauses, in ms.
+func (u *unlisting) passTime(length int) int64 { return int64(u.pace * float64(length) / 1000) }
+
+// pays reports whether a pass should begin.
+func (u *unlisting) pays(s scripts.Surveyed, now int64) bool {
+	if now < u.notBefore || s.Seen == 0 || s.Covered-now > 2*u.passTime(s.Length)+2*passSlack.Milliseconds() {
+		return false
+	}
+	return s.Due*s.Far/s.Seen >= leastFar
+}
+
+// unlists reports whether the Client ever does.
+func (s *scheduler) unlists() bool { return !s.client.strict && s.client.transfers == Auto }
+
+// survey asks what is to know of a pass, unless that is not wanted. It may be called
+// from any goroutine, with the cost that the task knows.
+func (s *scheduler) survey(ctx context.Context, n wire.Names, cost float64) (scripts.Surveyed, error) {
+	keys := scripts.UnlistingOf(n.Destination)
+	reply, err := s.client.runOwn(ctx, backgroundLane, surveyScript,
+		[]string{n.TimeoutSet, n.Pending, keys.State, keys.Pass, keys.Unlisted[0], keys.Unlisted[1]},
+		strconv.FormatInt(s.now(), 10), strconv.FormatFloat(cost, 'f', 3, 64), strconv.Itoa(leastLength))
+	if err != nil {
+		return scripts.Surveyed{}, err
+	}
+	return scripts.ReadSurveyed(reply)
+}
+
+// surveyed takes the answer to a survey that was begun then.
+func (s *scheduler) surveyed(t *task, began int64, found scripts.Surveyed, err error) {
+	u, now := &t.unlisting, s.now()
+	switch {
+	case t.gone || u.mine || began <= u.passedAt:
+		return
+	case err != nil:
+		u.blind = now + time.Minute.Milliseconds()
+		u.passing = false
+		s.resume(t)
+		return
+	}
+	u.covered, u.inUse, u.passing = found.Covered, found.Unlisted, found.Passing
+	switch {
+	case u.passing:
+		time.AfterFunc(passWatch, func() { s.post(func() { s.look(t) }) })
+	case !t.turns.standIn && u.pays(found, now):
+		s.pass(t, found)
+	default:
+		s.resume(t)
+	}
+}
+
+// resume starts the transfer that a pass has held up.
+func (s *scheduler) resume(t *task) {
+	if t.unlisting.held {
+		t.unlisting.held = false
+		s.start(t)
+	}
+}
+
+// pass begins one in the background.
+func (s *scheduler) pass(t *task, found scripts.Surveyed) {
+	u, now := &t.unlisting, s.now()
+	u.passing, u.mine = true, true
+	p := pass{
+		client: s.client, names: t.names, token: strconv.FormatUint(rand.Uint64(), 36),
+		horizon: now + found.Window + 2*u.passTime(found.Length) + passSlack.Milliseconds(),
+		length:  found.Length, covered: u.covered,
+	}
+	s.goroutines.Add(1)
+	go func() {
+		defer s.goroutines.Done()
+		p.run(s.ctx)
+		s.post(func() { s.passed(t, p) })
+	}()
+}
+
+// passed takes note of a pass that has ended.
+func (s *scheduler) passed(t *task, p pass) {
+	u, now := &t.unlisting, s.now()
+	u.passing, u.mine, u.passedAt = false, false, now
+	if p.quickest > 0 {
+		u.cost = min(max(float64(p.quickest.Microseconds())/float64(p.entries), 1), 20)
+		u.pace = min(max(float64(p.took.Microseconds())/float64(p.entries), u.cost), 100)
+	}
+	switch {
+	case p.err == nil && p.stage == scripts.UnlistDone:
+		u.covered, u.inUse, u.pause = p.horizon, u.inUse || p.members > 0, 0
+	case p.err == nil && (p.stage == scripts.UnlistBusy || p.stage == scripts.UnlistFull), p.err != nil && !isReply(p.err):
+		u.notBefore = now + time.Second.Milliseconds()
+	default:
+		u.pause = min(max(2*u.pause, minUnlistPause), maxUnlistPause)
+		u.notBefore = now + u.pause.Milliseconds()
+	}
+	if hook := s.client.observer.Unlisted; hook != nil && p.stage != scripts.UnlistBusy && p.stage != scripts.UnlistFull {
+		hook(p.event())
+	}
+	s.resume(t)
+	s.lookAhead(t)
+}

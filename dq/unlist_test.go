@@ -1,0 +1,238 @@
+package dq_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// fill puts n members with the values 0 to n-1 into the queue, as offers would leave them, in
+// an order that has nothing to do with when they are due: due(i) in Unix ms.
+func (b *bundle) fill(t testing.TB, layout wire.Layout, n int, due func(i int) int64) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	ctx := t.Context()
+	order := random.Perm(n)
+	for first := 0; first < n; first += 1000 {
+		_, err := b.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, i := range order[first:min(first+1000, n)] {
+				var id [8]byte
+				for k := range id {
+					id[k] = byte(i >> (8 * k))
+				}
+				member := string(layout.Pack(id, []byte(strconv.Itoa(i))))
+				p.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: float64(due(i)), Member: member})
+				p.RPush(ctx, b.names.Pending, member)
+			}
+			return nil
+		})
+		require.NoError(t, err)
+	}
+}
+
+// passes collects the passes that a client makes.
+type passes struct {
+	mu  sync.Mutex
+	all []dq.UnlistEvent
+}
+
+func (p *passes) observer() dq.Observer {
+	return dq.Observer{Unlisted: func(e dq.UnlistEvent) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.all = append(p.all, e)
+	}}
+}
+
+func (p *passes) made() []dq.UnlistEvent {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.all)
+}
+
+// takeAll takes values until n have come.
+func takeAll(t *testing.T, ctx context.Context, q *dq.BlockingQueue[string], n int) []string {
+	t.Helper()
+	all := make([]string, 0, n)
+	for len(all) < n {
+		some, err := q.PollN(ctx, n-len(all))
+		require.NoError(t, err)
+		all = append(all, some...)
+		if len(some) == 0 {
+			one, err := q.Take(ctx)
+			require.NoError(t, err, "%d of %d came", len(all), n)
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// A long backlog in random order comes in the order of its due times, each value once,
+// whichever side of 3.21.1 has left it.
+func TestABacklogIsUnlisted(t *testing.T) {
+	t.Parallel()
+	for _, release := range []string{"3.16.6", "4.7.0"} {
+		t.Run(release, func(t *testing.T) {
+			t.Parallel()
+			const n = 20_000
+			var p passes
+			b := setup(t, dq.WithRelease(release), dq.WithObserver(p.observer()))
+			r, err := wire.LookupRelease(release)
+			require.NoError(t, err)
+			start := time.Now().Add(2 * time.Second).UnixMilli()
+			b.fill(t, r.Layout(), n, func(i int) int64 { return start + int64(i)*1000/n })
+			b.delayed(t)
+			for i, v := range takeAll(t, deadline(t), b.queue, n) {
+				if v != strconv.Itoa(i) { // of one ms the bytes decide
+					got, err := strconv.Atoi(v)
+					require.NoError(t, err)
+					require.Equal(t, i*1000/n, got*1000/n)
+				}
+			}
+			require.NotEmpty(t, p.made())
+			require.NoError(t, p.made()[0].Err)
+			require.Positive(t, p.made()[0].Members)
+			require.Zero(t, b.redis.Exists(t.Context(), b.names.Pending, b.names.TimeoutSet).Val())
+		})
+	}
+}
+
+// What others see of the list is what waits, in order, less what is due soon; nothing that
+// has come is in it.
+func TestTheListIsRightBesideUnlisting(t *testing.T) {
+	t.Parallel()
+	const n = 10_000
+	var p passes
+	b := setup(t, dq.WithObserver(p.observer()))
+	start := time.Now().Add(2 * time.Second).UnixMilli()
+	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i) })
+	offered := b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val()
+	b.delayed(t)
+	taking, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() {
+		_ = b.queue.Consume(taking, func(context.Context, string) error { return nil }, dq.ConsumeOptions{})
+	}()
+
+	ctx := deadline(t)
+	for len(p.made()) < 3 {
+		require.NoError(t, ctx.Err(), "passes go on")
+		var listed, timed *redis.StringSliceCmd
+		_, err := b.redis.TxPipelined(ctx, func(tx redis.Pipeliner) error {
+			listed, timed = tx.LRange(ctx, b.names.Pending, 0, -1), tx.ZRange(ctx, b.names.TimeoutSet, 0, -1)
+			return nil
+		})
+		require.NoError(t, err)
+		known := map[string]bool{}
+		for _, m := range timed.Val() {
+			known[m] = true
+		}
+		rest := offered
+		for _, m := range listed.Val() {
+			require.True(t, known[m], "%q has come", m)
+			at := slices.Index(rest, m)
+			require.GreaterOrEqual(t, at, 0, "in the order of the offers, once")
+			rest = rest[at+1:]
+		}
+	}
+}
+
+// Short queues, and those in order, get Redisson's own script and nothing else.
+func TestWhatIsNotUnlisted(t *testing.T) {
+	t.Parallel()
+	for name, given := range map[string]struct {
+		n       int
+		spread  time.Duration
+		options []dq.Option
+	}{
+		"short":  {n: 900, spread: time.Second},
+		"sparse": {n: 5000, spread: time.Hour},
+		"exact":  {n: 2000, spread: time.Second, options: []dq.Option{dq.WithTransfer(dq.Exact)}},
+		"strict": {n: 2000, spread: time.Second, options: []dq.Option{dq.WithStrictWire()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var p passes
+			b := setup(t, append(given.options, dq.WithObserver(p.observer()))...)
+			start := time.Now().Add(time.Second).UnixMilli()
+			b.fill(t, wire.LayoutBc0Lc0, given.n, func(i int) int64 { return start + int64(i)*given.spread.Milliseconds()/int64(given.n) })
+			b.delayed(t)
+			takeAll(t, deadline(t), b.queue, min(given.n, 2))
+			require.Empty(t, p.made())
+			known := b.redis.ScriptExists(t.Context(), scripts.Unlist().SHA1, scripts.Transfer().SHA1).Val()
+			require.Equal(t, []bool{false, false}, known)
+		})
+	}
+}
+
+// Several clients share the passes, and none delivers anything twice.
+func TestManyClientsUnlist(t *testing.T) {
+	t.Parallel()
+	const n = 20_000
+	b := setup(t)
+	start := time.Now().Add(2 * time.Second).UnixMilli()
+	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*2000/n })
+	for range 3 {
+		setupOn(t, b.server, "orders").delayed(t)
+	}
+	all := takeAll(t, deadline(t), b.queue, n)
+	slices.Sort(all)
+	require.Len(t, slices.Compact(all), n, "each once")
+	require.Zero(t, b.redis.LLen(t.Context(), "orders").Val())
+}
+
+// A client that is gone in the middle of a pass leaves the queue as it was, and nothing of
+// its own for long; another one unlists, and all comes.
+func TestAPassThatNobodyGoesOnWith(t *testing.T) {
+	t.Parallel()
+	const n = 5000
+	var p passes
+	b := setup(t, dq.WithObserver(p.observer()))
+	start := time.Now().Add(6 * time.Second).UnixMilli()
+	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*1000/n })
+	before := b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val()
+	u := scripts.UnlistingOf("orders")
+	stage, _, err := scripts.ReadUnlisted(b.redis.Eval(t.Context(), scripts.Unlist().Body, []string{
+		b.names.TimeoutSet, b.names.Pending, u.State, u.Pass, u.Next, u.Leaving, u.Unlisted[0], u.Unlisted[1],
+	}, "gone", start+1000, 1000, 2000, 60_000).Val())
+	require.NoError(t, err)
+	require.Equal(t, scripts.UnlistMore, stage)
+	require.Equal(t, before, b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val())
+	b.delayed(t)
+	all := takeAll(t, deadline(t), b.queue, n)
+	slices.Sort(all)
+	require.Len(t, slices.Compact(all), n)
+	require.NotEmpty(t, p.made())
+	require.NoError(t, p.made()[0].Err)
+}
+
+// A user who has the rights for Redisson's scripts alone has long queues transferred by them.
+func TestUnlistingNeedsRights(t *testing.T) {
+	t.Parallel()
+	const n = 2000
+	s := setup(t)
+	require.NoError(t, s.redis.Do(t.Context(), "ACL", "SETUSER", "app", "on", "nopass", "+@all", "&*",
+		"~orders", "~redisson_delay_queue:*", "~redisson_delay_queue_timeout:*", "~redisson_delay_queue_channel:*").Err())
+	var p passes
+	b := at(t, s.server, fmt.Sprintf("redis://app:x@%s", s.server.Addr), dq.WithObserver(p.observer()))
+	start := time.Now().Add(time.Second).UnixMilli()
+	s.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*100/n })
+	d := dq.NewDelayedQueue(b.queue)
+	require.NoError(t, d.Ready(deadline(t)))
+	all := takeAll(t, deadline(t), b.queue, n)
+	slices.Sort(all)
+	require.Len(t, slices.Compact(all), n)
+	require.Empty(t, p.made(), "a survey is refused first")
+}
