@@ -1,0 +1,167 @@
+// Package spec answers: what does the specification of the wire protocol state, for which
+// releases, and which conformance cases show it?
+//
+//	docs/spec/*.md ──Load──► Statement ─► harness/conformance: what a case shows
+//	                                   ─► harness/upgrade: what two releases differ in
+//
+// The Markdown is the only list of statements there is. Each one names its releases, the cases
+// that show it and the recordings in which it was seen; what a case shows is derived from that.
+// The tests of this package hold the Markdown against the cases, the recordings and the
+// catalogue of scripts.
+package spec
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// Dir is where the specification is, from the root of the module.
+const Dir = "docs/spec"
+
+// readme explains the notation and states nothing.
+const readme = "README.md"
+
+// Level is how strictly a statement is meant, in the words of RFC 2119.
+type Level string
+
+// The levels. REQUIRED, SHALL, RECOMMENDED and OPTIONAL are not used.
+const (
+	Must      Level = "MUST"
+	MustNot   Level = "MUST NOT"
+	Should    Level = "SHOULD"
+	ShouldNot Level = "SHOULD NOT"
+	May       Level = "MAY"
+)
+
+// Statement is one thing that the specification says.
+type Statement struct {
+	// ID is W-<area>-<number>, such as W-OFFER-1.
+	ID    string
+	Level Level
+	// Text is the statement in one line of Markdown, the word of its level included.
+	Text string
+	// Releases are those that it holds for.
+	Releases Ranges
+	// Cases are the ids of the conformance cases that show it, at least one.
+	Cases []string
+	// Recordings are files in which it was seen, by their path from the root of the module.
+	Recordings []string
+	// Scripts are the names of the catalogue's scripts that it is about; often none.
+	Scripts []string
+	// File and Line are where it is written; File is a path from the root of the module.
+	File string
+	Line int
+}
+
+// Link points at the statement, from the root of the module.
+func (s *Statement) Link() string { return s.File + "#" + strings.ToLower(s.ID) }
+
+// Citation is a statement as reports cite it.
+type Citation struct {
+	ID    string `json:"id"`
+	Level Level  `json:"level"`
+	Text  string `json:"text"`
+	// Link is a path from the root of this project's source, with an anchor.
+	Link string `json:"link"`
+}
+
+// Cite returns what reports say of statements; never nil.
+func Cite(statements []*Statement) []Citation {
+	cited := make([]Citation, len(statements))
+	for i, s := range statements {
+		cited[i] = Citation{s.ID, s.Level, s.Text, s.Link()}
+	}
+	return cited
+}
+
+// IDs returns the ids of citations, between commas.
+func IDs(cited []Citation) string {
+	ids := make([]string, len(cited))
+	for i, c := range cited {
+		ids[i] = c.ID
+	}
+	return strings.Join(ids, ", ")
+}
+
+// Spec is the whole specification.
+type Spec struct {
+	// Statements are in the order of the files' names, and of the lines in each.
+	Statements []*Statement
+}
+
+//go:generate go run ./generate .
+
+//go:embed *.md
+var files embed.FS
+
+// All returns the specification that this program was built with. Its files are part of the
+// program, so that a fault in them is a fault of the build.
+var All = sync.OnceValue(func() *Spec {
+	s, err := Load(files)
+	if err != nil {
+		panic("spec: " + err.Error())
+	}
+	return s
+})
+
+// Load reads every *.md of a folder but its README.md. An area, the middle of an id, may not be
+// spread over several files.
+func Load(folder fs.FS) (*Spec, error) {
+	names, err := fs.Glob(folder, "*.md")
+	if err != nil {
+		return nil, err
+	}
+	all, areas := &Spec{}, map[string]string{}
+	for _, name := range names {
+		if name == readme {
+			continue
+		}
+		text, err := fs.ReadFile(folder, name)
+		if err != nil {
+			return nil, fmt.Errorf("the specification cannot be read: %w", err)
+		}
+		file := path.Join(Dir, name)
+		statements, err := Parse(file, string(text))
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range statements {
+			area, _ := split(s.ID)
+			if other, taken := areas[area]; taken && other != file {
+				return nil, &Error{file, s.Line, fmt.Errorf("the area %s is that of %s", area, other)}
+			}
+			areas[area] = file
+		}
+		all.Statements = append(all.Statements, statements...)
+	}
+	return all, nil
+}
+
+// Where returns the statements that keep says true of.
+func (s *Spec) Where(keep func(*Statement) bool) (kept []*Statement) {
+	for _, one := range s.Statements {
+		if keep(one) {
+			kept = append(kept, one)
+		}
+	}
+	return kept
+}
+
+// OfCase returns what a conformance case shows of a release.
+func (s *Spec) OfCase(id string, release wire.Release) []*Statement {
+	return s.Where(func(one *Statement) bool {
+		return slices.Contains(one.Cases, id) && one.Releases.Contain(release)
+	})
+}
+
+// Between returns the statements that hold for one of two releases only.
+func (s *Spec) Between(a, b wire.Release) []*Statement {
+	return s.Where(func(one *Statement) bool { return one.Releases.Contain(a) != one.Releases.Contain(b) })
+}
