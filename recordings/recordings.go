@@ -15,5 +15,8 @@ import "embed"
 // redisson/<release>/ is what dq-bench record saw of that real Redisson, one file
 // for each section of the conformance cases.
 //
-//go:embed documents redisson
+// lateness/ has run files of real releases at a low rate (make lateness), for what releases says of
+// how exactly their timers wake.
+//
+//go:embed documents redisson lateness
 var Files embed.FS

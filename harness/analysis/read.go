@@ -29,14 +29,20 @@ type Reader struct {
 	// read and of are of all files.
 	read, of int64
 	paths    []string
+	// scanner is of the log that is being read; logs of a few lines, of which there may be many
+	// thousands, would take longer to get one each than to be read.
+	scanner *monitor.Scanner
 }
+
+// Read returns how much was read, in bytes.
+func (r *Reader) Read() int64 { return r.read }
 
 // checkEvery is after how many lines a Reader looks whether it was cancelled.
 const checkEvery = 1 << 14
 
 // Log takes in a log until it ends or ctx does.
 func (r *Reader) Log(ctx context.Context, in io.Reader) error {
-	s := monitor.NewScanner(in)
+	s := r.scan(in)
 	for n := 1; s.Scan(); n++ {
 		if l, err := s.Line(); err == nil {
 			r.Line(l, s.Offset())
@@ -56,11 +62,20 @@ func (r *Reader) Log(ctx context.Context, in io.Reader) error {
 	return s.Err()
 }
 
+func (r *Reader) scan(in io.Reader) *monitor.Scanner {
+	if r.scanner == nil {
+		r.scanner = monitor.NewScanner(in)
+	} else {
+		r.scanner.Reset(in)
+	}
+	return r.scanner
+}
+
 // Files takes in logs, or for a folder the *.monitor files below it, in the order of
 // their first lines. A file that begins after the one before it has ended is its
 // continuation, as of a log that was rotated; one that begins earlier is another log.
 func (r *Reader) Files(ctx context.Context, paths []string) error {
-	files, err := logsOf(paths)
+	files, err := r.logsOf(paths)
 	if err != nil {
 		return err
 	}
@@ -133,7 +148,7 @@ type logFile struct {
 	begins int64 // instant of its first line; the largest of all where it has none
 }
 
-func logsOf(paths []string) ([]logFile, error) {
+func (r *Reader) logsOf(paths []string) ([]logFile, error) {
 	var files []logFile
 	for _, path := range paths {
 		below, err := below(path)
@@ -141,7 +156,7 @@ func logsOf(paths []string) ([]logFile, error) {
 			return nil, fmt.Errorf("the log cannot be read: %w", err)
 		}
 		for _, file := range below {
-			f, err := look(file)
+			f, err := r.look(file)
 			if err != nil {
 				return nil, fmt.Errorf("the log cannot be read: %w", err)
 			}
@@ -175,7 +190,7 @@ func below(path string) ([]string, error) {
 }
 
 // look reads the beginning of a file, of which 1 MB has to hold a line.
-func look(path string) (logFile, error) {
+func (r *Reader) look(path string) (logFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return logFile{}, err
@@ -187,7 +202,7 @@ func look(path string) (logFile, error) {
 	} else {
 		return file, nil // a pipe can be read only once
 	}
-	for s := monitor.NewScanner(io.LimitReader(f, 1<<20)); s.Scan(); {
+	for s := r.scan(io.LimitReader(f, 1<<20)); s.Scan(); {
 		if l, err := s.Line(); err == nil {
 			file.begins = l.Time
 			break

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/forensics"
 )
@@ -89,7 +90,7 @@ func FuzzUnpack(f *testing.F) {
 				t.Fatalf("%s member %q read as %q, %v", l, raw, value, ok)
 			}
 		}
-		kind := forensics.KindOf(content.Value)
+		kind := codec.Detect(content.Value)
 		if text, _ := forensics.Text(content.Value, kind); len(text) > 200 {
 			t.Fatalf("text of %d bytes", len(text))
 		}

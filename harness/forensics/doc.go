@@ -2,7 +2,7 @@
 //
 // It reads only, in calls that are short however long the queue is, and says of each
 // member which side of Redisson 3.21.1 packed it (Content), what either side's scripts
-// make of it (Read), and what its value is as far as the bytes tell (KindOf). A Reader
+// make of it (Read), and what its value is as people read it (Text). A Reader
 // walks the timeout set in order of due time and the pending list in order of offers,
 // and stays on its way while others offer, transfer and remove.
 package forensics

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // Difference is where the pending list and the timeout set do not hold the same.
@@ -13,6 +15,9 @@ type Difference struct {
 	Ghosts Sample
 	// Orphans are members of the set that the list has no entry for.
 	Orphans Sample
+	// Unlisted is how many members of the set a dq client has taken out of the list, for they
+	// are due soon: they are no orphans.
+	Unlisted int
 	// Again are entries of the list beyond the first of their member.
 	Again Sample
 	// Unsettled are entries without a member that had moved before they could be looked
@@ -23,10 +28,12 @@ type Difference struct {
 	Lost, Deep bool
 }
 
-// Sample is a number of members, and the first few of them.
+// Sample is a number of members, and the first few of them. Of the few that fit both layouts,
+// Forms has them as Bc0Lc0.
 type Sample struct {
 	Count int
 	First []string
+	Forms map[Form]int
 }
 
 // sampleSize is how many members a Sample shows.
@@ -34,6 +41,10 @@ const sampleSize = 3
 
 func (s *Sample) add(member string) {
 	s.Count++
+	if s.Forms == nil {
+		s.Forms = map[Form]int{}
+	}
+	s.Forms[Unpack([]byte(member), wire.LayoutBc0Lc0).Form]++
 	if len(s.First) < sampleSize {
 		s.First = append(s.First, member)
 	}
@@ -130,11 +141,12 @@ func findOrphans(ctx context.Context, r *Reader, timed *Index, d *Difference) er
 		return nil
 	}
 	return r.TimeoutSet(ctx, func(chunk []redis.Z) error {
+		var unmet []string
 		for _, z := range chunk {
 			if member := z.Member.(string); timed.Unseen(member) {
-				d.Orphans.add(member)
+				unmet = append(unmet, member)
 			}
 		}
-		return nil
+		return sortOut(ctx, r, d, unmet)
 	})
 }

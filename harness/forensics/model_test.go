@@ -77,6 +77,7 @@ func (m *model) answer(cmd redis.Cmder) error {
 			return redis.Nil
 		}
 		cmd.SetVal(score)
+	case *redis.BoolCmd: // SISMEMBER: nothing is unlisted
 	default:
 		panic(fmt.Sprintf("the model does not know %v", args))
 	}

@@ -55,7 +55,7 @@ func Queues(ctx context.Context, client redis.UniversalClient) ([]string, error)
 				return fmt.Errorf("SCAN: %w", err)
 			}
 			for _, key := range keys {
-				if dest, ok := wire.DestinationOf(key); ok {
+				if dest, ok := destinationOf(key); ok {
 					found[dest] = true
 				}
 			}

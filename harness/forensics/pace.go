@@ -6,11 +6,18 @@ const (
 	// busyTarget is how long a call may keep the server busy before the next one asks
 	// for less; a tenth of what nobody should notice.
 	busyTarget = 500 * time.Microsecond
-	minChunk   = 32
-	firstChunk = 128
+	// minChunk is what a chunk is not made smaller than for the time that it takes, only for
+	// the size of its members.
+	minChunk = 32
+	// firstChunk is how many members a walk reads of which it does not know how large they are.
+	firstChunk = 1
 	maxChunk   = 1000
 	// maxChunkBytes keeps the replies of large members small.
 	maxChunkBytes = 512 << 10
+	// setBytes is what a chunk of a set is not made smaller than: it takes the server some
+	// tenths of a millisecond, and a way that takes now this long, now that should not make more
+	// calls of it.
+	setBytes = 32 << 10
 	// listBytes is what a chunk of a list is not made smaller than: much of the time
 	// goes into seeking, which would only be done more often.
 	listBytes = 128 << 10
@@ -24,23 +31,20 @@ type Cost struct {
 	Bytes   int64 // of members read
 }
 
-// meter measures calls. A round trip that does nothing is idle: what a call takes beyond
-// that is at most what it keeps the server busy.
+// meter measures calls. The shortest round trip is idle, most likely one that did nothing:
+// what a call takes beyond that is at most what it keeps the server busy.
 type meter struct {
 	idle time.Duration
 	cost Cost
 }
 
-// bare takes note of a round trip that did nothing.
-func (m *meter) bare(took time.Duration) {
+// count takes note of a call, and returns for how long it may have kept the server busy.
+func (m *meter) count(took time.Duration, bytes int) time.Duration {
 	m.idle = min(m.idle, took)
-	m.count(took, 0)
-}
-
-func (m *meter) count(took time.Duration, bytes int) {
 	m.cost.Calls++
 	m.cost.Longest = max(m.cost.Longest, took)
 	m.cost.Bytes += int64(bytes)
+	return took - m.idle
 }
 
 // pace sizes the chunks of a key by what the last one took.
@@ -54,14 +58,15 @@ func newPace(m *meter, bytes int) *pace {
 	return &pace{meter: m, size: firstChunk, most: maxChunk, bytes: bytes}
 }
 
-// chunk takes note of a call that read members of so many bytes, and returns for how
-// long it may have kept the server busy.
-func (p *pace) chunk(took time.Duration, bytes int) time.Duration {
-	p.count(took, bytes)
-	busy := took - p.idle
+// chunk takes note of a call that read some members of so many bytes together, and returns
+// for how long it may have kept the server busy.
+func (p *pace) chunk(took time.Duration, members, bytes int) time.Duration {
+	busy := p.count(took, bytes)
 	switch {
-	case busy > busyTarget && bytes > p.bytes, bytes > maxChunkBytes:
-		p.size = min(max(minChunk, p.size/2), p.most)
+	case bytes > maxChunkBytes:
+		p.size = min(p.size, max(1, maxChunkBytes/(bytes/members)))
+	case busy > busyTarget && bytes > p.bytes:
+		p.size = min(p.size, max(minChunk, p.size/2))
 	case bytes < maxChunkBytes/2 && (busy < busyTarget/2 || bytes < p.bytes/2):
 		p.size = min(p.size*2, p.most)
 	}

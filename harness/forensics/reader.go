@@ -36,37 +36,46 @@ const bareTrips = 5
 // round trip takes.
 func NewReader(ctx context.Context, client redis.UniversalClient, dest string) (*Reader, error) {
 	m := &meter{idle: time.Hour}
-	r := &Reader{Names: wire.NamesOf(dest), client: client, meter: m, set: newPace(m, 0), list: newPace(m, listBytes)}
+	r := &Reader{Names: wire.NamesOf(dest), client: client, meter: m, set: newPace(m, setBytes), list: newPace(m, listBytes)}
 	for range bareTrips {
 		began := time.Now()
 		if err := client.Exists(ctx, r.Names.TimeoutSet).Err(); err != nil {
 			return nil, fmt.Errorf("EXISTS %s: %w", r.Names.TimeoutSet, err)
 		}
-		r.meter.bare(time.Since(began))
+		r.meter.count(time.Since(began), 0)
 	}
 	return r, nil
+}
+
+// Busy takes note of a round trip that somebody else has made, and returns for how long at
+// most it kept the server busy: the shortest way there and back that was seen does not count.
+func (r *Reader) Busy(took time.Duration) time.Duration {
+	return r.meter.count(took, 0)
 }
 
 // Cost is what was asked of the server so far.
 func (r *Reader) Cost() Cost { return r.meter.cost }
 
-// overlap is how many members a chunk has in common with the one before it, where
-// nothing was removed meanwhile.
-const overlap = 8
+// maxOverlap is how many members a chunk has in common with the one before it, where
+// nothing was removed meanwhile and members are not large.
+const maxOverlap = 8
+
+// overlap is how many members the next chunk has in common with the last one.
+func (p *pace) overlap() int { return min(p.size, maxOverlap) }
 
 // TimeoutSet visits the members of the timeout set in order of due time, chunk by
 // chunk, with their scores. visit must not keep the slice.
 func (r *Reader) TimeoutSet(ctx context.Context, visit func([]redis.Z) error) error {
 	var last redis.Z
-	for next, back := 0, overlap; ; {
+	for next, back := 0, r.set.overlap(); ; {
 		start := max(0, next-back)
-		asked := min(next, overlap) + r.set.size
+		asked := min(next, r.set.overlap()) + r.set.size
 		began := time.Now()
 		chunk, err := r.client.ZRangeWithScores(ctx, r.Names.TimeoutSet, int64(start), int64(start+asked-1)).Result()
 		if err != nil {
 			return fmt.Errorf("ZRANGE %s: %w", r.Names.TimeoutSet, err)
 		}
-		r.set.chunk(time.Since(began), sizeOf(chunk))
+		r.set.chunk(time.Since(began), len(chunk), sizeOf(chunk))
 		if start > 0 && (len(chunk) == 0 || isBehind(chunk[0], last)) {
 			back *= 2 // so many were removed that members in between may have been passed over
 			continue
@@ -84,7 +93,7 @@ func (r *Reader) TimeoutSet(ctx context.Context, visit func([]redis.Z) error) er
 		if len(chunk) < asked {
 			return nil
 		}
-		next, back = start+len(chunk), overlap
+		next, back = start+len(chunk), r.set.overlap()
 	}
 }
 
@@ -128,7 +137,7 @@ var ErrDeep = errors.New("the middle of the list is too far away for calls of 5 
 // Redis 6.2 from the head), each node holding about 8 KB.
 func (r *Reader) Pending(ctx context.Context, visit func(first int, members []string) error) error {
 	way, slow := trail{}, 0
-	for next, back := 0, overlap; ; {
+	for next, back := 0, r.list.overlap(); ; {
 		start := max(0, next-back)
 		asked := next - start + r.list.size
 		chunk, busy, err := r.entries(ctx, start, asked)
@@ -139,7 +148,13 @@ func (r *Reader) Pending(ctx context.Context, visit func(first int, members []st
 			slow = 0
 		}
 		if slow == deepAfter {
-			return fmt.Errorf("LRANGE %s %d: %w", r.Names.Pending, start, ErrDeep)
+			if _, busy, err = r.entries(ctx, next, 1); err != nil {
+				return err
+			}
+			if busy > maxBusy {
+				return fmt.Errorf("LRANGE %s %d: %w", r.Names.Pending, next, ErrDeep)
+			}
+			slow = 0 // what took so long are the members, large as they are, and not to seek them
 		}
 		fresh, ok := way.find(chunk, next-start, start == 0)
 		if !ok {
@@ -158,7 +173,7 @@ func (r *Reader) Pending(ctx context.Context, visit func(first int, members []st
 		if len(chunk) < asked {
 			return nil
 		}
-		next, back = start+len(chunk), overlap
+		next, back = start+len(chunk), r.list.overlap()
 	}
 }
 
@@ -178,7 +193,7 @@ func (r *Reader) entries(ctx context.Context, first, count int) (chunk []string,
 	for _, member := range chunk {
 		bytes += len(member)
 	}
-	return chunk, r.list.chunk(time.Since(began), bytes), nil
+	return chunk, r.list.chunk(time.Since(began), len(chunk), bytes), nil
 }
 
 // Scores returns for each of the members its score, or nil for one that the timeout set

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -54,7 +55,7 @@ func get(t *testing.T, url, accept string) (string, http.Header) {
 }
 
 const (
-	text     = "text/plain;version=0.0.4"
+	plain    = "text/plain;version=0.0.4"
 	protobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 )
 
@@ -88,7 +89,7 @@ func sample() load.Snapshot {
 }
 
 func TestMetricsAsText(t *testing.T) {
-	body, _ := get(t, serve(t, fixed{s: sample()}).URL(), text)
+	body, _ := get(t, serve(t, fixed{s: sample()}).URL(), plain)
 	labels := `{driver="dq:4.7.0",queue="q",run_id="0000abcd",scenario="steady",worker="1/4"} `
 	for _, line := range []string{
 		"dq_bench_offered_total" + labels + "10", "dq_bench_delivered_total" + labels + "6", "dq_bench_duplicate_total" + labels + "1",
@@ -139,7 +140,7 @@ func TestBucketBounds(t *testing.T) {
 
 // Names and units follow Prometheus' conventions.
 func TestNamesFollowTheConventions(t *testing.T) {
-	for name, family := range scrape(t, serve(t, fixed{s: sample()}), text) {
+	for name, family := range scrape(t, serve(t, fixed{s: sample()}), plain) {
 		if !strings.HasPrefix(name, "dq_bench_") {
 			continue
 		}
@@ -151,7 +152,7 @@ func TestNamesFollowTheConventions(t *testing.T) {
 }
 
 func TestNothingToTellBeforeTheRun(t *testing.T) {
-	families := scrape(t, serve(t, fixed{err: load.ErrNotBegun}), text)
+	families := scrape(t, serve(t, fixed{err: load.ErrNotBegun}), plain)
 	require.NotContains(t, families, "dq_bench_offered_total")
 	require.Contains(t, families, "dq_bench_build_info")
 }
@@ -160,10 +161,23 @@ func TestProfiler(t *testing.T) {
 	s := serve(t, fixed{err: load.ErrNotBegun})
 	body, _ := get(t, strings.TrimSuffix(s.URL(), "/metrics")+"/debug/pprof/goroutine?debug=1", "")
 	require.Contains(t, body, "goroutine profile:")
+	body, _ = get(t, strings.TrimSuffix(s.URL(), "/metrics")+"/debug/pprof/cmdline", "")
+	require.Equal(t, os.Args[0], body, "no argument, which may be a password")
 	response, err := http.Get(strings.TrimSuffix(s.URL(), "/metrics") + "/debug/vars")
 	require.NoError(t, err)
 	defer response.Body.Close()
 	require.Equal(t, http.StatusNotFound, response.StatusCode)
+}
+
+// Who names no host serves nobody but this one.
+func TestMetricsAreOfThisMachineUnlessToldOtherwise(t *testing.T) {
+	s, err := Serve(t.Context(), ":0", run.Tool{}, OfLoad(fixed{}))
+	require.NoError(t, err)
+	defer s.Close()
+	require.Regexp(t, `^http://127\.0\.0\.1:\d+/metrics$`, s.URL())
+	for _, addr := range []string{"0.0.0.0:9121", "[::]:9121", "10.0.0.5:9121", "localhost:9121"} {
+		require.Equal(t, addr, bindAddr(addr))
+	}
 }
 
 func TestAddressInUseIsOneClearLine(t *testing.T) {

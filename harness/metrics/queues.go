@@ -1,13 +1,13 @@
 package metrics
 
 import (
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/dq-bench/dq-bench/harness/forensics/inspect"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Queues are metrics of queues that are looked at again and again. A scrape asks no
@@ -66,6 +66,7 @@ func NewQueues() *Queues {
 	gauge("ghosts", "Entries of the pending list without a member in the timeout set.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Ghosts) }))
 	gauge("orphans", "Members of the timeout set without an entry in the pending list.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Orphans) }))
 	gauge("quarantined_members", "Members that dq has set aside.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Quarantine) }))
+	gauge("held_members", "Members that a bridge has taken out and delivers when they are due.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Held) }))
 	gauge("subscribers", "Subscriptions to the queue's channel.", one(func(q *inspect.Queue) float64 { return float64(q.Subscribers.Count) }))
 	gauge("transfer_seconds", "For how long the next transfer of Redisson's is estimated to keep the server busy.", one(func(q *inspect.Queue) float64 { return q.Transfer.BlockedMS / 1000 }))
 	gauge("memory_bytes", "Memory by key, estimated by the server from samples.", func(q *inspect.Queue, set func(float64, ...string)) {
@@ -129,7 +130,7 @@ func (q *Queues) Collect(metrics chan<- prometheus.Metric) {
 	gauge(queuesFound, float64(len(q.seen.Queues)))
 	for i := range q.seen.Queues {
 		queue := &q.seen.Queues[i]
-		name := strings.ToValidUTF8(queue.Name, "�") // a label must be text, a key any bytes
+		name := text.Valid(queue.Name) // a label must be text, a key any bytes
 		for _, g := range q.gauges {
 			g.each(queue, func(value float64, labels ...string) { gauge(g, value, append([]string{name}, labels...)...) })
 		}

@@ -57,14 +57,14 @@ func TestQueuesAreServedAsTheyWereSeenLast(t *testing.T) {
 			Transfer: inspect.Transfer{BlockedMS: 20},
 			Findings: []inspect.Finding{{Kind: inspect.Ghost, Anomaly: true, Count: 1}, {Kind: inspect.SlowTransfer, Count: 3}},
 		},
-		{Name: "b\xff", At: at},
+		{Name: "b\xff", At: at}, {Name: "b\xfe", At: at},
 	}}, nil)
 	values := gathered(t, q)
 	for name, value := range map[string]float64{
-		"dq_queues_up": 1, "dq_queues": 2, "dq_queues_last_seen_timestamp_seconds": 1_700_000_060,
+		"dq_queues_up": 1, "dq_queues": 3, "dq_queues_last_seen_timestamp_seconds": 1_700_000_060,
 		"dq_queue_waiting_members orders": 3, "dq_queue_listed_entries orders": 4, "dq_queue_ghosts orders": 1,
 		"dq_queue_overdue_seconds orders": 59.5, "dq_queue_members dLc0 orders": 1, "dq_queue_members Bc0Lc0 orders": 2,
-		"dq_queue_transfer_seconds orders": 0.02, "dq_queue_anomalies ghost orders": 1, "dq_queue_waiting_members b�": 0,
+		"dq_queue_transfer_seconds orders": 0.02, "dq_queue_anomalies ghost orders": 1, `dq_queue_waiting_members b\xff`: 0, `dq_queue_waiting_members b\xfe`: 0,
 	} {
 		require.Contains(t, values, name)
 		require.InDelta(t, value, values[name], 1e-9, name)

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,11 +48,12 @@ type Server struct {
 }
 
 // Serve listens at addr, as CheckAddr has it, until Close, and serves what is collected:
-// OfLoad or a Queues. It fails if that cannot
+// OfLoad or a Queues. An addr without a host is of this machine alone: a profiler is no
+// service for a network unless somebody says so. It fails if that cannot
 // be listened at, for example because another process does.
 func Serve(ctx context.Context, addr string, tool run.Tool, what prometheus.Collector) (*Server, error) {
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", addr)
+	listener, err := config.Listen(ctx, "tcp", bindAddr(addr))
 	if err != nil {
 		return nil, fmt.Errorf("metrics cannot be served at %s: %w; choose another --metrics-addr, or port 0 for a free one", addr, err)
 	}
@@ -60,6 +64,14 @@ func Serve(ctx context.Context, addr string, tool run.Tool, what prometheus.Coll
 	}
 	go func() { s.done <- s.server.Serve(listener) }()
 	return s, nil
+}
+
+// bindAddr is addr, with the loopback interface where it names no host.
+func bindAddr(addr string) string {
+	if strings.HasPrefix(addr, ":") {
+		return "127.0.0.1" + addr
+	}
+	return addr
 }
 
 // URL is where the metrics are.
@@ -93,9 +105,15 @@ func Handler(tool run.Tool, what prometheus.Collector) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/cmdline", programName)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	return mux
+}
+
+// programName stands for pprof.Cmdline: the arguments may hold passwords.
+func programName(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, os.Args[0]) // a client that is gone has no answer
 }

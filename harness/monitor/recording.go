@@ -21,6 +21,13 @@ const MaxLineBytes = 256 << 20
 // ErrLineTooLong says that a line is longer than MaxLineBytes.
 var ErrLineTooLong = fmt.Errorf("the line is longer than %d MiB, which is not read", MaxLineBytes>>20)
 
+// MaxRecordingBytes is the longest recording that is read as a whole, in bytes. What
+// explains a log reads it line by line, and needs no bound.
+const MaxRecordingBytes = 512 << 20
+
+// ErrNoText says that a file is none that MONITOR can have printed: it escapes NUL bytes.
+var ErrNoText = errors.New("expected the text of a MONITOR log, found a NUL byte")
+
 // Field is one leading "# key: value" line of a recording; Key is empty for a
 // comment that names none.
 type Field struct{ Key, Value string }
@@ -111,9 +118,12 @@ var fieldPattern = regexp.MustCompile(`^([a-z][a-z0-9-]*):(?:\s+(.*))?$`)
 func Read(r io.Reader, path string) (*Recording, error) {
 	rec := &Recording{Path: path}
 	in := bufio.NewReaderSize(r, 64<<10)
-	sawOK := false
+	sawOK, size := false, 0
 	for number := 1; ; number++ {
 		text, err := readLine(in)
+		if size += len(text) + 1; size > MaxRecordingBytes {
+			return nil, &FileError{path, number, fmt.Errorf("the recording is larger than %d MiB; cut it, or have dq-bench analyze explain it, which reads logs of any size", MaxRecordingBytes>>20)}
+		}
 		if errors.Is(err, io.EOF) && len(text) == 0 {
 			return rec, nil
 		}
@@ -155,6 +165,8 @@ func readLine(in *bufio.Reader) (line []byte, err error) {
 		switch {
 		case err == nil:
 			return bytes.TrimSuffix(line, []byte("\n")), nil
+		case bytes.IndexByte(part, 0) >= 0:
+			return nil, ErrNoText
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return line, err
 		case len(line) > MaxLineBytes:

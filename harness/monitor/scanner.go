@@ -32,6 +32,12 @@ func NewScanner(r io.Reader) *Scanner {
 	return &Scanner{in: bufio.NewReaderSize(r, 256<<10)}
 }
 
+// Reset has s read from r, another log, in the memory that it has.
+func (s *Scanner) Reset(r io.Reader) {
+	s.in.Reset(r)
+	*s = Scanner{in: s.in, args: s.args[:0], long: s.long[:0]}
+}
+
 // Scan goes to the next line. It returns false at the end, and when the reader fails.
 func (s *Scanner) Scan() bool {
 	for s.err == nil {

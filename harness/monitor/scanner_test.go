@@ -64,6 +64,21 @@ func TestScannerSaysThatTheReaderFailed(t *testing.T) {
 	require.ErrorIs(t, s.Err(), broken)
 }
 
+func TestScannerForgetsTheLogBefore(t *testing.T) {
+	s := NewScanner(strings.NewReader("1.000001 [0 a:1] \"PING\"\n1.000002 [0 a:1] \"PI"))
+	require.True(t, s.Scan())
+	s.Reset(strings.NewReader("2.000001 [0 b:1] \"ECHO\" \"x\"\n"))
+	require.True(t, s.Scan())
+	l, err := s.Line()
+	require.NoError(t, err)
+	require.Equal(t, []string{"ECHO", "x"}, l.Args)
+	require.Equal(t, 1, l.Number)
+	require.Zero(t, s.Offset())
+	require.False(t, s.Scan())
+	require.EqualValues(t, 28, s.Read())
+	require.NoError(t, s.Err())
+}
+
 // What Read takes a Scanner takes too, as the same.
 func FuzzScanner(f *testing.F) {
 	f.Add([]byte(scanned))

@@ -37,9 +37,12 @@ type Cause struct {
 
 // Recordings are those of the real Redisson: a folder for each release, in it one
 // *.monitor file for each section of cases.
+//
+// Lateness is a folder with the run files of runs at a low rate, of several releases.
 type Recordings struct {
-	Files fs.FS
-	Dir   string
+	Files    fs.FS
+	Dir      string
+	Lateness string
 }
 
 // between compares the recordings that stand for two releases.
@@ -82,33 +85,47 @@ func (r Recordings) between(from, to wire.Release) (Commands, error) {
 	return c, nil
 }
 
-// nearest is the release itself where it is recorded, or the nearest earlier one, or else
-// the nearest later one, that sends the same scripts in the same manner.
+// nearest is the recorded release that stands for one: that before it, or else behind it, of those
+// that send the same.
 func (r Recordings) nearest(release wire.Release) (found wire.Release, ok bool, err error) {
 	entries, err := fs.ReadDir(r.Files, r.Dir)
 	if err != nil {
 		return found, false, fmt.Errorf("the recordings cannot be read: %w", err)
 	}
-	var earlier, later []wire.Release
+	var stand []wire.Release
 	for _, e := range entries {
 		recorded, err := wire.ParseRelease(e.Name())
-		switch {
-		case err != nil:
+		if err != nil {
 			return found, false, fmt.Errorf("the recordings: expected a folder for each release, found %s", e.Name())
-		case (recorded.Major == 2) != (release.Major == 2), !alike(recorded, release):
-		case release.AtLeast(recorded):
-			earlier = append(earlier, recorded)
+		}
+		if alike(recorded, release) {
+			stand = append(stand, recorded)
+		}
+	}
+	found, ok = nearest(release, stand)
+	return found, ok, nil
+}
+
+// nearest returns the latest release up to one, or else the first behind it, of those given on its
+// side of 3.0.
+func nearest(release wire.Release, of []wire.Release) (found wire.Release, ok bool) {
+	var earlier, later []wire.Release
+	for _, one := range of {
+		switch {
+		case (one.Major == 2) != (release.Major == 2):
+		case release.AtLeast(one):
+			earlier = append(earlier, one)
 		default:
-			later = append(later, recorded)
+			later = append(later, one)
 		}
 	}
 	switch {
 	case len(earlier) > 0:
-		return slices.MaxFunc(earlier, wire.Release.Compare), true, nil
+		return slices.MaxFunc(earlier, wire.Release.Compare), true
 	case len(later) > 0:
-		return slices.MinFunc(later, wire.Release.Compare), true, nil
+		return slices.MinFunc(later, wire.Release.Compare), true
 	}
-	return found, false, nil
+	return found, false
 }
 
 // alike reports whether two releases send the same scripts in the same manner.

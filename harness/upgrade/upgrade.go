@@ -4,17 +4,21 @@
 //	dq/wire      layout, scripts, timing ─┐
 //	dq/codec     the codec by default     ├─► Changes ─► text, JSON
 //	conformance  cases that hold for one  │
-//	recordings   what each one sent      ─┘
+//	docs/spec    statements by release    │
+//	recordings   what each one sent,
+//	             and how late it was     ─┘
 //
 // Nothing is written by hand here but what a change means: which changes there are follows
 // from what was recorded of the releases.
 package upgrade
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/dq-bench/dq-bench/docs/spec"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/conformance"
@@ -36,6 +40,13 @@ type Changes struct {
 	Behaviour []Behaviour `json:"behaviour"`
 	// Commands is how the recorded commands of cases that hold for both differ.
 	Commands Commands `json:"commands"`
+	// Lateness is how late each was, where something was measured with timers like its own.
+	Lateness struct {
+		From *Lateness `json:"from,omitempty"`
+		To   *Lateness `json:"to,omitempty"`
+	} `json:"lateness"`
+	// Statements are those of the specification that hold for one of the two only.
+	Statements []Statement `json:"statements"`
 	// Steps are what to do, in order.
 	Steps []string `json:"steps"`
 }
@@ -52,6 +63,8 @@ type Change struct {
 	Means string `json:"means"`
 	// Stops is true where messages are not delivered, or lost, if nothing is done.
 	Stops bool `json:"stops"`
+	// Statements say what changes, and what a running queue meets then.
+	Statements []spec.Citation `json:"statements"`
 }
 
 // Script is a script of the catalogue; From or To is empty where the release has none.
@@ -61,6 +74,8 @@ type Script struct {
 	To   string `json:"to"`
 	// Came is the first release that sends the newer of the two.
 	Came string `json:"came"`
+	// Statements are about the script, and hold for one of the two at least.
+	Statements []spec.Citation `json:"statements"`
 }
 
 // Behaviour is a requirement that holds for one of the two only.
@@ -71,6 +86,16 @@ type Behaviour struct {
 	Holds string `json:"holds"`
 	// Range says for which releases it holds.
 	Range string `json:"range"`
+	// Statements are what the case shows.
+	Statements []spec.Citation `json:"statements"`
+}
+
+// Statement holds for one of the two only.
+type Statement struct {
+	spec.Citation
+	// Holds is the release of the two for which it does, and Releases all of them.
+	Holds    string `json:"holds"`
+	Releases string `json:"releases"`
 }
 
 // Between says what is different. Cases and recordings are those of this project; both
@@ -79,22 +104,31 @@ func Between(from, to wire.Release, cases []*conformance.Case, recordings Record
 	c := &Changes{
 		Schema: Schema, From: from.String(), To: to.String(),
 		Facts: factsBetween(from, to), Scripts: scriptsBetween(from, to), Behaviour: []Behaviour{},
+		Statements: statementsBetween(from, to),
 	}
 	for _, one := range cases {
 		before, after := one.HoldsFor(from), one.HoldsFor(to)
 		if before != after && !strings.HasPrefix(one.ID, "DQ.codec/") { // of which the facts tell
-			holds := from
+			holds, other := from, to
 			if after {
-				holds = to
+				holds, other = to, from
 			}
-			c.Behaviour = append(c.Behaviour, Behaviour{one.ID, one.Requirement, holds.String(), one.Range()})
+			c.Behaviour = append(c.Behaviour, Behaviour{
+				one.ID, one.Requirement, holds.String(), one.Range(), spec.Cite(statementsOf(one.ID, holds, other)),
+			})
 		}
 	}
 	var err error
 	if c.Commands, err = recordings.between(from, to); err != nil {
 		return nil, err
 	}
-	c.Steps = steps(c, to)
+	var err1, err2 error
+	c.Lateness.From, err1 = recordings.lateness(from)
+	c.Lateness.To, err2 = recordings.lateness(to)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, fmt.Errorf("what was measured of releases: %w", err)
+	}
+	c.Steps = steps(c, from, to)
 	return c, nil
 }
 
@@ -114,7 +148,7 @@ func scriptsBetween(from, to wire.Release) (changed []Script) {
 			return ""
 		}
 		if variant(from) != variant(to) {
-			changed = append(changed, Script{string(name), variant(from), variant(to), came(from, to, variant)})
+			changed = append(changed, Script{string(name), variant(from), variant(to), came(from, to, variant), statementsAbout(name, from, to)})
 		}
 	}
 	return changed
@@ -142,25 +176,41 @@ func came(a, b wire.Release, of func(wire.Release) string) string {
 }
 
 // steps are what to do to go from one to the other.
-func steps(c *Changes, to wire.Release) (all []string) {
+func steps(c *Changes, from, to wire.Release) (all []string) {
 	stops := slices.ContainsFunc(c.Facts, func(f Change) bool { return f.Stops })
 	if !stops {
 		return []string{
 			fmt.Sprintf("Replace %s by %s instance by instance: both read what the other writes.", c.From, c.To),
 		}
 	}
-	all = append(all, fmt.Sprintf("Look at what each queue holds before anything else: dq-bench inspect QUEUE --release %s.", c.From))
-	for _, f := range c.Facts {
+	all = append(all, fmt.Sprintf("Look at what each queue holds before anything else: dq-bench inspect QUEUE --release %s.", c.To))
+	packed := false
+	for _, f := range c.Facts { // first, for after a migration the old release delivers nothing
+		name, named := strings.CutPrefix(f.What, codecNamed)
 		switch {
 		case f.What == members:
-			all = append(all,
-				fmt.Sprintf("Stop every %s that has the queue open. What waits then is rewritten by dq-bench migrate QUEUE --to %s, first with --dry-run; due times and order stay. Or let %s, or dq, which reads both layouts, deliver all before.", c.From, c.To, c.From),
-				fmt.Sprintf("Start %s. Never run both releases on one queue: each stops at what the other offers. The way back is the same, with --to %s.", c.To, c.From))
-		case f.What == codecByDefault && hasCodec(to, codec.Name(f.From)):
-			all = append(all, fmt.Sprintf("Where the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits.", c.From, f.From, c.To))
+			packed = true
+		case f.What == codecByDefault && codec.In(to, codec.Name(f.From)):
+			jars := ""
+			if codec.Name(f.From) == codec.NameMarshalling && to.AtLeast(marshallingJars) {
+				jars = fmt.Sprintf(" (and bring the jars of JBoss Marshalling, which %s no longer depends on)", c.To)
+			}
+			all = append(all, fmt.Sprintf("Where the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits%s.", c.From, f.From, c.To, jars))
 		case f.What == codecByDefault:
 			all = append(all, fmt.Sprintf("Where the code names no codec, let %s deliver everything: %s has no codec that reads its values (%s).", c.From, c.To, f.From))
+		case named && f.Stops && f.What != codecByDefault && codec.Default(from) != codec.Name(name):
+			all = append(all, fmt.Sprintf("Where the code names the codec %s, let %s deliver everything: %s has not got it.", name, c.From, c.To))
 		}
+	}
+	if packed {
+		all = append(all,
+			fmt.Sprintf("Stop every %s that has the queue open. What waits then is rewritten by dq-bench migrate QUEUE --to %s, first with --dry-run; due times and order stay. Or let %s, or dq, which reads both layouts, deliver all before. Where not all can stop at once, dq-bench bridge QUEUE runs beside both.", c.From, c.To, c.From),
+			fmt.Sprintf("Start %s. Never run both releases on one queue without a bridge: each stops at what the other offers. The way back is the same, with --to %s.", c.To, c.From))
+	} else {
+		all = append(all, fmt.Sprintf("Replace %s by %s: each reads the members that the other writes, and the values where both use the same codec.", c.From, c.To))
 	}
 	return append(all, fmt.Sprintf("Verify afterwards that nothing is foreign or overdue: dq-bench inspect QUEUE --release %s.", c.To))
 }
+
+// marshallingJars is the first release that has the codec marshalling and does not depend on its jars.
+var marshallingJars = wire.Release{Major: 3, Minor: 33}

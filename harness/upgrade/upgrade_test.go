@@ -14,6 +14,9 @@ import (
 	"github.com/dq-bench/dq-bench/scenarios"
 )
 
+// recorded are those of this project.
+var recorded = Recordings{recordings.Files, "redisson", "lateness"}
+
 func between(t *testing.T, from, to string) *Changes {
 	t.Helper()
 	a, err := wire.LookupRelease(from)
@@ -22,7 +25,7 @@ func between(t *testing.T, from, to string) *Changes {
 	require.NoError(t, err)
 	sections, err := conformance.Load(scenarios.Conformance, "conformance")
 	require.NoError(t, err)
-	c, err := Between(a, b, conformance.Select(sections, nil), Recordings{recordings.Files, "redisson"})
+	c, err := Between(a, b, conformance.Select(sections, nil), recorded)
 	require.NoError(t, err)
 	return c
 }
@@ -54,7 +57,7 @@ func TestAcrossTheChangeOfLayout(t *testing.T) {
 		}
 		require.Contains(t, strings.Join(strings.Fields(c.Text()), " "), "a queue with messages in it does not come across by itself")
 		steps := strings.Join(c.Steps, "\n")
-		require.Contains(t, steps, "dq-bench inspect QUEUE --release "+way[0])
+		require.Contains(t, steps, "dq-bench inspect QUEUE --release "+way[1])
 		require.Contains(t, steps, "dq-bench migrate QUEUE --to "+way[1])
 	}
 }
@@ -64,6 +67,28 @@ func TestStepsNameOnlyCodecsThatAreThere(t *testing.T) {
 	steps := func(from, to string) string { return strings.Join(between(t, from, to).Steps, "\n") }
 	require.Contains(t, steps("3.16.6", "3.19.0"), "name the one that 3.16.6 uses by default (marshalling)")
 	require.Contains(t, steps("3.16.6", "4.7.0"), "4.7.0 has no codec that reads its values (marshalling)")
+	all := steps("3.16.6", "4.7.0")
+	require.Less(t, strings.Index(all, "let 3.16.6 deliver everything"), strings.Index(all, "dq-bench migrate"), "afterwards it delivers nothing any more")
+}
+
+// What a change means on the way back is told of the way back.
+func TestTheWayBackIsToldAsSuch(t *testing.T) {
+	means := func(from, to string) (all string) {
+		for _, f := range between(t, from, to).Facts {
+			all += f.Means + "\n"
+		}
+		return all
+	}
+	there, back := means("3.16.6", "4.7.0"), means("4.7.0", "3.16.6")
+	for forward, backward := range map[string]string{
+		"must be allowed EVALSHA, EVALSHA_RO": "must be allowed EVAL.", "nothing is delivered any more": "still delivers once",
+		"one more argument": "one argument less", "refused it before": "refuses it",
+	} {
+		require.Contains(t, there, forward)
+		require.NotContains(t, back, forward)
+		require.Contains(t, back, backward)
+		require.NotContains(t, there, backward)
+	}
 }
 
 // Each two releases that follow each other and of which something changed, and the ends.
@@ -77,7 +102,7 @@ func TestEveryChangeIsToldOf(t *testing.T) {
 	}
 	require.Greater(t, len(pairs), 10)
 	for i, pair := range pairs {
-		c, err := Between(pair[0], pair[1], nil, Recordings{recordings.Files, "redisson"})
+		c, err := Between(pair[0], pair[1], nil, recorded)
 		require.NoError(t, err)
 		for _, f := range c.Facts {
 			if i >= 2 {
@@ -90,4 +115,34 @@ func TestEveryChangeIsToldOf(t *testing.T) {
 		_, err = json.Marshal(c)
 		require.NoError(t, err)
 	}
+}
+
+// The timers of 3.49.0 and newer have a finer tick: messages come less late.
+func TestLateness(t *testing.T) {
+	c := between(t, "3.17.4", "4.7.0")
+	require.Equal(t, "3.16.6", c.Lateness.From.Measured)
+	require.Equal(t, "4.7.0", c.Lateness.To.Measured)
+	require.Greater(t, c.Lateness.From.PastDueMs.P50, c.Lateness.To.PastDueMs.P50)
+	require.Positive(t, c.Lateness.From.Messages)
+	require.Regexp(t, `How late messages are, measured with 20 a second 3\.17\.4 past due p50 [0-9.]+ ms, p90 [0-9.]+ ms, of \d+ messages, by 3\.16\.6, whose timers are the same 4\.7\.0 `,
+		strings.Join(strings.Fields(c.Text()), " "))
+	require.Nil(t, between(t, "2.9.3", "3.16.6").Lateness.From, "nothing of 2.x was measured")
+}
+
+// Where only a codec that code may name stands in the way, the steps say so, and how the others go on.
+func TestACodecThatEnds(t *testing.T) {
+	c := between(t, "4.0.0", "4.1.0")
+	text := strings.Join(strings.Fields(c.Text()), " ")
+	require.Contains(t, text, "each reads what the other has written, but for queues whose code names a codec that 4.1.0 has not got: marshalling, fst.")
+	steps := strings.Join(c.Steps, "\n")
+	require.Contains(t, steps, "Where the code names the codec marshalling, let 4.0.0 deliver everything: 4.1.0 has not got it.")
+	require.Contains(t, steps, "Replace 4.0.0 by 4.1.0")
+	require.Contains(t, strings.Join(between(t, "3.16.6", "4.0.0").Steps, "\n"), "bring the jars of JBoss Marshalling")
+	require.Contains(t, strings.Join(between(t, "3.9.1", "3.10.0").Steps, "\n"), "Replace 3.9.1 by 3.10.0")
+}
+
+func TestFaultsThatWereMended(t *testing.T) {
+	words := func(c *Changes) string { return strings.Join(strings.Fields(c.Text()), " ") }
+	require.Contains(t, words(between(t, "3.16.3", "3.16.4")), "an offer without an answer: is sent again after a time-out → is sent once (3.16.4)")
+	require.Contains(t, words(between(t, "3.45.1", "3.45.0")), "the timer: is kept → can be lost (3.45.1)")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/forensics"
 )
@@ -19,7 +20,7 @@ const transferLimit = 100
 const maxKinds = 1000
 
 // otherKind counts those beyond maxKinds.
-var otherKind = forensics.Kind{Codec: "other"}
+var otherKind = codec.Kind{Codec: "other"}
 
 // census is what one walk through the timeout set finds, in order of due time.
 type census struct {
@@ -28,7 +29,7 @@ type census struct {
 	samples int // of each kind
 
 	forms      map[forensics.Form]int
-	kinds      map[forensics.Kind]int
+	kinds      map[codec.Kind]int
 	first      []Member // of each form and kind
 	shown      map[sampleKey]int
 	byForm     map[forensics.Form][]Member
@@ -44,7 +45,7 @@ type census struct {
 
 type sampleKey struct {
 	form forensics.Form
-	kind forensics.Kind
+	kind codec.Kind
 }
 
 // sideCensus is what the scripts of one side make of the members, as they come due.
@@ -60,7 +61,7 @@ type sideCensus struct {
 func newCensus(own wire.Layout, show shower, samples int, size int64) *census {
 	return &census{
 		own: own, show: show, samples: samples,
-		forms: map[forensics.Form]int{}, kinds: map[forensics.Kind]int{}, shown: map[sampleKey]int{},
+		forms: map[forensics.Form]int{}, kinds: map[codec.Kind]int{}, shown: map[sampleKey]int{},
 		byForm: map[forensics.Form][]Member{}, soonest: map[string]bool{},
 		sides: [2]sideCensus{{layout: wire.LayoutDLc0}, {layout: wire.LayoutBc0Lc0}},
 		index: forensics.NewIndex(int(size)),
@@ -107,11 +108,11 @@ func (c *census) add(z redis.Z, now float64) {
 }
 
 // kindOf is what the value of a member is, its name kept only while there are few.
-func (c *census) kindOf(content forensics.Content) forensics.Kind {
+func (c *census) kindOf(content forensics.Content) codec.Kind {
 	if content.Form == forensics.Unreadable {
-		return forensics.Kind{}
+		return codec.Kind{}
 	}
-	kind := forensics.KindOf(content.Value)
+	kind := codec.Detect(content.Value)
 	if _, known := c.kinds[kind]; !known && len(c.kinds) >= maxKinds {
 		return otherKind
 	}
@@ -173,7 +174,7 @@ func (s shower) member(raw []byte, score *float64) Member {
 		return m
 	}
 	m.Start = hex.EncodeToString(raw[:packing])
-	kind := forensics.KindOf(content.Value)
+	kind := codec.Detect(content.Value)
 	m.Codec, m.Class = kind.Codec, kind.Class
 	if !s.redact {
 		text, whole := forensics.Text(content.Value, kind)

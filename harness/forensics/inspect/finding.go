@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/forensics"
@@ -24,8 +25,10 @@ const (
 	Orphan         = "orphan"
 	ListedAgain    = "listed-again"
 	Quarantined    = "quarantined"
+	Held           = "held"       // an anomaly where it is overdue: the bridge is gone
 	OtherSide      = "other-side" // no anomaly: all members are of one layout
 	SlowTransfer   = "slow-transfer"
+	OtherCodec     = "other-codec" // an anomaly where the release has not got it
 )
 
 // findings are what there is to know, the gravest first.
@@ -33,7 +36,7 @@ func (l *look) findings() []Finding {
 	all := []Finding{}
 	for _, find := range []func() (Finding, bool){
 		l.wrongType, l.foreignMembers, l.windowsMembers, l.unreadable, l.stuckHead, l.fractional, l.overdue, l.noSubscriber,
-		l.ghosts, l.orphans, l.again, l.quarantined, l.otherSide, l.slowTransfer,
+		l.ghosts, l.orphans, l.again, l.quarantined, l.otherCodec, l.held, l.otherSide, l.slowTransfer,
 	} {
 		if f, found := find(); found {
 			all = append(all, f)
@@ -60,14 +63,38 @@ func (l *look) wrongType() (Finding, bool) {
 	}, len(wrong) > 0
 }
 
+// migrate is the command that rewrites the queue, for the release that it is meant for.
+func (l *look) migrate() string {
+	to := "LAYOUT"
+	if l.options.Release != nil {
+		to = l.options.Release.Layout().String()
+	}
+	return "dq-bench migrate " + l.q.Name + " --to " + to
+}
+
+// repair is the command that mends it: with the layout that it has, where that is known.
+func (l *look) repair() string {
+	c := l.census
+	to := "LAYOUT"
+	switch old, recent := c.forms[forensics.DLc0], c.forms[forensics.Bc0Lc0]; {
+	case l.options.Release != nil:
+		to = l.options.Release.Layout().String()
+	case old > 0 && recent == 0:
+		to = wire.LayoutDLc0.String()
+	case recent > 0 && old == 0:
+		to = wire.LayoutBc0Lc0.String()
+	}
+	return "dq-bench migrate " + l.q.Name + " --to " + to + " --repair"
+}
+
 func (l *look) foreignMembers() (Finding, bool) {
 	c := l.census
 	old, recent := c.forms[forensics.DLc0], c.forms[forensics.Bc0Lc0]
 	f := Finding{
 		Kind: ForeignMember, Anomaly: true, Count: int64(l.q.Counts.Foreign), Old: l.old(), New: l.recent(),
 		What: fmt.Sprintf("dLc0 (to 3.21.0): %s; Bc0Lc0 (from 3.21.1): %s", members(old), members(recent)),
-		Do: "stop the clients of one side, and rewrite what it left with dq-bench migrate " + l.q.Name + " --to LAYOUT; or " +
-			"let a dq client transfer the queue, which reads both layouts, until nothing of one of them is left and nobody offers it; " +
+		Do: "stop the clients of one side, and rewrite what it left with " + l.migrate() + "; or " +
+			"run dq-bench bridge " + l.q.Name + " beside both, until nothing of one of them is left and nobody offers it; " +
 			"meanwhile do not call poll() on the delayed queue from Redisson: it destroys a member that it cannot read",
 	}
 	foreign := forensics.DLc0
@@ -81,13 +108,47 @@ func (l *look) foreignMembers() (Finding, bool) {
 	return f, f.Count > 0
 }
 
+// otherCodec is about values of a codec that the release has not got, or that is not what it uses where
+// the code names none.
+func (l *look) otherCodec() (Finding, bool) {
+	r := l.options.Release
+	if r == nil {
+		return Finding{}, false
+	}
+	const wrong = "delivers them, and whoever takes them with another codec fails at them, or gets other values without an error"
+	f := Finding{Kind: OtherCodec, Old: wrong, New: wrong}
+	var what []string
+	for _, name := range codec.Optional() {
+		n := 0
+		for kind, count := range l.census.kinds {
+			if kind.Codec == string(name) {
+				n += count
+			}
+		}
+		absent := !codec.In(*r, name)
+		if n == 0 || !absent && name == codec.Default(*r) {
+			continue
+		}
+		f.Count += int64(n)
+		f.Anomaly = f.Anomaly || absent
+		if absent {
+			what = append(what, fmt.Sprintf("written by %s, which Redisson %s has not got: %s", name, r, members(n)))
+		} else {
+			what = append(what, fmt.Sprintf("written by %s, which Redisson %s uses only where the code names it: %s", name, r, members(n)))
+		}
+	}
+	f.What = strings.Join(what, "; ")
+	f.Do = "see that whoever takes them uses that codec; where the release has not got it, let one that has, or dq, deliver and take them first"
+	return f, f.Count > 0
+}
+
 func (l *look) windowsMembers() (Finding, bool) {
 	c := l.census
 	n := c.forms[forensics.DLc0Windows] + c.forms[forensics.Bc0Lc0Windows]
 	return Finding{
 		Kind: WindowsMember, Anomaly: true, Count: int64(n), Old: l.old(), New: l.recent(),
 		What:    "with a length of 4 bytes, as a Redis for Windows packs it: " + members(n),
-		Do:      "let a dq client transfer the queue, which reads them; on a Redis for Windows itself they are right",
+		Do:      l.migrate() + " rewrites them, a dq client or a bridge delivers them as they are; on a Redis for Windows itself they are right",
 		Members: append(append([]Member{}, c.byForm[forensics.DLc0Windows]...), c.byForm[forensics.Bc0Lc0Windows]...),
 	}, n > 0
 }
@@ -97,7 +158,7 @@ func (l *look) unreadable() (Finding, bool) {
 	return Finding{
 		Kind: Unreadable, Anomaly: true, Count: int64(n), Old: l.old(), New: l.recent(),
 		What:    "of no layout, for no length in them fits: " + members(n),
-		Do:      "a dq client sets them aside in " + scripts.Quarantine(l.q.Name) + " when they come due; or find who wrote them, and ZREM them",
+		Do:      l.repair() + " sets them aside in " + scripts.Quarantine(l.q.Name) + " now, a dq client or a bridge when they come due; find who wrote them",
 		Members: l.census.byForm[forensics.Unreadable],
 	}, n > 0
 }
@@ -161,7 +222,7 @@ func (l *look) ghosts() (Finding, bool) {
 	return Finding{
 		Kind: Ghost, Anomaly: true, Count: int64(l.diff.Ghosts.Count), Old: ghost, New: ghost,
 		What:    "in the pending list and not in the timeout set, delivered or removed before: " + members(l.diff.Ghosts.Count),
-		Do:      "LREM " + l.reader.Names.Pending + " 1 <member>, for each; they come from offers that a Redisson to 3.16.3 sent again after a time-out",
+		Do:      l.repair() + " moves them to a key of their own; they come from offers that a Redisson to 3.16.3 sent again after a time-out",
 		Members: l.untimed(l.diff.Ghosts.First),
 	}, l.diff.Ghosts.Count > 0
 }
@@ -173,7 +234,7 @@ func (l *look) orphans() (Finding, bool) {
 		What: "in the timeout set and not in the pending list: " + members(l.diff.Orphans.Count),
 		Do: "if a transfer has failed here (a foreign or unreadable member, \"unpack\" in a log), those due before that have been delivered already: ZREM them. " +
 			"Others were taken from the list alone, by retainAll() or a remove() to 3.3.1: ZREM them too, or they are delivered all the same. " +
-			"If the list was lost, let them come",
+			"If the list was lost, let them come; " + l.repair() + " lists them again, so that they can be read and removed until then",
 		Members: l.untimed(l.diff.Orphans.First),
 	}, l.diff.Orphans.Count > 0
 }
@@ -182,7 +243,7 @@ func (l *look) again() (Finding, bool) {
 	const again = "delivers it once, and leaves the other entry behind as a ghost"
 	return Finding{
 		Kind: ListedAgain, Anomaly: true, Count: int64(l.diff.Again.Count), Old: again, New: again,
-		What:    "once more in the pending list, behind the first: " + members(l.diff.Again.Count),
+		What:    fmt.Sprintf("once more in the pending list, behind the first: %d entries", l.diff.Again.Count),
 		Do:      "LREM " + l.reader.Names.Pending + " -1 <member>, for each; a Redisson to 3.16.3 sent the offer again after a time-out",
 		Members: l.untimed(l.diff.Again.First),
 	}, l.diff.Again.Count > 0
@@ -207,6 +268,25 @@ func (l *look) quarantined() (Finding, bool) {
 	}, l.q.Counts.Quarantine > 0
 }
 
+// heldLate is how long after it is due what a bridge holds is an anomaly, in ms.
+const heldLate = 1000
+
+func (l *look) held() (Finding, bool) {
+	key := forensics.HeldKey(l.q.Name)
+	const unknown = "does not know of them"
+	f := Finding{
+		Kind: Held, Count: l.q.Counts.Held, Old: unknown, New: unknown,
+		What: fmt.Sprintf("taken out by dq-bench bridge, which delivers them when they are due, in %s: %s", key, members(l.q.Counts.Held)),
+		Do:   "let the bridge run",
+	}
+	if overdue := float64(l.q.At.UnixMilli()) - l.heldUntil; overdue > heldLate {
+		f.Anomaly = true
+		f.What += fmt.Sprintf("; the first has been due for %s", time.Duration(overdue)*time.Millisecond)
+		f.Do = "no bridge runs: dq-bench bridge " + l.q.Name + " delivers them"
+	}
+	return f, f.Count > 0
+}
+
 // otherSide says what an upgrade across 3.21.1, either way, would meet.
 func (l *look) otherSide() (Finding, bool) {
 	old, recent := l.census.forms[forensics.DLc0], l.census.forms[forensics.Bc0Lc0]
@@ -216,10 +296,10 @@ func (l *look) otherSide() (Finding, bool) {
 	f := Finding{Kind: OtherSide, Count: int64(old + recent), Old: l.old(), New: l.recent()}
 	if old > 0 {
 		f.What = "all are dLc0, written by releases to 3.21.0: " + members(old)
-		f.Do = "keep every Redisson from 3.21.1 on away from the queue until it is empty, or have dq transfer it during the upgrade"
+		f.Do = "before a Redisson from 3.21.1 on opens the queue: dq-bench migrate " + l.q.Name + " --to Bc0Lc0, or dq-bench bridge " + l.q.Name + " beside it"
 	} else {
 		f.What = "all are Bc0Lc0, written by 3.21.1 or newer: " + members(recent)
-		f.Do = "do not go back to a Redisson to 3.21.0 until the queue is empty, or have dq transfer it meanwhile"
+		f.Do = "before a Redisson to 3.21.0 opens the queue: dq-bench migrate " + l.q.Name + " --to dLc0, or dq-bench bridge " + l.q.Name + " beside it"
 	}
 	return f, true
 }

@@ -76,11 +76,15 @@ type Counts struct {
 	PendingList int64 `json:"pending_list"`
 	Destination int64 `json:"destination"`
 	Quarantine  int64 `json:"quarantine"`
-	Ghosts      int   `json:"ghosts"`
-	Orphans     int   `json:"orphans"`
-	Again       int   `json:"listed_again"` // entries beyond the first of their member
-	Foreign     int   `json:"foreign"`
-	Unreadable  int   `json:"unreadable"`
+	Held        int64 `json:"held"` // by a bridge, until they are due
+	// Unlisted are members of the set that a dq client has taken out of the list, for they are
+	// due soon: no orphans.
+	Unlisted   int64 `json:"unlisted"`
+	Ghosts     int   `json:"ghosts"`
+	Orphans    int   `json:"orphans"`
+	Again      int   `json:"listed_again"` // entries beyond the first of their member
+	Foreign    int   `json:"foreign"`
+	Unreadable int   `json:"unreadable"`
 }
 
 // Member is one element of the timeout set or the pending list.

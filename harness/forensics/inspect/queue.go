@@ -44,6 +44,8 @@ type look struct {
 	census  *census
 	diff    forensics.Difference
 	q       Queue
+
+	heldUntil float64 // score of the first member that a bridge holds
 }
 
 // LookAt inspects the queue with that destination. It writes nothing. An error is that
@@ -113,6 +115,15 @@ func (l *look) count(ctx context.Context) error {
 		l.uncertain("the quarantine of dq", err)
 	}
 	counts.Quarantine = quarantine
+	key := forensics.HeldKey(n.Destination)
+	first, err := l.client.ZRangeWithScores(ctx, key, 0, 0).Result()
+	if err == nil && len(first) > 0 {
+		l.heldUntil = first[0].Score
+		counts.Held, err = l.client.ZCard(ctx, key).Result()
+	}
+	if err != nil {
+		l.uncertain("what a bridge holds", err)
+	}
 	return nil
 }
 
@@ -137,8 +148,10 @@ func (l *look) walk(ctx context.Context) error {
 			return err
 		}
 	}
-	if l.types[n.Pending] != "list" && l.types[n.Pending] != "none" {
-		return nil // of a wrong type: a finding
+	for key, want := range map[string]string{n.Pending: "list", n.TimeoutSet: "zset"} {
+		if is := l.types[key]; is != want && is != "none" {
+			return nil // of a wrong type: a finding
+		}
 	}
 	t := &l.q.Transfer
 	met := 0

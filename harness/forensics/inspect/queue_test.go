@@ -15,6 +15,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/forensics"
 	"github.com/dq-bench/dq-bench/harness/forensics/inspect"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
@@ -109,6 +110,33 @@ func TestSidesAreAsTheirScriptsDo(t *testing.T) {
 	}
 }
 
+// Values of a codec that the release has not got are an anomaly; of one that it uses only where the code
+// names it, worth a word.
+func TestValuesOfAnotherCodec(t *testing.T) {
+	b := setup(t)
+	b.subscribe()
+	b.offer(b.pack(bc0Lc0, "\x04\x3e\x05hello"), hour) // as a Redisson 3.16.6 writes "hello" where the code names no codec
+	for _, c := range []struct {
+		release string
+		anomaly bool
+	}{{"4.7.0", true}, {"3.50.0", false}} {
+		release, err := wire.LookupRelease(c.release)
+		require.NoError(t, err)
+		q := b.look(inspect.Options{Release: &release})
+		f := finding(t, q, inspect.OtherCodec)
+		require.Equal(t, c.anomaly, f.Anomaly, c.release)
+		require.Equal(t, int64(1), f.Count)
+		require.Contains(t, f.What, "written by marshalling, which Redisson "+c.release)
+	}
+	b.clear()
+	b.offer(b.pack(dLc0, "\x04\x3e\x05hello"), hour)
+	release, err := wire.LookupRelease("3.16.6")
+	require.NoError(t, err)
+	for _, f := range b.look(inspect.Options{Release: &release}).Findings {
+		require.NotEqual(t, inspect.OtherCodec, f.Kind)
+	}
+}
+
 // kindsOfAnomalies are one queue for each, and what must be found in it.
 func TestAnomalies(t *testing.T) {
 	b := setup(t)
@@ -144,6 +172,13 @@ func TestAnomalies(t *testing.T) {
 		{inspect.ListedAgain, 1, func() { b.listed(b.offer(b.pack(bc0Lc0, "x"), hour)) }},
 		{inspect.Quarantined, 1, func() {
 			require.NoError(t, b.client.ZAdd(b.ctx, scripts.Quarantine("orders"), redis.Z{Score: 1, Member: "x"}).Err())
+		}},
+		{inspect.Held, 1, func() {
+			require.NoError(t, b.client.ZAdd(b.ctx, forensics.HeldKey("orders"), redis.Z{Score: 1, Member: "x"}).Err())
+		}},
+		{inspect.WrongType, 1, func() {
+			require.NoError(t, b.client.Set(b.ctx, b.names.TimeoutSet, "x", 0).Err())
+			b.listed(b.pack(bc0Lc0, "listed"))
 		}},
 		{inspect.WrongType, 1, func() { require.NoError(t, b.client.Set(b.ctx, b.names.Destination, "x", 0).Err()) }},
 	} {

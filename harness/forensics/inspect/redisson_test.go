@@ -1,8 +1,6 @@
 package inspect_test
 
 import (
-	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -10,50 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/driver/program"
-	"github.com/dq-bench/dq-bench/harness/driver/program/redisson"
+	"github.com/dq-bench/dq-bench/harness/driver/program/redissontest"
 	"github.com/dq-bench/dq-bench/harness/forensics/inspect"
-	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
-
-// open opens a queue in a real Redisson; the second function ends it.
-func open(t *testing.T, srv *server.Server, version, queue string) (call func(op string, arguments map[string]any), end func()) {
-	t.Helper()
-	servertest.Redisson(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(cancel)
-	release, err := wire.LookupRelease(version)
-	require.NoError(t, err)
-	built, err := redisson.Build(ctx, release, func(line string) { t.Log(line) })
-	if err != nil {
-		servertest.Missing(t, "redisson", err)
-	}
-	p, err := program.Start(ctx, built.Command, nil)
-	require.NoError(t, err)
-	closed := false
-	end = func() {
-		if !closed {
-			closed = true
-			require.NoError(t, p.Close())
-		}
-	}
-	t.Cleanup(end)
-	limit, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	answer, err := p.Call(limit, "open", map[string]any{"redis": srv.URL(), "queue": queue, "codec": "json"})
-	require.NoError(t, err)
-	var opened struct{ Handle string }
-	require.NoError(t, json.Unmarshal(answer, &opened))
-	return func(op string, arguments map[string]any) {
-		t.Helper()
-		limit, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		arguments["handle"] = opened.Handle
-		_, err := p.Call(limit, op, arguments)
-		require.NoError(t, err)
-	}, end
-}
 
 // What a real Redisson 3.21.0 leaves is told apart from what 3.21.1 writes, and 3.21.1
 // does with it what is said.
@@ -63,10 +21,10 @@ func TestWhatRealRedissonsWriteAndDo(t *testing.T) {
 	t.Cleanup(func() { client.Close() })
 	b := with(t, client, "orders")
 
-	old, end := open(t, srv, "3.21.0", "orders")
+	old := redissontest.Open(t, srv, "3.21.0", "orders", "json")
 	for id := range 3 {
 		order := map[string]any{"t": "pojo", "id": id, "name": "bob", "total": "99"}
-		old("dq.offer", map[string]any{"value": order, "delay": 3_600_000})
+		old.Call("dq.offer", map[string]any{"value": order, "delay": 3_600_000})
 	}
 	transfer, _ := wire.Release{Major: 3, Minor: 21, Patch: 0}.Script("transfer")
 	require.Eventually(t, func() bool {
@@ -87,7 +45,7 @@ func TestWhatRealRedissonsWriteAndDo(t *testing.T) {
 	require.Equal(t, "2.7.0 to 2.15.2 and 3.2.0 to 3.21.0", ran["offer-v1"])
 	require.Contains(t, ran, "transfer-v1")
 	require.NotContains(t, ran, "offer-v2")
-	end()
+	old.Close()
 
 	// They come due, and a release of the other side opens the queue.
 	for _, member := range client.ZRange(b.ctx, b.names.TimeoutSet, 0, -1).Val() {
@@ -96,10 +54,9 @@ func TestWhatRealRedissonsWriteAndDo(t *testing.T) {
 	q = b.look(inspect.Options{})
 	side := q.Redisson[1]
 	require.NotNil(t, side.StopsAt, "that three doubles in a row begin with a byte of 7 does not happen")
-	_, end = open(t, srv, "3.21.1", "orders")
+	redissontest.Open(t, srv, "3.21.1", "orders", "json")
 	require.Eventually(t, func() bool {
 		return strings.Contains(client.Info(b.ctx, "errorstats").Val(), "errorstat_ERR")
 	}, 30*time.Second, 20*time.Millisecond, "its transfer fails")
 	require.Len(t, b.delivered(), side.Delivers)
-	end()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/forensics"
 	"github.com/dq-bench/dq-bench/harness/forensics/inspect"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
@@ -151,7 +152,7 @@ func (b *bundle) delivered() []string {
 func (b *bundle) clear() {
 	b.t.Helper()
 	n := b.names
-	for _, key := range []string{n.TimeoutSet, n.Pending, n.Destination, scripts.Quarantine(n.Destination)} {
+	for _, key := range []string{n.TimeoutSet, n.Pending, n.Destination, scripts.Quarantine(n.Destination), forensics.HeldKey(n.Destination)} {
 		require.NoError(b.t, b.client.Del(b.ctx, key).Err())
 	}
 }

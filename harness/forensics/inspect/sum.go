@@ -47,6 +47,7 @@ func (l *look) sum() {
 	})
 	q.Samples = append(q.Samples, c.first...)
 	q.Head = c.head
+	q.Counts.Unlisted = int64(l.diff.Unlisted)
 	q.Counts.Ghosts, q.Counts.Orphans, q.Counts.Again = l.diff.Ghosts.Count, l.diff.Orphans.Count, l.diff.Again.Count
 	q.Counts.Unreadable = c.forms[forensics.Unreadable]
 	q.Counts.Foreign = l.foreign()

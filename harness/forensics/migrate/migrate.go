@@ -39,7 +39,7 @@ func Run(ctx context.Context, client redis.UniversalClient, dest string, options
 		client: client, names: wire.NamesOf(dest), options: options, batch: batch{size: firstBatch},
 		result: &Migration{
 			Schema: Schema, Queue: dest, To: options.To.String(), DryRun: options.DryRun, Repair: options.Repair,
-			Quarantine: scripts.Quarantine(dest), Ghosts: GhostsKey(dest),
+			Held: Held{Key: forensics.HeldKey(dest)}, Quarantine: scripts.Quarantine(dest), Ghosts: GhostsKey(dest),
 		},
 	}
 	err := m.run(ctx)
@@ -60,6 +60,9 @@ func (m *move) run(ctx context.Context) error {
 		return err
 	}
 	var err error
+	if m.result.Held.Count, err = m.client.ZCard(ctx, m.result.Held.Key).Result(); err != nil {
+		m.result.Held.Unknown = err.Error()
+	}
 	if m.reader, err = forensics.NewReader(ctx, m.client, m.names.Destination); err != nil {
 		return err
 	}
@@ -88,10 +91,15 @@ func (m *move) ask(ctx context.Context) error {
 		found.Unknown = err.Error()
 	}
 	m.result.Subscribers = found
-	if (count > 0 || err != nil) && !m.options.Force && !m.options.DryRun {
-		return &SubscribedError{m.names.Channel, found}
+	if (count == 0 && err == nil) || m.options.Force {
+		return nil
 	}
-	return nil
+	refusal := &SubscribedError{m.names.Channel, found}
+	if m.options.DryRun {
+		m.result.Refusal = refusal.Error()
+		return nil
+	}
+	return refusal
 }
 
 // pass walks all once, and reports whether there was anything to do.
@@ -121,21 +129,22 @@ func (m *move) listed(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("LLEN %s: %w", m.names.Pending, err)
 	}
-	keys := []string{m.names.TimeoutSet, m.names.Pending, m.result.Quarantine, m.result.Ghosts}
+	keys := []string{m.names.TimeoutSet, m.names.Pending, m.result.Quarantine, m.result.Ghosts, scripts.UnlistingOf(m.names.Destination).Pass}
 	for end := int(length); end > 0; {
 		first := max(0, end-m.batch.size)
 		began := time.Now()
-		reply, err := rewriteListed.Run(ctx, m.client, keys, m.result.To, first, end-1, m.repair()).Result()
+		reply, err := rewriteListed.Run(ctx, m.client, keys, m.result.To, first, end-1, m.repair(), batchBytes).Result()
 		if err != nil {
 			return fmt.Errorf("rewriting entries %d to %d of %s: %w", first, end-1, m.names.Pending, err)
 		}
-		var entries, bytes, clashes int
+		var reached, clashes int
 		var now Done
-		if err := integers(reply, &entries, &bytes, &now.Rewritten, &now.GhostsRemoved, &now.Quarantined, &clashes); err != nil {
+		if err := integers(reply, &reached, &now.Entries, &now.Members, &now.GhostsRemoved, &now.Quarantined, &clashes); err != nil {
 			return err
 		}
-		m.ended(began, bytes, now)
-		end = first
+		now.Rewritten = now.Entries
+		m.ended(began, now)
+		end = reached
 		m.progress(int(length)-end, int(length))
 	}
 	return nil
@@ -180,7 +189,8 @@ func (m *move) unlistedBatch(ctx context.Context, members []any) (int, error) {
 			break
 		}
 	}
-	keys := []string{m.names.TimeoutSet, m.names.Pending, m.result.Quarantine}
+	u := scripts.UnlistingOf(m.names.Destination)
+	keys := []string{m.names.TimeoutSet, m.names.Pending, m.result.Quarantine, u.Pass, u.Unlisted[0], u.Unlisted[1]}
 	began := time.Now()
 	reply, err := rewriteUnlisted.Run(ctx, m.client, keys, append([]any{m.result.To, m.repair()}, members[:n]...)...).Result()
 	if err != nil {
@@ -191,15 +201,19 @@ func (m *move) unlistedBatch(ctx context.Context, members []any) (int, error) {
 	if err := integers(reply, &now.Rewritten, &now.Relisted, &now.Quarantined, &clashes); err != nil {
 		return 0, err
 	}
-	m.ended(began, bytes, now)
+	now.Members = now.Rewritten
+	m.ended(began, now)
 	return n, nil
 }
 
 // ended takes note of a batch.
-func (m *move) ended(began time.Time, bytes int, now Done) {
-	m.batch.ended(time.Since(began), bytes, now != Done{})
+func (m *move) ended(began time.Time, now Done) {
+	took := time.Since(began)
+	m.batch.ended(took, m.reader.Busy(took), now != Done{})
 	done := &m.result.Done
 	done.Rewritten += now.Rewritten
+	done.Members += now.Members
+	done.Entries += now.Entries
 	done.Relisted += now.Relisted
 	done.GhostsRemoved += now.GhostsRemoved
 	done.Quarantined += now.Quarantined

@@ -175,7 +175,10 @@ func TestRefusesWhileSomebodySubscribes(t *testing.T) {
 	require.Equal(t, 1, subscribed.Count)
 	require.Equal(t, before, b.state())
 
-	require.Equal(t, 1, b.run(migrate.Options{To: bc0Lc0, DryRun: true}).Subscribers.Count)
+	dry := b.run(migrate.Options{To: bc0Lc0, DryRun: true})
+	require.Equal(t, 1, dry.Subscribers.Count)
+	require.Contains(t, text(t, dry), "without --dry-run this would refuse: subscribers of "+b.names.Channel+": 1")
+	require.Empty(t, b.run(migrate.Options{To: bc0Lc0, DryRun: true, Force: true}).Refusal)
 	require.Equal(t, 10, b.run(migrate.Options{To: bc0Lc0, Force: true}).Done.Rewritten)
 }
 

@@ -36,13 +36,25 @@ type Migration struct {
 	DryRun      bool        `json:"dry_run"`
 	Repair      bool        `json:"repair"`
 	Subscribers Subscribers `json:"subscribers"`
-	Before      Survey      `json:"before"`
-	Done        Done        `json:"done"`
+	// Refusal is why the same without DryRun would refuse; empty where it would not.
+	Refusal string `json:"refusal,omitempty"`
+	Held    Held   `json:"held"`
+	Before  Survey `json:"before"`
+	Done    Done   `json:"done"`
 	// After is the queue when all was done; in a dry run nil.
 	After *Survey `json:"after,omitempty"`
 	// Quarantine and Ghosts are the keys that what --repair removes is kept in.
 	Quarantine string `json:"quarantine_key"`
 	Ghosts     string `json:"ghosts_key"`
+}
+
+// Held is what a bridge has taken out of the queue. It is delivered by a bridge, in whichever
+// layout it is, and so left alone.
+type Held struct {
+	Key   string `json:"key"`
+	Count int64  `json:"count"`
+	// Unknown says why it could not be counted.
+	Unknown string `json:"unknown,omitempty"`
 }
 
 // Subscribers are who listens to the queue's channel.
@@ -58,6 +70,10 @@ type Subscribers struct {
 type Done struct {
 	// Rewritten is how many entries of the list, and members that were not listed.
 	Rewritten int `json:"rewritten"`
+	// Members is how many members of the timeout set, and Entries how many entries of the list:
+	// more where a member is listed twice.
+	Members int `json:"members_rewritten"`
+	Entries int `json:"entries_rewritten"`
 	// Relisted is how many orphans were put at the end of the list.
 	Relisted int `json:"relisted"`
 	// GhostsRemoved is how many entries went to Ghosts.
@@ -89,6 +105,10 @@ type Survey struct {
 	Orphans    int `json:"orphans"`
 	// Unsure says that the list moved too fast, or is too long, for ghosts and orphans to be counted.
 	Unsure bool `json:"unsure"`
+
+	// What --repair treats otherwise: orphans that are unreadable too, and ghosts that are among
+	// Entries.
+	unreadableOrphans, rewritableGhosts int
 }
 
 // Left says what is not as it should be, and is empty if all is.

@@ -1,9 +1,9 @@
 package migrate_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -11,57 +11,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/driver/program"
-	"github.com/dq-bench/dq-bench/harness/driver/program/redisson"
+	"github.com/dq-bench/dq-bench/harness/driver/program/redissontest"
 	"github.com/dq-bench/dq-bench/harness/forensics/migrate"
-	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
 
-// jvm is a real Redisson with the queue "orders" open.
-type jvm struct {
-	t       *testing.T
-	program *program.Process
-	handle  string
-}
+// longest bounds what takes longest, with 100,000 messages.
+const longest = 10 * time.Minute
 
-func start(t *testing.T, srv *server.Server, version string) *jvm {
+// messagesOfServices is how many messages the services exchange: 300, or as many as DQ_MESSAGES
+// says, for make migrate-services.
+func messagesOfServices(t *testing.T) int {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(cancel)
-	release, err := wire.LookupRelease(version)
+	text := os.Getenv("DQ_MESSAGES")
+	if text == "" {
+		return 300
+	}
+	n, err := strconv.Atoi(text)
 	require.NoError(t, err)
-	built, err := redisson.Build(ctx, release, func(line string) { t.Log(line) })
-	if err != nil {
-		servertest.Missing(t, "redisson", err)
-	}
-	p, err := program.Start(ctx, built.Command, nil)
-	require.NoError(t, err)
-	j := &jvm{t: t, program: p}
-	t.Cleanup(j.end)
-	var opened struct{ Handle string }
-	require.NoError(t, json.Unmarshal(j.call("open", map[string]any{"redis": srv.URL(), "queue": "orders", "codec": "json"}), &opened))
-	j.handle = opened.Handle
-	return j
-}
-
-func (j *jvm) end() {
-	if j.program != nil {
-		require.NoError(j.t, j.program.Close())
-		j.program = nil
-	}
-}
-
-func (j *jvm) call(op string, arguments map[string]any) json.RawMessage {
-	j.t.Helper()
-	limit, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	if j.handle != "" {
-		arguments["handle"] = j.handle
-	}
-	answer, err := j.program.Call(limit, op, arguments)
-	require.NoError(j.t, err, op)
-	return answer
+	return n
 }
 
 // What a real Redisson of one side has offered, one of the other side delivers after the
@@ -77,13 +45,14 @@ func TestRealRedissonsOfBothSides(t *testing.T) {
 			client := srv.NewClient()
 			t.Cleanup(func() { client.Close() })
 			b := with(t, client, 10)
-			const messages, hour = 300, 3_600_000
-			from := start(t, srv, way.from)
+			const hour = 3_600_000
+			messages := messagesOfServices(t)
+			from := redissontest.Open(t, srv, way.from, "orders", "json")
 			for i := range messages {
 				order := map[string]any{"t": "string", "v": fmt.Sprintf("order %d", i)}
-				from.call("dq.offer", map[string]any{"value": order, "delay": hour + i*7919%messages*1000})
+				from.Call("dq.offer", map[string]any{"value": order, "delay": hour + i*7919%messages*1000})
 			}
-			from.end()
+			from.Close()
 			done := b.run(migrate.Options{To: way.layout})
 			require.Equal(t, messages, done.Done.Rewritten)
 			require.Empty(t, done.After.Left())
@@ -97,13 +66,13 @@ func TestRealRedissonsOfBothSides(t *testing.T) {
 				b.timed(member, strconv.Itoa(1000+i))
 			}
 			require.Len(t, due, messages)
-			to := start(t, srv, way.to)
+			to := redissontest.Open(t, srv, way.to, "orders", "json")
 			require.Eventually(t, func() bool {
-				return client.LLen(b.ctx, b.names.Destination).Val() == messages
-			}, time.Minute, 20*time.Millisecond, "%s delivers all", way.to)
+				return client.LLen(b.ctx, b.names.Destination).Val() == int64(messages)
+			}, longest, 20*time.Millisecond, "%s delivers all", way.to)
 			for i, value := range due {
 				var taken struct{ V string }
-				require.NoError(t, json.Unmarshal(to.call("q.poll", map[string]any{}), &taken))
+				require.NoError(t, json.Unmarshal(to.Call("q.poll", nil), &taken))
 				require.Equal(t, value, strconv.Quote(taken.V), "message %d", i)
 			}
 			require.Equal(t, []int64{0, 0}, []int64{client.ZCard(b.ctx, b.names.TimeoutSet).Val(), client.LLen(b.ctx, b.names.Pending).Val()})

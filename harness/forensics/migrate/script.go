@@ -5,25 +5,32 @@ import (
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
 )
 
 var (
 	//go:embed pack.lua
-	packing string
+	packingBody string
 	//go:embed list.lua
 	listBody string
 	//go:embed unlisted.lua
 	unlistedBody string
+
+	packing = scripts.Prelude() + packingBody
 )
 
 // rewriteListed rewrites the entries of the pending list from one index to another, and
 // their members in the timeout set.
 //
-//	KEYS    T, Q, X, G
-//	ARGV    layout ("dLc0" or "Bc0Lc0"); first and last index; "repair" or ""
-//	returns [entries read; their bytes; rewritten; ghosts removed; quarantined; clashes]
+//	KEYS    T, Q, X, G, P (see scripts.Unlisting)
+//	ARGV    layout ("dLc0" or "Bc0Lc0"); first and last index; "repair" or ""; bytes
+//	returns [first index; entries rewritten; members rewritten; ghosts removed; quarantined; clashes]
 //	cost    O(entries × (log n + nodes of Q to the index)); with something to remove
 //	        O(entries of Q to the nearer end) besides
+//
+// It begins with the last index, and ends before the entry with which there would be more
+// bytes, unless that is the only one: the index that it returns is where it has ended.
 //
 // A member keeps its score: as text, of 17 digits, which every server reads as the same
 // double. A clash is a member whose rewritten form is another member of T already: it is
@@ -35,12 +42,13 @@ var rewriteListed = redis.NewScript(packing + listBody)
 
 // rewriteUnlisted rewrites members of the timeout set that have no entry in the list.
 //
-//	KEYS    T, Q, X
+//	KEYS    T, Q, X, P, U1, U2 (see scripts.Unlisting)
 //	ARGV    layout; "repair" or ""; members
 //	returns [rewritten; put on the list; quarantined; clashes]
 //	cost    O(members × log n); with "repair" O(members × length of Q)
 //
-// With "repair", each is put at the end of Q too, and one of neither layout goes to X.
+// With "repair", each is put at the end of Q too, unless a dq client has taken it out of
+// Q for it is due soon, and one of neither layout goes to X.
 // Members that are gone are passed over.
 var rewriteUnlisted = redis.NewScript(packing + unlistedBody)
 

@@ -40,7 +40,7 @@ func setup(t testing.TB, seed uint64) *bundle {
 
 func with(t testing.TB, client redis.UniversalClient, seed uint64) *bundle {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	t.Cleanup(cancel)
 	return &bundle{t: t, ctx: ctx, client: client, names: wire.NamesOf("orders"), random: rand.New(rand.NewPCG(seed, 1))}
 }

@@ -42,6 +42,12 @@ func (m *move) survey(ctx context.Context) (Survey, *forensics.Index, error) {
 			s.Entries++
 		}
 	})
+	for form, n := range difference.Ghosts.Forms {
+		if form != forensics.Unreadable && !form.Reads(m.options.To) {
+			s.rewritableGhosts += n
+		}
+	}
+	s.unreadableOrphans = difference.Orphans.Forms[forensics.Unreadable]
 	s.Ghosts, s.Orphans, s.Unsure = difference.Ghosts.Count, difference.Orphans.Count, difference.Lost || difference.Deep
 	return s, timed, err
 }

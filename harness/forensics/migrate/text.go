@@ -21,6 +21,14 @@ func (m *Migration) WriteText(w io.Writer) error {
 		line("subscribers", "unknown: %s", s.Unknown)
 	}
 	line("before", "%s", m.Before)
+	switch h := m.Held; {
+	case h.Count > 0:
+		line("held", "%d more in %s, taken out by dq-bench bridge: dq-bench bridge %s delivers them when they are due", h.Count, h.Key, m.Queue)
+	case h.Unknown != "":
+		line("held", "unknown, in %s: %s", h.Key, h.Unknown)
+	case m.Before.TimeoutSet+m.Before.PendingList == 0:
+		line("note", "nothing waits: all was delivered, or the name of the queue is another")
+	}
 	if m.DryRun {
 		m.writePlan(line)
 	} else {
@@ -32,23 +40,30 @@ func (m *Migration) WriteText(w io.Writer) error {
 
 func (m *Migration) writePlan(line func(label, format string, args ...any)) {
 	s := m.Before
-	line("plan", "rewrite %d members and %d entries", s.Members, s.Entries)
+	entries := s.Entries
+	if m.Repair {
+		entries -= s.rewritableGhosts
+	}
+	line("plan", "rewrite %d members and %d entries", s.Members, entries)
 	const also = "    and"
 	switch {
 	case m.Repair:
 		line(also, "move %d ghosts to %s", s.Ghosts, m.Ghosts)
-		line(also, "put %d orphans at the end of the list", s.Orphans)
+		line(also, "put %d orphans at the end of the list", s.Orphans-s.unreadableOrphans)
 		line(also, "move %d unreadable members to %s", s.Unreadable, m.Quarantine)
 	case s.Ghosts+s.Orphans+s.Unreadable > 0:
 		line(also, "leave %d ghosts, %d orphans and %d unreadable members, which --repair is for", s.Ghosts, s.Orphans, s.Unreadable)
+	}
+	if m.Refusal != "" {
+		line("but", "without --dry-run this would refuse: %s", m.Refusal)
 	}
 	line("done", "nothing: a dry run")
 }
 
 func (m *Migration) writeDone(line func(label, format string, args ...any)) {
 	d := m.Done
-	line("rewritten", "%d in %d calls, the longest %.1f ms with the way there and back; %d passes, %.1f s",
-		d.Rewritten, d.Batches, d.LongestMS, d.Passes, d.TookMS/1000)
+	line("rewritten", "%d members and %d entries in %d calls, the longest %.1f ms with the way there and back; %d passes, %.1f s",
+		d.Members, d.Entries, d.Batches, d.LongestMS, d.Passes, d.TookMS/1000)
 	for _, repaired := range []struct {
 		n    int
 		text string
