@@ -25,7 +25,7 @@ test: ## run every test; DQ_REQUIRE=redis,docker makes a missing server a failur
 
 .PHONY: race
 race: ## run the tests of dq and harness with the race detector
-	$(GO) test -race ./dq/... ./harness/...
+	$(GO) test -race $$($(GO) list ./dq/... ./harness/... | grep -v /dq/scripts$$) # whose long histories are of Lua alone
 
 .PHONY: lint
 lint: bin/golangci-lint ## go vet and golangci-lint
@@ -48,11 +48,15 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 
 .PHONY: bench
 bench: ## measure claims of speed, as ratios of two sides in one run
-	$(GO) test ./dq -run '^$$' -bench Lateness -benchtime 1x -timeout 10m
+	$(GO) test ./dq -run '^$$' -bench 'Lateness|Backlog|Burst|LongQueue' -benchtime 1x -timeout 20m
 
 .PHONY: inspect-million
 inspect-million: ## inspect a queue of a million members; fails if a call takes the server more than 5 ms by itself
 	$(GO) test ./harness/forensics/inspect -run '^$$' -bench Million -benchtime 3x -timeout 10m
+
+.PHONY: migrate-services
+migrate-services: ## real Redissons leave 100,000 messages, migrate rewrites them, the other side delivers all in order, and back
+	DQ_REQUIRE=redis,redisson DQ_MESSAGES=100000 $(GO) test ./harness/forensics/migrate -run RealRedissons -v -timeout 40m
 
 AA_RUNS ?= 24
 
@@ -78,6 +82,16 @@ compare-releases: build ## lateness over Redisson releases and dq, and over serv
 	{ cat out/releases.md; tail -n +2 out/servers.md | sed 's/^## /## Servers: /'; } > recordings/LATENCY.md
 	cp out/releases/steady/report.html recordings/LATENCY.html
 
+LATENESS_RELEASES ?= 3.16.6 3.21.1 3.46.0 3.50.0 4.7.0
+
+.PHONY: lateness
+lateness: build ## how exactly the timers of releases wake: recordings/lateness, which dq-bench releases tells; needs Java, Maven
+	rm -rf out/lateness
+	bin/dq-bench run $(patsubst %,--driver redisson:%,$(LATENESS_RELEASES)) --redis process --rate 20/s --delay 2s --duration 30s \
+	  --repeat 2 --progress none --out out/lateness > /dev/null
+	rm -rf recordings/lateness/redisson-*
+	cd out/lateness && find . -path '*/[0-9]*/run.json' -exec install -D -m 644 {} ../../recordings/lateness/{} \;
+
 .PHONY: replay
 replay: ## send the documents' recordings to a server and compare
 	$(GO) run ./cmd/dq-bench replay recordings/documents/*.monitor
@@ -98,6 +112,10 @@ screenshots: build ## draw docs/report.png from the runs in SCREENSHOT_OLD and S
 .PHONY: matrix
 matrix: ## compare dq with the real Redisson at 19 releases and write recordings/MATRIX.md; needs Java and Maven
 	$(GO) run ./cmd/dq-bench matrix
+
+.PHONY: spec
+spec: ## write the table and the vectors of docs/spec from the catalogue and the recordings
+	$(GO) generate ./docs/spec
 
 .PHONY: images
 images: ## build the Redis image from Debian packages, without a registry

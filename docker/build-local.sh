@@ -122,7 +122,7 @@ dqbench() {
     cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
     tar -C "$root" --owner=65532 --group=65532 -cf "$work/dq-bench.tar" .
     rm -rf "$root"
-    docker import --change 'USER 65532:65532' --change 'ENV DQ_OUT=/out' --change 'ENTRYPOINT ["/dq-bench"]' \
+    docker import --change 'USER 65532:65532' --change 'ENTRYPOINT ["/dq-bench"]' \
         --change 'LABEL dq-bench.built-from="the sources"' "$work/dq-bench.tar" dq-bench >/dev/null
     echo "build-local: dq-bench from the sources"
 }

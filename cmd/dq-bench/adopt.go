@@ -66,6 +66,9 @@ func (f *adoptFlags) adopt(cmd *cobra.Command, version string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkWritable("--html", f.html); err != nil {
+		return err
+	}
 	var checkout *adopt.Checkout
 	if f.write != "" {
 		if checkout, err = adopt.OpenCheckout(f.write); err == nil {

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,6 +15,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/analysis"
 	"github.com/dq-bench/dq-bench/harness/monitor"
 	"github.com/dq-bench/dq-bench/harness/page"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // analyzeFlags are what `analyze` was called with.
@@ -51,6 +52,9 @@ ahead, and what is wrong, with the lines that show it.`,
 			if len(args) > 0 && cmd.Flags().Changed("redis") {
 				return errors.New("expected files or --redis, got both")
 			}
+			if cmd.Flags().Changed("for") && !cmd.Flags().Changed("redis") {
+				return errors.New("--for is how long to listen to --redis; a log is read to its end")
+			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,12 +64,15 @@ ahead, and what is wrong, with the lines that show it.`,
 			if _, err := redis.ParseURL(f.redis); f.redis != "" && len(args) == 0 && err != nil {
 				return usageError(errors.New("--redis: expected the URL of one server, redis://host:port or rediss://host:port (of a cluster, each node by itself)"))
 			}
+			if err := checkWritable("--html", f.html); err != nil {
+				return err
+			}
 			return runAnalyze(cmd, &f, args)
 		},
 	}
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON document on stdout and nothing else")
 	cmd.Flags().StringVar(&f.html, "html", "", "also write a page with the timeline of the messages' lives to this file")
-	cmd.Flags().StringVar(&f.redis, "redis", "", "listen to the server at this URL instead")
+	cmd.Flags().StringVar(&f.redis, "redis", "", "listen to the server at this address instead, redis://… or rediss://…")
 	cmd.Flags().DurationVar(&f.duration, "for", 30*time.Second, "how long to listen to --redis")
 	return cmd
 }
@@ -94,6 +101,8 @@ func runAnalyze(cmd *cobra.Command, f *analyzeFlags, args []string) error {
 	switch {
 	case err != nil: // what came before it is printed
 		return err
+	case reader.Read() == 0 && f.redis == "":
+		return errors.New("expected lines as MONITOR prints them; the log is empty")
 	case d.Commands == 0 && d.Unparsed > 0:
 		return fmt.Errorf("expected lines as MONITOR prints them; none of %d is one", d.Unparsed)
 	case len(d.Anomalies) > 0:
@@ -120,12 +129,14 @@ func printAnalysis(w io.Writer, f *analyzeFlags, d *analysis.Document) error {
 		}
 	}
 	if f.asJSON {
-		out := json.NewEncoder(w)
-		out.SetEscapeHTML(false)
-		out.SetIndent("", "  ")
-		return out.Encode(d)
+		return printJSON(w, d)
 	}
-	return page.AnalysisText(w, d)
+	var out strings.Builder
+	if err := page.AnalysisText(&out, d); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, text.Inert(out.String()))
+	return err
 }
 
 // progressOn returns what tells, on a stream for people, how far a log is read that takes

@@ -5,20 +5,24 @@ import "github.com/spf13/cobra"
 // subcommands lists every subcommand, in the order help shows them.
 func subcommands() []*cobra.Command {
 	return []*cobra.Command{
-		newRunCmd(),
+		withPasswordFile(newRunCmd()),
 		newScenariosCmd(),
 		newCompareCmd(),
 		newMergeCmd(),
-		newVerifyCmd(),
-		newRecordCmd(),
+		withPasswordFile(newVerifyCmd()),
+		withPasswordFile(newRecordCmd()),
 		newAdoptCmd(),
 		newMatrixCmd(),
-		newReplayCmd(),
+		withPasswordFile(newReplayCmd()),
 		newDiffCmd(),
 		newReleasesCmd(),
-		newInspectCmd(),
-		newMigrateCmd(),
-		newAnalyzeCmd(),
+		newCodecCmd(),
+		withPasswordFile(newInspectCmd()),
+		withPasswordFile(newMigrateCmd()),
+		withPasswordFile(newBridgeCmd()),
+		withPasswordFile(newAnalyzeCmd()),
+		newVersionCmd(),
+		newCompletionCmd(),
 		newServeCmd(),
 	}
 }

@@ -107,6 +107,9 @@ func (f *compareFlags) check() error {
 		return fmt.Errorf("min-delta: expected a duration of 0s or more such as 20us, got %s", f.MinDelta)
 	}
 	if f.json {
+		if f.changed("format") && f.format != "json" {
+			return fmt.Errorf("format: expected json beside --json, got %q", f.format)
+		}
 		f.format = "json"
 	}
 	switch f.format {

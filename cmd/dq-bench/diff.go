@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/monitor"
 	"github.com/dq-bench/dq-bench/harness/trace"
+	"github.com/dq-bench/dq-bench/internal/text"
 	"github.com/spf13/cobra"
 )
 
@@ -89,7 +89,7 @@ func diffFile(name string, left, right *monitor.Recording, tolerance time.Durati
 
 func printDiff(w io.Writer, asJSON bool, tolerance time.Duration, files []diffedFile) error {
 	cases, different, declared := 0, 0, 0
-	var text strings.Builder
+	var out strings.Builder
 	for _, f := range files {
 		cases += len(f.Cases)
 		for _, c := range f.Cases {
@@ -98,16 +98,13 @@ func printDiff(w io.Writer, asJSON bool, tolerance time.Duration, files []diffed
 			}
 			if c.Finding != nil {
 				different++
-				writeFinding(&text, f.File, c.Finding, different == 1)
+				writeFinding(&out, f.File, c.Finding, different == 1)
 			}
 		}
 	}
 	var err error
 	if asJSON {
-		out := json.NewEncoder(w)
-		out.SetEscapeHTML(false)
-		out.SetIndent("", "  ")
-		err = out.Encode(struct {
+		err = printJSON(w, struct {
 			Schema    string       `json:"schema"`
 			Identical bool         `json:"identical"`
 			Tolerance float64      `json:"tolerance_ms"`
@@ -115,12 +112,12 @@ func printDiff(w io.Writer, asJSON bool, tolerance time.Duration, files []diffed
 		}{"dq-bench/diff/v1", different == 0, float64(tolerance) / float64(time.Millisecond), files})
 	} else {
 		if different == 0 {
-			fmt.Fprintf(&text, "same behaviour in %d cases; delays within %v\n", cases-declared, tolerance)
+			fmt.Fprintf(&out, "same behaviour in %d cases; delays within %v\n", cases-declared, tolerance)
 		}
 		if declared > 0 {
-			fmt.Fprintf(&text, "not compared: %d cases that a recording declares absent, or not the same each time\n", declared)
+			fmt.Fprintf(&out, "not compared: %d cases that a recording declares absent, or not the same each time\n", declared)
 		}
-		_, err = io.WriteString(w, text.String())
+		_, err = io.WriteString(w, text.Inert(out.String()))
 	}
 	if err == nil && different > 0 {
 		err = failure(fmt.Errorf("%d of %d cases differ", different, cases))

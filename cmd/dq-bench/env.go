@@ -14,11 +14,12 @@ func envName(flag string) string {
 
 // flagsFromEnv gives every flag that the command line left out the value of its
 // environment twin. An empty variable counts as unset. A flag that may be
-// repeated takes one value from the environment.
+// repeated takes one value from the environment. The flags that only print something
+// have no twin.
 func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var firstErr error
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || f.Name == "help" || firstErr != nil {
+		if f.Changed || f.Name == "help" || f.Name == "version" || firstErr != nil {
 			return
 		}
 		value, ok := lookup(envName(f.Name))

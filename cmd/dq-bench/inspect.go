@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,7 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/forensics/inspect"
 	"github.com/dq-bench/dq-bench/harness/metrics"
-	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // inspectFlags are the flags of inspect.
@@ -77,14 +78,14 @@ interrupted: as the last look would.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.redis, "redis", "redis://127.0.0.1:6379", "server: redis://…, rediss://…, redis+cluster://… or redis+sentinel://…")
+	liveServerVar(f, &flags.redis)
 	f.StringVar(&flags.release, "release", "", "the Redisson release that the queues are meant for: members of the other layout are an anomaly then")
 	f.BoolVar(&flags.all, "all", false, "all delayed queues of the server or cluster")
 	f.BoolVar(&flags.redact, "redact", false, "show no values")
 	f.IntVar(&flags.samples, "samples", 2, "how many members of each layout, codec and class are shown")
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON document on stdout and nothing else")
 	f.BoolVar(&flags.watch, "watch", false, "look again and again: a table that is drawn anew on a terminal, a line for each queue elsewhere")
-	f.StringVar(&flags.metricsAddr, "metrics-addr", "", "look again and again, and serve what was seen as Prometheus metrics at HOST:PORT; port 0 takes a free one")
+	f.StringVar(&flags.metricsAddr, "metrics-addr", "", "look again and again, and serve what was seen as Prometheus metrics at HOST:PORT, without HOST for this machine alone; port 0 takes a free one")
 	f.DurationVar(&flags.interval, "interval", 5*time.Second, "of --watch and --metrics-addr; longer where reading takes more than a tenth of it")
 	return cmd
 }
@@ -95,6 +96,8 @@ func (f inspectFlags) options(queues []string) (inspect.Options, error) {
 	switch {
 	case f.all == (len(queues) > 0):
 		return options, errors.New("expected the names of queues, or --all and none")
+	case slices.Contains(queues, ""):
+		return options, errors.New("expected the names of queues, got an empty one")
 	case f.asJSON && (f.watch || f.metricsAddr != ""):
 		return options, errors.New("--json prints one document: it does not go with --watch or --metrics-addr")
 	case f.interval < minInterval:
@@ -102,11 +105,8 @@ func (f inspectFlags) options(queues []string) (inspect.Options, error) {
 	case f.samples < 0 || f.samples > maxSamples:
 		return options, fmt.Errorf("--samples %d: expected 0 to %d", f.samples, maxSamples)
 	}
-	if err := server.CheckSpec(f.redis); err != nil {
+	if err := checkLiveServer(f.redis); err != nil {
 		return options, err
-	}
-	if !server.External(f.redis) {
-		return options, fmt.Errorf("--redis %s: expected the address of a server that runs, such as redis://127.0.0.1:6379: one started now would be empty", f.redis)
 	}
 	if f.metricsAddr != "" {
 		if err := metrics.CheckAddr(f.metricsAddr); err != nil {
@@ -138,7 +138,7 @@ type inspected struct {
 }
 
 func (f inspectFlags) connect(ctx context.Context, queues []string, options inspect.Options) (*inspected, error) {
-	srv, err := server.Start(ctx, f.redis, nil)
+	srv, err := startLive(ctx, f.redis)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,12 @@ func inspectVerdict(seen *inspect.Inspection) error {
 
 func printInspection(w io.Writer, asJSON bool, seen *inspect.Inspection) error {
 	if !asJSON {
-		return seen.WriteText(w)
+		var b strings.Builder
+		if err := seen.WriteText(&b); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, text.Inert(b.String()))
+		return err
 	}
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)

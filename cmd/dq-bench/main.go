@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Exit codes of every subcommand.
@@ -55,7 +57,7 @@ func execute(args []string) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintln(os.Stderr, "dq-bench:", err)
+	fmt.Fprintln(os.Stderr, "dq-bench:", text.Inert(err.Error()))
 	var coded *exitError
 	if errors.As(err, &coded) {
 		return coded.code
@@ -100,7 +102,7 @@ func newRootCmd() *cobra.Command {
 		Short:         "Measure, verify and explain Redisson-compatible delay queues",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
@@ -108,27 +110,12 @@ func newRootCmd() *cobra.Command {
 			return flagsFromEnv(cmd.Flags(), os.LookupEnv)
 		},
 	}
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError(fmt.Errorf("%w; see '%s --help'", err, cmd.CommandPath()))
-	})
+	root.Version = thisBuild().String()
+	root.SetVersionTemplate("{{.Version}}")
+	root.Flags().Bool("version", false, "print the version, the commit and the Redisson releases known")
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(subcommands()...)
+	completeFlags(root)
 	wrapArgErrors(root)
 	return root
-}
-
-// wrapArgErrors makes a wrong number of arguments, and an unknown command, a
-// usage error.
-func wrapArgErrors(cmd *cobra.Command) {
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return usageError(fmt.Errorf("%w; see '%s --help'", err, cmd.CommandPath()))
-			}
-			return nil
-		}
-	}
-	for _, sub := range cmd.Commands() {
-		wrapArgErrors(sub)
-	}
 }

@@ -25,7 +25,7 @@ func newMatrixCmd() *cobra.Command {
 		Use:    "matrix",
 		Short:  "Compare dq with the real Redisson at many releases, and write the table",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, text := range releases {
 				release, err := wire.LookupRelease(text)

@@ -26,8 +26,8 @@ Of the workers of one load (run --worker i/n), all are needed: what each offered
 and took is joined message by message, and what is lost, duplicate or pending
 shows only there. The whole is judged by the objectives that they were given.
 
-Exit codes: 0 fine; 1 a run file cannot be read; 2 wrong usage, or runs that are
-not parts of one load; 99 the merged run failed.`,
+Exit codes: 0 fine; 1 a run file cannot be read, or --out holds runs already; 2
+wrong usage, or runs that are not parts of one load; 99 the merged run failed.`,
 		Example: `  dq-bench merge --out out/all out/worker-1 out/worker-2
   dq-bench merge --slo 'lateness.p99<=20ms' --out out/all out/w`,
 		Args: cobra.MinimumNArgs(1),
@@ -37,9 +37,11 @@ not parts of one load; 99 the merged run failed.`,
 				return err
 			}
 			if out != "" {
-				if err := run.PrepareFolder(out); err != nil {
+				tidy, err := run.NewFolder(out)
+				if err != nil {
 					return err
 				}
+				defer tidy()
 				if err := page.WriteFolder(out, merged, nil); err != nil {
 					return err
 				}
@@ -51,7 +53,7 @@ not parts of one load; 99 the merged run failed.`,
 			return runVerdict(merged)
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "folder to write the merged run files to")
+	cmd.Flags().StringVar(&out, "out", "", "folder to write the merged run files to, which holds none yet")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run file on stdout and nothing else")
 	cmd.Flags().StringArrayVar(&slos, "slo", nil, "one more objective to judge the whole by; may be repeated")
 	return cmd

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/forensics/migrate"
-	"github.com/dq-bench/dq-bench/harness/server"
 )
 
 // migrateFlags are the flags of migrate.
@@ -34,10 +34,10 @@ for members that a Redis for Windows has packed: these get a length of 8 bytes. 
 that are delivered already are not touched.
 
 Each batch is one script: it happens or it does not, and who kills this at any instant
-just runs it again. A batch has 256 entries at most, fewer if they are large or if a call
-takes over 4 ms. With --repair, a call may also walk the list, about 16 ns for each entry.
-Offers in the new layout, transfers and removals may go on meanwhile; all is walked until
-nothing is found, ten times at most.
+just runs it again. A batch has 256 entries or 64 KB at most, fewer if calls keep the
+server busy for over 3 ms, the way there not counted. With --repair, a call may also walk
+the list, about 16 ns for each entry. Offers in the new layout, transfers and removals may
+go on meanwhile; all is walked until nothing is found, ten times at most.
 
 A Redisson of the other side stands still at the first rewritten member, so migrate
 refuses while anybody subscribes to the queue's channel. Whose layout a subscriber reads
@@ -66,7 +66,7 @@ the keys are in different slots of a cluster: then nothing was changed; 2 wrong 
 			if err != nil {
 				return usageError(err)
 			}
-			srv, err := server.Start(cmd.Context(), flags.redis, nil)
+			srv, err := startLive(cmd.Context(), flags.redis)
 			if err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ the keys are in different slots of a cluster: then nothing was changed; 2 wrong 
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.redis, "redis", "redis://127.0.0.1:6379", "server: redis://…, rediss://…, redis+cluster://… or redis+sentinel://…")
+	liveServerVar(f, &flags.redis)
 	f.StringVar(&flags.to, "to", "", "the layout, dLc0 or Bc0Lc0, or a Redisson release that is to read the queue (required)")
 	f.BoolVar(&flags.dryRun, "dry-run", false, "print what would be done, and change nothing")
 	f.BoolVar(&flags.repair, "repair", false, "also remove ghosts, list orphans, and set unreadable members aside")
@@ -97,27 +97,31 @@ the keys are in different slots of a cluster: then nothing was changed; 2 wrong 
 // options reads the flags; an error is wrong usage.
 func (f migrateFlags) options() (migrate.Options, error) {
 	options := migrate.Options{Repair: f.repair, DryRun: f.dryRun, Force: f.force}
-	switch f.to {
-	case "":
+	if f.to == "" {
 		return options, errors.New("expected --to dLc0, --to Bc0Lc0, or a release: --to 4.7.0")
-	case wire.LayoutDLc0.String():
-		options.To = wire.LayoutDLc0
-	case wire.LayoutBc0Lc0.String():
-		options.To = wire.LayoutBc0Lc0
-	default:
-		release, err := wire.LookupRelease(f.to)
-		if err != nil {
-			return options, fmt.Errorf("--to: expected dLc0, Bc0Lc0 or a release: %w", err)
-		}
-		options.To = release.Layout()
 	}
-	if err := server.CheckSpec(f.redis); err != nil {
+	var err error
+	if options.To, err = parseLayout(f.to); err != nil {
 		return options, err
 	}
-	if !server.External(f.redis) {
-		return options, fmt.Errorf("--redis %s: expected the address of a server that runs, such as redis://127.0.0.1:6379: one started now would be empty", f.redis)
+	if err := checkLiveServer(f.redis); err != nil {
+		return options, err
 	}
 	return options, nil
+}
+
+// parseLayout reads --to: a layout, or a release that writes it.
+func parseLayout(to string) (wire.Layout, error) {
+	for _, l := range []wire.Layout{wire.LayoutDLc0, wire.LayoutBc0Lc0} {
+		if to == l.String() {
+			return l, nil
+		}
+	}
+	release, err := wire.LookupRelease(to)
+	if err != nil {
+		return 0, fmt.Errorf("--to: expected dLc0, Bc0Lc0 or a release: %w", err)
+	}
+	return release.Layout(), nil
 }
 
 // everyTwoSeconds prints how far a migration is, once it has taken so long.
@@ -137,10 +141,18 @@ func migrateError(done *migrate.Migration, err error) error {
 		err = fmt.Errorf("%w; grant the user +@read +@scripting +zadd +zrem +lset (and +lrem +lpush +rpush for --repair) on the queue's keys, "+
 			"and +pubsub|numsub +client|list", err)
 	}
-	if done.Done.Passes == 0 {
+	interrupted := errors.Is(err, context.Canceled)
+	switch {
+	case interrupted && done.Done.Passes == 0:
+		return errors.New("interrupted: nothing was changed")
+	case interrupted:
+		return fmt.Errorf("interrupted after %d members and %d entries were rewritten, which stay so; the same command goes on from there",
+			done.Done.Members, done.Done.Entries)
+	case done.Done.Passes == 0:
 		return fmt.Errorf("nothing was changed: %w", err)
 	}
-	return fmt.Errorf("ended after %d were rewritten; run it again to go on: %w", done.Done.Rewritten, err)
+	return fmt.Errorf("ended after %d members and %d entries were rewritten, which stay so: %w; without what stopped it, the same command goes on from there",
+		done.Done.Members, done.Done.Entries, err)
 }
 
 // migrateVerdict is an error if something is left.

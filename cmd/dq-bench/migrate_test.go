@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -47,6 +48,14 @@ func contentOf(ctx context.Context, t *testing.T, client redis.UniversalClient) 
 		set[i].Member = repack(set[i].Member.(string))
 	}
 	return content{list, set}, counts
+}
+
+func TestMigrateIsInterrupted(t *testing.T) {
+	err := fmt.Errorf("ZRANGE x: %w", context.Canceled)
+	require.EqualError(t, migrateError(&migrate.Migration{}, err), "interrupted: nothing was changed")
+	done := &migrate.Migration{Done: migrate.Done{Passes: 1, Members: 2, Entries: 3}}
+	require.EqualError(t, migrateError(done, err),
+		"interrupted after 2 members and 3 entries were rewritten, which stay so; the same command goes on from there")
 }
 
 // Killed at any instant between its first write and its end, migrate loses nothing, doubles

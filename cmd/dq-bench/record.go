@@ -24,10 +24,10 @@ recordings/redisson/<release> is such a folder, of the real Redisson.
 ` + sharedServerHelp + `
 
 Exit codes: 0 recorded; 1 the environment cannot serve, or the folder cannot be
-written; 2 no such release, or a bad pattern; 99 a case failed, and its recording
+written or has such a recording already; 2 no such release, or a bad pattern; 99 a case failed, and its recording
 shows what the implementation did instead.`,
 		Example: `  dq-bench record --driver redisson:3.21.0 --out out/3.21.0`,
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
 				return usageError(errors.New("--out: expected a folder for the recordings"))
@@ -36,6 +36,11 @@ shows what the implementation did instead.`,
 			if err != nil {
 				return err
 			}
+			tidy, err := recordingsFolder(out, plan.Cases)
+			if err != nil {
+				return err
+			}
+			defer tidy()
 			report, err := plan.Run(cmd.Context())
 			if err != nil {
 				return err

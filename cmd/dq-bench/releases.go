@@ -25,14 +25,15 @@ release to another, forwards or back: what it means for messages that wait, whic
 scripts have another text, which behaviour only one of the two has, how the commands
 that the server sees differ, and the steps to take. It needs no server.
 
-All of it follows from the catalogue of scripts, the conformance cases and the
-recordings of real releases. A release that is not recorded is stood for by the
-nearest one that sends the same scripts; the text says which.
+All of it follows from the catalogue of scripts, the conformance cases, the recordings
+of real releases, and the specification, docs/spec, whose statements each change cites.
+A release that is not recorded is stood for by the nearest one that sends the same
+scripts; the text says which.
 
 Exit codes: 0; 2 no such release.`,
 		Example: `  dq-bench releases --from 3.16.6 --to 4.7.0
   dq-bench releases --from 3.21.0 --to 3.21.1 --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from == "" || to == "" {
 				return usageError(errors.New("expected two releases, --from 3.16.6 --to 4.7.0"))
@@ -49,7 +50,7 @@ Exit codes: 0; 2 no such release.`,
 			if err != nil {
 				return err
 			}
-			recorded := upgrade.Recordings{Files: recordings.Files, Dir: "redisson"}
+			recorded := upgrade.Recordings{Files: recordings.Files, Dir: "redisson", Lateness: "lateness"}
 			changes, err := upgrade.Between(a, b, conformance.Select(sections, nil), recorded)
 			if err != nil {
 				return err

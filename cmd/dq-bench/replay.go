@@ -10,6 +10,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/monitor"
 	"github.com/dq-bench/dq-bench/harness/replay"
 	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/internal/text"
 	"github.com/spf13/cobra"
 )
 
@@ -99,7 +100,7 @@ func replayAll(ctx context.Context, spec string, notice func(string), plans []*r
 func printReplay(w io.Writer, asJSON bool, srv *server.Server, results []*replay.Result) error {
 	if !asJSON {
 		for _, r := range results {
-			if _, err := io.WriteString(w, r.Text()); err != nil {
+			if _, err := io.WriteString(w, text.Inert(r.Text())); err != nil {
 				return err
 			}
 		}

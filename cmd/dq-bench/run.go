@@ -24,6 +24,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/scenario"
 	"github.com/dq-bench/dq-bench/harness/series"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // runFlags are the flags of 'dq-bench run' as they were given.
@@ -95,9 +96,10 @@ for.
 
 run.json, report.html, lateness.hlog and lateness.hgrm are written to --out; below
 it, to <variant>/<driver>/<n> as far as there are several, and a report.html of
-them all to <variant>.
+them all to <variant>. A folder that holds runs already is refused: they would be
+overwritten, or counted with the new ones.
 
-Exit codes: 0 fine; 1 no such server, queue in use or folder not writable; 2
+Exit codes: 0 fine; 1 no such server, queue in use, folder used or not writable; 2
 wrong usage; 99 a message lost, duplicated, early or overdue, an offer failed, an
 SLO missed, what a scenario expects to go wrong did not, or the load that was asked
 for was not made, which makes the run invalid.`,
@@ -110,7 +112,7 @@ for was not made, which makes the run invalid.`,
   dq-bench run --redis redis://db:6379 --start-at +10s --worker 2/4 --out out/w/2
   dq-bench run --metrics-addr 127.0.0.1:9090 --duration 1h
   dq-bench run --rate 5000/s --delay 1s..10s --duration 1m --json > run.json`,
-		Args: cobra.NoArgs,
+		Args: onlyFlags,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.changed = cmd.Flags().Changed
 			return runLoad(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -118,6 +120,18 @@ for was not made, which makes the run invalid.`,
 	}
 	f.register(cmd.Flags())
 	return cmd
+}
+
+// onlyFlags refuses arguments; a scenario's name is likely to be meant for -f.
+func onlyFlags(cmd *cobra.Command, args []string) error {
+	err := noArgs(cmd, args)
+	if err == nil {
+		return nil
+	}
+	if name := text.Meant(args[0], scenario.Names()); name != "" {
+		return fmt.Errorf("%w; a scenario is run by -f %s", err, name)
+	}
+	return err
 }
 
 func (f *runFlags) register(flags *pflag.FlagSet) {
@@ -143,7 +157,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.out, "out", "", "folder of the run files (default out/run-<time>)")
 	flags.StringVar(&f.table, "table", "", "file to write a Markdown table of several drivers or servers to, ratios first")
 	flags.BoolVar(&f.json, "json", false, "print the run file on stdout and nothing else; of several runs, a list of them")
-	flags.StringArrayVar(&f.slos, "slo", nil, "objective such as 'lateness.p99<=20ms' or 'lost<=0'; may be repeated")
+	flags.StringArrayVar(&f.slos, "slo", nil, "objective such as 'lateness.p99<=20ms', 'lost<=0' or 'delivered==offered'; may be repeated")
 	flags.StringArrayVar(&f.labels, "label", nil, "key=value kept in the run file; may be repeated")
 	flags.StringVar(&f.percentiles, "percentiles", "50,90,99,99.9", "percentiles of the table")
 	f.shared.register(flags)
@@ -261,7 +275,12 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 		}
 		return usageError(err)
 	}
-	if err := run.PrepareFolder(req.options.Out); err != nil {
+	tidy, err := run.NewFolder(req.options.Out)
+	if err != nil {
+		return err
+	}
+	defer tidy()
+	if err := checkWritable("--table", f.table); err != nil { // which may be in that folder
 		return err
 	}
 	req.options.Live = &load.Live{}

@@ -22,7 +22,7 @@ long or needs more than a Redis, and runs with --variant or --full only.
 Exit codes: 0 fine; 2 wrong usage.`,
 		Example: `  dq-bench scenarios
   dq-bench run -f backlog --variant random-100k`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := scenario.Load(scenarios.Load, "load")
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/page"
 	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/internal/text"
 	"github.com/dq-bench/dq-bench/recordings"
 	"github.com/dq-bench/dq-bench/scenarios"
 )
@@ -33,7 +35,7 @@ type conformanceFlags struct {
 func (f *conformanceFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.driver, "driver", "dq", "implementation: "+program.Forms)
-	flags.StringVar(&f.release, "release", "", "Redisson release to behave as (default: the driver's)")
+	flags.StringVar(&f.release, "release", "", "Redisson release to behave as, of a --driver that names none (default: the newest, or what the program says)")
 	flags.StringVar(&f.run, "run", "", "regular expression; only cases whose ids match are run")
 	flags.StringVar(&f.redis, "redis", "auto", "server: auto, container[:image], process[:path], redis://… or rediss://…")
 	flags.IntVar(&f.most, "max-failures", 10, "stop once so many cases in a row have failed alike, or the program in so many, or was silent in half as many; 0 for never")
@@ -60,9 +62,9 @@ func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
 	stderr := cmd.ErrOrStderr()
 	plan := &conformance.Plan{
 		Spec: spec, Redis: f.redis, MaxFailures: f.most, Cases: conformance.Select(sections, keep),
-		Notice:   func(s string) { fmt.Fprintln(stderr, s) },
-		Finished: func(r conformance.Result) { printProgress(stderr, r, f.verbose) },
+		Notice: func(s string) { fmt.Fprintln(stderr, s) },
 	}
+	plan.Finished = progressOf(stderr, len(plan.Cases), f.verbose)
 	if f.verbose {
 		plan.Log = stderr
 	}
@@ -77,18 +79,38 @@ func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
 		if err != nil {
 			return nil, usageError(fmt.Errorf("--release: %w", err))
 		}
+		if named, ok := spec.NamedRelease(); ok && named != release {
+			return nil, usageError(fmt.Errorf("--driver %s names another release than --release %s; leave --release out, or have both name the same", f.driver, release))
+		}
 		plan.Release, plan.Spec = release, spec.WithRelease(release)
 	}
 	return plan, nil
+}
+
+// progressEvery is how often it is said how far a run is.
+const progressEvery = 5 * time.Second
+
+// progressOf prints results as printProgress does, and how far the run is where these say it too
+// seldom.
+func progressOf(stderr io.Writer, cases int, verbose bool) func(conformance.Result) {
+	done, last := 0, time.Now()
+	return func(r conformance.Result) {
+		printProgress(stderr, r, verbose)
+		done++
+		if !verbose && time.Since(last) >= progressEvery && done < cases {
+			fmt.Fprintf(stderr, "%d of %d cases\n", done, cases)
+			last = time.Now()
+		}
+	}
 }
 
 func printProgress(w io.Writer, r conformance.Result, verbose bool) {
 	failed := r.Status == conformance.Fail || r.Status == conformance.Error
 	switch {
 	case failed && verbose:
-		fmt.Fprint(w, r.Text())
+		fmt.Fprint(w, text.Inert(r.Text()))
 	case failed || verbose:
-		fmt.Fprintln(w, r.Line())
+		fmt.Fprintln(w, text.Inert(r.Line()))
 	}
 }
 
@@ -132,7 +154,8 @@ How like Redisson it must be, --level says:
 How late a transfer comes is not judged, but for the cases' own time limits: dq-bench run
 measures it. A case that needs an operation or a codec which the program does not name in
 answer to hello is skipped. A program that ends, or does not answer, fails the case, and is started
-anew for the next. Failures are grouped by cause at the end; after --max-failures alike
+anew for the next. Failures are grouped by cause at the end, with the statements of the
+specification, docs/spec, that the first case of each shows; after --max-failures alike
 in a row the run stops.
 
 --baseline names a YAML file of cases that are known to fail, "id: reason" on each line.
@@ -149,7 +172,7 @@ failed, nothing was judged, or the program cannot be used.`,
   dq-bench verify --driver 'exec:node driver.js' --release 3.50.0 --json
   dq-bench verify --driver exec:./my-port --level exchange --html out/verify.html
   dq-bench verify --driver exec:./my-port --baseline known.yaml`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			plan, err := f.plan(cmd)
 			if err != nil {
@@ -228,12 +251,8 @@ func (o *verificationOutput) check() error {
 			return usageError(fmt.Errorf("%s and %s name the same file, %s: one would overwrite the other", other, file.flag, file.name))
 		}
 		seen[path] = file.flag
-		probe, err := os.CreateTemp(filepath.Dir(path), ".dq-bench-*")
-		if err != nil {
-			return fmt.Errorf("%s: %s cannot be written: %w", file.flag, file.name, errors.Unwrap(err))
-		}
-		if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
-			return fmt.Errorf("%s: %w", file.flag, err)
+		if err := checkWritable(file.flag, file.name); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -248,16 +267,16 @@ func (o *verificationOutput) print(w io.Writer, report *conformance.Report) erro
 		errs = append(errs, named("--html", page.WriteVerificationFile(o.page, report)))
 	}
 	if o.baseline != "" {
-		text, err := report.Baseline().Text()
+		content, err := report.Baseline().Text()
 		if err == nil {
-			err = run.WriteWhole(o.baseline, text)
+			err = run.WriteWhole(o.baseline, content)
 		}
 		errs = append(errs, named("--write-baseline", err))
 	}
 	if o.json {
 		return errors.Join(append(errs, report.WriteJSON(w))...)
 	}
-	_, err := io.WriteString(w, report.Text())
+	_, err := io.WriteString(w, text.Inert(report.Text()))
 	return errors.Join(append(errs, err)...)
 }
 

@@ -205,7 +205,7 @@ func TestANewScript(t *testing.T) {
 	require.Equal(t, text, fileIn(t, dir, "dq/wire/scripts/peek-v4.lua"))
 	variants := fileIn(t, dir, variantsFile)
 	require.Contains(t, variants, "RDelayedQueue,peek,peek-v3,3.21.1,4.7.0,,,")
-	require.Contains(t, variants, "peek-v3.lua,3.21.1\nRDelayedQueue,peek,peek-v4,4.8.0,4.8.0,,,"+sha1Of(text)+",145,redisson_delay_queue:{<dest>},,peek-v4.lua,4.8.0\n")
+	require.Contains(t, variants, "peek-v3.lua,3.21.1,value | nil,O(1)\nRDelayedQueue,peek,peek-v4,4.8.0,4.8.0,,,"+sha1Of(text)+",145,redisson_delay_queue:{<dest>},,peek-v4.lua,4.8.0,value | nil,O(1)\n")
 	require.Contains(t, variants, "RDelayedQueue,offer,offer-v2,3.21.1,4.8.0,,,")
 	require.True(t, strings.HasSuffix(fileIn(t, dir, releasesFile), "4.7.0\n4.8.0\n"))
 }

@@ -46,6 +46,7 @@ type rows struct {
 // columns are those of the file.
 var columns = []string{
 	"object", "method", "variant", "first_3x", "last_3x", "first_2x", "last_2x", "sha1", "bytes", "keys", "args", "file", "recorded_from",
+	"reply", "cost",
 }
 
 func parseRows(text []byte) (*rows, error) {
@@ -152,15 +153,15 @@ func (r *rows) extend(row []string, n neighbours, sent bool) string {
 func (r *rows) add(release wire.Release, s Script) {
 	n := s.New
 	row := make([]string, len(columns))
-	object, method := "RDelayedQueue", strings.Join(n.Calls, " / ")
+	object, method, reply, cost := "RDelayedQueue", strings.Join(n.Calls, " / "), "", ""
 	if n.Near != nil {
-		object, method = n.Near.Object, n.Near.Method
+		object, method, reply, cost = n.Near.Object, n.Near.Method, n.Near.Reply, n.Near.Cost
 	}
 	line := lineOf(nil, release)
 	for name, value := range map[string]string{
 		"object": object, "method": method, "variant": n.Variant, line.first: release.String(), line.last: release.String(),
 		"sha1": s.SHA1, "bytes": strconv.Itoa(len(n.Text)), "keys": n.Keys, "args": n.Args,
-		"file": n.file(), "recorded_from": release.String(),
+		"file": n.file(), "recorded_from": release.String(), "reply": reply, "cost": cost,
 	} {
 		r.set(row, name, value)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-const head = "object,method,variant,first_3x,last_3x,first_2x,last_2x,sha1,bytes,keys,args,file,recorded_from\n"
+const head = "object,method,variant,first_3x,last_3x,first_2x,last_2x,sha1,bytes,keys,args,file,recorded_from,reply,cost\n"
 
 // A row says in its range which releases send its text, so far as one range can.
 func TestRangesOfARow(t *testing.T) {
@@ -33,7 +33,7 @@ func TestRangesOfARow(t *testing.T) {
 		"of 2.x":                {"3.2.0,4.0.0,2.15.0,2.15.0", wire.Release{Major: 2, Minor: 16}, true, "3.2.0,4.0.0,2.15.0,2.16.0", ""},
 		"not of this line":      {",,2.15.0,2.15.0", wire.Release{Major: 4, Minor: 1}, false, ",,2.15.0,2.15.0", ""},
 	} {
-		r, err := parseRows([]byte(head + "RDelayedQueue,peek,peek-v1," + test.row + ",abc,1,,,peek-v1.lua,3.2.0\n"))
+		r, err := parseRows([]byte(head + "RDelayedQueue,peek,peek-v1," + test.row + ",abc,1,,,peek-v1.lua,3.2.0,,\n"))
 		require.NoError(t, err)
 		left := r.adopt(test.release, known, []Script{{SHA1: "abc", Here: test.sent}})
 		text, err := r.text()
@@ -64,11 +64,11 @@ func TestANewTextWithoutALikeness(t *testing.T) {
 	require.Empty(t, r.adopt(wire.Release{Major: 4, Minor: 8}, wire.Releases(), []Script{{SHA1: "abc", Here: true, New: n}}))
 	text, err := r.text()
 	require.NoError(t, err)
-	require.Equal(t, head+"RDelayedQueue,,unknown-v1,4.8.0,4.8.0,,,abc,8,,,unknown-v1.lua,4.8.0\n", text)
+	require.Equal(t, head+"RDelayedQueue,,unknown-v1,4.8.0,4.8.0,,,abc,8,,,unknown-v1.lua,4.8.0,,\n", text)
 }
 
 func FuzzParseRows(f *testing.F) {
-	f.Add([]byte(head + "RDelayedQueue,peek,peek-v1,3.2.0,4.0.0,,,abc,1,,,peek-v1.lua,3.2.0\n"))
+	f.Add([]byte(head + "RDelayedQueue,peek,peek-v1,3.2.0,4.0.0,,,abc,1,,,peek-v1.lua,3.2.0,,\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, err := parseRows(text)
 		if err != nil {

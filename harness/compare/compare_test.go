@@ -71,6 +71,18 @@ func TestLossIsWorseHoweverFast(t *testing.T) {
 	require.Equal(t, Worse, compare(t, side(1, 6, 1), lossy).Outcome)
 }
 
+// What both sides are known to lose differs by chance; a fault that OLD has never shown does not.
+func TestLossOfBothSides(t *testing.T) {
+	for _, c := range []struct {
+		old, new int64
+		worse    bool
+	}{{19, 24, false}, {24, 19, false}, {10, 40, true}, {0, 1, true}, {5, 5, false}} {
+		old, fresh := side(1, 6, 1), side(101, 6, 1)
+		old[0].Counts.Lost, fresh[0].Counts.Lost = c.old, c.new
+		require.Equal(t, c.worse, compare(t, old, fresh).Outcome == Worse, "%+v", c)
+	}
+}
+
 func TestSmallChangesDoNotMatter(t *testing.T) {
 	c, err := Runs(side(1, 8, 1), side(100, 8, 1.2), Options{MinEffect: .5})
 	require.NoError(t, err)
@@ -103,7 +115,7 @@ func TestReadSide(t *testing.T) {
 	root := t.TempDir()
 	for i, folder := range []string{"x/1", "x/2/deep", "y"} {
 		path := filepath.Join(root, folder)
-		require.NoError(t, run.PrepareFolder(path))
+		require.NoError(t, os.MkdirAll(path, 0o755))
 		require.NoError(t, run.WriteFolder(path, runtest.Sample(uint64(i), 10, 1), nil))
 	}
 	for path, want := range map[string]int{

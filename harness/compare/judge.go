@@ -147,7 +147,7 @@ func (c *Comparison) moreFaults() string {
 		{a.OfferErrors, b.OfferErrors, "could not be offered"},
 	} {
 		old, new := perMessage(f.old, a), perMessage(f.new, b)
-		if new > old {
+		if new > old && (f.old == 0 || moreThanChance(f.old, f.new, a, b)) {
 			worse = append(worse, fmt.Sprintf("%s of its messages %s, of OLD %s", shareText(new), f.what, shareText(old)))
 		}
 	}
@@ -155,6 +155,14 @@ func (c *Comparison) moreFaults() string {
 		return ""
 	}
 	return "NEW is worse: " + strings.Join(worse, "; ") + "."
+}
+
+// moreThanChance reports whether NEW has more faults than it would have by chance if both sides had
+// as many of as many messages: what a scenario is known to lose, both lose. That OLD has none and
+// NEW has one is never chance.
+func moreThanChance(old, new int64, a, b run.Counts) bool {
+	share := float64(b.Offered+b.OfferErrors) / float64(a.Offered+a.OfferErrors+b.Offered+b.OfferErrors)
+	return stats.BinomialAtLeast(new, old+new, share) <= significance
 }
 
 // perMessage is a share of the messages that were to be offered.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -138,9 +139,17 @@ func (n *Noise) Write(dir string) error {
 	return run.WriteWhole(filepath.Join(dir, NoiseFile), append(text, '\n'))
 }
 
+// maxNoiseFile bounds what is read of a noise file, in bytes: there are some hundred in one.
+const maxNoiseFile = 1 << 20
+
 // ReadNoise reads a noise file.
 func ReadNoise(path string) (*Noise, error) {
-	text, err := os.ReadFile(path)
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxNoiseFile))
 	if err != nil {
 		return nil, err
 	}

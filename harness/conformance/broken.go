@@ -24,6 +24,13 @@ func (e *ProgramError) Unwrap() error { return e.Err }
 // shortPatience is how long a call, or a wait, may take once one was in vain.
 const shortPatience = 3 * time.Second
 
+// waitPatience is how long a wait may take of a program that has once not answered: what is waited
+// for may be due in some seconds.
+const waitPatience = 5 * time.Second
+
+// patientWaits is after how many waits in vain a program gets no more time for one.
+const patientWaits = 2
+
 // fail notes that the program can be used no more.
 func (r *Runner) fail(err error, silent bool) error {
 	r.mu.Lock()
@@ -49,10 +56,26 @@ func (r *Runner) failed() error {
 func (r *Runner) patience() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.impatient {
+	switch {
+	case r.impatient:
 		return shortPatience
+	case !r.warm:
+		return firstTimeout
 	}
 	return callTimeout
+}
+
+// waits is how long a wait may take that names no time.
+func (r *Runner) waits() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.inVain || r.vain >= patientWaits:
+		return shortPatience
+	case r.impatient:
+		return waitPatience
+	}
+	return waitTimeout
 }
 
 // renew replaces a program that can be used no more, and warms the new one up as the first
@@ -66,10 +89,7 @@ func (r *Runner) renew(ctx context.Context) error {
 	if r.Restart == nil {
 		return broken
 	}
-	if p, ok := r.program.(interface{ Kill() }); ok {
-		p.Kill()
-	}
-	_ = r.program.Close() // why it ended has been said
+	r.discard()
 	fresh, err := r.Restart(ctx)
 	if err != nil {
 		return &ProgramError{Err: fmt.Errorf("it could not be started again: %w", err)}
@@ -82,6 +102,14 @@ func (r *Runner) renew(ctx context.Context) error {
 	}
 	r.setBroken(nil, true)
 	return nil
+}
+
+// discard ends a program that can be used no more: it is not waited for.
+func (r *Runner) discard() {
+	if p, ok := r.program.(interface{ Kill() }); ok {
+		p.Kill()
+	}
+	_ = r.program.Close() // why it ended has been said
 }
 
 func (r *Runner) setBroken(broken *ProgramError, impatient bool) {

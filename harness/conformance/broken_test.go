@@ -25,7 +25,7 @@ import (
 // but for that.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 3 || os.Args[1] != "port" {
-		os.Exit(m.Run())
+		servertest.Main(m)
 	}
 	servePort(os.Args[2])
 }
@@ -58,6 +58,9 @@ func servePort(fault string) {
 			continue
 		case op == "hello":
 			hello := dq.Introduction()
+			if fault == "lists nothing" {
+				hello.Capabilities = []string{}
+			}
 			hello.Protocol = program.Protocol
 			say(map[string]any{"id": id, "ok": true, "result": hello})
 			continue
@@ -79,18 +82,18 @@ func servePort(fault string) {
 }
 
 // verifyPort judges such a program by all cases.
-func verifyPort(t *testing.T, fault string) (*Report, error) {
+func verifyPort(t *testing.T, fault string, maxFailures int) (*Report, error) {
 	t.Helper()
 	servertest.Redis(t) // skips where there is none
 	self, err := os.Executable()
 	require.NoError(t, err)
-	spec, err := program.Parse(fmt.Sprintf("exec:'%s' port %s", self, fault))
+	spec, err := program.Parse(fmt.Sprintf("exec:'%s' port '%s'", self, fault))
 	require.NoError(t, err)
 	sections, oracle := loadAll(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	plan := &Plan{
-		Spec: spec, Redis: "process", Cases: Select(sections, nil), Oracle: oracle, MaxFailures: 10,
+		Spec: spec, Redis: "process", Cases: Select(sections, nil), Oracle: oracle, MaxFailures: maxFailures,
 		Notice: func(string) {}, Finished: func(Result) {},
 	}
 	return plan.Run(ctx)
@@ -100,7 +103,7 @@ func verifyPort(t *testing.T, fault string) (*Report, error) {
 // is started anew for the next.
 func TestAProgramThatPanicsFailsItsCases(t *testing.T) {
 	t.Parallel()
-	report, err := verifyPort(t, "panics")
+	report, err := verifyPort(t, "panics", 10)
 	require.NoError(t, err)
 	require.Zero(t, report.Counts.Error)
 	require.Positive(t, report.Counts.Pass)
@@ -114,20 +117,40 @@ func TestAProgramThatPanicsFailsItsCases(t *testing.T) {
 
 func TestAProgramThatAnswersNothingCannotBeUsed(t *testing.T) {
 	t.Parallel()
-	_, err := verifyPort(t, "deaf")
+	_, err := verifyPort(t, "deaf", 10)
 	var broken *ProgramError
 	require.ErrorAs(t, err, &broken)
-	require.ErrorContains(t, err, "the driver cannot be used: open was not answered within 15s")
+	require.ErrorContains(t, err, "the driver cannot be used: open was not answered within 30s: the program hangs, or reads no more")
+}
+
+func TestAProgramThatListsNothingCannotBeJudged(t *testing.T) {
+	t.Parallel()
+	_, err := verifyPort(t, "lists nothing", 10)
+	var broken *ProgramError
+	require.ErrorAs(t, err, &broken)
+	require.ErrorContains(t, err, `expected the "capabilities" in its answer to hello to list operations that the cases call, such as "`)
+}
+
+// What is listed and needed by no case is told where it is but a letter away from what a case needs.
+func TestMisspeltCapabilities(t *testing.T) {
+	sections, _ := loadAll(t)
+	cases := Select(sections, nil)
+	hello := program.Hello{Capabilities: []string{"dq.ofer", "dq.Poll", "q.poll", "cancel", "dq.szie", "q.peekk"}}
+	notices := misspelt(hello, cases)
+	require.Len(t, notices, 4)
+	require.Contains(t, notices[0], `"dq.ofer" in its answer to hello, and lacks "dq.offer"`)
+	hello.Capabilities = append(hello.Capabilities, "dq.offer")
+	require.Len(t, misspelt(hello, cases), 3, "what is listed rightly too is meant")
 }
 
 // Cases that fail alike in a row are not all waited for.
 func TestAProgramWithOtherKeysIsRefusedSoon(t *testing.T) {
 	t.Parallel()
-	report, err := verifyPort(t, "misspells")
+	report, err := verifyPort(t, "misspells", 3)
 	require.NoError(t, err)
-	require.Contains(t, report.Stopped, "10 cases in a row failed alike")
+	require.Contains(t, report.Stopped, "3 cases in a row failed alike")
 	text := report.Text()
-	require.Contains(t, text, "10 cases: expected 1 transfers")
+	require.Contains(t, text, "3 cases: expected 1 transfers")
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "    alone") { // which is there to be copied
 			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 80, line)

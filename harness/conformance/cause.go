@@ -74,10 +74,12 @@ func (r Result) kind() string {
 // alike counts failures of one cause.
 type alike struct {
 	most  int
-	last  string // the kind of the latest failure
+	last  string            // the kind of the latest failure
+	first map[string]string // how the first failure of each kind says it, as the report does
 	inRow int
 	// broken counts, by cause, the cases in which the program itself has failed.
 	broken map[string]int
+	vain   int // cases in which something was waited for in vain
 }
 
 // after says why the run ends after a result, and "" where it goes on.
@@ -89,16 +91,23 @@ func (a *alike) after(r Result, broken bool) string {
 		a.last, a.inRow = "", 0
 		return ""
 	}
-	kind, cause := r.kind(), r.CauseText()
+	kind := r.kind()
 	if kind != a.last {
 		a.last, a.inRow = kind, 0
 	}
 	a.inRow++
 	if a.broken == nil {
-		a.broken = map[string]int{}
+		a.broken, a.first = map[string]int{}, map[string]string{}
 	}
+	if _, known := a.first[kind]; !known {
+		a.first[kind] = r.CauseText()
+	}
+	cause := a.first[kind]
 	if broken {
 		a.broken[kind]++
+	}
+	if r.vain {
+		a.vain++
 	}
 	most := a.most
 	if r.silent {
@@ -111,6 +120,8 @@ func (a *alike) after(r Result, broken bool) string {
 		return fmt.Sprintf("%d cases in a row failed alike: %s", a.inRow, cause)
 	case a.broken[kind] >= most:
 		return fmt.Sprintf("in %d cases the program failed alike: %s", a.broken[kind], cause)
+	case a.vain >= a.most:
+		return fmt.Sprintf("in %d cases something was waited for in vain, the last time: %s", a.vain, r.CauseText())
 	}
 	return ""
 }

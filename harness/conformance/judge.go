@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dq-bench/dq-bench/docs/spec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/monitor"
@@ -35,6 +36,9 @@ type Result struct {
 	Status      Status `json:"status"`
 	Requirement string `json:"requirement"`
 	Source      string `json:"source"`
+	// Statements are those of the specification that the case shows of the release; none where
+	// it does not hold for it.
+	Statements []spec.Citation `json:"statements"`
 	// Detail says what was expected and what came, or why there is no verdict.
 	Detail string `json:"detail"`
 	// JudgedBy is the release whose recording judged the case; empty where replies, keys,
@@ -62,13 +66,14 @@ type Result struct {
 	baseline string // why the baseline says that it fails
 	listed   bool   // it passes, and is listed as one that fails
 	silent   bool   // the program did not answer
+	vain     bool   // something was waited for that did not come
 }
 
 // Judge runs a case and compares it with everything that is known about it. A nil
 // oracle leaves the trace out, for recording.
 func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 	result := Result{
-		ID: c.ID, Requirement: c.Requirement, Source: c.Source,
+		ID: c.ID, Requirement: c.Requirement, Source: c.Source, Statements: []spec.Citation{},
 		Place: fmt.Sprintf("%s:%d", c.Section.File, c.Line), Uncompared: c.Trace,
 	}
 	if !c.HoldsFor(r.Release) {
@@ -76,6 +81,7 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 		result.Detail = fmt.Sprintf("it holds for %s, this is %s", c.Range(), r.Release)
 		return result
 	}
+	result.Statements = spec.Cite(spec.All().OfCase(c.ID, r.Release))
 	if why := r.forbidden(c); why != "" {
 		result.Status, result.Detail = Skip, why
 		return result
@@ -100,7 +106,7 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 		}
 		return result
 	}
-	result.Lines = observed.Lines
+	result.Lines, result.vain = observed.Lines, observed.vain
 	failures := observed.Failures
 	result.silent = len(failures) > 0 && isSilent(r.failed())
 	if oracle != nil && len(failures) == 0 {

@@ -187,6 +187,44 @@ func TestReportForms(t *testing.T) {
 	require.Equal(t, "DQ.offer", suite.Cases[1].Class)
 }
 
+// A failure names the statements that the case shows of the release, in every form of the report.
+func TestAFailureCitesStatements(t *testing.T) {
+	sections, _ := loadAll(t)
+	cases := Select(sections, func(id string) bool {
+		return id == "DQ.offer/zero-delay" || id == "DQ.offer/negative-delay-taken"
+	})
+	release := wire.Newest()
+	runner := newTestRunner(t, crashing{program.NewLibrary(library.DQ{Release: release}), "dq.offer"}, release)
+	report := NewReport(driver.Identity{Name: "dq", Version: "4.7.0"}, "4.7.0", "redis 7.0.15")
+	for _, c := range cases {
+		report.Add(runner.Judge(t.Context(), c, nil))
+	}
+	require.Equal(t, []Status{Fail, Skip}, []Status{report.Cases[0].Status, report.Cases[1].Status})
+	require.Equal(t, []string{"W-OFFER-5", "W-TIMER-3"}, report.InDoubt)
+	require.Empty(t, report.Cases[1].Statements, "it is about other releases")
+
+	text := report.Text()
+	require.Contains(t, text, "spec      W-OFFER-5: A delay of 0 MUST be handled like any other:")
+	require.Contains(t, text, " docs/spec/offer.md#w-offer-5\n")
+	require.Contains(t, text, "statements of docs/spec that these failures leave in doubt: W-OFFER-5, W-TIMER-3\n")
+
+	var document, junit bytes.Buffer
+	require.NoError(t, report.WriteJSON(&document))
+	var decoded struct {
+		InDoubt []string `json:"statements_in_doubt"`
+		Cases   []struct {
+			Statements []map[string]string `json:"statements"`
+		} `json:"cases"`
+	}
+	require.NoError(t, json.Unmarshal(document.Bytes(), &decoded))
+	require.Equal(t, report.InDoubt, decoded.InDoubt)
+	require.Equal(t, "MUST", decoded.Cases[0].Statements[0]["level"])
+	require.Equal(t, "docs/spec/offer.md#w-offer-5", decoded.Cases[0].Statements[0]["link"])
+	require.NotNil(t, decoded.Cases[1].Statements, "an empty list, not null")
+	require.NoError(t, report.WriteJUnit(&junit))
+	require.Contains(t, junit.String(), "W-OFFER-5: A delay of 0 MUST")
+}
+
 // Where a release was not recorded another one judges it, but for a few cases, most of them of
 // codecs, that no release near it could be made to record.
 func TestLittleIsLeftToRepliesAlone(t *testing.T) {

@@ -44,7 +44,7 @@ func (r *caseRun) checkKeys(ctx context.Context) ([]string, error) {
 			return nil, &faultError{fmt.Errorf("reading %q: %w", key, err)}
 		}
 		if !slices.Equal(got, wanted[key]) {
-			failures = append(failures, fmt.Sprintf("the key %q: expected %s, got %s", key, elements(wanted[key]), elements(got)))
+			failures = append(failures, fmt.Sprintf("the key %q: expected %s, got %s%s", key, elements(wanted[key]), elements(got), r.foreignLayout(wanted[key], got)))
 		}
 		failure, err := r.checkExpiry(ctx, key)
 		if err != nil {
@@ -98,13 +98,13 @@ func (r *caseRun) content(ctx context.Context, key string) ([]string, error) {
 // says what it is elsewhere.
 func (r *caseRun) element(element string, expectMember bool) string {
 	own := r.Release.Layout()
-	for _, layout := range []wire.Layout{own, wire.LayoutDLc0 + wire.LayoutBc0Lc0 - own} {
+	for _, layout := range []wire.Layout{own, own.Other()} {
 		m, err := layout.Unpack([]byte(element))
 		switch {
 		case err != nil:
 			continue
 		case layout != own:
-			return "foreign(" + shown(string(m.Value)) + ")"
+			return foreignPrefix + shown(string(m.Value)) + ")"
 		case expectMember:
 			return shown(string(m.Value))
 		}
@@ -114,6 +114,19 @@ func (r *caseRun) element(element string, expectMember bool) string {
 		return "unreadable(" + shown(element) + ")"
 	}
 	return shown(element)
+}
+
+// foreignPrefix begins a member of the layout that the release does not write.
+const foreignPrefix = "foreign("
+
+// foreignLayout says which layout a foreign member has, where none was expected.
+func (r *caseRun) foreignLayout(wanted, got []string) string {
+	is := func(element string) bool { return strings.HasPrefix(element, foreignPrefix) }
+	if slices.ContainsFunc(wanted, is) || !slices.ContainsFunc(got, is) {
+		return ""
+	}
+	own := r.Release.Layout()
+	return fmt.Sprintf("; what is foreign has the layout %s, Redisson %s writes %s", own.Other(), r.Release, own)
 }
 
 func (r *caseRun) checkExpiry(ctx context.Context, key string) ([]string, error) {

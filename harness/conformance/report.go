@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -38,6 +39,9 @@ type Report struct {
 	Cases  []Result `json:"cases"`
 	// Causes groups the failures, the most frequent one first.
 	Causes []Cause `json:"causes"`
+	// InDoubt are the ids of the statements that failed cases were to show, each once, in the
+	// order of the cases. Which of a case's statements it was that failed, nobody can tell.
+	InDoubt []string `json:"statements_in_doubt"`
 	// Stopped says why cases were left out; empty where all were run.
 	Stopped string `json:"stopped,omitempty"`
 	// Total is how many cases were to be run.
@@ -46,7 +50,7 @@ type Report struct {
 
 // NewReport returns a report without cases.
 func NewReport(identity driver.Identity, release, server string) *Report {
-	return &Report{Schema: Schema, Driver: identity, Release: release, Server: server, Level: Wire, Cases: []Result{}, Causes: []Cause{}}
+	return &Report{Schema: Schema, Driver: identity, Release: release, Server: server, Level: Wire, Cases: []Result{}, Causes: []Cause{}, InDoubt: []string{}}
 }
 
 // Add appends a result and counts it.
@@ -58,6 +62,11 @@ func (r *Report) Add(result Result) {
 		r.Counts.Pass++
 	case Fail:
 		r.Counts.Fail++
+		for _, s := range result.Statements {
+			if !slices.Contains(r.InDoubt, s.ID) {
+				r.InDoubt = append(r.InDoubt, s.ID)
+			}
+		}
 	case Skip:
 		r.Counts.Skip++
 	case FailedAsExpected:
@@ -118,7 +127,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 		detail := printable(c.Detail)
 		switch c.Status {
 		case Fail:
-			j.Failure = &junitText{c.Requirement, detail}
+			j.Failure = &junitText{c.Requirement, c.cited() + detail}
 		case Error:
 			j.Error = &junitText{c.Requirement, detail}
 		case Skip:

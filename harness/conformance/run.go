@@ -65,6 +65,12 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 		return nil, err
 	}
 	hello := program.Introduction()
+	if err := canBeJudged(hello, p.Cases); err != nil {
+		return nil, errors.Join(err, program.Close())
+	}
+	for _, notice := range misspelt(hello, p.Cases) {
+		p.Notice(notice)
+	}
 	release := p.release(hello)
 	runner, err := NewRunner(ctx, srv, program, release)
 	if err != nil {
@@ -72,7 +78,11 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	}
 	runner.Restart, runner.Level, runner.Baseline = start, p.Level, p.Baseline
 	defer func() {
-		if err := runner.program.Close(); err != nil && runner.failed() == nil {
+		if runner.failed() != nil {
+			runner.discard()
+			return
+		}
+		if err := runner.program.Close(); err != nil {
 			p.Notice(err.Error()) // a verdict has been reached
 		}
 	}()
@@ -97,6 +107,9 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 		result := runner.Judge(ctx, c, p.Oracle)
 		if err := runner.Stopped(); err != nil {
 			return report, fmt.Errorf("%s and what follows it were not judged: %w", c.ID, err)
+		}
+		if ctx.Err() != nil {
+			return report, ctx.Err() // what a case shows while it is stopped is no verdict
 		}
 		if result.Status == Fail || result.Status == Error {
 			result.Command = p.command(c)
@@ -162,6 +175,9 @@ func (r *Runner) warmUp(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("the driver cannot be used: %w", err)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.warm = true
 	return nil
 }
 

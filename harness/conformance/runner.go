@@ -37,6 +37,8 @@ type Runner struct {
 	Restart func(context.Context) (program.Program, error)
 
 	inVain bool // the last wait was
+	vain   int  // how many were
+	warm   bool // the program has once done what the warm-up asks for
 
 	mu        sync.Mutex
 	broken    *ProgramError // why the program can be used no more
@@ -179,6 +181,8 @@ type Observation struct {
 	Lines []monitor.Line
 	// Failures are expectations on replies, waits and keys that were not met.
 	Failures []string
+
+	vain bool // one of them is a wait in vain
 }
 
 // Observe runs one case. An error means that the harness, the server or the
@@ -231,15 +235,18 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := newCaseRun(r, c)
+	run, vain := newCaseRun(r, c), r.vain
 	failures, err := run.steps(ctx)
 	if err == nil && len(failures) == 0 {
 		failures, err = run.checkKeys(ctx)
 	}
 	if r.failed() == nil {
 		ended := run.end(ctx)
-		if isProgram(ended) && len(failures) == 0 {
-			failures, ended = []string{ended.Error()}, nil
+		if isProgram(ended) {
+			if len(failures) == 0 {
+				failures = []string{ended.Error()}
+			}
+			ended = nil
 		}
 		err = errors.Join(err, ended)
 	}
@@ -263,7 +270,7 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	if len(failures) == 0 {
 		failures = checkTimes(lines, run.offers(), r.clock)
 	}
-	return &Observation{Lines: lines, Failures: failures}, nil
+	return &Observation{Lines: lines, Failures: failures, vain: r.vain > vain}, nil
 }
 
 // hiddenCalls are those of the commands that MONITOR does not show; none on a server that

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/dq-bench/dq-bench/docs/spec"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -35,8 +36,11 @@ func (r *Report) Text() string {
 	}
 	text.Wrap(&b, "", fmt.Sprintf("%s as Redisson %s on %s%s", r.Driver, r.Release, r.Server, at))
 	fmt.Fprintln(&b, r.Counts)
+	if len(r.InDoubt) > 0 {
+		text.Wrap(&b, "", fmt.Sprintf("statements of %s that these failures leave in doubt: %s", spec.Dir, strings.Join(r.InDoubt, ", ")))
+	}
 	text.Wrap(&b, "", r.Judges())
-	return b.String()
+	return printable(b.String())
 }
 
 // writeCause writes what went wrong and in which cases.
@@ -146,6 +150,14 @@ func (r Result) write(b *strings.Builder, indent string) {
 	fmt.Fprintf(b, "%s%s (%s)\n", indent, r.ID, r.Place)
 	text.Wrap(b, indent+"  required  ", r.Requirement)
 	text.Wrap(b, indent+"  source    ", r.Source)
+	for i, s := range r.Statements {
+		head := indent + "            "
+		if i == 0 {
+			head = indent + "  spec      "
+		}
+		text.Wrap(b, head, s.ID+": "+s.Text)
+		text.Wrap(b, indent+"            ", s.Link)
+	}
 	first, rest, _ := strings.Cut(printable(r.Detail), "\n")
 	text.Wrap(b, indent+"  seen      ", first)
 	for line := range strings.Lines(rest) {
@@ -160,4 +172,13 @@ func (r Result) write(b *strings.Builder, indent string) {
 		// Not wrapped, so that it can be copied.
 		fmt.Fprintf(b, "%s  alone     %s\n", indent, r.Command)
 	}
+}
+
+// cited says which statements the case shows, each on a line; empty for none.
+func (r Result) cited() string {
+	var b strings.Builder
+	for _, s := range r.Statements {
+		fmt.Fprintf(&b, "%s: %s (%s)\n", s.ID, s.Text, s.Link)
+	}
+	return b.String()
 }

@@ -3,15 +3,19 @@ package conformance
 import (
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/dq-bench/dq-bench/harness/driver/program"
 )
 
 // callParams writes a step's arguments as the protocol wants them: plain values
@@ -126,4 +130,28 @@ func shown(b string) string {
 		return b
 	}
 	return "hex:" + hex.EncodeToString([]byte(b))
+}
+
+// judge compares an answer with what the step says of it.
+func (s *Step) judge(a answer) error {
+	var remote *program.RemoteError
+	var fault *faultError
+	switch {
+	case errors.As(a.err, &fault), errors.As(a.err, new(*ProgramError)):
+		return a.err
+	case s.Anything != "":
+		return nil
+	case s.Error != "" && a.err == nil:
+		return fmt.Errorf("expected an error that matches %q, got the result %s", s.Error, a.result)
+	case s.Error != "":
+		if errors.As(a.err, &remote) && regexp.MustCompile(s.Error).MatchString(remote.Error()) {
+			return nil
+		}
+		return fmt.Errorf("expected an error that matches %q, got %w", s.Error, a.err)
+	case a.err != nil:
+		return fmt.Errorf("expected no error, got %w", a.err)
+	case s.Returns.IsZero():
+		return nil
+	}
+	return judgeResult(&s.Returns, a.result)
 }

@@ -31,20 +31,23 @@ func (e *waitError) Unwrap() error { return e.err }
 // and in vain it only gave time.
 func (r *caseRun) wait(ctx context.Context, w *Wait) error {
 	means := r.level() == State && w.Length == nil
-	limit := waitTimeout
-	switch {
-	case means:
+	limit := r.waits()
+	if means {
 		limit = meansPatience
-	case r.inVain:
-		limit = shortPatience
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(time.Duration(w.Within), limit))
 	defer cancel()
 	err := r.waitFor(ctx, w)
 	var vain *waitError
-	r.inVain = errors.As(err, &vain) && !means
-	if vain != nil && means {
-		return nil
+	errors.As(err, &vain)
+	if means {
+		if vain != nil {
+			return nil
+		}
+		return err
+	}
+	if r.inVain = vain != nil; r.inVain {
+		r.vain++
 	}
 	return err
 }

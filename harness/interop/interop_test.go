@@ -14,7 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver/library"
 	"github.com/dq-bench/dq-bench/harness/driver/program"
-	"github.com/dq-bench/dq-bench/harness/driver/program/redisson"
+	"github.com/dq-bench/dq-bench/harness/driver/program/redissontest"
 	"github.com/dq-bench/dq-bench/harness/interop"
 	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
@@ -22,9 +22,6 @@ import (
 
 // testedReleases are those that CI runs for real; make matrix runs the others.
 var testedReleases = []string{"3.13.0", "3.16.6", "3.21.0", "3.21.1", "4.7.0"}
-
-// buildTimeout is for Maven on a machine that has fetched nothing yet.
-const buildTimeout = 5 * time.Minute
 
 func release(t *testing.T, version string) wire.Release {
 	t.Helper()
@@ -45,17 +42,7 @@ func dqAt(t *testing.T, version string) interop.Side {
 // redissonAt starts the real one.
 func redissonAt(t *testing.T, version string) interop.Side {
 	t.Helper()
-	servertest.Redisson(t)
-	ctx, cancel := context.WithTimeout(t.Context(), buildTimeout)
-	defer cancel()
-	built, err := redisson.Build(ctx, release(t, version), func(line string) { t.Log(line) })
-	if err != nil {
-		servertest.Missing(t, "redisson", err)
-	}
-	p, err := program.Start(ctx, built.Command, nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	return interop.Side{Program: p, Release: release(t, version)}
+	return interop.Side{Program: redissontest.Start(t, version), Release: release(t, version)}
 }
 
 // runAll runs every case for two sides as a subtest. A real Redisson has time-outs

@@ -302,6 +302,7 @@ func (e *engine) change(ctx context.Context, w *work, c change) error {
 	case c.m.Kill:
 		return e.killMember(ctx, w, c.m)
 	default:
+		w.awaitOffers(ctx, c.m)
 		err = errors.Join(w.endPart(ctx, c.m, c.m.part.end), e.closeMember(c.m))
 	}
 	if err != nil && ctx.Err() == nil {

@@ -67,6 +67,28 @@ func TestMemberThatOpensSlowly(t *testing.T) {
 	})
 }
 
+// A member that closes waits until what it has offered is answered.
+func TestAMemberThatClosesHasItsOffersAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.MaxScheduleLag = 10 * time.Second
+		p.Fleet = []plan.Member{
+			{Offers: true, Takes: true, To: 1001 * time.Millisecond},
+			{Offers: true, Takes: true, From: 1001 * time.Millisecond},
+		}
+		out := runVirtual(t.Context(), t, faulty{memory(), func(q *faultyQueue, ctx context.Context, _ int64, value []byte, delay time.Duration) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(30 * time.Millisecond): // longer than there is between two offers of a producer
+			}
+			return q.Queue.Offer(ctx, value, delay)
+		}}, p)
+		require.Zero(t, out.Counts.OfferErrors, "%v", out.Notes)
+		require.Equal(t, int64(1000), out.Counts.Offered)
+	})
+}
+
 // What is called off in time never comes; the rest does.
 func TestCancelledMessagesNeverCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -166,7 +166,7 @@ func (w *work) result(sets *run.Sets, elapsed time.Duration) (*Result, error) {
 		Environment: e.environment(),
 		Started:     w.start.UTC(), ElapsedSeconds: elapsed.Seconds(),
 		Counts: balance, Histograms: histograms, Intervals: w.timeline.intervals, Worker: share,
-		Warmup: e.warmup, ProgramUsage: programUsage(w.ended), Measured: e.measured(), Format: e.format(),
+		Warmup: e.warmup, ProgramUsage: programUsage(w.ended, w.plan.Schedule.Duration()), Measured: e.measured(), Format: e.format(),
 	}}, nil
 }
 

@@ -96,6 +96,7 @@ type outcome struct {
 	seconds    []second       // those that were not told
 	tool       *run.ToolUsage // of the process, nil in this one or where it does not tell
 	process    *program.Process
+	span       span // when the part was there
 	notes      []string
 }
 

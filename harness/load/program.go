@@ -335,28 +335,3 @@ func (all programs) close() (problems []error) {
 	}
 	return problems
 }
-
-// programUsage adds up what the programs of all parts used; nil if none tells. Parts that
-// share a program tell of the same process: the one that tells most stands for it.
-func programUsage(parts []*outcome) *run.ToolUsage {
-	most := map[*program.Process]run.ToolUsage{}
-	for _, o := range parts {
-		if o.tool != nil {
-			u := most[o.process]
-			most[o.process] = run.ToolUsage{
-				CPUSeconds: max(u.CPUSeconds, o.tool.CPUSeconds), CPUShare: max(u.CPUShare, o.tool.CPUShare),
-				GCPauseSeconds: max(u.GCPauseSeconds, o.tool.GCPauseSeconds), SchedulingP99: max(u.SchedulingP99, o.tool.SchedulingP99),
-			}
-		}
-	}
-	if len(most) == 0 {
-		return nil
-	}
-	sum := &run.ToolUsage{}
-	for _, u := range most {
-		sum.CPUSeconds += u.CPUSeconds
-		sum.GCPauseSeconds += u.GCPauseSeconds
-		sum.CPUShare, sum.SchedulingP99 = max(sum.CPUShare, u.CPUShare), max(sum.SchedulingP99, u.SchedulingP99)
-	}
-	return sum
-}

@@ -70,6 +70,28 @@ func (w *work) beginPart(ctx context.Context, m *member) error {
 	return nil
 }
 
+// awaitOffers waits until a member that is to close has offered all that it was to offer, and been
+// answered: nobody else will, however late it is. It gives up after a while.
+func (w *work) awaitOffers(ctx context.Context, m *member) {
+	ctx, cancel := context.WithTimeout(ctx, abandonAfter)
+	defer cancel()
+	ticker := time.NewTicker(awaitTick)
+	defer ticker.Stop()
+	for {
+		if c, err := m.part.counts(ctx, w.phase); err != nil || !c.Offering {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// awaitTick is how often a member that is to close is asked whether it still offers.
+const awaitTick = 5 * time.Millisecond
+
 // endPart ends a part, by its method end or kill, and keeps what came of it.
 func (w *work) endPart(ctx context.Context, m *member, end func(context.Context, plan.Phase) (*outcome, error)) error {
 	o, err := end(ctx, w.phase)
@@ -81,6 +103,7 @@ func (w *work) endPart(ctx context.Context, m *member, end func(context.Context,
 		}
 	}
 	if err == nil {
+		o.span = spanOf(m.From, m.To, w.plan.Schedule.Duration())
 		w.ended = append(w.ended, o)
 	}
 	w.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/docs/spec"
 	"github.com/dq-bench/dq-bench/harness/conformance"
 	"github.com/dq-bench/dq-bench/harness/driver"
 )
@@ -15,7 +16,10 @@ func TestVerificationShowsCausesAndEveryCase(t *testing.T) {
 	r.Total = 4
 	r.Add(conformance.Result{ID: "DQ.offer/one", Status: conformance.Pass, JudgedBy: "4.7.0"})
 	r.Add(conformance.Result{ID: "DQ.offer/two", Status: conformance.Fail, Cause: "an extra TIME", Detail: "<script>alert(1)</script>"})
-	r.Add(conformance.Result{ID: "DQ.poll/one", Status: conformance.Fail, Cause: "an extra TIME", Command: "dq-bench verify"})
+	r.Add(conformance.Result{
+		ID: "DQ.poll/one", Status: conformance.Fail, Cause: "an extra TIME", Command: "dq-bench verify",
+		Statements: []spec.Citation{{ID: "W-POLL-1", Text: "Poll MUST take.", Link: "docs/spec/poll.md#w-poll-1"}},
+	})
 
 	var out strings.Builder
 	require.NoError(t, WriteVerification(&out, r))
@@ -23,6 +27,7 @@ func TestVerificationShowsCausesAndEveryCase(t *testing.T) {
 	for _, text := range []string{
 		`<header class="bad">`, "port:1.0.0 is not Redisson 4.7.0 in 2 of 3 cases.", "2 × an extra TIME", "1 by the recordings of 4.7.0",
 		"&lt;script&gt;alert(1)", `title="DQ.poll/one: fail"`, "<code>dq-bench verify</code>",
+		`<b title="docs/spec/poll.md#w-poll-1">W-POLL-1</b> Poll MUST take.`,
 	} {
 		require.Contains(t, page, text)
 	}

@@ -28,7 +28,7 @@ var Fields = []Field{
 	}, func(p *Plan) *int { return &p.Consumers }, func(s *Scenario) *int { return &s.Consumers }),
 
 	{
-		Key: "rate", Help: "offers over all producers: 1000/s, 90/m", Compared: true,
+		Key: "rate", Help: "offers over all producers: 1000/s, 1k/s, 90/m", Compared: true,
 		Value:  func(p *Plan) Value { return value[Rate]{&p.Rate, "string", ParseRate, Rate.String} },
 		Text:   func(s Scenario) string { return FormatFloat(s.Rate) + "/s" },
 		scale:  func(p *Plan, by float64) { p.Rate /= Rate(by) },
@@ -65,8 +65,8 @@ var Fields = []Field{
 		wire:   wireField{meaning: "{`spans` [[shortest, longest], …], both included; *`together`*, *`shuffled`*}", perPhase: true},
 	},
 
-	whole(Field{
-		Key: "payload_size", Help: fmt.Sprintf("bytes of each value, at least %d", HeaderSize), Compared: true,
+	sized(Field{
+		Key: "payload_size", Help: fmt.Sprintf("bytes of each value, at least %d: 100, 64KiB, 1MB", HeaderSize), Compared: true,
 		check: func(p Plan) error {
 			switch {
 			case p.PayloadSize < HeaderSize:

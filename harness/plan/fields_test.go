@@ -20,7 +20,7 @@ func TestFieldsAreWhole(t *testing.T) {
 			continue
 		}
 		p, q := DefaultPlan(), DefaultPlan()
-		text := map[string]string{"duration": "90s", "int": "77", "uint64": "18446744073709551615"}[f.Value(&p).Type()]
+		text := map[string]string{"duration": "90s", "int": "77", "bytes": "77", "uint64": "18446744073709551615"}[f.Value(&p).Type()]
 		switch f.Key {
 		case "rate":
 			text = "7.5/s"
@@ -132,7 +132,7 @@ func TestNoShareIsNotANumber(t *testing.T) {
 // Whatever a setting takes, it writes so that it takes it again.
 func FuzzSet(f *testing.F) {
 	for i := range Fields {
-		for _, text := range []string{"", "7", "0x1_0", "5s", "90/m", "1s|2s..3s", "@1s..2s shuffled", "-1", "1e3"} {
+		for _, text := range []string{"", "7", "0x1_0", "5s", "90/m", "1s|2s..3s", "@1s..2s shuffled", "-1", "1e3", "2k/s", "1MB"} {
 			f.Add(i, text)
 		}
 	}

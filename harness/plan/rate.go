@@ -11,20 +11,32 @@ import (
 // Rate is a number of messages a second.
 type Rate float64
 
-// ParseRate reads 1000/s, 100/m, 5/h, 500/100ms, or a bare number a second.
+// ParseRate reads 1000/s, 1k/s, 100/m, 5/h, 500/100ms, or a bare number a second. A number
+// may end in k, for thousands, or M, for millions.
 func ParseRate(text string) (Rate, error) {
 	number, unit, hasUnit := strings.Cut(strings.TrimSpace(text), "/")
 	per := time.Second
 	if hasUnit {
 		var ok bool
 		if per, ok = rateUnit(strings.TrimSpace(unit)); !ok {
-			return 0, fmt.Errorf("rate: expected /s, /m, /h or a duration after the number, got %q", text)
+			return 0, fmt.Errorf("rate: expected /s, /m, /h or a duration after the number, such as 1000/s, got %q", text)
 		}
 	}
-	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	rate := Rate(n / per.Seconds())
+	number = strings.TrimSpace(number)
+	times := 1.0
+	for _, suffix := range []struct {
+		name  string
+		times float64
+	}{{"k", 1e3}, {"K", 1e3}, {"M", 1e6}} {
+		if rest, ok := strings.CutSuffix(number, suffix.name); ok {
+			number, times = rest, suffix.times
+			break
+		}
+	}
+	n, err := strconv.ParseFloat(number, 64)
+	rate := Rate(n * times / per.Seconds())
 	if err != nil || !rate.valid() {
-		return 0, fmt.Errorf("rate: expected a number above 0 such as 1000/s, got %q", text)
+		return 0, fmt.Errorf("rate: expected a number above 0 such as 1000/s, 1k/s or 90/m, got %q", text)
 	}
 	return rate, nil
 }

@@ -21,19 +21,6 @@ const (
 	maxLogFileSize = 1 << 30
 )
 
-// PrepareFolder creates folder and proves that files can be written to it. It is
-// called before a load starts, so that no run is in vain.
-func PrepareFolder(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return fmt.Errorf("output folder %s cannot be created: %w; choose another with --out", folder, err)
-	}
-	probe, err := os.CreateTemp(folder, ".writable-*")
-	if err != nil {
-		return fmt.Errorf("output folder %s is not writable: %w; choose another with --out", folder, err)
-	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
-}
-
 // WriteFolder writes the files of a run to folder, which must exist: run.json,
 // lateness.hgrm and, unless log is nil, lateness.hlog. Each file appears whole or not
 // at all; run.json, which readers look for, comes last.

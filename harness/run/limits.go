@@ -89,13 +89,17 @@ func (r *Document) waiting() string {
 		r.Scenario.Producers, FormatNs(int64(rtt.Mean())), most)
 }
 
-// offeredFor is how many seconds after the start the last offers were made.
+// offeredFor is for how many seconds offers were made: until the end of the last second with
+// one, or as planned where that is within this second.
 func (r *Document) offeredFor() float64 {
 	last := 0.
 	for _, i := range r.Intervals {
 		if i.Offered > 0 {
 			last = i.Second
 		}
+	}
+	if planned, err := time.ParseDuration(r.Scenario.Duration); err == nil && last-1 < planned.Seconds() {
+		last = min(last, planned.Seconds())
 	}
 	return last
 }

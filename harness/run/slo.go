@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // SLO is one service-level objective, such as lateness.p99<=20ms.
@@ -15,28 +17,19 @@ import (
 // lateness, past_due, offer_rtt, response_time, schedule_lag and remove_rtt followed by .min .mean .max or a quantile
 // (.p50 .p99 .p999 .p99.9 .p9999, any digits), with a duration as limit; and
 // the counts of AllCounts and the figures transfer_calls_per_message, commands_per_message,
-// server_cpu_seconds, with a number as limit. Operators are <= < >= > and ==.
+// server_cpu_seconds, with a number as limit, or the name of another of these, or of
+// producers, consumers or messages, which are those of the plan. Operators are <= < >= > and ==.
 type SLO struct {
 	text     string
 	metric   string
 	operator string
 	limit    float64
+	// limitOf names the figure that is the limit, and bound reads it; both are empty where
+	// the limit is a number.
+	limitOf  string
+	bound    func(*Document) (float64, bool)
 	value    func(*Document) (float64, bool)
 	duration bool
-}
-
-// Objective is the outcome of one SLO in a run file.
-type Objective struct {
-	// Expr is the objective as it was given.
-	Expr   string `json:"expr"`
-	Metric string `json:"metric"`
-	// Limit and Actual are in ns for durations. Actual is missing if the run did
-	// not measure the metric, which counts as a miss.
-	Limit  float64  `json:"limit"`
-	Actual *float64 `json:"actual,omitempty"`
-	Met    bool     `json:"met"`
-	// Expected marks what the system is known to do wrong, and must do.
-	Expected bool `json:"expected,omitempty"`
 }
 
 // ParseSLO reads one objective. Its errors are wrong usage.
@@ -91,6 +84,17 @@ func (r *Document) Figure(name string) (v float64, ok bool) {
 	return 0, false
 }
 
+// Metrics are what an objective can name, of the histograms with their most common figures.
+func Metrics() []string {
+	metrics := sortedKeys(sloFigures)
+	for _, name := range sortedKeys(sloHistograms) {
+		for _, stat := range []string{"p50", "p90", "p99", "p99.9", "min", "mean", "max"} {
+			metrics = append(metrics, name+"."+stat)
+		}
+	}
+	return metrics
+}
+
 var sloHistograms = map[string]func(*Histograms) *Histogram{
 	"lateness":      func(h *Histograms) *Histogram { return h.Lateness },
 	"past_due":      func(h *Histograms) *Histogram { return h.PastDue },
@@ -121,6 +125,13 @@ var sloFigures = withCounts(map[string]func(*Document) (float64, bool){
 	},
 })
 
+// sloSettings are what of the plan a limit may name, so that an objective follows it.
+var sloSettings = map[string]func(Scenario) float64{
+	"producers": func(s Scenario) float64 { return float64(s.Producers) },
+	"consumers": func(s Scenario) float64 { return float64(s.Consumers) },
+	"messages":  func(s Scenario) float64 { return float64(s.Messages) },
+}
+
 // withCounts adds the table of counts to the figures.
 func withCounts(figures map[string]func(*Document) (float64, bool)) map[string]func(*Document) (float64, bool) {
 	for _, count := range AllCounts {
@@ -138,8 +149,9 @@ func (s *SLO) resolve() error {
 	name, stat, _ := strings.Cut(s.metric, ".")
 	pick, ok := sloHistograms[name]
 	if !ok {
-		return fmt.Errorf("slo %q: unknown metric %q; known are %s, and %s each with .p50 .p99 .p999 .min .max .mean",
-			s.text, s.metric, strings.Join(sortedKeys(sloFigures), ", "), strings.Join(sortedKeys(sloHistograms), ", "))
+		known := slices.Concat(sortedKeys(sloHistograms), sortedKeys(sloFigures))
+		return fmt.Errorf("slo %q: unknown metric %q%s; known are %s, and %s, each with one of %s",
+			s.text, s.metric, text.DidYouMean(name, known), strings.Join(sortedKeys(sloFigures), ", "), strings.Join(sortedKeys(sloHistograms), ", "), stats)
 	}
 	read, err := parseStat(stat)
 	if err != nil {
@@ -199,62 +211,38 @@ func parseQuantile(stat string) (float64, error) {
 			return percent / 100, nil
 		}
 	}
-	return 0, fmt.Errorf("expected .min, .max, .mean or a quantile such as .p50, .p99, .p999 or .p99.9, got %q", stat)
+	return 0, fmt.Errorf("expected one of %s behind the name, got %q", stats, stat)
 }
 
-func (s *SLO) parseLimit(text string) error {
+// stats are the figures of a histogram.
+const stats = ".min, .mean, .max, or a quantile: .p50, .p90, .p99, .p99.9, .p99.99 or any other"
+
+func (s *SLO) parseLimit(limit string) error {
 	if s.duration {
-		d, err := time.ParseDuration(text)
+		d, err := time.ParseDuration(limit)
 		if err != nil {
-			return fmt.Errorf("slo %q: expected a duration such as 20ms after %s, got %q", s.text, s.operator, text)
+			return fmt.Errorf("slo %q: expected a duration such as 20ms after %s, got %q", s.text, s.operator, limit)
 		}
 		s.limit = float64(d)
 		return nil
 	}
-	n, err := strconv.ParseFloat(text, 64)
+	if s.bound = bound(limit); s.bound != nil {
+		s.limitOf = limit
+		return nil
+	}
+	n, err := strconv.ParseFloat(limit, 64)
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-		return fmt.Errorf("slo %q: expected a number after %s, got %q", s.text, s.operator, text)
+		known := slices.Concat(sortedKeys(sloFigures), sortedKeys(sloSettings))
+		return fmt.Errorf("slo %q: expected a number after %s, or a count such as offered, got %q%s", s.text, s.operator, limit, text.DidYouMean(limit, known))
 	}
 	s.limit = n
 	return nil
 }
 
-// Evaluate compares the run's figure with the limit. A figure that the run did
-// not measure misses it.
-func (s SLO) Evaluate(r *Document) Objective {
-	o := Objective{Expr: s.text, Metric: s.metric, Limit: s.limit}
-	actual, ok := s.value(r)
-	if !ok {
-		return o
+// bound reads the figure or the setting of that name, and is nil if there is none.
+func bound(name string) func(*Document) (float64, bool) {
+	if setting, ok := sloSettings[name]; ok {
+		return func(r *Document) (float64, bool) { return setting(r.Scenario), true }
 	}
-	o.Actual = &actual
-	switch s.operator {
-	case "<=":
-		o.Met = actual <= s.limit
-	case "<":
-		o.Met = actual < s.limit
-	case ">=":
-		o.Met = actual >= s.limit
-	case ">":
-		o.Met = actual > s.limit
-	case "==":
-		o.Met = actual == s.limit
-	}
-	return o
-}
-
-// miss says in a few words how the objective was missed.
-func (o Objective) miss() string {
-	return fmt.Sprintf("%s missed (%s)", o.Expr, o.ActualText())
-}
-
-// ActualText writes what was measured in the unit of the metric.
-func (o Objective) ActualText() string {
-	if o.Actual == nil {
-		return "not measured"
-	}
-	if name, _, _ := strings.Cut(o.Metric, "."); sloHistograms[name] != nil {
-		return FormatNs(int64(*o.Actual))
-	}
-	return strconv.FormatFloat(*o.Actual, 'g', 6, 64)
+	return sloFigures[name]
 }

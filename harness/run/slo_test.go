@@ -1,6 +1,7 @@
 package run
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +31,53 @@ func TestObjectives(t *testing.T) {
 		"transfer_calls_per_message<=1.1": true, "offer_errors<=0": true, "server_cpu_seconds<1": true, "offered>1e3": false,
 	} {
 		require.Equal(t, met, mustSLO(t, text).Evaluate(r).Met, text)
+	}
+}
+
+// A limit that names a count or a setting is that of the run.
+func TestObjectivesCompareCounts(t *testing.T) {
+	r := sampleRun(1, 1, 1)
+	r.Counts = Counts{Offered: 400, Delivered: 398, Lost: 2, OfferErrors: 3}
+	r.Scenario.Consumers, r.Scenario.Messages = 2, 403
+	for text, met := range map[string]bool{
+		"delivered==offered": false, "delivered < offered": true, "lost<=consumers": true, "lost<consumers": false,
+		"offer_errors<=producers": true, "offered==messages": false, "commands_per_message>=transfer_calls_per_message": false,
+	} {
+		require.Equal(t, met, mustSLO(t, text).Evaluate(r).Met, text)
+	}
+	o := mustSLO(t, "delivered==offered").Evaluate(r)
+	require.Equal(t, "delivered==offered missed (398, offered 400)", o.miss())
+	require.InDelta(t, 400, o.Limit, 0)
+	require.Equal(t, "offered", o.LimitOf)
+
+	r.ServerStats = nil
+	o = mustSLO(t, "delivered>=commands_per_message").Evaluate(r)
+	require.False(t, o.Met, "a limit that was not measured")
+	require.Contains(t, o.miss(), "not measured")
+}
+
+func TestMetricsAreThoseOfObjectives(t *testing.T) {
+	require.Subset(t, Metrics(), []string{"lost", "server_cpu_seconds", "lateness.p90", "past_due.p99.9"})
+	for _, metric := range Metrics() {
+		limit := "1"
+		if strings.Contains(metric, ".") {
+			limit = "1s"
+		}
+		mustSLO(t, metric+"<="+limit)
+	}
+}
+
+func TestAnObjectiveIsRefusedWithWhatWasMeant(t *testing.T) {
+	for text, want := range map[string]string{
+		"latness.p99<=1s":    `unknown metric "latness.p99" (did you mean "lateness"?); known are commands_per_message,`,
+		"delivred>0":         `(did you mean "delivered"?)`,
+		"delivered==ofered":  `expected a number after ==, or a count such as offered, got "ofered" (did you mean "offered"?)`,
+		"lateness.99<=1s":    `expected one of .min, .mean, .max, or a quantile: .p50, .p90, .p99, .p99.9, .p99.99 or any other`,
+		"nonsense.p99<=1s":   `each with one of .min, .mean, .max, or a quantile: .p50, .p90, .p99, .p99.9, .p99.99 or any other`,
+		"lateness.p99<=lost": `expected a duration such as 20ms`,
+	} {
+		_, err := ParseSLO(text)
+		require.ErrorContains(t, err, want)
 	}
 }
 
@@ -69,6 +117,7 @@ func FuzzParseSLO(f *testing.F) {
 	f.Add("lateness.p99<=20ms")
 	f.Add("transfer_calls_per_message <= 1.1")
 	f.Add("lost==0")
+	f.Add("delivered==offered")
 	r := sampleRun(1, 10, 1)
 	f.Fuzz(func(t *testing.T, text string) {
 		slo, err := ParseSLO(text)

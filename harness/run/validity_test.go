@@ -48,8 +48,9 @@ func TestWhoWasAtTheLimit(t *testing.T) {
 			"the server was at its limit: while messages were offered it used 98.0 % of a processor", "machine"},
 		"all producers wait, and offers are late": {[]func(*Document){tool(.3), machine(.8), behind, func(r *Document) { r.Scenario.Rate = 1e6 }}, false,
 			"the producers were at their limit: 50 that wait for each answer", "machine"},
-		"tool and server are": {[]func(*Document){tool(.95), server(.98), behind}, false, "dq-bench itself was at its limit", "the server"},
-		"for half a second":   {[]func(*Document){tool(.95), short}, true, "", ""},
+		"tool and server are":   {[]func(*Document){tool(.95), server(.98), behind}, false, "dq-bench itself was at its limit", "the server"},
+		"for half a second":     {[]func(*Document){tool(.95), short}, true, "", ""},
+		"for 20 ms of a second": {[]func(*Document){tool(.95), func(r *Document) { r.Scenario.Duration = "20ms" }}, true, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := sampleRun(1, 100, 1)

@@ -3,12 +3,16 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
+	"github.com/dq-bench/dq-bench/internal/text"
 	"github.com/dq-bench/dq-bench/scenarios"
 )
 
@@ -117,15 +121,51 @@ func (c Choice) ofFile(file string) ([]Run, error) {
 // in .yaml. Its error is an *Error or wrong usage, unless the file cannot be read.
 func Find(name string) (*Scenario, error) {
 	if strings.HasSuffix(name, ".yaml") || strings.ContainsAny(name, `/\`) {
-		text, err := os.ReadFile(name)
+		content, err := readFile(name)
 		if err != nil {
-			return nil, fmt.Errorf("scenario: %w", err)
+			return nil, err
 		}
-		return Parse(name, text)
+		return Parse(name, content)
 	}
-	s, err := Read(scenarios.Load, "load/"+name+".yaml")
+	s, err := Read(scenarios.Load, stored(name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("file: no scenario %q; 'dq-bench scenarios' lists them, and a file needs its .yaml", name)
+		return nil, fmt.Errorf("file: no scenario %q%s; 'dq-bench scenarios' lists them, and a file needs its .yaml", name, text.DidYouMean(name, Names()))
 	}
 	return s, err
+}
+
+// Names are those of the stored scenarios, in order.
+func Names() []string {
+	files, _ := fs.Glob(scenarios.Load, stored("*")) // fails on no such pattern
+	names := make([]string, len(files))
+	for i, file := range files {
+		names[i] = strings.TrimSuffix(path.Base(file), ".yaml")
+	}
+	return names
+}
+
+func stored(name string) string { return "load/" + name + ".yaml" }
+
+// maxFile bounds a scenario file, in bytes; the stored ones have up to 2 KB.
+const maxFile = 1 << 20
+
+// readFile reads a scenario file, and no more of it than one can have.
+func readFile(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		named := strings.TrimSuffix(filepath.Base(name), ".yaml")
+		return nil, fmt.Errorf("file: %w%s; expected a YAML file, or a name that 'dq-bench scenarios' lists", err, text.DidYouMean(named, Names()))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("file: %w", err)
+	case len(content) > maxFile:
+		return nil, &Error{File: name, Err: fmt.Errorf("expected a scenario of at most %d MiB", maxFile>>20)}
+	}
+	return content, nil
 }

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,9 +142,23 @@ func TestFind(t *testing.T) {
 	require.Equal(t, "steady", s.Name)
 	_, err = scenario.Find("nothing")
 	require.ErrorContains(t, err, "'dq-bench scenarios' lists them")
+	_, err = scenario.Find("spring-dmeo")
+	require.ErrorContains(t, err, `no scenario "spring-dmeo" (did you mean "spring-demo"?)`)
 	_, err = scenario.Find("my/missing.yaml")
 	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = scenario.Find("my/steady.yaml")
+	require.ErrorContains(t, err, `(did you mean "steady"?)`)
 	file := write(t, "own.yaml", "about: x\nraet: 5/s\n")
 	_, err = scenario.Find(file)
-	require.EqualError(t, err, file+":2: field raet not found")
+	require.EqualError(t, err, file+`:2: field raet not found (did you mean "rate"?)`)
+	require.Contains(t, scenario.Names(), "steady")
+}
+
+// A file that is no scenario takes no memory for what is not read.
+func TestLongFilesAreRefused(t *testing.T) {
+	_, err := scenario.Find(write(t, "long.yaml", "about: "+strings.Repeat("x", 1<<20)))
+	require.ErrorContains(t, err, "expected a scenario of at most 1 MiB")
+	fleet := "about: x\nfleet:\n" + strings.Repeat("  - {count: 1000}\n", 1000)
+	_, err = scenario.Find(write(t, "many.yaml", fleet))
+	require.ErrorContains(t, err, "many.yaml:13: expected at most 10000 items")
 }

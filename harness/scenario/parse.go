@@ -51,7 +51,7 @@ func decodeCancel(node *yaml.Node, to *plan.Cancel) error {
 
 func decodeStep(node *yaml.Node) ([]plan.Step, error) {
 	var s plan.Step
-	err := keys{"rate": setting(text{&s.Rate}, ""), "duration": into(&s.Duration)}.decode(node)
+	err := keys{"rate": setting(textual{&s.Rate}, ""), "duration": into(&s.Duration)}.decode(node)
 	return []plan.Step{s}, err
 }
 

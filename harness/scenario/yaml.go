@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // keys reads a mapping strictly: each key by its function, and a key that has none is an
@@ -32,7 +35,7 @@ func (k keys) decode(node *yaml.Node) error {
 	for key, value := range given {
 		read, known := k[key]
 		if !known {
-			wrong = append(wrong, &lineError{lineOf(node, key, value.Line), fmt.Errorf("field %s not found", key)})
+			wrong = append(wrong, &lineError{lineOf(node, key, value.Line), fmt.Errorf("field %s not found%s", key, text.DidYouMean(key, slices.Sorted(maps.Keys(k))))})
 		} else if err := read(&value); err != nil {
 			wrong = append(wrong, atLine(value.Line, err))
 		}
@@ -56,6 +59,9 @@ func lineOf(node *yaml.Node, key string, other int) int {
 	return other
 }
 
+// maxItems bounds a list, also one that a few lines stand for by their count or an alias.
+const maxItems = 10_000
+
 // decodeList reads a list; an item may stand for several.
 func decodeList[T any, S ~[]T](node *yaml.Node, to *S, read func(*yaml.Node) ([]T, error)) error {
 	*to = nil
@@ -71,7 +77,9 @@ func decodeList[T any, S ~[]T](node *yaml.Node, to *S, read func(*yaml.Node) ([]
 		if err != nil {
 			return err
 		}
-		*to = append(*to, more...)
+		if *to = append(*to, more...); len(*to) > maxItems {
+			return &lineError{item.Line, fmt.Errorf("expected at most %d items", maxItems)}
+		}
 	}
 	return nil
 }
@@ -95,11 +103,11 @@ func setting(to interface{ Set(text string) error }, standard string) func(*yaml
 	}
 }
 
-// text makes a setting of what can be read from text.
-type text struct{ encoding.TextUnmarshaler }
+// textual makes a setting of what can be read from text.
+type textual struct{ encoding.TextUnmarshaler }
 
 // Set is UnmarshalText.
-func (t text) Set(text string) error { return t.UnmarshalText([]byte(text)) }
+func (t textual) Set(text string) error { return t.UnmarshalText([]byte(text)) }
 
 func aliased(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode {

@@ -74,7 +74,7 @@ func CheckBeside(cases []Case, redis string) error {
 			}
 			if external[at] {
 				return fmt.Errorf("beside: expected a server of its own for each side, got --redis %s, which they would share; "+
-					"give auto, process, container or embedded, which starts one for each", at)
+					"give auto, process, container or embedded, which starts one for each", server.Redact(at))
 			}
 			external[at] = server.External(at)
 		}
@@ -106,9 +106,11 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 	folders := make([]string, len(turns))
 	for i, turn := range turns {
 		folders[i] = filepath.Join(r.Sides[turn.Side].Folder, strconv.Itoa(turn.N))
-		if err := run.PrepareFolder(folders[i]); err != nil {
+		tidy, err := run.PrepareFolder(folders[i])
+		if err != nil {
 			return err
 		}
+		defer tidy()
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

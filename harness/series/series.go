@@ -151,7 +151,7 @@ func Folders(sides []Side) []string {
 	names := make([]string, len(sides))
 	seen := map[string]int{}
 	for i, s := range sides {
-		name := folderName(strings.TrimSuffix(s.Spec+" "+s.Redis, " "))
+		name := folderName(strings.TrimSuffix(s.Spec+" "+server.Redact(s.Redis), " "))
 		if seen[name]++; seen[name] > 1 {
 			name += "-" + strconv.Itoa(seen[name])
 		}
@@ -209,9 +209,11 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 		}
 		return r, r.Page().WriteFile(filepath.Join(o.Out, page.File))
 	}
-	if err := run.PrepareFolder(o.Out); err != nil {
+	tidy, err := run.PrepareFolder(o.Out)
+	if err != nil {
 		return nil, err
 	}
+	defer tidy()
 	only, err := Run(ctx, o, c.Sides[0].Driver, c.Run, o.Out)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/internal/text"
+)
+
+func newCodecCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "codec",
+		Short: "Decode and encode values as Redisson's codecs do, and write Go types for them",
+		Long: `Codec works on the bytes of one value: what lies in a destination queue, or in a
+delayed queue behind the 17 bytes of its packing.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCodecDecodeCmd(), newCodecEncodeCmd(), newCodecGenCmd())
+	return cmd
+}
+
+// maxValue bounds the bytes that are read of a value: what Redis takes for one.
+const maxValue = 512 << 20
+
+// readValue reads a value, or its bytes in hexadecimal.
+func readValue(r io.Reader, asHex bool) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxValue+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading the value: %w", err)
+	case len(data) > maxValue:
+		return nil, fmt.Errorf("the value has more than %d bytes, which Redis does not take", maxValue)
+	case !asHex:
+		return data, nil
+	}
+	data, err = hex.DecodeString(strings.Join(strings.Fields(string(data)), ""))
+	if err != nil {
+		return nil, fmt.Errorf("--hex: expected hexadecimal digits on stdin: %w", err)
+	}
+	return data, nil
+}
+
+// decodedValue is what `codec decode --json` says about a value.
+type decodedValue struct {
+	Schema string `json:"schema"`
+	Codec  string `json:"codec"`
+	Class  string `json:"class,omitempty"`
+	Bytes  int    `json:"bytes"`
+	// Value is JSON, as text: one of a codec with classes has "@class" in its objects.
+	Value string `json:"value,omitempty"`
+}
+
+func newCodecDecodeCmd() *cobra.Command {
+	var asHex, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "decode < value",
+		Short: "Tell which codec wrote a value, of which class it is, and what it holds",
+		Long: `Decode reads the bytes of a value from stdin and tells which codec wrote it, of
+which class it is, and what it holds, as JSON. Objects of any class are shown, but for
+those of Kryo5, whose bytes do not name their fields.
+
+Exit codes: 0; 1 nothing here reads these bytes.`,
+		Example: `  redis-cli --no-raw LINDEX orders 0
+  redis-cli LINDEX orders 0 | head -c -1 | dq-bench codec decode
+  echo aced000574000568656c6c6f | dq-bench codec decode --hex`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			data, err := readValue(cmd.InOrStdin(), asHex)
+			if err != nil {
+				return err
+			}
+			kind := codec.Detect(data)
+			if kind.Codec == codec.UnknownCodec {
+				return fmt.Errorf("no codec known here wrote these %d bytes, which begin with %.32x", len(data), data)
+			}
+			shown, _ := codec.Show(data)
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), decodedValue{"dq-bench/codec/v1", kind.Codec, kind.Class, len(data), shown})
+			}
+			fields := "not shown: its bytes do not name the fields; take the Go type, and codec.Check"
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "codec  %s\nclass  %s\nbytes  %d\nvalue  %s\n",
+				kind.Codec, text.Inert(cmp.Or(kind.Class, "not told")), len(data), text.Inert(cmp.Or(shown, fields)))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asHex, "hex", false, "stdin has the bytes in hexadecimal")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout and nothing else")
+	return cmd
+}
+
+func newCodecEncodeCmd() *cobra.Command {
+	var name string
+	var asHex bool
+	cmd := &cobra.Command{
+		Use:   "encode --codec kryo5 < JSON",
+		Short: "Write a JSON value as a codec does",
+		Long: `Encode reads JSON from stdin and writes the bytes of the value to stdout. A whole
+number is an Integer, or a Long where it is too large; an array is an ArrayList, an object
+a HashMap. JSON as JsonJacksonCodec writes it tells them apart: ["java.lang.Long",42].
+Objects of classes of one's own need a Go type: see codec gen.
+
+Exit codes: 0; 1 the value cannot be written; 2 no such codec.`,
+		Example: `  echo '["java.lang.Long",42]' | dq-bench codec encode --codec kryo5 --hex`,
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			to, err := codec.ByName(codec.Name(name))
+			if err != nil {
+				return usageError(fmt.Errorf("--codec: %w", err))
+			}
+			data, err := readValue(cmd.InOrStdin(), false)
+			if err != nil {
+				return err
+			}
+			encoded, err := recode(data, to)
+			if err != nil {
+				return err
+			}
+			if asHex {
+				encoded = fmt.Appendf(nil, "%x\n", encoded)
+			}
+			_, err = cmd.OutOrStdout().Write(encoded)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&name, "codec", "", "string, long, json, typed-json, kryo5, marshalling or serialization (required)")
+	cmd.Flags().BoolVar(&asHex, "hex", false, "print the bytes in hexadecimal")
+	return cmd
+}
+
+// recode writes the value of a JSON text as a codec does.
+func recode(data []byte, to codec.Codec[any]) ([]byte, error) {
+	as := codec.NameTypedJSON
+	if codec.Detect(data).Codec == string(codec.NameJSON) {
+		as = codec.NameJSON
+	}
+	from, err := codec.ByName(as)
+	if err != nil {
+		return nil, err
+	}
+	value, err := from.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("stdin: %w", err)
+	}
+	return to.Encode(value)
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/codec/classfile"
+	"github.com/dq-bench/dq-bench/dq/codec/gen"
+)
+
+// generation is what `codec gen` makes Go types of.
+type generation struct {
+	samples []string // files with the bytes of a value
+	classes []string
+	jar     string // or a folder
+	pkg     string
+}
+
+func newCodecGenCmd() *cobra.Command {
+	var g generation
+	cmd := &cobra.Command{
+		Use:   "gen --from sample.bin | --class demo.Order --jar app.jar",
+		Short: "Write the Go types for the classes of a value, or of a jar",
+		Long: `Gen writes Go source with a struct for each class, and the serialVersionUIDs and tags
+that package dq/codec wants.
+
+--class and --jar take a class, and those that it extends and that its fields refer to, from
+the class files of a jar or a folder. They tell all that there is to know; of a generic
+class, the fields of its type parameter come out as any.
+
+--from takes a value of SerializationCodec or MarshallingCodec, which name the fields of their
+objects; several tell more of the types of what is null in some.
+
+A field that no Go type stands for is left out, and a comment says so.
+
+Exit codes: 0; 1 a sample or a class file cannot be read.`,
+		Example: `  dq-bench codec gen --class com.acme.Order --jar app.jar --package orders > orders/types.go
+  dq-bench codec gen --from order.bin --from refund.bin`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			classes, err := g.read()
+			if err != nil {
+				return err
+			}
+			source, err := gen.Source(g.pkg, classes)
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(source)
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&g.samples, "from", nil, "a file with the bytes of a value; may be given several times")
+	flags.StringArrayVar(&g.classes, "class", nil, "the full name of a class in --jar, with $ for one inside another; may be given several times")
+	flags.StringVar(&g.jar, "jar", "", "a jar, or a folder of class files")
+	flags.StringVar(&g.pkg, "package", "messages", "the name of the Go package")
+	return cmd
+}
+
+func (g generation) read() ([]codec.JavaClass, error) {
+	switch fromJar := g.jar != "" || len(g.classes) > 0; {
+	case fromJar == (len(g.samples) > 0):
+		return nil, usageError(errors.New("expected either --from with the bytes of a value, or --class and --jar"))
+	case fromJar && (g.jar == "" || len(g.classes) == 0):
+		return nil, usageError(errors.New("expected --class and --jar, both of them"))
+	case fromJar:
+		return classfile.Load(g.jar, g.classes...)
+	}
+	var samples [][]byte
+	for _, name := range g.samples {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("--from: %w", err)
+		}
+		data, err := readValue(file, false)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return nil, fmt.Errorf("--from %s: %w", name, err)
+		}
+		samples = append(samples, data)
+	}
+	_, classes, err := codec.Describe(samples...)
+	if err != nil {
+		return nil, fmt.Errorf("--from: %w", err)
+	}
+	return classes, nil
+}

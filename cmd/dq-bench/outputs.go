@@ -1,0 +1,49 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/conformance"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// checkWritable finds out before the work whether a file can be written, and touches none
+// that is there. An empty name is no file; a device or a pipe is not looked at.
+func checkWritable(flag, name string) error {
+	if name == "" {
+		return nil
+	}
+	path := filepath.Clean(name)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		if info.IsDir() {
+			return fmt.Errorf("%s: %s cannot be written: it is a folder", flag, name)
+		}
+		return nil
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".dq-bench-*")
+	if err != nil {
+		return fmt.Errorf("%s: %s cannot be written: %w", flag, name, errors.Unwrap(err))
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return nil
+}
+
+// recordingsFolder makes the folder for recordings of the cases, and refuses one that holds
+// any of them. The caller calls tidy in the end, which removes the folder if nothing was
+// written.
+func recordingsFolder(folder string, cases []*conformance.Case) (tidy func(), err error) {
+	for _, c := range cases {
+		section, _, _ := strings.Cut(c.ID, "/")
+		file := filepath.Join(folder, section+".monitor")
+		if _, err := os.Lstat(file); err == nil {
+			return nil, fmt.Errorf("--out: %s is there already, and is kept; choose another folder, or remove it first", file)
+		}
+	}
+	return run.PrepareFolder(folder)
+}

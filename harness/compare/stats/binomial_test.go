@@ -1,0 +1,22 @@
+package stats
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestBinomialAtLeast(t *testing.T) {
+	for _, c := range []struct {
+		k, n     int64
+		p        float64
+		expected float64
+	}{
+		{0, 5, .3, 1}, {6, 5, .3, 0}, {5, 5, .5, 1. / 32}, {4, 5, .5, 6. / 32}, {1, 3, .25, 1 - .75*.75*.75},
+		{2, 2, 0, 0}, {2, 2, 1, 1},
+		{24, 43, .5, .271_2}, // by scipy: binomtest(24, 43, .5, 'greater')
+	} {
+		require.InDelta(t, c.expected, BinomialAtLeast(c.k, c.n, c.p), 1e-3, "%+v", c)
+	}
+	require.InDelta(t, .5, BinomialAtLeast(500_000, 1_000_000, .5), 1e-3, "of many")
+}
