@@ -56,6 +56,8 @@ func Unpack(raw []byte, own wire.Layout) Content {
 // 64-bit Unix, and false where they fail. It is struct.unpack as Redis has it: bytes
 // behind the value are ignored, and a Bc0Lc0 may have an id of any size, so that now
 // and then a member of the other layout is read, and not always as what was offered.
+// A length goes through a double: from 2^64-1024 on that is 2^64, which an x86-64 makes
+// 0 of, so that the value is empty; other machines fail.
 func Read(raw []byte, l wire.Layout) ([]byte, bool) {
 	id := 8
 	if l == wire.LayoutBc0Lc0 {
@@ -68,6 +70,9 @@ func Read(raw []byte, l wire.Layout) ([]byte, bool) {
 		return nil, false
 	}
 	length := binary.LittleEndian.Uint64(raw[id:])
+	if float64(length) >= 1<<64 {
+		length = 0
+	}
 	rest := raw[id+wire.LengthSize:]
 	if length > uint64(len(rest)) {
 		return nil, false

@@ -61,6 +61,7 @@ func TestReadIsWhatRedissonsScriptsMakeOfAMember(t *testing.T) {
 		{"a double that begins with 7 is read as an id of 7 bytes", dLc0.Pack([8]byte{7, 1, 2, 3, 4, 5, 6, 7}, []byte("hello")), bc0Lc0, "hello", true},
 		{"zeros are read as an empty value", dLc0.Pack([8]byte{}, make([]byte, 9)), bc0Lc0, "", false},
 		{"an id of 0 bytes, and the double's rest is the length", dLc0.Pack([8]byte{0}, []byte("hello")), bc0Lc0, "", false},
+		{"a length of 2^64-1 is 0", append(bytes.Clone(id[:]), "\xff\xff\xff\xff\xff\xff\xff\xffhello"...), dLc0, "", true},
 		{"too short", []byte("hello"), dLc0, "", false},
 		{"nothing", nil, bc0Lc0, "", false},
 	} {
