@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // ErrForeignMember is what every *ForeignMemberError is.
@@ -29,21 +30,18 @@ type ForeignMemberError struct {
 }
 
 func (e *ForeignMemberError) Error() string {
-	return fmt.Sprintf("%v, %s; dq-bench inspect %s shows it, and dq-bench migrate %s --to %s rewrites it: %v",
-		ErrForeignMember, e.Layout, shellWord(e.Queue), shellWord(e.Queue), e.Layout.Other(), e.Err)
+	queue, to := text.Shell(e.Queue), " --to "+e.Layout.Other().String()
+	migrate := queue + to
+	if strings.HasPrefix(queue, "-") { // else taken for a flag
+		queue = "-- " + queue
+		migrate = to[1:] + " " + queue
+	}
+	return fmt.Sprintf("%v, %s; dq-bench inspect %s shows it, and dq-bench migrate %s rewrites it: %v",
+		ErrForeignMember, e.Layout, queue, migrate, e.Err)
 }
 
 // Unwrap returns ErrForeignMember and the server's error.
 func (e *ForeignMemberError) Unwrap() []error { return []error{ErrForeignMember, e.Err} }
-
-// shellWord writes a queue's name so that it can be pasted into a shell.
-func shellWord(name string) string {
-	const plain = "-_.:/,@%+=0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	if name != "" && strings.Trim(name, plain) == "" {
-		return name
-	}
-	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
-}
 
 // failedToUnpack tells the error of a script that met a member which it cannot read. The
 // text is that of Redis's struct library in all server versions.

@@ -67,7 +67,11 @@ func NewQueues() *Queues {
 	gauge("orphans", "Members of the timeout set without an entry in the pending list.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Orphans) }))
 	gauge("quarantined_members", "Members that dq has set aside.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Quarantine) }))
 	gauge("held_members", "Members that a bridge has taken out and delivers when they are due.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Held) }))
-	gauge("subscribers", "Subscriptions to the queue's channel.", one(func(q *inspect.Queue) float64 { return float64(q.Subscribers.Count) }))
+	gauge("subscribers", "Subscriptions to the queue's channel; absent where the server does not tell.", func(q *inspect.Queue, set func(float64, ...string)) {
+		if q.Subscribers.Unknown == "" {
+			set(float64(q.Subscribers.Count))
+		}
+	})
 	gauge("transfer_seconds", "For how long the next transfer of Redisson's is estimated to keep the server busy.", one(func(q *inspect.Queue) float64 { return q.Transfer.BlockedMS / 1000 }))
 	gauge("memory_bytes", "Memory by key, estimated by the server from samples.", func(q *inspect.Queue, set func(float64, ...string)) {
 		set(float64(q.Memory.TimeoutSet), "timeout_set")

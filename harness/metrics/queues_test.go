@@ -57,19 +57,21 @@ func TestQueuesAreServedAsTheyWereSeenLast(t *testing.T) {
 			Transfer: inspect.Transfer{BlockedMS: 20},
 			Findings: []inspect.Finding{{Kind: inspect.Ghost, Anomaly: true, Count: 1}, {Kind: inspect.SlowTransfer, Count: 3}},
 		},
-		{Name: "b\xff", At: at}, {Name: "b\xfe", At: at},
+		{Name: "b\xff", At: at, Subscribers: inspect.Subscribers{Unknown: "NOPERM"}}, {Name: `b\xff`, At: at},
 	}}, nil)
 	values := gathered(t, q)
 	for name, value := range map[string]float64{
 		"dq_queues_up": 1, "dq_queues": 3, "dq_queues_last_seen_timestamp_seconds": 1_700_000_060,
 		"dq_queue_waiting_members orders": 3, "dq_queue_listed_entries orders": 4, "dq_queue_ghosts orders": 1,
 		"dq_queue_overdue_seconds orders": 59.5, "dq_queue_members dLc0 orders": 1, "dq_queue_members Bc0Lc0 orders": 2,
-		"dq_queue_transfer_seconds orders": 0.02, "dq_queue_anomalies ghost orders": 1, `dq_queue_waiting_members b\xff`: 0, `dq_queue_waiting_members b\xfe`: 0,
+		"dq_queue_transfer_seconds orders": 0.02, "dq_queue_anomalies ghost orders": 1, `dq_queue_waiting_members b\xff`: 0, `dq_queue_waiting_members b\x5cxff`: 0,
+		"dq_queue_subscribers orders": 0,
 	} {
 		require.Contains(t, values, name)
 		require.InDelta(t, value, values[name], 1e-9, name)
 	}
 	require.NotContains(t, values, "dq_queue_anomalies slow-transfer orders")
+	require.NotContains(t, values, `dq_queue_subscribers b\xff`, "who subscribes is unknown")
 
 	q.Set(nil, errors.New("gone"))
 	require.Equal(t, map[string]float64{"dq_queues_up": 0}, gathered(t, q), "nothing old is shown as if it were so")

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/forensics"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Schema names the form of the JSON document.
@@ -17,7 +20,7 @@ type Summary struct {
 
 // Counts are those of one queue, or of all.
 type Counts struct {
-	Queue string `json:"queue"`
+	Queue string `json:"queue"` // any bytes, see MarshalJSON
 	// DLc0 and Bc0Lc0 are how many messages were delivered, by the layout of their members.
 	DLc0   int64 `json:"delivered_dLc0"`
 	Bc0Lc0 int64 `json:"delivered_Bc0Lc0"`
@@ -32,6 +35,20 @@ type Counts struct {
 	Failures int64 `json:"failures"`
 	// Failing is why the last call failed; empty where it did not.
 	Failing string `json:"failing,omitempty"`
+}
+
+// MarshalJSON writes a name that JSON cannot have as text.Valid, and its bytes in base64 beside it, as
+// queue_base64.
+func (c Counts) MarshalJSON() ([]byte, error) {
+	type fields Counts
+	valid := fields(c)
+	if valid.Queue = text.Valid(c.Queue); valid.Queue == c.Queue {
+		return forensics.JSON(valid)
+	}
+	return forensics.JSON(struct {
+		Bytes []byte `json:"queue_base64"`
+		fields
+	}{[]byte(c.Queue), valid})
 }
 
 // Delivered is how many messages were delivered.
@@ -64,17 +81,17 @@ func (s *Summary) Text() string {
 func (c Counts) Text() string { return fmt.Sprintf("%q: %s", c.Queue, c.text()) }
 
 func (c Counts) text() string {
-	text := fmt.Sprintf("%d delivered (%d of dLc0, %d of Bc0Lc0), %d held", c.Delivered(), c.DLc0, c.Bc0Lc0, c.Held)
+	said := fmt.Sprintf("%d delivered (%d of dLc0, %d of Bc0Lc0), %d held", c.Delivered(), c.DLc0, c.Bc0Lc0, c.Held)
 	if c.Rewritten > 0 {
-		text += fmt.Sprintf(", %d rewritten", c.Rewritten)
+		said += fmt.Sprintf(", %d rewritten", c.Rewritten)
 	}
 	if c.Quarantined > 0 {
-		text += fmt.Sprintf(", %d set aside", c.Quarantined)
+		said += fmt.Sprintf(", %d set aside", c.Quarantined)
 	}
 	if c.Failures > 0 {
-		text += fmt.Sprintf(", %d of %d calls failed", c.Failures, c.Calls)
+		said += fmt.Sprintf(", %d of %d calls failed", c.Failures, c.Calls)
 	}
-	return text
+	return said
 }
 
 // Summary returns what was done so far. It may be called at any time.

@@ -34,8 +34,7 @@ type census struct {
 	shown      map[sampleKey]int
 	byForm     map[forensics.Form][]Member
 	head       *Member
-	never      []Member // the first with a score that no transfer takes
-	neverN     int64
+	never      [fates]neverDue
 	fractional []Member
 	fractionN  int64
 	sides      [2]sideCensus // to 3.21.0, from 3.21.1
@@ -90,9 +89,9 @@ func (c *census) add(z redis.Z, now float64) {
 			c.byForm[content.Form] = append(c.byForm[content.Form], show())
 		}
 	}
-	if z.Score < 0 || math.IsInf(z.Score, 1) {
-		c.neverN++
-		c.never = appendFew(c.never, show)
+	if fate, is := fateOf(z.Score); is {
+		c.never[fate].count++
+		c.never[fate].first = appendFew(c.never[fate].first, show)
 		return
 	}
 	if z.Score != math.Trunc(z.Score) {

@@ -3,12 +3,12 @@ package inspect
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/forensics"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // The kinds of findings.
@@ -53,7 +53,7 @@ func (l *look) wrongType() (Finding, bool) {
 	var wrong []string
 	for _, k := range []struct{ key, want string }{{n.TimeoutSet, "zset"}, {n.Pending, "list"}, {n.Destination, "list"}} {
 		if is := l.types[k.key]; is != k.want && is != "none" {
-			wrong = append(wrong, fmt.Sprintf("%s is a %s, expected a %s", k.key, is, k.want))
+			wrong = append(wrong, fmt.Sprintf("%s is a %s, expected a %s", l.key(k.key), is, k.want))
 		}
 	}
 	const fails = "every call that touches the key fails with WRONGTYPE; the transfer tries again every 5 s"
@@ -63,14 +63,20 @@ func (l *look) wrongType() (Finding, bool) {
 	}, len(wrong) > 0
 }
 
+// key names a key so that it can be pasted into a shell.
+func (l *look) key(key string) string { return text.Shell(key) }
+
 // migrate is the command that rewrites the queue, for the release that it is meant for.
 func (l *look) migrate() string {
 	to := "LAYOUT"
 	if l.options.Release != nil {
 		to = l.options.Release.Layout().String()
 	}
-	return "dq-bench migrate " + l.q.Name + " --to " + to
+	return forensics.Command("migrate", l.q.Name, "--to", to)
 }
+
+// bridge is the command that bridges the queue.
+func (l *look) bridge() string { return forensics.Command("bridge", l.q.Name) }
 
 // repair is the command that mends it: with the layout that it has, where that is known.
 func (l *look) repair() string {
@@ -84,7 +90,7 @@ func (l *look) repair() string {
 	case recent > 0 && old == 0:
 		to = wire.LayoutBc0Lc0.String()
 	}
-	return "dq-bench migrate " + l.q.Name + " --to " + to + " --repair"
+	return forensics.Command("migrate", l.q.Name, "--to", to, "--repair")
 }
 
 func (l *look) foreignMembers() (Finding, bool) {
@@ -94,7 +100,7 @@ func (l *look) foreignMembers() (Finding, bool) {
 		Kind: ForeignMember, Anomaly: true, Count: int64(l.q.Counts.Foreign), Old: l.old(), New: l.recent(),
 		What: fmt.Sprintf("dLc0 (to 3.21.0): %s; Bc0Lc0 (from 3.21.1): %s", members(old), members(recent)),
 		Do: "stop the clients of one side, and rewrite what it left with " + l.migrate() + "; or " +
-			"run dq-bench bridge " + l.q.Name + " beside both, until nothing of one of them is left and nobody offers it; " +
+			"run " + l.bridge() + " beside both, until nothing of one of them is left and nobody offers it; " +
 			"meanwhile do not call poll() on the delayed queue from Redisson: it destroys a member that it cannot read",
 	}
 	foreign := forensics.DLc0
@@ -158,19 +164,9 @@ func (l *look) unreadable() (Finding, bool) {
 	return Finding{
 		Kind: Unreadable, Anomaly: true, Count: int64(n), Old: l.old(), New: l.recent(),
 		What:    "of no layout, for no length in them fits: " + members(n),
-		Do:      l.repair() + " sets them aside in " + scripts.Quarantine(l.q.Name) + " now, a dq client or a bridge when they come due; find who wrote them",
+		Do:      l.repair() + " sets them aside in " + l.key(scripts.Quarantine(l.q.Name)) + " now, a dq client or a bridge when they come due; find who wrote them",
 		Members: l.census.byForm[forensics.Unreadable],
 	}, n > 0
-}
-
-func (l *look) stuckHead() (Finding, bool) {
-	const stuck = "is never due for the transfer; while one is the head no later offer is announced, and what comes due waits for a timer set before, or a new connection"
-	return Finding{
-		Kind: StuckHead, Anomaly: true, Count: l.census.neverN, Old: stuck, New: stuck,
-		What:    "with a due time that never comes, as a delay gives it that overflows: " + members(l.census.neverN),
-		Do:      "ZREM them from " + l.reader.Names.TimeoutSet + " and LREM them from " + l.reader.Names.Pending + ", or offer them anew with a delay that can be",
-		Members: l.census.never,
-	}, l.census.neverN > 0
 }
 
 func (l *look) fractional() (Finding, bool) {
@@ -178,7 +174,7 @@ func (l *look) fractional() (Finding, bool) {
 	return Finding{
 		Kind: Fractional, Anomaly: true, Count: l.census.fractionN, Old: late, New: late,
 		What:    "due at a fraction of a millisecond, which no Redisson writes: " + members(l.census.fractionN),
-		Do:      "have who writes them use whole milliseconds; ZADD XX " + l.reader.Names.TimeoutSet + " with the rounded score mends one",
+		Do:      "have who writes them use whole milliseconds; ZADD " + l.key(l.reader.Names.TimeoutSet) + " XX with the rounded score mends one",
 		Members: l.census.fractional,
 	}, l.census.fractionN > 0
 }
@@ -188,33 +184,22 @@ func (l *look) overdue() (Finding, bool) {
 	if o.Count == 0 {
 		return Finding{}, false
 	}
-	age := time.Duration(float64(l.q.At.UnixMilli())-*o.SinceMS) * time.Millisecond
 	const still = "that runs has lost its timer (3.5.6 to 3.45.0 can) or its subscription, or stands still at a member that it cannot read"
 	return Finding{
 		Kind: OverdueMembers, Anomaly: true, Count: o.Count, Old: still, New: still,
-		What: fmt.Sprintf("%s, the oldest since %s (%s)", members(o.Count), moment(o.SinceMS), age.Round(time.Second)),
+		What: fmt.Sprintf("%s, the oldest since %s (%s)", members(o.Count), moment(o.SinceMS), span(float64(l.q.At.UnixMilli())-*o.SinceMS)),
 		Do:   "see that a service keeps an RDelayedQueue of this name open (getDelayedQueue, not destroyed); a restart, a reconnect or an offer that becomes the head wakes one that stands still",
 	}, true
 }
 
 func (l *look) noSubscriber() (Finding, bool) {
 	const nothing = "moves nothing until some client opens the queue with getDelayedQueue(); that one transfers at once what is overdue"
-	waits := l.q.Counts.TimeoutSet > 0 && l.q.Subscribers.Count == 0 && !l.unsure("subscribers")
+	waits := l.q.Counts.TimeoutSet > 0 && l.q.Subscribers.Count == 0 && l.q.Subscribers.Unknown == ""
 	return Finding{
 		Kind: NoSubscriber, Anomaly: true, Count: l.q.Counts.TimeoutSet, Old: nothing, New: nothing,
-		What: fmt.Sprintf("nobody is subscribed to %s; waiting: %s", l.reader.Names.Channel, members(l.q.Counts.TimeoutSet)),
+		What: fmt.Sprintf("nobody is subscribed to %s; waiting: %s", l.key(l.reader.Names.Channel), members(l.q.Counts.TimeoutSet)),
 		Do:   "start a service that keeps an RDelayedQueue of this name open: offering or taking alone does not, and destroy() ends it",
 	}, waits
-}
-
-// unsure reports whether something could not be looked at.
-func (l *look) unsure(what string) bool {
-	for _, u := range l.q.Uncertain {
-		if strings.HasPrefix(u, what) {
-			return true
-		}
-	}
-	return false
 }
 
 func (l *look) ghosts() (Finding, bool) {
@@ -259,7 +244,7 @@ func (l *look) untimed(raw []string) []Member {
 }
 
 func (l *look) quarantined() (Finding, bool) {
-	key := scripts.Quarantine(l.q.Name)
+	key := l.key(scripts.Quarantine(l.q.Name))
 	const unknown = "does not know of them"
 	return Finding{
 		Kind: Quarantined, Anomaly: true, Count: l.q.Counts.Quarantine, Old: unknown, New: unknown,
@@ -272,7 +257,7 @@ func (l *look) quarantined() (Finding, bool) {
 const heldLate = 1000
 
 func (l *look) held() (Finding, bool) {
-	key := forensics.HeldKey(l.q.Name)
+	key := l.key(forensics.HeldKey(l.q.Name))
 	const unknown = "does not know of them"
 	f := Finding{
 		Kind: Held, Count: l.q.Counts.Held, Old: unknown, New: unknown,
@@ -281,8 +266,8 @@ func (l *look) held() (Finding, bool) {
 	}
 	if overdue := float64(l.q.At.UnixMilli()) - l.heldUntil; overdue > heldLate {
 		f.Anomaly = true
-		f.What += fmt.Sprintf("; the first has been due for %s", time.Duration(overdue)*time.Millisecond)
-		f.Do = "no bridge runs: dq-bench bridge " + l.q.Name + " delivers them"
+		f.What += fmt.Sprintf("; the first has been due for %s", span(overdue))
+		f.Do = "no bridge runs: " + l.bridge() + " delivers them"
 	}
 	return f, f.Count > 0
 }
@@ -296,10 +281,10 @@ func (l *look) otherSide() (Finding, bool) {
 	f := Finding{Kind: OtherSide, Count: int64(old + recent), Old: l.old(), New: l.recent()}
 	if old > 0 {
 		f.What = "all are dLc0, written by releases to 3.21.0: " + members(old)
-		f.Do = "before a Redisson from 3.21.1 on opens the queue: dq-bench migrate " + l.q.Name + " --to Bc0Lc0, or dq-bench bridge " + l.q.Name + " beside it"
+		f.Do = "before a Redisson from 3.21.1 on opens the queue: " + forensics.Command("migrate", l.q.Name, "--to", "Bc0Lc0") + ", or " + l.bridge() + " beside it"
 	} else {
 		f.What = "all are Bc0Lc0, written by 3.21.1 or newer: " + members(recent)
-		f.Do = "before a Redisson to 3.21.0 opens the queue: dq-bench migrate " + l.q.Name + " --to dLc0, or dq-bench bridge " + l.q.Name + " beside it"
+		f.Do = "before a Redisson to 3.21.0 opens the queue: " + forensics.Command("migrate", l.q.Name, "--to", "dLc0") + ", or " + l.bridge() + " beside it"
 	}
 	return f, true
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/forensics"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Schema names the form of an Inspection.
@@ -47,8 +48,8 @@ type Script struct {
 
 // Queue is what one queue holds.
 type Queue struct {
-	Name string    `json:"name"`
-	At   time.Time `json:"at"` // by the server's clock
+	Name string    `json:"name"` // of the destination queue; any bytes, see MarshalJSON
+	At   time.Time `json:"at"`   // by the server's clock
 
 	Counts  Counts   `json:"counts"`
 	Head    *Member  `json:"head,omitempty"`
@@ -68,6 +69,21 @@ type Queue struct {
 	// Uncertain says what could not be looked at or was changing too fast.
 	Uncertain []string `json:"uncertain,omitempty"`
 	Reading   Reading  `json:"reading"`
+}
+
+// MarshalJSON writes a name that JSON cannot have, or that could be taken for one, as text.Valid, and
+// its bytes in base64 beside it, as name_base64.
+func (q Queue) MarshalJSON() ([]byte, error) {
+	type fields Queue
+	valid := text.Valid(q.Name)
+	if valid == q.Name {
+		return forensics.JSON(fields(q))
+	}
+	return forensics.JSON(struct {
+		Name  string `json:"name"`
+		Bytes []byte `json:"name_base64"`
+		fields
+	}{valid, []byte(q.Name), fields(q)})
 }
 
 // Counts are numbers of elements.
@@ -142,7 +158,7 @@ type Side struct {
 	ReadsWrong int `json:"reads_wrong"`
 	// StopsAt is the first member that its transfer fails at.
 	StopsAt *Member `json:"stops_at,omitempty"`
-	// Never is how many do not come: StopsAt and all behind it.
+	// Never is how many do not come: StopsAt and all behind it, and those that are never due.
 	Never int `json:"never"`
 	// Repeats is how many are delivered again every 5 s, if StopsAt is overdue.
 	Repeats int    `json:"repeats"`
@@ -151,10 +167,24 @@ type Side struct {
 
 // Subscribers are who hears of a new head.
 type Subscribers struct {
-	Count int `json:"count"`
+	Count int `json:"count"` // null where that is unknown
+	// Unknown says why Count could not be asked; empty where it could.
+	Unknown string `json:"unknown,omitempty"`
 	// Clients are all with a subscription to any channel: the server does not tell which
 	// of them listen to this one.
 	Clients []forensics.Client `json:"clients,omitempty"`
+}
+
+// MarshalJSON writes no number where none is known.
+func (s Subscribers) MarshalJSON() ([]byte, error) {
+	type fields Subscribers
+	if s.Unknown == "" {
+		return forensics.JSON(fields(s))
+	}
+	return forensics.JSON(struct {
+		fields
+		Count *int `json:"count"`
+	}{fields: fields(s)})
 }
 
 // Memory is in bytes, by MEMORY USAGE with 5 samples.

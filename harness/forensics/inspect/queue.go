@@ -13,6 +13,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/forensics"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Options say how to look.
@@ -129,7 +130,7 @@ func (l *look) count(ctx context.Context) error {
 
 // uncertain takes note of what could not be looked at.
 func (l *look) uncertain(what string, err error) {
-	l.q.Uncertain = append(l.q.Uncertain, fmt.Sprintf("%s: not looked at: %v", what, err))
+	l.q.Uncertain = append(l.q.Uncertain, text.Line(fmt.Sprintf("%s: not looked at: %v", what, err)))
 }
 
 // walk reads all members, first those of the timeout set.
@@ -267,10 +268,15 @@ func (l *look) aside(ctx context.Context) error {
 	if err != nil {
 		l.uncertain("subscribers", err)
 	}
-	l.q.Subscribers = Subscribers{count, clients}
-	if role, err := l.client.Info(ctx, "replication").Result(); err == nil && count == 0 && strings.Contains(role, "role:slave") {
-		l.q.Uncertain = append(l.q.Uncertain, "subscribers: this is a replica, and services subscribe to its master")
+	s := Subscribers{Count: count, Clients: clients}
+	if err != nil && count == 0 {
+		s.Unknown = err.Error()
 	}
+	if role, err := l.client.Info(ctx, "replication").Result(); err == nil && count == 0 && strings.Contains(role, "role:slave") {
+		s.Unknown = "this is a replica, and services subscribe to its master"
+		l.q.Uncertain = append(l.q.Uncertain, "subscribers: "+s.Unknown)
+	}
+	l.q.Subscribers = s
 	for key, into := range map[string]*int64{n.TimeoutSet: &l.q.Memory.TimeoutSet, n.Pending: &l.q.Memory.PendingList, n.Destination: &l.q.Memory.Destination} {
 		if l.types[key] == "none" {
 			continue

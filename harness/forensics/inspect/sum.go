@@ -51,7 +51,7 @@ func (l *look) sum() {
 	q.Counts.Ghosts, q.Counts.Orphans, q.Counts.Again = l.diff.Ghosts.Count, l.diff.Orphans.Count, l.diff.Again.Count
 	q.Counts.Unreadable = c.forms[forensics.Unreadable]
 	q.Counts.Foreign = l.foreign()
-	q.Redisson = []Side{c.sides[0].side(oldReleases), c.sides[1].side(newReleases)}
+	q.Redisson = []Side{c.sides[0].side(oldReleases, int(c.neverN())), c.sides[1].side(newReleases, int(c.neverN()))}
 }
 
 // foreign is how many members are of the other layout than that of the release that the
@@ -67,10 +67,11 @@ func (l *look) foreign() int {
 	return old
 }
 
-func (s sideCensus) side(releases string) Side {
-	side := Side{Releases: releases, Layout: s.layout.String(), Delivers: s.reads, ReadsWrong: s.wrong, StopsAt: s.stop}
+// side is what one side does; never is how many are never due.
+func (s sideCensus) side(releases string, never int) Side {
+	side := Side{Releases: releases, Layout: s.layout.String(), Delivers: s.reads, ReadsWrong: s.wrong, StopsAt: s.stop, Never: never}
 	if s.stop != nil {
-		side.Never = s.behind + 1
+		side.Never += s.behind + 1
 		if s.overdue {
 			side.Repeats = s.reads % transferLimit
 		}
@@ -85,6 +86,8 @@ func (s Side) text(overdue bool) string {
 		wrong = fmt.Sprintf(", %s of them as something else than was offered", count(int64(s.ReadsWrong)))
 	}
 	switch {
+	case s.StopsAt == nil && s.Never > 0:
+		return "delivers " + members(s.Delivers) + wrong + "; never due: " + members(s.Never)
 	case s.StopsAt == nil && s.Delivers == 0:
 		return "has nothing to deliver"
 	case s.StopsAt == nil:
@@ -106,8 +109,13 @@ func (s Side) text(overdue bool) string {
 
 // moment shows a due time in Unix ms.
 func moment(ms *float64) string {
-	if ms == nil || *ms < 0 || *ms > 253402300799999 {
+	switch {
+	case ms == nil:
 		return "no time"
+	case *ms < 0:
+		return "before 1970"
+	case *ms > lastMS:
+		return "after the year 9999"
 	}
 	return time.UnixMilli(int64(*ms)).UTC().Format("2006-01-02 15:04:05.000 MST")
 }

@@ -2,9 +2,12 @@ package inspect
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Table shows the queues in a line each, and the anomalies below, for a screen of that
@@ -15,17 +18,17 @@ func (i *Inspection) Table(columns, rows int) string {
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "queue\twaiting\tnext\toverdue\tdelivered\tdLc0\tBc0Lc0\tghosts\torphans\tlisteners\tanomalies\ttransfer\t")
 	for _, q := range i.Queues {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%.1f ms\t\n",
-			q.Name, count(q.Counts.TimeoutSet), q.next(), q.overdue(), count(q.Counts.Destination),
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%d\t%.1f ms\t\n",
+			text.Line(q.Name), count(q.Counts.TimeoutSet), q.next(), q.overdue(), count(q.Counts.Destination),
 			count(int64(q.of("dLc0"))), count(int64(q.of("Bc0Lc0"))), q.Counts.Ghosts, q.Counts.Orphans,
-			q.Subscribers.Count, q.anomalies(), q.Transfer.BlockedMS)
+			q.Subscribers.text("?"), q.anomalies(), q.Transfer.BlockedMS)
 	}
 	_ = table.Flush() // to memory
 	b.WriteByte('\n')
 	for _, q := range i.Queues {
 		for _, f := range q.Findings {
 			if f.Anomaly {
-				fmt.Fprintf(&b, "%s: %s: %s\n", q.Name, f.Kind, f.What)
+				fmt.Fprintf(&b, "%s: %s: %s\n", text.Line(q.Name), f.Kind, f.What)
 			}
 		}
 	}
@@ -51,9 +54,9 @@ func fit(text string, columns, rows int) string {
 func (i *Inspection) Lines() string {
 	var b strings.Builder
 	for _, q := range i.Queues {
-		fmt.Fprintf(&b, "%s queue=%s waiting=%d next=%s overdue=%d delivered=%d dLc0=%d Bc0Lc0=%d unreadable=%d ghosts=%d orphans=%d subscribers=%d",
-			q.At.UTC().Format(time.RFC3339), q.Name, q.Counts.TimeoutSet, strings.ReplaceAll(q.next(), " ", ""), q.Overdue.Count, q.Counts.Destination,
-			q.of("dLc0"), q.of("Bc0Lc0"), q.Counts.Unreadable, q.Counts.Ghosts, q.Counts.Orphans, q.Subscribers.Count)
+		fmt.Fprintf(&b, "%s queue=%s waiting=%d next=%s overdue=%d delivered=%d dLc0=%d Bc0Lc0=%d unreadable=%d ghosts=%d orphans=%d subscribers=%s",
+			q.At.UTC().Format(time.RFC3339), text.Shell(q.Name), q.Counts.TimeoutSet, strings.ReplaceAll(q.next(), " ", ""), q.Overdue.Count, q.Counts.Destination,
+			q.of("dLc0"), q.of("Bc0Lc0"), q.Counts.Unreadable, q.Counts.Ghosts, q.Counts.Orphans, q.Subscribers.text("unknown"))
 		kinds := []string{}
 		for _, f := range q.Findings {
 			if f.Anomaly {
@@ -63,6 +66,13 @@ func (i *Inspection) Lines() string {
 		fmt.Fprintf(&b, " anomalies=%s\n", strings.Join(kinds, ","))
 	}
 	return b.String()
+}
+
+func (s *Subscribers) text(unknown string) string {
+	if s.Unknown != "" {
+		return unknown
+	}
+	return strconv.Itoa(s.Count)
 }
 
 // of is how many members are of a form.
@@ -96,5 +106,5 @@ func (q *Queue) overdue() string {
 	if q.Overdue.Count == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%s for %s", count(q.Overdue.Count), strings.TrimSuffix(fromNow(*q.Overdue.SinceMS, q.At), " ago"))
+	return fmt.Sprintf("%s for %s", count(q.Overdue.Count), span(float64(q.At.UnixMilli())-*q.Overdue.SinceMS))
 }

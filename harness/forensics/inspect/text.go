@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/forensics"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // WriteText shows the inspection to people, 100 columns wide or so.
@@ -54,7 +55,7 @@ func line(b *strings.Builder, label, format string, args ...any) {
 
 func (q *Queue) write(b *strings.Builder) {
 	c := q.Counts
-	fmt.Fprintf(b, "\n%s\n", q.Name)
+	fmt.Fprintf(b, "\n%s\n", text.Line(q.Name))
 	line(b, "waiting", "%s in the timeout set, %s in the pending list; %s delivered and not taken",
 		count(c.TimeoutSet), count(c.PendingList), count(c.Destination))
 	if c.TimeoutSet+c.PendingList+c.Destination+c.Quarantine+c.Held == 0 && len(q.Findings) == 0 && q.Subscribers.Count == 0 {
@@ -97,7 +98,7 @@ func (q *Queue) write(b *strings.Builder) {
 		line(b, "uncertain", "%s", u)
 	}
 	for _, f := range q.Findings {
-		f.write(b, q.At)
+		f.write(b, q.Name, q.At)
 	}
 }
 
@@ -126,6 +127,10 @@ func (q *Queue) writeDue(b *strings.Builder) {
 }
 
 func (q *Queue) writeSubscribers(b *strings.Builder) {
+	if q.Subscribers.Unknown != "" {
+		line(b, "subscribers", "unknown: %s", q.Subscribers.Unknown)
+		return
+	}
 	line(b, "subscribers", "%d", q.Subscribers.Count)
 	for i, c := range q.Subscribers.Clients {
 		if i == maxClients {
@@ -159,7 +164,11 @@ func (m *Member) text(now time.Time) string {
 		text = fmt.Sprintf("%s, %d bytes, begins with %s", m.Layout, m.Bytes, m.Start)
 	}
 	if m.DueMS != nil {
-		text = fmt.Sprintf("%s (%s), %s", moment(m.DueMS), fromNow(*m.DueMS, now), text)
+		from := fromNow(*m.DueMS, now)
+		if _, never := fateOf(*m.DueMS); never {
+			from = fmt.Sprintf("score %.17g", *m.DueMS)
+		}
+		text = fmt.Sprintf("%s (%s), %s", moment(m.DueMS), from, text)
 	}
 	if m.Value != "" {
 		text += ": " + m.Value
@@ -172,20 +181,34 @@ func (m *Member) text(now time.Time) string {
 
 // fromNow shows how far a due time in Unix ms is from now.
 func fromNow(ms float64, now time.Time) string {
-	d := time.Duration(min(max(ms-float64(now.UnixMilli()), -1e12), 1e12)) * time.Millisecond
-	switch abs := d.Abs(); {
-	case abs >= time.Minute:
-		d = d.Round(time.Second)
-	case abs >= time.Second:
-		d = d.Round(100 * time.Millisecond)
+	if _, never := fateOf(ms); never {
+		return "never"
 	}
-	if d < 0 {
-		return d.Abs().String() + " ago"
+	if ms -= float64(now.UnixMilli()); ms < 0 {
+		return span(-ms) + " ago"
 	}
-	return "in " + d.String()
+	return "in " + span(ms)
 }
 
-func (f *Finding) write(b *strings.Builder, now time.Time) {
+// maxHours is up to where spans are in hours: 100 days.
+const maxHours = 2400 * time.Hour
+
+// span shows a length of time in ms.
+func span(ms float64) string {
+	if ms > float64(maxHours.Milliseconds()) {
+		return count(int64(ms/24/3600e3)) + " days"
+	}
+	d := time.Duration(ms) * time.Millisecond
+	switch {
+	case d >= time.Minute:
+		d = d.Round(time.Second)
+	case d >= time.Second:
+		d = d.Round(100 * time.Millisecond)
+	}
+	return d.String()
+}
+
+func (f *Finding) write(b *strings.Builder, dest string, now time.Time) {
 	mark := "note"
 	if f.Anomaly {
 		mark = "ANOMALY"
@@ -200,17 +223,23 @@ func (f *Finding) write(b *strings.Builder, now time.Time) {
 		paragraph(b, "Redisson "+oldReleases+" "+f.Old)
 		paragraph(b, "Redisson "+newReleases+" "+f.New)
 	}
-	paragraph(b, "→ "+f.Do)
+	paragraph(b, "→ "+f.Do, dest)
 }
 
 // textWidth is where lines of text end.
 const textWidth = 100
 
-// paragraph writes text indented, in lines of textWidth where words allow it.
-func paragraph(b *strings.Builder, text string) {
-	const indent = "    "
+// paragraph writes words indented, in lines of textWidth where they allow it. Names of queues in
+// commands are not broken.
+func paragraph(b *strings.Builder, words string, names ...string) {
+	const indent, blank = "    ", "\x00"
+	for _, name := range names {
+		quoted := strings.Trim(text.Shell(name), "$'")
+		words = strings.ReplaceAll(words, quoted, strings.ReplaceAll(quoted, " ", blank))
+	}
 	column := 0
-	for word := range strings.FieldsSeq(text) {
+	for word := range strings.FieldsSeq(words) {
+		word = strings.ReplaceAll(word, blank, " ")
 		switch {
 		case column == 0:
 			b.WriteString(indent)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/forensics"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Schema names the form of the JSON document.
@@ -31,7 +32,7 @@ type Options struct {
 // Migration is what was found and done.
 type Migration struct {
 	Schema      string      `json:"schema"`
-	Queue       string      `json:"queue"`
+	Queue       string      `json:"queue"` // any bytes, see MarshalJSON
 	To          string      `json:"to"`
 	DryRun      bool        `json:"dry_run"`
 	Repair      bool        `json:"repair"`
@@ -46,6 +47,23 @@ type Migration struct {
 	// Quarantine and Ghosts are the keys that what --repair removes is kept in.
 	Quarantine string `json:"quarantine_key"`
 	Ghosts     string `json:"ghosts_key"`
+}
+
+// MarshalJSON writes names that JSON cannot have as text.Valid, and the bytes of the queue's in base64
+// beside it, as queue_base64.
+func (m *Migration) MarshalJSON() ([]byte, error) {
+	type fields Migration
+	valid := fields(*m)
+	for _, name := range []*string{&valid.Queue, &valid.Held.Key, &valid.Quarantine, &valid.Ghosts, &valid.Refusal} {
+		*name = text.Valid(*name)
+	}
+	if valid.Queue == m.Queue {
+		return forensics.JSON(valid)
+	}
+	return forensics.JSON(struct {
+		Bytes []byte `json:"queue_base64"`
+		fields
+	}{[]byte(m.Queue), valid})
 }
 
 // Held is what a bridge has taken out of the queue. It is delivered by a bridge, in whichever
@@ -142,7 +160,7 @@ func (e *SubscribedError) Error() string {
 	const how = "a Redisson of the other layout would stand still at the first rewritten member, and which layout a subscriber reads " +
 		"cannot be told from outside: stop those of the other side, or --force if there are none"
 	if e.Unknown != "" {
-		return fmt.Sprintf("who subscribes to %s cannot be told (%s): %s", e.Channel, e.Unknown, how)
+		return fmt.Sprintf("who subscribes to %s cannot be told (%s): %s", text.Line(e.Channel), e.Unknown, how)
 	}
 	var clients []string
 	for _, c := range e.Clients {
@@ -156,5 +174,5 @@ func (e *SubscribedError) Error() string {
 		clients = append(clients, about)
 	}
 	return fmt.Sprintf("subscribers of %[2]s: %[1]d; clients with a subscription of any kind: %[3]s; %[4]s",
-		e.Count, e.Channel, strings.Join(clients, ", "), how)
+		e.Count, text.Line(e.Channel), strings.Join(clients, ", "), how)
 }

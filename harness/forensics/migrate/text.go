@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/forensics"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // WriteText shows the migration to people.
@@ -14,7 +15,7 @@ func (m *Migration) WriteText(w io.Writer) error {
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-13s%s\n", label, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintf(&b, "%s to %s\n", m.Queue, m.To)
+	fmt.Fprintf(&b, "%s to %s\n", text.Line(m.Queue), m.To)
 	if s := m.Subscribers; s.Count > 0 {
 		line("subscribers", "%d, whose layout cannot be told from outside", s.Count)
 	} else if s.Unknown != "" {
@@ -23,9 +24,9 @@ func (m *Migration) WriteText(w io.Writer) error {
 	line("before", "%s", m.Before)
 	switch h := m.Held; {
 	case h.Count > 0:
-		line("held", "%d more in %s, taken out by dq-bench bridge: dq-bench bridge %s delivers them when they are due", h.Count, h.Key, m.Queue)
+		line("held", "%d more in %s, taken out by dq-bench bridge: %s delivers them when they are due", h.Count, text.Shell(h.Key), forensics.Command("bridge", m.Queue))
 	case h.Unknown != "":
-		line("held", "unknown, in %s: %s", h.Key, h.Unknown)
+		line("held", "unknown, in %s: %s", text.Shell(h.Key), text.Line(h.Unknown))
 	case m.Before.TimeoutSet+m.Before.PendingList == 0:
 		line("note", "nothing waits: all was delivered, or the name of the queue is another")
 	}
@@ -48,9 +49,9 @@ func (m *Migration) writePlan(line func(label, format string, args ...any)) {
 	const also = "    and"
 	switch {
 	case m.Repair:
-		line(also, "move %d ghosts to %s", s.Ghosts, m.Ghosts)
+		line(also, "move %d ghosts to %s", s.Ghosts, text.Shell(m.Ghosts))
 		line(also, "put %d orphans at the end of the list", s.Orphans-s.unreadableOrphans)
-		line(also, "move %d unreadable members to %s", s.Unreadable, m.Quarantine)
+		line(also, "move %d unreadable members to %s", s.Unreadable, text.Shell(m.Quarantine))
 	case s.Ghosts+s.Orphans+s.Unreadable > 0:
 		line(also, "leave %d ghosts, %d orphans and %d unreadable members, which --repair is for", s.Ghosts, s.Orphans, s.Unreadable)
 	}
@@ -66,14 +67,14 @@ func (m *Migration) writeDone(line func(label, format string, args ...any)) {
 		d.Members, d.Entries, d.Batches, d.LongestMS, d.Passes, d.TookMS/1000)
 	for _, repaired := range []struct {
 		n    int
-		text string
+		what string
 	}{
-		{d.GhostsRemoved, "ghosts moved to " + m.Ghosts},
+		{d.GhostsRemoved, "ghosts moved to " + text.Shell(m.Ghosts)},
 		{d.Relisted, "orphans put at the end of the list"},
-		{d.Quarantined, "unreadable members moved to " + m.Quarantine},
+		{d.Quarantined, "unreadable members moved to " + text.Shell(m.Quarantine)},
 	} {
 		if repaired.n > 0 {
-			line("repaired", "%d %s", repaired.n, repaired.text)
+			line("repaired", "%d %s", repaired.n, repaired.what)
 		}
 	}
 	if m.After == nil {
@@ -87,14 +88,14 @@ func (m *Migration) writeDone(line func(label, format string, args ...any)) {
 
 // String says it in a line.
 func (s Survey) String() string {
-	text := fmt.Sprintf("%d members, %d entries", s.TimeoutSet, s.PendingList)
+	said := fmt.Sprintf("%d members, %d entries", s.TimeoutSet, s.PendingList)
 	for _, form := range forensics.Forms {
 		if n := s.Layouts[form.String()]; n > 0 {
-			text += fmt.Sprintf("; %d %s", n, form)
+			said += fmt.Sprintf("; %d %s", n, form)
 		}
 	}
 	if s.Ghosts+s.Orphans > 0 {
-		text += fmt.Sprintf("; %d ghosts, %d orphans", s.Ghosts, s.Orphans)
+		said += fmt.Sprintf("; %d ghosts, %d orphans", s.Ghosts, s.Orphans)
 	}
-	return text
+	return said
 }

@@ -1,6 +1,7 @@
 package migrate_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -36,6 +37,25 @@ func TestPlanAndResultAgree(t *testing.T) {
 			require.Contains(t, plan, fmt.Sprintf("put %d orphans", done.Relisted))
 			require.Contains(t, plan, fmt.Sprintf("move %d unreadable", done.Quarantined))
 		}
+	}
+}
+
+// Names of any bytes are told apart in the document, and commands can be pasted into a shell.
+func TestNamesOfAnyBytes(t *testing.T) {
+	b := setup(t, 15)
+	for name, want := range map[string][2]string{
+		"my  orders": {`"my  orders"`, "dq-bench bridge 'my  orders' delivers"}, "\xff\n": {`"\\xff\n"`, `dq-bench bridge $'\377\012' delivers`},
+	} {
+		member := b.member(dLc0, wire.LengthSize, []byte("held"))
+		require.NoError(t, b.client.ZAdd(b.ctx, forensics.HeldKey(name), redis.Z{Score: 4e12, Member: member}).Err())
+		done, err := migrate.Run(b.ctx, b.client, name, migrate.Options{To: bc0Lc0})
+		require.NoError(t, err)
+		require.Contains(t, text(t, done), want[1])
+		document, err := json.Marshal(done)
+		require.NoError(t, err)
+		require.Contains(t, string(document), `"queue":`+want[0])
+		require.NotContains(t, string(document), `\ufffd`)
+		require.Equal(t, name == "\xff\n", strings.Contains(string(document), `"queue_base64":"/wo="`))
 	}
 }
 
