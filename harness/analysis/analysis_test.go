@@ -82,7 +82,7 @@ func TestOtherClients(t *testing.T) {
 	s.client("client", "setinfo", "lib-name", "go-redis(,go1.26)")
 	s.client("EVALSHA", scripts.Transfer().SHA1, "3", "orders", orders.TimeoutSet, orders.Pending, "1700000000000", "500", "dLc0", "")
 	d := s.read(t)
-	require.Equal(t, &analysis.Range{From: "3.21.1", To: wire.Newest().String()}, d.Redisson)
+	require.Equal(t, &analysis.Span{Range: analysis.Range{From: "3.21.1", To: wire.Newest().String()}}, d.Redisson)
 	require.Empty(t, d.Anomalies)
 	require.Len(t, d.Groups, 2)
 	require.Equal(t, "dq", d.Groups[1].Client)

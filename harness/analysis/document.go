@@ -21,9 +21,9 @@ type Document struct {
 	Unparsed int64 `json:"unparsed"`
 	// Redisson is from the oldest to the newest release that can have sent all that clients
 	// of queues sent; nil where no single one can, or there were none.
-	Redisson *Range `json:"redisson"`
+	Redisson *Span `json:"redisson"`
 	// Usual is the same of the releases that do so with default settings.
-	Usual     *Range     `json:"redisson_by_default"`
+	Usual     *Span      `json:"redisson_by_default"`
 	Queues    []*Queue   `json:"queues"`
 	Anomalies []*Anomaly `json:"anomalies"`
 

@@ -56,7 +56,7 @@ func TestQueueAtWork(t *testing.T) {
 				require.Contains(t, []analysis.Kind{analysis.Overdue, analysis.Stall}, a.Kind, a.Detail)
 			}
 			require.NotNil(t, d.Redisson)
-			require.True(t, contains(t, []analysis.Range{*d.Redisson}, release(t, name)))
+			require.True(t, contains(t, ranges(d.Redisson), release(t, name)))
 			require.Len(t, d.Queues, 1)
 			q := d.Queues[0]
 			require.Equal(t, "orders", q.Name)

@@ -43,9 +43,11 @@ const checkEvery = 1 << 14
 // Log takes in a log until it ends or ctx does.
 func (r *Reader) Log(ctx context.Context, in io.Reader) error {
 	s := r.scan(in)
+	early := earlyLine{of: r.Analysis}
+	defer early.release()
 	for n := 1; s.Scan(); n++ {
 		if l, err := s.Line(); err == nil {
-			r.Line(l, s.Offset())
+			early.line(l, s.Offset())
 		} else {
 			r.Unparsed()
 		}
@@ -60,6 +62,40 @@ func (r *Reader) Log(ctx context.Context, in io.Reader) error {
 	}
 	r.read += s.Read()
 	return s.Err()
+}
+
+// earlyLine holds a line from before September 2001, as long as it may be one whose time stamp is cut:
+// where a log begins within that, the digits that are left are still a time.
+type earlyLine struct {
+	of     *Analysis
+	held   bool
+	latest monitor.Line
+	offset int64
+}
+
+// stampsFrom is when time stamps began to have ten digits before the point, in Unix µs.
+const stampsFrom = 1e15
+
+// line takes in a line, and the one that was held before it unless that is cut.
+func (e *earlyLine) line(l monitor.Line, offset int64) {
+	if l.Time >= stampsFrom {
+		if e.held {
+			e.of.Unparsed()
+			e.held = false
+		}
+		e.of.Line(l, offset)
+		return
+	}
+	e.release()
+	l.Args = slices.Clone(l.Args) // of which a Scanner keeps only the strings
+	e.held, e.latest, e.offset = true, l, offset
+}
+
+func (e *earlyLine) release() {
+	if e.held {
+		e.of.Line(e.latest, e.offset)
+		e.held = false
+	}
 }
 
 func (r *Reader) scan(in io.Reader) *monitor.Scanner {
@@ -203,8 +239,15 @@ func (r *Reader) look(path string) (logFile, error) {
 		return file, nil // a pipe can be read only once
 	}
 	for s := r.scan(io.LimitReader(f, 1<<20)); s.Scan(); {
-		if l, err := s.Line(); err == nil {
+		l, err := s.Line()
+		if err != nil {
+			continue
+		}
+		cut := file.begins < stampsFrom && l.Time >= stampsFrom // as an earlyLine tells
+		if file.begins == math.MaxInt64 || cut {
 			file.begins = l.Time
+		}
+		if l.Time >= stampsFrom {
 			break
 		}
 	}

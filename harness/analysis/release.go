@@ -15,6 +15,13 @@ type Range struct {
 	To   string `json:"to"`
 }
 
+// Span is the Range from the oldest release of a set to the newest.
+type Span struct {
+	Range
+	// Ranges are the runs of releases that the set has; none where it has all of Range.
+	Ranges []Range `json:"ranges,omitempty"`
+}
+
 // releaseSet has a bit for each of wire.Releases.
 type releaseSet [4]uint64
 
@@ -96,12 +103,16 @@ func (s releaseSet) size() (n int) {
 func (s releaseSet) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
 
 // span is from the oldest release to the newest; nil of the empty set.
-func (s releaseSet) span() *Range {
+func (s releaseSet) span() *Span {
 	all := s.ranges()
 	if len(all) == 0 {
 		return nil
 	}
-	return &Range{all[0].From, all[len(all)-1].To}
+	span := &Span{Range: Range{all[0].From, all[len(all)-1].To}}
+	if s != between(span.From, span.To) {
+		span.Ranges = all
+	}
+	return span
 }
 
 // ranges are the runs of releases without a gap; 2.x and 3.x are lines of their own.

@@ -74,6 +74,9 @@ func redissonText(d *analysis.Document) string {
 		g := d.Groups[0]
 		return rangesText(g.Ranges) + usualText(g)
 	}
+	if ranges := d.Redisson.Ranges; len(ranges) > 0 {
+		return rangesText(ranges)
+	}
 	return d.Redisson.From + " to " + d.Redisson.To
 }
 
