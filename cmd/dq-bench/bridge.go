@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,7 +49,8 @@ as a whole has the keys of the queue without them: where both may exist, name th
 It goes on until it is interrupted, and delivers what it holds before it ends.
 
 Exit codes: 0 fine; 1 the server cannot be reached or refuses, at the start; 2 wrong usage;
-99 members were set aside, for nobody can read them, or calls failed to the end.`,
+99 members were set aside, for nobody can read them, or calls failed to the end, also those
+that went on without a key of a wrong type.`,
 		Example: `  dq-bench bridge --all --redis redis://:secret@10.0.0.5:6379/0
   dq-bench bridge orders refunds --lead 500ms --metrics-addr :9122
   dq-bench bridge orders --to 4.7.0                      # 3.21.0 is gone`,
@@ -175,7 +177,11 @@ func tellProgress(ctx context.Context, interval time.Duration, b *bridge.Bridge,
 
 // bridgeError says what a user who may not do something needs.
 func bridgeError(err error) error {
-	if redis.HasErrorPrefix(err, "NOPERM") {
+	switch {
+	case err == nil:
+	case redis.HasErrorPrefix(err, "READONLY"):
+		return fmt.Errorf("%w; expected the master, which this server is a replica of", err)
+	case redis.HasErrorPrefix(err, "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't"): // to Redis 7.0
 		return fmt.Errorf("the server refuses: %w; grant the user +@read +@write +@scripting +@pubsub on the queue's keys, also %s* and %s*, and on its channel",
 			err, "redisson_delay_queue_bridge:", "redisson_delay_queue_quarantine:")
 	}

@@ -29,7 +29,7 @@ func (r *Reader) Unlisted(ctx context.Context, members []string) ([]bool, error)
 		r.meter.count(time.Since(began), 0)
 		for i, reply := range replies {
 			is, err := reply.Result()
-			if err != nil {
+			if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") { // a key of another type has no members
 				return nil, fmt.Errorf("SISMEMBER %s: %w", keys[i%len(keys)], err)
 			}
 			unlisted[first+i/len(keys)] = unlisted[first+i/len(keys)] || is

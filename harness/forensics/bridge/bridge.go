@@ -93,6 +93,9 @@ func (b *Bridge) Run(ctx context.Context) error {
 	defer b.running.Wait()
 	work, stop := context.WithCancel(ctx)
 	defer stop()
+	if err := b.may(work); err != nil {
+		return err
+	}
 	subscription, err := b.subscribe(work)
 	if err != nil {
 		return err
@@ -119,6 +122,38 @@ func (b *Bridge) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// may fails where the server would refuse what a bridge does.
+func (b *Bridge) may(ctx context.Context) error {
+	names := b.options.Queues
+	if len(names) == 0 {
+		var err error
+		if names, err = forensics.Queues(ctx, b.client); err != nil {
+			return fmt.Errorf("looking for queues: %w", err)
+		}
+	}
+	made := len(names) == 0
+	if made {
+		names = []string{"dq-bench bridge: no such queue"}
+	}
+	for _, name := range names {
+		if b.check(name) != nil {
+			continue // it is left alone
+		}
+		limit, cancel := context.WithTimeout(ctx, callTimeout)
+		err := mayRun.Run(limit, b.client, newQueue(b, name).keys).Err()
+		cancel()
+		switch {
+		case made && err != nil && strings.Contains(err.Error(), " key"):
+			// The user may use other keys.
+		case made && err != nil:
+			return fmt.Errorf("a bridge could not do its work: %w", err)
+		case err != nil:
+			return fmt.Errorf("queue %q: a bridge could not do its work: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // channelPattern is what the channels of all queues match.

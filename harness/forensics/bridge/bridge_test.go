@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -287,6 +288,72 @@ func TestACallThatFailsIsTriedAgain(t *testing.T) {
 	require.NoError(t, b.client.Del(b.ctx, b.names.Destination).Err())
 	b.eventually(func() bool { return slices.Equal(b.delivered(), []string{"a"}) }, "it is delivered then")
 	b.eventually(b.noticed("it works again"), "it is told")
+}
+
+// A key beside the queue that is of a wrong type is named, and keeps nothing from being delivered but
+// what it is for.
+func TestKeysOfAWrongType(t *testing.T) {
+	b := setup(t)
+	keys := []string{scripts.Quarantine("orders"), scripts.UnlistingOf("orders").Unlisted[0], scripts.UnlistingOf("orders").Unlisted[1]}
+	for _, key := range keys {
+		require.NoError(t, b.client.Set(b.ctx, key, "no set", 0).Err())
+	}
+	for i := range 300 {
+		require.NoError(t, b.client.ZAdd(b.ctx, b.names.TimeoutSet, redis.Z{Score: 7, Member: fmt.Sprintf("neither %d", i)}).Err())
+	}
+	want := []string{}
+	for i := range 250 {
+		want = append(want, strconv.Itoa(i))
+		b.offer(dLc0, time.Now(), strconv.Itoa(i))
+	}
+	running, end := b.start(bridge.Options{Queues: []string{"orders"}})
+	b.offer(bc0Lc0, time.Now().Add(300*time.Millisecond), "later")
+	b.eventually(func() bool { return len(b.delivered()) == 251 }, "all that can be read is delivered")
+	require.ElementsMatch(t, append(want, "later"), b.delivered())
+	for _, key := range keys {
+		b.eventually(b.noticed(key), "it is told")
+	}
+	require.Equal(t, int64(300), b.client.ZCard(b.ctx, forensics.HeldKey("orders")).Val())
+	require.Contains(t, running.Summary().Queues[0].Failing, "nobody can read stay held: 300")
+	calls := running.Summary().Queues[0].Calls
+	require.Less(t, calls, int64(200), "it does not turn in a circle")
+	require.NoError(t, b.client.Del(b.ctx, keys...).Err())
+	b.eventually(func() bool { return b.client.ZCard(b.ctx, keys[0]).Val() == 300 }, "they are set aside then")
+	end()
+	require.Empty(t, running.Summary().Queues[0].Failing)
+}
+
+// A bridge that could not do its work does not begin.
+func TestWhoMayNotBridge(t *testing.T) {
+	b := setup(t)
+	server := b.client.(*redis.Client).Options()
+	for right, want := range map[string]string{
+		"-eval -evalsha": "'evalsha' command", "-zadd": "zadd redisson_delay_queue_bridge:{", "-rpush": "may not rpush orders", "-lrem": "may not lrem redisson_delay_queue:{orders}",
+		"resetkeys ~orders": "one of the keys",
+	} {
+		rights := []any{"ACL", "SETUSER", "limited", "reset", "on", ">secret", "~*", "&*", "+@all"}
+		for word := range strings.FieldsSeq(right) {
+			rights = append(rights, word)
+		}
+		require.NoError(t, b.client.Do(b.ctx, rights...).Err())
+		options := *server
+		options.Username, options.Password = "limited", "secret"
+		client := redis.NewClient(&options)
+		t.Cleanup(func() { client.Close() })
+		limited, err := bridge.New(client, bridge.Options{Queues: []string{"orders"}, Lead: time.Second, Interval: time.Second})
+		require.NoError(t, err)
+		require.ErrorContains(t, limited.Run(b.ctx), want, right)
+	}
+	replica := setup(t)
+	host, port, err := net.SplitHostPort(server.Addr)
+	require.NoError(t, err)
+	require.NoError(t, replica.client.Do(b.ctx, "REPLICAOF", host, port).Err())
+	for _, queues := range [][]string{{"orders"}, nil} {
+		onReplica, err := bridge.New(replica.client, bridge.Options{Queues: queues, Lead: time.Second, Interval: time.Second})
+		require.NoError(t, err)
+		err = onReplica.Run(b.ctx)
+		require.True(t, redis.HasErrorPrefix(err, "READONLY"), "%v", err)
+	}
 }
 
 // A head that is never due keeps Redisson from announcing anything.

@@ -174,6 +174,7 @@ func (q *queue) note(done stepped, err error) {
 		c.Bc0Lc0 += int64(done.bc0Lc0)
 		c.Quarantined += int64(done.quarantined)
 		c.Held = int64(done.held)
+		c.Failing = done.failing(q.names.Destination)
 	}
 	is := c.Failing
 	q.mu.Unlock()
@@ -186,6 +187,18 @@ func (q *queue) note(done stepped, err error) {
 	if done.quarantined > 0 {
 		q.bridge.notice("queue %q: set %d members aside in %s, for nobody can read them", q.names.Destination, done.quarantined, q.keys[4])
 	}
+}
+
+// failing says what a call went on without; nothing where it lacked nothing.
+func (s *stepped) failing(dest string) string {
+	if s.wrong == "" {
+		return ""
+	}
+	text := fmt.Sprintf("queue %q: %s: all else is done", dest, s.wrong)
+	if s.kept > 0 {
+		text += fmt.Sprintf("; members that are due and nobody can read stay held: %d", s.kept)
+	}
+	return text
 }
 
 // rewrote counts what was rewritten ahead.

@@ -11,8 +11,20 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 )
 
-//go:embed bridge.lua
-var body string
+var (
+	//go:embed bridge.lua
+	body string
+	//go:embed may.lua
+	mayBody string
+)
+
+// mayRun fails where the user may not do what step does, or the server takes no writes. It changes
+// nothing.
+//
+//	KEYS    as those of step
+//	returns 1
+//	cost    O(log of the members)
+var mayRun = redis.NewScript(mayBody)
 
 // step takes members out of the queue that come due soon, and delivers those that are due.
 //
@@ -20,13 +32,15 @@ var body string
 //	ARGV    now in Unix ms; horizon in Unix ms; limit; the layout that counts where a member fits both
 //	returns [score of the first member left in T that can come due, or nil; of the first held, or
 //	        nil; 1 if T begins with a negative score; taken out; delivered of dLc0; of Bc0Lc0;
-//	        quarantined; held]
+//	        quarantined; held; errors of keys of a wrong type that it goes on without, or nil; due
+//	        members left in H, for nobody can read them and X cannot be used]
 //	cost    O(limit × length of Q), as Redisson's: one LREM for each member, which is O(1) where
 //	        members come due in the order of their offers
 //
 // Members with a score from 0 to the horizon, limit of them at most, go from T and Q to H with
 // their scores. Of those in H with a score from 0 to now, limit of them at most, the values go to
 // the end of D, in order of score and then of bytes. A member that is of neither layout goes to X.
+// Where X, U1 or U2 is of a wrong type, all else is done.
 var step = redis.NewScript(scripts.Prelude() + body)
 
 // limit is how many members one call takes out, and delivers: as many as a transfer of
@@ -42,6 +56,8 @@ type stepped struct {
 	bc0Lc0      int
 	quarantined int
 	held        int
+	wrong       string // keys of a wrong type
+	kept        int
 }
 
 // never is a time that does not come.
@@ -49,8 +65,8 @@ const never = math.MaxInt64
 
 func readStepped(reply any) (s stepped, err error) {
 	items, ok := reply.([]any)
-	if !ok || len(items) != 8 {
-		return s, fmt.Errorf("expected 8 items from the script, got %.80q", fmt.Sprint(reply))
+	if !ok || len(items) != 10 {
+		return s, fmt.Errorf("expected 10 items from the script, got %.80q", fmt.Sprint(reply))
 	}
 	if s.next, err = score(items[0]); err != nil {
 		return s, err
@@ -67,6 +83,9 @@ func readStepped(reply any) (s stepped, err error) {
 		*into = int(n)
 	}
 	s.stuck = stuck == 1
+	s.wrong, _ = items[8].(string)
+	kept, _ := items[9].(int64)
+	s.kept = int(kept)
 	return s, nil
 }
 

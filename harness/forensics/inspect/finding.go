@@ -56,9 +56,19 @@ func (l *look) wrongType() (Finding, bool) {
 			wrong = append(wrong, fmt.Sprintf("%s is a %s, expected a %s", l.key(k.key), is, k.want))
 		}
 	}
-	const fails = "every call that touches the key fails with WRONGTYPE; the transfer tries again every 5 s"
+	does := "every call that touches the key fails with WRONGTYPE; the transfer tries again every 5 s"
+	queues := len(wrong)
+	for i, key := range sideKeys(n.Destination) {
+		want := [...]string{"zset", "zset", "set", "set"}[i]
+		if is := l.types[key]; is != want && is != "none" && is != "" {
+			wrong = append(wrong, fmt.Sprintf("%s, which dq and dq-bench use, is a %s, expected a %s", l.key(key), is, want))
+		}
+	}
+	if queues == 0 {
+		does = "does not know of the key"
+	}
 	return Finding{
-		Kind: WrongType, Anomaly: true, Count: int64(len(wrong)), What: strings.Join(wrong, "; "), Old: fails, New: fails,
+		Kind: WrongType, Anomaly: true, Count: int64(len(wrong)), What: strings.Join(wrong, "; "), Old: does, New: does,
 		Do: "find who wrote it, and move it to another key with RENAME",
 	}, len(wrong) > 0
 }

@@ -81,9 +81,9 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 func (l *look) count(ctx context.Context) error {
 	n := l.reader.Names
 	l.types = map[string]string{}
-	for _, key := range []string{n.TimeoutSet, n.Pending, n.Destination} {
+	for _, key := range append([]string{n.TimeoutSet, n.Pending, n.Destination}, sideKeys(n.Destination)...) {
 		kind, err := l.client.Type(ctx, key).Result()
-		if err != nil {
+		if err != nil && len(l.types) < 3 {
 			return fmt.Errorf("TYPE %s: %w", key, err)
 		}
 		l.types[key] = kind
@@ -112,7 +112,7 @@ func (l *look) count(ctx context.Context) error {
 		}
 	}
 	quarantine, err := l.client.ZCard(ctx, scripts.Quarantine(n.Destination)).Result()
-	if err != nil {
+	if err != nil && !isWrongType(err) {
 		l.uncertain("the quarantine of dq", err)
 	}
 	counts.Quarantine = quarantine
@@ -122,11 +122,20 @@ func (l *look) count(ctx context.Context) error {
 		l.heldUntil = first[0].Score
 		counts.Held, err = l.client.ZCard(ctx, key).Result()
 	}
-	if err != nil {
+	if err != nil && !isWrongType(err) {
 		l.uncertain("what a bridge holds", err)
 	}
 	return nil
 }
+
+// sideKeys are those that dq and a bridge keep beside the queue's: two ZSETs, two SETs.
+func sideKeys(dest string) []string {
+	unlisted := scripts.UnlistingOf(dest).Unlisted
+	return []string{scripts.Quarantine(dest), forensics.HeldKey(dest), unlisted[0], unlisted[1]}
+}
+
+// isWrongType tells what is a finding.
+func isWrongType(err error) bool { return redis.HasErrorPrefix(err, "WRONGTYPE") }
 
 // uncertain takes note of what could not be looked at.
 func (l *look) uncertain(what string, err error) {

@@ -181,6 +181,11 @@ func TestAnomalies(t *testing.T) {
 			b.listed(b.pack(bc0Lc0, "listed"))
 		}},
 		{inspect.WrongType, 1, func() { require.NoError(t, b.client.Set(b.ctx, b.names.Destination, "x", 0).Err()) }},
+		{inspect.WrongType, 2, func() {
+			b.offer(b.pack(bc0Lc0, "x"), hour)
+			require.NoError(t, b.client.Set(b.ctx, scripts.Quarantine("orders"), "x", 0).Err())
+			require.NoError(t, b.client.Set(b.ctx, forensics.HeldKey("orders"), "x", 0).Err())
+		}},
 	} {
 		b.clear()
 		c.make()

@@ -1,8 +1,8 @@
 local T, Q, X, G, P = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local first, last, repair = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == 'repair'
 local most = tonumber(ARGV[5])
-local wrong = error_of('zcard', T) or error_of('llen', Q)
-  or repair and (error_of('zcard', X) or error_of('llen', G))
+local wrong = wrong_type('zcard', T) or wrong_type('llen', Q)
+  or repair and (wrong_type('zcard', X) or wrong_type('llen', G))
 if wrong then return wrong end
 
 -- The entries from the last one towards the head, read a few at a time: how large they are

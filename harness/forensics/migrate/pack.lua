@@ -14,6 +14,12 @@ local function repacked(member)
   return to == 'Bc0Lc0' and '\8' .. packed or packed
 end
 
+-- error_of a command that fails where its key is of a wrong type; it names both.
+local function wrong_type(command, key)
+  local wrong = error_of(command, key)
+  return wrong and redis.error_reply(wrong.err .. ': ' .. string.upper(command) .. ' ' .. key) or nil
+end
+
 -- An error if one of these writes is refused, for want of memory or of a right: they
 -- change nothing, and behind them nothing can fail halfway. Only a server since Redis 7
 -- tells beforehand whether one may push.

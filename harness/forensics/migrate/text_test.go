@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/forensics"
 	"github.com/dq-bench/dq-bench/harness/forensics/migrate"
@@ -69,4 +70,17 @@ func TestWhatABridgeHoldsIsTold(t *testing.T) {
 	require.Equal(t, migrate.Held{Key: "redisson_delay_queue_bridge:{orders}", Count: 1}, done.Held)
 	require.NotContains(t, text(t, done), "nothing waits")
 	require.Contains(t, text(t, done), "1 more in redisson_delay_queue_bridge:{orders}, taken out by dq-bench bridge: dq-bench bridge orders delivers")
+}
+
+// A key of a wrong type is named, with the command that failed.
+func TestAKeyOfAWrongTypeIsNamed(t *testing.T) {
+	b := setup(t, 16)
+	b.mixed(10)
+	for _, key := range []string{scripts.Quarantine("orders"), migrate.GhostsKey("orders")} {
+		require.NoError(t, b.client.Set(b.ctx, key, "no list", 0).Err())
+		_, err := migrate.Run(b.ctx, b.client, "orders", migrate.Options{To: bc0Lc0, Repair: true})
+		require.True(t, redis.HasErrorPrefix(err, "WRONGTYPE"), "%v", err)
+		require.ErrorContains(t, err, " "+key)
+		require.NoError(t, b.client.Del(b.ctx, key).Err())
+	}
 }

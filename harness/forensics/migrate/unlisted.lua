@@ -1,7 +1,7 @@
 local T, Q, X, P, U1, U2 = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local repair = ARGV[2] == 'repair'
-local wrong = error_of('zcard', T) or error_of('llen', Q) or repair and error_of('zcard', X)
-  or error_of('scard', U1) or error_of('scard', U2) or refused(T, repair and Q, X, 'rpush', Q) or error_of('del', P)
+local wrong = wrong_type('zcard', T) or wrong_type('llen', Q) or repair and wrong_type('zcard', X)
+  or wrong_type('scard', U1) or wrong_type('scard', U2) or refused(T, repair and Q, X, 'rpush', Q) or error_of('del', P)
 if wrong then return wrong end
 
 local rewritten, relisted, quarantined, clashes = 0, 0, 0, 0
