@@ -21,6 +21,7 @@ type Lateness struct {
 	Measured string  `json:"measured"`
 	Rate     float64 `json:"rate"`
 	Messages int64   `json:"messages"`
+	Runs     int     `json:"runs"`
 	// PastDueMs are quantiles of the time from when a message was due to when it was there, in ms.
 	PastDueMs struct {
 		P50 float64 `json:"p50"`
@@ -70,9 +71,34 @@ func latenessOf(release wire.Release, runs []*run.Document) (*Lateness, error) {
 		}
 	}
 	ms := func(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }
-	late := &Lateness{Measured: release.String(), Rate: runs[0].Scenario.Rate, Messages: all.Count()}
+	late := &Lateness{Measured: release.String(), Rate: runs[0].Scenario.Rate, Messages: all.Count(), Runs: len(runs)}
 	late.PastDueMs.P50, late.PastDueMs.P90 = ms(all.Quantile(0.5)), ms(all.Quantile(0.9))
 	return late, nil
+}
+
+// enoughRuns is from how many runs of a side on dq-bench compare tells a difference.
+const enoughRuns = 6
+
+// toldByLateness says how far what was measured of two releases tells a difference; nothing where it does.
+func toldByLateness(from, to wire.Release, measured ...*Lateness) string {
+	fewest := enoughRuns
+	for _, late := range measured {
+		if late == nil {
+			return ""
+		}
+		fewest = min(fewest, late.Runs)
+	}
+	if fewest == enoughRuns {
+		return ""
+	}
+	runs := "one run a side"
+	if fewest > 1 {
+		runs = fmt.Sprintf("%d runs a side", fewest)
+	}
+	if from.TimerTick() == to.TimerTick() {
+		return "The timers of both tick alike, and by " + runs + " no difference can be told: how the ticks fall between the messages changes from run to run."
+	}
+	return "By " + runs + ": how the ticks fall between the messages changes from run to run."
 }
 
 // writeLateness puts both beside each other.
@@ -92,5 +118,8 @@ func (c *Changes) writeLateness(b *strings.Builder) {
 		p := side.late.PastDueMs
 		text.Wrap(b, fmt.Sprintf("  %-7s ", side.release), fmt.Sprintf("past due p50 %.1f ms, p90 %.1f ms, of %d messages%s",
 			p.P50, p.P90, side.late.Messages, stands))
+	}
+	if c.Lateness.Told != "" {
+		text.Wrap(b, "  ", c.Lateness.Told)
 	}
 }

@@ -44,6 +44,8 @@ type Changes struct {
 	Lateness struct {
 		From *Lateness `json:"from,omitempty"`
 		To   *Lateness `json:"to,omitempty"`
+		// Told says how far that tells a difference; empty where it does.
+		Told string `json:"told,omitempty"`
 	} `json:"lateness"`
 	// Statements are those of the specification that hold for one of the two only.
 	Statements []Statement `json:"statements"`
@@ -128,6 +130,7 @@ func Between(from, to wire.Release, cases []*conformance.Case, recordings Record
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("what was measured of releases: %w", err)
 	}
+	c.Lateness.Told = toldByLateness(from, to, c.Lateness.From, c.Lateness.To)
 	c.Steps = steps(c, from, to)
 	return c, nil
 }

@@ -126,7 +126,12 @@ func TestLateness(t *testing.T) {
 	require.Positive(t, c.Lateness.From.Messages)
 	require.Regexp(t, `How late messages are, measured with 20 a second 3\.17\.4 past due p50 [0-9.]+ ms, p90 [0-9.]+ ms, of \d+ messages, by 3\.16\.6, whose timers are the same 4\.7\.0 `,
 		strings.Join(strings.Fields(c.Text()), " "))
-	require.Nil(t, between(t, "2.9.3", "3.16.6").Lateness.From, "nothing of 2.x was measured")
+	require.Contains(t, c.Lateness.Told, "By one run a side")
+	none := between(t, "2.9.3", "3.16.6")
+	require.Nil(t, none.Lateness.From, "nothing of 2.x was measured")
+	require.Empty(t, none.Lateness.Told)
+	alike := between(t, "3.21.1", "3.46.0")
+	require.Contains(t, strings.Join(strings.Fields(alike.Text()), " "), "The timers of both tick alike, and by one run a side no difference can be told")
 }
 
 // Where only a codec that code may name stands in the way, the steps say so, and how the others go on.
