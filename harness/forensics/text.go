@@ -16,25 +16,33 @@ const maxText = 200
 // codec.Show does, and the bytes, quoted, of what nothing here reads.
 // The second result says whether that is all of it.
 func Text(value []byte, kind codec.Kind) (text string, whole bool) {
-	text = fmt.Sprintf("%q", value)
 	switch kind.Likeliest() {
 	case codec.NameJSON, codec.NameTypedJSON, codec.NameString:
 		if isLine(value) {
-			text = string(value)
+			return cut(string(value))
 		}
 	case codec.NameKryo5, codec.NameMarshalling, codec.NameSerialization:
 		if shown, ok := codec.Show(value); ok {
-			text = shown
+			return cut(shown)
 		}
 	}
+	if len(value) > maxText { // quoted, it is no shorter
+		text, _ = cut(fmt.Sprintf("%q", value[:maxText]))
+		return text, false
+	}
+	return cut(fmt.Sprintf("%q", value))
+}
+
+// cut is at most maxText bytes of a text, and whether that is all.
+func cut(text string) (string, bool) {
 	if len(text) <= maxText {
 		return text, true
 	}
-	cut := maxText
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
+	end := maxText
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
 	}
-	return text[:cut], false
+	return text[:end], false
 }
 
 // isLine reports whether a value is text that can be shown in a line as it is.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"math"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -71,13 +72,14 @@ func newCensus(own wire.Layout, show shower, samples int, size int64) *census {
 func (c *census) add(z redis.Z, now float64) {
 	raw := []byte(z.Member.(string))
 	content := forensics.Unpack(raw, c.own)
-	kind := c.kindOf(content)
+	detected := detect(content)
+	kind := c.kindOf(content, detected)
 	c.index.Add(z.Member.(string))
 	c.forms[content.Form]++
 	if content.Form != forensics.Unreadable {
 		c.kinds[kind]++
 	}
-	show := func() Member { return c.show.member(raw, &z.Score) }
+	show := sync.OnceValue(func() Member { return c.show.of(raw, content, detected, &z.Score) })
 	if c.head == nil {
 		head := show()
 		c.head = &head
@@ -106,13 +108,17 @@ func (c *census) add(z redis.Z, now float64) {
 	}
 }
 
-// kindOf is what the value of a member is, its name kept only while there are few.
-func (c *census) kindOf(content forensics.Content) codec.Kind {
+// detect is codec.Detect of the value of a member that can be read. It reads all of the value.
+func detect(content forensics.Content) codec.Kind {
 	if content.Form == forensics.Unreadable {
 		return codec.Kind{}
 	}
-	kind := codec.Detect(content.Value)
-	if _, known := c.kinds[kind]; !known && len(c.kinds) >= maxKinds {
+	return codec.Detect(content.Value)
+}
+
+// kindOf is what the value of a member is, its name kept only while there are few.
+func (c *census) kindOf(content forensics.Content, kind codec.Kind) codec.Kind {
+	if _, known := c.kinds[kind]; !known && len(c.kinds) >= maxKinds && content.Form != forensics.Unreadable {
 		return otherKind
 	}
 	return kind
@@ -158,6 +164,11 @@ const startBytes = 17
 
 func (s shower) member(raw []byte, score *float64) Member {
 	content := forensics.Unpack(raw, s.own)
+	return s.of(raw, content, detect(content), score)
+}
+
+// of is member for one that is taken apart already.
+func (s shower) of(raw []byte, content forensics.Content, kind codec.Kind, score *float64) Member {
 	m := Member{Layout: content.Form.String(), Bytes: len(raw)}
 	if score != nil && !math.IsInf(*score, 0) {
 		due := *score // not the caller's variable, which changes
@@ -173,7 +184,6 @@ func (s shower) member(raw []byte, score *float64) Member {
 		return m
 	}
 	m.Start = hex.EncodeToString(raw[:packing])
-	kind := codec.Detect(content.Value)
 	m.Codec, m.Class = kind.Codec, kind.Class
 	if !s.redact {
 		text, whole := forensics.Text(content.Value, kind)
