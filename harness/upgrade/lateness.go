@@ -88,7 +88,10 @@ func toldByLateness(from, to wire.Release, measured ...*Lateness) string {
 		}
 		fewest = min(fewest, late.Runs)
 	}
-	if fewest == enoughRuns {
+	switch {
+	case measured[0].Measured == measured[1].Measured:
+		return "The timers of both are the same: one measurement stands for both."
+	case fewest == enoughRuns:
 		return ""
 	}
 	runs := "one run a side"

@@ -130,6 +130,7 @@ func TestLateness(t *testing.T) {
 	none := between(t, "2.9.3", "3.16.6")
 	require.Nil(t, none.Lateness.From, "nothing of 2.x was measured")
 	require.Empty(t, none.Lateness.Told)
+	require.Contains(t, between(t, "3.16.6", "3.16.7").Lateness.Told, "one measurement stands for both")
 	alike := between(t, "3.21.1", "3.46.0")
 	require.Contains(t, strings.Join(strings.Fields(alike.Text()), " "), "The timers of both tick alike, and by one run a side no difference can be told")
 }
