@@ -29,6 +29,7 @@ func checkLiveServer(address string) error {
 // startLive connects to a server that runs. One node of a cluster is refused: its queues are not all, and
 // nothing would tell.
 func startLive(ctx context.Context, address string) (*server.Server, error) {
+	silenceRedis()
 	srv, err := server.Start(ctx, address, nil)
 	if err != nil || srv.Cluster() {
 		return srv, err

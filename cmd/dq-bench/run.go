@@ -289,7 +289,7 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, stopMetrics()) }()
-	redis.SetLogger(silentRedis{})
+	silenceRedis()
 	printer := newRunPrinter(f, req, stdout, stderr)
 	for _, c := range req.cases {
 		printer.begin(c)
@@ -328,8 +328,10 @@ func runVerdict(r *run.Document) error {
 	return failure(errors.New(r.Verdict.Text))
 }
 
-// silentRedis keeps the client library's own log lines out of the progress:
-// what fails is counted, and the first error is in the notes.
+// silenceRedis keeps the client library's own log lines out of the progress: what fails is counted, and
+// told.
+func silenceRedis() { redis.SetLogger(silentRedis{}) }
+
 type silentRedis struct{}
 
 func (silentRedis) Printf(context.Context, string, ...any) {}
