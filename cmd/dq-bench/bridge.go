@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -177,15 +176,10 @@ func tellProgress(ctx context.Context, interval time.Duration, b *bridge.Bridge,
 
 // bridgeError says what a user who may not do something needs.
 func bridgeError(err error) error {
-	switch {
-	case err == nil:
-	case redis.HasErrorPrefix(err, "READONLY"):
+	if redis.HasErrorPrefix(err, "READONLY") {
 		return fmt.Errorf("%w; expected the master, which this server is a replica of", err)
-	case redis.HasErrorPrefix(err, "NOPERM") || strings.Contains(err.Error(), "The user executing the script can't"): // to Redis 7.0
-		return fmt.Errorf("the server refuses: %w; grant the user +@read +@write +@scripting +@pubsub on the queue's keys, also %s* and %s*, and on its channel",
-			err, "redisson_delay_queue_bridge:", "redisson_delay_queue_quarantine:")
 	}
-	return err
+	return granted(err, bridgeRights)
 }
 
 func printBridge(w io.Writer, asJSON bool, done *bridge.Summary) error {

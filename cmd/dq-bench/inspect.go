@@ -156,11 +156,7 @@ func (i *inspected) close() { _ = i.client.Close() }
 // look inspects the queues once.
 func (i *inspected) look(ctx context.Context) (*inspect.Inspection, error) {
 	seen, err := inspect.Look(ctx, i.client, i.about, i.queues, i.options)
-	if redis.HasErrorPrefix(err, "NOPERM") {
-		return nil, fmt.Errorf("the server refuses: %w; grant the user +@read +time +@connection on the queue's keys, "+
-			"and +pubsub|numsub +client|list +script|exists to see who listens", err)
-	}
-	return seen, err
+	return seen, granted(err, inspectRights)
 }
 
 // inspectVerdict is an error if anything is wrong with the queues.

@@ -137,18 +137,18 @@ func everyTwoSeconds(w io.Writer) func(pass, done, total int) {
 
 // migrateError explains why a migration ended early.
 func migrateError(done *migrate.Migration, err error) error {
-	if redis.HasErrorPrefix(err, "NOPERM") {
-		err = fmt.Errorf("%w; grant the user +@read +@scripting +zadd +zrem +lset (and +lrem +lpush +rpush for --repair) on the queue's keys, "+
-			"and +pubsub|numsub +client|list", err)
-	}
+	err = granted(err, migrateRights)
+	// What the server has refused changed nothing; of what it did not answer nobody knows.
+	var refused redis.Error
+	none := done.Done.Passes == 0 || done.Done.Batches == 0 && errors.As(err, &refused)
 	interrupted := errors.Is(err, context.Canceled)
 	switch {
-	case interrupted && done.Done.Passes == 0:
+	case interrupted && none:
 		return errors.New("interrupted: nothing was changed")
 	case interrupted:
 		return fmt.Errorf("interrupted after %d members and %d entries were rewritten, which stay so; the same command goes on from there",
 			done.Done.Members, done.Done.Entries)
-	case done.Done.Passes == 0:
+	case none:
 		return fmt.Errorf("nothing was changed: %w", err)
 	}
 	return fmt.Errorf("ended after %d members and %d entries were rewritten, which stay so: %w; without what stopped it, the same command goes on from there",

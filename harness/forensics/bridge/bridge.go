@@ -93,17 +93,14 @@ func (b *Bridge) Run(ctx context.Context) error {
 	defer b.running.Wait()
 	work, stop := context.WithCancel(ctx)
 	defer stop()
-	if err := b.may(work); err != nil {
-		return err
-	}
-	subscription, err := b.subscribe(work)
-	if err != nil {
+	subscription, err := b.begin(work)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil // ended before it began
+	case err != nil:
 		return err
 	}
 	defer subscription.Close()
-	if err := b.find(work); err != nil {
-		return err
-	}
 	b.running.Go(func() { b.listen(work, subscription) })
 	ticker := time.NewTicker(b.options.Interval)
 	defer ticker.Stop()
@@ -122,6 +119,22 @@ func (b *Bridge) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// begin subscribes, and opens the queues that there are.
+func (b *Bridge) begin(ctx context.Context) (*redis.PubSub, error) {
+	if err := b.may(ctx); err != nil {
+		return nil, err
+	}
+	subscription, err := b.subscribe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.find(ctx); err != nil {
+		_ = subscription.Close()
+		return nil, err
+	}
+	return subscription, nil
 }
 
 // may fails where the server would refuse what a bridge does.
