@@ -66,6 +66,7 @@ func TestRealRedissonsWithAHeadThatIsNeverDue(t *testing.T) {
 	t.Parallel()
 	for _, release := range []string{"3.16.6", "4.7.0"} {
 		t.Run(release, func(t *testing.T) {
+			t.Parallel()
 			srv := servertest.Redis(t)
 			client := srv.NewClient()
 			t.Cleanup(func() { client.Close() })

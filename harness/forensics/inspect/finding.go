@@ -14,6 +14,7 @@ import (
 // The kinds of findings.
 const (
 	WrongType      = "wrong-type"
+	DifferentSlots = "different-slots"
 	ForeignMember  = "foreign-member"
 	WindowsMember  = "windows-member"
 	Unreadable     = "unreadable-member"
@@ -35,7 +36,7 @@ const (
 func (l *look) findings() []Finding {
 	all := []Finding{}
 	for _, find := range []func() (Finding, bool){
-		l.wrongType, l.foreignMembers, l.windowsMembers, l.unreadable, l.stuckHead, l.fractional, l.overdue, l.noSubscriber,
+		l.wrongType, l.differentSlots, l.foreignMembers, l.windowsMembers, l.unreadable, l.stuckHead, l.fractional, l.overdue, l.noSubscriber,
 		l.ghosts, l.orphans, l.again, l.quarantined, l.otherCodec, l.held, l.otherSide, l.slowTransfer,
 	} {
 		if f, found := find(); found {
@@ -285,7 +286,7 @@ func (l *look) held() (Finding, bool) {
 // otherSide says what an upgrade across 3.21.1, either way, would meet.
 func (l *look) otherSide() (Finding, bool) {
 	old, recent := l.census.forms[forensics.DLc0], l.census.forms[forensics.Bc0Lc0]
-	if l.q.Counts.Foreign > 0 || old+recent == 0 {
+	if l.q.Counts.Foreign > 0 || old+recent == 0 || l.apart() {
 		return Finding{}, false
 	}
 	f := Finding{Kind: OtherSide, Count: int64(old + recent), Old: l.old(), New: l.recent()}
