@@ -2,8 +2,10 @@ package dq_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,7 +25,17 @@ import (
 const testDeadline = 20 * time.Second
 
 // TestMain has more tests at a time than processors: they wait for servers, pauses and due times.
-func TestMain(m *testing.M) { servertest.Main(m) }
+// A test that needs another process runs this binary with transfersAt.
+func TestMain(m *testing.M) {
+	if url := os.Getenv(transfersAt); url != "" {
+		if err := transferInProcess(url); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	servertest.Main(m)
+}
 
 // bundle is a real Redis with a client of it under test and one to look with.
 type bundle struct {

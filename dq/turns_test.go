@@ -109,24 +109,31 @@ func TestFaultAKilledClientIsReplaced(t *testing.T) {
 	t.Logf("at most %s past due", longest)
 }
 
-// process runs a client of the queue "orders" that only transfers, in a process of its own.
+// transfersAt is the variable that makes the test binary a client that only transfers, of the
+// queue "orders" of that server.
+const transfersAt = "DQ_TEST_TRANSFERS_AT"
+
+// process runs such a client in a process of its own.
 func process(t *testing.T, s *server.Server) *os.Process {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestTransfersInAProcess$") //nolint:noctx // killed by the test
-	cmd.Env = append(os.Environ(), "DQ_TEST_TRANSFERS_AT="+s.URL())
+	cmd := exec.Command(os.Args[0]) //nolint:noctx // killed by the test
+	cmd.Env = append(os.Environ(), transfersAt+"="+s.URL())
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd.Process
 }
 
-// TestTransfersInAProcess is what that process runs.
-func TestTransfersInAProcess(t *testing.T) {
-	url := os.Getenv("DQ_TEST_TRANSFERS_AT")
-	if url == "" {
-		t.Skip("it is run by TestFaultAKilledClientIsReplaced")
+// transferInProcess is what that process does, until its parent kills it.
+func transferInProcess(url string) error {
+	opt, err := redis.ParseURL(url)
+	if err != nil {
+		return err
 	}
-	client, err := dq.NewClient(connect(t, url))
-	require.NoError(t, err)
+	client, err := dq.NewClient(redis.NewClient(opt))
+	if err != nil {
+		return err
+	}
 	dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
-	<-time.After(time.Minute) // its parent kills it
+	<-time.After(time.Minute)
+	return client.Close()
 }
