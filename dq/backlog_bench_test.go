@@ -81,8 +81,33 @@ func BenchmarkBurst(b *testing.B) {
 	b.ReportMetric(exact.pastDue(0.99).Seconds()/auto.pastDue(0.99).Seconds(), "p99-ratio")
 }
 
+// BenchmarkConsume has a backlog in the order of its due times come due within a second, and
+// eight workers of Consume empty it, taking several at a time and one by one, in turn on servers
+// of their own. It reports the rates, their ratio and the commands for each message.
+//
+//	go test ./dq -run '^$' -bench Consume -benchtime 1x
+func BenchmarkConsume(b *testing.B) {
+	const n = 500_000
+	batch := drained{consume: &dq.ConsumeOptions{Workers: 8}, fifo: true, until: 40 * time.Second}
+	single := drained{consume: &dq.ConsumeOptions{Workers: 8, Prefetch: 1}, fifo: true, until: 40 * time.Second}
+	for range b.N {
+		batch.drain(b, n, time.Second)
+		single.drain(b, n, time.Second)
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(batch.rate, "batch-msg/s")
+	b.ReportMetric(single.rate, "single-msg/s")
+	b.ReportMetric(batch.rate/single.rate, "rate-ratio")
+	b.ReportMetric(batch.commands, "batch-takes/msg")
+	b.ReportMetric(single.commands, "single-takes/msg")
+}
+
 // drained is what came of a backlog.
 type drained struct {
+	fifo     bool               // in the order of due times
+	consume  *dq.ConsumeOptions // by Consume
+	commands float64            // BLPOP and LPOP a message, by Consume
+
 	rate    float64 // messages a second, from the first to the last
 	longest time.Duration
 	late    []time.Duration
@@ -102,7 +127,15 @@ func (d *drained) drain(b *testing.B, n int, within time.Duration, options ...dq
 	defer on.client.Close()
 	start := time.Now().Add(time.Duration(n)*time.Second/20_000 + 6*time.Second)
 	due := func(i int) int64 { return start.UnixMilli() + int64(i)*within.Milliseconds()/int64(n) }
-	on.fill(b, wire.LayoutBc0Lc0, n, due)
+	if d.fifo {
+		order := make([]int, n)
+		for i := range order {
+			order[i] = i
+		}
+		on.fillInOrder(b, wire.LayoutBc0Lc0, order, due)
+	} else {
+		on.fill(b, wire.LayoutBc0Lc0, n, due)
+	}
 	require.NoError(b, on.redis.ConfigSet(b.Context(), "slowlog-log-slower-than", "1000").Err())
 	require.NoError(b, on.redis.Do(b.Context(), "SLOWLOG", "RESET").Err())
 
@@ -113,31 +146,30 @@ func (d *drained) drain(b *testing.B, n int, within time.Duration, options ...dq
 	var all sync.Mutex
 	var first, last time.Time
 	came := 0
+	note := func(values ...string) {
+		now := time.Now()
+		all.Lock()
+		defer all.Unlock()
+		if came == 0 {
+			first = now
+		}
+		last = now
+		for _, v := range values {
+			i, _ := strconv.Atoi(v)
+			d.late = append(d.late, now.Sub(time.UnixMilli(due(i))))
+		}
+		if came += len(values); came >= n {
+			cancel()
+		}
+	}
 	var group sync.WaitGroup
-	for range takers {
-		group.Go(func() {
-			for {
-				one, err := on.queue.Take(ctx)
-				if err != nil {
-					return
-				}
-				values, _ := on.queue.PollN(ctx, 500)
-				now := time.Now()
-				all.Lock()
-				if came == 0 {
-					first = now
-				}
-				last = now
-				for _, v := range append(values, one) {
-					i, _ := strconv.Atoi(v)
-					d.late = append(d.late, now.Sub(time.UnixMilli(due(i))))
-				}
-				if came += len(values) + 1; came >= n {
-					cancel()
-				}
-				all.Unlock()
-			}
-		})
+	if d.consume != nil {
+		_ = on.queue.Consume(ctx, func(_ context.Context, v string) error { note(v); return nil }, *d.consume)
+		d.commands = float64(calls(b, on.redis, "blpop")+calls(b, on.redis, "lpop")) / float64(came)
+	} else {
+		for range takers {
+			group.Go(func() { takeSome(ctx, on.queue, note) })
+		}
 	}
 	group.Wait()
 	d.rate = float64(came) / max(last.Sub(first).Seconds(), 1e-3)
@@ -147,6 +179,18 @@ func (d *drained) drain(b *testing.B, n int, within time.Duration, options ...dq
 		if call.Args[0] == "EVALSHA" {
 			d.longest = max(d.longest, call.Duration)
 		}
+	}
+}
+
+// takeSome takes one value, and what else is there, until ctx ends.
+func takeSome(ctx context.Context, queue *dq.BlockingQueue[string], note func(...string)) {
+	for {
+		one, err := queue.Take(ctx)
+		if err != nil {
+			return
+		}
+		values, _ := queue.PollN(ctx, 500)
+		note(append(values, one)...)
 	}
 }
 

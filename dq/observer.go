@@ -15,7 +15,8 @@ type Observer struct {
 	// be made, or the server refuses a subscription; the Client tries again by itself.
 	Disconnected func(err error)
 	// Returned is called when a value arrived for a Take that had returned already, and
-	// has been put back to the end of the queue that it was taken from.
+	// has been put back to the end of the queue that it was taken from; and for what a Consume
+	// took and puts back, for its turn has not come.
 	Returned func(ReturnedEvent)
 	// Quarantined is called when a transfer met due members that neither layout reads,
 	// and set them aside.

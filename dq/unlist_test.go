@@ -22,12 +22,15 @@ import (
 // an order that has nothing to do with when they are due: due(i) in Unix ms.
 func (b *bundle) fill(t testing.TB, layout wire.Layout, n int, due func(i int) int64) {
 	t.Helper()
-	random := rand.New(rand.NewPCG(1, 2))
+	b.fillInOrder(t, layout, rand.New(rand.NewPCG(1, 2)).Perm(n), due)
+}
+
+func (b *bundle) fillInOrder(t testing.TB, layout wire.Layout, order []int, due func(i int) int64) {
+	t.Helper()
 	ctx := t.Context()
-	order := random.Perm(n)
-	for first := 0; first < n; first += 1000 {
+	for first := 0; first < len(order); first += 1000 {
 		_, err := b.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for _, i := range order[first:min(first+1000, n)] {
+			for _, i := range order[first:min(first+1000, len(order))] {
 				var id [8]byte
 				for k := range id {
 					id[k] = byte(i >> (8 * k))

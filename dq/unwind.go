@@ -189,8 +189,12 @@ func (c *Client) behalf(ctx context.Context, do func()) {
 func (c *Client) putBack(push, key string, values ...string) {
 	var err error
 	if push != "" {
-		err = c.pushBack(push, key, values)
+		err = c.pushBack(push, key, values, returnTimeout)
 	}
+	c.tellReturned(key, values, err)
+}
+
+func (c *Client) tellReturned(key string, values []string, err error) {
 	if hook := c.observer.Returned; hook != nil {
 		for _, v := range values {
 			hook(ReturnedEvent{Queue: key, Value: []byte(v), Err: err})
@@ -219,14 +223,18 @@ func undo(command []any, reply any) (push, key, value string) {
 // the one that was taken first ends up outermost.
 func (c *Client) back(push, key string) func(reply any) {
 	return func(reply any) {
-		var values []string
-		for _, v := range slices.Backward(bytesOf(reply)) {
-			values = append(values, string(v))
-		}
-		if len(values) > 0 {
+		if values := backwards(reply); len(values) > 0 {
 			c.putBack(push, key, values...)
 		}
 	}
+}
+
+// backwards returns the values of a reply, the last one first.
+func backwards(reply any) (values []string) {
+	for _, v := range slices.Backward(bytesOf(reply)) {
+		values = append(values, string(v))
+	}
+	return values
 }
 
 // bytesOf returns the values of a reply, of one or of several.
@@ -244,14 +252,14 @@ func bytesOf(reply any) (values [][]byte) {
 	return values
 }
 
-// pushBack tries until the server has taken the values. A lost reply ends it: they
+// pushBack tries, for so long, until the server has taken the values. A lost reply ends it: they
 // may be back, and another attempt could double them.
-func (c *Client) pushBack(push, key string, values []string) error {
+func (c *Client) pushBack(push, key string, values []string, within time.Duration) error {
 	command := []any{push, key}
 	for _, v := range values {
 		command = append(command, v)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), returnTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), within)
 	defer cancel()
 	var retry backoff
 	for {

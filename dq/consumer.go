@@ -1,0 +1,157 @@
+package dq
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
+)
+
+// consumer is one worker of Consume.
+type consumer[T any] struct {
+	ConsumeOptions
+	queue   *BlockingQueue[T]
+	handler func(context.Context, T) error
+	want    prefetch
+	overdue *time.Timer // puts back what is in rest
+
+	mu    sync.Mutex
+	rest  []any // taken, and not begun
+	taken time.Time
+}
+
+func newConsumer[T any](q *BlockingQueue[T], handler func(context.Context, T) error, options ConsumeOptions) *consumer[T] {
+	c := &consumer[T]{ConsumeOptions: options, queue: q, handler: handler, want: newPrefetch(options.Prefetch)}
+	c.overdue = time.AfterFunc(prefetchHeld, c.putBack)
+	c.overdue.Stop()
+	return c
+}
+
+// work consumes, in another goroutine when a handler has ended this one.
+func (c *consumer[T]) work(ctx context.Context, workers *sync.WaitGroup) {
+	returned := false
+	defer func() {
+		if !returned {
+			workers.Go(func() { c.work(ctx, workers) })
+		}
+	}()
+	var retry backoff
+	for {
+		v, err := c.next(ctx)
+		switch {
+		case err == nil:
+			retry.reset()
+			c.handle(context.WithoutCancel(ctx), v)
+			continue
+		case errors.As(err, new(*DecodeError)):
+			c.Failed(nil, err) // the next value is another matter
+			continue
+		case ctx.Err() != nil || errors.Is(err, ErrClosed):
+			returned = true
+			return
+		}
+		c.Failed(nil, err)
+		if pause(ctx, retry.next()) != nil {
+			returned = true
+			return
+		}
+	}
+}
+
+func (c *consumer[T]) handle(ctx context.Context, v T) {
+	began := time.Now()
+	defer func() { c.want.handled(time.Since(began)) }()
+	handle(ctx, c.handler, v, c.Failed)
+}
+
+// next returns the next value: of those taken before, of several that are there, or the one
+// that comes.
+func (c *consumer[T]) next(ctx context.Context) (T, error) {
+	if reply, ok := c.pop(); ok {
+		return c.decode(reply)
+	}
+	if n := c.want.next(); n > 0 && ctx.Err() == nil {
+		list, err := replyList(c.queue.popCount(ctx, n))
+		switch {
+		case err == nil:
+			c.want.came(n, len(list))
+		case errors.As(err, new(resp.Error)):
+			c.want.refused() // what is wrong with BLPOP as well, it will say
+		case !errors.Is(err, errUnsent):
+			var none T
+			return none, in("take", c.queue.Name(), err)
+		}
+		if len(list) > 0 {
+			c.keep(list[1:])
+			return c.decode(list[0])
+		}
+	}
+	c.want.one()
+	return c.queue.Take(ctx)
+}
+
+func (c *consumer[T]) decode(reply any) (T, error) {
+	v, err := replyValue(c.queue.codec, reply, nil)
+	return v, in("take", c.queue.Name(), err)
+}
+
+// popCount takes up to n values that are there: LPOP with a count, which needs Redis 6.2.
+func (q *BlockingQueue[T]) popCount(ctx context.Context, n int) (any, error) {
+	return q.client.one(ctx, request{
+		key: q.Name(), commands: [][]any{{"LPOP", q.Name(), n}}, pops: q.client.back("LPUSH", q.Name()),
+	})
+}
+
+// keep holds values until their turn comes, or prefetchHeld is over.
+func (c *consumer[T]) keep(rest []any) {
+	if len(rest) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rest, c.taken = rest, time.Now()
+	c.overdue.Reset(prefetchHeld)
+}
+
+// pop returns the first of the values taken before.
+func (c *consumer[T]) pop() (first any, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.rest) == 0 {
+		return nil, false
+	}
+	first, c.rest = c.rest[0], c.rest[1:]
+	if len(c.rest) == 0 {
+		c.overdue.Stop()
+	}
+	return first, true
+}
+
+// putBack gives back the values whose turn has not come, so that another worker or process
+// handles them. They are handled here where the server does not take them, and told where
+// nobody knows whether it has.
+func (c *consumer[T]) putBack() {
+	c.mu.Lock() // until they are back, this worker takes no others
+	defer c.mu.Unlock()
+	if len(c.rest) == 0 || time.Since(c.taken) < prefetchHeld {
+		return
+	}
+	client, name := c.queue.client, c.queue.Name()
+	release, err := client.hold()
+	if err != nil {
+		return
+	}
+	defer release()
+	values := backwards(c.rest)
+	err = client.pushBack("LPUSH", name, values, prefetchReturn)
+	if err != nil && !errors.Is(err, ErrUncertain) {
+		return
+	}
+	c.rest = nil
+	client.tellReturned(name, values, err)
+	if err != nil {
+		c.Failed(nil, in("take", name, err))
+	}
+}
