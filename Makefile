@@ -48,7 +48,7 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 
 .PHONY: bench
 bench: ## measure claims of speed, as ratios of two sides in one run
-	$(GO) test ./dq -run '^$$' -bench 'Lateness|Backlog|Burst|LongQueue|Consume' -benchtime 1x -timeout 20m
+	$(GO) test ./dq -run '^$$' -bench 'Lateness|Backlog|Burst|LongQueue|Consume|Cancel' -benchtime 1x -timeout 20m
 
 .PHONY: inspect-million
 inspect-million: ## inspect a queue of a million members; fails if a call takes the server more than 5 ms by itself

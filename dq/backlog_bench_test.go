@@ -3,6 +3,7 @@ package dq_test
 import (
 	"cmp"
 	"context"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync"
@@ -100,6 +101,65 @@ func BenchmarkConsume(b *testing.B) {
 	b.ReportMetric(batch.rate/single.rate, "rate-ratio")
 	b.ReportMetric(batch.commands, "batch-takes/msg")
 	b.ReportMetric(single.commands, "single-takes/msg")
+}
+
+// BenchmarkCancel cancels single ones of 100,000 messages: by ticket, and by Redisson's remove
+// script, in turn on one server, and reports what a call takes and the ratio. Cancelled are any, where
+// delays differ and where they are equal, or some of the latest.
+//
+//	go test ./dq -run '^$' -bench Cancel -benchtime 1x
+func BenchmarkCancel(b *testing.B) {
+	const n = 100_000
+	random := rand.New(rand.NewPCG(5, 6))
+	shuffled, inOrder := rand.New(rand.NewPCG(1, 2)).Perm(n), make([]int, n)
+	for i := range inOrder {
+		inOrder[i] = i
+	}
+	for name, c := range map[string]struct {
+		order []int
+		last  int // of how many offered last
+	}{
+		"random-delays": {shuffled, n},
+		"equal-delays":  {inOrder, n},
+		"latest-10000":  {inOrder, n / 10},
+		"latest-1000":   {shuffled, n / 100},
+	} {
+		b.Run(name, func(b *testing.B) {
+			s := servertest.Redis(b)
+			defer s.Close()
+			on := benchmarkOn(b, s)
+			defer on.client.Close()
+			base := time.Now().Add(time.Hour).UnixMilli()
+			due := func(i int) int64 { return base + int64(i) }
+			on.fillInOrder(b, wire.LayoutBc0Lc0, c.order, due)
+			delayed := dq.NewDelayedQueue(on.queue)
+			var byTicket, byValue []time.Duration
+			chosen := random.Perm(c.last)
+			for k, at := range chosen[:505] {
+				i, begun := c.order[n-1-at], time.Now()
+				if k%101 != 0 {
+					require.NoError(b, delayed.Cancel(b.Context(), ticket(b, i, due(i))))
+					byTicket = append(byTicket, time.Since(begun))
+					continue
+				}
+				removed, err := delayed.Remove(b.Context(), strconv.Itoa(i))
+				byValue = append(byValue, time.Since(begun))
+				require.NoError(b, err)
+				require.True(b, removed)
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(mean(byTicket).Seconds()*1e3, "ticket-ms")
+			b.ReportMetric(mean(byValue).Seconds()*1e3, "remove-ms")
+			b.ReportMetric(float64(mean(byValue))/float64(mean(byTicket)), "time-ratio")
+		})
+	}
+}
+
+func mean(all []time.Duration) (sum time.Duration) {
+	for _, d := range all {
+		sum += d
+	}
+	return sum / time.Duration(len(all))
 }
 
 // drained is what came of a backlog.

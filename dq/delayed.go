@@ -97,26 +97,31 @@ func (d *DelayedQueue[T]) Offer(ctx context.Context, value T, delay time.Duratio
 // becomes a negative due time, which never comes, blocks the announcements of
 // all later offers and stalls every Redisson on the queue. Offer cannot do that.
 func (d *DelayedQueue[T]) OfferMillis(ctx context.Context, value T, delay int64) error {
+	_, err := d.offer(ctx, value, delay)
+	return err
+}
+
+func (d *DelayedQueue[T]) offer(ctx context.Context, value T, delay int64) (Ticket, error) {
 	if delay < 0 && d.client.release.RefusesNegativeDelay() {
-		return fmt.Errorf("%w: %d ms", ErrNegativeDelay, delay)
+		return Ticket{}, fmt.Errorf("%w: %d ms", ErrNegativeDelay, delay)
 	}
 	if d.closed.Load() {
-		return ErrClosed
+		return Ticket{}, ErrClosed
 	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return Ticket{}, err
 	}
 	data, err := encodeOffered(d.dest.codec, value)
 	if err != nil {
-		return fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
+		return Ticket{}, fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
 	}
-	due := d.client.clock.Now().UnixMilli() + delay
-	keys, args := d.offerArguments(data, due)
+	due, id := d.client.clock.Now().UnixMilli()+delay, d.client.ids()
+	keys, args := d.offerArguments(data, due, id)
 	if _, err = d.client.eval(ctx, wire.ScriptOffer, keys, args...); err != nil {
 		err = offerError(d.dest.Name(), err)
 	}
 	d.offered(due, err)
-	return err
+	return d.client.ticketOf(due, id), err
 }
 
 // offered has the transfer task know of a value that is queued or may be: it does not
@@ -167,7 +172,7 @@ func (d *DelayedQueue[T]) offerBatch(ctx context.Context, delay time.Duration, v
 		if err != nil {
 			return 0, fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
 		}
-		keys, args := d.offerArguments(data, due)
+		keys, args := d.offerArguments(data, due, d.client.ids())
 		commands[i] = d.client.scriptCommand("EVALSHA", script, keys, args)
 	}
 	r := d.client.scriptRequest(script, commands)
@@ -205,11 +210,10 @@ func (d *DelayedQueue[T]) confirmed(replies []any) (n int, err error) {
 //	cost    O(log n) in the timeout set
 //
 // offer-v1 is sent to 3.21.0 and in 2.x, offer-v2 from 3.21.1.
-func (d *DelayedQueue[T]) offerArguments(data []byte, dueMillis int64) (keys []string, args []any) {
+func (d *DelayedQueue[T]) offerArguments(data []byte, dueMillis int64, id [8]byte) (keys []string, args []any) {
 	n := d.dest.names
-	id := idArgument(d.client.release.Layout(), d.client.ids())
 	return []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel},
-		[]any{strconv.FormatInt(dueMillis, 10), id, data}
+		[]any{strconv.FormatInt(dueMillis, 10), idArgument(d.client.release.Layout(), id), data}
 }
 
 // Size returns the number of values that wait for their time: LLEN of the

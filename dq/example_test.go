@@ -165,6 +165,35 @@ func ExampleIDSource() {
 	// Output: ["\bfixed id\x01\x00\x00\x00\x00\x00\x00\x00x"]
 }
 
+// An order is paid: the message that would have cancelled it is cancelled itself.
+func ExampleDelayedQueue_Cancel() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	client, err := dq.NewClient(rdb)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	delayed := dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
+	ticket, err := delayed.OfferTicket(ctx, "order 7 is unpaid", 15*time.Minute)
+	if err != nil {
+		log.Fatal(err)
+	}
+	column := ticket.String() // kept with the order
+
+	ticket, err = dq.ParseTicket(column)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(delayed.Cancel(ctx, ticket))
+	fmt.Println(errors.Is(delayed.Cancel(ctx, ticket), dq.ErrNotWaiting))
+	// Output:
+	// <nil>
+	// true
+}
+
 // A value that another codec wrote is popped all the same: the error has it.
 func ExampleDecodeError() {
 	rdb, stop := exampleRedis()

@@ -22,7 +22,10 @@ func randomID() (id [8]byte) {
 // idArgument returns an id in the form that the layout's offer script takes.
 func idArgument(l wire.Layout, id [8]byte) []byte {
 	if l == wire.LayoutDLc0 {
-		return strconv.AppendInt(nil, int64(binary.LittleEndian.Uint64(id[:])), 10)
+		return strconv.AppendInt(nil, idNumber(id), 10)
 	}
 	return id[:]
 }
+
+// idNumber returns an id as the number that earlier releases send.
+func idNumber(id [8]byte) int64 { return int64(binary.LittleEndian.Uint64(id[:])) }

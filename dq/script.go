@@ -102,6 +102,7 @@ var (
 	unlistScript   = own(scripts.Unlist())
 	takeOutScript  = own(scripts.TakeOut())
 	moveOutScript  = own(scripts.MoveOut())
+	cancelScript   = own(scripts.Cancel())
 	holdScript     = own(scripts.Hold())
 	nextScript     = own(scripts.Next())
 	settleScript   = own(scripts.Settle())

@@ -37,6 +37,8 @@ var (
 	takeOutBody string
 	//go:embed move-out.lua
 	moveOutBody string
+	//go:embed cancel.lua
+	cancelBody string
 	//go:embed guard.lua
 	guardBody string
 	//go:embed hold.lua
@@ -56,6 +58,7 @@ var (
 	unlist   = newScript("unlist", prelude+unlistBody, false)
 	takeOut  = newScript("take-out", takeOutBody, false)
 	moveOut  = newScript("move-out", moveOutBody, false)
+	cancel   = newScript("cancel", prelude+cancelBody, false)
 	guard    = newScript("guard", guardBody, false)
 	hold     = newScript("hold", holdBody, false)
 	next     = newScript("next", nextBody, false)
@@ -63,7 +66,7 @@ var (
 	sweep    = newScript("sweep", sweepBody, false)
 	dead     = newScript("dead", deadBody, false)
 
-	all = []Script{transfer, ahead, survey, unlist, takeOut, moveOut, guard, hold, next, settle, sweep, dead}
+	all = []Script{transfer, ahead, survey, unlist, takeOut, moveOut, cancel, guard, hold, next, settle, sweep, dead}
 )
 
 // Bounds of the arguments and of the work of a script.
@@ -214,6 +217,21 @@ func TakeOut() Script { return takeOut }
 // value has been pushed by a transfer that failed later on, or was removed by
 // RetainAll, and must not be given out once more.
 func MoveOut() Script { return moveOut }
+
+// Cancel removes the member of a due time and an id, in whatever layout and of whatever value:
+// Migrating a queue keeps both.
+//
+//	KEYS    T, Q, U1, U2, V; or the first two
+//	ARGV    due in Unix ms; the 8 bytes of the id; now in Unix ms
+//	returns 1, or 0 when it is not in T: it has come, or was removed
+//	cost    O(log² n) to find it; to take it out of Q, about 16 ns for each entry between it and an
+//	        end: the nearer one where delays are equal, or where it is one of the last 1000; nothing
+//	        where Unlist has taken it out
+//
+// It is ZREM T, and LREM Q 1 or -1, or SREM of U1, U2 or V. So what Unlist has taken out of Q
+// is cancelled too. A member that is due, and is in T only, may have been pushed by a transfer of
+// Redisson's that failed later on: it is taken out of T, and 0 returned.
+func Cancel() Script { return cancel }
 
 // All returns the scripts.
 func All() []Script { return slices.Clone(all) }

@@ -23,6 +23,7 @@ type waiting struct {
 	member, value string
 	due           int64
 	listed        bool // in the pending list, where everybody sees it
+	orphan        bool // retainAll took it out of there
 }
 
 // unlisting is a queue on which a pass is made while Redisson's own scripts run between any
@@ -93,7 +94,7 @@ func runUnlistings(t *testing.T, b *bundle, seeds []int) {
 
 func (u *unlisting) step() {
 	u.now += u.random.Int64N(3)
-	switch u.random.IntN(24) {
+	switch u.random.IntN(26) {
 	case 0, 1, 2, 3:
 		for range 1 + u.random.IntN(8) {
 			u.offer()
@@ -110,6 +111,8 @@ func (u *unlisting) step() {
 		u.rare()
 	case 11:
 		u.leave()
+	case 12, 13:
+		u.cancel()
 	default:
 		for range 1 + u.random.IntN(4) {
 			u.pass()
@@ -215,6 +218,28 @@ func (u *unlisting) remove() {
 	}
 }
 
+// cancel removes some value by its due time and id, listed or not.
+func (u *unlisting) cancel() {
+	if len(u.members) == 0 {
+		return
+	}
+	m := u.members[u.random.IntN(len(u.members))]
+	packed, err := u.layout.Unpack([]byte(m.member))
+	require.NoError(u.t, err)
+	run := func() any {
+		reply, err := u.run(scripts.Cancel(), []string{
+			u.names.TimeoutSet, u.names.Pending, u.keys.Unlisted[0], u.keys.Unlisted[1], u.keys.Leaving,
+		}, m.due, packed.ID[:], u.now)
+		require.NoError(u.t, err)
+		return reply
+	}
+	if reply := run(); !m.orphan {
+		require.Equal(u.t, int64(1), reply, "%v", m)
+	}
+	require.Equal(u.t, int64(0), run(), "it is gone")
+	u.gone(m.value)
+}
+
 // retain is Redisson's retainAll of all but one value, which takes that out of the list
 // alone: it still comes.
 func (u *unlisting) retain() {
@@ -232,7 +257,7 @@ func (u *unlisting) retain() {
 	}
 	_, err := u.redisson(u.layout, wire.ScriptRetainAll, []string{u.names.Pending}, values...)
 	require.NoError(u.t, err)
-	u.members[drop].listed = false
+	u.members[drop].listed, u.members[drop].orphan = false, true
 }
 
 // leave abandons the pass, as a client does that is killed; expire is the end of its lease.

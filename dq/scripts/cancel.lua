@@ -1,0 +1,53 @@
+local T, Q = KEYS[1], KEYS[2]
+local U1, U2, V = KEYS[3], KEYS[4], KEYS[5]
+local due, id, now = ARGV[1], ARGV[2], tonumber(ARGV[3])
+
+local wrong = error_of('zcard', T) or error_of('llen', Q)
+if not wrong and U1 then wrong = error_of('scard', U1) or error_of('scard', U2) or error_of('scard', V) end
+if wrong then return wrong end
+if redis.acl_check_cmd and not (redis.acl_check_cmd('zrem', T, '') and redis.acl_check_cmd('lrem', Q, 1, '')
+    and (not U1 or redis.acl_check_cmd('srem', U1, ''))) then
+  return redis.error_reply('NOPERM this user lacks ZREM, LREM or SREM, or the keys for them')
+end
+
+-- Whether the bytes of a member come before those of a prefix. Lua's < goes by a locale.
+local function before(member, prefix)
+  for i = 1, #prefix do
+    local a, b = string.byte(member, i) or -1, string.byte(prefix, i)
+    if a ~= b then return a < b end
+  end
+  return false
+end
+
+-- T has the members of one score in the order of their bytes, which begin with the id.
+local first = redis.call('zcount', T, '-inf', '(' .. due)
+local behind = redis.call('zcount', T, '-inf', due)
+local function find(layout, prefix)
+  local low, high = first, behind
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if before(redis.call('zrange', T, middle, middle)[1], prefix) then low = middle + 1 else high = middle end
+  end
+  if low == behind then return nil end
+  local member = redis.call('zrange', T, low, low)[1]
+  if string.sub(member, 1, #prefix) == prefix and (id_in(member, layout, 8) or id_in(member, layout, 4)) then
+    return member, low
+  end
+end
+local member, rank = find('Bc0Lc0', '\8' .. id)
+if not member then member, rank = find('dLc0', id) end
+if not member then return 0 end
+
+-- The list is walked from the end that is nearer: the tail for what was offered a moment ago, and
+-- in a queue of equal delays, whose list is in the order of T, where the rank says. Redis before
+-- 6.0.6 has no LPOS.
+local recent = redis.pcall('lpos', Q, member, 'rank', -1, 'maxlen', 1000)
+local from = (type(recent) == 'number' or rank * 2 >= redis.call('zcard', T)) and -1 or 1
+redis.call('zrem', T, member)
+if U1 then
+  if redis.call('srem', U1, member) + redis.call('srem', U2, member) > 0 then return 1 end
+  redis.call('srem', V, member)
+end
+-- A transfer of Redisson's that fails takes a member out of Q, has it come, and leaves it in T.
+if redis.call('lrem', Q, from, member) == 0 and tonumber(due) <= now then return 0 end
+return 1

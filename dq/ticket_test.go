@@ -1,0 +1,218 @@
+package dq_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/forensics/migrate"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+// stored writes a ticket as text and reads it again, as beside an order.
+func stored(t *testing.T, ticket dq.Ticket) dq.Ticket {
+	t.Helper()
+	row, err := json.Marshal(map[string]dq.Ticket{"ticket": ticket})
+	require.NoError(t, err)
+	var read map[string]dq.Ticket
+	require.NoError(t, json.Unmarshal(row, &read))
+	require.Equal(t, ticket, read["ticket"])
+	return read["ticket"]
+}
+
+// A ticket cancels its own message, and no other of equal value; whether that was offered, or is
+// cancelled, by a client of the other side of 3.21.1, and whether it was migrated meanwhile.
+func TestCancelByTicket(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"3.16.6", "4.7.0"} {
+		for _, to := range []string{"", "3.16.6", "4.7.0"} {
+			t.Run(by+" migrated to "+to, func(t *testing.T) {
+				t.Parallel()
+				b := setup(t, dq.WithRelease(by))
+				other := setupOn(t, b.server, "orders")
+				var tickets []dq.Ticket
+				before := time.Now().Truncate(time.Millisecond)
+				d := dq.NewDelayedQueue(b.queue)
+				for range 3 {
+					ticket, err := d.OfferTicket(t.Context(), "equal", time.Hour)
+					require.NoError(t, err)
+					require.WithinRange(t, ticket.Due(), before.Add(time.Hour), time.Now().Add(time.Hour))
+					tickets = append(tickets, stored(t, ticket))
+				}
+				require.NoError(t, b.client.Close())
+				if to != "" {
+					r, err := wire.LookupRelease(to)
+					require.NoError(t, err)
+					_, err = migrate.Run(t.Context(), b.redis, "orders", migrate.Options{To: r.Layout()})
+					require.NoError(t, err)
+				}
+				waiting := b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val()
+				require.Len(t, waiting, 3)
+
+				canceller := dq.NewDelayedQueue(other.queue)
+				require.NoError(t, canceller.Cancel(t.Context(), tickets[1]))
+				require.ErrorIs(t, canceller.Cancel(t.Context(), tickets[1]), dq.ErrNotWaiting)
+				left := []string{waiting[0], waiting[2]}
+				require.Equal(t, left, b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val())
+				require.ElementsMatch(t, left, b.redis.ZRange(t.Context(), b.names.TimeoutSet, 0, -1).Val())
+			})
+		}
+	}
+}
+
+// A message that has come cannot be cancelled, be it taken or not.
+func TestCancelOfWhatHasCome(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := b.delayed(t)
+	ticket, err := d.OfferTicket(t.Context(), "v", 0)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(b.left(t)) == 1 }, testDeadline, time.Millisecond)
+	require.ErrorIs(t, d.Cancel(t.Context(), ticket), dq.ErrNotWaiting)
+	v, err := b.queue.Take(deadline(t))
+	require.NoError(t, err)
+	require.Equal(t, "v", v)
+	require.ErrorIs(t, d.Cancel(t.Context(), ticket), dq.ErrNotWaiting)
+}
+
+// ticket is that of a member made by fill.
+func ticket(t testing.TB, i int, due int64) dq.Ticket {
+	t.Helper()
+	var id [8]byte
+	for k := range id {
+		id[k] = byte(i >> (8 * k))
+	}
+	parsed, err := dq.ParseTicket(fmt.Sprintf("%d-%x", due, id))
+	require.NoError(t, err)
+	return parsed
+}
+
+// Of many members of one due time, the id finds the one.
+func TestCancelAmongManyOfOneInstant(t *testing.T) {
+	t.Parallel()
+	for _, layout := range []wire.Layout{wire.LayoutDLc0, wire.LayoutBc0Lc0} {
+		t.Run(layout.String(), func(t *testing.T) {
+			t.Parallel()
+			const n = 1000
+			b := setup(t)
+			due := time.Now().Add(time.Hour).UnixMilli()
+			b.fill(t, layout, n, func(i int) int64 { return due + int64(i/400) })
+			d := dq.NewDelayedQueue(b.queue)
+			order := rand.New(rand.NewPCG(3, 4)).Perm(n)
+			for k, i := range order {
+				require.ErrorIs(t, d.Cancel(t.Context(), ticket(t, i+n, due)), dq.ErrNotWaiting)
+				require.NoError(t, d.Cancel(t.Context(), ticket(t, i, due+int64(i/400))))
+				require.Equal(t, int64(n-k-1), b.redis.LLen(t.Context(), b.names.Pending).Val())
+				require.Equal(t, int64(n-k-1), b.redis.ZCard(t.Context(), b.names.TimeoutSet).Val())
+			}
+		})
+	}
+}
+
+// What was unlisted is cancelled all the same.
+func TestCancelOfWhatIsUnlisted(t *testing.T) {
+	t.Parallel()
+	const n = 10_000
+	var p passes
+	b := setup(t, dq.WithObserver(p.observer()))
+	start := time.Now().Add(4 * time.Second).UnixMilli()
+	due := func(i int) int64 { return start + int64(i)*1000/n }
+	b.fill(t, wire.LayoutBc0Lc0, n, due)
+	d := b.delayed(t)
+	require.Eventually(t, func() bool {
+		made := p.made()
+		return len(made) > 0 && made[0].Err == nil && made[0].Members > n/2
+	}, testDeadline, time.Millisecond)
+	cancelled := map[string]bool{}
+	for i := 0; i < n; i += 100 {
+		if err := d.Cancel(t.Context(), ticket(t, i, due(i))); err == nil {
+			cancelled[fmt.Sprint(i)] = true
+		} else {
+			require.ErrorIs(t, err, dq.ErrNotWaiting) // a slow machine: it has come
+		}
+	}
+	for _, v := range takeAll(t, deadline(t), b.queue, n-len(cancelled)) {
+		require.False(t, cancelled[v], v)
+	}
+	require.Zero(t, b.redis.Exists(t.Context(), b.names.Pending, b.names.TimeoutSet).Val())
+}
+
+// The reply to an offer is lost: its ticket tells whether it was queued.
+func TestTicketOfAnUncertainOffer(t *testing.T) {
+	t.Parallel()
+	s := servertest.Redis(t)
+	p := newProxy(t, s.Addr)
+	b := at(t, s, "redis://"+p.listener.Addr().String())
+	d := b.delayed(t)
+	require.NoError(t, d.Offer(t.Context(), "first", time.Hour)) // the script is known
+	p.swallow.Store(true)
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	uncertain, err := d.OfferTicket(short, "second", time.Hour)
+	require.ErrorIs(t, err, dq.ErrUncertain)
+	p.swallow.Store(false)
+	p.cut()
+	direct := dq.NewDelayedQueue(setupOn(t, s, "orders").queue)
+	require.NoError(t, direct.Cancel(t.Context(), uncertain))
+	require.Equal(t, int64(1), b.redis.LLen(t.Context(), b.names.Pending).Val())
+
+	refused, err := d.OfferTicket(t.Context(), "v", -1)
+	require.ErrorIs(t, err, dq.ErrNegativeDelay)
+	require.Zero(t, refused)
+}
+
+// A user without the keys of unlisting cancels; one without a command that it takes is told, and
+// nothing has changed.
+func TestCancelWithFewRights(t *testing.T) {
+	t.Parallel()
+	const keys = "~orders ~redisson_delay_queue:* ~redisson_delay_queue_timeout:* ~redisson_delay_queue_channel:* &* "
+	s := servertest.Redis(t)
+	b := setupOn(t, s, "orders")
+	ticket, err := dq.NewDelayedQueue(b.queue).OfferTicket(t.Context(), "v", time.Hour)
+	require.NoError(t, err)
+	for _, command := range []string{"lrem", "zrem"} {
+		user := as(t, s, "reset on >secret "+keys+"+@all -"+command)
+		require.ErrorContains(t, dq.NewDelayedQueue(user.queue).Cancel(t.Context(), ticket), "NOPERM")
+		require.Equal(t, int64(2), b.redis.Exists(t.Context(), b.names.Pending, b.names.TimeoutSet).Val())
+	}
+	user := as(t, s, "reset on >secret "+keys+"+@all")
+	require.NoError(t, dq.NewDelayedQueue(user.queue).Cancel(t.Context(), ticket))
+	require.Zero(t, b.redis.Exists(t.Context(), b.names.Pending, b.names.TimeoutSet).Val())
+}
+
+func TestParseTicket(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"1795329218107-08af82252204180b", "0-0000000000000000", "-5-ffffffffffffffff", fmt.Sprint(math.MinInt64, "-0123456789abcdef")[:37],
+	} {
+		parsed, err := dq.ParseTicket(text)
+		require.NoError(t, err)
+		require.Equal(t, text, parsed.String())
+	}
+	for _, text := range []string{
+		"", "-", "1", "1-", "-08af82252204180b", "1-08af82252204180", "1-08af82252204180b0", "01-08af82252204180b", "+1-08af82252204180b",
+		"1-08AF82252204180B", " 1-08af82252204180b", "1-08af82252204180b\n", "9223372036854775808-08af82252204180b", "1--8af82252204180b",
+	} {
+		_, err := dq.ParseTicket(text)
+		require.ErrorContains(t, err, "expected a ticket such as", text)
+	}
+}
+
+func FuzzParseTicket(f *testing.F) {
+	f.Add("1795329218107-08af82252204180b")
+	f.Add("-5-ffffffffffffffff")
+	f.Add("1-")
+	f.Fuzz(func(t *testing.T, text string) {
+		if parsed, err := dq.ParseTicket(text); err == nil {
+			require.Equal(t, text, parsed.String())
+		}
+	})
+}
