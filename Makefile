@@ -48,7 +48,11 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 
 .PHONY: bench
 bench: ## measure claims of speed, as ratios of two sides in one run
-	$(GO) test ./dq -run '^$$' -bench 'Lateness|Backlog|Burst|LongQueue|Consume|Cancel' -benchtime 1x -timeout 20m
+	$(GO) test ./dq -run '^$$' -bench 'Lateness|Backlog|Burst|LongQueue|Consume|Cancel|Turns|Takeover|Offer' -benchtime 1x -timeout 20m
+
+.PHONY: bench-report
+bench-report: ## measure every claim of speed, in 15 minutes at most, and write recordings/PERFORMANCE.md; needs a machine that does nothing else
+	$(GO) run ./recordings/performance
 
 .PHONY: inspect-million
 inspect-million: ## inspect a queue of a million members; fails if a call takes the server more than 5 ms by itself

@@ -22,7 +22,7 @@ import (
 const turnsChannel = "redisson_delay_queue_turns:{orders}"
 
 // listen waits until so many clients hear each other.
-func listen(t *testing.T, rdb *redis.Client, n int64) {
+func listen(t testing.TB, rdb *redis.Client, n int64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return rdb.PubSubNumSub(t.Context(), turnsChannel).Val()[turnsChannel] == n
@@ -114,7 +114,7 @@ func TestFaultAKilledClientIsReplaced(t *testing.T) {
 const transfersAt = "DQ_TEST_TRANSFERS_AT"
 
 // process runs such a client in a process of its own.
-func process(t *testing.T, s *server.Server) *os.Process {
+func process(t testing.TB, s *server.Server) *os.Process {
 	t.Helper()
 	cmd := exec.Command(os.Args[0]) //nolint:noctx // killed by the test
 	cmd.Env = append(os.Environ(), transfersAt+"="+s.URL())
