@@ -51,10 +51,13 @@ type request struct {
 // errLost or errUnsent. What is known not to have run goes where the server says it
 // should, or is tried again where that helps; what may have run is never sent again.
 func (c *Client) send(ctx context.Context, r request) []any {
-	s := sending{client: c, request: r, replies: make([]any, len(r.commands))}
-	for i := range s.replies {
+	s := sending{client: c, request: r}
+	if s.replies, s.todo = s.single.replies[:0], s.single.todo[:0]; len(r.commands) > 1 {
+		s.replies, s.todo = make([]any, 0, len(r.commands)), make([]int, 0, len(r.commands))
+	}
+	for i := range r.commands {
 		s.todo = append(s.todo, i)
-		s.replies[i] = fmt.Errorf("%w: %w", errUnsent, context.Canceled)
+		s.replies = append(s.replies, errNotTried)
 	}
 	var next target
 	patience := newPatience()
@@ -66,6 +69,9 @@ func (c *Client) send(ctx context.Context, r request) []any {
 	}
 	return s.replies
 }
+
+// errNotTried is the reply to a command until there is another.
+var errNotTried = fmt.Errorf("%w: %w", errUnsent, context.Canceled)
 
 // patience bounds how often, and for how long, a request is sent again.
 type patience struct {
@@ -102,6 +108,11 @@ type sending struct {
 	moving   bool  // and that for keys of a slot that is being moved
 	teach    bool  // the server is given the script first
 	untaught error // why it did not take it
+	// single holds replies and todo of a request of one command.
+	single struct {
+		replies [1]any
+		todo    [1]int
+	}
 }
 
 // attempt sends what is to do, keeps what came of it, and says where the rest goes.
@@ -138,6 +149,9 @@ func (s *sending) settleAll(err error) {
 // behind SCRIPT LOAD where the server did not know the script: at once, so that nobody
 // flushes it in between.
 func (s *sending) wrap() [][]any {
+	if !s.teach && !s.to.asking && len(s.todo) == len(s.request.commands) {
+		return s.request.commands
+	}
 	commands := make([][]any, 0, len(s.todo)+1)
 	if s.teach {
 		commands = append(commands, []any{"SCRIPT", "LOAD", s.request.script.Body})

@@ -37,13 +37,14 @@ func (c *consumer[T]) work(ctx context.Context, workers *sync.WaitGroup) {
 			workers.Go(func() { c.work(ctx, workers) })
 		}
 	}()
+	handling := context.WithoutCancel(ctx)
 	var retry backoff
 	for {
 		v, err := c.next(ctx)
 		switch {
 		case err == nil:
 			retry.reset()
-			c.handle(context.WithoutCancel(ctx), v)
+			c.handle(handling, v)
 			continue
 		case errors.As(err, new(*DecodeError)):
 			c.Failed(nil, err) // the next value is another matter

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +19,8 @@ type DelayedQueue[T any] struct {
 	task   *task
 	closed atomic.Bool
 	err    error
+	// offerHead is what each offer's command begins with.
+	offerHead []any
 }
 
 // NewDelayedQueue returns the delayed queue in front of dest and starts its
@@ -39,9 +40,10 @@ func NewDelayedQueue[T any](dest *BlockingQueue[T]) *DelayedQueue[T] {
 		return &DelayedQueue[T]{dest: dest, client: broken, task: newTask(dest.names), err: err}
 	}
 	return &DelayedQueue[T]{
-		dest:   dest,
-		client: dest.client,
-		task:   dest.client.scheduler.open(dest.names),
+		dest:      dest,
+		client:    dest.client,
+		task:      dest.client.scheduler.open(dest.names),
+		offerHead: offerHeadOf(dest.client, dest.names),
 	}
 }
 
@@ -116,8 +118,7 @@ func (d *DelayedQueue[T]) offer(ctx context.Context, value T, delay int64) (Tick
 		return Ticket{}, fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
 	}
 	due, id := d.client.clock.Now().UnixMilli()+delay, d.client.ids()
-	keys, args := d.offerArguments(data, due, id)
-	if _, err = d.client.eval(ctx, wire.ScriptOffer, keys, args...); err != nil {
+	if err = d.send(ctx, due, id, data); err != nil {
 		err = offerError(d.dest.Name(), err)
 	}
 	d.offered(due, err)
@@ -172,8 +173,7 @@ func (d *DelayedQueue[T]) offerBatch(ctx context.Context, delay time.Duration, v
 		if err != nil {
 			return 0, fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
 		}
-		keys, args := d.offerArguments(data, due, d.client.ids())
-		commands[i] = d.client.scriptCommand("EVALSHA", script, keys, args)
+		commands[i] = d.offerCommand(due, d.client.ids(), data)
 	}
 	r := d.client.scriptRequest(script, commands)
 	r.key = d.dest.Name()
@@ -202,7 +202,7 @@ func (d *DelayedQueue[T]) confirmed(replies []any) (n int, err error) {
 	return n, err
 }
 
-// offerArguments returns the arguments of the offer script.
+// send runs the offer script.
 //
 //	KEYS    destination, timeout set, pending list, channel
 //	ARGV    due time in Unix ms; random id; value
@@ -210,10 +210,30 @@ func (d *DelayedQueue[T]) confirmed(replies []any) (n int, err error) {
 //	cost    O(log n) in the timeout set
 //
 // offer-v1 is sent to 3.21.0 and in 2.x, offer-v2 from 3.21.1.
-func (d *DelayedQueue[T]) offerArguments(data []byte, dueMillis int64, id [8]byte) (keys []string, args []any) {
-	n := d.dest.names
-	return []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel},
-		[]any{strconv.FormatInt(dueMillis, 10), idArgument(d.client.release.Layout(), id), data}
+func (d *DelayedQueue[T]) send(ctx context.Context, due int64, id [8]byte, data []byte) error {
+	script, err := d.client.script(wire.ScriptOffer)
+	if err != nil {
+		return err
+	}
+	r := d.client.scriptRequest(script, [][]any{d.offerCommand(due, id, data)})
+	r.key = d.dest.Name()
+	_, err = d.client.one(ctx, r)
+	return err
+}
+
+// offerCommand returns the command that runs the offer script.
+func (d *DelayedQueue[T]) offerCommand(due int64, id [8]byte, data []byte) []any {
+	command := append(make([]any, 0, len(d.offerHead)+3), d.offerHead...)
+	return append(command, due, idArgument(d.client.release.Layout(), id), data)
+}
+
+// offerHeadOf returns what all commands that run the offer script begin with.
+func offerHeadOf(c *Client, n wire.Names) []any {
+	script, err := c.script(wire.ScriptOffer)
+	if err != nil {
+		return nil // no release
+	}
+	return c.scriptCommand("EVALSHA", script, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, nil)
 }
 
 // Size returns the number of values that wait for their time: LLEN of the

@@ -52,6 +52,7 @@ type batch struct {
 	sentAt  time.Time
 	done    chan struct{} // closed when all replies are there, or err is set
 	err     error
+	single  [1]any // holds the reply to a single command
 }
 
 // errLost is wrapped by the error of commands that were given to the socket and
@@ -93,7 +94,10 @@ func (a *arriving) Read(p []byte) (int, error) {
 
 // send queues commands and returns at once.
 func (l *link) send(commands ...[]any) *batch {
-	b := &batch{want: len(commands), done: make(chan struct{}), replies: make([]any, 0, len(commands))}
+	b := &batch{want: len(commands), done: make(chan struct{})}
+	if b.replies = b.single[:0]; len(commands) > len(b.single) {
+		b.replies = make([]any, 0, len(commands))
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {

@@ -36,6 +36,11 @@ func replyValue[T any](c codec.Codec[T], reply any, err error) (T, error) {
 		return none, ErrEmpty
 	}
 	text, ok := reply.(string)
+	if _, plain := any(c).(codec.String); plain && ok {
+		if value, ok := reply.(T); ok {
+			return value, nil
+		}
+	}
 	if !ok {
 		return none, fmt.Errorf("expected a string from the server, got %T", reply)
 	}
@@ -83,10 +88,19 @@ func decodeUpTo[T any](c codec.Codec[T], list []any) ([]T, error) {
 
 // encodeOffered encodes a value that is to be queued. A nil []byte is no bytes.
 func encodeOffered[T any](c codec.Codec[T], value T) ([]byte, error) {
-	if isNull(value) {
+	if !isPlain(value) && isNull(value) {
 		return nil, ErrNilValue
 	}
 	return c.Encode(value)
+}
+
+// isPlain reports whether a value is of a type that knows no null, without looking into it.
+func isPlain(value any) bool {
+	switch value.(type) {
+	case string, int64, int, float64, bool:
+		return true
+	}
+	return false
 }
 
 // isNull reports whether a value is null in Java, or holds nothing else.

@@ -34,8 +34,7 @@ type waiter struct {
 	node    *node
 	link    *link
 	batch   *batch
-	command []any
-	line    string // the command as one string, to find an equal one
+	command []any // all strings
 	asking  bool
 
 	mu sync.Mutex // guards batch against unwind, and the rest
@@ -136,15 +135,14 @@ func (c *Client) begin(ctx context.Context, key string, to target, seconds int64
 		}
 		n = owner
 	}
-	line := fmt.Sprintf("%q", command)
-	if w := n.reuse(line, seconds); w != nil {
+	if w := n.reuse(command, seconds); w != nil {
 		return w, nil
 	}
 	l, err := n.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &waiter{client: c, node: n, link: l, command: command, line: line, asking: to.asking}
+	w := &waiter{client: c, node: n, link: l, command: command, asking: to.asking}
 	w.again()
 	return w, nil
 }

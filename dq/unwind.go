@@ -129,12 +129,12 @@ func (w *waiter) abandon() bool {
 
 // reuse returns a waiter that was abandoned while its command, the same one,
 // goes on blocking. One that ends by itself has run for some of its time.
-func (n *node) reuse(line string, seconds int64) *waiter {
+func (n *node) reuse(command []any, seconds int64) *waiter {
 	if seconds != forever {
 		return nil
 	}
 	n.mu.Lock()
-	i := slices.IndexFunc(n.parked, func(w *waiter) bool { return w.line == line })
+	i := slices.IndexFunc(n.parked, func(w *waiter) bool { return slices.Equal(w.command, command) })
 	if i < 0 || !n.cannotUnblock.Load() {
 		n.mu.Unlock()
 		return nil

@@ -59,6 +59,8 @@ type Reader struct {
 	r *bufio.Reader
 	// begun is what has come of a line that is not whole yet.
 	begun []byte
+	// short is the last short line.
+	short string
 }
 
 // NewReader returns a Reader with a buffer of size bytes; 0 means 32 KiB.
@@ -169,7 +171,14 @@ func (r *Reader) bulk(kind byte, size string) (any, error) {
 	if err != nil || n < 0 || n > maxBulk {
 		return nil, fmt.Errorf("%w: expected a length of up to %d, got %q", ErrProtocol, maxBulk, size)
 	}
-	body, err := r.body(n + 2)
+	var body []byte
+	if short := n+2 <= r.r.Size(); short {
+		if body, err = r.r.Peek(n + 2); err == nil {
+			defer r.r.Discard(n + 2) //nolint:errcheck // it is there
+		}
+	} else {
+		body, err = r.body(n + 2)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +225,14 @@ func (r *Reader) ReadLine(limit int) (kind byte, rest string, err error) {
 	if len(line) < 3 || line[len(line)-2] != '\r' {
 		return 0, "", fmt.Errorf("%w: expected a line, got %.64q", ErrProtocol, line)
 	}
-	return line[0], string(line[1 : len(line)-2]), nil
+	// Of many values in a row most are as long as the one before.
+	if short := line[1 : len(line)-2]; len(short) > len("1000000") {
+		rest = string(short)
+	} else if rest = r.short; rest != string(short) {
+		rest = string(short)
+		r.short = rest
+	}
+	return line[0], rest, nil
 }
 
 // line reads up to the next line feed, which it returns too. The bytes are good until
