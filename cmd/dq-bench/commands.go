@@ -8,6 +8,7 @@ func subcommands() []*cobra.Command {
 		withPasswordFile(newRunCmd()),
 		newScenariosCmd(),
 		newCompareCmd(),
+		newHistoryCmd(),
 		newMergeCmd(),
 		withPasswordFile(newVerifyCmd()),
 		withPasswordFile(newRecordCmd()),

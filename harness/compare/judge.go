@@ -136,7 +136,17 @@ func names(rows []*Row) string {
 
 // moreFaults says what NEW did wrong to more messages than OLD, of as many.
 func (c *Comparison) moreFaults() string {
-	a, b := c.Old.Counts, c.New.Counts
+	text := MoreFaults(c.Old.Counts, c.New.Counts, "OLD")
+	if text == "" {
+		return ""
+	}
+	return "NEW is worse: " + text + "."
+}
+
+// MoreFaults says what was done wrong to a greater share of the new messages than of the
+// old ones, beyond chance where those have such too, and to what share of those; what they
+// are is called old in it. It is empty if nothing was.
+func MoreFaults(a, b run.Counts, old string) string {
 	var worse []string
 	for _, f := range []struct {
 		old, new int64
@@ -146,15 +156,12 @@ func (c *Comparison) moreFaults() string {
 		{a.Pending - a.NotDue, b.Pending - b.NotDue, "were due and never came"},
 		{a.OfferErrors, b.OfferErrors, "could not be offered"},
 	} {
-		old, new := perMessage(f.old, a), perMessage(f.new, b)
-		if new > old && (f.old == 0 || moreThanChance(f.old, f.new, a, b)) {
-			worse = append(worse, fmt.Sprintf("%s of its messages %s, of OLD %s", shareText(new), f.what, shareText(old)))
+		before, now := perMessage(f.old, a), perMessage(f.new, b)
+		if now > before && (f.old == 0 || moreThanChance(f.old, f.new, a, b)) {
+			worse = append(worse, fmt.Sprintf("%s of its messages %s, of %s %s", shareText(now), f.what, old, shareText(before)))
 		}
 	}
-	if len(worse) == 0 {
-		return ""
-	}
-	return "NEW is worse: " + strings.Join(worse, "; ") + "."
+	return strings.Join(worse, "; ")
 }
 
 // moreThanChance reports whether NEW has more faults than it would have by chance if both sides had

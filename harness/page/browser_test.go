@@ -48,12 +48,18 @@ func findChromium() (string, error) {
 // openPage writes the report and opens it from disk.
 func openPage(t *testing.T, p Page) *browserPage {
 	t.Helper()
+	return openWritten(t, p.WriteFile)
+}
+
+// openWritten opens what write puts into a file.
+func openWritten(t *testing.T, write func(path string) error) *browserPage {
+	t.Helper()
 	binary, err := findChromium()
 	if err != nil {
 		servertest.Missing(t, "chromium", err)
 	}
 	path := filepath.Join(t.TempDir(), File)
-	require.NoError(t, p.WriteFile(path))
+	require.NoError(t, write(path))
 
 	// The browser's own profile is a fresh one, removed when it ends.
 	ctx, cancel := context.WithTimeout(t.Context(), browserTimeout)

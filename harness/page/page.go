@@ -78,21 +78,34 @@ func (p Page) Write(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
+	return writeLayout(w, "report.tmpl", func(assets assetsView) any {
+		return struct {
+			*pageView
+			assetsView
+		}{view, assets}
+	})
+}
+
+// assetsView is what each page holds besides its figures.
+type assetsView struct {
+	Style  template.CSS
+	Script template.JS
+	Policy string
+}
+
+// writeLayout writes a page whole or not at all, under a policy that lets nothing run or
+// load but what this package wrote.
+func writeLayout(w io.Writer, name string, data func(assetsView) any) error {
 	digest := sha256.Sum256([]byte(script))
-	data := struct {
-		*pageView
-		Style  template.CSS
-		Script template.JS
-		Policy string
-	}{
-		view, template.CSS(style), template.JS(script),
+	assets := assetsView{
+		template.CSS(style), template.JS(script),
 		"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'",
 	}
 	var out bytes.Buffer
-	if err := layout.Execute(&out, data); err != nil {
+	if err := layout.ExecuteTemplate(&out, name, data(assets)); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	_, err = w.Write(out.Bytes())
+	_, err := w.Write(out.Bytes())
 	return err
 }
 

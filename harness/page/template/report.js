@@ -24,7 +24,7 @@
   showTheme();
 
   const scaleButton = document.getElementById("scale");
-  scaleButton.addEventListener("click", () => {
+  scaleButton?.addEventListener("click", () => {
     const logarithmic = root.dataset.scale === "linear";
     root.dataset.scale = logarithmic ? "log" : "linear";
     scaleButton.setAttribute("aria-pressed", String(logarithmic));

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/history"
+	"github.com/dq-bench/dq-bench/harness/page"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// historyFlags are the flags of 'dq-bench history' as they were given.
+type historyFlags struct {
+	history.Options
+	by, html string
+	json     bool
+}
+
+func newHistoryCmd() *cobra.Command {
+	f := &historyFlags{Options: history.DefaultOptions()}
+	cmd := &cobra.Command{
+		Use:   "history RUNS…",
+		Short: "Many stored runs over versions or commits: since when is it later?",
+		Long: fmt.Sprintf(`History reads any number of stored runs of one scenario (run files, folders that hold
+run.json files at any depth, or quoted globs), puts them in the order of their versions,
+and names the first version whose figures have changed: past due (lateness where not all
+keep Redisson's format), response time and the server's processor time for each message.
+
+--by says what makes runs one point: the version of the implementation or of the server,
+in the order of version numbers; the commit, which is the label of that name or else the
+build of dq-bench; a label; or each run by itself, in the order of time.
+
+Changes are found by E-divisive means with a permutation test, at 0.05 for all figures
+together, in %d runs or more, and matter from --min-effect and --min-delta on. The newest
+point is worse, whatever its figures, if more of its messages were lost, came twice or
+early, never came or could not be offered.
+
+A machine that others use as well moves the lateness of a run more than most changes do.
+There, measure each version beside one that stays the same,
+
+  dq-bench run --beside --driver redisson:3.16.6 --driver redisson:4.7.0 --out out/h/4.7.0
+
+and give that as --reference: the figures are ratios to what stood beside them, and a
+fifth more is seen once three versions have it.
+
+Invalid and interrupted runs are left out, and said so. Runs of several scenarios,
+machines or implementations are refused, and so is one that is given twice.
+
+Exit codes: 0 the newest level is no worse than the one before, or there are too few runs
+to tell; 1 a run file cannot be read; 2 wrong usage, or runs that do not belong together;
+99 the newest level is worse.`, history.MinRuns),
+		Example: `  dq-bench history out/releases
+  dq-bench history --by commit --html history.html out/nightly
+  dq-bench history --reference redisson:3.16.6 'out/h/*'`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return usageError(err)
+			}
+			return f.print(cmd.OutOrStdout(), args)
+		},
+	}
+	cmd.Flags().StringVar(&f.by, "by", f.By.String(), "what makes runs one point: version, commit, server, run or label:KEY")
+	cmd.Flags().StringVar(&f.Reference, "reference", "", "implementation such as redisson:4.7.0 beside which each run was made at the same time")
+	cmd.Flags().StringVar(&f.html, "html", "", "file to write a page for the browser to, with a chart of each figure")
+	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON document on stdout and nothing else")
+	cmd.Flags().Float64Var(&f.MinEffect, "min-effect", f.MinEffect, "smallest change that matters, as a share of the level before")
+	cmd.Flags().DurationVar(&f.MinDelta, "min-delta", f.MinDelta, "smallest change of a time that matters (with --reference: none)")
+	return cmd
+}
+
+func (f *historyFlags) check() (err error) {
+	if !(f.MinEffect >= 0 && f.MinEffect < 1) {
+		return fmt.Errorf("min-effect: expected a share from 0 to below 1 such as 0.05, got %v", f.MinEffect)
+	}
+	if f.MinDelta < 0 {
+		return fmt.Errorf("min-delta: expected a duration of 0s or more such as 20us, got %s", f.MinDelta)
+	}
+	f.By, err = history.ParseBy(f.by)
+	return err
+}
+
+// print makes the history of the runs that the paths name.
+func (f *historyFlags) print(w io.Writer, paths []string) error {
+	if err := checkWritable("--html", f.html); err != nil {
+		return err
+	}
+	runs, err := readRuns(paths)
+	if err != nil {
+		return err
+	}
+	h, err := history.Of(runs, f.Options)
+	if err != nil {
+		return usageError(err)
+	}
+	if f.html != "" {
+		if err := page.WriteHistoryFile(f.html, h); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		err = printJSON(w, h)
+	} else {
+		err = page.WriteHistory(w, h)
+	}
+	if err != nil {
+		return err
+	}
+	if h.Outcome == history.Worse {
+		return failure(errors.New(h.Text))
+	}
+	return nil
+}
+
+// readRuns reads the runs that any of the paths name. A file that several of them name is
+// read once.
+func readRuns(paths []string) ([]*run.Document, error) {
+	var runs []*run.Document
+	var errs []error
+	seen := map[string]bool{}
+	for _, path := range paths {
+		found, err := compare.ReadSide(path)
+		errs = append(errs, err)
+		runs = append(runs, slices.DeleteFunc(found, func(r *run.Document) bool {
+			again := seen[r.Path()]
+			seen[r.Path()] = true
+			return again
+		})...)
+	}
+	return runs, errors.Join(errs...)
+}

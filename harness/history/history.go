@@ -1,0 +1,209 @@
+// Package history answers: since which version is it later?
+//
+// It puts any number of stored runs of one scenario in the order of their versions, and
+// looks in each figure for the places where the level changes: by E-divisive means, with
+// a permutation test (stats.Changes), on the logarithms of the figures, at 0.05 for all
+// figures together. It starts nothing, and shows nothing to people.
+//
+// What it can see is a matter of the noise. On a machine with a calm hour of its own every
+// figure serves. On one that others use as well the lateness of one run may be ten times
+// that of the next, and no method finds a fifth more in that: there the versions are to be
+// measured beside one and the same reference (dq-bench run --beside), so that the figures
+// are ratios to what stood beside them in the same second. TestAFifthMoreIsFoundBesideAReference says
+// how often a fifth is found, by figure.
+package history
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// Schema is the schema of a History.
+const Schema = "dq-bench/history/v1"
+
+const (
+	// MinRuns is how many runs are needed: in fewer no division is significant once it is
+	// adjusted for some ten figures.
+	MinRuns = 12
+	// MaxRuns is how many can be taken: each is some 2 MB in memory.
+	MaxRuns = 1000
+	// significance is the level of all figures together.
+	significance = .05
+)
+
+// Outcome is the judgement on the newest level.
+type Outcome string
+
+// The outcomes of a history.
+const (
+	// Worse: a figure is greater since its newest change, or the newest point treated more
+	// messages wrongly than those before it.
+	Worse Outcome = "worse"
+	// Better: a figure is less since its newest change, and none is greater.
+	Better Outcome = "better"
+	// Unchanged: no change was seen, which does not prove that there is none.
+	Unchanged Outcome = "no change"
+	// Inconclusive: there are too few runs to see one.
+	Inconclusive Outcome = "inconclusive"
+)
+
+// Options tune a history.
+type Options struct {
+	// By is what makes runs one point; the zero value is ByVersion.
+	By By
+	// Reference names the implementation, such as "redisson:4.7.0", beside which each run
+	// was made at the same time: figures are then ratios to it. Empty for none.
+	Reference string
+	// MinEffect is the smallest change that matters, as a share of the level before.
+	MinEffect float64
+	// MinDelta is the smallest change of a time that matters; with a Reference none.
+	MinDelta time.Duration
+}
+
+// DefaultOptions are those of a comparison: 5 % and 20 µs.
+func DefaultOptions() Options {
+	o := compare.DefaultOptions()
+	return Options{By: ByVersion, MinEffect: o.MinEffect, MinDelta: o.MinDelta}
+}
+
+// History is what the runs of many versions come to.
+type History struct {
+	Schema string `json:"schema"`
+	// Implementation is the name that all runs share, Server what they ran on (empty where
+	// that differs), Scenario the name of the load.
+	Implementation string `json:"implementation"`
+	Server         string `json:"server,omitempty"`
+	Scenario       string `json:"scenario,omitempty"`
+	By             string `json:"by"`
+	Reference      string `json:"reference,omitempty"`
+	// Points are in order, and so are their runs.
+	Points  []Point  `json:"points"`
+	Figures []Figure `json:"figures"`
+	// LeftOut are runs that can be judged by nothing, with the reason.
+	LeftOut []string `json:"left_out,omitempty"`
+	Outcome Outcome  `json:"outcome"`
+	// FirstWorse names the first point of the newest level of the figure that has become
+	// worse by the greatest factor, or the newest point if it treated messages wrongly;
+	// empty unless the outcome is Worse.
+	FirstWorse string `json:"first_worse,omitempty"`
+	Text       string `json:"text"`
+}
+
+// Point is a version, or whatever else the runs are told apart by.
+type Point struct {
+	Name string `json:"name"`
+	Runs []Run  `json:"runs"`
+}
+
+// Run is one stored run.
+type Run struct {
+	RunID   string    `json:"run_id"`
+	Started time.Time `json:"started"`
+	Driver  string    `json:"driver"`
+	// Path is where it was read from.
+	Path string `json:"path,omitempty"`
+	// Wrong counts messages that were lost, or came twice or early.
+	Wrong int64 `json:"wrong"`
+}
+
+// Figure is one number over all runs.
+type Figure struct {
+	Histogram string `json:"histogram"`
+	Stat      string `json:"stat"`
+	// Unit is "ns", or "ratio" to the reference.
+	Unit string `json:"unit"`
+	// Values are those of the runs of each point, Medians of each point.
+	Values  [][]float64 `json:"values"`
+	Medians []float64   `json:"medians"`
+	// Levels are between the changes: one more than there are changes.
+	Levels  []Level  `json:"levels"`
+	Changes []Change `json:"changes"`
+
+	isTime bool
+}
+
+// Name is that of people: "past due p99".
+func (f Figure) Name() string { return nameOf(f.Histogram, f.Stat) }
+
+// Level is a stretch of points between which no change was seen.
+type Level struct {
+	// From and To are the first and the last point.
+	From int `json:"from"`
+	To   int `json:"to"`
+	// Median is over its runs.
+	Median float64 `json:"median"`
+}
+
+// Change is where a level ends and the next begins.
+type Change struct {
+	// At is the first point of the new level, Name is what it is called.
+	At   int    `json:"at"`
+	Name string `json:"name"`
+	// Before and After are the medians of the runs of the two levels, Ratio is how many
+	// times Before that After is; it is missing where Before is not above 0.
+	Before float64  `json:"before"`
+	After  float64  `json:"after"`
+	Ratio  *float64 `json:"ratio,omitempty"`
+	// P is that of the permutation test; it is at most 0.05 over the number of figures.
+	P       float64 `json:"p"`
+	Outcome Outcome `json:"outcome"`
+}
+
+// Of makes the history of the runs, in any order. Invalid and interrupted ones are left
+// out. It fails with a *run.DifferenceError where they are not of one scenario, machine
+// and implementation, but for what By tells apart, with a *compare.DuplicateRunError where
+// one is given twice, and where no run, or more than MaxRuns, are left.
+func Of(runs []*run.Document, o Options) (*History, error) {
+	h := &History{Schema: Schema, By: o.By.String(), Reference: o.Reference, Points: []Point{}, Figures: []Figure{}}
+	s, err := h.sort(runs, o)
+	if err != nil {
+		return nil, err
+	}
+	h.describe(s)
+	for _, f := range compare.Judged(s.all()) {
+		if figure, ok := s.figure(f); ok {
+			h.Figures = append(h.Figures, figure)
+		}
+	}
+	if n := len(s.runs); n >= MinRuns {
+		for i := range h.Figures {
+			h.Figures[i].divide(h.Points, significance/float64(len(h.Figures)), o)
+		}
+	}
+	h.judge(len(s.runs))
+	if text := s.moreFaults(); text != "" && h.Outcome != Inconclusive {
+		h.Outcome, h.FirstWorse = Worse, h.Points[len(h.Points)-1].Name
+		h.Text = "Worse at " + h.FirstWorse + ": " + text + "."
+	}
+	return h, nil
+}
+
+// describe says what the runs share.
+func (h *History) describe(s *sorted) {
+	first := s.runs[0]
+	h.Implementation, h.Scenario = first.Driver.Name, first.Scenario.Name
+	h.Server = first.ServerText()
+	for _, r := range s.runs {
+		if r.ServerText() != h.Server {
+			h.Server = ""
+		}
+	}
+	for _, p := range s.points {
+		point := Point{Name: p.name, Runs: []Run{}}
+		for _, r := range p.runs {
+			point.Runs = append(point.Runs, Run{r.RunID, r.Started, r.Driver.String(), r.Path(), r.Counts.Faults()})
+		}
+		h.Points = append(h.Points, point)
+	}
+}
+
+// errNoRuns says that there is nothing to judge.
+var errNoRuns = errors.New("history: expected at least one run that is valid and whole")
+
+func tooMany(n int) error {
+	return fmt.Errorf("history: expected at most %d runs, got %d; give those of the versions in question", MaxRuns, n)
+}

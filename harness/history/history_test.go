@@ -1,0 +1,215 @@
+package history
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/run"
+	"github.com/dq-bench/dq-bench/harness/run/runtest"
+)
+
+// samples are as many runs of an hour each as there are versions, scaled.
+func samples(scale func(i int) float64, versions ...string) []*run.Document {
+	var runs []*run.Document
+	for i, version := range versions {
+		r := runtest.Sample(uint64(i), 10_000, scale(i)*(1+float64(i%5)/50))
+		r.Driver.Version = version
+		r.Started = time.Date(2026, 1, 1, i, 0, 0, 0, time.UTC)
+		runs = append(runs, r)
+	}
+	return runs
+}
+
+func flat(int) float64 { return 1 }
+
+func repeated(n int, versions ...string) []string {
+	var all []string
+	for range n { // in turn, as a series measures them
+		all = append(all, versions...)
+	}
+	return all
+}
+
+func names(h *History) []string {
+	var all []string
+	for _, p := range h.Points {
+		all = append(all, p.Name)
+	}
+	return all
+}
+
+func TestTheFirstVersionThatIsLaterIsNamed(t *testing.T) {
+	versions := repeated(4, "3.46.0", "3.9.1", "4.7.0", "3.16.6")
+	later := func(i int) float64 {
+		if v := versions[i]; v == "3.46.0" || v == "4.7.0" {
+			return 2
+		}
+		return 1
+	}
+	h, err := Of(samples(later, versions...), DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, []string{"3.9.1", "3.16.6", "3.46.0", "4.7.0"}, names(h))
+	require.Equal(t, Worse, h.Outcome, h.Text)
+	require.Equal(t, "3.46.0", h.FirstWorse)
+	require.Contains(t, h.Text, "Worse since 3.46.0: lateness p")
+	require.Contains(t, h.Text, " at 3.9.1 to 3.16.6, ")
+	for _, f := range h.Figures {
+		if f.Histogram == "lateness" {
+			require.Len(t, f.Changes, 1, f.Name())
+			require.Equal(t, 2, f.Changes[0].At)
+			require.InDelta(t, 2, *f.Changes[0].Ratio, .5)
+		} else {
+			require.Empty(t, f.Changes, f.Name())
+		}
+	}
+	h, err = Of(samples(func(i int) float64 { return 1 / later(i) }, versions...), DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, Better, h.Outcome)
+	require.Empty(t, h.FirstWorse)
+	h, err = Of(samples(flat, versions...), DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, Unchanged, h.Outcome)
+}
+
+// A change that is real and too small to matter is none.
+func TestSmallChangesDoNotMatter(t *testing.T) {
+	versions := repeated(12, "1", "2")
+	slightly := func(i int) float64 { return 1 + .5*float64(i%2) }
+	h, err := Of(samples(slightly, versions...), DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, Worse, h.Outcome)
+	for _, o := range []Options{{MinEffect: .9}, {MinDelta: time.Second}} {
+		h, err = Of(samples(slightly, versions...), o)
+		require.NoError(t, err)
+		require.Equal(t, Unchanged, h.Outcome, h.Text)
+		require.Len(t, h.Figures[0].Levels, 1)
+	}
+}
+
+// A version that loses messages is worse however early they come, and one that loses no more
+// than those before it is not.
+func TestLostMessagesAreWorse(t *testing.T) {
+	versions := repeated(6, "1", "2", "3")
+	faster := func(i int) float64 { return 1 - .5*float64(i%3/2) }
+	runs := samples(faster, versions...)
+	runs[2].Counts.Lost = 7
+	h, err := Of(runs, DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, Worse, h.Outcome)
+	require.Equal(t, "3", h.FirstWorse)
+	require.Contains(t, h.Text, "Worse at 3: 0.0117 % of its messages were lost")
+	require.EqualValues(t, 7, h.Points[2].Runs[0].Wrong)
+	runs[0].Counts.Lost, runs[1].Counts.Lost = 7, 6
+	h, err = Of(runs, DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, Better, h.Outcome)
+}
+
+func TestWhatDoesNotBelongTogetherIsRefused(t *testing.T) {
+	for want, change := range map[string]func(*run.Document){
+		"producers: 50 is not 51":               func(r *run.Document) { r.Scenario.Producers++ },
+		"scenario:  is not other":               func(r *run.Document) { r.Scenario.Name = "other" },
+		"implementation: dq is not memory":      func(r *run.Document) { r.Driver.Name = "memory" },
+		"server: redis 7.0.15 is not valkey 9":  func(r *run.Document) { r.Server = &run.Server{Product: "valkey", Version: "9"} },
+		"beside: one side at a time is not 2":   func(r *run.Document) { r.Beside = &run.Beside{Block: "b", Sides: 2} },
+		"history by version: run 0000abce of 2": func(r *run.Document) { r.Driver.Version = "" },
+	} {
+		runs := samples(flat, repeated(6, "1", "2")...)
+		change(runs[2])
+		_, err := Of(runs, DefaultOptions())
+		require.ErrorContains(t, err, want)
+	}
+	_, err := Of(append(samples(flat, "1"), samples(flat, "1")...), DefaultOptions())
+	var twice *compare.DuplicateRunError
+	require.ErrorAs(t, err, &twice)
+	_, err = Of(nil, DefaultOptions())
+	require.ErrorIs(t, err, errNoRuns)
+}
+
+func TestServersAreToldApartByServer(t *testing.T) {
+	runs := samples(flat, repeated(12, "4.7.0")...)
+	for i, r := range runs {
+		r.Server = &run.Server{Product: "redis", Version: []string{"7.10.1", "7.9.0"}[i%2]}
+	}
+	_, err := Of(runs, DefaultOptions())
+	require.ErrorContains(t, err, "server: redis 7.10.1 is not redis 7.9.0")
+	h, err := Of(runs, Options{By: ByServer})
+	require.NoError(t, err)
+	require.Equal(t, []string{"redis 7.9.0", "redis 7.10.1"}, names(h))
+	require.Empty(t, h.Server)
+}
+
+func TestCommitsAndLabelsAreInTheOrderOfTime(t *testing.T) {
+	runs := samples(flat, "1", "1", "1")
+	for i, commit := range []string{"fe", "0a", "fe"} {
+		runs[i].Labels = map[string]string{"commit": commit, "host": "h" + commit}
+	}
+	for by, want := range map[By][]string{
+		ByCommit: {"fe", "0a"}, ByLabel("host"): {"hfe", "h0a"},
+		ByRun: {"2026-01-01 00:00:00", "2026-01-01 01:00:00", "2026-01-01 02:00:00"},
+	} {
+		h, err := Of([]*run.Document{runs[2], runs[1], runs[0]}, Options{By: by})
+		require.NoError(t, err)
+		require.Equal(t, want, names(h))
+		require.Equal(t, Inconclusive, h.Outcome)
+		again, err := ParseBy(h.By)
+		require.NoError(t, err)
+		require.Equal(t, by, again)
+	}
+	runs[0].Labels, runs[0].Tool.Version = nil, "v1.2.0"
+	h, err := Of(runs, Options{By: ByCommit})
+	require.NoError(t, err)
+	require.Equal(t, []string{"v1.2.0", "0a", "fe"}, names(h))
+}
+
+// What cannot be judged is left out and named, with whatever stood beside it.
+func TestRunsAreLeftOutWithTheReason(t *testing.T) {
+	var runs []*run.Document
+	for i, r := range samples(flat, repeated(7, "1", "2")...) {
+		reference := runtest.Sample(uint64(100+i), 10_000, 1)
+		r.Beside = &run.Beside{Block: fmt.Sprint(i), Sides: 2}
+		reference.Beside, reference.Driver = r.Beside, run.Driver{Name: "redisson", Version: "4.7.0"}
+		reference.Started = r.Started
+		runs = append(runs, r, reference)
+	}
+	runs[0].Interrupted = true
+	runs[3].Interrupted = true // a reference
+	o := Options{Reference: "redisson:4.7.0"}
+	h, err := Of(runs, o)
+	require.NoError(t, err)
+	require.Len(t, h.LeftOut, 3)
+	require.Contains(t, h.LeftOut[0], "it was interrupted")
+	require.Contains(t, h.LeftOut[2], "no valid run of redisson:4.7.0 was made beside it")
+	require.Equal(t, Unchanged, h.Outcome)
+	require.Equal(t, "ratio", h.Figures[0].Unit)
+	require.InDelta(t, 1, h.Figures[0].Medians[0], .2)
+	runs[4].Driver = runs[5].Driver
+	_, err = Of(runs, o)
+	require.ErrorContains(t, err, "stands twice in block 2")
+	_, err = Of(runs, Options{Reference: "memory"})
+	require.ErrorContains(t, err, "no run was made beside memory")
+}
+
+func TestVersionsCompareByNumber(t *testing.T) {
+	inOrder := []string{"", "3.9.1", "3.16.6", "3.16.6,faithful", "3.16.10", "4.0.0-RC1", "4.0.0-RC2", "10", "99999999999999999999998", "99999999999999999999999", "a", "b"}
+	for i, a := range inOrder {
+		for k, b := range inOrder {
+			require.Equal(t, i < k, compareVersions(a, b) < 0, "%s, %s", a, b)
+		}
+	}
+}
+
+func FuzzParseBy(f *testing.F) {
+	for _, text := range []string{"version", "commit", "server", "run", "label:host", "label:", "weekday"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if by, err := ParseBy(text); err == nil {
+			require.Equal(t, text, by.String())
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package history
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/compare/stats"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// nameOf is what people call a figure.
+func nameOf(histogram, stat string) string {
+	name := strings.Replace(strings.ReplaceAll(histogram, "_", " "), "rtt", "RTT", 1)
+	return strings.Replace(name, "cpu", "CPU", 1) + " " + stat
+}
+
+// figure reads a figure of all runs, false where a pair of runs does not tell.
+func (s *sorted) figure(f compare.Figure) (Figure, bool) {
+	out := Figure{Histogram: f.Histogram, Stat: f.Stat, Unit: "ns", Changes: []Change{}, isTime: f.IsTime}
+	if s.references != nil {
+		out.Unit = "ratio"
+	}
+	n := 0
+	for _, p := range s.points {
+		values := make([]float64, len(p.runs))
+		for i, r := range p.runs {
+			if s.references == nil {
+				values[i] = f.Of(r)
+			} else {
+				values[i] = f.Ratio(s.references[n], r)
+			}
+			if math.IsNaN(values[i]) {
+				return out, false
+			}
+			n++
+		}
+		out.Values = append(out.Values, values)
+		out.Medians = append(out.Medians, stats.Median(values))
+	}
+	out.Levels = out.levels(nil)
+	return out, true
+}
+
+// divide finds the changes that matter.
+func (f *Figure) divide(points []Point, level float64, o Options) {
+	series := slices.Concat(f.Values...)
+	if !slices.ContainsFunc(series, func(v float64) bool { return v <= 0 }) {
+		for i := range series {
+			series[i] = math.Log(series[i])
+		}
+	}
+	starts, at := []int{}, 0
+	pointOf := map[int]int{}
+	for i, values := range f.Values {
+		if i > 0 {
+			starts = append(starts, at)
+			pointOf[at] = i
+		}
+		at += len(values)
+	}
+	found := stats.Changes(series, starts, level)
+	for {
+		f.Changes = []Change{}
+		for _, c := range found {
+			f.Changes = append(f.Changes, Change{At: pointOf[c.At], Name: points[pointOf[c.At]].Name, P: c.P})
+		}
+		f.Levels = f.levels(f.Changes)
+		least := f.measure(o)
+		if least < 0 {
+			return
+		}
+		found = slices.Delete(found, least, least+1)
+	}
+}
+
+// measure fills in how great the changes are, and returns the least of those that do not
+// matter, -1 if all do.
+func (f *Figure) measure(o Options) int {
+	least, by := -1, math.Inf(1)
+	for i := range f.Changes {
+		c := &f.Changes[i]
+		c.Before, c.After = f.Levels[i].Median, f.Levels[i+1].Median
+		c.Ratio, c.Outcome = nil, Worse
+		if c.After < c.Before {
+			c.Outcome = Better
+		}
+		if c.Before > 0 {
+			ratio := c.After / c.Before
+			c.Ratio = &ratio
+		}
+		size, matters := math.Abs(c.After-c.Before), o.MinEffect*math.Abs(c.Before)
+		if f.Unit == "ns" && f.isTime {
+			matters = max(matters, float64(o.MinDelta))
+		}
+		if share := size / math.Max(math.Abs(c.Before), 1e-9); size <= matters && share < by {
+			least, by = i, share
+		}
+	}
+	return least
+}
+
+// levels are the stretches between changes.
+func (f *Figure) levels(changes []Change) []Level {
+	var levels []Level
+	from := 0
+	for i := 0; i <= len(changes); i++ {
+		to := len(f.Values)
+		if i < len(changes) {
+			to = changes[i].At
+		}
+		levels = append(levels, Level{From: from, To: to - 1, Median: stats.Median(slices.Concat(f.Values[from:to]...))})
+		from = to
+	}
+	return levels
+}
+
+// newest is the last change, nil if there is none.
+func (f *Figure) newest() *Change {
+	if len(f.Changes) == 0 {
+		return nil
+	}
+	return &f.Changes[len(f.Changes)-1]
+}
+
+// judge looks at the newest level of each figure.
+func (h *History) judge(runs int) {
+	if runs < MinRuns {
+		h.Outcome = Inconclusive
+		h.Text = fmt.Sprintf("Inconclusive: %s; at least %d are needed to see a change.", compare.CountRuns(runs), MinRuns)
+		return
+	}
+	h.Outcome = Unchanged
+	h.Text = fmt.Sprintf("No change was seen in %s at %s.", compare.CountRuns(runs), countPoints(len(h.Points)))
+	worse, better := h.changed(Worse), h.changed(Better)
+	switch {
+	case len(worse) > 0:
+		h.Outcome, h.FirstWorse = Worse, worse[0].newest().Name
+		h.Text = "Worse since " + h.sentence(worse)
+	case len(better) > 0:
+		h.Outcome = Better
+		h.Text = "Better since " + h.sentence(better)
+	}
+}
+
+func countPoints(n int) string {
+	if n == 1 {
+		return "1 point"
+	}
+	return fmt.Sprintf("%d points", n)
+}
+
+// changed are the figures whose newest change is such, the greatest factor first.
+func (h *History) changed(o Outcome) []*Figure {
+	var changed []*Figure
+	for i := range h.Figures {
+		if c := h.Figures[i].newest(); c != nil && c.Outcome == o {
+			changed = append(changed, &h.Figures[i])
+		}
+	}
+	slices.SortStableFunc(changed, func(a, b *Figure) int {
+		x, y := a.newest().factor(), b.newest().factor()
+		switch {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	return changed
+}
+
+// factor is how great a change is, either way.
+func (c *Change) factor() float64 {
+	if c.Ratio == nil || *c.Ratio <= 0 {
+		return math.Inf(1)
+	}
+	return math.Exp(math.Abs(math.Log(*c.Ratio)))
+}
+
+// sentence says of the first figure what changed, and names the others.
+func (h *History) sentence(changed []*Figure) string {
+	f := changed[0]
+	c := f.newest()
+	before := f.Levels[len(f.Levels)-2]
+	text := fmt.Sprintf("%s: %s is %s, and was %s at %s", c.Name, f.Name(), f.ValueText(c.After), f.ValueText(c.Before), h.span(before))
+	if c.Ratio != nil {
+		text += ", " + run.FormatFloat(*c.Ratio) + " times as much"
+	}
+	text += fmt.Sprintf(" (p %.2g)", c.P)
+	var others []string
+	for _, other := range changed[1:] {
+		others = append(others, other.Name()+" since "+other.newest().Name)
+	}
+	if len(others) > 0 {
+		text += "; also " + strings.Join(others, ", ")
+	}
+	return text + "."
+}
+
+// span names the points of a level.
+func (h *History) span(l Level) string {
+	if l.From == l.To {
+		return h.Points[l.From].Name
+	}
+	return h.Points[l.From].Name + " to " + h.Points[l.To].Name
+}
+
+// ValueText writes a value of the figure for people: a time, or how many times the
+// reference.
+func (f Figure) ValueText(v float64) string {
+	if f.Unit == "ratio" {
+		return fmt.Sprintf("%.3g×", v)
+	}
+	return run.FormatNs(int64(time.Duration(math.Round(v))))
+}

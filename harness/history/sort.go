@@ -1,0 +1,286 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// By is what makes runs one point of a history: their version, commit, server, a label, or
+// nothing, so that each run stands alone. The zero value is ByVersion.
+type By struct{ what, label string }
+
+// What runs are told apart by.
+var (
+	// ByVersion is that of the implementation, in the order of version numbers.
+	ByVersion = By{what: "version"}
+	// ByServer is its product and version, in the order of version numbers.
+	ByServer = By{what: "server"}
+	// ByCommit is the label of that name, or else the build of dq-bench that made the run,
+	// in the order in which they were measured first.
+	ByCommit = By{what: "commit"}
+	// ByRun has each run stand alone, in the order in which they were made.
+	ByRun = By{what: "run"}
+)
+
+// ByLabel is the value of a label, in the order in which they were measured first.
+func ByLabel(key string) By { return By{what: "label", label: key} }
+
+// ParseBy reads "version", "server", "commit", "run" or "label:KEY".
+func ParseBy(text string) (By, error) {
+	if key, ok := strings.CutPrefix(text, "label:"); ok && key != "" {
+		return ByLabel(key), nil
+	}
+	for _, by := range []By{ByVersion, ByServer, ByCommit, ByRun} {
+		if text == by.what {
+			return by, nil
+		}
+	}
+	return By{}, fmt.Errorf("by: expected version, commit, server, run or label:KEY, got %q", text)
+}
+
+// String is what ParseBy reads.
+func (b By) String() string {
+	switch b.what {
+	case "":
+		return ByVersion.what
+	case "label":
+		return "label:" + b.label
+	}
+	return b.what
+}
+
+// name is the point that a run belongs to; it fails where the run does not tell.
+func (b By) name(r *run.Document) (string, error) {
+	name := ""
+	switch b.String() {
+	case "version":
+		name = r.Driver.Version
+	case "server":
+		if r.Server != nil {
+			name = strings.TrimSpace(r.Server.Product + " " + r.Server.Version)
+		}
+	case "commit":
+		name = cmp.Or(r.Labels["commit"], r.Tool.Version)
+	case "run":
+		return r.Started.UTC().Format(time.DateTime), nil
+	default:
+		name = r.Labels[b.label]
+	}
+	if name == "" {
+		return "", fmt.Errorf("history by %s: run %s of %s has none", b, r.RunID, r.Started.Format(time.RFC3339))
+	}
+	return name, nil
+}
+
+// sorted are the runs that are judged.
+type sorted struct {
+	points []point
+	// runs are those of all points, in order; references stand beside them, nil if there
+	// are none.
+	runs, references []*run.Document
+}
+
+type point struct {
+	name string
+	runs []*run.Document
+}
+
+// all are the runs and their references.
+func (s *sorted) all() []*run.Document { return slices.Concat(s.runs, s.references) }
+
+// moreFaults says what the newest point did wrong to more messages than those before it.
+func (s *sorted) moreFaults() string {
+	last := len(s.points) - 1
+	var before, newest run.Counts
+	for i, p := range s.points {
+		for _, r := range p.runs {
+			if i < last {
+				before = before.Plus(r.Counts)
+			} else {
+				newest = newest.Plus(r.Counts)
+			}
+		}
+	}
+	if last == 0 {
+		return ""
+	}
+	return compare.MoreFaults(before, newest, "those before")
+}
+
+// sort puts the runs in order. It notes which ones are left out.
+func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
+	if err := distinct(runs); err != nil {
+		return nil, err
+	}
+	candidates, reference, err := h.references(h.fit(runs), o.Reference)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(candidates) == 0:
+		return nil, errNoRuns
+	case len(candidates) > MaxRuns:
+		return nil, tooMany(len(candidates))
+	}
+	if err := alike(candidates, o.By); err != nil {
+		return nil, err
+	}
+	s := &sorted{}
+	if s.points, err = points(candidates, o.By); err != nil {
+		return nil, err
+	}
+	for _, p := range s.points {
+		s.runs = append(s.runs, p.runs...)
+	}
+	if reference != nil {
+		for _, r := range s.runs {
+			s.references = append(s.references, reference[r])
+		}
+	}
+	return s, nil
+}
+
+// distinct refuses a run that is given twice.
+func distinct(runs []*run.Document) error {
+	seen := map[string]bool{}
+	for _, r := range runs {
+		key := r.RunID + r.Started.Format(time.RFC3339Nano)
+		if r.RunID != "" && seen[key] {
+			return &compare.DuplicateRunError{RunID: r.RunID, Started: r.Started}
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+// fit are the runs that can be judged.
+func (h *History) fit(runs []*run.Document) []*run.Document {
+	var fit []*run.Document
+	for _, r := range runs {
+		if reason := compare.Unfit(r); reason != "" {
+			h.LeftOut = append(h.LeftOut, reason)
+			continue
+		}
+		fit = append(fit, r)
+	}
+	return fit
+}
+
+// references finds the run of the reference that stood beside each of the others. Runs
+// without one are left out.
+func (h *History) references(runs []*run.Document, name string) (candidates []*run.Document, of map[*run.Document]*run.Document, err error) {
+	if name == "" {
+		return runs, nil, nil
+	}
+	byBlock := map[string]*run.Document{}
+	for _, r := range runs {
+		if r.Beside != nil && r.Driver.String() == name {
+			if byBlock[r.Beside.Block] != nil {
+				return nil, nil, fmt.Errorf("history: %s stands twice in block %s; expected the reference to be another implementation than what is judged", name, r.Beside.Block)
+			}
+			byBlock[r.Beside.Block] = r
+		}
+	}
+	of = map[*run.Document]*run.Document{}
+	for _, r := range runs {
+		switch {
+		case r.Driver.String() == name:
+		case r.Beside == nil || byBlock[r.Beside.Block] == nil:
+			h.LeftOut = append(h.LeftOut, fmt.Sprintf("run %s of %s: no valid run of %s was made beside it", r.RunID, r.Started.Format(time.RFC3339), name))
+		default:
+			of[r] = byBlock[r.Beside.Block]
+			candidates = append(candidates, r)
+		}
+	}
+	if len(candidates) == 0 {
+		return nil, nil, fmt.Errorf("history: no run was made beside %s; make some with 'dq-bench run --beside --driver %s --driver VERSION'", name, name)
+	}
+	return candidates, of, nil
+}
+
+// alike refuses runs that differ in more than what tells them apart.
+func alike(runs []*run.Document, by By) error {
+	var differences []string
+	for _, r := range runs {
+		for _, d := range run.Differ(conditions(runs[0], by), conditions(r, by)) {
+			if !slices.Contains(differences, d) {
+				differences = append(differences, d)
+			}
+		}
+	}
+	if len(differences) > 0 {
+		return &run.DifferenceError{Differences: differences}
+	}
+	return nil
+}
+
+// conditions are what all runs of a history share.
+func conditions(r *run.Document, by By) []run.Field {
+	fields := append([]run.Field{{Name: "implementation", Value: r.Driver.Name}}, r.Configuration()...)
+	if by == ByServer {
+		fields = slices.DeleteFunc(fields, func(f run.Field) bool { return f.Name == "server" })
+		fields = append(fields, run.Field{Name: "version", Value: r.Driver.Version})
+	}
+	return append(fields, r.Circumstances()...)
+}
+
+// points sorts the runs into those of each point.
+func points(runs []*run.Document, by By) ([]point, error) {
+	inTime := slices.Clone(runs)
+	slices.SortStableFunc(inTime, func(a, b *run.Document) int { return a.Started.Compare(b.Started) })
+	var all []point
+	places := map[string]int{}
+	for _, r := range inTime {
+		name, err := by.name(r)
+		if err != nil {
+			return nil, err
+		}
+		at, there := places[name]
+		if !there || by == ByRun {
+			at = len(all)
+			places[name] = at
+			all = append(all, point{name: name})
+		}
+		all[at].runs = append(all[at].runs, r)
+	}
+	if what := by.String(); what == ByVersion.what || what == ByServer.what {
+		slices.SortStableFunc(all, func(a, b point) int { return compareVersions(a.name, b.name) })
+	}
+	return all, nil
+}
+
+// compareVersions puts 3.9.1 before 3.16.6: digits compare as numbers, all else as text.
+func compareVersions(a, b string) int {
+	for a != "" && b != "" {
+		m, n := digits(a), digits(b)
+		if m == 0 || n == 0 {
+			if a[0] != b[0] {
+				return cmp.Compare(a[0], b[0])
+			}
+			a, b = a[1:], b[1:]
+			continue
+		}
+		x, errX := strconv.ParseUint(a[:m], 10, 64)
+		y, errY := strconv.ParseUint(b[:n], 10, 64)
+		order := cmp.Compare(x, y)
+		if errX != nil || errY != nil { // too long to be numbers
+			order = cmp.Or(cmp.Compare(m, n), cmp.Compare(a[:m], b[:n]))
+		}
+		if order != 0 {
+			return order
+		}
+		a, b = a[m:], b[n:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits is how many text begins with.
+func digits(text string) int {
+	return len(text) - len(strings.TrimLeft(text, "0123456789"))
+}

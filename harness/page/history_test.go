@@ -1,0 +1,81 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/history"
+	"github.com/dq-bench/dq-bench/harness/run"
+	"github.com/dq-bench/dq-bench/harness/run/runtest"
+)
+
+// releases is a history of eight versions, of which the last three are three times as late.
+func releases(t *testing.T) *history.History {
+	t.Helper()
+	var runs []*run.Document
+	for i := range uint64(24) {
+		scale := 1 + float64(i%5)/50
+		if i/3 >= 5 {
+			scale *= 3
+		}
+		r := runtest.Sample(i, 10_000, scale)
+		r.Driver.Version = fmt.Sprintf("3.%d.0", 9+i/3)
+		r.Started = r.Started.Add(time.Duration(i) * time.Hour)
+		runs = append(runs, r)
+	}
+	runs[4].Counts.Lost = 2
+	h, err := history.Of(runs, history.DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, "3.14.0", h.FirstWorse)
+	return h
+}
+
+func TestHistoryText(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, WriteHistory(&out, releases(t)))
+	require.Regexp(t, `(?m)^dq by version, on redis 7.0.15 \(external\)$`, out.String())
+	require.Regexp(t, `(?m)^ +3.10.0 +3 runs +[^▲]+ 2 wrong$`, out.String())
+	require.Regexp(t, `(?m)^ +3.14.0 +3 runs .*▲`, out.String())
+	require.Regexp(t, `(?m)^worse +lateness p99 +since 3.14.0 .* → .* p 0.001$`, out.String())
+	require.Contains(t, out.String(), "\nWorse since 3.14.0: lateness p")
+}
+
+// The page has the numbers of the history, by hand and eye, on small screens too.
+func TestBrowserShowsTheHistory(t *testing.T) {
+	h := releases(t)
+	b := openWritten(t, func(path string) error { return WriteHistoryFile(path, h) })
+	require.Equal(t, h.Text, eval[string](b, `document.getElementById("verdict").innerText`))
+	figures := eval[map[string]string](b, `Object.fromEntries([...document.querySelectorAll("[data-figure]")].map(e => [e.dataset.figure, e.dataset.value]))`)
+	for k, f := range h.Figures {
+		for i, median := range f.Medians {
+			require.Equal(t, strconv.FormatFloat(median, 'g', -1, 64), figures[fmt.Sprintf("point-%d.figure-%d", i, k)])
+			for n, r := range h.Points[i].Runs {
+				require.Equal(t, strconv.FormatFloat(f.Values[i][n], 'g', -1, 64), figures[fmt.Sprintf("run-%s.figure-%d", r.RunID, k)])
+			}
+		}
+	}
+	changed := slices.IndexFunc(h.Figures, func(f history.Figure) bool { return f.Name() == "lateness p99" })
+	chart := fmt.Sprintf("#figure-%d", changed)
+	require.Equal(t, 1, eval[int](b, fmt.Sprintf(`document.querySelectorAll("%s [data-scale=log] .mark").length`, chart)))
+	b.do(chromedp.Focus(chromedp.CSS(chart+" .frame")), chromedp.KeyEvent(kb.ArrowRight))
+	require.Contains(t, eval[string](b, fmt.Sprintf(`document.querySelector("%s [aria-live]").textContent`, chart)), "3.9.0 , median")
+	b.do(chromedp.Click(chromedp.CSS(chart + " [data-toggle=kind-max]")))
+	require.False(t, b.visible(chart+" [data-scale=log] path.max"))
+	background := `getComputedStyle(document.body).backgroundColor`
+	before := eval[string](b, background)
+	b.do(chromedp.Click(chromedp.CSS("#theme")))
+	require.NotEqual(t, before, eval[string](b, background))
+	for _, width := range []int64{1280, 400} {
+		b.do(chromedp.EmulateViewport(width, 900))
+		require.LessOrEqual(t, eval[int64](b, "document.documentElement.scrollWidth"), width)
+		require.Empty(t, eval[[]string](b, overlaps), "at %d px", width)
+	}
+}
