@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/history"
+	"github.com/dq-bench/dq-bench/harness/page/pagetest"
 	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/run/runtest"
 )
@@ -52,8 +53,8 @@ func TestHistoryText(t *testing.T) {
 func TestBrowserShowsTheHistory(t *testing.T) {
 	h := releases(t)
 	b := openWritten(t, func(path string) error { return WriteHistoryFile(path, h) })
-	require.Equal(t, h.Text, eval[string](b, `document.getElementById("verdict").innerText`))
-	figures := eval[map[string]string](b, `Object.fromEntries([...document.querySelectorAll("[data-figure]")].map(e => [e.dataset.figure, e.dataset.value]))`)
+	require.Equal(t, h.Text, pagetest.Eval[string](b, `document.getElementById("verdict").innerText`))
+	figures := pagetest.Eval[map[string]string](b, `Object.fromEntries([...document.querySelectorAll("[data-figure]")].map(e => [e.dataset.figure, e.dataset.value]))`)
 	for k, f := range h.Figures {
 		for i, median := range f.Medians {
 			require.Equal(t, strconv.FormatFloat(median, 'g', -1, 64), figures[fmt.Sprintf("point-%d.figure-%d", i, k)])
@@ -64,18 +65,18 @@ func TestBrowserShowsTheHistory(t *testing.T) {
 	}
 	changed := slices.IndexFunc(h.Figures, func(f history.Figure) bool { return f.Name() == "lateness p99" })
 	chart := fmt.Sprintf("#figure-%d", changed)
-	require.Equal(t, 1, eval[int](b, fmt.Sprintf(`document.querySelectorAll("%s [data-scale=log] .mark").length`, chart)))
-	b.do(chromedp.Focus(chromedp.CSS(chart+" .frame")), chromedp.KeyEvent(kb.ArrowRight))
-	require.Contains(t, eval[string](b, fmt.Sprintf(`document.querySelector("%s [aria-live]").textContent`, chart)), "3.9.0 , median")
-	b.do(chromedp.Click(chromedp.CSS(chart + " [data-toggle=kind-max]")))
-	require.False(t, b.visible(chart+" [data-scale=log] path.max"))
+	require.Equal(t, 1, pagetest.Eval[int](b, fmt.Sprintf(`document.querySelectorAll("%s [data-scale=log] .mark").length`, chart)))
+	b.Do(chromedp.Focus(chromedp.CSS(chart+" .frame")), chromedp.KeyEvent(kb.ArrowRight))
+	require.Contains(t, pagetest.Eval[string](b, fmt.Sprintf(`document.querySelector("%s [aria-live]").textContent`, chart)), "3.9.0 , median")
+	b.Do(chromedp.Click(chromedp.CSS(chart + " [data-toggle=kind-max]")))
+	require.False(t, b.Visible(chart+" [data-scale=log] path.max"))
 	background := `getComputedStyle(document.body).backgroundColor`
-	before := eval[string](b, background)
-	b.do(chromedp.Click(chromedp.CSS("#theme")))
-	require.NotEqual(t, before, eval[string](b, background))
+	before := pagetest.Eval[string](b, background)
+	b.Do(chromedp.Click(chromedp.CSS("#theme")))
+	require.NotEqual(t, before, pagetest.Eval[string](b, background))
 	for _, width := range []int64{1280, 400} {
-		b.do(chromedp.EmulateViewport(width, 900))
-		require.LessOrEqual(t, eval[int64](b, "document.documentElement.scrollWidth"), width)
-		require.Empty(t, eval[[]string](b, overlaps), "at %d px", width)
+		b.Do(chromedp.EmulateViewport(width, 900))
+		require.LessOrEqual(t, pagetest.Eval[int64](b, "document.documentElement.scrollWidth"), width)
+		require.Empty(t, pagetest.Eval[[]string](b, pagetest.Overlaps), "at %d px", width)
 	}
 }
