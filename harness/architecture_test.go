@@ -26,6 +26,7 @@ var mayImport = map[string][]string{
 	"harness/compare/stats":   {},
 	"harness/history":         {"harness/compare", "harness/compare/stats", "harness/run"},
 	"harness/page":            {"harness/analysis", "harness/compare", "harness/compare/stats", "harness/conformance", "harness/history", "harness/monitor", "harness/run"},
+	"harness/web":             {"harness/compare", "harness/history", "harness/load", "harness/page", "harness/plan", "harness/run"},
 	"harness/metrics":         {"harness/forensics/bridge", "harness/forensics/inspect", "harness/load", "harness/plan", "harness/run"},
 	"harness/plan":            {},
 	"harness/load":            {"harness/plan", "harness/run", "harness/driver", "harness/driver/program"},

@@ -111,6 +111,7 @@ for was not made, which makes the run invalid.`,
   dq-bench run --redis redis://localhost:6379 --driver dq:3.16.6 --slo 'lateness.p99<=20ms'
   dq-bench run --redis redis://db:6379 --start-at +10s --worker 2/4 --out out/w/2
   dq-bench run --metrics-addr 127.0.0.1:9090 --duration 1h
+  dq-bench run --web 127.0.0.1:0 --duration 10m
   dq-bench run --rate 5000/s --delay 1s..10s --duration 1m --json > run.json`,
 		Args: onlyFlags,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -289,6 +290,11 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, stopMetrics()) }()
+	ctx, pages, err := serveWeb(ctx, f.shared.web, req.options.Live, stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pages.close()) }()
 	silenceRedis()
 	printer := newRunPrinter(f, req, stdout, stderr)
 	for _, c := range req.cases {
@@ -297,6 +303,7 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 			printer.one(c.Sides[turn.Side].Spec, turn.N, r)
 		})
 		if err == nil {
+			pages.done(result)
 			err = printer.done(result)
 		}
 		if err != nil {

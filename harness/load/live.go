@@ -20,6 +20,12 @@ type Live struct {
 	sums     run.Histograms
 	final    *run.Document
 	err      error
+
+	// running is what is known from the beginning, about what Describe says.
+	running   run.Document
+	about     About
+	intervals []run.Interval
+	changed   chan struct{}
 }
 
 // Subject is what is being run.
@@ -52,30 +58,33 @@ type Snapshot struct {
 }
 
 // begin makes the run report its progress here too. A nil Live shows nothing.
-func (l *Live) begin(o *Options) {
+func (l *Live) begin(e *engine) {
 	if l == nil {
 		return
 	}
 	subject := Subject{
-		RunID: o.RunID, Driver: o.Driver.Identity().String(), Queue: o.Plan.Queue, Scenario: o.Plan.Name, Since: time.Now(),
+		RunID: e.RunID, Driver: e.Driver.Identity().String(), Queue: e.Plan.Queue, Scenario: e.Plan.Name, Since: time.Now(),
 	}
-	if o.Worker.Shared() {
-		subject.Worker = o.Worker.String()
+	if e.Worker.Shared() {
+		subject.Worker = e.Worker.String()
 	}
-	next := o.Progress
-	o.Progress = func(p Progress) {
+	next := e.Progress
+	e.Progress = func(p Progress) {
 		l.look(p)
-		if next != nil {
-			next(p)
-		}
+		next(p)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.subject, l.progress, l.counts, l.final = subject, Progress{}, counts{}, nil
-	l.sums = run.Histograms{
-		Lateness: run.NewHistogram(run.IntervalDigits), OfferRTT: run.NewHistogram(run.IntervalDigits),
-		ScheduleLag: run.NewHistogram(run.IntervalDigits),
-	}
+	l.sums, l.intervals = liveHistograms(), nil
+	l.running = e.head()
+	l.tell()
+}
+
+// liveHistograms are those that are known while a run lasts.
+func liveHistograms() run.Histograms {
+	interval := func() *run.Histogram { return run.NewHistogram(run.IntervalDigits) }
+	return run.Histograms{Lateness: interval(), PastDue: interval(), OfferRTT: interval(), ScheduleLag: interval()}
 }
 
 // look keeps a report of a second.
@@ -84,8 +93,14 @@ func (l *Live) look(p Progress) {
 	defer l.mu.Unlock()
 	l.progress = p
 	if p.Phase == plan.Measured {
-		l.err = errors.Join(l.err, l.sums.Lateness.Merge(p.Lateness), l.sums.OfferRTT.Merge(p.OfferRTT), l.sums.ScheduleLag.Merge(p.ScheduleLag))
+		l.err = errors.Join(l.err, l.sums.Lateness.Merge(p.Lateness), l.sums.PastDue.Merge(p.PastDue),
+			l.sums.OfferRTT.Merge(p.OfferRTT), l.sums.ScheduleLag.Merge(p.ScheduleLag))
+		if l.intervals == nil {
+			l.running.Started = time.Now().Add(-time.Duration(p.Interval.Second * float64(time.Second))).UTC()
+		}
+		l.intervals = append(l.intervals, p.Interval)
 	}
+	l.tell()
 }
 
 // count keeps how the measured phase stands.
@@ -106,6 +121,7 @@ func (l *Live) end(r *run.Document) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.final = r
+	l.tell()
 }
 
 // ErrNotBegun says that there is no run to look at yet.
@@ -128,17 +144,23 @@ func (l *Live) Snapshot() (Snapshot, error) {
 	s.Phase = l.progress.Phase
 	if p := l.progress; p.Phase == plan.Measured {
 		s.Planned = p.Planned
-		s.Counts = run.Counts{
-			Offered: p.Offered, Delivered: p.Delivered, Pending: p.Pending, OfferErrors: p.OfferErrors,
-			Duplicate: l.counts.Duplicate, Early: l.counts.Early, Foreign: l.counts.Foreign, Corrupt: l.counts.Corrupt,
-		}
+		s.Counts = l.soFar()
 		s.TakeErrors = l.counts.TakeErrors
 	}
-	copied := func(h *run.Histogram) *run.Histogram {
-		c := run.NewHistogram(run.IntervalDigits)
-		l.err = errors.Join(l.err, c.Merge(h))
-		return c
-	}
-	s.Histograms = run.Histograms{Lateness: copied(l.sums.Lateness), OfferRTT: copied(l.sums.OfferRTT), ScheduleLag: copied(l.sums.ScheduleLag)}
+	s.Histograms = liveHistograms()
+	l.err = errors.Join(l.err, s.Histograms.Add(l.sums))
+	s.Histograms.PastDue = nil // its metric is that of whole runs
 	return s, l.err
+}
+
+// soFar are the counts of the measured phase. The caller holds the lock.
+func (l *Live) soFar() run.Counts {
+	p := l.progress
+	if p.Phase != plan.Measured {
+		return run.Counts{}
+	}
+	return run.Counts{
+		Offered: p.Offered, Delivered: p.Delivered, Pending: p.Pending, OfferErrors: p.OfferErrors,
+		Duplicate: l.counts.Duplicate, Early: l.counts.Early, Foreign: l.counts.Foreign, Corrupt: l.counts.Corrupt,
+	}
 }

@@ -24,7 +24,7 @@ type Progress struct {
 	Last bool
 	// Interval is what happened since the report before.
 	Interval run.Interval
-	// Lateness, OfferRTT and ScheduleLag are those of the interval; ScheduleLag is nil
-	// from a part in a program.
-	Lateness, OfferRTT, ScheduleLag *run.Histogram
+	// Lateness, PastDue, OfferRTT and ScheduleLag are those of the interval; ScheduleLag is
+	// nil from a part in a program.
+	Lateness, PastDue, OfferRTT, ScheduleLag *run.Histogram
 }

@@ -100,8 +100,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.refuseBusy(ctx); err != nil {
 		return nil, err
 	}
-	o.Live.begin(&o)
-	result, err := newEngine(o).run(ctx)
+	e := newEngine(o)
+	o.Live.begin(e)
+	result, err := e.run(ctx)
 	if err == nil {
 		o.Live.end(result.Report)
 	}

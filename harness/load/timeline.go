@@ -139,7 +139,7 @@ func (t *timeline) close(k int64, last bool) {
 		Phase: t.phase, Planned: t.planned, Offered: t.sum.Confirmed, Delivered: t.sum.Delivered, Pending: max(m.outstanding, 0),
 		OfferErrors: t.sum.Failed, P99: time.Duration(recent.Quantile(.99)), HasP99: recent.Count() > 0,
 		Left: max(t.length-time.Duration(m.end*float64(time.Second)), 0), Last: last, Interval: interval,
-		Lateness: m.lateness, OfferRTT: m.rtt, ScheduleLag: m.lag,
+		Lateness: m.lateness, PastDue: m.pastDue, OfferRTT: m.rtt, ScheduleLag: m.lag,
 	})
 }
 

@@ -35,7 +35,7 @@ func WriteHistoryPage(w io.Writer, h *history.History) error {
 		v.Charts = append(v.Charts, historyChart(i, f, h))
 	}
 	v.Changes, v.Points, v.Runs = changeRows(h), pointRows(h), historyRuns(h)
-	return writeLayout(w, "history.tmpl", func(assets assetsView) any { v.assetsView = assets; return v })
+	return writeLayout(w, "history.tmpl", false, func(assets assetsView) any { v.assetsView = assets; return v })
 }
 
 // historyView is everything the template shows.

@@ -31,6 +31,8 @@ type Page struct {
 	// Comparisons set sides against the first one: the i-th is that of side i+1.
 	// Nil if the sides were not compared.
 	Comparisons []*compare.Comparison
+	// Live is set on a page that a server keeps up to date; see Live.
+	Live *Live
 }
 
 // Side is a set of runs of one implementation.
@@ -56,9 +58,10 @@ var assets embed.FS
 
 // Styles and script are ours alone: nothing in them comes from a run.
 var (
-	style  = readAsset("report.css")
-	script = readAsset("report.js")
-	layout = template.Must(template.New("report.tmpl").ParseFS(assets, "template/*.tmpl"))
+	style      = readAsset("report.css")
+	script     = readAsset("report.js")
+	liveScript = readAsset("live.js")
+	layout     = template.Must(template.New("report.tmpl").ParseFS(assets, "template/*.tmpl"))
 )
 
 func readAsset(name string) string {
@@ -78,7 +81,7 @@ func (p Page) Write(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	return writeLayout(w, "report.tmpl", func(assets assetsView) any {
+	return writeLayout(w, "report.tmpl", p.Live != nil, func(assets assetsView) any {
 		return struct {
 			*pageView
 			assetsView
@@ -94,12 +97,16 @@ type assetsView struct {
 }
 
 // writeLayout writes a page whole or not at all, under a policy that lets nothing run or
-// load but what this package wrote.
-func writeLayout(w io.Writer, name string, data func(assetsView) any) error {
-	digest := sha256.Sum256([]byte(script))
+// load but what this package wrote; a live one asks its own server besides.
+func writeLayout(w io.Writer, name string, live bool, data func(assetsView) any) error {
+	own, connect := script, ""
+	if live {
+		own, connect = script+liveScript, "; connect-src 'self'"
+	}
+	digest := sha256.Sum256([]byte(own))
 	assets := assetsView{
-		template.CSS(style), template.JS(script),
-		"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'",
+		template.CSS(style), template.JS(own),
+		"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) + "'" + connect,
 	}
 	var out bytes.Buffer
 	if err := layout.ExecuteTemplate(&out, name, data(assets)); err != nil {
@@ -150,6 +157,7 @@ type pageView struct {
 	Runs     []runRow
 	Notes    []string
 	Tool     string
+	Live     *Live
 }
 
 // sideView is a side with its runs added up.
@@ -228,6 +236,7 @@ func newView(p Page) (*pageView, error) {
 		v.Repeated = v.Repeated || len(s.Runs) > 1
 	}
 	v.setVerdict(p.Comparisons)
+	v.setLive(p.Live)
 	v.setLead()
 	v.setTables()
 	v.Charts = []chart{

@@ -97,6 +97,7 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 	if err := o.Share.apply(ctx, &options, c.Plan); err != nil {
 		return nil, err
 	}
+	o.Live.Describe(load.About{Tool: o.Tool, Server: used, Labels: o.Labels})
 	result, err := load.Run(ctx, options)
 	if err != nil {
 		return nil, err

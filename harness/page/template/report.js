@@ -33,18 +33,22 @@
 
   // What carries a token of a button that is not pressed is hidden.
   const off = new Set();
-  const marked = document.querySelectorAll("[data-in]");
-  for (const button of document.querySelectorAll("[data-toggle]")) {
-    button.addEventListener("click", () => {
-      const token = button.dataset.toggle;
-      const hide = !off.delete(token);
-      if (hide) off.add(token);
-      button.setAttribute("aria-pressed", String(!hide));
-      for (const element of marked) {
-        element.classList.toggle("off", element.dataset.in.split(" ").some((t) => off.has(t)));
-      }
-    });
-  }
+  const showToggles = () => {
+    for (const button of document.querySelectorAll("[data-toggle]")) {
+      button.setAttribute("aria-pressed", String(!off.has(button.dataset.toggle)));
+    }
+    for (const element of document.querySelectorAll("[data-in]")) {
+      element.classList.toggle("off", element.dataset.in.split(" ").some((t) => off.has(t)));
+    }
+  };
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-toggle]");
+    if (!button) return;
+    const token = button.dataset.toggle;
+    if (!off.delete(token)) off.add(token);
+    showToggles();
+  });
+  document.addEventListener("dq-update", showToggles); // of a page that changes
 
   // Pointing at a chart, or the arrow keys in it, read the nearest row of its table.
   const line = (name, value, color) => {
@@ -66,10 +70,16 @@
     const reader = figure.querySelector(".reader");
     const [cursor, readout] = reader.children;
     const live = figure.querySelector("[aria-live]");
-    const heads = [...figure.querySelectorAll("thead th")];
-    const rows = [...figure.querySelectorAll("tr[data-x]")].map((row) => ({
-      x: Number(row.dataset.x), cells: [...row.children].map((cell) => cell.textContent),
-    }));
+    let heads = [];
+    let rows = [];
+    const read = () => {
+      heads = [...figure.querySelectorAll("thead th")];
+      rows = [...figure.querySelectorAll("tr[data-x]")].map((row) => ({
+        x: Number(row.dataset.x), cells: [...row.children].map((cell) => cell.textContent),
+      }));
+    };
+    read();
+    document.addEventListener("dq-update", read);
     let current = -1;
     const show = (index) => {
       current = index;

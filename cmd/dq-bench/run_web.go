@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/page"
+	"github.com/dq-bench/dq-bench/harness/series"
+	"github.com/dq-bench/dq-bench/harness/web"
+)
+
+// webPage is the page of 'dq-bench run --web'. Nil is none.
+type webPage struct {
+	running *web.Running
+	server  *web.Server
+	stop    func()
+	last    *page.Page
+}
+
+// serveWeb serves what live shows at --web, and says where. The context that it returns is
+// the one that the page's button ends.
+func serveWeb(ctx context.Context, addr string, live *load.Live, stderr io.Writer) (context.Context, *webPage, error) {
+	if addr == "" {
+		return ctx, nil, nil
+	}
+	ctx, stop := context.WithCancel(ctx)
+	running := web.NewRunning(live, stop)
+	server, err := web.Serve(ctx, addr, running)
+	if err != nil {
+		stop()
+		return ctx, nil, err
+	}
+	go running.Follow(ctx)
+	fmt.Fprintf(stderr, "page at %s\n", server.URL())
+	return ctx, &webPage{running: running, server: server, stop: stop}, nil
+}
+
+// done keeps the page of what was stored last.
+func (p *webPage) done(r *series.Result) {
+	if p != nil {
+		last := r.Page()
+		if only := r.Single(); only != nil {
+			last = page.OfRun(only)
+		}
+		p.last = &last
+	}
+}
+
+// close shows that page for good to browsers that are there, and ends the server.
+func (p *webPage) close() error {
+	if p == nil {
+		return nil
+	}
+	p.running.End(p.last)
+	p.stop()
+	return p.server.Close()
+}

@@ -1,0 +1,90 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dq-bench/dq-bench/harness/plan"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// About is what the starter of a run knows and the run does not.
+type About struct {
+	Tool   run.Tool
+	Server *run.Server
+	Labels map[string]string
+}
+
+// Describe says what the document of the next run is to say besides. A nil Live takes
+// nothing.
+func (l *Live) Describe(a About) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.about = a
+}
+
+// Changed is closed when there is something newer to see than there was at the call.
+func (l *Live) Changed() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	return l.changed
+}
+
+// tell wakes those who wait for Changed. The caller holds the lock.
+func (l *Live) tell() {
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}
+
+// Running is a run while it lasts.
+type Running struct {
+	// Phase is 0 before the warm-up.
+	Phase plan.Phase
+	// Planned messages are to be offered in the measured phase, 0 before that.
+	Planned int64
+	// Document is as much as is known of the run document, as of the last second that
+	// ended: it has no verdict, and of the counts those of a Snapshot. Its histograms have
+	// run.IntervalDigits. It is nobody else's.
+	Document *run.Document
+	// Ended says that the load is over; the document of the run itself follows.
+	Ended bool
+}
+
+// Running tells how the run stands. Its errors are those of Snapshot.
+func (l *Live) Running() (Running, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.subject.Since.IsZero() {
+		return Running{}, ErrNotBegun
+	}
+	d := l.running
+	d.Tool, d.Server, d.Labels = l.about.Tool, l.about.Server, l.about.Labels
+	d.Counts, d.Histograms, d.Intervals = l.soFar(), liveHistograms(), slices.Clone(l.intervals)
+	if n := len(d.Intervals); n > 0 {
+		d.ElapsedSeconds = d.Intervals[n-1].Second
+	}
+	l.err = errors.Join(l.err, d.Histograms.Add(l.sums))
+	r := Running{Phase: l.progress.Phase, Document: &d, Ended: l.final != nil}
+	if r.Phase == plan.Measured {
+		r.Planned = l.progress.Planned
+	}
+	return r, l.err
+}
+
+// head is what is known of the document before the run.
+func (e *engine) head() run.Document {
+	identity := e.identity()
+	return run.Document{
+		Schema: run.Schema, RunID: fmt.Sprintf("%08x", e.RunID), Driver: run.Driver{Name: identity.Name, Version: identity.Version},
+		Scenario: e.scenario(), Environment: e.environment(), Format: e.format(),
+	}
+}

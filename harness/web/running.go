@@ -1,0 +1,190 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/page"
+	"github.com/dq-bench/dq-bench/harness/plan"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// tokenHeader carries the token of a request to stop.
+const tokenHeader = "X-DQ-Token"
+
+// Running serves the report of the run under way, as of the last second that ended:
+//
+//	GET  /        the page
+//	GET  /events  what brings it up to date, as server-sent events: page, and end with the last
+//	POST /stop    stops the run, with the page's token in X-DQ-Token
+//
+// It is an http.Handler.
+type Running struct {
+	mux   *http.ServeMux
+	live  *load.Live
+	stop  func()
+	token string
+
+	ended   chan struct{}
+	mu      sync.Mutex
+	stopped bool
+	final   *page.Page
+}
+
+// NewRunning serves what live shows. stop has the run end as an interrupt does.
+func NewRunning(live *load.Live, stop func()) *Running {
+	r := &Running{mux: http.NewServeMux(), live: live, stop: stop, token: rand.Text(), ended: make(chan struct{})}
+	r.mux.HandleFunc("GET /{$}", r.page)
+	r.mux.HandleFunc("GET /events", r.events)
+	r.mux.HandleFunc("POST /stop", r.stopRun)
+	return r
+}
+
+// ServeHTTP implements http.Handler.
+func (r *Running) ServeHTTP(w http.ResponseWriter, q *http.Request) { r.mux.ServeHTTP(w, q) }
+
+// Stopped says that the run is being stopped, by whomever.
+func (r *Running) Stopped() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = true
+}
+
+// End shows a page for good: what was stored. Nil is for a run that came to nothing, of
+// which the last state stays. Only the first call counts.
+func (r *Running) End(final *page.Page) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.ended:
+	default:
+		r.final = final
+		close(r.ended)
+	}
+}
+
+func (r *Running) page(w http.ResponseWriter, _ *http.Request) {
+	p, err := r.now()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_ = p.Write(w) // a browser that is gone has no answer
+}
+
+// events sends each state of the page, the newest where several came to be meanwhile.
+func (r *Running) events(w http.ResponseWriter, q *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	to := http.NewResponseController(w)
+	for {
+		changed := r.live.Changed()
+		kind := "page"
+		select {
+		case <-r.ended:
+			kind = "end"
+		default:
+		}
+		if err := r.send(w, to, kind); err != nil || kind == "end" {
+			return
+		}
+		select {
+		case <-changed:
+		case <-r.ended:
+		case <-q.Context().Done():
+			return
+		}
+	}
+}
+
+func (r *Running) send(w http.ResponseWriter, to *http.ResponseController, kind string) error {
+	p, err := r.now()
+	if err != nil {
+		return err
+	}
+	update, err := p.Update()
+	if err != nil {
+		return err
+	}
+	err = to.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if err == nil {
+		_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, update)
+	}
+	return errors.Join(err, to.Flush())
+}
+
+func (r *Running) stopRun(w http.ResponseWriter, q *http.Request) {
+	if !equal(q.Header.Get(tokenHeader), r.token) {
+		http.Error(w, "expected the token of the page; load it again", http.StatusForbidden)
+		return
+	}
+	r.Stopped()
+	r.stop()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// now is the page as of the last second.
+func (r *Running) now() (page.Page, error) {
+	r.mu.Lock()
+	stopped, final := r.stopped, r.final
+	r.mu.Unlock()
+	over := false
+	select {
+	case <-r.ended:
+		over = true
+	default:
+	}
+	if over && final != nil {
+		p := *final
+		p.Live = &page.Live{Token: r.token}
+		return p, nil
+	}
+	state, err := r.live.Running()
+	if errors.Is(err, load.ErrNotBegun) {
+		state, err = load.Running{Document: &run.Document{Histograms: run.NewHistograms()}}, nil
+	}
+	if err != nil {
+		return page.Page{}, err
+	}
+	p := page.OfRun(state.Document)
+	p.Live = &page.Live{Token: r.token, CanStop: !stopped && !over}
+	p.Live.Tag, p.Live.Text = inWords(state, stopped, over)
+	return p, nil
+}
+
+// inWords says how a run stands.
+func inWords(s load.Running, stopped, over bool) (tag, text string) {
+	c := s.Document.Counts
+	soFar := fmt.Sprintf("%d of %d messages offered, %d delivered, %d pending.", c.Offered, s.Planned, c.Delivered, c.Pending)
+	switch {
+	case over:
+		return "ended", "The run came to no result."
+	case s.Ended:
+		return "ended", "The load is over, and is being judged: " + soFar
+	case s.Phase == plan.Measured && stopped:
+		return "stopping", "No more is offered, and what is due soon is waited for: " + soFar
+	case s.Phase == plan.Measured:
+		return "running", "Running: " + soFar
+	case stopped:
+		return "stopping", "The run is being stopped before its measurement began."
+	case s.Phase == plan.Warmup:
+		return "warming up", "Warming up: nothing of this is counted."
+	default:
+		return "starting", "Starting."
+	}
+}
+
+// Follow says that the run is being stopped once ctx ends, until the run has ended.
+func (r *Running) Follow(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		r.Stopped()
+	case <-r.ended:
+	}
+}

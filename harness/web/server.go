@@ -1,0 +1,120 @@
+// Package web answers: what do people see in a browser, while a run lasts and afterwards?
+//
+// A Running serves the report of the run under way and can stop it. The pages are those of
+// package page, and ask for nothing but this server. It judges nothing.
+package web
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	headerTimeout = 5 * time.Second
+	// writeTimeout is how long a browser may take to read what it is sent.
+	writeTimeout = 5 * time.Second
+	// closeTimeout is how long answers under way may take still at the end.
+	closeTimeout = 2 * time.Second
+)
+
+// CheckAddr refuses what can never be an address to listen at. Its error is wrong usage,
+// but for the name of the flag.
+func CheckAddr(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("expected HOST:PORT such as 127.0.0.1:8080, or port 0 for a free one, got %q", addr)
+	}
+	return nil
+}
+
+// Server serves pages on an address of this machine.
+type Server struct {
+	listener net.Listener
+	server   *http.Server
+	done     chan error
+}
+
+// Serve listens at addr, as CheckAddr has it, until Close. Without a host that is the
+// loopback interface. Requests that name a host which is neither an address nor that of
+// addr are refused: they come from a page of somebody else whose name leads here.
+func Serve(ctx context.Context, addr string, pages http.Handler) (*Server, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, CheckAddr(addr)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, fmt.Errorf("pages cannot be served at %s: %w; choose another address, or port 0 for a free one", addr, err)
+	}
+	s := &Server{
+		listener: listener,
+		server:   &http.Server{Handler: guard(host, pages), ReadHeaderTimeout: headerTimeout},
+		done:     make(chan error, 1),
+	}
+	go func() { s.done <- s.server.Serve(listener) }()
+	return s, nil
+}
+
+// URL is where the first page is.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/" }
+
+// Close stops listening and lets answers under way end, for a time.
+func (s *Server) Close() error {
+	ending, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	err := s.server.Shutdown(ending)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.server.Close()
+	}
+	if served := <-s.done; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
+
+// guard lets through what a page of this server asks for, and what somebody types.
+func guard(own string, pages http.Handler) http.Handler {
+	pages = http.NewCrossOriginProtection().Handler(pages)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isHere(r.Host, own) {
+			http.Error(w, "this server has another name", http.StatusMisdirectedRequest)
+			return
+		}
+		head := w.Header()
+		head.Set("Content-Security-Policy", "frame-ancestors 'none'") // of more, each page has its own
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("Referrer-Policy", "no-referrer")
+		head.Set("Cache-Control", "no-store")
+		pages.ServeHTTP(w, r)
+	})
+}
+
+// isHere reports whether a request's host is an address, this machine, or the server's own
+// name.
+func isHere(asked, own string) bool {
+	host := asked
+	if name, _, err := net.SplitHostPort(asked); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Zone() == "" || strings.EqualFold(host, "localhost") || strings.EqualFold(host, own)
+}
+
+// equal compares secrets.
+func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
