@@ -9,6 +9,7 @@ func subcommands() []*cobra.Command {
 		newScenariosCmd(),
 		newCompareCmd(),
 		newHistoryCmd(),
+		newServeCmd(),
 		newMergeCmd(),
 		withPasswordFile(newVerifyCmd()),
 		withPasswordFile(newRecordCmd()),
@@ -24,6 +25,6 @@ func subcommands() []*cobra.Command {
 		withPasswordFile(newAnalyzeCmd()),
 		newVersionCmd(),
 		newCompletionCmd(),
-		newServeCmd(),
+		newServeDriverCmd(),
 	}
 }

@@ -229,7 +229,7 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 	r.options = series.Options{
 		Redis: f.redis[0], Out: f.out, Tool: tool(), Labels: labels, Force: f.force, OverProtocol: f.overProtocol,
 		Beside: f.beside, Progress: load.ProgressWriter(stderr, progress), Notice: once(stderr),
-		Serve: []string{self, "serve"},
+		Serve: []string{self, "serve-driver"},
 	}
 	if f.beside {
 		if err := series.CheckBeside(r.cases, r.options.Redis); err != nil {

@@ -23,7 +23,7 @@ func (f *shareFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.worker, "worker", "1/1", "i/n: be the ith of n processes or hosts that split the load; i from 1, or from 0")
 	flags.StringVar(&f.startAt, "start-at", "", "begin the measurement at an RFC 3339 time by the server's clock, or +10s after the first worker asks it")
 	flags.StringVar(&f.metricsAddr, "metrics-addr", "", "serve Prometheus metrics and pprof at HOST:PORT while the run lasts; :PORT for this machine only, 0.0.0.0:PORT for others, port 0 takes a free one")
-	flags.StringVar(&f.web, "web", "", "serve the report at HOST:PORT while the run lasts, a second behind, with a button that stops it; :PORT for this machine only, port 0 takes a free one")
+	flags.StringVar(&f.web, "web", "", "serve the report at HOST:PORT while the run lasts, a second behind, with a button that stops it; each browser that looks costs some ms a second; :PORT for this machine only, port 0 takes a free one")
 }
 
 // share checks the flags against what else was asked for. Its errors are wrong

@@ -19,17 +19,18 @@ import (
 // all: a chart and a table of each figure. It needs no network.
 func WriteHistoryFile(path string, h *history.History) error {
 	var out bytes.Buffer
-	if err := WriteHistoryPage(&out, h); err != nil {
+	if err := WriteHistoryPage(&out, h, ""); err != nil {
 		return err
 	}
 	return run.WriteWhole(filepath.Clean(path), out.Bytes())
 }
 
-// WriteHistoryPage writes the page of a history.
-func WriteHistoryPage(w io.Writer, h *history.History) error {
+// WriteHistoryPage writes the page of a history. home links to the list of all runs; it is
+// empty for a page of its own.
+func WriteHistoryPage(w io.Writer, h *history.History, home string) error {
 	v := historyView{
 		Title: h.Implementation + " by " + h.By + " · " + string(h.Outcome), State: historyState(h.Outcome),
-		History: h, Lead: historyLead(h), Figures: h.Figures, Ratio: h.Reference != "",
+		History: h, Lead: historyLead(h), Figures: h.Figures, Ratio: h.Reference != "", Home: home,
 	}
 	for i, f := range h.Figures {
 		v.Charts = append(v.Charts, historyChart(i, f, h))
@@ -43,6 +44,7 @@ type historyView struct {
 	assetsView
 	*history.History
 	Title, State string
+	Home         string
 	Lead         []string
 	Figures      []history.Figure
 	Charts       []chart

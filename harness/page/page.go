@@ -33,6 +33,8 @@ type Page struct {
 	Comparisons []*compare.Comparison
 	// Live is set on a page that a server keeps up to date; see Live.
 	Live *Live
+	// Home links to the list of all runs; empty for a page of its own.
+	Home string
 }
 
 // Side is a set of runs of one implementation.
@@ -158,6 +160,7 @@ type pageView struct {
 	Notes    []string
 	Tool     string
 	Live     *Live
+	Home     string
 }
 
 // sideView is a side with its runs added up.
@@ -226,7 +229,7 @@ func newView(p Page) (*pageView, error) {
 		return nil, fmt.Errorf("expected at most a comparison for each of %d sides after the first, got %d", len(p.Sides), len(p.Comparisons))
 	}
 	late, step := latencyOf(p.Sides), stepOf(p.Sides)
-	v := &pageView{Many: len(p.Sides) > 1}
+	v := &pageView{Many: len(p.Sides) > 1, Home: p.Home}
 	for i, side := range p.Sides {
 		s, err := newSideView(i, side, late, step)
 		if err != nil {

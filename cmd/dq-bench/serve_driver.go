@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	driverserve "github.com/dq-bench/dq-bench/harness/driver/serve"
+	"github.com/dq-bench/dq-bench/harness/driver/spec"
+)
+
+// newServeDriverCmd is what 'dq-bench run' starts for a member of a fleet that is to be killed:
+// an implementation in a process of its own, which speaks the driver protocol.
+func newServeDriverCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:    "serve-driver DRIVER",
+		Short:  "Serve an implementation as a program of the driver protocol",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			d, err := spec.Parse(args[0])
+			if err != nil {
+				return usageError(err)
+			}
+			return driverserve.Serve(os.Stdin, os.Stdout, d)
+		},
+	}
+}

@@ -1,0 +1,114 @@
+package page
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// List is the page of stored runs, which a server shows: a form that opens compare and
+// history beside it with what is chosen as id, the ID of a set or of a run, and links to
+// run?id=ID.
+type List struct {
+	// Folder is what they lie below.
+	Folder string
+	// Sets are shown in this order.
+	Sets []ListSet
+	// Unreadable says of run files why they are not shown.
+	Unreadable []string
+}
+
+// ListSet is the runs of a folder.
+type ListSet struct {
+	ID   string
+	Runs []ListRun
+}
+
+// ListRun is one stored run, as NewListRun makes it.
+type ListRun struct {
+	ID      string
+	Started time.Time
+
+	scenario, driver, server, labels string
+	late                             string // which latency the figures are of
+	figures                          []figure
+	state, verdict                   string
+}
+
+// NewListRun takes from a run what a list shows.
+func NewListRun(id string, r *run.Document) ListRun {
+	name, h := r.Late()
+	l := ListRun{
+		ID: id, Started: r.Started, scenario: r.Scenario.Name, driver: r.Driver.String(), server: serverName(r), late: strings.ReplaceAll(name, "_", " "),
+		figures: []figure{
+			timeFigureOf(id+".p50", h, h.Quantile(.5)), timeFigureOf(id+".p99", h, h.Quantile(.99)),
+			countFigure(id+".delivered", r.Counts.Delivered), countFigure(id+".wrong", r.Counts.Faults()),
+		},
+		state: "bad", verdict: r.Verdict.Text,
+	}
+	l.figures[3].Bad = r.Counts.Faults() > 0
+	if r.Verdict.Passed {
+		l.state = "ok"
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Labels)) {
+		l.labels = strings.TrimSpace(l.labels + " " + key + "=" + r.Labels[key])
+	}
+	return l
+}
+
+// listView is everything the template shows.
+type listView struct {
+	assetsView
+	Folder, Count string
+	Sets          []listSetView
+	Unreadable    []string
+}
+
+type listSetView struct {
+	ID, Count string
+	Rows      []listRow
+}
+
+// listRow is a ListRun for the template.
+type listRow struct {
+	ID, Started, Scenario, Driver, Server, Labels, Late, State, Verdict string
+	Figures                                                             []figure
+}
+
+// Write writes the page.
+func (l List) Write(w io.Writer) error {
+	v := listView{Folder: l.Folder, Unreadable: l.Unreadable}
+	all := 0
+	for _, s := range l.Sets {
+		set := listSetView{ID: s.ID, Count: compare.CountRuns(len(s.Runs))}
+		for _, r := range s.Runs {
+			set.Rows = append(set.Rows, listRow{
+				r.ID, r.Started.UTC().Format(time.DateTime), r.scenario, r.driver, r.server, r.labels, r.late, r.state, r.verdict, r.figures,
+			})
+		}
+		all += len(s.Runs)
+		v.Sets = append(v.Sets, set)
+	}
+	v.Count = fmt.Sprintf("%s in %d sets", compare.CountRuns(all), len(l.Sets))
+	if len(l.Sets) == 1 {
+		v.Count = compare.CountRuns(all) + " in 1 set"
+	}
+	return writeLayout(w, "list.tmpl", false, func(assets assetsView) any { v.assetsView = assets; return v })
+}
+
+// WriteProblem writes a page that says why what was asked for cannot be shown, with the way
+// to home.
+func WriteProblem(w io.Writer, problem error, home string) error {
+	return writeLayout(w, "problem.tmpl", false, func(assets assetsView) any {
+		return struct {
+			assetsView
+			Problem, Home string
+		}{assets, problem.Error(), home}
+	})
+}

@@ -1,0 +1,220 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/history"
+	"github.com/dq-bench/dq-bench/harness/page/pagetest"
+	"github.com/dq-bench/dq-bench/harness/run"
+	"github.com/dq-bench/dq-bench/harness/run/runtest"
+)
+
+// store writes eight runs of each version below a folder, as a series does, by turns; the
+// newest version is three times as late.
+func store(t *testing.T, versions ...string) (folder string, runs map[string]*run.Document) {
+	t.Helper()
+	folder, runs = t.TempDir(), map[string]*run.Document{}
+	for i := range 8 {
+		for k, version := range versions {
+			scale := 1 + float64((i+k)%4)/50
+			if k == len(versions)-1 {
+				scale *= 3
+			}
+			r := runtest.Sample(uint64(i*len(versions)+k), 10_000, scale)
+			r.Driver.Version = version
+			r.Started = time.Date(2026, 1, 2, i, k, 0, 0, time.UTC)
+			r.Labels = map[string]string{"host": "<b>here</b>"}
+			r.Judge(nil)
+			id := fmt.Sprintf("r/dq-%s/%d", version, i+1)
+			write(t, folder, id, r)
+			runs[id] = r
+		}
+	}
+	return folder, runs
+}
+
+func write(t *testing.T, folder, id string, r *run.Document) {
+	t.Helper()
+	in := filepath.Join(folder, filepath.FromSlash(id))
+	require.NoError(t, os.MkdirAll(in, 0o755))
+	require.NoError(t, run.WriteFolder(in, r, nil))
+}
+
+func serveStored(t *testing.T, folder string) *Server {
+	t.Helper()
+	stored, err := NewStored(folder)
+	require.NoError(t, err)
+	s, err := Serve(t.Context(), "127.0.0.1:0", stored)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+const (
+	verdict = `document.getElementById("verdict").innerText`
+	figures = `Object.fromEntries([...document.querySelectorAll("[data-figure]")].map(e => [e.dataset.figure, e.dataset.value]))`
+)
+
+// By clicks: a run, two sets beside each other, and all of them in their history, with the
+// numbers of the run files.
+func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
+	folder, runs := store(t, "3.9.1", "3.16.6", "4.7.0")
+	s := serveStored(t, folder)
+	b := pagetest.Open(t, s.URL())
+	read := func(id string) *run.Document {
+		r, err := run.ReadFile(filepath.Join(folder, filepath.FromSlash(id), run.File))
+		require.NoError(t, err)
+		return r
+	}
+	// follow does the steps and waits for what only the page that they lead to has.
+	follow := func(mark string, steps ...chromedp.Action[chromedp.Void]) {
+		b.Do(steps...)
+		b.Do(chromedp.WaitVisible(chromedp.CSS(mark)))
+	}
+	home := func() { follow(".stored", chromedp.Click(chromedp.CSS(".brand a"))) }
+
+	require.Equal(t, "24 runs in 3 sets", pagetest.Eval[string](b, `document.querySelector("h1").innerText`))
+	listed := pagetest.Eval[map[string]string](b, figures)
+	for id := range runs {
+		name, late := read(id).Late()
+		require.Equal(t, "lateness", name)
+		require.Equal(t, strconv.FormatInt(late.Quantile(.99), 10), listed[id+".p99"])
+	}
+	require.Zero(t, pagetest.Eval[int](b, `document.querySelectorAll("td b").length`), "labels are text")
+	for _, width := range []int64{1280, 400} {
+		b.Do(chromedp.EmulateViewport(width, 900))
+		require.LessOrEqual(t, pagetest.Eval[int64](b, "document.documentElement.scrollWidth"), width)
+		require.Empty(t, pagetest.Eval[[]string](b, pagetest.Overlaps), "at %d px", width)
+	}
+	background := `getComputedStyle(document.body).backgroundColor`
+	light := pagetest.Eval[string](b, background)
+	b.Do(chromedp.Click(chromedp.CSS("#theme")))
+	dark := pagetest.Eval[string](b, background)
+	require.NotEqual(t, light, dark)
+
+	const one = "r/dq-4.7.0/3"
+	follow("#config", chromedp.Click(chromedp.CSS(`a[href="run?id=r%2fdq-4.7.0%2f3"]`)))
+	require.Equal(t, dark, pagetest.Eval[string](b, background), "the theme goes along")
+	r := read(one)
+	require.Equal(t, r.Verdict.Text, pagetest.Eval[string](b, verdict))
+	require.Equal(t, strconv.FormatInt(r.Histograms.Lateness.Quantile(.999), 10), pagetest.Eval[map[string]string](b, figures)["side-0.lateness.p99.9"])
+
+	home()
+	b.Do(chromedp.Click(chromedp.CSS(`[value="r/dq-4.7.0"]`)), chromedp.Focus(chromedp.CSS(`[value="r/dq-3.16.6"]`)), chromedp.KeyEvent(" "))
+	follow(".compared", chromedp.Click(chromedp.CSS("#compare")))
+	old, err := compare.ReadSide(filepath.Join(folder, "r", "dq-3.16.6"))
+	require.NoError(t, err)
+	newer, err := compare.ReadSide(filepath.Join(folder, "r", "dq-4.7.0"))
+	require.NoError(t, err)
+	c, err := compare.Runs(old, newer, compare.DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, compare.Worse, c.Outcome)
+	require.Equal(t, c.Text, pagetest.Eval[string](b, verdict))
+	require.Equal(t, []string{"OLD dq:3.16.6, 8 runs", "NEW dq:4.7.0, 8 runs"},
+		pagetest.Eval[[]string](b, `[...document.querySelectorAll(".series")].map(e => e.innerText)`))
+
+	home()
+	follow("#points", chromedp.Focus(chromedp.CSS("#history")), chromedp.KeyEvent(kb.Enter))
+	var all []*run.Document
+	for id := range runs {
+		all = append(all, read(id))
+	}
+	h, err := history.Of(all, history.DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, "4.7.0", h.FirstWorse)
+	require.Equal(t, h.Text, pagetest.Eval[string](b, verdict))
+	require.Equal(t, strconv.FormatFloat(h.Figures[0].Medians[2], 'g', -1, 64), pagetest.Eval[map[string]string](b, figures)["point-2.figure-0"])
+}
+
+func get(t *testing.T, s *Server, page string, query url.Values) (int, string) {
+	t.Helper()
+	return request(t, http.MethodGet, s.URL()+page+"?"+query.Encode(), nil)
+}
+
+func TestWhatCannotBeShownIsSaid(t *testing.T) {
+	folder, _ := store(t, "1", "2")
+	secret := filepath.Join(t.TempDir(), run.File)
+	require.NoError(t, os.WriteFile(secret, []byte("secret"), 0o600))
+	s := serveStored(t, folder)
+	for name, row := range map[string]struct {
+		page, query string
+		status      int
+		want        string
+	}{
+		"no run":            {"run", "", http.StatusBadRequest, "expected the id of one run"},
+		"no such run":       {"run", "id=r/dq-9", http.StatusNotFound, "there is no run below it"},
+		"two runs":          {"run", "id=r/dq-1", http.StatusBadRequest, "expected the id of one run"},
+		"out of the folder": {"run", "id=../" + filepath.Base(filepath.Dir(secret)), http.StatusNotFound, "there is no run below it"},
+		"an absolute path":  {"run", "id=" + filepath.Dir(secret), http.StatusNotFound, "there is no run below it"},
+		"one side":          {"compare", "id=r/dq-1", http.StatusBadRequest, "expected 2 to 8 sides, got 1"},
+		"by the weekday":    {"history", "by=weekday", http.StatusBadRequest, "expected version, commit, server"},
+		"no reference":      {"history", "reference=dq:3", http.StatusBadRequest, "no run was made beside dq:3"},
+	} {
+		query, err := url.ParseQuery(row.query)
+		require.NoError(t, err)
+		status, body := get(t, s, row.page, query)
+		require.Equal(t, row.status, status, name)
+		require.Contains(t, body, row.want, name)
+		require.NotContains(t, body, "secret", name)
+	}
+	_, err := NewStored(filepath.Join(folder, "nowhere"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// The list is that of the folder as it is: runs that come, change, go or cannot be read.
+func TestTheListIsOfNow(t *testing.T) {
+	folder, runs := store(t, "1")
+	s := serveStored(t, folder)
+	_, body := get(t, s, "", nil)
+	require.Contains(t, body, "8 runs in 1 set<")
+	first := runs["r/dq-1/1"]
+	first.Counts.Duplicate = 77
+	write(t, folder, "r/dq-1/1", first)
+	write(t, folder, "new/run", runs["r/dq-1/2"])
+	damaged := filepath.Join(folder, "damaged")
+	require.NoError(t, os.Mkdir(damaged, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(damaged, run.File), []byte("{"), 0o600))
+	require.NoError(t, os.RemoveAll(filepath.Join(folder, "r", "dq-1", "8")))
+	_, body = get(t, s, "", nil)
+	require.Contains(t, body, "8 runs in 2 sets")
+	require.Contains(t, body, `data-figure="r/dq-1/1.wrong" data-value="77"`)
+	require.Contains(t, body, "Not readable")
+	require.Contains(t, body, "no JSON object")
+}
+
+// Which sides come of what is chosen.
+func TestSides(t *testing.T) {
+	folder, _ := store(t, "1", "2")
+	write(t, folder, "alone", runtest.Sample(99, 1000, 1))
+	stored, err := NewStored(folder)
+	require.NoError(t, err)
+	for ids, want := range map[string]string{
+		"r/dq-2 r/dq-1":                     "dq:1/8 dq:2/8",
+		"r/dq-2 r/dq-2/1 r/dq-2/2 r/dq-1/1": "dq:1/1 dq:2/8",
+		"r/dq-1/2 r/dq-1/1":                 "r/dq-1/1/1 r/dq-1/2/1",
+		"r/dq-1/1 r/dq-2/2 r/dq-1/3":        "dq:1/2 dq:2/1",
+		"r r/dq-1":                          "r/16",
+		"alone r/dq-1":                      "dq:1/8 dq:4.7.0/1",
+	} {
+		choice, err := stored.choose(strings.Fields(ids))
+		require.NoError(t, err)
+		var got []string
+		for _, side := range sides(choice) {
+			got = append(got, fmt.Sprintf("%s/%d", side.Name, len(side.Runs)))
+		}
+		require.Equal(t, want, strings.Join(got, " "), ids)
+	}
+}
