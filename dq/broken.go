@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/codec"
@@ -14,7 +15,7 @@ import (
 // was constructed wrongly.
 func brokenClient(err error) *Client {
 	c := &Client{
-		config: config{release: wire.Newest(), clock: clock.System(), ids: randomID, limit: transferLimit, strict: true},
+		config: config{release: wire.Newest(), clock: clock.System(), random: rand.Uint64, limit: transferLimit, strict: true},
 		names:  wire.NamesOf,
 		broken: err,
 	}

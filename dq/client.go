@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -55,7 +56,7 @@ type Client struct {
 // No connection is made yet. The error tells of a bad option.
 func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 	c := &Client{
-		config: config{release: wire.Newest(), clock: clock.System(), ids: randomID},
+		config: config{release: wire.Newest(), clock: clock.System(), random: rand.Uint64},
 		names:  wire.NamesOf,
 	}
 	for i, option := range options {

@@ -117,7 +117,7 @@ func (d *DelayedQueue[T]) offer(ctx context.Context, value T, delay int64) (Tick
 	if err != nil {
 		return Ticket{}, fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
 	}
-	due, id := d.client.clock.Now().UnixMilli()+delay, d.client.ids()
+	due, id := d.client.clock.Now().UnixMilli()+delay, d.client.newID()
 	if err = d.send(ctx, due, id, data); err != nil {
 		err = offerError(d.dest.Name(), err)
 	}
@@ -173,7 +173,7 @@ func (d *DelayedQueue[T]) offerBatch(ctx context.Context, delay time.Duration, v
 		if err != nil {
 			return 0, fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
 		}
-		commands[i] = d.offerCommand(due, d.client.ids(), data)
+		commands[i] = d.offerCommand(due, d.client.newID(), data)
 	}
 	r := d.client.scriptRequest(script, commands)
 	r.key = d.dest.Name()

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"strconv"
+	"sync"
+	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
@@ -13,10 +15,28 @@ import (
 // little-endian number in decimal. It is called from many goroutines at once.
 type IDSource func() [8]byte
 
-// randomID draws from the runtime's generator, which is seeded per process.
-func randomID() (id [8]byte) {
-	binary.LittleEndian.PutUint64(id[:], rand.Uint64())
+// newID is the id of a new member.
+func (c *config) newID() (id [8]byte) {
+	if c.ids != nil {
+		return c.ids()
+	}
+	binary.LittleEndian.PutUint64(id[:], c.random())
 	return id
+}
+
+// below draws a duration from 0 to n.
+func (c *config) below(n time.Duration) time.Duration {
+	return time.Duration(c.random() % uint64(n))
+}
+
+// lockedSource makes a source one that many goroutines may draw from.
+func lockedSource(s rand.Source) func() uint64 {
+	var mu sync.Mutex
+	return func() uint64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return s.Uint64()
+	}
 }
 
 // idArgument returns an id in the form that the layout's offer script takes.

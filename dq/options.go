@@ -2,6 +2,7 @@ package dq
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -15,7 +16,8 @@ type config struct {
 	faithful  bool
 	strict    bool
 	clock     clock.Clock
-	ids       IDSource
+	ids       IDSource      // nil for random
+	random    func() uint64 // from any goroutine
 	observer  Observer
 	limit     int // 0 for the usual one
 	transfers Transfers
@@ -100,6 +102,20 @@ func WithIDSource(s IDSource) Option {
 			return fmt.Errorf("dq: WithIDSource needs a source")
 		}
 		c.ids = s
+		return nil
+	}
+}
+
+// WithRandom replaces the source of what a Client draws: ids, where WithIDSource does not
+// say them, tokens, and the pauses that keep clients from acting at the same instant. A
+// simulation gives one with a seed. Two clients of a queue must not draw the same. It is
+// called by one goroutine at a time; the default is the runtime's generator.
+func WithRandom(source rand.Source) Option {
+	return func(c *config) error {
+		if source == nil {
+			return fmt.Errorf("dq: WithRandom needs a source")
+		}
+		c.random = lockedSource(source)
 		return nil
 	}
 }

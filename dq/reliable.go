@@ -2,7 +2,6 @@ package dq
 
 import (
 	"context"
-	crand "crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -194,8 +193,7 @@ func (q *ReliableQueue[T]) move(ctx context.Context) (string, error) {
 func (q *ReliableQueue[T]) holdValue(ctx context.Context, data string) (*Delivery[T], error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdTimeout)
 	defer cancel()
-	token := make([]byte, 16)
-	_, _ = crand.Read(token) // never fails
+	token := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, q.client.random()), q.client.random())
 	began := time.Now()
 	reply, err := q.client.runOwn(ctx, callLane, holdScript,
 		[]string{q.names.Moved, q.names.MovedBefore, q.names.Held, q.names.Attempts},
@@ -242,7 +240,7 @@ func (d *Delivery[T]) Nack(ctx context.Context, delay time.Duration, reason stri
 	c := d.queue.client
 	if delay > 0 {
 		due = strconv.FormatInt(c.clock.Now().UnixMilli()+delay.Milliseconds(), 10)
-		pending = string(c.release.Layout().Pack(c.ids(), d.data))
+		pending = string(c.release.Layout().Pack(c.newID(), d.data))
 	}
 	return d.settle(ctx, "nack", d.member, strconv.Itoa(d.queue.options.MaxAttempts), reason, due, pending)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	mathrand "math/rand/v2"
 	"sync"
 	"time"
 
@@ -46,7 +45,7 @@ type scheduler struct {
 func newScheduler(c *Client) *scheduler {
 	s := &scheduler{
 		client:       c,
-		id:           fmt.Sprintf("%016x", mathrand.Uint64()),
+		id:           fmt.Sprintf("%016x", c.random()),
 		ctx:          c.ctx,
 		subscription: newSubscription(c),
 		posts:        make(chan func(), 64),

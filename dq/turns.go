@@ -2,7 +2,6 @@ package dq
 
 import (
 	"context"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
@@ -92,7 +91,7 @@ func (s *scheduler) leaves(t *task, now int64) bool {
 		return false
 	}
 	if u.waitUntil == 0 {
-		u.waitUntil = now + (minStandIn + rand.N(maxStandIn-minStandIn)).Milliseconds()
+		u.waitUntil = now + (minStandIn + s.client.below(maxStandIn-minStandIn)).Milliseconds()
 	}
 	if now < u.waitUntil {
 		s.setDue(t, u.waitUntil)

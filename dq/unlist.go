@@ -2,7 +2,6 @@ package dq
 
 import (
 	"context"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -143,7 +142,7 @@ func (s *scheduler) pass(t *task, found scripts.Surveyed) {
 	u, now := &t.unlisting, s.now()
 	u.passing, u.mine = true, true
 	p := pass{
-		client: s.client, names: t.names, token: strconv.FormatUint(rand.Uint64(), 36),
+		client: s.client, names: t.names, token: strconv.FormatUint(s.client.random(), 36),
 		horizon: now + found.Window + 2*u.passTime(found.Length) + passSlack.Milliseconds(),
 		length:  found.Length, covered: u.covered,
 	}
