@@ -25,7 +25,17 @@ test: ## run every test; DQ_REQUIRE=redis,docker makes a missing server a failur
 
 .PHONY: race
 race: ## run the tests of dq and harness with the race detector
-	$(GO) test -race $$($(GO) list ./dq/... ./harness/... | grep -v /dq/scripts$$) # whose long histories are of Lua alone
+	$(GO) test -race $$($(GO) list ./dq/... ./harness/... | grep -v -e /dq/scripts$$ -e /harness/simulate$$) # long histories: of Lua alone; in an order that the detector makes random
+
+SEEDS ?= 100000
+FOR ?= 10m
+.PHONY: simulate
+simulate: ## simulate the life of queues under faults, for FOR or SEEDS seeds, in two processes
+	$(GO) test -c -o bin/simulate.test ./harness/simulate
+	@for n in 1 2; do \
+		bin/simulate.test -test.timeout 0 -test.v -test.run KeepsItsWord -seed $$n -every 2 -seeds $$(($(SEEDS) / 2)) -for $(FOR) -length 3m & pids="$$pids $$!"; \
+	done; \
+	bad=0; for pid in $$pids; do wait $$pid || bad=1; done; exit $$bad
 
 .PHONY: lint
 lint: bin/golangci-lint ## go vet and golangci-lint

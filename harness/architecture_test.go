@@ -41,6 +41,8 @@ var mayImport = map[string][]string{
 	"harness/analysis":        {"harness/monitor"},
 	"harness/trace":           {"harness/monitor"},
 
+	"harness/simulate": {"harness/server/embedded"},
+
 	"harness/forensics":         {},
 	"harness/forensics/inspect": {"harness/forensics"},
 	"harness/forensics/migrate": {"harness/forensics"},

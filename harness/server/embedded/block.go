@@ -108,6 +108,9 @@ func (e *Server) serveWaiters() {
 		if reply == nil {
 			return false
 		}
+		if e.hooks.Ran != nil {
+			e.hooks.Ran(w.client.addr, w.args, reply)
+		}
 		w.reply <- reply
 		return true
 	})

@@ -48,10 +48,21 @@ type Server struct {
 	clients  map[int64]*client
 	lastID   int64
 	monitors map[*client]bool
+	hooks    Hooks
 	scripts  map[string]string // SHA-1 of the body as clients know it → body
+	sources  map[string]string // body → what runs for it
 	running  *script           // the script that runs now, nil outside
 	waiters  []*waiter         // blocked pops, the longest waiting first
 	stats    map[string]*commandStat
+}
+
+// Hooks let a test look on, and plant faults. Each may be nil.
+type Hooks struct {
+	// Script returns the body that is run instead of body. Its SHA-1 stays body's.
+	Script func(body string) string
+	// Ran is told of each command that has run, before its reply is sent: the client's
+	// address and what it sent. No other command runs meanwhile, so that Do shows what it left.
+	Ran func(client string, args []string, reply []byte)
 }
 
 // Start listens on a free port of 127.0.0.1. The server runs until it is closed, not
@@ -61,6 +72,11 @@ func Start(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded: no port on 127.0.0.1: %w", err)
 	}
+	return Serve(l, Hooks{})
+}
+
+// Serve serves the connections of l, which Close closes.
+func Serve(l net.Listener, hooks Hooks) (*Server, error) {
 	engine := miniredis.NewMiniRedis()
 	// A first in-memory connection is how miniredis starts without a listener of its own.
 	conn, err := engine.Dial()
@@ -70,8 +86,8 @@ func Start(ctx context.Context) (*Server, error) {
 	_ = conn.Close()
 	engine.ClockTTL(true) // keys expire by the clock, not by a test's command
 	e := &Server{
-		engine: engine, srv: engine.Server(), listen: l, since: time.Now(),
-		clients: map[int64]*client{}, monitors: map[*client]bool{}, scripts: map[string]string{}, stats: map[string]*commandStat{},
+		engine: engine, srv: engine.Server(), listen: l, since: time.Now(), hooks: hooks,
+		clients: map[int64]*client{}, monitors: map[*client]bool{}, scripts: map[string]string{}, sources: map[string]string{}, stats: map[string]*commandStat{},
 	}
 	e.srv.SetPreHook(e.fromScript)
 	e.wg.Go(e.accept)
@@ -221,7 +237,28 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 		e.feed(start, c, args)
 	}
 	e.count(args, reply, rejected, time.Since(start))
+	if e.hooks.Ran != nil {
+		e.hooks.Ran(c.addr, args, reply)
+	}
 	return reply, w
+}
+
+// Exclusive calls f while no command runs.
+func (e *Server) Exclusive(f func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f()
+}
+
+// ForgetScripts is what SCRIPT FLUSH does. It is for Exclusive.
+func (e *Server) ForgetScripts() {
+	clear(e.scripts)
+	clear(e.sources)
+}
+
+// Do runs a command and returns its reply in RESP2. It is for Hooks.Ran and Exclusive.
+func (e *Server) Do(args ...string) []byte {
+	return e.aside(nil, args)
 }
 
 // dispatch hands a command to miniredis.

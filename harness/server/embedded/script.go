@@ -48,7 +48,7 @@ func (e *Server) eval(c *client, name string, args []string) {
 	}
 	run := &script{sha: sha1Hex(body), db: c.db, readOnly: strings.HasSuffix(name, "_RO")}
 	e.running = run
-	reply := e.aside(c.peer.Ctx, append([]string{"EVAL", prelude + coerceLimits(body)}, args[2:]...))
+	reply := e.aside(c.peer.Ctx, append([]string{"EVAL", e.source(body)}, args[2:]...))
 	e.running = nil
 	err, compiled := run.explain(string(reply))
 	if compiled {
@@ -59,6 +59,20 @@ func (e *Server) eval(c *client, name string, args []string) {
 		return
 	}
 	c.peer.WriteRaw(string(reply))
+}
+
+// source is what runs for a body.
+func (e *Server) source(body string) string {
+	s, known := e.sources[body]
+	if !known {
+		s = body
+		if e.hooks.Script != nil {
+			s = e.hooks.Script(s)
+		}
+		s = prelude + coerceLimits(s)
+		e.sources[body] = s
+	}
+	return s
 }
 
 // textLimit finds a for loop with an argument as its limit.

@@ -1,0 +1,14 @@
+// Package simulate answers: does a delay queue keep its word in whatever order things go
+// wrong?
+//
+// A seed makes a Plan: clients that come, offer, cancel, take and vanish, and what befalls
+// them: connections that break before or after a command took effect, replies that are
+// late, a server that restarts, clocks that step, scripts that the server has forgotten.
+// Run carries a plan out with real dq clients against the embedded server, over
+// connections in memory, inside a testing/synctest bubble: an hour passes in the time its
+// commands take. After every command the server's keys are looked at, and at the end
+// every message must be accounted for. What broke is a Violation.
+//
+// The same seed makes the same plan, and nearly always the same run (goroutines that wake
+// in the same instant have no order); Shrink takes away what a violation does not need.
+package simulate

@@ -1,0 +1,216 @@
+package simulate
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/server/embedded"
+	"github.com/dq-bench/dq-bench/internal/resp"
+)
+
+// valueLength is that of every message, so that the end of a member is its message.
+const valueLength = len("m-000001")
+
+// model looks at the server after each command and judges what it sees. It is used under
+// the server's lock alone.
+type model struct {
+	server   *embedded.Server
+	names    wire.Names
+	reliable scripts.ReliableNames
+	world    *world
+
+	seen    map[string]*message
+	torn    time.Time        // Redisson's script has stopped half-way: see look
+	pending map[string]int64 // member → due time
+}
+
+// tornFor is how long that may last.
+const tornFor = 2 * time.Second
+
+// message is what the server has seen of one.
+type message struct {
+	due     int64 // Unix ms
+	offered bool  // it has been pending
+	popped  int   // given to a taker
+	settled int   // acknowledged
+	removed bool
+	arrived time.Time // in the destination
+}
+
+// changes are the commands after which nothing is as it was.
+func changes(command string) bool {
+	switch command {
+	case "EVAL", "EVALSHA", "BLPOP", "LPOP", "BLMOVE", "LMOVE", "BRPOPLPUSH", "RPOPLPUSH", "RPUSH", "LPUSH", "DEL":
+		return true
+	}
+	return false
+}
+
+func (m *model) ran(client string, args []string, reply []byte) {
+	command := strings.ToUpper(args[0])
+	m.world.note(func() string { return fmt.Sprintf("%-8s %s -> %.60q", client, show(args), reply) })
+	if !changes(command) {
+		return
+	}
+	switch {
+	case command == "BLPOP" || command == "LPOP":
+		for _, v := range valuesIn(reply) {
+			m.message(v).popped++
+		}
+	case strings.HasPrefix(command, "EVAL") && len(args) > 3 && contains(args, "ack") && string(reply) == ":1\r\n":
+		m.message(ending(args[len(args)-1])).settled++
+	}
+	if strings.HasPrefix(string(reply), "-ERR user_script") {
+		m.torn = time.Now()
+	}
+	m.look(client)
+}
+
+func contains(args []string, word string) bool {
+	for _, a := range args {
+		if a == word {
+			return true
+		}
+	}
+	return false
+}
+
+// look compares where each message is with where it was.
+func (m *model) look(client string) {
+	now := time.Now()
+	pending, list := m.scores(m.names.TimeoutSet), m.elements("LRANGE", m.names.Pending, "0", "-1")
+	// Redisson's own script stops at a member of the other layout, and what it has moved by
+	// then stays in the timeout set until the next transfer of a dq.
+	torn := !m.torn.IsZero() && now.Sub(m.torn) < tornFor
+	if len(pending) != len(list) && !torn {
+		m.world.violate("the timeout set has %d members, the pending list %d", len(pending), len(list))
+	}
+	places := map[string]int{}
+	for _, member := range list {
+		if _, ok := pending[member]; !ok {
+			m.world.violate("%q is in the pending list and not in the timeout set", member)
+		}
+		places[ending(member)]++
+	}
+	for member, due := range pending {
+		msg := m.message(ending(member))
+		msg.offered, msg.due = true, due
+	}
+	out := func(values []string) {
+		for _, v := range values {
+			v = ending(v)
+			places[v]++
+			if msg := m.message(v); msg.arrived.IsZero() {
+				msg.arrived = now
+			}
+		}
+	}
+	out(m.elements("LRANGE", m.names.Destination, "0", "-1"))
+	if m.world.plan.Reliable {
+		out(m.elements("LRANGE", m.reliable.Moved, "0", "-1"))
+		out(m.elements("LRANGE", m.reliable.MovedBefore, "0", "-1"))
+		out(m.elements("ZRANGE", m.reliable.Held, "0", "-1"))
+		out(m.elements("ZRANGE", m.reliable.Dead, "0", "-1"))
+	}
+	for v, msg := range m.seen {
+		n := places[v] + msg.popped + msg.settled
+		switch {
+		case !msg.offered || msg.removed && n == 0:
+		case n == 0 && m.world.mayBeCancelled(v):
+			msg.removed = true
+		case n == 0:
+			m.world.violate("%s is nowhere after a command of %s", v, client)
+			msg.removed = true
+		case n > 1 && !torn:
+			m.world.violate("%s is in %d places after a command of %s", v, n, client)
+			delete(m.seen, v)
+		}
+	}
+	for member, due := range m.pending {
+		if _, still := pending[member]; still {
+			continue
+		}
+		msg := m.message(ending(member))
+		if msg.removed || places[ending(member)]+msg.popped == 0 {
+			continue
+		}
+		// It was transferred by this command.
+		if early := due - m.world.aheadOf(now).UnixMilli(); early > 0 {
+			m.world.violate("%s was transferred %d ms before it was due, by %s", ending(member), early, client)
+		}
+		m.world.transferred(ending(member), time.UnixMilli(due), now)
+	}
+	m.pending = pending
+}
+
+func (m *model) message(value string) *message {
+	msg := m.seen[value]
+	if msg == nil {
+		msg = &message{}
+		m.seen[value] = msg
+	}
+	return msg
+}
+
+func (m *model) elements(args ...string) []string { return texts(m.server.Do(args...)) }
+
+func (m *model) scores(key string) map[string]int64 {
+	all := m.elements("ZRANGE", key, "0", "-1", "WITHSCORES")
+	scores := make(map[string]int64, len(all)/2)
+	for i := 0; i+1 < len(all); i += 2 {
+		score, _ := strconv.ParseFloat(all[i+1], 64)
+		scores[all[i]] = int64(score)
+	}
+	return scores
+}
+
+// texts returns the strings of a reply.
+func texts(reply []byte) (all []string) {
+	v, err := resp.NewReader(bytes.NewReader(reply), 16).Read()
+	if err != nil {
+		return nil
+	}
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			all = append(all, v)
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		}
+	}
+	walk(v)
+	return all
+}
+
+// valuesIn returns the messages of a pop's reply.
+func valuesIn(reply []byte) (all []string) {
+	for _, text := range texts(reply) {
+		if v := ending(text); len(text) == valueLength && strings.HasPrefix(v, "m-") {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// ending is the message that a member ends with.
+func ending(member string) string { return member[max(0, len(member)-valueLength):] }
+
+// show is a command for the trace.
+func show(args []string) string {
+	var b strings.Builder
+	for i, a := range args {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(&b, "%.40q", a)
+	}
+	return b.String()
+}
