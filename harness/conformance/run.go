@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -166,7 +167,9 @@ func (r *Runner) warmUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.Observe(ctx, section.Cases[0])
+	c := section.Cases[0]
+	c.Steps = slices.DeleteFunc(c.Steps, func(s *Step) bool { return !r.hello.Can(s.capability()) })
+	_, err = r.Observe(ctx, c)
 	switch {
 	case r.stopped != nil:
 		return err
