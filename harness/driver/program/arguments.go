@@ -117,7 +117,7 @@ func (a arguments) value(name string) (any, error) {
 	if !a.has(name) {
 		return nil, fmt.Errorf("argument %q is missing", name)
 	}
-	return valueOf(a[name])
+	return Value(a[name])
 }
 
 func (a arguments) values() ([]any, error) {
@@ -127,7 +127,7 @@ func (a arguments) values() ([]any, error) {
 	}
 	values := make([]any, len(raw))
 	for i, r := range raw {
-		v, err := valueOf(r)
+		v, err := Value(r)
 		if err != nil {
 			return nil, err
 		}
@@ -163,8 +163,8 @@ type typedValue struct {
 	Total *string `json:"total,omitempty"`
 }
 
-// valueOf reads a typed value into the Go type that the codecs know it by.
-func valueOf(raw json.RawMessage) (any, error) {
+// Value reads a typed value of PROTOCOL.md into the Go type that the codecs of NamedCodec know it by.
+func Value(raw json.RawMessage) (any, error) {
 	var typed typedValue
 	if err := json.Unmarshal(raw, &typed); err != nil {
 		return nil, fmt.Errorf("expected a typed value, got %s: %w", raw, err)
@@ -192,8 +192,8 @@ func valueOf(raw json.RawMessage) (any, error) {
 	return nil, fmt.Errorf("value type %q: expected string, int, long, double, bool, bytes or pojo", typed.T)
 }
 
-// toTyped is the reverse of valueOf.
-func toTyped(value any) (any, error) {
+// Typed is the reverse of Value: what to encode as JSON. It fails for a type that has no form in the protocol.
+func Typed(value any) (any, error) {
 	type typed struct {
 		T string `json:"t"`
 		V any    `json:"v"`
@@ -223,7 +223,7 @@ func toTyped(value any) (any, error) {
 func listToTyped(values []any) ([]any, error) {
 	list := make([]any, len(values))
 	for i, v := range values {
-		typed, err := toTyped(v)
+		typed, err := Typed(v)
 		if err != nil {
 			return nil, err
 		}

@@ -70,7 +70,7 @@ func (p *Library) Introduction() Hello {
 	slices.Sort(capabilities)
 	return Hello{
 		Name: identity.Name, Version: identity.Version, Protocol: Protocol,
-		Capabilities: capabilities, Codecs: codecNames(p.driver.Release),
+		Capabilities: capabilities, Codecs: CodecNames(p.driver.Release),
 	}
 }
 
@@ -126,7 +126,7 @@ func (p *Library) open(args arguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := namedCodec(args.textOr("codec", "default"), args.textOr("valueType", "pojo"), p.driver.Release)
+	values, err := NamedCodec(args.textOr("codec", "default"), args.textOr("valueType", "pojo"), p.driver.Release)
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,8 @@ type order struct {
 	Total *int64   `json:"total"`
 }
 
-// codecNames returns the names of PROTOCOL.md that work at a release.
-func codecNames(release wire.Release) []string {
+// CodecNames returns the names of PROTOCOL.md that work at a release.
+func CodecNames(release wire.Release) []string {
 	names := []codec.Name{
 		codec.NameString, codec.NameBytes, codec.NameLong, codec.NameJSON, codec.NameTypedJSON,
 		codec.NameKryo5, codec.NameMarshalling, codec.NameSerialization,
@@ -34,8 +34,10 @@ func codecNames(release wire.Release) []string {
 	return all
 }
 
-// namedCodec returns a codec by its name of PROTOCOL.md.
-func namedCodec(name, valueType string, release wire.Release) (codec.Codec[any], error) {
+// NamedCodec returns a codec by its name of PROTOCOL.md; valueType is one of its types of
+// values, for the codec that must be told one. It fails with dq.ErrUnsupported where there is no
+// such codec.
+func NamedCodec(name, valueType string, release wire.Release) (codec.Codec[any], error) {
 	wanted := codec.Name(name)
 	if name == "default" {
 		wanted = codec.Default(release)

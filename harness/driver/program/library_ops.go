@@ -117,7 +117,7 @@ func typedOrEmpty(v any, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return toTyped(v)
+	return Typed(v)
 }
 
 func typedList(values []any, err error) (any, error) {
@@ -256,7 +256,7 @@ func opIteratorRemove(ctx context.Context, h *libraryHandle, args arguments) (an
 			if err := h.delayed.RemoveAt(ctx, at); err != nil {
 				return nil, err
 			}
-			return toTyped(v)
+			return Typed(v)
 		}
 		at++
 	}

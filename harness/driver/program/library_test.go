@@ -105,17 +105,17 @@ func FuzzValueOf(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		v, err := valueOf(json.RawMessage(text))
+		v, err := Value(json.RawMessage(text))
 		if err != nil {
 			return
 		}
-		typed, err := toTyped(v)
+		typed, err := Typed(v)
 		require.NoError(t, err)
 		encoded, err := json.Marshal(typed)
 		if err != nil {
 			return // NaN and the infinities have no form in JSON
 		}
-		again, err := valueOf(encoded)
+		again, err := Value(encoded)
 		require.NoError(t, err)
 		require.Equal(t, v, again)
 	})

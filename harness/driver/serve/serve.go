@@ -1,10 +1,11 @@
 // Package serve answers: how does a delay queue written in Go become a program
 // of the driver protocol (PROTOCOL.md)?
 //
-// It has the ops hello, load.* and cancel: enough for
-// 'dq-bench run --driver exec:<program>'. The measuring code is that of the
-// drivers inside dq-bench: this is the one room below harness/driver that imports
-// harness/load, and only such a program imports it.
+// A queue on the keys of Redisson is a Port: its ops, which 'dq-bench verify' judges, by
+// their names, and what the protocol asks for besides is done here. Any other queue is a
+// driver.Driver, which the function Serve serves to 'dq-bench run'. The measuring code is
+// that of the drivers inside dq-bench: this is the one room below harness/driver that
+// imports harness/load, and only such a program imports it.
 package serve
 
 import (
@@ -15,8 +16,11 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
+	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/library"
 	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/load"
 )
@@ -25,16 +29,55 @@ import (
 const maxRequest = 1 << 20
 
 // Serve reads requests from in and answers on out until in ends. What is still
-// under way then is called off and not waited for: a main that calls Serve
-// returns at once, which ends the program. It fails if in cannot be read, and
-// for a line that is no request.
+// under way then has a second to end by itself, is cancelled, and has another second to
+// answer: a main that calls Serve returns after that, which ends the program. It fails
+// if in cannot be read, and for a line that is no request.
 //
 // The identity of d is what hello tells. Its queues should implement
-// driver.Holder, for a message that nobody holds counts as lost.
+// driver.Holder, for a message that nobody holds counts as lost. Of a driver other
+// than dq's it has the ops hello, cancel and load.* only: a Port has the others.
 func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
+	if l, ok := d.(library.DQ); ok {
+		return serve(in, out, load.NewHost(d), dqCalls{program.NewLibrary(l)})
+	}
+	return serve(in, out, load.NewHost(d), measuredOnly{d})
+}
+
+// calls are the ops of a queue; event sends fields, its name among them, as an event of
+// the request. An op that there is not fails with errors.ErrUnsupported.
+type calls interface {
+	Introduction() program.Hello
+	do(ctx context.Context, op string, line []byte, event func(fields any)) (any, error)
+}
+
+// measuredOnly has none of them.
+type measuredOnly struct{ driver driver.Driver }
+
+func (m measuredOnly) Introduction() program.Hello {
+	identity := m.driver.Identity()
+	return program.Hello{Name: identity.Name, Version: identity.Version, Protocol: program.Protocol, Codecs: []string{"bytes"}}
+}
+
+func (measuredOnly) do(_ context.Context, op string, _ []byte, _ func(any)) (any, error) {
+	return nil, fmt.Errorf("op %q: %w", op, errors.ErrUnsupported)
+}
+
+// dqCalls are those of dq.
+type dqCalls struct{ *program.Library }
+
+func (l dqCalls) do(ctx context.Context, op string, line []byte, _ func(any)) (any, error) {
+	fields, err := rawFields(line)
+	if err != nil {
+		return nil, err
+	}
+	return l.Call(ctx, op, fields)
+}
+
+// serve serves calls, and the ops load.* where there is a host.
+func serve(in io.Reader, out io.Writer, host *load.Host, c calls) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	s := &server{driver: d, host: load.NewHost(d), out: json.NewEncoder(out), running: map[string]context.CancelFunc{}}
+	s := &server{calls: c, host: host, out: json.NewEncoder(out), running: map[string]context.CancelFunc{}}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxRequest)
 	for lines.Scan() {
@@ -50,8 +93,24 @@ func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("reading requests: %w", err)
 	}
+	answered := make(chan struct{})
+	go func() {
+		s.requests.Wait()
+		close(answered)
+	}()
+	for range 2 {
+		select {
+		case <-answered:
+			return nil
+		case <-time.After(lastAnswers):
+			stop()
+		}
+	}
 	return nil
 }
+
+// lastAnswers is how long requests may go on once in has ended, and once they are cancelled.
+const lastAnswers = time.Second
 
 // request is one line of the caller; line holds the op's arguments too.
 type request struct {
@@ -76,14 +135,15 @@ func parseRequest(line []byte) (request, error) {
 }
 
 type server struct {
-	driver driver.Driver
-	host   *load.Host
+	calls calls
+	host  *load.Host // nil where a load cannot be made
 
 	writing sync.Mutex
 	out     *json.Encoder
 
-	mu      sync.Mutex
-	running map[string]context.CancelFunc
+	requests sync.WaitGroup
+	mu       sync.Mutex
+	running  map[string]context.CancelFunc
 }
 
 // start runs a request beside the others. It can be cancelled once start has
@@ -93,31 +153,35 @@ func (s *server) start(ctx context.Context, r request) {
 	s.mu.Lock()
 	s.running[r.id] = cancel
 	s.mu.Unlock()
-	go func() {
+	s.requests.Go(func() {
 		result, err := s.run(ctx, r)
 		s.mu.Lock()
 		delete(s.running, r.id)
 		s.mu.Unlock()
 		s.answer(r, result, err, ctx.Err() != nil)
 		cancel()
-	}()
+	})
 }
 
 func (s *server) run(ctx context.Context, r request) (any, error) {
 	switch r.op {
 	case "hello":
-		identity := s.driver.Identity()
-		return program.Hello{
-			Name: identity.Name, Version: identity.Version, Protocol: program.Protocol,
-			Capabilities: append([]string{"hello", "cancel"}, s.host.Capabilities()...), Codecs: []string{"bytes"},
-		}, nil
+		hello := s.calls.Introduction()
+		hello.Capabilities = append(hello.Capabilities, "cancel")
+		if !hello.Can("hello") {
+			hello.Capabilities = append(hello.Capabilities, "hello")
+		}
+		if s.host != nil {
+			hello.Capabilities = append(hello.Capabilities, s.host.Capabilities()...)
+		}
+		return hello, nil
 	case "cancel":
 		return s.cancel(r)
 	}
-	if load.IsLoadOp(r.op) {
-		return s.host.Do(ctx, r.op, r.line, func(fields any) { s.event(r, fields) })
+	if s.host != nil && load.IsLoadOp(r.op) {
+		return s.host.Do(ctx, r.op, r.line, func(fields any) { s.event(r, "progress", fields) })
 	}
-	return nil, fmt.Errorf("op %q: %w", r.op, program.ErrUnsupported)
+	return s.calls.do(ctx, r.op, r.line, func(fields any) { s.event(r, "element", fields) })
 }
 
 // cancel calls another request off; true if it was still running.
@@ -153,7 +217,10 @@ func class(err error, cancelled bool) string {
 	if cancelled {
 		return "cancelled"
 	}
-	if errors.Is(err, program.ErrUnsupported) || errors.As(err, new(*driver.CapabilityError)) {
+	if remote := new(program.RemoteError); errors.As(err, &remote) {
+		return remote.Class
+	}
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, dq.ErrUnsupported) || errors.As(err, new(*driver.CapabilityError)) {
 		return "unsupported"
 	}
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
@@ -163,7 +230,7 @@ func class(err error, cancelled bool) string {
 }
 
 // event sends the fields as an event of the request.
-func (s *server) event(r request, fields any) {
+func (s *server) event(r request, name string, fields any) {
 	encoded, err := json.Marshal(fields)
 	line := map[string]any{}
 	if err == nil {
@@ -172,7 +239,7 @@ func (s *server) event(r request, fields any) {
 	if err != nil {
 		return // a progress line is not worth the run
 	}
-	line["id"], line["event"] = json.Number(r.id), "progress"
+	line["id"], line["event"] = json.Number(r.id), name
 	s.write(line)
 }
 
