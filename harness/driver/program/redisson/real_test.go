@@ -3,6 +3,8 @@ package redisson_test
 import (
 	"context"
 	"encoding/json"
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +25,12 @@ func TestRealRedisson(t *testing.T) {
 	defer cancel()
 	built, err := redisson.Build(ctx, wire.Release{Major: 3, Minor: 16, Patch: 6}, func(line string) { t.Log(line) })
 	require.NoError(t, err)
+	asked := exec.CommandContext(ctx, built.Command[0], built.Command[1:]...)
+	asked.Stdin = strings.NewReader(`{"id":1,"op":"hello"}`)
+	answer, err := asked.Output()
+	require.NoError(t, err)
+	require.Contains(t, string(answer), `"version":"3.16.6"`, "what was asked before stdin ended is answered")
+
 	p, err := program.Start(ctx, built.Command, nil)
 	require.NoError(t, err)
 	require.Equal(t, driver.Identity{Name: "redisson", Version: "3.16.6"}, p.Identity())

@@ -8,9 +8,11 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Drives a real Redisson over JSON lines on stdin and stdout (PROTOCOL.md). Each request runs on a thread
@@ -18,7 +20,9 @@ import java.util.concurrent.ConcurrentHashMap;
  */
 public final class Main {
 
-    private static final long EXIT_MILLIS = 5_000;
+    private static final long EXIT_MILLIS = 8_000;
+
+    private static final long ANSWER_MILLIS = 4_000;
 
     private final Ops ops = new Ops();
     private final Sessions sessions = new Sessions();
@@ -57,9 +61,22 @@ public final class Main {
             start(request);
         }
         haltLater();
+        awaitAnswers();
         loads.closeAll();
         sessions.closeAll();
         Runtime.getRuntime().halt(0);
+    }
+
+    /** What was asked before the end is answered, unless it waits: for an element, or for the end of a load. */
+    private void awaitAnswers() {
+        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(ANSWER_MILLIS);
+        try {
+            for (Thread thread : List.copyOf(running.values())) {
+                TimeUnit.NANOSECONDS.timedJoin(thread, deadline - System.nanoTime());
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private void start(JsonNode request) {
