@@ -14,6 +14,23 @@ help: ## list the targets
 build: ## build bin/dq-bench
 	$(GO) build -o bin/dq-bench ./cmd/dq-bench
 
+DIST_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: dist
+dist: ## build out/dist: archives for linux, darwin and windows with manual pages and checksums, the same bytes each time
+	rm -rf out/dist && mkdir -p out/dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(GO) run ./cmd/dq-bench man out/dist/man1
+	@set -e; for platform in $(DIST_PLATFORMS); do \
+	  name=dq-bench-$$(echo $$platform | tr / -); mkdir out/dist/$$name; \
+	  case $$platform in windows/*) binary=dq-bench.exe ;; *) binary=dq-bench ;; esac; echo $$name; \
+	  CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o out/dist/$$name/$$binary ./cmd/dq-bench; \
+	  cp -r LICENSE NOTICE README.md out/dist/man1 out/dist/$$name; \
+	  tar -C out/dist --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$$(git log -1 --format=%ct) -cf - $$name | gzip -n > out/dist/$$name.tar.gz; \
+	  rm -r out/dist/$$name; \
+	done
+	rm -r out/dist/man1
+	cd out/dist && sha256sum *.tar.gz > SHA256SUMS
+
 .PHONY: peers
 peers: ## build and test other delay queues as driver programs, bin/dq-peer-*
 	cd harness/driver/peers && $(GO) build -o $(CURDIR)/bin/dq-peer-asynq ./asynq && \

@@ -25,6 +25,7 @@ func subcommands() []*cobra.Command {
 		withPasswordFile(newAnalyzeCmd()),
 		newVersionCmd(),
 		newCompletionCmd(),
+		newManCmd(),
 		newServeDriverCmd(),
 	}
 }
