@@ -40,12 +40,20 @@ func Check[T any](name Name, sample []byte, classes ...Class) []Difference {
 	whole := func(format string, args ...any) []Difference {
 		return []Difference{{"", fmt.Sprintf(format, args...)}}
 	}
-	f, known := formats[name]
+	outer, inner := name.Split()
+	f, known := formats[inner]
 	if !known {
 		return whole("Check is for codecs of objects, not for %q", name)
 	}
 	if kind := Detect(sample); !slices.Contains(strings.Split(kind.Codec, "|"), string(name)) {
 		return whole("the bytes are not of the codec %s: %s wrote them, %s", name, kind.Codec, cmp.Or(kind.Class, "of a class that they do not tell"))
+	}
+	if outer != "" {
+		_, plain, err := unpacked(name, sample)
+		if err != nil {
+			return whole("it is not read: %v", err)
+		}
+		return Check[T](inner, plain, classes...)
 	}
 	b, err := bind[T](name, f, classes)
 	if err != nil {

@@ -74,8 +74,12 @@ func Describe(samples ...[]byte) (Name, []JavaClass, error) {
 			return name, nil, &TypeError{name, nil, fmt.Sprintf("sample %d is of another codec, %s", i+1, kind.Codec)}
 		}
 		name = kind.Likeliest()
-		s.budget += maxShared + len(data)
-		if err := s.sample(name, data); err != nil {
+		inner, plain, err := unpacked(name, data)
+		if err != nil {
+			return name, nil, err
+		}
+		s.budget += maxShared + len(plain)
+		if err := s.sample(inner, plain); err != nil {
 			return name, nil, err
 		}
 	}

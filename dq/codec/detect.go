@@ -30,7 +30,18 @@ func (k Kind) Likeliest() Name {
 }
 
 // Detect tells from the bytes of a value which codec wrote it, and of which class it is.
+// What was compressed has the names of both codecs, as Name.Within writes them.
 func Detect(data []byte) Kind {
+	kind := detectPlain(data)
+	if kind.Codec == UnknownCodec {
+		if compressed, is := detectCompressed(data); is {
+			return compressed
+		}
+	}
+	return kind
+}
+
+func detectPlain(data []byte) Kind {
 	switch {
 	case len(data) == 0:
 		return Kind{Codec: "string|bytes"}

@@ -16,6 +16,10 @@
 //	Long           long           LongCodec              -
 //	Bytes          bytes          ByteArrayCodec         -
 //
+// Compressed wraps any of them as LZ4Codec, LZ4CodecV2, SnappyCodec, SnappyCodecV2 and
+// ZStdCodec do, which wrap the default of their release unless they are given another:
+// "lz4/kryo5", "lz4-v2/kryo5", "snappy/marshalling", "snappy-v2/json", "zstd/kryo5".
+//
 // Bytes, Long and String take []byte, int64 and string. The others take these Go
 // types, in any combination:
 //

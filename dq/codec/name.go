@@ -78,9 +78,18 @@ func In(r wire.Release, name Name) bool {
 // their own type; NameTypedJSON reads an object as the first class, or as a map
 // where there is none, and an integer as int32 if it fits.
 //
+// A name of Name.Within compresses what the codec within writes.
+//
 // It fails with errors.ErrUnsupported for NameFst and unknown names, and with a
 // *TypeError.
 func ByName(name Name, classes ...Class) (Codec[any], error) {
+	if outer, inner := name.Split(); outer != "" {
+		values, err := ByName(inner, classes...)
+		if err != nil {
+			return nil, err
+		}
+		return Compressed(outer, values)
+	}
 	switch name {
 	case NameString:
 		return anyText{name, func(data []byte) (any, error) { return string(data), nil }}, nil
@@ -99,8 +108,9 @@ func ByName(name Name, classes ...Class) (Codec[any], error) {
 	case NameSerialization:
 		return orError(NewSerialization[any](classes...))
 	}
-	return nil, fmt.Errorf("codec %q is not written here; there are %s, %s, %s, %s, %s, %s, %s, %s: %w", name,
-		NameString, NameBytes, NameLong, NameJSON, NameTypedJSON, NameKryo5, NameMarshalling, NameSerialization, errors.ErrUnsupported)
+	return nil, fmt.Errorf("codec %q is not written here; there are %s, %s, %s, %s, %s, %s, %s, %s, and %s/kryo5 and the like of %s, %s, %s and %s: %w", name,
+		NameString, NameBytes, NameLong, NameJSON, NameTypedJSON, NameKryo5, NameMarshalling, NameSerialization,
+		NameLZ4, NameLZ4V2, NameSnappy, NameSnappyV2, NameZStd, errors.ErrUnsupported)
 }
 
 func orError[C Codec[any]](c C, err error) (Codec[any], error) {

@@ -14,7 +14,10 @@ import (
 // Java as text. It answers false for objects of Kryo5, whose bytes name no fields, for
 // bytes that nothing here reads, and for a value that references multiply beyond bounds.
 func Show(data []byte) (text string, ok bool) {
-	name := Detect(data).Likeliest()
+	name, data, err := unpacked(Detect(data).Likeliest(), data)
+	if err != nil {
+		return "", false
+	}
 	f, known := formats[name]
 	switch {
 	case name == NameJSON || name == NameTypedJSON:

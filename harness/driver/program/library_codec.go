@@ -42,6 +42,9 @@ func NamedCodec(name, valueType string, release wire.Release) (codec.Codec[any],
 	if name == "default" {
 		wanted = codec.Default(release)
 	}
+	if compressing, _ := wanted.Split(); compressing == wanted {
+		wanted = codec.Default(release).Within(compressing)
+	}
 	classes := []codec.Class{{Of: order{}}}
 	if wanted == codec.NameTypedJSON && valueType != "pojo" {
 		classes = nil

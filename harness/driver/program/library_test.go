@@ -1,6 +1,7 @@
 package program
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -119,4 +120,17 @@ func FuzzValueOf(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, v, again)
 	})
+}
+
+// A codec that compresses wraps the default of its release.
+func TestCompressingCodecsWrapTheDefault(t *testing.T) {
+	for release, want := range map[string]string{"3.18.1": "0000000880043e0568656c6c6f", "3.19.0": "00000006600368656c6cef"} {
+		r, err := wire.ParseRelease(release)
+		require.NoError(t, err)
+		values, err := namedCodec("lz4", "string", r)
+		require.NoError(t, err)
+		data, err := values.Encode("hello")
+		require.NoError(t, err)
+		require.Equal(t, want, hex.EncodeToString(data), release)
+	}
 }
