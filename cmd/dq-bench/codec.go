@@ -129,7 +129,7 @@ Exit codes: 0; 1 the value cannot be written; 2 no such codec.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&name, "codec", "", "string, long, json, typed-json, kryo5, marshalling or serialization; lz4/kryo5 and the like of lz4-v2, snappy, snappy-v2 and zstd (required)")
+	cmd.Flags().StringVar(&name, "codec", "", "string, long, json, typed-json, json3, typed-json3, kryo5, marshalling or serialization; lz4/kryo5 and the like of lz4-v2, snappy, snappy-v2 and zstd (required)")
 	cmd.Flags().BoolVar(&asHex, "hex", false, "print the bytes in hexadecimal")
 	return cmd
 }

@@ -43,8 +43,8 @@ func (anyBytes) Decode(data []byte) (any, error) { return Bytes{}.Decode(data) }
 // anyJSON is plain JSON for the first of the classes.
 type anyJSON struct{ bound[any] }
 
-func newAnyJSON(classes []Class) (Codec[any], error) {
-	b, err := bind[any](NameTypedJSON, jsonFormat{NameTypedJSON}, classes)
+func newAnyJSON(name Name, classes []Class) (Codec[any], error) {
+	b, err := bind[any](name, jsonFormat{name}, classes)
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ func (d Difference) String() string {
 
 var formats = map[Name]format{
 	NameJSON: jsonFormat{NameJSON}, NameTypedJSON: jsonFormat{NameTypedJSON},
+	NameJSON3: jsonFormat{NameJSON3}, NameTypedJSON3: jsonFormat{NameTypedJSON3},
 	NameKryo5: kryoFormat{}, NameMarshalling: riverFormat{}, NameSerialization: serialFormat{},
 }
 
@@ -86,7 +87,7 @@ func commonLength(a, b []byte) int {
 // compare tells where the classes that a value describes differ from those of the
 // registry. What cannot be read is told by decoding it.
 func (g *registry) compare(sample []byte) (all []Difference) {
-	if g.codec == NameJSON {
+	if g.codec.typed() {
 		var document any
 		if json.Unmarshal(sample, &document) == nil {
 			g.compareJSON(document, map[Difference]bool{}, &all)

@@ -132,10 +132,10 @@ func emptyRegistry(codec Name, given map[reflect.Type]Class) *registry {
 }
 
 // isJSON reports whether fields follow the rules of encoding/json for omitting.
-func (g *registry) isJSON() bool { return g.codec == NameJSON || g.plain() }
+func (g *registry) isJSON() bool { return g.codec.typed() || g.plain() }
 
 // plain reports whether values carry no class names, so that none are needed.
-func (g *registry) plain() bool { return g.codec == NameTypedJSON }
+func (g *registry) plain() bool { return g.codec == NameTypedJSON || g.codec == NameTypedJSON3 }
 
 func (g *registry) describeClass(c *class) error {
 	if err := g.nameClass(c); err != nil {

@@ -126,6 +126,14 @@ func isClassName(s string) bool {
 	})
 }
 
+// jacksonOf tells JsonJackson3Codec by a java.util.Date, which is a text there.
+func jacksonOf(data []byte) string {
+	if bytes.Contains(data, []byte(`["java.util.Date","`)) {
+		return string(NameJSON3)
+	}
+	return string(NameJSON)
+}
+
 // detectJSON tells JsonJacksonCodec by the classes that it writes.
 func detectJSON(data []byte) Kind {
 	switch data[0] {
@@ -134,14 +142,14 @@ func detectJSON(data []byte) Kind {
 			Class string `json:"@class"`
 		}
 		if json.Unmarshal(data, &object) == nil && object.Class != "" {
-			return Kind{string(NameJSON), object.Class}
+			return Kind{jacksonOf(data), object.Class}
 		}
 		return Kind{Codec: "typed-json|string"}
 	case '[':
 		var pair []json.RawMessage
 		var class string
 		if json.Unmarshal(data, &pair) == nil && len(pair) == 2 && json.Unmarshal(pair[0], &class) == nil && strings.Contains(class, ".") {
-			return Kind{string(NameJSON), class}
+			return Kind{jacksonOf(data), class}
 		}
 		return Kind{Codec: "typed-json|string"}
 	case '"':

@@ -11,6 +11,8 @@
 //	Marshalling    marshalling    MarshallingCodec       3.13.0-3.18.1
 //	Kryo5          kryo5          Kryo5Codec             3.19.0 and newer
 //	JSON           typed-json     TypedJsonJacksonCodec  -
+//	Jackson3       json3          JsonJackson3Codec      -
+//	JSON3          typed-json3    TypedJsonJackson3Codec -
 //	Serialization  serialization  SerializationCodec     -
 //	String         string         StringCodec            -
 //	Long           long           LongCodec              -
@@ -60,8 +62,9 @@
 //	map[any]any          a map with such keys     -; where an any holds one
 //	*T `java:"Optional"` Optional<T>              Optional<T>, in Kryo5 only; nil is empty
 //
-// Of these Jackson takes int8, int16, uint16, float32, Date, Decimal, *big.Int and enums:
-// what is written alike by all releases and needs no module.
+// Of these Jackson, Jackson3 and JSON3 take int8, int16, uint16, float32, Date, Decimal, *big.Int and enums:
+// what is written alike by all releases and needs no module; Jackson3 and JSON3 take UUID besides, and
+// dates from 1582-10-15 to 9999.
 //
 // Fields are exported and named by their json tags. nil is null; null read into
 // a Go type that has no nil is its zero value. Other Go types fail with a

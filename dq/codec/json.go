@@ -72,13 +72,23 @@ func (j Jackson[T]) Decode(data []byte) (T, error) { return j.decode(data) }
 
 const classKey = "@class"
 
-// jsonFormat is NameJSON with type information or NameTypedJSON without.
+// jsonFormat is NameJSON or NameJSON3 with type information, NameTypedJSON or
+// NameTypedJSON3 without.
 type jsonFormat struct{ codec Name }
 
-func (f jsonFormat) typed() bool { return f.codec == NameJSON }
+// typed reports whether a codec writes JSON with classes in it, jackson3 whether it does
+// as Jackson 3 does.
+func (n Name) typed() bool    { return n == NameJSON || n == NameJSON3 }
+func (n Name) jackson3() bool { return n == NameJSON3 || n == NameTypedJSON3 }
+
+func (f jsonFormat) typed() bool { return f.codec.typed() }
 
 func (f jsonFormat) encode(value any) ([]byte, error) {
 	switch value.(type) {
+	case int64:
+		if f.codec.jackson3() {
+			return f.append(nil, value, longType), nil
+		}
 	case []byte:
 		return f.append(nil, value, bytesType), nil
 	case float64:
@@ -95,20 +105,20 @@ var (
 )
 
 // append writes a value of a declared type. Jackson leaves the class out where
-// the declared one is final, but for Long.
+// the declared one is final, but for Long, of which only Jackson 3 does so.
 func (f jsonFormat) append(dst []byte, value any, declared *javaType) []byte {
 	switch value := value.(type) {
 	case nil:
 		return append(dst, "null"...)
 	case string:
-		return appendJSONString(dst, value)
+		return f.string(dst, value)
 	case bool:
 		return strconv.AppendBool(dst, value)
 	case int32:
 		return strconv.AppendInt(dst, int64(value), 10)
 	case int64:
 		number := strconv.FormatInt(value, 10)
-		if declared.kind == kindLong && !declared.boxed {
+		if declared.kind == kindLong && (!declared.boxed || f.codec.jackson3()) {
 			return append(dst, number...)
 		}
 		return f.wrap(dst, javaLangLong, func(dst []byte) []byte { return append(dst, number...) })
@@ -148,7 +158,7 @@ func (f jsonFormat) append(dst []byte, value any, declared *javaType) []byte {
 		return o.close()
 	case json.RawMessage:
 		return append(dst, value...)
-	case Date, Decimal, *big.Int, int8, int16, float32, uint16, constant:
+	case Date, Decimal, *big.Int, UUID, int8, int16, float32, uint16, constant:
 		return f.scalar(dst, value, declared)
 	}
 	panic(fmt.Sprintf("codec: %T is no value of Java", value))
@@ -197,16 +207,16 @@ func (f jsonFormat) open(dst []byte, class string) *jsonObject {
 	return o
 }
 
-// member leaves null out.
+// member leaves null out, but for TypedJsonJackson3Codec.
 func (o *jsonObject) member(name string, value any, declared *javaType) {
-	if value == nil {
+	if value == nil && o.format.codec != NameTypedJSON3 {
 		return
 	}
 	if o.some {
 		o.dst = append(o.dst, ',')
 	}
 	o.some = true
-	o.dst = append(appendJSONString(o.dst, name), ':')
+	o.dst = append(o.format.string(o.dst, name), ':')
 	o.dst = o.format.append(o.dst, value, declared)
 }
 
@@ -216,8 +226,16 @@ func appendBase64(dst, data []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), data), '"')
 }
 
-// appendJSONString escapes what Jackson escapes, in capital hex digits.
-func appendJSONString(dst []byte, s string) []byte {
+// string writes a text; Jackson 3 does not escape what is outside the BMP.
+func (f jsonFormat) string(dst []byte, s string) []byte {
+	return appendJSONText(dst, s, !f.codec.jackson3())
+}
+
+// appendJSONString writes a text as Jackson 2 does.
+func appendJSONString(dst []byte, s string) []byte { return appendJSONText(dst, s, true) }
+
+// appendJSONText escapes what Jackson escapes, in capital hex digits.
+func appendJSONText(dst []byte, s string, pairs bool) []byte {
 	const short = `btn fr` // of the characters 8 to 13
 	dst = append(dst, '"')
 	for _, r := range s {
@@ -228,7 +246,7 @@ func appendJSONString(dst []byte, s string) []byte {
 			dst = append(dst, '\\', short[r-8])
 		case r < 0x20:
 			dst = fmt.Appendf(dst, `\u%04X`, r)
-		case r > 0xffff:
+		case r > 0xffff && pairs:
 			high, low := utf16.EncodeRune(r)
 			dst = fmt.Appendf(dst, `\u%04X\u%04X`, high, low)
 		default:

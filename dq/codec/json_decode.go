@@ -55,7 +55,7 @@ func (d jsonDecoder) value(document any, declared *javaType, depth int) (any, er
 	case map[string]any:
 		return d.object(document, declared, depth)
 	case []any:
-		if d.codec == NameTypedJSON {
+		if !d.codec.typed() {
 			return d.list(document, declared, depth)
 		}
 		return d.wrapped(document, declared, depth)
@@ -159,7 +159,7 @@ func (d jsonDecoder) wrapped(pair []any, declared *javaType, depth int) (any, er
 func (d jsonDecoder) object(members map[string]any, declared *javaType, depth int) (any, error) {
 	class := declared.class
 	isMap := class == nil
-	if d.codec == NameJSON && (class == nil || !class.final) {
+	if d.codec.typed() && (class == nil || !class.final) {
 		name, ok := members[classKey].(string)
 		if !ok {
 			return nil, d.errorf("expected the member %q in an object", classKey)
@@ -173,7 +173,7 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 	if isMap {
 		m := &dictionary{class: hashMapName}
 		for key, member := range members {
-			if key == classKey && d.codec == NameJSON {
+			if key == classKey && d.codec.typed() {
 				continue
 			}
 			value, err := d.value(member, elementType(declared), depth+1)
@@ -185,7 +185,7 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 		return m, nil
 	}
 	o := &object{class: class, fields: make([]any, len(class.fields))}
-	if d.codec == NameJSON && unmatched(members, class) {
+	if d.codec.typed() && unmatched(members, class) {
 		came := slices.DeleteFunc(slices.Sorted(maps.Keys(members)), func(key string) bool { return key == classKey })
 		return nil, d.errorf("the value is an object of %s with the members %.200q, of which %v has none, but %.200q; give its fields json tags with the names of Java's",
 			class.name, came, class.goType, class.fieldNames())

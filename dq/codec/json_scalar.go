@@ -1,14 +1,19 @@
 package codec
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf16"
 )
+
+// writesScalar reports whether a codec of JSON has a form for a kind of scalars.
+func (n Name) writesScalar(k kind) bool { return jsonScalars[k] || n.jackson3() && k == kindUUID }
 
 // jsonScalars are those that JsonJacksonCodec writes alike in all releases. A UUID has its
 // class since 4.3.1, and none before; java.time needs a module of Jackson.
@@ -23,8 +28,16 @@ func (f jsonFormat) scalar(dst []byte, value any, declared *javaType) []byte {
 	switch value := value.(type) {
 	case Date:
 		class, text = "java.util.Date", strconv.FormatInt(int64(value), 10)
+		if f.codec.jackson3() {
+			text = strconv.Quote(value.Time().Format(isoDate))
+		}
 	case Decimal:
 		class, text = "java.math.BigDecimal", value.plain()
+		if f.codec.jackson3() {
+			text = value.canonical()
+		}
+	case UUID:
+		class, text = "java.util.UUID", strconv.Quote(value.String())
 	case *big.Int:
 		class, text = "java.math.BigInteger", value.String()
 	case int8:
@@ -39,12 +52,31 @@ func (f jsonFormat) scalar(dst []byte, value any, declared *javaType) []byte {
 	case uint16:
 		class, final, text = javaLangCharacter, kindChar, jsonChar(value)
 	case constant:
-		class, final, text = value.of.name, kindEnum, string(appendJSONString(nil, value.name))
+		class, final, text = value.of.name, kindEnum, string(f.string(nil, value.name))
 	}
 	if final != kindAny && declared.kind == final {
 		return append(dst, text...)
 	}
 	return f.wrap(dst, class, func(dst []byte) []byte { return append(dst, text...) })
+}
+
+// isoDate is how Jackson 3 writes a java.util.Date.
+const isoDate = "2006-01-02T15:04:05.000Z07:00"
+
+// isISO reports whether a date has a text that means the same to Go: days before
+// 1582-10-15 are Julian in Java.
+func (d Date) isISO() bool {
+	const gregorian, year10000 = -12_219_292_800_000, 253_402_300_800_000
+	return d >= gregorian && d < year10000
+}
+
+// canonical is BigDecimal.toString.
+func (d Decimal) canonical() string {
+	unscaled, scale, err := d.parts()
+	if err != nil {
+		return string(d)
+	}
+	return string(decimalOf(unscaled, scale))
 }
 
 // maxJSONScale is how far from the point Jackson writes the digits of a BigDecimal, which
@@ -129,6 +161,21 @@ func (d jsonDecoder) jsonText(s string, declared *javaType) (value any, ok bool,
 			f, err := strconv.ParseFloat(s, 32)
 			return float32(f), true, err
 		}
+	case kindDate:
+		if at, err := time.Parse(time.RFC3339, s); err == nil && d.codec.jackson3() {
+			if date := DateOf(at); date.isISO() {
+				return date, true, nil
+			}
+			return nil, true, d.errorf("the java.util.Date %q is not from 1582-10-15 to 9999", s)
+		}
+		return nil, true, d.errorf("expected a java.util.Date, got %.40q", s)
+	case kindUUID:
+		var id UUID
+		digits := strings.ReplaceAll(s, "-", "")
+		if n, err := hex.Decode(id[:], []byte(digits[:min(len(digits), 2*len(id))])); err != nil || n != len(id) || id.String() != strings.ToLower(s) {
+			return nil, true, d.errorf("expected a java.util.UUID, got %.40q", s)
+		}
+		return id, true, nil
 	case kindEnum:
 		return d.registry.enumConstant(declared.enum.name, s), true, nil
 	}
@@ -140,7 +187,7 @@ func (d jsonDecoder) wrappedType(class string) *javaType {
 	if of := d.registry.enums[class]; of != nil {
 		return &javaType{kind: kindEnum, enum: of}
 	}
-	if s, is := scalarClasses[class]; is && jsonScalars[s.kind] {
+	if s, is := scalarClasses[class]; is && d.codec.writesScalar(s.kind) {
 		return &javaType{kind: s.kind}
 	}
 	for k, p := range primitives {

@@ -18,6 +18,8 @@ const (
 	NameLong          Name = "long"
 	NameJSON          Name = "json"
 	NameTypedJSON     Name = "typed-json"
+	NameJSON3         Name = "json3"
+	NameTypedJSON3    Name = "typed-json3"
 	NameKryo5         Name = "kryo5"
 	NameMarshalling   Name = "marshalling"
 	NameSerialization Name = "serialization"
@@ -75,7 +77,7 @@ func In(r wire.Release, name Name) bool {
 // and the structs of classes. Decode returns structs as values.
 //
 // NameString and NameLong write any scalar as Java's toString does and read only
-// their own type; NameTypedJSON reads an object as the first class, or as a map
+// their own type; NameTypedJSON and NameTypedJSON3 read an object as the first class, or as a map
 // where there is none, and an integer as int32 if it fits.
 //
 // A name of Name.Within compresses what the codec within writes.
@@ -97,8 +99,10 @@ func ByName(name Name, classes ...Class) (Codec[any], error) {
 		return anyText{name, func(data []byte) (any, error) { return Long{}.Decode(data) }}, nil
 	case NameBytes:
 		return anyBytes{}, nil
-	case NameTypedJSON:
-		return newAnyJSON(classes)
+	case NameTypedJSON, NameTypedJSON3:
+		return newAnyJSON(name, classes)
+	case NameJSON3:
+		return orError(NewJackson3[any](classes...))
 	case NameJSON:
 		return orError(NewJackson[any](classes...))
 	case NameKryo5:
@@ -108,8 +112,8 @@ func ByName(name Name, classes ...Class) (Codec[any], error) {
 	case NameSerialization:
 		return orError(NewSerialization[any](classes...))
 	}
-	return nil, fmt.Errorf("codec %q is not written here; there are %s, %s, %s, %s, %s, %s, %s, %s, and %s/kryo5 and the like of %s, %s, %s and %s: %w", name,
-		NameString, NameBytes, NameLong, NameJSON, NameTypedJSON, NameKryo5, NameMarshalling, NameSerialization,
+	return nil, fmt.Errorf("codec %q is not written here; there are %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, and %s/kryo5 and the like of %s, %s, %s and %s: %w", name,
+		NameString, NameBytes, NameLong, NameJSON, NameTypedJSON, NameJSON3, NameTypedJSON3, NameKryo5, NameMarshalling, NameSerialization,
 		NameLZ4, NameLZ4V2, NameSnappy, NameSnappyV2, NameZStd, errors.ErrUnsupported)
 }
 

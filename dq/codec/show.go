@@ -20,7 +20,7 @@ func Show(data []byte) (text string, ok bool) {
 	}
 	f, known := formats[name]
 	switch {
-	case name == NameJSON || name == NameTypedJSON:
+	case name.typed() || name == NameTypedJSON || name == NameTypedJSON3:
 		return string(data), true
 	case !known:
 		quoted, err := json.Marshal(string(data))

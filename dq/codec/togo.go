@@ -79,7 +79,7 @@ func (c *converter) toGo(value any, dst reflect.Value, j *javaType) error {
 			dst.SetString(value)
 			return nil
 		}
-		if dst.Kind() == reflect.Slice && c.codec == NameJSON {
+		if dst.Kind() == reflect.Slice && c.codec.typed() {
 			return c.base64(value, dst)
 		}
 	case bool:

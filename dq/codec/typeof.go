@@ -21,7 +21,7 @@ func (g *registry) typeOf(t reflect.Type) (*javaType, error) {
 
 // describe fills in j, the Java type for t.
 func (g *registry) describe(t reflect.Type, j *javaType) (err error) {
-	if g.plain() && ownJSON(t) {
+	if _, isScalar := scalars[t]; g.plain() && ownJSON(t) && (!isScalar || g.codec == NameTypedJSON) {
 		j.kind = kindOther
 		return nil
 	}
@@ -91,10 +91,10 @@ func (g *registry) describeScalar(t reflect.Type, j *javaType) (bool, error) {
 			known.kind, is = kindUUID, true
 		}
 	}
-	if !is || g.plain() {
+	if !is || g.codec == NameTypedJSON {
 		return false, nil
 	}
-	if g.isJSON() && !jsonScalars[known.kind] {
+	if g.isJSON() && !g.codec.writesScalar(known.kind) {
 		return true, &TypeError{g.codec, t, "how Java writes it as JSON depends on the release (a UUID has its class since 4.3.1), on Jackson's modules and its settings; hold it as a string or an int64 on both sides"}
 	}
 	j.kind = known.kind

@@ -1,0 +1,37 @@
+package codec
+
+// Jackson3 writes JSON with the type information of JsonJackson3Codec, which Redisson has
+// since 4.0: as Jackson does, but for a long that is declared one, which has no class, dates,
+// which are texts of ISO 8601, and a BigDecimal, which may have an exponent. Make one with
+// NewJackson3.
+type Jackson3[T any] struct{ bound[T] }
+
+// NewJackson3 returns the codec for T. Structs without a java tag need a Class. It fails with
+// a *TypeError.
+func NewJackson3[T any](classes ...Class) (Jackson3[T], error) {
+	b, err := bind[T](NameJSON3, jsonFormat{NameJSON3}, classes)
+	return Jackson3[T]{b}, err
+}
+
+// Encode fails with a *TypeError or *ValueError for what Java cannot hold.
+func (j Jackson3[T]) Encode(value T) ([]byte, error) { return j.encode(value) }
+
+// Decode reads as that of Jackson does.
+func (j Jackson3[T]) Decode(data []byte) (T, error) { return j.decode(data) }
+
+// JSON3 writes plain JSON as TypedJsonJackson3Codec does: as JSON does, but with nulls, and
+// with the dates of Jackson3. Make one with NewJSON3.
+type JSON3[T any] struct{ bound[T] }
+
+// NewJSON3 returns the codec for T, and fails with a *TypeError.
+func NewJSON3[T any]() (JSON3[T], error) {
+	b, err := bind[T](NameTypedJSON3, jsonFormat{NameTypedJSON3}, nil)
+	return JSON3[T]{b}, err
+}
+
+// Encode fails with a *TypeError or *ValueError for what is no JSON.
+func (j JSON3[T]) Encode(value T) ([]byte, error) { return j.encode(value) }
+
+// Decode passes over fields that a struct has not got. It fails with a *FormatError or
+// *ValueError.
+func (j JSON3[T]) Decode(data []byte) (T, error) { return j.decode(data) }
