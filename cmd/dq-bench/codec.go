@@ -85,6 +85,9 @@ Exit codes: 0; 1 nothing here reads these bytes.`,
 				return printJSON(cmd.OutOrStdout(), decodedValue{"dq-bench/codec/v1", kind.Codec, kind.Class, len(data), shown})
 			}
 			fields := "not shown: its bytes do not name the fields; take the Go type, and codec.Check"
+			if kind.Likeliest() == codec.NameSmile {
+				fields = "not shown: Smile is not read here"
+			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "codec  %s\nclass  %s\nbytes  %d\nvalue  %s\n",
 				kind.Codec, text.Inert(cmp.Or(kind.Class, "not told")), len(data), text.Inert(cmp.Or(shown, fields)))
 			return err

@@ -13,6 +13,9 @@
 //	JSON           typed-json     TypedJsonJacksonCodec  -
 //	Jackson3       json3          JsonJackson3Codec      -
 //	JSON3          typed-json3    TypedJsonJackson3Codec -
+//	CBOR           cbor           CborJacksonCodec       - (read only)
+//	MsgPack        msgpack        MsgPackJacksonCodec    - (read only)
+//	-              smile          SmileJacksonCodec      - (told by Detect)
 //	Serialization  serialization  SerializationCodec     -
 //	String         string         StringCodec            -
 //	Long           long           LongCodec              -
@@ -62,9 +65,10 @@
 //	map[any]any          a map with such keys     -; where an any holds one
 //	*T `java:"Optional"` Optional<T>              Optional<T>, in Kryo5 only; nil is empty
 //
-// Of these Jackson, Jackson3 and JSON3 take int8, int16, uint16, float32, Date, Decimal, *big.Int and enums:
-// what is written alike by all releases and needs no module; Jackson3 and JSON3 take UUID besides, and
-// dates from 1582-10-15 to 9999.
+// Of these Jackson, Jackson3 and JSON3 take int8, int16, uint16, float32, Date, Decimal,
+// *big.Int and enums: what is written alike by all releases and needs no module. Jackson3
+// and JSON3 take UUID besides, and dates from 1582-10-15 to 9999. CBOR and MsgPack read
+// what Jackson takes, and UUID; Keep alone writes them.
 //
 // Fields are exported and named by their json tags. nil is null; null read into
 // a Go type that has no nil is its zero value. Other Go types fail with a

@@ -78,7 +78,9 @@ type jsonFormat struct{ codec Name }
 
 // typed reports whether a codec writes JSON with classes in it, jackson3 whether it does
 // as Jackson 3 does.
-func (n Name) typed() bool    { return n == NameJSON || n == NameJSON3 }
+func (n Name) typed() bool {
+	return n == NameJSON || n == NameJSON3 || n == NameCBOR || n == NameMsgPack
+}
 func (n Name) jackson3() bool { return n == NameJSON3 || n == NameTypedJSON3 }
 
 func (f jsonFormat) typed() bool { return f.codec.typed() }

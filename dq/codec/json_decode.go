@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -52,6 +53,10 @@ func (d jsonDecoder) value(document any, declared *javaType, depth int) (any, er
 		return d.number(document, declared)
 	case string:
 		return d.text(document, declared)
+	case float64: // NaN or an infinity of a binary form
+		if declared.kind == kindFloat {
+			return float32(document), nil
+		}
 	case map[string]any:
 		return d.object(document, declared, depth)
 	case []any:
@@ -60,7 +65,7 @@ func (d jsonDecoder) value(document any, declared *javaType, depth int) (any, er
 		}
 		return d.wrapped(document, declared, depth)
 	}
-	return document, nil // nil, bool
+	return document, nil // nil, bool, []byte and float64
 }
 
 func (d jsonDecoder) number(n json.Number, declared *javaType) (any, error) {
@@ -141,6 +146,14 @@ func (d jsonDecoder) wrapped(pair []any, declared *javaType, depth int) (any, er
 			return d.number(inner, doubleType)
 		case javaLangInteger:
 			return d.number(inner, &javaType{kind: kindInt})
+		}
+	case []byte:
+		if class == bytesName {
+			return inner, nil
+		}
+	case float64:
+		if class == javaLangDouble || class == javaLangFloat {
+			return d.value(inner, cmp.Or(own, doubleType), depth)
 		}
 	case string:
 		if own != nil {

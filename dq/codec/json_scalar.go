@@ -13,7 +13,9 @@ import (
 )
 
 // writesScalar reports whether a codec of JSON has a form for a kind of scalars.
-func (n Name) writesScalar(k kind) bool { return jsonScalars[k] || n.jackson3() && k == kindUUID }
+func (n Name) writesScalar(k kind) bool {
+	return jsonScalars[k] || k == kindUUID && n != NameJSON && n != NameTypedJSON
+}
 
 // jsonScalars are those that JsonJacksonCodec writes alike in all releases. A UUID has its
 // class since 4.3.1, and none before; java.time needs a module of Jackson.

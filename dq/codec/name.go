@@ -101,6 +101,10 @@ func ByName(name Name, classes ...Class) (Codec[any], error) {
 		return anyBytes{}, nil
 	case NameTypedJSON, NameTypedJSON3:
 		return newAnyJSON(name, classes)
+	case NameCBOR:
+		return orError(NewCBOR[any](classes...))
+	case NameMsgPack:
+		return orError(NewMsgPack[any](classes...))
 	case NameJSON3:
 		return orError(NewJackson3[any](classes...))
 	case NameJSON:
