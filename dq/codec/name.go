@@ -42,15 +42,16 @@ func Default(r wire.Release) Name {
 	return NameJSON
 }
 
-// comings are the codecs that come or go, with the 3.x and later releases that have them, as the
-// conformance cases and the classes of the releases show.
+// comings are the codecs that come or go, with the releases that have them: the classes in the
+// jars of the releases on both sides of each boundary show it. Before they are a default, Kryo5
+// and Marshalling need a library beside Redisson's jar, which it does not bring along.
 var comings = []struct {
 	name        Name
 	first, last wire.Release
 }{
-	{NameKryo5, wire.Release{Major: 3, Minor: 19}, wire.Newest()},
-	{NameMarshalling, wire.Release{Major: 3, Minor: 13}, wire.Release{Major: 4}},
-	{NameFst, wire.Release{Major: 3, Minor: 10}, wire.Release{Major: 4}},
+	{NameKryo5, wire.Release{Major: 3, Minor: 11, Patch: 5}, wire.Newest()},
+	{NameMarshalling, wire.Release{Major: 3, Minor: 11, Patch: 3}, wire.Release{Major: 4}},
+	{NameFst, wire.Release{Major: 2, Minor: 7}, wire.Release{Major: 4}},
 }
 
 // Optional returns the names of the codecs that not every release has.
@@ -65,8 +66,7 @@ func Optional() (all []Name) {
 func In(r wire.Release, name Name) bool {
 	for _, c := range comings {
 		if c.name == name {
-			fst2x := name == NameFst && r.Major == 2 && r.AtLeast(wire.Release{Major: 2, Minor: 15})
-			return fst2x || r.AtLeast(c.first) && c.last.AtLeast(r)
+			return r.AtLeast(c.first) && c.last.AtLeast(r)
 		}
 	}
 	return true

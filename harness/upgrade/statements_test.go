@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,6 +40,9 @@ func TestChangesCiteStatements(t *testing.T) {
 		differ := spec.All().Between(from, to)
 		for _, f := range factsBetween(from, to) {
 			shown := !slices.Contains([]string{"the tick of timers", "codec fst", "the timer", "an offer without an answer"}, f.What) // of which there are no cases
+			if strings.HasPrefix(f.What, codecNamed) && to.Major == 3 && to.Minor == 11 {
+				shown = false // the cases begin where the codec is the default
+			}
 			require.Equal(t, shown, len(f.Statements) > 0, "%s → %s: %s", from, to, f.What)
 		}
 		for _, s := range scriptsBetween(from, to) {

@@ -195,8 +195,11 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 			packed = true
 		case f.What == codecByDefault && codec.In(to, codec.Name(f.From)):
 			jars := ""
-			if codec.Name(f.From) == codec.NameMarshalling && to.AtLeast(marshallingJars) {
+			if codec.Name(f.From) == codec.NameMarshalling && to.AtLeast(kryoByDefault) {
 				jars = fmt.Sprintf(" (and bring the jars of JBoss Marshalling, which %s no longer depends on)", c.To)
+			}
+			if codec.Name(f.From) == codec.NameKryo5 && !to.AtLeast(kryoByDefault) {
+				jars = fmt.Sprintf(" (and bring Kryo 5, com.esotericsoftware:kryo, which %s does not depend on)", c.To)
 			}
 			all = append(all, fmt.Sprintf("Where the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits%s.", c.From, f.From, c.To, jars))
 		case f.What == codecByDefault:
@@ -215,5 +218,6 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 	return append(all, fmt.Sprintf("Verify afterwards that nothing is foreign or overdue: dq-bench inspect QUEUE --release %s.", c.To))
 }
 
-// marshallingJars is the first release that has the codec marshalling and does not depend on its jars.
-var marshallingJars = wire.Release{Major: 3, Minor: 33}
+// kryoByDefault is the first release that depends on the jar of its codec kryo5, and no longer on those
+// of its codec marshalling: so the POMs of the releases say.
+var kryoByDefault = wire.Release{Major: 3, Minor: 19}

@@ -127,7 +127,7 @@ func TestCompressingCodecsWrapTheDefault(t *testing.T) {
 	for release, want := range map[string]string{"3.18.1": "0000000880043e0568656c6c6f", "3.19.0": "00000006600368656c6cef"} {
 		r, err := wire.ParseRelease(release)
 		require.NoError(t, err)
-		values, err := namedCodec("lz4", "string", r)
+		values, err := NamedCodec("lz4", "string", r)
 		require.NoError(t, err)
 		data, err := values.Encode("hello")
 		require.NoError(t, err)
