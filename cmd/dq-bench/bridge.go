@@ -45,7 +45,9 @@ once it is held. What it held is delivered late if the bridge is killed, by the 
 one that runs; two can run at a time, and then nothing is late. A queue whose name is in braces
 as a whole has the keys of the queue without them: where both may exist, name the queue.
 
-It goes on until it is interrupted, and delivers what it holds before it ends.
+It goes on until it is interrupted, and then delivers what it holds, which takes up to --lead:
+give it longer than that before a SIGKILL. What another bridge, with a longer lead, has held and
+left is delivered by whichever runs when it is due; if it ends before, it says so.
 
 Exit codes: 0 fine; 1 the server cannot be reached or refuses, at the start; 2 wrong usage;
 99 members were set aside, for nobody can read them, or calls failed to the end, also those
@@ -72,6 +74,9 @@ that went on without a key of a wrong type.`,
 			}
 			if err := printBridge(cmd.OutOrStdout(), flags.asJSON, done); err != nil {
 				return err
+			}
+			if n := done.Total().Held; n > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "dq-bench: %d messages are still held, and come when a bridge runs: unless another one does, run dq-bench bridge again with the same queues\n", n)
 			}
 			return bridgeVerdict(done)
 		},

@@ -58,3 +58,15 @@ func Subscribers(ctx context.Context, client redis.UniversalClient, channel stri
 	})
 	return count, clients, err
 }
+
+// Patterns returns how many patterns clients of any node are subscribed to, as a bridge of all
+// queues is, of which Subscribers knows nothing.
+func Patterns(ctx context.Context, client redis.UniversalClient) (int64, error) {
+	count := int64(0)
+	err := eachNode(ctx, client, allNodes, func(ctx context.Context, node *redis.Client) error {
+		n, err := node.PubSubNumPat(ctx).Result()
+		count += n
+		return err
+	})
+	return count, err
+}

@@ -26,7 +26,7 @@ const (
 	Orphan         = "orphan"
 	ListedAgain    = "listed-again"
 	Quarantined    = "quarantined"
-	Held           = "held"       // an anomaly where it is overdue: the bridge is gone
+	Held           = "held"       // an anomaly where it is overdue or nobody listens: the bridge is gone
 	OtherSide      = "other-side" // no anomaly: all members are of one layout
 	SlowTransfer   = "slow-transfer"
 	OtherCodec     = "other-codec" // an anomaly where the release has not got it
@@ -278,6 +278,12 @@ func (l *look) held() (Finding, bool) {
 	if overdue := float64(l.q.At.UnixMilli()) - l.heldUntil; overdue > heldLate {
 		f.Anomaly = true
 		f.What += fmt.Sprintf("; the first has been due for %s", span(overdue))
+	}
+	if l.noBridge {
+		f.Anomaly = true
+		f.What += "; and nobody listens for announcements, as a bridge does"
+	}
+	if f.Anomaly {
 		f.Do = "no bridge runs: " + l.bridge() + " delivers them"
 	}
 	return f, f.Count > 0

@@ -47,6 +47,7 @@ type look struct {
 	q       Queue
 
 	heldUntil float64 // score of the first member that a bridge holds
+	noBridge  bool    // none can be running: nobody is subscribed to anything
 }
 
 // LookAt inspects the queue with that destination. It writes nothing. An error is that
@@ -286,6 +287,10 @@ func (l *look) aside(ctx context.Context) error {
 		l.q.Uncertain = append(l.q.Uncertain, "subscribers: "+s.Unknown)
 	}
 	l.q.Subscribers = s
+	if l.q.Counts.Held > 0 && count == 0 && s.Unknown == "" {
+		patterns, err := forensics.Patterns(ctx, l.client)
+		l.noBridge = err == nil && patterns == 0
+	}
 	for key, into := range map[string]*int64{n.TimeoutSet: &l.q.Memory.TimeoutSet, n.Pending: &l.q.Memory.PendingList, n.Destination: &l.q.Memory.Destination} {
 		if l.types[key] == "none" {
 			continue

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -320,4 +321,27 @@ func TestAllQueuesOfACluster(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, seen.WriteText(&text))
 	require.Contains(t, text.String(), "{e}f")
+}
+
+// What a bridge took out comes only while one runs.
+func TestHeldWhereNobodyListens(t *testing.T) {
+	b := setup(t)
+	due := float64(time.Now().Add(time.Hour).UnixMilli())
+	require.NoError(t, b.client.ZAdd(b.ctx, forensics.HeldKey("orders"), redis.Z{Score: due, Member: "x"}).Err())
+	held := func() inspect.Finding {
+		q, err := inspect.LookAt(b.ctx, b.client, "orders", inspect.Options{})
+		require.NoError(t, err)
+		i := slices.IndexFunc(q.Findings, func(f inspect.Finding) bool { return f.Kind == inspect.Held })
+		require.GreaterOrEqual(t, i, 0)
+		return q.Findings[i]
+	}
+	found := held()
+	require.True(t, found.Anomaly)
+	require.Contains(t, found.Do, "dq-bench bridge orders")
+
+	s := b.client.PSubscribe(b.ctx, "redisson_delay_queue_channel:*") // as a bridge of all queues
+	defer s.Close()
+	_, err := s.Receive(b.ctx)
+	require.NoError(t, err)
+	require.False(t, held().Anomaly)
 }
