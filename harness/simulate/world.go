@@ -32,6 +32,8 @@ const (
 	lateBy   = 300 * time.Millisecond
 	// settleFor is how long after the last due time all must have come.
 	settleFor = 2 * time.Minute
+	// commandsPerSecond is what a run may send on average, ten times what any does.
+	commandsPerSecond = 100
 	// callTimeout bounds each call of a client.
 	callTimeout = 20 * time.Second
 )
@@ -159,7 +161,9 @@ func (w *world) note(text func() string) {
 	if w.finished {
 		return
 	}
-	w.report.Commands++
+	if w.report.Commands++; float64(w.report.Commands) == commandsPerSecond*(w.plan.Length+settleFor).Seconds() {
+		w.report.Violations = append(w.report.Violations, fmt.Sprintf("%s: somebody sends command after command: %d so far", time.Since(w.began), w.report.Commands))
+	}
 	line := fmt.Sprintf("%-14s %s", time.Since(w.began), text())
 	_, _ = w.trace.Write([]byte(line))
 	if w.options.Trace {
