@@ -46,6 +46,13 @@ func TestAnomalies(t *testing.T) {
 			s.wait(48_000)
 			s.transfer(true, a)
 		}, []analysis.Kind{analysis.Stall, analysis.Overdue}, "for 47.", []int64{4, 8}},
+		"a transfer that waits to be sent": {func(s *story) {
+			s.transfer(true)
+			a := s.offer("a", 1000)
+			s.wait(9_000)
+			s.skew = -7_900 // it named its time before it waited
+			s.transfer(true, a)
+		}, []analysis.Kind{analysis.Stall, analysis.Overdue}, "7.901s later", []int64{4, 8}},
 		"nobody transfers": {func(s *story) {
 			s.offer("a", 1000)
 			s.wait(48_000)

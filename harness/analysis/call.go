@@ -37,6 +37,9 @@ type call struct {
 	lost   bool    // the log does not have the call, only commands of it
 	cut    bool    // the log ends in it
 
+	// named is what a transfer gave for now, by its client's clock, in Unix ms; 0 of others.
+	named int64
+
 	ran     bool // a command of it ran
 	ended   bool // a transfer reached its last command
 	pushed  []element

@@ -151,6 +151,10 @@ func (a *Analysis) stalled(q *queue, due since, until int64, c *call) {
 			kind, reason = NoSubscriber, "no client was subscribed to its channel or ran a transfer: no JVM held an RDelayedQueue of it"
 		}
 	}
+	if sent, known := c.sentAt(); known && sent >= from && until-sent > stallAfter/2 {
+		kind, reason = Stall, fmt.Sprintf("the transfer that ended it was sent at about %s, by the clock of its client, and reached the server %s later: it waited behind a blocking command on its connection, for the pool of connections is too small, or its client or the network stood still",
+			timeText(sent), ago(until-sent))
+	}
 	a.findings.add(kind, q, from, until-from, func() (string, []LineOf) {
 		detail := fmt.Sprintf("a message was due, and for %s, until %s, none was moved: %s", ago(until-from), timeText(until), reason)
 		if c == nil {
@@ -158,6 +162,15 @@ func (a *Analysis) stalled(q *queue, due since, until int64, c *call) {
 		}
 		return detail, []LineOf{earlier(due.offer), c.shown()}
 	})
+}
+
+// sentAt is when a transfer was sent, by what its client's clock said, µs of the server's clock.
+func (c *call) sentAt() (at int64, known bool) {
+	if c == nil || c.named == 0 || c.host() == nil {
+		return 0, false
+	}
+	ahead, known := c.host().ahead()
+	return (c.named - ahead) * 1000, known
 }
 
 // failed is a transfer that has delivered messages and then did not take them out of the

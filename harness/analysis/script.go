@@ -122,6 +122,7 @@ func (a *Analysis) script(c *conn, cmd command, l monitor.Line, at place) {
 	if s.kind == transferCall && len(args) >= 2 {
 		if now, err := strconv.ParseInt(args[0], 10, 64); err == nil {
 			c.host.saw(now, l.Time)
+			q.call.named = now
 		}
 	}
 	if s.known == nil && !s.own && slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(k, commonPrefix) }) {
