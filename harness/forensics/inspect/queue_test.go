@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -344,4 +345,24 @@ func TestHeldWhereNobodyListens(t *testing.T) {
 	_, err := s.Receive(b.ctx)
 	require.NoError(t, err)
 	require.False(t, held().Anomaly)
+}
+
+// Of all queues of a server, those that the user may look at are shown.
+func TestAllQueuesButThoseThatAreForbidden(t *testing.T) {
+	b := setup(t)
+	b.offer(b.pack(bc0Lc0, "x"), hour)
+	require.NoError(t, b.client.ZAdd(b.ctx, wire.NamesOf("secret").TimeoutSet, redis.Z{Score: 1, Member: "x"}).Err())
+	require.NoError(t, b.client.Do(b.ctx, "ACL", "SETUSER", "default", "resetkeys", "~*{orders}*", "~orders").Err())
+	defer b.client.Do(b.ctx, "ACL", "SETUSER", "default", "allkeys")
+	i, err := inspect.Look(b.ctx, b.client, inspect.Server{}, nil, inspect.Options{})
+	require.NoError(t, err)
+	require.Len(t, i.Queues, 1)
+	require.Equal(t, "orders", i.Queues[0].Name)
+	require.Contains(t, strings.Join(i.Uncertain, "\n"), `queue "secret": not looked at: `)
+
+	require.NoError(t, b.client.Do(b.ctx, "ACL", "SETUSER", "default", "resetkeys").Err())
+	_, err = inspect.Look(b.ctx, b.client, inspect.Server{}, nil, inspect.Options{})
+	require.ErrorContains(t, err, "NOPERM")
+	_, err = inspect.Look(b.ctx, b.client, inspect.Server{}, []string{"secret"}, inspect.Options{})
+	require.ErrorContains(t, err, "NOPERM")
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/forensics"
 )
 
-// Look inspects the queues of a server: those named, or all that it has if none is.
+// Look inspects the queues of a server: those named, or all that it has if none is;
+// of these, one that the user may not look at is Uncertain, unless none is left.
 func Look(ctx context.Context, client redis.UniversalClient, server Server, queues []string, options Options) (*Inspection, error) {
 	i := &Inspection{Schema: Schema, Server: server, Scripts: []Script{}, Queues: []Queue{}}
 	if options.Release != nil {
@@ -28,18 +29,28 @@ func Look(ctx context.Context, client redis.UniversalClient, server Server, queu
 	for _, s := range seen {
 		i.Scripts = append(i.Scripts, Script{s.Variant, s.SHA1, sentBy(s)})
 	}
-	if len(queues) == 0 {
+	all := len(queues) == 0
+	if all {
 		if queues, err = forensics.Queues(ctx, client); err != nil {
 			return nil, err
 		}
 	}
+	var forbidden []error
 	for _, name := range queues {
 		q, err := LookAt(ctx, client, name, options)
+		if all && redis.HasErrorPrefix(err, "NOPERM") {
+			forbidden = append(forbidden, err)
+			i.Uncertain = append(i.Uncertain, fmt.Sprintf("queue %q: not looked at: %v", name, err))
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
 		i.Anomalies += q.anomalies()
 		i.Queues = append(i.Queues, q)
+	}
+	if len(i.Queues) == 0 && len(forbidden) > 0 {
+		return nil, forbidden[0]
 	}
 	return i, nil
 }
