@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +55,14 @@ ahead, and what is wrong, with the lines that show it.`,
 			}
 			if cmd.Flags().Changed("for") && !cmd.Flags().Changed("redis") {
 				return errors.New("--for is how long to listen to --redis; a log is read to its end")
+			}
+			for i, name := range args {
+				switch {
+				case name == "-" && len(args) > 1:
+					return errors.New("expected files, or - alone for standard input")
+				case slices.Contains(args[:i], name):
+					return fmt.Errorf("%s is named twice, and would be counted twice", name)
+				}
 			}
 			return nil
 		},

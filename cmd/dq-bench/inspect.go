@@ -56,6 +56,9 @@ interrupted: as the last look would.`,
   dq-bench inspect --all --metrics-addr :9121 --interval 15s`,
 		RunE: func(cmd *cobra.Command, queues []string) error {
 			options, err := flags.options(queues)
+			if err == nil && cmd.Flags().Changed("interval") && !flags.watch && flags.metricsAddr == "" {
+				err = errors.New("--interval is for --watch and --metrics-addr; without them there is one look")
+			}
 			if err != nil {
 				return usageError(err)
 			}

@@ -56,13 +56,17 @@ Windows), one or two ids in 256.
 
 Exit codes: 0 fine; 1 the server cannot be reached or refuses, somebody subscribes, or
 the keys are in different slots of a cluster: then nothing was changed; 2 wrong usage;
-99 something is left: members of the other layout, or what --repair is for.`,
+99 something is left: members of the other layout, or what --repair is for. --dry-run
+is 0 whatever it finds: dq-bench inspect judges.`,
 		Example: `  dq-bench migrate orders --to 4.7.0 --dry-run
   dq-bench migrate orders --to Bc0Lc0 --redis redis://:secret@10.0.0.5:6379/0
   dq-bench migrate orders --to 3.16.6 --repair --json    # and back`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, queues []string) error {
 			options, err := flags.options()
+			if err == nil && queues[0] == "" {
+				err = errors.New("expected the name of a queue, got an empty one")
+			}
 			if err != nil {
 				return usageError(err)
 			}
