@@ -175,15 +175,13 @@ func TestMetricsAreOfThisMachineUnlessToldOtherwise(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Close()
 	require.Regexp(t, `^http://127\.0\.0\.1:\d+/metrics$`, s.URL())
-	for _, addr := range []string{"0.0.0.0:9121", "[::]:9121", "10.0.0.5:9121", "localhost:9121"} {
-		require.Equal(t, addr, bindAddr(addr))
-	}
 }
 
 func TestAddressInUseIsOneClearLine(t *testing.T) {
 	s := serve(t, fixed{})
-	_, err := Serve(t.Context(), s.listener.Addr().String(), run.Tool{}, OfLoad(fixed{}))
-	require.ErrorContains(t, err, "metrics cannot be served at "+s.listener.Addr().String())
+	taken := strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/metrics")
+	_, err := Serve(t.Context(), taken, run.Tool{}, OfLoad(fixed{}))
+	require.ErrorContains(t, err, "metrics cannot be served at "+taken)
 	require.ErrorContains(t, err, "choose another --metrics-addr")
 	require.NotContains(t, err.Error(), "\n")
 	for addr, ok := range map[string]bool{":9090": true, "127.0.0.1:0": true, "[::1]:1": true, "": false, "9090": false, "h:x": false, "h:70000": false} {

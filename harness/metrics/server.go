@@ -2,94 +2,47 @@ package metrics
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/pprof"
 	"os"
 	"runtime"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/dq-bench/dq-bench/harness/run"
-)
-
-const (
-	headerTimeout = 5 * time.Second
-	// closeTimeout is how long a scrape under way may take still when the run ends.
-	closeTimeout = 2 * time.Second
+	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 // CheckAddr refuses what can never be an address to listen at. Its error is wrong
 // usage.
 func CheckAddr(addr string) error {
-	_, port, err := net.SplitHostPort(addr)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
-	if err != nil {
-		return fmt.Errorf("metrics-addr: expected HOST:PORT such as 127.0.0.1:9090, or port 0 for a free one, got %q", addr)
+	if err := listen.Check(addr, 9090); err != nil {
+		return fmt.Errorf("metrics-addr: %w", err)
 	}
 	return nil
 }
 
-// Server serves /metrics and /debug/pprof/ on a mux of its own.
-type Server struct {
-	listener net.Listener
-	server   *http.Server
-	done     chan error
-}
+// Server serves /metrics and /debug/pprof/ on a mux of its own, until Close.
+type Server struct{ *listen.Server }
 
 // Serve listens at addr, as CheckAddr has it, until Close, and serves what is collected:
 // OfLoad or a Queues. An addr without a host is of this machine alone: a profiler is no
 // service for a network unless somebody says so. It fails if that cannot
 // be listened at, for example because another process does.
 func Serve(ctx context.Context, addr string, tool run.Tool, what prometheus.Collector) (*Server, error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", bindAddr(addr))
+	s, err := listen.Serve(ctx, addr, Handler(tool, what))
 	if err != nil {
 		return nil, fmt.Errorf("metrics cannot be served at %s: %w; choose another --metrics-addr, or port 0 for a free one", addr, err)
 	}
-	s := &Server{
-		listener: listener,
-		server:   &http.Server{Handler: Handler(tool, what), ReadHeaderTimeout: headerTimeout},
-		done:     make(chan error, 1),
-	}
-	go func() { s.done <- s.server.Serve(listener) }()
-	return s, nil
-}
-
-// bindAddr is addr, with the loopback interface where it names no host.
-func bindAddr(addr string) string {
-	if strings.HasPrefix(addr, ":") {
-		return "127.0.0.1" + addr
-	}
-	return addr
+	return &Server{s}, nil
 }
 
 // URL is where the metrics are.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/metrics" }
-
-// Close stops listening and lets scrapes under way end, for a time.
-func (s *Server) Close() error {
-	ending, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	err := s.server.Shutdown(ending)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.server.Close() // a profile that is still being taken ends with the run
-	}
-	if served := <-s.done; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	return err
-}
+func (s *Server) URL() string { return s.Server.URL() + "/metrics" }
 
 // Handler answers /metrics, as text or, if asked for it, in the protobuf form that
 // carries native histograms, and /debug/pprof/.

@@ -8,85 +8,42 @@ package web
 import (
 	"context"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
-const (
-	headerTimeout = 5 * time.Second
-	// writeTimeout is how long a browser may take to read what it is sent.
-	writeTimeout = 5 * time.Second
-	// closeTimeout is how long answers under way may take still at the end.
-	closeTimeout = 2 * time.Second
-)
+// writeTimeout is how long a browser may take to read what it is sent.
+const writeTimeout = 5 * time.Second
 
 // CheckAddr refuses what can never be an address to listen at. Its error is wrong usage,
 // but for the name of the flag.
-func CheckAddr(addr string) error {
-	_, port, err := net.SplitHostPort(addr)
-	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
-	}
-	if err != nil {
-		return fmt.Errorf("expected HOST:PORT such as 127.0.0.1:8080, or port 0 for a free one, got %q", addr)
-	}
-	return nil
-}
+func CheckAddr(addr string) error { return listen.Check(addr, 8080) }
 
-// Server serves pages on an address of this machine.
-type Server struct {
-	listener net.Listener
-	server   *http.Server
-	done     chan error
-}
+// Server serves pages on an address of this machine, until Close.
+type Server struct{ *listen.Server }
 
 // Serve listens at addr, as CheckAddr has it, until Close. Without a host that is the
 // loopback interface. Requests that name a host which is neither an address nor that of
 // addr are refused: they come from a page of somebody else whose name leads here.
 func Serve(ctx context.Context, addr string, pages http.Handler) (*Server, error) {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, CheckAddr(addr)
+	if err := CheckAddr(addr); err != nil {
+		return nil, err
 	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	s, err := listen.Serve(ctx, addr, guard(listen.Host(addr), pages))
 	if err != nil {
 		return nil, fmt.Errorf("pages cannot be served at %s: %w; choose another address, or port 0 for a free one", addr, err)
 	}
-	s := &Server{
-		listener: listener,
-		server:   &http.Server{Handler: guard(host, pages), ReadHeaderTimeout: headerTimeout},
-		done:     make(chan error, 1),
-	}
-	go func() { s.done <- s.server.Serve(listener) }()
-	return s, nil
+	return &Server{s}, nil
 }
 
 // URL is where the first page is.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/" }
-
-// Close stops listening and lets answers under way end, for a time.
-func (s *Server) Close() error {
-	ending, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	err := s.server.Shutdown(ending)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.server.Close()
-	}
-	if served := <-s.done; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	return err
-}
+func (s *Server) URL() string { return s.Server.URL() + "/" }
 
 // guard lets through what a page of this server asks for, and what somebody types.
 func guard(own string, pages http.Handler) http.Handler {
