@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -80,7 +84,7 @@ func (n *network) dialer(name string) func(context.Context, string, string) (net
 		n.mu.Lock()
 		h := n.host(name)
 		h.dials++
-		seed := n.seed ^ hash(name) + h.dials<<1
+		seed := n.seed ^ numberOf(name) + h.dials<<1
 		wait := delay(seed) + h.slow
 		if left := time.Until(h.stalled); left > 0 {
 			wait += left
@@ -413,3 +417,22 @@ func sleep(ctx context.Context, d time.Duration) error {
 		return errors.Join(ctx.Err())
 	}
 }
+
+// numberOf makes a number of a name.
+func numberOf(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum64() << 16
+}
+
+// sortLinks puts links in the order in which they were made.
+func sortLinks(links []*link) {
+	slices.SortFunc(links, func(a, b *link) int {
+		if n := strings.Compare(a.host.name, b.host.name); n != 0 {
+			return n
+		}
+		return strings.Compare(pad(a.order), pad(b.order))
+	})
+}
+
+func pad(n uint64) string { return fmt.Sprintf("%012s", strconv.FormatUint(n, 10)) }

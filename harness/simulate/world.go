@@ -2,21 +2,13 @@ package simulate
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"hash"
 	"hash/fnv"
-	"maps"
-	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/dq-bench/dq-bench/dq"
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/server/embedded"
@@ -89,8 +81,7 @@ type world struct {
 
 	mu       sync.Mutex
 	report   Report
-	trace    interface{ Write([]byte) (int, error) }
-	sum      func() uint64
+	trace    hash.Hash64
 	clients  map[string]*client
 	offers   map[string]string // message → "ok" or "?"
 	cancels  map[string]string // message → "?" while it is under way or unknown, "yes", "no"
@@ -102,9 +93,8 @@ type world struct {
 
 // Run carries a plan out. It must be called inside a testing/synctest bubble.
 func Run(plan Plan, options Options) Report {
-	h := fnv.New64a()
 	w := &world{
-		plan: plan, options: options, began: time.Now(), net: newNetwork(plan.Seed), trace: h, sum: h.Sum64,
+		plan: plan, options: options, began: time.Now(), net: newNetwork(plan.Seed), trace: fnv.New64a(),
 		clients: map[string]*client{}, offers: map[string]string{}, cancels: map[string]string{}, taken: map[string]int{},
 	}
 	w.net.deaf = options.Deaf
@@ -131,7 +121,7 @@ func Run(plan Plan, options Options) Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.report.LostReplies = len(w.net.lost)
-	w.report.Hash = w.sum()
+	w.report.Hash = w.trace.Sum64()
 	return w.report
 }
 
@@ -200,21 +190,6 @@ func (w *world) transferred(value string, due, now time.Time) {
 	}
 }
 
-// client is one process.
-type client struct {
-	name    string
-	rdb     *redis.Client
-	dq      *dq.Client
-	clock   *skewed
-	delayed *dq.DelayedQueue[string]
-	stop    context.CancelFunc // ends what it takes
-	ctx     context.Context
-	work    sync.WaitGroup
-	calls   sync.WaitGroup
-	rng     *rand.Rand
-	rngMu   sync.Mutex
-}
-
 func (w *world) do(e Event) {
 	w.note(e.String)
 	w.mu.Lock()
@@ -269,236 +244,3 @@ func (w *world) do(e Event) {
 		w.server.Exclusive(func() { w.server.ForgetScripts() })
 	}
 }
-
-func (w *world) start(e Event) {
-	c := &client{name: e.Client, clock: &skewed{late: w.options.TimersLate}, rng: rand.New(rand.NewPCG(w.plan.Seed, hash(e.Client)+1))}
-	c.clock.step(e.Span)
-	c.rdb = redis.NewClient(&redis.Options{
-		Addr: "127.0.0.1:6379", Dialer: w.net.dialer(e.Client), MaxRetries: -1, DisableIdentity: true,
-	})
-	var err error
-	c.dq, err = dq.NewClient(c.rdb, dq.WithRelease(e.Text), dq.WithClock(c.clock), dq.WithRandom(rand.NewPCG(w.plan.Seed, hash(e.Client))))
-	if err != nil {
-		w.violate("%s does not start: %v", e.Client, err)
-		return
-	}
-	dest := dq.NewBlockingQueue(c.dq, queue, codec.String{})
-	c.delayed = dq.NewDelayedQueue(dest)
-	c.ctx, c.stop = context.WithCancel(context.Background())
-	if w.plan.Reliable {
-		w.consume(c, dest, e.N)
-	} else {
-		for range e.N {
-			c.work.Go(func() { w.take(c, dest) })
-		}
-	}
-	w.mu.Lock()
-	w.clients[e.Client] = c
-	w.mu.Unlock()
-}
-
-func (w *world) take(c *client, dest *dq.BlockingQueue[string]) {
-	for {
-		v, err := dest.Take(c.ctx)
-		if v != "" {
-			w.took(v)
-		}
-		switch {
-		case err == nil:
-		case c.ctx.Err() != nil || errors.Is(err, dq.ErrClosed):
-			return
-		default:
-			if sleep(c.ctx, time.Second) != nil {
-				return
-			}
-		}
-	}
-}
-
-func (w *world) took(v string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.taken[v]++; w.taken[v] > 1 {
-		w.report.Again++
-	}
-	w.report.Taken++
-}
-
-func (w *world) consume(c *client, dest *dq.BlockingQueue[string], workers int) {
-	reliable := dq.NewReliableQueue(dest, dq.ReliableOptions{Visibility: visibility})
-	if workers == 0 {
-		return
-	}
-	handler := func(ctx context.Context, d *dq.Delivery[string]) error {
-		c.rngMu.Lock()
-		work, fails := time.Duration(c.rng.ExpFloat64()*float64(time.Second)), c.rng.IntN(8) == 0
-		c.rngMu.Unlock()
-		if err := sleep(ctx, work); err != nil {
-			return err
-		}
-		if fails {
-			return errors.New("it went wrong")
-		}
-		w.took(d.Value)
-		return nil
-	}
-	backoff := func(int) time.Duration { return 5 * time.Second }
-	c.work.Go(func() {
-		_ = reliable.Consume(c.ctx, handler, dq.ReliableConsumeOptions{Workers: workers, Backoff: backoff})
-	})
-}
-
-func (w *world) offer(c *client, e Event) {
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
-	defer cancel()
-	err := c.delayed.Offer(ctx, e.Text, e.Span)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.offers[e.Text] = "ok"
-	w.report.Offered++
-	if err != nil {
-		w.offers[e.Text] = "?"
-		w.report.Refused++
-	}
-}
-
-func (w *world) cancel(c *client, e Event) {
-	w.mu.Lock()
-	w.cancels[e.Text] = "?"
-	w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
-	defer cancel()
-	removed, err := c.delayed.Remove(ctx, e.Text)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case err != nil:
-	case removed:
-		w.cancels[e.Text] = "yes"
-		w.report.Cancelled++
-	default:
-		w.cancels[e.Text] = "no"
-	}
-}
-
-// kill ends a client as the kernel does: nothing it does reaches anybody any more.
-func (w *world) kill(c *client) {
-	w.forget(c)
-	w.net.kill(c.name)
-	c.stop()
-	_ = c.dq.Close()
-	_ = c.rdb.Close()
-}
-
-func (w *world) leave(c *client) {
-	w.forget(c)
-	c.stop()
-	c.calls.Wait()
-	c.work.Wait()
-	if err := c.dq.Close(); err != nil {
-		w.violate("%s does not close: %v", c.name, err)
-	}
-	_ = c.rdb.Close()
-}
-
-func (w *world) forget(c *client) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.clients, c.name)
-}
-
-// sleepUntil waits, but not for what comes after a violation.
-func (w *world) sleepUntil(at time.Time) {
-	for left := time.Until(at); left > 0; left = time.Until(at) {
-		w.mu.Lock()
-		broken := len(w.report.Violations) > 0
-		w.mu.Unlock()
-		if broken {
-			return
-		}
-		time.Sleep(min(left, time.Second))
-	}
-}
-
-// settle mends all that is broken, has a client in good health come, and waits until what
-// is pending is due and taken.
-func (w *world) settle() {
-	w.sleepUntil(w.began.Add(w.plan.Length))
-	w.net.heal()
-	w.do(Event{At: time.Since(w.began), Kind: Start, Client: "last", Text: "4.7.0", N: 2})
-	due := time.Now()
-	w.server.Exclusive(func() {
-		for _, score := range w.model.pending {
-			if at := time.UnixMilli(score); at.After(due) {
-				due = at
-			}
-		}
-	})
-	w.sleepUntil(due.Add(settleFor))
-	w.mu.Lock()
-	names := slices.Sorted(maps.Keys(w.clients))
-	w.mu.Unlock()
-	for _, name := range names {
-		w.leave(w.clients[name])
-	}
-	if err := w.server.Close(); err != nil {
-		w.violate("the server does not close: %v", err)
-	}
-}
-
-// judge holds what came to what was promised.
-func (w *world) judge() {
-	defer func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.finished = true
-	}()
-	if len(w.report.Violations) > 0 {
-		return // and it did not end
-	}
-	for _, v := range slices.Sorted(maps.Keys(w.model.seen)) {
-		m := w.model.seen[v]
-		if m.offered && !m.removed && m.popped+m.settled == 0 {
-			w.violate("%s is still there at the end", v)
-		}
-	}
-	for _, v := range slices.Sorted(maps.Keys(w.offers)) {
-		m := w.model.seen[v]
-		came := w.taken[v] > 0
-		switch {
-		case w.offers[v] == "ok" && m == nil:
-			w.violate("%s was confirmed and never seen", v)
-		case w.cancels[v] == "yes" && came:
-			w.violate("%s was cancelled and came", v)
-		case m == nil || m.removed || came:
-		case !w.plan.Reliable && w.net.lost[v]: // its taker's connection broke
-		default:
-			w.violate("%s was offered (%s) and nobody has it", v, w.offers[v])
-		}
-		if !w.plan.Reliable && w.taken[v] > 1 {
-			w.violate("%s came %d times", v, w.taken[v])
-		}
-	}
-	if w.plan.Reliable && w.report.Faults == 0 && w.report.Again > 0 {
-		w.violate("%d messages came again though nothing went wrong", w.report.Again)
-	}
-}
-
-// hash makes a number of a name.
-func hash(name string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name))
-	return h.Sum64() << 16
-}
-
-// sortLinks puts links in the order in which they were made.
-func sortLinks(links []*link) {
-	slices.SortFunc(links, func(a, b *link) int {
-		if n := strings.Compare(a.host.name, b.host.name); n != 0 {
-			return n
-		}
-		return strings.Compare(pad(a.order), pad(b.order))
-	})
-}
-
-func pad(n uint64) string { return fmt.Sprintf("%012s", strconv.FormatUint(n, 10)) }

@@ -1,0 +1,166 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+)
+
+// client is one process.
+type client struct {
+	name    string
+	rdb     *redis.Client
+	dq      *dq.Client
+	clock   *skewed
+	delayed *dq.DelayedQueue[string]
+	stop    context.CancelFunc // ends what it takes
+	ctx     context.Context
+	work    sync.WaitGroup
+	calls   sync.WaitGroup
+	rng     *rand.Rand
+	rngMu   sync.Mutex
+}
+
+func (w *world) start(e Event) {
+	c := &client{name: e.Client, clock: &skewed{late: w.options.TimersLate}, rng: rand.New(rand.NewPCG(w.plan.Seed, numberOf(e.Client)+1))}
+	c.clock.step(e.Span)
+	c.rdb = redis.NewClient(&redis.Options{
+		Addr: "127.0.0.1:6379", Dialer: w.net.dialer(e.Client), MaxRetries: -1, DisableIdentity: true,
+	})
+	var err error
+	c.dq, err = dq.NewClient(c.rdb, dq.WithRelease(e.Text), dq.WithClock(c.clock), dq.WithRandom(rand.NewPCG(w.plan.Seed, numberOf(e.Client))))
+	if err != nil {
+		w.violate("%s does not start: %v", e.Client, err)
+		return
+	}
+	dest := dq.NewBlockingQueue(c.dq, queue, codec.String{})
+	c.delayed = dq.NewDelayedQueue(dest)
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	if w.plan.Reliable {
+		w.consume(c, dest, e.N)
+	} else {
+		for range e.N {
+			c.work.Go(func() { w.take(c, dest) })
+		}
+	}
+	w.mu.Lock()
+	w.clients[e.Client] = c
+	w.mu.Unlock()
+}
+
+func (w *world) take(c *client, dest *dq.BlockingQueue[string]) {
+	for {
+		v, err := dest.Take(c.ctx)
+		if v != "" {
+			w.took(v)
+		}
+		switch {
+		case err == nil:
+		case c.ctx.Err() != nil || errors.Is(err, dq.ErrClosed):
+			return
+		default:
+			if sleep(c.ctx, time.Second) != nil {
+				return
+			}
+		}
+	}
+}
+
+func (w *world) took(v string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.taken[v]++; w.taken[v] > 1 {
+		w.report.Again++
+	}
+	w.report.Taken++
+}
+
+func (w *world) consume(c *client, dest *dq.BlockingQueue[string], workers int) {
+	reliable := dq.NewReliableQueue(dest, dq.ReliableOptions{Visibility: visibility})
+	if workers == 0 {
+		return
+	}
+	handler := func(ctx context.Context, d *dq.Delivery[string]) error {
+		c.rngMu.Lock()
+		work, fails := time.Duration(c.rng.ExpFloat64()*float64(time.Second)), c.rng.IntN(8) == 0
+		c.rngMu.Unlock()
+		if err := sleep(ctx, work); err != nil {
+			return err
+		}
+		if fails {
+			return errors.New("it went wrong")
+		}
+		w.took(d.Value)
+		return nil
+	}
+	backoff := func(int) time.Duration { return 5 * time.Second }
+	c.work.Go(func() {
+		_ = reliable.Consume(c.ctx, handler, dq.ReliableConsumeOptions{Workers: workers, Backoff: backoff})
+	})
+}
+
+func (w *world) offer(c *client, e Event) {
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	err := c.delayed.Offer(ctx, e.Text, e.Span)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.offers[e.Text] = "ok"
+	w.report.Offered++
+	if err != nil {
+		w.offers[e.Text] = "?"
+		w.report.Refused++
+	}
+}
+
+func (w *world) cancel(c *client, e Event) {
+	w.mu.Lock()
+	w.cancels[e.Text] = "?"
+	w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	removed, err := c.delayed.Remove(ctx, e.Text)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case err != nil:
+	case removed:
+		w.cancels[e.Text] = "yes"
+		w.report.Cancelled++
+	default:
+		w.cancels[e.Text] = "no"
+	}
+}
+
+// kill ends a client as the kernel does: nothing it does reaches anybody any more.
+func (w *world) kill(c *client) {
+	w.forget(c)
+	w.net.kill(c.name)
+	c.stop()
+	_ = c.dq.Close()
+	_ = c.rdb.Close()
+}
+
+func (w *world) leave(c *client) {
+	w.forget(c)
+	c.stop()
+	c.calls.Wait()
+	c.work.Wait()
+	if err := c.dq.Close(); err != nil {
+		w.violate("%s does not close: %v", c.name, err)
+	}
+	_ = c.rdb.Close()
+}
+
+func (w *world) forget(c *client) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.clients, c.name)
+}

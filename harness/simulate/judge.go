@@ -1,0 +1,84 @@
+package simulate
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// sleepUntil waits, but not for what comes after a violation.
+func (w *world) sleepUntil(at time.Time) {
+	for left := time.Until(at); left > 0; left = time.Until(at) {
+		w.mu.Lock()
+		broken := len(w.report.Violations) > 0
+		w.mu.Unlock()
+		if broken {
+			return
+		}
+		time.Sleep(min(left, time.Second))
+	}
+}
+
+// settle mends all that is broken, has a client in good health come, and waits until what
+// is pending is due and taken.
+func (w *world) settle() {
+	w.sleepUntil(w.began.Add(w.plan.Length))
+	w.net.heal()
+	w.do(Event{At: time.Since(w.began), Kind: Start, Client: "last", Text: "4.7.0", N: 2})
+	due := time.Now()
+	w.server.Exclusive(func() {
+		for _, score := range w.model.pending {
+			if at := time.UnixMilli(score); at.After(due) {
+				due = at
+			}
+		}
+	})
+	w.sleepUntil(due.Add(settleFor))
+	w.mu.Lock()
+	names := slices.Sorted(maps.Keys(w.clients))
+	w.mu.Unlock()
+	for _, name := range names {
+		w.leave(w.clients[name])
+	}
+	if err := w.server.Close(); err != nil {
+		w.violate("the server does not close: %v", err)
+	}
+}
+
+// judge holds what came to what was promised.
+func (w *world) judge() {
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.finished = true
+	}()
+	if len(w.report.Violations) > 0 {
+		return // and it did not end
+	}
+	for _, v := range slices.Sorted(maps.Keys(w.model.seen)) {
+		m := w.model.seen[v]
+		if m.offered && !m.removed && m.popped+m.settled == 0 {
+			w.violate("%s is still there at the end", v)
+		}
+	}
+	for _, v := range slices.Sorted(maps.Keys(w.offers)) {
+		m := w.model.seen[v]
+		came := w.taken[v] > 0
+		switch {
+		case w.offers[v] == "ok" && m == nil:
+			w.violate("%s was confirmed and never seen", v)
+		case w.cancels[v] == "yes" && came:
+			w.violate("%s was cancelled and came", v)
+		case m == nil || m.removed || came:
+		case !w.plan.Reliable && w.net.lost[v]: // its taker's connection broke
+		default:
+			w.violate("%s was offered (%s) and nobody has it", v, w.offers[v])
+		}
+		if !w.plan.Reliable && w.taken[v] > 1 {
+			w.violate("%s came %d times", v, w.taken[v])
+		}
+	}
+	if w.plan.Reliable && w.report.Faults == 0 && w.report.Again > 0 {
+		w.violate("%d messages came again though nothing went wrong", w.report.Again)
+	}
+}
