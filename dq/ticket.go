@@ -60,7 +60,7 @@ func ParseTicket(text string) (Ticket, error) {
 }
 
 // OfferTicket is Offer, and returns what Cancel takes. It does so too with an error that wraps
-// ErrUncertain: Cancel then tells whether the message was queued, once the server answers again.
+// ErrUncertain: Cancel then reports whether the message was queued, once the server answers again.
 func (d *DelayedQueue[T]) OfferTicket(ctx context.Context, value T, delay time.Duration) (Ticket, error) {
 	if delay < 0 {
 		return Ticket{}, fmt.Errorf("%w: %s", ErrNegativeDelay, delay)

@@ -145,7 +145,7 @@ func TestCancelOfWhatIsUnlisted(t *testing.T) {
 	require.Zero(t, b.redis.Exists(t.Context(), b.names.Pending, b.names.TimeoutSet).Val())
 }
 
-// The reply to an offer is lost: its ticket tells whether it was queued.
+// The reply to an offer is lost: its ticket reports whether it was queued.
 func TestTicketOfAnUncertainOffer(t *testing.T) {
 	t.Parallel()
 	s := servertest.Redis(t)

@@ -152,7 +152,7 @@ func Transfer() Script { return transfer }
 // counted, and so are members with a wire.WindowsLengthSize.
 func Ahead() Script { return ahead }
 
-// Survey tells whether it pays to Unlist.
+// Survey reports whether it pays to Unlist.
 //
 //	KEYS    T, Q, S, P, U1, U2
 //	ARGV    now in Unix ms; what Unlist takes for an entry, in µs; length of Q below which

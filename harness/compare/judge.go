@@ -152,7 +152,7 @@ func MoreFaults(a, b run.Counts, old string) string {
 		old, new int64
 		what     string
 	}{
-		{a.Faults(), b.Faults(), "were lost, duplicated, early or delivered although called off"},
+		{a.Faults(), b.Faults(), "were lost, duplicated, early or delivered although cancelled"},
 		{a.Pending - a.NotDue, b.Pending - b.NotDue, "were due and never came"},
 		{a.OfferErrors, b.OfferErrors, "could not be offered"},
 	} {

@@ -60,7 +60,7 @@ type Driver interface {
 type Queue interface {
 	// Offer hands over value, to be delivered after delay, and returns when the
 	// implementation has confirmed it. An error leaves open whether the value
-	// was taken over.
+	// was accepted.
 	Offer(ctx context.Context, value []byte, delay time.Duration) error
 	// Take waits for the next value that is due. It returns ctx's error once
 	// ctx ends; a value that was already popped is returned, never dropped.

@@ -8,7 +8,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
-// offered is a message to be called off.
+// offered is a message to be cancelled.
 type offered struct {
 	seq     int64
 	value   []byte
@@ -27,7 +27,7 @@ type cancellers struct {
 	stop    context.CancelFunc
 }
 
-// startCancellers returns nil where nothing is to be called off.
+// startCancellers returns nil where nothing is to be cancelled.
 func (l *local) startCancellers(ctx context.Context, s *stage) *cancellers {
 	if s.plan.Cancel.Share <= 0 {
 		return nil
@@ -47,7 +47,7 @@ func (l *local) startCancellers(ctx context.Context, s *stage) *cancellers {
 // add hands over a confirmed message of producer p. It never blocks.
 func (c *cancellers) add(p int, o offered) { c.queues[p] <- o }
 
-// end returns when nothing is called off any more.
+// end returns when nothing is cancelled any more.
 func (c *cancellers) end() {
 	if c != nil {
 		c.stop()

@@ -92,7 +92,7 @@ func (w *work) drained(ctx context.Context, c counts, limit time.Time, lastDue i
 	now := time.Now()
 	wall := e.epoch.wall(now)
 	if c.Outstanding <= 0 {
-		// A failed offer may have been taken over and come yet.
+		// A failed offer may have been accepted and come yet.
 		if c.unknown() > 0 && wall <= c.LastDue && limit.IsZero() {
 			return false
 		}

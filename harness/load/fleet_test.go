@@ -89,7 +89,7 @@ func TestAMemberThatClosesHasItsOffersAnswered(t *testing.T) {
 	})
 }
 
-// What is called off in time never comes; the rest does.
+// What is cancelled in time never comes; the rest does.
 func TestCancelledMessagesNeverCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()
@@ -103,7 +103,7 @@ func TestCancelledMessagesNeverCome(t *testing.T) {
 	})
 }
 
-// Called off after it was due, a message has come already.
+// Cancelled after it was due, a message has come already.
 func TestCancellingTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()
@@ -142,7 +142,7 @@ func TestMessageThatComesAlthoughCalledOff(t *testing.T) {
 		require.Positive(t, out.Counts.Revived)
 		require.EqualValues(t, 250, out.Counts.Delivered)
 		require.False(t, out.Verdict.Passed)
-		require.Contains(t, out.Verdict.Text, "delivered although called off")
+		require.Contains(t, out.Verdict.Text, "delivered although cancelled")
 	})
 }
 

@@ -3,7 +3,7 @@ package load
 import "sync/atomic"
 
 // Bits of a message: the offer was confirmed, the message was delivered, it was
-// called off. All sit in one word, so that of two goroutines that set one each,
+// cancelled. All sit in one word, so that of two goroutines that set one each,
 // exactly one sees the other's.
 const (
 	confirmedBit    = 1
@@ -32,7 +32,7 @@ type ledger struct {
 	delivered atomic.Int64
 	duplicate atomic.Int64
 	early     atomic.Int64
-	// outstanding is confirmed, awaited, and neither delivered nor called off. It
+	// outstanding is confirmed, awaited, and neither delivered nor cancelled. It
 	// may be off by the operations that are under way, never by more. What a part
 	// takes of others' counts against it, so that the sum over all parts is right.
 	outstanding atomic.Int64
@@ -88,7 +88,7 @@ func (l *ledger) deliver(p int, seq int64, awaited bool) (first, known bool) {
 	return true, true
 }
 
-// remove notes that a confirmed message was called off.
+// remove notes that a confirmed message was cancelled.
 func (l *ledger) remove(p int, seq int64, awaited bool) {
 	if l.set(p, seq, removedBit)&deliveredBit == 0 {
 		l.change(-1, awaited)

@@ -80,7 +80,7 @@ func TestLedgersOfTwoParts(t *testing.T) {
 	require.EqualValues(t, 2, sets.Add(*even.known()), "a message that two have offered")
 }
 
-// An offer that failed, but whose message is still held, was taken over.
+// An offer that failed, but whose message is still held, was accepted.
 func TestHeldMessageOfAFailedOffer(t *testing.T) {
 	l := newLedger(1, 2, all)
 	l.confirm(0, 0, true)

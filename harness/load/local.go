@@ -57,7 +57,7 @@ type stage struct {
 	offered chan struct{}      // closed when no more come
 	seconds *seconds
 
-	removals      *stripe     // nil where nothing is called off
+	removals      *stripe     // nil where nothing is cancelled
 	cancellers    *cancellers // nil too
 	tooLate       atomic.Int64
 	removeErrors  atomic.Int64

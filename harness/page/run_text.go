@@ -103,7 +103,7 @@ func more(s run.Scenario) string {
 		{s.Queues > 1, fmt.Sprintf("%d queues", s.Queues)},
 		{s.Poll != "", "each consumer polls every " + s.Poll},
 		{s.Work != "", "each message keeps its consumer busy for " + s.Work},
-		{s.Cancel != "", "share called off: " + s.Cancel},
+		{s.Cancel != "", "share cancelled: " + s.Cancel},
 		{s.Horizon != "", "waits " + s.Horizon + " after the last offer"},
 		{len(s.Fleet) > 0, "fleet: " + strings.Join(s.Fleet, ", ")},
 	} {

@@ -52,7 +52,7 @@ func TestTextOfARunWithoutDeliveries(t *testing.T) {
 	require.False(t, r.Judge(nil).Passed)
 	var out strings.Builder
 	require.NoError(t, WriteRun(&out, r, nil))
-	require.Contains(t, out.String(), "no message was taken over, 7 offers failed")
+	require.Contains(t, out.String(), "no message was accepted, 7 offers failed")
 }
 
 func mustSLO(t *testing.T, text string) run.SLO {

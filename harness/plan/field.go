@@ -225,7 +225,7 @@ func checkFleet(p Plan) error {
 			return fmt.Errorf("fleet: expected a to for member %d, which is when it is killed", i+1)
 		}
 		if m.Kill && p.Cancel.Share > 0 {
-			return fmt.Errorf("fleet: expected no cancel with member %d, which is killed: what it has called off would not be known", i+1)
+			return fmt.Errorf("fleet: expected no cancel with member %d, which is killed: what it has cancelled would not be known", i+1)
 		}
 		offersFirst, takesFirst = offersFirst || m.Offers && m.From == 0, takesFirst || m.Takes && m.From == 0
 		offersLast, takesLast = offersLast || m.Offers && m.To == 0, takesLast || m.Takes && m.To == 0

@@ -86,7 +86,7 @@ var Fields = []Field{
 		},
 		Text:   func(s Scenario) string { return strconv.FormatUint(s.Seed, 10) },
 		record: func(p Plan, s *Scenario) { s.Seed = p.Seed },
-		wire:   wireField{meaning: "of the drawn delays, and of what is called off; unsigned, 64 bits"},
+		wire:   wireField{meaning: "of the drawn delays, and of what is cancelled; unsigned, 64 bits"},
 	},
 
 	{
@@ -160,7 +160,7 @@ var Fields = []Field{
 	}, func(p *Plan) *time.Duration { return &p.Work }, func(s *Scenario) *string { return &s.Work }),
 
 	{
-		Key: "cancel", Help: "`{share, after}`: that share of the messages is called off so long after its offer", Compared: true,
+		Key: "cancel", Help: "`{share, after}`: that share of the messages is cancelled so long after its offer", Compared: true,
 		Text:  func(s Scenario) string { return s.Cancel },
 		scale: func(p *Plan, by float64) { p.Cancel.After = scaleTime(p.Cancel.After, by) },
 		check: func(p Plan) error { return p.Cancel.check() },
@@ -170,7 +170,7 @@ var Fields = []Field{
 			}
 		},
 		wire: wireField{
-			meaning:  "{`share` from 0 to 1, `after`}: which messages are called off, and when after their offer",
+			meaning:  "{`share` from 0 to 1, `after`}: which messages are cancelled, and when after their offer",
 			optional: true, perPhase: true,
 		},
 	},

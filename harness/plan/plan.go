@@ -64,7 +64,7 @@ type Plan struct {
 	warmup *PhasePlan
 }
 
-// Cancel says which messages are called off: a share of them, drawn, each After
+// Cancel says which messages are cancelled: a share of them, drawn, each After
 // it was offered.
 type Cancel struct {
 	Share float64
@@ -84,7 +84,7 @@ func (c Cancel) check() error {
 	return nil
 }
 
-// Chosen reports whether message i is one to be called off.
+// Chosen reports whether message i is one to be cancelled.
 func (c Cancel) Chosen(seed uint64, i int64) bool {
 	if c.Share <= 0 {
 		return false

@@ -32,7 +32,7 @@ type Scenario struct {
 	Poll string `json:"poll,omitempty"`
 	// Work is how long consumers were busy with each message.
 	Work string `json:"work,omitempty"`
-	// Cancel is "0.5 after 2s": the share of messages called off.
+	// Cancel is "0.5 after 2s": the share of messages cancelled.
 	Cancel string `json:"cancel,omitempty"`
 	// Fleet are the processes that shared the queue, if there were several.
 	Fleet []string `json:"fleet,omitempty"`

@@ -69,7 +69,7 @@ var AllCounts = []Count{
 	},
 	{
 		Name: "lost", Title: "lost", In: func(c *Counts) *int64 { return &c.Lost },
-		Help:   "Messages that were taken over, never came and are nowhere; known at the end of the run.",
+		Help:   "Messages that were accepted, never came and are nowhere; known at the end of the run.",
 		Effect: Wrong, Fault: "lost",
 	},
 	{
@@ -95,13 +95,13 @@ var AllCounts = []Count{
 	},
 	{
 		Name: "removed", Title: "removed", In: func(c *Counts) *int64 { return &c.Removed },
-		Help: "Messages that were called off and never came; known at the end of the run.",
+		Help: "Messages that were cancelled and never came; known at the end of the run.",
 		Rare: true,
 	},
 	{
 		Name: "revived", Title: "revived", In: func(c *Counts) *int64 { return &c.Revived },
-		Help:   "Messages that came although they had been called off.",
-		Effect: Wrong, Fault: "delivered although called off", Rare: true,
+		Help:   "Messages that came although they had been cancelled.",
+		Effect: Wrong, Fault: "delivered although cancelled", Rare: true,
 	},
 	{
 		Name: "offer_errors", Title: "offer errors", In: func(c *Counts) *int64 { return &c.OfferErrors },
@@ -128,7 +128,7 @@ type Counts struct {
 	Offered int64 `json:"offered"`
 	// Delivered counts messages that came at least once.
 	Delivered int64 `json:"delivered"`
-	// Lost counts messages that were taken over, never came and are nowhere.
+	// Lost counts messages that were accepted, never came and are nowhere.
 	Lost int64 `json:"lost"`
 	// Duplicate counts deliveries beyond the first of a message.
 	Duplicate int64 `json:"duplicate"`
@@ -139,9 +139,9 @@ type Counts struct {
 	// NotDue counts those of Pending that were not due at the end, in a run that
 	// does not wait for all.
 	NotDue int64 `json:"not_due,omitempty"`
-	// Removed counts messages that were called off and never came.
+	// Removed counts messages that were cancelled and never came.
 	Removed int64 `json:"removed,omitempty"`
-	// Revived counts messages that came although they had been called off.
+	// Revived counts messages that came although they had been cancelled.
 	Revived int64 `json:"revived,omitempty"`
 	// OfferErrors counts offers that were answered by an error or not at all,
 	// whatever became of the message.

@@ -77,7 +77,7 @@ func TestFaultsAreSeenInTheUnionOnly(t *testing.T) {
 		{"an offer that failed and was delivered by another", func(t *testing.T, runs []*Document) {
 			runs[0].Worker.Confirmed, runs[0].Counts.OfferErrors = setOf(t, 1, 3, 5, 7), 1
 		}, Counts{Offered: 10, Delivered: 10, OfferErrors: 1}},
-		{"called off, and one of them taken by another all the same", func(t *testing.T, runs []*Document) {
+		{"cancelled, and one of them taken by another all the same", func(t *testing.T, runs []*Document) {
 			runs[0].Worker.Removed = setOf(t, 7, 9)
 			runs[1].Worker.Delivered, runs[1].Counts.Delivered = setOf(t, 4, 5, 6, 7, 8), 5
 		}, Counts{Offered: 10, Delivered: 9, Removed: 1, Revived: 1}},

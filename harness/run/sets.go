@@ -10,7 +10,7 @@ import (
 // end are 0. The parts of a run, on one machine or on several, are joined by Add.
 type Sets struct {
 	// Confirmed are the messages whose offer was confirmed; Delivered came, and Removed
-	// were called off.
+	// were cancelled.
 	Confirmed, Delivered, Removed []byte
 	// Held are those that were held at the end, NotDue those of them that were not due.
 	Held, NotDue []byte
@@ -42,8 +42,8 @@ func join(all *[]byte, more []byte) int64 {
 	return int64(common)
 }
 
-// Counts strikes the balance: delivered before called off before held before lost. A
-// message that is still held was taken over, even if its offer failed.
+// Counts strikes the balance: delivered before cancelled before held before lost. A
+// message that is still held was accepted, even if its offer failed.
 func (s *Sets) Counts() Counts {
 	c := Counts{Duplicate: s.Again}
 	at := func(bitmap []byte, i int) byte {

@@ -9,9 +9,9 @@ import (
 // Judge evaluates the objectives, sets SLO and Verdict, and returns the verdict.
 //
 // A run is invalid if the load that was asked for was not made (Validity). It fails
-// if anything was lost, delivered twice, early or after it had been called off, if it
+// if anything was lost, delivered twice, early or after it had been cancelled, if it
 // ended by itself while messages that were due were still pending, if an offer failed
-// and no objective says how many may, if nothing was taken over, or if an objective was
+// and no objective says how many may, if nothing was accepted, or if an objective was
 // missed. An interrupted run may leave messages pending.
 //
 // Expected are objectives on what the system under test is known to do wrong:
@@ -72,7 +72,7 @@ func (r *Document) faults(excused map[string]bool) []string {
 		faults = append(faults, fmt.Sprintf("%d values that nobody offered came out of the run's own queue", c.Foreign))
 	}
 	if c.Offered == 0 && !r.Interrupted {
-		faults = append(faults, fmt.Sprintf("no message was taken over, %d offers failed", c.OfferErrors))
+		faults = append(faults, fmt.Sprintf("no message was accepted, %d offers failed", c.OfferErrors))
 	}
 	return faults
 }
@@ -89,7 +89,7 @@ func (r *Document) outcome() string {
 	for _, part := range []struct {
 		n    int64
 		what string
-	}{{c.Removed, "called off"}, {c.NotDue, "not due yet"}, {c.Pending - c.NotDue, "still pending"}} {
+	}{{c.Removed, "cancelled"}, {c.NotDue, "not due yet"}, {c.Pending - c.NotDue, "still pending"}} {
 		if part.n > 0 {
 			fmt.Fprintf(&s, ", %d %s", part.n, part.what)
 		}

@@ -25,7 +25,7 @@ type Worker struct {
 	Confirmed MessageSet `json:"confirmed"`
 	// Delivered are the messages that this worker took, whoever offered them.
 	Delivered MessageSet `json:"delivered"`
-	// Removed are those that this worker called off.
+	// Removed are those that this worker cancelled.
 	Removed MessageSet `json:"removed,omitempty"`
 	// Held are those that were still held when this worker ended, whoever offered
 	// them; NotDue are the ones among them that were not due yet.

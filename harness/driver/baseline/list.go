@@ -25,7 +25,7 @@ import (
 // late, by the difference of the two. With one delay for all, order of offers and
 // of due times are the same and nothing is late.
 //
-// A message cannot be called off: LREM wants the element, and its due time is not
+// A message cannot be cancelled: LREM wants the element, and its due time is not
 // known any more.
 //
 // One message is popped at a time, by the blocking form BRPOPLPUSH: about one

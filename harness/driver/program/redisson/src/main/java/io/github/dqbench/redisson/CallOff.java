@@ -1,6 +1,6 @@
 package io.github.dqbench.redisson;
 
-/** Which messages of a phase are called off, and how long after their offer. */
+/** Which messages of a phase are cancelled, and how long after their offer. */
 record CallOff(double share, long afterNanos) {
 
     static final CallOff NONE = new CallOff(0, 0);

@@ -4,7 +4,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.locks.LockSupport;
 
-/** Calls off the messages of one producer, in the order of the offers, so that a slow removal delays only those behind it. */
+/** Cancels the messages of one producer, in the order of the offers, so that a slow removal delays only those behind it. */
 final class Canceller {
 
     private record Offered(int message, Object value, long due, long sent) {

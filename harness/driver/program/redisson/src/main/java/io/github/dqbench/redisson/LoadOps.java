@@ -109,7 +109,7 @@ final class LoadOps {
         return options;
     }
 
-    /** The threads that offer or call off in the phase that has more of them. */
+    /** The threads that offer or cancel in the phase that has more of them. */
     private static int producers(LoadPlan plan, Role role) {
         int most = 0;
         for (Phase phase : Phase.values()) {

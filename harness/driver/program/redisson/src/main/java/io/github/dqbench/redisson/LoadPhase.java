@@ -76,7 +76,7 @@ final class LoadPhase {
         return plan.delayMillis(seed, message, start, sent);
     }
 
-    /** Whether a message is to be called off. */
+    /** Whether a message is to be cancelled. */
     boolean chosen(int message) {
         return plan.callOff().chosen(seed, message);
     }
