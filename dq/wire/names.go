@@ -46,9 +46,9 @@ func DestinationOf(key string) (string, bool) {
 		if !ok || !strings.Contains(rest, "{") {
 			continue
 		}
-		if inner, ok := strings.CutPrefix(rest, "{"); ok && strings.HasSuffix(inner, "}") {
+		if inner, ok := strings.CutPrefix(rest, "{"); ok && strings.HasSuffix(inner, "}") && inner != "}" {
 			if inner = inner[:len(inner)-1]; !strings.Contains(inner, "{") {
-				return inner, inner != ""
+				return inner, true
 			}
 		}
 		return rest, true

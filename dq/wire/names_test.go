@@ -9,7 +9,7 @@ import (
 )
 
 func TestDestinationOf(t *testing.T) {
-	for _, dest := range []string{"orders", "q{a}b", "{a}b", "a{b", "a}b", "{a}{b}", "app:orders", "{"} {
+	for _, dest := range []string{"orders", "q{a}b", "{a}b", "a{b", "a}b", "{a}{b}", "app:orders", "{", "{}"} {
 		n := wire.NamesOf(dest)
 		for _, key := range []string{n.TimeoutSet, n.Pending} {
 			got, ok := wire.DestinationOf(key)
@@ -22,7 +22,7 @@ func TestDestinationOf(t *testing.T) {
 	require.Equal(t, "orders", shared, "both names have the same keys")
 
 	for _, key := range []string{
-		"orders", "redisson_delay_queue", "redisson_delay_queue:orders", "redisson_delay_queue:{}", "redisson_delay_queues:{orders}",
+		"orders", "redisson_delay_queue", "redisson_delay_queue:orders", "redisson_delay_queues:{orders}",
 		wire.NamesOf("orders").Channel, "redisson_delay_queue_quarantine:{orders}",
 	} {
 		_, ok := wire.DestinationOf(key)
