@@ -42,6 +42,7 @@ type host struct {
 	dead    bool          // the process is gone
 	slow    time.Duration // added to each arrival
 	stalled time.Time     // nothing arrives before
+	noticed time.Time     // until when a client may give up connections for having stalled
 }
 
 func newNetwork(seed uint64) *network {
@@ -170,6 +171,18 @@ func (n *network) lose(reply []byte) {
 	}
 }
 
+// gaveUp notes a reply that a client did not wait for. If its network stood still, it took the
+// connection for dead, and what the server popped for it meanwhile is lost, as at most once
+// allows; otherwise it has itself to blame.
+func (l *link) gaveUp(reply []byte) {
+	l.network.mu.Lock()
+	excused := time.Now().Before(l.host.noticed)
+	l.network.mu.Unlock()
+	if excused {
+		l.network.lose(reply)
+	}
+}
+
 // heal ends all that makes the network bad.
 func (n *network) heal() {
 	n.setDown(false)
@@ -184,7 +197,9 @@ func (n *network) heal() {
 func (n *network) stall(name string, d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.host(name).stalled = time.Now().Add(d)
+	h := n.host(name)
+	h.stalled = time.Now().Add(d)
+	h.noticed = h.stalled.Add(time.Minute)
 }
 
 func (n *network) slowDown(name string, d time.Duration) {
@@ -252,6 +267,9 @@ func (l *link) write(w *way, p []byte) (int, error) {
 		return n, nil
 	}
 	if err := w.put(p, slow, after); err != nil {
+		if w == &l.toClient {
+			l.gaveUp(p)
+		}
 		return 0, err
 	}
 	return n, nil
@@ -402,6 +420,9 @@ func (e *end) SetReadDeadline(t time.Time) error {
 
 // Close ends both directions; what this side has written still arrives.
 func (e *end) Close() error {
+	if e.in == &e.link.toClient {
+		e.link.gaveUp(e.in.waiting())
+	}
 	e.in.fail(net.ErrClosed)
 	e.out.end(io.EOF)
 	return nil
