@@ -1,18 +1,14 @@
 package simulate
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
-	"io"
 	"math/rand/v2"
 	"net"
-	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -171,18 +167,6 @@ func (n *network) lose(reply []byte) {
 	}
 }
 
-// gaveUp notes a reply that a client did not wait for. If its network stood still, it took the
-// connection for dead, and what the server popped for it meanwhile is lost, as at most once
-// allows; otherwise it has itself to blame.
-func (l *link) gaveUp(reply []byte) {
-	l.network.mu.Lock()
-	excused := time.Now().Before(l.host.noticed)
-	l.network.mu.Unlock()
-	if excused {
-		l.network.lose(reply)
-	}
-}
-
 // heal ends all that makes the network bad.
 func (n *network) heal() {
 	n.setDown(false)
@@ -208,226 +192,6 @@ func (n *network) slowDown(name string, d time.Duration) {
 	n.host(name).slow = d
 }
 
-// link is one connection: two ways.
-type link struct {
-	network            *network
-	host               *host
-	id                 string
-	order              uint64
-	toServer, toClient way
-
-	mu        sync.Mutex
-	loseReply bool // the next reply is lost, and the link with it
-	loseHalf  bool // of the next request half arrives, and the link is lost
-}
-
-func newLink(n *network, h *host, id string, seed uint64) *link {
-	l := &link{network: n, host: h, id: id, order: h.dials}
-	l.toServer.init(seed)
-	l.toClient.init(seed + 1)
-	return l
-}
-
-func (l *link) isOpen() bool { return l.toServer.isOpen() && l.toClient.isOpen() }
-
-// cut breaks the connection at once; what is on its way is lost.
-func (l *link) cut() {
-	l.network.lose(l.toClient.waiting())
-	l.toServer.fail(syscall.ECONNRESET)
-	l.toClient.fail(syscall.ECONNRESET)
-}
-
-func (l *link) set(f func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	f()
-}
-
-// write sends p along w.
-func (l *link) write(w *way, p []byte) (int, error) {
-	n := len(p)
-	l.mu.Lock()
-	lose, half := l.loseReply && w == &l.toClient, l.loseHalf && w == &l.toServer
-	l.mu.Unlock()
-	if lose {
-		l.network.lose(p)
-		l.cut()
-		return 0, syscall.ECONNRESET
-	}
-	l.network.mu.Lock()
-	slow, after := l.host.slow, l.host.stalled
-	l.network.mu.Unlock()
-	if l.network.deaf && w == &l.toClient && bytes.HasPrefix(p, []byte(">3\r\n$7\r\nmessage")) {
-		return n, nil
-	}
-	if half {
-		_ = w.put(p[:len(p)/2], slow, after)
-		w.end(io.EOF)
-		l.toClient.fail(syscall.ECONNRESET)
-		return n, nil
-	}
-	if err := w.put(p, slow, after); err != nil {
-		if w == &l.toClient {
-			l.gaveUp(p)
-		}
-		return 0, err
-	}
-	return n, nil
-}
-
-// way is one direction of a link.
-type way struct {
-	mu       sync.Mutex
-	changed  chan struct{} // closed and replaced at each change
-	queue    []segment
-	seed     uint64
-	latest   time.Time
-	ended    error // after what is queued
-	failed   error // at once
-	deadline time.Time
-}
-
-type segment struct {
-	at   time.Time
-	data []byte
-}
-
-func (w *way) init(seed uint64) { w.changed, w.seed = make(chan struct{}), seed }
-
-func (w *way) change(f func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	f()
-	close(w.changed)
-	w.changed = make(chan struct{})
-}
-
-func (w *way) isOpen() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.failed == nil && w.ended == nil
-}
-
-// waiting is what has been written and not read.
-func (w *way) waiting() (all []byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, s := range w.queue {
-		all = append(all, s.data...)
-	}
-	return all
-}
-
-func (w *way) fail(err error) {
-	w.change(func() {
-		if w.failed == nil {
-			w.failed = err
-		}
-	})
-}
-
-func (w *way) end(err error) {
-	w.change(func() {
-		if w.ended == nil {
-			w.ended = err
-		}
-	})
-}
-
-// put sends p, which takes slow longer than usual and does not arrive before after.
-func (w *way) put(p []byte, slow time.Duration, after time.Time) (err error) {
-	w.change(func() {
-		switch {
-		case w.failed != nil:
-			err = w.failed
-		case w.ended != nil:
-			err = syscall.EPIPE
-		default:
-			at := time.Now().Add(slow)
-			if at.Before(after) {
-				at = after
-			}
-			if at = at.Add(delay(w.seed)); at.Before(w.latest) {
-				at = w.latest
-			}
-			w.latest = at
-			w.queue = append(w.queue, segment{at, append([]byte(nil), p...)})
-		}
-	})
-	return err
-}
-
-func (w *way) read(p []byte) (int, error) {
-	for {
-		w.mu.Lock()
-		now := time.Now()
-		var wake time.Time
-		switch {
-		case w.failed != nil:
-			defer w.mu.Unlock()
-			return 0, w.failed
-		case len(w.queue) > 0 && !now.Before(w.queue[0].at):
-			defer w.mu.Unlock()
-			n := copy(p, w.queue[0].data)
-			if w.queue[0].data = w.queue[0].data[n:]; len(w.queue[0].data) == 0 {
-				w.queue = w.queue[1:]
-			}
-			return n, nil
-		case !w.deadline.IsZero() && !now.Before(w.deadline):
-			defer w.mu.Unlock()
-			return 0, os.ErrDeadlineExceeded
-		case len(w.queue) > 0:
-			wake = w.queue[0].at
-		case w.ended != nil:
-			defer w.mu.Unlock()
-			return 0, w.ended
-		}
-		if !w.deadline.IsZero() && (wake.IsZero() || w.deadline.Before(wake)) {
-			wake = w.deadline
-		}
-		changed := w.changed
-		w.mu.Unlock()
-		if wake.IsZero() {
-			<-changed
-			continue
-		}
-		timer := time.NewTimer(time.Until(wake))
-		select {
-		case <-changed:
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
-}
-
-// end is one side's net.Conn.
-type end struct {
-	link          *link
-	in, out       *way
-	local, remote net.Addr
-}
-
-func (e *end) Read(p []byte) (int, error)       { return e.in.read(p) }
-func (e *end) Write(p []byte) (int, error)      { return e.link.write(e.out, p) }
-func (e *end) LocalAddr() net.Addr              { return e.local }
-func (e *end) RemoteAddr() net.Addr             { return e.remote }
-func (e *end) SetWriteDeadline(time.Time) error { return nil } // writing never waits
-func (e *end) SetDeadline(t time.Time) error    { return e.SetReadDeadline(t) }
-func (e *end) SetReadDeadline(t time.Time) error {
-	e.in.change(func() { e.in.deadline = t })
-	return nil
-}
-
-// Close ends both directions; what this side has written still arrives.
-func (e *end) Close() error {
-	if e.in == &e.link.toClient {
-		e.link.gaveUp(e.in.waiting())
-	}
-	e.in.fail(net.ErrClosed)
-	e.out.end(io.EOF)
-	return nil
-}
-
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -435,7 +199,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return errors.Join(ctx.Err())
+		return ctx.Err()
 	}
 }
 
@@ -449,11 +213,6 @@ func numberOf(name string) uint64 {
 // sortLinks puts links in the order in which they were made.
 func sortLinks(links []*link) {
 	slices.SortFunc(links, func(a, b *link) int {
-		if n := strings.Compare(a.host.name, b.host.name); n != 0 {
-			return n
-		}
-		return strings.Compare(pad(a.order), pad(b.order))
+		return cmp.Or(strings.Compare(a.host.name, b.host.name), cmp.Compare(a.order, b.order))
 	})
 }
-
-func pad(n uint64) string { return fmt.Sprintf("%012s", strconv.FormatUint(n, 10)) }
