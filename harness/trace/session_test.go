@@ -22,6 +22,8 @@ type session struct {
 	// of transfers sent while the next message is due within 10 ms.
 	misses bool
 	idle   int
+	// empty offers no bytes, under ids that end with it.
+	empty *byte
 
 	rng   *rand.Rand
 	clock int64 // µs
@@ -95,6 +97,9 @@ func (s *session) call(name wire.ScriptName, args ...string) {
 func (s *session) offer(due int64, value string, head bool) string {
 	random := int64(s.rng.Uint64())
 	id := wire.DoubleID(random)
+	if s.empty != nil {
+		id[7], value = *s.empty, ""
+	}
 	arg := strconv.FormatInt(random, 10)
 	if s.release.Layout() == wire.LayoutBc0Lc0 {
 		arg = string(id[:])
