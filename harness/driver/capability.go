@@ -8,7 +8,7 @@ type Poller interface {
 	Poll(ctx context.Context) (value []byte, ok bool, err error)
 }
 
-// Remover is a Queue that can call a message off.
+// Remover is a Queue that can cancel a message.
 type Remover interface {
 	// Remove removes one message of this value that is not due yet, and tells
 	// whether there was one. What it removed never comes.

@@ -16,7 +16,7 @@ type offered struct {
 	awaited bool
 }
 
-// cancellers call messages off, one goroutine for each producer: each has its
+// cancellers cancel messages, one goroutine for each producer: each has its
 // messages in the order of the offers, so a slow removal delays only those behind
 // it.
 type cancellers struct {

@@ -94,7 +94,7 @@ func (l *local) able() error {
 	case l.Plan.Poll > 0 && m.Takes && !polls:
 		return &driver.CapabilityError{Driver: l.identity, Need: "look for a message without waiting for one"}
 	case l.Plan.Cancel.Share > 0 && m.Offers && !removes:
-		return &driver.CapabilityError{Driver: l.identity, Need: "call a message off"}
+		return &driver.CapabilityError{Driver: l.identity, Need: "cancel a message"}
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func OfLoad(source Source) prometheus.Collector {
 			{describe("response_time_seconds", "Confirmed minus intended send instant; known at the end of the run."), func(h run.Histograms) *run.Histogram { return h.ResponseTime }},
 			{describe("offer_rtt_seconds", "How long an offer took."), func(h run.Histograms) *run.Histogram { return h.OfferRTT }},
 			{describe("schedule_lag_seconds", "Actual minus intended send instant: how far the load itself is behind."), func(h run.Histograms) *run.Histogram { return h.ScheduleLag }},
-			{describe("remove_rtt_seconds", "How long it took to call a message off; known at the end of the run."), func(h run.Histograms) *run.Histogram { return h.RemoveRTT }},
+			{describe("remove_rtt_seconds", "How long it took to cancel a message; known at the end of the run."), func(h run.Histograms) *run.Histogram { return h.RemoveRTT }},
 		},
 	}
 	for _, count := range run.AllCounts {

@@ -49,7 +49,7 @@ type Plan struct {
 	Poll time.Duration
 	// Work is how long each consumer is busy with a value before it takes another.
 	Work time.Duration
-	// Cancel calls messages off.
+	// Cancel cancels messages.
 	Cancel Cancel
 	// Fleet are the processes that share the queue; none means one member that does
 	// everything throughout.

@@ -198,7 +198,7 @@ type Histograms struct {
 	ResponseTime *Histogram `json:"response_time,omitempty"`
 	// ScheduleLag is actual − intended send instant.
 	ScheduleLag *Histogram `json:"schedule_lag"`
-	// RemoveRTT is how long it took to call a message off; missing where none was.
+	// RemoveRTT is how long a cancellation took; missing where none was.
 	RemoveRTT *Histogram `json:"remove_rtt,omitempty"`
 }
 

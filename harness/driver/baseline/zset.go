@@ -87,7 +87,7 @@ func (d ZSet) open(ctx context.Context, target driver.Target, name string) (driv
 	return &zsetQueue{q}, nil
 }
 
-// zsetQueue can call a message off, which a list could do only by a search
+// zsetQueue can cancel a message, which a list could do only by a search
 // through all of it.
 type zsetQueue struct{ *tempQueue }
 

@@ -119,7 +119,7 @@ func (q *dqQueue) Poll(ctx context.Context) ([]byte, bool, error) {
 	return value, err == nil, err
 }
 
-// Remove calls a message off.
+// Remove cancels a message.
 func (q *dqQueue) Remove(ctx context.Context, value []byte) (bool, error) {
 	return q.delayed.Remove(ctx, value)
 }

@@ -184,7 +184,7 @@ func (s *server) run(ctx context.Context, r request) (any, error) {
 	return s.calls.do(ctx, r.op, r.line, func(fields any) { s.event(r, "element", fields) })
 }
 
-// cancel calls another request off; true if it was still running.
+// cancel cancels another request; true if it was still running.
 func (s *server) cancel(r request) (any, error) {
 	var arguments struct {
 		Target json.Number `json:"target"`
