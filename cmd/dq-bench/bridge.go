@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -197,10 +196,7 @@ func printBridge(w io.Writer, asJSON bool, done *bridge.Summary) error {
 		_, err := fmt.Fprintln(w, done.Text())
 		return err
 	}
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	out.SetIndent("", "  ")
-	return out.Encode(done)
+	return printJSON(w, done)
 }
 
 // bridgeVerdict is an error where something was left that needs a look.

@@ -21,6 +21,16 @@ type diffedFile struct {
 	Cases []trace.Outcome `json:"cases"`
 }
 
+// diffDocument is what `diff --json` prints.
+type diffDocument struct {
+	Schema string `json:"schema"`
+	// Identical reports whether every case that could be compared means the same.
+	Identical bool `json:"identical"`
+	// Tolerance is how far the delays of an offer may differ.
+	Tolerance float64      `json:"tolerance_ms"`
+	Files     []diffedFile `json:"files"`
+}
+
 func newDiffCmd() *cobra.Command {
 	var asJSON bool
 	var tolerance time.Duration
@@ -104,12 +114,7 @@ func printDiff(w io.Writer, asJSON bool, tolerance time.Duration, files []diffed
 	}
 	var err error
 	if asJSON {
-		err = printJSON(w, struct {
-			Schema    string       `json:"schema"`
-			Identical bool         `json:"identical"`
-			Tolerance float64      `json:"tolerance_ms"`
-			Files     []diffedFile `json:"files"`
-		}{"dq-bench/diff/v1", different == 0, float64(tolerance) / float64(time.Millisecond), files})
+		err = printJSON(w, diffDocument{"dq-bench/diff/v1", different == 0, float64(tolerance) / float64(time.Millisecond), files})
 	} else {
 		if different == 0 {
 			fmt.Fprintf(&out, "same behaviour in %d cases; delays within %v\n", cases-declared, tolerance)

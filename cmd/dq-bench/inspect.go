@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -179,8 +178,5 @@ func printInspection(w io.Writer, asJSON bool, seen *inspect.Inspection) error {
 		_, err := io.WriteString(w, text.Inert(b.String()))
 		return err
 	}
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	out.SetIndent("", "  ")
-	return out.Encode(seen)
+	return printJSON(w, seen)
 }

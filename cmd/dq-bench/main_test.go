@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 // scripts have
 //
 //	exits CODE PROGRAM ARGS…     runs a program that must end with that exit code
-//	json                         the last stdout is one JSON document and nothing else
+//	json                         the last stdout is one JSON document, as its schema says, and nothing else
 //	fields FILE PATH=VALUE…      the JSON file has these values, PATH like counts.lost
 //	dq-calls-only                a driver program that cannot run a load by itself
 //	[redis]                      a redis-server is on PATH
@@ -97,9 +97,15 @@ func oneDocument(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
 		ts.Fatalf("usage: json")
 	}
-	var document map[string]any
-	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &document))
+	checkDocument(fatal{ts}, []byte(ts.ReadFile("stdout")))
 }
+
+// fatal ends a script where a requirement does not hold.
+type fatal struct{ *testscript.TestScript }
+
+func (f fatal) Errorf(format string, args ...any) { f.Fatalf(format, args...) }
+
+func (fatal) FailNow() {}
 
 func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -97,6 +96,21 @@ func replayAll(ctx context.Context, spec string, notice func(string), plans []*r
 	return results, srv, nil
 }
 
+// replayDocument is what `replay --json` prints.
+type replayDocument struct {
+	Schema string           `json:"schema"`
+	Server replayServer     `json:"server"`
+	Files  []*replay.Result `json:"files"`
+}
+
+// replayServer is the server that recordings were sent to.
+type replayServer struct {
+	Product string `json:"product"`
+	Version string `json:"version"`
+	// How says where it runs, as people read it.
+	How string `json:"how"`
+}
+
 func printReplay(w io.Writer, asJSON bool, srv *server.Server, results []*replay.Result) error {
 	if !asJSON {
 		for _, r := range results {
@@ -106,20 +120,7 @@ func printReplay(w io.Writer, asJSON bool, srv *server.Server, results []*replay
 		}
 		return nil
 	}
-	type serverInfo struct {
-		Product string `json:"product"`
-		Version string `json:"version"`
-		How     string `json:"how"`
-	}
-	document := struct {
-		Schema string           `json:"schema"`
-		Server serverInfo       `json:"server"`
-		Files  []*replay.Result `json:"files"`
-	}{"dq-bench/replay/v1", serverInfo{srv.Product, srv.Version, srv.How}, results}
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	out.SetIndent("", "  ")
-	return out.Encode(document)
+	return printJSON(w, replayDocument{"dq-bench/replay/v1", replayServer{srv.Product, srv.Version, srv.How}, results})
 }
 
 func replayVerdict(results []*replay.Result) error {

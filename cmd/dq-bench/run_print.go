@@ -17,6 +17,14 @@ import (
 // seriesSchema is the schema of what --json prints for several runs.
 const seriesSchema = "dq-bench/series/v1"
 
+// seriesDocument is what `run --json` prints of several runs.
+type seriesDocument struct {
+	Schema string          `json:"schema"`
+	Runs   []*run.Document `json:"runs"`
+	// Comparisons are those of the drivers or servers that ran in turn.
+	Comparisons []*compare.Comparison `json:"comparisons,omitempty"`
+}
+
 // runPrinter writes what runs come to: as they end for people, as one document at
 // the end for programs.
 type runPrinter struct {
@@ -99,11 +107,7 @@ func (p *runPrinter) end() error {
 	case len(p.runs) == 1:
 		return printRun(p.runs[0], true, nil, p.stdout)
 	}
-	return printJSON(p.stdout, struct {
-		Schema      string                `json:"schema"`
-		Runs        []*run.Document       `json:"runs"`
-		Comparisons []*compare.Comparison `json:"comparisons,omitempty"`
-	}{seriesSchema, p.runs, p.comparisons})
+	return printJSON(p.stdout, seriesDocument{seriesSchema, p.runs, p.comparisons})
 }
 
 // writeTable writes the table of all series to a file, if one is asked for.

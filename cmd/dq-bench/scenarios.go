@@ -56,25 +56,35 @@ func listText(w io.Writer, all []*scenario.Scenario) error {
 	return t.Flush()
 }
 
+// scenarioList is what `scenarios --json` prints.
+type scenarioList struct {
+	Schema    string           `json:"schema"`
+	Scenarios []listedScenario `json:"scenarios"`
+}
+
+// listedScenario is one that `run -f` takes.
+type listedScenario struct {
+	Name  string `json:"name"`
+	About string `json:"about"`
+	// Source is what the scenario is taken from.
+	Source string `json:"source"`
+	// Scale is what its times are multiplied by without --full.
+	Scale    float64         `json:"scale"`
+	Variants []listedVariant `json:"variants,omitempty"`
+}
+
+// listedVariant is one that `run --variant` takes.
+type listedVariant struct {
+	Name  string `json:"name"`
+	About string `json:"about"`
+	// Full marks one that runs with --full, or by its name, alone.
+	Full bool `json:"full"`
+}
+
 func listJSON(w io.Writer, all []*scenario.Scenario) error {
-	type listedVariant struct {
-		Name  string `json:"name"`
-		About string `json:"about"`
-		Full  bool   `json:"full"`
-	}
-	type listed struct {
-		Name     string          `json:"name"`
-		About    string          `json:"about"`
-		Source   string          `json:"source"`
-		Scale    float64         `json:"scale"`
-		Variants []listedVariant `json:"variants,omitempty"`
-	}
-	out := struct {
-		Schema    string   `json:"schema"`
-		Scenarios []listed `json:"scenarios"`
-	}{Schema: "dq-bench/scenarios/v1"}
+	out := scenarioList{Schema: "dq-bench/scenarios/v1"}
 	for _, s := range all {
-		l := listed{Name: s.Name, About: s.About, Source: s.Source, Scale: s.Scale}
+		l := listedScenario{Name: s.Name, About: s.About, Source: s.Source, Scale: s.Scale}
 		for _, v := range s.Variants {
 			if v.Name != "" {
 				l.Variants = append(l.Variants, listedVariant{v.Name, v.About, v.Full})

@@ -1,6 +1,6 @@
 module github.com/dq-bench/dq-bench/harness/driver/peers
 
-go 1.26.8
+go 1.26.0
 
 require (
 	github.com/dq-bench/dq-bench v0.0.0
