@@ -43,14 +43,19 @@ func TestMain(m *testing.M) {
 //	subscribe QUEUE              listens on $REDIS as a client with that delayed queue does
 //	disturb                      sets keys on $REDIS as soon as somebody else has set one
 //	undisturb                    ends that, and checks that every one of its keys is there
+//	build FOLDER FILE            builds a Go program of the repository, with the caches that a script has not
 //	$RECORDINGS                  the recordings of the repository
+//	$GUIDES                      its docs/guides
 func TestScripts(t *testing.T) {
 	recordings, err := filepath.Abs("../../recordings")
+	require.NoError(t, err)
+	guides, err := filepath.Abs("../../docs/guides")
 	require.NoError(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("RECORDINGS", recordings)
+			env.Setenv("GUIDES", guides)
 			// Tests share the machine with others, which must not make a load invalid.
 			env.Setenv("DQ_MAX_SCHEDULE_LAG", "1m")
 			return nil
@@ -59,7 +64,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "json": oneDocument, "fields": fields, "serve": serve,
 			"offer": offer, "subscribe": subscribe,
-			"disturb": disturb, "undisturb": undisturb, "occupy": occupy, "limit": limit,
+			"disturb": disturb, "undisturb": undisturb, "occupy": occupy, "limit": limit, "build": buildProgram,
 		},
 	})
 }
@@ -73,6 +78,15 @@ func condition(name string) (bool, error) {
 		return false, fmt.Errorf("DQ_REQUIRE lists redis: %w", err)
 	}
 	return err == nil, nil
+}
+
+func buildProgram(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: build FOLDER FILE")
+	}
+	output, err := exec.Command("go", "build", "-o", ts.MkAbs(args[1]), args[0]).CombinedOutput()
+	ts.Logf("%s", output)
+	ts.Check(err)
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {
