@@ -161,6 +161,9 @@ func (q *BlockingQueue[T]) blockingPop(
 		if pair, ok := reply.([]any); ok && len(pair) == 2 {
 			reply = pair[1]
 		}
+		if reply != nil {
+			q.client.tellTaken(q.Name(), 1)
+		}
 		v, err := replyValue(q.codec, reply, err)
 		switch {
 		case err == ErrEmpty && seconds == forever: //nolint:errorlint // this very value
@@ -186,6 +189,9 @@ func (q *BlockingQueue[T]) pop(ctx context.Context, operation, push string, comm
 	reply, err := q.client.one(ctx, request{
 		key: q.Name(), commands: [][]any{command}, pops: q.client.back(push, q.Name()),
 	})
+	if reply != nil {
+		q.client.tellTaken(q.Name(), 1)
+	}
 	v, err := replyValue(q.codec, reply, err)
 	return v, in(operation, q.Name(), err)
 }

@@ -109,8 +109,12 @@ func (q *BlockingQueue[T]) values(ctx context.Context, push string, script wire.
 	}
 	values, err := decodeUpTo(q.codec, list)
 	if err == nil {
+		if len(values) > 0 {
+			q.client.tellTaken(q.Name(), len(values))
+		}
 		return values, nil
 	}
+	q.client.tellTaken(q.Name(), max(len(values), 1))
 	q.client.behalf(ctx, func() { r.pops(list[max(len(values), 1):]) })
 	if len(values) > 0 {
 		return values, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 )
 
@@ -83,18 +82,4 @@ func (q *BlockingQueue[T]) Consume(
 		return err
 	}
 	return ErrClosed
-}
-
-// handle calls handler and reports how it failed.
-func handle[T any](ctx context.Context, handler func(context.Context, T) error, v T, failed func(any, error)) {
-	err := errGoexit
-	defer func() {
-		if p := recover(); p != nil {
-			err = &PanicError{Value: p, Stack: debug.Stack()}
-		}
-		if err != nil {
-			failed(v, err)
-		}
-	}()
-	err = handler(ctx, v)
 }

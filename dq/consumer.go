@@ -3,6 +3,7 @@ package dq
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -61,10 +62,21 @@ func (c *consumer[T]) work(ctx context.Context, workers *sync.WaitGroup) {
 	}
 }
 
+// handle calls the handler and reports how it failed.
 func (c *consumer[T]) handle(ctx context.Context, v T) {
-	began := time.Now()
-	defer func() { c.want.handled(time.Since(began)) }()
-	handle(ctx, c.handler, v, c.Failed)
+	began, err := time.Now(), errGoexit
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{Value: p, Stack: debug.Stack()}
+		}
+		took := time.Since(began)
+		c.want.handled(took)
+		c.queue.client.tellHandled(c.queue.Name(), 1, took, err)
+		if err != nil {
+			c.Failed(v, err)
+		}
+	}()
+	err = c.handler(ctx, v)
 }
 
 // next returns the next value: of those taken before, of several that are there, or the one
@@ -94,6 +106,7 @@ func (c *consumer[T]) next(ctx context.Context) (T, error) {
 }
 
 func (c *consumer[T]) decode(reply any) (T, error) {
+	c.queue.client.tellTaken(c.queue.Name(), 1)
 	v, err := replyValue(c.queue.codec, reply, nil)
 	return v, in("take", c.queue.Name(), err)
 }

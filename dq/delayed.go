@@ -117,11 +117,14 @@ func (d *DelayedQueue[T]) offer(ctx context.Context, value T, delay int64) (Tick
 	if err != nil {
 		return Ticket{}, fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
 	}
+	began := time.Now()
 	due, id := d.client.clock.Now().UnixMilli()+delay, d.client.newID()
+	confirmed := 1
 	if err = d.send(ctx, due, id, data); err != nil {
-		err = offerError(d.dest.Name(), err)
+		confirmed, err = 0, offerError(d.dest.Name(), err)
 	}
 	d.offered(due, err)
+	d.tellOffered(began, confirmed, err)
 	return d.client.ticketOf(due, id), err
 }
 
@@ -130,6 +133,12 @@ func (d *DelayedQueue[T]) offer(ctx context.Context, value T, delay int64) (Tick
 func (d *DelayedQueue[T]) offered(due int64, err error) {
 	if err == nil || errors.Is(err, ErrUncertain) {
 		d.client.scheduler.offered(d.task, due)
+	}
+}
+
+func (d *DelayedQueue[T]) tellOffered(began time.Time, confirmed int, err error) {
+	if hook := d.client.observer.Offered; hook != nil {
+		hook(OfferEvent{Queue: d.dest.Name(), Messages: confirmed, Took: time.Since(began), Err: err})
 	}
 }
 
@@ -166,6 +175,7 @@ func (d *DelayedQueue[T]) offerBatch(ctx context.Context, delay time.Duration, v
 	if err := d.client.usable(ctx); err != nil {
 		return 0, err
 	}
+	began := time.Now()
 	due := d.client.clock.Now().UnixMilli() + delay.Milliseconds()
 	commands := make([][]any, len(values))
 	for i, v := range values {
@@ -179,6 +189,7 @@ func (d *DelayedQueue[T]) offerBatch(ctx context.Context, delay time.Duration, v
 	r.key = d.dest.Name()
 	confirmed, err = d.confirmed(d.client.send(ctx, r))
 	d.offered(due, err)
+	d.tellOffered(began, confirmed, err)
 	return confirmed, err
 }
 

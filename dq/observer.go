@@ -2,10 +2,18 @@ package dq
 
 import "time"
 
-// Observer holds hooks that a Client calls from its background goroutines. Any
-// of them may be nil. A hook must return soon, because the scheduler waits for
-// it, and must not call the Client.
+// Observer holds hooks that a Client calls. Any of them may be nil. Offered, Taken and Handled
+// are called by whoever made the call, many at once; the others from the Client's background
+// goroutines. A hook must return soon, because the caller or the scheduler waits for it, and must
+// not call the Client. Package dqprom makes metrics of them.
 type Observer struct {
+	// Offered is called after each offer that was sent; OfferAll's after each of its batches.
+	Offered func(OfferEvent)
+	// Taken is called when values have left the destination queue for a consumer: by Take, Poll
+	// and their kin, by Reserve, and for each value that Consume begins.
+	Taken func(TakeEvent)
+	// Handled is called by Consume after each of its handler's calls.
+	Handled func(HandleEvent)
 	// Transfer is called after each run of a transfer script.
 	Transfer func(TransferEvent)
 	// Subscribed is called at each acknowledgement of a queue's subscription,
@@ -27,6 +35,51 @@ type Observer struct {
 	// Log is called with what go-redis would log of the Client's connections. It may be
 	// called from many goroutines at once.
 	Log func(line string)
+}
+
+// OfferEvent tells of one call that offered.
+type OfferEvent struct {
+	// Queue is the destination queue.
+	Queue string
+	// Messages is how many were confirmed.
+	Messages int
+	// Took is the time from the call to the reply.
+	Took time.Duration
+	// Err is nil on success; see DelayedQueue.Offer.
+	Err error
+}
+
+// TakeEvent tells of values that a consumer got.
+type TakeEvent struct {
+	// Queue is the destination queue.
+	Queue string
+	// Messages is how many there were, those included that cannot be decoded.
+	Messages int
+}
+
+// HandleEvent tells of one call of a handler.
+type HandleEvent struct {
+	// Queue is the destination queue.
+	Queue string
+	// Attempt is how often a ReliableQueue has held the message, this time included; 1 for a
+	// BlockingQueue.
+	Attempt int
+	// Took is how long the handler ran.
+	Took time.Duration
+	// Err is what it returned, a *PanicError, or tells that it ended its goroutine.
+	Err error
+}
+
+func (c *Client) tellTaken(queue string, n int) {
+	if hook := c.observer.Taken; hook != nil {
+		hook(TakeEvent{Queue: queue, Messages: n})
+	}
+}
+
+func (c *Client) tellHandled(queue string, attempt int, took time.Duration, err error) {
+	if hook := c.observer.Handled; hook != nil {
+		hook(HandleEvent{Queue: queue, Attempt: attempt, Took: took, Err: err})
+	}
 }
 
 // ReturnedEvent tells of a value that came too late for its taker: its context had
@@ -78,6 +131,9 @@ type TransferEvent struct {
 	Queue string
 	// Took is the time from sending to the reply.
 	Took time.Duration
+	// Late is how long after the earliest member known to be due the reply came; 0 where none was
+	// known, as at the start, and after a failure.
+	Late time.Duration
 	// Next is when the next member comes due; zero when none is left.
 	Next time.Time
 	// OtherLayout is how many of the values came from members of the other layout.

@@ -202,6 +202,7 @@ func (q *ReliableQueue[T]) holdValue(ctx context.Context, data string) (*Deliver
 	if err != nil || !ok {
 		return nil, err
 	}
+	q.client.tellTaken(q.dest.Name(), 1)
 	d := &Delivery[T]{
 		Attempt: int(attempt), queue: q, data: []byte(data),
 		member: string(binary.LittleEndian.AppendUint32(token, uint32(attempt))) + data,

@@ -123,6 +123,7 @@ func (c *reliableConsumer[T]) handle(ctx context.Context, d *Delivery[T]) {
 		held, cancel = context.WithDeadlineCause(held, d.Deadline(), ErrNotHeld)
 		defer cancel()
 	}
+	began := time.Now()
 	ended := make(chan error, 1)
 	go func() {
 		err := errGoexit
@@ -135,6 +136,7 @@ func (c *reliableConsumer[T]) handle(ctx context.Context, d *Delivery[T]) {
 		err = c.handler(held, d)
 	}()
 	err := <-ended
+	c.queue.client.tellHandled(c.queue.dest.Name(), d.Attempt, time.Since(began), err)
 	stop(nil)
 	keeping.Wait()
 	if err != nil {

@@ -256,6 +256,9 @@ func (s *scheduler) start(t *task) {
 		return
 	}
 	t.running = true
+	if t.due <= s.now() {
+		t.since = min(t.since, t.due)
+	}
 	s.setDue(t, noDue)
 	blind := t.blind && !s.client.strict
 	t.blind = false

@@ -17,6 +17,7 @@ func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
 	case err != nil:
 		s.failedTransfer(t, err)
 	default:
+		t.since = noDue
 		t.retry.reset()
 		if t.stands && !t.again {
 			s.becomeReady(t)
@@ -65,6 +66,9 @@ func (s *scheduler) observe(t *task, m moved, err error, took time.Duration) {
 	event := TransferEvent{Queue: queue, Took: took, OtherLayout: m.otherLayout, Err: err}
 	if err == nil && m.next != noDue {
 		event.Next = time.UnixMilli(m.next)
+	}
+	if err == nil && t.since != noDue {
+		event.Late = s.client.clock.Now().Sub(time.UnixMilli(t.since))
 	}
 	o.Transfer(event)
 }

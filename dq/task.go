@@ -29,6 +29,7 @@ type task struct {
 
 	// The rest belongs to the scheduler's goroutine.
 	due       int64 // Unix ms of the next transfer, noDue for none
+	since     int64 // the earliest that was due and is not transferred, noDue for none
 	index     int   // in the heap, -1 outside
 	running   bool
 	again     bool // a transfer was asked for while one ran
@@ -44,7 +45,7 @@ type task struct {
 }
 
 func newTask(names wire.Names) *task {
-	t := &task{names: names, ready: make(chan struct{}), refused: make(chan struct{}), due: noDue, index: -1, unlisting: unlisting{cost: entryCost, pace: 2 * entryCost}, turns: turnsOf(names)}
+	t := &task{names: names, ready: make(chan struct{}), refused: make(chan struct{}), due: noDue, since: noDue, index: -1, unlisting: unlisting{cost: entryCost, pace: 2 * entryCost}, turns: turnsOf(names)}
 	t.known.Store(noDue)
 	return t
 }

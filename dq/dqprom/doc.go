@@ -1,0 +1,29 @@
+// Package dqprom makes Prometheus metrics of what a dq.Client does and of what its queues hold.
+//
+//	metrics := dqprom.NewMetrics()
+//	client, err := dq.NewClient(rdb, dq.WithObserver(metrics.Observer(dq.Observer{})))
+//	registry.MustRegister(metrics, dqprom.NewQueues(rdb, "orders"))
+//
+// Metrics counts in the process: each instance of a service shows its own share, and their sum is the
+// whole. Queues asks the server, whenever it is scraped, so that one instance is enough.
+//
+// All have the label queue, the destination queue's name. Durations are in seconds.
+//
+//	dq_offer_seconds{result}    offers, by how long they took: confirmed, uncertain, failed
+//	dq_offered_total            messages that were confirmed
+//	dq_transfer_seconds{result} runs of the transfer script: ok, failed
+//	dq_transfer_late_seconds    how long after the earliest due time they were done: the part of the
+//	                            lateness that this process is answerable for
+//	dq_taken_total              messages that consumers of this process got
+//	dq_handler_seconds{result}  calls of Consume's handlers: ok, error, panic
+//	dq_retries_total            those of them that were not the message's first attempt
+//	dq_returned_total           messages that went back to the front of the queue
+//	dq_quarantined_total        members that nobody can read, and that were set aside
+//	dq_disconnects_total        losses of the subscription's connection, without a queue
+//
+//	dq_waiting                  messages that wait for their time
+//	dq_ready                    messages that wait for a consumer
+//	dq_overdue_seconds          how long the earliest of those that wait for their time has been due: more
+//	                            than a second says that nobody transfers
+//	dq_held, dq_dead            messages that a dq.ReliableQueue holds, and its dead letters
+package dqprom

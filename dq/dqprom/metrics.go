@@ -1,0 +1,136 @@
+package dqprom
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/dq-bench/dq-bench/dq"
+)
+
+// Metrics collects what Clients tell its Observers. Use NewMetrics.
+type Metrics struct {
+	offers, transfers, handlers, late              *prometheus.HistogramVec
+	offered, taken, retries, returned, quarantined *prometheus.CounterVec
+	disconnects                                    prometheus.Counter
+}
+
+// buckets are from 0.1 ms to 100 s.
+var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 100}
+
+// NewMetrics returns metrics that have counted nothing.
+func NewMetrics() *Metrics {
+	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, append([]string{"queue"}, labels...))
+	}
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"queue"})
+	}
+	return &Metrics{
+		offers:      histogram("dq_offer_seconds", "How long offers took, by result: confirmed, uncertain, failed.", "result"),
+		transfers:   histogram("dq_transfer_seconds", "How long runs of the transfer script took, by result: ok, failed.", "result"),
+		handlers:    histogram("dq_handler_seconds", "How long handlers of Consume ran, by result: ok, error, panic.", "result"),
+		late:        histogram("dq_transfer_late_seconds", "How long after the earliest due time a transfer was done."),
+		offered:     counter("dq_offered_total", "Messages whose offer was confirmed."),
+		taken:       counter("dq_taken_total", "Messages that consumers got."),
+		retries:     counter("dq_retries_total", "Calls of handlers for messages that were held before."),
+		returned:    counter("dq_returned_total", "Messages that went back to the queue untouched."),
+		quarantined: counter("dq_quarantined_total", "Members that nobody can read and that were set aside."),
+		disconnects: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "dq_disconnects_total", Help: "Losses of the subscription's connection.",
+		}),
+	}
+}
+
+// all are the parts of m.
+func (m *Metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{
+		m.offers, m.transfers, m.handlers, m.late, m.offered, m.taken, m.retries, m.returned, m.quarantined, m.disconnects,
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, c := range m.all() {
+		c.Describe(to)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	for _, c := range m.all() {
+		c.Collect(to)
+	}
+}
+
+// Observer returns hooks that count and then call those of next. One Metrics may observe several
+// Clients.
+func (m *Metrics) Observer(next dq.Observer) dq.Observer {
+	o := next // with the hooks that are not counted
+	o.Offered = func(e dq.OfferEvent) {
+		m.offers.WithLabelValues(label(e.Queue), offerResult(e.Err)).Observe(e.Took.Seconds())
+		m.offered.WithLabelValues(label(e.Queue)).Add(float64(e.Messages))
+		call(next.Offered, e)
+	}
+	o.Taken = func(e dq.TakeEvent) {
+		m.taken.WithLabelValues(label(e.Queue)).Add(float64(e.Messages))
+		call(next.Taken, e)
+	}
+	o.Handled = func(e dq.HandleEvent) {
+		m.handlers.WithLabelValues(label(e.Queue), handlerResult(e.Err)).Observe(e.Took.Seconds())
+		if e.Attempt > 1 {
+			m.retries.WithLabelValues(label(e.Queue)).Inc()
+		}
+		call(next.Handled, e)
+	}
+	o.Transfer = func(e dq.TransferEvent) {
+		result := "ok"
+		if e.Err != nil {
+			result = "failed"
+		}
+		m.transfers.WithLabelValues(label(e.Queue), result).Observe(e.Took.Seconds())
+		if e.Late > 0 {
+			m.late.WithLabelValues(label(e.Queue)).Observe(e.Late.Seconds())
+		}
+		call(next.Transfer, e)
+	}
+	o.Returned = func(e dq.ReturnedEvent) {
+		m.returned.WithLabelValues(label(e.Queue)).Inc()
+		call(next.Returned, e)
+	}
+	o.Quarantined = func(e dq.QuarantinedEvent) {
+		m.quarantined.WithLabelValues(label(e.Queue)).Add(float64(e.Members))
+		call(next.Quarantined, e)
+	}
+	o.Disconnected = func(err error) {
+		m.disconnects.Inc()
+		call(next.Disconnected, err)
+	}
+	return o
+}
+
+func call[E any](hook func(E), e E) {
+	if hook != nil {
+		hook(e)
+	}
+}
+
+func offerResult(err error) string {
+	switch {
+	case err == nil:
+		return "confirmed"
+	case errors.Is(err, dq.ErrUncertain):
+		return "uncertain"
+	}
+	return "failed"
+}
+
+func handlerResult(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, new(*dq.PanicError)):
+		return "panic"
+	}
+	return "error"
+}
