@@ -67,6 +67,8 @@ func NewQueues() *Queues {
 	gauge("orphans", "Members of the timeout set without an entry in the pending list.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Orphans) }))
 	gauge("quarantined_members", "Members that dq has set aside.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Quarantine) }))
 	gauge("held_members", "Members that a bridge has taken out and delivers when they are due.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Held) }))
+	gauge("reserved_values", "Values that consumers of a ReliableQueue of dq hold.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Reserved) }))
+	gauge("dead_letters", "Dead letters of a ReliableQueue of dq.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Dead) }))
 	gauge("subscribers", "Subscriptions to the queue's channel; absent where the server does not tell.", func(q *inspect.Queue, set func(float64, ...string)) {
 		if q.Subscribers.Unknown == "" {
 			set(float64(q.Subscribers.Count))

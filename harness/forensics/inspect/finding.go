@@ -26,7 +26,9 @@ const (
 	Orphan         = "orphan"
 	ListedAgain    = "listed-again"
 	Quarantined    = "quarantined"
-	Held           = "held"       // an anomaly where it is overdue or nobody listens: the bridge is gone
+	Held           = "held"      // an anomaly where it is overdue or nobody listens: the bridge is gone
+	Abandoned      = "abandoned" // no ReliableQueue runs that puts back what was held too long
+	DeadLetters    = "dead-letters"
 	OtherSide      = "other-side" // no anomaly: all members are of one layout
 	SlowTransfer   = "slow-transfer"
 	OtherCodec     = "other-codec" // an anomaly where the release has not got it
@@ -37,7 +39,7 @@ func (l *look) findings() []Finding {
 	all := []Finding{}
 	for _, find := range []func() (Finding, bool){
 		l.wrongType, l.differentSlots, l.foreignMembers, l.windowsMembers, l.unreadable, l.stuckHead, l.fractional, l.overdue, l.noSubscriber,
-		l.ghosts, l.orphans, l.again, l.quarantined, l.otherCodec, l.held, l.otherSide, l.slowTransfer,
+		l.ghosts, l.orphans, l.again, l.quarantined, l.otherCodec, l.held, l.abandoned, l.deadLetters, l.otherSide, l.slowTransfer,
 	} {
 		if f, found := find(); found {
 			all = append(all, f)
@@ -60,7 +62,7 @@ func (l *look) wrongType() (Finding, bool) {
 	does := "every call that touches the key fails with WRONGTYPE; the transfer tries again every 5 s"
 	queues := len(wrong)
 	for i, key := range sideKeys(n.Destination) {
-		want := [...]string{"zset", "zset", "set", "set"}[i]
+		want := [...]string{"zset", "zset", "zset", "zset", "set", "set"}[i]
 		if is := l.types[key]; is != want && is != "none" && is != "" {
 			wrong = append(wrong, fmt.Sprintf("%s, which dq and dq-bench use, is a %s, expected a %s", l.key(key), is, want))
 		}
@@ -287,6 +289,29 @@ func (l *look) held() (Finding, bool) {
 		f.Do = "no bridge runs: " + l.bridge() + " delivers them"
 	}
 	return f, f.Count > 0
+}
+
+// abandonedAfter is how long after its time a value that a consumer held is put back at the latest, in ms.
+const abandonedAfter = 5000
+
+func (l *look) abandoned() (Finding, bool) {
+	const unknown = "does not know of them"
+	over := float64(l.q.At.UnixMilli()) - l.reservedUntil
+	return Finding{
+		Kind: Abandoned, Anomaly: true, Count: l.q.Counts.Reserved, Old: unknown, New: unknown,
+		What: fmt.Sprintf("consumers hold, in %s: %s; the first was to go back %s ago", l.key(scripts.ReliableNamesOf(l.q.Name).Held),
+			values(l.q.Counts.Reserved), span(over)),
+		Do: "start a process with a dq.ReliableQueue of it: any puts back what others have held too long",
+	}, l.q.Counts.Reserved > 0 && over > abandonedAfter
+}
+
+func (l *look) deadLetters() (Finding, bool) {
+	const unknown = "does not know of them"
+	return Finding{
+		Kind: DeadLetters, Anomaly: true, Count: l.q.Counts.Dead, Old: unknown, New: unknown,
+		What: fmt.Sprintf("a ReliableQueue of dq has given up, in %s: %s", l.key(scripts.ReliableNamesOf(l.q.Name).Dead), values(l.q.Counts.Dead)),
+		Do:   "look at their reasons by DeadLetters, and then Replay or Drop them",
+	}, l.q.Counts.Dead > 0
 }
 
 // otherSide says what an upgrade across 3.21.1, either way, would meet.

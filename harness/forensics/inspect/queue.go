@@ -47,7 +47,9 @@ type look struct {
 	q       Queue
 
 	heldUntil float64 // score of the first member that a bridge holds
-	noBridge  bool    // none can be running: nobody is subscribed to anything
+	// reservedUntil is up to when the first that a consumer holds is held, in Unix ms.
+	reservedUntil float64
+	noBridge      bool // none can be running: nobody is subscribed to anything
 }
 
 // LookAt inspects the queue with that destination. It writes nothing. An error is that
@@ -126,13 +128,30 @@ func (l *look) count(ctx context.Context) error {
 	if err != nil && !isWrongType(err) {
 		l.uncertain("what a bridge holds", err)
 	}
+	l.countReliable(ctx)
 	return nil
 }
 
-// sideKeys are those that dq and a bridge keep beside the queue's: two ZSETs, two SETs.
+// countReliable asks what a dq.ReliableQueue keeps.
+func (l *look) countReliable(ctx context.Context) {
+	names := scripts.ReliableNamesOf(l.reader.Names.Destination)
+	first, err := l.client.ZRangeWithScores(ctx, names.Held, 0, 0).Result()
+	if err == nil && len(first) > 0 {
+		l.reservedUntil = first[0].Score
+		l.q.Counts.Reserved, err = l.client.ZCard(ctx, names.Held).Result()
+	}
+	if err == nil || isWrongType(err) {
+		l.q.Counts.Dead, err = l.client.ZCard(ctx, names.Dead).Result()
+	}
+	if err != nil && !isWrongType(err) {
+		l.uncertain("what a ReliableQueue of dq holds", err)
+	}
+}
+
+// sideKeys are those that dq and a bridge keep beside the queue's: four ZSETs, two SETs.
 func sideKeys(dest string) []string {
-	unlisted := scripts.UnlistingOf(dest).Unlisted
-	return []string{scripts.Quarantine(dest), forensics.HeldKey(dest), unlisted[0], unlisted[1]}
+	unlisted, reliable := scripts.UnlistingOf(dest).Unlisted, scripts.ReliableNamesOf(dest)
+	return []string{scripts.Quarantine(dest), forensics.HeldKey(dest), reliable.Held, reliable.Dead, unlisted[0], unlisted[1]}
 }
 
 // isWrongType tells what is a finding.

@@ -136,3 +136,10 @@ func count(n int64) string {
 	}
 	return digits
 }
+
+func values(n int64) string {
+	if n == 1 {
+		return "1 value"
+	}
+	return count(n) + " values"
+}

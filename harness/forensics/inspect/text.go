@@ -58,8 +58,11 @@ func (q *Queue) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\n%s\n", text.Line(q.Name))
 	line(b, "waiting", "%s in the timeout set, %s in the pending list; %s delivered and not taken",
 		count(c.TimeoutSet), count(c.PendingList), count(c.Destination))
-	if c.TimeoutSet+c.PendingList+c.Destination+c.Quarantine+c.Held == 0 && len(q.Findings) == 0 && q.Subscribers.Count == 0 {
+	if c.TimeoutSet+c.PendingList+c.Destination+c.Quarantine+c.Held+c.Reserved+c.Dead == 0 && len(q.Findings) == 0 && q.Subscribers.Count == 0 {
 		line(b, "note", "no key of it is there: nothing was offered, all was taken, or the name is another")
+	}
+	if c.Reserved+c.Dead > 0 {
+		line(b, "reliable", "%s held by consumers, %s given up", count(c.Reserved), count(c.Dead))
 	}
 	if c.Unlisted > 0 {
 		line(b, "unlisted", "%s by a dq client, for they are due soon: in the timeout set alone", members(c.Unlisted))
