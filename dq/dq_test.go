@@ -270,7 +270,9 @@ func TestBadInput(t *testing.T) {
 	var unknown *wire.ReleaseError
 	require.ErrorAs(t, err, &unknown)
 	require.Equal(t, "3.16.8", unknown.Nearest.String())
-	_, err = dq.NewClient(redis.NewRing(&redis.RingOptions{}))
+	ring := redis.NewRing(&redis.RingOptions{})
+	t.Cleanup(func() { require.NoError(t, ring.Close()) })
+	_, err = dq.NewClient(ring)
 	require.ErrorContains(t, err, "*redis.Ring")
 }
 

@@ -25,7 +25,8 @@ func exampleRedis() (*redis.Client, func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	return redis.NewClient(opt), func() { _ = s.Close() }
+	rdb := redis.NewClient(opt)
+	return rdb, func() { _, _ = rdb.Close(), s.Close() }
 }
 
 func ExampleDelayedQueue() {

@@ -224,4 +224,5 @@ func TestFaultSentinelsThatAreAwayAreNotToldToStderr(t *testing.T) {
 	for !strings.Contains(<-logged, "failed to dial") {
 	}
 	require.NoError(t, client.Close())
+	require.NoError(t, rdb.Close())
 }

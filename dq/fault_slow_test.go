@@ -38,7 +38,9 @@ func throttledClient(t *testing.T, s *server.Server) *dq.Client {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 		return throttled{conn, 8 << 10, 25 * time.Millisecond}, err
 	}
-	client, err := dq.NewClient(redis.NewClient(opt))
+	rdb := redis.NewClient(opt)
+	t.Cleanup(func() { _ = rdb.Close() })
+	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)
 	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
 	return client

@@ -12,14 +12,17 @@ import (
 // the process, and Go ends idle threads as it likes.
 var starter = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for f := range work {
-			f()
-		}
-	}()
+	go runOnThread(work)
 	return work
 })
+
+// runOnThread runs functions for as long as this process lives.
+func runOnThread(work <-chan func()) {
+	runtime.LockOSThread()
+	for f := range work {
+		f()
+	}
+}
 
 // startTied starts cmd so that it dies with this process, however that ends.
 func startTied(cmd *exec.Cmd) error {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 // testsPerProcessor is how many parallel tests share a processor: those of a package that uses
@@ -13,7 +15,8 @@ import (
 const testsPerProcessor = 3
 
 // Main runs the tests of a package whose tests wait rather than compute, and is all that its TestMain
-// does: more of them run at a time than there are processors, unless -parallel says how many.
+// does: more of them run at a time than there are processors, unless -parallel says how many. Goroutines
+// that are left at the end fail it.
 func Main(m *testing.M) {
 	flag.Parse()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
@@ -21,5 +24,20 @@ func Main(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(RunWithoutLeaks(m))
+}
+
+// RunWithoutLeaks runs the tests of a package and returns the exit code. It is a failure if a goroutine
+// is left a second after the last test.
+func RunWithoutLeaks(m *testing.M) int {
+	code := m.Run()
+	if code != 0 {
+		return code
+	}
+	startsServers := goleak.IgnoreTopFunction("github.com/dq-bench/dq-bench/harness/server.runOnThread")
+	if err := goleak.Find(startsServers); err != nil {
+		fmt.Fprintln(os.Stderr, "goroutines are left:", err)
+		return 1
+	}
+	return 0
 }
