@@ -54,6 +54,11 @@ simulate: ## simulate the life of queues under faults, for FOR or SEEDS seeds, i
 	done; \
 	bad=0; for pid in $$pids; do wait $$pid || bad=1; done; exit $$bad
 
+DURATION ?= 10m
+.PHONY: soak
+soak: ## mixed load with a fault each second for DURATION (10m): every message accounted for, and memory, goroutines and connections flat
+	$(GO) test ./dq -run TestSoak -v -timeout 0 -args -soak $(DURATION)
+
 .PHONY: lint
 lint: bin/golangci-lint ## go vet and golangci-lint
 	$(GO) vet ./...
