@@ -86,6 +86,11 @@ bench: ## measure claims of speed, as ratios of two sides in one run
 bench-report: ## measure every claim of speed, in 15 minutes at most, and write recordings/PERFORMANCE.md; needs a machine that does nothing else
 	$(GO) run ./recordings/performance
 
+GROWTH ?= 1000000
+.PHONY: growth
+growth: ## what a queue costs as it grows to GROWTH pending messages, and 10,000 queues: recordings/GROWTH.md; needs a machine that does nothing else
+	$(GO) run ./recordings/growth -most $(GROWTH)
+
 .PHONY: inspect-million
 inspect-million: ## inspect a queue of a million members; fails if a call takes the server more than 5 ms by itself
 	$(GO) test ./harness/forensics/inspect -run '^$$' -bench Million -benchtime 3x -timeout 10m
