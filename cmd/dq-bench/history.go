@@ -35,8 +35,8 @@ keep Redisson's format), response time and the server's processor time for each 
 in the order of version numbers; the commit, which is the label of that name or else the
 build of dq-bench; a label; or each run by itself, in the order of time.
 
-Changes are found by E-divisive means with a permutation test, at 0.05 for all figures
-together, in %d runs or more, and matter from --min-effect and --min-delta on. The newest
+Changes are found by E-divisive means with a permutation test, in the whole series and in
+stretches of it, at 0.05 for all figures together, in %d runs or more, and matter from --min-effect and --min-delta on. The newest
 point is worse, whatever its figures, if more of its messages were lost, came twice or
 early, never came or could not be offered.
 

@@ -2,8 +2,10 @@
 //
 // It puts any number of stored runs of one scenario in the order of their versions, and
 // looks in each figure for the places where the level changes: by E-divisive means, with
-// a permutation test (stats.Changes), on the logarithms of the figures, at 0.05 for all
-// figures together. It starts nothing, and shows nothing to people.
+// a permutation test, in the whole series and in stretches of it, so that a change for the
+// better is not hidden by its return (stats.Changes, which says whose ideas these are), on
+// the logarithms of the figures, at 0.05 for all figures together. It starts nothing, and
+// shows nothing to people.
 //
 // What it can see is a matter of the noise. On a machine with a calm hour of its own every
 // figure serves. On one that others use as well the lateness of one run may be ten times

@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -73,6 +74,28 @@ func TestTheFirstVersionThatIsLaterIsNamed(t *testing.T) {
 	h, err = Of(samples(flat, versions...), DefaultOptions())
 	require.NoError(t, err)
 	require.Equal(t, Unchanged, h.Outcome)
+}
+
+// What became better and is again as it was before is worse: E-divisive means alone missed one
+// in four of these.
+func TestAGainThatIsLostAgainIsWorse(t *testing.T) {
+	var versions []string
+	for i := range 36 {
+		versions = append(versions, fmt.Sprintf("3.%d.0", i))
+	}
+	for seed := range uint64(10) {
+		rng := rand.New(rand.NewPCG(seed, 17))
+		h, err := Of(samples(func(i int) float64 {
+			level := 1.
+			if i/12 == 1 {
+				level = .77
+			}
+			return level * (1 + .04*rng.NormFloat64())
+		}, versions...), DefaultOptions())
+		require.NoError(t, err)
+		require.Equal(t, Worse, h.Outcome, "series %d: %s", seed, h.Text)
+		require.Contains(t, []string{"3.23.0", "3.24.0", "3.25.0"}, h.FirstWorse, h.Text)
+	}
 }
 
 // A change that is real and too small to matter is none.

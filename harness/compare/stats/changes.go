@@ -23,6 +23,12 @@ const permutations = 999
 // exponent 1: the series is divided where the two parts differ most, if a permutation
 // test at the level says that the order of its values is no chance, and each part again.
 //
+// One division of a whole series is weak where a level returns: what is beside the dip is
+// the same on either side of it. So the clearest division is also sought in stretches of
+// the series, its halves and quarters and those across them, and the test is of the
+// clearest of all: the idea of wild binary segmentation (Fryzlewicz 2014) with stretches
+// that are laid out instead of drawn (seeded binary segmentation: Kovács and others 2023).
+//
 // A change is at one of the places in may, the first values of what is one to the caller,
 // which must ascend; nil are all. One value alone is a part too, but cannot be significant
 // in a series of fewer than 1/level values. The same series gives the same
@@ -51,7 +57,7 @@ func divide(part []float64, may []int, level float64, offset int, rng *rand.Rand
 		return nil
 	}
 	d := newDistances(part)
-	at, found := d.division(inside)
+	at, found := d.clearest(inside)
 	p := d.chance(inside, found, level, rng)
 	if p > level {
 		return nil
@@ -66,7 +72,7 @@ func (d *distances) chance(may []int, found, level float64, rng *rand.Rand) floa
 	asClear := 1 // the series itself
 	for i := range permutations {
 		rng.Shuffle(len(d.order), func(a, b int) { d.order[a], d.order[b] = d.order[b], d.order[a] })
-		if _, clear := d.division(may); clear >= found*(1-1e-9) {
+		if _, clear := d.clearest(may); clear >= found*(1-1e-9) {
 			asClear++
 		}
 		if float64(asClear) > level*(permutations+1) {
@@ -86,11 +92,14 @@ type distances struct {
 	all   float64
 	// counts and sums are Fenwick trees of the values before a place, by rank.
 	counts, sums []float64
+	stretches    []stretch
+	// within is room for the sums of a stretch.
+	within []float64
 }
 
 func newDistances(series []float64) *distances {
 	n := len(series)
-	d := &distances{order: make([]int, n), toAll: make([]float64, n), counts: make([]float64, n+1), sums: make([]float64, n+1)}
+	d := &distances{order: make([]int, n), toAll: make([]float64, n), counts: make([]float64, n+1), sums: make([]float64, n+1), stretches: stretches(n), within: make([]float64, 2*(n+1))}
 	byValue := make([]int, n)
 	for i := range byValue {
 		byValue[i] = i
@@ -109,6 +118,84 @@ func newDistances(series []float64) *distances {
 		d.all += d.toAll[rank] / 2
 	}
 	return d
+}
+
+// leastPart is how many values each part of a stretch must have: one that lies far off is
+// else the clearest of all divisions, in whichever stretch it happens to be the first.
+const leastPart = 3
+
+// clearest returns at which of the places the parts of the series, or those of one of its
+// stretches, differ most, and by how much.
+func (d *distances) clearest(may []int) (at int, most float64) {
+	at, most = d.division(may)
+	for _, s := range d.stretches {
+		if k, clear := d.divisionOf(s, may); clear > most {
+			at, most = k, clear
+		}
+	}
+	return at, most
+}
+
+// stretch is the values from one place on up to another.
+type stretch struct{ from, to int }
+
+// stretches are the halves and quarters of a series, and those that lie across them: in
+// each layer each begins in the middle of the one before.
+func stretches(n int) []stretch {
+	var all []stretch
+	for parts := 2; parts <= 4 && n/parts >= 2*leastPart; parts *= 2 {
+		for k := 0; k <= 2*(parts-1); k++ {
+			from := k * n / (2 * parts)
+			all = append(all, stretch{from, min(from+n/parts+1, n)})
+		}
+	}
+	return all
+}
+
+// divisionOf is division within a stretch.
+func (d *distances) divisionOf(s stretch, may []int) (at int, most float64) {
+	most = -1
+	n := s.to - s.from
+	before, after := d.within[:n+1], d.within[len(d.order)+1:][:n+1]
+	d.pairs(d.order[s.from:s.to], before, false)
+	d.pairs(d.order[s.from:s.to], after, true)
+	all := before[n]
+	first, _ := slices.BinarySearch(may, s.from+leastPart)
+	for _, place := range may[first:] {
+		k := place - s.from
+		if n-k < leastPart {
+			break
+		}
+		if clear := distance(before[k], all-before[k]-after[n-k], after[n-k], float64(k), float64(n-k)); clear > most {
+			at, most = place, clear
+		}
+	}
+	return at, most
+}
+
+// pairs adds up the distances between all pairs of the first so many values, or of the last.
+func (d *distances) pairs(order []int, sums []float64, last bool) {
+	clear(d.counts)
+	clear(d.sums)
+	n, total, sum := len(order), 0., 0.
+	for i := range n {
+		rank := order[i]
+		if last {
+			rank = order[n-1-i]
+		}
+		v := d.sorted[rank]
+		count, below := d.upTo(rank)
+		sum += v*count - below + total - below - v*(float64(i)-count)
+		sums[i+1] = sum
+		d.add(rank)
+		total += v
+	}
+}
+
+// distance is the energy distance of x values and y others times xy/(x+y), from the sums of
+// the distances of all pairs within the first, between both, and within the others.
+func distance(before, between, after, x, y float64) float64 {
+	return x * y / (x + y) * (2*between/(x*y) - 2*before/(x*x) - 2*after/(y*y))
 }
 
 // division returns at which of the places the parts differ most, and by how much.
@@ -141,8 +228,7 @@ func (d *distances) differences() []float64 {
 		before, between, after = before+toBefore, between-toBefore+toAfter, after-toAfter
 		d.add(rank)
 		total += v
-		x, y := float64(place), float64(n-place)
-		differences[place] = x * y / (x + y) * (2*between/(x*y) - 2*before/(x*x) - 2*after/(y*y))
+		differences[place] = distance(before, between, after, float64(place), float64(n-place))
 	}
 	return differences
 }

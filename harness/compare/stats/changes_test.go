@@ -76,6 +76,18 @@ func TestChangesAreFoundWhereTheyAre(t *testing.T) {
 	}
 }
 
+// A level that returns is seen as well as one that stays: both its ends, where they are.
+func TestALevelThatReturnsIsSeen(t *testing.T) {
+	seen := 0
+	for i := range uint64(40) {
+		if got := places(Changes(steps(i, 12, 0, -.65, 0), nil, .01)); len(got) == 2 && got[0] == 12 && got[1] == 24 {
+			seen++
+		}
+	}
+	t.Logf("%d of 40", seen)
+	require.GreaterOrEqual(t, seen, 36)
+}
+
 // The level is the share of flat series in which a change is seen.
 func TestChangesInFlatSeriesAreAsRareAsTheLevel(t *testing.T) {
 	seen := 0
