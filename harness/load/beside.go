@@ -107,6 +107,8 @@ func (b *beside) tell(out *run.Document, w *work) {
 	case b.engine.Redis == nil:
 	case b.serverErr != nil:
 		b.engine.note("no server statistics: %v", b.serverErr)
+	case b.serverAfter.minus(b.server).negative():
+		b.engine.note("no server statistics: the server began to count anew meanwhile, as it does when it is restarted, replaced by a replica, or told to (CONFIG RESETSTAT)")
 	default:
 		out.ServerStats = serverStats(b.serverAfter.minus(b.server), out.Counts.Delivered)
 		out.ServerStats.CPUShare = b.serverShare

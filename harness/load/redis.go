@@ -30,6 +30,9 @@ func (u usage) minus(before usage) usage {
 	return usage{u.transferCalls - before.transferCalls, u.commands - before.commands, u.cpuSeconds - before.cpuSeconds}
 }
 
+// negative reports whether the server did less than nothing: then it counted anew.
+func (u usage) negative() bool { return u.transferCalls < 0 || u.commands < 0 || u.cpuSeconds < 0 }
+
 // eachMaster asks all masters of a cluster at once, or the one server, and returns their
 // answers by their addresses.
 func eachMaster[T any](ctx context.Context, client redis.UniversalClient, ask func(context.Context, redis.UniversalClient) (T, error)) (map[string]T, error) {

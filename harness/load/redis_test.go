@@ -23,6 +23,8 @@ func TestUsageReadsInfo(t *testing.T) {
 	require.NoError(t, u.add("# CPU\r\nused_cpu_sys:0.25\r\nused_cpu_user:1.5\r\nused_cpu_sys_children:9\r\n"))
 	require.Equal(t, usage{12, 100, 1.75}, u)
 	require.Equal(t, usage{2, 60, .75}, u.minus(usage{10, 40, 1}))
+	require.False(t, u.minus(usage{12, 100, 1.75}).negative())
+	require.True(t, u.minus(usage{12, 100, 1.76}).negative(), "the server was restarted")
 	require.Error(t, u.add("used_cpu_sys:x"))
 	require.Error(t, u.add("cmdstat_zrangebyscore:usec=1"))
 }

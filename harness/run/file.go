@@ -142,6 +142,12 @@ func (r *Document) check() error {
 	if c.negative() {
 		return fmt.Errorf("damaged: a negative count in %+v", c)
 	}
+	if s := r.ServerStats; s != nil && (s.CPUSeconds < 0 || s.CPUShare < 0 || s.Commands < 0 || s.TransferCalls < 0) {
+		return fmt.Errorf("damaged: a negative figure in the server statistics %+v", *s)
+	}
+	if r.Started.IsZero() {
+		return errors.New("damaged: it does not say when it was started")
+	}
 	if r.Worker != nil {
 		if err := r.Worker.check(); err != nil {
 			return err

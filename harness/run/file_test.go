@@ -110,6 +110,8 @@ func TestUnreadableRunFiles(t *testing.T) {
 		"wrong type":       {strings.Replace(string(good), `"offered": 100`, `"offered": "x"`, 1), "damaged"},
 		"counts disagree":  {strings.Replace(string(good), `"delivered": 100`, `"delivered": 99`, 1), "damaged"},
 		"negative count":   {strings.Replace(string(good), `"lost": 0`, `"lost": -1`, 1), "damaged"},
+		"negative CPU":     {strings.Replace(string(good), `"cpu_seconds": 0.5`, `"cpu_seconds": -1`, 1), "damaged: a negative figure in the server statistics"},
+		"no start":         {strings.Replace(string(good), `"started"`, `"begun"`, 1), "damaged: it does not say when it was started"},
 		"histogram gutted": {strings.Replace(string(good), `"hdr": "HIST`, `"hdr": "HXST`, 1), "HdrHistogram"},
 	} {
 		t.Run(name, func(t *testing.T) {
