@@ -32,13 +32,15 @@ and names the first version whose figures have changed: past due (lateness where
 keep Redisson's format), response time and the server's processor time for each message.
 
 --by says what makes runs one point: the version of the implementation or of the server,
-in the order of version numbers; the commit, which is the label of that name or else the
+in the order of version numbers, a pre-release (4.0.0-rc1, 4.0.0-M1, 4.0.0-SNAPSHOT)
+before its release; the commit, which is the label of that name or else the
 build of dq-bench; a label; or each run by itself, in the order of time.
 
 Changes are found by E-divisive means with a permutation test, in the whole series and in
 stretches of it, at 0.05 for all figures together, in %d runs or more, and matter from --min-effect and --min-delta on. The newest
-point is worse, whatever its figures, if more of its messages were lost, came twice or
-early, never came or could not be offered.
+point is worse, whatever its figures and in however few runs, if more of its messages were
+lost, came twice or early, never came or could not be offered. A run that does not tell a
+figure is left out of that figure, and said so.
 
 A machine that others use as well moves the lateness of a run more than most changes do.
 There, measure each version beside one that stays the same,
@@ -46,13 +48,14 @@ There, measure each version beside one that stays the same,
   dq-bench run --beside --driver redisson:3.16.6 --driver redisson:4.7.0 --out out/h/4.7.0
 
 and give that as --reference: the figures are ratios to what stood beside them, and a
-fifth more is seen once three versions have it.
+fifth more is seen once three versions have it. Runs that stood beside each other are
+refused without it.
 
 Invalid and interrupted runs are left out, and said so. Runs of several scenarios,
 machines or implementations are refused, and so is one that is given twice.
 
 Exit codes: 0 the newest level is no worse than the one before, or there are too few runs
-to tell; 1 a run file cannot be read; 2 wrong usage, or runs that do not belong together;
+or versions to tell; 1 a run file cannot be read; 2 wrong usage, or runs that do not belong together;
 99 the newest level is worse.`, history.MinRuns),
 		Example: `  dq-bench history out/releases
   dq-bench history --by commit --html history.html out/nightly

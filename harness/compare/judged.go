@@ -18,18 +18,21 @@ type Figure struct {
 	figure figure
 }
 
-// Judged are the figures by which these runs can be judged beside each other: all of them
-// tell each, and have enough messages for it.
+// Judged are the figures by which these runs can be judged beside each other: those that
+// any of them tells.
 func Judged(runs []*run.Document) []Figure {
 	var judged []Figure
 	for _, f := range figuresOf(runs) {
-		tells := func(r *run.Document) bool { return f.bears(r) && !math.IsNaN(f.of(r)) }
-		if f.judged && !slices.ContainsFunc(runs, func(r *run.Document) bool { return !tells(r) }) {
-			judged = append(judged, Figure{f.histogram, f.stat, f.isTime, f})
+		out := Figure{f.histogram, f.stat, f.isTime, f}
+		if f.judged && slices.ContainsFunc(runs, out.Tells) {
+			judged = append(judged, out)
 		}
 	}
 	return judged
 }
+
+// Tells reports whether a run has the figure, and enough messages for it.
+func (f Figure) Tells(r *run.Document) bool { return f.figure.bears(r) && !math.IsNaN(f.Of(r)) }
 
 // Of reads the figure of a run.
 func (f Figure) Of(r *run.Document) float64 { return f.figure.of(r) }

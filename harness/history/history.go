@@ -49,7 +49,7 @@ const (
 	Better Outcome = "better"
 	// Unchanged: no change was seen, which does not prove that there is none.
 	Unchanged Outcome = "no change"
-	// Inconclusive: there are too few runs to see one.
+	// Inconclusive: there are too few runs, points or figures to see one.
 	Inconclusive Outcome = "inconclusive"
 )
 
@@ -87,6 +87,8 @@ type History struct {
 	Figures []Figure `json:"figures"`
 	// LeftOut are runs that can be judged by nothing, with the reason.
 	LeftOut []string `json:"left_out,omitempty"`
+	// Notes say of figures which runs do not tell them.
+	Notes   []string `json:"notes,omitempty"`
 	Outcome Outcome  `json:"outcome"`
 	// FirstWorse names the first point of the newest level of the figure that has become
 	// worse by the greatest factor, or the newest point if it treated messages wrongly;
@@ -118,9 +120,10 @@ type Figure struct {
 	Stat      string `json:"stat"`
 	// Unit is "ns", or "ratio" to the reference.
 	Unit string `json:"unit"`
-	// Values are those of the runs of each point, Medians of each point.
-	Values  [][]float64 `json:"values"`
-	Medians []float64   `json:"medians"`
+	// Values are those of the runs of each point, Medians of each point; nil where a run, or
+	// none of a point, tells.
+	Values  [][]*float64 `json:"values"`
+	Medians []*float64   `json:"medians"`
 	// Levels are between the changes: one more than there are changes.
 	Levels  []Level  `json:"levels"`
 	Changes []Change `json:"changes"`
@@ -167,8 +170,12 @@ func Of(runs []*run.Document, o Options) (*History, error) {
 	}
 	h.describe(s)
 	for _, f := range compare.Judged(s.all()) {
-		if figure, ok := s.figure(f); ok {
-			h.Figures = append(h.Figures, figure)
+		figure, note := s.figure(f)
+		if note != "" {
+			h.Notes = append(h.Notes, note)
+		}
+		if figure != nil {
+			h.Figures = append(h.Figures, *figure)
 		}
 	}
 	if n := len(s.runs); n >= MinRuns {
@@ -177,7 +184,7 @@ func Of(runs []*run.Document, o Options) (*History, error) {
 		}
 	}
 	h.judge(len(s.runs))
-	if text := s.moreFaults(); text != "" && h.Outcome != Inconclusive {
+	if text := s.moreFaults(); text != "" {
 		h.Outcome, h.FirstWorse = Worse, h.Points[len(h.Points)-1].Name
 		h.Text = "Worse at " + h.FirstWorse + ": " + text + "."
 	}

@@ -18,36 +18,94 @@ func nameOf(histogram, stat string) string {
 	return strings.Replace(name, "cpu", "CPU", 1) + " " + stat
 }
 
-// figure reads a figure of all runs, false where a pair of runs does not tell.
-func (s *sorted) figure(f compare.Figure) (Figure, bool) {
-	out := Figure{Histogram: f.Histogram, Stat: f.Stat, Unit: "ns", Changes: []Change{}, isTime: f.IsTime}
+// figure reads a figure of all runs. It is nil if not most of them tell it; the note says
+// which do not, if some do.
+func (s *sorted) figure(f compare.Figure) (*Figure, string) {
+	out := &Figure{Histogram: f.Histogram, Stat: f.Stat, Unit: "ns", Changes: []Change{}, isTime: f.IsTime}
 	if s.references != nil {
 		out.Unit = "ratio"
 	}
 	n := 0
+	var silent []string
 	for _, p := range s.points {
-		values := make([]float64, len(p.runs))
+		values := make([]*float64, len(p.runs))
 		for i, r := range p.runs {
-			if s.references == nil {
-				values[i] = f.Of(r)
-			} else {
-				values[i] = f.Ratio(s.references[n], r)
-			}
-			if math.IsNaN(values[i]) {
-				return out, false
+			if values[i] = s.value(f, n); values[i] == nil {
+				silent = append(silent, r.RunID)
 			}
 			n++
 		}
 		out.Values = append(out.Values, values)
-		out.Medians = append(out.Medians, stats.Median(values))
+		out.Medians = append(out.Medians, medianOf(values))
+	}
+	told := n - len(silent)
+	switch {
+	case len(silent) == 0:
+	case told == 0:
+		return nil, ""
+	case told <= n/2 || n >= MinRuns && told < MinRuns:
+		return nil, fmt.Sprintf("%s is not judged: %s of %d tell it, or have enough messages for it", out.Name(), compare.CountRuns(told), n)
 	}
 	out.Levels = out.levels(nil)
-	return out, true
+	return out, without(out.Name(), silent, n)
+}
+
+// value is the figure of the nth run, nil if that does not tell.
+func (s *sorted) value(f compare.Figure, n int) *float64 {
+	if !f.Tells(s.runs[n]) {
+		return nil
+	}
+	v := f.Of(s.runs[n])
+	if s.references != nil {
+		if !f.Tells(s.references[n]) {
+			return nil
+		}
+		v = f.Ratio(s.references[n], s.runs[n])
+	}
+	if math.IsNaN(v) {
+		return nil
+	}
+	return &v
+}
+
+// mostNamed is how many runs a note names.
+const mostNamed = 3
+
+// without says of a figure which runs do not tell it, nothing if all do.
+func without(figure string, silent []string, n int) string {
+	if len(silent) == 0 {
+		return ""
+	}
+	names := strings.Join(silent[:min(len(silent), mostNamed)], ", ")
+	if more := len(silent) - mostNamed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s is that of %s of %d: not told, or of too few messages, in %s", figure, compare.CountRuns(n-len(silent)), n, names)
+}
+
+// told are the values that there are.
+func told(values ...[]*float64) []float64 {
+	var all []float64
+	for _, v := range slices.Concat(values...) {
+		if v != nil {
+			all = append(all, *v)
+		}
+	}
+	return all
+}
+
+func medianOf(values []*float64) *float64 {
+	all := told(values)
+	if len(all) == 0 {
+		return nil
+	}
+	median := stats.Median(all)
+	return &median
 }
 
 // divide finds the changes that matter.
 func (f *Figure) divide(points []Point, level float64, o Options) {
-	series := slices.Concat(f.Values...)
+	series := told(f.Values...)
 	if !slices.ContainsFunc(series, func(v float64) bool { return v <= 0 }) {
 		for i := range series {
 			series[i] = math.Log(series[i])
@@ -56,11 +114,12 @@ func (f *Figure) divide(points []Point, level float64, o Options) {
 	starts, at := []int{}, 0
 	pointOf := map[int]int{}
 	for i, values := range f.Values {
-		if i > 0 {
+		n := len(told(values))
+		if at > 0 && n > 0 {
 			starts = append(starts, at)
 			pointOf[at] = i
 		}
-		at += len(values)
+		at += n
 	}
 	found := stats.Changes(series, starts, level)
 	for {
@@ -112,7 +171,7 @@ func (f *Figure) levels(changes []Change) []Level {
 		if i < len(changes) {
 			to = changes[i].At
 		}
-		levels = append(levels, Level{From: from, To: to - 1, Median: stats.Median(slices.Concat(f.Values[from:to]...))})
+		levels = append(levels, Level{From: from, To: to - 1, Median: stats.Median(told(f.Values[from:to]...))})
 		from = to
 	}
 	return levels
@@ -128,13 +187,20 @@ func (f *Figure) newest() *Change {
 
 // judge looks at the newest level of each figure.
 func (h *History) judge(runs int) {
-	if runs < MinRuns {
-		h.Outcome = Inconclusive
+	h.Outcome = Inconclusive
+	switch {
+	case len(h.Points) == 1 && h.By != ByRun.String():
+		h.Text = fmt.Sprintf("Inconclusive: %s of one %s, %s: there is nothing before it; add older runs, or try --by run.", compare.CountRuns(runs), h.By, h.Points[0].Name)
+		return
+	case runs < MinRuns:
 		h.Text = fmt.Sprintf("Inconclusive: %s; at least %d are needed to see a change.", compare.CountRuns(runs), MinRuns)
+		return
+	case len(h.Figures) == 0:
+		h.Text = fmt.Sprintf("Inconclusive: the %s have too few messages for any figure to be judged.", compare.CountRuns(runs))
 		return
 	}
 	h.Outcome = Unchanged
-	h.Text = fmt.Sprintf("No change was seen in %s at %s.", compare.CountRuns(runs), countPoints(len(h.Points)))
+	h.Text = fmt.Sprintf("No change was seen in %s at %d points.", compare.CountRuns(runs), len(h.Points))
 	worse, better := h.changed(Worse), h.changed(Better)
 	switch {
 	case len(worse) > 0:
@@ -144,13 +210,6 @@ func (h *History) judge(runs int) {
 		h.Outcome = Better
 		h.Text = "Better since " + h.sentence(better)
 	}
-}
-
-func countPoints(n int) string {
-	if n == 1 {
-		return "1 point"
-	}
-	return fmt.Sprintf("%d points", n)
 }
 
 // changed are the figures whose newest change is such, the greatest factor first.
@@ -199,7 +258,38 @@ func (h *History) sentence(changed []*Figure) string {
 	if len(others) > 0 {
 		text += "; also " + strings.Join(others, ", ")
 	}
-	return text + "."
+	return text + "." + h.sinceTheStart(f) + h.greatest(c)
+}
+
+// sinceTheStart says how a figure that changed several times stands to its first level, where
+// its newest change says the opposite.
+func (h *History) sinceTheStart(f *Figure) string {
+	first, c := f.Levels[0], f.newest()
+	still := ""
+	switch {
+	case c.Outcome == Better && c.After > first.Median:
+		still = "above"
+	case c.Outcome == Worse && c.After < first.Median:
+		still = "below"
+	default:
+		return ""
+	}
+	return fmt.Sprintf(" It is still %s the %s at %s.", still, f.ValueText(first.Median), h.span(first))
+}
+
+// greatest names the greatest change of the outcome of c, where that is not c.
+func (h *History) greatest(c *Change) string {
+	text, most := "", c.factor()
+	for i := range h.Figures {
+		f := &h.Figures[i]
+		for k := range f.Changes {
+			if o := &f.Changes[k]; o.Outcome == c.Outcome && o.factor() > most {
+				most = o.factor()
+				text = fmt.Sprintf(" The greatest step that way: %s since %s, from %s to %s.", f.Name(), o.Name, f.ValueText(o.Before), f.ValueText(o.After))
+			}
+		}
+	}
+	return text
 }
 
 // span names the points of a level.

@@ -3,8 +3,8 @@ package history
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -176,7 +176,7 @@ func (h *History) fit(runs []*run.Document) []*run.Document {
 // without one are left out.
 func (h *History) references(runs []*run.Document, name string) (candidates []*run.Document, of map[*run.Document]*run.Document, err error) {
 	if name == "" {
-		return runs, nil, nil
+		return runs, nil, mixed(runs)
 	}
 	byBlock := map[string]*run.Document{}
 	for _, r := range runs {
@@ -202,6 +202,28 @@ func (h *History) references(runs []*run.Document, name string) (candidates []*r
 		return nil, nil, fmt.Errorf("history: no run was made beside %s; make some with 'dq-bench run --beside --driver %s --driver VERSION'", name, name)
 	}
 	return candidates, of, nil
+}
+
+// mixed refuses runs that stood beside each other and would be judged as one series: the
+// reference, which stays the same, would be a point of it.
+func mixed(runs []*run.Document) error {
+	inBlock, blocksOf := map[string]int{}, map[string]int{}
+	mixed := false
+	for _, r := range runs {
+		if r.Beside != nil {
+			inBlock[r.Beside.Block]++
+			blocksOf[r.Driver.String()]++
+			mixed = mixed || inBlock[r.Beside.Block] > 1
+		}
+	}
+	if !mixed {
+		return nil
+	}
+	most := slices.SortedFunc(maps.Keys(blocksOf), func(a, b string) int {
+		return cmp.Or(cmp.Compare(blocksOf[b], blocksOf[a]), cmp.Compare(a, b))
+	})
+	return fmt.Errorf("history: the runs were made beside each other, which is judged against the one that stays the same; "+
+		"give it as --reference (%s stands in the most blocks, %d of %d), or the runs of one side alone", most[0], blocksOf[most[0]], len(inBlock))
 }
 
 // alike refuses runs that differ in more than what tells them apart.
@@ -253,34 +275,4 @@ func points(runs []*run.Document, by By) ([]point, error) {
 		slices.SortStableFunc(all, func(a, b point) int { return compareVersions(a.name, b.name) })
 	}
 	return all, nil
-}
-
-// compareVersions puts 3.9.1 before 3.16.6: digits compare as numbers, all else as text.
-func compareVersions(a, b string) int {
-	for a != "" && b != "" {
-		m, n := digits(a), digits(b)
-		if m == 0 || n == 0 {
-			if a[0] != b[0] {
-				return cmp.Compare(a[0], b[0])
-			}
-			a, b = a[1:], b[1:]
-			continue
-		}
-		x, errX := strconv.ParseUint(a[:m], 10, 64)
-		y, errY := strconv.ParseUint(b[:n], 10, 64)
-		order := cmp.Compare(x, y)
-		if errX != nil || errY != nil { // too long to be numbers
-			order = cmp.Or(cmp.Compare(m, n), cmp.Compare(a[:m], b[:n]))
-		}
-		if order != 0 {
-			return order
-		}
-		a, b = a[m:], b[n:]
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-// digits is how many text begins with.
-func digits(text string) int {
-	return len(text) - len(strings.TrimLeft(text, "0123456789"))
 }

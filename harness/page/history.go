@@ -120,8 +120,22 @@ func historyRuns(h *history.History) []historyRow {
 	return rows
 }
 
-func historyFigure(name string, f history.Figure, v float64) figure {
-	return figure{Name: name, Text: minus(f.ValueText(v)), Raw: strconv.FormatFloat(v, 'g', -1, 64)}
+func historyFigure(name string, f history.Figure, v *float64) figure {
+	if v == nil {
+		return figure{Name: name, Text: notTold}
+	}
+	return figure{Name: name, Text: minus(f.ValueText(*v)), Raw: strconv.FormatFloat(*v, 'g', -1, 64)}
+}
+
+// notTold stands for a figure that a run does not tell.
+const notTold = "–"
+
+// toldText writes a value, or that there is none.
+func toldText(f history.Figure, v *float64) string {
+	if v == nil {
+		return notTold
+	}
+	return f.ValueText(*v)
 }
 
 func withWrong(row historyRow, wrong int64) historyRow {
@@ -141,7 +155,9 @@ func historyChart(index int, f history.Figure, h *history.History) chart {
 	}
 	low, high := math.Inf(1), 0.
 	for _, v := range slices.Concat(f.Values...) {
-		low, high = min(low, v), max(high, v)
+		if v != nil {
+			low, high = min(low, *v), max(high, *v)
+		}
 	}
 	x := pointsAxis(h.Points)
 	if f.Unit == "ratio" {
@@ -154,7 +170,7 @@ func historyChart(index int, f history.Figure, h *history.History) chart {
 	c.Table = chartTable{Corner: h.By, Heads: []tableHead{{"", "c0", "median"}, {"kind-p99", "c1", "level"}}}
 	for i, p := range h.Points {
 		level := f.Levels[slices.IndexFunc(f.Levels, func(l history.Level) bool { return i <= l.To })]
-		c.Table.Rows = append(c.Table.Rows, tableRow{x.at(float64(i)), p.Name, []string{minus(f.ValueText(f.Medians[i])), minus(f.ValueText(level.Median))}})
+		c.Table.Rows = append(c.Table.Rows, tableRow{x.at(float64(i)), p.Name, []string{minus(toldText(f, f.Medians[i])), minus(f.ValueText(level.Median))}})
 	}
 	return c
 }
@@ -165,7 +181,9 @@ func historyChartView(scale string, x, y *axis, f history.Figure) chartView {
 	for i, values := range f.Values {
 		for k, value := range values {
 			spread := (float64(k+1)/float64(len(values)+1) - .5) / 2 // runs of a point beside each other
-			dots = append(dots, point{x: float64(i) + spread, y: value})
+			if value != nil {
+				dots = append(dots, point{x: float64(i) + spread, y: *value})
+			}
 		}
 	}
 	for _, l := range f.Levels {

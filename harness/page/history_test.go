@@ -57,9 +57,9 @@ func TestBrowserShowsTheHistory(t *testing.T) {
 	figures := pagetest.Eval[map[string]string](b, `Object.fromEntries([...document.querySelectorAll("[data-figure]")].map(e => [e.dataset.figure, e.dataset.value]))`)
 	for k, f := range h.Figures {
 		for i, median := range f.Medians {
-			require.Equal(t, strconv.FormatFloat(median, 'g', -1, 64), figures[fmt.Sprintf("point-%d.figure-%d", i, k)])
+			require.Equal(t, strconv.FormatFloat(*median, 'g', -1, 64), figures[fmt.Sprintf("point-%d.figure-%d", i, k)])
 			for n, r := range h.Points[i].Runs {
-				require.Equal(t, strconv.FormatFloat(f.Values[i][n], 'g', -1, 64), figures[fmt.Sprintf("run-%s.figure-%d", r.RunID, k)])
+				require.Equal(t, strconv.FormatFloat(*f.Values[i][n], 'g', -1, 64), figures[fmt.Sprintf("run-%s.figure-%d", r.RunID, k)])
 			}
 		}
 	}

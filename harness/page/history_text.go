@@ -38,7 +38,7 @@ func WriteHistory(w io.Writer, h *history.History) error {
 	for i, p := range h.Points {
 		row := []string{text.Inert(p.Name), compare.CountRuns(len(p.Runs))}
 		for _, f := range figures {
-			row = append(row, f.ValueText(f.Medians[i])+changeMark(f, i))
+			row = append(row, toldText(f, f.Medians[i])+changeMark(f, i))
 		}
 		writeCells(t, append(row, wrongText(p.Runs)))
 		if len(p.Runs) < 2 {
@@ -47,7 +47,7 @@ func WriteHistory(w io.Writer, h *history.History) error {
 		for k, r := range p.Runs {
 			row := []string{r.Started.UTC().Format(time.DateTime), r.RunID}
 			for _, f := range figures {
-				row = append(row, f.ValueText(f.Values[i][k])+" ")
+				row = append(row, toldText(f, f.Values[i][k])+" ")
 			}
 			writeCells(t, append(row, wrongText(p.Runs[k:k+1])))
 		}
@@ -56,6 +56,9 @@ func WriteHistory(w io.Writer, h *history.History) error {
 	writeChanges(&out, h)
 	for _, reason := range h.LeftOut {
 		fmt.Fprintf(&out, "left out: %s\n", text.Inert(reason))
+	}
+	for _, note := range h.Notes {
+		fmt.Fprintf(&out, "note: %s\n", text.Inert(note))
 	}
 	fmt.Fprintf(&out, "\n%s\n", text.Inert(h.Text))
 	return writeTrimmed(w, out.Bytes())

@@ -136,7 +136,7 @@ func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "4.7.0", h.FirstWorse)
 	require.Equal(t, h.Text, pagetest.Eval[string](b, verdict))
-	require.Equal(t, strconv.FormatFloat(h.Figures[0].Medians[2], 'g', -1, 64), pagetest.Eval[map[string]string](b, figures)["point-2.figure-0"])
+	require.Equal(t, strconv.FormatFloat(*h.Figures[0].Medians[2], 'g', -1, 64), pagetest.Eval[map[string]string](b, figures)["point-2.figure-0"])
 }
 
 func get(t *testing.T, s *Server, page string, query url.Values) (int, string) {
