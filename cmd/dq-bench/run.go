@@ -70,8 +70,10 @@ every one: lateness (delivered - due), offer round trip, schedule lag, and what
 was lost, duplicated, early or left pending.
 
 The load is open: message i is sent at start + i/rate, plus up to a millisecond of
-its own, whatever became of those before it. The first interrupt stops the offers, drains what is due and still
-reports; the second one ends at once.
+its own, whatever became of those before it. The first interrupt, or the button of the page that
+--web serves, stops the offers, drains what is due and still reports: what ran, of several runs
+those that there are, is judged, its pages are written, and the exit code is that of the
+judgement. The second interrupt ends at once.
 
 -f takes the plan from a scenario, by name or file; flags override it. See
 'dq-bench scenarios'.
@@ -302,6 +304,9 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 		result, err := series.Do(ctx, req.options, c, req.repeat, func(turn series.Turn, r *run.Document) {
 			printer.one(c.Sides[turn.Side].Spec, turn.N, r)
 		})
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) && len(printer.runs) > 0 {
+			break // in a case of which nothing ran, after others
+		}
 		if err == nil {
 			pages.done(result)
 			err = printer.done(result)

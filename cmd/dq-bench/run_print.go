@@ -104,7 +104,7 @@ func (p *runPrinter) end() error {
 	switch {
 	case !p.json:
 		return nil
-	case len(p.runs) == 1:
+	case len(p.runs) == 1 && len(p.series) == 0:
 		return printRun(p.runs[0], true, nil, p.stdout)
 	}
 	return printJSON(p.stdout, seriesDocument{seriesSchema, p.runs, p.comparisons})

@@ -14,6 +14,8 @@ type About struct {
 	Tool   run.Tool
 	Server *run.Server
 	Labels map[string]string
+	// Turn says which run of several it is, such as "run 2 of 4"; empty for the only one.
+	Turn string
 }
 
 // Describe says what the document of the next run is to say besides. A nil Live takes
@@ -57,6 +59,8 @@ type Running struct {
 	Document *run.Document
 	// Ended says that the load is over; the document of the run itself follows.
 	Ended bool
+	// Turn is that of About.
+	Turn string
 }
 
 // Running tells how the run stands. Its errors are those of Snapshot.
@@ -73,7 +77,7 @@ func (l *Live) Running() (Running, error) {
 		d.ElapsedSeconds = d.Intervals[n-1].Second
 	}
 	l.err = errors.Join(l.err, d.Histograms.Add(l.sums))
-	r := Running{Phase: l.progress.Phase, Document: &d, Ended: l.final != nil}
+	r := Running{Phase: l.progress.Phase, Document: &d, Ended: l.final != nil, Turn: l.about.Turn}
 	if r.Phase == plan.Measured {
 		r.Planned = l.progress.Planned
 	}

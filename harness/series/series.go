@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,6 +62,9 @@ type Options struct {
 	// Progress and Notice may be nil.
 	Progress func(load.Progress)
 	Notice   func(string)
+
+	// turn says which run of several this is; empty for the only one.
+	turn string
 }
 
 // Run does one case: it starts the server, runs the plan with the driver, judges
@@ -97,7 +101,7 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 	if err := o.Share.apply(ctx, &options, c.Plan); err != nil {
 		return nil, err
 	}
-	o.Live.Describe(load.About{Tool: o.Tool, Server: used, Labels: o.Labels})
+	o.Live.Describe(load.About{Tool: o.Tool, Server: used, Labels: o.Labels, Turn: o.turn})
 	result, err := load.Run(ctx, options)
 	if err != nil {
 		return nil, err
@@ -181,6 +185,9 @@ type Result struct {
 	Sides []SideResult
 	// Comparisons set each later side against the first.
 	Comparisons []*compare.Comparison
+
+	// series is set where several runs were asked for, however many there are.
+	series bool
 }
 
 // SideResult is one implementation's runs.
@@ -190,9 +197,9 @@ type SideResult struct {
 	Runs   []*run.Document
 }
 
-// Single is the only run of a case that was run once with one side, and nil for others.
+// Single is the only run of a case that was to be run once with one side, and nil for others.
 func (r *Result) Single() *run.Document {
-	if len(r.Sides) == 1 && len(r.Sides[0].Runs) == 1 {
+	if !r.series && len(r.Sides) == 1 && len(r.Sides[0].Runs) == 1 {
 		return r.Sides[0].Runs[0]
 	}
 	return nil
@@ -201,6 +208,9 @@ func (r *Result) Single() *run.Document {
 // Do runs the case repeat times with each side, in the order of Order, into its folder
 // below that of the options: a single run into that itself, several into <side>/<n> and
 // with a page of them all. told, which may be nil, gets each of several when it is done.
+//
+// When ctx ends, the run under way drains and is the last one: the result is of the runs that
+// there are, and of the sides that have one. It is an error if there is none.
 func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
 	o.Out = filepath.Join(o.Out, c.Folder)
 	if len(c.Sides) > 1 || repeat > 1 {
@@ -224,13 +234,19 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 
 // compete runs the sides by turns, or beside each other, and compares.
 func compete(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
-	r := &Result{Case: c.Plan.Name}
-	sides := c.Sides
-	for i, name := range Folders(sides) {
-		r.Sides = append(r.Sides, SideResult{Spec: sides[i].Spec, Folder: filepath.Join(o.Out, name)})
+	r := &Result{Case: c.Plan.Name, series: true}
+	for i, name := range Folders(c.Sides) {
+		r.Sides = append(r.Sides, SideResult{Spec: c.Sides[i].Spec, Folder: filepath.Join(o.Out, name)})
 	}
-	for _, turns := range o.rounds(len(sides), repeat) {
-		if err := r.round(ctx, o, c, turns); err != nil {
+	rounds := o.rounds(len(c.Sides), repeat)
+	for i, turns := range rounds {
+		o.turn = fmt.Sprintf("run %d of %d", i+1, len(rounds))
+		err := r.round(ctx, o, c, turns)
+		if interrupted := ctx.Err() != nil && errors.Is(err, context.Canceled); interrupted && i > 0 {
+			o.interrupted(i, len(rounds))
+			break
+		}
+		if err != nil {
 			return nil, err
 		}
 		for _, turn := range turns {
@@ -238,11 +254,33 @@ func compete(ctx context.Context, o Options, c Case, repeat int, told func(Turn,
 				told(turn, r.Sides[turn.Side].Runs[turn.N-1])
 			}
 		}
-		if last := turns[len(turns)-1]; ctx.Err() != nil {
-			return nil, fmt.Errorf("interrupted after run %d of %s; what is done is in %s", last.N, r.Sides[last.Side].Spec, o.Out)
+		if ctx.Err() != nil {
+			o.interrupted(i+1, len(rounds))
+			break
+		}
+	}
+	sides := slices.Clone(c.Sides)
+	for i := len(sides) - 1; i >= 0; i-- {
+		if len(r.Sides[i].Runs) == 0 {
+			sides, r.Sides = slices.Delete(sides, i, i+1), slices.Delete(r.Sides, i, i+1)
 		}
 	}
 	return r, r.compare(sides)
+}
+
+// interrupted says how far it went.
+func (o Options) interrupted(done, of int) {
+	if o.Notice != nil && done < of {
+		o.Notice(fmt.Sprintf("interrupted: %d of %d runs are done, and are what is judged", done, of))
+	}
+}
+
+// whole leaves out the run that was interrupted, if there are others.
+func whole(runs []*run.Document) []*run.Document {
+	if n := len(runs) - 1; n > 0 && runs[n].Interrupted {
+		return runs[:n]
+	}
+	return runs
 }
 
 // compare sets each side against the first. Servers that are there to be compared
@@ -251,12 +289,13 @@ func (r *Result) compare(sides []Side) error {
 	for i, side := range r.Sides[1:] {
 		options := compare.DefaultOptions()
 		options.Force = sides[i+1].Redis != sides[0].Redis
-		c, err := compare.Runs(r.Sides[0].Runs, side.Runs, options)
+		old, new := whole(r.Sides[0].Runs), whole(side.Runs)
+		c, err := compare.Runs(old, new, options)
 		var different *run.DifferenceError
 		if errors.As(err, &different) {
 			// The figures are shown beside each other, but nothing is concluded.
 			options.Force = true
-			if c, err = compare.Runs(r.Sides[0].Runs, side.Runs, options); err == nil {
+			if c, err = compare.Runs(old, new, options); err == nil {
 				c.Unjudge(different)
 			}
 		}

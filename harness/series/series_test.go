@@ -11,6 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/page"
 	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
@@ -121,6 +122,54 @@ func TestSidesBesideEachOther(t *testing.T) {
 	require.Len(t, blocks, 2)
 	for _, comparison := range result.Comparisons {
 		require.True(t, comparison.Paired)
+	}
+}
+
+// Who interrupts a series has what ran judged, and a page of it, as of a single run.
+func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
+	for name, row := range map[string]struct {
+		sides, after int
+		beside       bool
+		want         []int // runs of each side
+	}{
+		"in the first of three runs":      {1, 1, false, []int{1}},
+		"in the first of two sides":       {2, 1, false, []int{1}},
+		"in the second turn of each":      {2, 3, false, []int{1, 2}},
+		"in the first block of two sides": {2, 2, true, []int{1, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(t.Context())
+			defer interrupt()
+			out, told, notice := t.TempDir(), 0, ""
+			c := series.Case{Run: shortCase()}
+			for range row.sides {
+				c.Sides = append(c.Sides, memory(t))
+			}
+			c.Plan.Duration = 1500 * time.Millisecond
+			o := series.Options{Out: out, Beside: row.beside, Notice: func(line string) { notice = line }}
+			runs := 0
+			o.Progress = func(p load.Progress) {
+				if p.Phase != plan.Measured {
+					return
+				}
+				if told+1 >= row.after || row.beside {
+					interrupt()
+				}
+			}
+			result, err := series.Do(ctx, o, c, 3, func(series.Turn, *run.Document) { told++ })
+			require.NoError(t, err)
+			var got []int
+			for _, side := range result.Sides {
+				got = append(got, len(side.Runs))
+				runs += len(side.Runs)
+			}
+			require.Equal(t, row.want, got)
+			require.Equal(t, row.after, runs)
+			require.Contains(t, notice, "interrupted: ")
+			require.Len(t, result.Comparisons, len(got)-1)
+			require.Nil(t, result.Single())
+			require.FileExists(t, filepath.Join(out, page.File))
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -155,6 +156,9 @@ func (r *Running) now() (page.Page, error) {
 	p := page.OfRun(state.Document)
 	p.Live = &page.Live{Token: r.token, CanStop: !stopped && !over}
 	p.Live.Tag, p.Live.Text = inWords(state, stopped, over)
+	if state.Turn != "" && !over {
+		p.Live.Text = strings.ToUpper(state.Turn[:1]) + state.Turn[1:] + ". " + p.Live.Text
+	}
 	return p, nil
 }
 
