@@ -113,6 +113,37 @@ func TestBrowserWatchesARunAndStopsIt(t *testing.T) {
 		pagetest.Eval[string](b, `document.querySelector('[data-figure="side-0.lateness.p99"]').dataset.value`))
 }
 
+// Once the process is gone the page says so, and does not offer to stop it.
+func TestBrowserSaysThatTheConnectionIsLost(t *testing.T) {
+	s, err := Serve(t.Context(), "127.0.0.1:0", NewRunning(&load.Live{}, func() {}))
+	require.NoError(t, err)
+	b := pagetest.Open(t, s.URL())
+	await(t, b, `document.querySelector(".state").textContent === "starting"`)
+	require.False(t, pagetest.Eval[bool](b, `document.getElementById("stop").disabled`))
+	b.Expect("net::ERR_") // the browser's own words
+	require.NoError(t, s.Close())
+	await(t, b, `document.querySelector(".state").textContent === "connection lost"`)
+	require.True(t, pagetest.Eval[bool](b, `document.getElementById("stop").disabled`))
+	require.Contains(t, pagetest.Eval[string](b, "document.title"), "connection lost")
+	b.Do(chromedp.Evaluate[chromedp.Void](`document.getElementById("verdict").textContent = ""; document.getElementById("stop").disabled = false; document.getElementById("stop").click()`))
+	await(t, b, `document.getElementById("verdict").textContent.startsWith("The connection to dq-bench is lost")`)
+	require.True(t, pagetest.Eval[bool](b, `document.getElementById("stop").disabled`))
+}
+
+// Of several runs the page says which one it shows.
+func TestThePageSaysWhichRunOfSeveralItIs(t *testing.T) {
+	p := plan.DefaultPlan()
+	p.Queue, p.Warmup, p.WarmupEnds = "q", 0, false
+	p.Rate, p.Duration, p.Delay = 500, 20*time.Millisecond, plan.Fixed(time.Millisecond)
+	live := &load.Live{}
+	live.Describe(load.About{Turn: "run 2 of 4"})
+	_, err := load.Run(t.Context(), load.Options{Plan: p, Driver: baseline.Memory{Clock: clock.System()}, RunID: 7, Live: live})
+	require.NoError(t, err)
+	now, err := NewRunning(live, func() {}).now()
+	require.NoError(t, err)
+	require.Contains(t, now.Live.Text, "Run 2 of 4. The load is over, and is being judged: ")
+}
+
 func request(t *testing.T, method, url string, change func(*http.Request)) (int, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

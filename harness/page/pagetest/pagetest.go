@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,7 @@ type Browser struct {
 	t        *testing.T
 	mu       sync.Mutex
 	problems []string
+	expected []string
 }
 
 func findChromium() (string, error) {
@@ -89,11 +91,19 @@ func (b *Browser) listen(event any, self string) {
 			problem = "request: " + e.Request.URL
 		}
 	}
-	if problem != "" {
-		b.mu.Lock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if problem != "" && !slices.ContainsFunc(b.expected, func(text string) bool { return strings.Contains(problem, text) }) {
 		b.problems = append(b.problems, problem)
-		b.mu.Unlock()
 	}
+}
+
+// Expect lets pass from now on what contains text, such as what the browser itself logs of a
+// server that is gone.
+func (b *Browser) Expect(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.expected = append(b.expected, text)
 }
 
 // Do does the steps, which must succeed.

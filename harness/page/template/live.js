@@ -51,7 +51,17 @@
   };
 
   let stopping = false;
+  // The browser goes on asking: what it is sent then is shown in place of this.
+  const lost = () => {
+    document.title = "connection lost · dq-bench";
+    document.querySelector("header").className = "bad";
+    document.querySelector(".state").textContent = "connection lost";
+    document.getElementById("verdict").textContent =
+      "The connection to dq-bench is lost: it has ended, or cannot be reached. The figures are the last that came.";
+    document.getElementById("stop")?.setAttribute("disabled", "");
+  };
   const source = new EventSource("events");
+  source.addEventListener("error", lost);
   source.addEventListener("page", show);
   source.addEventListener("end", (event) => {
     source.close();
@@ -62,8 +72,13 @@
     stopping = true;
     event.target.setAttribute("disabled", "");
     const token = document.querySelector("meta[name=dq-token]").content;
-    const answer = await fetch("stop", { method: "POST", headers: { "X-DQ-Token": token } });
-    stopping = answer.ok;
-    if (!answer.ok) event.target.removeAttribute("disabled");
+    try {
+      const answer = await fetch("stop", { method: "POST", headers: { "X-DQ-Token": token } });
+      stopping = answer.ok;
+      if (!answer.ok) event.target.removeAttribute("disabled");
+    } catch {
+      stopping = false;
+      lost();
+    }
   });
 })();
