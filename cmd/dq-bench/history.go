@@ -1,17 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/history"
 	"github.com/dq-bench/dq-bench/harness/page"
 	"github.com/dq-bench/dq-bench/harness/run"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // historyFlags are the flags of 'dq-bench history' as they were given.
@@ -26,8 +26,8 @@ func newHistoryCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history RUNS…",
 		Short: "Many stored runs over versions or commits: since when is it later?",
-		Long: fmt.Sprintf(`History reads any number of stored runs of one scenario (run files, folders that hold
-run.json files at any depth, or quoted globs), puts them in the order of their versions,
+		Long: fmt.Sprintf(`History reads up to %d stored runs of one scenario (run files, folders that hold
+run.json files at any depth, or quoted globs; links are followed), puts them in the order of their versions,
 and names the first version whose figures have changed: past due (lateness where not all
 keep Redisson's format), response time and the server's processor time for each message.
 
@@ -51,12 +51,12 @@ and give that as --reference: the figures are ratios to what stood beside them, 
 fifth more is seen once three versions have it. Runs that stood beside each other are
 refused without it.
 
-Invalid and interrupted runs are left out, and said so. Runs of several scenarios,
+Invalid and interrupted runs, and files that cannot be read, are left out, and said so. Runs of several scenarios,
 machines or implementations are refused, and so is one that is given twice.
 
 Exit codes: 0 the newest level is no worse than the one before, or there are too few runs
-or versions to tell; 1 a run file cannot be read; 2 wrong usage, or runs that do not belong together;
-99 the newest level is worse.`, history.MinRuns),
+or versions to tell; 1 no run file can be read; 2 wrong usage, or runs that do not belong together;
+99 the newest level is worse.`, history.MaxRuns, history.MinRuns),
 		Example: `  dq-bench history out/releases
   dq-bench history --by commit --html history.html out/nightly
   dq-bench history --reference redisson:3.16.6 'out/h/*'`,
@@ -65,7 +65,7 @@ or versions to tell; 1 a run file cannot be read; 2 wrong usage, or runs that do
 			if err := f.check(); err != nil {
 				return usageError(err)
 			}
-			return f.print(cmd.OutOrStdout(), args)
+			return f.print(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args)
 		},
 	}
 	cmd.Flags().StringVar(&f.by, "by", f.By.String(), "what makes runs one point: version, commit, server, run or label:KEY")
@@ -89,18 +89,25 @@ func (f *historyFlags) check() (err error) {
 }
 
 // print makes the history of the runs that the paths name.
-func (f *historyFlags) print(w io.Writer, paths []string) error {
+func (f *historyFlags) print(ctx context.Context, w, notices io.Writer, paths []string) error {
 	if err := checkWritable("--html", f.html); err != nil {
 		return err
 	}
-	runs, err := readRuns(paths)
+	runs, unreadable, err := readHistory(ctx, paths)
 	if err != nil {
 		return err
 	}
-	h, err := history.Of(runs, f.Options)
-	if err != nil {
+	for _, reason := range unreadable {
+		fmt.Fprintf(notices, "left out: %s\n", text.Inert(reason))
+	}
+	h, err := history.Of(ctx, runs, f.Options)
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case err != nil:
 		return usageError(err)
 	}
+	h.LeftOut = append(h.LeftOut, unreadable...)
 	if f.html != "" {
 		if err := page.WriteHistoryFile(f.html, h); err != nil {
 			return err
@@ -120,20 +127,29 @@ func (f *historyFlags) print(w io.Writer, paths []string) error {
 	return nil
 }
 
-// readRuns reads the runs that any of the paths name. A file that several of them name is
-// read once.
-func readRuns(paths []string) ([]*run.Document, error) {
-	var runs []*run.Document
-	var errs []error
-	seen := map[string]bool{}
-	for _, path := range paths {
-		found, err := compare.ReadSide(path)
-		errs = append(errs, err)
-		runs = append(runs, slices.DeleteFunc(found, func(r *run.Document) bool {
-			again := seen[r.Path()]
-			seen[r.Path()] = true
-			return again
-		})...)
+// readHistory reads the runs that any of the paths name, each once, and says which cannot be
+// read. It fails if none can.
+func readHistory(ctx context.Context, paths []string) (runs []*run.Document, unreadable []string, err error) {
+	files, err := run.Find(ctx, paths...)
+	if err != nil {
+		return nil, nil, err
 	}
-	return runs, errors.Join(errs...)
+	if err := history.CheckNumber(len(files)); err != nil {
+		return nil, nil, usageError(err)
+	}
+	all, errs, err := run.ReadFiles(ctx, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, r := range all {
+		if errs[i] != nil {
+			unreadable = append(unreadable, errs[i].Error())
+			continue
+		}
+		runs = append(runs, r)
+	}
+	if len(runs) == 0 {
+		return nil, nil, errors.Join(errs...)
+	}
+	return runs, unreadable, nil
 }

@@ -1,12 +1,9 @@
 package compare
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,10 +11,10 @@ import (
 )
 
 // ReadSide reads the runs that path names: a run file, a folder that holds
-// run.json files at any depth, or a glob of either. The runs come in the order
-// of their paths.
+// run.json files at any depth, or a glob of either. Links are followed, and each file is
+// read once. The runs come in the order of their paths.
 func ReadSide(path string) ([]*run.Document, error) {
-	paths, err := sidePaths(path)
+	paths, err := run.Find(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
@@ -32,32 +29,6 @@ func ReadSide(path string) ([]*run.Document, error) {
 		runs = append(runs, r)
 	}
 	return runs, errors.Join(errs...)
-}
-
-func sidePaths(path string) ([]string, error) {
-	matches := []string{path}
-	if _, err := os.Stat(path); err != nil {
-		if matches, err = filepath.Glob(path); err != nil || !strings.ContainsAny(path, "*?[") {
-			return nil, fmt.Errorf("%s: expected a run file, a folder of run files or a glob; there is no such file", path)
-		}
-	}
-	var files []string
-	for _, match := range matches {
-		err := filepath.WalkDir(match, func(p string, entry fs.DirEntry, err error) error {
-			if err == nil && !entry.IsDir() && (p == match || entry.Name() == run.File) {
-				files = append(files, p)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: expected at least one %s below it, found none", path, run.File)
-	}
-	slices.Sort(files)
-	return slices.Compact(files), nil
 }
 
 // unfit says why a run can be compared with nothing; empty if it can.

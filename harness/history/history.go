@@ -16,8 +16,11 @@
 package history
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/compare"
@@ -31,8 +34,9 @@ const (
 	// MinRuns is how many runs are needed: in fewer no division is significant once it is
 	// adjusted for some ten figures.
 	MinRuns = 12
-	// MaxRuns is how many can be taken: each is some 2 MB in memory.
-	MaxRuns = 1000
+	// MaxRuns is how many can be taken, references included: of a packed run some 50 KB are
+	// in memory, so these are 1 GB.
+	MaxRuns = 20_000
 	// significance is the level of all figures together.
 	significance = .05
 )
@@ -161,8 +165,11 @@ type Change struct {
 // Of makes the history of the runs, in any order. Invalid and interrupted ones are left
 // out. It fails with a *run.DifferenceError where they are not of one scenario, machine
 // and implementation, but for what By tells apart, with a *compare.DuplicateRunError where
-// one is given twice, and where no run, or more than MaxRuns, are left.
-func Of(runs []*run.Document, o Options) (*History, error) {
+// one is given twice, where no run is left, or more than MaxRuns are given, and once ctx ends.
+func Of(ctx context.Context, runs []*run.Document, o Options) (*History, error) {
+	if err := CheckNumber(len(runs)); err != nil {
+		return nil, err
+	}
 	h := &History{Schema: Schema, By: o.By.String(), Reference: o.Reference, Points: []Point{}, Figures: []Figure{}}
 	s, err := h.sort(runs, o)
 	if err != nil {
@@ -178,10 +185,11 @@ func Of(runs []*run.Document, o Options) (*History, error) {
 			h.Figures = append(h.Figures, *figure)
 		}
 	}
-	if n := len(s.runs); n >= MinRuns {
-		for i := range h.Figures {
-			h.Figures[i].divide(h.Points, significance/float64(len(h.Figures)), o)
-		}
+	if len(s.runs) >= MinRuns {
+		h.divide(ctx, o)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	h.judge(len(s.runs))
 	if text := s.moreFaults(); text != "" {
@@ -213,6 +221,24 @@ func (h *History) describe(s *sorted) {
 // errNoRuns says that there is nothing to judge.
 var errNoRuns = errors.New("history: expected at least one run that is valid and whole")
 
-func tooMany(n int) error {
+// CheckNumber refuses more runs than can be taken, before they are read.
+func CheckNumber(n int) error {
+	if n <= MaxRuns {
+		return nil
+	}
 	return fmt.Errorf("history: expected at most %d runs, got %d; give those of the versions in question", MaxRuns, n)
+}
+
+// divide finds the changes of all figures, some figures at a time.
+func (h *History) divide(ctx context.Context, o Options) {
+	var dividing sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range h.Figures {
+		free <- struct{}{}
+		dividing.Go(func() {
+			h.Figures[i].divide(ctx, h.Points, significance/float64(len(h.Figures)), o)
+			<-free
+		})
+	}
+	dividing.Wait()
 }

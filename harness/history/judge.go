@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -104,7 +105,7 @@ func medianOf(values []*float64) *float64 {
 }
 
 // divide finds the changes that matter.
-func (f *Figure) divide(points []Point, level float64, o Options) {
+func (f *Figure) divide(ctx context.Context, points []Point, level float64, o Options) {
 	series := told(f.Values...)
 	if !slices.ContainsFunc(series, func(v float64) bool { return v <= 0 }) {
 		for i := range series {
@@ -121,7 +122,7 @@ func (f *Figure) divide(points []Point, level float64, o Options) {
 		}
 		at += n
 	}
-	found := stats.Changes(series, starts, level)
+	found := stats.Changes(ctx, series, starts, level)
 	for {
 		f.Changes = []Change{}
 		for _, c := range found {

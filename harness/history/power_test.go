@@ -117,7 +117,7 @@ func study(t *testing.T, blocks [][]*run.Document, at int, reference bool) (foun
 	}
 	found = map[string]int{}
 	for i := range uint64(100) {
-		h, err := Of(simulated(blocks, slow, i, at, reference), o)
+		h, err := Of(t.Context(), simulated(blocks, slow, i, at, reference), o)
 		require.NoError(t, err)
 		if slices.ContainsFunc(h.Figures, func(f Figure) bool { return len(f.Changes) > 0 }) {
 			seen++

@@ -125,8 +125,6 @@ func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
 		return nil, err
 	case len(candidates) == 0:
 		return nil, errNoRuns
-	case len(candidates) > MaxRuns:
-		return nil, tooMany(len(candidates))
 	}
 	if err := alike(candidates, o.By); err != nil {
 		return nil, err

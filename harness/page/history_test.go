@@ -33,7 +33,7 @@ func releases(t *testing.T) *history.History {
 		runs = append(runs, r)
 	}
 	runs[4].Counts.Lost = 2
-	h, err := history.Of(runs, history.DefaultOptions())
+	h, err := history.Of(t.Context(), runs, history.DefaultOptions())
 	require.NoError(t, err)
 	require.Equal(t, "3.14.0", h.FirstWorse)
 	return h

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,8 +75,16 @@ func WriteWhole(path string, data []byte) error {
 	return nil
 }
 
-// ReadFile reads and checks one run file.
+// ReadFile reads and checks one run file. What is no regular file, such as a FIFO that
+// nobody writes to, is not opened.
 func ReadFile(path string) (*Document, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("run file: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("run file %s: expected a regular file, got %s", path, kindOf(info.Mode()))
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("run file: %w", err)
@@ -87,6 +96,16 @@ func ReadFile(path string) (*Document, error) {
 	}
 	r.file = path
 	return r, nil
+}
+
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	}
+	return "a device or socket"
 }
 
 // Path is where the run was read from, empty if it was not.

@@ -36,13 +36,8 @@ func (h *Histogram) MarshalJSON() ([]byte, error) {
 		P999: h.Quantile(.999), P9999: h.Quantile(.9999),
 	}
 	var err error
-	if out.HDR, err = encodeHDR(h.positive); err != nil {
+	if out.HDR, out.HDRNegative, err = h.encoded(); err != nil {
 		return nil, err
-	}
-	if h.negatives() > 0 {
-		if out.HDRNegative, err = encodeHDR(h.negative); err != nil {
-			return nil, err
-		}
 	}
 	return json.Marshal(out)
 }
@@ -89,6 +84,17 @@ func (h *Histogram) addEncoded(in histogramJSON) error {
 	return nil
 }
 
+// encoded is the HDR form of the values from 0 up, and of the negative ones if there are any.
+func (h *Histogram) encoded() (positive, negative string, err error) {
+	if h.packed != nil {
+		return h.packed.positive, h.packed.negative, nil
+	}
+	if positive, err = encodeHDR(h.positive); err == nil && h.negatives() > 0 {
+		negative, err = encodeHDR(h.negative)
+	}
+	return positive, negative, err
+}
+
 func encodeHDR(h *hdr.Histogram) (string, error) {
 	encoded, err := h.Encode(hdr.V2CompressedEncodingCookieBase)
 	if err != nil {
@@ -112,6 +118,9 @@ func decodeHDR(field, encoded string) (*hdr.Histogram, error) {
 		return nil, fmt.Errorf("histogram: %s is no HdrHistogram V2 in base64: %w", field, err)
 	}
 	own := hdr.New(lowestNs, highestNs, TotalDigits)
+	if decoded.LowestTrackableValue() == lowestNs && decoded.HighestTrackableValue() == own.HighestTrackableValue() && decoded.SignificantFigures() == TotalDigits {
+		return decoded, nil // as this package writes it
+	}
 	if dropped := own.Merge(decoded); dropped > 0 {
 		return nil, fmt.Errorf("histogram: %s holds %d values above %d ns", field, dropped, highestNs)
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -55,10 +56,10 @@ func NewStored(folder string) (*Stored, error) {
 		return nil, err
 	}
 	s := &Stored{folder: folder, mux: http.NewServeMux(), known: map[string]summary{}}
-	for pattern, show := range map[string]func(io.Writer, url.Values) error{
+	for pattern, show := range map[string]func(context.Context, io.Writer, url.Values) error{
 		"GET /{$}": s.list, "GET /run": s.run, "GET /compare": s.compare, "GET /history": s.history,
 	} {
-		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { answer(w, r.URL.Query(), show) })
+		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { answer(r.Context(), w, r.URL.Query(), show) })
 	}
 	return s, nil
 }
@@ -67,10 +68,10 @@ func NewStored(folder string) (*Stored, error) {
 func (s *Stored) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 // answer sends a page, or why there is none.
-func answer(w http.ResponseWriter, query url.Values, show func(io.Writer, url.Values) error) {
+func answer(ctx context.Context, w http.ResponseWriter, query url.Values, show func(context.Context, io.Writer, url.Values) error) {
 	var out bytes.Buffer
 	status := http.StatusOK
-	if err := show(&out, query); err != nil {
+	if err := show(ctx, &out, query); err != nil {
 		status = http.StatusBadRequest
 		if errors.Is(err, fs.ErrNotExist) {
 			status = http.StatusNotFound
@@ -105,7 +106,7 @@ func (s *Stored) file(id string) string {
 }
 
 // list shows all runs, those of a set together.
-func (s *Stored) list(w io.Writer, _ url.Values) error {
+func (s *Stored) list(ctx context.Context, w io.Writer, _ url.Values) error {
 	ids, err := s.ids()
 	if err != nil {
 		return err
@@ -166,7 +167,7 @@ func (s *Stored) summary(id string) summary {
 }
 
 // run shows one run.
-func (s *Stored) run(w io.Writer, query url.Values) error {
+func (s *Stored) run(ctx context.Context, w io.Writer, query url.Values) error {
 	chosen, err := s.choose(query["id"])
 	if err != nil {
 		return err
@@ -180,7 +181,7 @@ func (s *Stored) run(w io.Writer, query url.Values) error {
 }
 
 // history shows what is chosen, or all.
-func (s *Stored) history(w io.Writer, query url.Values) error {
+func (s *Stored) history(ctx context.Context, w io.Writer, query url.Values) error {
 	ids := query["id"]
 	if len(ids) == 0 {
 		ids = []string{"."}
@@ -200,7 +201,7 @@ func (s *Stored) history(w io.Writer, query url.Values) error {
 			return err
 		}
 	}
-	h, err := history.Of(runs, o)
+	h, err := history.Of(ctx, runs, o)
 	if err != nil {
 		return err
 	}
@@ -251,7 +252,7 @@ func (s *Stored) choose(ids []string) ([]chosen, error) {
 }
 
 // compare shows the sides beside each other.
-func (s *Stored) compare(w io.Writer, query url.Values) error {
+func (s *Stored) compare(ctx context.Context, w io.Writer, query url.Values) error {
 	chosen, err := s.choose(query["id"])
 	if err != nil {
 		return err

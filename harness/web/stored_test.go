@@ -132,7 +132,7 @@ func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 	for id := range runs {
 		all = append(all, read(id))
 	}
-	h, err := history.Of(all, history.DefaultOptions())
+	h, err := history.Of(t.Context(), all, history.DefaultOptions())
 	require.NoError(t, err)
 	require.Equal(t, "4.7.0", h.FirstWorse)
 	require.Equal(t, h.Text, pagetest.Eval[string](b, verdict))

@@ -2,6 +2,8 @@ package stats
 
 import (
 	"cmp"
+	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -15,8 +17,21 @@ type Change struct {
 	P float64
 }
 
-// permutations is how often the order of a series is shuffled: p is 0.001 at least.
-const permutations = 999
+const (
+	// permutations is how often the order of a series is shuffled: p is 0.001 at least.
+	permutations = 999
+	// longSeries is from how many values on the least p is half the level instead: there a
+	// shuffle takes long, and what matters is clear.
+	longSeries = 500
+)
+
+// shuffles are those of a series of n values.
+func shuffles(n int, level float64) int {
+	if n < longSeries {
+		return permutations
+	}
+	return min(max(int(math.Ceil(2/level))-1, 99), permutations)
+}
 
 // Changes returns where the series changes, in ascending order, by the hierarchical
 // divisive method of Matteson and James (2014), by means of energy distances with
@@ -32,21 +47,21 @@ const permutations = 999
 // A change is at one of the places in may, the first values of what is one to the caller,
 // which must ascend; nil are all. One value alone is a part too, but cannot be significant
 // in a series of fewer than 1/level values. The same series gives the same
-// changes.
-func Changes(series []float64, may []int, level float64) []Change {
+// changes. Once ctx ends it returns what it has, which is not all.
+func Changes(ctx context.Context, series []float64, may []int, level float64) []Change {
 	if may == nil {
 		for i := 1; i < len(series); i++ {
 			may = append(may, i)
 		}
 	}
 	rng := rand.New(rand.NewPCG(1, uint64(len(series))))
-	changes := divide(series, may, level, 0, rng)
+	changes := divide(ctx, series, may, level, 0, rng)
 	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.At, b.At) })
 	return changes
 }
 
 // divide returns the changes of a part of a series, whose first value is that at offset.
-func divide(part []float64, may []int, level float64, offset int, rng *rand.Rand) []Change {
+func divide(ctx context.Context, part []float64, may []int, level float64, offset int, rng *rand.Rand) []Change {
 	inside := make([]int, 0, len(may))
 	for _, at := range may {
 		if at > offset && at < offset+len(part) {
@@ -58,28 +73,32 @@ func divide(part []float64, may []int, level float64, offset int, rng *rand.Rand
 	}
 	d := newDistances(part)
 	at, found := d.clearest(inside)
-	p := d.chance(inside, found, level, rng)
+	p := d.chance(ctx, inside, found, level, rng)
 	if p > level {
 		return nil
 	}
-	changes := append(divide(part[:at], may, level, offset, rng), Change{offset + at, p})
-	return append(changes, divide(part[at:], may, level, offset+at, rng)...)
+	changes := append(divide(ctx, part[:at], may, level, offset, rng), Change{offset + at, p})
+	return append(changes, divide(ctx, part[at:], may, level, offset+at, rng)...)
 }
 
 // chance is how often a shuffled series is divided as clearly as it was found. It stops
 // once that cannot be at most the level any more.
-func (d *distances) chance(may []int, found, level float64, rng *rand.Rand) float64 {
+func (d *distances) chance(ctx context.Context, may []int, found, level float64, rng *rand.Rand) float64 {
 	asClear := 1 // the series itself
+	permutations := shuffles(len(d.order), level)
 	for i := range permutations {
+		if ctx.Err() != nil {
+			return 1
+		}
 		rng.Shuffle(len(d.order), func(a, b int) { d.order[a], d.order[b] = d.order[b], d.order[a] })
 		if _, clear := d.clearest(may); clear >= found*(1-1e-9) {
 			asClear++
 		}
-		if float64(asClear) > level*(permutations+1) {
+		if float64(asClear) > level*float64(permutations+1) {
 			return float64(asClear) / float64(i+2)
 		}
 	}
-	return float64(asClear) / (permutations + 1)
+	return float64(asClear) / float64(permutations+1)
 }
 
 // distances adds up the distances between the values of a series, in the order that it is in.

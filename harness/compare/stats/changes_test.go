@@ -3,6 +3,7 @@ package stats
 import (
 	"bufio"
 	"bytes"
+	"context"
 	_ "embed"
 	"encoding/json"
 	"math/rand/v2"
@@ -66,9 +67,9 @@ func TestChangesAreFoundWhereTheyAre(t *testing.T) {
 		"nowhere":                   {steps(1, 15, 0, 1), []int{}, []int{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			changes := Changes(row.series, row.may, .01)
+			changes := Changes(t.Context(), row.series, row.may, .01)
 			require.Equal(t, row.want, places(changes))
-			require.Equal(t, changes, Changes(row.series, row.may, .01), "the same each time")
+			require.Equal(t, changes, Changes(t.Context(), row.series, row.may, .01), "the same each time")
 			for _, c := range changes {
 				require.LessOrEqual(t, c.P, .01)
 			}
@@ -80,7 +81,7 @@ func TestChangesAreFoundWhereTheyAre(t *testing.T) {
 func TestALevelThatReturnsIsSeen(t *testing.T) {
 	seen := 0
 	for i := range uint64(40) {
-		if got := places(Changes(steps(i, 12, 0, -.65, 0), nil, .01)); len(got) == 2 && got[0] == 12 && got[1] == 24 {
+		if got := places(Changes(t.Context(), steps(i, 12, 0, -.65, 0), nil, .01)); len(got) == 2 && got[0] == 12 && got[1] == 24 {
 			seen++
 		}
 	}
@@ -88,11 +89,23 @@ func TestALevelThatReturnsIsSeen(t *testing.T) {
 	require.GreaterOrEqual(t, seen, 36)
 }
 
+// A long series needs fewer shuffles for the same level, and ends when it is told to.
+func TestLongSeries(t *testing.T) {
+	series := steps(4, 600, 0, .2)
+	changes := Changes(t.Context(), series, nil, .01)
+	require.Len(t, changes, 1)
+	require.InDelta(t, 600, changes[0].At, 5)
+	require.InDelta(t, .005, changes[0].P, 1e-9)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Empty(t, Changes(ended, series, nil, .01))
+}
+
 // The level is the share of flat series in which a change is seen.
 func TestChangesInFlatSeriesAreAsRareAsTheLevel(t *testing.T) {
 	seen := 0
 	for i := range uint64(400) {
-		if len(Changes(steps(i, 20, 0), nil, .05)) > 0 {
+		if len(Changes(t.Context(), steps(i, 20, 0), nil, .05)) > 0 {
 			seen++
 		}
 	}
