@@ -97,7 +97,37 @@ type registry struct {
 	// keepsRecords has objects of classes that are not known come as records, and
 	// constants of enums, for Describe.
 	keepsRecords bool
+	// model has the classes of a Recoder, which wants values exactly as Java holds them; nil
+	// for the codecs of Go types.
+	model *model
 }
+
+// class returns the class of a name, or nil.
+func (g *registry) class(name string) *class {
+	if c := g.byName[name]; c != nil || g.model == nil {
+		return c
+	}
+	return g.model.class(name)
+}
+
+// enum returns the enum of a name, or nil.
+func (g *registry) enum(name string) *enum {
+	if e := g.enums[name]; e != nil || g.model == nil {
+		return e
+	}
+	return g.model.enum(name)
+}
+
+// unknown is the error about a class that is not known.
+func (g *registry) unknown(name string) error {
+	if g.model != nil {
+		return &ValueError{g.codec, "the value holds " + name + ": " + g.model.problem(name)}
+	}
+	return &ClassError{g.codec, name}
+}
+
+// isExact reports whether a value must come as the very class of collection that Java had.
+func (g *registry) isExact() bool { return g.model != nil }
 
 // newRegistry looks at root, which may be nil, and at classes.
 func newRegistry(codec Name, root reflect.Type, classes []Class) (*registry, error) {

@@ -14,6 +14,9 @@ type JavaType struct {
 	Class string
 	// Of has the type arguments, or the type of an array's elements.
 	Of []JavaType
+	// Parameter is the name of the type parameter that it is, and "?" for a wildcard with a bound;
+	// Class is then the class that it is erased to. Only class files tell.
+	Parameter string
 }
 
 // String returns the type as Java source has it.
@@ -58,6 +61,19 @@ type JavaClass struct {
 	Constants []string
 	// OwnData says that its writeObject method writes more than its fields.
 	OwnData bool
+
+	// What follows only class files tell.
+
+	// Interface says that it is an interface.
+	Interface bool
+	// Serializable says that it, a super class or an interface that could be looked at is
+	// java.io.Serializable.
+	Serializable bool
+	// Parameters are the names of its type parameters.
+	Parameters []string
+	// Custom is by what the class has its own say in what is written of its objects: the names of such
+	// methods, as writeObject or readResolve, and packages of annotations of Jackson and Kryo.
+	Custom []string
 }
 
 // Describe returns the classes of applications whose objects values of Serialization or

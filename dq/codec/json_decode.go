@@ -16,14 +16,21 @@ import (
 func (f jsonFormat) decode(data []byte, g *registry, declared *javaType) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
+	d := jsonDecoder{codec: f.codec, registry: g}
 	var document any
+	if g.isExact() {
+		var err error
+		if document, d.order, err = parseOrdered(data); err != nil {
+			return nil, &FormatError{f.codec, 0, fmt.Sprintf("expected JSON, got %.40q: %v", data, err)}
+		}
+		return d.value(document, declared, 0)
+	}
 	if err := decoder.Decode(&document); err != nil {
 		return nil, &FormatError{f.codec, int(decoder.InputOffset()), fmt.Sprintf("expected JSON, got %.40q: %v", data, err)}
 	}
 	if _, err := decoder.Token(); err != io.EOF {
 		return nil, &FormatError{f.codec, int(decoder.InputOffset()), "expected nothing after the JSON document"}
 	}
-	d := jsonDecoder{codec: f.codec, registry: g}
 	return d.value(document, declared, 0)
 }
 
@@ -31,6 +38,7 @@ func (f jsonFormat) decode(data []byte, g *registry, declared *javaType) (any, e
 type jsonDecoder struct {
 	codec    Name
 	registry *registry
+	order    map[uintptr][]string // see parseOrdered; nil where nobody wants to know
 }
 
 func (d jsonDecoder) errorf(format string, args ...any) error {
@@ -132,7 +140,7 @@ func (d jsonDecoder) wrapped(pair []any, declared *javaType, depth int) (any, er
 	own := d.wrappedType(class)
 	switch inner := pair[1].(type) {
 	case []any:
-		if strings.HasPrefix(class, "java.util.") {
+		if class == arrayListName || strings.HasPrefix(class, "java.util.") && !d.registry.isExact() {
 			return d.list(inner, declared, depth)
 		}
 	case json.Number:
@@ -166,7 +174,7 @@ func (d jsonDecoder) wrapped(pair []any, declared *javaType, depth int) (any, er
 			return d.text(inner, doubleType)
 		}
 	}
-	return nil, &ClassError{d.codec, class}
+	return nil, d.registry.unknown(class)
 }
 
 func (d jsonDecoder) object(members map[string]any, declared *javaType, depth int) (any, error) {
@@ -177,11 +185,14 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 		if !ok {
 			return nil, d.errorf("expected the member %q in an object", classKey)
 		}
-		class = d.registry.byName[name]
-		isMap = class == nil && strings.HasPrefix(name, "java.util.")
+		class = d.registry.class(name)
+		isMap = class == nil && (name == hashMapName || strings.HasPrefix(name, "java.util.") && !d.registry.isExact())
 		if class == nil && !isMap {
-			return nil, &ClassError{d.codec, name}
+			return nil, d.registry.unknown(name)
 		}
+	}
+	if d.registry.isExact() {
+		return d.exactObject(members, declared, class, depth)
 	}
 	if isMap {
 		m := &dictionary{class: hashMapName}

@@ -186,7 +186,7 @@ func (d jsonDecoder) jsonText(s string, declared *javaType) (value any, ok bool,
 
 // wrappedType returns the declared type that the class of a pair stands for, or nil.
 func (d jsonDecoder) wrappedType(class string) *javaType {
-	if of := d.registry.enums[class]; of != nil {
+	if of := d.registry.enum(class); of != nil {
 		return &javaType{kind: kindEnum, enum: of}
 	}
 	if s, is := scalarClasses[class]; is && d.codec.writesScalar(s.kind) {

@@ -187,10 +187,13 @@ func (w *kryoWriter) object(value any, j *javaType) {
 }
 
 func (w *kryoWriter) fields(o *object, j *javaType) {
-	outer, bound := w.bound, o.class.isDeclaredBy(j)
-	for i, f := range o.class.fields {
-		w.bound = bound || f.of != o.class // a subclass says what its super class is of
-		if o.class.record && !f.typ.isFinal() {
+	outer, class, bound := w.bound, o.class, o.class.isDeclaredBy(j)
+	if bound {
+		class = j.class // of several that stand for a generic class
+	}
+	for i, f := range class.fields {
+		w.bound = bound || f.of != class // a subclass says what its super class is of
+		if class.record && !f.typ.isFinal() {
 			w.classAndObject(o.fields[i], nil) // a record tells nothing of its generics
 		} else {
 			w.field(o.fields[i], f.typ)

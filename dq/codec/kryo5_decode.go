@@ -57,19 +57,22 @@ func (r *kryoReader) named() kryoType {
 		return kryoType{null: true}
 	}
 	name := r.names[index]
-	if t, known := kryoTypes[name]; known {
+	if t, known := kryoTypes[name]; known && (!r.registry.isExact() || t.isExact(name)) {
 		return t
 	}
-	if class := r.registry.byName[name]; class != nil {
+	if r.registry.isExact() && name == linkedListName {
+		return kryoType{kind: kindList, list: linkedListName}
+	}
+	if class := r.registry.class(name); class != nil {
 		return kryoType{kind: kindObject, class: class}
 	}
-	if enum := r.registry.enums[name]; enum != nil {
+	if enum := r.registry.enum(name); enum != nil {
 		return kryoType{kind: kindEnum, enum: enum}
 	}
 	if t, ok := r.arrayType(name); ok {
 		return t
 	}
-	r.err = &ClassError{r.codec, name}
+	r.err = r.registry.unknown(name)
 	return kryoType{null: true}
 }
 
@@ -274,6 +277,11 @@ func (r *kryoReader) field(j *javaType) any {
 	switch {
 	case j == nil:
 		return r.classAndObject()
+	case j.unsure != "":
+		if r.byte() != kryoNull && r.err == nil {
+			r.err = &ValueError{r.codec, "the value holds a " + j.declared + ": " + j.unsure}
+		}
+		return nil
 	case j.isPrimitive():
 		return r.object(declaredType(j), nil)
 	case j.isFinal():

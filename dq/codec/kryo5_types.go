@@ -70,6 +70,17 @@ var kryoTypes = func() map[string]kryoType {
 	return types
 }()
 
+// isExact reports whether what is read under a name is written under it too.
+func (t kryoType) isExact(name string) bool {
+	switch t.kind {
+	case kindList:
+		return name == arrayListName || t.list == name
+	case kindMap:
+		return exactMaps[name]
+	}
+	return true
+}
+
 // kryoIDs has the classes that Kryo registers, by their id on the wire.
 var kryoIDs = map[uint64]kind{
 	kryoInteger: kindInt, kryoString: kindString, kryoFloat: kindFloat, kryoBoolean: kindBool, kryoByte: kindByte,
@@ -94,7 +105,8 @@ func (r *kryoReader) arrayType(name string) (kryoType, bool) {
 	}
 	class := strings.TrimSuffix(strings.TrimPrefix(of, "L"), ";")
 	s, isScalar := scalarClasses[class]
-	enum := r.registry.enums[class]
+	enum := r.registry.enum(class)
+	known := r.registry.class(class)
 	switch {
 	case isScalar:
 		elem = &javaType{kind: s.kind}
@@ -102,8 +114,8 @@ func (r *kryoReader) arrayType(name string) (kryoType, bool) {
 		elem = &javaType{kind: kindString}
 	case enum != nil:
 		elem = &javaType{kind: kindEnum, enum: enum}
-	case r.registry.byName[class] != nil:
-		elem = &javaType{kind: kindObject, class: r.registry.byName[class]}
+	case known != nil:
+		elem = &javaType{kind: kindObject, class: known}
 	case elem.kind == kindAny && class != javaLangObject:
 		return kryoType{}, false // whether the class is final is not known
 	}

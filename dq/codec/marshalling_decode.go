@@ -115,6 +115,10 @@ func (r *riverReader) value() any {
 
 // rare reads the values that have a code of their own in the JDK's collections.
 func (r *riverReader) rare(code byte) any {
+	if r.registry.isExact() && isOfCollections(code) {
+		r.err = &ValueError{NameMarshalling, "the value holds a collection that a method of java.util.Collections has made: " + notCarried}
+		return nil
+	}
 	switch code {
 	case riverEmptyList:
 		return []any{}
@@ -144,6 +148,15 @@ func (r *riverReader) rare(code byte) any {
 	}
 	r.fail("code 0x%02x, which is none of the values read here", code)
 	return nil
+}
+
+// isOfCollections tells what methods of java.util.Collections return.
+func isOfCollections(code byte) bool {
+	switch code {
+	case riverEmptyList, riverEmptySet, riverEmptyMap, riverSingletonList, riverSingletonSet, riverSingletonMap:
+		return true
+	}
+	return code >= riverUnmodifiableCollection && code <= riverUnmodifiableSet
 }
 
 func (r *riverReader) text(n int) any {
@@ -205,9 +218,10 @@ func (r *riverReader) collection(n int) any {
 		return nil
 	}
 	instance := r.assign(selfReference(class))
+	var comparator any
 	switch code {
 	case riverTreeSet, riverTreeMap:
-		r.value() // the comparator
+		comparator = r.value()
 	case riverEnumSet, riverEnumMap:
 		r.class()
 	case riverCopies:
@@ -230,6 +244,9 @@ func (r *riverReader) collection(n int) any {
 		value, _, _ = mapOf(class, all)
 	default:
 		value = foreign{class: class}
+	}
+	if r.registry.isExact() {
+		value = exactCollection(class, value, comparator)
 	}
 	r.instances[instance] = value
 	return value

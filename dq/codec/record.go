@@ -73,16 +73,24 @@ func selfReference(class string) any {
 func (g *registry) resolve(r *record, lacking map[string]superClass) any {
 	name := r.chain[0].name
 	if value, known := jdkValue(name, r); known {
+		if g.isExact() {
+			value = exactly(name, r, value)
+		}
 		return value
 	}
-	c := g.byName[name]
+	c := g.class(name)
 	switch {
 	case c == nil && g.keepsRecords:
 		return r
+	case c == nil && g.model != nil:
+		return foreign{name, g.model.problem(name)}
 	case c == nil:
 		return foreign{class: name}
 	case len(r.data) > 0:
 		return foreign{name, "whose writeObject method writes data of its own, which a struct has no place for"}
+	}
+	if g.isExact() {
+		return r.exact(c)
 	}
 	a := assemble(c, r.chain, lacking)
 	r.each(a.set)
@@ -108,10 +116,12 @@ func (r *record) unmatched(c *class) string {
 
 // enumConstant returns the constant of an enum.
 func (g *registry) enumConstant(class, name string) any {
-	of := g.enums[class]
+	of := g.enum(class)
 	switch {
 	case of == nil && g.keepsRecords:
 		return constant{&enum{name: class}, name}
+	case of == nil && g.model != nil:
+		return foreign{class, g.model.problem(class)}
 	case of == nil:
 		return foreign{class: class}
 	}

@@ -56,11 +56,14 @@ type javaType struct {
 	param bool
 	// declared is the class or interface of kindAny; empty for Object.
 	declared string
-	key      *javaType   // of kindMap
-	elem     *javaType   // of kindList, kindMap and kindOptional
-	list     *collection // of kindList and kindMap; nil for List and Map, which hold an ArrayList and a HashMap
-	class    *class      // of kindObject
-	enum     *enum       // of kindEnum
+	// unsure is why it is not known whether the class of kindAny is final, so that nothing but null can
+	// be read or written where it counts. Only a model has such.
+	unsure string
+	key    *javaType   // of kindMap
+	elem   *javaType   // of kindList, kindMap and kindOptional
+	list   *collection // of kindList and kindMap; nil for List and Map, which hold an ArrayList and a HashMap
+	class  *class      // of kindObject
+	enum   *enum       // of kindEnum
 }
 
 // enum is a Java enum and the Go string type that stands for it.

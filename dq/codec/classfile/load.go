@@ -154,7 +154,11 @@ func (c *class) describe() codec.JavaClass {
 			java.Constants = append(java.Constants, f.name)
 		case c.isEnum() || f.access&(accStatic|accTransient) != 0:
 		case f.signature != "":
-			java.Fields = append(java.Fields, codec.JavaField{Name: f.name, Type: typeOf(f.signature)})
+			t := typeOf(f.signature)
+			if t.Parameter != "" {
+				t.Class = typeOf(f.descriptor).Class // which is what it is erased to
+			}
+			java.Fields = append(java.Fields, codec.JavaField{Name: f.name, Type: t})
 		default:
 			java.Fields = append(java.Fields, codec.JavaField{Name: f.name, Type: typeOf(f.descriptor)})
 		}
@@ -162,6 +166,34 @@ func (c *class) describe() codec.JavaClass {
 	java.OwnData = slices.ContainsFunc(c.methods, func(m member) bool {
 		return m.name == "writeObject" && m.descriptor == "(Ljava/io/ObjectOutputStream;)V" && m.access&accPrivate != 0
 	})
+	java.Interface, java.Parameters, java.Custom = c.access&accInterface != 0, c.parameters, c.custom()
 	slices.SortFunc(java.Fields, func(a, b codec.JavaField) int { return strings.Compare(a.Name, b.Name) })
 	return java
+}
+
+// hooks are the methods by which a class has its own say in what is written of its objects.
+var hooks = []string{
+	"writeObject(Ljava/io/ObjectOutputStream;)V", "readObject(Ljava/io/ObjectInputStream;)V", "readObjectNoData()V",
+	"writeReplace()Ljava/lang/Object;", "readResolve()Ljava/lang/Object;",
+	"writeExternal(Ljava/io/ObjectOutput;)V", "readExternal(Ljava/io/ObjectInput;)V",
+	"write(Lcom/esotericsoftware/kryo/Kryo;Lcom/esotericsoftware/kryo/io/Output;)V",
+}
+
+// custom returns by what the class has its own say in what is written of its objects.
+func (c *class) custom() []string {
+	var found []string
+	for _, m := range c.methods {
+		if slices.Contains(hooks, m.name+m.descriptor) {
+			found = append(found, m.name)
+		}
+	}
+	for _, f := range c.fields {
+		if f.name == "serialPersistentFields" {
+			found = append(found, f.name)
+		}
+	}
+	for _, library := range c.annotated {
+		found = append(found, "annotations of "+library)
+	}
+	return found
 }

@@ -3,6 +3,8 @@ package classfile
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -31,7 +33,13 @@ type class struct {
 	interfaces []string
 	fields     []member
 	methods    []member
+	parameters []string // the names of its type parameters
+	// annotated has the libraries whose annotations the class file names.
+	annotated []string
 }
+
+// annotations are the packages of annotations by which a class has its own say in how it is written.
+var annotations = []string{"com/fasterxml/jackson/", "tools/jackson/", "com/esotericsoftware/kryo/"}
 
 // member is a field or a method.
 type member struct {
@@ -103,10 +111,18 @@ func parse(data []byte) (*class, error) {
 	c.fields = r.members()
 	c.methods = r.members()
 	r.attributes(func(name string, content *reader) {
-		if name == "InnerClasses" { // which has the flags that the source gives a class inside another
+		switch name {
+		case "InnerClasses": // which has the flags that the source gives a class inside another
 			content.inner(c)
+		case "Signature":
+			c.parameters = parametersOf(content.text())
 		}
 	})
+	for _, prefix := range annotations {
+		if slices.ContainsFunc(slices.Collect(maps.Values(r.texts)), func(text string) bool { return strings.HasPrefix(text, "L"+prefix) }) {
+			c.annotated = append(c.annotated, strings.ReplaceAll(strings.TrimSuffix(prefix, "/"), "/", "."))
+		}
+	}
 	if r.err != nil {
 		return nil, fmt.Errorf("a broken class file: %w", r.err)
 	}

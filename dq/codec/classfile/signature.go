@@ -43,13 +43,17 @@ func (s *scanner) typ(depth int) codec.JavaType {
 	case 'L':
 		return s.class(depth)
 	case 'T': // a type parameter
-		_, s.text, _ = strings.Cut(s.text, ";")
-		return object()
+		var name string
+		name, s.text, _ = strings.Cut(s.text, ";")
+		t := object()
+		t.Parameter = name
+		return t
 	case '+', '-': // ? extends, ? super
 		bound := s.typ(depth + 1)
 		if code == '-' {
-			return object()
+			bound = object()
 		}
+		bound.Parameter = "?"
 		return bound
 	case '*', 0:
 		return object()
@@ -60,6 +64,27 @@ func (s *scanner) typ(depth int) codec.JavaType {
 	}
 	s.text = ""
 	return object()
+}
+
+// parametersOf returns the names of the type parameters that the signature of a class begins with.
+func parametersOf(signature string) (names []string) {
+	s := scanner{signature}
+	if s.next() != '<' {
+		return nil
+	}
+	for s.text != "" && s.text[0] != '>' {
+		var name string
+		name, s.text, _ = strings.Cut(s.text, ":")
+		names = append(names, name)
+		if s.text != "" && s.text[0] != ':' { // the bound that is a class, none where interfaces alone are
+			s.typ(0)
+		}
+		for strings.HasPrefix(s.text, ":") {
+			s.next()
+			s.typ(0)
+		}
+	}
+	return names
 }
 
 // class reads a class behind its L. The type arguments of an outer class are dropped.

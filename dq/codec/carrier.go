@@ -1,0 +1,217 @@
+package codec
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// carrier checks that a value that was read in one codec can be written in another, and completes it:
+// an array gets the type of its elements.
+type carrier struct {
+	model  *model
+	to     Name
+	budget int // see converter
+}
+
+func (c *carrier) refuse(value any, path, format string, args ...any) error {
+	return &RecodeError{classOf(value), path, fmt.Sprintf(format, args...)}
+}
+
+// check looks at a value that is declared as j, or nil for nothing.
+func (c *carrier) check(value any, j *javaType, path string) error {
+	if c.budget--; c.budget < 0 {
+		return &RecodeError{"", path, "references multiply the value beyond its bounds"}
+	}
+	if f, is := value.(foreign); is {
+		return c.refuse(value, path, "%s", cmp.Or(f.reason, "it is a "+f.class+", which is not carried from one codec to another here"))
+	}
+	if wrong := unassignable(value, j); wrong != "" {
+		return c.refuse(value, path, "%s", wrong)
+	}
+	switch value := value.(type) {
+	case nil, string, bool, int32, int64, float64, []byte:
+		return nil
+	case []any:
+		return c.all(value, elementOf(j), path)
+	case *elements:
+		return c.elements(value, j, path)
+	case *dictionary:
+		return c.dictionary(value, j, path)
+	case *object:
+		for i, f := range value.class.fields {
+			if err := c.check(value.fields[i], f.typ, path+"."+f.name); err != nil {
+				return err
+			}
+		}
+		return nil
+	case optional:
+		if c.to != NameKryo5 {
+			return c.refuse(value, path, "%s has no form for it", c.to)
+		}
+		return c.check(value.value, elementOf(j), path)
+	case constant:
+		return nil
+	}
+	if !c.writes(value) {
+		return c.refuse(value, path, "how %s writes it depends on the release and its modules", c.to)
+	}
+	return nil
+}
+
+// writes reports whether the codec has a form for a scalar.
+func (c *carrier) writes(value any) bool {
+	switch c.to {
+	case NameKryo5, NameMarshalling, NameSerialization:
+		return true
+	}
+	k := kindOf(value)
+	switch value.(type) {
+	case int8:
+		k = kindByte
+	case int16:
+		k = kindShort
+	case uint16:
+		k = kindChar
+	case float32:
+		k = kindFloat
+	}
+	if c.to.jackson3() {
+		if d, is := value.(Date); is && !d.isISO() {
+			return false
+		}
+	}
+	if d, is := value.(Decimal); is {
+		if _, scale, _ := d.parts(); scale > maxJSONScale || scale < -maxJSONScale {
+			return false
+		}
+	}
+	return c.to.writesScalar(k)
+}
+
+// isJSON reports whether the codec is one of Jackson's.
+func (c *carrier) isJSON() bool {
+	return c.to.typed() || c.to == NameTypedJSON || c.to == NameTypedJSON3
+}
+
+func (c *carrier) all(all []any, j *javaType, path string) error {
+	for _, element := range all {
+		if err := c.check(element, j, path+"[]"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *carrier) elements(e *elements, j *javaType, path string) error {
+	if c.isJSON() {
+		return c.refuse(e, path, "it is not written in %s here, which has ArrayList and HashMap alone", c.to)
+	}
+	elem := elementOf(j)
+	if e.isArray() {
+		typ, err := c.model.array(typeOfSignature(strings.ReplaceAll(e.class, ".", "/"), ""), nil)
+		if err != nil {
+			return c.refuse(e, path, "%v", err)
+		}
+		e.elem, elem = typ.elem, typ.elem
+	}
+	return c.all(e.all, elem, path)
+}
+
+func (c *carrier) dictionary(d *dictionary, j *javaType, path string) error {
+	if c.isJSON() && (d.class != hashMapName || !d.named()) {
+		return c.refuse(d, path, "it is not written in %s here, which has maps of the class HashMap with texts for keys", c.to)
+	}
+	var key *javaType
+	if j != nil {
+		key = j.key
+	}
+	for i := range d.keys {
+		if err := c.check(d.keys[i], key, path+".keys[]"); err != nil {
+			return err
+		}
+		if err := c.check(d.values[i], elementOf(j), path+"[]"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// assignable has which of the collections that are carried a field may hold, by its declared class.
+var assignable = map[string][]string{
+	"java.util.List":         {arrayListName, linkedListName},
+	"java.util.Collection":   {arrayListName, linkedListName, hashSetName, linkedHashSetName, treeSetName},
+	arrayListName:            {arrayListName},
+	linkedListName:           {linkedListName},
+	"java.util.Set":          {hashSetName, linkedHashSetName, treeSetName},
+	hashSetName:              {hashSetName, linkedHashSetName},
+	linkedHashSetName:        {linkedHashSetName},
+	"java.util.SortedSet":    {treeSetName},
+	treeSetName:              {treeSetName},
+	"java.util.Map":          {hashMapName, linkedHashMapName, treeMapName},
+	hashMapName:              {hashMapName, linkedHashMapName},
+	linkedHashMapName:        {linkedHashMapName},
+	treeMapName:              {treeMapName},
+	"java.util.SortedMap":    {treeMapName},
+	"java.util.NavigableMap": {treeMapName},
+}
+
+// unassignable says why a field cannot hold a value, or nothing. JSON and Serialization do not tell the
+// declared classes, or not all of them: a value that does not fit shows that the class file is not that
+// of the value.
+func unassignable(value any, j *javaType) string {
+	if j == nil || value == nil && !j.isPrimitive() {
+		return ""
+	}
+	wrong := fmt.Sprintf("the class file declares it %s", j.className())
+	e, isElements := value.(*elements)
+	c, isConstant := value.(constant)
+	switch {
+	case value == nil, isConstant && j.kind == kindEnum && c.of.name != j.enum.name:
+		return wrong
+	case j.isArray() && (!isElements || !e.isArray() || j.isFinal() && e.class != j.className()):
+		return wrong
+	case j.unsure != "":
+		return j.unsure
+	case j.kind == kindAny || j.kind == kindOptional:
+		return ""
+	case j.kind == kindList && !j.isArray(), j.kind == kindMap:
+		if slices.Contains(assignable[j.className()], classOf(value)) || j.param {
+			return ""
+		}
+		return wrong
+	case j.kind == kindObject:
+		if _, is := value.(*object); is {
+			return "" // of the class or of a subclass, of which all that counts is carried with it
+		}
+		return wrong
+	}
+	if is := kindOfJava(value) == j.kind; is {
+		return ""
+	}
+	return wrong
+}
+
+// kindOfJava returns the kind of a value.
+func kindOfJava(value any) kind {
+	switch value.(type) {
+	case int8:
+		return kindByte
+	case int16:
+		return kindShort
+	case uint16:
+		return kindChar
+	case int32:
+		return kindInt
+	case int64:
+		return kindLong
+	case float32:
+		return kindFloat
+	case float64:
+		return kindDouble
+	case bool:
+		return kindBool
+	}
+	return kindOf(value)
+}

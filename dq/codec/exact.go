@@ -1,0 +1,207 @@
+package codec
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// notCarried is why a collection is not carried from one codec to another.
+const notCarried = "what becomes of it in another codec is not known here"
+
+// exactMaps and exactSets are the collections that every format with classes writes as they are.
+var (
+	exactMaps = map[string]bool{hashMapName: true, linkedHashMapName: true, treeMapName: true}
+	exactSets = map[string]bool{linkedListName: true, hashSetName: true, linkedHashSetName: true, treeSetName: true}
+)
+
+// exactly returns a value of a class of the JDK that was read from a record as Java has it: a collection
+// as the very class that it was, and none with a comparator.
+func exactly(class string, r *record, value any) any {
+	var comparator any
+	switch _, values := r.content(); class {
+	case treeMapName:
+		comparator = r.field("comparator")
+	case treeSetName:
+		comparator = values[0]
+	case linkedHashMapName:
+		if r.field("accessOrder") == true {
+			return foreign{class, "in the order of access, which other codecs do not write"}
+		}
+	}
+	return exactCollection(class, value, comparator)
+}
+
+func exactCollection(class string, value, comparator any) any {
+	if comparator != nil {
+		return foreign{class, "with a comparator, which is not carried from one codec to another"}
+	}
+	switch known := value.(type) {
+	case []any:
+		switch class {
+		case arrayListName:
+			return value
+		case linkedListName:
+			return &elements{class: class, all: known}
+		}
+	case *elements:
+		if exactSets[class] {
+			return value
+		}
+	case *dictionary:
+		if exactMaps[class] {
+			return value
+		}
+	default:
+		return value
+	}
+	return foreign{class, "it is a " + class + ": " + notCarried}
+}
+
+// exact returns the object that a record is, where its classes are those that are known: the same
+// fields on each level.
+func (r *record) exact(c *class) any {
+	wrong := func(format string, args ...any) any { return foreign{r.chain[0].name, fmt.Sprintf(format, args...)} }
+	o := &object{class: c, fields: make([]any, len(c.fields))}
+	levels := c.levels()
+	if len(levels) != len(r.chain) {
+		return wrong("with %d serializable classes from the top of its hierarchy down, where its class file has %d", len(r.chain), len(levels))
+	}
+	for i, level := range r.chain {
+		if known := levels[len(levels)-1-i]; known.name != level.name || *known.uid != level.uid {
+			return wrong("of another version of its class: the value has %s with serialVersionUID %d, the class file %s with %d", level.name, level.uid, known.name, *known.uid)
+		}
+	}
+	taken := 0
+	var unknown string
+	r.each(func(level int, name string, value any) {
+		i := slices.IndexFunc(c.fields, func(f field) bool { return f.name == name && f.of.name == r.chain[level].name })
+		if i < 0 {
+			unknown = name
+			return
+		}
+		o.fields[i] = value
+		taken++
+	})
+	switch {
+	case unknown != "":
+		return wrong("of another version of its class: the value has the field %q, which the class file has not", unknown)
+	case taken != len(c.fields):
+		return wrong("of another version of its class: the value has %d fields, the class file %d", taken, len(c.fields))
+	}
+	return o
+}
+
+// orderedJSON is a JSON document as encoding/json has it, with the order of the keys of its objects.
+type orderedJSON struct {
+	decoder *json.Decoder
+	order   map[uintptr][]string // by the address of the object's map, which the document holds
+}
+
+// parseOrdered reads a document, in which no object has a key twice.
+func parseOrdered(data []byte) (document any, order map[uintptr][]string, err error) {
+	o := orderedJSON{json.NewDecoder(bytes.NewReader(data)), map[uintptr][]string{}}
+	o.decoder.UseNumber()
+	document, err = o.value(0)
+	if err == nil {
+		if _, end := o.decoder.Token(); end != io.EOF {
+			err = errors.New("expected nothing after the JSON document")
+		}
+	}
+	return document, o.order, err
+}
+
+func (o *orderedJSON) value(depth int) (any, error) {
+	token, err := o.decoder.Token()
+	if err != nil || depth > maxDepth {
+		return nil, cmp.Or(err, fmt.Errorf("values nested deeper than %d", maxDepth))
+	}
+	switch token {
+	case json.Delim('['):
+		list := []any{}
+		for o.decoder.More() {
+			element, err := o.value(depth + 1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, element)
+		}
+		_, err = o.decoder.Token()
+		return list, err
+	case json.Delim('{'):
+		return o.object(depth)
+	}
+	return token, nil
+}
+
+func (o *orderedJSON) object(depth int) (any, error) {
+	members := map[string]any{}
+	var keys []string
+	for o.decoder.More() {
+		token, err := o.decoder.Token()
+		if err != nil {
+			return nil, err
+		}
+		key, _ := token.(string)
+		if _, twice := members[key]; twice {
+			return nil, fmt.Errorf("the key %.80q comes twice", key)
+		}
+		keys = append(keys, key)
+		if members[key], err = o.value(depth + 1); err != nil {
+			return nil, err
+		}
+	}
+	o.order[reflect.ValueOf(members).Pointer()] = keys
+	_, err := o.decoder.Token()
+	return members, err
+}
+
+// exactObject is object for a Recoder: a map is a HashMap, in the order of the document, and an object
+// has no members but the fields of its class.
+func (d jsonDecoder) exactObject(members map[string]any, declared *javaType, class *class, depth int) (any, error) {
+	keys := slices.Clone(d.order[reflect.ValueOf(members).Pointer()])
+	if d.order == nil {
+		keys = slices.Sorted(maps.Keys(members))
+	}
+	keys = slices.DeleteFunc(keys, func(key string) bool { return key == classKey && d.codec.typed() })
+	if class == nil {
+		if !d.codec.typed() {
+			return nil, d.errorf("the value holds a map or an object without a class, of which these bytes do not tell what it is in Java")
+		}
+		m := &dictionary{class: hashMapName}
+		for _, key := range keys {
+			value, err := d.value(members[key], elementType(declared), depth+1)
+			if err != nil {
+				return nil, err
+			}
+			m.add(key, value)
+		}
+		if d.order == nil {
+			m.sort()
+		}
+		return m, nil
+	}
+	o := &object{class: class, fields: make([]any, len(class.fields))}
+	for i, f := range class.fields {
+		member, has := members[f.name]
+		if f.typ.isPrimitive() && (!has || member == nil) {
+			return nil, d.errorf("the object of %s lacks the member %q", class.name, f.name)
+		}
+		var err error
+		if o.fields[i], err = d.value(member, f.typ, depth+1); err != nil {
+			return nil, fmt.Errorf("field %s of %s: %w", f.name, class.name, err)
+		}
+	}
+	for _, key := range keys {
+		if !slices.Contains(class.fieldNames(), key) {
+			return nil, d.errorf("the object of %s has the member %q, which the class file has no field for", class.name, key)
+		}
+	}
+	return o, nil
+}

@@ -1,0 +1,371 @@
+package codec
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// model has the classes of a Recoder, which come from class files when a value is of them. It is for one
+// goroutine.
+type model struct {
+	find func(name string) (JavaClass, error)
+	// streams says that Serialization or Marshalling is one of the codecs, fields that another one is,
+	// for which the declared classes of fields count, and json that one is of JSON.
+	streams, fields, json bool
+	// records says that both codecs have records of Java.
+	records  bool
+	classes  map[string]*class // by name, and those of a generic class with its argument
+	enums    map[string]*enum
+	problems map[string]string // by name: why nothing can be said of a class
+	java     map[string]JavaClass
+}
+
+func newModel(find func(name string) (JavaClass, error), from, to Name) *model {
+	m := &model{
+		find: find, classes: map[string]*class{}, enums: map[string]*enum{}, problems: map[string]string{}, java: map[string]JavaClass{},
+		records: from != NameMarshalling && to != NameMarshalling,
+	}
+	for _, name := range []Name{from, to} {
+		switch name {
+		case NameSerialization, NameMarshalling:
+			m.streams = true
+		case NameKryo5:
+			m.fields = true
+		default:
+			m.fields, m.json = true, true
+		}
+	}
+	return m
+}
+
+// class returns the class of a name, or nil: problem says why.
+func (m *model) class(name string) *class {
+	if m.problems[name] != "" || m.enums[name] != nil {
+		return nil
+	}
+	c, err := m.describe(name, nil)
+	if err != nil {
+		m.problems[name] = err.Error()
+		return nil
+	}
+	return c
+}
+
+// enum returns the enum of a name, or nil: problem says why.
+func (m *model) enum(name string) *enum {
+	if e := m.enums[name]; e != nil {
+		return e
+	}
+	java, err := m.look(name)
+	if err == nil && java.isEnum() {
+		_, err = m.describeEnum(java)
+	}
+	if err != nil {
+		m.problems[name] = err.Error()
+	}
+	return m.enums[name]
+}
+
+// problem says why there is no class or enum of a name.
+func (m *model) problem(name string) string {
+	return cmp.Or(m.problems[name], "nothing is known of this class")
+}
+
+func (c JavaClass) isEnum() bool { return c.Super == "java.lang.Enum" }
+
+// look returns what the class file says.
+func (m *model) look(name string) (JavaClass, error) {
+	if java, known := m.java[name]; known {
+		return java, nil
+	}
+	switch {
+	case isJDK(name):
+		return JavaClass{}, fmt.Errorf("the class %s of the JDK is not carried from one codec to another here", name)
+	case m.find == nil:
+		return JavaClass{}, fmt.Errorf("the class file of %s is needed, which tells what the bytes do not", name)
+	}
+	java, err := m.find(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return java, fmt.Errorf("%s is in none of the jars", name)
+	}
+	if err != nil {
+		return java, err
+	}
+	m.java[name] = java
+	return java, nil
+}
+
+func isJDK(name string) bool {
+	return strings.HasPrefix(name, "java.") || strings.HasPrefix(name, "javax.") || strings.HasPrefix(name, "sun.") || strings.HasPrefix(name, "jdk.")
+}
+
+func (m *model) describeEnum(java JavaClass) (*enum, error) {
+	switch {
+	case !java.Final:
+		return nil, fmt.Errorf("a constant of the enum %s has a body of its own, which makes it a class of its own", java.Name)
+	case len(java.Custom) > 0:
+		return nil, java.errCustom()
+	}
+	e := &enum{name: java.Name, constants: java.Constants}
+	m.enums[java.Name] = e
+	return e, nil
+}
+
+func (c JavaClass) errCustom() error {
+	return fmt.Errorf("%s has its own say in what is written of it: %s", c.Name, strings.Join(c.Custom, ", "))
+}
+
+// describe returns a class; of a generic one that which its argument makes.
+func (m *model) describe(name string, argument *javaType) (*class, error) {
+	key := name
+	if argument != nil {
+		key += "<" + argument.text() + ">"
+	}
+	if c, known := m.classes[key]; known {
+		return c, nil
+	}
+	java, err := m.look(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case java.Interface:
+		return nil, fmt.Errorf("%s is an interface", name)
+	case java.isEnum():
+		return nil, fmt.Errorf("%s is an enum", name)
+	case len(java.Custom) > 0:
+		return nil, java.errCustom()
+	case len(java.Parameters) > 1 && m.fields:
+		return nil, fmt.Errorf("%s has several type parameters, of which it is not known here what Kryo5 makes", name)
+	case m.streams && !java.Serializable:
+		return nil, fmt.Errorf("%s is not java.io.Serializable, as far as the jars show", name)
+	case java.Record && !m.records:
+		return nil, fmt.Errorf("%s is a record, which MarshallingCodec does not read", name)
+	case len(key) > maxGeneric:
+		return nil, fmt.Errorf("%s has itself in its type arguments", name)
+	}
+	c := &class{name: name, uid: &java.SerialVersionUID, record: java.Record, final: java.Final || java.Record, generic: len(java.Parameters) > 0}
+	before := maps.Clone(m.classes)
+	m.classes[key] = c
+	if err := m.addFields(c, java, argument); err != nil {
+		m.classes = before // what was described meanwhile may refer to this one
+		return nil, err
+	}
+	return c, nil
+}
+
+// maxGeneric bounds the name of a class with its type argument.
+const maxGeneric = 1000
+
+// addFields adds the fields of a class and of its super classes.
+func (m *model) addFields(c *class, java JavaClass, argument *javaType) error {
+	for _, f := range java.Fields {
+		typ, err := m.typ(f.Type, argument)
+		if err != nil {
+			return fmt.Errorf("its field %s: %w", f.Name, err)
+		}
+		c.fields = append(c.fields, field{name: f.Name, typ: typ, of: c, index: []int{0}})
+	}
+	if java.Super != "" && java.Super != javaLangObject {
+		if err := m.extend(c, java.Super); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(c.fields, func(a, b field) int { return cmp.Or(strings.Compare(a.name, b.name), len(a.index)-len(b.index)) })
+	for i, f := range c.fields[min(1, len(c.fields)):] {
+		if m.json && f.name == c.fields[i].name {
+			return fmt.Errorf("%s and a super class both have a field %s", c.name, f.name)
+		}
+	}
+	return nil
+}
+
+// extend adds the fields of the super class.
+func (m *model) extend(c *class, name string) error {
+	super, err := m.look(name)
+	if err != nil {
+		return fmt.Errorf("its super class: %w", err)
+	}
+	switch {
+	case len(super.Parameters) > 0 && m.fields:
+		return fmt.Errorf("its super class %s has type parameters, of which it is not known here what Kryo5 makes", name)
+	case len(super.Custom) > 0:
+		return super.errCustom()
+	case m.streams && !super.Serializable:
+		if above := super.Super; len(super.Fields) > 0 || above != "" && above != javaLangObject {
+			return fmt.Errorf("its super class %s is not java.io.Serializable, so that Java leaves out the fields of it", name)
+		}
+		return nil
+	}
+	above, err := m.describe(name, nil)
+	if err != nil {
+		return err
+	}
+	c.super = above
+	for _, f := range above.fields {
+		f.index = append([]int{0}, f.index...)
+		c.fields = append(c.fields, f)
+	}
+	return nil
+}
+
+// open are the classes and interfaces of the JDK that fields may be declared as, and that are not final.
+var open = []string{
+	javaLangObject, javaLangNumber, "java.lang.CharSequence", "java.lang.Comparable", "java.io.Serializable", "java.lang.Cloneable",
+	"java.lang.Throwable", "java.lang.Exception", "java.lang.RuntimeException", "java.util.Calendar",
+}
+
+// otherNulls are the final classes that are not carried, of which Kryo5 writes null in another way than
+// of most.
+var otherNulls = []string{"java.lang.StringBuilder", "java.lang.StringBuffer"}
+
+// boxKinds has the kinds of the boxes by their class, and primitiveKinds of the primitives by their name.
+var boxKinds, primitiveKinds = func() (map[string]kind, map[string]kind) {
+	boxed, plain := map[string]kind{}, map[string]kind{}
+	for k, p := range primitives {
+		boxed[p.box] = k
+		for name, code := range primitiveNames {
+			if code == p.signature {
+				plain[name] = k
+			}
+		}
+	}
+	return boxed, plain
+}()
+
+// typ returns what a field is declared as; argument is that of the class's type parameter, nil where
+// it is not known.
+func (m *model) typ(t JavaType, argument *javaType) (*javaType, error) {
+	switch s, isScalar := scalarClasses[t.Class]; {
+	case t.Parameter != "":
+		return m.parameter(t, argument)
+	case primitiveKinds[t.Class] != 0:
+		return &javaType{kind: primitiveKinds[t.Class]}, nil
+	case boxKinds[t.Class] != 0:
+		return &javaType{kind: boxKinds[t.Class], boxed: true}, nil
+	case t.Class == javaLangString:
+		return &javaType{kind: kindString, boxed: true}, nil
+	case isScalar:
+		return &javaType{kind: s.kind, boxed: true}, nil
+	case t.Class == "[]":
+		return m.array(t, argument)
+	case slices.Contains(open, t.Class):
+		return &javaType{kind: kindAny, declared: t.Class}, nil
+	case t.Class == "java.util.Optional" && !m.streams:
+		return &javaType{kind: kindOptional, boxed: true}, nil
+	}
+	if list, dictionary := collections[shortName(t.Class)], dictionaries[shortName(t.Class)]; list != nil && list.declared == t.Class || t.Class == "java.util.List" {
+		elem, err := m.of(t, 0, argument)
+		return &javaType{kind: kindList, list: list, elem: elem}, err
+	} else if dictionary != nil && dictionary.declared == t.Class || t.Class == "java.util.Map" {
+		key, err := m.of(t, 0, argument)
+		elem, err2 := m.of(t, 1, argument)
+		if key != nil && key.param && m.fields {
+			err = errors.New("a map with keys of a type parameter")
+		}
+		return &javaType{kind: kindMap, list: dictionary, key: key, elem: elem}, errors.Join(err, err2)
+	}
+	return m.own(t, argument)
+}
+
+func shortName(class string) string { return strings.TrimPrefix(class, "java.util.") }
+
+// of returns the type argument of a number; nil for a raw type.
+func (m *model) of(t JavaType, n int, argument *javaType) (*javaType, error) {
+	if n >= len(t.Of) {
+		return nil, nil
+	}
+	return m.typ(t.Of[n], argument)
+}
+
+func (m *model) array(t JavaType, argument *javaType) (*javaType, error) {
+	elem, err := m.typ(t.Of[0], argument)
+	switch {
+	case err != nil:
+		return nil, err
+	case elem.param && m.fields:
+		return nil, errors.New("an array of a type parameter")
+	case elem.kind == kindByte && !elem.boxed:
+		return &javaType{kind: kindBytes, boxed: true}, nil
+	}
+	return &javaType{kind: kindList, list: collections["array"], elem: elem, boxed: true}, nil
+}
+
+// parameter returns what a type parameter stands for.
+func (m *model) parameter(t JavaType, argument *javaType) (*javaType, error) {
+	plain := t
+	plain.Parameter = ""
+	switch {
+	case !m.fields:
+		return m.typ(plain, nil)
+	case t.Parameter == "?":
+		bound, err := m.typ(plain, argument)
+		if err == nil && bound.isFinal() {
+			err = fmt.Errorf("a wildcard of the final class %s", t.Class)
+		}
+		return bound, err
+	case t.Class != javaLangObject:
+		return nil, fmt.Errorf("the type parameter %s has a bound", t.Parameter)
+	case argument == nil:
+		return (&javaType{kind: kindAny}).asParameter(), nil
+	}
+	return argument.asParameter(), nil
+}
+
+// own returns the type of a field whose class is none of those above.
+func (m *model) own(t JavaType, argument *javaType) (*javaType, error) {
+	declared := &javaType{kind: kindAny, declared: t.Class}
+	java, unknown := m.look(t.Class)
+	var err error
+	switch {
+	case unknown != nil:
+		if m.fields {
+			declared.unsure = unknown.Error()
+		}
+		if m.fields && slices.Contains(otherNulls, t.Class) {
+			err = unknown
+		}
+		return declared, err
+	case java.isEnum():
+		e := m.enums[t.Class]
+		if e == nil {
+			e, err = m.describeEnum(java)
+		}
+		return &javaType{kind: kindEnum, enum: e, boxed: true}, err
+	case java.Interface:
+		return declared, nil
+	}
+	var inner *javaType
+	if len(t.Of) == 1 && len(java.Parameters) == 1 {
+		if inner, err = m.typ(t.Of[0], argument); err != nil {
+			return nil, err
+		}
+	}
+	c, err := m.describe(t.Class, inner)
+	if err != nil && !java.Final {
+		return declared, nil // an object of it is refused when one comes
+	}
+	return &javaType{kind: kindObject, class: c, boxed: true}, err
+}
+
+// text tells a type argument from others.
+func (j *javaType) text() string {
+	if j == nil {
+		return "?"
+	}
+	text := j.className()
+	if j.param {
+		text = "T:" + text
+	}
+	if j.kind == kindList || j.kind == kindMap {
+		text += "<" + j.key.text() + "," + j.elem.text() + ">"
+	}
+	if j.kind == kindObject {
+		text += fmt.Sprintf("@%p", j.class)
+	}
+	return text
+}
