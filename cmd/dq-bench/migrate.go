@@ -20,14 +20,15 @@ type migrateFlags struct {
 	redis, to             string
 	dryRun, repair, force bool
 	asJSON                bool
+	recoding              recodeFlags
 }
 
 func newMigrateCmd() *cobra.Command {
 	var flags migrateFlags
 	cmd := &cobra.Command{
-		Use:   "migrate QUEUE --to LAYOUT|RELEASE",
-		Short: "Rewrite the messages of a live queue for the other side of Redisson 3.21.1",
-		Long: `Migrate rewrites the members of a delayed queue in the layout of another release, where
+		Use:   "migrate QUEUE --to LAYOUT|RELEASE, or --codec FROM:TO",
+		Short: "Rewrite the messages of a live queue for the other side of Redisson 3.21.1, or in another codec",
+		Long: `With --to, migrate rewrites the members of a delayed queue in the layout of another release, where
 they are: dLc0 is that of Redisson to 3.21.0, Bc0Lc0 that of 3.21.1 and newer. Due time,
 order in the list, id and value stay, and so a migration back restores every byte, but
 for members that a Redis for Windows has packed: these get a length of 8 bytes. Values
@@ -54,19 +55,51 @@ orphans whose values it has delivered; they are delivered again, listed or not.
 Bytes that fit both layouts count as migrated: only values of one zero byte (of five, from
 Windows), one or two ids in 256.
 
-Exit codes: 0 fine; 1 the server cannot be reached or refuses, somebody subscribes, or
-the keys are in different slots of a cluster: then nothing was changed; 2 wrong usage;
-99 something is left: members of the other layout, or what --repair is for. --dry-run
-is 0 whatever it finds: dq-bench inspect judges.`,
+With --codec, migrate rewrites the values: of what waits, and of what was delivered to
+QUEUE and not taken; the packing stays. marshalling:kryo5 is the change of default of
+Redisson 3.19.0. The codecs are those of dq-bench codec decode:
+
+    ` + codecNames + `
+
+Objects of your own classes need --jar, with their class files: the bytes do not tell the
+declared types of fields, which decide what Kryo5 and JSON write. It may be given several
+times, for a jar, or a folder, with classes at the top or as Spring Boot has them; what lies
+in jars inside a jar must be unpacked. --class names the class of the values of typed-json
+and typed-json3, which their bytes do not tell.
+
+A value comes out in the bytes that Java would write, or is refused: where the other codec
+has no form for it, where a class writes itself, where its class file is of another version,
+where it holds a collection but ` + carriedCollections + `,
+or where it seems to be of another codec than FROM. One refused value refuses all, and
+nothing is changed; --partial leaves it, and rewrites the others.
+
+Whoever takes with one codec a value of the other loses it, so stop all that offer or take:
+migrate refuses while anybody subscribes to the channel, and --force says that all have TO.
+A service that takes from QUEUE and has no delayed queue does not subscribe: nothing shows
+it. What a bridge or a dq.ReliableQueue holds, and dead letters, are counted and left.
+
+Killed at any instant, the same command goes on; run again, it does nothing. Where the bytes
+of a value do not tell its codec, as text and JSON, redisson_delay_queue_recoded:{QUEUE}
+keeps which are done for 30 days.
+
+Exit codes: 0 fine; 1 the server cannot be reached or refuses, somebody subscribes, a value
+is refused, or the keys are in different slots of a cluster: then nothing was changed; 2
+wrong usage; 99 something is left: members of the other layout, what --repair is for, or
+values that --partial left. --dry-run is 0 whatever it finds: dq-bench inspect judges.`,
 		Example: `  dq-bench migrate orders --to 4.7.0 --dry-run
   dq-bench migrate orders --to Bc0Lc0 --redis redis://:secret@10.0.0.5:6379/0
-  dq-bench migrate orders --to 3.16.6 --repair --json    # and back`,
+  dq-bench migrate orders --to 3.16.6 --repair --json    # and back
+  dq-bench migrate orders --codec marshalling:kryo5 --jar app.jar --dry-run
+  dq-bench migrate orders --codec kryo5:lz4/kryo5`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, queues []string) error {
-			options, err := flags.options()
-			if err == nil && queues[0] == "" {
-				err = errors.New("expected the name of a queue, got an empty one")
+			if queues[0] == "" {
+				return usageError(errors.New("expected the name of a queue, got an empty one"))
 			}
+			if flags.recoding.codec != "" {
+				return flags.recode(cmd, queues[0])
+			}
+			options, err := flags.options()
 			if err != nil {
 				return usageError(err)
 			}
@@ -90,7 +123,8 @@ is 0 whatever it finds: dq-bench inspect judges.`,
 	}
 	f := cmd.Flags()
 	liveServerVar(f, &flags.redis)
-	f.StringVar(&flags.to, "to", "", "the layout, dLc0 or Bc0Lc0, or a Redisson release that is to read the queue (required)")
+	f.StringVar(&flags.to, "to", "", "the layout, dLc0 or Bc0Lc0, or a Redisson release that is to read the queue")
+	flags.recoding.add(f)
 	f.BoolVar(&flags.dryRun, "dry-run", false, "print what would be done, and change nothing")
 	f.BoolVar(&flags.repair, "repair", false, "also remove ghosts, list orphans, and set unreadable members aside")
 	f.BoolVar(&flags.force, "force", false, "go on while clients subscribe to the queue's channel")
@@ -102,7 +136,10 @@ is 0 whatever it finds: dq-bench inspect judges.`,
 func (f migrateFlags) options() (migrate.Options, error) {
 	options := migrate.Options{Repair: f.repair, DryRun: f.dryRun, Force: f.force}
 	if f.to == "" {
-		return options, errors.New("expected --to dLc0, --to Bc0Lc0, or a release: --to 4.7.0")
+		return options, errors.New("expected --to dLc0, --to Bc0Lc0, or a release: --to 4.7.0; or --codec, such as --codec marshalling:kryo5")
+	}
+	if err := f.recoding.unused(); err != nil {
+		return options, err
 	}
 	var err error
 	if options.To, err = parseLayout(f.to); err != nil {

@@ -129,3 +129,87 @@ func TestMigrateIsKilled(t *testing.T) {
 	t.Logf("killed %d times within %v of the first write, %d of them halfway", kills, whileWriting, halfway)
 	require.Positive(t, halfway)
 }
+
+// Killed at any instant while it writes values in a codec that does not tell them from those of the old
+// one, migrate goes on where it was: none is left and none is written twice.
+func TestMigrateOfValuesIsKilled(t *testing.T) {
+	kills := 6
+	if n, err := strconv.Atoi(os.Getenv("DQ_MIGRATE_KILLS")); err == nil {
+		kills = n
+	}
+	srv := servertest.Redis(t)
+	client := srv.NewClient()
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(kills)*10*time.Second)
+	defer cancel()
+	names := wire.NamesOf("orders")
+	const members, delivered = 3000, 1000
+	_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i := range members {
+			var id [8]byte
+			binary.LittleEndian.PutUint64(id[:], rand.Uint64())
+			member := wire.LayoutBc0Lc0.Pack(id, []byte("order "+strconv.Itoa(i)))
+			pipe.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: float64(4e12 + i), Member: member})
+			pipe.RPush(ctx, names.Pending, member)
+		}
+		for i := range delivered {
+			pipe.RPush(ctx, names.Destination, "delivered "+strconv.Itoa(i%100))
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	// values returns how many values are quoted, all in their order.
+	values := func() (quoted int, all []string) {
+		listed, err := client.LRange(ctx, names.Pending, 0, -1).Result()
+		require.NoError(t, err)
+		set, err := client.ZRange(ctx, names.TimeoutSet, 0, -1).Result()
+		require.NoError(t, err)
+		require.Equal(t, set, listed)
+		waiting, err := client.LRange(ctx, names.Destination, 0, -1).Result()
+		require.NoError(t, err)
+		for _, member := range listed {
+			m, err := wire.LayoutBc0Lc0.Unpack([]byte(member))
+			require.NoError(t, err)
+			all = append(all, string(m.Value))
+		}
+		all = append(all, waiting...)
+		for i, value := range all {
+			if plain, err := strconv.Unquote(value); err == nil {
+				quoted, all[i] = quoted+1, plain
+			}
+		}
+		return quoted, all
+	}
+	_, whole := values()
+	halfway := 0
+	for i := range 2 * kills {
+		way := []string{"string:json", "json:string"}[i%2]
+		run := func() *exec.Cmd {
+			cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--codec", way, "--redis", srv.DriverURL())
+			require.NoError(t, cmd.Start())
+			return cmd
+		}
+		before := client.LIndex(ctx, names.Destination, -1).Val()
+		cmd := run()
+		for client.LIndex(ctx, names.Destination, -1).Val() == before {
+			require.NoError(t, ctx.Err(), "it never wrote")
+		}
+		// Any instant: there is no event to wait for.
+		time.Sleep(time.Duration(rand.Int64N(int64(150 * time.Millisecond))))
+		if err := cmd.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
+			require.NoError(t, err)
+		}
+		_ = cmd.Wait() // killed, or done before
+		quoted, now := values()
+		require.Equal(t, whole, now, "kill %d", i)
+		if quoted > 0 && quoted < members+delivered {
+			halfway++
+		}
+		require.NoError(t, run().Wait())
+		quoted, now = values()
+		require.Equal(t, whole, now)
+		require.Equal(t, []int{members + delivered, 0}[i%2], quoted)
+	}
+	t.Logf("killed %d times, %d of them halfway", 2*kills, halfway)
+	require.Positive(t, halfway)
+}

@@ -80,7 +80,7 @@ func NewRecoder(from, to Name, find func(class string) (JavaClass, error), root 
 	}
 	if !r.identical && (r.read.plain() || r.write.plain()) {
 		if root == "" {
-			return nil, &TypeError{plain, nil, "its bytes do not name the class of the value: give it"}
+			return nil, &TypeError{plain, nil, "its bytes do not name the class of the value"}
 		}
 		var err error
 		if r.root, err = m.typ(JavaType{Class: root}, nil); err != nil {

@@ -53,8 +53,7 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 func (m *move) run(ctx context.Context) error {
 	if slots := []int{wire.Slot(m.names.TimeoutSet), wire.Slot(m.names.Pending)}; m.options.Cluster && slots[0] != slots[1] {
-		return fmt.Errorf("%s and %s are in the slots %d and %d: a cluster runs no script on both, and so nothing can be rewritten at once",
-			m.names.TimeoutSet, m.names.Pending, slots[0], slots[1])
+		return errSlots(m.names, slots[0], slots[1])
 	}
 	if err := m.ask(ctx); err != nil {
 		return err
@@ -82,16 +81,12 @@ func (m *move) run(ctx context.Context) error {
 
 // ask looks for subscribers, and fails where that forbids to go on.
 func (m *move) ask(ctx context.Context) error {
-	count, clients, err := forensics.Subscribers(ctx, m.client, m.names.Channel)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	found := Subscribers{Count: count, Clients: clients}
+	found, err := subscribers(ctx, m.client, m.names.Channel)
 	if err != nil {
-		found.Unknown = err.Error()
+		return err
 	}
 	m.result.Subscribers = found
-	if (count == 0 && err == nil) || m.options.Force {
+	if (found.Count == 0 && found.Unknown == "") || m.options.Force {
 		return nil
 	}
 	refusal := &SubscribedError{m.names.Channel, found}
@@ -100,6 +95,16 @@ func (m *move) ask(ctx context.Context) error {
 		return nil
 	}
 	return refusal
+}
+
+// subscribers looks for who listens to a channel; it fails only where ctx ends.
+func subscribers(ctx context.Context, client redis.UniversalClient, channel string) (Subscribers, error) {
+	count, clients, err := forensics.Subscribers(ctx, client, channel)
+	found := Subscribers{Count: count, Clients: clients}
+	if err != nil {
+		found.Unknown = err.Error()
+	}
+	return found, ctx.Err()
 }
 
 // pass walks all once, and reports whether there was anything to do.

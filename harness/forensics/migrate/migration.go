@@ -159,6 +159,11 @@ type SubscribedError struct {
 func (e *SubscribedError) Error() string {
 	const how = "a Redisson of the other layout would stand still at the first rewritten member, and which layout a subscriber reads " +
 		"cannot be told from outside: stop those of the other side, or --force if there are none"
+	return e.tell(how)
+}
+
+// tell says who listens, and what to do.
+func (e *SubscribedError) tell(how string) string {
 	if e.Unknown != "" {
 		return fmt.Sprintf("who subscribes to %s cannot be told (%s): %s", text.Line(e.Channel), e.Unknown, how)
 	}

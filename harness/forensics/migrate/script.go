@@ -12,12 +12,16 @@ import (
 var (
 	//go:embed pack.lua
 	packingBody string
+	//go:embed guard.lua
+	guardBody string
 	//go:embed list.lua
 	listBody string
 	//go:embed unlisted.lua
 	unlistedBody string
+	//go:embed recode.lua
+	recodeBody string
 
-	packing = scripts.Prelude() + packingBody
+	packing = scripts.Prelude() + packingBody + guardBody
 )
 
 // rewriteListed rewrites the entries of the pending list from one index to another, and
@@ -51,6 +55,23 @@ var rewriteListed = redis.NewScript(packing + listBody)
 // Q for it is due soon, and one of neither layout goes to X.
 // Members that are gone are passed over.
 var rewriteUnlisted = redis.NewScript(packing + unlistedBody)
+
+// recode replaces entries of a list, and with them members of the timeout set, by others; or members of
+// the timeout set alone.
+//
+//	KEYS    L, J; for L = Q also T, P; for members alone T, J, T, P, U1, U2 (see scripts.Unlisting)
+//	ARGV    "list" or "members"; index of the first in the list; codec; seconds; then of each, in the order
+//	        of the list: old, new, "both" where either codec reads the new one, else ""
+//	returns [entries or members replaced; members of T among them; not there any more; clashes]
+//	cost    O(entries × (log n + nodes of L to the index))
+//
+// J is a HASH of the codecs of what either codec reads: "T" and a member, or "D" and a value of the
+// destination queue → codec. What it has as of the codec already is left alone. It lives for the seconds
+// after the last change.
+//
+// Entries that have moved towards the head by up to 64 are found there; those that have moved further are not
+// there any more. A clash is as in rewriteListed.
+var recode = redis.NewScript(scripts.Prelude() + guardBody + recodeBody)
 
 // integers reads the reply of a script.
 func integers(reply any, into ...*int) error {
