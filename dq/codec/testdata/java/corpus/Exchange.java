@@ -12,7 +12,8 @@ import org.redisson.config.Config;
 /**
  * Puts messages of the corpus into the delayed queue "orders-" and codec of a server, due in an hour, or takes all that
  * wait there. Arguments: offer or take, the server's address, seed. offer reads lines of codec and number, take lines of
- * codec; both print codec and description of each message.
+ * codec and, where it is another one, of the codec that the queue is named for; both print codec and description of each
+ * message.
  */
 public final class Exchange {
 
@@ -25,7 +26,8 @@ public final class Exchange {
         while (lines.hasNextLine()) {
             String[] parts = lines.nextLine().split("\t");
             Codec codec = corpus.codec(parts[0], Object.class);
-            RBlockingQueue<Object> orders = redisson.getBlockingQueue("orders-" + parts[0], codec);
+            String queue = args[0].equals("take") && parts.length > 1 ? parts[1] : parts[0];
+            RBlockingQueue<Object> orders = redisson.getBlockingQueue("orders-" + queue, codec);
             RDelayedQueue<Object> delayed = redisson.getDelayedQueue(orders);
             if (args[0].equals("offer")) {
                 Object message = corpus.message(Integer.parseInt(parts[1]));
