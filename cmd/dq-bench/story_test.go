@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -27,8 +28,8 @@ import (
 //
 // In a block of the language console, what follows "$ " is a command, and what follows that its
 // output, where … stands for anything, and alone for any number of lines. What the services do is
-// in comments: "service VERSION starts", "ends", "offers N, due in D", "has delivered N", and
-// "time passes", after which all is due.
+// in comments: "service VERSION starts", or "starts with CODEC", "ends", "offers N, due in D",
+// "has delivered N", "takes N", and "time passes", after which all is due.
 func TestTheUpgradeStory(t *testing.T) {
 	servertest.Redisson(t)
 	text, err := os.ReadFile("../../docs/upgrading.md")
@@ -92,7 +93,11 @@ func (s *story) happens(what string) {
 	switch service := s.services[version]; verb {
 	case "starts":
 		before := s.client.PubSubNumSub(s.ctx, s.names.Channel).Val()[s.names.Channel]
-		s.services[version] = redissontest.Open(s.t, s.srv, version, "orders", "string")
+		codec := "string"
+		if len(words) > 3 {
+			codec = words[4]
+		}
+		s.services[version] = redissontest.Open(s.t, s.srv, version, "orders", codec)
 		s.eventually(what, func() bool {
 			return s.client.PubSubNumSub(s.ctx, s.names.Channel).Val()[s.names.Channel] > before
 		})
@@ -110,6 +115,19 @@ func (s *story) happens(what string) {
 				"value": map[string]string{"t": "string", "v": fmt.Sprintf("order %d", s.offered)}, "delay": delay.Milliseconds() + int64(i)*100,
 			})
 		}
+	case "takes":
+		n, err := strconv.ParseInt(words[3], 10, 64)
+		require.NoError(s.t, err, what)
+		s.eventually(what, func() bool { return s.client.LLen(s.ctx, s.names.Destination).Val() >= n })
+		came := map[string]bool{}
+		for range n {
+			var taken struct{ V string }
+			require.NoError(s.t, json.Unmarshal(service.Call("q.poll", nil), &taken))
+			require.Regexp(s.t, `^order \d+$`, taken.V)
+			came[taken.V] = true
+		}
+		require.Len(s.t, came, int(n), what)
+		require.Zero(s.t, s.client.LLen(s.ctx, s.names.Destination).Val())
 	case "has":
 		n, err := strconv.ParseInt(words[4], 10, 64)
 		require.NoError(s.t, err, what)

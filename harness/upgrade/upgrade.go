@@ -201,11 +201,11 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 			if codec.Name(f.From) == codec.NameKryo5 && !to.AtLeast(kryoByDefault) {
 				jars = fmt.Sprintf(" (and bring Kryo 5, com.esotericsoftware:kryo, which %s does not depend on)", c.To)
 			}
-			all = append(all, fmt.Sprintf("Where the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits%s.", c.From, f.From, c.To, jars))
+			all = append(all, fmt.Sprintf("Where the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits%s%s.", c.From, f.From, c.To, jars, or(rewrite(codec.Name(f.From), to))))
 		case f.What == codecByDefault:
-			all = append(all, fmt.Sprintf("Where the code names no codec, let %s deliver everything: %s has no codec that reads its values (%s).", c.From, c.To, f.From))
+			all = append(all, fmt.Sprintf("Where the code names no codec, let %s deliver everything: %s has no codec that reads its values (%s)%s.", c.From, c.To, f.From, or(rewrite(codec.Name(f.From), to))))
 		case named && f.Stops && f.What != codecByDefault && codec.Default(from) != codec.Name(name):
-			all = append(all, fmt.Sprintf("Where the code names the codec %s, let %s deliver everything: %s has not got it.", name, c.From, c.To))
+			all = append(all, fmt.Sprintf("Where the code names the codec %s, let %s deliver everything: %s has not got it%s.", name, c.From, c.To, or(rewrite(codec.Name(name), to))))
 		}
 	}
 	if packed {
@@ -216,6 +216,25 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 		all = append(all, fmt.Sprintf("Replace %s by %s: each reads the members that the other writes, and the values where both use the same codec.", c.From, c.To))
 	}
 	return append(all, fmt.Sprintf("Verify afterwards that nothing is foreign or overdue: dq-bench inspect QUEUE --release %s.", c.To))
+}
+
+// rewrite is the command that has values of a codec in the one that a release uses by default; empty where
+// one of them is not written here.
+func rewrite(name codec.Name, to wire.Release) string {
+	for _, name := range []codec.Name{name, codec.Default(to)} {
+		if _, err := codec.ByName(name); err != nil {
+			return ""
+		}
+	}
+	return fmt.Sprintf("dq-bench migrate QUEUE --codec %s:%s", name, codec.Default(to))
+}
+
+// or offers a command as another way, while nobody offers or takes.
+func or(command string) string {
+	if command == "" {
+		return ""
+	}
+	return "; or stop all that offer or take, and rewrite the values: " + command + ", first with --dry-run"
 }
 
 // kryoByDefault is the first release that depends on the jar of its codec kryo5, and no longer on those

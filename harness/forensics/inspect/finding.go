@@ -137,6 +137,7 @@ func (l *look) otherCodec() (Finding, bool) {
 	const wrong = "delivers them, and whoever takes them with another codec fails at them, or gets other values without an error"
 	f := Finding{Kind: OtherCodec, Old: wrong, New: wrong}
 	var what []string
+	var old codec.Name
 	for _, name := range codec.Optional() {
 		n := 0
 		for kind, count := range l.census.kinds {
@@ -150,6 +151,7 @@ func (l *look) otherCodec() (Finding, bool) {
 		}
 		f.Count += int64(n)
 		f.Anomaly = f.Anomaly || absent
+		old = name
 		if absent {
 			what = append(what, fmt.Sprintf("written by %s, which Redisson %s has not got: %s", name, r, members(n)))
 		} else {
@@ -158,6 +160,10 @@ func (l *look) otherCodec() (Finding, bool) {
 	}
 	f.What = strings.Join(what, "; ")
 	f.Do = "see that whoever takes them uses that codec; where the release has not got it, let one that has, or dq, deliver and take them first"
+	if _, err := codec.ByName(old); err == nil && old != codec.Default(*r) {
+		f.Do += fmt.Sprintf("; or stop all that offer or take, and have the values rewritten: %s",
+			forensics.Command("migrate", l.q.Name, "--codec", fmt.Sprintf("%s:%s", old, codec.Default(*r))))
+	}
 	return f, f.Count > 0
 }
 

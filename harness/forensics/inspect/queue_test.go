@@ -129,6 +129,7 @@ func TestValuesOfAnotherCodec(t *testing.T) {
 		require.Equal(t, c.anomaly, f.Anomaly, c.release)
 		require.Equal(t, int64(1), f.Count)
 		require.Contains(t, f.What, "written by marshalling, which Redisson "+c.release)
+		require.Contains(t, f.Do, "dq-bench migrate orders --codec marshalling:kryo5")
 	}
 	b.clear()
 	b.offer(b.pack(dLc0, "\x04\x3e\x05hello"), hour)
