@@ -56,8 +56,8 @@ Bytes that fit both layouts count as migrated: only values of one zero byte (of 
 Windows), one or two ids in 256.
 
 With --codec, migrate rewrites the values: of what waits, and of what was delivered to
-QUEUE and not taken; the packing stays. marshalling:kryo5 is the change of default of
-Redisson 3.19.0. The codecs are those of dq-bench codec decode:
+QUEUE and not taken; packing, ids, due times and order stay. marshalling:kryo5 is what the
+default of Redisson did at 3.19.0; dq-bench inspect tells which codec values have. There are:
 
     ` + codecNames + `
 
@@ -69,9 +69,11 @@ and typed-json3, which their bytes do not tell.
 
 A value comes out in the bytes that Java would write, or is refused: where the other codec
 has no form for it, where a class writes itself, where its class file is of another version,
-where it holds a collection but ` + carriedCollections + `,
-or where it seems to be of another codec than FROM. One refused value refuses all, and
-nothing is changed; --partial leaves it, and rewrites the others.
+where it seems to be of another codec than FROM, or where it holds another collection than
+ArrayList, LinkedList, HashSet, LinkedHashSet, TreeSet, HashMap, LinkedHashMap and TreeMap,
+to which Kryo5 adds those of List.of, Arrays.asList and the like. One refused value refuses
+all, and nothing is changed; --partial leaves it, and rewrites the others. --dry-run lists
+them.
 
 Whoever takes with one codec a value of the other loses it, so stop all that offer or take:
 migrate refuses while anybody subscribes to the channel, and --force says that all have TO.

@@ -18,13 +18,10 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-const (
-	codecNames = `string, bytes, long, json, typed-json, json3, typed-json3, kryo5, marshalling,
+// codecNames is what the help says of --codec.
+const codecNames = `string, bytes, long, json, typed-json, json3, typed-json3, kryo5, marshalling,
     serialization; cbor and msgpack as FROM alone; each of them compressed, such as
     lz4/kryo5, by lz4, lz4-v2, snappy, snappy-v2 and zstd`
-	carriedCollections = `ArrayList, LinkedList, HashSet, LinkedHashSet, TreeSet,
-HashMap, LinkedHashMap and TreeMap`
-)
 
 // recodeFlags are the flags of migrate that --codec needs.
 type recodeFlags struct {

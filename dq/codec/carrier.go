@@ -109,6 +109,9 @@ func (c *carrier) elements(e *elements, j *javaType, path string) error {
 		return c.refuse(e, path, "it is not written in %s here, which has ArrayList and HashMap alone", c.to)
 	}
 	elem := elementOf(j)
+	if c.to != NameKryo5 && !e.isArray() && !exactSets[e.class] {
+		return c.refuse(e, path, "it is a %s: %s", e.class, notCarried)
+	}
 	if e.isArray() {
 		typ, err := c.model.array(typeOfSignature(strings.ReplaceAll(e.class, ".", "/"), ""), nil)
 		if err != nil {
@@ -122,6 +125,9 @@ func (c *carrier) elements(e *elements, j *javaType, path string) error {
 func (c *carrier) dictionary(d *dictionary, j *javaType, path string) error {
 	if c.isJSON() && (d.class != hashMapName || !d.named()) {
 		return c.refuse(d, path, "it is not written in %s here, which has maps of the class HashMap with texts for keys", c.to)
+	}
+	if c.to != NameKryo5 && !exactMaps[d.class] {
+		return c.refuse(d, path, "it is a %s: %s", d.class, notCarried)
 	}
 	var key *javaType
 	if j != nil {
@@ -140,21 +146,41 @@ func (c *carrier) dictionary(d *dictionary, j *javaType, path string) error {
 
 // assignable has which of the collections that are carried a field may hold, by its declared class.
 var assignable = map[string][]string{
-	"java.util.List":         {arrayListName, linkedListName},
-	"java.util.Collection":   {arrayListName, linkedListName, hashSetName, linkedHashSetName, treeSetName},
+	"java.util.List":         {arrayListName, linkedListName, anyList},
+	"java.util.Collection":   {arrayListName, linkedListName, hashSetName, linkedHashSetName, treeSetName, anyList, anySet},
 	arrayListName:            {arrayListName},
 	linkedListName:           {linkedListName},
-	"java.util.Set":          {hashSetName, linkedHashSetName, treeSetName},
+	"java.util.Set":          {hashSetName, linkedHashSetName, treeSetName, anySet},
 	hashSetName:              {hashSetName, linkedHashSetName},
 	linkedHashSetName:        {linkedHashSetName},
 	"java.util.SortedSet":    {treeSetName},
 	treeSetName:              {treeSetName},
-	"java.util.Map":          {hashMapName, linkedHashMapName, treeMapName},
+	"java.util.Map":          {hashMapName, linkedHashMapName, treeMapName, anyMap},
 	hashMapName:              {hashMapName, linkedHashMapName},
 	linkedHashMapName:        {linkedHashMapName},
 	treeMapName:              {treeMapName},
 	"java.util.SortedMap":    {treeMapName},
 	"java.util.NavigableMap": {treeMapName},
+}
+
+// What assignable has for the collections that have no class to declare, such as those of List.of.
+const (
+	anyList = "a List"
+	anySet  = "a Set"
+	anyMap  = "a Map"
+)
+
+// general returns which of these a class of a collection is.
+func (t kryoType) general() string {
+	switch {
+	case t.kind == kindMap && !exactMaps[t.dictionary]:
+		return anyMap
+	case t.kind == kindList && t.list == "":
+		return anyList
+	case t.kind == kindList && t.list == hashSetName:
+		return anySet
+	}
+	return ""
 }
 
 // unassignable says why a field cannot hold a value, or nothing. JSON and Serialization do not tell the
@@ -177,7 +203,8 @@ func unassignable(value any, j *javaType) string {
 	case j.kind == kindAny || j.kind == kindOptional:
 		return ""
 	case j.kind == kindList && !j.isArray(), j.kind == kindMap:
-		if slices.Contains(assignable[j.className()], classOf(value)) || j.param {
+		class := classOf(value)
+		if slices.Contains(assignable[j.className()], class) || slices.Contains(assignable[j.className()], kryoTypes[class].general()) || j.param {
 			return ""
 		}
 		return wrong

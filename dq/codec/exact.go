@@ -15,7 +15,8 @@ import (
 // notCarried is why a collection is not carried from one codec to another.
 const notCarried = "what becomes of it in another codec is not known here"
 
-// exactMaps and exactSets are the collections that every format with classes writes as they are.
+// exactMaps and exactSets are the collections that every format with classes writes as they are. Kryo5
+// writes those of kryoTypes besides.
 var (
 	exactMaps = map[string]bool{hashMapName: true, linkedHashMapName: true, treeMapName: true}
 	exactSets = map[string]bool{linkedListName: true, hashSetName: true, linkedHashSetName: true, treeSetName: true}
@@ -34,34 +35,97 @@ func exactly(class string, r *record, value any) any {
 		if r.field("accessOrder") == true {
 			return foreign{class, "in the order of access, which other codecs do not write"}
 		}
+	case "java.util.CollSer":
+		class = immutableClass(value)
 	}
 	return exactCollection(class, value, comparator)
+}
+
+// immutableClass returns the class of what List.of, Set.of or Map.of made; "" for one that holds null.
+func immutableClass(value any) string {
+	const prefix = "java.util.ImmutableCollections$"
+	few := func(n, most int, small, large string) string {
+		if n > 0 && n <= most {
+			return prefix + small
+		}
+		return prefix + large
+	}
+	switch value := value.(type) {
+	case []any:
+		if !hasNil(value) {
+			return few(len(value), 2, "List12", "ListN")
+		}
+	case *elements:
+		return few(len(value.all), 2, "Set12", "SetN")
+	case *dictionary:
+		return few(len(value.keys), 1, "Map1", "MapN")
+	}
+	return ""
 }
 
 func exactCollection(class string, value, comparator any) any {
 	if comparator != nil {
 		return foreign{class, "with a comparator, which is not carried from one codec to another"}
 	}
+	t, carried := kryoTypes[class]
 	switch known := value.(type) {
 	case []any:
-		switch class {
-		case arrayListName:
+		if class == arrayListName {
 			return value
-		case linkedListName:
+		}
+		if carried && t.kind == kindList {
 			return &elements{class: class, all: known}
 		}
 	case *elements:
-		if exactSets[class] {
+		if carried && t.kind == kindList && !known.isArray() {
+			return &elements{class: class, all: known.all}
+		}
+		if known.isArray() {
 			return value
 		}
 	case *dictionary:
-		if exactMaps[class] {
-			return value
+		if carried && t.kind == kindMap {
+			return &dictionary{class, known.keys, known.values}
 		}
 	default:
 		return value
 	}
-	return foreign{class, "it is a " + class + ": " + notCarried}
+	return foreign{class, "it is a " + cmp.Or(class, "List.of with null") + ": " + notCarried}
+}
+
+// riverOfCollections has what methods of java.util.Collections return.
+var riverOfCollections = func() map[byte]string {
+	classes := map[byte]string{
+		riverEmptyList: "EmptyList", riverEmptySet: "EmptySet", riverEmptyMap: "EmptyMap",
+		riverSingletonList: "SingletonList", riverSingletonSet: "SingletonSet", riverSingletonMap: "SingletonMap",
+		riverUnmodifiableCollection: "UnmodifiableCollection", riverUnmodifiableList: "UnmodifiableList",
+		riverUnmodifiableMap: "UnmodifiableMap", riverUnmodifiableSet: "UnmodifiableSet",
+	}
+	for code, name := range classes {
+		classes[code] = "java.util.Collections$" + name
+	}
+	return classes
+}()
+
+// exactOfCollections reads what a method of java.util.Collections has returned.
+func (r *riverReader) exactOfCollections(code byte) any {
+	class := riverOfCollections[code]
+	switch code {
+	case riverEmptyList, riverEmptySet:
+		return &elements{class: class}
+	case riverEmptyMap:
+		return &dictionary{class: class}
+	}
+	instance := r.assign(selfReference(class))
+	switch value := r.value(); code {
+	case riverSingletonList, riverSingletonSet:
+		r.instances[instance] = &elements{class: class, all: []any{value}}
+	case riverSingletonMap:
+		r.instances[instance] = &dictionary{class, []any{value}, []any{r.value()}}
+	default:
+		r.instances[instance] = foreign{class, "it is a " + class + ": " + notCarried}
+	}
+	return r.instances[instance]
 }
 
 // exact returns the object that a record is, where its classes are those that are known: the same

@@ -170,7 +170,7 @@ func (w *kryoWriter) object(value any, j *javaType) {
 		w.varint(uint64(len(value)) + 1)
 		w.buf = append(w.buf, value...)
 	case []any:
-		w.list(value, false, j)
+		w.list(value, formPlain, j)
 	case *elements:
 		w.elements(value, j)
 	case *dictionary:

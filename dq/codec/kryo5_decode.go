@@ -57,11 +57,11 @@ func (r *kryoReader) named() kryoType {
 		return kryoType{null: true}
 	}
 	name := r.names[index]
-	if t, known := kryoTypes[name]; known && (!r.registry.isExact() || t.isExact(name)) {
+	if t, known := kryoTypes[name]; known {
+		if r.registry.isExact() && t.kind == kindList && name != arrayListName {
+			t.list = name
+		}
 		return t
-	}
-	if r.registry.isExact() && name == linkedListName {
-		return kryoType{kind: kindList, list: linkedListName}
 	}
 	if class := r.registry.class(name); class != nil {
 		return kryoType{kind: kindObject, class: class}

@@ -5,7 +5,7 @@ import "slices"
 // elements writes a collection that is no plain list, or an array.
 func (w *kryoWriter) elements(e *elements, j *javaType) {
 	if !e.isArray() {
-		w.list(e.all, e.class == treeSetName, j)
+		w.list(e.all, kryoTypes[e.class].form, j)
 		return
 	}
 	w.varint(uint64(len(e.all)) + 1)
@@ -16,7 +16,14 @@ func (w *kryoWriter) elements(e *elements, j *javaType) {
 
 // list writes the elements of a collection: without their class where a field
 // declares it and it is final, with their class once if they have only one.
-func (w *kryoWriter) list(list []any, sorted bool, j *javaType) {
+func (w *kryoWriter) list(list []any, form listForm, j *javaType) {
+	switch form {
+	case formEmpty:
+		return
+	case formSingleton:
+		w.classAndObject(list[0], nil)
+		return
+	}
 	elem := elementsOf(j, kindList).known(w.bound)
 	declared := elem != nil && elem.isFinal()
 	hasNull := hasNil(list)
@@ -24,12 +31,14 @@ func (w *kryoWriter) list(list []any, sorted bool, j *javaType) {
 	switch {
 	case len(list) == 0:
 		w.buf = append(w.buf, 1)
+	case declared && form == formNoNulls:
+		w.varint(uint64(len(list)) + 1)
 	case declared:
 		w.flagged(hasNull, len(list)+1)
 	default:
 		w.flagged(same, len(list)+1)
 	}
-	if sorted {
+	if form == formSorted {
 		w.buf = append(w.buf, kryoNull) // the comparator
 	}
 	k := kindOf(sample)
@@ -48,7 +57,9 @@ func (w *kryoWriter) list(list []any, sorted bool, j *javaType) {
 		if sample == nil {
 			return
 		}
-		w.bool(hasNull)
+		if form != formNoNulls {
+			w.bool(hasNull)
+		}
 	}
 	for _, element := range list {
 		if hasNull {
@@ -105,22 +116,34 @@ func (w *kryoWriter) mapping(d *dictionary, j *javaType) {
 	if j != nil && j.kind == kindMap {
 		key, elem = j.key, j.elem.known(w.bound)
 	}
+	form := kryoTypes[d.class].form
+	switch form {
+	case formEmpty:
+		return
+	case formSingleton:
+		w.classAndObject(d.keys[0], nil)
+		w.classAndObject(d.values[0], nil)
+		return
+	}
 	w.varint(uint64(len(d.keys)) + 1)
-	if d.class == treeMapName {
+	if form == formSorted {
 		w.buf = append(w.buf, kryoNull) // the comparator
 	}
 	for i := range d.keys {
-		w.part(d.keys[i], key)
-		w.part(d.values[i], elem)
+		w.part(d.keys[i], key, form)
+		w.part(d.values[i], elem, form)
 	}
 }
 
 // part writes a key or a value of a map: without its class where a field declares it
 // and it is final.
-func (w *kryoWriter) part(value any, j *javaType) {
-	if j != nil && j.isFinal() {
+func (w *kryoWriter) part(value any, j *javaType, form listForm) {
+	switch {
+	case j == nil || !j.isFinal():
+		w.classAndObject(value, j)
+	case form == formNoNulls:
+		w.object(value, nil)
+	default:
 		w.orNull(value, j.kind, nil)
-		return
 	}
-	w.classAndObject(value, j)
 }

@@ -70,17 +70,6 @@ var kryoTypes = func() map[string]kryoType {
 	return types
 }()
 
-// isExact reports whether what is read under a name is written under it too.
-func (t kryoType) isExact(name string) bool {
-	switch t.kind {
-	case kindList:
-		return name == arrayListName || t.list == name
-	case kindMap:
-		return exactMaps[name]
-	}
-	return true
-}
-
 // kryoIDs has the classes that Kryo registers, by their id on the wire.
 var kryoIDs = map[uint64]kind{
 	kryoInteger: kindInt, kryoString: kindString, kryoFloat: kindFloat, kryoBoolean: kindBool, kryoByte: kindByte,

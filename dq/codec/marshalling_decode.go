@@ -115,9 +115,8 @@ func (r *riverReader) value() any {
 
 // rare reads the values that have a code of their own in the JDK's collections.
 func (r *riverReader) rare(code byte) any {
-	if r.registry.isExact() && isOfCollections(code) {
-		r.err = &ValueError{NameMarshalling, "the value holds a collection that a method of java.util.Collections has made: " + notCarried}
-		return nil
+	if r.registry.isExact() && riverOfCollections[code] != "" {
+		return r.exactOfCollections(code)
 	}
 	switch code {
 	case riverEmptyList:
@@ -148,15 +147,6 @@ func (r *riverReader) rare(code byte) any {
 	}
 	r.fail("code 0x%02x, which is none of the values read here", code)
 	return nil
-}
-
-// isOfCollections tells what methods of java.util.Collections return.
-func isOfCollections(code byte) bool {
-	switch code {
-	case riverEmptyList, riverEmptySet, riverEmptyMap, riverSingletonList, riverSingletonSet, riverSingletonMap:
-		return true
-	}
-	return code >= riverUnmodifiableCollection && code <= riverUnmodifiableSet
 }
 
 func (r *riverReader) text(n int) any {

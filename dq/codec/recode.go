@@ -15,7 +15,7 @@ import (
 // Objects of classes of applications are carried where their class files say what the bytes leave out:
 // Kryo5 and JSON write a field by its declared type, its type arguments and whether its class is final,
 // which no stream tells; JSON and Kryo5 tell no serialVersionUID, and Kryo5 no names of fields.
-// Only Serialization to Marshalling might do without, and does not.
+// Collections of the JDK are carried as the class that they are, where both codecs are known to write it.
 //
 // A value is refused, with a *RecodeError, where it would come out as another one: what it holds has no
 // form in the other codec, or what becomes of it there is not known here. Each value that is written is

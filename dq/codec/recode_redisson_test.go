@@ -90,7 +90,11 @@ func TestRedissonTakesWhatWasRecoded(t *testing.T) {
 				t.Logf("    %v", refused)
 			}
 			require.Equal(t, exchanged-len(want), done.After.CountRefused())
-			require.Greater(t, len(want), exchanged*7/10)
+			least := exchanged * 7 / 10 // for want of records and of what List.of makes
+			if way.to == codec.NameKryo5 {
+				least = exchanged * 99 / 100
+			}
+			require.GreaterOrEqual(t, len(want), least)
 
 			taken := java.at(t, way.take).run(t, "corpus.Exchange", strings.NewReader(fmt.Sprintf("%s\t%s\n", way.to, way.from)), "take", server.URL(), fmt.Sprint(seed))
 			require.Equal(t, want, byCodec(taken)[way.to])
