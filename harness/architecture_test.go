@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"harness/driver/spec":     {"harness/driver", "harness/driver/baseline", "harness/driver/library", "harness/driver/program"},
 	"harness/server":          {"harness/server/embedded"},
 	"harness/server/embedded": {},
+	"harness/server/proxy":    {},
 	"harness/monitor":         {},
 	"harness/analysis":        {"harness/monitor"},
 	"harness/trace":           {"harness/monitor"},

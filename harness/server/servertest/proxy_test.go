@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/harness/server/proxy"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
 
@@ -313,4 +316,43 @@ func TestProxyUnderLoadAndFaultsFromManySides(t *testing.T) {
 	}
 	close(stop)
 	work.Wait()
+}
+
+// A command whose request is cut was not carried out; one whose reply is cut was.
+func TestProxyRules(t *testing.T) {
+	t.Parallel()
+	p, ctx := proxied(t)
+	for verdict, want := range map[proxy.Verdict]string{proxy.CutRequest: "$-1\r\n", proxy.CutReply: "$1\r\n"} {
+		key := "n" + strconv.Itoa(int(verdict))
+		p.Rule(func(c *proxy.Conn, command []string) proxy.Verdict {
+			if command[0] == "INCR" {
+				return verdict
+			}
+			return proxy.Pass
+		})
+		cut, other := dial(t, p), dial(t, p)
+		cut.ping()
+		other.ping()
+		cut.send("INCR " + key)
+		_, err := cut.read(5 * time.Second)
+		require.ErrorIs(t, err, syscall.ECONNRESET)
+		require.NoError(t, p.Until(ctx, func() bool { return len(p.Conns(sent("INCR"))) == 0 }))
+		other.send("GET " + key)
+		other.reads(want)
+	}
+	p.Heal()
+	healed := dial(t, p)
+	healed.send("INCR n9")
+	healed.reads(":1\r\n")
+}
+
+func TestProxyBandwidth(t *testing.T) {
+	t.Parallel()
+	p, _ := proxied(t)
+	p.Bandwidth(10_000)
+	l := dial(t, p)
+	began := time.Now()
+	l.send("ECHO " + strings.Repeat("x", 2000))
+	l.reads("$2000\r\n")
+	require.GreaterOrEqual(t, time.Since(began), 400*time.Millisecond, "2000 bytes each way")
 }

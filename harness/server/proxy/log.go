@@ -1,4 +1,4 @@
-package servertest
+package proxy
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 const (
 	logKept     = 1000
 	argKept     = 256
-	pendingKept = 64 << 20 // a command longer than that is no test's
+	pendingKept = 64 << 20 // a command longer than that is no queue's
 )
 
 // commandLog reads a client's commands out of the bytes it sends. What is no
@@ -21,26 +21,29 @@ type commandLog struct {
 	broken   bool
 }
 
-func (l *commandLog) write(data []byte) {
+// write returns the commands that data completes.
+func (l *commandLog) write(data []byte) (commands [][]string) {
 	if l.broken {
-		return
+		return nil
 	}
 	l.pending = append(l.pending, data...)
 	for len(l.pending) > 0 {
 		words, n, ok := parseCommand(l.pending)
 		if !ok || len(l.pending) > pendingKept {
 			l.broken, l.pending = true, nil
-			return
+			return commands
 		}
 		if n == 0 {
-			return // not all there yet
+			return commands // not all there yet
 		}
 		l.pending = l.pending[n:]
 		if len(words) > 0 {
 			l.add(words)
+			commands = append(commands, words)
 		}
 	}
 	l.pending = nil // lets go of the memory
+	return commands
 }
 
 func (l *commandLog) add(words []string) {

@@ -1,4 +1,4 @@
-package servertest
+package proxy
 
 import (
 	"errors"
@@ -40,38 +40,44 @@ func (m *modes) set(to mode, dirs []Direction) {
 	}
 }
 
-// ProxyConn is one client's connection through a Proxy.
-type ProxyConn struct {
+// Conn is one client's connection through a Proxy.
+type Conn struct {
 	proxy  *Proxy
+	id     int
 	client *net.TCPConn
 	done   chan struct{} // closed when both sides are
 
 	// Guarded by proxy.mu.
-	modes    modes
-	delay    time.Duration
-	hungUp   bool // by us
-	left     bool // the client closed its side
-	server   *net.TCPConn
-	log      commandLog
-	answered bool // the server sent something since the last command
+	modes     modes
+	delay     time.Duration
+	bandwidth int
+	losing    bool // the next reply is cut
+	hungUp    bool // by us
+	left      bool // the client closed its side
+	server    *net.TCPConn
+	log       commandLog
+	answered  bool // the server sent something since the last command
 }
 
+// ID is the connection's number, counted from 1 as they were made.
+func (c *Conn) ID() int { return c.id }
+
 // Done is closed when both sides of the connection are.
-func (c *ProxyConn) Done() <-chan struct{} { return c.done }
+func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // Blackhole is Proxy.Blackhole for this connection.
-func (c *ProxyConn) Blackhole(dirs ...Direction) { c.change(func() { c.modes.set(blackholed, dirs) }) }
+func (c *Conn) Blackhole(dirs ...Direction) { c.change(func() { c.modes.set(blackholed, dirs) }) }
 
 // Stall is Proxy.Stall for this connection.
-func (c *ProxyConn) Stall(dirs ...Direction) { c.change(func() { c.modes.set(stalled, dirs) }) }
+func (c *Conn) Stall(dirs ...Direction) { c.change(func() { c.modes.set(stalled, dirs) }) }
 
 // Delay is Proxy.Delay for this connection.
-func (c *ProxyConn) Delay(d time.Duration) { c.change(func() { c.delay = d }) }
+func (c *Conn) Delay(d time.Duration) { c.change(func() { c.delay = d }) }
 
 // Heal ends Blackhole, Stall and Delay for this connection.
-func (c *ProxyConn) Heal() { c.change(func() { c.modes, c.delay = modes{}, 0 }) }
+func (c *Conn) Heal() { c.change(func() { c.modes, c.delay = modes{}, 0 }) }
 
-func (c *ProxyConn) change(f func()) {
+func (c *Conn) change(f func()) {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
 	f()
@@ -80,7 +86,7 @@ func (c *ProxyConn) change(f func()) {
 
 // Reset cuts the connection with an RST to both ends, as a crashed host or a
 // firewall does: the client's next read fails with ECONNRESET.
-func (c *ProxyConn) Reset() {
+func (c *Conn) Reset() {
 	c.proxy.mu.Lock()
 	server := c.server
 	c.proxy.mu.Unlock()
@@ -94,7 +100,7 @@ func (c *ProxyConn) Reset() {
 // HangUp ends the connection with a FIN, as a server that shuts down in order
 // does: the client reads what was delivered before, then io.EOF. What it still
 // sends is thrown away until it closes its side.
-func (c *ProxyConn) HangUp() {
+func (c *Conn) HangUp() {
 	c.change(func() { c.hungUp, c.modes = true, modes{} })
 	_ = c.client.CloseWrite()
 	c.proxy.mu.Lock()
@@ -112,7 +118,7 @@ func reset(conn *net.TCPConn) {
 }
 
 // forget takes the connection off the list and lets go of the server, once.
-func (c *ProxyConn) forget() {
+func (c *Conn) forget() {
 	p := c.proxy
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +136,7 @@ func (c *ProxyConn) forget() {
 }
 
 // serve carries both ways until both have ended.
-func (c *ProxyConn) serve() {
+func (c *Conn) serve() {
 	defer c.forget()
 	defer c.client.Close()
 	if !c.await(func() bool { return !c.proxy.holding }) {
@@ -157,7 +163,7 @@ func (c *ProxyConn) serve() {
 
 // attach takes note of the server's side, which Reset and HangUp end too, and
 // reports whether the connection was not cut before.
-func (c *ProxyConn) attach(server *net.TCPConn) bool {
+func (c *Conn) attach(server *net.TCPConn) bool {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
 	c.server = server
@@ -174,7 +180,7 @@ func (c *ProxyConn) attach(server *net.TCPConn) bool {
 
 // await waits until holds, which is asked under the lock, and reports whether it
 // came to be before the connection's end.
-func (c *ProxyConn) await(holds func() bool) bool {
+func (c *Conn) await(holds func() bool) bool {
 	for {
 		c.proxy.mu.Lock()
 		ok, changed := holds(), c.proxy.changed
@@ -202,7 +208,7 @@ const inFlight = 256
 
 // carry reads from one side and hands to deliver, so that delayed replies wait
 // beside each other and not one after the other.
-func (c *ProxyConn) carry(dir Direction, from, to *net.TCPConn) {
+func (c *Conn) carry(dir Direction, from, to *net.TCPConn) {
 	line := make(chan chunk, inFlight)
 	delivered := make(chan struct{})
 	c.proxy.work.Go(func() {
@@ -212,7 +218,12 @@ func (c *ProxyConn) carry(dir Direction, from, to *net.TCPConn) {
 	buf := make([]byte, 32<<10)
 	for c.await(func() bool { return c.modes[dir] != stalled }) {
 		n, err := from.Read(buf)
-		next := chunk{data: append([]byte(nil), buf[:n]...), due: c.seen(dir, buf[:n], err), err: err}
+		due, cut := c.seen(dir, buf[:n], err)
+		if cut {
+			c.Reset()
+			break
+		}
+		next := chunk{data: append([]byte(nil), buf[:n]...), due: due, err: err}
 		select {
 		case line <- next:
 		case <-c.done:
@@ -226,8 +237,9 @@ func (c *ProxyConn) carry(dir Direction, from, to *net.TCPConn) {
 	<-delivered
 }
 
-// seen takes note of what came and says when it is to be delivered.
-func (c *ProxyConn) seen(dir Direction, data []byte, err error) time.Time {
+// seen takes note of what came and says when it is to be delivered, or whether the
+// connection is cut instead.
+func (c *Conn) seen(dir Direction, data []byte, err error) (due time.Time, cut bool) {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
 	if err != nil && dir == Requests {
@@ -235,23 +247,42 @@ func (c *ProxyConn) seen(dir Direction, data []byte, err error) time.Time {
 		c.proxy.announce()
 	}
 	if len(data) > 0 {
-		if dir == Requests {
-			c.log.write(data)
+		switch dir {
+		case Requests:
+			cut = c.decide(c.log.write(data))
+		case Replies:
+			cut = c.losing
 		}
 		c.answered = dir == Replies
 		c.proxy.announce()
 	}
 	if dir == Replies {
-		return time.Now().Add(c.delay)
+		return time.Now().Add(c.delay), cut
 	}
-	return time.Time{}
+	return time.Time{}, cut
+}
+
+// decide asks the rule about commands, and reports whether the connection is cut at once.
+func (c *Conn) decide(commands [][]string) (cut bool) {
+	if c.proxy.rule == nil {
+		return false
+	}
+	for _, command := range commands {
+		switch c.proxy.rule(c, command) {
+		case CutRequest:
+			return true
+		case CutReply:
+			c.losing = true
+		}
+	}
+	return false
 }
 
 // deliver passes on or throws away what carry has read, at its time, and the
 // end of the stream too.
-func (c *ProxyConn) deliver(dir Direction, line <-chan chunk, to *net.TCPConn) {
+func (c *Conn) deliver(dir Direction, line <-chan chunk, to *net.TCPConn) {
 	for next := range line {
-		if !c.sleepUntil(next.due) {
+		if !c.sleepUntil(c.bounded(next)) {
 			return
 		}
 		if len(next.data) > 0 && !c.pass(dir, next.data, to) {
@@ -264,7 +295,22 @@ func (c *ProxyConn) deliver(dir Direction, line <-chan chunk, to *net.TCPConn) {
 	}
 }
 
-func (c *ProxyConn) sleepUntil(due time.Time) bool {
+// bounded is when a chunk may be delivered, by its own time and by the bandwidth.
+func (c *Conn) bounded(next chunk) time.Time {
+	c.proxy.mu.Lock()
+	bandwidth := c.bandwidth
+	c.proxy.mu.Unlock()
+	if bandwidth <= 0 {
+		return next.due
+	}
+	through := time.Now().Add(time.Duration(float64(len(next.data)) / float64(bandwidth) * float64(time.Second)))
+	if through.After(next.due) {
+		return through
+	}
+	return next.due
+}
+
+func (c *Conn) sleepUntil(due time.Time) bool {
 	d := time.Until(due)
 	if due.IsZero() || d <= 0 {
 		return true
@@ -280,7 +326,7 @@ func (c *ProxyConn) sleepUntil(due time.Time) bool {
 }
 
 // pass writes data, or throws it away, once the direction is not stalled.
-func (c *ProxyConn) pass(dir Direction, data []byte, to *net.TCPConn) bool {
+func (c *Conn) pass(dir Direction, data []byte, to *net.TCPConn) bool {
 	drop := false
 	if !c.await(func() bool { drop = c.modes[dir] == blackholed || c.hungUp; return c.modes[dir] != stalled }) {
 		return false
@@ -293,7 +339,7 @@ func (c *ProxyConn) pass(dir Direction, data []byte, to *net.TCPConn) bool {
 }
 
 // end hands the end of a stream on in its kind, as soon as the direction passes again.
-func (c *ProxyConn) end(dir Direction, err error, to *net.TCPConn) {
+func (c *Conn) end(dir Direction, err error, to *net.TCPConn) {
 	if !c.await(func() bool { return c.modes[dir] == passing }) {
 		return
 	}
@@ -308,7 +354,7 @@ func (c *ProxyConn) end(dir Direction, err error, to *net.TCPConn) {
 
 // Sent reports whether the client has ever sent a command that begins with these
 // words, whatever their case: Sent("BLPOP"), Sent("SUBSCRIBE", "news").
-func (c *ProxyConn) Sent(words ...string) bool {
+func (c *Conn) Sent(words ...string) bool {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
 	return c.log.sent(words)
@@ -316,7 +362,7 @@ func (c *ProxyConn) Sent(words ...string) bool {
 
 // Waiting reports whether the last command begins with these words and the server
 // has sent nothing since: a client blocked in BLPOP is Waiting("BLPOP").
-func (c *ProxyConn) Waiting(words ...string) bool {
+func (c *Conn) Waiting(words ...string) bool {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
 	last := c.log.last()
@@ -325,14 +371,14 @@ func (c *ProxyConn) Waiting(words ...string) bool {
 
 // Commands are the last commands the client sent, at most 1000, the oldest
 // first; of each argument the first 256 bytes.
-func (c *ProxyConn) Commands() [][]string {
+func (c *Conn) Commands() [][]string {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
 	return append([][]string(nil), c.log.commands...)
 }
 
 // String names the client's port and its last command.
-func (c *ProxyConn) String() string {
+func (c *Conn) String() string {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
 	last := strings.Join(c.log.last(), " ")
