@@ -38,6 +38,7 @@ var mayImport = map[string][]string{
 	"harness/server":          {"harness/server/embedded"},
 	"harness/server/embedded": {},
 	"harness/server/proxy":    {},
+	"harness/fault":           {"harness/load", "harness/plan", "harness/run", "harness/server", "harness/server/proxy"},
 	"harness/monitor":         {},
 	"harness/analysis":        {"harness/monitor"},
 	"harness/trace":           {"harness/monitor"},

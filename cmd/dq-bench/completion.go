@@ -12,7 +12,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/conformance"
 	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/scenario"
-	"github.com/dq-bench/dq-bench/scenarios"
 )
 
 func newCompletionCmd() *cobra.Command {
@@ -140,7 +139,7 @@ func completeRedis(cmd *cobra.Command, _ string) ([]string, cobra.ShellCompDirec
 
 // completeScenario offers the stored scenarios, and files where none begins so.
 func completeScenario(*cobra.Command, string) ([]string, cobra.ShellCompDirective) {
-	all, _ := scenario.Load(scenarios.Load, "load") // which are part of the program
+	all, _ := scenario.Stored() // which are part of the program
 	var words []string
 	for _, s := range all {
 		words = append(words, described(s.Name, s.About))

@@ -238,8 +238,10 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 			return nil, err
 		}
 	}
-	r.options.Share, err = f.shared.share(r)
-	return r, err
+	if r.options.Share, err = f.shared.share(r); err != nil {
+		return nil, err
+	}
+	return r, series.CheckFaults(r.cases, r.options.Redis, r.options.Share)
 }
 
 // once prints each line the first time it comes: a series says it for each run.

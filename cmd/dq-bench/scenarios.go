@@ -8,14 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dq-bench/dq-bench/harness/scenario"
-	"github.com/dq-bench/dq-bench/scenarios"
 )
 
 func newScenariosCmd() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "scenarios",
-		Short: "List the load scenarios that 'dq-bench run -f' knows, with a sentence each",
+		Short: "List the scenarios that 'dq-bench run -f' knows, with a sentence each",
 		Long: `Scenarios lists what 'dq-bench run -f NAME' can run. A variant marked with * takes
 long or needs more than a Redis, and runs with --variant or --full only.
 
@@ -24,7 +23,7 @@ Exit codes: 0 fine; 2 wrong usage.`,
   dq-bench run -f backlog --variant random-100k`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := scenario.Load(scenarios.Load, "load")
+			all, err := scenario.Stored()
 			if err != nil {
 				return err
 			}

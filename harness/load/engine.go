@@ -39,7 +39,7 @@ type member struct {
 	role   plan.Role
 	driver driver.Driver
 	part   part
-	// ledger is the file of one that is to be killed.
+	// ledger is the file of one that is to be killed, or that keeps account.
 	ledger string
 }
 
@@ -148,6 +148,12 @@ func (e *engine) prepare(ctx context.Context) error {
 			return fmt.Errorf("%w, or have each call made of it, and timed with its way there and back, by --over-protocol",
 				&driver.CapabilityError{Driver: p.Identity(), Need: lacks})
 		}
+		if e.Account && missing(p, e.Plan) == "" && !p.Hello.Can(ledgerFeature) {
+			return &driver.CapabilityError{Driver: p.Identity(), Need: "keep account of each message (" + ledgerFeature + ")"}
+		}
+	}
+	if e.Account {
+		return e.keepLedgers()
 	}
 	return nil
 }
@@ -167,6 +173,11 @@ func (e *engine) openMember(ctx context.Context, m *member) error {
 			return err
 		}
 		m.part = l
+		if m.ledger != "" {
+			if err := l.keepIn(m.ledger); err != nil {
+				return errors.Join(err, l.close())
+			}
+		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -125,8 +125,7 @@ func (h *Host) open(ctx context.Context, arguments []byte) (any, error) {
 		return nil, err
 	}
 	if target.Ledger != "" {
-		s := l.stages[plan.Measured]
-		if s.file, err = openLedgerFile(target.Ledger, s.ledger.messages); err != nil {
+		if err := l.keepIn(target.Ledger); err != nil {
 			return nil, errors.Join(err, l.close())
 		}
 	}

@@ -46,10 +46,16 @@ func (e *engine) measure(ctx context.Context) (*Result, error) {
 	var evolution sync.WaitGroup
 	var evolved error
 	evolution.Go(func() { evolved = e.evolve(evolving, w) })
+	meanwhile := e.beginMeanwhile(evolving, w)
+	defer func() {
+		endEvolution()
+		<-meanwhile
+	}()
 	if err := w.offerAll(ctx, nil); err != nil {
 		return nil, err
 	}
 	beside.offered(ctx)
+	<-meanwhile
 	if e.Worker.Shared() {
 		w.drainShared(ctx, time.Time{})
 	} else if err := w.drain(ctx); err != nil {
@@ -78,6 +84,11 @@ func (e *engine) measure(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.Account {
+		if result.Messages, err = w.messages(sets.Held); err != nil {
+			return nil, err
+		}
+	}
 	out := result.Report
 	beside.tell(out, w)
 	out.Interrupted = ctx.Err() != nil
@@ -94,6 +105,22 @@ func (e *engine) measure(ctx context.Context) (*Result, error) {
 	clear(e.programs)
 	out.Notes = append(out.Notes, e.notes...)
 	return result, nil
+}
+
+// beginMeanwhile has what is to run beside the measured phase begin. The channel is closed at
+// its end: only from then on is waited for what is missing.
+func (e *engine) beginMeanwhile(ctx context.Context, w *work) <-chan struct{} {
+	ended := make(chan struct{})
+	if e.Meanwhile == nil {
+		close(ended)
+		return ended
+	}
+	go func() {
+		defer close(ended)
+		e.Meanwhile(ctx, w.start)
+		w.lastChange.raise(e.epoch.wall(time.Now()))
+	}()
+	return ended
 }
 
 // sets joins what the parts know of each message, and reads what is still held.

@@ -40,7 +40,7 @@ type stage struct {
 	plan   plan.PhasePlan
 	roster *plan.Roster
 	ledger *ledger
-	file   *ledgerFile // nil unless the part is to be killed
+	file   *ledgerFile // nil unless the part is to be killed, or keeps account
 	offers stripes     // offer RTT, response time, schedule lag
 	takes  stripes     // lateness, past due
 
@@ -83,6 +83,13 @@ func openLocal(ctx context.Context, d driver.Driver, redisURL string, p plan.Par
 		l.stages[plan.Warmup] = l.newStage(plan.Warmup)
 	}
 	return l, nil
+}
+
+// keepIn keeps the ledger of the measured phase in a file.
+func (l *local) keepIn(path string) (err error) {
+	s := l.stages[plan.Measured]
+	s.file, err = openLedgerFile(path, s.ledger.messages)
+	return err
 }
 
 // able refuses an implementation that lacks what the plan needs.

@@ -55,6 +55,12 @@ type Options struct {
 	// phase begins: how several runs begin at one instant. When ctx ends first it is as soon
 	// as possible. It is not for a run with a StartAt.
 	Gather func(ctx context.Context) (time.Time, error)
+	// Account keeps account of each message: Result.Messages. All members must be able to
+	// (load(ledger) of PROTOCOL.md).
+	Account bool
+	// Meanwhile, which may be nil, runs beside the measured phase, from its start on. The run
+	// does not end before it has returned; ctx ends with the run.
+	Meanwhile func(ctx context.Context, start time.Time)
 	// Live, which may be nil, shows the run while it lasts.
 	Live *Live
 	// Clock makes the timer of the schedule; nil is the clock of the machine.
@@ -71,6 +77,8 @@ type Options struct {
 type Result struct {
 	Report *run.Document
 	Log    *run.LatenessLog
+	// Messages are those of the plan in their order, of a run that keeps account.
+	Messages []Message
 }
 
 // BusyQueueError says that the queue holds messages already.

@@ -25,6 +25,7 @@ func WriteRun(w io.Writer, r *run.Document, quantiles []float64) error {
 	writeTable(&out, r, quantiles)
 	writeRamp(&out, r.RateSteps())
 	writeBeside(&out, r)
+	writeFaults(&out, r.Faults)
 	for _, o := range r.SLO {
 		state := "met"
 		if !o.Met {

@@ -199,6 +199,21 @@ var Fields = []Field{
 				"from and to after the start of phase `m`; a `to` of 0 is the end",
 		},
 	},
+
+	{
+		Key: "faults",
+		Help: "what breaks under load, a list of `{kind, at, for, …}`; `at` and `for` count from the start of the measured phase, an `at` of `2s..4s` is drawn. " +
+			"[The kinds](../fault/README.md) say what each needs besides",
+		Text: func(s Scenario) string { return strings.Join(s.Faults, "; ") },
+		scale: func(p *Plan, by float64) {
+			p.Faults = slices.Clone(p.Faults)
+			for i, f := range p.Faults {
+				p.Faults[i] = f.scaled(by)
+			}
+		},
+		check:  checkFaults,
+		record: func(p Plan, s *Scenario) { s.Faults = faultsText(p.Faults) },
+	},
 }
 
 func parseSeed(text string) (uint64, error) {

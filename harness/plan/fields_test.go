@@ -73,6 +73,7 @@ func fullPlan() Plan {
 	p.Horizon, p.Poll, p.Work = 3*time.Second, 2*time.Second, time.Second
 	p.Cancel = Cancel{.5, 4 * time.Second}
 	p.Fleet = []Member{{Offers: true, Takes: true}, {Takes: true, From: time.Second, To: 5 * time.Second}}
+	p.Faults = []Fault{{Kind: Slow, At: Span{5 * time.Second, 6 * time.Second}, For: 2 * time.Second, Latency: 100 * time.Millisecond}}
 	return p
 }
 
@@ -88,9 +89,11 @@ func TestScaled(t *testing.T) {
 		Warmup: "until still, at most 30s", DrainTimeout: "10s", MaxScheduleLag: "1s", Queue: "q", Ramp: "100/s for 1s, 200/s for 1s",
 		Horizon: "300ms", Queues: 2, Poll: "200ms", Work: "100ms", Cancel: "0.5 after 400ms",
 		Fleet: []string{"driver offers and takes", "driver takes from 100ms to 500ms"}, Messages: 300,
-		Scale: .1, Unscaled: map[string]string{
+		Faults: []string{"slow at 500ms..600ms for 200ms, latency 10ms"},
+		Scale:  .1, Unscaled: map[string]string{
 			"rate": "15/s", "duration": "20s", "ramp": "10/s for 10s, 20/s for 10s", "delay": "10ms..10s|1m0s", "horizon": "3s", "poll": "2s",
 			"work": "1s", "cancel": "0.5 after 4s", "fleet": "driver offers and takes, driver takes from 1s to 5s",
+			"faults": "slow at 5s..6s for 2s, latency 100ms",
 		},
 	}, s)
 	require.Equal(t, fullPlan(), full, "which is not changed")

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Every value says which message it is and when it is due, so that whoever takes
@@ -142,3 +143,6 @@ func FindPayload(value []byte) (Header, bool) {
 		value = value[at+1:]
 	}
 }
+
+// HoldsPayload reports whether a text has the beginning of a payload in it.
+func HoldsPayload(text string) bool { return strings.Contains(text, payloadMagic) }

@@ -54,6 +54,8 @@ type Plan struct {
 	// Fleet are the processes that share the queue; none means one member that does
 	// everything throughout.
 	Fleet []Member
+	// Faults are what breaks, one at a time.
+	Faults []Fault
 	// Original is what a plan whose times were scaled was made from; it is told, and has
 	// no effect.
 	Original Original

@@ -36,6 +36,8 @@ type Scenario struct {
 	Cancel string `json:"cancel,omitempty"`
 	// Fleet are the processes that shared the queue, if there were several.
 	Fleet []string `json:"fleet,omitempty"`
+	// Faults are what broke, if anything was made to.
+	Faults []string `json:"faults,omitempty"`
 	// Scale is the factor that the times of the scenario were multiplied by, and
 	// Unscaled what its settings are without that, by their keys; both are missing where
 	// nothing was scaled.

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,6 +78,24 @@ func TestScenarioTable(t *testing.T) {
 		fmt.Fprintf(&rows, "| `%s` | %s | %s |\n", f.Key, scaled, strings.ReplaceAll(f.Help, "|", `\|`))
 	}
 	keepTable(t, "../../scenarios/load/README.md", "settings", rows.String())
+}
+
+// The table of the kinds of faults in the guide to them is that of the code.
+func TestFaultTable(t *testing.T) {
+	var rows strings.Builder
+	rows.WriteString("| kind | what breaks | needs | of acknowledged messages it may lose |\n|---|---|---|---|\n")
+	for _, k := range FaultKinds {
+		reach := map[Reach]string{Network: "a server", Settings: "a server of our own", ServerProcess: "a process"}[k.Reach]
+		var keys []string
+		for _, key := range slices.Concat(k.Needs, k.May) {
+			keys = append(keys, "`"+key+"`")
+		}
+		if len(keys) > 0 {
+			reach += "; " + strings.Join(keys, ", ")
+		}
+		fmt.Fprintf(&rows, "| `%s` | %s | %s | %s |\n", k.Kind, k.Help, reach, k.Loss)
+	}
+	keepTable(t, "../../scenarios/fault/README.md", "faults", rows.String())
 }
 
 // keepTable compares the table between the marks of that name in a document with the

@@ -42,6 +42,8 @@ type Document struct {
 	Counts         Counts     `json:"counts"`
 	Histograms     Histograms `json:"histograms"`
 	Intervals      []Interval `json:"intervals"`
+	// Faults is missing where nothing was made to break.
+	Faults *Faults `json:"faults,omitempty"`
 	// Warmup is missing where there was none.
 	Warmup *Warmup `json:"warmup,omitempty"`
 	// ToolUsage is of dq-bench itself, ProgramUsage of the program that ran the

@@ -43,6 +43,7 @@ func (r *Document) validate() *Validity {
 	if text := r.backlog(limit); text != "" {
 		v.Reasons = append(v.Reasons, text)
 	}
+	v.Reasons = append(v.Reasons, r.Faults.broken()...)
 	limits := r.bottlenecks()
 	if text := r.elsewhere(); text != "" && len(v.Reasons) > 0 && len(limits) == 0 {
 		limits = append(limits, text)

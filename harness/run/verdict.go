@@ -15,7 +15,8 @@ import (
 // missed. An interrupted run may leave messages pending.
 //
 // Expected are objectives on what the system under test is known to do wrong:
-// each must hold, and the count it names is no fault. So a run that is expected to
+// each must hold, and the count it names is no fault. Where something was made to break, of
+// the lost messages those are a fault that no event accounts for. So a run that is expected to
 // lose messages fails if it loses none.
 //
 // What one of several workers did is not judged: that takes the whole, which Merge
@@ -32,7 +33,13 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 	for _, e := range expected {
 		excused[e.metric] = true
 	}
+	if r.Faults != nil {
+		excused["lost"] = true
+	}
 	faults := r.faults(excused)
+	if r.Faults != nil && r.Faults.LostBeyond > 0 {
+		faults = append(faults, fmt.Sprintf("%d lost that no fault accounts for", r.Faults.LostBeyond))
+	}
 	for i, slo := range slices.Concat(slos, expected) {
 		objective := slo.Evaluate(r)
 		objective.Expected = i >= len(slos)

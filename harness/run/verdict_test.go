@@ -35,6 +35,9 @@ func TestVerdicts(t *testing.T) {
 		"half was offered late":  {func(r *Document) { late(r, 50) }, false},
 		"one offer was late":     {func(r *Document) { late(r, 1) }, true},
 		"half was not offered":   {func(r *Document) { r.Scenario.Messages *= 2 }, false},
+		"lost by a fault":        {func(r *Document) { r.Counts.Lost, r.Faults = 1, &Faults{Lost: 1} }, true},
+		"lost beyond a fault":    {func(r *Document) { r.Counts.Lost, r.Faults = 1, &Faults{Lost: 1, LostBeyond: 1} }, false},
+		"a fault that was not":   {func(r *Document) { r.Faults = &Faults{Events: []FaultEvent{{Error: "refused"}}} }, false},
 		"somebody else's values": {func(r *Document) { r.Counts.Foreign = 1 }, true},
 	} {
 		r := sampleRun(1, 100, 1)

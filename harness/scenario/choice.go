@@ -127,24 +127,40 @@ func Find(name string) (*Scenario, error) {
 		}
 		return Parse(name, content)
 	}
-	s, err := Read(scenarios.Load, stored(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("file: no scenario %q%s; 'dq-bench scenarios' lists them, and a file needs its .yaml", name, text.DidYouMean(name, Names()))
+	for _, folder := range folders {
+		s, err := Read(scenarios.Load, folder+"/"+name+".yaml")
+		if !errors.Is(err, fs.ErrNotExist) {
+			return s, err
+		}
 	}
-	return s, err
+	return nil, fmt.Errorf("file: no scenario %q%s; 'dq-bench scenarios' lists them, and a file needs its .yaml", name, text.DidYouMean(name, Names()))
+}
+
+// folders are those of the stored scenarios.
+var folders = []string{"load", "fault"}
+
+// Stored reads all scenarios that are part of the program. Its error is an *Error.
+func Stored() ([]*Scenario, error) {
+	var all []*Scenario
+	for _, folder := range folders {
+		some, err := Load(scenarios.Load, folder)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
 }
 
 // Names are those of the stored scenarios, in order.
 func Names() []string {
-	files, _ := fs.Glob(scenarios.Load, stored("*")) // fails on no such pattern
+	files, _ := fs.Glob(scenarios.Load, "*/*.yaml") // fails on no such pattern
 	names := make([]string, len(files))
 	for i, file := range files {
 		names[i] = strings.TrimSuffix(path.Base(file), ".yaml")
 	}
 	return names
 }
-
-func stored(name string) string { return "load/" + name + ".yaml" }
 
 // maxFile bounds a scenario file, in bytes; the stored ones have up to 2 KB.
 const maxFile = 1 << 20

@@ -30,6 +30,7 @@ func (s *settings) keys() keys {
 		"ramp":   func(node *yaml.Node) error { return decodeList(node, &s.plan.Ramp, decodeStep) },
 		"cancel": func(node *yaml.Node) error { return decodeCancel(node, &s.plan.Cancel) },
 		"fleet":  func(node *yaml.Node) error { return decodeList(node, &s.plan.Fleet, decodeMembers) },
+		"faults": func(node *yaml.Node) error { return decodeList(node, &s.plan.Faults, decodeFault) },
 	}
 	standard := plan.DefaultPlan()
 	for _, f := range plan.Fields {
@@ -53,6 +54,15 @@ func decodeStep(node *yaml.Node) ([]plan.Step, error) {
 	var s plan.Step
 	err := keys{"rate": setting(textual{&s.Rate}, ""), "duration": into(&s.Duration)}.decode(node)
 	return []plan.Step{s}, err
+}
+
+func decodeFault(node *yaml.Node) ([]plan.Fault, error) {
+	var f plan.Fault
+	err := keys{
+		"kind": into(&f.Kind), "at": setting(textual{&f.At}, "0s"), "for": into(&f.For), "commands": into(&f.Commands), "count": into(&f.Count),
+		"latency": into(&f.Latency), "bandwidth": into(&f.Bandwidth), "aof": into(&f.AOF),
+	}.decode(node)
+	return []plan.Fault{f}, err
 }
 
 // maxCount bounds the processes that one member of a fleet stands for.

@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"io/fs"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 func TestStoredScenarios(t *testing.T) {
-	all, err := scenario.Load(scenarios.Load, "load")
+	all, err := scenario.Stored()
 	require.NoError(t, err)
 	require.NotEmpty(t, all)
 	for _, s := range all {
@@ -107,6 +108,11 @@ func TestFilesAreStrict(t *testing.T) {
 		"about: x\nvariants:\n  - name: a\n    consumers: 0\n":     "f.yaml:3: consumers: expected",
 		"about: x\n---\nabout: y\n":                                "one YAML document",
 		"about: x\nfleet: [{count: 0}]\n":                          "expected a count",
+		"about: x\nfaults:\n  - {kind: kut, at: 1s}\n":             "no kind \"kut\" (did you mean \"cut\"?)",
+		"about: x\nfaults:\n  - {kind: cut, at: 1s, fro: 1s}\n":    "f.yaml:3: field fro not found",
+		"about: x\nfaults:\n  - {kind: cut, at: soon}\n":           "f.yaml:3: expected a duration such as 5s, or a range",
+		"about: x\nfaults:\n  - {kind: cut, at: 1h}\n":             "expected cut at 1h0m0s to end before the offers do",
+		"about: x\nfaults: {kind: cut}\n":                          "f.yaml:2: expected a list",
 		"about: x\nfleet:\n  - {takes: true}\n  - all\n":           "f.yaml:4: expected keys and their values",
 		"about: x\nfleet: {takes: true}\n":                         "f.yaml:2: expected a list",
 		"about: x\nramp:\n  - rate: 5/s\n    duration: long\n":     "f.yaml:4:",
@@ -201,10 +207,11 @@ variants:
 }
 
 func FuzzParse(f *testing.F) {
-	files, err := scenarios.Load.ReadDir("load")
+	files, err := fs.Glob(scenarios.Load, "*/*.yaml")
 	require.NoError(f, err)
+	require.NotEmpty(f, files)
 	for _, file := range files {
-		text, err := scenarios.Load.ReadFile("load/" + file.Name())
+		text, err := scenarios.Load.ReadFile(file)
 		require.NoError(f, err)
 		f.Add(text)
 	}

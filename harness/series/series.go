@@ -6,6 +6,7 @@
 package series
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/fault"
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/page"
 	"github.com/dq-bench/dq-bench/harness/run"
@@ -86,8 +88,9 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 		options.Plan.Queue, options.OwnQueue = ownQueue(options.RunID), true
 	}
 	var used *run.Server
+	var faults *fault.Injector
 	if needsServer(d, c) {
-		srv, err := server.Start(ctx, o.Redis, o.Notice)
+		srv, err := fault.Start(ctx, o.Redis, c.Plan.Faults, o.Notice)
 		if err != nil {
 			return nil, err
 		}
@@ -96,6 +99,13 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 		defer client.Close()
 		options.RedisURL = srv.DriverURL()
 		options.Redis = &load.Redis{Client: client, Queue: options.Plan.Queue}
+		if len(c.Plan.Faults) > 0 {
+			if faults, err = fault.New(srv, options.Plan); err != nil {
+				return nil, err
+			}
+			defer func() { err = errors.Join(err, faults.Close()) }()
+			options.RedisURL, options.Account, options.Meanwhile = faults.DriverURL(), true, faults.Run
+		}
 		used = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
 	}
 	if err := o.Share.apply(ctx, &options, c.Plan); err != nil {
@@ -108,8 +118,32 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 	}
 	out := result.Report
 	out.Tool, out.Server, out.Labels, out.Beside = o.Tool, used, o.Labels, b.document()
+	if faults != nil {
+		out.Faults = fault.Account(options.Plan, out.Started, result.Messages, faults.Events())
+	}
 	out.Judge(c.SLO, c.Expected...)
 	return out, page.WriteFolder(folder, out, result.Log)
+}
+
+// CheckFaults refuses cases whose faults cannot be done. Its error is wrong usage.
+func CheckFaults(cases []Case, redis string, share Share) error {
+	for _, c := range cases {
+		if len(c.Plan.Faults) == 0 {
+			continue
+		}
+		if share.Worker.Shared() {
+			return errors.New("faults: expected one worker, which alone knows of all messages")
+		}
+		for _, side := range c.Sides {
+			if !needsServer(side.Driver, c.Run) {
+				return fmt.Errorf("faults: %s has no server, and so no connection that could break", side.Spec)
+			}
+			if err := fault.Check(cmp.Or(side.Redis, redis), c.Plan.Faults); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // needsServer reports whether any implementation of the plan needs a Redis.

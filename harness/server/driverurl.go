@@ -42,3 +42,39 @@ func External(spec string) bool {
 	s, err := parseSpec(spec)
 	return err == nil && s.mode == modeExternal
 }
+
+// DriverURLBy is DriverURL with the server reached by another address, that of a proxy. It
+// is for one server without TLS: see Plain.
+func (s *Server) DriverURLBy(addr string) string {
+	t := s.target
+	t.addrs = []string{addr}
+	return t.spec()
+}
+
+// Form is the kind of a --redis value.
+type Form string
+
+// The forms.
+const (
+	FormAuto      = Form(modeAuto)
+	FormContainer = Form(modeContainer)
+	FormProcess   = Form(modeProcess)
+	FormEmbedded  = Form(modeEmbedded)
+	FormExternal  = Form(modeExternal)
+)
+
+// FormOf returns the form of a --redis value that CheckSpec found right, and the image or path
+// in it.
+func FormOf(spec string) (form Form, arg string) {
+	s, err := parseSpec(spec)
+	if err != nil {
+		return "", ""
+	}
+	return Form(s.mode), s.arg
+}
+
+// Plain reports whether a --redis value is the address of one server without TLS.
+func Plain(spec string) bool {
+	s, err := parseSpec(spec)
+	return err == nil && s.mode == modeExternal && s.url.topology == single && !s.url.tls
+}

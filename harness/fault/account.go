@@ -1,0 +1,116 @@
+package fault
+
+import (
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/plan"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// Account says what became of the messages of a run of a plan that began at start.
+func Account(p plan.Plan, start time.Time, messages []load.Message, events []Event) *run.Faults {
+	f := &run.Faults{Events: []run.FaultEvent{}}
+	losses := newLosses(p, events)
+	for _, m := range messages {
+		if m.Sent != 0 {
+			f.Offered++
+		}
+		f.Duplicate += m.Again
+		switch {
+		case m.Acknowledged():
+			f.Acknowledged++
+			if m.Came == 0 && !m.Pending {
+				f.Lost++
+				losses.lost(m)
+			}
+		case m.Sent != 0:
+			f.Uncertain++
+			if m.Came != 0 {
+				f.UncertainCame++
+			}
+		}
+	}
+	f.LostBeyond = losses.beyond()
+	for _, e := range events {
+		d := e.document(start)
+		d.ResumedNs = resumed(messages, e.To)
+		f.Events = append(f.Events, d)
+	}
+	return f
+}
+
+// resumed is how long after an instant the next message came on time; nil if none did.
+func resumed(messages []load.Message, ended time.Time) *int64 {
+	var first *int64
+	for _, m := range messages {
+		after := m.Came - ended.UnixNano()
+		if m.Came == 0 || after < 0 || m.Came-m.Due > int64(run.OnTime) {
+			continue
+		}
+		if first == nil || after < *first {
+			first = &after
+		}
+	}
+	return first
+}
+
+// losses sorts lost messages by what accounts for them.
+type losses struct {
+	events []Event
+	// onTheWay is how many takes each event may have interrupted, rest how many lost messages
+	// nothing but that can account for, by the first event that can.
+	onTheWay, rest []int64
+	none           int64
+}
+
+func newLosses(p plan.Plan, events []Event) *losses {
+	l := &losses{events: events, onTheWay: make([]int64, len(events)), rest: make([]int64, len(events))}
+	for i, e := range events {
+		switch {
+		case e.Info().Loss == plan.NoLoss:
+		case e.Kind == plan.LoseReplies || e.Kind == plan.LoseRequests:
+			l.onTheWay[i] = int64(e.Times)
+		case e.Kind == plan.CutInTurn:
+			l.onTheWay[i] = int64(max(e.Times, p.Consumers))
+		default:
+			l.onTheWay[i] = int64(p.Consumers)
+		}
+	}
+	return l
+}
+
+// lost notes an acknowledged message that is nowhere.
+func (l *losses) lost(m load.Message) {
+	for _, e := range l.events {
+		switch from, to := e.From.UnixNano(), e.To.UnixNano(); e.Info().Loss {
+		case plan.AllBefore:
+			if m.Answered <= to {
+				return
+			}
+		case plan.LastSecond:
+			if m.Answered >= from-int64(time.Second) && m.Answered <= to {
+				return
+			}
+		}
+	}
+	for i, e := range l.events {
+		// A take that was under way may be carried out after the connection broke.
+		if l.onTheWay[i] > 0 && m.Due <= e.To.Add(time.Second).UnixNano() {
+			l.rest[i]++
+			return
+		}
+	}
+	l.none++
+}
+
+// beyond is how many are accounted for by nothing.
+func (l *losses) beyond() int64 {
+	n, left := l.none, int64(0)
+	// What is more than one event's is for the next one.
+	for i := range l.events {
+		left = l.rest[i] + left - l.onTheWay[i]
+		left = max(left, 0)
+	}
+	return n + left
+}

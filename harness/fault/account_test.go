@@ -1,0 +1,80 @@
+package fault
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/plan"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// at is an instant of the run in ms, as the ledger has it.
+func at(ms int64) int64 { return time.Unix(1000, 0).UnixNano() + ms*int64(time.Millisecond) }
+
+func event(f plan.Fault, from, to int64) Event {
+	return Event{Fault: f, From: time.Unix(0, at(from)), To: time.Unix(0, at(to))}
+}
+
+func TestMessagesAreAccountedFor(t *testing.T) {
+	start := time.Unix(0, at(0))
+	messages := []load.Message{
+		{}, // never offered
+		{Due: at(500), Sent: at(10), Answered: at(11), Came: at(501)},
+		{Due: at(600), Sent: at(20), Answered: at(21), Came: at(601), Again: 2},
+		{Due: at(700), Sent: at(30), Answered: at(31), Failed: true},
+		{Due: at(800), Sent: at(40), Answered: at(41), Failed: true, Came: at(5000)}, // too late to show anything
+		{Due: at(900), Sent: at(50), Came: at(2250)},
+		{Due: at(2300), Sent: at(60), Answered: at(61), Came: at(2399)}, // on time
+		{Due: at(1000), Sent: at(70), Answered: at(71), Pending: true},
+		{Due: at(1100), Sent: at(80), Answered: at(81)},
+		{Due: at(9000), Sent: at(90), Answered: at(91)},
+	}
+	stall := event(plan.Fault{Kind: plan.Stall, For: time.Second}, 1000, 2000)
+	stall.Times = 3
+	after := event(plan.Fault{Kind: plan.Cut}, 6000, 6000)
+	got := Account(plan.Plan{Consumers: 1}, start, messages, []Event{stall, after})
+	resumed := int64(399 * time.Millisecond)
+	require.Equal(t, &run.Faults{
+		Offered: 9, Acknowledged: 6, Uncertain: 3, UncertainCame: 2, Lost: 2, LostBeyond: 1, Duplicate: 2,
+		Events: []run.FaultEvent{
+			{Kind: "stall", Text: "stall at 0s for 1s", From: 1, To: 2, Times: 3, MayLose: "nothing", ResumedNs: &resumed},
+			{Kind: "cut", Text: "cut at 0s", From: 6, To: 6, MayLose: "what is on its way to a consumer"},
+		},
+	}, got)
+	_, ok := got.Resumed()
+	require.False(t, ok)
+}
+
+// What a fault may lose accounts for no more than that.
+func TestLossesBeyondWhatMayBe(t *testing.T) {
+	lost := func(answered, due int64) load.Message {
+		return load.Message{Due: at(due), Sent: at(answered - 1), Answered: at(answered)}
+	}
+	kill := func(aof string) Event {
+		return event(plan.Fault{Kind: plan.KillServer, For: time.Second, AOF: aof}, 5000, 6000)
+	}
+	takes := event(plan.Fault{Kind: plan.LoseReplies, Count: 5, Commands: []string{"take"}}, 5000, 6000)
+	takes.Times = 3
+	for name, tc := range map[string]struct {
+		events   []Event
+		messages []load.Message
+		beyond   int64
+	}{
+		"nothing broke":          {nil, []load.Message{lost(100, 200)}, 1},
+		"may lose nothing":       {[]Event{event(plan.Fault{Kind: plan.FlushScripts}, 5000, 5000)}, []load.Message{lost(100, 200)}, 1},
+		"one for each consumer":  {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000)}, []load.Message{lost(1, 5000), lost(1, 5500), lost(1, 5001)}, 1},
+		"due long after":         {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000)}, []load.Message{lost(1, 6001)}, 1},
+		"of two events":          {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000), event(plan.Fault{Kind: plan.Cut}, 5500, 5500)}, []load.Message{lost(1, 1), lost(1, 2), lost(1, 3), lost(1, 5000)}, 0},
+		"of two events and more": {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000), event(plan.Fault{Kind: plan.Cut}, 5500, 5500)}, []load.Message{lost(1, 1), lost(1, 2), lost(1, 3), lost(1, 5000), lost(1, 6)}, 1},
+		"as often as it was":     {[]Event{takes}, []load.Message{lost(1, 1), lost(1, 2), lost(1, 3), lost(1, 4)}, 1},
+		"always":                 {[]Event{kill("always")}, []load.Message{lost(1, 5000), lost(2, 5000), lost(4900, 5000)}, 1},
+		"once a second":          {[]Event{kill("everysec")}, []load.Message{lost(4000, 9000), lost(4999, 9000), lost(3999, 9000)}, 1},
+		"without a file":         {[]Event{kill("off")}, []load.Message{lost(1, 9000), lost(4999, 9000), lost(6001, 9000)}, 1},
+		"all keys removed":       {[]Event{event(plan.Fault{Kind: plan.FlushAll}, 5000, 5001)}, []load.Message{lost(1, 9000), lost(5002, 9000)}, 1},
+	} {
+		require.Equal(t, tc.beyond, Account(plan.Plan{Consumers: 2}, time.Unix(0, at(0)), tc.messages, tc.events).LostBeyond, name)
+	}
+}

@@ -1,0 +1,78 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFaultsAreChecked(t *testing.T) {
+	second := func(n int) Span { return Span{time.Duration(n) * time.Second, time.Duration(n) * time.Second} }
+	for want, faults := range map[string][]Fault{
+		"":                          {{Kind: Cut, At: second(0)}, {Kind: Slow, At: second(2), For: time.Second, Latency: time.Millisecond}, {Kind: KillServer, At: second(3), For: 1, AOF: "no"}},
+		`no kind "kut" (did you`:    {{Kind: "kut"}},
+		"expected for beside it":    {{Kind: Stall}},
+		"slow: expected latency":    {{Kind: Slow, For: time.Second}},
+		"cut has no for":            {{Kind: Cut, For: time.Second}},
+		"cut has no commands":       {{Kind: Cut, Commands: []string{"GET"}}},
+		"for to be above 0":         {{Kind: Stall, For: -1}},
+		"count to be above 0":       {{Kind: ForeignMembers, Count: -1}},
+		"aof to be one of always":   {{Kind: KillServer, For: 1, AOF: "sometimes"}},
+		"expected aof beside it":    {{Kind: KillServer, For: 1}},
+		"one aof for the server":    {{Kind: KillServer, For: 1, AOF: "no"}, {Kind: KillServer, At: second(1), For: 1, AOF: "off"}},
+		"at to be 0s or more":       {{Kind: Cut, At: Span{-1, 0}}},
+		"or a range SHORTEST":       {{Kind: Cut, At: Span{2, 1}}},
+		"to end before the offers":  {{Kind: Cut, At: second(10)}},
+		"cut at 9s..20s to end":     {{Kind: Cut, At: Span{9 * time.Second, 20 * time.Second}}},
+		"stall at 2s for 9s to end": {{Kind: Stall, At: second(2), For: 9 * time.Second}},
+		"one at a time, got stall":  {{Kind: Cut, At: second(3)}, {Kind: Stall, At: second(2), For: 2 * time.Second}},
+	} {
+		p := DefaultPlan()
+		p.Queue, p.Faults = "q", faults
+		err := p.Validate()
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, want)
+	}
+	p := fullPlan()
+	require.ErrorContains(t, p.Validate(), "expected no cancel beside them")
+}
+
+func TestFaultsAreDrawn(t *testing.T) {
+	f := Fault{Kind: Cut, At: Span{time.Second, 2 * time.Second}}
+	seen := map[time.Duration]bool{}
+	for seed := range uint64(100) {
+		at := f.Starts(seed, 0)
+		require.Equal(t, at, f.Starts(seed, 0))
+		require.GreaterOrEqual(t, at, f.At.Min)
+		require.LessOrEqual(t, at, f.At.Max)
+		seen[at] = true
+	}
+	require.Greater(t, len(seen), 50)
+	f.At.Max = f.At.Min
+	require.Equal(t, time.Second, f.Starts(7, 3))
+}
+
+// Each kind is told apart, says what it does, and needs what is a parameter.
+func TestFaultKinds(t *testing.T) {
+	known := map[string]bool{}
+	for _, p := range (Fault{}).parameters() {
+		known[p.key] = true
+	}
+	seen := map[FaultKind]bool{}
+	for _, k := range FaultKinds {
+		require.False(t, seen[k.Kind], k.Kind)
+		seen[k.Kind] = true
+		require.NotEmpty(t, k.Help)
+		for _, key := range append(k.Needs, k.May...) {
+			require.True(t, known[key], "%s: %s", k.Kind, key)
+		}
+	}
+	require.Equal(t, AllBefore, Fault{Kind: KillServer, AOF: "off"}.Info().Loss)
+	require.Equal(t, LastSecond, Fault{Kind: KillServer, AOF: "everysec"}.Info().Loss)
+	require.Equal(t, OnTheWay, Fault{Kind: LoseReplies, Commands: []string{"take"}}.Info().Loss)
+	require.Equal(t, NoLoss, Fault{Kind: LoseReplies}.Info().Loss)
+}
