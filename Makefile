@@ -59,6 +59,10 @@ DURATION ?= 10m
 soak: ## mixed load with a fault each second for DURATION (10m): every message accounted for, and memory, goroutines and connections flat
 	$(GO) test ./dq -run TestSoak -v -timeout 0 -args -soak $(DURATION)
 
+.PHONY: faults
+faults: ## have real servers, connections and Redissons fail under load, dq beside Redisson: recordings/FAULTS.md; needs Java, Maven, redis-server
+	$(GO) run ./recordings/faults
+
 .PHONY: lint
 lint: bin/golangci-lint ## go vet and golangci-lint
 	$(GO) vet ./...

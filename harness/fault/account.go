@@ -24,6 +24,8 @@ func Account(p plan.Plan, start time.Time, messages []load.Message, events []Eve
 				f.Lost++
 				losses.lost(m)
 			}
+		case m.Refused:
+			f.Refused++
 		case m.Sent != 0:
 			f.Uncertain++
 			if m.Came != 0 {

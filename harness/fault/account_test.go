@@ -25,6 +25,7 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 		{Due: at(500), Sent: at(10), Answered: at(11), Came: at(501)},
 		{Due: at(600), Sent: at(20), Answered: at(21), Came: at(601), Again: 2},
 		{Due: at(700), Sent: at(30), Answered: at(31), Failed: true},
+		{Due: at(700), Sent: at(31), Answered: at(32), Failed: true, Refused: true},
 		{Due: at(800), Sent: at(40), Answered: at(41), Failed: true, Came: at(5000)}, // too late to show anything
 		{Due: at(900), Sent: at(50), Came: at(2250)},
 		{Due: at(2300), Sent: at(60), Answered: at(61), Came: at(2399)}, // on time
@@ -38,7 +39,7 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 	got := Account(plan.Plan{Consumers: 1}, start, messages, []Event{stall, after})
 	resumed := int64(399 * time.Millisecond)
 	require.Equal(t, &run.Faults{
-		Offered: 9, Acknowledged: 6, Uncertain: 3, UncertainCame: 2, Lost: 2, LostBeyond: 1, Duplicate: 2,
+		Offered: 10, Acknowledged: 6, Refused: 1, Uncertain: 3, UncertainCame: 2, Lost: 2, LostBeyond: 1, Duplicate: 2,
 		Events: []run.FaultEvent{
 			{Kind: "stall", Text: "stall at 0s for 1s", From: 1, To: 2, Times: 3, MayLose: "nothing", ResumedNs: &resumed},
 			{Kind: "cut", Text: "cut at 0s", From: 6, To: 6, MayLose: "what is on its way to a consumer"},

@@ -59,7 +59,7 @@ func killedOutcome(part plan.Part, records []record, start time.Time, t toldSoFa
 		Outstanding: c.Outstanding,
 		Lateness:    run.NewHistogram(run.IntervalDigits), PastDue: run.NewHistogram(run.IntervalDigits), OfferRTT: run.NewHistogram(run.IntervalDigits),
 	}
-	for _, r := range lastBy(k.offers, int64(len(k.offers))-t.answers, func(r record) int64 { return max(r.Answered, -r.Answered) }) {
+	for _, r := range lastBy(k.offers, int64(len(k.offers))-t.answers, record.answered) {
 		last.OfferRTT.Record(r.rtt())
 	}
 	for _, r := range lastBy(k.takes, int64(len(k.takes))-t.deliveries, func(r record) int64 { return r.Came }) {
@@ -83,7 +83,7 @@ type killed struct {
 	offers, takes []record // those that were answered, and that came
 }
 
-func (r record) rtt() int64       { return max(r.Answered, -r.Answered) - r.Sent }
+func (r record) rtt() int64       { return r.answered() - r.Sent }
 func (r record) arrival() arrival { return newArrival(r.Due, r.Came) }
 
 // offer adds what became of the offer of message i.

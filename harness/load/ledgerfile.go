@@ -4,9 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
 // A member that is to be killed keeps its ledger of the measured phase in a file that it
@@ -20,10 +23,21 @@ type record struct {
 	// Due is when the message comes due, by whoever knows it first.
 	Due int64
 	// Sent is set before the offer is made, Answered when it is answered: below 0 by an
-	// error.
+	// error, and from math.MinInt64 on by one which says that nothing was queued.
 	Sent, Answered int64
 	// Came is the first delivery to this part, Again counts those after it.
 	Came, Again int64
+}
+
+// refused reports whether its offer was answered by an error which says that nothing was queued.
+func (r record) refused() bool { return r.Answered < math.MinInt64/2 }
+
+// answered is when the offer was answered, one way or another; 0 if it was not.
+func (r record) answered() int64 {
+	if r.refused() {
+		return r.Answered - math.MinInt64
+	}
+	return max(r.Answered, -r.Answered)
 }
 
 // recordSize is that of a record in bytes.
@@ -71,6 +85,8 @@ func (l *ledgerFile) sent(i, due, at int64) {
 func (l *ledgerFile) answered(i, at int64, err error) {
 	switch {
 	case l == nil:
+	case errors.Is(err, driver.ErrRefused):
+		l.records[i].answered.Store(math.MinInt64 + at)
 	case err != nil:
 		l.records[i].answered.Store(-at)
 	default:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/plan"
 )
 
@@ -25,6 +26,8 @@ func TestLedgerFile(t *testing.T) {
 	l.came(7, 50, 55)
 	l.sent(8, 60, 41)
 	l.answered(8, 46, errors.New("no"))
+	l.sent(9, 61, 42)
+	l.answered(9, 47, driver.Refused(errors.New("no")))
 	l.came(messages-1, 70, 75)
 	l.came(messages-1, 70, 76)
 	l.came(messages-1, 70, 77)
@@ -32,6 +35,9 @@ func TestLedgerFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, record{Due: 50, Sent: 40, Answered: 45, Came: 55}, records[7])
 	require.Equal(t, record{Due: 60, Sent: 41, Answered: -46}, records[8])
+	require.Equal(t, []bool{false, false, true}, []bool{records[7].refused(), records[8].refused(), records[9].refused()})
+	require.Equal(t, []int64{45, 46, 47, 0}, []int64{records[7].answered(), records[8].answered(), records[9].answered(), records[0].answered()})
+	require.Less(t, records[9].Answered, int64(0))
 	require.Equal(t, record{Due: 70, Came: 75, Again: 2}, records[messages-1])
 	require.Equal(t, record{}, records[0])
 

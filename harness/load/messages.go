@@ -8,9 +8,10 @@ type Message struct {
 	// Due is when it comes due.
 	Due int64
 	// Sent is the instant before its offer, Answered that of the answer, which Failed says
-	// was an error. An offer without an answer was cancelled, or its process was killed.
-	Sent, Answered int64
-	Failed         bool
+	// was an error, and Refused one which says that nothing was queued. An offer without an
+	// answer was cancelled, or its process was killed.
+	Sent, Answered  int64
+	Failed, Refused bool
 	// Came is the first delivery; Again counts those after it.
 	Came, Again int64
 	// Pending says that it is still held at the end.
@@ -59,7 +60,7 @@ func (m *Message) add(r record) {
 		m.Due = r.Due
 	}
 	if r.Sent != 0 {
-		m.Sent, m.Answered, m.Failed = r.Sent, max(r.Answered, -r.Answered), r.Answered < 0
+		m.Sent, m.Answered, m.Failed, m.Refused = r.Sent, r.answered(), r.Answered < 0, r.refused()
 	}
 	if r.Came == 0 {
 		return

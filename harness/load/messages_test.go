@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
 // A run that keeps account knows of each message when it was offered, answered and came, and
@@ -21,7 +22,7 @@ func TestRunKeepsAccountOfEachMessage(t *testing.T) {
 		d := faulty{memory(), func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
 			switch n {
 			case 10:
-				return refused
+				return driver.Refused(refused)
 			case 20: // it is in, and nobody knows
 				return errors.Join(refused, q.Queue.Offer(ctx, value, delay))
 			case 30:
@@ -55,7 +56,12 @@ func TestRunKeepsAccountOfEachMessage(t *testing.T) {
 			require.False(t, m.Pending)
 			again += m.Again
 			switch {
+			case m.Refused:
+				require.True(t, m.Failed)
+				require.Zero(t, m.Came)
+				failed++
 			case m.Failed:
+				require.NotZero(t, m.Came)
 				require.False(t, m.Acknowledged())
 				failed++
 			case m.Came == 0:

@@ -10,11 +10,13 @@ import (
 type Faults struct {
 	// Events are what broke, in the order it did.
 	Events []FaultEvent `json:"events"`
-	// Offered counts the offers that were made, Acknowledged those of them that were confirmed.
-	// Uncertain are the others: answered by an error or not at all. Whoever offered them cannot
-	// know what became of them, and UncertainCame were delivered.
+	// Offered counts the offers that were made, Acknowledged those of them that were confirmed,
+	// Refused those that were answered by an error which says that nothing was queued, so that
+	// they may be made again. Uncertain are the others: answered by another error or not at all.
+	// Whoever offered them cannot know what became of them, and UncertainCame were delivered.
 	Offered       int64 `json:"offered"`
 	Acknowledged  int64 `json:"acknowledged"`
+	Refused       int64 `json:"refused"`
 	Uncertain     int64 `json:"uncertain"`
 	UncertainCame int64 `json:"uncertain_came"`
 	// Lost were acknowledged, never came, and are nowhere. LostBeyond are those of them that no

@@ -105,7 +105,11 @@ type dqQueue struct {
 }
 
 func (q *dqQueue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
-	return q.delayed.Offer(ctx, value, delay)
+	err := q.delayed.Offer(ctx, value, delay)
+	if err != nil && !errors.Is(err, dq.ErrUncertain) {
+		return driver.Refused(err) // by the word of dq
+	}
+	return err
 }
 
 func (q *dqQueue) Take(ctx context.Context) ([]byte, error) { return q.destination.Take(ctx) }

@@ -45,9 +45,14 @@ final class LedgerFile {
         set(message, SENT, at);
     }
 
-    /** Notes that an offer was confirmed, or answered by an error. */
-    void answered(int message, long at, boolean confirmed) {
-        set(message, ANSWERED, confirmed ? at : -at);
+    /** Notes that an offer was confirmed. */
+    void confirmed(int message, long at) {
+        set(message, ANSWERED, at);
+    }
+
+    /** Notes that an offer was answered by an error, which may say that nothing was queued. */
+    void failed(int message, long at, boolean refused) {
+        set(message, ANSWERED, refused ? Long.MIN_VALUE + at : -at);
     }
 
     /** Notes a delivery. */

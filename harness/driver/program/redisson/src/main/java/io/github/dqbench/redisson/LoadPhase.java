@@ -95,7 +95,7 @@ final class LoadPhase {
     /** Notes that an offer was confirmed. */
     void confirmed(int message, long due, long intended, long sent, long answered) {
         if (file != null) {
-            file.answered(message, answered, true);
+            file.confirmed(message, answered);
         }
         OfferTally tally = offers[message % producers % offers.length];
         tally.lock.lock();
@@ -113,7 +113,7 @@ final class LoadPhase {
     /** Notes that an offer was answered by an error. */
     void failed(int message, Throwable error, long intended, long sent, long answered) {
         if (file != null) {
-            file.answered(message, answered, false);
+            file.failed(message, answered, Refusal.is(error));
         }
         offerError.set(error);
         OfferTally tally = offers[message % producers % offers.length];
