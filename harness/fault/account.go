@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"slices"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/load"
@@ -8,9 +9,12 @@ import (
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
-// Account says what became of the messages of a run of a plan that began at start.
+// Account says what became of the messages of a run of a plan that began at start. The members
+// of its fleet that were killed are events too.
 func Account(p plan.Plan, start time.Time, messages []load.Message, events []Event) *run.Faults {
 	f := &run.Faults{Events: []run.FaultEvent{}}
+	events = slices.Concat(events, kills(p, start))
+	slices.SortStableFunc(events, func(a, b Event) int { return a.From.Compare(b.From) })
 	losses := newLosses(p, events)
 	for _, m := range messages {
 		if m.Sent != 0 {
@@ -40,6 +44,17 @@ func Account(p plan.Plan, start time.Time, messages []load.Message, events []Eve
 		f.Events = append(f.Events, d)
 	}
 	return f
+}
+
+// kills are the members that were killed.
+func kills(p plan.Plan, start time.Time) (events []Event) {
+	for _, m := range p.Fleet {
+		if m.Kill {
+			at := start.Add(m.To)
+			events = append(events, Event{Fault: plan.Fault{Kind: plan.KillMember, At: plan.Span{Min: m.To, Max: m.To}}, From: at, To: at})
+		}
+	}
+	return events
 }
 
 // resumed is how long after an instant the next message came on time; nil if none did.

@@ -45,6 +45,10 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 			{Kind: "cut", Text: "cut at 0s", From: 6, To: 6, MayLose: "what is on its way to a consumer"},
 		},
 	}, got)
+	killed := plan.Plan{Consumers: 1, Fleet: []plan.Member{{To: 2 * time.Second, Kill: true}, {To: time.Second}}}
+	require.Equal(t, []run.FaultEvent{
+		{Kind: "kill-member", Text: "kill-member at 2s", From: 2, To: 2, MayLose: "what is on its way to a consumer", ResumedNs: &resumed},
+	}, Account(killed, start, messages, nil).Events)
 	_, ok := got.Resumed()
 	require.False(t, ok)
 }

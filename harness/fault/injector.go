@@ -59,8 +59,11 @@ func (in *Injector) Close() error {
 	return in.admin.Close()
 }
 
-// Events are the faults that were done so far, in order.
+// Events are the faults that were done so far, in order. A nil Injector has none.
 func (in *Injector) Events() []Event {
+	if in == nil {
+		return nil
+	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return slices.Clone(in.events)

@@ -57,6 +57,8 @@ const (
 	Halt           FaultKind = "halt"
 	KillServer     FaultKind = "kill-server"
 	Loading        FaultKind = "loading"
+	// KillMember is no kind that a plan's faults have: a member of its fleet does, by Kill.
+	KillMember FaultKind = "kill-member"
 )
 
 // Reach is what a fault takes hold of.
@@ -177,7 +179,15 @@ func (f Fault) Info() FaultInfo {
 		}
 		return info
 	}
+	if f.Kind == KillMember {
+		return FaultInfo{Kind: f.Kind, Help: "a process of the fleet is ended by SIGKILL", Loss: OnTheWay}
+	}
 	return FaultInfo{Kind: f.Kind}
+}
+
+// Breaks reports whether anything is made to break: by a fault, or by a member that is killed.
+func (p Plan) Breaks() bool {
+	return len(p.Faults) > 0 || slices.ContainsFunc(p.Fleet, func(m Member) bool { return m.Kill })
 }
 
 // Starts is when the i-th fault of a plan begins after the start of the measured phase: a

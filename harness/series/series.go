@@ -104,8 +104,9 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 				return nil, err
 			}
 			defer func() { err = errors.Join(err, faults.Close()) }()
-			options.RedisURL, options.Account, options.Meanwhile = faults.DriverURL(), true, faults.Run
+			options.RedisURL, options.Meanwhile = faults.DriverURL(), faults.Run
 		}
+		options.Account = c.Plan.Breaks() && !o.Share.Worker.Shared()
 		used = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
 	}
 	if err := o.Share.apply(ctx, &options, c.Plan); err != nil {
@@ -118,7 +119,7 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 	}
 	out := result.Report
 	out.Tool, out.Server, out.Labels, out.Beside = o.Tool, used, o.Labels, b.document()
-	if faults != nil {
+	if options.Account {
 		out.Faults = fault.Account(options.Plan, out.Started, result.Messages, faults.Events())
 	}
 	out.Judge(c.SLO, c.Expected...)
