@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver/program/redissontest"
 	"github.com/dq-bench/dq-bench/harness/forensics/migrate"
@@ -77,5 +78,47 @@ func TestRealRedissonsOfBothSides(t *testing.T) {
 			}
 			require.Equal(t, []int64{0, 0}, []int64{client.ZCard(b.ctx, b.names.TimeoutSet).Val(), client.LLen(b.ctx, b.names.Pending).Val()})
 		})
+	}
+}
+
+// Text that a real Redisson has offered, another one takes as JSON after the migration, and the other way
+// round: all in order, and those that were delivered already besides.
+func TestRealRedissonsTakeTextAsJSON(t *testing.T) {
+	servertest.Redisson(t)
+	srv := servertest.Redis(t)
+	client := srv.NewClient()
+	t.Cleanup(func() { client.Close() })
+	b := with(t, client, 11)
+	const messages, hour = 100, 3_600_000
+	for _, way := range [][2]codec.Name{{codec.NameString, codec.NameJSON}, {codec.NameJSON, codec.NameString}} {
+		from := redissontest.Open(t, srv, "4.7.0", "orders", string(way[0]))
+		var want []string
+		for i := range messages {
+			text := fmt.Sprintf("order %d, \"quoted\", é\n", i)
+			want = append(want, text)
+			value := map[string]any{"value": map[string]any{"t": "string", "v": text}}
+			if i < 10 {
+				from.Call("q.offer", value)
+				continue
+			}
+			value["delay"] = hour + i*1000
+			from.Call("dq.offer", value)
+		}
+		from.Close()
+		done := b.recode(recoding(t, way[0], way[1]))
+		require.Empty(t, done.Left())
+		require.Equal(t, []int{messages - 10, messages - 10, 10}, []int{done.Done.Members, done.Done.Entries, done.Done.Waiting})
+
+		for i, member := range client.ZRange(b.ctx, b.names.TimeoutSet, 0, -1).Val() {
+			b.timed(member, strconv.Itoa(1000+i))
+		}
+		to := redissontest.Open(t, srv, "4.7.0", "orders", string(way[1]))
+		require.Eventually(t, func() bool { return client.LLen(b.ctx, b.names.Destination).Val() == messages }, longest, 20*time.Millisecond)
+		for i := range messages {
+			var taken struct{ V string }
+			require.NoError(t, json.Unmarshal(to.Call("q.poll", nil), &taken))
+			require.Equal(t, want[i], taken.V)
+		}
+		to.Close()
 	}
 }
