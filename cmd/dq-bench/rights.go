@@ -13,7 +13,7 @@ const (
 	queueChannels = "&redisson_delay_queue_channel:*"
 
 	inspectRights = connectRights + " +@read +time +pubsub|numsub +client|list +script|exists " + queueKeys + " ~dq_held:* ~dq_dead:*"
-	migrateRights = connectRights + " +@read +@scripting +pubsub|numsub +client|list +zadd +zrem +lset +del +sadd +srem +lrem +lpush +rpush +hset +hdel +expire " + queueKeys
+	migrateRights = connectRights + " +@read +@scripting +pubsub|numsub +client|list +zadd +zrem +lset +del +sadd +srem +lrem +lpush +rpush +hset +hdel +expire " + queueKeys + " ~dq_held:* ~dq_dead:* ~dq_moved*:*"
 	bridgeRights  = connectRights + " +@read +@write +@scripting +@pubsub " + queueKeys + " " + queueChannels
 )
 

@@ -50,6 +50,7 @@ var documents = map[string]struct {
 	analysis.Schema:         {"dq-bench analyze --json", reflect.TypeFor[analysis.Document]()},
 	inspect.Schema:          {"dq-bench inspect --json", reflect.TypeFor[inspect.Inspection]()},
 	migrate.Schema:          {"dq-bench migrate --json", reflect.TypeFor[migrate.Migration]()},
+	migrate.RecodingSchema:  {"dq-bench migrate --codec --json", reflect.TypeFor[migrate.Recoding]()},
 	bridge.Schema:           {"dq-bench bridge --json", reflect.TypeFor[bridge.Summary]()},
 	upgrade.Schema:          {"dq-bench releases --json", reflect.TypeFor[upgrade.Changes]()},
 	"dq-bench/codec/v1":     {"dq-bench codec decode --json", reflect.TypeFor[decodedValue]()},
@@ -143,6 +144,7 @@ var written = map[reflect.Type]func(*jsonschema.Schema){
 		s.Properties["count"] = &jsonschema.Schema{Types: []string{"null", "integer"}}
 	},
 	reflect.TypeFor[migrate.Migration](): func(s *jsonschema.Schema) { s.Properties["queue_base64"] = nameInBase64 },
+	reflect.TypeFor[migrate.Recoding]():  func(s *jsonschema.Schema) { s.Properties["queue_base64"] = nameInBase64 },
 	reflect.TypeFor[bridge.Counts]():     func(s *jsonschema.Schema) { s.Properties["queue_base64"] = nameInBase64 },
 }
 

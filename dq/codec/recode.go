@@ -103,7 +103,16 @@ const (
 
 // Looks tells of which of the two codecs a value seems to be.
 func (r *Recoder) Looks(data []byte) Looks {
-	switch from, to := looksLike(r.from, data), looksLike(r.to, data); {
+	outerFrom, innerFrom := r.from.Split()
+	outerTo, innerTo := r.to.Split()
+	var from, to bool
+	if outerFrom == "" && outerTo == "" { // looked at once
+		kinds := kindsOf(data)
+		from, to = kinds.may(innerFrom, data), kinds.may(innerTo, data)
+	} else {
+		from, to = looksLike(r.from, data), looksLike(r.to, data)
+	}
+	switch {
 	case from && to:
 		return LooksBoth
 	case from:
@@ -117,28 +126,33 @@ func (r *Recoder) Looks(data []byte) Looks {
 // looksLike reports whether a codec may have written a value.
 func looksLike(name Name, data []byte) bool {
 	inner, plain, err := unpacked(name, data)
-	if err != nil {
-		return false
-	}
-	switch inner {
+	return err == nil && kindsOf(plain).may(inner, plain)
+}
+
+// kinds are the codecs that may have written a value that is not compressed.
+type kinds []string
+
+func kindsOf(plain []byte) kinds { return strings.Split(detectPlain(plain).Codec, "|") }
+
+// may reports whether a codec that does not compress may have written the value that they are of.
+func (k kinds) may(name Name, plain []byte) bool {
+	alike := []Name{name}
+	switch name {
 	case NameBytes:
 		return true
 	case NameLong:
 		_, err := Long{}.Decode(plain)
 		return err == nil
-	}
-	alike := []Name{inner}
-	switch inner {
+	case NameString:
+		if k[0] == UnknownCodec {
+			return utf8.Valid(plain) // with control characters
+		}
 	case NameJSON, NameJSON3:
 		alike = []Name{NameJSON, NameJSON3}
 	case NameTypedJSON, NameTypedJSON3:
 		alike = []Name{NameTypedJSON, NameTypedJSON3}
 	}
-	kinds := strings.Split(detectPlain(plain).Codec, "|")
-	if inner == NameString && kinds[0] == UnknownCodec {
-		return utf8.Valid(plain) // with control characters
-	}
-	return slices.ContainsFunc(alike, func(n Name) bool { return slices.Contains(kinds, string(n)) })
+	return slices.ContainsFunc(alike, func(n Name) bool { return slices.Contains(k, string(n)) })
 }
 
 // Recode returns a value in the other codec. It fails with a *RecodeError, also for bytes that do not

@@ -121,18 +121,23 @@ func (r *recoding) ask(ctx context.Context) error {
 	return refusal
 }
 
-// others counts the values that are left alone. What cannot be counted is none of them.
+// others counts the values that are left alone, or says why they cannot be counted.
 func (r *recoding) others(ctx context.Context) {
 	var err error
 	if r.result.Held.Count, err = r.client.ZCard(ctx, r.result.Held.Key).Result(); err != nil {
 		r.result.Held.Unknown = err.Error()
 	}
 	reliable := scripts.ReliableNamesOf(r.names.Destination)
-	r.result.Dead, _ = r.client.ZCard(ctx, reliable.Dead).Result()
-	r.result.Reserved, _ = r.client.ZCard(ctx, reliable.Held).Result()
+	count := func(n int64, err error) int64 {
+		if err != nil {
+			r.result.ReliableUnknown = err.Error()
+		}
+		return n
+	}
+	r.result.Dead = count(r.client.ZCard(ctx, reliable.Dead).Result())
+	r.result.Reserved = count(r.client.ZCard(ctx, reliable.Held).Result())
 	for _, key := range []string{reliable.Moved, reliable.MovedBefore} {
-		n, _ := r.client.LLen(ctx, key).Result()
-		r.result.Reserved += n
+		r.result.Reserved += count(r.client.LLen(ctx, key).Result())
 	}
 }
 

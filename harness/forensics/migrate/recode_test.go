@@ -210,6 +210,10 @@ func TestRecodeOfLittle(t *testing.T) {
 	done = b.recode(recoding(t, codec.NameMarshalling, codec.NameKryo5))
 	require.Equal(t, "1 values that a dq.ReliableQueue holds, 1 dead letters of a dq.ReliableQueue", done.Left())
 
+	require.NoError(t, b.client.Set(b.ctx, reliable.Dead, "no set", 0).Err())
+	done = b.recode(recoding(t, codec.NameMarshalling, codec.NameKryo5))
+	require.Contains(t, done.ReliableUnknown, "WRONGTYPE")
+
 	require.NoError(t, b.client.Set(b.ctx, "orders", "no list", 0).Err())
 	_, err := migrate.Recode(b.ctx, b.client, "orders", recoding(t, codec.NameMarshalling, codec.NameKryo5))
 	require.ErrorContains(t, err, "WRONGTYPE")

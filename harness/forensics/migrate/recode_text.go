@@ -32,6 +32,9 @@ func (r *Recoding) WriteText(w io.Writer) error {
 	case r.Before.TimeoutSet+r.Before.PendingList+r.Before.Waiting == 0:
 		line("note", "nothing waits: all was taken, or the name of the queue is another")
 	}
+	if r.ReliableUnknown != "" {
+		line("reliable", "whether a dq.ReliableQueue holds values is unknown: %s", text.Line(r.ReliableUnknown))
+	}
 	if r.Reserved+r.Dead > 0 {
 		line("reliable", "%d values that a dq.ReliableQueue holds and %d dead letters stay of %s: let them be acknowledged, and requeued or purged, before this",
 			r.Reserved, r.Dead, r.From)

@@ -49,10 +49,12 @@ type Recoding struct {
 	Held    Held   `json:"held"`
 	// Reserved and Dead are the values that a dq.ReliableQueue holds, and its dead letters: they are left
 	// alone.
-	Reserved int64   `json:"reserved"`
-	Dead     int64   `json:"dead"`
-	Before   Values  `json:"before"`
-	Done     Recoded `json:"done"`
+	Reserved int64 `json:"reserved"`
+	Dead     int64 `json:"dead"`
+	// ReliableUnknown says why they could not be counted.
+	ReliableUnknown string  `json:"reliable_unknown,omitempty"`
+	Before          Values  `json:"before"`
+	Done            Recoded `json:"done"`
 	// After is the queue when all was done; in a dry run nil.
 	After *Values `json:"after,omitempty"`
 	// Journal is the key that keeps which values are done where their bytes do not tell.
