@@ -67,8 +67,15 @@ func Serve(ctx context.Context, addr string, handler http.Handler) (*Server, err
 	return s, nil
 }
 
-// URL is where the server is, without a path.
-func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+// URL is where the server is, without a path: of one that listens at all addresses, where it
+// is from this machine.
+func (s *Server) URL() string {
+	at := s.listener.Addr().String()
+	if host, port, err := net.SplitHostPort(at); err == nil && net.ParseIP(host).IsUnspecified() {
+		at = net.JoinHostPort("127.0.0.1", port)
+	}
+	return "http://" + at
+}
 
 // Close stops listening and lets answers under way end, for a time.
 func (s *Server) Close() error {

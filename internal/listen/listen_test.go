@@ -27,6 +27,19 @@ func TestServesUntilClose(t *testing.T) {
 	require.Error(t, err)
 }
 
+// What is printed can be clicked.
+func TestAllAddressesHaveOneThatCanBeOpened(t *testing.T) {
+	for _, addr := range []string{"0.0.0.0:0", "[::]:0"} {
+		s, err := Serve(t.Context(), addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }))
+		require.NoError(t, err)
+		require.Regexp(t, `^http://127\.0\.0\.1:[1-9][0-9]*$`, s.URL())
+		response, err := http.Get(s.URL())
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.NoError(t, s.Close())
+	}
+}
+
 func TestAddresses(t *testing.T) {
 	for addr, host := range map[string]string{
 		":9121": "127.0.0.1", "0.0.0.0:9121": "0.0.0.0", "[::]:9121": "::", "localhost:0": "localhost",
