@@ -13,10 +13,10 @@ func newServeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve DIR",
 		Short: "Show stored runs in a browser: one, several side by side, their history",
-		Long: `Serve shows the runs that lie below a folder, until it is interrupted: a list of them, the
-page of each, two or more sides beside each other as 'dq-bench compare' judges them, and
-the history as 'dq-bench history' does. It reads run files at each request, and writes
-nothing.
+		Long: `Serve shows the runs that lie below a folder, until it is interrupted: a list of them, page
+by page (links are followed), the page of each, two or more sides beside each other as 'dq-bench compare' judges them, and
+the history as 'dq-bench history' does. It looks at the run files at each request, reads those
+that have changed, and writes nothing.
 
 It is of this machine alone unless --web names another interface; whoever reaches that
 reads what the run files say.

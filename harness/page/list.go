@@ -18,16 +18,23 @@ import (
 type List struct {
 	// Folder is what they lie below.
 	Folder string
-	// Sets are shown in this order.
-	Sets []ListSet
+	// Notice stands above them; empty for none.
+	Notice string
+	// Sets are shown in this order: those of the page, of so many, from 1.
+	Sets        []ListSet
+	Page, Pages int
+	// AllSets and Runs count those of all pages.
+	AllSets, Runs int
 	// Unreadable says of run files why they are not shown.
 	Unreadable []string
 }
 
 // ListSet is the runs of a folder.
 type ListSet struct {
-	ID   string
+	ID string
+	// Runs are those that are shown, of All.
 	Runs []ListRun
+	All  int
 }
 
 // ListRun is one stored run, as NewListRun makes it.
@@ -65,14 +72,16 @@ func NewListRun(id string, r *run.Document) ListRun {
 // listView is everything the template shows.
 type listView struct {
 	assetsView
-	Folder, Count string
-	Sets          []listSetView
-	Unreadable    []string
+	Folder, Count, Notice     string
+	Sets                      []listSetView
+	Unreadable                []string
+	Page, Pages, Newer, Older int // 0 for no such page
 }
 
 type listSetView struct {
 	ID, Count string
 	Rows      []listRow
+	Alone     bool // the set is its only run
 }
 
 // listRow is a ListRun for the template.
@@ -83,21 +92,25 @@ type listRow struct {
 
 // Write writes the page.
 func (l List) Write(w io.Writer) error {
-	v := listView{Folder: l.Folder, Unreadable: l.Unreadable}
-	all := 0
+	v := listView{Folder: l.Folder, Notice: l.Notice, Unreadable: l.Unreadable, Page: l.Page, Pages: l.Pages, Newer: l.Page - 1}
+	if l.Page < l.Pages {
+		v.Older = l.Page + 1
+	}
 	for _, s := range l.Sets {
-		set := listSetView{ID: s.ID, Count: compare.CountRuns(len(s.Runs))}
+		set := listSetView{ID: s.ID, Count: compare.CountRuns(s.All), Alone: s.All == 1 && s.Runs[0].ID == s.ID}
+		if len(s.Runs) < s.All {
+			set.Count += fmt.Sprintf(", of which the newest %d are shown", len(s.Runs))
+		}
 		for _, r := range s.Runs {
 			set.Rows = append(set.Rows, listRow{
 				r.ID, r.Started.UTC().Format(time.DateTime), r.scenario, r.driver, r.server, r.labels, r.late, r.state, r.verdict, r.figures,
 			})
 		}
-		all += len(s.Runs)
 		v.Sets = append(v.Sets, set)
 	}
-	v.Count = fmt.Sprintf("%s in %d sets", compare.CountRuns(all), len(l.Sets))
-	if len(l.Sets) == 1 {
-		v.Count = compare.CountRuns(all) + " in 1 set"
+	v.Count = fmt.Sprintf("%s in %d sets", compare.CountRuns(l.Runs), l.AllSets)
+	if l.AllSets == 1 {
+		v.Count = compare.CountRuns(l.Runs) + " in 1 set"
 	}
 	return writeLayout(w, "list.tmpl", false, func(assets assetsView) any { v.assetsView = assets; return v })
 }

@@ -28,6 +28,9 @@ func Find(ctx context.Context, paths ...string) ([]string, error) {
 	return f.files, nil
 }
 
+// ErrNoneFound says that a folder holds no run.
+var ErrNoneFound = errors.New("expected at least one " + File + " below it, found none")
+
 // finder looks for run files.
 type finder struct {
 	ctx   context.Context
@@ -63,7 +66,7 @@ func (f *finder) find(path string) error {
 		}
 	}
 	if f.named == before {
-		return fmt.Errorf("%s: expected at least one %s below it, found none", path, File)
+		return fmt.Errorf("%s: %w", path, ErrNoneFound)
 	}
 	return nil
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
-// sides makes a side of each set that was chosen. Runs that were chosen one by one make a
-// side for each implementation, or each its own where there is only one. The oldest side is
-// the first.
+// sides makes a side of each set that was chosen, also of one run. Runs of sets that were
+// chosen one by one make a side for each implementation, or each its own where there is only
+// one. The oldest side is the first.
 func sides(choice []chosen) []page.Side {
 	var all []page.Side
 	var single []chosen
 	for _, c := range choice {
-		if len(c.runs) > 1 {
+		if len(c.runs) > 1 || setOf(c.id) == c.id {
 			all = append(all, page.Side{Name: c.id, Runs: c.runs})
 		} else {
 			single = append(single, c)

@@ -10,12 +10,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/history"
@@ -28,7 +26,7 @@ const home = "./"
 
 // Stored serves the runs that lie below a folder, as they are at each request:
 //
-//	GET /          the list of them
+//	GET /          the list of them, page by page
 //	GET /run       the page of the run id
 //	GET /compare   the sides of each id beside each other
 //	GET /history   the history of each id, or of all runs, by what and against which reference
@@ -39,15 +37,8 @@ type Stored struct {
 	mux    *http.ServeMux
 
 	mu    sync.Mutex
-	known map[string]summary // by id
-}
-
-// summary is what the list shows of a run file, while the file is as it was.
-type summary struct {
-	size int64
-	at   time.Time
-	run  page.ListRun
-	err  error
+	known map[string]*summary // by id
+	kept  int                 // how many of them have a document
 }
 
 // NewStored serves the runs below a folder. It fails if that cannot be read.
@@ -55,7 +46,7 @@ func NewStored(folder string) (*Stored, error) {
 	if _, err := os.ReadDir(folder); err != nil {
 		return nil, err
 	}
-	s := &Stored{folder: folder, mux: http.NewServeMux(), known: map[string]summary{}}
+	s := &Stored{folder: folder, mux: http.NewServeMux(), known: map[string]*summary{}}
 	for pattern, show := range map[string]func(context.Context, io.Writer, url.Values) error{
 		"GET /{$}": s.list, "GET /run": s.run, "GET /compare": s.compare, "GET /history": s.history,
 	} {
@@ -88,16 +79,19 @@ func answer(ctx context.Context, w http.ResponseWriter, query url.Values, show f
 }
 
 // ids are the folders of all runs, from the folder on.
-func (s *Stored) ids() ([]string, error) {
-	var ids []string
-	err := filepath.WalkDir(s.folder, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.Name() != run.File || !entry.Type().IsRegular() {
-			return err
-		}
+func (s *Stored) ids(ctx context.Context) ([]string, error) {
+	files, err := run.Find(ctx, s.folder)
+	if errors.Is(err, run.ErrNoneFound) {
+		return nil, nil
+	}
+	ids := make([]string, len(files))
+	for i, file := range files {
 		id, err := filepath.Rel(s.folder, filepath.Dir(file))
-		ids = append(ids, filepath.ToSlash(id))
-		return err
-	})
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = filepath.ToSlash(id)
+	}
 	return ids, err
 }
 
@@ -105,70 +99,9 @@ func (s *Stored) file(id string) string {
 	return filepath.Join(s.folder, filepath.FromSlash(id), run.File)
 }
 
-// list shows all runs, those of a set together.
-func (s *Stored) list(ctx context.Context, w io.Writer, _ url.Values) error {
-	ids, err := s.ids()
-	if err != nil {
-		return err
-	}
-	l := page.List{Folder: s.folder}
-	sets := map[string][]page.ListRun{}
-	for _, id := range ids {
-		one := s.summary(id)
-		if one.err != nil {
-			l.Unreadable = append(l.Unreadable, one.err.Error())
-			continue
-		}
-		sets[setOf(id)] = append(sets[setOf(id)], one.run)
-	}
-	newestFirst := func(a, b page.ListRun) int { return b.Started.Compare(a.Started) }
-	for id, runs := range sets {
-		slices.SortFunc(runs, newestFirst)
-		l.Sets = append(l.Sets, page.ListSet{ID: id, Runs: runs})
-	}
-	slices.SortFunc(l.Sets, func(a, b page.ListSet) int {
-		if order := newestFirst(a.Runs[0], b.Runs[0]); order != 0 {
-			return order
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
-	return l.Write(w)
-}
-
-// setOf is the folder that a series keeps the runs of one side in, or that of the run.
-func setOf(id string) string {
-	if strings.Trim(path.Base(id), "0123456789") == "" && strings.Contains(id, "/") {
-		return path.Dir(id)
-	}
-	return id
-}
-
-// summary reads a run file, unless it is as it was.
-func (s *Stored) summary(id string) summary {
-	info, err := os.Stat(s.file(id))
-	if err != nil {
-		return summary{err: err}
-	}
-	s.mu.Lock()
-	one, there := s.known[id]
-	s.mu.Unlock()
-	if there && one.size == info.Size() && one.at.Equal(info.ModTime()) {
-		return one
-	}
-	one = summary{size: info.Size(), at: info.ModTime()}
-	r, err := run.ReadFile(s.file(id))
-	if one.err = err; err == nil {
-		one.run = page.NewListRun(id, r)
-	}
-	s.mu.Lock()
-	s.known[id] = one
-	s.mu.Unlock()
-	return one
-}
-
 // run shows one run.
 func (s *Stored) run(ctx context.Context, w io.Writer, query url.Values) error {
-	chosen, err := s.choose(query["id"])
+	chosen, err := s.choose(ctx, query["id"])
 	if err != nil {
 		return err
 	}
@@ -186,13 +119,20 @@ func (s *Stored) history(ctx context.Context, w io.Writer, query url.Values) err
 	if len(ids) == 0 {
 		ids = []string{"."}
 	}
-	chosen, err := s.choose(ids)
+	chosen, err := s.chooseFiles(ctx, ids)
 	if err != nil {
 		return err
 	}
-	var runs []*run.Document
+	var all []string
 	for _, c := range chosen {
-		runs = append(runs, c.runs...)
+		all = append(all, c.all...)
+	}
+	if err := history.CheckNumber(len(all)); err != nil {
+		return err
+	}
+	runs, unreadable, err := s.packed(ctx, all)
+	if err != nil {
+		return err
 	}
 	o := history.DefaultOptions()
 	o.Reference = query.Get("reference")
@@ -205,18 +145,39 @@ func (s *Stored) history(ctx context.Context, w io.Writer, query url.Values) err
 	if err != nil {
 		return err
 	}
+	h.LeftOut = append(h.LeftOut, unreadable...)
 	return page.WriteHistoryPage(w, h, home)
 }
 
 // chosen is what one id names.
 type chosen struct {
-	id   string
+	id string
+	// all are the ids of its runs.
+	all  []string
 	runs []*run.Document
 }
 
 // choose reads the runs of each id. A run is that of the first that names it.
-func (s *Stored) choose(ids []string) ([]chosen, error) {
-	all, err := s.ids()
+func (s *Stored) choose(ctx context.Context, ids []string) ([]chosen, error) {
+	choice, err := s.chooseFiles(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for i := range choice {
+		for _, one := range choice[i].all {
+			r, err := run.ReadFile(s.file(one))
+			if err != nil {
+				return nil, err
+			}
+			choice[i].runs = append(choice[i].runs, r)
+		}
+	}
+	return choice, nil
+}
+
+// chooseFiles is choose without reading.
+func (s *Stored) chooseFiles(ctx context.Context, ids []string) ([]chosen, error) {
+	all, err := s.ids(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -231,20 +192,15 @@ func (s *Stored) choose(ids []string) ([]chosen, error) {
 				continue
 			}
 			found = true
-			if taken[one] {
-				continue
+			if !taken[one] {
+				taken[one] = true
+				c.all = append(c.all, one)
 			}
-			taken[one] = true
-			r, err := run.ReadFile(s.file(one))
-			if err != nil {
-				return nil, err
-			}
-			c.runs = append(c.runs, r)
 		}
 		switch {
 		case !found:
 			return nil, fmt.Errorf("%q: %w: there is no run below it", id, fs.ErrNotExist)
-		case len(c.runs) > 0:
+		case len(c.all) > 0:
 			choice = append(choice, c)
 		}
 	}
@@ -253,7 +209,10 @@ func (s *Stored) choose(ids []string) ([]chosen, error) {
 
 // compare shows the sides beside each other.
 func (s *Stored) compare(ctx context.Context, w io.Writer, query url.Values) error {
-	chosen, err := s.choose(query["id"])
+	if len(query["id"]) == 0 {
+		return s.show(ctx, w, query, "Nothing is chosen: mark two sets or runs or more, and then side by side.")
+	}
+	chosen, err := s.choose(ctx, query["id"])
 	if err != nil {
 		return err
 	}

@@ -195,10 +195,85 @@ func TestTheListIsOfNow(t *testing.T) {
 	require.Contains(t, body, "no JSON object")
 }
 
+// many writes runs of ten messages, a minute after each other.
+func many(t *testing.T, n int) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	r := runtest.Sample(1, 10, 1)
+	for i := range n {
+		r.RunID, r.Driver.Version, r.Started = fmt.Sprintf("%08x", i), fmt.Sprintf("1.%d", i), time.Date(2026, 1, 1, 0, i, 0, 0, time.UTC)
+		text, err := r.Encode()
+		require.NoError(t, err)
+		in := filepath.Join(folder, fmt.Sprintf("run-%03d", i))
+		require.NoError(t, os.Mkdir(in, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(in, run.File), text, 0o600))
+	}
+	return folder
+}
+
+// Many runs come page by page, the newest first, and their history is of all.
+func TestTheListComesPageByPage(t *testing.T) {
+	folder := many(t, pageRuns+3)
+	require.NoError(t, os.Truncate(filepath.Join(folder, "run-001", run.File), 1000))
+	require.NoError(t, os.Symlink("run-002", filepath.Join(folder, "latest")))
+	s := serveStored(t, folder)
+	_, first := get(t, s, "", nil)
+	require.Contains(t, first, "202 runs in 202 sets")
+	require.Contains(t, first, "page 1 of 2")
+	require.Equal(t, pageRuns, strings.Count(first, `<a href="run?id=`))
+	require.Equal(t, pageRuns, strings.Count(first, `name="id"`), "a set that is one run is marked once")
+	require.Contains(t, first, `<a rel="next" href="./?page=2">`)
+	require.NotContains(t, first, `rel="prev"`)
+	require.Contains(t, first, "Not readable")
+	_, second := get(t, s, "", url.Values{"page": {"2"}})
+	require.Equal(t, 2, strings.Count(second, `<a href="run?id=`))
+	require.Contains(t, second, `<a rel="prev" href="./?page=1">`)
+	require.Contains(t, second, "run-002")
+	status, body := get(t, s, "", url.Values{"page": {"0"}})
+	require.Equal(t, http.StatusBadRequest, status)
+	require.Contains(t, body, "expected the number of a page")
+	for range 2 { // the second time from what is kept
+		status, body = get(t, s, "history", nil)
+		require.Equal(t, http.StatusOK, status)
+		require.Contains(t, body, "No change was seen in 202 runs at 202 points.")
+		require.Contains(t, body, "no JSON object")
+	}
+}
+
+// Of a set with more runs than fit the newest are shown.
+func TestALongSetIsCutShort(t *testing.T) {
+	folder := many(t, 5)
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "set"), 0o755))
+	r := runtest.Sample(1, 10, 1)
+	text, err := r.Encode()
+	require.NoError(t, err)
+	for i := range pageRuns + 1 {
+		in := filepath.Join(folder, "set", strconv.Itoa(i))
+		require.NoError(t, os.Mkdir(in, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(in, run.File), text, 0o600))
+	}
+	_, body := get(t, serveStored(t, folder), "", nil)
+	require.Contains(t, body, "206 runs in 6 sets")
+	require.Contains(t, body, "201 runs, of which the newest 200 are shown")
+}
+
+// Who marks nothing is told what to mark, on the list.
+func TestNothingIsChosen(t *testing.T) {
+	s := serveStored(t, many(t, 2))
+	status, body := get(t, s, "compare", nil)
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, body, "Nothing is chosen: mark two sets or runs or more")
+	require.Contains(t, body, "2 runs in 2 sets")
+}
+
 // Which sides come of what is chosen.
 func TestSides(t *testing.T) {
 	folder, _ := store(t, "1", "2")
 	write(t, folder, "alone", runtest.Sample(99, 1000, 1))
+	write(t, folder, "other", runtest.Sample(98, 1000, 1))
+	first := runtest.Sample(97, 1000, 1)
+	first.Driver.Version = "1"
+	write(t, folder, "one/1", first)
 	stored, err := NewStored(folder)
 	require.NoError(t, err)
 	for ids, want := range map[string]string{
@@ -208,8 +283,11 @@ func TestSides(t *testing.T) {
 		"r/dq-1/1 r/dq-2/2 r/dq-1/3":        "dq:1/2 dq:2/1",
 		"r r/dq-1":                          "r/16",
 		"alone r/dq-1":                      "dq:1/8 dq:4.7.0/1",
+		"alone other r/dq-1":                "r/dq-1/8 other/1 alone/1",
+		"alone other":                       "other/1 alone/1",
+		"one r/dq-1":                        "r/dq-1/8 one/1",
 	} {
-		choice, err := stored.choose(strings.Fields(ids))
+		choice, err := stored.choose(t.Context(), strings.Fields(ids))
 		require.NoError(t, err)
 		var got []string
 		for _, side := range sides(choice) {
