@@ -1,6 +1,6 @@
 // Package history answers: since which version is it later?
 //
-// It puts any number of stored runs of one scenario in the order of their versions, and
+// It puts the stored runs of one scenario in the order of their versions, and
 // looks in each figure for the places where the level changes: by E-divisive means, with
 // a permutation test, in the whole series and in stretches of it, so that a change for the
 // better is not hidden by its return (stats.Changes, which says whose ideas these are), on
