@@ -2,6 +2,7 @@ package io.github.dqbench.redisson;
 
 import java.util.List;
 import org.redisson.client.RedisException;
+import org.redisson.client.RedisOutOfMemoryException;
 
 /** Which errors of an offer say that nothing was queued: those by which the server refuses a command before it does it. */
 final class Refusal {
@@ -18,6 +19,9 @@ final class Refusal {
     static boolean is(Throwable error) {
         for (Throwable t = error; t != null; t = t.getCause()) {
             String text = t.getMessage();
+            if (t instanceof RedisOutOfMemoryException) {
+                return true; // whose text has lost its code
+            }
             if (t instanceof RedisException && text != null && CODES.stream().anyMatch(text::startsWith)) {
                 return true;
             }
