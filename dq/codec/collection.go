@@ -107,6 +107,9 @@ func (g *registry) taggedAs(f reflect.StructField, typ *javaType, tag string) (*
 		}
 		return &javaType{kind: kindList, elem: typ.elem, list: list}, nil
 	}
+	if s, isScalar := scalarClasses[tag]; isScalar && typ.kind == kindAny {
+		return &javaType{kind: s.kind, boxed: true}, nil
+	}
 	if typ.kind == kindAny && isClassName(tag) && strings.Contains(tag, ".") {
 		return &javaType{kind: kindAny, declared: tag}, nil
 	}

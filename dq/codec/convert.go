@@ -40,11 +40,15 @@ func (g *registry) toJava(v reflect.Value, j *javaType, depth int) (any, error) 
 		content, err := g.toJava(v, j.elem, depth+1)
 		return optional{content}, err
 	}
-	for v.Kind() == reflect.Pointer {
+	declaredAny := v.Kind() == reflect.Interface
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
 			return nil, nil
 		}
 		v = v.Elem()
+	}
+	if declaredAny && scalars[v.Type()].kind != j.kind {
+		return nil, &ValueError{g.codec, fmt.Sprintf("a %v, where the tag of the field says %s", v.Type(), j.className())}
 	}
 	switch j.kind {
 	case kindString:

@@ -278,6 +278,9 @@ func (m *corpusMaker) structOf(c *corpusClass) reflect.Type {
 			continue
 		}
 		tags := fmt.Sprintf("json:%q", f.name)
+		if f.leftOut {
+			f.tag = f.java // of a final class Kryo5 does not tell the name
+		}
 		if f.tag != "" {
 			tags += fmt.Sprintf(" java:%q", f.tag)
 		}

@@ -55,7 +55,11 @@
 //	LocalDate and so on  LocalDate, LocalTime, LocalDateTime, OffsetDateTime, ZonedDateTime
 //	Locale, URI          Locale, java.net.URI     the same
 //	Currency, Timestamp  Currency, java.sql.Timestamp
-//	Period               java.time.Period
+//	Period, Year         java.time.Period, java.time.Year
+//	YearMonth, MonthDay  java.time.YearMonth, java.time.MonthDay
+//	OffsetTime           java.time.OffsetTime
+//	AtomicLong           AtomicLong, AtomicInteger, AtomicBoolean, which Kryo5 only reads
+//	any                  one of these             `java:"java.time.YearMonth"` declares it
 //	Set                  HashSet                  Set<Object>
 //	[]T `java:"Set"`     HashSet                  Set<T>; also "HashSet", "LinkedHashSet", "TreeSet", "SortedSet"
 //	[]T `java:"array"`   T[]                      int[] for []int32, Integer[] for []*int32

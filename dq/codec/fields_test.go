@@ -158,6 +158,13 @@ var fieldValues = map[string][]any{
 	"demo.LocalDateTimeBean":  values(&leapTime, &LocalDateTime{LocalDate{1999, 12, 31}, LocalTime{}}, nil),
 	"demo.OffsetDateTimeBean": values(&OffsetDateTime{leapTime, 7200}, &OffsetDateTime{LocalDateTime{leapDay, LocalTime{Hour: 23}}, -3661}, nil),
 	"demo.ZonedDateTimeBean":  values(&ZonedDateTime{leapTime, 3600, "Europe/Berlin"}, nil),
+	"demo.YearBean":           values(ptr(Year(2024)), ptr(Year(-3)), nil),
+	"demo.YearMonthBean":      values(&YearMonth{2024, 2}, &YearMonth{-3, 12}, nil),
+	"demo.MonthDayBean":       values(&MonthDay{2, 29}, nil),
+	"demo.OffsetTimeBean":     values(&OffsetTime{LocalTime{13, 5, 7, 9}, 7200}, &OffsetTime{LocalTime{Hour: 13}, -3661}, nil),
+	"demo.AtomicLongBean":     values(ptr(AtomicLong(300)), ptr(AtomicLong(-1)), ptr(AtomicLong(0)), nil),
+	"demo.AtomicIntegerBean":  values(ptr(AtomicInteger(-300)), ptr(AtomicInteger(math.MaxInt32)), nil),
+	"demo.AtomicBooleanBean":  values(ptr(AtomicBoolean(true)), ptr(AtomicBoolean(false)), nil),
 	"demo.LocaleBean":         values(&Locale{"de", "DE", ""}, &Locale{Language: "en"}, &Locale{}, &Locale{"th", "TH", "TH1"}, nil),
 	"demo.OptionalBean":       {optionalBean{ptr("here"), "end"}, optionalBean{nil, "end"}},
 	"demo.ListBean": values([]*string{ptr("a"), ptr("b")}, []*string{ptr("a"), ptr("b")}, []*string{ptr("a"), ptr("b")}, []*string{}, []*string{ptr("a")}, []*string{ptr("a"), ptr("b")},
@@ -295,11 +302,18 @@ func eachField(t *testing.T, meant func(v fieldVector) bool, check func(t *testi
 
 // isRead tells the vectors that have a Go type; Kryo5 names no fields, so that none can be left out.
 func isRead(v fieldVector) bool {
-	return v.want() != nil && (v.class != "demo.AnyBean skipped" || v.codec != NameKryo5)
+	return v.want() != nil && (v.class != "demo.AnyBean skipped" || v.codec != NameKryo5) && !v.isKryo5Atomic()
+}
+
+// isKryo5Atomic tells what Kryo5 writes in two ways, see TestKryo5Atomics.
+func (v fieldVector) isKryo5Atomic() bool {
+	return v.codec == NameKryo5 && strings.HasPrefix(v.class, "demo.Atomic")
 }
 
 // isWritten tells those that are written too: not where fields are left out.
-func isWritten(v fieldVector) bool { return v.want() != nil && !strings.HasSuffix(v.class, " skipped") }
+func isWritten(v fieldVector) bool {
+	return v.want() != nil && !strings.HasSuffix(v.class, " skipped") && !v.isKryo5Atomic()
+}
 
 // TestFieldsDecode reads what Redisson wrote of every type a field has.
 func TestFieldsDecode(t *testing.T) {
@@ -373,7 +387,7 @@ func FieldLines(t testing.TB) string {
 	var lines strings.Builder
 	for _, v := range readFields(t, "3.21.1.tsv")["3.21.1.tsv"] {
 		want := v.want()
-		if v.problem != "" || want == nil || strings.HasSuffix(v.class, " skipped") {
+		if v.problem != "" || !isWritten(v) {
 			continue
 		}
 		if v.class == "demo.SetBean" && v.number == 2 {

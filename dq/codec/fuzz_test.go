@@ -39,7 +39,7 @@ func fuzzDecode(f *testing.F, name Name) {
 		}
 		written, err := c.Encode(value)
 		if err != nil {
-			require.ErrorContains(t, err, "has the super class")
+			require.Regexp(t, "has the super class|so that it is only read", err)
 			return
 		}
 		again, err := c.Decode(written)

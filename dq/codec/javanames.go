@@ -22,4 +22,7 @@ const (
 	linkedHashMapName = "java.util.LinkedHashMap"
 	treeMapName       = "java.util.TreeMap"
 	bytesName         = "[B"
+	atomicLongName    = "java.util.concurrent.atomic.AtomicLong"
+	atomicIntegerName = "java.util.concurrent.atomic.AtomicInteger"
+	atomicBooleanName = "java.util.concurrent.atomic.AtomicBoolean"
 )

@@ -16,7 +16,11 @@ const (
 	serZonedDateTime  = 6
 	serZoneRegion     = 7
 	serZoneOffset     = 8
+	serOffsetTime     = 9
 	serOffsetDateTime = 10
+	serYear           = 11
+	serYearMonth      = 12
+	serMonthDay       = 13
 	serPeriod         = 14
 )
 
@@ -43,6 +47,14 @@ func timeOf(data []byte) any {
 		value = LocalDateTime{r.localDate(), r.localTime(r.int32)}
 	case serOffsetDateTime:
 		value = OffsetDateTime{LocalDateTime{r.localDate(), r.localTime(r.int32)}, r.offset()}
+	case serOffsetTime:
+		value = OffsetTime{r.localTime(r.int32), r.offset()}
+	case serYear:
+		value = Year(r.int32())
+	case serYearMonth:
+		value = YearMonth{r.int32(), r.byte()}
+	case serMonthDay:
+		value = MonthDay{r.byte(), r.byte()}
 	case serPeriod:
 		value = Period{r.int32(), r.int32(), r.int32()}
 	case serZonedDateTime:
@@ -173,6 +185,14 @@ func timeBytes(value any, utf func(dst []byte, s string) []byte) []byte {
 	case OffsetDateTime:
 		data := local(date([]byte{serOffsetDateTime}, value.Local.Date), value.Local.Time)
 		return appendOffset(data, value.Offset, be.AppendUint32)
+	case OffsetTime:
+		return appendOffset(local([]byte{serOffsetTime}, value.Time), value.Offset, be.AppendUint32)
+	case Year:
+		return be.AppendUint32([]byte{serYear}, uint32(value))
+	case YearMonth:
+		return append(be.AppendUint32([]byte{serYearMonth}, uint32(value.Year)), value.Month)
+	case MonthDay:
+		return []byte{serMonthDay, value.Month, value.Day}
 	case Period:
 		data := be.AppendUint32([]byte{serPeriod}, uint32(value.Years))
 		return be.AppendUint32(be.AppendUint32(data, uint32(value.Months)), uint32(value.Days))

@@ -35,6 +35,9 @@ var (
 	jdkURI           = writing("java.net.URI", -6052424284110960213, stringField("string"))
 	jdkCurrency      = &serialClass{"java.util.Currency", -158308464356906721, scSerializable, []serialField{stringField("currencyCode")}, nil}
 	jdkTimestamp     = &serialClass{"java.sql.Timestamp", 2745179027874758501, scSerializable, []serialField{{'I', "nanos", ""}}, jdkDate}
+	jdkAtomicLong    = box(atomicLongName, 1927816293512124184, 'J', jdkNumber)
+	jdkAtomicInteger = box(atomicIntegerName, 6214790243416807050, 'I', jdkNumber)
+	jdkAtomicBoolean = box(atomicBooleanName, 4654671469794556979, 'I', nil)
 	jdkTime          = &serialClass{name: "java.time.Ser", uid: -7683839454370182990, flags: scExternalizable | scBlockData}
 	jdkHashSet       = writing(hashSetName, -5024744406713321676)
 	jdkLinkedHashSet = &serialClass{name: linkedHashSetName, uid: -2851667679971038690, flags: scSerializable, super: jdkHashSet}
@@ -49,7 +52,7 @@ var (
 var jdkClasses = map[string]*serialClass{
 	"java.util.Date": jdkDate, "java.math.BigInteger": jdkBigInteger, "java.math.BigDecimal": jdkBigDecimal,
 	"java.util.UUID": jdkUUID, "java.util.Locale": jdkLocale, "java.net.URI": jdkURI, "java.util.Currency": jdkCurrency,
-	"java.sql.Timestamp": jdkTimestamp,
+	"java.sql.Timestamp": jdkTimestamp, atomicLongName: jdkAtomicLong, atomicIntegerName: jdkAtomicInteger, atomicBooleanName: jdkAtomicBoolean,
 }
 
 func extending(super, c *serialClass) *serialClass {
@@ -101,6 +104,12 @@ func jdkRecord(value any) *record {
 	case Timestamp:
 		ms := time.Unix(value.Seconds, 0).UnixMilli()
 		return &record{chain: hierarchyOf(jdkTimestamp), fields: []any{value.Nanos}, data: []any{block(be.AppendUint64(nil, uint64(ms)))}}
+	case AtomicLong:
+		return of(jdkAtomicLong, int64(value))
+	case AtomicInteger:
+		return of(jdkAtomicInteger, int32(value))
+	case AtomicBoolean:
+		return of(jdkAtomicBoolean, int32(boolByte(bool(value))))
 	case *elements:
 		return setRecord(value)
 	case *dictionary:

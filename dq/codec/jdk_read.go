@@ -47,6 +47,18 @@ func jdkValue(class string, r *record) (value any, known bool) {
 		}
 	case "java.util.Locale":
 		value, ok = r.locale()
+	case atomicLongName:
+		var n int64
+		n, ok = r.field("value").(int64)
+		value = AtomicLong(n)
+	case atomicIntegerName:
+		var n int32
+		n, ok = r.field("value").(int32)
+		value = AtomicInteger(n)
+	case atomicBooleanName:
+		var n int32
+		n, ok = r.field("value").(int32)
+		value = AtomicBoolean(n != 0)
 	case "java.time.Ser":
 		return timeOf(raw), true
 	default:

@@ -1,6 +1,9 @@
 package codec
 
-import "fmt"
+import (
+	"fmt"
+	"reflect"
+)
 
 func (kryoFormat) decode(data []byte, g *registry, _ *javaType) (any, error) {
 	value, err := readKryo(data, g, nil)
@@ -15,12 +18,29 @@ func (kryoFormat) decode(data []byte, g *registry, _ *javaType) (any, error) {
 // readKryo reads a value; the fields in swapped are taken for boxed where they are
 // declared not to be, and the other way round.
 func readKryo(data []byte, g *registry, swapped map[*field]bool) (any, error) {
-	k := kryoReader{reader: reader{codec: NameKryo5, data: data}, registry: g, swapped: swapped}
-	if swapped != nil {
-		k.free = maxShared - maxAdvised // for advice bytes are read many times
+	read := func(form atomicForm) (value any, hasAtomic bool, err error) {
+		k := kryoReader{reader: reader{codec: NameKryo5, data: data}, registry: g, swapped: swapped, atomics: form}
+		if swapped != nil {
+			k.free = maxShared - maxAdvised // for advice bytes are read many times
+		}
+		value = k.classAndObject()
+		return value, k.hasAtomic, k.end()
 	}
-	value := k.classAndObject()
-	return value, k.end()
+	value, hasAtomic, err := read(atomicOfFields)
+	if !hasAtomic {
+		return value, err
+	}
+	other, _, otherErr := read(atomicFixed)
+	switch {
+	case otherErr != nil:
+		return value, err
+	case err != nil:
+		return other, otherErr
+	case reflect.DeepEqual(value, other):
+		return value, err
+	}
+	_, _, err = read(atomicRefused)
+	return nil, err
 }
 
 type kryoReader struct {
@@ -29,6 +49,10 @@ type kryoReader struct {
 	names    []string
 	swapped  map[*field]bool // see readKryo
 	bound    bool            // see kryoWriter
+	// atomics is how AtomicLong and its like are taken to be written, hasAtomic whether there
+	// are any.
+	atomics   atomicForm
+	hasAtomic bool
 }
 
 func (r *kryoReader) class() kryoType {

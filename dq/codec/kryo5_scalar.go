@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/big"
 	"time"
@@ -68,6 +69,16 @@ func (r *kryoReader) scalar(k kind) any {
 		value = Currency(code)
 	case kindPeriod:
 		value = Period{int32(uint32(r.varint())), int32(uint32(r.varint())), int32(uint32(r.varint()))}
+	case kindYear:
+		value = Year(uint32(r.varint()))
+	case kindYearMonth:
+		value = YearMonth{int32(uint32(r.varint())), r.byte()}
+	case kindMonthDay:
+		value = MonthDay{r.byte(), r.byte()}
+	case kindOffsetTime:
+		value = OffsetTime{r.localTime(r.nano), r.kryoOffset()}
+	case kindAtomicLong, kindAtomicInteger, kindAtomicBoolean:
+		return r.atomic(k)
 	case kindTimestamp:
 		ms := int64(r.varlong())
 		at := time.UnixMilli(ms)
@@ -84,6 +95,41 @@ func (r *kryoReader) scalar(k kind) any {
 		r.fail("%s", problem)
 	}
 	return value
+}
+
+// atomicForm is how Kryo writes AtomicLong, AtomicInteger and AtomicBoolean: as an object
+// with a number for its field, or, in newer releases, as that number in all its bytes.
+type atomicForm uint8
+
+const (
+	atomicOfFields atomicForm = iota
+	atomicFixed
+	atomicRefused
+)
+
+func (r *kryoReader) atomic(k kind) any {
+	r.hasAtomic = true
+	fixed := r.atomics == atomicFixed
+	switch {
+	case r.atomics == atomicRefused && r.err == nil:
+		r.err = &ValueError{r.codec, fmt.Sprintf("the value holds a %s, which the releases of Redisson write in two ways, and the bytes fit both, with other values", scalarKinds[k].class)}
+		return nil
+	case k == kindAtomicLong && fixed:
+		return AtomicLong(r.fixed(8))
+	case k == kindAtomicLong:
+		return AtomicLong(r.long())
+	case k == kindAtomicInteger && fixed:
+		return AtomicInteger(uint32(r.fixed(4)))
+	case k == kindAtomicInteger:
+		return AtomicInteger(r.zigzag())
+	case fixed:
+		return AtomicBoolean(r.flag())
+	}
+	n := r.zigzag()
+	if n != 0 && n != 1 {
+		r.fail("%d in an AtomicBoolean, expected 0 or 1", n)
+	}
+	return AtomicBoolean(n == 1)
 }
 
 func (r *kryoReader) nano() int32 { return int32(uint32(r.varint())) }
@@ -170,6 +216,16 @@ func (w *kryoWriter) scalar(value any) {
 		w.varint(uint64(uint32(value.Years)))
 		w.varint(uint64(uint32(value.Months)))
 		w.varint(uint64(uint32(value.Days)))
+	case Year:
+		w.varint(uint64(uint32(value)))
+	case YearMonth:
+		w.varint(uint64(uint32(value.Year)))
+		w.buf = append(w.buf, value.Month)
+	case MonthDay:
+		w.buf = append(w.buf, value.Month, value.Day)
+	case OffsetTime:
+		w.time(value.Time)
+		w.buf = appendOffset(w.buf, value.Offset, le.AppendUint32)
 	case Timestamp:
 		w.varlong(uint64(value.Time().UnixMilli()))
 	case ZonedDateTime:

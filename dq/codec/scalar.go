@@ -35,6 +35,9 @@ func (g *registry) scalarToJava(v reflect.Value, j *javaType) (any, error) {
 		reflect.Copy(reflect.ValueOf(&id).Elem(), v)
 		return id, nil
 	}
+	if k := j.kind; g.codec == NameKryo5 && (k == kindAtomicLong || k == kindAtomicInteger || k == kindAtomicBoolean) {
+		return nil, &ValueError{g.codec, "a " + scalarKinds[k].class + ", which the releases of Redisson write in two ways, so that it is only read"}
+	}
 	value := v.Interface()
 	if number, is := value.(big.Int); is {
 		value = &number

@@ -83,7 +83,7 @@ func (c *converter) toGo(value any, dst reflect.Value, j *javaType) error {
 			return c.base64(value, dst)
 		}
 	case bool:
-		if dst.Kind() == reflect.Bool {
+		if dst.Kind() == reflect.Bool && scalars[dst.Type()].class == "" {
 			dst.SetBool(value)
 			return nil
 		}

@@ -43,6 +43,13 @@ const (
 	kindCurrency
 	kindTimestamp
 	kindPeriod
+	kindYear
+	kindYearMonth
+	kindMonthDay
+	kindOffsetTime
+	kindAtomicLong
+	kindAtomicInteger
+	kindAtomicBoolean
 	kindOptional
 	kindOther // no Java type: whatever encoding/json makes of it
 )
@@ -108,6 +115,13 @@ var scalars = map[reflect.Type]scalar{
 	reflect.TypeFor[Currency]():       {kindCurrency, "java.util.Currency", true},
 	reflect.TypeFor[Period]():         {kindPeriod, "java.time.Period", true},
 	reflect.TypeFor[Timestamp]():      {kindTimestamp, "java.sql.Timestamp", false},
+	reflect.TypeFor[Year]():           {kindYear, "java.time.Year", true},
+	reflect.TypeFor[YearMonth]():      {kindYearMonth, "java.time.YearMonth", true},
+	reflect.TypeFor[MonthDay]():       {kindMonthDay, "java.time.MonthDay", true},
+	reflect.TypeFor[OffsetTime]():     {kindOffsetTime, "java.time.OffsetTime", true},
+	reflect.TypeFor[AtomicLong]():     {kindAtomicLong, atomicLongName, false},
+	reflect.TypeFor[AtomicInteger]():  {kindAtomicInteger, atomicIntegerName, false},
+	reflect.TypeFor[AtomicBoolean]():  {kindAtomicBoolean, atomicBooleanName, false},
 }
 
 // scalarKinds and scalarClasses have the same by their kind and by their class.

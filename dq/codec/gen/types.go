@@ -18,7 +18,9 @@ var scalars = map[string]string{
 	"java.time.Instant": "time.Time", "java.time.Duration": "time.Duration", "java.time.LocalDate": "codec.LocalDate", "java.time.LocalTime": "codec.LocalTime",
 	"java.time.LocalDateTime": "codec.LocalDateTime", "java.time.OffsetDateTime": "codec.OffsetDateTime", "java.time.ZonedDateTime": "codec.ZonedDateTime",
 	"java.util.Locale": "codec.Locale", "java.net.URI": "codec.URI", "java.util.Currency": "codec.Currency", "java.sql.Timestamp": "codec.Timestamp",
-	"java.time.Period": "codec.Period",
+	"java.time.Period": "codec.Period", "java.time.Year": "codec.Year", "java.time.YearMonth": "codec.YearMonth", "java.time.MonthDay": "codec.MonthDay",
+	"java.time.OffsetTime": "codec.OffsetTime", "java.util.concurrent.atomic.AtomicLong": "codec.AtomicLong",
+	"java.util.concurrent.atomic.AtomicInteger": "codec.AtomicInteger", "java.util.concurrent.atomic.AtomicBoolean": "codec.AtomicBoolean",
 }
 
 // collections has the tag of each class that a slice or map stands for.

@@ -11,8 +11,12 @@ import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
+import java.time.MonthDay;
 import java.time.OffsetDateTime;
+import java.time.OffsetTime;
 import java.time.Period;
+import java.time.Year;
+import java.time.YearMonth;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
@@ -44,6 +48,9 @@ import java.util.TreeSet;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.redisson.client.codec.Codec;
 
 /**
@@ -84,6 +91,13 @@ public final class FieldVectors {
         bean(OffsetDateTimeBean.class, OffsetDateTime.of(2024, 2, 29, 23, 59, 58, 7, ZoneOffset.ofHours(2)),
             OffsetDateTime.of(2024, 2, 29, 23, 0, 0, 0, ZoneOffset.ofTotalSeconds(-3661)), null);
         bean(ZonedDateTimeBean.class, ZonedDateTime.of(2024, 2, 29, 23, 59, 58, 7, ZoneId.of("Europe/Berlin")), null);
+        bean(YearBean.class, Year.of(2024), Year.of(-3), null);
+        bean(YearMonthBean.class, YearMonth.of(2024, 2), YearMonth.of(-3, 12), null);
+        bean(MonthDayBean.class, MonthDay.of(2, 29), null);
+        bean(OffsetTimeBean.class, OffsetTime.of(13, 5, 7, 9, ZoneOffset.ofHours(2)), OffsetTime.of(13, 0, 0, 0, ZoneOffset.ofTotalSeconds(-3661)), null);
+        bean(AtomicLongBean.class, new AtomicLong(300), new AtomicLong(-1), new AtomicLong(0), null);
+        bean(AtomicIntegerBean.class, new AtomicInteger(-300), new AtomicInteger(Integer.MAX_VALUE), null);
+        bean(AtomicBooleanBean.class, new AtomicBoolean(true), new AtomicBoolean(false), null);
         bean(LocaleBean.class, new Locale("de", "DE"), Locale.ENGLISH, Locale.ROOT, new Locale("th", "TH", "TH1"), null);
         bean(OptionalBean.class, Optional.of("here"), Optional.empty());
         bean(ListBean.class, list("a", "b"), new LinkedList<>(list("a", "b")), Arrays.asList("a", "b"), List.of(), List.of("a"), List.of("a", "b"),

@@ -114,6 +114,48 @@ class ZonedDateTimeBean implements Serializable {
     String zz;
 }
 
+class YearBean implements Serializable {
+    private static final long serialVersionUID = 50L;
+    java.time.Year value;
+    String zz;
+}
+
+class YearMonthBean implements Serializable {
+    private static final long serialVersionUID = 50L;
+    java.time.YearMonth value;
+    String zz;
+}
+
+class MonthDayBean implements Serializable {
+    private static final long serialVersionUID = 50L;
+    java.time.MonthDay value;
+    String zz;
+}
+
+class OffsetTimeBean implements Serializable {
+    private static final long serialVersionUID = 50L;
+    java.time.OffsetTime value;
+    String zz;
+}
+
+class AtomicLongBean implements Serializable {
+    private static final long serialVersionUID = 50L;
+    java.util.concurrent.atomic.AtomicLong value;
+    String zz;
+}
+
+class AtomicIntegerBean implements Serializable {
+    private static final long serialVersionUID = 50L;
+    java.util.concurrent.atomic.AtomicInteger value;
+    String zz;
+}
+
+class AtomicBooleanBean implements Serializable {
+    private static final long serialVersionUID = 50L;
+    java.util.concurrent.atomic.AtomicBoolean value;
+    String zz;
+}
+
 class LocaleBean implements Serializable {
     private static final long serialVersionUID = 50L;
     Locale value;
