@@ -175,10 +175,10 @@ func (t kryoType) general() string {
 	switch {
 	case t.kind == kindMap && !exactMaps[t.dictionary]:
 		return anyMap
-	case t.kind == kindList && t.list == "":
-		return anyList
-	case t.kind == kindList && t.list == hashSetName:
+	case t.kind == kindList && t.set:
 		return anySet
+	case t.kind == kindList:
+		return anyList
 	}
 	return ""
 }

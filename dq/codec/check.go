@@ -75,7 +75,7 @@ func Check[T any](name Name, sample []byte, classes ...Class) []Difference {
 	}
 	if len(all) == 0 && !bytes.Equal(again, sample) {
 		return whole("it is read, but written in other bytes from byte %d of %d on: most often the order or the class of a collection, or an instance that Java shares, "+
-			"which no Go value holds; codec.Keep keeps them", commonLength(again, sample), len(sample))
+			"which no Go value holds; a field of codec.Origin keeps the former, codec.Keep all", commonLength(again, sample), len(sample))
 	}
 	return all
 }

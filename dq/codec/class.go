@@ -72,6 +72,7 @@ type class struct {
 	goType reflect.Type
 	fields []field // those of super classes too, sorted by name
 	super  *class  // nil where no struct is embedded for it
+	origin []int   // where its struct has an Origin; nil for nowhere
 	// declaredSuper is Class.Super.
 	declaredSuper string
 	record        bool

@@ -39,6 +39,8 @@ type elements struct {
 
 func (e *elements) isArray() bool { return strings.HasPrefix(e.class, "[") }
 
+func (e *elements) isSet() bool { return isSetClass(e.class) }
+
 // listValue returns what a field of type j holds.
 func (j *javaType) listValue(all []any) any {
 	switch {
@@ -153,14 +155,15 @@ func checkList(value any, j *javaType) string {
 	}
 	wantsArray := j != nil && j.isArray()
 	e, other := value.(*elements)
+	isArray, isSet := other && e.isArray(), other && e.isSet()
 	switch {
-	case other && e.isArray() && !wantsArray:
+	case isArray && !wantsArray:
 		return "an array; tag the field `java:\"array\"`"
-	case other && !e.isArray() && !declared.isSet:
+	case isSet && !declared.isSet:
 		return fmt.Sprintf("a %s; tag the field `java:%q`, or use codec.Set inside lists and maps", e.class, strings.TrimPrefix(e.class, "java.util."))
-	case !other && wantsArray:
+	case wantsArray && !isArray:
 		return "a list; take the tag `java:\"array\"` away"
-	case !other && declared.isSet:
+	case declared.isSet && !isSet:
 		return "a list, and the tag of the field says a set"
 	}
 	return ""

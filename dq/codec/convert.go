@@ -142,6 +142,10 @@ func (g *registry) objectToJava(v reflect.Value, c *class, depth int) (any, erro
 		return nil, err
 	}
 	o := &object{class: c, fields: make([]any, len(c.fields))}
+	var origin Origin
+	if c.origin != nil {
+		origin, _ = v.FieldByIndex(c.origin).Interface().(Origin)
+	}
 	for i, f := range c.fields {
 		part := v.FieldByIndex(f.index)
 		if g.isJSON() && (f.omitZero && part.IsZero() || f.omitEmpty && isEmpty(part)) {
@@ -151,7 +155,7 @@ func (g *registry) objectToJava(v reflect.Value, c *class, depth int) (any, erro
 		if err != nil {
 			return nil, fmt.Errorf("field %s: %w", f.name, err)
 		}
-		o.fields[i] = value
+		o.fields[i] = origin.restore(value, i, c)
 	}
 	return o, nil
 }

@@ -93,7 +93,7 @@ func describeFields(v reflect.Value, into map[string]string) {
 		switch {
 		case f.Anonymous:
 			describeFields(v.Field(i), into)
-		case f.Name != "_" && f.Tag.Get("corpus") == "":
+		case f.Name != "_" && f.Name != "Origin" && f.Tag.Get("corpus") == "":
 			into[f.Tag.Get("json")] = describe(v.Field(i), strings.Contains(f.Tag.Get("java"), "Set"))
 		}
 	}

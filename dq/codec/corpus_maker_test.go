@@ -289,6 +289,9 @@ func (m *corpusMaker) structOf(c *corpusClass) reflect.Type {
 		}
 		fields = append(fields, reflect.StructField{Name: strings.ToUpper(f.name[:1]) + f.name[1:], Type: f.goType, Tag: reflect.StructTag(tags)})
 	}
+	if slices.ContainsFunc(c.fields, corpusField.isCollection) {
+		fields = append(fields, reflect.StructField{Name: "Origin", Type: reflect.TypeFor[codec.Origin](), Tag: `json:"-"`})
+	}
 	return reflect.StructOf(fields)
 }
 

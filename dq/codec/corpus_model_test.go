@@ -32,6 +32,12 @@ type corpusField struct {
 	transient bool
 }
 
+// isCollection reports whether Java may hold one in the field.
+func (f corpusField) isCollection() bool {
+	kind := f.goType.Kind()
+	return kind == reflect.Slice || kind == reflect.Map
+}
+
 type corpusKind int
 
 const (

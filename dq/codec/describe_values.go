@@ -50,9 +50,20 @@ func shapeOf(value any) JavaType {
 		if value.isArray() {
 			return typeOfSignature(value.class, "")
 		}
-		return JavaType{Class: value.class}
+		return JavaType{Class: value.shownClass()}
 	}
 	return JavaType{Class: objectClassOf(value)}
+}
+
+// shownClass returns the class that a collection shows its field to have.
+func (e *elements) shownClass() string {
+	switch {
+	case !e.isSet():
+		return "java.util.List"
+	case e.class == linkedHashSetName || e.class == treeSetName:
+		return e.class
+	}
+	return hashSetName
 }
 
 // objectClassOf returns the class of an object, a constant or a scalar.

@@ -35,20 +35,33 @@ var dictionaries = map[string]*collection{
 func (d *dictionary) sort() {
 	mask := uint32(hashMapCapacity(len(d.keys)) - 1)
 	buckets := make([]uint32, len(d.keys))
-	order := make([]int, len(d.keys))
+	order := d.order()
 	for i, key := range d.keys {
-		order[i] = i
 		if hash, has := javaHash(key); has && d.class == hashMapName {
 			buckets[i] = (hash ^ hash>>16) & mask
 		}
 	}
-	slices.SortFunc(order, func(i, j int) int {
+	d.arrange(order, func(i, j int) int {
 		return cmp.Or(cmp.Compare(buckets[i], buckets[j]), compareKeys(d.keys[i], d.keys[j]))
 	})
+}
+
+// arrange brings the entries, of which order has the numbers, into another order.
+func (d *dictionary) arrange(order []int, compare func(i, j int) int) {
+	slices.SortStableFunc(order, compare)
 	keys, values := slices.Clone(d.keys), slices.Clone(d.values)
 	for to, from := range order {
 		d.keys[to], d.values[to] = keys[from], values[from]
 	}
+}
+
+// order returns the numbers of the entries.
+func (d *dictionary) order() []int {
+	order := make([]int, len(d.keys))
+	for i := range order {
+		order[i] = i
+	}
+	return order
 }
 
 // hashMapCapacity returns the table size of a HashMap that grew to n entries.

@@ -126,7 +126,8 @@
 //   - A lone surrogate, which a Go string cannot hold, is read as U+FFFD.
 //
 // What no Go value holds, Keep keeps: with it a value that was read is written in the very
-// bytes that it had.
+// bytes that it had. A field of Origin keeps the classes and the order of collections, for
+// values that are changed and written again.
 //
 // Decoding is safe for bytes from anywhere: it does not panic, and the memory it
 // takes is bounded by a constant and a multiple of their length. It reads bytes

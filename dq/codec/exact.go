@@ -36,13 +36,13 @@ func exactly(class string, r *record, value any) any {
 			return foreign{class, "in the order of access, which other codecs do not write"}
 		}
 	case "java.util.CollSer":
-		class = immutableClass(value)
+		class = immutableClassOf(value)
 	}
 	return exactCollection(class, value, comparator)
 }
 
-// immutableClass returns the class of what List.of, Set.of or Map.of made; "" for one that holds null.
-func immutableClass(value any) string {
+// immutableClassOf returns the class of what List.of, Set.of or Map.of made; "" for one that holds null.
+func immutableClassOf(value any) string {
 	const prefix = "java.util.ImmutableCollections$"
 	few := func(n, most int, small, large string) string {
 		if n > 0 && n <= most {
@@ -85,7 +85,7 @@ func exactCollection(class string, value, comparator any) any {
 		}
 	case *dictionary:
 		if carried && t.kind == kindMap {
-			return &dictionary{class, known.keys, known.values}
+			return &dictionary{class: class, keys: known.keys, values: known.values}
 		}
 	default:
 		return value
@@ -121,7 +121,7 @@ func (r *riverReader) exactOfCollections(code byte) any {
 	case riverSingletonList, riverSingletonSet:
 		r.instances[instance] = &elements{class: class, all: []any{value}}
 	case riverSingletonMap:
-		r.instances[instance] = &dictionary{class, []any{value}, []any{r.value()}}
+		r.instances[instance] = &dictionary{class: class, keys: []any{value}, values: []any{r.value()}}
 	default:
 		r.instances[instance] = foreign{class, "it is a " + class + ": " + notCarried}
 	}

@@ -27,6 +27,11 @@ func (g *registry) addFields(c, of *class, t reflect.Type, path []int) error {
 		name, options, _ := strings.Cut(tag, ",")
 		index := append(slices.Clone(path), i)
 		switch {
+		case f.Type == originType:
+			if f.IsExported() && (c.origin == nil || len(index) < len(c.origin)) {
+				c.origin = index
+			}
+			continue
 		case f.Anonymous && name == "" && !g.plain():
 			if err := g.addSuper(c, of, f, index); err != nil {
 				return err

@@ -110,7 +110,7 @@ func (w *kryoWriter) class(value any) {
 	}
 	w.varint(uint64(index))
 	if !known {
-		w.text(name)
+		w.className(name)
 	}
 }
 
@@ -140,12 +140,28 @@ func (w *kryoWriter) flagged(flag bool, n int) {
 	w.varint(uint64(n >> 6))
 }
 
+// className writes the name of a class, of any length in the form of short texts.
+func (w *kryoWriter) className(name string) {
+	if len(name) > maxShortText && isASCII(name) {
+		w.shortText(name)
+		return
+	}
+	w.text(name)
+}
+
+// maxShortText is how long a text is at most of which the last byte tells the end.
+const maxShortText = 32
+
+func (w *kryoWriter) shortText(s string) {
+	w.buf = append(w.buf, s...)
+	w.buf[len(w.buf)-1] |= 0x80
+}
+
 func (w *kryoWriter) text(s string) {
 	n := utf16Len(s)
 	ascii := n == len(s)
-	if ascii && n >= 2 && n <= 32 {
-		w.buf = append(w.buf, s...)
-		w.buf[len(w.buf)-1] |= 0x80
+	if ascii && n >= 2 && n <= maxShortText {
+		w.shortText(s)
 		return
 	}
 	w.flagged(true, n+1)

@@ -82,9 +82,6 @@ func (r *kryoReader) named() kryoType {
 	}
 	name := r.names[index]
 	if t, known := kryoTypes[name]; known {
-		if r.registry.isExact() && t.kind == kindList && name != arrayListName {
-			t.list = name
-		}
 		return t
 	}
 	if class := r.registry.class(name); class != nil {

@@ -13,6 +13,7 @@ type kryoType struct {
 	dictionary string
 	elem       *javaType // of an array
 	form       listForm
+	set        bool // it is a collection that is a set
 	null       bool
 }
 
@@ -34,9 +35,9 @@ var kryoTypes = func() map[string]kryoType {
 		arrayListName:                            {kind: kindList},
 		linkedListName:                           {kind: kindList},
 		"java.util.Arrays$ArrayList":             {kind: kindList},
-		hashSetName:                              {kind: kindList, list: hashSetName},
-		linkedHashSetName:                        {kind: kindList, list: linkedHashSetName},
-		treeSetName:                              {kind: kindList, list: treeSetName, form: formSorted},
+		hashSetName:                              {kind: kindList, set: true},
+		linkedHashSetName:                        {kind: kindList, set: true},
+		treeSetName:                              {kind: kindList, set: true, form: formSorted},
 		hashMapName:                              {kind: kindMap},
 		linkedHashMapName:                        {kind: kindMap},
 		treeMapName:                              {kind: kindMap, form: formSorted},
@@ -45,27 +46,30 @@ var kryoTypes = func() map[string]kryoType {
 		"java.util.concurrent.CopyOnWriteArrayList": {kind: kindList},
 	}
 	for name, t := range map[string]kryoType{
-		"EmptyList": {kind: kindList, form: formEmpty}, "EmptySet": {kind: kindList, list: hashSetName, form: formEmpty}, "EmptyMap": {kind: kindMap, form: formEmpty},
-		"SingletonList": {kind: kindList, form: formSingleton}, "SingletonSet": {kind: kindList, list: hashSetName, form: formSingleton},
+		"EmptyList": {kind: kindList, form: formEmpty}, "EmptySet": {kind: kindList, set: true, form: formEmpty}, "EmptyMap": {kind: kindMap, form: formEmpty},
+		"SingletonList": {kind: kindList, form: formSingleton}, "SingletonSet": {kind: kindList, set: true, form: formSingleton},
 		"SingletonMap": {kind: kindMap, form: formSingleton},
 	} {
 		types["java.util.Collections$"+name] = t
 	}
 	for name, t := range map[string]kryoType{
 		"List12": {kind: kindList}, "ListN": {kind: kindList}, "SubList": {kind: kindList},
-		"Set12": {kind: kindList, list: hashSetName}, "SetN": {kind: kindList, list: hashSetName}, "Map1": {kind: kindMap}, "MapN": {kind: kindMap},
+		"Set12": {kind: kindList, set: true}, "SetN": {kind: kindList, set: true}, "Map1": {kind: kindMap}, "MapN": {kind: kindMap},
 	} {
 		t.form = formNoNulls
-		types["java.util.ImmutableCollections$"+name] = t
+		types[immutableName+name] = t
 	}
 	for name, s := range scalarClasses {
 		types[name] = kryoType{kind: s.kind}
 	}
 	for name, t := range types {
-		if t.kind == kindMap {
+		switch {
+		case t.kind == kindMap:
 			t.dictionary = name
-			types[name] = t
+		case t.kind == kindList && name != arrayListName:
+			t.list = name
 		}
+		types[name] = t
 	}
 	return types
 }()

@@ -257,6 +257,9 @@ func (c *converter) object(o *object, dst reflect.Value) error {
 			return fmt.Errorf("field %s of %s: %w", f.name, o.class.name, err)
 		}
 	}
+	if o.class.origin != nil {
+		dst.FieldByIndex(o.class.origin).Set(reflect.ValueOf(originOf(o)))
+	}
 	return nil
 }
 
@@ -276,8 +279,11 @@ func (c *converter) toAny(value any, dst reflect.Value) error {
 		if value.isArray() {
 			return &ValueError{c.codec, fmt.Sprintf("the value is an array, %s, for which no any stands; declare a slice tagged `java:\"array\"`", value.class)}
 		}
-		typ = reflect.TypeFor[Set]()
-		declared = &javaType{kind: kindList, list: collections["HashSet"]}
+		typ = reflect.TypeFor[[]any]()
+		if value.isSet() {
+			typ = reflect.TypeFor[Set]()
+			declared = &javaType{kind: kindList, list: collections["HashSet"]}
+		}
 	case *object:
 		typ = value.class.goType
 	case constant:

@@ -55,6 +55,7 @@ type Order struct {
 	Sizes map[Color][]*big.Int       ` + "`json:\"sizes\"`" + `
 	// when is left out: no Go type stands for java.util.Calendar
 	Words []string ` + "`json:\"words\" java:\"array\"`" + `
+	Origin codec.Origin ` + "`json:\"-\"`" + `
 }
 
 // Line is the class demo.Order$Line.

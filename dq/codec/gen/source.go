@@ -16,7 +16,8 @@ import (
 // Source returns Go source of a package with a struct for each class, a string type for
 // each enum, and the variable Classes, which the constructor of a codec takes. A field
 // that has no Go type is left out, and a comment says so. A reference is a pointer, for
-// null.
+// null. A struct that holds collections has an Origin, so that what was read is written as
+// it was.
 func Source(pkg string, classes []codec.JavaClass) ([]byte, error) {
 	if !token.IsIdentifier(pkg) {
 		return nil, fmt.Errorf("gen: %q is no name of a Go package", pkg)
@@ -128,7 +129,7 @@ func (w *writer) structure(c codec.JavaClass) {
 	if super, has := w.names[c.Super]; has {
 		fmt.Fprintf(w, "%s\n", super)
 	}
-	taken := map[string]bool{"_": true, w.names[c.Super]: true}
+	taken, hasCollection := map[string]bool{"_": true, w.names[c.Super]: true}, false
 	for _, f := range c.Fields {
 		t, tag := w.fieldType(f)
 		if t == "" {
@@ -145,6 +146,14 @@ func (w *writer) structure(c codec.JavaClass) {
 			tags = strings.TrimSuffix(tags, "`") + " " + strings.TrimPrefix(quoteTag("java", tag), "`")
 		}
 		fmt.Fprintf(w, "%s %s %s\n", id, t, tags)
+		hasCollection = hasCollection || t == "any" || strings.HasPrefix(t, "map[") || strings.HasPrefix(t, "[]") && t != "[]byte"
+	}
+	if hasCollection {
+		id := "Origin"
+		for taken[id] {
+			id += "_"
+		}
+		fmt.Fprintf(w, "%s codec.Origin %s\n", id, quoteTag("json", "-"))
 	}
 	w.WriteString("}\n")
 }

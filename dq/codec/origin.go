@@ -1,0 +1,246 @@
+package codec
+
+import (
+	"cmp"
+	"math/big"
+	"reflect"
+	"slices"
+)
+
+// Origin keeps how Java held the collections of an object that was read: their classes,
+// such as LinkedList, TreeMap or that of List.of, and the order of a map's entries. A
+// struct with a field of this type, which stands for none of Java, is written as it was
+// read:
+//
+//	type Order struct {
+//		_      struct{}         `java:"demo.Order,serialVersionUID=1"`
+//		Tags   []string         `json:"tags" java:"Set"`
+//		Sizes  map[string]int32 `json:"sizes"`
+//		Origin codec.Origin     `json:"-"`
+//	}
+//
+// A collection that was changed since keeps its class where that can hold what it has
+// now, and the entries of a map that are left their order. Of an embedded struct the
+// Origin of the outer one is taken. The zero Origin keeps nothing.
+type Origin struct{ kept *origin }
+
+// origin has what is kept of each field of a class, nil for nothing.
+type origin struct{ fields []*holding }
+
+// holding is how Java held a collection, as far as it is not written so anyway.
+type holding struct {
+	class string     // as Class.getName writes it; empty for the one that is written anyway
+	keys  []any      // of a map, in order
+	parts []*holding // of the elements, or of the values behind keys; nil for nothing
+}
+
+var originType = reflect.TypeFor[Origin]()
+
+func originOf(o *object) Origin {
+	kept := origin{make([]*holding, len(o.fields))}
+	found := false
+	for i, value := range o.fields {
+		kept.fields[i] = holdingOf(value, o.class.fields[i].typ)
+		found = found || kept.fields[i] != nil
+	}
+	if !found {
+		return Origin{}
+	}
+	return Origin{&kept}
+}
+
+// restore returns a value of a field as Java held it.
+func (o Origin) restore(value any, field int, of *class) any {
+	if o.kept == nil || len(o.kept.fields) != len(of.fields) {
+		return value // of another class, or of none
+	}
+	return o.kept.fields[field].restore(value)
+}
+
+// holdingOf returns what is to be kept of a value that is declared as j, or nil.
+func holdingOf(value any, j *javaType) *holding {
+	h := holding{}
+	switch value := value.(type) {
+	case []any:
+		h.hold(value, j)
+	case *elements:
+		if !value.isArray() && value.class != value.classIn(j) {
+			h.class = value.class
+		}
+		h.hold(value.all, j)
+	case *dictionary:
+		h.hold(value.values, j)
+		written := &dictionary{hashMapName, slices.Clone(value.keys), slices.Clone(value.values)}
+		if j != nil && j.kind == kindMap && j.list != nil {
+			written.class = j.list.class
+		}
+		if value.class != written.class {
+			h.class, written.class = value.class, value.class
+		}
+		if written.sort(); h.parts != nil || !slices.EqualFunc(written.keys, value.keys, sameKey) {
+			h.keys = value.keys
+		}
+	}
+	if h.class == "" && h.keys == nil && h.parts == nil {
+		return nil
+	}
+	return &h
+}
+
+// hold keeps what is to be kept of parts.
+func (h *holding) hold(all []any, j *javaType) {
+	for i, value := range all {
+		part := holdingOf(value, elementOf(j))
+		if part == nil {
+			continue
+		}
+		if h.parts == nil {
+			h.parts = make([]*holding, len(all))
+		}
+		h.parts[i] = part
+	}
+}
+
+// classIn returns the class that is written for a collection declared as j.
+func (e *elements) classIn(j *javaType) string {
+	switch {
+	case j != nil && j.kind == kindList && j.list != nil:
+		return j.list.class
+	case e.isSet():
+		return hashSetName
+	}
+	return arrayListName
+}
+
+func (h *holding) restore(value any) any {
+	if h == nil {
+		return value
+	}
+	switch value := value.(type) {
+	case []any:
+		return h.list(&elements{class: arrayListName, all: value})
+	case *elements:
+		return h.list(value)
+	case *dictionary:
+		h.mapping(value)
+	}
+	return value
+}
+
+func (h *holding) list(e *elements) any {
+	if len(h.parts) == len(e.all) {
+		for i, part := range h.parts {
+			e.all[i] = part.restore(e.all[i])
+		}
+	}
+	if !e.isArray() && isSetClass(h.class) == e.isSet() {
+		e.class = cmp.Or(fitting(h.class, e.all, e.all), e.class)
+	}
+	if e.class == arrayListName {
+		return e.all
+	}
+	return e
+}
+
+func (h *holding) mapping(d *dictionary) {
+	numbers := map[any]int{}
+	for i, key := range h.keys {
+		numbers[identity(key)] = i
+	}
+	place := func(key any) int {
+		if i, known := numbers[identity(key)]; known {
+			return i
+		}
+		return len(h.keys)
+	}
+	for i, key := range d.keys {
+		if at := place(key); at < len(h.parts) {
+			d.values[i] = h.parts[at].restore(d.values[i])
+		}
+	}
+	d.class = cmp.Or(fitting(h.class, d.keys, d.values), d.class)
+	d.sort()
+	changed := len(numbers) != len(d.keys) || slices.ContainsFunc(d.keys, func(key any) bool { return place(key) == len(h.keys) })
+	if h.keys != nil && (!changed || d.class == linkedHashMapName) {
+		d.arrange(d.order(), func(i, j int) int { return cmp.Compare(place(d.keys[i]), place(d.keys[j])) })
+	}
+}
+
+// fitting returns the class that Java holds a collection in which it held in class
+// before, as List.of has one for two elements and another for more, or "" where none can
+// hold what it has now. Of a map values are apart from keys.
+func fitting(class string, keys, values []any) string {
+	t := kryoTypes[class]
+	n := len(keys)
+	switch t.form {
+	case formEmpty:
+		if n > 0 {
+			return ""
+		}
+	case formSingleton:
+		if n != 1 {
+			return ""
+		}
+	case formNoNulls:
+		if hasNil(keys) || hasNil(values) || t.set && !distinct(keys) {
+			return ""
+		}
+		return immutableClass(t, n)
+	}
+	return class
+}
+
+func immutableClass(t kryoType, n int) string {
+	name := "List"
+	few := n == 1 || n == 2
+	switch {
+	case t.kind == kindMap && n == 1:
+		return immutableName + "Map1"
+	case t.kind == kindMap:
+		return immutableName + "MapN"
+	case t.set:
+		name = "Set"
+	}
+	if few {
+		return immutableName + name + "12"
+	}
+	return immutableName + name + "N"
+}
+
+const immutableName = "java.util.ImmutableCollections$"
+
+// distinct reports whether values are different for certain: Set.of refuses to hold one
+// twice.
+func distinct(all []any) bool {
+	seen := map[any]bool{}
+	for _, value := range all {
+		switch value.(type) {
+		case *object, []any, *elements, *dictionary:
+			return len(all) == 1 // more of them their equals methods compare
+		}
+		seen[identity(value)] = true
+	}
+	return len(seen) == len(all)
+}
+
+// identity returns what is equal for keys that are equal.
+func identity(key any) any {
+	switch key := key.(type) {
+	case constant:
+		return [2]string{key.of.name, key.name}
+	case *big.Int:
+		return key.String()
+	case Decimal:
+		if unscaled, scale, err := key.parts(); err == nil {
+			return decimalOf(unscaled, scale)
+		}
+	}
+	if t := reflect.TypeOf(key); t != nil && !t.Comparable() {
+		return &key
+	}
+	return key
+}
+
+func sameKey(a, b any) bool { return identity(a) == identity(b) }
+
+func isSetClass(name string) bool { return kryoTypes[name].set }

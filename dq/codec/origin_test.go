@@ -1,0 +1,129 @@
+package codec
+
+import (
+	"encoding/hex"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// kept is a class of testdata/java whose struct keeps how Java held its collection.
+type kept[T any] struct {
+	Value  T      `json:"value"`
+	ZZ     string `json:"zz"`
+	Origin Origin `json:"-"`
+}
+
+// keptSet is one for a set.
+type keptSet struct {
+	Value  []*string `json:"value" java:"Set"`
+	ZZ     string    `json:"zz"`
+	Origin Origin    `json:"-"`
+}
+
+// With an Origin every class of list, set and map is written as Redisson wrote it.
+func TestOriginWritesWhatRedissonWrote(t *testing.T) {
+	structs := map[string]any{"demo.ListBean": kept[[]*string]{}, "demo.SetBean": keptSet{}, "demo.MapBean": kept[map[string]string]{}}
+	meant := func(v fieldVector) bool { return structs[v.class] != nil && v.codec == NameKryo5 }
+	checked := 0
+	for _, v := range readFields(t, "3.21.1.tsv")["3.21.1.tsv"] {
+		if v.problem != "" || !meant(v) {
+			continue
+		}
+		checked++
+		c := v.codecFor(t, structs[v.class])
+		value, err := c.Decode(v.bytes)
+		require.NoError(t, err, v.text)
+		written, err := c.Encode(value)
+		require.NoError(t, err)
+		require.Equal(t, hex.EncodeToString(v.bytes), hex.EncodeToString(written), v.text)
+	}
+	require.Greater(t, checked, 25)
+}
+
+// What was changed since it was read keeps its class where that can hold it, and its order.
+func TestOriginOfChangedCollections(t *testing.T) {
+	type names = kept[[]string]
+	type sizes = kept[map[string]int32]
+	lists, err := NewKryo5[names](Class{Of: names{}, Name: "demo.Names"})
+	require.NoError(t, err)
+	maps, err := NewKryo5[sizes](Class{Of: sizes{}, Name: "demo.Sizes"})
+	require.NoError(t, err)
+	list := func(class, content string) []byte {
+		return []byte("\x01\x00demo.Name\xf3\x01\x01" + class + content + "\x82z")
+	}
+	dictionary := func(class, content string) []byte {
+		return []byte("\x01\x00demo.Size\xf3\x01\x01" + class + content + "\x82z")
+	}
+	const list12, listN, arrayList = "java.util.ImmutableCollections$List1\xb2", "java.util.ImmutableCollections$List\xce", "java.util.ArrayLis\xf4"
+
+	value, err := lists.Decode(list(list12, "\x02\x82a"))
+	require.NoError(t, err)
+	for content, now := range map[string][]string{
+		list12 + "\x03\x82a\x82b": {"a", "b"}, listN + "\x04\x82a\x82b\x82c": {"a", "b", "c"}, listN + "\x01": {},
+	} {
+		value.Value = now
+		written, err := lists.Encode(value)
+		require.NoError(t, err)
+		require.Equal(t, string(list(content, "")), string(written))
+	}
+	value, err = lists.Decode(list("java.util.Collections$EmptyLis\xf4", ""))
+	require.NoError(t, err)
+	value.Value = []string{"a"}
+	written, err := lists.Encode(value)
+	require.NoError(t, err)
+	require.Equal(t, string(list(arrayList, "\x02\x82a")), string(written), "an empty list holds nothing")
+
+	const linked = "java.util.LinkedHashMa\xf0"
+	sized, err := maps.Decode(dictionary(linked, "\x04\x82z\x01\x02\x82y\x01\x04\x82x\x01\x06"))
+	require.NoError(t, err)
+	delete(sized.Value, "y")
+	sized.Value["a"] = 4
+	written, err = maps.Encode(sized)
+	require.NoError(t, err)
+	require.Equal(t, string(dictionary(linked, "\x04\x82z\x01\x02\x82x\x01\x06\x82a\x01\x08")), string(written))
+}
+
+// Where Java holds what is written anyway there is nothing to keep, and nothing to differ.
+func TestOriginOfNothing(t *testing.T) {
+	type names = kept[[]string]
+	c, err := NewKryo5[names](Class{Of: names{}, Name: "demo.Names"})
+	require.NoError(t, err)
+	want := names{Value: []string{"a"}, ZZ: "z"}
+	data, err := c.Encode(want)
+	require.NoError(t, err)
+	got, err := c.Decode(data)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
+
+// FuzzOrigin: what is read with an Origin is written in a way that is read and written so
+// again.
+func FuzzOrigin(f *testing.F) {
+	names := []Name{NameKryo5, NameMarshalling, NameSerialization}
+	for _, v := range readFields(f, "*.tsv")["3.21.1.tsv"] {
+		if v.class == "demo.ListBean" || v.class == "demo.SetBean" || v.class == "demo.MapBean" || v.class == "demo.AnyBean" {
+			f.Add(uint8(slices.Index(names, v.codec)), v.bytes)
+		}
+	}
+	f.Fuzz(func(t *testing.T, of uint8, data []byte) {
+		c, err := ByName(names[int(of)%len(names)], Class{Of: kept[[]any]{}, Name: "demo.ListBean", SerialVersionUID: 50}, Class{Of: keptSet{}, Name: "demo.SetBean", SerialVersionUID: 50},
+			Class{Of: kept[map[any]any]{}, Name: "demo.MapBean", SerialVersionUID: 50}, Class{Of: kept[any]{}, Name: "demo.AnyBean", SerialVersionUID: 50})
+		require.NoError(t, err)
+		value, err := c.Decode(data)
+		if err != nil {
+			return
+		}
+		written, err := c.Encode(value)
+		if err != nil {
+			require.Regexp(t, "has the super class|so that it is only read", err)
+			return
+		}
+		again, err := c.Decode(written)
+		require.NoError(t, err)
+		rewritten, err := c.Encode(again)
+		require.NoError(t, err)
+		require.Equal(t, written, rewritten)
+	})
+}
