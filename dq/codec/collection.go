@@ -33,11 +33,20 @@ var collections = map[string]*collection{
 type elements struct {
 	class string // as Class.getName writes it: "java.util.HashSet", "[I"
 	// elem is what an array that is written is declared to hold.
-	elem *javaType
-	all  []any
+	elem  *javaType
+	all   []any
+	table hashTable
 }
 
 func (e *elements) isArray() bool { return strings.HasPrefix(e.class, "[") }
+
+// isOtherList reports whether it is a list of a class that Marshalling and Serialization
+// write as an ArrayList.
+func (e *elements) isOtherList() bool {
+	_, isWrapper := jdkWrappers[e.class]
+	form := kryoTypes[e.class].form
+	return !e.isArray() && !e.isSet() && !isWrapper && form != formNoNulls && e.class != linkedListName && e.class != arraysListName
+}
 
 func (e *elements) isSet() bool { return isSetClass(e.class) }
 

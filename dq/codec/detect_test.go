@@ -35,7 +35,7 @@ func TestDetect(t *testing.T) {
 		{binary("0100 6a6176612e7574696c2e41727261794c6973f4 82 01 01 64656d6f2e4f726465f2 00 0e 626fe2 01c601"), "kryo5", "java.util.ArrayList"},
 		{binary("043e0568656c6c6f"), "marshalling", "java.lang.String"},
 		{binary("044b0000002a"), "marshalling", "java.lang.Integer"},
-		{binary("0453015b3e0170"), "marshalling", "java.util.ArrayList"}, // a LinkedList, which is read as one
+		{binary("0453015b3e0170"), "marshalling", "java.util.LinkedList"},
 		{binary("aced000574000568656c6c6f"), "serialization", "java.lang.String"},
 		{binary("aced0005 7372 000a 64656d6f2e4f72646572 00"), "serialization", "demo.Order"},
 		{"\xff\xfe\xfd", "unknown", ""},

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,33 @@ type dictionary struct {
 	class  string // as Class.getName writes it
 	keys   []any
 	values []any
+	table  hashTable
+}
+
+// hashTable is what HashMap, HashSet and the like write of their table; the zero value
+// stands for that of one that was filled entry by entry.
+type hashTable struct{ capacity, threshold int32 }
+
+// table returns the one that an object wrote.
+func (r *record) table() hashTable {
+	raw, _ := r.content()
+	if len(raw) < 4 {
+		return hashTable{}
+	}
+	threshold, _ := r.field("threshold").(int32)
+	t := hashTable{int32(binary.BigEndian.Uint32(raw)), threshold}
+	if t.capacity < 1 || t.capacity > 1<<30 || threshold < 0 {
+		return hashTable{}
+	}
+	return t
+}
+
+// orOf returns the table, or that of n entries. Of a set nobody writes the threshold.
+func (t hashTable) orOf(n int) hashTable {
+	if t.capacity == 0 {
+		t.capacity, t.threshold = hashMapState(n)
+	}
+	return t
 }
 
 func (d *dictionary) add(key, value any) {

@@ -45,6 +45,8 @@ var (
 	jdkLinkedList    = writing(linkedListName, 876323262645176354)
 	jdkHashMap       = writing(hashMapName, hashMapUID, serialField{'F', "loadFactor", ""}, serialField{'I', "threshold", ""})
 	jdkLinkedHashMap = &serialClass{linkedHashMapName, 3801124242820219131, scSerializable, []serialField{{'Z', "accessOrder", ""}}, jdkHashMap}
+	jdkCollSer       = writing("java.util.CollSer", 6309168927139932177, serialField{'I', "tag", ""})
+	jdkArraysList    = plainClass(arraysListName, -2764017481108945198, serialField{'[', "a", "[Ljava/lang/Object;"})
 	jdkTreeMap       = writing(treeMapName, 919286545866124006, serialField{'L', "comparator", "Ljava/util/Comparator;"})
 )
 
@@ -67,6 +69,11 @@ func box(name string, uid int64, code byte, super *serialClass) *serialClass {
 // writing returns a class that has a writeObject method.
 func writing(name string, uid int64, fields ...serialField) *serialClass {
 	return &serialClass{name: name, uid: uid, flags: scSerializable | scWriteMethod, fields: fields}
+}
+
+// plainClass returns one that has no writeObject method, and no serializable super class.
+func plainClass(name string, uid int64, fields ...serialField) *serialClass {
+	return &serialClass{name: name, uid: uid, flags: scSerializable, fields: fields}
 }
 
 func stringField(name string) serialField { return serialField{'L', name, "Ljava/lang/String;"} }
@@ -145,10 +152,38 @@ func sharedEmpty(part string) any {
 	return part
 }
 
-// setRecord returns what HashSet, LinkedHashSet, TreeSet and LinkedList write.
+// jdkWrappers has the classes of Collections that hold nothing, or one.
+var jdkWrappers = map[string]*serialClass{
+	emptyListName:     plainClass(emptyListName, 8842843931221139166),
+	emptySetName:      plainClass(emptySetName, 1582296315990362920),
+	emptyMapName:      plainClass(emptyMapName, 6428348081105594320),
+	singletonListName: plainClass(singletonListName, 3093736618740652951, serialField{'L', "element", "Ljava/lang/Object;"}),
+	singletonSetName:  plainClass(singletonSetName, 3193687207550431679, serialField{'L', "element", "Ljava/lang/Object;"}),
+	singletonMapName:  plainClass(singletonMapName, -6979724477215052911, serialField{'L', "k", "Ljava/lang/Object;"}, serialField{'L', "v", "Ljava/lang/Object;"}),
+}
+
+// collSer returns what collections write that List.of, Set.of and Map.of made.
+func collSer(tag int32, all []any) *record {
+	size := block(binary.BigEndian.AppendUint32(nil, uint32(len(all))))
+	return &record{chain: hierarchyOf(jdkCollSer), fields: []any{tag}, data: append([]any{size}, all...)}
+}
+
+// setRecord returns what a collection writes that is no ArrayList.
 func setRecord(e *elements) *record {
 	be := binary.BigEndian
 	size := block(be.AppendUint32(nil, uint32(len(e.all))))
+	wrapper, isWrapper := jdkWrappers[e.class]
+	switch {
+	case isWrapper:
+		return &record{chain: hierarchyOf(wrapper), fields: e.all}
+	case e.class == arraysListName:
+		array := &elements{class: objectArrayName, elem: objectType, all: e.all}
+		return &record{chain: hierarchyOf(jdkArraysList), fields: []any{array}}
+	case kryoTypes[e.class].form == formNoNulls && e.isSet():
+		return collSer(collSerSet, e.all)
+	case kryoTypes[e.class].form == formNoNulls:
+		return collSer(collSerList, e.all)
+	}
 	switch e.class {
 	case linkedListName:
 		return &record{chain: hierarchyOf(jdkLinkedList), data: append([]any{size}, e.all...)}
@@ -159,7 +194,7 @@ func setRecord(e *elements) *record {
 	if e.class == linkedHashSetName {
 		class = jdkLinkedHashSet
 	}
-	head := be.AppendUint32(nil, uint32(hashMapCapacity(len(e.all))))
+	head := be.AppendUint32(nil, uint32(e.table.orOf(len(e.all)).capacity))
 	head = be.AppendUint32(head, hashMapLoad)
 	return &record{chain: hierarchyOf(class), data: append([]any{block(append(head, size...))}, e.all...)}
 }
@@ -175,13 +210,20 @@ func mapRecord(d *dictionary) *record {
 		}
 		return data
 	}
+	wrapper, isWrapper := jdkWrappers[d.class]
+	switch {
+	case isWrapper:
+		return &record{chain: hierarchyOf(wrapper), fields: entries(nil)[1:]}
+	case kryoTypes[d.class].form == formNoNulls:
+		return collSer(collSerMap, entries(nil)[1:])
+	}
 	if d.class == treeMapName {
 		return &record{chain: hierarchyOf(jdkTreeMap), fields: []any{nil}, data: entries(size)}
 	}
-	capacity, threshold := hashMapState(len(d.keys))
+	table := d.table.orOf(len(d.keys))
 	r := &record{
-		chain: hierarchyOf(jdkHashMap), fields: []any{math.Float32frombits(hashMapLoad), threshold},
-		data: entries(append(be.AppendUint32(nil, uint32(capacity)), size...)),
+		chain: hierarchyOf(jdkHashMap), fields: []any{math.Float32frombits(hashMapLoad), table.threshold},
+		data: entries(append(be.AppendUint32(nil, uint32(table.capacity)), size...)),
 	}
 	if d.class == linkedHashMapName {
 		r.chain, r.fields = hierarchyOf(jdkLinkedHashMap), append(r.fields, false)

@@ -104,17 +104,23 @@ func (r *record) locale() (any, bool) {
 // object is whole.
 func jdkCollection(class string, r *record, values []any) (value any, known, ok bool) {
 	switch class {
-	case arrayListName, linkedListName, "java.util.concurrent.CopyOnWriteArrayList", "java.util.ArrayDeque":
+	case linkedListName:
+		return &elements{class: class, all: values}, true, true
+	case arrayListName, "java.util.concurrent.CopyOnWriteArrayList", "java.util.ArrayDeque":
 		return listOf(values), true, true
 	case hashSetName, linkedHashSetName:
-		return &elements{class: class, all: values}, true, true
+		return &elements{class: class, all: values, table: r.table()}, true, true
 	case treeSetName:
 		if len(values) == 0 {
 			return nil, true, false
 		}
 		return &elements{class: class, all: values[1:]}, true, true // behind the comparator
 	case hashMapName, linkedHashMapName, treeMapName, "java.util.Hashtable":
-		return mapOf(class, values)
+		value, known, ok = mapOf(class, values)
+		if d, isMap := value.(*dictionary); isMap {
+			d.table = r.table()
+		}
+		return value, known, ok
 	case "java.util.concurrent.ConcurrentHashMap":
 		if n := len(values); n >= 2 { // two nulls end it
 			values = values[:n-2]
@@ -122,10 +128,13 @@ func jdkCollection(class string, r *record, values []any) (value any, known, ok 
 		return mapOf(class, values)
 	case "java.util.CollSer":
 		return immutable(r.field("tag"), values)
-	case "java.util.Arrays$ArrayList":
+	case arraysListName:
 		array, isArray := r.field("a").(*elements)
-		if !isArray {
+		switch {
+		case !isArray:
 			return nil, true, false
+		case array.class == objectArrayName:
+			return &elements{class: class, all: array.all}, true, true
 		}
 		return listOf(array.all), true, true
 	}
@@ -134,16 +143,12 @@ func jdkCollection(class string, r *record, values []any) (value any, known, ok 
 		return nil, false, false
 	}
 	switch simple {
-	case "EmptyList":
-		return []any{}, true, true
-	case "EmptySet":
-		return &elements{class: hashSetName}, true, true
+	case "EmptyList", "EmptySet":
+		return &elements{class: class}, true, true
 	case "EmptyMap":
-		return &dictionary{class: hashMapName}, true, true
-	case "SingletonList":
-		return []any{r.field("element")}, true, true
-	case "SingletonSet":
-		return &elements{class: hashSetName, all: []any{r.field("element")}}, true, true
+		return &dictionary{class: class}, true, true
+	case "SingletonList", "SingletonSet":
+		return &elements{class: class, all: []any{r.field("element")}}, true, true
 	case "SingletonMap":
 		return mapOf(class, []any{r.field("k"), r.field("v")})
 	case "UnmodifiableCollection", "UnmodifiableSet", "UnmodifiableList", "UnmodifiableRandomAccessList":
@@ -172,17 +177,26 @@ func mapOf(class string, pairs []any) (value any, known, ok bool) {
 	return d, true, true
 }
 
+// What java.util.CollSer tells of the collection that it stands for.
+const (
+	collSerList  = 1
+	collSerSet   = 2
+	collSerMap   = 3
+	collSerNulls = 4 // a list that may hold null
+)
+
 // immutable returns what List.of, Set.of and Map.of made.
 func immutable(tag any, values []any) (value any, known, ok bool) {
-	const list, set, dictionary, listOfNulls = 1, 2, 3, 4
 	n, _ := tag.(int32)
 	switch n & 0xff {
-	case list, listOfNulls:
+	case collSerNulls:
 		return listOf(values), true, true
-	case set:
-		return &elements{class: hashSetName, all: values}, true, true
-	case dictionary:
-		return mapOf("java.util.Map", values)
+	case collSerList:
+		return &elements{class: immutableClass(kryoType{kind: kindList}, len(values)), all: values}, true, true
+	case collSerSet:
+		return &elements{class: immutableClass(kryoType{kind: kindList, set: true}, len(values)), all: values}, true, true
+	case collSerMap:
+		return mapOf(immutableClass(kryoType{kind: kindMap}, len(values)/2), values)
 	}
 	return nil, true, false
 }

@@ -34,7 +34,7 @@ var kryoTypes = func() map[string]kryoType {
 		bytesName:                                {kind: kindBytes},
 		arrayListName:                            {kind: kindList},
 		linkedListName:                           {kind: kindList},
-		"java.util.Arrays$ArrayList":             {kind: kindList},
+		arraysListName:                           {kind: kindList},
 		hashSetName:                              {kind: kindList, set: true},
 		linkedHashSetName:                        {kind: kindList, set: true},
 		treeSetName:                              {kind: kindList, set: true, form: formSorted},
@@ -44,13 +44,9 @@ var kryoTypes = func() map[string]kryoType {
 		"java.util.Optional":                     {kind: kindOptional},
 		"java.util.concurrent.ConcurrentHashMap": {kind: kindMap},
 		"java.util.concurrent.CopyOnWriteArrayList": {kind: kindList},
-	}
-	for name, t := range map[string]kryoType{
-		"EmptyList": {kind: kindList, form: formEmpty}, "EmptySet": {kind: kindList, set: true, form: formEmpty}, "EmptyMap": {kind: kindMap, form: formEmpty},
-		"SingletonList": {kind: kindList, form: formSingleton}, "SingletonSet": {kind: kindList, set: true, form: formSingleton},
-		"SingletonMap": {kind: kindMap, form: formSingleton},
-	} {
-		types["java.util.Collections$"+name] = t
+		emptyListName: {kind: kindList, form: formEmpty}, emptySetName: {kind: kindList, set: true, form: formEmpty}, emptyMapName: {kind: kindMap, form: formEmpty},
+		singletonListName: {kind: kindList, form: formSingleton}, singletonSetName: {kind: kindList, set: true, form: formSingleton},
+		singletonMapName: {kind: kindMap, form: formSingleton},
 	}
 	for name, t := range map[string]kryoType{
 		"List12": {kind: kindList}, "ListN": {kind: kindList}, "SubList": {kind: kindList},

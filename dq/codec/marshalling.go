@@ -3,6 +3,7 @@ package codec
 import (
 	"encoding/binary"
 	"reflect"
+	"slices"
 )
 
 // Marshalling writes what Redisson's MarshallingCodec does: the "river" protocol
@@ -126,19 +127,16 @@ func (w *riverWriter) value(value any) error {
 	case []any:
 		return w.list(riverArrayList, value)
 	case *dictionary:
+		if code, has := riverWrappers[value.class]; has {
+			return w.wrapper(code, slices.Concat(value.keys, value.values))
+		}
 		return w.record(jdkRecord(value), "")
 	case *object:
 		return w.object(value)
 	case constant:
 		w.constant(value)
 	case *elements:
-		if value.isArray() {
-			return w.array(value)
-		}
-		if value.class == linkedListName {
-			return w.list(riverLinkedList, value.all)
-		}
-		return w.record(jdkRecord(value), "")
+		return w.elements(value)
 	case shared:
 		return w.shared(value)
 	case ZonedDateTime:
@@ -160,6 +158,35 @@ func (w *riverWriter) bytes(data []byte) {
 	}
 	w.buf = append(w.buf, data...)
 	w.instances++
+}
+
+func (w *riverWriter) elements(e *elements) error {
+	code, isWrapper := riverWrappers[e.class]
+	switch {
+	case e.isArray():
+		return w.array(e)
+	case e.class == linkedListName:
+		return w.list(riverLinkedList, e.all)
+	case e.isOtherList():
+		return w.list(riverArrayList, e.all)
+	case isWrapper:
+		return w.wrapper(code, e.all)
+	}
+	return w.record(jdkRecord(e), "")
+}
+
+// wrapper writes a collection of Collections that holds nothing, or one.
+func (w *riverWriter) wrapper(code byte, all []any) error {
+	w.byte(code)
+	if len(all) > 0 {
+		w.instances++
+	}
+	for _, value := range all {
+		if err := w.value(value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *riverWriter) list(code byte, list []any) error {

@@ -87,6 +87,12 @@ var riverCollections = map[byte]string{
 	riverLinkedHashMap: linkedHashMapName, riverTreeMap: treeMapName, riverEnumMap: "java.util.EnumMap",
 }
 
+// riverWrappers has the codes of those of Collections.
+var riverWrappers = map[string]byte{
+	emptyListName: riverEmptyList, emptySetName: riverEmptySet, emptyMapName: riverEmptyMap,
+	singletonListName: riverSingletonList, singletonSetName: riverSingletonSet, singletonMapName: riverSingletonMap,
+}
+
 // riverClassClass is java.lang.Class itself.
 var riverClassClass = &serialClass{name: "java.lang.Class"}
 

@@ -120,22 +120,22 @@ func (r *riverReader) rare(code byte) any {
 	}
 	switch code {
 	case riverEmptyList:
-		return []any{}
+		return &elements{class: emptyListName}
 	case riverEmptySet:
-		return &elements{class: hashSetName}
+		return &elements{class: emptySetName}
 	case riverEmptyMap:
-		return &dictionary{class: hashMapName}
+		return &dictionary{class: emptyMapName}
 	case riverSingletonList, riverSingletonSet:
 		instance := r.assign(selfReference("java.util.Collection"))
-		one := []any{r.value()}
-		r.instances[instance] = one
+		one := &elements{class: singletonListName, all: []any{r.value()}}
 		if code == riverSingletonSet {
-			r.instances[instance] = &elements{class: hashSetName, all: one}
+			one.class = singletonSetName
 		}
-		return r.instances[instance]
+		r.instances[instance] = one
+		return one
 	case riverSingletonMap:
 		instance := r.assign(selfReference("java.util.Map"))
-		r.instances[instance], _, _ = mapOf("java.util.Map", []any{r.value(), r.value()})
+		r.instances[instance], _, _ = mapOf(singletonMapName, []any{r.value(), r.value()})
 		return r.instances[instance]
 	case riverUnmodifiableCollection, riverUnmodifiableList, riverUnmodifiableMap, riverUnmodifiableSet:
 		instance := r.assign(selfReference("java.util.Collection"))
@@ -226,9 +226,9 @@ func (r *riverReader) collection(n int) any {
 	}
 	var value any
 	switch code {
-	case riverArrayList, riverLinkedList, riverVector, riverStack, riverArrayDeque:
+	case riverArrayList, riverVector, riverStack, riverArrayDeque:
 		value = all
-	case riverHashSet, riverLinkedHashSet, riverTreeSet:
+	case riverHashSet, riverLinkedHashSet, riverTreeSet, riverLinkedList:
 		value = &elements{class: class, all: all}
 	case riverHashMap, riverHashtable, riverLinkedHashMap, riverTreeMap:
 		value, _, _ = mapOf(class, all)

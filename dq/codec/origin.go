@@ -21,7 +21,10 @@ import (
 //
 // A collection that was changed since keeps its class where that can hold what it has
 // now, and the entries of a map that are left their order. Of an embedded struct the
-// Origin of the outer one is taken. The zero Origin keeps nothing.
+// Origin of the outer one is taken. The zero Origin keeps nothing. Not kept are, by
+// Marshalling and Serialization, the wrappers of Collections.unmodifiableList and its like,
+// the classes of java.util.concurrent, Stream.toList, and Arrays.asList of other arrays than
+// Object[].
 type Origin struct{ kept *origin }
 
 // origin has what is kept of each field of a class, nil for nothing.
@@ -32,6 +35,8 @@ type holding struct {
 	class string     // as Class.getName writes it; empty for the one that is written anyway
 	keys  []any      // of a map, in order
 	parts []*holding // of the elements, or of the values behind keys; nil for nothing
+	table hashTable
+	size  int // with the table
 }
 
 var originType = reflect.TypeFor[Origin]()
@@ -67,10 +72,12 @@ func holdingOf(value any, j *javaType) *holding {
 		if !value.isArray() && value.class != value.classIn(j) {
 			h.class = value.class
 		}
+		h.holdTable(value.table, len(value.all), value.isSet())
 		h.hold(value.all, j)
 	case *dictionary:
 		h.hold(value.values, j)
-		written := &dictionary{hashMapName, slices.Clone(value.keys), slices.Clone(value.values)}
+		h.holdTable(value.table, len(value.keys), false)
+		written := &dictionary{class: hashMapName, keys: slices.Clone(value.keys), values: slices.Clone(value.values)}
 		if j != nil && j.kind == kindMap && j.list != nil {
 			written.class = j.list.class
 		}
@@ -81,7 +88,7 @@ func holdingOf(value any, j *javaType) *holding {
 			h.keys = value.keys
 		}
 	}
-	if h.class == "" && h.keys == nil && h.parts == nil {
+	if h.class == "" && h.keys == nil && h.parts == nil && h.table == (hashTable{}) {
 		return nil
 	}
 	return &h
@@ -98,6 +105,17 @@ func (h *holding) hold(all []any, j *javaType) {
 			h.parts = make([]*holding, len(all))
 		}
 		h.parts[i] = part
+	}
+}
+
+// holdTable keeps a table that is not the one of n entries.
+func (h *holding) holdTable(t hashTable, n int, isSet bool) {
+	usual := hashTable{}.orOf(n)
+	if isSet {
+		usual.threshold = t.threshold // which no set writes
+	}
+	if t.capacity != 0 && t != usual {
+		h.table, h.size = t, n
 	}
 }
 
@@ -136,6 +154,9 @@ func (h *holding) list(e *elements) any {
 	if !e.isArray() && isSetClass(h.class) == e.isSet() {
 		e.class = cmp.Or(fitting(h.class, e.all, e.all), e.class)
 	}
+	if len(e.all) == h.size {
+		e.table = h.table
+	}
 	if e.class == arrayListName {
 		return e.all
 	}
@@ -160,6 +181,9 @@ func (h *holding) mapping(d *dictionary) {
 	}
 	d.class = cmp.Or(fitting(h.class, d.keys, d.values), d.class)
 	d.sort()
+	if len(d.keys) == h.size {
+		d.table = h.table
+	}
 	changed := len(numbers) != len(d.keys) || slices.ContainsFunc(d.keys, func(key any) bool { return place(key) == len(h.keys) })
 	if h.keys != nil && (!changed || d.class == linkedHashMapName) {
 		d.arrange(d.order(), func(i, j int) int { return cmp.Compare(place(d.keys[i]), place(d.keys[j])) })

@@ -24,11 +24,14 @@ type keptSet struct {
 
 // With an Origin every class of list, set and map is written as Redisson wrote it.
 func TestOriginWritesWhatRedissonWrote(t *testing.T) {
+	// Where Marshalling and Serialization have Arrays.asList of texts, an unmodifiable list, a
+	// CopyOnWriteArrayList, Stream.toList, an unmodifiable set, an unmodifiable map and a
+	// ConcurrentHashMap, the class is not kept.
+	lost := map[string][]int{"demo.ListBean": {2, 9, 11, 12}, "demo.SetBean": {7}, "demo.MapBean": {7, 8}}
 	structs := map[string]any{"demo.ListBean": kept[[]*string]{}, "demo.SetBean": keptSet{}, "demo.MapBean": kept[map[string]string]{}}
-	meant := func(v fieldVector) bool { return structs[v.class] != nil && v.codec == NameKryo5 }
 	checked := 0
 	for _, v := range readFields(t, "3.21.1.tsv")["3.21.1.tsv"] {
-		if v.problem != "" || !meant(v) {
+		if v.problem != "" || structs[v.class] == nil || v.codec != NameKryo5 && slices.Contains(lost[v.class], v.number) {
 			continue
 		}
 		checked++
@@ -37,9 +40,9 @@ func TestOriginWritesWhatRedissonWrote(t *testing.T) {
 		require.NoError(t, err, v.text)
 		written, err := c.Encode(value)
 		require.NoError(t, err)
-		require.Equal(t, hex.EncodeToString(v.bytes), hex.EncodeToString(written), v.text)
+		require.Equal(t, hex.EncodeToString(v.bytes), hex.EncodeToString(written), "%s of %s", v.text, v.codec)
 	}
-	require.Greater(t, checked, 25)
+	require.Greater(t, checked, 70)
 }
 
 // What was changed since it was read keeps its class where that can hold it, and its order.

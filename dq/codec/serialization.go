@@ -196,14 +196,22 @@ func (w *serialWriter) value(value any) error {
 	case []any:
 		return w.list(value)
 	case *dictionary:
+		if value.class == emptyMapName {
+			return w.shared(shared{value.class, value})
+		}
 		return w.record(jdkRecord(value), "")
 	case *object:
 		return w.object(value)
 	case constant:
 		w.constant(value)
 	case *elements:
-		if value.isArray() {
+		switch {
+		case value.isArray():
 			return w.array(value)
+		case value.isOtherList():
+			return w.list(value.all)
+		case kryoTypes[value.class].form == formEmpty:
+			return w.shared(shared{value.class, value})
 		}
 		return w.record(jdkRecord(value), "")
 	default:
