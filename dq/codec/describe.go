@@ -51,8 +51,10 @@ type JavaClass struct {
 	Name             string
 	SerialVersionUID int64
 	// Super is the super class, "" for one that is not serializable.
-	Super  string
-	Record bool
+	Super string
+	// SuperOf has the type arguments of the super class; only class files tell.
+	SuperOf []JavaType
+	Record  bool
 	// Final and Abstract are what the class is declared to be; only class files tell.
 	Final    bool
 	Abstract bool

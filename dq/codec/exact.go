@@ -43,22 +43,15 @@ func exactly(class string, r *record, value any) any {
 
 // immutableClassOf returns the class of what List.of, Set.of or Map.of made; "" for one that holds null.
 func immutableClassOf(value any) string {
-	const prefix = "java.util.ImmutableCollections$"
-	few := func(n, most int, small, large string) string {
-		if n > 0 && n <= most {
-			return prefix + small
-		}
-		return prefix + large
-	}
 	switch value := value.(type) {
 	case []any:
 		if !hasNil(value) {
-			return few(len(value), 2, "List12", "ListN")
+			return immutableClass(kryoType{kind: kindList}, len(value))
 		}
 	case *elements:
-		return few(len(value.all), 2, "Set12", "SetN")
+		return value.class
 	case *dictionary:
-		return few(len(value.keys), 1, "Map1", "MapN")
+		return value.class
 	}
 	return ""
 }

@@ -32,5 +32,9 @@ func FuzzTypeOf(f *testing.F) {
 	for _, s := range []string{"I", "[[J", "Ljava/util/Map<Ljava/lang/String;+TT;>;", "La/B<*>.C<[I>;", "["} {
 		f.Add(s)
 	}
-	f.Fuzz(func(_ *testing.T, signature string) { _ = typeOf(signature).String() })
+	f.Add("<K:Ljava/lang/Object;V::Ljava/lang/Runnable;>La/B<TK;>;")
+	f.Fuzz(func(_ *testing.T, signature string) {
+		_ = typeOf(signature).String()
+		_, _ = parametersOf(signature), superOf(signature)
+	})
 }

@@ -114,6 +114,9 @@ func (l *loader) load(name string) error {
 	}
 	described := c.describe()
 	refers := []string{c.super}
+	for _, of := range described.SuperOf {
+		refers = append(refers, classesIn(of)...)
+	}
 	for _, f := range described.Fields {
 		refers = append(refers, classesIn(f.Type)...)
 	}
@@ -148,6 +151,7 @@ func (c *class) describe() codec.JavaClass {
 	if !c.isRecord() && c.super != "java.lang.Object" {
 		java.Super = c.super
 	}
+	java.SuperOf = superOf(c.signature)
 	for _, f := range c.fields {
 		switch {
 		case f.access&accEnum != 0:

@@ -28,6 +28,7 @@ const (
 // class is a class file, as far as it is of interest here. Names have dots.
 type class struct {
 	name       string
+	signature  string // empty where it is not generic
 	access     uint16
 	super      string
 	interfaces []string
@@ -115,7 +116,8 @@ func parse(data []byte) (*class, error) {
 		case "InnerClasses": // which has the flags that the source gives a class inside another
 			content.inner(c)
 		case "Signature":
-			c.parameters = parametersOf(content.text())
+			c.signature = content.text()
+			c.parameters = parametersOf(c.signature)
 		}
 	})
 	for _, prefix := range annotations {

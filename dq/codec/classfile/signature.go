@@ -69,9 +69,21 @@ func (s *scanner) typ(depth int) codec.JavaType {
 // parametersOf returns the names of the type parameters that the signature of a class begins with.
 func parametersOf(signature string) (names []string) {
 	s := scanner{signature}
-	if s.next() != '<' {
+	return s.parameters()
+}
+
+// superOf returns the type arguments of the super class in the signature of a class.
+func superOf(signature string) []codec.JavaType {
+	s := scanner{signature}
+	s.parameters()
+	return s.typ(0).Of
+}
+
+func (s *scanner) parameters() (names []string) {
+	if !strings.HasPrefix(s.text, "<") {
 		return nil
 	}
+	s.next()
 	for s.text != "" && s.text[0] != '>' {
 		var name string
 		name, s.text, _ = strings.Cut(s.text, ":")
@@ -84,6 +96,7 @@ func parametersOf(signature string) (names []string) {
 			s.typ(0)
 		}
 	}
+	s.next()
 	return names
 }
 

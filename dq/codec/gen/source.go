@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/format"
 	"go/token"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,6 +59,28 @@ type writer struct {
 	names    map[string]string // of Go types, by class
 	classes  map[string]codec.JavaClass
 	extended map[string]bool // classes that have subclasses among these
+	// parameters has the Go names of the type parameters of the class that is written.
+	parameters map[string]string
+}
+
+// nameParameters names the type parameters of a class, and returns their declaration.
+func (w *writer) nameParameters(c codec.JavaClass) string {
+	w.parameters = map[string]string{}
+	if len(c.Parameters) == 0 {
+		return ""
+	}
+	all := make([]string, len(c.Parameters))
+	for i, name := range c.Parameters {
+		all[i] = "T"
+		if i > 0 {
+			all[i] += strconv.Itoa(i + 1)
+		}
+		for slices.Contains(slices.Collect(maps.Values(w.names)), all[i]) {
+			all[i] += "_"
+		}
+		w.parameters[name] = all[i]
+	}
+	return "[" + strings.Join(all, ", ") + " any]"
 }
 
 // nameAll gives each class a name of its own: its simple one, or with what is before it.
@@ -125,9 +148,9 @@ func (w *writer) structure(c codec.JavaClass) {
 	case c.Final:
 		tag += ",final"
 	}
-	fmt.Fprintf(w, "type %s struct {\n_ struct{} %s\n", name, quoteTag("java", tag))
-	if super, has := w.names[c.Super]; has {
-		fmt.Fprintf(w, "%s\n", super)
+	fmt.Fprintf(w, "type %s%s struct {\n_ struct{} %s\n", name, w.nameParameters(c), quoteTag("java", tag))
+	if _, has := w.names[c.Super]; has {
+		fmt.Fprintf(w, "%s\n", w.typeName(codec.JavaType{Class: c.Super, Of: c.SuperOf}))
 	}
 	taken, hasCollection := map[string]bool{"_": true, w.names[c.Super]: true}, false
 	for _, f := range c.Fields {
@@ -146,7 +169,7 @@ func (w *writer) structure(c codec.JavaClass) {
 			tags = strings.TrimSuffix(tags, "`") + " " + strings.TrimPrefix(quoteTag("java", tag), "`")
 		}
 		fmt.Fprintf(w, "%s %s %s\n", id, t, tags)
-		hasCollection = hasCollection || t == "any" || strings.HasPrefix(t, "map[") || strings.HasPrefix(t, "[]") && t != "[]byte"
+		hasCollection = hasCollection || t == "any" || t == w.parameters[f.Type.Parameter] || strings.HasPrefix(t, "map[") || strings.HasPrefix(t, "[]") && t != "[]byte"
 	}
 	if hasCollection {
 		id := "Origin"
@@ -171,7 +194,7 @@ func (w *writer) list(classes []codec.JavaClass) {
 	for _, c := range classes {
 		name := w.names[c.Name]
 		if len(c.Constants) == 0 {
-			fmt.Fprintf(w, "{Of: %s{}},\n", name)
+			fmt.Fprintf(w, "{Of: %s{}},\n", w.typeName(codec.JavaType{Class: c.Name}))
 			continue
 		}
 		constants := slices.Clone(c.Constants)

@@ -43,8 +43,11 @@ func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
 	if scalar, is := scalars[t.Class]; is {
 		return pointer(scalar), ""
 	}
-	if name, known := w.names[t.Class]; known && !w.several(f) {
-		return "*" + name, ""
+	if parameter := w.parameters[t.Parameter]; parameter != "" {
+		return parameter, "T"
+	}
+	if _, known := w.names[t.Class]; known && !w.several(f) {
+		return "*" + w.typeName(t), ""
 	}
 	if t.Class == "java.lang.Object" {
 		return "any", ""
@@ -64,14 +67,54 @@ func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
 	if goType == "" {
 		return "", problem
 	}
+	if w.parameters[innermost(t).Parameter] != "" && t.Class != "[]" {
+		switch {
+		case tag == "" && strings.HasPrefix(goType, "map"):
+			tag = "Map"
+		case tag == "":
+			tag = "List"
+		}
+		tag += "<T>"
+	}
 	return goType, tag
+}
+
+// typeName returns the Go type of a class, with what stands for its type arguments.
+func (w *writer) typeName(t codec.JavaType) string {
+	name, parameters := w.names[t.Class], w.classes[t.Class].Parameters
+	if len(parameters) == 0 {
+		return name
+	}
+	arguments := make([]string, len(parameters))
+	for i := range arguments {
+		arguments[i] = "any"
+		if i < len(t.Of) {
+			arguments[i] = w.argument(t.Of[i])
+		}
+	}
+	return name + "[" + strings.Join(arguments, ", ") + "]"
+}
+
+// argument returns a type argument, which may be null.
+func (w *writer) argument(t codec.JavaType) string {
+	if w.extended[t.Class] {
+		return "any" // there are subclasses
+	}
+	goType, _ := w.element(t, false)
+	switch {
+	case goType == "":
+		return "any"
+	case goType == "any" || goType == w.parameters[t.Parameter] || strings.HasPrefix(goType, "[") || strings.HasPrefix(goType, "map["):
+		return goType
+	}
+	return pointer(goType)
 }
 
 // several reports whether objects of other classes than the declared one were there, or
 // may come: its subclasses.
 func (w *writer) several(f codec.JavaField) bool {
 	declared := f.Type
-	for len(declared.Of) > 0 {
+	for len(declared.Of) > 0 && w.names[declared.Class] == "" {
 		declared = declared.Of[len(declared.Of)-1]
 	}
 	for _, class := range f.Holds {
@@ -125,11 +168,14 @@ func (w *writer) element(t codec.JavaType, several bool) (goType, problem string
 	if scalar, is := scalars[t.Class]; is {
 		return scalar, ""
 	}
+	if parameter := w.parameters[t.Parameter]; parameter != "" {
+		return parameter, ""
+	}
 	if name, known := w.names[t.Class]; known {
 		if len(w.classes[t.Class].Constants) > 0 {
 			return name, ""
 		}
-		return "*" + name, ""
+		return "*" + w.typeName(t), ""
 	}
 	switch tag, isCollection := collections[t.Class]; {
 	case t.Class == "[]" && innermost(t).Class == "byte":
