@@ -10,7 +10,7 @@ import (
 func ClassOf(value any) string {
 	switch value.(type) {
 	case string:
-		return "java.lang.String"
+		return javaLangString
 	case []byte:
 		return "byte[]"
 	case []any:

@@ -18,7 +18,7 @@ type collection struct {
 // collections has what the tag of a slice can say, as in `java:"Set"`.
 var collections = map[string]*collection{
 	"array":         {},
-	"Collection":    {declared: "java.util.Collection", class: arrayListName},
+	"Collection":    {declared: collectionName, class: arrayListName},
 	"ArrayList":     {declared: arrayListName, class: arrayListName},
 	"LinkedList":    {declared: linkedListName, class: linkedListName},
 	"Set":           {declared: "java.util.Set", class: hashSetName, isSet: true},

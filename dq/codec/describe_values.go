@@ -29,9 +29,9 @@ func typeOfValues(values []any, depth int) JavaType {
 		}
 	}
 	switch shown.Class {
-	case "java.util.Map":
+	case mapName:
 		shown.Of = []JavaType{typeOfValues(keys, depth+1), typeOfValues(inner, depth+1)}
-	case "java.util.List", hashSetName, linkedHashSetName, treeSetName:
+	case listName, hashSetName, linkedHashSetName, treeSetName:
 		shown.Of = []JavaType{typeOfValues(inner, depth+1)}
 	}
 	return shown
@@ -43,9 +43,9 @@ func shapeOf(value any) JavaType {
 	case []byte:
 		return typeOfSignature(bytesName, "")
 	case []any:
-		return JavaType{Class: "java.util.List"}
+		return JavaType{Class: listName}
 	case *dictionary:
-		return JavaType{Class: "java.util.Map"}
+		return JavaType{Class: mapName}
 	case *elements:
 		if value.isArray() {
 			return typeOfSignature(value.class, "")
@@ -59,7 +59,7 @@ func shapeOf(value any) JavaType {
 func (e *elements) shownClass() string {
 	switch {
 	case !e.isSet():
-		return "java.util.List"
+		return listName
 	case e.class == linkedHashSetName || e.class == treeSetName:
 		return e.class
 	}

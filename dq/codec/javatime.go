@@ -33,7 +33,7 @@ func timeOf(data []byte) any {
 	case serDuration:
 		d, fits := durationOf(r.int64(), r.int32())
 		if !fits {
-			return foreign{"java.time.Duration", "of more than 292 years, which time.Duration cannot hold"}
+			return foreign{durationName, "of more than 292 years, which time.Duration cannot hold"}
 		}
 		value = d
 	case serInstant:
@@ -63,7 +63,7 @@ func timeOf(data []byte) any {
 		return foreign{class: fmt.Sprintf("java.time, type %d of java.time.Ser", code)}
 	}
 	if r.end() != nil || checkScalar(value) != "" {
-		return foreign{"java.time.Ser", "that does not hold what the JDK writes"}
+		return foreign{serName, "that does not hold what the JDK writes"}
 	}
 	return value
 }

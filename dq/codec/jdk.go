@@ -20,41 +20,41 @@ var (
 	jdkDouble     = box(javaLangDouble, doubleUID, 'D', jdkNumber)
 	jdkBoolean    = box(javaLangBoolean, booleanUID, 'Z', nil)
 	jdkCharacter  = box(javaLangCharacter, 3786198910865385080, 'C', nil)
-	jdkEnum       = &serialClass{name: "java.lang.Enum", flags: scSerializable | scEnum}
-	jdkDate       = writing("java.util.Date", 7523967970034938905)
-	jdkBigInteger = extending(jdkNumber, writing("java.math.BigInteger", -8287574255936472291,
+	jdkEnum       = &serialClass{name: javaLangEnum, flags: scSerializable | scEnum}
+	jdkDate       = writing(dateName, 7523967970034938905)
+	jdkBigInteger = extending(jdkNumber, writing(bigIntegerName, -8287574255936472291,
 		serialField{'I', "bitCount", ""}, serialField{'I', "bitLength", ""}, serialField{'I', "firstNonzeroByteNum", ""},
 		serialField{'I', "lowestSetBit", ""}, serialField{'I', "signum", ""}, serialField{'[', "magnitude", bytesName}))
-	jdkBigDecimal = extending(jdkNumber, writing("java.math.BigDecimal", 6108874887143696463,
+	jdkBigDecimal = extending(jdkNumber, writing(bigDecimalName, 6108874887143696463,
 		serialField{'I', "scale", ""}, serialField{'L', "intVal", "Ljava/math/BigInteger;"}))
-	jdkUUID = &serialClass{"java.util.UUID", -4856846361193249489, scSerializable,
+	jdkUUID = &serialClass{uuidName, -4856846361193249489, scSerializable,
 		[]serialField{{'J', "leastSigBits", ""}, {'J', "mostSigBits", ""}}, nil}
-	jdkLocale = writing("java.util.Locale", 9149081749638150636,
+	jdkLocale = writing(localeName, 9149081749638150636,
 		serialField{'I', "hashcode", ""}, stringField("country"), stringField("extensions"), stringField("language"),
 		stringField("script"), stringField("variant"))
-	jdkURI           = writing("java.net.URI", -6052424284110960213, stringField("string"))
-	jdkCurrency      = &serialClass{"java.util.Currency", -158308464356906721, scSerializable, []serialField{stringField("currencyCode")}, nil}
-	jdkTimestamp     = &serialClass{"java.sql.Timestamp", 2745179027874758501, scSerializable, []serialField{{'I', "nanos", ""}}, jdkDate}
+	jdkURI           = writing(uriName, -6052424284110960213, stringField("string"))
+	jdkCurrency      = &serialClass{currencyName, -158308464356906721, scSerializable, []serialField{stringField("currencyCode")}, nil}
+	jdkTimestamp     = &serialClass{timestampName, 2745179027874758501, scSerializable, []serialField{{'I', "nanos", ""}}, jdkDate}
 	jdkAtomicLong    = box(atomicLongName, 1927816293512124184, 'J', jdkNumber)
 	jdkAtomicInteger = box(atomicIntegerName, 6214790243416807050, 'I', jdkNumber)
 	jdkAtomicBoolean = box(atomicBooleanName, 4654671469794556979, 'I', nil)
-	jdkTime          = &serialClass{name: "java.time.Ser", uid: -7683839454370182990, flags: scExternalizable | scBlockData}
+	jdkTime          = &serialClass{name: serName, uid: -7683839454370182990, flags: scExternalizable | scBlockData}
 	jdkHashSet       = writing(hashSetName, -5024744406713321676)
 	jdkLinkedHashSet = &serialClass{name: linkedHashSetName, uid: -2851667679971038690, flags: scSerializable, super: jdkHashSet}
 	jdkTreeSet       = writing(treeSetName, -2479143000061671589)
 	jdkLinkedList    = writing(linkedListName, 876323262645176354)
 	jdkHashMap       = writing(hashMapName, hashMapUID, serialField{'F', "loadFactor", ""}, serialField{'I', "threshold", ""})
 	jdkLinkedHashMap = &serialClass{linkedHashMapName, 3801124242820219131, scSerializable, []serialField{{'Z', "accessOrder", ""}}, jdkHashMap}
-	jdkCollSer       = writing("java.util.CollSer", 6309168927139932177, serialField{'I', "tag", ""})
+	jdkCollSer       = writing(collSerName, 6309168927139932177, serialField{'I', "tag", ""})
 	jdkArraysList    = plainClass(arraysListName, -2764017481108945198, serialField{'[', "a", "[Ljava/lang/Object;"})
 	jdkTreeMap       = writing(treeMapName, 919286545866124006, serialField{'L', "comparator", "Ljava/util/Comparator;"})
 )
 
 // jdkClasses has by name what an array can be of.
 var jdkClasses = map[string]*serialClass{
-	"java.util.Date": jdkDate, "java.math.BigInteger": jdkBigInteger, "java.math.BigDecimal": jdkBigDecimal,
-	"java.util.UUID": jdkUUID, "java.util.Locale": jdkLocale, "java.net.URI": jdkURI, "java.util.Currency": jdkCurrency,
-	"java.sql.Timestamp": jdkTimestamp, atomicLongName: jdkAtomicLong, atomicIntegerName: jdkAtomicInteger, atomicBooleanName: jdkAtomicBoolean,
+	dateName: jdkDate, bigIntegerName: jdkBigInteger, bigDecimalName: jdkBigDecimal,
+	uuidName: jdkUUID, localeName: jdkLocale, uriName: jdkURI, currencyName: jdkCurrency,
+	timestampName: jdkTimestamp, atomicLongName: jdkAtomicLong, atomicIntegerName: jdkAtomicInteger, atomicBooleanName: jdkAtomicBoolean,
 }
 
 func extending(super, c *serialClass) *serialClass {

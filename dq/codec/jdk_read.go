@@ -14,38 +14,38 @@ func jdkValue(class string, r *record) (value any, known bool) {
 	switch class {
 	case javaLangInteger, javaLangLong, javaLangDouble, javaLangBoolean, javaLangByte, javaLangShort, javaLangCharacter, javaLangFloat:
 		value = r.field("value")
-	case "java.util.Date":
+	case dateName:
 		if ok = len(raw) == 8; ok {
 			value = Date(binary.BigEndian.Uint64(raw))
 		}
-	case "java.math.BigInteger":
+	case bigIntegerName:
 		value, ok = r.bigInteger()
-	case "java.math.BigDecimal":
+	case bigDecimalName:
 		unscaled, isInteger := r.field("intVal").(*big.Int)
 		scale, isInt := r.field("scale").(int32)
 		if ok = isInteger && isInt; ok {
 			value = decimalOf(unscaled, scale)
 		}
-	case "java.util.UUID":
+	case uuidName:
 		most, ok1 := r.field("mostSigBits").(int64)
 		least, ok2 := r.field("leastSigBits").(int64)
 		value, ok = uuidOf(most, least), ok1 && ok2
-	case "java.net.URI":
+	case uriName:
 		var text string
 		text, ok = r.field("string").(string)
 		value = URI(text)
-	case "java.util.Currency":
+	case currencyName:
 		var code string
 		code, ok = r.field("currencyCode").(string)
 		value = Currency(code)
 		ok = ok && checkScalar(value) == ""
-	case "java.sql.Timestamp":
+	case timestampName:
 		nanos, isInt := r.field("nanos").(int32)
 		if ok = isInt && len(raw) == 8; ok {
 			value = timestampOf(int64(binary.BigEndian.Uint64(raw)), nanos)
 			ok = checkScalar(value) == ""
 		}
-	case "java.util.Locale":
+	case localeName:
 		value, ok = r.locale()
 	case atomicLongName:
 		var n int64
@@ -59,7 +59,7 @@ func jdkValue(class string, r *record) (value any, known bool) {
 		var n int32
 		n, ok = r.field("value").(int32)
 		value = AtomicBoolean(n != 0)
-	case "java.time.Ser":
+	case serName:
 		return timeOf(raw), true
 	default:
 		value, known, ok = jdkCollection(class, r, values)
@@ -93,7 +93,7 @@ func (r *record) bigInteger() (*big.Int, bool) {
 func (r *record) locale() (any, bool) {
 	text := func(name string) string { s, _ := r.field(name).(string); return s }
 	if text("script") != "" || text("extensions") != "" {
-		return foreign{"java.util.Locale", "with a script or extensions"}, true
+		return foreign{localeName, "with a script or extensions"}, true
 	}
 	l := Locale{text("language"), text("country"), text("variant")}
 	return l, checkScalar(l) == ""
@@ -106,7 +106,7 @@ func jdkCollection(class string, r *record, values []any) (value any, known, ok 
 	switch class {
 	case linkedListName:
 		return &elements{class: class, all: values}, true, true
-	case arrayListName, "java.util.concurrent.CopyOnWriteArrayList", "java.util.ArrayDeque":
+	case arrayListName, copyOnWriteArrayListName, arrayDequeName:
 		return listOf(values), true, true
 	case hashSetName, linkedHashSetName:
 		return &elements{class: class, all: values, table: r.table()}, true, true
@@ -115,18 +115,18 @@ func jdkCollection(class string, r *record, values []any) (value any, known, ok 
 			return nil, true, false
 		}
 		return &elements{class: class, all: values[1:]}, true, true // behind the comparator
-	case hashMapName, linkedHashMapName, treeMapName, "java.util.Hashtable":
+	case hashMapName, linkedHashMapName, treeMapName, hashtableName:
 		value, known, ok = mapOf(class, values)
 		if d, isMap := value.(*dictionary); isMap {
 			d.table = r.table()
 		}
 		return value, known, ok
-	case "java.util.concurrent.ConcurrentHashMap":
+	case concurrentHashMapName:
 		if n := len(values); n >= 2 { // two nulls end it
 			values = values[:n-2]
 		}
 		return mapOf(class, values)
-	case "java.util.CollSer":
+	case collSerName:
 		return immutable(r.field("tag"), values)
 	case arraysListName:
 		array, isArray := r.field("a").(*elements)

@@ -29,19 +29,19 @@ func (f jsonFormat) scalar(dst []byte, value any, declared *javaType) []byte {
 	class, final, text := "", kindAny, ""
 	switch value := value.(type) {
 	case Date:
-		class, text = "java.util.Date", strconv.FormatInt(int64(value), 10)
+		class, text = dateName, strconv.FormatInt(int64(value), 10)
 		if f.codec.jackson3() {
 			text = strconv.Quote(value.Time().Format(isoDate))
 		}
 	case Decimal:
-		class, text = "java.math.BigDecimal", value.plain()
+		class, text = bigDecimalName, value.plain()
 		if f.codec.jackson3() {
 			text = value.canonical()
 		}
 	case UUID:
-		class, text = "java.util.UUID", strconv.Quote(value.String())
+		class, text = uuidName, strconv.Quote(value.String())
 	case *big.Int:
-		class, text = "java.math.BigInteger", value.String()
+		class, text = bigIntegerName, value.String()
 	case int8:
 		class, final, text = javaLangByte, kindByte, strconv.Itoa(int(value))
 	case int16:

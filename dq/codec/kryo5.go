@@ -83,7 +83,7 @@ func kryoClass(value any) (id byte, name string) {
 	case constant:
 		return kryoNamed, value.of.name
 	case optional:
-		return kryoNamed, "java.util.Optional"
+		return kryoNamed, optionalName
 	case []any:
 		return kryoNamed, arrayListName
 	case *dictionary:

@@ -48,7 +48,7 @@ func (r *kryoReader) scalar(k kind) any {
 	case kindDuration:
 		d, fits := durationOf(int64(r.fixed(8)), r.nano())
 		if !fits {
-			return foreign{"java.time.Duration", "of more than 292 years, which time.Duration cannot hold"}
+			return foreign{durationName, "of more than 292 years, which time.Duration cannot hold"}
 		}
 		value = d
 	case kindLocalDate:

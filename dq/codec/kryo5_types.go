@@ -31,20 +31,20 @@ const (
 // kryoTypes has the classes of the JDK that are read.
 var kryoTypes = func() map[string]kryoType {
 	types := map[string]kryoType{
-		bytesName:                                {kind: kindBytes},
-		arrayListName:                            {kind: kindList},
-		linkedListName:                           {kind: kindList},
-		arraysListName:                           {kind: kindList},
-		hashSetName:                              {kind: kindList, set: true},
-		linkedHashSetName:                        {kind: kindList, set: true},
-		treeSetName:                              {kind: kindList, set: true, form: formSorted},
-		hashMapName:                              {kind: kindMap},
-		linkedHashMapName:                        {kind: kindMap},
-		treeMapName:                              {kind: kindMap, form: formSorted},
-		"java.util.Optional":                     {kind: kindOptional},
-		"java.util.concurrent.ConcurrentHashMap": {kind: kindMap},
-		"java.util.concurrent.CopyOnWriteArrayList": {kind: kindList},
-		emptyListName: {kind: kindList, form: formEmpty}, emptySetName: {kind: kindList, set: true, form: formEmpty}, emptyMapName: {kind: kindMap, form: formEmpty},
+		bytesName:                {kind: kindBytes},
+		arrayListName:            {kind: kindList},
+		linkedListName:           {kind: kindList},
+		arraysListName:           {kind: kindList},
+		hashSetName:              {kind: kindList, set: true},
+		linkedHashSetName:        {kind: kindList, set: true},
+		treeSetName:              {kind: kindList, set: true, form: formSorted},
+		hashMapName:              {kind: kindMap},
+		linkedHashMapName:        {kind: kindMap},
+		treeMapName:              {kind: kindMap, form: formSorted},
+		optionalName:             {kind: kindOptional},
+		concurrentHashMapName:    {kind: kindMap},
+		copyOnWriteArrayListName: {kind: kindList},
+		emptyListName:            {kind: kindList, form: formEmpty}, emptySetName: {kind: kindList, set: true, form: formEmpty}, emptyMapName: {kind: kindMap, form: formEmpty},
 		singletonListName: {kind: kindList, form: formSingleton}, singletonSetName: {kind: kindList, set: true, form: formSingleton},
 		singletonMapName: {kind: kindMap, form: formSingleton},
 	}
@@ -99,7 +99,7 @@ func (r *kryoReader) arrayType(name string) (kryoType, bool) {
 	switch {
 	case isScalar:
 		elem = &javaType{kind: s.kind}
-	case class == "java.lang.String":
+	case class == javaLangString:
 		elem = &javaType{kind: kindString}
 	case enum != nil:
 		elem = &javaType{kind: kindEnum, enum: enum}

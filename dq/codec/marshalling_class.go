@@ -55,7 +55,7 @@ func (r *riverReader) class() *serialClass {
 		for range r.count(int(r.int32())) {
 			r.plainText()
 		}
-		c := &serialClass{name: "java.lang.reflect.Proxy"}
+		c := &serialClass{name: javaLangProxy}
 		r.classes = append(r.classes, c)
 		return c
 	}

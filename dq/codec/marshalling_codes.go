@@ -81,9 +81,9 @@ const (
 // riverCollections has the classes of the collections that have a code.
 var riverCollections = map[byte]string{
 	riverArrayList: arrayListName, riverLinkedList: linkedListName, riverVector: "java.util.Vector", riverStack: "java.util.Stack",
-	riverArrayDeque: "java.util.ArrayDeque", riverCopies: "java.util.Collections$CopiesList",
+	riverArrayDeque: arrayDequeName, riverCopies: "java.util.Collections$CopiesList",
 	riverHashSet: hashSetName, riverLinkedHashSet: linkedHashSetName, riverTreeSet: treeSetName, riverEnumSet: "java.util.EnumSet",
-	riverIdentityMap: "java.util.IdentityHashMap", riverHashMap: hashMapName, riverHashtable: "java.util.Hashtable",
+	riverIdentityMap: "java.util.IdentityHashMap", riverHashMap: hashMapName, riverHashtable: hashtableName,
 	riverLinkedHashMap: linkedHashMapName, riverTreeMap: treeMapName, riverEnumMap: "java.util.EnumMap",
 }
 
@@ -94,13 +94,13 @@ var riverWrappers = map[string]byte{
 }
 
 // riverClassClass is java.lang.Class itself.
-var riverClassClass = &serialClass{name: "java.lang.Class"}
+var riverClassClass = &serialClass{name: javaLangClass}
 
 // riverClasses has the classes that have a code.
 var riverClasses = func() map[byte]*serialClass {
 	classes := map[byte]*serialClass{0x15: riverClassClass}
 	for code, name := range map[byte]string{
-		riverStringClass: javaLangString, riverObjectClass: javaLangObject, 0x17: "java.lang.Enum",
+		riverStringClass: javaLangString, riverObjectClass: javaLangObject, 0x17: javaLangEnum,
 		0x18: "[Z", 0x19: "[B", 0x1a: "[S", 0x1b: "[I", 0x1c: "[J", 0x1d: "[C", 0x1e: "[F", 0x1f: "[D",
 		riverPrimBool: "boolean", riverPrimByte: "byte", 0x22: "short", 0x23: "int", 0x24: "long", 0x25: "char", 0x26: "float", 0x27: "double",
 		0x28: "void", riverBoxBool: javaLangBoolean, 0x2a: javaLangByte, 0x2b: javaLangShort, 0x2c: javaLangInteger, 0x2d: javaLangLong,
@@ -110,7 +110,7 @@ var riverClasses = func() map[byte]*serialClass {
 	} {
 		classes[code] = &serialClass{name: name}
 	}
-	classes[0x73] = &serialClass{name: "java.util.concurrent.CopyOnWriteArrayList", flags: scSerializable | scWriteMethod}
+	classes[0x73] = &serialClass{name: copyOnWriteArrayListName, flags: scSerializable | scWriteMethod}
 	classes[0x74] = &serialClass{name: "java.util.concurrent.CopyOnWriteArraySet", flags: scSerializable, fields: []serialField{{code: 'L', name: "al"}}}
 	for code, name := range riverCollections {
 		classes[code] = &serialClass{name: name}

@@ -126,7 +126,7 @@ func (r *riverReader) rare(code byte) any {
 	case riverEmptyMap:
 		return &dictionary{class: emptyMapName}
 	case riverSingletonList, riverSingletonSet:
-		instance := r.assign(selfReference("java.util.Collection"))
+		instance := r.assign(selfReference(collectionName))
 		one := &elements{class: singletonListName, all: []any{r.value()}}
 		if code == riverSingletonSet {
 			one.class = singletonSetName
@@ -134,11 +134,11 @@ func (r *riverReader) rare(code byte) any {
 		r.instances[instance] = one
 		return one
 	case riverSingletonMap:
-		instance := r.assign(selfReference("java.util.Map"))
+		instance := r.assign(selfReference(mapName))
 		r.instances[instance], _, _ = mapOf(singletonMapName, []any{r.value(), r.value()})
 		return r.instances[instance]
 	case riverUnmodifiableCollection, riverUnmodifiableList, riverUnmodifiableMap, riverUnmodifiableSet:
-		instance := r.assign(selfReference("java.util.Collection"))
+		instance := r.assign(selfReference(collectionName))
 		r.instances[instance] = r.value()
 		return r.instances[instance]
 	}
@@ -271,7 +271,7 @@ func (r *riverReader) object() any {
 		r.content(rec)
 	case c.flags&scSerializable != 0:
 		rec = r.serializable(c)
-	case c.name == "java.lang.reflect.Proxy":
+	case c.name == javaLangProxy:
 		rec = &record{chain: []*serialClass{c}}
 		r.value() // its handler
 	default:

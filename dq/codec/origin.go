@@ -231,8 +231,6 @@ func immutableClass(t kryoType, n int) string {
 	return immutableName + name + "N"
 }
 
-const immutableName = "java.util.ImmutableCollections$"
-
 // distinct reports whether values are different for certain: Set.of refuses to hold one
 // twice.
 func distinct(all []any) bool {

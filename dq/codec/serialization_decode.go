@@ -88,7 +88,7 @@ func (r *serialReader) value() any {
 		return r.enum()
 	case tcClass:
 		r.class()
-		value := foreign{class: "java.lang.Class"}
+		value := foreign{class: javaLangClass}
 		r.assign(value)
 		return value
 	default:
@@ -163,7 +163,7 @@ func (r *serialReader) newProxy() *serialClass {
 	for range r.count(int(r.int32())) {
 		r.utf()
 	}
-	return r.endClass(&serialClass{name: "java.lang.reflect.Proxy", flags: scSerializable}, handle)
+	return r.endClass(&serialClass{name: javaLangProxy, flags: scSerializable}, handle)
 }
 
 func (r *serialReader) endClass(c *serialClass, handle int) *serialClass {

@@ -99,24 +99,24 @@ type scalar struct {
 
 // scalars has the classes by the Go type that stands for them.
 var scalars = map[reflect.Type]scalar{
-	reflect.TypeFor[Date]():           {kindDate, "java.util.Date", false},
-	reflect.TypeFor[big.Int]():        {kindBigInteger, "java.math.BigInteger", false},
-	reflect.TypeFor[Decimal]():        {kindDecimal, "java.math.BigDecimal", false},
-	reflect.TypeFor[UUID]():           {kindUUID, "java.util.UUID", true},
+	reflect.TypeFor[Date]():           {kindDate, dateName, false},
+	reflect.TypeFor[big.Int]():        {kindBigInteger, bigIntegerName, false},
+	reflect.TypeFor[Decimal]():        {kindDecimal, bigDecimalName, false},
+	reflect.TypeFor[UUID]():           {kindUUID, uuidName, true},
 	reflect.TypeFor[time.Time]():      {kindInstant, "java.time.Instant", true},
-	reflect.TypeFor[time.Duration]():  {kindDuration, "java.time.Duration", true},
+	reflect.TypeFor[time.Duration]():  {kindDuration, durationName, true},
 	reflect.TypeFor[LocalDate]():      {kindLocalDate, "java.time.LocalDate", true},
 	reflect.TypeFor[LocalTime]():      {kindLocalTime, "java.time.LocalTime", true},
 	reflect.TypeFor[LocalDateTime]():  {kindLocalDateTime, "java.time.LocalDateTime", true},
 	reflect.TypeFor[OffsetDateTime](): {kindOffsetDateTime, "java.time.OffsetDateTime", true},
 	reflect.TypeFor[ZonedDateTime]():  {kindZonedDateTime, "java.time.ZonedDateTime", true},
-	reflect.TypeFor[Locale]():         {kindLocale, "java.util.Locale", true},
-	reflect.TypeFor[URI]():            {kindURI, "java.net.URI", true},
-	reflect.TypeFor[Currency]():       {kindCurrency, "java.util.Currency", true},
+	reflect.TypeFor[Locale]():         {kindLocale, localeName, true},
+	reflect.TypeFor[URI]():            {kindURI, uriName, true},
+	reflect.TypeFor[Currency]():       {kindCurrency, currencyName, true},
 	reflect.TypeFor[Period]():         {kindPeriod, "java.time.Period", true},
-	reflect.TypeFor[Timestamp]():      {kindTimestamp, "java.sql.Timestamp", false},
+	reflect.TypeFor[Timestamp]():      {kindTimestamp, timestampName, false},
 	reflect.TypeFor[Year]():           {kindYear, "java.time.Year", true},
-	reflect.TypeFor[YearMonth]():      {kindYearMonth, "java.time.YearMonth", true},
+	reflect.TypeFor[YearMonth]():      {kindYearMonth, yearMonthName, true},
 	reflect.TypeFor[MonthDay]():       {kindMonthDay, "java.time.MonthDay", true},
 	reflect.TypeFor[OffsetTime]():     {kindOffsetTime, "java.time.OffsetTime", true},
 	reflect.TypeFor[AtomicLong]():     {kindAtomicLong, atomicLongName, false},
@@ -190,12 +190,12 @@ func (j *javaType) className() string {
 		if j.list != nil {
 			return j.list.declared
 		}
-		return "java.util.List"
+		return listName
 	case kindMap:
 		if j.list != nil {
 			return j.list.declared
 		}
-		return "java.util.Map"
+		return mapName
 	case kindObject:
 		return j.class.name
 	case kindEnum:
