@@ -111,25 +111,15 @@ func Describe(samples ...[]byte) (Name, []JavaClass, error) {
 func (s *sketch) sample(name Name, data []byte) error {
 	g := emptyRegistry(name, nil)
 	g.keepsRecords = true
-	var value any
-	var classes []*serialClass
-	var err error
-	switch name {
-	case NameSerialization:
-		r := newSerialReader(data, g)
-		value, err = r.document()
-		classes = r.described()
-	case NameMarshalling:
-		r := newRiverReader(data, g)
-		value, err = r.document()
-		classes = r.described()
-	default:
-		err = &TypeError{name, nil, "its bytes do not name the fields of objects; take a sample of Serialization or Marshalling, or the class files"}
+	stream, is := openObjects(name, data, g)
+	if !is {
+		return &TypeError{name, nil, "its bytes do not name the fields of objects; take a sample of Serialization or Marshalling, or the class files"}
 	}
+	value, err := stream.document()
 	if err != nil {
 		return err
 	}
-	for _, c := range classes {
+	for _, c := range stream.described() {
 		s.class(c)
 	}
 	s.value(value)

@@ -1,13 +1,5 @@
 package codec
 
-func (r *kryoReader) elements(n int, read func() any) []any {
-	list := make([]any, 0, min(r.count(n), maxAhead))
-	for len(list) < n && r.err == nil {
-		list = append(list, read())
-	}
-	return list
-}
-
 // list reads a collection or an array. Where a field declares the class of the
 // elements, and it is final, the bytes do not name it.
 func (r *kryoReader) list(t kryoType, j *javaType) any {

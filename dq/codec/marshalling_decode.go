@@ -3,20 +3,13 @@ package codec
 import "slices"
 
 func (riverFormat) decode(data []byte, g *registry, _ *javaType) (any, error) {
-	r := newRiverReader(data, g)
-	value, err := r.document()
-	if err != nil {
-		return nil, err
-	}
-	g.learn(r.lacking)
-	return value, nil
+	return decodeObjects(newRiverReader(data, g))
 }
 
 func newRiverReader(data []byte, g *registry) *riverReader {
-	return &riverReader{reader: reader{codec: NameMarshalling, data: data}, registry: g, lacking: map[string]superClass{}}
+	return &riverReader{objectReader: newObjectReader(NameMarshalling, data, g)}
 }
 
-// document reads all of the bytes.
 func (r *riverReader) document() (any, error) {
 	if version := r.byte(); r.err == nil && version != riverVersion {
 		r.at = 0
@@ -26,22 +19,13 @@ func (r *riverReader) document() (any, error) {
 	return value, r.end()
 }
 
-// described returns the descriptions of classes that came.
 func (r *riverReader) described() []*serialClass {
 	return slices.DeleteFunc(slices.Clone(r.classes), func(c *serialClass) bool { return c == nil })
 }
 
 type riverReader struct {
-	reader
-	registry  *registry
-	instances []any
-	classes   []*serialClass        // nil while one is read
-	lacking   map[string]superClass // see assemble
-}
-
-func (r *riverReader) assign(value any) int {
-	r.instances = append(r.instances, value)
-	return len(r.instances) - 1
+	objectReader
+	classes []*serialClass // nil while one is read
 }
 
 // index reads which of count things a reference means: back in 8 or 16 bits, or
@@ -168,11 +152,7 @@ func (r *riverReader) array(n int) any {
 	case "boolean":
 		value = r.bits(n)
 	default:
-		all := make([]any, 0, min(r.count(n), maxAhead))
-		for len(all) < n && r.err == nil {
-			all = append(all, r.element(c))
-		}
-		value = &elements{class: arrayName(c.name), all: all}
+		value = &elements{class: arrayName(c.name), all: r.elements(n, func() any { return r.element(c) })}
 	}
 	r.instances[instance] = value
 	return value
@@ -220,10 +200,7 @@ func (r *riverReader) collection(n int) any {
 	if code >= riverIdentityMap && code <= riverTreeMap || code == riverEnumMap {
 		n *= 2
 	}
-	all := make([]any, 0, min(r.count(n), maxAhead))
-	for len(all) < n && r.err == nil {
-		all = append(all, r.value())
-	}
+	all := r.elements(n, r.value)
 	var value any
 	switch code {
 	case riverArrayList, riverVector, riverStack, riverArrayDeque:
@@ -270,36 +247,21 @@ func (r *riverReader) object() any {
 		rec = &record{chain: []*serialClass{c}}
 		r.content(rec)
 	case c.flags&scSerializable != 0:
-		rec = r.serializable(c)
+		rec = r.serializable(c, r.field, r.content)
 	case c.name == javaLangProxy:
 		rec = &record{chain: []*serialClass{c}}
 		r.value() // its handler
 	default:
 		r.fail("an object of class %.80q, which is not serializable", c.name)
 	}
-	if r.err != nil {
-		return nil
-	}
-	value := r.registry.resolve(rec, r.lacking)
-	r.instances[instance] = value
-	return value
+	return r.resolve(instance, rec)
 }
 
-func (r *riverReader) serializable(c *serialClass) *record {
-	record := &record{chain: r.hierarchy(c)}
-	for i := len(record.chain) - 1; i >= 0; i-- {
-		for _, f := range record.chain[i].fields {
-			if f.code == 'L' {
-				record.fields = append(record.fields, r.value())
-			} else {
-				record.fields = append(record.fields, r.primitive(f.code))
-			}
-		}
-		if record.chain[i].flags&scWriteMethod != 0 {
-			r.content(record)
-		}
+func (r *riverReader) field(f serialField) any {
+	if f.code == 'L' {
+		return r.value()
 	}
-	return record
+	return r.primitive(f.code)
 }
 
 // content reads what a class wrote of its own, to its end.

@@ -124,6 +124,15 @@ func (r *reader) count(n int) int {
 	return n
 }
 
+// elements reads n values, each of a byte or more.
+func (r *reader) elements(n int, read func() any) []any {
+	all := make([]any, 0, min(r.count(n), maxAhead))
+	for len(all) < n && r.err == nil {
+		all = append(all, read())
+	}
+	return all
+}
+
 // spend counts values that take no bytes.
 func (r *reader) spend(n int) {
 	r.free += n

@@ -3,20 +3,13 @@ package codec
 import "math"
 
 func (serialFormat) decode(data []byte, g *registry, _ *javaType) (any, error) {
-	r := newSerialReader(data, g)
-	value, err := r.document()
-	if err != nil {
-		return nil, err
-	}
-	g.learn(r.lacking)
-	return value, nil
+	return decodeObjects(newSerialReader(data, g))
 }
 
 func newSerialReader(data []byte, g *registry) *serialReader {
-	return &serialReader{reader: reader{codec: NameSerialization, data: data}, registry: g, lacking: map[string]superClass{}}
+	return &serialReader{newObjectReader(NameSerialization, data, g)}
 }
 
-// document reads all of the bytes.
 func (r *serialReader) document() (any, error) {
 	if magic := r.take(len(streamMagic)); r.err == nil && string(magic) != streamMagic {
 		r.at = 0
@@ -26,9 +19,8 @@ func (r *serialReader) document() (any, error) {
 	return value, r.end()
 }
 
-// described returns the descriptions of classes that came.
 func (r *serialReader) described() (classes []*serialClass) {
-	for _, handle := range r.handles {
+	for _, handle := range r.instances {
 		if c, is := handle.(*serialClass); is {
 			classes = append(classes, c)
 		}
@@ -36,28 +28,19 @@ func (r *serialReader) described() (classes []*serialClass) {
 	return classes
 }
 
-type serialReader struct {
-	reader
-	registry *registry
-	handles  []any
-	lacking  map[string]superClass // see assemble
-}
+// serialReader has the descriptions of classes among its instances.
+type serialReader struct{ objectReader }
 
 // pending holds the handle of a class that is not read to its end.
 type pending struct{}
 
-func (r *serialReader) assign(value any) int {
-	r.handles = append(r.handles, value)
-	return len(r.handles) - 1
-}
-
 func (r *serialReader) refer() any {
 	n := int(r.int32()) - baseHandle
-	if n < 0 || n >= len(r.handles) {
-		r.fail("a reference to handle %d of %d", n, len(r.handles))
+	if n < 0 || n >= len(r.instances) {
+		r.fail("a reference to handle %d of %d", n, len(r.instances))
 		return nil
 	}
-	return r.handles[n]
+	return r.instances[n]
 }
 
 func (r *serialReader) value() any {
@@ -169,7 +152,7 @@ func (r *serialReader) newProxy() *serialClass {
 func (r *serialReader) endClass(c *serialClass, handle int) *serialClass {
 	r.content(nil) // annotations, which only other streams than Redisson's have
 	c.super = r.class()
-	r.handles[handle] = c
+	r.instances[handle] = c
 	return c
 }
 
@@ -190,13 +173,10 @@ func (r *serialReader) array() any {
 	if c.name == bytesName {
 		value = append([]byte{}, r.take(n)...)
 	} else {
-		all := make([]any, 0, min(n, maxAhead))
-		for len(all) < n && r.err == nil {
-			all = append(all, r.field(serialField{code: c.name[1]}))
-		}
-		value = &elements{class: c.name, all: all}
+		element := serialField{code: c.name[1]}
+		value = &elements{class: c.name, all: r.elements(n, func() any { return r.field(element) })}
 	}
-	r.handles[handle] = value
+	r.instances[handle] = value
 	return value
 }
 
@@ -209,7 +189,7 @@ func (r *serialReader) enum() any {
 	handle := r.assign(nil)
 	name, _ := r.value().(string)
 	value := r.registry.enumConstant(c.name, name)
-	r.handles[handle] = value
+	r.instances[handle] = value
 	return value
 }
 
@@ -222,18 +202,10 @@ func (r *serialReader) object() any {
 		return nil
 	}
 	handle := r.assign(selfReference(c.name))
-	var record *record
 	if c.flags&scExternalizable != 0 {
-		record = r.external(c)
-	} else {
-		record = r.serializable(c)
+		return r.resolve(handle, r.external(c))
 	}
-	if r.err != nil {
-		return nil
-	}
-	value := r.registry.resolve(record, r.lacking)
-	r.handles[handle] = value
-	return value
+	return r.resolve(handle, r.serializable(c, r.field, r.content))
 }
 
 // external reads an object that writes all by itself, its super classes included.
@@ -243,19 +215,6 @@ func (r *serialReader) external(c *serialClass) *record {
 		r.fail("class %.80q writes its data without a length, as before JDK 1.2", c.name)
 	}
 	r.content(record)
-	return record
-}
-
-func (r *serialReader) serializable(c *serialClass) *record {
-	record := &record{chain: r.hierarchy(c)}
-	for i := len(record.chain) - 1; i >= 0; i-- {
-		for _, f := range record.chain[i].fields {
-			record.fields = append(record.fields, r.field(f))
-		}
-		if record.chain[i].flags&scWriteMethod != 0 {
-			r.content(record)
-		}
-	}
 	return record
 }
 
