@@ -56,7 +56,7 @@ type Client struct {
 // No connection is made yet. The error tells of a bad option.
 func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 	c := &Client{
-		config: config{release: wire.Newest(), clock: clock.System(), random: rand.Uint64},
+		config: config{release: wire.Newest(), clock: clock.System(), random: rand.Uint64, patience: defaultPatience},
 		names:  wire.NamesOf,
 	}
 	for i, option := range options {

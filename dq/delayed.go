@@ -86,7 +86,9 @@ func (d *DelayedQueue[T]) Ready(ctx context.Context) error {
 // A negative delay is ErrNegativeDelay. An error that wraps ErrUncertain says that
 // the value may be queued: ctx ended or the connection broke after the offer was
 // sent, or the script failed after it had begun. After any other error it is not
-// queued, and may be offered again. Nothing that may have arrived is sent again.
+// queued, and may be offered again. Nothing that may have arrived is sent again; what
+// has certainly not, because the server is away or not ready, is for 5 s: see
+// WithOfferPatience.
 func (d *DelayedQueue[T]) Offer(ctx context.Context, value T, delay time.Duration) error {
 	if delay < 0 {
 		return fmt.Errorf("%w: %s", ErrNegativeDelay, delay)
@@ -120,7 +122,7 @@ func (d *DelayedQueue[T]) offer(ctx context.Context, value T, delay int64) (Tick
 	began := time.Now()
 	due, id := d.client.clock.Now().UnixMilli()+delay, d.client.newID()
 	confirmed := 1
-	if err = d.send(ctx, due, id, data); err != nil {
+	if err = d.sendPatiently(ctx, due, id, data); err != nil {
 		confirmed, err = 0, offerError(d.dest.Name(), err)
 	}
 	d.offered(due, err)
@@ -211,6 +213,21 @@ func (d *DelayedQueue[T]) confirmed(replies []any) (n int, err error) {
 		}
 	}
 	return n, err
+}
+
+// sendPatiently sends an offer until the server takes it, or it is more than a matter of time.
+func (d *DelayedQueue[T]) sendPatiently(ctx context.Context, due int64, id [8]byte, data []byte) error {
+	var retry backoff
+	for began := time.Now(); ; {
+		err := d.send(ctx, due, id, data)
+		if err == nil || !passes(err) {
+			return err
+		}
+		left := d.client.patience - time.Since(began)
+		if left <= 0 || d.client.ctx.Err() != nil || pause(ctx, min(retry.next(), left)) != nil {
+			return err
+		}
+	}
 }
 
 // send runs the offer script.

@@ -1,6 +1,7 @@
 package dq
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -55,6 +56,23 @@ func offerError(queue string, err error) error {
 		return err
 	}
 	return fmt.Errorf("dq: offer to %q: %w", queue, err)
+}
+
+// passes reports whether an error, after which a command has certainly not run, is one that time may cure.
+func passes(err error) bool {
+	var reply resp.Error
+	switch {
+	case errors.Is(err, errLost), errors.Is(err, ErrClosed), errors.Is(err, errRedisClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return false
+	case !errors.As(err, &reply):
+		return errors.Is(err, errUnsent)
+	}
+	for _, code := range []string{"LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "ERR max number of clients"} {
+		if strings.HasPrefix(string(reply), code+" ") {
+			return true
+		}
+	}
+	return false
 }
 
 // mayHaveWritten reports whether an error reply is that of a script which had begun:

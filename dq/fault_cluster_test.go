@@ -96,7 +96,8 @@ func TestFaultClusterKillUnderLoad(t *testing.T) {
 	// 20 at a time are under way, and a replica on this machine is hardly behind.
 	require.LessOrEqual(t, lost, 100)
 	require.LessOrEqual(t, len(y.uncertain), 20)
-	require.Less(t, y.slowest, 2*time.Second)
+	require.Zero(t, y.refused, "offers wait for the new master")
+	require.Less(t, y.slowest, 7*time.Second)
 }
 
 func TestFaultClusterNamesThatShareNoSlot(t *testing.T) {

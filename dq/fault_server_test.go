@@ -108,6 +108,55 @@ func TestFaultDeliveryAfterAKill(t *testing.T) {
 	require.Equal(t, "later", next(t, ctx, got))
 }
 
+// An offer that certainly is not queued waits for a server that is away or busy, as it does in Redisson.
+func TestFaultAnOfferWaitsForTheServer(t *testing.T) {
+	t.Parallel()
+	s := servertest.Process(t, "--lua-time-limit", "50", "--appendonly", "yes", "--appendfsync", "always")
+	b := setupOn(t, s, "orders")
+	ctx := deadline(t)
+	d := b.delayed(t)
+	node := s.Nodes()[0]
+	require.NoError(t, node.Kill())
+	offered := make(chan error, 1)
+	go func() { offered <- d.Offer(ctx, "while nobody listens", time.Hour) }()
+	require.NoError(t, node.Restart(ctx))
+	require.NoError(t, <-offered)
+
+	ended := b.busy(t, ctx, 1)
+	require.NoError(t, d.Offer(ctx, "while a script runs", time.Hour))
+	require.NoError(t, <-ended)
+	require.NoError(t, b.redis.Do(ctx, "REPLICAOF", "127.0.0.1", "1").Err())
+	go func() { offered <- d.Offer(ctx, "while it is a replica", time.Hour) }()
+	require.NoError(t, b.redis.Do(ctx, "REPLICAOF", "NO", "ONE").Err())
+	require.NoError(t, <-offered)
+	values, err := d.ReadAll(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []string{"while nobody listens", "while a script runs", "while it is a replica"}, values)
+}
+
+// How long it waits can be said, and its context ends it.
+func TestFaultHowLongAnOfferWaits(t *testing.T) {
+	t.Parallel()
+	s := servertest.Process(t)
+	patient, hasty := setupOn(t, s, "orders"), setupOn(t, s, "orders", dq.WithOfferPatience(0))
+	ctx := deadline(t)
+	waits, fails := patient.delayed(t), hasty.delayed(t)
+	require.NoError(t, s.Nodes()[0].Kill())
+	err := fails.Offer(ctx, "v", time.Hour)
+	require.ErrorContains(t, err, "refused")
+	require.NotErrorIs(t, err, dq.ErrUncertain)
+	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	err = waits.Offer(short, "v", time.Hour)
+	require.ErrorContains(t, err, "refused")
+	require.NotErrorIs(t, err, dq.ErrUncertain)
+	require.Error(t, short.Err())
+	require.Less(t, time.Since(began), time.Second+slack)
+	_, err = dq.NewClient(patient.redis, dq.WithOfferPatience(-1))
+	require.ErrorContains(t, err, "expected 0 or more, got -1ns")
+}
+
 // Longer than the time-outs of a read and of a dial.
 func TestFaultDeliveryAfterAPause(t *testing.T) {
 	t.Parallel()
@@ -228,7 +277,7 @@ func TestFaultDeliveryAfterALongScript(t *testing.T) {
 	t.Parallel()
 	s := servertest.Process(t, "--lua-time-limit", "50")
 	var f failures
-	b := setupOn(t, s, "orders", f.observer())
+	b := setupOn(t, s, "orders", f.observer(), dq.WithOfferPatience(0))
 	ctx := deadline(t)
 	d := b.delayed(t)
 	got := b.taken(ctx)

@@ -3,6 +3,7 @@ package dq
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -21,6 +22,7 @@ type config struct {
 	observer  Observer
 	limit     int // 0 for the usual one
 	transfers Transfers
+	patience  time.Duration // of offers
 }
 
 // WithRelease selects the Redisson release to be compatible with, such as
@@ -128,6 +130,24 @@ func WithObserver(o Observer) Option {
 // maxTransferLimit is how many members one transfer can move: Redisson's script passes
 // all of them to one ZREM, and Lua takes no more than about 8,000 arguments.
 const maxTransferLimit = 5000
+
+// defaultPatience is about as long as the tries of Redisson's default settings take.
+const defaultPatience = 5 * time.Second
+
+// WithOfferPatience sets for how long an offer is tried again that the server does not take for the
+// moment, and that is certain not to be queued: where nobody listens, as while a server is restarted, or where
+// it answers that it is loading, busy with a script, a replica or out of connections. The default is 5 s, about
+// as long as Redisson tries; 0 has such offers fail at once. The offer's context ends it too. What may
+// have been queued (ErrUncertain) is never sent again.
+func WithOfferPatience(patience time.Duration) Option {
+	return func(c *config) error {
+		if patience < 0 {
+			return fmt.Errorf("dq: WithOfferPatience: expected 0 or more, got %s", patience)
+		}
+		c.patience = patience
+		return nil
+	}
+}
 
 // WithTransferLimit sets how many members one transfer moves at most, 1 to 5,000.
 // The default is 100, which every Redisson release uses, and 300 of unlisted ones (see Auto),
