@@ -64,7 +64,9 @@ faults: ## have real servers, connections and Redissons fail under load, dq besi
 	$(GO) run ./recordings/faults
 
 .PHONY: lint
-lint: bin/golangci-lint ## go vet and golangci-lint
+lint: bin/golangci-lint ## go vet and golangci-lint, and whether both go.mod are tidy
+	$(GO) mod tidy -diff
+	cd harness/driver/peers && $(GO) mod tidy -diff
 	$(GO) vet ./...
 	bin/golangci-lint run
 	cd harness/driver/peers && $(CURDIR)/bin/golangci-lint run
