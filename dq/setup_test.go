@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	servertest.Main(m)
+	servertest.MainWithoutLeaks(m)
 }
 
 // bundle is a real Redis with a client of it under test and one to look with.

@@ -16,7 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
 
-func TestMain(m *testing.M) { servertest.Main(m) }
+func TestMain(m *testing.M) { servertest.MainWithoutLeaks(m) }
 
 // values are what a registry shows: counters and gauges, and of histograms how many were observed, by name and
 // the values of their labels.

@@ -15,16 +15,25 @@ import (
 const testsPerProcessor = 3
 
 // Main runs the tests of a package whose tests wait rather than compute, and is all that its TestMain
-// does: more of them run at a time than there are processors, unless -parallel says how many. Goroutines
-// that are left at the end fail it.
+// does: more of them run at a time than there are processors, unless -parallel says how many.
 func Main(m *testing.M) {
+	manyAtATime()
+	os.Exit(m.Run())
+}
+
+// MainWithoutLeaks is Main, and fails as RunWithoutLeaks does.
+func MainWithoutLeaks(m *testing.M) {
+	manyAtATime()
+	os.Exit(RunWithoutLeaks(m))
+}
+
+func manyAtATime() {
 	flag.Parse()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
 		if err := parallel.Value.Set(fmt.Sprint(testsPerProcessor * runtime.GOMAXPROCS(0))); err != nil {
 			panic(err)
 		}
 	}
-	os.Exit(RunWithoutLeaks(m))
 }
 
 // RunWithoutLeaks runs the tests of a package and returns the exit code. It is a failure if a goroutine
