@@ -34,7 +34,9 @@ keep Redisson's format), response time and the server's processor time for each 
 --by says what makes runs one point: the version of the implementation or of the server,
 in the order of version numbers, a pre-release (4.0.0-rc1, 4.0.0-M1, 4.0.0-SNAPSHOT)
 before its release; the commit, which is the label of that name or else the
-build of dq-bench; a label; or each run by itself, in the order of time.
+build of dq-bench; a label; or each run by itself. Commits and labels come in the order in
+which they were measured first: an old one that is measured anew keeps its place only beside
+its older runs.
 
 Changes are found by E-divisive means with a permutation test, in the whole series and in
 stretches of it, at 0.05 for all figures together, in %d runs or more, and matter from --min-effect and --min-delta on. The newest
@@ -51,11 +53,12 @@ and give that as --reference: the figures are ratios to what stood beside them, 
 fifth more is seen once three versions have it. Runs that stood beside each other are
 refused without it.
 
-Invalid and interrupted runs, and files that cannot be read, are left out, and said so. Runs of several scenarios,
+Invalid and interrupted runs, and files that cannot be read, are left out, and said so; where nothing
+is left of the newest version, the outcome is inconclusive. Runs of several scenarios,
 machines or implementations are refused, and so is one that is given twice.
 
 Exit codes: 0 the newest level is no worse than the one before, or there are too few runs
-or versions to tell; 1 no run file can be read; 2 wrong usage, or runs that do not belong together;
+or versions to tell; 1 no run file can be read, or none of them is valid and whole; 2 wrong usage, or runs that do not belong together;
 99 the newest level is worse.`, history.MaxRuns, history.MinRuns),
 		Example: `  dq-bench history out/releases
   dq-bench history --by commit --html history.html out/nightly
@@ -102,7 +105,7 @@ func (f *historyFlags) print(ctx context.Context, w, notices io.Writer, paths []
 	}
 	h, err := history.Of(ctx, runs, f.Options)
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, history.ErrNoRuns):
 		return err
 	case err != nil:
 		return usageError(err)

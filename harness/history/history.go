@@ -89,16 +89,20 @@ type History struct {
 	// Points are in order, and so are their runs.
 	Points  []Point  `json:"points"`
 	Figures []Figure `json:"figures"`
+	// Unjudged are the points behind the last of Points all of whose runs were left out.
+	Unjudged []string `json:"unjudged,omitempty"`
 	// LeftOut are runs that can be judged by nothing, with the reason.
 	LeftOut []string `json:"left_out,omitempty"`
 	// Notes say of figures which runs do not tell them.
 	Notes   []string `json:"notes,omitempty"`
 	Outcome Outcome  `json:"outcome"`
 	// FirstWorse names the first point of the newest level of the figure that has become
-	// worse by the greatest factor, or the newest point if it treated messages wrongly;
-	// empty unless the outcome is Worse.
+	// worse by the greatest factor, or the first of the newest that treat messages wrongly, whichever
+	// comes first; empty unless the outcome is Worse.
 	FirstWorse string `json:"first_worse,omitempty"`
 	Text       string `json:"text"`
+
+	unfit []*run.Document // left out, as they cannot be judged
 }
 
 // Point is a version, or whatever else the runs are told apart by.
@@ -192,10 +196,8 @@ func Of(ctx context.Context, runs []*run.Document, o Options) (*History, error) 
 		return nil, err
 	}
 	h.judge(len(s.runs))
-	if text := s.moreFaults(); text != "" {
-		h.Outcome, h.FirstWorse = Worse, h.Points[len(h.Points)-1].Name
-		h.Text = "Worse at " + h.FirstWorse + ": " + text + "."
-	}
+	h.judgeFaults(s.moreFaults())
+	h.judgeUnjudged()
 	return h, nil
 }
 
@@ -218,8 +220,8 @@ func (h *History) describe(s *sorted) {
 	}
 }
 
-// errNoRuns says that there is nothing to judge.
-var errNoRuns = errors.New("history: expected at least one run that is valid and whole")
+// ErrNoRuns says that there is nothing to judge.
+var ErrNoRuns = errors.New("history: expected at least one run that is valid and whole")
 
 // CheckNumber refuses more runs than can be taken, before they are read.
 func CheckNumber(n int) error {

@@ -132,6 +132,69 @@ func TestLostMessagesAreWorse(t *testing.T) {
 	require.Equal(t, Better, h.Outcome)
 }
 
+// What was mended and comes back is worse again, since the first version that has it; what is lost now and
+// then in all of them is not.
+func TestLossesThatComeBack(t *testing.T) {
+	for name, row := range map[string]struct {
+		lost  []int64
+		since string // empty for no worse
+	}{
+		"comes back":          {[]int64{320, 320, 320, 0, 0, 160}, "6"},
+		"since two versions":  {[]int64{0, 0, 0, 0, 160, 160}, "5"},
+		"less, and still bad": {[]int64{0, 0, 0, 320, 320, 120}, "4"},
+		"now and then":        {[]int64{3, 0, 5, 1, 0, 4}, ""},
+		"in all":              {[]int64{5, 4, 6, 5, 4, 5}, ""},
+		"more than ever":      {[]int64{5, 4, 6, 5, 4, 500}, "6"},
+		"mended":              {[]int64{320, 320, 320, 320, 0, 0}, ""},
+	} {
+		runs := samples(flat, "1", "2", "3", "4", "5", "6")
+		for i := range runs {
+			runs[i].Counts.Lost = row.lost[i]
+		}
+		h, err := Of(t.Context(), runs, DefaultOptions())
+		require.NoError(t, err)
+		require.Equal(t, row.since, h.FirstWorse, "%s: %s", name, h.Text)
+	}
+}
+
+// A version that is later and a newer one that loses messages are both told.
+func TestLaterAndLosing(t *testing.T) {
+	runs := samples(func(i int) float64 { return 1 + .5*float64(i%6/3) }, repeated(8, "1", "2", "3", "4", "5", "6")...)
+	for i := range runs {
+		if i%6 == 5 {
+			runs[i].Counts.Lost = 50
+		}
+	}
+	h, err := Of(t.Context(), runs, DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, "4", h.FirstWorse)
+	require.Contains(t, h.Text, "Worse at 6: ")
+	require.Contains(t, h.Text, "And worse since 4: ")
+}
+
+// Where nothing of the newest version can be judged, nothing is said of it.
+func TestTheNewestVersionIsLeftOut(t *testing.T) {
+	versions := repeated(6, "1", "2", "3")
+	runs := samples(flat, versions...)
+	for i, v := range versions {
+		if v == "3" {
+			runs[i].Interrupted = true
+		}
+	}
+	h, err := Of(t.Context(), runs, DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, Inconclusive, h.Outcome)
+	require.Equal(t, []string{"3"}, h.Unjudged)
+	require.Contains(t, h.Text, "no run of 3, which is newer than 2, could be judged")
+	for i, v := range versions { // an older one is another matter
+		runs[i].Interrupted = v == "1"
+	}
+	h, err = Of(t.Context(), runs, DefaultOptions())
+	require.NoError(t, err)
+	require.Empty(t, h.Unjudged)
+	require.Equal(t, Unchanged, h.Outcome, h.Text)
+}
+
 // A loss is seen in few runs, too: whatever the figures, and whether they can be judged.
 func TestLostMessagesAreWorseInFewRuns(t *testing.T) {
 	for name, change := range map[string]func(*run.Counts){
@@ -259,7 +322,7 @@ func TestWhatDoesNotBelongTogetherIsRefused(t *testing.T) {
 	var twice *compare.DuplicateRunError
 	require.ErrorAs(t, err, &twice)
 	_, err = Of(t.Context(), nil, DefaultOptions())
-	require.ErrorIs(t, err, errNoRuns)
+	require.ErrorIs(t, err, ErrNoRuns)
 }
 
 func TestServersAreToldApartByServer(t *testing.T) {

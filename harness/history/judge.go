@@ -213,6 +213,40 @@ func (h *History) judge(runs int) {
 	}
 }
 
+// judgeFaults adds to the judgement that messages are treated worse since a point.
+func (h *History) judgeFaults(since int, faults string) {
+	if faults == "" {
+		return
+	}
+	name := h.Points[since].Name
+	text := "Worse since " + name + ": " + faults + "."
+	if since == len(h.Points)-1 {
+		text = "Worse at " + name + ": " + faults + "."
+	}
+	first := since
+	if later := h.changed(Worse); h.Outcome == Worse && len(later) > 0 {
+		text += " And worse since " + h.sentence(later)
+		first = min(first, later[0].newest().At)
+	}
+	h.Outcome, h.FirstWorse, h.Text = Worse, h.Points[first].Name, text
+}
+
+// judgeUnjudged says that the newest points have no run that could be judged: then nothing is known of
+// them, whatever those before are like.
+func (h *History) judgeUnjudged() {
+	if len(h.Unjudged) == 0 {
+		return
+	}
+	text := fmt.Sprintf("no run of %s, which is newer than %s, could be judged", strings.Join(h.Unjudged, ", "), h.Points[len(h.Points)-1].Name)
+	switch h.Outcome {
+	case Worse:
+		h.Text += " Of what is newest nothing is known: " + text + "."
+	default:
+		h.Text = "Inconclusive: " + text + ". Up to there: " + h.Text
+		h.Outcome = Inconclusive
+	}
+}
+
 // changed are the figures whose newest change is such, the greatest factor first.
 func (h *History) changed(o Outcome) []*Figure {
 	var changed []*Figure

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -95,24 +96,64 @@ type point struct {
 // all are the runs and their references.
 func (s *sorted) all() []*run.Document { return slices.Concat(s.runs, s.references) }
 
-// moreFaults says what the newest point did wrong to more messages than those before it.
-func (s *sorted) moreFaults() string {
-	last := len(s.points) - 1
-	var before, newest run.Counts
-	for i, p := range s.points {
+// moreFaults says since which point messages are treated worse than before, and how; the text is
+// empty where they are not. The newest points, as far back as each treats any message wrongly, are
+// judged against the clean stretch before them, if that is one. Else the newest point is judged
+// against all before it.
+func (s *sorted) moreFaults() (since int, text string) {
+	var counts []run.Counts
+	for _, p := range s.points {
+		var sum run.Counts
 		for _, r := range p.runs {
-			if i < last {
-				before = before.Plus(r.Counts)
-			} else {
-				newest = newest.Plus(r.Counts)
-			}
+			sum = sum.Plus(r.Counts)
 		}
+		counts = append(counts, sum)
 	}
-	if last == 0 {
-		return ""
+	last := len(counts) - 1
+	if last == 0 || clean(counts[last]) {
+		return 0, ""
 	}
-	return compare.MoreFaults(before, newest, "those before")
+	since = last
+	for since > 0 && !clean(counts[since-1]) {
+		since--
+	}
+	from := since
+	for from > 0 && clean(counts[from-1]) {
+		from--
+	}
+	if !isLevel(counts[:since], from) {
+		from, since = 0, last
+	}
+	return since, compare.MoreFaults(sum(counts[from:since]), sum(counts[since:]), "those before")
 }
+
+// isLevel reports whether the points behind from, which are clean, are more than luck: all before
+// are clean, or two or more that would be so in one of 20 cases if they were like all.
+func isLevel(counts []run.Counts, from int) bool {
+	switch {
+	case from == len(counts):
+		return false // none is clean
+	case from == 0:
+		return true
+	case len(counts)-from < 2:
+		return false
+	}
+	all, stretch := sum(counts), sum(counts[from:])
+	share := float64(wrong(all)) / float64(max(all.Offered+all.OfferErrors, 1))
+	return math.Pow(1-min(share, 1), float64(stretch.Offered)) <= significance
+}
+
+func sum(counts []run.Counts) (all run.Counts) {
+	for _, c := range counts {
+		all = all.Plus(c)
+	}
+	return all
+}
+
+// wrong counts the messages that were not treated as they should be.
+func wrong(c run.Counts) int64 { return c.Faults() + c.Pending - c.NotDue + c.OfferErrors }
+
+func clean(c run.Counts) bool { return wrong(c) == 0 }
 
 // sort puts the runs in order. It notes which ones are left out.
 func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
@@ -124,7 +165,7 @@ func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
 	case err != nil:
 		return nil, err
 	case len(candidates) == 0:
-		return nil, errNoRuns
+		return nil, ErrNoRuns
 	}
 	if err := alike(candidates, o.By); err != nil {
 		return nil, err
@@ -133,6 +174,7 @@ func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
 	if s.points, err = points(candidates, o.By); err != nil {
 		return nil, err
 	}
+	h.Unjudged = newer(s.points, h.unfit, o)
 	for _, p := range s.points {
 		s.runs = append(s.runs, p.runs...)
 	}
@@ -142,6 +184,32 @@ func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
 		}
 	}
 	return s, nil
+}
+
+// newer names the points of runs that were left out which would come behind all others.
+func newer(judged []point, unfit []*run.Document, o Options) []string {
+	unfit = slices.DeleteFunc(slices.Clone(unfit), func(r *run.Document) bool {
+		_, err := o.By.name(r)
+		return err != nil || o.Reference != "" && r.Driver.String() == o.Reference
+	})
+	all := slices.Clone(unfit)
+	for _, p := range judged {
+		all = append(all, p.runs...)
+	}
+	inOrder, err := points(all, o.By)
+	if err != nil {
+		return nil
+	}
+	last := judged[len(judged)-1].name
+	var names []string
+	for _, p := range slices.Backward(inOrder) {
+		if p.name == last {
+			break
+		}
+		names = append(names, p.name)
+	}
+	slices.Reverse(names)
+	return names
 }
 
 // distinct refuses a run that is given twice.
@@ -163,6 +231,7 @@ func (h *History) fit(runs []*run.Document) []*run.Document {
 	for _, r := range runs {
 		if reason := compare.Unfit(r); reason != "" {
 			h.LeftOut = append(h.LeftOut, reason)
+			h.unfit = append(h.unfit, r)
 			continue
 		}
 		fit = append(fit, r)
@@ -191,6 +260,7 @@ func (h *History) references(runs []*run.Document, name string) (candidates []*r
 		case r.Driver.String() == name:
 		case r.Beside == nil || byBlock[r.Beside.Block] == nil:
 			h.LeftOut = append(h.LeftOut, fmt.Sprintf("run %s of %s: no valid run of %s was made beside it", r.RunID, r.Started.Format(time.RFC3339), name))
+			h.unfit = append(h.unfit, r)
 		default:
 			of[r] = byBlock[r.Beside.Block]
 			candidates = append(candidates, r)
