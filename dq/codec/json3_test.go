@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"encoding/hex"
+	"errors"
 	"math"
 	"math/big"
 	"os"
@@ -226,6 +227,9 @@ func FuzzJackson3(f *testing.F) {
 			return
 		}
 		written, err := c.Encode(value)
+		if errors.As(err, new(*codec.ValueError)) {
+			return // a field that was absent is the zero value, which for an enum is no constant
+		}
 		require.NoError(t, err)
 		again, err := c.Decode(written)
 		require.NoError(t, err)
