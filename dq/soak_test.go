@@ -95,7 +95,7 @@ type soakState struct {
 
 // offer offers its share to one queue until ctx ends.
 func (s *soaking) offer(ctx context.Context, d *dq.DelayedQueue[string], by string, queue int) {
-	for n := 0; pause(ctx, rand.N(2*time.Second*2*soakQueues/soakRate)); n++ {
+	for n := 0; pauseFor(ctx, rand.N(2*time.Second*2*soakQueues/soakRate)) == nil; n++ {
 		value := fmt.Sprintf("%d %s %d", queue, by, n)
 		delay := rand.N(soakDelay)
 		s.mu.Lock()
@@ -116,16 +116,6 @@ func (s *soaking) offer(ctx context.Context, d *dq.DelayedQueue[string], by stri
 			delete(s.ledger, value)
 		}
 		s.mu.Unlock()
-	}
-}
-
-// pause waits, and reports whether ctx has not ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
 	}
 }
 
@@ -178,7 +168,7 @@ func (s *soaking) came(value string) {
 
 // disturb does something to the server each second.
 func (s *soaking) disturb(ctx context.Context) {
-	for pause(ctx, 500*time.Millisecond+rand.N(time.Second)) {
+	for pauseFor(ctx, 500*time.Millisecond+rand.N(time.Second)) == nil {
 		s.mu.Lock()
 		s.counts.faults++
 		s.mu.Unlock()
@@ -202,7 +192,7 @@ func (s *soaking) disturb(ctx context.Context) {
 
 // watch takes samples.
 func (s *soaking) watch(ctx context.Context, t *testing.T) {
-	for pause(ctx, *soak/soakSamples) {
+	for pauseFor(ctx, *soak/soakSamples) == nil {
 		runtime.GC()
 		var memory runtime.MemStats
 		runtime.ReadMemStats(&memory)

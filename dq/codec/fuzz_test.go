@@ -33,21 +33,28 @@ func fuzzDecode(f *testing.F, name Name) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := ByName(name, classes...) // a new one, which has learned nothing
 		require.NoError(t, err)
-		value, err := c.Decode(data)
-		if err != nil {
-			return
-		}
-		written, err := c.Encode(value)
-		if err != nil {
-			require.Regexp(t, "has the super class|so that it is only read", err)
-			return
-		}
-		again, err := c.Decode(written)
-		require.NoError(t, err)
-		rewritten, err := c.Encode(again)
-		require.NoError(t, err)
-		require.Equal(t, written, rewritten)
+		writtenAgain(t, c, data)
 	})
+}
+
+// writtenAgain requires that what can be read of data, if anything can, is written in bytes that mean and
+// give the same again.
+func writtenAgain(t *testing.T, c Codec[any], data []byte) {
+	t.Helper()
+	value, err := c.Decode(data)
+	if err != nil {
+		return
+	}
+	written, err := c.Encode(value)
+	if err != nil {
+		require.Regexp(t, "has the super class|so that it is only read", err)
+		return
+	}
+	again, err := c.Decode(written)
+	require.NoError(t, err)
+	rewritten, err := c.Encode(again)
+	require.NoError(t, err)
+	require.Equal(t, written, rewritten)
 }
 
 func FuzzJackson(f *testing.F)       { fuzzDecode(f, NameJSON) }

@@ -15,7 +15,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -143,7 +142,7 @@ func longQueue(ctx context.Context, rdb *redis.Client, how dq.Transfers, n int) 
 	if err := delayed.Ready(ctx); err != nil {
 		return c, err
 	}
-	var late lateness
+	late := newLateness()
 	taking, stop := context.WithCancel(ctx)
 	var taker sync.WaitGroup
 	defer taker.Wait()
@@ -158,7 +157,7 @@ func longQueue(ctx context.Context, rdb *redis.Client, how dq.Transfers, n int) 
 		}
 	})
 	err = steadily(ctx, func(i int) error {
-		delay := 500*time.Millisecond + rand.N(2*time.Second)
+		delay := someDelay()
 		return delayed.Offer(ctx, stamp(time.Now().Add(delay)), delay)
 	})
 	if err != nil {
@@ -175,7 +174,7 @@ func longQueue(ctx context.Context, rdb *redis.Client, how dq.Transfers, n int) 
 
 // manyQueues has messages come due in n queues of one client, and measures when they are transferred.
 func manyQueues(ctx context.Context, rdb *redis.Client, how dq.Transfers, n int) (c cost, err error) {
-	var late lateness
+	late := newLateness()
 	client, err := dq.NewClient(rdb, dq.WithTransfer(how), dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) {
 		if e.Late > 0 {
 			late.add(e.Late)
@@ -199,7 +198,7 @@ func manyQueues(ctx context.Context, rdb *redis.Client, how dq.Transfers, n int)
 		return c, err
 	}
 	err = steadily(ctx, func(i int) error {
-		delay := 500*time.Millisecond + rand.N(2*time.Second)
+		delay := someDelay()
 		return queues[i*7919%n].Offer(ctx, stamp(time.Now().Add(delay)), delay)
 	})
 	if err != nil {
@@ -240,6 +239,9 @@ func steadily(ctx context.Context, offer func(i int) error) error {
 	return nil
 }
 
+// someDelay is in whole milliseconds, as due times are: what a value says is when it is due in Redis.
+func someDelay() time.Duration { return time.Duration(500+rand.N(2000)) * time.Millisecond }
+
 // stamp is a value that says when it is due.
 func stamp(due time.Time) []byte {
 	value := make([]byte, valueSize)
@@ -250,8 +252,10 @@ func stamp(due time.Time) []byte {
 // lateness collects by how much messages were past due.
 type lateness struct {
 	mu  sync.Mutex
-	all []time.Duration
+	all *run.Histogram
 }
+
+func newLateness() *lateness { return &lateness{all: run.NewHistogram(run.TotalDigits)} }
 
 func (l *lateness) came(value []byte) {
 	due, _ := strconv.ParseInt(strings.TrimRight(string(value), "\x00"), 10, 64)
@@ -261,34 +265,31 @@ func (l *lateness) came(value []byte) {
 func (l *lateness) add(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all = append(l.all, d)
+	l.all.Record(int64(d))
+}
+
+func (l *lateness) count() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Count()
 }
 
 // wait returns when n have come.
-func (l *lateness) wait(ctx context.Context, n int) error {
-	for {
-		l.mu.Lock()
-		came := len(l.all)
-		l.mu.Unlock()
-		if came >= n {
-			return nil
-		}
+func (l *lateness) wait(ctx context.Context, n int64) error {
+	for l.count() < n {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d messages came within %s", came, n, longest)
+			return fmt.Errorf("%d of %d messages came within %s", l.count(), n, longest)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+	return nil
 }
 
 func (l *lateness) quantile(q float64) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.all) == 0 {
-		return 0
-	}
-	slices.Sort(l.all)
-	return l.all[min(int(q*float64(len(l.all))), len(l.all)-1)]
+	return time.Duration(l.all.Quantile(q))
 }
 
 // fill puts n members into a queue, in an order that has nothing to do with when they are due.

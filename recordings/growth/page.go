@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // page is GROWTH.md.
@@ -44,7 +46,7 @@ func rows(b *strings.Builder, sides []*side, of func(*side) []cost, first func(c
 			if c := of(s)[i]; c.err != nil {
 				fmt.Fprintf(b, " %s | – |", strings.SplitN(c.err.Error(), "\n", 2)[0])
 			} else {
-				fmt.Fprintf(b, " %s, %s | %s |", short(c.p50), short(c.p99), short(c.server))
+				fmt.Fprintf(b, " %s, %s | %s |", run.FormatNs(int64(c.p50)), run.FormatNs(int64(c.p99)), run.FormatNs(int64(c.server)))
 			}
 		}
 		b.WriteString("\n")
@@ -58,17 +60,6 @@ func grouped(n int) string {
 		digits = digits[:at] + "," + digits[at:]
 	}
 	return digits
-}
-
-// short shows three digits of a duration.
-func short(d time.Duration) string {
-	switch {
-	case d >= time.Second:
-		return fmt.Sprintf("%.3g s", d.Seconds())
-	case d >= time.Millisecond:
-		return fmt.Sprintf("%.3g ms", d.Seconds()*1e3)
-	}
-	return fmt.Sprintf("%.3g µs", d.Seconds()*1e6)
 }
 
 // The plot has two panels, of width by height each, both axes logarithmic.
@@ -110,7 +101,7 @@ func panel(b *strings.Builder, left int, title string, sides []*side, of func(co
 	fmt.Fprintf(b, `<text x="%d" y="%d" fill="#24292f">%s</text>`+"\n", left, margin-10, title)
 	for tick := low; tick < 2*high; tick *= 10 {
 		fmt.Fprintf(b, `<path d="M%d %.1fh%d" stroke="#d0d7de"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n",
-			left, y(tick), width, left-5, y(tick)+4, short(time.Duration(math.Round(tick*1e9))))
+			left, y(tick), width, left-5, y(tick)+4, run.FormatNs(int64(math.Round(tick*1e9))))
 	}
 	for n := 1000; n <= most; n *= 10 {
 		fmt.Fprintf(b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", x(n), margin+height+16, grouped(n))
