@@ -148,20 +148,35 @@ func (c *Comparison) moreFaults() string {
 // are is called old in it. It is empty if nothing was.
 func MoreFaults(a, b run.Counts, old string) string {
 	var worse []string
-	for _, f := range []struct {
-		old, new int64
-		what     string
-	}{
-		{a.Faults(), b.Faults(), "were lost, duplicated, early or delivered although cancelled"},
-		{a.Pending - a.NotDue, b.Pending - b.NotDue, "were due and never came"},
-		{a.OfferErrors, b.OfferErrors, "could not be offered"},
-	} {
-		before, now := perMessage(f.old, a), perMessage(f.new, b)
-		if now > before && (f.old == 0 || moreThanChance(f.old, f.new, a, b)) {
-			worse = append(worse, fmt.Sprintf("%s of its messages %s, of %s %s", shareText(now), f.what, old, shareText(before)))
+	for _, f := range Faults {
+		if text := f.More(a, b, old); text != "" {
+			worse = append(worse, text)
 		}
 	}
 	return strings.Join(worse, "; ")
+}
+
+// Fault is one kind of wrong that is done to messages.
+type Fault struct {
+	what string
+	// Of counts the messages of a run.
+	Of func(run.Counts) int64
+}
+
+// Faults are all kinds.
+var Faults = []Fault{
+	{"were lost, duplicated, early or delivered although cancelled", run.Counts.Faults},
+	{"were due and never came", func(c run.Counts) int64 { return c.Pending - c.NotDue }},
+	{"could not be offered", func(c run.Counts) int64 { return c.OfferErrors }},
+}
+
+// More is MoreFaults of one kind.
+func (f Fault) More(a, b run.Counts, old string) string {
+	before, now := perMessage(f.Of(a), a), perMessage(f.Of(b), b)
+	if now <= before || f.Of(a) > 0 && !moreThanChance(f.Of(a), f.Of(b), a, b) {
+		return ""
+	}
+	return fmt.Sprintf("%s of its messages %s, of %s %s", shareText(now), f.what, old, shareText(before))
 }
 
 // moreThanChance reports whether NEW has more faults than it would have by chance if both sides had

@@ -145,6 +145,9 @@ func TestLossesThatComeBack(t *testing.T) {
 		"now and then":        {[]int64{3, 0, 5, 1, 0, 4}, ""},
 		"in all":              {[]int64{5, 4, 6, 5, 4, 5}, ""},
 		"more than ever":      {[]int64{5, 4, 6, 5, 4, 500}, "6"},
+		"stays":               {[]int64{1, 60, 60, 60, 60, 60}, "2"},
+		"rises":               {[]int64{2, 2, 2, 60, 60, 60}, "4"},
+		"a slip before":       {[]int64{0, 40, 0, 40, 40, 40}, "4"},
 		"mended":              {[]int64{320, 320, 320, 320, 0, 0}, ""},
 	} {
 		runs := samples(flat, "1", "2", "3", "4", "5", "6")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -95,65 +94,6 @@ type point struct {
 
 // all are the runs and their references.
 func (s *sorted) all() []*run.Document { return slices.Concat(s.runs, s.references) }
-
-// moreFaults says since which point messages are treated worse than before, and how; the text is
-// empty where they are not. The newest points, as far back as each treats any message wrongly, are
-// judged against the clean stretch before them, if that is one. Else the newest point is judged
-// against all before it.
-func (s *sorted) moreFaults() (since int, text string) {
-	var counts []run.Counts
-	for _, p := range s.points {
-		var sum run.Counts
-		for _, r := range p.runs {
-			sum = sum.Plus(r.Counts)
-		}
-		counts = append(counts, sum)
-	}
-	last := len(counts) - 1
-	if last == 0 || clean(counts[last]) {
-		return 0, ""
-	}
-	since = last
-	for since > 0 && !clean(counts[since-1]) {
-		since--
-	}
-	from := since
-	for from > 0 && clean(counts[from-1]) {
-		from--
-	}
-	if !isLevel(counts[:since], from) {
-		from, since = 0, last
-	}
-	return since, compare.MoreFaults(sum(counts[from:since]), sum(counts[since:]), "those before")
-}
-
-// isLevel reports whether the points behind from, which are clean, are more than luck: all before
-// are clean, or two or more that would be so in one of 20 cases if they were like all.
-func isLevel(counts []run.Counts, from int) bool {
-	switch {
-	case from == len(counts):
-		return false // none is clean
-	case from == 0:
-		return true
-	case len(counts)-from < 2:
-		return false
-	}
-	all, stretch := sum(counts), sum(counts[from:])
-	share := float64(wrong(all)) / float64(max(all.Offered+all.OfferErrors, 1))
-	return math.Pow(1-min(share, 1), float64(stretch.Offered)) <= significance
-}
-
-func sum(counts []run.Counts) (all run.Counts) {
-	for _, c := range counts {
-		all = all.Plus(c)
-	}
-	return all
-}
-
-// wrong counts the messages that were not treated as they should be.
-func wrong(c run.Counts) int64 { return c.Faults() + c.Pending - c.NotDue + c.OfferErrors }
-
-func clean(c run.Counts) bool { return wrong(c) == 0 }
 
 // sort puts the runs in order. It notes which ones are left out.
 func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {

@@ -1,0 +1,123 @@
+package history
+
+import (
+	"math"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// moreFaults says since which point messages are treated worse than at the best level before, and how;
+// the text is empty where they are not. Each kind of fault has levels of its own; the earliest
+// point is that of the kind that got worse first.
+func (s *sorted) moreFaults() (since int, text string) {
+	counts := make([]run.Counts, len(s.points))
+	for i, p := range s.points {
+		for _, r := range p.runs {
+			counts[i] = counts[i].Plus(r.Counts)
+		}
+	}
+	var texts []string
+	for _, kind := range compare.Faults {
+		at, more := worseSince(counts, kind)
+		if more == "" {
+			continue
+		}
+		if len(texts) == 0 || at < since {
+			since = at
+		}
+		texts = append(texts, more)
+	}
+	return since, strings.Join(texts, "; ")
+}
+
+// worseSince compares the newest level of a kind of fault with the best before it.
+func worseSince(counts []run.Counts, kind compare.Fault) (since int, text string) {
+	starts := faultLevels(counts, kind)
+	newest := starts[len(starts)-1]
+	best, share := run.Counts{}, math.Inf(1)
+	for i, from := range starts[:len(starts)-1] {
+		level := sum(counts[from:starts[i+1]])
+		if s := shareOf(kind, level); s <= share {
+			best, share, since = level, s, starts[i+1]
+		}
+	}
+	if math.IsInf(share, 1) {
+		return 0, ""
+	}
+	return since, kind.More(best, sum(counts[newest:]), "those before")
+}
+
+// faultLevels are the first points of the stretches of which each treats as many messages wrongly, but for
+// chance. What comes for the first time begins one, however seldom it is.
+func faultLevels(counts []run.Counts, kind compare.Fault) []int {
+	starts, first := []int{0}, 0
+	for first < len(counts) && kind.Of(counts[first]) == 0 {
+		first++
+	}
+	if first == len(counts) {
+		return starts
+	}
+	if first > 0 {
+		starts = append(starts, first)
+	}
+	var divide func(from, to int)
+	divide = func(from, to int) {
+		at := clearest(counts[from:to], kind)
+		if at == 0 {
+			return
+		}
+		divide(from, from+at)
+		starts = append(starts, from+at)
+		divide(from+at, to)
+	}
+	divide(first, len(counts))
+	return starts
+}
+
+// clearLikelihood is twice the logarithm of how much likelier two shares must make what was counted
+// than one share, to be two: by chance alone one division in 2,000 is so clear.
+const clearLikelihood = 12
+
+// clearest is where counts divide best in two levels, 0 for nowhere.
+func clearest(counts []run.Counts, kind compare.Fault) (at int) {
+	all, left := sum(counts), run.Counts{}
+	one, most := likelihood(kind, all), clearLikelihood/2.
+	var lefts []float64
+	for _, c := range counts {
+		left = left.Plus(c)
+		lefts = append(lefts, likelihood(kind, left))
+	}
+	right := run.Counts{}
+	for i := len(counts) - 1; i > 0; i-- {
+		right = right.Plus(counts[i])
+		if gain := lefts[i-1] + likelihood(kind, right) - one; gain >= most {
+			at, most = i, gain
+		}
+	}
+	return at
+}
+
+// likelihood is the logarithm of that of what was counted, if its share is the true one.
+func likelihood(kind compare.Fault, c run.Counts) float64 {
+	n, bad := float64(messagesOf(c)), float64(kind.Of(c))
+	if bad <= 0 || bad >= n {
+		return 0
+	}
+	return bad*math.Log(bad/n) + (n-bad)*math.Log1p(-bad/n)
+}
+
+func shareOf(kind compare.Fault, c run.Counts) float64 {
+	return float64(kind.Of(c)) / float64(messagesOf(c))
+}
+
+// messagesOf counts those that were to be offered.
+func messagesOf(c run.Counts) int64 { return max(c.Offered+c.OfferErrors, 1) }
+
+func sum(counts []run.Counts) (all run.Counts) {
+	for _, c := range counts {
+		all = all.Plus(c)
+	}
+	return all
+}
