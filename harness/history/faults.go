@@ -73,7 +73,28 @@ func faultLevels(counts []run.Counts, kind compare.Fault) []int {
 		divide(from+at, to)
 	}
 	divide(first, len(counts))
+	if from := cleanSince(counts[starts[len(starts)-1]:], kind); from > 0 {
+		starts = append(starts, starts[len(starts)-1]+from)
+	}
 	return starts
+}
+
+// cleanSince is from where a level is clean to its end, 0 if it is not, or if all faults would lie before that
+// by chance once in 20 times. What came once and did not come back is not held against what is
+// newest for ever.
+func cleanSince(level []run.Counts, kind compare.Fault) int {
+	from := len(level)
+	for from > 0 && kind.Of(level[from-1]) == 0 {
+		from--
+	}
+	if from == 0 || from == len(level) {
+		return 0
+	}
+	before, all := sum(level[:from]), sum(level)
+	if math.Pow(float64(messagesOf(before))/float64(messagesOf(all)), float64(kind.Of(all))) > 1./20 {
+		return 0
+	}
+	return from
 }
 
 // clearLikelihood is twice the logarithm of how much likelier two shares must make what was counted

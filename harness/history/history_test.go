@@ -148,6 +148,8 @@ func TestLossesThatComeBack(t *testing.T) {
 		"stays":               {[]int64{1, 60, 60, 60, 60, 60}, "2"},
 		"rises":               {[]int64{2, 2, 2, 60, 60, 60}, "4"},
 		"a slip before":       {[]int64{0, 40, 0, 40, 40, 40}, "4"},
+		"once, long ago":      {[]int64{0, 2, 0, 0, 0, 0}, ""},
+		"once, of late":       {[]int64{0, 0, 0, 0, 2, 0}, "5"},
 		"mended":              {[]int64{320, 320, 320, 320, 0, 0}, ""},
 	} {
 		runs := samples(flat, "1", "2", "3", "4", "5", "6")
@@ -189,7 +191,24 @@ func TestTheNewestVersionIsLeftOut(t *testing.T) {
 	require.Equal(t, Inconclusive, h.Outcome)
 	require.Equal(t, []string{"3"}, h.Unjudged)
 	require.Contains(t, h.Text, "no run of 3, which is newer than 2, could be judged")
+	for i, v := range versions { // of another implementation or scenario, it is none of these
+		if v == "3" {
+			runs[i].Driver.Name = "other"
+		}
+	}
+	h, err = Of(t.Context(), runs, DefaultOptions())
+	require.NoError(t, err)
+	require.Empty(t, h.Unjudged)
+	for i, v := range versions {
+		if v == "3" {
+			runs[i].Driver.Name, runs[i].Scenario.Name = runs[0].Driver.Name, "other"
+		}
+	}
+	h, err = Of(t.Context(), runs, DefaultOptions())
+	require.NoError(t, err)
+	require.Empty(t, h.Unjudged)
 	for i, v := range versions { // an older one is another matter
+		runs[i].Scenario = runs[0].Scenario
 		runs[i].Interrupted = v == "1"
 	}
 	h, err = Of(t.Context(), runs, DefaultOptions())

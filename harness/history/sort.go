@@ -126,11 +126,13 @@ func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
 	return s, nil
 }
 
-// newer names the points of runs that were left out which would come behind all others.
+// newer names the points of runs that were left out which would come behind all others. Runs of
+// another implementation or scenario would be points of another history.
 func newer(judged []point, unfit []*run.Document, o Options) []string {
+	like := judged[0].runs[0]
 	unfit = slices.DeleteFunc(slices.Clone(unfit), func(r *run.Document) bool {
 		_, err := o.By.name(r)
-		return err != nil || o.Reference != "" && r.Driver.String() == o.Reference
+		return err != nil || r.Driver.Name != like.Driver.Name || r.Scenario.Name != like.Scenario.Name || o.Reference != "" && r.Driver.String() == o.Reference
 	})
 	all := slices.Clone(unfit)
 	for _, p := range judged {
