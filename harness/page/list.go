@@ -45,7 +45,7 @@ type ListRun struct {
 	scenario, driver, server, labels string
 	late                             string // which latency the figures are of
 	figures                          []figure
-	state, verdict                   string
+	state, outcome, verdict          string
 }
 
 // NewListRun takes from a run what a list shows.
@@ -57,12 +57,10 @@ func NewListRun(id string, r *run.Document) ListRun {
 			timeFigureOf(id+".p50", h, h.Quantile(.5)), timeFigureOf(id+".p99", h, h.Quantile(.99)),
 			countFigure(id+".delivered", r.Counts.Delivered), countFigure(id+".wrong", r.Counts.Faults()),
 		},
-		state: "bad", verdict: r.Verdict.Text,
+		verdict: r.Verdict.Text,
 	}
 	l.figures[3].Bad = r.Counts.Faults() > 0
-	if r.Verdict.Passed {
-		l.state = "ok"
-	}
+	l.state, l.outcome = stateOf(r)
 	for _, key := range slices.Sorted(maps.Keys(r.Labels)) {
 		l.labels = strings.TrimSpace(l.labels + " " + key + "=" + r.Labels[key])
 	}
@@ -86,8 +84,8 @@ type listSetView struct {
 
 // listRow is a ListRun for the template.
 type listRow struct {
-	ID, Started, Scenario, Driver, Server, Labels, Late, State, Verdict string
-	Figures                                                             []figure
+	ID, Started, Scenario, Driver, Server, Labels, Late, State, Outcome, Verdict string
+	Figures                                                                      []figure
 }
 
 // Write writes the page.
@@ -103,7 +101,7 @@ func (l List) Write(w io.Writer) error {
 		}
 		for _, r := range s.Runs {
 			set.Rows = append(set.Rows, listRow{
-				r.ID, r.Started.UTC().Format(time.DateTime), r.scenario, r.driver, r.server, r.labels, r.late, r.state, r.verdict, r.figures,
+				r.ID, r.Started.UTC().Format(time.DateTime), r.scenario, r.driver, r.server, r.labels, r.late, r.state, r.outcome, r.verdict, r.figures,
 			})
 		}
 		v.Sets = append(v.Sets, set)

@@ -258,10 +258,7 @@ func (v *pageView) setVerdict(comparisons []*compare.Comparison) {
 		v.setCompared(comparisons)
 	case len(all) == 1:
 		v.Verdict = all[0].Verdict.Text
-		v.setPassed(all[0].Verdict.Passed)
-		if !all[0].Valid() {
-			v.StateTag = "invalid"
-		}
+		v.State, v.StateTag = stateOf(all[0])
 	default:
 		v.setManyRuns(all)
 	}
@@ -280,6 +277,9 @@ func (v *pageView) setCompared(comparisons []*compare.Comparison) {
 		verdicts = append(verdicts, name+": "+string(c.Outcome))
 		v.Compared = append(v.Compared, comparisonView{Old: v.Sides[0], New: v.Sides[i+1], Text: c.Text, Rows: comparisonRows(c)})
 		for _, d := range c.Differences {
+			if len(comparisons) > 1 {
+				d = name + ": " + d
+			}
 			if !slices.Contains(v.Warnings, d) {
 				v.Warnings = append(v.Warnings, d)
 			}
@@ -304,23 +304,38 @@ func outcomeState(o compare.Outcome) string {
 	}
 }
 
-func (v *pageView) setPassed(passed bool) {
-	v.State, v.StateTag = "bad", "failed"
-	if passed {
-		v.State, v.StateTag = "ok", "passed"
+// stateOf is how a run is marked: one that was stopped early passed only what it came to.
+func stateOf(r *run.Document) (state, outcome string) {
+	switch {
+	case !r.Valid():
+		return "bad", "invalid"
+	case !r.Verdict.Passed:
+		return "bad", "failed"
+	case r.Interrupted:
+		return "open", "interrupted"
 	}
+	return "ok", "passed"
 }
 
 func (v *pageView) setManyRuns(all []*run.Document) {
-	var failed []*run.Document
+	var failed, interrupted []*run.Document
 	for _, r := range all {
-		if !r.Verdict.Passed {
+		switch {
+		case !r.Verdict.Passed:
 			failed = append(failed, r)
+		case r.Interrupted:
+			interrupted = append(interrupted, r)
 		}
 	}
-	v.setPassed(len(failed) == 0)
-	if len(failed) > 0 {
+	v.State, v.StateTag = "ok", "passed"
+	switch {
+	case len(failed) > 0:
+		v.State, v.StateTag = "bad", "failed"
 		v.Verdict = fmt.Sprintf("%d of %d runs failed; the first one: %s", len(failed), len(all), failed[0].Verdict.Text)
+		return
+	case len(interrupted) > 0:
+		v.State, v.StateTag = "open", "interrupted"
+		v.Verdict = fmt.Sprintf("%d of %d runs were interrupted; the first one: %s", len(interrupted), len(all), interrupted[0].Verdict.Text)
 		return
 	}
 	var tails []string

@@ -75,6 +75,27 @@ func TestPageSaysTheVerdictAtTheTop(t *testing.T) {
 	require.Contains(t, pageText(t, p), `1 of 12 runs failed; the first one: Failed: 1 lost.`)
 }
 
+// A run that was stopped early passed only what it came to, so it is not marked as one that passed.
+func TestPageMarksInterruptedRuns(t *testing.T) {
+	whole, stopped := judgedRun(t, 1, 1), judgedRun(t, 2, 1)
+	stopped.Interrupted = true
+	stopped.Judge(nil)
+	page := pageText(t, OfRun(stopped))
+	require.Contains(t, page, `<header class="open">`)
+	require.Contains(t, page, `<p class="state">interrupted</p>`)
+
+	page = pageText(t, Page{Sides: []Side{{"whole", []*run.Document{whole}}, {"stopped", []*run.Document{stopped}}}})
+	require.Contains(t, page, "1 of 2 runs were interrupted; the first one: Interrupted. All 5000 messages")
+	require.Contains(t, page, `<span class="pill">passed</span>`)
+	require.Contains(t, page, `<span class="pill">interrupted</span>`)
+
+	var list strings.Builder
+	set := ListSet{ID: "r", All: 2, Runs: []ListRun{NewListRun("r/1", whole), NewListRun("r/2", stopped)}}
+	require.NoError(t, List{Sets: []ListSet{set}, Runs: 2, AllSets: 1, Page: 1, Pages: 1}.Write(&list))
+	require.Equal(t, 1, strings.Count(list.String(), `<span class="pill">passed</span>`))
+	require.Equal(t, 1, strings.Count(list.String(), `<span class="pill">interrupted</span>`))
+}
+
 // onRedisson is the run with its due times kept as Redisson does.
 func onRedisson(r *run.Document) *run.Document {
 	r.Format = run.RedissonFormat

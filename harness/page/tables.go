@@ -322,7 +322,7 @@ func comparisonRows(c *compare.Comparison) []comparisonRow {
 type runRow struct {
 	Side                       *sideView
 	Started, ID, Verdict       string
-	State                      string
+	State, Outcome             string
 	P50, P99, Max, Calls, Lost string
 }
 
@@ -333,13 +333,11 @@ func runRows(sides []*sideView) []runRow {
 		for _, r := range s.Runs {
 			h := s.latency.histogram(r.Histograms)
 			row := runRow{
-				Side: s, Started: r.Started.UTC().Format(time.DateTime), ID: r.RunID, Verdict: r.Verdict.Text, State: "bad",
+				Side: s, Started: r.Started.UTC().Format(time.DateTime), ID: r.RunID, Verdict: r.Verdict.Text,
 				P50: minus(orDash(h, h.Quantile(.5))), P99: minus(orDash(h, h.Quantile(.99))), Max: minus(orDash(h, h.Max())), Calls: "–",
 				Lost: groupDigits(r.Counts.Faults()),
 			}
-			if r.Verdict.Passed {
-				row.State = "ok"
-			}
+			row.State, row.Outcome = stateOf(r)
 			if r.ServerStats != nil {
 				row.Calls = run.FormatFloat(r.ServerStats.TransferCallsPerMessage)
 			}

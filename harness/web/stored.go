@@ -240,7 +240,7 @@ func (s *Stored) compare(ctx context.Context, w io.Writer, query url.Values) err
 			}
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("%s beside %s: %w", side.Name, p.Sides[0].Name, err)
 		}
 		p.Comparisons = append(p.Comparisons, c)
 	}
