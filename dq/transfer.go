@@ -28,8 +28,9 @@ type moved struct {
 }
 
 // transfer moves up to limit due members: by the script of Redisson, until a member
-// of the other layout has been met, or members have been taken out of the pending list,
-// and then by our own, which reads both and knows of those.
+// of the other layout has been met, members have been taken out of the pending list, or that
+// is long and has them elsewhere than at its head; and then by our own, which reads both, knows of
+// those and looks at both ends.
 //
 // Redisson's script stops at such a member with an error, after it has pushed the ones
 // before it, which it leaves in the timeout set. Ours is then told so, and takes them
@@ -37,7 +38,7 @@ type moved struct {
 func (s *scheduler) transfer(t *task, how manner) (moved, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
 	defer cancel()
-	if now := s.now(); s.client.strict || !how.unlisted && !t.mixed(now) {
+	if now := s.now(); s.client.strict || !how.unlisted && !how.long && !t.mixed(now) {
 		m, err := s.transferOne(ctx, t.names, now, s.limit(transferLimit))
 		if err == nil || s.client.strict {
 			return m, err

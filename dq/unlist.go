@@ -23,6 +23,10 @@ const (
 	// passSlack is how long a pass should be over before what it covers comes due, and by
 	// how much its horizon lies beyond what its length asks for.
 	passSlack = 500 * time.Millisecond
+	// longLength is from what length of the list on our own transfer is sent for the few that
+	// a pass does not pay for: it looks for them at both ends. Redisson's walks from the head,
+	// 0.2 ms and more then.
+	longLength = 10_000
 	// unlistedLimit is how many unlisted members one transfer moves, in 2 to 3 ms.
 	unlistedLimit = 300
 
@@ -50,6 +54,7 @@ type unlisting struct {
 	passing   bool    // a pass is under way, here or elsewhere
 	mine      bool    // here
 	held      bool    // a transfer waits for its end
+	long      bool    // the list is, and what comes due is not known to be near its head
 	passedAt  int64   // when the last one here ended
 	notBefore int64   // when the next one may begin
 	blind     int64   // until when nothing is asked, for the server refuses to tell
@@ -63,12 +68,15 @@ type manner struct {
 	// unlisted says that members may be out of the list, which Redisson's script would look
 	// for from one end to the other.
 	unlisted bool
+	// long says that they may be near the end of a long list, which Redisson's script walks
+	// from its head.
+	long bool
 	// until is the due time, in Unix ms, behind which members wait for a pass to end.
 	until int64
 }
 
 func (u *unlisting) manner() manner {
-	how := manner{unlisted: u.inUse || u.passing, until: noDue}
+	how := manner{unlisted: u.inUse || u.passing, long: u.long, until: noDue}
 	if u.passing {
 		how.until = u.covered
 	}
@@ -114,11 +122,12 @@ func (s *scheduler) surveyed(t *task, began int64, found scripts.Surveyed, err e
 		return
 	case err != nil:
 		u.blind = now + time.Minute.Milliseconds()
-		u.passing = false
+		u.passing, u.long = false, false
 		s.resume(t)
 		return
 	}
 	u.covered, u.inUse, u.passing = found.Covered, found.Unlisted, found.Passing
+	u.long = found.Length >= longLength && (found.Seen == 0 || found.Far > 0)
 	switch {
 	case u.passing:
 		time.AfterFunc(passWatch, func() { s.post(func() { s.look(t) }) })

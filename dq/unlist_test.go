@@ -180,6 +180,28 @@ func TestWhatIsNotUnlisted(t *testing.T) {
 	}
 }
 
+// What comes due at the end of a long list, a few at a time, is looked for there: no pass pays for it,
+// and Redisson's script would walk the whole list for each.
+func TestShortDelaysInALongQueue(t *testing.T) {
+	t.Parallel()
+	const long, short = 12_000, 40
+	var p passes
+	b := setup(t, dq.WithObserver(p.observer()))
+	later := time.Now().Add(time.Hour).UnixMilli()
+	b.fill(t, wire.LayoutBc0Lc0, long, func(int) int64 { return later })
+	before := b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val()
+	d := b.delayed(t)
+	var want []string
+	for i := range short {
+		want = append(want, fmt.Sprintf("short %d", i))
+		require.NoError(t, d.Offer(t.Context(), want[i], 2*time.Second+time.Duration(i)*20*time.Millisecond))
+	}
+	require.Equal(t, want, takeAll(t, deadline(t), b.queue, short))
+	require.Empty(t, p.made())
+	require.Equal(t, []bool{true}, b.redis.ScriptExists(t.Context(), scripts.Transfer().SHA1).Val())
+	require.Equal(t, before, b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val())
+}
+
 // Several clients share the passes, and none delivers anything twice.
 func TestManyClientsUnlist(t *testing.T) {
 	t.Parallel()

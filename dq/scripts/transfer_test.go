@@ -252,6 +252,52 @@ func TestTransferOfManyMembers(t *testing.T) {
 	require.Empty(t, b.pending())
 }
 
+// In a long list a member is looked for near both ends, which shows in the copy that is taken of one
+// that an old Redisson has sent twice: that at the head, that near the tail where there is none near
+// the head, and that nearer the head where there is none near either.
+func TestTransferFromBothEnds(t *testing.T) {
+	for name, s := range map[string]func(t *testing.T) *bundle{
+		"redis":    func(t *testing.T) *bundle { return setup(t) },
+		"embedded": func(t *testing.T) *bundle { return setupOn(t, servertest.Embedded(t)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, row := range []struct {
+				name               string
+				length, first, far int
+				taken              int
+			}{
+				{"short", 5000, 2000, 4990, 2000},
+				{"at the head", 16_000, 900, 15_900, 900},
+				{"near the tail", 16_000, 2000, 15_900, 15_900},
+				{"in the middle", 16_000, 2000, 14_000, 2000},
+			} {
+				b := s(t)
+				b.do("FLUSHALL")
+				twice := b.pack(bc, "twice")
+				var list []any
+				for i := range row.length {
+					if i == row.first || i == row.far {
+						list = append(list, twice)
+					} else {
+						list = append(list, b.pack(bc, fmt.Sprint(i)))
+					}
+				}
+				b.do(append([]any{"RPUSH", b.names.Pending}, list...)...)
+				b.do("ZADD", b.names.TimeoutSet, now, twice)
+				require.Equal(t, 1, b.transfer(now, 100, bc, 0).Delivered, row.name)
+				got := b.pending()
+				require.Len(t, got, row.length-1)
+				other := row.first + row.far - row.taken
+				if row.taken < other {
+					other--
+				}
+				require.Equal(t, twice, got[other], row.name)
+				require.Equal(t, []string{"twice"}, b.delivered())
+			}
+		})
+	}
+}
+
 // More values than one RPUSH takes keep their order.
 func TestTransferOfMoreThanOneCallHolds(t *testing.T) {
 	b := setup(t)

@@ -16,7 +16,7 @@ func page(sides []*side, server string, at time.Time) string {
 	fmt.Fprintf(&b, "# Growth\n\nBy `make growth`, %s UTC, on %s, %d processors, %s/%s, %s. [The sizing guide](../docs/guides/sizing.md) says what follows.\n\n",
 		at.UTC().Format("2006-01-02 15:04"), server, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	b.WriteString("![past due and server time by the number of pending messages](growth.svg)\n\n")
-	fmt.Fprintf(&b, "## One queue\n\n%d messages of %d bytes come due, %d a second, while as many as the first column says wait in the same queue, in random order, for an hour or two.\n"+
+	fmt.Fprintf(&b, "## One queue\n\n%d messages of %d bytes with short delays come due, %d a second, while as many as the first column says were offered before them and wait in the same queue, in random order, for an hour or two.\n"+
 		"*Redisson's script* is sent by dq; from Redisson itself, its timer's ticks come on top.\n\n", messages, valueSize, rate)
 	b.WriteString("| pending | bytes of the server for each |")
 	rows(&b, sides, func(s *side) []cost { return s.length }, func(c cost) string { return fmt.Sprintf("%.0f", c.bytes) })
