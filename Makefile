@@ -92,6 +92,25 @@ bench: ## measure claims of speed, as ratios of two sides in one run
 bench-report: ## measure every claim of speed, in 15 minutes at most, and write recordings/PERFORMANCE.md; needs a machine that does nothing else
 	$(GO) run ./recordings/performance
 
+GATE_RUNS ?= 6
+BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
+
+.PHONY: bench-gate
+bench-gate: build ## dq as it is against dq of BASE (the last tag), by turns on one machine: fails if it is later, dearer or loses more; GATE_RUNS (6) turns of a minute and a half
+	@test -n "$(BASE)" || { echo "bench-gate: no release is tagged; name what to compare with, as in 'make bench-gate BASE=HEAD~20'" >&2; exit 2; }
+	rm -rf out/gate && mkdir -p out/gate/source
+	git archive "$(BASE)" | tar -x -C out/gate/source
+	cd out/gate/source && $(GO) build -o ../base ./cmd/dq-bench
+	rm -r out/gate/source
+	@set -e; side() { \
+	  $$1 run --driver dq --rate 2000/s --duration 6s --delay 1s --progress none --out out/gate/steady/$$2/$$n > /dev/null || test $$? = 99; \
+	  $$1 run --driver dq -f backlog --variant random-10k --progress none --out out/gate/backlog/$$2/$$n > /dev/null || test $$? = 99; }; \
+	for n in $$(seq $(GATE_RUNS)); do \
+	  echo "bench-gate: turn $$n of $(GATE_RUNS)" >&2; \
+	  if [ $$((n % 2)) = 1 ]; then side out/gate/base old; side bin/dq-bench new; else side bin/dq-bench new; side out/gate/base old; fi; \
+	done
+	@bad=0; for plan in steady backlog; do bin/dq-bench compare out/gate/$$plan/old out/gate/$$plan/new --html out/gate/$$plan.html || bad=$$?; done; exit $$bad
+
 GROWTH ?= 1000000
 .PHONY: growth
 growth: ## what a queue costs as it grows to GROWTH pending messages, and 10,000 queues: recordings/GROWTH.md; needs a machine that does nothing else
