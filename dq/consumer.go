@@ -16,17 +16,12 @@ type consumer[T any] struct {
 	queue   *BlockingQueue[T]
 	handler func(context.Context, T) error
 	want    prefetch
-	overdue *time.Timer // puts back what is in rest
-
-	mu    sync.Mutex
-	rest  []any // taken, and not begun
-	taken time.Time
+	ahead   *prefetched[any]
 }
 
 func newConsumer[T any](q *BlockingQueue[T], handler func(context.Context, T) error, options ConsumeOptions) *consumer[T] {
 	c := &consumer[T]{ConsumeOptions: options, queue: q, handler: handler, want: newPrefetch(options.Prefetch)}
-	c.overdue = time.AfterFunc(prefetchHeld, c.putBack)
-	c.overdue.Stop()
+	c.ahead = newPrefetched(c.putBack)
 	return c
 }
 
@@ -82,7 +77,7 @@ func (c *consumer[T]) handle(ctx context.Context, v T) {
 // next returns the next value: of those taken before, of several that are there, or the one
 // that comes.
 func (c *consumer[T]) next(ctx context.Context) (T, error) {
-	if reply, ok := c.pop(); ok {
+	if reply, ok := c.ahead.pop(); ok {
 		return c.decode(reply)
 	}
 	if n := c.want.next(); n > 0 && ctx.Err() == nil {
@@ -97,7 +92,7 @@ func (c *consumer[T]) next(ctx context.Context) (T, error) {
 			return none, in("take", c.queue.Name(), err)
 		}
 		if len(list) > 0 {
-			c.keep(list[1:])
+			c.ahead.keep(list[1:])
 			return c.decode(list[0])
 		}
 	}
@@ -118,54 +113,23 @@ func (q *BlockingQueue[T]) popCount(ctx context.Context, n int) (any, error) {
 	})
 }
 
-// keep holds values until their turn comes, or prefetchHeld is over.
-func (c *consumer[T]) keep(rest []any) {
-	if len(rest) == 0 {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.rest, c.taken = rest, time.Now()
-	c.overdue.Reset(prefetchHeld)
-}
-
-// pop returns the first of the values taken before.
-func (c *consumer[T]) pop() (first any, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.rest) == 0 {
-		return nil, false
-	}
-	first, c.rest = c.rest[0], c.rest[1:]
-	if len(c.rest) == 0 {
-		c.overdue.Stop()
-	}
-	return first, true
-}
-
-// putBack gives back the values whose turn has not come, so that another worker or process
-// handles them. They are handled here where the server does not take them, and told where
-// nobody knows whether it has.
-func (c *consumer[T]) putBack() {
-	c.mu.Lock() // until they are back, this worker takes no others
-	defer c.mu.Unlock()
-	if len(c.rest) == 0 || time.Since(c.taken) < prefetchHeld {
-		return
-	}
+// putBack gives back values whose turn has not come. They are handled here where the server does
+// not take them, and told where nobody knows whether it has.
+func (c *consumer[T]) putBack(rest []any) bool {
 	client, name := c.queue.client, c.queue.Name()
 	release, err := client.hold()
 	if err != nil {
-		return
+		return false
 	}
 	defer release()
-	values := backwards(c.rest)
+	values := backwards(rest)
 	err = client.pushBack("LPUSH", name, values, prefetchReturn)
 	if err != nil && !errors.Is(err, ErrUncertain) {
-		return
+		return false
 	}
-	c.rest = nil
 	client.tellReturned(name, values, err)
 	if err != nil {
 		c.Failed(nil, in("take", name, err))
 	}
+	return true
 }

@@ -202,22 +202,93 @@ func (q *ReliableQueue[T]) holdValue(ctx context.Context, data string) (*Deliver
 	if err != nil || !ok {
 		return nil, err
 	}
-	q.client.tellTaken(q.dest.Name(), 1)
-	d := &Delivery[T]{
-		Attempt: int(attempt), queue: q, data: []byte(data),
-		member: string(binary.LittleEndian.AppendUint32(token, uint32(attempt))) + data,
-	}
-	d.heldSince(began)
-	if d.Value, err = replyValue(q.dest.codec, data, nil); err != nil {
-		return nil, errors.Join(err, d.bury(ctx, err.Error()))
+	d := q.held(string(binary.LittleEndian.AppendUint32(token, uint32(attempt)))+data, began)
+	if err := d.decode(ctx); err != nil {
+		return nil, err
 	}
 	return d, nil
+}
+
+// holdNext holds up to n of the values that are there. Those whose reply does not come go back when
+// Visibility is over.
+func (q *ReliableQueue[T]) holdNext(ctx context.Context, n int) ([]*Delivery[T], error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdTimeout)
+	defer cancel()
+	token := binary.LittleEndian.AppendUint64(nil, q.client.random())
+	token = binary.LittleEndian.AppendUint32(token, uint32(q.client.random()))
+	began := time.Now()
+	members, err := replyList(q.client.runOwn(ctx, callLane, holdNextScript,
+		[]string{q.dest.Name(), q.names.Held, q.names.Attempts},
+		strconv.Itoa(n), token, strconv.FormatInt(q.options.Visibility.Milliseconds(), 10)))
+	if err != nil {
+		return nil, err
+	}
+	held := make([]*Delivery[T], len(members))
+	for i, m := range members {
+		member, ok := m.(string)
+		if !ok || len(member) < heldHead {
+			return nil, fmt.Errorf("script hold-next: expected members from the server, got %.80q", fmt.Sprint(m))
+		}
+		held[i] = q.held(member, began)
+	}
+	return held, nil
+}
+
+// heldHead is the length of a token and an attempt, which a member begins with.
+const heldHead = 20
+
+// held is the message of a member, not decoded yet.
+func (q *ReliableQueue[T]) held(member string, since time.Time) *Delivery[T] {
+	attempt := binary.LittleEndian.Uint32([]byte(member[heldHead-4 : heldHead]))
+	d := &Delivery[T]{Attempt: int(attempt), queue: q, data: []byte(member[heldHead:]), member: member}
+	d.heldSince(since)
+	return d
+}
+
+// decode makes what cannot be decoded a dead letter.
+func (d *Delivery[T]) decode(ctx context.Context) (err error) {
+	d.queue.client.tellTaken(d.queue.dest.Name(), 1)
+	if d.Value, err = replyValue(d.queue.dest.codec, string(d.data), nil); err != nil {
+		return errors.Join(err, d.bury(ctx, err.Error()))
+	}
+	return nil
 }
 
 // Ack says that the message is done. An error that wraps ErrNotHeld says that it may come to another
 // consumer, or has; any other one, that nobody knows.
 func (d *Delivery[T]) Ack(ctx context.Context) error {
-	return d.settle(ctx, "ack", d.member)
+	return d.queue.settleAll(ctx, "ack", []*Delivery[T]{d})[0]
+}
+
+// settleAll acknowledges deliveries, or releases them, and returns the error of each.
+func (q *ReliableQueue[T]) settleAll(ctx context.Context, how string, all []*Delivery[T]) []error {
+	args := make([]any, 1, 1+len(all))
+	args[0] = how
+	for _, d := range all {
+		args = append(args, d.member)
+	}
+	settled, err := replyList(q.runSettle(ctx, args...))
+	if err == nil && len(settled) != len(all) {
+		err = fmt.Errorf("script settle: expected %d replies from the server, got %d", len(all), len(settled))
+	}
+	errs := make([]error, len(all))
+	for i, d := range all {
+		switch {
+		case err != nil:
+			errs[i] = in(how, q.dest.Name(), err)
+		case settled[i] == int64(0):
+			errs[i] = in(how, q.dest.Name(), ErrNotHeld)
+		default:
+			d.settled.Store(true)
+		}
+	}
+	return errs
+}
+
+func (q *ReliableQueue[T]) runSettle(ctx context.Context, args ...any) (any, error) {
+	names := q.dest.names
+	return q.client.runOwn(ctx, callLane, settleScript,
+		[]string{q.names.Held, q.names.Attempts, q.names.Dead, names.Destination, names.TimeoutSet, names.Pending, names.Channel}, args...)
 }
 
 // Extend holds the message for Visibility from now on.
@@ -257,10 +328,7 @@ func (d *Delivery[T]) bury(ctx context.Context, reason string) error {
 }
 
 func (d *Delivery[T]) settle(ctx context.Context, how string, args ...any) error {
-	q, names := d.queue, d.queue.dest.names
-	reply, err := q.client.runOwn(ctx, callLane, settleScript,
-		[]string{q.names.Held, q.names.Attempts, q.names.Dead, names.Destination, names.TimeoutSet, names.Pending, names.Channel},
-		append([]any{how}, args...)...)
+	reply, err := d.queue.runSettle(ctx, append([]any{how}, args...)...)
 	switch {
 	case err != nil:
 	case reply == int64(0):
@@ -268,5 +336,5 @@ func (d *Delivery[T]) settle(ctx context.Context, how string, args ...any) error
 	case how != "extend":
 		d.settled.Store(true)
 	}
-	return in(how, q.dest.Name(), err)
+	return in(how, d.queue.dest.Name(), err)
 }

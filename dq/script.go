@@ -105,6 +105,7 @@ var (
 	cancelScript   = own(scripts.Cancel())
 	holdScript     = own(scripts.Hold())
 	nextScript     = own(scripts.Next())
+	holdNextScript = own(scripts.HoldNext())
 	settleScript   = own(scripts.Settle())
 	sweepScript    = own(scripts.Sweep())
 	deadScript     = own(scripts.Dead())

@@ -7,9 +7,13 @@ for key, length in pairs({[M] = 'llen', [B] = 'llen', [R] = 'zcard', [A] = 'hlen
   if type(wrong) == 'table' then return wrong end
 end
 
-if redis.call('lrem', M, 1, value) == 0 and redis.call('lrem', B, 1, value) == 0 then
-  return false
+local from
+for _, list in ipairs({M, B}) do
+  for _, moved in ipairs(redis.call('lrange', list, 0, -1)) do
+    if moved == value then from = from or list end
+  end
 end
+if not from then return false end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local digest = redis.sha1hex(value)
@@ -18,4 +22,5 @@ local attempt = tonumber(string.match(before, '^%d+')) + 1
 redis.call('hset', A, digest, string.format('%d:%.0f', attempt, now))
 local member = token .. struct.pack('<I4', attempt) .. value
 redis.call('zadd', R, string.format('%.0f', now + visibility), member)
+redis.call('lrem', from, 1, value)
 return attempt

@@ -37,6 +37,15 @@ func ReliableNamesOf(dest string) ReliableNames {
 //	cost    O(length of M and B), which are next to nothing; O(log n) in R
 func Hold() Script { return hold }
 
+// HoldNext takes the first values out of D and holds them.
+//
+//	KEYS    D, R, A
+//	ARGV    how many; the first 12 bytes of their tokens; visibility in ms
+//	returns the members of R, in the order of D, as many as there are; the last 4 bytes of each token
+//	        count them
+//	cost    O(how many × log n)
+func HoldNext() Script { return holdNext }
+
 // Next is LMOVE D M LEFT RIGHT for servers before Redis 6.2, which have none.
 //
 //	KEYS    D, M
@@ -47,13 +56,14 @@ func Next() Script { return next }
 // Settle ends, or extends, what a consumer holds.
 //
 //	KEYS    R, A, X, D, T, Q, C
-//	ARGV    "ack"; member
+//	ARGV    "ack"; members
+//	        "release"; members, which go back to the front of D in this order, and were never held
 //	        "extend"; member; ms from now on
 //	        "nack"; member; limit, or 0; reason; due time in Unix ms and the member of Q and T that is to
 //	        be offered, both empty to put the value back in front at once
 //	returns 0 where it is not held any more, and nothing was done; 2 where it became a dead letter, as
-//	        it had limit attempts; else 1
-//	cost    O(log n)
+//	        it had limit attempts; else 1; of ack and release an array, for each
+//	cost    O(members × log n)
 func Settle() Script { return settle }
 
 // Sweep puts back to the front of D what is held too long, and what was in M for a turn and longer.

@@ -43,6 +43,8 @@ var (
 	guardBody string
 	//go:embed hold.lua
 	holdBody string
+	//go:embed hold-next.lua
+	holdNextBody string
 	//go:embed next.lua
 	nextBody string
 	//go:embed settle.lua
@@ -61,12 +63,13 @@ var (
 	cancel   = newScript("cancel", prelude+cancelBody, false)
 	guard    = newScript("guard", guardBody, false)
 	hold     = newScript("hold", holdBody, false)
+	holdNext = newScript("hold-next", holdNextBody, false)
 	next     = newScript("next", nextBody, false)
 	settle   = newScript("settle", settleBody, false)
 	sweep    = newScript("sweep", sweepBody, false)
 	dead     = newScript("dead", deadBody, false)
 
-	all = []Script{transfer, ahead, survey, unlist, takeOut, moveOut, cancel, guard, hold, next, settle, sweep, dead}
+	all = []Script{transfer, ahead, survey, unlist, takeOut, moveOut, cancel, guard, hold, holdNext, next, settle, sweep, dead}
 )
 
 // Bounds of the arguments and of the work of a script.

@@ -87,9 +87,18 @@ func (w *world) consume(c *client, dest *dq.BlockingQueue[string], workers int) 
 	if workers == 0 {
 		return
 	}
+	c.rngMu.Lock()
+	mean := time.Second
+	if c.rng.IntN(2) == 0 {
+		mean = 200 * time.Microsecond // so that a worker holds several at a time
+	}
+	c.rngMu.Unlock()
 	handler := func(ctx context.Context, d *dq.Delivery[string]) error {
 		c.rngMu.Lock()
-		work, fails := time.Duration(c.rng.ExpFloat64()*float64(time.Second)), c.rng.IntN(8) == 0
+		work, fails := time.Duration(c.rng.ExpFloat64()*float64(mean)), c.rng.IntN(8) == 0
+		if c.rng.IntN(50) == 0 {
+			work = time.Second // and some wait behind one that takes long
+		}
 		c.rngMu.Unlock()
 		if err := sleep(ctx, work); err != nil {
 			return err

@@ -3,6 +3,7 @@ package simulate
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,8 +63,8 @@ func (m *model) ran(client string, args []string, reply []byte) {
 		for _, v := range valuesIn(reply) {
 			m.message(v).popped++
 		}
-	case strings.HasPrefix(command, "EVAL") && len(args) > 3 && contains(args, "ack") && string(reply) == ":1\r\n":
-		m.message(ending(args[len(args)-1])).settled++
+	case strings.HasPrefix(command, "EVAL"):
+		m.acknowledged(args, reply)
 	}
 	if strings.HasPrefix(string(reply), "-ERR user_script") {
 		m.torn = time.Now()
@@ -71,13 +72,22 @@ func (m *model) ran(client string, args []string, reply []byte) {
 	m.look(client)
 }
 
-func contains(args []string, word string) bool {
-	for _, a := range args {
-		if a == word {
-			return true
+// acknowledged takes note of the members that an acknowledgement names and the reply has a 1 for.
+func (m *model) acknowledged(args []string, reply []byte) {
+	at := slices.Index(args, "ack")
+	if at < 0 {
+		return
+	}
+	settled, err := resp.NewReader(bytes.NewReader(reply), 16).Read()
+	if err != nil {
+		return
+	}
+	list, _ := settled.([]any)
+	for i, n := range list {
+		if n == int64(1) && at+1+i < len(args) {
+			m.message(ending(args[at+1+i])).settled++
 		}
 	}
-	return false
 }
 
 // look compares where each message is with where it was.

@@ -1,0 +1,64 @@
+package dq
+
+import (
+	"sync"
+	"time"
+)
+
+// prefetched has what a worker took at one time and has not begun, until the turn of each comes or
+// prefetchHeld is over.
+type prefetched[V any] struct {
+	// back gives back what it is passed, in its order, and reports whether that is settled: if not, the
+	// worker goes on with it.
+	back    func([]V) bool
+	overdue *time.Timer
+
+	mu    sync.Mutex
+	rest  []V
+	taken time.Time
+}
+
+func newPrefetched[V any](back func([]V) bool) *prefetched[V] {
+	b := &prefetched[V]{back: back}
+	b.overdue = time.AfterFunc(prefetchHeld, b.putBack)
+	b.overdue.Stop()
+	return b
+}
+
+// keep holds what was taken at a time.
+func (b *prefetched[V]) keep(rest []V) {
+	if len(rest) == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rest, b.taken = rest, time.Now()
+	b.overdue.Reset(prefetchHeld)
+}
+
+// pop returns the first of what was taken before.
+func (b *prefetched[V]) pop() (first V, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.rest) == 0 {
+		return first, false
+	}
+	first, b.rest = b.rest[0], b.rest[1:]
+	if len(b.rest) == 0 {
+		b.overdue.Stop()
+	}
+	return first, true
+}
+
+// putBack gives back those whose turn has not come, so that another worker or process handles
+// them. Until they are back, the worker takes no others.
+func (b *prefetched[V]) putBack() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.rest) == 0 || time.Since(b.taken) < prefetchHeld {
+		return
+	}
+	if b.back(b.rest) {
+		b.rest = nil
+	}
+}
