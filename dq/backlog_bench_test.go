@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -263,4 +264,45 @@ func benchmarkOn(b *testing.B, s *server.Server, options ...dq.Option) *bundle {
 	require.NoError(b, err)
 	on.queue = dq.NewBlockingQueue(on.client, "orders", codec.String{})
 	return on
+}
+
+// BenchmarkReliableConsume has 8 workers handle 50,000 messages that are there, several held at a time or
+// each by itself, on one server in turn, and reports the rates and their ratio.
+//
+//	go test ./dq -run '^$' -bench ReliableConsume -benchtime 1x
+func BenchmarkReliableConsume(b *testing.B) {
+	const n = 50_000
+	s := servertest.Redis(b)
+	defer s.Close()
+	on := benchmarkOn(b, s)
+	defer on.client.Close()
+	rate := func(prefetch int) float64 {
+		_, err := on.redis.Pipelined(b.Context(), func(p redis.Pipeliner) error {
+			for i := range n {
+				p.RPush(b.Context(), on.queue.Name(), strconv.Itoa(i))
+			}
+			return nil
+		})
+		require.NoError(b, err)
+		q := dq.NewReliableQueue(on.queue, dq.ReliableOptions{})
+		defer q.Close()
+		ctx, cancel := context.WithCancel(b.Context())
+		var handled atomic.Int64
+		began := time.Now()
+		err = q.Consume(ctx, func(context.Context, *dq.Delivery[string]) error {
+			if handled.Add(1) == n {
+				cancel()
+			}
+			return nil
+		}, dq.ReliableConsumeOptions{Workers: 8, Prefetch: prefetch})
+		require.ErrorIs(b, err, context.Canceled)
+		return n / time.Since(began).Seconds()
+	}
+	for range b.N {
+		several, single := rate(0), rate(1)
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(several, "several-msg/s")
+		b.ReportMetric(single, "single-msg/s")
+		b.ReportMetric(several/single, "rate-ratio")
+	}
 }
