@@ -7,7 +7,9 @@
 // Run carries a plan out with real dq clients against the embedded server, over
 // connections in memory, inside a testing/synctest bubble: an hour passes in the time its
 // commands take. After every command the server's keys are looked at, and at the end
-// every message must be accounted for. What broke is a Violation.
+// every message must be accounted for. What broke is a Violation. In half of the plans members are
+// taken out of the pending list before they are due, as dq does with long lists: the bounds of that
+// are made small.
 //
 // The same seed makes the same plan, and nearly always the same run (goroutines that wake
 // in the same instant have no order); Shrink takes away what a violation does not need.

@@ -68,6 +68,9 @@ type Plan struct {
 	Seed uint64
 	// Reliable takes with acknowledgement, else at most once.
 	Reliable bool
+	// Unlists has members taken out of the pending list before they are due, however few they are, a
+	// few entries a call.
+	Unlists bool
 	// Length is when events end. What is pending then is waited for.
 	Length time.Duration
 	Events []Event
@@ -75,7 +78,7 @@ type Plan struct {
 
 func (p Plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, %s, reliable: %t\n", p.Seed, p.Length, p.Reliable)
+	fmt.Fprintf(&b, "seed %d, %s, reliable: %t, unlists: %t\n", p.Seed, p.Length, p.Reliable, p.Unlists)
 	for _, e := range p.Events {
 		fmt.Fprintln(&b, e)
 	}
@@ -99,6 +102,7 @@ func Draw(seed uint64, length time.Duration) Plan {
 			d.fault(time.Duration(rng.Int64N(int64(length))))
 		}
 	}
+	p.Unlists = rng.IntN(2) == 0
 	slices.SortStableFunc(p.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return p
 }

@@ -68,6 +68,7 @@ func TestKeepsItsWordWhateverBefallsIt(t *testing.T) {
 	t.Logf("%d seeds of %s: %s; %s", done, *length, total, time.Since(began).Round(time.Millisecond))
 	require.Positive(t, total.Taken)
 	require.Positive(t, total.Faults)
+	require.Positive(t, total.Passes)
 }
 
 func TestASeedDoesTheSameAgain(t *testing.T) {
@@ -99,6 +100,7 @@ var planted = []struct {
 	{"an acknowledged message is still held", `redis.call('zrem', R, ARGV[i])`, ``, simulate.Options{}, 1},
 	{"what is held with others stays in the list", `redis.call('ltrim', D, #values, -1)`, ``, simulate.Options{}, 19},
 	{"what is given back unhandled is gone", "redis.call('lpush', D, value)\n      local before", `local before`, simulate.Options{}, 30},
+	{"a pass ends before the end of the list", `if #entries == count then return again() end`, ``, simulate.Options{}, 11},
 	{"a failed message is not offered again", `redis.call('zadd', T, due, pending)`, ``, simulate.Options{}, 1},
 	{"what a dead consumer held is not put back", `for i = #over, 1, -1 do`, `for i = 0, 1, -1 do`, simulate.Options{}, 24},
 	{"what nobody held in time is not put back", `if not redis.call('rpoplpush', B, D) then break end`, `do break end`, simulate.Options{}, 37},
