@@ -22,6 +22,9 @@ type ClusterOptions struct {
 	// NodeTimeout is cluster-node-timeout, whole milliseconds; 2 s when 0. A
 	// master that is gone is replaced about 1 to 2 s after it.
 	NodeTimeout time.Duration
+	// Path is the server program, 7.0 or newer; empty for the first of redis-server and
+	// valkey-server on PATH.
+	Path string
 	// Args are further arguments of every node, as for StartProcess.
 	Args []string
 }
@@ -52,7 +55,7 @@ func StartClusterSet(ctx context.Context, o ClusterOptions) (*ClusterSet, error)
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	bin, err := findServer("")
+	bin, err := findServer(o.Path)
 	if err != nil {
 		return nil, err
 	}

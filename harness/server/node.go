@@ -155,6 +155,14 @@ func (n *Node) close() error {
 	return errors.Join(n.process.kill(), os.RemoveAll(n.Dir))
 }
 
+// Alone is the node as a Server by itself, whatever its part in a set, whose clients begin in a
+// database. To close it does nothing.
+func (n *Node) Alone(ctx context.Context, database int) (*Server, error) {
+	s := &Server{Addr: n.Addr, How: "process " + n.command[0], PID: n.PID(), target: n.target, nodes: []*Node{n}}
+	s.target.db = database
+	return s, s.identify(ctx)
+}
+
 // connect gives a client of one connection that is made now and tries each
 // command once: unlike a pool it says at once when nobody is there, and logs
 // nothing. ctx bounds the dial, 3 s each answer.

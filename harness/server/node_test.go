@@ -23,6 +23,18 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
+func TestANodeAloneIsASingleServer(t *testing.T) {
+	t.Parallel()
+	set := servertest.Sentinel(t)
+	n := set.Nodes()[0]
+	s, err := n.Alone(t.Context(), 3)
+	require.NoError(t, err)
+	require.Equal(t, "redis://"+n.Addr+"/3", s.URL())
+	require.Equal(t, set.Version, s.Version)
+	require.NoError(t, s.Close())
+	require.True(t, n.Running(), "it is the set's to stop")
+}
+
 func TestNodeKillAndRestartKeepWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	s := servertest.Process(t, "--appendonly", "yes", "--appendfsync", "always")

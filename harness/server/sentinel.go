@@ -33,6 +33,8 @@ type SentinelOptions struct {
 	// DownAfter is down-after-milliseconds, the silence after which a sentinel
 	// takes the master for gone; 1 s when 0.
 	DownAfter time.Duration
+	// Path is the server program; empty for the first of redis-server and valkey-server on PATH.
+	Path string
 	// Args are further arguments of master and replicas, as for StartProcess.
 	Args []string
 }
@@ -67,7 +69,7 @@ func StartSentinelSet(ctx context.Context, o SentinelOptions) (*SentinelSet, err
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	bin, err := findServer("")
+	bin, err := findServer(o.Path)
 	if err != nil {
 		return nil, err
 	}
