@@ -23,12 +23,24 @@ type Library struct {
 	driver library.DQ
 	// strict sends what Redisson sends and nothing besides.
 	strict bool
+	// dial replaces the address that open names; nil where it counts.
+	dial func() redis.UniversalClient
 
 	mu      sync.Mutex
-	clients map[string]*dq.Client
+	clients map[string]*libraryClient
 	handles map[string]*libraryHandle
 	made    int
 }
+
+// libraryClient is a client and the one of go-redis that it connects as, which may not be closed
+// before it.
+type libraryClient struct {
+	*dq.Client
+	by redis.UniversalClient
+}
+
+// Close closes both.
+func (c *libraryClient) Close() error { return errors.Join(c.Client.Close(), c.by.Close()) }
 
 // libraryHandle is one opened queue.
 type libraryHandle struct {
@@ -49,10 +61,18 @@ func NewLibrary(d library.DQ) *Library {
 	return p
 }
 
+// NewLibraryBy is NewLibrary with clients that connect as those of dial do, whatever address they are
+// told to open: by TLS, by a Unix socket, as another user, to a Cluster.
+func NewLibraryBy(d library.DQ, dial func() redis.UniversalClient) *Library {
+	p := NewLibrary(d)
+	p.dial = dial
+	return p
+}
+
 // NewDeployedLibrary returns the program of a driver with dq as people deploy it:
 // it reads members of both layouts, unless it is told to be faithful.
 func NewDeployedLibrary(d library.DQ) *Library {
-	return &Library{driver: d, clients: map[string]*dq.Client{}, handles: map[string]*libraryHandle{}}
+	return &Library{driver: d, clients: map[string]*libraryClient{}, handles: map[string]*libraryHandle{}}
 }
 
 // Introduction lists the ops and codecs.
@@ -149,7 +169,7 @@ func (p *Library) open(args arguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &libraryHandle{client: name, queue: dq.NewBlockingQueue(client, options.NameMapperPrefix+queue, values)}
+	h := &libraryHandle{client: name, queue: dq.NewBlockingQueue(client.Client, options.NameMapperPrefix+queue, values)}
 	if delayed {
 		h.delayed = dq.NewDelayedQueue(h.queue)
 	}
@@ -159,15 +179,7 @@ func (p *Library) open(args arguments) (any, error) {
 	return map[string]string{"handle": handle, "client": name}, nil
 }
 
-func (p *Library) connect(args arguments) (*dq.Client, error) {
-	url, err := args.text("redis")
-	if err != nil {
-		return nil, err
-	}
-	opt, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, err
-	}
+func (p *Library) connect(args arguments) (*libraryClient, error) {
 	wanted, err := args.options()
 	if err != nil {
 		return nil, err
@@ -182,9 +194,31 @@ func (p *Library) connect(args arguments) (*dq.Client, error) {
 	if p.driver.Exact {
 		options = append(options, dq.WithTransfer(dq.Exact))
 	}
-	rdb := redis.NewClient(opt)
-	defer rdb.Close()
-	return dq.NewClient(rdb, options...)
+	rdb, err := p.redis(args)
+	if err != nil {
+		return nil, err
+	}
+	client, err := dq.NewClient(rdb, options...)
+	if err != nil {
+		return nil, errors.Join(err, rdb.Close())
+	}
+	return &libraryClient{client, rdb}, nil
+}
+
+// redis is a client as the Library was told, or of the address that open names.
+func (p *Library) redis(args arguments) (redis.UniversalClient, error) {
+	if p.dial != nil {
+		return p.dial(), nil
+	}
+	url, err := args.text("redis")
+	if err != nil {
+		return nil, err
+	}
+	opt, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	return redis.NewClient(opt), nil
 }
 
 // close shuts down the client of a handle, a client by name, or all of them.
