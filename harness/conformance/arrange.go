@@ -16,8 +16,11 @@ import (
 func (r *caseRun) redis(ctx context.Context, command []string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if r.shared != nil && kills(command) {
+	switch {
+	case kills(command) && r.shared != nil:
 		return r.shared.killProgram(ctx, command[2:])
+	case kills(command) && len(r.around.peers) > 0:
+		return r.killAmong(ctx, command[2:])
 	}
 	r.hidden.mine(command...)
 	args := make([]any, len(command))

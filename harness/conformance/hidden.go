@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/harness/conformance/guest"
 )
 
 // hidden are the commands that MONITOR does not show, those of administrators such as
@@ -18,6 +20,9 @@ type hidden struct {
 	names map[string]bool
 	// own is how often the harness itself has called one, by name.
 	own map[string]int64
+	// flush is how often a SCRIPT FLUSH calls each: Valkey 9 makes its interpreter anew, which asks for
+	// its settings.
+	flush map[string]int64
 }
 
 // hiddenBy asks the server which commands these are. One before Redis 7.0 cannot tell, and
@@ -25,11 +30,25 @@ type hidden struct {
 func hiddenBy(ctx context.Context, client *redis.Client) (*hidden, error) {
 	h := &hidden{names: map[string]bool{}, own: map[string]int64{}}
 	names, err := client.Do(ctx, "COMMAND", "LIST", "FILTERBY", "ACLCAT", "admin").StringSlice()
-	if redis.HasErrorPrefix(err, "ERR") {
+	if guest.Refused(err) {
 		return h, nil
 	}
 	for _, name := range names {
 		h.names[name] = true
+	}
+	if err != nil {
+		return h, err
+	}
+	before, err := h.calls(ctx, client)
+	if err != nil {
+		return h, err
+	}
+	if err := client.ScriptFlush(ctx).Err(); err != nil {
+		return h, err
+	}
+	h.flush, err = h.calls(ctx, client)
+	for name, n := range before {
+		h.flush[name] -= n
 	}
 	return h, err
 }
@@ -44,6 +63,11 @@ func (h *hidden) mine(command ...string) {
 		name += "|" + strings.ToLower(command[1])
 	}
 	h.own[name]++
+	if name == "script" && len(command) > 1 && strings.EqualFold(command[1], "flush") {
+		for name, n := range h.flush {
+			h.own[name] += n
+		}
+	}
 }
 
 // calls are how often each was called since the server started, but by the harness.

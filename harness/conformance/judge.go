@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +83,7 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 		return result
 	}
 	result.Statements = spec.Cite(spec.All().OfCase(c.ID, r.Release))
-	if why := r.forbidden(c); why != "" {
+	if why := cmp.Or(r.forbidden(c), r.around.apart(c)); why != "" {
 		result.Status, result.Detail = Skip, why
 		return result
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +53,7 @@ type Runner struct {
 	watch   *watch
 	clock   serverClock
 	hidden  *hidden // nil for a server that was not started for the run
+	around  surroundings
 	shared  *shared // nil for a server that was started for the run
 	stopped error
 }
@@ -67,18 +67,19 @@ var ErrServerInUse = guest.ErrInUse
 var ErrForbidden = guest.ErrForbidden
 
 // NewRunner prepares a run. A server that was started for it is emptied before each
-// case. On any other one a run deletes only what it has made, and stops with
+// case; it may be a master with its replicas and sentinels, or the node of a Cluster that the cases'
+// keys belong to, and cases that a Cluster refuses are left out. On any other one a run deletes only what it has made, and stops with
 // ErrServerInUse when it finds keys, clients or cached scripts that are not its
 // own, here or later, and with ErrForbidden when it is refused what it needs.
 func NewRunner(ctx context.Context, srv *server.Server, program program.Program, release wire.Release) (_ *Runner, err error) {
 	if srv.Cluster() || srv.Embedded() {
-		return nil, fmt.Errorf("conformance needs a single real Redis, not a cluster or an imitation: got %s", srv)
+		return nil, fmt.Errorf("conformance needs a single real Redis, not a whole cluster or an imitation: got %s", srv)
 	}
 	options, err := redis.ParseURL(srv.URL())
 	if err != nil {
 		return nil, fmt.Errorf("conformance needs a single real Redis, redis://host:port: got %s: %w", srv, err)
 	}
-	if options.DB != 0 {
+	if options.DB != 0 && srv.How == "external" {
 		return nil, fmt.Errorf("the cases were recorded in database 0: expected an address without a database, got /%d", options.DB)
 	}
 	r := &Runner{
@@ -90,6 +91,9 @@ func NewRunner(ctx context.Context, srv *server.Server, program program.Program,
 			err = errors.Join(err, r.disconnect())
 		}
 	}()
+	if why := monitor.Unreadable(srv.Product, srv.Version); why != "" {
+		return nil, fmt.Errorf("conformance needs to read what the server saw: %s", why)
+	}
 	if r.clock, err = clockOf(ctx, srv, r.control); err != nil {
 		return nil, err
 	}
@@ -99,9 +103,13 @@ func NewRunner(ctx context.Context, srv *server.Server, program program.Program,
 		}
 		return r, nil
 	}
+	if r.around, err = surroundingsOf(ctx, r.control, options.DB); err != nil {
+		return nil, err
+	}
 	if r.hidden, err = hiddenBy(ctx, r.control); err != nil {
 		return nil, err
 	}
+	r.around.hide(r.hidden)
 	cases, err := infoOf(ctx, r.setUp)
 	if err != nil {
 		return nil, err
@@ -111,7 +119,7 @@ func NewRunner(ctx context.Context, srv *server.Server, program program.Program,
 	if err != nil {
 		return nil, err
 	}
-	if r.watch, err = startWatch(ctx, srv.URL(), allBut(own.Addr)); err != nil {
+	if r.watch, err = startWatch(ctx, srv.URL(), r.around.keep(own.Addr), r.around.shown); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -126,15 +134,34 @@ func singleConnection(options *redis.Options) *redis.Client {
 	return redis.NewClient(&o)
 }
 
-// infoOf returns what the server knows of a client's connection.
-func infoOf(ctx context.Context, client interface {
-	ClientInfo(context.Context) *redis.ClientInfoCmd
-}) (*redis.ClientInfo, error) {
-	info, err := client.ClientInfo(ctx).Result()
-	if err != nil {
-		return nil, fmt.Errorf("asking the server for the address of a connection: %w", err)
+// doer is a client whose connection never changes.
+type doer interface {
+	Do(ctx context.Context, args ...any) *redis.Cmd
+}
+
+// infoOf returns what the server knows of a client's connection. Redis before 6.2 is asked for all.
+func infoOf(ctx context.Context, client doer) (guest.Client, error) {
+	infos, err := clientsOf(ctx, client, "info")
+	if guest.Refused(err) {
+		infos, err = clientsOf(ctx, client, "list")
 	}
-	return info, nil
+	if err != nil {
+		return guest.Client{}, fmt.Errorf("asking the server for the address of a connection: %w", err)
+	}
+	if len(infos) == 1 {
+		return infos[0], nil
+	}
+	id, err := client.Do(ctx, "client", "id").Int64()
+	if i := slices.IndexFunc(infos, func(c guest.Client) bool { return c.ID == id }); i >= 0 {
+		return infos[i], nil
+	}
+	return guest.Client{}, errors.Join(fmt.Errorf("asking the server for the address of a connection: CLIENT LIST does not name %d", id), err)
+}
+
+// clientsOf reads the lines of CLIENT INFO or LIST.
+func clientsOf(ctx context.Context, client doer, how string) ([]guest.Client, error) {
+	text, err := client.Do(ctx, "client", how).Text()
+	return guest.ParseClients(text), err
 }
 
 func (r *Runner) level() Level { return cmp.Or(r.Level, Wire) }
@@ -343,7 +370,7 @@ func (r *Runner) alone(ctx context.Context) error {
 	return poll(ctx, "the program's connections to end", func() (bool, error) {
 		r.hidden.mine("CLIENT", "LIST")
 		list, err := r.control.ClientList(ctx).Result()
-		return strings.Count(list, "\n") <= harness, err
+		return r.around.later(list) <= harness, err
 	})
 }
 

@@ -63,9 +63,7 @@ func (r *Runner) share(ctx context.Context, url string, options *redis.Options) 
 	s.conn = s.client.Conn()
 	s.do = guest.On(s.conn)
 	for _, own := range []struct {
-		client interface {
-			ClientInfo(context.Context) *redis.ClientInfoCmd
-		}
+		client doer
 		sender sender
 	}{{r.control, harness}, {s.conn, harness}, {r.setUp, setUp}} {
 		info, err := infoOf(ctx, own.client)
@@ -84,7 +82,7 @@ func (r *Runner) share(ctx context.Context, url string, options *redis.Options) 
 	if r.url, err = s.relay.URL(url); err != nil {
 		return err
 	}
-	if r.watch, err = startWatch(ctx, url, s.keep); err != nil {
+	if r.watch, err = startWatch(ctx, url, s.keep, asItIs); err != nil {
 		return err
 	}
 	if err := s.admit(ctx); err != nil {

@@ -18,6 +18,8 @@ type watch struct {
 	// keep tells which lines are of a case, or are marks. It is called for every
 	// line, in order.
 	keep func(monitor.Line) bool
+	// show is what a line is taken for.
+	show func(monitor.Line) monitor.Line
 
 	mu      sync.Mutex
 	lines   []monitor.Line
@@ -39,13 +41,15 @@ func allBut(peer string) func(monitor.Line) bool {
 	}
 }
 
-func startWatch(ctx context.Context, redisURL string, keep func(monitor.Line) bool) (*watch, error) {
+func asItIs(l monitor.Line) monitor.Line { return l }
+
+func startWatch(ctx context.Context, redisURL string, keep func(monitor.Line) bool, show func(monitor.Line) monitor.Line) (*watch, error) {
 	conn, err := monitor.Dial(ctx, redisURL)
 	if err != nil {
 		return nil, err
 	}
 	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
-	w := &watch{conn: conn, keep: keep, changed: make(chan struct{}), stop: stop, done: make(chan struct{})}
+	w := &watch{conn: conn, keep: keep, show: show, changed: make(chan struct{}), stop: stop, done: make(chan struct{})}
 	go w.read(reading)
 	return w, nil
 }
@@ -61,7 +65,7 @@ func (w *watch) read(ctx context.Context) {
 		if err != nil {
 			w.err = err
 		} else {
-			w.lines = append(w.lines, line)
+			w.lines = append(w.lines, w.show(line))
 		}
 		close(w.changed)
 		w.changed = make(chan struct{})

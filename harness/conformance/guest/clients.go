@@ -55,12 +55,18 @@ func Clients(ctx context.Context, do Do, arguments ...string) (clients []Client,
 	if !ok {
 		return nil, false, fmt.Errorf("CLIENT LIST: expected lines of text, got %T", reply)
 	}
+	clients = slices.DeleteFunc(ParseClients(text), Client.link)
+	return clients, true, nil
+}
+
+// ParseClients reads the lines of CLIENT LIST or CLIENT INFO, links within a set of servers among them.
+func ParseClients(text string) (clients []Client) {
 	for line := range strings.Lines(text) {
-		if c := parseClient(line); c.Addr != "" && !c.link() {
+		if c := parseClient(line); c.Addr != "" {
 			clients = append(clients, c)
 		}
 	}
-	return clients, true, nil
+	return clients
 }
 
 // parseClient reads a line of CLIENT LIST. Numbers that are none become 0: they

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,4 +138,16 @@ func TestRelayMarksItsConnectionsAndWaitsForTheirEnd(t *testing.T) {
 	require.ErrorContains(t, relay.WaitIdle(short), "1 are left")
 	require.NoError(t, client.Close())
 	require.NoError(t, relay.WaitIdle(ctx))
+}
+
+func FuzzParseClients(f *testing.F) {
+	f.Add("id=3 addr=127.0.0.1:41042 laddr=127.0.0.1:6379 fd=8 name= age=12 flags=N db=0 cmd=client|list\n")
+	f.Add("id=x addr=\naddr=/tmp/redis.sock:0 age=-1 flags=OS\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		clients := ParseClients(text)
+		require.LessOrEqual(t, len(clients), strings.Count(text, "addr="))
+		for _, c := range clients {
+			require.NotEmpty(t, c.Addr)
+		}
+	})
 }
