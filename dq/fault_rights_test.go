@@ -2,16 +2,19 @@ package dq_test
 
 import (
 	"context"
+	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
 
@@ -125,18 +128,13 @@ func TestFaultAWrongPasswordIsSaid(t *testing.T) {
 	require.NotErrorIs(t, err, dq.ErrUncertain)
 }
 
-// A user with the rights that dq needs and no others.
+// A user with the rights that README names and no others: the first of its rules is for offers and takes.
 func TestFaultAUserWithFewRights(t *testing.T) {
 	t.Parallel()
-	names := wire.NamesOf("orders")
-	for _, unblock := range []string{"+client|unblock", ""} {
-		t.Run("rights "+unblock, func(t *testing.T) {
+	for _, without := range []string{"", "+client|unblock"} {
+		t.Run("without "+without, func(t *testing.T) {
 			t.Parallel()
-			b := as(t, servertest.Redis(t), strings.Join([]string{
-				"resetkeys", "~" + names.Destination, "~" + names.TimeoutSet, "~" + names.Pending, "~" + names.Channel, "&" + names.Channel, "-@all",
-				"+hello", "+evalsha", "+script|load", "+blpop", "+lpush", "+subscribe", "+unsubscribe", "+client|id", unblock,
-				"+zadd", "+rpush", "+zrange", "+publish", "+zrangebyscore", "+lrem", "+zrem",
-			}, " "))
+			b, admin := byTheRules(t, 1, without)
 			ctx := deadline(t)
 			d := b.delayed(t)
 			require.NoError(t, d.Offer(ctx, "v", 50*time.Millisecond))
@@ -147,6 +145,110 @@ func TestFaultAUserWithFewRights(t *testing.T) {
 			defer cancel()
 			_, err = b.queue.Take(short)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
+			if without == "" {
+				require.NoError(t, b.queue.OfferFirst(ctx, "back")) // as a late value is put back
+				require.NoError(t, d.Close())
+				require.Eventually(t, func() bool { return len(admin.PubSubChannels(ctx, "*").Val()) == 0 }, slack, time.Millisecond)
+				allCalled(t, admin, 1, "+ping") // a sign of life, after 4 s
+			}
 		})
+	}
+}
+
+// The second rule is for a ReliableQueue, besides.
+func TestFaultAReliableUserWithFewRights(t *testing.T) {
+	t.Parallel()
+	b, admin := byTheRules(t, 2, "")
+	ctx := deadline(t)
+	d := b.delayed(t)
+	// What somebody moved and never held: one for the turn after the first, one for that after it.
+	names := scripts.ReliableNamesOf("orders")
+	require.NoError(t, admin.RPush(ctx, names.MovedBefore, "stray").Err())
+	require.NoError(t, admin.RPush(ctx, names.Moved, "strayed later").Err())
+	failed := make(chan error, 100)
+	q := dq.NewReliableQueue(b.queue, dq.ReliableOptions{Visibility: 200 * time.Millisecond, Failed: func(err error) { failed <- err }})
+	next := func(want string) *dq.Delivery[string] {
+		t.Helper()
+		got, err := q.Reserve(ctx)
+		require.NoError(t, err)
+		require.Equal(t, want, got.Value)
+		return got
+	}
+	require.NoError(t, next("stray").Ack(ctx))
+	require.NoError(t, d.Offer(ctx, "v", 0))
+	next("v") // and never settled: a sweep puts it back
+	again := next("v")
+	require.NoError(t, again.Extend(ctx))
+	require.NoError(t, again.Nack(ctx, 50*time.Millisecond, ""))
+	require.NoError(t, next("v").Nack(ctx, 0, ""))
+	require.NoError(t, next("v").Bury(ctx, "bad"))
+	n, err := q.CountDead(ctx)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	dead, err := q.DeadLetters(ctx, 0, 10)
+	require.NoError(t, err)
+	_, err = q.Replay(ctx, dead...)
+	require.NoError(t, err)
+	require.NoError(t, next("v").Bury(ctx, "bad"))
+	dead, err = q.DeadLetters(ctx, 0, 10)
+	require.NoError(t, err)
+	_, err = q.Drop(ctx, dead...)
+	require.NoError(t, err)
+	require.NoError(t, q.Close())
+	select {
+	case err := <-failed:
+		require.NoError(t, err)
+	default:
+	}
+	denied, err := admin.ACLLog(ctx, 10).Result()
+	require.NoError(t, err)
+	for _, d := range denied {
+		require.Fail(t, "denied", "%+v", *d)
+	}
+	allCalled(t, admin, 2)
+}
+
+// rules are the lines of README that grant a user what it needs.
+func rules(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	var found []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "ACL SETUSER ") {
+			found = append(found, line)
+		}
+	}
+	require.Len(t, found, 2, "rules in README.md")
+	return found
+}
+
+// byTheRules sends the first n rules as they are written, but for one word, and returns a client of the
+// user that they make.
+func byTheRules(t *testing.T, n int, without string) (*bundle, *redis.Client) {
+	t.Helper()
+	s := servertest.Redis(t)
+	admin := connect(t, s.URL())
+	for _, rule := range rules(t)[:n] {
+		var args []any
+		for _, word := range strings.Fields(rule) {
+			if word != without {
+				args = append(args, word)
+			}
+		}
+		require.NoError(t, admin.Do(t.Context(), args...).Err(), rule)
+	}
+	return at(t, s, "redis://app:secret@"+s.Addr), admin
+}
+
+// allCalled checks that the server was sent each command of the n-th rule, so that none is one too many.
+func allCalled(t *testing.T, admin *redis.Client, n int, but ...string) {
+	t.Helper()
+	stats, err := admin.Info(t.Context(), "commandstats").Result()
+	require.NoError(t, err)
+	for _, word := range strings.Fields(rules(t)[n-1]) {
+		if command, ok := strings.CutPrefix(word, "+"); ok && !slices.Contains(but, word) {
+			require.Contains(t, stats, "cmdstat_"+command+":", "the rule permits %s, which is not needed", command)
+		}
 	}
 }
