@@ -63,6 +63,17 @@ soak: ## mixed load with a fault each second for DURATION (10m): every message a
 faults: ## have real servers, connections and Redissons fail under load, dq beside Redisson: recordings/FAULTS.md; needs Java, Maven, redis-server
 	$(GO) run ./recordings/faults
 
+empty :=
+DQ_REDIS_SERVERS ?= $(subst $(empty) $(empty),:,$(wildcard $(CURDIR)/out/servers/*/*-server))
+
+.PHONY: topologies
+topologies: ## dq on one server, TLS, ACL, Sentinel, Cluster and so on as real processes, under load with faults: recordings/TOPOLOGIES.md; also on DQ_REDIS_SERVERS
+	DQ_REDIS_SERVERS="$(DQ_REDIS_SERVERS)" $(GO) run ./recordings/topologies
+
+.PHONY: servers
+servers: ## fetch redis-server 6.0, 7.0, 8.0 and valkey-server 8, 9 from Debian into out/servers, for make topologies; needs mmdebstrap
+	recordings/topologies/servers.sh out/servers
+
 .PHONY: lint
 lint: bin/golangci-lint ## go vet and golangci-lint, and whether both go.mod are tidy
 	$(GO) mod tidy -diff

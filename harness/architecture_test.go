@@ -44,6 +44,7 @@ var mayImport = map[string][]string{
 	"harness/trace":           {"harness/monitor"},
 
 	"harness/simulate": {"harness/server/embedded"},
+	"harness/topology": {"harness/conformance", "harness/driver/library", "harness/driver/program", "harness/monitor", "harness/run", "harness/server"},
 
 	"harness/forensics":         {},
 	"harness/forensics/inspect": {"harness/forensics"},

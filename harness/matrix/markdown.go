@@ -89,7 +89,8 @@ func (m *Matrix) head(b *strings.Builder) {
 	slices.Sort(names)
 	fmt.Fprintf(b, "# dq and Redisson, release by release\n\n"+
 		"Written by `make matrix`; every cell is a run. Began %s, took %s, on %s.\n\n"+
-		"At each release the real Redisson and dq ran the same %d conformance cases on the same server, and were then put on one queue.\n\n",
+		"At each release the real Redisson and dq ran the same %d conformance cases on the same server, and were then put on one queue. "+
+		"[TOPOLOGIES.md](TOPOLOGIES.md) has dq on Sentinel, Cluster and others.\n\n",
 		m.Started.Format("2006-01-02 15:04 MST"), m.Took.Round(time.Second), strings.Join(names, ", "), len(m.Cases))
 }
 

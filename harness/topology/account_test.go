@@ -1,0 +1,86 @@
+package topology
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+)
+
+// at is so many milliseconds after the load began. The fault is from 2 s to 3 s, the last offer at 5 s.
+func at(ms int64) time.Time { return time.UnixMilli(1_000_000 + ms) }
+
+var spanOfTest = span{began: at(0), from: at(2000), to: at(3000), ended: at(5000)}
+
+func sent(ms int64, err error, came ...int64) *message {
+	m := &message{sent: at(ms), answered: at(ms + 1), due: at(ms + 100), err: err}
+	for _, c := range came {
+		m.came = append(m.came, at(c))
+	}
+	return m
+}
+
+func TestLossesAreAccountedFor(t *testing.T) {
+	refused, uncertain := errors.New("no"), dq.ErrUncertain
+	for name, tc := range map[string]struct {
+		loses Loss
+		plain []*message
+		kept  []*message
+		want  Outcome
+		bad   string
+	}{
+		"all well":             {Nothing, []*message{sent(0, nil, 100)}, nil, Outcome{Offered: 1, Acknowledged: 1}, ""},
+		"refused, uncertain":   {Nothing, []*message{sent(0, refused), sent(0, uncertain, 100), sent(0, uncertain)}, nil, Outcome{Offered: 3, Refused: 1, Uncertain: 2, UncertainCame: 1}, "nothing was acknowledged"},
+		"lost":                 {Nothing, []*message{sent(2000, nil)}, nil, Outcome{Offered: 1, Acknowledged: 1, LostBeyond: 1}, "1 lost beyond"},
+		"on the way":           {Popped, []*message{sent(1950, nil)}, nil, Outcome{Offered: 1, Acknowledged: 1, LostPopped: 1}, ""},
+		"too many for that":    {Popped, []*message{sent(1950, nil), sent(1951, nil), sent(1952, nil), sent(1953, nil)}, nil, Outcome{Offered: 4, Acknowledged: 4, LostPopped: 3, LostBeyond: 1}, "1 lost beyond"},
+		"too early for that":   {Popped, []*message{sent(0, nil)}, nil, Outcome{Offered: 1, Acknowledged: 1, LostBeyond: 1}, "1 lost beyond"},
+		"reserved is not lost": {Popped, nil, []*message{sent(1950, nil)}, Outcome{Offered: 1, Acknowledged: 1, LostBeyond: 1, LostKept: 1}, "1 lost beyond"},
+		"unreplicated":         {Unreplicated, []*message{sent(1500, nil)}, []*message{sent(2500, nil)}, Outcome{Offered: 2, Acknowledged: 2, LostUnreplicated: 2, LostKept: 1}, ""},
+		"replicated long ago":  {Unreplicated, []*message{sent(800, nil)}, []*message{sent(4500, nil)}, Outcome{Offered: 2, Acknowledged: 2, LostBeyond: 2, LostKept: 1}, "2 lost beyond"},
+		"twice":                {Popped, []*message{sent(2000, nil, 2100, 3000)}, nil, Outcome{Offered: 1, Acknowledged: 1, Twice: 1, TwiceBeyond: 1}, "1 delivered twice"},
+		"twice, unreplicated":  {Unreplicated, []*message{sent(2000, nil, 2100, 3000)}, nil, Outcome{Offered: 1, Acknowledged: 1, Twice: 1}, ""},
+		"again":                {Nothing, nil, []*message{sent(2000, nil, 2100, 3000)}, Outcome{Offered: 1, Acknowledged: 1, Again: 1}, ""},
+		"early":                {Nothing, []*message{sent(0, nil, 98)}, nil, Outcome{Offered: 1, Acknowledged: 1, Early: 1}, "1 early"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := func(messages []*message) map[string]*message {
+				// On time after the fault, of an offer that is not counted.
+				m := map[string]*message{"after": {due: at(3100), came: []time.Time{at(3100)}}}
+				for i, message := range messages {
+					m[string(rune('a'+i))] = message
+				}
+				return m
+			}
+			got := account(tc.loses, spanOfTest, all(tc.plain), all(tc.kept))
+			faults := got.Faults()
+			got.Fault, got.Gap, got.Resumed = 0, 0, 0
+			require.Equal(t, tc.want, *got)
+			if tc.bad == "" {
+				require.Empty(t, faults)
+				return
+			}
+			require.Len(t, faults, 1)
+			require.Contains(t, faults[0], tc.bad)
+		})
+	}
+}
+
+func TestGapAndResumed(t *testing.T) {
+	plain := map[string]*message{
+		"a": sent(0, nil, 1900), "late": sent(2400, nil, 3200), "b": sent(3300, nil, 3410), "end": sent(4800, nil, 4900),
+	}
+	o := account(Nothing, spanOfTest, plain, plain)
+	require.Equal(t, time.Second, o.Fault)
+	require.Equal(t, 410*time.Millisecond, o.Resumed, "the one at 200 ms was late")
+	require.Equal(t, 1500*time.Millisecond, o.Gap, "from 0.4 s, when the first could be due")
+
+	delete(plain, "b")
+	delete(plain, "end")
+	o = account(Nothing, spanOfTest, plain, plain)
+	require.Equal(t, 1800*time.Millisecond, o.Gap, "to the last offer")
+	require.Contains(t, o.Faults(), "no delivery on time after the fault")
+}

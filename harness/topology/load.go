@@ -1,0 +1,235 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+)
+
+// Queue is the name of the queue that is offered to and taken from. Beside it goes one that is taken
+// from reliably.
+const Queue = "orders"
+
+const (
+	// producers offer to each queue, one message every pace, due leastDelay to mostDelay later.
+	producers             = 3
+	pace                  = 20 * time.Millisecond
+	leastDelay, mostDelay = 100 * time.Millisecond, 400 * time.Millisecond
+	// consumers take from each queue.
+	consumers = 3
+	// faultTimeout bounds the fault; readyTimeout the start.
+	faultTimeout, readyTimeout = 90 * time.Second, 10 * time.Second
+	// visibility is for how long a message is reserved.
+	visibility = 2 * time.Second
+	// quiet is how long nothing has to come before what is missing counts as lost, and quietKept that
+	// of the reliable queue, where what was on its way comes again after 10 s at most.
+	quiet, quietKept = 3 * time.Second, 12 * time.Second
+)
+
+// message is one offer and what became of it.
+type message struct {
+	sent, answered, due time.Time
+	err                 error
+	came                []time.Time
+}
+
+// ledger is what became of all messages of a queue.
+type ledger struct {
+	mu   sync.Mutex
+	all  map[string]*message
+	last time.Time // when the last one came
+}
+
+func (l *ledger) offered(value string, m message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	came := l.entry(value).came
+	m.came = came
+	*l.all[value] = m
+}
+
+func (l *ledger) took(value string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = time.Now()
+	m := l.entry(value)
+	m.came = append(m.came, l.last)
+}
+
+// entry needs mu.
+func (l *ledger) entry(value string) *message {
+	if l.all == nil {
+		l.all = map[string]*message{}
+	}
+	if l.all[value] == nil {
+		l.all[value] = &message{}
+	}
+	return l.all[value]
+}
+
+// missing is how many that were acknowledged have not come, and since when nothing has.
+func (l *ledger) missing() (n int, since time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	since = l.last
+	for _, m := range l.all {
+		if m.err == nil && len(m.came) == 0 {
+			n++
+		}
+		if m.due.After(since) {
+			since = m.due
+		}
+	}
+	return n, since
+}
+
+// Load runs a load of two services, one that offers and one that takes, has the fault happen after and before
+// some calm, and accounts for every message. The error says that the fault could not be done, or the services could
+// not begin.
+func (t *Topology) Load(ctx context.Context, f Fault, calm time.Duration) (_ *Outcome, err error) {
+	offering, err := t.serve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, offering.close()) }()
+	taking, err := t.serve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, taking.close()) }()
+
+	var plain, kept ledger
+	consuming, stopTakes := context.WithCancel(ctx)
+	var takers sync.WaitGroup
+	for range consumers {
+		takers.Go(func() { take(consuming, taking.orders, &plain) })
+		takers.Go(func() { reserve(consuming, taking.reliable, &kept) })
+	}
+	defer takers.Wait()
+	defer stopTakes()
+	began := time.Now()
+	producing, stopOffers := context.WithCancel(ctx)
+	defer stopOffers()
+	var offers sync.WaitGroup
+	for range producers {
+		offers.Go(func() { offer(producing, offering.delayed, &plain) })
+		offers.Go(func() { offer(producing, offering.delayedKept, &kept) })
+	}
+	defer offers.Wait()
+	defer stopOffers()
+
+	if err := sleep(ctx, calm); err != nil {
+		return nil, err
+	}
+	from := time.Now()
+	failing, cancel := context.WithTimeout(ctx, faultTimeout)
+	defer cancel()
+	if err := f.do(failing); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	to := time.Now()
+	if err := sleep(ctx, calm); err != nil {
+		return nil, err
+	}
+	stopOffers()
+	offers.Wait()
+	ended := time.Now()
+	if err := errors.Join(drained(ctx, &plain, quiet), drained(ctx, &kept, quietKept)); err != nil {
+		return nil, err
+	}
+	stopTakes()
+	takers.Wait()
+	span := span{began: began, from: from, to: to, ended: ended}
+	return account(f.Loses, span, plain.all, kept.all), nil
+}
+
+// drained waits until all has come, or nothing any more.
+func drained(ctx context.Context, l *ledger, quiet time.Duration) error {
+	for {
+		n, since := l.missing()
+		if n == 0 || time.Since(since) > quiet {
+			// What was uncertain, or is a duplicate, comes hardly later than the rest.
+			return sleep(ctx, mostDelay)
+		}
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// service is a client of both queues.
+type service struct {
+	orders, ordersKept   *dq.BlockingQueue[string]
+	delayed, delayedKept *dq.DelayedQueue[string]
+	reliable             *dq.ReliableQueue[string]
+	close                func() error
+}
+
+func (t *Topology) serve(ctx context.Context) (*service, error) {
+	rdb := t.dial()
+	client, err := dq.NewClient(rdb)
+	if err != nil {
+		return nil, errors.Join(err, rdb.Close())
+	}
+	s := &service{orders: dq.NewBlockingQueue(client, Queue, codec.String{}), ordersKept: dq.NewBlockingQueue(client, t.kept, codec.String{})}
+	s.delayed, s.delayedKept = dq.NewDelayedQueue(s.orders), dq.NewDelayedQueue(s.ordersKept)
+	s.reliable = dq.NewReliableQueue(s.ordersKept, dq.ReliableOptions{Visibility: visibility})
+	s.close = func() error { return errors.Join(s.reliable.Close(), client.Close(), rdb.Close()) }
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if err := errors.Join(s.delayed.Ready(ctx), s.delayedKept.Ready(ctx)); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func offer(ctx context.Context, queue *dq.DelayedQueue[string], l *ledger) {
+	name := rand.Uint64()
+	next := time.NewTicker(pace)
+	defer next.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
+		}
+		value := fmt.Sprintf("%x-%d", name, i)
+		delay := (leastDelay + rand.N(mostDelay-leastDelay)).Truncate(time.Millisecond) // as due times are
+		sent := time.Now()
+		// An offer that is under way when the load ends may take its time.
+		err := queue.Offer(context.WithoutCancel(ctx), value, delay)
+		l.offered(value, message{sent: sent, answered: time.Now(), due: sent.Add(delay), err: err})
+	}
+}
+
+// again is the pause after a call that failed.
+const again = 5 * time.Millisecond
+
+func take(ctx context.Context, queue *dq.BlockingQueue[string], l *ledger) {
+	for ctx.Err() == nil {
+		value, err := queue.Take(ctx)
+		if err == nil {
+			l.took(value)
+			continue
+		}
+		_ = sleep(ctx, again)
+	}
+}
+
+func reserve(ctx context.Context, queue *dq.ReliableQueue[string], l *ledger) {
+	for ctx.Err() == nil {
+		d, err := queue.Reserve(ctx)
+		if err != nil {
+			_ = sleep(ctx, again)
+			continue
+		}
+		l.took(d.Value)
+		_ = d.Ack(context.WithoutCancel(ctx)) // else it comes again
+	}
+}

@@ -1,0 +1,78 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The user and the password of the rules, and the queue that they are for.
+const (
+	ruleUser     = "app"
+	rulePassword = "secret"
+	ruleQueue    = Queue
+)
+
+// ruleStart begins the line of a rule.
+const ruleStart = "ACL SETUSER " + ruleUser + " "
+
+// Rules are the lines of a text, dq/README.md, that say as commands to the server which rights a user
+// of the queue "orders" needs: first those for offers and takes, then those that a ReliableQueue
+// needs besides. The error says that there are not just these two.
+func Rules(text string) ([]string, error) {
+	var rules []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, ruleStart) {
+			rules = append(rules, line)
+		}
+	}
+	if len(rules) != 2 || !strings.Contains(rules[0], " >"+rulePassword+" ") {
+		return nil, fmt.Errorf("expected two lines %q with the password %q in the first, found %d", ruleStart+"…", rulePassword, len(rules))
+	}
+	return rules, nil
+}
+
+// grant sends the rules as they are written, for both queues, and has the server keep them.
+func (t *Topology) grant(ctx context.Context, rules []string) error {
+	if len(rules) != 2 {
+		return errors.New("a user with the least rights needs the rules of dq/README.md")
+	}
+	s, err := t.nodeOf(ctx, Queue)
+	if err != nil {
+		return err
+	}
+	admin := s.NewClient()
+	defer admin.Close()
+	lines := []string{rules[0]}
+	for _, rule := range rules {
+		lines = append(lines, strings.ReplaceAll(rule, ruleQueue, t.kept))
+	}
+	for _, line := range append(lines, "ACL SAVE") {
+		var args []any
+		for _, word := range strings.Fields(line) {
+			if strings.HasPrefix(t.Version, "6.0.") {
+				if word = ofRedis60(word); word == "" {
+					continue
+				}
+			}
+			args = append(args, word)
+		}
+		if err := admin.Do(ctx, args...).Err(); err != nil {
+			return fmt.Errorf("%s: %w", line, err)
+		}
+	}
+	return nil
+}
+
+// ofRedis60 is what a word of a rule is under Redis 6.0, as dq/README.md says: it knows no rights to channels, and
+// no BLMOVE.
+func ofRedis60(word string) string {
+	switch {
+	case strings.HasPrefix(word, "&"):
+		return ""
+	case word == "+blmove":
+		return "+lpop"
+	}
+	return word
+}
