@@ -103,6 +103,7 @@ func (f *historyFlags) print(ctx context.Context, w, notices io.Writer, paths []
 	for _, reason := range unreadable {
 		fmt.Fprintf(notices, "left out: %s\n", text.Inert(reason))
 	}
+	f.Unread = unreadable
 	h, err := history.Of(ctx, runs, f.Options)
 	switch {
 	case ctx.Err() != nil, errors.Is(err, history.ErrNoRuns):
@@ -110,7 +111,6 @@ func (f *historyFlags) print(ctx context.Context, w, notices io.Writer, paths []
 	case err != nil:
 		return usageError(err)
 	}
-	h.LeftOut = append(h.LeftOut, unreadable...)
 	if f.html != "" {
 		if err := page.WriteHistoryFile(f.html, h); err != nil {
 			return err

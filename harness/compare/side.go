@@ -33,7 +33,7 @@ func ReadSide(path string) ([]*run.Document, error) {
 
 // unfit says why a run can be compared with nothing; empty if it can.
 func unfit(r *run.Document) string {
-	name := "run " + r.RunID + " of " + r.Started.Format(time.RFC3339)
+	name := fmt.Sprintf("run %s of %s of %s", r.RunID, r.Driver, r.Started.Format(time.RFC3339))
 	switch {
 	case r.Interrupted:
 		return name + ": it was interrupted"

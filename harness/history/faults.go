@@ -20,7 +20,7 @@ func (s *sorted) moreFaults() (since int, text string) {
 	}
 	var texts []string
 	for _, kind := range compare.Faults {
-		at, more := worseSince(counts, kind)
+		at, more := s.worseSince(counts, kind)
 		if more == "" {
 			continue
 		}
@@ -33,8 +33,8 @@ func (s *sorted) moreFaults() (since int, text string) {
 }
 
 // worseSince compares the newest level of a kind of fault with the best before it.
-func worseSince(counts []run.Counts, kind compare.Fault) (since int, text string) {
-	starts := faultLevels(counts, kind)
+func (s *sorted) worseSince(counts []run.Counts, kind compare.Fault) (since int, text string) {
+	starts := s.faultLevels(counts, kind)
 	newest := starts[len(starts)-1]
 	best, share := run.Counts{}, math.Inf(1)
 	for i, from := range starts[:len(starts)-1] {
@@ -50,18 +50,11 @@ func worseSince(counts []run.Counts, kind compare.Fault) (since int, text string
 }
 
 // faultLevels are the first points of the stretches of which each treats as many messages wrongly, but for
-// chance. What comes for the first time begins one, however seldom it is.
-func faultLevels(counts []run.Counts, kind compare.Fault) []int {
-	starts, first := []int{0}, 0
-	for first < len(counts) && kind.Of(counts[first]) == 0 {
-		first++
-	}
-	if first == len(counts) {
-		return starts
-	}
-	if first > 0 {
-		starts = append(starts, first)
-	}
+// chance. Messages that are lost together are no evidence for each other, so what comes for the first
+// time begins a level only if few orders of the runs would have it come so late, and what does not come
+// back ends one likewise. At the newest point the first time is always one.
+func (s *sorted) faultLevels(counts []run.Counts, kind compare.Fault) []int {
+	starts := []int{0}
 	var divide func(from, to int)
 	divide = func(from, to int) {
 		at := clearest(counts[from:to], kind)
@@ -72,29 +65,51 @@ func faultLevels(counts []run.Counts, kind compare.Fault) []int {
 		starts = append(starts, from+at)
 		divide(from+at, to)
 	}
-	divide(first, len(counts))
-	if from := cleanSince(counts[starts[len(starts)-1]:], kind); from > 0 {
-		starts = append(starts, starts[len(starts)-1]+from)
+	divide(0, len(counts))
+	from := starts[len(starts)-1]
+	clean := func(i int) bool { return kind.Of(counts[i]) == 0 }
+	first, last := from, len(counts)
+	for first < last && clean(first) {
+		first++
+	}
+	for last > first && clean(last-1) {
+		last--
+	}
+	if first == last {
+		return starts
+	}
+	all, bad := s.runsOf(from, len(counts), kind)
+	before, _ := s.runsOf(from, first, kind)
+	after, _ := s.runsOf(last, len(counts), kind)
+	if first > from && (first == len(counts)-1 || byChance(all, bad, before) <= significance) {
+		starts = append(starts, first)
+	}
+	if last < len(counts) && byChance(all, bad, after) <= significance {
+		starts = append(starts, last)
 	}
 	return starts
 }
 
-// cleanSince is from where a level is clean to its end, 0 if it is not, or if all faults would lie before that
-// by chance once in 20 times. What came once and did not come back is not held against what is
-// newest for ever.
-func cleanSince(level []run.Counts, kind compare.Fault) int {
-	from := len(level)
-	for from > 0 && kind.Of(level[from-1]) == 0 {
-		from--
+// runsOf counts the runs of points, and those of them with such a fault.
+func (s *sorted) runsOf(from, to int, kind compare.Fault) (all, bad int) {
+	for _, p := range s.points[from:to] {
+		for _, r := range p.runs {
+			all++
+			if kind.Of(r.Counts) > 0 {
+				bad++
+			}
+		}
 	}
-	if from == 0 || from == len(level) {
-		return 0
+	return all, bad
+}
+
+// byChance is how likely the first, or the last, of all runs are all clean if the bad ones are anywhere.
+func byChance(all, bad, clean int) float64 {
+	p := 1.
+	for i := range bad {
+		p *= float64(all-clean-i) / float64(all-i)
 	}
-	before, all := sum(level[:from]), sum(level)
-	if math.Pow(float64(messagesOf(before))/float64(messagesOf(all)), float64(kind.Of(all))) > 1./20 {
-		return 0
-	}
-	return from
+	return p
 }
 
 // clearLikelihood is twice the logarithm of how much likelier two shares must make what was counted

@@ -68,6 +68,8 @@ type Options struct {
 	MinEffect float64
 	// MinDelta is the smallest change of a time that matters; with a Reference none.
 	MinDelta time.Duration
+	// Unread says of each run file that could not be read which one it is and why.
+	Unread []string
 }
 
 // DefaultOptions are those of a comparison: 5 % and 20 µs.
@@ -198,6 +200,8 @@ func Of(ctx context.Context, runs []*run.Document, o Options) (*History, error) 
 	h.judge(len(s.runs))
 	h.judgeFaults(s.moreFaults())
 	h.judgeUnjudged()
+	h.judgeUnread(len(o.Unread))
+	h.LeftOut = append(h.LeftOut, o.Unread...)
 	return h, nil
 }
 

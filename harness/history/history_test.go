@@ -149,7 +149,8 @@ func TestLossesThatComeBack(t *testing.T) {
 		"rises":               {[]int64{2, 2, 2, 60, 60, 60}, "4"},
 		"a slip before":       {[]int64{0, 40, 0, 40, 40, 40}, "4"},
 		"once, long ago":      {[]int64{0, 2, 0, 0, 0, 0}, ""},
-		"once, of late":       {[]int64{0, 0, 0, 0, 2, 0}, "5"},
+		"once, of late":       {[]int64{0, 0, 0, 0, 2, 0}, ""},
+		"once, at last":       {[]int64{0, 0, 0, 0, 0, 2}, "6"},
 		"mended":              {[]int64{320, 320, 320, 320, 0, 0}, ""},
 	} {
 		runs := samples(flat, "1", "2", "3", "4", "5", "6")
@@ -175,6 +176,23 @@ func TestLaterAndLosing(t *testing.T) {
 	require.Equal(t, "4", h.FirstWorse)
 	require.Contains(t, h.Text, "Worse at 6: ")
 	require.Contains(t, h.Text, "And worse since 4: ")
+}
+
+// What cannot be seen for want of runs, or of files that can be read, is not denied.
+func TestNothingIsSaidOfWhatCannotBeTold(t *testing.T) {
+	runs := samples(flat, append(repeated(7, "1", "2"), "3")...)
+	h, err := Of(t.Context(), runs, DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, Unchanged, h.Outcome)
+	require.Equal(t, "No change was seen in 15 runs at 3 points; 1 run of 3 tells nothing yet, it takes 3 at the least.", h.Text)
+
+	o := DefaultOptions()
+	o.Unread = []string{"3/run.json: it is empty"}
+	h, err = Of(t.Context(), runs[:14], o)
+	require.NoError(t, err)
+	require.Equal(t, Inconclusive, h.Outcome)
+	require.Contains(t, h.Text, "Inconclusive: 1 run file could not be read, and may be newer. Of the others: No change")
+	require.Equal(t, o.Unread, h.LeftOut)
 }
 
 // Where nothing of the newest version can be judged, nothing is said of it.

@@ -201,7 +201,7 @@ func (h *History) judge(runs int) {
 		return
 	}
 	h.Outcome = Unchanged
-	h.Text = fmt.Sprintf("No change was seen in %s at %d points.", compare.CountRuns(runs), len(h.Points))
+	h.Text = fmt.Sprintf("No change was seen in %s at %d points%s.", compare.CountRuns(runs), len(h.Points), h.tooFew(runs))
 	worse, better := h.changed(Worse), h.changed(Better)
 	switch {
 	case len(worse) > 0:
@@ -211,6 +211,39 @@ func (h *History) judge(runs int) {
 		h.Outcome = Better
 		h.Text = "Better since " + h.sentence(better)
 	}
+}
+
+// tooFew says that the newest point has so few runs that whatever they are nothing could be seen there,
+// and how many it takes; it is empty if there are enough.
+func (h *History) tooFew(runs int) string {
+	newest := h.Points[len(h.Points)-1]
+	older, level := runs-len(newest.Runs), significance/float64(len(h.Figures))
+	takes, p := 0, 1. // that by chance the newest are the greatest of all
+	for p > level && takes < runs {
+		takes++
+		p *= float64(takes) / float64(older+takes)
+	}
+	if takes <= len(newest.Runs) || h.By == ByRun.String() {
+		return ""
+	}
+	return fmt.Sprintf("; %s of %s tells nothing yet, it takes %d at the least", compare.CountRuns(len(newest.Runs)), newest.Name, takes)
+}
+
+// judgeUnread says that the files that could not be read may be those of a newer version.
+func (h *History) judgeUnread(files int) {
+	if files == 0 || h.Outcome == Inconclusive {
+		return
+	}
+	text := "1 run file could not be read, and may be newer"
+	if files > 1 {
+		text = fmt.Sprintf("%d run files could not be read, and may be newer", files)
+	}
+	if h.Outcome == Worse {
+		h.Text += " Besides, " + text + "."
+		return
+	}
+	h.Text = "Inconclusive: " + text + ". Of the others: " + h.Text
+	h.Outcome = Inconclusive
 }
 
 // judgeFaults adds to the judgement that messages are treated worse since a point.

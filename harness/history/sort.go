@@ -104,6 +104,8 @@ func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case len(candidates) == 0 && len(h.LeftOut) > 0:
+		return nil, fmt.Errorf("%w; left out: %s", ErrNoRuns, strings.Join(h.LeftOut[:min(len(h.LeftOut), mostNamed)], "; "))
 	case len(candidates) == 0:
 		return nil, ErrNoRuns
 	}
@@ -239,10 +241,12 @@ func mixed(runs []*run.Document) error {
 // alike refuses runs that differ in more than what tells them apart.
 func alike(runs []*run.Document, by By) error {
 	var differences []string
+	said := map[string]bool{}
 	for _, r := range runs {
 		for _, d := range run.Differ(conditions(runs[0], by), conditions(r, by)) {
-			if !slices.Contains(differences, d) {
-				differences = append(differences, d)
+			if !said[d] {
+				said[d] = true
+				differences = append(differences, fmt.Sprintf("%s, first in run %s of %s of %s", d, r.RunID, r.Driver, r.Started.Format(time.RFC3339)))
 			}
 		}
 	}

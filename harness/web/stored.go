@@ -141,11 +141,11 @@ func (s *Stored) history(ctx context.Context, w io.Writer, query url.Values) err
 			return err
 		}
 	}
+	o.Unread = unreadable
 	h, err := history.Of(ctx, runs, o)
 	if err != nil {
 		return err
 	}
-	h.LeftOut = append(h.LeftOut, unreadable...)
 	return page.WriteHistoryPage(w, h, home)
 }
 
