@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -194,6 +195,24 @@ func TestFaultAReliableUserWithFewRights(t *testing.T) {
 	require.NoError(t, err)
 	_, err = q.Drop(ctx, dead...)
 	require.NoError(t, err)
+	// Of a backlog several are held at a time.
+	backlog := make([]any, 300)
+	for i := range backlog {
+		backlog[i] = strconv.Itoa(i)
+	}
+	require.NoError(t, admin.RPush(ctx, "orders", backlog...).Err())
+	consuming, stop := context.WithCancel(ctx)
+	var handled atomic.Int64
+	several := dq.NewReliableQueue(b.queue, dq.ReliableOptions{}) // which takes a longer Visibility
+	_ = several.Consume(consuming, func(context.Context, *dq.Delivery[string]) error {
+		if handled.Add(1) == int64(len(backlog)) {
+			stop()
+		}
+		return nil
+	}, dq.ReliableConsumeOptions{})
+	stop()
+	require.NoError(t, ctx.Err())
+	require.NoError(t, several.Close())
 	require.NoError(t, q.Close())
 	select {
 	case err := <-failed:
