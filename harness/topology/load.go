@@ -25,6 +25,8 @@ const (
 	consumers = 3
 	// faultTimeout bounds the fault; readyTimeout the start.
 	faultTimeout, readyTimeout = 90 * time.Second, 10 * time.Second
+	// callTimeout bounds what is under way when the load ends.
+	callTimeout = 20 * time.Second
 	// visibility is for how long a message is reserved.
 	visibility = 2 * time.Second
 	// quiet is how long nothing has to come before what is missing counts as lost, and quietKept that
@@ -203,7 +205,9 @@ func offer(ctx context.Context, queue *dq.DelayedQueue[string], l *ledger) {
 		delay := (leastDelay + rand.N(mostDelay-leastDelay)).Truncate(time.Millisecond) // as due times are
 		sent := time.Now()
 		// An offer that is under way when the load ends may take its time.
-		err := queue.Offer(context.WithoutCancel(ctx), value, delay)
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+		err := queue.Offer(bounded, value, delay)
+		cancel()
 		l.offered(value, message{sent: sent, answered: time.Now(), due: sent.Add(delay), err: err})
 	}
 }
@@ -230,6 +234,8 @@ func reserve(ctx context.Context, queue *dq.ReliableQueue[string], l *ledger) {
 			continue
 		}
 		l.took(d.Value)
-		_ = d.Ack(context.WithoutCancel(ctx)) // else it comes again
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+		_ = d.Ack(bounded) // else it comes again
+		cancel()
 	}
 }

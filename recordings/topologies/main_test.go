@@ -57,10 +57,10 @@ func TestPageShowsWhatFailed(t *testing.T) {
 	bad := &job{
 		program: good.program, kind: kinds[1], err: errors.New("no way"),
 		verdict:  &topology.Verdict{Failed: []conformance.Result{{ID: "DQ.offer/x", Status: conformance.Fail, Detail: "seen"}}},
-		outcomes: []outcome{{topology.Fault{Name: "kill"}, &topology.Outcome{Acknowledged: 1, LostBeyond: 2, Resumed: -1}}},
+		outcomes: []outcome{{topology.Fault{Name: "kill"}, &topology.Outcome{Acknowledged: 1, LostBeyond: 2, Stalled: 1, Resumed: -1}}},
 	}
 	text = page([]*job{good, bad}, nil, time.Unix(0, 0))
-	for _, want := range []string{"no way", "DQ.offer/x", "kill: 2 lost beyond what Redis may lose", "kill: no delivery on time after the fault", "| **never** |"} {
+	for _, want := range []string{"no way", "DQ.offer/x", "kill: 2 lost beyond what Redis may lose", "kill: 1 queues of which nothing came after the fault", "| late |"} {
 		require.Contains(t, text, want)
 	}
 	require.NotContains(t, text, "Nothing.")
