@@ -35,7 +35,8 @@ class, the fields of its type parameter come out as any.
 --from takes a value of SerializationCodec or MarshallingCodec, which name the fields of their
 objects; several tell more of the types of what is null in some.
 
-A field that no Go type stands for is left out, and a comment says so.
+A field that no Go type stands for is left out; a comment says so, and the option lacks of the
+class's tag, by which nothing is written that Java would read null in, or misread from Kryo5.
 
 Exit codes: 0; 1 a sample or a class file cannot be read.`,
 		Example: `  dq-bench codec gen --class com.acme.Order --jar app.jar --package orders > orders/types.go

@@ -36,6 +36,10 @@ import (
 // what Java wrote, from the first object of the class that it decoded; before that
 // they cannot tell. A super class without fields may be left out. One that is not
 // java.io.Serializable must be: these two codecs hold none of its fields.
+//
+// A struct that leaves out a field can say so by the option lacks=NAME of its tag, once for
+// each, as generated code does. It is not written then, since Java would read null there, and
+// Kryo5, which names no fields, does not read it.
 type Class struct {
 	// Of is any value of the struct type, or of the string type that stands for an
 	// enum: its values are the names of the constants.
@@ -78,12 +82,21 @@ type class struct {
 	record        bool
 	final         bool // it has no subclasses, which is declared
 	generic       bool // it has type parameters, so that several Go types stand for it
+	// lacks are the fields of Java's class that the struct leaves out, as its tag says.
+	lacks []string
 }
 
 // object is an instance of a class: the values of its fields, in order.
 type object struct {
 	class  *class
 	fields []any
+}
+
+// lacking returns c or the super class of it whose struct leaves out a field, or nil.
+func (c *class) lacking() *class {
+	for ; c != nil && len(c.lacks) == 0; c = c.super {
+	}
+	return c
 }
 
 // registry knows the Java types of Go types, and classes by name. After it was
@@ -133,6 +146,7 @@ func (g *registry) isExact() bool { return g.model != nil }
 // newRegistry looks at root, which may be nil, and at classes.
 func newRegistry(codec Name, root reflect.Type, classes []Class) (*registry, error) {
 	g := emptyRegistry(codec, map[reflect.Type]Class{})
+	roots := []reflect.Type{root}
 	for _, c := range classes {
 		t := reflect.TypeOf(c.Of)
 		if t != nil && t.Kind() == reflect.Pointer {
@@ -142,9 +156,6 @@ func newRegistry(codec Name, root reflect.Type, classes []Class) (*registry, err
 			return nil, &TypeError{codec, t, fmt.Sprintf("Class %q: Of must be a struct, or of a string type for an enum", c.Name)}
 		}
 		g.given[t] = c
-	}
-	roots := []reflect.Type{root}
-	for t := range g.given {
 		roots = append(roots, t)
 	}
 	for _, t := range roots {
@@ -203,7 +214,7 @@ func (g *registry) nameClass(c *class) error {
 }
 
 // register has the class found by its name; of several that stand for a generic class,
-// the first.
+// the first that was given to the constructor, or else the first.
 func (g *registry) register(c *class) error {
 	other, taken := g.byName[c.name]
 	switch {
@@ -211,10 +222,15 @@ func (g *registry) register(c *class) error {
 		return nil
 	case taken && other.goType != c.goType && (!c.generic || !other.generic):
 		return &TypeError{g.codec, c.goType, fmt.Sprintf("class %s is already %v; of a generic class tag the fields of its type parameter `java:\"T\"`", c.name, other.goType)}
-	case !taken:
+	case !taken || g.isGiven(c) && !g.isGiven(other):
 		g.byName[c.name] = c
 	}
 	return nil
+}
+
+func (g *registry) isGiven(c *class) bool {
+	_, given := g.given[c.goType]
+	return given
 }
 
 // readTag reads the tag of the struct's own blank field; reflect's FieldByName
@@ -240,12 +256,14 @@ func (g *registry) readTag(c *class) error {
 			c.uid = &uid
 		case "super":
 			c.declaredSuper = value
+		case "lacks":
+			c.lacks = append(c.lacks, value)
 		case "record":
 			c.record = true
 		case "final":
 			c.final = true
 		default:
-			return &TypeError{g.codec, c.goType, fmt.Sprintf("option %q in its java tag; known are serialVersionUID=<integer>, super=<package.Name>, final and record", option)}
+			return &TypeError{g.codec, c.goType, fmt.Sprintf("option %q in its java tag; known are serialVersionUID=<integer>, super=<package.Name>, lacks=<field>, final and record", option)}
 		}
 	}
 	return nil

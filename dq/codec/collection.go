@@ -125,8 +125,8 @@ func (g *registry) taggedAs(f reflect.StructField, typ *javaType, tag string) (*
 		return &javaType{kind: kindAny, declared: tag}, nil
 	}
 	if tag == "Optional" {
-		if f.Type.Kind() != reflect.Pointer || g.codec != NameKryo5 {
-			return refused("wants a pointer and Kryo5: Optional is not Serializable")
+		if f.Type.Kind() != reflect.Pointer {
+			return refused("wants a pointer")
 		}
 		return &javaType{kind: kindOptional, elem: typ, boxed: true}, nil
 	}

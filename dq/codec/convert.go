@@ -36,6 +36,9 @@ func (g *registry) toJava(v reflect.Value, j *javaType, depth int) (any, error) 
 	if j.kind == kindOther {
 		return g.rawJSON(v)
 	}
+	if j.kind == kindOptional && g.codec != NameKryo5 {
+		return nil, &ValueError{g.codec, "a java.util.Optional, which only Kryo5 writes: it is not Serializable, and Jackson takes it with a module alone"}
+	}
 	if j.kind == kindOptional {
 		content, err := g.toJava(v, j.elem, depth+1)
 		return optional{content}, err
@@ -140,6 +143,9 @@ func (g *registry) mapToJava(v reflect.Value, j *javaType, depth int) (any, erro
 func (g *registry) objectToJava(v reflect.Value, c *class, depth int) (any, error) {
 	if err := g.checkSupers(c); err != nil {
 		return nil, err
+	}
+	if lacking := c.lacking(); lacking != nil {
+		return nil, &TypeError{g.codec, lacking.goType, fmt.Sprintf("it leaves out the field %q of %s, in which Java would read null; take lacks=%[1]s out of its java tag where that is right, which never is so for Kryo5", lacking.lacks[0], lacking.name)}
 	}
 	o := &object{class: c, fields: make([]any, len(c.fields))}
 	var origin Origin

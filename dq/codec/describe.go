@@ -59,6 +59,9 @@ type JavaClass struct {
 	Final    bool
 	Abstract bool
 	Fields   []JavaField
+	// HasBodies says that constants of an enum have bodies, so that they are of classes of their
+	// own; only class files tell.
+	HasBodies bool
 	// Constants are those of an enum: all in their order, or those that the values show.
 	Constants []string
 	// OwnData says that its writeObject method writes more than its fields.

@@ -235,6 +235,9 @@ func (r *kryoReader) fields(class *class, j *javaType) any {
 	if len(class.fields) == 0 {
 		r.spend(1)
 	}
+	if lacking := class.lacking(); lacking != nil && r.err == nil {
+		r.err = &ValueError{r.codec, fmt.Sprintf("the value holds a %s, and %v leaves out its field %q: Kryo5 names no fields, so that those behind it would be read from its bytes", class.name, lacking.goType, lacking.lacks[0])}
+	}
 	o := &object{class: class, fields: make([]any, len(class.fields))}
 	for i := range class.fields {
 		f := &class.fields[i]

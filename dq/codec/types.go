@@ -200,6 +200,8 @@ func (j *javaType) className() string {
 		return j.class.name
 	case kindEnum:
 		return j.enum.name
+	case kindOptional:
+		return optionalName
 	}
 	return scalarKinds[j.kind].class
 }

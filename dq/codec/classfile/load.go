@@ -14,8 +14,8 @@ import (
 )
 
 // Load returns the classes of these names, and those that they extend and that their fields
-// refer to, as far as the jar or folder has them: classes and enums, not interfaces. It
-// fails where one of the names is not there, or none of a class.
+// refer to, as far as the jar or folder has them: classes, enums and interfaces. It fails where
+// one of the names is not there, or is that of an interface.
 func Load(path string, names ...string) ([]codec.JavaClass, error) {
 	files, err := open(path)
 	if err != nil {
@@ -27,7 +27,7 @@ func Load(path string, names ...string) ([]codec.JavaClass, error) {
 		if err := l.load(name); err != nil {
 			return nil, fmt.Errorf("%s: class %s: %w", path, name, err)
 		}
-		if !l.has(name) {
+		if l.isInterface(name) {
 			return nil, fmt.Errorf("%s: %s is an interface, for which no Go type stands", path, name)
 		}
 	}
@@ -80,6 +80,10 @@ func (l *loader) has(name string) bool {
 	return slices.ContainsFunc(l.found, func(c codec.JavaClass) bool { return c.Name == name })
 }
 
+func (l *loader) isInterface(name string) bool {
+	return slices.ContainsFunc(l.found, func(c codec.JavaClass) bool { return c.Name == name && c.Interface })
+}
+
 // read returns the class file of a name; fs.ErrNotExist where there is none.
 func (l *loader) read(name string) (*class, error) {
 	for _, root := range roots {
@@ -109,10 +113,11 @@ func (l *loader) load(name string) error {
 	if err != nil {
 		return err
 	}
-	if c.access&accInterface != 0 {
+	described := c.describe()
+	if described.Interface {
+		l.found = append(l.found, described)
 		return nil
 	}
-	described := c.describe()
 	refers := []string{c.super}
 	for _, of := range described.SuperOf {
 		refers = append(refers, classesIn(of)...)
@@ -148,6 +153,7 @@ func (c *class) describe() codec.JavaClass {
 	java := codec.JavaClass{
 		Name: c.name, SerialVersionUID: c.serialVersionUID(), Record: c.isRecord(), Final: c.access&accFinal != 0, Abstract: c.access&accAbstract != 0,
 	}
+	java.HasBodies = c.isEnum() && !java.Final
 	if !c.isRecord() && c.super != "java.lang.Object" {
 		java.Super = c.super
 	}

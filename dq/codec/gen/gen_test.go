@@ -45,18 +45,31 @@ type Base struct {
 
 // Order is the class demo.Order.
 type Order struct {
-	_ struct{} ` + "`java:\"demo.Order,serialVersionUID=-9\"`" + `
+	_ struct{} ` + "`java:\"demo.Order,serialVersionUID=-9,lacks=when\"`" + `
 	Base
+	Amount any ` + "`json:\"amount\" java:\"java.lang.Number\"`" + `
 	Color *Color                     ` + "`json:\"color\"`" + `
+	Counts []*int32 ` + "`json:\"counts\" java:\"array\"`" + `
+	Events []any ` + "`json:\"events\"`" + `
 	Lines []*Line                    ` + "`json:\"lines\"`" + `
 	Names []string                   ` + "`json:\"names\" java:\"Set\"`" + `
 	Next  any                        ` + "`json:\"next\" java:\"demo.Base\"`" + `
+	Note *string ` + "`json:\"note\" java:\"Optional\"`" + `
+	Op any ` + "`json:\"op\" java:\"demo.Op\"`" + `
 	Paid  *bool                      ` + "`json:\"paid\"`" + `
 	Sizes map[Color][]*big.Int       ` + "`json:\"sizes\"`" + `
 	// when is left out: no Go type stands for java.util.Calendar
 	Words []string ` + "`json:\"words\" java:\"array\"`" + `
 	Origin codec.Origin ` + "`json:\"-\"`" + `
 }
+
+// Op is the enum demo.Op.
+type Op string
+
+const (
+	OpAdd Op = "ADD"
+	OpNone Op = "NONE"
+)
 
 // Line is the class demo.Order$Line.
 type Line struct {
@@ -91,6 +104,7 @@ var Classes = []codec.Class{
 	{Of: Color(""), Name: "demo.Color", Constants: []string{"RED", "BLUE"}},
 	{Of: Base{}},
 	{Of: Order{}},
+	{Of: Op(""), Name: "demo.Op", Constants: []string{"ADD", "NONE"}},
 	{Of: Line{}},
 	{Of: Page[any]{}},
 	{Of: Box[any]{}},
@@ -109,15 +123,23 @@ func TestSource(t *testing.T) {
 		{Name: "demo.Color", Constants: []string{"RED", "BLUE"}},
 		{Name: "demo.Base", SerialVersionUID: 8, Fields: []codec.JavaField{{Name: "id", Type: javaType("long")}}},
 		{Name: "demo.Order", SerialVersionUID: -9, Super: "demo.Base", Fields: []codec.JavaField{
+			{Name: "amount", Type: javaType("java.lang.Number")},
 			{Name: "color", Type: color},
+			{Name: "counts", Type: javaType("[]", javaType("java.lang.Integer"))},
+			{Name: "events", Type: javaType("java.util.List", javaType("demo.Event"))},
 			{Name: "lines", Type: javaType("java.util.List", javaType("demo.Order$Line")), Holds: []string{"demo.Order$Line"}},
 			{Name: "names", Type: javaType("java.util.Set", text)},
 			{Name: "next", Type: javaType("demo.Base"), Holds: []string{"demo.Order"}},
+			{Name: "note", Type: javaType("java.util.Optional", text)},
+			{Name: "op", Type: javaType("demo.Op")},
 			{Name: "paid", Type: javaType("java.lang.Boolean")},
 			{Name: "sizes", Type: javaType("java.util.Map", color, javaType("java.util.List", javaType("java.math.BigInteger")))},
 			{Name: "when", Type: javaType("java.util.Calendar")},
 			{Name: "words", Type: javaType("[]", text)},
 		}},
+		{Name: "demo.Event", Interface: true},
+		{Name: "demo.Op", Constants: []string{"ADD", "NONE"}, HasBodies: true},
+		{Name: "demo.Op$1", Super: "demo.Op"},
 		{Name: "demo.Order$Line", Record: true, Fields: []codec.JavaField{{Name: "price", Type: javaType("java.math.BigDecimal")}}},
 		{Name: "demo.Page", SerialVersionUID: 3, Parameters: []string{"E"}, Fields: []codec.JavaField{
 			{Name: "first", Type: parameter}, {Name: "items", Type: javaType("java.util.List", parameter)},

@@ -16,8 +16,8 @@ import (
 
 // Source returns Go source of a package with a struct for each class, a string type for
 // each enum, and the variable Classes, which the constructor of a codec takes. A field
-// that has no Go type is left out, and a comment says so. A reference is a pointer, for
-// null. A struct that holds collections has an Origin, so that what was read is written as
+// that has no Go type is left out, and a comment and the option lacks say so. A reference is
+// a pointer, for null. A struct that holds collections has an Origin, so that what was read is written as
 // it was.
 func Source(pkg string, classes []codec.JavaClass) ([]byte, error) {
 	if !token.IsIdentifier(pkg) {
@@ -27,8 +27,9 @@ func Source(pkg string, classes []codec.JavaClass) ([]byte, error) {
 	for _, c := range classes {
 		w.classes[c.Name] = c
 		w.extended[c.Super] = true
-		w.extended[c.Name] = w.extended[c.Name] || c.Abstract
+		w.extended[c.Name] = w.extended[c.Name] || c.Abstract || c.HasBodies || c.Interface
 	}
+	classes = slices.DeleteFunc(slices.Clone(classes), func(c codec.JavaClass) bool { return c.Interface || w.classes[c.Super].HasBodies })
 	w.nameAll(classes)
 	for _, c := range classes {
 		if len(c.Constants) > 0 {
@@ -148,7 +149,13 @@ func (w *writer) structure(c codec.JavaClass) {
 	case c.Final:
 		tag += ",final"
 	}
-	fmt.Fprintf(w, "type %s%s struct {\n_ struct{} %s\n", name, w.nameParameters(c), quoteTag("java", tag))
+	parameters := w.nameParameters(c)
+	for _, f := range c.Fields {
+		if t, _ := w.fieldType(f); t == "" && f.Type.Class != "" {
+			tag += ",lacks=" + strings.ReplaceAll(f.Name, ",", "_")
+		}
+	}
+	fmt.Fprintf(w, "type %s%s struct {\n_ struct{} %s\n", name, parameters, quoteTag("java", tag))
 	if _, has := w.names[c.Super]; has {
 		fmt.Fprintf(w, "%s\n", w.typeName(codec.JavaType{Class: c.Super, Of: c.SuperOf}))
 	}

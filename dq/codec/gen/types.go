@@ -31,6 +31,17 @@ var collections = map[string]string{
 	"java.util.SortedMap": "SortedMap", "java.util.NavigableMap": "NavigableMap",
 }
 
+// boxed are the classes of scalars whose Go types stand for what is no class in an array.
+var boxed = map[string]bool{
+	"java.lang.Boolean": true, "java.lang.Byte": true, "java.lang.Short": true, "java.lang.Character": true,
+	"java.lang.Integer": true, "java.lang.Long": true, "java.lang.Float": true, "java.lang.Double": true,
+}
+
+// supertypes are those of the JDK's scalars, as which they are declared.
+var supertypes = map[string]bool{
+	"java.lang.Number": true, "java.lang.Comparable": true, "java.lang.CharSequence": true, "java.io.Serializable": true,
+}
+
 // fieldType returns the Go type of a field and its java tag, or "" and why there is none.
 func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
 	t := f.Type
@@ -58,6 +69,10 @@ func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
 		return "[]byte", ""
 	case t.Class == "[]":
 		tag = "array"
+	case t.Class == "java.util.Optional":
+		return w.optional(t)
+	case supertypes[t.Class]:
+		return "any", t.Class
 	case !isCollection && strings.HasPrefix(t.Class, "java"):
 		return "", "no Go type stands for " + t.String()
 	case !isCollection:
@@ -77,6 +92,18 @@ func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
 		tag += "<T>"
 	}
 	return goType, tag
+}
+
+// optional returns the type of what an Optional holds: nil is an empty one.
+func (w *writer) optional(t codec.JavaType) (goType, tag string) {
+	elem, problem := w.element(innermost(t), false)
+	if elem == "" {
+		return "", problem
+	}
+	if elem == "any" || strings.HasPrefix(elem, "[") || strings.HasPrefix(elem, "map[") || elem == "codec.Set" || w.extended[innermost(t).Class] {
+		return "", "no Go type stands for " + t.String()
+	}
+	return pointer(elem), "Optional"
 }
 
 // typeName returns the Go type of a class, with what stands for its type arguments.
@@ -137,6 +164,9 @@ func (w *writer) container(t codec.JavaType, several bool) (goType, problem stri
 			return "", problem
 		}
 	}
+	if t.Class == "[]" && boxed[innermost(t).Class] {
+		elem = pointer(elem)
+	}
 	if !strings.Contains(t.Class, "Map") {
 		return "[]" + elem, ""
 	}
@@ -170,6 +200,9 @@ func (w *writer) element(t codec.JavaType, several bool) (goType, problem string
 	}
 	if parameter := w.parameters[t.Parameter]; parameter != "" {
 		return parameter, ""
+	}
+	if c := w.classes[t.Class]; c.HasBodies || c.Interface || supertypes[t.Class] {
+		return "any", ""
 	}
 	if name, known := w.names[t.Class]; known {
 		if len(w.classes[t.Class].Constants) > 0 {
