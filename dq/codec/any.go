@@ -44,7 +44,7 @@ func (anyBytes) Decode(data []byte) (any, error) { return Bytes{}.Decode(data) }
 type anyJSON struct{ bound[any] }
 
 func newAnyJSON(name Name, classes []Class) (Codec[any], error) {
-	b, err := bind[any](name, jsonFormat{name}, classes)
+	b, err := bind[any](name, jsonFormat{codec: name}, classes)
 	if err != nil {
 		return nil, err
 	}

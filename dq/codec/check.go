@@ -28,8 +28,8 @@ func (d Difference) String() string {
 }
 
 var formats = map[Name]format{
-	NameJSON: jsonFormat{NameJSON}, NameTypedJSON: jsonFormat{NameTypedJSON},
-	NameJSON3: jsonFormat{NameJSON3}, NameTypedJSON3: jsonFormat{NameTypedJSON3},
+	NameJSON: jsonFormat{codec: NameJSON}, NameTypedJSON: jsonFormat{codec: NameTypedJSON},
+	NameJSON3: jsonFormat{codec: NameJSON3}, NameTypedJSON3: jsonFormat{codec: NameTypedJSON3},
 	NameCBOR: binaryFormat{NameCBOR}, NameMsgPack: binaryFormat{NameMsgPack},
 	NameKryo5: kryoFormat{}, NameMarshalling: riverFormat{}, NameSerialization: serialFormat{},
 }

@@ -108,6 +108,10 @@ type registry struct {
 	byName map[string]*class
 	enums  map[string]*enum
 	supers sync.Map // superClass by class name: see learn
+	// keepsOrigin says that a struct has an Origin.
+	keepsOrigin bool
+	// writesUUIDs says that it is known which form a declared UUID has in the JSON of Jackson 2.
+	writesUUIDs bool
 	// keepsRecords has objects of classes that are not known come as records, and
 	// constants of enums, for Describe.
 	keepsRecords bool

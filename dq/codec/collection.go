@@ -104,17 +104,14 @@ func (g *registry) taggedAs(f reflect.StructField, typ *javaType, tag string) (*
 		if typ.kind != kindMap {
 			return refused("wants a map")
 		}
-		if g.isJSON() {
-			return refused("is not known to this codec, which writes HashMap only")
-		}
 		return &javaType{kind: kindMap, key: typ.key, elem: typ.elem, list: list}, nil
 	}
 	if list, ok := collections[tag]; ok {
 		if typ.kind != kindList {
 			return refused("wants a slice")
 		}
-		if g.isJSON() && tag != "Collection" && tag != "ArrayList" {
-			return refused("is not known to this codec, which writes ArrayList only")
+		if e := typ.elem.kind; g.isJSON() && tag == "array" && (e == kindChar || e == kindByte) {
+			return refused("is not known to this codec for characters and bytes; use a string, or []byte")
 		}
 		return &javaType{kind: kindList, elem: typ.elem, list: list}, nil
 	}

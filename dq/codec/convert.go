@@ -70,6 +70,11 @@ func (g *registry) toJava(v reflect.Value, j *javaType, depth int) (any, error) 
 	case kindObject:
 		return g.objectToJava(v, j.class, depth)
 	case kindBytes, kindList, kindMap:
+	case kindUUID:
+		if g.codec == NameJSON && !g.writesUUIDs {
+			return nil, &TypeError{g.codec, v.Type(), "Redisson writes a declared UUID with its class from 4.2.0 on and without before, and reads no other form: make the codec with NewJacksonAt"}
+		}
+		return g.scalarToJava(v, j)
 	default:
 		return g.scalarToJava(v, j)
 	}
@@ -117,6 +122,9 @@ func (g *registry) anyToJava(v reflect.Value, depth int) (any, error) {
 			return nil, err
 		}
 	}
+	if typ.kind == kindUUID {
+		return g.scalarToJava(v, typ) // with its class in every form
+	}
 	return g.toJava(v, typ, depth)
 }
 
@@ -126,7 +134,7 @@ func (g *registry) mapToJava(v reflect.Value, j *javaType, depth int) (any, erro
 		d.class = j.list.class
 	}
 	for entries := v.MapRange(); entries.Next(); {
-		key, err := g.toJava(entries.Key(), j.key, depth+1)
+		key, err := g.keyToJava(entries.Key(), j.key, depth+1)
 		if err != nil {
 			return nil, fmt.Errorf("a key: %w", err)
 		}
@@ -138,6 +146,14 @@ func (g *registry) mapToJava(v reflect.Value, j *javaType, depth int) (any, erro
 	}
 	d.sort()
 	return d, nil
+}
+
+// keyToJava is toJava for a key, which in JSON is text whatever it is.
+func (g *registry) keyToJava(v reflect.Value, j *javaType, depth int) (any, error) {
+	if j.kind == kindUUID && v.Kind() == reflect.Array {
+		return g.scalarToJava(v, j)
+	}
+	return g.toJava(v, j, depth)
 }
 
 func (g *registry) objectToJava(v reflect.Value, c *class, depth int) (any, error) {

@@ -70,9 +70,11 @@
 //	*T `java:"Optional"` Optional<T>              Optional<T>, in Kryo5 only; nil is empty
 //
 // Of these Jackson, Jackson3 and JSON3 take int8, int16, uint16, float32, Date, Decimal,
-// *big.Int and enums: what is written alike by all releases and needs no module. Jackson3
-// and JSON3 take UUID besides, and dates from 1582-10-15 to 9999. CBOR and MsgPack read
-// what Jackson takes, and UUID; Keep alone writes them.
+// *big.Int and enums, what is written alike by all releases and needs no module, the
+// collections, arrays but for those of characters, maps with keys that are integers,
+// enums or UUIDs, and UUID, which Jackson writes when it was told the release: see
+// NewJacksonAt. Jackson3 and JSON3 take dates from 1582-10-15 to 9999. CBOR and MsgPack read
+// what Jackson takes; Keep alone writes them.
 //
 // Fields are exported and named by their json tags. nil is null; null read into
 // a Go type that has no nil is its zero value. Other Go types fail with a

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"unicode/utf16"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // JSON writes plain JSON without type information, as Redisson's
@@ -25,7 +27,7 @@ func (JSON[T]) bound() (bound[T], error) {
 	made, ok := plainBindings.Load(key)
 	if !ok {
 		made, _ = plainBindings.LoadOrStore(key, sync.OnceValues(func() (bound[T], error) {
-			return bind[T](NameTypedJSON, jsonFormat{NameTypedJSON}, nil)
+			return bind[T](NameTypedJSON, jsonFormat{codec: NameTypedJSON}, nil)
 		}))
 	}
 	return made.(func() (bound[T], error))()
@@ -56,10 +58,24 @@ func (JSON[T]) Decode(data []byte) (T, error) {
 type Jackson[T any] struct{ bound[T] }
 
 // NewJackson returns the codec for T. Structs without a java tag need a Class.
-// It fails with a *TypeError.
+// It fails with a *TypeError. A UUID that is not in an any is read in either of its
+// forms, and not written: see NewJacksonAt.
 func NewJackson[T any](classes ...Class) (Jackson[T], error) {
-	b, err := bind[T](NameJSON, jsonFormat{NameJSON}, classes)
+	b, err := bind[T](NameJSON, jsonFormat{codec: NameJSON}, classes)
 	return Jackson[T]{b}, err
+}
+
+// NewJacksonAt is NewJackson for values that a release of Redisson reads: from 4.2.0 on a
+// field of class UUID, or a List<UUID>, is written with that class, and before without it.
+// Neither side reads the form of the other.
+func NewJacksonAt[T any](r wire.Release, classes ...Class) (Jackson[T], error) {
+	j, err := NewJackson[T](classes...)
+	if err != nil {
+		return j, err
+	}
+	j.registry.writesUUIDs = true
+	j.format = jsonFormat{codec: NameJSON, bareUUIDs: !r.AtLeast(wire.Release{Major: 4, Minor: 2})}
+	return j, nil
 }
 
 // Encode fails with a *TypeError or *ValueError for what Java cannot hold.
@@ -74,7 +90,11 @@ const classKey = "@class"
 
 // jsonFormat is NameJSON or NameJSON3 with type information, NameTypedJSON or
 // NameTypedJSON3 without.
-type jsonFormat struct{ codec Name }
+type jsonFormat struct {
+	codec Name
+	// bareUUIDs says that a UUID has no class where it is declared.
+	bareUUIDs bool
+}
 
 // typed reports whether a codec writes JSON with classes in it, jackson3 whether it does
 // as Jackson 3 does.
@@ -132,20 +152,19 @@ func (f jsonFormat) append(dst []byte, value any, declared *javaType) []byte {
 		}
 		return f.wrap(dst, bytesName, func(dst []byte) []byte { return appendBase64(dst, value) })
 	case []any:
-		return f.wrap(dst, arrayListName, func(dst []byte) []byte {
-			dst = append(dst, '[')
-			for i, element := range value {
-				if i > 0 {
-					dst = append(dst, ',')
-				}
-				dst = f.append(dst, element, boxed(declared))
-			}
-			return append(dst, ']')
-		})
+		return f.wrap(dst, arrayListName, func(dst []byte) []byte { return f.list(dst, value, boxed(declared)) })
+	case *elements:
+		switch {
+		case !value.isArray():
+			return f.wrap(dst, value.class, func(dst []byte) []byte { return f.list(dst, value.all, boxed(declared)) })
+		case !f.codec.wrapsArray(value.elem):
+			return f.list(dst, value.all, value.elem)
+		}
+		return f.wrap(dst, value.class, func(dst []byte) []byte { return f.list(dst, value.all, value.elem) })
 	case *dictionary:
 		m := f.open(dst, value.class)
 		for i, key := range value.keys {
-			m.member(key.(string), value.values[i], boxed(declared))
+			m.member(jsonKey(key), value.values[i], boxed(declared))
 		}
 		return m.close()
 	case *object:
@@ -164,6 +183,33 @@ func (f jsonFormat) append(dst []byte, value any, declared *javaType) []byte {
 		return f.scalar(dst, value, declared)
 	}
 	panic(fmt.Sprintf("codec: %T is no value of Java", value))
+}
+
+func (f jsonFormat) list(dst []byte, all []any, declared *javaType) []byte {
+	dst = append(dst, '[')
+	for i, element := range all {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = f.append(dst, element, declared)
+	}
+	return append(dst, ']')
+}
+
+// wrapsArray reports whether an array that is declared has its class: unless that of its
+// elements is final.
+func (n Name) wrapsArray(elem *javaType) bool {
+	return !elem.isFinal() || elem.kind == kindLong && elem.boxed && !n.jackson3()
+}
+
+// jsonKeys are the kinds that Jackson writes as the name of a member, as their text.
+var jsonKeys = map[kind]bool{kindString: true, kindInt: true, kindLong: true, kindShort: true, kindByte: true, kindUUID: true, kindEnum: true}
+
+func jsonKey(key any) string {
+	if c, is := key.(constant); is {
+		return c.name
+	}
+	return fmt.Sprint(key)
 }
 
 func (f jsonFormat) wrap(dst []byte, class string, content func([]byte) []byte) []byte {

@@ -9,7 +9,7 @@ type Jackson3[T any] struct{ bound[T] }
 // NewJackson3 returns the codec for T. Structs without a java tag need a Class. It fails with
 // a *TypeError.
 func NewJackson3[T any](classes ...Class) (Jackson3[T], error) {
-	b, err := bind[T](NameJSON3, jsonFormat{NameJSON3}, classes)
+	b, err := bind[T](NameJSON3, jsonFormat{codec: NameJSON3}, classes)
 	return Jackson3[T]{b}, err
 }
 
@@ -25,7 +25,7 @@ type JSON3[T any] struct{ bound[T] }
 
 // NewJSON3 returns the codec for T, and fails with a *TypeError.
 func NewJSON3[T any]() (JSON3[T], error) {
-	b, err := bind[T](NameTypedJSON3, jsonFormat{NameTypedJSON3}, nil)
+	b, err := bind[T](NameTypedJSON3, jsonFormat{codec: NameTypedJSON3}, nil)
 	return JSON3[T]{b}, err
 }
 

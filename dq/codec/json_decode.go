@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ func (f jsonFormat) decode(data []byte, g *registry, declared *javaType) (any, e
 	decoder.UseNumber()
 	d := jsonDecoder{codec: f.codec, registry: g}
 	var document any
-	if g.isExact() {
+	if g.isExact() || g.keepsOrigin {
 		var err error
 		if document, d.order, err = parseOrdered(data); err != nil {
 			return nil, &FormatError{f.codec, 0, fmt.Sprintf("expected JSON, got %.40q: %v", data, err)}
@@ -70,6 +71,9 @@ func (d jsonDecoder) value(document any, declared *javaType, depth int) (any, er
 	case []any:
 		if !d.codec.typed() {
 			return d.list(document, declared, depth)
+		}
+		if declared.isArray() && !d.codec.wrapsArray(declared.elem) {
+			return d.elements(declared.className(), document, declared, depth)
 		}
 		return d.wrapped(document, declared, depth)
 	}
@@ -128,6 +132,62 @@ func (d jsonDecoder) list(elements []any, declared *javaType, depth int) (any, e
 	return list, nil
 }
 
+// elements reads an array, or a collection that is no list.
+func (d jsonDecoder) elements(class string, all []any, declared *javaType, depth int) (any, error) {
+	list, err := d.list(all, declared, depth)
+	if err != nil {
+		return nil, err
+	}
+	return &elements{class: class, elem: declared.elem, all: list.([]any)}, nil
+}
+
+// wrappedList reads what has the class of a collection, or of an array.
+func (d jsonDecoder) wrappedList(class string, all []any, declared *javaType, depth int) (any, error) {
+	_, known := kryoTypes[class]
+	switch {
+	case declared.isArray() && class == declared.className():
+		return d.elements(class, all, declared, depth)
+	case declared.isArray() || !strings.HasPrefix(class, "java.util.") || d.registry.isExact() && class != arrayListName:
+		return nil, d.registry.unknown(class)
+	case declared.kind == kindList && declared.list != nil && declared.list.isSet && !known:
+		return d.elements(declared.list.class, all, declared, depth) // such as an EnumSet
+	case isSetClass(class) && (declared.kind == kindAny || declared.list != nil && declared.list.isSet):
+		return d.elements(class, all, declared, depth)
+	}
+	return d.list(all, declared, depth)
+}
+
+// key reads the name of a member as a key that is declared as j, or nil for nothing.
+func (d jsonDecoder) key(name string, j *javaType) (any, error) {
+	bits := 64
+	switch {
+	case j == nil || j.kind == kindString:
+		return name, nil
+	case j.kind == kindEnum || j.kind == kindUUID:
+		key, _, err := d.jsonText(name, j)
+		return key, err
+	case j.kind == kindInt:
+		bits = 32
+	case j.kind == kindShort:
+		bits = 16
+	case j.kind == kindByte:
+		bits = 8
+	}
+	n, err := strconv.ParseInt(name, 10, bits)
+	if err != nil {
+		return nil, d.errorf("the key %.40q is no integer of %d bits", name, bits)
+	}
+	switch bits {
+	case 32:
+		return int32(n), nil
+	case 16:
+		return int16(n), nil
+	case 8:
+		return int8(n), nil
+	}
+	return n, nil
+}
+
 // wrapped reads [class, value].
 func (d jsonDecoder) wrapped(pair []any, declared *javaType, depth int) (any, error) {
 	var class string
@@ -140,9 +200,7 @@ func (d jsonDecoder) wrapped(pair []any, declared *javaType, depth int) (any, er
 	own := d.wrappedType(class)
 	switch inner := pair[1].(type) {
 	case []any:
-		if class == arrayListName || strings.HasPrefix(class, "java.util.") && !d.registry.isExact() {
-			return d.list(inner, declared, depth)
-		}
+		return d.wrappedList(class, inner, declared, depth)
 	case json.Number:
 		if own != nil {
 			return d.number(inner, own)
@@ -178,7 +236,7 @@ func (d jsonDecoder) wrapped(pair []any, declared *javaType, depth int) (any, er
 }
 
 func (d jsonDecoder) object(members map[string]any, declared *javaType, depth int) (any, error) {
-	class := declared.class
+	class, mapClass := declared.class, hashMapName
 	isMap := class == nil
 	if d.codec.typed() && (class == nil || !class.final) {
 		name, ok := members[classKey].(string)
@@ -186,6 +244,10 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 			return nil, d.errorf("expected the member %q in an object", classKey)
 		}
 		class = d.registry.class(name)
+		if class != nil && declared.class != nil && declared.class.name == name {
+			class = declared.class // of several that stand for a generic class
+		}
+		mapClass = name
 		isMap = class == nil && (name == hashMapName || strings.HasPrefix(name, "java.util.") && !d.registry.isExact())
 		if class == nil && !isMap {
 			return nil, d.registry.unknown(name)
@@ -195,18 +257,7 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 		return d.exactObject(members, declared, class, depth)
 	}
 	if isMap {
-		m := &dictionary{class: hashMapName}
-		for key, member := range members {
-			if key == classKey && d.codec.typed() {
-				continue
-			}
-			value, err := d.value(member, elementType(declared), depth+1)
-			if err != nil {
-				return nil, err
-			}
-			m.add(key, value)
-		}
-		return m, nil
+		return d.mapping(mapClass, members, declared, depth)
 	}
 	o := &object{class: class, fields: make([]any, len(class.fields))}
 	if d.codec.typed() && unmatched(members, class) {
@@ -221,6 +272,36 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 		}
 	}
 	return o, nil
+}
+
+// mapping reads a map, in the order of the document where that is kept.
+func (d jsonDecoder) mapping(class string, members map[string]any, declared *javaType, depth int) (any, error) {
+	m := &dictionary{class: class}
+	if kryoTypes[class].kind != kindMap {
+		m.class = hashMapName // such as an EnumMap
+	}
+	keys, ordered := d.order[reflect.ValueOf(members).Pointer()]
+	if !ordered {
+		keys = slices.Collect(maps.Keys(members))
+	}
+	for _, name := range keys {
+		if name == classKey && d.codec.typed() {
+			continue
+		}
+		key, err := d.key(name, declared.key)
+		if err != nil {
+			return nil, err
+		}
+		value, err := d.value(members[name], elementType(declared), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		m.add(key, value)
+	}
+	if !ordered {
+		m.sort()
+	}
+	return m, nil
 }
 
 // unmatched reports whether a struct has none of the members, though one of them

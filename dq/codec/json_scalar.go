@@ -17,8 +17,8 @@ func (n Name) writesScalar(k kind) bool {
 	return jsonScalars[k] || k == kindUUID && n != NameJSON && n != NameTypedJSON
 }
 
-// jsonScalars are those that JsonJacksonCodec writes alike in all releases. A UUID has its
-// class since 4.3.1, and none before; java.time needs a module of Jackson.
+// jsonScalars are those that JsonJacksonCodec writes alike in all releases. A UUID is not:
+// see NewJacksonAt; java.time needs a module of Jackson.
 var jsonScalars = map[kind]bool{
 	kindByte: true, kindShort: true, kindChar: true, kindFloat: true, kindDate: true, kindDecimal: true, kindBigInteger: true,
 }
@@ -40,6 +40,9 @@ func (f jsonFormat) scalar(dst []byte, value any, declared *javaType) []byte {
 		}
 	case UUID:
 		class, text = uuidName, strconv.Quote(value.String())
+		if f.bareUUIDs {
+			final = kindUUID
+		}
 	case *big.Int:
 		class, text = bigIntegerName, value.String()
 	case int8:
@@ -189,7 +192,7 @@ func (d jsonDecoder) wrappedType(class string) *javaType {
 	if of := d.registry.enum(class); of != nil {
 		return &javaType{kind: kindEnum, enum: of}
 	}
-	if s, is := scalarClasses[class]; is && d.codec.writesScalar(s.kind) {
+	if s, is := scalarClasses[class]; is && (d.codec.writesScalar(s.kind) || s.kind == kindUUID) {
 		return &javaType{kind: s.kind}
 	}
 	for k, p := range primitives {

@@ -55,9 +55,6 @@ func (g *registry) describe(t reflect.Type, j *javaType) (err error) {
 		}
 		j.kind = kindList
 		if t == reflect.TypeFor[Set]() && !g.plain() {
-			if g.isJSON() {
-				return g.refuse(t, j, "sets are not written by this codec; use a slice and a List")
-			}
 			j.list = collections["HashSet"]
 		}
 		j.elem, err = g.typeOf(t.Elem())
@@ -94,21 +91,21 @@ func (g *registry) describeScalar(t reflect.Type, j *javaType) (bool, error) {
 	if !is || g.codec == NameTypedJSON {
 		return false, nil
 	}
-	if g.isJSON() && !g.codec.writesScalar(known.kind) {
-		return true, &TypeError{g.codec, t, "how Java writes it as JSON depends on the release (a UUID has its class since 4.3.1), on Jackson's modules and its settings; hold it as a string or an int64 on both sides"}
+	if g.isJSON() && !g.codec.writesScalar(known.kind) && (known.kind != kindUUID || g.codec != NameJSON) {
+		return true, &TypeError{g.codec, t, "how Java writes it as JSON depends on the release, on Jackson's modules and its settings; hold it as a string or an int64 on both sides"}
 	}
 	j.kind = known.kind
 	return true, nil
 }
 
 func (g *registry) describeMap(t reflect.Type, j *javaType) (err error) {
-	if g.isJSON() && t.Key().Kind() != reflect.String {
-		return g.refuse(t, j, "a map whose keys are not strings")
-	}
-	j.kind = kindMap
 	if j.key, err = g.typeOf(t.Key()); err != nil {
 		return err
 	}
+	if g.isJSON() && !jsonKeys[j.key.kind] {
+		return g.refuse(t, j, "a map whose keys are neither text, integers, UUIDs nor constants of an enum")
+	}
+	j.kind = kindMap
 	switch j.key.kind {
 	case kindObject, kindList, kindMap, kindBytes, kindOptional:
 		return g.refuse(t, j, "a map whose keys are neither text, numbers, constants of an enum nor other scalars")

@@ -84,7 +84,7 @@ func TestScalarsRefused(t *testing.T) {
 			require.ErrorAs(t, err, new(*ValueError), "%v", value)
 		}
 	}
-	for _, value := range []any{UUID{}, Set{}, time.Second, LocalDate{2024, 1, 1}} {
+	for _, value := range []any{time.Second, Period{}, LocalDate{2024, 1, 1}} {
 		c, err := ByName(NameJSON)
 		require.NoError(t, err)
 		_, err = c.Encode(value)
