@@ -73,7 +73,7 @@
 // *big.Int and enums, what is written alike by all releases and needs no module, the
 // collections, arrays but for those of characters, maps with keys that are integers,
 // enums or UUIDs, and UUID, which Jackson writes when it was told the release: see
-// NewJacksonAt. Jackson3 and JSON3 take dates from 1582-10-15 to 9999. CBOR and MsgPack read
+// NewJacksonAt; JSON takes Decimal, *big.Int and UUID. Jackson3 and JSON3 take dates from 1582-10-15 to 9999. CBOR and MsgPack read
 // what Jackson takes; Keep alone writes them.
 //
 // Fields are exported and named by their json tags. nil is null; null read into

@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -175,10 +174,9 @@ func (d jsonDecoder) jsonText(s string, declared *javaType) (value any, ok bool,
 		}
 		return nil, true, d.errorf("expected a java.util.Date, got %.40q", s)
 	case kindUUID:
-		var id UUID
-		digits := strings.ReplaceAll(s, "-", "")
-		if n, err := hex.Decode(id[:], []byte(digits[:min(len(digits), 2*len(id))])); err != nil || n != len(id) || id.String() != strings.ToLower(s) {
-			return nil, true, d.errorf("expected a java.util.UUID, got %.40q", s)
+		id, err := parseUUID(s)
+		if err != nil {
+			return nil, true, d.errorf("%v", err)
 		}
 		return id, true, nil
 	case kindEnum:
