@@ -46,6 +46,9 @@ func (d jsonDecoder) errorf(format string, args ...any) error {
 	return &ValueError{d.codec, fmt.Sprintf(format, args...)}
 }
 
+// telling are the classes and interfaces as which plain JSON is read by what it looks like.
+var telling = map[string]bool{"": true, javaLangObject: true, "java.lang.Number": true, "java.lang.CharSequence": true, "java.io.Serializable": true}
+
 func elementType(j *javaType) *javaType {
 	if j.elem != nil {
 		return j.elem
@@ -56,6 +59,9 @@ func elementType(j *javaType) *javaType {
 func (d jsonDecoder) value(document any, declared *javaType, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, d.errorf("values nested deeper than %d", maxDepth)
+	}
+	if d.registry.isExact() && !d.codec.typed() && document != nil && declared.kind == kindAny && !telling[declared.declared] {
+		return nil, d.errorf("the value holds a %s: these bytes do not tell of which class", declared.declared)
 	}
 	switch document := document.(type) {
 	case json.Number:

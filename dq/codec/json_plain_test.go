@@ -1,6 +1,8 @@
 package codec_test
 
 import (
+	"encoding/hex"
+	"io/fs"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,4 +40,26 @@ func TestPlainJSONOfDecimalsAndUUIDs(t *testing.T) {
 		_, err := codec.JSON[bean]{}.Encode(bean{Large: wrong})
 		require.Error(t, err)
 	}
+}
+
+// Plain JSON does not tell of which class a value is that a field declares as an interface, or
+// as a class that no Go type stands for: a Calendar is a number, and would come out as a Long.
+func TestRecodePlainJSONOfUnknownClasses(t *testing.T) {
+	find := func(name string) (codec.JavaClass, error) {
+		if name != "acme.Event" {
+			return codec.JavaClass{}, fs.ErrNotExist
+		}
+		return codec.JavaClass{Name: name, Serializable: true, Fields: []codec.JavaField{
+			{Name: "at", Type: codec.JavaType{Class: "java.util.Calendar"}},
+			{Name: "size", Type: codec.JavaType{Class: "java.lang.Number"}},
+		}}, nil
+	}
+	recoder, err := codec.NewRecoder(codec.NameTypedJSON, codec.NameKryo5, find, "acme.Event")
+	require.NoError(t, err)
+	_, err = recoder.Recode([]byte(`{"at":1700000000000}`))
+	require.ErrorAs(t, err, new(*codec.RecodeError))
+	require.ErrorContains(t, err, "java.util.Calendar")
+	data, err := recoder.Recode([]byte(`{"size":5}`))
+	require.NoError(t, err)
+	require.Equal(t, "010061636d652e4576656ef400020a", hex.EncodeToString(data))
 }
