@@ -50,6 +50,7 @@ type Order struct {
 	Amount any ` + "`json:\"amount\" java:\"java.lang.Number\"`" + `
 	Color *Color                     ` + "`json:\"color\"`" + `
 	Counts []*int32 ` + "`json:\"counts\" java:\"array\"`" + `
+	Days map[DayOfWeek]string ` + "`json:\"days\"`" + `
 	Events []any ` + "`json:\"events\"`" + `
 	Lines []*Line                    ` + "`json:\"lines\"`" + `
 	Names []string                   ` + "`json:\"names\" java:\"Set\"`" + `
@@ -99,6 +100,19 @@ type Prices struct {
 	Origin codec.Origin ` + "`json:\"-\"`" + `
 }
 
+// DayOfWeek is the enum java.time.DayOfWeek.
+type DayOfWeek string
+
+const (
+	DayOfWeekMonday DayOfWeek = "MONDAY"
+	DayOfWeekTuesday DayOfWeek = "TUESDAY"
+	DayOfWeekWednesday DayOfWeek = "WEDNESDAY"
+	DayOfWeekThursday DayOfWeek = "THURSDAY"
+	DayOfWeekFriday DayOfWeek = "FRIDAY"
+	DayOfWeekSaturday DayOfWeek = "SATURDAY"
+	DayOfWeekSunday DayOfWeek = "SUNDAY"
+)
+
 // Classes are what the constructor of a codec takes besides the type of its values.
 var Classes = []codec.Class{
 	{Of: Color(""), Name: "demo.Color", Constants: []string{"RED", "BLUE"}},
@@ -109,6 +123,7 @@ var Classes = []codec.Class{
 	{Of: Page[any]{}},
 	{Of: Box[any]{}},
 	{Of: Prices{}},
+	{Of: DayOfWeek(""), Name: "java.time.DayOfWeek", Constants: []string{"MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"}},
 }
 `
 
@@ -126,6 +141,7 @@ func TestSource(t *testing.T) {
 			{Name: "amount", Type: javaType("java.lang.Number")},
 			{Name: "color", Type: color},
 			{Name: "counts", Type: javaType("[]", javaType("java.lang.Integer"))},
+			{Name: "days", Type: javaType("java.util.Map", javaType("java.time.DayOfWeek"), text)},
 			{Name: "events", Type: javaType("java.util.List", javaType("demo.Event"))},
 			{Name: "lines", Type: javaType("java.util.List", javaType("demo.Order$Line")), Holds: []string{"demo.Order$Line"}},
 			{Name: "names", Type: javaType("java.util.Set", text)},

@@ -23,6 +23,7 @@ func Source(pkg string, classes []codec.JavaClass) ([]byte, error) {
 	if !token.IsIdentifier(pkg) {
 		return nil, fmt.Errorf("gen: %q is no name of a Go package", pkg)
 	}
+	classes = withEnums(classes)
 	w := writer{names: map[string]string{}, classes: map[string]codec.JavaClass{}, extended: map[string]bool{}}
 	for _, c := range classes {
 		w.classes[c.Name] = c
@@ -42,7 +43,7 @@ func Source(pkg string, classes []codec.JavaClass) ([]byte, error) {
 	var source bytes.Buffer
 	fmt.Fprintf(&source, "package %s\n\nimport (\n", pkg)
 	for _, path := range []string{"math/big", "time", "github.com/dq-bench/dq-bench/dq/codec"} {
-		if name := path[strings.LastIndexByte(path, '/')+1:]; strings.Contains(w.String(), name+".") {
+		if name := path[strings.LastIndexByte(path, '/')+1:]; name == "codec" || strings.Contains(w.types.String(), name+".") {
 			fmt.Fprintf(&source, "%q\n", path)
 		}
 	}
@@ -57,6 +58,7 @@ func Source(pkg string, classes []codec.JavaClass) ([]byte, error) {
 
 type writer struct {
 	strings.Builder
+	types    strings.Builder   // the Go types of fields, which tell what is imported
 	names    map[string]string // of Go types, by class
 	classes  map[string]codec.JavaClass
 	extended map[string]bool // classes that have subclasses among these
@@ -157,7 +159,9 @@ func (w *writer) structure(c codec.JavaClass) {
 	}
 	fmt.Fprintf(w, "type %s%s struct {\n_ struct{} %s\n", name, parameters, quoteTag("java", tag))
 	if _, has := w.names[c.Super]; has {
-		fmt.Fprintf(w, "%s\n", w.typeName(codec.JavaType{Class: c.Super, Of: c.SuperOf}))
+		super := w.typeName(codec.JavaType{Class: c.Super, Of: c.SuperOf})
+		fmt.Fprintf(w, "%s\n", super)
+		w.types.WriteString(super + "\n")
 	}
 	taken, hasCollection := map[string]bool{"_": true, w.names[c.Super]: true}, false
 	for _, f := range c.Fields {
@@ -176,6 +180,7 @@ func (w *writer) structure(c codec.JavaClass) {
 			tags = strings.TrimSuffix(tags, "`") + " " + strings.TrimPrefix(quoteTag("java", tag), "`")
 		}
 		fmt.Fprintf(w, "%s %s %s\n", id, t, tags)
+		w.types.WriteString(t + "\n")
 		hasCollection = hasCollection || t == "any" || t == w.parameters[f.Type.Parameter] || strings.HasPrefix(t, "map[") || strings.HasPrefix(t, "[]") && t != "[]byte"
 	}
 	if hasCollection {
