@@ -307,10 +307,10 @@ func (c *Client) explain(err error) error {
 	return err
 }
 
-// transaction runs commands atomically on the server that owns key.
-func (c *Client) transaction(ctx context.Context, key string, commands ...[]any) error {
+// transaction runs commands atomically on the server that owns key, and returns their results.
+func (c *Client) transaction(ctx context.Context, key string, commands ...[]any) ([]any, error) {
 	if err := c.usable(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	all := append(append([][]any{{"MULTI"}}, commands...), []any{"EXEC"})
 	s := sending{client: c, request: request{key: key, commands: all}}
@@ -318,7 +318,7 @@ func (c *Client) transaction(ctx context.Context, key string, commands ...[]any)
 	for {
 		next, again, err := s.transact(ctx)
 		if !again || !patience.goOn(ctx, &s, next) {
-			return c.explain(err)
+			return s.replies, c.explain(err)
 		}
 	}
 }
@@ -352,7 +352,7 @@ func (s *sending) transact(ctx context.Context) (next target, again bool, err er
 func (s *sending) executed(replies []any) (next target, again bool, err error) {
 	results, done := replies[len(replies)-1].([]any)
 	if done {
-		replies = results
+		replies, s.replies = results, results
 	}
 	for _, reply := range replies {
 		failure, failed := reply.(resp.Error)

@@ -24,6 +24,25 @@ type ConsumeOptions struct {
 	Failed func(value any, err error)
 }
 
+// check returns what is wrong with a Consume, and sets what is not given.
+func (o *ConsumeOptions) check(queue string, noHandler bool) error {
+	switch {
+	case noHandler:
+		return fmt.Errorf("dq: Consume of %q: expected a handler, got nil", queue)
+	case o.Workers < 0:
+		return fmt.Errorf("dq: Consume of %q: expected 0 or more Workers, got %d", queue, o.Workers)
+	case o.Prefetch < 0:
+		return fmt.Errorf("dq: Consume of %q: expected 0 or more Prefetch, got %d", queue, o.Prefetch)
+	}
+	if o.Failed == nil {
+		o.Failed = func(any, error) {}
+	}
+	if o.Prefetch == 0 {
+		o.Prefetch = defaultPrefetch
+	}
+	return nil
+}
+
 // PanicError is the panic of a handler.
 type PanicError struct {
 	Value any
@@ -54,20 +73,8 @@ func (q *BlockingQueue[T]) Consume(
 	if q.err != nil {
 		return q.err
 	}
-	if handler == nil {
-		return fmt.Errorf("dq: Consume of %q: expected a handler, got nil", q.Name())
-	}
-	if options.Workers < 0 {
-		return fmt.Errorf("dq: Consume of %q: expected 0 or more Workers, got %d", q.Name(), options.Workers)
-	}
-	if options.Prefetch < 0 {
-		return fmt.Errorf("dq: Consume of %q: expected 0 or more Prefetch, got %d", q.Name(), options.Prefetch)
-	}
-	if options.Failed == nil {
-		options.Failed = func(any, error) {}
-	}
-	if options.Prefetch == 0 {
-		options.Prefetch = defaultPrefetch
+	if err := options.check(q.Name(), handler == nil); err != nil {
+		return err
 	}
 	if q.client.strict {
 		options.Prefetch = 1

@@ -81,23 +81,35 @@ func (c *consumer[T]) next(ctx context.Context) (T, error) {
 		return c.decode(reply)
 	}
 	if n := c.want.next(); n > 0 && ctx.Err() == nil {
-		list, err := replyList(c.queue.popCount(ctx, n))
-		switch {
-		case err == nil:
-			c.want.came(n, len(list))
-		case errors.As(err, new(resp.Error)):
-			c.want.refused() // what is wrong with BLPOP as well, it will say
-		case !errors.Is(err, errUnsent):
+		first, err := c.several(ctx, n)
+		if err != nil {
 			var none T
-			return none, in("take", c.queue.Name(), err)
+			return none, err
 		}
-		if len(list) > 0 {
-			c.ahead.keep(list[1:])
-			return c.decode(list[0])
+		if first != nil {
+			return c.decode(first)
 		}
 	}
 	c.want.one()
 	return c.queue.Take(ctx)
+}
+
+// several takes up to n values that are there, returns the first, nil for none, and keeps the others.
+func (c *consumer[T]) several(ctx context.Context, n int) (first any, err error) {
+	list, err := replyList(c.queue.popCount(ctx, n))
+	switch {
+	case err == nil:
+		c.want.came(n, len(list))
+	case errors.As(err, new(resp.Error)):
+		c.want.refused() // what is wrong with BLPOP as well, it will say
+	case !errors.Is(err, errUnsent):
+		return nil, in("take", c.queue.Name(), err)
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	c.ahead.keep(list[1:])
+	return list[0], nil
 }
 
 func (c *consumer[T]) decode(reply any) (T, error) {
@@ -106,11 +118,17 @@ func (c *consumer[T]) decode(reply any) (T, error) {
 	return v, in("take", c.queue.Name(), err)
 }
 
-// popCount takes up to n values that are there: LPOP with a count, which needs Redis 6.2.
+// popCount takes up to n values that are there: LPOP with a count, which needs Redis 6.2, or for one without.
 func (q *BlockingQueue[T]) popCount(ctx context.Context, n int) (any, error) {
-	return q.client.one(ctx, request{
-		key: q.Name(), commands: [][]any{{"LPOP", q.Name(), n}}, pops: q.client.back("LPUSH", q.Name()),
-	})
+	command := []any{"LPOP", q.Name(), n}
+	if n == 1 {
+		command = command[:2]
+	}
+	reply, err := q.client.one(ctx, request{key: q.Name(), commands: [][]any{command}, pops: q.client.back("LPUSH", q.Name())})
+	if one, ok := reply.(string); ok {
+		return []any{one}, err
+	}
+	return reply, err
 }
 
 // putBack gives back values whose turn has not come. They are handled here where the server does

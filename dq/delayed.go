@@ -109,20 +109,38 @@ func (d *DelayedQueue[T]) offer(ctx context.Context, value T, delay int64) (Tick
 	if delay < 0 && d.client.release.RefusesNegativeDelay() {
 		return Ticket{}, fmt.Errorf("%w: %d ms", ErrNegativeDelay, delay)
 	}
-	if d.closed.Load() {
-		return Ticket{}, ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
+	if err := d.takesOffers(ctx); err != nil {
 		return Ticket{}, err
 	}
+	data, err := d.encode(value)
+	if err != nil {
+		return Ticket{}, err
+	}
+	return d.offerData(ctx, data, delay, d.client.patience)
+}
+
+// takesOffers returns why nothing can be offered.
+func (d *DelayedQueue[T]) takesOffers(ctx context.Context) error {
+	if d.closed.Load() {
+		return ErrClosed
+	}
+	return ctx.Err()
+}
+
+func (d *DelayedQueue[T]) encode(value T) ([]byte, error) {
 	data, err := encodeOffered(d.dest.codec, value)
 	if err != nil {
-		return Ticket{}, fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
+		return nil, fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
 	}
+	return data, nil
+}
+
+// offerData offers a value as it is on the wire, for patience where it is certain not to be queued.
+func (d *DelayedQueue[T]) offerData(ctx context.Context, data []byte, delay int64, patience time.Duration) (t Ticket, err error) {
 	began := time.Now()
 	due, id := d.client.clock.Now().UnixMilli()+delay, d.client.newID()
 	confirmed := 1
-	if err = d.sendPatiently(ctx, due, id, data); err != nil {
+	if err = d.sendPatiently(ctx, patience, due, id, data); err != nil {
 		confirmed, err = 0, offerError(d.dest.Name(), err)
 	}
 	d.offered(due, err)
@@ -170,29 +188,41 @@ func (d *DelayedQueue[T]) OfferAll(ctx context.Context, delay time.Duration, val
 const offerBatch = 512
 
 func (d *DelayedQueue[T]) offerBatch(ctx context.Context, delay time.Duration, values []T) (confirmed int, err error) {
-	script, err := d.client.script(wire.ScriptOffer)
+	all := make([][]byte, len(values))
+	for i, v := range values {
+		if all[i], err = d.encode(v); err != nil {
+			return 0, err
+		}
+	}
+	replies, err := d.offerBatchData(ctx, delay, all)
 	if err != nil {
 		return 0, err
 	}
+	return d.confirmed(replies)
+}
+
+// offerBatchData offers values as they are on the wire, and returns what each was answered.
+func (d *DelayedQueue[T]) offerBatchData(ctx context.Context, delay time.Duration, all [][]byte) (replies []any, err error) {
+	script, err := d.client.script(wire.ScriptOffer)
+	if err != nil {
+		return nil, err
+	}
 	if err := d.client.usable(ctx); err != nil {
-		return 0, err
+		return nil, err
 	}
 	began := time.Now()
 	due := d.client.clock.Now().UnixMilli() + delay.Milliseconds()
-	commands := make([][]any, len(values))
-	for i, v := range values {
-		data, err := encodeOffered(d.dest.codec, v)
-		if err != nil {
-			return 0, fmt.Errorf("dq: offer to %q: %w", d.dest.Name(), err)
-		}
+	commands := make([][]any, len(all))
+	for i, data := range all {
 		commands[i] = d.offerCommand(due, d.client.newID(), data)
 	}
 	r := d.client.scriptRequest(script, commands)
 	r.key = d.dest.Name()
-	confirmed, err = d.confirmed(d.client.send(ctx, r))
+	replies = d.client.send(ctx, r)
+	confirmed, err := d.confirmed(replies)
 	d.offered(due, err)
 	d.tellOffered(began, confirmed, err)
-	return confirmed, err
+	return replies, nil
 }
 
 // confirmed counts the offers that succeeded, up to the first that did not. If one
@@ -216,14 +246,14 @@ func (d *DelayedQueue[T]) confirmed(replies []any) (n int, err error) {
 }
 
 // sendPatiently sends an offer until the server takes it, or it is more than a matter of time.
-func (d *DelayedQueue[T]) sendPatiently(ctx context.Context, due int64, id [8]byte, data []byte) error {
+func (d *DelayedQueue[T]) sendPatiently(ctx context.Context, patience time.Duration, due int64, id [8]byte, data []byte) error {
 	var retry backoff
 	for began := time.Now(); ; {
 		err := d.send(ctx, due, id, data)
 		if err == nil || !passes(err) {
 			return err
 		}
-		left := d.client.patience - time.Since(began)
+		left := patience - time.Since(began)
 		if left <= 0 || d.client.ctx.Err() != nil || pause(ctx, min(retry.next(), left)) != nil {
 			return err
 		}

@@ -322,7 +322,7 @@ func (d *DelayedQueue[T]) Copy(ctx context.Context, newName string, replace bool
 // both names must share a slot, and the copies do: braces in the name decide.
 func (d *DelayedQueue[T]) CopyTo(ctx context.Context, newName string) error {
 	from, to := d.dest.names, wire.NamesOf(newName)
-	err := d.client.transaction(ctx, from.Pending,
+	_, err := d.client.transaction(ctx, from.Pending,
 		[]any{"COPY", from.Pending, to.Pending, "REPLACE"},
 		[]any{"COPY", from.TimeoutSet, to.TimeoutSet, "REPLACE"})
 	if err != nil {

@@ -243,3 +243,66 @@ func ExampleReliableQueue() {
 	fmt.Println(dead[0].Value, dead[0].Attempts, dead[0].Reason)
 	// Output: order 7 2 the bank does not answer
 }
+
+// What has outgrown one server is several queues, on as many as there are in a Cluster.
+func ExamplePartitioned() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	client, err := dq.NewClient(rdb)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	type order struct{ Customer, What string }
+	orders := dq.NewPartitioned(dq.Partitions(client, "orders", 6, codec.JSON[order]{}), dq.PartitionedOptions[order]{
+		Key: func(o order) string { return o.Customer }, // whose orders come in order
+	})
+	defer orders.Close()
+
+	ctx, cancel := context.WithCancel(context.Background())
+	ticket, err := orders.OfferTicket(ctx, order{"ann", "a book"}, time.Hour)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(ticket.Partition, orders.Cancel(ctx, ticket))
+	if err := orders.Offer(ctx, order{"bob", "a pen"}, 20*time.Millisecond); err != nil {
+		log.Fatal(err)
+	}
+	_ = orders.Consume(ctx, func(_ context.Context, o order) error {
+		fmt.Println(o.Customer, o.What)
+		cancel()
+		return nil
+	}, dq.PartitionedConsumeOptions{ConsumeOptions: dq.ConsumeOptions{Workers: 8}, Ordered: true})
+	// Output:
+	// orders-5-1 <nil>
+	// bob a pen
+}
+
+// A partition is emptied before it is left out.
+func ExamplePartition_Drain() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	client, err := dq.NewClient(rdb)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	orders := dq.NewPartitioned(dq.Partitions(client, "orders", 3, codec.String{}), dq.PartitionedOptions[string]{})
+	defer orders.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := orders.OfferAll(ctx, 20*time.Millisecond, "a", "b", "c"); err != nil {
+		log.Fatal(err)
+	}
+	go func() {
+		defer cancel()
+		last := orders.Partitions()[2]
+		if err := last.Drain(ctx, func(s dq.PartitionState) { log.Println(s.Waiting, "wait", s.Ready, "are ready") }); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(last.Name(), "is empty")
+	}()
+	_ = orders.Consume(ctx, func(context.Context, string) error { return nil }, dq.PartitionedConsumeOptions{})
+	// Output: orders-2-56 is empty
+}

@@ -1,6 +1,9 @@
 package dq
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Taking several values at a time, where a backlog shows.
 const (
@@ -23,21 +26,22 @@ const (
 // prefetchTime, but two at first, twice as many where as many were there, and half as many
 // where fewer were. Where none are it looks again after one value, then two, and so on.
 type prefetch struct {
-	most  int           // of the options
-	count int           // for the next time
-	skip  int           // how many values to take one by one
-	pause int           // what skip was at last
-	each  time.Duration // what handling one takes
+	most  int          // of the options
+	count int          // for the next time
+	skip  int          // how many values to take one by one
+	pause int          // what skip was at last
+	each  atomic.Int64 // what handling one takes, in ns; handlers say so from goroutines of their own
 }
 
 func newPrefetch(most int) prefetch { return prefetch{most: most, count: 2} }
 
 // next returns how many to take, 0 for one by one.
 func (p *prefetch) next() int {
-	if p.each == 0 {
+	each := time.Duration(p.each.Load())
+	if each == 0 {
 		return 0 // nothing is known yet
 	}
-	n := min(p.count, p.most, int(prefetchTime/p.each))
+	n := min(p.count, p.most, int(prefetchTime/each))
 	if n < 2 || p.skip > 0 {
 		return 0
 	}
@@ -65,10 +69,9 @@ func (p *prefetch) refused() { p.skip = refusedSkip }
 
 // handled takes note of how long a handler took.
 func (p *prefetch) handled(took time.Duration) {
-	took = max(took, time.Microsecond)
-	if p.each == 0 {
-		p.each = took
+	ns := int64(max(took, time.Microsecond))
+	if p.each.CompareAndSwap(0, ns) {
 		return
 	}
-	p.each += (took - p.each) / 8
+	p.each.Add((ns - p.each.Load()) / 8)
 }

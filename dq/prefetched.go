@@ -62,3 +62,10 @@ func (b *prefetched[V]) putBack() {
 		b.rest = nil
 	}
 }
+
+// holds reports whether anything is kept.
+func (b *prefetched[V]) holds() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.rest) > 0
+}

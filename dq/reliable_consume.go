@@ -41,6 +41,28 @@ type ReliableConsumeOptions struct {
 	Failed func(value any, err error)
 }
 
+// check returns what is wrong with a Consume, and sets what is not given.
+func (o *ReliableConsumeOptions) check(queue string, noHandler bool) error {
+	switch {
+	case noHandler:
+		return fmt.Errorf("dq: Consume of %q: expected a handler, got nil", queue)
+	case o.Workers < 0:
+		return fmt.Errorf("dq: Consume of %q: expected 0 or more Workers, got %d", queue, o.Workers)
+	case o.Prefetch < 0:
+		return fmt.Errorf("dq: Consume of %q: expected 0 or more Prefetch, got %d", queue, o.Prefetch)
+	}
+	if o.Prefetch == 0 {
+		o.Prefetch = defaultPrefetch
+	}
+	if o.Backoff == nil {
+		o.Backoff = DefaultBackoff
+	}
+	if o.Failed == nil {
+		o.Failed = func(any, error) {}
+	}
+	return nil
+}
+
 // DefaultBackoff doubles from 1 s after the first attempt to 5 minutes, and takes up to a quarter off at
 // random, so that what failed together does not come again together.
 func DefaultBackoff(attempts int) time.Duration {
@@ -67,39 +89,20 @@ func DefaultBackoff(attempts int) time.Duration {
 func (q *ReliableQueue[T]) Consume(
 	ctx context.Context, handler func(context.Context, *Delivery[T]) error, options ReliableConsumeOptions,
 ) error {
-	switch {
-	case q.err != nil:
+	if q.err != nil {
 		return q.err
-	case handler == nil:
-		return fmt.Errorf("dq: Consume of %q: expected a handler, got nil", q.dest.Name())
-	case options.Workers < 0:
-		return fmt.Errorf("dq: Consume of %q: expected 0 or more Workers, got %d", q.dest.Name(), options.Workers)
-	case options.Prefetch < 0:
-		return fmt.Errorf("dq: Consume of %q: expected 0 or more Prefetch, got %d", q.dest.Name(), options.Prefetch)
 	}
-	switch {
-	case q.options.Visibility < prefetchVisibility:
-		options.Prefetch = 1
-	case options.Prefetch == 0:
-		options.Prefetch = defaultPrefetch
+	if err := options.check(q.dest.Name(), handler == nil); err != nil {
+		return err
 	}
-	if options.Backoff == nil {
-		options.Backoff = DefaultBackoff
-	}
-	if options.Failed == nil {
-		options.Failed = func(any, error) {}
-	}
-	c := &reliableConsumer[T]{queue: q, handler: handler, ReliableConsumeOptions: options, done: make(chan *Delivery[T], mostUnacknowledged)}
-	var workers, acknowledging sync.WaitGroup
-	acknowledging.Go(func() { c.acknowledge(context.WithoutCancel(ctx)) })
+	c := newReliableConsumer(ctx, q, handler, options)
+	var workers sync.WaitGroup
 	for range max(options.Workers, 1) {
-		w := &reliableWorker[T]{reliableConsumer: c, want: newPrefetch(options.Prefetch)}
-		w.ahead = newPrefetched(w.release)
+		w := c.worker()
 		workers.Go(func() { w.work(ctx) })
 	}
 	workers.Wait()
-	close(c.done)
-	acknowledging.Wait()
+	c.close()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -112,6 +115,31 @@ type reliableConsumer[T any] struct {
 	queue   *ReliableQueue[T]
 	handler func(context.Context, *Delivery[T]) error
 	done    chan *Delivery[T] // to be acknowledged
+
+	acknowledging sync.WaitGroup
+}
+
+func newReliableConsumer[T any](
+	ctx context.Context, q *ReliableQueue[T], handler func(context.Context, *Delivery[T]) error, options ReliableConsumeOptions,
+) *reliableConsumer[T] {
+	if q.options.Visibility < prefetchVisibility {
+		options.Prefetch = 1
+	}
+	c := &reliableConsumer[T]{queue: q, handler: handler, ReliableConsumeOptions: options, done: make(chan *Delivery[T], mostUnacknowledged)}
+	c.acknowledging.Go(func() { c.acknowledge(context.WithoutCancel(ctx)) })
+	return c
+}
+
+func (c *reliableConsumer[T]) worker() *reliableWorker[T] {
+	w := &reliableWorker[T]{reliableConsumer: c, want: newPrefetch(c.Prefetch)}
+	w.ahead = newPrefetched(w.release)
+	return w
+}
+
+// close waits until all that was done is acknowledged.
+func (c *reliableConsumer[T]) close() {
+	close(c.done)
+	c.acknowledging.Wait()
 }
 
 const (
@@ -175,27 +203,41 @@ func (c *reliableWorker[T]) work(ctx context.Context) {
 func (c *reliableWorker[T]) next(ctx context.Context) (*Delivery[T], error) {
 	d, ok := c.ahead.pop()
 	if n := c.want.next(); !ok && n > 0 && ctx.Err() == nil {
-		held, err := c.queue.holdNext(ctx, n)
-		switch {
-		case err == nil:
-			c.want.came(n, len(held))
-		case errors.As(err, new(resp.Error)):
-			c.want.refused() // what is wrong with one at a time as well, Reserve will say
-		case !errors.Is(err, errUnsent):
-			return nil, in("reserve", c.queue.dest.Name(), err)
+		first, err := c.several(ctx, n)
+		if err != nil {
+			return nil, err
 		}
-		if ok = len(held) > 0; ok {
-			d = held[0]
-			c.ahead.keep(held[1:])
-		}
+		d, ok = first, first != nil
 	}
 	if !ok {
 		c.want.one()
 		return c.queue.Reserve(ctx)
 	}
+	return d, c.decode(ctx, d)
+}
+
+// several holds up to n messages that are there, returns the first, nil for none, and keeps the others.
+func (c *reliableWorker[T]) several(ctx context.Context, n int) (first *Delivery[T], err error) {
+	held, err := c.queue.holdNext(ctx, n)
+	switch {
+	case err == nil:
+		c.want.came(n, len(held))
+	case errors.As(err, new(resp.Error)):
+		c.want.refused() // what is wrong with one at a time as well, Reserve will say
+	case !errors.Is(err, errUnsent):
+		return nil, in("reserve", c.queue.dest.Name(), err)
+	}
+	if len(held) == 0 {
+		return nil, nil
+	}
+	c.ahead.keep(held[1:])
+	return held[0], nil
+}
+
+func (c *reliableWorker[T]) decode(ctx context.Context, d *Delivery[T]) error {
 	decoding, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdTimeout)
 	defer cancel()
-	return d, in("reserve", c.queue.dest.Name(), d.decode(decoding))
+	return in("reserve", c.queue.dest.Name(), d.decode(decoding))
 }
 
 // release gives back messages whose turn has not come. Where nobody knows whether the server has taken

@@ -63,7 +63,7 @@ func Open(t testing.TB, srv *server.Server, version, queue, codec string) *Queue
 	t.Helper()
 	q := &Queue{t: t, version: version, program: Start(t, version)}
 	var opened struct{ Handle string }
-	answer := q.Call("open", map[string]any{"redis": srv.URL(), "queue": queue, "codec": codec})
+	answer := q.Call("open", map[string]any{"redis": srv.DriverURL(), "queue": queue, "codec": codec})
 	if err := json.Unmarshal(answer, &opened); err != nil || opened.Handle == "" {
 		t.Fatalf("Redisson %s: expected a handle in answer to open, got %s", version, answer)
 	}

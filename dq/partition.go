@@ -1,0 +1,172 @@
+package dq
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// Partition is one queue of a Partitioned: an ordinary BlockingQueue with a DelayedQueue in front of it.
+//
+// Pause, Drain and Resume are for the Partitioned of this process alone. Nothing of it is written to Redis, and
+// other processes do as they are told themselves.
+type Partition[T any] struct {
+	queue    *BlockingQueue[T]
+	delayed  *DelayedQueue[T]
+	of       *Partitioned[T]
+	draining atomic.Bool
+
+	mu      sync.Mutex
+	taking  context.Context // ends with Pause
+	pause   context.CancelFunc
+	resumed chan struct{} // closed by Resume; nil where there is no pause
+}
+
+func newPartition[T any](of *Partitioned[T], queue *BlockingQueue[T], delayed *DelayedQueue[T]) *Partition[T] {
+	p := &Partition[T]{of: of, queue: queue, delayed: delayed}
+	p.taking, p.pause = context.WithCancel(context.Background())
+	return p
+}
+
+// Name returns the name of the destination queue.
+func (p *Partition[T]) Name() string { return p.queue.Name() }
+
+// Slot returns the slot of the partition's keys in a Redis Cluster, 0 to 16383.
+func (p *Partition[T]) Slot() int { return wire.Slot(p.queue.Name()) }
+
+// Queue returns the destination queue.
+func (p *Partition[T]) Queue() *BlockingQueue[T] { return p.queue }
+
+// Delayed returns the delayed queue, which Close of the Partitioned closes. An offer to it goes to this
+// partition, whether that is being drained or not.
+func (p *Partition[T]) Delayed() *DelayedQueue[T] { return p.delayed }
+
+// Pause has Consume and ConsumeReliably take nothing more from this partition, but what is on its way. Offers
+// go on, and so do transfers to the destination queue.
+func (p *Partition[T]) Pause() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.resumed == nil {
+		p.resumed = make(chan struct{})
+		p.pause()
+	}
+}
+
+// Resume ends Pause and Drain.
+func (p *Partition[T]) Resume() {
+	p.mu.Lock()
+	if p.resumed != nil {
+		p.taking, p.pause = context.WithCancel(context.Background())
+		close(p.resumed)
+		p.resumed = nil
+	}
+	p.mu.Unlock()
+	p.setDraining(false)
+}
+
+func (p *Partition[T]) setDraining(draining bool) {
+	if p.draining.Swap(draining) != draining {
+		p.of.reopen()
+	}
+}
+
+// whileTaking calls take with a context that ends with ctx or with a pause, again after each pause, until ctx
+// ends or the Client is closed.
+func (p *Partition[T]) whileTaking(ctx context.Context, take func(context.Context)) {
+	for ctx.Err() == nil && p.queue.client.ctx.Err() == nil {
+		p.mu.Lock()
+		taking, resumed := p.taking, p.resumed
+		p.mu.Unlock()
+		if resumed != nil {
+			select {
+			case <-resumed:
+			case <-ctx.Done():
+			case <-p.queue.client.ctx.Done():
+			}
+			continue
+		}
+		both, cancel := context.WithCancel(ctx)
+		stop := context.AfterFunc(taking, cancel)
+		take(both)
+		stop()
+		cancel()
+	}
+}
+
+// drainLook is the pause between two looks of Drain.
+const drainLook = 200 * time.Millisecond
+
+// Drain has the Partitioned offer nothing more to this partition, whose keys go to the others, and waits until
+// the partition is empty, for consumers of this process or of others. progress, unless it is nil, is told at
+// first and whenever a look, each 200 ms, finds other counts; a look that fails is made again.
+//
+// When ctx ends, its error says what was left, and the partition still takes no offers, until Resume. Producers
+// in other processes, of Java among them, go on until they are told too: only then is the partition empty for
+// good, and can be left out by all of them.
+func (p *Partition[T]) Drain(ctx context.Context, progress func(PartitionState)) error {
+	p.setDraining(true)
+	var last PartitionState
+	var failed error
+	for first := true; ; first = false {
+		state, err := p.State(ctx)
+		if err == nil {
+			if progress != nil && (first || state != last) {
+				progress(state)
+			}
+			if state.Empty() {
+				return nil
+			}
+			last = state
+		}
+		failed = err
+		if p.queue.client.ctx.Err() != nil {
+			return ErrClosed
+		}
+		if err := pause(ctx, drainLook); err != nil {
+			if failed != nil {
+				return in("drain", p.Name(), fmt.Errorf("%w: %w", err, failed))
+			}
+			return in("drain", p.Name(), fmt.Errorf("%w: %d wait, %d are ready and %d held", err, last.Waiting, last.Ready, last.Held))
+		}
+	}
+}
+
+// PartitionState is what a partition holds, and what its Partitioned does with it.
+type PartitionState struct {
+	// Waiting is how many messages wait for their time, unlisted ones too (see Auto), Ready how many for a
+	// consumer, and Held how many the consumers of a ReliableQueue hold.
+	Waiting, Ready, Held int
+	// Paused and Draining are of this process: see Pause and Drain.
+	Paused, Draining bool
+}
+
+// Empty reports whether no message is left. Dead letters of a ReliableQueue do not count.
+func (s PartitionState) Empty() bool { return s.Waiting+s.Ready+s.Held == 0 }
+
+// State asks the server, in one transaction: ZCARD of the timeout set, LLEN of the destination queue, and the
+// lengths of what a ReliableQueue holds.
+func (p *Partition[T]) State(ctx context.Context) (PartitionState, error) {
+	s := PartitionState{Draining: p.draining.Load()}
+	p.mu.Lock()
+	s.Paused = p.resumed != nil
+	p.mu.Unlock()
+	n, r := p.queue.names, scripts.ReliableNamesOf(p.queue.Name())
+	replies, err := p.queue.client.transaction(ctx, n.Destination, []any{"ZCARD", n.TimeoutSet}, []any{"LLEN", n.Destination},
+		[]any{"ZCARD", r.Held}, []any{"LLEN", r.Moved}, []any{"LLEN", r.MovedBefore})
+	if err != nil {
+		return s, in("state", p.Name(), err)
+	}
+	for i, count := range []*int{&s.Waiting, &s.Ready, &s.Held, &s.Held, &s.Held} {
+		length, err := replyInt(replies[i], nil)
+		if err != nil {
+			return s, in("state", p.Name(), err)
+		}
+		*count += int(length)
+	}
+	return s, nil
+}
