@@ -4,6 +4,7 @@ package library
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,8 @@ type DQ struct {
 	Faithful bool
 	// Exact transfers by Redisson's script alone, however long the pending list.
 	Exact bool
+	// Partitions, unless it is 0, makes each queue a dq.Partitioned of so many.
+	Partitions int
 	// Options are passed to dq.NewClient as well.
 	Options []dq.Option
 }
@@ -39,11 +42,17 @@ func (d DQ) Identity() driver.Identity {
 	if d.Exact {
 		version += ",exact"
 	}
+	if d.Partitions > 0 {
+		version += fmt.Sprintf(",partitions=%d", d.Partitions)
+	}
 	return driver.Identity{Name: "dq", Version: version}
 }
 
 // Store looks at the keys of Redisson's format.
-func (DQ) Store(client redis.UniversalClient, name string) driver.Store {
+func (d DQ) Store(client redis.UniversalClient, name string) driver.Store {
+	if d.Partitions > 0 {
+		return storeOf(client, name, d.Partitions)
+	}
 	return driver.Keys{Client: client, Queue: name}
 }
 
@@ -64,6 +73,9 @@ func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]
 	client, err := dq.NewClient(rdb, options...)
 	if err != nil {
 		return nil, errors.Join(err, rdb.Close())
+	}
+	if d.Partitions > 0 {
+		return openPartitioned(ctx, client, rdb, d.Partitions, names)
 	}
 	queues, delayed := make([]driver.Queue, 0, len(names)), make([]*dq.DelayedQueue[[]byte], 0, len(names))
 	var open atomic.Int64
@@ -105,9 +117,13 @@ type dqQueue struct {
 }
 
 func (q *dqQueue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
-	err := q.delayed.Offer(ctx, value, delay)
+	return refused(q.delayed.Offer(ctx, value, delay))
+}
+
+// refused marks the error of an offer that is not queued, by the word of dq.
+func refused(err error) error {
 	if err != nil && !errors.Is(err, dq.ErrUncertain) {
-		return driver.Refused(err) // by the word of dq
+		return driver.Refused(err)
 	}
 	return err
 }
