@@ -273,8 +273,8 @@ type Warmup struct {
 // Verdict is the judgement on a run.
 type Verdict struct {
 	// Passed is false if the run is invalid, if a message was lost, duplicated or
-	// early, if one that was due never came, if an offer failed or nothing was
-	// delivered, or if an objective was missed.
+	// early, if one that was due never came, if an offer failed, nothing was accepted
+	// though nobody interrupted the offers, or an objective was missed.
 	Passed bool `json:"passed"`
 	// Text is the judgement in one sentence.
 	Text string `json:"text"`
