@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,7 +105,8 @@ type History struct {
 	FirstWorse string `json:"first_worse,omitempty"`
 	Text       string `json:"text"`
 
-	unfit []*run.Document // left out, as they cannot be judged
+	unfit    []*run.Document     // left out, as they cannot be judged
+	unjudged map[string][]string // points of such runs alone, by the judged point behind them
 }
 
 // Point is a version, or whatever else the runs are told apart by.
@@ -215,6 +217,9 @@ func (h *History) describe(s *sorted) {
 			h.Server = ""
 		}
 	}
+	if servers := serversOf(s.runs); len(servers) > 1 && h.By != ByServer.String() {
+		h.Notes = append(h.Notes, "the servers differ, which may be what makes a difference: "+strings.Join(servers, ", "))
+	}
 	for _, p := range s.points {
 		point := Point{Name: p.name, Runs: []Run{}}
 		for _, r := range p.runs {
@@ -222,6 +227,22 @@ func (h *History) describe(s *sorted) {
 		}
 		h.Points = append(h.Points, point)
 	}
+}
+
+// serversOf are the servers of runs, with the number of runs of each, in the order in which they come.
+func serversOf(runs []*run.Document) []string {
+	var servers []string
+	count := map[string]int{}
+	for _, r := range runs {
+		name := r.ServerText()
+		if count[name]++; count[name] == 1 {
+			servers = append(servers, name)
+		}
+	}
+	for i, name := range servers {
+		servers[i] = fmt.Sprintf("%s in %s", name, compare.CountRuns(count[name]))
+	}
+	return servers
 }
 
 // ErrNoRuns says that there is nothing to judge.

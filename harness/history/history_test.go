@@ -195,6 +195,33 @@ func TestNothingIsSaidOfWhatCannotBeTold(t *testing.T) {
 	require.Equal(t, o.Unread, h.LeftOut)
 }
 
+// Where a change was may have been earlier, if what stood there could not be judged; and other things than
+// versions that differ are said.
+func TestWhatElseMayBeTheReasonIsSaid(t *testing.T) {
+	versions := repeated(7, "1", "2", "3")
+	runs := samples(func(i int) float64 { return 1 + float64(i%3/2) }, versions...)
+	for i, v := range versions {
+		runs[i].Interrupted = v == "2"
+		if v == "3" {
+			server := *runs[i].Server
+			server.How = "redis://10.0.0.5:6379"
+			runs[i].Server = &server
+		}
+	}
+	runs[0].Counts.Lost = 1
+	h, err := Of(t.Context(), runs, DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, "3", h.FirstWorse)
+	require.Contains(t, h.Text, "No run of 2, before it, could be judged.")
+	require.Contains(t, fmt.Sprint(h.Notes), "the servers differ, which may be what makes a difference: redis 7.0.15 (external) in 7 runs, redis 7.0.15 (redis://10.0.0.5:6379) in 7 runs")
+
+	flatRuns := samples(flat, repeated(7, "1", "2")...)
+	flatRuns[2].Counts.Lost = 1
+	h, err = Of(t.Context(), flatRuns, DefaultOptions())
+	require.NoError(t, err)
+	require.Contains(t, h.Text, "in 1 of 14 runs, and not more often of late")
+}
+
 // Where nothing of the newest version can be judged, nothing is said of it.
 func TestTheNewestVersionIsLeftOut(t *testing.T) {
 	versions := repeated(6, "1", "2", "3")

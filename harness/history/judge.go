@@ -201,16 +201,42 @@ func (h *History) judge(runs int) {
 		return
 	}
 	h.Outcome = Unchanged
-	h.Text = fmt.Sprintf("No change was seen in %s at %d points%s.", compare.CountRuns(runs), len(h.Points), h.tooFew(runs))
+	h.Text = fmt.Sprintf("No change was seen in %s at %d points%s.", compare.CountRuns(runs), len(h.Points), h.wrong()+h.tooFew(runs))
 	worse, better := h.changed(Worse), h.changed(Better)
 	switch {
 	case len(worse) > 0:
 		h.Outcome, h.FirstWorse = Worse, worse[0].newest().Name
-		h.Text = "Worse since " + h.sentence(worse)
+		h.Text = "Worse since " + h.sentence(worse) + h.maybeEarlier(worse[0].newest().At)
 	case len(better) > 0:
 		h.Outcome = Better
-		h.Text = "Better since " + h.sentence(better)
+		h.Text = "Better since " + h.sentence(better) + h.maybeEarlier(better[0].newest().At)
 	}
+}
+
+// maybeEarlier names the points before the one at which something changed of which no run could be judged.
+func (h *History) maybeEarlier(at int) string {
+	before := h.unjudged[h.Points[at].Name]
+	if len(before) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" No run of %s, before it, could be judged.", strings.Join(before, ", "))
+}
+
+// wrong says in how many runs messages were treated wrongly, where that is no change.
+func (h *History) wrong() string {
+	wrong, all := 0, 0
+	for _, p := range h.Points {
+		for _, r := range p.Runs {
+			all++
+			if r.Wrong > 0 {
+				wrong++
+			}
+		}
+	}
+	if wrong == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; messages were lost, duplicated, early or delivered although cancelled in %d of %d runs, and not more often of late", wrong, all)
 }
 
 // tooFew says that the newest point has so few runs that whatever they are nothing could be seen there,
@@ -256,6 +282,7 @@ func (h *History) judgeFaults(since int, faults string) {
 	if since == len(h.Points)-1 {
 		text = "Worse at " + name + ": " + faults + "."
 	}
+	text += h.maybeEarlier(since)
 	first := since
 	if later := h.changed(Worse); h.Outcome == Worse && len(later) > 0 {
 		text += " And worse since " + h.sentence(later)

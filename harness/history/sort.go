@@ -116,7 +116,8 @@ func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
 	if s.points, err = points(candidates, o.By); err != nil {
 		return nil, err
 	}
-	h.Unjudged = newer(s.points, h.unfit, o)
+	h.unjudged = unjudged(s.points, h.unfit, o)
+	h.Unjudged = h.unjudged[""]
 	for _, p := range s.points {
 		s.runs = append(s.runs, p.runs...)
 	}
@@ -128,32 +129,34 @@ func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
 	return s, nil
 }
 
-// newer names the points of runs that were left out which would come behind all others. Runs of
-// another implementation or scenario would be points of another history.
-func newer(judged []point, unfit []*run.Document, o Options) []string {
+// unjudged names the points of which no run could be judged, by the name of the judged point behind
+// them; those behind all others by "". Runs of another implementation or scenario would be points of
+// another history.
+func unjudged(judged []point, unfit []*run.Document, o Options) map[string][]string {
 	like := judged[0].runs[0]
 	unfit = slices.DeleteFunc(slices.Clone(unfit), func(r *run.Document) bool {
 		_, err := o.By.name(r)
 		return err != nil || r.Driver.Name != like.Driver.Name || r.Scenario.Name != like.Scenario.Name || o.Reference != "" && r.Driver.String() == o.Reference
 	})
 	all := slices.Clone(unfit)
+	isJudged := map[string]bool{}
 	for _, p := range judged {
 		all = append(all, p.runs...)
+		isJudged[p.name] = true
 	}
 	inOrder, err := points(all, o.By)
 	if err != nil {
 		return nil
 	}
-	last := judged[len(judged)-1].name
-	var names []string
-	for _, p := range slices.Backward(inOrder) {
-		if p.name == last {
-			break
+	before := map[string][]string{}
+	for _, p := range inOrder {
+		if !isJudged[p.name] {
+			before[""] = append(before[""], p.name)
+		} else if len(before[""]) > 0 {
+			before[p.name], before[""] = before[""], nil
 		}
-		names = append(names, p.name)
 	}
-	slices.Reverse(names)
-	return names
+	return before
 }
 
 // distinct refuses a run that is given twice.
