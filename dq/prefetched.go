@@ -1,9 +1,6 @@
 package dq
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
 // prefetched has what a worker took at one time and has not begun, until the turn of each comes or
 // prefetchHeld is over.
@@ -13,13 +10,15 @@ type prefetched[V any] struct {
 	back    func([]V) bool
 	overdue *time.Timer
 
-	mu    sync.Mutex
+	// held has an element while somebody looks at the rest. It is a channel and no sync.Mutex, for what
+	// putBack sends is waited for meanwhile, and virtual time stands still while a goroutine waits for a mutex.
+	held  chan struct{}
 	rest  []V
 	taken time.Time
 }
 
 func newPrefetched[V any](back func([]V) bool) *prefetched[V] {
-	b := &prefetched[V]{back: back}
+	b := &prefetched[V]{back: back, held: make(chan struct{}, 1)}
 	b.overdue = time.AfterFunc(prefetchHeld, b.putBack)
 	b.overdue.Stop()
 	return b
@@ -30,16 +29,16 @@ func (b *prefetched[V]) keep(rest []V) {
 	if len(rest) == 0 {
 		return
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.held <- struct{}{}
+	defer func() { <-b.held }()
 	b.rest, b.taken = rest, time.Now()
 	b.overdue.Reset(prefetchHeld)
 }
 
 // pop returns the first of what was taken before.
 func (b *prefetched[V]) pop() (first V, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.held <- struct{}{}
+	defer func() { <-b.held }()
 	if len(b.rest) == 0 {
 		return first, false
 	}
@@ -53,8 +52,8 @@ func (b *prefetched[V]) pop() (first V, ok bool) {
 // putBack gives back those whose turn has not come, so that another worker or process handles
 // them. Until they are back, the worker takes no others.
 func (b *prefetched[V]) putBack() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.held <- struct{}{}
+	defer func() { <-b.held }()
 	if len(b.rest) == 0 || time.Since(b.taken) < prefetchHeld {
 		return
 	}
@@ -65,7 +64,7 @@ func (b *prefetched[V]) putBack() {
 
 // holds reports whether anything is kept.
 func (b *prefetched[V]) holds() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.held <- struct{}{}
+	defer func() { <-b.held }()
 	return len(b.rest) > 0
 }
