@@ -120,13 +120,13 @@ func loadAll(t *testing.T) ([]*Section, *Oracle) {
 }
 
 // Every case, for dq as each release that was recorded, against the recordings; without
-// DQ_REQUIRE as every third one, the newest among them.
+// DQ_REQUIRE as every fifth one, the newest among them.
 func TestDQ(t *testing.T) {
 	t.Parallel()
 	sections, oracle := loadAll(t)
 	releases := oracle.Releases()
 	slices.Reverse(releases)
-	runBatches(t, batches(sections, servertest.Sample(t, releases, 3)), oracle, func(t *testing.T, release wire.Release) program.Program {
+	runBatches(t, batches(sections, servertest.Sample(t, releases, 5)), oracle, func(t *testing.T, release wire.Release) program.Program {
 		t.Helper()
 		return program.NewLibrary(library.DQ{Release: release})
 	})

@@ -2,9 +2,11 @@ package history
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
@@ -46,7 +48,30 @@ func (s *sorted) worseSince(counts []run.Counts, kind compare.Fault) (since int,
 	if math.IsInf(share, 1) {
 		return 0, ""
 	}
+	if s.fewOf(since, kind) {
+		return 0, ""
+	}
 	return since, kind.More(best, sum(counts[newest:]), "those before")
+}
+
+// fewOf reports whether the runs since a point do not treat messages wrongly more than those before, run by run:
+// one bad day of hundreds of messages is no more evidence than one of a few. It is asked only where there are
+// enough runs to tell; and never of a fault that comes for the first time at the newest point.
+func (s *sorted) fewOf(since int, kind compare.Fault) bool {
+	shares := func(from, to int) (all []float64) {
+		for _, p := range s.points[from:to] {
+			for _, r := range p.runs {
+				all = append(all, shareOf(kind, r.Counts))
+			}
+		}
+		return all
+	}
+	before, after := shares(0, since), shares(since, len(s.points))
+	if since == len(s.points)-1 && slices.Max(before) == 0 || byChance(len(before)+len(after), len(after), len(before)) > .01 {
+		return false
+	}
+	_, p := stats.MannWhitney(before, after) // both ways, as the point was chosen by the same runs
+	return p > significance
 }
 
 // faultLevels are the first points of the stretches of which each treats as many messages wrongly, but for
@@ -112,14 +137,14 @@ func byChance(all, bad, clean int) float64 {
 	return p
 }
 
-// clearLikelihood is twice the logarithm of how much likelier two shares must make what was counted
-// than one share, to be two: by chance alone one division in 2,000 is so clear.
-const clearLikelihood = 12
+// clearLikelihood is twice the logarithm of how much likelier two shares must make what was counted at
+// so many points than one share, to be two.
+func clearLikelihood(points int) float64 { return 3.84 + 2*math.Log(float64(points)) }
 
 // clearest is where counts divide best in two levels, 0 for nowhere.
 func clearest(counts []run.Counts, kind compare.Fault) (at int) {
 	all, left := sum(counts), run.Counts{}
-	one, most := likelihood(kind, all), clearLikelihood/2.
+	one, most := likelihood(kind, all), clearLikelihood(len(counts))/2
 	var lefts []float64
 	for _, c := range counts {
 		left = left.Plus(c)

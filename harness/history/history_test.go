@@ -148,6 +148,7 @@ func TestLossesThatComeBack(t *testing.T) {
 		"stays":               {[]int64{1, 60, 60, 60, 60, 60}, "2"},
 		"rises":               {[]int64{2, 2, 2, 60, 60, 60}, "4"},
 		"a slip before":       {[]int64{0, 40, 0, 40, 40, 40}, "4"},
+		"twice as before":     {[]int64{0, 0, 0, 0, 5, 3}, "5"},
 		"once, long ago":      {[]int64{0, 2, 0, 0, 0, 0}, ""},
 		"once, of late":       {[]int64{0, 0, 0, 0, 2, 0}, ""},
 		"once, at last":       {[]int64{0, 0, 0, 0, 0, 2}, "6"},
