@@ -55,7 +55,7 @@ func TestFaultAPartitionWhoseMasterIsGone(t *testing.T) {
 	err = p.OfferAll(deadline(t), 200*time.Millisecond, values...)
 	var partial *dq.OfferAllError
 	require.ErrorAs(t, err, &partial)
-	require.NotErrorIs(t, err, dq.ErrUncertain, "nothing was sent to nobody")
+	// What was sent before the connection was seen to be dead is uncertain; none of it comes.
 	var queued, refused []string
 	for i, err := range partial.Errors {
 		require.Equal(t, p.PartitionOf(customer(values[i])) == gone, err != nil, "%s: %v", values[i], err)
