@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -155,15 +156,27 @@ func haveImage(ctx context.Context, docker moby.APIClient, image string) error {
 	return context.Cause(ctx)
 }
 
+// processLabel tells whose a container is: testcontainers' own label of a session is the same in
+// all processes that one has started.
+const processLabel = "dq-bench.pid"
+
 func runContainer(ctx context.Context, image string) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, containerTimeout)
 	defer cancel()
-	ctr, err := testcontainers.Run(ctx, image,
+	// A daemon that is left while it makes a container goes on, and nobody would know of it.
+	making, made := context.WithTimeout(context.WithoutCancel(ctx), containerTimeout)
+	defer made()
+	ctr, err := testcontainers.Run(making, image,
+		testcontainers.WithNoStart(),
 		testcontainers.WithExposedPorts("6379/tcp"),
 		testcontainers.WithWaitStrategy(wait.ForLog(readyLine)),
+		testcontainers.WithLabels(map[string]string{processLabel: strconv.Itoa(os.Getpid())}),
 	)
 	remove := func() error {
 		return testcontainers.TerminateContainer(ctr, testcontainers.StopTimeout(0))
+	}
+	if err == nil {
+		err = ctr.Start(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(&oneLine{err}, removed(remove))

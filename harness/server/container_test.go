@@ -2,13 +2,14 @@ package server_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/testcontainers/testcontainers-go"
 
 	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
@@ -51,12 +52,12 @@ func TestAutoPrefersContainer(t *testing.T) {
 func TestContainerIsRemovedWhenStartFails(t *testing.T) {
 	servertest.Docker(t)
 	mine := func() string {
-		out, err := exec.CommandContext(t.Context(), "docker", "ps", "-aq", "--filter", "label=org.testcontainers.sessionId="+testcontainers.SessionID()).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), "docker", "ps", "-aq", "--filter", fmt.Sprintf("label=dq-bench.pid=%d", os.Getpid())).CombinedOutput()
 		require.NoError(t, err, string(out))
 		return string(out)
 	}
 	before := mine()
-	for _, after := range []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 250 * time.Millisecond} {
+	for _, after := range []time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 150 * time.Millisecond, 250 * time.Millisecond} {
 		ctx, cancel := context.WithTimeout(t.Context(), after)
 		s, err := server.Start(ctx, "container", nil)
 		cancel()
