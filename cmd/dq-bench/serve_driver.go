@@ -9,8 +9,9 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
 )
 
-// newServeDriverCmd is what 'dq-bench run' starts for a member of a fleet that is to be killed:
-// an implementation in a process of its own, which speaks the driver protocol.
+// newServeDriverCmd is what 'dq-bench run' starts for a member of a fleet that is to be killed,
+// or whose clock is to be wrong: an implementation in a process of its own, which speaks the
+// driver protocol.
 func newServeDriverCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:    "serve-driver DRIVER",

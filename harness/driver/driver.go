@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
 )
 
 // Identity names an implementation in reports: "dq" at "4.7.0", "redisson" at "3.16.6".
@@ -52,6 +54,13 @@ type Driver interface {
 	// that are open; nil where nothing is to be seen there. It does no I/O, and the
 	// client stays the caller's.
 	Store(client redis.UniversalClient, name string) Store
+}
+
+// Clocked is a Driver of this process that can be given another clock.
+type Clocked interface {
+	Driver
+	// WithClock returns the same by that clock.
+	WithClock(c clock.Clock) Driver
 }
 
 // Queue is a delay queue under load. Offer and Take may be called from many

@@ -22,6 +22,15 @@ func Account(p plan.Plan, start time.Time, messages []load.Message, events []Eve
 		}
 		f.Duplicate += m.Again
 		switch {
+		case m.Came != 0 && early(m):
+			f.Early++
+			if !slices.ContainsFunc(events, func(e Event) bool { return hastens(e, m) }) {
+				f.EarlyBeyond++
+			}
+		case m.Pending && slices.ContainsFunc(events, func(e Event) bool { return e.By > 0 && offeredIn(e, m) }):
+			f.Postponed++
+		}
+		switch {
 		case m.Acknowledged():
 			f.Acknowledged++
 			if m.Came == 0 && !m.Pending {
@@ -57,12 +66,30 @@ func kills(p plan.Plan, start time.Time) (events []Event) {
 	return events
 }
 
+func early(m load.Message) bool { return m.Came-m.Due < -int64(run.EarlyTolerance) }
+
+// afterwards is how long after its end a fault may still show: a command that was under way
+// is carried out, and what it moved is taken.
+const afterwards = time.Second
+
+// hastens reports whether a clock that was wrong may account for an early message: it was
+// transferred by one that was ahead, or offered by one that was behind.
+func hastens(e Event, m load.Message) bool {
+	return e.By > 0 && m.Came >= e.From.UnixNano() && m.Came <= e.To.Add(afterwards).UnixNano() ||
+		e.By < 0 && offeredIn(e, m)
+}
+
+// offeredIn reports whether a message was offered while an event lasted.
+func offeredIn(e Event, m load.Message) bool {
+	return m.Sent != 0 && m.Sent <= e.To.UnixNano() && (m.Answered == 0 || m.Answered >= e.From.UnixNano())
+}
+
 // resumed is how long after an instant the next message came on time; nil if none did.
 func resumed(messages []load.Message, ended time.Time) *int64 {
 	var first *int64
 	for _, m := range messages {
 		after := m.Came - ended.UnixNano()
-		if m.Came == 0 || after < 0 || m.Came-m.Due > int64(run.OnTime) {
+		if m.Came == 0 || after < 0 || m.Came-m.Due > int64(run.OnTime) || early(m) {
 			continue
 		}
 		if first == nil || after < *first {
@@ -113,7 +140,7 @@ func (l *losses) lost(m load.Message) {
 	}
 	for i, e := range l.events {
 		// A take that was under way may be carried out after the connection broke.
-		if l.onTheWay[i] > 0 && m.Due <= e.To.Add(time.Second).UnixNano() {
+		if l.onTheWay[i] > 0 && m.Due <= e.To.Add(afterwards).UnixNano() {
 			l.rest[i]++
 			return
 		}

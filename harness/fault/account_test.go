@@ -53,6 +53,30 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 	require.False(t, ok)
 }
 
+// A clock that was wrong accounts for what came early of it, and for what is held for it.
+func TestWhatAWrongClockAccountsFor(t *testing.T) {
+	pending := func(sent int64) load.Message {
+		return load.Message{Due: at(sent + 100), Sent: at(sent), Answered: at(sent + 1), Pending: true}
+	}
+	early := func(sent, came int64) load.Message {
+		return load.Message{Due: at(came + 100), Sent: at(sent), Answered: at(sent + 1), Came: at(came)}
+	}
+	messages := []load.Message{
+		early(10, 900), early(10, 1000), early(10, 2500), early(10, 3001), pending(500), pending(1500),
+		{Due: at(2100), Sent: at(10), Answered: at(11), Came: at(2099)}, // no more than the tolerance
+	}
+	wrong := func(by time.Duration) *run.Faults {
+		e := event(plan.Fault{Kind: plan.WrongClock, Member: 1, By: by, For: time.Second}, 1000, 2000)
+		return Account(plan.Plan{Consumers: 1}, time.Unix(0, at(0)), messages, []Event{e})
+	}
+	ahead := wrong(time.Hour)
+	require.Equal(t, []int64{4, 2, 1}, []int64{ahead.Early, ahead.EarlyBeyond, ahead.Postponed})
+	require.Equal(t, int64(99*time.Millisecond), *ahead.Events[0].ResumedNs, "what is early says nothing of that")
+	messages = append(messages, early(1500, 1501))
+	behind := wrong(-time.Hour)
+	require.Equal(t, []int64{5, 4, 0}, []int64{behind.Early, behind.EarlyBeyond, behind.Postponed})
+}
+
 // What a fault may lose accounts for no more than that.
 func TestLossesBeyondWhatMayBe(t *testing.T) {
 	lost := func(answered, due int64) load.Message {

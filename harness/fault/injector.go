@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dq-bench/dq-bench/harness/faketime"
 	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/server"
@@ -24,6 +26,10 @@ type Injector struct {
 	server *server.Server
 	proxy  *proxy.Proxy
 	admin  redis.UniversalClient
+
+	// clocks move those of members of the fleet; folder has their files, if there are any.
+	clocks map[int]faketime.File
+	folder string
 
 	mu     sync.Mutex // guards what follows
 	events []Event
@@ -46,7 +52,11 @@ func New(s *server.Server, p plan.Plan) (*Injector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Injector{plan: p, server: s, proxy: px, admin: s.NewClient()}, nil
+	in := &Injector{plan: p, server: s, proxy: px, admin: s.NewClient(), clocks: map[int]faketime.File{}}
+	if err := in.makeClocks(); err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return in, nil
 }
 
 // DriverURL is the server's address for the implementation under test. It holds the password:
@@ -56,7 +66,11 @@ func (in *Injector) DriverURL() string { return in.server.DriverURLBy(in.proxy.A
 // Close ends all connections through the Injector.
 func (in *Injector) Close() error {
 	in.proxy.Close()
-	return in.admin.Close()
+	err := in.admin.Close()
+	if in.folder != "" {
+		err = errors.Join(err, os.RemoveAll(in.folder))
+	}
+	return err
 }
 
 // Events are the faults that were done so far, in order. A nil Injector has none.
@@ -100,6 +114,9 @@ func (in *Injector) Run(ctx context.Context, start time.Time) {
 func (in *Injector) do(ctx context.Context, f plan.Fault) (times int, err error) {
 	switch f.Info().Reach {
 	case plan.Network:
+		if f.Kind == plan.WrongClock {
+			return 0, in.moveClock(ctx, f)
+		}
 		return in.network(ctx, f)
 	case plan.Settings:
 		return 0, in.settings(ctx, f)

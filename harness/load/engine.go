@@ -13,6 +13,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/program"
+	"github.com/dq-bench/dq-bench/harness/faketime"
 	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 )
@@ -41,6 +42,8 @@ type member struct {
 	part   part
 	// ledger is the file of one that is to be killed, or that keeps account.
 	ledger string
+	// clock is what moves its clock, nil for one whose clock is right.
+	clock *faketime.File
 }
 
 // String says what the member does.
@@ -58,7 +61,11 @@ func newEngine(o Options) *engine {
 	}
 	e := &engine{Options: o, epoch: newEpoch(), programs: programs{}}
 	for i, m := range o.Plan.Members() {
-		e.members = append(e.members, &member{Member: m, role: plan.Role{Member: i, Worker: o.Worker}, driver: o.driverOf(m)})
+		joins := &member{Member: m, role: plan.Role{Member: i, Worker: o.Worker}, driver: o.driverOf(m)}
+		if file, ok := o.Clocks[i+1]; ok {
+			joins.clock = &file
+		}
+		e.members = append(e.members, joins)
 	}
 	return e
 }
@@ -136,10 +143,16 @@ func (e *engine) prepare(ctx context.Context) error {
 			continue
 		}
 		spec, ok := m.driver.(program.Spec)
-		if !ok {
+		var p *program.Process
+		var err error
+		switch {
+		case m.clock != nil:
+			p, err = e.programs.startAlone(ctx, m, e.Serve, e.Notice)
+		case !ok:
 			continue
+		default:
+			p, err = e.programs.start(ctx, spec, e.Notice)
 		}
-		p, err := e.programs.start(ctx, spec, e.Notice)
 		if err != nil {
 			return fmt.Errorf("open driver %s: %w", m.driver.Identity(), err)
 		}

@@ -19,7 +19,7 @@ const ledgerFeature = program.LoadOp + "(ledger)"
 // prepareKilled starts a process of its own for a member that is to be killed, and makes
 // the file of its ledger.
 func (e *engine) prepareKilled(ctx context.Context, m *member) error {
-	p, err := e.programs.startKilled(ctx, m, e.Serve, e.Notice)
+	p, err := e.programs.startAlone(ctx, m, e.Serve, e.Notice)
 	if err != nil {
 		return fmt.Errorf("open driver %s: %w", m.driver.Identity(), err)
 	}
@@ -57,18 +57,31 @@ func (e *engine) removeLedgers() error {
 	return errors.Join(errs...)
 }
 
-// startKilled starts the program that is a member by itself: an implementation of this
+// startAlone starts the program that is a member by itself: an implementation of this
 // process by the command serve and its name.
-func (all programs) startKilled(ctx context.Context, m *member, serve []string, notice func(string)) (p *program.Process, err error) {
+func (all programs) startAlone(ctx context.Context, m *member, serve []string, notice func(string)) (p *program.Process, err error) {
 	name := m.driver.Identity().String()
 	spec, outside := m.driver.(program.Spec)
 	switch {
 	case outside:
-		p, err = spec.StartProcess(ctx, notice, nil)
+		var environment []string
+		if m.clock != nil {
+			if environment, err = m.clock.Environment(); err != nil {
+				return nil, err
+			}
+		}
+		p, err = spec.StartProcess(ctx, notice, nil, environment...)
 	case len(serve) == 0:
-		err = errors.New("expected a command that serves it in a process of its own, so that this one can be killed")
+		err = errors.New("expected a command that serves it in a process of its own")
 	default:
-		p, err = program.Start(ctx, append(slices.Clone(serve), name), nil)
+		var environment []string
+		if m.clock != nil {
+			if _, can := m.driver.(driver.Clocked); !can {
+				return nil, &driver.CapabilityError{Driver: m.driver.Identity(), Need: "be given another clock"}
+			}
+			environment = m.clock.Ours()
+		}
+		p, err = program.Start(ctx, append(slices.Clone(serve), name), nil, environment...)
 	}
 	if err == nil {
 		all[fmt.Sprintf("%s, member %d", name, m.role.Member)] = p

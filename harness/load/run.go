@@ -7,6 +7,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/faketime"
 	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 )
@@ -42,8 +43,12 @@ type Options struct {
 	OverProtocol bool
 	// Serve is the beginning of a command line that, with the name of an implementation
 	// such as "dq:4.7.0" at its end, serves that as a program of the driver protocol. It
-	// is needed where the plan kills a member whose implementation is in this process.
+	// is needed where the plan kills a member whose implementation is in this process, or
+	// moves its clock.
 	Serve []string
+	// Clocks are the files that move the clock of a member, by its place in the fleet,
+	// counted from 1. Such a member is a process of its own.
+	Clocks map[int]faketime.File
 	// Worker is this process's share, if several processes split the plan. They
 	// have the plan, RunID and StartAt in common, and Redis must not be nil.
 	Worker plan.Worker

@@ -19,6 +19,6 @@ func writeFaults(out io.Writer, f *run.Faults) {
 		}
 		fmt.Fprintf(out, "fault  %s: %.3f s to %.3f s%s; deliveries on time again %s; may lose %s\n", e.Text, e.From, e.To, times, e.ResumedText(), e.MayLose)
 	}
-	fmt.Fprintf(out, "faults  %d offered, %d acknowledged, %d refused, %d uncertain of which %d came, %d lost, %d duplicate\n\n",
-		f.Offered, f.Acknowledged, f.Refused, f.Uncertain, f.UncertainCame, f.Lost, f.Duplicate)
+	fmt.Fprintf(out, "faults  %d offered, %d acknowledged, %d refused, %d uncertain of which %d came, %d lost, %d duplicate, %d early, %d postponed\n\n",
+		f.Offered, f.Acknowledged, f.Refused, f.Uncertain, f.UncertainCame, f.Lost, f.Duplicate, f.Early, f.Postponed)
 }

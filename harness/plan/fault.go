@@ -28,6 +28,10 @@ type Fault struct {
 	Bandwidth int
 	// AOF says how the server keeps its commands: one of AOFs.
 	AOF string
+	// Member is the process of the fleet that it is about, counted from 1, and By how far its
+	// clock is ahead: behind, if it is below 0.
+	Member int
+	By     time.Duration
 }
 
 // FaultKind is what breaks. The words are those of harness/simulate where that has it too.
@@ -57,6 +61,7 @@ const (
 	Halt           FaultKind = "halt"
 	KillServer     FaultKind = "kill-server"
 	Loading        FaultKind = "loading"
+	WrongClock     FaultKind = "clock"
 	// KillMember is no kind that a plan's faults have: a member of its fleet does, by Kill.
 	KillMember FaultKind = "kill-member"
 )
@@ -161,6 +166,7 @@ var FaultKinds = []FaultInfo{
 		Kind: Loading, Help: "the server is killed, and refuses everything with LOADING once it is started: its AOF takes it `for` so long to read",
 		Reach: ServerProcess, Loss: OnTheWay, Needs: []string{"for"},
 	},
+	{Kind: WrongClock, Help: "the wall clock of the `member`th process of the fleet is `by` ahead, or behind, and is right again after", Needs: []string{"for", "member", "by"}},
 }
 
 // Info is what is said of the fault's kind.
@@ -225,11 +231,16 @@ func (f Fault) parameters() []parameter {
 		{"latency", f.Latency.String(), f.Latency != 0, f.Latency < 0},
 		{"bandwidth", fmt.Sprint(f.Bandwidth), f.Bandwidth != 0, f.Bandwidth < 0},
 		{"aof", f.AOF, f.AOF != "", f.AOF != "" && !slices.Contains(AOFs, f.AOF)},
+		{"member", fmt.Sprint(f.Member), f.Member != 0, f.Member < 0},
+		{"by", f.By.String(), f.By != 0, f.By.Abs() > maxWrong},
 	}
 }
 
 // maxFaultCount bounds how often a fault happens.
 const maxFaultCount = 10_000
+
+// maxWrong bounds how wrong a clock is.
+const maxWrong = 365 * 24 * time.Hour
 
 // check refuses what can never be right in a phase that offers for so long.
 func (f Fault) check(duration time.Duration) error {
@@ -246,6 +257,8 @@ func (f Fault) check(duration time.Duration) error {
 		switch {
 		case p.wrong && p.key == "aof":
 			return fmt.Errorf("faults: %s: expected aof to be one of %s, got %q", f.Kind, strings.Join(AOFs, ", "), p.text)
+		case p.wrong && p.key == "by":
+			return fmt.Errorf("faults: %s: expected by to be -%s to %s, got %s", f.Kind, maxWrong, maxWrong, p.text)
 		case p.wrong:
 			return fmt.Errorf("faults: %s: expected %s to be above 0, got %s", f.Kind, p.key, p.text)
 		case needed && !p.given:
@@ -270,6 +283,14 @@ func checkFaults(p Plan) error {
 	for _, f := range faults {
 		if err := f.check(p.Schedule().Duration()); err != nil {
 			return err
+		}
+		if f.Member > 0 {
+			switch {
+			case f.Member > len(p.Fleet):
+				return fmt.Errorf("faults: %s: expected a member of the fleet, which has %d, got %d", f.Kind, len(p.Fleet), f.Member)
+			case p.Fleet[f.Member-1].Kill:
+				return fmt.Errorf("faults: %s: expected a member that is not killed, got %d", f.Kind, f.Member)
+			}
 		}
 		if f.AOF != "" && aof != "" && f.AOF != aof {
 			return fmt.Errorf("faults: expected one aof for the server, got %s and %s", aof, f.AOF)

@@ -10,7 +10,7 @@ import (
 func TestFaultsAreChecked(t *testing.T) {
 	second := func(n int) Span { return Span{time.Duration(n) * time.Second, time.Duration(n) * time.Second} }
 	for want, faults := range map[string][]Fault{
-		"":                          {{Kind: Cut, At: second(0)}, {Kind: Slow, At: second(2), For: time.Second, Latency: time.Millisecond}, {Kind: KillServer, At: second(3), For: 1, AOF: "no"}},
+		"":                          {{Kind: Cut, At: second(0)}, {Kind: Slow, At: second(2), For: time.Second, Latency: time.Millisecond}, {Kind: KillServer, At: second(3), For: 1, AOF: "no"}, {Kind: WrongClock, At: second(4), For: 1, Member: 1, By: -time.Hour}},
 		`no kind "kut" (did you`:    {{Kind: "kut"}},
 		"expected for beside it":    {{Kind: Stall}},
 		"slow: expected latency":    {{Kind: Slow, For: time.Second}},
@@ -27,8 +27,14 @@ func TestFaultsAreChecked(t *testing.T) {
 		"cut at 9s..20s to end":     {{Kind: Cut, At: Span{9 * time.Second, 20 * time.Second}}},
 		"stall at 2s for 9s to end": {{Kind: Stall, At: second(2), For: 9 * time.Second}},
 		"one at a time, got stall":  {{Kind: Cut, At: second(3)}, {Kind: Stall, At: second(2), For: 2 * time.Second}},
+		"expected member beside it": {{Kind: WrongClock, For: 1, By: time.Hour}},
+		"expected by beside it":     {{Kind: WrongClock, For: 1, Member: 1}},
+		"by to be -8760h0m0s to":    {{Kind: WrongClock, For: 1, Member: 1, By: -9000 * time.Hour}},
+		"which has 2, got 3":        {{Kind: WrongClock, For: 1, Member: 3, By: time.Hour}},
+		"that is not killed, got 2": {{Kind: WrongClock, For: 1, Member: 2, By: time.Hour}},
 	} {
 		p := DefaultPlan()
+		p.Fleet = []Member{{Offers: true, Takes: true}, {Offers: true, Takes: true, To: time.Second, Kill: true}}
 		p.Queue, p.Faults = "q", faults
 		err := p.Validate()
 		if want == "" {

@@ -25,6 +25,12 @@ type Faults struct {
 	LostBeyond int64 `json:"lost_beyond"`
 	// Duplicate counts deliveries beyond the first of a message.
 	Duplicate int64 `json:"duplicate"`
+	// Early came more than EarlyTolerance before they were due. EarlyBeyond are those of them
+	// that no clock which was wrong accounts for.
+	Early       int64 `json:"early,omitempty"`
+	EarlyBeyond int64 `json:"early_beyond,omitempty"`
+	// Postponed are still held at the end, for they were offered while a clock was ahead.
+	Postponed int64 `json:"postponed,omitempty"`
 }
 
 // FaultEvent is one thing that broke.
@@ -39,8 +45,8 @@ type FaultEvent struct {
 	Times int `json:"times,omitempty"`
 	// MayLose says which acknowledged messages no client could have kept.
 	MayLose string `json:"may_lose"`
-	// ResumedNs is how long after its end the next message came on time, within OnTime of its
-	// due instant; missing if none did.
+	// ResumedNs is how long after its end the next message came on time, within OnTime after its
+	// due instant, and not early; missing if none did.
 	ResumedNs *int64 `json:"resumed_ns,omitempty"`
 	// Error says why it did not happen as asked for; empty if it did.
 	Error string `json:"error,omitempty"`

@@ -16,7 +16,7 @@ import (
 //
 // Expected are objectives on what the system under test is known to do wrong:
 // each must hold, and the count it names is no fault. Where something was made to break, of
-// the lost messages those are a fault that no event accounts for. So a run that is expected to
+// the lost, early and pending messages those are a fault that no event accounts for. So a run that is expected to
 // lose messages fails if it loses none.
 //
 // What one of several workers did is not judged: that takes the whole, which Merge
@@ -34,11 +34,14 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 		excused[e.metric] = true
 	}
 	if r.Faults != nil {
-		excused["lost"] = true
+		excused["lost"], excused["early"] = true, true
 	}
 	faults := r.faults(excused)
 	if r.Faults != nil && r.Faults.LostBeyond > 0 {
 		faults = append(faults, fmt.Sprintf("%d lost that no fault accounts for", r.Faults.LostBeyond))
+	}
+	if r.Faults != nil && r.Faults.EarlyBeyond > 0 {
+		faults = append(faults, fmt.Sprintf("%d early that no fault accounts for", r.Faults.EarlyBeyond))
 	}
 	for i, slo := range slices.Concat(slos, expected) {
 		objective := slo.Evaluate(r)
@@ -72,7 +75,11 @@ func (r *Document) faults(excused map[string]bool) []string {
 			faults = append(faults, fmt.Sprintf("%d %s", n, count.Fault))
 		}
 	}
-	if n := c.Pending - c.NotDue; n > 0 && !r.Interrupted && !excused["pending"] {
+	due := c.Pending - c.NotDue
+	if r.Faults != nil {
+		due -= r.Faults.Postponed
+	}
+	if n := due; n > 0 && !r.Interrupted && !excused["pending"] {
 		faults = append(faults, fmt.Sprintf("%d still pending after the drain timeout of %s", n, r.Scenario.DrainTimeout))
 	}
 	if own := "dq-bench:" + r.RunID; c.Foreign > 0 && (r.Scenario.Queue == own || strings.HasPrefix(r.Scenario.Queue, own+":")) && !excused["foreign"] {

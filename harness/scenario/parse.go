@@ -61,6 +61,7 @@ func decodeFault(node *yaml.Node) ([]plan.Fault, error) {
 	err := keys{
 		"kind": into(&f.Kind), "at": setting(textual{&f.At}, "0s"), "for": into(&f.For), "commands": into(&f.Commands), "count": into(&f.Count),
 		"latency": into(&f.Latency), "bandwidth": into(&f.Bandwidth), "aof": into(&f.AOF),
+		"member": into(&f.Member), "by": into(&f.By),
 	}.decode(node)
 	return []plan.Fault{f}, err
 }

@@ -104,7 +104,7 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 				return nil, err
 			}
 			defer func() { err = errors.Join(err, faults.Close()) }()
-			options.RedisURL, options.Meanwhile = faults.DriverURL(), faults.Run
+			options.RedisURL, options.Meanwhile, options.Clocks = faults.DriverURL(), faults.Run, faults.Clocks()
 		}
 		options.Account = c.Plan.Breaks() && !o.Share.Worker.Shared()
 		used = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}

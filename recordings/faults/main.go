@@ -23,7 +23,7 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "faults-network faults-server faults-process faults-members", "the scenarios, in order")
+	only := flag.String("only", "faults-network faults-server faults-process faults-members faults-clocks", "the scenarios, in order")
 	drivers := flag.String("drivers", "redisson:4.7.0 dq", "the implementations: the one to be held up to, and the one that may not be behind it")
 	out := flag.String("out", filepath.Join("recordings", "FAULTS.md"), "the table")
 	bound := flag.Duration("bound", 40*time.Minute, "how long all may take")

@@ -46,6 +46,9 @@ func TestBehind(t *testing.T) {
 		"by chance":        {func(f *run.Faults) { f.Uncertain, f.Acknowledged = 10, 85 }, ""},
 		"uncertain":        {func(f *run.Faults) { f.Uncertain = 11 }, "uncertain: 11 against 5"},
 		"refused":          {func(f *run.Faults) { f.Acknowledged = 84 }, "acknowledged: 84 against 90"},
+		"early":            {func(f *run.Faults) { f.Early = 6 }, "early: 6 against 0"},
+		"early beyond":     {func(f *run.Faults) { f.EarlyBeyond = 1 }, "early: 1 more than may be"},
+		"postponed":        {func(f *run.Faults) { f.Postponed = 6 }, "postponed: 6 against 0"},
 		"on time at once":  {func(f *run.Faults) { f.Events = resumed(1100 * time.Millisecond) }, ""},
 		"later":            {func(f *run.Faults) { f.Events = resumed(1101 * time.Millisecond) }, "resumed after: 1.10 s against 1.00 s"},
 		"never":            {func(f *run.Faults) { f.Events = []run.FaultEvent{{}} }, "resumed after: never against 1.00 s"},
@@ -67,5 +70,5 @@ func TestBehind(t *testing.T) {
 func TestPageShowsWhatWasSeen(t *testing.T) {
 	f := run.Faults{Offered: 600, Acknowledged: 590, Refused: 2, Uncertain: 8, UncertainCame: 3, Lost: 4, LostBeyond: 1, Events: resumed(1500 * time.Microsecond)}
 	text := page([]row{{document("redisson", "n/a", 1, f), document("dq", "n/a", 2, f)}}, time.Unix(0, 0))
-	require.Contains(t, text, "| **a** cut at 2s | nothing | redisson | 600 | 590 | 2 | 8 (3) | **4**, 1 beyond | 0 | 1.50 ms |\n|  |  | dq | 600 |")
+	require.Contains(t, text, "| **a** cut at 2s | nothing | redisson | 600 | 590 | 2 | 8 (3) | **4**, 1 beyond | 0 | 0 | 0 | 1.50 ms |\n|  |  | dq | 600 |")
 }

@@ -36,6 +36,11 @@ func pair(runs []*run.Document) []row {
 // something broke: one for each producer.
 func (r row) byChance() int64 { return int64(r.new.Scenario.Producers) }
 
+// inTime is how far they may differ by when exactly a clock was wrong: the offers of OnTime.
+func (r row) inTime() int64 {
+	return int64(r.new.Scenario.Rate*sooner.Seconds()) + r.byChance()
+}
+
 // sooner is how much later deliveries may go on: what may be late and still on time.
 const sooner = run.OnTime
 
@@ -50,6 +55,15 @@ func (r row) behind() (cells []string) {
 	}
 	if n.Duplicate > o.Duplicate {
 		cells = append(cells, fmt.Sprintf("duplicate: %d against %d", n.Duplicate, o.Duplicate))
+	}
+	if n.EarlyBeyond > 0 {
+		cells = append(cells, fmt.Sprintf("early: %d more than may be", n.EarlyBeyond))
+	}
+	if n.Early > o.Early+r.inTime() {
+		cells = append(cells, fmt.Sprintf("early: %d against %d", n.Early, o.Early))
+	}
+	if n.Postponed > o.Postponed+r.inTime() {
+		cells = append(cells, fmt.Sprintf("postponed: %d against %d", n.Postponed, o.Postponed))
 	}
 	if n.Uncertain > o.Uncertain+r.byChance() {
 		cells = append(cells, fmt.Sprintf("uncertain: %d against %d", n.Uncertain, o.Uncertain))
@@ -99,9 +113,10 @@ func page(rows []row, at time.Time) string {
 	fmt.Fprintf(&out, "# Faults\n\nWhat became of the messages of a small service when something broke, measured on %s with %s on %s/%s, %d CPUs, by `make faults`: one run of\n"+
 		"each, through the same proxy and on a server of the same kind. [scenarios/fault](../scenarios/fault/README.md) says what each fault is and what is counted. *May lose* is what no client could\n"+
 		"keep, for a take hands a message over at most once; what is lost beyond that is marked. *Resumed after* is from the end of the fault to the next delivery that is at most %s late.\n"+
-		"Which commands were under way when something broke is chance: one offer of each producer, one message of each consumer.\n\n",
+		"Which commands were under way when something broke is chance: one offer of each producer, one message of each consumer.\n"+
+		"*Early* came before they were due, *postponed* are held at the end for an hour, both by a clock that was wrong.\n\n",
 		at.UTC().Format("2006-01-02 15:04 UTC"), runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), run.OnTime)
-	out.WriteString("| fault | may lose | implementation | offered | acknowledged | refused | uncertain (came) | lost | duplicate | resumed after |\n|---|---|---|---:|---:|---:|---:|---:|---:|---:|\n")
+	out.WriteString("| fault | may lose | implementation | offered | acknowledged | refused | uncertain (came) | lost | duplicate | early | postponed | resumed after |\n|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, r := range rows {
 		for _, d := range []*run.Document{r.old, r.new} {
 			if d != nil {
@@ -139,6 +154,6 @@ func writeRow(out *bytes.Buffer, d *run.Document, first bool) {
 	if f.Uncertain > 0 {
 		uncertain = fmt.Sprintf("%d (%d)", f.Uncertain, f.UncertainCame)
 	}
-	fmt.Fprintf(out, "| %s | %s | %s | %d | %d | %d | %s | %s | %d | %s |\n",
-		fault, loss, d.Driver, f.Offered, f.Acknowledged, f.Refused, uncertain, lost, f.Duplicate, resumedText(f))
+	fmt.Fprintf(out, "| %s | %s | %s | %d | %d | %d | %s | %s | %d | %d | %d | %s |\n",
+		fault, loss, d.Driver, f.Offered, f.Acknowledged, f.Refused, uncertain, lost, f.Duplicate, f.Early, f.Postponed, resumedText(f))
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -46,6 +48,12 @@ func (d DQ) Identity() driver.Identity {
 		version += fmt.Sprintf(",partitions=%d", d.Partitions)
 	}
 	return driver.Identity{Name: "dq", Version: version}
+}
+
+// WithClock returns dq by a clock that due times and timers come from.
+func (d DQ) WithClock(c clock.Clock) driver.Driver {
+	d.Options = append(slices.Clone(d.Options), dq.WithClock(c))
+	return d
 }
 
 // Store looks at the keys of Redisson's format.

@@ -67,13 +67,14 @@ type Process struct {
 
 // Start starts a program and waits for its hello, at most until ctx
 // ends; the program itself outlives ctx. command is the program and its
-// arguments, log, which may be nil, gets a copy of its stderr.
-func Start(ctx context.Context, command []string, log io.Writer) (*Process, error) {
-	return startIn(ctx, command, log, helloTimeout)
+// arguments, log, which may be nil, gets a copy of its stderr. It has the variables of this
+// process, and environment besides.
+func Start(ctx context.Context, command []string, log io.Writer, environment ...string) (*Process, error) {
+	return startIn(ctx, command, log, helloTimeout, environment...)
 }
 
 // startIn is Start with a limit of its own for hello.
-func startIn(ctx context.Context, command []string, log io.Writer, greets time.Duration) (*Process, error) {
+func startIn(ctx context.Context, command []string, log io.Writer, greets time.Duration, environment ...string) (*Process, error) {
 	if len(command) == 0 {
 		return nil, errors.New("driver exec: expected a command line, got none")
 	}
@@ -82,7 +83,7 @@ func startIn(ctx context.Context, command []string, log io.Writer, greets time.D
 		waiting: map[uint64]chan remoteLine{}, events: map[uint64]func(Event){},
 	}
 	p.stderr.copyTo = log
-	if err := p.start(command); err != nil {
+	if err := p.start(command, environment); err != nil {
 		return nil, fmt.Errorf("starting driver program %s: %w", p.name, err)
 	}
 	if err := p.greet(ctx); err != nil {
@@ -92,9 +93,12 @@ func startIn(ctx context.Context, command []string, log io.Writer, greets time.D
 	return p, nil
 }
 
-func (p *Process) start(command []string) error {
+func (p *Process) start(command, environment []string) error {
 	p.cmd = exec.Command(command[0], command[1:]...)
 	p.cmd.WaitDelay = time.Second
+	if len(environment) > 0 {
+		p.cmd.Env = append(os.Environ(), environment...)
+	}
 	p.cmd.Stderr = &p.stderr
 	ownGroup(p.cmd)
 	var err error

@@ -149,8 +149,9 @@ func (s Spec) Start(ctx context.Context, progress func(string), log io.Writer) (
 	return p, nil
 }
 
-// StartProcess is Start for redisson and exec; it refuses dq.
-func (s Spec) StartProcess(ctx context.Context, progress func(string), log io.Writer) (*Process, error) {
+// StartProcess is Start for redisson and exec, with variables besides those of this process;
+// it refuses dq.
+func (s Spec) StartProcess(ctx context.Context, progress func(string), log io.Writer, environment ...string) (*Process, error) {
 	command := s.command
 	switch {
 	case s.dq != nil:
@@ -162,7 +163,7 @@ func (s Spec) StartProcess(ctx context.Context, progress func(string), log io.Wr
 		}
 		command = built.Command
 	}
-	return Start(ctx, command, log)
+	return Start(ctx, command, log, environment...)
 }
 
 // Open starts one program, and opens the queues on one client in it. Closing the

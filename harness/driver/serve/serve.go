@@ -22,6 +22,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/library"
 	"github.com/dq-bench/dq-bench/harness/driver/program"
+	"github.com/dq-bench/dq-bench/harness/faketime"
 	"github.com/dq-bench/dq-bench/harness/load"
 )
 
@@ -36,7 +37,12 @@ const maxRequest = 1 << 20
 // The identity of d is what hello tells. Its queues should implement
 // driver.Holder, for a message that nobody holds counts as lost. Of a driver other
 // than dq's it has the ops hello, cancel and load.* only: a Port has the others.
+//
+// Where the environment names a clock (harness/faketime), a driver.Clocked goes by that.
 func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
+	if c, ok := d.(driver.Clocked); ok {
+		d = c.WithClock(faketime.FromEnvironment())
+	}
 	if l, ok := d.(library.DQ); ok {
 		return serve(in, out, load.NewHost(d), dqCalls{program.NewLibrary(l)})
 	}

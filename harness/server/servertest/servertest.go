@@ -20,7 +20,7 @@ import (
 const startTimeout = time.Minute
 
 // Required reports whether DQ_REQUIRE (comma separated: redis, docker, redisson,
-// chromium, python3, node) lists what, so that its absence is a failure and not a skip.
+// chromium, python3, node, faketime) lists what, so that its absence is a failure and not a skip.
 func Required(what string) bool {
 	for name := range strings.SplitSeq(os.Getenv("DQ_REQUIRE"), ",") {
 		if strings.TrimSpace(name) == what {
