@@ -50,17 +50,17 @@ type Order struct {
 	Amount any ` + "`json:\"amount\" java:\"java.lang.Number\"`" + `
 	Color *Color                     ` + "`json:\"color\"`" + `
 	Counts []*int32 ` + "`json:\"counts\" java:\"array\"`" + `
-	Days map[DayOfWeek]string ` + "`json:\"days\"`" + `
+	Days map[DayOfWeek]*string ` + "`json:\"days\"`" + `
 	Events []any ` + "`json:\"events\"`" + `
 	Lines []*Line                    ` + "`json:\"lines\"`" + `
-	Names []string                   ` + "`json:\"names\" java:\"Set\"`" + `
+	Names []*string                   ` + "`json:\"names\" java:\"Set\"`" + `
 	Next  any                        ` + "`json:\"next\" java:\"demo.Base\"`" + `
 	Note *string ` + "`json:\"note\" java:\"Optional\"`" + `
 	Op any ` + "`json:\"op\" java:\"demo.Op\"`" + `
 	Paid  *bool                      ` + "`json:\"paid\"`" + `
 	Sizes map[Color][]*big.Int       ` + "`json:\"sizes\"`" + `
 	// when is left out: no Go type stands for java.util.Calendar
-	Words []string ` + "`json:\"words\" java:\"array\"`" + `
+	Words []*string ` + "`json:\"words\" java:\"array\"`" + `
 	Origin codec.Origin ` + "`json:\"-\"`" + `
 }
 

@@ -17,7 +17,7 @@ import (
 // Source returns Go source of a package with a struct for each class, a string type for
 // each enum, and the variable Classes, which the constructor of a codec takes. A field
 // that has no Go type is left out, and a comment and the option lacks say so. A reference is
-// a pointer, for null. A struct that holds collections has an Origin, so that what was read is written as
+// a pointer, for null, in collections too; but the key of a map, where null is refused. A struct that holds collections has an Origin, so that what was read is written as
 // it was.
 func Source(pkg string, classes []codec.JavaClass) ([]byte, error) {
 	if !token.IsIdentifier(pkg) {

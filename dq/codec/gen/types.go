@@ -31,12 +31,6 @@ var collections = map[string]string{
 	"java.util.SortedMap": "SortedMap", "java.util.NavigableMap": "NavigableMap",
 }
 
-// boxed are the classes of scalars whose Go types stand for what is no class in an array.
-var boxed = map[string]bool{
-	"java.lang.Boolean": true, "java.lang.Byte": true, "java.lang.Short": true, "java.lang.Character": true,
-	"java.lang.Integer": true, "java.lang.Long": true, "java.lang.Float": true, "java.lang.Double": true,
-}
-
 // supertypes are those of the JDK's scalars, as which they are declared.
 var supertypes = map[string]bool{
 	"java.lang.Number": true, "java.lang.Comparable": true, "java.lang.CharSequence": true, "java.io.Serializable": true,
@@ -164,23 +158,36 @@ func (w *writer) container(t codec.JavaType, several bool) (goType, problem stri
 			return "", problem
 		}
 	}
-	if t.Class == "[]" && boxed[innermost(t).Class] {
-		elem = pointer(elem)
-	}
 	if !strings.Contains(t.Class, "Map") {
 		return "[]" + elem, ""
 	}
-	key, problem := "string", ""
+	key := "string"
 	if len(t.Of) == 2 && t.Of[0].Class != "" {
-		key, problem = w.element(t.Of[0], false)
+		key = w.key(t.Of[0])
 	}
-	switch {
-	case key == "":
-		return "", problem
-	case strings.HasPrefix(key, "*") || strings.HasPrefix(key, "["):
+	if key == "" {
 		return "", "no Go map has keys of " + t.Of[0].String()
 	}
 	return "map[" + key + "]" + elem, ""
+}
+
+// key returns the type of a map's keys, or "". None is a pointer, of which two that are equal
+// are two keys: a map with the key null is refused when one comes.
+func (w *writer) key(t codec.JavaType) string {
+	scalar, isScalar := scalars[t.Class]
+	switch {
+	case isScalar && !strings.HasPrefix(scalar, "*"):
+		return scalar
+	case isScalar:
+		return ""
+	case len(w.classes[t.Class].Constants) > 0 && !w.classes[t.Class].HasBodies:
+		return w.names[t.Class]
+	}
+	key, _ := w.element(t, false)
+	if strings.HasPrefix(key, "*") || strings.HasPrefix(key, "[") || strings.HasPrefix(key, "map[") || key == "codec.Set" {
+		return ""
+	}
+	return key
 }
 
 func innermost(t codec.JavaType) codec.JavaType {
@@ -190,13 +197,13 @@ func innermost(t codec.JavaType) codec.JavaType {
 	return t.Of[len(t.Of)-1]
 }
 
-// element returns the type of an element, of a key, or of a value.
+// element returns the type of an element or of a value, which may be null unless it is a primitive.
 func (w *writer) element(t codec.JavaType, several bool) (goType, problem string) {
 	if p, is := primitives[t.Class]; is {
 		return p, ""
 	}
 	if scalar, is := scalars[t.Class]; is {
-		return scalar, ""
+		return pointer(scalar), ""
 	}
 	if parameter := w.parameters[t.Parameter]; parameter != "" {
 		return parameter, ""
@@ -204,10 +211,7 @@ func (w *writer) element(t codec.JavaType, several bool) (goType, problem string
 	if c := w.classes[t.Class]; c.HasBodies || c.Interface || supertypes[t.Class] {
 		return "any", ""
 	}
-	if name, known := w.names[t.Class]; known {
-		if len(w.classes[t.Class].Constants) > 0 {
-			return name, ""
-		}
+	if _, known := w.names[t.Class]; known {
 		return "*" + w.typeName(t), ""
 	}
 	switch tag, isCollection := collections[t.Class]; {

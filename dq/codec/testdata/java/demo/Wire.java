@@ -13,13 +13,14 @@ public final class Wire {
 
     private static final Map<String, String> CLASSES = Map.of(
         "json", "JsonJacksonCodec", "typed-json", "TypedJsonJacksonCodec",
+        "json3", "JsonJackson3Codec", "typed-json3", "TypedJsonJackson3Codec",
         "kryo5", "Kryo5Codec", "marshalling", "MarshallingCodec", "serialization", "SerializationCodec");
 
-    /** The codec for values of a type, which only typed-json asks for; null where the release has none. */
+    /** The codec for values of a type, which only typed-json and typed-json3 ask for; null where the release has none. */
     public static Codec codec(String name, Class<?> of) throws ReflectiveOperationException {
         try {
             Class<?> codec = Class.forName("org.redisson.codec." + CLASSES.get(name));
-            if (name.equals("typed-json")) {
+            if (name.startsWith("typed-json")) {
                 return (Codec) codec.getConstructor(Class.class).newInstance(of);
             }
             return (Codec) codec.getConstructor().newInstance();
