@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -53,6 +54,9 @@ type decodedValue struct {
 	Codec  string `json:"codec"`
 	Class  string `json:"class,omitempty"`
 	Bytes  int    `json:"bytes"`
+	// Whole says that the value was read to its end, and that these are all its bytes. It is false where
+	// they do not tell: for text, numbers in decimal and the objects of Kryo5.
+	Whole bool `json:"whole"`
 	// Value is JSON, as text: one of a codec with classes has "@class" in its objects.
 	Value string `json:"value,omitempty"`
 }
@@ -64,9 +68,10 @@ func newCodecDecodeCmd() *cobra.Command {
 		Short: "Tell which codec wrote a value, of which class it is, and what it holds",
 		Long: `Decode reads the bytes of a value from stdin and tells which codec wrote it, of
 which class it is, and what it holds, as JSON. Objects of any class are shown, but for
-those of Kryo5, whose bytes do not name their fields.
+those of Kryo5, whose bytes do not name their fields: these are not checked either.
+A value that is cut off, or goes on behind its end, is an error that says where.
 
-Exit codes: 0; 1 nothing here reads these bytes.`,
+Exit codes: 0; 1 nothing here reads these bytes, or they are no whole value.`,
 		Example: `  redis-cli --no-raw LINDEX orders 0
   redis-cli LINDEX orders 0 | head -c -1 | dq-bench codec decode
   echo aced000574000568656c6c6f | dq-bench codec decode --hex`,
@@ -77,25 +82,60 @@ Exit codes: 0; 1 nothing here reads these bytes.`,
 				return err
 			}
 			kind := codec.Detect(data)
-			if kind.Codec == codec.UnknownCodec {
-				return fmt.Errorf("no codec known here wrote these %d bytes, which begin with %.32x", len(data), data)
+			whole, err := codec.Whole(data)
+			if err = notWhole(data, kind, err); err != nil {
+				return err
 			}
 			shown, _ := codec.Show(data)
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), decodedValue{"dq-bench/codec/v1", kind.Codec, kind.Class, len(data), shown})
+				return printJSON(cmd.OutOrStdout(), decodedValue{"dq-bench/codec/v1", kind.Codec, kind.Class, len(data), whole, shown})
 			}
-			fields := "not shown: its bytes do not name the fields; take the Go type, and codec.Check"
-			if kind.Likeliest() == codec.NameSmile {
-				fields = "not shown: Smile is not read here"
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "codec  %s\nclass  %s\nbytes  %d\nvalue  %s\n",
-				kind.Codec, text.Inert(cmp.Or(kind.Class, "not told")), len(data), text.Inert(cmp.Or(shown, fields)))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "codec  %s\nclass  %s\nbytes  %d\nwhole  %s\nvalue  %s\n",
+				kind.Codec, text.Inert(cmp.Or(kind.Class, "not told")), len(data), wholeness(kind, whole), text.Inert(cmp.Or(shown, notShown(kind, whole))))
 			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asHex, "hex", false, "stdin has the bytes in hexadecimal")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout and nothing else")
 	return cmd
+}
+
+// notWhole is the error about bytes that are no value, or not all of one.
+func notWhole(data []byte, kind codec.Kind, err error) error {
+	var broken *codec.FormatError
+	switch {
+	case errors.As(err, &broken):
+		return fmt.Errorf("these %d bytes, which begin with %.32x, are no value as a codec writes it: %w", len(data), data, err)
+	case kind.Codec == codec.UnknownCodec:
+		return fmt.Errorf("no codec known here wrote these %d bytes, which begin with %.32x", len(data), data)
+	}
+	return nil
+}
+
+// wholeness says whether a value was read to its end.
+func wholeness(kind codec.Kind, whole bool) string {
+	_, inner := kind.Likeliest().Split()
+	switch {
+	case whole:
+		return "yes, read to its end"
+	case inner == codec.NameKryo5:
+		return "not checked: Kryo5 names no fields, so that what is behind the name of a class of yours may be anything, or cut off"
+	case inner == codec.NameSmile:
+		return "not checked: Smile is not read here"
+	}
+	return "not told: text and numbers may end anywhere"
+}
+
+// notShown says why a value is not shown.
+func notShown(kind codec.Kind, whole bool) string {
+	_, inner := kind.Likeliest().Split()
+	switch {
+	case inner == codec.NameSmile:
+		return "not shown: Smile is not read here"
+	case whole:
+		return "not shown: its references multiply it beyond all bounds"
+	}
+	return "not shown: its bytes do not name the fields; take the Go type, and codec.Check"
 }
 
 func newCodecEncodeCmd() *cobra.Command {

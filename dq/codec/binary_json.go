@@ -58,7 +58,7 @@ func (f binaryFormat) document(data []byte) (any, error) {
 	}
 	var value any
 	if err := mode.Unmarshal(data, &value); err != nil {
-		return nil, &FormatError{f.codec, 0, fmt.Sprintf("expected a value of CBOR: %v", err)}
+		return nil, &FormatError{Codec: f.codec, Offset: 0, Truncated: endsEarly(err), Problem: fmt.Sprintf("expected a value of CBOR: %v", err)}
 	}
 	return cborDocument(value)
 }
@@ -106,7 +106,7 @@ func cborDocument(value any) (any, error) {
 	case cbor.Tag:
 		return cborDecimal(value)
 	}
-	return nil, &FormatError{NameCBOR, 0, fmt.Sprintf("a value that Jackson does not write, of %T", value)}
+	return nil, &FormatError{Codec: NameCBOR, Offset: 0, Problem: fmt.Sprintf("a value that Jackson does not write, of %T", value)}
 }
 
 // errNegative is of a number that has two meanings: what Jackson 2.19.2 writes of -5 is
@@ -128,7 +128,7 @@ func cborDecimal(tag cbor.Tag) (json.Number, error) {
 			return json.Number(decimalOf(digits, int32(-exponent))), nil
 		}
 	}
-	return "", &FormatError{NameCBOR, 0, fmt.Sprintf("the tag %d, where Jackson writes a BigDecimal only", tag.Number)}
+	return "", &FormatError{Codec: NameCBOR, Offset: 0, Problem: fmt.Sprintf("the tag %d, where Jackson writes a BigDecimal only", tag.Number)}
 }
 
 // doubleNumber returns a double as a number that reads back as it; those that are none

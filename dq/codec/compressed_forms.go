@@ -19,11 +19,11 @@ const lengthHead = 4
 // unpackedLength reads the length that stands before compressed bytes.
 func unpackedLength(name Name, packed []byte) (length int, rest []byte, err error) {
 	if len(packed) < lengthHead {
-		return 0, nil, &FormatError{name, 0, fmt.Sprintf("expected the length of the decompressed bytes, got %d bytes", len(packed))}
+		return 0, nil, &FormatError{Codec: name, Offset: 0, Problem: fmt.Sprintf("expected the length of the decompressed bytes, got %d bytes", len(packed))}
 	}
 	named := binary.BigEndian.Uint32(packed)
 	if named > math.MaxInt32 || int(named) > maxUnpacked(len(packed)) {
-		return 0, nil, &FormatError{name, 0, fmt.Sprintf("%d bytes cannot hold the %d that they name", len(packed), named)}
+		return 0, nil, &FormatError{Codec: name, Offset: 0, Problem: fmt.Sprintf("%d bytes cannot hold the %d that they name", len(packed), named)}
 	}
 	return int(named), packed[lengthHead:], nil
 }
@@ -57,12 +57,12 @@ func unpackLZ4(packed []byte) ([]byte, error) {
 		return nil, err
 	}
 	if length > math.MaxUint8*len(block) {
-		return nil, &FormatError{NameLZ4, 0, fmt.Sprintf("a block of %d bytes cannot hold the %d that it names", len(block), length)}
+		return nil, &FormatError{Codec: NameLZ4, Offset: 0, Problem: fmt.Sprintf("a block of %d bytes cannot hold the %d that it names", len(block), length)}
 	}
 	plain := make([]byte, length)
 	n, err := lz4.UncompressBlock(block, plain)
 	if err != nil || n != length {
-		return nil, &FormatError{NameLZ4, lengthHead, fmt.Sprintf("expected a block of LZ4 of %d bytes decompressed, got %d: %v", length, n, err)}
+		return nil, &FormatError{Codec: NameLZ4, Offset: lengthHead, Problem: fmt.Sprintf("expected a block of LZ4 of %d bytes decompressed, got %d: %v", length, n, err)}
 	}
 	return plain, nil
 }
@@ -74,11 +74,11 @@ func unpackSnappy(packed []byte) ([]byte, error) { return unpackSnappyBlock(Name
 func unpackSnappyBlock(name Name, at int, block []byte) ([]byte, error) {
 	length, err := s2.DecodedLen(block)
 	if err != nil || length > math.MaxUint8*len(block) {
-		return nil, &FormatError{name, at, fmt.Sprintf("expected the length of a block of Snappy, and %d bytes cannot hold the %d that they name", len(block), length)}
+		return nil, &FormatError{Codec: name, Offset: at, Problem: fmt.Sprintf("expected the length of a block of Snappy, and %d bytes cannot hold the %d that they name", len(block), length)}
 	}
 	plain, err := s2.Decode(nil, block)
 	if err != nil {
-		return nil, &FormatError{name, at, fmt.Sprintf("expected a block of Snappy: %v", err)}
+		return nil, &FormatError{Codec: name, Offset: at, Problem: fmt.Sprintf("expected a block of Snappy: %v", err)}
 	}
 	return plain, nil
 }
@@ -101,7 +101,7 @@ func unpackSnappyChunks(packed []byte) (plain []byte, err error) {
 	for at := 0; at < len(packed) || at == 0; {
 		rest := packed[at:]
 		if len(rest) < lengthHead || int64(binary.BigEndian.Uint32(rest)) > int64(len(rest)-lengthHead) {
-			return nil, &FormatError{NameSnappy, at, "expected the length of a block of Snappy, no longer than what follows"}
+			return nil, &FormatError{Codec: NameSnappy, Offset: at, Problem: "expected the length of a block of Snappy, no longer than what follows"}
 		}
 		end := lengthHead + int(binary.BigEndian.Uint32(rest))
 		block, err := unpackSnappyBlock(NameSnappy, at, rest[lengthHead:end])
@@ -152,7 +152,7 @@ func unpackZStd(packed []byte) ([]byte, error) {
 		return nil, err
 	}
 	if len(frame) < len(zstdMagic) || string(frame[:len(zstdMagic)]) != zstdMagic {
-		return nil, &FormatError{NameZStd, lengthHead, "expected a frame of Zstandard"}
+		return nil, &FormatError{Codec: NameZStd, Offset: lengthHead, Problem: "expected a frame of Zstandard"}
 	}
 	decoder, err := zstdDecoder()
 	if err != nil {
@@ -160,7 +160,7 @@ func unpackZStd(packed []byte) ([]byte, error) {
 	}
 	plain, err := decoder.DecodeAll(frame, make([]byte, 0, length))
 	if err != nil || len(plain) != length {
-		return nil, &FormatError{NameZStd, lengthHead, fmt.Sprintf("expected a frame of Zstandard of %d bytes decompressed, got %d: %v", length, len(plain), err)}
+		return nil, &FormatError{Codec: NameZStd, Offset: lengthHead, Problem: fmt.Sprintf("expected a frame of Zstandard of %d bytes decompressed, got %d: %v", length, len(plain), err)}
 	}
 	return plain, nil
 }

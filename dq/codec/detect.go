@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -51,7 +52,7 @@ func detectPlain(data []byte) Kind {
 		if class, ok := treeClassOf(NameMarshalling, riverFormat{}, data); ok {
 			return Kind{string(NameMarshalling), class}
 		}
-		if class, ok := kryoClassOf(data); ok {
+		if class, _, err := kryoClassOf(data); err == nil {
 			return Kind{string(NameKryo5), class}
 		}
 	case json.Valid(data):
@@ -99,17 +100,19 @@ func serialClassOf(data []byte) string {
 	return ""
 }
 
-// kryoClassOf returns the class of a value of Kryo5. What is behind the name of a class
-// that is not known cannot be told from anything else.
-func kryoClassOf(data []byte) (class string, ok bool) {
+// kryoClassOf returns the class of a value of Kryo5, and whether all of it was read: what is behind the
+// name of a class that is not known cannot be told from anything else.
+func kryoClassOf(data []byte) (class string, whole bool, err error) {
 	r := kryoReader{reader: reader{codec: NameKryo5, data: data}, registry: emptyRegistry(NameKryo5, nil)}
 	t := r.class()
 	unknown := new(*ClassError)
 	switch {
+	case errors.As(r.err, unknown) && isClassName((*unknown).Class):
+		return (*unknown).Class, false, nil
 	case errors.As(r.err, unknown):
-		return (*unknown).Class, isClassName((*unknown).Class)
+		return "", false, &FormatError{Codec: NameKryo5, Offset: r.at, Problem: fmt.Sprintf("expected the name of a class, got %.80q", (*unknown).Class)}
 	case t.null:
-		return "", r.end() == nil
+		return "", true, r.end()
 	case len(r.names) > 0:
 		class = r.names[0]
 	case t.kind == kindString:
@@ -118,8 +121,10 @@ func kryoClassOf(data []byte) (class string, ok bool) {
 		class = primitives[t.kind].box
 	}
 	r.object(t, nil)
-	err := r.end()
-	return class, err == nil || errors.As(err, unknown)
+	if err = r.end(); errors.As(err, unknown) {
+		return class, false, nil
+	}
+	return class, err == nil, err
 }
 
 // isClassName reports whether a text can be the full name of a class, or of an array.

@@ -58,7 +58,7 @@ func TestDetectCorpus(t *testing.T) {
 	})
 }
 
-// FuzzDetect: no panic, and what is said to be of a codec begins as its bytes do.
+// FuzzDetect: no panic, what is said to be of a codec begins as its bytes do, and what is whole is read.
 func FuzzDetect(f *testing.F) {
 	for _, seed := range []string{"", "hello", `{"@class":"demo.Order"}`, "\x03hell\xef", "\x04\x3e\x05hello", "\xac\xed\x00\x05t\x00\x05hello"} {
 		f.Add([]byte(seed))
@@ -67,5 +67,9 @@ func FuzzDetect(f *testing.F) {
 		kind := codec.Detect(data)
 		require.NotEmpty(t, kind.Codec)
 		require.Equal(t, kind.Likeliest() == codec.NameSerialization, bytes.HasPrefix(data, []byte("\xac\xed\x00\x05")))
+		if whole, err := codec.Whole(data); whole {
+			require.NoError(t, err)
+			require.NotEqual(t, codec.UnknownCodec, kind.Codec)
+		}
 	})
 }

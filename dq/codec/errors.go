@@ -63,11 +63,16 @@ type FormatError struct {
 	Codec Name
 	// Offset is where, in bytes from the start.
 	Offset int
+	// Truncated says that the bytes end before the value does, as it names lengths.
+	Truncated bool
 	// Problem says what was expected and what came.
 	Problem string
 }
 
 func (e *FormatError) Error() string {
+	if e.Truncated {
+		return fmt.Sprintf("codec %s: byte %d: the value is cut off: %s (or written by another codec?)", e.Codec, e.Offset, e.Problem)
+	}
 	return fmt.Sprintf("codec %s: byte %d: %s (written by another codec?)", e.Codec, e.Offset, e.Problem)
 }
 

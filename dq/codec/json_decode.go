@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,18 +23,21 @@ func (f jsonFormat) decode(data []byte, g *registry, declared *javaType) (any, e
 	if g.isExact() || g.keepsOrigin {
 		var err error
 		if document, d.order, err = parseOrdered(data); err != nil {
-			return nil, &FormatError{f.codec, 0, fmt.Sprintf("expected JSON, got %.40q: %v", data, err)}
+			return nil, &FormatError{Codec: f.codec, Offset: 0, Truncated: endsEarly(err), Problem: fmt.Sprintf("expected JSON, got %.40q: %v", data, err)}
 		}
 		return d.value(document, declared, 0)
 	}
 	if err := decoder.Decode(&document); err != nil {
-		return nil, &FormatError{f.codec, int(decoder.InputOffset()), fmt.Sprintf("expected JSON, got %.40q: %v", data, err)}
+		return nil, &FormatError{Codec: f.codec, Offset: int(decoder.InputOffset()), Truncated: endsEarly(err), Problem: fmt.Sprintf("expected JSON, got %.40q: %v", data, err)}
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return nil, &FormatError{f.codec, int(decoder.InputOffset()), "expected nothing after the JSON document"}
+		return nil, &FormatError{Codec: f.codec, Offset: int(decoder.InputOffset()), Problem: "expected nothing after the JSON document"}
 	}
 	return d.value(document, declared, 0)
 }
+
+// endsEarly reports whether a document ends before its value does.
+func endsEarly(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // jsonDecoder turns a parsed document into a value of Java.
 type jsonDecoder struct {

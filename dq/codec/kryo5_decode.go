@@ -176,7 +176,7 @@ func (r *kryoReader) ascii() string {
 			return string(text)
 		}
 	}
-	r.fail("a text without an end")
+	r.cut("a text without an end")
 	return ""
 }
 

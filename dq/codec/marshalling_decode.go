@@ -160,11 +160,18 @@ func (r *riverReader) array(n int) any {
 
 // bits reads booleans, eight in a byte.
 func (r *riverReader) bits(n int) any {
-	if n < 0 || n > 8*r.left() {
-		r.fail("%d bits to come, but %d bytes left", n, r.left())
+	if n < 0 {
+		r.fail("%d bits to come", n)
+		return nil
+	}
+	if n > 8*r.left() {
+		r.cut("%d bits to come, but %d bytes left", n, r.left())
 		return nil
 	}
 	data := r.take((n + 7) / 8)
+	if r.err != nil {
+		return nil
+	}
 	all := make([]any, 0, n)
 	for i := range n {
 		all = append(all, data[i/8]>>(i%8)&1 == 1)

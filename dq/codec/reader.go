@@ -34,6 +34,13 @@ func (r *reader) fail(format string, args ...any) {
 	}
 }
 
+// cut fails where the bytes end before the value.
+func (r *reader) cut(format string, args ...any) {
+	if r.err == nil {
+		r.err = &FormatError{Codec: r.codec, Offset: r.at, Truncated: true, Problem: fmt.Sprintf(format, args...)}
+	}
+}
+
 func (r *reader) left() int { return len(r.data) - r.at }
 
 // take returns the next n bytes, which are not the caller's to keep.
@@ -41,8 +48,12 @@ func (r *reader) take(n int) []byte {
 	if r.err != nil {
 		return nil
 	}
-	if n < 0 || n > r.left() {
-		r.fail("expected %d more bytes, %d left", n, r.left())
+	if n < 0 {
+		r.fail("a length of %d bytes", n)
+		return nil
+	}
+	if n > r.left() {
+		r.cut("expected %d more bytes, %d left", n, r.left())
 		return nil
 	}
 	r.at += n
@@ -115,8 +126,11 @@ func (r *reader) float64() float64 { return math.Float64frombits(uint64(r.int64(
 // count checks a number of things of one byte or more each that are to follow,
 // so that no more is allocated than the input can fill.
 func (r *reader) count(n int) int {
-	if r.err == nil && (n < 0 || n > r.left()) {
-		r.fail("%d elements to come, but %d bytes left", n, r.left())
+	if r.err == nil && n < 0 {
+		r.fail("%d elements to come", n)
+	}
+	if r.err == nil && n > r.left() {
+		r.cut("%d elements to come, but %d bytes left", n, r.left())
 	}
 	if r.err != nil {
 		return 0

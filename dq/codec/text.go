@@ -48,7 +48,7 @@ func (r *reader) readUnits(count int) string {
 		return ""
 	}
 	if count > r.left() {
-		r.fail("a text of %d characters, but %d bytes left", count, r.left())
+		r.cut("a text of %d characters, but %d bytes left", count, r.left())
 		return ""
 	}
 	if ascii := r.data[r.at : r.at+count]; !slices.ContainsFunc(ascii, func(b byte) bool { return b >= 0x80 }) {
