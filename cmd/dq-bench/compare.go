@@ -47,8 +47,8 @@ what --noise names. Without it, it must be greater than --min-effect and --min-d
 is no difference only where the whole interval of the change lies within these bounds; else
 the outcome is inconclusive, and says how many runs would tell.
 
-NEW is worse, whatever its lateness, if it lost, duplicated, refused or never
-delivered a greater share of its messages. Runs of different configurations or
+NEW is worse, whatever its lateness, if it lost, duplicated, delivered early, refused or never
+delivered a greater share of its messages, each judged by itself. Runs of different configurations or
 machines, interrupted and invalid ones and a run that is given twice are refused. Sides
 that were not measured in turn are inconclusive if one rises or falls from run to run.
 
@@ -91,7 +91,7 @@ one set drift, or more than %.0f %% of the comparisons with itself see a differe
 	cmd.Flags().StringVar(&f.format, "format", "text", "text, json, markdown or benchfmt, which benchstat reads")
 	cmd.Flags().StringVar(&f.html, "html", "", "file to write a page for the browser to, with charts of both sides")
 	cmd.Flags().BoolVar(&f.json, "json", false, "the same as --format json: one JSON document on stdout and nothing else")
-	cmd.Flags().BoolVar(&f.Force, "force", false, "compare runs of different configurations")
+	cmd.Flags().BoolVar(&f.Force, "force", false, "compare runs of different configurations, and interrupted or invalid ones")
 	cmd.Flags().Float64Var(&f.MinEffect, "min-effect", f.MinEffect, "smallest change that matters, as a share of OLD (with a measured noise: none)")
 	cmd.Flags().DurationVar(&f.MinDelta, "min-delta", f.MinDelta, "smallest change of a time that matters, whatever OLD is (with a measured noise: none)")
 	cmd.Flags().StringVar(&f.noise, "noise", "", "noise.json, or 12 or more runs of one implementation, whose spread is the noise of the machine (default: the noise.json beside OLD or NEW)")
@@ -231,8 +231,7 @@ func (f *compareFlags) compareSelf(w io.Writer, path string) error {
 
 // incomparable marks runs that cannot be compared as wrong usage.
 func incomparable(err error) error {
-	var different *run.DifferenceError
-	if errors.As(err, &different) {
+	if compare.IsRefused(err) {
 		return usageError(fmt.Errorf("%w; compare them all the same with --force", err))
 	}
 	return usageError(err)

@@ -47,7 +47,7 @@ type Options struct {
 	// Noise is how much runs of one implementation differ on this machine: no smaller
 	// change matters. Nil if that was not measured.
 	Noise *Noise
-	// Force compares runs of different configurations.
+	// Force compares runs of different configurations, and those that can be judged by nothing.
 	Force bool
 }
 
@@ -67,7 +67,7 @@ type Comparison struct {
 	Paired bool `json:"paired,omitempty"`
 	// Rows are per histogram and quantile.
 	Rows []Row `json:"rows"`
-	// Differences of configuration that Force overrode.
+	// Differences of configuration that Force overrode, and why runs should not have been judged.
 	Differences []string `json:"differences,omitempty"`
 	// Warnings are what weakens the evidence, such as sides that were not interleaved.
 	Warnings []string `json:"warnings,omitempty"`
@@ -123,7 +123,8 @@ type Row struct {
 
 // Runs judges NEW against OLD. Runs of one side must share a configuration
 // and an implementation, and both sides must share the configuration and the machine,
-// none may be interrupted or invalid, or it fails with a *DifferenceError unless forced.
+// or it fails with a *run.DifferenceError; and none may be interrupted or invalid, or it fails
+// with an *UnfitError, unless forced. IsRefused tells both from a failure.
 // A run that is given twice is a *DuplicateRunError.
 //
 // Past due, or lateness where not both sides use Redisson's format, and response time,
@@ -165,9 +166,11 @@ func newComparison(old, new []*run.Document, o Options) (*Comparison, error) {
 	}
 	c := &Comparison{Schema: Schema}
 	old, new = c.pairUp(old, new)
-	if c.Differences = allDifferences(old, new); len(c.Differences) > 0 && !o.Force {
-		return nil, &run.DifferenceError{Differences: c.Differences}
+	differences, reasons := allDifferences(old, new), allUnfit(old, new)
+	if err := refused(differences, reasons); err != nil && !o.Force {
+		return nil, err
 	}
+	c.Differences = slices.Concat(differences, reasons)
 	var err error
 	if c.Old, err = newSide(old); err != nil {
 		return nil, err
@@ -222,9 +225,6 @@ func allDifferences(old, new []*run.Document) []string {
 			add(run.Differ([]run.Field{{Name: "driver within a side", Value: side[0].Driver.String()}}, []run.Field{{Name: "driver within a side", Value: r.Driver.String()}}))
 			add(run.Differ(old[0].Configuration(), r.Configuration()))
 			add(run.Differ(old[0].Circumstances(), r.Circumstances()))
-			if reason := unfit(r); reason != "" {
-				add([]string{reason})
-			}
 		}
 	}
 	return differences

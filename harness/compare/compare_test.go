@@ -152,14 +152,11 @@ func TestComparisonIsNotTakenIn(t *testing.T) {
 		require.Equal(t, Worse, compare(t, side(1, 8, 1), new).Outcome, name)
 	}
 	for name, change := range map[string]func(r *run.Document){
-		"interrupted": func(r *run.Document) { r.Interrupted = true },
-		"invalid":     func(r *run.Document) { r.Validity = &run.Validity{Reasons: []string{"too slow"}} },
 		"another machine": func(r *run.Document) {
 			r.Environment = run.Environment{OS: "linux", Arch: "arm64", CPUs: 64, GOMAXPROCS: 64}
 		},
-		"through a pipe":   func(r *run.Document) { r.Measured = run.OverProtocol },
-		"one of 2 workers": func(r *run.Document) { r.Worker = &run.Worker{Number: 1, Count: 2} },
-		"another rate":     func(r *run.Document) { r.Scenario.Rate = 7 },
+		"through a pipe": func(r *run.Document) { r.Measured = run.OverProtocol },
+		"another rate":   func(r *run.Document) { r.Scenario.Rate = 7 },
 	} {
 		old, new := side(1, 6, 1), side(100, 6, 1)
 		for _, r := range old {
@@ -177,6 +174,40 @@ func TestComparisonIsNotTakenIn(t *testing.T) {
 	_, err := Runs([]*run.Document{one, one, one, one, one, one}, side(100, 6, 1), Options{Force: true})
 	var twice *DuplicateRunError
 	require.ErrorAs(t, err, &twice)
+}
+
+// What cannot be judged is not called different.
+func TestARunThatCannotBeJudgedIsRefusedForThatReason(t *testing.T) {
+	for want, change := range map[string]func(r *run.Document){
+		"it was interrupted":                   func(r *run.Document) { r.Interrupted = true },
+		"it is invalid: too slow":              func(r *run.Document) { r.Validity = &run.Validity{Reasons: []string{"too slow"}} },
+		"it is that of one of several workers": func(r *run.Document) { r.Worker = &run.Worker{Number: 1, Count: 2} },
+		"it was interrupted; it is invalid: nobody was in": func(r *run.Document) {
+			r.Interrupted, r.Validity = true, &run.Validity{Reasons: []string{"nobody was in"}}
+		},
+	} {
+		old, new := side(1, 6, 1), side(100, 6, 1)
+		change(new[3])
+		_, err := Runs(old, new, Options{})
+		require.True(t, IsRefused(err))
+		var unfit *UnfitError
+		require.ErrorAs(t, err, &unfit)
+		require.Len(t, unfit.Reasons, 1)
+		require.Contains(t, unfit.Reasons[0], new[3].RunID+" of dq:4.7.0 of ")
+		require.Contains(t, unfit.Reasons[0], want)
+		require.NotContains(t, err.Error(), "different configurations")
+		c, err := Runs(old, new, Options{Force: true})
+		require.NoError(t, err)
+		require.Equal(t, unfit.Reasons, c.Differences)
+
+		new[2].Scenario.Rate = 7 // both are said
+		_, err = Runs(old, new, Options{})
+		var different *run.DifferenceError
+		require.ErrorAs(t, err, &different)
+		require.Len(t, different.Differences, 1)
+		require.ErrorContains(t, err, want)
+	}
+	require.False(t, IsRefused(&DuplicateRunError{}))
 }
 
 // "No difference" takes an interval within the bounds; few or noisy runs cannot say so.

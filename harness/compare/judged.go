@@ -50,7 +50,3 @@ func (f Figure) Ratio(old, new *run.Document) float64 {
 	}
 	return to / from
 }
-
-// Unfit says why a run can be judged by nothing, and which one it is; it is empty if the
-// run can.
-func Unfit(r *run.Document) string { return unfit(r) }

@@ -42,13 +42,13 @@ type Noise struct {
 
 // NewNoise takes the noise from at least 2·MinRuns runs of one implementation and
 // configuration, in any order. It fails with a *run.DifferenceError where they are not
-// of one.
+// of one, and with an *UnfitError where some cannot be judged.
 func NewNoise(same []*run.Document) (*Noise, error) {
 	if len(same) < 2*MinRuns {
 		return nil, fmt.Errorf("noise: expected at least %d runs of one implementation, got %d", 2*MinRuns, len(same))
 	}
-	if differences := allDifferences(same, same); len(differences) > 0 {
-		return nil, &run.DifferenceError{Differences: differences}
+	if err := refused(allDifferences(same, same), allUnfit(same, nil)); err != nil {
+		return nil, err
 	}
 	n := &Noise{
 		Schema: NoiseSchema, Driver: same[0].Driver.String(), Runs: len(same), Started: same[0].Started,

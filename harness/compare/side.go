@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/dq-bench/dq-bench/harness/run"
 )
@@ -29,20 +27,6 @@ func ReadSide(path string) ([]*run.Document, error) {
 		runs = append(runs, r)
 	}
 	return runs, errors.Join(errs...)
-}
-
-// unfit says why a run can be compared with nothing; empty if it can.
-func unfit(r *run.Document) string {
-	name := fmt.Sprintf("run %s of %s of %s", r.RunID, r.Driver, r.Started.Format(time.RFC3339))
-	switch {
-	case r.Interrupted:
-		return name + ": it was interrupted"
-	case !r.Valid():
-		return name + ": it is invalid: " + strings.Join(r.Validity.Reasons, "; ")
-	case r.Worker != nil:
-		return name + ": it is that of one of several workers; merge them first"
-	}
-	return ""
 }
 
 // CountRuns counts runs in words.

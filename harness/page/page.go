@@ -306,11 +306,15 @@ func outcomeState(o compare.Outcome) string {
 
 // stateOf is how a run is marked: one that was stopped early passed only what it came to.
 func stateOf(r *run.Document) (state, outcome string) {
+	interrupted := ""
+	if r.Interrupted {
+		interrupted = "interrupted, "
+	}
 	switch {
 	case !r.Valid():
-		return "bad", "invalid"
+		return "bad", interrupted + "invalid"
 	case !r.Verdict.Passed:
-		return "bad", "failed"
+		return "bad", interrupted + "failed"
 	case r.Interrupted:
 		return "open", "interrupted"
 	}
@@ -320,10 +324,10 @@ func stateOf(r *run.Document) (state, outcome string) {
 func (v *pageView) setManyRuns(all []*run.Document) {
 	var failed, interrupted []*run.Document
 	for _, r := range all {
-		switch {
-		case !r.Verdict.Passed:
+		if !r.Verdict.Passed {
 			failed = append(failed, r)
-		case r.Interrupted:
+		}
+		if r.Interrupted {
 			interrupted = append(interrupted, r)
 		}
 	}
@@ -332,6 +336,10 @@ func (v *pageView) setManyRuns(all []*run.Document) {
 	case len(failed) > 0:
 		v.State, v.StateTag = "bad", "failed"
 		v.Verdict = fmt.Sprintf("%d of %d runs failed; the first one: %s", len(failed), len(all), failed[0].Verdict.Text)
+		if len(interrupted) > 0 {
+			v.StateTag = "interrupted, failed"
+			v.Verdict = fmt.Sprintf("%d of %d runs were interrupted, and %s", len(interrupted), len(all), v.Verdict)
+		}
 		return
 	case len(interrupted) > 0:
 		v.State, v.StateTag = "open", "interrupted"

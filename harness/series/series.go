@@ -326,12 +326,11 @@ func (r *Result) compare(sides []Side) error {
 		options.Force = sides[i+1].Redis != sides[0].Redis
 		old, new := whole(r.Sides[0].Runs), whole(side.Runs)
 		c, err := compare.Runs(old, new, options)
-		var different *run.DifferenceError
-		if errors.As(err, &different) {
+		if refused := err; compare.IsRefused(err) {
 			// The figures are shown beside each other, but nothing is concluded.
 			options.Force = true
 			if c, err = compare.Runs(old, new, options); err == nil {
-				c.Unjudge(different)
+				c.Unjudge(refused)
 			}
 		}
 		if err != nil {

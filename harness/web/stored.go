@@ -230,13 +230,12 @@ func (s *Stored) compare(ctx context.Context, w io.Writer, query url.Values) err
 	}
 	for _, side := range p.Sides[1:] {
 		c, err := compare.Runs(p.Sides[0].Runs, side.Runs, options)
-		var different *run.DifferenceError
-		if errors.As(err, &different) {
+		if refused := err; compare.IsRefused(err) {
 			// The figures are shown beside each other, but nothing is concluded.
 			forced := options
 			forced.Force = true
 			if c, err = compare.Runs(p.Sides[0].Runs, side.Runs, forced); err == nil {
-				c.Unjudge(different)
+				c.Unjudge(refused)
 			}
 		}
 		if err != nil {

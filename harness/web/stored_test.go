@@ -266,6 +266,25 @@ func TestNothingIsChosen(t *testing.T) {
 	require.Contains(t, body, "2 runs in 2 sets")
 }
 
+// A run that was interrupted is shown beside another, and why nothing is concluded is the true reason.
+func TestAnInterruptedRunBesideAnother(t *testing.T) {
+	folder, runs := store(t, "1", "2")
+	r := runs["r/dq-2/3"]
+	r.Interrupted, r.Counts.Lost = true, 5
+	r.Judge(nil)
+	write(t, folder, "r/dq-2/3", r)
+	s := serveStored(t, folder)
+	status, body := get(t, s, "compare", url.Values{"id": {"r/dq-1", "r/dq-2"}})
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, body, "Not judged: not every run can be judged (run "+r.RunID+" of dq:2 of 2026-01-02T02:01:00Z: it was interrupted).")
+	require.NotContains(t, body, "different configurations")
+	require.Contains(t, body, "interrupted, failed")
+	_, body = get(t, s, "", nil)
+	require.Contains(t, body, "interrupted, failed")
+	_, body = get(t, s, "run", url.Values{"id": {"r/dq-2/3"}})
+	require.Contains(t, body, `<p class="state">interrupted, failed</p>`)
+}
+
 // Which sides come of what is chosen.
 func TestSides(t *testing.T) {
 	folder, _ := store(t, "1", "2")
