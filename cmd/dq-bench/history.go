@@ -26,7 +26,7 @@ func newHistoryCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history RUNS…",
 		Short: "Many stored runs over versions or commits: since when is it later?",
-		Long: fmt.Sprintf(`History reads up to %d stored runs of one scenario (run files, folders that hold
+		Long: fmt.Sprintf(`History reads up to %[1]d stored runs of one scenario (run files, folders that hold
 run.json files at any depth, or quoted globs; links are followed), puts them in the order of their versions,
 and names the first version whose figures have changed: past due (lateness where not all
 keep Redisson's format), response time and the server's processor time for each message.
@@ -39,10 +39,16 @@ which they were measured first: an old one that is measured anew keeps its place
 its older runs.
 
 Changes are found by E-divisive means with a permutation test, in the whole series and in
-stretches of it, at 0.05 for all figures together, in %d runs or more, and matter from --min-effect and --min-delta on. The newest
-point is worse, whatever its figures and in however few runs, if more of its messages were
-lost, came twice or early, never came or could not be offered. A run that does not tell a
-figure is left out of that figure, and said so.
+stretches of it, at 0.05 for all figures together, in %[2]d runs or more, and matter from --min-effect and --min-delta on.
+A run that does not tell a figure is left out of that figure, and said so.
+
+Messages that were lost, came twice, came early, never came or could not be offered are judged
+whatever the figures, each kind by itself with the version since which there is more or less of it: by the order
+of the runs that have any, at 0.04 for all kinds together. In however few runs, what comes for
+the first time at the newest point is worse, and so is what each of its runs has ten times as often as any before.
+
+The first_worse of --json is that of the figure that grew by the greatest factor, or
+of the kind of wrong done to messages that began first, whichever is earlier; the text names the others.
 
 A machine that others use as well moves the lateness of a run more than most changes do.
 There, measure each version beside one that stays the same,
@@ -54,12 +60,11 @@ fifth more is seen once three versions have it. Runs that stood beside each othe
 refused without it.
 
 Invalid and interrupted runs, and files that cannot be read, are left out, and said so; where nothing
-is left of the newest version, the outcome is inconclusive. Runs of several scenarios,
+is left of the newest version, the outcome is inconclusive, unless %[2]d runs of others were made since. Runs of several scenarios,
 machines or implementations are refused, and so is one that is given twice.
 
-Exit codes: 0 the newest level is no worse than the one before, or there are too few runs
-or versions to tell; 1 no run file can be read, or none of them is valid and whole; 2 wrong usage, or runs that do not belong together;
-99 the newest level is worse.`, history.MaxRuns, history.MinRuns),
+Exit codes: 0 better, no change or inconclusive; 1 no run file can be read, or none of them is valid and whole; 2 wrong usage, or runs that do not belong together;
+99 worse.`, history.MaxRuns, history.MinRuns),
 		Example: `  dq-bench history out/releases
   dq-bench history --by commit --html history.html out/nightly
   dq-bench history --reference redisson:3.16.6 'out/h/*'`,

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -81,6 +82,37 @@ func TestLossOfBothSides(t *testing.T) {
 		old[0].Counts.Lost, fresh[0].Counts.Lost = c.old, c.new
 		require.Equal(t, c.worse, compare(t, old, fresh).Outcome == Worse, "%+v", c)
 	}
+}
+
+// What is no longer lost does not make up for what comes twice; and what both do wrong in three ways differs by
+// chance in 1 of 20 at most, all ways together.
+func TestEachKindOfFaultIsJudgedByItself(t *testing.T) {
+	old, fresh := side(1, 6, 1), side(101, 6, 1)
+	old[0].Counts.Lost, fresh[3].Counts.Duplicate = 30, 30
+	c := compare(t, old, fresh)
+	require.Equal(t, Worse, c.Outcome)
+	require.Equal(t, "NEW is worse: 0.05 % of its messages were delivered more than once, of OLD 0 %.", c.Text)
+
+	const rounds = 2000
+	rng, worse := rand.New(rand.NewPCG(1, 1)), 0
+	drawn := func() (c run.Counts) {
+		c.Offered = 2000
+		for range c.Offered {
+			for _, in := range []*int64{&c.Lost, &c.Duplicate, &c.Early} {
+				if rng.IntN(100) == 0 {
+					*in++
+				}
+			}
+		}
+		return c
+	}
+	for range rounds {
+		if moreFaults(drawn(), drawn()) != "" {
+			worse++
+		}
+	}
+	t.Logf("worse: %d of %d", worse, rounds)
+	require.LessOrEqual(t, worse, rounds*5/100)
 }
 
 func TestSmallChangesDoNotMatter(t *testing.T) {

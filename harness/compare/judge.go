@@ -136,63 +136,12 @@ func names(rows []*Row) string {
 
 // moreFaults says what NEW did wrong to more messages than OLD, of as many.
 func (c *Comparison) moreFaults() string {
-	text := MoreFaults(c.Old.Counts, c.New.Counts, "OLD")
+	text := moreFaults(c.Old.Counts, c.New.Counts)
 	if text == "" {
 		return ""
 	}
 	return "NEW is worse: " + text + "."
 }
-
-// MoreFaults says what was done wrong to a greater share of the new messages than of the
-// old ones, beyond chance where those have such too, and to what share of those; what they
-// are is called old in it. It is empty if nothing was.
-func MoreFaults(a, b run.Counts, old string) string {
-	var worse []string
-	for _, f := range Faults {
-		if text := f.More(a, b, old); text != "" {
-			worse = append(worse, text)
-		}
-	}
-	return strings.Join(worse, "; ")
-}
-
-// Fault is one kind of wrong that is done to messages.
-type Fault struct {
-	what string
-	// Of counts the messages of a run.
-	Of func(run.Counts) int64
-}
-
-// Faults are all kinds.
-var Faults = []Fault{
-	{"were lost, duplicated, early or delivered although cancelled", run.Counts.Faults},
-	{"were due and never came", func(c run.Counts) int64 { return c.Pending - c.NotDue }},
-	{"could not be offered", func(c run.Counts) int64 { return c.OfferErrors }},
-}
-
-// More is MoreFaults of one kind.
-func (f Fault) More(a, b run.Counts, old string) string {
-	before, now := perMessage(f.Of(a), a), perMessage(f.Of(b), b)
-	if now <= before || f.Of(a) > 0 && !moreThanChance(f.Of(a), f.Of(b), a, b) {
-		return ""
-	}
-	return fmt.Sprintf("%s of its messages %s, of %s %s", shareText(now), f.what, old, shareText(before))
-}
-
-// moreThanChance reports whether NEW has more faults than it would have by chance if both sides had
-// as many of as many messages: what a scenario is known to lose, both lose. That OLD has none and
-// NEW has one is never chance.
-func moreThanChance(old, new int64, a, b run.Counts) bool {
-	share := float64(b.Offered+b.OfferErrors) / float64(a.Offered+a.OfferErrors+b.Offered+b.OfferErrors)
-	return stats.BinomialAtLeast(new, old+new, share) <= significance
-}
-
-// perMessage is a share of the messages that were to be offered.
-func perMessage(n int64, c run.Counts) float64 {
-	return float64(n) / float64(max(c.Offered+c.OfferErrors, 1))
-}
-
-func shareText(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
 // missing says what these runs could have shown at least, and how many would do.
 func (c *Comparison) missing(judged []*Row) string {

@@ -1,118 +1,175 @@
 package history
 
 import (
-	"math"
+	"context"
 	"slices"
-	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
-// moreFaults says since which point messages are treated worse than at the best level before, and how;
-// the text is empty where they are not. Each kind of fault has levels of its own; the earliest
-// point is that of the kind that got worse first.
-func (s *sorted) moreFaults() (since int, text string) {
+// Fault is one kind of wrong that was done to messages, in any of the runs.
+type Fault struct {
+	// Kind is the name of the count, such as "lost", or "overdue" for messages that were due and never came.
+	Kind string `json:"kind"`
+	// Messages counts them at each point, Runs the runs of the point that have any.
+	Messages []int64 `json:"messages"`
+	Runs     []int   `json:"runs"`
+	// Change is how the newest points differ from those before; it is missing where that may be chance.
+	Change *FaultChange `json:"change,omitempty"`
+
+	kind compare.Fault
+	text string // of the change
+}
+
+// Name is what people call it: "lost", "delivered early".
+func (f Fault) Name() string { return f.kind.Few }
+
+// FaultChange is where messages begin or cease to be treated wrongly.
+type FaultChange struct {
+	// At is the first point of the newest level, Name is what it is called.
+	At   int    `json:"at"`
+	Name string `json:"name"`
+	// Before and After are shares of the messages that were to be offered: Before that of the best level
+	// so far where it is worse, and of all points before where it is better.
+	Before  float64 `json:"before"`
+	After   float64 `json:"after"`
+	Outcome Outcome `json:"outcome"`
+}
+
+// faults are all kinds of wrong that were done to messages. Each is judged by itself, at a level that is that
+// of all of them together.
+func (s *sorted) faults(ctx context.Context) []Fault {
 	counts := make([]run.Counts, len(s.points))
 	for i, p := range s.points {
 		for _, r := range p.runs {
 			counts[i] = counts[i].Plus(r.Counts)
 		}
 	}
-	var texts []string
-	for _, kind := range compare.Faults {
-		at, more := s.worseSince(counts, kind)
-		if more == "" {
-			continue
+	kinds := compare.FaultsIn(counts...)
+	var all []Fault
+	for _, kind := range kinds {
+		f := Fault{Kind: kind.Name, kind: kind}
+		for i, c := range counts {
+			_, bad := s.runsOf(i, i+1, kind)
+			f.Messages, f.Runs = append(f.Messages, kind.Of(c)), append(f.Runs, bad)
 		}
-		if len(texts) == 0 || at < since {
-			since = at
-		}
-		texts = append(texts, more)
+		s.change(ctx, &f, counts, faultSignificance/float64(len(kinds)))
+		all = append(all, f)
 	}
-	return since, strings.Join(texts, "; ")
+	return all
 }
 
-// worseSince compares the newest level of a kind of fault with the best before it.
-func (s *sorted) worseSince(counts []run.Counts, kind compare.Fault) (since int, text string) {
-	starts := s.faultLevels(counts, kind)
-	newest := starts[len(starts)-1]
-	best, share := run.Counts{}, math.Inf(1)
-	for i, from := range starts[:len(starts)-1] {
-		level := sum(counts[from:starts[i+1]])
-		if s := shareOf(kind, level); s <= share {
-			best, share, since = level, s, starts[i+1]
+// change compares the newest level of a kind of fault with the best before it, and with all before it.
+func (s *sorted) change(ctx context.Context, f *Fault, counts []run.Counts, level float64) {
+	starts := s.levels(ctx, counts, f.kind, level)
+	if len(starts) == 1 {
+		return
+	}
+	at := starts[len(starts)-1]
+	newest := sum(counts[at:])
+	from, since := 0, starts[1]
+	for i, start := range starts[1 : len(starts)-1] {
+		if next := starts[i+2]; f.kind.Share(sum(counts[start:next])) <= f.kind.Share(sum(counts[from:since])) {
+			from, since = start, next
 		}
 	}
-	if math.IsInf(share, 1) {
-		return 0, ""
+	best, all := sum(counts[from:since]), sum(counts[:at])
+	switch {
+	case f.kind.More(best, newest, level):
+		f.set(s, from, since, best, newest, Worse)
+	case len(s.runs) >= MinRuns && f.kind.More(newest, all, level):
+		f.set(s, 0, at, all, newest, Better)
 	}
-	if s.fewOf(since, kind) {
-		return 0, ""
-	}
-	return since, kind.More(best, sum(counts[newest:]), "those before")
 }
 
-// fewOf reports whether the runs since a point do not treat messages wrongly more than those before, run by run:
-// one bad day of hundreds of messages is no more evidence than one of a few. It is asked only where there are
-// enough runs to tell; and never of a fault that comes for the first time at the newest point.
-func (s *sorted) fewOf(since int, kind compare.Fault) bool {
-	shares := func(from, to int) (all []float64) {
-		for _, p := range s.points[from:to] {
-			for _, r := range p.runs {
-				all = append(all, shareOf(kind, r.Counts))
+// set makes the change since a point, set against those from another.
+func (f *Fault) set(s *sorted, from, since int, before, newest run.Counts, outcome Outcome) {
+	f.Change = &FaultChange{since, s.points[since].name, f.kind.Share(before), f.kind.Share(newest), outcome}
+	old := s.points[from].name
+	if from < since-1 {
+		old += " to " + s.points[since-1].name
+	}
+	f.text = f.kind.Text(before, newest, "those of "+old)
+}
+
+// levels are the first points of the stretches of which each treats as many messages wrongly, but for chance.
+// Messages that are lost together are no evidence for each other, so it is the runs that tell, by their order:
+// one bad day of hundreds is no more than one of a few. Of the newest point the first time is enough, and what none
+// before came near; so it is of any point where fewer than MinRuns have no order that would tell.
+func (s *sorted) levels(ctx context.Context, counts []run.Counts, kind compare.Fault, level float64) []int {
+	starts, last := []int{0}, len(counts)-1
+	if len(s.runs) < MinRuns {
+		for at := 1; at <= last && len(starts) == 1; at++ {
+			if s.standsOut(kind, 0, at) {
+				starts = append(starts, at)
 			}
 		}
-		return all
-	}
-	before, after := shares(0, since), shares(since, len(s.points))
-	if since == len(s.points)-1 && slices.Max(before) == 0 || byChance(len(before)+len(after), len(after), len(before)) > .01 {
-		return false
-	}
-	_, p := stats.MannWhitney(before, after) // both ways, as the point was chosen by the same runs
-	return p > significance
-}
-
-// faultLevels are the first points of the stretches of which each treats as many messages wrongly, but for
-// chance. Messages that are lost together are no evidence for each other, so what comes for the first
-// time begins a level only if few orders of the runs would have it come so late, and what does not come
-// back ends one likewise. At the newest point the first time is always one.
-func (s *sorted) faultLevels(counts []run.Counts, kind compare.Fault) []int {
-	starts := []int{0}
-	var divide func(from, to int)
-	divide = func(from, to int) {
-		at := clearest(counts[from:to], kind)
-		if at == 0 {
-			return
-		}
-		divide(from, from+at)
-		starts = append(starts, from+at)
-		divide(from+at, to)
-	}
-	divide(0, len(counts))
-	from := starts[len(starts)-1]
-	clean := func(i int) bool { return kind.Of(counts[i]) == 0 }
-	first, last := from, len(counts)
-	for first < last && clean(first) {
-		first++
-	}
-	for last > first && clean(last-1) {
-		last--
-	}
-	if first == last {
 		return starts
 	}
-	all, bad := s.runsOf(from, len(counts), kind)
-	before, _ := s.runsOf(from, first, kind)
-	after, _ := s.runsOf(last, len(counts), kind)
-	if first > from && (first == len(counts)-1 || byChance(all, bad, before) <= significance) {
-		starts = append(starts, first)
+	pointOf, places, n := map[int]int{}, []int{}, 0
+	for i, p := range s.points {
+		if n > 0 {
+			places = append(places, n)
+			pointOf[n] = i
+		}
+		n += len(p.runs)
 	}
-	if last < len(counts) && byChance(all, bad, after) <= significance {
+	for _, c := range stats.Steps(ctx, s.shares(kind, 0, len(s.points)), places, worseShare*level, (1-worseShare)*level) {
+		starts = append(starts, pointOf[c.At])
+	}
+	if newest := starts[len(starts)-1]; newest < last && (s.standsOut(kind, newest, last) || newest > 0 && s.isOver(kind, newest, last)) {
 		starts = append(starts, last)
 	}
 	return starts
+}
+
+// isOver reports whether all runs of the newest point are without a fault, which few orders of the runs of its
+// level would have: what began with that level is then no longer so.
+func (s *sorted) isOver(kind compare.Fault, from, newest int) bool {
+	all, bad := s.runsOf(from, newest+1, kind)
+	clean, wrong := s.runsOf(newest, newest+1, kind)
+	p := 1.
+	for i := range bad {
+		p *= float64(all-clean-i) / float64(all-i)
+	}
+	return wrong == 0 && p <= significance
+}
+
+// standsOut reports whether the points from at on have a fault that no run had between from and there: the
+// newest in any of its runs, more of them in all; or whether each of their runs has many times as many as any of those.
+func (s *sorted) standsOut(kind compare.Fault, from, at int) bool {
+	before, after := s.shares(kind, from, at), s.shares(kind, at, len(s.points))
+	most := slices.Max(before)
+	if most == 0 && at == len(s.points)-1 {
+		return slices.Max(after) > 0
+	}
+	many := farBeyond
+	if _, bad := s.runsOf(from, at, kind); bad >= MinRuns {
+		many = beyond
+	}
+	return slices.Min(after) > many*most
+}
+
+const (
+	// faultSignificance is the level of all kinds of fault together, and worseShare the share of it at which it is
+	// judged whether there are more of them.
+	faultSignificance = .04
+	worseShare        = .8
+	// How many times as many as ever before stand out: where many runs say how much it varies, and where few do.
+	beyond    = 2.
+	farBeyond = 10.
+)
+
+// shares are those of the runs of points.
+func (s *sorted) shares(kind compare.Fault, from, to int) (all []float64) {
+	for _, p := range s.points[from:to] {
+		for _, r := range p.runs {
+			all = append(all, kind.Share(r.Counts))
+		}
+	}
+	return all
 }
 
 // runsOf counts the runs of points, and those of them with such a fault.
@@ -127,54 +184,6 @@ func (s *sorted) runsOf(from, to int, kind compare.Fault) (all, bad int) {
 	}
 	return all, bad
 }
-
-// byChance is how likely the first, or the last, of all runs are all clean if the bad ones are anywhere.
-func byChance(all, bad, clean int) float64 {
-	p := 1.
-	for i := range bad {
-		p *= float64(all-clean-i) / float64(all-i)
-	}
-	return p
-}
-
-// clearLikelihood is twice the logarithm of how much likelier two shares must make what was counted at
-// so many points than one share, to be two.
-func clearLikelihood(points int) float64 { return 3.84 + 2*math.Log(float64(points)) }
-
-// clearest is where counts divide best in two levels, 0 for nowhere.
-func clearest(counts []run.Counts, kind compare.Fault) (at int) {
-	all, left := sum(counts), run.Counts{}
-	one, most := likelihood(kind, all), clearLikelihood(len(counts))/2
-	var lefts []float64
-	for _, c := range counts {
-		left = left.Plus(c)
-		lefts = append(lefts, likelihood(kind, left))
-	}
-	right := run.Counts{}
-	for i := len(counts) - 1; i > 0; i-- {
-		right = right.Plus(counts[i])
-		if gain := lefts[i-1] + likelihood(kind, right) - one; gain >= most {
-			at, most = i, gain
-		}
-	}
-	return at
-}
-
-// likelihood is the logarithm of that of what was counted, if its share is the true one.
-func likelihood(kind compare.Fault, c run.Counts) float64 {
-	n, bad := float64(messagesOf(c)), float64(kind.Of(c))
-	if bad <= 0 || bad >= n {
-		return 0
-	}
-	return bad*math.Log(bad/n) + (n-bad)*math.Log1p(-bad/n)
-}
-
-func shareOf(kind compare.Fault, c run.Counts) float64 {
-	return float64(kind.Of(c)) / float64(messagesOf(c))
-}
-
-// messagesOf counts those that were to be offered.
-func messagesOf(c run.Counts) int64 { return max(c.Offered+c.OfferErrors, 1) }
 
 func sum(counts []run.Counts) (all run.Counts) {
 	for _, c := range counts {

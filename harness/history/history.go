@@ -47,10 +47,11 @@ type Outcome string
 
 // The outcomes of a history.
 const (
-	// Worse: a figure is greater since its newest change, or the newest point treated more
-	// messages wrongly than those before it.
+	// Worse: a figure is greater since its newest change, or the newest points treat more
+	// messages wrongly, in any one way, than those before.
 	Worse Outcome = "worse"
-	// Better: a figure is less since its newest change, and none is greater.
+	// Better: a figure is less since its newest change, or fewer messages are treated wrongly, and nothing
+	// is worse.
 	Better Outcome = "better"
 	// Unchanged: no change was seen, which does not prove that there is none.
 	Unchanged Outcome = "no change"
@@ -92,7 +93,10 @@ type History struct {
 	// Points are in order, and so are their runs.
 	Points  []Point  `json:"points"`
 	Figures []Figure `json:"figures"`
-	// Unjudged are the points behind the last of Points all of whose runs were left out.
+	// Faults are the kinds of wrong that were done to messages in any of the runs.
+	Faults []Fault `json:"faults,omitempty"`
+	// Unjudged are the points behind the last of Points all of whose runs were left out. Without
+	// MinRuns runs that were made after them, the outcome is Inconclusive, or Worse.
 	Unjudged []string `json:"unjudged,omitempty"`
 	// LeftOut are runs that can be judged by nothing, with the reason.
 	LeftOut []string `json:"left_out,omitempty"`
@@ -100,13 +104,14 @@ type History struct {
 	Notes   []string `json:"notes,omitempty"`
 	Outcome Outcome  `json:"outcome"`
 	// FirstWorse names the first point of the newest level of the figure that has become
-	// worse by the greatest factor, or the first of the newest that treat messages wrongly, whichever
+	// worse by the greatest factor, or of the kind of wrong done to messages that began first, whichever
 	// comes first; empty unless the outcome is Worse.
 	FirstWorse string `json:"first_worse,omitempty"`
 	Text       string `json:"text"`
 
 	unfit    []*run.Document     // left out, as they cannot be judged
 	unjudged map[string][]string // points of such runs alone, by the judged point behind them
+	unfitOf  map[string][]*run.Document
 }
 
 // Point is a version, or whatever else the runs are told apart by.
@@ -200,9 +205,10 @@ func Of(ctx context.Context, runs []*run.Document, o Options) (*History, error) 
 		return nil, err
 	}
 	h.judge(len(s.runs))
-	h.judgeFaults(s.moreFaults())
-	h.judgeUnjudged()
-	h.judgeUnread(len(o.Unread))
+	h.Faults = s.faults(ctx)
+	h.judgeFaults()
+	h.judgeUnjudged(s)
+	h.tellUnread(len(o.Unread))
 	h.LeftOut = append(h.LeftOut, o.Unread...)
 	return h, nil
 }

@@ -132,35 +132,39 @@ func TestLostMessagesAreWorse(t *testing.T) {
 	require.Equal(t, Better, h.Outcome)
 }
 
-// What was mended and comes back is worse again, since the first version that has it; what is lost now and
-// then in all of them is not.
+// What is lost for the first time, or many times as often as ever, is worse since the first version that has it,
+// in however few runs; what is lost now and then in all of them is not. What was mended and comes back, and
+// what is no more than the worst day so far, takes the order of more runs to tell.
 func TestLossesThatComeBack(t *testing.T) {
 	for name, row := range map[string]struct {
-		lost  []int64
-		since string // empty for no worse
+		lost      []int64
+		few, many string // of one and of four runs each: since when; empty for no worse
 	}{
-		"comes back":          {[]int64{320, 320, 320, 0, 0, 160}, "6"},
-		"since two versions":  {[]int64{0, 0, 0, 0, 160, 160}, "5"},
-		"less, and still bad": {[]int64{0, 0, 0, 320, 320, 120}, "4"},
-		"now and then":        {[]int64{3, 0, 5, 1, 0, 4}, ""},
-		"in all":              {[]int64{5, 4, 6, 5, 4, 5}, ""},
-		"more than ever":      {[]int64{5, 4, 6, 5, 4, 500}, "6"},
-		"stays":               {[]int64{1, 60, 60, 60, 60, 60}, "2"},
-		"rises":               {[]int64{2, 2, 2, 60, 60, 60}, "4"},
-		"a slip before":       {[]int64{0, 40, 0, 40, 40, 40}, "4"},
-		"twice as before":     {[]int64{0, 0, 0, 0, 5, 3}, "5"},
-		"once, long ago":      {[]int64{0, 2, 0, 0, 0, 0}, ""},
-		"once, of late":       {[]int64{0, 0, 0, 0, 2, 0}, ""},
-		"once, at last":       {[]int64{0, 0, 0, 0, 0, 2}, "6"},
-		"mended":              {[]int64{320, 320, 320, 320, 0, 0}, ""},
+		"comes back":          {[]int64{320, 320, 320, 0, 0, 160}, "", "6"},
+		"since two versions":  {[]int64{0, 0, 0, 0, 160, 160}, "5", "5"},
+		"less, and still bad": {[]int64{0, 0, 0, 320, 320, 120}, "4", "4"},
+		"now and then":        {[]int64{3, 0, 5, 1, 0, 4}, "", ""},
+		"in all":              {[]int64{5, 4, 6, 5, 4, 5}, "", ""},
+		"more than ever":      {[]int64{5, 4, 6, 5, 4, 500}, "6", "6"},
+		"stays":               {[]int64{1, 60, 60, 60, 60, 60}, "2", "2"},
+		"rises":               {[]int64{2, 2, 2, 60, 60, 60}, "4", "4"},
+		"a slip before":       {[]int64{0, 40, 0, 40, 40, 40}, "", "4"},
+		"twice as before":     {[]int64{0, 0, 0, 0, 5, 3}, "5", "5"},
+		"once, long ago":      {[]int64{0, 2, 0, 0, 0, 0}, "", ""},
+		"once, of late":       {[]int64{0, 0, 0, 0, 2, 0}, "", ""},
+		"once, at last":       {[]int64{0, 0, 0, 0, 0, 2}, "6", "6"},
+		"mended":              {[]int64{320, 320, 320, 320, 0, 0}, "", ""},
 	} {
-		runs := samples(flat, "1", "2", "3", "4", "5", "6")
-		for i := range runs {
-			runs[i].Counts.Lost = row.lost[i]
+		for times, since := range map[int]string{1: row.few, 4: row.many} {
+			runs := samples(flat, repeated(times, "1", "2", "3", "4", "5", "6")...)
+			for i := range runs {
+				runs[i].Counts.Lost = row.lost[i%6]
+			}
+			h, err := Of(t.Context(), runs, DefaultOptions())
+			require.NoError(t, err)
+			require.Equal(t, since, h.FirstWorse, "%s, %d runs each: %s", name, times, h.Text)
+			require.Contains(t, h.Text, "lost", name)
 		}
-		h, err := Of(t.Context(), runs, DefaultOptions())
-		require.NoError(t, err)
-		require.Equal(t, row.since, h.FirstWorse, "%s: %s", name, h.Text)
 	}
 }
 
@@ -191,8 +195,8 @@ func TestNothingIsSaidOfWhatCannotBeTold(t *testing.T) {
 	o.Unread = []string{"3/run.json: it is empty"}
 	h, err = Of(t.Context(), runs[:14], o)
 	require.NoError(t, err)
-	require.Equal(t, Inconclusive, h.Outcome)
-	require.Contains(t, h.Text, "Inconclusive: 1 run file could not be read, and may be newer. Of the others: No change")
+	require.Equal(t, Unchanged, h.Outcome)
+	require.Equal(t, "No change was seen in 14 runs at 2 points. 1 run file could not be read: of what it is is not known.", h.Text)
 	require.Equal(t, o.Unread, h.LeftOut)
 }
 
@@ -220,7 +224,7 @@ func TestWhatElseMayBeTheReasonIsSaid(t *testing.T) {
 	flatRuns[2].Counts.Lost = 1
 	h, err = Of(t.Context(), flatRuns, DefaultOptions())
 	require.NoError(t, err)
-	require.Contains(t, h.Text, "in 1 of 14 runs, and not more often of late")
+	require.Contains(t, h.Text, "No change was seen in 14 runs at 2 points. Without a change that could be told: 1 lost in 1 run (0 of them at 2).")
 }
 
 // Where nothing of the newest version can be judged, nothing is said of it.
@@ -237,6 +241,17 @@ func TestTheNewestVersionIsLeftOut(t *testing.T) {
 	require.Equal(t, Inconclusive, h.Outcome)
 	require.Equal(t, []string{"3"}, h.Unjudged)
 	require.Contains(t, h.Text, "no run of 3, which is newer than 2, could be judged")
+
+	for i, v := range versions { // one that was given up does not have the last word for good
+		if v == "3" {
+			runs[i].Started = time.Date(2025, 1, 1, i, 0, 0, 0, time.UTC)
+		}
+	}
+	h, err = Of(t.Context(), runs, DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, Unchanged, h.Outcome)
+	require.Equal(t, []string{"3"}, h.Unjudged)
+	require.Equal(t, "No change was seen in 12 runs at 2 points. No run of 3, newer than 2, could be judged, and none was made since.", h.Text)
 	for i, v := range versions { // of another implementation or scenario, it is none of these
 		if v == "3" {
 			runs[i].Driver.Name = "other"

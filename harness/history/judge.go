@@ -201,7 +201,7 @@ func (h *History) judge(runs int) {
 		return
 	}
 	h.Outcome = Unchanged
-	h.Text = fmt.Sprintf("No change was seen in %s at %d points%s.", compare.CountRuns(runs), len(h.Points), h.wrong()+h.tooFew(runs))
+	h.Text = fmt.Sprintf("No change was seen in %s at %d points%s.", compare.CountRuns(runs), len(h.Points), h.tooFew(runs))
 	worse, better := h.changed(Worse), h.changed(Better)
 	switch {
 	case len(worse) > 0:
@@ -211,25 +211,6 @@ func (h *History) judge(runs int) {
 		h.Outcome = Better
 		h.Text = "Better since " + h.sentence(better) + h.maybeEarlier(better[0].newest().At)
 	}
-}
-
-// judgeFaults adds to the judgement that messages are treated worse since a point.
-func (h *History) judgeFaults(since int, faults string) {
-	if faults == "" {
-		return
-	}
-	name := h.Points[since].Name
-	text := "Worse since " + name + ": " + faults + "."
-	if since == len(h.Points)-1 {
-		text = "Worse at " + name + ": " + faults + "."
-	}
-	text += h.maybeEarlier(since)
-	first := since
-	if later := h.changed(Worse); h.Outcome == Worse && len(later) > 0 {
-		text += " And worse since " + h.sentence(later)
-		first = min(first, later[0].newest().At)
-	}
-	h.Outcome, h.FirstWorse, h.Text = Worse, h.Points[first].Name, text
 }
 
 // changed are the figures whose newest change is such, the greatest factor first.

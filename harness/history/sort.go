@@ -116,7 +116,7 @@ func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
 	if s.points, err = points(candidates, o.By); err != nil {
 		return nil, err
 	}
-	h.unjudged = unjudged(s.points, h.unfit, o)
+	h.unjudged, h.unfitOf = unjudged(s.points, h.unfit, o)
 	h.Unjudged = h.unjudged[""]
 	for _, p := range s.points {
 		s.runs = append(s.runs, p.runs...)
@@ -131,8 +131,8 @@ func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
 
 // unjudged names the points of which no run could be judged, by the name of the judged point behind
 // them; those behind all others by "". Runs of another implementation or scenario would be points of
-// another history.
-func unjudged(judged []point, unfit []*run.Document, o Options) map[string][]string {
+// another history. unfitOf are the runs of such a point.
+func unjudged(judged []point, unfit []*run.Document, o Options) (before map[string][]string, unfitOf map[string][]*run.Document) {
 	like := judged[0].runs[0]
 	unfit = slices.DeleteFunc(slices.Clone(unfit), func(r *run.Document) bool {
 		_, err := o.By.name(r)
@@ -146,17 +146,18 @@ func unjudged(judged []point, unfit []*run.Document, o Options) map[string][]str
 	}
 	inOrder, err := points(all, o.By)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	before := map[string][]string{}
+	before, unfitOf = map[string][]string{}, map[string][]*run.Document{}
 	for _, p := range inOrder {
 		if !isJudged[p.name] {
 			before[""] = append(before[""], p.name)
+			unfitOf[p.name] = p.runs
 		} else if len(before[""]) > 0 {
 			before[p.name], before[""] = before[""], nil
 		}
 	}
-	return before
+	return before, unfitOf
 }
 
 // distinct refuses a run that is given twice.

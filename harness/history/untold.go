@@ -2,20 +2,35 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
 // What the runs cannot tell, and what else may be the reason, is said with the judgement.
 
 // judgeUnjudged says that the newest points have no run that could be judged: then nothing is known of
-// them, whatever those before are like.
-func (h *History) judgeUnjudged() {
-	if len(h.Unjudged) == 0 {
+// them, whatever those before are like. One that was given up, as others were measured since,
+// is named and takes nothing back: else no later run could.
+func (h *History) judgeUnjudged(s *sorted) {
+	var open, old []string
+	for _, name := range h.Unjudged {
+		if s.since(h.unfitOf[name]) < MinRuns {
+			open = append(open, name+messagesOfUnfit(h.unfitOf[name]))
+		} else {
+			old = append(old, name+messagesOfUnfit(h.unfitOf[name]))
+		}
+	}
+	newest := h.Points[len(h.Points)-1].Name
+	if len(old) > 0 {
+		h.Text += fmt.Sprintf(" No run of %s, newer than %s, could be judged, and none was made since.", strings.Join(old, ", "), newest)
+	}
+	if len(open) == 0 {
 		return
 	}
-	text := fmt.Sprintf("no run of %s, which is newer than %s, could be judged", strings.Join(h.Unjudged, ", "), h.Points[len(h.Points)-1].Name)
+	text := fmt.Sprintf("no run of %s, which is newer than %s, could be judged", strings.Join(open, ", "), newest)
 	switch h.Outcome {
 	case Worse:
 		h.Text += " Of what is newest nothing is known: " + text + "."
@@ -25,6 +40,37 @@ func (h *History) judgeUnjudged() {
 	}
 }
 
+// since counts the runs that were made after the last of those.
+func (s *sorted) since(runs []*run.Document) (n int) {
+	for _, r := range s.runs {
+		if !slices.ContainsFunc(runs, func(other *run.Document) bool { return !other.Started.Before(r.Started) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// messagesOfUnfit says what was done wrong to messages of runs that cannot be judged by their figures:
+// a message that is lost is lost.
+func messagesOfUnfit(runs []*run.Document) string {
+	var all run.Counts
+	for _, r := range runs {
+		c := r.Counts
+		if r.Interrupted {
+			c.Pending, c.NotDue = 0, 0
+		}
+		all = all.Plus(c)
+	}
+	var texts []string
+	for _, kind := range compare.FaultsIn(all) {
+		texts = append(texts, fmt.Sprintf("%d %s", kind.Of(all), kind.Few))
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(texts, ", ") + ")"
+}
+
 // maybeEarlier names the points before the one at which something changed of which no run could be judged.
 func (h *History) maybeEarlier(at int) string {
 	before := h.unjudged[h.Points[at].Name]
@@ -32,23 +78,6 @@ func (h *History) maybeEarlier(at int) string {
 		return ""
 	}
 	return fmt.Sprintf(" No run of %s, before it, could be judged.", strings.Join(before, ", "))
-}
-
-// wrong says in how many runs messages were treated wrongly, where that is no change.
-func (h *History) wrong() string {
-	wrong, all := 0, 0
-	for _, p := range h.Points {
-		for _, r := range p.Runs {
-			all++
-			if r.Wrong > 0 {
-				wrong++
-			}
-		}
-	}
-	if wrong == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; messages were lost, duplicated, early or delivered although cancelled in %d of %d runs, and not more often of late", wrong, all)
 }
 
 // tooFew says that the newest point has so few runs that whatever they are nothing could be seen there,
@@ -67,19 +96,13 @@ func (h *History) tooFew(runs int) string {
 	return fmt.Sprintf("; %s of %s tells nothing yet, it takes %d at the least", compare.CountRuns(len(newest.Runs)), newest.Name, takes)
 }
 
-// judgeUnread says that the files that could not be read may be those of a newer version.
-func (h *History) judgeUnread(files int) {
-	if files == 0 || h.Outcome == Inconclusive {
-		return
+// tellUnread says that there are files that could not be read. Their place is not known, so they take
+// nothing back: else one damaged file would have the last word for good.
+func (h *History) tellUnread(files int) {
+	switch {
+	case files == 1:
+		h.Text += " 1 run file could not be read: of what it is is not known."
+	case files > 1:
+		h.Text += fmt.Sprintf(" %d run files could not be read: of what they are is not known.", files)
 	}
-	text := "1 run file could not be read, and may be newer"
-	if files > 1 {
-		text = fmt.Sprintf("%d run files could not be read, and may be newer", files)
-	}
-	if h.Outcome == Worse {
-		h.Text += " Besides, " + text + "."
-		return
-	}
-	h.Text = "Inconclusive: " + text + ". Of the others: " + h.Text
-	h.Outcome = Inconclusive
 }

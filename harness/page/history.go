@@ -64,13 +64,20 @@ func historyState(o history.Outcome) string {
 	return "open"
 }
 
-// changeRow is one change of one figure.
+// changeRow is one change of one figure, or of what was done wrong to messages.
 type changeRow struct {
 	Since, Figure, Before, After, Times, Chance, Outcome, State string
 }
 
 func changeRows(h *history.History) []changeRow {
 	var rows []changeRow
+	for _, f := range h.Faults {
+		if c := f.Change; c != nil {
+			rows = append(rows, changeRow{
+				c.Name, faultName(f), faultShare(c.Before), faultShare(c.After), "–", "–", string(c.Outcome), historyState(c.Outcome),
+			})
+		}
+	}
 	for _, f := range h.Figures {
 		for _, c := range f.Changes {
 			rows = append(rows, changeRow{

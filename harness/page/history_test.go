@@ -39,6 +39,35 @@ func releases(t *testing.T) *history.History {
 	return h
 }
 
+// What ceases to be lost, and what begins to come early, are rows of their own beside the figures.
+func TestHistoryShowsFaults(t *testing.T) {
+	var runs []*run.Document
+	for i := range uint64(24) {
+		r := runtest.Sample(i, 10_000, 1+float64(i%5)/50)
+		r.Driver.Version = fmt.Sprintf("3.%d.0", 9+i/8)
+		r.Started = r.Started.Add(time.Duration(i) * time.Hour)
+		if i/8 == 0 {
+			r.Counts.Lost = 2
+		}
+		if i/8 == 2 {
+			r.Counts.Early = 4
+		}
+		runs = append(runs, r)
+	}
+	h, err := history.Of(t.Context(), runs, history.DefaultOptions())
+	require.NoError(t, err)
+	var out strings.Builder
+	require.NoError(t, WriteHistory(&out, h))
+	require.Regexp(t, `(?m)^better +messages lost +since 3.10.0 +0.02 % → 0 %$`, out.String())
+	require.Regexp(t, `(?m)^worse +messages delivered early +since 3.11.0 +0 % → 0.04 %$`, out.String())
+	require.Regexp(t, `(?m)^ +3.10.0 .* 0 wrong▼$`, out.String())
+	require.Regexp(t, `(?m)^ +3.11.0 .* 32 wrong▲$`, out.String())
+	var html strings.Builder
+	require.NoError(t, WriteHistoryPage(&html, h, ""))
+	require.Contains(t, html.String(), `<th scope="row">3.10.0</th><td class="text">messages lost</td><td>0.02 %</td><td>0 %</td><td>–</td><td>–</td><td class="text ok"><span class="pill">better</span>`)
+	require.Contains(t, html.String(), `<td class="text">messages delivered early</td>`)
+}
+
 func TestHistoryText(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, WriteHistory(&out, releases(t)))

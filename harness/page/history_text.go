@@ -40,7 +40,7 @@ func WriteHistory(w io.Writer, h *history.History) error {
 		for _, f := range figures {
 			row = append(row, toldText(f, f.Medians[i])+changeMark(f, i))
 		}
-		writeCells(t, append(row, wrongText(p.Runs)))
+		writeCells(t, append(row, wrongText(p.Runs, faultMark(h, i))))
 		if len(p.Runs) < 2 {
 			continue
 		}
@@ -49,7 +49,7 @@ func WriteHistory(w io.Writer, h *history.History) error {
 			for _, f := range figures {
 				row = append(row, toldText(f, f.Values[i][k])+" ")
 			}
-			writeCells(t, append(row, wrongText(p.Runs[k:k+1])))
+			writeCells(t, append(row, wrongText(p.Runs[k:k+1], " ")))
 		}
 	}
 	_ = t.Flush() // into memory
@@ -108,22 +108,43 @@ func changeMark(f history.Figure, point int) string {
 	return " "
 }
 
-// wrongText counts the messages that were treated wrongly, if there are any.
-func wrongText(runs []history.Run) string {
+// faultMark marks the first point of which more, or fewer, messages were treated wrongly.
+func faultMark(h *history.History, point int) string {
+	mark := " "
+	for _, f := range h.Faults {
+		switch {
+		case f.Change == nil || f.Change.At != point:
+		case f.Change.Outcome == history.Worse:
+			return "▲"
+		default:
+			mark = "▼"
+		}
+	}
+	return mark
+}
+
+// wrongText counts the messages that were treated wrongly, if there are any or there is a mark.
+func wrongText(runs []history.Run, mark string) string {
 	n := int64(0)
 	for _, r := range runs {
 		n += r.Wrong
 	}
-	if n == 0 {
+	if n == 0 && mark == " " {
 		return ""
 	}
-	return fmt.Sprintf("%d wrong", n)
+	return fmt.Sprintf("%d wrong", n) + mark
 }
 
 func writeChanges(out io.Writer, h *history.History) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if slices.ContainsFunc(h.Figures, func(f history.Figure) bool { return len(f.Changes) > 0 }) {
+	if slices.ContainsFunc(h.Figures, func(f history.Figure) bool { return len(f.Changes) > 0 }) ||
+		slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return f.Change != nil }) {
 		fmt.Fprintln(t)
+	}
+	for _, f := range h.Faults {
+		if c := f.Change; c != nil {
+			fmt.Fprintf(t, "%s\t%s\tsince %s\t%s → %s\n", c.Outcome, faultName(f), text.Inert(c.Name), faultShare(c.Before), faultShare(c.After))
+		}
 	}
 	for _, f := range h.Figures {
 		for _, c := range f.Changes {
@@ -133,6 +154,11 @@ func writeChanges(out io.Writer, h *history.History) {
 	}
 	_ = t.Flush() // into memory
 }
+
+func faultName(f history.Fault) string { return "messages " + f.Name() }
+
+// faultShare writes a share of the messages.
+func faultShare(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
 // timesText is by how much a change multiplies, - where that cannot be told.
 func timesText(c history.Change) string {

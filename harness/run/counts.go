@@ -111,7 +111,7 @@ var AllCounts = []Count{
 	{
 		Name: "corrupt", Title: "corrupt", In: func(c *Counts) *int64 { return &c.Corrupt },
 		Help:   "Deliveries of a message of this run with other bytes than were offered.",
-		Effect: Wrong, Fault: "came with other bytes than were offered", Rare: true,
+		Effect: Wrong, Fault: "delivered with other bytes than were offered", Rare: true,
 	},
 	{
 		Name: "foreign", Title: "foreign", In: func(c *Counts) *int64 { return &c.Foreign },
