@@ -36,9 +36,10 @@ func pair(runs []*run.Document) []row {
 // something broke: one for each producer.
 func (r row) byChance() int64 { return int64(r.new.Scenario.Producers) }
 
-// inTime is how far they may differ by when exactly a clock was wrong: the offers of OnTime.
+// inTime is how far they may differ by how soon each looked at a clock that had become wrong, and
+// at one that was right again: the offers of half a second.
 func (r row) inTime() int64 {
-	return int64(r.new.Scenario.Rate*sooner.Seconds()) + r.byChance()
+	return int64(r.new.Scenario.Rate/2) + r.byChance()
 }
 
 // sooner is how much later deliveries may go on: what may be late and still on time.
@@ -71,9 +72,10 @@ func (r row) behind() (cells []string) {
 	if n.Acknowledged < o.Acknowledged-r.byChance() {
 		cells = append(cells, fmt.Sprintf("acknowledged: %d against %d", n.Acknowledged, o.Acknowledged))
 	}
+	// Where all that was pending has come early, when the next is due is chance.
 	was, resumed := o.Resumed()
 	is, resumes := n.Resumed()
-	if resumed && (!resumes || is > was+sooner) {
+	if resumed && o.Early == 0 && (!resumes || is > was+sooner) {
 		cells = append(cells, fmt.Sprintf("resumed after: %s against %s", resumedText(n), resumedText(o)))
 	}
 	for _, reason := range []*run.Document{r.old, r.new} {
