@@ -171,6 +171,16 @@ func (c Counts) Plus(p Counts) Counts {
 	return c
 }
 
+// beyond reports whether a count is above a limit.
+func (c Counts) beyond(limit int64) bool {
+	for _, count := range AllCounts {
+		if count.Of(c) > limit {
+			return true
+		}
+	}
+	return false
+}
+
 // negative reports whether a count is below 0, which none can be.
 func (c Counts) negative() bool {
 	for _, count := range AllCounts {

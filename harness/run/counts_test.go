@@ -39,6 +39,8 @@ func TestCountsAddUp(t *testing.T) {
 	}
 	require.Equal(t, a.Lost+a.Duplicate+a.Early+a.Revived+a.Corrupt, a.Faults())
 	require.False(t, a.negative())
+	require.False(t, a.beyond(maxCount))
+	require.True(t, Counts{Early: maxCount + 1}.beyond(maxCount))
 	a.Foreign = -1
 	require.True(t, a.negative())
 }

@@ -21,6 +21,7 @@ const (
 	schemaPrefix   = "dq-bench/run/v"
 	maxRunFileSize = 64 << 20
 	maxLogFileSize = 1 << 30
+	maxCount       = 1e13 // a year at 300,000 a second; the sum over 100,000 runs is still a number
 )
 
 // WriteFolder writes the files of a run to folder, which must exist: run.json,
@@ -189,6 +190,9 @@ func (r *Document) check() error {
 	c := r.Counts
 	if c.negative() {
 		return fmt.Errorf("damaged: a negative count in %+v", c)
+	}
+	if c.beyond(maxCount) {
+		return fmt.Errorf("damaged: a count above %d in %+v", int64(maxCount), c)
 	}
 	if s := r.ServerStats; s != nil && (s.CPUSeconds < 0 || s.CPUShare < 0 || s.Commands < 0 || s.TransferCalls < 0) {
 		return fmt.Errorf("damaged: a negative figure in the server statistics %+v", *s)

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,4 +20,11 @@ func TestBinomialAtLeast(t *testing.T) {
 		require.InDelta(t, c.expected, BinomialAtLeast(c.k, c.n, c.p), 1e-3, "%+v", c)
 	}
 	require.InDelta(t, .5, BinomialAtLeast(500_000, 1_000_000, .5), 1e-3, "of many")
+	// Two deviations from the mean, by the sum and by the normal distribution; and numbers that no sum would come to the end of.
+	for _, n := range []float64{1e8, 3e10, 5e10, 1e13, 9e18} {
+		k := int64(n/2 + math.Sqrt(n))
+		require.InDelta(t, .02275, BinomialAtLeast(k, int64(n), .5), 1e-4, "of %g", n)
+	}
+	require.InDelta(t, 1-math.Exp(-1), BinomialAtLeast(1, 1e10, 1e-10), 1e-4)
+	require.InDelta(t, 1, BinomialAtLeast(1, 1e9, .5), 1e-9)
 }
