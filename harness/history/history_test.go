@@ -196,7 +196,7 @@ func TestNothingIsSaidOfWhatCannotBeTold(t *testing.T) {
 	h, err = Of(t.Context(), runs[:14], o)
 	require.NoError(t, err)
 	require.Equal(t, Unchanged, h.Outcome)
-	require.Equal(t, "No change was seen in 14 runs at 2 points. 1 run file could not be read: of what it is is not known.", h.Text)
+	require.Equal(t, "No change was seen in 14 runs at 2 points. 1 run file could not be read, and may be of any version.", h.Text)
 	require.Equal(t, o.Unread, h.LeftOut)
 }
 
@@ -419,6 +419,13 @@ func TestServersAreToldApartByServer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"redis 7.9.0", "redis 7.10.1"}, names(h))
 	require.Empty(t, h.Server)
+}
+
+// A version that is spelt otherwise since some day is as new as that day.
+func TestVersionsThatAreOneAreInTheOrderOfTime(t *testing.T) {
+	h, err := Of(t.Context(), samples(flat, "v4.7.0", "4.7.0.Final", "4.7", "4.6"), DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, []string{"4.6", "v4.7.0", "4.7.0.Final", "4.7"}, names(h))
 }
 
 func TestCommitsAndLabelsAreInTheOrderOfTime(t *testing.T) {

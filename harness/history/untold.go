@@ -101,8 +101,8 @@ func (h *History) tooFew(runs int) string {
 func (h *History) tellUnread(files int) {
 	switch {
 	case files == 1:
-		h.Text += " 1 run file could not be read: of what it is is not known."
+		h.Text += " 1 run file could not be read, and may be of any version."
 	case files > 1:
-		h.Text += fmt.Sprintf(" %d run files could not be read: of what they are is not known.", files)
+		h.Text += fmt.Sprintf(" %d run files could not be read, and may be of any version.", files)
 	}
 }

@@ -18,8 +18,8 @@ var released = map[string]bool{"final": true, "ga": true, "release": true}
 
 // compareVersions puts 3.9.1 before 3.16.6 and 4.0.0-RC1 before 4.0.0, which 4.0.0.Final and
 // v4.0 are as well: digits compare as numbers, a pre-release comes before its release, and any
-// other word after it, as Maven and semantic versions have both. Versions that are one are in
-// the order of their texts.
+// other word after it, as Maven and semantic versions have both. It is 0 for versions that are one,
+// however they are spelt.
 func compareVersions(a, b string) int {
 	x, y := parseVersion(a), parseVersion(b)
 	for i := range max(len(x), len(y)) {
@@ -27,7 +27,7 @@ func compareVersions(a, b string) int {
 			return order
 		}
 	}
-	return strings.Compare(a, b)
+	return 0
 }
 
 // part is a number, or a word in small letters.
