@@ -28,7 +28,8 @@ func (f Fault) Name() string { return f.kind.Few }
 
 // FaultChange is where messages begin or cease to be treated wrongly.
 type FaultChange struct {
-	// At is the first point of the newest level, Name is what it is called.
+	// At is the first point behind the best level so far where it is worse, and of the newest level where it is
+	// better; Name is what it is called.
 	At   int    `json:"at"`
 	Name string `json:"name"`
 	// Before and After are shares of the messages that were to be offered: Before that of the best level
