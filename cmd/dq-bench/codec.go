@@ -191,5 +191,8 @@ func recode(data []byte, to codec.Codec[any]) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stdin: %w", err)
 	}
+	if as == codec.NameTypedJSON {
+		value = codec.Plain(value) // the order of the members is none of a HashMap
+	}
 	return to.Encode(value)
 }

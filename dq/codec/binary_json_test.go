@@ -45,7 +45,7 @@ func TestBinaryJSONScalars(t *testing.T) {
 			if f, isFloat := want.(float64); isFloat && math.IsNaN(f) {
 				require.True(t, math.IsNaN(got.(float64)))
 			} else {
-				require.Equal(t, want, got, value)
+				require.Equal(t, codec.Plain(want), codec.Plain(got), value) // the order of maps is not kept
 			}
 			read++
 		}
@@ -80,7 +80,7 @@ func TestBinaryJSONObjects(t *testing.T) {
 				d.Decimal = "1E+3"
 				got = d
 			}
-			require.Equal(t, want, got, value)
+			require.Equal(t, codec.Plain(want), codec.Plain(got), value) // the order of maps is not kept
 			require.Equal(t, codec.Kind{Codec: string(name), Class: codec.Detect(text[value]).Class}, codec.Detect(java), value)
 			shown, ok := codec.Show(java)
 			require.True(t, ok)

@@ -108,8 +108,8 @@ type registry struct {
 	byName map[string]*class
 	enums  map[string]*enum
 	supers sync.Map // superClass by class name: see learn
-	// keepsOrigin says that a struct has an Origin.
-	keepsOrigin bool
+	// keepsOrder says that the order of a map is kept: by an Origin, or in an any.
+	keepsOrder bool
 	// writesUUIDs says that it is known which form a declared UUID has in the JSON of Jackson 2.
 	writesUUIDs bool
 	// keepsRecords has objects of classes that are not known come as records, and
@@ -169,6 +169,9 @@ func newRegistry(codec Name, root reflect.Type, classes []Class) (*registry, err
 		if _, err := g.typeOf(t); err != nil {
 			return nil, err
 		}
+	}
+	for _, j := range g.types {
+		g.keepsOrder = g.keepsOrder || j.kind == kindAny
 	}
 	return g, nil
 }

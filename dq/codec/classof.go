@@ -8,7 +8,7 @@ import (
 // ClassOf returns the Java class that a value of a codec for any stands for, such as
 // "java.util.Date" for a Date; "" for null and for structs, which name it themselves.
 func ClassOf(value any) string {
-	switch value.(type) {
+	switch value := value.(type) {
 	case string:
 		return javaLangString
 	case []byte:
@@ -19,6 +19,8 @@ func ClassOf(value any) string {
 		return hashMapName
 	case Set:
 		return hashSetName
+	case Collection:
+		return value.Class()
 	case int32:
 		return javaLangInteger
 	case int64:

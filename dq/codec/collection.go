@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -36,6 +37,17 @@ type elements struct {
 	elem  *javaType
 	all   []any
 	table hashTable
+	// array is what the array behind an Arrays.asList is declared to hold; nil for Object.
+	array *javaType
+	// lost is the class that Java holds it as, and what of it besides, where that is not written here; class
+	// is then the nearest one.
+	lost string
+}
+
+// javaClass returns the class that Java holds a collection as.
+func javaClass(class, lost string) string {
+	held, _, _ := strings.Cut(lost, " ")
+	return cmp.Or(held, class)
 }
 
 func (e *elements) isArray() bool { return strings.HasPrefix(e.class, "[") }

@@ -113,6 +113,10 @@ func (g *registry) anyToJava(v reflect.Value, depth int) (any, error) {
 	if !v.IsValid() {
 		return nil, nil
 	}
+	if v.Type() == heldType {
+		held, _ := v.Interface().(Collection)
+		return g.heldToJava(held, depth)
+	}
 	typ, ok := g.types[v.Type()]
 	if !ok {
 		// Types met only now are looked at each time: the registry is shared.

@@ -78,9 +78,9 @@ func treeClassOf(name Name, f format, data []byte) (class string, ok bool) {
 	case foreign:
 		return value.class, true
 	case *elements:
-		return value.class, true
+		return javaClass(value.class, value.lost), true
 	case *dictionary:
-		return value.class, true
+		return javaClass(value.class, value.lost), true
 	}
 	return ClassOf(value), true
 }

@@ -15,6 +15,7 @@ type dictionary struct {
 	keys   []any
 	values []any
 	table  hashTable
+	lost   string // see elements
 }
 
 // hashTable is what HashMap, HashSet and the like write of their table; the zero value

@@ -61,6 +61,7 @@
 //	AtomicLong           AtomicLong, AtomicInteger, AtomicBoolean, which Kryo5 only reads
 //	any                  one of these             `java:"java.time.YearMonth"` declares it
 //	Set                  HashSet                  Set<Object>
+//	Collection           its class                -; where an any holds one
 //	[]T `java:"Set"`     HashSet                  Set<T>; also "HashSet", "LinkedHashSet", "TreeSet", "SortedSet"
 //	[]T `java:"array"`   T[]                      int[] for []int32, Integer[] for []*int32
 //	[]T                  LinkedList, ArrayList    `java:"LinkedList"`, `java:"ArrayList"`, `java:"Collection"`
@@ -80,7 +81,8 @@
 // a Go type that has no nil is its zero value. Other Go types fail with a
 // *TypeError. Lists and maps of other classes, such as LinkedList, List.of,
 // Arrays.asList, TreeMap and those of Collections, are read where ArrayList and
-// HashMap are, and written as the class that the tag of the field says. JSON, whose bytes name no classes, takes
+// HashMap are, and written as the class that the tag of the field says; an any holds a Collection then, which
+// is written as it was read, or refused by its class: see there what a type switch must do. JSON, whose bytes name no classes, takes
 // whatever encoding/json takes besides.
 //
 // A value of another Java class is a *ClassError where a field wants it. In
@@ -116,7 +118,8 @@
 // 2.10 (Redisson 3.13.0), and name their class after; this package writes the
 // latter. Where Java itself decides by more than the value, this is the rule:
 //
-//   - A map is written as a HashMap filled entry by entry iterates. Keys that share
+//   - A map is written as a HashMap filled entry by entry iterates; that of an any as it was
+//     read, if that was in another order, but from CBOR and MsgPack. Keys that share
 //     a bucket go by name there, and keys that are enums, which Java has in another
 //     order each time, go by number; the entries of a LinkedHashMap go by key.
 //   - A set is written in the order of its slice, in which it was read.

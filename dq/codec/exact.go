@@ -44,12 +44,13 @@ func exactly(class string, r *record, value any) any {
 // immutableClassOf returns the class of what List.of, Set.of or Map.of made; "" for one that holds null.
 func immutableClassOf(value any) string {
 	switch value := value.(type) {
-	case []any:
-		if !hasNil(value) {
-			return immutableClass(kryoType{kind: kindList}, len(value))
-		}
 	case *elements:
-		return value.class
+		if value.lost == "" {
+			return value.class
+		}
+		if !hasNil(value.all) {
+			return immutableClass(kryoType{kind: kindList}, len(value.all))
+		}
 	case *dictionary:
 		return value.class
 	}
@@ -159,11 +160,12 @@ func (r *record) exact(c *class) any {
 type orderedJSON struct {
 	decoder *json.Decoder
 	order   map[uintptr][]string // by the address of the object's map, which the document holds
+	strict  bool
 }
 
-// parseOrdered reads a document, in which no object has a key twice.
-func parseOrdered(data []byte) (document any, order map[uintptr][]string, err error) {
-	o := orderedJSON{json.NewDecoder(bytes.NewReader(data)), map[uintptr][]string{}}
+// parseOrdered reads a document, in which no object has a key twice if it is strict; else the last counts.
+func parseOrdered(data []byte, strict bool) (document any, order map[uintptr][]string, err error) {
+	o := orderedJSON{json.NewDecoder(bytes.NewReader(data)), map[uintptr][]string{}, strict}
 	o.decoder.UseNumber()
 	document, err = o.value(0)
 	if err == nil {
@@ -176,7 +178,7 @@ func parseOrdered(data []byte) (document any, order map[uintptr][]string, err er
 
 func (o *orderedJSON) value(depth int) (any, error) {
 	token, err := o.decoder.Token()
-	if err != nil || depth > maxDepth {
+	if err != nil || depth > 2*maxDepth { // a list with its class has two brackets
 		return nil, cmp.Or(err, fmt.Errorf("values nested deeper than %d", maxDepth))
 	}
 	switch token {
@@ -206,10 +208,13 @@ func (o *orderedJSON) object(depth int) (any, error) {
 			return nil, err
 		}
 		key, _ := token.(string)
-		if _, twice := members[key]; twice {
+		_, twice := members[key]
+		switch {
+		case !twice:
+			keys = append(keys, key)
+		case o.strict:
 			return nil, fmt.Errorf("the key %.80q comes twice", key)
 		}
-		keys = append(keys, key)
 		if members[key], err = o.value(depth + 1); err != nil {
 			return nil, err
 		}

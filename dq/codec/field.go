@@ -30,7 +30,7 @@ func (g *registry) addFields(c, of *class, t reflect.Type, path []int) error {
 		case f.Type == originType:
 			if f.IsExported() && (c.origin == nil || len(index) < len(c.origin)) {
 				c.origin = index
-				g.keepsOrigin = true
+				g.keepsOrder = true
 			}
 			continue
 		case f.Anonymous && name == "" && !g.plain():

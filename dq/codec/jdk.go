@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"crypto/sha1" //nolint:gosec // the JDK derives the serialVersionUID of arrays from it
 	"encoding/binary"
 	"math"
@@ -177,7 +178,8 @@ func setRecord(e *elements) *record {
 	case isWrapper:
 		return &record{chain: hierarchyOf(wrapper), fields: e.all}
 	case e.class == arraysListName:
-		array := &elements{class: objectArrayName, elem: objectType, all: e.all}
+		of := cmp.Or(e.array, objectType)
+		array := &elements{class: "[" + nameInArray(of), elem: of, all: e.all}
 		return &record{chain: hierarchyOf(jdkArraysList), fields: []any{array}}
 	case kryoTypes[e.class].form == formNoNulls && e.isSet():
 		return collSer(collSerSet, e.all)

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/binary"
+	"math"
 	"math/big"
 	"strings"
 )
@@ -106,26 +107,32 @@ func jdkCollection(class string, r *record, values []any) (value any, known, ok 
 	switch class {
 	case linkedListName:
 		return &elements{class: class, all: values}, true, true
-	case arrayListName, copyOnWriteArrayListName, arrayDequeName:
+	case arrayListName:
 		return listOf(values), true, true
+	case copyOnWriteArrayListName, arrayDequeName:
+		return losing(class, listOf(values)), true, true
 	case hashSetName, linkedHashSetName:
-		return &elements{class: class, all: values, table: r.table()}, true, true
+		return &elements{class: class, all: values, table: r.table(), lost: r.lostLoad(class)}, true, true
 	case treeSetName:
 		if len(values) == 0 {
 			return nil, true, false
 		}
-		return &elements{class: class, all: values[1:]}, true, true // behind the comparator
-	case hashMapName, linkedHashMapName, treeMapName, hashtableName:
+		return &elements{class: class, all: values[1:], lost: lostComparator(class, values[0])}, true, true
+	case hashMapName, linkedHashMapName, treeMapName:
 		value, known, ok = mapOf(class, values)
 		if d, isMap := value.(*dictionary); isMap {
-			d.table = r.table()
+			d.table, d.lost = r.table(), r.lostOfMap(class)
 		}
 		return value, known, ok
+	case hashtableName:
+		value, known, ok = mapOf(hashMapName, values)
+		return losing(class, value), known, ok
 	case concurrentHashMapName:
 		if n := len(values); n >= 2 { // two nulls end it
 			values = values[:n-2]
 		}
-		return mapOf(class, values)
+		value, known, ok = mapOf(hashMapName, values)
+		return losing(class, value), known, ok
 	case collSerName:
 		return immutable(r.field("tag"), values)
 	case arraysListName:
@@ -136,7 +143,11 @@ func jdkCollection(class string, r *record, values []any) (value any, known, ok 
 		case array.class == objectArrayName:
 			return &elements{class: class, all: array.all}, true, true
 		}
-		return listOf(array.all), true, true
+		list := &elements{class: class, all: array.all, array: jdkElement(array.class)}
+		if list.array == nil {
+			return losing(class+" of "+array.class, listOf(array.all)), true, true
+		}
+		return list, true, true
 	}
 	simple, isCollections := strings.CutPrefix(class, "java.util.Collections$")
 	if !isCollections {
@@ -152,11 +163,76 @@ func jdkCollection(class string, r *record, values []any) (value any, known, ok 
 	case "SingletonMap":
 		return mapOf(class, []any{r.field("k"), r.field("v")})
 	case "UnmodifiableCollection", "UnmodifiableSet", "UnmodifiableList", "UnmodifiableRandomAccessList":
-		return r.field("c"), true, true
+		return losing(class, r.field("c")), true, true
 	case "UnmodifiableMap":
-		return r.field("m"), true, true
+		return losing(class, r.field("m")), true, true
 	}
 	return nil, false, false
+}
+
+// losing returns a collection as one of a class that is not written here.
+func losing(class string, value any) any {
+	switch value := value.(type) {
+	case []any:
+		return &elements{class: arrayListName, all: value, lost: class}
+	case *elements:
+		lost := *value
+		lost.lost = class
+		return &lost
+	case *dictionary:
+		lost := *value
+		lost.lost = class
+		return &lost
+	}
+	return value
+}
+
+// lostComparator says that the order of a collection is one of its own; "" for none.
+func lostComparator(class string, comparator any) string {
+	if comparator == nil {
+		return ""
+	}
+	return class + " with a comparator"
+}
+
+// lostOfMap says what a HashMap, a LinkedHashMap or a TreeMap has of its own that is not written here.
+func (r *record) lostOfMap(class string) string {
+	load, hasLoad := r.field("loadFactor").(float32)
+	switch {
+	case class == treeMapName:
+		return lostComparator(class, r.field("comparator"))
+	case r.field("accessOrder") == true:
+		return class + " in the order of access"
+	case hasLoad && math.Float32bits(load) != hashMapLoad:
+		return class + " with a load factor"
+	}
+	return ""
+}
+
+// lostLoad is lostOfMap for sets, which write it behind the capacity.
+func (r *record) lostLoad(class string) string {
+	if raw, _ := r.content(); len(raw) >= 8 && binary.BigEndian.Uint32(raw[4:]) != hashMapLoad {
+		return class + " with a load factor"
+	}
+	return ""
+}
+
+// jdkElement returns what an array of a class of the JDK is declared to hold, or nil for another one.
+func jdkElement(array string) *javaType {
+	of, isObject := strings.CutPrefix(array, "[L")
+	of = strings.TrimSuffix(of, ";")
+	s, isScalar := scalarClasses[of]
+	switch {
+	case !isObject:
+		return nil
+	case of == javaLangString:
+		return &javaType{kind: kindString, boxed: true}
+	case isScalar:
+		return &javaType{kind: s.kind, boxed: true}
+	case boxKinds[of] != 0:
+		return &javaType{kind: boxKinds[of], boxed: true}
+	}
+	return nil
 }
 
 func listOf(values []any) []any {
@@ -190,7 +266,7 @@ func immutable(tag any, values []any) (value any, known, ok bool) {
 	n, _ := tag.(int32)
 	switch n & 0xff {
 	case collSerNulls:
-		return listOf(values), true, true
+		return losing(immutableName+"ListN of Stream.toList", listOf(values)), true, true
 	case collSerList:
 		return &elements{class: immutableClass(kryoType{kind: kindList}, len(values)), all: values}, true, true
 	case collSerSet:

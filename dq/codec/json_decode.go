@@ -20,9 +20,9 @@ func (f jsonFormat) decode(data []byte, g *registry, declared *javaType) (any, e
 	decoder.UseNumber()
 	d := jsonDecoder{codec: f.codec, registry: g}
 	var document any
-	if g.isExact() || g.keepsOrigin {
+	if g.isExact() || g.keepsOrder {
 		var err error
-		if document, d.order, err = parseOrdered(data); err != nil {
+		if document, d.order, err = parseOrdered(data, g.isExact()); err != nil {
 			return nil, &FormatError{Codec: f.codec, Offset: 0, Truncated: endsEarly(err), Problem: fmt.Sprintf("expected JSON, got %.40q: %v", data, err)}
 		}
 		return d.value(document, declared, 0)
@@ -161,7 +161,9 @@ func (d jsonDecoder) wrappedList(class string, all []any, declared *javaType, de
 		return nil, d.registry.unknown(class)
 	case declared.kind == kindList && declared.list != nil && declared.list.isSet && !known:
 		return d.elements(declared.list.class, all, declared, depth) // such as an EnumSet
-	case isSetClass(class) && (declared.kind == kindAny || declared.list != nil && declared.list.isSet):
+	case declared.kind == kindAny && class != arrayListName:
+		return d.elements(class, all, declared, depth)
+	case isSetClass(class) && declared.list != nil && declared.list.isSet:
 		return d.elements(class, all, declared, depth)
 	}
 	return d.list(all, declared, depth)
@@ -287,7 +289,7 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 // mapping reads a map, in the order of the document where that is kept.
 func (d jsonDecoder) mapping(class string, members map[string]any, declared *javaType, depth int) (any, error) {
 	m := &dictionary{class: class}
-	if kryoTypes[class].kind != kindMap {
+	if kryoTypes[class].kind != kindMap && declared.kind != kindAny {
 		m.class = hashMapName // such as an EnumMap
 	}
 	keys, ordered := d.order[reflect.ValueOf(members).Pointer()]

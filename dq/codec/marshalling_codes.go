@@ -65,6 +65,7 @@ const (
 	riverVector                 = 0x75
 	riverStack                  = 0x76
 	riverArrayDeque             = 0x78
+	riverReverseOrder           = 0x79
 	riverCopies                 = 0x7b
 	riverUnmodifiableCollection = 0x7c
 	riverUnmodifiableList       = 0x7d

@@ -121,9 +121,11 @@ func (r *riverReader) rare(code byte) any {
 		instance := r.assign(selfReference(mapName))
 		r.instances[instance], _, _ = mapOf(singletonMapName, []any{r.value(), r.value()})
 		return r.instances[instance]
+	case riverReverseOrder:
+		return foreign{class: "java.util.Collections$ReverseComparator"}
 	case riverUnmodifiableCollection, riverUnmodifiableList, riverUnmodifiableMap, riverUnmodifiableSet:
 		instance := r.assign(selfReference(collectionName))
-		r.instances[instance] = r.value()
+		r.instances[instance] = losing(riverOfCollections[code], r.value())
 		return r.instances[instance]
 	}
 	if class, known := riverClasses[code]; known {
@@ -210,12 +212,20 @@ func (r *riverReader) collection(n int) any {
 	all := r.elements(n, r.value)
 	var value any
 	switch code {
-	case riverArrayList, riverVector, riverStack, riverArrayDeque:
+	case riverArrayList:
 		value = all
+	case riverVector, riverStack, riverArrayDeque:
+		value = losing(class, all)
 	case riverHashSet, riverLinkedHashSet, riverTreeSet, riverLinkedList:
-		value = &elements{class: class, all: all}
-	case riverHashMap, riverHashtable, riverLinkedHashMap, riverTreeMap:
+		value = &elements{class: class, all: all, lost: lostComparator(class, comparator)}
+	case riverHashtable:
+		value, _, _ = mapOf(hashMapName, all)
+		value = losing(class, value)
+	case riverHashMap, riverLinkedHashMap, riverTreeMap:
 		value, _, _ = mapOf(class, all)
+		if comparator != nil {
+			value = losing(lostComparator(class, comparator), value)
+		}
 	default:
 		value = foreign{class: class}
 	}

@@ -74,7 +74,8 @@ func In(r wire.Release, name Name) bool {
 
 // ByName returns the codec of a name for values whose type is known only at run
 // time: nil, string, int32, int64, float64, bool, []byte, []any, map[string]any
-// and the structs of classes. Decode returns structs as values.
+// and the structs of classes. Decode returns structs as values, and a Collection for what Java holds in
+// another class, or another order, than these are written in.
 //
 // NameString and NameLong write any scalar as Java's toString does and read only
 // their own type; NameTypedJSON and NameTypedJSON3 read an object as the first class, or as a map

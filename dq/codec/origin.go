@@ -23,8 +23,8 @@ import (
 // now, and the entries of a map that are left their order. Of an embedded struct the
 // Origin of the outer one is taken. The zero Origin keeps nothing. Not kept are, by
 // Marshalling and Serialization, the wrappers of Collections.unmodifiableList and its like,
-// the classes of java.util.concurrent, Stream.toList, and Arrays.asList of other arrays than
-// Object[].
+// the classes of java.util.concurrent, Stream.toList, and Arrays.asList of arrays of classes
+// of one's own.
 type Origin struct{ kept *origin }
 
 // origin has what is kept of each field of a class, nil for nothing.
@@ -36,7 +36,9 @@ type holding struct {
 	keys  []any      // of a map, in order
 	parts []*holding // of the elements, or of the values behind keys; nil for nothing
 	table hashTable
-	size  int // with the table
+	size  int       // with the table
+	array *javaType // see elements
+	lost  string    // see elements; of a Collection alone
 }
 
 var originType = reflect.TypeFor[Origin]()
@@ -69,29 +71,41 @@ func holdingOf(value any, j *javaType) *holding {
 	case []any:
 		h.hold(value, j)
 	case *elements:
-		if !value.isArray() && value.class != value.classIn(j) {
-			h.class = value.class
-		}
-		h.holdTable(value.table, len(value.all), value.isSet())
+		h.elements(value, j)
 		h.hold(value.all, j)
 	case *dictionary:
 		h.hold(value.values, j)
-		h.holdTable(value.table, len(value.keys), false)
-		written := &dictionary{class: hashMapName, keys: slices.Clone(value.keys), values: slices.Clone(value.values)}
-		if j != nil && j.kind == kindMap && j.list != nil {
-			written.class = j.list.class
-		}
-		if value.class != written.class {
-			h.class, written.class = value.class, value.class
-		}
-		if written.sort(); h.parts != nil || !slices.EqualFunc(written.keys, value.keys, sameKey) {
-			h.keys = value.keys
-		}
+		h.dictionary(value, j)
 	}
-	if h.class == "" && h.keys == nil && h.parts == nil && h.table == (hashTable{}) {
+	return h.orNil()
+}
+
+func (h *holding) elements(e *elements, j *javaType) {
+	if !e.isArray() && e.class != e.classIn(j) {
+		h.class, h.array = e.class, e.array
+	}
+	h.holdTable(e.table, len(e.all), e.isSet())
+}
+
+func (h *holding) dictionary(d *dictionary, j *javaType) {
+	h.holdTable(d.table, len(d.keys), false)
+	written := &dictionary{class: hashMapName, keys: slices.Clone(d.keys), values: slices.Clone(d.values)}
+	if j != nil && j.kind == kindMap && j.list != nil {
+		written.class = j.list.class
+	}
+	if d.class != written.class {
+		h.class, written.class = d.class, d.class
+	}
+	if written.sort(); h.parts != nil || !slices.EqualFunc(written.keys, d.keys, sameKey) {
+		h.keys = d.keys
+	}
+}
+
+func (h *holding) orNil() *holding {
+	if h.class == "" && h.keys == nil && h.parts == nil && h.table == (hashTable{}) && h.lost == "" {
 		return nil
 	}
-	return &h
+	return h
 }
 
 // hold keeps what is to be kept of parts.
@@ -157,6 +171,9 @@ func (h *holding) list(e *elements) any {
 	if len(e.all) == h.size {
 		e.table = h.table
 	}
+	if h.array != nil && !slices.ContainsFunc(e.all, func(v any) bool { return v != nil && kindOfJava(v) != h.array.kind }) {
+		e.array = h.array
+	}
 	if e.class == arrayListName {
 		return e.all
 	}
@@ -215,6 +232,9 @@ func fitting(class string, keys, values []any) string {
 }
 
 func immutableClass(t kryoType, n int) string {
+	if t.list == immutableName+"SubList" || t.list == immutableName+"ListN" && n > 0 {
+		return t.list // Stream.toList has the latter for a few
+	}
 	name := "List"
 	few := n == 1 || n == 2
 	switch {

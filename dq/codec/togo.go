@@ -298,6 +298,9 @@ func (c *converter) toAny(value any, dst reflect.Value) error {
 	if err := c.toGo(value, held, declared); err != nil {
 		return err
 	}
+	if kept := heldAs(value); kept != nil {
+		held = reflect.ValueOf(Collection{held.Interface(), kept})
+	}
 	dst.Set(held)
 	return nil
 }

@@ -252,8 +252,51 @@ func TestVectorsDecode(t *testing.T) {
 		require.NoError(t, err)
 		got, err := c.Decode(data)
 		require.NoError(t, err)
-		require.Equal(t, want.goValue(t), got)
+		require.Equal(t, want.goValue(t), plainly(got))
 	})
+}
+
+// plainly is Plain for the fields of structs too.
+func plainly(value any) any {
+	held := reflect.New(reflect.TypeFor[any]()).Elem()
+	if value == nil {
+		return nil
+	}
+	held.Set(reflect.ValueOf(value))
+	plainIn(held)
+	return held.Interface()
+}
+
+func plainIn(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Interface:
+		if v.IsNil() || !v.CanSet() {
+			return
+		}
+		inner := reflect.New(reflect.TypeOf(Plain(v.Interface()))).Elem()
+		inner.Set(reflect.ValueOf(Plain(v.Interface())))
+		plainIn(inner)
+		v.Set(inner)
+	case reflect.Pointer:
+		if !v.IsNil() {
+			plainIn(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			plainIn(v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			plainIn(v.Index(i))
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			element := reflect.New(v.Type().Elem()).Elem()
+			element.Set(v.MapIndex(key))
+			plainIn(element)
+			v.SetMapIndex(key, element)
+		}
+	}
 }
 
 // readableAs returns the classes with which the bytes tell the types of the value,

@@ -216,8 +216,8 @@ public final class Whole {
         VALUES.put("nulls all", new Nulls());
         any("ArrayList", list("z", "a"));
         any("LinkedList", new LinkedList<>(list("z", 7L)));
-        any("Arrays.asList", Arrays.asList(new Object[] {"z", "a"}));
-        any("Arrays.asList of texts", Arrays.asList("z", "a", null));
+        any("Arrays.asList", Arrays.asList(new Object[] {"z", "b"}));
+        any("Arrays.asList of texts", Arrays.asList("z", "b", null));
         any("Arrays.asList of numbers", Arrays.asList(5L, 6L));
         any("List.of 0", List.of());
         any("List.of 1", List.of("z"));
@@ -273,7 +273,7 @@ public final class Whole {
         any("ConcurrentHashMap", fill(new ConcurrentHashMap<>(), "z", 1, "a", 2));
         any("Hashtable", fill(new Hashtable<>(), "z", 1, "a", 2));
         any("EnumMap", new EnumMap<>(Map.of(Color.RED, 1)));
-        any("nested", fill(new LinkedHashMap<>(), "z", new LinkedList<>(list(new TreeSet<>(list("y", "x")), List.of(1, 2))), "a", fill(new TreeMap<>(), "k", Arrays.asList(new Object[] {1L}))));
+        any("nested", fill(new LinkedHashMap<>(), "z", new LinkedList<>(list(new TreeSet<>(list("y", "x")), List.of(1, 2))), "c", fill(new TreeMap<>(), "k", Arrays.asList(new Object[] {1L}))));
         for (boolean on : new boolean[] {true, false}) {
             Flag flag = new Flag();
             flag.isActive = on;
