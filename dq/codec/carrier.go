@@ -40,6 +40,9 @@ func (c *carrier) check(value any, j *javaType, path string) error {
 	case *dictionary:
 		return c.dictionary(value, j, path)
 	case *object:
+		if _, problem := value.class.extras(c.to); problem != "" && c.isJSON() {
+			return c.refuse(value, path, "%s", problem)
+		}
 		for i, f := range value.class.fields {
 			if err := c.check(value.fields[i], f.typ, path+"."+f.name); err != nil {
 				return err

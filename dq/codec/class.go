@@ -40,6 +40,11 @@ import (
 // A struct that leaves out a field can say so by the option lacks=NAME of its tag, once for
 // each, as generated code does. It is not written then, since Java would read null there, and
 // Kryo5, which names no fields, does not read it.
+//
+// Jackson writes what a method such as isActive returns as a property besides the fields. The option
+// is=PROPERTY:FIELD says which field it returns, as in `java:"demo.Order,is=active:isActive"`; is=PROPERTY that it
+// returns something else: the codecs of JSON then do not write the class. Where the property has the name of its field,
+// as with Lombok, there is nothing to say.
 type Class struct {
 	// Of is any value of the struct type, or of the string type that stands for an
 	// enum: its values are the names of the constants.
@@ -84,6 +89,9 @@ type class struct {
 	generic       bool // it has type parameters, so that several Go types stand for it
 	// lacks are the fields of Java's class that the struct leaves out, as its tag says.
 	lacks []string
+	flags []JavaFlag
+	// noJackson3 says that Jackson 3 writes other members than the fields.
+	noJackson3 bool
 }
 
 // object is an instance of a class: the values of its fields, in order.
@@ -265,12 +273,17 @@ func (g *registry) readTag(c *class) error {
 			c.declaredSuper = value
 		case "lacks":
 			c.lacks = append(c.lacks, value)
+		case "is":
+			property, field, _ := strings.Cut(value, ":")
+			c.flags = append(c.flags, JavaFlag{property, field})
+		case "jackson3":
+			c.noJackson3 = c.noJackson3 || value == "no"
 		case "record":
 			c.record = true
 		case "final":
 			c.final = true
 		default:
-			return &TypeError{g.codec, c.goType, fmt.Sprintf("option %q in its java tag; known are serialVersionUID=<integer>, super=<package.Name>, lacks=<field>, final and record", option)}
+			return &TypeError{g.codec, c.goType, fmt.Sprintf("option %q in its java tag; known are serialVersionUID=<integer>, super=<package.Name>, lacks=<field>, is=<property>:<field>, jackson3=no, final and record", option)}
 		}
 	}
 	return nil

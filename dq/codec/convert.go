@@ -167,6 +167,11 @@ func (g *registry) objectToJava(v reflect.Value, c *class, depth int) (any, erro
 	if lacking := c.lacking(); lacking != nil {
 		return nil, &TypeError{g.codec, lacking.goType, fmt.Sprintf("it leaves out the field %q of %s, in which Java would read null; take lacks=%[1]s out of its java tag where that is right, which never is so for Kryo5", lacking.lacks[0], lacking.name)}
 	}
+	if g.isJSON() {
+		if _, problem := c.extras(g.codec); problem != "" {
+			return nil, &ValueError{g.codec, problem}
+		}
+	}
 	o := &object{class: c, fields: make([]any, len(c.fields))}
 	var origin Origin
 	if c.origin != nil {

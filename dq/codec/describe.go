@@ -46,6 +46,13 @@ type JavaField struct {
 	Holds []string
 }
 
+// JavaFlag is a property that Jackson takes a method for.
+type JavaFlag struct {
+	Property string // "active" for isActive, "url" for isURL
+	// Field is the field of the class that the method returns; empty where it returns anything else.
+	Field string
+}
+
 // JavaClass is a class as bytes describe it, or as its class file does.
 type JavaClass struct {
 	Name             string
@@ -76,6 +83,12 @@ type JavaClass struct {
 	Serializable bool
 	// Parameters are the names of its type parameters.
 	Parameters []string
+	// Flags are the properties that JsonJacksonCodec writes besides the fields: what the public methods return that
+	// are named isX and return a boolean, its own and those that its interfaces have a body for.
+	Flags []JavaFlag
+	// Jackson3 has the fields that JsonJackson3Codec does not write, since they are neither public nor have a getter,
+	// and the getters that it takes for another property.
+	Jackson3 []string
 	// Custom is by what the class has its own say in what is written of its objects: the names of such
 	// methods, as writeObject or readResolve, and packages of annotations of Jackson and Kryo.
 	Custom []string

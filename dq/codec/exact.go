@@ -261,7 +261,11 @@ func (d jsonDecoder) exactObject(members map[string]any, declared *javaType, cla
 		}
 	}
 	for _, key := range keys {
-		if !slices.Contains(class.fieldNames(), key) {
+		extra, is := class.extra(key)
+		if is && extra.field >= 0 && members[key] != o.fields[extra.field] {
+			return nil, d.errorf("the object of %s has another value in %q than in its field", class.name, key)
+		}
+		if !is && !slices.Contains(class.fieldNames(), key) {
 			return nil, d.errorf("the object of %s has the member %q, which the class file has no field for", class.name, key)
 		}
 	}

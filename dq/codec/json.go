@@ -54,6 +54,7 @@ func (JSON[T]) Decode(data []byte) (T, error) {
 
 // Jackson writes JSON with the type information of Redisson's JsonJacksonCodec:
 // "@class" in objects and maps, ["java.lang.Long",42], ["java.util.ArrayList",[…]].
+// That codec writes all fields, and besides what methods named isActive return: Class tells how to say so.
 // Make one with NewJackson.
 type Jackson[T any] struct{ bound[T] }
 
@@ -173,8 +174,16 @@ func (f jsonFormat) append(dst []byte, value any, declared *javaType) []byte {
 			name = ""
 		}
 		o := f.open(dst, name)
+		extras, _ := value.class.extras(f.codec)
 		for i, field := range value.class.fields {
+			for len(extras) > 0 && extras[0].name < field.name {
+				o.extra(extras[0], value)
+				extras = extras[1:]
+			}
 			o.member(field.name, value.fields[i], field.typ)
+		}
+		for _, e := range extras {
+			o.extra(e, value)
 		}
 		return o.close()
 	case json.RawMessage:

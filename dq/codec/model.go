@@ -17,6 +17,7 @@ type model struct {
 	// streams says that Serialization or Marshalling is one of the codecs, fields that another one is,
 	// for which the declared classes of fields count, and json that one is of JSON.
 	streams, fields, json bool
+	jackson3              bool // a codec of Jackson 3 is one
 	// records says that both codecs have records of Java.
 	records  bool
 	classes  map[string]*class // by name, and those of a generic class with its argument
@@ -38,6 +39,7 @@ func newModel(find func(name string) (JavaClass, error), from, to Name) *model {
 			m.fields = true
 		default:
 			m.fields, m.json = true, true
+			m.jackson3 = m.jackson3 || name.jackson3()
 		}
 	}
 	return m
@@ -145,10 +147,12 @@ func (m *model) describe(name string, argument *javaType) (*class, error) {
 		return nil, fmt.Errorf("%s is not java.io.Serializable, as far as the jars show", name)
 	case java.Record && !m.records:
 		return nil, fmt.Errorf("%s is a record, which MarshallingCodec does not read", name)
+	case m.jackson3 && len(java.Jackson3) > 0:
+		return nil, fmt.Errorf("%s is not written by its fields by Jackson 3, which goes by public fields and getters: %s", name, strings.Join(java.Jackson3, ", "))
 	case len(key) > maxGeneric:
 		return nil, fmt.Errorf("%s has itself in its type arguments", name)
 	}
-	c := &class{name: name, uid: &java.SerialVersionUID, record: java.Record, final: java.Final || java.Record, generic: len(java.Parameters) > 0}
+	c := &class{name: name, uid: &java.SerialVersionUID, record: java.Record, final: java.Final || java.Record, generic: len(java.Parameters) > 0, flags: java.Flags}
 	before := maps.Clone(m.classes)
 	m.classes[key] = c
 	if err := m.addFields(c, java, argument); err != nil {

@@ -45,6 +45,7 @@ func (l *Library) Class(name string) (codec.JavaClass, error) {
 	}
 	java := c.describe()
 	java.Serializable = l.serializable(c, 0)
+	java.Flags = c.flags(l.read)
 	return java, nil
 }
 

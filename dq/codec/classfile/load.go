@@ -114,6 +114,7 @@ func (l *loader) load(name string) error {
 		return err
 	}
 	described := c.describe()
+	described.Flags = c.flags(l.read)
 	if described.Interface {
 		l.found = append(l.found, described)
 		return nil
@@ -177,6 +178,7 @@ func (c *class) describe() codec.JavaClass {
 		return m.name == "writeObject" && m.descriptor == "(Ljava/io/ObjectOutputStream;)V" && m.access&accPrivate != 0
 	})
 	java.Interface, java.Parameters, java.Custom = c.access&accInterface != 0, c.parameters, c.custom()
+	java.Jackson3 = c.beans()
 	slices.SortFunc(java.Fields, func(a, b codec.JavaField) int { return strings.Compare(a.Name, b.Name) })
 	return java
 }

@@ -49,6 +49,8 @@ type member struct {
 	descriptor string // as class files write types: "Ljava/util/List;"
 	signature  string // with type arguments; empty where there are none
 	constant   int64  // ConstantValue of a long
+	hasCode    bool
+	returns    [2]string // the class and the field that a method returns and does no more
 }
 
 const magic = 0xcafebabe
@@ -59,10 +61,12 @@ const (
 	tagLong   = 5
 	tagDouble = 6
 	tagClass  = 7
+	tagField  = 9
+	tagName   = 12
 )
 
 // sizes has how many bytes follow the other tags.
-var sizes = map[byte]int{3: 4, 4: 4, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
+var sizes = map[byte]int{3: 4, 4: 4, 8: 2, 10: 4, 11: 4, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
 
 // reader walks over a class file. Its first error stays.
 type reader struct {
@@ -73,6 +77,9 @@ type reader struct {
 	texts   map[uint16]string
 	longs   map[uint16]int64
 	classes map[uint16]uint16 // to the text of the name
+	// fields has the class and the name of references to fields, names the text of what they are called.
+	fields map[uint16][2]uint16
+	names  map[uint16]uint16
 }
 
 func (r *reader) fail(format string, args ...any) {
@@ -99,7 +106,10 @@ func (r *reader) u4() uint32 { return binary.BigEndian.Uint32(r.take(4)) }
 
 // parse reads a class file.
 func parse(data []byte) (*class, error) {
-	r := &reader{data: data, texts: map[uint16]string{}, longs: map[uint16]int64{}, classes: map[uint16]uint16{}}
+	r := &reader{
+		data: data, texts: map[uint16]string{}, longs: map[uint16]int64{}, classes: map[uint16]uint16{},
+		fields: map[uint16][2]uint16{}, names: map[uint16]uint16{},
+	}
 	if r.u4() != magic || r.err != nil {
 		return nil, fmt.Errorf("expected a class file, which begins with cafebabe, got %.8x", data)
 	}
@@ -141,6 +151,11 @@ func (r *reader) pool() {
 			i++ // they take two places
 		case tagClass:
 			r.classes[i] = r.u2()
+		case tagField:
+			r.fields[i] = [2]uint16{r.u2(), r.u2()}
+		case tagName:
+			r.names[i] = r.u2()
+			r.take(2) // its type
 		default:
 			size, known := sizes[tag]
 			if !known {
@@ -167,11 +182,25 @@ func (r *reader) members() (all []member) {
 				m.signature = content.text()
 			case "ConstantValue":
 				m.constant = r.longs[content.u2()]
+			case "Code":
+				m.hasCode, m.returns = true, content.returned()
 			}
 		})
 		all = append(all, m)
 	}
 	return all
+}
+
+// returned reads the code of a method, and returns the class and the field that it returns, if it does no more.
+func (r *reader) returned() [2]string {
+	const loadThis, getField, firstReturn, lastReturn = 0x2a, 0xb4, 0xac, 0xb0
+	r.take(4) // the sizes of its stack and its variables
+	code := r.take(int(r.u4()))
+	if len(code) != 5 || code[0] != loadThis || code[1] != getField || code[4] < firstReturn || code[4] > lastReturn {
+		return [2]string{}
+	}
+	of := r.fields[binary.BigEndian.Uint16(code[2:])]
+	return [2]string{strings.ReplaceAll(r.texts[r.classes[of[0]]], "/", "."), r.texts[r.names[of[1]]]}
 }
 
 // attributes gives each attribute to read, with a reader of its bytes.

@@ -39,7 +39,7 @@ const (
 
 // Base is the class demo.Base.
 type Base struct {
-	_  struct{} ` + "`java:\"demo.Base,serialVersionUID=8\"`" + `
+	_  struct{} ` + "`java:\"demo.Base,serialVersionUID=8,jackson3=no,is=active:isActive,is=empty\"`" + `
 	ID int64    ` + "`json:\"id\"`" + `
 }
 
@@ -136,7 +136,7 @@ func TestSource(t *testing.T) {
 	parameter := codec.JavaType{Class: "java.lang.Object", Parameter: "E"}
 	source, err := gen.Source("shop", []codec.JavaClass{
 		{Name: "demo.Color", Constants: []string{"RED", "BLUE"}},
-		{Name: "demo.Base", SerialVersionUID: 8, Fields: []codec.JavaField{{Name: "id", Type: javaType("long")}}},
+		{Name: "demo.Base", SerialVersionUID: 8, Jackson3: []string{"id"}, Flags: []codec.JavaFlag{{Property: "active", Field: "isActive"}, {Property: "empty"}, {Property: "paid", Field: "paid"}}, Fields: []codec.JavaField{{Name: "id", Type: javaType("long")}}},
 		{Name: "demo.Order", SerialVersionUID: -9, Super: "demo.Base", Fields: []codec.JavaField{
 			{Name: "amount", Type: javaType("java.lang.Number")},
 			{Name: "color", Type: color},
@@ -187,6 +187,30 @@ func samples(t *testing.T, name codec.Name) (all [][]byte) {
 		}
 	}
 	require.NoError(t, lines.Err())
+	return all
+}
+
+// wholeKryo5 returns the values of objects that Whole.java makes, by the simple names of their classes.
+func wholeKryo5(t *testing.T) map[string][][]byte {
+	file, err := os.Open("../testdata/whole/4.7.0.tsv")
+	require.NoError(t, err)
+	defer file.Close()
+	all := map[string][][]byte{}
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		parts := strings.Split(lines.Text(), "\t")
+		words := strings.Fields(parts[1])
+		if parts[0] != string(codec.NameKryo5) || words[0] == "any" {
+			continue
+		}
+		name := "Nulls"
+		if words[0] == "is" {
+			name = words[1]
+		}
+		data, err := hex.DecodeString(parts[2])
+		require.NoError(t, err)
+		all[name] = append(all[name], data)
+	}
+	require.Len(t, all, 6)
 	return all
 }
 
@@ -281,7 +305,15 @@ func TestTypesOfClassFilesReadKryo5(t *testing.T) {
 			all[c.Name] = c
 		}
 	}
-	require.Greater(t, len(values), 30)
+	for name, data := range wholeKryo5(t) {
+		loaded, err := classfile.Load("../testdata/whole/whole.jar", "demo.Whole$"+name)
+		require.NoError(t, err)
+		values = append(values, data...)
+		for _, c := range loaded {
+			all[c.Name] = c
+		}
+	}
+	require.Greater(t, len(values), 40)
 	classes := slices.SortedFunc(maps.Values(all), func(a, b codec.JavaClass) int { return strings.Compare(a.Name, b.Name) })
 	out := run(t, codec.NameKryo5, classes, values)
 	t.Log(out)

@@ -152,6 +152,14 @@ func (w *writer) structure(c codec.JavaClass) {
 		tag += ",final"
 	}
 	parameters := w.nameParameters(c)
+	if len(c.Jackson3) > 0 {
+		tag += ",jackson3=no"
+	}
+	for _, f := range c.Flags {
+		if f.Field != f.Property {
+			tag += strings.TrimSuffix(fmt.Sprintf(",is=%s:%s", f.Property, f.Field), ":")
+		}
+	}
 	for _, f := range c.Fields {
 		if t, _ := w.fieldType(f); t == "" && f.Type.Class != "" {
 			tag += ",lacks=" + strings.ReplaceAll(f.Name, ",", "_")

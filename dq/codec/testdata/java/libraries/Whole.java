@@ -1,6 +1,5 @@
 package demo;
 
-import com.fasterxml.jackson.annotation.JsonIgnore;
 import java.io.Serializable;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -132,11 +131,6 @@ public final class Whole {
         }
 
         public boolean isOf(int n) {
-            return true;
-        }
-
-        @JsonIgnore
-        public boolean isIgnored() {
             return true;
         }
     }
