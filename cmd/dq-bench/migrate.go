@@ -69,9 +69,12 @@ and typed-json3, which their bytes do not tell.
 
 A value comes out in the bytes that Java would write, or is refused: where the other codec
 has no form for it, where a class writes itself, where its class file is of another version,
-where it seems to be of another codec than FROM, or where it holds another collection than
+where it seems to be of another codec than FROM, where Jackson could not read the class (no
+constructor without parameters; a record, unless --release names a Redisson that was seen to
+read them), or where it holds another collection than
 ArrayList, LinkedList, HashSet, LinkedHashSet, TreeSet, HashMap, LinkedHashMap and TreeMap,
-to which Kryo5 adds those of List.of, Arrays.asList and the like. One refused value refuses
+to which Kryo5 adds those of List.of, Arrays.asList and the like; of JSON, and to it, ArrayList
+and HashMap alone are carried. One refused value refuses
 all, and nothing is changed; --partial leaves it, and rewrites the others. --dry-run lists
 them.
 

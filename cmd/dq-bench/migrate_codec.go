@@ -14,6 +14,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/classfile"
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/forensics/migrate"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -28,6 +29,7 @@ type recodeFlags struct {
 	codec   string
 	jars    []string
 	class   string
+	release string
 	partial bool
 }
 
@@ -35,13 +37,14 @@ func (f *recodeFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.codec, "codec", "", "rewrite the values of one codec in another, FROM:TO, such as marshalling:kryo5")
 	flags.StringArrayVar(&f.jars, "jar", nil, "with --codec: a jar, or a folder of class files, with the classes of the values; may be given several times")
 	flags.StringVar(&f.class, "class", "", "with --codec: the class of the values of typed-json, such as com.acme.Order")
+	flags.StringVar(&f.release, "release", "", "with --codec: the Redisson that is to read the values, such as 4.7.0, which JSON of records depends on")
 	flags.BoolVar(&f.partial, "partial", false, "with --codec: leave values that are refused, and rewrite the others")
 }
 
 // unused fails for a flag that only --codec has a use for.
 func (f *recodeFlags) unused() error {
-	if len(f.jars) > 0 || f.class != "" || f.partial {
-		return errors.New("--jar, --class and --partial are for --codec")
+	if len(f.jars) > 0 || f.class != "" || f.release != "" || f.partial {
+		return errors.New("--jar, --class, --release and --partial are for --codec")
 	}
 	return nil
 }
@@ -115,6 +118,13 @@ func (f *migrateFlags) recode(cmd *cobra.Command, queue string) error {
 	recoder, err := codec.NewRecoder(from, to, find, f.recoding.class)
 	if err != nil {
 		return usageError(fmt.Errorf("--codec: %w", err))
+	}
+	if f.recoding.release != "" {
+		release, err := wire.LookupRelease(f.recoding.release)
+		if err != nil {
+			return usageError(fmt.Errorf("--release: %w", err))
+		}
+		recoder.ReadBy(release)
 	}
 	srv, err := startLive(cmd.Context(), f.redis)
 	if err != nil {

@@ -43,6 +43,9 @@ func (c *carrier) check(value any, j *javaType, path string) error {
 		if _, problem := value.class.extras(c.to); problem != "" && c.isJSON() {
 			return c.refuse(value, path, "%s", problem)
 		}
+		if problem := c.model.unreadable(value.class); problem != "" && c.isJSON() {
+			return c.refuse(value, path, "%s", problem)
+		}
 		for i, f := range value.class.fields {
 			if err := c.check(value.fields[i], f.typ, path+"."+f.name); err != nil {
 				return err

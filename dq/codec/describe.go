@@ -92,6 +92,9 @@ type JavaClass struct {
 	// Custom is by what the class has its own say in what is written of its objects: the names of such
 	// methods, as writeObject or readResolve, and packages of annotations of Jackson and Kryo.
 	Custom []string
+	// NoDefault says that it has no constructor without parameters, and so that Jackson cannot read it
+	// unless it is a record.
+	NoDefault bool
 }
 
 // Describe returns the classes of applications whose objects values of Serialization or

@@ -271,6 +271,9 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 	if isMap {
 		return d.mapping(mapClass, members, declared, depth)
 	}
+	if d.codec.typed() && len(members) == 0 && len(class.fields) > 0 && (depth == 0 || class.hasPrimitive()) {
+		return nil, d.errorf("expected the members of a %s, got {}: Java writes at least its class or its primitives, but that Jackson 2.15.0 of Redisson 3.21.1 writes a record so, whatever it held", class.name)
+	}
 	o := &object{class: class, fields: make([]any, len(class.fields))}
 	if d.codec.typed() && unmatched(members, class) {
 		came := slices.DeleteFunc(slices.Sorted(maps.Keys(members)), func(key string) bool { return key == classKey })
@@ -284,6 +287,11 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 		}
 	}
 	return o, nil
+}
+
+// hasPrimitive reports whether it has a field that cannot be null.
+func (c *class) hasPrimitive() bool {
+	return slices.ContainsFunc(c.fields, func(f field) bool { return f.typ.isPrimitive() })
 }
 
 // mapping reads a map, in the order of the document where that is kept.

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // model has the classes of a Recoder, which come from class files when a value is of them. It is for one
@@ -19,7 +21,10 @@ type model struct {
 	streams, fields, json bool
 	jackson3              bool // a codec of Jackson 3 is one
 	// records says that both codecs have records of Java.
-	records  bool
+	records bool
+	// to is the codec that is written, release the Redisson that reads it; zero where that is not known.
+	to       Name
+	release  wire.Release
 	classes  map[string]*class // by name, and those of a generic class with its argument
 	enums    map[string]*enum
 	problems map[string]string // by name: why nothing can be said of a class
@@ -29,7 +34,7 @@ type model struct {
 func newModel(find func(name string) (JavaClass, error), from, to Name) *model {
 	m := &model{
 		find: find, classes: map[string]*class{}, enums: map[string]*enum{}, problems: map[string]string{}, java: map[string]JavaClass{},
-		records: from != NameMarshalling && to != NameMarshalling,
+		records: from != NameMarshalling && to != NameMarshalling, to: to,
 	}
 	for _, name := range []Name{from, to} {
 		switch name {
@@ -160,6 +165,32 @@ func (m *model) describe(name string, argument *javaType) (*class, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// The releases whose Jackson 2 was seen to read records: 2.12 to 2.14, and from 2.17 on; 2.15 does not, and
+// before 2.12 it knows none. Between those that were watched nothing is known.
+var recordReaders = []struct{ first, last wire.Release }{
+	{wire.Release{Major: 3, Minor: 16, Patch: 6}, wire.Release{Major: 3, Minor: 21, Patch: 0}},
+	{wire.Release{Major: 3, Minor: 30, Patch: 0}, wire.Newest()},
+}
+
+// unreadable says why Java does not read what JSON has of a class, or nothing.
+func (m *model) unreadable(c *class) string {
+	java := m.java[c.name]
+	switch {
+	case !java.Record && java.NoDefault:
+		return "Jackson does not read it, for it has no constructor without parameters"
+	case !java.Record || m.to.jackson3():
+		return ""
+	case m.release == wire.Release{}:
+		return "a record is read by the Jackson of Redisson 3.16.6 to 3.21.0 and from 3.30.0 on, not by that of 3.21.1: name the release that is to read it"
+	}
+	for _, readers := range recordReaders {
+		if m.release.AtLeast(readers.first) && readers.last.AtLeast(m.release) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("a record is not read by the Jackson that comes with Redisson %s, as far as is known", m.release)
 }
 
 // maxGeneric bounds the name of a class with its type argument.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // Recoder writes the values of one codec as another one does: in the very bytes that Java writes with it
@@ -89,6 +91,10 @@ func NewRecoder(from, to Name, find func(class string) (JavaClass, error), root 
 	}
 	return r, nil
 }
+
+// ReadBy tells which Redisson is to read what is written: whether it reads records in
+// JSON depends on the Jackson that it brings. Without that, records are refused there.
+func (r *Recoder) ReadBy(release wire.Release) { r.read.model.release = release }
 
 // Looks says what the bytes of a value look like to a Recoder.
 type Looks uint8

@@ -179,6 +179,7 @@ func (c *class) describe() codec.JavaClass {
 	})
 	java.Interface, java.Parameters, java.Custom = c.access&accInterface != 0, c.parameters, c.custom()
 	java.Jackson3 = c.beans()
+	java.NoDefault = !slices.ContainsFunc(c.methods, func(m member) bool { return m.name == "<init>" && m.descriptor == "()V" })
 	slices.SortFunc(java.Fields, func(a, b codec.JavaField) int { return strings.Compare(a.Name, b.Name) })
 	return java
 }
