@@ -67,6 +67,9 @@ times, for a jar, or a folder, with classes at the top or as Spring Boot has the
 in jars inside a jar must be unpacked. --class names the class of the values of typed-json
 and typed-json3, which their bytes do not tell.
 
+Objects that several fields share stay one between Marshalling and Serialization; the other
+codecs hold a copy in each place, in Java too, and no object that is reached from itself.
+
 A value comes out in the bytes that Java would write, or is refused: where the other codec
 has no form for it, where a class writes itself, where its class file is of another version,
 where it seems to be of another codec than FROM, where Jackson could not read the class (no

@@ -13,6 +13,7 @@ type carrier struct {
 	model  *model
 	to     Name
 	budget int // see converter
+	met    map[*instance]bool
 }
 
 func (c *carrier) refuse(value any, path, format string, args ...any) error {
@@ -24,11 +25,19 @@ func (c *carrier) check(value any, j *javaType, path string) error {
 	if c.budget--; c.budget < 0 {
 		return &RecodeError{"", path, "references multiply the value beyond its bounds"}
 	}
+	one := instanceOf(value)
+	value = unshared(value)
 	if f, is := value.(foreign); is {
 		return c.refuse(value, path, "%s", cmp.Or(f.reason, "it is a "+f.class+", which is not carried from one codec to another here"))
 	}
 	if wrong := unassignable(value, j); wrong != "" {
 		return c.refuse(value, path, "%s", wrong)
+	}
+	if one != nil && c.met[one] {
+		return nil
+	}
+	if one != nil {
+		c.met[one] = true
 	}
 	switch value := value.(type) {
 	case nil, string, bool, int32, int64, float64, []byte:

@@ -123,6 +123,8 @@ type registry struct {
 	// keepsRecords has objects of classes that are not known come as records, and
 	// constants of enums, for Describe.
 	keepsRecords bool
+	// keepsInstances has values to which several references lead come as instances.
+	keepsInstances bool
 	// model has the classes of a Recoder, which wants values exactly as Java holds them; nil
 	// for the codecs of Go types.
 	model *model

@@ -110,16 +110,14 @@ func (r *riverReader) exactOfCollections(code byte) any {
 	case riverEmptyMap:
 		return &dictionary{class: class}
 	}
-	instance := r.assign(selfReference(class))
+	number := r.assign(selfReference(class))
 	switch value := r.value(); code {
 	case riverSingletonList, riverSingletonSet:
-		r.instances[instance] = &elements{class: class, all: []any{value}}
+		return r.become(number, &elements{class: class, all: []any{value}})
 	case riverSingletonMap:
-		r.instances[instance] = &dictionary{class: class, keys: []any{value}, values: []any{r.value()}}
-	default:
-		r.instances[instance] = foreign{class, "it is a " + class + ": " + notCarried}
+		return r.become(number, &dictionary{class: class, keys: []any{value}, values: []any{r.value()}})
 	}
-	return r.instances[instance]
+	return r.become(number, foreign{class, "it is a " + class + ": " + notCarried})
 }
 
 // exact returns the object that a record is, where its classes are those that are known: the same

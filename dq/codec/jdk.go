@@ -104,7 +104,7 @@ func jdkRecord(value any) *record {
 	case UUID:
 		return of(jdkUUID, int64(be.Uint64(value[8:])), int64(be.Uint64(value[:8])))
 	case Locale:
-		return of(jdkLocale, int32(-1), sharedEmpty(value.Country), sharedEmpty(""), sharedEmpty(value.Language), sharedEmpty(""), sharedEmpty(value.Variant))
+		return of(jdkLocale, int32(-1), interned(value.Country), interned(""), interned(value.Language), interned(""), interned(value.Variant))
 	case URI:
 		return of(jdkURI, string(value))
 	case Currency:
@@ -145,13 +145,8 @@ func sharedInteger(n *big.Int) any {
 	return n
 }
 
-// sharedEmpty returns a part of a Locale, of which all that are empty are one.
-func sharedEmpty(part string) any {
-	if part == "" {
-		return shared{"empty", ""}
-	}
-	return part
-}
+// interned returns a part of a Locale, of which Java has all that are equal be one.
+func interned(part string) shared { return shared{"text " + part, part} }
 
 // jdkWrappers has the classes of Collections that hold nothing, or one.
 var jdkWrappers = map[string]*serialClass{

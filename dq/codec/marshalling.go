@@ -27,10 +27,12 @@ func (m Marshalling[T]) Encode(value T) ([]byte, error) { return m.encode(value)
 // passed over. It fails with a *FormatError, *ClassError or *ValueError.
 func (m Marshalling[T]) Decode(data []byte) (T, error) { return m.decode(data) }
 
-type riverFormat struct{}
+// riverFormat has every Locale be one of those that are equal if oneLocale, as those are that Java reads with
+// Serialization.
+type riverFormat struct{ oneLocale bool }
 
-func (riverFormat) encode(value any) ([]byte, error) {
-	w := riverWriter{names: map[string]int{}, classes: map[string]int{}, known: map[string]int{}}
+func (f riverFormat) encode(value any) ([]byte, error) {
+	w := riverWriter{riverFormat: f, names: map[string]int{}, classes: map[string]int{}, known: map[string]int{}, ones: map[*instance]int{}}
 	w.byte(riverVersion)
 	err := w.value(value)
 	return w.buf, err
@@ -40,11 +42,15 @@ func (riverFormat) encode(value any) ([]byte, error) {
 // classes and fields, which Java holds once each, and classes are referred to by
 // how long ago they came.
 type riverWriter struct {
+	riverFormat
+
 	buf       []byte
 	instances int
 	names     map[string]int
 	classes   map[string]int
 	known     map[string]int // instances that there is one of
+	ones      map[*instance]int
+	naming    *instance // which the next instance is; nil for none
 }
 
 func (w *riverWriter) byte(b ...byte) { w.buf = append(w.buf, b...) }
@@ -66,6 +72,27 @@ func (w *riverWriter) sized(code byte, n int) {
 	}
 }
 
+// assign gives the next number to what is written.
+func (w *riverWriter) assign() {
+	if w.naming != nil {
+		w.ones[w.naming] = w.instances
+		w.naming = nil
+	}
+	w.instances++
+}
+
+// one writes an instance, or a reference to it.
+func (w *riverWriter) one(one *instance) error {
+	if number, known := w.ones[one]; known {
+		w.repeat(number-w.instances, number, riverRepeatNear, riverRepeatFar)
+		return nil
+	}
+	w.naming = instanceOf(one)
+	err := w.value(one.value)
+	w.naming = nil
+	return err
+}
+
 func (w *riverWriter) text(s string) {
 	if s == "" {
 		w.byte(riverStringEmpty)
@@ -73,7 +100,7 @@ func (w *riverWriter) text(s string) {
 	}
 	w.sized(riverString, utf16Len(s))
 	w.buf = appendUnits(w.buf, s, true)
-	w.instances++
+	w.assign()
 }
 
 // name writes the name of a class or field.
@@ -139,10 +166,17 @@ func (w *riverWriter) value(value any) error {
 		return w.elements(value)
 	case shared:
 		return w.shared(value)
+	case *instance:
+		return w.one(value)
 	case ZonedDateTime:
 		return w.zoned(value)
 	case Currency:
 		return w.shared(value.instance())
+	case Locale:
+		if w.oneLocale {
+			return w.shared(value.instance())
+		}
+		return w.record(jdkRecord(value), "")
 	default:
 		return w.record(jdkRecord(value), "")
 	}
@@ -157,7 +191,7 @@ func (w *riverWriter) bytes(data []byte) {
 		w.byte(riverPrimByte)
 	}
 	w.buf = append(w.buf, data...)
-	w.instances++
+	w.assign()
 }
 
 func (w *riverWriter) elements(e *elements) error {
@@ -179,7 +213,7 @@ func (w *riverWriter) elements(e *elements) error {
 func (w *riverWriter) wrapper(code byte, all []any) error {
 	w.byte(code)
 	if len(all) > 0 {
-		w.instances++
+		w.assign()
 	}
 	for _, value := range all {
 		if err := w.value(value); err != nil {
@@ -196,7 +230,7 @@ func (w *riverWriter) list(code byte, list []any) error {
 		w.sized(riverColl, len(list))
 	}
 	w.byte(code)
-	w.instances++
+	w.assign()
 	for _, element := range list {
 		if err := w.value(element); err != nil {
 			return err
@@ -227,6 +261,8 @@ func (w *riverWriter) class(c *riverClass) {
 		w.byte(riverObjectClass)
 		return
 	}
+	defer func(one *instance) { w.naming = one }(w.naming)
+	w.naming = nil // which is of the object of the class
 	if first, known := w.classes[c.name]; known {
 		w.repeat(first-len(w.classes), first, riverClassNear, riverClassFar)
 		return
@@ -259,7 +295,7 @@ func (w *riverWriter) object(o *object) error {
 	}
 	w.byte(riverNew)
 	w.class(c)
-	w.instances++
+	w.assign()
 	for _, i := range order {
 		if err := w.field(o.fields[i], o.class.fields[i].typ.isPrimitive()); err != nil {
 			return err

@@ -19,6 +19,16 @@ func (r *riverReader) document() (any, error) {
 	return value, r.end()
 }
 
+func (r *riverReader) again() objectStream {
+	shared := r.several()
+	if len(shared) == 0 {
+		return nil
+	}
+	again := newRiverReader(r.data, r.registry)
+	again.shared = shared
+	return again
+}
+
 func (r *riverReader) described() []*serialClass {
 	return slices.DeleteFunc(slices.Clone(r.classes), func(c *serialClass) bool { return c == nil })
 }
@@ -51,6 +61,7 @@ func (r *riverReader) repeat(code byte) any {
 	if !ok {
 		return nil
 	}
+	r.refersTo(n)
 	return r.instances[n]
 }
 
@@ -110,23 +121,21 @@ func (r *riverReader) rare(code byte) any {
 	case riverEmptyMap:
 		return &dictionary{class: emptyMapName}
 	case riverSingletonList, riverSingletonSet:
-		instance := r.assign(selfReference(collectionName))
+		number := r.assign(selfReference(collectionName))
 		one := &elements{class: singletonListName, all: []any{r.value()}}
 		if code == riverSingletonSet {
 			one.class = singletonSetName
 		}
-		r.instances[instance] = one
-		return one
+		return r.become(number, one)
 	case riverSingletonMap:
-		instance := r.assign(selfReference(mapName))
-		r.instances[instance], _, _ = mapOf(singletonMapName, []any{r.value(), r.value()})
-		return r.instances[instance]
+		number := r.assign(selfReference(mapName))
+		value, _, _ := mapOf(singletonMapName, []any{r.value(), r.value()})
+		return r.become(number, value)
 	case riverReverseOrder:
 		return foreign{class: "java.util.Collections$ReverseComparator"}
 	case riverUnmodifiableCollection, riverUnmodifiableList, riverUnmodifiableMap, riverUnmodifiableSet:
-		instance := r.assign(selfReference(collectionName))
-		r.instances[instance] = losing(riverOfCollections[code], r.value())
-		return r.instances[instance]
+		number := r.assign(selfReference(collectionName))
+		return r.become(number, losing(riverOfCollections[code], unshared(r.value())))
 	}
 	if class, known := riverClasses[code]; known {
 		return foreign{class: "java.lang.Class of " + class.name}
@@ -137,8 +146,7 @@ func (r *riverReader) rare(code byte) any {
 
 func (r *riverReader) text(n int) any {
 	s := r.readUnits(r.count(n))
-	r.assign(s)
-	return s
+	return r.instances[r.assign(s)]
 }
 
 func (r *riverReader) array(n int) any {
@@ -146,7 +154,7 @@ func (r *riverReader) array(n int) any {
 	if r.err != nil {
 		return nil
 	}
-	instance := r.assign(selfReference("array"))
+	number := r.assign(selfReference("array"))
 	var value any
 	switch c.name {
 	case "byte":
@@ -156,8 +164,7 @@ func (r *riverReader) array(n int) any {
 	default:
 		value = &elements{class: arrayName(c.name), all: r.elements(n, func() any { return r.element(c) })}
 	}
-	r.instances[instance] = value
-	return value
+	return r.become(number, value)
 }
 
 // bits reads booleans, eight in a byte.
@@ -196,7 +203,7 @@ func (r *riverReader) collection(n int) any {
 		r.fail("a collection 0x%02x, which is not read", code)
 		return nil
 	}
-	instance := r.assign(selfReference(class))
+	number := r.assign(selfReference(class))
 	var comparator any
 	switch code {
 	case riverTreeSet, riverTreeMap:
@@ -232,12 +239,11 @@ func (r *riverReader) collection(n int) any {
 	if r.registry.isExact() {
 		value = exactCollection(class, value, comparator)
 	}
-	r.instances[instance] = value
-	return value
+	return r.become(number, value)
 }
 
 func (r *riverReader) name() string {
-	s, ok := r.value().(string)
+	s, ok := r.describe(r.value).(string)
 	if !ok {
 		r.fail("expected a name")
 	}
@@ -253,11 +259,9 @@ func (r *riverReader) object() any {
 		return foreign{class: "java.lang.Class of " + r.class().name}
 	}
 	if c.flags == scEnum {
-		value := r.registry.enumConstant(c.name, r.plainText())
-		r.assign(value)
-		return value
+		return r.instances[r.assign(r.registry.enumConstant(c.name, r.plainText()))]
 	}
-	instance := r.assign(selfReference(c.name))
+	number := r.assign(selfReference(c.name))
 	var rec *record
 	switch {
 	case c.flags == scExternalizable:
@@ -271,7 +275,7 @@ func (r *riverReader) object() any {
 	default:
 		r.fail("an object of class %.80q, which is not serializable", c.name)
 	}
-	return r.resolve(instance, rec)
+	return r.resolve(number, rec)
 }
 
 func (r *riverReader) field(f serialField) any {

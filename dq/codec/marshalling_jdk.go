@@ -17,6 +17,9 @@ var riverBoxes = map[reflect.Type]byte{
 // before.
 func (w *riverWriter) repeated(key string) bool {
 	first, known := w.known[key]
+	if known && w.naming != nil {
+		w.ones[w.naming] = first
+	}
 	if known {
 		w.repeat(first-w.instances, first, riverRepeatNear, riverRepeatFar)
 	}
@@ -40,15 +43,18 @@ func (w *riverWriter) constant(c constant) {
 	w.class(&riverClass{code: riverEnumClass, name: c.of.name})
 	w.plainText(c.name)
 	w.known[key] = w.instances
-	w.instances++
+	w.assign()
 }
 
 func (w *riverWriter) shared(one shared) error {
-	if text, is := one.value.(string); is {
-		w.text(text) // the empty one, which is no instance
+	if w.repeated(one.key) {
 		return nil
 	}
-	if w.repeated(one.key) {
+	if text, is := one.value.(string); is {
+		if text != "" { // which is no instance
+			w.known[one.key] = w.instances
+		}
+		w.text(text)
 		return nil
 	}
 	return w.record(jdkRecord(one.value), one.key)
@@ -63,7 +69,7 @@ func (w *riverWriter) array(e *elements) error {
 	if err := w.arrayOf(e.elem); err != nil {
 		return err
 	}
-	w.instances++
+	w.assign()
 	if e.elem.kind == kindBool && e.elem.isPrimitive() {
 		w.bits(e.all)
 		return nil
@@ -92,7 +98,7 @@ func (w *riverWriter) record(r *record, key string) error {
 	if key != "" {
 		w.known[key] = w.instances
 	}
-	w.instances++
+	w.assign()
 	next := 0
 	for i := len(r.chain) - 1; i >= 0; i-- {
 		level := r.chain[i]

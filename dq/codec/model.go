@@ -20,6 +20,8 @@ type model struct {
 	// for which the declared classes of fields count, and json that one is of JSON.
 	streams, fields, json bool
 	jackson3              bool // a codec of Jackson 3 is one
+	// instances says that both codecs keep which values are one instance.
+	instances bool
 	// records says that both codecs have records of Java.
 	records bool
 	// to is the codec that is written, release the Redisson that reads it; zero where that is not known.
@@ -47,6 +49,7 @@ func newModel(find func(name string) (JavaClass, error), from, to Name) *model {
 			m.jackson3 = m.jackson3 || name.jackson3()
 		}
 	}
+	m.instances = m.streams && !m.fields
 	return m
 }
 

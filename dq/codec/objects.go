@@ -5,12 +5,17 @@ package codec
 type objectReader struct {
 	reader
 	registry  *registry
-	instances []any                 // what references refer to
-	lacking   map[string]superClass // see assemble
+	instances []any // what references refer to
+	// places counts in how many places an instance is that values refer to, by number, so far, and shared has
+	// those that are in several, where that is known before. described are the texts of descriptions.
+	places            map[int]int
+	shared, described map[int]bool
+	describing        bool                  // see describe
+	lacking           map[string]superClass // see assemble
 }
 
 func newObjectReader(name Name, data []byte, g *registry) objectReader {
-	return objectReader{reader: reader{codec: name, data: data}, registry: g, lacking: map[string]superClass{}}
+	return objectReader{reader: reader{codec: name, data: data}, registry: g, lacking: map[string]superClass{}, places: map[int]int{}, described: map[int]bool{}}
 }
 
 // objectStream is one of the two readers.
@@ -19,6 +24,9 @@ type objectStream interface {
 	document() (any, error)
 	// described returns the descriptions of classes that came.
 	described() []*serialClass
+	// again returns the reader of the same bytes that keeps the instances which this one has found, nil
+	// where there are none to keep.
+	again() objectStream
 	learn()
 }
 
@@ -36,6 +44,9 @@ func openObjects(name Name, data []byte, g *registry) (objectStream, bool) {
 // decodeObjects reads a value, and has the registry learn what its classes told.
 func decodeObjects(s objectStream) (any, error) {
 	value, err := s.document()
+	if again := s.again(); err == nil && again != nil {
+		value, err = again.document()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +58,12 @@ func (r *objectReader) learn() { r.registry.learn(r.lacking) }
 
 // assign gives a value the next number.
 func (r *objectReader) assign(value any) int {
+	if r.describing {
+		r.described[len(r.instances)] = true
+	}
+	if r.shared[len(r.instances)] {
+		value = &instance{value}
+	}
 	r.instances = append(r.instances, value)
 	return len(r.instances) - 1
 }
@@ -70,6 +87,5 @@ func (r *objectReader) resolve(number int, rec *record) any {
 	if r.err != nil {
 		return nil
 	}
-	r.instances[number] = r.registry.resolve(rec, r.lacking)
-	return r.instances[number]
+	return r.become(number, r.registry.resolve(rec, r.lacking))
 }

@@ -19,6 +19,10 @@ import (
 // which no stream tells; JSON and Kryo5 tell no serialVersionUID, and Kryo5 no names of fields.
 // Collections of the JDK are carried as the class that they are, where both codecs are known to write it.
 //
+// Marshalling and Serialization keep which places of a value are one object, and an object that is reached
+// from itself, and both come over between the two; the others cannot, and Java loses the one and fails at
+// the other there, as is done here: the same value is written in each place, and a cycle is refused.
+//
 // A value is refused, with a *RecodeError, where it would come out as another one: what it holds has no
 // form in the other codec, or what becomes of it there is not known here. Each value that is written is
 // read again, and compared.
@@ -76,6 +80,8 @@ func NewRecoder(from, to Name, find func(class string) (JavaClass, error), root 
 	r := &Recoder{from: from, to: to, identical: innerFrom == innerTo, root: objectType}
 	r.read, r.write = emptyRegistry(innerFrom, nil), emptyRegistry(innerTo, nil)
 	r.read.model, r.write.model = m, m
+	r.read.keepsInstances = m.instances
+	r.write.keepsInstances = m.instances
 	plain := innerFrom
 	if !r.read.plain() {
 		plain = innerTo
@@ -199,7 +205,7 @@ func (r *Recoder) plain(inner Name, data []byte) ([]byte, error) {
 		return nil, refusal(err, Detect(data).Class)
 	}
 	_, to := r.to.Split()
-	c := carrier{model: r.read.model, to: to, budget: maxShared + len(data)}
+	c := carrier{model: r.read.model, to: to, budget: maxShared + len(data), met: map[*instance]bool{}}
 	if err := c.check(value, r.rootOf(to), rootPath(value)); err != nil {
 		return nil, err
 	}
@@ -208,7 +214,7 @@ func (r *Recoder) plain(inner Name, data []byte) ([]byte, error) {
 		return nil, refusal(err, classOf(value))
 	}
 	again, err := r.decode(to, written, r.write)
-	if err != nil || !sameJava(value, again) {
+	if same := (comparison{map[*instance]*instance{}}).same; err != nil || !same(value, again) {
 		return nil, &RecodeError{classOf(value), rootPath(value), fmt.Sprintf("%s has no form for it: it would be read as another value", to)}
 	}
 	return written, nil
@@ -258,6 +264,12 @@ func (r *Recoder) encode(name Name, value any) ([]byte, error) {
 		}
 		return wrong("Long")
 	}
+	switch name {
+	case NameSerialization:
+		return serialFormat{oneEmpty: true, oneLocale: r.write.keepsInstances}.encode(value)
+	case NameMarshalling:
+		return riverFormat{oneLocale: r.write.keepsInstances}.encode(value)
+	}
 	return formats[name].encode(value)
 }
 
@@ -291,6 +303,8 @@ func refusal(err error, class string) error {
 // classOf returns the class of a value of Java.
 func classOf(value any) string {
 	switch value := value.(type) {
+	case *instance:
+		return classOf(value.value)
 	case *object:
 		return value.class.name
 	case *elements:
@@ -309,24 +323,24 @@ func classOf(value any) string {
 
 func rootPath(value any) string { return classOf(value) }
 
-// sameJava reports whether two values of Java are the same: of the same classes, in the same order.
-func sameJava(a, b any) bool {
+// sameValue is same for values that are no instances.
+func (c comparison) sameValue(a, b any) bool {
 	switch a := a.(type) {
 	case []any:
 		b, is := b.([]any)
-		return is && slices.EqualFunc(a, b, sameJava)
+		return is && c.sameAll(a, b)
 	case *elements:
 		b, is := b.(*elements)
-		return is && a.class == b.class && slices.EqualFunc(a.all, b.all, sameJava)
+		return is && a.class == b.class && c.sameAll(a.all, b.all)
 	case *dictionary:
 		b, is := b.(*dictionary)
-		return is && a.class == b.class && slices.EqualFunc(a.keys, b.keys, sameJava) && slices.EqualFunc(a.values, b.values, sameJava)
+		return is && a.class == b.class && c.sameAll(a.keys, b.keys) && c.sameAll(a.values, b.values)
 	case *object:
 		b, is := b.(*object)
-		return is && a.class.name == b.class.name && slices.EqualFunc(a.fields, b.fields, sameJava)
+		return is && a.class.name == b.class.name && c.sameAll(a.fields, b.fields)
 	case optional:
 		b, is := b.(optional)
-		return is && sameJava(a.value, b.value)
+		return is && c.same(a.value, b.value)
 	case constant:
 		b, is := b.(constant)
 		return is && a.of.name == b.of.name && a.name == b.name

@@ -2,7 +2,9 @@ package codec_test
 
 import (
 	"encoding/hex"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +20,21 @@ func FuzzRecode(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(data)
 	}
+	shared, err := os.ReadFile("testdata/shared/3.21.1.tsv")
+	require.NoError(f, err)
+	for line := range strings.Lines(string(shared[:8000])) {
+		if columns := strings.Split(line, "\t"); len(columns) == 4 {
+			data, err := hex.DecodeString(columns[1])
+			require.NoError(f, err)
+			f.Add(data)
+		}
+	}
+	find := func(class string) (codec.JavaClass, error) {
+		if java, err := findShared(class); err == nil {
+			return java, nil
+		}
+		return findDemo(class)
+	}
 	names := []codec.Name{codec.NameString, codec.NameLong, codec.NameJSON, codec.NameJSON3, codec.NameTypedJSON, codec.NameSerialization, codec.NameMarshalling, codec.NameKryo5,
 		codec.NameKryo5.Within(codec.NameLZ4)}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -30,7 +47,7 @@ func FuzzRecode(f *testing.F) {
 				if slices.Contains([]codec.Name{from, to}, codec.NameTypedJSON) {
 					root = "demo.GrandChild"
 				}
-				recoder, err := codec.NewRecoder(from, to, findDemo, root)
+				recoder, err := codec.NewRecoder(from, to, find, root)
 				require.NoError(t, err)
 				written, err := recoder.Recode(data)
 				var refused *codec.RecodeError

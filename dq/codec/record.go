@@ -49,7 +49,7 @@ func (r *record) field(name string) (value any) {
 			value = v
 		}
 	})
-	return value
+	return unshared(value)
 }
 
 // content returns the bytes of all blocks, and all values.

@@ -61,10 +61,12 @@ const (
 	byteArrayUID     = -0x53_0c_e8_07_f9_f7_ab_20
 )
 
-type serialFormat struct{}
+// serialFormat has every empty text be the same one if oneEmpty, and every Locale one of those that are
+// equal if oneLocale, as those are that Java reads: the latter with Marshalling.
+type serialFormat struct{ oneEmpty, oneLocale bool }
 
-func (serialFormat) encode(value any) ([]byte, error) {
-	w := serialWriter{buf: []byte(streamMagic), handles: map[string]int32{}}
+func (f serialFormat) encode(value any) ([]byte, error) {
+	w := serialWriter{serialFormat: f, buf: []byte(streamMagic), handles: map[string]int32{}, ones: map[*instance]int32{}}
 	err := w.value(value)
 	return w.buf, err
 }
@@ -72,9 +74,13 @@ func (serialFormat) encode(value any) ([]byte, error) {
 // serialWriter writes one stream. Class descriptions and the texts of field
 // types are written once and then referred to by their handle.
 type serialWriter struct {
+	serialFormat
+
 	buf     []byte
 	handles map[string]int32
 	next    int32
+	ones    map[*instance]int32
+	naming  *instance // which gets the next handle that is not of a class; nil for none
 }
 
 func (w *serialWriter) byte(b ...byte) { w.buf = append(w.buf, b...) }
@@ -92,6 +98,9 @@ func (w *serialWriter) utf(s string) {
 // otherwise it gives it the next handle.
 func (w *serialWriter) refer(key string) bool {
 	if handle, ok := w.handles[key]; ok {
+		if w.naming != nil {
+			w.ones[w.naming] = handle
+		}
 		w.byte(tcReference)
 		w.int32(baseHandle + handle)
 		return true
@@ -102,6 +111,10 @@ func (w *serialWriter) refer(key string) bool {
 func (w *serialWriter) assign(key string) {
 	if key != "" {
 		w.handles[key] = w.next
+	}
+	if w.naming != nil {
+		w.ones[w.naming] = w.next
+		w.naming = nil
 	}
 	w.next++
 }
@@ -131,6 +144,8 @@ func (w *serialWriter) class(c *serialClass) {
 		w.byte(tcNull)
 		return
 	}
+	defer func(one *instance) { w.naming = one }(w.naming)
+	w.naming = nil // which is of the object of the class
 	if w.refer("class " + c.name) {
 		return
 	}
@@ -160,6 +175,19 @@ func (w *serialWriter) open(code byte, c *serialClass, key string) {
 	w.assign(key)
 }
 
+// one writes an instance, or a reference to it.
+func (w *serialWriter) one(one *instance) error {
+	if handle, known := w.ones[one]; known {
+		w.byte(tcReference)
+		w.int32(baseHandle + handle)
+		return nil
+	}
+	w.naming = instanceOf(one)
+	err := w.value(one.value)
+	w.naming = nil
+	return err
+}
+
 // isCached tells the integers that Java boxes into the same objects each time.
 func isCached(n int64) bool { return n >= -128 && n <= 127 }
 
@@ -182,11 +210,21 @@ func (w *serialWriter) value(value any) error {
 	case nil:
 		w.byte(tcNull)
 	case string:
+		if value == "" && w.oneEmpty {
+			return w.shared(interned(""))
+		}
 		w.text(value, "")
 	case shared:
 		return w.shared(value)
+	case *instance:
+		return w.one(value)
 	case Currency:
 		return w.shared(value.instance())
+	case Locale:
+		if w.oneLocale {
+			return w.shared(value.instance())
+		}
+		return w.record(jdkRecord(value), "")
 	case int32, int64, bool, int8, int16, uint16, float32, float64:
 		w.boxed(value)
 	case []byte:

@@ -19,6 +19,16 @@ func (r *serialReader) document() (any, error) {
 	return value, r.end()
 }
 
+func (r *serialReader) again() objectStream {
+	shared := r.several()
+	if len(shared) == 0 {
+		return nil
+	}
+	again := newSerialReader(r.data, r.registry)
+	again.shared = shared
+	return again
+}
+
 func (r *serialReader) described() (classes []*serialClass) {
 	for _, handle := range r.instances {
 		if c, is := handle.(*serialClass); is {
@@ -34,13 +44,13 @@ type serialReader struct{ objectReader }
 // pending holds the handle of a class that is not read to its end.
 type pending struct{}
 
-func (r *serialReader) refer() any {
+func (r *serialReader) refer() (value any, number int) {
 	n := int(r.int32()) - baseHandle
 	if n < 0 || n >= len(r.instances) {
 		r.fail("a reference to handle %d of %d", n, len(r.instances))
-		return nil
+		return nil, 0
 	}
-	return r.instances[n]
+	return r.instances[n], n
 }
 
 func (r *serialReader) value() any {
@@ -52,13 +62,14 @@ func (r *serialReader) value() any {
 	case tcNull:
 		return nil
 	case tcReference:
-		switch value := r.refer().(type) {
+		value, number := r.refer()
+		switch value.(type) {
 		case *serialClass, pending:
 			r.fail("a reference to a class, expected a value")
 			return nil
-		default:
-			return value
 		}
+		r.refersTo(number)
+		return value
 	case tcString:
 		return r.text(int(r.uint16()))
 	case tcLongString:
@@ -71,9 +82,7 @@ func (r *serialReader) value() any {
 		return r.enum()
 	case tcClass:
 		r.class()
-		value := foreign{class: javaLangClass}
-		r.assign(value)
-		return value
+		return r.instances[r.assign(foreign{class: javaLangClass})]
 	default:
 		r.fail("type code 0x%02x, expected null, a reference, a string, an object, an array, an enum or a class", code)
 		return nil
@@ -92,8 +101,7 @@ func (r *serialReader) long() int {
 
 func (r *serialReader) text(n int) any {
 	s := r.readUnitBytes(n)
-	r.assign(s)
-	return s
+	return r.instances[r.assign(s)]
 }
 
 func (r *serialReader) utf() string { return r.readUnitBytes(int(r.uint16())) }
@@ -108,7 +116,8 @@ func (r *serialReader) class() *serialClass {
 	case tcNull:
 		return nil
 	case tcReference:
-		c, ok := r.refer().(*serialClass)
+		referred, _ := r.refer()
+		c, ok := referred.(*serialClass)
 		if !ok {
 			r.fail("a reference to something else, expected a class")
 		}
@@ -130,7 +139,7 @@ func (r *serialReader) newClass() *serialClass {
 	for range r.count(int(r.uint16())) {
 		f := serialField{code: r.byte(), name: r.utf()}
 		if f.code == 'L' || f.code == '[' {
-			f.signature, _ = r.value().(string)
+			f.signature, _ = r.describe(r.value).(string)
 		}
 		if r.err != nil {
 			return nil
@@ -176,8 +185,7 @@ func (r *serialReader) array() any {
 		element := serialField{code: c.name[1]}
 		value = &elements{class: c.name, all: r.elements(n, func() any { return r.field(element) })}
 	}
-	r.instances[handle] = value
-	return value
+	return r.become(handle, value)
 }
 
 func (r *serialReader) enum() any {
@@ -187,10 +195,8 @@ func (r *serialReader) enum() any {
 		return nil
 	}
 	handle := r.assign(nil)
-	name, _ := r.value().(string)
-	value := r.registry.enumConstant(c.name, name)
-	r.instances[handle] = value
-	return value
+	name, _ := r.describe(r.value).(string)
+	return r.become(handle, r.registry.enumConstant(c.name, name))
 }
 
 func (r *serialReader) object() any {
