@@ -34,7 +34,7 @@ func (c *class) extras(codec Name) (all []extra, problem string) {
 		}
 	}
 	for _, f := range c.allFlags() {
-		at := slices.Index(c.fieldNames(), f.Field)
+		at := c.boolean(f.Field)
 		same := f.Property == f.Field
 		switch {
 		case codec.jackson3() && strings.EqualFold(f.Property, f.Field) || same && at >= 0:
@@ -47,11 +47,16 @@ func (c *class) extras(codec Name) (all []extra, problem string) {
 	return all, ""
 }
 
+// boolean returns the number of a field that is a boolean, or -1.
+func (c *class) boolean(name string) int {
+	return slices.IndexFunc(c.fields, func(f field) bool { return f.name == name && f.typ.kind == kindBool })
+}
+
 // extra returns the member of that name which is not of a field of its own.
 func (c *class) extra(name string) (extra, bool) {
 	for _, f := range c.allFlags() {
 		if f.Property == name && !slices.Contains(c.fieldNames(), name) {
-			return extra{name, slices.Index(c.fieldNames(), f.Field)}, true
+			return extra{name, c.boolean(f.Field)}, true
 		}
 	}
 	return extra{}, false

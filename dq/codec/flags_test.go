@@ -94,6 +94,18 @@ func TestFlagsOfJackson(t *testing.T) {
 	}
 }
 
+// A method that returns no field, or one that is no boolean, is not known.
+func TestFlagOfAnotherField(t *testing.T) {
+	type counted struct {
+		_     struct{} `java:"demo.Counted,is=some:count"`
+		Count int32    `json:"count"`
+	}
+	c, err := codec.NewJackson[[]any](codec.Class{Of: counted{}})
+	require.NoError(t, err)
+	_, err = c.Encode([]any{counted{}})
+	require.ErrorContains(t, err, `element 0: codec json: demo.Counted has a method that Jackson writes the property "some" by`)
+}
+
 // Jackson 3 goes by getters: it has no property isActive.
 func TestFlagsOfJackson3(t *testing.T) {
 	for _, name := range []codec.Name{codec.NameJSON3, codec.NameTypedJSON3} {
