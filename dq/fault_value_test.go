@@ -75,7 +75,8 @@ func TestFaultValuesThatWereReadAreFoundByTheirBytes(t *testing.T) {
 			require.NoError(t, err)
 			encoded, err := values.Encode(read[1])
 			require.NoError(t, err)
-			require.NotEqual(t, java.data, string(encoded), "else the test shows nothing")
+			_, isMap := read[1].(codec.Collection) // which keeps its class and order
+			require.Equal(t, isMap && java.codec != codec.NameTypedJSON, java.data == string(encoded))
 			checkFoundAndRemoved(t, ctx, queue, read[1])
 			require.Equal(t, []string{string(other)}, b.redis.LRange(ctx, "orders", 0, -1).Val())
 
