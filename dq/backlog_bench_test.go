@@ -260,6 +260,7 @@ func benchmarkOn(b *testing.B, s *server.Server, options ...dq.Option) *bundle {
 	opt, err := redis.ParseURL(s.URL())
 	require.NoError(b, err)
 	on := &bundle{server: s, redis: redis.NewClient(opt), names: wire.NamesOf("orders")}
+	b.Cleanup(func() { _ = on.redis.Close() })
 	on.client, err = dq.NewClient(on.redis, options...)
 	require.NoError(b, err)
 	on.queue = dq.NewBlockingQueue(on.client, "orders", codec.String{})
