@@ -73,6 +73,9 @@ type Comparison struct {
 	Warnings []string `json:"warnings,omitempty"`
 	Outcome  Outcome  `json:"outcome"`
 	Text     string   `json:"text"`
+
+	// faults says what NEW did wrong to more messages, untold what is no more than the runs differ by.
+	faults, untold string
 }
 
 // Side sums up the runs of one side.
@@ -135,7 +138,8 @@ type Row struct {
 // (adjusted by Holm) and the shift exceeds MinEffect, MinDelta and the noise. There is no
 // difference only where the whole 95 % interval of the shift lies within these bounds; else
 // the row is inconclusive. The whole is worse if any row is, or if NEW treated more messages
-// wrongly, left more of them overdue or had more offers refused.
+// wrongly, left more of them overdue or had more offers refused: beyond what chance does to
+// single messages, and where runs of OLD had that too, beyond how much the runs differ.
 //
 // Runs that were made in pairs, one of each side at the same time, are judged by how those of
 // a pair differ, which the machine that both share does not move: by the exact signed-rank
@@ -187,6 +191,10 @@ func newComparison(old, new []*run.Document, o Options) (*Comparison, error) {
 		if differences := o.Noise.differences(old[0]); len(differences) > 0 && !o.Force {
 			return nil, &run.DifferenceError{Differences: differences}
 		}
+	}
+	worse := ""
+	if worse, c.untold = moreFaults(countsOf(old), countsOf(new)); worse != "" {
+		c.faults = "NEW is worse: " + worse + "."
 	}
 	c.judge(o)
 	return c, nil
@@ -252,6 +260,13 @@ type DuplicateRunError struct {
 func (e *DuplicateRunError) Error() string {
 	return fmt.Sprintf("run %s of %s is given twice: copies of a run are no further evidence; give each run once",
 		e.RunID, e.Started.Format(time.RFC3339))
+}
+
+func countsOf(runs []*run.Document) (all []run.Counts) {
+	for _, r := range runs {
+		all = append(all, r.Counts)
+	}
+	return all
 }
 
 func newSide(runs []*run.Document) (Side, error) {

@@ -77,10 +77,50 @@ func TestLossOfBothSides(t *testing.T) {
 	for _, c := range []struct {
 		old, new int64
 		worse    bool
-	}{{19, 24, false}, {24, 19, false}, {10, 40, true}, {0, 1, true}, {5, 5, false}} {
+	}{{3, 4, false}, {4, 3, false}, {10, 40, true}, {0, 1, true}, {5, 5, false}} {
 		old, fresh := side(1, 6, 1), side(101, 6, 1)
-		old[0].Counts.Lost, fresh[0].Counts.Lost = c.old, c.new
+		for i := range old {
+			old[i].Counts.Lost, fresh[i].Counts.Lost = c.old, c.new
+		}
 		require.Equal(t, c.worse, compare(t, old, fresh).Outcome == Worse, "%+v", c)
+	}
+}
+
+// A bad run is one event, however many messages it took; what it took is said.
+func TestABadRunOfEachSide(t *testing.T) {
+	old, fresh := side(1, 6, 1), side(101, 6, 1)
+	old[0].Counts.Lost, fresh[3].Counts.Lost = 1, 300
+	c := compare(t, old, fresh)
+	require.NotEqual(t, Worse, c.Outcome)
+	require.Contains(t, c.Text, "Not more than the runs differ by: 0.5 % of its messages were lost, of OLD 0.00167 %.")
+
+	// Flat sides, of which runs lose up to 300 at once, now and then.
+	const rounds = 400
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, chance := range []float64{.2, .6, 1} {
+		worse, first := 0, 0
+		drawn := func() []run.Counts {
+			all := make([]run.Counts, 6)
+			for i := range all {
+				all[i].Offered = 10_000
+				if rng.Float64() < chance {
+					all[i].Lost = 1 + rng.Int64N(300)
+				}
+			}
+			return all
+		}
+		for range rounds {
+			a, b := drawn(), drawn()
+			switch text, _ := moreFaults(a, b); {
+			case text == "":
+			case total(a).Lost == 0:
+				first++ // which is told by rule
+			default:
+				worse++
+			}
+		}
+		t.Logf("chance of %g a run: worse %d, and lost for the first time %d, of %d", chance, worse, first, rounds)
+		require.LessOrEqual(t, worse, rounds*5/100)
 	}
 }
 
@@ -107,7 +147,12 @@ func TestEachKindOfFaultIsJudgedByItself(t *testing.T) {
 		return c
 	}
 	for range rounds {
-		if moreFaults(drawn(), drawn()) != "" {
+		a, b := drawn(), drawn()
+		more := false
+		for _, f := range FaultsIn(a, b) {
+			more = more || f.More(a, b, significance/float64(len(FaultsIn(a, b))))
+		}
+		if more {
 			worse++
 		}
 	}

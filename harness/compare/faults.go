@@ -69,15 +69,43 @@ func (f Fault) Text(a, b run.Counts, old string) string {
 
 func shareText(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
-// moreFaults says what was done wrong to more of the messages of NEW than of those of OLD. It is
-// empty if nothing was.
-func moreFaults(old, new run.Counts) string {
-	kinds := FaultsIn(old, new)
-	var worse []string
+// moreFaults says what was done wrong to more of the messages of NEW than of those of OLD, which
+// have the counts of some runs each. Either is empty if nothing was. Where OLD has runs with such a
+// fault, a bad run is one event, however many messages it took: then the runs of NEW must have it
+// more often, or worse, beyond chance as well. Of the others no more can be said than the numbers.
+func moreFaults(old, new []run.Counts) (worse, untold string) {
+	before, now := total(old), total(new)
+	kinds := FaultsIn(before, now)
+	level := significance / float64(len(kinds))
+	var beyond, within []string
 	for _, f := range kinds {
-		if f.More(old, new, significance/float64(len(kinds))) {
-			worse = append(worse, f.Text(old, new, "OLD"))
+		switch {
+		case !f.More(before, now, level):
+		case f.Of(before) > 0 && !f.moreRuns(old, new, level):
+			within = append(within, f.Text(before, now, "OLD"))
+		default:
+			beyond = append(beyond, f.Text(before, now, "OLD"))
 		}
 	}
-	return strings.Join(worse, "; ")
+	return strings.Join(beyond, "; "), strings.Join(within, "; ")
+}
+
+// moreRuns reports whether the runs of NEW have greater shares than those of OLD beyond chance at a level.
+func (f Fault) moreRuns(old, new []run.Counts, level float64) bool {
+	u, p := stats.MannWhitney(f.shares(new), f.shares(old))
+	return p/2 <= level && u > float64(len(old)*len(new))/2
+}
+
+func (f Fault) shares(runs []run.Counts) (all []float64) {
+	for _, c := range runs {
+		all = append(all, f.Share(c))
+	}
+	return all
+}
+
+func total(runs []run.Counts) (sum run.Counts) {
+	for _, c := range runs {
+		sum = sum.Plus(c)
+	}
+	return sum
 }

@@ -34,6 +34,9 @@ func (c *Comparison) judge(o Options) {
 		judged[i].Outcome = judged[i].outcome(chance, floor)
 	}
 	c.Outcome, c.Text = c.conclude(judged, enough)
+	if c.untold != "" {
+		c.Text += " Not more than the runs differ by: " + c.untold + "."
+	}
 }
 
 // needed is how many runs a side a judgement needs.
@@ -81,8 +84,8 @@ func (c *Comparison) conclude(judged []*Row, enough bool) (Outcome, string) {
 		return Inconclusive, "Inconclusive: a judgement" + c.ofPairs() + " needs at least " + CountRuns(c.needed()) + " a side, here are " +
 			CountRuns(c.Old.Runs) + " against " + CountRuns(c.New.Runs) + "."
 	}
-	if text := c.moreFaults(); text != "" {
-		return Worse, text
+	if c.faults != "" {
+		return Worse, c.faults
 	}
 	if len(judged) == 0 {
 		return Inconclusive, "Inconclusive: no quantile has enough messages beyond it in every run."
@@ -132,15 +135,6 @@ func names(rows []*Row) string {
 		parts = append(parts, strings.ReplaceAll(last, "_", " ")+" at "+row.Stat)
 	}
 	return strings.Join(parts, " and ")
-}
-
-// moreFaults says what NEW did wrong to more messages than OLD, of as many.
-func (c *Comparison) moreFaults() string {
-	text := moreFaults(c.Old.Counts, c.New.Counts)
-	if text == "" {
-		return ""
-	}
-	return "NEW is worse: " + text + "."
 }
 
 // missing says what these runs could have shown at least, and how many would do.

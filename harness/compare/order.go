@@ -20,7 +20,7 @@ func (c *Comparison) checkOrder(old, new []*run.Document) {
 	}
 	warning := "the sides were not measured in turn (as 'dq-bench run' with both drivers does), so what differs may be the hour"
 	if trends := c.trends(old, new); len(trends) > 0 {
-		if c.moreFaults() == "" {
+		if c.faults == "" {
 			c.Outcome = Inconclusive
 			c.Text = "Inconclusive: " + warning + ", for from run to run " + trends[0] + ". Otherwise: " + c.Text
 			return
