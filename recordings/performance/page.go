@@ -12,7 +12,8 @@ type row struct {
 	steps                   []string // that it needs
 	// dq and other are what is shown of the two sides: words with figures in braces.
 	dq, other string
-	// ratio is of two figures, the better one below: how many times better dq is.
+	// ratio is of two figures, the better one below: how many times better dq is. Of one figure it is
+	// the median of what each run has as its own ratio.
 	ratio [2]string
 	// aims are what the target asks for: all must hold.
 	aims []aim
@@ -80,13 +81,13 @@ var rows = []row{
 	{
 		work: "Offer by 50 goroutines, 100 bytes", steps: []string{"offer"}, reference: "redis-benchmark -c 50 EVALSHA",
 		dq: "{Offer dq-msg/s} msg/s, {Offer allocs/msg} allocations each", other: "{Offer redis-benchmark-msg/s} msg/s",
-		ratio: [2]string{"Offer dq-msg/s", "Offer redis-benchmark-msg/s"}, target: "≥ 1.15×", aims: []aim{{figure: "Offer rate-ratio", least: 1.15}},
+		ratio: [2]string{"Offer rate-ratio"}, target: "≥ 1.15×", aims: []aim{{figure: "Offer rate-ratio", least: 1.15}},
 		tried: "what callers and the server need of two processors; replies that come together wake each caller by itself.",
 	},
 	{
 		work: "OfferAll, 100 bytes", steps: []string{"offer"}, reference: "redis-benchmark -c 50 -P 16 EVALSHA",
 		dq: "{OfferAll dq-msg/s} msg/s, {OfferAll allocs/msg} allocations each", other: "{OfferAll redis-benchmark-msg/s} msg/s",
-		ratio: [2]string{"OfferAll dq-msg/s", "OfferAll redis-benchmark-msg/s"}, target: "≥ 1.15×", aims: []aim{{figure: "OfferAll rate-ratio", least: 1.15}},
+		ratio: [2]string{"OfferAll rate-ratio"}, target: "≥ 1.15×", aims: []aim{{figure: "OfferAll rate-ratio", least: 1.15}},
 		tried: "more offers under way at a time: the server's processor is the bound.",
 	},
 	cancelRow("one of the latest 1,000, random delays", "latest-1000"),
@@ -98,6 +99,8 @@ var rows = []row{
 		dq: "p50 {rate-20 dq lateness-p50-ms}, p99 {rate-20 dq lateness-p99-ms} ms", other: "p50 {rate-20 redisson lateness-p50-ms}, p99 {rate-20 redisson lateness-p99-ms} ms",
 		ratio: [2]string{"rate-20 redisson lateness-p99-ms", "rate-20 dq lateness-p99-ms"}, target: "p99 ≤ 0.6 ms",
 		aims: []aim{{figure: "rate-20 dq lateness-p99-ms", most: 0.6}},
+		tried: "the p99 of 400 messages is the fifth latest, and some of the latest came while the machine itself stood still (machine.late in raw/rate-20). " +
+			"The kernel's timer, which fires at the nanosecond, is used for that, and not Go's, which counts in milliseconds.",
 	},
 	{
 		work: "1,000 a second, both warm: past due, transfers and server", steps: []string{"rate-1000"}, reference: "redisson:4.7.0",
@@ -125,7 +128,7 @@ func cancelRow(which, name string) row {
 	return row{
 		work: "one of 100,000 pending is cancelled: " + which, steps: []string{"cancel"}, reference: "Redisson's remove script",
 		dq: "{Cancel/" + name + " ticket-ms} ms by ticket", other: "{Cancel/" + name + " remove-ms} ms",
-		ratio:  [2]string{"Cancel/" + name + " remove-ms", "Cancel/" + name + " ticket-ms"},
+		ratio:  [2]string{"Cancel/" + name + " time-ratio"},
 		target: "≥ 1,000×", aims: []aim{{figure: "Cancel/" + name + " time-ratio", least: 1000}},
 		tried: "only LREM takes an entry out of the middle of a list, and walks to it from one end, about 16 ns an entry; moving another entry there would " +
 			"change the order that Redisson's poll has. It walks from the nearer end where the due time or LPOS tells which that is.",
@@ -138,7 +141,7 @@ func (m *measuring) page(at time.Time, machine string) string {
 	fmt.Fprintf(&b, `# Performance
 
 By `+"`make bench-report`"+`, %s, on %s. Both sides of a row were measured in turn in one run: read the ratios, for the figures of another machine, or of this one at
-work, are others. Medians, with the lowest and the highest where there were several runs; [raw](performance/raw) has what was printed and the run files.
+work, are others. Medians, those of the ratios included, with the lowest and the highest where there were several runs; [raw](performance/raw) has what was printed and the run files.
 
 | work | dq | reference | its figures | ratio | target | |
 |---|---|---|---|---|---|---|

@@ -104,6 +104,9 @@ func (s samples) text(name string) string {
 // over returns the ratio of two figures, by the medians; false where one was not measured.
 func (s samples) over(a, b string) (float64, bool) {
 	x, okX := s.median(a)
+	if b == "" {
+		return x, okX
+	}
 	y, okY := s.median(b)
 	return x / y, okX && okY && y != 0
 }
