@@ -34,7 +34,7 @@ files at any depth, or a quoted glob.
 It judges past due (lateness where not both keep Redisson's format), response time and the
 server's processor time for each message across runs, with the exact Mann-Whitney test,
 adjusted by Holm; the seconds of one run are not independent, so fewer than %d runs a side
-are always inconclusive. A quantile that fewer than 100 messages of each run lie beyond is
+are inconclusive, and more than %d refused. A quantile that fewer than 100 messages of each run lie beyond is
 not judged. "p99 per second" is the median of the p99 of each second of a run in which the
 machine was calm: one hiccup of it moves the p99 of a run, but not this.
 
@@ -47,8 +47,9 @@ what --noise names. Without it, it must be greater than --min-effect and --min-d
 is no difference only where the whole interval of the change lies within these bounds; else
 the outcome is inconclusive, and says how many runs would tell.
 
-NEW is worse, whatever its lateness, if it lost, duplicated, delivered early, refused or never
-delivered a greater share of its messages, each judged by itself. Runs of different configurations or
+NEW is worse, whatever its lateness and however few the runs, if it lost, duplicated, delivered
+early, refused or never delivered messages as OLD never did; and if runs of OLD did so too, where
+the share is greater beyond chance, from run to run. Each is judged by itself. Runs of different configurations or
 machines, interrupted and invalid ones and a run that is given twice are refused. Sides
 that were not measured in turn are inconclusive if one rises or falls from run to run.
 
@@ -61,7 +62,7 @@ Then the later half is set against the earlier one: a difference there is a drif
 
 Exit codes: 0 better, no difference or inconclusive; 1 a run file cannot be
 read; 2 wrong usage, or runs that cannot be compared; 99 NEW is worse, the runs of
-one set drift, or more than %.0f %% of the comparisons with itself see a difference.`, compare.MinRuns, compare.MinPairs, 100*compare.MaxAlarms),
+one set drift, or more than %.0f %% of the comparisons with itself see a difference.`, compare.MinRuns, compare.MaxRuns, compare.MinPairs, 100*compare.MaxAlarms),
 		Example: `  dq-bench compare out/old/run.json out/new/run.json
   dq-bench compare --html report.html out/redisson-4.7.0 out/dq
   dq-bench compare 'out/monday-*' 'out/tuesday-*' --format markdown

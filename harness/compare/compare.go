@@ -147,7 +147,7 @@ type Row struct {
 // which both runs are invalid is left out.
 //
 // With fewer than MinRuns a side it is inconclusive, whatever the figures: seconds of one
-// run are not independent. So it is where one side was measured after the other, not in
+// run are not independent. More than MaxRuns a side are refused. So it is where one side was measured after the other, not in
 // turn with it, and either rises or falls from run to run: what differs may be the hour.
 //
 // For a side that is one run it reads the run's lateness.hlog, if there is one, and fails
@@ -164,6 +164,9 @@ func Runs(old, new []*run.Document, o Options) (*Comparison, error) {
 func newComparison(old, new []*run.Document, o Options) (*Comparison, error) {
 	if len(old) == 0 || len(new) == 0 {
 		return nil, errors.New("compare: expected at least one run a side")
+	}
+	if most := max(len(old), len(new)); most > MaxRuns {
+		return nil, fmt.Errorf("compare: expected at most %d runs a side, got %d: give the newest ones", MaxRuns, most)
 	}
 	if err := checkDistinct(old, new); err != nil {
 		return nil, err

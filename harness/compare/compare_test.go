@@ -66,6 +66,25 @@ func TestComparisonFindsAPlantedChange(t *testing.T) {
 	}
 }
 
+// What OLD never lost is no chance, however few the runs; and more runs than can be looked at are refused.
+func TestFewAndManyRuns(t *testing.T) {
+	lossy := side(100, 2, 1)
+	lossy[0].Counts.Lost = 1000
+	require.Equal(t, Worse, compare(t, side(1, 2, 1), lossy).Outcome)
+	old := side(1, 2, 1)
+	old[1].Counts.Lost = 10
+	both := compare(t, old, lossy)
+	require.Equal(t, Inconclusive, both.Outcome)
+	require.Contains(t, both.Text, "at least 6 runs a side, here are 2 runs against 2 runs. Not more than the runs differ by: 5 % of its messages were lost, of OLD 0.05 %.")
+
+	many := make([]*run.Document, MaxRuns+1)
+	for i := range many {
+		many[i] = side(uint64(i+1), 1, 1)[0]
+	}
+	_, err := Runs(many, old, Options{})
+	require.ErrorContains(t, err, "expected at most 200 runs a side, got 201")
+}
+
 func TestLossIsWorseHoweverFast(t *testing.T) {
 	lossy := side(100, 6, .5)
 	lossy[0].Counts.Lost = 1

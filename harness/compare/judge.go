@@ -80,12 +80,12 @@ func (row *Row) outcome(p, floor float64) Outcome {
 }
 
 func (c *Comparison) conclude(judged []*Row, enough bool) (Outcome, string) {
+	if c.faults != "" {
+		return Worse, c.faults
+	}
 	if !enough {
 		return Inconclusive, "Inconclusive: a judgement" + c.ofPairs() + " needs at least " + CountRuns(c.needed()) + " a side, here are " +
 			CountRuns(c.Old.Runs) + " against " + CountRuns(c.New.Runs) + "."
-	}
-	if c.faults != "" {
-		return Worse, c.faults
 	}
 	if len(judged) == 0 {
 		return Inconclusive, "Inconclusive: no quantile has enough messages beyond it in every run."

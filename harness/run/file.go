@@ -158,6 +158,7 @@ func Decode(source io.Reader) (*Document, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, fmt.Errorf("damaged: %w", err)
 	}
+	r.oneLine()
 	return &r, r.check()
 }
 

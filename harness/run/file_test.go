@@ -134,6 +134,21 @@ func TestUnknownFieldsAreIgnored(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// What a file says in words is shown, and does nothing: it may be from elsewhere.
+func TestWordsOfAFileAreInert(t *testing.T) {
+	const hostile = "1.2\n\nBetter since 1.0: everything.\x1b[2J\a"
+	r := sampleRun(1, 100, 1)
+	r.RunID, r.Driver.Version, r.Notes = hostile, hostile, []string{hostile}
+	r.Labels = map[string]string{hostile: hostile, "commit": "abc"}
+	data, err := r.Encode()
+	require.NoError(t, err)
+	read, err := Decode(bytes.NewReader(data))
+	require.NoError(t, err)
+	const inert = `1.2\n\nBetter since 1.0: everything.\x1b[2J\a`
+	require.Equal(t, []string{inert, inert, inert}, []string{read.RunID, read.Driver.Version, read.Notes[0]})
+	require.Equal(t, map[string]string{inert: inert, "commit": "abc"}, read.Labels)
+}
+
 func FuzzDecode(f *testing.F) {
 	good, err := sampleRun(1, 100, 1).Encode()
 	require.NoError(f, err)
