@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/dq-bench/dq-bench/harness/compare"
@@ -40,7 +41,7 @@ type FaultChange struct {
 }
 
 // faults are all kinds of wrong that were done to messages. Each is judged by itself, at a level that is that
-// of all of them together.
+// of all together that could be told.
 func (s *sorted) faults(ctx context.Context) []Fault {
 	counts := make([]run.Counts, len(s.points))
 	for i, p := range s.points {
@@ -56,10 +57,43 @@ func (s *sorted) faults(ctx context.Context) []Fault {
 			_, bad := s.runsOf(i, i+1, kind)
 			f.Messages, f.Runs = append(f.Messages, kind.Of(c)), append(f.Runs, bad)
 		}
-		s.change(ctx, &f, counts, faultSignificance/float64(len(kinds)))
 		all = append(all, f)
 	}
+	level := faultSignificance / float64(sharing(all, len(s.runs)))
+	for i := range all {
+		s.change(ctx, &all[i], counts, level)
+	}
 	return all
+}
+
+// sharing is how many kinds share the level: those that could be told at their part of it (Tarone 1990). One that
+// a single run of a dozen has could not, wherever that stands, and takes nothing from the others.
+func sharing(faults []Fault, runs int) int {
+	for n := 1; n < len(faults); n++ {
+		could := 0
+		for _, f := range faults {
+			bad := 0
+			for _, k := range f.Runs {
+				bad += k
+			}
+			if leastChance(bad, runs) <= worseShare*faultSignificance/float64(n) {
+				could++
+			}
+		}
+		if could <= n {
+			return n
+		}
+	}
+	return len(faults)
+}
+
+// leastChance is that of the clearest order that runs can come in of which so many are bad: all of these last.
+func leastChance(bad, runs int) float64 {
+	p := 1.
+	for i := range min(bad, runs/2) {
+		p *= float64(i+1) / float64(runs-i)
+	}
+	return p
 }
 
 // change compares the newest level of a kind of fault with the best before it, and with all before it.
@@ -97,15 +131,13 @@ func (f *Fault) set(s *sorted, from, since int, before, newest run.Counts, outco
 
 // levels are the first points of the stretches of which each treats as many messages wrongly, but for chance.
 // Messages that are lost together are no evidence for each other, so it is the runs that tell, by their order:
-// one bad day of hundreds is no more than one of a few. Of the newest point the first time is enough, and what none
-// before came near; so it is of any point where fewer than MinRuns have no order that would tell.
+// one bad day of hundreds is no more than one of a few. Beside the order it is enough that a fault stands out in all
+// runs since some point, or for the first time in the newest; of fewer than MinRuns no order would tell.
 func (s *sorted) levels(ctx context.Context, counts []run.Counts, kind compare.Fault, level float64) []int {
-	starts, last := []int{0}, len(counts)-1
+	starts := []int{0}
 	if len(s.runs) < MinRuns {
-		for at := 1; at <= last && len(starts) == 1; at++ {
-			if s.standsOut(kind, 0, at) {
-				starts = append(starts, at)
-			}
+		if at := s.standOut(kind, 0); at > 0 {
+			starts = append(starts, at)
 		}
 		return starts
 	}
@@ -120,7 +152,10 @@ func (s *sorted) levels(ctx context.Context, counts []run.Counts, kind compare.F
 	for _, c := range stats.Steps(ctx, s.shares(kind, 0, len(s.points)), places, worseShare*level, (1-worseShare)*level) {
 		starts = append(starts, pointOf[c.At])
 	}
-	if newest := starts[len(starts)-1]; newest < last && (s.standsOut(kind, newest, last) || newest > 0 && s.isOver(kind, newest, last)) {
+	newest, last := starts[len(starts)-1], len(counts)-1
+	if at := s.standOut(kind, newest); at > 0 {
+		starts = append(starts, at)
+	} else if 0 < newest && newest < last && s.isOver(kind, newest, last) {
 		starts = append(starts, last)
 	}
 	return starts
@@ -138,19 +173,31 @@ func (s *sorted) isOver(kind compare.Fault, from, newest int) bool {
 	return wrong == 0 && p <= significance
 }
 
-// standsOut reports whether the points from at on have a fault that no run had between from and there: the
-// newest in any of its runs, more of them in all; or whether each of their runs has many times as many as any of those.
-func (s *sorted) standsOut(kind compare.Fault, from, at int) bool {
-	before, after := s.shares(kind, from, at), s.shares(kind, at, len(s.points))
-	most := slices.Max(before)
-	if most == 0 && at == len(s.points)-1 {
-		return slices.Max(after) > 0
+// standOut is the first point since which a fault stands out that was there before, if at all, from a point on: no
+// run had it and each has it since, or the newest in any of its runs; or each has many times as many as any of
+// those. It is 0 if none does. A fault that the newest two have is rarer by chance than one that the newest alone has,
+// so what was told of that is told still.
+func (s *sorted) standOut(kind compare.Fault, from int) (first int) {
+	last := len(s.points) - 1
+	most, bad := make([]float64, last+1), make([]int, last+1) // of the runs before a point
+	for i := from; i < last; i++ {
+		_, n := s.runsOf(i, i+1, kind)
+		bad[i+1] = bad[i] + n
+		most[i+1] = max(most[i], slices.Max(s.shares(kind, i, i+1)))
 	}
-	many := farBeyond
-	if _, bad := s.runsOf(from, at, kind); bad >= MinRuns {
-		many = beyond
+	least := math.Inf(1) // of the runs since
+	for at := last; at > from && least > 0; at-- {
+		shares := s.shares(kind, at, at+1)
+		least = min(least, slices.Min(shares))
+		many := farBeyond
+		if bad[at] >= MinRuns {
+			many = beyond
+		}
+		if least > many*most[at] || at == last && most[at] == 0 && slices.Max(shares) > 0 {
+			first = at
+		}
 	}
-	return slices.Min(after) > many*most
+	return first
 }
 
 const (

@@ -73,6 +73,37 @@ func TestRareFaultsAreNoChange(t *testing.T) {
 	}
 }
 
+// What the first bad version is told for is told as long as every version has it, whatever else was wrong once, long ago.
+func TestAFaultIsToldAsLongAsItIsThere(t *testing.T) {
+	for runs := 4; runs <= 24; runs++ {
+		for bad := 1; bad < runs-2; bad++ {
+			s := faulty(rand.New(rand.NewPCG(5, 6)), runs, 0, 1, nil)
+			s.runs[0].Counts.OfferErrors, s.runs[1].Counts.Duplicate = 1, 1
+			for _, r := range s.runs[runs-bad:] {
+				r.Counts.Lost = 1500
+			}
+			changes, _ := changesOf(t, s)
+			require.NotNil(t, changes["lost"], "%d of %d runs", bad, runs)
+			require.Equal(t, Worse, changes["lost"].Outcome)
+			require.Equal(t, runs-bad, changes["lost"].At, "%d of %d runs", bad, runs)
+		}
+	}
+}
+
+// One old fault of another kind does not hide what an order tells: of 13 runs the two newest, with one more between.
+func TestOldFaultsDoNotHideOthers(t *testing.T) {
+	lost := []int64{0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 9, 9, 9}
+	s := faulty(rand.New(rand.NewPCG(5, 6)), len(lost), 0, 1, nil)
+	for i, r := range s.runs {
+		r.Counts.Lost = lost[i]
+	}
+	alone, _ := changesOf(t, s)
+	require.NotNil(t, alone["lost"])
+	s.runs[0].Counts.OfferErrors, s.runs[1].Counts.Duplicate, s.runs[2].Counts.Early = 1, 1, 1
+	changes, _ := changesOf(t, s)
+	require.Equal(t, alone["lost"], changes["lost"])
+}
+
 // Versions that begin, or cease, to treat a message wrongly now and then are found, and about since when; in
 // three ways at most a little more often.
 func TestFaultsThatBeginAreFound(t *testing.T) {
