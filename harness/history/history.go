@@ -204,7 +204,7 @@ func Of(ctx context.Context, runs []*run.Document, o Options) (*History, error) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	h.judge(len(s.runs))
+	h.judge(ctx, len(s.runs))
 	h.Faults = s.faults(ctx)
 	h.judgeFaults()
 	h.judgeUnjudged(s)

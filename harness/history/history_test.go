@@ -3,6 +3,8 @@ package history
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -189,7 +191,7 @@ func TestNothingIsSaidOfWhatCannotBeTold(t *testing.T) {
 	h, err := Of(t.Context(), runs, DefaultOptions())
 	require.NoError(t, err)
 	require.Equal(t, Unchanged, h.Outcome)
-	require.Equal(t, "No change was seen in 15 runs at 3 points; 1 run of 3 tells nothing yet, it takes 3 at the least.", h.Text)
+	require.Equal(t, "No change was seen in 15 runs at 3 points. 1 run of 3 tells nothing yet: it takes 2 at the least.", h.Text)
 
 	o := DefaultOptions()
 	o.Unread = []string{"3/run.json: it is empty"}
@@ -198,6 +200,62 @@ func TestNothingIsSaidOfWhatCannotBeTold(t *testing.T) {
 	require.Equal(t, Unchanged, h.Outcome)
 	require.Equal(t, "No change was seen in 14 runs at 2 points. 1 run file could not be read, and may be of any version.", h.Text)
 	require.Equal(t, o.Unread, h.LeftOut)
+}
+
+// How many runs of the newest version it takes is what the test can do: with as many, ten times as late is told, and
+// with fewer it is said that nothing could be.
+func TestHowManyRunsOfTheNewestItTakes(t *testing.T) {
+	for _, older := range [][]string{repeated(13, "1"), oneEach(13), oneEach(24), repeated(7, "1", "2"), append(repeated(3, "0"), repeated(10, "1", "2")...)} {
+		told, takes := 0, ""
+		for n := 1; n <= 6; n++ {
+			versions := append(slices.Clone(older), repeated(n, "9")...)
+			runs := samples(func(i int) float64 {
+				if versions[i] == "9" {
+					return 10
+				}
+				return 1
+			}, versions...)
+			h, err := Of(t.Context(), runs, DefaultOptions())
+			require.NoError(t, err)
+			if h.Outcome == Worse {
+				if told == 0 {
+					require.Equal(t, takes, fmt.Sprint(n))
+				}
+				told++
+				require.NotContains(t, h.Text, "tells nothing yet")
+				continue
+			}
+			require.Equal(t, Unchanged, h.Outcome)
+			require.Zero(t, told)
+			said := regexp.MustCompile(`No change was seen in \d+ runs at \d+ points\. (\d) runs? of 9 tells? nothing yet: it takes (\d) at the least\.$`).FindStringSubmatch(h.Text)
+			require.Len(t, said, 3, h.Text)
+			require.Equal(t, fmt.Sprint(n), said[1])
+			takes = said[2]
+		}
+		require.Positive(t, told)
+	}
+}
+
+// oneEach are so many versions.
+func oneEach(n int) (versions []string) {
+	for i := range n {
+		versions = append(versions, fmt.Sprintf("1.%d", i))
+	}
+	return versions
+}
+
+// The newest version of which nothing can be told is named although an older one is better.
+func TestTooFewRunsOfTheNewestAreSaidWithAnyVerdict(t *testing.T) {
+	versions := append(repeated(12, "1", "2"), "3")
+	h, err := Of(t.Context(), samples(func(i int) float64 {
+		if versions[i] == "1" {
+			return 2
+		}
+		return 1
+	}, versions...), DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, Better, h.Outcome)
+	require.Contains(t, h.Text, " 1 run of 3 tells nothing yet: it takes 2 at the least.")
 }
 
 // Where a change was may have been earlier, if what stood there could not be judged; and other things than

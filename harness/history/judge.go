@@ -187,7 +187,7 @@ func (f *Figure) newest() *Change {
 }
 
 // judge looks at the newest level of each figure.
-func (h *History) judge(runs int) {
+func (h *History) judge(ctx context.Context, runs int) {
 	h.Outcome = Inconclusive
 	switch {
 	case len(h.Points) == 1 && h.By != ByRun.String():
@@ -201,7 +201,7 @@ func (h *History) judge(runs int) {
 		return
 	}
 	h.Outcome = Unchanged
-	h.Text = fmt.Sprintf("No change was seen in %s at %d points%s.", compare.CountRuns(runs), len(h.Points), h.tooFew(runs))
+	h.Text = fmt.Sprintf("No change was seen in %s at %d points.", compare.CountRuns(runs), len(h.Points))
 	worse, better := h.changed(Worse), h.changed(Better)
 	switch {
 	case len(worse) > 0:
@@ -210,6 +210,9 @@ func (h *History) judge(runs int) {
 	case len(better) > 0:
 		h.Outcome = Better
 		h.Text = "Better since " + h.sentence(better) + h.maybeEarlier(better[0].newest().At)
+	}
+	if few := h.tooFew(ctx); few != "" {
+		h.Text += " " + few
 	}
 }
 

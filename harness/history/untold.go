@@ -1,11 +1,13 @@
 package history
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
@@ -80,20 +82,66 @@ func (h *History) maybeEarlier(at int) string {
 	return fmt.Sprintf(" No run of %s, before it, could be judged.", strings.Join(before, ", "))
 }
 
-// tooFew says that the newest point has so few runs that whatever they are nothing could be seen there,
-// and how many it takes; it is empty if there are enough.
-func (h *History) tooFew(runs int) string {
-	newest := h.Points[len(h.Points)-1]
-	older, level := runs-len(newest.Runs), significance/float64(len(h.Figures))
-	takes, p := 0, 1. // that by chance the newest are the greatest of all
-	for p > level && takes < runs {
-		takes++
-		p *= float64(takes) / float64(older+takes)
-	}
-	if takes <= len(newest.Runs) || h.By == ByRun.String() {
+// tooFew says that the newest point has so few runs that no change there could be told, however great, and how many
+// it takes; it is empty if there are enough.
+func (h *History) tooFew(ctx context.Context) string {
+	if h.By == ByRun.String() {
 		return ""
 	}
-	return fmt.Sprintf("; %s of %s tells nothing yet, it takes %d at the least", compare.CountRuns(len(newest.Runs)), newest.Name, takes)
+	newest := h.Points[len(h.Points)-1]
+	most, least := 0, 0
+	known := map[string]int{} // figures of which the same runs tell need the same number
+	for _, f := range h.Figures {
+		var runs []int
+		for _, values := range f.Values {
+			runs = append(runs, len(told(values)))
+		}
+		older, key := runs[:len(runs)-1], fmt.Sprint(runs)
+		if slices.Max(older) == 0 {
+			continue
+		}
+		if known[key] == 0 {
+			known[key] = takes(ctx, older, significance/float64(len(h.Figures)))
+		}
+		n := runs[len(runs)-1]
+		if n >= known[key] {
+			return ""
+		}
+		most = max(most, n)
+		if least == 0 || known[key] < least {
+			least = known[key]
+		}
+	}
+	if least == 0 {
+		return ""
+	}
+	tells := "tells"
+	if most != 1 {
+		tells = "tell"
+	}
+	return fmt.Sprintf("%s of %s %s nothing yet: it takes %d at the least.", compare.CountRuns(most), newest.Name, tells, least)
+}
+
+// takes is how many runs of one more point it takes behind those of the others for the greatest change to be told:
+// the test itself says so of runs that are all alike up to there, and all others from there on.
+func takes(ctx context.Context, older []int, level float64) int {
+	var series []float64
+	var starts []int
+	for _, n := range older {
+		if len(series) > 0 && n > 0 {
+			starts = append(starts, len(series))
+		}
+		series = append(series, make([]float64, n)...)
+	}
+	place := len(series)
+	starts = append(starts, place)
+	for n := 1; ; n++ { // at the latest with so many that their order has no chance
+		series = append(series, 1)
+		changes := stats.Changes(ctx, series, starts, level)
+		if len(changes) > 0 || ctx.Err() != nil {
+			return n
+		}
+	}
 }
 
 // tellUnread says that there are files that could not be read. Their place is not known, so they take
