@@ -208,6 +208,7 @@ func Of(ctx context.Context, runs []*run.Document, o Options) (*History, error) 
 	h.Faults = s.faults(ctx)
 	h.judgeFaults()
 	h.judgeUnjudged(s)
+	h.judgeInARow(s)
 	h.tellUnread(len(o.Unread))
 	h.LeftOut = append(h.LeftOut, o.Unread...)
 	return h, nil

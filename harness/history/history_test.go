@@ -244,6 +244,36 @@ func oneEach(n int) (versions []string) {
 	return versions
 }
 
+// Runs of a version that were made in a row share their hour: what changed is said with that.
+func TestRunsInARowShareTheirHour(t *testing.T) {
+	for name, row := range map[string]struct {
+		versions []string
+		said     string
+	}{
+		"in turn":       {repeated(12, "1", "2"), ""},
+		"one run each":  {append(oneEach(15), "2", "3", "4", "5", "6"), ""},
+		"in a row":      {slices.Sorted(slices.Values(repeated(12, "1", "2"))), "the runs of 2 points of 2, such as 2, were made in a row"},
+		"the newest is": {append(oneEach(20), repeated(6, "2")...), "the runs of 1 point of 21, such as 2, were made in a row"},
+	} {
+		runs := samples(func(i int) float64 {
+			if row.versions[i] >= "2" {
+				return 3
+			}
+			return 1
+		}, row.versions...)
+		h, err := Of(t.Context(), runs, DefaultOptions())
+		require.NoError(t, err)
+		require.Equal(t, Worse, h.Outcome, name)
+		if row.said == "" {
+			require.Empty(t, h.Notes, name)
+			require.NotContains(t, h.Text, "in turn", name)
+			continue
+		}
+		require.Equal(t, []string{row.said + ": they share their hour, which may be what makes a difference"}, h.Notes, name)
+		require.Contains(t, h.Text, "were made in a row, and share their hour: to be sure, measure both in turn and compare.")
+	}
+}
+
 // The newest version of which nothing can be told is named although an older one is better.
 func TestTooFewRunsOfTheNewestAreSaidWithAnyVerdict(t *testing.T) {
 	versions := append(repeated(12, "1", "2"), "3")
