@@ -231,11 +231,11 @@ func allDifferences(old, new []*run.Document) []string {
 			}
 		}
 	}
+	var differ run.Differences
 	for _, side := range [][]*run.Document{old, new} {
 		for _, r := range side {
 			add(run.Differ([]run.Field{{Name: "driver within a side", Value: side[0].Driver.String()}}, []run.Field{{Name: "driver within a side", Value: r.Driver.String()}}))
-			add(run.Differ(old[0].Configuration(), r.Configuration()))
-			add(run.Differ(old[0].Circumstances(), r.Circumstances()))
+			add(differ.Of(slices.Concat(r.Configuration(), r.Circumstances())))
 		}
 	}
 	return differences

@@ -357,3 +357,15 @@ func TestOverTheProtocolIsNoMatchForBeside(t *testing.T) {
 	_, err = Runs(measured(1, run.InProcess), measured(100, run.OverProtocol), DefaultOptions())
 	require.ErrorContains(t, err, "over the protocol")
 }
+
+// One run that does not tell its machine lets no others in that differ.
+func TestASilentRunDoesNotSwitchTheRefusalOff(t *testing.T) {
+	old, new := side(1, 4, 1), side(100, 4, 1)
+	for i, r := range append(old[1:len(old):len(old)], new...) {
+		r.Environment.OS, r.Environment.CPUs = "linux", 1+63*(i/3)
+		r.Measured = []run.Measured{run.InProcess, run.OverProtocol}[min(i/3, 1)]
+	}
+	_, err := Runs(old, new, DefaultOptions())
+	require.ErrorContains(t, err, "with 64 CPUs")
+	require.ErrorContains(t, err, "measured: beside the implementation is not over the protocol")
+}

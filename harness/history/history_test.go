@@ -496,6 +496,17 @@ func TestWhatDoesNotBelongTogetherIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoRuns)
 }
 
+// One run that does not tell its machine lets no others in that differ.
+func TestASilentRunDoesNotSwitchTheRefusalOff(t *testing.T) {
+	runs := samples(flat, oneEach(14)...)
+	for i, r := range runs[1:] {
+		r.Environment.OS, r.Environment.CPUs, r.Measured = "linux", 1+i/7, []run.Measured{run.InProcess, run.OverProtocol}[i/7]
+	}
+	_, err := Of(t.Context(), runs, DefaultOptions())
+	require.ErrorContains(t, err, "with 1 CPUs")
+	require.ErrorContains(t, err, "measured: beside the implementation is not over the protocol")
+}
+
 func TestServersAreToldApartByServer(t *testing.T) {
 	runs := samples(flat, repeated(12, "4.7.0")...)
 	for i, r := range runs {

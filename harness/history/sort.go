@@ -246,8 +246,9 @@ func mixed(runs []*run.Document) error {
 func alike(runs []*run.Document, by By) error {
 	var differences []string
 	said := map[string]bool{}
+	var differ run.Differences
 	for _, r := range runs {
-		for _, d := range run.Differ(conditions(runs[0], by), conditions(r, by)) {
+		for _, d := range differ.Of(conditions(r, by)) {
 			if !said[d] {
 				said[d] = true
 				differences = append(differences, fmt.Sprintf("%s, first in run %s of %s of %s", d, r.RunID, r.Driver, r.Started.Format(time.RFC3339)))

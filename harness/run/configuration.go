@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,6 +72,21 @@ func Differ(a, b []Field) []string {
 			if x.Name == y.Name && x.Value != y.Value {
 				differences = append(differences, fmt.Sprintf("%s: %s is not %s", x.Name, x.Value, y.Value))
 			}
+		}
+	}
+	return differences
+}
+
+// Differences names what any of the runs has otherwise than the first of them that tells it: one that does not say
+// where it was measured, or on what, switches nothing off.
+type Differences struct{ first []Field }
+
+// Of names the fields of the next run that differ, as Differ does.
+func (d *Differences) Of(fields []Field) []string {
+	differences := Differ(d.first, fields)
+	for _, f := range fields {
+		if !slices.ContainsFunc(d.first, func(first Field) bool { return first.Name == f.Name }) {
+			d.first = append(d.first, f)
 		}
 	}
 	return differences
