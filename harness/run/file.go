@@ -195,8 +195,14 @@ func (r *Document) check() error {
 	if c.beyond(maxCount) {
 		return fmt.Errorf("damaged: a count above %d in %+v", int64(maxCount), c)
 	}
-	if s := r.ServerStats; s != nil && (s.CPUSeconds < 0 || s.CPUShare < 0 || s.Commands < 0 || s.TransferCalls < 0) {
-		return fmt.Errorf("damaged: a negative figure in the server statistics %+v", *s)
+	if c.NotDue > c.Pending {
+		return fmt.Errorf("damaged: %d messages pending, but %d of them not due", c.Pending, c.NotDue)
+	}
+	if r.Worker == nil && max(c.Lost, c.Pending, c.Removed) > c.Offered {
+		return fmt.Errorf("damaged: %d messages offered, but %d lost, %d pending, %d removed", c.Offered, c.Lost, c.Pending, c.Removed)
+	}
+	if err := r.ServerStats.check(); err != nil {
+		return err
 	}
 	if r.Started.IsZero() {
 		return errors.New("damaged: it does not say when it was started")

@@ -1,5 +1,7 @@
 package run
 
+import "fmt"
+
 // ToolUsage is what the process of a part used in the measured phase.
 type ToolUsage struct {
 	CPUSeconds float64 `json:"cpu_seconds"`
@@ -27,4 +29,20 @@ type ServerStats struct {
 	// SlowCommands is how many the server has put into its slow log; missing where it
 	// has none, or the user may not read it.
 	SlowCommands *int64 `json:"slow_commands,omitempty"`
+}
+
+// check refuses statistics that no server has, nor a sum over many runs could take.
+func (s *ServerStats) check() error {
+	if s == nil {
+		return nil
+	}
+	for _, v := range []float64{float64(s.TransferCalls), s.TransferCallsPerMessage, float64(s.Commands), s.CPUSeconds, s.CPUShare} {
+		switch {
+		case v < 0:
+			return fmt.Errorf("damaged: a negative figure in the server statistics %+v", *s)
+		case v > maxCount:
+			return fmt.Errorf("damaged: a figure above %d in the server statistics %+v", int64(maxCount), *s)
+		}
+	}
+	return nil
 }
