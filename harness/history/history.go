@@ -127,7 +127,7 @@ type Run struct {
 	Driver  string    `json:"driver"`
 	// Path is where it was read from.
 	Path string `json:"path,omitempty"`
-	// Wrong counts messages that were lost, or came twice or early.
+	// Wrong counts messages that were treated wrongly, never came although due, or could not be offered.
 	Wrong int64 `json:"wrong"`
 }
 
@@ -230,7 +230,7 @@ func (h *History) describe(s *sorted) {
 	for _, p := range s.points {
 		point := Point{Name: p.name, Runs: []Run{}}
 		for _, r := range p.runs {
-			point.Runs = append(point.Runs, Run{r.RunID, r.Started, r.Driver.String(), r.Path(), r.Counts.Faults()})
+			point.Runs = append(point.Runs, Run{r.RunID, r.Started, r.Driver.String(), r.Path(), r.Wrong()})
 		}
 		h.Points = append(h.Points, point)
 	}

@@ -379,6 +379,7 @@ func TestLostMessagesAreWorseInFewRuns(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, Worse, h.Outcome, name)
 		require.Equal(t, "5", h.FirstWorse)
+		require.Equal(t, h.Faults[0].Messages[4], h.Points[4].Runs[0].Wrong, name)
 	}
 }
 

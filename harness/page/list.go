@@ -55,11 +55,11 @@ func NewListRun(id string, r *run.Document) ListRun {
 		ID: id, Started: r.Started, scenario: r.Scenario.Name, driver: r.Driver.String(), server: serverName(r), late: strings.ReplaceAll(name, "_", " "),
 		figures: []figure{
 			timeFigureOf(id+".p50", h, h.Quantile(.5)), timeFigureOf(id+".p99", h, h.Quantile(.99)),
-			countFigure(id+".delivered", r.Counts.Delivered), countFigure(id+".wrong", r.Counts.Faults()),
+			countFigure(id+".delivered", r.Counts.Delivered), countFigure(id+".wrong", r.Wrong()),
 		},
 		verdict: r.Verdict.Text,
 	}
-	l.figures[3].Bad = r.Counts.Faults() > 0
+	l.figures[3].Bad = r.Wrong() > 0
 	l.state, l.outcome = stateOf(r)
 	for _, key := range slices.Sorted(maps.Keys(r.Labels)) {
 		l.labels = strings.TrimSpace(l.labels + " " + key + "=" + r.Labels[key])

@@ -44,3 +44,11 @@ func TestCountsAddUp(t *testing.T) {
 	a.Foreign = -1
 	require.True(t, a.negative())
 }
+
+// What never came and what could not be offered is wrong, too.
+func TestWrongCountsWhatNeverCame(t *testing.T) {
+	r := &Document{Counts: Counts{Offered: 100, Delivered: 80, Lost: 1, Duplicate: 2, Pending: 10, NotDue: 4, OfferErrors: 3}}
+	require.EqualValues(t, 1+2+6+3, r.Wrong())
+	r.Interrupted = true
+	require.EqualValues(t, 1+2+3, r.Wrong())
+}

@@ -300,3 +300,13 @@ func (h *Histograms) Add(part Histograms) error {
 	}
 	return errors.Join(errs...)
 }
+
+// Wrong is how many messages were treated wrongly, did not come although they were due, or could not be offered. An
+// interrupted run may leave some that are due.
+func (r *Document) Wrong() int64 {
+	n := r.Counts.Faults() + r.Counts.OfferErrors
+	if !r.Interrupted {
+		n += r.Counts.Pending - r.Counts.NotDue
+	}
+	return n
+}
