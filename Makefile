@@ -109,6 +109,8 @@ BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
 .PHONY: bench-gate
 bench-gate: build ## dq as it is against dq of BASE (the last tag), by turns on one machine: fails if it is later, dearer or loses more; GATE_RUNS (6) turns of a minute and a half
+	@case "$(GATE_RUNS)" in ''|*[!0-9]*|0|1|2|3|4|5) echo "bench-gate: expected GATE_RUNS to be 6 or more, for fewer tell nothing; got '$(GATE_RUNS)'" >&2; exit 2; esac
+	@git rev-parse --verify --quiet "$(BASE)^{tree}" > /dev/null || test -z "$(BASE)" || { echo "bench-gate: expected BASE to be a commit or a tag, got '$(BASE)'" >&2; exit 2; }
 	@test -n "$(BASE)" || { echo "bench-gate: no release is tagged; name what to compare with, as in 'make bench-gate BASE=HEAD~20'" >&2; exit 2; }
 	rm -rf out/gate && mkdir -p out/gate/source
 	git archive "$(BASE)" | tar -x -C out/gate/source

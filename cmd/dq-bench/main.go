@@ -65,12 +65,15 @@ func execute(args []string) int {
 	return exitEnvironment
 }
 
-// interruptible returns a context that the first SIGINT or SIGTERM cancels; the
+// interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP cancels; the
 // second one ends the process at once with exit code 130.
 func interruptible(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP) // the terminal is gone: servers and files of the run must not stay
+	}
 	go func() {
 		awaitInterrupts(signals, cancel)
 		fmt.Fprintln(os.Stderr, "\ndq-bench: interrupted twice, stopping without a report")

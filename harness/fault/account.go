@@ -9,13 +9,13 @@ import (
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
-// Account says what became of the messages of a run of a plan that began at start. The members
-// of its fleet that were killed are events too.
-func Account(p plan.Plan, start time.Time, messages []load.Message, events []Event) *run.Faults {
+// Account says what became of the messages of a run of a plan that lasted from start to end. The
+// members of its fleet that were killed are events too.
+func Account(p plan.Plan, start, end time.Time, messages []load.Message, events []Event) *run.Faults {
 	f := &run.Faults{Events: []run.FaultEvent{}}
 	events = slices.Concat(events, kills(p, start))
 	slices.SortStableFunc(events, func(a, b Event) int { return a.From.Compare(b.From) })
-	losses := newLosses(p, events)
+	losses := newLosses(p, events, messages)
 	for _, m := range messages {
 		if m.Sent != 0 {
 			f.Offered++
@@ -27,7 +27,7 @@ func Account(p plan.Plan, start time.Time, messages []load.Message, events []Eve
 			if !slices.ContainsFunc(events, func(e Event) bool { return hastens(e, m) }) {
 				f.EarlyBeyond++
 			}
-		case m.Pending && slices.ContainsFunc(events, func(e Event) bool { return e.By > 0 && offeredIn(e, m) }):
+		case m.Pending && m.Due <= end.UnixNano() && slices.ContainsFunc(events, func(e Event) bool { return e.By > 0 && offeredIn(e, m) }):
 			f.Postponed++
 		}
 		switch {
@@ -60,7 +60,7 @@ func kills(p plan.Plan, start time.Time) (events []Event) {
 	for _, m := range p.Fleet {
 		if m.Kill {
 			at := start.Add(m.To)
-			events = append(events, Event{Fault: plan.Fault{Kind: plan.KillMember, At: plan.Span{Min: m.To, Max: m.To}}, From: at, To: at})
+			events = append(events, Event{Fault: plan.Fault{Kind: plan.KillMember, At: plan.Span{Min: m.To, Max: m.To}}, From: at, To: at, takes: m.Takes})
 		}
 	}
 	return events
@@ -105,14 +105,17 @@ type losses struct {
 	// onTheWay is how many takes each event may have interrupted, rest how many lost messages
 	// nothing but that can account for, by the first event that can.
 	onTheWay, rest []int64
-	none           int64
+	// oldest is the due instant of the oldest message that can have been on its way then.
+	oldest []int64
+	none   int64
 }
 
-func newLosses(p plan.Plan, events []Event) *losses {
-	l := &losses{events: events, onTheWay: make([]int64, len(events)), rest: make([]int64, len(events))}
+func newLosses(p plan.Plan, events []Event, messages []load.Message) *losses {
+	l := &losses{events: events, onTheWay: make([]int64, len(events)), rest: make([]int64, len(events)), oldest: make([]int64, len(events))}
 	for i, e := range events {
+		l.oldest[i] = oldest(messages, e)
 		switch {
-		case e.Info().Loss == plan.NoLoss:
+		case e.loss() == plan.NoLoss:
 		case e.Kind == plan.LoseReplies || e.Kind == plan.LoseRequests:
 			l.onTheWay[i] = int64(e.Times)
 		case e.Kind == plan.CutInTurn:
@@ -124,10 +127,22 @@ func newLosses(p plan.Plan, events []Event) *losses {
 	return l
 }
 
+// oldest is the least due instant of what came from a second before an event on: messages come by
+// their due times, so that an older one was on its way before.
+func oldest(messages []load.Message, e Event) int64 {
+	least := e.From.Add(-afterwards).UnixNano()
+	for _, m := range messages {
+		if m.Came >= e.From.Add(-afterwards).UnixNano() {
+			least = min(least, m.Due)
+		}
+	}
+	return least
+}
+
 // lost notes an acknowledged message that is nowhere.
 func (l *losses) lost(m load.Message) {
 	for _, e := range l.events {
-		switch from, to := e.From.UnixNano(), e.To.UnixNano(); e.Info().Loss {
+		switch from, to := e.From.UnixNano(), e.To.UnixNano(); e.loss() {
 		case plan.AllBefore:
 			if m.Answered <= to {
 				return
@@ -140,7 +155,7 @@ func (l *losses) lost(m load.Message) {
 	}
 	for i, e := range l.events {
 		// A take that was under way may be carried out after the connection broke.
-		if l.onTheWay[i] > 0 && m.Due <= e.To.Add(afterwards).UnixNano() {
+		if l.onTheWay[i] > 0 && m.Due >= l.oldest[i] && m.Due <= e.To.Add(afterwards).UnixNano() {
 			l.rest[i]++
 			return
 		}

@@ -36,7 +36,7 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 	stall := event(plan.Fault{Kind: plan.Stall, For: time.Second}, 1000, 2000)
 	stall.Times = 3
 	after := event(plan.Fault{Kind: plan.Cut}, 6000, 6000)
-	got := Account(plan.Plan{Consumers: 1}, start, messages, []Event{stall, after})
+	got := Account(plan.Plan{Consumers: 1}, start, time.Unix(0, at(10_000)), messages, []Event{stall, after})
 	resumed := int64(399 * time.Millisecond)
 	require.Equal(t, &run.Faults{
 		Offered: 10, Acknowledged: 6, Refused: 1, Uncertain: 3, UncertainCame: 2, Lost: 2, LostBeyond: 1, Duplicate: 2,
@@ -45,10 +45,10 @@ func TestMessagesAreAccountedFor(t *testing.T) {
 			{Kind: "cut", Text: "cut at 0s", From: 6, To: 6, MayLose: "what is on its way to a consumer"},
 		},
 	}, got)
-	killed := plan.Plan{Consumers: 1, Fleet: []plan.Member{{To: 2 * time.Second, Kill: true}, {To: time.Second}}}
+	killed := plan.Plan{Consumers: 1, Fleet: []plan.Member{{Takes: true, To: 2 * time.Second, Kill: true}, {To: time.Second}}}
 	require.Equal(t, []run.FaultEvent{
 		{Kind: "kill-member", Text: "kill-member at 2s", From: 2, To: 2, MayLose: "what is on its way to a consumer", ResumedNs: &resumed},
-	}, Account(killed, start, messages, nil).Events)
+	}, Account(killed, start, time.Unix(0, at(10_000)), messages, nil).Events)
 	_, ok := got.Resumed()
 	require.False(t, ok)
 }
@@ -67,7 +67,7 @@ func TestWhatAWrongClockAccountsFor(t *testing.T) {
 	}
 	wrong := func(by time.Duration) *run.Faults {
 		e := event(plan.Fault{Kind: plan.WrongClock, Member: 1, By: by, For: time.Second}, 1000, 2000)
-		return Account(plan.Plan{Consumers: 1}, time.Unix(0, at(0)), messages, []Event{e})
+		return Account(plan.Plan{Consumers: 1}, time.Unix(0, at(0)), time.Unix(0, at(5000)), messages, []Event{e})
 	}
 	ahead := wrong(time.Hour)
 	require.Equal(t, []int64{4, 2, 1}, []int64{ahead.Early, ahead.EarlyBeyond, ahead.Postponed})
@@ -95,15 +95,18 @@ func TestLossesBeyondWhatMayBe(t *testing.T) {
 		"nothing broke":          {nil, []load.Message{lost(100, 200)}, 1},
 		"may lose nothing":       {[]Event{event(plan.Fault{Kind: plan.FlushScripts}, 5000, 5000)}, []load.Message{lost(100, 200)}, 1},
 		"one for each consumer":  {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000)}, []load.Message{lost(1, 5000), lost(1, 5500), lost(1, 5001)}, 1},
+		"due long before":        {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000)}, []load.Message{lost(1, 3999)}, 1},
+		"of a backlog":           {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000)}, []load.Message{lost(1, 3000), {Due: at(2999), Sent: at(1), Answered: at(2), Came: at(4500)}}, 0},
+		"who took nothing":       {[]Event{event(plan.Fault{Kind: plan.KillMember}, 5000, 5000)}, []load.Message{lost(1, 5000)}, 1},
 		"due long after":         {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000)}, []load.Message{lost(1, 6001)}, 1},
-		"of two events":          {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000), event(plan.Fault{Kind: plan.Cut}, 5500, 5500)}, []load.Message{lost(1, 1), lost(1, 2), lost(1, 3), lost(1, 5000)}, 0},
-		"of two events and more": {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000), event(plan.Fault{Kind: plan.Cut}, 5500, 5500)}, []load.Message{lost(1, 1), lost(1, 2), lost(1, 3), lost(1, 5000), lost(1, 6)}, 1},
-		"as often as it was":     {[]Event{takes}, []load.Message{lost(1, 1), lost(1, 2), lost(1, 3), lost(1, 4)}, 1},
+		"of two events":          {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000), event(plan.Fault{Kind: plan.Cut}, 5500, 5500)}, []load.Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000)}, 0},
+		"of two events and more": {[]Event{event(plan.Fault{Kind: plan.Cut}, 5000, 5000), event(plan.Fault{Kind: plan.Cut}, 5500, 5500)}, []load.Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 5000), lost(1, 4506)}, 1},
+		"as often as it was":     {[]Event{takes}, []load.Message{lost(1, 4501), lost(1, 4502), lost(1, 4503), lost(1, 4504)}, 1},
 		"always":                 {[]Event{kill("always")}, []load.Message{lost(1, 5000), lost(2, 5000), lost(4900, 5000)}, 1},
 		"once a second":          {[]Event{kill("everysec")}, []load.Message{lost(4000, 9000), lost(4999, 9000), lost(3999, 9000)}, 1},
 		"without a file":         {[]Event{kill("off")}, []load.Message{lost(1, 9000), lost(4999, 9000), lost(6001, 9000)}, 1},
 		"all keys removed":       {[]Event{event(plan.Fault{Kind: plan.FlushAll}, 5000, 5001)}, []load.Message{lost(1, 9000), lost(5002, 9000)}, 1},
 	} {
-		require.Equal(t, tc.beyond, Account(plan.Plan{Consumers: 2}, time.Unix(0, at(0)), tc.messages, tc.events).LostBeyond, name)
+		require.Equal(t, tc.beyond, Account(plan.Plan{Consumers: 2}, time.Unix(0, at(0)), time.Unix(0, at(20_000)), tc.messages, tc.events).LostBeyond, name)
 	}
 }

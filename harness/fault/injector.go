@@ -44,6 +44,8 @@ type Event struct {
 	Times int
 	// Err is why it was not done as asked for.
 	Err error
+
+	takes bool // of a member that was killed: whether it did
 }
 
 // New stands before a server that Start gave.
@@ -104,6 +106,9 @@ func (in *Injector) Run(ctx context.Context, start time.Time) {
 		e := Event{Fault: f.Fault, From: time.Now()}
 		e.Times, e.Err = in.do(ctx, f.Fault)
 		e.To = time.Now()
+		if ctx.Err() != nil && errors.Is(e.Err, context.Canceled) {
+			e.Err = nil // the run was interrupted, which it says by itself
+		}
 		in.mu.Lock()
 		in.events = append(in.events, e)
 		in.mu.Unlock()
@@ -159,10 +164,18 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// loss is which messages it may lose: a process that takes none has none on their way to it.
+func (e Event) loss() plan.Loss {
+	if e.Kind == plan.KillMember && !e.takes {
+		return plan.NoLoss
+	}
+	return e.Info().Loss
+}
+
 // document is an event as run.json has it.
 func (e Event) document(start time.Time) run.FaultEvent {
 	d := run.FaultEvent{
-		Kind: string(e.Kind), Text: e.String(), Times: e.Times, MayLose: e.Info().Loss.String(),
+		Kind: string(e.Kind), Text: e.String(), Times: e.Times, MayLose: e.loss().String(),
 		From: e.From.Sub(start).Seconds(), To: e.To.Sub(start).Seconds(),
 	}
 	if e.Err != nil {

@@ -91,17 +91,10 @@ func inTurn() proxy.Rule {
 	}
 }
 
-// Words that stand for several commands: scripts that carry a message of dq-bench, and whatever
-// takes a value from a list.
-const (
-	offers = "offer"
-	takes  = "take"
-)
+// offers stands for the scripts that carry a message of dq-bench.
+const offers = "offer"
 
-var (
-	scripts = []string{"EVAL", "EVALSHA"}
-	pops    = []string{"BLPOP", "LPOP", "BRPOP", "RPOP", "BLMPOP", "LMPOP", "BLMOVE", "LMOVE", "BRPOPLPUSH", "RPOPLPUSH"}
-)
+var scripts = []string{"EVAL", "EVALSHA"}
 
 // named gives the verdict on the commands of these names, or words; scripts if there is none.
 func named(names []string, verdict proxy.Verdict) proxy.Rule {
@@ -122,8 +115,8 @@ func is(name string, command []string) bool {
 	switch name {
 	case offers:
 		return slices.Contains(scripts, sent) && slices.ContainsFunc(command[1:], plan.HoldsPayload)
-	case takes:
-		return slices.Contains(pops, sent)
+	case plan.Takes:
+		return slices.Contains(plan.Pops, sent)
 	}
 	return strings.EqualFold(name, sent)
 }

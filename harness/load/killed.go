@@ -69,6 +69,7 @@ func (all programs) startAlone(ctx context.Context, m *member, serve []string, n
 			if environment, err = m.clock.Environment(); err != nil {
 				return nil, err
 			}
+			notice(name + ", whose clock will be wrong, runs under libfaketime, by which timed waits may be longer: compare its lateness with none that does not")
 		}
 		p, err = spec.StartProcess(ctx, notice, nil, environment...)
 	case len(serve) == 0:

@@ -169,6 +169,18 @@ var FaultKinds = []FaultInfo{
 	{Kind: WrongClock, Help: "the wall clock of the `member`th process of the fleet is `by` ahead, or behind, and is right again after", Needs: []string{"for", "member", "by"}},
 }
 
+// Takes is the word for Pops, which are the commands that take a value from a list.
+const Takes = "take"
+
+// Pops take a value from a list.
+var Pops = []string{"BLPOP", "LPOP", "BRPOP", "RPOP", "BLMPOP", "LMPOP", "BLMOVE", "LMOVE", "BRPOPLPUSH", "RPOPLPUSH"}
+
+// takes reports whether a command takes values.
+func takes(command string) bool {
+	command = strings.ToUpper(command)
+	return strings.EqualFold(command, Takes) || slices.Contains(Pops, command)
+}
+
 // Info is what is said of the fault's kind.
 func (f Fault) Info() FaultInfo {
 	for _, info := range FaultKinds {
@@ -180,7 +192,7 @@ func (f Fault) Info() FaultInfo {
 			info.Loss = AllBefore
 		case f.AOF == "everysec":
 			info.Loss = LastSecond
-		case f.Kind == LoseReplies && slices.Contains(f.Commands, "take"):
+		case f.Kind == LoseReplies && slices.ContainsFunc(f.Commands, takes):
 			info.Loss = OnTheWay
 		}
 		return info
@@ -290,6 +302,9 @@ func checkFaults(p Plan) error {
 				return fmt.Errorf("faults: %s: expected a member of the fleet, which has %d, got %d", f.Kind, len(p.Fleet), f.Member)
 			case p.Fleet[f.Member-1].Kill:
 				return fmt.Errorf("faults: %s: expected a member that is not killed, got %d", f.Kind, f.Member)
+			}
+			if m := p.Fleet[f.Member-1]; m.From > f.At.Min || m.To > 0 && m.To < f.At.Max+f.For {
+				return fmt.Errorf("faults: %s: expected member %d to be there meanwhile, it is from %s to %s", f, f.Member, m.From, m.To)
 			}
 		}
 		if f.AOF != "" && aof != "" && f.AOF != aof {

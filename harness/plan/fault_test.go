@@ -30,11 +30,12 @@ func TestFaultsAreChecked(t *testing.T) {
 		"expected member beside it": {{Kind: WrongClock, For: 1, By: time.Hour}},
 		"expected by beside it":     {{Kind: WrongClock, For: 1, Member: 1}},
 		"by to be -8760h0m0s to":    {{Kind: WrongClock, For: 1, Member: 1, By: -9000 * time.Hour}},
-		"which has 2, got 3":        {{Kind: WrongClock, For: 1, Member: 3, By: time.Hour}},
+		"which has 4, got 5":        {{Kind: WrongClock, For: 1, Member: 5, By: time.Hour}},
+		"be there meanwhile, it is": {{Kind: WrongClock, At: second(3), For: 1, Member: 4, By: time.Hour}},
 		"that is not killed, got 2": {{Kind: WrongClock, For: 1, Member: 2, By: time.Hour}},
 	} {
 		p := DefaultPlan()
-		p.Fleet = []Member{{Offers: true, Takes: true}, {Offers: true, Takes: true, To: time.Second, Kill: true}}
+		p.Fleet = []Member{{Offers: true, Takes: true}, {Offers: true, Takes: true, To: time.Second, Kill: true}, {}, {From: 4 * time.Second}}
 		p.Queue, p.Faults = "q", faults
 		err := p.Validate()
 		if want == "" {

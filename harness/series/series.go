@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -120,7 +121,7 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 	out := result.Report
 	out.Tool, out.Server, out.Labels, out.Beside = o.Tool, used, o.Labels, b.document()
 	if options.Account {
-		out.Faults = fault.Account(options.Plan, out.Started, result.Messages, faults.Events())
+		out.Faults = fault.Account(options.Plan, out.Started, out.Started.Add(time.Duration(out.ElapsedSeconds*float64(time.Second))), result.Messages, faults.Events())
 	}
 	out.Judge(c.SLO, c.Expected...)
 	return out, page.WriteFolder(folder, out, result.Log)
