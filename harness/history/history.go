@@ -100,7 +100,7 @@ type History struct {
 	Unjudged []string `json:"unjudged,omitempty"`
 	// LeftOut are runs that can be judged by nothing, with the reason.
 	LeftOut []string `json:"left_out,omitempty"`
-	// Notes say of figures which runs do not tell them.
+	// Notes say of figures which runs do not tell them, and what else than the points may make a difference.
 	Notes   []string `json:"notes,omitempty"`
 	Outcome Outcome  `json:"outcome"`
 	// FirstWorse names the first point of the newest level of the figure that has become
