@@ -307,6 +307,9 @@ func (r *Document) Wrong() int64 {
 	n := r.Counts.Faults() + r.Counts.OfferErrors
 	if !r.Interrupted {
 		n += r.Counts.Pending - r.Counts.NotDue
+		if r.Faults != nil {
+			n -= r.Faults.Postponed
+		}
 	}
 	return n
 }
