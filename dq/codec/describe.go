@@ -15,7 +15,8 @@ type JavaType struct {
 	// Of has the type arguments, or the type of an array's elements.
 	Of []JavaType
 	// Parameter is the name of the type parameter that it is, and "?" for a wildcard with a bound;
-	// Class is then the class that it is erased to. Only class files tell.
+	// Class is then the class that it is erased to. A wildcard that a class or a type parameter bounds from
+	// below, or a type parameter from above, has that in Of. Only class files tell.
 	Parameter string
 }
 

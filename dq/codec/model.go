@@ -19,6 +19,7 @@ type model struct {
 	// streams says that Serialization or Marshalling is one of the codecs, fields that another one is,
 	// for which the declared classes of fields count, and json that one is of JSON.
 	streams, fields, json bool
+	kryo5                 bool // Kryo5 is one
 	jackson3              bool // a codec of Jackson 3 is one
 	// instances says that both codecs keep which values are one instance.
 	instances bool
@@ -43,7 +44,7 @@ func newModel(find func(name string) (JavaClass, error), from, to Name) *model {
 		case NameSerialization, NameMarshalling:
 			m.streams = true
 		case NameKryo5:
-			m.fields = true
+			m.fields, m.kryo5 = true, true
 		default:
 			m.fields, m.json = true, true
 			m.jackson3 = m.jackson3 || name.jackson3()
@@ -341,17 +342,48 @@ func (m *model) parameter(t JavaType, argument *javaType) (*javaType, error) {
 	case !m.fields:
 		return m.typ(plain, nil)
 	case t.Parameter == "?":
-		bound, err := m.typ(plain, argument)
-		if err == nil && bound.isFinal() {
-			err = fmt.Errorf("a wildcard of the final class %s", t.Class)
-		}
-		return bound, err
+		return m.wildcard(plain, argument)
 	case t.Class != javaLangObject:
 		return nil, fmt.Errorf("the type parameter %s has a bound", t.Parameter)
 	case argument == nil:
 		return (&javaType{kind: kindAny}).asParameter(), nil
 	}
 	return argument.asParameter(), nil
+}
+
+// wildcard returns what a wildcard with a bound stands for. Kryo5 takes the bound, also one from below, but
+// not its type arguments; Jackson takes these, and Object for a bound from below.
+func (m *model) wildcard(bound JavaType, argument *javaType) (*javaType, error) {
+	if bound.Class == javaLangObject && len(bound.Of) == 1 {
+		of := bound.Of[0]
+		if of.Parameter != "" {
+			return nil, fmt.Errorf("a wildcard of the type parameter %s", of.Parameter)
+		}
+		below, err := m.typ(of, argument)
+		if m.kryo5 && (err != nil || below.isFinal() || below.unsure != "") {
+			return nil, cmp.Or(err, fmt.Errorf("the wildcard ? super %s, of a class that is final or may be", of.Class))
+		}
+		return &javaType{kind: kindAny, declared: javaLangObject}, nil
+	}
+	if m.kryo5 && bound.hasArguments() {
+		if m.json || !strings.HasPrefix(bound.Class, "java.util.") {
+			return nil, fmt.Errorf("the wildcard ? extends %s, of which Kryo5 knows no type arguments", bound)
+		}
+		bound.Of = nil
+	}
+	typ, err := m.typ(bound, argument)
+	if err == nil && typ.isFinal() {
+		err = fmt.Errorf("a wildcard of the final class %s", bound.Class)
+	}
+	return typ, err
+}
+
+// hasArguments reports whether a type, or that of an array's elements, has type arguments.
+func (t JavaType) hasArguments() bool {
+	if t.Class == "[]" && len(t.Of) > 0 {
+		return t.Of[0].hasArguments()
+	}
+	return len(t.Of) > 0
 }
 
 // own returns the type of a field whose class is none of those above.

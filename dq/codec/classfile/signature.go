@@ -50,8 +50,8 @@ func (s *scanner) typ(depth int) codec.JavaType {
 		return t
 	case '+', '-': // ? extends, ? super
 		bound := s.typ(depth + 1)
-		if code == '-' {
-			bound = object()
+		if code == '-' || bound.Parameter != "" {
+			bound = codec.JavaType{Class: object().Class, Of: []codec.JavaType{bound}}
 		}
 		bound.Parameter = "?"
 		return bound

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
@@ -41,6 +42,9 @@ func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
 	t := f.Type
 	if p, is := primitives[t.Class]; is {
 		return p, ""
+	}
+	if bounded(t) {
+		return "", "no Go type stands for a wildcard with super, or with a bound that has type arguments"
 	}
 	if t.Class == "" {
 		return "", "it was null each time, so that its type does not show"
@@ -86,6 +90,11 @@ func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
 		tag += "<T>"
 	}
 	return goType, tag
+}
+
+// bounded reports whether a type has a wildcard that Kryo5 takes for another type than Jackson does.
+func bounded(t codec.JavaType) bool {
+	return t.Parameter == "?" && t.Class != "[]" && len(t.Of) > 0 || slices.ContainsFunc(t.Of, bounded)
 }
 
 // optional returns the type of what an Optional holds: nil is an empty one.
