@@ -56,6 +56,9 @@ type Class struct {
 	// which Kryo5 writes the number. No struct has any. Kryo5 writes an enum of which a
 	// constant has a body of its own in another way, which is not read here.
 	Constants []string
+	// NoJackson3 says of an enum that it has a toString method of its own, by which Jackson 3 writes and reads the
+	// constants: JsonJackson3Codec then refuses them.
+	NoJackson3 bool
 	// SerialVersionUID is what the class declares; `serialver` of the JDK tells it
 	// for a class that declares none. Marshalling and Serialization cannot write
 	// an object without it. 0 takes the one of the struct's tag.

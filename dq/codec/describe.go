@@ -79,6 +79,9 @@ type JavaClass struct {
 
 	// Interface says that it is an interface.
 	Interface bool
+	// Collection says that it is a java.util.Collection or Map, as far as it and what it extends and implements
+	// show: Kryo5 and JSON write its elements, not its fields.
+	Collection bool
 	// Serializable says that it, a super class or an interface that could be looked at is
 	// java.io.Serializable.
 	Serializable bool
@@ -88,7 +91,8 @@ type JavaClass struct {
 	// are named isX and return a boolean, its own and those that its interfaces have a body for.
 	Flags []JavaFlag
 	// Jackson3 has the fields that JsonJackson3Codec does not write, since they are neither public nor have a getter,
-	// and the getters that it takes for another property.
+	// and the getters that it takes for another property; of an enum a toString method of its own, by which it
+	// writes the constants.
 	Jackson3 []string
 	// Custom is by what the class has its own say in what is written of its objects: the names of such
 	// methods, as writeObject or readResolve, and packages of annotations of Jackson and Kryo.

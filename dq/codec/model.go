@@ -121,6 +121,8 @@ func (m *model) describeEnum(java JavaClass) (*enum, error) {
 		return nil, fmt.Errorf("a constant of the enum %s has a body of its own, which makes it a class of its own", java.Name)
 	case len(java.Custom) > 0:
 		return nil, java.errCustom()
+	case m.jackson3 && len(java.Jackson3) > 0:
+		return nil, fmt.Errorf("the enum %s has a toString method of its own, by which Jackson 3 writes the constants", java.Name)
 	}
 	e := &enum{name: java.Name, constants: java.Constants}
 	m.enums[java.Name] = e
@@ -150,6 +152,8 @@ func (m *model) describe(name string, argument *javaType) (*class, error) {
 		return nil, fmt.Errorf("%s is an enum", name)
 	case len(java.Custom) > 0:
 		return nil, java.errCustom()
+	case java.Collection && m.fields:
+		return nil, fmt.Errorf("%s is a java.util.Collection or Map, of which Kryo5 and JSON write the elements, not the fields", name)
 	case len(java.Parameters) > 1 && m.fields:
 		return nil, fmt.Errorf("%s has several type parameters, of which it is not known here what Kryo5 makes", name)
 	case m.streams && !java.Serializable:

@@ -114,6 +114,9 @@ func (r *record) unmatched(c *class) string {
 	return fmt.Sprintf("with the fields %.200q, of which %v has none, but %.200q; give its fields json tags with the names of Java's", came, c.goType, c.fieldNames())
 }
 
+// spoken says what is wrong with an enum in the JSON of Jackson 3.
+const spoken = ", which has a toString method of its own: Jackson 3 writes and reads constants by it"
+
 // enumConstant returns the constant of an enum.
 func (g *registry) enumConstant(class, name string) any {
 	of := g.enum(class)
@@ -124,6 +127,8 @@ func (g *registry) enumConstant(class, name string) any {
 		return foreign{class, g.model.problem(class)}
 	case of == nil:
 		return foreign{class: class}
+	case of.noJackson3 && g.codec.jackson3():
+		return foreign{class, "a constant of an enum" + spoken}
 	}
 	c := constant{of, name}
 	if c.ordinal() < 0 {

@@ -25,6 +25,9 @@ func (g *registry) scalarToJava(v reflect.Value, j *javaType) (any, error) {
 	case kindFloat:
 		return float32(v.Float()), nil
 	case kindEnum:
+		if j.enum.noJackson3 && g.codec.jackson3() {
+			return nil, &ValueError{g.codec, "a constant of the enum " + j.enum.name + spoken}
+		}
 		c := constant{j.enum, v.String()}
 		if c.ordinal() < 0 {
 			return nil, &ValueError{g.codec, fmt.Sprintf("%q is no constant of the enum %s, which has %q", c.name, j.enum.name, j.enum.constants)}

@@ -136,7 +136,7 @@ func (g *registry) describeEnum(t reflect.Type, given Class, j *javaType) error 
 		return &TypeError{g.codec, t, fmt.Sprintf("enum %s is already %v", given.Name, other.goType)}
 	}
 	j.kind = kindEnum
-	j.enum = &enum{name: given.Name, goType: t, constants: given.Constants}
+	j.enum = &enum{name: given.Name, goType: t, constants: given.Constants, noJackson3: given.NoJackson3}
 	g.enums[given.Name] = j.enum
 	return nil
 }

@@ -78,6 +78,8 @@ type enum struct {
 	name      string
 	goType    reflect.Type
 	constants []string
+	// noJackson3 says that Jackson 3 writes other names.
+	noJackson3 bool
 }
 
 // constant is a value of an enum.

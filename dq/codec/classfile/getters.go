@@ -91,9 +91,15 @@ func (c *class) returned(m member) string {
 }
 
 // beans says what Jackson 3 writes of a class in another way than by its fields: it goes by public fields and
-// getters.
+// getters, and by the toString method of an enum.
 func (c *class) beans() (all []string) {
-	if c.isEnum() || c.isRecord() || c.access&accInterface != 0 {
+	if c.isEnum() {
+		if slices.ContainsFunc(c.methods, func(m member) bool { return m.name+m.descriptor == "toString()Ljava/lang/String;" }) {
+			return []string{"toString()"}
+		}
+		return nil
+	}
+	if c.isRecord() || c.access&accInterface != 0 {
 		return nil
 	}
 	seen := map[string]bool{}

@@ -45,7 +45,7 @@ func (l *Library) Class(name string) (codec.JavaClass, error) {
 	}
 	java := c.describe()
 	java.Serializable = l.serializable(c, 0)
-	java.Flags = c.flags(l.read)
+	java.Flags, java.Collection = c.flags(l.read), c.isCollection(l.read, 0)
 	return java, nil
 }
 

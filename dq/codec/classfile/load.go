@@ -15,7 +15,7 @@ import (
 
 // Load returns the classes of these names, and those that they extend and that their fields
 // refer to, as far as the jar or folder has them: classes, enums and interfaces. It fails where
-// one of the names is not there, or is that of an interface.
+// one of the names is not there, or is that of an interface or of a collection.
 func Load(path string, names ...string) ([]codec.JavaClass, error) {
 	files, err := open(path)
 	if err != nil {
@@ -29,6 +29,9 @@ func Load(path string, names ...string) ([]codec.JavaClass, error) {
 		}
 		if l.isInterface(name) {
 			return nil, fmt.Errorf("%s: %s is an interface, for which no Go type stands", path, name)
+		}
+		if slices.ContainsFunc(l.found, func(c codec.JavaClass) bool { return c.Name == name && c.Collection }) {
+			return nil, fmt.Errorf("%s: %s is a java.util.Collection or Map, for which no Go type stands", path, name)
 		}
 	}
 	for i := range l.found {
@@ -114,7 +117,7 @@ func (l *loader) load(name string) error {
 		return err
 	}
 	described := c.describe()
-	described.Flags = c.flags(l.read)
+	described.Flags, described.Collection = c.flags(l.read), c.isCollection(l.read, 0)
 	if described.Interface {
 		l.found = append(l.found, described)
 		return nil

@@ -30,7 +30,7 @@ func Source(pkg string, classes []codec.JavaClass) ([]byte, error) {
 		w.extended[c.Super] = true
 		w.extended[c.Name] = w.extended[c.Name] || c.Abstract || c.HasBodies || c.Interface
 	}
-	classes = slices.DeleteFunc(slices.Clone(classes), func(c codec.JavaClass) bool { return c.Interface || w.classes[c.Super].HasBodies })
+	classes = slices.DeleteFunc(slices.Clone(classes), func(c codec.JavaClass) bool { return c.Interface || c.Collection || w.classes[c.Super].HasBodies })
 	w.nameAll(classes)
 	for _, c := range classes {
 		if len(c.Constants) > 0 {
@@ -221,7 +221,11 @@ func (w *writer) list(classes []codec.JavaClass) {
 		for i, constant := range constants {
 			constants[i] = strconv.Quote(constant)
 		}
-		fmt.Fprintf(w, "{Of: %s(\"\"), Name: %q, Constants: []string{%s}},\n", name, c.Name, strings.Join(constants, ", "))
+		option := ""
+		if len(c.Jackson3) > 0 {
+			option = ", NoJackson3: true"
+		}
+		fmt.Fprintf(w, "{Of: %s(\"\"), Name: %q, Constants: []string{%s}%s},\n", name, c.Name, strings.Join(constants, ", "), option)
 	}
 	w.WriteString("}\n")
 }

@@ -46,6 +46,9 @@ func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
 	if bounded(t) {
 		return "", "no Go type stands for a wildcard with super, or with a bound that has type arguments"
 	}
+	if class := w.collection(t); class != "" {
+		return "", class + " is a java.util.Collection or Map, of which Kryo5 and JSON write the elements, not the fields"
+	}
 	if t.Class == "" {
 		return "", "it was null each time, so that its type does not show"
 	}
@@ -90,6 +93,19 @@ func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
 		tag += "<T>"
 	}
 	return goType, tag
+}
+
+// collection returns the class of a type, or of its arguments, that is a collection of its own making, or "".
+func (w *writer) collection(t codec.JavaType) string {
+	if w.classes[t.Class].Collection {
+		return t.Class
+	}
+	for _, of := range t.Of {
+		if class := w.collection(of); class != "" {
+			return class
+		}
+	}
+	return ""
 }
 
 // bounded reports whether a type has a wildcard that Kryo5 takes for another type than Jackson does.
