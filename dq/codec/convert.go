@@ -186,6 +186,9 @@ func (g *registry) objectToJava(v reflect.Value, c *class, depth int) (any, erro
 		if err != nil {
 			return nil, fmt.Errorf("field %s: %w", f.name, err)
 		}
+		if lost := origin.lost(i, c); lost != "" && value != nil && g.writesHierarchy() {
+			return nil, &ValueError{g.codec, fmt.Sprintf("field %s: a %s, which is read and not written here; a new Origin makes a plain collection of it", f.name, lost)}
+		}
 		o.fields[i] = origin.restore(value, i, c)
 	}
 	return o, nil

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Origin keeps how Java held the collections of an object that was read: their classes,
@@ -24,7 +25,8 @@ import (
 // Origin of the outer one is taken. The zero Origin keeps nothing. Not kept are, by
 // Marshalling and Serialization, the wrappers of Collections.unmodifiableList and its like,
 // the classes of java.util.concurrent, Stream.toList, and Arrays.asList of arrays of classes
-// of one's own.
+// of one's own. What Java held as a Vector, a Stack, an ArrayDeque or a Hashtable, or with a
+// comparator, these two do not write.
 type Origin struct{ kept *origin }
 
 // origin has what is kept of each field of a class, nil for nothing.
@@ -38,7 +40,7 @@ type holding struct {
 	table hashTable
 	size  int       // with the table
 	array *javaType // see elements
-	lost  string    // see elements; of a Collection alone
+	lost  string    // see elements; what isLeftOut only of a Collection
 }
 
 var originType = reflect.TypeFor[Origin]()
@@ -64,6 +66,34 @@ func (o Origin) restore(value any, field int, of *class) any {
 	return o.kept.fields[field].restore(value)
 }
 
+// lost returns how Java held a collection in a field that is not written so, or nothing.
+func (o Origin) lost(field int, of *class) string {
+	if o.kept == nil || len(o.kept.fields) != len(of.fields) {
+		return ""
+	}
+	return o.kept.fields[field].anyLost()
+}
+
+func (h *holding) anyLost() string {
+	switch {
+	case h == nil:
+		return ""
+	case h.lost != "":
+		return h.lost
+	}
+	for _, part := range h.parts {
+		if lost := part.anyLost(); lost != "" {
+			return lost
+		}
+	}
+	return ""
+}
+
+// isLeftOut reports whether an Origin does not keep a class, and a plain one is written in its place.
+func isLeftOut(class string) bool {
+	return strings.HasPrefix(class, "java.util.Collections$") || strings.HasPrefix(class, "java.util.concurrent.")
+}
+
 // holdingOf returns what is to be kept of a value that is declared as j, or nil.
 func holdingOf(value any, j *javaType) *holding {
 	h := holding{}
@@ -81,6 +111,9 @@ func holdingOf(value any, j *javaType) *holding {
 }
 
 func (h *holding) elements(e *elements, j *javaType) {
+	if !isLeftOut(e.lost) {
+		h.lost = e.lost
+	}
 	if !e.isArray() && e.class != e.classIn(j) {
 		h.class, h.array = e.class, e.array
 	}
@@ -88,6 +121,9 @@ func (h *holding) elements(e *elements, j *javaType) {
 }
 
 func (h *holding) dictionary(d *dictionary, j *javaType) {
+	if !isLeftOut(d.lost) {
+		h.lost = d.lost
+	}
 	h.holdTable(d.table, len(d.keys), false)
 	written := &dictionary{class: hashMapName, keys: slices.Clone(d.keys), values: slices.Clone(d.values)}
 	if j != nil && j.kind == kindMap && j.list != nil {
