@@ -25,7 +25,11 @@ type ReliableOptions struct {
 	// less than 10 ms is an error.
 	Visibility time.Duration
 	// MaxAttempts is after how many attempts that were not acknowledged a message becomes a dead letter;
-	// 0 for never.
+	// 0 for never. It should be the same for all of a queue.
+	//
+	// An attempt is each time that a message is held, begun or not, unless Consume gives it back before its
+	// turn. Where a process is killed, what it held ahead has had one, and counts no further but by itself:
+	// Consume holds several at a time only of messages that have had none, and with MaxAttempts 1 no two.
 	MaxAttempts int
 	// Failed is called when a sweep, which puts back what was held too long, fails; it is tried again.
 	// nil ignores that.

@@ -26,7 +26,8 @@ type ReliableConsumeOptions struct {
 	Workers int
 	// Prefetch is how many messages a worker holds at most at a time, itself included, where a backlog
 	// shows: no more than it handles in about 5 ms, and at first 2, then twice as many each time. 0 means
-	// 100, 1 takes each by itself, and less is an error. With a Visibility below 1 s it is 1.
+	// 100, 1 takes each by itself, and less is an error. With a Visibility below 1 s, or with MaxAttempts 1,
+	// it is 1. A message that was held before is held by itself: see ReliableOptions.MaxAttempts.
 	Prefetch int
 	// Backoff is how long a message waits, in the delayed queue, before it is handled again after that
 	// many attempts. nil is DefaultBackoff.
@@ -76,7 +77,8 @@ func DefaultBackoff(attempts int) time.Duration {
 
 // Consume reserves messages and calls handler for each until ctx ends, and returns ctx's error then.
 // When handler returns nil the message is acknowledged, while the worker goes on; a process that is killed may
-// have handled a few whose acknowledgement was still on its way. When it returns an error, panics or ends its
+// have handled a few whose acknowledgement was still on its way. One that was held before, and each with
+// MaxAttempts 1, is acknowledged before the worker goes on. When it returns an error, panics or ends its
 // goroutine, the message goes back through the delayed queue after Backoff; with MaxAttempts attempts,
 // or a *PermanentError, it becomes a dead letter. A handler may settle its message itself.
 //
@@ -122,8 +124,8 @@ type reliableConsumer[T any] struct {
 func newReliableConsumer[T any](
 	ctx context.Context, q *ReliableQueue[T], handler func(context.Context, *Delivery[T]) error, options ReliableConsumeOptions,
 ) *reliableConsumer[T] {
-	if q.options.Visibility < prefetchVisibility {
-		options.Prefetch = 1
+	if q.options.Visibility < prefetchVisibility || q.options.MaxAttempts == 1 {
+		options.Prefetch = 1 // of those held ahead, the end of the process would make dead letters that were never begun
 	}
 	c := &reliableConsumer[T]{queue: q, handler: handler, ReliableConsumeOptions: options, done: make(chan *Delivery[T], mostUnacknowledged)}
 	c.acknowledging.Go(func() { c.acknowledge(context.WithoutCancel(ctx)) })
@@ -296,7 +298,7 @@ func (c *reliableWorker[T]) handle(ctx context.Context, d *Delivery[T]) {
 	keeping.Wait()
 	if err != nil {
 		c.Failed(d.Value, err)
-	} else if !d.settled.Load() {
+	} else if d.Attempt == 1 && c.queue.options.MaxAttempts != 1 && !d.settled.Load() {
 		c.done <- d
 		return
 	}
@@ -311,6 +313,8 @@ func (c *reliableConsumer[T]) settle(ctx context.Context, d *Delivery[T], err er
 	switch {
 	case d.settled.Load():
 		return nil
+	case err == nil: // it is done before the next one begins, which may end the process
+		return d.Ack(ctx)
 	case errors.As(err, new(*PermanentError)):
 		return d.Bury(ctx, err.Error())
 	}

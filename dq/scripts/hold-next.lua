@@ -12,13 +12,15 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local held = {}
 for i, value in ipairs(values) do
   local digest = redis.sha1hex(value)
-  local before = redis.call('hget', A, digest) or '0'
-  local attempt = tonumber(string.match(before, '^%d+')) + 1
-  redis.call('hset', A, digest, string.format('%d:%.0f', attempt, now))
-  local member = token .. struct.pack('<I4I4', i, attempt) .. value
+  local before = tonumber(string.match(redis.call('hget', A, digest) or '0', '^%d+'))
+  -- What was held before may be what ended its consumer: nothing is held with it that it would end too.
+  if before > 0 and i > 1 then break end
+  redis.call('hset', A, digest, string.format('%d:%.0f', before + 1, now))
+  local member = token .. struct.pack('<I4I4', i, before + 1) .. value
   redis.call('zadd', R, string.format('%.0f', now + visibility), member)
   held[i] = member
+  if before > 0 then break end
 end
 -- They leave the list last: where that fails they come twice, and are not lost.
-if #values > 0 then redis.call('ltrim', D, #values, -1) end
+if #held > 0 then redis.call('ltrim', D, #held, -1) end
 return held

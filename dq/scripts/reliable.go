@@ -37,12 +37,12 @@ func ReliableNamesOf(dest string) ReliableNames {
 //	cost    O(length of M and B), which are next to nothing; O(log n) in R
 func Hold() Script { return hold }
 
-// HoldNext takes the first values out of D and holds them.
+// HoldNext takes the first values out of D and holds them: several only of those that were never held. One
+// that was, which may be what ended its consumer, is held alone.
 //
 //	KEYS    D, R, A
-//	ARGV    how many; the first 12 bytes of their tokens; visibility in ms
-//	returns the members of R, in the order of D, as many as there are; the last 4 bytes of each token
-//	        count them
+//	ARGV    how many at most; the first 12 bytes of their tokens; visibility in ms
+//	returns the members of R, in the order of D; the last 4 bytes of each token count them
 //	cost    O(how many × log n)
 func HoldNext() Script { return holdNext }
 

@@ -1,0 +1,133 @@
+package dq_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/scripts"
+)
+
+// killedBy consumes "orders" as a process does that ends with poison: of what it held then nothing is sent any
+// more. It notes in begun how often each was.
+func (b *bundle) killedBy(t *testing.T, poison string, limit int, begun map[string]int) {
+	t.Helper()
+	options, err := redis.ParseURL(b.server.URL())
+	require.NoError(t, err)
+	rdb := redis.NewClient(options)
+	defer rdb.Close()
+	client, err := dq.NewClient(rdb)
+	require.NoError(t, err)
+	defer client.Close()
+	q := dq.NewReliableQueue(dq.NewBlockingQueue(client, "orders", codec.String{}),
+		dq.ReliableOptions{Visibility: time.Second, MaxAttempts: limit})
+	defer q.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), testDeadline)
+	defer cancel()
+	var dead atomic.Bool
+	err = q.Consume(ctx, func(_ context.Context, d *dq.Delivery[string]) error {
+		if dead.Load() {
+			return nil
+		}
+		begun[d.Value]++
+		if d.Value == poison {
+			dead.Store(true)
+			return client.Close()
+		}
+		return nil
+	}, dq.ReliableConsumeOptions{})
+	require.ErrorIs(t, err, dq.ErrClosed)
+}
+
+// A message that ends its process becomes a dead letter after MaxAttempts, and none of those that were held
+// behind it, or handled just before it.
+func TestReliablePoisonTakesNoOtherWithIt(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]int{"once": 1, "three times": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			names := scripts.ReliableNamesOf("orders")
+			values := numbered(300)
+			poison := values[150]
+			b.push(t, values...)
+			q := b.reliably(t, dq.ReliableOptions{Visibility: time.Second, MaxAttempts: limit})
+			begun := map[string]int{}
+			for life := range limit {
+				fresh := make([]any, 40) // in front of what comes back, so that it is taken with others where it may be
+				for i := range fresh {
+					fresh[i] = fmt.Sprintf("fresh %d of %d", i, life)
+				}
+				require.NoError(t, b.redis.LPush(t.Context(), "orders", fresh...).Err())
+				b.killedBy(t, poison, limit, begun)
+				require.Eventually(t, func() bool { return b.redis.Exists(t.Context(), names.Held).Val() == 0 }, testDeadline, 10*time.Millisecond)
+			}
+			require.Equal(t, limit, begun[poison])
+			ctx, cancel := context.WithTimeout(t.Context(), testDeadline)
+			defer cancel()
+			go func() {
+				defer cancel()
+				for pauseFor(ctx, 10*time.Millisecond) == nil {
+					if b.redis.Exists(ctx, "orders", names.Moved, names.MovedBefore, names.Held).Val() == 0 {
+						return
+					}
+				}
+			}()
+			err := q.Consume(ctx, func(_ context.Context, d *dq.Delivery[string]) error {
+				begun[d.Value]++
+				return nil
+			}, dq.ReliableConsumeOptions{})
+			require.ErrorIs(t, err, context.Canceled)
+			letters, err := q.DeadLetters(t.Context(), 0, len(values))
+			require.NoError(t, err)
+			require.Equal(t, 1, len(letters)) //nolint:testifylint // without all of them in the message
+			require.Equal(t, poison, letters[0].Value)
+			require.Equal(t, limit, letters[0].Attempts)
+			require.Len(t, begun, len(values)+40*limit)
+		})
+	}
+}
+
+// What may be begun no more when its process ends is acknowledged before the next one is begun.
+func TestReliableAcknowledgesAtOnceWhatMayNotComeAgain(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]dq.ReliableOptions{"one attempt": {MaxAttempts: 1}, "held before": {MaxAttempts: 2}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			q := b.reliably(t, o)
+			values := numbered(50)
+			b.push(t, values...)
+			if o.MaxAttempts > 1 {
+				held := make([]*dq.Delivery[string], len(values))
+				for i := range held {
+					held[i] = reserve(t, q)
+				}
+				for _, d := range held {
+					require.NoError(t, d.Nack(t.Context(), 0, "")) // to the front, the last one foremost
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), testDeadline)
+			defer cancel()
+			handled := 0
+			err := q.Consume(ctx, func(ctx context.Context, _ *dq.Delivery[string]) error {
+				if n := b.redis.ZCard(ctx, scripts.ReliableNamesOf("orders").Held).Val(); n != 1 {
+					return fmt.Errorf("%d are held", n)
+				}
+				if handled++; handled == len(values) {
+					cancel()
+				}
+				return nil
+			}, dq.ReliableConsumeOptions{Failed: func(_ any, err error) { t.Error(err) }})
+			require.ErrorIs(t, err, context.Canceled)
+			b.nothingLeft(t)
+		})
+	}
+}
