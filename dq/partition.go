@@ -21,10 +21,11 @@ type Partition[T any] struct {
 	of       *Partitioned[T]
 	draining atomic.Bool
 
-	mu      sync.Mutex
-	taking  context.Context // ends with Pause
-	pause   context.CancelFunc
-	resumed chan struct{} // closed by Resume; nil where there is no pause
+	mu       sync.Mutex
+	offering int             // calls of the Partitioned that offer to it
+	taking   context.Context // ends with Pause
+	pause    context.CancelFunc
+	resumed  chan struct{} // closed by Resume; nil where there is no pause
 }
 
 func newPartition[T any](of *Partitioned[T], queue *BlockingQueue[T], delayed *DelayedQueue[T]) *Partition[T] {
@@ -75,6 +76,29 @@ func (p *Partition[T]) setDraining(draining bool) {
 	}
 }
 
+// begin notes that the Partitioned offers to it, until end, and reports false where it is being drained.
+func (p *Partition[T]) begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.draining.Load() {
+		return false
+	}
+	p.offering++
+	return true
+}
+
+func (p *Partition[T]) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.offering--
+}
+
+func (p *Partition[T]) offers() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.offering
+}
+
 // whileTaking calls take with a context that ends with ctx or with a pause, again after each pause, until ctx
 // ends or the Client is closed.
 func (p *Partition[T]) whileTaking(ctx context.Context, take func(context.Context)) {
@@ -102,7 +126,7 @@ func (p *Partition[T]) whileTaking(ctx context.Context, take func(context.Contex
 const drainLook = 200 * time.Millisecond
 
 // Drain has the Partitioned offer nothing more to this partition, whose keys go to the others, and waits until
-// the partition is empty, for consumers of this process or of others. progress, unless it is nil, is told at
+// the offers to it that are under way have ended and then the partition is empty, for consumers of this process or of others. progress, unless it is nil, is told at
 // first and whenever a look, each 200 ms, finds other counts; a look that fails is made again.
 //
 // When ctx ends, its error says what was left, and the partition still takes no offers, until Resume. Producers
@@ -113,12 +137,13 @@ func (p *Partition[T]) Drain(ctx context.Context, progress func(PartitionState))
 	var last PartitionState
 	var failed error
 	for first := true; ; first = false {
+		offers := p.offers() // before it is looked what they have left
 		state, err := p.State(ctx)
 		if err == nil {
 			if progress != nil && (first || state != last) {
 				progress(state)
 			}
-			if state.Empty() {
+			if offers == 0 && state.Empty() {
 				return nil
 			}
 			last = state
@@ -131,7 +156,8 @@ func (p *Partition[T]) Drain(ctx context.Context, progress func(PartitionState))
 			if failed != nil {
 				return in("drain", p.Name(), fmt.Errorf("%w: %w", err, failed))
 			}
-			return in("drain", p.Name(), fmt.Errorf("%w: %d wait, %d are ready and %d held", err, last.Waiting, last.Ready, last.Held))
+			return in("drain", p.Name(), fmt.Errorf("%w: %d wait, %d are ready and %d held; %d calls offer more",
+				err, last.Waiting, last.Ready, last.Held, offers))
 		}
 	}
 }

@@ -147,6 +147,17 @@ func (p *Partitioned[T]) OfferTicket(ctx context.Context, value T, delay time.Du
 	if err := p.takesOffers(delay); err != nil {
 		return PartitionTicket{}, err
 	}
+	for {
+		t, err := p.offerToOpen(ctx, value, delay)
+		if !errors.Is(err, errDraining) {
+			return t, err
+		}
+		p.reopen()
+	}
+}
+
+// offerToOpen returns errDraining where the partition that it chose is being drained since.
+func (p *Partitioned[T]) offerToOpen(ctx context.Context, value T, delay time.Duration) (PartitionTicket, error) {
 	if p.key != nil {
 		one := p.PartitionOf(p.key(value))
 		if one == nil {
@@ -162,7 +173,7 @@ func (p *Partitioned[T]) OfferTicket(ctx context.Context, value T, delay time.Du
 	for i := range open {
 		one := open[(first+uint64(i))%uint64(len(open))]
 		t, err := one.offer(ctx, value, delay, 0)
-		if err == nil || errors.Is(err, ErrUncertain) || !passes(err) {
+		if err == nil || errors.Is(err, ErrUncertain) || !passes(err) && !errors.Is(err, errDraining) {
 			return t, err
 		}
 	}
@@ -181,8 +192,15 @@ func (p *Partitioned[T]) takesOffers(delay time.Duration) error {
 	return nil
 }
 
+// errDraining says that a partition has begun to be drained since it was chosen.
+var errDraining = errors.New("dq: the partition is being drained")
+
 // offer is OfferTicket with a patience of its own.
 func (p *Partition[T]) offer(ctx context.Context, value T, delay, patience time.Duration) (PartitionTicket, error) {
+	if !p.begin() {
+		return PartitionTicket{}, errDraining
+	}
+	defer p.end()
 	if err := p.delayed.takesOffers(ctx); err != nil {
 		return PartitionTicket{}, err
 	}

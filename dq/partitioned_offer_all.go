@@ -39,18 +39,15 @@ func (p *Partitioned[T]) OfferAll(ctx context.Context, delay time.Duration, valu
 	if err := p.takesOffers(delay); err != nil {
 		return err
 	}
-	groups := make(map[*Partition[T]][]int)
-	for i, value := range values {
-		one := p.choose(value)
-		if one == nil {
-			return ErrNoPartition
-		}
-		groups[one] = append(groups[one], i)
+	groups, err := p.share(values)
+	if err != nil {
+		return err
 	}
 	errs := make([]error, len(values))
 	var sending sync.WaitGroup
 	for one, group := range groups {
 		sending.Go(func() {
+			defer one.end()
 			own := make([]T, len(group))
 			for k, i := range group {
 				own[k] = values[i]
@@ -67,6 +64,26 @@ func (p *Partitioned[T]) OfferAll(ctx context.Context, delay time.Duration, valu
 		}
 	}
 	return nil
+}
+
+// share returns which values go to which partition. Each of them has begun, so that Drain waits for its end.
+func (p *Partitioned[T]) share(values []T) (map[*Partition[T]][]int, error) {
+	groups := make(map[*Partition[T]][]int)
+	for i, value := range values {
+		one := p.choose(value)
+		for one != nil && groups[one] == nil && !one.begin() {
+			p.reopen()
+			one = p.choose(value)
+		}
+		if one == nil {
+			for begun := range groups {
+				begun.end()
+			}
+			return nil, ErrNoPartition
+		}
+		groups[one] = append(groups[one], i)
+	}
+	return groups, nil
 }
 
 // choose returns the partition that a value goes to, nil for none.

@@ -352,6 +352,90 @@ func TestPartitionedDrain(t *testing.T) {
 	require.ErrorIs(t, p.OfferAll(deadline(t), 0, "bob 5"), dq.ErrNoPartition)
 }
 
+// slowCodec is asked for a value while its offer is under way, and answers when it may.
+type slowCodec struct {
+	codec.String
+	asked, may chan struct{}
+}
+
+func (c slowCodec) Encode(value string) ([]byte, error) {
+	c.asked <- struct{}{}
+	<-c.may
+	return c.String.Encode(value)
+}
+
+func TestPartitionedDrainWaitsForOffersUnderWay(t *testing.T) {
+	t.Parallel()
+	for name, offer := range map[string]func(context.Context, *dq.Partitioned[string]) error{
+		"Offer":    func(ctx context.Context, p *dq.Partitioned[string]) error { return p.Offer(ctx, "bob 1", time.Hour) },
+		"OfferAll": func(ctx context.Context, p *dq.Partitioned[string]) error { return p.OfferAll(ctx, time.Hour, "bob 1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			slow := slowCodec{asked: make(chan struct{}), may: make(chan struct{})}
+			p := dq.NewPartitioned(dq.Partitions(b.client, "orders", 3, slow), dq.PartitionedOptions[string]{Key: customer})
+			defer p.Close()
+			gone := p.PartitionOf("bob")
+			offered, drained := make(chan error, 1), make(chan error, 1)
+			go func() { offered <- offer(deadline(t), p) }()
+			<-slow.asked
+			looked := make(chan dq.PartitionState, 100)
+			go func() { drained <- gone.Drain(deadline(t), func(s dq.PartitionState) { looked <- s }) }()
+			require.Equal(t, dq.PartitionState{Draining: true}, <-looked, "it is empty")
+			close(slow.may)
+			require.NoError(t, <-offered)
+			select {
+			case s := <-looked:
+				require.Equal(t, dq.PartitionState{Waiting: 1, Draining: true}, s)
+			case err := <-drained:
+				t.Fatalf("it is drained, with %v, and a value waits", err)
+			}
+			require.NoError(t, b.redis.Del(t.Context(), wire.NamesOf(gone.Name()).TimeoutSet, wire.NamesOf(gone.Name()).Pending).Err())
+			require.NoError(t, <-drained)
+		})
+	}
+}
+
+// Offers go on while partitions come and go: what Drain has found empty stays so, and nothing is refused.
+func TestPartitionedDrainBesideOffers(t *testing.T) {
+	t.Parallel()
+	for name, key := range map[string]func(string) string{"in turn": nil, "by key": strings.Clone} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			p := b.partitioned(t, 3, key)
+			ctx, stop := context.WithCancel(t.Context())
+			var producers sync.WaitGroup
+			for _, offer := range []func(int) error{
+				func(n int) error { return p.Offer(t.Context(), fmt.Sprint("ann ", n), 0) },
+				func(n int) error { return p.OfferAll(t.Context(), 0, fmt.Sprint("bob ", n), fmt.Sprint("cy ", n)) },
+			} {
+				producers.Go(func() {
+					for n := 0; ctx.Err() == nil; n++ {
+						if err := offer(n); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+			defer producers.Wait()
+			defer stop()
+			consuming(t, p, func(context.Context, string) error { return nil }, dq.PartitionedConsumeOptions{ConsumeOptions: dq.ConsumeOptions{Workers: 4}})
+			for _, one := range p.Partitions() {
+				require.NoError(t, one.Drain(deadline(t), nil))
+				for range 20 {
+					s, err := one.State(deadline(t))
+					require.NoError(t, err)
+					require.True(t, s.Empty(), "%+v", s)
+				}
+				one.Resume()
+			}
+		})
+	}
+}
+
 // What waits in one partition, offered by a service that knows of no other, comes when there are three.
 func TestPartitionedGrows(t *testing.T) {
 	t.Parallel()
