@@ -28,8 +28,8 @@ type ReliableOptions struct {
 	// 0 for never. It should be the same for all of a queue.
 	//
 	// An attempt is each time that a message is held, begun or not, unless Consume gives it back before its
-	// turn. Where a process is killed, what it held ahead has had one, and counts no further but by itself:
-	// Consume holds several at a time only of messages that have had none, and with MaxAttempts 1 no two.
+	// turn. Where a process is killed, what it held ahead has had one. From then on Consume holds it by itself,
+	// so that only what each worker has just then counts further. With MaxAttempts 1 it holds nothing ahead.
 	MaxAttempts int
 	// Failed is called when a sweep, which puts back what was held too long, fails; it is tried again.
 	// nil ignores that.

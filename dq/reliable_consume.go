@@ -125,7 +125,7 @@ func newReliableConsumer[T any](
 	ctx context.Context, q *ReliableQueue[T], handler func(context.Context, *Delivery[T]) error, options ReliableConsumeOptions,
 ) *reliableConsumer[T] {
 	if q.options.Visibility < prefetchVisibility || q.options.MaxAttempts == 1 {
-		options.Prefetch = 1 // of those held ahead, the end of the process would make dead letters that were never begun
+		options.Prefetch = 1 // of those held ahead, the end of the process would make dead letters
 	}
 	c := &reliableConsumer[T]{queue: q, handler: handler, ReliableConsumeOptions: options, done: make(chan *Delivery[T], mostUnacknowledged)}
 	c.acknowledging.Go(func() { c.acknowledge(context.WithoutCancel(ctx)) })
