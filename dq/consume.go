@@ -15,7 +15,8 @@ type ConsumeOptions struct {
 	// Prefetch is how many values a worker takes at most at a time: one by BLPOP, or where
 	// more are there, several by LPOP with a count. It takes no more than it handles in about
 	// 5 ms, and at first 2, then twice as many each time, so that other consumers get theirs.
-	// 0 means 100, 1 takes each value by itself, and less is an error.
+	// 0 means 100, 1 takes each value by itself, and less is an error. So many of each
+	// worker are lost at most with a connection that is cut, or when the process is killed.
 	Prefetch int
 	// Failed is called when a value cannot be decoded, a handler returns an error,
 	// panics (a *PanicError) or ends its goroutine, or the server cannot be reached, which Consume
@@ -63,7 +64,8 @@ var errGoexit = errors.New("dq: the handler called runtime.Goexit")
 // Of several that were taken at a time, those whose turn has not come after 50 ms, because a
 // handler takes longer than those before it did, go back to the front of the queue, in their
 // order: Observer.Returned. They are handled after all where the server refuses that. A
-// process that is killed loses those with the one that it handles.
+// process that is killed loses those with the one that it handles, and a connection that is cut
+// loses all that the server popped for it and it has not brought: up to Prefetch values of each worker.
 //
 // A value whose handler fails is gone from Redis, as with Redisson's take; Failed
 // has it.

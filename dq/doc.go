@@ -29,8 +29,9 @@
 // is not. Nothing that may have arrived is sent a second time.
 //
 // Takes: a server gives a value to one taker, once, as with Redisson. A value is lost that
-// it popped for a process which then dies, or for a connection which is dead without its
-// knowing, one value for each, and all that a PollN or DrainTo took. Cancelling a Take or
+// it popped for a process which then dies, or for a connection which is cut, or dead without
+// its knowing, before the reply is there: one value for each, all that a PollN or DrainTo took, and
+// all of the batch of a Consume, which ConsumeOptions.Prefetch bounds. Cancelling a Take or
 // a poll loses none: the server is asked to end a Take, the reply is waited for, and what
 // is popped all the same is returned, or, where the server takes longer than a second or
 // the user may not send CLIENT UNBLOCK, put back at the end it was taken from, which the
