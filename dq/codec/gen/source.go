@@ -161,7 +161,7 @@ func (w *writer) structure(c codec.JavaClass) {
 		}
 	}
 	for _, f := range c.Fields {
-		if t, _ := w.fieldType(f); t == "" && f.Type.Class != "" {
+		if t, _ := w.fieldType(f); t == "" {
 			tag += ",lacks=" + strings.ReplaceAll(f.Name, ",", "_")
 		}
 	}

@@ -83,6 +83,9 @@ func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
 	if goType == "" {
 		return "", problem
 	}
+	if elem := innermost(t); t.Class == "[]" && (w.parameters[elem.Parameter] != "" || goType == "[]any" && (elem.Class != "java.lang.Object" || elem.Parameter != "")) {
+		return "", "no Go type stands for " + t.String() + ", whose objects may be of several classes"
+	}
 	if w.parameters[innermost(t).Parameter] != "" && t.Class != "[]" {
 		switch {
 		case tag == "" && strings.HasPrefix(goType, "map"):
@@ -201,6 +204,8 @@ func (w *writer) container(t codec.JavaType, several bool) (goType, problem stri
 func (w *writer) key(t codec.JavaType) string {
 	scalar, isScalar := scalars[t.Class]
 	switch {
+	case w.parameters[t.Parameter] != "":
+		return "" // which can be any type, also one that Go does not compare
 	case isScalar && !strings.HasPrefix(scalar, "*"):
 		return scalar
 	case isScalar:
