@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 func (f jsonFormat) decode(data []byte, g *registry, declared *javaType) (any, error) {
@@ -20,6 +21,9 @@ func (f jsonFormat) decode(data []byte, g *registry, declared *javaType) (any, e
 	decoder.UseNumber()
 	d := jsonDecoder{codec: f.codec, registry: g}
 	var document any
+	if g.isExact() && (hasLoneEscape(data) || !utf8.Valid(data)) {
+		return nil, d.errorf("the value holds " + loneSurrogate)
+	}
 	if g.isExact() || g.keepsOrder {
 		var err error
 		if document, d.order, err = parseOrdered(data, g.isExact()); err != nil {

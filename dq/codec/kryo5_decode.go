@@ -19,7 +19,7 @@ func (kryoFormat) decode(data []byte, g *registry, _ *javaType) (any, error) {
 // declared not to be, and the other way round.
 func readKryo(data []byte, g *registry, swapped map[*field]bool) (any, error) {
 	read := func(form atomicForm) (value any, hasAtomic bool, err error) {
-		k := kryoReader{reader: reader{codec: NameKryo5, data: data}, registry: g, swapped: swapped, atomics: form}
+		k := kryoReader{reader: reader{codec: NameKryo5, data: data, exact: g.isExact()}, registry: g, swapped: swapped, atomics: form}
 		if swapped != nil {
 			k.free = maxShared - maxAdvised // for advice bytes are read many times
 		}

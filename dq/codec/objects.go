@@ -15,7 +15,7 @@ type objectReader struct {
 }
 
 func newObjectReader(name Name, data []byte, g *registry) objectReader {
-	return objectReader{reader: reader{codec: name, data: data}, registry: g, lacking: map[string]superClass{}, places: map[int]int{}, described: map[int]bool{}}
+	return objectReader{reader: reader{codec: name, data: data, exact: g.isExact()}, registry: g, lacking: map[string]superClass{}, places: map[int]int{}, described: map[int]bool{}}
 }
 
 // objectStream is one of the two readers.

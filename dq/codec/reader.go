@@ -26,6 +26,8 @@ type reader struct {
 	depth int
 	free  int // values that took no bytes
 	err   error
+	// exact says that a text must come as Java holds it.
+	exact bool
 }
 
 func (r *reader) fail(format string, args ...any) {

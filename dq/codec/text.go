@@ -42,7 +42,7 @@ func appendSurrogate(dst []byte, r rune) []byte {
 }
 
 // readUnits reads count UTF-16 units, each in 1 to 3 bytes. A lone surrogate,
-// which only Java strings can hold, becomes U+FFFD.
+// which only Java strings can hold, becomes U+FFFD; an exact reader fails.
 func (r *reader) readUnits(count int) string {
 	if r.err != nil {
 		return ""
@@ -59,7 +59,7 @@ func (r *reader) readUnits(count int) string {
 	for len(units) < count && r.err == nil {
 		units = append(units, r.unit())
 	}
-	return string(utf16.Decode(units))
+	return r.decoded(units)
 }
 
 // readUnitBytes reads count bytes of such units.
@@ -74,7 +74,56 @@ func (r *reader) readUnitBytes(count int) string {
 		r.at -= len(text) - part.at
 		r.fail("broken UTF-8")
 	}
+	return r.decoded(units)
+}
+
+// loneSurrogate is what is wrong with a text that Go cannot hold.
+const loneSurrogate = "a text with half of a surrogate pair, which Go cannot hold"
+
+func (r *reader) decoded(units []uint16) string {
+	if r.exact && hasLoneSurrogate(units) {
+		r.fail(loneSurrogate)
+	}
 	return string(utf16.Decode(units))
+}
+
+func hasLoneSurrogate(units []uint16) bool {
+	for i := 0; i < len(units); i++ {
+		switch {
+		case !utf16.IsSurrogate(rune(units[i])):
+		case i+1 == len(units) || utf16.DecodeRune(rune(units[i]), rune(units[i+1])) == utf8.RuneError:
+			return true
+		default:
+			i++
+		}
+	}
+	return false
+}
+
+// hasLoneEscape reports whether a text of JSON has an escape for half of a surrogate pair alone.
+func hasLoneEscape(data []byte) bool {
+	var high rune
+	for i := 0; i < len(data); i++ {
+		before := high
+		high = 0
+		if data[i] == '\\' && i+5 < len(data) && data[i+1] == 'u' {
+			unit, err := strconv.ParseUint(string(data[i+2:i+6]), 16, 16)
+			paired := before != 0 && utf16.DecodeRune(before, rune(unit)) != utf8.RuneError
+			if err == nil && !paired && utf16.IsSurrogate(rune(unit)) {
+				high = rune(unit)
+			}
+			i += 5
+			if paired {
+				continue
+			}
+		} else if data[i] == '\\' {
+			i++
+		}
+		if before != 0 {
+			return true
+		}
+	}
+	return high != 0
 }
 
 func (r *reader) unit() uint16 {
