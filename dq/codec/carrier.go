@@ -219,7 +219,7 @@ func unassignable(value any, j *javaType) string {
 		return ""
 	case j.kind == kindList && !j.isArray(), j.kind == kindMap:
 		class := classOf(value)
-		if slices.Contains(assignable[j.className()], class) || slices.Contains(assignable[j.className()], kryoTypes[class].general()) || j.param {
+		if slices.Contains(assignable[j.className()], class) || slices.Contains(assignable[j.className()], kryoTypes[class].general()) {
 			return ""
 		}
 		return wrong
