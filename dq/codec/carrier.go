@@ -55,7 +55,11 @@ func (c *carrier) check(value any, j *javaType, path string) error {
 		if problem := c.model.unreadable(value.class); problem != "" && c.isJSON() {
 			return c.refuse(value, path, "%s", problem)
 		}
-		for i, f := range value.class.fields {
+		class := value.class
+		if class.isDeclaredBy(j) {
+			class = j.class // of several that stand for a generic class
+		}
+		for i, f := range class.fields {
 			if err := c.check(value.fields[i], f.typ, path+"."+f.name); err != nil {
 				return err
 			}

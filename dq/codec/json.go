@@ -173,9 +173,13 @@ func (f jsonFormat) append(dst []byte, value any, declared *javaType) []byte {
 		if declared.kind == kindObject && declared.isFinal() {
 			name = ""
 		}
+		class := value.class
+		if class.isDeclaredBy(declared) {
+			class = declared.class // of several that stand for a generic class
+		}
 		o := f.open(dst, name)
 		extras, _ := value.class.extras(f.codec)
-		for i, field := range value.class.fields {
+		for i, field := range class.fields {
 			for len(extras) > 0 && extras[0].name < field.name {
 				o.extra(extras[0], value)
 				extras = extras[1:]
