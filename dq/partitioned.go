@@ -122,10 +122,14 @@ func (p *Partitioned[T]) Partitions() []*Partition[T] { return slices.Clone(p.al
 // whose SHA-256 of its name, a zero byte and the key is the greatest, byte by byte. nil where all are being
 // drained. So it does not matter in what order partitions are given, and where one comes or goes only its own
 // keys move.
-func (p *Partitioned[T]) PartitionOf(key string) (best *Partition[T]) {
+func (p *Partitioned[T]) PartitionOf(key string) *Partition[T] {
+	return partitionOf(*p.open.Load(), key)
+}
+
+func partitionOf[T any](open []*Partition[T], key string) (best *Partition[T]) {
 	var most [sha256.Size]byte
 	var text [128]byte
-	for _, one := range *p.open.Load() {
+	for _, one := range open {
 		sum := sha256.Sum256(append(append(append(text[:0], one.Name()...), 0), key...))
 		if best == nil || bytes.Compare(sum[:], most[:]) > 0 {
 			best, most = one, sum

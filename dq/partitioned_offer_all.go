@@ -66,32 +66,33 @@ func (p *Partitioned[T]) OfferAll(ctx context.Context, delay time.Duration, valu
 	return nil
 }
 
-// share returns which values go to which partition. Each of them has begun, so that Drain waits for its end.
+// share returns which values go to which partition, of those that take offers when it begins. Each has begun,
+// so that Drain waits for its end.
 func (p *Partitioned[T]) share(values []T) (map[*Partition[T]][]int, error) {
+	open := *p.open.Load()
 	groups := make(map[*Partition[T]][]int)
 	for i, value := range values {
-		one := p.choose(value)
-		for one != nil && groups[one] == nil && !one.begin() {
-			p.reopen()
-			one = p.choose(value)
-		}
+		one := p.choose(open, value)
 		if one == nil {
+			return nil, ErrNoPartition
+		}
+		if groups[one] == nil && !one.begin() {
 			for begun := range groups {
 				begun.end()
 			}
-			return nil, ErrNoPartition
+			p.reopen()
+			return p.share(values)
 		}
 		groups[one] = append(groups[one], i)
 	}
 	return groups, nil
 }
 
-// choose returns the partition that a value goes to, nil for none.
-func (p *Partitioned[T]) choose(value T) *Partition[T] {
+// choose returns the partition that a value goes to, nil where none is open.
+func (p *Partitioned[T]) choose(open []*Partition[T], value T) *Partition[T] {
 	if p.key != nil {
-		return p.PartitionOf(p.key(value))
+		return partitionOf(open, p.key(value))
 	}
-	open := *p.open.Load()
 	if len(open) == 0 {
 		return nil
 	}
