@@ -98,7 +98,7 @@ var planted = []struct {
 	{"a transfer forgets to push", `redis.call('rpush', KEYS[1], value);`, ``, simulate.Options{}, 1},
 	{"a transfer does not say what is due next", `return v[2]; end return nil;`, `return nil; end return nil;`, simulate.Options{}, 1},
 	{"an acknowledged message is still held", `redis.call('zrem', R, ARGV[i])`, ``, simulate.Options{}, 1},
-	{"what is held with others stays in the list", `redis.call('ltrim', D, #values, -1)`, ``, simulate.Options{}, 19},
+	{"what is held with others stays in the list", `redis.call('ltrim', D, #held, -1)`, ``, simulate.Options{}, 19},
 	{"what is given back unhandled is gone", "redis.call('lpush', D, value)\n      local before", `local before`, simulate.Options{}, 30},
 	{"a pass ends before the end of the list", `if #entries == count then return again() end`, ``, simulate.Options{}, 11},
 	{"a failed message is not offered again", `redis.call('zadd', T, due, pending)`, ``, simulate.Options{}, 1},
