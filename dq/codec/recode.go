@@ -206,7 +206,11 @@ func (r *Recoder) plain(inner Name, data []byte) ([]byte, error) {
 	}
 	_, to := r.to.Split()
 	c := carrier{model: r.read.model, to: to, budget: maxShared + len(data), met: map[*instance]bool{}}
-	if err := c.check(value, r.rootOf(to), rootPath(value)); err != nil {
+	declared := r.rootOf(to)
+	if declared == nil {
+		declared = r.rootOf(inner)
+	}
+	if err := c.check(value, declared, rootPath(value)); err != nil {
 		return nil, err
 	}
 	written, err := r.encode(to, value)
