@@ -95,6 +95,7 @@ type class struct {
 	flags []JavaFlag
 	// noJackson3 says that Jackson 3 writes other members than the fields.
 	noJackson3 bool
+	defaults   []string // see JavaClass
 }
 
 // object is an instance of a class: the values of its fields, in order.

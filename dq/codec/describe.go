@@ -97,6 +97,9 @@ type JavaClass struct {
 	// Custom is by what the class has its own say in what is written of its objects: the names of such
 	// methods, as writeObject or readResolve, and packages of annotations of Jackson and Kryo.
 	Custom []string
+	// Defaults are the fields to which its constructor without parameters gives values, which Jackson leaves to an
+	// object where JSON lacks them.
+	Defaults []string
 	// NoDefault says that it has no constructor without parameters, and so that Jackson cannot read it
 	// unless it is a record.
 	NoDefault bool

@@ -256,6 +256,9 @@ func (d jsonDecoder) exactObject(members map[string]any, declared *javaType, cla
 		if f.typ.isPrimitive() && (!has || member == nil) {
 			return nil, d.errorf("the object of %s lacks the member %q", class.name, f.name)
 		}
+		if !has && slices.Contains(f.of.defaults, f.name) {
+			return nil, d.errorf("the object of %s lacks the member %q, to which its constructor gives a value of its own", class.name, f.name)
+		}
 		var err error
 		if o.fields[i], err = d.value(member, f.typ, depth+1); err != nil {
 			return nil, fmt.Errorf("field %s of %s: %w", f.name, class.name, err)

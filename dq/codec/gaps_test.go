@@ -92,3 +92,30 @@ func TestEnumsByToString(t *testing.T) {
 		require.ErrorContains(t, err, reason)
 	}
 }
+
+// What JSON lacks has in Java the value that the constructor gives it, which is not known here.
+func TestMembersWithDefaults(t *testing.T) {
+	library, err := classfile.Open(gapsJar)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, library.Close()) })
+	recoder, err := codec.NewRecoder(codec.NameJSON, codec.NameKryo5, library.Class, "")
+	require.NoError(t, err)
+	for members, lacks := range map[string]string{
+		`"m":1,"n":1,"tags":null`:                       "",
+		`"m":1,"n":1,"tags":["java.util.ArrayList",[]]`: "",
+		`"m":1,"n":1,"text":"a"`:                        `the object of demo.Gaps$Later lacks the member "tags", to which its constructor gives a value`,
+		`"m":1,"tags":["java.util.ArrayList",["a"]]`:    `lacks the member "n"`,
+	} {
+		_, err := recoder.Recode([]byte(`{"@class":"demo.Gaps$Later",` + members + `}`))
+		if lacks == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, lacks)
+	}
+
+	recoder, err = codec.NewRecoder(codec.NameJSON3, codec.NameJSON, library.Class, "")
+	require.NoError(t, err)
+	_, err = recoder.Recode([]byte(`{"@class":"demo.Gaps$Later","m":1,"n":1,"tags":null}`))
+	require.ErrorContains(t, err, `lacks the member "tags"`, "JSON leaves null out, so that Java would read the list of the constructor")
+}

@@ -218,10 +218,13 @@ func (r *Recoder) plain(inner Name, data []byte) ([]byte, error) {
 		return nil, refusal(err, classOf(value))
 	}
 	again, err := r.decode(to, written, r.write)
-	if same := (comparison{map[*instance]*instance{}}).same; err != nil || !same(value, again) {
-		return nil, &RecodeError{classOf(value), rootPath(value), fmt.Sprintf("%s has no form for it: it would be read as another value", to)}
+	wrong := ""
+	if same := (comparison{map[*instance]*instance{}}).same; err != nil {
+		wrong = ": " + err.Error()
+	} else if same(value, again) {
+		return written, nil
 	}
-	return written, nil
+	return nil, &RecodeError{classOf(value), rootPath(value), fmt.Sprintf("%s has no form for it: it would be read as another value%s", to, wrong)}
 }
 
 func (r *Recoder) rootOf(name Name) *javaType {

@@ -183,8 +183,28 @@ func (c *class) describe() codec.JavaClass {
 	java.Interface, java.Parameters, java.Custom = c.access&accInterface != 0, c.parameters, c.custom()
 	java.Jackson3 = c.beans()
 	java.NoDefault = !slices.ContainsFunc(c.methods, func(m member) bool { return m.name == "<init>" && m.descriptor == "()V" })
+	java.Defaults = c.defaults()
 	slices.SortFunc(java.Fields, func(a, b codec.JavaField) int { return strings.Compare(a.Name, b.Name) })
 	return java
+}
+
+// defaults returns the fields to which the constructor without parameters gives values: of one that calls another
+// constructor, those that any does.
+func (c *class) defaults() (names []string) {
+	isOwn := func(m [2]string) bool { return m == [2]string{c.name, "<init>"} }
+	calls := slices.ContainsFunc(c.methods, func(m member) bool { return m.descriptor == "()V" && slices.ContainsFunc(m.calls, isOwn) })
+	for _, m := range c.methods {
+		if m.descriptor != "()V" && !calls {
+			continue
+		}
+		for _, of := range m.assigns {
+			if of[0] == c.name && !slices.Contains(names, of[1]) {
+				names = append(names, of[1])
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // hooks are the methods by which a class has its own say in what is written of its objects.

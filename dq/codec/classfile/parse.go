@@ -51,6 +51,9 @@ type member struct {
 	constant   int64  // ConstantValue of a long
 	hasCode    bool
 	returns    [2]string // the class and the field that a method returns and does no more
+	// assigns has the classes and fields that a method assigns, and calls the constructors that it calls, with "<init>"
+	// in place of a field. There may be others among them, which the bytes of the code look like.
+	assigns, calls [][2]string
 }
 
 const magic = 0xcafebabe
@@ -62,6 +65,7 @@ const (
 	tagDouble = 6
 	tagClass  = 7
 	tagField  = 9
+	tagMethod = 10
 	tagName   = 12
 )
 
@@ -78,8 +82,9 @@ type reader struct {
 	longs   map[uint16]int64
 	classes map[uint16]uint16 // to the text of the name
 	// fields has the class and the name of references to fields, names the text of what they are called.
-	fields map[uint16][2]uint16
-	names  map[uint16]uint16
+	fields  map[uint16][2]uint16
+	methods map[uint16][2]uint16 // as fields
+	names   map[uint16]uint16
 }
 
 func (r *reader) fail(format string, args ...any) {
@@ -108,7 +113,7 @@ func (r *reader) u4() uint32 { return binary.BigEndian.Uint32(r.take(4)) }
 func parse(data []byte) (*class, error) {
 	r := &reader{
 		data: data, texts: map[uint16]string{}, longs: map[uint16]int64{}, classes: map[uint16]uint16{},
-		fields: map[uint16][2]uint16{}, names: map[uint16]uint16{},
+		fields: map[uint16][2]uint16{}, methods: map[uint16][2]uint16{}, names: map[uint16]uint16{},
 	}
 	if r.u4() != magic || r.err != nil {
 		return nil, fmt.Errorf("expected a class file, which begins with cafebabe, got %.8x", data)
@@ -153,6 +158,8 @@ func (r *reader) pool() {
 			r.classes[i] = r.u2()
 		case tagField:
 			r.fields[i] = [2]uint16{r.u2(), r.u2()}
+		case tagMethod:
+			r.methods[i] = [2]uint16{r.u2(), r.u2()}
 		case tagName:
 			r.names[i] = r.u2()
 			r.take(2) // its type
@@ -183,7 +190,8 @@ func (r *reader) members() (all []member) {
 			case "ConstantValue":
 				m.constant = r.longs[content.u2()]
 			case "Code":
-				m.hasCode, m.returns = true, content.returned()
+				m.hasCode = true
+				content.code(&m)
 			}
 		})
 		all = append(all, m)
@@ -191,16 +199,26 @@ func (r *reader) members() (all []member) {
 	return all
 }
 
-// returned reads the code of a method, and returns the class and the field that it returns, if it does no more.
-func (r *reader) returned() [2]string {
-	const loadThis, getField, firstReturn, lastReturn = 0x2a, 0xb4, 0xac, 0xb0
+// code reads the code of a method.
+func (r *reader) code(m *member) {
+	const loadThis, getField, putField, invokeSpecial, firstReturn, lastReturn = 0x2a, 0xb4, 0xb5, 0xb7, 0xac, 0xb0
 	r.take(4) // the sizes of its stack and its variables
 	code := r.take(int(r.u4()))
-	if len(code) != 5 || code[0] != loadThis || code[1] != getField || code[4] < firstReturn || code[4] > lastReturn {
-		return [2]string{}
+	reference := func(all map[uint16][2]uint16, at int) [2]string {
+		of := all[binary.BigEndian.Uint16(code[at:])]
+		return [2]string{strings.ReplaceAll(r.texts[r.classes[of[0]]], "/", "."), r.texts[r.names[of[1]]]}
 	}
-	of := r.fields[binary.BigEndian.Uint16(code[2:])]
-	return [2]string{strings.ReplaceAll(r.texts[r.classes[of[0]]], "/", "."), r.texts[r.names[of[1]]]}
+	if len(code) == 5 && code[0] == loadThis && code[1] == getField && code[4] >= firstReturn && code[4] <= lastReturn {
+		m.returns = reference(r.fields, 2)
+	}
+	for i := 0; m.name == "<init>" && i+2 < len(code); i++ {
+		switch code[i] {
+		case putField:
+			m.assigns = append(m.assigns, reference(r.fields, i+1))
+		case invokeSpecial:
+			m.calls = append(m.calls, reference(r.methods, i+1))
+		}
+	}
 }
 
 // attributes gives each attribute to read, with a reader of its bytes.
