@@ -70,8 +70,11 @@ and typed-json3, which their bytes do not tell.
 Objects that several fields share stay one between Marshalling and Serialization; the other
 codecs hold a copy in each place, in Java too, and no object that is reached from itself.
 
-A value comes out in the bytes that Java would write, or is refused: where the other codec
-has no form for it, where a class writes itself, where its class file is of another version,
+A value comes out as what Java reads as the same value, in the bytes that Java would write but
+for what FROM does not tell (the size of a table, what is one object) and for the order of a
+record's members in JSON of Jackson 3; or it is refused: where the other codec
+has no form for it, where a class is a collection of its own making, where JSON lacks a member
+that a constructor gives a value to, where a class writes itself, where its class file is of another version,
 where it seems to be of another codec than FROM, where Jackson could not read the class (no
 constructor without parameters; a record, unless --release names a Redisson that was seen to
 read them), or where it holds another collection than

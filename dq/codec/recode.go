@@ -11,8 +11,9 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// Recoder writes the values of one codec as another one does: in the very bytes that Java writes with it
-// for the value that it reads with the first. It is for one goroutine.
+// Recoder writes the values of one codec as another one does: in the bytes that Java writes with it for the value
+// that it reads with the first, but for what the first does not tell, such as the size of a table, and for the
+// order of a record's members in JSON of Jackson 3. It is for one goroutine.
 //
 // Objects of classes of applications are carried where their class files say what the bytes leave out:
 // Kryo5 and JSON write a field by its declared type, its type arguments and whether its class is final,
