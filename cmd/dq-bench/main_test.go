@@ -52,7 +52,8 @@ func TestScripts(t *testing.T) {
 	guides, err := filepath.Abs("../../docs/guides")
 	require.NoError(t, err)
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir:         "testdata/script",
+		WorkdirRoot: t.TempDir(), // which is removed; that of the library stays
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("RECORDINGS", recordings)
 			env.Setenv("GUIDES", guides)
