@@ -45,12 +45,7 @@ func wrongClock(t *testing.T, driverSpec string) (*run.Document, error) {
 		wait(2 * time.Second)
 		require.NoError(t, file.Set(0))
 	}
-	if d.Store(nil, "") != nil {
-		srv := servertest.Redis(t)
-		client := srv.NewClient()
-		t.Cleanup(func() { client.Close() })
-		o.RedisURL, o.Redis = srv.URL(), &load.Redis{Client: client, Queue: p.Queue}
-	}
+	onRedis(t, &o)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	result, err := load.Run(ctx, o)

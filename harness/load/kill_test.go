@@ -51,6 +51,18 @@ func killPlan() plan.Plan {
 	return p
 }
 
+// onRedis gives a run the server that its implementation needs, if any.
+func onRedis(t *testing.T, o *load.Options) {
+	t.Helper()
+	if o.Driver.Store(nil, "") == nil {
+		return
+	}
+	srv := servertest.Redis(t)
+	client := srv.NewClient()
+	t.Cleanup(func() { client.Close() })
+	o.RedisURL, o.Redis = srv.URL(), &load.Redis{Client: client, Queue: o.Plan.Queue}
+}
+
 // kill runs the plan, and checks that every message is accounted for.
 func kill(t *testing.T, driverSpec string, p plan.Plan) *run.Document {
 	t.Helper()
@@ -59,12 +71,7 @@ func kill(t *testing.T, driverSpec string, p plan.Plan) *run.Document {
 	d, err := spec.Parse(driverSpec)
 	require.NoError(t, err)
 	o := load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"}}
-	if d.Store(nil, "") != nil {
-		srv := servertest.Redis(t)
-		client := srv.NewClient()
-		t.Cleanup(func() { client.Close() })
-		o.RedisURL, o.Redis = srv.URL(), &load.Redis{Client: client, Queue: p.Queue}
-	}
+	onRedis(t, &o)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	result, err := load.Run(ctx, o)
