@@ -80,8 +80,9 @@ func TestASeedDoesTheSameAgain(t *testing.T) {
 			same++
 		}
 	}
-	// The order of what happens at the same instant is the runtime's, and now and then it shows.
-	require.GreaterOrEqual(t, same, 3)
+	// Which of the connections that are made at one instant comes first is the runtime's choice, and
+	// of a hundred seeds ten show it.
+	require.GreaterOrEqual(t, same, 4)
 }
 
 // planted are faults of the kind that a delay queue can have.

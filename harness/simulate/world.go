@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"hash"
 	"hash/fnv"
@@ -34,7 +35,8 @@ const (
 // Report is what came of a run.
 type Report struct {
 	Violations []string
-	// Trace has every event and command, if it was asked for; Hash stands for it.
+	// Trace has every event and command, if it was asked for. Hash stands for it, whatever the order
+	// of those at one instant: a context tells those below it that it has ended in no order.
 	Trace []string
 	Hash  uint64
 
@@ -87,7 +89,9 @@ type world struct {
 
 	mu       sync.Mutex
 	report   Report
-	trace    hash.Hash64
+	instant  time.Time   // of the latest line of the trace
+	lines    uint64      // the sum of the hashes of its lines
+	trace    hash.Hash64 // of the instants before
 	clients  map[string]*client
 	offers   map[string]string // message → "ok" or "?"
 	cancels  map[string]string // message → "?" while it is under way or unknown, "yes", "no"
@@ -129,7 +133,7 @@ func Run(plan Plan, options Options) Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.report.LostReplies = len(w.net.lost)
-	w.report.Hash = w.trace.Sum64()
+	w.report.Hash = w.trace.Sum64() + w.lines
 	return w.report
 }
 
@@ -189,10 +193,21 @@ func (w *world) note(text func() string) {
 		w.report.Violations = append(w.report.Violations, fmt.Sprintf("%s: somebody sends command after command: %d so far", time.Since(w.began), w.report.Commands))
 	}
 	line := fmt.Sprintf("%-14s %s", time.Since(w.began), text())
-	_, _ = w.trace.Write([]byte(line))
+	w.sum(line)
 	if w.options.Trace {
 		w.report.Trace = append(w.report.Trace, line)
 	}
+}
+
+// sum adds a line to the hash of its instant.
+func (w *world) sum(line string) {
+	if now := time.Now(); !now.Equal(w.instant) {
+		_ = binary.Write(w.trace, binary.LittleEndian, w.lines)
+		w.instant, w.lines = now, 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(line))
+	w.lines += h.Sum64()
 }
 
 func (w *world) violate(format string, args ...any) {
