@@ -63,8 +63,8 @@ func (w *work) offerAll(ctx context.Context, until <-chan struct{}) error {
 
 // drain waits until every confirmed message came. It gives up when nothing
 // came for the drain timeout since the last due instant, or since the last member that
-// takes has begun, and after an interrupt
-// once the timeout is over, or at once if nothing comes due within it.
+// takes has begun, when the drain limit is over, and after an interrupt
+// once the timeout is, or at once if nothing comes due within it.
 func (w *work) drain(ctx context.Context) error {
 	tick := time.NewTicker(drainTick)
 	defer tick.Stop()
@@ -101,6 +101,9 @@ func (w *work) drained(ctx context.Context, c counts, limit time.Time, lastDue i
 		if len(e.members) == 1 || w.plan.Horizon > 0 || e.nothingHeld(ctx) {
 			return true
 		}
+	}
+	if over := e.Plan.DrainLimit; over > 0 && wall-c.LastDue > int64(over) {
+		return true
 	}
 	quiet := wall - max(c.LastDue, c.LastCame, w.lastChange.ns.Load())
 	if quiet > int64(e.Plan.DrainTimeout) && !w.expects(func(m *member) bool { return m.Takes }) {

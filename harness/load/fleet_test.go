@@ -197,6 +197,20 @@ func TestSlowConsumersFallBehind(t *testing.T) {
 	})
 }
 
+// What still comes is waited for, but no longer than the drain limit: what has not come is pending.
+func TestDrainLimitEndsASlowDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Consumers, p.Rate, p.Duration, p.Work, p.DrainLimit = 1, 10, 10*time.Second, 150*time.Millisecond, 2*time.Second
+		out := runVirtual(t.Context(), t, memory(), p)
+		// 12 s of 150 ms each, and the one that is taken then.
+		require.InDelta(t, 80, out.Counts.Delivered, 2)
+		require.Equal(t, run.Counts{Offered: 100, Delivered: out.Counts.Delivered, Pending: 100 - out.Counts.Delivered}, out.Counts)
+		require.False(t, out.Verdict.Passed)
+		require.Contains(t, out.Verdict.Text, "still pending after the drain limit of 2s")
+	})
+}
+
 func TestManyQueuesShareTheMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := testPlan()

@@ -99,14 +99,17 @@ func (e *engine) awaitStart(ctx context.Context) error {
 
 // drainShared is drain where other workers take messages of this one: it waits
 // until the whole schedule is due and nothing is held any more. It gives up when
-// nothing has changed for the drain timeout, at limit if that is not zero, and
-// after an interrupt as drain does.
+// nothing has changed for the drain timeout, at limit if that is not zero, when the
+// drain limit is over, and after an interrupt as drain does.
 func (w *work) drainShared(ctx context.Context, limit time.Time) {
 	e := w.engine
 	tick := time.NewTicker(10 * drainTick)
 	defer tick.Stop()
 	interrupt := ctx.Done()
 	due := w.start.Add(w.plan.Length())
+	if over := e.Plan.DrainLimit; over > 0 && (limit.IsZero() || due.Add(over).Before(limit)) {
+		limit = due.Add(over)
+	}
 	changed, last := due, int64(-1)
 	all := e.holdings()
 	for {

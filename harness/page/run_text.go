@@ -106,6 +106,7 @@ func more(s run.Scenario) string {
 		{s.Work != "", "each message keeps its consumer busy for " + s.Work},
 		{s.Cancel != "", "share cancelled: " + s.Cancel},
 		{s.Horizon != "", "waits " + s.Horizon + " after the last offer"},
+		{s.DrainLimit != "", "waits no longer than " + s.DrainLimit + " after the last is due"},
 		{len(s.Fleet) > 0, "fleet: " + strings.Join(s.Fleet, ", ")},
 	} {
 		if part.used {

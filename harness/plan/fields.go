@@ -119,6 +119,10 @@ var Fields = []Field{
 	}, func(p *Plan) *time.Duration { return &p.DrainTimeout }, func(s *Scenario) *string { return &s.DrainTimeout }),
 
 	timespan(Field{
+		Key: "drain_limit", Help: "wait only so long after the last message was due, though more still come; 0s waits as long as they do",
+	}, func(p *Plan) *time.Duration { return &p.DrainLimit }, func(s *Scenario) *string { return &s.DrainLimit }),
+
+	timespan(Field{
 		Key: "max_schedule_lag", Help: "how late an offer may leave; a run with fewer than 99 % of them on time is invalid",
 	}, func(p *Plan) *time.Duration { return &p.MaxScheduleLag }, func(s *Scenario) *string { return &s.MaxScheduleLag }),
 

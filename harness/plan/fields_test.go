@@ -70,7 +70,7 @@ func fullPlan() Plan {
 	p.Name, p.Queue, p.Queues = "some", "q", 2
 	p.Ramp = Schedule{{10, 10 * time.Second}, {20, 10 * time.Second}}
 	p.Delay, _ = ParseDelay("10ms..10s|1m")
-	p.Horizon, p.Poll, p.Work = 3*time.Second, 2*time.Second, time.Second
+	p.Horizon, p.Poll, p.Work, p.DrainLimit = 3*time.Second, 2*time.Second, time.Second, time.Minute
 	p.Cancel = Cancel{.5, 4 * time.Second}
 	p.Fleet = []Member{{Offers: true, Takes: true}, {Takes: true, From: time.Second, To: 5 * time.Second}}
 	p.Faults = []Fault{{Kind: Slow, At: Span{5 * time.Second, 6 * time.Second}, For: 2 * time.Second, Latency: 100 * time.Millisecond}}
@@ -86,8 +86,8 @@ func TestScaled(t *testing.T) {
 	s := p.Scenario()
 	require.Equal(t, Scenario{
 		Name: "some", Producers: 50, Consumers: 8, Rate: 150, Duration: "2s", Delay: "1ms..1s|6s", PayloadSize: 100, Seed: 1,
-		Warmup: "until still, at most 30s", DrainTimeout: "10s", MaxScheduleLag: "1s", Queue: "q", Ramp: "100/s for 1s, 200/s for 1s",
-		Horizon: "300ms", Queues: 2, Poll: "200ms", Work: "100ms", Cancel: "0.5 after 400ms",
+		Warmup: "until still, at most 30s", DrainTimeout: "10s", DrainLimit: "1m0s", MaxScheduleLag: "1s", Queue: "q",
+		Ramp: "100/s for 1s, 200/s for 1s", Horizon: "300ms", Queues: 2, Poll: "200ms", Work: "100ms", Cancel: "0.5 after 400ms",
 		Fleet: []string{"driver offers and takes", "driver takes from 100ms to 500ms"}, Messages: 300,
 		Faults: []string{"slow at 500ms..600ms for 200ms, latency 10ms"},
 		Scale:  .1, Unscaled: map[string]string{

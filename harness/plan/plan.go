@@ -36,6 +36,9 @@ type Plan struct {
 	// DrainTimeout is how long to wait after the last due instant, or after the
 	// last delivery if that is later, for messages that are still missing.
 	DrainTimeout time.Duration
+	// DrainLimit, if above 0, is how long after the last due instant messages are waited for,
+	// though they still come.
+	DrainLimit time.Duration
 	// MaxScheduleLag is how late an offer may leave: a run in which fewer than 99 % of
 	// them are on time is invalid. 0 stands for DefaultMaxScheduleLag.
 	MaxScheduleLag time.Duration

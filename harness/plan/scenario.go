@@ -19,6 +19,8 @@ type Scenario struct {
 	Seed         uint64 `json:"seed"`
 	Warmup       string `json:"warmup"`
 	DrainTimeout string `json:"drain_timeout"`
+	// DrainLimit is how long messages were waited for after the last was due, though they still came.
+	DrainLimit string `json:"drain_limit,omitempty"`
 	// MaxScheduleLag is how late an offer may leave and still be on time.
 	MaxScheduleLag string `json:"max_schedule_lag,omitempty"`
 	Queue          string `json:"queue"`

@@ -80,7 +80,11 @@ func (r *Document) faults(excused map[string]bool) []string {
 		due -= r.Faults.Postponed
 	}
 	if n := due; n > 0 && !r.Interrupted && !excused["pending"] {
-		faults = append(faults, fmt.Sprintf("%d still pending after the drain timeout of %s", n, r.Scenario.DrainTimeout))
+		waited := "timeout of " + r.Scenario.DrainTimeout
+		if r.Scenario.DrainLimit != "" {
+			waited = "limit of " + r.Scenario.DrainLimit
+		}
+		faults = append(faults, fmt.Sprintf("%d still pending after the drain %s", n, waited))
 	}
 	if own := "dq-bench:" + r.RunID; c.Foreign > 0 && (r.Scenario.Queue == own || strings.HasPrefix(r.Scenario.Queue, own+":")) && !excused["foreign"] {
 		faults = append(faults, fmt.Sprintf("%d values that nobody offered came out of the run's own queue", c.Foreign))
