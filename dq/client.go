@@ -33,6 +33,7 @@ type Client struct {
 	// ctx ends with Close.
 	ctx    context.Context
 	cancel context.CancelFunc
+	guard  *clock.Guard // nil if the clock is not guarded
 
 	mu     sync.Mutex
 	closed bool
@@ -56,7 +57,7 @@ type Client struct {
 // No connection is made yet. The error tells of a bad option.
 func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 	c := &Client{
-		config: config{release: wire.Newest(), clock: clock.System(), random: rand.Uint64, patience: defaultPatience},
+		config: config{release: wire.Newest(), random: rand.Uint64, patience: defaultPatience},
 		names:  wire.NamesOf,
 	}
 	for i, option := range options {
@@ -87,6 +88,7 @@ func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 		c.cancel()
 		return nil, fmt.Errorf("dq: NewClient: expected a *redis.Client or a *redis.ClusterClient, got %T", rdb)
 	}
+	c.guardClock()
 	c.scheduler = newScheduler(c)
 	return c, nil
 }
@@ -110,6 +112,9 @@ func (c *Client) Close() error {
 	c.scheduler.wait()
 	// Blocked commands are ended, and values put back, over the shared links, so these
 	// go last.
+	if c.guard != nil {
+		c.guard.Wait()
+	}
 	c.blocked.Wait()
 	c.unwinding.Wait()
 	c.topology.close()

@@ -32,6 +32,9 @@ type Observer struct {
 	// Unlisted is called when a pass through the pending list has ended that takes out what is
 	// due soon: see Auto.
 	Unlisted func(UnlistEvent)
+	// ClockSet is called when the wall clock of the machine has been set, and it is known whether to
+	// follow it: see WithClockGuard.
+	ClockSet func(ClockEvent)
 	// Log is called with what go-redis would log of the Client's connections. It may be
 	// called from many goroutines at once.
 	Log func(line string)
@@ -122,6 +125,17 @@ type UnlistEvent struct {
 	Longest, Took time.Duration
 	// Err is nil on success. Else the list is as it was, and is transferred as by Redisson
 	// until the next pass, seconds to minutes later.
+	Err error
+}
+
+// ClockEvent tells of a wall clock that was set by more than half a second at once.
+type ClockEvent struct {
+	// By is by how much it was set ahead; less than 0 for back.
+	By time.Duration
+	// Followed tells that the Client goes by it as it is now: the server's clock agrees, or could not
+	// be asked. Otherwise the Client goes on as before.
+	Followed bool
+	// Err is why the server could not be asked.
 	Err error
 }
 

@@ -17,6 +17,7 @@ type config struct {
 	faithful  bool
 	strict    bool
 	clock     clock.Clock
+	guarded   *bool         // nil unless said
 	ids       IDSource      // nil for random
 	random    func() uint64 // from any goroutine
 	observer  Observer
@@ -86,7 +87,8 @@ func WithTransfer(how Transfers) Option {
 	}
 }
 
-// WithClock replaces the clock that due times and timers come from.
+// WithClock replaces the clock that due times and timers come from. It is not guarded, unless
+// WithClockGuard says so.
 func WithClock(k clock.Clock) Option {
 	return func(c *config) error {
 		if k == nil {
@@ -95,6 +97,15 @@ func WithClock(k clock.Clock) Option {
 		c.clock = k
 		return nil
 	}
+}
+
+// WithClockGuard sets whether the clock is guarded: when the wall clock of the machine is set by
+// more than half a second at once, the server is asked for its TIME, and where the clock was nearer to that
+// before it was set, dq goes on by it as before. So a machine whose clock goes wrong lets nothing out before it
+// is due and offers nothing for another time. By default the machine's clock is guarded, but for
+// WithFaithful and WithStrictWire, which are never. A user who may not send TIME has the wall clock followed.
+func WithClockGuard(on bool) Option {
+	return func(c *config) error { c.guarded = &on; return nil }
 }
 
 // WithIDSource replaces the source of the random ids.

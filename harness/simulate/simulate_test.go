@@ -107,6 +107,7 @@ var planted = []struct {
 	{"what nobody held in time is not put back", `if not redis.call('rpoplpush', B, D) then break end`, `do break end`, simulate.Options{}, 37},
 	{"what is put back stays held", "redis.call('zrem', R, member)\nend", "end", simulate.Options{}, 24},
 	{"a clock's timers come half a second late", "", "", simulate.Options{TimersLate: 500 * time.Millisecond}, 12},
+	{"a clock that is set wrong is followed", "", "", simulate.Options{Unguarded: true}, 55},
 	{"announcements are lost, and the reply that tells of a new head", "", "", simulate.Options{Deaf: true}, 12},
 }
 

@@ -30,6 +30,9 @@ const (
 	commandsPerSecond = 100
 	// callTimeout bounds each call of a client.
 	callTimeout = 20 * time.Second
+	// noticed is the step of a clock that dq notices for certain: half a second, and a thousandth of
+	// the minutes for which nobody has looked.
+	noticed = 2 * time.Second
 )
 
 // Report is what came of a run.
@@ -72,6 +75,8 @@ type Options struct {
 	Script func(body string) string
 	// TimersLate is by how much the timers of all clients are late.
 	TimersLate time.Duration
+	// Unguarded clients go by whatever their clocks show.
+	Unguarded bool
 	// Deaf keeps what is published from every client.
 	Deaf bool
 }
@@ -162,20 +167,28 @@ var eager = strings.NewReplacer(
 	"math.floor(length / 16)", "math.floor(length / 2)",
 )
 
-// clocks finds by how much the clocks of the plan are ever ahead.
+// clocks finds by how much the clocks that clients go by are ever ahead: a step that dq notices
+// is followed only if it leads nearer to the server's clock.
 func (w *world) clocks() {
-	at := map[string]time.Duration{}
+	shown, followed := map[string]time.Duration{}, map[string]time.Duration{}
 	w.ahead = []time.Duration{0}
 	for _, e := range w.plan.Events {
+		c := e.Client
 		switch e.Kind {
 		case Start:
-			at[e.Client] = e.Span
+			shown[c], followed[c] = e.Span, e.Span
 		case Step:
-			at[e.Client] += e.Span
+			shown[c] += e.Span
+			if e.Span.Abs() <= noticed {
+				followed[c] += max(e.Span, 0)
+			}
+			if shown[c].Abs() < followed[c].Abs()+noticed {
+				followed[c] = max(followed[c], shown[c])
+			}
 		default:
 			continue
 		}
-		w.ahead = append(w.ahead, at[e.Client])
+		w.ahead = append(w.ahead, followed[c])
 	}
 }
 

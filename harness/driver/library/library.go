@@ -50,9 +50,9 @@ func (d DQ) Identity() driver.Identity {
 	return driver.Identity{Name: "dq", Version: version}
 }
 
-// WithClock returns dq by a clock that due times and timers come from.
+// WithClock returns dq by a clock that due times and timers come from, guarded as the machine's is.
 func (d DQ) WithClock(c clock.Clock) driver.Driver {
-	d.Options = append(slices.Clone(d.Options), dq.WithClock(c))
+	d.Options = append(slices.Clone(d.Options), dq.WithClock(c), dq.WithClockGuard(true))
 	return d
 }
 

@@ -1,0 +1,221 @@
+package clock
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+)
+
+const (
+	// stepBeyond is by how much a clock must be set for that to be a step: less is what a clock is
+	// put right by from day to day. slew is what it may run too fast or too slow besides, a part of
+	// the time that has passed: NTP does not go beyond one in 2,000.
+	stepBeyond = 500 * time.Millisecond
+	slew       = 1000
+	// askAgain is how often the other clock is asked while the wall clock is not followed, and
+	// askFirst to askLast how long to wait where it does not answer.
+	askAgain          = time.Minute
+	askFirst, askLast = 50 * time.Millisecond, time.Second
+	// spareAfter is how long after its instant a timer is looked at by the monotonic clock.
+	spareAfter = 10 * time.Millisecond
+)
+
+// ErrCannotTell is what a Guard is told when there is nobody to ask: it then follows the wall
+// clock.
+var ErrCannotTell = errors.New("the other clock cannot be asked")
+
+// Guard is a Clock that does not follow a wall clock that has been set wrong.
+//
+// It notices that the clock under it was set, for that departs from the monotonic clock by more
+// than half a second at once. From then on it goes on as before, and asks another clock, such as
+// that of a server, which of the two is right: the one that is nearer to it is followed. A clock
+// that was wrong from the start, or goes wrong slowly, is not noticed; a machine that has slept
+// is put right by the first answer.
+type Guard struct {
+	clock Clock
+	ask   func(context.Context) (time.Time, error)
+	told  func(Step)
+	ctx   context.Context
+	work  sync.WaitGroup
+
+	mu     sync.Mutex
+	looked time.Time     // when it was last looked at, by the monotonic clock
+	was    time.Time     // what it showed then
+	ahead  time.Duration // of the clock under it
+	step   time.Duration // that is in doubt
+	asking bool
+	again  chan struct{} // another step while asking
+	timers map[*guarded]struct{}
+}
+
+// Step is what became of a clock that was set.
+type Step struct {
+	// By is by how much the wall clock was set ahead; less than 0 for back.
+	By time.Duration
+	// Followed tells that the Guard goes by the wall clock as it is now.
+	Followed bool
+	// Err is why, where the other clock could not tell.
+	Err error
+}
+
+// NewGuard guards a clock until ctx ends; Wait then waits for what is under way. ask returns what
+// another clock says, or ErrCannotTell; after other errors it is called again. told is called for
+// each step once it is known what to do about it.
+func NewGuard(ctx context.Context, c Clock, ask func(context.Context) (time.Time, error), told func(Step)) *Guard {
+	return &Guard{
+		clock: c, ask: ask, told: told, ctx: ctx,
+		looked: time.Now(), was: wall(c), again: make(chan struct{}, 1), timers: map[*guarded]struct{}{},
+	}
+}
+
+// wall loses the monotonic reading, which would hide that a clock was set.
+func wall(c Clock) time.Time { return c.Now().Round(0) }
+
+// Now returns the time of the clock under it, or what that would be had it not been set.
+func (g *Guard) Now() time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now, _ := g.look()
+	return now
+}
+
+// Wait waits until nobody is asked any more, which is soon after ctx has ended.
+func (g *Guard) Wait() {
+	g.Now() // comes after whoever looked before ctx ended, and nobody begins to ask any more
+	g.work.Wait()
+}
+
+// look returns the time, and that of the clock under it.
+func (g *Guard) look() (now, under time.Time) {
+	looked, under := time.Now(), wall(g.clock)
+	passed := looked.Sub(g.looked)
+	now = under.Add(g.ahead)
+	if step := now.Sub(g.was.Add(passed)); step.Abs() > stepBeyond+passed/slew && g.ctx.Err() == nil {
+		g.setAhead(g.ahead - step)
+		now = under.Add(g.ahead)
+		g.step += step
+		g.doubt()
+	}
+	g.looked, g.was = looked, now
+	return now, under
+}
+
+// doubt has the other clock be asked.
+func (g *Guard) doubt() {
+	if g.asking {
+		select {
+		case g.again <- struct{}{}:
+		default:
+		}
+		return
+	}
+	g.asking = true
+	g.work.Go(g.settle)
+}
+
+func (g *Guard) setAhead(d time.Duration) {
+	g.ahead = d
+	for t := range g.timers {
+		t.set()
+	}
+}
+
+// settle asks until the wall clock is followed.
+func (g *Guard) settle() {
+	for wait := time.Duration(0); ; {
+		asked := time.Now()
+		other, err := g.ask(g.ctx)
+		switch {
+		case err != nil && !errors.Is(err, ErrCannotTell):
+			wait = min(max(2*wait, askFirst), askLast)
+		case g.decide(other, time.Since(asked), err):
+			return
+		default:
+			wait = askAgain
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-g.ctx.Done():
+			timer.Stop()
+			return
+		case <-g.again:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// decide reports whether the wall clock is followed. The answer is of some instant of the time
+// that it took.
+func (g *Guard) decide(other time.Time, took time.Duration, err error) bool {
+	g.mu.Lock()
+	now, under := g.look()
+	other = other.Add(took / 2)
+	follow := err != nil || under.Sub(other).Abs() <= now.Sub(other).Abs()+took+stepBeyond/5
+	if follow {
+		g.setAhead(0)
+		g.was, g.asking = under, false
+	}
+	s := Step{By: g.step, Followed: follow, Err: err}
+	g.step = 0
+	g.mu.Unlock()
+	if s.By != 0 {
+		g.told(s)
+	}
+	return follow
+}
+
+// NewTimer returns a stopped timer of the guarded clock.
+func (g *Guard) NewTimer() Timer {
+	t := &guarded{Timer: g.clock.NewTimer(), guard: g}
+	t.spare = time.AfterFunc(time.Hour, func() { g.Now() })
+	t.spare.Stop()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.timers[t] = struct{}{}
+	return t
+}
+
+// guarded is a timer of a Guard. The one under it waits for the clock to show an instant, and for
+// long if that is set back: spare has the clock be looked at then.
+type guarded struct {
+	Timer
+	guard *Guard
+	at    time.Time // zero while it is stopped
+	spare *time.Timer
+}
+
+// set sets the timer under it by how far that clock is behind.
+func (t *guarded) set() {
+	if !t.at.IsZero() {
+		t.Timer.Reset(t.at.Add(-t.guard.ahead))
+	}
+}
+
+func (t *guarded) Reset(at time.Time) {
+	t.guard.mu.Lock()
+	defer t.guard.mu.Unlock()
+	now, _ := t.guard.look()
+	t.at = at
+	t.set()
+	t.spare.Reset(min(max(at.Sub(now), 0), math.MaxInt64-spareAfter) + spareAfter)
+}
+
+func (t *guarded) Stop() {
+	t.guard.mu.Lock()
+	defer t.guard.mu.Unlock()
+	t.at = time.Time{}
+	t.Timer.Stop()
+	t.spare.Stop()
+}
+
+func (t *guarded) Close() {
+	t.guard.mu.Lock()
+	defer t.guard.mu.Unlock()
+	delete(t.guard.timers, t)
+	t.at = time.Time{}
+	t.spare.Stop()
+	t.Timer.Close()
+}

@@ -1,0 +1,146 @@
+package clock_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
+)
+
+// settable is a wall clock that is set now and then. Its timers wait for it to show their instant,
+// as the kernel's do, but do not hear that it is set.
+type settable struct{ ahead atomic.Int64 }
+
+func (s *settable) set(by time.Duration) { s.ahead.Add(int64(by)) }
+func (s *settable) offset() time.Duration {
+	return time.Duration(s.ahead.Load())
+}
+func (s *settable) Now() time.Time { return time.Now().Round(0).Add(s.offset()) }
+func (s *settable) NewTimer() clock.Timer {
+	return settableTimer{clock.Runtime().NewTimer(), s}
+}
+
+type settableTimer struct {
+	clock.Timer
+	clock *settable
+}
+
+func (t settableTimer) Reset(at time.Time) { t.Timer.Reset(at.Add(-t.clock.offset())) }
+
+// server is what a Guard asks.
+type server struct {
+	ahead  time.Duration
+	err    error
+	asked  int
+	behind time.Duration // how long an answer takes
+}
+
+func (s *server) ask(context.Context) (time.Time, error) {
+	s.asked++
+	time.Sleep(s.behind)
+	return time.Now().Add(s.ahead - s.behind/2), s.err
+}
+
+func TestGuard(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		set    time.Duration
+		server server
+		ahead  time.Duration // of the guarded clock, in the end
+		step   *clock.Step
+	}{
+		{"set wrong by an hour", time.Hour, server{}, 0, &clock.Step{By: time.Hour}},
+		{"set back by an hour", -time.Hour, server{}, 0, &clock.Step{By: -time.Hour}},
+		{"set right by an hour", time.Hour, server{ahead: time.Hour}, time.Hour, &clock.Step{By: time.Hour, Followed: true}},
+		{"set nearer", -time.Hour, server{ahead: -40 * time.Minute}, -time.Hour, &clock.Step{By: -time.Hour, Followed: true}},
+		{"set farther off", -time.Hour, server{ahead: -20 * time.Minute}, 0, &clock.Step{By: -time.Hour}},
+		{"put right by little", 400 * time.Millisecond, server{ahead: -time.Hour}, 400 * time.Millisecond, nil},
+		{"a slow answer", 3 * time.Second, server{behind: 2 * time.Second}, 0, &clock.Step{By: 3 * time.Second}},
+		{"nobody to ask", time.Hour, server{err: clock.ErrCannotTell}, time.Hour, &clock.Step{By: time.Hour, Followed: true, Err: clock.ErrCannotTell}},
+		{"no answer yet", time.Hour, server{err: errors.New("connection refused")}, 0, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				under, steps := &settable{}, make(chan clock.Step, 10)
+				g := clock.NewGuard(ctx, under, c.server.ask, func(s clock.Step) { steps <- s })
+				time.Sleep(time.Hour)
+				before := g.Now()
+				under.set(c.set)
+				if c.step != nil {
+					require.Equal(t, before, g.Now(), "it goes on as before until it knows")
+				}
+				time.Sleep(5 * time.Second)
+				require.Equal(t, before.Add(5*time.Second+c.ahead), g.Now())
+				if c.step != nil {
+					require.Equal(t, *c.step, <-steps)
+				}
+				cancel()
+				g.Wait()
+				require.Empty(t, steps)
+			})
+		})
+	}
+}
+
+// A clock that is put right again is followed again, and nobody is asked any more.
+func TestGuardFollowsAClockThatIsPutRight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		under, s, steps := &settable{}, server{}, make(chan clock.Step, 10)
+		g := clock.NewGuard(t.Context(), under, s.ask, func(s clock.Step) { steps <- s })
+		under.set(time.Hour)
+		g.Now()
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, clock.Step{By: time.Hour}, <-steps)
+		require.InDelta(t, 11, s.asked, 1, "once a minute")
+		under.set(-time.Hour)
+		require.WithinDuration(t, time.Now(), g.Now(), 0)
+		time.Sleep(time.Second)
+		require.Equal(t, clock.Step{By: -time.Hour, Followed: true}, <-steps)
+		asked := s.asked
+		time.Sleep(time.Hour)
+		require.Equal(t, asked, s.asked)
+
+		under.set(-time.Minute)
+		g.Now()
+		time.Sleep(time.Second)
+		require.Equal(t, clock.Step{By: -time.Minute}, <-steps, "it is guarded still")
+	})
+}
+
+// A timer fires at its instant, whatever the clock under it is set to.
+func TestGuardedTimers(t *testing.T) {
+	for _, by := range []time.Duration{-time.Hour, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			under := &settable{}
+			g := clock.NewGuard(t.Context(), under, (&server{}).ask, func(clock.Step) {})
+			timer := g.NewTimer()
+			defer timer.Close()
+			at := g.Now().Add(time.Minute)
+			timer.Reset(at)
+			time.Sleep(time.Second)
+			under.set(by)
+			require.NoError(t, clock.SleepUntil(t.Context(), g, timer, at))
+			require.InDelta(t, 0, time.Since(at), float64(20*time.Millisecond))
+
+			// One that is stopped does not fire, nor does one for the end of all days.
+			timer.Reset(g.Now().Add(time.Minute))
+			timer.Stop()
+			under.set(-by)
+			time.Sleep(time.Hour)
+			timer.Reset(time.Unix(1<<40, 0))
+			time.Sleep(time.Hour)
+			select {
+			case <-timer.C():
+				t.Fatal("it fired")
+			default:
+			}
+		})
+	}
+}

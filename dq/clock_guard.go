@@ -1,0 +1,60 @@
+package dq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/internal/resp"
+)
+
+// timeTimeout bounds the question for the server's clock.
+const timeTimeout = 2 * time.Second
+
+// guardClock chooses the clock of a new Client.
+func (c *Client) guardClock() {
+	guarded := c.clock == nil
+	if guarded {
+		c.clock = clock.System()
+	}
+	if c.guarded != nil {
+		guarded = *c.guarded
+	}
+	if !guarded || c.strict {
+		return
+	}
+	c.guard = clock.NewGuard(c.ctx, c.clock, c.serverTime, func(s clock.Step) {
+		if hook := c.observer.ClockSet; hook != nil {
+			hook(ClockEvent{By: s.By, Followed: s.Followed, Err: s.Err})
+		}
+	})
+	c.clock = c.guard
+}
+
+// serverTime asks a server what time it is. Any will do, for members have no clock of their own.
+func (c *Client) serverTime(ctx context.Context) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeTimeout)
+	defer cancel()
+	reply := c.send(ctx, request{lane: backgroundLane, commands: [][]any{{"TIME"}}})[0]
+	if err, ok := reply.(error); ok {
+		if errors.As(err, new(resp.Error)) && !passes(err) {
+			return time.Time{}, fmt.Errorf("%w: %w", clock.ErrCannotTell, err)
+		}
+		return time.Time{}, err
+	}
+	parts, ok := reply.([]any)
+	if !ok || len(parts) != 2 {
+		return time.Time{}, fmt.Errorf("%w: expected two numbers, got %v", clock.ErrCannotTell, reply)
+	}
+	var n [2]int64
+	for i, part := range parts {
+		var err error
+		if n[i], err = strconv.ParseInt(fmt.Sprint(part), 10, 64); err != nil {
+			return time.Time{}, fmt.Errorf("%w: expected two numbers, got %v", clock.ErrCannotTell, reply)
+		}
+	}
+	return time.Unix(n[0], n[1]*int64(time.Microsecond)), nil
+}
