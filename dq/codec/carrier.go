@@ -131,6 +131,9 @@ func (c *carrier) elements(e *elements, j *javaType, path string) error {
 	if c.to != NameKryo5 && !e.isArray() && !exactSets[e.class] {
 		return c.refuse(e, path, "it is a %s: %s", e.class, notCarried)
 	}
+	if e.class == hashSetName && hasTrees(e.all) {
+		return c.refuse(e, path, treeOrder)
+	}
 	if e.isArray() {
 		typ, err := c.model.array(typeOfSignature(strings.ReplaceAll(e.class, ".", "/"), ""), nil)
 		if err != nil {
@@ -141,12 +144,18 @@ func (c *carrier) elements(e *elements, j *javaType, path string) error {
 	return c.all(e.all, elem, path)
 }
 
+// treeOrder is why a HashMap or HashSet is not carried whose hash codes collide.
+const treeOrder = "more than eight of its hash codes fall into one bucket, of which Java makes a tree, whose order is not known here"
+
 func (c *carrier) dictionary(d *dictionary, j *javaType, path string) error {
 	if c.isJSON() && (d.class != hashMapName || !d.named()) {
 		return c.refuse(d, path, "it is not written in %s here, which has maps of the class HashMap with texts for keys", c.to)
 	}
-	if c.to != NameKryo5 && !exactMaps[d.class] {
+	switch {
+	case c.to != NameKryo5 && !exactMaps[d.class]:
 		return c.refuse(d, path, "it is a %s: %s", d.class, notCarried)
+	case d.class == hashMapName && hasTrees(d.keys):
+		return c.refuse(d, path, treeOrder)
 	}
 	var key *javaType
 	if j != nil {

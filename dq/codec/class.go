@@ -57,7 +57,7 @@ type Class struct {
 	// constant has a body of its own in another way, which is not read here.
 	Constants []string
 	// NoJackson3 says of an enum that it has a toString method of its own, by which Jackson 3 writes and reads the
-	// constants: JsonJackson3Codec then refuses them.
+	// constants: its codecs then refuse them.
 	NoJackson3 bool
 	// SerialVersionUID is what the class declares; `serialver` of the JDK tells it
 	// for a class that declares none. Marshalling and Serialization cannot write

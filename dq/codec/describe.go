@@ -90,13 +90,16 @@ type JavaClass struct {
 	// Flags are the properties that JsonJacksonCodec writes besides the fields: what the public methods return that
 	// are named isX and return a boolean, its own and those that its interfaces have a body for.
 	Flags []JavaFlag
-	// Jackson3 has the fields that JsonJackson3Codec does not write, since they are neither public nor have a getter,
-	// and the getters that it takes for another property; of an enum a toString method of its own, by which it
+	// Jackson3 has the fields that JsonJackson3Codec does not write, since they are neither public nor have a getter, or
+	// does not read, since they are final and a constructor without parameters has set them, and the getters that it takes for another property; of an enum a toString method of its own, by which it
 	// writes the constants.
 	Jackson3 []string
 	// Custom is by what the class has its own say in what is written of its objects: the names of such
 	// methods, as writeObject or readResolve, and packages of annotations of Jackson and Kryo.
 	Custom []string
+	// Hidden are the fields that the compiler has added, such as this$0 of an inner class, which is its outer object:
+	// Kryo5 and JSON leave them out, Serialization and Marshalling do not.
+	Hidden []string
 	// Defaults are the fields to which its constructor without parameters gives values, which Jackson leaves to an
 	// object where JSON lacks them.
 	Defaults []string

@@ -62,12 +62,12 @@ var dictionaries = map[string]*collection{
 // map has: a HashMap filled entry by entry iterates by bucket. Keys of one bucket are in
 // the order of insertion there; here, as in a LinkedHashMap, they are sorted.
 func (d *dictionary) sort() {
-	mask := uint32(hashMapCapacity(len(d.keys)) - 1)
+	capacity := hashMapCapacity(len(d.keys))
 	buckets := make([]uint32, len(d.keys))
 	order := d.order()
 	for i, key := range d.keys {
-		if hash, has := javaHash(key); has && d.class == hashMapName {
-			buckets[i] = (hash ^ hash>>16) & mask
+		if d.class == hashMapName {
+			buckets[i] = bucket(key, capacity)
 		}
 	}
 	d.arrange(order, func(i, j int) int {
@@ -140,6 +140,40 @@ func javaHash(key any) (uint32, bool) {
 		return uint32(key.Year)&0xffff_f800 ^ (uint32(key.Year)<<11 + uint32(key.Month)<<6 + uint32(key.Day)), true
 	}
 	return 0, false
+}
+
+// hasTrees reports whether a HashMap that is filled with keys in their order has nine of them in one bucket, of which it
+// makes a tree, or grows for them. Where Java itself has another order each time, or hashCode is not known here, nobody
+// can tell, and the answer is false.
+func hasTrees(keys []any) bool {
+	const longest = 8
+	var lengths map[uint32]int
+	var hashed []any
+	capacity := 0
+	for _, key := range keys {
+		key = unshared(key)
+		if _, has := javaHash(key); !has {
+			continue
+		}
+		hashed = append(hashed, key)
+		added := hashed[len(hashed)-1:]
+		if grown := hashMapCapacity(len(hashed)); grown != capacity {
+			capacity, lengths, added = grown, map[uint32]int{}, hashed
+		}
+		for _, key := range added {
+			at := bucket(key, capacity)
+			if lengths[at]++; lengths[at] > longest {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// bucket returns in which bucket of a HashMap a key is; 0 for one whose hashCode is not known here.
+func bucket(key any, capacity int) uint32 {
+	hash, _ := javaHash(key)
+	return (hash ^ hash>>16) & uint32(capacity-1)
 }
 
 // compareKeys orders keys of one class as compareTo does, others by their text.

@@ -250,6 +250,9 @@ func (d jsonDecoder) exactObject(members map[string]any, declared *javaType, cla
 	if class.record && len(keys) == 0 && len(class.fields) > 0 {
 		return nil, d.errorf("the record %s has no members: so Jackson 2.15.0 of Redisson 3.21.1 writes each, whatever it held", class.name)
 	}
+	if problem := d.registry.model.unmade(class); problem != "" {
+		return nil, d.errorf("the value holds a %s: %s", class.name, problem)
+	}
 	o := &object{class: class, fields: make([]any, len(class.fields))}
 	for i, f := range class.fields {
 		member, has := members[f.name]

@@ -58,6 +58,8 @@ func TestEnumsByToString(t *testing.T) {
 	}{
 		{codec.NameJSON, `{"@class":"demo.One","s":"ONE"}`, false},
 		{codec.NameJSON3, `{"@class":"demo.One","s":"ONE"}`, true},
+		{codec.NameTypedJSON, `{"s":"ONE"}`, false},
+		{codec.NameTypedJSON3, `{"s":"ONE"}`, true},
 	} {
 		values, err := codec.ByName(c.name, codec.Class{Of: one{}}, codec.Class{Of: spoken(""), Name: "demo.Gaps$Spoken", Constants: []string{"ONE"}, NoJackson3: true})
 		require.NoError(t, err)

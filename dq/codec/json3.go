@@ -28,9 +28,10 @@ func (j Jackson3[T]) Decode(data []byte) (T, error) { return j.decode(data) }
 // with the dates of Jackson3. Make one with NewJSON3.
 type JSON3[T any] struct{ bound[T] }
 
-// NewJSON3 returns the codec for T, and fails with a *TypeError.
-func NewJSON3[T any]() (JSON3[T], error) {
-	b, err := bind[T](NameTypedJSON3, jsonFormat{codec: NameTypedJSON3}, nil)
+// NewJSON3 returns the codec for T, and fails with a *TypeError. It needs no Class but to refuse the constants of an
+// enum with NoJackson3, which the text of a string type does not tell.
+func NewJSON3[T any](classes ...Class) (JSON3[T], error) {
+	b, err := bind[T](NameTypedJSON3, jsonFormat{codec: NameTypedJSON3}, classes)
 	return JSON3[T]{b}, err
 }
 

@@ -69,7 +69,8 @@ func (d jsonDecoder) value(document any, declared *javaType, depth int) (any, er
 		return nil, d.errorf("values nested deeper than %d", maxDepth)
 	}
 	if d.registry.isExact() && !d.codec.typed() && document != nil && declared.kind == kindAny && !telling[declared.declared] {
-		return nil, d.errorf("the value holds a %s: these bytes do not tell of which class", declared.declared)
+		d.registry.class(declared.declared) // which finds out why it is none
+		return nil, d.errorf("the value holds a %s: these bytes do not tell of which class: %s", declared.declared, d.registry.model.problem(declared.declared))
 	}
 	switch document := document.(type) {
 	case json.Number:
@@ -119,11 +120,17 @@ func (d jsonDecoder) text(s string, declared *javaType) (any, error) {
 	if value, is, err := d.jsonText(s, declared); is {
 		return value, err
 	}
-	switch declared.kind {
-	case kindDouble:
+	isNumber := declared.kind == kindAny && declared.declared == javaLangNumber
+	if isNumber || declared.kind == kindDouble {
 		switch s {
 		case "NaN", "Infinity", "-Infinity":
 			return strconv.ParseFloat(s, 64)
+		}
+	}
+	switch declared.kind {
+	case kindAny:
+		if isNumber && d.registry.isExact() {
+			return nil, d.errorf("expected a java.lang.Number, got the text %.40q", s)
 		}
 	case kindBytes:
 		data, err := base64.StdEncoding.DecodeString(s)

@@ -154,6 +154,8 @@ func (m *model) describe(name string, argument *javaType) (*class, error) {
 		return nil, java.errCustom()
 	case java.Collection && m.fields:
 		return nil, fmt.Errorf("%s is a java.util.Collection or Map, of which Kryo5 and JSON write the elements, not the fields", name)
+	case len(java.Hidden) > 0 && m.fields:
+		return nil, fmt.Errorf("%s has the hidden field %s, as inner classes have that are not static: Kryo5 and JSON leave it out", name, java.Hidden[0])
 	case len(java.Parameters) > 1 && m.fields:
 		return nil, fmt.Errorf("%s has several type parameters, of which it is not known here what Kryo5 makes", name)
 	case m.streams && !java.Serializable:
@@ -161,7 +163,7 @@ func (m *model) describe(name string, argument *javaType) (*class, error) {
 	case java.Record && !m.records:
 		return nil, fmt.Errorf("%s is a record, which MarshallingCodec does not read", name)
 	case m.jackson3 && len(java.Jackson3) > 0:
-		return nil, fmt.Errorf("%s is not written by its fields by Jackson 3, which goes by public fields and getters: %s", name, strings.Join(java.Jackson3, ", "))
+		return nil, fmt.Errorf("Jackson 3, which goes by public fields and getters, and sets no final field, does not write or read all fields of %s: %s", name, strings.Join(java.Jackson3, ", "))
 	case len(key) > maxGeneric:
 		return nil, fmt.Errorf("%s has itself in its type arguments", name)
 	}
@@ -186,8 +188,8 @@ var recordReaders = []struct{ first, last wire.Release }{
 func (m *model) unreadable(c *class) string {
 	java := m.java[c.name]
 	switch {
-	case !java.Record && java.NoDefault:
-		return "Jackson does not read it, for it has no constructor without parameters"
+	case m.unmade(c) != "":
+		return m.unmade(c)
 	case !java.Record || m.to.jackson3():
 		return ""
 	case m.release == wire.Release{}:
@@ -199,6 +201,14 @@ func (m *model) unreadable(c *class) string {
 		}
 	}
 	return fmt.Sprintf("a record is not read by the Jackson that comes with Redisson %s, as far as is known", m.release)
+}
+
+// unmade says why Jackson makes no object of a class, or nothing.
+func (m *model) unmade(c *class) string {
+	if java := m.java[c.name]; java.Record || !java.NoDefault {
+		return ""
+	}
+	return "Jackson does not read it, for it has no constructor without parameters"
 }
 
 // maxGeneric bounds the name of a class with its type argument.

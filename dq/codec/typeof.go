@@ -31,7 +31,7 @@ func (g *registry) describe(t reflect.Type, j *javaType) (err error) {
 	switch t.Kind() {
 	case reflect.String:
 		j.kind = kindString
-		if given, isEnum := g.given[t]; isEnum && !g.plain() {
+		if given, isEnum := g.given[t]; isEnum && (!g.plain() || given.NoJackson3 && g.codec.jackson3()) {
 			return g.describeEnum(t, given, j)
 		}
 	case reflect.Int32:

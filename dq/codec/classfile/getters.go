@@ -90,8 +90,8 @@ func (c *class) returned(m member) string {
 	return ""
 }
 
-// beans says what Jackson 3 writes of a class in another way than by its fields: it goes by public fields and
-// getters, and by the toString method of an enum.
+// beans says what Jackson 3 writes or reads of a class in another way than by its fields: it goes by public fields and
+// getters, by the toString method of an enum, and leaves final fields as the constructor without parameters sets them.
 func (c *class) beans() (all []string) {
 	if c.isEnum() {
 		if slices.ContainsFunc(c.methods, func(m member) bool { return m.name+m.descriptor == "toString()Ljava/lang/String;" }) {
@@ -112,7 +112,8 @@ func (c *class) beans() (all []string) {
 		}
 	}
 	for _, f := range c.fields {
-		if f.access&(accStatic|accTransient|accPublic) == 0 && !seen[f.name] {
+		isOwn := f.access&(accStatic|accTransient) == 0
+		if isOwn && f.access&accPublic == 0 && !seen[f.name] || isOwn && f.access&accFinal != 0 && c.hasDefault() {
 			all = append(all, f.name)
 		}
 	}

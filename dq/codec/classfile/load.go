@@ -163,6 +163,9 @@ func (c *class) describe() codec.JavaClass {
 	}
 	java.SuperOf = superOf(c.signature)
 	for _, f := range c.fields {
+		if f.access&accSynthetic != 0 && f.access&(accStatic|accTransient) == 0 {
+			java.Hidden = append(java.Hidden, f.name)
+		}
 		switch {
 		case f.access&accEnum != 0:
 			java.Constants = append(java.Constants, f.name)
@@ -182,10 +185,15 @@ func (c *class) describe() codec.JavaClass {
 	})
 	java.Interface, java.Parameters, java.Custom = c.access&accInterface != 0, c.parameters, c.custom()
 	java.Jackson3 = c.beans()
-	java.NoDefault = !slices.ContainsFunc(c.methods, func(m member) bool { return m.name == "<init>" && m.descriptor == "()V" })
+	java.NoDefault = !c.hasDefault()
 	java.Defaults = c.defaults()
 	slices.SortFunc(java.Fields, func(a, b codec.JavaField) int { return strings.Compare(a.Name, b.Name) })
 	return java
+}
+
+// hasDefault reports whether it has a constructor without parameters.
+func (c *class) hasDefault() bool {
+	return slices.ContainsFunc(c.methods, func(m member) bool { return m.name == "<init>" && m.descriptor == "()V" })
 }
 
 // defaults returns the fields to which the constructor without parameters gives values: of one that calls another

@@ -22,6 +22,7 @@ const (
 	accInterface = 0x0200
 	accAbstract  = 0x0400
 	accStrict    = 0x0800
+	accSynthetic = 0x1000
 	accEnum      = 0x4000
 )
 

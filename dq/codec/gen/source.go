@@ -161,7 +161,7 @@ func (w *writer) structure(c codec.JavaClass) {
 		}
 	}
 	for _, f := range c.Fields {
-		if t, _ := w.fieldType(f); t == "" {
+		if t, _ := w.fieldOf(c, f); t == "" {
 			tag += ",lacks=" + strings.ReplaceAll(f.Name, ",", "_")
 		}
 	}
@@ -173,7 +173,7 @@ func (w *writer) structure(c codec.JavaClass) {
 	}
 	taken, hasCollection := map[string]bool{"_": true, w.names[c.Super]: true}, false
 	for _, f := range c.Fields {
-		t, tag := w.fieldType(f)
+		t, tag := w.fieldOf(c, f)
 		if t == "" {
 			fmt.Fprintf(w, "// %s is left out: %s\n", oneLine(f.Name), oneLine(tag))
 			continue

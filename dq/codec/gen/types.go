@@ -37,6 +37,14 @@ var supertypes = map[string]bool{
 	"java.lang.Number": true, "java.lang.Comparable": true, "java.lang.CharSequence": true, "java.io.Serializable": true,
 }
 
+// fieldOf is fieldType for a field of a class, which may have been added by the compiler.
+func (w *writer) fieldOf(c codec.JavaClass, f codec.JavaField) (goType, tag string) {
+	if slices.Contains(c.Hidden, f.Name) {
+		return "", "the compiler has added it, as the outer object of an inner class: Kryo5 and JSON leave it out"
+	}
+	return w.fieldType(f)
+}
+
 // fieldType returns the Go type of a field and its java tag, or "" and why there is none.
 func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
 	t := f.Type

@@ -49,6 +49,42 @@ public class Gaps {
     public String text;
   }
 
+  public static class Outer implements Serializable {
+    public int n;
+    public Inner inner;
+
+    public class Inner implements Serializable {
+      public String s;
+
+      public Inner() {}
+    }
+  }
+
+  public static class Final implements Serializable {
+    public final int n;
+
+    public Final() {
+      n = 3;
+    }
+  }
+
+  public static class Made implements Serializable {
+    public int n;
+
+    public Made(int n) {
+      this.n = n;
+    }
+  }
+
+  public static class Numbers implements Serializable {
+    public List<Number> all;
+    public Number one;
+  }
+
+  public static class Maps implements Serializable {
+    public Map<String, Integer> map;
+  }
+
   public static class Later extends Defaults {
     public int m;
   }
