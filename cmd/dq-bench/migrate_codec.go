@@ -37,7 +37,7 @@ func (f *recodeFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.codec, "codec", "", "rewrite the values of one codec in another, FROM:TO, such as marshalling:kryo5")
 	flags.StringArrayVar(&f.jars, "jar", nil, "with --codec: a jar, or a folder of class files, with the classes of the values; may be given several times")
 	flags.StringVar(&f.class, "class", "", "with --codec: the class of the values of typed-json, such as com.acme.Order")
-	flags.StringVar(&f.release, "release", "", "with --codec: the Redisson that is to read the values, such as 4.7.0, which JSON of records depends on")
+	flags.StringVar(&f.release, "release", "", "with --codec: the Redisson that is to read the values, such as 4.7.0, which JSON of records, and of what is very large, depends on")
 	flags.BoolVar(&f.partial, "partial", false, "with --codec: leave values that are refused, and rewrite the others")
 }
 

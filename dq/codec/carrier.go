@@ -12,6 +12,7 @@ import (
 type carrier struct {
 	model  *model
 	to     Name
+	limits jsonLimits
 	budget int // see converter
 	met    map[*instance]bool
 }
@@ -38,6 +39,9 @@ func (c *carrier) check(value any, j *javaType, path string) error {
 	}
 	if one != nil {
 		c.met[one] = true
+	}
+	if wrong := c.limits.exceeded(value); wrong != "" {
+		return c.refuse(value, path, "%s", wrong)
 	}
 	switch value := value.(type) {
 	case nil, string, bool, int32, int64, float64, []byte:
@@ -162,6 +166,11 @@ func (c *carrier) dictionary(d *dictionary, j *javaType, path string) error {
 		key = j.key
 	}
 	for i := range d.keys {
+		if name, is := unshared(d.keys[i]).(string); is && c.isJSON() {
+			if wrong := c.limits.exceededBy(name); wrong != "" {
+				return c.refuse(d, path+".keys[]", "%s", wrong)
+			}
+		}
 		if err := c.check(d.keys[i], key, path+".keys[]"); err != nil {
 			return err
 		}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // Class names the Java class that a Go struct stands for.
@@ -124,6 +126,8 @@ type registry struct {
 	keepsOrder bool
 	// writesUUIDs says that it is known which form a declared UUID has in the JSON of Jackson 2.
 	writesUUIDs bool
+	// release is the one that is to read the JSON of Jackson 2; zero where that is not known.
+	release wire.Release
 	// keepsRecords has objects of classes that are not known come as records, and
 	// constants of enums, for Describe.
 	keepsRecords bool
@@ -157,6 +161,9 @@ func (g *registry) unknown(name string) error {
 	}
 	return &ClassError{g.codec, name}
 }
+
+// limits returns those of the Jackson that is to read what is written.
+func (g *registry) limits() jsonLimits { return limitsOf(g.codec, g.release) }
 
 // isExact reports whether a value must come as the very class of collection that Java had.
 func (g *registry) isExact() bool { return g.model != nil }

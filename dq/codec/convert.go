@@ -58,6 +58,9 @@ func (g *registry) toJava(v reflect.Value, j *javaType, depth int) (any, error) 
 		if !utf8.ValidString(v.String()) {
 			return nil, &ValueError{g.codec, fmt.Sprintf("the string %.40q is not UTF-8, so no Java string; use []byte", v.String())}
 		}
+		if wrong := g.limits().exceeded(v.String()); wrong != "" {
+			return nil, &ValueError{g.codec, wrong}
+		}
 		return v.String(), nil
 	case kindInt:
 		return int32(v.Int()), nil
@@ -142,6 +145,11 @@ func (g *registry) mapToJava(v reflect.Value, j *javaType, depth int) (any, erro
 		if err != nil {
 			return nil, fmt.Errorf("a key: %w", err)
 		}
+		if name, is := key.(string); is {
+			if wrong := g.limits().exceededBy(name); wrong != "" {
+				return nil, &ValueError{g.codec, wrong}
+			}
+		}
 		value, err := g.toJava(entries.Value(), j.elem, depth+1)
 		if err != nil {
 			return nil, fmt.Errorf("key %.80q: %w", fmt.Sprint(key), err)
@@ -215,6 +223,9 @@ func (g *registry) rawJSON(v reflect.Value) (any, error) {
 	}
 	if string(data) == "null" {
 		return nil, nil
+	}
+	if wrong := g.limits().exceeded(json.RawMessage(data)); wrong != "" {
+		return nil, &ValueError{g.codec, wrong}
 	}
 	return json.RawMessage(data), nil
 }

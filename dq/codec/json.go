@@ -18,22 +18,35 @@ import (
 // TypedJsonJacksonCodec does for a class of the same fields: fields sorted by
 // name, nulls left out, characters outside the BMP as \uXXXX pairs, doubles as
 // Java writes them. Types that marshal themselves keep their own JSON.
-type JSON[T any] struct{}
+type JSON[T any] struct {
+	// ReadBy is the Redisson that is to read the values. Its Jackson may refuse texts of more than 5,000,000
+	// characters, and other sizes: so does Encode then, and where it is zero for every release, as does NewJackson.
+	ReadBy wire.Release
+}
 
-var plainBindings sync.Map // reflect.Type to func() (bound[T], error)
+var plainBindings sync.Map // plainKey to func() (bound[T], error)
 
-func (JSON[T]) bound() (bound[T], error) {
-	key := reflect.TypeFor[T]()
+type plainKey struct {
+	of     reflect.Type
+	readBy wire.Release
+}
+
+func (j JSON[T]) bound() (bound[T], error) {
+	key := plainKey{reflect.TypeFor[T](), j.ReadBy}
 	made, ok := plainBindings.Load(key)
 	if !ok {
 		made, _ = plainBindings.LoadOrStore(key, sync.OnceValues(func() (bound[T], error) {
-			return bind[T](NameTypedJSON, jsonFormat{codec: NameTypedJSON}, nil)
+			b, err := bind[T](NameTypedJSON, jsonFormat{codec: NameTypedJSON, release: j.ReadBy}, nil)
+			if err == nil {
+				b.registry.release = j.ReadBy
+			}
+			return b, err
 		}))
 	}
 	return made.(func() (bound[T], error))()
 }
 
-// Encode fails with a *TypeError or *ValueError for what is no JSON.
+// Encode fails with a *TypeError or *ValueError for what is no JSON, and for what no Jackson of ReadBy reads.
 func (j JSON[T]) Encode(value T) ([]byte, error) {
 	b, err := j.bound()
 	if err != nil {
@@ -68,14 +81,16 @@ func NewJackson[T any](classes ...Class) (Jackson[T], error) {
 
 // NewJacksonAt is NewJackson for values that a release of Redisson reads: from 4.2.0 on a
 // field of class UUID, or a List<UUID>, is written with that class, and before without it.
-// Neither side reads the form of the other.
+// Neither side reads the form of the other. A text of more than 5,000,000 characters is refused from 3.21.1 on, whose
+// Jackson does not read it, and one of more than 20,000,000 from 3.23.5 on; so are from 3.21.1 on numbers of more than
+// 1,000 digits, keys of more than 50,000 characters, and what is nested deeper than 1,000. No release means all of them.
 func NewJacksonAt[T any](r wire.Release, classes ...Class) (Jackson[T], error) {
 	j, err := NewJackson[T](classes...)
 	if err != nil {
 		return j, err
 	}
-	j.registry.writesUUIDs = true
-	j.format = jsonFormat{codec: NameJSON, bareUUIDs: !r.AtLeast(wire.Release{Major: 4, Minor: 2})}
+	j.registry.writesUUIDs, j.registry.release = true, r
+	j.format = jsonFormat{codec: NameJSON, bareUUIDs: !r.AtLeast(wire.Release{Major: 4, Minor: 2}), release: r}
 	return j, nil
 }
 
@@ -95,6 +110,7 @@ type jsonFormat struct {
 	codec Name
 	// bareUUIDs says that a UUID has no class where it is declared.
 	bareUUIDs bool
+	release   wire.Release // see registry
 }
 
 // typed reports whether a codec writes JSON with classes in it, jackson3 whether it does
@@ -107,17 +123,22 @@ func (n Name) jackson3() bool { return n == NameJSON3 || n == NameTypedJSON3 }
 func (f jsonFormat) typed() bool { return f.codec.typed() }
 
 func (f jsonFormat) encode(value any) ([]byte, error) {
+	declared := objectType
 	switch value.(type) {
 	case int64:
 		if f.codec.jackson3() {
-			return f.append(nil, value, longType), nil
+			declared = longType
 		}
 	case []byte:
-		return f.append(nil, value, bytesType), nil
+		declared = bytesType
 	case float64:
-		return f.append(nil, value, doubleType), nil
+		declared = doubleType
 	}
-	return f.append(nil, value, objectType), nil
+	data := f.append(nil, value, declared)
+	if wrong := limitsOf(f.codec, f.release).tooDeep(data); wrong != "" {
+		return nil, &ValueError{f.codec, wrong}
+	}
+	return data, nil
 }
 
 var (

@@ -99,8 +99,9 @@ func NewRecoder(from, to Name, find func(class string) (JavaClass, error), root 
 	return r, nil
 }
 
-// ReadBy tells which Redisson is to read what is written: whether it reads records in
-// JSON depends on the Jackson that it brings. Without that, records are refused there.
+// ReadBy tells which Redisson is to read what is written: whether it reads records in JSON, and how long a text or a
+// number may be there, depends on the Jackson that it brings. Without that, records are refused there, and what the
+// Jackson of any release does not read.
 func (r *Recoder) ReadBy(release wire.Release) { r.read.model.release = release }
 
 // Looks says what the bytes of a value look like to a Recoder.
@@ -206,7 +207,7 @@ func (r *Recoder) plain(inner Name, data []byte) ([]byte, error) {
 		return nil, refusal(err, Detect(data).Class)
 	}
 	_, to := r.to.Split()
-	c := carrier{model: r.read.model, to: to, budget: maxShared + len(data), met: map[*instance]bool{}}
+	c := carrier{model: r.read.model, to: to, limits: limitsOf(to, r.read.model.release), budget: maxShared + len(data), met: map[*instance]bool{}}
 	declared := r.rootOf(to)
 	if declared == nil {
 		declared = r.rootOf(inner)
@@ -273,6 +274,8 @@ func (r *Recoder) encode(name Name, value any) ([]byte, error) {
 		return wrong("Long")
 	}
 	switch name {
+	case NameJSON, NameTypedJSON:
+		return jsonFormat{codec: name, release: r.read.model.release}.encode(value)
 	case NameSerialization:
 		return serialFormat{oneEmpty: true, oneLocale: r.write.keepsInstances}.encode(value)
 	case NameMarshalling:

@@ -53,6 +53,9 @@ func (g *registry) scalarToJava(v reflect.Value, j *javaType) (any, error) {
 			return nil, &ValueError{g.codec, fmt.Sprintf("%.40q has digits further from the point than %d, which Jackson does not write", string(d), maxJSONScale)}
 		}
 	}
+	if wrong := g.limits().exceeded(value); wrong != "" {
+		return nil, &ValueError{g.codec, wrong}
+	}
 	if d, is := value.(Date); is && g.codec.jackson3() && !d.isISO() {
 		return nil, &ValueError{g.codec, fmt.Sprintf("the java.util.Date of %d ms is not from 1582-10-15 to 9999", d)}
 	}
