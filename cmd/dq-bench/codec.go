@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,21 +58,26 @@ type decodedValue struct {
 	// Whole says that the value was read to its end, and that these are all its bytes. It is false where
 	// they do not tell: for text, numbers in decimal and the objects of Kryo5.
 	Whole bool `json:"whole"`
+	// Doubt says why a text may be a value of JSON that was cut.
+	Doubt string `json:"doubt,omitempty"`
 	// Value is JSON, as text: one of a codec with classes has "@class" in its objects.
 	Value string `json:"value,omitempty"`
 }
 
 func newCodecDecodeCmd() *cobra.Command {
 	var asHex, asJSON bool
+	var name string
 	cmd := &cobra.Command{
 		Use:   "decode < value",
 		Short: "Tell which codec wrote a value, of which class it is, and what it holds",
 		Long: `Decode reads the bytes of a value from stdin and tells which codec wrote it, of
 which class it is, and what it holds, as JSON. Objects of any class are shown, but for
 those of Kryo5, whose bytes do not name their fields: these are not checked either.
-A value that is cut off, or goes on behind its end, is an error that says where.
+A value that is cut off, or goes on behind its end, is an error that says where. Text
+that begins as JSON does and ends within it may be either: it is shown as text, with that
+doubt. With --codec it is a value of that codec, or an error.
 
-Exit codes: 0; 1 nothing here reads these bytes, or they are no whole value.`,
+Exit codes: 0; 1 nothing here reads these bytes, or they are no whole value; 2 no such codec.`,
 		Example: `  redis-cli --no-raw LINDEX orders 0
   redis-cli LINDEX orders 0 | head -c -1 | dq-bench codec decode
   echo aced000574000568656c6c6f | dq-bench codec decode --hex`,
@@ -81,30 +87,59 @@ Exit codes: 0; 1 nothing here reads these bytes, or they are no whole value.`,
 			if err != nil {
 				return err
 			}
-			kind := codec.Detect(data)
-			whole, err := codec.Whole(data)
+			kind, doubt := codec.Detect(data), codec.Doubt(data)
+			if name != "" {
+				if kind, err = asked(codec.Name(name), kind); err != nil {
+					return err
+				}
+				doubt = nil
+			}
+			whole, err := codec.WholeAs(kind.Likeliest(), data)
+			if kind.Codec == codec.UnknownCodec {
+				whole, err = codec.Whole(data)
+			}
 			if err = notWhole(data, kind, err); err != nil {
 				return err
 			}
-			shown, _ := codec.Show(data)
+			shown, _ := codec.ShowAs(kind.Likeliest(), data)
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), decodedValue{"dq-bench/codec/v1", kind.Codec, kind.Class, len(data), whole, shown})
+				return printJSON(cmd.OutOrStdout(), decodedValue{"dq-bench/codec/v1", kind.Codec, kind.Class, len(data), whole, doubtful(doubt), shown})
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "codec  %s\nclass  %s\nbytes  %d\nwhole  %s\nvalue  %s\n",
-				kind.Codec, text.Inert(cmp.Or(kind.Class, "not told")), len(data), wholeness(kind, whole), text.Inert(cmp.Or(shown, notShown(kind, whole))))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "codec  %s\nclass  %s\nbytes  %d\nwhole  %s\nvalue  %s\n", kind.Codec, text.Inert(cmp.Or(kind.Class, "not told")), len(data),
+				text.Inert(cmp.Or(doubtful(doubt), wholeness(kind, whole))), text.Inert(cmp.Or(shown, notShown(kind, whole))))
 			return err
 		},
 	}
+	cmd.Flags().StringVar(&name, "codec", "", "the codec that wrote the value, such as json, in place of the one that its bytes look like")
 	cmd.Flags().BoolVar(&asHex, "hex", false, "stdin has the bytes in hexadecimal")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout and nothing else")
 	return cmd
+}
+
+// asked returns what a value is of which the codec is told.
+func asked(name codec.Name, seems codec.Kind) (codec.Kind, error) {
+	if _, err := codec.ByName(name); err != nil {
+		return seems, usageError(fmt.Errorf("--codec: %w", err))
+	}
+	if slices.Contains(strings.Split(seems.Codec, "|"), string(name)) {
+		return codec.Kind{Codec: string(name), Class: seems.Class}, nil
+	}
+	return codec.Kind{Codec: string(name)}, nil
+}
+
+// doubtful says why a text may be no text.
+func doubtful(doubt error) string {
+	if doubt == nil {
+		return ""
+	}
+	return fmt.Sprintf("in doubt: it begins as JSON does, and is none: %v; --codec says which it is", doubt)
 }
 
 // notWhole is the error about bytes that are no value, or not all of one.
 func notWhole(data []byte, kind codec.Kind, err error) error {
 	var broken *codec.FormatError
 	switch {
-	case errors.As(err, &broken):
+	case errors.As(err, &broken), err != nil && kind.Codec == string(codec.NameLong):
 		return fmt.Errorf("these %d bytes, which begin with %.32x, are no value as a codec writes it: %w", len(data), data, err)
 	case kind.Codec == codec.UnknownCodec:
 		return fmt.Errorf("no codec known here wrote these %d bytes, which begin with %.32x", len(data), data)

@@ -70,6 +70,7 @@ func FuzzDetect(f *testing.F) {
 		if whole, err := codec.Whole(data); whole {
 			require.NoError(t, err)
 			require.NotEqual(t, codec.UnknownCodec, kind.Codec)
+			require.NoError(t, codec.Doubt(data))
 		}
 	})
 }

@@ -91,3 +91,41 @@ func TestWholeMutations(t *testing.T) {
 	t.Logf("%d values, of %d of which the bytes tell the end; %d mutations", values, told, mutations)
 	require.Greater(t, told, 500)
 }
+
+// A value of JSON that was cut looks like text, which is said where it begins as JSON does.
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	for value, wrong := range map[string]string{
+		`{"@class":"demo.One","x":1`:  "byte 26: the value is cut off",
+		`["java.util.ArrayList",[1,2`: "the value is cut off",
+		`"hell`:                       "the value is cut off",
+		`{"a":1}{"a":2}`:              "byte 7: 7 bytes after the end of the value",
+		`{"a":1}`:                     "",
+		`[draft] order`:               "",
+		`"so" he said`:                "",
+		`hello`:                       "",
+		``:                            "",
+	} {
+		doubt := codec.Doubt([]byte(value))
+		if wrong == "" {
+			require.NoError(t, doubt, value)
+			continue
+		}
+		var broken *codec.FormatError
+		require.ErrorAs(t, doubt, &broken, value)
+		require.ErrorContains(t, doubt, wrong)
+		whole, err := codec.WholeAs(codec.NameJSON, []byte(value))
+		require.Equal(t, doubt, err)
+		require.False(t, whole)
+	}
+	for name, data := range map[codec.Name]string{
+		codec.NameJSON: "hello", codec.NameTypedJSON: "", codec.NameString: "\xff", codec.NameLong: "x", codec.NameKryo5: "x", codec.NameSerialization: "x", codec.NameCBOR: "\x82\x01",
+	} {
+		whole, err := codec.WholeAs(name, []byte(data))
+		require.Error(t, err, name)
+		require.False(t, whole, name)
+	}
+	text, ok := codec.ShowAs(codec.NameString, []byte(`{"a":1}`))
+	require.True(t, ok)
+	require.Equal(t, `"{\"a\":1}"`, text)
+}

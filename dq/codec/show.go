@@ -14,7 +14,12 @@ import (
 // Java as text. It answers false for objects of Kryo5, whose bytes name no fields, for
 // bytes that nothing here reads, and for a value that references multiply beyond bounds.
 func Show(data []byte) (text string, ok bool) {
-	name, data, err := unpacked(Detect(data).Likeliest(), data)
+	return ShowAs(Detect(data).Likeliest(), data)
+}
+
+// ShowAs is Show for a value that a codec is known to have written.
+func ShowAs(codec Name, data []byte) (text string, ok bool) {
+	name, data, err := unpacked(codec, data)
 	if err != nil {
 		return "", false
 	}
