@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/dq-bench/dq-bench/harness/analysis"
 	"github.com/dq-bench/dq-bench/harness/monitor"
 	"github.com/dq-bench/dq-bench/harness/page"
+	"github.com/dq-bench/dq-bench/internal/redisurl"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -70,7 +70,7 @@ ahead, and what is wrong, with the lines that show it.`,
 			if f.duration <= 0 {
 				return usageError(fmt.Errorf("--for %v: expected more than zero", f.duration))
 			}
-			if _, err := redis.ParseURL(f.redis); f.redis != "" && len(args) == 0 && err != nil {
+			if _, err := redisurl.Parse(f.redis); f.redis != "" && len(args) == 0 && err != nil {
 				return usageError(errors.New("--redis: expected the URL of one server, redis://host:port or rediss://host:port (of a cluster, each node by itself)"))
 			}
 			if err := checkWritable("--html", f.html); err != nil {

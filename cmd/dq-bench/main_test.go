@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -22,6 +24,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/server"
 	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/harness/topology"
 )
 
 func TestMain(m *testing.M) {
@@ -37,6 +40,7 @@ func TestMain(m *testing.M) {
 //	dq-calls-only                a driver program that cannot run a load by itself
 //	[redis]                      a redis-server is on PATH
 //	serve                        starts a Redis for the script and sets $REDIS to its URL and $REDIS_ADDR
+//	together KIND                starts a topology, TLS, Sentinel or Cluster, and sets $REDIS to its URL; for TLS $CERTIFICATES to the folder of ca.pem, client.pem, client.key
 //	occupy                       connects a client to $REDIS that stays
 //	limit RIGHTS…                makes a user of $REDIS with all rights but for these, and sets $LIMITED to its URL
 //	offer QUEUE LAYOUT VALUE DELAY  puts a value into a queue of $REDIS; DELAY may be negative
@@ -63,7 +67,7 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "json": oneDocument, "fields": fields, "serve": serve,
+			"exits": exits, "together": together, "json": oneDocument, "fields": fields, "serve": serve,
 			"offer": offer, "subscribe": subscribe,
 			"disturb": disturb, "undisturb": undisturb, "occupy": occupy, "limit": limit, "build": buildProgram,
 		},
@@ -131,6 +135,25 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() { ts.Check(srv.Close()) })
 	ts.Setenv("REDIS", srv.DriverURL())
 	ts.Setenv("REDIS_ADDR", srv.Addr)
+}
+
+func together(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: together KIND")
+	}
+	kinds := topology.Kinds(nil)
+	at := slices.IndexFunc(kinds, func(k topology.Kind) bool { return k.Name == args[0] })
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	t, err := kinds[at].Start(ctx, "")
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(t.Close()) })
+	ts.Setenv("REDIS", t.Address)
+	u, err := url.Parse(t.Address)
+	if err == nil && u.Scheme == "rediss" {
+		ts.Setenv("REDIS_ADDR", u.Host)
+		ts.Setenv("CERTIFICATES", filepath.Dir(u.Query().Get("tls_ca")))
+	}
 }
 
 func fields(ts *testscript.TestScript, neg bool, args []string) {

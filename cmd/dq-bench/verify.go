@@ -37,7 +37,7 @@ func (f *conformanceFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.driver, "driver", "dq", "implementation: "+program.Forms)
 	flags.StringVar(&f.release, "release", "", "Redisson release to behave as, of a --driver that names none (default: the newest, or what the program says)")
 	flags.StringVar(&f.run, "run", "", "regular expression; only cases whose ids match are run")
-	flags.StringVar(&f.redis, "redis", "auto", "server: auto, container[:image], process[:path], redis://… or rediss://…")
+	flags.StringVar(&f.redis, "redis", "auto", "server: auto, container[:image], process[:path], redis://…, redis+cluster://… or redis+sentinel://…, by TLS rediss://… and so on")
 	flags.IntVar(&f.most, "max-failures", 10, "stop once so many cases in a row have failed alike, or the program in so many, or was silent in half as many; 0 for never")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each case as it ends, and what an external program writes to stderr")
 }
@@ -123,7 +123,9 @@ somebody else is seen, the run stops with exit code 1 and deletes nothing more. 
 element that somebody else pushes into a queue of a running case may be taken by
 that case before it is seen; the run then stops too, and names the command.
 The program reaches an external server through 127.0.0.1, where dq-bench listens
-to know its connections. The user must be allowed all keys and channels and, besides
+to know its connections, and which speaks TLS for it. Of a Cluster each case is run on the
+master that has its keys, behind sentinels on the master, whose address the program gets:
+that it follows when they change is not judged. The user must be allowed all keys and channels and, besides
 what the release sends, DEL, WATCH, MULTI, INFO, SCAN, TYPE, LRANGE, ZRANGE, PTTL,
 SCRIPT FLUSH, MONITOR and CLIENT INFO; CLIENT LIST should be. A right that is missing
 ends the run with exit code 1, mostly before the first case.`

@@ -51,7 +51,8 @@ func Compile(pattern string) (func(id string) bool, error) {
 }
 
 // Run starts server and program, runs the cases one after the other and stops
-// both. An error means that they could not be had; whatever goes wrong later is
+// both. Of a cluster each case is run on the master that has its keys, behind sentinels on the master: the
+// program is told that one's address. An error means that they could not be had; whatever goes wrong later is
 // part of the report. When ctx ends, or somebody else uses the server, the rest is
 // left out, and ctx's error or ErrServerInUse returned with the report so far.
 func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
@@ -60,6 +61,59 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, srv.Close()) }()
+	nodes, err := p.nodes(ctx, srv)
+	if err != nil {
+		return nil, err
+	}
+	limit := alike{most: p.MaxFailures}
+	for _, at := range nodes {
+		begun, err := p.runAt(ctx, at, report, &limit)
+		if begun != nil {
+			report = begun
+		}
+		if err != nil || report.Stopped != "" {
+			return report, err
+		}
+	}
+	return report, nil
+}
+
+// node is a server by itself, and the cases whose keys it has.
+type node struct {
+	server *server.Server
+	cases  []*Case
+}
+
+// nodes are where the cases are to be run; one, without any case, where there is none.
+func (p *Plan) nodes(ctx context.Context, srv *server.Server) ([]*node, error) {
+	if len(p.Cases) == 0 {
+		return []*node{{server: srv}}, nil
+	}
+	var all []*node
+	of := map[string]*node{}    // by address
+	known := map[string]*node{} // by queue
+	for _, c := range p.Cases {
+		name := c.Destination()
+		if known[name] == nil {
+			has, err := srv.NodeOf(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			if of[has.Addr] == nil {
+				of[has.Addr] = &node{server: has}
+				all = append(all, of[has.Addr])
+			}
+			known[name] = of[has.Addr]
+		}
+		known[name].cases = append(known[name].cases, c)
+	}
+	return all, nil
+}
+
+// runAt runs the cases of one node, with a program of their own. It returns the report, or the one that it
+// makes where there is none yet, and nil where it did not come to a case.
+func (p *Plan) runAt(ctx context.Context, at *node, report *Report, limit *alike) (_ *Report, err error) {
+	srv := at.server
 	start := func(ctx context.Context) (program.Program, error) { return p.Spec.Start(ctx, p.Notice, p.Log) }
 	program, err := start(ctx)
 	if err != nil {
@@ -69,8 +123,10 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	if err := canBeJudged(hello, p.Cases); err != nil {
 		return nil, errors.Join(err, program.Close())
 	}
-	for _, notice := range misspelt(hello, p.Cases) {
-		p.Notice(notice)
+	if report == nil {
+		for _, notice := range misspelt(hello, p.Cases) {
+			p.Notice(notice)
+		}
 	}
 	release := p.release(hello)
 	runner, err := NewRunner(ctx, srv, program, release)
@@ -78,6 +134,9 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 		return nil, errors.Join(err, program.Close())
 	}
 	runner.Restart, runner.Level, runner.Baseline = start, p.Level, p.Baseline
+	if len(at.cases) > 0 {
+		runner.home = at.cases[0].Destination()
+	}
 	defer func() {
 		if runner.failed() != nil {
 			runner.discard()
@@ -94,23 +153,29 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	if err := runner.warmUp(ctx); err != nil {
 		return nil, err
 	}
-	identity := driver.Identity{Name: hello.Name, Version: hello.Version}
-	report = NewReport(identity, release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
-	report.Total, report.Level, report.StandsIn = len(p.Cases), cmp.Or(p.Level, Wire), p.Spec.Notice()
-	if report.StandsIn != "" {
-		p.Notice(report.StandsIn)
+	if report == nil {
+		identity := driver.Identity{Name: hello.Name, Version: hello.Version}
+		report = NewReport(identity, release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
+		report.Total, report.Level, report.StandsIn = len(p.Cases), cmp.Or(p.Level, Wire), p.Spec.Notice()
+		if report.StandsIn != "" {
+			p.Notice(report.StandsIn)
+		}
 	}
-	limit := alike{most: p.MaxFailures}
-	for _, c := range p.Cases {
+	return report, p.judge(ctx, runner, at.cases, report, limit)
+}
+
+// judge runs cases into the report.
+func (p *Plan) judge(ctx context.Context, runner *Runner, cases []*Case, report *Report, limit *alike) error {
+	for _, c := range cases {
 		if ctx.Err() != nil {
-			return report, ctx.Err()
+			return ctx.Err()
 		}
 		result := runner.Judge(ctx, c, p.Oracle)
 		if err := runner.Stopped(); err != nil {
-			return report, fmt.Errorf("%s and what follows it were not judged: %w", c.ID, err)
+			return fmt.Errorf("%s and what follows it were not judged: %w", c.ID, err)
 		}
 		if ctx.Err() != nil {
-			return report, ctx.Err() // what a case shows while it is stopped is no verdict
+			return ctx.Err() // what a case shows while it is stopped is no verdict
 		}
 		if result.Status == Fail || result.Status == Error {
 			result.Command = p.command(c)
@@ -118,10 +183,10 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 		report.Add(result)
 		p.Finished(result)
 		if report.Stopped = limit.after(result, isProgram(runner.failed())); report.Stopped != "" {
-			break
+			return nil
 		}
 	}
-	return report, nil
+	return nil
 }
 
 // command is what runs one case alone.
@@ -168,6 +233,9 @@ func (r *Runner) warmUp(ctx context.Context) error {
 		return err
 	}
 	c := section.Cases[0]
+	if r.around.cluster && r.home != "" {
+		c.Queue = r.home
+	}
 	c.Steps = slices.DeleteFunc(c.Steps, func(s *Step) bool { return !r.hello.Can(s.capability()) })
 	_, err = r.Observe(ctx, c)
 	switch {

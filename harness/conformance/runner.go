@@ -16,6 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/monitor"
 	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/internal/redisurl"
 )
 
 // caseTimeout bounds one case, all its waits included.
@@ -34,6 +35,8 @@ type Runner struct {
 	// Restart starts the program anew after it has ended or does not answer; nil where that
 	// is not done.
 	Restart func(context.Context) (program.Program, error)
+
+	home string // a queue that the server has, of a node of a cluster; "" for any
 
 	inVain bool // the last wait was
 	vain   int  // how many were
@@ -75,7 +78,7 @@ func NewRunner(ctx context.Context, srv *server.Server, program program.Program,
 	if srv.Cluster() || srv.Embedded() {
 		return nil, fmt.Errorf("conformance needs a single real Redis, not a whole cluster or an imitation: got %s", srv)
 	}
-	options, err := redis.ParseURL(srv.URL())
+	options, err := redisurl.Parse(srv.URL())
 	if err != nil {
 		return nil, fmt.Errorf("conformance needs a single real Redis, redis://host:port: got %s: %w", srv, err)
 	}

@@ -28,11 +28,10 @@ type surroundings struct {
 
 func surroundingsOf(ctx context.Context, client *redis.Client, database int) (surroundings, error) {
 	s := surroundings{database: database}
-	info, err := client.Info(ctx, "cluster").Result()
-	if err != nil {
-		return s, fmt.Errorf("asking whether the server is a node of a Cluster: %w", err)
+	var err error
+	if s.cluster, err = inCluster(ctx, client); err != nil {
+		return s, err
 	}
-	s.cluster = strings.Contains(info, "cluster_enabled:1")
 	own, err := infoOf(ctx, client)
 	if err != nil {
 		return s, err
@@ -47,6 +46,14 @@ func surroundingsOf(ctx context.Context, client *redis.Client, database int) (su
 		}
 	}
 	return s, nil
+}
+
+func inCluster(ctx context.Context, client *redis.Client) (bool, error) {
+	info, err := client.Info(ctx, "cluster").Result()
+	if err != nil {
+		return false, fmt.Errorf("asking whether the server is a node of a Cluster: %w", err)
+	}
+	return strings.Contains(info, "cluster_enabled:1"), nil
 }
 
 // later is how many of the connections in an answer to CLIENT LIST came after them. One that waits

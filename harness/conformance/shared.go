@@ -60,6 +60,10 @@ func (r *Runner) share(ctx context.Context, url string, options *redis.Options) 
 		sync: func(ctx context.Context) error { _, err := r.collect(ctx); return err },
 	}
 	r.shared = s
+	var err error
+	if r.around.cluster, err = inCluster(ctx, r.control); err != nil {
+		return err
+	}
 	s.conn = s.client.Conn()
 	s.do = guest.On(s.conn)
 	for _, own := range []struct {
@@ -75,7 +79,6 @@ func (r *Runner) share(ctx context.Context, url string, options *redis.Options) 
 			r.setUpBy = info.Addr
 		}
 	}
-	var err error
 	if s.relay, err = guest.NewRelay(ctx, options); err != nil {
 		return err
 	}

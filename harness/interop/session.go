@@ -15,6 +15,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/internal/redisurl"
 )
 
 // farAway is the delay of what must not come due by itself while a case looks at
@@ -44,7 +45,7 @@ func newSession(ctx context.Context, srv *server.Server) (*session, error) {
 	if srv.Cluster() || srv.Embedded() {
 		return nil, fmt.Errorf("sharing a queue needs one real Redis, not %s", srv)
 	}
-	options, err := redis.ParseURL(srv.URL())
+	options, err := redisurl.Parse(srv.URL())
 	if err != nil {
 		return nil, err
 	}

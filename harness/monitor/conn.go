@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dq-bench/dq-bench/internal/redisurl"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
@@ -34,7 +35,7 @@ type Conn struct {
 // runs after Dial returned is seen. A MONITOR connection costs the server time
 // and sees every client's data; keep it short on a server in production.
 func Dial(ctx context.Context, redisURL string) (*Conn, error) {
-	options, err := redis.ParseURL(redisURL)
+	options, err := redisurl.Parse(redisURL)
 	if err != nil {
 		return nil, fmt.Errorf("MONITOR needs the address of one server, redis://host:port or rediss://host:port: %w", err)
 	}

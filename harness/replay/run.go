@@ -8,10 +8,12 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/dq-bench/dq-bench/harness/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/monitor"
 	"github.com/dq-bench/dq-bench/harness/trace"
-	"github.com/redis/go-redis/v9"
+	"github.com/dq-bench/dq-bench/internal/redisurl"
 )
 
 const rebuiltPeer = trace.RebuiltPeer
@@ -76,7 +78,7 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 		events: make(chan event, 64), done: make(chan struct{}),
 		peers: make(map[string]*peer), byAddr: make(map[string]*peer),
 	}
-	r.options, err = redis.ParseURL(target.URL)
+	r.options, err = redisurl.Parse(target.URL)
 	if err != nil {
 		return nil, fmt.Errorf("replay needs one server, redis://host:port or rediss://host:port: %w", err)
 	}

@@ -83,6 +83,9 @@ func cross(drivers, servers []string) ([]Side, error) {
 			return nil, err
 		}
 		for _, redis := range servers {
+			if strings.HasPrefix(name, "redisson:") && server.NamesFiles(redis) {
+				return nil, fmt.Errorf("--driver %s: the program of Redisson trusts by the system's authorities alone and has no certificate: expected --redis without files for TLS", name)
+			}
 			side := Side{Spec: name, Driver: d}
 			if len(servers) > 1 {
 				side.Redis = redis

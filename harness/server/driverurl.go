@@ -18,20 +18,29 @@ func (t target) spec() string {
 		return t.url()
 	}
 	var b strings.Builder
-	b.WriteString("redis+cluster://")
+	b.WriteString("redis")
+	if t.tls {
+		b.WriteByte('s')
+	}
 	if t.topology == sentinel {
-		b.Reset()
-		b.WriteString("redis+sentinel://")
+		b.WriteString("+sentinel://")
+	} else {
+		b.WriteString("+cluster://")
 	}
 	if t.username != "" || t.password != "" {
 		b.WriteString(url.UserPassword(t.username, t.password).String() + "@")
 	}
 	b.WriteString(strings.Join(t.addrs, ","))
+	q := url.Values{}
+	t.files.Put(q)
 	if t.topology == sentinel {
 		b.WriteString("/" + url.PathEscape(t.master) + "/" + strconv.Itoa(t.db))
 		if t.sentinelPassword != "" {
-			b.WriteString("?" + url.Values{"sentinel_password": {t.sentinelPassword}}.Encode())
+			q.Set("sentinel_password", t.sentinelPassword)
 		}
+	}
+	if len(q) > 0 {
+		b.WriteString("?" + q.Encode())
 	}
 	return b.String()
 }

@@ -16,6 +16,10 @@ import (
 )
 
 func startExternal(ctx context.Context, t target) (*Server, error) {
+	t, err := t.loaded()
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{Addr: t.addrs[0], How: "external", target: t}
 	if t.topology == sentinel {
 		addr, err := t.masterAddr(ctx)
@@ -23,7 +27,7 @@ func startExternal(ctx context.Context, t target) (*Server, error) {
 			return nil, err
 		}
 		s.Addr = addr
-		probe := &Server{Addr: addr, target: target{addrs: []string{addr}, username: t.username, password: t.password, db: t.db}}
+		probe := &Server{Addr: addr, target: t.at(addr)}
 		if err := probe.identify(ctx); err != nil {
 			return nil, err
 		}
@@ -34,6 +38,33 @@ func startExternal(ctx context.Context, t target) (*Server, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// NodeOf gives the server that has a key, by itself and as the same user: of a cluster the master of the key's
+// slot, behind sentinels the master of this moment; any other server itself.
+func (s *Server) NodeOf(ctx context.Context, key string) (*Server, error) {
+	addr := s.Addr
+	switch s.target.topology {
+	case single:
+		return s, nil
+	case cluster:
+		client := redis.NewClusterClient(s.target.clusterOptions())
+		defer client.Close()
+		master, err := client.MasterForKey(ctx, key)
+		if err != nil {
+			return nil, s.target.explain(err)
+		}
+		addr = master.Options().Addr
+	case sentinel:
+	}
+	n := &Server{Addr: addr, How: s.How, target: s.target.at(addr)}
+	return n, n.identify(ctx)
+}
+
+// at is one of t's servers by itself.
+func (t target) at(addr string) target {
+	t.topology, t.addrs, t.master, t.sentinelPassword = single, []string{addr}, "", ""
+	return t
 }
 
 // masterAddr asks the sentinels in turn where the master is.
@@ -84,7 +115,9 @@ func (t target) explain(err error) error {
 	case errors.As(err, &record), strings.Contains(msg, "first record does not look like a TLS handshake"):
 		hint = "the server speaks no TLS; use redis:// instead of rediss://"
 	case errors.As(err, &unknown), errors.As(err, &host), strings.Contains(msg, "x509:"):
-		hint = "its TLS certificate is not trusted here; install its authority or use the name it was issued for"
+		hint = "its TLS certificate is not trusted here; name its authority with --redis-ca or use the host it was issued for"
+	case strings.Contains(msg, "certificate required"), strings.Contains(msg, "tls: bad certificate"), strings.Contains(msg, "tls: unknown certificate authority"):
+		hint = "it wants a client's certificate that it trusts; name one with --redis-cert and --redis-key"
 	case strings.Contains(msg, "WRONGPASS"), strings.Contains(msg, "invalid password"):
 		hint = "it refuses the user or password of the URL; correct them"
 	case strings.Contains(msg, "NOAUTH"):

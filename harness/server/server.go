@@ -56,6 +56,8 @@ type Server struct {
 //	redis:// rediss://          a server that runs elsewhere
 //	redis+cluster://h,h         a cluster, by some of its nodes
 //	redis+sentinel://h,h/name   the master that sentinels watch under that name
+//	rediss+cluster:// rediss+sentinel://   the same by TLS
+//	rediss…?tls_ca=file&tls_cert=file&tls_key=file   by an authority and with a certificate of one's own
 //
 // A spec that can never be right gives a *SpecError; an environment that cannot
 // serve gives another error of one line, without passwords. notice, which may
@@ -82,8 +84,8 @@ func Start(ctx context.Context, spec string, notice func(string)) (*Server, erro
 	}
 }
 
-// URL is the server's address with its credentials, for redis.ParseURL
-// (redis.ParseClusterURL, redis.ParseFailoverURL for those topologies). It
+// URL is the server's address with its credentials, for redisurl.Parse, and
+// redis.ParseURL where it names no files for TLS (redis.ParseClusterURL, redis.ParseFailoverURL for those topologies). It
 // holds the password: do not print it.
 func (s *Server) URL() string { return s.target.url() }
 
@@ -109,7 +111,7 @@ func (s *Server) String() string {
 func (s *Server) NewClient() redis.UniversalClient { return s.target.newClient() }
 
 // NewClient returns a client for an address in the form that URL returns. It
-// connects with the first command. The error is a *SpecError.
+// connects with the first command. The error is a *SpecError, or of a file for TLS.
 func NewClient(url string) (redis.UniversalClient, error) {
 	s, err := parseSpec(url)
 	if err != nil {
@@ -118,24 +120,32 @@ func NewClient(url string) (redis.UniversalClient, error) {
 	if s.mode != modeExternal {
 		return nil, &SpecError{Spec: url, Reason: "not the address of a server"}
 	}
-	return s.url.newClient(), nil
+	t, err := s.url.loaded()
+	if err != nil {
+		return nil, err
+	}
+	return t.newClient(), nil
 }
 
 func (t target) newClient() redis.UniversalClient {
-	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	switch t.topology {
 	case cluster:
-		return redis.NewClusterClient(&redis.ClusterOptions{
-			Addrs: t.addrs, Username: t.username, Password: t.password, TLSConfig: t.tlsConfig(),
-			DisableIdentity: true, MaintNotificationsConfig: quiet,
-		})
+		return redis.NewClusterClient(t.clusterOptions())
 	case sentinel:
 		return redis.NewFailoverClient(&redis.FailoverOptions{
 			MasterName: t.master, SentinelAddrs: t.addrs, SentinelPassword: t.sentinelPassword,
-			Username: t.username, Password: t.password, DB: t.db, DisableIdentity: true,
+			Username: t.username, Password: t.password, DB: t.db, TLSConfig: t.tlsConfig(), DisableIdentity: true,
 		})
 	default:
 		return redis.NewClient(t.options())
+	}
+}
+
+func (t target) clusterOptions() *redis.ClusterOptions {
+	return &redis.ClusterOptions{
+		Addrs: t.addrs, Username: t.username, Password: t.password, TLSConfig: t.tlsConfig(),
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }
 
@@ -147,12 +157,15 @@ func (t target) options() *redis.Options {
 	}
 }
 
+// tlsConfig names no host: who dials takes that of the address, which is another for each node of a set.
 func (t target) tlsConfig() *tls.Config {
-	if !t.tls {
+	switch {
+	case !t.tls:
 		return nil
+	case t.trust != nil:
+		return t.trust.Clone()
 	}
-	host, _, _ := net.SplitHostPort(t.addrs[0])
-	return &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
+	return &tls.Config{MinVersion: tls.VersionTLS12}
 }
 
 // Close stops what Start started and removes its files; an external server is

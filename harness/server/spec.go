@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/netip"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/dq-bench/dq-bench/internal/redisurl"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -23,7 +25,7 @@ type SpecError struct {
 
 // Error names the value, what is wrong with it and what is allowed.
 func (e *SpecError) Error() string {
-	return fmt.Sprintf("redis %q: %s; want auto, container[:image], process[:path], embedded or a redis://, rediss://, redis+cluster://, redis+sentinel:// URL", e.Spec, e.Reason)
+	return fmt.Sprintf("redis %q: %s; want auto, container[:image], process[:path], embedded or a redis://, redis+cluster://, redis+sentinel:// URL, rediss… for TLS", e.Spec, e.Reason)
 }
 
 type mode string
@@ -92,7 +94,9 @@ const (
 type target struct {
 	topology           topology
 	tls                bool
-	addrs              []string // at least one host:port
+	files              redisurl.Files // for TLS
+	trust              *tls.Config    // what is in them, once they are read
+	addrs              []string       // at least one host:port
 	username, password string
 	db                 int
 	master             string // sentinel: name of the watched master
@@ -102,19 +106,19 @@ type target struct {
 // parseTarget reads
 //
 //	redis[s]://[user[:password]@]host[:port][/db]
-//	redis+cluster://[user[:password]@]host[:port][,host[:port]…]
-//	redis+sentinel://[user[:password]@]host[:port][,…]/master[/db][?sentinel_password=…]
+//	redis[s]+cluster://[user[:password]@]host[:port][,host[:port]…]
+//	redis[s]+sentinel://[user[:password]@]host[:port][,…]/master[/db][?sentinel_password=…]
+//
+// each of rediss with ?tls_ca=file&tls_cert=file&tls_key=file.
 func parseTarget(s string) (target, error) {
 	scheme, rest, _ := strings.Cut(s, "://")
-	t := target{}
+	t := target{tls: scheme == "rediss" || strings.HasPrefix(scheme, "rediss+")}
 	port := "6379"
 	switch scheme {
-	case "redis":
-	case "rediss":
-		t.tls = true
-	case "redis+cluster":
+	case "redis", "rediss":
+	case "redis+cluster", "rediss+cluster":
 		t.topology = cluster
-	case "redis+sentinel":
+	case "redis+sentinel", "rediss+sentinel":
 		t.topology, port = sentinel, "26379"
 	default:
 		return t, fmt.Errorf("unknown scheme %s://", scheme)
@@ -157,11 +161,8 @@ func (t *target) parsePath(tail string) error {
 	if p := strings.Trim(u.Path, "/"); p != "" {
 		parts = strings.Split(p, "/")
 	}
-	for key := range u.Query() {
-		if t.topology != sentinel || key != "sentinel_password" {
-			return fmt.Errorf("unknown parameter %q", key)
-		}
-		t.sentinelPassword = u.Query().Get(key)
+	if err := t.parseQuery(u.Query()); err != nil {
+		return err
 	}
 	if t.topology == sentinel {
 		if len(parts) == 0 {
@@ -180,6 +181,24 @@ func (t *target) parsePath(tail string) error {
 		return fmt.Errorf("database %q is not a number", strings.Join(parts, "/"))
 	}
 	t.db = db
+	return nil
+}
+
+func (t *target) parseQuery(query url.Values) error {
+	t.files = redisurl.TakeFiles(query)
+	if err := t.files.Check(t.tls); err != nil {
+		return err
+	}
+	for key := range query {
+		switch {
+		case key == "sentinel_password" && t.topology == sentinel:
+			t.sentinelPassword = query.Get(key)
+		case key == "addr" || key == "master_name":
+			return fmt.Errorf("the parameter %q is go-redis's: name all hosts before the path, and write redis+cluster://host,host or redis+sentinel://host,host/master", key)
+		default:
+			return fmt.Errorf("unknown parameter %q", key)
+		}
+	}
 	return nil
 }
 
@@ -213,7 +232,7 @@ func hostPort(h, port string) (string, error) {
 }
 
 // url renders t for go-redis: ParseURL, ParseClusterURL or ParseFailoverURL,
-// as the topology asks.
+// as the topology asks; with files for TLS for redisurl.Parse.
 func (t target) url() string {
 	u := url.URL{Scheme: "redis", Host: t.addrs[0]}
 	if t.tls {
@@ -242,8 +261,44 @@ func (t target) url() string {
 			q.Set("password", t.password)
 		}
 	}
+	t.files.Put(q)
 	u.RawQuery = q.Encode()
 	return u.String()
+}
+
+// loaded is t with its files for TLS read.
+func (t target) loaded() (target, error) {
+	if t.files == (redisurl.Files{}) {
+		return t, nil
+	}
+	var err error
+	t.trust, err = t.files.Config()
+	return t, err
+}
+
+// NamesFiles reports whether a --redis value is an address that names files for TLS.
+func NamesFiles(spec string) bool {
+	s, err := parseSpec(spec)
+	return err == nil && s.url.files != redisurl.Files{}
+}
+
+// WithFiles returns the address of an external server with the files in it that are not empty. The error
+// is a *SpecError, also where the address has any already.
+func WithFiles(spec string, files redisurl.Files) (string, error) {
+	s, err := parseSpec(spec)
+	switch {
+	case err != nil:
+		return "", err
+	case s.mode != modeExternal:
+		return "", &SpecError{Spec: spec, Reason: "not the address of a server"}
+	case s.url.files != redisurl.Files{}:
+		return "", &SpecError{Spec: Redact(spec), Reason: "it names files for TLS already"}
+	}
+	if err := files.Check(s.url.tls); err != nil {
+		return "", &SpecError{Spec: Redact(spec), Reason: err.Error()}
+	}
+	s.url.files = files
+	return s.url.spec(), nil
 }
 
 // WithPassword returns the address of an external server with a password in it. The error is

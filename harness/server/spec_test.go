@@ -7,6 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/internal/redisurl"
 )
 
 func TestParseSpec(t *testing.T) {
@@ -25,6 +27,8 @@ func TestParseSpec(t *testing.T) {
 		{"redis://[::1]", "external", "", "redis://[::1]:6379/0"},
 		{"redis+cluster://:p@a:1,b:2", "external", "", "redis://:p@a:1?addr=b%3A2"},
 		{"redis+sentinel://a,b:2/main/4", "external", "", "redis://a:26379/4?addr=b%3A2&master_name=main"},
+		{"rediss+cluster://a:1,b:2", "external", "", "rediss://a:1?addr=b%3A2"},
+		{"rediss+sentinel://a/m", "external", "", "rediss://a:26379/0?master_name=m"},
 		{"redis+sentinel://:p@a/m?sentinel_password=q", "external", "", "redis://:q@a:26379/0?master_name=m&password=p"},
 	} {
 		t.Run(tc.in, func(t *testing.T) {
@@ -56,7 +60,7 @@ func TestSpecThatCanNeverBeRight(t *testing.T) {
 		"", "docker", "auto:x", "embedded:", "container:", "process:",
 		"http://h", "redis://", "redis://h:x", "redis://h:0", "redis://h:70000", "redis://h:", "redis://h/x", "redis://h/1/2",
 		"redis://h/-1", "redis://a,b", "redis://u:%zz@h", "redis://h?x=1", "redis+cluster://a/1", "redis+cluster://a,,b", "redis+sentinel://a",
-		"redis+sentinel://a/m/x", "://h",
+		"redis+sentinel://a/m/x", "://h", "redis://h?tls_ca=f", "rediss://h?tls_cert=f", "rediss://h?tls_key=f", "rediss://h?addr=b", "redis+cluster://h?master_name=m",
 	} {
 		t.Run(in, func(t *testing.T) {
 			t.Parallel()
@@ -87,6 +91,29 @@ func TestWithPassword(t *testing.T) {
 	}
 	for in, want := range map[string]string{"redis://:s3cret@h": "it has a password already", "auto": "not the address of a server", "redis://": "the host is missing"} {
 		_, err := WithPassword(in, "p")
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "s3cret")
+	}
+}
+
+func TestWithFiles(t *testing.T) {
+	t.Parallel()
+	files := redisurl.Files{CA: "/a b.pem", Cert: "c", Key: "k"}
+	for in, want := range map[string]string{
+		"rediss://u:p@h/2":                              "rediss://u:p@h:6379/2?tls_ca=%2Fa+b.pem&tls_cert=c&tls_key=k",
+		"rediss+cluster://a:1,b:2":                      "rediss+cluster://a:1,b:2?tls_ca=%2Fa+b.pem&tls_cert=c&tls_key=k",
+		"rediss+sentinel://a:1/m?sentinel_password=%26": "rediss+sentinel://a:1/m/0?sentinel_password=%26&tls_ca=%2Fa+b.pem&tls_cert=c&tls_key=k",
+	} {
+		got, err := WithFiles(in, files)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		require.True(t, NamesFiles(got))
+		require.False(t, NamesFiles(in))
+		_, err = WithFiles(got, files)
+		require.ErrorContains(t, err, "it names files for TLS already")
+	}
+	for in, want := range map[string]string{"redis://:s3cret@h": "need rediss://", "auto": "not the address of a server", "redis://": "the host is missing"} {
+		_, err := WithFiles(in, files)
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "s3cret")
 	}

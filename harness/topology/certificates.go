@@ -16,11 +16,13 @@ import (
 	"time"
 )
 
-// The files of a server with TLS.
+// The files of a server with TLS, and of its client.
 const (
 	caFile        = "ca.pem"
 	serverFile    = "server.pem"
 	serverKeyFile = "server.key"
+	clientFile    = "client.pem"
+	clientKeyFile = "client.key"
 )
 
 // issuer is a certificate and the key that it signs with.
@@ -30,7 +32,7 @@ type issuer struct {
 }
 
 // writeCertificates makes an authority, a server's certificate for 127.0.0.1 and a client's, all good
-// for a day. It writes what the server needs into the folder, and returns what a client does.
+// for a day. It writes what server and client need into the folder, and returns what a client does.
 func writeCertificates(folder string) (*tls.Config, error) {
 	now := time.Now()
 	template := func(n int64, name string) *x509.Certificate {
@@ -61,10 +63,16 @@ func writeCertificates(folder string) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	clientKey, err := x509.MarshalPKCS8PrivateKey(asking.key)
+	if err != nil {
+		return nil, err
+	}
 	for file, block := range map[string]*pem.Block{
 		caFile:        {Type: "CERTIFICATE", Bytes: authority.certificate.Raw},
 		serverFile:    {Type: "CERTIFICATE", Bytes: serving.certificate.Raw},
 		serverKeyFile: {Type: "PRIVATE KEY", Bytes: key},
+		clientFile:    {Type: "CERTIFICATE", Bytes: asking.certificate.Raw},
+		clientKeyFile: {Type: "PRIVATE KEY", Bytes: clientKey},
 	} {
 		if err := os.WriteFile(filepath.Join(folder, file), pem.EncodeToMemory(block), 0o600); err != nil {
 			return nil, err

@@ -71,7 +71,7 @@ func watched(ctx context.Context, path string) (*Topology, error) {
 		return nil, err
 	}
 	return &Topology{
-		Product: s.Product, Version: s.Version, kept: "kept", dial: s.NewClient, closers: []func() error{s.Close},
+		Product: s.Product, Version: s.Version, Address: s.DriverURL(), kept: "kept", dial: s.NewClient, closers: []func() error{s.Close},
 		nodeOf: func(ctx context.Context, _ string) (*server.Server, error) {
 			n, err := s.Master(ctx)
 			if err != nil {
@@ -136,7 +136,7 @@ func clustered(ctx context.Context, path string) (*Topology, error) {
 	}
 	owner := func(ctx context.Context) (*server.Node, error) { return c.NodeOfKey(ctx, Queue) }
 	return &Topology{
-		Product: c.Product, Version: c.Version, kept: "{" + Queue + "}:kept", dial: c.NewClient, closers: []func() error{c.Close},
+		Product: c.Product, Version: c.Version, Address: c.DriverURL(), kept: "{" + Queue + "}:kept", dial: c.NewClient, closers: []func() error{c.Close},
 		nodeOf: func(ctx context.Context, key string) (*server.Server, error) {
 			n, err := c.NodeOfKey(ctx, key)
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/conformance"
 	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/internal/redisurl"
 )
 
 // durable has a server that is killed forget nothing that it acknowledged.
@@ -91,9 +92,15 @@ func secured(ctx context.Context, path string) (*Topology, error) {
 			return nil, err
 		}
 		_, port, _ := net.SplitHostPort(addr)
-		return alone(ctx, path, redis.Options{Addr: addr, TLSConfig: client}, "--tls-port", port, "--tls-auth-clients", "yes",
+		t, err := alone(ctx, path, redis.Options{Addr: addr, TLSConfig: client}, "--tls-port", port, "--tls-auth-clients", "yes",
 			"--tls-ca-cert-file", filepath.Join(folder, caFile),
 			"--tls-cert-file", filepath.Join(folder, serverFile), "--tls-key-file", filepath.Join(folder, serverKeyFile))
+		if err != nil {
+			return nil, err
+		}
+		files := redisurl.Files{CA: filepath.Join(folder, caFile), Cert: filepath.Join(folder, clientFile), Key: filepath.Join(folder, clientKeyFile)}
+		t.Address, err = server.WithFiles("rediss://"+addr, files)
+		return t, err
 	})
 }
 

@@ -62,6 +62,8 @@ func (k Kind) Start(ctx context.Context, path string) (*Topology, error) {
 type Topology struct {
 	// Product and Version are those of the servers.
 	Product, Version string
+	// Address is a --redis that names them, of TLS, Sentinel and Cluster; empty for others.
+	Address string
 	// Faults are what may happen to them, one after the other.
 	Faults []Fault
 

@@ -3,6 +3,7 @@ package guest
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,8 +39,13 @@ func (c Client) String() string {
 // Monitors reports whether the connection is in MONITOR mode.
 func (c Client) Monitors() bool { return strings.Contains(c.Flags, "O") }
 
+// sentinel is how a sentinel names its two connections to a server.
+var sentinel = regexp.MustCompile(`^sentinel-[0-9a-f]{8}-(cmd|pubsub)$`)
+
 // link reports whether it is no client but a link within a set of servers.
-func (c Client) link() bool { return strings.ContainsAny(c.Flags, "MS") && !c.Monitors() }
+func (c Client) link() bool {
+	return strings.ContainsAny(c.Flags, "MS") && !c.Monitors() || sentinel.MatchString(c.Name)
+}
 
 // Clients returns the connections of clients, by CLIENT LIST with arguments. It
 // returns permitted as false where the user may not send that.
@@ -115,12 +121,14 @@ func Strangers(ctx context.Context, do Do, own func(Client) bool) (strangers []C
 }
 
 // Harmless tells which commands of strangers are no sign of use: health checks and
-// monitoring tools send them. (MONITOR does not show those for administrators.)
+// monitoring tools send them, and sentinels. (MONITOR does not show those for administrators.)
 func Harmless(l monitor.Line) bool {
 	switch l.Name() {
 	case "ping", "echo", "hello", "auth", "select", "client", "quit", "reset", "info", "command", "time", "role", "dbsize", "memory",
 		"readonly", "readwrite", "lastsave":
 		return true
+	case "publish", "subscribe": // of sentinels, to learn of each other
+		return len(l.Args) > 1 && l.Args[1] == "__sentinel__:hello"
 	}
 	return false
 }

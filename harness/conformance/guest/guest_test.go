@@ -35,6 +35,8 @@ func TestClientsAreReadAndLinksLeftOut(t *testing.T) {
 		"id=4 addr=10.0.0.1:1 name= age=1 flags=O cmd=monitor\n" +
 		"id=5 addr=10.0.0.2:1 name= age=1 flags=S cmd=replconf\n" +
 		"id=6 addr=10.0.0.3:6379 name= age=1 flags=M cmd=\n" +
+		"id=7 addr=10.0.0.4:1 name=sentinel-0123abcd-cmd age=1 flags=N cmd=ping\n" +
+		"id=8 addr=10.0.0.4:2 name=sentinel-0123abcd-pubsub age=1 flags=P cmd=subscribe\n" +
 		"nonsense\n"
 	do := func(context.Context, ...string) (any, error) { return list, nil }
 	clients, permitted, err := Clients(t.Context(), do)
@@ -49,6 +51,7 @@ func TestClientsAreReadAndLinksLeftOut(t *testing.T) {
 func TestStrangeKeysAreNotAdvisedToBeDeleted(t *testing.T) {
 	var s Strange
 	require.False(t, s.Note(line(0, "10.0.0.1:1", "PING")))
+	require.False(t, s.Note(line(0, "10.0.0.1:1", "PUBLISH", "__sentinel__:hello", "10.0.0.4,26379")))
 	require.True(t, s.Note(line(0, "10.0.0.1:1", "EVAL", "…", "1", "a")))
 	require.True(t, s.Note(line(0, monitor.LuaPeer, "rpush", "b", "secret")))
 	ours := []Key{{0, "a"}, {0, "b"}, {1, "a"}, {0, "c"}}

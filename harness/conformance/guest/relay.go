@@ -66,7 +66,7 @@ func (r *Relay) URL(server string) (string, error) {
 	if err != nil {
 		return "", errors.New("the server's address is no URL")
 	}
-	u.Scheme, u.Host = "redis", r.listener.Addr().String()
+	u.Scheme, u.Host, u.RawQuery = "redis", r.listener.Addr().String(), "" // which names files for TLS
 	return u.String(), nil
 }
 

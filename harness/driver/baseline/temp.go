@@ -13,6 +13,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/internal/redisurl"
 )
 
 // DefaultLease is how long a process of List or ZSet may be silent
@@ -92,7 +93,7 @@ type tempElement struct {
 // openTemp connects and takes a lease. The caller sets the functions, and calls
 // start.
 func openTemp(ctx context.Context, target driver.Target, name string, o tempOptions) (*tempQueue, error) {
-	opt, err := redis.ParseURL(target.RedisURL)
+	opt, err := redisurl.Parse(target.RedisURL)
 	if err != nil {
 		return nil, fmt.Errorf("driver %s: %w", o.driver, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver/library"
+	"github.com/dq-bench/dq-bench/internal/redisurl"
 )
 
 // Library is the dq library under the op protocol, in this process: the same
@@ -214,7 +215,7 @@ func (p *Library) redis(args arguments) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt, err := redis.ParseURL(url)
+	opt, err := redisurl.Parse(url)
 	if err != nil {
 		return nil, err
 	}

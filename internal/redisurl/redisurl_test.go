@@ -1,0 +1,65 @@
+package redisurl_test
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/internal/redisurl"
+)
+
+func TestParseIsThatOfGoRedisWithoutFiles(t *testing.T) {
+	t.Parallel()
+	for _, in := range []string{"redis://u:p%40@h:1/2", "rediss://h", "redis://h:1?dial_timeout=3s"} {
+		want, err := redis.ParseURL(in)
+		require.NoError(t, err)
+		got, err := redisurl.Parse(in)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
+
+func TestParseSaysWhatWasExpected(t *testing.T) {
+	t.Parallel()
+	none := filepath.Join(t.TempDir(), "none.pem")
+	require.NoError(t, os.WriteFile(none, []byte("none"), 0o600))
+	for in, want := range map[string]string{
+		"redis://:s3cret@h?tls_ca=f":                               "need rediss://",
+		"rediss://:s3cret@h?tls_cert=f":                            "belong together",
+		"rediss://:s3cret@h?tls_ca=/nowhere":                       "open /nowhere",
+		"rediss://:s3cret@h?tls_ca=" + none:                        "expected PEM with a certificate in " + none,
+		"rediss://:s3cret@h?tls_cert=" + none + "&tls_key=" + none: "the client's certificate " + none,
+		"redis://:s3cret@h:x":                                      "no URL",
+		"redis://:s3cret@h?master_name=m":                          "unexpected option: master_name",
+	} {
+		_, err := redisurl.Parse(in)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "s3cret")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("rediss://u:s3cret@h:1/2?tls_ca=a&tls_cert=b&tls_key=c")
+	f.Add("redis://:s3cret@h:x")
+	f.Fuzz(func(t *testing.T, in string) {
+		if strings.Contains(in, "tls_") {
+			in = strings.ReplaceAll(in, "/dev", "") // none of which ends
+		}
+		options, err := redisurl.Parse(in)
+		u, broken := url.Parse(in)
+		switch {
+		case err == nil:
+			require.NotEmpty(t, options.Addr)
+			require.NoError(t, broken)
+		case broken == nil && u.User != nil:
+			if password, _ := u.User.Password(); len(password) > 8 {
+				require.NotContains(t, err.Error(), password)
+			}
+		}
+	})
+}
