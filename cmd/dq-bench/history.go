@@ -42,9 +42,14 @@ Changes are found by E-divisive means with a permutation test, in the whole seri
 stretches of it, at 0.05 for all figures together, in %[2]d runs or more, and matter from --min-effect and --min-delta on.
 A run that does not tell a figure is left out of that figure, and said so.
 
+Runs of a version that were made in a row, with none of another between, share their hour, and count
+as one session: a change is then one only if the medians of the sessions bear it too, of which %[3]d are
+needed. With four before it twice as much is seen, with nine half as much again, where hours
+differ by 5 %%; versions that are measured in turn need no such caution, and see more.
+
 Messages that were lost, came twice, came early, never came or could not be offered are judged
 whatever the figures, each kind by itself with the version since which there is more or less of it: by the order
-of the runs that have any, at 0.04 for all kinds together. In however few runs, what comes for
+of the runs (of those in a row: the sessions) that have any, at 0.04 for all kinds together. In however few runs, what comes for
 the first time at the newest point is worse, and so is what each of its runs has ten times as often as any before.
 
 The first_worse of --json is that of the figure that grew by the greatest factor, or
@@ -64,7 +69,7 @@ is left of the newest version, the outcome is inconclusive, unless %[2]d runs of
 machines or implementations are refused, and so is one that is given twice.
 
 Exit codes: 0 better, no change or inconclusive; 1 no run file can be read, or none of them is valid and whole; 2 wrong usage, or runs that do not belong together;
-99 worse.`, history.MaxRuns, history.MinRuns),
+99 worse.`, history.MaxRuns, history.MinRuns, history.MinSessions),
 		Example: `  dq-bench history out/releases
   dq-bench history --by commit --html history.html out/nightly
   dq-bench history --reference redisson:3.16.6 'out/h/*'`,

@@ -59,24 +59,21 @@ func (s *sorted) faults(ctx context.Context) []Fault {
 		}
 		all = append(all, f)
 	}
-	level := faultSignificance / float64(sharing(all, len(s.runs)))
+	units := s.bySession()
+	level := faultSignificance / float64(units.sharing(kinds))
 	for i := range all {
-		s.change(ctx, &all[i], counts, level)
+		units.change(ctx, &all[i], counts, level)
 	}
 	return all
 }
 
 // sharing is how many kinds share the level: those that could be told at their part of it (Tarone 1990). One that
 // a single run of a dozen has could not, wherever that stands, and takes nothing from the others.
-func sharing(faults []Fault, runs int) int {
-	for n := 1; n < len(faults); n++ {
+func (s *sorted) sharing(kinds []compare.Fault) int {
+	for n := 1; n < len(kinds); n++ {
 		could := 0
-		for _, f := range faults {
-			bad := 0
-			for _, k := range f.Runs {
-				bad += k
-			}
-			if leastChance(bad, runs) <= worseShare*faultSignificance/float64(n) {
+		for _, kind := range kinds {
+			if all, bad := s.runsOf(0, len(s.points), kind); leastChance(bad, all) <= worseShare*faultSignificance/float64(n) {
 				could++
 			}
 		}
@@ -84,7 +81,7 @@ func sharing(faults []Fault, runs int) int {
 			return n
 		}
 	}
-	return len(faults)
+	return len(kinds)
 }
 
 // leastChance is that of the clearest order that runs can come in of which so many are bad: all of these last.
@@ -114,7 +111,7 @@ func (s *sorted) change(ctx context.Context, f *Fault, counts []run.Counts, leve
 	switch {
 	case f.kind.More(best, newest, level):
 		f.set(s, from, since, best, newest, Worse)
-	case len(s.runs) >= MinRuns && f.kind.More(newest, all, level):
+	case s.made() >= MinRuns && f.kind.More(newest, all, level):
 		f.set(s, 0, at, all, newest, Better)
 	}
 }
@@ -135,7 +132,7 @@ func (f *Fault) set(s *sorted, from, since int, before, newest run.Counts, outco
 // runs since some point, or for the first time in the newest; of fewer than MinRuns no order would tell.
 func (s *sorted) levels(ctx context.Context, counts []run.Counts, kind compare.Fault, level float64) []int {
 	starts := []int{0}
-	if len(s.runs) < MinRuns {
+	if s.made() < MinRuns {
 		if at := s.standOut(kind, 0); at > 0 {
 			starts = append(starts, at)
 		}

@@ -7,6 +7,12 @@
 // the logarithms of the figures, at 0.05 for all figures together. It starts nothing, and
 // shows nothing to people.
 //
+// The test takes each run for a draw of its own. Runs of a version that were made in a row are not: they share their
+// hour, and by them alone nine in ten flat series of ten versions have a change where hours differ by as much as runs.
+// There a change is one only if the medians of the sessions bear it too, by the t of Student (stats.Levels);
+// TestSessionsThatDifferAreNoChange says how often that errs, and what it sees. What is done wrong to messages is
+// judged by sessions, too.
+//
 // What it can see is a matter of the noise. On a machine with a calm hour of its own every
 // figure serves. On one that others use as well the lateness of one run may be ten times
 // that of the next, and no method finds a fifth more in that: there the versions are to be
@@ -55,7 +61,7 @@ const (
 	Better Outcome = "better"
 	// Unchanged: no change was seen, which does not prove that there is none.
 	Unchanged Outcome = "no change"
-	// Inconclusive: there are too few runs, points or figures to see one.
+	// Inconclusive: there are too few runs, sessions, points or figures to see one.
 	Inconclusive Outcome = "inconclusive"
 )
 
@@ -146,6 +152,10 @@ type Figure struct {
 	Changes []Change `json:"changes"`
 
 	isTime bool
+	// ofHours is the newest change of the runs where that is no more than their sessions differ by.
+	ofHours *Change
+	// sessions is how many tell it.
+	sessions int
 }
 
 // Name is that of people: "past due p99".
@@ -199,7 +209,7 @@ func Of(ctx context.Context, runs []*run.Document, o Options) (*History, error) 
 		}
 	}
 	if len(s.runs) >= MinRuns {
-		h.divide(ctx, o)
+		h.divide(ctx, s, o)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -208,7 +218,7 @@ func Of(ctx context.Context, runs []*run.Document, o Options) (*History, error) 
 	h.Faults = s.faults(ctx)
 	h.judgeFaults()
 	h.judgeUnjudged(s)
-	h.judgeInARow(s)
+	h.tellSessions(s)
 	h.tellUnread(len(o.Unread))
 	h.LeftOut = append(h.LeftOut, o.Unread...)
 	return h, nil
@@ -264,13 +274,17 @@ func CheckNumber(n int) error {
 }
 
 // divide finds the changes of all figures, some figures at a time.
-func (h *History) divide(ctx context.Context, o Options) {
+func (h *History) divide(ctx context.Context, s *sorted, o Options) {
+	var sessions [][]int
+	if s.references == nil { // else each run is a ratio to what had the same hour
+		sessions = s.sessions
+	}
 	var dividing sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i := range h.Figures {
 		free <- struct{}{}
 		dividing.Go(func() {
-			h.Figures[i].divide(ctx, h.Points, significance/float64(len(h.Figures)), o)
+			h.Figures[i].divide(ctx, h.Points, sessions, significance/float64(len(h.Figures)), o)
 			<-free
 		})
 	}

@@ -104,17 +104,13 @@ func medianOf(values []*float64) *float64 {
 	return &median
 }
 
-// divide finds the changes that matter.
-func (f *Figure) divide(ctx context.Context, points []Point, level float64, o Options) {
-	series := told(f.Values...)
-	if !slices.ContainsFunc(series, func(v float64) bool { return v <= 0 }) {
-		for i := range series {
-			series[i] = math.Log(series[i])
-		}
-	}
+// divide finds the changes that matter, and, where runs were made in a row, that more than their hours make.
+func (f *Figure) divide(ctx context.Context, points []Point, sessions [][]int, level float64, o Options) {
+	scaled := f.scaled()
+	series := told(scaled...)
 	starts, at := []int{}, 0
 	pointOf := map[int]int{}
-	for i, values := range f.Values {
+	for i, values := range scaled {
 		n := len(told(values))
 		if at > 0 && n > 0 {
 			starts = append(starts, at)
@@ -122,18 +118,48 @@ func (f *Figure) divide(ctx context.Context, points []Point, level float64, o Op
 		}
 		at += n
 	}
-	found := stats.Changes(ctx, series, starts, level)
-	for {
-		f.Changes = []Change{}
-		for _, c := range found {
-			f.Changes = append(f.Changes, Change{At: pointOf[c.At], Name: points[pointOf[c.At]].Name, P: c.P})
+	var found []Change
+	for _, c := range stats.Changes(ctx, series, starts, level) {
+		at := pointOf[c.At]
+		found = append(found, Change{At: at, Name: points[at].Name, P: c.P})
+	}
+	f.set(found, o)
+	if sessions != nil {
+		f.setBySession(scaled, sessions, level, o)
+	}
+}
+
+// scaled are the values, or their logarithms where all are above 0.
+func (f *Figure) scaled() [][]*float64 {
+	if slices.ContainsFunc(told(f.Values...), func(v float64) bool { return v <= 0 }) {
+		return f.Values
+	}
+	scaled := make([][]*float64, len(f.Values))
+	for i, values := range f.Values {
+		for _, v := range values {
+			if v != nil {
+				log := math.Log(*v)
+				v = &log
+			}
+			scaled[i] = append(scaled[i], v)
 		}
+	}
+	return scaled
+}
+
+// set makes those changes the figure's that matter.
+func (f *Figure) set(found []Change, o Options) {
+	f.Changes = slices.Clone(found)
+	if found == nil {
+		f.Changes = []Change{}
+	}
+	for {
 		f.Levels = f.levels(f.Changes)
 		least := f.measure(o)
 		if least < 0 {
 			return
 		}
-		found = slices.Delete(found, least, least+1)
+		f.Changes = slices.Delete(f.Changes, least, least+1)
 	}
 }
 
@@ -210,6 +236,9 @@ func (h *History) judge(ctx context.Context, runs int) {
 	case len(better) > 0:
 		h.Outcome = Better
 		h.Text = "Better since " + h.sentence(better) + h.maybeEarlier(better[0].newest().At)
+	case h.ofHours() != nil && h.ofHours().sessions < MinSessions:
+		h.Outcome = Inconclusive
+		h.Text = fmt.Sprintf("Inconclusive: %s were made in %d sessions; at least %d are needed to see a change.", compare.CountRuns(runs), h.ofHours().sessions, MinSessions)
 	}
 	if few := h.tooFew(ctx); few != "" {
 		h.Text += " " + few

@@ -85,12 +85,19 @@ type sorted struct {
 	// runs are those of all points, in order; references stand beside them, nil if there
 	// are none.
 	runs, references []*run.Document
+	// sessions are the numbers of runs that were made in a row, of each point; nil where each run is a session of its own.
+	sessions [][]int
+	// ofRuns is how many runs these are, where each stands for a session.
+	ofRuns int
 }
 
 type point struct {
 	name string
 	runs []*run.Document
 }
+
+// made is how many runs were made.
+func (s *sorted) made() int { return max(s.ofRuns, len(s.runs)) }
 
 // all are the runs and their references.
 func (s *sorted) all() []*run.Document { return slices.Concat(s.runs, s.references) }
@@ -121,6 +128,7 @@ func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
 	for _, p := range s.points {
 		s.runs = append(s.runs, p.runs...)
 	}
+	s.sessions = sessions(s.points)
 	if reference != nil {
 		for _, r := range s.runs {
 			s.references = append(s.references, reference[r])

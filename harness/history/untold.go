@@ -144,47 +144,6 @@ func takes(ctx context.Context, older []int, level float64) int {
 	}
 }
 
-// inARow reports of each point whether it has several runs, and none of another was made between the first and the
-// last of them: what an hour did to all of them then looks as if the point did it.
-func (s *sorted) inARow() []bool {
-	inTime := slices.SortedStableFunc(slices.Values(s.runs), func(a, b *run.Document) int { return a.Started.Compare(b.Started) })
-	place := map[*run.Document]int{}
-	for i, r := range inTime {
-		place[r] = i
-	}
-	all := make([]bool, len(s.points))
-	for i, p := range s.points {
-		first, last := len(inTime), -1
-		for _, r := range p.runs {
-			first, last = min(first, place[r]), max(last, place[r])
-		}
-		all[i] = len(p.runs) > 1 && last-first == len(p.runs)-1
-	}
-	return all
-}
-
-// judgeInARow says that what changed may be the hour, where each of several runs was not made in turn with those of
-// other points, nor beside a reference.
-func (h *History) judgeInARow(s *sorted) {
-	n, example := 0, ""
-	for i, is := range s.inARow() {
-		if is {
-			n, example = n+1, h.Points[i].Name
-		}
-	}
-	if n == 0 || len(h.Points) == 1 || s.references != nil {
-		return
-	}
-	points := "1 point of " + fmt.Sprint(len(h.Points))
-	if n > 1 {
-		points = fmt.Sprintf("%d points of %d", n, len(h.Points))
-	}
-	h.Notes = append(h.Notes, fmt.Sprintf("the runs of %s, such as %s, were made in a row: they share their hour, which may be what makes a difference", points, example))
-	if len(h.changed(Worse))+len(h.changed(Better)) > 0 {
-		h.Text += fmt.Sprintf(" The runs of %s were made in a row, and share their hour: to be sure, measure both in turn and compare.", points)
-	}
-}
-
 // tellUnread says that there are files that could not be read. Their place is not known, so they take
 // nothing back: else one damaged file would have the last word for good.
 func (h *History) tellUnread(files int) {

@@ -45,7 +45,7 @@ func TestHistoryShowsFaults(t *testing.T) {
 	for i := range uint64(24) {
 		r := runtest.Sample(i, 10_000, 1+float64(i%5)/50)
 		r.Driver.Version = fmt.Sprintf("3.%d.0", 9+i/8)
-		r.Started = r.Started.Add(time.Duration(i) * time.Hour)
+		r.Started = r.Started.Add(time.Duration(i%8*3+i/8) * time.Hour) // in turn
 		if i/8 == 0 {
 			r.Counts.Lost = 2
 		}
