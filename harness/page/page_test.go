@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -313,4 +314,22 @@ func TestGroupDigits(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1 000", -1000: "-1 000", -100: "-100", 1234567: "1 234 567"} {
 		require.Equal(t, strings.ReplaceAll(want, " ", "\u202f"), groupDigits(n))
 	}
+}
+
+// The page of a run calls as many messages wrong as the list of runs does; of one that lasts, what is pending may come.
+func TestWhatIsWrongIsCountedAlikeEverywhere(t *testing.T) {
+	r := runtest.Sample(1, 1000, 1)
+	r.Counts.Lost, r.Counts.OfferErrors, r.Counts.Pending, r.Counts.NotDue = 1, 20, 350, 50
+	tile := func() string {
+		var out strings.Builder
+		require.NoError(t, OfRun(r).Write(&out))
+		found := regexp.MustCompile(`(?s)<h2>wrong</h2>.*?<b[^>]*>([^<]*)</b>`).FindStringSubmatch(out.String())
+		require.Len(t, found, 2)
+		return found[1]
+	}
+	require.Equal(t, "21", tile())
+	r.Judge(nil)
+	require.EqualValues(t, 321, r.Wrong())
+	require.Equal(t, "321", tile())
+	require.Equal(t, "321", NewListRun("x", r).figures[3].Text)
 }

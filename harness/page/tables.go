@@ -113,9 +113,13 @@ func tiles(sides []*sideView) []tile {
 		{late + " p99", "1 in 100 is later", quantile(.99)},
 		{late + " max", "the latest message", func(s *sideView) figure { return timeFigureOf("", s.late(), s.late().Max()) }},
 		{"delivered", "of " + offeredText(sides) + " offered", func(s *sideView) figure { return countFigure("", s.Counts.Delivered) }},
-		{"wrong", "lost, duplicate or early", func(s *sideView) figure {
-			f := countFigure("", s.Counts.Faults())
-			f.Bad = s.Counts.Faults() > 0
+		{"wrong", "lost, twice, early, overdue or refused", func(s *sideView) figure {
+			n := int64(0)
+			for _, r := range s.Runs {
+				n += wrong(r)
+			}
+			f := countFigure("", n)
+			f.Bad = n > 0
 			return f
 		}},
 		{"transfer calls", "per message", callsFigure},
@@ -129,6 +133,15 @@ func tiles(sides []*sideView) []tile {
 		out = append(out, tile)
 	}
 	return out
+}
+
+// wrong counts as the list of runs and the history do. Of a run that lasts, which has no verdict, what is pending may
+// still come.
+func wrong(r *run.Document) int64 {
+	if r.Verdict.Text == "" {
+		return r.Counts.Faults() + r.Counts.OfferErrors
+	}
+	return r.Wrong()
 }
 
 // offeredText is what the sides offered, once if they offered the same.
@@ -335,7 +348,7 @@ func runRows(sides []*sideView) []runRow {
 			row := runRow{
 				Side: s, Started: r.Started.UTC().Format(time.DateTime), ID: r.RunID, Verdict: r.Verdict.Text,
 				P50: minus(orDash(h, h.Quantile(.5))), P99: minus(orDash(h, h.Quantile(.99))), Max: minus(orDash(h, h.Max())), Calls: "–",
-				Lost: groupDigits(r.Counts.Faults()),
+				Lost: groupDigits(wrong(r)),
 			}
 			row.State, row.Outcome = stateOf(r)
 			if r.ServerStats != nil {
