@@ -42,10 +42,11 @@ type ListRun struct {
 	ID      string
 	Started time.Time
 
-	scenario, driver, server, labels string
-	late                             string // which latency the figures are of
-	figures                          []figure
-	state, outcome, verdict          string
+	scenario, driver, server string
+	labels                   map[string]string
+	late                     string // which latency the figures are of
+	figures                  []figure
+	state, outcome, verdict  string
 }
 
 // NewListRun takes from a run what a list shows.
@@ -57,14 +58,20 @@ func NewListRun(id string, r *run.Document) ListRun {
 			timeFigureOf(id+".p50", h, h.Quantile(.5)), timeFigureOf(id+".p99", h, h.Quantile(.99)),
 			countFigure(id+".delivered", r.Counts.Delivered), countFigure(id+".wrong", r.Wrong()),
 		},
-		verdict: r.Verdict.Text,
+		verdict: r.Verdict.Text, labels: r.Labels,
 	}
 	l.figures[3].Bad = r.Wrong() > 0
 	l.state, l.outcome = stateOf(r)
-	for _, key := range slices.Sorted(maps.Keys(r.Labels)) {
-		l.labels = strings.TrimSpace(l.labels + " " + key + "=" + r.Labels[key])
-	}
 	return l
+}
+
+// labelsText writes the labels of a run.
+func (l ListRun) labelsText() string {
+	var texts []string
+	for _, key := range slices.Sorted(maps.Keys(l.labels)) {
+		texts = append(texts, key+"="+l.labels[key])
+	}
+	return strings.Join(texts, " ")
 }
 
 // listView is everything the template shows.
@@ -74,6 +81,7 @@ type listView struct {
 	Sets                      []listSetView
 	Unreadable                []string
 	Page, Pages, Newer, Older int // 0 for no such page
+	Labels                    []string
 }
 
 type listSetView struct {
@@ -94,18 +102,23 @@ func (l List) Write(w io.Writer) error {
 	if l.Page < l.Pages {
 		v.Older = l.Page + 1
 	}
+	labels := map[string]bool{}
 	for _, s := range l.Sets {
 		set := listSetView{ID: s.ID, Count: compare.CountRuns(s.All), Alone: s.All == 1 && s.Runs[0].ID == s.ID}
 		if len(s.Runs) < s.All {
 			set.Count += fmt.Sprintf(", of which the newest %d are shown", len(s.Runs))
 		}
 		for _, r := range s.Runs {
+			for key := range r.labels {
+				labels[key] = true
+			}
 			set.Rows = append(set.Rows, listRow{
-				r.ID, r.Started.UTC().Format(time.DateTime), r.scenario, r.driver, r.server, r.labels, r.late, r.state, r.outcome, r.verdict, r.figures,
+				r.ID, r.Started.UTC().Format(time.DateTime), r.scenario, r.driver, r.server, r.labelsText(), r.late, r.state, r.outcome, r.verdict, r.figures,
 			})
 		}
 		v.Sets = append(v.Sets, set)
 	}
+	v.Labels = slices.Sorted(maps.Keys(labels))
 	v.Count = fmt.Sprintf("%s in %d sets", compare.CountRuns(l.Runs), l.AllSets)
 	if l.AllSets == 1 {
 		v.Count = compare.CountRuns(l.Runs) + " in 1 set"

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -185,6 +187,7 @@ func (s *Stored) chooseFiles(ctx context.Context, ids []string) ([]chosen, error
 	taken := map[string]bool{}
 	slices.SortStableFunc(ids, func(a, b string) int { return len(a) - len(b) }) // sets before what is in them
 	for _, id := range ids {
+		id = unsent(id, all)
 		c := chosen{id: id}
 		found := false
 		for _, one := range all {
@@ -206,6 +209,30 @@ func (s *Stored) chooseFiles(ctx context.Context, ids []string) ([]chosen, error
 	}
 	return choice, nil
 }
+
+// unsent is the id, of a run or a folder of some, that a form sent: a browser sends each line end in a name as CR LF.
+func unsent(id string, all []string) string {
+	if !strings.Contains(id, "\r\n") {
+		return id
+	}
+	found := ""
+	for _, one := range all {
+		for at := one; ; at = path.Dir(at) {
+			if at == id {
+				return id
+			}
+			if found == "" && lineEnds.Replace(at) == lineEnds.Replace(id) {
+				found = at
+			}
+			if !strings.Contains(at, "/") {
+				break
+			}
+		}
+	}
+	return cmp.Or(found, id)
+}
+
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // compare shows the sides beside each other.
 func (s *Stored) compare(ctx context.Context, w io.Writer, query url.Values) error {

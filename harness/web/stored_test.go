@@ -139,6 +139,62 @@ func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 	require.Equal(t, strconv.FormatFloat(*h.Figures[0].Medians[2], 'g', -1, 64), pagetest.Eval[map[string]string](b, figures)["point-2.figure-0"])
 }
 
+// Both the mouse and the keyboard choose a label of the runs for their history.
+func TestBrowserShowsTheHistoryByLabel(t *testing.T) {
+	folder, runs := store(t, "3.16.6", "4.7.0")
+	var all []*run.Document
+	for id, r := range runs {
+		r.Labels["build"] = "b" + r.Driver.Version
+		write(t, folder, id, r)
+		all = append(all, r)
+	}
+	s := serveStored(t, folder)
+	b := pagetest.Open(t, s.URL())
+	require.Equal(t, []string{"version", "commit", "server", "run", "label:build", "label:host"},
+		pagetest.Eval[[]string](b, `[...document.querySelectorAll("[name=by] option")].map(e => e.value)`))
+	for _, row := range []struct {
+		label string
+		steps []chromedp.Action[chromedp.Void]
+	}{
+		{"host", []chromedp.Action[chromedp.Void]{
+			chromedp.Focus(chromedp.CSS("[name=by]")), chromedp.KeyEvent(kb.End), chromedp.Focus(chromedp.CSS("#history")), chromedp.KeyEvent(kb.Enter),
+		}},
+		{"build", []chromedp.Action[chromedp.Void]{
+			chromedp.Click(chromedp.CSS("[name=by]")), chromedp.KeyEvent("b"), chromedp.KeyEvent(kb.Enter), chromedp.Click(chromedp.CSS("#history")),
+		}},
+	} {
+		b.Do(row.steps...)
+		b.Do(chromedp.WaitVisible(chromedp.CSS("#points")))
+		o := history.DefaultOptions()
+		o.By = history.ByLabel(row.label)
+		h, err := history.Of(t.Context(), all, o)
+		require.NoError(t, err)
+		require.Equal(t, h.Text, pagetest.Eval[string](b, verdict))
+		require.Equal(t, "label:"+row.label, pagetest.Eval[string](b, `document.querySelector("#points th").innerText`))
+		b.Do(chromedp.Click(chromedp.CSS(".brand a")), chromedp.WaitVisible(chromedp.CSS(".stored")))
+	}
+}
+
+// A folder can be chosen whatever its name: a browser sends line ends as others than they are.
+func TestBrowserChoosesFoldersOfAnyName(t *testing.T) {
+	folder := t.TempDir()
+	names := []string{"a\nb", "c\r\nd", "e\rf", `"><b>&é`, "plain\n/1"}
+	for i, name := range names {
+		r := runtest.Sample(uint64(i), 10_000, 1)
+		r.Judge(nil)
+		write(t, folder, name, r)
+	}
+	s := serveStored(t, folder)
+	b := pagetest.Open(t, s.URL())
+	for i := range names {
+		newest := len(names) - 1 - i // comes first
+		b.Do(chromedp.Click(chromedp.CSS(fmt.Sprintf("section:nth-of-type(%d) [type=checkbox]", newest+1))), chromedp.Click(chromedp.CSS("#history")))
+		b.Do(chromedp.WaitVisible(chromedp.CSS("#runs")))
+		require.Equal(t, []string{runtest.Sample(uint64(i), 1, 1).RunID}, pagetest.Eval[[]string](b, `[...document.querySelectorAll("#runs code")].map(e => e.innerText)`), "%q", names[i])
+		b.Do(chromedp.Click(chromedp.CSS(".brand a")), chromedp.WaitVisible(chromedp.CSS(".stored")))
+	}
+}
+
 func get(t *testing.T, s *Server, page string, query url.Values) (int, string) {
 	t.Helper()
 	return request(t, http.MethodGet, s.URL()+page+"?"+query.Encode(), nil)
