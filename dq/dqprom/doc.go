@@ -20,6 +20,8 @@
 //	dq_returned_total           messages that went back to the front of the queue
 //	dq_quarantined_total        members that nobody can read, and that were set aside
 //	dq_disconnects_total        losses of the subscription's connection, without a queue
+//	dq_clock_steps_total        times that this machine's wall clock was set by more than half a second,
+//	                            whether it was followed or not, without a queue
 //
 //	dq_waiting                  messages that wait for their time
 //	dq_ready                    messages that wait for a consumer

@@ -107,6 +107,17 @@ func TestWhatAServiceDoes(t *testing.T) {
 	require.GreaterOrEqual(t, got["dq_transfer_seconds orders ok"], 2.0)
 }
 
+func TestStepsOfTheClockAreCounted(t *testing.T) {
+	t.Parallel()
+	metrics, told := dqprom.NewMetrics(), 0
+	observer := metrics.Observer(dq.Observer{ClockSet: func(dq.ClockEvent) { told++ }})
+	observer.ClockSet(dq.ClockEvent{By: time.Hour})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics)
+	require.Equal(t, 1.0, values(t, registry)["dq_clock_steps_total"])
+	require.Equal(t, 1, told)
+}
+
 func TestAQueueThatNobodyTransfers(t *testing.T) {
 	t.Parallel()
 	rdb := connect(t)

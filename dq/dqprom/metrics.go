@@ -12,7 +12,7 @@ import (
 type Metrics struct {
 	offers, transfers, handlers, late              *prometheus.HistogramVec
 	offered, taken, retries, returned, quarantined *prometheus.CounterVec
-	disconnects                                    prometheus.Counter
+	disconnects, clockSteps                        prometheus.Counter
 }
 
 // buckets are from 0.1 ms to 100 s.
@@ -39,13 +39,16 @@ func NewMetrics() *Metrics {
 		disconnects: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "dq_disconnects_total", Help: "Losses of the subscription's connection.",
 		}),
+		clockSteps: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "dq_clock_steps_total", Help: "Times that the wall clock was set by more than half a second.",
+		}),
 	}
 }
 
 // all are the parts of m.
 func (m *Metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.offers, m.transfers, m.handlers, m.late, m.offered, m.taken, m.retries, m.returned, m.quarantined, m.disconnects,
+		m.offers, m.transfers, m.handlers, m.late, m.offered, m.taken, m.retries, m.returned, m.quarantined, m.disconnects, m.clockSteps,
 	}
 }
 
@@ -105,6 +108,10 @@ func (m *Metrics) Observer(next dq.Observer) dq.Observer {
 	o.Disconnected = func(err error) {
 		m.disconnects.Inc()
 		call(next.Disconnected, err)
+	}
+	o.ClockSet = func(e dq.ClockEvent) {
+		m.clockSteps.Inc()
+		call(next.ClockSet, e)
 	}
 	return o
 }
