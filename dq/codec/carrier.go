@@ -128,8 +128,8 @@ func (c *carrier) all(all []any, j *javaType, path string) error {
 }
 
 func (c *carrier) elements(e *elements, j *javaType, path string) error {
-	if c.isJSON() {
-		return c.refuse(e, path, "it is not written in %s here, which has ArrayList and HashMap alone", c.to)
+	if c.isJSON() && (!c.to.typed() || !exactSets[e.class]) {
+		return c.refuse(e, path, "it is not written in %s here, which has ArrayList, and with classes LinkedList, HashSet, LinkedHashSet and TreeSet", c.to)
 	}
 	elem := elementOf(j)
 	if c.to != NameKryo5 && !e.isArray() && !exactSets[e.class] {
@@ -152,8 +152,8 @@ func (c *carrier) elements(e *elements, j *javaType, path string) error {
 const treeOrder = "more than eight of its hash codes fall into one bucket, of which Java makes a tree, whose order is not known here"
 
 func (c *carrier) dictionary(d *dictionary, j *javaType, path string) error {
-	if c.isJSON() && (d.class != hashMapName || !d.named()) {
-		return c.refuse(d, path, "it is not written in %s here, which has maps of the class HashMap with texts for keys", c.to)
+	if c.isJSON() && (!exactMaps[d.class] || !d.named()) {
+		return c.refuse(d, path, "it is not written in %s here, which has HashMap, LinkedHashMap and TreeMap with texts for keys", c.to)
 	}
 	switch {
 	case c.to != NameKryo5 && !exactMaps[d.class]:

@@ -222,31 +222,89 @@ func (o *orderedJSON) object(depth int) (any, error) {
 	return members, err
 }
 
-// exactObject is object for a Recoder: a map is a HashMap, in the order of the document, and an object
-// has no members but the fields of its class.
-func (d jsonDecoder) exactObject(members map[string]any, declared *javaType, class *class, depth int) (any, error) {
+// exactKeys returns the names of members but for the class, in the order of the document where that is known.
+func (d jsonDecoder) exactKeys(members map[string]any) []string {
 	keys := slices.Clone(d.order[reflect.ValueOf(members).Pointer()])
 	if d.order == nil {
 		keys = slices.Sorted(maps.Keys(members))
 	}
-	keys = slices.DeleteFunc(keys, func(key string) bool { return key == classKey && d.codec.typed() })
-	if class == nil {
-		if !d.codec.typed() {
-			return nil, d.errorf("the value holds a map or an object without a class, of which these bytes do not tell what it is in Java")
-		}
-		m := &dictionary{class: hashMapName}
-		for _, key := range keys {
-			value, err := d.value(members[key], elementType(declared), depth+1)
-			if err != nil {
-				return nil, err
-			}
-			m.add(key, value)
-		}
-		if d.order == nil {
-			m.sort()
-		}
-		return m, nil
+	return slices.DeleteFunc(keys, func(key string) bool { return key == classKey && d.codec.typed() })
+}
+
+// exactMapping is mapping for a Recoder: the very class, in the order of the document.
+func (d jsonDecoder) exactMapping(class string, members map[string]any, declared *javaType, depth int) (any, error) {
+	if !d.codec.typed() {
+		return nil, d.errorf("the value holds a map or an object without a class, of which these bytes do not tell what it is in Java")
 	}
+	m := &dictionary{class: class}
+	for _, key := range d.exactKeys(members) {
+		value, err := d.value(members[key], elementType(declared), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		m.add(key, value)
+	}
+	switch {
+	case d.order == nil && class == linkedHashMapName:
+		return nil, d.errorf("the value holds a %s, whose order is not read here", class)
+	case d.order == nil:
+		m.sort()
+	case class == treeMapName && !isSorted(m.keys):
+		return nil, d.errorf("the value holds a %s in another order than that of its keys", class)
+	}
+	return m, nil
+}
+
+// exactElements is elements for a Recoder.
+func (d jsonDecoder) exactElements(class string, all []any, declared *javaType, depth int) (any, error) {
+	list, err := d.list(all, declared, depth)
+	if err != nil {
+		return nil, err
+	}
+	e := &elements{class: class, all: list.([]any)}
+	switch {
+	case class == treeSetName && !isSorted(e.all):
+		return nil, d.errorf("the value holds a %s in another order than that of its elements, or of others than texts and integers", class)
+	case isSetClass(class) && repeats(e.all):
+		return nil, d.errorf("the value holds a %s that has an element twice", class)
+	}
+	return e, nil
+}
+
+// isSorted reports whether texts, or integers of one class, ascend, as they do in a TreeMap without a comparator.
+func isSorted(all []any) bool {
+	for i, value := range all {
+		switch value.(type) {
+		case string, int32, int64:
+		default:
+			return false
+		}
+		if i > 0 && (reflect.TypeOf(value) != reflect.TypeOf(all[i-1]) || compareKeys(all[i-1], value) >= 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// repeats reports whether a scalar comes twice.
+func repeats(all []any) bool {
+	seen := map[any]bool{}
+	for _, value := range all {
+		key := identity(value)
+		if seen[key] {
+			return true
+		}
+		seen[key] = true
+	}
+	return false
+}
+
+// exactObject is object for a Recoder: an object has no members but the fields of its class.
+func (d jsonDecoder) exactObject(members map[string]any, class *class, depth int) (any, error) {
+	if class == nil {
+		return nil, d.errorf("the value holds a map or an object without a class, of which these bytes do not tell what it is in Java")
+	}
+	keys := d.exactKeys(members)
 	if class.record && len(keys) == 0 && len(class.fields) > 0 {
 		return nil, d.errorf("the record %s has no members: so Jackson 2.15.0 of Redisson 3.21.1 writes each, whatever it held", class.name)
 	}

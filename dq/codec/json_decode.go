@@ -168,8 +168,10 @@ func (d jsonDecoder) wrappedList(class string, all []any, declared *javaType, de
 	switch {
 	case declared.isArray() && class == declared.className():
 		return d.elements(class, all, declared, depth)
-	case declared.isArray() || !strings.HasPrefix(class, "java.util.") || d.registry.isExact() && class != arrayListName:
+	case declared.isArray() || !strings.HasPrefix(class, "java.util.") || d.registry.isExact() && class != arrayListName && !exactSets[class]:
 		return nil, d.registry.unknown(class)
+	case d.registry.isExact() && class != arrayListName:
+		return d.exactElements(class, all, declared, depth)
 	case declared.kind == kindList && declared.list != nil && declared.list.isSet && !known:
 		return d.elements(declared.list.class, all, declared, depth) // such as an EnumSet
 	case declared.kind == kindAny && class != arrayListName:
@@ -271,13 +273,16 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 			class = declared.class // of several that stand for a generic class
 		}
 		mapClass = name
-		isMap = class == nil && (name == hashMapName || strings.HasPrefix(name, "java.util.") && !d.registry.isExact())
+		isMap = class == nil && (exactMaps[name] || strings.HasPrefix(name, "java.util.") && !d.registry.isExact())
 		if class == nil && !isMap {
 			return nil, d.registry.unknown(name)
 		}
 	}
 	if d.registry.isExact() {
-		return d.exactObject(members, declared, class, depth)
+		if isMap {
+			return d.exactMapping(mapClass, members, declared, depth)
+		}
+		return d.exactObject(members, class, depth)
 	}
 	if isMap {
 		return d.mapping(mapClass, members, declared, depth)

@@ -91,3 +91,40 @@ func TestGenLeavesOutHiddenFields(t *testing.T) {
 	require.Contains(t, string(source), ",lacks=this$0")
 	require.Contains(t, string(source), "this$0 is left out: the compiler has added it")
 }
+
+// Sets and maps of java.util name their class in JSON, by which they are carried; Redisson 4.7.0 writes these bytes.
+func TestRecodeCollectionsOfJSON(t *testing.T) {
+	t.Parallel()
+	for value, refused := range map[string]string{
+		`["java.util.LinkedHashSet",["z","a"]]`:                                   "",
+		`["java.util.HashSet",["a",["java.lang.Long",7]]]`:                        "",
+		`["java.util.TreeSet",["a","z"]]`:                                         "",
+		`["java.util.LinkedList",["z","a","z"]]`:                                  "",
+		`{"@class":"java.util.LinkedHashMap","z":1,"a":2}`:                        "",
+		`{"@class":"java.util.TreeMap","a":1,"z":{"@class":"java.util.HashMap"}}`: "",
+		`["java.util.TreeSet",["z","a"]]`:                                         "java.util.TreeSet in another order",
+		`["java.util.TreeSet",[1.5]]`:                                             "or of others than texts and integers",
+		`["java.util.HashSet",["a","a"]]`:                                         "java.util.HashSet that has an element twice",
+		`{"@class":"java.util.TreeMap","z":1,"a":2}`:                              "java.util.TreeMap in another order",
+		`{"@class":"java.util.Hashtable","z":1}`:                                  "java.util.Hashtable",
+		`["java.util.Vector",["z"]]`:                                              "java.util.Vector",
+		`{"@class":"demo.Gaps$Maps","map":["java.util.TreeSet",[1]]}`:             "the class file declares it java.util.Map",
+	} {
+		for _, to := range []codec.Name{codec.NameKryo5, codec.NameSerialization} {
+			written, err := recodeGaps(t, codec.NameJSON, to, "", value)
+			if refused != "" {
+				require.ErrorContains(t, err, refused)
+				continue
+			}
+			require.NoError(t, err)
+			again, err := recodeGaps(t, to, codec.NameJSON, "", written)
+			require.NoError(t, err)
+			require.Equal(t, value, again)
+		}
+	}
+	_, err := recodeGaps(t, codec.NameJSON, codec.NameTypedJSON, "demo.Gaps$Maps", `{"@class":"demo.Gaps$Maps","map":{"@class":"java.util.LinkedHashMap","z":1}}`)
+	require.ErrorContains(t, err, "demo.Gaps$Maps")
+	written, err := recodeGaps(t, codec.NameJSON, codec.NameKryo5, "", `["java.util.LinkedHashSet",["z","a"]]`)
+	require.NoError(t, err)
+	require.Equal(t, "01006a6176612e7574696c2e4c696e6b6564486173685365f4830300827a8261", fmt.Sprintf("%x", written))
+}
