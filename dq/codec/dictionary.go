@@ -75,6 +75,17 @@ func (d *dictionary) sort() {
 	})
 }
 
+// refill brings the entries into the order that they have in Java once they were put into the map one by one.
+func (d *dictionary) refill() {
+	capacity := hashMapCapacity(len(d.keys))
+	d.arrange(d.order(), func(i, j int) int {
+		if d.class == treeMapName {
+			return compareKeys(d.keys[i], d.keys[j])
+		}
+		return cmp.Compare(bucket(d.keys[i], capacity), bucket(d.keys[j], capacity))
+	})
+}
+
 // arrange brings the entries, of which order has the numbers, into another order.
 func (d *dictionary) arrange(order []int, compare func(i, j int) int) {
 	slices.SortStableFunc(order, compare)

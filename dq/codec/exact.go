@@ -231,9 +231,20 @@ func (d jsonDecoder) exactKeys(members map[string]any) []string {
 	return slices.DeleteFunc(keys, func(key string) bool { return key == classKey && d.codec.typed() })
 }
 
-// exactMapping is mapping for a Recoder: the very class, in the order of the document.
+// mapOfPlainJSON returns the class of the map that Jackson makes where plain JSON has an object; "" where that is not known.
+func mapOfPlainJSON(declared *javaType) string {
+	switch {
+	case declared.kind == kindMap && declared.list != nil:
+		return declared.list.class
+	case declared.kind == kindMap, declared.kind == kindAny && (declared.declared == "" || declared.declared == javaLangObject):
+		return linkedHashMapName
+	}
+	return ""
+}
+
+// exactMapping is mapping for a Recoder: the very class, in the order that Java reads it in.
 func (d jsonDecoder) exactMapping(class string, members map[string]any, declared *javaType, depth int) (any, error) {
-	if !d.codec.typed() {
+	if class == "" {
 		return nil, d.errorf("the value holds a map or an object without a class, of which these bytes do not tell what it is in Java")
 	}
 	m := &dictionary{class: class}
@@ -249,6 +260,8 @@ func (d jsonDecoder) exactMapping(class string, members map[string]any, declared
 		return nil, d.errorf("the value holds a %s, whose order is not read here", class)
 	case d.order == nil:
 		m.sort()
+	case !d.codec.typed() && class != linkedHashMapName:
+		m.refill()
 	case class == treeMapName && !isSorted(m.keys):
 		return nil, d.errorf("the value holds a %s in another order than that of its keys", class)
 	}
@@ -301,9 +314,6 @@ func repeats(all []any) bool {
 
 // exactObject is object for a Recoder: an object has no members but the fields of its class.
 func (d jsonDecoder) exactObject(members map[string]any, class *class, depth int) (any, error) {
-	if class == nil {
-		return nil, d.errorf("the value holds a map or an object without a class, of which these bytes do not tell what it is in Java")
-	}
 	keys := d.exactKeys(members)
 	if class.record && len(keys) == 0 && len(class.fields) > 0 {
 		return nil, d.errorf("the record %s has no members: so Jackson 2.15.0 of Redisson 3.21.1 writes each, whatever it held", class.name)

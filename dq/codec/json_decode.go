@@ -279,6 +279,9 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 		}
 	}
 	if d.registry.isExact() {
+		if isMap && !d.codec.typed() {
+			mapClass = mapOfPlainJSON(declared)
+		}
 		if isMap {
 			return d.exactMapping(mapClass, members, declared, depth)
 		}
