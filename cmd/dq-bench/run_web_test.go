@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"path/filepath"
 	"regexp"
@@ -18,21 +19,25 @@ import (
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
-// A run that is watched and stopped in the browser drains, is stored, and says there what
-// the stored page and the run file say.
-func TestRunIsStoppedFromThePage(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "out")
+// watched is 'dq-bench run' with a page that a browser has open.
+type watched struct {
+	*pagetest.Browser
+	ended chan error
+}
+
+// watch begins one with a folder for its runs.
+func watch(t *testing.T, out string, args ...string) *watched {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
+	t.Cleanup(cancel)
 	told, stderr := io.Pipe()
 	cmd := newRootCmd()
-	cmd.SetArgs([]string{"run", "--driver", "memory", "--rate", "500/s", "--duration", "10m", "--delay", "20ms", "--warmup", "0s",
-		"--slo", "delivered==offered", "--label", "host=here", "--progress", "none", "--web", ":0", "--out", out})
+	cmd.SetArgs(append([]string{"run", "--progress", "none", "--web", ":0", "--out", out}, args...))
 	cmd.SetOut(io.Discard)
 	cmd.SetErr(stderr)
-	ended := make(chan error, 1)
+	w := &watched{ended: make(chan error, 1)}
 	go func() {
-		ended <- cmd.ExecuteContext(ctx)
+		w.ended <- cmd.ExecuteContext(ctx)
 		stderr.Close()
 	}()
 	lines := bufio.NewReader(told)
@@ -41,28 +46,64 @@ func TestRunIsStoppedFromThePage(t *testing.T) {
 	url := regexp.MustCompile(`^page at (\S+)\n$`).FindStringSubmatch(line)
 	require.Len(t, url, 2, line)
 	go func() { _, _ = io.Copy(io.Discard, lines) }() // until the command has ended
+	w.Browser = pagetest.Open(t, url[1])
+	return w
+}
 
-	b := pagetest.Open(t, url[1])
-	await := func(expression string) {
-		t.Helper()
-		waiting, cancel := context.WithTimeout(b.Context, time.Minute)
-		defer cancel()
-		_, err := chromedp.Run(waiting, chromedp.Poll[bool](expression))
-		require.NoError(t, err, expression)
-	}
-	const delivered = `document.querySelector('[data-figure="side-0.counts.delivered"]').dataset.value`
-	await(`document.querySelector(".state").textContent === "running" && Number(` + delivered + `) > 0`)
+// await waits for a JavaScript expression to come true.
+func (w *watched) await(t *testing.T, expression string) {
+	t.Helper()
+	waiting, cancel := context.WithTimeout(w.Context, time.Minute)
+	defer cancel()
+	_, err := chromedp.Run(waiting, chromedp.Poll[bool](expression))
+	require.NoError(t, err, expression)
+}
+
+// deliveredBy is JavaScript for what a side has delivered.
+func deliveredBy(side int) string {
+	return fmt.Sprintf(`document.querySelector('[data-figure="side-%d.counts.delivered"]')?.dataset.value`, side)
+}
+
+// A run that is watched and stopped in the browser drains, is stored, and says there what
+// the stored page and the run file say.
+func TestRunIsStoppedFromThePage(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	b := watch(t, out, "--driver", "memory", "--rate", "500/s", "--duration", "10m", "--delay", "20ms", "--warmup", "0s",
+		"--slo", "delivered==offered", "--label", "host=here")
+	b.await(t, `document.querySelector(".state").textContent === "running" && Number(`+deliveredBy(0)+`) > 0`)
 	b.Do(chromedp.Click(chromedp.CSS("#stop")))
-	await(`document.getElementById("objectives") !== null`)
-	<-ended // its verdict is the machine's
+	b.await(t, `document.getElementById("objectives") !== null`)
+	<-b.ended // its verdict is the machine's
 
 	r, err := run.ReadFile(filepath.Join(out, run.File))
 	require.NoError(t, err)
 	require.True(t, r.Interrupted)
 	require.Equal(t, r.Counts.Offered, r.Counts.Delivered)
-	require.Equal(t, r.Verdict.Text, pagetest.Eval[string](b, `document.getElementById("verdict").innerText`))
-	require.Equal(t, strconv.FormatInt(r.Counts.Delivered, 10), pagetest.Eval[string](b, delivered))
+	require.Equal(t, r.Verdict.Text, pagetest.Eval[string](b.Browser, `document.getElementById("verdict").innerText`))
+	require.Equal(t, strconv.FormatInt(r.Counts.Delivered, 10), pagetest.Eval[string](b.Browser, deliveredBy(0)))
 	const texts = `[...document.querySelectorAll("h1, h2, p:not(.sr, .readout p), td, th")].map(e => e.textContent)`
 	stored := pagetest.Open(t, "file://"+filepath.Join(out, page.File))
-	require.Equal(t, pagetest.Eval[[]string](stored, texts), pagetest.Eval[[]string](b, texts))
+	require.Equal(t, pagetest.Eval[[]string](stored, texts), pagetest.Eval[[]string](b.Browser, texts))
+}
+
+// Of runs at the same time the page shows each, and stops all.
+func TestSidesAreWatchedBesideEachOther(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	b := watch(t, out, "--beside", "--redis", "embedded", "--driver", "dq", "--driver", "dq:3.16.6",
+		"--rate", "100/s", "--duration", "10m", "--delay", "20ms", "--warmup", "0s", "--producers", "2", "--consumers", "1")
+	b.await(t, `document.querySelector(".state").textContent === "running" && Number(`+deliveredBy(0)+`) > 0 && Number(`+deliveredBy(1)+`) > 0`)
+	require.Regexp(t, `^Run 1 of 1\. dq:4\.7\.0: Running: \d+ of 60000 messages offered, .* dq:3\.16\.6: Running: \d+ of 60000 messages offered`,
+		pagetest.Eval[string](b.Browser, `document.getElementById("verdict").innerText`))
+	require.Equal(t, []string{"dq:4.7.0", "dq:3.16.6"}, pagetest.Eval[[]string](b.Browser, `[...document.querySelectorAll(".series")].map(e => e.innerText)`))
+	b.Do(chromedp.EmulateViewport(400, 900))
+	require.LessOrEqual(t, pagetest.Eval[int](b.Browser, "document.documentElement.scrollWidth"), 400)
+	require.Empty(t, pagetest.Eval[[]string](b.Browser, pagetest.Overlaps))
+	b.Do(chromedp.Click(chromedp.CSS("#stop")))
+	<-b.ended // its verdict is the machine's
+	for side, folder := range []string{"dq", "dq-3.16.6"} {
+		r, err := run.ReadFile(filepath.Join(out, folder, "1", run.File))
+		require.NoError(t, err)
+		require.True(t, r.Interrupted)
+		b.await(t, fmt.Sprintf("%s === %q", deliveredBy(side), strconv.FormatInt(r.Counts.Delivered, 10)))
+	}
 }

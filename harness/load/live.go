@@ -26,6 +26,10 @@ type Live struct {
 	about     About
 	intervals []run.Interval
 	changed   chan struct{}
+
+	// others run at the same time; first is, of such a one, the one that they are those of.
+	others []*Live
+	first  *Live
 }
 
 // Subject is what is being run.

@@ -29,7 +29,32 @@ func (l *Live) Describe(a About) {
 	l.about = a
 }
 
-// Changed is closed when there is something newer to see than there was at the call.
+// Split returns what shows each of n runs at the same time, the first of which is l. They stay the same as long as there
+// are as many. A nil Live has nil ones.
+func (l *Live) Split(n int) []*Live {
+	if l == nil {
+		return make([]*Live, n)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.others) != n-1 {
+		l.others = nil
+		for range n - 1 {
+			l.others = append(l.others, &Live{first: l})
+		}
+	}
+	return append([]*Live{l}, l.others...)
+}
+
+// All are those of Split, l alone before that.
+func (l *Live) All() []*Live {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]*Live{l}, l.others...)
+}
+
+// Changed is closed when there is something newer to see than there was at the call, of any
+// of All.
 func (l *Live) Changed() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,6 +69,11 @@ func (l *Live) tell() {
 	if l.changed != nil {
 		close(l.changed)
 		l.changed = nil
+	}
+	if l.first != nil {
+		l.first.mu.Lock()
+		defer l.first.mu.Unlock()
+		l.first.tell()
 	}
 }
 

@@ -97,7 +97,7 @@ func (o Options) rounds(sides, repeat int) [][]Turn {
 }
 
 // round does the turns of a round at the same time, and keeps their runs. When one of them
-// fails the others are interrupted. Progress and Live are those of its first turn.
+// fails the others are interrupted. Progress is that of its first turn; Live shows each side.
 func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) error {
 	var b *block
 	if len(turns) > 1 {
@@ -116,13 +116,17 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 	defer cancel()
 	var running sync.WaitGroup
 	documents, errs := make([]*run.Document, len(turns)), make([]error, len(turns))
+	lives := o.Live.Split(len(turns))
 	for i, turn := range turns {
 		side, own := c.Sides[turn.Side], o
 		if side.Redis != "" {
 			own.Redis = side.Redis
 		}
 		if i > 0 {
-			own.Progress, own.Live = func(load.Progress) {}, nil
+			own.Progress = func(load.Progress) {}
+		}
+		if len(turns) > 1 {
+			own.Live = lives[turn.Side]
 		}
 		running.Go(func() {
 			if documents[i], errs[i] = runIn(ctx, own, b, side.Driver, c.Run, folders[i]); errs[i] != nil {

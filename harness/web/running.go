@@ -146,20 +146,58 @@ func (r *Running) now() (page.Page, error) {
 		p.Live = &page.Live{Token: r.token}
 		return p, nil
 	}
-	state, err := r.live.Running()
-	if errors.Is(err, load.ErrNotBegun) {
-		state, err = load.Running{Document: &run.Document{Histograms: run.NewHistograms()}}, nil
-	}
+	states, err := r.states()
 	if err != nil {
 		return page.Page{}, err
 	}
-	p := page.OfRun(state.Document)
-	p.Live = &page.Live{Token: r.token, CanStop: !stopped && !over}
-	p.Live.Tag, p.Live.Text = inWords(state, stopped, over)
-	if state.Turn != "" && !over {
-		p.Live.Text = strings.ToUpper(state.Turn[:1]) + state.Turn[1:] + ". " + p.Live.Text
+	p := page.Page{Live: &page.Live{Token: r.token, CanStop: !stopped && !over}}
+	var texts []string
+	for i, state := range states {
+		p.Sides = append(p.Sides, page.Side{Name: sideName(states, i), Runs: []*run.Document{state.Document}})
+		tag, text := inWords(state, stopped, over)
+		if len(states) > 1 {
+			text = p.Sides[i].Name + ": " + text
+		}
+		if i == 0 || p.Live.Tag == "ended" {
+			p.Live.Tag = tag
+		}
+		texts = append(texts, text)
+	}
+	p.Live.Text = strings.Join(texts, " ")
+	if turn := states[0].Turn; turn != "" && !over {
+		p.Live.Text = strings.ToUpper(turn[:1]) + turn[1:] + ". " + p.Live.Text
 	}
 	return p, nil
+}
+
+// states are those of the run, or of each that runs at the same time and has begun.
+func (r *Running) states() ([]load.Running, error) {
+	var states []load.Running
+	for _, live := range r.live.All() {
+		state, err := live.Running()
+		if errors.Is(err, load.ErrNotBegun) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, state)
+	}
+	if states == nil {
+		states = []load.Running{{Document: &run.Document{Histograms: run.NewHistograms()}}}
+	}
+	return states, nil
+}
+
+// sideName is the implementation, with its server where the others are the same.
+func sideName(states []load.Running, i int) string {
+	d := states[i].Document
+	for k, other := range states {
+		if k != i && other.Document.Driver == d.Driver {
+			return d.Driver.String() + " on " + d.ServerText()
+		}
+	}
+	return d.Driver.String()
 }
 
 // inWords says how a run stands.
