@@ -55,6 +55,10 @@ the first time at the newest point is worse, and so is what each of its runs has
 The first_worse of --json is that of the figure that grew by the greatest factor, or
 of the kind of wrong done to messages that began first, whichever is earlier; the text names the others.
 
+Judged is the newest level of a figure against the one before it: what is better than that and worse than
+the best so far is better, and said to be worse than the best. Where neighbouring runs are alike between
+the changes too, as on a machine that drifts, changes are more frequent than the level says, and a note says so.
+
 A machine that others use as well moves the lateness of a run more than most changes do.
 There, measure each version beside one that stays the same,
 

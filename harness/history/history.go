@@ -11,7 +11,8 @@
 // hour, and by them alone nine in ten flat series of ten versions have a change where hours differ by as much as runs.
 // There a change is one only if the medians of the sessions bear it too, by the t of Student (stats.Levels);
 // TestSessionsThatDifferAreNoChange says how often that errs, and what it sees. What is done wrong to messages is
-// judged by sessions, too.
+// judged by sessions, too. Where runs resemble the one before them, as on a machine that drifts, one in five flat series
+// of 40 has a change if the correlation is 0.5 (TestNeighboursThatAreAlike); a note says where that is to be seen.
 //
 // What it can see is a matter of the noise. On a machine with a calm hour of its own every
 // figure serves. On one that others use as well the lateness of one run may be ten times
@@ -219,6 +220,7 @@ func Of(ctx context.Context, runs []*run.Document, o Options) (*History, error) 
 	h.judgeFaults()
 	h.judgeUnjudged(s)
 	h.tellSessions(s)
+	h.tellNeighbours(s)
 	h.tellUnread(len(o.Unread))
 	h.LeftOut = append(h.LeftOut, o.Unread...)
 	return h, nil
