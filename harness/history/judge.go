@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -291,23 +292,22 @@ func (h *History) sentence(changed []*Figure) string {
 	if len(others) > 0 {
 		text += "; also " + strings.Join(others, ", ")
 	}
-	return text + "." + h.sinceTheStart(f) + h.greatest(c)
+	return text + "." + h.otherwise(f) + h.greatest(c)
 }
 
-// sinceTheStart says how a figure that changed several times stands to its first level, where
-// its newest change says the opposite.
-func (h *History) sinceTheStart(f *Figure) string {
-	first, c := f.Levels[0], f.newest()
-	still := ""
+// otherwise says how the newest level of a figure stands to older ones, where that is not what is judged, which is
+// how it stands to the one before: to the best for one that is better, and to the first for one that is worse.
+func (h *History) otherwise(f *Figure) string {
+	c, older := f.newest(), f.Levels[:len(f.Levels)-1]
+	best := slices.MinFunc(older, func(a, b Level) int { return cmp.Compare(a.Median, b.Median) })
+	const judged = "what is judged is the newest level against the one before it"
 	switch {
-	case c.Outcome == Better && c.After > first.Median:
-		still = "above"
-	case c.Outcome == Worse && c.After < first.Median:
-		still = "below"
-	default:
-		return ""
+	case c.Outcome == Better && c.After > best.Median:
+		return fmt.Sprintf(" It is still above the %s at %s, the best so far: %s.", f.ValueText(best.Median), h.span(best), judged)
+	case c.Outcome == Worse && c.After < older[0].Median:
+		return fmt.Sprintf(" It is still below the %s at %s: %s.", f.ValueText(older[0].Median), h.span(older[0]), judged)
 	}
-	return fmt.Sprintf(" It is still %s the %s at %s.", still, f.ValueText(first.Median), h.span(first))
+	return ""
 }
 
 // greatest names the greatest change of the outcome of c, where that is not c.
