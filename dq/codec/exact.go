@@ -30,7 +30,9 @@ func exactly(class string, r *record, value any) any {
 	case treeMapName:
 		comparator = r.field("comparator")
 	case treeSetName:
-		comparator = values[0]
+		if len(values) > 0 { // of broken bytes there may be none
+			comparator = values[0]
+		}
 	case linkedHashMapName:
 		if r.field("accessOrder") == true {
 			return foreign{class, "in the order of access, which other codecs do not write"}
