@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 
@@ -56,7 +57,7 @@ func (f Files) Check(withTLS bool) error {
 func (f Files) Config() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.CA != "" {
-		text, err := os.ReadFile(f.CA)
+		text, err := read(f.CA)
 		if err != nil {
 			return nil, fmt.Errorf("the authority's certificate: %w", err)
 		}
@@ -66,13 +67,41 @@ func (f Files) Config() (*tls.Config, error) {
 		}
 	}
 	if f.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
+		pair, err := f.pair()
 		if err != nil {
 			return nil, fmt.Errorf("the client's certificate %s with the key %s: %w", f.Cert, f.Key, err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return config, nil
+}
+
+func (f Files) pair() (tls.Certificate, error) {
+	cert, err := read(f.Cert)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := read(f.Key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
+}
+
+// most bounds a file, in bytes: those of all authorities of a system are a quarter of it.
+const most = 1 << 20
+
+func read(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err == nil && len(text) > most {
+		err = fmt.Errorf("%s: expected at most %d bytes", name, most)
+	}
+	return text, err
 }
 
 // Parse is redis.ParseURL for a URL that may also name files for TLS:

@@ -28,12 +28,15 @@ func TestParseSaysWhatWasExpected(t *testing.T) {
 	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none.pem")
 	require.NoError(t, os.WriteFile(none, []byte("none"), 0o600))
+	huge := filepath.Join(t.TempDir(), "huge.pem")
+	require.NoError(t, os.WriteFile(huge, make([]byte, 2<<20), 0o600))
 	for in, want := range map[string]string{
 		"redis://:s3cret@h?tls_ca=f":                               "need rediss://",
 		"rediss://:s3cret@h?tls_cert=f":                            "belong together",
 		"rediss://:s3cret@h?tls_ca=/nowhere":                       "open /nowhere",
 		"rediss://:s3cret@h?tls_ca=" + none:                        "expected PEM with a certificate in " + none,
 		"rediss://:s3cret@h?tls_cert=" + none + "&tls_key=" + none: "the client's certificate " + none,
+		"rediss://:s3cret@h?tls_ca=" + huge:                        "expected at most",
 		"redis://:s3cret@h:x":                                      "no URL",
 		"redis://:s3cret@h?master_name=m":                          "unexpected option: master_name",
 	} {
@@ -47,8 +50,8 @@ func FuzzParse(f *testing.F) {
 	f.Add("rediss://u:s3cret@h:1/2?tls_ca=a&tls_cert=b&tls_key=c")
 	f.Add("redis://:s3cret@h:x")
 	f.Fuzz(func(t *testing.T, in string) {
-		if strings.Contains(in, "tls_") {
-			in = strings.ReplaceAll(in, "/dev", "") // none of which ends
+		if strings.Contains(in, "/dev") {
+			return // where reading may wait
 		}
 		options, err := redisurl.Parse(in)
 		u, broken := url.Parse(in)
