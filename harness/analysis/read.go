@@ -42,7 +42,7 @@ const checkEvery = 1 << 14
 
 // Log takes in a log until it ends or ctx does.
 func (r *Reader) Log(ctx context.Context, in io.Reader) error {
-	s := r.scan(in)
+	s := r.scan(&readUntil{ctx, in})
 	early := earlyLine{of: r.Analysis}
 	defer early.release()
 	for n := 1; s.Scan(); n++ {
@@ -62,6 +62,19 @@ func (r *Reader) Log(ctx context.Context, in io.Reader) error {
 	}
 	r.read += s.Read()
 	return s.Err()
+}
+
+// readUntil reads until ctx ends, be it within a line that has no end.
+type readUntil struct {
+	ctx context.Context //nolint:containedctx // an io.Reader is passed none
+	in  io.Reader
+}
+
+func (r *readUntil) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.in.Read(p)
 }
 
 // earlyLine holds a line from before September 2001, as long as it may be one whose time stamp is cut:
