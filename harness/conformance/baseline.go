@@ -19,10 +19,21 @@ import (
 //	DQ.offer/announces-a-new-head: issue 12
 type Baseline map[string]string
 
+// maxBaseline bounds a file, in bytes: a hundred times what all cases need.
+const maxBaseline = 1 << 20
+
 // ReadBaseline reads a YAML file that maps ids to reasons. It is an error if one is not the
 // id of a case, or has no reason.
 func ReadBaseline(path string, cases []*Case) (Baseline, error) {
-	text, err := os.ReadFile(path)
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("the baseline cannot be read: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxBaseline+1))
+	if err == nil && len(text) > maxBaseline {
+		err = fmt.Errorf("%s: expected at most %d bytes", path, maxBaseline)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the baseline cannot be read: %w", err)
 	}
