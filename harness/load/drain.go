@@ -20,7 +20,7 @@ const (
 )
 
 // offerAll waits until all parts have offered their share. What is not answered in
-// time is cancelled; an interrupt ends the offers.
+// time is cancelled; an interrupt ends the offers, and so does a server that is gone.
 func (w *work) offerAll(ctx context.Context, until <-chan struct{}) error {
 	limit := w.start.Add(w.plan.Schedule.Duration() + w.engine.Plan.DrainTimeout)
 	interrupt := ctx.Done()
@@ -32,6 +32,9 @@ func (w *work) offerAll(ctx context.Context, until <-chan struct{}) error {
 		timer := time.NewTimer(next)
 		select {
 		case <-timer.C:
+		case <-w.engine.gone:
+			timer.Stop()
+			return w.stop(ctx, true)
 		case <-until:
 			until = nil
 			if err := w.stop(ctx, false); err != nil {
@@ -63,7 +66,7 @@ func (w *work) offerAll(ctx context.Context, until <-chan struct{}) error {
 
 // drain waits until every confirmed message came. It gives up when nothing
 // came for the drain timeout since the last due instant, or since the last member that
-// takes has begun, when the drain limit is over, and after an interrupt
+// takes has begun, when the drain limit is over, or the server gone, and after an interrupt
 // once the timeout is, or at once if nothing comes due within it.
 func (w *work) drain(ctx context.Context) error {
 	tick := time.NewTicker(drainTick)
@@ -101,6 +104,9 @@ func (w *work) drained(ctx context.Context, c counts, limit time.Time, lastDue i
 		if len(e.members) == 1 || w.plan.Horizon > 0 || e.nothingHeld(ctx) {
 			return true
 		}
+	}
+	if e.isGone() {
+		return true
 	}
 	if over := e.Plan.DrainLimit; over > 0 && wall-c.LastDue > int64(over) {
 		return true
@@ -178,7 +184,7 @@ func (e *engine) nothingHeld(ctx context.Context) bool {
 func (w *work) settle(ctx context.Context, c counts) {
 	e := w.engine
 	all := e.holdings()
-	if e.Worker.Shared() || len(all) == 0 || c.Outstanding > 0 || w.plan.Horizon > 0 {
+	if e.isGone() || e.Worker.Shared() || len(all) == 0 || c.Outstanding > 0 || w.plan.Horizon > 0 {
 		return
 	}
 	limit := time.Now().Add(settleLimit)

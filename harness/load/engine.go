@@ -28,10 +28,12 @@ type engine struct {
 	startAt     time.Time
 	clockOffset *ClockOffset // nil if not measured
 	warmup      *run.Warmup
+	gone        <-chan struct{} // closed when the server is; nil if nobody looks
 
 	mu    sync.Mutex // guards what follows
 	open  []*member
 	notes []string
+	left  departure
 }
 
 // member is a process of the fleet. Its part is nil until it is opened.
@@ -107,6 +109,9 @@ func (e *engine) run(ctx context.Context) (_ *Result, err error) {
 
 // load runs the phases.
 func (e *engine) load(ctx context.Context) (*Result, error) {
+	watching, end := context.WithCancel(ctx)
+	defer end()
+	e.gone = e.watchServer(watching)
 	if err := e.warmUp(ctx); err != nil {
 		return nil, err
 	}

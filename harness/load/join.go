@@ -92,6 +92,9 @@ func (e *engine) measure(ctx context.Context) (*Result, error) {
 	out := result.Report
 	beside.tell(out, w)
 	out.Interrupted = ctx.Err() != nil
+	if e.isGone() {
+		out.ServerGone = w.goneText()
+	}
 	for _, m := range e.openMembers() {
 		if err := e.closeMember(m); err != nil {
 			e.note("%v", err)
@@ -144,10 +147,14 @@ func (w *work) sets(ctx context.Context) (*run.Sets, error) {
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
 	for _, h := range holdings {
-		held, notDue, err := h.sets(reading, w.phase)
+		held, notDue, err := []byte(nil), []byte(nil), errGone
+		if !e.isGone() {
+			held, notDue, err = h.sets(reading, w.phase)
+		}
 		if err != nil {
-			e.note("what the queue still holds could not be read, so missing messages count as lost: %v", err)
-			return all, nil //nolint:nilerr // which the note says
+			e.note("what the queue still holds could not be read, so nobody can tell what became of missing messages: %v", err)
+			w.unread = true
+			return all, nil
 		}
 		all.Add(run.Sets{Held: held, NotDue: notDue})
 	}
@@ -181,6 +188,9 @@ func (w *work) result(sets *run.Sets, elapsed time.Duration) (*Result, error) {
 		}
 		share = own
 		balance.Offered, balance.Lost = c.Confirmed, 0
+	}
+	if w.unread {
+		balance.Unknown, balance.Lost = balance.Lost, 0
 	}
 	balance.Duplicate += c.Duplicate
 	balance.Early, balance.OfferErrors, balance.Foreign, balance.Corrupt = c.Early, c.unknown(), c.Foreign, c.Corrupt
@@ -239,6 +249,10 @@ func (o Options) scenario() run.Scenario {
 func (e *engine) cleanUp(ctx context.Context, c run.Counts) {
 	// Other workers may still need the queue; one that is empty has no keys.
 	if e.Redis == nil || !e.OwnQueue || e.Worker.Shared() {
+		return
+	}
+	if e.isGone() {
+		e.note("queue %q was not removed from the server, which is gone", e.Plan.Queue)
 		return
 	}
 	if c.Pending > c.NotDue && ctx.Err() == nil { // to be looked at; an interrupt leaves some

@@ -24,6 +24,7 @@ type work struct {
 	coming []*member // those that are still to begin
 
 	lastChange instant // the latest that a member has begun
+	unread     bool    // what is held could not be read
 }
 
 // begin starts a phase in all open parts.

@@ -123,7 +123,7 @@ func (w *work) drainShared(ctx context.Context, limit time.Time) {
 			}
 		}
 		now := time.Now()
-		if !limit.IsZero() && now.After(limit) {
+		if e.isGone() || !limit.IsZero() && now.After(limit) {
 			return
 		}
 		if now.Before(due) {

@@ -73,6 +73,11 @@ var AllCounts = []Count{
 		Effect: Wrong, Fault: "lost",
 	},
 	{
+		Name: "unknown", Title: "unknown", In: func(c *Counts) *int64 { return &c.Unknown },
+		Help:   "Messages that were accepted and did not come, while the server could not be asked what it holds; known at the end of the run.",
+		Effect: Wrong, Fault: "of unknown fate", Rare: true,
+	},
+	{
 		Name: "duplicate", Title: "duplicate", In: func(c *Counts) *int64 { return &c.Duplicate },
 		Help:   "Deliveries beyond the first of a message.",
 		Effect: Wrong, Fault: "delivered more than once",
@@ -121,7 +126,7 @@ var AllCounts = []Count{
 }
 
 // Counts is the exact accounting of the measured phase. At its end
-// Offered = Delivered + Pending + Lost + Removed. AllCounts says what each means.
+// Offered = Delivered + Pending + Lost + Unknown + Removed. AllCounts says what each means.
 type Counts struct {
 	// Offered counts messages the implementation took over: it confirmed the
 	// offer, or delivered the message, or still holds it.
@@ -130,6 +135,9 @@ type Counts struct {
 	Delivered int64 `json:"delivered"`
 	// Lost counts messages that were accepted, never came and are nowhere.
 	Lost int64 `json:"lost"`
+	// Unknown counts messages that were accepted and never came, where what is held could not be
+	// read at the end.
+	Unknown int64 `json:"unknown,omitempty"`
 	// Duplicate counts deliveries beyond the first of a message.
 	Duplicate int64 `json:"duplicate"`
 	// Early counts messages that came more than EarlyTolerance before they were due.

@@ -37,7 +37,7 @@ func TestCountsAddUp(t *testing.T) {
 	for i, row := range AllCounts {
 		require.EqualValues(t, 2*(i+1), row.Of(sum), row.Name)
 	}
-	require.Equal(t, a.Lost+a.Duplicate+a.Early+a.Revived+a.Corrupt, a.Faults())
+	require.Equal(t, a.Lost+a.Unknown+a.Duplicate+a.Early+a.Revived+a.Corrupt, a.Faults())
 	require.False(t, a.negative())
 	require.False(t, a.beyond(maxCount))
 	require.True(t, Counts{Early: maxCount + 1}.beyond(maxCount))

@@ -58,6 +58,8 @@ type Document struct {
 	SLO []Objective `json:"slo"`
 	// Interrupted says that the offers were stopped before the end.
 	Interrupted bool `json:"interrupted"`
+	// ServerGone says since when the server was gone, where the run was given up for that.
+	ServerGone string `json:"server_gone,omitempty"`
 	// Validity is missing in files of before it was judged.
 	Validity *Validity `json:"validity,omitempty"`
 	// Measured says where the figures were taken; empty in files of before it was

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -122,6 +123,7 @@ func (r *Document) add(part *Document) error {
 	s.Messages += q.Messages
 	r.Workers += max(part.Workers, 1)
 	r.Interrupted = r.Interrupted || part.Interrupted
+	r.ServerGone = cmp.Or(r.ServerGone, part.ServerGone)
 	if part.ServerStats != nil && (r.ServerStats == nil || part.ServerStats.Commands > r.ServerStats.Commands) {
 		stats := *part.ServerStats
 		r.ServerStats = &stats

@@ -26,6 +26,9 @@ const onTime = .99
 
 // validate judges the load itself.
 func (r *Document) validate() *Validity {
+	if r.ServerGone != "" { // of which all else is a consequence
+		return &Validity{Reasons: []string{r.ServerGone}}
+	}
 	v := &Validity{Reasons: []string{}}
 	limit, err := time.ParseDuration(r.Scenario.MaxScheduleLag)
 	if err != nil {

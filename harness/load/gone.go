@@ -1,0 +1,130 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// pingEvery is how often a server is asked whether it is there, and pingTimeout for how long.
+	pingEvery, pingTimeout = time.Second, time.Second
+	// silentFor is how long a server that can be connected to may not answer: one that runs a long script
+	// does not, nor does one whose host is gone.
+	silentFor = 30 * time.Second
+	// electedIn is how long a set of servers may take to name another master.
+	electedIn = time.Minute
+)
+
+// goneAfter is how long a server may refuse connections in a run, given how long the run waits for a
+// message: less than half of that, so that with what ends then a run is over within that time after its server is.
+func goneAfter(drainTimeout time.Duration) time.Duration { return drainTimeout * 4 / 10 }
+
+// watchServer closes the channel, with a note, when the server is gone for good: there is nothing to
+// offer to and to wait for any more. In a run whose faults it takes part in, nobody watches.
+func (e *engine) watchServer(ctx context.Context) <-chan struct{} {
+	if e.Redis == nil || e.Meanwhile != nil {
+		return nil
+	}
+	gone := make(chan struct{})
+	refused := goneAfter(e.Plan.DrainTimeout)
+	silent := max(silentFor, refused)
+	if c, single := e.Redis.Client.(*redis.Client); !single || c.Options().Addr == "FailoverClient" {
+		refused, silent = max(electedIn, refused), max(electedIn, silent)
+	}
+	go func() {
+		tick := time.NewTicker(pingEvery)
+		defer tick.Stop()
+		answered, connected := time.Now(), time.Now()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			err := e.ping(ctx)
+			now := time.Now()
+			switch {
+			case ctx.Err() != nil:
+				return
+			case err == nil:
+				answered, connected = now, now
+			case timedOut(err):
+				connected = now
+			}
+			if now.Sub(connected) >= refused || now.Sub(answered) >= silent {
+				e.mu.Lock()
+				e.left = departure{answered, now.Sub(answered), err}
+				e.mu.Unlock()
+				close(gone)
+				return
+			}
+		}
+	}()
+	return gone
+}
+
+// departure is when a server that is gone last answered, how long was waited for it then, and what
+// asking it last came to.
+type departure struct {
+	answered time.Time
+	waited   time.Duration
+	err      error
+}
+
+// goneText says when the server went.
+func (w *work) goneText() string {
+	e := w.engine
+	e.mu.Lock()
+	d := e.left
+	e.mu.Unlock()
+	when := "before the load began"
+	if since := d.answered.Sub(w.start); since > 0 {
+		when = since.Round(100*time.Millisecond).String() + " after the load began"
+	}
+	return fmt.Sprintf("the server was gone %s, and for %s, so that the run was given up: %v", when, d.waited.Round(time.Second), d.err)
+}
+
+// ping returns nil for any answer.
+func (e *engine) ping(ctx context.Context) error {
+	asking, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	err := e.Redis.Client.Ping(asking).Err()
+	if errors.As(err, new(redis.Error)) {
+		return nil
+	}
+	// A client that is refused tries again until its time is over.
+	if c, ok := e.Redis.Client.(*redis.Client); ok && err != nil && timedOut(err) {
+		dialing, cancel := context.WithTimeout(ctx, pingTimeout)
+		defer cancel()
+		o := c.Options()
+		conn, refused := o.Dialer(dialing, o.Network, o.Addr)
+		if refused != nil {
+			return refused
+		}
+		_ = conn.Close()
+	}
+	return err
+}
+
+func timedOut(err error) bool {
+	var network net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
+}
+
+// isGone reports whether the server is gone for good.
+func (e *engine) isGone() bool {
+	select {
+	case <-e.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// errGone is why nobody asks what a server holds.
+var errGone = errors.New("the server is gone")

@@ -1,0 +1,73 @@
+package load_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/plan"
+	"github.com/dq-bench/dq-bench/harness/run"
+	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
+)
+
+// meanwhile runs a plan of so long, and does something to the server once 200 messages were offered.
+func meanwhile(t *testing.T, length time.Duration, do func(*server.Server)) *run.Document {
+	t.Helper()
+	d, err := spec.Parse("dq")
+	require.NoError(t, err)
+	p := plan.DefaultPlan()
+	p.WarmupEnds, p.Warmup, p.DrainTimeout = false, 0, 2*time.Second
+	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 200, length
+	p.Delay, p.Queue = plan.Delay{Min: 100 * time.Millisecond, Max: time.Second}, "own"
+	srv := servertest.Redis(t)
+	client := srv.NewClient()
+	t.Cleanup(func() { client.Close() })
+	var once sync.Once
+	var doing sync.WaitGroup
+	o := load.Options{
+		Plan: p, Driver: d, RunID: 7, OwnQueue: true, RedisURL: srv.URL(), Redis: &load.Redis{Client: client, Queue: p.Queue},
+		Progress: func(p load.Progress) {
+			if p.Offered >= 200 {
+				once.Do(func() { doing.Go(func() { do(srv) }) })
+			}
+		},
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	result, err := load.Run(ctx, o)
+	require.NoError(t, err)
+	doing.Wait()
+	result.Report.Judge(nil)
+	return result.Report
+}
+
+// A run whose server is gone is given up, and what became of its messages nobody can tell.
+func TestAServerThatIsGoneEndsTheRun(t *testing.T) {
+	t.Parallel()
+	r := meanwhile(t, time.Hour, func(s *server.Server) { require.NoError(t, s.Close()) })
+	c := r.Counts
+	require.Zero(t, c.Lost+c.Pending+c.Duplicate)
+	require.Positive(t, c.Unknown)
+	require.Equal(t, c.Offered, c.Delivered+c.Unknown)
+	require.Contains(t, r.ServerGone, "the server was gone")
+	require.False(t, r.Verdict.Passed)
+	require.Contains(t, r.Verdict.Text, "of unknown fate")
+}
+
+// One that does not answer for longer than it may refuse connections is not gone.
+func TestAServerThatDoesNotAnswerIsNotGone(t *testing.T) {
+	t.Parallel()
+	r := meanwhile(t, 3*time.Second, func(s *server.Server) {
+		client := s.NewClient()
+		defer client.Close()
+		require.NoError(t, client.Do(context.Background(), "CLIENT", "PAUSE", "2500").Err())
+	})
+	require.Empty(t, r.ServerGone)
+	require.Zero(t, r.Counts.Lost+r.Counts.Unknown+r.Counts.Pending)
+}
