@@ -60,11 +60,52 @@ func (s *sorted) faults(ctx context.Context) []Fault {
 		all = append(all, f)
 	}
 	units := s.bySession()
-	level := faultSignificance / float64(units.sharing(kinds))
+	level, ofRuns := faultSignificance/float64(units.sharing(kinds)), faultSignificance/float64(s.sharing(kinds))
 	for i := range all {
 		units.change(ctx, &all[i], counts, level)
+		if s.sessions == nil || all[i].Change != nil {
+			continue
+		}
+		runs := all[i]
+		s.change(ctx, &runs, counts, ofRuns)
+		if c := runs.Change; c != nil && c.Outcome == Worse && s.outdoes(runs.kind, c.At) {
+			all[i] = runs
+		}
 	}
 	return all
+}
+
+// outdoes reports whether a fault is worse since some point, not before from, than in any session until then: by far
+// more of the runs of each session have it, or each treats by far more of the messages so. Few sessions have no order
+// that could tell; but hours in which it is as bad would have been among those before.
+func (s *sorted) outdoes(kind compare.Fault, from int) bool {
+	for _, of := range []func([]*run.Document) float64{
+		func(runs []*run.Document) float64 {
+			bad := slices.DeleteFunc(slices.Clone(runs), func(r *run.Document) bool { return kind.Of(r.Counts) == 0 })
+			return float64(len(bad)) / float64(len(runs))
+		},
+		func(runs []*run.Document) float64 {
+			var all run.Counts
+			for _, r := range runs {
+				all = all.Plus(r.Counts)
+			}
+			return kind.Share(all)
+		},
+	} {
+		figures := make([][]float64, len(s.points)) // of the sessions of each point
+		for i, p := range s.points {
+			runs := p.runs
+			for _, n := range s.sessions[i] {
+				figures[i], runs = append(figures[i], of(runs[:n])), runs[n:]
+			}
+		}
+		for at := max(from, 1); at < len(figures); at++ {
+			if slices.Min(slices.Concat(figures[at:]...)) > outdone*slices.Max(slices.Concat(figures[:at]...)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // sharing is how many kinds share the level: those that could be told at their part of it (Tarone 1990). One that
@@ -202,9 +243,11 @@ const (
 	// judged whether there are more of them.
 	faultSignificance = .04
 	worseShare        = .8
-	// How many times as many as ever before stand out: where many runs say how much it varies, and where few do.
+	// How many times as many as ever before stand out: where many runs say how much it varies, and where few do;
+	// and as many as in any session, where the runs show a change already.
 	beyond    = 2.
 	farBeyond = 10.
+	outdone   = 2.5
 )
 
 // shares are those of the runs of points.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,6 +51,31 @@ func changesOf(t *testing.T, s *sorted) (changes map[string]*FaultChange, alarm 
 		alarm = alarm || before > 0
 	}
 	return changes, alarm
+}
+
+// Of runs in a row, what each run of the newest session does and hardly one of those before has done is worse, however
+// few sessions there are.
+func TestWhatEachRunOfTheNewestSessionLoses(t *testing.T) {
+	for _, versions := range []int{6, 10, 20} {
+		s := &sorted{}
+		for i := range versions {
+			p := point{name: fmt.Sprint(i)}
+			for k := range 6 {
+				r := &run.Document{Counts: run.Counts{Offered: 10_000}, Started: time.Unix(int64(6*i+k), 0)}
+				if i == 0 && k == 0 || i == versions-1 {
+					r.Counts.Lost = 20
+				}
+				p.runs = append(p.runs, r)
+			}
+			s.points, s.runs = append(s.points, p), append(s.runs, p.runs...)
+		}
+		s.sessions = sessions(s.points)
+		require.NotNil(t, s.sessions)
+		changes, _ := changesOf(t, s)
+		require.NotNil(t, changes["lost"])
+		require.Equal(t, Worse, changes["lost"].Outcome)
+		require.Equal(t, versions-1, changes["lost"].At)
+	}
 }
 
 // Versions that all treat a message wrongly now and then, in one way or in three, are no change for better or

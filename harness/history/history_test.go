@@ -244,6 +244,56 @@ func oneEach(n int) (versions []string) {
 	return versions
 }
 
+// What was lost in runs that cannot be judged is not forgotten for others of the same version that can.
+func TestWhatIsLostInRunsThatCannotBeJudged(t *testing.T) {
+	runs := samples(flat, repeated(8, "1", "2")...)
+	for _, r := range runs[12:] {
+		if r.Driver.Version == "2" {
+			r.Validity = &run.Validity{Reasons: []string{"the load was not made"}}
+			r.Counts.Lost = 500
+		}
+	}
+	h, err := Of(t.Context(), runs, DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, Inconclusive, h.Outcome)
+	require.Contains(t, h.Text, "Inconclusive: messages were treated wrongly in 2 runs of 2 that could not be judged (1000 lost). Of the others: No change was seen in 14 runs at 2 points.")
+
+	// Of an older version they are said, and take nothing back.
+	for _, r := range runs {
+		if r.Validity != nil {
+			r.Driver.Version = "1"
+		}
+	}
+	runs = append(runs, samples(flat, repeated(18, "2")...)[16:]...)
+	h, err = Of(t.Context(), runs, DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, Unchanged, h.Outcome)
+	require.Contains(t, h.Text, " Left out: 2 runs of 1 that could not be judged (1000 lost).")
+}
+
+// Of the newest runs it is said how many it takes.
+func TestHowManyOfTheNewestRunsItTakes(t *testing.T) {
+	o := DefaultOptions()
+	o.By = ByRun
+	told := 0
+	for newest := 1; newest <= 6; newest++ {
+		h, err := Of(t.Context(), samples(func(i int) float64 {
+			if i >= 20-newest {
+				return 10
+			}
+			return 1
+		}, repeated(20, "1")...), o)
+		require.NoError(t, err)
+		if h.Outcome == Worse {
+			told++
+			continue
+		}
+		require.Zero(t, told)
+		require.Regexp(t, `No change was seen in 20 runs at 20 points\. One that begins with the newest runs can be told once there are [2-6] of them\.$`, h.Text)
+	}
+	require.Positive(t, told)
+}
+
 // The newest version of which nothing can be told is named although an older one is better.
 func TestTooFewRunsOfTheNewestAreSaidWithAnyVerdict(t *testing.T) {
 	versions := append(repeated(12, "1", "2"), "3")

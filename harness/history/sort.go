@@ -139,7 +139,7 @@ func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
 
 // unjudged names the points of which no run could be judged, by the name of the judged point behind
 // them; those behind all others by "". Runs of another implementation or scenario would be points of
-// another history. unfitOf are the runs of such a point.
+// another history. unfitOf are those of each point that could not be.
 func unjudged(judged []point, unfit []*run.Document, o Options) (before map[string][]string, unfitOf map[string][]*run.Document) {
 	like := judged[0].runs[0]
 	unfit = slices.DeleteFunc(slices.Clone(unfit), func(r *run.Document) bool {
@@ -158,9 +158,9 @@ func unjudged(judged []point, unfit []*run.Document, o Options) (before map[stri
 	}
 	before, unfitOf = map[string][]string{}, map[string][]*run.Document{}
 	for _, p := range inOrder {
+		unfitOf[p.name] = slices.DeleteFunc(slices.Clone(p.runs), func(r *run.Document) bool { return !slices.Contains(unfit, r) })
 		if !isJudged[p.name] {
 			before[""] = append(before[""], p.name)
-			unfitOf[p.name] = p.runs
 		} else if len(before[""]) > 0 {
 			before[p.name], before[""] = before[""], nil
 		}
@@ -172,7 +172,7 @@ func unjudged(judged []point, unfit []*run.Document, o Options) (before map[stri
 func distinct(runs []*run.Document) error {
 	seen := map[string]bool{}
 	for _, r := range runs {
-		key := r.RunID + r.Started.Format(time.RFC3339Nano)
+		key := r.RunID + r.Started.UTC().Format(time.RFC3339Nano)
 		if r.RunID != "" && seen[key] {
 			return &compare.DuplicateRunError{RunID: r.RunID, Started: r.Started}
 		}

@@ -42,6 +42,36 @@ func (h *History) judgeUnjudged(s *sorted) {
 	}
 }
 
+// judgeUnfit names the points of which some runs could be judged, and others, which could not, treated messages
+// wrongly. At the newest that leaves open whether it is worse.
+func (h *History) judgeUnfit() {
+	var texts []string
+	open := ""
+	for i, p := range h.Points {
+		unfit := h.unfitOf[p.Name]
+		messages := messagesOfUnfit(unfit)
+		if messages == "" {
+			continue
+		}
+		text := fmt.Sprintf("%s of %s that could not be judged%s", compare.CountRuns(len(unfit)), p.Name, messages)
+		texts = append(texts, text)
+		if i == len(h.Points)-1 && slices.ContainsFunc(unfit, func(r *run.Document) bool { return r.Counts.Faults() > 0 }) {
+			open = text
+		}
+	}
+	if len(texts) == 0 {
+		return
+	}
+	if open != "" && h.Outcome != Worse {
+		h.Outcome = Inconclusive
+		h.Text = fmt.Sprintf("Inconclusive: messages were treated wrongly in %s. Of the others: %s", open, h.Text)
+		texts = texts[:len(texts)-1]
+	}
+	if len(texts) > 0 {
+		h.Text += " Left out: " + strings.Join(texts, ", ") + "."
+	}
+}
+
 // since counts the runs that were made after the last of those.
 func (s *sorted) since(runs []*run.Document) (n int) {
 	for _, r := range s.runs {
@@ -86,7 +116,11 @@ func (h *History) maybeEarlier(at int) string {
 // it takes; it is empty if there are enough.
 func (h *History) tooFew(ctx context.Context) string {
 	if h.By == ByRun.String() {
-		return ""
+		if h.Outcome != Unchanged {
+			return ""
+		}
+		ones := slices.Repeat([]int{1}, len(h.Points)-1)
+		return fmt.Sprintf("One that begins with the newest runs can be told once there are %d of them.", takes(ctx, ones, significance/float64(max(len(h.Figures), 1))))
 	}
 	newest := h.Points[len(h.Points)-1]
 	most, least := 0, 0
