@@ -33,6 +33,8 @@ type Page struct {
 	Live *Live
 	// Home links to the list of all runs; empty for a page of its own.
 	Home string
+	// Swap links to the same two sides the other way round; empty where there is no such page.
+	Swap string
 }
 
 // Side is a set of runs of one implementation.
@@ -159,6 +161,7 @@ type pageView struct {
 	Tool     string
 	Live     *Live
 	Home     string
+	Swap     string
 }
 
 // sideView is a side with its runs added up.
@@ -227,7 +230,7 @@ func newView(p Page) (*pageView, error) {
 		return nil, fmt.Errorf("expected at most a comparison for each of %d sides after the first, got %d", len(p.Sides), len(p.Comparisons))
 	}
 	late, step := latencyOf(p.Sides), stepOf(p.Sides)
-	v := &pageView{Many: len(p.Sides) > 1, Home: p.Home}
+	v := &pageView{Many: len(p.Sides) > 1, Home: p.Home, Swap: p.Swap}
 	for i, side := range p.Sides {
 		s, err := newSideView(i, side, late, step)
 		if err != nil {

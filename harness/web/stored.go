@@ -244,6 +244,15 @@ func (s *Stored) compare(ctx context.Context, w io.Writer, query url.Values) err
 		return err
 	}
 	p := page.Page{Sides: sides(chosen), Home: home}
+	if len(p.Sides) == 2 { // the older one is OLD, unless asked for the other way round
+		other := url.Values{"id": query["id"]}
+		if query.Get("swap") == "" {
+			other.Set("swap", "1")
+		} else {
+			slices.Reverse(p.Sides)
+		}
+		p.Swap = "compare?" + other.Encode()
+	}
 	if n := len(p.Sides); n < 2 || n > mostSides {
 		return fmt.Errorf("expected 2 to %d sides, got %d; choose sets, or runs of several implementations", mostSides, n)
 	}

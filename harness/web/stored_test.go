@@ -125,6 +125,12 @@ func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 	require.Equal(t, c.Text, pagetest.Eval[string](b, verdict))
 	require.Equal(t, []string{"OLD dq:3.16.6, 8 runs", "NEW dq:4.7.0, 8 runs"},
 		pagetest.Eval[[]string](b, `[...document.querySelectorAll(".series")].map(e => e.innerText)`))
+	turned, err := compare.Runs(newer, old, compare.DefaultOptions())
+	require.NoError(t, err)
+	follow(`#swap:not([href*="swap=1"])`, chromedp.Click(chromedp.CSS("#swap")))
+	require.Equal(t, turned.Text, pagetest.Eval[string](b, verdict))
+	follow(`#swap[href*="swap=1"]`, chromedp.Click(chromedp.CSS("#swap")))
+	require.Equal(t, c.Text, pagetest.Eval[string](b, verdict))
 
 	home()
 	follow("#points", chromedp.Focus(chromedp.CSS("#history")), chromedp.KeyEvent(kb.Enter))
