@@ -42,9 +42,6 @@ func Levels(values []float64, may []int, up, down float64) []int {
 	return taken
 }
 
-// leastFreedom is how many degrees of freedom there must be left: with one, nothing but a factor of hundreds would tell.
-const leastFreedom = 2
-
 // squares adds up the squares of the differences of values to the mean of their level.
 type squares struct {
 	// sums and ofSquares are those of the values before a place.
@@ -89,7 +86,7 @@ func (s *squares) left(places []int) float64 {
 // chance is that of so many of the changes at places leaving as few of the squares that there are without them.
 func (s *squares) chance(without float64, places []int, more int) float64 {
 	freedom := len(s.sums) - 2 - len(places)
-	if freedom < leastFreedom || without == 0 {
+	if freedom < LeastFreedom || without == 0 {
 		return 1
 	}
 	share := s.left(places) / without
