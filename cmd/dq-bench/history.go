@@ -45,7 +45,9 @@ A run that does not tell a figure is left out of that figure, and said so.
 Runs of a version that were made in a row, with none of another between, share their hour, and count
 as one session: a change is then one only if the medians of the sessions bear it too, of which %[3]d are
 needed. With four before it twice as much is seen, with nine half as much again, where hours
-differ by 5 %%; versions that are measured in turn need no such caution, and see more.
+differ by 5 %%. Versions that are measured in turn see more: in one sitting each run counts. Where there are several
+sittings, as a gap of ten times the usual one, and ten minutes at the least, ends one, a change is one only if the runs
+of the sittings that have both levels bear it, or else the medians of the sittings, as those of sessions do.
 
 Messages that were lost, came twice, came early, never came or could not be offered are judged
 whatever the figures, each kind by itself with the version since which there is more or less of it: by the order

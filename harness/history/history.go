@@ -11,7 +11,9 @@
 // hour, and by them alone nine in ten flat series of ten versions have a change where hours differ by as much as runs.
 // There a change is one only if the medians of the sessions bear it too, by the t of Student (stats.Levels);
 // TestSessionsThatDifferAreNoChange says how often that errs, and what it sees. What is done wrong to messages is
-// judged by sessions, too. Where runs resemble the one before them, as on a machine that drifts, one in five flat series
+// judged by sessions, too. Versions that took turns share an hour as well: where there are several sittings, with long
+// gaps between, a change is one only if the runs of a sitting that has both levels bear it (stats.Strata), or, where there
+// is none, the medians of the sittings (TestSittingsThatDifferAreNoChange). Where runs resemble the one before them, as on a machine that drifts, one in five flat series
 // of 40 has a change if the correlation is 0.5 (TestNeighboursThatAreAlike); a note says where that is to be seen.
 //
 // What it can see is a matter of the noise. On a machine with a calm hour of its own every
@@ -155,8 +157,9 @@ type Figure struct {
 	isTime bool
 	// ofHours is the newest change of the runs where that is no more than their sessions differ by.
 	ofHours *Change
-	// sessions is how many tell it.
-	sessions int
+	// sessions is how many tell it, or sittings if inSittings; sittingsShared if some of these have runs of both levels.
+	sessions                   int
+	inSittings, sittingsShared bool
 }
 
 // Name is that of people: "past due p99".
@@ -221,6 +224,7 @@ func Of(ctx context.Context, runs []*run.Document, o Options) (*History, error) 
 	h.judgeUnfit()
 	h.judgeUnjudged(s)
 	h.tellSessions(s)
+	h.tellSittings(s)
 	h.tellNeighbours(s)
 	h.tellUnread(len(o.Unread))
 	h.LeftOut = append(h.LeftOut, o.Unread...)
@@ -287,7 +291,11 @@ func (h *History) divide(ctx context.Context, s *sorted, o Options) {
 	for i := range h.Figures {
 		free <- struct{}{}
 		dividing.Go(func() {
-			h.Figures[i].divide(ctx, h.Points, sessions, significance/float64(len(h.Figures)), o)
+			f, level := &h.Figures[i], significance/float64(len(h.Figures))
+			f.divide(ctx, h.Points, sessions, level, o)
+			if s.sittings != nil {
+				f.setBySitting(f.scaled(), s.sittings, level, o)
+			}
 			<-free
 		})
 	}

@@ -237,9 +237,9 @@ func (h *History) judge(ctx context.Context, runs int) {
 	case len(better) > 0:
 		h.Outcome = Better
 		h.Text = "Better since " + h.sentence(better) + h.maybeEarlier(better[0].newest().At)
-	case h.ofHours() != nil && h.ofHours().sessions < MinSessions:
+	case h.ofHours() != nil && h.ofHours().tooFewSessions():
 		h.Outcome = Inconclusive
-		h.Text = fmt.Sprintf("Inconclusive: %s were made in %d sessions; at least %d are needed to see a change.", compare.CountRuns(runs), h.ofHours().sessions, MinSessions)
+		h.Text = fmt.Sprintf("Inconclusive: %s were made in %s; at least %d are needed to see a change.", compare.CountRuns(runs), h.ofHours().countSessions(), MinSessions)
 	}
 	if few := h.tooFew(ctx); few != "" {
 		h.Text += " " + few

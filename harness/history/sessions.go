@@ -117,6 +117,17 @@ func (h *History) ofHours() *Figure {
 	return most
 }
 
+// tooFewSessions reports whether the change of hours could not be told, however great.
+func (f *Figure) tooFewSessions() bool { return !f.sittingsShared && f.sessions < MinSessions }
+
+// countSessions says how many sessions, or sittings, tell the figure.
+func (f *Figure) countSessions() string {
+	if f.inSittings {
+		return fmt.Sprintf("%d sittings", f.sessions)
+	}
+	return fmt.Sprintf("%d sessions", f.sessions)
+}
+
 // tellSessions says which runs share their hour, and of what was seen in the runs that it may be no more than that.
 func (h *History) tellSessions(s *sorted) {
 	if s.sessions == nil || s.references != nil || len(h.Points) == 1 {

@@ -87,6 +87,8 @@ type sorted struct {
 	runs, references []*run.Document
 	// sessions are the numbers of runs that were made in a row, of each point; nil where each run is a session of its own.
 	sessions [][]int
+	// sittings are those of the runs of each point; nil where there is one, or sessions tell, or references.
+	sittings [][]int
 	// ofRuns is how many runs these are, where each stands for a session.
 	ofRuns int
 }
@@ -129,6 +131,9 @@ func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
 		s.runs = append(s.runs, p.runs...)
 	}
 	s.sessions = sessions(s.points)
+	if s.sessions == nil && reference == nil {
+		s.sittings = sittings(s.points)
+	}
 	if reference != nil {
 		for _, r := range s.runs {
 			s.references = append(s.references, reference[r])

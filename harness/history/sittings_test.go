@@ -1,0 +1,184 @@
+package history
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/run"
+)
+
+// evenings have the runs of three versions each, in turn.
+func evenings(versions, each int) (points []point) {
+	for v := range versions {
+		var starts []time.Duration
+		for i := range each {
+			starts = append(starts, time.Duration(v/3)*7*24*time.Hour+time.Duration(3*i+v%3)*time.Minute)
+		}
+		points = append(points, madeAt(v, starts...))
+	}
+	return points
+}
+
+// chained have the runs of two versions in each sitting, in turn: each version is measured once more beside the next.
+func chained(versions, each int) (points []point) {
+	for v := range versions {
+		var starts []time.Duration
+		for sitting := max(v-1, 0); sitting <= min(v, versions-2); sitting++ {
+			for i := range each {
+				starts = append(starts, time.Duration(sitting)*3*24*time.Hour+time.Duration(2*i+v-sitting)*time.Minute)
+			}
+		}
+		points = append(points, madeAt(v, starts...))
+	}
+	return points
+}
+
+// nights have each run for a point.
+func nights(nights, each int) (points []point) {
+	for i := range nights * each {
+		points = append(points, madeAt(i, time.Duration(i/each)*24*time.Hour+time.Duration(i%each)*time.Minute))
+	}
+	return points
+}
+
+func madeAt(n int, starts ...time.Duration) point {
+	p := point{name: fmt.Sprintf("1.%d", n)}
+	for _, start := range starts {
+		p.runs = append(p.runs, &run.Document{Started: time.Date(2026, 1, 1, 20, 0, 0, 0, time.UTC).Add(start)})
+	}
+	return p
+}
+
+// inSittings are values of the runs of points: every sitting is off by apart, and every run of it by .05, both standard
+// deviations of the logarithm. From a point on they are as many times as great.
+func inSittings(random *rand.Rand, sittings [][]int, apart float64, at int, times float64) *Figure {
+	f := &Figure{Histogram: "lateness", Stat: "p50", Unit: "ns", isTime: true}
+	var hours []float64
+	for range 1 + slices.Max(slices.Concat(sittings...)) {
+		hours = append(hours, apart*random.NormFloat64())
+	}
+	for i, of := range sittings {
+		var values []*float64
+		for _, sitting := range of {
+			v := 1e6 * math.Exp(hours[sitting]+.05*random.NormFloat64())
+			if i >= at {
+				v *= times
+			}
+			values = append(values, &v)
+		}
+		f.Values, f.Medians = append(f.Values, values), append(f.Medians, medianOf(values))
+	}
+	return f
+}
+
+// Sittings whose hours differ are no change, whether versions took turns in them or each run is a point; what is twice
+// as much is seen beside what it took turns with, and a fifth more by most.
+func TestSittingsThatDifferAreNoChange(t *testing.T) {
+	const all, ofTen = .05, .005 // levels: of one figure, and of each of ten
+	for i, row := range []struct {
+		name         string
+		points       []point
+		apart, times float64
+		from         int // the first point that is as many times as much
+		level        float64
+		series       int
+		least, most  int // per cent of the series in which the newest level is worse
+	}{
+		{"evenings", evenings(12, 6), .05, 1, 0, all, 40, 0, 5},
+		{"evenings", evenings(12, 6), .1, 1, 0, all, 40, 0, 5},
+		{"a chain", chained(10, 6), .05, 1, 0, all, 40, 0, 5},
+		{"a chain", chained(10, 6), .1, 1, 0, all, 40, 0, 5},
+		{"nights", nights(10, 6), .05, 1, 0, all, 40, 0, 5},
+		{"nights", nights(10, 6), .1, 1, 0, all, 40, 0, 5},
+		{"evenings", evenings(12, 6), .05, 2, 11, ofTen, 20, 90, 100},
+		{"evenings", evenings(12, 6), .1, 2, 10, ofTen, 20, 90, 100},
+		{"evenings", evenings(12, 6), .05, 2, 9, ofTen, 20, 20, 60}, // alone in its sitting: as with four sessions
+		{"a chain", chained(10, 6), .05, 2, 9, ofTen, 20, 90, 100},
+		{"a chain", chained(10, 6), .1, 2, 9, ofTen, 20, 90, 100},
+		{"a chain", chained(10, 6), .1, 1.2, 9, ofTen, 20, 50, 100},
+		{"nights", nights(10, 6), .05, 2, 54, ofTen, 20, 90, 100},
+		{"nights", nights(10, 6), .05, 2, 56, ofTen, 20, 90, 100},
+	} {
+		t.Run(fmt.Sprintf("%s, %g times as much from %d on, %g apart", row.name, row.times, row.from, row.apart), func(t *testing.T) {
+			t.Parallel()
+			of := sittings(row.points)
+			random := rand.New(rand.NewPCG(uint64(i), 12))
+			worse, byRuns := 0, 0
+			for range row.series {
+				f := inSittings(random, of, row.apart, row.from, row.times)
+				f.divide(t.Context(), make([]Point, len(row.points)), nil, row.level, DefaultOptions())
+				if c := f.newest(); c != nil && c.Outcome == Worse {
+					byRuns++
+				}
+				f.setBySitting(f.scaled(), of, row.level, DefaultOptions())
+				if c := f.newest(); c != nil && c.Outcome == Worse {
+					worse++
+				}
+			}
+			t.Logf("worse in %d of %d series, by all runs in %d", worse, row.series, byRuns)
+			require.GreaterOrEqual(t, 100*worse, row.series*row.least)
+			require.LessOrEqual(t, 100*worse, row.series*row.most)
+		})
+	}
+}
+
+// A sitting ends where a gap is far longer than is usual, and not shorter than what a run may take.
+func TestSittingsEndWithALongGap(t *testing.T) {
+	for name, row := range map[string]struct {
+		points []point
+		want   string
+	}{
+		"one evening":            {evenings(3, 2), "[]"},
+		"two":                    {evenings(4, 2), "[[0 0] [0 0] [0 0] [1 1]]"},
+		"a chain":                {chained(3, 2), "[[0 0] [0 0 1 1] [1 1]]"},
+		"a release now and then": {[]point{madeAt(0, 0), madeAt(1, 200*time.Hour), madeAt(2, 900*time.Hour)}, "[]"},
+		"seconds, and a pause":   {[]point{madeAt(0, 0, time.Second), madeAt(1, 2*time.Second, 5*time.Minute)}, "[]"},
+		"all at once":            {[]point{madeAt(0, 0, 0), madeAt(1, 0)}, "[]"},
+		"one run":                {[]point{madeAt(0, 0)}, "[]"},
+		"out of order":           {[]point{madeAt(0, 24*time.Hour, 24*time.Hour+time.Minute), madeAt(1, 0, time.Minute)}, "[[1 1] [0 0]]"},
+	} {
+		require.Equal(t, row.want, fmt.Sprint(sittings(row.points)), name)
+	}
+}
+
+// What the sittings do not bear is said, with the reason.
+func TestWhatSittingsDoNotBearIsSaid(t *testing.T) {
+	at := func(h, m int) time.Time { return time.Date(2026, 1, 1+h, 20, m, 0, 0, time.UTC) }
+	const note = "the runs were made in %d sittings, with long gaps between: "
+	for name, row := range map[string]struct {
+		sittings, versions int
+		level              func(sitting, version int) float64
+		outcome            Outcome
+		text               string
+	}{
+		"one of four hours is later":   {4, 3, func(s, _ int) float64 { return []float64{1, 1.2, .9, 1.5}[s] }, Unchanged, "; but they were made in 4 sittings, and that is no more than 4 sittings differ by: to be sure"},
+		"two evenings cannot tell":     {2, 3, func(s, _ int) float64 { return []float64{1, 3}[s] }, Inconclusive, "Inconclusive: 36 runs were made in 2 sittings; at least 4 are needed to see a change. By all runs "},
+		"later than what was beside":   {2, 3, func(_, v int) float64 { return []float64{1, 1, 1, 1, 1, 3}[v] }, Worse, "Worse since 1.5: "},
+		"later than all evenings were": {5, 3, func(s, _ int) float64 { return []float64{1, 1.1, .9, 1, 3}[s] }, Worse, "Worse since 1.12: "},
+	} {
+		var runs []*run.Document
+		for sitting := range row.sittings {
+			var scale []float64
+			var versions []string
+			for i := range 6 * row.versions {
+				v := sitting*row.versions + i%row.versions
+				scale, versions = append(scale, row.level(sitting, v)), append(versions, fmt.Sprintf("1.%d", v))
+			}
+			for i, r := range samples(func(i int) float64 { return scale[i] }, versions...) {
+				r.RunID, r.Started = fmt.Sprintf("%d-%d", sitting, i), at(7*sitting, i)
+				runs = append(runs, r)
+			}
+		}
+		h, err := Of(t.Context(), runs, DefaultOptions())
+		require.NoError(t, err)
+		require.Equal(t, row.outcome, h.Outcome, "%s: %s", name, h.Text)
+		require.Contains(t, h.Text, row.text, name)
+		require.Contains(t, h.Notes[0], fmt.Sprintf(note, row.sittings), name)
+	}
+}
