@@ -76,9 +76,19 @@ type departure struct {
 	err      error
 }
 
-// goneText says when the server went.
-func (w *work) goneText() string {
+// goneText says when the server went, where it is gone; of a run that ended by itself, where what is held could not be
+// read and nobody answers.
+func (w *work) goneText(ctx context.Context) string {
 	e := w.engine
+	if !e.isGone() {
+		if !w.unread || e.Redis == nil || e.Meanwhile != nil {
+			return ""
+		}
+		if err := e.ping(context.WithoutCancel(ctx)); err != nil {
+			return fmt.Sprintf("the server was gone when the run ended: %v", err)
+		}
+		return ""
+	}
 	e.mu.Lock()
 	d := e.left
 	e.mu.Unlock()

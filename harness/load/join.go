@@ -92,9 +92,7 @@ func (e *engine) measure(ctx context.Context) (*Result, error) {
 	out := result.Report
 	beside.tell(out, w)
 	out.Interrupted = ctx.Err() != nil
-	if e.isGone() {
-		out.ServerGone = w.goneText()
-	}
+	out.ServerGone = w.goneText(ctx)
 	for _, m := range e.openMembers() {
 		if err := e.closeMember(m); err != nil {
 			e.note("%v", err)
@@ -186,6 +184,7 @@ func (w *work) result(sets *run.Sets, elapsed time.Duration) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
+		own.Unread = w.unread
 		share = own
 		balance.Offered, balance.Lost = c.Confirmed, 0
 	}

@@ -75,6 +75,9 @@ func (r *Document) joinWorkers(parts []*Document) error {
 	}
 	sums := r.Counts
 	r.Counts = u.Counts()
+	if !slices.ContainsFunc(parts, func(p *Document) bool { return !p.Worker.Unread }) {
+		r.Counts.Unknown, r.Counts.Lost = r.Counts.Lost, 0
+	}
 	// Each worker saw its own only; what all saw of one message is in the sets.
 	r.Counts.Duplicate += sums.Duplicate
 	r.Counts.Early, r.Counts.OfferErrors = sums.Early, sums.OfferErrors

@@ -64,6 +64,14 @@ func TestFaultsAreSeenInTheUnionOnly(t *testing.T) {
 		{"lost: nobody took 9", func(t *testing.T, runs []*Document) {
 			runs[1].Worker.Delivered, runs[1].Counts.Delivered = setOf(t, 4, 5, 6, 7, 8), 5
 		}, Counts{Offered: 10, Delivered: 9, Lost: 1}},
+		{"nobody can tell: no worker could read what is held", func(t *testing.T, runs []*Document) {
+			runs[1].Worker.Delivered, runs[1].Counts.Delivered = setOf(t, 4, 5, 6, 7, 8), 5
+			runs[0].Worker.Unread, runs[1].Worker.Unread = true, true
+		}, Counts{Offered: 10, Delivered: 9, Unknown: 1}},
+		{"lost: one worker could read what is held", func(t *testing.T, runs []*Document) {
+			runs[1].Worker.Delivered, runs[1].Counts.Delivered = setOf(t, 4, 5, 6, 7, 8), 5
+			runs[0].Worker.Unread = true
+		}, Counts{Offered: 10, Delivered: 9, Lost: 1}},
 		{"duplicate: both took 3", func(t *testing.T, runs []*Document) {
 			runs[1].Worker.Delivered, runs[1].Counts.Delivered = setOf(t, 3, 4, 5, 6, 7, 8, 9), 7
 		}, Counts{Offered: 10, Delivered: 10, Duplicate: 1}},

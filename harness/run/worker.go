@@ -31,6 +31,8 @@ type Worker struct {
 	// them; NotDue are the ones among them that were not due yet.
 	Held   MessageSet `json:"held,omitempty"`
 	NotDue MessageSet `json:"not_due,omitempty"`
+	// Unread tells that what was still held could not be read.
+	Unread bool `json:"unread,omitempty"`
 	// Objectives and Expected are what the whole is to be judged by (Document.Judge), each
 	// as it was given.
 	Objectives []string `json:"objectives,omitempty"`

@@ -294,6 +294,10 @@ func compete(ctx context.Context, o Options, c Case, repeat int, told func(Turn,
 			o.interrupted(i+1, len(rounds))
 			break
 		}
+		if gone := r.gone(o, c); gone != "" && i+1 < len(rounds) {
+			o.tell(fmt.Sprintf("%d of %d runs are done, and are what is judged: %s", i+1, len(rounds), gone))
+			break
+		}
 	}
 	sides := slices.Clone(c.Sides)
 	for i := len(sides) - 1; i >= 0; i-- {
@@ -304,10 +308,26 @@ func compete(ctx context.Context, o Options, c Case, repeat int, told func(Turn,
 	return r, r.compare(sides)
 }
 
+// gone says why no other run can be made on a server that runs elsewhere; it is empty if one can.
+func (r *Result) gone(o Options, c Case) string {
+	for i, side := range r.Sides {
+		if n := len(side.Runs); n > 0 && strings.Contains(cmp.Or(c.Sides[i].Redis, o.Redis), "://") && side.Runs[n-1].ServerGone != "" {
+			return side.Runs[n-1].ServerGone
+		}
+	}
+	return ""
+}
+
 // interrupted says how far it went.
 func (o Options) interrupted(done, of int) {
-	if o.Notice != nil && done < of {
-		o.Notice(fmt.Sprintf("interrupted: %d of %d runs are done, and are what is judged", done, of))
+	if done < of {
+		o.tell(fmt.Sprintf("interrupted: %d of %d runs are done, and are what is judged", done, of))
+	}
+}
+
+func (o Options) tell(text string) {
+	if o.Notice != nil {
+		o.Notice(text)
 	}
 }
 

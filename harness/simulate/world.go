@@ -31,8 +31,8 @@ const (
 	// callTimeout bounds each call of a client.
 	callTimeout = 20 * time.Second
 	// noticed is the step of a clock that dq notices for certain: half a second, and a thousandth of
-	// the minutes for which nobody has looked.
-	noticed = 2 * time.Second
+	// the seconds for which nobody has looked.
+	noticed = time.Second
 )
 
 // Report is what came of a run.
