@@ -18,6 +18,8 @@ const (
 	// askFirst to askLast how long to wait where it does not answer.
 	askAgain          = time.Minute
 	askFirst, askLast = 50 * time.Millisecond, time.Second
+	// lookEvery is how often the clock is looked at where nobody asks for the time.
+	lookEvery = 10 * time.Second
 	// spareAfter is how long after its instant a timer is looked at by the monotonic clock.
 	spareAfter = 10 * time.Millisecond
 )
@@ -64,9 +66,25 @@ type Step struct {
 // another clock says, or ErrCannotTell; after other errors it is called again. told is called for
 // each step once it is known what to do about it.
 func NewGuard(ctx context.Context, c Clock, ask func(context.Context) (time.Time, error), told func(Step)) *Guard {
-	return &Guard{
+	g := &Guard{
 		clock: c, ask: ask, told: told, ctx: ctx,
 		looked: time.Now(), was: wall(c), again: make(chan struct{}, 1), timers: map[*guarded]struct{}{},
+	}
+	g.work.Go(g.keepLooking)
+	return g
+}
+
+// keepLooking has a step be noticed within seconds also where nobody asks for the time, and two of them told apart.
+func (g *Guard) keepLooking() {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-g.ctx.Done():
+			return
+		case <-tick.C:
+			g.Now()
+		}
 	}
 }
 

@@ -89,6 +89,26 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// A step is noticed also where nobody asks for the time, and of two steps each by itself.
+func TestGuardLooksByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		under, steps := &settable{}, make(chan clock.Step, 10)
+		under.set(-10 * time.Second)
+		g := clock.NewGuard(ctx, under, (&server{}).ask, func(s clock.Step) { steps <- s })
+		time.Sleep(24 * time.Hour)
+		under.set(10 * time.Second)
+		time.Sleep(time.Minute)
+		require.Equal(t, clock.Step{By: 10 * time.Second, Followed: true}, <-steps)
+		under.set(-8 * time.Second)
+		time.Sleep(time.Minute)
+		require.Equal(t, clock.Step{By: -8 * time.Second}, <-steps)
+		require.WithinDuration(t, time.Now(), g.Now(), 0)
+		cancel()
+		g.Wait()
+	})
+}
+
 // A clock that is put right again is followed again, and nobody is asked any more.
 func TestGuardFollowsAClockThatIsPutRight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
