@@ -28,7 +28,7 @@ func newHistoryCmd() *cobra.Command {
 		Short: "Many stored runs over versions or commits: since when is it later?",
 		Long: fmt.Sprintf(`History reads up to %[1]d stored runs of one scenario (run files, folders that hold
 run.json files at any depth, or quoted globs; links are followed), puts them in the order of their versions,
-and names the first version whose figures have changed: past due (lateness where not all
+and names the first version whose figures have changed: past due (lateness where more than one in five do not
 keep Redisson's format), response time and the server's processor time for each message.
 
 --by says what makes runs one point: the version of the implementation or of the server,

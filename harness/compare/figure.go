@@ -45,7 +45,7 @@ const (
 func figuresOf(runs []*run.Document) []figure {
 	late, response := run.LateOf(runs), "response_time"
 	for _, r := range runs {
-		if h := r.Histograms.ResponseTime; h == nil || h.Count() != r.Histograms.OfferRTT.Count() {
+		if !has(r, response) {
 			response = "offer_rtt"
 		}
 	}
@@ -82,6 +82,19 @@ func figuresOf(runs []*run.Document) []figure {
 		},
 		bears: func(*run.Document) bool { return true },
 	})
+}
+
+// has reports whether a run has measured the histogram, of all messages.
+func has(r *run.Document, histogram string) bool {
+	switch histogram {
+	case "past_due":
+		late, _ := r.Late()
+		return late == histogram
+	case "response_time":
+		h := r.Histograms.ResponseTime
+		return h != nil && h.Count() == r.Histograms.OfferRTT.Count()
+	}
+	return true
 }
 
 func quantileOf(histogram string, q float64, judged bool) figure {

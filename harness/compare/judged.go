@@ -18,11 +18,21 @@ type Figure struct {
 	figure figure
 }
 
-// Judged are the figures by which these runs can be judged beside each other: those that
-// any of them tells.
-func Judged(runs []*run.Document) []Figure {
+// mostRuns is the share of the runs that are to have past due, or response time, for all to be judged by it.
+const mostRuns = .8
+
+// Judged are the figures by which these runs can be judged beside each other: those that any of them tells. Past due is
+// among them where four in five have it, and of the newest as well, and so is response time; a run without is one that
+// does not tell.
+func Judged(runs, newest []*run.Document) []Figure {
+	of := runs
+	for _, histogram := range []string{"past_due", "response_time"} {
+		if haveMost(runs, histogram) && haveMost(newest, histogram) {
+			of = slices.DeleteFunc(slices.Clone(of), func(r *run.Document) bool { return !has(r, histogram) })
+		}
+	}
 	var judged []Figure
-	for _, f := range figuresOf(runs) {
+	for _, f := range figuresOf(of) {
 		out := Figure{f.histogram, f.stat, f.isTime, f}
 		if f.judged && slices.ContainsFunc(runs, out.Tells) {
 			judged = append(judged, out)
@@ -31,8 +41,21 @@ func Judged(runs []*run.Document) []Figure {
 	return judged
 }
 
+// haveMost reports whether most runs have a histogram.
+func haveMost(runs []*run.Document, histogram string) bool {
+	n := 0
+	for _, r := range runs {
+		if has(r, histogram) {
+			n++
+		}
+	}
+	return float64(n) >= mostRuns*float64(len(runs))
+}
+
 // Tells reports whether a run has the figure, and enough messages for it.
-func (f Figure) Tells(r *run.Document) bool { return f.figure.bears(r) && !math.IsNaN(f.Of(r)) }
+func (f Figure) Tells(r *run.Document) bool {
+	return has(r, f.Histogram) && f.figure.bears(r) && !math.IsNaN(f.Of(r))
+}
 
 // Of reads the figure of a run.
 func (f Figure) Of(r *run.Document) float64 { return f.figure.of(r) }

@@ -203,7 +203,7 @@ func Of(ctx context.Context, runs []*run.Document, o Options) (*History, error) 
 		return nil, err
 	}
 	h.describe(s)
-	for _, f := range compare.Judged(s.all()) {
+	for _, f := range compare.Judged(s.all(), s.points[len(s.points)-1].runs) {
 		figure, note := s.figure(f)
 		if note != "" {
 			h.Notes = append(h.Notes, note)
