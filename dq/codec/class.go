@@ -162,6 +162,21 @@ func (g *registry) unknown(name string) error {
 	return &ClassError{g.codec, name}
 }
 
+// untold says why an object of a generic class is neither written nor read where it is declared as j, or
+// nothing. Kryo5 writes what is of a type parameter by the type arguments of the declaration, and JSON names
+// classes by them.
+func (g *registry) untold(c *class, j *javaType) string {
+	if !c.generic || j == nil || j.kind != kindAny || isJDK(j.declared) || j.declared == "" || g.codec != NameKryo5 && !g.codec.typed() {
+		return ""
+	}
+	if g.model != nil {
+		if java, err := g.model.look(j.declared); err != nil || len(java.Parameters) == 0 {
+			return ""
+		}
+	}
+	return fmt.Sprintf("an object of the generic class %s, where %s is declared without its type arguments, by which %s writes it; declare it with the struct that stands for the class", c.name, j.declared, g.codec)
+}
+
 // limits returns those of the Jackson that is to read what is written.
 func (g *registry) limits() jsonLimits { return limitsOf(g.codec, g.release) }
 

@@ -31,7 +31,13 @@ func (g *registry) toJava(v reflect.Value, j *javaType, depth int) (any, error) 
 		return nil, &ValueError{g.codec, fmt.Sprintf("the value is nested deeper than %d; does it hold itself?", maxDepth)}
 	}
 	if j.kind == kindAny {
-		return g.anyToJava(v, depth)
+		value, err := g.anyToJava(v, depth)
+		if o, is := value.(*object); is && err == nil {
+			if untold := g.untold(o.class, j); untold != "" {
+				return nil, &ValueError{g.codec, untold}
+			}
+		}
+		return value, err
 	}
 	if j.kind == kindOther {
 		return g.rawJSON(v)

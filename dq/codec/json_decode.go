@@ -272,6 +272,11 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 		if class != nil && declared.class != nil && declared.class.name == name {
 			class = declared.class // of several that stand for a generic class
 		}
+		if class != nil {
+			if untold := d.registry.untold(class, declared); untold != "" {
+				return nil, d.errorf("the value holds %s", untold)
+			}
+		}
 		mapClass = name
 		isMap = class == nil && (exactMaps[name] || strings.HasPrefix(name, "java.util.") && !d.registry.isExact())
 		if class == nil && !isMap {

@@ -235,6 +235,9 @@ func (r *kryoReader) fields(class *class, j *javaType) any {
 	if len(class.fields) == 0 {
 		r.spend(1)
 	}
+	if untold := r.registry.untold(class, j); untold != "" && r.err == nil {
+		r.err = &ValueError{r.codec, "the value holds " + untold}
+	}
 	if lacking := class.lacking(); lacking != nil && r.err == nil {
 		r.err = &ValueError{r.codec, fmt.Sprintf("the value holds a %s, and %v leaves out its field %q: Kryo5 names no fields, so that those behind it would be read from its bytes", class.name, lacking.goType, lacking.lacks[0])}
 	}

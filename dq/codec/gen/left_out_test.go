@@ -38,3 +38,29 @@ func TestLeftOut(t *testing.T) {
 	require.NoError(t, err)
 	require.Regexp(t, "All +\\[\\]any +`json:\"all\" java:\"array\"`", string(source))
 }
+
+// A field of a class with type parameters tells its arguments, also where the class has a subclass: any would not.
+func TestTypeArgumentsAreKept(t *testing.T) {
+	number, parameter := javaType("java.lang.Long"), codec.JavaType{Class: "java.lang.Object", Parameter: "E"}
+	page := javaType("demo.Page", number)
+	source := func(fields ...codec.JavaField) string {
+		source, err := gen.Source("demo", []codec.JavaClass{
+			{Name: "demo.One", Fields: fields},
+			{Name: "demo.Page", Parameters: []string{"E"}, Fields: []codec.JavaField{{Name: "first", Type: parameter}}},
+			{Name: "demo.Numbers", Super: "demo.Page", SuperOf: []codec.JavaType{number}},
+			{Name: "demo.Holder", Interface: true, Parameters: []string{"E"}},
+		})
+		require.NoError(t, err)
+		return string(source)
+	}
+	kept := source(codec.JavaField{Name: "a", Type: page}, codec.JavaField{Name: "b", Type: javaType("java.util.List", page)}, codec.JavaField{Name: "c", Type: javaType("demo.Page", page)})
+	require.Regexp(t, `A +\*Page\[\*int64\] +.json:"a".`, kept)
+	require.Regexp(t, `B +\[\]\*Page\[\*int64\] `, kept)
+	require.Regexp(t, `C +\*Page\[\*Page\[\*int64\]\] `, kept)
+	for _, left := range []codec.JavaField{
+		{Name: "all", Type: javaType("java.util.List", page), Holds: []string{"demo.Numbers"}},
+		{Name: "all", Type: javaType("java.util.Map", javaType("java.lang.String"), javaType("demo.Holder", number))},
+	} {
+		require.Contains(t, source(left), "serialVersionUID=0,lacks=all")
+	}
+}

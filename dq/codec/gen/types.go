@@ -72,6 +72,9 @@ func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
 	if t.Class == "java.lang.Object" {
 		return "any", ""
 	}
+	if _, isCollection := collections[t.Class]; isCollection && w.untold(t, w.several(f)) != "" {
+		return "", "no Go type stands for " + w.untold(t, w.several(f)) + " with its subclasses: any would not tell its type arguments"
+	}
 	tag, isCollection := collections[t.Class]
 	switch {
 	case t.Class == "[]" && t.Of[0].Class == "byte":
@@ -154,7 +157,7 @@ func (w *writer) typeName(t codec.JavaType) string {
 
 // argument returns a type argument, which may be null.
 func (w *writer) argument(t codec.JavaType) string {
-	if w.extended[t.Class] {
+	if w.open(t.Class) {
 		return "any" // there are subclasses
 	}
 	goType, _ := w.element(t, false)
@@ -179,7 +182,27 @@ func (w *writer) several(f codec.JavaField) bool {
 			return true
 		}
 	}
-	return w.extended[declared.Class] && len(f.Holds) == 0
+	return w.open(declared.Class) && len(f.Holds) == 0
+}
+
+// open reports whether any stands for a class, since there are subclasses. Of a class with type parameters the
+// struct does, which tells the arguments: a subclass is refused.
+func (w *writer) open(class string) bool {
+	c := w.classes[class]
+	return w.extended[class] && (len(c.Parameters) == 0 || c.Abstract || c.Interface)
+}
+
+// untold returns the class with type parameters in a type for which a collection would hold any, or "".
+func (w *writer) untold(t codec.JavaType, several bool) string {
+	if c := w.classes[t.Class]; len(c.Parameters) > 0 && (several || c.Interface) {
+		return t.Class
+	}
+	for _, of := range t.Of {
+		if class := w.untold(of, several); class != "" {
+			return class
+		}
+	}
+	return ""
 }
 
 // container returns a slice or a map. What it holds is any where that is of several
