@@ -106,6 +106,9 @@ type JavaClass struct {
 	// NoDefault says that it has no constructor without parameters, and so that Jackson cannot read it
 	// unless it is a record.
 	NoDefault bool
+	// OfText says that it has a constructor whose parameter is one String, or a public static method valueOf or fromString
+	// that makes it of one: Jackson reads keys of maps by these.
+	OfText bool
 }
 
 // Describe returns the classes of applications whose objects values of Serialization or

@@ -32,11 +32,12 @@ type model struct {
 	enums    map[string]*enum
 	problems map[string]string // by name: why nothing can be said of a class
 	java     map[string]JavaClass
+	keys     map[string]string // see keyless
 }
 
 func newModel(find func(name string) (JavaClass, error), from, to Name) *model {
 	m := &model{
-		find: find, classes: map[string]*class{}, enums: map[string]*enum{}, problems: map[string]string{}, java: map[string]JavaClass{},
+		find: find, classes: map[string]*class{}, enums: map[string]*enum{}, problems: map[string]string{}, java: map[string]JavaClass{}, keys: map[string]string{},
 		records: from != NameMarshalling && to != NameMarshalling, to: to,
 	}
 	for _, name := range []Name{from, to} {
@@ -190,6 +191,8 @@ func (m *model) unreadable(c *class) string {
 	switch {
 	case m.unmade(c) != "":
 		return m.unmade(c)
+	case m.keyless(c.name) != "":
+		return m.keyless(c.name)
 	case !java.Record || m.to.jackson3():
 		return ""
 	case m.release == wire.Release{}:

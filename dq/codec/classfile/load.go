@@ -186,6 +186,7 @@ func (c *class) describe() codec.JavaClass {
 	java.Interface, java.Parameters, java.Custom = c.access&accInterface != 0, c.parameters, c.custom()
 	java.Jackson3 = c.beans()
 	java.NoDefault = !c.hasDefault()
+	java.OfText = c.isOfText()
 	java.Defaults = c.defaults()
 	slices.SortFunc(java.Fields, func(a, b codec.JavaField) int { return strings.Compare(a.Name, b.Name) })
 	return java
@@ -194,6 +195,15 @@ func (c *class) describe() codec.JavaClass {
 // hasDefault reports whether it has a constructor without parameters.
 func (c *class) hasDefault() bool {
 	return slices.ContainsFunc(c.methods, func(m member) bool { return m.name == "<init>" && m.descriptor == "()V" })
+}
+
+// isOfText reports whether a constructor, or a method that Jackson knows by its name, makes an object of one String.
+func (c *class) isOfText() bool {
+	made := "(Ljava/lang/String;)L" + strings.ReplaceAll(c.name, ".", "/") + ";"
+	return slices.ContainsFunc(c.methods, func(m member) bool {
+		isFactory := (m.name == "valueOf" || m.name == "fromString") && m.access&accStatic != 0 && m.access&accPublic != 0
+		return m.name == "<init>" && m.descriptor == "(Ljava/lang/String;)V" || isFactory && m.descriptor == made
+	})
 }
 
 // defaults returns the fields to which the constructor without parameters gives values: of one that calls another
