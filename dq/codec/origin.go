@@ -21,7 +21,8 @@ import (
 //	}
 //
 // A collection that was changed since keeps its class where that can hold what it has
-// now, and the entries of a map that are left their order. Of an embedded struct the
+// now, and the entries of a map that are left their order. An Optional that was null stays so
+// while it is nil. Of an embedded struct the
 // Origin of the outer one is taken. The zero Origin keeps nothing. Not kept are, by
 // Marshalling and Serialization, the wrappers of Collections.unmodifiableList and its like,
 // the classes of java.util.concurrent, Stream.toList, and Arrays.asList of arrays of classes
@@ -41,6 +42,7 @@ type holding struct {
 	size  int       // with the table
 	array *javaType // see elements
 	lost  string    // see elements; what isLeftOut only of a Collection
+	null  bool      // of an Optional, which nil else stands for as an empty one
 }
 
 var originType = reflect.TypeFor[Origin]()
@@ -98,6 +100,8 @@ func isLeftOut(class string) bool {
 func holdingOf(value any, j *javaType) *holding {
 	h := holding{}
 	switch value := value.(type) {
+	case nil:
+		h.null = j != nil && j.kind == kindOptional
 	case []any:
 		h.hold(value, j)
 	case *elements:
@@ -138,7 +142,7 @@ func (h *holding) dictionary(d *dictionary, j *javaType) {
 }
 
 func (h *holding) orNil() *holding {
-	if h.class == "" && h.keys == nil && h.parts == nil && h.table == (hashTable{}) && h.lost == "" {
+	if h.class == "" && h.keys == nil && h.parts == nil && h.table == (hashTable{}) && h.lost == "" && !h.null {
 		return nil
 	}
 	return h
@@ -191,6 +195,10 @@ func (h *holding) restore(value any) any {
 		return h.list(value)
 	case *dictionary:
 		h.mapping(value)
+	case optional:
+		if h.null && value.value == nil {
+			return nil
+		}
 	}
 	return value
 }

@@ -117,3 +117,28 @@ func FuzzOrigin(f *testing.F) {
 		writtenAgain(t, c, data)
 	})
 }
+
+// A null in a field of Optional is no empty one: with an Origin it is null again.
+func TestOriginOfNullOptional(t *testing.T) {
+	type optionals struct {
+		_      struct{} `java:"demo.Opt"`
+		A      *string  `json:"a" java:"Optional"`
+		B      *string  `json:"b" java:"Optional"`
+		Origin Origin   `json:"-"`
+	}
+	kryo, err := NewKryo5[optionals]()
+	require.NoError(t, err)
+	data := []byte("\x01\x00demo.Op\xf4\x00\x01\x00") // null, and an empty one
+	value, err := kryo.Decode(data)
+	require.NoError(t, err)
+	written, err := kryo.Encode(value)
+	require.NoError(t, err)
+	require.Equal(t, hex.EncodeToString(data), hex.EncodeToString(written))
+	text := "new"
+	value.A, value.B = &text, &text
+	written, err = kryo.Encode(value)
+	require.NoError(t, err)
+	again, err := kryo.Decode(written)
+	require.NoError(t, err)
+	require.Equal(t, "new new", *again.A+" "+*again.B)
+}
