@@ -146,11 +146,8 @@ func jacksonOf(data []byte) string {
 func detectJSON(data []byte) Kind {
 	switch data[0] {
 	case '{':
-		var object struct {
-			Class string `json:"@class"`
-		}
-		if json.Unmarshal(data, &object) == nil && object.Class != "" {
-			return Kind{jacksonOf(data), object.Class}
+		if class := firstClass(data); class != "" {
+			return Kind{jacksonOf(data), class}
 		}
 		return Kind{Codec: "typed-json|string"}
 	case '[':
@@ -167,6 +164,27 @@ func detectJSON(data []byte) Kind {
 		return Kind{Codec: "json|typed-json|long|string"}
 	}
 	return Kind{Codec: "json|typed-json|string"}
+}
+
+// firstClass returns the class that an object of JSON names, or "": of two the first, as Java takes it.
+func firstClass(data []byte) string {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	_, err := decoder.Token()
+	for err == nil && decoder.More() {
+		var key json.Token
+		if key, err = decoder.Token(); err != nil {
+			break
+		}
+		if key == classKey {
+			var class string
+			if decoder.Decode(&class) != nil {
+				return ""
+			}
+			return class
+		}
+		err = decoder.Decode(new(json.RawMessage))
+	}
+	return ""
 }
 
 func isText(data []byte) bool {

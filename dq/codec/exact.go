@@ -160,12 +160,12 @@ func (r *record) exact(c *class) any {
 type orderedJSON struct {
 	decoder *json.Decoder
 	order   map[uintptr][]string // by the address of the object's map, which the document holds
-	strict  bool
+	once    func(key string) bool
 }
 
-// parseOrdered reads a document, in which no object has a key twice if it is strict; else the last counts.
-func parseOrdered(data []byte, strict bool) (document any, order map[uintptr][]string, err error) {
-	o := orderedJSON{json.NewDecoder(bytes.NewReader(data)), map[uintptr][]string{}, strict}
+// parseOrdered reads a document, in which no object has a key twice that comes once; of the others the last counts.
+func parseOrdered(data []byte, once func(key string) bool) (document any, order map[uintptr][]string, err error) {
+	o := orderedJSON{json.NewDecoder(bytes.NewReader(data)), map[uintptr][]string{}, once}
 	o.decoder.UseNumber()
 	document, err = o.value(0)
 	if err == nil {
@@ -212,7 +212,7 @@ func (o *orderedJSON) object(depth int) (any, error) {
 		switch {
 		case !twice:
 			keys = append(keys, key)
-		case o.strict:
+		case o.once(key):
 			return nil, fmt.Errorf("the key %.80q comes twice", key)
 		}
 		if members[key], err = o.value(depth + 1); err != nil {

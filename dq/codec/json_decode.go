@@ -24,10 +24,13 @@ func (f jsonFormat) decode(data []byte, g *registry, declared *javaType) (any, e
 	if g.isExact() && (hasLoneEscape(data) || !utf8.Valid(data)) {
 		return nil, d.errorf("the value holds " + loneSurrogate)
 	}
-	if g.isExact() || g.keepsOrder {
+	if g.isExact() || g.keepsOrder || d.mayRepeatClass(data) {
 		var err error
-		if document, d.order, err = parseOrdered(data, g.isExact()); err != nil {
+		if document, d.order, err = parseOrdered(data, d.once); err != nil {
 			return nil, &FormatError{Codec: f.codec, Offset: 0, Truncated: endsEarly(err), Problem: fmt.Sprintf("expected JSON, got %.40q: %v", data, err)}
+		}
+		if !g.isExact() && !g.keepsOrder {
+			d.order = nil
 		}
 		return d.value(document, declared, 0)
 	}
@@ -38,6 +41,20 @@ func (f jsonFormat) decode(data []byte, g *registry, declared *javaType) (any, e
 		return nil, &FormatError{Codec: f.codec, Offset: int(decoder.InputOffset()), Problem: "expected nothing after the JSON document"}
 	}
 	return d.value(document, declared, 0)
+}
+
+// once reports whether a key may come only once in an object. Of two classes Java takes the first, and the second for a
+// key of the map, or for an unknown member.
+func (d jsonDecoder) once(key string) bool {
+	return d.registry.isExact() || d.codec.typed() && key == classKey
+}
+
+// mayRepeatClass reports whether an object could name its class twice, which encoding/json does not tell.
+func (d jsonDecoder) mayRepeatClass(data []byte) bool {
+	if !d.codec.typed() {
+		return false
+	}
+	return bytes.Count(data, []byte(`"@class"`)) > bytes.Count(data, []byte(`{"@class":"`)) || bytes.Contains(data, []byte(`\u00`))
 }
 
 // endsEarly reports whether a document ends before its value does.
