@@ -119,7 +119,7 @@ func isJDK(name string) bool {
 func (m *model) describeEnum(java JavaClass) (*enum, error) {
 	switch {
 	case !java.Final:
-		return nil, fmt.Errorf("a constant of the enum %s has a body of its own, which makes it a class of its own", java.Name)
+		return nil, fmt.Errorf("the enum %s has constants with a body, each of which is of a class of its own", java.Name)
 	case len(java.Custom) > 0:
 		return nil, java.errCustom()
 	case m.jackson3 && len(java.Jackson3) > 0:
@@ -158,7 +158,7 @@ func (m *model) describe(name string, argument *javaType) (*class, error) {
 	case len(java.Hidden) > 0 && m.fields:
 		return nil, fmt.Errorf("%s has the hidden field %s, as inner classes have that are not static: Kryo5 and JSON leave it out", name, java.Hidden[0])
 	case len(java.Parameters) > 1 && m.fields:
-		return nil, fmt.Errorf("%s has several type parameters, of which it is not known here what Kryo5 makes", name)
+		return nil, fmt.Errorf("%s has several type parameters, of which it is not known here what Kryo5 or JSON makes", name)
 	case m.streams && !java.Serializable:
 		return nil, fmt.Errorf("%s is not java.io.Serializable, as far as the jars show", name)
 	case java.Record && !m.records:
@@ -248,7 +248,7 @@ func (m *model) extend(c *class, name string) error {
 	}
 	switch {
 	case len(super.Parameters) > 0 && m.fields:
-		return fmt.Errorf("its super class %s has type parameters, of which it is not known here what Kryo5 makes", name)
+		return fmt.Errorf("its super class %s has type parameters, of which it is not known here what Kryo5 or JSON makes", name)
 	case len(super.Custom) > 0:
 		return super.errCustom()
 	case m.streams && !super.Serializable:
