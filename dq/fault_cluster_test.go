@@ -71,7 +71,8 @@ func TestFaultClusterMasterGone(t *testing.T) {
 func TestFaultClusterKillUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := servertest.Cluster(t, 3, 3)
-	f := follow(t, clusterClient(t, c), "orders")
+	// How long the nodes take to elect a master is theirs: an offer waits for that.
+	f := follow(t, clusterClient(t, c), "orders", dq.WithOfferPatience(testDeadline))
 	stop := make(chan struct{})
 	done := make(chan *tally, 1)
 	go func() {
@@ -82,7 +83,9 @@ func TestFaultClusterKillUnderLoad(t *testing.T) {
 	time.Sleep(200 * time.Millisecond) // of load
 	old := ownerOf(t, c, "orders")
 	require.NoError(t, old.Kill())
+	killed := time.Now()
 	_, err := c.WaitFailover(deadline(t), wire.Slot("orders"), old)
+	elected := time.Since(killed)
 	time.Sleep(200 * time.Millisecond) // of load on the new master
 	close(stop)
 	require.NoError(t, err)
@@ -97,7 +100,7 @@ func TestFaultClusterKillUnderLoad(t *testing.T) {
 	require.LessOrEqual(t, lost, 100)
 	require.LessOrEqual(t, len(y.uncertain), 20)
 	require.Zero(t, y.refused, "offers wait for the new master")
-	require.Less(t, y.slowest, 7*time.Second)
+	require.Less(t, y.slowest, elected+2*time.Second)
 }
 
 func TestFaultClusterNamesThatShareNoSlot(t *testing.T) {

@@ -30,10 +30,10 @@ type follower struct {
 	closed     atomic.Bool
 }
 
-func follow(t *testing.T, rdb redis.UniversalClient, queue string) *follower {
+func follow(t *testing.T, rdb redis.UniversalClient, queue string, options ...dq.Option) *follower {
 	t.Helper()
 	f := &follower{rdb: rdb, subscribed: make(chan string, 10_000)}
-	client, err := dq.NewClient(rdb, dq.WithObserver(dq.Observer{
+	client, err := dq.NewClient(rdb, append(options, dq.WithObserver(dq.Observer{
 		Subscribed:   func(queue string) { f.subscribed <- queue },
 		Disconnected: func(error) { f.lost.Add(1) },
 		Transfer: func(e dq.TransferEvent) {
@@ -41,7 +41,7 @@ func follow(t *testing.T, rdb redis.UniversalClient, queue string) *follower {
 				f.lost.Add(1)
 			}
 		},
-	}))
+	}))...)
 	require.NoError(t, err)
 	f.client = client
 	t.Cleanup(func() { f.close(t); _ = rdb.Close() })

@@ -37,12 +37,12 @@ func (t settableTimer) Reset(at time.Time) { t.Timer.Reset(at.Add(-t.clock.offse
 type server struct {
 	ahead  time.Duration
 	err    error
-	asked  int
+	asked  atomic.Int64
 	behind time.Duration // how long an answer takes
 }
 
 func (s *server) ask(context.Context) (time.Time, error) {
-	s.asked++
+	s.asked.Add(1)
 	time.Sleep(s.behind)
 	return time.Now().Add(s.ahead - s.behind/2), s.err
 }
@@ -51,19 +51,19 @@ func TestGuard(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		set    time.Duration
-		server server
+		server *server
 		ahead  time.Duration // of the guarded clock, in the end
 		step   *clock.Step
 	}{
-		{"set wrong by an hour", time.Hour, server{}, 0, &clock.Step{By: time.Hour}},
-		{"set back by an hour", -time.Hour, server{}, 0, &clock.Step{By: -time.Hour}},
-		{"set right by an hour", time.Hour, server{ahead: time.Hour}, time.Hour, &clock.Step{By: time.Hour, Followed: true}},
-		{"set nearer", -time.Hour, server{ahead: -40 * time.Minute}, -time.Hour, &clock.Step{By: -time.Hour, Followed: true}},
-		{"set farther off", -time.Hour, server{ahead: -20 * time.Minute}, 0, &clock.Step{By: -time.Hour}},
-		{"put right by little", 400 * time.Millisecond, server{ahead: -time.Hour}, 400 * time.Millisecond, nil},
-		{"a slow answer", 3 * time.Second, server{behind: 2 * time.Second}, 0, &clock.Step{By: 3 * time.Second}},
-		{"nobody to ask", time.Hour, server{err: clock.ErrCannotTell}, time.Hour, &clock.Step{By: time.Hour, Followed: true, Err: clock.ErrCannotTell}},
-		{"no answer yet", time.Hour, server{err: errors.New("connection refused")}, 0, nil},
+		{"set wrong by an hour", time.Hour, &server{}, 0, &clock.Step{By: time.Hour}},
+		{"set back by an hour", -time.Hour, &server{}, 0, &clock.Step{By: -time.Hour}},
+		{"set right by an hour", time.Hour, &server{ahead: time.Hour}, time.Hour, &clock.Step{By: time.Hour, Followed: true}},
+		{"set nearer", -time.Hour, &server{ahead: -40 * time.Minute}, -time.Hour, &clock.Step{By: -time.Hour, Followed: true}},
+		{"set farther off", -time.Hour, &server{ahead: -20 * time.Minute}, 0, &clock.Step{By: -time.Hour}},
+		{"put right by little", 400 * time.Millisecond, &server{ahead: -time.Hour}, 400 * time.Millisecond, nil},
+		{"a slow answer", 3 * time.Second, &server{behind: 2 * time.Second}, 0, &clock.Step{By: 3 * time.Second}},
+		{"nobody to ask", time.Hour, &server{err: clock.ErrCannotTell}, time.Hour, &clock.Step{By: time.Hour, Followed: true, Err: clock.ErrCannotTell}},
+		{"no answer yet", time.Hour, &server{err: errors.New("connection refused")}, 0, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -112,20 +112,20 @@ func TestGuardLooksByItself(t *testing.T) {
 // A clock that is put right again is followed again, and nobody is asked any more.
 func TestGuardFollowsAClockThatIsPutRight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		under, s, steps := &settable{}, server{}, make(chan clock.Step, 10)
+		under, s, steps := &settable{}, &server{}, make(chan clock.Step, 10)
 		g := clock.NewGuard(t.Context(), under, s.ask, func(s clock.Step) { steps <- s })
 		under.set(time.Hour)
 		g.Now()
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, clock.Step{By: time.Hour}, <-steps)
-		require.InDelta(t, 11, s.asked, 1, "once a minute")
+		require.InDelta(t, 11, s.asked.Load(), 1, "once a minute")
 		under.set(-time.Hour)
 		require.WithinDuration(t, time.Now(), g.Now(), 0)
 		time.Sleep(time.Second)
 		require.Equal(t, clock.Step{By: -time.Hour, Followed: true}, <-steps)
-		asked := s.asked
+		asked := s.asked.Load()
 		time.Sleep(time.Hour)
-		require.Equal(t, asked, s.asked)
+		require.Equal(t, asked, s.asked.Load())
 
 		under.set(-time.Minute)
 		g.Now()
