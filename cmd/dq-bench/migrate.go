@@ -71,16 +71,18 @@ Objects that several fields share stay one between Marshalling and Serialization
 codecs hold a copy in each place, in Java too, and no object that is reached from itself.
 
 A value comes out as what Java reads as the same value, in the bytes that Java would write but
-for what FROM does not tell (the size of a table, what is one object) and for the order of a
-record's members in JSON of Jackson 3; or it is refused: where the other codec
-has no form for it, where a class is a collection of its own making, where JSON lacks a member
+for what FROM does not tell (the size of a table, what is one object), for the order of a
+record's members in JSON of Jackson 3, and for a Float, Byte, Short, Character or enum by
+itself in JSON, which Java writes without its class and reads as another; or it is refused: where the
+other codec has no form for it, where a class is a collection of its own making, extends a generic class or
+has an array of a type parameter, where JSON lacks a member
 that a constructor gives a value to, where a class writes itself, where its class file is of another version,
 where it seems to be of another codec than FROM, where Jackson could not read the class (no
-constructor without parameters; a record, unless --release names a Redisson that was seen to
+constructor without parameters; a map with keys that it does not read; a record, unless --release names a Redisson that was seen to
 read them), or where it holds another collection than
 ArrayList, LinkedList, HashSet, LinkedHashSet, TreeSet, HashMap, LinkedHashMap and TreeMap,
-to which Kryo5 adds those of List.of, Arrays.asList and the like; of JSON, and to it, ArrayList
-and HashMap alone are carried. One refused value refuses
+to which Kryo5 adds those of List.of, Arrays.asList and the like; JSON without classes has
+ArrayList, and the maps that Jackson makes, alone. One refused value refuses
 all, and nothing is changed; --partial leaves it, and rewrites the others. --dry-run lists
 them.
 
