@@ -185,6 +185,7 @@ func newComparison(old, new []*run.Document, o Options) (*Comparison, error) {
 	if c.New, err = newSide(new); err != nil {
 		return nil, err
 	}
+	c.Warnings = append(c.Warnings, withoutResponse(slices.Concat(old, new))...)
 	for _, f := range figuresOf(slices.Concat(old, new)) {
 		if row := newRow(f, old, new, c.Paired); row.told() {
 			c.Rows = append(c.Rows, row)

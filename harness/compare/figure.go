@@ -1,8 +1,10 @@
 package compare
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/run"
@@ -82,6 +84,22 @@ func figuresOf(runs []*run.Document) []figure {
 		},
 		bears: func(*run.Document) bool { return true },
 	})
+}
+
+// withoutResponse names the runs for which all are judged by offer RTT, which leaves out how long offers waited to be
+// sent, though others have measured response time.
+func withoutResponse(runs []*run.Document) []string {
+	var without []string
+	for _, r := range runs {
+		if !has(r, "response_time") {
+			without = append(without, r.RunID)
+		}
+	}
+	if len(without) == 0 || len(without) == len(runs) {
+		return nil
+	}
+	return []string{fmt.Sprintf("judged by offer RTT, as %d of %d runs have no response time of every offer (%s); leave them out to judge the others by it",
+		len(without), len(runs), strings.Join(without, ", "))}
 }
 
 // has reports whether a run has measured the histogram, of all messages.

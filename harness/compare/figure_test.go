@@ -84,3 +84,22 @@ func TestSecondsWithFewMessagesDoNotCount(t *testing.T) {
 		require.NotEqual(t, PerSecond, row.Stat)
 	}
 }
+
+// One run that did not measure response time takes it from the others, which a reader is to know.
+func TestARunWithoutResponseTimeIsNamed(t *testing.T) {
+	var with, without []*run.Document
+	for i := range uint64(12) {
+		with, without = append(with, runtest.Sample(i, 1000, 1)), append(without, runtest.Sample(100+i, 1000, 1))
+	}
+	c := compare(t, with, without)
+	require.Empty(t, c.Warnings)
+	without[3].Histograms.ResponseTime = nil
+	c = compare(t, with, without)
+	require.Len(t, c.Warnings, 1)
+	require.Contains(t, c.Warnings[0], "judged by offer RTT, as 1 of 24 runs have no response time")
+	require.Contains(t, c.Warnings[0], without[3].RunID)
+	for _, r := range append(with, without...) {
+		r.Histograms.ResponseTime = nil
+	}
+	require.Empty(t, compare(t, with, without).Warnings)
+}
