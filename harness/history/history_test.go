@@ -509,6 +509,7 @@ func TestWhatDoesNotBelongTogetherIsRefused(t *testing.T) {
 		"scenario:  is not other":               func(r *run.Document) { r.Scenario.Name = "other" },
 		"implementation: dq is not memory":      func(r *run.Document) { r.Driver.Name = "memory" },
 		"server: redis 7.0.15 is not valkey 9":  func(r *run.Document) { r.Server = &run.Server{Product: "valkey", Version: "9"} },
+		"driver's modifier: none is not exact":  func(r *run.Document) { r.Driver.Version += ",exact" },
 		"beside: one side at a time is not 2":   func(r *run.Document) { r.Beside = &run.Beside{Block: "b", Sides: 2} },
 		"history by version: run 0000abce of 2": func(r *run.Document) { r.Driver.Version = "" },
 	} {

@@ -281,6 +281,10 @@ func conditions(r *run.Document, by By) []run.Field {
 		fields = slices.DeleteFunc(fields, func(f run.Field) bool { return f.Name == "server" })
 		fields = append(fields, run.Field{Name: "version", Value: r.Driver.Version})
 	}
+	if by.what != "label" { // a label may be what tells variants of a driver apart; another point of a version is none
+		_, modifier, _ := strings.Cut(r.Driver.Version, ",")
+		fields = append(fields, run.Field{Name: "driver's modifier", Value: cmp.Or(modifier, "none")})
+	}
 	return append(fields, r.Circumstances()...)
 }
 
