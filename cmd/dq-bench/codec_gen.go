@@ -29,8 +29,8 @@ func newCodecGenCmd() *cobra.Command {
 that package dq/codec wants.
 
 --class and --jar take a class, and those that it extends and that its fields refer to, from
-the class files of a jar or a folder. They tell all that there is to know; of a generic
-class, the fields of its type parameter come out as any.
+the class files of a jar or a folder. They tell all that there is to know; a generic
+class is a generic struct.
 
 --from takes a value of SerializationCodec or MarshallingCodec, which name the fields of their
 objects; several tell more of the types of what is null in some.

@@ -74,8 +74,8 @@ A value comes out as what Java reads as the same value, in the bytes that Java w
 for what FROM does not tell (the size of a table, what is one object), for the order of a
 record's members in JSON of Jackson 3, and for a Float, Byte, Short, Character or enum by
 itself in JSON, which Java writes without its class and reads as another; or it is refused: where the
-other codec has no form for it, where a class is a collection of its own making, extends a generic class or
-has an array of a type parameter, where JSON lacks a member
+other codec has no form for it, where a class is a collection of its own making or
+has an array of a type parameter, where a field of a generic class holds a generic subclass of that, where JSON lacks a member
 that a constructor gives a value to, where a class writes itself, where its class file is of another version,
 where it seems to be of another codec than FROM, where Jackson could not read the class (no
 constructor without parameters; a map with keys that it does not read; a record, unless --release names a Redisson that was seen to

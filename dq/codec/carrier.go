@@ -227,13 +227,14 @@ func unassignable(value any, j *javaType) string {
 	if j == nil || value == nil && !j.isPrimitive() {
 		return ""
 	}
-	wrong := fmt.Sprintf("the class file declares it %s", j.className())
+	declared := j.withoutParameter().className()
+	wrong := fmt.Sprintf("the class file declares it %s", declared)
 	e, isElements := value.(*elements)
 	c, isConstant := value.(constant)
 	switch {
 	case value == nil, isConstant && j.kind == kindEnum && c.of.name != j.enum.name:
 		return wrong
-	case j.isArray() && (!isElements || !e.isArray() || j.isFinal() && e.class != j.className()):
+	case j.isArray() && (!isElements || !e.isArray() || j.isFinal() && e.class != declared):
 		return wrong
 	case j.unsure != "":
 		return j.unsure
@@ -241,7 +242,7 @@ func unassignable(value any, j *javaType) string {
 		return ""
 	case j.kind == kindList && !j.isArray(), j.kind == kindMap:
 		class := classOf(value)
-		if slices.Contains(assignable[j.className()], class) || slices.Contains(assignable[j.className()], kryoTypes[class].general()) {
+		if slices.Contains(assignable[declared], class) || slices.Contains(assignable[declared], kryoTypes[class].general()) {
 			return ""
 		}
 		return wrong

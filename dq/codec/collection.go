@@ -105,6 +105,13 @@ func (j *javaType) asParameter() *javaType {
 	return &own
 }
 
+// withoutParameter returns what the type parameter stands for, if j is one.
+func (j *javaType) withoutParameter() *javaType {
+	own := *j
+	own.param = false
+	return &own
+}
+
 func (g *registry) taggedAs(f reflect.StructField, typ *javaType, tag string) (*javaType, error) {
 	if g.plain() && boxes[tag] == kindAny {
 		return typ, nil // the bytes are the same for all

@@ -100,6 +100,9 @@
 //		ByKey map[string]T `json:"byKey" java:"Map<T>"`
 //	}
 //
+// A class that extends a generic one embeds that with the argument, Base[*int64]; the tag
+// java:"T" there says that the argument is the type parameter of the class itself.
+//
 // A Java record needs the option record in its tag, and a final class the option
 // final: see Class.
 //

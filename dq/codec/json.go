@@ -194,8 +194,8 @@ func (f jsonFormat) append(dst []byte, value any, declared *javaType) []byte {
 		if declared.kind == kindObject && declared.isFinal() {
 			name = ""
 		}
-		class := value.class
-		if class.isDeclaredBy(declared) {
+		class, isDeclared := value.class, value.class.isDeclaredBy(declared)
+		if isDeclared {
 			class = declared.class // of several that stand for a generic class
 		}
 		o := f.open(dst, name)
@@ -205,7 +205,7 @@ func (f jsonFormat) append(dst []byte, value any, declared *javaType) []byte {
 				o.extra(extras[0], value)
 				extras = extras[1:]
 			}
-			o.member(field.name, value.fields[i], field.typ)
+			o.member(field.name, value.fields[i], field.toJackson(isDeclared))
 		}
 		for _, e := range extras {
 			o.extra(e, value)

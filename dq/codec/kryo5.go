@@ -42,7 +42,7 @@ type kryoFormat struct{}
 func (kryoFormat) encode(value any) ([]byte, error) {
 	w := kryoWriter{names: map[string]int{}}
 	w.classAndObject(value, nil)
-	return w.buf, nil
+	return w.buf, w.err
 }
 
 // kryoWriter writes one object graph. A class's name is written once in it, and
@@ -52,6 +52,7 @@ type kryoWriter struct {
 	names map[string]int
 	// bound says that the reader knows the type arguments of the object that is written.
 	bound bool
+	err   error
 }
 
 func kryoClass(value any) (id byte, name string) {
@@ -207,8 +208,11 @@ func (w *kryoWriter) fields(o *object, j *javaType) {
 	if bound {
 		class = j.class // of several that stand for a generic class
 	}
+	if wrong := class.nests(NameKryo5, bound); wrong != "" && w.err == nil {
+		w.err = &ValueError{NameKryo5, wrong}
+	}
 	for i, f := range class.fields {
-		w.bound = bound || f.of != class // a subclass says what its super class is of
+		w.bound = f.binding.isKnown(bound)
 		if class.record && !f.typ.isFinal() {
 			w.classAndObject(o.fields[i], nil) // a record tells nothing of its generics
 		} else {

@@ -231,6 +231,9 @@ func (r *kryoReader) fields(class *class, j *javaType) any {
 	if bound {
 		class = j.class // of several that stand for a generic class
 	}
+	if wrong := class.nests(NameKryo5, bound); wrong != "" && r.err == nil {
+		r.err = &ValueError{r.codec, "the value holds " + wrong}
+	}
 	defer func() { r.bound = outer }()
 	if len(class.fields) == 0 {
 		r.spend(1)
@@ -249,7 +252,7 @@ func (r *kryoReader) fields(class *class, j *javaType) any {
 			typ = &javaType{kind: typ.kind, boxed: !typ.boxed}
 		}
 		before := r.err
-		r.bound = bound || f.of != class
+		r.bound = f.binding.isKnown(bound)
 		if class.record && !typ.isFinal() {
 			o.fields[i] = r.classAndObject() // a record tells nothing of its generics
 		} else {

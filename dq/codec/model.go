@@ -227,7 +227,7 @@ func (m *model) addFields(c *class, java JavaClass, argument *javaType) error {
 		c.fields = append(c.fields, field{name: f.Name, typ: typ, of: c, index: []int{0}})
 	}
 	if java.Super != "" && java.Super != javaLangObject {
-		if err := m.extend(c, java.Super); err != nil {
+		if err := m.extend(c, java, argument); err != nil {
 			return err
 		}
 	}
@@ -240,15 +240,14 @@ func (m *model) addFields(c *class, java JavaClass, argument *javaType) error {
 	return nil
 }
 
-// extend adds the fields of the super class.
-func (m *model) extend(c *class, name string) error {
+// extend adds the fields of the super class, whose type argument may be that of the class.
+func (m *model) extend(c *class, java JavaClass, argument *javaType) error {
+	name := java.Super
 	super, err := m.look(name)
 	if err != nil {
 		return fmt.Errorf("its super class: %w", err)
 	}
 	switch {
-	case len(super.Parameters) > 0 && m.fields:
-		return fmt.Errorf("its super class %s has type parameters, of which it is not known here what Kryo5 or JSON makes", name)
 	case len(super.Custom) > 0:
 		return super.errCustom()
 	case m.streams && !super.Serializable:
@@ -257,13 +256,24 @@ func (m *model) extend(c *class, name string) error {
 		}
 		return nil
 	}
-	above, err := m.describe(name, nil)
+	var inner *javaType
+	if len(super.Parameters) == 1 && len(java.SuperOf) == 1 && m.fields {
+		if inner, err = m.typ(java.SuperOf[0], argument); err != nil {
+			return fmt.Errorf("its super class %s: %w", name, err)
+		}
+	}
+	above, err := m.describe(name, inner)
 	if err != nil {
 		return err
 	}
 	c.super = above
+	below := byDeclaration.above(len(java.SuperOf) > 0, len(java.SuperOf) > 0 && java.SuperOf[0].Parameter != "")
 	for _, f := range above.fields {
 		f.index = append([]int{0}, f.index...)
+		f.binding = f.binding.from(below)
+		if f.binding == byNothing && m.kryo5 && f.of.generic && f.typ.ofGeneric() != nil {
+			return fmt.Errorf("its field %s of %s holds objects of a generic class, and %s is extended by a class that has no type parameters: Kryo5 does not know then what they stand for", f.name, f.of.name, f.of.name)
+		}
 		c.fields = append(c.fields, f)
 	}
 	return nil

@@ -183,7 +183,7 @@ func (j *javaType) text() string {
 	if j == nil {
 		return "?"
 	}
-	text := j.className()
+	text := j.withoutParameter().className()
 	if j.param {
 		text = "T:" + text
 	}

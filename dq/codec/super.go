@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // addSuper takes the embedded field f of the class of, which is c or a super
 // class of it, for the super class, and adds its fields to c.
-func (g *registry) addSuper(c, of *class, f reflect.StructField, index []int) error {
+func (g *registry) addSuper(c, of *class, f reflect.StructField, index []int, b binding) error {
 	if f.Type.Kind() != reflect.Struct {
 		return &TypeError{g.codec, of.goType, fmt.Sprintf("the embedded field %s: only a struct, no pointer to one, stands for the super class; for another field name it in a json tag", f.Name)}
 	}
@@ -22,7 +23,20 @@ func (g *registry) addSuper(c, of *class, f reflect.StructField, index []int) er
 	of.super = typ.class
 	// Not the fields of typ.class: it may be unfinished, where a field of it leads
 	// back to c.
-	return g.addFields(c, typ.class, f.Type, index)
+	return g.addFields(c, typ.class, f.Type, index, b.above(isGeneric(f.Type), f.Tag.Get("java") == "T"))
+}
+
+// isGeneric reports whether a struct stands for a class with type parameters: it has some itself, or tags a field so.
+func isGeneric(t reflect.Type) bool {
+	if strings.Contains(t.Name(), "[") {
+		return true
+	}
+	for i := range t.NumField() {
+		if tag := t.Field(i).Tag.Get("java"); tag == "T" || strings.HasSuffix(tag, "<T>") {
+			return true
+		}
+	}
+	return false
 }
 
 // ancestor returns c or the super class of that name, or nil.

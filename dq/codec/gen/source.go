@@ -168,7 +168,7 @@ func (w *writer) structure(c codec.JavaClass) {
 	fmt.Fprintf(w, "type %s%s struct {\n_ struct{} %s\n", name, parameters, quoteTag("java", tag))
 	if _, has := w.names[c.Super]; has {
 		super := w.typeName(codec.JavaType{Class: c.Super, Of: c.SuperOf})
-		fmt.Fprintf(w, "%s\n", super)
+		fmt.Fprintf(w, "%s%s\n", super, superTag(c))
 		w.types.WriteString(super + "\n")
 	}
 	taken, hasCollection := map[string]bool{"_": true, w.names[c.Super]: true}, false
@@ -228,4 +228,12 @@ func (w *writer) list(classes []codec.JavaClass) {
 		fmt.Fprintf(w, "{Of: %s(\"\"), Name: %q, Constants: []string{%s}%s},\n", name, c.Name, strings.Join(constants, ", "), option)
 	}
 	w.WriteString("}\n")
+}
+
+// superTag is the tag of the struct of the super class: that its type argument is the type parameter of the class.
+func superTag(c codec.JavaClass) string {
+	if len(c.SuperOf) == 0 || !slices.Contains(c.Parameters, c.SuperOf[0].Parameter) {
+		return ""
+	}
+	return " " + quoteTag("java", "T")
 }
