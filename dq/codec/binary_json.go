@@ -57,17 +57,28 @@ func (f binaryFormat) document(data []byte) (any, error) {
 		return nil, fmt.Errorf("codec %s: %w", f.codec, err)
 	}
 	var value any
-	if err := mode.Unmarshal(data, &value); err != nil {
+	err = mode.Unmarshal(data, &value)
+	var twice *cbor.DupMapKeyError
+	if errors.As(err, &twice) {
+		return nil, errTwice(f.codec, fmt.Sprint(twice.Key))
+	}
+	if err != nil {
 		return nil, &FormatError{Codec: f.codec, Offset: 0, Truncated: endsEarly(err), Problem: fmt.Sprintf("expected a value of CBOR: %v", err)}
 	}
 	return cborDocument(value)
+}
+
+// errTwice is of an object with a key twice. Java writes so of a map with the key "@class", and takes the first for the
+// class.
+func errTwice(codec Name, key string) error {
+	return &ValueError{codec, fmt.Sprintf("the key %.80q comes twice", key)}
 }
 
 var cborMode = sync.OnceValues(func() (cbor.DecMode, error) {
 	return cbor.DecOptions{
 		MaxNestedLevels: maxDepth, MaxArrayElements: math.MaxInt32, MaxMapPairs: math.MaxInt32,
 		IntDec: cbor.IntDecConvertSignedOrBigInt, BigIntDec: cbor.BigIntDecodePointer,
-		DefaultMapType: reflect.TypeFor[map[string]any](), UTF8: cbor.UTF8DecodeInvalid,
+		DefaultMapType: reflect.TypeFor[map[string]any](), UTF8: cbor.UTF8DecodeInvalid, DupMapKey: cbor.DupMapKeyEnforcedAPF,
 	}.DecMode()
 })
 
@@ -227,6 +238,9 @@ func (r *reader) msgPackMap(n int) any {
 		if !isText {
 			r.fail("a key that is no text")
 		}
+		if _, twice := all[key]; twice && r.err == nil {
+			r.err = errTwice(NameMsgPack, key)
+		}
 		if r.err != nil {
 			return nil
 		}
@@ -245,6 +259,9 @@ func detectBinaryJSON(data []byte) (Kind, bool) {
 	}
 	for _, name := range []Name{NameCBOR, NameMsgPack} {
 		document, err := binaryFormat{name}.document(data)
+		if errValue := new(ValueError); errors.As(err, &errValue) {
+			return Kind{string(name), ""}, true
+		}
 		if err != nil {
 			continue
 		}

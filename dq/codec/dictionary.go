@@ -3,9 +3,7 @@ package codec
 import (
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf16"
 )
 
@@ -185,29 +183,6 @@ func hasTrees(keys []any) bool {
 func bucket(key any, capacity int) uint32 {
 	hash, _ := javaHash(key)
 	return (hash ^ hash>>16) & uint32(capacity-1)
-}
-
-// compareKeys orders keys of one class as compareTo does, others by their text.
-func compareKeys(a, b any) int {
-	switch a := a.(type) {
-	case string:
-		if b, same := b.(string); same {
-			return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
-		}
-	case int32:
-		if b, same := b.(int32); same {
-			return cmp.Compare(a, b)
-		}
-	case int64:
-		if b, same := b.(int64); same {
-			return cmp.Compare(a, b)
-		}
-	case constant:
-		if b, same := b.(constant); same {
-			return cmp.Compare(a.ordinal(), b.ordinal())
-		}
-	}
-	return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
 }
 
 // named reports whether all keys are texts.
