@@ -11,6 +11,7 @@ import (
 // an array gets the type of its elements.
 type carrier struct {
 	model  *model
+	from   Name
 	to     Name
 	limits jsonLimits
 	budget int // see converter
@@ -33,6 +34,9 @@ func (c *carrier) check(value any, j *javaType, path string) error {
 	}
 	if wrong := unassignable(value, j); wrong != "" {
 		return c.refuse(value, path, "%s", wrong)
+	}
+	if _, is := value.(optional); j != nil && j.kind == kindOptional && !is {
+		return c.noOptional(value, path)
 	}
 	if one != nil && c.met[one] {
 		return nil
@@ -79,6 +83,18 @@ func (c *carrier) check(value any, j *javaType, path string) error {
 	}
 	if !c.writes(value) {
 		return c.refuse(value, path, "how %s writes it depends on the release and its modules", c.to)
+	}
+	return nil
+}
+
+// noOptional is for a field of an Optional, of which nothing tells that it holds one: Jackson 3 reads null as an empty
+// one, and leaves out what is null, and Jackson 2 has none.
+func (c *carrier) noOptional(value any, path string) error {
+	switch {
+	case value != nil || c.from.jackson3():
+		return c.refuse(value, path, "whether %s has an Optional there, an empty one or null, is not told apart here", c.from)
+	case c.to == NameTypedJSON3:
+		return c.refuse(value, path, "%s has null for an Optional, which is read as an empty one", c.to)
 	}
 	return nil
 }

@@ -184,7 +184,7 @@ func checkList(value any, j *javaType) string {
 	switch {
 	case isArray && !wantsArray:
 		return "an array; tag the field `java:\"array\"`"
-	case isSet && !declared.isSet:
+	case isSet && !declared.isSet && declared.declared != "java.util.Collection":
 		return fmt.Sprintf("a %s; tag the field `java:%q`, or use codec.Set inside lists and maps", e.class, strings.TrimPrefix(e.class, "java.util."))
 	case wantsArray && !isArray:
 		return "a list; take the tag `java:\"array\"` away"

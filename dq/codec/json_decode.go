@@ -116,6 +116,9 @@ func (d jsonDecoder) number(n json.Number, declared *javaType) (any, error) {
 	if value, is, err := d.jsonNumber(n, declared.kind); is {
 		return value, err
 	}
+	if isInteger := declared.kind == kindInt || declared.kind == kindLong; isInteger && strings.ContainsAny(n.String(), ".eE") {
+		return nil, d.errorf("the number %.40s is no integer", n)
+	}
 	if declared.kind == kindDouble || strings.ContainsAny(n.String(), ".eE") {
 		f, err := n.Float64()
 		if err != nil {
@@ -127,8 +130,13 @@ func (d jsonDecoder) number(n json.Number, declared *javaType) (any, error) {
 	if err != nil {
 		return nil, d.errorf("the number %.40s does not fit a long", n)
 	}
-	if declared.kind == kindLong {
+	switch value := integer(i); declared.kind {
+	case kindLong:
 		return i, nil
+	case kindInt:
+		if value != any(int32(i)) {
+			return nil, d.errorf("the number %.40s does not fit 32 bits", n)
+		}
 	}
 	return integer(i), nil
 }
@@ -181,7 +189,6 @@ func (d jsonDecoder) elements(class string, all []any, declared *javaType, depth
 
 // wrappedList reads what has the class of a collection, or of an array.
 func (d jsonDecoder) wrappedList(class string, all []any, declared *javaType, depth int) (any, error) {
-	_, known := kryoTypes[class]
 	switch {
 	case declared.isArray() && class == declared.className():
 		return d.elements(class, all, declared, depth)
@@ -189,11 +196,7 @@ func (d jsonDecoder) wrappedList(class string, all []any, declared *javaType, de
 		return nil, d.registry.unknown(class)
 	case d.registry.isExact() && class != arrayListName:
 		return d.exactElements(class, all, declared, depth)
-	case declared.kind == kindList && declared.list != nil && declared.list.isSet && !known:
-		return d.elements(declared.list.class, all, declared, depth) // such as an EnumSet
-	case declared.kind == kindAny && class != arrayListName:
-		return d.elements(class, all, declared, depth)
-	case isSetClass(class) && declared.list != nil && declared.list.isSet:
+	case class != arrayListName:
 		return d.elements(class, all, declared, depth)
 	}
 	return d.list(all, declared, depth)
@@ -265,7 +268,11 @@ func (d jsonDecoder) wrapped(pair []any, declared *javaType, depth int) (any, er
 		}
 	case string:
 		if own != nil {
-			return d.text(inner, own)
+			value, is, err := d.jsonText(inner, own)
+			if !is {
+				err = d.errorf("expected a %s, got the text %.40q", class, inner)
+			}
+			return value, err
 		}
 		switch class {
 		case bytesName:
@@ -338,9 +345,6 @@ func (c *class) hasPrimitive() bool {
 // mapping reads a map, in the order of the document where that is kept.
 func (d jsonDecoder) mapping(class string, members map[string]any, declared *javaType, depth int) (any, error) {
 	m := &dictionary{class: class}
-	if kryoTypes[class].kind != kindMap && declared.kind != kindAny {
-		m.class = hashMapName // such as an EnumMap
-	}
 	keys, ordered := d.order[reflect.ValueOf(members).Pointer()]
 	if !ordered {
 		keys = slices.Collect(maps.Keys(members))

@@ -13,7 +13,7 @@ import (
 // jsonLimits are what a Jackson reads of JSON, 0 for no limit: what is beyond them it refuses. Base64 has none.
 type jsonLimits struct {
 	text   int // UTF-16 units of a text
-	name   int // and of the name of a member
+	name   int // bytes of the name of a member: Jackson counts those of a buffer, so that fewer units than that are too many
 	digits int // of a number, with those of its exponent
 	depth  int // of objects and arrays
 	hint   string
@@ -73,7 +73,7 @@ func (l jsonLimits) exceededBy(name string) string {
 	if l.name == 0 {
 		return ""
 	}
-	return l.over("a key of %d characters", unitsOf(name, l.name), l.name)
+	return l.over("a key of %d bytes", len(name), l.name)
 }
 
 func (l jsonLimits) over(what string, n, limit int) string {

@@ -77,7 +77,8 @@ func TestLimitsOfNumbersKeysAndDepth(t *testing.T) {
 		{integer, new(big.Int).Mul(integer, big.NewInt(10)), "a number of 1001 digits"},
 		{codec.Decimal("0." + strings.Repeat("0", 998) + "1"), codec.Decimal("0." + strings.Repeat("0", 999) + "1"), "a number of 1001 digits"},
 		{codec.Decimal("1E+999"), codec.Decimal("1E+1000"), "a number of 1001 digits"},
-		{map[string]any{strings.Repeat("a", 50_000): 1.5}, map[string]any{strings.Repeat("a", 50_001): 1.5}, "a key of 50001 characters"},
+		{map[string]any{strings.Repeat("a", 50_000): 1.5}, map[string]any{strings.Repeat("a", 50_001): 1.5}, "a key of 50001 bytes"},
+		{map[string]any{strings.Repeat("é", 25_000): 1.5}, map[string]any{strings.Repeat("é", 25_001): 1.5}, "a key of 50002 bytes"},
 		{list(500, nil), list(500, int64(1)), "nested 1001 deep"},
 		{make([]byte, 4_000_000), strings.Repeat("a", 5_333_333), "a text of 5333333 characters"}, // Jackson reads base64 of any length
 	} {

@@ -173,6 +173,8 @@ func (d jsonDecoder) jsonText(s string, declared *javaType) (value any, ok bool,
 			return nil, true, d.errorf("the java.util.Date %q is not from 1582-10-15 to 9999", s)
 		}
 		return nil, true, d.errorf("expected a java.util.Date, got %.40q", s)
+	case kindDecimal, kindBigInteger: // Jackson reads these from text too
+		return d.jsonNumber(json.Number(s), declared.kind)
 	case kindUUID:
 		id, err := parseUUID(s)
 		if err != nil {

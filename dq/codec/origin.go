@@ -209,7 +209,8 @@ func (h *holding) list(e *elements) any {
 			e.all[i] = part.restore(e.all[i])
 		}
 	}
-	if !e.isArray() && isSetClass(h.class) == e.isSet() {
+	becomesSet := isSetClass(h.class) && !e.isSet() && !repeats(e.all) // in a field of a Collection
+	if !e.isArray() && (isSetClass(h.class) == e.isSet() || becomesSet) {
 		e.class = cmp.Or(fitting(h.class, e.all, e.all), e.class)
 	}
 	if len(e.all) == h.size {
@@ -329,4 +330,12 @@ func identity(key any) any {
 
 func sameKey(a, b any) bool { return identity(a) == identity(b) }
 
-func isSetClass(name string) bool { return kryoTypes[name].set }
+// isSetClass reports whether a collection is a set; of those that no codec here but JSON knows, such as
+// java.util.EnumSet<demo.Color>, the name tells.
+func isSetClass(name string) bool {
+	if t, known := kryoTypes[name]; known {
+		return t.set
+	}
+	name, _, _ = strings.Cut(name, "<")
+	return strings.Contains(name[strings.LastIndexByte(name, '.')+1:], "Set")
+}

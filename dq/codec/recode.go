@@ -207,7 +207,7 @@ func (r *Recoder) plain(inner Name, data []byte) ([]byte, error) {
 		return nil, refusal(err, Detect(data).Class)
 	}
 	_, to := r.to.Split()
-	c := carrier{model: r.read.model, to: to, limits: limitsOf(to, r.read.model.release), budget: maxShared + len(data), met: map[*instance]bool{}}
+	c := carrier{model: r.read.model, from: inner, to: to, limits: limitsOf(to, r.read.model.release), budget: maxShared + len(data), met: map[*instance]bool{}}
 	declared := r.rootOf(to)
 	if declared == nil {
 		declared = r.rootOf(inner)
