@@ -128,7 +128,7 @@ type UnlistEvent struct {
 	Err error
 }
 
-// ClockEvent tells of a wall clock that was set by more than half a second at once.
+// ClockEvent tells of a wall clock that was set by more than half a second within ten, or put right again.
 type ClockEvent struct {
 	// By is by how much it was set ahead; less than 0 for back.
 	By time.Duration

@@ -100,7 +100,7 @@ func WithClock(k clock.Clock) Option {
 }
 
 // WithClockGuard sets whether the clock is guarded: when the wall clock of the machine is set by
-// more than half a second at once, the server is asked for its TIME, and where the clock was nearer to that
+// more than half a second within ten, the server is asked for its TIME, and where the clock was nearer to that
 // before it was set, dq goes on by it as before. So a machine whose clock goes wrong lets nothing out before it
 // is due and offers nothing for another time. By default the machine's clock is guarded, but for
 // WithFaithful and WithStrictWire, which are never. A user who may not send TIME has the wall clock followed.

@@ -9,17 +9,20 @@ import (
 )
 
 const (
-	// stepBeyond is by how much a clock must be set for that to be a step: less is what a clock is
-	// put right by from day to day. slew is what it may run too fast or too slow besides, a part of
-	// the time that has passed: NTP does not go beyond one in 2,000.
+	// stepBeyond is by how much a clock must be set within lookEvery for that to be a step: less is
+	// what a clock is put right by from day to day. slew is what it may run too fast or too slow
+	// besides, a part of the time that has passed: NTP does not go beyond one in 2,000.
 	stepBeyond = 500 * time.Millisecond
 	slew       = 1000
-	// askAgain is how often the other clock is asked while the wall clock is not followed, and
-	// askFirst to askLast how long to wait where it does not answer.
-	askAgain          = time.Minute
-	askFirst, askLast = 50 * time.Millisecond, time.Second
 	// lookEvery is how often the clock is looked at where nobody asks for the time.
 	lookEvery = 10 * time.Second
+	// askAgain is how often the other clock is asked while the wall clock is not followed, and
+	// askFirst to askLast how long to wait where it does not answer.
+	askAgain          = 5 * time.Second
+	askFirst, askLast = 50 * time.Millisecond, time.Second
+	// drift is what the monotonic clock may run wrong by, a part of the time that has passed, while
+	// the wall clock is put right gradually, which moves both: chrony goes to one in twelve.
+	drift = 10
 	// spareAfter is how long after its instant a timer is looked at by the monotonic clock.
 	spareAfter = 10 * time.Millisecond
 )
@@ -31,10 +34,11 @@ var ErrCannotTell = errors.New("the other clock cannot be asked")
 // Guard is a Clock that does not follow a wall clock that has been set wrong.
 //
 // It notices that the clock under it was set, for that departs from the monotonic clock by more
-// than half a second at once. From then on it goes on as before, and asks another clock, such as
-// that of a server, which of the two is right: the one that is nearer to it is followed. A clock
-// that was wrong from the start, or goes wrong slowly, is not noticed; a machine that has slept
-// is put right by the first answer.
+// than half a second within ten. From then on it goes on as before, by the monotonic clock, and
+// asks another clock, such as that of a server, which of the two is right: the wall clock is followed
+// once it is the nearer one, at once or after it was put right in parts. A clock that was wrong
+// from the start, or goes wrong slowly, is not noticed; a machine that has slept is put right by
+// the first answer.
 type Guard struct {
 	clock Clock
 	ask   func(context.Context) (time.Time, error)
@@ -43,13 +47,21 @@ type Guard struct {
 	work  sync.WaitGroup
 
 	mu     sync.Mutex
-	looked time.Time     // when it was last looked at, by the monotonic clock
+	looked time.Time     // an instant of the last lookEvery, by the monotonic clock
 	was    time.Time     // what it showed then
-	ahead  time.Duration // of the clock under it
-	step   time.Duration // that is in doubt
-	asking bool
+	ahead  time.Duration // of the clock under it; 0 where that is followed
+	step   time.Duration // by which that was set, of which nobody was told
+	moved  time.Duration // and by which it was put right in parts since
+	asking bool          // the clock under it is in doubt, or not followed
+	lags   *lag          // by which it is behind the other clock; nil before that has answered
 	again  chan struct{} // another step while asking
 	timers map[*guarded]struct{}
+}
+
+// lag is by how much the other clock was ahead when it answered.
+type lag struct {
+	by time.Duration
+	at time.Time
 }
 
 // Step is what became of a clock that was set.
@@ -109,15 +121,31 @@ func (g *Guard) Wait() {
 func (g *Guard) look() (now, under time.Time) {
 	looked, under := time.Now(), wall(g.clock)
 	passed := looked.Sub(g.looked)
-	now = under.Add(g.ahead)
-	if step := now.Sub(g.was.Add(passed)); step.Abs() > stepBeyond+passed/slew && g.ctx.Err() == nil {
-		g.setAhead(g.ahead - step)
-		now = under.Add(g.ahead)
-		g.step += step
-		g.doubt()
+	unset := g.was.Add(passed) // what it would be had the clock not been set
+	switch step := under.Add(g.ahead).Sub(unset); {
+	case g.ctx.Err() != nil:
+		return under.Add(g.ahead), under
+	case g.asking || step.Abs() > stepBeyond+passed/slew:
+		g.depart(step)
+		return unset, under
+	case passed >= lookEvery:
+		g.looked, g.was = looked, under
 	}
-	g.looked, g.was = looked, now
-	return now, under
+	return under, under
+}
+
+// depart keeps the time from a step of the clock under it, and from what that is put right by in parts.
+func (g *Guard) depart(step time.Duration) {
+	g.ahead -= step
+	if step.Abs() > spareAfter {
+		g.setTimers()
+	}
+	if g.asking && step.Abs() <= stepBeyond {
+		g.moved += step
+		return
+	}
+	g.step += step
+	g.doubt()
 }
 
 // doubt has the other clock be asked.
@@ -133,8 +161,7 @@ func (g *Guard) doubt() {
 	g.work.Go(g.settle)
 }
 
-func (g *Guard) setAhead(d time.Duration) {
-	g.ahead = d
+func (g *Guard) setTimers() {
 	for t := range g.timers {
 		t.set()
 	}
@@ -172,17 +199,39 @@ func (g *Guard) decide(other time.Time, took time.Duration, err error) bool {
 	now, under := g.look()
 	other = other.Add(took / 2)
 	follow := err != nil || under.Sub(other).Abs() <= now.Sub(other).Abs()+took+stepBeyond/5
-	if follow {
-		g.setAhead(0)
-		g.was, g.asking = under, false
-	}
 	s := Step{By: g.step, Followed: follow, Err: err}
 	g.step = 0
+	if follow {
+		s.By += g.moved
+		g.looked, g.was, g.ahead, g.moved, g.asking, g.lags = time.Now(), under, 0, 0, false, nil
+	} else {
+		g.keepLag(other.Sub(now), took)
+	}
+	g.setTimers()
 	g.mu.Unlock()
 	if s.By != 0 {
 		g.told(s)
 	}
 	return follow
+}
+
+// keepLag has the lag behind the other clock stay what it was when that answered first: what puts the
+// wall clock right gradually moves the monotonic clock as well. More than that can is another
+// clock that answers.
+func (g *Guard) keepLag(by, took time.Duration) {
+	now := time.Now()
+	if g.lags == nil {
+		g.lags = &lag{by, now}
+		return
+	}
+	change, most := by-g.lags.by, stepBeyond+now.Sub(g.lags.at)/drift
+	g.lags.at = now
+	switch {
+	case change.Abs() > most:
+		g.lags.by = by
+	case change.Abs() > took+spareAfter:
+		g.was, g.ahead = g.was.Add(change), g.ahead+change
+	}
 }
 
 // NewTimer returns a stopped timer of the guarded clock.

@@ -118,7 +118,7 @@ func TestGuardFollowsAClockThatIsPutRight(t *testing.T) {
 		g.Now()
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, clock.Step{By: time.Hour}, <-steps)
-		require.InDelta(t, 11, s.asked.Load(), 1, "once a minute")
+		require.InDelta(t, 121, s.asked.Load(), 1, "every five seconds")
 		under.set(-time.Hour)
 		require.WithinDuration(t, time.Now(), g.Now(), 0)
 		time.Sleep(time.Second)
@@ -131,6 +131,73 @@ func TestGuardFollowsAClockThatIsPutRight(t *testing.T) {
 		g.Now()
 		time.Sleep(time.Second)
 		require.Equal(t, clock.Step{By: -time.Minute}, <-steps, "it is guarded still")
+	})
+}
+
+// A wall clock that is not followed moves the time no more, in however small parts it is put right; then it is followed.
+func TestGuardOfAClockThatIsPutRightInParts(t *testing.T) {
+	for _, parts := range []int{3, 100} {
+		synctest.Test(t, func(t *testing.T) {
+			const wrong = 1200 * time.Millisecond
+			under, steps := &settable{}, make(chan clock.Step, 10)
+			g := clock.NewGuard(t.Context(), under, (&server{}).ask, func(s clock.Step) { steps <- s })
+			under.set(wrong)
+			require.WithinDuration(t, time.Now(), g.Now(), 0)
+			time.Sleep(time.Second)
+			require.Equal(t, clock.Step{By: wrong}, <-steps)
+			timer := g.NewTimer()
+			defer timer.Close()
+			for range parts {
+				under.set(-wrong / time.Duration(parts))
+				at := g.Now().Add(300 * time.Millisecond)
+				require.NoError(t, clock.SleepUntil(t.Context(), g, timer, at))
+				require.InDelta(t, 0, time.Since(at), float64(120*time.Millisecond))
+				require.WithinDuration(t, time.Now(), g.Now(), 110*time.Millisecond)
+			}
+			time.Sleep(10 * time.Second)
+			require.True(t, (<-steps).Followed)
+			require.WithinDuration(t, time.Now(), g.Now(), 0)
+		})
+	}
+}
+
+// Steps of which each is small are one within ten seconds, however often the time is asked for.
+func TestGuardOfManySmallSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		under, steps := &settable{}, make(chan clock.Step, 10)
+		g := clock.NewGuard(t.Context(), under, (&server{}).ask, func(s clock.Step) { steps <- s })
+		for range 8 {
+			under.set(400 * time.Millisecond)
+			for range 10 {
+				time.Sleep(100 * time.Millisecond)
+				require.WithinDuration(t, time.Now(), g.Now(), 410*time.Millisecond)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		require.WithinDuration(t, time.Now(), g.Now(), 0)
+		require.False(t, (<-steps).Followed)
+	})
+}
+
+// What puts a wall clock right gradually moves the monotonic clock too; another server may be ahead of the first.
+func TestGuardKeepsItsLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ahead atomic.Int64
+		ask := func(context.Context) (time.Time, error) { return time.Now().Add(time.Duration(ahead.Load())), nil }
+		under := &settable{}
+		g := clock.NewGuard(t.Context(), under, ask, func(clock.Step) {})
+		under.set(time.Hour)
+		g.Now()
+		for range 60 { // the monotonic clock loses 8 %
+			time.Sleep(time.Second)
+			ahead.Add(int64(80 * time.Millisecond))
+			require.WithinDuration(t, time.Now().Add(time.Duration(ahead.Load())), g.Now(), 500*time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		before := g.Now()
+		ahead.Add(int64(20 * time.Minute))
+		time.Sleep(time.Minute)
+		require.Equal(t, before.Add(time.Minute), g.Now())
 	})
 }
 
