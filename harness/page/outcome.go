@@ -36,18 +36,37 @@ func (v *pageView) setCompared(comparisons []*compare.Comparison) {
 		name := v.Sides[i+1].Name
 		verdicts = append(verdicts, name+": "+string(c.Outcome))
 		v.Compared = append(v.Compared, comparisonView{Old: v.Sides[0], New: v.Sides[i+1], Text: c.Text, Rows: comparisonRows(c)})
-		for _, d := range c.Differences {
-			if len(comparisons) > 1 {
-				d = name + ": " + d
-			}
-			if !slices.Contains(v.Warnings, d) {
-				v.Warnings = append(v.Warnings, d)
-			}
-		}
+		v.warn(c, name, len(comparisons) > 1)
 	}
 	v.Verdict, v.StateTag, v.State = worst.Text, string(worst.Outcome), outcomeState(worst.Outcome)
 	if len(comparisons) > 1 {
 		v.Verdict = "Against " + v.Sides[0].Name + " – " + strings.Join(verdicts, "; ") + "."
+	}
+}
+
+// warn shows what a comparison was made in spite of, and what weakens it, each once.
+func (v *pageView) warn(c *compare.Comparison, name string, named bool) {
+	var unfit []string
+	for _, r := range v.allRuns() {
+		unfit = append(unfit, compare.Unfit(r))
+	}
+	add := func(title, text string) {
+		if named {
+			text = name + ": " + text
+		}
+		if b := (banner{title, text}); !slices.Contains(v.Warnings, b) {
+			v.Warnings = append(v.Warnings, b)
+		}
+	}
+	for _, warning := range c.Warnings {
+		add("Warning.", warning)
+	}
+	for _, d := range c.Differences {
+		if slices.Contains(unfit, d) {
+			add("Not to be judged.", d)
+		} else {
+			add("Different configurations.", d)
+		}
 	}
 }
 

@@ -152,7 +152,7 @@ type pageView struct {
 	Counts   countsView
 	Quantile quantilesView
 	Compared []comparisonView
-	Warnings []string
+	Warnings []banner
 	SLO      []objectiveView
 	Cost     []barChart
 	Config   []configRow
@@ -163,6 +163,9 @@ type pageView struct {
 	Home     string
 	Swap     string
 }
+
+// banner is what is to be known before a verdict is believed.
+type banner struct{ Title, Text string }
 
 // sideView is a side with its runs added up.
 type sideView struct {

@@ -76,6 +76,28 @@ func TestPageSaysTheVerdictAtTheTop(t *testing.T) {
 	require.Contains(t, pageText(t, p), `1 of 12 runs failed; the first one: Failed: 1 lost.`)
 }
 
+// What weakens a comparison stands beside its verdict, and is called what it is.
+func TestPageShowsTheWarningsOfAComparison(t *testing.T) {
+	old, new := sideOf(1, 3, 1), sideOf(100, 3, 1)
+	for _, r := range new {
+		r.Started, r.Scenario.Rate = r.Started.Add(time.Hour), 77
+	}
+	new[2].Validity = &run.Validity{Reasons: []string{"late offers"}}
+	c, err := compare.Runs(old, new, compare.Options{Force: true})
+	require.NoError(t, err)
+	c.Warnings = append(c.Warnings, "the sides were not measured in turn")
+	page := pageText(t, OfComparison(old, new, c))
+	header := strings.Index(page, "</header>")
+	for _, banner := range []string{
+		"<strong>Warning.</strong> the sides were not measured in turn",
+		"<strong>Different configurations.</strong> rate",
+		"<strong>Not to be judged.</strong> run " + new[2].RunID,
+	} {
+		require.Greater(t, strings.Index(page, banner), header, banner)
+		require.Less(t, strings.Index(page, banner), strings.Index(page, `class="tiles"`), banner)
+	}
+}
+
 // A run that was stopped early passed only what it came to, so it is not marked as one that passed.
 func TestPageMarksInterruptedRuns(t *testing.T) {
 	whole, stopped := judgedRun(t, 1, 1), judgedRun(t, 2, 1)

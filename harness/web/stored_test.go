@@ -145,6 +145,22 @@ func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 	require.Equal(t, strconv.FormatFloat(*h.Figures[0].Medians[2], 'g', -1, 64), pagetest.Eval[map[string]string](b, figures)["point-2.figure-0"])
 }
 
+// Sides that were measured one after the other are judged with a warning by the verdict.
+func TestBrowserShowsTheWarningsOfAComparison(t *testing.T) {
+	folder, runs := store(t, "1", "2")
+	for id, r := range runs {
+		if r.Driver.Version == "2" {
+			r.Started = r.Started.AddDate(0, 0, 1)
+			write(t, folder, id, r)
+		}
+	}
+	b := pagetest.Open(t, serveStored(t, folder).URL()+"compare?id=r/dq-1&id=r/dq-2")
+	require.Contains(t, pagetest.Eval[string](b, verdict), "NEW is worse")
+	require.Contains(t, pagetest.Eval[string](b, `document.querySelector("header + .banner").innerText`), "Warning. the sides were not measured in turn")
+	b.Do(chromedp.EmulateViewport(400, 900))
+	require.LessOrEqual(t, pagetest.Eval[int64](b, "document.documentElement.scrollWidth"), int64(400))
+}
+
 // Both the mouse and the keyboard choose a label of the runs for their history.
 func TestBrowserShowsTheHistoryByLabel(t *testing.T) {
 	folder, runs := store(t, "3.16.6", "4.7.0")
