@@ -50,8 +50,8 @@ the outcome is inconclusive, and says how many runs would tell.
 NEW is worse, whatever its lateness and however few the runs, if it lost, duplicated, delivered
 early, refused or never delivered messages as OLD never did; and if runs of OLD did so too, where
 the share is greater beyond chance, from run to run. Each is judged by itself. Runs of different configurations or
-machines, interrupted and invalid ones and a run that is given twice are refused. Sides
-that were not measured in turn are inconclusive if one rises or falls from run to run.
+machines, invalid ones and a run that is given twice are refused. Interrupted ones are left out,
+with a warning; a side that has no others is refused. Sides that were not measured in turn are inconclusive if one rises or falls from run to run.
 
 Of a single run a side it prints how the run wandered, from the seconds in the
 lateness.hlog beside its run file.
@@ -92,7 +92,7 @@ one set drift, or more than %.0f %% of the comparisons with itself see a differe
 	cmd.Flags().StringVar(&f.format, "format", "text", "text, json, markdown or benchfmt, which benchstat reads")
 	cmd.Flags().StringVar(&f.html, "html", "", "file to write a page for the browser to, with charts of both sides")
 	cmd.Flags().BoolVar(&f.json, "json", false, "the same as --format json: one JSON document on stdout and nothing else")
-	cmd.Flags().BoolVar(&f.Force, "force", false, "compare runs of different configurations, and interrupted or invalid ones")
+	cmd.Flags().BoolVar(&f.Force, "force", false, "compare runs of different configurations, invalid ones, and interrupted ones where a side has no others")
 	cmd.Flags().Float64Var(&f.MinEffect, "min-effect", f.MinEffect, "smallest change that matters, as a share of OLD (with a measured noise: none)")
 	cmd.Flags().DurationVar(&f.MinDelta, "min-delta", f.MinDelta, "smallest change of a time that matters, whatever OLD is (with a measured noise: none)")
 	cmd.Flags().StringVar(&f.noise, "noise", "", "noise.json, or 12 or more runs of one implementation, whose spread is the noise of the machine (default: the noise.json beside OLD or NEW)")
@@ -150,6 +150,9 @@ func (f *compareFlags) compareSides(w io.Writer, oldPath, newPath string) error 
 	case "markdown":
 		err = page.WriteMarkdown(w, c)
 	case "benchfmt":
+		comparisons := []*compare.Comparison{c}
+		oldRuns, _ = compare.Compared(comparisons, 0, oldRuns)
+		newRuns, _ = compare.Compared(comparisons, 1, newRuns)
 		err = page.WriteBenchfmt(w, oldRuns, newRuns)
 	default:
 		err = page.WriteComparison(w, c)

@@ -76,6 +76,8 @@ type Comparison struct {
 
 	// faults says what NEW did wrong to more messages, untold what is no more than the runs differ by.
 	faults, untold string
+	// old and new are the runs that were compared, without those that were left out.
+	old, new []*run.Document
 }
 
 // Side sums up the runs of one side.
@@ -126,8 +128,10 @@ type Row struct {
 
 // Runs judges NEW against OLD. Runs of one side must share a configuration
 // and an implementation, and both sides must share the configuration and the machine,
-// or it fails with a *run.DifferenceError; and none may be interrupted or invalid, or it fails
-// with an *UnfitError, unless forced. IsRefused tells both from a failure.
+// or it fails with a *run.DifferenceError; and none may be invalid, or it fails with an
+// *UnfitError, unless forced. IsRefused tells both from a failure. Interrupted runs are left
+// out with a warning, and their partners with them; where a side has no others they are refused as
+// invalid ones are. Compared tells which runs were left out.
 // A run that is given twice is a *DuplicateRunError.
 //
 // Past due, or lateness where not both sides use Redisson's format, and response time,
@@ -155,7 +159,7 @@ type Row struct {
 func Runs(old, new []*run.Document, o Options) (*Comparison, error) {
 	c, err := newComparison(old, new, o)
 	if err == nil {
-		c.checkOrder(old, new)
+		c.checkOrder(c.old, c.new)
 	}
 	return c, err
 }
@@ -173,6 +177,7 @@ func newComparison(old, new []*run.Document, o Options) (*Comparison, error) {
 	}
 	c := &Comparison{Schema: Schema}
 	old, new = c.pairUp(old, new)
+	c.old, c.new = old, new
 	differences, reasons := allDifferences(old, new), allUnfit(old, new)
 	if err := refused(differences, reasons); err != nil && !o.Force {
 		return nil, err
@@ -211,8 +216,9 @@ func (c *Comparison) pairUp(old, new []*run.Document) (a, b []*run.Document) {
 		if old[0].Beside != nil {
 			c.Warnings = append(c.Warnings, "the runs were made at the same time as others, but not each has one partner on the other side, so they are not judged in pairs")
 		}
-		return old, new
+		return c.leaveInterrupted(old, new)
 	}
+	a, b = c.leaveInterrupted(a, b)
 	valid, others, disturbed := undisturbed(a, b)
 	if disturbed == 0 || len(valid) == 0 {
 		return a, b

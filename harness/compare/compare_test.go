@@ -282,21 +282,21 @@ func TestARunThatCannotBeJudgedIsRefusedForThatReason(t *testing.T) {
 			r.Interrupted, r.Validity = true, &run.Validity{Reasons: []string{"nobody was in"}}
 		},
 	} {
-		old, new := side(1, 6, 1), side(100, 6, 1)
-		change(new[3])
+		old, new := side(1, 6, 1), side(100, 1, 1)
+		change(new[0])
 		_, err := Runs(old, new, Options{})
 		require.True(t, IsRefused(err))
 		var unfit *UnfitError
 		require.ErrorAs(t, err, &unfit)
 		require.Len(t, unfit.Reasons, 1)
-		require.Contains(t, unfit.Reasons[0], new[3].RunID+" of dq:4.7.0 of ")
+		require.Contains(t, unfit.Reasons[0], new[0].RunID+" of dq:4.7.0 of ")
 		require.Contains(t, unfit.Reasons[0], want)
 		require.NotContains(t, err.Error(), "different configurations")
 		c, err := Runs(old, new, Options{Force: true})
 		require.NoError(t, err)
 		require.Equal(t, unfit.Reasons, c.Differences)
 
-		new[2].Scenario.Rate = 7 // both are said
+		old[2].Scenario.Rate = 7 // both are said
 		_, err = Runs(old, new, Options{})
 		var different *run.DifferenceError
 		require.ErrorAs(t, err, &different)

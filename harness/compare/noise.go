@@ -42,10 +42,15 @@ type Noise struct {
 
 // NewNoise takes the noise from at least 2·MinRuns runs of one implementation and
 // configuration, in any order. It fails with a *run.DifferenceError where they are not
-// of one, and with an *UnfitError where some cannot be judged.
+// of one, and with an *UnfitError where some cannot be judged. Interrupted ones, and their partners, are left out.
 func NewNoise(same []*run.Document) (*Noise, error) {
+	same, cut := whole(same)
 	if len(same) < 2*MinRuns {
-		return nil, fmt.Errorf("noise: expected at least %d runs of one implementation, got %d", 2*MinRuns, len(same))
+		but := ""
+		if len(cut) > 0 {
+			but = fmt.Sprintf(" besides %d that are left out as interrupted", len(cut))
+		}
+		return nil, fmt.Errorf("noise: expected at least %d runs of one implementation, got %d%s", 2*MinRuns, len(same), but)
 	}
 	if err := refused(allDifferences(same, same), allUnfit(same, nil)); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/dq-bench/dq-bench/harness/run"
@@ -27,6 +28,8 @@ type AA struct {
 	// cannot see. DriftText says where.
 	Drift     Outcome `json:"drift"`
 	DriftText string  `json:"drift_text"`
+	// Warnings are what weakens the evidence, such as runs that were left out.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Drifts reports whether the later runs differ from the earlier ones.
@@ -35,8 +38,10 @@ func (a *AA) Drifts() bool { return a.Drift == Better || a.Drift == Worse }
 // WithItself splits runs of one implementation at random into two sides,
 // rounds times, pairs so that either side has one of each, and counts the comparisons that see a difference. The seed makes
 // it repeatable. It also sets the later half of the runs against the earlier one, and
-// takes the noise of the machine from them. It needs 2·MinRuns.
+// takes the noise of the machine from them. It needs 2·MinRuns. Interrupted runs, and their partners, are left out.
 func WithItself(same []*run.Document, rounds int, seed uint64, o Options) (*AA, error) {
+	given := len(same)
+	same, cut := whole(same)
 	noise, err := NewNoise(same)
 	if err != nil {
 		return nil, err
@@ -49,6 +54,9 @@ func WithItself(same []*run.Document, rounds int, seed uint64, o Options) (*AA, 
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	out := &AA{Schema: AASchema, Runs: len(same), Comparisons: rounds, Noise: noise, Drift: drift.Outcome, DriftText: drift.Text}
+	if len(cut) > 0 {
+		out.Warnings = []string{fmt.Sprintf("left out %d of %d runs, as interrupted%s", len(cut), given, faultsOf(cut))}
+	}
 	for range rounds {
 		old, new := split(rng, same)
 		c, err := newComparison(old, new, o)

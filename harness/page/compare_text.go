@@ -155,6 +155,9 @@ func WriteSelf(w io.Writer, a *compare.AA) error {
 	if a.Drifts() {
 		fmt.Fprintf(&out, "\nThe runs drift: the later half as NEW against the earlier half as OLD: %s\n", a.DriftText)
 	}
+	for _, warning := range a.Warnings {
+		fmt.Fprintf(&out, "\nwarning: %s\n", warning)
+	}
 	_, err := w.Write(out.Bytes())
 	return err
 }

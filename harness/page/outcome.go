@@ -137,7 +137,7 @@ func (v *pageView) setManyRuns(all []*run.Document) {
 func (v *pageView) allRuns() []*run.Document {
 	var all []*run.Document
 	for _, s := range v.Sides {
-		all = append(all, s.Runs...)
+		all = append(all, s.all...)
 	}
 	return all
 }

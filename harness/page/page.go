@@ -14,6 +14,7 @@ import (
 	"html/template"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/run"
@@ -171,7 +172,8 @@ type banner struct{ Title, Text string }
 type sideView struct {
 	Name         string
 	Token, Class string
-	Runs         []*run.Document
+	Runs         []*run.Document // those that the figures are of
+	all          []*run.Document // and those that were left out of a comparison
 	Counts       run.Counts
 	Label        string  // name and number of runs
 	latency      latency // the same of all sides
@@ -202,17 +204,17 @@ func (s *sideView) shortName(sides int) string {
 	return s.Name
 }
 
-func newSideView(index int, side Side, late latency, step int64) (*sideView, error) {
-	if len(side.Runs) == 0 {
+func newSideView(index int, side Side, compared []*run.Document, late latency, step int64) (*sideView, error) {
+	if len(compared) == 0 {
 		return nil, fmt.Errorf("side %q: expected at least one run", side.Name)
 	}
 	s := &sideView{
-		Name: side.Name, Token: sideToken(index), Class: sideClass(index), Runs: side.Runs, Label: side.Name, latency: late,
+		Name: side.Name, Token: sideToken(index), Class: sideClass(index), Runs: compared, all: side.Runs, Label: side.Name, latency: late,
 	}
 	if len(side.Runs) > 1 {
-		s.Label += ", " + compare.CountRuns(len(side.Runs))
+		s.Label += ", " + compare.CountRuns(len(compared))
 	}
-	for _, r := range side.Runs {
+	for _, r := range compared {
 		for _, row := range r.Histograms.Rows() {
 			if err := s.histogram(row.Name).Merge(row.H); err != nil {
 				return nil, err
@@ -232,10 +234,14 @@ func newView(p Page) (*pageView, error) {
 	if len(p.Comparisons) >= len(p.Sides) {
 		return nil, fmt.Errorf("expected at most a comparison for each of %d sides after the first, got %d", len(p.Sides), len(p.Comparisons))
 	}
-	late, step := latencyOf(p.Sides), stepOf(p.Sides)
+	compared := slices.Clone(p.Sides)
+	for i := range compared {
+		compared[i].Runs, _ = compare.Compared(p.Comparisons, i, compared[i].Runs)
+	}
+	late, step := latencyOf(compared), stepOf(compared)
 	v := &pageView{Many: len(p.Sides) > 1, Home: p.Home, Swap: p.Swap}
 	for i, side := range p.Sides {
-		s, err := newSideView(i, side, late, step)
+		s, err := newSideView(i, side, compared[i].Runs, late, step)
 		if err != nil {
 			return nil, err
 		}

@@ -57,7 +57,7 @@ func (v *pageView) setTables() {
 	v.Config = configRows(v.Sides)
 	v.Runs = runRows(v.Sides)
 	for _, s := range v.Sides {
-		for i, r := range s.Runs {
+		for i, r := range s.all {
 			for _, note := range r.Notes {
 				v.Notes = append(v.Notes, strings.TrimPrefix(v.runName(s, i)+": "+note, ": "))
 			}
@@ -68,7 +68,7 @@ func (v *pageView) setTables() {
 // runName tells the run from the others of the page, if there are any.
 func (v *pageView) runName(s *sideView, i int) string {
 	name := s.shortName(len(v.Sides))
-	if len(s.Runs) > 1 {
+	if len(s.all) > 1 {
 		name = strings.TrimSpace(name + " run " + strconv.Itoa(i+1))
 	}
 	return name
@@ -343,7 +343,7 @@ type runRow struct {
 func runRows(sides []*sideView) []runRow {
 	var rows []runRow
 	for _, s := range sides {
-		for _, r := range s.Runs {
+		for _, r := range s.all {
 			h := s.latency.histogram(r.Histograms)
 			row := runRow{
 				Side: s, Started: r.Started.UTC().Format(time.DateTime), ID: r.RunID, Verdict: r.Verdict.Text,
@@ -351,6 +351,9 @@ func runRows(sides []*sideView) []runRow {
 				Lost: groupDigits(wrong(r)),
 			}
 			row.State, row.Outcome = stateOf(r)
+			if !slices.Contains(s.Runs, r) {
+				row.Outcome += ", not compared"
+			}
 			if r.ServerStats != nil {
 				row.Calls = run.FormatFloat(r.ServerStats.TransferCallsPerMessage)
 			}

@@ -279,7 +279,7 @@ func compete(ctx context.Context, o Options, c Case, repeat int, told func(Turn,
 		o.turn = fmt.Sprintf("run %d of %d", i+1, len(rounds))
 		err := r.round(ctx, o, c, turns)
 		if interrupted := ctx.Err() != nil && errors.Is(err, context.Canceled); interrupted && i > 0 {
-			o.interrupted(i, len(rounds))
+			r.interrupted(o, i, len(rounds))
 			break
 		}
 		if err != nil {
@@ -291,11 +291,11 @@ func compete(ctx context.Context, o Options, c Case, repeat int, told func(Turn,
 			}
 		}
 		if ctx.Err() != nil {
-			o.interrupted(i+1, len(rounds))
+			r.interrupted(o, i+1, len(rounds))
 			break
 		}
 		if gone := r.gone(o, c); gone != "" && i+1 < len(rounds) {
-			o.tell(fmt.Sprintf("%d of %d runs are done, and are what is judged: %s", i+1, len(rounds), gone))
+			o.tell(fmt.Sprintf("%d of %d runs are done, and no more can be made: %s", i+1, len(rounds), gone))
 			break
 		}
 	}
@@ -318,11 +318,30 @@ func (r *Result) gone(o Options, c Case) string {
 	return ""
 }
 
-// interrupted says how far it went.
-func (o Options) interrupted(done, of int) {
-	if done < of {
-		o.tell(fmt.Sprintf("interrupted: %d of %d runs are done, and are what is judged", done, of))
+// interrupted says how many of so many rounds were made in full, begun being begun, and what is compared.
+func (r *Result) interrupted(o Options, begun, of int) {
+	full, sides := begun, 0
+	for _, side := range r.Sides {
+		n := len(side.Runs)
+		if n > 0 && side.Runs[n-1].Interrupted {
+			full = begun - 1
+			n--
+		}
+		if n > 0 {
+			sides++
+		}
 	}
+	if full == of {
+		return
+	}
+	text := fmt.Sprintf("interrupted: %d of %d runs were made in full", full, of)
+	if full < begun {
+		text += ", 1 in part"
+	}
+	if sides > 1 {
+		text += "; those in full are compared"
+	}
+	o.tell(text)
 }
 
 func (o Options) tell(text string) {
@@ -331,26 +350,17 @@ func (o Options) tell(text string) {
 	}
 }
 
-// whole leaves out the run that was interrupted, if there are others.
-func whole(runs []*run.Document) []*run.Document {
-	if n := len(runs) - 1; n > 0 && runs[n].Interrupted {
-		return runs[:n]
-	}
-	return runs
-}
-
 // compare sets each side against the first. Servers that are there to be compared
 // may differ.
 func (r *Result) compare(sides []Side) error {
 	for i, side := range r.Sides[1:] {
 		options := compare.DefaultOptions()
 		options.Force = sides[i+1].Redis != sides[0].Redis
-		old, new := whole(r.Sides[0].Runs), whole(side.Runs)
-		c, err := compare.Runs(old, new, options)
+		c, err := compare.Runs(r.Sides[0].Runs, side.Runs, options)
 		if refused := err; compare.IsRefused(err) {
 			// The figures are shown beside each other, but nothing is concluded.
 			options.Force = true
-			if c, err = compare.Runs(old, new, options); err == nil {
+			if c, err = compare.Runs(r.Sides[0].Runs, side.Runs, options); err == nil {
 				c.Unjudge(refused)
 			}
 		}

@@ -131,11 +131,12 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 		sides, after int
 		beside       bool
 		want         []int // runs of each side
+		notice       string
 	}{
-		"in the first of three runs":      {1, 1, false, []int{1}},
-		"in the first of two sides":       {2, 1, false, []int{1}},
-		"in the second turn of each":      {2, 3, false, []int{1, 2}},
-		"in the first block of two sides": {2, 2, true, []int{1, 1}},
+		"in the first of three runs":      {1, 1, false, []int{1}, "0 of 3 runs were made in full, 1 in part"},
+		"in the first of two sides":       {2, 1, false, []int{1}, "0 of 6 runs were made in full, 1 in part"},
+		"in the second turn of each":      {2, 3, false, []int{1, 2}, "2 of 6 runs were made in full, 1 in part; those in full are compared"},
+		"in the first block of two sides": {2, 2, true, []int{1, 1}, "0 of 3 runs were made in full, 1 in part"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
@@ -165,8 +166,12 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 			}
 			require.Equal(t, row.want, got)
 			require.Equal(t, row.after, runs)
-			require.Contains(t, notice, "interrupted: ")
+			require.Equal(t, "interrupted: "+row.notice, notice)
 			require.Len(t, result.Comparisons, len(got)-1)
+			for _, c := range result.Comparisons {
+				require.Equal(t, 1, c.Old.Runs)
+				require.Equal(t, 1, c.New.Runs)
+			}
 			require.Nil(t, result.Single())
 			require.FileExists(t, filepath.Join(out, page.File))
 		})

@@ -37,7 +37,7 @@ func WriteTable(w io.Writer, results []*Result, at time.Time, label string) erro
 }
 
 func (r *Result) writeTable(out *bytes.Buffer) {
-	first := r.Sides[0]
+	first := r.compared(0)
 	s, late := first.Runs[0].Scenario, r.late()
 	fmt.Fprintf(out, "\n## %s\n\n%s msg/s for %s, delay %s, %d producers, %d consumers; %d run(s) a side.\n\n",
 		orRun(r.Case), run.FormatFloat(s.Rate), s.Duration, strings.ReplaceAll(s.Delay, "|", " or "), s.Producers, s.Consumers, len(first.Runs))
@@ -45,7 +45,8 @@ func (r *Result) writeTable(out *bytes.Buffer) {
 	fmt.Fprintf(out, "| driver | server | %s p50 | ratio | p | %s p99/s | ratio | p | p99 | max | response time p50 | ratio | p "+
 		"| server CPU | ratio | p | transfers/msg | not delivered right |\n", name, name)
 	out.WriteString("|---|---" + strings.Repeat("|---:", 16) + "|\n")
-	for i, side := range r.Sides {
+	for i := range r.Sides {
+		side := r.compared(i)
 		fmt.Fprintf(out, "| %s | %s |", side.Spec, serverOf(side.Runs[0]))
 		for _, f := range []struct{ histogram, stat string }{
 			{late, "p50"}, {late, compare.PerSecond}, {late, "p99"}, {late, "max"}, {"response_time", "p50"}, {"server_cpu", "per message"},
@@ -61,12 +62,19 @@ func (r *Result) writeTable(out *bytes.Buffer) {
 	}
 }
 
+// compared is a side with the runs that were compared.
+func (r *Result) compared(side int) SideResult {
+	s := r.Sides[side]
+	s.Runs, _ = compare.Compared(r.Comparisons, side, s.Runs)
+	return s
+}
+
 // late names the histogram that all sides are shown by. Each is compared with the first
 // alone, so that of two by past due, and a third that has none, all are shown by lateness.
 func (r *Result) late() string {
 	var runs []*run.Document
-	for _, side := range r.Sides {
-		runs = append(runs, side.Runs...)
+	for i := range r.Sides {
+		runs = append(runs, r.compared(i).Runs...)
 	}
 	return run.LateOf(runs)
 }

@@ -344,7 +344,8 @@ func TestNothingIsChosen(t *testing.T) {
 	require.Contains(t, body, "2 runs in 2 sets")
 }
 
-// A run that was interrupted is shown beside another, and why nothing is concluded is the true reason.
+// A run that was interrupted stands apart from those that are compared, and why nothing is concluded where
+// there are no others is the true reason.
 func TestAnInterruptedRunBesideAnother(t *testing.T) {
 	folder, runs := store(t, "1", "2")
 	r := runs["r/dq-2/3"]
@@ -353,6 +354,13 @@ func TestAnInterruptedRunBesideAnother(t *testing.T) {
 	write(t, folder, "r/dq-2/3", r)
 	s := serveStored(t, folder)
 	status, body := get(t, s, "compare", url.Values{"id": {"r/dq-1", "r/dq-2"}})
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, body, "NEW is worse in")
+	require.Contains(t, body, "left out 1 of 8 runs of NEW, as interrupted, with 5 lost")
+	require.Contains(t, body, `</i>NEW dq:2, 7 runs</button>`)
+	require.Contains(t, body, `<span class="pill">interrupted, failed, not compared</span>`)
+	require.Contains(t, body, `data-figure="side-1.counts.lost" data-value="0"`)
+	status, body = get(t, s, "compare", url.Values{"id": {"r/dq-1", "r/dq-2/3"}})
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, body, "Not judged: not every run can be judged (run "+r.RunID+" of dq:2 of 2026-01-02T02:01:00Z: it was interrupted).")
 	require.NotContains(t, body, "different configurations")
