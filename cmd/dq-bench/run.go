@@ -20,6 +20,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
+	"github.com/dq-bench/dq-bench/harness/page"
 	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
 	"github.com/dq-bench/dq-bench/harness/scenario"
@@ -306,16 +307,42 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 	defer func() { err = errors.Join(err, pages.close()) }()
 	silenceRedis()
 	printer := newRunPrinter(f, req, stdout, stderr)
+	if err := runCases(ctx, req, printer, pages); err != nil {
+		return err
+	}
+	if err := printer.end(); err != nil {
+		return err
+	}
+	if err := printer.writeTable(f.table, strings.Join(f.labels, ", ")); err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "run files in %s\n", req.options.Out)
+	return printer.verdict()
+}
+
+// runCases does the cases one after the other, and writes the page of them all. An interrupt ends them after the
+// one under way, and is an error where nothing ran.
+func runCases(ctx context.Context, req *runRequest, printer *runPrinter, pages *webPage) (err error) {
+	suite := printer.suite
+	defer func() {
+		suite.Over(err)
+		pages.show(suite)
+		if all := suite.Page(); all != nil && all.Cases != nil {
+			err = errors.Join(err, all.WriteFile(filepath.Join(req.options.Out, page.File)))
+		}
+	}()
 	for _, c := range req.cases {
 		printer.begin(c)
+		req.options.Turn = suite.Begin()
+		pages.show(suite)
 		result, err := series.Do(ctx, req.options, c, req.repeat, func(turn series.Turn, r *run.Document) {
 			printer.one(c.Sides[turn.Side].Spec, turn.N, r)
 		})
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) && len(printer.runs) > 0 {
-			break // in a case of which nothing ran, after others
+			return nil // in a case of which nothing ran, after others
 		}
 		if err == nil {
-			pages.done(result)
+			suite.Ended(result)
 			err = printer.done(result)
 		}
 		if err != nil {
@@ -326,17 +353,10 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 			return err
 		}
 		if ctx.Err() != nil {
-			break
+			return nil
 		}
 	}
-	if err := printer.end(); err != nil {
-		return err
-	}
-	if err := printer.writeTable(f.table, strings.Join(f.labels, ", ")); err != nil {
-		return err
-	}
-	fmt.Fprintf(stderr, "run files in %s\n", req.options.Out)
-	return printer.verdict()
+	return nil
 }
 
 // runVerdict turns a failed run into its exit code.

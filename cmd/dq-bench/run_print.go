@@ -23,6 +23,8 @@ type seriesDocument struct {
 	Runs   []*run.Document `json:"runs"`
 	// Comparisons are those of the drivers or servers that ran in turn.
 	Comparisons []*compare.Comparison `json:"comparisons,omitempty"`
+	// NeverRan names the variants, or scenarios, that an interrupt left out.
+	NeverRan []string `json:"never_ran,omitempty"`
 }
 
 // runPrinter writes what runs come to: as they end for people, as one document at
@@ -32,6 +34,7 @@ type runPrinter struct {
 	json           bool
 	quantiles      []float64
 	cases          int
+	suite          *series.Suite
 
 	runs        []*run.Document
 	comparisons []*compare.Comparison
@@ -40,7 +43,7 @@ type runPrinter struct {
 }
 
 func newRunPrinter(f *runFlags, req *runRequest, stdout, stderr io.Writer) *runPrinter {
-	return &runPrinter{stdout: stdout, stderr: stderr, json: f.json, quantiles: req.quantiles, cases: len(req.cases)}
+	return &runPrinter{stdout: stdout, stderr: stderr, json: f.json, quantiles: req.quantiles, cases: len(req.cases), suite: series.NewSuite(req.cases)}
 }
 
 // begin names the case where there are several.
@@ -99,15 +102,18 @@ func (p *runPrinter) done(result *series.Result) error {
 	return result.WriteText(p.stdout)
 }
 
-// end prints the document: the run file of a single run, or a list.
+// end prints what all cases came to, or the document: the run file of a single run, or a list.
 func (p *runPrinter) end() error {
-	switch {
+	switch cases := p.suite.Cases(); {
+	case !p.json && cases != nil:
+		_, err := fmt.Fprintln(p.stdout, cases.Text())
+		return err
 	case !p.json:
 		return nil
-	case len(p.runs) == 1 && len(p.series) == 0:
+	case cases == nil && len(p.runs) == 1 && len(p.series) == 0:
 		return printRun(p.runs[0], true, nil, p.stdout)
 	}
-	return printJSON(p.stdout, seriesDocument{seriesSchema, p.runs, p.comparisons})
+	return printJSON(p.stdout, seriesDocument{seriesSchema, p.runs, p.comparisons, p.suite.NeverRan()})
 }
 
 // writeTable writes the table of all series to a file, if one is asked for.
@@ -122,8 +128,18 @@ func (p *runPrinter) writeTable(file, label string) error {
 	return os.WriteFile(file, out.Bytes(), 0o644)
 }
 
-// verdict is a failure if any run failed.
+// verdict is a failure if any run failed. Which variants an interrupt left out, it says where that is no failure.
 func (p *runPrinter) verdict() error {
+	if cases := p.suite.Cases(); cases != nil {
+		text := cases.Text()
+		if cases.Failed() {
+			return failure(errors.New(text))
+		}
+		if len(p.suite.NeverRan()) > 0 {
+			fmt.Fprintln(p.stderr, text)
+		}
+		return nil
+	}
 	switch len(p.failed) {
 	case 0:
 		return nil

@@ -37,14 +37,11 @@ func serveWeb(ctx context.Context, addr string, live *load.Live, stderr io.Write
 	return ctx, &webPage{running: running, server: server, stop: stop}, nil
 }
 
-// done keeps the page of what was stored last.
-func (p *webPage) done(r *series.Result) {
+// show shows how the cases stand, and keeps what is to be shown for good.
+func (p *webPage) show(s *series.Suite) {
 	if p != nil {
-		last := r.Page()
-		if only := r.Single(); only != nil {
-			last = page.OfRun(only)
-		}
-		p.last = &last
+		p.running.Cases(s.Cases())
+		p.last = s.Page()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -84,6 +85,44 @@ func TestRunIsStoppedFromThePage(t *testing.T) {
 	const texts = `[...document.querySelectorAll("h1, h2, p:not(.sr, .readout p), td, th")].map(e => e.textContent)`
 	stored := pagetest.Open(t, "file://"+filepath.Join(out, page.File))
 	require.Equal(t, pagetest.Eval[[]string](stored, texts), pagetest.Eval[[]string](b.Browser, texts))
+}
+
+// Of several variants the page says which one runs and how the others stand, and in the end what stderr and the stored
+// page of all say; those that never ran are named.
+func TestVariantsAreWatched(t *testing.T) {
+	folder := t.TempDir()
+	out, file := filepath.Join(folder, "out"), filepath.Join(folder, "three.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`about: Three.
+driver: memory
+rate: 200/s
+delay: 20ms
+warmup: 0s
+variants:
+  - {name: slow, about: misses, duration: 200ms, slo: ["lateness.p50<=1ns"]}
+  - {name: fast, about: lasts, duration: 10m}
+  - {name: last, about: waits, duration: 10m}
+`), 0o600))
+	b := watch(t, out, "-f", file)
+	const rows = `[...document.querySelectorAll("#cases tr")].map(e => e.cells[0].innerText + " " + e.cells[1].innerText)`
+	const verdict = `document.getElementById("verdict").innerText`
+	b.await(t, verdict+`.startsWith("Variant 2 of 3: fast. Running: ")`)
+	require.Equal(t, []string{"slow failed", "fast running", "last to come"}, pagetest.Eval[[]string](b.Browser, rows))
+	b.Do(chromedp.EmulateViewport(400, 900))
+	require.LessOrEqual(t, pagetest.Eval[int](b.Browser, "document.documentElement.scrollWidth"), 400)
+	require.Empty(t, pagetest.Eval[[]string](b.Browser, pagetest.Overlaps))
+	b.Do(chromedp.Click(chromedp.CSS("#stop")))
+	err := <-b.ended
+	var failed *exitError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, exitFailed, failed.code)
+	b.await(t, verdict+`.startsWith("1 of 3 variants failed: slow. 1 of 3 variants interrupted: fast. 1 of 3 variants never ran: last. slow: Failed: ")`)
+	stored := pagetest.Open(t, "file://"+filepath.Join(out, page.File))
+	for _, seen := range []*pagetest.Browser{b.Browser, stored} {
+		require.Equal(t, err.Error(), pagetest.Eval[string](seen, verdict))
+		require.Equal(t, "INTERRUPTED, FAILED", pagetest.Eval[string](seen, `document.querySelector(".state").innerText`))
+		require.Equal(t, []string{"slow failed", "fast interrupted", "last never ran"}, pagetest.Eval[[]string](seen, rows))
+		require.Equal(t, []string{"slow", "fast"}, pagetest.Eval[[]string](seen, `[...document.querySelectorAll(".series")].map(e => e.innerText)`))
+	}
 }
 
 // Of runs at the same time the page shows each, and stops all.

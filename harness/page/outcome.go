@@ -9,23 +9,30 @@ import (
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
-// setVerdict takes the sentence at the top from the comparisons, the only run, or
-// all the runs.
-func (v *pageView) setVerdict(comparisons []*compare.Comparison) {
-	all := v.allRuns()
+// outcome is what runs came to: how it is coloured (ok, bad or open), in a word, and in a sentence.
+type outcome struct{ State, Tag, Text string }
+
+// outcomeOf takes it from the comparisons, the only run, or all the runs. With verdicts, it is no milder than
+// those of the runs.
+func outcomeOf(sides []Side, comparisons []*compare.Comparison, verdicts bool) outcome {
+	all := runsOf(sides)
 	switch {
 	case len(comparisons) > 0:
-		v.setCompared(comparisons)
+		o := outcomeOfCompared(sides, comparisons)
+		if failed := failedOf(all); verdicts && len(failed) > 0 {
+			o = outcome{"bad", "failed, " + o.Tag, failedText(failed, all) + " Compared: " + o.Text}
+		}
+		return o
 	case len(all) == 1:
-		v.Verdict = all[0].Verdict.Text
-		v.State, v.StateTag = stateOf(all[0])
+		state, tag := stateOf(all[0])
+		return outcome{state, tag, all[0].Verdict.Text}
 	default:
-		v.setManyRuns(all)
+		return outcomeOfMany(sides, all)
 	}
 }
 
-// setCompared lets the worst outcome colour the whole.
-func (v *pageView) setCompared(comparisons []*compare.Comparison) {
+// outcomeOfCompared lets the worst outcome colour the whole.
+func outcomeOfCompared(sides []Side, comparisons []*compare.Comparison) outcome {
 	worst := comparisons[0]
 	var verdicts []string
 	rank := []compare.Outcome{compare.Better, compare.NoDifference, compare.Inconclusive, compare.Worse}
@@ -33,14 +40,21 @@ func (v *pageView) setCompared(comparisons []*compare.Comparison) {
 		if slices.Index(rank, c.Outcome) > slices.Index(rank, worst.Outcome) {
 			worst = c
 		}
-		name := v.Sides[i+1].Name
-		verdicts = append(verdicts, name+": "+string(c.Outcome))
-		v.Compared = append(v.Compared, comparisonView{Old: v.Sides[0], New: v.Sides[i+1], Text: c.Text, Rows: comparisonRows(c)})
-		v.warn(c, name, len(comparisons) > 1)
+		verdicts = append(verdicts, sides[i+1].Name+": "+string(c.Outcome))
 	}
-	v.Verdict, v.StateTag, v.State = worst.Text, string(worst.Outcome), outcomeState(worst.Outcome)
+	o := outcome{outcomeState(worst.Outcome), string(worst.Outcome), worst.Text}
 	if len(comparisons) > 1 {
-		v.Verdict = "Against " + v.Sides[0].Name + " – " + strings.Join(verdicts, "; ") + "."
+		o.Text = "Against " + sides[0].Name + " – " + strings.Join(verdicts, "; ") + "."
+	}
+	return o
+}
+
+// setCompared shows the comparisons of sides, the first of which is that of the page at first.
+func (v *pageView) setCompared(first int, comparisons []*compare.Comparison) {
+	for i, c := range comparisons {
+		old, new := v.Sides[first], v.Sides[first+i+1]
+		v.Compared = append(v.Compared, comparisonView{Old: old, New: new, Text: c.Text, Rows: comparisonRows(c)})
+		v.warn(c, new.Name, len(v.Sides) > 2)
 	}
 }
 
@@ -100,38 +114,64 @@ func stateOf(r *run.Document) (state, outcome string) {
 	return "ok", "passed"
 }
 
-func (v *pageView) setManyRuns(all []*run.Document) {
-	var failed, interrupted []*run.Document
+func failedOf(all []*run.Document) (failed []*run.Document) {
 	for _, r := range all {
 		if !r.Verdict.Passed {
 			failed = append(failed, r)
 		}
+	}
+	return failed
+}
+
+func failedText(failed, all []*run.Document) string {
+	return fmt.Sprintf("%d of %d runs failed; the first one: %s", len(failed), len(all), failed[0].Verdict.Text)
+}
+
+func outcomeOfMany(sides []Side, all []*run.Document) outcome {
+	failed := failedOf(all)
+	var interrupted []*run.Document
+	for _, r := range all {
 		if r.Interrupted {
 			interrupted = append(interrupted, r)
 		}
 	}
-	v.State, v.StateTag = "ok", "passed"
 	switch {
+	case len(failed) > 0 && len(interrupted) > 0:
+		return outcome{"bad", "interrupted, failed", fmt.Sprintf("%d of %d runs were interrupted, and %s", len(interrupted), len(all), failedText(failed, all))}
 	case len(failed) > 0:
-		v.State, v.StateTag = "bad", "failed"
-		v.Verdict = fmt.Sprintf("%d of %d runs failed; the first one: %s", len(failed), len(all), failed[0].Verdict.Text)
-		if len(interrupted) > 0 {
-			v.StateTag = "interrupted, failed"
-			v.Verdict = fmt.Sprintf("%d of %d runs were interrupted, and %s", len(interrupted), len(all), v.Verdict)
-		}
-		return
+		return outcome{"bad", "failed", failedText(failed, all)}
 	case len(interrupted) > 0:
-		v.State, v.StateTag = "open", "interrupted"
-		v.Verdict = fmt.Sprintf("%d of %d runs were interrupted; the first one: %s", len(interrupted), len(all), interrupted[0].Verdict.Text)
-		return
+		return outcome{"open", "interrupted", fmt.Sprintf("%d of %d runs were interrupted; the first one: %s", len(interrupted), len(all), interrupted[0].Verdict.Text)}
 	}
 	var tails []string
-	for _, s := range v.Sides {
-		if s.late().Count() > 0 {
-			tails = append(tails, s.Name+" "+run.TailText(s.late()))
+	late := latencyOf(sides)
+	for _, s := range sides {
+		if tail := lateTail(s, late); tail != "" {
+			tails = append(tails, s.Name+" "+tail)
 		}
 	}
-	v.Verdict = fmt.Sprintf("All %d runs passed; %s: %s.", len(all), v.Sides[0].latency.name, strings.Join(tails, ", "))
+	return outcome{"ok", "passed", fmt.Sprintf("All %d runs passed; %s: %s.", len(all), late.name, strings.Join(tails, ", "))}
+}
+
+// lateTail is empty of a side that has no latency.
+func lateTail(s Side, late latency) string {
+	all := run.NewHistogram(run.TotalDigits)
+	for _, r := range s.Runs {
+		if h := late.histogram(r.Histograms); h != nil && all.Merge(h) != nil {
+			return ""
+		}
+	}
+	if all.Count() == 0 {
+		return ""
+	}
+	return run.TailText(all)
+}
+
+func runsOf(sides []Side) (all []*run.Document) {
+	for _, s := range sides {
+		all = append(all, s.Runs...)
+	}
+	return all
 }
 
 func (v *pageView) allRuns() []*run.Document {
@@ -163,18 +203,32 @@ func (v *pageView) setLead() {
 			}
 		}
 	}
+	v.Lead = append(v.Lead, v.loadLines()...)
+	between := " against "
+	if v.Cases != nil {
+		between = ", "
+	}
+	v.Title = strings.Join(names, between) + " · " + v.StateTag
 	first := v.Sides[0].Runs[0]
-	q := first.Scenario
-	v.Lead = append(v.Lead, fmt.Sprintf("%d producers, %d consumers, %s msg/s for %s, delay %s, payload %d B",
-		q.Producers, q.Consumers, run.FormatFloat(q.Rate), q.Duration, q.Delay, q.PayloadSize))
-	if more := more(q); more != "" {
-		v.Lead = append(v.Lead, more)
-	}
-	if text := q.ScaleText(); text != "" {
-		v.Lead = append(v.Lead, text)
-	}
-	v.Title = strings.Join(names, " against ") + " · " + v.StateTag
 	v.Tool = strings.TrimSpace(first.Tool.Name + " " + first.Tool.Version)
+}
+
+// loadLines say what was asked for, as far as it is the same of all sides.
+func (v *pageView) loadLines() []string {
+	var lines []string
+	for i, s := range v.Sides {
+		q := s.Runs[0].Scenario
+		own := []string{
+			fmt.Sprintf("%d producers, %d consumers, %s msg/s for %s, delay %s, payload %d B",
+				q.Producers, q.Consumers, run.FormatFloat(q.Rate), q.Duration, q.Delay, q.PayloadSize),
+			more(q), q.ScaleText(),
+		}
+		if i == 0 {
+			lines = own
+		}
+		lines = slices.DeleteFunc(lines, func(line string) bool { return line == "" || !slices.Contains(own, line) })
+	}
+	return lines
 }
 
 // serverName is short: the embedded server has a banner of its own.

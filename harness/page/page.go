@@ -14,7 +14,6 @@ import (
 	"html/template"
 	"io"
 	"path/filepath"
-	"slices"
 
 	"github.com/dq-bench/dq-bench/harness/compare"
 	"github.com/dq-bench/dq-bench/harness/run"
@@ -30,6 +29,14 @@ type Page struct {
 	// Comparisons set sides against the first one: the i-th is that of side i+1.
 	// Nil if the sides were not compared.
 	Comparisons []*compare.Comparison
+	// Verdicts has those of the runs count beside the comparisons, as they do for the exit code of what
+	// made the runs.
+	Verdicts bool
+	// Interrupted says how far the runs went that were to be made; empty where none is missing.
+	Interrupted string
+	// Cases are those of a Page of several, which has the figures of Sides, or without any those of the cases. Nil for
+	// one of a single plan.
+	Cases *Cases
 	// Live is set on a page that a server keeps up to date; see Live.
 	Live *Live
 	// Home links to the list of all runs; empty for a page of its own.
@@ -142,6 +149,7 @@ type pageView struct {
 	Verdict  string
 	State    string // ok, bad or open: how the verdict is coloured
 	StateTag string // the verdict in a word
+	Cases    *casesView
 	Lead     []string
 	Embedded []string // sides that ran on the embedded server
 	Sides    []*sideView
@@ -228,27 +236,37 @@ func newSideView(index int, side Side, compared []*run.Document, late latency, s
 }
 
 func newView(p Page) (*pageView, error) {
-	if len(p.Sides) == 0 {
+	groups := p.groups()
+	v := &pageView{Home: p.Home, Swap: p.Swap}
+	var compared []Side
+	for _, g := range groups {
+		if len(g.comparisons) >= len(g.sides) {
+			return nil, fmt.Errorf("expected at most a comparison for each of %d sides after the first, got %d", len(g.sides), len(g.comparisons))
+		}
+		for i, side := range g.sides {
+			side.Runs, _ = compare.Compared(g.comparisons, i, side.Runs)
+			compared = append(compared, side)
+		}
+	}
+	if len(compared) == 0 {
 		return nil, errors.New("expected at least one side")
 	}
-	if len(p.Comparisons) >= len(p.Sides) {
-		return nil, fmt.Errorf("expected at most a comparison for each of %d sides after the first, got %d", len(p.Sides), len(p.Comparisons))
-	}
-	compared := slices.Clone(p.Sides)
-	for i := range compared {
-		compared[i].Runs, _ = compare.Compared(p.Comparisons, i, compared[i].Runs)
-	}
+	v.Many = len(compared) > 1
 	late, step := latencyOf(compared), stepOf(compared)
-	v := &pageView{Many: len(p.Sides) > 1, Home: p.Home, Swap: p.Swap}
-	for i, side := range p.Sides {
-		s, err := newSideView(i, side, compared[i].Runs, late, step)
-		if err != nil {
-			return nil, err
+	for _, g := range groups {
+		first := len(v.Sides)
+		for _, side := range g.sides {
+			s, err := newSideView(len(v.Sides), side, compared[len(v.Sides)].Runs, late, step)
+			if err != nil {
+				return nil, err
+			}
+			s.Name, s.Label = g.name(s.Name), g.name(s.Label)
+			v.Sides = append(v.Sides, s)
+			v.Repeated = v.Repeated || len(s.Runs) > 1
 		}
-		v.Sides = append(v.Sides, s)
-		v.Repeated = v.Repeated || len(s.Runs) > 1
+		v.setCompared(first, g.comparisons)
 	}
-	v.setVerdict(p.Comparisons)
+	v.setVerdict(p, groups)
 	v.setLive(p.Live)
 	v.setLead()
 	v.setTables()

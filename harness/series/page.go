@@ -4,9 +4,12 @@ import "github.com/dq-bench/dq-bench/harness/page"
 
 // Page is the series for a browser: every side in a colour of its own, and the
 // comparisons with the first one. Two sides are called OLD and NEW, as the
-// comparison calls them.
+// comparison calls them. That of a Single is that of the run.
 func (r *Result) Page() page.Page {
-	all := page.Page{Comparisons: r.Comparisons}
+	if only := r.Single(); only != nil {
+		return page.OfRun(only)
+	}
+	all := page.Page{Comparisons: r.Comparisons, Verdicts: true, Interrupted: r.Interrupted}
 	for i, side := range r.Sides {
 		name := side.Spec
 		if len(r.Sides) == 2 {

@@ -66,8 +66,8 @@ type Options struct {
 	Progress func(load.Progress)
 	Notice   func(string)
 
-	// turn says which run of several this is; empty for the only one.
-	turn string
+	// Turn says which of several cases this is, as Live is to say; empty for the only one.
+	Turn string
 }
 
 // Run does one case: it starts the server, runs the plan with the driver, judges
@@ -113,7 +113,7 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 	if err := o.Share.apply(ctx, &options, c.Plan); err != nil {
 		return nil, err
 	}
-	o.Live.Describe(load.About{Tool: o.Tool, Server: used, Labels: o.Labels, Turn: o.turn})
+	o.Live.Describe(load.About{Tool: o.Tool, Server: used, Labels: o.Labels, Turn: o.Turn})
 	result, err := load.Run(ctx, options)
 	if err != nil {
 		return nil, err
@@ -221,6 +221,8 @@ type Result struct {
 	Sides []SideResult
 	// Comparisons set each later side against the first.
 	Comparisons []*compare.Comparison
+	// Interrupted says how many of the runs that were to be made were; empty where none is missing.
+	Interrupted string
 
 	// series is set where several runs were asked for, however many there are.
 	series bool
@@ -274,9 +276,9 @@ func compete(ctx context.Context, o Options, c Case, repeat int, told func(Turn,
 	for i, name := range Folders(c.Sides) {
 		r.Sides = append(r.Sides, SideResult{Spec: c.Sides[i].Spec, Folder: filepath.Join(o.Out, name)})
 	}
-	rounds := o.rounds(len(c.Sides), repeat)
+	rounds, which := o.rounds(len(c.Sides), repeat), o.Turn
 	for i, turns := range rounds {
-		o.turn = fmt.Sprintf("run %d of %d", i+1, len(rounds))
+		o.Turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(rounds)), ", ")
 		err := r.round(ctx, o, c, turns)
 		if interrupted := ctx.Err() != nil && errors.Is(err, context.Canceled); interrupted && i > 0 {
 			r.interrupted(o, i, len(rounds))
@@ -334,14 +336,14 @@ func (r *Result) interrupted(o Options, begun, of int) {
 	if full == of {
 		return
 	}
-	text := fmt.Sprintf("interrupted: %d of %d runs were made in full", full, of)
+	r.Interrupted = fmt.Sprintf("%d of %d runs were made in full", full, of)
 	if full < begun {
-		text += ", 1 in part"
+		r.Interrupted += ", 1 in part"
 	}
 	if sides > 1 {
-		text += "; those in full are compared"
+		r.Interrupted += "; those in full are compared"
 	}
-	o.tell(text)
+	o.tell("interrupted: " + r.Interrupted)
 }
 
 func (o Options) tell(text string) {

@@ -35,6 +35,7 @@ type Running struct {
 	ended   chan struct{}
 	mu      sync.Mutex
 	stopped bool
+	cases   *page.Cases
 	final   *page.Page
 }
 
@@ -55,6 +56,13 @@ func (r *Running) Stopped() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopped = true
+}
+
+// Cases shows how those stand of which the run under way is one. They are not to be changed after that.
+func (r *Running) Cases(cases *page.Cases) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cases = cases
 }
 
 // End shows a page for good: what was stored. Nil is for a run that came to nothing, of
@@ -133,7 +141,7 @@ func (r *Running) stopRun(w http.ResponseWriter, q *http.Request) {
 // now is the page as of the last second.
 func (r *Running) now() (page.Page, error) {
 	r.mu.Lock()
-	stopped, final := r.stopped, r.final
+	stopped, cases, final := r.stopped, r.cases, r.final
 	r.mu.Unlock()
 	over := false
 	select {
@@ -150,7 +158,7 @@ func (r *Running) now() (page.Page, error) {
 	if err != nil {
 		return page.Page{}, err
 	}
-	p := page.Page{Live: &page.Live{Token: r.token, CanStop: !stopped && !over}}
+	p := page.Page{Cases: cases, Live: &page.Live{Token: r.token, CanStop: !stopped && !over}}
 	var texts []string
 	for i, state := range states {
 		p.Sides = append(p.Sides, page.Side{Name: sideName(states, i), Runs: []*run.Document{state.Document}})
