@@ -142,6 +142,7 @@ func (w *work) sets(ctx context.Context) (*run.Sets, error) {
 		e.note("driver cannot tell what it still holds: missing messages count as lost")
 		return all, nil
 	}
+	w.asked = time.Since(w.start)
 	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
 	for _, h := range holdings {
@@ -184,7 +185,7 @@ func (w *work) result(sets *run.Sets, elapsed time.Duration) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		own.Unread = w.unread
+		own.Unread, own.AskedSeconds = w.unread, w.asked.Seconds()
 		share = own
 		balance.Offered, balance.Lost = c.Confirmed, 0
 	}

@@ -23,8 +23,9 @@ type work struct {
 	ended  []*outcome
 	coming []*member // those that are still to begin
 
-	lastChange instant // the latest that a member has begun
-	unread     bool    // what is held could not be read
+	lastChange instant       // the latest that a member has begun
+	asked      time.Duration // after the start, what is held was asked for
+	unread     bool          // it could not be read
 }
 
 // begin starts a phase in all open parts.

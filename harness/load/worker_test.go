@@ -74,6 +74,9 @@ func workersOf(t *testing.T, srv *server.Server, d driver.Driver, p plan.Plan, n
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
+	for _, r := range runs {
+		require.GreaterOrEqual(t, r.Worker.AskedSeconds, r.ElapsedSeconds)
+	}
 	merged, err := run.Merge(runs)
 	require.NoError(t, err)
 	merged.Judge(nil)

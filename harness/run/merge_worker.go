@@ -47,9 +47,10 @@ func partNot(a, b *Document) *Document {
 	return b
 }
 
-// unite reads the sets of one worker after the other.
+// unite reads the sets of one worker after the other. What is held is what the last of them was told.
 func unite(runs []*Document) (*Sets, error) {
 	n := runs[0].Scenario.Messages
+	last := lastAsked(runs)
 	var all Sets
 	for _, r := range runs {
 		own, err := r.Worker.sets(n)
@@ -58,6 +59,9 @@ func unite(runs []*Document) (*Sets, error) {
 		}
 		if got := Ones(own.Delivered); got != r.Counts.Delivered {
 			return nil, fmt.Errorf("merge: worker %s: damaged: delivered holds %d messages, the counts say %d", r.Worker, got, r.Counts.Delivered)
+		}
+		if r.asked() < last {
+			own.Held, own.NotDue = nil, nil
 		}
 		if common := all.Add(*own); common > 0 {
 			return nil, fmt.Errorf("merge: worker %s: %d of its messages were offered by another worker too", r.Worker, common)
@@ -75,7 +79,8 @@ func (r *Document) joinWorkers(parts []*Document) error {
 	}
 	sums := r.Counts
 	r.Counts = u.Counts()
-	if !slices.ContainsFunc(parts, func(p *Document) bool { return !p.Worker.Unread }) {
+	last := lastAsked(parts)
+	if slices.ContainsFunc(parts, func(p *Document) bool { return p.Worker.Unread && p.asked() >= last }) {
 		r.Counts.Unknown, r.Counts.Lost = r.Counts.Lost, 0
 	}
 	// Each worker saw its own only; what all saw of one message is in the sets.

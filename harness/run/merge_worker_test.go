@@ -68,10 +68,20 @@ func TestFaultsAreSeenInTheUnionOnly(t *testing.T) {
 			runs[1].Worker.Delivered, runs[1].Counts.Delivered = setOf(t, 4, 5, 6, 7, 8), 5
 			runs[0].Worker.Unread, runs[1].Worker.Unread = true, true
 		}, Counts{Offered: 10, Delivered: 9, Unknown: 1}},
-		{"lost: one worker could read what is held", func(t *testing.T, runs []*Document) {
+		{"lost: the worker that asked last could read what is held", func(t *testing.T, runs []*Document) {
 			runs[1].Worker.Delivered, runs[1].Counts.Delivered = setOf(t, 4, 5, 6, 7, 8), 5
-			runs[0].Worker.Unread = true
+			runs[0].Worker.Unread, runs[1].Worker.AskedSeconds = true, 3
 		}, Counts{Offered: 10, Delivered: 9, Lost: 1}},
+		{"nobody can tell: the worker that asked last could not, so what another was told before holds no more", func(t *testing.T, runs []*Document) {
+			runs[1].Worker.Delivered, runs[1].Counts.Delivered = setOf(t, 4, 5, 6, 7), 4
+			runs[0].Worker.Held, runs[0].Worker.NotDue, runs[0].ElapsedSeconds = setOf(t, 6, 8), setOf(t, 6, 8), 6
+			runs[1].Worker.Unread, runs[1].ElapsedSeconds = true, 14
+		}, Counts{Offered: 10, Delivered: 8, Unknown: 2}},
+		{"lost: held when one worker ended, and no more when the last did", func(t *testing.T, runs []*Document) {
+			runs[1].Worker.Delivered, runs[1].Counts.Delivered = setOf(t, 4, 5, 6, 7), 4
+			runs[0].Worker.Held, runs[0].Worker.AskedSeconds = setOf(t, 8, 9), 6
+			runs[1].Worker.Held, runs[1].Worker.AskedSeconds = setOf(t, 8), 14
+		}, Counts{Offered: 10, Delivered: 8, Pending: 1, Lost: 1}},
 		{"duplicate: both took 3", func(t *testing.T, runs []*Document) {
 			runs[1].Worker.Delivered, runs[1].Counts.Delivered = setOf(t, 3, 4, 5, 6, 7, 8, 9), 7
 		}, Counts{Offered: 10, Delivered: 10, Duplicate: 1}},

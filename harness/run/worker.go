@@ -33,6 +33,9 @@ type Worker struct {
 	NotDue MessageSet `json:"not_due,omitempty"`
 	// Unread tells that what was still held could not be read.
 	Unread bool `json:"unread,omitempty"`
+	// AskedSeconds is when that was asked for, after the start that the workers agreed on: the
+	// latest answer is the one that holds.
+	AskedSeconds float64 `json:"asked_seconds,omitempty"`
 	// Objectives and Expected are what the whole is to be judged by (Document.Judge), each
 	// as it was given.
 	Objectives []string `json:"objectives,omitempty"`
@@ -54,6 +57,20 @@ func texts(slos []SLO) []string {
 
 // String returns 2/4.
 func (w *Worker) String() string { return fmt.Sprintf("%d/%d", w.Number, w.Count) }
+
+// asked is when a worker asked what was still held, in seconds after the start of all. A file that does not say
+// that tells when it had waited enough, which is just before.
+func (r *Document) asked() float64 { return max(r.Worker.AskedSeconds, r.ElapsedSeconds) }
+
+// lastAsked is when the last of all workers asked. What others were told before that does not hold any more:
+// who is left takes on, and may find the server gone.
+func lastAsked(workers []*Document) float64 {
+	last := 0.
+	for _, r := range workers {
+		last = max(last, r.asked())
+	}
+	return last
+}
 
 // index is the share: which producers, modulo Count.
 func (w *Worker) index() int { return w.Number % w.Count }
