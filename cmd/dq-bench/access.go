@@ -33,35 +33,38 @@ func withAccess(cmd *cobra.Command) *cobra.Command {
 	flags.String(certFlag, "", "PEM file with the client's certificate for --redis rediss://…")
 	flags.String(keyFlag, "", "PEM file with the key of --"+certFlag)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		var all []access
 		if file := flags.Lookup(passwordFlag).Value.String(); file != "" {
 			password, err := readPassword(file)
 			if err != nil {
 				return fmt.Errorf("--%s: %w", passwordFlag, err)
 			}
-			if err := eachServer(flags, passwordFlag, func(address string) (string, error) { return server.WithPassword(address, password) }); err != nil {
-				return err
-			}
+			all = append(all, access{passwordFlag, func(address string) (string, error) { return server.WithPassword(address, password) }})
 		}
 		files := redisurl.Files{
 			CA: flags.Lookup(caFlag).Value.String(), Cert: flags.Lookup(certFlag).Value.String(), Key: flags.Lookup(keyFlag).Value.String(),
 		}
-		if files == (redisurl.Files{}) {
-			return nil
+		if (files.Cert == "") != (files.Key == "") {
+			there, lacks := certFlag, keyFlag
+			if files.Cert == "" {
+				there, lacks = lacks, there
+			}
+			return usageError(fmt.Errorf("--%s: a client's certificate and its key belong together, --%s is missing", there, lacks))
 		}
-		return eachServer(flags, givenOf(files), func(address string) (string, error) { return server.WithFiles(address, files) })
+		if files != (redisurl.Files{}) {
+			all = append(all, access{givenOf(files), func(address string) (string, error) { return server.WithFiles(address, files) }})
+		}
+		return eachServer(flags, all)
 	}
 	return cmd
 }
 
 // givenOf is the flag that an error about files names.
 func givenOf(files redisurl.Files) string {
-	switch {
-	case files.CA != "":
+	if files.CA != "" {
 		return caFlag
-	case files.Cert != "":
-		return certFlag
 	}
-	return keyFlag
+	return certFlag
 }
 
 // readPassword reads a file of one line.
@@ -82,8 +85,17 @@ func readPassword(name string) (string, error) {
 	return password, nil
 }
 
-// eachServer puts what a flag says into each address that --redis names.
-func eachServer(flags *pflag.FlagSet, flag string, put func(address string) (string, error)) error {
+// access is a flag, and what puts what it says into an address.
+type access struct {
+	flag string
+	put  func(address string) (string, error)
+}
+
+// eachServer puts what flags say into each address that --redis names. An error shows the address as it was given.
+func eachServer(flags *pflag.FlagSet, all []access) error {
+	if len(all) == 0 {
+		return nil
+	}
 	value := flags.Lookup("redis").Value
 	addresses := []string{value.String()}
 	several, ok := value.(pflag.SliceValue)
@@ -91,19 +103,27 @@ func eachServer(flags *pflag.FlagSet, flag string, put func(address string) (str
 		addresses = several.GetSlice()
 	}
 	found := false
-	for i, address := range addresses {
-		if !server.External(address) {
+	for i, given := range addresses {
+		if err := server.CheckSpec(given); given != "" && err != nil {
+			return usageError(err)
+		}
+		if !server.External(given) {
 			continue
 		}
-		var err error
-		if addresses[i], err = put(address); err != nil {
-			return usageError(fmt.Errorf("--%s: %w", flag, err))
+		for _, a := range all {
+			_, err := a.put(given)
+			if err == nil {
+				addresses[i], err = a.put(addresses[i])
+			}
+			if err != nil {
+				return usageError(fmt.Errorf("--%s: %w", a.flag, err))
+			}
 		}
 		found = true
 	}
 	switch {
 	case !found:
-		return usageError(errors.New("--" + flag + ": expected --redis with the address of a server beside it"))
+		return usageError(errors.New("--" + all[0].flag + ": expected --redis with the address of a server beside it"))
 	case ok:
 		return several.Replace(addresses)
 	}

@@ -71,7 +71,7 @@ ahead, and what is wrong, with the lines that show it.`,
 				return usageError(fmt.Errorf("--for %v: expected more than zero", f.duration))
 			}
 			if _, err := redisurl.Parse(f.redis); f.redis != "" && len(args) == 0 && err != nil {
-				return usageError(errors.New("--redis: expected the URL of one server, redis://host:port or rediss://host:port (of a cluster, each node by itself)"))
+				return usageError(fmt.Errorf("--redis: %w; expected the URL of one server, redis://host:port or rediss://host:port (of a cluster, each node by itself)", err))
 			}
 			if err := checkWritable("--html", f.html); err != nil {
 				return err

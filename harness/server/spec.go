@@ -59,7 +59,7 @@ func parseSpec(s string) (spec, error) {
 	if strings.Contains(s, "://") {
 		t, err := parseTarget(s)
 		if err != nil {
-			return spec{}, &SpecError{Spec: Redact(s), Reason: err.Error()}
+			return spec{}, broken(s, err.Error())
 		}
 		return spec{mode: modeExternal, url: t}, nil
 	}
@@ -67,19 +67,27 @@ func parseSpec(s string) (spec, error) {
 	switch m := mode(word); m {
 	case modeContainer, modeProcess:
 		if hasArg && arg == "" {
-			return spec{}, &SpecError{Spec: s, Reason: "nothing follows the colon"}
+			return spec{}, broken(s, "nothing follows the colon")
 		}
 		return spec{mode: m, arg: arg}, nil
 	case modeAuto, modeEmbedded:
 		if hasArg {
-			return spec{}, &SpecError{Spec: s, Reason: word + " takes no argument"}
+			return spec{}, broken(s, word+" takes no argument")
 		}
 		return spec{mode: m}, nil
 	case "":
-		return spec{}, &SpecError{Spec: s, Reason: "empty"}
+		return spec{}, broken(s, "empty")
 	default:
-		return spec{}, &SpecError{Spec: s, Reason: "unknown word" + text.DidYouMean(word, words)}
+		return spec{}, broken(s, "unknown word"+text.DidYouMean(word, words))
 	}
+}
+
+// broken refuses a value without showing a password in it.
+func broken(s, reason string) *SpecError {
+	if strings.Contains(s, "://") && redisurl.Misplaced(s) {
+		reason = redisurl.Unencoded
+	}
+	return &SpecError{Spec: redisurl.Redact(s), Reason: reason}
 }
 
 type topology int
@@ -121,7 +129,7 @@ func parseTarget(s string) (target, error) {
 	case "redis+sentinel", "rediss+sentinel":
 		t.topology, port = sentinel, "26379"
 	default:
-		return t, fmt.Errorf("unknown scheme %s://", scheme)
+		return t, fmt.Errorf("unknown scheme")
 	}
 	authority, tail := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -155,7 +163,7 @@ func parseTarget(s string) (target, error) {
 func (t *target) parsePath(tail string) error {
 	u, err := url.Parse(tail)
 	if err != nil {
-		return fmt.Errorf("path %q cannot be read", tail)
+		return fmt.Errorf("the path cannot be read")
 	}
 	var parts []string
 	if p := strings.Trim(u.Path, "/"); p != "" {
@@ -211,7 +219,7 @@ func hostPort(h, port string) (string, error) {
 	if p := u.Port(); p != "" {
 		port = p
 	} else if strings.HasSuffix(h, ":") || strings.Count(h, ":") == 1 {
-		return "", fmt.Errorf("port of %q is not a number", h)
+		return "", fmt.Errorf("the port is not a number")
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
 		return "", fmt.Errorf("port %q is not within 1-65535", port)
@@ -319,16 +327,8 @@ func WithPassword(spec, password string) (string, error) {
 
 // Redact hides what may be a password in a --redis value, also in one that cannot be parsed.
 func Redact(s string) string {
-	scheme, rest, ok := strings.Cut(s, "://")
-	if !ok {
-		return s
+	if sp, err := parseSpec(s); err == nil && sp.mode != modeExternal {
+		return s // an image may have an @ too
 	}
-	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
-		user, _, _ := strings.Cut(rest[:i], ":")
-		rest = user + ":***" + rest[i:]
-	}
-	if i := strings.Index(rest, "sentinel_password="); i >= 0 {
-		rest = rest[:i] + "sentinel_password=***"
-	}
-	return scheme + "://" + rest
+	return redisurl.Redact(s)
 }

@@ -74,7 +74,11 @@ func TestSpecThatCanNeverBeRight(t *testing.T) {
 
 func TestSpecErrorHidesPassword(t *testing.T) {
 	t.Parallel()
-	for _, in := range []string{"redis://u:s3cret@h:x", "rediss://:s3cret@h/none", "redis://u:s3cret%zz@h", "redis+sentinel://h?sentinel_password=s3cret"} {
+	for _, in := range []string{
+		"redis://u:s3cret@h:x", "rediss://:s3cret@h/none", "redis://u:s3cret%zz@h", "redis+sentinel://h?sentinel_password=s3cret",
+		"redis://h:p?foo=1&password=s3cret", "redis:/:s3cret@h", ":s3cret@h:p", "redis://:s3cret/x@h", "redis://u:1/s3cret@h", "redis://:a?s3cret@h",
+		"http:s3cret@://h", "redis+sentinel://a/%zz?sentinel_password=s3cret", "redis://:s3cret",
+	} {
 		require.NotContains(t, CheckSpec(in).Error(), "s3cret")
 	}
 }
@@ -134,6 +138,23 @@ func FuzzWithPassword(f *testing.F) {
 		got, err := parseTarget(with)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
+	})
+}
+
+func FuzzSpecErrorHidesPassword(f *testing.F) {
+	f.Add("redis+cluster://u", "%zz", "@h,b:x")
+	f.Add("redis+sentinel://", "/x", "@h/m?sentinel_password=%zz")
+	f.Add("container", "", "@h")
+	f.Fuzz(func(t *testing.T, begin, middle, end string) {
+		const first, last = "S3c", "r3T"
+		if strings.Contains(begin+end, first) || strings.Contains(begin+end, last) {
+			return
+		}
+		address := begin + ":" + first + middle + last + "@" + end
+		if err := CheckSpec(address); err != nil {
+			require.NotContains(t, err.Error(), first)
+			require.NotContains(t, err.Error(), last)
+		}
 	})
 }
 

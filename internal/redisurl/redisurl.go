@@ -110,9 +110,14 @@ func read(name string) ([]byte, error) {
 //
 // An error names no password.
 func Parse(address string) (*redis.Options, error) {
+	options, err := parse(address)
+	return options, hide(address, err)
+}
+
+func parse(address string) (*redis.Options, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, withoutAddress(err)
+		return nil, err
 	}
 	query := u.Query()
 	files := TakeFiles(query)
@@ -122,17 +127,8 @@ func Parse(address string) (*redis.Options, error) {
 	u.RawQuery = query.Encode()
 	options, err := redis.ParseURL(u.String())
 	if err != nil || files == (Files{}) {
-		return options, withoutAddress(err)
+		return options, err
 	}
 	options.TLSConfig, err = files.Config()
 	return options, err
-}
-
-// withoutAddress takes out of an error the URL, which may hold a password.
-func withoutAddress(err error) error {
-	var parsing *url.Error
-	if errors.As(err, &parsing) {
-		return errors.New("the address is no URL")
-	}
-	return err
 }

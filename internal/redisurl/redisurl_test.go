@@ -38,12 +38,52 @@ func TestParseSaysWhatWasExpected(t *testing.T) {
 		"rediss://:s3cret@h?tls_cert=" + none + "&tls_key=" + none: "the client's certificate " + none,
 		"rediss://:s3cret@h?tls_ca=" + huge:                        "expected at most",
 		"redis://:s3cret@h:x":                                      "no URL",
+		"redis://:s3cret%zz@h":                                     "a % in a user and a password is %25",
+		"redis://u:1/s3cret@h":                                     "an @ stands behind a /",
+		"redis:/:s3cret@h":                                         "an @ stands behind a /",
 		"redis://:s3cret@h?master_name=m":                          "unexpected option: master_name",
 	} {
 		_, err := redisurl.Parse(in)
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "s3cret")
 	}
+}
+
+func TestRedact(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"redis://h:1/2": "redis://h:1/2", "redis://[::1]:1": "redis://[::1]:1", "redis://[::1]": "redis://[::1]", "redis://a:1,b:2/m": "redis://a:1,b:2/m",
+		"redis://u:s3cret@h:1": "redis://u:***@h:1", "redis://:s3cret@h": "redis://:***@h", "redis://s3cret@h": "redis://***@h",
+		"rediss://:s3c:ret@/x@h": "rediss://:***@h", "redis:/:s3cret@h": "redis:***@h", ":s3cret@h:p": ":***@h:***", "redis:/:a://s3cret@h": "redis:***@h",
+		"redis://:s3cret": "redis://:***", "redis://h:s3cret/1": "redis://h:***/1",
+		"redis://h:p?foo=1&password=s3cret": "redis://h:***?foo=***", "redis://h?s3cret": "redis://h?***",
+		"rediss://h/m?tls_ca=f&sentinel_password=s3c&ret=1": "rediss://h/m?tls_ca=f&sentinel_password=***",
+	} {
+		require.Equal(t, want, redisurl.Redact(in), in)
+	}
+}
+
+// FuzzNoPassword has addresses with a password between a beginning and an end that may be anything. No part of
+// it is in what is shown.
+func FuzzNoPassword(f *testing.F) {
+	f.Add("redis://u", "%zz", "@h:1/2")
+	f.Add("rediss://", ":et@/x", "@host")
+	f.Add("redis:/", "", "@h")
+	f.Add("", "", "@h:p")
+	f.Add("redis://u", "/1?x=y", "@h/m?tls_ca=a")
+	f.Fuzz(func(t *testing.T, begin, middle, end string) {
+		const first, last = "S3c", "r3T"
+		if strings.Contains(begin+end, first) || strings.Contains(begin+end, last) || strings.Contains(begin+end, "/dev") {
+			return
+		}
+		address := begin + ":" + first + middle + last + "@" + end
+		shown := redisurl.Redact(address)
+		if _, err := redisurl.Parse(address); err != nil {
+			shown += err.Error()
+		}
+		require.NotContains(t, shown, first)
+		require.NotContains(t, shown, last)
+	})
 }
 
 func FuzzParse(f *testing.F) {
