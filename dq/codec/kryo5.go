@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 )
@@ -52,6 +53,7 @@ type kryoWriter struct {
 	names map[string]int
 	// bound says that the reader knows the type arguments of the object that is written.
 	bound bool
+	scope kryoScope
 	err   error
 }
 
@@ -204,13 +206,14 @@ func (w *kryoWriter) object(value any, j *javaType) {
 }
 
 func (w *kryoWriter) fields(o *object, j *javaType) {
-	outer, class, bound := w.bound, o.class, o.class.isDeclaredBy(j)
-	if bound {
+	outer, class, bound := w.bound, o.class, o.class.isBoundBy(j)
+	if o.class.isDeclaredBy(j) {
 		class = j.class // of several that stand for a generic class
 	}
-	if wrong := class.nests(NameKryo5, bound); wrong != "" && w.err == nil {
+	if wrong := cmp.Or(class.nests(NameKryo5, bound), w.scope.misleads(class, bound)); wrong != "" && w.err == nil {
 		w.err = &ValueError{NameKryo5, wrong}
 	}
+	defer w.scope.enter(class, bound)()
 	for i, f := range class.fields {
 		w.bound = f.binding.isKnown(bound)
 		if class.record && !f.typ.isFinal() {
@@ -226,6 +229,19 @@ func (w *kryoWriter) fields(o *object, j *javaType) {
 // its type arguments.
 func (c *class) isDeclaredBy(j *javaType) bool {
 	return j != nil && j.kind == kindObject && j.class.name == c.name
+}
+
+// isBoundBy reports whether a declaration tells Kryo5 the type arguments of an object of the class. It asks for those
+// of no record.
+func (c *class) isBoundBy(j *javaType) bool { return c.isDeclaredBy(j) && !c.record }
+
+// arguments returns what tells the type arguments of an object that is declared as j, or nil: of what a type parameter
+// stands for Kryo5 knows no more than the class.
+func (j *javaType) arguments() *javaType {
+	if j.param {
+		return nil
+	}
+	return j
 }
 
 // known returns what is known of a declared type where the type arguments of an object
@@ -262,8 +278,20 @@ func (w *kryoWriter) field(value any, j *javaType) {
 	case j.isPrimitive():
 		w.object(value, nil)
 	case j.isFinal():
-		w.orNull(value, j.kind, nil)
+		w.orNull(value, j.kind, j.arguments())
 	default:
 		w.classAndObject(value, j)
+	}
+}
+
+// inArray writes an element of an array, which is declared as j: Kryo5 knows none of its type arguments.
+func (w *kryoWriter) inArray(value any, j *javaType) {
+	switch {
+	case j.isPrimitive():
+		w.object(value, nil)
+	case j.isFinal():
+		w.orNull(value, j.kind, nil)
+	default:
+		w.classAndObject(value, nil)
 	}
 }

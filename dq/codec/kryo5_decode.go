@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 )
@@ -49,6 +50,7 @@ type kryoReader struct {
 	names    []string
 	swapped  map[*field]bool // see readKryo
 	bound    bool            // see kryoWriter
+	scope    kryoScope
 	// atomics is how AtomicLong and its like are taken to be written, hasAtomic whether there
 	// are any.
 	atomics   atomicForm
@@ -227,13 +229,14 @@ func (r *kryoReader) object(t kryoType, j *javaType) any {
 }
 
 func (r *kryoReader) fields(class *class, j *javaType) any {
-	outer, bound := r.bound, class.isDeclaredBy(j)
-	if bound {
+	outer, bound := r.bound, class.isBoundBy(j)
+	if class.isDeclaredBy(j) {
 		class = j.class // of several that stand for a generic class
 	}
-	if wrong := class.nests(NameKryo5, bound); wrong != "" && r.err == nil {
+	if wrong := cmp.Or(class.nests(NameKryo5, bound), r.scope.misleads(class, bound)); wrong != "" && r.err == nil {
 		r.err = &ValueError{r.codec, "the value holds " + wrong}
 	}
+	defer r.scope.enter(class, bound)()
 	defer func() { r.bound = outer }()
 	if len(class.fields) == 0 {
 		r.spend(1)
@@ -315,7 +318,18 @@ func (r *kryoReader) field(j *javaType) any {
 	case j.isPrimitive():
 		return r.object(declaredType(j), nil)
 	case j.isFinal():
-		return r.orNull(declaredType(j), nil)
+		return r.orNull(declaredType(j), j.arguments())
 	}
 	return r.classAndObjectOf(j)
+}
+
+// inArray reads an element of an array: see kryoWriter.
+func (r *kryoReader) inArray(j *javaType) any {
+	switch {
+	case j.unsure != "" || j.isPrimitive():
+		return r.field(j)
+	case j.isFinal():
+		return r.orNull(declaredType(j), nil)
+	}
+	return r.classAndObject()
 }

@@ -10,7 +10,7 @@ func (r *kryoReader) list(t kryoType, j *javaType) any {
 		if n == 0 {
 			return nil
 		}
-		all = r.elements(n-1, func() any { return r.field(t.elem) })
+		all = r.elements(n-1, func() any { return r.inArray(t.elem) })
 	case t.form == formEmpty:
 		r.spend(1)
 		all = []any{}
@@ -56,7 +56,7 @@ func (r *kryoReader) collection(form listForm, elem *javaType) []any {
 	}
 	switch {
 	case declared:
-		return r.same(n, declaredType(elem), flag, nil)
+		return r.same(n, declaredType(elem), flag, elem.arguments())
 	case !flag:
 		return r.elements(n, func() any { return r.classAndObjectOf(elem) })
 	}
@@ -120,7 +120,7 @@ func (r *kryoReader) part(j *javaType, form listForm) any {
 	case j == nil || !j.isFinal():
 		return r.classAndObjectOf(j)
 	case form == formNoNulls:
-		return r.object(declaredType(j), nil)
+		return r.object(declaredType(j), j.arguments())
 	}
-	return r.orNull(declaredType(j), nil)
+	return r.orNull(declaredType(j), j.arguments())
 }

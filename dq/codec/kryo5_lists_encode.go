@@ -10,7 +10,7 @@ func (w *kryoWriter) elements(e *elements, j *javaType) {
 	}
 	w.varint(uint64(len(e.all)) + 1)
 	for _, element := range e.all {
-		w.field(element, e.elem)
+		w.inArray(element, e.elem)
 	}
 }
 
@@ -46,7 +46,7 @@ func (w *kryoWriter) list(list []any, form listForm, j *javaType) {
 	case len(list) == 0:
 		return
 	case declared:
-		k = elem.kind
+		k, elem = elem.kind, elem.arguments()
 	case !same:
 		for _, element := range list {
 			w.classAndObject(element, elem)
@@ -142,8 +142,8 @@ func (w *kryoWriter) part(value any, j *javaType, form listForm) {
 	case j == nil || !j.isFinal():
 		w.classAndObject(value, j)
 	case form == formNoNulls:
-		w.object(value, nil)
+		w.object(value, j.arguments())
 	default:
-		w.orNull(value, j.kind, nil)
+		w.orNull(value, j.kind, j.arguments())
 	}
 }

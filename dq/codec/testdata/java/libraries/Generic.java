@@ -6,9 +6,11 @@ import java.io.Serializable;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.Date;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import org.redisson.client.codec.Codec;
 
 /**
@@ -111,6 +113,43 @@ public final class Generic {
         public Object any;
     }
 
+    /** No class extends it, so that Kryo5 does not name it. */
+    public static final class Box<T> implements Serializable {
+        private static final long serialVersionUID = 17L;
+        public T v;
+        public List<T> all;
+        public Map<String, T> byName;
+        public Object any;
+    }
+
+    public static class HasBox<T> implements Serializable {
+        private static final long serialVersionUID = 18L;
+        public Box<T> box;
+        public List<Box<T>> boxes;
+        public T t;
+    }
+
+    public static class Boxes implements Serializable {
+        private static final long serialVersionUID = 19L;
+        public Box<Long> box;
+        public Box<Item> items;
+        public List<Box<String>> all;
+        public Map<String, Box<Long>> byName;
+        public Base<Box<Long>> base;
+        @SuppressWarnings("rawtypes")
+        public Box raw;
+        public HasBox<Long> has;
+        public Object any;
+    }
+
+    /** Kryo5 does not know the type arguments of what is in arrays. */
+    public static class Arrays implements Serializable {
+        private static final long serialVersionUID = 20L;
+        public Base<Long>[] bases;
+        public Box<Long>[] boxes;
+        public List<Long>[] lists;
+    }
+
     private Generic() {
     }
 
@@ -134,14 +173,38 @@ public final class Generic {
         return outer;
     }
 
-    private interface Fill {
-        void fill(Holder holder);
+    private static <T> Box<T> box(T v, T first, T second) {
+        Box<T> box = new Box<>();
+        box.v = v;
+        box.all = new ArrayList<>(List.of(first));
+        box.byName = new HashMap<>();
+        box.byName.put(new String("k"), second); // not one object with another
+        return box;
     }
 
-    private static Holder holder(Fill fill) {
-        Holder holder = new Holder();
-        fill.fill(holder);
-        return holder;
+    private static <T> HasBox<T> has(T t, Box<T> one, Box<T> other) {
+        HasBox<T> has = new HasBox<>();
+        has.t = t;
+        has.box = one;
+        has.boxes = new ArrayList<>(List.of(other));
+        return has;
+    }
+
+    private static <T> T with(T object, Consumer<T> fill) {
+        fill.accept(object);
+        return object;
+    }
+
+    private static Holder holder(Consumer<Holder> fill) {
+        return with(new Holder(), fill);
+    }
+
+    private static Boxes boxes(Consumer<Boxes> fill) {
+        return with(new Boxes(), fill);
+    }
+
+    private static Arrays arrays(Consumer<Arrays> fill) {
+        return with(new Arrays(), fill);
     }
 
     @SuppressWarnings({"unchecked", "rawtypes"})
@@ -176,6 +239,25 @@ public final class Generic {
         values.put("outer Outer", holder(h -> h.outer = outer(new Outer<Long>())));
         values.put("any OfLong", holder(h -> h.any = base(new OfLong(), 7L, 8L)));
         values.put("any Between", holder(h -> h.any = base(new Between<Long>(), 7L, 8L)));
+        values.put("box", boxes(b -> b.box = box(1L, 2L, 3L)));
+        values.put("box null", boxes(b -> b.box = new Box<>()));
+        values.put("items", boxes(b -> b.items = box(new Item(1), new Item(2), new Item(3))));
+        values.put("all Box", boxes(b -> b.all = new ArrayList<>(List.of(box("a", "b", "c"), box("d", "e", "f")))));
+        values.put("byName Box", boxes(b -> {
+            b.byName = new HashMap<>();
+            b.byName.put("k", box(1L, 2L, 3L));
+        }));
+        values.put("base Box", boxes(b -> b.base = base(new Base<>(), box(1L, 2L, 3L), box(4L, 5L, 6L))));
+        values.put("raw Box", boxes(b -> b.raw = box(1L, 2L, 3L)));
+        values.put("has Box", boxes(b -> b.has = has(1L, box(2L, 3L, 4L), box(5L, 6L, 7L))));
+        values.put("any Box", boxes(b -> b.any = box(1L, 2L, 3L)));
+        values.put("any HasBox", boxes(b -> b.any = has(1L, box(2L, 3L, 4L), box(5L, 6L, 7L))));
+        values.put("Box in Box", boxes(b -> b.box = with(box(1L, 2L, 3L), of -> of.any = box(4L, 5L, 6L))));
+        values.put("Base in Box", boxes(b -> b.box = with(box(1L, 2L, 3L), of -> of.any = base(new Base<Long>(), 4L, 5L))));
+        values.put("HasBox", has(1L, box(2L, 3L, 4L), box(5L, 6L, 7L)));
+        values.put("array of Base", arrays(a -> a.bases = new Base[]{base(new Base<>(), 1L, 2L), null}));
+        values.put("array of Box", arrays(a -> a.boxes = new Box[]{box(1L, 2L, 3L), null}));
+        values.put("array of List", arrays(a -> a.lists = new List[]{new ArrayList<>(List.of(1L))}));
         return values;
     }
 
@@ -195,8 +277,14 @@ public final class Generic {
             }
             for (Map.Entry<String, Object> value : values().entrySet()) {
                 ByteBuf bytes = codec.getValueEncoder().encode(value.getValue());
-                System.out.println(entry.getKey() + "\t" + value.getKey() + "\t" + ByteBufUtil.hexDump(bytes));
-                codec.getValueDecoder().decode(bytes, null);
+                String hex = ByteBufUtil.hexDump(bytes);
+                try {
+                    codec.getValueDecoder().decode(bytes, null);
+                } catch (Exception unreadable) {
+                    System.err.println(entry.getKey() + " does not read its own " + value.getKey() + ": " + unreadable);
+                    continue;
+                }
+                System.out.println(entry.getKey() + "\t" + value.getKey() + "\t" + hex);
             }
         }
         System.exit(0);
