@@ -42,16 +42,15 @@ Changes are found by E-divisive means with a permutation test, in the whole seri
 stretches of it, at 0.05 for all figures together, in %[2]d runs or more, and matter from --min-effect and --min-delta on.
 A run that does not tell a figure is left out of that figure, and said so.
 
-Runs of a version that were made in a row, with none of another between, share their hour, and count
-as one session: a change is then one only if the medians of the sessions bear it too, of which %[3]d are
-needed. With four before it twice as much is seen, with nine half as much again, where hours
-differ by 5 %%. Versions that are measured in turn see more: in one sitting each run counts. Where there are several
-sittings, as a gap of ten times the usual one, and ten minutes at the least, ends one, a change is one only if the runs
-of the sittings that have both levels bear it, or else the medians of the sittings, as those of sessions do.
+Runs share their hour with those that were made close to them. A sitting ends with a gap of ten times the usual one,
+and ten minutes at the least; runs of a version in a row count as one session. Where sittings have runs of both sides
+of a change, in turn, it is what they show, and its size is that. Else it is what is more than the medians of sittings
+or sessions differ by, of which %[3]d are needed: with four before it twice as much is seen, with nine half as much again,
+where hours differ by 5 %%. Measured in turn, also with one and the same old version each time, a fifth more is seen.
 
 Messages that were lost, came twice, came early, never came or could not be offered are judged
 whatever the figures, each kind by itself with the version since which there is more or less of it: by the order
-of the runs (of those in a row: the sessions) that have any, at 0.04 for all kinds together. In however few runs, what comes for
+of the runs of a sitting, or of the sessions, that have any, at 0.04 for all kinds together. In however few runs, what comes for
 the first time at the newest point is worse, and so is what each of its runs has ten times as often as any before.
 
 The first_worse of --json is that of the figure that grew by the greatest factor, or

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/dq-bench/dq-bench/harness/compare"
-	"github.com/dq-bench/dq-bench/harness/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
@@ -59,53 +58,21 @@ func (s *sorted) faults(ctx context.Context) []Fault {
 		}
 		all = append(all, f)
 	}
-	units := s.bySession()
-	level, ofRuns := faultSignificance/float64(units.sharing(kinds)), faultSignificance/float64(s.sharing(kinds))
+	level, beside := faultSignificance/float64(s.sharing(kinds)), s.units()
+	byOrder := *s
+	byOrder.strata = nil
 	for i := range all {
-		units.change(ctx, &all[i], counts, level)
-		if s.sessions == nil || all[i].Change != nil {
+		beside.change(ctx, &all[i], counts, level)
+		if s.strata == nil || all[i].Change != nil {
 			continue
 		}
 		runs := all[i]
-		s.change(ctx, &runs, counts, ofRuns)
+		byOrder.change(ctx, &runs, counts, level)
 		if c := runs.Change; c != nil && c.Outcome == Worse && s.outdoes(runs.kind, c.At) {
 			all[i] = runs
 		}
 	}
 	return all
-}
-
-// outdoes reports whether a fault is worse since some point, not before from, than in any session until then: by far
-// more of the runs of each session have it, or each treats by far more of the messages so. Few sessions have no order
-// that could tell; but hours in which it is as bad would have been among those before.
-func (s *sorted) outdoes(kind compare.Fault, from int) bool {
-	for _, of := range []func([]*run.Document) float64{
-		func(runs []*run.Document) float64 {
-			bad := slices.DeleteFunc(slices.Clone(runs), func(r *run.Document) bool { return kind.Of(r.Counts) == 0 })
-			return float64(len(bad)) / float64(len(runs))
-		},
-		func(runs []*run.Document) float64 {
-			var all run.Counts
-			for _, r := range runs {
-				all = all.Plus(r.Counts)
-			}
-			return kind.Share(all)
-		},
-	} {
-		figures := make([][]float64, len(s.points)) // of the sessions of each point
-		for i, p := range s.points {
-			runs := p.runs
-			for _, n := range s.sessions[i] {
-				figures[i], runs = append(figures[i], of(runs[:n])), runs[n:]
-			}
-		}
-		for at := max(from, 1); at < len(figures); at++ {
-			if slices.Min(slices.Concat(figures[at:]...)) > outdone*slices.Max(slices.Concat(figures[:at]...)) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // sharing is how many kinds share the level: those that could be told at their part of it (Tarone 1990). One that
@@ -141,28 +108,31 @@ func (s *sorted) change(ctx context.Context, f *Fault, counts []run.Counts, leve
 		return
 	}
 	at := starts[len(starts)-1]
-	newest := sum(counts[at:])
 	from, since := 0, starts[1]
 	for i, start := range starts[1 : len(starts)-1] {
 		if next := starts[i+2]; f.kind.Share(sum(counts[start:next])) <= f.kind.Share(sum(counts[from:since])) {
 			from, since = start, next
 		}
 	}
-	best, all := sum(counts[from:since]), sum(counts[:at])
+	best, newest, beside := s.sides(from, since, at)
+	all, ofAll, allBeside := s.sides(0, at, at)
 	switch {
 	case f.kind.More(best, newest, level):
-		f.set(s, from, since, best, newest, Worse)
-	case s.made() >= MinRuns && f.kind.More(newest, all, level):
-		f.set(s, 0, at, all, newest, Better)
+		f.set(s, from, since, best, newest, Worse, beside)
+	case s.made() >= MinRuns && f.kind.More(ofAll, all, level):
+		f.set(s, 0, at, all, ofAll, Better, allBeside)
 	}
 }
 
 // set makes the change since a point, set against those from another.
-func (f *Fault) set(s *sorted, from, since int, before, newest run.Counts, outcome Outcome) {
+func (f *Fault) set(s *sorted, from, since int, before, newest run.Counts, outcome Outcome, beside bool) {
 	f.Change = &FaultChange{since, s.points[since].name, f.kind.Share(before), f.kind.Share(newest), outcome}
 	old := s.points[from].name
 	if from < since-1 {
 		old += " to " + s.points[since-1].name
+	}
+	if beside {
+		old += " in the same sittings"
 	}
 	f.text = f.kind.Text(before, newest, "those of "+old)
 }
@@ -179,17 +149,7 @@ func (s *sorted) levels(ctx context.Context, counts []run.Counts, kind compare.F
 		}
 		return starts
 	}
-	pointOf, places, n := map[int]int{}, []int{}, 0
-	for i, p := range s.points {
-		if n > 0 {
-			places = append(places, n)
-			pointOf[n] = i
-		}
-		n += len(p.runs)
-	}
-	for _, c := range stats.Steps(ctx, s.shares(kind, 0, len(s.points)), places, worseShare*level, (1-worseShare)*level) {
-		starts = append(starts, pointOf[c.At])
-	}
+	starts = append(starts, s.steps(ctx, kind, level)...)
 	newest, last := starts[len(starts)-1], len(counts)-1
 	if at := s.standOut(kind, newest); at > 0 {
 		starts = append(starts, at)
@@ -200,13 +160,16 @@ func (s *sorted) levels(ctx context.Context, counts []run.Counts, kind compare.F
 }
 
 // isOver reports whether all runs of the newest point are without a fault, which few orders of the runs of its
-// level would have: what began with that level is then no longer so.
+// level, in each sitting, would have: what began with that level is then no longer so.
 func (s *sorted) isOver(kind compare.Fault, from, newest int) bool {
-	all, bad := s.runsOf(from, newest+1, kind)
-	clean, wrong := s.runsOf(newest, newest+1, kind)
+	_, wrong := s.runsOf(newest, newest+1, kind)
 	p := 1.
-	for i := range bad {
-		p *= float64(all-clean-i) / float64(all-i)
+	for _, level := range s.bySitting(from, newest+1) {
+		all, bad := level.runsOf(from, newest+1, kind)
+		clean, _ := level.runsOf(newest, newest+1, kind)
+		for i := range min(bad, all) {
+			p *= max(float64(all-clean-i), 0) / float64(all-i)
+		}
 	}
 	return wrong == 0 && p <= significance
 }

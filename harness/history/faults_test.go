@@ -69,8 +69,8 @@ func TestWhatEachRunOfTheNewestSessionLoses(t *testing.T) {
 			}
 			s.points, s.runs = append(s.points, p), append(s.runs, p.runs...)
 		}
-		s.sessions = sessions(s.points)
-		require.NotNil(t, s.sessions)
+		s.strata = strataOf(s.points)
+		require.NotNil(t, s.strata)
 		changes, _ := changesOf(t, s)
 		require.NotNil(t, changes["lost"])
 		require.Equal(t, Worse, changes["lost"].Outcome)

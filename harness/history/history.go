@@ -9,11 +9,11 @@
 //
 // The test takes each run for a draw of its own. Runs of a version that were made in a row are not: they share their
 // hour, and by them alone nine in ten flat series of ten versions have a change where hours differ by as much as runs.
-// There a change is one only if the medians of the sessions bear it too, by the t of Student (stats.Levels);
-// TestSessionsThatDifferAreNoChange says how often that errs, and what it sees. What is done wrong to messages is
-// judged by sessions, too. Versions that took turns share an hour as well: where there are several sittings, with long
-// gaps between, a change is one only if the runs of a sitting that has both levels bear it (stats.Strata), or, where there
-// is none, the medians of the sittings (TestSittingsThatDifferAreNoChange). Where runs resemble the one before them, as on a machine that drifts, one in five flat series
+// What is judged is therefore what sittings show that have runs of both sides of a change, in turn: the ranks of the runs
+// within each, and the shift there, which is what is told. Where no sitting has both, a change is what is more than the
+// medians of the sittings, or of the sessions, differ by (stats.Levels). TestSittingsThatDifferAreNoChange and
+// TestSessionsThatDifferAreNoChange say how often that errs, and what it sees. What is done wrong to messages is
+// judged within sittings, and by sessions, too. Where runs resemble the one before them, as on a machine that drifts, one in five flat series
 // of 40 has a change if the correlation is 0.5 (TestNeighboursThatAreAlike); a note says where that is to be seen.
 //
 // What it can see is a matter of the noise. On a machine with a calm hour of its own every
@@ -155,11 +155,11 @@ type Figure struct {
 	Changes []Change `json:"changes"`
 
 	isTime bool
-	// ofHours is the newest change of the runs where that is no more than their sessions differ by.
-	ofHours *Change
-	// sessions is how many tell it, or sittings if inSittings; sittingsShared if some of these have runs of both levels.
-	sessions                   int
-	inSittings, sittingsShared bool
+	// ofHours is the newest change of the runs that may be no more than hours make; hours is how many there are to tell
+	// by, which are sittings or sessions.
+	ofHours          *Change
+	hours            int
+	hoursAreSittings bool
 }
 
 // Name is that of people: "past due p99".
@@ -187,6 +187,8 @@ type Change struct {
 	// P is that of the permutation test; it is at most 0.05 over the number of figures.
 	P       float64 `json:"p"`
 	Outcome Outcome `json:"outcome"`
+
+	within bool // is what sittings show that have runs of both levels
 }
 
 // Of makes the history of the runs, in any order. Invalid and interrupted ones are left
@@ -223,8 +225,7 @@ func Of(ctx context.Context, runs []*run.Document, o Options) (*History, error) 
 	h.judgeFaults()
 	h.judgeUnfit()
 	h.judgeUnjudged(s)
-	h.tellSessions(s)
-	h.tellSittings(s)
+	h.tellHours(s)
 	h.tellNeighbours(s)
 	h.tellUnread(len(o.Unread))
 	h.LeftOut = append(h.LeftOut, o.Unread...)
@@ -282,20 +283,16 @@ func CheckNumber(n int) error {
 
 // divide finds the changes of all figures, some figures at a time.
 func (h *History) divide(ctx context.Context, s *sorted, o Options) {
-	var sessions [][]int
+	var strata *strata
 	if s.references == nil { // else each run is a ratio to what had the same hour
-		sessions = s.sessions
+		strata = s.strata
 	}
 	var dividing sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i := range h.Figures {
 		free <- struct{}{}
 		dividing.Go(func() {
-			f, level := &h.Figures[i], significance/float64(len(h.Figures))
-			f.divide(ctx, h.Points, sessions, level, o)
-			if s.sittings != nil {
-				f.setBySitting(f.scaled(), s.sittings, level, o)
-			}
+			h.Figures[i].divide(ctx, h.Points, strata, significance/float64(len(h.Figures)), o)
 			<-free
 		})
 	}

@@ -105,8 +105,12 @@ func medianOf(values []*float64) *float64 {
 	return &median
 }
 
-// divide finds the changes that matter, and, where runs were made in a row, that more than their hours make.
-func (f *Figure) divide(ctx context.Context, points []Point, sessions [][]int, level float64, o Options) {
+// divide finds the changes that matter, and, where runs share their hours, that more than these make.
+func (f *Figure) divide(ctx context.Context, points []Point, strata *strata, level float64, o Options) {
+	if strata != nil {
+		f.divideBeside(ctx, points, strata, level, o)
+		return
+	}
 	scaled := f.scaled()
 	series := told(scaled...)
 	starts, at := []int{}, 0
@@ -124,15 +128,27 @@ func (f *Figure) divide(ctx context.Context, points []Point, sessions [][]int, l
 		at := pointOf[c.At]
 		found = append(found, Change{At: at, Name: points[at].Name, P: c.P})
 	}
-	f.set(found, o)
-	if sessions != nil {
-		f.setBySession(scaled, sessions, level, o)
+	f.set(found, f.levels, o)
+}
+
+// divideBeside finds the changes that the sittings bear.
+func (f *Figure) divideBeside(ctx context.Context, points []Point, strata *strata, level float64, o Options) {
+	c := strata.contrasts(f)
+	f.set(c.find(ctx, points, level), c.levels, o)
+	f.hours, f.hoursAreSittings = len(c.hours.values), !c.hoursAreSessions
+	if strata.sittings == 1 {
+		f.hours, f.hoursAreSittings = len(c.sessions.values), false
+	}
+	if by := c.ofHours(ctx, points, level); by != nil && (f.newest() == nil || f.newest().At < by.At) {
+		byRuns := *f
+		byRuns.set([]Change{*by}, f.levels, o)
+		f.ofHours = byRuns.newest()
 	}
 }
 
 // scaled are the values, or their logarithms where all are above 0.
 func (f *Figure) scaled() [][]*float64 {
-	if slices.ContainsFunc(told(f.Values...), func(v float64) bool { return v <= 0 }) {
+	if !f.areLogarithms() {
 		return f.Values
 	}
 	scaled := make([][]*float64, len(f.Values))
@@ -148,14 +164,19 @@ func (f *Figure) scaled() [][]*float64 {
 	return scaled
 }
 
+// areLogarithms reports whether all values are above 0, so that they are judged by their logarithms.
+func (f *Figure) areLogarithms() bool {
+	return !slices.ContainsFunc(told(f.Values...), func(v float64) bool { return v <= 0 })
+}
+
 // set makes those changes the figure's that matter.
-func (f *Figure) set(found []Change, o Options) {
+func (f *Figure) set(found []Change, levels func([]Change) []Level, o Options) {
 	f.Changes = slices.Clone(found)
 	if found == nil {
 		f.Changes = []Change{}
 	}
 	for {
-		f.Levels = f.levels(f.Changes)
+		f.Levels = levels(f.Changes)
 		least := f.measure(o)
 		if least < 0 {
 			return
@@ -237,9 +258,9 @@ func (h *History) judge(ctx context.Context, runs int) {
 	case len(better) > 0:
 		h.Outcome = Better
 		h.Text = "Better since " + h.sentence(better) + h.maybeEarlier(better[0].newest().At)
-	case h.ofHours() != nil && h.ofHours().tooFewSessions():
+	case h.ofHours() != nil && h.ofHours().hours < MinSessions:
 		h.Outcome = Inconclusive
-		h.Text = fmt.Sprintf("Inconclusive: %s were made in %s; at least %d are needed to see a change.", compare.CountRuns(runs), h.ofHours().countSessions(), MinSessions)
+		h.Text = fmt.Sprintf("Inconclusive: %s were made in %s; at least %d are needed to see a change.", compare.CountRuns(runs), h.ofHours().hoursText(), MinSessions)
 	}
 	if few := h.tooFew(ctx); few != "" {
 		h.Text += " " + few

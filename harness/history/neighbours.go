@@ -36,9 +36,9 @@ func (f *Figure) neighbours() (correlation, deviations float64) {
 }
 
 // tellNeighbours says of which figures that changed the runs resemble the ones beside them, within their levels: the test
-// takes them for draws in any order, and a drift that comes and goes for a change. Runs in a row are judged as sessions.
+// takes them for draws in any order, and a drift that comes and goes for a change. Runs that share their hour are judged by that.
 func (h *History) tellNeighbours(s *sorted) {
-	if s.sessions != nil && s.references == nil {
+	if s.strata != nil && s.references == nil {
 		return
 	}
 	var alike []string

@@ -37,7 +37,7 @@ func madeInARow(random *rand.Rand, sessions []int, apart, within float64, at int
 // series, although the runs show a change at every one; what is twice as much is seen with four sessions before it, and
 // what is half as much again with nine.
 func TestSessionsThatDifferAreNoChange(t *testing.T) {
-	const series, all, ofTen = 400, .05, .005 // levels: of one figure, and of each of ten
+	const series, all, ofTen = 200, .05, .005 // levels: of one figure, and of each of ten
 	for i, row := range []struct {
 		versions, newest int // and runs of the newest
 		apart, times     float64
@@ -63,19 +63,15 @@ func TestSessionsThatDifferAreNoChange(t *testing.T) {
 		random := rand.New(rand.NewPCG(uint64(i), 6))
 		runs := slices.Repeat([]int{6}, row.versions)
 		runs[row.versions-1] = row.newest
-		var sessions [][]int
-		var everywhere []Change
+		of := &strata{sittings: 1}
 		for at, n := range runs {
-			sessions = append(sessions, []int{n})
-			if at > 0 {
-				everywhere = append(everywhere, Change{At: at})
-			}
+			of.sitting, of.session = append(of.sitting, make([]int, n)), append(of.session, slices.Repeat([]int{at}, n))
 		}
 		worse := 0
 		for range series {
 			f := madeInARow(random, runs, row.apart, .05, row.versions-1, row.times)
-			f.Changes = everywhere
-			f.setBySession(f.scaled(), sessions, row.level, DefaultOptions())
+			c := of.contrasts(f)
+			f.set(c.find(t.Context(), make([]Point, row.versions), row.level), c.levels, DefaultOptions())
 			if c := f.newest(); c != nil && c.Outcome == Worse {
 				worse++
 			}
@@ -103,22 +99,22 @@ func TestRunsInARowShareTheirHour(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Worse, h.Outcome)
 	require.Equal(t, "1.7", h.FirstWorse)
-	require.Contains(t, h.Text, " The runs of 8 points of 8 were made in a row, and it is more than 8 such sessions differ by.")
+	require.Contains(t, h.Text, " It is more than 8 sessions differ by.")
 	require.Equal(t, []string{"the runs of 8 points of 8, such as 1.7, were made in a row and share their hour: " +
-		"a change is what is more than 8 such sessions differ by; it takes 4 at the least"}, h.Notes)
+		"each such session counts once, and it takes 4 sessions or runs in turn at the least"}, h.Notes)
 
 	h, err = Of(t.Context(), samplesInARow(4, 1, 1.2, .8, 1.1, 1, .8, 1.3, 1.5), DefaultOptions())
 	require.NoError(t, err)
 	require.Equal(t, Unchanged, h.Outcome, h.Text)
 	require.Regexp(t, `^No change was seen in 32 runs at 8 points\. By the runs lateness p[0-9]+ is [0-9.]+ [mµ]?s since 1\.[67], and was [0-9.]+ [mµ]?s before; `+
-		`but the runs of 8 points of 8 were made in a row and share their hour, and that is no more than 8 such sessions differ by: `+
+		`but the runs of 8 points of 8 were made in a row, and that is no more than 8 sessions differ by: `+
 		`to be sure, measure both in turn and compare\.$`, h.Text)
 
 	h, err = Of(t.Context(), samplesInARow(8, 1, 1, 3), DefaultOptions())
 	require.NoError(t, err)
 	require.Equal(t, Inconclusive, h.Outcome)
 	require.Contains(t, h.Text, "Inconclusive: 24 runs were made in 3 sessions; at least 4 are needed to see a change. By the runs lateness p")
-	require.Contains(t, h.Text, " and 3 such sessions cannot tell that from a change: to be sure, measure both in turn and compare.")
+	require.Contains(t, h.Text, " and 3 sessions cannot tell that from a change: to be sure, measure both in turn and compare.")
 }
 
 // Runs that were made in turn, or one of each version, are each for itself, and so are those beside a reference.
@@ -182,7 +178,7 @@ func TestSessionsThatLoseAreNoChange(t *testing.T) {
 			s.points, s.runs = append(s.points, p), append(s.runs, p.runs...)
 		}
 		if bySession {
-			s.sessions = sessions(s.points)
+			s.strata = strataOf(s.points)
 		}
 		changes, alarm := changesOf(t, s)
 		return alarm && changes["lost"].Outcome == Worse

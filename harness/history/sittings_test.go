@@ -39,6 +39,35 @@ func chained(versions, each int) (points []point) {
 	return points
 }
 
+// star has a sitting for each version but the first, in which that takes turns with it.
+func star(versions, each int) (points []point) {
+	starts := make([][]time.Duration, versions)
+	for sitting := range versions - 1 {
+		for i := range 2 * each {
+			v := (i % 2) * (sitting + 1)
+			starts[v] = append(starts[v], time.Duration(sitting)*24*time.Hour+time.Duration(i)*time.Minute)
+		}
+	}
+	for v, all := range starts {
+		points = append(points, madeAt(v, all...))
+	}
+	return points
+}
+
+// thereAndBack are evenings in which three versions take turns forwards and then backwards, so that the last has two runs in a row.
+func thereAndBack(versions int) (points []point) {
+	for v := range versions {
+		evening, place := time.Duration(v/3)*24*time.Hour, v%3
+		points = append(points, madeAt(v, evening+time.Duration(place)*time.Minute, evening+time.Duration(5-place)*time.Minute))
+	}
+	return points
+}
+
+// withOneInARow are points before which one more was measured, with its runs in a row.
+func withOneInARow(points []point) []point {
+	return append([]point{madeAt(99, -24*time.Hour, -24*time.Hour+time.Minute, -24*time.Hour+2*time.Minute)}, points...)
+}
+
 // nights have each run for a point.
 func nights(nights, each int) (points []point) {
 	for i := range nights * each {
@@ -104,27 +133,84 @@ func TestSittingsThatDifferAreNoChange(t *testing.T) {
 		{"a chain", chained(10, 6), .1, 1.2, 9, ofTen, 20, 50, 100},
 		{"nights", nights(10, 6), .05, 2, 54, ofTen, 20, 90, 100},
 		{"nights", nights(10, 6), .05, 2, 56, ofTen, 20, 90, 100},
+		{"one in a row, and evenings", withOneInARow(evenings(12, 4)), .1, 1, 0, all, 120, 0, 5},
+		{"there and back", thereAndBack(24), .1, 1, 0, all, 40, 0, 5},
+		{"one beside each", star(9, 6), .2, 1, 0, all, 40, 0, 5},
+		{"one beside each", star(9, 6), .2, 2, 8, ofTen, 20, 90, 100},
+		{"one beside each", star(9, 6), .2, 1.2, 8, ofTen, 20, 90, 100},
 	} {
 		t.Run(fmt.Sprintf("%s, %g times as much from %d on, %g apart", row.name, row.times, row.from, row.apart), func(t *testing.T) {
 			t.Parallel()
-			of := sittings(row.points)
+			of := strataOf(row.points)
 			random := rand.New(rand.NewPCG(uint64(i), 12))
-			worse, byRuns := 0, 0
+			worse := 0
 			for range row.series {
-				f := inSittings(random, of, row.apart, row.from, row.times)
-				f.divide(t.Context(), make([]Point, len(row.points)), nil, row.level, DefaultOptions())
-				if c := f.newest(); c != nil && c.Outcome == Worse {
-					byRuns++
-				}
-				f.setBySitting(f.scaled(), of, row.level, DefaultOptions())
+				f := inSittings(random, of.sitting, row.apart, row.from, row.times)
+				f.divide(t.Context(), make([]Point, len(row.points)), of, row.level, DefaultOptions())
 				if c := f.newest(); c != nil && c.Outcome == Worse {
 					worse++
 				}
 			}
-			t.Logf("worse in %d of %d series, by all runs in %d", worse, row.series, byRuns)
+			t.Logf("worse in %d of %d series", worse, row.series)
 			require.GreaterOrEqual(t, 100*worse, row.series*row.least)
 			require.LessOrEqual(t, 100*worse, row.series*row.most)
 		})
+	}
+}
+
+// What the runs of one sitting show has the last word, with its size, however bad its hour was for all of them.
+func TestTheHourOfAllMakesNoVersionWorse(t *testing.T) {
+	points := star(9, 6)
+	of := strataOf(points)
+	for _, row := range []struct {
+		hour, times float64
+		want        Outcome
+	}{{1.6, .8, Better}, {.6, 1.25, Worse}, {1.6, 1.25, Worse}, {.6, .8, Better}} {
+		f := inSittings(rand.New(rand.NewPCG(3, 4)), of.sitting, .02, 8, row.times)
+		for i, sittings := range of.sitting {
+			for k, sitting := range sittings {
+				if sitting == of.sittings-1 {
+					*f.Values[i][k] *= row.hour
+				}
+			}
+			f.Medians[i] = medianOf(f.Values[i])
+		}
+		f.divide(t.Context(), make([]Point, len(points)), of, .05, DefaultOptions())
+		c := f.newest()
+		require.NotNil(t, c)
+		require.Equal(t, 8, c.At)
+		require.Equal(t, row.want, c.Outcome, "%+v", row)
+		require.InEpsilon(t, row.times, *c.Ratio, .06)
+	}
+}
+
+// Evenings in which all lose messages make no version worse.
+func TestEveningsThatLoseAreNoChange(t *testing.T) {
+	const series = 60
+	for _, bad := range []float64{.2, .5} {
+		random, worse := rand.New(rand.NewPCG(5, 6)), 0
+		for range series {
+			s := &sorted{points: evenings(24, 4)}
+			s.strata = strataOf(s.points)
+			var isBad []bool
+			for range s.strata.sittings {
+				isBad = append(isBad, random.Float64() < bad)
+			}
+			for i, p := range s.points {
+				for k, r := range p.runs {
+					r.Counts.Offered = 3000
+					if isBad[s.strata.sitting[i][k]] && random.Float64() < .7 {
+						r.Counts.Lost = 1 + random.Int64N(5)
+					}
+				}
+				s.runs = append(s.runs, p.runs...)
+			}
+			if changes, alarm := changesOf(t, s); alarm && changes["lost"].Outcome == Worse {
+				worse++
+			}
+		}
+		t.Logf("evenings that lose with chance %g: worse in %d of %d series", bad, worse, series)
+		require.LessOrEqual(t, worse, series*5/100)
 	}
 }
 
@@ -134,16 +220,21 @@ func TestSittingsEndWithALongGap(t *testing.T) {
 		points []point
 		want   string
 	}{
-		"one evening":            {evenings(3, 2), "[]"},
+		"one evening":            {evenings(3, 2), ""},
 		"two":                    {evenings(4, 2), "[[0 0] [0 0] [0 0] [1 1]]"},
 		"a chain":                {chained(3, 2), "[[0 0] [0 0 1 1] [1 1]]"},
-		"a release now and then": {[]point{madeAt(0, 0), madeAt(1, 200*time.Hour), madeAt(2, 900*time.Hour)}, "[]"},
-		"seconds, and a pause":   {[]point{madeAt(0, 0, time.Second), madeAt(1, 2*time.Second, 5*time.Minute)}, "[]"},
-		"all at once":            {[]point{madeAt(0, 0, 0), madeAt(1, 0)}, "[]"},
-		"one run":                {[]point{madeAt(0, 0)}, "[]"},
+		"a release now and then": {[]point{madeAt(0, 0), madeAt(1, 200*time.Hour), madeAt(2, 900*time.Hour)}, ""},
+		"seconds, and a pause":   {[]point{madeAt(0, 0, time.Second), madeAt(1, 2*time.Second, 5*time.Minute)}, ""},
+		"all at once":            {[]point{madeAt(0, 0, 0), madeAt(1, 0)}, ""},
+		"one run":                {[]point{madeAt(0, 0)}, ""},
 		"out of order":           {[]point{madeAt(0, 24*time.Hour, 24*time.Hour+time.Minute), madeAt(1, 0, time.Minute)}, "[[1 1] [0 0]]"},
 	} {
-		require.Equal(t, row.want, fmt.Sprint(sittings(row.points)), name)
+		s := strataOf(row.points)
+		if row.want == "" {
+			require.True(t, s == nil || s.sittings == 1, name)
+			continue
+		}
+		require.Equal(t, row.want, fmt.Sprint(s.sitting), name)
 	}
 }
 
@@ -158,7 +249,7 @@ func TestWhatSittingsDoNotBearIsSaid(t *testing.T) {
 		text               string
 	}{
 		"one of four hours is later":   {4, 3, func(s, _ int) float64 { return []float64{1, 1.2, .9, 1.5}[s] }, Unchanged, "; but they were made in 4 sittings, and that is no more than 4 sittings differ by: to be sure"},
-		"two evenings cannot tell":     {2, 3, func(s, _ int) float64 { return []float64{1, 3}[s] }, Inconclusive, "Inconclusive: 36 runs were made in 2 sittings; at least 4 are needed to see a change. By all runs "},
+		"two evenings cannot tell":     {2, 3, func(s, _ int) float64 { return []float64{1, 3}[s] }, Inconclusive, "Inconclusive: 36 runs were made in 2 sittings; at least 4 are needed to see a change. By the runs "},
 		"later than what was beside":   {2, 3, func(_, v int) float64 { return []float64{1, 1, 1, 1, 1, 3}[v] }, Worse, "Worse since 1.5: "},
 		"later than all evenings were": {5, 3, func(s, _ int) float64 { return []float64{1, 1.1, .9, 1, 3}[s] }, Worse, "Worse since 1.12: "},
 	} {

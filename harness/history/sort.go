@@ -85,10 +85,8 @@ type sorted struct {
 	// runs are those of all points, in order; references stand beside them, nil if there
 	// are none.
 	runs, references []*run.Document
-	// sessions are the numbers of runs that were made in a row, of each point; nil where each run is a session of its own.
-	sessions [][]int
-	// sittings are those of the runs of each point; nil where there is one, or sessions tell, or references.
-	sittings [][]int
+	// strata say which runs share their hour; nil where all were made in one sitting, and in turn.
+	strata *strata
 	// ofRuns is how many runs these are, where each stands for a session.
 	ofRuns int
 }
@@ -97,9 +95,6 @@ type point struct {
 	name string
 	runs []*run.Document
 }
-
-// made is how many runs were made.
-func (s *sorted) made() int { return max(s.ofRuns, len(s.runs)) }
 
 // all are the runs and their references.
 func (s *sorted) all() []*run.Document { return slices.Concat(s.runs, s.references) }
@@ -130,10 +125,7 @@ func (h *History) sort(runs []*run.Document, o Options) (*sorted, error) {
 	for _, p := range s.points {
 		s.runs = append(s.runs, p.runs...)
 	}
-	s.sessions = sessions(s.points)
-	if s.sessions == nil && reference == nil {
-		s.sittings = sittings(s.points)
-	}
+	s.strata = strataOf(s.points)
 	if reference != nil {
 		for _, r := range s.runs {
 			s.references = append(s.references, reference[r])

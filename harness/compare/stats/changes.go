@@ -60,6 +60,13 @@ func Changes(ctx context.Context, series []float64, may []int, level float64) []
 	return changes
 }
 
+// Division returns the chance that a series which comes in any order is divided, at one of the places in may, as clearly
+// as this one is at a place; if that is above the level, it may be any that is. Once ctx ends it is 1.
+func Division(ctx context.Context, series []float64, may []int, at int, level float64) float64 {
+	d := newDistances(series)
+	return d.chance(ctx, may, d.differences()[at], level, rand.New(rand.NewPCG(1, uint64(len(series)))))
+}
+
 // divide returns the changes of a part of a series, whose first value is that at offset.
 func divide(ctx context.Context, part []float64, may []int, level float64, offset int, rng *rand.Rand) []Change {
 	inside := make([]int, 0, len(may))

@@ -39,7 +39,7 @@ func TestLevelsAreNoChance(t *testing.T) {
 		up, down := 0, 0
 		for range series {
 			values := gaussian(random, n, 0)
-			if found := Levels(values, everyPlace(n), .04, .01); len(found) > 0 {
+			if found := Levels(values, nil, everyPlace(n), .04, .01); len(found) > 0 {
 				if at := found[len(found)-1]; Median(values[at:]) > Median(values[:at]) {
 					up++
 				} else {
@@ -80,6 +80,6 @@ func TestLevelsAreFoundWhereTheyAre(t *testing.T) {
 		"none":                {nil, nil, nil},
 		"nowhere":             {gaussian(random, 5, 0, 12), nil, nil},
 	} {
-		require.Equal(t, row.want, Levels(row.values, row.may, .004, .001), name)
+		require.Equal(t, row.want, Levels(row.values, nil, row.may, .004, .001), name)
 	}
 }
