@@ -26,9 +26,10 @@ for i = #over, 1, -1 do
   redis.call('zrem', R, member)
 end
 
--- Nobody has held what is in B for the whole of a turn: the consumer is gone.
+-- Nobody has held what is in B for the whole of a turn: the consumer is gone. A turn that lies ahead was begun by a
+-- server with another clock, before a fail-over.
 local turned = tonumber(redis.call('hget', A, 'turned') or '0')
-if now - turned >= grace then
+if now - turned >= grace or turned > now then
   for _ = 1, batch do
     if not redis.call('rpoplpush', B, D) then break end
     returned = returned + 1

@@ -109,7 +109,7 @@ func (e *engine) run(ctx context.Context) (_ *Result, err error) {
 
 // load runs the phases.
 func (e *engine) load(ctx context.Context) (*Result, error) {
-	watching, end := context.WithCancel(ctx)
+	watching, end := context.WithCancel(context.WithoutCancel(ctx)) // a run that is interrupted drains yet
 	defer end()
 	e.gone = e.watchServer(watching)
 	if err := e.warmUp(ctx); err != nil {

@@ -40,6 +40,7 @@ func (e *engine) watchServer(ctx context.Context) <-chan struct{} {
 		tick := time.NewTicker(pingEvery)
 		defer tick.Stop()
 		answered, connected := time.Now(), time.Now()
+		var failed time.Time // the first ping since then that was not answered
 		for {
 			select {
 			case <-ctx.Done():
@@ -52,13 +53,16 @@ func (e *engine) watchServer(ctx context.Context) <-chan struct{} {
 			case ctx.Err() != nil:
 				return
 			case err == nil:
-				answered, connected = now, now
+				answered, connected, failed = now, now, time.Time{}
 			case timedOut(err):
 				connected = now
 			}
+			if err != nil && failed.IsZero() {
+				failed = now
+			}
 			if now.Sub(connected) >= refused || now.Sub(answered) >= silent {
 				e.mu.Lock()
-				e.left = departure{answered, now.Sub(answered), err}
+				e.left = departure{answered, failed, now.Sub(answered), err}
 				e.mu.Unlock()
 				close(gone)
 				return
@@ -68,12 +72,24 @@ func (e *engine) watchServer(ctx context.Context) <-chan struct{} {
 	return gone
 }
 
-// departure is when a server that is gone last answered, how long was waited for it then, and what
-// asking it last came to.
+// departure is when a server that is gone last answered, when it first did not, how long was waited for it
+// then, and what asking it last came to.
 type departure struct {
-	answered time.Time
-	waited   time.Duration
-	err      error
+	answered, failed time.Time
+	waited           time.Duration
+	err              error
+}
+
+// since says when it went, as far as that is known, in a run whose load began at start.
+func (d departure) since(start time.Time) string {
+	from, to := d.answered.Sub(start).Round(100*time.Millisecond), d.failed.Sub(start).Round(100*time.Millisecond)
+	switch {
+	case to <= 0:
+		return "before the load began"
+	case from <= 0:
+		return fmt.Sprintf("at the latest %v after the load began", to)
+	}
+	return fmt.Sprintf("between %v and %v after the load began", from, to)
 }
 
 // goneText says when the server went, where it is gone; of a run that ended by itself, where what is held could not be
@@ -92,11 +108,7 @@ func (w *work) goneText(ctx context.Context) string {
 	e.mu.Lock()
 	d := e.left
 	e.mu.Unlock()
-	when := "before the load began"
-	if since := d.answered.Sub(w.start); since > 0 {
-		when = since.Round(100*time.Millisecond).String() + " after the load began"
-	}
-	return fmt.Sprintf("the server was gone %s, and for %s, so that the run was given up: %v", when, d.waited.Round(time.Second), d.err)
+	return fmt.Sprintf("the server was gone %s, and for %s, so that the run was given up: %v", d.since(w.start), d.waited.Round(time.Second), d.err)
 }
 
 // ping returns nil for any answer.

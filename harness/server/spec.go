@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -204,7 +205,7 @@ func (t *target) parseQuery(query url.Values) error {
 		case key == "addr" || key == "master_name":
 			return fmt.Errorf("the parameter %q is go-redis's: name all hosts before the path, and write redis+cluster://host,host or redis+sentinel://host,host/master", key)
 		default:
-			return fmt.Errorf("unknown parameter %q", key)
+			return errors.New("it has an unknown parameter") // which may be the end of a password with an & in it
 		}
 	}
 	return nil
