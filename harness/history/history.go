@@ -9,8 +9,8 @@
 //
 // The test takes each run for a draw of its own. Runs of a version that were made in a row are not: they share their
 // hour, and by them alone nine in ten flat series of ten versions have a change where hours differ by as much as runs.
-// What is judged is therefore what sittings show that have runs of both sides of a change, in turn: the ranks of the runs
-// within each, and the shift there, which is what is told. Where no sitting has both, a change is what is more than the
+// What is judged is therefore what sittings show that have runs of both sides of a change, in turn: the levels of the
+// runs within each, by least squares on the logarithms, and the shift there, which is what is told. Where no sitting has both, a change is what is more than the
 // medians of the sittings, or of the sessions, differ by (stats.Levels). TestSittingsThatDifferAreNoChange and
 // TestSessionsThatDifferAreNoChange say how often that errs, and what it sees. What is done wrong to messages is
 // judged within sittings, and by sessions, too. Where runs resemble the one before them, as on a machine that drifts, one in five flat series
@@ -170,7 +170,8 @@ type Level struct {
 	// From and To are the first and the last point.
 	From int `json:"from"`
 	To   int `json:"to"`
-	// Median is over its runs.
+	// Median is over its runs; where runs share their hours that of the newest level is, and those before are as far
+	// from it as the sittings show.
 	Median float64 `json:"median"`
 }
 
@@ -179,7 +180,7 @@ type Change struct {
 	// At is the first point of the new level, Name is what it is called.
 	At   int    `json:"at"`
 	Name string `json:"name"`
-	// Before and After are the medians of the runs of the two levels, Ratio is how many
+	// Before and After are the medians of the two levels, Ratio is how many
 	// times Before that After is; it is missing where Before is not above 0.
 	Before float64  `json:"before"`
 	After  float64  `json:"after"`
