@@ -76,7 +76,7 @@ record's members in JSON of Jackson 3, and for a Float, Byte, Short, Character o
 itself in JSON, which Java writes without its class and reads as another; or it is refused: where the
 other codec has no form for it, where a class is a collection of its own making or
 has an array of a type parameter, where a field of a generic class holds a generic subclass of that, where JSON lacks a member
-that a constructor stores a value into (not what it calls, another constructor or a method, does), where a class writes itself, where its class file is of another version,
+that a constructor gives a value to, or may, as it calls a method of the object, where a class writes itself, where its class file is of another version,
 where it seems to be of another codec than FROM, where Jackson could not read the class (no
 constructor without parameters; a map with keys that it does not read; a record, unless --release names a Redisson that was seen to
 read them), or where it holds another collection than

@@ -250,6 +250,8 @@ func unassignable(value any, j *javaType) string {
 	switch {
 	case value == nil, isConstant && j.kind == kindEnum && c.of.name != j.enum.name:
 		return wrong
+	case isList(value) && j.isArray() && j.elem.kind == kindObject:
+		return "an array of " + j.elem.className() + ", which is not read from JSON without classes here"
 	case j.isArray() && (!isElements || !e.isArray() || j.isFinal() && e.class != declared):
 		return wrong
 	case j.unsure != "":
@@ -272,6 +274,11 @@ func unassignable(value any, j *javaType) string {
 		return ""
 	}
 	return wrong
+}
+
+func isList(value any) bool {
+	_, is := value.([]any)
+	return is
 }
 
 // kindOfJava returns the kind of a value.

@@ -98,6 +98,7 @@ type class struct {
 	// noJackson3 says that Jackson 3 writes other members than the fields.
 	noJackson3 bool
 	defaults   []string // see JavaClass
+	opaque     bool
 }
 
 // object is an instance of a class: the values of its fields, in order.

@@ -100,9 +100,11 @@ type JavaClass struct {
 	// Hidden are the fields that the compiler has added, such as this$0 of an inner class, which is its outer object:
 	// Kryo5 and JSON leave them out, Serialization and Marshalling do not.
 	Hidden []string
-	// Defaults are the fields to which its constructor without parameters gives values, which Jackson leaves to an
-	// object where JSON lacks them.
+	// Defaults are the fields, its own or of a super class, in which its constructor without parameters stores values, which
+	// Jackson leaves to an object where JSON lacks them. Opaque says that it may do so in any, for it calls a method of the
+	// object, hands it to one, or arguments to the constructor of its super class.
 	Defaults []string
+	Opaque   bool
 	// NoDefault says that it has no constructor without parameters, and so that Jackson cannot read it
 	// unless it is a record.
 	NoDefault bool

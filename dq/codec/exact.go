@@ -314,6 +314,19 @@ func repeats(all []any) bool {
 	return false
 }
 
+// mayDefault says that a constructor gives a value of its own to a field, or may, or nothing.
+func (c *class) mayDefault(f field) string {
+	for level := c; level != nil; level = level.super {
+		if slices.Contains(level.defaults, f.name) {
+			return "its constructor gives a value of its own"
+		}
+		if level.opaque {
+			return fmt.Sprintf("the constructor of %s may give a value of its own, as it calls a method of the object, or hands on what it is given", level.name)
+		}
+	}
+	return ""
+}
+
 // exactObject is object for a Recoder: an object has no members but the fields of its class.
 func (d jsonDecoder) exactObject(members map[string]any, class *class, depth int) (any, error) {
 	keys := d.exactKeys(members)
@@ -329,8 +342,8 @@ func (d jsonDecoder) exactObject(members map[string]any, class *class, depth int
 		if f.typ.isPrimitive() && (!has || member == nil) {
 			return nil, d.errorf("the object of %s lacks the member %q", class.name, f.name)
 		}
-		if !has && slices.Contains(f.of.defaults, f.name) {
-			return nil, d.errorf("the object of %s lacks the member %q, to which its constructor gives a value of its own", class.name, f.name)
+		if wrong := class.mayDefault(f); wrong != "" && !has {
+			return nil, d.errorf("the object of %s lacks the member %q, to which %s", class.name, f.name, wrong)
 		}
 		var err error
 		if o.fields[i], err = d.value(member, f.typ, depth+1); err != nil {

@@ -168,7 +168,7 @@ func (m *model) describe(name string, argument *javaType) (*class, error) {
 	case len(key) > maxGeneric:
 		return nil, fmt.Errorf("%s has itself in its type arguments", name)
 	}
-	c := &class{name: name, uid: &java.SerialVersionUID, record: java.Record, final: java.Final || java.Record, generic: len(java.Parameters) > 0, flags: java.Flags, defaults: java.Defaults}
+	c := &class{name: name, uid: &java.SerialVersionUID, record: java.Record, final: java.Final || java.Record, generic: len(java.Parameters) > 0, flags: java.Flags, defaults: java.Defaults, opaque: java.Opaque}
 	before := maps.Clone(m.classes)
 	m.classes[key] = c
 	if err := m.addFields(c, java, argument); err != nil {

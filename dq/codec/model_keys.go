@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // keyClasses are the classes of the JDK that the Jackson of every release was seen to read as keys of maps.
@@ -52,7 +54,7 @@ func (k keySearch) typ(t JavaType, arguments map[string]JavaType, depth int) str
 		return fmt.Sprintf("a %s has keys that are not known to be read by it", t)
 	}
 	switch isHolder := strings.HasPrefix(t.Class, "java.util.") || t.Class == "java.lang.Iterable"; {
-	case t.Class == optionalName || t.Class == "java.util.Iterator":
+	case t.Class == optionalName && k.asksOptional(), t.Class == "java.util.Iterator":
 	case t.Class == "[]" || isHolder:
 		for _, of := range t.Of {
 			if problem := k.typ(of, nil, depth+1); problem != "" {
@@ -68,6 +70,12 @@ func (k keySearch) typ(t JavaType, arguments map[string]JavaType, depth int) str
 		return "" // of an abstract class Jackson asks for none of the fields
 	}
 	return k.fields(java, t.Of, depth)
+}
+
+// asksOptional reports whether the Jackson that reads an Optional asks for what it holds only once there is something.
+// That of 3.16.6 asks at once.
+func (k keySearch) asksOptional() bool {
+	return k.to.jackson3() || k.release.AtLeast(wire.Release{Major: 3, Minor: 21, Patch: 1})
 }
 
 // fields looks at the fields of a class and of its super classes.

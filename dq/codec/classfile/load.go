@@ -187,7 +187,7 @@ func (c *class) describe() codec.JavaClass {
 	java.Jackson3 = c.beans()
 	java.NoDefault = !c.hasDefault()
 	java.OfText = c.isOfText()
-	java.Defaults = c.defaults()
+	java.Defaults, java.Opaque = c.defaults(), c.isOpaque()
 	slices.SortFunc(java.Fields, func(a, b codec.JavaField) int { return strings.Compare(a.Name, b.Name) })
 	return java
 }
@@ -206,15 +206,24 @@ func (c *class) isOfText() bool {
 	})
 }
 
-// defaults returns the fields to which the constructor without parameters gives values: of one that calls another
-// constructor, those that any does.
-func (c *class) defaults() (names []string) {
-	isOwn := func(m [2]string) bool { return m == [2]string{c.name, "<init>"} }
-	calls := slices.ContainsFunc(c.methods, func(m member) bool { return m.descriptor == "()V" && slices.ContainsFunc(m.calls, isOwn) })
+// constructors are the constructor without parameters and, if it calls another one of the class, all others.
+func (c *class) constructors() (all []member) {
+	calls := false
 	for _, m := range c.methods {
-		if m.descriptor != "()V" && !calls {
-			continue
+		isDefault := m.name == "<init>" && m.descriptor == "()V"
+		calls = calls || isDefault && slices.ContainsFunc(m.calls, func(to call) bool { return to.class == c.name && to.name == "<init>" })
+	}
+	for _, m := range c.methods {
+		if m.name == "<init>" && (m.descriptor == "()V" || calls) {
+			all = append(all, m)
 		}
+	}
+	return all
+}
+
+// defaults returns the fields, its own or of a super class, in which the constructor without parameters stores values.
+func (c *class) defaults() (names []string) {
+	for _, m := range c.constructors() {
 		for _, of := range m.assigns {
 			if of[0] == c.name && !slices.Contains(names, of[1]) {
 				names = append(names, of[1])
@@ -223,6 +232,29 @@ func (c *class) defaults() (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// isOpaque reports whether the constructor without parameters calls a method of the object, hands it to one, or
+// arguments to the constructor of the super class.
+func (c *class) isOpaque() bool {
+	isOwn := func(name string) bool { return name == c.name || name == c.super && c.super != "java.lang.Object" }
+	hands := func(to call) bool {
+		parameters, _, _ := strings.Cut(to.descriptor, ")")
+		return slices.ContainsFunc(append([]string{c.name, c.super}, c.interfaces...), func(name string) bool {
+			return strings.Contains(parameters, "L"+strings.ReplaceAll(name, ".", "/")+";")
+		})
+	}
+	for _, m := range c.constructors() {
+		for _, to := range m.calls {
+			switch {
+			case to.isStatic && hands(to),
+				!to.isStatic && to.name != "<init>" && isOwn(to.class),
+				to.name == "<init>" && to.class == c.super && isOwn(to.class) && to.descriptor != "()V":
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hooks are the methods by which a class has its own say in what is written of its objects.

@@ -52,9 +52,16 @@ type member struct {
 	constant   int64  // ConstantValue of a long
 	hasCode    bool
 	returns    [2]string // the class and the field that a method returns and does no more
-	// assigns has the classes and fields that a method assigns, and calls the constructors that it calls, with "<init>"
-	// in place of a field. There may be others among them, which the bytes of the code look like.
-	assigns, calls [][2]string
+	// assigns has the classes and fields that a constructor assigns, and calls the methods and constructors that it
+	// calls. There may be others among them, which the bytes of the code look like.
+	assigns [][2]string
+	calls   []call
+}
+
+// call is one of a method, or of a constructor, which is called "<init>".
+type call struct {
+	class, name, descriptor string
+	isStatic                bool
 }
 
 const magic = 0xcafebabe
@@ -67,11 +74,12 @@ const (
 	tagClass  = 7
 	tagField  = 9
 	tagMethod = 10
+	tagOfFace = 11 // a method of an interface
 	tagName   = 12
 )
 
 // sizes has how many bytes follow the other tags.
-var sizes = map[byte]int{3: 4, 4: 4, 8: 2, 10: 4, 11: 4, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
+var sizes = map[byte]int{3: 4, 4: 4, 8: 2, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
 
 // reader walks over a class file. Its first error stays.
 type reader struct {
@@ -86,6 +94,7 @@ type reader struct {
 	fields  map[uint16][2]uint16
 	methods map[uint16][2]uint16 // as fields
 	names   map[uint16]uint16
+	types   map[uint16]uint16 // as names, of their descriptors
 }
 
 func (r *reader) fail(format string, args ...any) {
@@ -114,7 +123,7 @@ func (r *reader) u4() uint32 { return binary.BigEndian.Uint32(r.take(4)) }
 func parse(data []byte) (*class, error) {
 	r := &reader{
 		data: data, texts: map[uint16]string{}, longs: map[uint16]int64{}, classes: map[uint16]uint16{},
-		fields: map[uint16][2]uint16{}, methods: map[uint16][2]uint16{}, names: map[uint16]uint16{},
+		fields: map[uint16][2]uint16{}, methods: map[uint16][2]uint16{}, names: map[uint16]uint16{}, types: map[uint16]uint16{},
 	}
 	if r.u4() != magic || r.err != nil {
 		return nil, fmt.Errorf("expected a class file, which begins with cafebabe, got %.8x", data)
@@ -159,11 +168,10 @@ func (r *reader) pool() {
 			r.classes[i] = r.u2()
 		case tagField:
 			r.fields[i] = [2]uint16{r.u2(), r.u2()}
-		case tagMethod:
+		case tagMethod, tagOfFace:
 			r.methods[i] = [2]uint16{r.u2(), r.u2()}
 		case tagName:
-			r.names[i] = r.u2()
-			r.take(2) // its type
+			r.names[i], r.types[i] = r.u2(), r.u2()
 		default:
 			size, known := sizes[tag]
 			if !known {
@@ -202,22 +210,29 @@ func (r *reader) members() (all []member) {
 
 // code reads the code of a method.
 func (r *reader) code(m *member) {
-	const loadThis, getField, putField, invokeSpecial, firstReturn, lastReturn = 0x2a, 0xb4, 0xb5, 0xb7, 0xac, 0xb0
+	const (
+		loadThis, firstReturn, lastReturn                           = 0x2a, 0xac, 0xb0
+		getField, putField                                          = 0xb4, 0xb5
+		invokeVirtual, invokeSpecial, invokeStatic, invokeInterface = 0xb6, 0xb7, 0xb8, 0xb9
+	)
 	r.take(4) // the sizes of its stack and its variables
 	code := r.take(int(r.u4()))
-	reference := func(all map[uint16][2]uint16, at int) [2]string {
+	reference := func(all map[uint16][2]uint16, at int) (class, name, descriptor string) {
 		of := all[binary.BigEndian.Uint16(code[at:])]
-		return [2]string{strings.ReplaceAll(r.texts[r.classes[of[0]]], "/", "."), r.texts[r.names[of[1]]]}
+		return strings.ReplaceAll(r.texts[r.classes[of[0]]], "/", "."), r.texts[r.names[of[1]]], r.texts[r.types[of[1]]]
 	}
 	if len(code) == 5 && code[0] == loadThis && code[1] == getField && code[4] >= firstReturn && code[4] <= lastReturn {
-		m.returns = reference(r.fields, 2)
+		class, name, _ := reference(r.fields, 2)
+		m.returns = [2]string{class, name}
 	}
 	for i := 0; m.name == "<init>" && i+2 < len(code); i++ {
 		switch code[i] {
 		case putField:
-			m.assigns = append(m.assigns, reference(r.fields, i+1))
-		case invokeSpecial:
-			m.calls = append(m.calls, reference(r.methods, i+1))
+			class, name, _ := reference(r.fields, i+1)
+			m.assigns = append(m.assigns, [2]string{class, name})
+		case invokeVirtual, invokeSpecial, invokeStatic, invokeInterface:
+			class, name, descriptor := reference(r.methods, i+1)
+			m.calls = append(m.calls, call{class, name, descriptor, code[i] == invokeStatic})
 		}
 	}
 }
