@@ -68,24 +68,27 @@ func (b *beside) ended(ctx context.Context) {
 }
 
 // serverUsage asks the server even after an interrupt.
-func (o Options) serverUsage(ctx context.Context) (usage, slowlogs, error) {
-	if o.Redis == nil {
+func (e *engine) serverUsage(ctx context.Context) (usage, slowlogs, error) {
+	switch {
+	case e.Redis == nil:
 		return usage{}, nil, nil
+	case e.isGone():
+		return usage{}, nil, errGone
 	}
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	used, err := o.Redis.usage(asking)
-	return used, o.Redis.slowlogs(asking), err
+	used, err := e.Redis.usage(asking)
+	return used, e.Redis.slowlogs(asking), err
 }
 
 // serverCPU is the processor time of each master; nil where it is not known.
-func (o Options) serverCPU(ctx context.Context) map[string]float64 {
-	if o.Redis == nil {
+func (e *engine) serverCPU(ctx context.Context) map[string]float64 {
+	if e.Redis == nil || e.isGone() {
 		return nil
 	}
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	return o.Redis.cpuSeconds(asking)
+	return e.Redis.cpuSeconds(asking)
 }
 
 // tell writes into the run document what was seen while it was worked on.

@@ -54,11 +54,13 @@ func (e *engine) watchServer(ctx context.Context) <-chan struct{} {
 				return
 			case err == nil:
 				answered, connected, failed = now, now, time.Time{}
+				e.Live.silent(time.Time{})
 			case timedOut(err):
 				connected = now
 			}
 			if err != nil && failed.IsZero() {
 				failed = now
+				e.Live.silent(answered)
 			}
 			if now.Sub(connected) >= refused || now.Sub(answered) >= silent {
 				e.mu.Lock()

@@ -25,6 +25,7 @@ type Live struct {
 	running   run.Document
 	about     About
 	intervals []run.Interval
+	answered  time.Time
 	changed   chan struct{}
 
 	// others run at the same time; first is, of such a one, the one that they are those of.
@@ -80,7 +81,7 @@ func (l *Live) begin(e *engine) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.subject, l.progress, l.counts, l.final = subject, Progress{}, counts{}, nil
-	l.sums, l.intervals = liveHistograms(), nil
+	l.sums, l.intervals, l.answered = liveHistograms(), nil, time.Time{}
 	l.running = e.head()
 	l.tell()
 }
@@ -115,6 +116,19 @@ func (l *Live) count(c counts) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.counts = c
+}
+
+// silent keeps when a server answered last that does not; the zero time of one that does.
+func (l *Live) silent(answered time.Time) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.answered != answered {
+		l.answered = answered
+		l.tell()
+	}
 }
 
 // end sets what is shown from now on.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
@@ -91,6 +92,9 @@ type Running struct {
 	Ended bool
 	// Turn is that of About.
 	Turn string
+	// Answered is when the server answered last, if it does not answer now; else the zero time. Nobody asks a server that
+	// the plan breaks.
+	Answered time.Time
 }
 
 // Running tells how the run stands. Its errors are those of Snapshot.
@@ -107,7 +111,7 @@ func (l *Live) Running() (Running, error) {
 		d.ElapsedSeconds = d.Intervals[n-1].Second
 	}
 	l.err = errors.Join(l.err, d.Histograms.Add(l.sums))
-	r := Running{Phase: l.progress.Phase, Document: &d, Ended: l.final != nil, Turn: l.about.Turn}
+	r := Running{Phase: l.progress.Phase, Document: &d, Ended: l.final != nil, Turn: l.about.Turn, Answered: l.answered}
 	if r.Phase == plan.Measured {
 		r.Planned = l.progress.Planned
 	}

@@ -134,7 +134,7 @@ func (t target) newClient() redis.UniversalClient {
 	case sentinel:
 		return redis.NewFailoverClient(&redis.FailoverOptions{
 			MasterName: t.master, SentinelAddrs: t.addrs, SentinelPassword: t.sentinelPassword,
-			Username: t.username, Password: t.password, DB: t.db, TLSConfig: t.tlsConfig(), DisableIdentity: true,
+			Username: t.username, Password: t.password, DB: t.db, TLSConfig: t.tlsConfig(), DisableIdentity: true, ContextTimeoutEnabled: true,
 		})
 	default:
 		return redis.NewClient(t.options())
@@ -145,6 +145,7 @@ func (t target) clusterOptions() *redis.ClusterOptions {
 	return &redis.ClusterOptions{
 		Addrs: t.addrs, Username: t.username, Password: t.password, TLSConfig: t.tlsConfig(),
 		DisableIdentity:          true,
+		ContextTimeoutEnabled:    true, // else a call to a server that stands still outlasts its context
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }
@@ -153,6 +154,7 @@ func (t target) options() *redis.Options {
 	return &redis.Options{
 		Addr: t.addrs[0], Username: t.username, Password: t.password, DB: t.db, TLSConfig: t.tlsConfig(),
 		DisableIdentity:          true,
+		ContextTimeoutEnabled:    true, // else a call to a server that stands still outlasts its context
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }

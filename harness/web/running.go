@@ -163,10 +163,13 @@ func (r *Running) now() (page.Page, error) {
 	for i, state := range states {
 		p.Sides = append(p.Sides, page.Side{Name: sideName(states, i), Runs: []*run.Document{state.Document}})
 		tag, text := inWords(state, stopped, over)
+		if !state.Answered.IsZero() && !state.Ended && !over {
+			tag, text = "no answer", fmt.Sprintf("The server does not answer: it did last at %s UTC. %s", state.Answered.UTC().Format(time.TimeOnly), text)
+		}
 		if len(states) > 1 {
 			text = p.Sides[i].Name + ": " + text
 		}
-		if i == 0 || p.Live.Tag == "ended" {
+		if i == 0 || p.Live.Tag == "ended" || tag == "no answer" {
 			p.Live.Tag = tag
 		}
 		texts = append(texts, text)

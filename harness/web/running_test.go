@@ -16,11 +16,13 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver/baseline"
+	"github.com/dq-bench/dq-bench/harness/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/page"
 	"github.com/dq-bench/dq-bench/harness/page/pagetest"
 	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
 
 // underWay is a run of a minute in this process with a page, which ends when it is stopped.
@@ -128,6 +130,39 @@ func TestBrowserSaysThatTheConnectionIsLost(t *testing.T) {
 	b.Do(chromedp.Evaluate[chromedp.Void](`document.getElementById("verdict").textContent = ""; document.getElementById("stop").disabled = false; document.getElementById("stop").click()`))
 	await(t, b, `document.getElementById("verdict").textContent.startsWith("The connection to dq-bench is lost")`)
 	require.True(t, pagetest.Eval[bool](b, `document.getElementById("stop").disabled`))
+}
+
+// The page says that the server does not answer as long as it does not.
+func TestBrowserSaysThatTheServerDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	srv := servertest.Redis(t)
+	client := srv.NewClient()
+	defer client.Close()
+	d, err := spec.Parse("dq")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	live := &load.Live{}
+	s, err := Serve(t.Context(), "127.0.0.1:0", NewRunning(live, stop))
+	require.NoError(t, err)
+	p := plan.DefaultPlan()
+	p.Queue, p.Warmup, p.WarmupEnds = "q", 0, false
+	p.Producers, p.Consumers, p.Rate, p.Duration, p.Delay = 2, 1, 100, time.Hour, plan.Fixed(20*time.Millisecond)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := load.Run(ctx, load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, RedisURL: srv.URL(), Redis: &load.Redis{Client: client, Queue: p.Queue}, Live: live})
+		ended <- err
+	}()
+	b := pagetest.Open(t, s.URL())
+	const state = `document.querySelector(".state").textContent`
+	await(t, b, state+` === "running"`)
+	require.NoError(t, client.Do(ctx, "CLIENT", "PAUSE", "5000").Err())
+	await(t, b, state+` === "no answer"`)
+	require.Regexp(t, `^The server does not answer: it did last at \d\d:\d\d:\d\d UTC\. Running: `, pagetest.Eval[string](b, `document.getElementById("verdict").innerText`))
+	await(t, b, state+` === "running"`)
+	stop()
+	require.NoError(t, <-ended)
+	require.NoError(t, s.Close())
 }
 
 // Of several runs the page says which one it shows.
