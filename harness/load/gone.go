@@ -117,6 +117,9 @@ func (w *work) goneText(ctx context.Context) string {
 func (e *engine) ping(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
+	if cluster, is := e.Redis.Client.(*redis.ClusterClient); is {
+		return e.pingMasters(asking, cluster)
+	}
 	err := e.Redis.Client.Ping(asking).Err()
 	if errors.As(err, new(redis.Error)) {
 		return nil
@@ -133,6 +136,26 @@ func (e *engine) ping(ctx context.Context) error {
 		_ = conn.Close()
 	}
 	return err
+}
+
+// pingMasters asks the masters that the queues are on: others may well answer without them.
+func (e *engine) pingMasters(ctx context.Context, cluster *redis.ClusterClient) error {
+	asked := map[string]bool{}
+	for _, name := range e.Plan.QueueNames() {
+		master, err := cluster.MasterForKey(ctx, name)
+		if err != nil {
+			return fmt.Errorf("the master of queue %q: %w", name, err)
+		}
+		address := master.Options().Addr
+		if asked[address] {
+			continue
+		}
+		asked[address] = true
+		if err := master.Ping(ctx).Err(); err != nil && !errors.As(err, new(redis.Error)) {
+			return fmt.Errorf("the master %s of queue %q: %w", address, name, err)
+		}
+	}
+	return nil
 }
 
 func timedOut(err error) bool {
