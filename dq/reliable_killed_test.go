@@ -131,3 +131,16 @@ func TestReliableAcknowledgesAtOnceWhatMayNotComeAgain(t *testing.T) {
 		})
 	}
 }
+
+// A turn that a server with another clock began does not keep what nobody holds until this one has caught up.
+func TestReliableTurnThatLiesAhead(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	names := scripts.ReliableNamesOf(b.queue.Name())
+	require.NoError(t, b.redis.RPush(t.Context(), names.MovedBefore, "moved").Err())
+	require.NoError(t, b.redis.HSet(t.Context(), names.Attempts, "turned", time.Now().Add(time.Hour).UnixMilli()).Err())
+	q := b.reliably(t, dq.ReliableOptions{})
+	d := reserve(t, q)
+	require.Equal(t, "moved", d.Value)
+	require.NoError(t, d.Ack(t.Context()))
+}
