@@ -55,7 +55,7 @@ func WithItself(same []*run.Document, rounds int, seed uint64, o Options) (*AA, 
 	rng := rand.New(rand.NewPCG(seed, 0))
 	out := &AA{Schema: AASchema, Runs: len(same), Comparisons: rounds, Noise: noise, Drift: drift.Outcome, DriftText: drift.Text}
 	if len(cut) > 0 {
-		out.Warnings = []string{fmt.Sprintf("left out %d of %d runs, as interrupted%s", len(cut), given, faultsOf(cut))}
+		out.Warnings = []string{fmt.Sprintf("left out %d of %d runs, as interrupted%s", len(cut), given, withFaults(cut))}
 	}
 	for range rounds {
 		old, new := split(rng, same)

@@ -43,7 +43,7 @@ func (c *Comparison) leaveInterrupted(old, new []*run.Document) (a, b []*run.Doc
 		if len(cut) == 0 || len(a) == 0 {
 			return old, new
 		}
-		c.Warnings = append(c.Warnings, fmt.Sprintf("left out %d of %d pairs, as interrupted%s", len(old)-len(a), len(old), faultsOf(cut)))
+		c.Warnings = append(c.Warnings, fmt.Sprintf("left out %d of %d pairs, as interrupted%s", len(old)-len(a), len(old), withFaults(cut)))
 		return a, b
 	}
 	a, cutOld := whole(old)
@@ -57,7 +57,7 @@ func (c *Comparison) leaveInterrupted(old, new []*run.Document) (a, b []*run.Doc
 		of   int
 	}{{"OLD", cutOld, len(old)}, {"NEW", cutNew, len(new)}} {
 		if len(side.cut) > 0 {
-			c.Warnings = append(c.Warnings, fmt.Sprintf("left out %d of %d runs of %s, as interrupted%s", len(side.cut), side.of, side.name, faultsOf(side.cut)))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("left out %d of %d runs of %s, as interrupted%s", len(side.cut), side.of, side.name, withFaults(side.cut)))
 		}
 	}
 	return a, b
@@ -81,8 +81,17 @@ func whole(runs []*run.Document) (made, cut []*run.Document) {
 	return made, cut
 }
 
-// faultsOf says what was done wrong to messages of runs that are left out: a message that is lost is lost.
-func faultsOf(runs []*run.Document) string {
+// withFaults is FaultsTold behind what the runs are.
+func withFaults(runs []*run.Document) string {
+	if told := FaultsTold(runs); told != "" {
+		return ", with " + told
+	}
+	return ""
+}
+
+// FaultsTold says what was done wrong to messages of runs that are left out, "3 lost, 1 twice", for a message that is lost
+// is lost; it is empty where nothing was. What an interrupted run had not delivered yet is not wrong.
+func FaultsTold(runs []*run.Document) string {
 	var sum run.Counts
 	for _, r := range runs {
 		counts := r.Counts
@@ -95,8 +104,5 @@ func faultsOf(runs []*run.Document) string {
 	for _, f := range FaultsIn(sum) {
 		texts = append(texts, fmt.Sprintf("%d %s", f.Of(sum), f.Few))
 	}
-	if len(texts) == 0 {
-		return ""
-	}
-	return ", with " + strings.Join(texts, ", ")
+	return strings.Join(texts, ", ")
 }

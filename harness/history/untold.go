@@ -82,25 +82,12 @@ func (s *sorted) since(runs []*run.Document) (n int) {
 	return n
 }
 
-// messagesOfUnfit says what was done wrong to messages of runs that cannot be judged by their figures:
-// a message that is lost is lost.
+// messagesOfUnfit says what was done wrong to messages of runs that cannot be judged by their figures.
 func messagesOfUnfit(runs []*run.Document) string {
-	var all run.Counts
-	for _, r := range runs {
-		c := r.Counts
-		if r.Interrupted {
-			c.Pending, c.NotDue = 0, 0
-		}
-		all = all.Plus(c)
+	if told := compare.FaultsTold(runs); told != "" {
+		return " (" + told + ")"
 	}
-	var texts []string
-	for _, kind := range compare.FaultsIn(all) {
-		texts = append(texts, fmt.Sprintf("%d %s", kind.Of(all), kind.Few))
-	}
-	if len(texts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(texts, ", ") + ")"
+	return ""
 }
 
 // maybeEarlier names the points before the one at which something changed of which no run could be judged.
