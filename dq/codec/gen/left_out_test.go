@@ -24,10 +24,13 @@ func TestLeftOut(t *testing.T) {
 		"an array of numbers":              javaType("[]", javaType("java.lang.Number")),
 		"an array of an interface":         javaType("[]", javaType("demo.Event")),
 		"an array of a class with a sub":   javaType("[]", javaType("demo.Base")),
+		"an array as a type argument":      javaType("demo.Page", javaType("[]", javaType("java.lang.Long"))),
+		"one further in":                   javaType("java.util.List", javaType("demo.Page", javaType("demo.Page", javaType("[]", javaType("int"))))),
 		"an array of a type parameter":     javaType("[]", codec.JavaType{Class: "java.lang.Object", Parameter: "E"}),
 	} {
 		source, err := gen.Source("demo", []codec.JavaClass{
 			{Name: "demo.One", Parameters: []string{"E"}, Fields: []codec.JavaField{{Name: "all", Type: typ}}},
+			{Name: "demo.Page", Parameters: []string{"E"}, Fields: []codec.JavaField{{Name: "first", Type: codec.JavaType{Class: "java.lang.Object", Parameter: "E"}}}},
 			{Name: "demo.Event", Interface: true}, {Name: "demo.Base"}, {Name: "demo.Child", Super: "demo.Base"},
 		})
 		require.NoError(t, err)

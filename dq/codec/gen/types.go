@@ -66,6 +66,9 @@ func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
 	if parameter := w.parameters[t.Parameter]; parameter != "" {
 		return parameter, "T"
 	}
+	if array := w.arrayOf(t); array != "" {
+		return "", "no Go type stands for the type argument " + array
+	}
 	if _, known := w.names[t.Class]; known && !w.several(f) {
 		return "*" + w.typeName(t), ""
 	}
@@ -153,6 +156,20 @@ func (w *writer) typeName(t codec.JavaType) string {
 		}
 	}
 	return name + "[" + strings.Join(arguments, ", ") + "]"
+}
+
+// arrayOf returns the array that a class with type parameters has for an argument, or "". An array of a final class is
+// final, so that Kryo5 writes no class for it, as it would for any.
+func (w *writer) arrayOf(t codec.JavaType) string {
+	for _, of := range t.Of {
+		if of.Class == "[]" && innermost(of).Class != "byte" && len(w.classes[t.Class].Parameters) > 0 {
+			return of.String()
+		}
+		if array := w.arrayOf(of); array != "" {
+			return array
+		}
+	}
+	return ""
 }
 
 // argument returns a type argument, which may be null.
