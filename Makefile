@@ -47,11 +47,12 @@ race: ## run the tests of dq and harness with the race detector
 SEEDS ?= 100000
 FOR ?= 10m
 LIMIT ?= 20m
+LENGTH ?= 3m
 .PHONY: simulate
-simulate: ## simulate the life of queues under faults, for FOR or SEEDS seeds, in two processes; what hangs ends after LIMIT, which is more than FOR
+simulate: ## simulate the life of queues under faults, LENGTH each, for FOR or SEEDS seeds, in two processes; what hangs ends after LIMIT, which is more than FOR
 	$(GO) test -c -o bin/simulate.test ./harness/simulate
 	@for n in 1 2; do \
-		bin/simulate.test -test.timeout $(LIMIT) -test.v -test.run KeepsItsWord -seed $$n -every 2 -seeds $$(($(SEEDS) / 2)) -for $(FOR) -length 3m & pids="$$pids $$!"; \
+		bin/simulate.test -test.timeout $(LIMIT) -test.v -test.run KeepsItsWord -seed $$n -every 2 -seeds $$(($(SEEDS) / 2)) -for $(FOR) -length $(LENGTH) & pids="$$pids $$!"; \
 	done; \
 	bad=0; for pid in $$pids; do wait $$pid || bad=1; done; exit $$bad
 

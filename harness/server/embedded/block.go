@@ -92,7 +92,7 @@ func (e *Server) tryOne(c *client, args []string) []byte {
 // aside runs a command with a connection's state and gives its reply instead of sending it.
 func (e *Server) aside(state any, args ...[]string) []byte {
 	var buf bytes.Buffer
-	p := mini.NewPeer(bufio.NewWriter(&buf))
+	p := mini.NewPeer(bufio.NewWriterSize(&buf, 512)) // most replies are short, and there is one for every look at a key
 	p.Ctx = state
 	for _, a := range args {
 		buf.Reset()
