@@ -163,63 +163,6 @@ func (g *registry) unknown(name string) error {
 	return &ClassError{g.codec, name}
 }
 
-// untold says why an object of a generic class is neither written nor read where it is declared as j, or
-// nothing. Kryo5 writes what is of a type parameter by the type arguments of the declaration, and JSON names
-// classes by them.
-func (g *registry) untold(c *class, j *javaType) string {
-	switch {
-	case !c.generic || j == nil || g.codec != NameKryo5 && !g.codec.typed():
-		return ""
-	case g.codec.typed() && j.kind == kindAny && c.nests(g.codec, false) != "":
-		return c.nests(g.codec, false)
-	case j.kind == kindObject && j.class.generic && j.class.name != c.name && (g.codec == NameKryo5 || g.codec.jackson3()):
-		return fmt.Sprintf("an object of the generic class %s, where %s is declared, whose type arguments are taken for those of the other", c.name, j.class.name)
-	case j.kind != kindAny || isJDK(j.declared) || j.declared == "":
-		return ""
-	}
-	if g.model != nil {
-		if java, err := g.model.look(j.declared); err != nil || len(java.Parameters) == 0 {
-			return ""
-		}
-	}
-	return fmt.Sprintf("an object of the generic class %s, where %s is declared without its type arguments, by which %s writes it; declare it with the struct that stands for the class", c.name, j.declared, g.codec)
-}
-
-// nests says why an object is neither written nor read, or nothing; declared says that what declares it names its
-// type arguments. A field is of a generic class then, and no Go type tells which arguments of that are the type parameter.
-func (c *class) nests(codec Name, declared bool) string {
-	if c.goType == nil {
-		return ""
-	}
-	for _, f := range c.fields {
-		of := f.typ.ofGeneric()
-		switch {
-		case of == nil:
-		case f.binding == byDeclaration && c.generic && !declared && (codec == NameKryo5 || of.counts(codec)):
-			return fmt.Sprintf("an object of the generic class %s by itself, whose field %s is of a generic class, too: %s writes that by what declares the object", c.name, f.name, codec)
-		case f.binding == byNothing && f.of.generic && codec == NameKryo5:
-			return fmt.Sprintf("an object of %s, whose field %s is of a generic class, and %s, which has it, is extended by a class without type parameters: Kryo5 does not know then what they stand for", c.name, f.name, f.of.name)
-		}
-	}
-	return ""
-}
-
-// counts reports whether Jackson writes what is of a type parameter in another way where its argument is known.
-func (c *class) counts(codec Name) bool {
-	for _, f := range c.fields {
-		typ := f.typ
-		if !typ.param && typ.elem != nil {
-			typ = typ.elem
-		}
-		switch {
-		case !typ.param:
-		case typ.kind == kindLong && codec.jackson3(), typ.kind == kindObject && typ.isFinal(), typ.kind == kindEnum:
-			return true
-		}
-	}
-	return false
-}
-
 // limits returns those of the Jackson that is to read what is written.
 func (g *registry) limits() jsonLimits { return limitsOf(g.codec, g.release) }
 

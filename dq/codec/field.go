@@ -20,42 +20,6 @@ type field struct {
 	binding binding
 }
 
-// binding says by what Kryo5 knows the type arguments of a class that declares a field.
-type binding uint8
-
-const (
-	byDeclaration binding = iota // what declares the object names them
-	bySubclass                   // what a subclass extends names them
-	// byNothing: between them and the class of the object is one that has no type parameters.
-	byNothing
-)
-
-// above is the binding of the super class; generic says whether that has type parameters, own whether their arguments are
-// those of the class that extends it.
-func (b binding) above(generic, own bool) binding {
-	switch {
-	case !generic || b == byNothing:
-		return byNothing
-	case own:
-		return b
-	}
-	return bySubclass
-}
-
-// from is the binding of a class below, in which that of this class is as it says.
-func (b binding) from(below binding) binding {
-	switch {
-	case below == byNothing, b == byDeclaration:
-		return below
-	}
-	return b
-}
-
-// isKnown reports whether the type arguments are, where declared says that what declares the object names them.
-func (b binding) isKnown(declared bool) bool {
-	return b == bySubclass || b == byDeclaration && declared
-}
-
 // addFields adds the fields of the struct t, which lies at path in c's struct, to
 // c; of is the class that declares them, and b how its type arguments are known.
 func (g *registry) addFields(c, of *class, t reflect.Type, path []int, b binding) error {
@@ -98,41 +62,6 @@ func (g *registry) addFields(c, of *class, t reflect.Type, path []int, b binding
 		c.fields = append(c.fields, field{name: name, typ: typ, of: of, index: index, omitEmpty: has("omitempty"), omitZero: has("omitzero"), binding: b})
 	}
 	return nil
-}
-
-// toJackson is what Jackson takes the field to be declared as; declared says that what declares the object names its type
-// arguments. Of a generic class by itself a type parameter is an Object.
-func (f field) toJackson(declared bool) *javaType {
-	if declared || f.binding != byDeclaration {
-		return f.typ
-	}
-	return f.typ.erased()
-}
-
-// erased has Object for a type parameter.
-func (j *javaType) erased() *javaType {
-	switch {
-	case j.param:
-		return objectType
-	case j.elem != nil && j.elem.param:
-		own := *j
-		own.elem = objectType
-		return &own
-	}
-	return j
-}
-
-// ofGeneric is the generic class of which an object is declared, or the elements of a collection are; nil for none.
-func (j *javaType) ofGeneric() *class {
-	switch {
-	case j == nil:
-		return nil
-	case j.kind == kindObject && j.class.generic:
-		return j.class
-	case j.kind == kindObject:
-		return nil
-	}
-	return cmp.Or(j.elem.ofGeneric(), j.key.ofGeneric())
 }
 
 // sortFields sorts the fields by name. Of two with one name, which only a class
