@@ -158,21 +158,26 @@ func (s *SentinelSet) Master(ctx context.Context) (*Node, error) {
 		if !w.Running() {
 			continue
 		}
-		c, err := w.watch(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer c.Close()
-		hp, err := c.GetMasterAddrByName(ctx, masterName).Result()
-		if err != nil {
-			return nil, err
-		}
-		if len(hp) != 2 {
-			return nil, fmt.Errorf("%s names %v as the master, want host and port", w.Addr, hp)
-		}
-		return s.data.at(net.JoinHostPort(hp[0], hp[1]))
+		return s.masterOf(ctx, w)
 	}
 	return nil, errors.New("no sentinel runs")
+}
+
+// masterOf is the node that a sentinel names as the master.
+func (s *SentinelSet) masterOf(ctx context.Context, w *Node) (*Node, error) {
+	c, err := w.watch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	hp, err := c.GetMasterAddrByName(ctx, masterName).Result()
+	if err != nil {
+		return nil, err
+	}
+	if len(hp) != 2 {
+		return nil, fmt.Errorf("%s names %v as the master, want host and port", w.Addr, hp)
+	}
+	return s.data.at(net.JoinHostPort(hp[0], hp[1]))
 }
 
 // Failover has a replica promoted while the master lives, and returns the new
@@ -230,17 +235,12 @@ func (s *SentinelSet) agreed(ctx context.Context) (*Node, error) {
 		if !w.Running() {
 			continue
 		}
-		c, err := w.watch(ctx)
+		named, err := s.masterOf(ctx, w)
 		if err != nil {
 			return nil, err
 		}
-		defer c.Close()
-		hp, err := c.GetMasterAddrByName(ctx, masterName).Result()
-		if err != nil {
-			return nil, err
-		}
-		if at := strings.Join(hp, ":"); at != master.Addr {
-			return nil, fmt.Errorf("%s names %s, another sentinel %s", w.Addr, at, master.Addr)
+		if named != master {
+			return nil, fmt.Errorf("%s names %s, another sentinel %s", w.Addr, named.Addr, master.Addr)
 		}
 	}
 	return master, nil
