@@ -77,9 +77,9 @@ those that there are, is judged, its pages are written, and the exit code is tha
 judgement. The second interrupt ends at once.
 
 A server that refuses connections for two fifths of --drain-timeout, or does not answer for 30s, ends
-the run; sentinels and a cluster have a minute for another master. The run is invalid then, and messages
-that did not come count as unknown: nobody can tell what became of them. Where a scenario breaks
-the server by its faults, it is waited for.
+the run; sentinels and a cluster have a minute for another master, while any of them takes connections.
+The run is invalid then, and messages that did not come count as unknown: nobody can tell what became of
+them. Where a scenario breaks the server by its faults, it is waited for.
 
 -f takes the plan from a scenario, by name or file; flags override it. See
 'dq-bench scenarios'.

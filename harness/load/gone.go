@@ -16,7 +16,7 @@ const (
 	// silentFor is how long a server that can be connected to may not answer: one that runs a long script
 	// does not, nor does one whose host is gone.
 	silentFor = 30 * time.Second
-	// electedIn is how long a set of servers may take to name another master.
+	// electedIn is how long a set of servers may take to name another master, while any of them takes connections.
 	electedIn = time.Minute
 )
 
@@ -31,15 +31,15 @@ func (e *engine) watchServer(ctx context.Context) <-chan struct{} {
 		return nil
 	}
 	gone := make(chan struct{})
-	refused := goneAfter(e.Plan.DrainTimeout)
-	silent := max(silentFor, refused)
+	deserted := goneAfter(e.Plan.DrainTimeout)
+	refused, silent := deserted, max(silentFor, deserted)
 	if c, single := e.Redis.Client.(*redis.Client); !single || c.Options().Addr == "FailoverClient" {
 		refused, silent = max(electedIn, refused), max(electedIn, silent)
 	}
 	go func() {
 		tick := time.NewTicker(pingEvery)
 		defer tick.Stop()
-		answered, connected := time.Now(), time.Now()
+		answered, connected, somebody := time.Now(), time.Now(), time.Now()
 		var failed time.Time // the first ping since then that was not answered
 		for {
 			select {
@@ -53,16 +53,19 @@ func (e *engine) watchServer(ctx context.Context) <-chan struct{} {
 			case ctx.Err() != nil:
 				return
 			case err == nil:
-				answered, connected, failed = now, now, time.Time{}
+				answered, connected, somebody, failed = now, now, now, time.Time{}
 				e.Live.silent(time.Time{})
 			case timedOut(err):
 				connected = now
+			}
+			if err != nil && !e.Redis.deserted(ctx) {
+				somebody = now
 			}
 			if err != nil && failed.IsZero() {
 				failed = now
 				e.Live.silent(answered)
 			}
-			if now.Sub(connected) >= refused || now.Sub(answered) >= silent {
+			if now.Sub(connected) >= refused || now.Sub(answered) >= silent || now.Sub(somebody) >= deserted {
 				e.mu.Lock()
 				e.left = departure{answered, failed, now.Sub(answered), err}
 				e.mu.Unlock()

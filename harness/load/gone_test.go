@@ -19,19 +19,23 @@ import (
 // meanwhile runs a plan of so long, and does something to the server once 200 messages were offered.
 func meanwhile(t *testing.T, length time.Duration, do func(*server.Server)) *run.Document {
 	t.Helper()
+	return meanwhileOn(t, servertest.Redis(t), length, do)
+}
+
+func meanwhileOn(t *testing.T, srv *server.Server, length time.Duration, do func(*server.Server)) *run.Document {
+	t.Helper()
 	d, err := spec.Parse("dq")
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
 	p.WarmupEnds, p.Warmup, p.DrainTimeout = false, 0, 2*time.Second
 	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 200, length
 	p.Delay, p.Queue = plan.Delay{Min: 100 * time.Millisecond, Max: time.Second}, "own"
-	srv := servertest.Redis(t)
 	client := srv.NewClient()
 	t.Cleanup(func() { client.Close() })
 	var once sync.Once
 	var doing sync.WaitGroup
 	o := load.Options{
-		Plan: p, Driver: d, RunID: 7, OwnQueue: true, RedisURL: srv.URL(), Redis: &load.Redis{Client: client, Queue: p.Queue},
+		Plan: p, Driver: d, RunID: 7, OwnQueue: true, RedisURL: srv.DriverURL(), Redis: &load.Redis{Client: client, Queue: p.Queue, Seeds: srv.Seeds()},
 		Progress: func(p load.Progress) {
 			if p.Offered >= 200 {
 				once.Do(func() { doing.Go(func() { do(srv) }) })
@@ -70,4 +74,21 @@ func TestAServerThatDoesNotAnswerIsNotGone(t *testing.T) {
 	})
 	require.Empty(t, r.ServerGone)
 	require.Zero(t, r.Counts.Lost+r.Counts.Unknown+r.Counts.Pending)
+}
+
+// A set of servers has time to name another master, unless nobody is left to do so: the run ends long before that time.
+func TestASetThatIsGoneEndsTheRun(t *testing.T) {
+	t.Parallel()
+	cluster, sentinels := servertest.Cluster(t, 3, 1), servertest.Sentinel(t)
+	for name, set := range map[string]*server.Server{"cluster": cluster.Server, "sentinels": sentinels.Server} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			r := meanwhileOn(t, set, time.Hour, func(s *server.Server) { require.NoError(t, s.Close()) })
+			require.Less(t, time.Since(began), 40*time.Second, "others are elected for a minute")
+			require.Contains(t, r.ServerGone, "the server was gone")
+			require.Zero(t, r.Counts.Lost+r.Counts.Pending+r.Counts.Duplicate)
+			require.Equal(t, r.Counts.Offered, r.Counts.Delivered+r.Counts.Unknown)
+		})
+	}
 }

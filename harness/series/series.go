@@ -99,7 +99,7 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 		client := srv.NewClient()
 		defer client.Close()
 		options.RedisURL = srv.DriverURL()
-		options.Redis = &load.Redis{Client: client, Queue: options.Plan.Queue}
+		options.Redis = &load.Redis{Client: client, Queue: options.Plan.Queue, Seeds: srv.Seeds()}
 		if len(c.Plan.Faults) > 0 {
 			if faults, err = fault.New(srv, options.Plan); err != nil {
 				return nil, err

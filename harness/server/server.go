@@ -97,6 +97,15 @@ func (s *Server) Embedded() bool { return s.How == "embedded" }
 // script have to share a slot.
 func (s *Server) Cluster() bool { return s.target.topology == cluster }
 
+// Seeds are the addresses, host:port, by which a Cluster is found, or the set of sentinels that names the master; none
+// of another server.
+func (s *Server) Seeds() []string {
+	if s.target.topology == single {
+		return nil
+	}
+	return slices.Clone(s.target.addrs)
+}
+
 // Nodes are the processes that hold data, in the order of their start; none for
 // a server that does not run as a process of ours.
 func (s *Server) Nodes() []*Node { return slices.Clone(s.nodes) }
