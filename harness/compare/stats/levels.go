@@ -82,6 +82,8 @@ type model struct {
 	strata []int
 	sizes  []float64 // of the strata
 	at     []int
+	// quantities is how many directions of the basis are no changes.
+	quantities int
 	// rest is what is left of each value, left the sum of its squares, and none so little that it is rounding.
 	rest       []float64
 	left, none float64
@@ -112,7 +114,7 @@ func newModel(values []float64, strata []int) *model {
 
 // freedom is how many degrees there are beside so many more changes.
 func (m *model) freedom(more int) int {
-	n := len(m.rest) - len(m.at) - more
+	n := len(m.rest) - len(m.at) - m.quantities - more
 	for _, size := range m.sizes {
 		if size > 0 {
 			n--
@@ -126,6 +128,13 @@ const leastSize = 1e-9
 
 // with is the model with one more change.
 func (m *model) with(at int) *model {
+	next := m.beside(m.centred(at))
+	next.at = append(slices.Clone(m.at), at)
+	return next
+}
+
+// centred is a change at a place, less the levels of the strata.
+func (m *model) centred(at int) []float64 {
 	after := make([]float64, len(m.sizes))
 	for _, s := range m.strata[at:] {
 		after[s]++
@@ -137,11 +146,26 @@ func (m *model) with(at int) *model {
 			q[i]++
 		}
 	}
+	return q
+}
+
+// added is what a change at a place adds to the strata and the basis.
+func (m *model) added(at int) []float64 {
+	return m.freed(m.centred(at))
+}
+
+// freed takes from q what it has in common with the basis.
+func (m *model) freed(q []float64) []float64 {
 	for _, b := range m.basis {
 		subtract(q, dot(q, b), b)
 	}
+	return q
+}
+
+// beside is the model with one more direction, which has no part in the levels of the strata, unless it has it already.
+func (m *model) beside(q []float64) *model {
 	next := *m
-	next.at = append(slices.Clone(m.at), at)
+	q = m.freed(q)
 	size := dot(q, q)
 	if size <= leastSize {
 		return &next
