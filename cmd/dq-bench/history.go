@@ -43,8 +43,10 @@ stretches of it, at 0.05 for all figures together, in %[2]d runs or more, and ma
 A run that does not tell a figure is left out of that figure, and said so.
 
 Runs share their hour with those that were made close to them. A sitting ends with a gap of ten times the usual one,
-and ten minutes at the least; runs of a version in a row count as one session. Where sittings have runs of both sides
-of a change, in turn, it is what they show, and its size is that. Else it is what is more than the medians of sittings
+ten minutes at the least and half an hour in any case; runs of a version in a row count as one session. Where sittings
+have runs of both sides of a change, in turn, it is what they show, and its size is that. It must be there whichever run
+is left out, and beside what each sitting does to its first and to its later runs: measure there and back, A B B A, for
+where one side always comes first nothing can be told. Else it is what is more than the medians of sittings
 or sessions differ by, of which %[3]d are needed: with four before it twice as much is seen, with nine half as much again,
 where hours differ by 5 %%. Measured in turn, also with one and the same old version each time, a fifth more is seen.
 

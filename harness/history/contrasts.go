@@ -16,12 +16,16 @@ type contrasts struct {
 	// of each run that tells the figure, in the order of the points.
 	values         []float64
 	point, sitting []int
+	// order is the place of each run in the order of its sitting, and first 1 for the first one.
+	order, first []float64
 	// sessions, and hours: what separate points are judged by, which are sessions or sittings.
 	sessions, hours  units
 	hoursAreSessions bool
 	// shared are the points of which a sitting has runs before and since, separate the others; bound those of which none
 	// tells, but for hours.
 	shared, separate, bound []int
+	// unborne are the points at which sittings show a change that a single run, or the order within them, may make.
+	unborne []int
 	// less are the values less the shifts within sittings.
 	less []float64
 }
@@ -47,6 +51,9 @@ func (u units) firsts(at []int) (all []int) {
 // shareWithin is the share of the level for what a sitting shows, where other changes need the rest more.
 const shareWithin = .25
 
+// orderless is the level for what a change is beside the order within sittings, without any one run.
+const orderless = .01
+
 func (s *strata) contrasts(f *Figure) *contrasts {
 	c := &contrasts{figure: f, strata: s}
 	var session []int
@@ -56,6 +63,10 @@ func (s *strata) contrasts(f *Figure) *contrasts {
 			if v != nil {
 				c.values, c.point = append(c.values, *v), append(c.point, i)
 				c.sitting, session = append(c.sitting, s.sitting[i][k]), append(session, s.session[i][k])
+				c.order, c.first = append(c.order, float64(s.order[i][k])), append(c.first, 0)
+				if s.order[i][k] == 0 {
+					c.first[len(c.first)-1] = 1
+				}
 			}
 		}
 	}
@@ -112,9 +123,11 @@ func (c *contrasts) find(ctx context.Context, points []Point, level float64) []C
 	case len(c.separate) > 0:
 		ofWithin *= shareWithin
 	}
-	within := c.borne(ctx, points, c.levelsOf(c.sessions, c.sessions.sitting, c.shared, ofWithin), true, level)
+	within := c.borne(ctx, points, c.told(c.levelsOf(c.sessions, c.sessions.sitting, c.shared, ofWithin)), true, level)
 	c.setHours(placesOf(within))
-	between := c.borne(ctx, points, c.levelsOf(c.hours, nil, c.separate, level-ofWithin), false, level)
+	separate := slices.DeleteFunc(slices.Sorted(slices.Values(slices.Concat(c.separate, c.unborne))), func(at int) bool { return c.hours.first(at) <= 0 })
+	between := c.borne(ctx, points, c.levelsOf(c.hours, nil, separate, level-ofWithin), false, level)
+	c.unborne = slices.DeleteFunc(c.unborne, func(at int) bool { return slices.Contains(placesOf(between), at) })
 	return slices.SortedFunc(slices.Values(slices.Concat(within, between)), func(a, b Change) int { return cmp.Compare(a.At, b.At) })
 }
 
@@ -142,6 +155,32 @@ func (c *contrasts) setHours(within []int) {
 	}
 	sittings := c.medians(c.less, c.sitting) // in the order of the first point of each
 	c.hours = units{values: sittings.values, point: sittings.point}
+}
+
+// told are the changes at points that the runs of the sittings tell, whichever of them is left out, from what comes of the
+// order within sittings: a machine that slows down by as much from run to run, or a first run that is unlike the others.
+// Where one side always has its place in that order nothing does.
+func (c *contrasts) told(at []int) (told []int) {
+	firsts, shifts := units{point: c.point}.firsts(at), c.shifts(at)
+	for i, place := range at {
+		is := true
+		for _, order := range [][]float64{c.order, c.first} {
+			rise, p := stats.Borne(c.values, c.sitting, [][]float64{order}, firsts, firsts[i])
+			is = is && p <= orderless && rise*shifts[i] > 0
+		}
+		if is {
+			told = append(told, place)
+		} else {
+			c.unborne = append(c.unborne, place)
+		}
+	}
+	return told
+}
+
+// isOfMany reports whether the sittings show a change at a point whichever run is left out.
+func (c *contrasts) isOfMany(at int) bool {
+	_, p := stats.Borne(c.values, c.sitting, nil, nil, units{point: c.point}.first(at))
+	return p <= orderless
 }
 
 // shifts are by how much the values rise at points, as the sittings show that have both sides.

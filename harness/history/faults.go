@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dq-bench/dq-bench/harness/compare"
+	"github.com/dq-bench/dq-bench/harness/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
@@ -174,19 +175,27 @@ func (s *sorted) isOver(kind compare.Fault, from, newest int) bool {
 	return wrong == 0 && p <= significance
 }
 
-// standOut is the first point since which a fault stands out that was there before, if at all, from a point on: no
+// standOut is a point since which a fault stands out that was there before, if at all, from a point on: no
 // run had it and each has it since, or the newest in any of its runs; or each has many times as many as any of
-// those. It is 0 if none does. A fault that the newest two have is rarer by chance than one that the newest alone has,
-// so what was told of that is told still.
-func (s *sorted) standOut(kind compare.Fault, from int) (first int) {
+// those. Of several it is the one at which the shares rise most. It is 0 if there is none. A fault that the newest two
+// have is rarer by chance than one that the newest alone has, so what was told of that is told still.
+func (s *sorted) standOut(kind compare.Fault, from int) int {
 	last := len(s.points) - 1
 	most, bad := make([]float64, last+1), make([]int, last+1) // of the runs before a point
-	for i := from; i < last; i++ {
-		_, n := s.runsOf(i, i+1, kind)
-		bad[i+1] = bad[i] + n
-		most[i+1] = max(most[i], slices.Max(s.shares(kind, i, i+1)))
+	var roots []float64
+	first := make([]int, last+1) // run of each point
+	for i := from; i <= last; i++ {
+		shares := s.shares(kind, i, i+1)
+		first[i] = len(roots)
+		roots = append(roots, squareRoots(shares)...)
+		if i < last {
+			_, n := s.runsOf(i, i+1, kind)
+			bad[i+1] = bad[i] + n
+			most[i+1] = max(most[i], slices.Max(shares))
+		}
 	}
 	least := math.Inf(1) // of the runs since
+	var places []int
 	for at := last; at > from && least > 0; at-- {
 		shares := s.shares(kind, at, at+1)
 		least = min(least, slices.Min(shares))
@@ -195,10 +204,14 @@ func (s *sorted) standOut(kind compare.Fault, from int) (first int) {
 			many = beyond
 		}
 		if least > many*most[at] || at == last && most[at] == 0 && slices.Max(shares) > 0 {
-			first = at
+			places = append(places, first[at])
 		}
 	}
-	return first
+	if len(places) == 0 {
+		return 0
+	}
+	slices.Sort(places)
+	return slices.Index(first, stats.Steepest(roots, nil, places, false))
 }
 
 const (

@@ -10,11 +10,16 @@
 // The test takes each run for a draw of its own. Runs of a version that were made in a row are not: they share their
 // hour, and by them alone nine in ten flat series of ten versions have a change where hours differ by as much as runs.
 // What is judged is therefore what sittings show that have runs of both sides of a change, in turn: the levels of the
-// runs within each, by least squares on the logarithms, and the shift there, which is what is told. Where no sitting has both, a change is what is more than the
-// medians of the sittings, or of the sessions, differ by (stats.Levels). TestSittingsThatDifferAreNoChange and
-// TestSessionsThatDifferAreNoChange say how often that errs, and what it sees. What is done wrong to messages is
-// judged within sittings, and by sessions, too. Where runs resemble the one before them, as on a machine that drifts, one in five flat series
-// of 40 has a change if the correlation is 0.5 (TestNeighboursThatAreAlike); a note says where that is to be seen.
+// runs within each, by least squares on the logarithms, and the shift there, which is what is told. It has to be there
+// whichever run is left out, and beside what the order within sittings explains (stats.Borne): a machine that warms in each
+// makes no change, and where one side was always the first nothing is told, but that (TestTheOrderInSittingsIsNoChange).
+// Where no sitting has both sides, a change is what is more than the medians of the sittings, or of the sessions, differ
+// by (stats.Levels). TestSittingsThatDifferAreNoChange and TestSessionsThatDifferAreNoChange say how often that errs, and
+// what it sees. What is done wrong to messages is judged within sittings, and by sessions, too.
+//
+// Runs that are half an hour apart or more share none, and are judged one by one. Where they resemble the one before them,
+// as on a machine that drifts, one in five flat series of 40 has a change if the correlation is 0.5
+// (TestNeighboursThatAreAlike); notes say where that is to be seen, and what came and went.
 //
 // What it can see is a matter of the noise. On a machine with a calm hour of its own every
 // figure serves. On one that others use as well the lateness of one run may be ten times
@@ -160,6 +165,9 @@ type Figure struct {
 	ofHours          *Change
 	hours            int
 	hoursAreSittings bool
+	// unborne is the newest change of the sittings that a single run makes, or that may come of the order in them.
+	unborne  *Change
+	ofOneRun bool
 }
 
 // Name is that of people: "past due p99".

@@ -144,6 +144,14 @@ func (f *Figure) divideBeside(ctx context.Context, points []Point, strata *strat
 		byRuns.set([]Change{*by}, f.levels, o)
 		f.ofHours = byRuns.newest()
 	}
+	if len(c.unborne) > 0 {
+		at := slices.Max(c.unborne)
+		bySittings := *f
+		bySittings.set([]Change{{At: at, Name: points[at].Name, within: true}}, c.levels, o)
+		if by := bySittings.newest(); by != nil && (f.newest() == nil || f.newest().At < at) {
+			f.unborne, f.ofOneRun = by, !c.isOfMany(at)
+		}
+	}
 }
 
 // scaled are the values, or their logarithms where all are above 0.
@@ -258,6 +266,9 @@ func (h *History) judge(ctx context.Context, runs int) {
 	case len(better) > 0:
 		h.Outcome = Better
 		h.Text = "Better since " + h.sentence(better) + h.maybeEarlier(better[0].newest().At)
+	case h.unborne() != nil:
+		h.Outcome = Inconclusive
+		h.Text = fmt.Sprintf("Inconclusive: %s at %d points show a change that may be none.", compare.CountRuns(runs), len(h.Points))
 	case h.ofHours() != nil && h.ofHours().hours < MinSessions:
 		h.Outcome = Inconclusive
 		h.Text = fmt.Sprintf("Inconclusive: %s were made in %s; at least %d are needed to see a change.", compare.CountRuns(runs), h.ofHours().hoursText(), MinSessions)

@@ -36,20 +36,40 @@ func (f *Figure) neighbours() (correlation, deviations float64) {
 }
 
 // tellNeighbours says of which figures that changed the runs resemble the ones beside them, within their levels: the test
-// takes them for draws in any order, and a drift that comes and goes for a change. Runs that share their hour are judged by that.
+// takes them for draws in any order, and a drift that comes and goes for a change; and which come and go. Runs that share
+// their hour are judged by that.
 func (h *History) tellNeighbours(s *sorted) {
 	if s.strata != nil && s.references == nil {
 		return
 	}
-	var alike []string
+	var alike, restless []string
 	for i := range h.Figures {
 		f := &h.Figures[i]
 		if correlation, deviations := f.neighbours(); f.newest() != nil && deviations > alikeFrom {
 			alike = append(alike, fmt.Sprintf("%s (correlation %.1f)", f.Name(), correlation))
 		}
+		if n := f.turns(); n >= manyTurns {
+			restless = append(restless, fmt.Sprintf("%s (%d times)", f.Name(), n))
+		}
 	}
+	const but = ": what changed may be a drift of the machine that comes and goes; measure beside a reference, or in turn"
 	if len(alike) > 0 {
-		h.Notes = append(h.Notes, "neighbouring runs are alike, between the changes too, in "+strings.Join(alike, ", ")+
-			": what changed may be a drift of the machine that comes and goes; measure beside a reference, or in turn")
+		h.Notes = append(h.Notes, "neighbouring runs are alike, between the changes too, in "+strings.Join(alike, ", ")+but)
 	}
+	if len(restless) > 0 {
+		h.Notes = append(h.Notes, "what rose fell again, or the other way round, in "+strings.Join(restless, ", ")+but)
+	}
+}
+
+// manyTurns is how often a figure turns round that may well follow the hours of a day.
+const manyTurns = 2
+
+// turns is how many changes are in the other direction than the one before.
+func (f *Figure) turns() (n int) {
+	for i := 1; i < len(f.Changes); i++ {
+		if f.Changes[i].Outcome != f.Changes[i-1].Outcome {
+			n++
+		}
+	}
+	return n
 }

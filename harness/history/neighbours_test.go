@@ -1,8 +1,10 @@
 package history
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,4 +38,16 @@ func TestNeighboursThatAreAlike(t *testing.T) {
 	changes, said = changed(0, 3)
 	require.Equal(t, series, changes)
 	require.LessOrEqual(t, said, series*5/100)
+}
+
+// A machine that is slower for nine hours of each day makes changes of its own, which is said.
+func TestWhatComesAndGoesIsSaid(t *testing.T) {
+	var versions []string
+	for i := range 60 {
+		versions = append(versions, fmt.Sprintf("1.%d", i))
+	}
+	busy := func(i int) float64 { return map[bool]float64{true: 1.5, false: 1}[i%24 >= 9 && i%24 < 18] }
+	h, err := Of(t.Context(), samples(busy, versions...), DefaultOptions())
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(h.Notes, "\n"), "what rose fell again, or the other way round, in lateness p50 (")
 }

@@ -63,8 +63,13 @@ func TestSessionsThatDifferAreNoChange(t *testing.T) {
 		random := rand.New(rand.NewPCG(uint64(i), 6))
 		runs := slices.Repeat([]int{6}, row.versions)
 		runs[row.versions-1] = row.newest
-		of := &strata{sittings: 1}
+		of, inTime := &strata{sittings: 1}, 0
 		for at, n := range runs {
+			of.order = append(of.order, nil)
+			for range n {
+				of.order[at] = append(of.order[at], inTime)
+				inTime++
+			}
 			of.sitting, of.session = append(of.sitting, make([]int, n)), append(of.session, slices.Repeat([]int{at}, n))
 		}
 		worse := 0
@@ -158,6 +163,15 @@ func TestRunsThatShareNoHour(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Worse, h.Outcome)
 	require.Empty(t, h.Notes)
+
+	for _, r := range runs[16:] { // the newer ones and what was beside them
+		r.Started = r.Started.AddDate(0, 0, 1)
+	}
+	h, err = Of(t.Context(), runs, o)
+	require.NoError(t, err)
+	require.Equal(t, Worse, h.Outcome)
+	require.Len(t, h.Notes, 1)
+	require.Contains(t, h.Notes[0], "no sitting has runs from before 1.1 and since")
 }
 
 // Hours in which messages are lost are one fault each, however many of their runs lose some.

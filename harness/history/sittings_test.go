@@ -184,6 +184,79 @@ func TestTheHourOfAllMakesNoVersionWorse(t *testing.T) {
 	}
 }
 
+// inOrder are evenings in each of which versions have runs in one order, such as 0 0 0 1 1 1.
+func inOrder(evenings int, versions ...int) (points []point) {
+	starts := make([][]time.Duration, slices.Max(versions)+1)
+	for evening := range evenings {
+		for i, v := range versions {
+			starts[v] = append(starts[v], time.Duration(evening)*24*time.Hour+time.Duration(i)*time.Minute)
+		}
+	}
+	for v, all := range starts {
+		points = append(points, madeAt(v, all...))
+	}
+	return points
+}
+
+// What each sitting does to its later runs, or to the first one, is no change, and neither is a run by itself; that there
+// may be one is said. What the order does not explain is seen.
+func TestTheOrderInSittingsIsNoChange(t *testing.T) {
+	slower := func(_ *rand.Rand, order int) float64 { return math.Exp(.03 * float64(order)) }
+	cold := func(_ *rand.Rand, order int) float64 { return map[bool]float64{true: 1.35, false: 1}[order == 0] }
+	rarely := func(random *rand.Rand, _ int) float64 {
+		return map[bool]float64{true: 3, false: 1}[random.IntN(15) == 0]
+	}
+	for i, row := range []struct {
+		name        string
+		points      []point
+		apart       float64
+		off         func(random *rand.Rand, order int) float64
+		at          int
+		times       float64
+		least, most int // per cent of the series with a change
+		said        int // per cent of which it is said, at the least, that there may be one
+	}{
+		{"one after the other", inOrder(6, 0, 0, 0, 1, 1, 1), .1, slower, 1, 1, 0, 5, 30},
+		{"once each, and slower", inOrder(8, 0, 1), .1, slower, 1, 1, 0, 0, 0},
+		{"once each, the first cold", inOrder(8, 0, 1), .1, cold, 1, 1, 0, 0, 90},
+		{"five, once each", inOrder(6, 0, 1, 2, 3, 4), .1, slower, 1, 1, 0, 10, 0},
+		{"there and back, and slower", inOrder(6, 0, 1, 1, 0), .1, slower, 1, 1, 0, 5, 0},
+		{"a run off now and then", chained(13, 1), .05, rarely, 1, 1, 0, 5, 50},
+		{"three each, one off now and then", chained(9, 3), .05, rarely, 1, 1, 0, 10, 0},
+		{"one after the other, twice as much", inOrder(6, 0, 0, 0, 1, 1, 1), .1, slower, 1, 2, 95, 100, 0},
+		{"once each, twice as much", inOrder(8, 0, 1), .1, cold, 1, 2, 0, 0, 90},
+		{"there and back, a fifth more", inOrder(6, 0, 1, 1, 0), .1, slower, 1, 1.2, 85, 100, 0},
+		{"in turn, a fifth more", inOrder(6, 0, 1, 0, 1, 0, 1), .1, slower, 1, 1.2, 90, 100, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			const series = 40
+			of, random := strataOf(row.points), rand.New(rand.NewPCG(uint64(i), 14))
+			changes, said := 0, 0
+			for range series {
+				f := inSittings(random, of.sitting, row.apart, row.at, row.times)
+				for point, values := range f.Values {
+					for k, v := range values {
+						*v *= row.off(random, of.order[point][k])
+					}
+					f.Medians[point] = medianOf(values)
+				}
+				f.divide(t.Context(), make([]Point, len(row.points)), of, .005, DefaultOptions())
+				if len(f.Changes) > 0 {
+					changes++
+				}
+				if f.unborne != nil {
+					said++
+				}
+			}
+			t.Logf("a change in %d of %d series, said to be doubtful in %d", changes, series, said)
+			require.GreaterOrEqual(t, 100*changes, series*row.least)
+			require.LessOrEqual(t, 100*changes, series*row.most)
+			require.GreaterOrEqual(t, 100*said, series*row.said)
+		})
+	}
+}
+
 // Evenings in which all lose messages make no version worse.
 func TestEveningsThatLoseAreNoChange(t *testing.T) {
 	const series = 60
@@ -222,6 +295,8 @@ func TestSittingsEndWithALongGap(t *testing.T) {
 	}{
 		"one evening":            {evenings(3, 2), ""},
 		"two":                    {evenings(4, 2), "[[0 0] [0 0] [0 0] [1 1]]"},
+		"every hour":             {[]point{madeAt(0, 0, time.Hour, 2*time.Hour), madeAt(1, 3*time.Hour, 4*time.Hour)}, ""},
+		"two of an hour":         {[]point{madeAt(0, 0, time.Minute, time.Hour), madeAt(1, time.Hour+time.Minute)}, "[[0 0 1] [1]]"},
 		"a chain":                {chained(3, 2), "[[0 0] [0 0 1 1] [1 1]]"},
 		"a release now and then": {[]point{madeAt(0, 0), madeAt(1, 200*time.Hour), madeAt(2, 900*time.Hour)}, ""},
 		"seconds, and a pause":   {[]point{madeAt(0, 0, time.Second), madeAt(1, 2*time.Second, 5*time.Minute)}, ""},

@@ -17,10 +17,11 @@ import (
 const MinSessions = 4
 
 const (
-	// sittingGap is by how many times the usual gap between two starts a sitting ends, and leastSittingGap by how much
-	// at the least.
+	// sittingGap is by how many times the usual gap between two starts a sitting ends, leastSittingGap by how much at the
+	// least, and mostSittingGap by how much in any case: runs that are started every hour, or every night, share none.
 	sittingGap      = 10
 	leastSittingGap = 10 * time.Minute
+	mostSittingGap  = 30 * time.Minute
 	// manyInARow is from how many runs in a row on, in the mean, those of a point were not made in turn with others: two
 	// that take turns at random make two.
 	manyInARow = 3
@@ -31,24 +32,26 @@ type strata struct {
 	// sitting and session number those of each run of each point. Sittings are in the order of time; a run that was made
 	// in turn with others is a session of its own.
 	sitting, session [][]int
-	sittings         int
+	// order is the place of each run in the order of its sitting, from 0.
+	order    [][]int
+	sittings int
 	// inARow are the points that have runs in a row.
 	inARow []int
 }
 
-// strataOf is nil where all runs were made in one sitting, and in turn.
+// strataOf is nil where all runs were made in one sitting, and in turn, or each by itself.
 func strataOf(points []point) *strata {
 	type made struct {
 		run       *run.Document
 		point, at int
 	}
 	var inTime []made
-	s := &strata{sitting: make([][]int, len(points)), session: make([][]int, len(points))}
+	s := &strata{sitting: make([][]int, len(points)), session: make([][]int, len(points)), order: make([][]int, len(points))}
 	for i, p := range points {
 		for k, r := range p.runs {
 			inTime = append(inTime, made{r, i, k})
 		}
-		s.sitting[i], s.session[i] = make([]int, len(p.runs)), make([]int, len(p.runs))
+		s.sitting[i], s.session[i], s.order[i] = make([]int, len(p.runs)), make([]int, len(p.runs)), make([]int, len(p.runs))
 	}
 	slices.SortStableFunc(inTime, func(a, b made) int { return a.run.Started.Compare(b.run.Started) })
 	longest, sessions := longestGap(points), 0
@@ -71,11 +74,11 @@ func strataOf(points []point) *strata {
 			} else if !slices.Contains(s.inARow, m.point) {
 				s.inARow = append(s.inARow, m.point)
 			}
-			s.sitting[m.point][m.at], s.session[m.point][m.at] = s.sittings, sessions-1
+			s.sitting[m.point][m.at], s.session[m.point][m.at], s.order[m.point][m.at] = s.sittings, sessions-1, k
 		}
 		s.sittings, from = s.sittings+1, to
 	}
-	if s.sittings == 1 && s.inARow == nil {
+	if s.sittings == 1 && s.inARow == nil || s.sittings == len(inTime) {
 		return nil
 	}
 	slices.Sort(s.inARow)
@@ -99,7 +102,7 @@ func longestGap(points []point) time.Duration {
 		return 0
 	}
 	slices.Sort(gaps)
-	return max(sittingGap*gaps[(len(gaps)-1)/2], leastSittingGap)
+	return min(max(sittingGap*gaps[(len(gaps)-1)/2], leastSittingGap), mostSittingGap)
 }
 
 // span is the first and the last of the points of which a sitting has runs.
@@ -120,6 +123,11 @@ func (s *strata) spans(tells func(point, run int) bool) []span {
 		}
 	}
 	return all
+}
+
+// isSplitAt reports whether no sitting has runs of points before one, and from it on.
+func (s *strata) isSplitAt(at int) bool {
+	return !share(s.spans(func(int, int) bool { return true }), at)
 }
 
 // share reports whether a sitting has runs of points before one, and from it on.

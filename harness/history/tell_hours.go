@@ -3,19 +3,30 @@ package history
 import (
 	"fmt"
 	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/run"
 )
 
-// ofHours is the figure of which the runs show the greatest change that may be no more than hours make, for the worse
-// if there is such, nil if there is none.
+// ofHours is the figure of which the runs show the greatest change that may be no more than hours make.
 func (h *History) ofHours() *Figure {
+	return h.most(func(f *Figure) *Change { return f.ofHours })
+}
+
+// unborne is the one of which sittings show the greatest change that a single run, or the order in them, may make.
+func (h *History) unborne() *Figure {
+	return h.most(func(f *Figure) *Change { return f.unborne })
+}
+
+// most is the figure with the greatest change of a kind, for the worse if there is such, nil if there is none.
+func (h *History) most(of func(*Figure) *Change) *Figure {
 	var most *Figure
 	for i := range h.Figures {
-		c := h.Figures[i].ofHours
+		c := of(&h.Figures[i])
 		if c == nil {
 			continue
 		}
-		worse := most != nil && most.ofHours.Outcome == Worse
-		if most == nil || c.Outcome == Worse && !worse || (c.Outcome == Worse) == worse && c.factor() > most.ofHours.factor() {
+		worse := most != nil && of(most).Outcome == Worse
+		if most == nil || c.Outcome == Worse && !worse || (c.Outcome == Worse) == worse && c.factor() > of(most).factor() {
 			most = &h.Figures[i]
 		}
 	}
@@ -33,7 +44,14 @@ func (f *Figure) hoursText() string {
 // tellHours says which runs share their hour, what is told of that, and of what was seen in the runs that it may be no
 // more than that.
 func (h *History) tellHours(s *sorted) {
-	if s.strata == nil || s.references != nil || len(h.Points) == 1 {
+	switch {
+	case s.strata == nil || len(h.Points) == 1:
+		return
+	case s.references != nil:
+		if changed := append(h.changed(Worse), h.changed(Better)...); len(changed) > 0 && s.strata.isSplitAt(changed[0].newest().At) {
+			h.Notes = append(h.Notes, "no sitting has runs from before "+changed[0].newest().Name+" and since: what one did to one side of its pairs alone looks as if "+
+				"the version did it; to be sure, measure versions of both sides beside the reference in one sitting")
+		}
 		return
 	}
 	var facts []string
@@ -54,6 +72,18 @@ func (h *History) tellHours(s *sorted) {
 	}
 	if changed := append(h.changed(Worse), h.changed(Better)...); len(changed) > 0 {
 		h.Text += " " + changed[0].byHours(s.strata.sittings)
+	}
+	if f := h.unborne(); f != nil {
+		c, but := f.unborne, "the runs of both sides had the same order in each sitting, or nearly, which may be what they differ by: measure them there and back, such as A B B A, and compare."
+		if f.ofOneRun {
+			but = "one run less would not show it: measure each several times in a sitting, there and back, such as A B B A, and compare."
+		}
+		by := fmt.Sprintf("%s where it was %s", f.ValueText(c.After), f.ValueText(c.Before))
+		if c.Ratio != nil {
+			by = run.FormatFloat(*c.Ratio) + " times as much as before"
+		}
+		h.Text += fmt.Sprintf(" By the sittings %s is %s since %s; but %s", f.Name(), by, c.Name, but)
+		return
 	}
 	if f := h.ofHours(); f != nil {
 		c, but := f.ofHours, "that is no more than %s differ by"

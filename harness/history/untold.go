@@ -107,7 +107,11 @@ func (h *History) tooFew(ctx context.Context) string {
 			return ""
 		}
 		ones := slices.Repeat([]int{1}, len(h.Points)-1)
-		return fmt.Sprintf("One that begins with the newest runs can be told once there are %d of them.", takes(ctx, ones, significance/float64(max(len(h.Figures), 1))))
+		n := takes(ctx, ones, significance/float64(max(len(h.Figures), 1)))
+		if n == 1 {
+			return ""
+		}
+		return fmt.Sprintf("One that begins with the newest runs can be told once there are %d of them.", n)
 	}
 	newest := h.Points[len(h.Points)-1]
 	most, least := 0, 0
