@@ -112,7 +112,7 @@ func (c *class) nests(codec Name, declared bool) string {
 		of := f.typ.ofGeneric()
 		switch {
 		case of == nil:
-		case f.binding == byDeclaration && c.generic && !declared && (codec == NameKryo5 || of.counts(codec)):
+		case f.binding == byDeclaration && c.generic && !declared && (codec == NameKryo5 && !c.record || codec != NameKryo5 && of.counts(codec)):
 			return fmt.Sprintf("an object of the generic class %s by itself, whose field %s is of a generic class, too: %s writes that by what declares the object", c.name, f.name, codec)
 		case f.binding == byNothing && f.of.generic && codec == NameKryo5:
 			return fmt.Sprintf("an object of %s, whose field %s is of a generic class, and %s, which has it, is extended by a class without type parameters: Kryo5 does not know then what they stand for", c.name, f.name, f.of.name)

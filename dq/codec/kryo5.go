@@ -216,8 +216,8 @@ func (w *kryoWriter) fields(o *object, j *javaType) {
 	defer w.scope.enter(class, bound)()
 	for i, f := range class.fields {
 		w.bound = f.binding.isKnown(bound)
-		if class.record && !f.typ.isFinal() {
-			w.classAndObject(o.fields[i], nil) // a record tells nothing of its generics
+		if class.record {
+			w.component(o.fields[i], f.typ)
 		} else {
 			w.field(o.fields[i], f.typ)
 		}
@@ -282,6 +282,16 @@ func (w *kryoWriter) field(value any, j *javaType) {
 	default:
 		w.classAndObject(value, j)
 	}
+}
+
+// component writes a component of a record, of whose type arguments Kryo5 knows no more than in an array, nor what a
+// type parameter stands for.
+func (w *kryoWriter) component(value any, j *javaType) {
+	if j.param {
+		w.classAndObject(value, nil)
+		return
+	}
+	w.inArray(value, j)
 }
 
 // inArray writes an element of an array, which is declared as j: Kryo5 knows none of its type arguments.

@@ -256,8 +256,8 @@ func (r *kryoReader) fields(class *class, j *javaType) any {
 		}
 		before := r.err
 		r.bound = f.binding.isKnown(bound)
-		if class.record && !typ.isFinal() {
-			o.fields[i] = r.classAndObject() // a record tells nothing of its generics
+		if class.record {
+			o.fields[i] = r.component(typ)
 		} else {
 			o.fields[i] = r.field(typ)
 		}
@@ -321,6 +321,14 @@ func (r *kryoReader) field(j *javaType) any {
 		return r.orNull(declaredType(j), j.arguments())
 	}
 	return r.classAndObjectOf(j)
+}
+
+// component reads a component of a record: see kryoWriter.
+func (r *kryoReader) component(j *javaType) any {
+	if j.param {
+		return r.classAndObject()
+	}
+	return r.inArray(j)
 }
 
 // inArray reads an element of an array: see kryoWriter.
