@@ -1,6 +1,9 @@
 package codec_test
 
 import (
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +11,25 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/classfile"
 )
+
+// What Redisson was seen to leave in objects of JSON that has no members is known of each class, or that it is not known.
+func TestConstructorsOfRedisson(t *testing.T) {
+	library, err := classfile.Open("testdata/constructors/constructors.jar")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, library.Close()) })
+	seen, err := os.ReadFile("testdata/constructors/4.7.0.tsv")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(seen)) {
+		name, given, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		java, err := library.Class(name)
+		require.NoError(t, err)
+		if !java.Opaque {
+			require.Equal(t, given, strings.Join(java.Defaults, ","), name)
+		}
+		mayBeOpaque := strings.Contains(name, "$Of") || slices.Contains([]string{"Sets", "Hands", "Private"}, strings.TrimPrefix(name, "demo.Constructors$"))
+		require.True(t, mayBeOpaque || !java.Opaque, name)
+	}
+}
 
 // What JSON lacks is null no more once Java has read it, where a constructor gives the field a value, or lets another do so.
 func TestConstructorsThatGiveValues(t *testing.T) {
@@ -18,8 +40,10 @@ func TestConstructorsThatGiveValues(t *testing.T) {
 		defaults []string
 		opaque   bool
 	}{
-		"Plain": {[]string{"other", "tags"}, false}, "Below": {[]string{"kind"}, false}, "Built": {[]string{"kind"}, false},
-		"Sets": {nil, true}, "Arguments": {nil, true}, "Hands": {nil, true}, "Private": {nil, true},
+		"Plain": {[]string{"other", "tags"}, false}, "Below": {[]string{"kind", "other", "tags"}, false}, "Built": {[]string{"kind"}, false},
+		"Arguments": {[]string{"kind"}, false}, "OfSuper": {[]string{"kind"}, false}, "OfCast": {[]string{"kind", "own"}, false},
+		"Nulls": {nil, false}, "Holds": {nil, false},
+		"Ordinary": {[]string{"counts", "day", "id", "number", "share", "sizes", "tags"}, false},
 	} {
 		java, err := library.Class("demo.Constructors$" + name)
 		require.NoError(t, err)
@@ -41,6 +65,15 @@ func TestConstructorsThatGiveValues(t *testing.T) {
 		_    struct{} `java:"demo.Constructors$Sets,serialVersionUID=1"`
 		Kind *string  `json:"kind"`
 	}
+	type ofNew struct {
+		_    struct{} `java:"demo.Constructors$OfNew,serialVersionUID=1"`
+		Kind *string  `json:"kind"`
+	}
+	type holds struct {
+		_     struct{} `java:"demo.Constructors$Holds,serialVersionUID=1"`
+		Inner *ofNew   `json:"inner"`
+		All   []any    `json:"all"`
+	}
 	text := "text"
 	for _, c := range []struct {
 		value any
@@ -52,6 +85,9 @@ func TestConstructorsThatGiveValues(t *testing.T) {
 		{below{plain: plain{Kind: &text, Other: &text, Tags: []string{}}}, ""},
 		{sets{}, "may give a value of its own"},
 		{sets{Kind: &text}, ""},
+		{holds{}, ""},
+		{holds{Inner: &ofNew{Kind: &text}}, ""},
+		{holds{Inner: &ofNew{}}, "may give a value of its own"},
 	} {
 		serialization, err := codec.ByName(codec.NameSerialization, codec.Class{Of: c.value})
 		require.NoError(t, err)

@@ -100,9 +100,10 @@ type JavaClass struct {
 	// Hidden are the fields that the compiler has added, such as this$0 of an inner class, which is its outer object:
 	// Kryo5 and JSON leave them out, Serialization and Marshalling do not.
 	Hidden []string
-	// Defaults are the fields, its own or of a super class, in which its constructor without parameters stores values, which
-	// Jackson leaves to an object where JSON lacks them. Opaque says that it may do so in any, for it calls a method of the
-	// object, hands it to one, or arguments to the constructor of its super class.
+	// Defaults are the fields, its own or of a super class, in which its constructor without parameters, and those that
+	// this one calls by this(…) and super(…), store values but null, which Jackson leaves to an object where JSON lacks
+	// them. Opaque says that they may do so in any, as they do more with the object than that, such as call a method of
+	// it, hand it on or keep it, or as they are not all to be found.
 	Defaults []string
 	Opaque   bool
 	// NoDefault says that it has no constructor without parameters, and so that Jackson cannot read it

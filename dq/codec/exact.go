@@ -314,15 +314,13 @@ func repeats(all []any) bool {
 	return false
 }
 
-// mayDefault says that a constructor gives a value of its own to a field, or may, or nothing.
+// mayDefault says that the constructor gives a value of its own to a field, or may, or nothing.
 func (c *class) mayDefault(f field) string {
-	for level := c; level != nil; level = level.super {
-		if slices.Contains(level.defaults, f.name) {
-			return "its constructor gives a value of its own"
-		}
-		if level.opaque {
-			return fmt.Sprintf("the constructor of %s may give a value of its own, as it calls a method of the object, or hands on what it is given", level.name)
-		}
+	switch {
+	case slices.Contains(c.defaults, f.name):
+		return "its constructor gives a value of its own"
+	case c.opaque:
+		return fmt.Sprintf("the constructor of %s may give a value of its own, as it does more with the object than store values in its fields", c.name)
 	}
 	return ""
 }

@@ -10,7 +10,20 @@ import (
 
 // FuzzParse: no panic, whatever the bytes.
 func FuzzParse(f *testing.F) {
-	jar, err := zip.OpenReader("../testdata/corpus/acme.jar")
+	for _, path := range []string{"../testdata/corpus/acme.jar", "../testdata/constructors/constructors.jar"} {
+		addClasses(f, path)
+	}
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		if c, err := parse(data); err == nil {
+			c.describe()
+			c.constructed(func(string) (*class, error) { return c, nil })
+		}
+	})
+}
+
+func addClasses(f *testing.F, path string) {
+	f.Helper()
+	jar, err := zip.OpenReader(path)
 	require.NoError(f, err)
 	defer jar.Close()
 	for _, file := range jar.File[:20] {
@@ -20,11 +33,6 @@ func FuzzParse(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(data)
 	}
-	f.Fuzz(func(_ *testing.T, data []byte) {
-		if c, err := parse(data); err == nil {
-			c.describe()
-		}
-	})
 }
 
 // FuzzTypeOf: no panic, and no end of depth.

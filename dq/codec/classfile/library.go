@@ -46,6 +46,7 @@ func (l *Library) Class(name string) (codec.JavaClass, error) {
 	java := c.describe()
 	java.Serializable = l.serializable(c, 0)
 	java.Flags, java.Collection = c.flags(l.read), c.isCollection(l.read, 0)
+	java.Defaults, java.Opaque = c.constructed(l.read)
 	return java, nil
 }
 

@@ -118,6 +118,7 @@ func (l *loader) load(name string) error {
 	}
 	described := c.describe()
 	described.Flags, described.Collection = c.flags(l.read), c.isCollection(l.read, 0)
+	described.Defaults, described.Opaque = c.constructed(l.read)
 	if described.Interface {
 		l.found = append(l.found, described)
 		return nil
@@ -187,14 +188,13 @@ func (c *class) describe() codec.JavaClass {
 	java.Jackson3 = c.beans()
 	java.NoDefault = !c.hasDefault()
 	java.OfText = c.isOfText()
-	java.Defaults, java.Opaque = c.defaults(), c.isOpaque()
 	slices.SortFunc(java.Fields, func(a, b codec.JavaField) int { return strings.Compare(a.Name, b.Name) })
 	return java
 }
 
 // hasDefault reports whether it has a constructor without parameters.
 func (c *class) hasDefault() bool {
-	return slices.ContainsFunc(c.methods, func(m member) bool { return m.name == "<init>" && m.descriptor == "()V" })
+	return slices.ContainsFunc(c.methods, func(m member) bool { return m.name == initName && m.descriptor == "()V" })
 }
 
 // isOfText reports whether a constructor, or a method that Jackson knows by its name, makes an object of one String.
@@ -202,59 +202,8 @@ func (c *class) isOfText() bool {
 	made := "(Ljava/lang/String;)L" + strings.ReplaceAll(c.name, ".", "/") + ";"
 	return slices.ContainsFunc(c.methods, func(m member) bool {
 		isFactory := (m.name == "valueOf" || m.name == "fromString") && m.access&accStatic != 0 && m.access&accPublic != 0
-		return m.name == "<init>" && m.descriptor == "(Ljava/lang/String;)V" || isFactory && m.descriptor == made
+		return m.name == initName && m.descriptor == "(Ljava/lang/String;)V" || isFactory && m.descriptor == made
 	})
-}
-
-// constructors are the constructor without parameters and, if it calls another one of the class, all others.
-func (c *class) constructors() (all []member) {
-	calls := false
-	for _, m := range c.methods {
-		isDefault := m.name == "<init>" && m.descriptor == "()V"
-		calls = calls || isDefault && slices.ContainsFunc(m.calls, func(to call) bool { return to.class == c.name && to.name == "<init>" })
-	}
-	for _, m := range c.methods {
-		if m.name == "<init>" && (m.descriptor == "()V" || calls) {
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
-// defaults returns the fields, its own or of a super class, in which the constructor without parameters stores values.
-func (c *class) defaults() (names []string) {
-	for _, m := range c.constructors() {
-		for _, of := range m.assigns {
-			if of[0] == c.name && !slices.Contains(names, of[1]) {
-				names = append(names, of[1])
-			}
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// isOpaque reports whether the constructor without parameters calls a method of the object, hands it to one, or
-// arguments to the constructor of the super class.
-func (c *class) isOpaque() bool {
-	isOwn := func(name string) bool { return name == c.name || name == c.super && c.super != "java.lang.Object" }
-	hands := func(to call) bool {
-		parameters, _, _ := strings.Cut(to.descriptor, ")")
-		return slices.ContainsFunc(append([]string{c.name, c.super}, c.interfaces...), func(name string) bool {
-			return strings.Contains(parameters, "L"+strings.ReplaceAll(name, ".", "/")+";")
-		})
-	}
-	for _, m := range c.constructors() {
-		for _, to := range m.calls {
-			switch {
-			case to.isStatic && hands(to),
-				!to.isStatic && to.name != "<init>" && isOwn(to.class),
-				to.name == "<init>" && to.class == c.super && isOwn(to.class) && to.descriptor != "()V":
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // hooks are the methods by which a class has its own say in what is written of its objects.

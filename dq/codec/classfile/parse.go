@@ -36,6 +36,7 @@ type class struct {
 	fields     []member
 	methods    []member
 	parameters []string // the names of its type parameters
+	pool       *reader  // with the constant pool
 	// annotated has the libraries whose annotations the class file names.
 	annotated []string
 }
@@ -52,17 +53,21 @@ type member struct {
 	constant   int64  // ConstantValue of a long
 	hasCode    bool
 	returns    [2]string // the class and the field that a method returns and does no more
-	// assigns has the classes and fields that a constructor assigns, and calls the methods and constructors that it
-	// calls. There may be others among them, which the bytes of the code look like.
-	assigns [][2]string
-	calls   []call
+	code       *code     // of a constructor
 }
 
-// call is one of a method, or of a constructor, which is called "<init>".
-type call struct {
-	class, name, descriptor string
-	isStatic                bool
+// code is that of a constructor.
+type code struct {
+	variables int
+	bytes     []byte
+	handlers  []handler
 }
+
+// handler is where code goes on after an exception between two offsets.
+type handler struct{ from, to, target int }
+
+// reference is one to a field, to a method or to a constructor, which is called "<init>".
+type reference struct{ class, name, descriptor string }
 
 const magic = 0xcafebabe
 
@@ -76,10 +81,11 @@ const (
 	tagMethod = 10
 	tagOfFace = 11 // a method of an interface
 	tagName   = 12
+	tagCall   = 18 // what invokedynamic calls
 )
 
 // sizes has how many bytes follow the other tags.
-var sizes = map[byte]int{3: 4, 4: 4, 8: 2, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
+var sizes = map[byte]int{3: 4, 4: 4, 8: 2, 15: 3, 16: 2, 17: 4, 19: 2, 20: 2}
 
 // reader walks over a class file. Its first error stays.
 type reader struct {
@@ -90,11 +96,10 @@ type reader struct {
 	texts   map[uint16]string
 	longs   map[uint16]int64
 	classes map[uint16]uint16 // to the text of the name
-	// fields has the class and the name of references to fields, names the text of what they are called.
-	fields  map[uint16][2]uint16
-	methods map[uint16][2]uint16 // as fields
-	names   map[uint16]uint16
-	types   map[uint16]uint16 // as names, of their descriptors
+	// references has the class of references to fields and methods, 0 for what invokedynamic calls, and their names.
+	references map[uint16][2]uint16
+	names      map[uint16]uint16
+	types      map[uint16]uint16 // as names, of their descriptors
 }
 
 func (r *reader) fail(format string, args ...any) {
@@ -123,14 +128,14 @@ func (r *reader) u4() uint32 { return binary.BigEndian.Uint32(r.take(4)) }
 func parse(data []byte) (*class, error) {
 	r := &reader{
 		data: data, texts: map[uint16]string{}, longs: map[uint16]int64{}, classes: map[uint16]uint16{},
-		fields: map[uint16][2]uint16{}, methods: map[uint16][2]uint16{}, names: map[uint16]uint16{}, types: map[uint16]uint16{},
+		references: map[uint16][2]uint16{}, names: map[uint16]uint16{}, types: map[uint16]uint16{},
 	}
 	if r.u4() != magic || r.err != nil {
 		return nil, fmt.Errorf("expected a class file, which begins with cafebabe, got %.8x", data)
 	}
 	r.take(4) // the version
-	r.pool()
-	c := &class{access: r.u2(), name: r.className(), super: r.className()}
+	r.constants()
+	c := &class{pool: r, access: r.u2(), name: r.className(), super: r.className()}
 	for n := r.u2(); n > 0 && r.err == nil; n-- {
 		c.interfaces = append(c.interfaces, r.className())
 	}
@@ -156,7 +161,7 @@ func parse(data []byte) (*class, error) {
 	return c, nil
 }
 
-func (r *reader) pool() {
+func (r *reader) constants() {
 	for i, n := uint16(1), r.u2(); i < n && r.err == nil; i++ {
 		switch tag := r.u1(); tag {
 		case tagUTF8:
@@ -166,10 +171,11 @@ func (r *reader) pool() {
 			i++ // they take two places
 		case tagClass:
 			r.classes[i] = r.u2()
-		case tagField:
-			r.fields[i] = [2]uint16{r.u2(), r.u2()}
-		case tagMethod, tagOfFace:
-			r.methods[i] = [2]uint16{r.u2(), r.u2()}
+		case tagField, tagMethod, tagOfFace:
+			r.references[i] = [2]uint16{r.u2(), r.u2()}
+		case tagCall:
+			r.take(2) // how it is found
+			r.references[i] = [2]uint16{0, r.u2()}
 		case tagName:
 			r.names[i], r.types[i] = r.u2(), r.u2()
 		default:
@@ -210,31 +216,28 @@ func (r *reader) members() (all []member) {
 
 // code reads the code of a method.
 func (r *reader) code(m *member) {
-	const (
-		loadThis, firstReturn, lastReturn                           = 0x2a, 0xac, 0xb0
-		getField, putField                                          = 0xb4, 0xb5
-		invokeVirtual, invokeSpecial, invokeStatic, invokeInterface = 0xb6, 0xb7, 0xb8, 0xb9
-	)
-	r.take(4) // the sizes of its stack and its variables
-	code := r.take(int(r.u4()))
-	reference := func(all map[uint16][2]uint16, at int) (class, name, descriptor string) {
-		of := all[binary.BigEndian.Uint16(code[at:])]
-		return strings.ReplaceAll(r.texts[r.classes[of[0]]], "/", "."), r.texts[r.names[of[1]]], r.texts[r.types[of[1]]]
+	r.take(2) // the size of its stack
+	made := &code{variables: int(r.u2())}
+	bytes := r.take(int(r.u4()))
+	if len(bytes) == 5 && bytes[0] == opLoad0 && bytes[1] == opGetField && bytes[4] >= opReturnInt && bytes[4] <= opReturnThat {
+		to := r.reference(binary.BigEndian.Uint16(bytes[2:]))
+		m.returns = [2]string{to.class, to.name}
 	}
-	if len(code) == 5 && code[0] == loadThis && code[1] == getField && code[4] >= firstReturn && code[4] <= lastReturn {
-		class, name, _ := reference(r.fields, 2)
-		m.returns = [2]string{class, name}
+	if m.name != initName {
+		return
 	}
-	for i := 0; m.name == "<init>" && i+2 < len(code); i++ {
-		switch code[i] {
-		case putField:
-			class, name, _ := reference(r.fields, i+1)
-			m.assigns = append(m.assigns, [2]string{class, name})
-		case invokeVirtual, invokeSpecial, invokeStatic, invokeInterface:
-			class, name, descriptor := reference(r.methods, i+1)
-			m.calls = append(m.calls, call{class, name, descriptor, code[i] == invokeStatic})
-		}
+	made.bytes = bytes
+	for n := r.u2(); n > 0 && r.err == nil; n-- {
+		made.handlers = append(made.handlers, handler{int(r.u2()), int(r.u2()), int(r.u2())})
+		r.take(2) // the class
 	}
+	m.code = made
+}
+
+// reference returns the field or method of an index of the constant pool.
+func (r *reader) reference(index uint16) reference {
+	of := r.references[index]
+	return reference{strings.ReplaceAll(r.texts[r.classes[of[0]]], "/", "."), r.texts[r.names[of[1]]], r.texts[r.types[of[1]]]}
 }
 
 // attributes gives each attribute to read, with a reader of its bytes.
