@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/run"
@@ -17,14 +16,12 @@ type beside struct {
 	tool     *toolWatch
 	toolUsed *run.ToolUsage
 
-	server, serverAfter usage
+	server, serverAfter usages
 	slow, slowAfter     slowlogs
 	serverErr           error
 
-	// asked is when the server's processor time was asked for.
-	asked                      time.Time
-	serverCPU                  map[string]float64
-	serverShare                float64 // until offered was called
+	asked                      time.Time // when server was
+	serverShare                float64   // until offered was called
 	cpus, cpusOffer, cpusAfter cpuTimes
 	cpusTold                   bool
 }
@@ -32,8 +29,9 @@ type beside struct {
 // lookBeside has a meter run, which must be ended.
 func (e *engine) lookBeside(ctx context.Context) *beside {
 	b := &beside{engine: e}
-	b.server, b.slow, b.serverErr = e.serverUsage(ctx)
-	b.serverCPU, b.asked = e.serverCPU(ctx), time.Now()
+	b.slow = e.slowlogs(ctx)
+	b.server, b.serverErr = e.serverUsage(ctx)
+	b.asked = time.Now()
 	b.cpus, b.cpusTold = readCPUTimes()
 	b.tool = watchTool()
 	b.meter = startMeter(e.Clock, e.epoch)
@@ -46,12 +44,15 @@ func (b *beside) offered(ctx context.Context) {
 	if b.cpusTold {
 		b.cpusOffer, b.cpusTold = readCPUTimes()
 	}
-	now := b.engine.serverCPU(ctx)
+	now, err := b.engine.serverUsage(ctx)
 	length := time.Since(b.asked).Seconds()
-	for address, seconds := range now {
-		if before, ok := b.serverCPU[address]; ok && length > 0 {
-			b.serverShare = max(b.serverShare, (seconds-before)/length)
-		}
+	if b.serverErr != nil || err != nil {
+		return // that it did not answer now is no matter if it does in the end
+	}
+	done, err := now.since(b.server)
+	b.serverErr = err
+	for _, u := range done {
+		b.serverShare = max(b.serverShare, u.cpuSeconds/length)
 	}
 }
 
@@ -62,33 +63,33 @@ func (b *beside) ended(ctx context.Context) {
 	if b.cpusTold {
 		b.cpusAfter, b.cpusTold = readCPUTimes()
 	}
-	var err error
-	b.serverAfter, b.slowAfter, err = b.engine.serverUsage(ctx)
-	b.serverErr = errors.Join(b.serverErr, err)
+	if b.serverErr == nil {
+		b.serverAfter, b.serverErr = b.engine.serverUsage(ctx)
+	}
+	b.slowAfter = b.engine.slowlogs(ctx)
 }
 
 // serverUsage asks the server even after an interrupt.
-func (e *engine) serverUsage(ctx context.Context) (usage, slowlogs, error) {
+func (e *engine) serverUsage(ctx context.Context) (usages, error) {
 	switch {
 	case e.Redis == nil:
-		return usage{}, nil, nil
+		return nil, nil
 	case e.isGone():
-		return usage{}, nil, errGone
+		return nil, errGone
 	}
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	used, err := e.Redis.usage(asking)
-	return used, e.Redis.slowlogs(asking), err
+	return e.Redis.usages(asking)
 }
 
-// serverCPU is the processor time of each master; nil where it is not known.
-func (e *engine) serverCPU(ctx context.Context) map[string]float64 {
+// slowlogs are nil where they are not known.
+func (e *engine) slowlogs(ctx context.Context) slowlogs {
 	if e.Redis == nil || e.isGone() {
 		return nil
 	}
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	return e.Redis.cpuSeconds(asking)
+	return e.Redis.slowlogs(asking)
 }
 
 // tell writes into the run document what was seen while it was worked on.
@@ -106,17 +107,20 @@ func (b *beside) tell(out *run.Document, w *work) {
 			out.Machine.BusyShare = max(float64(d.total-d.idle)/float64(d.total), 0)
 		}
 	}
-	switch {
-	case b.engine.Redis == nil:
-	case b.serverErr != nil:
-		b.engine.note("no server statistics: %v", b.serverErr)
-	case b.serverAfter.minus(b.server).negative():
-		b.engine.note("no server statistics: the server began to count anew meanwhile, as it does when it is restarted, replaced by a replica, or told to (CONFIG RESETSTAT)")
-	default:
-		out.ServerStats = serverStats(b.serverAfter.minus(b.server), out.Counts.Delivered)
-		out.ServerStats.CPUShare = b.serverShare
-		out.ServerStats.SlowCommands = b.slowAfter.since(b.slow)
+	if b.engine.Redis == nil {
+		return
 	}
+	var done usages
+	if b.serverErr == nil {
+		done, b.serverErr = b.serverAfter.since(b.server)
+	}
+	if b.serverErr != nil {
+		b.engine.note("no server statistics: %v", b.serverErr)
+		return
+	}
+	out.ServerStats = serverStats(done.total(), out.Counts.Delivered)
+	out.ServerStats.CPUShare = b.serverShare
+	out.ServerStats.SlowCommands = b.slowAfter.since(b.slow)
 }
 
 func serverStats(u usage, delivered int64) *run.ServerStats {

@@ -83,8 +83,49 @@ func (u usage) minus(before usage) usage {
 	return usage{u.transferCalls - before.transferCalls, u.commands - before.commands, u.cpuSeconds - before.cpuSeconds}
 }
 
+func (u usage) plus(other usage) usage {
+	return usage{u.transferCalls + other.transferCalls, u.commands + other.commands, u.cpuSeconds + other.cpuSeconds}
+}
+
 // negative reports whether the server did less than nothing: then it counted anew.
 func (u usage) negative() bool { return u.transferCalls < 0 || u.commands < 0 || u.cpuSeconds < 0 }
+
+// usages is what each server has done, by the process that says so: its run id, of which a restarted
+// server has another, and its role.
+type usages map[string]usage
+
+var (
+	errOtherServers = errors.New("a server was restarted during the run, or another one took over, joined or went, and nobody counted all of it")
+	errCountedAnew  = errors.New("the server was told to count anew during the run (CONFIG RESETSTAT)")
+)
+
+// since is what each did since it stood as before. It fails where those are not the same processes.
+func (u usages) since(before usages) (usages, error) {
+	if len(u) != len(before) {
+		return nil, errOtherServers
+	}
+	done := usages{}
+	for process, now := range u {
+		earlier, ok := before[process]
+		switch {
+		case !ok:
+			return nil, errOtherServers
+		case now.minus(earlier).negative():
+			return nil, errCountedAnew
+		}
+		done[process] = now.minus(earlier)
+	}
+	return done, nil
+}
+
+// total is what all did together.
+func (u usages) total() usage {
+	var total usage
+	for _, one := range u {
+		total = total.plus(one)
+	}
+	return total
+}
 
 // eachMaster asks all masters of a cluster at once, or the one server, and returns their
 // answers by their addresses.
@@ -106,47 +147,57 @@ func eachMaster[T any](ctx context.Context, client redis.UniversalClient, ask fu
 	return all, err
 }
 
-// usage asks the server. It fails where the server keeps no such statistics.
-func (r *Redis) usage(ctx context.Context) (usage, error) {
-	var total usage
+// usages asks the servers. It fails where one keeps no such statistics.
+func (r *Redis) usages(ctx context.Context) (usages, error) {
 	all, err := eachMaster(ctx, r.Client, usageOf)
-	for _, u := range all {
-		total = usage{total.transferCalls + u.transferCalls, total.commands + u.commands, total.cpuSeconds + u.cpuSeconds}
+	if err != nil {
+		return nil, err
 	}
-	return total, err
+	told := usages{}
+	for address, one := range all {
+		if one.process == "" {
+			one.process = address // as the embedded server, which tells no run id
+		}
+		told[one.process] = one.usage
+	}
+	return told, nil
 }
 
-// cpuSeconds asks for the processor time of each master; nil where it is not told.
-func (r *Redis) cpuSeconds(ctx context.Context) map[string]float64 {
-	all, err := eachMaster(ctx, r.Client, func(ctx context.Context, client redis.UniversalClient) (float64, error) {
-		var u usage
-		text, err := client.Info(ctx, "cpu").Result()
-		if err != nil {
-			return 0, err
+// processUsage is what one process says that it has done.
+type processUsage struct {
+	process string
+	usage
+}
+
+// usageOf asks by one connection, behind which there is one process. Several sections in one INFO need Redis 7.
+func usageOf(ctx context.Context, client redis.UniversalClient) (processUsage, error) {
+	var u processUsage
+	sections := []string{"server", "replication", "commandstats", "stats", "cpu"}
+	texts, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, section := range sections {
+			p.Info(ctx, section)
 		}
-		err = u.add(text)
-		return u.cpuSeconds, err
+		return nil
 	})
 	if err != nil {
-		return nil
+		return u, fmt.Errorf("INFO: %w", err)
 	}
-	return all
-}
-
-func usageOf(ctx context.Context, client redis.UniversalClient) (usage, error) {
-	var u usage
-	for _, section := range []string{"commandstats", "stats", "cpu"} {
-		// Several sections in one INFO need Redis 7.
-		text, err := client.Info(ctx, section).Result()
-		if err != nil {
-			return usage{}, fmt.Errorf("INFO %s: %w", section, err)
+	told := map[string]string{}
+	for i, text := range texts {
+		info := text.(*redis.StringCmd).Val()
+		if err := u.add(info); err != nil {
+			return u, fmt.Errorf("INFO %s: %w", sections[i], err)
 		}
-		if err := u.add(text); err != nil {
-			return usage{}, fmt.Errorf("INFO %s: %w", section, err)
+		for line := range strings.Lines(info) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			told[name] = value
 		}
 	}
 	if u.commands == 0 {
-		return usage{}, errors.New("the server keeps no command statistics")
+		return u, errors.New("the server keeps no command statistics")
+	}
+	if id := told["run_id"]; id != "" {
+		u.process = id + " " + told["role"]
 	}
 	return u, nil
 }

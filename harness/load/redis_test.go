@@ -23,10 +23,30 @@ func TestUsageReadsInfo(t *testing.T) {
 	require.NoError(t, u.add("# CPU\r\nused_cpu_sys:0.25\r\nused_cpu_user:1.5\r\nused_cpu_sys_children:9\r\n"))
 	require.Equal(t, usage{12, 100, 1.75}, u)
 	require.Equal(t, usage{2, 60, .75}, u.minus(usage{10, 40, 1}))
-	require.False(t, u.minus(usage{12, 100, 1.75}).negative())
-	require.True(t, u.minus(usage{12, 100, 1.76}).negative(), "the server was restarted")
 	require.Error(t, u.add("used_cpu_sys:x"))
 	require.Error(t, u.add("cmdstat_zrangebyscore:usec=1"))
+}
+
+// The figures of two processes are never subtracted, whichever are the greater ones.
+func TestUsageIsThatOfTheSameProcesses(t *testing.T) {
+	before := usages{"a master": {10, 40, 1}, "b master": {1, 1, 1}}
+	done, err := usages{"a master": {12, 100, 1.75}, "b master": {1, 2, 1.5}}.since(before)
+	require.NoError(t, err)
+	require.Equal(t, usages{"a master": {2, 60, .75}, "b master": {0, 1, .5}}, done)
+	require.Equal(t, usage{2, 61, 1.25}, done.total())
+
+	for name, now := range map[string]usages{
+		"another took over": {"a master": {99, 99, 9}, "c master": {99, 99, 9}},
+		"one joined":        {"a master": {99, 99, 9}, "b master": {99, 99, 9}, "c master": {0, 1, 0}},
+		"one went":          {"a master": {99, 99, 9}},
+		"one was demoted":   {"a master": {99, 99, 9}, "b slave": {99, 99, 9}},
+	} {
+		_, err := now.since(before)
+		require.ErrorIs(t, err, errOtherServers, name)
+	}
+	// That of one alone tells, where the others did more than it lacks.
+	_, err = usages{"a master": {99, 99, 9}, "b master": {0, 1, 1}}.since(before)
+	require.ErrorIs(t, err, errCountedAnew)
 }
 
 // fill puts n payloads of each kind where Redisson's format keeps them.
