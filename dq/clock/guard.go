@@ -36,7 +36,8 @@ var ErrCannotTell = errors.New("the other clock cannot be asked")
 // It notices that the clock under it was set, for that departs from the monotonic clock by more
 // than half a second within ten. From then on it goes on as before, by the monotonic clock, and
 // asks another clock, such as that of a server, which of the two is right: the wall clock is followed
-// once it is the nearer one, at once or after it was put right in parts. A clock that was wrong
+// once it is the nearer one, at once or after it was put right in parts; an answer that comes too slowly to tell is asked
+// for again. A clock that was wrong
 // from the start, or goes wrong slowly, is not noticed; a machine that has slept is put right by
 // the first answer.
 type Guard struct {
@@ -172,12 +173,16 @@ func (g *Guard) settle() {
 	for wait := time.Duration(0); ; {
 		asked := time.Now()
 		other, err := g.ask(g.ctx)
-		switch {
-		case err != nil && !errors.Is(err, ErrCannotTell):
-			wait = min(max(2*wait, askFirst), askLast)
-		case g.decide(other, time.Since(asked), err):
+		which := slow
+		if err == nil || errors.Is(err, ErrCannotTell) {
+			which = g.decide(other, time.Since(asked), err)
+		}
+		switch which {
+		case follow:
 			return
-		default:
+		case slow:
+			wait = min(max(2*wait, askFirst), askLast)
+		case keep:
 			wait = askAgain
 		}
 		timer := time.NewTimer(wait)
@@ -192,16 +197,37 @@ func (g *Guard) settle() {
 	}
 }
 
-// decide reports whether the wall clock is followed. The answer is of some instant of the time
-// that it took.
-func (g *Guard) decide(other time.Time, took time.Duration, err error) bool {
+// decision is what an answer of the other clock says about the wall clock.
+type decision uint8
+
+const (
+	follow decision = iota
+	keep            // going by the monotonic clock
+	slow            // the same: the answer took too long to tell
+)
+
+// sure is within what the two may be as near to the other clock as each other.
+const sure = stepBeyond / 5
+
+// decide tells whether the wall clock is followed. The answer is of some instant of the time that it took, so that each of
+// the two may be half of that nearer to the other clock than it seems, and the other one as much farther.
+func (g *Guard) decide(other time.Time, took time.Duration, err error) decision {
 	g.mu.Lock()
 	now, under := g.look()
 	other = other.Add(took / 2)
-	follow := err != nil || under.Sub(other).Abs() <= now.Sub(other).Abs()+took+stepBeyond/5
-	s := Step{By: g.step, Followed: follow, Err: err}
+	farther := under.Sub(other).Abs() - now.Sub(other).Abs()
+	which := follow
+	switch {
+	case err != nil || under.Sub(now).Abs() <= sure:
+	case farther > took+sure:
+		which = keep
+	case took > sure && farther > -took:
+		g.mu.Unlock()
+		return slow
+	}
+	s := Step{By: g.step, Followed: which == follow, Err: err}
 	g.step = 0
-	if follow {
+	if which == follow {
 		s.By += g.moved
 		g.looked, g.was, g.ahead, g.moved, g.asking, g.lags = time.Now(), under, 0, 0, false, nil
 	} else {
@@ -212,7 +238,7 @@ func (g *Guard) decide(other time.Time, took time.Duration, err error) bool {
 	if s.By != 0 {
 		g.told(s)
 	}
-	return follow
+	return which
 }
 
 // keepLag has the lag behind the other clock stay what it was when that answered first: what puts the

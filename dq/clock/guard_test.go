@@ -62,6 +62,9 @@ func TestGuard(t *testing.T) {
 		{"set farther off", -time.Hour, &server{ahead: -20 * time.Minute}, 0, &clock.Step{By: -time.Hour}},
 		{"put right by little", 400 * time.Millisecond, &server{ahead: -time.Hour}, 400 * time.Millisecond, nil},
 		{"a slow answer", 3 * time.Second, &server{behind: 2 * time.Second}, 0, &clock.Step{By: 3 * time.Second}},
+		{"set wrong, and answers too slow to tell", 900 * time.Millisecond, &server{behind: 1600 * time.Millisecond}, 0, nil},
+		{"set back, and answers too slow to tell", -1700 * time.Millisecond, &server{behind: 1900 * time.Millisecond}, 0, nil},
+		{"set right, and answers too slow to tell", 900 * time.Millisecond, &server{ahead: 900 * time.Millisecond, behind: 1600 * time.Millisecond}, 0, nil},
 		{"nobody to ask", time.Hour, &server{err: clock.ErrCannotTell}, time.Hour, &clock.Step{By: time.Hour, Followed: true, Err: clock.ErrCannotTell}},
 		{"no answer yet", time.Hour, &server{err: errors.New("connection refused")}, 0, nil},
 	} {
@@ -85,6 +88,31 @@ func TestGuard(t *testing.T) {
 				g.Wait()
 				require.Empty(t, steps)
 			})
+		})
+	}
+}
+
+// Once an answer comes soon enough to tell, the step is told of.
+func TestGuardAsksAgainAfterASlowAnswer(t *testing.T) {
+	for right, ahead := range map[bool]time.Duration{true: 900 * time.Millisecond, false: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			under, steps, asked := &settable{}, make(chan clock.Step, 10), 0
+			g := clock.NewGuard(ctx, under, func(context.Context) (time.Time, error) {
+				if asked++; asked == 1 {
+					time.Sleep(1600 * time.Millisecond)
+					return time.Now().Add(ahead - 800*time.Millisecond), nil
+				}
+				return time.Now().Add(ahead), nil
+			}, func(s clock.Step) { steps <- s })
+			time.Sleep(time.Hour)
+			under.set(900 * time.Millisecond)
+			before := g.Now()
+			time.Sleep(5 * time.Second)
+			require.Equal(t, before.Add(5*time.Second+ahead), g.Now())
+			require.Equal(t, clock.Step{By: 900 * time.Millisecond, Followed: right}, <-steps)
+			cancel()
+			g.Wait()
 		})
 	}
 }
