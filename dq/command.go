@@ -78,6 +78,7 @@ type patience struct {
 	began   time.Time
 	attempt int
 	wait    time.Duration
+	taught  bool // a script, behind the last attempt
 }
 
 func newPatience() *patience { return &patience{began: time.Now()} }
@@ -86,7 +87,10 @@ func newPatience() *patience { return &patience{began: time.Now()} }
 func (p *patience) goOn(ctx context.Context, s *sending, next target) bool {
 	p.attempt++
 	if p.attempt >= maxAttempts && (!s.moving || time.Since(p.began) >= maxMoving) {
-		return false
+		if !s.teach || p.taught {
+			return false
+		}
+		p.taught = true // a server that has come back at the last attempt knows no scripts
 	}
 	s.to = next
 	// Servers that send it to and fro have not yet heard of each other.
