@@ -12,7 +12,8 @@ import (
 
 // DeadLetter is a message that was given up.
 type DeadLetter[T any] struct {
-	// Value is the message; Err says why it cannot be decoded, and Data has it as it is on the wire.
+	// Value is the message; Err says why it cannot be decoded, and Data has it as it is on the wire. Of a member that no
+	// dq has written Data is all of it, and it can be dropped and not replayed.
 	Value T
 	Err   error
 	Data  []byte
@@ -43,11 +44,7 @@ func (q *ReliableQueue[T]) DeadLetters(ctx context.Context, skip, limit int) ([]
 	}
 	letters := make([]DeadLetter[T], 0, len(page))
 	for _, m := range page {
-		letter, err := q.deadLetter(m)
-		if err != nil {
-			return letters, in("dead letters", q.dest.Name(), err)
-		}
-		letters = append(letters, letter)
+		letters = append(letters, q.deadLetter(m))
 	}
 	return letters, nil
 }
@@ -57,20 +54,20 @@ const deadHead = 16 + 4 + 2
 
 var errDeadLetter = errors.New("a member of the dead letters that dq has not written")
 
-func (q *ReliableQueue[T]) deadLetter(m scoredMember) (d DeadLetter[T], err error) {
+func (q *ReliableQueue[T]) deadLetter(m scoredMember) DeadLetter[T] {
 	member := m.member
+	d := DeadLetter[T]{member: member, Data: []byte(member), Err: errDeadLetter, At: time.UnixMilli(int64(m.score))}
 	if len(member) < deadHead {
-		return d, errDeadLetter
+		return d
 	}
-	d.member, d.At = member, time.UnixMilli(int64(m.score))
-	d.Attempts = int(binary.LittleEndian.Uint32([]byte(member[16:20])))
 	end := deadHead + int(binary.LittleEndian.Uint16([]byte(member[20:22])))
 	if len(member) < end {
-		return d, errDeadLetter
+		return d
 	}
+	d.Attempts = int(binary.LittleEndian.Uint32([]byte(member[16:20])))
 	d.Reason, d.Data = member[deadHead:end], []byte(member[end:])
 	d.Value, d.Err = replyValue(q.dest.codec, string(d.Data), nil)
-	return d, nil
+	return d
 }
 
 // CountDead returns the number of dead letters.

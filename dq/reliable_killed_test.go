@@ -3,6 +3,7 @@ package dq_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -143,4 +144,60 @@ func TestReliableTurnThatLiesAhead(t *testing.T) {
 	d := reserve(t, q)
 	require.Equal(t, "moved", d.Value)
 	require.NoError(t, d.Ack(t.Context()))
+}
+
+// What no dq has written is passed over: what others hold comes back, and dead letters are read.
+func TestReliablePassesOverForeignMembers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx, names := t.Context(), scripts.ReliableNamesOf(b.queue.Name())
+	q := b.reliably(t, dq.ReliableOptions{Visibility: 200 * time.Millisecond, MaxAttempts: 1})
+	b.push(t, "refused")
+	require.NoError(t, reserve(t, q).Nack(ctx, 0, "no"))
+	for _, key := range []string{names.Held, names.Dead} {
+		require.NoError(t, b.redis.ZAdd(ctx, key, redis.Z{Member: "foreign"}).Err())
+	}
+	require.NoError(t, b.redis.ZAdd(ctx, names.Dead, redis.Z{Score: 1, Member: strings.Repeat("long and foreign ", 3)}).Err())
+	require.NoError(t, b.redis.HSet(ctx, names.Attempts, "turned", "foreign").Err())
+	require.NoError(t, b.redis.RPush(ctx, names.MovedBefore, "moved").Err())
+	d := reserve(t, q)
+	require.Equal(t, "moved", d.Value)
+	require.NoError(t, d.Ack(ctx))
+	require.Equal(t, "foreign", b.redis.ZRange(ctx, names.Held, 0, -1).Val()[0])
+
+	letters, err := q.DeadLetters(ctx, 0, 10)
+	require.NoError(t, err)
+	require.Len(t, letters, 3)
+	require.Error(t, letters[0].Err)
+	require.Equal(t, "foreign", string(letters[0].Data))
+	require.Equal(t, "refused", letters[2].Value)
+	n, err := q.Replay(ctx, letters...)
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "what is foreign stays")
+	d = reserve(t, q)
+	require.Equal(t, "refused", d.Value)
+	require.NoError(t, d.Ack(ctx))
+	n, err = q.Drop(ctx, letters...)
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+}
+
+// A dead letter that cannot be pushed stays.
+func TestReliableReplayLosesNothingForWantOfARight(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	names := scripts.ReliableNamesOf("orders")
+	q := s.reliably(t, dq.ReliableOptions{MaxAttempts: 1})
+	s.push(t, "refused")
+	require.NoError(t, reserve(t, q).Nack(t.Context(), 0, "no"))
+	letters, err := q.DeadLetters(t.Context(), 0, 1)
+	require.NoError(t, err)
+	for _, command := range []string{"rpush", "zrem"} {
+		b := as(t, s.server, "allcommands allkeys allchannels -"+command)
+		trimmed := dq.NewReliableQueue(b.queue, dq.ReliableOptions{})
+		_, err = trimmed.Replay(t.Context(), letters...)
+		require.Error(t, err)
+		require.EqualValues(t, 1, s.redis.ZCard(t.Context(), names.Dead).Val(), "without "+command)
+		require.NoError(t, trimmed.Close())
+	}
 }

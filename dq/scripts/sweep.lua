@@ -10,7 +10,14 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 -- Whose time is over goes back to the front, the first one foremost.
 local returned, buried = 0, 0
-local over = redis.call('zrangebyscore', R, '-inf', string.format('%.0f', now), 'limit', 0, batch)
+local over = {}
+for _, member in ipairs(redis.call('zrangebyscore', R, '-inf', string.format('%.0f', now), 'limit', 0, batch)) do
+  if #member < 20 then
+    redis.call('zadd', R, 'inf', member) -- no dq has written it: it is kept, and never due
+  else
+    over[#over + 1] = member
+  end
+end
 for i = #over, 1, -1 do
   local member = over[i]
   local attempt, value = struct.unpack('<I4', member, 17), string.sub(member, 21)
@@ -28,7 +35,7 @@ end
 
 -- Nobody has held what is in B for the whole of a turn: the consumer is gone. A turn that lies ahead was begun by a
 -- server with another clock, before a fail-over.
-local turned = tonumber(redis.call('hget', A, 'turned') or '0')
+local turned = tonumber(redis.call('hget', A, 'turned') or '0') or 0
 if now - turned >= grace or turned > now then
   for _ = 1, batch do
     if not redis.call('rpoplpush', B, D) then break end
@@ -48,4 +55,5 @@ for i = 1, #counts[2], 2 do
 end
 
 local first = redis.call('zrange', R, 0, 0, 'withscores')
-return {returned, buried, first[2] and tonumber(first[2]) - now or false, counts[1]}
+local next = first[2] and first[2] ~= 'inf' and tonumber(first[2]) - now
+return {returned, buried, next or false, counts[1]}
