@@ -49,6 +49,8 @@ type Options struct {
 	Noise *Noise
 	// Force compares runs of different configurations, and those that can be judged by nothing.
 	Force bool
+	// Servers says that the servers are what is compared: they may differ, and are listed as Differences.
+	Servers bool
 }
 
 // DefaultOptions are those where the noise of the machine was not measured: a change
@@ -164,6 +166,21 @@ func Runs(old, new []*run.Document, o Options) (*Comparison, error) {
 	return c, err
 }
 
+// Shown is Runs for a page or a series, which shows runs that are not to be judged beside each other all the same: the
+// figures are there, and Text says why nothing is concluded from them, in the words of the error of Runs.
+func Shown(old, new []*run.Document, o Options) (*Comparison, error) {
+	c, err := Runs(old, new, o)
+	if !IsRefused(err) {
+		return c, err
+	}
+	refused := err
+	o.Force = true
+	if c, err = Runs(old, new, o); err == nil {
+		c.unjudge(refused)
+	}
+	return c, err
+}
+
 // newComparison is Runs without a look at the order in which the sides were measured.
 func newComparison(old, new []*run.Document, o Options) (*Comparison, error) {
 	if len(old) == 0 || len(new) == 0 {
@@ -178,11 +195,11 @@ func newComparison(old, new []*run.Document, o Options) (*Comparison, error) {
 	c := &Comparison{Schema: Schema}
 	old, new = c.pairUp(old, new)
 	c.old, c.new = old, new
-	differences, reasons := allDifferences(old, new), allUnfit(old, new)
-	if err := refused(differences, reasons); err != nil && !o.Force {
+	reasons := allUnfit(old, new)
+	if err := refused(allDifferences(old, new, !o.Servers), reasons); err != nil && !o.Force {
 		return nil, err
 	}
-	c.Differences = slices.Concat(differences, reasons)
+	c.Differences = slices.Concat(allDifferences(old, new, true), reasons)
 	var err error
 	if c.Old, err = newSide(old); err != nil {
 		return nil, err
@@ -227,13 +244,12 @@ func (c *Comparison) pairUp(old, new []*run.Document) (a, b []*run.Document) {
 	return valid, others
 }
 
-func allDifferences(old, new []*run.Document) []string {
+// allDifferences are those of configuration and circumstances, of the servers too or without them.
+func allDifferences(old, new []*run.Document, servers bool) []string {
 	var differences []string
-	seen := map[string]bool{}
 	add := func(lines []string) {
 		for _, line := range lines {
-			if !seen[line] {
-				seen[line] = true
+			if !slices.Contains(differences, line) {
 				differences = append(differences, line)
 			}
 		}
@@ -242,7 +258,11 @@ func allDifferences(old, new []*run.Document) []string {
 	for _, side := range [][]*run.Document{old, new} {
 		for _, r := range side {
 			add(run.Differ([]run.Field{{Name: "driver within a side", Value: side[0].Driver.String()}}, []run.Field{{Name: "driver within a side", Value: r.Driver.String()}}))
-			add(differ.Of(slices.Concat(r.Configuration(), r.Circumstances())))
+			fields := slices.Concat(r.Configuration(), r.Circumstances())
+			if !servers {
+				fields = slices.DeleteFunc(fields, run.Field.OfServer)
+			}
+			add(differ.Of(fields))
 		}
 	}
 	return differences

@@ -306,6 +306,38 @@ func TestARunThatCannotBeJudgedIsRefusedForThatReason(t *testing.T) {
 	require.False(t, IsRefused(&DuplicateRunError{}))
 }
 
+// What is shown beside each other all the same is refused in the words of what is not; servers that are to be compared
+// may differ, and nothing else may.
+func TestWhatIsShownIsJudgedByTheSameRule(t *testing.T) {
+	old, new := side(1, 6, 1), side(100, 6, 1)
+	new[3].Validity = &run.Validity{Reasons: []string{"the server was gone"}}
+	new[3].Counts.Unknown = 50
+	for _, o := range []Options{{}, {Servers: true}} {
+		_, err := Runs(old, new, o)
+		require.True(t, IsRefused(err))
+		c, shown := Shown(old, new, o)
+		require.NoError(t, shown)
+		require.Equal(t, Inconclusive, c.Outcome)
+		require.Equal(t, "Not judged: "+err.Error()+".", c.Text)
+	}
+
+	old, new = side(1, 6, 1), side(100, 6, 3)
+	for _, r := range new {
+		r.Server = &run.Server{Product: "valkey", Version: "9"}
+	}
+	c, err := Shown(old, new, Options{})
+	require.NoError(t, err)
+	require.Contains(t, c.Text, "Not judged: the runs have different configurations (server: ")
+	c, err = Shown(old, new, Options{Servers: true})
+	require.NoError(t, err)
+	require.Equal(t, Worse, c.Outcome)
+	require.Equal(t, []string{"server: redis 7.0.15 is not valkey 9"}, c.Differences)
+	new[0].Environment = run.Environment{OS: "plan9"}
+	old[0].Environment = run.Environment{OS: "linux"}
+	_, err = Runs(old, new, Options{Servers: true})
+	require.True(t, IsRefused(err))
+}
+
 // "No difference" takes an interval within the bounds; few or noisy runs cannot say so.
 func TestNoDifferenceMustBeShown(t *testing.T) {
 	noisy := func(first uint64) []*run.Document {

@@ -109,8 +109,8 @@ func (c *Comparison) conclude(judged []*Row, enough bool) (Outcome, string) {
 	return NoDifference, "No difference: every change lies within the bounds of what matters, with 95 % confidence."
 }
 
-// Unjudge takes every judgement back, for the reason given: the figures stay.
-func (c *Comparison) Unjudge(reason error) {
+// unjudge takes every judgement back, for the reason given: the figures stay.
+func (c *Comparison) unjudge(reason error) {
 	for i := range c.Rows {
 		c.Rows[i].Outcome, c.Rows[i].P, c.Rows[i].Floor, c.Rows[i].Refused = "", nil, nil, reason.Error()
 	}

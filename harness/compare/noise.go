@@ -52,7 +52,7 @@ func NewNoise(same []*run.Document) (*Noise, error) {
 		}
 		return nil, fmt.Errorf("noise: expected at least %d runs of one implementation, got %d%s", 2*MinRuns, len(same), but)
 	}
-	if err := refused(allDifferences(same, same), allUnfit(same, nil)); err != nil {
+	if err := refused(allDifferences(same, same, true), allUnfit(same, nil)); err != nil {
 		return nil, err
 	}
 	n := &Noise{

@@ -12,6 +12,9 @@ import (
 // Field is one named part of a configuration.
 type Field struct{ Name, Value string }
 
+// OfServer reports whether it says what the server is.
+func (f Field) OfServer() bool { return f.Name == "server" || f.Name == "server_embedded" }
+
 // Configuration is what two runs must share to be compared: all that was asked
 // for, and the machine and server it ran on, but not the implementation, which
 // is what a comparison is about.

@@ -357,15 +357,8 @@ func (o Options) tell(text string) {
 func (r *Result) compare(sides []Side) error {
 	for i, side := range r.Sides[1:] {
 		options := compare.DefaultOptions()
-		options.Force = sides[i+1].Redis != sides[0].Redis
-		c, err := compare.Runs(r.Sides[0].Runs, side.Runs, options)
-		if refused := err; compare.IsRefused(err) {
-			// The figures are shown beside each other, but nothing is concluded.
-			options.Force = true
-			if c, err = compare.Runs(r.Sides[0].Runs, side.Runs, options); err == nil {
-				c.Unjudge(refused)
-			}
-		}
+		options.Servers = sides[i+1].Redis != sides[0].Redis
+		c, err := compare.Shown(r.Sides[0].Runs, side.Runs, options)
 		if err != nil {
 			return fmt.Errorf("compare %s with %s: %w", r.Sides[0].Spec, side.Spec, err)
 		}

@@ -265,15 +265,7 @@ func (s *Stored) compare(ctx context.Context, w io.Writer, query url.Values) err
 		return err
 	}
 	for _, side := range p.Sides[1:] {
-		c, err := compare.Runs(p.Sides[0].Runs, side.Runs, options)
-		if refused := err; compare.IsRefused(err) {
-			// The figures are shown beside each other, but nothing is concluded.
-			forced := options
-			forced.Force = true
-			if c, err = compare.Runs(p.Sides[0].Runs, side.Runs, forced); err == nil {
-				c.Unjudge(refused)
-			}
-		}
+		c, err := compare.Shown(p.Sides[0].Runs, side.Runs, options)
 		if err != nil {
 			return fmt.Errorf("%s beside %s: %w", side.Name, p.Sides[0].Name, err)
 		}
