@@ -51,7 +51,8 @@ NEW is worse, whatever its lateness and however few the runs, if it lost, duplic
 early, refused or never delivered messages as OLD never did; and if runs of OLD did so too, where
 the share is greater beyond chance, from run to run. Each is judged by itself. Runs of different configurations or
 machines, invalid ones and a run that is given twice are refused. Interrupted ones are left out,
-with a warning; a side that has no others is refused. Sides that were not measured in turn are inconclusive if one rises or falls from run to run.
+with a warning; a side that has no others is refused. Sides that were not measured in turn are inconclusive if one rises or falls from run to run; where
+one came first in sitting after sitting, such as old before new each evening, a warning says so.
 
 Of a single run a side it prints how the run wandered, from the seconds in the
 lateness.hlog beside its run file.

@@ -8,6 +8,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/run"
 )
 
+const notInTurn = "the sides were not measured in turn (as 'dq-bench run' with both drivers does)"
+
 // checkOrder looks at when the runs were made. Sides that took turns had the same hours;
 // one that came after the other may differ by the hour alone, so a trend within a side
 // then takes the judgement back.
@@ -16,9 +18,12 @@ func (c *Comparison) checkOrder(old, new []*run.Document) {
 		return
 	}
 	if _, p := stats.MannWhitney(starts(old), starts(new)); p > significance {
+		if text := firstInSittings(old, new); text != "" && !c.Paired {
+			c.Warnings = append(c.Warnings, notInTurn+": "+text+", so what differs may be what a sitting does to its later runs: a machine that warms, or whose first run is a cold one")
+		}
 		return
 	}
-	warning := "the sides were not measured in turn (as 'dq-bench run' with both drivers does), so what differs may be the hour"
+	const warning = notInTurn + ", so what differs may be the hour"
 	if trends := c.trends(old, new); len(trends) > 0 {
 		if c.faults == "" {
 			c.Outcome = Inconclusive

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,46 @@ func TestSidesOneAfterTheOther(t *testing.T) {
 	c = compare(t, made(1, 8, start, 2*time.Minute, 1, perRun), made(100, 8, start.Add(time.Minute), 2*time.Minute, 1, perRun))
 	require.NotEqual(t, Worse, c.Outcome, "in turn both have the same hours")
 	require.Empty(t, c.Warnings)
+}
+
+// What an evening does to its later runs looks the same as a change, however often the sides were measured.
+func TestASideThatComesFirstInEachSitting(t *testing.T) {
+	for order, want := range map[string]string{
+		"aaabbb aaabbb aaabbb aaabbb aaabbb aaabbb": "OLD came first in each of 6 sittings",
+		"aaabbb aaabbb":           "OLD came first in each of 2 sittings",
+		"ba ba ba ba ba ba ba ba": "NEW came first in each of 8 sittings",
+		"ab ab ab ab ab ab ba ab": "OLD came first in 7 of 8 sittings",
+		"aa ab ab ab ab ab ab bb": "OLD came first in each of 6 sittings",
+		"ab ba ab ba ab ba ab ba": "",
+		"abababababab":            "",
+		"ababab ababab ababab":    "",
+		"abba abba abba abba":     "",
+		"aabb bbaa aabb bbaa":     "",
+	} {
+		var old, new []*run.Document
+		at := time.Date(2026, 11, 1, 20, 0, 0, 0, time.UTC)
+		for evening, runs := range strings.Fields(order) {
+			for i, side := range runs {
+				r := runtest.Sample(uint64(100*evening+i), 10_000, 1)
+				r.Started = at.AddDate(0, 0, evening).Add(time.Duration(i) * time.Minute)
+				if side == 'a' {
+					old = append(old, r)
+				} else {
+					r.Histograms = runtest.Sample(uint64(100*evening+i), 10_000, 1.5).Histograms
+					new = append(new, r)
+				}
+			}
+		}
+		c := compare(t, old, new)
+		require.Equal(t, Worse, c.Outcome, order)
+		if want == "" {
+			require.Empty(t, c.Warnings, order)
+			continue
+		}
+		require.Len(t, c.Warnings, 1, order)
+		require.Contains(t, c.Warnings[0], "the sides were not measured in turn")
+		require.Contains(t, c.Warnings[0], ": "+want+",", order)
+	}
 }
 
 // A fault is worse whenever it was measured.
