@@ -335,8 +335,9 @@ func runCases(ctx context.Context, req *runRequest, printer *runPrinter, pages *
 		printer.begin(c)
 		req.options.Turn = suite.Begin()
 		pages.show(suite)
+		names := series.Names(c.Sides)
 		result, err := series.Do(ctx, req.options, c, req.repeat, func(turn series.Turn, r *run.Document) {
-			printer.one(c.Sides[turn.Side].Spec, turn.N, r)
+			printer.one(names[turn.Side], turn.N, r)
 		})
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) && len(printer.runs) > 0 {
 			return nil // in a case of which nothing ran, after others

@@ -74,9 +74,9 @@ func (p *runPrinter) single(r *run.Document) error {
 }
 
 // one prints a line about a run of a series.
-func (p *runPrinter) one(spec string, n int, r *run.Document) {
+func (p *runPrinter) one(name string, n int, r *run.Document) {
 	p.keep(r)
-	fmt.Fprintf(p.stderr, "%s run %d: %s\n", spec, n, r.Verdict.Text)
+	fmt.Fprintf(p.stderr, "%s run %d: %s\n", name, n, r.Verdict.Text)
 }
 
 // done prints what a case came to.

@@ -207,6 +207,7 @@ func newComparison(old, new []*run.Document, o Options) (*Comparison, error) {
 	if c.New, err = newSide(new); err != nil {
 		return nil, err
 	}
+	c.tellApart()
 	c.Warnings = append(c.Warnings, withoutResponse(slices.Concat(old, new))...)
 	for _, f := range figuresOf(slices.Concat(old, new)) {
 		if row := newRow(f, old, new, c.Paired); row.told() {
@@ -317,6 +318,31 @@ func newSide(runs []*run.Document) (Side, error) {
 		s.Bands, err = bandsOf(runs[0])
 	}
 	return s, err
+}
+
+// tellApart says where the servers are of sides that are called the same, where that is not the same.
+func (c *Comparison) tellApart() {
+	old, new := address(c.old), address(c.new)
+	if c.Old.Driver != c.New.Driver || c.Old.Server != c.New.Server || old == new {
+		return
+	}
+	for _, side := range []struct {
+		s  *Side
+		at string
+	}{{&c.Old, old}, {&c.New, new}} {
+		if side.at != "" {
+			side.s.Server += " at " + side.at
+		}
+	}
+}
+
+// address is that of the server of all the runs, empty where they have none, or not the same.
+func address(runs []*run.Document) string {
+	at := runs[0].ServerAddress()
+	if slices.ContainsFunc(runs, func(r *run.Document) bool { return r.ServerAddress() != at }) {
+		return ""
+	}
+	return at
 }
 
 func newRow(f figure, old, new []*run.Document, inPairs bool) Row {

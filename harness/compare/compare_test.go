@@ -306,6 +306,26 @@ func TestARunThatCannotBeJudgedIsRefusedForThatReason(t *testing.T) {
 	require.False(t, IsRefused(&DuplicateRunError{}))
 }
 
+// Servers are told apart by their addresses where nothing else does.
+func TestSidesThatAreCalledTheSameHaveTheirAddresses(t *testing.T) {
+	for want, at := range map[[2]string][2]string{
+		{"redis 7.0.15 (external) at a:1", "redis 7.0.15 (external) at b:1"}: {"a:1", "b:1"},
+		{"redis 7.0.15 (external)", "redis 7.0.15 (external)"}:               {"a:1", "a:1"},
+		{"redis 7.0.15 (external)", "redis 7.0.15 (external) at b:1"}:        {"", "b:1"},
+	} {
+		old, new := side(1, 2, 1), side(100, 2, 1)
+		for i := range old {
+			old[i].Server.Address, new[i].Server.Address = at[0], at[1]
+		}
+		c := compare(t, old, new)
+		require.Equal(t, want, [2]string{c.Old.Server, c.New.Server})
+	}
+	old, new := side(1, 2, 1), side(100, 2, 1)
+	old[0].Server.Address, new[0].Driver.Version = "a:1", "3.16.6"
+	new[1].Driver.Version = "3.16.6"
+	require.Equal(t, "redis 7.0.15 (external)", compare(t, old, new).Old.Server)
+}
+
 // What is shown beside each other all the same is refused in the words of what is not; servers that are to be compared
 // may differ, and nothing else may.
 func TestWhatIsShownIsJudgedByTheSameRule(t *testing.T) {

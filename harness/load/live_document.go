@@ -17,6 +17,9 @@ type About struct {
 	Labels map[string]string
 	// Turn says which run of several it is, such as "run 2 of 4"; empty for the only one.
 	Turn string
+	// Name is what the series calls it, empty of the only run; Alike says that another run of it has the same implementation.
+	Name  string
+	Alike bool
 }
 
 // Describe says what the document of the next run is to say besides. A nil Live takes
@@ -90,8 +93,9 @@ type Running struct {
 	Document *run.Document
 	// Ended says that the load is over; the document of the run itself follows.
 	Ended bool
-	// Turn is that of About.
-	Turn string
+	// Turn, Name and Alike are those of About.
+	Turn, Name string
+	Alike      bool
 	// Answered is when the server answered last, if it does not answer now; else the zero time. Nobody asks a server that
 	// the plan breaks.
 	Answered time.Time
@@ -111,7 +115,10 @@ func (l *Live) Running() (Running, error) {
 		d.ElapsedSeconds = d.Intervals[n-1].Second
 	}
 	l.err = errors.Join(l.err, d.Histograms.Add(l.sums))
-	r := Running{Phase: l.progress.Phase, Document: &d, Ended: l.final != nil, Turn: l.about.Turn, Answered: l.answered}
+	r := Running{
+		Phase: l.progress.Phase, Document: &d, Ended: l.final != nil, Answered: l.answered,
+		Turn: l.about.Turn, Name: l.about.Name, Alike: l.about.Alike,
+	}
 	if r.Phase == plan.Measured {
 		r.Planned = l.progress.Planned
 	}

@@ -150,6 +150,7 @@ var configFields = []configField{
 	}},
 	{"System", "implementation", func(r *run.Document) string { return r.Driver.String() }},
 	{"", "server", (*run.Document).ServerText},
+	{"", "server address", (*run.Document).ServerAddress},
 	{"", "machine", func(r *run.Document) string {
 		e := r.Environment
 		if e.OS == "" {

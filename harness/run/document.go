@@ -152,6 +152,9 @@ type Server struct {
 	Version  string `json:"version"`
 	How      string `json:"how"`
 	Embedded bool   `json:"embedded"`
+	// Address is host:port of a server that ran already: that of the first node of a Cluster, and behind sentinels of
+	// the master at the start. Missing for one that was started for the run, and in files of before it was written down.
+	Address string `json:"address,omitempty"`
 }
 
 // ServerText names the server in a few words. The embedded one is marked: it is
@@ -165,6 +168,14 @@ func (r *Document) ServerText() string {
 	default:
 		return fmt.Sprintf("%s %s (%s)", s.Product, s.Version, s.How)
 	}
+}
+
+// ServerAddress is that of the server, empty where the document has none.
+func (r *Document) ServerAddress() string {
+	if r.Server == nil {
+		return ""
+	}
+	return r.Server.Address
 }
 
 // Scenario is the resolved plan.

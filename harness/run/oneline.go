@@ -10,7 +10,7 @@ func (r *Document) oneLine() {
 		&r.Environment.OS, &r.Environment.Arch, &r.Environment.GoVersion, &r.Verdict.Text,
 	}
 	if r.Server != nil {
-		words = append(words, &r.Server.Product, &r.Server.Version, &r.Server.How)
+		words = append(words, &r.Server.Product, &r.Server.Version, &r.Server.How, &r.Server.Address)
 	}
 	for i := range r.Scenario.Fleet {
 		words = append(words, &r.Scenario.Fleet[i])

@@ -119,6 +119,7 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 	lives := o.Live.Split(len(turns))
 	for i, turn := range turns {
 		side, own := c.Sides[turn.Side], o
+		own.name, own.alike = r.Sides[turn.Side].Name, alike(c.Sides, turn.Side)
 		if side.Redis != "" {
 			own.Redis = side.Redis
 		}
@@ -130,7 +131,7 @@ func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) err
 		}
 		running.Go(func() {
 			if documents[i], errs[i] = runIn(ctx, own, b, side.Driver, c.Run, folders[i]); errs[i] != nil {
-				errs[i] = fmt.Errorf("run %d of %s: %w", turn.N, side.Spec, errs[i])
+				errs[i] = fmt.Errorf("run %d of %s: %w", turn.N, r.Sides[turn.Side].Name, errs[i])
 				cancel()
 			}
 		})

@@ -11,7 +11,7 @@ func (r *Result) Page() page.Page {
 	}
 	all := page.Page{Comparisons: r.Comparisons, Verdicts: true, Interrupted: r.Interrupted}
 	for i, side := range r.Sides {
-		name := side.Spec
+		name := side.Name
 		if len(r.Sides) == 2 {
 			name = []string{"OLD ", "NEW "}[i] + name
 		}

@@ -15,7 +15,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -68,6 +67,10 @@ type Options struct {
 
 	// Turn says which of several cases this is, as Live is to say; empty for the only one.
 	Turn string
+
+	// name and alike are those of load.About.
+	name  string
+	alike bool
 }
 
 // Run does one case: it starts the server, runs the plan with the driver, judges
@@ -109,11 +112,14 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 		}
 		options.Account = c.Plan.Breaks() && !o.Share.Worker.Shared()
 		used = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
+		if server.External(o.Redis) {
+			used.Address = srv.Addr
+		}
 	}
 	if err := o.Share.apply(ctx, &options, c.Plan); err != nil {
 		return nil, err
 	}
-	o.Live.Describe(load.About{Tool: o.Tool, Server: used, Labels: o.Labels, Turn: o.Turn})
+	o.Live.Describe(load.About{Tool: o.Tool, Server: used, Labels: o.Labels, Turn: o.Turn, Name: o.name, Alike: o.alike})
 	result, err := load.Run(ctx, options)
 	if err != nil {
 		return nil, err
@@ -186,34 +192,6 @@ func Order(sides, repeat int) []Turn {
 	return turns
 }
 
-// Folders returns the name of each side's folder: dq, redisson-4.7.0. A side that
-// is there twice, to measure noise, gets a number.
-func Folders(sides []Side) []string {
-	names := make([]string, len(sides))
-	seen := map[string]int{}
-	for i, s := range sides {
-		name := folderName(strings.TrimSuffix(s.Spec+" "+server.Redact(s.Redis), " "))
-		if seen[name]++; seen[name] > 1 {
-			name += "-" + strconv.Itoa(seen[name])
-		}
-		names[i] = name
-	}
-	return names
-}
-
-func folderName(spec string) string {
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
-			return r
-		}
-		return '-'
-	}, spec)
-	return strings.Trim(name[:min(len(name), maxFolderName)], "-.")
-}
-
-const maxFolderName = 60
-
 // Result is the outcome of a series on one case.
 type Result struct {
 	// Case is the scenario or scenario/variant, may be empty.
@@ -230,7 +208,8 @@ type Result struct {
 
 // SideResult is one implementation's runs.
 type SideResult struct {
-	Spec   string
+	// Name is that of Names.
+	Name   string
 	Folder string
 	Runs   []*run.Document
 }
@@ -267,14 +246,15 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Case: c.Plan.Name, Sides: []SideResult{{Spec: c.Sides[0].Spec, Folder: o.Out, Runs: []*run.Document{only}}}}, nil
+	return &Result{Case: c.Plan.Name, Sides: []SideResult{{Name: c.Sides[0].Spec, Folder: o.Out, Runs: []*run.Document{only}}}}, nil
 }
 
 // compete runs the sides by turns, or beside each other, and compares.
 func compete(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
 	r := &Result{Case: c.Plan.Name, series: true}
-	for i, name := range Folders(c.Sides) {
-		r.Sides = append(r.Sides, SideResult{Spec: c.Sides[i].Spec, Folder: filepath.Join(o.Out, name)})
+	names := Names(c.Sides)
+	for i, folder := range Folders(c.Sides) {
+		r.Sides = append(r.Sides, SideResult{Name: names[i], Folder: filepath.Join(o.Out, folder)})
 	}
 	rounds, which := o.rounds(len(c.Sides), repeat), o.Turn
 	for i, turns := range rounds {
@@ -360,7 +340,7 @@ func (r *Result) compare(sides []Side) error {
 		options.Servers = sides[i+1].Redis != sides[0].Redis
 		c, err := compare.Shown(r.Sides[0].Runs, side.Runs, options)
 		if err != nil {
-			return fmt.Errorf("compare %s with %s: %w", r.Sides[0].Spec, side.Spec, err)
+			return fmt.Errorf("compare %s with %s: %w", r.Sides[0].Name, side.Name, err)
 		}
 		r.Comparisons = append(r.Comparisons, c)
 	}
@@ -370,7 +350,7 @@ func (r *Result) compare(sides []Side) error {
 // WriteText prints the comparisons for a person.
 func (r *Result) WriteText(w io.Writer) error {
 	for i, c := range r.Comparisons {
-		if _, err := fmt.Fprintf(w, "OLD is %s, NEW is %s\n\n", r.Sides[0].Spec, r.Sides[i+1].Spec); err != nil {
+		if _, err := fmt.Fprintf(w, "OLD is %s, NEW is %s\n\n", r.Sides[0].Name, r.Sides[i+1].Name); err != nil {
 			return err
 		}
 		if err := page.WriteComparison(w, c); err != nil {

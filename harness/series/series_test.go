@@ -26,15 +26,6 @@ func TestOrderInterleaves(t *testing.T) {
 	require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {0, 2}}, series.Order(3, 2))
 }
 
-func TestFolders(t *testing.T) {
-	require.Equal(t, []string{"dq", "redisson-4.7.0", "dq-2", "dq-3.16.6-faithful", "exec-..-a-b"}, series.Folders([]series.Side{
-		{Spec: "dq"}, {Spec: "redisson:4.7.0"}, {Spec: "dq"}, {Spec: "dq:3.16.6,faithful"}, {Spec: "exec:../a b"},
-	}))
-	for _, name := range series.Folders([]series.Side{{Spec: "dq", Redis: "redis://u:s3cret@a:1"}, {Spec: "dq", Redis: "redis://:s3cret@b:1"}}) {
-		require.NotContains(t, name, "s3cret")
-	}
-}
-
 func shortCase() scenario.Run {
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false

@@ -47,7 +47,7 @@ func (r *Result) writeTable(out *bytes.Buffer) {
 	out.WriteString("|---|---" + strings.Repeat("|---:", 16) + "|\n")
 	for i := range r.Sides {
 		side := r.compared(i)
-		fmt.Fprintf(out, "| %s | %s |", side.Spec, serverOf(side.Runs[0]))
+		fmt.Fprintf(out, "| %s | %s |", side.Name, serverOf(side.Runs[0]))
 		for _, f := range []struct{ histogram, stat string }{
 			{late, "p50"}, {late, compare.PerSecond}, {late, "p99"}, {late, "max"}, {"response_time", "p50"}, {"server_cpu", "per message"},
 		} {

@@ -30,7 +30,7 @@ func TestTableHasRatiosToTheFirstSide(t *testing.T) {
 	}
 	old, again, fast := runs("a", 1), runs("b", 1), runs("c", .1)
 	result := &series.Result{Case: "steady", Sides: []series.SideResult{
-		{Spec: "redisson:3.16.6", Runs: old}, {Spec: "redisson:3.16.6", Runs: again}, {Spec: "dq", Runs: fast},
+		{Name: "redisson:3.16.6", Runs: old}, {Name: "redisson:3.16.6", Runs: again}, {Name: "dq", Runs: fast},
 	}}
 	for _, side := range result.Sides[1:] {
 		c, err := compare.Runs(old, side.Runs, compare.DefaultOptions())
@@ -63,7 +63,7 @@ func TestTableHasRatiosToTheFirstSide(t *testing.T) {
 // What cannot be compared is shown without ratios.
 func TestTableOfOneSide(t *testing.T) {
 	var out strings.Builder
-	side := series.SideResult{Spec: "dq", Runs: []*run.Document{runtest.Sample(1, 100, 1)}}
+	side := series.SideResult{Name: "dq", Runs: []*run.Document{runtest.Sample(1, 100, 1)}}
 	require.NoError(t, series.WriteTable(&out, []*series.Result{{Sides: []series.SideResult{side}}}, time.Now(), ""))
 	require.Contains(t, out.String(), "| dq | redis 7.0.15 | - | - | - |")
 }

@@ -333,3 +333,12 @@ func Redact(s string) string {
 	}
 	return redisurl.Redact(s)
 }
+
+// Place is where a --redis value has its server, for people: host:port of one that runs elsewhere, the first of several, and
+// else the value itself. It has no password.
+func Place(spec string) string {
+	if s, err := parseSpec(spec); err == nil && s.mode == modeExternal && !redisurl.Misplaced(spec) {
+		return s.url.addrs[0]
+	}
+	return Redact(spec)
+}

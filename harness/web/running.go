@@ -200,15 +200,16 @@ func (r *Running) states() ([]load.Running, error) {
 	return states, nil
 }
 
-// sideName is the implementation, with its server where the others are the same.
+// sideName is the implementation, and what the series calls it where another has the same.
 func sideName(states []load.Running, i int) string {
-	d := states[i].Document
+	s := states[i]
 	for k, other := range states {
-		if k != i && other.Document.Driver == d.Driver {
-			return d.Driver.String() + " on " + d.ServerText()
-		}
+		s.Alike = s.Alike || k != i && other.Document.Driver == s.Document.Driver
 	}
-	return d.Driver.String()
+	if s.Alike && s.Name != "" {
+		return s.Name
+	}
+	return s.Document.Driver.String()
 }
 
 // inWords says how a run stands.

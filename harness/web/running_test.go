@@ -179,6 +179,28 @@ func TestThePageSaysWhichRunOfSeveralItIs(t *testing.T) {
 	require.Contains(t, now.Live.Text, "Run 2 of 4. The load is over, and is being judged: ")
 }
 
+// A run is called by its implementation, unless another of its series is called the same.
+func TestRunsOfOneImplementationAreToldApart(t *testing.T) {
+	state := func(version, name string, alike bool) load.Running {
+		return load.Running{Document: &run.Document{Driver: run.Driver{Name: "dq", Version: version}}, Name: name, Alike: alike}
+	}
+	for _, row := range []struct {
+		states []load.Running
+		want   []string
+	}{
+		{[]load.Running{state("4.7.0", "", false)}, []string{"dq:4.7.0"}},
+		{[]load.Running{state("4.7.0", "dq", false), state("3.16.6", "dq:3.16.6", false)}, []string{"dq:4.7.0", "dq:3.16.6"}},
+		{[]load.Running{state("4.7.0", "dq (a:1)", true)}, []string{"dq (a:1)"}}, // the other one comes in its turn
+		{[]load.Running{state("4.7.0", "exec:a", false), state("4.7.0", "exec:b", false)}, []string{"exec:a", "exec:b"}},
+	} {
+		var names []string
+		for i := range row.states {
+			names = append(names, sideName(row.states, i))
+		}
+		require.Equal(t, row.want, names)
+	}
+}
+
 func request(t *testing.T, method, url string, change func(*http.Request)) (int, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
