@@ -30,7 +30,7 @@ func (c *class) allFlags() (all []JavaFlag) {
 func (c *class) extras(codec Name) (all []extra, problem string) {
 	for level := c; level != nil && codec.jackson3(); level = level.super {
 		if level.noJackson3 {
-			return nil, level.name + " has fields that Jackson 3 does not write or read, or other members: it goes by public fields and getters, and sets no final field"
+			return nil, level.name + " has fields that Jackson 3 does not write or read, or other members: it goes by public fields, getters and setters, and sets no final field"
 		}
 	}
 	for _, f := range c.allFlags() {

@@ -5,9 +5,9 @@ package codec
 // which are texts of ISO 8601, and a BigDecimal, which may have an exponent. Make one with
 // NewJackson3.
 //
-// That codec goes by public fields and getters, not by private fields as JsonJacksonCodec does: it does not write a
-// private field that has no getter, so that the struct must not have it, nor one that only a computing getter
-// stands behind. The option jackson3=no of a class's tag, which `codec gen` writes where class files show either,
+// That codec goes by public fields, getters and setters, not by private fields as JsonJacksonCodec does: it does not
+// write a private field that has no getter, so that the struct must not have it, nor one that only a computing getter
+// stands behind, and reads what a setter makes of it, even a private one. So does TypedJsonJackson3Codec. The option jackson3=no of a class's tag, which `codec gen` writes where class files show either,
 // refuses to write it.
 type Jackson3[T any] struct{ bound[T] }
 

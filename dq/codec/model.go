@@ -164,7 +164,7 @@ func (m *model) describe(name string, argument *javaType) (*class, error) {
 	case java.Record && !m.records:
 		return nil, fmt.Errorf("%s is a record, which MarshallingCodec does not read", name)
 	case m.jackson3 && len(java.Jackson3) > 0:
-		return nil, fmt.Errorf("Jackson 3, which goes by public fields and getters, and sets no final field, does not write or read all fields of %s: %s", name, strings.Join(java.Jackson3, ", "))
+		return nil, fmt.Errorf("Jackson 3, which goes by public fields, getters and setters, and sets no final field, does not write or read all fields of %s: %s", name, strings.Join(java.Jackson3, ", "))
 	case len(key) > maxGeneric:
 		return nil, fmt.Errorf("%s has itself in its type arguments", name)
 	}

@@ -87,27 +87,27 @@ func places(descriptor string) (parameters, result int, ok bool) {
 		return 0, 0, false
 	}
 	for inside != "" {
-		end := 0
-		for end < len(inside) && inside[end] == '[' {
-			end++
-		}
-		if end == len(inside) || end > maxParameters || parameters > maxParameters {
+		length := lengthOf(inside)
+		if length == 0 || parameters > maxParameters {
 			return 0, 0, false
 		}
-		isArray := end > 0
-		if inside[end] == 'L' {
-			length := strings.IndexByte(inside[end:], ';')
-			if length < 0 {
-				return 0, 0, false
-			}
-			end += length
-		}
-		if parameters++; !isArray && width(inside) == 2 {
-			parameters++
-		}
-		inside = inside[end+1:]
+		parameters += width(inside)
+		inside = inside[length:]
 	}
 	return parameters, width(after), true
+}
+
+// lengthOf returns how long the first type of a descriptor is; 0 for none.
+func lengthOf(descriptor string) int {
+	element := strings.TrimLeft(descriptor, "[")
+	dimensions := len(descriptor) - len(element)
+	switch {
+	case element == "" || dimensions > maxParameters:
+		return 0
+	case element[0] == 'L':
+		return dimensions + strings.IndexByte(element, ';') + 1
+	}
+	return dimensions + 1
 }
 
 // width returns how many places of the stack a value of a type takes.

@@ -16,7 +16,9 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		if c, err := parse(data); err == nil {
 			c.describe()
-			c.constructed(func(string) (*class, error) { return c, nil })
+			itself := func(string) (*class, error) { return c, nil }
+			c.constructed(itself)
+			c.beans(itself)
 		}
 	})
 }

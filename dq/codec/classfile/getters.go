@@ -20,6 +20,13 @@ func (m member) isGetter(prefix string) bool {
 	return returns != "V" && prefix == "get" || prefix == "is" && (returns == "Z" || returns == "Ljava/lang/Boolean;")
 }
 
+// isSetter reports whether Jackson 3 takes a method for what sets a property, which need not be public.
+func (m member) isSetter() bool {
+	parameter, _, found := strings.Cut(strings.TrimPrefix(m.descriptor, "("), ")")
+	isOne := found && parameter != "" && lengthOf(parameter) == len(parameter)
+	return isOne && strings.HasPrefix(m.name, "set") && len(m.name) > len("set") && m.access&(accStatic|accBridge) == 0
+}
+
 // property is how Jackson 2 names what isURLSafe returns: urlsafe.
 func (m member) property() string {
 	name := []rune(strings.TrimPrefix(m.name, "is"))
@@ -29,10 +36,10 @@ func (m member) property() string {
 	return string(name)
 }
 
-// bean is how Jackson 3 names what a getter returns, as beans do: URLSafe, active; "" for none.
+// bean is how Jackson 3 names what a getter returns or a setter sets, as beans do: URLSafe, active; "" for none.
 func (m member) bean() string {
 	name := []rune(strings.TrimPrefix(m.name, "is"))
-	if m.isGetter("get") {
+	if m.isGetter("get") || m.isSetter() {
 		name = []rune(m.name[len("get"):])
 	}
 	switch {
@@ -55,7 +62,7 @@ func (c *class) flags(find func(name string) (*class, error)) (all []codec.JavaF
 			all = append(all, codec.JavaFlag{Property: m.property(), Field: c.returned(m)})
 		}
 	}
-	for _, m := range c.inherited(find, 0) {
+	for _, m := range c.inherited(find, func(m member) bool { return m.isGetter("is") }, map[string]bool{}) {
 		if !slices.ContainsFunc(all, func(f codec.JavaFlag) bool { return f.Property == m.property() }) {
 			all = append(all, codec.JavaFlag{Property: m.property()})
 		}
@@ -64,18 +71,17 @@ func (c *class) flags(find func(name string) (*class, error)) (all []codec.JavaF
 	return all
 }
 
-// inherited returns the methods of interfaces that have a body.
-func (c *class) inherited(find func(name string) (*class, error), depth int) (all []member) {
-	if depth > maxNested {
-		return nil // one that extends itself
-	}
+// inherited returns the methods of interfaces that have a body, of those that are wanted. Interfaces that were seen are
+// left out.
+func (c *class) inherited(find func(name string) (*class, error), wanted func(member) bool, seen map[string]bool) (all []member) {
 	for _, name := range c.interfaces {
 		above, err := find(name)
-		if err != nil {
+		if err != nil || seen[name] {
 			continue // of the JDK, or of another jar
 		}
-		all = append(all, slices.DeleteFunc(slices.Clone(above.methods), func(m member) bool { return !m.isGetter("is") || !m.hasCode })...)
-		all = append(all, above.inherited(find, depth+1)...)
+		seen[name] = true
+		all = append(all, slices.DeleteFunc(slices.Clone(above.methods), func(m member) bool { return !wanted(m) || !m.hasCode })...)
+		all = append(all, above.inherited(find, wanted, seen)...)
 	}
 	return all
 }
@@ -91,8 +97,9 @@ func (c *class) returned(m member) string {
 }
 
 // beans says what Jackson 3 writes or reads of a class in another way than by its fields: it goes by public fields and
-// getters, by the toString method of an enum, and leaves final fields as the constructor without parameters sets them.
-func (c *class) beans() (all []string) {
+// getters, and by setters, by the toString method of an enum, and leaves final fields as the constructor without parameters
+// sets them.
+func (c *class) beans(find func(name string) (*class, error)) (all []string) {
 	if c.isEnum() {
 		if slices.ContainsFunc(c.methods, func(m member) bool { return m.name+m.descriptor == "toString()Ljava/lang/String;" }) {
 			return []string{"toString()"}
@@ -117,6 +124,41 @@ func (c *class) beans() (all []string) {
 			all = append(all, f.name)
 		}
 	}
+	all = append(all, c.setters(find)...)
 	slices.Sort(all)
 	return all
+}
+
+// setters returns those of fields that do anything but store what they are given, of the same type.
+func (c *class) setters(find func(name string) (*class, error)) (all []string) {
+	isWanted := func(m member) bool {
+		isOverridden := func(own member) bool { return own.name == m.name && own.descriptor == m.descriptor }
+		return m.isSetter() && !slices.ContainsFunc(c.methods, isOverridden)
+	}
+	for _, m := range append(c.inherited(find, isWanted, map[string]bool{}), c.methods...) {
+		if !m.isSetter() || !m.hasCode || m.bean() == "" {
+			continue
+		}
+		f, is := c.field(m.bean(), find, 0)
+		takes := func(field, method string) bool { return strings.HasPrefix(method, "("+field+")") || field+method == "" }
+		if is && (m.stores != f.name || !takes(f.descriptor, m.descriptor) || !takes(f.signature, m.signature)) {
+			all = append(all, m.name+"()")
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// field returns the field of a name that objects of the class have.
+func (c *class) field(name string, find func(name string) (*class, error), depth int) (member, bool) {
+	for _, f := range c.fields {
+		if f.name == name && f.access&(accStatic|accTransient) == 0 {
+			return f, true
+		}
+	}
+	above, err := find(c.super)
+	if err != nil || depth > maxNested {
+		return member{}, false
+	}
+	return above.field(name, find, depth+1)
 }

@@ -47,6 +47,7 @@ func (l *Library) Class(name string) (codec.JavaClass, error) {
 	java.Serializable = l.serializable(c, 0)
 	java.Flags, java.Collection = c.flags(l.read), c.isCollection(l.read, 0)
 	java.Defaults, java.Opaque = c.constructed(l.read)
+	java.Jackson3 = c.beans(l.read)
 	return java, nil
 }
 

@@ -119,6 +119,7 @@ func (l *loader) load(name string) error {
 	described := c.describe()
 	described.Flags, described.Collection = c.flags(l.read), c.isCollection(l.read, 0)
 	described.Defaults, described.Opaque = c.constructed(l.read)
+	described.Jackson3 = c.beans(l.read)
 	if described.Interface {
 		l.found = append(l.found, described)
 		return nil
@@ -185,7 +186,6 @@ func (c *class) describe() codec.JavaClass {
 		return m.name == "writeObject" && m.descriptor == "(Ljava/io/ObjectOutputStream;)V" && m.access&accPrivate != 0
 	})
 	java.Interface, java.Parameters, java.Custom = c.access&accInterface != 0, c.parameters, c.custom()
-	java.Jackson3 = c.beans()
 	java.NoDefault = !c.hasDefault()
 	java.OfText = c.isOfText()
 	slices.SortFunc(java.Fields, func(a, b codec.JavaField) int { return strings.Compare(a.Name, b.Name) })

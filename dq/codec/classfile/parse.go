@@ -53,6 +53,7 @@ type member struct {
 	constant   int64  // ConstantValue of a long
 	hasCode    bool
 	returns    [2]string // the class and the field that a method returns and does no more
+	stores     string    // the field in which a method stores its parameter and does no more, but return the object
 	code       *code     // of a constructor
 }
 
@@ -223,6 +224,7 @@ func (r *reader) code(m *member) {
 		to := r.reference(binary.BigEndian.Uint16(bytes[2:]))
 		m.returns = [2]string{to.class, to.name}
 	}
+	m.stores = r.stored(bytes)
 	if m.name != initName {
 		return
 	}
@@ -232,6 +234,18 @@ func (r *reader) code(m *member) {
 		r.take(2) // the class
 	}
 	m.code = made
+}
+
+// stored returns the field in which a method stores its parameter and does no more, but return the object; "" for any other.
+func (r *reader) stored(code []byte) string {
+	const loadParameter = "\x1b\x1f\x23\x27\x2b" // of each type
+	if len(code) < 6 || code[0] != opLoad0 || strings.IndexByte(loadParameter, code[1]) < 0 || code[2] != opPutField {
+		return ""
+	}
+	if end := string(code[5:]); end != string([]byte{opReturn}) && end != string([]byte{opLoad0, opReturnThat}) {
+		return ""
+	}
+	return r.reference(binary.BigEndian.Uint16(code[3:])).name
 }
 
 // reference returns the field or method of an index of the constant pool.
