@@ -142,7 +142,8 @@ func (q *BlockingQueue[T]) Size(ctx context.Context) (int, error) {
 // Contains reports whether an equal value is there. Values are equal when their
 // encoded bytes are, or when what is there decodes to an equal value, which is what
 // reflect.DeepEqual calls so, except that NaN equals NaN (but not as a key of a map): a
-// map that was read is found again, whatever order Java wrote it in.
+// map that was read is found again, whatever order Java wrote it in. A codec.Origin that is zero, as in
+// a value that was not read, asks for collections of any class; one that is set, for those that it keeps.
 //
 //	KEYS    the list
 //	ARGV    value

@@ -63,7 +63,8 @@ func (d *DelayedQueue[T]) ReadAll(ctx context.Context) ([]T, error) {
 // Contains reports whether an equal value waits. Values are equal when their encoded
 // bytes are, or when what waits decodes to an equal value, which is what
 // reflect.DeepEqual calls so, except that NaN equals NaN (but not as a key of a map): a
-// map that was read is found again, whatever order Java wrote it in. Two messages that
+// map that was read is found again, whatever order Java wrote it in. A codec.Origin that is zero, as in
+// a value that was not read, asks for collections of any class; one that is set, for those that it keeps. Two messages that
 // differ in a field that the struct leaves out are equal too; codec.Keep tells them apart.
 //
 //	KEYS    pending list
