@@ -89,6 +89,9 @@ func (b bound[T]) encode(value T) ([]byte, error) {
 		return nil, err
 	}
 	java, err := b.registry.toJava(reflect.ValueOf(&value).Elem(), b.typ, 0)
+	if err == nil {
+		err = b.registry.plant(java)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,8 @@ type elements struct {
 	table hashTable
 	// array is what the array behind an Arrays.asList is declared to hold; nil for Object.
 	array *javaType
+	// ofJava says that the order of a TreeSet is the one that it had in Java.
+	ofJava bool
 	// lost is the class that Java holds it as, and what of it besides, where that is not written here; class
 	// is then the nearest one.
 	lost string
@@ -114,7 +116,7 @@ func (j *javaType) withoutParameter() *javaType {
 
 func (g *registry) taggedAs(f reflect.StructField, typ *javaType, tag string) (*javaType, error) {
 	if g.plain() && boxes[tag] == kindAny {
-		return typ, nil // the bytes are the same for all
+		return typ.inOrderOf(tag), nil // the bytes are the same for all
 	}
 	refused := func(reason string) (*javaType, error) {
 		return nil, &TypeError{g.codec, f.Type, fmt.Sprintf("field %s: the tag java:%q %s", f.Name, tag, reason)}
@@ -153,6 +155,20 @@ func (g *registry) taggedAs(f reflect.StructField, typ *javaType, tag string) (*
 		return refused("wants another Go type")
 	}
 	return &javaType{kind: typ.kind, boxed: true}, nil
+}
+
+// inOrderOf returns the type as one whose order is that of a collection, of which the bytes do not tell the class.
+func (j *javaType) inOrderOf(tag string) *javaType {
+	list := collections[tag]
+	if j.kind == kindMap {
+		list = dictionaries[tag]
+	}
+	if list == nil || list.class != treeSetName && list.class != treeMapName {
+		return j
+	}
+	own := *j
+	own.sorted = true
+	return &own
 }
 
 var boxes = map[string]kind{

@@ -109,6 +109,9 @@ func (g *registry) listToJava(v reflect.Value, j *javaType, depth int) (any, err
 		}
 		list[i] = element
 	}
+	if j.sorted {
+		list = sortedAs(list, v)
+	}
 	return j.listValue(list), nil
 }
 
@@ -145,6 +148,9 @@ func (g *registry) mapToJava(v reflect.Value, j *javaType, depth int) (any, erro
 	d := &dictionary{class: hashMapName}
 	if j.list != nil {
 		d.class = j.list.class
+	}
+	if j.sorted {
+		d.class = treeMapName
 	}
 	for entries := v.MapRange(); entries.Next(); {
 		key, err := g.keyToJava(entries.Key(), j.key, depth+1)
@@ -204,6 +210,9 @@ func (g *registry) objectToJava(v reflect.Value, c *class, depth int) (any, erro
 			return nil, &ValueError{g.codec, fmt.Sprintf("field %s: a %s, which is read and not written here; a new Origin makes a plain collection of it", f.name, lost)}
 		}
 		o.fields[i] = origin.restore(value, i, c)
+		if err := g.plant(o.fields[i]); err != nil {
+			return nil, fmt.Errorf("field %s: %w", f.name, err)
+		}
 	}
 	return o, nil
 }

@@ -14,6 +14,7 @@ type dictionary struct {
 	values []any
 	table  hashTable
 	lost   string // see elements
+	ofJava bool   // see elements
 }
 
 // hashTable is what HashMap, HashSet and the like write of their table; the zero value

@@ -125,8 +125,9 @@
 //     read, if that was in another order, but from CBOR and MsgPack. Keys that share
 //     a bucket go by name there, and keys that are enums, which Java has in another
 //     order each time, go by number; the entries of a LinkedHashMap go by key.
-//   - A set is written in the order of its slice, in which it was read, and a TreeSet or TreeMap of texts,
-//     integers, dates, UUIDs and constants in that of Java.
+//   - A set is written in the order of its slice, in which it was read, and a TreeSet or TreeMap in that of
+//     compareTo. Serialization and Marshalling, of which Java takes it for sorted, refuse one of objects, or of
+//     another class whose order is not known here, unless an Origin or an any holds it as it was read.
 //   - Each string and object is an instance of its own; Integer and Long from -128
 //     to 127 and Boolean are the instances that Java keeps. Only Serialization and
 //     Marshalling show it.

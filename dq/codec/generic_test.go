@@ -165,7 +165,12 @@ var ofRecords = map[string]bool{
 }
 
 func genericBytes(t *testing.T, release string) map[codec.Name]map[string][]byte {
-	data, err := os.ReadFile("testdata/generic/" + release + ".tsv")
+	return bytesOf(t, "generic/"+release)
+}
+
+// bytesOf returns the values of a file of testdata by codec and name.
+func bytesOf(t *testing.T, file string) map[codec.Name]map[string][]byte {
+	data, err := os.ReadFile("testdata/" + file + ".tsv")
 	require.NoError(t, err)
 	all := map[codec.Name]map[string][]byte{}
 	for line := range strings.Lines(string(data)) {

@@ -166,9 +166,6 @@ func collSer(tag int32, all []any) *record {
 
 // setRecord returns what a collection writes that is no ArrayList.
 func setRecord(e *elements) *record {
-	if e.class == treeSetName {
-		e = &elements{class: e.class, all: pick(e.all, treeOrderOf(e.all))}
-	}
 	be := binary.BigEndian
 	size := block(be.AppendUint32(nil, uint32(len(e.all))))
 	wrapper, isWrapper := jdkWrappers[e.class]
@@ -201,10 +198,6 @@ func setRecord(e *elements) *record {
 
 // mapRecord returns what HashMap, LinkedHashMap and TreeMap write.
 func mapRecord(d *dictionary) *record {
-	if d.class == treeMapName {
-		order := treeOrderOf(d.keys)
-		d = &dictionary{class: d.class, keys: pick(d.keys, order), values: pick(d.values, order)}
-	}
 	be := binary.BigEndian
 	size := be.AppendUint32(nil, uint32(len(d.keys)))
 	entries := func(head []byte) []any {

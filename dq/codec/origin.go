@@ -37,6 +37,7 @@ type origin struct{ fields []*holding }
 type holding struct {
 	class string     // as Class.getName writes it; empty for the one that is written anyway
 	keys  []any      // of a map, in order
+	tree  []any      // of a TreeSet in another order than that of compareTo, as far as that is known here
 	parts []*holding // of the elements, or of the values behind keys; nil for nothing
 	table hashTable
 	size  int       // with the table
@@ -121,6 +122,9 @@ func (h *holding) elements(e *elements, j *javaType) {
 	if !e.isArray() && e.class != e.classIn(j) {
 		h.class, h.array = e.class, e.array
 	}
+	if e.class == treeSetName && !isTreeOrder(e.all) {
+		h.tree = e.all
+	}
 	h.holdTable(e.table, len(e.all), e.isSet())
 }
 
@@ -136,13 +140,13 @@ func (h *holding) dictionary(d *dictionary, j *javaType) {
 	if d.class != written.class {
 		h.class, written.class = d.class, d.class
 	}
-	if written.sort(); h.parts != nil || !slices.EqualFunc(written.keys, d.keys, sameKey) {
+	if written.sort(); h.parts != nil || d.class == treeMapName && !isTreeOrder(d.keys) || !slices.EqualFunc(written.keys, d.keys, sameKey) {
 		h.keys = d.keys
 	}
 }
 
 func (h *holding) orNil() *holding {
-	if h.class == "" && h.keys == nil && h.parts == nil && h.table == (hashTable{}) && h.lost == "" && !h.null {
+	if h.class == "" && h.keys == nil && h.tree == nil && h.parts == nil && h.table == (hashTable{}) && h.lost == "" && !h.null {
 		return nil
 	}
 	return h
@@ -216,6 +220,7 @@ func (h *holding) list(e *elements) any {
 	if len(e.all) == h.size {
 		e.table = h.table
 	}
+	e.ofJava = e.class == treeSetName && h.tree != nil && isWithin(e.all, h.tree)
 	if h.array != nil && !slices.ContainsFunc(e.all, func(v any) bool { return v != nil && kindOfJava(v) != h.array.kind }) {
 		e.array = h.array
 	}
@@ -247,9 +252,24 @@ func (h *holding) mapping(d *dictionary) {
 		d.table = h.table
 	}
 	changed := len(numbers) != len(d.keys) || slices.ContainsFunc(d.keys, func(key any) bool { return place(key) == len(h.keys) })
-	if h.keys != nil && (!changed || d.class == linkedHashMapName) {
+	isTree := d.class == treeMapName && h.keys != nil
+	d.ofJava = isTree && !slices.ContainsFunc(d.keys, func(key any) bool { return place(key) == len(h.keys) })
+	if h.keys != nil && (!changed || isTree || d.class == linkedHashMapName) {
 		d.arrange(d.order(), func(i, j int) int { return cmp.Compare(place(d.keys[i]), place(d.keys[j])) })
 	}
+}
+
+// isWithin reports whether values are some of others, in their order.
+func isWithin(some, all []any) bool {
+	same := comparison{}.same
+	for _, value := range some {
+		at := slices.IndexFunc(all, func(other any) bool { return same(value, other) })
+		if at < 0 {
+			return false
+		}
+		all = all[at+1:]
+	}
+	return true
 }
 
 // fitting returns the class that Java holds a collection in which it held in class

@@ -61,6 +61,8 @@ type javaType struct {
 	// param says that Java declares a type parameter of the class, of which this is the
 	// argument.
 	param bool
+	// sorted says of a list or map without a class that Java holds it as a TreeSet or TreeMap.
+	sorted bool
 	// declared is the class or interface of kindAny; empty for Object.
 	declared string
 	// unsure is why it is not known whether the class of kindAny is final, so that nothing but null can
