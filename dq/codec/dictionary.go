@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
-	"unicode/utf16"
 )
 
 // dictionary is a map of Java with its entries in the order in which they are iterated.
@@ -110,46 +109,6 @@ func hashMapCapacity(n int) int {
 		capacity *= 2
 	}
 	return capacity
-}
-
-// javaHash returns what hashCode does, and false where Java itself has another one each
-// time, as for enums, or where it is not known here.
-func javaHash(key any) (uint32, bool) {
-	folded := func(n int64) uint32 { return uint32(n ^ int64(uint64(n)>>32)) }
-	switch key := key.(type) {
-	case string:
-		var hash uint32
-		for _, unit := range utf16.Encode([]rune(key)) {
-			hash = 31*hash + uint32(unit)
-		}
-		return hash, true
-	case int32:
-		return uint32(key), true
-	case int64:
-		return folded(key), true
-	case int16:
-		return uint32(key), true
-	case int8:
-		return uint32(key), true
-	case uint16:
-		return uint32(key), true
-	case bool:
-		if key {
-			return 1231, true
-		}
-		return 1237, true
-	case Date:
-		return folded(int64(key)), true
-	case UUID:
-		var n int64
-		for i, b := range key {
-			n ^= int64(b) << (56 - i%8*8)
-		}
-		return uint32(n>>32) ^ uint32(n), true
-	case LocalDate:
-		return uint32(key.Year)&0xffff_f800 ^ (uint32(key.Year)<<11 + uint32(key.Month)<<6 + uint32(key.Day)), true
-	}
-	return 0, false
 }
 
 // hasTrees reports whether a HashMap that is filled with keys in their order has nine of them in one bucket, of which it

@@ -59,9 +59,10 @@ type (
 	}
 )
 
-// TestTrees: what Redisson wrote comes back in the order of compareTo, whatever the order of slices and of Go's maps.
+// TestTrees: what Redisson wrote comes back in the order of compareTo and of hashCode, whatever the order of slices and of
+// Go's maps.
 func TestTrees(t *testing.T) {
-	types := map[string]any{"Numbers": treeNumbers{}, "Sets": treeSets{}, "TreeMaps": treeMaps{}}
+	types := map[string]any{"Numbers": treeNumbers{}, "Sets": treeSets{}, "TreeMaps": treeMaps{}, "HashMaps": treeMaps{}}
 	for _, release := range []string{"3.21.1", "4.7.0"} {
 		for name, values := range bytesOf(t, "trees/"+release) {
 			for kind, of := range types {
