@@ -126,8 +126,11 @@ func writeLayout(w io.Writer, name string, live bool, data func(assetsView) any)
 	return err
 }
 
-// WriteFolder writes the files of a run (run.WriteFolder) and its page, report.html.
+// WriteFolder writes the files of a run (run.WriteFolder) and its page, report.html, to a folder without a run.
 func WriteFolder(folder string, r *run.Document, log *run.LatenessLog) error {
+	if err := run.CheckUnused(folder); err != nil {
+		return err
+	}
 	if err := OfRun(r).WriteFile(filepath.Join(folder, File)); err != nil {
 		return err
 	}

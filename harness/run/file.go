@@ -26,8 +26,11 @@ const (
 
 // WriteFolder writes the files of a run to folder, which must exist: run.json,
 // lateness.hgrm and, unless log is nil, lateness.hlog. Each file appears whole or not
-// at all; run.json, which readers look for, comes last.
+// at all; run.json, which readers look for, comes last, and never in place of one that is there.
 func WriteFolder(folder string, r *Document, log *LatenessLog) error {
+	if err := CheckUnused(folder); err != nil {
+		return err
+	}
 	data, err := r.Encode()
 	if err != nil {
 		return err
@@ -44,7 +47,7 @@ func WriteFolder(folder string, r *Document, log *LatenessLog) error {
 			return err
 		}
 	}
-	return WriteWhole(filepath.Join(folder, File), data)
+	return writeAs(filepath.Join(folder, File), data, moveNew)
 }
 
 // Encode returns the run file: indented JSON with a final newline.
@@ -61,7 +64,21 @@ func (r *Document) Encode() ([]byte, error) {
 }
 
 // WriteWhole writes a file, whole or not at all: under another name and renames it.
-func WriteWhole(path string, data []byte) error {
+func WriteWhole(path string, data []byte) error { return writeAs(path, data, os.Rename) }
+
+// moveNew is os.Rename to a name that nobody has.
+func moveNew(from, to string) error {
+	err := os.Link(from, to)
+	switch {
+	case err == nil:
+		return os.Remove(from)
+	case errors.Is(err, fs.ErrExist):
+		return err
+	}
+	return os.Rename(from, to) // on a file system without links
+}
+
+func writeAs(path string, data []byte, move func(from, to string) error) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -69,7 +86,7 @@ func WriteWhole(path string, data []byte) error {
 	_, err = temp.Write(data)
 	err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close())
 	if err == nil {
-		err = os.Rename(temp.Name(), path)
+		err = move(temp.Name(), path)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(temp.Name())))

@@ -62,6 +62,22 @@ func TestRunFileSetIsWrittenAndRead(t *testing.T) {
 	require.JSONEq(t, string(want), string(got))
 }
 
+// A run is kept, also where another one that was not seen at the start comes to be written there.
+func TestARunIsNotOverwritten(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, WriteFolder(folder, sampleRun(1, 10, 1), nil))
+	kept, err := os.ReadFile(filepath.Join(folder, SpectrumFile))
+	require.NoError(t, err)
+	require.ErrorContains(t, WriteFolder(folder, sampleRun(2, 20, 1), nil), "run.json is there already, of another run, and is kept")
+	now, err := os.ReadFile(filepath.Join(folder, SpectrumFile))
+	require.NoError(t, err)
+	require.Equal(t, string(kept), string(now))
+	require.ErrorIs(t, writeAs(filepath.Join(folder, File), nil, moveNew), os.ErrExist, "written between that look and the end")
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+}
+
 // HdrHistogram's own reader finds every value again, the early ones by their tag.
 func TestLatenessLogIsAnHdrHistogramLog(t *testing.T) {
 	start := time.Date(2026, 11, 1, 12, 0, 0, 250e6, time.UTC)

@@ -8,14 +8,38 @@ import (
 	"path/filepath"
 )
 
-// NewFolder is PrepareFolder for a whole output, and refuses a folder that holds runs at any
+// NewFolder is ClaimFolder for a whole output, and refuses a folder that holds runs at any
 // depth: they would be overwritten, or be counted with the new ones by whoever reads the
 // folder.
 func NewFolder(folder string) (tidy func(), err error) {
+	tidy, err = ClaimFolder(folder)
+	if err != nil {
+		return nil, err
+	}
+	// Only now: another process may have written runs, and have ended, up to the claim.
 	if used := firstRun(folder); used != "" {
+		tidy()
 		return nil, fmt.Errorf("output folder %s is used, and an earlier run is kept: it holds %s; choose another with --out, or remove it first", folder, used)
 	}
-	return PrepareFolder(folder)
+	return tidy, nil
+}
+
+// ClaimFolder is PrepareFolder, and refuses a folder that is claimed: what two write at a time would be
+// mixed. A claim ends with tidy, or with the process however that ends.
+func ClaimFolder(folder string) (tidy func(), err error) {
+	remove, err := PrepareFolder(folder)
+	if err != nil {
+		return nil, err
+	}
+	release, err := claim(folder)
+	if err != nil {
+		remove()
+		return nil, fmt.Errorf("output folder %s: %w; choose another with --out", folder, err)
+	}
+	return func() {
+		remove() // while nobody else has claimed it
+		release()
+	}, nil
 }
 
 // firstRun is a run file in the folder or below it, empty if there is none. What cannot be
@@ -55,6 +79,19 @@ func PrepareFolder(folder string) (tidy func(), err error) {
 		return nil, fmt.Errorf("output folder %s is not writable: %w; choose another with --out", folder, err)
 	}
 	return remove, nil
+}
+
+// errClaimed says that another process writes to a folder.
+var errClaimed = errors.New("another process that runs now writes there")
+
+// CheckUnused refuses a folder that has a run file, before another run is written there: the last guard
+// where folders cannot be claimed.
+func CheckUnused(folder string) error {
+	file := filepath.Join(folder, File)
+	if _, err := os.Lstat(file); err == nil {
+		return fmt.Errorf("%s is there already, of another run, and is kept", file)
+	}
+	return nil
 }
 
 // missing are the folders that have to be made for this one, the innermost first.

@@ -78,8 +78,9 @@ func TestRunsShareNoServer(t *testing.T) {
 	servertest.Redis(t) // skips where there is none
 	d, err := spec.Parse("dq")
 	require.NoError(t, err)
-	out := t.TempDir()
+	var out string
 	for range 2 {
+		out = t.TempDir()
 		r, err := series.Run(t.Context(), series.Options{Redis: "process"}, d, shortCase(), out)
 		require.NoError(t, err)
 		require.True(t, r.Verdict.Passed, r.Verdict.Text)

@@ -46,9 +46,11 @@ func store(t *testing.T, versions ...string) (folder string, runs map[string]*ru
 	return folder, runs
 }
 
+// write stores a run, in place of one that is there.
 func write(t *testing.T, folder, id string, r *run.Document) {
 	t.Helper()
 	in := filepath.Join(folder, filepath.FromSlash(id))
+	require.NoError(t, os.RemoveAll(in))
 	require.NoError(t, os.MkdirAll(in, 0o755))
 	require.NoError(t, run.WriteFolder(in, r, nil))
 }
