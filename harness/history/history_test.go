@@ -227,7 +227,7 @@ func TestHowManyRunsOfTheNewestItTakes(t *testing.T) {
 			}
 			require.NotEqual(t, Better, h.Outcome)
 			require.Zero(t, told)
-			said := regexp.MustCompile(`^(?:No change was seen in \d+ runs at \d+ points|Inconclusive: \d+ runs at \d+ points show a change that may be none)\. `+
+			said := regexp.MustCompile(`^(?:No change was seen in \d+ runs at \d+ points|Inconclusive: \d+ runs at \d+ points show a change that may be none)\. ` +
 				`(\d) runs? of 9 tells? nothing yet: it takes (\d) at the least\.`).FindStringSubmatch(h.Text)
 			require.Len(t, said, 3, h.Text)
 			require.Equal(t, fmt.Sprint(n), said[1])
