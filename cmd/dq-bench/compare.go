@@ -49,8 +49,10 @@ the outcome is inconclusive, and says how many runs would tell.
 
 NEW is worse, whatever its lateness and however few the runs, if it lost, duplicated, delivered
 early, refused or never delivered messages as OLD never did; and if runs of OLD did so too, where
-the share is greater beyond chance, from run to run. Each is judged by itself. Runs of different configurations or
-machines, invalid ones and a run that is given twice are refused. Interrupted ones are left out,
+the share is greater beyond chance, from run to run. Each is judged by itself. Runs of different configurations,
+invalid ones and a run that is given twice are refused, and so are runs of machines that differ in OS,
+architecture, number of CPUs or GOMAXPROCS. No more of a machine is looked at: what tells hosts of one size
+apart is a label, such as 'dq-bench run --label host=a'. Interrupted runs are left out,
 with a warning; a side that has no others is refused. Sides that were not measured in turn are inconclusive if one rises or falls from run to run; where
 one came first in sitting after sitting, such as old before new each evening, a warning says so.
 

@@ -72,8 +72,9 @@ fifth more is seen once three versions have it. Runs that stood beside each othe
 refused without it.
 
 Invalid and interrupted runs, and files that cannot be read, are left out, and said so; where nothing
-is left of the newest version, the outcome is inconclusive, unless %[2]d runs of others were made since. Runs of several scenarios,
-machines or implementations are refused, and so is one that is given twice.
+is left of the newest version, the outcome is inconclusive, unless %[2]d runs of others were made since. Runs of several scenarios
+or implementations are refused, and so are those of machines that differ in OS, architecture, number of CPUs or GOMAXPROCS,
+and a run that is given twice. Hosts of one size are told apart by a label: 'dq-bench run --label host=a', --by label:host.
 
 Exit codes: 0 better, no change or inconclusive; 1 no run file can be read, or none of them is valid and whole; 2 wrong usage, or runs that do not belong together;
 99 worse.`, history.MaxRuns, history.MinRuns, history.MinSessions),

@@ -129,7 +129,7 @@ type Row struct {
 }
 
 // Runs judges NEW against OLD. Runs of one side must share a configuration
-// and an implementation, and both sides must share the configuration and the machine,
+// and an implementation, and both sides must share the configuration and the size of the machine,
 // or it fails with a *run.DifferenceError; and none may be invalid, or it fails with an
 // *UnfitError, unless forced. IsRefused tells both from a failure. Interrupted runs are left
 // out with a warning, and their partners with them; where a side has no others they are refused as

@@ -33,7 +33,8 @@ func (r *Document) Configuration() []Field {
 }
 
 // Circumstances are what two runs must share besides to be compared, but not to be
-// joined: the machine that the load came from, and where it was measured.
+// joined: the OS, the architecture, the CPUs and GOMAXPROCS of the machine that the load came from, and where it was
+// measured. Hosts that are alike in these are the same here; a label tells them apart.
 func (r *Document) Circumstances() []Field {
 	e := r.Environment
 	var fields []Field

@@ -16,3 +16,24 @@ func TestDifferencesAreToTheFirstThatTells(t *testing.T) {
 	require.Equal(t, []string{"machine: 64 CPUs is not 1 CPU"}, d.Of(append(a, Field{"machine", "1 CPU"})))
 	require.Equal(t, []string{"scenario: s is not t"}, d.Of([]Field{{"scenario", "t"}}))
 }
+
+// Of a machine no more is looked at than the help and the guides say: hosts of one size are told apart by a label.
+func TestMachinesAreTheSameByTheirSize(t *testing.T) {
+	host := func(change func(*Document)) []Field {
+		r := &Document{Environment: Environment{OS: "linux", Arch: "amd64", CPUs: 2, GoVersion: "go1.26", GOMAXPROCS: 2}}
+		change(r)
+		return r.Circumstances()
+	}
+	one := host(func(*Document) {})
+	for what, change := range map[string]func(*Document){
+		"OS":           func(r *Document) { r.Environment.OS = "darwin" },
+		"architecture": func(r *Document) { r.Environment.Arch = "arm64" },
+		"CPUs":         func(r *Document) { r.Environment.CPUs = 4 },
+		"GOMAXPROCS":   func(r *Document) { r.Environment.GOMAXPROCS = 1 },
+	} {
+		require.Len(t, Differ(one, host(change)), 1, what)
+	}
+	require.Empty(t, Differ(one, host(func(r *Document) {
+		r.Environment.GoVersion, r.Labels = "go1.27", map[string]string{"host": "b"}
+	})))
+}
