@@ -12,13 +12,13 @@ const notInTurn = "the sides were not measured in turn (as 'dq-bench run' with b
 
 // checkOrder looks at when the runs were made. Sides that took turns had the same hours;
 // one that came after the other may differ by the hour alone, so a trend within a side
-// then takes the judgement back.
+// then takes the judgement back. One that came first in sitting after sitting is warned of.
 func (c *Comparison) checkOrder(old, new []*run.Document) {
 	if c.Outcome != Better && c.Outcome != Worse && c.Outcome != NoDifference {
 		return
 	}
 	if _, p := stats.MannWhitney(starts(old), starts(new)); p > significance {
-		if text := firstInSittings(old, new); text != "" && !c.Paired {
+		if text := firstInSittings(old, new); text != "" && old[0].Beside == nil {
 			c.Warnings = append(c.Warnings, notInTurn+": "+text+", so what differs may be what a sitting does to its later runs: a machine that warms, or whose first run is a cold one")
 		}
 		return

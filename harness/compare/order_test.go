@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,18 @@ func TestASideThatComesFirstInEachSitting(t *testing.T) {
 		require.Contains(t, c.Warnings[0], "the sides were not measured in turn")
 		require.Contains(t, c.Warnings[0], ": "+want+",", order)
 	}
+}
+
+// Runs at the same time came in no order, also where some have lost their partner.
+func TestRunsAtTheSameTimeHaveNoFirst(t *testing.T) {
+	start := time.Date(2026, 11, 1, 20, 0, 0, 0, time.UTC)
+	old, new := made(1, 8, start, 24*time.Hour, 1, 0), made(100, 8, start, 24*time.Hour, 1.5, 0)
+	for i := range old {
+		old[i].Beside, new[i].Beside = &run.Beside{Block: fmt.Sprint("a", i), Sides: 2}, &run.Beside{Block: fmt.Sprint("b", i), Sides: 2}
+	}
+	c := compare(t, old, new)
+	require.Equal(t, Worse, c.Outcome, c.Text)
+	require.NotContains(t, strings.Join(c.Warnings, " "), "came first")
 }
 
 // A fault is worse whenever it was measured.
