@@ -182,3 +182,18 @@ func FuzzParseSpec(f *testing.F) {
 		}
 	})
 }
+
+// Where a server is can be said without what may be a password, also where the address is one that cannot be meant.
+func TestPlaceHasNoPassword(t *testing.T) {
+	for spec, want := range map[string]string{
+		"redis://u:s3cret@h:7/2":                "h:7",
+		"redis://h":                             "h:6379",
+		"redis+cluster://:s3cret@a:1,b:2":       "a:1",
+		"rediss+sentinel://u:s3cret@s,t/master": "s:26379",
+		"container:redis:7.0":                   "container:redis:7.0",
+		"redis://h:12#s3cret@g":                 "redis://h:***@g",
+		"redis://u:s3cret/@h":                   "redis://u:***@h",
+	} {
+		require.Equal(t, want, Place(spec))
+	}
+}
