@@ -89,6 +89,10 @@ func (d jsonDecoder) value(document any, declared *javaType, depth int) (any, er
 		d.registry.class(declared.declared) // which finds out why it is none
 		return nil, d.errorf("the value holds a %s: these bytes do not tell of which class: %s", declared.declared, d.registry.model.problem(declared.declared))
 	}
+	if declared.kind == kindOther && document != nil {
+		data, err := json.Marshal(document)
+		return json.RawMessage(data), err
+	}
 	switch document := document.(type) {
 	case json.Number:
 		return d.number(document, declared)

@@ -2,8 +2,11 @@ package codec_test
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"io/fs"
+	"math/big"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,6 +43,61 @@ func TestPlainJSONOfDecimalsAndUUIDs(t *testing.T) {
 		_, err := codec.JSON[bean]{}.Encode(bean{Large: wrong})
 		require.Error(t, err)
 	}
+}
+
+// What TypedJsonJackson3Codec of 4.7.0 writes of fields of these types, which codec gen makes pointers of, for null.
+func TestPlainJSON3OfPointers(t *testing.T) {
+	type bean struct {
+		Amount *codec.Decimal            `json:"amount"`
+		At     *codec.Date               `json:"at"`
+		ByID   map[codec.UUID]*string    `json:"byId"`
+		ID     *codec.UUID               `json:"id"`
+		IDs    []*codec.UUID             `json:"ids" java:"Set"`
+		Large  *codec.Decimal            `json:"large"`
+		List   []*codec.Decimal          `json:"list"`
+		Rates  map[string]*codec.Decimal `json:"rates"`
+		Whole  *big.Int                  `json:"whole"`
+	}
+	const java = `{"amount":12.50,"at":"1970-01-01T00:00:00.005Z","byId":{"00000000-0000-0001-0000-000000000002":"n"},"id":"00000000-0000-0001-0000-000000000002",` +
+		`"ids":["00000000-0000-0001-0000-000000000002"],"large":1E+5,"list":[1.10],"rates":{"a":0.10},"whole":12345678901234567890}`
+	values, err := codec.NewJSON3[bean]()
+	require.NoError(t, err)
+	got, err := values.Decode([]byte(java))
+	require.NoError(t, err)
+	id, whole := codec.UUID{7: 1, 15: 2}, new(big.Int).SetUint64(12345678901234567890)
+	require.Equal(t, bean{
+		ptrTo(codec.Decimal("12.50")), ptrTo(codec.Date(5)), map[codec.UUID]*string{id: ptrTo("n")}, &id, []*codec.UUID{&id},
+		ptrTo(codec.Decimal("1E+5")), []*codec.Decimal{ptrTo(codec.Decimal("1.10"))}, map[string]*codec.Decimal{"a": ptrTo(codec.Decimal("0.10"))}, whole,
+	}, got)
+	data, err := values.Encode(got)
+	require.NoError(t, err)
+	require.Equal(t, java, string(data))
+	empty, err := values.Encode(bean{IDs: []*codec.UUID{nil}})
+	require.NoError(t, err)
+	got, err = values.Decode(empty)
+	require.NoError(t, err)
+	require.Equal(t, bean{IDs: []*codec.UUID{nil}}, got)
+}
+
+// What reads and writes itself does so in both plain codecs.
+func TestPlainJSON3OfTypesOfTheirOwn(t *testing.T) {
+	type bean struct {
+		Count uint32          `json:"count"`
+		Raw   json.RawMessage `json:"raw"`
+		When  *time.Time      `json:"when"`
+	}
+	values, err := codec.NewJSON3[bean]()
+	require.NoError(t, err)
+	at := time.Unix(5, 0).UTC()
+	want := bean{7, json.RawMessage(`{"a":[1.0,"x"]}`), &at}
+	data, err := values.Encode(want)
+	require.NoError(t, err)
+	require.Equal(t, `{"count":7,"raw":{"a":[1.0,"x"]},"when":"1970-01-01T00:00:05Z"}`, string(data))
+	got, err := values.Decode(data)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	_, err = values.Decode([]byte(`{"count":"many"}`))
+	require.ErrorContains(t, err, "expected JSON for uint32")
 }
 
 // Plain JSON does not tell of which class a value is that a field declares as an interface, or

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"reflect"
@@ -65,6 +66,11 @@ func (c *converter) toGo(value any, dst reflect.Value, j *javaType) error {
 		return nil
 	case foreign:
 		return f.err(c.codec)
+	case json.RawMessage:
+		if err := json.Unmarshal(f, dst.Addr().Interface()); err != nil {
+			return &ValueError{c.codec, fmt.Sprintf("expected JSON for %v, got %.40q: %v", dst.Type(), f, err)}
+		}
+		return nil
 	}
 	switch dst.Kind() {
 	case reflect.Pointer:

@@ -21,7 +21,12 @@ func (g *registry) typeOf(t reflect.Type) (*javaType, error) {
 
 // describe fills in j, the Java type for t.
 func (g *registry) describe(t reflect.Type, j *javaType) (err error) {
-	if _, isScalar := scalars[t]; g.plain() && ownJSON(t) && (!isScalar || g.codec == NameTypedJSON) {
+	known, isScalar := scalars[t]
+	if t.Kind() == reflect.Pointer { // which has the methods, but is none of the scalars
+		known, isScalar = scalars[t.Elem()]
+		isScalar = isScalar && g.codec.writesScalar(known.kind)
+	}
+	if g.plain() && ownJSON(t) && (!isScalar || g.codec == NameTypedJSON) {
 		j.kind = kindOther
 		return nil
 	}
