@@ -56,10 +56,11 @@ func (j JSON[T]) Encode(value T) ([]byte, error) {
 }
 
 // Decode reads one JSON document, as encoding/json does; unknown fields are
-// passed over. It fails on NaN and the infinities, which Java writes as strings.
+// passed over. In an any an integer comes as an int32, an int64 or a *big.Int, the first that
+// holds it, as it does in Java. It fails on NaN and the infinities, which Java writes as strings.
 func (JSON[T]) Decode(data []byte) (T, error) {
 	var value T
-	if err := json.Unmarshal(data, &value); err != nil {
+	if err := unmarshal(data, reflect.ValueOf(&value)); err != nil {
 		return value, fmt.Errorf("codec: expected JSON for %T, got %.40q: %w", value, data, err)
 	}
 	return value, nil

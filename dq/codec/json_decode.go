@@ -131,6 +131,9 @@ func (d jsonDecoder) number(n json.Number, declared *javaType) (any, error) {
 		return f, nil
 	}
 	i, err := n.Int64()
+	if err != nil && declared.kind == kindAny && d.registry.plain() && !d.registry.isExact() {
+		return toldNumber(n)
+	}
 	if err != nil {
 		return nil, d.errorf("the number %.40s does not fit a long", n)
 	}

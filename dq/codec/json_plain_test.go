@@ -72,6 +72,18 @@ func TestPlainJSON3OfPointers(t *testing.T) {
 	data, err := values.Encode(got)
 	require.NoError(t, err)
 	require.Equal(t, java, string(data))
+	for _, name := range []codec.Name{codec.NameTypedJSON, codec.NameTypedJSON3} {
+		if name == codec.NameTypedJSON {
+			got.Large = ptrTo(codec.Decimal("100000")) // it writes no exponents
+		}
+		values, err := codec.ByName(name, codec.Class{Of: bean{}})
+		require.NoError(t, err)
+		data, err := values.Encode(got)
+		require.NoError(t, err)
+		again, err := values.Decode(data)
+		require.NoError(t, err)
+		require.Equal(t, got, again, name)
+	}
 	empty, err := values.Encode(bean{IDs: []*codec.UUID{nil}})
 	require.NoError(t, err)
 	got, err = values.Decode(empty)
@@ -98,6 +110,53 @@ func TestPlainJSON3OfTypesOfTheirOwn(t *testing.T) {
 	require.Equal(t, want, got)
 	_, err = values.Decode([]byte(`{"count":"many"}`))
 	require.ErrorContains(t, err, "expected JSON for uint32")
+}
+
+type pages struct {
+	L []any          `json:"l"`
+	M map[string]any `json:"m"`
+}
+
+type seenAny struct {
+	pages
+	_ map[string]any
+	O any `json:"o"`
+}
+
+// What TypedJsonJacksonCodec and TypedJsonJackson3Codec of 4.7.0 write of a class with a List<Object>, a Map<String, Object>
+// and an Object, and read as a BigInteger, a Long, doubles and Integers.
+func TestPlainJSONKeepsNumbersInAnAny(t *testing.T) {
+	const java = `{"l":[1,2,3.0],"m":{"big":9007199254740993,"d":5.0,"e":1.0E300,"f":1.5,"huge":12345678901234567890,"n":5},"o":7}`
+	huge := new(big.Int).SetUint64(12345678901234567890)
+	want := map[string]any{
+		"l": []any{int32(1), int32(2), 3.0},
+		"m": map[string]any{"big": int64(9007199254740993), "d": 5.0, "e": 1e300, "f": 1.5, "huge": huge, "n": int32(5)},
+		"o": int32(7),
+	}
+	bean := seenAny{pages: pages{want["l"].([]any), want["m"].(map[string]any)}, O: int32(7)}
+	readsAs[any](t, codec.JSON[any]{}, java, want)
+	readsAs(t, codec.JSON[map[string]any]{}, java, want)
+	readsAs(t, codec.JSON[*seenAny]{}, java, &bean)
+	readsAs(t, codec.JSON[map[string]pages]{}, `{"k":`+java[:len(java)-len(`,"o":7}`)]+`}}`, map[string]pages{"k": bean.pages})
+	values, err := codec.NewJSON3[map[string]any]()
+	require.NoError(t, err)
+	readsAs(t, values, java, want)
+
+	for _, text := range []string{`{"o":1e400}`, `{"o":1} {}`, `{"o":`, `{"o":1-2}`} {
+		_, err := codec.JSON[seenAny]{}.Decode([]byte(text))
+		require.Error(t, err, text)
+	}
+}
+
+// readsAs has a codec read a text and write it again.
+func readsAs[T any](t *testing.T, values codec.Codec[T], text string, want T) {
+	t.Helper()
+	got, err := values.Decode([]byte(text))
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	data, err := values.Encode(got)
+	require.NoError(t, err)
+	require.Equal(t, text, string(data))
 }
 
 // Plain JSON does not tell of which class a value is that a field declares as an interface, or

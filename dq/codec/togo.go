@@ -67,7 +67,7 @@ func (c *converter) toGo(value any, dst reflect.Value, j *javaType) error {
 	case foreign:
 		return f.err(c.codec)
 	case json.RawMessage:
-		if err := json.Unmarshal(f, dst.Addr().Interface()); err != nil {
+		if err := unmarshal(f, dst.Addr()); err != nil {
 			return &ValueError{c.codec, fmt.Sprintf("expected JSON for %v, got %.40q: %v", dst.Type(), f, err)}
 		}
 		return nil
@@ -81,7 +81,7 @@ func (c *converter) toGo(value any, dst reflect.Value, j *javaType) error {
 	}
 	switch value := value.(type) {
 	case string:
-		if dst.Kind() == reflect.String && scalars[dst.Type()].class == "" && (j == nil || j.kind != kindEnum) {
+		if dst.Kind() == reflect.String && !c.isScalar(dst.Type()) && (j == nil || j.kind != kindEnum) {
 			dst.SetString(value)
 			return nil
 		}
@@ -89,7 +89,7 @@ func (c *converter) toGo(value any, dst reflect.Value, j *javaType) error {
 			return c.base64(value, dst)
 		}
 	case bool:
-		if dst.Kind() == reflect.Bool && scalars[dst.Type()].class == "" {
+		if dst.Kind() == reflect.Bool && !c.isScalar(dst.Type()) {
 			dst.SetBool(value)
 			return nil
 		}
@@ -143,7 +143,7 @@ func (c *converter) scalar(value any, dst reflect.Value) bool {
 	case v.Type() == dst.Type():
 		dst.Set(v)
 		return true
-	case v.Kind() != dst.Kind() || scalars[dst.Type()].class != "":
+	case v.Kind() != dst.Kind() || c.isScalar(dst.Type()):
 		return false
 	}
 	switch value.(type) {
@@ -156,10 +156,16 @@ func (c *converter) scalar(value any, dst reflect.Value) bool {
 	return false
 }
 
+// isScalar reports whether a type stands for a class of its own, which to plain JSON of Jackson 2 are texts, numbers and
+// booleans as any.
+func (c *converter) isScalar(t reflect.Type) bool {
+	return scalars[t].class != "" && c.codec != NameTypedJSON
+}
+
 func (c *converter) number(n int64, dst reflect.Value) error {
 	switch dst.Kind() {
 	case reflect.Int32, reflect.Int64:
-		if scalars[dst.Type()].class != "" {
+		if c.isScalar(dst.Type()) {
 			break // a Date or a Duration
 		}
 		if dst.OverflowInt(n) {
