@@ -152,6 +152,7 @@ func (g *registry) mapToJava(v reflect.Value, j *javaType, depth int) (any, erro
 	if j.sorted {
 		d.class = treeMapName
 	}
+	hasNaN := false
 	for entries := v.MapRange(); entries.Next(); {
 		key, err := g.keyToJava(entries.Key(), j.key, depth+1)
 		if err != nil {
@@ -162,6 +163,12 @@ func (g *registry) mapToJava(v reflect.Value, j *javaType, depth int) (any, erro
 				return nil, &ValueError{g.codec, wrong}
 			}
 		}
+		if isNaN(key) {
+			if hasNaN {
+				return nil, &ValueError{g.codec, "a map with several keys that are NaN, which Java takes for one"}
+			}
+			hasNaN = true
+		}
 		value, err := g.toJava(entries.Value(), j.elem, depth+1)
 		if err != nil {
 			return nil, fmt.Errorf("key %.80q: %w", fmt.Sprint(key), err)
@@ -170,6 +177,12 @@ func (g *registry) mapToJava(v reflect.Value, j *javaType, depth int) (any, erro
 	}
 	d.sort()
 	return d, nil
+}
+
+func isNaN(value any) bool {
+	wide, _ := value.(float64)
+	narrow, _ := value.(float32)
+	return math.IsNaN(wide + float64(narrow))
 }
 
 // keyToJava is toJava for a key, which in JSON is text whatever it is.

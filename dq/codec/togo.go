@@ -239,6 +239,9 @@ func (c *converter) mapping(d *dictionary, dst reflect.Value, j *javaType) error
 		}
 		dst.SetMapIndex(key, element)
 	}
+	if dst.Len() < len(d.keys) {
+		return &ValueError{c.codec, fmt.Sprintf("a %s with %d keys, of which Go takes some for one, as it does 0.0 and -0.0; the map has %d", d.class, len(d.keys), dst.Len())}
+	}
 	return nil
 }
 

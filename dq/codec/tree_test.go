@@ -1,6 +1,7 @@
 package codec_test
 
 import (
+	"math"
 	"math/big"
 	"reflect"
 	"testing"
@@ -81,6 +82,22 @@ func TestTrees(t *testing.T) {
 				require.Equal(t, string(values[kind]), string(written), "%s: %s: %s", release, name, kind)
 			}
 		}
+	}
+}
+
+// TestKeysThatGoTakesForOne: Java has both zeros in a map, and one NaN.
+func TestKeysThatGoTakesForOne(t *testing.T) {
+	for name, values := range bytesOf(t, "trees/3.21.1") {
+		if values["zeros"] == nil {
+			continue // JSON has no such keys
+		}
+		c, err := codec.ByName(name, codec.Class{Of: treeMaps{}})
+		require.NoError(t, err)
+		_, err = c.Decode(values["zeros"])
+		require.ErrorContains(t, err, "field doubles of demo.Trees$Maps: ")
+		require.ErrorContains(t, err, "a java.util.HashMap with 2 keys, of which Go takes some for one")
+		_, err = c.Encode(treeMaps{Floats: map[float32]*int32{float32(math.NaN()): nil, -float32(math.NaN()): nil}})
+		require.ErrorContains(t, err, "field floats: codec "+string(name)+": a map with several keys that are NaN")
 	}
 }
 
