@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -74,13 +75,9 @@ func (g generation) read() ([]codec.JavaClass, error) {
 	}
 	var samples [][]byte
 	for _, name := range g.samples {
-		file, err := os.Open(name)
+		data, err := readSample(name)
 		if err != nil {
 			return nil, fmt.Errorf("--from: %w", err)
-		}
-		data, err := readValue(file, false)
-		if err := errors.Join(err, file.Close()); err != nil {
-			return nil, fmt.Errorf("--from %s: %w", name, err)
 		}
 		samples = append(samples, data)
 	}
@@ -89,4 +86,21 @@ func (g generation) read() ([]codec.JavaClass, error) {
 		return nil, fmt.Errorf("--from: %w", err)
 	}
 	return classes, nil
+}
+
+// maxSample bounds a file of --from, in bytes.
+const maxSample = 16 << 20
+
+// readSample reads a file, and no more of it than one can have.
+func readSample(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxSample+1))
+	if err == nil && len(data) > maxSample {
+		err = fmt.Errorf("%s: expected the bytes of a value, at most %d MiB", name, maxSample>>20)
+	}
+	return data, err
 }

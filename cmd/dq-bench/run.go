@@ -206,12 +206,15 @@ func (f *runFlags) cases(stderr io.Writer) ([]series.Case, error) {
 	return cases, err
 }
 
+// maxRepeat bounds the runs of each driver: all are known until the last has ended.
+const maxRepeat = 10_000
+
 // request checks everything that can be checked without a server. Its errors
 // are wrong usage, unless a scenario file cannot be read.
 func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 	r := &runRequest{repeat: f.repeat}
-	if f.repeat < 1 {
-		return nil, fmt.Errorf("repeat: expected 1 or more, got %d", f.repeat)
+	if f.repeat < 1 || f.repeat > maxRepeat {
+		return nil, fmt.Errorf("repeat: expected 1 to %d, got %d", maxRepeat, f.repeat)
 	}
 	labels, err := series.ParseLabels(f.labels)
 	if err != nil {
