@@ -233,18 +233,20 @@ func (f Fault) String() string {
 type parameter struct {
 	key, text    string
 	given, wrong bool
+	expected     string // what it is to be
 }
 
 func (f Fault) parameters() []parameter {
+	const positive = "above 0"
 	return []parameter{
-		{"for", f.For.String(), f.For != 0, f.For < 0},
-		{"commands", strings.Join(f.Commands, " "), len(f.Commands) > 0, false},
-		{"count", fmt.Sprint(f.Count), f.Count != 0, f.Count < 0 || f.Count > maxFaultCount},
-		{"latency", f.Latency.String(), f.Latency != 0, f.Latency < 0},
-		{"bandwidth", fmt.Sprint(f.Bandwidth), f.Bandwidth != 0, f.Bandwidth < 0},
-		{"aof", f.AOF, f.AOF != "", f.AOF != "" && !slices.Contains(AOFs, f.AOF)},
-		{"member", fmt.Sprint(f.Member), f.Member != 0, f.Member < 0},
-		{"by", f.By.String(), f.By != 0, f.By.Abs() > maxWrong},
+		{"for", f.For.String(), f.For != 0, f.For < 0, positive},
+		{"commands", strings.Join(f.Commands, " "), len(f.Commands) > 0, false, ""},
+		{"count", fmt.Sprint(f.Count), f.Count != 0, f.Count < 0 || f.Count > maxFaultCount, fmt.Sprintf("1 to %d", maxFaultCount)},
+		{"latency", f.Latency.String(), f.Latency != 0, f.Latency < 0, positive},
+		{"bandwidth", fmt.Sprint(f.Bandwidth), f.Bandwidth != 0, f.Bandwidth < 0, positive},
+		{"aof", f.AOF, f.AOF != "", f.AOF != "" && !slices.Contains(AOFs, f.AOF), "one of " + strings.Join(AOFs, ", ")},
+		{"member", fmt.Sprint(f.Member), f.Member != 0, f.Member < 0, positive},
+		{"by", f.By.String(), f.By != 0, f.By.Abs() > maxWrong, fmt.Sprintf("-%s to %s", maxWrong, maxWrong)},
 	}
 }
 
@@ -267,12 +269,8 @@ func (f Fault) check(duration time.Duration) error {
 	for _, p := range f.parameters() {
 		needed := slices.Contains(info.Needs, p.key)
 		switch {
-		case p.wrong && p.key == "aof":
-			return fmt.Errorf("faults: %s: expected aof to be one of %s, got %q", f.Kind, strings.Join(AOFs, ", "), p.text)
-		case p.wrong && p.key == "by":
-			return fmt.Errorf("faults: %s: expected by to be -%s to %s, got %s", f.Kind, maxWrong, maxWrong, p.text)
 		case p.wrong:
-			return fmt.Errorf("faults: %s: expected %s to be above 0, got %s", f.Kind, p.key, p.text)
+			return fmt.Errorf("faults: %s: expected %s to be %s, got %s", f.Kind, p.key, p.expected, p.text)
 		case needed && !p.given:
 			return fmt.Errorf("faults: %s: expected %s beside it: %s", f.Kind, p.key, info.Help)
 		case p.given && !needed && !slices.Contains(info.May, p.key):
@@ -282,7 +280,7 @@ func (f Fault) check(duration time.Duration) error {
 	switch {
 	case f.At.Min < 0 || f.At.Min > f.At.Max:
 		return fmt.Errorf("faults: %s: expected at to be 0s or more, or a range SHORTEST..LONGEST, got %s", f.Kind, f.At)
-	case f.At.Max+f.For >= duration:
+	case f.For >= duration, f.At.Max >= duration-f.For: // whose sum may be more than there is
 		return fmt.Errorf("faults: expected %s to end before the offers do, after %s: what comes then says when deliveries went on", f, duration)
 	}
 	return nil
