@@ -44,6 +44,10 @@ once it is held. What it held is delivered late if the bridge is killed, by the 
 one that runs; two can run at a time, and then nothing is late. A queue whose name is in braces
 as a whole has the keys of the queue without them: where both may exist, name the queue.
 
+Where the clock of its machine is set while it runs, by more than half a second, it asks the
+server for its TIME and does not follow a clock that was set wrong. One that is wrong from the
+start is not noticed: a message comes by as much early, or late.
+
 It goes on until it is interrupted, and then delivers what it holds, which takes up to --lead:
 give it longer than that before a SIGKILL. What another bridge, with a longer lead, has held and
 left is delivered by whichever runs when it is due; if it ends before, it says so.

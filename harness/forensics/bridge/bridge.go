@@ -31,6 +31,9 @@ type Options struct {
 	To *wire.Layout
 	// Cluster says that keys in different slots cannot be in one script.
 	Cluster bool
+	// Clock is the machine's, which members are due by, nil for clock.System. Where it is set while a bridge runs, the
+	// server is asked for its TIME, and the nearer one of the two is followed: see clock.Guard.
+	Clock clock.Clock
 	// Notice gets a line at a time of what people should know. It may be called from
 	// several goroutines at once.
 	Notice func(line string)
@@ -48,7 +51,7 @@ func (o *Options) first() wire.Layout {
 type Bridge struct {
 	client  redis.UniversalClient
 	options Options
-	clock   clock.Clock
+	clock   clock.Clock // set before a queue is opened
 
 	mu      sync.Mutex
 	queues  map[string]*queue // by channel
@@ -58,7 +61,7 @@ type Bridge struct {
 
 // New returns a Bridge that does nothing yet. An error says that a queue cannot be bridged.
 func New(client redis.UniversalClient, options Options) (*Bridge, error) {
-	b := &Bridge{client: client, options: options, clock: clock.System(), queues: map[string]*queue{}, refused: map[string]bool{}}
+	b := &Bridge{client: client, options: options, queues: map[string]*queue{}, refused: map[string]bool{}}
 	for _, name := range options.Queues {
 		if err := b.check(name); err != nil {
 			return nil, err
@@ -90,6 +93,7 @@ func (b *Bridge) check(dest string) error {
 // Run bridges until ctx ends, and then delivers what it holds. It fails if it cannot begin;
 // what goes wrong later is told, and tried again.
 func (b *Bridge) Run(ctx context.Context) error {
+	defer b.guardClock(context.WithoutCancel(ctx))()
 	defer b.running.Wait()
 	work, stop := context.WithCancel(ctx)
 	defer stop()
