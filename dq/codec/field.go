@@ -18,6 +18,9 @@ type field struct {
 	omitZero  bool
 	// binding says by what Kryo5 knows what a type parameter in typ stands for.
 	binding binding
+	// parameter is the type parameter of the object's class, or of a super class, that typ has; empty for none. Only a
+	// model has such.
+	parameter string
 }
 
 // addFields adds the fields of the struct t, which lies at path in c's struct, to

@@ -54,14 +54,14 @@ func (f field) toJackson(declared bool) *javaType {
 	return f.typ.erased()
 }
 
-// erased has Object for a type parameter.
+// erased has its bound for a type parameter, or Object.
 func (j *javaType) erased() *javaType {
 	switch {
 	case j.param:
-		return objectType
+		return cmp.Or(j.erasure, objectType)
 	case j.elem != nil && j.elem.param:
 		own := *j
-		own.elem = objectType
+		own.elem = cmp.Or(j.elem.erasure, objectType)
 		return &own
 	}
 	return j
@@ -78,6 +78,11 @@ func (j *javaType) ofGeneric() *class {
 		return nil
 	}
 	return cmp.Or(j.elem.ofGeneric(), j.key.ofGeneric())
+}
+
+// hasMixed reports whether the type, or that of elements or keys, has type arguments that are mixed.
+func (j *javaType) hasMixed() bool {
+	return j != nil && (j.mixed || j.elem.hasMixed() || j.key.hasMixed())
 }
 
 // untold says why an object of a generic class is neither written nor read where it is declared as j, or
@@ -105,6 +110,11 @@ func (g *registry) untold(c *class, j *javaType) string {
 // nests says why an object is neither written nor read, or nothing; declared says that what declares it names its
 // type arguments. A field is of a generic class then, and no Go type tells which arguments of that are the type parameter.
 func (c *class) nests(codec Name, declared bool) string {
+	for _, f := range c.fields {
+		if codec == NameKryo5 && f.typ.hasMixed() && f.binding == byDeclaration && !declared && !c.record {
+			return fmt.Sprintf("an object of the generic class %s by itself, of whose field %s Kryo5 knows some type arguments, which it takes for others", c.name, f.name)
+		}
+	}
 	if c.goType == nil {
 		return ""
 	}

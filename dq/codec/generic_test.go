@@ -195,6 +195,7 @@ func TestRecodeGenericSuperClasses(t *testing.T) {
 			"base Between":     "whose type arguments are taken for those of the other",
 			"BelowOuterOfLong": "Kryo5 does not know then what they stand for",
 			"Box in Box":       "Kryo5 takes those for its own",
+			"HasTwo":           "by itself, of whose field list Kryo5 knows some type arguments",
 			"Parts in Box":     "Kryo5 takes those for its own",
 		},
 		codec.NameJSON3: {"base Between": "whose type arguments are taken for those of the other"},

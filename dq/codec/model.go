@@ -28,7 +28,7 @@ type model struct {
 	// to is the codec that is written, release the Redisson that reads it; zero where that is not known.
 	to       Name
 	release  wire.Release
-	classes  map[string]*class // by name, and those of a generic class with its argument
+	classes  map[string]*class // by name, and those of a generic class with its arguments
 	enums    map[string]*enum
 	problems map[string]string // by name: why nothing can be said of a class
 	java     map[string]JavaClass
@@ -134,11 +134,11 @@ func (c JavaClass) errCustom() error {
 	return fmt.Errorf("%s has its own say in what is written of it: %s", c.Name, strings.Join(c.Custom, ", "))
 }
 
-// describe returns a class; of a generic one that which its argument makes.
-func (m *model) describe(name string, argument *javaType) (*class, error) {
+// describe returns a class; of a generic one that which its arguments make.
+func (m *model) describe(name string, arguments typeArguments) (*class, error) {
 	key := name
-	if argument != nil {
-		key += "<" + argument.text() + ">"
+	if arguments != nil {
+		key += "<" + arguments.text() + ">"
 	}
 	if c, known := m.classes[key]; known {
 		return c, nil
@@ -157,8 +157,6 @@ func (m *model) describe(name string, argument *javaType) (*class, error) {
 		return nil, fmt.Errorf("%s is a java.util.Collection or Map, of which Kryo5 and JSON write the elements, not the fields", name)
 	case len(java.Hidden) > 0 && m.fields:
 		return nil, fmt.Errorf("%s has the hidden field %s, as inner classes have that are not static: Kryo5 and JSON leave it out", name, java.Hidden[0])
-	case len(java.Parameters) > 1 && m.fields:
-		return nil, fmt.Errorf("%s has several type parameters, of which it is not known here what Kryo5 or JSON makes", name)
 	case m.streams && !java.Serializable:
 		return nil, fmt.Errorf("%s is not java.io.Serializable, as far as the jars show", name)
 	case java.Record && !m.records:
@@ -171,7 +169,7 @@ func (m *model) describe(name string, argument *javaType) (*class, error) {
 	c := &class{name: name, uid: &java.SerialVersionUID, record: java.Record, final: java.Final || java.Record, generic: len(java.Parameters) > 0, flags: java.Flags, defaults: java.Defaults, opaque: java.Opaque}
 	before := maps.Clone(m.classes)
 	m.classes[key] = c
-	if err := m.addFields(c, java, argument); err != nil {
+	if err := m.addFields(c, java, arguments); err != nil {
 		m.classes = before // what was described meanwhile may refer to this one
 		return nil, err
 	}
@@ -218,16 +216,16 @@ func (m *model) unmade(c *class) string {
 const maxGeneric = 1000
 
 // addFields adds the fields of a class and of its super classes.
-func (m *model) addFields(c *class, java JavaClass, argument *javaType) error {
+func (m *model) addFields(c *class, java JavaClass, arguments typeArguments) error {
 	for _, f := range java.Fields {
-		typ, err := m.typ(f.Type, argument)
+		typ, err := m.typ(f.Type, arguments)
 		if err != nil {
 			return fmt.Errorf("its field %s: %w", f.Name, err)
 		}
-		c.fields = append(c.fields, field{name: f.Name, typ: typ, of: c, index: []int{0}})
+		c.fields = append(c.fields, field{name: f.Name, typ: typ, of: c, index: []int{0}, parameter: f.Type.parameterIn()})
 	}
 	if java.Super != "" && java.Super != javaLangObject {
-		if err := m.extend(c, java, argument); err != nil {
+		if err := m.extend(c, java, arguments); err != nil {
 			return err
 		}
 	}
@@ -240,8 +238,17 @@ func (m *model) addFields(c *class, java JavaClass, argument *javaType) error {
 	return nil
 }
 
+// argument returns what a class has for a type parameter of its super class, or, where none is meant, for the first.
+func (c JavaClass) argument(super JavaClass, parameter string) JavaType {
+	at := max(0, slices.Index(super.Parameters, parameter))
+	if at >= len(c.SuperOf) {
+		return JavaType{}
+	}
+	return c.SuperOf[at]
+}
+
 // extend adds the fields of the super class, whose type argument may be that of the class.
-func (m *model) extend(c *class, java JavaClass, argument *javaType) error {
+func (m *model) extend(c *class, java JavaClass, arguments typeArguments) error {
 	name := java.Super
 	super, err := m.look(name)
 	if err != nil {
@@ -256,9 +263,9 @@ func (m *model) extend(c *class, java JavaClass, argument *javaType) error {
 		}
 		return nil
 	}
-	var inner *javaType
-	if len(super.Parameters) == 1 && len(java.SuperOf) == 1 && m.fields {
-		if inner, err = m.typ(java.SuperOf[0], argument); err != nil {
+	var inner typeArguments
+	if m.fields {
+		if inner, err = m.arguments(super, java.SuperOf, arguments); err != nil {
 			return fmt.Errorf("its super class %s: %w", name, err)
 		}
 	}
@@ -267,8 +274,10 @@ func (m *model) extend(c *class, java JavaClass, argument *javaType) error {
 		return err
 	}
 	c.super = above
-	below := byDeclaration.above(len(java.SuperOf) > 0, len(java.SuperOf) > 0 && java.SuperOf[0].Parameter != "")
 	for _, f := range above.fields {
+		argument := java.argument(super, f.parameter)
+		below := byDeclaration.above(len(java.SuperOf) > 0, argument.Parameter != "")
+		f.parameter = argument.parameterIn()
 		f.index = append([]int{0}, f.index...)
 		f.binding = f.binding.from(below)
 		if f.binding == byNothing && m.kryo5 && f.of.generic && f.typ.ofGeneric() != nil {

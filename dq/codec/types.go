@@ -61,6 +61,10 @@ type javaType struct {
 	// param says that Java declares a type parameter of the class, of which this is the
 	// argument.
 	param bool
+	// erasure is the bound of a type parameter; nil for Object. Only a model has such.
+	erasure *javaType
+	// mixed says that of several type arguments some are type parameters, and others are not. Only a model has such.
+	mixed bool
 	// sorted says of a list or map without a class that Java holds it as a TreeSet or TreeMap.
 	sorted bool
 	// declared is the class or interface of kindAny; empty for Object.
@@ -174,6 +178,8 @@ func (j *javaType) isArray() bool { return j.kind == kindList && j.list != nil &
 func (j *javaType) className() string {
 	primitive, isPrimitive := primitives[j.kind]
 	switch {
+	case j.param && j.erasure != nil:
+		return j.erasure.className()
 	case j.param:
 		return javaLangObject
 	case isPrimitive && j.boxed:

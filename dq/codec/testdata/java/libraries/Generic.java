@@ -167,6 +167,114 @@ public final class Generic {
         public int n;
     }
 
+    /** Its type parameter has a bound. */
+    public static class Entity<I extends Serializable> implements Serializable {
+        private static final long serialVersionUID = 22L;
+        public I id;
+        public List<I> refs;
+        public Map<String, I> by;
+        public int version;
+    }
+
+    public static class OrderOfLong extends Entity<Long> {
+        private static final long serialVersionUID = 23L;
+        public String name;
+    }
+
+    public static class OrderOfInteger extends Entity<Integer> {
+        private static final long serialVersionUID = 24L;
+    }
+
+    public static class OrderOfItem extends Entity<Item> {
+        private static final long serialVersionUID = 25L;
+    }
+
+    public static class OrderOfColor extends Entity<Color> {
+        private static final long serialVersionUID = 26L;
+    }
+
+    public static class OrderOfOrder extends Entity<OrderOfLong> {
+        private static final long serialVersionUID = 27L;
+    }
+
+    public static class Mid<T extends Comparable<T> & Serializable> extends Entity<T> {
+        private static final long serialVersionUID = 28L;
+        public T low;
+    }
+
+    public static class Low extends Mid<Long> {
+        private static final long serialVersionUID = 29L;
+    }
+
+    public static class Counted<N extends Number, B extends OrderOfLong> implements Serializable {
+        private static final long serialVersionUID = 30L;
+        public N n;
+        public B b;
+    }
+
+    public static class Audited<U, I extends Serializable> extends Entity<I> {
+        private static final long serialVersionUID = 31L;
+        public U user;
+    }
+
+    public static class Invoice extends Audited<String, Long> {
+        private static final long serialVersionUID = 32L;
+        public String no;
+    }
+
+    public static class Two<A, B> implements Serializable {
+        private static final long serialVersionUID = 33L;
+        public A a;
+        public B b;
+        public List<B> all;
+    }
+
+    public static class Swapped<X, Y> extends Two<Y, X> {
+        private static final long serialVersionUID = 34L;
+        public X x;
+    }
+
+    public static class SwappedOfLong extends Swapped<Long, String> {
+        private static final long serialVersionUID = 35L;
+    }
+
+    public static class Half<X> extends Two<X, Item> {
+        private static final long serialVersionUID = 37L;
+        public X x;
+    }
+
+    public static class HalfOfLong extends Half<Long> {
+        private static final long serialVersionUID = 38L;
+    }
+
+    public static class HasTwo<T> implements Serializable {
+        private static final long serialVersionUID = 39L;
+        public Two<T, Item> two;
+        public Two<Item, T> other;
+        public Two<?, Item> wild;
+        public Two<List<T>, T> list;
+    }
+
+    public static class HasTwoOfLong extends HasTwo<Long> {
+        private static final long serialVersionUID = 40L;
+    }
+
+    public static class Entities implements Serializable {
+        private static final long serialVersionUID = 36L;
+        public OrderOfLong order;
+        public Entity<Long> longs;
+        public Entity<Integer> ints;
+        public Entity<Item> items;
+        public Two<Long, String> two;
+        public Two<String, Item> other;
+        public Swapped<Long, String> swapped;
+        public Counted<Long, OrderOfLong> counted;
+        public Object any;
+        public List<Two<Long, Item>> all;
+        public Half<Long> half;
+        public HasTwo<Long> has;
+    }
+
     private Generic() {
     }
 
@@ -218,6 +326,50 @@ public final class Generic {
 
     private static Boxes boxes(Consumer<Boxes> fill) {
         return with(new Boxes(), fill);
+    }
+
+    private static <I extends Serializable, E extends Entity<I>> E entity(E entity, I id, I ref, I by) {
+        entity.id = id;
+        entity.refs = new ArrayList<>(List.of(ref));
+        entity.by = new HashMap<>();
+        entity.by.put(new String("k"), by);
+        entity.version = 3;
+        return entity;
+    }
+
+    private static <A, B, T extends Two<A, B>> T two(T two, A a, B b, B second) {
+        two.a = a;
+        two.b = b;
+        two.all = new ArrayList<>(List.of(second));
+        return two;
+    }
+
+    private static <H extends Half<Long>> H half(H half) {
+        half.x = 30L;
+        return two(half, 31L, new Item(32), new Item(33));
+    }
+
+    private static <H extends HasTwo<Long>> H hasTwo(H has) {
+        has.two = two(new Two<>(), 40L, new Item(41), new Item(42));
+        has.other = two(new Two<>(), new Item(43), 44L, 45L);
+        has.wild = two(new Two<String, Item>(), "of a wildcard", new Item(46), new Item(47));
+        has.list = two(new Two<>(), new ArrayList<>(List.of(48L)), 49L, 50L);
+        return has;
+    }
+
+    private static Entities entities(Consumer<Entities> fill) {
+        return with(new Entities(), fill);
+    }
+
+    private static OrderOfLong order(long id) {
+        return entity(new OrderOfLong(), id, id + 1, id + 2);
+    }
+
+    private static Counted<Long, OrderOfLong> counted() {
+        return with(new Counted<>(), c -> {
+            c.n = 20L;
+            c.b = order(21);
+        });
     }
 
     private static Records records(Consumer<Records> fill) {
@@ -289,6 +441,41 @@ public final class Generic {
         values.put("array of Base", arrays(a -> a.bases = new Base[]{base(new Base<>(), 1L, 2L), null}));
         values.put("array of Box", arrays(a -> a.boxes = new Box[]{box(1L, 2L, 3L), null}));
         values.put("array of List", arrays(a -> a.lists = new List[]{new ArrayList<>(List.of(1L))}));
+        values.put("OrderOfLong", order(1));
+        values.put("OrderOfLong null", new OrderOfLong());
+        values.put("OrderOfInteger", entity(new OrderOfInteger(), 1, 2, 3));
+        values.put("OrderOfItem", entity(new OrderOfItem(), new Item(1), new Item(2), new Item(3)));
+        values.put("OrderOfColor", entity(new OrderOfColor(), Color.RED, Color.GREEN, Color.GREEN));
+        values.put("OrderOfOrder", entity(new OrderOfOrder(), order(4), order(7), order(10)));
+        values.put("Low", with(entity(new Low(), 1L, 2L, 3L), l -> l.low = 4L));
+        values.put("Mid", with(entity(new Mid<Long>(), 1L, 2L, 3L), l -> l.low = 4L));
+        values.put("Entity", entity(new Entity<Long>(), 1L, 2L, 3L));
+        values.put("Entity of Integer", entity(new Entity<Integer>(), 1, 2, 3));
+        values.put("Counted", counted());
+        values.put("Invoice", with(entity(new Invoice(), 1L, 2L, 3L), i -> i.user = "a user"));
+        values.put("Audited", with(entity(new Audited<String, Long>(), 1L, 2L, 3L), i -> i.user = "a user"));
+        values.put("Two", two(new Two<>(), 1L, "text", "more"));
+        values.put("Two Item", two(new Two<>(), "text", new Item(1), new Item(2)));
+        values.put("Swapped", with(two(new Swapped<Long, String>(), "text", 2L, 3L), s -> s.x = 4L));
+        values.put("SwappedOfLong", with(two(new SwappedOfLong(), "text", 2L, 3L), s -> s.x = 4L));
+        values.put("order", entities(e -> e.order = order(1)));
+        values.put("longs", entities(e -> e.longs = entity(new Entity<>(), 1L, 2L, 3L)));
+        values.put("longs OrderOfLong", entities(e -> e.longs = order(1)));
+        values.put("ints", entities(e -> e.ints = entity(new Entity<>(), 1, 2, 3)));
+        values.put("items Entity", entities(e -> e.items = entity(new Entity<>(), new Item(1), new Item(2), new Item(3))));
+        values.put("two", entities(e -> e.two = two(new Two<>(), 1L, "text", "more")));
+        values.put("other", entities(e -> e.other = two(new Two<>(), "text", new Item(1), new Item(2))));
+        values.put("swapped", entities(e -> e.swapped = with(two(new Swapped<Long, String>(), "text", 2L, 3L), s -> s.x = 4L)));
+        values.put("two SwappedOfLong", entities(e -> e.any = with(two(new SwappedOfLong(), "text", 2L, 3L), s -> s.x = 4L)));
+        values.put("counted", entities(e -> e.counted = counted()));
+        values.put("any Two", entities(e -> e.any = two(new Two<>(), 1L, "text", "more")));
+        values.put("all Two", entities(e -> e.all = new ArrayList<>(List.of(two(new Two<>(), 1L, new Item(2), new Item(3))))));
+        values.put("Half", half(new Half<Long>()));
+        values.put("HalfOfLong", half(new HalfOfLong()));
+        values.put("HasTwo", hasTwo(new HasTwo<Long>()));
+        values.put("HasTwoOfLong", hasTwo(new HasTwoOfLong()));
+        values.put("half", entities(e -> e.half = half(new Half<Long>())));
+        values.put("has", entities(e -> e.has = hasTwo(new HasTwo<Long>())));
         return values;
     }
 
