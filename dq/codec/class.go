@@ -189,7 +189,10 @@ func newRegistry(codec Name, root reflect.Type, classes []Class) (*registry, err
 			continue
 		}
 		j, err := g.typeOf(t)
-		if err != nil {
+		switch {
+		case err != nil && t != root:
+			return nil, fmt.Errorf("the Class of %v: %w", t, err)
+		case err != nil:
 			return nil, err
 		}
 		if t == root && j.kind == kindObject && codec.typed() && j.class.nests(codec, false) != "" {

@@ -1,6 +1,9 @@
 package codec
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // instance is a value to which several references lead, as Serialization and Marshalling hold it: one
 // object of Java, which may be reached from itself. Only a Recoder between the two keeps instances.
@@ -95,6 +98,34 @@ func (c comparison) same(a, b any) bool {
 }
 
 func (c comparison) sameAll(a, b []any) bool { return slices.EqualFunc(a, b, c.same) }
+
+// difference returns the path of the first part in which two values differ.
+func difference(a, b any, path string, depth int) string {
+	a, b = unshared(a), unshared(b)
+	if depth > maxDepth || classOf(a) != classOf(b) || reflect.TypeOf(a) != reflect.TypeOf(b) {
+		return path
+	}
+	among := func(some, others []any, name func(i int) string) string {
+		for i := range min(len(some), len(others)) {
+			if !(comparison{map[*instance]*instance{}}).same(some[i], others[i]) {
+				return difference(some[i], others[i], path+name(i), depth+1)
+			}
+		}
+		return path
+	}
+	brackets := func(int) string { return "[]" }
+	switch a := a.(type) {
+	case []any:
+		return among(a, b.([]any), brackets)
+	case *elements:
+		return among(a.all, b.(*elements).all, brackets)
+	case *dictionary:
+		return among(a.values, b.(*dictionary).values, brackets)
+	case *object:
+		return among(a.fields, b.(*object).fields, func(i int) string { return "." + a.class.fields[i].name })
+	}
+	return path
+}
 
 // instance returns the one Locale that Java makes of all that are equal when it reads them.
 func (l Locale) instance() shared {

@@ -226,7 +226,11 @@ func (r *Recoder) plain(inner Name, data []byte) ([]byte, error) {
 	} else if same(value, again) {
 		return written, nil
 	}
-	return nil, &RecodeError{classOf(value), rootPath(value), fmt.Sprintf("%s has no form for it: it would be read as another value%s", to, wrong)}
+	path := rootPath(value)
+	if err == nil {
+		path = difference(value, again, path, 0)
+	}
+	return nil, &RecodeError{classOf(value), path, fmt.Sprintf("%s has no form for it: it would be read as another value%s", to, wrong)}
 }
 
 func (r *Recoder) rootOf(name Name) *javaType {

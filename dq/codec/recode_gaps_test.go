@@ -138,7 +138,7 @@ func TestRecodeMapsOfPlainJSON(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, plain, written)
 	_, err = recodeGaps(t, codec.NameJSON, codec.NameTypedJSON, "demo.Gaps$Maps", strings.Replace(inJSON, "Linked", "", 1))
-	require.ErrorContains(t, err, "demo.Gaps$Maps: typed-json has no form for it: it would be read as another value")
+	require.ErrorContains(t, err, "demo.Gaps$Maps.map: typed-json has no form for it: it would be read as another value")
 	for root, want := range map[string]string{
 		"java.util.HashMap":   `{"@class":"java.util.HashMap","a":2,"z":1}`,
 		"java.util.TreeMap":   `{"@class":"java.util.TreeMap","a":2,"z":1}`,
