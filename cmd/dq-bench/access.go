@@ -129,3 +129,11 @@ func eachServer(flags *pflag.FlagSet, all []access) error {
 	}
 	return value.Set(addresses[0])
 }
+
+// checkByTCP is an error for the address of a Unix socket, of a command that tells clients apart.
+func checkByTCP(address string) error {
+	if !server.Socket(address) {
+		return nil
+	}
+	return usageError(fmt.Errorf("--redis %s: expected a host and a port: by a socket all clients have one address, and whose command is whose cannot be told", redisurl.Redact(address)))
+}

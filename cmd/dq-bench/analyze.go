@@ -71,7 +71,7 @@ ahead, and what is wrong, with the lines that show it.`,
 				return usageError(fmt.Errorf("--for %v: expected more than zero", f.duration))
 			}
 			if _, err := redisurl.Parse(f.redis); f.redis != "" && len(args) == 0 && err != nil {
-				return usageError(fmt.Errorf("--redis: %w; expected the URL of one server, redis://host:port or rediss://host:port (of a cluster, each node by itself)", err))
+				return usageError(fmt.Errorf("--redis: %w; expected the URL of one server, redis://host:port, rediss://host:port or unix:///path (of a cluster, each node by itself)", err))
 			}
 			if err := checkWritable("--html", f.html); err != nil {
 				return err
@@ -81,7 +81,7 @@ ahead, and what is wrong, with the lines that show it.`,
 	}
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON document on stdout and nothing else")
 	cmd.Flags().StringVar(&f.html, "html", "", "also write a page with the timeline of the messages' lives to this file")
-	cmd.Flags().StringVar(&f.redis, "redis", "", "listen to the server at this address instead, redis://… or rediss://…")
+	cmd.Flags().StringVar(&f.redis, "redis", "", "listen to the server at this address instead, redis://…, rediss://… or unix:///path of a socket")
 	cmd.Flags().DurationVar(&f.duration, "for", 30*time.Second, "how long to listen to --redis")
 	return cmd
 }

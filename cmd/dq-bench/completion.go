@@ -133,7 +133,7 @@ func completeDriver(cmd *cobra.Command, typed string) ([]string, cobra.ShellComp
 }
 
 func completeRedis(cmd *cobra.Command, _ string) ([]string, cobra.ShellCompDirective) {
-	return mentioned(cmd, "redis", "auto", "container", "process", "embedded", "redis://", "rediss://", "redis+cluster://", "redis+sentinel://"),
+	return mentioned(cmd, "redis", "auto", "container", "process", "embedded", "redis://", "rediss://", "redis+cluster://", "redis+sentinel://", "unix:///"),
 		cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 

@@ -12,7 +12,7 @@ import (
 
 // liveServerVar is --redis of the commands that look at queues which exist.
 func liveServerVar(f *pflag.FlagSet, address *string) {
-	f.StringVar(address, "redis", "redis://127.0.0.1:6379", "server: redis://…, redis+cluster://… or redis+sentinel://…, by TLS rediss://… and so on")
+	f.StringVar(address, "redis", "redis://127.0.0.1:6379", "server: redis://…, redis+cluster://… or redis+sentinel://…, by TLS rediss://… and so on, unix:///path of a socket")
 }
 
 // checkLiveServer is an error where --redis would start a server.

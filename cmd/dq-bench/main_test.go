@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 //	dq-calls-only                a driver program that cannot run a load by itself
 //	claim FOLDER                 has the process of the test claim an output folder until the script ends
 //	[redis]                      a redis-server is on PATH
-//	serve                        starts a Redis for the script and sets $REDIS to its URL and $REDIS_ADDR
+//	serve [FILE]                 starts a Redis for the script and sets $REDIS to its URL and $REDIS_ADDR; FILE is its Unix socket
 //	together KIND                starts a topology, TLS, Sentinel or Cluster, and sets $REDIS to its URL; for TLS $CERTIFICATES to the folder of ca.pem, client.pem, client.key
 //	occupy                       connects a client to $REDIS that stays
 //	limit RIGHTS…                makes a user of $REDIS with all rights but for these, and sets $LIMITED to its URL
@@ -138,10 +138,14 @@ func claim(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func serve(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 0 {
-		ts.Fatalf("usage: serve")
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: serve [FILE]")
 	}
-	srv, err := server.Start(context.Background(), "process", nil)
+	var settings []string
+	if len(args) > 0 {
+		settings = []string{"--unixsocket", ts.MkAbs(args[0])}
+	}
+	srv, err := server.StartProcess(context.Background(), "", settings...)
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(srv.Close()) })
 	ts.Setenv("REDIS", srv.DriverURL())

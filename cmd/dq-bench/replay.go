@@ -36,6 +36,9 @@ Exit codes: 0 identical; 1 a file or the server cannot be used; 99 they differ.`
   dq-bench replay --redis redis://localhost:6379 production.monitor`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {
+			if err := checkByTCP(redis); err != nil {
+				return err
+			}
 			plans, err := replayPlans(files)
 			if err != nil {
 				return err

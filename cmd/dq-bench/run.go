@@ -153,7 +153,7 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 			flag.DefValue = "" // which the help does not show, as for a flag of pflag's own
 		}
 	}
-	flags.StringArrayVar(&f.redis, "redis", []string{"auto"}, "server, may be repeated to compare: auto, container[:image], process[:path], embedded, redis://…, redis+cluster://…, redis+sentinel://…, by TLS rediss://… and so on")
+	flags.StringArrayVar(&f.redis, "redis", []string{"auto"}, "server, may be repeated to compare: auto, container[:image], process[:path], embedded, redis://…, redis+cluster://…, redis+sentinel://…, by TLS rediss://… and so on, unix:///path of a socket")
 	flags.StringArrayVar(&f.drivers, "driver", []string{series.DefaultDriver}, "implementation, may be repeated to compare: "+spec.Forms)
 	flags.IntVar(&f.repeat, "repeat", 1, fmt.Sprintf("runs of each driver; %d or more bear a judgement", compare.MinRuns))
 	flags.BoolVar(&f.beside, "beside", false, fmt.Sprintf("run the drivers at the same time, each on a server of its own, instead of by turns; %d or more of --repeat bear a judgement", compare.MinPairs))

@@ -51,6 +51,9 @@ func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
 	if err := server.CheckSpec(f.redis); err != nil {
 		return nil, usageError(err)
 	}
+	if err := checkByTCP(f.redis); err != nil {
+		return nil, err
+	}
 	keep, err := conformance.Compile(f.run)
 	if err != nil {
 		return nil, usageError(err)

@@ -20,7 +20,7 @@ func Check(redis string, faults []plan.Fault) error {
 		reach := f.Info().Reach
 		switch {
 		case form == server.FormExternal && !server.Plain(redis):
-			return fmt.Errorf("faults: %s: expected one server without TLS, whose connections can go through a proxy, got --redis %s", f.Kind, server.Redact(redis))
+			return fmt.Errorf("faults: %s: expected one server by TCP without TLS, whose connections can go through a proxy, got --redis %s", f.Kind, server.Redact(redis))
 		case form == server.FormExternal && reach > plan.Network:
 			return fmt.Errorf("faults: %s would do harm to others on %s: expected a server of our own, such as --redis process", f.Kind, server.Redact(redis))
 		case form == server.FormEmbedded && reach > plan.Network:

@@ -188,8 +188,9 @@ func TestCheck(t *testing.T) {
 		{"embedded", of(plan.OutOfMemory), "the embedded server cannot do that"},
 		{"redis://:secret@h", of(plan.KillServer), "kill-server would do harm to others on redis://"},
 		{"redis://h", of(plan.FlushAll), "would do harm to others"},
-		{"rediss://h", of(plan.Cut), "expected one server without TLS"},
-		{"redis+cluster://h", of(plan.Cut), "expected one server without TLS"},
+		{"rediss://h", of(plan.Cut), "expected one server by TCP without TLS"},
+		{"unix:///r.sock", of(plan.Cut), "expected one server by TCP without TLS"},
+		{"redis+cluster://h", of(plan.Cut), "expected one server by TCP without TLS"},
 	} {
 		err := fault.Check(tc.redis, tc.faults)
 		if tc.want == "" {

@@ -86,6 +86,9 @@ func cross(drivers, servers []string) ([]Side, error) {
 			if strings.HasPrefix(name, "redisson:") && server.NamesFiles(redis) {
 				return nil, fmt.Errorf("--driver %s: the program of Redisson trusts by the system's authorities alone and has no certificate: expected --redis without files for TLS", name)
 			}
+			if strings.HasPrefix(name, "redisson:") && server.Socket(redis) {
+				return nil, fmt.Errorf("--driver %s: Redisson connects by TCP alone: expected --redis with a host and a port, got %s", name, server.Redact(redis))
+			}
 			side := Side{Spec: name, Driver: d}
 			if len(servers) > 1 {
 				side.Redis = redis

@@ -53,7 +53,7 @@ func External(spec string) bool {
 }
 
 // DriverURLBy is DriverURL with the server reached by another address, that of a proxy. It
-// is for one server without TLS: see Plain.
+// is for one server by TCP without TLS: see Plain.
 func (s *Server) DriverURLBy(addr string) string {
 	t := s.target
 	t.addrs = []string{addr}
@@ -82,8 +82,8 @@ func FormOf(spec string) (form Form, arg string) {
 	return Form(s.mode), s.arg
 }
 
-// Plain reports whether a --redis value is the address of one server without TLS.
+// Plain reports whether a --redis value is the address of one server by TCP without TLS.
 func Plain(spec string) bool {
 	s, err := parseSpec(spec)
-	return err == nil && s.mode == modeExternal && s.url.topology == single && !s.url.tls
+	return err == nil && s.mode == modeExternal && s.url.topology == single && !s.url.tls && !s.url.unix
 }

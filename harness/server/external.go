@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"strings"
@@ -110,6 +111,10 @@ func (t target) explain(err error) error {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		hint = "nothing listens there; start a Redis there or choose another with --redis"
+	case t.unix && errors.Is(err, fs.ErrNotExist):
+		hint = "there is no such socket; check the path, and unixsocket in the server's configuration"
+	case t.unix && errors.Is(err, fs.ErrPermission):
+		hint = "this user may not write to the socket; see unixsocketperm in the server's configuration"
 	case errors.As(err, &dns):
 		hint = "the host name does not resolve; check it"
 	case errors.As(err, &record), strings.Contains(msg, "first record does not look like a TLS handshake"):
@@ -142,7 +147,10 @@ func (t target) explain(err error) error {
 
 // otherScheme is the advice where the two ends may disagree about TLS.
 func (t target) otherScheme() string {
-	if t.tls {
+	switch {
+	case t.unix:
+		return "whose socket it is"
+	case t.tls:
 		return "redis:// if it speaks no TLS"
 	}
 	return "rediss:// if it speaks TLS"

@@ -27,8 +27,8 @@ const probeTimeout = 3 * time.Second
 
 // Server is a Redis ready for use.
 type Server struct {
-	// Addr is host:port of the server; of the current master behind sentinels,
-	// of the first seed of a cluster.
+	// Addr is host:port of the server, or the path of its Unix socket; of the current
+	// master behind sentinels, of the first seed of a cluster.
 	Addr string
 	// Product is "redis", "valkey" or another name INFO server gives; "miniredis" when embedded.
 	Product string
@@ -54,6 +54,7 @@ type Server struct {
 //	process[:path]              redis-server or valkey-server, from PATH or at path
 //	embedded                    in this process
 //	redis:// rediss://          a server that runs elsewhere
+//	unix:///path?db=n           the same by a Unix socket
 //	redis+cluster://h,h         a cluster, by some of its nodes
 //	redis+sentinel://h,h/name   the master that sentinels watch under that name
 //	rediss+cluster:// rediss+sentinel://   the same by TLS
@@ -161,7 +162,7 @@ func (t target) clusterOptions() *redis.ClusterOptions {
 
 func (t target) options() *redis.Options {
 	return &redis.Options{
-		Addr: t.addrs[0], Username: t.username, Password: t.password, DB: t.db, TLSConfig: t.tlsConfig(),
+		Network: t.network(), Addr: t.addrs[0], Username: t.username, Password: t.password, DB: t.db, TLSConfig: t.tlsConfig(),
 		DisableIdentity:          true,
 		ContextTimeoutEnabled:    true, // else a call to a server that stands still outlasts its context
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
@@ -263,7 +264,14 @@ func (t target) dial(ctx context.Context, addr string) (net.Conn, error) {
 	if t.tls {
 		return (&tls.Dialer{Config: t.tlsConfig()}).DialContext(ctx, "tcp", addr)
 	}
-	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	return (&net.Dialer{}).DialContext(ctx, t.network(), addr)
+}
+
+func (t target) network() string {
+	if t.unix {
+		return "unix"
+	}
+	return "tcp"
 }
 
 // product reads the name and version out of INFO server. Valkey keeps

@@ -26,7 +26,7 @@ type SpecError struct {
 
 // Error names the value, what is wrong with it and what is allowed.
 func (e *SpecError) Error() string {
-	return fmt.Sprintf("redis %q: %s; want auto, container[:image], process[:path], embedded or a redis://, redis+cluster://, redis+sentinel:// URL, rediss… for TLS", e.Spec, e.Reason)
+	return fmt.Sprintf("redis %q: %s; want auto, container[:image], process[:path], embedded or a redis://, redis+cluster://, redis+sentinel:// URL, rediss… for TLS, unix:// for a socket", e.Spec, e.Reason)
 }
 
 type mode string
@@ -103,9 +103,10 @@ const (
 type target struct {
 	topology           topology
 	tls                bool
+	unix               bool           // addrs is the path of a socket
 	files              redisurl.Files // for TLS
 	trust              *tls.Config    // what is in them, once they are read
-	addrs              []string       // at least one host:port
+	addrs              []string       // at least one host:port, or the path of a socket
 	username, password string
 	db                 int
 	master             string // sentinel: name of the watched master
@@ -118,9 +119,14 @@ type target struct {
 //	redis[s]+cluster://[user[:password]@]host[:port][,host[:port]…]
 //	redis[s]+sentinel://[user[:password]@]host[:port][,…]/master[/db][?sentinel_password=…]
 //
-// each of rediss with ?tls_ca=file&tls_cert=file&tls_key=file.
+// each of rediss with ?tls_ca=file&tls_cert=file&tls_key=file, and
+//
+//	unix://[user[:password]@]/path/of/redis.sock[?db=number]
 func parseTarget(s string) (target, error) {
 	scheme, rest, _ := strings.Cut(s, "://")
+	if scheme == "unix" {
+		return parseSocket(s)
+	}
 	t := target{tls: scheme == "rediss" || strings.HasPrefix(scheme, "rediss+")}
 	port := "6379"
 	switch scheme {
@@ -158,6 +164,35 @@ func parseTarget(s string) (target, error) {
 		return t, fmt.Errorf("several hosts need redis+cluster:// or redis+sentinel://")
 	}
 	return t, t.parsePath(tail)
+}
+
+// parseSocket reads the address of a Unix socket.
+func parseSocket(s string) (target, error) {
+	t := target{unix: true}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return t, errors.New("the address is no URL: in a user and a password %, /, ? and # are percent-encoded")
+	case u.Host != "" || strings.TrimRight(u.Path, "/") == "":
+		return t, errors.New("the path of the socket is missing: unix:///path/of/redis.sock")
+	case u.Fragment != "" || strings.Contains(s, "#"):
+		return t, errors.New("a # in the path of a socket is %23")
+	}
+	t.username, t.addrs = u.User.Username(), []string{u.Path}
+	t.password, _ = u.User.Password()
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return t, errors.New("its parameters cannot be read")
+	}
+	for key, values := range query {
+		if key != "db" {
+			return t, errors.New("it has an unknown parameter, a socket has ?db=number alone")
+		}
+		if t.db, err = strconv.Atoi(values[0]); err != nil || t.db < 0 || len(values) > 1 {
+			return t, errors.New("the parameter db is not one number")
+		}
+	}
+	return t, nil
 }
 
 // parsePath reads what follows the hosts: /db, /master/db and the query.
@@ -243,6 +278,13 @@ func hostPort(h, port string) (string, error) {
 // url renders t for go-redis: ParseURL, ParseClusterURL or ParseFailoverURL,
 // as the topology asks; with files for TLS for redisurl.Parse.
 func (t target) url() string {
+	if t.unix {
+		u := url.URL{Scheme: "unix", Path: t.addrs[0], RawQuery: "db=" + strconv.Itoa(t.db)}
+		if t.username != "" || t.password != "" {
+			u.User = url.UserPassword(t.username, t.password)
+		}
+		return u.String()
+	}
 	u := url.URL{Scheme: "redis", Host: t.addrs[0]}
 	if t.tls {
 		u.Scheme = "rediss"
@@ -289,6 +331,12 @@ func (t target) loaded() (target, error) {
 func NamesFiles(spec string) bool {
 	s, err := parseSpec(spec)
 	return err == nil && s.url.files != redisurl.Files{}
+}
+
+// Socket reports whether a --redis value is the address of a Unix socket.
+func Socket(spec string) bool {
+	s, err := parseSpec(spec)
+	return err == nil && s.url.unix
 }
 
 // WithFiles returns the address of an external server with the files in it that are not empty. The error

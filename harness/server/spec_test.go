@@ -25,6 +25,8 @@ func TestParseSpec(t *testing.T) {
 		{"redis://:p@h:1", "external", "", "redis://:p@h:1/0"},
 		{"rediss://[::1]:6390/1", "external", "", "rediss://[::1]:6390/1"},
 		{"redis://[::1]", "external", "", "redis://[::1]:6379/0"},
+		{"unix:///run/r.sock", "external", "", "unix:///run/r.sock?db=0"},
+		{"unix://u:p%40s@/run/a%20b/r.sock?db=3", "external", "", "unix://u:p%40s@/run/a%20b/r.sock?db=3"},
 		{"redis+cluster://:p@a:1,b:2", "external", "", "redis://:p@a:1?addr=b%3A2"},
 		{"redis+sentinel://a,b:2/main/4", "external", "", "redis://a:26379/4?addr=b%3A2&master_name=main"},
 		{"rediss+cluster://a:1,b:2", "external", "", "rediss://a:1?addr=b%3A2"},
@@ -60,7 +62,8 @@ func TestSpecThatCanNeverBeRight(t *testing.T) {
 		"", "docker", "auto:x", "embedded:", "container:", "process:",
 		"http://h", "redis://", "redis://h:x", "redis://h:0", "redis://h:70000", "redis://h:", "redis://h/x", "redis://h/1/2",
 		"redis://h/-1", "redis://a,b", "redis://u:%zz@h", "redis://h?x=1", "redis+cluster://a/1", "redis+cluster://a,,b", "redis+sentinel://a",
-		"redis+sentinel://a/m/x", "://h", "redis://h?tls_ca=f", "rediss://h?tls_cert=f", "rediss://h?tls_key=f", "rediss://h?addr=b", "redis+cluster://h?master_name=m",
+		"unix://", "unix:///", "unix://r.sock", "unix://h/r.sock", "unix:///r.sock?db=x", "unix:///r.sock?db=-1", "unix:///r.sock?x=1", "unix:///r.sock#1", "unix://:%zz@/r.sock",
+		"unix:///r.sock?tls_ca=f", "unix+cluster:///r.sock", "redis+sentinel://a/m/x", "://h", "redis://h?tls_ca=f", "rediss://h?tls_cert=f", "rediss://h?tls_key=f", "rediss://h?addr=b", "redis+cluster://h?master_name=m",
 	} {
 		t.Run(in, func(t *testing.T) {
 			t.Parallel()
@@ -77,6 +80,7 @@ func TestSpecErrorHidesPassword(t *testing.T) {
 	for _, in := range []string{
 		"redis://u:s3cret@h:x", "rediss://:s3cret@h/none", "redis://u:s3cret%zz@h", "redis+sentinel://h?sentinel_password=s3cret",
 		"redis://h:p?foo=1&password=s3cret", "redis:/:s3cret@h", ":s3cret@h:p", "redis://:s3cret/x@h", "redis://u:1/s3cret@h", "redis://:a?s3cret@h",
+		"unix://u:s3cret@r.sock", "unix://u:s3cret%zz@/r.sock", "unix://u:1/s3cret@/", "unix:///r.sock?password=s3cret",
 		"http:s3cret@://h", "redis+sentinel://a/%zz?sentinel_password=s3cret", "redis://:s3cret",
 	} {
 		require.NotContains(t, CheckSpec(in).Error(), "s3cret")
@@ -86,7 +90,8 @@ func TestSpecErrorHidesPassword(t *testing.T) {
 func TestWithPassword(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"redis://h": "redis://:p%40%2F%20s@h:6379/0", "rediss://u@h:1/3": "rediss://u:p%40%2F%20s@h:1/3",
+		"unix:///r.sock": "unix://:p%40%2F%20s@/r.sock?db=0",
+		"redis://h":      "redis://:p%40%2F%20s@h:6379/0", "rediss://u@h:1/3": "rediss://u:p%40%2F%20s@h:1/3",
 		"redis+cluster://a:1,b:2": "redis+cluster://:p%40%2F%20s@a:1,b:2", "redis+sentinel://a:1/m?sentinel_password=q": "redis+sentinel://:p%40%2F%20s@a:1/m/0?sentinel_password=q",
 	} {
 		got, err := WithPassword(in, "p@/ s")

@@ -15,7 +15,7 @@ import (
 
 func TestParseIsThatOfGoRedisWithoutFiles(t *testing.T) {
 	t.Parallel()
-	for _, in := range []string{"redis://u:p%40@h:1/2", "rediss://h", "redis://h:1?dial_timeout=3s"} {
+	for _, in := range []string{"redis://u:p%40@h:1/2", "rediss://h", "redis://h:1?dial_timeout=3s", "unix://u:p%40@/run/r.sock?db=2"} {
 		want, err := redis.ParseURL(in)
 		require.NoError(t, err)
 		got, err := redisurl.Parse(in)
@@ -53,6 +53,7 @@ func TestRedact(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"redis://h:1/2": "redis://h:1/2", "redis://[::1]:1": "redis://[::1]:1", "redis://[::1]": "redis://[::1]", "redis://a:1,b:2/m": "redis://a:1,b:2/m",
+		"unix:///run/r.sock": "unix:///run/r.sock", "unix://u:s3cret@/run/r.sock": "unix://u:***@/run/r.sock", "unix://:s3c/ret@/r.sock?db=1": "unix://:***@/r.sock?db=***",
 		"redis://u:s3cret@h:1": "redis://u:***@h:1", "redis://:s3cret@h": "redis://:***@h", "redis://s3cret@h": "redis://***@h",
 		"rediss://:s3c:ret@/x@h": "rediss://:***@h", "redis:/:s3cret@h": "redis:***@h", ":s3cret@h:p": ":***@h:***", "redis:/:a://s3cret@h": "redis:***@h",
 		"redis://:s3cret": "redis://:***", "redis://h:s3cret/1": "redis://h:***/1",
@@ -70,6 +71,8 @@ func FuzzNoPassword(f *testing.F) {
 	f.Add("rediss://", ":et@/x", "@host")
 	f.Add("redis:/", "", "@h")
 	f.Add("", "", "@h:p")
+	f.Add("unix://u", "", "@/run/r.sock?db=1")
+	f.Add("unix://", "/x", "@/run/r.sock")
 	f.Add("redis://u", "/1?x=y", "@h/m?tls_ca=a")
 	f.Fuzz(func(t *testing.T, begin, middle, end string) {
 		const first, last = "S3c", "r3T"
@@ -89,6 +92,7 @@ func FuzzNoPassword(f *testing.F) {
 func FuzzParse(f *testing.F) {
 	f.Add("rediss://u:s3cret@h:1/2?tls_ca=a&tls_cert=b&tls_key=c")
 	f.Add("redis://:s3cret@h:x")
+	f.Add("unix://u:s3cret-s3cret@/run/r.sock?db=1")
 	f.Fuzz(func(t *testing.T, in string) {
 		if strings.Contains(in, "/dev") {
 			return // where reading may wait
