@@ -131,6 +131,7 @@ func TestWithFiles(t *testing.T) {
 func FuzzWithPassword(f *testing.F) {
 	f.Add("redis://u@h:1/2", "p@ss:w/rd%?#,")
 	f.Add("redis+cluster://a:1,b:2", "p")
+	f.Add("unix://u@/run/r.sock?db=1", "p/?#")
 	f.Add("redis+sentinel://a/m/1?sentinel_password=x", "\x00é")
 	f.Fuzz(func(t *testing.T, spec, password string) {
 		with, err := WithPassword(spec, password)
@@ -150,6 +151,7 @@ func FuzzSpecErrorHidesPassword(f *testing.F) {
 	f.Add("redis+cluster://u", "%zz", "@h,b:x")
 	f.Add("redis+sentinel://", "/x", "@h/m?sentinel_password=%zz")
 	f.Add("container", "", "@h")
+	f.Add("unix://u", "/", "@/r.sock?db=x")
 	f.Fuzz(func(t *testing.T, begin, middle, end string) {
 		const first, last = "S3c", "r3T"
 		if strings.Contains(begin+end, first) || strings.Contains(begin+end, last) {
@@ -164,7 +166,7 @@ func FuzzSpecErrorHidesPassword(f *testing.F) {
 }
 
 func FuzzParseSpec(f *testing.F) {
-	for _, s := range []string{"auto", "container:x", "redis://u:p@h:1/2", "redis+cluster://a:1,b:2", "redis+sentinel://a/m/1?sentinel_password=x", "redis://[::1]:1"} {
+	for _, s := range []string{"auto", "container:x", "redis://u:p@h:1/2", "redis+cluster://a:1,b:2", "redis+sentinel://a/m/1?sentinel_password=x", "redis://[::1]:1", "unix://u:p@/run/r.sock?db=2"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
