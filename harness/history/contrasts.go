@@ -16,8 +16,7 @@ type contrasts struct {
 	// of each run that tells the figure, in the order of the points.
 	values         []float64
 	point, sitting []int
-	// order is the place of each run in the order of its sitting, and first 1 for the first one.
-	order, first []float64
+	order          []float64 // the place of each run in that of its sitting
 	// sessions, and hours: what separate points are judged by, which are sessions or sittings.
 	sessions, hours  units
 	hoursAreSessions bool
@@ -63,10 +62,7 @@ func (s *strata) contrasts(f *Figure) *contrasts {
 			if v != nil {
 				c.values, c.point = append(c.values, *v), append(c.point, i)
 				c.sitting, session = append(c.sitting, s.sitting[i][k]), append(session, s.session[i][k])
-				c.order, c.first = append(c.order, float64(s.order[i][k])), append(c.first, 0)
-				if s.order[i][k] == 0 {
-					c.first[len(c.first)-1] = 1
-				}
+				c.order = append(c.order, float64(s.order[i][k]))
 			}
 		}
 	}
@@ -158,14 +154,18 @@ func (c *contrasts) setHours(within []int) {
 }
 
 // told are the changes at points that the runs of the sittings tell, whichever of them is left out, from what comes of the
-// order within sittings: a machine that slows down by as much from run to run, or a first run that is unlike the others.
-// Where one side always has its place in that order nothing does.
+// order within sittings: of the shapes that it may have each by itself, and, where a version has one run in each sitting and
+// both sides never take turns, of any shape.
 func (c *contrasts) told(at []int) (told []int) {
 	firsts, shifts := units{point: c.point}.firsts(at), c.shifts(at)
 	for i, place := range at {
+		explained := c.shapes()
+		if c.isInOneOrder(firsts[i]) {
+			explained = append(explained, c.places())
+		}
 		is := true
-		for _, order := range [][]float64{c.order, c.first} {
-			rise, p := stats.Borne(c.values, c.sitting, [][]float64{order}, firsts, firsts[i])
+		for _, by := range explained {
+			rise, p := stats.Borne(c.values, c.sitting, by, firsts, firsts[i])
 			is = is && p <= orderless && rise*shifts[i] > 0
 		}
 		if is {
@@ -175,6 +175,69 @@ func (c *contrasts) told(at []int) (told []int) {
 		}
 	}
 	return told
+}
+
+// shapes are what sittings may do to their runs by the order of these: slow down from run to run, ever more, or settle,
+// and to the first one by itself.
+func (c *contrasts) shapes() (shapes [][][]float64) {
+	for _, of := range []func(order float64) float64{
+		func(order float64) float64 { return order },
+		func(order float64) float64 { return order * order },
+		func(order float64) float64 { return 1 / (1 + order) },
+		func(order float64) float64 { return one(order == 0) },
+	} {
+		var shape []float64
+		for _, order := range c.order {
+			shape = append(shape, of(order))
+		}
+		shapes = append(shapes, [][]float64{shape})
+	}
+	return shapes
+}
+
+// places are one quantity for each place in the order of sittings but the first.
+func (c *contrasts) places() (places [][]float64) {
+	for k := 1.; k <= slices.Max(c.order); k++ {
+		var place []float64
+		for _, order := range c.order {
+			place = append(place, one(order == k))
+		}
+		places = append(places, place)
+	}
+	return places
+}
+
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// isInOneOrder reports whether no sitting that has runs from before a first run and since has one of those since before one of
+// the others, or two of a point.
+func (c *contrasts) isInOneOrder(first int) bool {
+	type made struct{ sitting, point int }
+	runs, before, since := map[made]int{}, map[int]float64{}, map[int]float64{}
+	for i, n := range c.sitting {
+		runs[made{n, c.point[i]}]++
+		if i < first {
+			before[n] = max(before[n], 1+c.order[i])
+		} else if at, there := since[n]; !there || 1+c.order[i] < at {
+			since[n] = 1 + c.order[i]
+		}
+	}
+	for n, at := range since {
+		if last, both := before[n]; both && last > at {
+			return false
+		}
+	}
+	for m, n := range runs {
+		if n > 1 && before[m.sitting] > 0 && since[m.sitting] > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // isOfMany reports whether the sittings show a change at a point whichever run is left out.

@@ -203,6 +203,8 @@ func inOrder(evenings int, versions ...int) (points []point) {
 func TestTheOrderInSittingsIsNoChange(t *testing.T) {
 	slower := func(_ *rand.Rand, order int) float64 { return math.Exp(.03 * float64(order)) }
 	cold := func(_ *rand.Rand, order int) float64 { return map[bool]float64{true: 1.35, false: 1}[order == 0] }
+	late := func(_ *rand.Rand, order int) float64 { return map[bool]float64{true: 1.15, false: 1}[order == 4] }
+	settles := func(_ *rand.Rand, order int) float64 { return 1 + .4*math.Exp(-float64(order)/1.5) }
 	rarely := func(random *rand.Rand, _ int) float64 {
 		return map[bool]float64{true: 3, false: 1}[random.IntN(15) == 0]
 	}
@@ -219,7 +221,10 @@ func TestTheOrderInSittingsIsNoChange(t *testing.T) {
 		{"one after the other", inOrder(6, 0, 0, 0, 1, 1, 1), .1, slower, 1, 1, 0, 5, 30},
 		{"once each, and slower", inOrder(8, 0, 1), .1, slower, 1, 1, 0, 0, 0},
 		{"once each, the first cold", inOrder(8, 0, 1), .1, cold, 1, 1, 0, 0, 90},
-		{"five, once each", inOrder(6, 0, 1, 2, 3, 4), .1, slower, 1, 1, 0, 10, 0},
+		{"five, once each", inOrder(6, 0, 1, 2, 3, 4), .1, slower, 1, 1, 0, 0, 0},
+		{"five, once each, the first cold", inOrder(6, 0, 1, 2, 3, 4), .1, cold, 1, 1, 0, 0, 90},
+		{"five, once each, the last late", inOrder(6, 0, 1, 2, 3, 4), .1, late, 1, 1, 0, 0, 50},
+		{"three in rows that settle", inOrder(5, 0, 0, 0, 1, 1, 1, 2, 2, 2), .1, settles, 1, 1, 0, 5, 0},
 		{"there and back, and slower", inOrder(6, 0, 1, 1, 0), .1, slower, 1, 1, 0, 5, 0},
 		{"a run off now and then", chained(13, 1), .05, rarely, 1, 1, 0, 5, 50},
 		{"three each, one off now and then", chained(9, 3), .05, rarely, 1, 1, 0, 10, 0},
@@ -311,6 +316,15 @@ func TestSittingsEndWithALongGap(t *testing.T) {
 		}
 		require.Equal(t, row.want, fmt.Sprint(s.sitting), name)
 	}
+}
+
+// Runs that take longer than a sitting may pause are of one where the next begins at once.
+func TestLongRunsShareASitting(t *testing.T) {
+	p := madeAt(0, 0, 31*time.Minute, 62*time.Minute, 24*time.Hour)
+	for _, r := range p.runs {
+		r.ElapsedSeconds = 30 * 60
+	}
+	require.Equal(t, "[[0 0 0 1]]", fmt.Sprint(strataOf([]point{p}).sitting))
 }
 
 // What the sittings do not bear is said, with the reason.

@@ -17,8 +17,8 @@ import (
 const MinSessions = 4
 
 const (
-	// sittingGap is by how many times the usual gap between two starts a sitting ends, leastSittingGap by how much at the
-	// least, and mostSittingGap by how much in any case: runs that are started every hour, or every night, share none.
+	// sittingGap is by how many times the usual gap between two starts nothing runs where a sitting ends, leastSittingGap
+	// how long at the least, and mostSittingGap how long in any case: runs of a minute every hour, or every night, share none.
 	sittingGap      = 10
 	leastSittingGap = 10 * time.Minute
 	mostSittingGap  = 30 * time.Minute
@@ -55,8 +55,12 @@ func strataOf(points []point) *strata {
 	}
 	slices.SortStableFunc(inTime, func(a, b made) int { return a.run.Started.Compare(b.run.Started) })
 	longest, sessions := longestGap(points), 0
+	var ended time.Time // the last of them so far
 	for from, to := 0, 1; to <= len(inTime); to++ {
-		if to < len(inTime) && inTime[to].run.Started.Sub(inTime[to-1].run.Started) <= longest {
+		if last := inTime[to-1].run; last.Started.Add(elapsed(last)).After(ended) {
+			ended = last.Started.Add(elapsed(last))
+		}
+		if to < len(inTime) && inTime[to].run.Started.Sub(ended) <= longest {
 			continue
 		}
 		runs, streaks := make([]int, len(points)), make([]int, len(points))
@@ -85,7 +89,11 @@ func strataOf(points []point) *strata {
 	return s
 }
 
-// longestGap is that between two runs of a sitting.
+func elapsed(r *run.Document) time.Duration {
+	return time.Duration(r.ElapsedSeconds * float64(time.Second))
+}
+
+// longestGap is that between the end of what ran in a sitting and the next run of it.
 func longestGap(points []point) time.Duration {
 	var starts []time.Time
 	for _, p := range points {
