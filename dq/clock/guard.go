@@ -59,10 +59,11 @@ type Guard struct {
 	timers map[*guarded]struct{}
 }
 
-// lag is by how much the other clock was ahead when it answered.
+// lag is by how much the other clock was ahead when it answered, as exactly as half of the time that took.
 type lag struct {
-	by time.Duration
-	at time.Time
+	by   time.Duration
+	took time.Duration
+	at   time.Time
 }
 
 // Step is what became of a clock that was set.
@@ -170,12 +171,14 @@ func (g *Guard) setTimers() {
 
 // settle asks until the wall clock is followed.
 func (g *Guard) settle() {
+	slowly := 0 // answered, in a row
 	for wait := time.Duration(0); ; {
 		asked := time.Now()
 		other, err := g.ask(g.ctx)
 		which := slow
 		if err == nil || errors.Is(err, ErrCannotTell) {
-			which = g.decide(other, time.Since(asked), err)
+			which = g.decide(other, time.Since(asked), err, slowly >= mostSlow)
+			slowly++
 		}
 		switch which {
 		case follow:
@@ -184,6 +187,9 @@ func (g *Guard) settle() {
 			wait = min(max(2*wait, askFirst), askLast)
 		case keep:
 			wait = askAgain
+			if slowly <= mostSlow {
+				slowly = 0
+			}
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -206,12 +212,15 @@ const (
 	slow            // the same: the answer took too long to tell
 )
 
+// mostSlow is how many answers in a row may be too slow to tell: a link on which all are goes by the middle of their times.
+const mostSlow = 10
+
 // sure is within what the two may be as near to the other clock as each other.
 const sure = stepBeyond / 5
 
 // decide tells whether the wall clock is followed. The answer is of some instant of the time that it took, so that each of
 // the two may be half of that nearer to the other clock than it seems, and the other one as much farther.
-func (g *Guard) decide(other time.Time, took time.Duration, err error) decision {
+func (g *Guard) decide(other time.Time, took time.Duration, err error, isLast bool) decision {
 	g.mu.Lock()
 	now, under := g.look()
 	other = other.Add(took / 2)
@@ -221,9 +230,12 @@ func (g *Guard) decide(other time.Time, took time.Duration, err error) decision 
 	case err != nil || under.Sub(now).Abs() <= sure:
 	case farther > took+sure:
 		which = keep
-	case took > sure && farther > -took:
+	case took <= sure || farther <= -took:
+	case !isLast:
 		g.mu.Unlock()
 		return slow
+	case farther > 0:
+		which = keep
 	}
 	s := Step{By: g.step, Followed: which == follow, Err: err}
 	g.step = 0
@@ -243,19 +255,24 @@ func (g *Guard) decide(other time.Time, took time.Duration, err error) decision 
 
 // keepLag has the lag behind the other clock stay what it was when that answered first: what puts the
 // wall clock right gradually moves the monotonic clock as well. More than that can is another
-// clock that answers.
+// clock that answers, and what the times of the answers explain is none: the quicker one is more exact.
 func (g *Guard) keepLag(by, took time.Duration) {
 	now := time.Now()
-	if g.lags == nil {
-		g.lags = &lag{by, now}
+	first := g.lags
+	if first == nil {
+		g.lags = &lag{by, took, now}
 		return
 	}
-	change, most := by-g.lags.by, stepBeyond+now.Sub(g.lags.at)/drift
-	g.lags.at = now
+	change, most := by-first.by, stepBeyond+now.Sub(first.at)/drift
+	first.at = now
 	switch {
+	case change.Abs() <= (took+first.took)/2+spareAfter:
+		if took < first.took {
+			first.by, first.took = by, took
+		}
 	case change.Abs() > most:
-		g.lags.by = by
-	case change.Abs() > took+spareAfter:
+		first.by, first.took = by, took
+	default:
 		g.was, g.ahead = g.was.Add(change), g.ahead+change
 	}
 }

@@ -117,6 +117,60 @@ func TestGuardAsksAgainAfterASlowAnswer(t *testing.T) {
 	}
 }
 
+// The lag is not more exact than the answer that it is from: replies that stood still when the first one came
+// move no clock afterwards.
+func TestGuardKeepsItsTimeAfterASlowFirstAnswer(t *testing.T) {
+	for _, step := range []time.Duration{time.Hour, -time.Hour} {
+		for _, late := range []time.Duration{0, 1800 * time.Millisecond} { // of those 1.8 s the request takes so much
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				under, asked := &settable{}, 0
+				g := clock.NewGuard(ctx, under, func(context.Context) (time.Time, error) {
+					if asked++; asked == 1 {
+						time.Sleep(1800 * time.Millisecond)
+						return time.Now().Add(late - 1800*time.Millisecond), nil
+					}
+					return time.Now(), nil
+				}, func(clock.Step) {})
+				time.Sleep(time.Hour)
+				under.set(step)
+				before := g.Now()
+				for range 20 {
+					time.Sleep(time.Second)
+					require.Zero(t, g.Now().Sub(time.Now().Round(0)), "since %s", before)
+				}
+				require.Greater(t, asked, 2)
+				cancel()
+				g.Wait()
+			})
+		}
+	}
+}
+
+// On a link that is slow for good the clock that is nearer by the middle of the answers' times is gone by in the end.
+func TestGuardOnASlowLink(t *testing.T) {
+	for ahead, want := range map[time.Duration]bool{0: false, 900 * time.Millisecond: true} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			under, steps := &settable{}, make(chan clock.Step, 10)
+			g := clock.NewGuard(ctx, under, (&server{ahead: ahead, behind: 1100 * time.Millisecond}).ask, func(s clock.Step) { steps <- s })
+			time.Sleep(time.Hour)
+			under.set(900 * time.Millisecond)
+			before := g.Now()
+			time.Sleep(time.Minute)
+			require.Equal(t, clock.Step{By: 900 * time.Millisecond, Followed: want}, <-steps)
+			require.Equal(t, before.Add(time.Minute+ahead), g.Now())
+			under.set(-900 * time.Millisecond)
+			if want { // it was right
+				time.Sleep(time.Minute)
+				require.Equal(t, clock.Step{By: -900 * time.Millisecond}, <-steps)
+			}
+			cancel()
+			g.Wait()
+		})
+	}
+}
+
 // A step is noticed also where nobody asks for the time, and of two steps each by itself.
 func TestGuardLooksByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
