@@ -46,7 +46,7 @@ Runs share their hour with those that were made close to them. A sitting ends wi
 ten minutes at the least and half an hour in any case; runs of a version in a row count as one session. Where sittings
 have runs of both sides of a change, in turn, it is what they show, and its size is that. It must be there whichever run
 is left out, and beside what each sitting does to its first and to its later runs: measure there and back, A B B A, for
-where one side always comes first nothing can be told. Else it is what is more than the medians of sittings
+of versions that have one run each, always in one order, nothing can be told. Else it is what is more than the medians of sittings
 or sessions differ by, of which %[3]d are needed: with four before it twice as much is seen, with nine half as much again,
 where hours differ by 5 %%. Measured in turn, also with one and the same old version each time, a fifth more is seen.
 
@@ -72,8 +72,8 @@ fifth more is seen once three versions have it. Runs that stood beside each othe
 refused without it.
 
 Invalid and interrupted runs, and files that cannot be read, are left out, and said so; where nothing
-is left of the newest version, the outcome is inconclusive, unless %[2]d runs of others were made since. Runs of several scenarios
-or implementations are refused, and so are those of machines that differ in OS, architecture, number of CPUs or GOMAXPROCS,
+is left of the newest version, unless %[2]d runs of others were made since, or too few runs of it for any
+change to be told, the outcome is inconclusive. Runs of several scenarios or implementations are refused, and so are those of machines that differ in OS, architecture, number of CPUs or GOMAXPROCS,
 and a run that is given twice. Hosts of one size are told apart by a label: 'dq-bench run --label host=a', --by label:host.
 
 Exit codes: 0 better, no change or inconclusive; 1 no run file can be read, or none of them is valid and whole; 2 wrong usage, or runs that do not belong together;

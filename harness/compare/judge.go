@@ -119,10 +119,15 @@ func (c *Comparison) unjudge(reason error) {
 
 // name is "lateness p99".
 func (row *Row) name() string {
-	return strings.ReplaceAll(row.Histogram, "_", " ") + " " + row.Stat
+	return people(row.Histogram) + " " + row.Stat
 }
 
-// names is "lateness at p50, p99 and offer rtt at p50".
+// people call a histogram so.
+func people(histogram string) string {
+	return strings.Replace(strings.ReplaceAll(histogram, "_", " "), "cpu", "CPU", 1)
+}
+
+// names is "lateness at p50, p99 and server CPU per message".
 func names(rows []*Row) string {
 	var parts []string
 	last := ""
@@ -132,7 +137,14 @@ func names(rows []*Row) string {
 			continue
 		}
 		last = row.Histogram
-		parts = append(parts, strings.ReplaceAll(last, "_", " ")+" at "+row.Stat)
+		at := " at "
+		if strings.HasPrefix(row.Stat, "per ") {
+			at = " "
+		}
+		parts = append(parts, people(last)+at+row.Stat)
+	}
+	if n := len(parts) - 1; n > 1 {
+		return strings.Join(parts[:n], "; ") + "; and " + parts[n]
 	}
 	return strings.Join(parts, " and ")
 }

@@ -190,8 +190,8 @@ func TestNothingIsSaidOfWhatCannotBeTold(t *testing.T) {
 	runs := samples(flat, append(repeated(7, "1", "2"), "3")...)
 	h, err := Of(t.Context(), runs, DefaultOptions())
 	require.NoError(t, err)
-	require.Equal(t, Unchanged, h.Outcome)
-	require.Equal(t, "No change was seen in 15 runs at 3 points. 1 run of 3 tells nothing yet: it takes 2 at the least.", h.Text)
+	require.Equal(t, Inconclusive, h.Outcome)
+	require.Equal(t, "Inconclusive: no change was seen in 15 runs at 3 points. 1 run of 3 tells nothing yet: it takes 2 at the least.", h.Text)
 
 	o := DefaultOptions()
 	o.Unread = []string{"3/run.json: it is empty"}
@@ -227,7 +227,7 @@ func TestHowManyRunsOfTheNewestItTakes(t *testing.T) {
 			}
 			require.NotEqual(t, Better, h.Outcome)
 			require.Zero(t, told)
-			said := regexp.MustCompile(`^(?:No change was seen in \d+ runs at \d+ points|Inconclusive: \d+ runs at \d+ points show a change that may be none)\. ` +
+			said := regexp.MustCompile(`^(?:Inconclusive: no change was seen in \d+ runs at \d+ points|Inconclusive: \d+ runs at \d+ points show a change that may be none)\. ` +
 				`(\d) runs? of 9 tells? nothing yet: it takes (\d) at the least\.`).FindStringSubmatch(h.Text)
 			require.Len(t, said, 3, h.Text)
 			require.Equal(t, fmt.Sprint(n), said[1])

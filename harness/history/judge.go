@@ -274,6 +274,9 @@ func (h *History) judge(ctx context.Context, runs int) {
 		h.Text = fmt.Sprintf("Inconclusive: %s were made in %s; at least %d are needed to see a change.", compare.CountRuns(runs), h.ofHours().hoursText(), MinSessions)
 	}
 	if few := h.tooFew(ctx); few != "" {
+		if h.Outcome == Unchanged && h.By != ByRun.String() {
+			h.Outcome, h.Text = Inconclusive, "Inconclusive: no"+strings.TrimPrefix(h.Text, "No")
+		}
 		h.Text += " " + few
 	}
 }

@@ -35,7 +35,11 @@ func store(t *testing.T, versions ...string) (folder string, runs map[string]*ru
 			}
 			r := runtest.Sample(uint64(i*len(versions)+k), 10_000, scale)
 			r.Driver.Version = version
-			r.Started = time.Date(2026, 1, 2, i, k, 0, 0, time.UTC)
+			place := k
+			if i%2 == 1 { // there and back
+				place = len(versions) - 1 - k
+			}
+			r.Started = time.Date(2026, 1, 2, i, place, 0, 0, time.UTC)
 			r.Labels = map[string]string{"host": "<b>here</b>"}
 			r.Judge(nil)
 			id := fmt.Sprintf("r/dq-%s/%d", version, i+1)
