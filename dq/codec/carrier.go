@@ -35,7 +35,7 @@ func (c *carrier) check(value any, j *javaType, path string) error {
 	if wrong := unassignable(value, j); wrong != "" {
 		return c.refuse(value, path, "%s", wrong)
 	}
-	if _, is := value.(optional); j != nil && j.kind == kindOptional && !is {
+	if _, is := value.(optional); j.isOptional() && !is {
 		return c.noOptional(value, path)
 	}
 	if one != nil && c.met[one] {

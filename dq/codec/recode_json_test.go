@@ -129,3 +129,23 @@ func TestClassFilesForJackson(t *testing.T) {
 	}
 	require.Greater(t, min(beans, records), 2)
 }
+
+// Jackson 3 writes null for an empty Optional and for none, and reads null as an empty one: neither way is told apart.
+func TestRecodeNullThatMayBeAnOptional(t *testing.T) {
+	t.Parallel()
+	find := func(name string) (codec.JavaClass, error) {
+		if name != "demo.Held" {
+			return codec.JavaClass{}, fs.ErrNotExist
+		}
+		return codec.JavaClass{Name: name, Serializable: true, Fields: []codec.JavaField{
+			{Name: "id", Type: codec.JavaType{Class: "java.lang.String"}},
+			{Name: "of", Type: codec.JavaType{Class: "java.util.Optional", Of: []codec.JavaType{{Class: "java.lang.String"}}}},
+		}}, nil
+	}
+	for _, to := range []codec.Name{codec.NameSerialization, codec.NameMarshalling, codec.NameKryo5} {
+		recoder, err := codec.NewRecoder(codec.NameTypedJSON3, to, find, "demo.Held")
+		require.NoError(t, err)
+		_, err = recoder.Recode([]byte(`{"id":"1","of":null}`))
+		require.ErrorContains(t, err, "of: whether typed-json3 has an Optional there, an empty one or null, is not told apart here", to)
+	}
+}

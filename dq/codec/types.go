@@ -171,6 +171,11 @@ func (j *javaType) isFinal() bool {
 	return !isScalar || s.final
 }
 
+// isOptional reports whether an Optional is declared, also where streams are read or written, which have none.
+func (j *javaType) isOptional() bool {
+	return j != nil && (j.kind == kindOptional || j.kind == kindAny && j.declared == optionalName)
+}
+
 func (j *javaType) isArray() bool { return j.kind == kindList && j.list != nil && j.list.class == "" }
 
 // className returns the declared class as Class.getName writes it: "int",
