@@ -242,8 +242,8 @@ func (f Fault) parameters() []parameter {
 		{"for", f.For.String(), f.For != 0, f.For < 0, positive},
 		{"commands", strings.Join(f.Commands, " "), len(f.Commands) > 0, false, ""},
 		{"count", fmt.Sprint(f.Count), f.Count != 0, f.Count < 0 || f.Count > maxFaultCount, fmt.Sprintf("1 to %d", maxFaultCount)},
-		{"latency", f.Latency.String(), f.Latency != 0, f.Latency < 0, positive},
-		{"bandwidth", fmt.Sprint(f.Bandwidth), f.Bandwidth != 0, f.Bandwidth < 0, positive},
+		{"latency", f.Latency.String(), f.Latency != 0, f.Latency < 0 || f.Latency > maxLatency, "above 0, at most " + maxLatency.String()},
+		{"bandwidth", fmt.Sprint(f.Bandwidth), f.Bandwidth != 0, f.Bandwidth < 0 || f.Bandwidth > maxBandwidth, fmt.Sprintf("1 to %d bytes a second", maxBandwidth)},
 		{"aof", f.AOF, f.AOF != "", f.AOF != "" && !slices.Contains(AOFs, f.AOF), "one of " + strings.Join(AOFs, ", ")},
 		{"member", fmt.Sprint(f.Member), f.Member != 0, f.Member < 0, positive},
 		{"by", f.By.String(), f.By != 0, f.By.Abs() > maxWrong, fmt.Sprintf("-%s to %s", maxWrong, maxWrong)},
@@ -252,6 +252,12 @@ func (f Fault) parameters() []parameter {
 
 // maxFaultCount bounds how often a fault happens.
 const maxFaultCount = 10_000
+
+// maxLatency bounds how late replies come, and maxBandwidth, a gigabyte, what is still a limit on this machine.
+const (
+	maxLatency   = time.Hour
+	maxBandwidth = 1_000_000_000
+)
 
 // maxWrong bounds how wrong a clock is.
 const maxWrong = 365 * 24 * time.Hour

@@ -84,9 +84,18 @@ func decodeList[T any, S ~[]T](node *yaml.Node, to *S, read func(*yaml.Node) ([]
 	return nil
 }
 
-// into reads a value into a Go variable.
+// into reads a value into a Go variable, whole numbers into an int.
 func into(to any) func(*yaml.Node) error {
-	return func(node *yaml.Node) error { return node.Decode(to) }
+	return func(node *yaml.Node) error {
+		scalar := aliased(node)
+		if n, is := to.(*int); is && scalar.Kind == yaml.ScalarNode {
+			if err := scalar.Decode(n); err != nil || strings.ContainsAny(scalar.Value, ".eE") && !strings.HasPrefix(scalar.Value, "0x") {
+				return fmt.Errorf("expected a whole number, got %.40q", scalar.Value)
+			}
+			return nil
+		}
+		return node.Decode(to)
+	}
 }
 
 // setting reads a scalar as a flag would; null stands for the standard.

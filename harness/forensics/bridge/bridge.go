@@ -25,7 +25,7 @@ type Options struct {
 	// Lead is how long before it is due a member is taken out: more than the clocks of the
 	// services differ.
 	Lead time.Duration
-	// Interval is how often queues are looked for, and looked at if nothing is announced.
+	// Interval is how often queues are looked for, and looked at if nothing is announced: above 0.
 	Interval time.Duration
 	// To is the layout that waiting members are rewritten in; nil for none.
 	To *wire.Layout
@@ -61,6 +61,9 @@ type Bridge struct {
 
 // New returns a Bridge that does nothing yet. An error says that a queue cannot be bridged.
 func New(client redis.UniversalClient, options Options) (*Bridge, error) {
+	if options.Interval <= 0 {
+		return nil, fmt.Errorf("interval: expected more than 0, got %v", options.Interval)
+	}
 	b := &Bridge{client: client, options: options, queues: map[string]*queue{}, refused: map[string]bool{}}
 	for _, name := range options.Queues {
 		if err := b.check(name); err != nil {

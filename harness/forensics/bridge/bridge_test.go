@@ -425,6 +425,6 @@ func TestARunThatCannotBegin(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorContains(t, limited.Run(b.ctx), "subscribing to the announcements")
 
-	_, err = bridge.New(client, bridge.Options{Queues: []string{"a{b"}, Cluster: true})
+	_, err = bridge.New(client, bridge.Options{Queues: []string{"a{b"}, Cluster: true, Interval: time.Second})
 	require.ErrorContains(t, err, "in different slots")
 }
