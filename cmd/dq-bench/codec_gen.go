@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -44,7 +45,7 @@ Exit codes: 0; 1 a sample or a class file cannot be read.`,
   dq-bench codec gen --from order.bin --from refund.bin`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			classes, err := g.read()
+			classes, err := g.read(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -64,7 +65,7 @@ Exit codes: 0; 1 a sample or a class file cannot be read.`,
 	return cmd
 }
 
-func (g generation) read() ([]codec.JavaClass, error) {
+func (g generation) read(ctx context.Context) ([]codec.JavaClass, error) {
 	switch fromJar := g.jar != "" || len(g.classes) > 0; {
 	case fromJar == (len(g.samples) > 0):
 		return nil, usageError(errors.New("expected either --from with the bytes of a value, or --class and --jar"))
@@ -75,7 +76,7 @@ func (g generation) read() ([]codec.JavaClass, error) {
 	}
 	var samples [][]byte
 	for _, name := range g.samples {
-		data, err := readSample(name)
+		data, err := readSample(ctx, name)
 		if err != nil {
 			return nil, fmt.Errorf("--from: %w", err)
 		}
@@ -91,16 +92,33 @@ func (g generation) read() ([]codec.JavaClass, error) {
 // maxSample bounds a file of --from, in bytes.
 const maxSample = 16 << 20
 
-// readSample reads a file, and no more of it than one can have.
-func readSample(name string) ([]byte, error) {
+// readSample reads a file, and no more of it than one can have. It does not wait longer than ctx for a pipe to which
+// nobody writes.
+func readSample(ctx context.Context, name string) ([]byte, error) {
+	var data []byte
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		data, err = readAtMost(name, maxSample)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return data, err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s: %w before the end of it", name, ctx.Err())
+	}
+}
+
+func readAtMost(name string, most int64) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxSample+1))
-	if err == nil && len(data) > maxSample {
-		err = fmt.Errorf("%s: expected the bytes of a value, at most %d MiB", name, maxSample>>20)
+	data, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s: expected the bytes of a value, at most %d MiB", name, most>>20)
 	}
 	return data, err
 }
