@@ -47,6 +47,10 @@ import (
 // is=PROPERTY:FIELD says which field it returns, as in `java:"demo.Order,is=active:isActive"`; is=PROPERTY that it
 // returns something else: the codecs of JSON then do not write the class. Where the property has the name of its field,
 // as with Lombok, there is nothing to say.
+//
+// The option json=no says that Jackson goes by annotations, such as @JsonProperty, or that a field holds an enum of which
+// it does: each codec of JSON then neither writes nor reads objects of the class and of those that extend it, and JSON
+// none of a type that can hold them.
 type Class struct {
 	// Of is any value of the struct type, or of the string type that stands for an
 	// enum: its values are the names of the constants.
@@ -61,6 +65,9 @@ type Class struct {
 	// NoJackson3 says of an enum that it has a toString method of its own, by which Jackson 3 writes and reads the
 	// constants: its codecs then refuse them.
 	NoJackson3 bool
+	// NoJSON says of an enum that it has annotations of Jackson, which may give its constants other names: codecs of JSON
+	// then refuse them. JSON takes no Class, so that a struct with such a field needs the option json=no.
+	NoJSON bool
 	// SerialVersionUID is what the class declares; `serialver` of the JDK tells it
 	// for a class that declares none. Marshalling and Serialization cannot write
 	// an object without it. 0 takes the one of the struct's tag.
@@ -97,8 +104,10 @@ type class struct {
 	flags []JavaFlag
 	// noJackson3 says that Jackson 3 writes other members than the fields.
 	noJackson3 bool
-	defaults   []string // see JavaClass
-	opaque     bool
+	// noJSON is the class, this one or in plain JSON one above it, for which Jackson goes by annotations, or "".
+	noJSON   string
+	defaults []string // see JavaClass
+	opaque   bool
 }
 
 // object is an instance of a class: the values of its fields, in order.
@@ -300,12 +309,16 @@ func (g *registry) readTag(c *class) error {
 			c.flags = append(c.flags, JavaFlag{property, field})
 		case "jackson3":
 			c.noJackson3 = c.noJackson3 || value == "no"
+		case "json":
+			if value == "no" {
+				c.noJSON = cmp.Or(c.name, c.goType.String())
+			}
 		case "record":
 			c.record = true
 		case "final":
 			c.final = true
 		default:
-			return &TypeError{g.codec, c.goType, fmt.Sprintf("option %q in its java tag; known are serialVersionUID=<integer>, super=<package.Name>, lacks=<field>, is=<property>:<field>, jackson3=no, final and record", option)}
+			return &TypeError{g.codec, c.goType, fmt.Sprintf("option %q in its java tag; known are serialVersionUID=<integer>, super=<package.Name>, lacks=<field>, is=<property>:<field>, jackson3=no, json=no, final and record", option)}
 		}
 	}
 	return nil

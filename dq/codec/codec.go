@@ -62,6 +62,8 @@ type bound[T any] struct {
 	format   format
 	registry *registry
 	typ      *javaType
+	// annotated says why plain JSON of T is not read, or nothing.
+	annotated string
 }
 
 func bind[T any](name Name, f format, classes []Class) (bound[T], error) {
@@ -70,7 +72,7 @@ func bind[T any](name Name, f format, classes []Class) (bound[T], error) {
 	if err != nil {
 		return bound[T]{}, err
 	}
-	return bound[T]{format: f, registry: g, typ: g.types[root]}, nil
+	return bound[T]{format: f, registry: g, typ: g.types[root], annotated: g.annotated()}, nil
 }
 
 // errUnbound is the error of a codec that was not made by its constructor.

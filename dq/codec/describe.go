@@ -98,6 +98,9 @@ type JavaClass struct {
 	// Custom is by what the class has its own say in what is written of its objects: the names of such
 	// methods, as writeObject or readResolve, and packages of annotations of Jackson and Kryo.
 	Custom []string
+	// Annotated says that it, a super class or an interface that could be looked at names annotations of Jackson, by which
+	// its JSON may be another than that of its fields. No other codec goes by them.
+	Annotated bool
 	// Hidden are the fields that the compiler has added, such as this$0 of an inner class, which is its outer object:
 	// Kryo5 and JSON leave them out, Serialization and Marshalling do not.
 	Hidden []string

@@ -44,6 +44,11 @@ func (g *registry) addFields(c, of *class, t reflect.Type, path []int, b binding
 			}
 			continue
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct && !ownJSON(f.Type):
+			super := &class{goType: f.Type}
+			if err := g.readTag(super); err != nil {
+				return err
+			}
+			c.noJSON = cmp.Or(c.noJSON, super.noJSON)
 			if err := g.addFields(c, of, f.Type, index, b); err != nil {
 				return err
 			}

@@ -25,9 +25,39 @@ func (c *class) allFlags() (all []JavaFlag) {
 	return all
 }
 
+// annotated is what is wrong with JSON of an enum or a class.
+const annotated = "has annotations of Jackson, or a field of an enum that has, by which its JSON may be another than that of its fields"
+
+// annotated says why no codec of JSON writes or reads a class, or nothing.
+func (c *class) annotated() string {
+	for level := c; level != nil; level = level.super {
+		if level.noJSON != "" {
+			return level.noJSON + " " + annotated
+		}
+	}
+	return ""
+}
+
+// annotated is that of the first of its classes.
+func (g *registry) annotated() string {
+	var all []string
+	for _, j := range g.types {
+		if j.kind == kindObject && j.class.annotated() != "" {
+			all = append(all, j.class.annotated())
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return slices.Min(all)
+}
+
 // extras returns the members that a codec writes besides the fields, sorted by name, and why it is not known what
 // it writes.
 func (c *class) extras(codec Name) (all []extra, problem string) {
+	if problem := c.annotated(); problem != "" {
+		return nil, problem
+	}
 	for level := c; level != nil && codec.jackson3(); level = level.super {
 		if level.noJackson3 {
 			return nil, level.name + " has fields that Jackson 3 does not write or read, or other members: it goes by public fields, getters and setters, and sets no final field"

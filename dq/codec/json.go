@@ -57,9 +57,13 @@ func (j JSON[T]) Encode(value T) ([]byte, error) {
 
 // Decode reads one JSON document, as encoding/json does; unknown fields are
 // passed over. In an any an integer comes as an int32, an int64 or a *big.Int, the first that
-// holds it, as it does in Java. It fails on NaN and the infinities, which Java writes as strings.
-func (JSON[T]) Decode(data []byte) (T, error) {
+// holds it, as it does in Java. It fails on NaN and the infinities, which Java writes as strings, and with a *ValueError
+// for a T that can hold a struct with the option json=no.
+func (j JSON[T]) Decode(data []byte) (T, error) {
 	var value T
+	if b, err := j.bound(); err == nil && b.annotated != "" {
+		return value, &ValueError{NameTypedJSON, b.annotated}
+	}
 	if err := unmarshal(data, reflect.ValueOf(&value)); err != nil {
 		return value, fmt.Errorf("codec: expected JSON for %T, got %.40q: %w", value, data, err)
 	}

@@ -314,6 +314,9 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 			return nil, d.registry.unknown(name)
 		}
 	}
+	if class != nil && class.annotated() != "" {
+		return nil, &ValueError{d.codec, class.annotated()}
+	}
 	if d.registry.isExact() {
 		if isMap && !d.codec.typed() {
 			mapClass = mapOfPlainJSON(declared)

@@ -127,6 +127,8 @@ func (g *registry) enumConstant(class, name string) any {
 		return foreign{class, g.model.problem(class)}
 	case of == nil:
 		return foreign{class: class}
+	case of.noJSON && g.isJSON():
+		return foreign{class, "a constant of an enum that " + annotated}
 	case of.noJackson3 && g.codec.jackson3():
 		return foreign{class, "a constant of an enum" + spoken}
 	}

@@ -25,6 +25,9 @@ func (g *registry) scalarToJava(v reflect.Value, j *javaType) (any, error) {
 	case kindFloat:
 		return float32(v.Float()), nil
 	case kindEnum:
+		if j.enum.noJSON && g.isJSON() {
+			return nil, &ValueError{g.codec, "the enum " + j.enum.name + " " + annotated}
+		}
 		if j.enum.noJackson3 && g.codec.jackson3() {
 			return nil, &ValueError{g.codec, "a constant of the enum " + j.enum.name + spoken}
 		}

@@ -36,7 +36,7 @@ func (g *registry) describe(t reflect.Type, j *javaType) (err error) {
 	switch t.Kind() {
 	case reflect.String:
 		j.kind = kindString
-		if given, isEnum := g.given[t]; isEnum && (!g.plain() || given.NoJackson3 && g.codec.jackson3()) {
+		if given, isEnum := g.given[t]; isEnum && (!g.plain() || given.NoJSON || given.NoJackson3 && g.codec.jackson3()) {
 			return g.describeEnum(t, given, j)
 		}
 	case reflect.Int32:
@@ -141,7 +141,7 @@ func (g *registry) describeEnum(t reflect.Type, given Class, j *javaType) error 
 		return &TypeError{g.codec, t, fmt.Sprintf("enum %s is already %v", given.Name, other.goType)}
 	}
 	j.kind = kindEnum
-	j.enum = &enum{name: given.Name, goType: t, constants: given.Constants, noJackson3: given.NoJackson3}
+	j.enum = &enum{name: given.Name, goType: t, constants: given.Constants, noJackson3: given.NoJackson3, noJSON: given.NoJSON}
 	g.enums[given.Name] = j.enum
 	return nil
 }

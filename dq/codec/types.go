@@ -86,6 +86,8 @@ type enum struct {
 	constants []string
 	// noJackson3 says that Jackson 3 writes other names.
 	noJackson3 bool
+	// noJSON says that Jackson writes what annotations say.
+	noJSON bool
 }
 
 // constant is a value of an enum.

@@ -19,6 +19,7 @@ func FuzzParse(f *testing.F) {
 			itself := func(string) (*class, error) { return c, nil }
 			c.constructed(itself)
 			c.beans(itself)
+			c.isAnnotated(itself, map[string]bool{})
 		}
 	})
 }

@@ -47,7 +47,7 @@ func (l *Library) Class(name string) (codec.JavaClass, error) {
 	java.Serializable = l.serializable(c, 0)
 	java.Flags, java.Collection = c.flags(l.read), c.isCollection(l.read, 0)
 	java.Defaults, java.Opaque = c.constructed(l.read)
-	java.Jackson3 = c.beans(l.read)
+	java.Jackson3, java.Annotated = c.beans(l.read), c.isAnnotated(l.read, map[string]bool{})
 	return java, nil
 }
 

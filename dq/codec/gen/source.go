@@ -16,7 +16,8 @@ import (
 
 // Source returns Go source of a package with a struct for each class, a string type for
 // each enum, and the variable Classes, which the constructor of a codec takes. A field
-// that has no Go type is left out, and a comment and the option lacks say so. A reference is
+// that has no Go type is left out, and a comment and the option lacks say so; of what has annotations of Jackson a comment
+// and the option json=no, or NoJSON of its Class, do. A reference is
 // a pointer, for null, in collections too; but the key of a map, where null is refused. A struct that holds collections has an Origin, so that what was read is written as
 // it was.
 func Source(pkg string, classes []codec.JavaClass) ([]byte, error) {
@@ -125,7 +126,11 @@ func exported(name string) string {
 
 func (w *writer) enum(c codec.JavaClass) {
 	name := w.names[c.Name]
-	fmt.Fprintf(w, "\n// %s is the enum %s.\ntype %s string\n\nconst (\n", name, oneLine(c.Name), name)
+	fmt.Fprintf(w, "\n// %s is the enum %s.\n", name, oneLine(c.Name))
+	if c.Annotated {
+		w.WriteString("// No codec of JSON writes or reads it: it has annotations of Jackson, by which its constants may have other names.\n")
+	}
+	fmt.Fprintf(w, "type %s string\n\nconst (\n", name)
 	seen := map[string]bool{}
 	for _, constant := range c.Constants {
 		id := name + exported(strings.ToLower(constant))
@@ -144,6 +149,10 @@ func (w *writer) structure(c codec.JavaClass) {
 	if c.OwnData {
 		fmt.Fprintf(w, "// Its writeObject method writes data of its own, which no struct holds: it is not read.\n")
 	}
+	annotations := w.annotations(c)
+	if annotations != "" {
+		fmt.Fprintf(w, "// No codec of JSON writes or reads it: %s, by which its JSON may be another than that of its fields.\n", oneLine(annotations))
+	}
 	tag := fmt.Sprintf("%s,serialVersionUID=%d", c.Name, c.SerialVersionUID)
 	switch {
 	case c.Record:
@@ -152,6 +161,9 @@ func (w *writer) structure(c codec.JavaClass) {
 		tag += ",final"
 	}
 	parameters := w.nameParameters(c)
+	if annotations != "" {
+		tag += ",json=no"
+	}
 	if len(c.Jackson3) > 0 {
 		tag += ",jackson3=no"
 	}
@@ -222,8 +234,11 @@ func (w *writer) list(classes []codec.JavaClass) {
 			constants[i] = strconv.Quote(constant)
 		}
 		option := ""
+		if c.Annotated {
+			option = ", NoJSON: true"
+		}
 		if len(c.Jackson3) > 0 {
-			option = ", NoJackson3: true"
+			option += ", NoJackson3: true"
 		}
 		fmt.Fprintf(w, "{Of: %s(\"\"), Name: %q, Constants: []string{%s}%s},\n", name, c.Name, strings.Join(constants, ", "), option)
 	}
