@@ -75,11 +75,22 @@ func (j *javaType) listValue(all []any) any {
 	return &elements{class: j.list.class, all: all}
 }
 
+// parameterTag reports whether a java tag tells a type parameter, as "T" does, and "T,erasure=java.lang.Number", whose
+// bound it returns; "" is Object.
+func parameterTag(tag string) (erasure string, is bool) {
+	if tag == "T" {
+		return "", true
+	}
+	erasure, is = strings.CutPrefix(tag, "T,erasure=")
+	return erasure, is && isClassName(erasure) && !strings.ContainsAny(erasure, "[;/")
+}
+
 // tagged returns typ as the java tag of its field wants it. "T" tells a type parameter,
 // or in "Set<T>" that of the elements.
 func (g *registry) tagged(f reflect.StructField, typ *javaType, tag string) (*javaType, error) {
 	base, ofParameter := strings.CutSuffix(tag, "<T>")
-	if tag != "T" && !ofParameter {
+	erasure, isParameter := parameterTag(tag)
+	if !isParameter && !ofParameter {
 		return g.taggedAs(f, typ, tag)
 	}
 	var err error
@@ -96,7 +107,11 @@ func (g *registry) tagged(f reflect.StructField, typ *javaType, tag string) (*ja
 		own.elem = typ.elem.asParameter()
 		return &own, nil
 	}
-	return own.asParameter(), nil
+	parameter := own.asParameter()
+	if erasure != "" {
+		parameter.erasure = &javaType{kind: kindAny, declared: erasure}
+	}
+	return parameter, nil
 }
 
 // asParameter returns the type as the argument of a type parameter, which is no

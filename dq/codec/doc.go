@@ -95,10 +95,13 @@
 //
 //	type Page[T any] struct {
 //		_     struct{} `java:"demo.Page,serialVersionUID=1"`
-//		First T            `json:"first" java:"T"`
+//		First T            `json:"first" java:"T"` // of T extends Number "T,erasure=java.lang.Number"
 //		Items []T          `json:"items" java:"List<T>"` // also "Set<T>"
 //		ByKey map[string]T `json:"byKey" java:"Map<T>"`
 //	}
+//
+// The erasure is the first bound of the type parameter. Serialization alone writes it, and contains and remove of Java
+// find no value without it.
 //
 // A class that extends a generic one embeds that with the argument, Base[*int64]; the tag
 // java:"T" there says that the argument is the type parameter of the class itself.

@@ -32,7 +32,8 @@ func isGeneric(t reflect.Type) bool {
 		return true
 	}
 	for i := range t.NumField() {
-		if tag := t.Field(i).Tag.Get("java"); tag == "T" || strings.HasSuffix(tag, "<T>") {
+		tag := t.Field(i).Tag.Get("java")
+		if _, is := parameterTag(tag); is || strings.HasSuffix(tag, "<T>") {
 			return true
 		}
 	}

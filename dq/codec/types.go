@@ -61,7 +61,7 @@ type javaType struct {
 	// param says that Java declares a type parameter of the class, of which this is the
 	// argument.
 	param bool
-	// erasure is the bound of a type parameter; nil for Object. Only a model has such.
+	// erasure is the bound of a type parameter, as which Java declares it; nil for Object.
 	erasure *javaType
 	// mixed says that of several type arguments some are type parameters, and others are not. Only a model has such.
 	mixed bool

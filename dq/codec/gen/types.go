@@ -64,7 +64,7 @@ func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
 		return pointer(scalar), ""
 	}
 	if parameter := w.parameters[t.Parameter]; parameter != "" {
-		return parameter, "T"
+		return parameter, parameterTag(t.Class)
 	}
 	if array := w.arrayOf(t); array != "" {
 		return "", "no Go type stands for the type argument " + array
@@ -110,6 +110,14 @@ func (w *writer) fieldType(f codec.JavaField) (goType, tag string) {
 		tag += "<T>"
 	}
 	return goType, tag
+}
+
+// parameterTag is the tag of a field of a type parameter that is erased to a class.
+func parameterTag(erasure string) string {
+	if erasure == "java.lang.Object" {
+		return "T"
+	}
+	return "T,erasure=" + erasure
 }
 
 // collection returns the class of a type, or of its arguments, that is a collection of its own making, or "".
