@@ -161,3 +161,46 @@ func TestJSONRefusesAnnotatedEnums(t *testing.T) {
 		}
 	}
 }
+
+// In plain JSON what the tag of a super class says holds as well.
+func TestPlainJSONHeedsTheTagOfASuperClass(t *testing.T) {
+	type plain struct {
+		_ struct{} `java:"demo.Base"`
+		A *string  `json:"a"`
+	}
+	type setting struct {
+		_ struct{} `java:"demo.Base,jackson3=no"`
+		A *string  `json:"a"`
+	}
+	type lacking struct {
+		_ struct{} `java:"demo.Base,lacks=b"`
+		A *string  `json:"a"`
+	}
+	type ofPlain struct {
+		plain
+		N int32 `json:"n"`
+	}
+	type ofSetting struct {
+		setting
+		N int32 `json:"n"`
+	}
+	type ofLacking struct {
+		lacking
+		N int32 `json:"n"`
+	}
+	text, err := plainJSON3(t, ofPlain{})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"a":null,"n":0}`, text)
+	_, err = plainJSON3(t, ofSetting{})
+	require.ErrorContains(t, err, "Jackson 3 does not write or read")
+	_, err = plainJSON3(t, ofLacking{})
+	require.ErrorContains(t, err, "leaves out")
+}
+
+func plainJSON3[T any](t *testing.T, value T) (string, error) {
+	t.Helper()
+	c, err := codec.NewJSON3[T]()
+	require.NoError(t, err)
+	text, err := c.Encode(value)
+	return string(text), err
+}

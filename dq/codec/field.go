@@ -48,7 +48,8 @@ func (g *registry) addFields(c, of *class, t reflect.Type, path []int, b binding
 			if err := g.readTag(super); err != nil {
 				return err
 			}
-			c.noJSON = cmp.Or(c.noJSON, super.noJSON)
+			c.noJSON, c.noJackson3 = cmp.Or(c.noJSON, super.noJSON), c.noJackson3 || super.noJackson3
+			c.lacks, c.flags = append(c.lacks, super.lacks...), append(c.flags, super.flags...)
 			if err := g.addFields(c, of, f.Type, index, b); err != nil {
 				return err
 			}
