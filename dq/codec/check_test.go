@@ -130,3 +130,32 @@ func FuzzDescribe(f *testing.F) {
 		}
 	})
 }
+
+// A struct of which a message has no field is refused where Java would have written one.
+func TestMessageOfOtherNamesIsRefused(t *testing.T) {
+	t.Parallel()
+	type pointers struct {
+		_ struct{} `java:"demo.Order"`
+		A *string  `json:"a"`
+	}
+	type counted struct {
+		_ struct{} `java:"demo.Order"`
+		A *string  `json:"a"`
+		N int32    `json:"n"`
+	}
+	const other, none = `{"@class":"demo.Order","alpha":"x"}`, "of which codec_test."
+	ofPointers, err := codec.NewJackson[*pointers]()
+	require.NoError(t, err)
+	_, err = ofPointers.Decode([]byte(other))
+	require.NoError(t, err, "a may have been null, which Jackson 2 leaves out")
+	ofCounted, err := codec.NewJackson[*counted]()
+	require.NoError(t, err)
+	_, err = ofCounted.Decode([]byte(other))
+	require.ErrorContains(t, err, none)
+	plain, err := codec.NewJSON3[*pointers]()
+	require.NoError(t, err)
+	_, err = plain.Decode([]byte(`{"alpha":"x"}`))
+	require.ErrorContains(t, err, none)
+	_, err = plain.Decode([]byte(`{"a":null,"alpha":"x"}`))
+	require.NoError(t, err)
+}

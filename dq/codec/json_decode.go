@@ -333,7 +333,9 @@ func (d jsonDecoder) object(members map[string]any, declared *javaType, depth in
 		return nil, d.errorf("expected the members of a %s, got {}: Java writes at least its class or its primitives, but that Jackson 2.15.0 of Redisson 3.21.1 writes a record so, whatever it held", class.name)
 	}
 	o := &object{class: class, fields: make([]any, len(class.fields))}
-	if d.codec.typed() && unmatched(members, class) {
+	// Java always writes primitives, and Jackson 3 of the codec without classes nulls, too: none of them is none there.
+	always := d.codec == NameTypedJSON3 || d.codec.typed() && class.hasPrimitive()
+	if (always || d.codec.typed()) && unmatched(members, class, always) {
 		came := slices.DeleteFunc(slices.Sorted(maps.Keys(members)), func(key string) bool { return key == classKey })
 		return nil, d.errorf("the value is an object of %s with the members %.200q, of which %v has none, but %.200q; give its fields json tags with the names of Java's",
 			class.name, came, class.goType, class.fieldNames())
@@ -379,11 +381,12 @@ func (d jsonDecoder) mapping(class string, members map[string]any, declared *jav
 	return m, nil
 }
 
-// unmatched reports whether a struct has none of the members, though one of them
-// under another spelling: a null is no member, so that none at all may be right.
-func unmatched(members map[string]any, class *class) bool {
+// unmatched reports whether a struct has none of the members, though some were always there, or one is under another
+// spelling: else a null may be no member, so that none at all may be right.
+func unmatched(members map[string]any, class *class, always bool) bool {
 	spelled := false
 	for key := range members {
+		spelled = spelled || always && key != classKey && len(class.fields) > 0
 		for _, f := range class.fields {
 			if f.name == key {
 				return false
