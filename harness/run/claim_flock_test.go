@@ -24,7 +24,8 @@ func TestAClaimGoesWithItsProcess(t *testing.T) {
 		_, _ = os.Stdin.Read(make([]byte, 1)) // until it is killed
 		return
 	}
-	folder := filepath.Join(t.TempDir(), "out")
+	above := filepath.Join(t.TempDir(), "above")
+	folder := filepath.Join(above, "out")
 	self, err := os.Executable()
 	require.NoError(t, err)
 	first := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
@@ -41,11 +42,20 @@ func TestAClaimGoesWithItsProcess(t *testing.T) {
 
 	_, err = NewFolder(folder)
 	require.ErrorIs(t, err, errClaimed)
-	require.ErrorContains(t, err, "output folder "+folder+": another process that runs now writes there; choose another with --out")
+	require.ErrorContains(t, err, "output folder "+folder+": another process that runs now writes there, or above or below it; choose another with --out")
 	require.DirExists(t, folder)
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Empty(t, entries, "a claim leaves nothing")
+
+	for _, nested := range []string{above, filepath.Join(folder, "in", "it")} {
+		_, err = NewFolder(nested)
+		require.ErrorIs(t, err, errClaimed, "one holds the runs of the other")
+	}
+	require.NoDirExists(t, filepath.Join(folder, "in"), "what was made for it is gone")
+	beside, err := NewFolder(filepath.Join(above, "beside"))
+	require.NoError(t, err)
+	beside()
 
 	require.NoError(t, first.Process.Kill())
 	require.Error(t, first.Wait())

@@ -82,7 +82,7 @@ func PrepareFolder(folder string) (tidy func(), err error) {
 }
 
 // errClaimed says that another process writes to a folder.
-var errClaimed = errors.New("another process that runs now writes there")
+var errClaimed = errors.New("another process that runs now writes there, or above or below it")
 
 // CheckUnused refuses a folder that has a run file, before another run is written there: the last guard
 // where folders cannot be claimed.
