@@ -23,12 +23,13 @@ func TestAnnotationsOfClassFiles(t *testing.T) {
 	const held = ` can hold the enum demo.Annotations$Status, which has annotations of Jackson, by which`
 	for name, reason := range map[string]string{
 		"Field": itself, "Getter": itself, "Component": itself, "Unwrapped": itself, "AnyGetter": itself, "Named": itself, "Databind": itself,
-		"Circle": itself, "Heir": itself, "Holder": "its field status" + held, "HolderOfMany": "its field all" + held, "Plain": "", "Around": "",
+		"Circle": itself, "Heir": itself, "OfOwn": itself, "Bean": itself, "Holder": "its field status" + held, "HolderOfMany": "its field all" + held, "Plain": "", "Around": "",
 	} {
 		name := "demo.Annotations$" + name
 		java, err := library.Class(name)
 		require.NoError(t, err)
 		require.Equal(t, reason == itself, java.Annotated, name)
+		require.True(t, !java.Annotated || len(java.Custom) > 0, "a Recoder refuses %s", name)
 		classes, err := classfile.Load(annotationsJar, name)
 		require.NoError(t, err)
 		source, err := gen.Source("demo", classes)

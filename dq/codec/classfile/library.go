@@ -48,6 +48,9 @@ func (l *Library) Class(name string) (codec.JavaClass, error) {
 	java.Flags, java.Collection = c.flags(l.read), c.isCollection(l.read, 0)
 	java.Defaults, java.Opaque = c.constructed(l.read)
 	java.Jackson3, java.Annotated = c.beans(l.read), c.isAnnotated(l.read, map[string]bool{})
+	if java.Annotated && len(c.annotated) == 0 {
+		java.Custom = append(java.Custom, "annotations of Jackson on what it extends, implements or is annotated with")
+	}
 	return java, nil
 }
 

@@ -10,20 +10,21 @@ import (
 
 // Access flags of classes, fields and methods.
 const (
-	accPublic    = 0x0001
-	accPrivate   = 0x0002
-	accProtected = 0x0004
-	accStatic    = 0x0008
-	accFinal     = 0x0010
-	accSync      = 0x0020
-	accVolatile  = 0x0040
-	accTransient = 0x0080
-	accNative    = 0x0100
-	accInterface = 0x0200
-	accAbstract  = 0x0400
-	accStrict    = 0x0800
-	accSynthetic = 0x1000
-	accEnum      = 0x4000
+	accPublic     = 0x0001
+	accPrivate    = 0x0002
+	accProtected  = 0x0004
+	accStatic     = 0x0008
+	accFinal      = 0x0010
+	accSync       = 0x0020
+	accVolatile   = 0x0040
+	accTransient  = 0x0080
+	accNative     = 0x0100
+	accInterface  = 0x0200
+	accAnnotation = 0x2000
+	accAbstract   = 0x0400
+	accStrict     = 0x0800
+	accSynthetic  = 0x1000
+	accEnum       = 0x4000
 )
 
 // class is a class file, as far as it is of interest here. Names have dots.

@@ -7,7 +7,10 @@ import com.fasterxml.jackson.annotation.JsonUnwrapped;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.annotation.JsonSerialize;
 import com.fasterxml.jackson.databind.ser.std.ToStringSerializer;
+import com.fasterxml.jackson.annotation.JacksonAnnotationsInside;
 import java.io.Serializable;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
 import java.util.List;
 import java.util.Map;
 
@@ -106,5 +109,25 @@ public class Annotations {
   public static class Around implements Serializable {
     private static final long serialVersionUID = 1;
     public Field field;
+  }
+
+  @JacksonAnnotationsInside
+  @JsonProperty("own_name")
+  @Retention(RetentionPolicy.RUNTIME)
+  public @interface Own {}
+
+  public static class OfOwn implements Serializable {
+    private static final long serialVersionUID = 1;
+    @Own public String a;
+  }
+
+  public static class Bean implements Serializable {
+    private static final long serialVersionUID = 1;
+    private String secret;
+
+    @java.beans.Transient
+    public String getSecret() {
+      return secret;
+    }
   }
 }
