@@ -178,17 +178,26 @@ func (c *contrasts) told(at []int) (told []int) {
 }
 
 // shapes are what sittings may do to their runs by the order of these: slow down from run to run, ever more, or settle,
-// and to the first one by itself.
+// and to the first and the last one by itself.
 func (c *contrasts) shapes() (shapes [][][]float64) {
-	for _, of := range []func(order float64) float64{
-		func(order float64) float64 { return order },
-		func(order float64) float64 { return order * order },
-		func(order float64) float64 { return 1 / (1 + order) },
-		func(order float64) float64 { return one(order == 0) },
-	} {
+	last := map[int]float64{}
+	for i, n := range c.sitting {
+		last[n] = max(last[n], c.order[i])
+	}
+	forms := []func(order, last float64) float64{
+		func(order, _ float64) float64 { return order },
+		func(order, _ float64) float64 { return order * order },
+		func(order, _ float64) float64 { return 1 / (1 + order) },
+		func(order, _ float64) float64 { return math.Log1p(order) },
+		func(order, _ float64) float64 { return one(order == 0) },
+	}
+	if len(last) > 1 { // in one sitting it is a run that may as well be left out
+		forms = append(forms, func(order, last float64) float64 { return one(order == last) })
+	}
+	for _, of := range forms {
 		var shape []float64
-		for _, order := range c.order {
-			shape = append(shape, of(order))
+		for i, n := range c.sitting {
+			shape = append(shape, of(c.order[i], last[n]))
 		}
 		shapes = append(shapes, [][]float64{shape})
 	}
@@ -214,31 +223,41 @@ func one(is bool) float64 {
 	return 0
 }
 
-// isInOneOrder reports whether no sitting that has runs from before a first run and since has one of those since before one of
-// the others, or two of a point.
+// isInOneOrder reports whether of the sittings that have runs from before a first run and since hardly any has one of those
+// since before one of the others, or two of a point on either side; in a single
+// sitting on one side is enough.
 func (c *contrasts) isInOneOrder(first int) bool {
 	type made struct{ sitting, point int }
-	runs, before, since := map[made]int{}, map[int]float64{}, map[int]float64{}
+	runs, several, before, since := map[made]int{}, map[int][2]bool{}, map[int]float64{}, map[int]float64{}
 	for i, n := range c.sitting {
-		runs[made{n, c.point[i]}]++
+		m := made{n, c.point[i]}
+		if runs[m]++; runs[m] > 1 {
+			sides := several[n]
+			sides[int(one(i >= first))] = true
+			several[n] = sides
+		}
 		if i < first {
 			before[n] = max(before[n], 1+c.order[i])
 		} else if at, there := since[n]; !there || 1+c.order[i] < at {
 			since[n] = 1 + c.order[i]
 		}
 	}
+	both, mixed := 0, 0
 	for n, at := range since {
-		if last, both := before[n]; both && last > at {
-			return false
+		if before[n] == 0 {
+			continue
+		}
+		both++
+		sides := several[n]
+		if before[n] > at || sides[0] && sides[1] || len(since) == 1 && (sides[0] || sides[1]) {
+			mixed++
 		}
 	}
-	for m, n := range runs {
-		if n > 1 && before[m.sitting] > 0 && since[m.sitting] > 0 {
-			return false
-		}
-	}
-	return true
+	return hardlyAny*mixed < both
 }
+
+// hardlyAny is one in how many.
+const hardlyAny = 4
 
 // isOfMany reports whether the sittings show a change at a point whichever run is left out.
 func (c *contrasts) isOfMany(at int) bool {

@@ -22,6 +22,8 @@ const (
 	sittingGap      = 10
 	leastSittingGap = 10 * time.Minute
 	mostSittingGap  = 30 * time.Minute
+	// longestRun is how long a run takes at the most that shares its hour with the next.
+	longestRun = 2 * time.Hour
 	// manyInARow is from how many runs in a row on, in the mean, those of a point were not made in turn with others: two
 	// that take turns at random make two.
 	manyInARow = 3
@@ -60,7 +62,7 @@ func strataOf(points []point) *strata {
 		if last := inTime[to-1].run; last.Started.Add(elapsed(last)).After(ended) {
 			ended = last.Started.Add(elapsed(last))
 		}
-		if to < len(inTime) && inTime[to].run.Started.Sub(ended) <= longest {
+		if to < len(inTime) && inTime[to].run.Started.Sub(ended) <= longest && inTime[to].run.Started.Sub(inTime[to-1].run.Started) <= longestRun {
 			continue
 		}
 		runs, streaks := make([]int, len(points)), make([]int, len(points))
