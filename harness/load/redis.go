@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,53 +19,6 @@ type Redis struct {
 	// Seeds are the addresses, host:port, by which Client finds a Cluster, or of the sentinels that name its master. Where
 	// all of them refuse connections, and the nodes of the Cluster too, nobody is left to name another master.
 	Seeds []string
-}
-
-// deserted reports whether every seed and every node that is known refuses connections.
-func (r *Redis) deserted(ctx context.Context) bool {
-	if len(r.Seeds) == 0 {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
-	defer cancel()
-	var mu sync.Mutex
-	nodes := map[string]bool{}
-	for _, address := range r.Seeds {
-		nodes[address] = true
-	}
-	if cluster, is := r.Client.(*redis.ClusterClient); is {
-		known := cluster.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {
-			mu.Lock()
-			defer mu.Unlock()
-			nodes[node.Options().Addr] = true
-			return nil
-		})
-		if known != nil {
-			return false
-		}
-	}
-	return refuses(ctx, slices.Collect(maps.Keys(nodes)))
-}
-
-// refuses reports whether none of the addresses takes a connection, and each says so.
-func refuses(ctx context.Context, addresses []string) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
-	defer cancel()
-	refused := make(chan bool, len(addresses))
-	for _, address := range addresses {
-		go func() {
-			conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-			if err == nil {
-				_ = conn.Close()
-			}
-			refused <- err != nil && !timedOut(err)
-		}()
-	}
-	all := true
-	for range addresses {
-		all = <-refused && all
-	}
-	return all
 }
 
 // usage is what a server has done since it started, all masters of a cluster
