@@ -2,7 +2,6 @@ package history
 
 import (
 	"slices"
-	"time"
 
 	"github.com/dq-bench/dq-bench/harness/run"
 )
@@ -16,18 +15,9 @@ import (
 // MinSessions is how many sessions or sittings are needed to tell a change from the difference of two hours.
 const MinSessions = 4
 
-const (
-	// sittingGap is by how many times the usual gap between two starts nothing runs where a sitting ends, leastSittingGap
-	// how long at the least, and mostSittingGap how long in any case: runs of a minute every hour, or every night, share none.
-	sittingGap      = 10
-	leastSittingGap = 10 * time.Minute
-	mostSittingGap  = 30 * time.Minute
-	// longestRun is how long a run takes at the most that shares its hour with the next.
-	longestRun = 2 * time.Hour
-	// manyInARow is from how many runs in a row on, in the mean, those of a point were not made in turn with others: two
-	// that take turns at random make two.
-	manyInARow = 3
-)
+// manyInARow is from how many runs in a row on, in the mean, those of a point were not made in turn with others: two
+// that take turns at random make two.
+const manyInARow = 3
 
 // strata say which runs share their hour.
 type strata struct {
@@ -56,15 +46,13 @@ func strataOf(points []point) *strata {
 		s.sitting[i], s.session[i], s.order[i] = make([]int, len(p.runs)), make([]int, len(p.runs)), make([]int, len(p.runs))
 	}
 	slices.SortStableFunc(inTime, func(a, b made) int { return a.run.Started.Compare(b.run.Started) })
-	longest, sessions := longestGap(points), 0
-	var ended time.Time // the last of them so far
-	for from, to := 0, 1; to <= len(inTime); to++ {
-		if last := inTime[to-1].run; last.Started.Add(elapsed(last)).After(ended) {
-			ended = last.Started.Add(elapsed(last))
-		}
-		if to < len(inTime) && inTime[to].run.Started.Sub(ended) <= longest && inTime[to].run.Started.Sub(inTime[to-1].run.Started) <= longestRun {
-			continue
-		}
+	all := make([]*run.Document, len(inTime))
+	for i, m := range inTime {
+		all[i] = m.run
+	}
+	from, sessions := 0, 0
+	for _, sitting := range run.Sittings(all) {
+		to := from + len(sitting)
 		runs, streaks := make([]int, len(points)), make([]int, len(points))
 		for k, m := range inTime[from:to] {
 			runs[m.point]++
@@ -89,30 +77,6 @@ func strataOf(points []point) *strata {
 	}
 	slices.Sort(s.inARow)
 	return s
-}
-
-func elapsed(r *run.Document) time.Duration {
-	return time.Duration(r.ElapsedSeconds * float64(time.Second))
-}
-
-// longestGap is that between the end of what ran in a sitting and the next run of it.
-func longestGap(points []point) time.Duration {
-	var starts []time.Time
-	for _, p := range points {
-		for _, r := range p.runs {
-			starts = append(starts, r.Started)
-		}
-	}
-	slices.SortFunc(starts, time.Time.Compare)
-	gaps := make([]time.Duration, 0, len(starts))
-	for i := 1; i < len(starts); i++ {
-		gaps = append(gaps, starts[i].Sub(starts[i-1]))
-	}
-	if len(gaps) == 0 {
-		return 0
-	}
-	slices.Sort(gaps)
-	return min(max(sittingGap*gaps[(len(gaps)-1)/2], leastSittingGap), mostSittingGap)
 }
 
 // span is the first and the last of the points of which a sitting has runs.
