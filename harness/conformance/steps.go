@@ -13,6 +13,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver/program"
+	"github.com/dq-bench/dq-bench/harness/monitor"
 )
 
 const (
@@ -193,7 +194,8 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 	if r.c.ValueType != "" {
 		params["valueType"] = r.c.ValueType
 	}
-	before := r.transfersSeen()
+	before, subscribed := r.transfersSeen(), r.subscriptionsSeen()
+	_, again := r.clients[cmp.Or(o.Client, mainHandle)]
 	result := r.ask(ctx, "open", params)
 	if result.err != nil {
 		return result.err
@@ -207,7 +209,29 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 	if o.Plain || o.Unattended || o.Queue != "" {
 		return nil
 	}
-	return r.wait(ctx, &Wait{Transfers: before + 1})
+	if err := r.wait(ctx, &Wait{Transfers: before + 1}); err != nil || again || r.level() != Wire {
+		return err
+	}
+	// A subscription may come after the transfer, and over TLS after a case that sends nothing has ended. That there is none
+	// is for the comparison to say.
+	late, cancel := context.WithTimeout(ctx, subscribeGrace)
+	defer cancel()
+	_ = r.watch.until(late, "a subscription", func(l []monitor.Line) bool { return r.subscriptions(l) > subscribed })
+	return nil
+}
+
+// subscribeGrace is for how long a case waits for the subscription that opening a queue makes.
+const subscribeGrace = 500 * time.Millisecond
+
+// subscriptions counts those to the queue's channel.
+func (r *caseRun) subscriptions(lines []monitor.Line) int {
+	return count(lines, func(l monitor.Line) bool { return l.Name() == "subscribe" && slices.Contains(l.Args, r.names.Channel) })
+}
+
+func (r *caseRun) subscriptionsSeen() int {
+	r.watch.mu.Lock()
+	defer r.watch.mu.Unlock()
+	return r.subscriptions(r.watch.lines)
 }
 
 // poolOptions keep the program's pools small: every connection leaves lines in a
