@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (r *Runner) patience() time.Duration {
 	case r.impatient:
 		return shortPatience
 	case !r.warm:
-		return firstTimeout
+		return cmp.Or(r.first, firstTimeout)
 	}
 	return callTimeout
 }

@@ -84,6 +84,12 @@ func servePort(fault string) {
 // verifyPort judges such a program by all cases.
 func verifyPort(t *testing.T, fault string, maxFailures int) (*Report, error) {
 	t.Helper()
+	return verifyPortWith(t, fault, maxFailures, 0)
+}
+
+// verifyPortWith gives the program so much time for its first call; 0 for as much as it always has.
+func verifyPortWith(t *testing.T, fault string, maxFailures int, first time.Duration) (*Report, error) {
+	t.Helper()
 	servertest.Redis(t) // skips where there is none
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -94,7 +100,7 @@ func verifyPort(t *testing.T, fault string, maxFailures int) (*Report, error) {
 	defer cancel()
 	plan := &Plan{
 		Spec: spec, Redis: "process", Cases: Select(sections, nil), Oracle: oracle, MaxFailures: maxFailures,
-		Notice: func(string) {}, Finished: func(Result) {},
+		Notice: func(string) {}, Finished: func(Result) {}, first: first,
 	}
 	return plan.Run(ctx)
 }
@@ -117,10 +123,10 @@ func TestAProgramThatPanicsFailsItsCases(t *testing.T) {
 
 func TestAProgramThatAnswersNothingCannotBeUsed(t *testing.T) {
 	t.Parallel()
-	_, err := verifyPort(t, "deaf", 10)
+	_, err := verifyPortWith(t, "deaf", 10, 3*time.Second)
 	var broken *ProgramError
 	require.ErrorAs(t, err, &broken)
-	require.ErrorContains(t, err, "the driver cannot be used: open was not answered within 30s: the program hangs, or reads no more")
+	require.ErrorContains(t, err, "the driver cannot be used: open was not answered within 3s: the program hangs, or reads no more")
 }
 
 func TestAProgramThatListsNothingCannotBeJudged(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -39,6 +40,8 @@ type Plan struct {
 	Finished func(Result)
 	// Log, which may be nil, gets what an external program writes to stderr.
 	Log io.Writer
+
+	first time.Duration // as that of a Runner
 }
 
 // Compile reads the regular expression that selects cases by id.
@@ -133,7 +136,7 @@ func (p *Plan) runAt(ctx context.Context, at *node, report *Report, limit *alike
 	if err != nil {
 		return nil, errors.Join(err, program.Close())
 	}
-	runner.Restart, runner.Level, runner.Baseline = start, p.Level, p.Baseline
+	runner.Restart, runner.Level, runner.Baseline, runner.first = start, p.Level, p.Baseline, p.first
 	if len(at.cases) > 0 {
 		runner.home = at.cases[0].Destination()
 	}

@@ -46,6 +46,7 @@ type Runner struct {
 	broken    *ProgramError // why the program can be used no more
 	impatient bool          // it was started anew
 	renewed   bool          // and has been before
+	first     time.Duration // is how long a call may take that has to warm the program up; 0 for firstTimeout
 
 	program program.Program
 	hello   program.Hello

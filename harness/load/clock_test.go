@@ -63,6 +63,7 @@ func wrongClock(t *testing.T, driverSpec string) (*run.Document, error) {
 // By a clock that is ahead all is due, as Redisson's format has it: who follows it has that come
 // early. What is offered after comes in time, and nothing is lost.
 func TestAMemberWhoseClockIsWrong(t *testing.T) {
+	t.Parallel()
 	r, err := wrongClock(t, "dq:4.7.0,faithful")
 	require.NoError(t, err)
 	c := r.Counts
@@ -74,6 +75,7 @@ func TestAMemberWhoseClockIsWrong(t *testing.T) {
 
 // dq asks the server, whose clock is right.
 func TestAMemberThatDoesNotFollowAWrongClock(t *testing.T) {
+	t.Parallel()
 	r, err := wrongClock(t, "dq")
 	require.NoError(t, err)
 	require.Equal(t, run.Counts{Offered: 600, Delivered: 600}, r.Counts)

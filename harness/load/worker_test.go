@@ -105,10 +105,12 @@ func sharedPlan(queue string) plan.Plan {
 
 // Four workers have the counts of one, whichever of them takes a message.
 func TestFourWorkersCountAsOne(t *testing.T) {
+	t.Parallel()
 	for name, launch := range map[string]func(testing.TB) *server.Server{
 		"one server": servertest.Redis, "cluster": startCluster,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			srv := launch(t)
 			d, err := spec.Parse("dq")
 			require.NoError(t, err)
@@ -133,6 +135,7 @@ func TestFourWorkersCountAsOne(t *testing.T) {
 
 // What workers do wrong is counted once, over all of them.
 func TestWorkersCountFaultsExactly(t *testing.T) {
+	t.Parallel()
 	srv := servertest.Redis(t)
 	d, err := spec.Parse("dq")
 	require.NoError(t, err)
