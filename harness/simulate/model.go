@@ -29,6 +29,7 @@ type model struct {
 	seen    map[string]*message
 	torn    time.Time        // Redisson's script has stopped half-way: see look
 	pending map[string]int64 // member → due time
+	writes  uint64           // after which it looked last
 }
 
 // tornFor is how long that may last.
@@ -44,21 +45,17 @@ type message struct {
 	arrived time.Time // in the destination
 }
 
-// changes are the commands after which nothing is as it was.
-func changes(command string) bool {
-	switch command {
-	case "EVAL", "EVALSHA", "BLPOP", "LPOP", "BLMOVE", "LMOVE", "BRPOPLPUSH", "RPOPLPUSH", "RPUSH", "LPUSH", "DEL":
-		return true
-	}
-	return false
-}
-
 func (m *model) ran(client string, args []string, reply []byte) {
 	command := strings.ToUpper(args[0])
-	m.world.note(func() string { return fmt.Sprintf("%-8s %s -> %.60q", client, show(args), reply) })
-	if !changes(command) {
-		return
+	m.world.noteCommand(client, args, reply)
+	if strings.HasPrefix(string(reply), "-ERR user_script") {
+		m.torn = time.Now()
 	}
+	writes := m.server.Writes()
+	if writes == m.writes {
+		return // as it was
+	}
+	m.writes = writes
 	switch {
 	case command == "BLPOP" || command == "LPOP":
 		for _, v := range valuesIn(reply) {
@@ -69,9 +66,6 @@ func (m *model) ran(client string, args []string, reply []byte) {
 		if args[1] == scripts.Unlist().SHA1 && strings.HasPrefix(string(reply), "*3\r\n$4\r\ndone\r\n") {
 			m.world.unlisted()
 		}
-	}
-	if strings.HasPrefix(string(reply), "-ERR user_script") {
-		m.torn = time.Now()
 	}
 	m.look(client)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash"
 	"hash/fnv"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -195,7 +196,16 @@ func (w *world) clocks() {
 // aheadOf is the latest time that any client may hold now for.
 func (w *world) aheadOf(now time.Time) time.Time { return now.Add(slices.Max(w.ahead)) }
 
-func (w *world) note(text func() string) {
+// note takes an event into the trace.
+func (w *world) note(e Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.line(func() string { return e.String() }, e.String())
+}
+
+// noteCommand takes a command into the trace. Only where the trace is asked for is it put into words, which takes as long as
+// the command itself.
+func (w *world) noteCommand(client string, args []string, reply []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.finished {
@@ -205,22 +215,29 @@ func (w *world) note(text func() string) {
 		w.flood = true
 		w.report.Violations = append(w.report.Violations, fmt.Sprintf("%s: somebody sends command after command: %d so far", time.Since(w.began), w.report.Commands))
 	}
-	line := fmt.Sprintf("%-14s %s", time.Since(w.began), text())
-	w.sum(line)
-	if w.options.Trace {
-		w.report.Trace = append(w.report.Trace, line)
-	}
+	w.line(func() string { return fmt.Sprintf("%-8s %s -> %.60q", client, show(args), reply) }, append(append([]string{client}, args...), string(reply))...)
 }
 
-// sum adds a line to the hash of its instant.
-func (w *world) sum(line string) {
-	if now := time.Now(); !now.Equal(w.instant) {
+// line adds what was said by parts to the hash of its instant, and its text to the trace.
+func (w *world) line(text func() string, parts ...string) {
+	if w.finished {
+		return
+	}
+	now := time.Now()
+	if !now.Equal(w.instant) {
 		_ = binary.Write(w.trace, binary.LittleEndian, w.lines)
 		w.instant, w.lines = now, 0
 	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(line))
+	_ = binary.Write(h, binary.LittleEndian, int64(now.Sub(w.began)))
+	for _, p := range parts {
+		_, _ = io.WriteString(h, p)
+		_, _ = h.Write([]byte{0})
+	}
 	w.lines += h.Sum64()
+	if w.options.Trace {
+		w.report.Trace = append(w.report.Trace, fmt.Sprintf("%-14s %s", now.Sub(w.began), text()))
+	}
 }
 
 func (w *world) violate(format string, args ...any) {
@@ -259,7 +276,7 @@ func (w *world) transferred(value string, due, now time.Time) {
 }
 
 func (w *world) do(e Event) {
-	w.note(e.String)
+	w.note(e)
 	w.mu.Lock()
 	c := w.clients[e.Client]
 	if slices.Contains(faults, e.Kind) || e.Kind == Start || e.Kind == Stop {

@@ -28,7 +28,7 @@ const (
 
 // Server is a Redis inside this process: miniredis runs the commands, and this
 // layer adds what a delay queue and its observers need and miniredis lacks:
-// MONITOR, Lua's struct library, the script errors of Redis 7, first-come
+// MONITOR, scripts with Lua's struct library and the errors of Redis 7, first-come
 // first-served blocking pops, CLIENT and INFO.
 //
 // It speaks to clients itself and only hands commands to miniredis, because
@@ -51,8 +51,11 @@ type Server struct {
 	hooks    Hooks
 	scripts  map[string]string // SHA-1 of the body as clients know it → body
 	sources  map[string]string // body → what runs for it
+	machine  *machine          // that runs them
 	running  *script           // the script that runs now, nil outside
 	waiters  []*waiter         // blocked pops, the longest waiting first
+	writes   uint64            // commands that ran and may have written
+	served   uint64            // of these, those after which waiters were served
 	stats    map[string]*commandStat
 }
 
@@ -89,7 +92,7 @@ func Serve(l net.Listener, hooks Hooks) (*Server, error) {
 		engine: engine, srv: engine.Server(), listen: l, since: time.Now(), hooks: hooks,
 		clients: map[int64]*client{}, monitors: map[*client]bool{}, scripts: map[string]string{}, sources: map[string]string{}, stats: map[string]*commandStat{},
 	}
-	e.srv.SetPreHook(e.fromScript)
+	e.machine = newMachine(e)
 	e.wg.Go(e.accept)
 	return e, nil
 }
@@ -229,19 +232,39 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 	}
 	c.peer.Flush()
 	reply = c.captured()
-	if name == "SELECT" && string(reply) == "+OK\r\n" {
+	switch {
+	case name == "SELECT" && string(reply) == "+OK\r\n":
 		c.db = args[1]
+	case name == "SUBSCRIBE" || name == "PSUBSCRIBE":
+		c.subscribed = true
 	}
 	rejected := isRejection(reply)
 	if !isScript && !rejected {
 		e.feed(start, c, args)
 	}
 	e.count(args, reply, rejected, time.Since(start))
+	if !isScript && w == nil && !rejected && e.mayWrite(name) {
+		e.writes++
+	}
 	if e.hooks.Ran != nil {
 		e.hooks.Ran(c.addr, args, reply)
 	}
 	return reply, w
 }
+
+// writeNothing are commands that miniredis does not count among those that only read, and that leave every key as it is.
+var writeNothing = map[string]bool{
+	"AUTH": true, "CLIENT": true, "CONFIG": true, "ECHO": true, "HELLO": true, "INFO": true, "MONITOR": true, "PING": true, "PSUBSCRIBE": true,
+	"PUBLISH": true, "PUNSUBSCRIBE": true, "QUIT": true, "SCRIPT": true, "SELECT": true, "SUBSCRIBE": true, "UNSUBSCRIBE": true, "UNWATCH": true, "WATCH": true,
+}
+
+func (e *Server) mayWrite(name string) bool {
+	return !writeNothing[name] && !e.srv.IsReadOnlyCommand(name)
+}
+
+// Writes is how many commands have run that may have written, those of scripts among them. While it stays as it is, so do
+// all keys that do not expire. It is for Hooks.Ran and Exclusive.
+func (e *Server) Writes() uint64 { return e.writes }
 
 // Exclusive calls f while no command runs.
 func (e *Server) Exclusive(f func()) {

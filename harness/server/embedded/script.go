@@ -1,29 +1,17 @@
 package embedded
 
 import (
+	"bytes"
 	"crypto/sha1"
-	_ "embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
-	mini "github.com/alicebob/miniredis/v2/server"
+	lua "github.com/yuin/gopher-lua"
 )
-
-//go:embed prelude.lua
-var preludeSource string
-
-// prelude is preludeSource without comments, on one line.
-var prelude = func() string {
-	var b strings.Builder
-	for line := range strings.Lines(preludeSource) {
-		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "--") {
-			b.WriteString(line + " ")
-		}
-	}
-	return b.String()
-}()
 
 var scriptCommands = map[string]bool{"EVAL": true, "EVALSHA": true, "EVAL_RO": true, "EVALSHA_RO": true}
 
@@ -32,34 +20,67 @@ type script struct {
 	sha      string // of the body as the client knows it
 	db       string
 	readOnly bool
-	failure  string // the last error a command called by the script gave
+	failure  string // the last error that redis.call raised
+	line     string // where it did
 }
 
-// eval runs a script with the prelude before it. Which SHA-1 means which body
-// is kept here, so clients only ever meet the sums of their own bodies.
-func (e *Server) eval(c *client, name string, args []string) {
-	body, known := args[1], true
-	if strings.HasPrefix(name, "EVALSHA") {
-		body, known = e.scripts[strings.ToLower(args[1])]
+// placed finds the place that Lua puts before an error's text.
+var placed = regexp.MustCompile(`(?s)^` + chunk + `:(\d+): ?(.*)$`)
+
+func (s *script) failed(text, where string) {
+	s.failure, s.line = text, ""
+	if m := placed.FindStringSubmatch(where); m != nil {
+		s.line = m[1]
 	}
-	if !known {
-		c.peer.WriteError("NOSCRIPT No matching script. Please use EVAL.")
+}
+
+// eval runs a script. What runs for a body is kept here by the SHA-1 of the body, whatever a hook made of it.
+func (e *Server) eval(c *client, name string, args []string) {
+	bySHA := strings.HasPrefix(name, "EVALSHA")
+	keys, err := strconv.Atoi(args[2])
+	switch {
+	case bySHA && len(args[1]) != sha1.Size*2:
+		c.peer.WriteError(noScript)
+		return
+	case err != nil:
+		c.peer.WriteError("ERR value is not an integer or out of range")
+		return
+	case keys > len(args)-3:
+		c.peer.WriteError("ERR Number of keys can't be greater than number of args")
+		return
+	case keys < 0:
+		c.peer.WriteError("ERR Number of keys can't be negative")
+		return
+	}
+	if c.subscribed && !c.peer.Resp3 {
+		if reply := e.aside(c.peer.Ctx, []string{"EVAL", "return 1", "0"}); reply[0] == '-' { // what a subscriber may not do
+			c.peer.WriteRaw(string(reply))
+			return
+		}
+	}
+	body, known := args[1], true
+	if bySHA {
+		if body, known = e.scripts[strings.ToLower(args[1])]; !known {
+			c.peer.WriteError(noScript)
+			return
+		}
+	}
+	program, err := compile(e.source(body))
+	if err != nil {
+		c.peer.WriteError(unparsed(err))
 		return
 	}
 	run := &script{sha: sha1Hex(body), db: c.db, readOnly: strings.HasSuffix(name, "_RO")}
+	e.scripts[run.sha] = body
 	e.running = run
-	reply := e.aside(c.peer.Ctx, append([]string{"EVAL", e.source(body)}, args[2:]...))
+	err = e.machine.run(c.peer, program, c.db, args[3:3+keys], args[3+keys:])
 	e.running = nil
-	err, compiled := run.explain(string(reply))
-	if compiled {
-		e.scripts[run.sha] = body
+	if err != nil {
+		c.peer.WriteError(run.explain(err))
 	}
-	if err != "" {
-		c.peer.WriteError(err)
-		return
-	}
-	c.peer.WriteRaw(string(reply))
 }
+
+const noScript = "NOSCRIPT No matching script. Please use EVAL."
 
 // source is what runs for a body.
 func (e *Server) source(body string) string {
@@ -69,7 +90,7 @@ func (e *Server) source(body string) string {
 		if e.hooks.Script != nil {
 			s = e.hooks.Script(s)
 		}
-		s = prelude + coerceLimits(s)
+		s = coerceLimits(s)
 		e.sources[body] = s
 	}
 	return s
@@ -85,87 +106,56 @@ func coerceLimits(body string) string {
 	return textLimit.ReplaceAllString(body, "${1}tonumber(${2})")
 }
 
-// raised is how miniredis reports an error raised by a script, whatever its
-// kind: the place in the chunk, the message, the stack of the Lua machine.
-var raised = regexp.MustCompile(`(?s)^-ERR Error compiling script \(new function\): (?:<string>)?:(\d+): (.*?)( stack traceback:.*)?\r\n$`)
-
-// mainChunk finds the script's own line in a stack.
-var mainChunk = regexp.MustCompile(`:(\d+): in main chunk`)
-
-// badArgument finds the library function the Lua machine names without quotes.
+// badArgument finds the library function that this Lua machine names without quotes.
 var badArgument = regexp.MustCompile(`^(bad argument #\d+ to )(\w+) \(`)
 
-// unparsable is how it reports a script it cannot compile.
-var unparsable = regexp.MustCompile(`(?s)^-ERR Error compiling script \(new function\): <string> (?:line:(\d+)\(column:\d+\) near '(.*?)'|at EOF):\s+(.*?)\r\n$`)
+// unparsable is how it reports a script that it cannot compile.
+var unparsable = regexp.MustCompile(`(?s)^` + chunk + ` (?:line:(\d+)\(column:\d+\) near '(.*?)'|at EOF):\s+(.*?)\n?$`)
 
-// explain words an error of miniredis as Redis 7 does, apart from messages the
-// Lua machine itself words differently (arithmetic on nil); err is empty when reply
-// is no error of the Lua machine. compiled tells that the body is valid Lua,
-// which is when Redis remembers it, also when running it fails.
-func (s *script) explain(reply string) (err string, compiled bool) {
-	if m := unparsable.FindStringSubmatch(reply); m != nil {
-		near := m[2]
-		if m[1] == "" {
-			return "ERR Error compiling script (new function): user_script:1: unexpected symbol near '<eof>'", false
-		}
-		return fmt.Sprintf("ERR Error compiling script (new function): user_script:%s: %s near '%s'", m[1], m[3], near), false
-	}
-	m := raised.FindStringSubmatch(reply)
-	if m == nil {
-		return "", !strings.HasPrefix(reply, "-ERR value is not an integer") && !strings.HasPrefix(reply, "-ERR Number of keys")
-	}
-	line, msg := m[1], m[2]
-	if chunk := mainChunk.FindStringSubmatch(m[3]); chunk != nil && strings.HasPrefix(msg, "Script attempted to ") {
-		line = chunk[1] // the place given is that of the guard of globals
-	}
+// unparsed words the refusal of a script as Redis does, apart from what the parsers call the same thing.
+func unparsed(err error) string {
+	const start = "ERR Error compiling script (new function): "
+	m := unparsable.FindStringSubmatch(err.Error())
 	switch {
-	case s.failure != "" && strings.HasPrefix(s.failure, msg):
-		msg = s.failure
-	case strings.Contains(msg, "Lua redis lib command arguments must be strings or integers"):
-		msg = "ERR Lua redis lib command arguments must be strings or integers"
+	case m == nil:
+		return start + oneLineText.Replace(err.Error())
+	case m[1] == "":
+		return start + chunk + ":1: unexpected symbol near '<eof>'"
 	default:
-		msg = fmt.Sprintf("ERR user_script:%s: %s", line, badArgument.ReplaceAllString(msg, "$1'$2' ("))
+		return oneLineText.Replace(fmt.Sprintf("%s%s:%s: %s near '%s'", start, chunk, m[1], m[3], m[2]))
 	}
-	return fmt.Sprintf("%s script: %s, on @user_script:%s.", msg, s.sha, line), true
 }
 
-// fromScript is the pre-hook: it answers what the prelude calls. Everything
-// else, and everything outside scripts, goes on to miniredis.
-func (e *Server) fromScript(p *mini.Peer, cmd string, args ...string) bool {
-	if e.running == nil {
-		return false
+// stackPlace finds the innermost line of the script in a stack.
+var stackPlace = regexp.MustCompile(`\t` + chunk + `:(\d+): `)
+
+// explain words an error as Redis 7 does, apart from what this Lua machine words differently (arithmetic on nil).
+func (s *script) explain(err error) string {
+	text, line := err.Error(), "1"
+	var raised *lua.ApiError
+	if errors.As(err, &raised) {
+		if m := stackPlace.FindStringSubmatch(raised.StackTrace); m != nil {
+			line = m[1]
+		}
+		switch o := raised.Object.(type) {
+		case *lua.LTable:
+			if text = o.RawGetString("err").String(); text == s.failure && s.line != "" {
+				line = s.line
+			}
+			if o.RawGetString("err") == lua.LNil {
+				text = "ERR unknown error"
+			}
+		case lua.LString:
+			text = "ERR " + string(o)
+			if m := placed.FindStringSubmatch(string(o)); m != nil {
+				line = m[1]
+				text = fmt.Sprintf("ERR %s:%s: %s", chunk, line, badArgument.ReplaceAllString(m[2], "$1'$2' ("))
+			}
+		default:
+			text = "ERR " + raised.Object.String()
+		}
 	}
-	switch cmd {
-	case "DQ.CALL":
-		e.scriptCall(p, args)
-	case "DQ.PACK":
-		packed, err := structPack(luaArgs(args))
-		if err != nil {
-			p.WriteError(err.Error())
-			return true
-		}
-		p.WriteBulk(string(packed))
-	case "DQ.UNPACK":
-		values, err := structUnpack(luaArgs(args))
-		if err != nil {
-			p.WriteError(err.Error())
-			return true
-		}
-		p.WriteLen(len(values))
-		for _, v := range values {
-			p.WriteBulk(v.wire())
-		}
-	case "DQ.SIZE":
-		n, err := structSize(luaArgs(args))
-		if err != nil {
-			p.WriteError(err.Error())
-			return true
-		}
-		p.WriteInt(n)
-	default:
-		return false
-	}
-	return true
+	return oneLineText.Replace(fmt.Sprintf("%s script: %s, on @%s:%s.", text, s.sha, chunk, line))
 }
 
 // notFromScripts are commands Redis flags noscript.
@@ -176,49 +166,44 @@ var notFromScripts = map[string]bool{
 	"SUBSCRIBE": true, "UNSUBSCRIBE": true, "UNWATCH": true, "WAIT": true, "WATCH": true,
 }
 
-// scriptCall runs one command for the running script, with the checks and words
-// of Redis's scripting, and shows it to the monitors.
-func (e *Server) scriptCall(p *mini.Peer, args []string) {
-	fail := func(msg string) {
-		e.running.failure = msg
-		p.WriteError(msg)
-	}
+// scriptCall runs one command for the running script, with the checks and words of Redis's scripting, and shows it to the
+// monitors. The reply is valid until the next; refused says why there is none.
+func (e *Server) scriptCall(m *machine, args []string) (reply []byte, refused string) {
 	if len(args) == 0 {
-		fail("ERR Please specify at least one argument for this redis lib call")
-		return
+		return nil, "ERR Please specify at least one argument for this redis lib call"
 	}
 	name := strings.ToUpper(args[0])
 	switch {
 	case notFromScripts[name]:
-		fail("ERR This Redis command is not allowed from script")
-		return
+		return nil, "ERR This Redis command is not allowed from script"
 	case !e.srv.IsRegisteredCommand(name):
-		fail("ERR Unknown Redis command called from script")
-		return
+		return nil, "ERR Unknown Redis command called from script"
 	case e.running.readOnly && !e.srv.IsReadOnlyCommand(name):
-		fail("ERR Write commands are not allowed from read-only scripts.")
-		return
+		return nil, "ERR Write commands are not allowed from read-only scripts."
+	case cannotBlock(name, args):
+		return nil, "ERR " + name + " may not block in the embedded server"
 	}
-	reply := e.aside(p.Ctx, args)
-	if strings.HasPrefix(string(reply), "-ERR wrong number of arguments") {
-		fail("ERR Wrong number of args calling Redis command from script")
-		return
+	reply = m.dispatch(args)
+	if bytes.HasPrefix(reply, []byte("-ERR wrong number of arguments")) {
+		return nil, "ERR Wrong number of args calling Redis command from script"
 	}
 	e.feedLua(args)
 	e.count(args, reply, false, 0)
-	if reply[0] == '-' {
-		e.running.failure = strings.TrimRight(string(reply[1:]), "\r\n")
+	if e.mayWrite(name) {
+		e.writes++
 	}
-	p.WriteRaw(string(reply))
+	if name == "SELECT" && reply[0] == '+' {
+		e.running.db = args[1]
+	}
+	return reply, ""
 }
 
 // script answers SCRIPT, about the bodies clients know.
 func (e *Server) script(c *client, args []string) {
 	switch sub := strings.ToUpper(strings.Join(args[1:min(2, len(args))], "")); {
 	case sub == "LOAD" && len(args) == 3:
-		reply := e.aside(nil, args)
-		if reply[0] == '-' {
-			c.peer.WriteRaw(string(reply))
+		if _, err := compile(e.source(args[2])); err != nil {
+			c.peer.WriteError(unparsed(err))
 			return
 		}
 		sha := sha1Hex(args[2])

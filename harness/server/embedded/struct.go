@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	lua "github.com/yuin/gopher-lua"
 )
 
 // This file is the Lua library struct as scripts on Redis know it, on a 64-bit
@@ -28,28 +30,52 @@ type luaValue struct {
 	s    string
 }
 
-func luaArgs(args []string) []luaValue {
-	values := make([]luaValue, len(args))
-	for i, a := range args {
-		values[i] = luaValue{kind: a[0], s: a[1:]}
-		if a[0] == 'n' {
-			values[i].n, _ = strconv.ParseFloat(a[1:], 64)
+func luaArgs(l *lua.LState) []luaValue {
+	values := make([]luaValue, l.GetTop())
+	for i := range values {
+		switch v := l.Get(i + 1).(type) {
+		case lua.LNumber:
+			values[i] = luaValue{kind: 'n', n: float64(v), s: v.String()}
+		case lua.LString:
+			values[i] = luaValue{kind: 's', s: string(v)}
+		default:
+			values[i] = luaValue{kind: '-', s: v.Type().String()}
 		}
 	}
 	return values
 }
 
-// wire is the form in which the prelude takes v. A number always has a point:
-// without one the Lua machine's tonumber reads an integer, and loses "-0" and "1e30".
-func (v luaValue) wire() string {
-	if v.kind == 'n' {
-		s := strconv.FormatFloat(v.n, 'e', -1, 64)
-		if digits, exponent, ok := strings.Cut(s, "e"); ok && !strings.Contains(digits, ".") {
-			s = digits + ".0e" + exponent
-		}
-		return "n" + s
+func luaPack(l *lua.LState) int {
+	packed, err := structPack(luaArgs(l))
+	if err != nil {
+		l.RaiseError("%s", err)
 	}
-	return "s" + v.s
+	l.Push(lua.LString(packed))
+	return 1
+}
+
+func luaUnpack(l *lua.LState) int {
+	values, err := structUnpack(luaArgs(l))
+	if err != nil {
+		l.RaiseError("%s", err)
+	}
+	for _, v := range values {
+		if v.kind == 'n' {
+			l.Push(lua.LNumber(v.n))
+		} else {
+			l.Push(lua.LString(v.s))
+		}
+	}
+	return len(values)
+}
+
+func luaSize(l *lua.LState) int {
+	n, err := structSize(luaArgs(l))
+	if err != nil {
+		l.RaiseError("%s", err)
+	}
+	l.Push(lua.LNumber(n))
+	return 1
 }
 
 // structArgs reads the arguments of one library function, as Lua coerces them.
