@@ -44,10 +44,10 @@ test: ## run every test; DQ_REQUIRE=redis,docker makes a missing server a failur
 race: ## run the tests of dq and harness with the race detector
 	$(GO) test -race $$($(GO) list ./dq/... ./harness/... | grep -v -e /dq/scripts$$ -e /harness/simulate$$) # long histories: of Lua alone; in an order that the detector makes random
 
-SEEDS ?= 100000
-FOR ?= 10m
-LIMIT ?= 20m
-LENGTH ?= 3m
+SEEDS ?= 10000
+FOR ?= 30m
+LIMIT ?= 40m
+LENGTH ?= 1h
 .PHONY: simulate
 simulate: ## simulate the life of queues under faults, LENGTH each, for FOR or SEEDS seeds, in two processes; what hangs ends after LIMIT, which is more than FOR
 	$(GO) test -c -o bin/simulate.test ./harness/simulate

@@ -39,8 +39,9 @@ type ReliableOptions struct {
 const (
 	defaultVisibility = 30 * time.Second
 	leastVisibility   = 10 * time.Millisecond
-	// sweepEvery is the pause between two sweeps, unless something runs out sooner.
-	sweepEvery = time.Second
+	// The pause between two sweeps, unless something runs out sooner, is a tenth of the visibility timeout within these: who
+	// waits that long for what a dead consumer held does not mind, and each pause is a script on the server.
+	leastSweepEvery, mostSweepEvery = time.Second, 10*time.Second
 	// movedGrace is how long a value may be on its way from the queue to whoever holds it.
 	movedGrace = 5 * time.Second
 	// holdTimeout bounds the call that holds a value, which is shorter than movedGrace: what nobody has

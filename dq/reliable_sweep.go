@@ -49,7 +49,7 @@ func (q *ReliableQueue[T]) sweep(ctx context.Context, cursor string) (next strin
 	}
 	returned, _ := items[0].(int64)
 	buried, _ := items[1].(int64)
-	rest = sweepEvery
+	rest = min(max(q.options.Visibility/10, leastSweepEvery), mostSweepEvery)
 	if left, ok := items[2].(int64); ok {
 		rest = min(rest, max(time.Duration(left)*time.Millisecond, time.Millisecond))
 	}

@@ -83,7 +83,7 @@ func (w *world) took(v string) {
 }
 
 func (w *world) consume(c *client, dest *dq.BlockingQueue[string], workers int) {
-	reliable := dq.NewReliableQueue(dest, dq.ReliableOptions{Visibility: visibility})
+	reliable := dq.NewReliableQueue(dest, dq.ReliableOptions{Visibility: w.plan.Visibility})
 	if workers == 0 {
 		return
 	}

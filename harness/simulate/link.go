@@ -80,7 +80,8 @@ func (l *link) write(w *way, p []byte) (int, error) {
 // way is one direction of a link.
 type way struct {
 	mu       sync.Mutex
-	changed  chan struct{} // closed and replaced at each change
+	changed  chan struct{} // tells the reader, of whom there is one
+	timer    *time.Timer   // that wakes it, once there was need of one
 	queue    []segment
 	seed     uint64
 	latest   time.Time
@@ -94,14 +95,16 @@ type segment struct {
 	data []byte
 }
 
-func (w *way) init(seed uint64) { w.changed, w.seed = make(chan struct{}), seed }
+func (w *way) init(seed uint64) { w.changed, w.seed = make(chan struct{}, 1), seed }
 
 func (w *way) change(f func()) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	f()
-	close(w.changed)
-	w.changed = make(chan struct{})
+	w.mu.Unlock()
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
 }
 
 func (w *way) isOpen() bool {
@@ -187,18 +190,21 @@ func (w *way) read(p []byte) (int, error) {
 		if !w.deadline.IsZero() && (wake.IsZero() || w.deadline.Before(wake)) {
 			wake = w.deadline
 		}
-		changed := w.changed
 		w.mu.Unlock()
 		if wake.IsZero() {
-			<-changed
+			<-w.changed
 			continue
 		}
-		timer := time.NewTimer(time.Until(wake))
-		select {
-		case <-changed:
-		case <-timer.C:
+		if left := wake.Sub(now); w.timer == nil {
+			w.timer = time.NewTimer(left)
+		} else {
+			w.timer.Reset(left)
 		}
-		timer.Stop()
+		select {
+		case <-w.changed:
+		case <-w.timer.C:
+		}
+		w.timer.Stop()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
 	"net"
 	"regexp"
@@ -112,10 +113,10 @@ func (n *network) dialer(name string) func(context.Context, string, string) (net
 // now and then much more. It hangs on the instant, not on how often something was written
 // before, as what goes out in one piece or two is a matter of chance.
 func delay(seed uint64) time.Duration {
-	rng := rand.New(rand.NewPCG(seed, uint64(time.Now().UnixNano())))
-	d := 20*time.Microsecond + time.Duration(rng.ExpFloat64()*float64(80*time.Microsecond))
-	if rng.IntN(1000) == 0 {
-		d += time.Duration(rng.IntN(30)) * time.Millisecond
+	rng := rand.NewPCG(seed, uint64(time.Now().UnixNano()))
+	d := 20*time.Microsecond + time.Duration(-math.Log(1-float64(rng.Uint64()>>11)/(1<<53))*float64(80*time.Microsecond))
+	if rng.Uint64()%1000 == 0 {
+		d += time.Duration(rng.Uint64()%30) * time.Millisecond
 	}
 	return d
 }

@@ -19,7 +19,7 @@ const (
 	Start Kind = "start"
 	// Stop closes a client in good order.
 	Stop Kind = "stop"
-	// Offer offers Text, to be due after Span.
+	// Offer offers Text, to be due after Span. Where the client is gone, it is another who does this, and the next two.
 	Offer Kind = "offer"
 	// Cancel removes Text.
 	Cancel Kind = "cancel"
@@ -68,6 +68,8 @@ type Plan struct {
 	Seed uint64
 	// Reliable takes with acknowledgement, else at most once.
 	Reliable bool
+	// Visibility is for how long a message is held then.
+	Visibility time.Duration
 	// Unlists has members taken out of the pending list before they are due, however few they are, a
 	// few entries a call.
 	Unlists bool
@@ -78,7 +80,7 @@ type Plan struct {
 
 func (p Plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, %s, reliable: %t, unlists: %t\n", p.Seed, p.Length, p.Reliable, p.Unlists)
+	fmt.Fprintf(&b, "seed %d, %s, reliable: %t, visibility: %s, unlists: %t\n", p.Seed, p.Length, p.Reliable, p.Visibility, p.Unlists)
 	for _, e := range p.Events {
 		fmt.Fprintln(&b, e)
 	}
@@ -90,7 +92,7 @@ func Draw(seed uint64, length time.Duration) Plan {
 	rng := rand.New(rand.NewPCG(seed, 0x6471))
 	p := Plan{Seed: seed, Length: length, Reliable: rng.IntN(2) == 0}
 	d := drawing{rng: rng, plan: &p, steps: rng.IntN(3) == 0}
-	for range 1 + rng.IntN(3) {
+	for range 1 + min(rng.IntN(3), rng.IntN(3)) {
 		d.start(time.Duration(rng.Int64N(int64(time.Second))))
 	}
 	// Bursts of work, and between them long stretches in which nothing but time passes.
@@ -103,6 +105,8 @@ func Draw(seed uint64, length time.Duration) Plan {
 		}
 	}
 	p.Unlists = rng.IntN(2) == 0
+	p.Visibility = []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute}[rng.IntN(4)]
+	d.leave()
 	slices.SortStableFunc(p.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return p
 }
@@ -126,6 +130,25 @@ func (d *drawing) start(at time.Duration) {
 		e.Span = time.Duration(d.rng.IntN(4000)-2000) * time.Millisecond
 	}
 	d.add(e)
+}
+
+// leave has clients come to an end in good order, as they do when a service is deployed anew, each an hour at the most
+// after it has come: then another takes its place, or nobody does.
+func (d *drawing) leave() {
+	for i := 0; i < len(d.starts); i++ {
+		if d.rng.IntN(3) == 0 {
+			continue
+		}
+		began := d.plan.Events[slices.IndexFunc(d.plan.Events, func(e Event) bool { return e.Kind == Start && e.Client == d.starts[i] })].At
+		at := began + time.Duration(d.rng.Int64N(int64(d.plan.Length)))
+		if at >= d.plan.Length {
+			continue
+		}
+		d.add(Event{At: at, Kind: Stop, Client: d.starts[i]})
+		if d.rng.IntN(3) > 0 {
+			d.start(at + time.Duration(d.rng.IntN(5_000))*time.Millisecond)
+		}
+	}
 }
 
 func (d *drawing) client() string { return d.starts[d.rng.IntN(len(d.starts))] }

@@ -2,11 +2,10 @@ package simulate
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"hash"
-	"hash/fnv"
-	"io"
+	"hash/maphash"
+	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -19,8 +18,6 @@ import (
 
 const (
 	queue = "orders"
-	// visibility of the reliable form.
-	visibility = 10 * time.Second
 	// quietFor is how long nothing has gone wrong when a transfer has no excuse for being late, and
 	// lateBy is what is late then.
 	quietFor = time.Minute
@@ -95,9 +92,9 @@ type world struct {
 
 	mu       sync.Mutex
 	report   Report
-	instant  time.Time   // of the latest line of the trace
-	lines    uint64      // the sum of the hashes of its lines
-	trace    hash.Hash64 // of the instants before
+	instant  time.Time // of the latest line of the trace
+	lines    uint64    // the sum of the hashes of its lines
+	trace    uint64    // of the instants before
 	clients  map[string]*client
 	offers   map[string]string // message → "ok" or "?"
 	cancels  map[string]string // message → "?" while it is under way or unknown, "yes", "no"
@@ -111,7 +108,7 @@ type world struct {
 // Run carries a plan out. It must be called inside a testing/synctest bubble.
 func Run(plan Plan, options Options) Report {
 	w := &world{
-		plan: plan, options: options, began: time.Now(), net: newNetwork(plan.Seed), trace: fnv.New64a(),
+		plan: plan, options: options, began: time.Now(), net: newNetwork(plan.Seed),
 		clients: map[string]*client{}, offers: map[string]string{}, cancels: map[string]string{}, taken: map[string]int{},
 	}
 	w.net.deaf = options.Deaf
@@ -139,7 +136,7 @@ func Run(plan Plan, options Options) Report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.report.LostReplies = len(w.net.lost)
-	w.report.Hash = w.trace.Sum64() + w.lines
+	w.report.Hash = mixed(w.trace, w.lines)
 	return w.report
 }
 
@@ -218,6 +215,12 @@ func (w *world) noteCommand(client string, args []string, reply []byte) {
 	w.line(func() string { return fmt.Sprintf("%-8s %s -> %.60q", client, show(args), reply) }, append(append([]string{client}, args...), string(reply))...)
 }
 
+// hashSeed is that of all hashes of this process, in which alone they are compared.
+var hashSeed = maphash.MakeSeed()
+
+// mixed is a hash of two in their order.
+func mixed(a, b uint64) uint64 { return (bits.RotateLeft64(a, 23) ^ b) * 0x9e3779b97f4a7c15 }
+
 // line adds what was said by parts to the hash of its instant, and its text to the trace.
 func (w *world) line(text func() string, parts ...string) {
 	if w.finished {
@@ -225,16 +228,14 @@ func (w *world) line(text func() string, parts ...string) {
 	}
 	now := time.Now()
 	if !now.Equal(w.instant) {
-		_ = binary.Write(w.trace, binary.LittleEndian, w.lines)
+		w.trace = mixed(w.trace, w.lines)
 		w.instant, w.lines = now, 0
 	}
-	h := fnv.New64a()
-	_ = binary.Write(h, binary.LittleEndian, int64(now.Sub(w.began)))
+	h := uint64(now.Sub(w.began))
 	for _, p := range parts {
-		_, _ = io.WriteString(h, p)
-		_, _ = h.Write([]byte{0})
+		h = mixed(h, maphash.String(hashSeed, p))
 	}
-	w.lines += h.Sum64()
+	w.lines += h
 	if w.options.Trace {
 		w.report.Trace = append(w.report.Trace, fmt.Sprintf("%-14s %s", now.Sub(w.began), text()))
 	}
@@ -279,6 +280,11 @@ func (w *world) do(e Event) {
 	w.note(e)
 	w.mu.Lock()
 	c := w.clients[e.Client]
+	if c == nil && (e.Kind == Offer || e.Kind == Cancel || e.Kind == Look) {
+		if there := slices.Sorted(maps.Keys(w.clients)); len(there) > 0 {
+			c = w.clients[there[0]]
+		}
+	}
 	if slices.Contains(faults, e.Kind) || e.Kind == Start || e.Kind == Stop {
 		w.lastBad = time.Now().Add(e.Span)
 		if slices.Contains(faults, e.Kind) {

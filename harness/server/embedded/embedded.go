@@ -255,7 +255,7 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 // writeNothing are commands that miniredis does not count among those that only read, and that leave every key as it is.
 var writeNothing = map[string]bool{
 	"AUTH": true, "CLIENT": true, "CONFIG": true, "ECHO": true, "HELLO": true, "INFO": true, "MONITOR": true, "PING": true, "PSUBSCRIBE": true,
-	"PUBLISH": true, "PUNSUBSCRIBE": true, "QUIT": true, "SCRIPT": true, "SELECT": true, "SUBSCRIBE": true, "UNSUBSCRIBE": true, "UNWATCH": true, "WATCH": true,
+	"PUBLISH": true, "PUNSUBSCRIBE": true, "QUIT": true, "SCRIPT": true, "SELECT": true, "SUBSCRIBE": true, "TIME": true, "UNSUBSCRIBE": true, "UNWATCH": true, "WATCH": true,
 }
 
 func (e *Server) mayWrite(name string) bool {

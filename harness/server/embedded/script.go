@@ -58,19 +58,23 @@ func (e *Server) eval(c *client, name string, args []string) {
 			return
 		}
 	}
-	body, known := args[1], true
+	body, sum := args[1], ""
 	if bySHA {
-		if body, known = e.scripts[strings.ToLower(args[1])]; !known {
+		var known bool
+		sum = strings.ToLower(args[1])
+		if body, known = e.scripts[sum]; !known {
 			c.peer.WriteError(noScript)
 			return
 		}
+	} else {
+		sum = sha1Hex(body)
 	}
 	program, err := compile(e.source(body))
 	if err != nil {
 		c.peer.WriteError(unparsed(err))
 		return
 	}
-	run := &script{sha: sha1Hex(body), db: c.db, readOnly: strings.HasSuffix(name, "_RO")}
+	run := &script{sha: sum, db: c.db, readOnly: strings.HasSuffix(name, "_RO")}
 	e.scripts[run.sha] = body
 	e.running = run
 	err = e.machine.run(c.peer, program, c.db, args[3:3+keys], args[3+keys:])
@@ -166,6 +170,9 @@ var notFromScripts = map[string]bool{
 	"SUBSCRIBE": true, "UNSUBSCRIBE": true, "UNWATCH": true, "WAIT": true, "WATCH": true,
 }
 
+// pops write nothing where there is nothing to pop.
+var pops = map[string]bool{"LMOVE": true, "LPOP": true, "RPOP": true, "RPOPLPUSH": true}
+
 // scriptCall runs one command for the running script, with the checks and words of Redis's scripting, and shows it to the
 // monitors. The reply is valid until the next; refused says why there is none.
 func (e *Server) scriptCall(m *machine, args []string) (reply []byte, refused string) {
@@ -189,7 +196,7 @@ func (e *Server) scriptCall(m *machine, args []string) (reply []byte, refused st
 	}
 	e.feedLua(args)
 	e.count(args, reply, false, 0)
-	if e.mayWrite(name) {
+	if e.mayWrite(name) && !(pops[name] && string(reply) == "$-1\r\n") {
 		e.writes++
 	}
 	if name == "SELECT" && reply[0] == '+' {
