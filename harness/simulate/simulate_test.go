@@ -105,7 +105,7 @@ var planted = []struct {
 	{"a failed message is not offered again", `redis.call('zadd', T, due, pending)`, ``, simulate.Options{}, 1},
 	{"what a dead consumer held is not put back", `for i = #over, 1, -1 do`, `for i = 0, 1, -1 do`, simulate.Options{}, 57},
 	{"what nobody held in time is not put back", `if not redis.call('rpoplpush', B, D) then break end`, `do break end`, simulate.Options{}, 67},
-	{"what is put back stays held", "redis.call('zrem', R, member)\nend", "end", simulate.Options{}, 58},
+	{"what is put back stays held", "redis.call('zrem', R, member)\nend", "end", simulate.Options{}, 93},
 	{"a clock's timers come half a second late", "", "", simulate.Options{TimersLate: 500 * time.Millisecond}, 15},
 	{"a clock that is set wrong is followed", "", "", simulate.Options{Unguarded: true}, 67},
 	{"announcements are lost, and the reply that tells of a new head", "", "", simulate.Options{Deaf: true}, 34},

@@ -75,11 +75,17 @@ func Start(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded: no port on 127.0.0.1: %w", err)
 	}
-	return Serve(l, Hooks{})
+	return serve(l, Hooks{}, scriptLimit)
 }
 
-// Serve serves the connections of l, which Close closes.
-func Serve(l net.Listener, hooks Hooks) (*Server, error) {
+// scriptLimit is how long a script may run. Redis goes on, and answers others that it is busy.
+const scriptLimit = 5 * time.Second
+
+// Serve serves the connections of l, which Close closes. Its scripts may run for as long as they like: the time in a bubble
+// of testing/synctest stands still meanwhile.
+func Serve(l net.Listener, hooks Hooks) (*Server, error) { return serve(l, hooks, 0) }
+
+func serve(l net.Listener, hooks Hooks, limit time.Duration) (*Server, error) {
 	engine := miniredis.NewMiniRedis()
 	// A first in-memory connection is how miniredis starts without a listener of its own.
 	conn, err := engine.Dial()
@@ -92,7 +98,7 @@ func Serve(l net.Listener, hooks Hooks) (*Server, error) {
 		engine: engine, srv: engine.Server(), listen: l, since: time.Now(), hooks: hooks,
 		clients: map[int64]*client{}, monitors: map[*client]bool{}, scripts: map[string]string{}, sources: map[string]string{}, stats: map[string]*commandStat{},
 	}
-	e.machine = newMachine(e)
+	e.machine = newMachine(e, limit)
 	e.wg.Go(e.accept)
 	return e, nil
 }
@@ -223,6 +229,8 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 		c.peer.WriteOK()
 	case name == "HELLO":
 		e.hello(c, args)
+	case noDatabase(name, args):
+		c.peer.WriteError("ERR DB index is out of range")
 	case !e.srv.IsRegisteredCommand(name):
 		c.peer.WriteRaw(unknownCommand(args))
 	case cannotBlock(name, args):

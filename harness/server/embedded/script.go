@@ -135,7 +135,7 @@ var stackPlace = regexp.MustCompile(`\t` + chunk + `:(\d+): `)
 
 // explain words an error as Redis 7 does, apart from what this Lua machine words differently (arithmetic on nil).
 func (s *script) explain(err error) string {
-	text, line := err.Error(), "1"
+	text, line := "ERR "+err.Error(), "1"
 	var raised *lua.ApiError
 	if errors.As(err, &raised) {
 		if m := stackPlace.FindStringSubmatch(raised.StackTrace); m != nil {
@@ -170,6 +170,15 @@ var notFromScripts = map[string]bool{
 	"SUBSCRIBE": true, "UNSUBSCRIBE": true, "UNWATCH": true, "WAIT": true, "WATCH": true,
 }
 
+// noDatabase reports whether a command selects one that there is not.
+func noDatabase(name string, args []string) bool {
+	if name != "SELECT" || len(args) != 2 {
+		return false
+	}
+	n, err := strconv.Atoi(args[1])
+	return err == nil && (n < 0 || n >= databases)
+}
+
 // pops write nothing where there is nothing to pop.
 var pops = map[string]bool{"LMOVE": true, "LPOP": true, "RPOP": true, "RPOPLPUSH": true}
 
@@ -190,17 +199,21 @@ func (e *Server) scriptCall(m *machine, args []string) (reply []byte, refused st
 	case cannotBlock(name, args):
 		return nil, "ERR " + name + " may not block in the embedded server"
 	}
-	reply = m.dispatch(args)
+	if noDatabase(name, args) {
+		reply = []byte("-ERR DB index is out of range\r\n")
+	} else {
+		reply = m.dispatch(args)
+	}
 	if bytes.HasPrefix(reply, []byte("-ERR wrong number of arguments")) {
 		return nil, "ERR Wrong number of args calling Redis command from script"
+	}
+	if name == "SELECT" && reply[0] == '+' {
+		e.running.db = args[1]
 	}
 	e.feedLua(args)
 	e.count(args, reply, false, 0)
 	if e.mayWrite(name) && !(pops[name] && string(reply) == "$-1\r\n") {
 		e.writes++
-	}
-	if name == "SELECT" && reply[0] == '+' {
-		e.running.db = args[1]
 	}
 	return reply, ""
 }

@@ -1,0 +1,33 @@
+package embedded
+
+import (
+	"bufio"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A script that does not end holds up neither the others for ever nor Close.
+func TestAnEndlessScriptIsEnded(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	e, err := serve(l, Hooks{}, 50*time.Millisecond)
+	require.NoError(t, err)
+	conn, err := net.Dial("tcp", e.Addr())
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	_, err = conn.Write([]byte("*3\r\n$4\r\neval\r\n$17\r\nwhile true do end\r\n$1\r\n0\r\n*3\r\n$4\r\neval\r\n$8\r\nreturn 7\r\n$1\r\n0\r\n"))
+	require.NoError(t, err)
+	in := bufio.NewReader(conn)
+	reply, err := in.ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, reply, "-ERR the script ran for more than 50ms, where the embedded server ends it")
+	reply, err = in.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, ":7\r\n", reply)
+	require.NoError(t, e.Close())
+}
