@@ -58,24 +58,24 @@ func checkQueue[T any](c *Client, name string, values codec.Codec[T]) error {
 	return nil
 }
 
-// checkDelayed returns what is wrong with a delayed queue in front of dest. In a Cluster
+// checkDelayed returns what is wrong with a queue that the function of that name makes of dest. In a Cluster
 // a script may only name keys of one slot.
-func checkDelayed[T any](dest *BlockingQueue[T]) error {
+func checkDelayed[T any](function string, dest *BlockingQueue[T]) error {
 	switch {
 	case dest == nil:
-		return errors.New("dq: NewDelayedQueue: expected a BlockingQueue, got nil")
+		return fmt.Errorf("dq: %s: expected a BlockingQueue, got nil", function)
 	case dest.err != nil:
 		return dest.err
 	case dest.client == nil:
-		return errors.New("dq: NewDelayedQueue: expected a BlockingQueue of NewBlockingQueue, got a zero value")
+		return fmt.Errorf("dq: %s: expected a BlockingQueue of NewBlockingQueue, got a zero value", function)
 	}
 	n := dest.names
 	slot := wire.Slot(n.Destination)
 	for _, key := range []string{n.TimeoutSet, n.Pending, n.Channel} {
 		if dest.client.clustered && wire.Slot(key) != slot {
-			return fmt.Errorf("dq: NewDelayedQueue(%q): in a Cluster its keys must share a slot, and %q does not share that of %q: "+
+			return fmt.Errorf("dq: %s(%q): in a Cluster its keys must share a slot, and %q does not share that of %q: "+
 				"Redisson puts braces around a name only if it has no \"{\"; take a name without one, or with a hash tag such as {orders}",
-				n.Destination, key, n.Destination)
+				function, n.Destination, key, n.Destination)
 		}
 	}
 	return nil

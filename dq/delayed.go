@@ -30,7 +30,7 @@ type DelayedQueue[T any] struct {
 // It never returns nil. What is wrong, with dest or with its name in a Cluster, Err
 // tells at once, and so does every call.
 func NewDelayedQueue[T any](dest *BlockingQueue[T]) *DelayedQueue[T] {
-	if err := checkDelayed(dest); err != nil {
+	if err := checkDelayed("NewDelayedQueue", dest); err != nil {
 		name := ""
 		if dest != nil {
 			name = dest.Name()

@@ -244,6 +244,45 @@ func ExampleReliableQueue() {
 	// Output: order 7 2 the bank does not answer
 }
 
+// Middleware goes around the handler, the first of it outermost.
+func ExampleHandler_With() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	client, err := dq.NewClient(rdb)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	rdb.RPush(ctx, "orders", "order 7")
+	orders := dq.NewReliableQueue(dq.NewBlockingQueue(client, "orders", codec.String{}), dq.ReliableOptions{})
+	defer orders.Close()
+	said := func(what string) dq.Middleware[string] {
+		return func(next dq.Handler[string]) dq.Handler[string] {
+			return func(ctx context.Context, d *dq.Delivery[string]) error {
+				fmt.Println(what, "begins")
+				err := next(ctx, d)
+				fmt.Println(what, "ends")
+				return err
+			}
+		}
+	}
+	handle := dq.Handler[string](func(_ context.Context, d *dq.Delivery[string]) error {
+		defer cancel()
+		fmt.Println(d.Value)
+		return nil
+	})
+	_ = orders.Consume(ctx, handle.With(said("trace"), said("timing")), dq.ReliableConsumeOptions{})
+	// Output:
+	// trace begins
+	// timing begins
+	// order 7
+	// timing ends
+	// trace ends
+}
+
 // What has outgrown one server is several queues, on as many as there are in a Cluster.
 func ExamplePartitioned() {
 	rdb, stop := exampleRedis()

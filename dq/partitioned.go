@@ -70,7 +70,7 @@ func checkPartitions[T any](queues []*BlockingQueue[T]) error {
 	}
 	names := make(map[string]bool, len(queues))
 	for _, queue := range queues {
-		if err := checkDelayed(queue); err != nil {
+		if err := checkDelayed("NewPartitioned", queue); err != nil {
 			return err
 		}
 		if names[queue.Name()] {

@@ -57,7 +57,7 @@ func (p *Partitioned[T]) Consume(
 //
 // Dead letters are those of each partition: NewReliableQueue of its Queue has them.
 func (p *Partitioned[T]) ConsumeReliably(
-	ctx context.Context, handler func(context.Context, *Delivery[T]) error, options PartitionedReliableOptions,
+	ctx context.Context, handler Handler[T], options PartitionedReliableOptions,
 ) error {
 	if p.err != nil {
 		return p.err

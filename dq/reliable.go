@@ -41,7 +41,7 @@ const (
 	leastVisibility   = 10 * time.Millisecond
 	// The pause between two sweeps, unless something runs out sooner, is a tenth of the visibility timeout within these: who
 	// waits that long for what a dead consumer held does not mind, and each pause is a script on the server.
-	leastSweepEvery, mostSweepEvery = time.Second, 10*time.Second
+	leastSweepEvery, mostSweepEvery = time.Second, 10 * time.Second
 	// movedGrace is how long a value may be on its way from the queue to whoever holds it.
 	movedGrace = 5 * time.Second
 	// holdTimeout bounds the call that holds a value, which is shorter than movedGrace: what nobody has
@@ -118,7 +118,7 @@ func NewReliableQueue[T any](dest *BlockingQueue[T], options ReliableOptions) *R
 }
 
 func checkReliable[T any](dest *BlockingQueue[T], o *ReliableOptions) error {
-	if err := checkDelayed(dest); err != nil {
+	if err := checkDelayed("NewReliableQueue", dest); err != nil {
 		return err
 	}
 	if o.Visibility == 0 {
@@ -324,7 +324,7 @@ func (d *Delivery[T]) Nack(ctx context.Context, delay time.Duration, reason stri
 
 // Bury makes the message a dead letter, with a reason of which 1000 bytes are kept.
 func (d *Delivery[T]) Bury(ctx context.Context, reason string) error {
-	return in("bury", d.queue.dest.Name(), d.bury(ctx, reason))
+	return d.settleAs(ctx, "bury", "nack", d.member, "1", reason, "", "")
 }
 
 // bury gives the message back with a limit that it has reached.
@@ -333,6 +333,11 @@ func (d *Delivery[T]) bury(ctx context.Context, reason string) error {
 }
 
 func (d *Delivery[T]) settle(ctx context.Context, how string, args ...any) error {
+	return d.settleAs(ctx, how, how, args...)
+}
+
+// settleAs runs the script for a call that has another name than the part of the script that it needs.
+func (d *Delivery[T]) settleAs(ctx context.Context, call, how string, args ...any) error {
 	reply, err := d.queue.runSettle(ctx, append([]any{how}, args...)...)
 	switch {
 	case err != nil:
@@ -341,5 +346,5 @@ func (d *Delivery[T]) settle(ctx context.Context, how string, args ...any) error
 	case how != "extend":
 		d.settled.Store(true)
 	}
-	return in(how, d.queue.dest.Name(), err)
+	return in(call, d.queue.dest.Name(), err)
 }

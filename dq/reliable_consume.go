@@ -80,7 +80,7 @@ func DefaultBackoff(attempts int) time.Duration {
 // have handled a few whose acknowledgement was still on its way. One that was held before, and each with
 // MaxAttempts 1, is acknowledged before the worker goes on. When it returns an error, panics or ends its
 // goroutine, the message goes back through the delayed queue after Backoff; with MaxAttempts attempts,
-// or a *PermanentError, it becomes a dead letter. A handler may settle its message itself.
+// or a *PermanentError, it becomes a dead letter. A handler may settle its message itself. Handler.With puts middleware around it.
 //
 // Of several that were reserved at a time, those whose turn has not come after 50 ms go back to the front of
 // the queue, in their order, without having counted as an attempt: Observer.Returned.
@@ -89,7 +89,7 @@ func DefaultBackoff(attempts int) time.Duration {
 // KeepHeld as soon as an extension finds that the message is not held any more. Consume returns when
 // the last one has. After Client.Close it returns ErrClosed.
 func (q *ReliableQueue[T]) Consume(
-	ctx context.Context, handler func(context.Context, *Delivery[T]) error, options ReliableConsumeOptions,
+	ctx context.Context, handler Handler[T], options ReliableConsumeOptions,
 ) error {
 	if q.err != nil {
 		return q.err
@@ -115,14 +115,14 @@ func (q *ReliableQueue[T]) Consume(
 type reliableConsumer[T any] struct {
 	ReliableConsumeOptions
 	queue   *ReliableQueue[T]
-	handler func(context.Context, *Delivery[T]) error
+	handler Handler[T]
 	done    chan *Delivery[T] // to be acknowledged
 
 	acknowledging sync.WaitGroup
 }
 
 func newReliableConsumer[T any](
-	ctx context.Context, q *ReliableQueue[T], handler func(context.Context, *Delivery[T]) error, options ReliableConsumeOptions,
+	ctx context.Context, q *ReliableQueue[T], handler Handler[T], options ReliableConsumeOptions,
 ) *reliableConsumer[T] {
 	if q.options.Visibility < prefetchVisibility || q.options.MaxAttempts == 1 {
 		options.Prefetch = 1 // of those held ahead, the end of the process would make dead letters
@@ -318,7 +318,18 @@ func (c *reliableConsumer[T]) settle(ctx context.Context, d *Delivery[T], err er
 	case errors.As(err, new(*PermanentError)):
 		return d.Bury(ctx, err.Error())
 	}
-	return d.Nack(ctx, max(c.Backoff(d.Attempt), 0), err.Error())
+	return d.Nack(ctx, c.wait(d), err.Error())
+}
+
+// wait is Backoff for a message, and DefaultBackoff where that panics.
+func (c *reliableConsumer[T]) wait(d *Delivery[T]) (wait time.Duration) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.Failed(d.Value, fmt.Errorf("dq: Backoff: %w", &PanicError{Value: p, Stack: debug.Stack()}))
+			wait = DefaultBackoff(d.Attempt)
+		}
+	}()
+	return max(c.Backoff(d.Attempt), 0)
 }
 
 // keep extends what is held until ctx ends.

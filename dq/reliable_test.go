@@ -428,3 +428,52 @@ func TestReliableOnACluster(t *testing.T) {
 		require.NoError(t, q.Close())
 	}
 }
+
+// A Backoff that panics costs nothing but its own answer.
+func TestReliableBackoffThatPanics(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	delayed := dq.NewDelayedQueue(dq.NewBlockingQueue(b.client, "orders", codec.String{}))
+	t.Cleanup(func() { require.NoError(t, delayed.Close()) })
+	require.NoError(t, delayed.Ready(t.Context()))
+	q := b.reliably(t, dq.ReliableOptions{})
+	b.push(t, "a")
+	ctx, cancel := context.WithTimeout(t.Context(), testDeadline)
+	defer cancel()
+	panicked := make(chan error, 10)
+	attempts := 0
+	err := q.Consume(ctx, func(context.Context, *dq.Delivery[string]) error {
+		if attempts++; attempts == 1 {
+			return errors.New("busy")
+		}
+		cancel()
+		return nil
+	}, dq.ReliableConsumeOptions{
+		Backoff: func(int) time.Duration { panic("no idea") },
+		Failed: func(_ any, err error) {
+			if errors.As(err, new(*dq.PanicError)) {
+				panicked <- err
+			}
+		},
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 2, attempts)
+	require.ErrorContains(t, <-panicked, "no idea")
+	b.nothingLeft(t)
+}
+
+func TestReliableErrorsNameTheCall(t *testing.T) {
+	t.Parallel()
+	require.ErrorContains(t, dq.NewReliableQueue[string](nil, dq.ReliableOptions{}).Err(), "NewReliableQueue: expected a BlockingQueue, got nil")
+	b := setup(t)
+	q := b.reliably(t, dq.ReliableOptions{})
+	b.push(t, "a")
+	d := reserve(t, q)
+	dead := scripts.ReliableNamesOf("orders").Dead
+	require.NoError(t, b.redis.Set(t.Context(), dead, "not a set", 0).Err())
+	err := d.Bury(t.Context(), "no")
+	require.ErrorContains(t, err, "dq: bury of")
+	require.NotContains(t, err.Error(), "nack")
+	require.NoError(t, b.redis.Del(t.Context(), dead).Err())
+	require.NoError(t, d.Ack(t.Context()))
+}
