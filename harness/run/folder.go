@@ -17,11 +17,34 @@ func NewFolder(folder string) (tidy func(), err error) {
 		return nil, err
 	}
 	// Only now: another process may have written runs, and have ended, up to the claim.
-	if used := firstRun(folder); used != "" {
+	where := folder
+	if resolved, err := filepath.EvalSymlinks(folder); err == nil {
+		where = resolved // a walk does not follow a link, be it the folder itself
+	}
+	if used := firstRun(where); used != "" {
 		tidy()
 		return nil, fmt.Errorf("output folder %s is used, and an earlier run is kept: it holds %s; choose another with --out, or remove it first", folder, used)
 	}
+	if above := runAbove(where); above != "" {
+		tidy()
+		return nil, fmt.Errorf("output folder %s lies in that of an earlier run, %s, and would be counted with it; choose another with --out", folder, above)
+	}
 	return tidy, nil
+}
+
+// runAbove is the run file of a folder that this one lies in, empty if there is none.
+func runAbove(folder string) string {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return ""
+	}
+	for above := filepath.Dir(folder); above != folder; folder, above = above, filepath.Dir(above) {
+		file := filepath.Join(above, File)
+		if _, err := os.Lstat(file); err == nil {
+			return file
+		}
+	}
+	return ""
 }
 
 // ClaimFolder is PrepareFolder, and refuses a folder that is claimed: what two write at a time would be

@@ -126,7 +126,7 @@ func (t target) explain(err error) error {
 	case strings.Contains(msg, "WRONGPASS"), strings.Contains(msg, "invalid password"):
 		hint = "it refuses the user or password of the URL; correct them"
 	case strings.Contains(msg, "NOAUTH"):
-		hint = "it wants a password; give one: redis://user:password@host:port"
+		hint = "it wants a password; put it into a file for --redis-password-file, or the whole URL into DQ_REDIS"
 	case strings.Contains(msg, "unknown command") && t.topology == sentinel:
 		hint = "that is no sentinel; name the sentinels' port, usually 26379"
 	case strings.Contains(msg, "NOPERM"):
