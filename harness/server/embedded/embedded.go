@@ -3,6 +3,9 @@
 // It imitates Redis 7.0 in this process, as far as delay queues and those who watch
 // them need it. What it answers was compared with a real one; how fast says nothing
 // about Redis.
+//
+// Its scripts have no bit and no cmsgpack, no shebang and no replies of RESP3; ".." puts
+// all digits of a number into a text, and cjson leaves out null.
 package embedded
 
 import (
