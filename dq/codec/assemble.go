@@ -11,19 +11,21 @@ type assembly struct {
 	// misplaced has, by field of object, the super class in which the bytes have it
 	// and the struct has not.
 	misplaced map[int]string
-	lacking   map[string]superClass
-	matched   bool // whether the struct has any of the fields
+	lessons   lessons
+	taken     map[*class]bool // super classes that the bytes lack, whose fields a subclass had there
+	matched   bool            // whether the struct has any of the fields
 }
 
 // assemble starts an object of class c. What its struct lacks of the super classes
-// in chain goes into lacking, see learn.
-func assemble(c *class, chain []*serialClass, lacking map[string]superClass) *assembly {
+// in chain, and what that lacks of them, goes into lessons.
+func assemble(c *class, chain []*serialClass, all lessons) *assembly {
 	a := &assembly{
 		object:  &object{class: c, fields: make([]any, len(c.fields))},
 		chain:   chain,
 		owners:  make([]*class, len(chain)),
 		present: map[*class]bool{},
-		lacking: lacking,
+		lessons: all,
+		taken:   map[*class]bool{},
 	}
 	owner := c
 	for i, level := range chain {
@@ -39,8 +41,8 @@ func assemble(c *class, chain []*serialClass, lacking map[string]superClass) *as
 }
 
 func (a *assembly) lacks(c *class, super superClass) {
-	if _, known := a.lacking[c.name]; !known {
-		a.lacking[c.name] = super
+	if _, known := a.lessons.lacking[c.name]; !known {
+		a.lessons.lacking[c.name] = super
 	}
 }
 
@@ -68,6 +70,7 @@ func (a *assembly) set(level int, name string, value any) {
 		delete(a.misplaced, own)
 	case above >= 0:
 		a.object.fields[above] = value
+		a.taken[a.object.class.fields[above].of] = true
 	case below >= 0:
 		a.object.fields[below] = value
 		if a.misplaced == nil {
@@ -83,5 +86,26 @@ func (a *assembly) finish() *object {
 		f := a.object.class.fields[i]
 		a.lacks(f.of, superClass{name: super, field: f.name})
 	}
+	a.compareSupers()
 	return a.object
+}
+
+// compareSupers notes which super classes of the struct the bytes have, and which they lack. Where a subclass
+// had fields of it, a struct that embeds none wrote them.
+func (a *assembly) compareSupers() {
+	c := a.object.class
+	if a.chain[0].flags&scSerializable == 0 {
+		return // it wrote all by itself
+	}
+	for level := c.super; level != nil; level = level.super {
+		of := inheritance{c.name, level.name}
+		switch {
+		case a.present[level]:
+			a.lessons.absent[of] = false
+		case !a.taken[level]:
+			if _, known := a.lessons.absent[of]; !known {
+				a.lessons.absent[of] = true
+			}
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
@@ -36,8 +37,12 @@ import (
 // encode a struct that embeds none for a super class with fields, or that has such
 // a field itself. They know the super class from Super or, since a codec remembers
 // what Java wrote, from the first object of the class that it decoded; before that
-// they cannot tell. A super class without fields may be left out. One that is not
-// java.io.Serializable must be: these two codecs hold none of its fields.
+// they cannot tell. A super class without fields may be left out.
+//
+// Of a super class that is not java.io.Serializable these two hold no field. The option serializable=no
+// of the tag of its struct, which `codec gen` writes where class files show it, has them leave it out, and
+// refuse values in its fields that are not zero; without the option, a codec that has decoded an object of Java without the
+// super class does the same. serializable=yes says that it is, whatever older values show.
 //
 // A struct that leaves out a field can say so by the option lacks=NAME of its tag, once for
 // each, as generated code does. It is not written then, since Java would read null there, and
@@ -102,6 +107,8 @@ type class struct {
 	// lacks are the fields of Java's class that the struct leaves out, as its tag says.
 	lacks []string
 	flags []JavaFlag
+	// serializable is the option of the tag, "yes" or "no"; "" where it does not say.
+	serializable string
 	// noJackson3 says that Jackson 3 writes other members than the fields.
 	noJackson3 bool
 	// noJSON is the class, this one or in plain JSON one above it, for which Jackson goes by annotations, or "".
@@ -114,6 +121,8 @@ type class struct {
 type object struct {
 	class  *class
 	fields []any
+	// without are the super classes that are not written: see absent.
+	without []*class
 }
 
 // lacking returns c or the super class of it whose struct leaves out a field, or nil.
@@ -124,7 +133,7 @@ func (c *class) lacking() *class {
 }
 
 // registry knows the Java types of Go types, and classes by name. After it was
-// made, only supers changes.
+// made, only what it learns changes: supers and absent.
 type registry struct {
 	codec  Name
 	given  map[reflect.Type]Class
@@ -132,6 +141,9 @@ type registry struct {
 	byName map[string]*class
 	enums  map[string]*enum
 	supers sync.Map // superClass by class name: see learn
+	absent sync.Map // bool by inheritance: see learn
+	// learned counts the changes of absent.
+	learned atomic.Int64
 	// keepsOrder says that the order of a map is kept: by an Origin, or in an any.
 	keepsOrder bool
 	// writesUUIDs says that it is known which form a declared UUID has in the JSON of Jackson 2.
@@ -313,12 +325,17 @@ func (g *registry) readTag(c *class) error {
 			if value == "no" {
 				c.noJSON = cmp.Or(c.name, c.goType.String())
 			}
+		case "serializable":
+			if value != "yes" && value != "no" {
+				return &TypeError{g.codec, c.goType, fmt.Sprintf("serializable=%s in its java tag; expected yes or no", value)}
+			}
+			c.serializable = value
 		case "record":
 			c.record = true
 		case "final":
 			c.final = true
 		default:
-			return &TypeError{g.codec, c.goType, fmt.Sprintf("option %q in its java tag; known are serialVersionUID=<integer>, super=<package.Name>, lacks=<field>, is=<property>:<field>, jackson3=no, json=no, final and record", option)}
+			return &TypeError{g.codec, c.goType, fmt.Sprintf("option %q in its java tag; known are serialVersionUID=<integer>, super=<package.Name>, lacks=<field>, is=<property>:<field>, jackson3=no, json=no, serializable=no, final and record", option)}
 		}
 	}
 	return nil

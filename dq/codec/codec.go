@@ -86,10 +86,21 @@ func (b bound[T]) Check() error {
 	return nil
 }
 
+// encode begins again where another goroutine has learned meanwhile which classes are written.
 func (b bound[T]) encode(value T) ([]byte, error) {
 	if err := b.Check(); err != nil {
 		return nil, err
 	}
+	for {
+		before := b.registry.learned.Load()
+		data, err := b.encodeOnce(value)
+		if b.registry.learned.Load() == before {
+			return data, err
+		}
+	}
+}
+
+func (b bound[T]) encodeOnce(value T) ([]byte, error) {
 	java, err := b.registry.toJava(reflect.ValueOf(&value).Elem(), b.typ, 0)
 	if err == nil {
 		err = b.registry.plant(java)

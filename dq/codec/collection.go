@@ -34,7 +34,10 @@ var collections = map[string]*collection{
 type elements struct {
 	class string // as Class.getName writes it: "java.util.HashSet", "[I"
 	// elem is what an array that is written is declared to hold.
-	elem  *javaType
+	elem *javaType
+	// without are those of an object of elem.
+	without []*class
+
 	all   []any
 	table hashTable
 	// array is what the array behind an Arrays.asList is declared to hold; nil for Object.

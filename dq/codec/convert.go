@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -112,7 +113,14 @@ func (g *registry) listToJava(v reflect.Value, j *javaType, depth int) (any, err
 	if j.sorted {
 		list = sortedAs(list, v)
 	}
-	return j.listValue(list), nil
+	value := j.listValue(list)
+	if array, is := value.(*elements); is && array.elem != nil && array.elem.kind == kindObject {
+		var err error
+		if array.without, err = g.without(array.elem.class); err != nil {
+			return nil, err
+		}
+	}
+	return value, nil
 }
 
 func (g *registry) anyToJava(v reflect.Value, depth int) (any, error) {
@@ -205,7 +213,11 @@ func (g *registry) objectToJava(v reflect.Value, c *class, depth int) (any, erro
 			return nil, &ValueError{g.codec, problem}
 		}
 	}
-	o := &object{class: c, fields: make([]any, len(c.fields))}
+	without, err := g.without(c)
+	if err != nil {
+		return nil, err
+	}
+	o := &object{class: c, fields: make([]any, len(c.fields)), without: without}
 	var origin Origin
 	if c.origin != nil {
 		origin, _ = v.FieldByIndex(c.origin).Interface().(Origin)
@@ -213,6 +225,12 @@ func (g *registry) objectToJava(v reflect.Value, c *class, depth int) (any, erro
 	for i, f := range c.fields {
 		part := v.FieldByIndex(f.index)
 		if g.isJSON() && (f.omitZero && part.IsZero() || f.omitEmpty && isEmpty(part)) {
+			continue
+		}
+		if slices.Contains(without, f.of) {
+			if !part.IsZero() {
+				return nil, fmt.Errorf("field %s: %w", f.name, g.errAbsent(c, f))
+			}
 			continue
 		}
 		value, err := g.toJava(part, f.typ, depth+1)

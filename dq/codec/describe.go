@@ -85,6 +85,8 @@ type JavaClass struct {
 	// Serializable says that it, a super class or an interface that could be looked at is
 	// java.io.Serializable.
 	Serializable bool
+	// NotSerializable says that it is none for certain: all that it extends and implements could be looked at.
+	NotSerializable bool
 	// Parameters are the names of its type parameters.
 	Parameters []string
 	// Flags are the properties that JsonJacksonCodec writes besides the fields: what the public methods return that

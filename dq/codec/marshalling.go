@@ -289,7 +289,7 @@ func (w *riverWriter) class(c *riverClass) {
 }
 
 func (w *riverWriter) object(o *object) error {
-	c, order, err := riverClassFor(o.class)
+	c, order, err := riverClassFor(o)
 	if err != nil {
 		return err
 	}
@@ -304,15 +304,15 @@ func (w *riverWriter) object(o *object) error {
 	return nil
 }
 
-// riverClassFor returns how a class is described, and the numbers of its fields in
+// riverClassFor returns how the class of an object is described, and the numbers of its fields in
 // the order of the stream.
-func riverClassFor(of *class) (c *riverClass, order []int, err error) {
-	for _, level := range of.levels() {
+func riverClassFor(o *object) (c *riverClass, order []int, err error) {
+	for _, level := range o.levels() {
 		if level.uid == nil {
 			return nil, nil, errNoUID(NameMarshalling, level)
 		}
 		c = &riverClass{code: riverSerializable, name: level.name, uid: *level.uid, super: c}
-		order = append(order, c.describe(level, of.fields)...)
+		order = append(order, c.describe(level, o.class.fields)...)
 	}
 	return c, order, nil
 }

@@ -66,7 +66,7 @@ func (w *riverWriter) array(e *elements) error {
 	} else {
 		w.sized(riverArray, len(e.all))
 	}
-	if err := w.arrayOf(e.elem); err != nil {
+	if err := w.arrayOf(e); err != nil {
 		return err
 	}
 	w.assign()
@@ -167,7 +167,8 @@ func riverClassOf(chain []*serialClass) *riverClass {
 }
 
 // arrayOf writes the class of the elements of an array.
-func (w *riverWriter) arrayOf(j *javaType) error {
+func (w *riverWriter) arrayOf(e *elements) error {
+	j := e.elem
 	name := j.className()
 	code, hasCode := riverCodes[name]
 	jdk := jdkClasses[name]
@@ -175,7 +176,7 @@ func (w *riverWriter) arrayOf(j *javaType) error {
 	case hasCode:
 		w.byte(code)
 	case j.kind == kindObject:
-		c, _, err := riverClassFor(j.class)
+		c, _, err := riverClassFor(&object{class: j.class, without: e.without})
 		if err != nil {
 			return err
 		}

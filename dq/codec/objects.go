@@ -10,12 +10,12 @@ type objectReader struct {
 	// those that are in several, where that is known before. described are the texts of descriptions.
 	places            map[int]int
 	shared, described map[int]bool
-	describing        bool                  // see describe
-	lacking           map[string]superClass // see assemble
+	describing        bool    // see describe
+	lessons           lessons // see assemble
 }
 
 func newObjectReader(name Name, data []byte, g *registry) objectReader {
-	return objectReader{reader: reader{codec: name, data: data, exact: g.isExact()}, registry: g, lacking: map[string]superClass{}, places: map[int]int{}, described: map[int]bool{}}
+	return objectReader{reader: reader{codec: name, data: data, exact: g.isExact()}, registry: g, lessons: newLessons(), places: map[int]int{}, described: map[int]bool{}}
 }
 
 // objectStream is one of the two readers.
@@ -54,7 +54,7 @@ func decodeObjects(s objectStream) (any, error) {
 	return value, nil
 }
 
-func (r *objectReader) learn() { r.registry.learn(r.lacking) }
+func (r *objectReader) learn() { r.registry.learn(r.lessons) }
 
 // assign gives a value the next number.
 func (r *objectReader) assign(value any) int {
@@ -87,5 +87,5 @@ func (r *objectReader) resolve(number int, rec *record) any {
 	if r.err != nil {
 		return nil
 	}
-	return r.become(number, r.registry.resolve(rec, r.lacking))
+	return r.become(number, r.registry.resolve(rec, r.lessons))
 }

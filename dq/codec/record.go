@@ -70,7 +70,7 @@ func selfReference(class string) any {
 }
 
 // resolve returns what a record stands for.
-func (g *registry) resolve(r *record, lacking map[string]superClass) any {
+func (g *registry) resolve(r *record, all lessons) any {
 	name := r.chain[0].name
 	if value, known := jdkValue(name, r); known {
 		if g.isExact() {
@@ -92,7 +92,7 @@ func (g *registry) resolve(r *record, lacking map[string]superClass) any {
 	if g.isExact() {
 		return r.exact(c)
 	}
-	a := assemble(c, r.chain, lacking)
+	a := assemble(c, r.chain, all)
 	r.each(a.set)
 	if len(r.fields) > 0 && len(c.fields) > 0 && !a.matched {
 		return foreign{name, r.unmatched(c)}

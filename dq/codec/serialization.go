@@ -299,7 +299,7 @@ func hashMapState(n int) (capacity, threshold int32) {
 func (w *serialWriter) object(o *object) error {
 	var c *serialClass
 	var order []int
-	for _, level := range o.class.levels() {
+	for _, level := range o.levels() {
 		if level.uid == nil {
 			return errNoUID(NameSerialization, level)
 		}

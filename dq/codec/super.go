@@ -105,12 +105,63 @@ func (s superClass) missingIn(level *class, fields []field) string {
 	return ""
 }
 
+// lessons are what decoded bytes show of the super classes of classes.
+type lessons struct {
+	lacking map[string]superClass
+	absent  map[inheritance]bool
+}
+
+// inheritance is that a struct embeds one for a super class, both by their Java names.
+type inheritance struct{ class, super string }
+
+func newLessons() lessons { return lessons{map[string]superClass{}, map[inheritance]bool{}} }
+
 // learn keeps, by class, the super classes that decoded bytes showed. They stay
-// for the life of the codec: no later value shows that a class has none.
-func (g *registry) learn(lacking map[string]superClass) {
-	for class, super := range lacking {
+// for the life of the codec: no later value shows that a class has none. That bytes had none
+// where the struct embeds one stays until some have it, since the others may be older.
+func (g *registry) learn(all lessons) {
+	for class, super := range all.lacking {
 		if known, ok := g.supers.Load(class); !ok || known != super {
 			g.supers.Store(class, super)
 		}
 	}
+	for of, absent := range all.absent {
+		known, seen := g.absent.Load(of)
+		if !seen || known == true && !absent {
+			g.absent.Store(of, absent)
+			g.learned.Add(1)
+		}
+	}
+}
+
+// without returns the super classes of c that are not written, as Java has none of their fields in the bytes. It fails for
+// an object that Java does not write.
+func (g *registry) without(c *class) (all []*class, err error) {
+	if !g.writesHierarchy() {
+		return nil, nil
+	}
+	if c.serializable == "no" {
+		return nil, &TypeError{g.codec, c.goType, fmt.Sprintf("%s is not java.io.Serializable, as its java tag says: Java neither writes nor reads its objects with this codec", c.name)}
+	}
+	for level := c.super; level != nil; level = level.super {
+		absent, _ := g.absent.Load(inheritance{c.name, level.name})
+		if level.serializable == "no" || level.serializable == "" && absent == true {
+			all = append(all, level)
+		}
+	}
+	return all, nil
+}
+
+// errAbsent is the error of a value in a field of a super class that is not written.
+func (g *registry) errAbsent(c *class, f field) error {
+	reason := "which the objects that Java wrote do not have, so that it is not java.io.Serializable; if it is by now, say serializable=yes in the java tag of its struct"
+	if f.of.serializable == "no" {
+		reason = "which is not java.io.Serializable, as its java tag says"
+	}
+	return &ValueError{g.codec, fmt.Sprintf("a value in %s.%s, a field that %s has of its super class %s, %s: Java would lose it; leave it zero, or take another codec", f.of.name, f.name, c.name, f.of.name, reason)}
+}
+
+// levels returns the classes of which the object is written, the topmost first.
+func (o *object) levels() []*class {
+	return slices.DeleteFunc(o.class.levels(), func(c *class) bool { return slices.Contains(o.without, c) })
 }

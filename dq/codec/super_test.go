@@ -316,7 +316,7 @@ func TestEmbeddingRefused(t *testing.T) {
 			unnamed
 		}{}},
 		{"its Java class is not known", struct{ base }{}},
-		{"known are serialVersionUID=<integer>, super=<package.Name>, lacks=<field>, is=<property>:<field>, jackson3=no, json=no, final and record", struct {
+		{"known are serialVersionUID=<integer>, super=<package.Name>, lacks=<field>, is=<property>:<field>, jackson3=no, json=no, serializable=no, final and record", struct {
 			_ struct{} `java:"demo.E,extends=demo.Base"`
 		}{}},
 	} {

@@ -44,7 +44,7 @@ func (l *Library) Class(name string) (codec.JavaClass, error) {
 		return codec.JavaClass{}, err
 	}
 	java := c.describe()
-	java.Serializable = l.serializable(c, 0)
+	java.Serializable, java.NotSerializable = c.serializable(l.read, 0)
 	java.Flags, java.Collection = c.flags(l.read), c.isCollection(l.read, 0)
 	java.Defaults, java.Opaque = c.constructed(l.read)
 	java.Jackson3, java.Annotated = c.beans(l.read), c.isAnnotated(l.read, map[string]bool{})
@@ -71,21 +71,4 @@ func (l *Library) read(name string) (*class, error) {
 		return c, nil
 	}
 	return nil, fs.ErrNotExist
-}
-
-// serializable reports whether a class is java.io.Serializable, as far as what it extends and implements
-// is there.
-func (l *Library) serializable(c *class, depth int) bool {
-	if depth > maxNested {
-		return false // it extends itself
-	}
-	for _, name := range append([]string{c.super}, c.interfaces...) {
-		if name == "java.io.Serializable" || name == "java.lang.Enum" {
-			return true
-		}
-		if above, err := l.read(name); err == nil && l.serializable(above, depth+1) {
-			return true
-		}
-	}
-	return false
 }

@@ -118,6 +118,7 @@ func (l *loader) load(name string) error {
 	}
 	described := c.describe()
 	described.Flags, described.Collection = c.flags(l.read), c.isCollection(l.read, 0)
+	described.Serializable, described.NotSerializable = c.serializable(l.read, 0)
 	described.Defaults, described.Opaque = c.constructed(l.read)
 	described.Jackson3, described.Annotated = c.beans(l.read), c.isAnnotated(l.read, map[string]bool{})
 	if described.Interface {

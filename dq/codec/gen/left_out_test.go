@@ -67,3 +67,14 @@ func TestTypeArgumentsAreKept(t *testing.T) {
 		require.Contains(t, source(left), "serialVersionUID=0,lacks=all")
 	}
 }
+
+// Only where class files show that a class is not java.io.Serializable does its tag say so.
+func TestSerializable(t *testing.T) {
+	source, err := gen.Source("demo", []codec.JavaClass{
+		{Name: "demo.Base", NotSerializable: true}, {Name: "demo.Kid", Super: "demo.Base", Serializable: true}, {Name: "demo.Other"},
+	})
+	require.NoError(t, err)
+	require.Contains(t, string(source), `"demo.Base,serialVersionUID=0,serializable=no"`)
+	require.Contains(t, string(source), `"demo.Kid,serialVersionUID=0"`)
+	require.Contains(t, string(source), `"demo.Other,serialVersionUID=0"`)
+}

@@ -17,7 +17,7 @@ import (
 // Source returns Go source of a package with a struct for each class, a string type for
 // each enum, and the variable Classes, which the constructor of a codec takes. A field
 // that has no Go type is left out, and a comment and the option lacks say so; of what has annotations of Jackson a comment
-// and the option json=no, or NoJSON of its Class, do. A reference is
+// and the option json=no, or NoJSON of its Class, do; of what is not java.io.Serializable the option serializable=no does. A reference is
 // a pointer, for null, in collections too; but the key of a map, where null is refused. A struct that holds collections has an Origin, so that what was read is written as
 // it was.
 func Source(pkg string, classes []codec.JavaClass) ([]byte, error) {
@@ -166,6 +166,9 @@ func (w *writer) structure(c codec.JavaClass) {
 	}
 	if len(c.Jackson3) > 0 {
 		tag += ",jackson3=no"
+	}
+	if c.NotSerializable {
+		tag += ",serializable=no"
 	}
 	for _, f := range c.Flags {
 		if f.Field != f.Property {
