@@ -78,3 +78,10 @@ func TestSerializable(t *testing.T) {
 	require.Contains(t, string(source), `"demo.Kid,serialVersionUID=0"`)
 	require.Contains(t, string(source), `"demo.Other,serialVersionUID=0"`)
 }
+
+// An Optional that was null is written as one by an Origin.
+func TestOptionalHasAnOrigin(t *testing.T) {
+	source, err := gen.Source("demo", []codec.JavaClass{{Name: "demo.One", Fields: []codec.JavaField{{Name: "note", Type: javaType("java.util.Optional", javaType("java.lang.String"))}}}})
+	require.NoError(t, err)
+	require.Regexp(t, "Origin +codec.Origin +`json:\"-\"`", string(source))
+}

@@ -18,8 +18,8 @@ import (
 // each enum, and the variable Classes, which the constructor of a codec takes. A field
 // that has no Go type is left out, and a comment and the option lacks say so; of what has annotations of Jackson a comment
 // and the option json=no, or NoJSON of its Class, do; of what is not java.io.Serializable the option serializable=no does. A reference is
-// a pointer, for null, in collections too; but the key of a map, where null is refused. A struct that holds collections has an Origin, so that what was read is written as
-// it was.
+// a pointer, for null, in collections too; but the key of a map, where null is refused. A struct that holds collections or an Optional, which may be null, has an Origin, so that
+// what was read is written as it was.
 func Source(pkg string, classes []codec.JavaClass) ([]byte, error) {
 	if !token.IsIdentifier(pkg) {
 		return nil, fmt.Errorf("gen: %q is no name of a Go package", pkg)
@@ -186,7 +186,7 @@ func (w *writer) structure(c codec.JavaClass) {
 		fmt.Fprintf(w, "%s%s\n", super, superTag(c))
 		w.types.WriteString(super + "\n")
 	}
-	taken, hasCollection := map[string]bool{"_": true, w.names[c.Super]: true}, false
+	taken, needsOrigin := map[string]bool{"_": true, w.names[c.Super]: true}, false
 	for _, f := range c.Fields {
 		t, tag := w.fieldOf(c, f)
 		if t == "" {
@@ -204,9 +204,9 @@ func (w *writer) structure(c codec.JavaClass) {
 		}
 		fmt.Fprintf(w, "%s %s %s\n", id, t, tags)
 		w.types.WriteString(t + "\n")
-		hasCollection = hasCollection || t == "any" || t == w.parameters[f.Type.Parameter] || strings.HasPrefix(t, "map[") || strings.HasPrefix(t, "[]") && t != "[]byte"
+		needsOrigin = needsOrigin || tag == "Optional" || t == "any" || t == w.parameters[f.Type.Parameter] || strings.HasPrefix(t, "map[") || strings.HasPrefix(t, "[]") && t != "[]byte"
 	}
-	if hasCollection {
+	if needsOrigin {
 		id := "Origin"
 		for taken[id] {
 			id += "_"
