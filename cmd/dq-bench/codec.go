@@ -215,7 +215,7 @@ Exit codes: 0; 1 the value cannot be written; 2 no such codec.`,
 // recode writes the value of a JSON text as a codec does.
 func recode(data []byte, to codec.Codec[any]) ([]byte, error) {
 	as := codec.NameTypedJSON
-	if codec.Detect(data).Codec == string(codec.NameJSON) {
+	if kind := codec.Detect(data).Codec; kind == string(codec.NameJSON) || kind == "json|json3" {
 		as = codec.NameJSON
 	}
 	from, err := codec.ByName(as)

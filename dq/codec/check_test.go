@@ -84,6 +84,16 @@ func TestCheckOfOtherCodecs(t *testing.T) {
 
 	require.Equal(t, []string{"demo.Order.note: a member of the JSON, which the struct leaves out: null in what is written"},
 		texts(codec.Check[unboxed](codec.NameJSON, []byte(`{"@class":"demo.Order","id":7,"name":"bob","note":"x"}`))))
+	type boxed struct {
+		_     struct{} `java:"demo.Order"`
+		ID    int32    `json:"id"`
+		Total *int64   `json:"total"`
+	}
+	require.Empty(t, codec.Check[boxed](codec.NameJSON3, []byte(`{"@class":"demo.Order","id":7,"total":99}`)))
+	require.Empty(t, codec.Check[boxed](codec.NameTypedJSON3, []byte(`{"id":7,"total":null}`)))
+	require.Empty(t, codec.Check[string](codec.NameTypedJSON3, []byte(`"x"`)))
+	require.Empty(t, codec.Check[string](codec.NameJSON3, []byte(`"x"`)))
+
 	require.Equal(t, []string{"the bytes are not of the codec kryo5: marshalling wrote them, java.lang.String"},
 		texts(codec.Check[string](codec.NameKryo5, sample(t, "043e0568656c6c6f"))))
 	all = texts(codec.Check[map[string]any](codec.NameKryo5, sample(t, "01006a6176612e7574696c2e4c696e6b6564486173684d61f0030382620902038261038274")))

@@ -134,36 +134,46 @@ func isClassName(s string) bool {
 	})
 }
 
-// jacksonOf tells JsonJackson3Codec by a java.util.Date, which is a text there.
+// What may have written JSON that names no classes: of two codecs with the same bytes the one of Jackson 2 comes first.
+const (
+	plainJSON  = "typed-json|typed-json3|string"
+	scalarJSON = "json|typed-json|json3|typed-json3|string"
+)
+
+// jacksonOf tells JsonJacksonCodec and JsonJackson3Codec apart where there is a java.util.Date, which is a text in the
+// latter and a number in the former.
 func jacksonOf(data []byte) string {
-	if bytes.Contains(data, []byte(`["java.util.Date","`)) {
+	switch {
+	case bytes.Contains(data, []byte(`["java.util.Date","`)):
 		return string(NameJSON3)
+	case bytes.Contains(data, []byte(`["java.util.Date",`)):
+		return string(NameJSON)
 	}
-	return string(NameJSON)
+	return "json|json3"
 }
 
-// detectJSON tells JsonJacksonCodec by the classes that it writes.
+// detectJSON tells codecs that name classes by these.
 func detectJSON(data []byte) Kind {
 	switch data[0] {
 	case '{':
 		if class := firstClass(data); class != "" {
 			return Kind{jacksonOf(data), class}
 		}
-		return Kind{Codec: "typed-json|string"}
+		return Kind{Codec: plainJSON}
 	case '[':
 		var pair []json.RawMessage
 		var class string
 		if json.Unmarshal(data, &pair) == nil && len(pair) == 2 && json.Unmarshal(pair[0], &class) == nil && strings.Contains(class, ".") {
 			return Kind{jacksonOf(data), class}
 		}
-		return Kind{Codec: "typed-json|string"}
+		return Kind{Codec: plainJSON}
 	case '"':
-		return Kind{"json|typed-json|string", javaLangString}
+		return Kind{scalarJSON, javaLangString}
 	}
 	if _, err := (Long{}).Decode(data); err == nil {
-		return Kind{Codec: "json|typed-json|long|string"}
+		return Kind{Codec: "json|typed-json|json3|typed-json3|long|string"}
 	}
-	return Kind{Codec: "json|typed-json|string"}
+	return Kind{Codec: scalarJSON}
 }
 
 // firstClass returns the class that an object of JSON names, or "": of two the first, as Java takes it.

@@ -149,7 +149,7 @@ func ExampleDetect() {
 		fmt.Println(kind.Codec, kind.Class)
 	}
 	// Output:
-	// json demo.Order
+	// json|json3 demo.Order
 	// kryo5 java.lang.String
 	// marshalling java.lang.String
 }

@@ -40,7 +40,7 @@ func TestAQueueThatIsFine(t *testing.T) {
 	require.Empty(t, q.Uncertain)
 	require.Equal(t, inspect.Counts{TimeoutSet: 301, PendingList: 301}, q.Counts)
 	require.Equal(t, []inspect.Layout{{Layout: "Bc0Lc0", WrittenBy: "3.21.1 and newer", Count: 301}}, q.Layouts)
-	require.Equal(t, []inspect.Value{{Codec: "json", Class: "demo.Order", Count: 300}, {Codec: "string", Class: "java.lang.String", Count: 1}}, q.Values)
+	require.Equal(t, []inspect.Value{{Codec: "json|json3", Class: "demo.Order", Count: 300}, {Codec: "string", Class: "java.lang.String", Count: 1}}, q.Values)
 	require.Equal(t, "hello", q.Head.Value)
 	require.InDelta(t, float64(b.now)+30*second, *q.Head.DueMS, 0)
 	require.Zero(t, q.Overdue)

@@ -34,7 +34,7 @@ func TestWhatRealRedissonsWriteAndDo(t *testing.T) {
 	require.NoError(t, err)
 	q := seen.Queues[0]
 	require.Equal(t, []inspect.Layout{{Layout: "dLc0", WrittenBy: "2.x and 3.2.0 to 3.21.0", Count: 3}}, q.Layouts)
-	require.Equal(t, []inspect.Value{{Codec: "json", Class: "demo.Order", Count: 3}}, q.Values)
+	require.Equal(t, []inspect.Value{{Codec: "json|json3", Class: "demo.Order", Count: 3}}, q.Values)
 	require.Equal(t, `{"@class":"demo.Order","id":0,"name":"bob","total":["java.lang.Long",99]}`, q.Head.Value)
 	require.Equal(t, 1, q.Subscribers.Count)
 	require.Zero(t, seen.Anomalies)
