@@ -93,7 +93,8 @@ type JavaClass struct {
 	// are named isX and return a boolean, its own and those that its interfaces have a body for.
 	Flags []JavaFlag
 	// Jackson3 has the fields that JsonJackson3Codec does not write, since they are neither public nor have a getter, or
-	// does not read, since they are final and a constructor without parameters has set them, the getters that it takes for another property,
+	// does not read, since they are final and a constructor without parameters has set them, the getters that it takes for another property, also those
+	// that its interfaces have a body for,
 	// and the setters of fields that do anything but store what they are given; of an enum a toString method of its own, by which it
 	// writes the constants.
 	Jackson3 []string

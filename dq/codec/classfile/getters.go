@@ -118,6 +118,12 @@ func (c *class) beans(find func(name string) (*class, error)) (all []string) {
 			all = append(all, m.name+"()")
 		}
 	}
+	isInherited := func(m member) bool {
+		return (m.isGetter("get") || m.isGetter("is")) && m.bean() != "" && !c.overrides(m, find, 0)
+	}
+	for _, m := range c.inherited(find, isInherited, map[string]bool{}) {
+		all = append(all, m.name+"()") // of an interface, which has no field to return
+	}
 	for _, f := range c.fields {
 		isOwn := f.access&(accStatic|accTransient) == 0
 		if isOwn && f.access&accPublic == 0 && !seen[f.name] || isOwn && f.access&accFinal != 0 && c.hasDefault() {
@@ -126,7 +132,16 @@ func (c *class) beans(find func(name string) (*class, error)) (all []string) {
 	}
 	all = append(all, c.setters(find)...)
 	slices.Sort(all)
-	return all
+	return slices.Compact(all)
+}
+
+// overrides reports whether a class or one that it extends has a method of its own for one of an interface.
+func (c *class) overrides(m member, find func(name string) (*class, error), depth int) bool {
+	if slices.ContainsFunc(c.methods, func(own member) bool { return own.name == m.name && own.descriptor == m.descriptor }) {
+		return true
+	}
+	above, err := find(c.super)
+	return err == nil && depth <= maxNested && above.overrides(m, find, depth+1)
 }
 
 // setters returns those of fields that do anything but store what they are given, of the same type.
