@@ -53,7 +53,9 @@ func newAnyJSON(name Name, classes []Class) (Codec[any], error) {
 		if first.Kind() == reflect.Pointer {
 			first = first.Elem()
 		}
-		b.typ = b.registry.types[first]
+		if b.typ, err = b.registry.typeOf(first); err != nil {
+			return nil, fmt.Errorf("the Class of %v: %w", first, err)
+		}
 	}
 	return anyJSON{b}, nil
 }

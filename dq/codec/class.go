@@ -3,6 +3,7 @@ package codec
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"strconv"
 	"strings"
@@ -52,6 +53,9 @@ import (
 // is=PROPERTY:FIELD says which field it returns, as in `java:"demo.Order,is=active:isActive"`; is=PROPERTY that it
 // returns something else: the codecs of JSON then do not write the class. Where the property has the name of its field,
 // as with Lombok, there is nothing to say.
+//
+// A codec of JSON refuses the type of its values where a field has no form there, such as a Currency; a class that is
+// given besides, when a value of it comes.
 //
 // The option json=no says that Jackson goes by annotations, such as @JsonProperty, or that a field holds an enum of which
 // it does: each codec of JSON then neither writes nor reads objects of the class and of those that extend it, and JSON
@@ -140,8 +144,10 @@ type registry struct {
 	types  map[reflect.Type]*javaType
 	byName map[string]*class
 	enums  map[string]*enum
-	supers sync.Map // superClass by class name: see learn
-	absent sync.Map // bool by inheritance: see learn
+	// refused are classes that the codec has no form for, by name.
+	refused map[string]error
+	supers  sync.Map // superClass by class name: see learn
+	absent  sync.Map // bool by inheritance: see learn
 	// learned counts the changes of absent.
 	learned atomic.Int64
 	// keepsOrder says that the order of a map is kept: by an Origin, or in an any.
@@ -181,6 +187,9 @@ func (g *registry) unknown(name string) error {
 	if g.model != nil {
 		return &ValueError{g.codec, "the value holds " + name + ": " + g.model.problem(name)}
 	}
+	if err := g.refused[name]; err != nil {
+		return fmt.Errorf("the value holds the Java class %.80q, and this codec takes none of it: %w", name, err)
+	}
 	return &ClassError{g.codec, name}
 }
 
@@ -209,10 +218,16 @@ func newRegistry(codec Name, root reflect.Type, classes []Class) (*registry, err
 		if t == nil {
 			continue
 		}
+		before := g.described()
 		j, err := g.typeOf(t)
 		switch {
 		case err != nil && t != root:
-			return nil, fmt.Errorf("the Class of %v: %w", t, err)
+			if err = fmt.Errorf("the Class of %v: %w", t, err); !g.isJSON() || !fitOthers(classes) {
+				return nil, err
+			}
+			g.types, g.byName, g.enums = before.types, before.byName, before.enums
+			g.refuseClass(t, err)
+			continue
 		case err != nil:
 			return nil, err
 		}
@@ -226,8 +241,28 @@ func newRegistry(codec Name, root reflect.Type, classes []Class) (*registry, err
 	return g, nil
 }
 
+// described returns what is described so far: what is described later may refer to a type that cannot be.
+func (g *registry) described() *registry {
+	return &registry{types: maps.Clone(g.types), byName: maps.Clone(g.byName), enums: maps.Clone(g.enums)}
+}
+
+// fitOthers reports whether classes are given as they should be, so that nothing is wrong with them but that JSON has no
+// form for a field: a list of all classes, as `codec gen` writes it, is for the values that it has one for.
+func fitOthers(classes []Class) bool {
+	_, err := newRegistry(NameKryo5, nil, classes)
+	return err == nil
+}
+
+// refuseClass has values of the class that t stands for be refused when one comes.
+func (g *registry) refuseClass(t reflect.Type, err error) {
+	c := &class{goType: t}
+	if t.Kind() == reflect.Struct && g.nameClass(c) == nil {
+		g.refused[c.name] = err
+	}
+}
+
 func emptyRegistry(codec Name, given map[reflect.Type]Class) *registry {
-	return &registry{codec: codec, given: given, types: map[reflect.Type]*javaType{}, byName: map[string]*class{}, enums: map[string]*enum{}}
+	return &registry{codec: codec, given: given, types: map[reflect.Type]*javaType{}, byName: map[string]*class{}, enums: map[string]*enum{}, refused: map[string]error{}}
 }
 
 // isJSON reports whether fields follow the rules of encoding/json for omitting.

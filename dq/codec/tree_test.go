@@ -153,8 +153,8 @@ func TestUnknownOrders(t *testing.T) {
 // TestClassInError: of several classes that a constructor takes the error names the one that it is about.
 func TestClassInError(t *testing.T) {
 	type dated struct {
-		_  struct{}         `java:"demo.Dated,serialVersionUID=1"`
-		At *codec.LocalDate `json:"at"`
+		_  struct{}   `java:"demo.Dated,serialVersionUID=1"`
+		At complex128 `json:"at"`
 	}
 	_, err := codec.NewJackson[treeItem](codec.Class{Of: treeItem{}}, codec.Class{Of: dated{}})
 	require.ErrorContains(t, err, "the Class of codec_test.dated: field At: ")
