@@ -37,7 +37,8 @@ var formats = map[Name]format{
 // Check explains, class by class and field by field, where T does not fit a value that
 // Java wrote. Where there is no difference, T reads the value and writes it in the same
 // bytes. Serialization and Marshalling describe their classes, and JSON names its fields;
-// of Kryo5, which does neither, it tells what decoding and encoding show.
+// of Kryo5, which does neither, it tells what decoding and encoding show. Of a compressed value it is what is
+// inside that is compared: two compressors write the same in other bytes.
 func Check[T any](name Name, sample []byte, classes ...Class) []Difference {
 	whole := func(format string, args ...any) []Difference {
 		return []Difference{{"", fmt.Sprintf(format, args...)}}
@@ -62,20 +63,24 @@ func Check[T any](name Name, sample []byte, classes ...Class) []Difference {
 		return whole("%v", err)
 	}
 	all := b.registry.compare(sample)
-	value, err := b.decode(sample)
+	decode, encode, keepers := b.decode, b.encode, "; a field of codec.Origin keeps the former, codec.Keep all"
+	if name == NameTypedJSON {
+		decode, encode, keepers = JSON[T]{}.Decode, JSON[T]{}.Encode, "; codec.Keep keeps it"
+	}
+	value, err := decode(sample)
 	if err != nil {
 		return append(all, whole("it is not read: %v", err)...)
 	}
 	if name == NameCBOR || name == NameMsgPack {
 		return all // which only Keep writes
 	}
-	again, err := b.encode(value)
+	again, err := encode(value)
 	if err != nil {
 		return append(all, whole("it is read, but not written: %v", err)...)
 	}
 	if len(all) == 0 && !bytes.Equal(again, sample) {
 		return whole("it is read, but written in other bytes from byte %d of %d on: most often the order or the class of a collection, or an instance that Java shares, "+
-			"which no Go value holds; a field of codec.Origin keeps the former, codec.Keep all", commonLength(again, sample), len(sample))
+			"which no Go value holds%s", commonLength(again, sample), len(sample), keepers)
 	}
 	return all
 }

@@ -89,6 +89,10 @@ func TestCheckOfOtherCodecs(t *testing.T) {
 		ID    int32    `json:"id"`
 		Total *int64   `json:"total"`
 	}
+	all = texts(codec.Check[map[string]any](codec.NameTypedJSON, []byte(`{"a":{"z":1,"b":2}}`)))
+	require.Len(t, all, 1, "JSON reads as encoding/json does, which knows no order")
+	require.Contains(t, all[0], "written in other bytes from byte ")
+	require.Contains(t, all[0], "codec.Keep keeps it")
 	require.Empty(t, codec.Check[boxed](codec.NameJSON3, []byte(`{"@class":"demo.Order","id":7,"total":99}`)))
 	require.Empty(t, codec.Check[boxed](codec.NameTypedJSON3, []byte(`{"id":7,"total":null}`)))
 	require.Empty(t, codec.Check[string](codec.NameTypedJSON3, []byte(`"x"`)))
