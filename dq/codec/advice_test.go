@@ -119,3 +119,37 @@ func TestSetsAndArraysAreToldFromLists(t *testing.T) {
 		}
 	}
 }
+
+// TestKryoNamesTheMissingEnum has acme.M$C6{l: B, t: "s-17"} of Redisson 4.7.0, of which l is an enum.
+func TestKryoNamesTheMissingEnum(t *testing.T) {
+	type loud string
+	type holder struct {
+		_ struct{} `java:"acme.M$C6,serialVersionUID=1"`
+		L *loud    `json:"l"`
+		T *string  `json:"t"`
+	}
+	data := unhex(t, "010061636d652e4d2443b602732d31b7")
+	without, err := NewKryo5[holder]()
+	require.NoError(t, err)
+	_, err = without.Decode(data)
+	require.ErrorContains(t, err, "where codec.loud stands for an enum of Java, give the constructor a Class of it")
+	with, err := NewKryo5[holder](Class{Of: loud(""), Name: "acme.M$Loud", Constants: []string{"A", "B"}})
+	require.NoError(t, err)
+	value, err := with.Decode(data)
+	require.NoError(t, err)
+	require.Equal(t, loud("B"), *value.L)
+}
+
+// TestKryoTellsOfConstantsWithBodies: their classes are anonymous ones within the enum.
+func TestKryoTellsOfConstantsWithBodies(t *testing.T) {
+	c, err := NewKryo5[any]()
+	require.NoError(t, err)
+	for class, says := range map[string]string{
+		"demo.Op$1":  "where demo.Op is an enum, it is a constant with a body of its own",
+		"demo.Op$X1": "give the constructor a Class of that name",
+	} {
+		_, err = c.Decode(append(append([]byte{1, 0}, class[:len(class)-1]...), class[len(class)-1]|0x80))
+		require.ErrorAs(t, err, new(*ClassError))
+		require.ErrorContains(t, err, says)
+	}
+}

@@ -211,11 +211,18 @@ func (g *registry) compareJSON(document any, told map[Difference]bool, all *[]Di
 		c := g.byName[name]
 		for _, key := range slices.Sorted(maps.Keys(document)) {
 			d := Difference{name + "." + key, "a member of the JSON, which the struct leaves out: null in what is written"}
-			if c != nil && key != classKey && !slices.Contains(c.fieldNames(), key) && !told[d] {
+			if c != nil && key != classKey && !c.hasMember(key) && !told[d] {
 				told[d] = true
 				*all = append(*all, d)
 			}
 			g.compareJSON(document[key], told, all)
 		}
 	}
+}
+
+// hasMember reports whether an object has a member of that name in JSON: that of a field, or what the option is of the
+// tag names.
+func (c *class) hasMember(name string) bool {
+	_, isExtra := c.extra(name)
+	return isExtra || slices.Contains(c.fieldNames(), name)
 }

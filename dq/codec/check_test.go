@@ -89,6 +89,11 @@ func TestCheckOfOtherCodecs(t *testing.T) {
 		ID    int32    `json:"id"`
 		Total *int64   `json:"total"`
 	}
+	type flagged struct {
+		_      struct{} `java:"demo.Flagged,serialVersionUID=1,is=paid:isPaid"`
+		IsPaid bool     `json:"isPaid"`
+	}
+	require.Empty(t, codec.Check[flagged](codec.NameJSON, []byte(`{"@class":"demo.Flagged","isPaid":true,"paid":true}`)))
 	all = texts(codec.Check[map[string]any](codec.NameTypedJSON, []byte(`{"a":{"z":1,"b":2}}`)))
 	require.Len(t, all, 1, "JSON reads as encoding/json does, which knows no order")
 	require.Contains(t, all[0], "written in other bytes from byte ")

@@ -46,11 +46,23 @@ func (e *ClassError) Error() string {
 			advice = "no Go type stands for it, and Kryo5 names no fields, so that none can be left out; change the field of the Java class"
 		}
 	}
+	if outer := e.anonymousIn(); outer != "" && e.Codec == NameKryo5 {
+		advice = fmt.Sprintf("where %.80s is an enum, it is a constant with a body of its own, of a class of its own: Kryo5 writes such an enum in another way, which is not read here", outer)
+	}
 	return fmt.Sprintf("codec %s: the value holds the Java class %.80q, which is not known here; %s", e.Codec, e.Class, advice)
 }
 
 func (e *ClassError) isJDK() bool {
 	return strings.HasPrefix(e.Class, "java.") || strings.HasPrefix(e.Class, "javax.") || strings.HasPrefix(e.Class, "[")
+}
+
+// anonymousIn returns the class in which the class is anonymous, "demo.Op" of "demo.Op$1", or "".
+func (e *ClassError) anonymousIn() string {
+	at := strings.LastIndexByte(e.Class, '$')
+	if at <= 0 || at+1 == len(e.Class) || strings.Trim(e.Class[at+1:], "0123456789") != "" {
+		return ""
+	}
+	return e.Class[:at]
 }
 
 // Unwrap returns errors.ErrUnsupported.

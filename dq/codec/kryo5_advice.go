@@ -3,6 +3,7 @@ package codec
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -56,4 +57,20 @@ func adviseBoxes(data []byte, g *registry) string {
 		return "the bytes fit if all numbers of the struct are boxed in Java, such as Long: tag them `java:\"Long\"`"
 	}
 	return ""
+}
+
+// adviseEnums names the string types that may be enums: without a Class they are taken for texts, of which Kryo writes
+// other bytes.
+func adviseEnums(g *registry) string {
+	var all []string
+	for t, j := range g.types {
+		if t.Kind() == reflect.String && t.PkgPath() != "" && j.kind == kindString {
+			all = append(all, t.String())
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	slices.Sort(all)
+	return fmt.Sprintf("where %s stands for an enum of Java, give the constructor a Class of it, with its Name and Constants: without that it is a text", strings.Join(all, " or "))
 }

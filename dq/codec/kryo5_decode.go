@@ -9,7 +9,7 @@ import (
 func (kryoFormat) decode(data []byte, g *registry, _ *javaType) (any, error) {
 	value, err := readKryo(data, g, nil)
 	if err != nil {
-		if advice := adviseBoxes(data, g); advice != "" {
+		if advice := cmp.Or(adviseBoxes(data, g), adviseEnums(g)); advice != "" {
 			err = fmt.Errorf("%w; %s", err, advice)
 		}
 	}
