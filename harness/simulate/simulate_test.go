@@ -72,6 +72,9 @@ func TestKeepsItsWordWhateverBefallsIt(t *testing.T) {
 }
 
 func TestASeedDoesTheSameAgain(t *testing.T) {
+	if racing {
+		t.Skip("with the race detector it does not: goroutines that wake at the same instant run in a random order")
+	}
 	same := 0
 	for seed := uint64(1000); seed < 1006; seed++ {
 		plan := simulate.Draw(seed, time.Minute)
