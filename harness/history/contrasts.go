@@ -50,6 +50,9 @@ func (u units) firsts(at []int) (all []int) {
 // shareWithin is the share of the level for what a sitting shows, where other changes need the rest more.
 const shareWithin = .25
 
+// worseShare is the share of the level at which it is judged whether a level is higher, where the rest is for lower ones.
+const worseShare = .8
+
 func (s *strata) contrasts(f *Figure) *contrasts {
 	c := &contrasts{figure: f, strata: s}
 	var session []int

@@ -1,7 +1,9 @@
 package history
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -19,13 +21,25 @@ type Fault struct {
 	Runs     []int   `json:"runs"`
 	// Change is how the newest points differ from those before; it is missing where that may be chance.
 	Change *FaultChange `json:"change,omitempty"`
+	// Changes are all, in order, each against the level before it.
+	Changes []FaultChange `json:"changes,omitempty"`
 
 	kind compare.Fault
-	text string // of the change
+	text string // of the change, and of those before it that it takes back
 }
 
 // Name is what people call it: "lost", "delivered early".
 func (f Fault) Name() string { return f.kind.Few }
+
+// Told are the changes that are told, in order: all, and that of the newest level where it is none of these.
+func (f Fault) Told() []FaultChange {
+	told := slices.Clone(f.Changes)
+	if c := f.Change; c != nil && !slices.ContainsFunc(told, func(o FaultChange) bool { return o.At == c.At && o.Outcome == c.Outcome }) {
+		told = append(told, *c)
+		slices.SortStableFunc(told, func(a, b FaultChange) int { return cmp.Compare(a.At, b.At) })
+	}
+	return told
+}
 
 // FaultChange is where messages begin or cease to be treated wrongly.
 type FaultChange struct {
@@ -33,8 +47,9 @@ type FaultChange struct {
 	// better; Name is what it is called.
 	At   int    `json:"at"`
 	Name string `json:"name"`
-	// Before and After are shares of the messages that were to be offered: Before that of the best level
-	// so far where it is worse, and of all points before where it is better.
+	// Before and After are shares of the messages that were to be offered. Of the Change of a Fault that is worse Before
+	// is that of the best level so far and After that of the newest; else they are those of the level before and of that
+	// which begins.
 	Before  float64 `json:"before"`
 	After   float64 `json:"after"`
 	Outcome Outcome `json:"outcome"`
@@ -82,7 +97,7 @@ func (s *sorted) sharing(kinds []compare.Fault) int {
 	for n := 1; n < len(kinds); n++ {
 		could := 0
 		for _, kind := range kinds {
-			if all, bad := s.runsOf(0, len(s.points), kind); leastChance(bad, all) <= worseShare*faultSignificance/float64(n) {
+			if all, bad := s.runsOf(0, len(s.points), kind); leastChance(bad, all) <= riseShare*faultSignificance/float64(n) {
 				could++
 			}
 		}
@@ -102,40 +117,67 @@ func leastChance(bad, runs int) float64 {
 	return p
 }
 
-// change compares the newest level of a kind of fault with the best before it, and with all before it.
+// change compares the newest level of a kind of fault with the best before it, and each level with the one before.
 func (s *sorted) change(ctx context.Context, f *Fault, counts []run.Counts, level float64) {
+	f.Change, f.Changes, f.text = nil, nil, ""
 	starts := s.levels(ctx, counts, f.kind, level)
 	if len(starts) == 1 {
 		return
 	}
-	at := starts[len(starts)-1]
+	at, end := starts[len(starts)-1], len(s.points)
 	from, since := 0, starts[1]
 	for i, start := range starts[1 : len(starts)-1] {
 		if next := starts[i+2]; f.kind.Share(sum(counts[start:next])) <= f.kind.Share(sum(counts[from:since])) {
 			from, since = start, next
 		}
 	}
-	best, newest, beside := s.sides(from, since, at)
-	all, ofAll, allBeside := s.sides(0, at, at)
+	var texts []string // of the changes
+	for i, start := range starts[1:] {
+		next := append(starts, end)[i+2]
+		before, after, beside := s.sides(starts[i], start, start, next)
+		outcome := Worse
+		switch {
+		case f.kind.More(before, after, level):
+		case s.made() >= MinRuns && f.kind.More(after, before, level):
+			outcome = Better
+		default:
+			continue
+		}
+		f.Changes = append(f.Changes, s.faultChange(f.kind, start, before, after, outcome))
+		texts = append(texts, f.kind.Text(before, after, s.those(starts[i], start, beside)))
+	}
+	best, newest, beside := s.sides(from, since, at, end)
+	last := len(f.Changes) - 1
 	switch {
 	case f.kind.More(best, newest, level):
-		f.set(s, from, since, best, newest, Worse, beside)
-	case s.made() >= MinRuns && f.kind.More(ofAll, all, level):
-		f.set(s, 0, at, all, ofAll, Better, allBeside)
+		c := s.faultChange(f.kind, since, best, newest, Worse)
+		f.Change, f.text = &c, f.kind.Text(best, newest, s.those(from, since, beside))
+	case last >= 0 && f.Changes[last].Outcome == Better:
+		f.Change, f.text = &f.Changes[last], texts[last]
+		for i := last - 1; i >= 0; i-- {
+			if c := f.Changes[i]; c.Outcome == Worse {
+				f.text += fmt.Sprintf("; before, it was worse since %s: %s", c.Name, texts[i])
+				break
+			}
+		}
 	}
 }
 
-// set makes the change since a point, set against those from another.
-func (f *Fault) set(s *sorted, from, since int, before, newest run.Counts, outcome Outcome, beside bool) {
-	f.Change = &FaultChange{since, s.points[since].name, f.kind.Share(before), f.kind.Share(newest), outcome}
-	old := s.points[from].name
+// faultChange is the one since a point.
+func (s *sorted) faultChange(kind compare.Fault, since int, before, after run.Counts, outcome Outcome) FaultChange {
+	return FaultChange{since, s.points[since].name, kind.Share(before), kind.Share(after), outcome}
+}
+
+// those names the points whose messages others are set against.
+func (s *sorted) those(from, since int, beside bool) string {
+	old := "those of " + s.points[from].name
 	if from < since-1 {
 		old += " to " + s.points[since-1].name
 	}
 	if beside {
 		old += " in the same sittings"
 	}
-	f.text = f.kind.Text(before, newest, "those of "+old)
+	return old
 }
 
 // levels are the first points of the stretches of which each treats as many messages wrongly, but for chance.
@@ -215,10 +257,13 @@ func (s *sorted) standOut(kind compare.Fault, from int) int {
 }
 
 const (
-	// faultSignificance is the level of all kinds of fault together, and worseShare the share of it at which it is
-	// judged whether there are more of them.
+	// faultSignificance is the level of all kinds of fault together, riseShare the share of it at which it is
+	// judged whether there are more of them, fallShare whether there are less, and backShare whether there were more, or
+	// less, for a while.
 	faultSignificance = .04
-	worseShare        = .8
+	riseShare         = .77
+	fallShare         = .17
+	backShare         = .06
 	// How many times as many as ever before stand out: where many runs say how much it varies, and where few do;
 	// and as many as in any session, where the runs show a change already.
 	beyond    = 2.

@@ -58,7 +58,7 @@ func (s *sorted) steps(ctx context.Context, kind compare.Fault, level float64) (
 		if may == nil {
 			return
 		}
-		for _, at := range placed(series, sitting, may, stats.Steps(ctx, series, sitting, may, worseShare*level, (1-worseShare)*level)) {
+		for _, at := range placed(series, sitting, may, stats.Steps(ctx, series, sitting, may, riseShare*level, fallShare*level, backShare*level)) {
 			places := s.between(point[at-1], point[at])
 			starts = append(starts, places[slices.IndexFunc(places, of)])
 		}
@@ -152,10 +152,10 @@ func (s *sorted) ofSittings(kind compare.Fault) (shares []float64, point []int) 
 	return shares, point
 }
 
-// sides are the counts of points, and of those from another on: of the sittings that have both, where there are such.
-func (s *sorted) sides(from, since, at int) (before, after run.Counts, beside bool) {
+// sides are the counts of points, and of those of later ones: of the sittings that have both, where there are such.
+func (s *sorted) sides(from, since, at, to int) (before, after run.Counts, beside bool) {
 	for _, sitting := range s.bySitting(0, len(s.points)) {
-		x, y := sitting.counts(from, since), sitting.counts(at, len(s.points))
+		x, y := sitting.counts(from, since), sitting.counts(at, to)
 		if s.strata != nil && s.strata.sittings > 1 && x.Offered+x.OfferErrors > 0 && y.Offered+y.OfferErrors > 0 {
 			before, after, beside = before.Plus(x), after.Plus(y), true
 		}
@@ -163,7 +163,7 @@ func (s *sorted) sides(from, since, at int) (before, after run.Counts, beside bo
 	if beside {
 		return before, after, true
 	}
-	return s.counts(from, since), s.counts(at, len(s.points)), false
+	return s.counts(from, since), s.counts(at, to), false
 }
 
 func (s *sorted) counts(from, to int) (all run.Counts) {

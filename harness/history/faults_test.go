@@ -241,3 +241,76 @@ func TestLossesAreSaidWhateverTheVerdict(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, h.Text, "Inconclusive: no run of 3 (4 delivered more than once), which is newer than 2, could be judged.")
 }
+
+// What began and is over is told with the version at which it began, and the versions before that are not blamed: of
+// versions whose runs were made in the order of the versions, and of those that took turns in each sitting.
+func TestFaultsThatCameAndWentHaveBothVersions(t *testing.T) {
+	for _, row := range []struct {
+		versions, runs, first, gone int
+		inTurn                      bool
+	}{{10, 4, 8, 9, false}, {10, 4, 3, 7, false}, {6, 6, 2, 5, true}, {6, 6, 3, 4, true}} {
+		s := &sorted{}
+		for i := range row.versions {
+			p := point{name: fmt.Sprintf("4.%d.0", i)}
+			for k := range row.runs {
+				made := time.Unix(0, 0).AddDate(0, 0, i*row.runs+k)
+				if row.inTurn {
+					made = time.Unix(int64(60*i), 0).AddDate(0, 0, k)
+				}
+				r := &run.Document{Counts: run.Counts{Offered: 600}, Started: made}
+				if row.first <= i && i < row.gone {
+					r.Counts.Lost = 5
+				}
+				p.runs = append(p.runs, r)
+			}
+			s.points, s.runs = append(s.points, p), append(s.runs, p.runs...)
+		}
+		s.strata = strataOf(s.points)
+		require.Equal(t, row.inTurn, s.strata != nil)
+		all := s.faults(t.Context())
+		require.Len(t, all, 1)
+		f := all[0]
+		share := 5. / 600
+		require.Equal(t, []FaultChange{
+			{row.first, s.points[row.first].name, 0, share, Worse},
+			{row.gone, s.points[row.gone].name, share, 0, Better},
+		}, f.Changes, "%+v", row)
+		require.Equal(t, Better, f.Change.Outcome)
+		require.Contains(t, f.text, "before, it was worse since "+s.points[row.first].name)
+	}
+}
+
+// Losses of the same rate throughout, of any run or of whole versions, hardly ever come and go.
+func TestLossesOfOneRateDoNotComeAndGo(t *testing.T) {
+	const series = 400
+	random := rand.New(rand.NewPCG(11, 12))
+	for _, clustered := range []bool{false, true} {
+		changed := 0
+		for range series {
+			s := &sorted{}
+			for i := range 10 {
+				p := point{name: fmt.Sprint(i)}
+				bad := random.Float64() < .3
+				for k := range 4 {
+					r := &run.Document{Counts: run.Counts{Offered: 3000}, Started: time.Unix(int64(600*i+60*k), 0)}
+					if !clustered {
+						bad = random.Float64() < .3
+					}
+					if bad {
+						r.Counts.Lost = 1 + random.Int64N(5)
+					}
+					p.runs = append(p.runs, r)
+				}
+				s.points, s.runs = append(s.points, p), append(s.runs, p.runs...)
+			}
+			if clustered {
+				s.strata = strataOf(s.points)
+			}
+			if _, alarm := changesOf(t, s); alarm {
+				changed++
+			}
+		}
+		t.Logf("clustered %t: changes in %d of %d", clustered, changed, series)
+		require.LessOrEqual(t, changed, series*7/100)
+	}
+}

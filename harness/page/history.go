@@ -72,7 +72,7 @@ type changeRow struct {
 func changeRows(h *history.History) []changeRow {
 	var rows []changeRow
 	for _, f := range h.Faults {
-		if c := f.Change; c != nil {
+		for _, c := range f.Told() {
 			rows = append(rows, changeRow{
 				c.Name, faultName(f), faultShare(c.Before), faultShare(c.After), "–", "–", string(c.Outcome), historyState(c.Outcome),
 			})

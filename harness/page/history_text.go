@@ -112,12 +112,14 @@ func changeMark(f history.Figure, point int) string {
 func faultMark(h *history.History, point int) string {
 	mark := " "
 	for _, f := range h.Faults {
-		switch {
-		case f.Change == nil || f.Change.At != point:
-		case f.Change.Outcome == history.Worse:
-			return "▲"
-		default:
-			mark = "▼"
+		for _, c := range f.Told() {
+			switch {
+			case c.At != point:
+			case c.Outcome == history.Worse:
+				return "▲"
+			default:
+				mark = "▼"
+			}
 		}
 	}
 	return mark
@@ -138,11 +140,11 @@ func wrongText(runs []history.Run, mark string) string {
 func writeChanges(out io.Writer, h *history.History) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if slices.ContainsFunc(h.Figures, func(f history.Figure) bool { return len(f.Changes) > 0 }) ||
-		slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return f.Change != nil }) {
+		slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return len(f.Told()) > 0 }) {
 		fmt.Fprintln(t)
 	}
 	for _, f := range h.Faults {
-		if c := f.Change; c != nil {
+		for _, c := range f.Told() {
 			fmt.Fprintf(t, "%s\t%s\tsince %s\t%s → %s\n", c.Outcome, faultName(f), text.Inert(c.Name), faultShare(c.Before), faultShare(c.After))
 		}
 	}

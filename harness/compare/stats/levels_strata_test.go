@@ -52,7 +52,7 @@ func TestStrataFallOut(t *testing.T) {
 		if len(Levels(values, strata, may, level/2, level/2)) > 0 {
 			flat++
 		}
-		if len(Steps(context.Background(), values, strata, may, level/2, level/2)) > 0 {
+		if len(Steps(context.Background(), values, strata, may, level/2, level/2, 0)) > 0 {
 			steps++
 		}
 		at := Levels(raised, strata, may, level/2, level/2)

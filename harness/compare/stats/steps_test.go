@@ -10,7 +10,7 @@ import (
 // stepsOf are the places alone.
 func stepsOf(t *testing.T, series []float64, may []int, up, down float64) (at []int) {
 	t.Helper()
-	for _, s := range Steps(t.Context(), series, nil, may, up, down) {
+	for _, s := range Steps(t.Context(), series, nil, may, up, down, .01) {
 		at = append(at, s.At)
 	}
 	return at
@@ -52,7 +52,7 @@ func TestStepsAreNoChance(t *testing.T) {
 			for i := range values {
 				values[i] = value()
 			}
-			steps := Steps(t.Context(), values, nil, nil, .04, .01)
+			steps := Steps(t.Context(), values, nil, nil, .04, .01, 0)
 			if len(steps) == 0 {
 				continue
 			}
