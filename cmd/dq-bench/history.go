@@ -73,7 +73,8 @@ refused without it.
 
 Invalid and interrupted runs, and files that cannot be read, are left out, and said so; where nothing
 is left of the newest version, unless %[2]d runs of others were made since, or too few runs of it for any
-change to be told, the outcome is inconclusive. Runs of several scenarios or implementations are refused, and so are those of machines that differ in OS, architecture, number of CPUs or GOMAXPROCS,
+change to be told, the outcome is inconclusive; so it is where at least as many files cannot be read as there are runs of the
+newest point, unless it is worse or --by is run. Runs of several scenarios or implementations are refused, and so are those of machines that differ in OS, architecture, number of CPUs or GOMAXPROCS,
 and a run that is given twice. Hosts of one size are told apart by a label: 'dq-bench run --label host=a', --by label:host.
 
 Exit codes: 0 better, no change or inconclusive; 1 no run file can be read, or none of them is valid and whole; 2 wrong usage, or runs that do not belong together;

@@ -236,7 +236,7 @@ func Of(ctx context.Context, runs []*run.Document, o Options) (*History, error) 
 	h.judgeUnjudged(s)
 	h.tellHours(s)
 	h.tellNeighbours(s)
-	h.tellUnread(len(o.Unread))
+	h.judgeUnread(len(o.Unread))
 	h.LeftOut = append(h.LeftOut, o.Unread...)
 	return h, nil
 }

@@ -618,3 +618,25 @@ func FuzzParseBy(f *testing.F) {
 		}
 	})
 }
+
+// Files that cannot be read may be those of a newer version: where they are as many as the runs of the newest, that is
+// no clean bill.
+func TestAsManyUnreadFilesAsNewestRunsAreInconclusive(t *testing.T) {
+	o := DefaultOptions()
+	for files, want := range map[int]Outcome{6: Unchanged, 7: Inconclusive, 9: Inconclusive} {
+		o.Unread = make([]string, files)
+		h, err := Of(t.Context(), samples(flat, repeated(7, "1", "2")...), o)
+		require.NoError(t, err)
+		require.Equal(t, want, h.Outcome, "%d files", files)
+		require.Contains(t, h.Text, "run files could not be read, and may be of any version")
+	}
+	runs := samples(flat, repeated(7, "1", "2")...)
+	for i, r := range runs {
+		if i%2 == 1 {
+			r.Counts.Lost = 5
+		}
+	}
+	h, err := Of(t.Context(), runs, o)
+	require.NoError(t, err)
+	require.Equal(t, Worse, h.Outcome)
+}

@@ -169,13 +169,27 @@ func takes(ctx context.Context, older []int, level float64) int {
 	}
 }
 
-// tellUnread says that there are files that could not be read. Their place is not known, so they take
-// nothing back: else one damaged file would have the last word for good.
-func (h *History) tellUnread(files int) {
+// judgeUnread says that there are files that could not be read. Their place is not known, so few take
+// nothing back: else one damaged file would have the last word for good. But where they are as many as the runs
+// of the newest point, they may be what is newest, or most of it.
+// Points of one run each, of which any file would be one, are as they are.
+func (h *History) judgeUnread(files int) {
+	text := fmt.Sprintf("%d run files could not be read, and may be of any version", files)
 	switch {
+	case files == 0:
+		return
 	case files == 1:
-		h.Text += " 1 run file could not be read, and may be of any version."
-	case files > 1:
-		h.Text += fmt.Sprintf(" %d run files could not be read, and may be of any version.", files)
+		text = "1 run file could not be read, and may be of any version"
 	}
+	newest := h.Points[len(h.Points)-1]
+	if h.By == ByRun.String() || len(newest.Runs) > files {
+		h.Text += " " + text + "."
+		return
+	}
+	text += fmt.Sprintf(", also of one newer than %s, which has %s", newest.Name, compare.CountRuns(len(newest.Runs)))
+	if h.Outcome == Worse {
+		h.Text += " " + text + "."
+		return
+	}
+	h.Outcome, h.Text = Inconclusive, "Inconclusive: "+text+". Of the others: "+h.Text
 }
