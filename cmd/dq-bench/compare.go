@@ -129,6 +129,9 @@ func (f *compareFlags) check() error {
 }
 
 func (f *compareFlags) compareSides(w io.Writer, oldPath, newPath string) error {
+	if err := checkPage(f.html); err != nil {
+		return err
+	}
 	oldRuns, errOld := compare.ReadSide(oldPath)
 	newRuns, errNew := compare.ReadSide(newPath)
 	err := errors.Join(errOld, errNew)

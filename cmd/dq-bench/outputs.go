@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -32,6 +33,25 @@ func checkWritable(flag, name string) error {
 		return fmt.Errorf("%s: %w", flag, err)
 	}
 	return nil
+}
+
+// checkPage refuses to write a page in place of a file that is none, such as a run file that is read. An empty one is no loss.
+func checkPage(name string) error {
+	if err := checkWritable("--html", name); err != nil || name == "" {
+		return err
+	}
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return fmt.Errorf("--html: %w", err)
+	}
+	if bytes.HasPrefix(data, []byte("<!doctype html>")) && bytes.Contains(data, []byte("dq-bench")) {
+		return nil
+	}
+	return usageError(fmt.Errorf("--html: expected a new file or a page of dq-bench, got %s, which is neither, and is kept; choose another name", name))
 }
 
 // recordingsFolder makes the folder for recordings of the cases, and refuses one that holds
