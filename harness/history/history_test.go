@@ -640,3 +640,15 @@ func TestAsManyUnreadFilesAsNewestRunsAreInconclusive(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Worse, h.Outcome)
 }
+
+// Runs that differ in the server alone are refused with the way out.
+func TestDifferentServersNameTheWayOut(t *testing.T) {
+	runs := samples(flat, repeated(2, "1", "2")...)
+	for i, r := range runs {
+		r.Server = &run.Server{Product: []string{"redis", "valkey"}[i/2], Version: "8.0.0"}
+	}
+	_, err := Of(t.Context(), runs, DefaultOptions())
+	var different *run.DifferenceError
+	require.ErrorAs(t, err, &different)
+	require.ErrorContains(t, err, "--by server")
+}

@@ -260,10 +260,15 @@ func alike(runs []*run.Document, by By) error {
 			}
 		}
 	}
-	if len(differences) > 0 {
-		return &run.DifferenceError{Differences: differences}
+	if len(differences) == 0 {
+		return nil
 	}
-	return nil
+	err := error(&run.DifferenceError{Differences: differences})
+	isOther := func(d string) bool { return !strings.HasPrefix(d, "server: ") }
+	if by != ByServer && !slices.ContainsFunc(differences, isOther) {
+		return fmt.Errorf("%w; give those of one server, or set servers against each other with the runs of one version and --by server", err)
+	}
+	return err
 }
 
 // conditions are what all runs of a history share.
