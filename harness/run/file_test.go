@@ -129,7 +129,7 @@ func TestUnreadableRunFiles(t *testing.T) {
 		"negative CPU":     {strings.Replace(string(good), `"cpu_seconds": 0.5`, `"cpu_seconds": -1`, 1), "damaged: a negative figure in the server statistics"},
 		"huge CPU":         {strings.Replace(string(good), `"cpu_seconds": 0.5`, `"cpu_seconds": 1e305`, 1), "damaged: a figure above 10000000000000 in the server statistics"},
 		"none pending":     {strings.Replace(string(good), `"pending": 0`, `"pending": 0, "not_due": 7`, 1), "damaged: 0 messages pending, but 7 of them not due"},
-		"lost of none":     {strings.Replace(string(good), `"lost": 0`, `"lost": 101`, 1), "damaged: 100 messages offered, but 101 lost"},
+		"lost of none":     {strings.Replace(string(good), `"lost": 0`, `"lost": 101`, 1), "damaged: 100 messages offered, but 100 delivered, 101 lost"},
 		"no start":         {strings.Replace(string(good), `"started"`, `"begun"`, 1), "damaged: it does not say when it was started"},
 		"histogram gutted": {strings.Replace(string(good), `"hdr": "HIST`, `"hdr": "HXST`, 1), "HdrHistogram"},
 	} {

@@ -356,6 +356,7 @@ func TestAnInterruptedRunBesideAnother(t *testing.T) {
 	folder, runs := store(t, "1", "2")
 	r := runs["r/dq-2/3"]
 	r.Interrupted, r.Counts.Lost = true, 5
+	r.Counts.Offered += 5
 	r.Judge(nil)
 	write(t, folder, "r/dq-2/3", r)
 	s := serveStored(t, folder)
