@@ -40,9 +40,8 @@ func checkPage(name string) error {
 	if err := checkWritable("--html", name); err != nil || name == "" {
 		return err
 	}
-	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-		return nil
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil //nolint:nilerr // there is no file yet
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {

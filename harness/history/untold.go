@@ -175,10 +175,10 @@ func takes(ctx context.Context, older []int, level float64) int {
 // Points of one run each, of which any file would be one, are as they are.
 func (h *History) judgeUnread(files int) {
 	text := fmt.Sprintf("%d run files could not be read, and may be of any version", files)
-	switch {
-	case files == 0:
+	switch files {
+	case 0:
 		return
-	case files == 1:
+	case 1:
 		text = "1 run file could not be read, and may be of any version"
 	}
 	newest := h.Points[len(h.Points)-1]

@@ -197,7 +197,7 @@ func (w *world) aheadOf(now time.Time) time.Time { return now.Add(slices.Max(w.a
 func (w *world) note(e Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.line(func() string { return e.String() }, e.String())
+	w.line(e.String, e.String())
 }
 
 // noteCommand takes a command into the trace. Only where the trace is asked for is it put into words, which takes as long as

@@ -212,7 +212,7 @@ func (e *Server) scriptCall(m *machine, args []string) (reply []byte, refused st
 	}
 	e.feedLua(args)
 	e.count(args, reply, false, 0)
-	if e.mayWrite(name) && !(pops[name] && string(reply) == "$-1\r\n") {
+	if e.mayWrite(name) && (!pops[name] || string(reply) != "$-1\r\n") {
 		e.writes++
 	}
 	return reply, ""
