@@ -71,7 +71,9 @@ func writtenAgain(t *testing.T, c Codec[any], data []byte) {
 	}
 	written, err := c.Encode(value)
 	if err != nil {
-		require.Regexp(t, "has the super class|so that it is only read|which is read and not written here|make the codec with NewJacksonAt", err)
+		// An immutable set of two equal elements, which Java refuses to read, holds one here.
+		require.Regexp(t, "has the super class|so that it is only read|which is read and not written here|make the codec with NewJacksonAt|"+
+			`ImmutableCollections\$Set.*, which cannot hold what its Value has been changed to`, err)
 		return
 	}
 	again, err := c.Decode(written)
