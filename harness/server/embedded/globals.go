@@ -1,0 +1,126 @@
+package embedded
+
+import (
+	"bufio"
+	"time"
+
+	luajson "github.com/alicebob/miniredis/v2/gopher-json"
+	mini "github.com/alicebob/miniredis/v2/server"
+	lua "github.com/yuin/gopher-lua"
+)
+
+func newMachine(e *Server, limit time.Duration) *machine {
+	m := &machine{server: e, limit: limit, state: lua.NewState(lua.Options{
+		SkipOpenLibs: true, RegistryMaxSize: mostRegisters, RegistryGrowStep: 1 << 14, CallStackSize: mostCalls, MinimizeStackMemory: true,
+	})}
+	m.calls = mini.NewPeer(bufio.NewWriterSize(&m.reply, 512))
+	l := m.state
+	for name, open := range map[string]lua.LGFunction{
+		lua.BaseLibName: lua.OpenBase, lua.CoroutineLibName: lua.OpenCoroutine, lua.TabLibName: lua.OpenTable, lua.StringLibName: lua.OpenString, lua.MathLibName: lua.OpenMath,
+	} {
+		l.Push(l.NewFunction(open))
+		l.Push(lua.LString(name))
+		l.Call(1, 0)
+	}
+	known := l.G.Global
+	for _, name := range []string{"dofile", "loadfile", "print", "require", "module", "_printregs", "newproxy"} {
+		known.RawSetString(name, lua.LNil)
+	}
+	known.RawSetString("tonumber", l.NewFunction(luaToNumber))
+	known.RawSetString("tostring", l.NewFunction(luaToString))
+	known.RawSetString("unpack", l.NewFunction(luaUnpackTable))
+	pcall := known.RawGetString("pcall").(*lua.LFunction)
+	known.RawSetString("pcall", l.NewFunction(func(l *lua.LState) int { return luaPCall(l, pcall) }))
+	rawset := known.RawGetString("rawset").(*lua.LFunction)
+	known.RawSetString("rawset", l.NewFunction(func(l *lua.LState) int { return m.rawSet(l, rawset) }))
+	l.Push(l.NewFunction(luajson.Loader))
+	l.Call(0, 1)
+	known.RawSetString("cjson", m.raising(l.Get(-1).(*lua.LTable)))
+	l.Pop(1)
+	known.RawSetString("struct", m.library(map[string]lua.LGFunction{"pack": luaPack, "unpack": luaUnpack, "size": luaSize}))
+	known.RawSetString("os", m.library(map[string]lua.LGFunction{"clock": luaClock}))
+	redis := m.library(map[string]lua.LGFunction{
+		"call": m.call, "pcall": m.pcall, "error_reply": luaErrorReply, "status_reply": luaStatusReply, "sha1hex": luaSHA1,
+		"log": luaNothing, "replicate_commands": luaTrue, "set_repl": luaNothing, "setresp": luaSetRESP,
+	})
+	for name, n := range map[string]int{"LOG_DEBUG": 0, "LOG_VERBOSE": 1, "LOG_NOTICE": 2, "LOG_WARNING": 3, "REPL_NONE": 0, "REPL_AOF": 1, "REPL_SLAVE": 2, "REPL_REPLICA": 2, "REPL_ALL": 3} {
+		redis.RawSetString(name, lua.LNumber(n))
+	}
+	known.RawSetString("redis", redis)
+	known.RawSetString("server", redis)
+
+	m.refuse = l.NewFunction(func(l *lua.LState) int {
+		l.RaiseError("Attempt to modify a readonly table")
+		return 0
+	})
+	// The methods of texts are found by a library that a script does not see, for the one it sees is behind a table that
+	// stays empty.
+	known.ForEach(func(name, v lua.LValue) {
+		if t, ok := v.(*lua.LTable); ok && t != known {
+			known.RawSet(name, m.readOnly(t))
+		}
+	})
+	known.RawSetString("_G", m.readOnly(known))
+	texts := l.GetMetatable(lua.LString("")).(*lua.LTable)
+	texts.RawSetString("__metatable", lua.LFalse)
+	known.Metatable = m.library(nil)
+	known.Metatable.(*lua.LTable).RawSetString("__index", l.NewFunction(func(l *lua.LState) int {
+		l.RaiseError("Script attempted to access nonexistent global variable '%s'", l.ToStringMeta(l.Get(2)).String())
+		return 0
+	}))
+	m.globals = m.guard(known)
+	return m
+}
+
+// readOnly is a table that shows another one and refuses to be written.
+func (m *machine) readOnly(t *lua.LTable) *lua.LTable {
+	shown := m.state.NewTable()
+	shown.Metatable = m.guard(t)
+	return shown
+}
+
+// guard is the metatable of what shows t and refuses to be written.
+func (m *machine) guard(t *lua.LTable) *lua.LTable {
+	guard := m.library(nil)
+	guard.RawSetString("__index", t)
+	guard.RawSetString("__newindex", m.refuse)
+	guard.RawSetString("__metatable", lua.LFalse)
+	return guard
+}
+
+// rawSet is rawset, which writes no such table.
+func (m *machine) rawSet(l *lua.LState, rawset *lua.LFunction) int {
+	if guard, ok := l.CheckTable(1).Metatable.(*lua.LTable); ok && guard.RawGetString("__newindex") == m.refuse {
+		l.Error(lua.LString("Attempt to modify a readonly table"), 0)
+	}
+	l.Insert(rawset, 1)
+	l.Call(l.GetTop()-1, lua.MultRet)
+	return l.GetTop()
+}
+
+// raising has the functions of a library raise what they return as nil and a text.
+func (m *machine) raising(t *lua.LTable) *lua.LTable {
+	t.ForEach(func(name, v lua.LValue) {
+		f, ok := v.(*lua.LFunction)
+		if !ok {
+			return
+		}
+		t.RawSet(name, m.state.NewFunction(func(l *lua.LState) int {
+			l.Insert(f, 1)
+			l.Call(l.GetTop()-1, lua.MultRet)
+			if text, failed := l.Get(2).(lua.LString); failed && l.Get(1) == lua.LNil {
+				l.RaiseError("%s", string(text))
+			}
+			return l.GetTop()
+		}))
+	})
+	return t
+}
+
+func (m *machine) library(functions map[string]lua.LGFunction) *lua.LTable {
+	t := m.state.NewTable()
+	for name, f := range functions {
+		t.RawSetString(name, m.state.NewFunction(f))
+	}
+	return t
+}
