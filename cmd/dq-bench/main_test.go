@@ -29,7 +29,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"dq-bench": main, "dq-calls-only": callsOnly})
+	testscript.Main(servertest.Waiting{M: m}, map[string]func(){"dq-bench": main, "dq-calls-only": callsOnly})
 }
 
 // TestScripts runs the program as its users do. Besides testscript's own, the

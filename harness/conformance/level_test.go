@@ -91,6 +91,7 @@ func TestLevelsTellPortsApart(t *testing.T) {
 
 // A script that nobody knows delivers early: its clock cannot be read, what it does can.
 func TestEarlyDeliveryIsFoundAtEveryLevel(t *testing.T) {
+	t.Parallel()
 	bench := newMutantBench(t, "3.21.0")
 	words, early := ownWords(), ownClock()
 	bench.proxy.use(func(c []string) [][]string { return words(early(c)[0]) })

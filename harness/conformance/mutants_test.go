@@ -31,6 +31,7 @@ type mutant struct {
 
 // The harness must notice every fault, or it proves nothing about what passes.
 func TestMutantsAreKilled(t *testing.T) {
+	t.Parallel()
 	require.GreaterOrEqual(t, len(mutants()), 40)
 	inLanes(t, servertest.Sample(t, mutants(), 4), func(m mutant) string { return m.name }, func(t *testing.T, m mutant) {
 		t.Helper()

@@ -81,6 +81,7 @@ func TestWhatEachRunOfTheNewestSessionLoses(t *testing.T) {
 // Versions that all treat a message wrongly now and then, in one way or in three, are no change for better or
 // worse in 95 of 100 series, wherever chance has put it and however many messages it strikes at once.
 func TestRareFaultsAreNoChange(t *testing.T) {
+	simulates(t)
 	const series = 400
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, kinds := range []int{1, 3} {

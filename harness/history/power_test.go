@@ -135,6 +135,7 @@ func study(t *testing.T, blocks [][]*run.Document, at int, reference bool) (foun
 // where it began, in most figures, and where nothing has changed seldom anything is seen. Once
 // three versions are slower nearly every history says so.
 func TestAFifthMoreIsFoundBesideAReference(t *testing.T) {
+	simulates(t)
 	blocks := measured(t)
 	_, seen := study(t, blocks, seriesRuns, true)
 	t.Logf("nothing has changed: a change is seen in %d of 100 series", seen)
@@ -152,6 +153,7 @@ func TestAFifthMoreIsFoundBesideAReference(t *testing.T) {
 // The same without a reference, on the same machine: no lateness tells of a fifth more, as
 // that of one run is ten times that of the next; nothing is claimed, either.
 func TestAFifthMoreIsLostInTheNoiseOfABusyMachine(t *testing.T) {
+	simulates(t)
 	blocks := measured(t)
 	_, seen := study(t, blocks, seriesRuns, false)
 	require.LessOrEqual(t, seen, 5)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/run"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
 
 // madeInARow are the values of versions each of which was measured so many times in a row: every session is off by
@@ -37,6 +38,7 @@ func madeInARow(random *rand.Rand, sessions []int, apart, within float64, at int
 // series, although the runs show a change at every one; what is twice as much is seen with four sessions before it, and
 // what is half as much again with nine.
 func TestSessionsThatDifferAreNoChange(t *testing.T) {
+	simulates(t)
 	const series, all, ofTen = 200, .05, .005 // levels: of one figure, and of each of ten
 	for i, row := range []struct {
 		versions, newest int // and runs of the newest
@@ -219,4 +221,14 @@ func TestSessionsThatLoseAreNoChange(t *testing.T) {
 	}
 	t.Logf("one hour in seven loses, and from version 5 on each: worse in %d of %d series", found, series)
 	require.GreaterOrEqual(t, found, series*50/100)
+}
+
+// simulates marks a test that computes hundreds of series, in one goroutine: beside the others, and not for the race
+// detector, under which they take minutes.
+func simulates(t *testing.T) {
+	t.Helper()
+	if servertest.Racing {
+		t.Skip("one goroutine that computes for minutes: nothing can race")
+	}
+	t.Parallel()
 }

@@ -109,6 +109,7 @@ func inSittings(random *rand.Rand, sittings [][]int, apart float64, at int, time
 // Sittings whose hours differ are no change, whether versions took turns in them or each run is a point; what is twice
 // as much is seen beside what it took turns with, and a fifth more by most.
 func TestSittingsThatDifferAreNoChange(t *testing.T) {
+	simulates(t)
 	const all, ofTen = .05, .005 // levels: of one figure, and of each of ten
 	for i, row := range []struct {
 		name         string

@@ -49,7 +49,7 @@ func inAFolderOfTheirOwn(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	code := m.Run()
+	code := servertest.Waiting{M: m}.Run()
 	if left, _ := filepath.Glob(filepath.Join(files, "dq-bench-ledger-*")); len(left) > 0 {
 		fmt.Fprintln(os.Stderr, "ledgers are left:", left)
 		return 1

@@ -93,6 +93,7 @@ func TestRunsShareNoServer(t *testing.T) {
 
 // Sides that run at the same time begin at one instant, and are compared in pairs.
 func TestSidesBesideEachOther(t *testing.T) {
+	t.Parallel()
 	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t), memory(t), memory(t)}}
 	var turns []series.Turn
 	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir(), Beside: true}, c, 2, func(turn series.Turn, _ *run.Document) { turns = append(turns, turn) })
@@ -119,6 +120,7 @@ func TestSidesBesideEachOther(t *testing.T) {
 
 // Who interrupts a series has what ran judged, and a page of it, as of a single run.
 func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		sides, after int
 		beside       bool

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(s.PID, s.Addr)
 		select {}
 	}
-	os.Exit(m.Run())
+	servertest.Main(m)
 }
 
 func process(t *testing.T) *server.Server {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
 	"github.com/dq-bench/dq-bench/harness/simulate"
 )
 
@@ -72,7 +73,7 @@ func TestKeepsItsWordWhateverBefallsIt(t *testing.T) {
 }
 
 func TestASeedDoesTheSameAgain(t *testing.T) {
-	if racing {
+	if servertest.Racing {
 		t.Skip("with the race detector it does not: goroutines that wake at the same instant run in a random order")
 	}
 	same := 0

@@ -165,6 +165,7 @@ func (b *bundle) services(ctx context.Context, ahead [2]time.Duration) error {
 // through the bridge, once, when they are due, in order; also where the services' clocks are
 // apart by less than the lead, and on a cluster.
 func TestServicesOfBothSidesShareAQueue(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		setup func(*testing.T) *bundle
@@ -250,6 +251,7 @@ func TestTheNextBridgeDeliversWhatAKilledOneHeld(t *testing.T) {
 }
 
 func TestTwoBridgesDeliverOnce(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	for range 2 {
 		b.start(bridge.Options{Queues: []string{"orders"}, Lead: time.Second})
@@ -383,6 +385,7 @@ func TestAllQueuesAreFound(t *testing.T) {
 }
 
 func TestAllQueuesOfAClusterAreFound(t *testing.T) {
+	t.Parallel()
 	b := setupCluster(t)
 	running, _ := b.start(bridge.Options{Interval: 200 * time.Millisecond})
 	names := []string{"orders", "refunds", "mails", "invoices", "parcels", "returns", "visits", "calls"}

@@ -287,6 +287,7 @@ func TestUsersWithFewRights(t *testing.T) {
 
 // A replica is fit to be asked, but nobody subscribes there.
 func TestAReplica(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	b.offer(b.pack(bc0Lc0, "x"), hour)
 	host, port, err := net.SplitHostPort(b.client.(*redis.Client).Options().Addr)
@@ -301,6 +302,7 @@ func TestAReplica(t *testing.T) {
 }
 
 func TestAllQueuesOfACluster(t *testing.T) {
+	t.Parallel()
 	set := servertest.Cluster(t, 3, 0)
 	client := set.NewClient()
 	t.Cleanup(func() { client.Close() })

@@ -14,12 +14,18 @@ import (
 // Main wait for servers and due times most of their life.
 const testsPerProcessor = 3
 
-// Main runs the tests of a package whose tests wait rather than compute, and is all that its TestMain
-// does: more of them run at a time than there are processors, unless -parallel says how many.
-func Main(m *testing.M) {
+// Waiting runs the tests of a package whose tests wait rather than compute: more of them at a time than there are
+// processors, unless -parallel says how many.
+type Waiting struct{ *testing.M }
+
+// Run runs the tests and returns the exit code.
+func (w Waiting) Run() int {
 	manyAtATime()
-	os.Exit(m.Run())
+	return w.M.Run()
 }
+
+// Main runs the tests of such a package, and is all that its TestMain does.
+func Main(m *testing.M) { os.Exit(Waiting{m}.Run()) }
 
 // MainWithoutLeaks is Main, and fails as RunWithoutLeaks does.
 func MainWithoutLeaks(m *testing.M) {

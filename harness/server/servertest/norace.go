@@ -1,0 +1,6 @@
+//go:build !race
+
+package servertest
+
+// Racing says that the race detector is at work.
+const Racing = false
