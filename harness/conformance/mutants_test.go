@@ -59,6 +59,7 @@ func TestMutantsAreKilled(t *testing.T) {
 // The same proxy without a mutation must raise no alarm. One failure may be a machine
 // that stood still for longer than a case tolerates; two of the same case are an alarm.
 func TestTheUnbrokenRaisesNoAlarm(t *testing.T) {
+	t.Parallel()
 	const runs = 20
 	releases := make([]string, runs)
 	for i := range releases {

@@ -82,6 +82,7 @@ const delivered = `Number(document.querySelector('[data-figure="side-0.counts.de
 // The page counts while the run lasts, keeps what somebody looks at, stops the run by its
 // button, and says in the end what the stored page says.
 func TestBrowserWatchesARunAndStopsIt(t *testing.T) {
+	t.Parallel()
 	u := start(t)
 	b := pagetest.Open(t, u.URL())
 	await(t, b, `document.querySelector(".state").textContent === "running" && `+delivered+` > 0`)
@@ -117,6 +118,7 @@ func TestBrowserWatchesARunAndStopsIt(t *testing.T) {
 
 // Once the process is gone the page says so, and does not offer to stop it.
 func TestBrowserSaysThatTheConnectionIsLost(t *testing.T) {
+	t.Parallel()
 	s, err := Serve(t.Context(), "127.0.0.1:0", NewRunning(&load.Live{}, func() {}))
 	require.NoError(t, err)
 	b := pagetest.Open(t, s.URL())

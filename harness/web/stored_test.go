@@ -77,6 +77,7 @@ const (
 // By clicks: a run, two sets beside each other, and all of them in their history, with the
 // numbers of the run files.
 func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
+	t.Parallel()
 	folder, runs := store(t, "3.9.1", "3.16.6", "4.7.0")
 	s := serveStored(t, folder)
 	b := pagetest.Open(t, s.URL())
@@ -153,6 +154,7 @@ func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 
 // Sides that were measured one after the other are judged with a warning by the verdict.
 func TestBrowserShowsTheWarningsOfAComparison(t *testing.T) {
+	t.Parallel()
 	folder, runs := store(t, "1", "2")
 	for id, r := range runs {
 		if r.Driver.Version == "2" {
@@ -169,6 +171,7 @@ func TestBrowserShowsTheWarningsOfAComparison(t *testing.T) {
 
 // Both the mouse and the keyboard choose a label of the runs for their history.
 func TestBrowserShowsTheHistoryByLabel(t *testing.T) {
+	t.Parallel()
 	folder, runs := store(t, "3.16.6", "4.7.0")
 	var all []*run.Document
 	for id, r := range runs {
@@ -205,6 +208,7 @@ func TestBrowserShowsTheHistoryByLabel(t *testing.T) {
 
 // A folder can be chosen whatever its name: a browser sends line ends as others than they are.
 func TestBrowserChoosesFoldersOfAnyName(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	names := []string{"a\nb", "c\r\nd", "e\rf", `"><b>&é`, "plain\n/1"}
 	for i, name := range names {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,26 +22,30 @@ import (
 	"github.com/dq-bench/dq-bench/harness/load"
 	"github.com/dq-bench/dq-bench/harness/plan"
 	"github.com/dq-bench/dq-bench/harness/run"
+	"github.com/dq-bench/dq-bench/harness/server/servertest"
 )
 
-// servedEnv makes the test binary a driver program for the queue in memory.
+// servedEnv makes the test binary a driver program for the queue in memory. It is set for all programs that tests start.
 const servedEnv = "DQ_TEST_SERVE"
+
+// stays is the argument that has such a program stay when its stdin has ended.
+const stays = "stays"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(servedEnv) == "" {
-		os.Exit(m.Run())
+		if err := os.Setenv(servedEnv, "1"); err != nil {
+			panic(err)
+		}
+		servertest.Main(m)
 	}
 	if err := serve.Serve(os.Stdin, os.Stdout, baseline.NewMemory()); err != nil {
 		_, _ = io.WriteString(os.Stderr, err.Error())
 		os.Exit(1)
 	}
-	if os.Getenv(servedEnv) == staysEnv {
+	if slices.Contains(os.Args, stays) {
 		select {}
 	}
 }
-
-// staysEnv has the program stay when its stdin has ended.
-const staysEnv = "stays"
 
 // client talks to a Serve in this process.
 type client struct {
@@ -158,7 +163,7 @@ func TestServeEndsAndCancelsAPhase(t *testing.T) {
 
 // The load engine runs a plan inside a program and makes a run file of it.
 func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
-	t.Setenv(servedEnv, "1")
+	t.Parallel()
 	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
@@ -196,8 +201,8 @@ func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
 
 // What a program has measured stands, though it does not end when it is told to.
 func TestAProgramThatDoesNotEndCostsANote(t *testing.T) {
-	t.Setenv(servedEnv, staysEnv)
-	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
+	t.Parallel()
+	d, err := spec.Parse("exec:'" + os.Args[0] + "' " + stays)
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false
@@ -213,7 +218,7 @@ func TestAProgramThatDoesNotEndCostsANote(t *testing.T) {
 // The first interrupt ends the offers of a program too; what is due is drained,
 // and the rest is pending.
 func TestInterruptedProgramStillReports(t *testing.T) {
-	t.Setenv(servedEnv, "1")
+	t.Parallel()
 	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
@@ -235,7 +240,7 @@ func TestInterruptedProgramStillReports(t *testing.T) {
 }
 
 func TestLoadTellsWhyAProgramRefused(t *testing.T) {
-	t.Setenv(servedEnv, "1")
+	t.Parallel()
 	d, err := spec.Parse("exec:'" + os.Args[0] + "' with arguments")
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
