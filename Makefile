@@ -2,6 +2,7 @@
 
 GO ?= go
 GOLANGCI_LINT_VERSION := v2.15.0
+GOVULNCHECK_VERSION := v1.9.0
 FUZZTIME ?= 10s
 
 .DEFAULT_GOAL := help
@@ -86,6 +87,15 @@ lint: bin/golangci-lint ## go vet and golangci-lint, and whether both go.mod are
 
 bin/golangci-lint: Makefile
 	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	@touch $@
+
+VULN_DB ?= https://vuln.go.dev
+.PHONY: vuln
+vuln: bin/govulncheck ## the known vulnerabilities of what the code and its tests call; VULN_DB=file:///folder for a copy of Go's database
+	bin/govulncheck -db $(VULN_DB) -test ./...
+
+bin/govulncheck: Makefile
+	GOBIN=$(CURDIR)/bin $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 	@touch $@
 
 .PHONY: fuzz
