@@ -101,6 +101,9 @@ func runAnalyze(cmd *cobra.Command, f *analyzeFlags, args []string) error {
 		err = reader.Log(cmd.Context(), cmd.InOrStdin())
 	}
 	d := reader.Document()
+	if errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("interrupted after %d commands", d.Commands)
+	}
 	if err != nil && d.Commands == 0 {
 		return err
 	}

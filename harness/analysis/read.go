@@ -64,7 +64,7 @@ func (r *Reader) Log(ctx context.Context, in io.Reader) error {
 	return s.Err()
 }
 
-// readUntil reads until ctx ends, be it within a line that has no end.
+// readUntil reads until ctx ends, be it within a line that has no end or while nothing comes.
 type readUntil struct {
 	ctx context.Context //nolint:containedctx // an io.Reader is passed none
 	in  io.Reader
@@ -74,7 +74,21 @@ func (r *readUntil) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return r.in.Read(p)
+	type read struct {
+		n   int
+		err error
+	}
+	got := make(chan read, 1)
+	go func() {
+		n, err := r.in.Read(p)
+		got <- read{n, err}
+	}()
+	select {
+	case g := <-got:
+		return g.n, g.err
+	case <-r.ctx.Done():
+		return 0, r.ctx.Err()
+	}
 }
 
 // earlyLine holds a line from before September 2001, as long as it may be one whose time stamp is cut:
@@ -145,7 +159,7 @@ func (r *Reader) Files(ctx context.Context, paths []string) error {
 }
 
 func (r *Reader) oneFile(ctx context.Context, path string) error {
-	f, err := os.Open(path)
+	f, err := open(ctx, path)
 	if err != nil {
 		return fmt.Errorf("the log cannot be read: %w", err)
 	}
@@ -154,6 +168,25 @@ func (r *Reader) oneFile(ctx context.Context, path string) error {
 		return fmt.Errorf("reading %s: %w", path, err)
 	}
 	return nil
+}
+
+// open opens a file, or waits until ctx ends for who writes into a named pipe.
+func open(ctx context.Context, path string) (*os.File, error) {
+	type opened struct {
+		file *os.File
+		err  error
+	}
+	got := make(chan opened, 1)
+	go func() {
+		file, err := os.Open(path)
+		got <- opened{file, err}
+	}()
+	select {
+	case o := <-got:
+		return o.file, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // Document returns what the logs say, with the texts of lines that files still have.
@@ -240,17 +273,20 @@ func below(path string) ([]string, error) {
 
 // look reads the beginning of a file, of which 1 MB has to hold a line.
 func (r *Reader) look(path string) (logFile, error) {
+	file := logFile{path: path, begins: math.MaxInt64}
+	info, err := os.Stat(path)
+	if err != nil {
+		return logFile{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return file, nil // a pipe can be opened and read only once
+	}
+	file.size = info.Size()
 	f, err := os.Open(path)
 	if err != nil {
 		return logFile{}, err
 	}
 	defer f.Close()
-	file := logFile{path: path, begins: math.MaxInt64}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-		file.size = info.Size()
-	} else {
-		return file, nil // a pipe can be read only once
-	}
 	for s := r.scan(io.LimitReader(f, 1<<20)); s.Scan(); {
 		l, err := s.Line()
 		if err != nil {

@@ -97,6 +97,27 @@ func luaPCall(l *lua.LState, pcall *lua.LFunction) int {
 	return l.GetTop()
 }
 
+// luaRep is string.rep, which does not make what no memory holds: Go ends the process there.
+func luaRep(l *lua.LState) int {
+	s, n := l.CheckString(1), l.CheckInt(2)
+	if n > 0 && len(s) > longestText/n {
+		l.RaiseError("not enough memory")
+	}
+	l.Push(lua.LString(strings.Repeat(s, max(n, 0))))
+	return 1
+}
+
+// luaLog is redis.log, which writes nowhere.
+func luaLog(l *lua.LState) int {
+	if l.GetTop() < 2 {
+		l.Error(lua.LString("redis.log() requires two arguments or more."), 0)
+	}
+	if level, isNumber := l.Get(1).(lua.LNumber); !isNumber || level < 0 || level > 3 {
+		l.Error(lua.LString("Invalid debug level."), 0)
+	}
+	return 0
+}
+
 func luaErrorReply(l *lua.LState) int {
 	text, ok := l.Get(1).(lua.LString)
 	if !ok || l.GetTop() != 1 {
@@ -125,7 +146,7 @@ func luaStatusReply(l *lua.LState) int {
 
 func luaSHA1(l *lua.LState) int {
 	if l.GetTop() != 1 {
-		l.RaiseError("wrong number of arguments")
+		l.Error(lua.LString("wrong number of arguments"), 0)
 	}
 	l.Push(lua.LString(sha1Hex(lua.LVAsString(l.Get(1)))))
 	return 1
@@ -133,7 +154,7 @@ func luaSHA1(l *lua.LState) int {
 
 func luaSetRESP(l *lua.LState) int {
 	if v := l.CheckInt(1); v != 2 && v != 3 {
-		l.RaiseError("RESP version must be 2 or 3.")
+		l.Error(lua.LString("RESP version must be 2 or 3."), 0)
 	}
 	return 0
 }
@@ -142,11 +163,5 @@ func luaNothing(*lua.LState) int { return 0 }
 
 func luaTrue(l *lua.LState) int {
 	l.Push(lua.LTrue)
-	return 1
-}
-
-// luaClock measures nothing: scripts that decide by it would not do the same again.
-func luaClock(l *lua.LState) int {
-	l.Push(lua.LNumber(0))
 	return 1
 }

@@ -22,7 +22,10 @@ func numberTextOf(n float64, digits int) string {
 	case math.IsInf(n, -1):
 		return "-inf"
 	case math.IsNaN(n):
-		return "-nan"
+		if math.Signbit(n) {
+			return "-nan"
+		}
+		return "nan"
 	}
 	return strconv.FormatFloat(n, 'g', digits, 64)
 }

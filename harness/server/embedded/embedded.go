@@ -4,8 +4,10 @@
 // them need it. What it answers was compared with a real one; how fast says nothing
 // about Redis.
 //
-// Its scripts have no bit and no cmsgpack, no shebang and no replies of RESP3; ".." puts
-// all digits of a number into a text, and cjson leaves out null.
+// Its scripts have no bit and no cmsgpack, no shebang and no replies of RESP3, and pairs shows
+// nothing of a library; ".." puts all digits of a number into a text; string.format, patterns
+// and the texts of errors are those of another Lua machine; cjson leaves out null, and writes an
+// empty table as a list. A script that doubles its texts for long ends the process.
 package embedded
 
 import (
@@ -27,6 +29,8 @@ const (
 	// emulatedVersion is the Redis whose MONITOR lines and script errors the
 	// embedded server reproduces; clients read it to choose their commands.
 	emulatedVersion = "7.0.15"
+	// emulatedVersionNumber is the same as scripts have it.
+	emulatedVersionNumber = 7<<16 | 0<<8 | 15
 )
 
 // Server is a Redis inside this process: miniredis runs the commands, and this

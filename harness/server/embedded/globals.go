@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bufio"
+	"math"
 	"time"
 
 	luajson "github.com/alicebob/miniredis/v2/gopher-json"
@@ -23,7 +24,7 @@ func newMachine(e *Server, limit time.Duration) *machine {
 		l.Call(1, 0)
 	}
 	known := l.G.Global
-	for _, name := range []string{"dofile", "loadfile", "print", "require", "module", "_printregs", "newproxy"} {
+	for _, name := range []string{"dofile", "loadfile", "print", "require", "module", "getfenv", "setfenv", "_printregs", "newproxy"} {
 		known.RawSetString(name, lua.LNil)
 	}
 	known.RawSetString("tonumber", l.NewFunction(luaToNumber))
@@ -38,16 +39,18 @@ func newMachine(e *Server, limit time.Duration) *machine {
 	known.RawSetString("cjson", m.raising(l.Get(-1).(*lua.LTable)))
 	l.Pop(1)
 	known.RawSetString("struct", m.library(map[string]lua.LGFunction{"pack": luaPack, "unpack": luaUnpack, "size": luaSize}))
-	known.RawSetString("os", m.library(map[string]lua.LGFunction{"clock": luaClock}))
+	known.RawGetString("string").(*lua.LTable).RawSetString("rep", l.NewFunction(luaRep))
+	known.RawGetString("math").(*lua.LTable).RawSetString("huge", lua.LNumber(math.Inf(1)))
 	redis := m.library(map[string]lua.LGFunction{
 		"call": m.call, "pcall": m.pcall, "error_reply": luaErrorReply, "status_reply": luaStatusReply, "sha1hex": luaSHA1,
-		"log": luaNothing, "replicate_commands": luaTrue, "set_repl": luaNothing, "setresp": luaSetRESP,
+		"log": luaLog, "replicate_commands": luaTrue, "set_repl": luaNothing, "setresp": luaSetRESP,
 	})
 	for name, n := range map[string]int{"LOG_DEBUG": 0, "LOG_VERBOSE": 1, "LOG_NOTICE": 2, "LOG_WARNING": 3, "REPL_NONE": 0, "REPL_AOF": 1, "REPL_SLAVE": 2, "REPL_REPLICA": 2, "REPL_ALL": 3} {
 		redis.RawSetString(name, lua.LNumber(n))
 	}
+	redis.RawSetString("REDIS_VERSION", lua.LString(emulatedVersion))
+	redis.RawSetString("REDIS_VERSION_NUM", lua.LNumber(emulatedVersionNumber))
 	known.RawSetString("redis", redis)
-	known.RawSetString("server", redis)
 
 	m.refuse = l.NewFunction(func(l *lua.LState) int {
 		l.RaiseError("Attempt to modify a readonly table")
@@ -60,7 +63,8 @@ func newMachine(e *Server, limit time.Duration) *machine {
 			known.RawSet(name, m.readOnly(t))
 		}
 	})
-	known.RawSetString("_G", m.readOnly(known))
+	m.globals = m.readOnly(known)
+	known.RawSetString("_G", m.globals)
 	texts := l.GetMetatable(lua.LString("")).(*lua.LTable)
 	texts.RawSetString("__metatable", lua.LFalse)
 	known.Metatable = m.library(nil)
@@ -68,7 +72,7 @@ func newMachine(e *Server, limit time.Duration) *machine {
 		l.RaiseError("Script attempted to access nonexistent global variable '%s'", l.ToStringMeta(l.Get(2)).String())
 		return 0
 	}))
-	m.globals = m.guard(known)
+	m.known = known
 	return m
 }
 

@@ -9,6 +9,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// A text that no memory holds is refused: Go would end the process.
+func TestATextWithoutMeasureIsRefused(t *testing.T) {
+	t.Parallel()
+	e, err := Start(t.Context())
+	require.NoError(t, err)
+	defer e.Close()
+	conn, err := net.Dial("tcp", e.Addr())
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	_, err = conn.Write([]byte("*3\r\n$4\r\neval\r\n$43\r\nreturn string.rep(string.rep('ab',1e6),1e6)\r\n$1\r\n0\r\n"))
+	require.NoError(t, err)
+	reply, err := bufio.NewReader(conn).ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, reply, "not enough memory")
+}
+
 // A script that does not end holds up neither the others for ever nor Close.
 func TestAnEndlessScriptIsEnded(t *testing.T) {
 	t.Parallel()

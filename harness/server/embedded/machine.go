@@ -22,6 +22,8 @@ const (
 	mostRegisters = 1 << 20
 	mostCalls     = 16 << 10
 	mostUnpacked  = 7999
+	// longestText is what string.rep may make, as many bytes as a value of Redis.
+	longestText = 512 << 20
 	// databases is how many there are, as in Redis without a configuration.
 	databases = 16
 )
@@ -31,7 +33,8 @@ const (
 type machine struct {
 	server  *Server
 	state   *lua.LState
-	globals *lua.LTable // the metatable of a script's globals: reads what all scripts know, and refuses to be written
+	known   *lua.LTable // what scripts know, and the keys and arguments of the one that runs
+	globals *lua.LTable // shows it to them, and refuses to be written
 	refuse  *lua.LFunction
 	calls   *mini.Peer // who calls what the running script calls
 	reply   bytes.Buffer
@@ -66,12 +69,10 @@ func (m *machine) run(p *mini.Peer, program *lua.FunctionProto, db string, keys,
 	if db != "0" {
 		m.dispatch([]string{"SELECT", db})
 	}
-	globals := l.NewTable()
-	globals.RawSetString("KEYS", m.list(keys))
-	globals.RawSetString("ARGV", m.list(args))
-	globals.Metatable = m.globals
+	m.known.RawSetString("KEYS", m.list(keys))
+	m.known.RawSetString("ARGV", m.list(args))
 	f := l.NewFunctionFromProto(program)
-	f.Env = globals
+	f.Env = m.globals
 	defer l.SetTop(0)
 	if m.limit > 0 {
 		ctx, cancel := context.WithTimeoutCause(context.Background(), m.limit, fmt.Errorf("the script ran for more than %s, where the embedded server ends it", m.limit))
