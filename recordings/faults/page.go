@@ -126,7 +126,9 @@ func page(rows []row, at time.Time) string {
 			}
 		}
 	}
-	out.WriteString("\n## Where the second is behind the first\n\n")
+	fmt.Fprintf(&out, "\n## Where the second is behind the first\n\n"+
+		"It is behind where it loses more than may be lost or has more duplicates, where more are uncertain or fewer acknowledged by more than one offer of each producer, where more come early or are\n"+
+		"postponed by more than that and the offers of half a second, and where deliveries go on more than %s later. Less than that is chance in one run of each.\n\n", sooner)
 	behind := allBehind(rows)
 	if len(behind) == 0 {
 		out.WriteString("Nowhere.\n")
