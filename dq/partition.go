@@ -122,12 +122,15 @@ func (p *Partition[T]) whileTaking(ctx context.Context, take func(context.Contex
 	}
 }
 
-// drainLook is the pause between two looks of Drain.
+// drainLook is the pause between two looks of Drain: longer than a consumer keeps a value back that it has taken
+// ahead and then returns (see Consume).
 const drainLook = 200 * time.Millisecond
 
 // Drain has the Partitioned offer nothing more to this partition, whose keys go to the others, and waits until
-// the offers to it that are under way have ended and then the partition is empty, for consumers of this process or of others. progress, unless it is nil, is told at
-// first and whenever a look, each 200 ms, finds other counts; a look that fails is made again.
+// the offers to it that are under way have ended and then two looks in a row find the partition empty, for
+// consumers of this process or of others: what one of them has taken without a worker for it is in no key for
+// 50 ms, and then back. progress, unless it is nil, is told at first and whenever a look, each 200 ms, finds
+// other counts; a look that fails is made again.
 //
 // When ctx ends, its error says what was left, and the partition still takes no offers, until Resume. Producers
 // in other processes, of Java among them, go on until they are told too: only then is the partition empty for
@@ -136,6 +139,7 @@ func (p *Partition[T]) Drain(ctx context.Context, progress func(PartitionState))
 	p.setDraining(true)
 	var last PartitionState
 	var failed error
+	empty := 0 // looks in a row
 	for first := true; ; first = false {
 		offers := p.offers() // before it is looked what they have left
 		state, err := p.State(ctx)
@@ -143,7 +147,9 @@ func (p *Partition[T]) Drain(ctx context.Context, progress func(PartitionState))
 			if progress != nil && (first || state != last) {
 				progress(state)
 			}
-			if offers == 0 && state.Empty() {
+			if offers > 0 || !state.Empty() {
+				empty = 0
+			} else if empty++; empty == 2 {
 				return nil
 			}
 			last = state

@@ -397,6 +397,27 @@ func TestPartitionedDrainWaitsForOffersUnderWay(t *testing.T) {
 	}
 }
 
+// A value that a consumer has taken ahead and returns is in no key meanwhile, and the partition not drained.
+func TestPartitionedDrainWaitsForWhatIsReturned(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.partitioned(t, 3, customer)
+	gone := p.PartitionOf("bob")
+	drained := make(chan error, 1)
+	looked := make(chan dq.PartitionState, 100)
+	go func() { drained <- gone.Drain(deadline(t), func(s dq.PartitionState) { looked <- s }) }()
+	require.Equal(t, dq.PartitionState{Draining: true}, <-looked, "it is empty")
+	require.NoError(t, b.redis.LPush(t.Context(), gone.Name(), "bob 1").Err())
+	select {
+	case s := <-looked:
+		require.Equal(t, dq.PartitionState{Ready: 1, Draining: true}, s)
+	case err := <-drained:
+		t.Fatalf("it is drained, with %v, and a value is ready", err)
+	}
+	require.NoError(t, b.redis.LPop(t.Context(), gone.Name()).Err())
+	require.NoError(t, <-drained)
+}
+
 // Offers go on while partitions come and go: what Drain has found empty stays so, and nothing is refused.
 func TestPartitionedDrainBesideOffers(t *testing.T) {
 	t.Parallel()
