@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// This file is the functions of Lua and of the library redis that differ from those of this Lua machine.
+// This file is the functions of Lua and of the library redis that differ from those of this Lua machine, and those of the library struct as it calls them.
 
 // luaToNumber is tonumber of Lua 5.1, which reads a text without a base as C's strtod does.
 func luaToNumber(l *lua.LState) int {
@@ -118,30 +118,33 @@ func luaLog(l *lua.LState) int {
 	return 0
 }
 
+// luaErrorReply is redis.error_reply, which gives a text without a code the code ERR.
 func luaErrorReply(l *lua.LState) int {
-	text, ok := l.Get(1).(lua.LString)
-	if !ok || l.GetTop() != 1 {
-		l.Push(errorTable(l, "ERR wrong number or type of arguments"))
-		return 1
-	}
-	s := string(text)
-	if code, isCode := strings.CutPrefix(s, "-"); isCode {
-		s = code
-	} else if !strings.Contains(s, " ") {
-		s = "ERR " + s
-	}
-	l.Push(errorTable(l, s))
+	l.Push(replyTable(l, func(text string) *lua.LTable {
+		if code, isCode := strings.CutPrefix(text, "-"); isCode {
+			return errorTable(l, code)
+		}
+		if !strings.Contains(text, " ") {
+			text = "ERR " + text
+		}
+		return errorTable(l, text)
+	}))
 	return 1
 }
 
+// luaStatusReply is redis.status_reply.
 func luaStatusReply(l *lua.LState) int {
+	l.Push(replyTable(l, func(text string) *lua.LTable { return statusTable(l, text) }))
+	return 1
+}
+
+// replyTable is the reply that of makes of the only argument, a text.
+func replyTable(l *lua.LState, of func(text string) *lua.LTable) *lua.LTable {
 	text, ok := l.Get(1).(lua.LString)
 	if !ok || l.GetTop() != 1 {
-		l.Push(errorTable(l, "ERR wrong number or type of arguments"))
-		return 1
+		return errorTable(l, "ERR wrong number or type of arguments")
 	}
-	l.Push(statusTable(l, string(text)))
-	return 1
+	return of(string(text))
 }
 
 func luaSHA1(l *lua.LState) int {
@@ -163,5 +166,53 @@ func luaNothing(*lua.LState) int { return 0 }
 
 func luaTrue(l *lua.LState) int {
 	l.Push(lua.LTrue)
+	return 1
+}
+
+func luaArgs(l *lua.LState) []luaValue {
+	values := make([]luaValue, l.GetTop())
+	for i := range values {
+		switch v := l.Get(i + 1).(type) {
+		case lua.LNumber:
+			values[i] = luaValue{kind: 'n', n: float64(v), s: v.String()}
+		case lua.LString:
+			values[i] = luaValue{kind: 's', s: string(v)}
+		default:
+			values[i] = luaValue{kind: '-', s: v.Type().String()}
+		}
+	}
+	return values
+}
+
+func luaPack(l *lua.LState) int {
+	packed, err := structPack(luaArgs(l))
+	if err != nil {
+		l.RaiseError("%s", err)
+	}
+	l.Push(lua.LString(packed))
+	return 1
+}
+
+func luaUnpack(l *lua.LState) int {
+	values, err := structUnpack(luaArgs(l))
+	if err != nil {
+		l.RaiseError("%s", err)
+	}
+	for _, v := range values {
+		if v.kind == 'n' {
+			l.Push(lua.LNumber(v.n))
+		} else {
+			l.Push(lua.LString(v.s))
+		}
+	}
+	return len(values)
+}
+
+func luaSize(l *lua.LState) int {
+	n, err := structSize(luaArgs(l))
+	if err != nil {
+		l.RaiseError("%s", err)
+	}
+	l.Push(lua.LNumber(n))
 	return 1
 }

@@ -7,8 +7,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-
-	lua "github.com/yuin/gopher-lua"
 )
 
 // This file is the Lua library struct as scripts on Redis know it, on a 64-bit
@@ -28,54 +26,6 @@ type luaValue struct {
 	kind byte // 'n' number, 's' string, '-' another type, named by s
 	n    float64
 	s    string
-}
-
-func luaArgs(l *lua.LState) []luaValue {
-	values := make([]luaValue, l.GetTop())
-	for i := range values {
-		switch v := l.Get(i + 1).(type) {
-		case lua.LNumber:
-			values[i] = luaValue{kind: 'n', n: float64(v), s: v.String()}
-		case lua.LString:
-			values[i] = luaValue{kind: 's', s: string(v)}
-		default:
-			values[i] = luaValue{kind: '-', s: v.Type().String()}
-		}
-	}
-	return values
-}
-
-func luaPack(l *lua.LState) int {
-	packed, err := structPack(luaArgs(l))
-	if err != nil {
-		l.RaiseError("%s", err)
-	}
-	l.Push(lua.LString(packed))
-	return 1
-}
-
-func luaUnpack(l *lua.LState) int {
-	values, err := structUnpack(luaArgs(l))
-	if err != nil {
-		l.RaiseError("%s", err)
-	}
-	for _, v := range values {
-		if v.kind == 'n' {
-			l.Push(lua.LNumber(v.n))
-		} else {
-			l.Push(lua.LString(v.s))
-		}
-	}
-	return len(values)
-}
-
-func luaSize(l *lua.LState) int {
-	n, err := structSize(luaArgs(l))
-	if err != nil {
-		l.RaiseError("%s", err)
-	}
-	l.Push(lua.LNumber(n))
-	return 1
 }
 
 // structArgs reads the arguments of one library function, as Lua coerces them.
