@@ -203,24 +203,31 @@ func (f *feed) once(ctx context.Context) error {
 	return nil
 }
 
+// thereIs returns a value that is there: one that was taken ahead, or else the first of several; the zero value
+// for none. free is that of source.ready.
+func thereIs[V any](
+	ctx context.Context, free bool, ahead *prefetched[V], want *prefetch, several func(context.Context, int) (V, error),
+) (none V, err error) {
+	if v, ok := ahead.pop(); ok {
+		return v, nil
+	}
+	n := want.next()
+	if !free {
+		n = max(n, 1)
+	}
+	if n == 0 || ctx.Err() != nil {
+		return none, ctx.Err()
+	}
+	return several(ctx, n)
+}
+
 // takingSource takes from a BlockingQueue.
 type takingSource[T any] struct{ *consumer[T] }
 
 func (s *takingSource[T]) ready(ctx context.Context, free bool) (func(context.Context), error) {
-	reply, ok := s.ahead.pop()
-	if !ok {
-		n := s.want.next()
-		if !free {
-			n = max(n, 1)
-		}
-		if n == 0 || ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		first, err := s.several(ctx, n)
-		if first == nil {
-			return nil, err
-		}
-		reply = first
+	reply, err := thereIs(ctx, free, s.ahead, &s.want, s.several)
+	if reply == nil {
+		return nil, err
 	}
 	v, err := s.decode(reply)
 	if err != nil {
@@ -255,20 +262,9 @@ type reservingSource[T any] struct {
 }
 
 func (s *reservingSource[T]) ready(ctx context.Context, free bool) (func(context.Context), error) {
-	d, ok := s.ahead.pop()
-	if !ok {
-		n := s.want.next()
-		if !free {
-			n = max(n, 1)
-		}
-		if n == 0 || ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		first, err := s.several(ctx, n)
-		if first == nil {
-			return nil, err
-		}
-		d = first
+	d, err := thereIs(ctx, free, s.ahead, &s.want, s.several)
+	if d == nil {
+		return nil, err
 	}
 	if d != s.awaited {
 		if err := s.decode(ctx, d); err != nil {
