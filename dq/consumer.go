@@ -21,7 +21,7 @@ type consumer[T any] struct {
 
 func newConsumer[T any](q *BlockingQueue[T], handler func(context.Context, T) error, options ConsumeOptions) *consumer[T] {
 	c := &consumer[T]{ConsumeOptions: options, queue: q, handler: handler, want: newPrefetch(options.Prefetch)}
-	c.ahead = newPrefetched(c.putBack)
+	c.ahead = newPrefetched(prefetchHeld, c.putBack)
 	return c
 }
 

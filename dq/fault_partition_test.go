@@ -1,6 +1,7 @@
 package dq_test
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -85,5 +86,40 @@ func TestFaultAPartitionWhoseMasterIsGone(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return len(got.all()) == len(want) }, testDeadline, time.Millisecond)
 	require.ElementsMatch(t, want, got.all())
+	require.NoError(t, p.Close())
+}
+
+// One of two servers stands still while it is asked: the only worker goes on with the other's values.
+func TestFaultAPartitionWhoseServerStandsStill(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s := servertest.Process(t)
+	proxy := servertest.NewProxy(t, s.Addr)
+	still, err := dq.NewClient(connect(t, "redis://"+proxy.Addr+"?read_timeout=60s&max_retries=-1"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, still.Close()) })
+	p := dq.NewPartitioned([]*dq.BlockingQueue[string]{b.queue, dq.NewBlockingQueue(still, "others", codec.String{})}, dq.PartitionedOptions[string]{})
+	require.NoError(t, p.Ready(deadline(t)))
+	const each = 200
+	other := connect(t, s.URL())
+	for i := range each {
+		b.queued(t, fmt.Sprint("well ", i))
+		require.NoError(t, other.RPush(t.Context(), "others", fmt.Sprint("still ", i)).Err())
+	}
+	var well, behind atomic.Int32
+	stop := consuming(t, p, func(_ context.Context, v string) error {
+		switch {
+		case customer(v) == "well":
+			well.Add(1)
+		case behind.Add(1) == 10:
+			proxy.Stall()
+		}
+		return nil
+	}, dq.PartitionedConsumeOptions{})
+	require.Eventually(t, func() bool { return well.Load() == each }, testDeadline, time.Millisecond)
+	require.Less(t, behind.Load(), int32(each))
+	proxy.Heal()
+	require.Eventually(t, func() bool { return behind.Load() == each }, testDeadline, time.Millisecond)
+	stop()
 	require.NoError(t, p.Close())
 }

@@ -2,6 +2,7 @@ package dq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,9 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
+
+// ErrResumed is wrapped by the error of a Drain that Resume has ended.
+var ErrResumed = errors.New("dq: the partition takes offers again")
 
 // Partition is one queue of a Partitioned: an ordinary BlockingQueue with a DelayedQueue in front of it.
 //
@@ -20,12 +24,14 @@ type Partition[T any] struct {
 	delayed  *DelayedQueue[T]
 	of       *Partitioned[T]
 	draining atomic.Bool
+	refused  atomic.Pointer[time.Time] // when it last did not take an offer; nil where it took one since
 
 	mu       sync.Mutex
 	offering int             // calls of the Partitioned that offer to it
 	taking   context.Context // ends with Pause
 	pause    context.CancelFunc
 	resumed  chan struct{} // closed by Resume; nil where there is no pause
+	undrain  chan struct{} // the same for Drain
 }
 
 func newPartition[T any](of *Partitioned[T], queue *BlockingQueue[T], delayed *DelayedQueue[T]) *Partition[T] {
@@ -58,7 +64,7 @@ func (p *Partition[T]) Pause() {
 	}
 }
 
-// Resume ends Pause and Drain.
+// Resume ends Pause, and a Drain, also one that waits: ErrResumed.
 func (p *Partition[T]) Resume() {
 	p.mu.Lock()
 	if p.resumed != nil {
@@ -66,14 +72,26 @@ func (p *Partition[T]) Resume() {
 		close(p.resumed)
 		p.resumed = nil
 	}
+	if p.undrain != nil {
+		close(p.undrain)
+		p.undrain = nil
+		p.draining.Store(false)
+	}
 	p.mu.Unlock()
-	p.setDraining(false)
+	p.of.reopen()
 }
 
-func (p *Partition[T]) setDraining(draining bool) {
-	if p.draining.Swap(draining) != draining {
-		p.of.reopen()
+// drain has no more offered to it until the end of the channel.
+func (p *Partition[T]) drain() <-chan struct{} {
+	p.mu.Lock()
+	if p.undrain == nil {
+		p.undrain = make(chan struct{})
+		p.draining.Store(true)
 	}
+	resumed := p.undrain
+	p.mu.Unlock()
+	p.of.reopen()
+	return resumed
 }
 
 // begin notes that the Partitioned offers to it, until end, and reports false where it is being drained.
@@ -99,6 +117,24 @@ func (p *Partition[T]) offers() int {
 	return p.offering
 }
 
+// note takes note of how an offer went.
+func (p *Partition[T]) note(err error) {
+	if err != nil {
+		now := time.Now()
+		p.refused.Store(&now)
+	} else if p.refused.Load() != nil {
+		p.refused.Store(nil)
+	}
+}
+
+// refuses is 1 for a second after an offer that the partition did not take, else 0.
+func (p *Partition[T]) refuses() int {
+	if when := p.refused.Load(); when != nil && time.Since(*when) < time.Second {
+		return 1
+	}
+	return 0
+}
+
 // whileTaking calls take with a context that ends with ctx or with a pause, again after each pause, until ctx
 // ends or the Client is closed.
 func (p *Partition[T]) whileTaking(ctx context.Context, take func(context.Context)) {
@@ -122,50 +158,65 @@ func (p *Partition[T]) whileTaking(ctx context.Context, take func(context.Contex
 	}
 }
 
-// drainLook is the pause between two looks of Drain: longer than a consumer keeps a value back that it has taken
-// ahead and then returns (see Consume).
-const drainLook = 200 * time.Millisecond
+// drainLook is the pause between two looks of Drain, and so many in a row must find nothing: within that time a value
+// comes to a worker though each of a hundred processes takes it for 5 ms and returns it (see Consume).
+const (
+	drainLook  = 200 * time.Millisecond
+	drainLooks = 6
+)
 
 // Drain has the Partitioned offer nothing more to this partition, whose keys go to the others, and waits until
-// the offers to it that are under way have ended and then two looks in a row find the partition empty, for
-// consumers of this process or of others: what one of them has taken without a worker for it is in no key for
-// 50 ms, and then back. progress, unless it is nil, is told at first and whenever a look, each 200 ms, finds
-// other counts; a look that fails is made again.
+// the offers to it that are under way have ended and then all looks of one second find the partition empty, for
+// consumers of this process or of others: what one of them has taken and returns is in no key meanwhile.
+// progress, unless it is nil, is told at first and whenever a look, each 200 ms, finds other counts; a look that
+// fails is made again.
 //
-// When ctx ends, its error says what was left, and the partition still takes no offers, until Resume. Producers
+// When ctx ends, its error says what was left, and the partition still takes no offers, until Resume. That ends a
+// Drain with ErrResumed, and Close of the Partitioned, or of its Client, with ErrClosed. Producers
 // in other processes, of Java among them, go on until they are told too: only then is the partition empty for
 // good, and can be left out by all of them.
 func (p *Partition[T]) Drain(ctx context.Context, progress func(PartitionState)) error {
-	p.setDraining(true)
-	var last PartitionState
-	var failed error
-	empty := 0 // looks in a row
-	for first := true; ; first = false {
+	resumed := p.drain()
+	var last *PartitionState
+	var failed error // of the latest look
+	for empty := 0; empty < drainLooks; {
 		offers := p.offers() // before it is looked what they have left
 		state, err := p.State(ctx)
-		if err == nil {
-			if progress != nil && (first || state != last) {
+		switch {
+		case err != nil && ctx.Err() == nil:
+			failed = err
+		case err == nil:
+			failed = nil
+			if progress != nil && (last == nil || state != *last) {
 				progress(state)
 			}
+			last = &state
+			empty++
 			if offers > 0 || !state.Empty() {
 				empty = 0
-			} else if empty++; empty == 2 {
-				return nil
 			}
-			last = state
 		}
-		failed = err
-		if p.queue.client.ctx.Err() != nil {
+		if p.queue.client.ctx.Err() != nil || p.of.closed.Load() {
 			return ErrClosed
 		}
-		if err := pause(ctx, drainLook); err != nil {
-			if failed != nil {
-				return in("drain", p.Name(), fmt.Errorf("%w: %w", err, failed))
-			}
+		err = pause(ctx, drainLook)
+		select {
+		case <-resumed:
+			return in("drain", p.Name(), ErrResumed)
+		default:
+		}
+		switch {
+		case err == nil:
+		case failed != nil:
+			return in("drain", p.Name(), fmt.Errorf("%w: %w", err, failed))
+		case last == nil:
+			return in("drain", p.Name(), err)
+		default:
 			return in("drain", p.Name(), fmt.Errorf("%w: %d wait, %d are ready and %d held; %d calls offer more",
 				err, last.Waiting, last.Ready, last.Held, offers))
 		}
 	}
+	return nil
 }
 
 // PartitionState is what a partition holds, and what its Partitioned does with it.

@@ -31,7 +31,8 @@ const (
 // first few of them are spread over the slots, as those of numbers alone are not: of orders-0 to orders-5 two of
 // six masters have two each, and two have none.
 //
-// A '{' in the name has its slot depend on a part of it alone, so that nothing is spread: k is 0 then.
+// The slot of a name with a hash tag, such as {orders}, depends on the tag alone, so that nothing is spread: k is 0
+// then.
 func PartitionName(name string, i int) string {
 	home := (partitionFirst + partitionStep*i) % wire.Slots
 	prefix := name + "-" + strconv.Itoa(i) + "-"

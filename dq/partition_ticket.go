@@ -7,7 +7,8 @@ import (
 )
 
 // PartitionTicket names one message of a Partitioned, so that Cancel finds it with one call. As text it is the
-// Ticket and the name of its partition, to be kept beside the order that the message is about.
+// Ticket and the name of its partition, to be kept beside the order that the message is about; the zero value, of no
+// message, too.
 type PartitionTicket struct {
 	// Partition is the name of the destination queue.
 	Partition string
@@ -31,6 +32,9 @@ func (t *PartitionTicket) UnmarshalText(text []byte) (err error) {
 func ParsePartitionTicket(text string) (PartitionTicket, error) {
 	ticket, partition, _ := strings.Cut(text, "@")
 	t, err := ParseTicket(ticket)
+	if t == (Ticket{}) && err == nil && ticket+"@" == text {
+		return PartitionTicket{}, nil // there is none
+	}
 	if err != nil || partition == "" {
 		return PartitionTicket{}, fmt.Errorf("dq: expected a ticket such as %q, got %.90q", "1795329218107-08af82252204180b@orders-0-107", text)
 	}

@@ -2,6 +2,7 @@ package dq
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -140,7 +141,8 @@ func partitionOf[T any](open []*Partition[T], key string) (best *Partition[T]) {
 
 // Offer queues a value that becomes available after delay, in the partition of its key: see DelayedQueue.Offer,
 // whose errors it has, and ErrNoPartition. Without a Key it goes to the partition whose turn it is, or where
-// that does not take it for the moment and it is certain not to be queued, to the next one that does.
+// that refuses it, or does not answer, and it is certain not to be queued, to the next one that takes it. One that
+// did not take a value is asked last for a second.
 func (p *Partitioned[T]) Offer(ctx context.Context, value T, delay time.Duration) error {
 	_, err := p.OfferTicket(ctx, value, delay)
 	return err
@@ -150,6 +152,9 @@ func (p *Partitioned[T]) Offer(ctx context.Context, value T, delay time.Duration
 func (p *Partitioned[T]) OfferTicket(ctx context.Context, value T, delay time.Duration) (PartitionTicket, error) {
 	if err := p.takesOffers(delay); err != nil {
 		return PartitionTicket{}, err
+	}
+	if !isPlain(value) && isNull(value) {
+		return PartitionTicket{}, fmt.Errorf("dq: offer: %w", ErrNilValue) // of which Key need know nothing
 	}
 	for {
 		t, err := p.offerToOpen(ctx, value, delay)
@@ -169,20 +174,58 @@ func (p *Partitioned[T]) offerToOpen(ctx context.Context, value T, delay time.Du
 		}
 		return one.offer(ctx, value, delay, one.queue.client.patience)
 	}
-	open := *p.open.Load()
-	if len(open) == 0 {
-		return PartitionTicket{}, ErrNoPartition
-	}
-	first := p.next.Add(1) % uint64(len(open))
-	for i := range open {
-		one := open[(first+uint64(i))%uint64(len(open))]
-		t, err := one.offer(ctx, value, delay, 0)
-		if err == nil || errors.Is(err, ErrUncertain) || !passes(err) && !errors.Is(err, errDraining) {
-			return t, err
+	return p.offerToAny(ctx, value, delay)
+}
+
+// offerToAny offers to one partition after the other, as long as time may have one of them take the value.
+func (p *Partitioned[T]) offerToAny(ctx context.Context, value T, delay time.Duration) (PartitionTicket, error) {
+	var retry backoff
+	for began := time.Now(); ; {
+		open := p.inTurn()
+		if len(open) == 0 {
+			return PartitionTicket{}, ErrNoPartition
+		}
+		var first error
+		curable := false
+		for _, one := range open {
+			t, err := one.offer(ctx, value, delay, 0)
+			if !refusedByOne(ctx, err) {
+				return t, err
+			}
+			first = cmp.Or(first, err)
+			curable = curable || passes(err)
+		}
+		left := open[0].queue.client.patience - time.Since(began)
+		if errors.Is(first, errDraining) || !curable || left <= 0 || p.closed.Load() || pause(ctx, min(retry.next(), left)) != nil {
+			return PartitionTicket{}, first
 		}
 	}
-	return open[first].offer(ctx, value, delay, open[first].queue.client.patience)
 }
+
+// inTurn returns the partitions that take offers: the one whose turn it is and those after it, but last those that
+// did not take one lately.
+func (p *Partitioned[T]) inTurn() []*Partition[T] {
+	open := *p.open.Load()
+	if len(open) == 0 {
+		return nil
+	}
+	first := p.next.Add(1) % uint64(len(open))
+	turn := append(slices.Clone(open[first:]), open[:first]...)
+	slices.SortStableFunc(turn, func(a, b *Partition[T]) int { return cmp.Compare(a.refuses(), b.refuses()) })
+	return turn
+}
+
+// refusedByOne reports whether a value that was offered is certain not to be queued, and another partition may
+// take it.
+func refusedByOne(ctx context.Context, err error) bool {
+	var value *valueError
+	return err != nil && ctx.Err() == nil && !errors.Is(err, ErrUncertain) && !errors.As(err, &value)
+}
+
+// valueError is what is wrong with a value, whatever it is offered to.
+type valueError struct{ error }
+
+func (e *valueError) Unwrap() error { return e.error }
 
 func (p *Partitioned[T]) takesOffers(delay time.Duration) error {
 	switch {
@@ -210,9 +253,11 @@ func (p *Partition[T]) offer(ctx context.Context, value T, delay, patience time.
 	}
 	data, err := p.delayed.encode(value)
 	if err != nil {
-		return PartitionTicket{}, err
+		return PartitionTicket{}, &valueError{err}
 	}
-	return p.ticket(p.delayed.offerData(ctx, data, delay.Milliseconds(), patience))
+	t, err := p.delayed.offerData(ctx, data, delay.Milliseconds(), patience)
+	p.note(err)
+	return p.ticket(t, err)
 }
 
 // Cancel removes the message of a ticket: see DelayedQueue.Cancel. The ticket says in which partition it is.

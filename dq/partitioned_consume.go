@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // PartitionedConsumeOptions says how Consume of a Partitioned works.
@@ -30,9 +33,10 @@ type PartitionedReliableOptions struct {
 // Consume takes values from all partitions and calls handler for each until ctx ends, as BlockingQueue.Consume
 // does, with one connection that waits for each partition.
 //
-// Partitions in which values are ready take turns, value by value. What was taken, and for which no worker
-// becomes free within 50 ms, goes back to the front of its queue. A server that is away, which Failed is told,
-// holds up its own partitions alone; Pause of a partition has nothing taken from it.
+// Partitions in which values are ready take turns, value by value. What came while no worker was free goes back to
+// the front of its queue after 5 ms, and what was taken with others and whose turn has not come, after 50 ms. A
+// server that is away or stands still, which Failed is told, holds up its own partitions alone, and a worker for
+// 50 ms each time that it is asked; Pause of a partition has nothing taken from it.
 func (p *Partitioned[T]) Consume(
 	ctx context.Context, handler func(context.Context, T) error, options PartitionedConsumeOptions,
 ) error {
@@ -47,13 +51,14 @@ func (p *Partitioned[T]) Consume(
 		if one.queue.client.strict {
 			own.Prefetch = 1
 		}
-		return &takingSource[T]{newConsumer(one.queue, handler, own)}, nil
+		return newTakingSource(newConsumer(one.queue, handler, own)), nil
 	})
 }
 
 // ConsumeReliably reserves messages of all partitions and calls handler for each until ctx ends, as Consume of a
 // ReliableQueue does. Meanwhile it puts back what others have held too long. Partitions take turns as in Consume, and
-// what no worker becomes free for goes back as there, without having counted as an attempt.
+// what no worker becomes free for goes back as there, without having counted as an attempt: nothing is held before
+// there is a worker for it.
 //
 // Dead letters are those of each partition: NewReliableQueue of its Queue has them.
 func (p *Partitioned[T]) ConsumeReliably(
@@ -71,18 +76,21 @@ func (p *Partitioned[T]) ConsumeReliably(
 	}
 	return p.consume(ctx, consuming.Workers, options.Ordered, consuming.Failed, func(one *Partition[T]) (source, error) {
 		queue := NewReliableQueue(one.queue, options.ReliableOptions)
-		return &reservingSource[T]{reliableWorker: newReliableConsumer(ctx, queue, handler, *consuming).worker()}, queue.Err()
+		return newReservingSource(newReliableConsumer(ctx, queue, handler, *consuming).worker()), queue.Err()
 	})
 }
 
-// source is where the values of one partition come from. One goroutine calls it.
+// source is where the values of one partition come from, and what keeps those that it has taken, for a moment. One
+// goroutine calls it.
 type source interface {
-	// ready returns what handles a value that is there, nil for none. free says that there was a worker for it
-	// at once, so that it may as well be waited for; if not, it is looked whether one is there.
-	ready(ctx context.Context, free bool) (handle func(context.Context), err error)
-	// wait waits for a value, and keeps it for ready.
+	// next returns what handles a value that is kept, nil for none.
+	next(ctx context.Context) (handle func(context.Context), err error)
+	// fetch keeps values that are there. free says that there was a worker for one at once, so that one may as
+	// well be waited for; if not, it is looked whether one is there.
+	fetch(ctx context.Context, free bool) error
+	// wait waits for a value, and keeps it, or what fetch needs to have it.
 	wait(ctx context.Context) error
-	// keeps reports whether a value is kept.
+	// keeps reports whether next or fetch is to be called, though ctx has ended.
 	keeps() bool
 	close()
 }
@@ -140,6 +148,9 @@ func (p places) take(ctx context.Context) (free bool, err error) {
 
 func (p places) leave() { <-p }
 
+// askTime is for how long a feed keeps a place while it asks its server: longer than one that is well takes.
+const askTime = 50 * time.Millisecond
+
 // feed has the values of one partition handled.
 type feed struct {
 	source
@@ -183,7 +194,20 @@ func (f *feed) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	handle, err := f.ready(ctx, free)
+	handle, err := f.next(f.handling)
+	if handle == nil && err == nil {
+		// A server that stands still holds up no worker: the place goes to another partition meanwhile.
+		left := time.AfterFunc(askTime, f.places.leave)
+		err = f.fetch(ctx, free)
+		switch inTime := left.Stop(); {
+		case !inTime && (err != nil || f.keeps()):
+			return err
+		case !inTime:
+			return f.wait(ctx)
+		case err == nil:
+			handle, err = f.next(f.handling)
+		}
+	}
 	if handle == nil {
 		f.places.leave()
 		if err == nil {
@@ -203,37 +227,50 @@ func (f *feed) once(ctx context.Context) error {
 	return nil
 }
 
-// thereIs returns a value that is there: one that was taken ahead, or else the first of several; the zero value
-// for none. free is that of source.ready.
-func thereIs[V any](
-	ctx context.Context, free bool, ahead *prefetched[V], want *prefetch, several func(context.Context, int) (V, error),
-) (none V, err error) {
-	if v, ok := ahead.pop(); ok {
-		return v, nil
-	}
-	n := want.next()
+// many is how many values are to be asked for, 0 for none: free is that of source.fetch.
+func (p *prefetch) many(free bool) int {
+	n := p.next()
 	if !free {
 		n = max(n, 1)
 	}
-	if n == 0 || ctx.Err() != nil {
-		return none, ctx.Err()
-	}
-	return several(ctx, n)
+	return n
 }
 
 // takingSource takes from a BlockingQueue.
-type takingSource[T any] struct{ *consumer[T] }
+type takingSource[T any] struct {
+	*consumer[T]
+	awaited *prefetched[any] // the one that was waited for
+}
 
-func (s *takingSource[T]) ready(ctx context.Context, free bool) (func(context.Context), error) {
-	reply, err := thereIs(ctx, free, s.ahead, &s.want, s.several)
-	if reply == nil {
-		return nil, err
+func newTakingSource[T any](c *consumer[T]) *takingSource[T] {
+	return &takingSource[T]{consumer: c, awaited: newPrefetched(awaitedHeld, c.putBack)}
+}
+
+func (s *takingSource[T]) next(context.Context) (func(context.Context), error) {
+	reply, ok := s.awaited.pop()
+	if !ok {
+		reply, ok = s.ahead.pop()
+	}
+	if !ok {
+		return nil, nil
 	}
 	v, err := s.decode(reply)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) { s.handle(ctx, v) }, nil
+}
+
+func (s *takingSource[T]) fetch(ctx context.Context, free bool) error {
+	n := s.want.many(free)
+	if n == 0 || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	first, err := s.several(ctx, n)
+	if first != nil {
+		s.ahead.keepFirst(first)
+	}
+	return err
 }
 
 func (s *takingSource[T]) wait(ctx context.Context) error {
@@ -245,28 +282,35 @@ func (s *takingSource[T]) wait(ctx context.Context) error {
 			return in("take", name, err)
 		}
 		if pair, ok := reply.([]any); ok && len(pair) == 2 {
-			s.ahead.keep(pair[1:])
+			s.awaited.keep(pair[1:])
 			return nil
 		}
 	}
 }
 
-func (s *takingSource[T]) keeps() bool { return s.ahead.holds() }
+func (s *takingSource[T]) keeps() bool { return s.awaited.holds() || s.ahead.holds() }
 
 func (s *takingSource[T]) close() {}
 
 // reservingSource takes from a ReliableQueue.
 type reservingSource[T any] struct {
 	*reliableWorker[T]
-	awaited *Delivery[T] // the latest that was waited for, which is decoded
+	awaited *prefetched[string] // the one that was waited for, which is moved and held by nobody
+	decoded *Delivery[T]        // the latest of those that were waited for
 }
 
-func (s *reservingSource[T]) ready(ctx context.Context, free bool) (func(context.Context), error) {
-	d, err := thereIs(ctx, free, s.ahead, &s.want, s.several)
-	if d == nil {
-		return nil, err
+func newReservingSource[T any](w *reliableWorker[T]) *reservingSource[T] {
+	s := &reservingSource[T]{reliableWorker: w}
+	s.awaited = newPrefetched(awaitedHeld, s.putBack)
+	return s
+}
+
+func (s *reservingSource[T]) next(ctx context.Context) (func(context.Context), error) {
+	d, ok := s.ahead.pop()
+	if !ok {
+		return nil, nil
 	}
-	if d != s.awaited {
+	if d != s.decoded {
 		if err := s.decode(ctx, d); err != nil {
 			return nil, err
 		}
@@ -274,15 +318,58 @@ func (s *reservingSource[T]) ready(ctx context.Context, free bool) (func(context
 	return func(ctx context.Context) { s.handle(ctx, d) }, nil
 }
 
-func (s *reservingSource[T]) wait(ctx context.Context) (err error) {
-	s.want.one()
-	if s.awaited, err = s.queue.Reserve(ctx); err == nil {
-		s.ahead.keep([]*Delivery[T]{s.awaited})
+func (s *reservingSource[T]) fetch(ctx context.Context, free bool) error {
+	if value, ok := s.awaited.pop(); ok {
+		d, err := s.queue.holdValue(ctx, value)
+		if s.decoded = d; d != nil {
+			s.ahead.keepFirst(d)
+		}
+		return in("reserve", s.queue.dest.Name(), err)
+	}
+	n := s.want.many(free)
+	if n == 0 || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	first, err := s.several(ctx, n)
+	if first != nil {
+		s.ahead.keepFirst(first)
 	}
 	return err
 }
 
-func (s *reservingSource[T]) keeps() bool { return s.ahead.holds() }
+func (s *reservingSource[T]) wait(ctx context.Context) error {
+	s.want.one()
+	value, err := s.queue.move(ctx)
+	if err != nil {
+		return in("reserve", s.queue.dest.Name(), err)
+	}
+	s.awaited.keep([]string{value})
+	return nil
+}
+
+// putBack gives back what was moved. Where nobody knows whether the server has, it goes back by itself, as what
+// a consumer that is gone has moved.
+func (s *reservingSource[T]) putBack(moved []string) bool {
+	client, names := s.queue.client, s.queue.names
+	release, err := client.hold()
+	if err != nil {
+		return false
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(context.Background(), prefetchReturn)
+	defer cancel()
+	_, err = client.runOwn(ctx, callLane, putBackScript, []string{s.queue.dest.Name(), names.Moved, names.MovedBefore}, moved[0])
+	if errors.As(err, new(resp.Error)) || errors.Is(err, errUnsent) {
+		return false // it is handled here
+	}
+	client.tellReturned(s.queue.dest.Name(), moved, err)
+	if err != nil {
+		s.Failed(nil, in("release", s.queue.dest.Name(), err))
+	}
+	return true
+}
+
+func (s *reservingSource[T]) keeps() bool { return s.awaited.holds() || s.ahead.holds() }
 
 func (s *reservingSource[T]) close() {
 	s.reliableConsumer.close()

@@ -2,7 +2,9 @@ package dq
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -34,102 +36,190 @@ func (e *OfferAllError) Unwrap() []error {
 // OfferAll queues values, all due after delay: those of each partition in their order over one connection, those
 // of different partitions at the same time. nil says that all are queued. Otherwise it is an *OfferAllError that
 // says what became of each, or, where none was sent, ErrNoPartition or another one that concerns all of them.
-// In a partition that fails no value is sent behind the batch of 512 that one has failed in.
+// In a partition that fails no value is sent behind the batch of 512 that one has failed in. Without a Key those
+// that a partition refuses, or does not answer about, and that are certain not to be queued, go to the others.
 func (p *Partitioned[T]) OfferAll(ctx context.Context, delay time.Duration, values ...T) error {
 	if err := p.takesOffers(delay); err != nil {
 		return err
 	}
-	groups, err := p.share(values)
-	if err != nil {
-		return err
+	all := &offerAll[T]{of: p, delay: delay, values: values, errs: make([]error, len(values)), failed: map[*Partition[T]]bool{}}
+	which := make([]int, len(values))
+	for i := range which {
+		which[i] = i
 	}
-	errs := make([]error, len(values))
-	var sending sync.WaitGroup
-	for one, group := range groups {
-		sending.Go(func() {
-			defer one.end()
-			own := make([]T, len(group))
-			for k, i := range group {
-				own[k] = values[i]
-			}
-			for k, err := range one.delayed.offerEach(ctx, delay, own) {
-				errs[group[k]] = err
-			}
-		})
+	for len(which) > 0 {
+		again, err := all.round(ctx, which)
+		switch {
+		case err == nil:
+			which = again
+		case len(which) == len(values):
+			return err
+		default:
+			which = nil // some were sent, and of these the errors are known
+		}
 	}
-	sending.Wait()
-	for _, err := range errs {
+	for _, err := range all.errs {
 		if err != nil {
-			return &OfferAllError{Errors: errs}
+			return &OfferAllError{Errors: all.errs}
 		}
 	}
 	return nil
 }
 
-// share returns which values go to which partition, of those that take offers when it begins. Each has begun,
-// so that Drain waits for its end.
-func (p *Partitioned[T]) share(values []T) (map[*Partition[T]][]int, error) {
-	open := *p.open.Load()
-	groups := make(map[*Partition[T]][]int)
-	for i, value := range values {
-		one := p.choose(open, value)
-		if one == nil {
-			return nil, ErrNoPartition
+// offerAll is one OfferAll.
+type offerAll[T any] struct {
+	of     *Partitioned[T]
+	delay  time.Duration
+	values []T
+	errs   []error
+	failed map[*Partition[T]]bool
+}
+
+// round offers those of the values to partitions that have not failed, or where all have, for as long as is
+// patient, to all. It returns which of them are to be offered again.
+func (a *offerAll[T]) round(ctx context.Context, which []int) (again []int, err error) {
+	open := a.of.inTurn()
+	last := true
+	if left := slices.DeleteFunc(slices.Clone(open), func(one *Partition[T]) bool { return a.failed[one] }); a.of.key == nil && len(left) > 0 {
+		open, last = left, false
+		if well := slices.IndexFunc(left, func(one *Partition[T]) bool { return one.refuses() == 1 }); well > 0 {
+			open = left[:well]
 		}
-		if groups[one] == nil && !one.begin() {
-			for begun := range groups {
-				begun.end()
+	}
+	groups, drained, err := a.share(which, open)
+	if err != nil || drained {
+		return which, err
+	}
+	defer func() {
+		for _, group := range groups {
+			group.one.end()
+		}
+	}()
+	for _, group := range groups {
+		group.encode()
+	}
+	var sending sync.WaitGroup
+	for _, group := range groups {
+		patience := time.Duration(0)
+		if last {
+			patience = group.one.queue.client.patience
+		}
+		sending.Go(func() { group.send(ctx, patience) })
+	}
+	sending.Wait()
+	if last {
+		return nil, nil
+	}
+	for _, group := range groups {
+		for _, i := range group.which {
+			if refusedByOne(ctx, a.errs[i]) {
+				a.failed[group.one] = true
+				again = append(again, i)
 			}
-			p.reopen()
-			return p.share(values)
 		}
-		groups[one] = append(groups[one], i)
 	}
-	return groups, nil
+	slices.Sort(again)
+	return again, nil
 }
 
-// choose returns the partition that a value goes to, nil where none is open.
-func (p *Partitioned[T]) choose(open []*Partition[T], value T) *Partition[T] {
-	if p.key != nil {
-		return partitionOf(open, p.key(value))
+// share returns which values go to which of the partitions. Each of these has begun, so that Drain waits for its
+// end; drained says that one is being drained since, so that none has.
+func (a *offerAll[T]) share(which []int, open []*Partition[T]) (groups []*offerGroup[T], drained bool, err error) {
+	of := map[*Partition[T]]*offerGroup[T]{}
+	shared := false
+	defer func() {
+		if !shared { // Key may panic
+			for _, group := range groups {
+				group.one.end()
+			}
+		}
+	}()
+	for n, i := range which {
+		one := a.choose(open, n, a.values[i])
+		if one == nil {
+			return groups, false, ErrNoPartition
+		}
+		group := of[one]
+		if group == nil {
+			if !one.begin() {
+				a.of.reopen()
+				return groups, true, nil
+			}
+			group = &offerGroup[T]{offerAll: a, one: one}
+			of[one], groups = group, append(groups, group)
+		}
+		group.which = append(group.which, i)
 	}
-	if len(open) == 0 {
+	shared = true
+	return groups, false, nil
+}
+
+// choose returns the partition that the nth value goes to, nil where none is open.
+func (a *offerAll[T]) choose(open []*Partition[T], n int, value T) *Partition[T] {
+	switch {
+	case len(open) == 0:
 		return nil
+	case a.of.key == nil:
+		return open[n%len(open)]
+	case !isPlain(value) && isNull(value):
+		return open[0] // which refuses it: Key need know nothing of nil
 	}
-	return open[p.next.Add(1)%uint64(len(open))]
+	return partitionOf(open, a.of.key(value))
 }
 
-// offerEach is OfferAll that says of each value what became of it.
-func (d *DelayedQueue[T]) offerEach(ctx context.Context, delay time.Duration, values []T) []error {
-	errs := make([]error, len(values))
-	var data [][]byte
-	var which []int // of the values data is of
-	for i, value := range values {
-		encoded, err := d.encode(value)
-		if errs[i] = err; err == nil {
-			data, which = append(data, encoded), append(which, i)
+// offerGroup is the values of one partition.
+type offerGroup[T any] struct {
+	*offerAll[T]
+	one   *Partition[T]
+	which []int
+
+	data [][]byte
+	sent []int // which of the values data is of
+}
+
+// encode is called by the caller of OfferAll, who may recover from a codec that panics.
+func (g *offerGroup[T]) encode() {
+	for _, i := range g.which {
+		data, err := g.one.delayed.encode(g.values[i])
+		if err != nil {
+			g.errs[i] = &valueError{err}
+			continue
 		}
+		g.data, g.sent, g.errs[i] = append(g.data, data), append(g.sent, i), nil
 	}
-	for done := 0; done < len(data); {
+}
+
+// send says of each value what became of it.
+func (g *offerGroup[T]) send(ctx context.Context, patience time.Duration) {
+	d := g.one.delayed
+	for done := 0; done < len(g.data); {
 		// The first offer of a batch has the server learn the script, and waits for a server that is away.
 		err := d.takesOffers(ctx)
 		if err == nil {
-			_, err = d.offerData(ctx, data[done], delay.Milliseconds(), d.client.patience)
+			_, err = d.offerData(ctx, g.data[done], g.delay.Milliseconds(), patience)
 		}
-		errs[which[done]] = err
+		g.errs[g.sent[done]] = err
 		done++
-		if end := min(done+offerBatch-1, len(data)); err == nil && done < end {
-			err = d.offerEachOf(ctx, delay, data[done:end], errs, which[done:end])
+		if end := min(done+offerBatch-1, len(g.data)); err == nil && done < end {
+			err = d.offerEachOf(ctx, g.delay, g.data[done:end], g.errs, g.sent[done:end])
 			done = end
 		}
+		g.one.note(err)
 		if err != nil {
-			for _, i := range which[done:] {
-				errs[i] = fmt.Errorf("dq: offer to %q: not sent, as one before it failed: %v", d.dest.Name(), err) //nolint:errorlint // which may be uncertain: this one is not
+			for _, i := range g.sent[done:] {
+				g.errs[i] = unsentBehind(d.dest.Name(), err)
 			}
-			return errs
+			return
 		}
 	}
-	return errs
+}
+
+// unsentBehind is the error of a value that was not sent, as one before it failed: also where that one is uncertain.
+func unsentBehind(queue string, err error) error {
+	if errors.Is(err, ErrUncertain) {
+		return fmt.Errorf("dq: offer to %q: not sent, as one before it failed: %v", queue, err) //nolint:errorlint // this one is certain
+	}
+	return fmt.Errorf("dq: offer to %q: not sent, as one before it failed: %w", queue, err)
 }
 
 // offerEachOf offers a batch, notes what became of each value, and returns a failure of any of them.

@@ -307,156 +307,6 @@ func TestPartitionedPause(t *testing.T) {
 	require.Eventually(t, func() bool { return len(got.all()) == 31 }, testDeadline, time.Millisecond)
 }
 
-func TestPartitionedDrain(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	p := b.partitioned(t, 3, customer)
-	gone := p.PartitionOf("bob")
-	require.NoError(t, p.Offer(deadline(t), "bob 1", 0))
-	require.NoError(t, p.Offer(deadline(t), "bob 2", 100*time.Millisecond))
-	require.NoError(t, p.Offer(deadline(t), "bob 3", time.Hour))
-
-	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	require.ErrorIs(t, gone.Drain(short, nil), context.DeadlineExceeded, "nobody consumes")
-	require.NotEqual(t, gone, p.PartitionOf("bob"))
-	require.NoError(t, p.Offer(deadline(t), "bob 4", time.Hour), "elsewhere")
-
-	var got arrived
-	consuming(t, p, got.handle, dq.PartitionedConsumeOptions{})
-	var seen []dq.PartitionState
-	drained := make(chan error, 1)
-	progress := make(chan dq.PartitionState, 100)
-	go func() {
-		drained <- gone.Drain(deadline(t), func(s dq.PartitionState) { progress <- s })
-		close(progress)
-	}()
-	require.Eventually(t, func() bool { return len(got.all()) == 2 }, testDeadline, time.Millisecond)
-	removed, err := gone.Delayed().Remove(deadline(t), "bob 3")
-	require.NoError(t, err)
-	require.True(t, removed)
-	require.NoError(t, <-drained)
-	for s := range progress {
-		seen = append(seen, s)
-	}
-	require.Equal(t, dq.PartitionState{Draining: true}, seen[len(seen)-1])
-	require.Equal(t, []string{"bob 1", "bob 2"}, got.all())
-
-	gone.Resume()
-	require.Equal(t, gone, p.PartitionOf("bob"))
-	for _, one := range p.Partitions() {
-		_ = one.Drain(short, nil) // which is over
-	}
-	require.Nil(t, p.PartitionOf("bob"))
-	require.ErrorIs(t, p.Offer(deadline(t), "bob 5", 0), dq.ErrNoPartition)
-	require.ErrorIs(t, p.OfferAll(deadline(t), 0, "bob 5"), dq.ErrNoPartition)
-}
-
-// slowCodec is asked for a value while its offer is under way, and answers when it may.
-type slowCodec struct {
-	codec.String
-	asked, may chan struct{}
-}
-
-func (c slowCodec) Encode(value string) ([]byte, error) {
-	c.asked <- struct{}{}
-	<-c.may
-	return c.String.Encode(value)
-}
-
-func TestPartitionedDrainWaitsForOffersUnderWay(t *testing.T) {
-	t.Parallel()
-	for name, offer := range map[string]func(context.Context, *dq.Partitioned[string]) error{
-		"Offer":    func(ctx context.Context, p *dq.Partitioned[string]) error { return p.Offer(ctx, "bob 1", time.Hour) },
-		"OfferAll": func(ctx context.Context, p *dq.Partitioned[string]) error { return p.OfferAll(ctx, time.Hour, "bob 1") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t)
-			slow := slowCodec{asked: make(chan struct{}), may: make(chan struct{})}
-			p := dq.NewPartitioned(dq.Partitions(b.client, "orders", 3, slow), dq.PartitionedOptions[string]{Key: customer})
-			defer p.Close()
-			gone := p.PartitionOf("bob")
-			offered, drained := make(chan error, 1), make(chan error, 1)
-			go func() { offered <- offer(deadline(t), p) }()
-			<-slow.asked
-			looked := make(chan dq.PartitionState, 100)
-			go func() { drained <- gone.Drain(deadline(t), func(s dq.PartitionState) { looked <- s }) }()
-			require.Equal(t, dq.PartitionState{Draining: true}, <-looked, "it is empty")
-			close(slow.may)
-			require.NoError(t, <-offered)
-			select {
-			case s := <-looked:
-				require.Equal(t, dq.PartitionState{Waiting: 1, Draining: true}, s)
-			case err := <-drained:
-				t.Fatalf("it is drained, with %v, and a value waits", err)
-			}
-			require.NoError(t, b.redis.Del(t.Context(), wire.NamesOf(gone.Name()).TimeoutSet, wire.NamesOf(gone.Name()).Pending).Err())
-			require.NoError(t, <-drained)
-		})
-	}
-}
-
-// A value that a consumer has taken ahead and returns is in no key meanwhile, and the partition not drained.
-func TestPartitionedDrainWaitsForWhatIsReturned(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	p := b.partitioned(t, 3, customer)
-	gone := p.PartitionOf("bob")
-	drained := make(chan error, 1)
-	looked := make(chan dq.PartitionState, 100)
-	go func() { drained <- gone.Drain(deadline(t), func(s dq.PartitionState) { looked <- s }) }()
-	require.Equal(t, dq.PartitionState{Draining: true}, <-looked, "it is empty")
-	require.NoError(t, b.redis.LPush(t.Context(), gone.Name(), "bob 1").Err())
-	select {
-	case s := <-looked:
-		require.Equal(t, dq.PartitionState{Ready: 1, Draining: true}, s)
-	case err := <-drained:
-		t.Fatalf("it is drained, with %v, and a value is ready", err)
-	}
-	require.NoError(t, b.redis.LPop(t.Context(), gone.Name()).Err())
-	require.NoError(t, <-drained)
-}
-
-// Offers go on while partitions come and go: what Drain has found empty stays so, and nothing is refused.
-func TestPartitionedDrainBesideOffers(t *testing.T) {
-	t.Parallel()
-	for name, key := range map[string]func(string) string{"in turn": nil, "by key": strings.Clone} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t)
-			p := b.partitioned(t, 3, key)
-			ctx, stop := context.WithCancel(t.Context())
-			var producers sync.WaitGroup
-			for _, offer := range []func(int) error{
-				func(n int) error { return p.Offer(t.Context(), fmt.Sprint("ann ", n), 0) },
-				func(n int) error { return p.OfferAll(t.Context(), 0, fmt.Sprint("bob ", n), fmt.Sprint("cy ", n)) },
-			} {
-				producers.Go(func() {
-					for n := 0; ctx.Err() == nil; n++ {
-						if err := offer(n); err != nil {
-							t.Error(err)
-							return
-						}
-					}
-				})
-			}
-			defer producers.Wait()
-			defer stop()
-			consuming(t, p, func(context.Context, string) error { return nil }, dq.PartitionedConsumeOptions{ConsumeOptions: dq.ConsumeOptions{Workers: 4}})
-			for _, one := range p.Partitions() {
-				require.NoError(t, one.Drain(deadline(t), nil))
-				for range 20 {
-					s, err := one.State(deadline(t))
-					require.NoError(t, err)
-					require.True(t, s.Empty(), "%+v", s)
-				}
-				one.Resume()
-			}
-		})
-	}
-}
-
 // What waits in one partition, offered by a service that knows of no other, comes when there are three.
 func TestPartitionedGrows(t *testing.T) {
 	t.Parallel()
@@ -640,6 +490,53 @@ func TestPartitionedReleasesWhatNoWorkerIsFreeFor(t *testing.T) {
 	close(free)
 	require.ErrorIs(t, <-ended, context.Canceled)
 	require.Equal(t, []string{"slow"}, got.all())
+	for _, s := range states(t, p) {
+		require.True(t, s.Empty(), "%+v", s)
+	}
+}
+
+// Nothing is held, and no attempt counted, before there is a worker: whoever is killed meanwhile has begun nothing.
+func TestPartitionedHoldsNothingAhead(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.partitioned(t, 2, nil)
+	ctx, cancel := context.WithCancel(deadline(t))
+	defer cancel()
+	stuck, free, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	attempts := make(chan int, 2)
+	go func() {
+		ended <- p.ConsumeReliably(ctx, func(_ context.Context, d *dq.Delivery[string]) error {
+			if d.Value == "slow" {
+				close(stuck)
+				<-free
+			}
+			attempts <- d.Attempt
+			return nil
+		}, dq.PartitionedReliableOptions{ReliableOptions: dq.ReliableOptions{MaxAttempts: 1}})
+	}()
+	a, other := p.Partitions()[0], p.Partitions()[1]
+	require.NoError(t, a.Queue().Offer(deadline(t), "slow"))
+	<-stuck
+	watched := connect(t, b.server.URL())
+	require.NoError(t, watched.ConfigSet(t.Context(), "notify-keyspace-events", "KEA").Err())
+	events := watched.PSubscribe(t.Context(), "__keyspace@0__:*"+other.Name()+"*")
+	defer events.Close()
+	_, err := events.Receive(deadline(t))
+	require.NoError(t, err)
+	require.NoError(t, other.Queue().Offer(deadline(t), "v"))
+	var seen []string
+	for back := false; !back; {
+		m, err := events.ReceiveMessage(deadline(t))
+		require.NoError(t, err)
+		seen = append(seen, m.Channel+" "+m.Payload)
+		back = len(seen) > 1 && strings.HasSuffix(m.Channel, ":"+other.Name()) && m.Payload == "lpush"
+	}
+	require.NotContains(t, strings.Join(seen, "\n"), "dq_held")
+	require.NotContains(t, strings.Join(seen, "\n"), "dq_attempts")
+	close(free)
+	require.Equal(t, []int{1, 1}, []int{<-attempts, <-attempts})
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
 	for _, s := range states(t, p) {
 		require.True(t, s.Empty(), "%+v", s)
 	}

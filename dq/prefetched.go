@@ -3,11 +3,12 @@ package dq
 import "time"
 
 // prefetched has what a worker took at one time and has not begun, until the turn of each comes or
-// prefetchHeld is over.
+// hold is over.
 type prefetched[V any] struct {
 	// back gives back what it is passed, in its order, and reports whether that is settled: if not, the
 	// worker goes on with it.
 	back    func([]V) bool
+	hold    time.Duration
 	overdue *time.Timer
 
 	// held has an element while somebody looks at the rest. It is a channel and no sync.Mutex, for what
@@ -17,9 +18,9 @@ type prefetched[V any] struct {
 	taken time.Time
 }
 
-func newPrefetched[V any](back func([]V) bool) *prefetched[V] {
-	b := &prefetched[V]{back: back, held: make(chan struct{}, 1)}
-	b.overdue = time.AfterFunc(prefetchHeld, b.putBack)
+func newPrefetched[V any](hold time.Duration, back func([]V) bool) *prefetched[V] {
+	b := &prefetched[V]{back: back, hold: hold, held: make(chan struct{}, 1)}
+	b.overdue = time.AfterFunc(hold, b.putBack)
 	b.overdue.Stop()
 	return b
 }
@@ -32,7 +33,15 @@ func (b *prefetched[V]) keep(rest []V) {
 	b.held <- struct{}{}
 	defer func() { <-b.held }()
 	b.rest, b.taken = rest, time.Now()
-	b.overdue.Reset(prefetchHeld)
+	b.overdue.Reset(b.hold)
+}
+
+// keepFirst holds one more, before the others.
+func (b *prefetched[V]) keepFirst(v V) {
+	b.held <- struct{}{}
+	defer func() { <-b.held }()
+	b.rest, b.taken = append([]V{v}, b.rest...), time.Now()
+	b.overdue.Reset(b.hold)
 }
 
 // pop returns the first of what was taken before.
@@ -54,7 +63,7 @@ func (b *prefetched[V]) pop() (first V, ok bool) {
 func (b *prefetched[V]) putBack() {
 	b.held <- struct{}{}
 	defer func() { <-b.held }()
-	if len(b.rest) == 0 || time.Since(b.taken) < prefetchHeld {
+	if len(b.rest) == 0 || time.Since(b.taken) < b.hold {
 		return
 	}
 	if b.back(b.rest) {

@@ -134,7 +134,7 @@ func newReliableConsumer[T any](
 
 func (c *reliableConsumer[T]) worker() *reliableWorker[T] {
 	w := &reliableWorker[T]{reliableConsumer: c, want: newPrefetch(c.Prefetch)}
-	w.ahead = newPrefetched(w.release)
+	w.ahead = newPrefetched(prefetchHeld, w.release)
 	return w
 }
 
