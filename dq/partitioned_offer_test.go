@@ -2,6 +2,7 @@ package dq_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -109,7 +110,7 @@ func TestPartitionedOffersThatPanic(t *testing.T) {
 	require.NoError(t, p.Ready(deadline(t)))
 	values := []*sale{{"a"}, {"b"}, {"c"}, {"d"}}
 	for _, what := range []string{"key", "codec"} {
-		bad := append(values[:4:4], &sale{what})
+		bad := append(slices.Clone(values), &sale{what})
 		require.PanicsWithValue(t, "the "+what, func() { _ = p.OfferAll(t.Context(), 0, bad...) })
 		require.PanicsWithValue(t, "the "+what, func() { _ = p.Offer(t.Context(), bad[4], 0) })
 	}

@@ -36,6 +36,28 @@ func TestNamedPipe(t *testing.T) {
 	require.EqualValues(t, 1, r.Document().Commands)
 }
 
+// The lines of an anomaly are read again from files alone: who opens a pipe again waits for another writer.
+func TestNamedPipeWithAnomalies(t *testing.T) {
+	t.Parallel()
+	log, err := os.ReadFile(filepath.Join("..", "..", "recordings", "redisson", "3.21.1", "DQ.poll.monitor"))
+	require.NoError(t, err)
+	pipe := filepath.Join(t.TempDir(), "log")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	wrote := make(chan error, 1)
+	go func() { wrote <- os.WriteFile(pipe, log, 0o600) }()
+	r := &analysis.Reader{Analysis: analysis.New()}
+	require.NoError(t, r.Files(t.Context(), []string{pipe}))
+	require.NoError(t, <-wrote)
+	documents := make(chan *analysis.Document, 1)
+	go func() { documents <- r.Document() }()
+	select {
+	case d := <-documents:
+		require.NotEmpty(t, d.Anomalies)
+	case <-time.After(20 * time.Second):
+		t.Fatal("it waits for another writer")
+	}
+}
+
 // What brings nothing is given up too.
 func TestAPipeThatBringsNothing(t *testing.T) {
 	t.Parallel()

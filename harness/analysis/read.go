@@ -208,8 +208,8 @@ func (r *Reader) complete(line *LineOf) {
 	if len(r.paths) > 1 {
 		line.File = path
 	}
-	if line.Text != "" {
-		return
+	if info, err := os.Stat(path); line.Text != "" || err != nil || !info.Mode().IsRegular() {
+		return // opening a pipe again would wait for another writer, and take what that writes
 	}
 	if f, err := os.Open(path); err == nil {
 		defer f.Close()

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 
@@ -29,26 +30,12 @@ func luaToNumber(l *lua.LState) int {
 		l.Push(lua.LNil)
 		return 1
 	}
-	s := strings.Trim(string(text), " \t\n\v\f\r")
-	read, err := 0., error(nil)
-	digits := strings.TrimLeft(s, "+-")
-	switch hex := strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X"); {
-	case base != 10 || hex && !strings.ContainsAny(digits, ".pP"):
-		if hex && (base == 10 || base == 16) {
-			base, s = 16, s[:len(s)-len(digits)]+digits[2:]
-		}
-		var whole int64
-		whole, err = strconv.ParseInt(s, base, 64)
-		read = float64(whole)
-	case strings.ContainsRune(s, '_'):
-		err = strconv.ErrSyntax
-	default:
-		if hex && !strings.ContainsAny(s, "pP") {
-			s += "p0"
-		}
-		if read, err = strconv.ParseFloat(s, 64); errors.Is(err, strconv.ErrRange) {
-			err = nil
-		}
+	var read float64
+	var err error
+	if base == 10 {
+		read, err = readNumber(string(text))
+	} else {
+		read, err = readWhole(numberWithin(string(text)), base)
 	}
 	if err != nil {
 		l.Push(lua.LNil)
@@ -56,6 +43,50 @@ func luaToNumber(l *lua.LState) int {
 	}
 	l.Push(lua.LNumber(read))
 	return 1
+}
+
+// numberWithin is what of a text may be a number: what stands between blanks, up to a byte 0.
+func numberWithin(text string) string {
+	text, _, _ = strings.Cut(text, "\x00")
+	return strings.Trim(text, " \t\n\v\f\r")
+}
+
+// readNumber reads a number as C's strtod does.
+func readNumber(text string) (float64, error) {
+	s := numberWithin(text)
+	digits := strings.TrimLeft(s, "+-")
+	hex := strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X")
+	switch {
+	case strings.ContainsRune(s, '_'):
+		return 0, strconv.ErrSyntax
+	case hex && !strings.ContainsAny(s, "pP"):
+		s += "p0"
+	}
+	read, err := strconv.ParseFloat(s, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		err = nil
+	}
+	return read, err
+}
+
+// readWhole reads a whole number as C's strtoul does, for which a negative one is a great one.
+func readWhole(s string, base int) (float64, error) {
+	digits := strings.TrimPrefix(s, "-")
+	negative := digits != s
+	if !negative {
+		digits = strings.TrimPrefix(s, "+")
+	}
+	if base == 16 && (strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X")) {
+		digits = digits[2:]
+	}
+	whole, err := strconv.ParseUint(digits, base, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return math.MaxUint64, nil
+	}
+	if negative {
+		whole = -whole
+	}
+	return float64(whole), err
 }
 
 // luaToString is tostring, which gives 14 digits of a number. What this Lua machine puts into a text by itself has all of them.
@@ -107,12 +138,102 @@ func luaRep(l *lua.LState) int {
 	return 1
 }
 
+// luaChar is string.char, luaUpper string.upper and luaLower string.lower: a character is a byte.
+func luaChar(l *lua.LState) int {
+	text := make([]byte, l.GetTop())
+	for i := range text {
+		c := l.CheckInt(i + 1)
+		if c < 0 || c > math.MaxUint8 {
+			l.ArgError(i+1, "invalid value")
+		}
+		text[i] = byte(c)
+	}
+	l.Push(lua.LString(text))
+	return 1
+}
+
+func luaUpper(l *lua.LState) int { return luaBytes(l, 'a', 'z', 'A') }
+func luaLower(l *lua.LState) int { return luaBytes(l, 'A', 'Z', 'a') }
+
+// luaBytes has the bytes from first to last begin with to.
+func luaBytes(l *lua.LState, first, last, to byte) int {
+	text := []byte(l.CheckString(1))
+	for i, c := range text {
+		if first <= c && c <= last {
+			text[i] = c - first + to
+		}
+	}
+	l.Push(lua.LString(text))
+	return 1
+}
+
+// luaConcat is table.concat, which has 14 digits of a number.
+func luaConcat(l *lua.LState) int {
+	t, between := l.CheckTable(1), l.OptString(2, "")
+	from, to := l.OptInt(3, 1), l.OptInt(4, t.Len())
+	var text strings.Builder
+	for i := from; i <= to; i++ {
+		switch v := l.RawGetInt(t, i).(type) {
+		case lua.LString:
+			text.WriteString(string(v))
+		case lua.LNumber:
+			text.WriteString(numberTextOf(float64(v), 14))
+		default:
+			l.RaiseError("invalid value (%s) at index %d in table for 'concat'", v.Type(), i)
+		}
+		if i < to {
+			text.WriteString(between)
+		}
+		if text.Len() > longestText {
+			l.RaiseError("not enough memory")
+		}
+	}
+	l.Push(lua.LString(text.String()))
+	return 1
+}
+
+// luaForNumber is what a for statement makes of its initial value, its limit or its step, as the second argument says.
+func luaForNumber(l *lua.LState) int {
+	switch v := l.Get(1).(type) {
+	case lua.LNumber:
+		l.Push(v)
+		return 1
+	case lua.LString:
+		if n, err := readNumber(string(v)); err == nil {
+			l.Push(lua.LNumber(n))
+			return 1
+		}
+	}
+	l.RaiseError("'for' %s must be a number", l.CheckString(2))
+	return 0
+}
+
+// mostNested is how many tables in each other cjson.encode takes.
+const mostNested = 1000
+
+// luaEncode is cjson.encode.
+func luaEncode(l *lua.LState, encode *lua.LFunction) int {
+	var check func(v lua.LValue, depth int)
+	check = func(v lua.LValue, depth int) {
+		t, ok := v.(*lua.LTable)
+		if !ok {
+			return
+		}
+		if depth > mostNested {
+			l.RaiseError("Cannot serialise, excessive nesting (%d)", depth)
+		}
+		t.ForEach(func(_, v lua.LValue) { check(v, depth+1) })
+	}
+	check(l.Get(1), 1)
+	return luaCall(l, encode)
+}
+
 // luaLog is redis.log, which writes nowhere.
 func luaLog(l *lua.LState) int {
 	if l.GetTop() < 2 {
 		l.Error(lua.LString("redis.log() requires two arguments or more."), 0)
 	}
-	if level, isNumber := l.Get(1).(lua.LNumber); !isNumber || level < 0 || level > 3 {
+	if level, isNumber := l.Get(1).(lua.LNumber); !isNumber || int(level) < 0 || int(level) > 3 {
 		l.Error(lua.LString("Invalid debug level."), 0)
 	}
 	return 0
@@ -151,7 +272,11 @@ func luaSHA1(l *lua.LState) int {
 	if l.GetTop() != 1 {
 		l.Error(lua.LString("wrong number of arguments"), 0)
 	}
-	l.Push(lua.LString(sha1Hex(lua.LVAsString(l.Get(1)))))
+	text := lua.LVAsString(l.Get(1))
+	if n, isNumber := l.Get(1).(lua.LNumber); isNumber {
+		text = numberTextOf(float64(n), 14)
+	}
+	l.Push(lua.LString(sha1Hex(text)))
 	return 1
 }
 

@@ -4,10 +4,14 @@
 // them need it. What it answers was compared with a real one; how fast says nothing
 // about Redis.
 //
-// Its scripts have no bit and no cmsgpack, no shebang and no replies of RESP3, and pairs shows
-// nothing of a library; ".." puts all digits of a number into a text; string.format, patterns
-// and the texts of errors are those of another Lua machine; cjson leaves out null, and writes an
-// empty table as a list. A script that doubles its texts for long ends the process.
+// Its scripts have no bit and no cmsgpack, no shebang, no replies of RESP3, no debugger, none of
+// redis.acl_check_cmd, redis.breakpoint, redis.debug and gcinfo, and pairs shows nothing of a library; ".."
+// puts all digits of a number into a text; string.format, patterns, math.random, goto and the texts of errors
+// are those of another Lua machine, whose functions take fewer texts for numbers and check less
+// of what is passed to them; cjson is another one: it leaves out null and knows no cjson.null, writes
+// an empty table as a list, escapes other characters and refuses a list with gaps. They have 512 KB of text and
+// 1000 coroutines at most. One that runs for 5 s is ended, but not while a single call of a function of the
+// library takes so long; one that doubles its texts for long ends the process.
 package embedded
 
 import (

@@ -3,6 +3,7 @@ package embedded
 import (
 	"bufio"
 	"math"
+	"strings"
 	"time"
 
 	luajson "github.com/alicebob/miniredis/v2/gopher-json"
@@ -36,10 +37,35 @@ func newMachine(e *Server, limit time.Duration) *machine {
 	known.RawSetString("rawset", l.NewFunction(func(l *lua.LState) int { return m.rawSet(l, rawset) }))
 	l.Push(l.NewFunction(luajson.Loader))
 	l.Call(0, 1)
-	known.RawSetString("cjson", m.raising(l.Get(-1).(*lua.LTable)))
+	cjson := m.raising(l.Get(-1).(*lua.LTable))
 	l.Pop(1)
+	encode := cjson.RawGetString("encode").(*lua.LFunction)
+	cjson.RawSetString("encode", l.NewFunction(func(l *lua.LState) int { return luaEncode(l, encode) }))
+	known.RawSetString("cjson", cjson)
 	known.RawSetString("struct", m.library(map[string]lua.LGFunction{"pack": luaPack, "unpack": luaUnpack, "size": luaSize}))
-	known.RawGetString("string").(*lua.LTable).RawSetString("rep", l.NewFunction(luaRep))
+	for name, functions := range map[string]map[string]lua.LGFunction{
+		"string": {"rep": luaRep, "char": luaChar, "upper": luaUpper, "lower": luaLower}, "table": {"concat": luaConcat},
+	} {
+		for function, f := range functions {
+			known.RawGetString(name).(*lua.LTable).RawSetString(function, l.NewFunction(f))
+		}
+	}
+	for name, functions := range map[string][]string{"table": {"insert"}, "coroutine": {"create", "wrap"}} {
+		for _, function := range functions {
+			library := known.RawGetString(name).(*lua.LTable)
+			f, before := library.RawGetString(function).(*lua.LFunction), m.checkWritable
+			if name == "coroutine" {
+				before = m.countCoroutine
+			}
+			library.RawSetString(function, l.NewFunction(func(l *lua.LState) int {
+				before(l)
+				return luaCall(l, f)
+			}))
+		}
+	}
+	known.RawSetString(forNumber, l.NewFunction(luaForNumber))
+	known.RawSetString("loadstring", l.NewFunction(m.loadString))
+	known.RawSetString("load", l.NewFunction(m.load))
 	known.RawGetString("math").(*lua.LTable).RawSetString("huge", lua.LNumber(math.Inf(1)))
 	redis := m.library(map[string]lua.LGFunction{
 		"call": m.call, "pcall": m.pcall, "error_reply": luaErrorReply, "status_reply": luaStatusReply, "sha1hex": luaSHA1,
@@ -94,12 +120,68 @@ func (m *machine) guard(t *lua.LTable) *lua.LTable {
 
 // rawSet is rawset, which writes no such table.
 func (m *machine) rawSet(l *lua.LState, rawset *lua.LFunction) int {
+	m.checkWritable(l)
+	return luaCall(l, rawset)
+}
+
+// checkWritable raises an error where the first argument is such a table.
+func (m *machine) checkWritable(l *lua.LState) {
 	if guard, ok := l.CheckTable(1).Metatable.(*lua.LTable); ok && guard.RawGetString("__newindex") == m.refuse {
 		l.Error(lua.LString("Attempt to modify a readonly table"), 0)
 	}
-	l.Insert(rawset, 1)
+}
+
+// countCoroutine raises an error where a script has made too many.
+func (m *machine) countCoroutine(l *lua.LState) {
+	if m.made++; m.made > mostCoroutines {
+		l.RaiseError("too many coroutines: the embedded server has %d for a script", mostCoroutines)
+	}
+}
+
+// luaCall is what f returns of the arguments.
+func luaCall(l *lua.LState, f *lua.LFunction) int {
+	l.Insert(f, 1)
 	l.Call(l.GetTop()-1, lua.MultRet)
 	return l.GetTop()
+}
+
+// loadString is loadstring, of what knows the globals that scripts know.
+func (m *machine) loadString(l *lua.LState) int { return m.loaded(l, l.CheckString(1)) }
+
+// load is load, which is given the text in parts.
+func (m *machine) load(l *lua.LState) int {
+	f := l.CheckFunction(1)
+	var text strings.Builder
+	for text.Len() <= longestScript {
+		l.Push(f)
+		l.Call(0, 1)
+		part := l.Get(-1)
+		l.Pop(1)
+		s, isText := part.(lua.LString)
+		if part != lua.LNil && !isText {
+			l.Push(lua.LNil)
+			l.Push(lua.LString("reader function must return a string"))
+			return 2
+		}
+		if s == "" {
+			break
+		}
+		text.WriteString(string(s))
+	}
+	return m.loaded(l, text.String())
+}
+
+func (m *machine) loaded(l *lua.LState, text string) int {
+	program, err := compile(text)
+	if err != nil {
+		l.Push(lua.LNil)
+		l.Push(lua.LString(err.Error()))
+		return 2
+	}
+	f := l.NewFunctionFromProto(program)
+	f.Env = m.globals
+	l.Push(f)
+	return 1
 }
 
 // raising has the functions of a library raise what they return as nil and a text.
@@ -110,12 +192,11 @@ func (m *machine) raising(t *lua.LTable) *lua.LTable {
 			return
 		}
 		t.RawSet(name, m.state.NewFunction(func(l *lua.LState) int {
-			l.Insert(f, 1)
-			l.Call(l.GetTop()-1, lua.MultRet)
+			returned := luaCall(l, f)
 			if text, failed := l.Get(2).(lua.LString); failed && l.Get(1) == lua.LNil {
 				l.RaiseError("%s", string(text))
 			}
-			return l.GetTop()
+			return returned
 		}))
 	})
 	return t

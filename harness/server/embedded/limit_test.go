@@ -2,7 +2,9 @@ package embedded
 
 import (
 	"bufio"
+	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +33,30 @@ func TestATextWithoutMeasureIsRefused(t *testing.T) {
 	reply, err := in.ReadString('\n')
 	require.NoError(t, err)
 	require.Contains(t, reply, "not enough memory")
+}
+
+// What would take the process all of its memory, or of its stack, is refused, and the server goes on.
+func TestWhatHasNoMeasureIsRefused(t *testing.T) {
+	t.Parallel()
+	e, err := Start(t.Context())
+	require.NoError(t, err)
+	defer e.Close()
+	for script, refusal := range map[string]string{
+		"local function f() return coroutine.wrap(f)() end return f()":                                 "too many coroutines",
+		"local t = {} for i = 1, 10000 do t = {t} end return cjson.encode(t)":                          "excessive nesting (1001)",
+		"local t = {} t[1] = t return cjson.encode(t)":                                                 "excessive nesting (1001)",
+		"return " + strings.Repeat("{", 300_000) + strings.Repeat("}", 300_000):                        "the embedded server takes 524288 at most",
+		"error((select(2, loadstring(string.rep('(', 1e6)))))":                                         "the embedded server takes 524288 at most",
+		"error((select(2, load(function() return '((((((((((((((((((((((((((((((((((((((((((' end))))": "the embedded server takes 524288 at most",
+	} {
+		in := send(t, e, fmt.Sprintf("*3\r\n$4\r\neval\r\n$%d\r\n%s\r\n$1\r\n0\r\n*1\r\n$4\r\nping\r\n", len(script), script))
+		reply, err := in.ReadString('\n')
+		require.NoError(t, err)
+		require.Contains(t, reply, refusal)
+		reply, err = in.ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, "+PONG\r\n", reply)
+	}
 }
 
 // A script that does not end holds up neither the others for ever nor Close.

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
 
 	mini "github.com/alicebob/miniredis/v2/server"
 	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
 )
 
@@ -22,6 +24,10 @@ const (
 	mostRegisters = 1 << 20
 	mostCalls     = 16 << 10
 	mostUnpacked  = 7999
+	// mostCoroutines is how many coroutines a script may make, each with registers of its own.
+	mostCoroutines = 1000
+	// longestScript bounds the text of a script, whose depth the parser does not.
+	longestScript = 512 << 10
 	// longestText is what string.rep may make, as many bytes as a value of Redis.
 	longestText = 512 << 20
 	// databases is how many there are, as in Redis without a configuration.
@@ -38,7 +44,8 @@ type machine struct {
 	refuse  *lua.LFunction
 	calls   *mini.Peer // who calls what the running script calls
 	reply   bytes.Buffer
-	// limit is how long a script may run; 0 for as long as it likes.
+	made    int // coroutines of the running script
+	// limit is how long a script may run, which is looked at between two instructions; 0 for as long as it likes.
 	limit time.Duration
 }
 
@@ -50,16 +57,56 @@ func compile(text string) (*lua.FunctionProto, error) {
 	if p, known := programs.Load(text); known {
 		return p.(*lua.FunctionProto), nil
 	}
+	if len(text) > longestScript {
+		return nil, fmt.Errorf("a script of %d bytes: the embedded server takes %d at most", len(text), longestScript)
+	}
 	parsed, err := parse.Parse(strings.NewReader(text), chunk)
 	if err != nil {
 		return nil, err
 	}
+	readNumbers(reflect.ValueOf(parsed))
 	p, err := lua.Compile(parsed, chunk)
 	if err != nil {
 		return nil, err
 	}
 	programs.Store(text, p)
 	return p, nil
+}
+
+// forNumber is the name by which a script calls luaForNumber, and which it cannot write.
+const forNumber = "for number"
+
+// readNumbers has each for statement of a program take a text for a number, as that of Lua 5.1 does.
+func readNumbers(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		if loop, ok := v.Interface().(*ast.NumberForStmt); ok {
+			for what, number := range map[string]*ast.Expr{"initial value": &loop.Init, "limit": &loop.Limit, "step": &loop.Step} {
+				if _, is := (*number).(*ast.NumberExpr); *number == nil || is {
+					continue
+				}
+				call := &ast.FuncCallExpr{Func: &ast.IdentExpr{Value: forNumber}, Args: []ast.Expr{*number, &ast.StringExpr{Value: what}}, AdjustRet: true}
+				for _, e := range append(call.Args[1:], call.Func, call) {
+					e.SetLine(loop.Line())
+				}
+				*number = call
+			}
+		}
+		readNumbers(v.Elem())
+	case reflect.Slice:
+		for i := range v.Len() {
+			readNumbers(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				readNumbers(v.Field(i))
+			}
+		}
+	}
 }
 
 // run runs a program with the database, the keys and the arguments of a call, and writes what it returns to p.
@@ -85,6 +132,7 @@ func (m *machine) run(p *mini.Peer, program *lua.FunctionProto, db string, keys,
 			}
 		}()
 	}
+	m.made = 0
 	l.Push(f)
 	if err := l.PCall(0, 1, nil); err != nil {
 		return err

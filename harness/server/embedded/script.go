@@ -94,20 +94,9 @@ func (e *Server) source(body string) string {
 		if e.hooks.Script != nil {
 			s = e.hooks.Script(s)
 		}
-		s = coerceLimits(s)
 		e.sources[body] = s
 	}
 	return s
-}
-
-// textLimit finds a for loop with an argument as its limit.
-var textLimit = regexp.MustCompile(`(\bfor\s+\w+\s*=\s*[^,\n]+,\s*)(ARGV\[\w+\])`)
-
-// coerceLimits makes such loops run: arguments are text, which Lua 5.1 takes
-// for a number there and the Lua machine of miniredis does not. Redisson's
-// poll(limit) scripts have them.
-func coerceLimits(body string) string {
-	return textLimit.ReplaceAllString(body, "${1}tonumber(${2})")
 }
 
 // badArgument finds the library function that this Lua machine names without quotes.
