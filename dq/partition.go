@@ -20,18 +20,19 @@ var ErrResumed = errors.New("dq: the partition takes offers again")
 // Pause, Drain and Resume are for the Partitioned of this process alone. Nothing of it is written to Redis, and
 // other processes do as they are told themselves.
 type Partition[T any] struct {
-	queue    *BlockingQueue[T]
-	delayed  *DelayedQueue[T]
-	of       *Partitioned[T]
-	draining atomic.Bool
-	refused  atomic.Pointer[time.Time] // when it last did not take an offer; nil where it took one since
+	queue   *BlockingQueue[T]
+	delayed *DelayedQueue[T]
+	of      *Partitioned[T]
+	drained atomic.Bool               // takes no offers
+	refused atomic.Pointer[time.Time] // when it last did not take an offer; nil where it took one since
 
 	mu       sync.Mutex
 	offering int             // calls of the Partitioned that offer to it
 	taking   context.Context // ends with Pause
 	pause    context.CancelFunc
-	resumed  chan struct{} // closed by Resume; nil where there is no pause
-	undrain  chan struct{} // the same for Drain
+	resumed  chan struct{}   // closed by Resume; nil where there is no pause
+	draining context.Context // ends with the reason why Drain does; nil where nobody drains
+	undrain  context.CancelCauseFunc
 }
 
 func newPartition[T any](of *Partitioned[T], queue *BlockingQueue[T], delayed *DelayedQueue[T]) *Partition[T] {
@@ -72,33 +73,40 @@ func (p *Partition[T]) Resume() {
 		close(p.resumed)
 		p.resumed = nil
 	}
-	if p.undrain != nil {
-		close(p.undrain)
-		p.undrain = nil
-		p.draining.Store(false)
+	p.mu.Unlock()
+	p.endDrain(ErrResumed)
+}
+
+// endDrain has it take offers again.
+func (p *Partition[T]) endDrain(why error) {
+	p.mu.Lock()
+	if p.draining != nil {
+		p.undrain(why)
+		p.draining = nil
+		p.drained.Store(false)
 	}
 	p.mu.Unlock()
 	p.of.reopen()
 }
 
-// drain has no more offered to it until the end of the channel.
-func (p *Partition[T]) drain() <-chan struct{} {
+// drain has no more offered to it until the context ends.
+func (p *Partition[T]) drain() context.Context {
 	p.mu.Lock()
-	if p.undrain == nil {
-		p.undrain = make(chan struct{})
-		p.draining.Store(true)
+	if p.draining == nil {
+		p.draining, p.undrain = context.WithCancelCause(context.Background())
+		p.drained.Store(true)
 	}
-	resumed := p.undrain
+	draining := p.draining
 	p.mu.Unlock()
 	p.of.reopen()
-	return resumed
+	return draining
 }
 
 // begin notes that the Partitioned offers to it, until end, and reports false where it is being drained.
 func (p *Partition[T]) begin() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.draining.Load() {
+	if p.drained.Load() {
 		return false
 	}
 	p.offering++
@@ -176,14 +184,20 @@ const (
 // in other processes, of Java among them, go on until they are told too: only then is the partition empty for
 // good, and can be left out by all of them.
 func (p *Partition[T]) Drain(ctx context.Context, progress func(PartitionState)) error {
-	resumed := p.drain()
+	draining := p.drain()
+	looking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(draining, cancel)()
+	if p.of.closed.Load() {
+		return ErrClosed
+	}
 	var last *PartitionState
 	var failed error // of the latest look
 	for empty := 0; empty < drainLooks; {
 		offers := p.offers() // before it is looked what they have left
-		state, err := p.State(ctx)
+		state, err := p.State(looking)
 		switch {
-		case err != nil && ctx.Err() == nil:
+		case err != nil && looking.Err() == nil:
 			failed = err
 		case err == nil:
 			failed = nil
@@ -196,16 +210,12 @@ func (p *Partition[T]) Drain(ctx context.Context, progress func(PartitionState))
 				empty = 0
 			}
 		}
-		if p.queue.client.ctx.Err() != nil || p.of.closed.Load() {
-			return ErrClosed
-		}
-		err = pause(ctx, drainLook)
-		select {
-		case <-resumed:
-			return in("drain", p.Name(), ErrResumed)
-		default:
-		}
+		err = pause(looking, drainLook)
 		switch {
+		case draining.Err() != nil:
+			return in("drain", p.Name(), context.Cause(draining))
+		case p.queue.client.ctx.Err() != nil:
+			return ErrClosed
 		case err == nil:
 		case failed != nil:
 			return in("drain", p.Name(), fmt.Errorf("%w: %w", err, failed))
@@ -234,7 +244,7 @@ func (s PartitionState) Empty() bool { return s.Waiting+s.Ready+s.Held == 0 }
 // State asks the server, in one transaction: ZCARD of the timeout set, LLEN of the destination queue, and the
 // lengths of what a ReliableQueue holds.
 func (p *Partition[T]) State(ctx context.Context) (PartitionState, error) {
-	s := PartitionState{Draining: p.draining.Load()}
+	s := PartitionState{Draining: p.drained.Load()}
 	p.mu.Lock()
 	s.Paused = p.resumed != nil
 	p.mu.Unlock()

@@ -86,7 +86,7 @@ func checkPartitions[T any](queues []*BlockingQueue[T]) error {
 func (p *Partitioned[T]) reopen() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	open := slices.DeleteFunc(slices.Clone(p.all), func(one *Partition[T]) bool { return one.draining.Load() })
+	open := slices.DeleteFunc(slices.Clone(p.all), func(one *Partition[T]) bool { return one.drained.Load() })
 	p.open.Store(&open)
 }
 
@@ -97,6 +97,7 @@ func (p *Partitioned[T]) Err() error { return p.err }
 func (p *Partitioned[T]) Close() error {
 	p.closed.Store(true)
 	for _, one := range p.all {
+		one.endDrain(ErrClosed)
 		_ = one.delayed.Close() // it has none
 	}
 	return nil

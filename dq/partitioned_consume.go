@@ -58,7 +58,8 @@ func (p *Partitioned[T]) Consume(
 // ConsumeReliably reserves messages of all partitions and calls handler for each until ctx ends, as Consume of a
 // ReliableQueue does. Meanwhile it puts back what others have held too long. Partitions take turns as in Consume, and
 // what no worker becomes free for goes back as there, without having counted as an attempt: nothing is held before
-// there is a worker for it.
+// there is a worker for it. A server that stands still holds up the workers that have messages of it, for the
+// time-out of the call that settles these.
 //
 // Dead letters are those of each partition: NewReliableQueue of its Queue has them.
 func (p *Partitioned[T]) ConsumeReliably(
@@ -83,7 +84,7 @@ func (p *Partitioned[T]) ConsumeReliably(
 // source is where the values of one partition come from, and what keeps those that it has taken, for a moment. One
 // goroutine calls it.
 type source interface {
-	// next returns what handles a value that is kept, nil for none.
+	// next returns what handles a value that is kept, nil for none, and errReturning where values are going back.
 	next(ctx context.Context) (handle func(context.Context), err error)
 	// fetch keeps values that are there. free says that there was a worker for one at once, so that one may as
 	// well be waited for; if not, it is looked whether one is there.
@@ -151,6 +152,9 @@ func (p places) leave() { <-p }
 // askTime is for how long a feed keeps a place while it asks its server: longer than one that is well takes.
 const askTime = 50 * time.Millisecond
 
+// errReturning says that values which were taken are going back, which a server may take long for.
+var errReturning = errors.New("dq: values are going back")
+
 // feed has the values of one partition handled.
 type feed struct {
 	source
@@ -210,6 +214,10 @@ func (f *feed) once(ctx context.Context) error {
 	}
 	if handle == nil {
 		f.places.leave()
+		if errors.Is(err, errReturning) {
+			f.keeps() // waits until they are back, or are not
+			return nil
+		}
 		if err == nil {
 			err = f.wait(ctx)
 		}
@@ -247,11 +255,14 @@ func newTakingSource[T any](c *consumer[T]) *takingSource[T] {
 }
 
 func (s *takingSource[T]) next(context.Context) (func(context.Context), error) {
-	reply, ok := s.awaited.pop()
-	if !ok {
-		reply, ok = s.ahead.pop()
+	reply, ok, busy := s.awaited.tryPop()
+	if !ok && !busy {
+		reply, ok, busy = s.ahead.tryPop()
 	}
-	if !ok {
+	switch {
+	case busy:
+		return nil, errReturning
+	case !ok:
 		return nil, nil
 	}
 	v, err := s.decode(reply)
@@ -306,8 +317,11 @@ func newReservingSource[T any](w *reliableWorker[T]) *reservingSource[T] {
 }
 
 func (s *reservingSource[T]) next(ctx context.Context) (func(context.Context), error) {
-	d, ok := s.ahead.pop()
-	if !ok {
+	d, ok, busy := s.ahead.tryPop()
+	switch {
+	case busy:
+		return nil, errReturning
+	case !ok:
 		return nil, nil
 	}
 	if d != s.decoded {
@@ -360,6 +374,7 @@ func (s *reservingSource[T]) putBack(moved []string) bool {
 	defer cancel()
 	_, err = client.runOwn(ctx, callLane, putBackScript, []string{s.queue.dest.Name(), names.Moved, names.MovedBefore}, moved[0])
 	if errors.As(err, new(resp.Error)) || errors.Is(err, errUnsent) {
+		s.Failed(nil, in("release", s.queue.dest.Name(), err))
 		return false // it is handled here
 	}
 	client.tellReturned(s.queue.dest.Name(), moved, err)

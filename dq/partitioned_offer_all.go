@@ -47,11 +47,14 @@ func (p *Partitioned[T]) OfferAll(ctx context.Context, delay time.Duration, valu
 	for i := range which {
 		which[i] = i
 	}
-	for len(which) > 0 {
+	var retry backoff
+	for began := time.Now(); len(which) > 0; {
 		again, err := all.round(ctx, which)
 		switch {
 		case err == nil:
-			which = again
+			if which = again; len(which) > 0 && all.everyFailed() && !all.waits(ctx, which, began, &retry) {
+				which = nil
+			}
 		case len(which) == len(values):
 			return err
 		default:
@@ -75,15 +78,27 @@ type offerAll[T any] struct {
 	failed map[*Partition[T]]bool
 }
 
-// round offers those of the values to partitions that have not failed, or where all have, for as long as is
-// patient, to all. It returns which of them are to be offered again.
+// everyFailed reports whether no partition is left to be offered to.
+func (a *offerAll[T]) everyFailed() bool {
+	return !slices.ContainsFunc(*a.of.open.Load(), func(one *Partition[T]) bool { return !a.failed[one] })
+}
+
+// waits has all partitions be offered to again, in a while, and reports whether time may have one of them take the values.
+func (a *offerAll[T]) waits(ctx context.Context, which []int, began time.Time, retry *backoff) bool {
+	left := a.of.all[0].queue.client.patience - time.Since(began)
+	curable := slices.ContainsFunc(which, func(i int) bool { return passes(a.errs[i]) })
+	clear(a.failed)
+	return curable && left > 0 && !a.of.closed.Load() && pause(ctx, min(retry.next(), left)) == nil
+}
+
+// round offers those of the values to the partitions of their keys, or without a Key to those that have not failed.
+// It returns which of them are to be offered to others.
 func (a *offerAll[T]) round(ctx context.Context, which []int) (again []int, err error) {
 	open := a.of.inTurn()
-	last := true
-	if left := slices.DeleteFunc(slices.Clone(open), func(one *Partition[T]) bool { return a.failed[one] }); a.of.key == nil && len(left) > 0 {
-		open, last = left, false
-		if well := slices.IndexFunc(left, func(one *Partition[T]) bool { return one.refuses() == 1 }); well > 0 {
-			open = left[:well]
+	if a.of.key == nil {
+		open = slices.DeleteFunc(open, func(one *Partition[T]) bool { return a.failed[one] })
+		if well := slices.IndexFunc(open, func(one *Partition[T]) bool { return one.refuses() == 1 }); well > 0 {
+			open = open[:well]
 		}
 	}
 	groups, drained, err := a.share(which, open)
@@ -101,13 +116,13 @@ func (a *offerAll[T]) round(ctx context.Context, which []int) (again []int, err 
 	var sending sync.WaitGroup
 	for _, group := range groups {
 		patience := time.Duration(0)
-		if last {
+		if a.of.key != nil {
 			patience = group.one.queue.client.patience
 		}
 		sending.Go(func() { group.send(ctx, patience) })
 	}
 	sending.Wait()
-	if last {
+	if a.of.key != nil {
 		return nil, nil
 	}
 	for _, group := range groups {

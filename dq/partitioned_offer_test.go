@@ -81,14 +81,15 @@ func TestPartitionedOffersWaitForAnyServer(t *testing.T) {
 		proxy.Reset()
 	}
 	offered := make(chan error, 4)
-	for range cap(offered) {
+	for range cap(offered) - 1 {
 		go func() { offered <- p.Offer(deadline(t), "v", time.Hour) }()
 	}
+	go func() { offered <- p.OfferAll(deadline(t), time.Hour, numbers(0, 600)...) }()
 	time.AfterFunc(100*time.Millisecond, proxies[1].Heal)
 	for range cap(offered) {
 		require.NoError(t, <-offered)
 	}
-	require.EqualValues(t, cap(offered), look.ZCard(t.Context(), wire.NamesOf("b").TimeoutSet).Val())
+	require.EqualValues(t, cap(offered)-1+600, look.ZCard(t.Context(), wire.NamesOf("b").TimeoutSet).Val())
 }
 
 // sale has a field that its key is taken from.

@@ -44,10 +44,26 @@ func (b *prefetched[V]) keepFirst(v V) {
 	b.overdue.Reset(b.hold)
 }
 
+// tryPop is pop that does not wait for a putBack under way, and reports whether it would have.
+func (b *prefetched[V]) tryPop() (first V, ok, busy bool) {
+	select {
+	case b.held <- struct{}{}:
+	default:
+		return first, false, true
+	}
+	defer func() { <-b.held }()
+	first, ok = b.shift()
+	return first, ok, false
+}
+
 // pop returns the first of what was taken before.
 func (b *prefetched[V]) pop() (first V, ok bool) {
 	b.held <- struct{}{}
 	defer func() { <-b.held }()
+	return b.shift()
+}
+
+func (b *prefetched[V]) shift() (first V, ok bool) {
 	if len(b.rest) == 0 {
 		return first, false
 	}
