@@ -235,13 +235,23 @@ func (f *feed) once(ctx context.Context) error {
 	return nil
 }
 
-// many is how many values are to be asked for, 0 for none: free is that of source.fetch.
-func (p *prefetch) many(free bool) int {
-	n := p.next()
+// fetch keeps several that are there, as many as want says: free is that of source.fetch.
+func fetch[V comparable](
+	ctx context.Context, free bool, ahead *prefetched[V], want *prefetch, several func(context.Context, int) (V, error),
+) error {
+	n := want.next()
 	if !free {
 		n = max(n, 1)
 	}
-	return n
+	if n == 0 || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var none V
+	first, err := several(ctx, n)
+	if first != none {
+		ahead.keepFirst(first)
+	}
+	return err
 }
 
 // takingSource takes from a BlockingQueue.
@@ -273,15 +283,7 @@ func (s *takingSource[T]) next(context.Context) (func(context.Context), error) {
 }
 
 func (s *takingSource[T]) fetch(ctx context.Context, free bool) error {
-	n := s.want.many(free)
-	if n == 0 || ctx.Err() != nil {
-		return ctx.Err()
-	}
-	first, err := s.several(ctx, n)
-	if first != nil {
-		s.ahead.keepFirst(first)
-	}
-	return err
+	return fetch(ctx, free, s.ahead, &s.want, s.several)
 }
 
 func (s *takingSource[T]) wait(ctx context.Context) error {
@@ -340,15 +342,7 @@ func (s *reservingSource[T]) fetch(ctx context.Context, free bool) error {
 		}
 		return in("reserve", s.queue.dest.Name(), err)
 	}
-	n := s.want.many(free)
-	if n == 0 || ctx.Err() != nil {
-		return ctx.Err()
-	}
-	first, err := s.several(ctx, n)
-	if first != nil {
-		s.ahead.keepFirst(first)
-	}
-	return err
+	return fetch(ctx, free, s.ahead, &s.want, s.several)
 }
 
 func (s *reservingSource[T]) wait(ctx context.Context) error {

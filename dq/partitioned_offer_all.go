@@ -102,8 +102,11 @@ func (a *offerAll[T]) round(ctx context.Context, which []int) (again []int, err 
 		}
 	}
 	groups, drained, err := a.share(which, open)
-	if err != nil || drained {
-		return which, err
+	switch {
+	case err != nil:
+		return nil, err
+	case drained:
+		return a.round(ctx, which)
 	}
 	defer func() {
 		for _, group := range groups {

@@ -1,6 +1,7 @@
 package dq_test
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"testing"
@@ -90,6 +91,25 @@ func TestPartitionedOffersWaitForAnyServer(t *testing.T) {
 		require.NoError(t, <-offered)
 	}
 	require.EqualValues(t, cap(offered)-1+600, look.ZCard(t.Context(), wire.NamesOf("b").TimeoutSet).Val())
+}
+
+// Where all partitions begin to be drained while values are shared out, nothing is sent, and nobody is told otherwise.
+func TestPartitionedOfferAllWhileAllAreDrained(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var p *dq.Partitioned[string]
+	p = b.partitioned(t, 3, func(value string) string {
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, one := range p.Partitions() {
+			_ = one.Drain(ended, nil)
+		}
+		return value
+	})
+	require.ErrorIs(t, p.OfferAll(deadline(t), time.Hour, "ann 1", "bob 1"), dq.ErrNoPartition)
+	for _, s := range states(t, p) {
+		require.True(t, s.Empty(), "%+v", s)
+	}
 }
 
 // sale has a field that its key is taken from.
