@@ -43,7 +43,7 @@ test: ## run every test; DQ_REQUIRE=redis,docker makes a missing server a failur
 
 .PHONY: race
 race: ## run the tests of dq and harness with the race detector
-	$(GO) test -race $$($(GO) list ./dq/... ./harness/... | grep -v -e /dq/scripts$$ -e /harness/simulate$$) # long histories: of Lua alone; in an order that the detector makes random
+	$(GO) test -race $$($(GO) list ./dq/... ./harness/... ./internal/... | grep -v -e /dq/scripts$$ -e /internal/simulate$$) # long histories: of Lua alone; in an order that the detector makes random
 
 SEEDS ?= 10000
 FOR ?= 30m
@@ -51,7 +51,7 @@ LIMIT ?= 40m
 LENGTH ?= 1h
 .PHONY: simulate
 simulate: ## simulate the life of queues under faults, LENGTH each, for FOR or SEEDS seeds, in two processes; what hangs ends after LIMIT, which is more than FOR
-	$(GO) test -c -o bin/simulate.test ./harness/simulate
+	$(GO) test -c -o bin/simulate.test ./harness/internal/simulate
 	@for n in 1 2; do \
 		bin/simulate.test -test.timeout $(LIMIT) -test.v -test.run KeepsItsWord -seed $$n -every 2 -seeds $$(($(SEEDS) / 2)) -for $(FOR) -length $(LENGTH) & pids="$$pids $$!"; \
 	done; \
@@ -64,18 +64,18 @@ soak: ## mixed load with a fault each second for DURATION (10m): every message a
 
 .PHONY: faults
 faults: ## have real servers, connections and Redissons fail under load, dq beside Redisson: recordings/FAULTS.md; needs Java, Maven, redis-server
-	$(GO) run ./recordings/faults
+	$(GO) run ./harness/internal/lab/faults
 
 empty :=
 DQ_REDIS_SERVERS ?= $(subst $(empty) $(empty),:,$(wildcard $(CURDIR)/out/servers/*/*-server))
 
 .PHONY: topologies
 topologies: ## dq on one server, TLS, ACL, Sentinel, Cluster and so on as real processes, under load with faults: recordings/TOPOLOGIES.md; also on DQ_REDIS_SERVERS
-	DQ_REDIS_SERVERS="$(DQ_REDIS_SERVERS)" $(GO) run ./recordings/topologies
+	DQ_REDIS_SERVERS="$(DQ_REDIS_SERVERS)" $(GO) run ./harness/internal/lab/topologies
 
 .PHONY: servers
 servers: ## fetch redis-server 6.0, 7.0, 8.0 and valkey-server 8, 9 from Debian into out/servers, for make topologies; needs mmdebstrap
-	recordings/topologies/servers.sh out/servers
+	harness/internal/lab/topologies/servers.sh out/servers
 
 .PHONY: lint
 lint: bin/golangci-lint ## go vet and golangci-lint, and whether both go.mod are tidy
@@ -113,7 +113,7 @@ bench: ## measure claims of speed, as ratios of two sides in one run
 
 .PHONY: bench-report
 bench-report: ## measure every claim of speed, in 15 minutes at most, and write recordings/PERFORMANCE.md; needs a machine that does nothing else
-	$(GO) run ./recordings/performance
+	$(GO) run ./harness/internal/lab/performance
 
 GATE_RUNS ?= 6
 BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
@@ -139,20 +139,20 @@ bench-gate: build ## dq as it is against dq of BASE (the last tag), by turns on 
 GROWTH ?= 1000000
 .PHONY: growth
 growth: ## what a queue costs as it grows to GROWTH pending messages, and 10,000 queues: recordings/GROWTH.md; needs a machine that does nothing else
-	$(GO) run ./recordings/growth -most $(GROWTH)
+	$(GO) run ./harness/internal/lab/growth -most $(GROWTH)
 
 MASTERS_FLAGS ?=
 .PHONY: masters
 masters: ## how 1, 3 and 6 masters of a cluster share the load of one queue of six partitions: recordings/MASTERS.md; needs redis-server
-	$(GO) run ./recordings/masters $(MASTERS_FLAGS)
+	$(GO) run ./harness/internal/lab/masters $(MASTERS_FLAGS)
 
 .PHONY: inspect-million
 inspect-million: ## inspect a queue of a million members; fails if a call takes the server more than 5 ms by itself
-	$(GO) test ./harness/forensics/inspect -run '^$$' -bench Million -benchtime 3x -timeout 10m
+	$(GO) test ./harness/internal/forensics/inspect -run '^$$' -bench Million -benchtime 3x -timeout 10m
 
 .PHONY: migrate-services
 migrate-services: ## real Redissons leave 100,000 messages, migrate rewrites them, the other side delivers all in order, and back
-	DQ_REQUIRE=redis,redisson DQ_MESSAGES=100000 $(GO) test ./harness/forensics/migrate -run RealRedissons -v -timeout 40m
+	DQ_REQUIRE=redis,redisson DQ_MESSAGES=100000 $(GO) test ./harness/internal/forensics/migrate -run RealRedissons -v -timeout 40m
 
 AA_RUNS ?= 24
 

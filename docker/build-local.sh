@@ -95,8 +95,8 @@ redisson() {
     java
     driver=$work/driver
     mkdir "$driver"
-    cp -R "$here/../harness/driver/program/redisson/pom.xml" "$here/../harness/driver/program/redisson/jvm.args" \
-        "$here/../harness/driver/program/redisson/src" "$driver"
+    cp -R "$here/../internal/redisson/pom.xml" "$here/../internal/redisson/jvm.args" \
+        "$here/../internal/redisson/src" "$driver"
     (cd "$driver" && mvn --quiet --batch-mode -Dstyle.color=never -Dredisson.version="$1" \
         compiler:compile dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=target/lib)
     # The second stage of redisson/Dockerfile.

@@ -17,8 +17,8 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // takers is how many goroutines empty the destination in the benchmarks of a backlog.
@@ -126,7 +126,7 @@ func BenchmarkCancel(b *testing.B) {
 		"latest-1000":   {shuffled, n / 100},
 	} {
 		b.Run(name, func(b *testing.B) {
-			s := servertest.Redis(b)
+			s := redistest.Redis(b)
 			defer s.Close()
 			on := benchmarkOn(b, s)
 			defer on.client.Close()
@@ -182,7 +182,7 @@ func (d *drained) pastDue(q float64) time.Duration {
 
 func (d *drained) drain(b *testing.B, n int, within time.Duration, options ...dq.Option) {
 	b.Helper()
-	s := servertest.Redis(b)
+	s := redistest.Redis(b)
 	defer s.Close()
 	on := benchmarkOn(b, s, options...)
 	defer on.client.Close()
@@ -273,7 +273,7 @@ func benchmarkOn(b *testing.B, s *server.Server, options ...dq.Option) *bundle {
 //	go test ./dq -run '^$' -bench ReliableConsume -benchtime 1x
 func BenchmarkReliableConsume(b *testing.B) {
 	const n = 50_000
-	s := servertest.Redis(b)
+	s := redistest.Redis(b)
 	defer s.Close()
 	on := benchmarkOn(b, s)
 	defer on.client.Close()

@@ -14,7 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // BenchmarkLateness measures delivered − due with the precise timer and with
@@ -26,7 +26,7 @@ func BenchmarkLateness(b *testing.B) {
 	const seconds = 4
 	for _, rate := range []int{20, 1000} {
 		b.Run(fmt.Sprintf("rate=%d", rate), func(b *testing.B) {
-			s := servertest.Redis(b)
+			s := redistest.Redis(b)
 			opt, err := redis.ParseURL(s.URL())
 			require.NoError(b, err)
 			rdb := redis.NewClient(opt)

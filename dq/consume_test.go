@@ -15,7 +15,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // numbers returns the numbers from one to below another as texts.
@@ -121,7 +121,7 @@ func TestConsumePutsBackWhatWaitsForLong(t *testing.T) {
 func TestConsumeHandlesWhatCannotGoBack(t *testing.T) {
 	t.Parallel()
 	const values, stuck = 300, 100
-	b := as(t, servertest.Redis(t), "~* &* +@all -lpush")
+	b := as(t, redistest.Redis(t), "~* &* +@all -lpush")
 	b.queued(t, numbers(0, values)...)
 	ctx, cancel := context.WithCancel(deadline(t))
 	var handled []string
@@ -196,7 +196,7 @@ func TestConsumeGoesOnInABatch(t *testing.T) {
 func TestConsumeWithoutLpop(t *testing.T) {
 	t.Parallel()
 	const values = 300
-	b := as(t, servertest.Redis(t), "~* &* +@all -lpop")
+	b := as(t, redistest.Redis(t), "~* &* +@all -lpop")
 	b.queued(t, numbers(0, values)...)
 	ctx, cancel := context.WithCancel(deadline(t))
 	var handled []string

@@ -14,7 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 func TestOfferedValueIsPackedAndLaterMoved(t *testing.T) {
@@ -108,7 +108,7 @@ func TestAnotherClientsOffersAreTransferred(t *testing.T) {
 
 func TestQueueNames(t *testing.T) {
 	t.Parallel()
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	for _, name := range []string{"a b", "q{a}b", "a{b", "Zürich ✓", "nul\x00\r\n\"", "redisson:queue"} {
 		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
 			t.Parallel()
@@ -227,7 +227,7 @@ func TestCancelledTakesLoseNothing(t *testing.T) {
 
 func TestTakeEndsWithItsContextAndWithTheClient(t *testing.T) {
 	t.Parallel()
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	rdb := connect(t, s.URL())
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // exampleRedis stands for your Redis: an embedded one here, so that the examples

@@ -11,7 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // batches are the calls that take several values away.
@@ -37,7 +37,7 @@ func TestFaultAValueThatCannotBeDecodedCostsNoOther(t *testing.T) {
 	for name, batch := range batches {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setupOn(t, servertest.Redis(t), "orders")
+			b := setupOn(t, redistest.Redis(t), "orders")
 			ctx := deadline(t)
 			q := dq.NewBlockingQueue(b.client, "orders", codec.Long{})
 			d := dq.NewDelayedQueue(q)
@@ -73,7 +73,7 @@ func TestFaultAValueThatCannotBeDecodedCostsNoOther(t *testing.T) {
 // From the other end, too.
 func TestFaultAValueThatCannotBeDecodedStaysAtItsEnd(t *testing.T) {
 	t.Parallel()
-	b := setupOn(t, servertest.Redis(t), "orders")
+	b := setupOn(t, redistest.Redis(t), "orders")
 	ctx := deadline(t)
 	q := dq.NewBlockingQueue(b.client, "orders", codec.Long{})
 	for _, v := range []string{"1", "2", "bad", "3"} {
@@ -93,7 +93,7 @@ func TestFaultAValueThatCannotBeDecodedStaysAtItsEnd(t *testing.T) {
 func TestFaultAValueThatCannotBeDecodedUnderStrictWire(t *testing.T) {
 	t.Parallel()
 	observe, returned := observeReturned()
-	b := setupOn(t, servertest.Redis(t), "orders", dq.WithStrictWire(), observe)
+	b := setupOn(t, redistest.Redis(t), "orders", dq.WithStrictWire(), observe)
 	ctx := deadline(t)
 	d := dq.NewDelayedQueue(dq.NewBlockingQueue(b.client, "orders", codec.Long{}))
 	defer d.Close()
@@ -120,7 +120,7 @@ func TestFaultCloseCutsNoPoll(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := servertest.Redis(t)
+			s := redistest.Redis(t)
 			const rounds, values = 12, 400
 			for round := range rounds {
 				b := setupOn(t, s, "orders")
@@ -180,7 +180,7 @@ func TestFaultCloseCutsNoPoll(t *testing.T) {
 
 func TestFaultNothingIsReadyOnceItIsClosed(t *testing.T) {
 	t.Parallel()
-	b := setupOn(t, servertest.Redis(t), "orders")
+	b := setupOn(t, redistest.Redis(t), "orders")
 	ctx := deadline(t)
 	one, other := dq.NewDelayedQueue(b.queue), dq.NewDelayedQueue(b.queue)
 	require.NoError(t, one.Ready(ctx))

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // takeGrace is how much longer than its context a Take may last.
@@ -21,7 +21,7 @@ const takeGrace = time.Second + slack/2
 // A paused server has a command that it has not read yet, or a value under way.
 func TestFaultACancelledTakeOfAPausedServerLosesNothing(t *testing.T) {
 	t.Parallel()
-	s := servertest.Process(t)
+	s := redistest.Process(t)
 	observe, returned := observeReturned()
 	b := setupOn(t, s, "orders", observe)
 	ctx := deadline(t)
@@ -60,7 +60,7 @@ func TestFaultAPollOfAPausedServerLosesNothing(t *testing.T) {
 	for _, rights := range []string{"+@all", "+@all -client|unblock"} {
 		t.Run(rights, func(t *testing.T) {
 			t.Parallel()
-			s := servertest.Process(t)
+			s := redistest.Process(t)
 			b := as(t, s, "~* &* "+rights)
 			ctx := deadline(t)
 			// The connection is there before the server stands still.
@@ -89,7 +89,7 @@ func TestFaultAPollOfAPausedServerLosesNothing(t *testing.T) {
 
 func TestFaultACancelledTakeOverADeadConnectionIsGivenUp(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, servertest.Redis(t))
+	b, p := through(t, redistest.Redis(t))
 	ctx, cancel := context.WithCancel(deadline(t))
 	taken := make(chan error, 1)
 	go func() { _, err := b.queue.Take(ctx); taken <- err }()
@@ -109,7 +109,7 @@ func TestFaultACancelledTakeOverADeadConnectionIsGivenUp(t *testing.T) {
 func TestFaultALateValueGoesBackToTheHead(t *testing.T) {
 	t.Parallel()
 	observe, returned := observeReturned()
-	b := as(t, servertest.Redis(t), "~* &* +@all -client|unblock", observe)
+	b := as(t, redistest.Redis(t), "~* &* +@all -client|unblock", observe)
 	ctx := deadline(t)
 	for i := range 2 { // the first one learns that CLIENT UNBLOCK is forbidden
 		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
@@ -181,7 +181,7 @@ func cancelledTakes(t *testing.T, b *bundle, values int, disturb func(ctx contex
 
 func TestFaultCancelledTakesWithPauses(t *testing.T) {
 	t.Parallel()
-	s := servertest.Process(t)
+	s := redistest.Process(t)
 	b := setupOn(t, s, "orders")
 	node := s.Nodes()[0]
 	cancelledTakes(t, b, 600, func(ctx context.Context) {
@@ -196,7 +196,7 @@ func TestFaultCancelledTakesWithPauses(t *testing.T) {
 
 func TestFaultCancelledTakesOfAUserWithoutUnblock(t *testing.T) {
 	t.Parallel()
-	b := as(t, servertest.Redis(t), "~* &* +@all -client|unblock")
+	b := as(t, redistest.Redis(t), "~* &* +@all -client|unblock")
 	cancelledTakes(t, b, 600, func(context.Context) {})
 	n, err := b.redis.Do(t.Context(), "CLIENT", "LIST").Text()
 	require.NoError(t, err)
@@ -205,7 +205,7 @@ func TestFaultCancelledTakesOfAUserWithoutUnblock(t *testing.T) {
 
 func TestFaultCancelledTakesOfAUserWithoutItsClientID(t *testing.T) {
 	t.Parallel()
-	b := as(t, servertest.Redis(t), "~* &* +@all -client")
+	b := as(t, redistest.Redis(t), "~* &* +@all -client")
 	cancelledTakes(t, b, 600, func(context.Context) {})
 	n, err := b.redis.Do(t.Context(), "CLIENT", "LIST").Text()
 	require.NoError(t, err)
@@ -235,7 +235,7 @@ func TestFaultCloseIsBounded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := servertest.Process(t)
+			s := redistest.Process(t)
 			b := as(t, s, "~* &* "+c.rights)
 			d := b.delayed(t)
 			var calls sync.WaitGroup
@@ -266,7 +266,7 @@ func TestFaultCloseIsBounded(t *testing.T) {
 // the server stands still.
 func TestFaultACancelledCallToAPausedServerReturns(t *testing.T) {
 	t.Parallel()
-	s := servertest.Process(t)
+	s := redistest.Process(t)
 	b := setupOn(t, s, "orders")
 	d := b.delayed(t)
 	require.NoError(t, d.Offer(deadline(t), "v", time.Hour))

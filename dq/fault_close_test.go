@@ -19,12 +19,12 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // Close comes at a random moment, with takes, offers and transfers under way.
 func TestFaultCloseAtAnyMoment(t *testing.T) {
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	rdb := connect(t, s.URL())
 	require.NoError(t, rdb.Ping(t.Context()).Err())
 	noLeak := alone(t)
@@ -183,7 +183,7 @@ func TestFaultNothingIsWrittenToStderr(t *testing.T) {
 		logWhileAway(t, addr)
 		return
 	}
-	p := servertest.NewProxy(t, servertest.Redis(t).Addr)
+	p := redistest.NewProxy(t, redistest.Redis(t).Addr)
 	program := exec.CommandContext(deadline(t), os.Args[0], "-test.run", "^TestFaultNothingIsWrittenToStderr$", "-test.v")
 	program.Env = append(os.Environ(), logProgram+"="+p.Addr)
 	var stdout, stderr bytes.Buffer

@@ -10,8 +10,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 func clusterClient(t *testing.T, c *server.ClusterSet) *redis.ClusterClient {
@@ -40,7 +40,7 @@ func TestFaultClusterMasterGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := servertest.Cluster(t, 3, 3)
+			c := redistest.Cluster(t, 3, 3)
 			f := follow(t, clusterClient(t, c), "orders")
 			k := f.consume(t, 3)
 			f.works(t, k, "before")
@@ -70,7 +70,7 @@ func TestFaultClusterMasterGone(t *testing.T) {
 // whatever the client. Of what the new master acknowledges nothing is.
 func TestFaultClusterKillUnderLoad(t *testing.T) {
 	t.Parallel()
-	c := servertest.Cluster(t, 3, 3)
+	c := redistest.Cluster(t, 3, 3)
 	// How long the nodes take to elect a master is theirs: an offer waits for that.
 	f := follow(t, clusterClient(t, c), "orders", dq.WithOfferPatience(testDeadline))
 	stop := make(chan struct{})
@@ -105,7 +105,7 @@ func TestFaultClusterKillUnderLoad(t *testing.T) {
 
 func TestFaultClusterNamesThatShareNoSlot(t *testing.T) {
 	t.Parallel()
-	c := servertest.Cluster(t, 3, 0)
+	c := redistest.Cluster(t, 3, 0)
 	rdb := clusterClient(t, c)
 	f := follow(t, rdb, "orders")
 	for _, name := range []string{"{}", "}{", "a{b"} {

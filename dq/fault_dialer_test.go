@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // behind is the only way to some servers: addresses that only a dialer knows.
 type behind struct {
-	proxies map[string]*servertest.Proxy
+	proxies map[string]*redistest.Proxy
 }
 
 func (b *behind) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -33,9 +33,9 @@ func (b *behind) dial(ctx context.Context, network, address string) (net.Conn, e
 func (b *behind) add(t *testing.T, address string, n *server.Node) {
 	t.Helper()
 	if b.proxies == nil {
-		b.proxies = make(map[string]*servertest.Proxy)
+		b.proxies = make(map[string]*redistest.Proxy)
 	}
-	b.proxies[address] = servertest.NewProxy(t, n.Addr)
+	b.proxies[address] = redistest.NewProxy(t, n.Addr)
 }
 
 // onAll runs a command on each node.
@@ -83,7 +83,7 @@ func TestFaultClusterBehindADialer(t *testing.T) {
 	for kind, protocol := range map[string]int{"hostname": 3, "unknown-endpoint": 2} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			c := servertest.ClusterOf(t, server.ClusterOptions{Masters: 3, Args: []string{"--requirepass", "owner"}})
+			c := redistest.ClusterOf(t, server.ClusterOptions{Masters: 3, Args: []string{"--requirepass", "owner"}})
 			onAll(t, c.Nodes(), "ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all")
 			b, seeds := announce(t, c, kind)
 			f := follow(t, redis.NewClusterClient(&redis.ClusterOptions{
@@ -113,7 +113,7 @@ func TestFaultSentinelBehindADialer(t *testing.T) {
 	for _, protocol := range []int{2, 3} {
 		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
 			t.Parallel()
-			s := servertest.SentinelOf(t, server.SentinelOptions{Args: []string{"--requirepass", "owner"}})
+			s := redistest.SentinelOf(t, server.SentinelOptions{Args: []string{"--requirepass", "owner"}})
 			onAll(t, s.Nodes(), "ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all")
 			b := &behind{}
 			var sentinels []string

@@ -14,13 +14,13 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // An offer that Close cuts off may have been queued.
 func TestFaultAnOfferCutByCloseIsUncertain(t *testing.T) {
 	t.Parallel()
-	s := servertest.Process(t)
+	s := redistest.Process(t)
 	b := setupOn(t, s, "orders")
 	client, err := dq.NewClient(b.redis)
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestFaultAnOfferCutByCloseIsUncertain(t *testing.T) {
 // other layout, and where nobody can read one, that stays.
 func TestFaultAUserWithoutTheQuarantineIsServed(t *testing.T) {
 	t.Parallel()
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	admin := connect(t, s.URL())
 	names := wire.NamesOf("orders")
 	ctx := deadline(t)
@@ -174,8 +174,8 @@ func TestFaultCodecsThatNobodyMadeAreErrors(t *testing.T) {
 // the next attempt takes.
 func TestFaultAConnectionThatIsNeverAnswered(t *testing.T) {
 	t.Parallel()
-	s := servertest.Redis(t)
-	p := servertest.NewProxy(t, s.Addr)
+	s := redistest.Redis(t)
+	p := redistest.NewProxy(t, s.Addr)
 	p.Blackhole()
 	client, err := dq.NewClient(connect(t, "redis://"+p.Addr))
 	require.NoError(t, err)
@@ -196,7 +196,7 @@ func TestFaultAConnectionThatIsNeverAnswered(t *testing.T) {
 // further try would push it again; dq looks at the keys before it writes.
 func TestFaultATransferThatFailsAfterItsFirstWriteIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	b := setupOn(t, servertest.Redis(t), "orders")
+	b := setupOn(t, redistest.Redis(t), "orders")
 	ctx := deadline(t)
 	member := wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte("v"))
 	require.NoError(t, b.redis.Set(ctx, b.names.Pending, "no list", 0).Err())

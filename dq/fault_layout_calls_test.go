@@ -12,7 +12,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/clock"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // layoutValues wait in a queue, in this order, one of them in the other layout.
@@ -86,7 +86,7 @@ func walk(ctx context.Context, d delayedQueue) (all []string, err error) {
 func TestFaultLayoutCalls(t *testing.T) {
 	t.Parallel()
 	forBothReleases(t, func(t *testing.T, release string) {
-		s := servertest.Redis(t)
+		s := redistest.Redis(t)
 		ctx := deadline(t)
 		for foreign, place := range layoutValues {
 			for _, known := range []bool{false, true} {

@@ -17,7 +17,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/monitor"
+	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // The two releases pack members in different layouts, and send scripts by their text

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
-	"github.com/dq-bench/dq-bench/harness/server"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // named counts the connections of clients of that name.
@@ -34,14 +34,14 @@ func TestFaultCloseDuringAFailover(t *testing.T) {
 		nodes func(t *testing.T) ([]*server.Node, func() *server.Node, redis.UniversalClient)
 	}
 	sentinel := func(t *testing.T) ([]*server.Node, func() *server.Node, redis.UniversalClient) {
-		s := servertest.Sentinel(t)
+		s := redistest.Sentinel(t)
 		rdb := redis.NewFailoverClient(&redis.FailoverOptions{
 			MasterName: "mymaster", SentinelAddrs: []string{s.Sentinels()[0].Addr}, ClientName: "leak",
 		})
 		return s.Nodes(), func() *server.Node { return master(t, s) }, rdb
 	}
 	cluster := func(t *testing.T) ([]*server.Node, func() *server.Node, redis.UniversalClient) {
-		c := servertest.Cluster(t, 3, 3)
+		c := redistest.Cluster(t, 3, 3)
 		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{c.Nodes()[0].Addr, c.Nodes()[1].Addr}, ClientName: "leak"})
 		return c.Nodes(), func() *server.Node { return ownerOf(t, c, "orders") }, rdb
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // moving is a Cluster, and where a queue's slot may go.
@@ -27,7 +27,7 @@ type moving struct {
 
 func setupMoving(t *testing.T, queue string) *moving {
 	t.Helper()
-	c := servertest.Cluster(t, 3, 0)
+	c := redistest.Cluster(t, 3, 0)
 	m := &moving{follower: follow(t, clusterClient(t, c), queue), set: c, slot: wire.Slot(queue), names: wire.NamesOf(queue)}
 	m.from = ownerOf(t, c, queue)
 	for _, n := range c.Nodes() {
@@ -204,7 +204,7 @@ func TestFaultTakeBlocksByAsk(t *testing.T) {
 // Slots move and masters change places under a load: nothing is lost, nothing twice.
 func TestFaultClusterChangesUnderLoad(t *testing.T) {
 	t.Parallel()
-	c := servertest.Cluster(t, 3, 3)
+	c := redistest.Cluster(t, 3, 3)
 	f := follow(t, clusterClient(t, c), "orders")
 	rounds := 4
 	stop := make(chan struct{})

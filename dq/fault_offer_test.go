@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // What the error of an offer says of the value, by what the server refuses.
@@ -64,7 +64,7 @@ func TestFaultWhatARefusedOfferLeaves(t *testing.T) {
 		for _, release := range []string{"3.16.6", "3.21.3", "4.7.0"} { // EVAL, EVALSHA
 			t.Run(c.name+"/"+release, func(t *testing.T) {
 				t.Parallel()
-				b := as(t, servertest.Redis(t), c.rights, dq.WithRelease(release))
+				b := as(t, redistest.Redis(t), c.rights, dq.WithRelease(release))
 				ctx := deadline(t)
 				if c.prepare != nil {
 					require.NoError(t, c.prepare(ctx, b))
@@ -81,17 +81,17 @@ func TestFaultWhatARefusedOfferLeaves(t *testing.T) {
 
 func TestFaultAnOfferOverABrokenNetwork(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, servertest.Redis(t))
+	b, p := through(t, redistest.Redis(t))
 	ctx := deadline(t)
 	d := b.delayed(t)
 	require.NoError(t, d.Offer(ctx, "v", time.Hour))
 
-	calls, err := p.Wait(ctx, func(c *servertest.ProxyConn) bool {
+	calls, err := p.Wait(ctx, func(c *redistest.ProxyConn) bool {
 		return c.Sent("EVALSHA") && len(offers(c)) > 0
 	})
 	require.NoError(t, err)
 	before := len(offers(calls))
-	calls.Blackhole(servertest.Replies)
+	calls.Blackhole(redistest.Replies)
 	offered := make(chan error, 1)
 	go func() { offered <- d.Offer(ctx, "w", time.Hour) }()
 	require.NoError(t, p.Until(ctx, func() bool { return len(offers(calls)) > before }))
@@ -110,7 +110,7 @@ func TestFaultAnOfferOverABrokenNetwork(t *testing.T) {
 }
 
 // offers returns the offers that a connection carried, recognised by their four keys.
-func offers(c *servertest.ProxyConn) (found [][]string) {
+func offers(c *redistest.ProxyConn) (found [][]string) {
 	for _, command := range c.Commands() {
 		if command[0] == "EVALSHA" && len(command) > 2 && command[2] == "4" && len(command) == 10 {
 			found = append(found, command)

@@ -11,14 +11,14 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // One of three masters is gone, and has no replica: its partition waits for it, and the others do not.
 func TestFaultAPartitionWhoseMasterIsGone(t *testing.T) {
 	t.Parallel()
-	c := servertest.ClusterOf(t, server.ClusterOptions{
+	c := redistest.ClusterOf(t, server.ClusterOptions{
 		Masters: 3,
 		Args:    []string{"--cluster-require-full-coverage", "no", "--appendonly", "yes", "--appendfsync", "always"},
 	})
@@ -93,8 +93,8 @@ func TestFaultAPartitionWhoseMasterIsGone(t *testing.T) {
 func TestFaultAPartitionWhoseServerStandsStill(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	s := servertest.Process(t)
-	proxy := servertest.NewProxy(t, s.Addr)
+	s := redistest.Process(t)
+	proxy := redistest.NewProxy(t, s.Addr)
 	still, err := dq.NewClient(connect(t, "redis://"+proxy.Addr+"?read_timeout=60s&max_retries=-1"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, still.Close()) })

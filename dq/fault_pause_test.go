@@ -12,8 +12,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // A server whose writes are paused postpones BLPOP, and ends itself when it is asked to
@@ -44,7 +44,7 @@ func TestFaultAPausedServerSurvivesTakesThatEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := servertest.Process(t)
+			s := redistest.Process(t)
 			b := setupOn(t, s, "orders")
 			client, err := dq.NewClient(connect(t, s.URL()))
 			require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestFaultAPausedServerSurvivesTakesThatEnd(t *testing.T) {
 // takes, and whatever else is asked of the server meanwhile.
 func TestFaultValuesGoBackOverAPause(t *testing.T) {
 	t.Parallel()
-	s := servertest.Process(t)
+	s := redistest.Process(t)
 	b := setupOn(t, s, "orders")
 	var mu sync.Mutex
 	var returned []string
@@ -105,7 +105,7 @@ func TestFaultValuesGoBackOverAPause(t *testing.T) {
 // A user who may push but not take out of the pending list repeats no value.
 func TestFaultATransferThatMayNotUnlistRepeatsNothing(t *testing.T) {
 	t.Parallel()
-	b := as(t, servertest.Redis(t), "~* &* +@all -lrem")
+	b := as(t, redistest.Redis(t), "~* &* +@all -lrem")
 	ctx := deadline(t)
 	require.NoError(t, b.delayed(t).Offer(ctx, "v", 0))
 	<-time.After(1500 * time.Millisecond) // of transfers that fail
@@ -122,7 +122,7 @@ const failoverTimeout = 6 * time.Second
 // Every graceful fail-over of a cluster pauses the master's writes, with takers there.
 func TestFaultClusterFailoverWithTakersThatComeAndGo(t *testing.T) {
 	t.Parallel()
-	c := servertest.ClusterOf(t, server.ClusterOptions{Masters: 1, Replicas: 1})
+	c := redistest.ClusterOf(t, server.ClusterOptions{Masters: 1, Replicas: 1})
 	f := follow(t, clusterClient(t, c), "orders")
 	ctx, stop := context.WithCancel(deadline(t))
 	var takers sync.WaitGroup

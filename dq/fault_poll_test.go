@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // A poll whose context ends takes nothing away: the reply is waited for, or what comes
@@ -29,7 +29,7 @@ func TestFaultACancelledPollLosesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setupOn(t, servertest.Redis(t), "orders")
+			b := setupOn(t, redistest.Redis(t), "orders")
 			const values = 500
 			seen := expect(values)
 			for i := range values {
@@ -60,7 +60,7 @@ func TestFaultACancelledPollGivesBackWhatComesLate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := servertest.Process(t)
+			s := redistest.Process(t)
 			observe, returned := observeReturned()
 			b := at(t, s, s.URL(), observe)
 			ctx := deadline(t)
@@ -93,7 +93,7 @@ func TestFaultACancelledPollOfADelayedQueueLosesNothing(t *testing.T) {
 	for name, options := range map[string][]dq.Option{"": nil, "strict": {dq.WithStrictWire()}} {
 		t.Run("delayed "+name, func(t *testing.T) {
 			t.Parallel()
-			s := servertest.Process(t)
+			s := redistest.Process(t)
 			observe, returned := observeReturned()
 			b := at(t, s, s.URL(), append(options, observe)...)
 			ctx := deadline(t)
@@ -127,7 +127,7 @@ func TestFaultACancelledPollOfADelayedQueueLosesNothing(t *testing.T) {
 // Contexts that end at any moment of a poll of a delayed queue.
 func TestFaultPollsOfADelayedQueueThatEndAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	b := setupOn(t, servertest.Redis(t), "orders")
+	b := setupOn(t, redistest.Redis(t), "orders")
 	d := b.delayed(t)
 	const values = 300
 	for i := range values {
@@ -150,7 +150,7 @@ func TestFaultPollsOfADelayedQueueThatEndAtAnyMoment(t *testing.T) {
 // A caller without a deadline fares no worse than one that cancels.
 func TestFaultAPollOfAServerThatStandsStill(t *testing.T) {
 	t.Parallel()
-	s := servertest.Process(t)
+	s := redistest.Process(t)
 	observe, returned := observeReturned()
 	b := at(t, s, s.URL()+"?read_timeout=1s", observe)
 	ctx := deadline(t)
@@ -172,7 +172,7 @@ func TestFaultAPollOfAServerThatStandsStill(t *testing.T) {
 
 func TestFaultAnotherQueueNeedsAName(t *testing.T) {
 	t.Parallel()
-	b := setupOn(t, servertest.Redis(t), "orders")
+	b := setupOn(t, redistest.Redis(t), "orders")
 	ctx := deadline(t)
 	const says = "expected the name of another queue"
 	_, err := b.queue.PollLastAndOfferFirstTo(ctx, "")

@@ -16,14 +16,14 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // A user who may use the channel of one queue and not that of another.
 func TestFaultOneForbiddenChannelDisturbsNoOther(t *testing.T) {
 	t.Parallel()
-	s := servertest.Redis(t)
-	p := servertest.NewProxy(t, s.Addr)
+	s := redistest.Redis(t)
+	p := redistest.NewProxy(t, s.Addr)
 	admin := connect(t, s.URL())
 	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all",
 		"resetchannels", "&redisson_delay_queue_channel:{orders}").Err())
@@ -76,7 +76,7 @@ func TestFaultOneForbiddenChannelDisturbsNoOther(t *testing.T) {
 // subscribe.
 func TestFaultAChannelIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	b := as(t, s, "~* resetchannels +@all")
 	ctx := deadline(t)
 	b.announced(t, ctx, "due soon", time.Now().Add(300*time.Millisecond))
@@ -97,7 +97,7 @@ func TestFaultAChannelIsTriedAgain(t *testing.T) {
 func TestFaultAUserWhoMayNotPingKeepsItsSubscription(t *testing.T) {
 	t.Parallel()
 	var lost atomic.Int64
-	b := as(t, servertest.Redis(t), "~* &* +@all -ping",
+	b := as(t, redistest.Redis(t), "~* &* +@all -ping",
 		dq.WithObserver(dq.Observer{Disconnected: func(error) { lost.Add(1) }}))
 	b.delayed(t)
 	<-time.After(4500 * time.Millisecond)
@@ -107,7 +107,7 @@ func TestFaultAUserWhoMayNotPingKeepsItsSubscription(t *testing.T) {
 // The handshake fails: every call says why, and nothing was sent.
 func TestFaultADatabaseThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	b := at(t, s, "redis://"+s.Addr+"/99")
 	ctx := deadline(t)
 	_, err := b.queue.Take(ctx)
@@ -119,7 +119,7 @@ func TestFaultADatabaseThatIsNotThere(t *testing.T) {
 
 func TestFaultAWrongPasswordIsSaid(t *testing.T) {
 	t.Parallel()
-	s := servertest.Process(t, "--requirepass", "secret")
+	s := redistest.Process(t, "--requirepass", "secret")
 	b := at(t, s, "redis://:wrong@"+s.Addr)
 	ctx := deadline(t)
 	_, err := b.queue.Take(ctx)
@@ -246,7 +246,7 @@ func rules(t *testing.T) []string {
 // user that they make.
 func byTheRules(t *testing.T, n int, without string) (*bundle, *redis.Client) {
 	t.Helper()
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	admin := connect(t, s.URL())
 	for _, rule := range rules(t)[:n] {
 		var args []any

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
-	"github.com/dq-bench/dq-bench/harness/server"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // failoverClient returns a plain client of go-redis for a set.
@@ -55,7 +55,7 @@ func TestFaultSentinelFailoverLosesNoMoreThanGoRedis(t *testing.T) {
 // lostByFailover has a fail-over happen under the load of a Client and of a plain go-redis.
 func lostByFailover(t *testing.T) (lost, plainLost int) {
 	t.Helper()
-	s := servertest.SentinelOf(t, server.SentinelOptions{Sentinels: 3})
+	s := redistest.SentinelOf(t, server.SentinelOptions{Sentinels: 3})
 	f := follow(t, failoverClient(t, s), "orders")
 	plain := failoverClient(t, s)
 	stop := make(chan struct{})
@@ -91,7 +91,7 @@ func lostByFailover(t *testing.T) (lost, plainLost int) {
 
 func TestFaultSentinelFailoverMovesTakesAndSubscription(t *testing.T) {
 	t.Parallel()
-	s := servertest.Sentinel(t)
+	s := redistest.Sentinel(t)
 	f := follow(t, failoverClient(t, s), "orders")
 	k := f.consume(t, 3)
 	f.works(t, k, "before")
@@ -116,7 +116,7 @@ func TestFaultSentinelMasterGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := servertest.Sentinel(t)
+			s := redistest.Sentinel(t)
 			f := follow(t, failoverClient(t, s), "orders")
 			k := f.consume(t, 3)
 			f.works(t, k, "before")
@@ -141,7 +141,7 @@ func TestFaultSentinelMasterGone(t *testing.T) {
 // go on without it.
 func TestFaultSentinelRedisClosedFirst(t *testing.T) {
 	t.Parallel()
-	s := servertest.Sentinel(t)
+	s := redistest.Sentinel(t)
 	rdb := failoverClient(t, s)
 	f := follow(t, rdb, "orders")
 	taking := make(chan error, 1)
@@ -181,7 +181,7 @@ func TestFaultSentinelRedisClosedFirst(t *testing.T) {
 // A redis.Client that was closed before the first call is no different.
 func TestFaultSentinelRedisClosedBefore(t *testing.T) {
 	t.Parallel()
-	s := servertest.Sentinel(t)
+	s := redistest.Sentinel(t)
 	rdb := failoverClient(t, s)
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)
@@ -200,10 +200,10 @@ func TestFaultSentinelRedisClosedBefore(t *testing.T) {
 // Clients of other servers have connections of their own.
 func TestFaultRedisClosedFirstElsewhere(t *testing.T) {
 	t.Parallel()
-	single := servertest.Redis(t)
+	single := redistest.Redis(t)
 	for name, rdb := range map[string]redis.UniversalClient{
 		"single":  redis.NewClient(&redis.Options{Addr: single.Addr}),
-		"cluster": clusterClient(t, servertest.Cluster(t, 3, 0)),
+		"cluster": clusterClient(t, redistest.Cluster(t, 3, 0)),
 	} {
 		f := follow(t, rdb, "orders")
 		require.NoError(t, rdb.Close())

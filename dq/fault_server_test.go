@@ -15,7 +15,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // firstDelivery is within what a value that is due is delivered by a server that is
@@ -64,7 +64,7 @@ func next(t *testing.T, ctx context.Context, got <-chan string) string {
 func TestFaultADeadSubscriptionDelaysNoOwnOffer(t *testing.T) {
 	t.Parallel()
 	subscribed := make(chan string, 10)
-	b, p := through(t, servertest.Redis(t), dq.WithObserver(dq.Observer{Subscribed: func(q string) { subscribed <- q }}))
+	b, p := through(t, redistest.Redis(t), dq.WithObserver(dq.Observer{Subscribed: func(q string) { subscribed <- q }}))
 	ctx := deadline(t)
 	d := b.delayed(t)
 	<-subscribed
@@ -86,7 +86,7 @@ func TestFaultADeadSubscriptionDelaysNoOwnOffer(t *testing.T) {
 
 func TestFaultDeliveryAfterAKill(t *testing.T) {
 	t.Parallel()
-	s := servertest.Process(t, "--appendonly", "yes", "--appendfsync", "always")
+	s := redistest.Process(t, "--appendonly", "yes", "--appendfsync", "always")
 	b := setupOn(t, s, "orders")
 	ctx := deadline(t)
 	d := b.delayed(t)
@@ -111,7 +111,7 @@ func TestFaultDeliveryAfterAKill(t *testing.T) {
 // An offer that certainly is not queued waits for a server that is away or busy, as it does in Redisson.
 func TestFaultAnOfferWaitsForTheServer(t *testing.T) {
 	t.Parallel()
-	s := servertest.Process(t, "--lua-time-limit", "50", "--appendonly", "yes", "--appendfsync", "always")
+	s := redistest.Process(t, "--lua-time-limit", "50", "--appendonly", "yes", "--appendfsync", "always")
 	b := setupOn(t, s, "orders")
 	ctx := deadline(t)
 	d := b.delayed(t)
@@ -137,7 +137,7 @@ func TestFaultAnOfferWaitsForTheServer(t *testing.T) {
 // How long it waits can be said, and its context ends it.
 func TestFaultHowLongAnOfferWaits(t *testing.T) {
 	t.Parallel()
-	s := servertest.Process(t)
+	s := redistest.Process(t)
 	patient, hasty := setupOn(t, s, "orders"), setupOn(t, s, "orders", dq.WithOfferPatience(0))
 	ctx := deadline(t)
 	waits, fails := patient.delayed(t), hasty.delayed(t)
@@ -163,7 +163,7 @@ func TestFaultDeliveryAfterAPause(t *testing.T) {
 	for _, pause := range []time.Duration{time.Second, 5500 * time.Millisecond} {
 		t.Run(pause.String(), func(t *testing.T) {
 			t.Parallel()
-			s := servertest.Process(t)
+			s := redistest.Process(t)
 			b := setupOn(t, s, "orders")
 			ctx := deadline(t)
 			d := b.delayed(t)
@@ -200,7 +200,7 @@ func (f *failures) saw(code string) bool {
 func TestFaultDeliveryAfterLoading(t *testing.T) {
 	t.Parallel()
 	// Each command of the file takes the server 300 µs, so that it loads for over a second.
-	s := servertest.Process(t, "--appendonly", "yes", "--appendfsync", "always", "--key-load-delay", "300")
+	s := redistest.Process(t, "--appendonly", "yes", "--appendfsync", "always", "--key-load-delay", "300")
 	var f failures
 	b := setupOn(t, s, "orders", f.observer())
 	ctx := deadline(t)
@@ -227,7 +227,7 @@ func TestFaultDeliveryAfterLoading(t *testing.T) {
 // seconds later.
 func TestFaultADialThatHangsHoldsUpNothing(t *testing.T) {
 	t.Parallel()
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	var dead atomic.Bool
 	dead.Store(true)
 	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -275,7 +275,7 @@ return 1`, nil, seconds).Err()
 // the loss of a right, and no connection is made that could never be unblocked.
 func TestFaultDeliveryAfterALongScript(t *testing.T) {
 	t.Parallel()
-	s := servertest.Process(t, "--lua-time-limit", "50")
+	s := redistest.Process(t, "--lua-time-limit", "50")
 	var f failures
 	b := setupOn(t, s, "orders", f.observer(), dq.WithOfferPatience(0))
 	ctx := deadline(t)
@@ -311,7 +311,7 @@ func TestFaultDeliveryAfterALongScript(t *testing.T) {
 // A take that begins while the server is busy can be cancelled afterwards.
 func TestFaultATakeBegunUnderALongScriptCanBeCancelled(t *testing.T) {
 	t.Parallel()
-	s := servertest.Process(t, "--lua-time-limit", "50")
+	s := redistest.Process(t, "--lua-time-limit", "50")
 	b := setupOn(t, s, "orders")
 	ended := b.busy(t, deadline(t), 1)
 	ctx, cancel := context.WithCancel(deadline(t))

@@ -16,8 +16,8 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // slack is what a busy machine may add to a bound of the contract.
@@ -25,9 +25,9 @@ const slack = 2 * time.Second
 
 // through gives a bundle whose Client reaches the server over a proxy, while its redis
 // looks at it directly.
-func through(t *testing.T, s *server.Server, options ...dq.Option) (*bundle, *servertest.Proxy) {
+func through(t *testing.T, s *server.Server, options ...dq.Option) (*bundle, *redistest.Proxy) {
 	t.Helper()
-	p := servertest.NewProxy(t, s.Addr)
+	p := redistest.NewProxy(t, s.Addr)
 	return at(t, s, "redis://"+p.Addr, options...), p
 }
 
@@ -84,12 +84,12 @@ func within(t *testing.T, bound time.Duration, what string, f func()) {
 }
 
 // sent and waiting match connections of a proxy.
-func sent(words ...string) func(*servertest.ProxyConn) bool {
-	return func(c *servertest.ProxyConn) bool { return c.Sent(words...) }
+func sent(words ...string) func(*redistest.ProxyConn) bool {
+	return func(c *redistest.ProxyConn) bool { return c.Sent(words...) }
 }
 
-func waiting(words ...string) func(*servertest.ProxyConn) bool {
-	return func(c *servertest.ProxyConn) bool { return c.Waiting(words...) }
+func waiting(words ...string) func(*redistest.ProxyConn) bool {
+	return func(c *redistest.ProxyConn) bool { return c.Waiting(words...) }
 }
 
 // takeLoop takes until a value comes, over failures as a caller would.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // throttled reads no more than a part at a time, as from a slow network.
@@ -49,7 +49,7 @@ func throttledClient(t *testing.T, s *server.Server) *dq.Client {
 // A value that takes longer to arrive than a silent connection is given is no loss.
 func TestFaultASlowValueArrives(t *testing.T) {
 	t.Parallel()
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	admin := connect(t, s.URL())
 	q := dq.NewBlockingQueue(throttledClient(t, s), "orders", codec.String{})
 	ctx := deadline(t)
@@ -71,7 +71,7 @@ func TestFaultASlowValueArrives(t *testing.T) {
 // A poll with a time-out waits for a reply that is coming in.
 func TestFaultASlowValueArrivesAfterTheTimeoutOfItsPoll(t *testing.T) {
 	t.Parallel()
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	client := throttledClient(t, s)
 	ctx := deadline(t)
 	value := strings.Repeat("x", 3<<19) // about 5 s

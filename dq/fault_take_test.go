@@ -13,12 +13,12 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 func TestFaultATakeEndsWhileItsConnectionIsDialled(t *testing.T) {
-	s := servertest.Redis(t)
-	p := servertest.NewProxy(t, s.Addr)
+	s := redistest.Redis(t)
+	p := redistest.NewProxy(t, s.Addr)
 	rdb := connect(t, "redis://"+p.Addr)
 	noLeak := alone(t)
 	for i := range 300 {
@@ -37,8 +37,8 @@ func TestFaultATakeEndsWhileItsConnectionIsDialled(t *testing.T) {
 
 // A server that accepts and says nothing, as one whose process stands still.
 func TestFaultTakesDoNotPileUpDials(t *testing.T) {
-	s := servertest.Redis(t)
-	p := servertest.NewProxy(t, s.Addr)
+	s := redistest.Redis(t)
+	p := redistest.NewProxy(t, s.Addr)
 	direct, rdb := connect(t, s.URL()), connect(t, "redis://"+p.Addr)
 	noLeak := alone(t)
 	client, err := dq.NewClient(rdb)
@@ -68,7 +68,7 @@ func TestFaultTakesDoNotPileUpDials(t *testing.T) {
 
 func TestFaultCloseIsPromptWithOnlyATakeUnderWay(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, servertest.Redis(t))
+	b, p := through(t, redistest.Redis(t))
 	ended := make(chan error, 1)
 	go func() { _, err := b.queue.Take(context.Background()); ended <- err }()
 	_, err := p.Wait(deadline(t), waiting("BLPOP"))
@@ -80,7 +80,7 @@ func TestFaultCloseIsPromptWithOnlyATakeUnderWay(t *testing.T) {
 
 func TestFaultADeadBlockingConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, servertest.Redis(t))
+	b, p := through(t, redistest.Redis(t))
 	ctx := deadline(t)
 	const values = 50
 	got := make(chan string, values)
@@ -122,7 +122,7 @@ func TestFaultADeadBlockingConnectionIsReplaced(t *testing.T) {
 // been told to end the command there.
 func TestFaultADeadBlockingConnectionTakesNothingLater(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, servertest.Redis(t))
+	b, p := through(t, redistest.Redis(t))
 	ctx := deadline(t)
 	got := make(chan string, 1)
 	go func() {
@@ -134,7 +134,7 @@ func TestFaultADeadBlockingConnectionTakesNothingLater(t *testing.T) {
 	waitBlocked(t, b.redis)
 	dead.Blackhole()
 	within(t, 10*time.Second+slack, "a new connection", func() {
-		_, err = p.Wait(ctx, func(c *servertest.ProxyConn) bool { return c != dead && c.Waiting("BLPOP") })
+		_, err = p.Wait(ctx, func(c *redistest.ProxyConn) bool { return c != dead && c.Waiting("BLPOP") })
 		require.NoError(t, err)
 	})
 	require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())
@@ -143,7 +143,7 @@ func TestFaultADeadBlockingConnectionTakesNothingLater(t *testing.T) {
 
 func TestFaultAPollOverADeadConnectionEnds(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, servertest.Redis(t))
+	b, p := through(t, redistest.Redis(t))
 	ctx := deadline(t)
 	require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())
 	_, err := b.queue.Take(ctx)
@@ -164,7 +164,7 @@ func TestFaultAPollOverADeadConnectionEnds(t *testing.T) {
 
 func TestFaultManyCancelledTakesLeaveFewConnections(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, servertest.Redis(t))
+	b, p := through(t, redistest.Redis(t))
 	ctx, cancel := context.WithCancel(deadline(t))
 	var takers sync.WaitGroup
 	for range 500 {
@@ -191,7 +191,7 @@ func TestFaultManyCancelledTakesLeaveFewConnections(t *testing.T) {
 // connection next.
 func TestFaultALateUnblockEndsNoOtherPoll(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, servertest.Redis(t))
+	b, p := through(t, redistest.Redis(t))
 	ctx := deadline(t)
 	short, cancel := context.WithCancel(ctx)
 	taken := make(chan string, 1)
@@ -208,7 +208,7 @@ func TestFaultALateUnblockEndsNoOtherPoll(t *testing.T) {
 	go take(short)
 	_, err = p.Wait(ctx, waiting("BLPOP"))
 	require.NoError(t, err)
-	side.Stall(servertest.Requests)
+	side.Stall(redistest.Requests)
 	cancel()
 	require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())
 	require.Equal(t, "v", <-taken)
@@ -226,8 +226,8 @@ func TestFaultALateUnblockEndsNoOtherPoll(t *testing.T) {
 // A poll that lasts goes on, over another connection, when its own is dead.
 func TestFaultALongPollOverADeadConnectionGoesOn(t *testing.T) {
 	t.Parallel()
-	srv := servertest.Redis(t)
-	p := servertest.NewProxy(t, srv.Addr)
+	srv := redistest.Redis(t)
+	p := redistest.NewProxy(t, srv.Addr)
 	b := setupOn(t, srv, "orders")
 	rdb := redis.NewClient(&redis.Options{Addr: p.Addr})
 	defer rdb.Close()
@@ -241,10 +241,10 @@ func TestFaultALongPollOverADeadConnectionGoesOn(t *testing.T) {
 		v, err := queue.PollTimeout(ctx, 30*time.Second)
 		polled <- fmt.Sprint(v, err)
 	}()
-	dead, err := p.Wait(ctx, func(c *servertest.ProxyConn) bool { return c.Waiting("BLPOP") })
+	dead, err := p.Wait(ctx, func(c *redistest.ProxyConn) bool { return c.Waiting("BLPOP") })
 	require.NoError(t, err)
 	dead.Blackhole()
-	_, err = p.Wait(ctx, func(c *servertest.ProxyConn) bool { return c != dead && c.Waiting("BLPOP") })
+	_, err = p.Wait(ctx, func(c *redistest.ProxyConn) bool { return c != dead && c.Waiting("BLPOP") })
 	require.NoError(t, err, "the poll goes on elsewhere")
 	require.NoError(t, b.queue.Offer(ctx, "later"))
 	require.Equal(t, "later<nil>", strings.ReplaceAll(<-polled, " ", ""))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // The server is killed in the middle of a pass that takes members out of the list, and again
@@ -18,7 +18,7 @@ import (
 func TestFaultAKillInAPass(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
-	s := servertest.Process(t, "--appendonly", "yes", "--appendfsync", "always")
+	s := redistest.Process(t, "--appendonly", "yes", "--appendfsync", "always")
 	b := setupOn(t, s, "orders")
 	start := time.Now().Add(5 * time.Second).UnixMilli()
 	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*1000/n })

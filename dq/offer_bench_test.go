@@ -16,8 +16,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // offered is what each offer of the benchmarks offers.
@@ -62,7 +62,7 @@ func BenchmarkOfferAll(b *testing.B) {
 
 func offerBeside(b *testing.B, n int, flags []string, offer func(context.Context, *dq.DelayedQueue[string])) {
 	b.Helper()
-	s := servertest.Redis(b)
+	s := redistest.Redis(b)
 	defer s.Close()
 	on := benchmarkOn(b, s)
 	defer on.client.Close()

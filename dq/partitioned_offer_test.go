@@ -13,7 +13,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // Without a Key a value goes past a server that does not take it, whatever for, alone and with others.
@@ -29,7 +29,7 @@ func TestPartitionedOffersGoPastAServerThatRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			well, broken := setup(t), setupOn(t, servertest.Process(t), "others")
+			well, broken := setup(t), setupOn(t, redistest.Process(t), "others")
 			p := dq.NewPartitioned([]*dq.BlockingQueue[string]{broken.queue, well.queue}, dq.PartitionedOptions[string]{})
 			defer p.Close()
 			require.NoError(t, p.Ready(deadline(t)))
@@ -62,12 +62,12 @@ func (b *bundle) config(t *testing.T, name, value string) {
 // Where all servers are away, a value goes to the first that is back.
 func TestPartitionedOffersWaitForAnyServer(t *testing.T) {
 	t.Parallel()
-	var proxies []*servertest.Proxy
+	var proxies []*redistest.Proxy
 	var queues []*dq.BlockingQueue[string]
 	var look *redis.Client // at the second
 	for _, name := range []string{"a", "b"} {
-		s := servertest.Process(t)
-		proxy := servertest.NewProxy(t, s.Addr)
+		s := redistest.Process(t)
+		proxy := redistest.NewProxy(t, s.Addr)
 		look = connect(t, s.URL())
 		client, err := dq.NewClient(connect(t, "redis://"+proxy.Addr), dq.WithOfferPatience(testDeadline))
 		require.NoError(t, err)

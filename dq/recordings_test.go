@@ -17,8 +17,8 @@ import (
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/monitor"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
@@ -99,7 +99,7 @@ func resend(t *testing.T, rec *monitor.Recording, release string) []monitor.Line
 	const delay = 5 * time.Second
 	sc := readScript(t, rec)
 	ctx := deadline(t)
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	rdb := connect(t, s.URL())
 	watch, err := monitor.Dial(ctx, s.URL())
 	require.NoError(t, err)

@@ -10,14 +10,14 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 func containsBlocked(clientList string) bool { return strings.Contains(clientList, "flags=b") }
 
 func TestALostReplyNeverOffersTwice(t *testing.T) {
 	t.Parallel()
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	p := newProxy(t, s.Addr)
 	rdb := redis.NewClient(&redis.Options{
 		Addr: p.listener.Addr().String(), ReadTimeout: 150 * time.Millisecond, MaxRetries: 5,

@@ -17,7 +17,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // reliably opens a ReliableQueue of the bundle's queue.
@@ -235,7 +235,7 @@ func TestReliableValueThatCannotBeDecodedIsADeadLetter(t *testing.T) {
 // Redis before 6.2 has no BLMOVE.
 func TestReliableOnAnOlderServer(t *testing.T) {
 	t.Parallel()
-	s := servertest.Process(t, "--rename-command", "BLMOVE", "")
+	s := redistest.Process(t, "--rename-command", "BLMOVE", "")
 	b := setupOn(t, s, "orders")
 	q := b.reliably(t, dq.ReliableOptions{})
 	b.push(t, "a")
@@ -407,7 +407,7 @@ func TestReliableOptionsThatCannotBe(t *testing.T) {
 
 func TestReliableOnACluster(t *testing.T) {
 	t.Parallel()
-	set := servertest.Cluster(t, 3, 0)
+	set := redistest.Cluster(t, 3, 0)
 	rdb := set.NewClient()
 	t.Cleanup(func() { rdb.Close() })
 	client, err := dq.NewClient(rdb)

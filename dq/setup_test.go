@@ -17,8 +17,8 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // testDeadline bounds every wait for something that must happen.
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	servertest.MainWithoutLeaks(m)
+	redistest.MainWithoutLeaks(m)
 }
 
 // bundle is a real Redis with a client of it under test and one to look with.
@@ -48,7 +48,7 @@ type bundle struct {
 
 func setup(t *testing.T, options ...dq.Option) *bundle {
 	t.Helper()
-	return setupOn(t, servertest.Redis(t), "orders", options...)
+	return setupOn(t, redistest.Redis(t), "orders", options...)
 }
 
 func setupOn(t *testing.T, s *server.Server, queue string, options ...dq.Option) *bundle {

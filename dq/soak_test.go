@@ -19,7 +19,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 var soak = flag.Duration("soak", 2*time.Second, "how long TestSoak lasts; from a minute on, memory and the like must not grow")
@@ -39,7 +39,7 @@ const (
 // connections stay what they are.
 func TestSoak(t *testing.T) {
 	t.Parallel()
-	url := servertest.Redis(t).URL()
+	url := redistest.Redis(t).URL()
 	s := &soaking{ledger: map[string]soaked{}, admin: connect(t, url)}
 	offering, stopOffers := context.WithTimeout(t.Context(), *soak)
 	defer stopOffers()

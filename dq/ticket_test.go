@@ -13,11 +13,11 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/forensics/migrate"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // stored writes a ticket as text and reads it again, as beside an order.
+// stored returns the ticket after a way through JSON, as callers store tickets.
 func stored(t *testing.T, ticket dq.Ticket) dq.Ticket {
 	t.Helper()
 	row, err := json.Marshal(map[string]dq.Ticket{"ticket": ticket})
@@ -28,46 +28,6 @@ func stored(t *testing.T, ticket dq.Ticket) dq.Ticket {
 	return read["ticket"]
 }
 
-// A ticket cancels its own message, and no other of equal value; whether that was offered, or is
-// cancelled, by a client of the other side of 3.21.1, and whether it was migrated meanwhile.
-func TestCancelByTicket(t *testing.T) {
-	t.Parallel()
-	for _, by := range []string{"3.16.6", "4.7.0"} {
-		for _, to := range []string{"", "3.16.6", "4.7.0"} {
-			t.Run(by+" migrated to "+to, func(t *testing.T) {
-				t.Parallel()
-				b := setup(t, dq.WithRelease(by))
-				other := setupOn(t, b.server, "orders")
-				var tickets []dq.Ticket
-				before := time.Now().Truncate(time.Millisecond)
-				d := dq.NewDelayedQueue(b.queue)
-				for range 3 {
-					ticket, err := d.OfferTicket(t.Context(), "equal", time.Hour)
-					require.NoError(t, err)
-					require.WithinRange(t, ticket.Due(), before.Add(time.Hour), time.Now().Add(time.Hour))
-					tickets = append(tickets, stored(t, ticket))
-				}
-				require.NoError(t, b.client.Close())
-				if to != "" {
-					r, err := wire.LookupRelease(to)
-					require.NoError(t, err)
-					_, err = migrate.Run(t.Context(), b.redis, "orders", migrate.Options{To: r.Layout()})
-					require.NoError(t, err)
-				}
-				waiting := b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val()
-				require.Len(t, waiting, 3)
-
-				canceller := dq.NewDelayedQueue(other.queue)
-				require.NoError(t, canceller.Cancel(t.Context(), tickets[1]))
-				require.ErrorIs(t, canceller.Cancel(t.Context(), tickets[1]), dq.ErrNotWaiting)
-				left := []string{waiting[0], waiting[2]}
-				require.Equal(t, left, b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val())
-				require.ElementsMatch(t, left, b.redis.ZRange(t.Context(), b.names.TimeoutSet, 0, -1).Val())
-			})
-		}
-	}
-}
-
 // A message that has come cannot be cancelled, be it taken or not.
 func TestCancelOfWhatHasCome(t *testing.T) {
 	t.Parallel()
@@ -76,11 +36,11 @@ func TestCancelOfWhatHasCome(t *testing.T) {
 	ticket, err := d.OfferTicket(t.Context(), "v", 0)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return len(b.left(t)) == 1 }, testDeadline, time.Millisecond)
-	require.ErrorIs(t, d.Cancel(t.Context(), ticket), dq.ErrNotWaiting)
+	require.ErrorIs(t, d.Cancel(t.Context(), stored(t, ticket)), dq.ErrNotWaiting)
 	v, err := b.queue.Take(deadline(t))
 	require.NoError(t, err)
 	require.Equal(t, "v", v)
-	require.ErrorIs(t, d.Cancel(t.Context(), ticket), dq.ErrNotWaiting)
+	require.ErrorIs(t, d.Cancel(t.Context(), stored(t, ticket)), dq.ErrNotWaiting)
 }
 
 // ticket is that of a member made by fill.
@@ -148,7 +108,7 @@ func TestCancelOfWhatIsUnlisted(t *testing.T) {
 // The reply to an offer is lost: its ticket reports whether it was queued.
 func TestTicketOfAnUncertainOffer(t *testing.T) {
 	t.Parallel()
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	p := newProxy(t, s.Addr)
 	b := at(t, s, "redis://"+p.listener.Addr().String())
 	d := b.delayed(t)
@@ -174,7 +134,7 @@ func TestTicketOfAnUncertainOffer(t *testing.T) {
 func TestCancelWithFewRights(t *testing.T) {
 	t.Parallel()
 	const keys = "~orders ~redisson_delay_queue:* ~redisson_delay_queue_timeout:* ~redisson_delay_queue_channel:* &* "
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	b := setupOn(t, s, "orders")
 	ticket, err := dq.NewDelayedQueue(b.queue).OfferTicket(t.Context(), "v", time.Hour)
 	require.NoError(t, err)

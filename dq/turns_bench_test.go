@@ -10,7 +10,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // BenchmarkTurns has 20 clients on one queue and 100 due times, 50 ms apart, and reports how many
@@ -32,7 +32,7 @@ func BenchmarkTurns(b *testing.B) {
 func transfersADueTime(b *testing.B, options ...dq.Option) float64 {
 	b.Helper()
 	const clients, dueTimes, apart = 20, 100, 50 * time.Millisecond
-	s := servertest.Redis(b)
+	s := redistest.Redis(b)
 	defer s.Close()
 	var transfers atomic.Int64
 	options = append(options, dq.WithObserver(dq.Observer{Transfer: func(dq.TransferEvent) { transfers.Add(1) }}))
@@ -62,7 +62,7 @@ func transfersADueTime(b *testing.B, options ...dq.Option) float64 {
 //	go test ./dq -run '^$' -bench Takeover -benchtime 1x
 func BenchmarkTakeover(b *testing.B) {
 	const kills, messages, apart = 8, 40, 10 * time.Millisecond
-	s := servertest.Redis(b)
+	s := redistest.Redis(b)
 	defer s.Close()
 	on := benchmarkOn(b, s)
 	defer on.client.Close()

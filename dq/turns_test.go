@@ -14,8 +14,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // turnsChannel is where clients of the queue "orders" hear each other.
@@ -33,7 +33,7 @@ func listen(t testing.TB, rdb *redis.Client, n int64) {
 func TestOneOfManyClientsTransfers(t *testing.T) {
 	t.Parallel()
 	const clients, messages = 20, 50
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	var transfers atomic.Int64
 	observer := dq.WithObserver(dq.Observer{Transfer: func(dq.TransferEvent) { transfers.Add(1) }})
 	var first *bundle
@@ -80,7 +80,7 @@ func TestStrictClientsTakeNoTurns(t *testing.T) {
 // A process that transfers is killed, and what comes due later is transferred by another.
 func TestFaultAKilledClientIsReplaced(t *testing.T) {
 	t.Parallel()
-	s := servertest.Redis(t)
+	s := redistest.Redis(t)
 	b := setupOn(t, s, "orders")
 	other := process(t, s)
 	listen(t, b.redis, 1)

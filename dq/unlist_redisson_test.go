@@ -13,8 +13,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/driver/program/redissontest"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redissontest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // javaText is a String as the driver protocol has it.
@@ -50,7 +50,7 @@ func (c *arrivals) len() int {
 // Beside passes, a real Redisson offers, polls, removes, reads all and transfers: it never
 // sees what has come, and each value comes once or is removed once.
 func TestUnlistingBesideRealRedissons(t *testing.T) {
-	servertest.Redisson(t)
+	redistest.Redisson(t)
 	for _, version := range []string{"3.16.6", "4.7.0"} {
 		t.Run(version, func(t *testing.T) {
 			const filled, offered = 6000, 100

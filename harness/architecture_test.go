@@ -20,37 +20,37 @@ const module = "github.com/dq-bench/dq-bench/"
 // mayImport are the rooms of the harness that a room may import, itself and what lies
 // below it (and its tests) apart; a room that is not named may import any.
 var mayImport = map[string][]string{
-	"harness/run":             {"harness/plan"},
-	"harness/run/runtest":     {"harness/run"},
-	"harness/compare":         {"harness/run", "harness/compare/stats"},
-	"harness/compare/stats":   {},
-	"harness/history":         {"harness/compare", "harness/compare/stats", "harness/run"},
-	"harness/page":            {"harness/analysis", "harness/compare", "harness/compare/stats", "harness/conformance", "harness/history", "harness/monitor", "harness/run"},
-	"harness/web":             {"harness/compare", "harness/history", "harness/load", "harness/page", "harness/plan", "harness/run"},
-	"harness/metrics":         {"harness/forensics/bridge", "harness/forensics/inspect", "harness/load", "harness/plan", "harness/run"},
-	"harness/plan":            {},
-	"harness/load":            {"harness/plan", "harness/run", "harness/driver", "harness/driver/program", "harness/faketime"},
+	"harness/internal/run":             {"harness/internal/plan"},
+	"harness/internal/run/runtest":     {"harness/internal/run"},
+	"harness/internal/compare":         {"harness/internal/run", "harness/internal/compare/stats"},
+	"harness/internal/compare/stats":   {},
+	"harness/internal/history":         {"harness/internal/compare", "harness/internal/compare/stats", "harness/internal/run"},
+	"harness/internal/page":            {"harness/internal/analysis", "harness/internal/compare", "harness/internal/compare/stats", "harness/internal/conformance", "harness/internal/history", "internal/monitor", "harness/internal/run"},
+	"harness/internal/web":             {"harness/internal/compare", "harness/internal/history", "harness/internal/load", "harness/internal/page", "harness/internal/plan", "harness/internal/run"},
+	"harness/internal/metrics":         {"harness/internal/forensics/bridge", "harness/internal/forensics/inspect", "harness/internal/load", "harness/internal/plan", "harness/internal/run"},
+	"harness/internal/plan":            {},
+	"harness/internal/load":            {"harness/internal/plan", "harness/internal/run", "harness/driver", "harness/internal/driver/program", "harness/internal/faketime"},
 	"harness/driver":          {},
-	"harness/driver/baseline": {"harness/driver"},
-	"harness/driver/library":  {"harness/driver", "harness/server"},
-	"harness/driver/program":  {"harness/driver", "harness/driver/library", "harness/driver/program/redisson"},
-	"harness/driver/spec":     {"harness/driver", "harness/driver/baseline", "harness/driver/library", "harness/driver/program"},
-	"harness/server":          {"harness/server/embedded"},
-	"harness/server/embedded": {},
-	"harness/server/proxy":    {},
-	"harness/faketime":        {},
-	"harness/fault":           {"harness/faketime", "harness/load", "harness/plan", "harness/run", "harness/server", "harness/server/proxy"},
-	"harness/monitor":         {},
-	"harness/analysis":        {"harness/monitor"},
-	"harness/trace":           {"harness/monitor"},
+	"harness/internal/driver/baseline": {"harness/driver"},
+	"harness/internal/driver/library":  {"harness/driver", "internal/server"},
+	"harness/internal/driver/program":  {"harness/driver", "harness/internal/driver/library", "internal/redisson"},
+	"harness/internal/driver/spec":     {"harness/driver", "harness/internal/driver/baseline", "harness/internal/driver/library", "harness/internal/driver/program"},
+	"internal/server":          {"internal/server/embedded"},
+	"internal/server/embedded": {},
+	"internal/server/proxy":    {},
+	"harness/internal/faketime":        {},
+	"harness/internal/fault":           {"harness/internal/faketime", "harness/internal/load", "harness/internal/plan", "harness/internal/run", "internal/server", "internal/server/proxy"},
+	"internal/monitor":         {},
+	"harness/internal/analysis":        {"internal/monitor"},
+	"harness/internal/trace":           {"internal/monitor"},
 
-	"harness/simulate": {"harness/server/embedded"},
-	"harness/topology": {"harness/conformance", "harness/driver/library", "harness/driver/program", "harness/monitor", "harness/run", "harness/server"},
+	"harness/internal/simulate": {"internal/server/embedded"},
+	"harness/internal/topology": {"harness/internal/conformance", "harness/internal/driver/library", "harness/internal/driver/program", "internal/monitor", "harness/internal/run", "internal/server"},
 
-	"harness/forensics":         {},
-	"harness/forensics/inspect": {"harness/forensics"},
-	"harness/forensics/migrate": {"harness/forensics"},
-	"harness/forensics/bridge":  {"harness/forensics", "harness/forensics/migrate"},
+	"harness/internal/forensics":         {},
+	"harness/internal/forensics/inspect": {"harness/internal/forensics"},
+	"harness/internal/forensics/migrate": {"harness/internal/forensics"},
+	"harness/internal/forensics/bridge":  {"harness/internal/forensics", "harness/internal/forensics/migrate"},
 }
 
 // imports returns what each package of the module imports, tests apart, by its folder
@@ -141,7 +141,7 @@ func TestLoadLinksNoTemplates(t *testing.T) {
 			}
 		}
 	}
-	visit("harness/load", nil)
-	visit("harness/metrics", nil)
-	require.True(t, seen["harness/run"], "the way was followed")
+	visit("harness/internal/load", nil)
+	visit("harness/internal/metrics", nil)
+	require.True(t, seen["harness/internal/run"], "the way was followed")
 }

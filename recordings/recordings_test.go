@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/monitor"
+	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/recordings"
 	"github.com/stretchr/testify/require"
 )

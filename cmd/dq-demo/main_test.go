@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // demo is the program under test, on a Redis.
@@ -104,7 +104,7 @@ func TestWhatIsPostedComesBackAfterItsDelay(t *testing.T) {
 			{"typed-json"}, {"json"}, {"kryo5"}, {"marshalling", "--serial-version-uid", "7"}, {"serialization", "--serial-version-uid", "7"},
 		} {
 			t.Run(consumer+" "+codec[0], func(t *testing.T) {
-				d := startDemo(t, servertest.Redis(t), append([]string{"--consumer", consumer, "--class", "demo.RedisDataEntity", "--codec"}, codec...)...)
+				d := startDemo(t, redistest.Redis(t), append([]string{"--consumer", consumer, "--class", "demo.RedisDataEntity", "--codec"}, codec...)...)
 				d.post("data=a&expire=50")
 				require.Contains(t, d.logged(`msg="data added"`), "data=a expire=50 time=")
 				line := d.logged(`msg="data obtained"`)
@@ -121,7 +121,7 @@ func TestWhatIsPostedComesBackAfterItsDelay(t *testing.T) {
 }
 
 func TestTheValueIsPlainJSONUnlessAskedOtherwise(t *testing.T) {
-	d := startDemo(t, servertest.Redis(t), "--consumer", "none", "--queue", "orders", "--release", "3.16.6")
+	d := startDemo(t, redistest.Redis(t), "--consumer", "none", "--queue", "orders", "--release", "3.16.6")
 	d.post("data=%E4%BD%A0&expire=3600000")
 	members, err := d.client.ZRange(t.Context(), wire.NamesOf("orders").TimeoutSet, 0, -1).Result()
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestTheValueIsPlainJSONUnlessAskedOtherwise(t *testing.T) {
 func TestShutdownLosesNothing(t *testing.T) {
 	for _, consumer := range []string{"take", "poll-1ms"} {
 		t.Run(consumer, func(t *testing.T) {
-			d := startDemo(t, servertest.Redis(t), "--consumer", consumer, "--queue", "orders")
+			d := startDemo(t, redistest.Redis(t), "--consumer", consumer, "--queue", "orders")
 			const posted = 100
 			for i := range posted {
 				d.post("expire=0&data=" + strconv.Itoa(i))
@@ -163,7 +163,7 @@ func TestShutdownLosesNothing(t *testing.T) {
 }
 
 func TestAForeignValueIsKeptInTheLog(t *testing.T) {
-	d := startDemo(t, servertest.Redis(t), "--queue", "orders")
+	d := startDemo(t, redistest.Redis(t), "--queue", "orders")
 	require.NoError(t, d.client.RPush(t.Context(), "orders", "no JSON").Err())
 	require.Contains(t, d.logged("a value that is no entity"), "no JSON")
 	require.NoError(t, d.client.RPush(t.Context(), "orders", `{"data":{"id":7}}`).Err())

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/driver/program/redissontest"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redissontest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // documentRelease is what the document's pom.xml asks for.
@@ -16,7 +16,7 @@ const documentRelease = "3.16.6"
 
 // A Java service takes what was posted here.
 func TestARealRedissonTakesWhatWasPosted(t *testing.T) {
-	srv := servertest.Redis(t)
+	srv := redistest.Redis(t)
 	queue := redissontest.Open(t, srv, documentRelease, "redisson:queue", "string")
 	d := startDemo(t, srv, "--consumer", "none", "--release", documentRelease)
 	posted := time.Now()
@@ -31,7 +31,7 @@ func TestARealRedissonTakesWhatWasPosted(t *testing.T) {
 
 // What a Java service offers arrives here.
 func TestWhatARealRedissonOffersArrives(t *testing.T) {
-	srv := servertest.Redis(t)
+	srv := redistest.Redis(t)
 	queue := redissontest.Open(t, srv, documentRelease, "redisson:queue", "string")
 	d := startDemo(t, srv, "--release", documentRelease)
 	queue.Call("dq.offer", map[string]any{

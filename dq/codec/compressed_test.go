@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // compressedVector is a line of what a release of Redisson compressed.
@@ -83,7 +83,7 @@ func TestCompressedByRedisson(t *testing.T) {
 
 // TestRedissonDecompresses has real releases read what Go compressed.
 func TestRedissonDecompresses(t *testing.T) {
-	servertest.Redisson(t)
+	redistest.Redisson(t)
 	for _, release := range compressedReleases {
 		all, _ := readCompressed(t, release)
 		var lines strings.Builder

@@ -15,8 +15,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/driver/program/redisson"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redisson"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // corpusProgram is Corpus.java, compiled, with its classes.
@@ -64,7 +64,7 @@ func (p corpusProgram) at(t *testing.T, release string) corpusProgram {
 	defer cancel()
 	built, err := redisson.Build(ctx, r, func(line string) { t.Log(line) })
 	if err != nil {
-		servertest.Missing(t, "redisson", err)
+		redistest.Missing(t, "redisson", err)
 	}
 	p.command = built.Command
 	return p

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 var (
@@ -254,7 +254,7 @@ func TestCorpusSample(t *testing.T) {
 // TestCorpusOfRedisson has real Redissons write messages of hundreds of classes, and read
 // what is written of them here. DQ_SEED makes other ones; DQ_WRITE_CORPUS keeps the sample.
 func TestCorpusOfRedisson(t *testing.T) {
-	servertest.Redisson(t)
+	redistest.Redisson(t)
 	seed := seedOfCorpus(t)
 	java := compileCorpus(t, seed)
 	for _, release := range corpusReleases {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // exchanged is how many messages of each codec a real Redisson and dq exchange.
@@ -25,11 +25,11 @@ const exchanged = 1000
 // read, and offers these anew, as it writes them itself. Redisson takes them all: none is
 // missing, and none is wrong.
 func TestRedissonAndGoExchangeMessages(t *testing.T) {
-	servertest.Redisson(t)
+	redistest.Redisson(t)
 	seed := seedOfCorpus(t)
 	program := compileCorpus(t, seed).at(t, "3.21.1")
 	uids := readCorpus(t, program.run(t, "corpus.Corpus", nil, "write", fmt.Sprint(seed), "1", "kryo5")).uids
-	server := servertest.Redis(t)
+	server := redistest.Redis(t)
 	var offers, codecs strings.Builder
 	for _, name := range corpusCodecs {
 		for _, number := range wholeMessages(seed, name) {

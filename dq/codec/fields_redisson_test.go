@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // TestFieldsReadByRedisson has a real Redisson read what is written here.
 func TestFieldsReadByRedisson(t *testing.T) {
-	servertest.Redisson(t)
+	redistest.Redisson(t)
 	ctx, cancel := context.WithTimeout(t.Context(), corpusDeadline)
 	defer cancel()
 	java := exec.CommandContext(ctx, "testdata/java/generate.sh", "3.21.1", "read")

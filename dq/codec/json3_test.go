@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // formsOrder and formsDeclared are the classes of testdata/java/libraries/Forms.java.
@@ -241,7 +241,7 @@ func ptrTo[T any](v T) *T { return &v }
 
 // TestRedissonReadsJackson3 has a real Redisson read what is written here.
 func TestRedissonReadsJackson3(t *testing.T) {
-	servertest.Redisson(t)
+	redistest.Redisson(t)
 	var lines strings.Builder
 	n := 0
 	for value, java := range readForms(t, "4.7.0.tsv", codec.NameJSON3) {

@@ -13,10 +13,10 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/dqprom"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-func TestMain(m *testing.M) { servertest.MainWithoutLeaks(m) }
+func TestMain(m *testing.M) { redistest.MainWithoutLeaks(m) }
 
 // values are what a registry shows: counters and gauges, and of histograms how many were observed, by name and
 // the values of their labels.
@@ -46,7 +46,7 @@ func values(t *testing.T, from prometheus.Gatherer) map[string]float64 {
 
 func connect(t *testing.T) *redis.Client {
 	t.Helper()
-	options, err := redis.ParseURL(servertest.Redis(t).URL())
+	options, err := redis.ParseURL(redistest.Redis(t).URL())
 	require.NoError(t, err)
 	rdb := redis.NewClient(options)
 	t.Cleanup(func() { require.NoError(t, rdb.Close()) })

@@ -10,7 +10,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 func (b *bundle) ahead(count int, own wire.Layout) (int64, error) {
@@ -100,7 +100,7 @@ func TestAheadReadOnly(t *testing.T) {
 	b.do("SCRIPT", "LOAD", scripts.Ahead().Body)
 	n, err := b.redis.EvalShaRO(b.ctx, scripts.Ahead().SHA1, []string{b.names.TimeoutSet}, 1, bc.String()).Result()
 	if err != nil && strings.HasPrefix(err.Error(), "ERR unknown command") {
-		servertest.Missing(t, "redis", fmt.Errorf("EVALSHA_RO, which came with Redis 7.0: %w", err))
+		redistest.Missing(t, "redis", fmt.Errorf("EVALSHA_RO, which came with Redis 7.0: %w", err))
 	}
 	require.NoError(t, err)
 	require.Equal(t, int64(1), n)

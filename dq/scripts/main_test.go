@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-func TestMain(m *testing.M) { os.Exit(servertest.RunWithoutLeaks(m)) }
+func TestMain(m *testing.M) { os.Exit(redistest.RunWithoutLeaks(m)) }

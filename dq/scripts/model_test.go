@@ -12,7 +12,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // histories is how many TestHistories runs; each has its seed from its number.
@@ -37,7 +37,7 @@ type history struct {
 // TestHistories has clients of both layouts offer, poll and transfer in any order.
 // At the end each value must have come out once.
 func TestHistories(t *testing.T) {
-	seeds := servertest.Sample(t, numbers(histories), 5)
+	seeds := redistest.Sample(t, numbers(histories), 5)
 	b := setup(t)
 	for _, l := range layouts {
 		for _, name := range []wire.ScriptName{wire.ScriptOffer, wire.ScriptTransfer} {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // A server that is short of memory refuses the first write, and nothing after it.
@@ -43,7 +43,7 @@ func (b *bundle) restricted(command string) *bundle {
 	b.t.Helper()
 	err := b.redis.Do(b.ctx, "ACL", "SETUSER", "user", "reset", "on", "nopass", "~*", "+@all", "-"+command).Err()
 	if err != nil && strings.HasPrefix(err.Error(), "ERR unknown command") {
-		servertest.Missing(b.t, "redis", fmt.Errorf("ACLs, which came with Redis 6.0: %w", err))
+		redistest.Missing(b.t, "redis", fmt.Errorf("ACLs, which came with Redis 6.0: %w", err))
 	}
 	require.NoError(b.t, err)
 	opt := *b.redis.Options()

@@ -12,8 +12,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 const (
@@ -35,7 +35,7 @@ type bundle struct {
 
 func setup(t testing.TB) *bundle {
 	t.Helper()
-	return setupOn(t, servertest.Redis(t))
+	return setupOn(t, redistest.Redis(t))
 }
 
 func setupOn(t testing.TB, s *server.Server) *bundle {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // now is the time of most transfers here; members are due around it.
@@ -176,7 +176,7 @@ func TestTransfer(t *testing.T) {
 
 // The imitation that stands in where there is no Redis knows all the scripts use.
 func TestTransferEmbedded(t *testing.T) {
-	b := setupOn(t, servertest.Embedded(t))
+	b := setupOn(t, redistest.Embedded(t))
 	for _, s := range situations() {
 		t.Run(s.name, func(t *testing.T) { checkSituation(t, b, s) })
 	}
@@ -258,7 +258,7 @@ func TestTransferOfManyMembers(t *testing.T) {
 func TestTransferFromBothEnds(t *testing.T) {
 	for name, s := range map[string]func(t *testing.T) *bundle{
 		"redis":    func(t *testing.T) *bundle { return setup(t) },
-		"embedded": func(t *testing.T) *bundle { return setupOn(t, servertest.Embedded(t)) },
+		"embedded": func(t *testing.T) *bundle { return setupOn(t, redistest.Embedded(t)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, row := range []struct {

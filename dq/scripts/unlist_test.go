@@ -12,7 +12,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // unlistings is how many histories TestUnlisting runs; each has its seed from its number.
@@ -55,12 +55,12 @@ func (b *bundle) unlisting(seed uint64, layout wire.Layout, stages map[scripts.S
 // right at every moment: all that waits, in the order of the offers, less what was unlisted
 // by a pass that ended. Each value comes once, when it is due, or is removed once.
 func TestUnlisting(t *testing.T) {
-	runUnlistings(t, setup(t), servertest.Sample(t, numbers(unlistings), 5))
+	runUnlistings(t, setup(t), redistest.Sample(t, numbers(unlistings), 5))
 }
 
 // The imitation that stands in where there is no Redis knows all that a pass uses.
 func TestUnlistingEmbedded(t *testing.T) {
-	runUnlistings(t, setupOn(t, servertest.Embedded(t)), numbers(20))
+	runUnlistings(t, setupOn(t, redistest.Embedded(t)), numbers(20))
 }
 
 func numbers(n int) []int {

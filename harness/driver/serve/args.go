@@ -8,8 +8,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/driver/program"
-	"github.com/dq-bench/dq-bench/harness/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
 
 // Millis is a time in whole milliseconds, as the protocol and Java have it: any 64 bits.

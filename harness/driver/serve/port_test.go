@@ -14,10 +14,10 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/driver/library"
-	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // shelf is a client whose queues are slices.
@@ -149,7 +149,7 @@ func TestPortAnswersWhatWasAskedBeforeTheEnd(t *testing.T) {
 
 // dq under the protocol answers the same ops as in this process.
 func TestServeHasAllOpsOfTheLibrary(t *testing.T) {
-	srv := servertest.Redis(t)
+	srv := redistest.Redis(t)
 	d := library.DQ{Release: wire.Newest()}
 	answers := lines(t, func(in io.Reader, out io.Writer) error { return serve.Serve(in, out, d) },
 		`{"id":1,"op":"hello"}`,

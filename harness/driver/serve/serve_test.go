@@ -15,14 +15,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/driver/baseline"
-	"github.com/dq-bench/dq-bench/harness/driver/program"
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
-	"github.com/dq-bench/dq-bench/harness/driver/spec"
-	"github.com/dq-bench/dq-bench/harness/load"
-	"github.com/dq-bench/dq-bench/harness/plan"
-	"github.com/dq-bench/dq-bench/harness/run"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/baseline"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // servedEnv makes the test binary a driver program for the queue in memory. It is set for all programs that tests start.
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		if err := os.Setenv(servedEnv, "1"); err != nil {
 			panic(err)
 		}
-		servertest.Main(m)
+		redistest.Main(m)
 	}
 	if err := serve.Serve(os.Stdin, os.Stdout, baseline.NewMemory()); err != nil {
 		_, _ = io.WriteString(os.Stderr, err.Error())

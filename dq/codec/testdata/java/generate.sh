@@ -5,7 +5,7 @@
 #     ./generate.sh 4.7.0 > ../fields-4.7.0.tsv
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-program=$here/../../../../harness/driver/program/redisson
+program=$here/../../../../internal/redisson
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 mvn -q -f "$program/pom.xml" "-Dredisson.version=$1" dependency:build-classpath "-Dmdep.outputFile=$out/classpath" >&2

@@ -9,4 +9,4 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 mvn -q -f "$here/pom.xml" "-Dredisson.version=$1" dependency:build-classpath "-Dmdep.outputFile=$out/classpath" >&2
 javac -nowarn -Xlint:none -d "$out" -cp "$(cat "$out/classpath")" "$here/../demo/Wire.java" "$here/$2.java"
-java "@$here/../../../../../harness/driver/program/redisson/jvm.args" -cp "$out:$(cat "$out/classpath")" "demo.$2" "${3:-write}"
+java "@$here/../../../../../internal/redisson/jvm.args" -cp "$out:$(cat "$out/classpath")" "demo.$2" "${3:-write}"

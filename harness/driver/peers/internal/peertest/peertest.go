@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/driver/spec"
-	"github.com/dq-bench/dq-bench/harness/load"
-	"github.com/dq-bench/dq-bench/harness/plan"
-	"github.com/dq-bench/dq-bench/harness/run"
-	"github.com/dq-bench/dq-bench/harness/server/servertest"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 const (
@@ -40,7 +40,7 @@ func Main(m *testing.M, program func()) {
 // Open opens a queue of the driver on a server of the test's own.
 func Open(t *testing.T, d driver.Driver) driver.Queue {
 	t.Helper()
-	srv := servertest.Redis(t)
+	srv := redistest.Redis(t)
 	queues, err := d.Open(t.Context(), driver.Target{RedisURL: srv.URL()}, "orders")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = queues[0].Close() })
@@ -90,7 +90,7 @@ func Delivers(t *testing.T, q driver.Queue) {
 // and no condition here. It returns the report, and a client of the server.
 func Load(t *testing.T) (*run.Document, redis.UniversalClient) {
 	t.Helper()
-	srv := servertest.Redis(t)
+	srv := redistest.Redis(t)
 	t.Setenv(programEnv, "1")
 	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
 	require.NoError(t, err)

@@ -1,0 +1,126 @@
+package analysis_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/analysis"
+)
+
+func TestHostileLogs(t *testing.T) {
+	s := newStory("4.7.0")
+	s.offer("a", 9000)
+	good := s.out.String()
+	tests := map[string]struct {
+		in       io.Reader
+		commands int64
+		unparsed int64
+	}{
+		"binary":         {bytes.NewReader(bytes.Repeat([]byte{0, 1, 0xff, '\n'}, 1000)), 0, 1000},
+		"embedded NULs":  {strings.NewReader(strings.ReplaceAll(good, "EVALSHA", "EV\x00LSHA")), 4, 0},
+		"cut off":        {strings.NewReader(good[:len(good)-20]), 3, 1},
+		"cut off before": {strings.NewReader(good[20:]), 3, 1},
+		"CR LF, OK, +":   {strings.NewReader("OK\r\n+" + strings.ReplaceAll(good, "\n", "\r\n+") + "\r\n# remark\r\n\r\n"), 4, 0},
+		"a line of 100 MB": {io.MultiReader(
+			strings.NewReader(good), io.LimitReader(repeat("1700000000.000000 [0 a:1] \"SET\" \"k\" "), 100<<20), strings.NewReader("\n"+good),
+		), 8, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := &heapMeter{Reader: test.in}
+			d := readLog(t, in)
+			require.Equal(t, []int64{test.commands, test.unparsed}, []int64{d.Commands, d.Unparsed})
+			require.Less(t, in.peak, uint64(200<<20))
+		})
+	}
+}
+
+// A log that begins within a time stamp begins with its second line, and is one log.
+func TestLogsCutWithinATimeStamp(t *testing.T) {
+	s := newStory("4.7.0")
+	s.offer("a", 9000)
+	good := s.out.String()
+	whole := readLog(t, strings.NewReader(good))
+	for cut := 1; cut <= len("1700000000.000000"); cut++ {
+		d := readLog(t, strings.NewReader(good[cut:]))
+		require.Equal(t, []int64{3, 1}, []int64{d.Commands, d.Unparsed}, "%.30s", good[cut:])
+		require.Equal(t, whole.From[:10], d.From[:10])
+		require.Equal(t, whole.To, d.To)
+		for _, notice := range d.Notices {
+			require.NotContains(t, notice, "logs")
+		}
+		d, err := readFiles(t, map[string]string{"1": good, "2": good[cut:]}, "2", "1")
+		require.NoError(t, err)
+		require.Equal(t, whole.From[:10], d.From[:10])
+	}
+	unset := newStory("4.7.0")
+	unset.clock = 5_000_000 // a server that does not know the time
+	unset.offer("a", 9000)
+	require.EqualValues(t, 4, readLog(t, strings.NewReader(unset.out.String())).Commands)
+}
+
+// repeat reads a text again and again.
+type repeat string
+
+func (r repeat) Read(p []byte) (int, error) { return copy(p, r), nil }
+
+// However long the log, memory is that of what is alive.
+func TestMemoryIsOfWhatIsAlive(t *testing.T) {
+	peak := func(size int64) uint64 {
+		in := &heapMeter{Reader: &generator{release: wire.Newest(), queues: 4, delay: 500, size: size}}
+		d := readLog(t, in)
+		require.Empty(t, d.Anomalies)
+		require.Len(t, d.Queues, 4)
+		return in.peak
+	}
+	short := peak(8 << 20)
+	require.Less(t, peak(64<<20), 2*short+16<<20)
+}
+
+// Names, peers and scripts without end are not kept without end.
+func TestEndlessNames(t *testing.T) {
+	in, out := io.Pipe()
+	go func() {
+		for i := range 60_000 {
+			at := fmt.Sprintf("%d.%06d [0 ", 1_700_000_000+i/1000, i%1000)
+			fmt.Fprintf(out, "%s10.%d.%d.1:%d] \"BLPOP\" \"q%d\" \"0\"\n", at, i/250, i%250, i, i)
+			fmt.Fprintf(out, "%s10.0.0.1:1] \"EVAL\" \"return %d\" \"1\" \"redisson_delay_queue:{q%d}\"\n", at, i, i)
+			fmt.Fprintf(out, "%slua] \"rpush\" \"redisson_delay_queue:{q%d}\" \"x\"\n", at, i)
+		}
+		out.Close()
+	}()
+	meter := &heapMeter{Reader: in}
+	d := readLog(t, meter)
+	require.LessOrEqual(t, len(d.Queues), 10_000)
+	require.LessOrEqual(t, len(d.Anomalies), 2_000)
+	require.EqualValues(t, 10_000, d.AnomalyCounts[analysis.UnknownScript])
+	require.Contains(t, strings.Join(d.Notices, "\n"), "more than 10000 queues")
+	require.Less(t, meter.peak, uint64(300<<20))
+}
+
+func FuzzAnalysis(f *testing.F) {
+	s := newStory("4.7.0")
+	a := s.offer("a", 100)
+	s.client("BLPOP", "orders", "0")
+	s.transfer(true, a)
+	s.client("LTRIM", "orders", "1", "-1")
+	s.client("LREM", orders.Pending, "-2", a)
+	f.Add([]byte(s.out.String()))
+	f.Add([]byte("OK\r\n+1.000000 [0 unix:/a] \"ZADD\" \"redisson_delay_queue_timeout:{\" \"nan\" \"\"\n"))
+	f.Fuzz(func(t *testing.T, log []byte) {
+		r := &analysis.Reader{Analysis: analysis.New()}
+		require.NoError(t, r.Log(t.Context(), bytes.NewReader(log)))
+		d := r.Document()
+		require.LessOrEqual(t, d.Commands+d.Unparsed, int64(bytes.Count(log, []byte("\n"))+1))
+		for _, q := range d.Queues {
+			require.LessOrEqual(t, q.Taken, q.Transferred)
+			require.GreaterOrEqual(t, q.StillPending, int64(0))
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package analysis_test
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/harness/internal/analysis"
+	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+// What came before the server closed the connection is told, and that it did.
+func TestLiveUntilTheServerCloses(t *testing.T) {
+	s := newStory("4.7.0")
+	s.offer("a", 9000)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	go func() {
+		socket, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer socket.Close()
+		if _, err := bufio.NewReader(socket).ReadString('M'); err == nil {
+			_, _ = socket.Write([]byte("+OK\r\n" + strings.ReplaceAll("+"+strings.TrimSpace(s.out.String()), "\n", "\r\n+") + "\r\n"))
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	conn, err := monitor.Dial(ctx, "redis://"+listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	r := &analysis.Reader{Analysis: analysis.New()}
+	require.ErrorIs(t, r.Live(ctx, conn), monitor.ErrClosed)
+	d := r.Document()
+	require.EqualValues(t, 4, d.Commands)
+	require.EqualValues(t, 1, d.Queues[0].Offers)
+}
+
+// dq at work on a real server: its release is among those told, its messages' lives are
+// whole, and nothing is wrong.
+func TestQueueAtWork(t *testing.T) {
+	for _, name := range []string{"3.16.6", "4.7.0"} {
+		t.Run(name, func(t *testing.T) {
+			d := atWork(t, name)
+			for _, a := range d.Anomalies { // a busy machine may hold a transfer up
+				require.Contains(t, []analysis.Kind{analysis.Overdue, analysis.Stall}, a.Kind, a.Detail)
+			}
+			require.NotNil(t, d.Redisson)
+			require.True(t, contains(t, ranges(d.Redisson), release(t, name)))
+			require.Len(t, d.Queues, 1)
+			q := d.Queues[0]
+			require.Equal(t, "orders", q.Name)
+			require.Equal(t, []int64{3, 2, 2, 1, 0}, []int64{q.Offers, q.Transferred, q.Taken, q.Removed, q.StillPending})
+		})
+	}
+}
+
+// atWork offers two messages and takes them, and removes a third one.
+func atWork(t *testing.T, release string) *analysis.Document {
+	t.Helper()
+	srv := redistest.Redis(t)
+	rdb := srv.NewClient()
+	defer rdb.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	conn, err := monitor.Dial(ctx, srv.URL())
+	require.NoError(t, err)
+	defer conn.Close()
+
+	client, err := dq.NewClient(rdb, dq.WithRelease(release))
+	require.NoError(t, err)
+	queue := dq.NewBlockingQueue(client, "orders", codec.String{})
+	delayed := dq.NewDelayedQueue(queue)
+	require.NoError(t, delayed.Ready(ctx))
+	require.NoError(t, delayed.Offer(ctx, "cancelled", time.Hour))
+	for _, value := range []string{"one", "two"} {
+		require.NoError(t, delayed.Offer(ctx, value, 60*time.Millisecond))
+		_, err := queue.Take(ctx)
+		require.NoError(t, err)
+	}
+	removed, err := delayed.Remove(ctx, "cancelled")
+	require.NoError(t, err)
+	require.True(t, removed)
+	require.NoError(t, delayed.Close())
+	require.NoError(t, client.Close())
+
+	lines, err := conn.Until(ctx, func(ctx context.Context, marker string) error { return rdb.Echo(ctx, marker).Err() })
+	require.NoError(t, err)
+	r := &analysis.Reader{Analysis: analysis.New()}
+	for _, l := range lines {
+		r.Line(l, 0)
+	}
+	return r.Document()
+}

@@ -1,0 +1,31 @@
+package analysis_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/analysis"
+)
+
+// endless is a line without an end, in which somebody stops the reading.
+type endless struct {
+	stop  func()
+	reads int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.reads++; e.reads == 100 {
+		e.stop()
+	}
+	clear(p)
+	return len(p), nil
+}
+
+func TestALineWithoutAnEndCanBeInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	r := &analysis.Reader{Analysis: analysis.New()}
+	require.ErrorIs(t, r.Log(ctx, &endless{stop: stop}), context.Canceled)
+}

@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/dq-bench/dq-bench/harness/internal/forensics/bridge"
+	"github.com/dq-bench/dq-bench/harness/internal/metrics"
+)
+
+// bridgeFlags are the flags of bridge.
+type bridgeFlags struct {
+	redis, to, metricsAddr string
+	all, asJSON            bool
+	lead, interval, length time.Duration
+}
+
+func newBridgeCmd() *cobra.Command {
+	var flags bridgeFlags
+	cmd := &cobra.Command{
+		Use:   "bridge QUEUE... | --all",
+		Short: "Deliver the messages of both layouts while one side of Redisson 3.21.1 replaces the other",
+		Long: `Bridge is a process that runs beside services of both sides of Redisson 3.21.1 for as
+long as they share queues, which none of them survives alone: the first due member that a
+service cannot read keeps it from delivering anything.
+
+It takes each member out of the queue --lead before it is due, whatever its layout, holds
+it in the ZSET redisson_delay_queue_bridge:{QUEUE}, and delivers it when it is due. What a
+Redisson finds in the queue is never due. With --to it also rewrites what waits further
+ahead, for a fleet of which one side is gone: as migrate --force does, again and again.
+
+What it cannot prevent: a service whose clock is further ahead than --lead, and one that
+transfers a member in the moment in which it was offered with a delay of next to nothing,
+are quicker. Calls of Redisson that read the values of members (poll, peek, readAll, contains,
+remove) meet members of both layouts while these wait. A message cannot be removed any more
+once it is held. What it held is delivered late if the bridge is killed, by the next
+one that runs; two can run at a time, and then nothing is late. A queue whose name is in braces
+as a whole has the keys of the queue without them: where both may exist, name the queue.
+
+Where the clock of its machine is set while it runs, by more than half a second, it asks the
+server for its TIME and does not follow a clock that was set wrong. One that is wrong from the
+start is not noticed: a message comes by as much early, or late.
+
+It goes on until it is interrupted, and then delivers what it holds, which takes up to --lead:
+give it longer than that before a SIGKILL. What another bridge, with a longer lead, has held and
+left is delivered by whichever runs when it is due; if it ends before, it says so.
+
+Exit codes: 0 fine; 1 the server cannot be reached or refuses, at the start; 2 wrong usage;
+99 members were set aside, for nobody can read them, or calls failed to the end, also those
+that went on without a key of a wrong type.`,
+		Example: `  dq-bench bridge --all --redis redis://:secret@10.0.0.5:6379/0
+  dq-bench bridge orders refunds --lead 500ms --metrics-addr :9122
+  dq-bench bridge orders --to 4.7.0                      # 3.21.0 is gone`,
+		RunE: func(cmd *cobra.Command, queues []string) error {
+			options, err := flags.options(queues)
+			if err != nil {
+				return usageError(err)
+			}
+			ctx := cmd.Context()
+			srv, err := startLive(ctx, flags.redis)
+			if err != nil {
+				return err
+			}
+			client := srv.NewClient()
+			defer client.Close()
+			options.Cluster = srv.Cluster()
+			done, err := flags.run(ctx, client, options, cmd.ErrOrStderr())
+			if err != nil {
+				return bridgeError(err)
+			}
+			if err := printBridge(cmd.OutOrStdout(), flags.asJSON, done); err != nil {
+				return err
+			}
+			if n := done.Total().Held; n > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "dq-bench: %d messages are still held, and come when a bridge runs: unless another one does, run dq-bench bridge again with the same queues\n", n)
+			}
+			return bridgeVerdict(done)
+		},
+	}
+	f := cmd.Flags()
+	liveServerVar(f, &flags.redis)
+	f.BoolVar(&flags.all, "all", false, "all delayed queues of the server or cluster, those to come included")
+	f.DurationVar(&flags.lead, "lead", 100*time.Millisecond, "how long before it is due a member is taken out: more than the clocks of the services differ")
+	f.StringVar(&flags.to, "to", "", "rewrite what waits in this layout, dLc0 or Bc0Lc0, or that of this Redisson release")
+	f.DurationVar(&flags.interval, "interval", 10*time.Second, "how often queues are looked for and rewritten, and progress is printed")
+	f.DurationVar(&flags.length, "for", 0, "end by itself after so long (default: go on until interrupted)")
+	f.StringVar(&flags.metricsAddr, "metrics-addr", "", "serve Prometheus metrics at HOST:PORT, without HOST for this machine alone; port 0 takes a free one")
+	f.BoolVar(&flags.asJSON, "json", false, "print one JSON document on stdout at the end and nothing else")
+	return cmd
+}
+
+// options reads the flags; an error is wrong usage.
+func (f bridgeFlags) options(queues []string) (bridge.Options, error) {
+	const maxLead = time.Minute
+	options := bridge.Options{Queues: queues, Lead: f.lead, Interval: f.interval}
+	switch {
+	case f.all == (len(queues) > 0):
+		return options, errors.New("expected the names of queues, or --all and none")
+	case f.lead < time.Millisecond || f.lead > maxLead:
+		return options, fmt.Errorf("--lead %v: expected 1ms to %v", f.lead, maxLead)
+	case f.interval < minInterval:
+		return options, fmt.Errorf("--interval %v: expected %v or more", f.interval, minInterval)
+	case f.length < 0:
+		return options, fmt.Errorf("--for %v: expected a time, or 0 to go on until interrupted", f.length)
+	}
+	for _, name := range queues {
+		if name == "" {
+			return options, errors.New("expected the names of queues, got an empty one")
+		}
+	}
+	if f.to != "" {
+		layout, err := parseLayout(f.to)
+		if err != nil {
+			return options, err
+		}
+		options.To = &layout
+	}
+	if f.metricsAddr != "" {
+		if err := metrics.CheckAddr(f.metricsAddr); err != nil {
+			return options, err
+		}
+	}
+	return options, checkLiveServer(f.redis)
+}
+
+// run bridges until ctx ends.
+func (f bridgeFlags) run(ctx context.Context, client redis.UniversalClient, options bridge.Options, stderr io.Writer) (*bridge.Summary, error) {
+	if f.length > 0 {
+		limited, cancel := context.WithTimeout(ctx, f.length)
+		defer cancel()
+		ctx = limited
+	}
+	var printing sync.Mutex
+	say := func(line string) {
+		printing.Lock()
+		defer printing.Unlock()
+		fmt.Fprintf(stderr, "%s  %s\n", time.Now().Format(time.TimeOnly), line)
+	}
+	options.Notice = say
+	b, err := bridge.New(client, options)
+	if err != nil {
+		return nil, err
+	}
+	if f.metricsAddr != "" {
+		served, err := metrics.Serve(ctx, f.metricsAddr, tool(), metrics.OfBridge(b))
+		if err != nil {
+			return nil, err
+		}
+		defer served.Close()
+		say("metrics at " + served.URL())
+	}
+	progress, end := context.WithCancel(ctx)
+	var told sync.WaitGroup
+	told.Go(func() { tellProgress(progress, f.interval, b, say) })
+	err = b.Run(ctx)
+	end()
+	told.Wait()
+	return b.Summary(), err
+}
+
+// tellProgress says how far it is, where something has changed.
+func tellProgress(ctx context.Context, interval time.Duration, b *bridge.Bridge, say func(string)) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for last := ""; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if now := b.Summary().Text(); now != last {
+			say(now)
+			last = now
+		}
+	}
+}
+
+// bridgeError says what a user who may not do something needs.
+func bridgeError(err error) error {
+	if redis.HasErrorPrefix(err, "READONLY") {
+		return fmt.Errorf("%w; expected the master, which this server is a replica of", err)
+	}
+	return granted(err, bridgeRights)
+}
+
+func printBridge(w io.Writer, asJSON bool, done *bridge.Summary) error {
+	if !asJSON {
+		for _, q := range done.Queues {
+			if _, err := fmt.Fprintln(w, q.Text()); err != nil {
+				return err
+			}
+		}
+		_, err := fmt.Fprintln(w, done.Text())
+		return err
+	}
+	return printJSON(w, done)
+}
+
+// bridgeVerdict is an error where something was left that needs a look.
+func bridgeVerdict(done *bridge.Summary) error {
+	for _, q := range done.Queues {
+		if q.Failing != "" {
+			return failure(errors.New(q.Failing))
+		}
+	}
+	if n := done.Total().Quarantined; n > 0 {
+		return failure(fmt.Errorf("members that nobody can read were set aside: %d", n))
+	}
+	return nil
+}

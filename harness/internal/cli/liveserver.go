@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/dq-bench/dq-bench/internal/server"
+)
+
+// liveServerVar is --redis of the commands that look at queues which exist.
+func liveServerVar(f *pflag.FlagSet, address *string) {
+	f.StringVar(address, "redis", "redis://127.0.0.1:6379", "server: redis://…, redis+cluster://… or redis+sentinel://…, by TLS rediss://… and so on, unix:///path of a socket")
+}
+
+// checkLiveServer is an error where --redis would start a server.
+func checkLiveServer(address string) error {
+	if err := server.CheckSpec(address); err != nil {
+		return err
+	}
+	if !server.External(address) {
+		return fmt.Errorf("--redis %s: expected the address of a server that runs, such as redis://127.0.0.1:6379: one started now would be empty", address)
+	}
+	return nil
+}
+
+// startLive connects to a server that runs. One node of a cluster is refused: its queues are not all, and
+// nothing would tell.
+func startLive(ctx context.Context, address string) (*server.Server, error) {
+	silenceRedis()
+	srv, err := server.Start(ctx, address, nil)
+	if err != nil || srv.Cluster() {
+		return srv, err
+	}
+	client := srv.NewClient()
+	defer client.Close()
+	// A user who may not ask is not kept from what it may do.
+	if info, err := client.Info(ctx, "cluster").Result(); err == nil && strings.Contains(info, "cluster_enabled:1") {
+		_ = srv.Close()
+		return nil, fmt.Errorf("the server at %s is a node of a cluster, which has queues on other nodes too: name it as redis+cluster://%s", srv.Addr, srv.Addr)
+	}
+	return srv, nil
+}

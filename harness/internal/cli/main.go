@@ -1,0 +1,123 @@
+// Package cli holds the commands of dq-bench: one thin file per command, which turns flags
+// into a call of a harness package. This file holds exit codes, environment twins of flags,
+// and signals.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dq-bench/dq-bench/internal/text"
+)
+
+// Exit codes of every subcommand.
+const (
+	exitOK          = 0   // what was asked for is done, and fine
+	exitEnvironment = 1   // the environment or an input file cannot serve
+	exitUsage       = 2   // a command, flag or value that can never be right
+	exitFailed      = 99  // the thing under test failed
+	exitInterrupted = 130 // ended by a second interrupt
+)
+
+// exitError carries the exit code that an error ends the program with.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// usageError marks err as wrong usage: exit code 2.
+func usageError(err error) error { return &exitError{exitUsage, err} }
+
+// failure marks err as the verdict on the thing under test: exit code 99.
+func failure(err error) error { return &exitError{exitFailed, err} }
+
+// Execute runs one command line, without the program's name, and returns its exit code.
+// It cancels the command at the first SIGINT, SIGTERM or SIGHUP.
+func Execute(args []string, in io.Reader, out, errOut io.Writer) int {
+	ctx, stop := interruptible(context.Background())
+	defer stop()
+	root := newRootCmd()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintln(errOut, "dq-bench:", text.Inert(err.Error()))
+	var coded *exitError
+	if errors.As(err, &coded) {
+		return coded.code
+	}
+	return exitEnvironment
+}
+
+// interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP cancels; the
+// second one ends the process at once with exit code 130.
+func interruptible(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP) // the terminal is gone: servers and files of the run must not stay
+	}
+	go func() {
+		awaitInterrupts(signals, cancel)
+		fmt.Fprintln(os.Stderr, "\ndq-bench: interrupted twice, stopping without a report")
+		os.Exit(exitInterrupted)
+	}()
+	return ctx, func() { signal.Stop(signals); cancel() }
+}
+
+// oneInterrupt is for how long signals belong to the first one: timeout(1) sends one to
+// the process and one to its group, and so do shells and supervisors.
+const oneInterrupt = 500 * time.Millisecond
+
+// awaitInterrupts calls first with the first signal, and returns with the first that is
+// another interrupt.
+func awaitInterrupts(signals <-chan os.Signal, first func()) {
+	<-signals
+	began := time.Now()
+	first()
+	for range signals {
+		if time.Since(began) > oneInterrupt {
+			return
+		}
+	}
+}
+
+func newRootCmd() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "dq-bench",
+		Short:         "Measure, verify and explain Redisson-compatible delay queues",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return flagsFromEnv(cmd.Flags(), os.LookupEnv)
+		},
+	}
+	root.Version = thisBuild().String()
+	root.SetVersionTemplate("{{.Version}}")
+	root.Flags().Bool("version", false, "print the version, the commit and the Redisson releases known")
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(subcommands()...)
+	completeFlags(root)
+	wrapArgErrors(root)
+	return root
+}

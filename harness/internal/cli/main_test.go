@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/harness/internal/topology"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(redistest.Waiting{M: m}, map[string]func(){"dq-bench": func() { os.Exit(Execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }, "dq-calls-only": callsOnly})
+}
+
+// TestScripts runs the program as its users do. Besides testscript's own, the
+// scripts have
+//
+//	exits CODE PROGRAM ARGS…     runs a program that must end with that exit code
+//	json                         the last stdout is one JSON document, as its schema says, and nothing else
+//	fields FILE PATH=VALUE…      the JSON file has these values, PATH like counts.lost
+//	dq-calls-only                a driver program that cannot run a load by itself
+//	claim FOLDER                 has the process of the test claim an output folder until the script ends
+//	[redis]                      a redis-server is on PATH
+//	serve [FILE]                 starts a Redis for the script and sets $REDIS to its URL and $REDIS_ADDR; FILE is its Unix socket
+//	together KIND                starts a topology, TLS, Sentinel or Cluster, and sets $REDIS to its URL; for TLS $CERTIFICATES to the folder of ca.pem, client.pem, client.key
+//	occupy                       connects a client to $REDIS that stays
+//	limit RIGHTS…                makes a user of $REDIS with all rights but for these, and sets $LIMITED to its URL
+//	offer QUEUE LAYOUT VALUE DELAY  puts a value into a queue of $REDIS; DELAY may be negative
+//	subscribe QUEUE              listens on $REDIS as a client with that delayed queue does
+//	disturb                      sets keys on $REDIS as soon as somebody else has set one
+//	undisturb                    ends that, and checks that every one of its keys is there
+//	build FOLDER FILE            builds a Go program of the repository, with the caches that a script has not
+//	$RECORDINGS                  the recordings of the repository
+//	$GUIDES                      its docs/guides
+func TestScripts(t *testing.T) {
+	recordings, err := filepath.Abs("../../../recordings")
+	require.NoError(t, err)
+	guides, err := filepath.Abs("../../../docs/guides")
+	require.NoError(t, err)
+	testscript.Run(t, testscript.Params{
+		Dir:         "testdata/script",
+		WorkdirRoot: t.TempDir(), // which is removed; that of the library stays
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("RECORDINGS", recordings)
+			env.Setenv("GUIDES", guides)
+			// Tests share the machine with others, which must not make a load invalid.
+			env.Setenv("DQ_MAX_SCHEDULE_LAG", "1m")
+			return nil
+		},
+		Condition: condition,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "together": together, "claim": claim, "json": oneDocument, "fields": fields, "serve": serve,
+			"offer": offer, "subscribe": subscribe,
+			"disturb": disturb, "undisturb": undisturb, "occupy": occupy, "limit": limit, "build": buildProgram,
+		},
+	})
+}
+
+func condition(name string) (bool, error) {
+	if name != "redis" {
+		return false, fmt.Errorf("unknown condition %q", name)
+	}
+	_, err := exec.LookPath("redis-server")
+	if err != nil && redistest.Required("redis") {
+		return false, fmt.Errorf("DQ_REQUIRE lists redis: %w", err)
+	}
+	return err == nil, nil
+}
+
+func buildProgram(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: build FOLDER FILE")
+	}
+	output, err := exec.Command("go", "build", "-o", ts.MkAbs(args[1]), args[0]).CombinedOutput()
+	ts.Logf("%s", output)
+	ts.Check(err)
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARGS…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exited *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exited) {
+		got = exited.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, expected %d", got, want)
+	}
+}
+
+func oneDocument(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: json")
+	}
+	checkDocument(fatal{ts}, []byte(ts.ReadFile("stdout")))
+}
+
+// fatal ends a script where a requirement does not hold.
+type fatal struct{ *testscript.TestScript }
+
+func (f fatal) Errorf(format string, args ...any) { f.Fatalf(format, args...) }
+
+func (fatal) FailNow() {}
+
+func claim(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: claim FOLDER")
+	}
+	tidy, err := run.ClaimFolder(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Defer(tidy)
+}
+
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: serve [FILE]")
+	}
+	var settings []string
+	if len(args) > 0 {
+		settings = []string{"--unixsocket", ts.MkAbs(args[0])}
+	}
+	srv, err := server.StartProcess(context.Background(), "", settings...)
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(srv.Close()) })
+	ts.Setenv("REDIS", srv.DriverURL())
+	ts.Setenv("REDIS_ADDR", srv.Addr)
+}
+
+func together(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: together KIND")
+	}
+	kinds := topology.Kinds(nil)
+	at := slices.IndexFunc(kinds, func(k topology.Kind) bool { return k.Name == args[0] })
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	t, err := kinds[at].Start(ctx, "")
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(t.Close()) })
+	ts.Setenv("REDIS", t.Address)
+	u, err := url.Parse(t.Address)
+	if err == nil && u.Scheme == "rediss" {
+		ts.Setenv("REDIS_ADDR", u.Host)
+		ts.Setenv("CERTIFICATES", filepath.Dir(u.Query().Get("tls_ca")))
+	}
+}
+
+func fields(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: fields FILE PATH=VALUE…")
+	}
+	var document any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &document))
+	for _, arg := range args[1:] {
+		path, want, _ := strings.Cut(arg, "=")
+		value := document
+		for name := range strings.SplitSeq(path, ".") {
+			object, _ := value.(map[string]any)
+			value = object[name]
+		}
+		if got := fmt.Sprint(value); got != want {
+			ts.Fatalf("%s: %s is %s, expected %s", args[0], path, got, want)
+		}
+	}
+}
+
+func TestSignalsOfOneInterrupt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		signals := make(chan os.Signal)
+		var cancelled, ended atomic.Bool
+		go func() {
+			awaitInterrupts(signals, func() { cancelled.Store(true) })
+			ended.Store(true)
+		}()
+		synctest.Wait()
+		require.False(t, cancelled.Load())
+		for _, after := range []time.Duration{0, time.Millisecond, 400 * time.Millisecond} {
+			time.Sleep(after)
+			signals <- syscall.SIGTERM
+			synctest.Wait()
+			require.True(t, cancelled.Load())
+			require.False(t, ended.Load(), "all are one interrupt")
+		}
+		time.Sleep(100 * time.Millisecond)
+		signals <- syscall.SIGINT
+		synctest.Wait()
+		require.True(t, ended.Load())
+	})
+}
+
+func TestEnvironmentTwins(t *testing.T) {
+	flags := pflag.NewFlagSet("x", pflag.ContinueOnError)
+	size := flags.Int("payload-size", 1, "")
+	given := flags.String("given", "", "")
+	env := map[string]string{"DQ_PAYLOAD_SIZE": "7", "DQ_GIVEN": "from the environment"}
+	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	require.NoError(t, flags.Parse([]string{"--given", "by flag"}))
+	require.NoError(t, flagsFromEnv(flags, lookup))
+	require.Equal(t, 7, *size)
+	require.Equal(t, "by flag", *given)
+
+	env["DQ_PAYLOAD_SIZE"] = "many"
+	flags = pflag.NewFlagSet("x", pflag.ContinueOnError)
+	flags.Int("payload-size", 1, "")
+	err := flagsFromEnv(flags, lookup)
+	require.ErrorContains(t, err, "DQ_PAYLOAD_SIZE")
+	var coded *exitError
+	require.ErrorAs(t, err, &coded)
+	require.Equal(t, exitUsage, coded.code)
+	require.NoError(t, flagsFromEnv(flags, func(string) (string, bool) { return "", false }), "unset")
+}

@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/forensics/migrate"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+// content is the members of a queue, each packed as the newest release does.
+type content struct {
+	List []string
+	Set  []redis.Z
+}
+
+func contentOf(ctx context.Context, t *testing.T, client redis.UniversalClient) (content, map[wire.Layout]int) {
+	t.Helper()
+	names, counts := wire.NamesOf("orders"), map[wire.Layout]int{}
+	repack := func(raw string) string {
+		m, err := wire.LayoutBc0Lc0.UnpackAny([]byte(raw))
+		require.NoError(t, err)
+		counts[m.Layout]++
+		m.Layout = wire.LayoutBc0Lc0
+		return string(m.Bytes())
+	}
+	list, err := client.LRange(ctx, names.Pending, 0, -1).Result()
+	require.NoError(t, err)
+	set, err := client.ZRangeWithScores(ctx, names.TimeoutSet, 0, -1).Result()
+	require.NoError(t, err)
+	for i := range list {
+		list[i] = repack(list[i])
+	}
+	for i := range set {
+		set[i].Member = repack(set[i].Member.(string))
+	}
+	return content{list, set}, counts
+}
+
+func TestMigrateIsInterrupted(t *testing.T) {
+	err := fmt.Errorf("ZRANGE x: %w", context.Canceled)
+	require.EqualError(t, migrateError(&migrate.Migration{}, err), "interrupted: nothing was changed")
+	done := &migrate.Migration{Done: migrate.Done{Passes: 1, Members: 2, Entries: 3}}
+	require.EqualError(t, migrateError(done, err),
+		"interrupted after 2 members and 3 entries were rewritten, which stay so; the same command goes on from there")
+}
+
+// Killed at any instant between its first write and its end, migrate loses nothing, doubles
+// nothing and changes no order, and a second run completes. DQ_MIGRATE_KILLS is how often
+// it is killed.
+func TestMigrateIsKilled(t *testing.T) {
+	kills := 25
+	if n, err := strconv.Atoi(os.Getenv("DQ_MIGRATE_KILLS")); err == nil {
+		kills = n
+	}
+	srv := redistest.Redis(t)
+	client := srv.NewClient()
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(kills)*time.Second)
+	defer cancel()
+	names := wire.NamesOf("orders")
+	_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i := range 4000 {
+			var id [8]byte
+			binary.LittleEndian.PutUint64(id[:], rand.Uint64())
+			member := wire.LayoutDLc0.Pack(id, []byte("order "+strconv.Itoa(i)))
+			pipe.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: float64(4e12 + i), Member: member})
+			pipe.RPush(ctx, names.Pending, member)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	whole, _ := contentOf(ctx, t, client)
+
+	// begin starts the program, and returns when it has written something.
+	begin := func(target wire.Layout) *exec.Cmd {
+		tail := client.LIndex(ctx, names.Pending, -1).Val()
+		var stderr bytes.Buffer
+		cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--to", target.String(), "--redis", srv.DriverURL())
+		cmd.Stderr = &stderr
+		require.NoError(t, cmd.Start())
+		for client.LIndex(ctx, names.Pending, -1).Val() == tail {
+			require.NoError(t, ctx.Err(), "it never wrote: %s", &stderr)
+		}
+		return cmd
+	}
+	first := begin(wire.LayoutBc0Lc0)
+	wrote := time.Now()
+	require.NoError(t, first.Wait())
+	whileWriting := time.Since(wrote)
+
+	halfway := 0
+	target := wire.LayoutDLc0
+	for i := range kills {
+		cmd := begin(target)
+		// Any instant: there is no event to wait for.
+		time.Sleep(time.Duration(rand.Int64N(int64(whileWriting))))
+		if err := cmd.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
+			require.NoError(t, err)
+		}
+		_ = cmd.Wait() // killed, or done before
+
+		left, counts := contentOf(ctx, t, client)
+		require.Equal(t, whole, left, "kill %d", i)
+		if len(counts) == 2 {
+			halfway++
+		}
+		done, err := migrate.Run(ctx, client, "orders", migrate.Options{To: target})
+		require.NoError(t, err)
+		require.Empty(t, done.After.Left())
+		complete, counts := contentOf(ctx, t, client)
+		require.Equal(t, whole, complete)
+		require.Equal(t, map[wire.Layout]int{target: 8000}, counts)
+		target = target.Other()
+	}
+	t.Logf("killed %d times within %v of the first write, %d of them halfway", kills, whileWriting, halfway)
+	require.Positive(t, halfway)
+}
+
+// Killed at any instant while it writes values in a codec that does not tell them from those of the old
+// one, migrate goes on where it was: none is left and none is written twice.
+func TestMigrateOfValuesIsKilled(t *testing.T) {
+	kills := 6
+	if n, err := strconv.Atoi(os.Getenv("DQ_MIGRATE_KILLS")); err == nil {
+		kills = n
+	}
+	srv := redistest.Redis(t)
+	client := srv.NewClient()
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(kills)*10*time.Second)
+	defer cancel()
+	names := wire.NamesOf("orders")
+	const members, delivered = 3000, 1000
+	_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i := range members {
+			var id [8]byte
+			binary.LittleEndian.PutUint64(id[:], rand.Uint64())
+			member := wire.LayoutBc0Lc0.Pack(id, []byte("order "+strconv.Itoa(i)))
+			pipe.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: float64(4e12 + i), Member: member})
+			pipe.RPush(ctx, names.Pending, member)
+		}
+		for i := range delivered {
+			pipe.RPush(ctx, names.Destination, "delivered "+strconv.Itoa(i%100))
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	// values returns how many values are quoted, all in their order. It reads in one transaction: the last script of a
+	// process that was killed may be yet to run.
+	values := func() (quoted int, all []string) {
+		tx := client.TxPipeline()
+		pending, timeouts, destination := tx.LRange(ctx, names.Pending, 0, -1), tx.ZRange(ctx, names.TimeoutSet, 0, -1), tx.LRange(ctx, names.Destination, 0, -1)
+		_, err := tx.Exec(ctx)
+		require.NoError(t, err)
+		listed, waiting := pending.Val(), destination.Val()
+		require.Equal(t, timeouts.Val(), listed)
+		for _, member := range listed {
+			m, err := wire.LayoutBc0Lc0.Unpack([]byte(member))
+			require.NoError(t, err)
+			all = append(all, string(m.Value))
+		}
+		all = append(all, waiting...)
+		for i, value := range all {
+			if plain, err := strconv.Unquote(value); err == nil {
+				quoted, all[i] = quoted+1, plain
+			}
+		}
+		return quoted, all
+	}
+	_, whole := values()
+	halfway := 0
+	for i := range 2 * kills {
+		way := []string{"string:json", "json:string"}[i%2]
+		run := func() *exec.Cmd {
+			cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--codec", way, "--redis", srv.DriverURL())
+			require.NoError(t, cmd.Start())
+			return cmd
+		}
+		before := client.LIndex(ctx, names.Destination, -1).Val()
+		cmd := run()
+		for client.LIndex(ctx, names.Destination, -1).Val() == before {
+			require.NoError(t, ctx.Err(), "it never wrote")
+		}
+		// Any instant: there is no event to wait for.
+		time.Sleep(time.Duration(rand.Int64N(int64(150 * time.Millisecond))))
+		if err := cmd.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
+			require.NoError(t, err)
+		}
+		_ = cmd.Wait() // killed, or done before
+		quoted, now := values()
+		require.Equal(t, whole, now, "kill %d", i)
+		if quoted > 0 && quoted < members+delivered {
+			halfway++
+		}
+		require.NoError(t, run().Wait())
+		quoted, now = values()
+		require.Equal(t, whole, now)
+		require.Equal(t, []int{members + delivered, 0}[i%2], quoted)
+	}
+	t.Logf("killed %d times, %d of them halfway", 2*kills, halfway)
+	require.Positive(t, halfway)
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dq-bench/dq-bench/harness/internal/conformance"
+)
+
+func newRecordCmd() *cobra.Command {
+	var f conformanceFlags
+	var out string
+	cmd := &cobra.Command{
+		Use:   "record",
+		Short: "Run cases against a driver and write what Redis saw",
+		Long: `Record does the steps of the conformance cases with an implementation and
+writes everything that the server saw into one MONITOR recording for each section.
+Replies and keys are judged as verify does; the commands are what is recorded.
+
+recordings/redisson/<release> is such a folder, of the real Redisson.
+
+` + sharedServerHelp + `
+
+Exit codes: 0 recorded; 1 the environment cannot serve, or the folder cannot be
+written or has such a recording already; 2 no such release, or a bad pattern; 99 a case failed, and its recording
+shows what the implementation did instead.`,
+		Example: `  dq-bench record --driver redisson:3.21.0 --out out/3.21.0`,
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if out == "" {
+				return usageError(errors.New("--out: expected a folder for the recordings"))
+			}
+			plan, err := f.plan(cmd)
+			if err != nil {
+				return err
+			}
+			tidy, err := recordingsFolder(out, plan.Cases)
+			if err != nil {
+				return err
+			}
+			defer tidy()
+			report, err := plan.Run(cmd.Context())
+			if err != nil {
+				return err
+			}
+			files, err := conformance.WriteRecordings(out, report)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s; %d recordings in %s\n", report.Driver, report.Counts, len(files), out)
+			if report.StandsIn != "" {
+				fmt.Fprintln(cmd.OutOrStdout(), report.StandsIn)
+			}
+			return conformanceVerdict(report)
+		},
+	}
+	f.register(cmd)
+	cmd.Flags().StringVar(&out, "out", "", "folder for the recordings, made if need be (required)")
+	return cmd
+}

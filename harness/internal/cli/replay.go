@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/dq-bench/dq-bench/harness/internal/replay"
+	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/text"
+	"github.com/spf13/cobra"
+)
+
+func newReplayCmd() *cobra.Command {
+	var redis string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "replay FILE...",
+		Short: "Send a recording's commands to a server and check the resulting keys",
+		Long: `Replay sends the recorded commands of each MONITOR log to a server, one
+connection per recorded client, and compares what the server's own MONITOR then
+shows with the recording line by line, and the keys at the end with what the
+recorded commands lead to.
+
+A server started for it is emptied before each file. An external one must have
+none of the recording's keys and no other client; its other keys do not matter.
+The replay removes the keys that it made, and its scripts if the cache held none
+before. When another client sends a command meanwhile, the replay stops with exit
+code 1, removes nothing, and says which keys of its own are left. Commands that
+reach beyond the recording's keys, such as CONFIG or FLUSHALL, are never sent.
+
+Exit codes: 0 identical; 1 a file or the server cannot be used; 99 they differ.`,
+		Example: `  dq-bench replay recordings/documents/*.monitor
+  dq-bench replay --redis redis://localhost:6379 production.monitor`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			if err := checkByTCP(redis); err != nil {
+				return err
+			}
+			plans, err := replayPlans(files)
+			if err != nil {
+				return err
+			}
+			notice := func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), s) }
+			results, srv, err := replayAll(cmd.Context(), redis, notice, plans)
+			if err != nil {
+				return err
+			}
+			if err := printReplay(cmd.OutOrStdout(), asJSON, srv, results); err != nil {
+				return err
+			}
+			return replayVerdict(results)
+		},
+	}
+	cmd.Flags().StringVar(&redis, "redis", "auto", "server: auto, container[:image], process[:path], embedded, redis://… or rediss://…")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout and nothing else")
+	return cmd
+}
+
+// replayPlans reads every file before a server is started, and names all that
+// cannot be used.
+func replayPlans(files []string) ([]*replay.Plan, error) {
+	var plans []*replay.Plan
+	var errs []error
+	for _, file := range files {
+		rec, err := monitor.ReadFile(file)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		plan, err := replay.NewPlan(rec)
+		errs = append(errs, err)
+		plans = append(plans, plan)
+	}
+	return plans, errors.Join(errs...)
+}
+
+func replayAll(ctx context.Context, spec string, notice func(string), plans []*replay.Plan) (_ []*replay.Result, _ *server.Server, err error) {
+	srv, err := server.Start(ctx, spec, notice)
+	if err != nil {
+		var bad *server.SpecError
+		if errors.As(err, &bad) {
+			return nil, nil, usageError(err)
+		}
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, srv.Close()) }()
+	target := replay.Target{URL: srv.URL(), Own: srv.How != "external"}
+	var results []*replay.Result
+	for _, plan := range plans {
+		result, err := replay.Run(ctx, target, plan)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", plan.Recording.Path, err)
+		}
+		results = append(results, result)
+	}
+	return results, srv, nil
+}
+
+// replayDocument is what `replay --json` prints.
+type replayDocument struct {
+	Schema string           `json:"schema"`
+	Server replayServer     `json:"server"`
+	Files  []*replay.Result `json:"files"`
+}
+
+// replayServer is the server that recordings were sent to.
+type replayServer struct {
+	Product string `json:"product"`
+	Version string `json:"version"`
+	// How says where it runs, as people read it.
+	How string `json:"how"`
+}
+
+func printReplay(w io.Writer, asJSON bool, srv *server.Server, results []*replay.Result) error {
+	if !asJSON {
+		for _, r := range results {
+			if _, err := io.WriteString(w, text.Inert(r.Text())); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return printJSON(w, replayDocument{"dq-bench/replay/v1", replayServer{srv.Product, srv.Version, srv.How}, results})
+}
+
+func replayVerdict(results []*replay.Result) error {
+	different := 0
+	for _, r := range results {
+		if !r.Identical {
+			different++
+		}
+	}
+	if different > 0 {
+		return failure(fmt.Errorf("%d of %d recordings differ from what the server does", different, len(results)))
+	}
+	return nil
+}

@@ -1,0 +1,291 @@
+package cli
+
+import (
+	"encoding"
+	"encoding/json"
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/analysis"
+	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/conformance"
+	"github.com/dq-bench/dq-bench/harness/internal/forensics/bridge"
+	"github.com/dq-bench/dq-bench/harness/internal/forensics/inspect"
+	"github.com/dq-bench/dq-bench/harness/internal/forensics/migrate"
+	"github.com/dq-bench/dq-bench/harness/internal/history"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/harness/internal/upgrade"
+)
+
+const schemaFolder = "../../../docs/schemas"
+
+var updateSchemas = flag.Bool("update", false, "write docs/schemas")
+
+// documents are what --json prints, by the name of its schema, and with the commands that print it.
+var documents = map[string]struct {
+	commands string
+	of       reflect.Type
+}{
+	run.Schema:              {"dq-bench run --json, merge --json, and run.json", reflect.TypeFor[run.Document]()},
+	seriesSchema:            {"dq-bench run --json, of several runs", reflect.TypeFor[seriesDocument]()},
+	compare.Schema:          {"dq-bench compare --json", reflect.TypeFor[compare.Comparison]()},
+	compare.AASchema:        {"dq-bench compare --self --json", reflect.TypeFor[compare.AA]()},
+	compare.NoiseSchema:     {"noise.json of dq-bench compare --self", reflect.TypeFor[compare.Noise]()},
+	history.Schema:          {"dq-bench history --json", reflect.TypeFor[history.History]()},
+	conformance.Schema:      {"dq-bench verify --json", reflect.TypeFor[conformance.Report]()},
+	"dq-bench/replay/v1":    {"dq-bench replay --json", reflect.TypeFor[replayDocument]()},
+	"dq-bench/diff/v1":      {"dq-bench diff --json", reflect.TypeFor[diffDocument]()},
+	analysis.Schema:         {"dq-bench analyze --json", reflect.TypeFor[analysis.Document]()},
+	inspect.Schema:          {"dq-bench inspect --json", reflect.TypeFor[inspect.Inspection]()},
+	migrate.Schema:          {"dq-bench migrate --json", reflect.TypeFor[migrate.Migration]()},
+	migrate.RecodingSchema:  {"dq-bench migrate --codec --json", reflect.TypeFor[migrate.Recoding]()},
+	bridge.Schema:           {"dq-bench bridge --json", reflect.TypeFor[bridge.Summary]()},
+	upgrade.Schema:          {"dq-bench releases --json", reflect.TypeFor[upgrade.Changes]()},
+	"dq-bench/codec/v1":     {"dq-bench codec decode --json", reflect.TypeFor[decodedValue]()},
+	"dq-bench/scenarios/v1": {"dq-bench scenarios --json", reflect.TypeFor[scenarioList]()},
+	"dq-bench/version/v1":   {"dq-bench version --json", reflect.TypeFor[build]()},
+}
+
+// schemaFile is the name of the file of a schema.
+func schemaFile(name string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(name, "dq-bench/"), "/", "-") + ".json"
+}
+
+// Every document has a schema in docs/schemas, made from its Go type and its doc comments.
+func TestSchemas(t *testing.T) {
+	files := []string{"README.md"}
+	for name, document := range documents {
+		schema := schemaOf(t, name)
+		loosen(schema)
+		schema.Schema = "https://json-schema.org/draft/2020-12/schema"
+		schema.Title = name + ": " + document.commands
+		want, err := json.MarshalIndent(schema, "", " ")
+		require.NoError(t, err)
+		path := filepath.Join(schemaFolder, schemaFile(name))
+		if *updateSchemas {
+			require.NoError(t, os.WriteFile(path, append(want, '\n'), 0o644))
+		}
+		is, err := os.ReadFile(path)
+		require.NoError(t, err, "write it by: go test ./cmd/dq-bench -run Schemas -args -update")
+		require.Equal(t, string(want)+"\n", string(is), "write it by: go test ./cmd/dq-bench -run Schemas -args -update")
+		files = append(files, schemaFile(name))
+	}
+	there, err := filepath.Glob(schemaFolder + "/*")
+	require.NoError(t, err)
+	for i := range there {
+		there[i] = filepath.Base(there[i])
+	}
+	require.ElementsMatch(t, files, there)
+
+	readme, err := os.ReadFile(filepath.Join(schemaFolder, "README.md"))
+	require.NoError(t, err)
+	for _, name := range slices.Sorted(maps.Keys(documents)) {
+		require.Contains(t, string(readme), "| "+documents[name].commands+" | ["+name+"]("+schemaFile(name)+") |")
+	}
+}
+
+// checkDocument fails unless a document is what its schema says, and nothing else.
+func checkDocument(t require.TestingT, data []byte) {
+	var document map[string]any
+	require.NoError(t, json.Unmarshal(data, &document))
+	name, _ := document["schema"].(string)
+	require.Contains(t, documents, name)
+	resolved, err := schemaOf(t, name).Resolve(nil)
+	require.NoError(t, err)
+	require.NoError(t, resolved.Validate(document))
+}
+
+// schemaOf returns the strict schema of a document: it has no other fields than those of its type.
+func schemaOf(t require.TestingT, name string) *jsonschema.Schema {
+	of := documents[name].of
+	special := map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[[]byte]():        {Type: "string", ContentEncoding: "base64"},
+		reflect.TypeFor[run.Histogram](): histogramSchema,
+	}
+	texts(of, special, map[reflect.Type]bool{})
+	schema, err := jsonschema.ForType(of, &jsonschema.ForOptions{TypeSchemas: special})
+	require.NoError(t, err)
+	d := describer{special: special, packages: map[string]map[string]string{}}
+	d.describe(t, of, schema)
+	schema.Properties["schema"].Const = jsonschema.Ptr[any](name)
+	return schema
+}
+
+// histogramSchema is what a run.Histogram is written as.
+var histogramSchema = &jsonschema.Schema{
+	Type:        "object",
+	Description: "Durations in ns. The quantiles are for readers without an HDR library; hdr has them all.",
+	Required:    []string{"unit", "count", "min", "max", "mean", "p50", "p90", "p99", "p999", "p9999", "hdr"},
+	Properties: map[string]*jsonschema.Schema{
+		"unit": {Const: jsonschema.Ptr[any]("ns")}, "count": {Type: "integer"}, "min": {Type: "integer"}, "max": {Type: "integer"}, "mean": {Type: "number"},
+		"p50": {Type: "integer"}, "p90": {Type: "integer"}, "p99": {Type: "integer"}, "p999": {Type: "integer"}, "p9999": {Type: "integer"},
+		"hdr":          {Type: "string", Description: "HdrHistogram V2, compressed, in base64."},
+		"hdr_negative": {Type: "string", Description: "That of the values below zero, without their sign."},
+	},
+	AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
+}
+
+// written are the fields that a type's MarshalJSON adds or changes.
+var written = map[reflect.Type]func(*jsonschema.Schema){
+	reflect.TypeFor[inspect.Queue](): func(s *jsonschema.Schema) { s.Properties["name_base64"] = nameInBase64 },
+	reflect.TypeFor[inspect.Subscribers](): func(s *jsonschema.Schema) {
+		s.Properties["count"] = &jsonschema.Schema{Types: []string{"null", "integer"}}
+	},
+	reflect.TypeFor[migrate.Migration](): func(s *jsonschema.Schema) { s.Properties["queue_base64"] = nameInBase64 },
+	reflect.TypeFor[migrate.Recoding]():  func(s *jsonschema.Schema) { s.Properties["queue_base64"] = nameInBase64 },
+	reflect.TypeFor[bridge.Counts]():     func(s *jsonschema.Schema) { s.Properties["queue_base64"] = nameInBase64 },
+}
+
+var nameInBase64 = &jsonschema.Schema{
+	Type: "string", ContentEncoding: "base64", Description: "The bytes of a name that is no text; absent for one that is.",
+}
+
+// texts adds to special the types that are written as a text.
+func texts(t reflect.Type, special map[reflect.Type]*jsonschema.Schema, seen map[reflect.Type]bool) {
+	if seen[t] || special[t] != nil {
+		return
+	}
+	seen[t] = true
+	if t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		special[t] = &jsonschema.Schema{Type: "string"}
+		return
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		texts(t.Elem(), special, seen)
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if f.IsExported() || f.Anonymous {
+				texts(f.Type, special, seen)
+			}
+		}
+	}
+}
+
+// loosen allows fields that a later version adds.
+func loosen(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if s.Properties != nil {
+		s.AdditionalProperties = nil
+	}
+	for _, p := range s.Properties {
+		loosen(p)
+	}
+	loosen(s.Items)
+	loosen(s.AdditionalProperties)
+}
+
+// describer adds doc comments to schemas.
+type describer struct {
+	special map[reflect.Type]*jsonschema.Schema
+	// packages have the comments of types, and of fields as Type.Field, by import path.
+	packages map[string]map[string]string
+}
+
+func (d describer) describe(t require.TestingT, of reflect.Type, s *jsonschema.Schema) {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if d.special[of] != nil {
+		return
+	}
+	switch of.Kind() {
+	case reflect.Slice, reflect.Array:
+		d.describe(t, of.Elem(), s.Items)
+	case reflect.Map:
+		d.describe(t, of.Elem(), s.AdditionalProperties)
+	case reflect.Struct:
+		if s.Description == "" {
+			s.Description = d.comment(t, of, "")
+		}
+		for _, f := range reflect.VisibleFields(of) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			field := s.Properties[name]
+			if field == nil {
+				continue
+			}
+			owner := of
+			if len(f.Index) > 1 {
+				owner = of.FieldByIndex(f.Index[:len(f.Index)-1]).Type
+			}
+			if field.Description = d.comment(t, owner, f.Name); field.Description == "" && d.special[f.Type] != nil {
+				field.Description = d.special[f.Type].Description
+			}
+			d.describe(t, f.Type, field)
+		}
+		if change := written[of]; change != nil {
+			change(s)
+		}
+	}
+}
+
+// comment returns that of a type, or of one of its fields.
+func (d describer) comment(t require.TestingT, of reflect.Type, field string) string {
+	const module = "github.com/dq-bench/dq-bench/"
+	path := of.PkgPath()
+	if path == "main" {
+		path = module + "cmd/dq-bench"
+	}
+	folder, ours := strings.CutPrefix(path, module)
+	if !ours || of.Name() == "" {
+		return ""
+	}
+	if d.packages[path] == nil {
+		d.packages[path] = commentsIn(t, "../../../"+folder)
+	}
+	if field != "" {
+		return d.packages[path][of.Name()+"."+field]
+	}
+	return d.packages[path][of.Name()]
+}
+
+// commentsIn returns the comments of the types in a folder.
+func commentsIn(t require.TestingT, folder string) map[string]string {
+	all := map[string]string{}
+	files, err := filepath.Glob(folder + "/*.go")
+	require.NoError(t, err)
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, decl := range file.Decls {
+			group, ok := decl.(*ast.GenDecl)
+			if !ok || group.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range group.Specs {
+				spec := spec.(*ast.TypeSpec)
+				all[spec.Name.Name] = oneLine(group.Doc, spec.Doc)
+				if of, ok := spec.Type.(*ast.StructType); ok {
+					for _, field := range of.Fields.List {
+						for _, name := range field.Names {
+							all[spec.Name.Name+"."+name.Name] = oneLine(field.Doc, field.Comment)
+						}
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+func oneLine(comments ...*ast.CommentGroup) string {
+	var words []string
+	for _, c := range comments {
+		words = append(words, strings.Fields(c.Text())...)
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redissontest"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
+)
+
+// Every command of docs/upgrading.md is run, and prints what stands there, with real Redissons
+// as the services: at the releases that it names, and at the two that meet at the change.
+//
+// In a block of the language console, what follows "$ " is a command, and what follows that its
+// output, where … stands for anything, and alone for any number of lines. What the services do is
+// in comments: "service VERSION starts", or "starts with CODEC", "ends", "offers N, due in D",
+// "has delivered N", "takes N", and "time passes", after which all is due.
+func TestTheUpgradeStory(t *testing.T) {
+	redistest.Redisson(t)
+	text, err := os.ReadFile("../../../docs/upgrading.md")
+	require.NoError(t, err)
+	for _, pair := range [][2]string{{"3.16.6", "4.7.0"}, {"3.21.0", "3.21.1"}} {
+		t.Run(pair[0]+" to "+pair[1], func(t *testing.T) {
+			tell(t, strings.NewReplacer("3.16.6", pair[0], "4.7.0", pair[1]).Replace(string(text)))
+		})
+	}
+}
+
+// story is the document while it is carried out.
+type story struct {
+	t        *testing.T
+	ctx      context.Context
+	srv      *server.Server
+	client   redis.UniversalClient
+	names    wire.Names
+	services map[string]*redissontest.Queue
+	shell    *shell
+	offered  int
+}
+
+func tell(t *testing.T, text string) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	srv := redistest.Redis(t)
+	client := srv.NewClient()
+	t.Cleanup(func() { client.Close() })
+	s := &story{
+		t: t, ctx: ctx, srv: srv, client: client, names: wire.NamesOf("orders"),
+		services: map[string]*redissontest.Queue{}, shell: newShell(t, srv.URL()),
+	}
+	comment := regexp.MustCompile(`^<!-- (.*) -->$`)
+	commands := 0
+	for blocks := strings.Split(text, "```"); len(blocks) > 0; blocks = blocks[min(2, len(blocks)):] {
+		for line := range strings.Lines(blocks[0]) {
+			if m := comment.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
+				s.happens(m[1])
+			}
+		}
+		if len(blocks) > 1 && strings.HasPrefix(blocks[1], "console\n") {
+			commands += s.console(strings.TrimPrefix(blocks[1], "console\n"))
+		}
+	}
+	require.Greater(t, commands, 8, "the story has commands")
+}
+
+// happens carries out a comment.
+func (s *story) happens(what string) {
+	s.t.Helper()
+	if what == "time passes" {
+		for i, member := range s.client.ZRange(s.ctx, s.names.TimeoutSet, 0, -1).Val() {
+			require.NoError(s.t, s.client.Do(s.ctx, "ZADD", s.names.TimeoutSet, 1000+i, member).Err())
+		}
+		return
+	}
+	words := strings.Fields(strings.ReplaceAll(what, ",", ""))
+	require.Equal(s.t, "service", words[0], what)
+	version, verb := words[1], words[2]
+	switch service := s.services[version]; verb {
+	case "starts":
+		before := s.client.PubSubNumSub(s.ctx, s.names.Channel).Val()[s.names.Channel]
+		codec := "string"
+		if len(words) > 3 {
+			codec = words[4]
+		}
+		s.services[version] = redissontest.Open(s.t, s.srv, version, "orders", codec)
+		s.eventually(what, func() bool {
+			return s.client.PubSubNumSub(s.ctx, s.names.Channel).Val()[s.names.Channel] > before
+		})
+	case "ends":
+		service.Close()
+		delete(s.services, version)
+	case "offers":
+		n, err := strconv.Atoi(words[3])
+		require.NoError(s.t, err, what)
+		delay, err := time.ParseDuration(words[len(words)-1])
+		require.NoError(s.t, err, what)
+		for i := range n {
+			s.offered++
+			service.Call("dq.offer", map[string]any{
+				"value": map[string]string{"t": "string", "v": fmt.Sprintf("order %d", s.offered)}, "delay": delay.Milliseconds() + int64(i)*100,
+			})
+		}
+	case "takes":
+		n, err := strconv.ParseInt(words[3], 10, 64)
+		require.NoError(s.t, err, what)
+		s.eventually(what, func() bool { return s.client.LLen(s.ctx, s.names.Destination).Val() >= n })
+		came := map[string]bool{}
+		for range n {
+			var taken struct{ V string }
+			require.NoError(s.t, json.Unmarshal(service.Call("q.poll", nil), &taken))
+			require.Regexp(s.t, `^order \d+$`, taken.V)
+			came[taken.V] = true
+		}
+		require.Len(s.t, came, int(n), what)
+		require.Zero(s.t, s.client.LLen(s.ctx, s.names.Destination).Val())
+	case "has":
+		n, err := strconv.ParseInt(words[4], 10, 64)
+		require.NoError(s.t, err, what)
+		s.eventually(what, func() bool { return s.client.LLen(s.ctx, s.names.Destination).Val() >= n })
+		came := map[string]bool{}
+		for _, value := range s.client.LRange(s.ctx, s.names.Destination, 0, -1).Val() {
+			require.False(s.t, came[value], "%s came twice", value)
+			came[value] = true
+		}
+		require.Len(s.t, came, int(n), what)
+		require.NoError(s.t, s.client.Del(s.ctx, s.names.Destination).Err())
+	default:
+		s.t.Fatalf("the story says %q", what)
+	}
+}
+
+func (s *story) eventually(what string, met func() bool) {
+	s.t.Helper()
+	require.Eventually(s.t, met, time.Minute, 10*time.Millisecond, what)
+}
+
+// console runs the commands of a block and returns how many they were.
+func (s *story) console(block string) (commands int) {
+	s.t.Helper()
+	for _, part := range strings.Split("\n"+block, "\n$ ")[1:] {
+		command, expected, _ := strings.Cut(part, "\n")
+		for strings.HasSuffix(command, "\\") {
+			more, rest, _ := strings.Cut(expected, "\n")
+			command, expected = command+"\n"+more, rest
+		}
+		got := s.shell.run(command)
+		s.t.Logf("$ %s\n%s", command, got)
+		pattern := regexp.MustCompile(`(?s)\A` + patternOf(strings.TrimRight(expected, "\n")) + `\n?\z`)
+		require.Regexp(s.t, pattern, strings.TrimRight(got, "\n"), "$ %s", command)
+		commands++
+	}
+	return commands
+}
+
+// patternOf is what output is to match.
+func patternOf(expected string) string {
+	var lines []string
+	for line := range strings.SplitSeq(expected, "\n") {
+		if strings.TrimSpace(line) == "…" {
+			lines = append(lines, `.*?`)
+			continue
+		}
+		lines = append(lines, strings.ReplaceAll(regexp.QuoteMeta(strings.TrimRight(line, " ")), "…", `[^\n]*`)+` *`)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// shell is one that runs a command after another.
+type shell struct {
+	t      *testing.T
+	stdin  io.Writer
+	stdout *bufio.Reader
+}
+
+func newShell(t *testing.T, redisURL string) *shell {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	command := exec.CommandContext(ctx, "sh")
+	command.Dir = t.TempDir()
+	command.Env = append(os.Environ(), "DQ_REDIS="+redisURL)
+	command.WaitDelay = 10 * time.Second
+	stdin, err := command.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := command.StdoutPipe()
+	require.NoError(t, err)
+	command.Stderr = command.Stdout
+	require.NoError(t, command.Start())
+	t.Cleanup(func() {
+		defer cancel()
+		// What runs in the background must not outlive a test that failed before it ended it.
+		fmt.Fprintln(stdin, "kill $(jobs -p) 2>/dev/null")
+		stdin.Close()
+		defer time.AfterFunc(command.WaitDelay, cancel).Stop()
+		_ = command.Wait()
+	})
+	return &shell{t, stdin, bufio.NewReader(stdout)}
+}
+
+// run returns what a command prints on stdout and stderr.
+func (s *shell) run(command string) string {
+	s.t.Helper()
+	const mark = "-- the command has ended --"
+	_, err := fmt.Fprintf(s.stdin, "{ %s\n} 2>&1; echo; echo '%s'\n", command, mark)
+	require.NoError(s.t, err)
+	var b strings.Builder
+	for {
+		line, err := s.stdout.ReadString('\n')
+		require.NoError(s.t, err, "$ %s\n%s", command, b.String())
+		if strings.TrimSuffix(line, "\n") == mark {
+			return strings.TrimSuffix(b.String(), "\n")
+		}
+		b.WriteString(line)
+	}
+}

@@ -1,0 +1,163 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+)
+
+// simulated is a run as machines give them: log-normal lateness whose level wanders
+// from second to second (an AR(1) of ρ = 0.8) around a level of the run's own
+// (5 %). Everything above the 95th percentile of the bare distribution is
+// multiplied by tail. All figures are invented; what is tested is that the
+// judgement survives such dependence, which tests within one run do not.
+func simulated(rng *rand.Rand, tail float64) *run.Document {
+	const seconds, perSecond = 60, 170
+	r := &run.Document{
+		Driver: run.Driver{Name: "simulated"}, Scenario: run.Scenario{Name: "simulated"},
+		Histograms: run.Histograms{
+			Lateness: run.NewHistogram(run.IntervalDigits), OfferRTT: run.NewHistogram(run.IntervalDigits), ScheduleLag: run.NewHistogram(run.IntervalDigits),
+		},
+		Counts: run.Counts{Offered: seconds * perSecond, Delivered: seconds * perSecond},
+	}
+	level := .05 * rng.NormFloat64()
+	wander := .1 * rng.NormFloat64()
+	for range seconds {
+		wander = .8*wander + .06*rng.NormFloat64()
+		for range perSecond {
+			z := rng.NormFloat64()
+			ns := 1e6 * math.Exp(.5*z+level+wander)
+			if z > 1.645 {
+				ns *= tail
+			}
+			r.Histograms.Lateness.Record(int64(ns))
+		}
+	}
+	return r
+}
+
+// study compares 10 runs a side, comparisons times, and counts how often NEW comes
+// out better or worse.
+func study(t *testing.T, comparisons int, tail float64) (alarms, worse int) {
+	t.Helper()
+	outcomes := make([]Outcome, comparisons)
+	var workers sync.WaitGroup
+	for w := range 4 {
+		workers.Go(func() {
+			for i := w; i < comparisons; i += 4 {
+				rng := rand.New(rand.NewPCG(2026, uint64(i)))
+				var old, new []*run.Document
+				for range 10 {
+					old = append(old, simulated(rng, 1))
+					new = append(new, simulated(rng, tail))
+				}
+				if c, err := Runs(old, new, DefaultOptions()); err == nil {
+					outcomes[i] = c.Outcome
+				}
+			}
+		})
+	}
+	workers.Wait()
+	for _, o := range outcomes {
+		require.NotEmpty(t, o)
+		switch o {
+		case Worse:
+			worse++
+			alarms++
+		case Better:
+			alarms++
+		}
+	}
+	return alarms, worse
+}
+
+func TestAAStudyAlarmsRarely(t *testing.T) {
+	alarms, _ := study(t, 200, 1)
+	t.Logf("%d of 200 A/A comparisons alarmed", alarms)
+	require.LessOrEqual(t, alarms, 10)
+}
+
+func TestPlantedTailIsFound(t *testing.T) {
+	_, worse := study(t, 100, 1.2)
+	t.Logf("p99 worse by 20 %% was found in %d of 100", worse)
+	require.GreaterOrEqual(t, worse, 90)
+}
+
+func TestNoiseRaisesTheBar(t *testing.T) {
+	base, slower := side(1, 8, 1), side(100, 8, 1.2)
+	noise, err := NewNoise(append(side(200, 8, 1), side(300, 8, 1.5)...))
+	require.NoError(t, err)
+	require.Greater(t, noise.Floors["lateness p99"], 200e3)
+	c, err := Runs(base, slower, Options{MinEffect: .05, Noise: noise})
+	require.NoError(t, err)
+	require.Equal(t, NoDifference, c.Outcome, c.Text)
+	quiet, err := NewNoise(side(200, 12, 1))
+	require.NoError(t, err)
+	c, err = Runs(base, slower, Options{Noise: quiet})
+	require.NoError(t, err)
+	require.Equal(t, Worse, c.Outcome)
+	_, err = NewNoise(side(200, 11, 1))
+	require.ErrorContains(t, err, "at least 12 runs")
+	other := side(200, 12, 1)
+	for _, r := range other {
+		r.Scenario.Producers++
+	}
+	noise, err = NewNoise(other)
+	require.NoError(t, err)
+	_, err = Runs(base, slower, Options{Noise: noise})
+	var different *run.DifferenceError
+	require.ErrorAs(t, err, &different)
+	require.ErrorContains(t, err, "producers: 51 is not 50")
+}
+
+// The noise is kept beside the runs, and found from them.
+func TestNoiseIsKeptBesideTheRuns(t *testing.T) {
+	dir := t.TempDir()
+	noise, err := NewNoise(side(1, 12, 1))
+	require.NoError(t, err)
+	require.Empty(t, FindNoise(filepath.Join(dir, "old", "1")))
+	require.NoError(t, noise.Write(dir))
+	path := FindNoise(filepath.Join(dir, "none"), filepath.Join(dir, "old", "1"))
+	require.Equal(t, filepath.Join(dir, NoiseFile), path)
+	again, err := ReadNoise(path)
+	require.NoError(t, err)
+	require.Equal(t, noise, again)
+	for text, want := range map[string]string{
+		`{}`: "schema", `[]`: "expected a noise file", `{"schema":"dq-bench/noise/v1","floors_ns":{"x":-1}}`: "floor of x",
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		_, err = ReadNoise(path)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func FuzzParseNoise(f *testing.F) {
+	f.Add([]byte(`{"schema":"dq-bench/noise/v1","runs":12,"floors_ns":{"past_due p99":1e5}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		n, err := parseNoise(text)
+		if err != nil {
+			return
+		}
+		for _, floor := range n.Floors {
+			require.GreaterOrEqual(t, floor, 0.)
+		}
+	})
+}
+
+func TestWithItself(t *testing.T) {
+	aa, err := WithItself(side(1, 16, 1), 100, 1, DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, 16, aa.Runs)
+	require.LessOrEqual(t, aa.Alarms, 5)
+	require.Contains(t, aa.Noise.Floors, "lateness p99")
+	again, err := WithItself(side(1, 16, 1), 100, 1, DefaultOptions())
+	require.NoError(t, err)
+	require.Equal(t, aa, again)
+}

@@ -1,0 +1,200 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/recordings"
+	"github.com/dq-bench/dq-bench/scenarios"
+)
+
+// lanes is how many servers are in use at a time. The cases mostly wait, so that
+// it may be more than there are processors.
+const lanes = 8
+
+// batch is a part of the work that has a server and a program of its own.
+type batch struct {
+	name    string
+	release wire.Release
+	cases   []*Case
+}
+
+// batches makes one of the quick cases of each release and one of each slow case.
+func batches(sections []*Section, releases []wire.Release) []batch {
+	var slow, quick []batch
+	for _, release := range releases {
+		rest := batch{name: release.String(), release: release}
+		for _, c := range Select(sections, nil) {
+			if c.Slow && c.HoldsFor(release) {
+				slow = append(slow, batch{release.String() + "/" + c.ID, release, []*Case{c}})
+			} else {
+				rest.cases = append(rest.cases, c)
+			}
+		}
+		quick = append(quick, rest)
+	}
+	return append(slow, quick...)
+}
+
+// runBatches runs batches on several servers at a time.
+func runBatches(t *testing.T, all []batch, oracle *Oracle, start func(t *testing.T, release wire.Release) program.Program) {
+	t.Helper()
+	inLanes(t, all, func(b batch) string { return b.name }, func(t *testing.T, b batch) {
+		t.Helper()
+		runBatch(t, b, oracle, start(t, b.release), 1)
+	})
+}
+
+// inLanes runs a subtest of each element, several at a time.
+func inLanes[E any](t *testing.T, all []E, name func(E) string, run func(t *testing.T, e E)) {
+	t.Helper()
+	work := make(chan E)
+	var workers sync.WaitGroup
+	for range lanes {
+		workers.Go(func() {
+			for e := range work {
+				t.Run(name(e), func(t *testing.T) { run(t, e) })
+			}
+		})
+	}
+	for _, e := range all {
+		work <- e
+	}
+	close(work)
+	workers.Wait()
+}
+
+// runBatch runs a batch. A case that does not pass is tried as often as tries says.
+func runBatch(t *testing.T, b batch, oracle *Oracle, program program.Program, tries int) {
+	t.Helper()
+	runner := newTestRunner(t, program, b.release)
+	for _, c := range b.cases {
+		result := runner.Judge(t.Context(), c, oracle)
+		for n := 1; n < tries && (result.Status == Fail || result.Status == Error); n++ {
+			t.Logf("once more: %s", result.Text())
+			result = runner.Judge(t.Context(), c, oracle)
+		}
+		switch result.Status {
+		case Pass, FailedAsExpected:
+		case Skip:
+			if c.HoldsFor(b.release) && !absentByDesign(program.Introduction(), c) {
+				t.Errorf("%s is skipped, though it holds: %s", c.ID, result.Detail)
+			}
+		case Fail, Error:
+			t.Error(result.Text())
+		}
+	}
+}
+
+// absentByDesign tells which cases an implementation cannot run: Redisson's own
+// codecs come and go with its releases, and dq writes no FST.
+func absentByDesign(hello program.Hello, c *Case) bool { return !hello.HasCodec(c.codec()) }
+
+func newTestRunner(t *testing.T, program program.Program, release wire.Release) *Runner {
+	t.Helper()
+	// A server of its own, whatever DQ_REDIS says: each case empties it.
+	srv := redistest.Start(t, "process", "redis")
+	t.Cleanup(func() { require.NoError(t, program.Close()) })
+	runner, err := NewRunner(t.Context(), srv, program, release)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, runner.Close()) })
+	return runner
+}
+
+func loadAll(t *testing.T) ([]*Section, *Oracle) {
+	t.Helper()
+	sections, err := Load(scenarios.Conformance, "conformance")
+	require.NoError(t, err)
+	oracle, err := LoadOracle(recordings.Files, "redisson")
+	require.NoError(t, err)
+	return sections, oracle
+}
+
+// Every case, for dq as each release that was recorded, against the recordings; without
+// DQ_REQUIRE as every fifth one, the newest among them.
+func TestDQ(t *testing.T) {
+	t.Parallel()
+	sections, oracle := loadAll(t)
+	releases := oracle.Releases()
+	slices.Reverse(releases)
+	runBatches(t, batches(sections, redistest.Sample(t, releases, 5)), oracle, func(t *testing.T, release wire.Release) program.Program {
+		t.Helper()
+		return program.NewLibrary(library.DQ{Release: release})
+	})
+}
+
+// The releases at both sides of each change that hurts, the one of the documents,
+// and the newest.
+var realReleases = []string{"3.13.0", "3.16.6", "3.21.0", "3.21.1", "4.7.0"}
+
+// Every case, for the real Redisson of some releases, against its recordings. Where
+// DQ_REQUIRE does not ask for that, two cases of each section and the newest release stand
+// for it, if there are Java and Maven.
+func TestRedisson(t *testing.T) {
+	sections, oracle := loadAll(t)
+	cases, names, required := Select(sections, nil), realReleases, redistest.Required("redisson")
+	if !required {
+		redistest.JavaOrSkip(t)
+		cases, names = sampleOf(sections, 2), realReleases[len(realReleases)-1:]
+		t.Logf("%d of %d cases at %s only; DQ_REQUIRE=redisson asks all of %v", len(cases), len(Select(sections, nil)), names[0], realReleases)
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			spec, err := program.Parse("redisson:" + name)
+			require.NoError(t, err)
+			program, err := spec.Start(t.Context(), func(s string) { t.Log(s) }, nil)
+			if err != nil && !required {
+				t.Skipf("this Redisson cannot be had here: %v", err)
+			}
+			require.NoError(t, err)
+			release, _ := spec.Release()
+			// A real Redisson has time-outs of its own on a busy machine, and to 3.45.0
+			// it loses a timer now and then (issue 6371 of its tracker).
+			runBatch(t, batch{name, release, cases}, oracle, program, 2)
+		})
+	}
+}
+
+// sampleOf are the first n quick cases of each section.
+func sampleOf(sections []*Section, n int) (cases []*Case) {
+	for _, s := range sections {
+		of := 0
+		for _, c := range s.Cases {
+			if !c.Slow && of < n && c.HoldsFor(wire.Newest()) {
+				cases, of = append(cases, c), of+1
+			}
+		}
+	}
+	return cases
+}
+
+func TestCasesAreComplete(t *testing.T) {
+	sections, oracle := loadAll(t)
+	cases := Select(sections, nil)
+	require.GreaterOrEqual(t, len(cases), 80)
+	cited := map[string]bool{}
+	for _, c := range cases {
+		for number := range 5 {
+			if strings.Contains(c.Source, fmt.Sprintf("%03d_", number)) {
+				cited[fmt.Sprintf("%03d", number)] = true
+			}
+		}
+		recorded := false
+		for _, release := range oracle.Releases() {
+			recorded = recorded || c.HoldsFor(release)
+		}
+		if !recorded {
+			t.Logf("%s holds for no recorded release", c.ID)
+		}
+	}
+	require.Len(t, cited, 5, "each of the five documents is the source of cases")
+}

@@ -1,0 +1,288 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/docs/spec"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
+	"github.com/dq-bench/dq-bench/internal/monitor"
+)
+
+// Status is the outcome of a case.
+type Status string
+
+// The outcomes. A case that is known to fail, and passes, is a failure.
+const (
+	Pass             Status = "pass"
+	Fail             Status = "fail"
+	Skip             Status = "skip"
+	FailedAsExpected Status = "failed-as-expected"
+	// Error says that the harness, the server or the program failed; it is no
+	// verdict on the implementation.
+	Error Status = "error"
+)
+
+// Result is the outcome of one case.
+type Result struct {
+	ID          string `json:"id"`
+	Status      Status `json:"status"`
+	Requirement string `json:"requirement"`
+	Source      string `json:"source"`
+	// Statements are those of the specification that the case shows of the release; none where
+	// it does not hold for it.
+	Statements []spec.Citation `json:"statements"`
+	// Detail says what was expected and what came, or why there is no verdict.
+	Detail string `json:"detail"`
+	// JudgedBy is the release whose recording judged the case; empty where replies, keys,
+	// times and the catalogue of scripts alone did.
+	JudgedBy string `json:"judged_by,omitempty"`
+
+	// Cause is what went wrong, in words that other cases which failed for the same share;
+	// empty where Detail says it.
+	Cause string `json:"cause,omitempty"`
+
+	// Command runs the case alone; empty where it is not known.
+	Command string `json:"command,omitempty"`
+
+	// Lines are what the server saw, the case mark first; empty for a case that did
+	// not run.
+	Lines []monitor.Line `json:"-"`
+	// Absent says what the implementation lacks to run a case that holds for the
+	// release; such a case is skipped.
+	Absent string `json:"-"`
+	// Uncompared says why the case's commands are not compared.
+	Uncompared string `json:"-"`
+	// Place is file and line of the case.
+	Place string `json:"-"`
+
+	baseline string // why the baseline says that it fails
+	listed   bool   // it passes, and is listed as one that fails
+	silent   bool   // the program did not answer
+	vain     bool   // something was waited for that did not come
+}
+
+// Judge runs a case and compares it with everything that is known about it. A nil
+// oracle leaves the trace out, for recording.
+func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
+	result := Result{
+		ID: c.ID, Requirement: c.Requirement, Source: c.Source, Statements: []spec.Citation{},
+		Place: fmt.Sprintf("%s:%d", c.Section.File, c.Line), Uncompared: c.Trace,
+	}
+	if !c.HoldsFor(r.Release) {
+		result.Status = Skip
+		result.Detail = fmt.Sprintf("it holds for %s, this is %s", c.Range(), r.Release)
+		return result
+	}
+	result.Statements = spec.Cite(spec.All().OfCase(c.ID, r.Release))
+	if why := cmp.Or(r.forbidden(c), r.around.apart(c)); why != "" {
+		result.Status, result.Detail = Skip, why
+		return result
+	}
+	known, isKnown := c.knownFailing(r.hello)
+	takeOut := "known-failing at " + result.Place
+	if reason, listed := r.Baseline[c.ID]; listed {
+		known, isKnown, takeOut, result.baseline = reason, true, "the baseline", reason
+	}
+	if why := r.absent(c); why != "" {
+		return r.lacking(result, why, known, isKnown)
+	}
+	observed, err := r.Observe(ctx, c)
+	var lacks *absentError
+	switch {
+	case errors.As(err, &lacks):
+		return r.lacking(result, fmt.Sprintf("%s %s: %v", r.hello.Name, r.hello.Version, lacks), known, isKnown)
+	case err != nil:
+		result.Status, result.Detail = Error, err.Error()
+		if isProgram(err) {
+			result.Status, result.silent = Fail, isSilent(err)
+		}
+		return result
+	}
+	result.Lines, result.vain = observed.Lines, observed.vain
+	failures := observed.Failures
+	result.silent = len(failures) > 0 && isSilent(r.failed())
+	if oracle != nil && len(failures) == 0 {
+		v, err := r.judgeLines(c, oracle, observed.Lines)
+		failures, result.Detail, result.JudgedBy, result.Cause = v.failures, v.note, v.by, v.cause
+		if err != nil {
+			result.Status, result.Detail = Error, err.Error()
+			return result
+		}
+	}
+	switch {
+	case len(failures) > 0 && isKnown:
+		result.Status, result.Detail = FailedAsExpected, known+"\n"+strings.Join(failures, "\n")
+	case len(failures) > 0:
+		result.Status, result.Detail = Fail, strings.Join(failures, "\n")
+	case isKnown:
+		result.Status, result.listed = Fail, true
+		result.Detail = fmt.Sprintf("expected to fail (%s), but it passes: take it out of %s", known, takeOut)
+		result.Cause = "expected to fail, but it passes: take it out of " + takeOut
+	default:
+		result.Status = Pass
+	}
+	return result
+}
+
+// lacking is the result of a case that the implementation has no means to run.
+func (r *Runner) lacking(result Result, why, known string, isKnown bool) Result {
+	result.Status, result.Detail, result.Absent = Skip, why, why
+	if isKnown {
+		result.Status, result.Detail = FailedAsExpected, known+"\n"+why
+	}
+	return result
+}
+
+// absent says what the implementation lacks to run a case, or "".
+func (r *Runner) absent(c *Case) string {
+	if !r.hello.HasCodec(c.codec()) {
+		return fmt.Sprintf("%s %s has no codec %q", r.hello.Name, r.hello.Version, c.codec())
+	}
+	for _, s := range c.Steps {
+		if op := s.capability(); op != "" && !r.hello.Can(op) {
+			return fmt.Sprintf("%s %s has no %s", r.hello.Name, r.hello.Version, op)
+		}
+	}
+	return ""
+}
+
+// capability names what a program must be able to do for a step.
+func (s *Step) capability() string {
+	for _, overload := range []struct{ argument, suffix string }{{"limit", "(limit)"}, {"condition", "(condition)"}, {"count", "(count)"}} {
+		if _, ok := s.With[overload.argument]; ok && !strings.HasSuffix(s.Call, "terator") {
+			return s.Call + overload.suffix
+		}
+	}
+	return s.Call
+}
+
+// knownFailing returns the reason why an implementation fails the case.
+func (c *Case) knownFailing(hello program.Hello) (string, bool) {
+	for pattern, reason := range c.KnownFailing {
+		for _, name := range []string{hello.Name, hello.Name + ":" + hello.Version} {
+			if ok, err := path.Match(pattern, name); err == nil && ok {
+				return reason, true
+			}
+		}
+	}
+	return "", false
+}
+
+// delayTolerance is wide: checkTimes judges every due time by the call that made it, which
+// is exact where the delays of two recordings are not. What is left to find is a recording
+// of another delay than the case asks for.
+const delayTolerance = 5 * time.Second
+
+// traceVerdict is what the commands that the server saw come to.
+type traceVerdict struct {
+	failures []string
+	// by is the release whose recording they were compared with; empty for none.
+	by string
+	// cause is that of a difference.
+	cause string
+	// note says why there was none, or that it is of another release.
+	note string
+}
+
+// judgeLines compares what the server saw with what it saw of the real Redisson, as strictly
+// as the level says. Where that is not a recording of the release itself, its scripts are
+// judged by the catalogue besides, which has those of every release.
+func (r *Runner) judgeLines(c *Case, oracle *Oracle, lines []monitor.Line) (v traceVerdict, err error) {
+	source, err := oracle.source(c, r.Release)
+	if err != nil {
+		return v, err
+	}
+	if c.Trace != "" {
+		source.missing = c.Trace
+	}
+	exact := r.level() == Wire
+	switch {
+	case source.missing != "":
+		v.note = "the trace is not compared: " + source.missing
+	default:
+		v.by = source.release.String()
+		if source.release != r.Release {
+			v.note = "judged by the recording of " + v.by
+		}
+	}
+	if exact && source.release != r.Release {
+		v.failures = foreignScripts(lines, r.Release)
+	}
+	if !exact {
+		var recorded []monitor.Line
+		if source.missing == "" {
+			recorded = source.lines
+		}
+		kinds := c.queueKeys()
+		program := slices.DeleteFunc(slices.Clone(lines), func(l monitor.Line) bool { return l.Peer == r.setUpBy })
+		v.failures = append(checkAtomic(program, recorded, kinds), checkEarly(lines, kinds, r.clock)...)
+	}
+	if len(v.failures) > 0 || source.missing != "" || r.level() == State {
+		return v, nil
+	}
+	v.failures, v.cause, err = r.compare(c, source, lines)
+	return v, err
+}
+
+// compare says how lines differ in meaning from a recording, and why.
+func (r *Runner) compare(c *Case, source verdictSource, lines []monitor.Line) (failures []string, cause string, err error) {
+	normalise := trace.Normalise
+	if r.level() == Exchange {
+		normalise = trace.NormaliseExchange
+	}
+	want, err := normalise(source.recording, "left: Redisson "+source.release.String(), source.lines)
+	if err != nil {
+		return nil, "", fmt.Errorf("the recording %s: %w", source.recording.Path, err)
+	}
+	seen := (&monitor.Recording{Path: "this run", Lines: lines}).Cases()
+	if len(seen) != 1 || seen[0].ID != c.ID {
+		return nil, "", fmt.Errorf("expected one case mark at the beginning of the run's lines, got %d cases", len(seen))
+	}
+	got, err := normalise(&monitor.Recording{Path: "this run"}, "right: this run", seen[0].Lines)
+	var bad *trace.LineError
+	switch {
+	case errors.As(err, &bad):
+		return nil, "", err
+	case err != nil:
+		return []string{err.Error()}, "", nil //nolint:nilerr // what cannot be normalised is the implementation's doing
+	}
+	if f := trace.Compare(want, got, delayTolerance); f != nil {
+		return []string{f.Cause + "; " + f.Meaning + "\n" + f.Window}, f.Cause, nil
+	}
+	return nil, "", nil
+}
+
+// foreignScripts says which of the scripts that the server saw are not sent by the release.
+func foreignScripts(lines []monitor.Line, release wire.Release) (failures []string) {
+	for _, s := range trace.Scripts(lines) {
+		switch {
+		case s.Known == nil:
+			failures = append(failures, fmt.Sprintf("the script %s is one that no Redisson sends", s.SHA1))
+		case !s.Known.SentBy(release):
+			failures = append(failures, fmt.Sprintf("the script %s is not sent by Redisson %s", s.Name(), release))
+		}
+	}
+	return failures
+}
+
+// Select returns the cases whose ids match, in order; keep may be nil for all.
+func Select(sections []*Section, keep func(id string) bool) []*Case {
+	var cases []*Case
+	for _, s := range sections {
+		for _, c := range s.Cases {
+			if keep == nil || keep(c.ID) {
+				cases = append(cases, c)
+			}
+		}
+	}
+	return slices.Clip(cases)
+}

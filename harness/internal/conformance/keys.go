@@ -1,0 +1,164 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/monitor"
+)
+
+// ttlSlack is how much of a time to live may have passed.
+const ttlSlack = 10 * time.Second
+
+// checkKeys compares the whole database with what the case expects.
+func (r *caseRun) checkKeys(ctx context.Context) ([]string, error) {
+	e := &r.c.Expect
+	if e.Anything != "" {
+		return nil, nil
+	}
+	wanted := map[string][]string{
+		r.names.Destination: e.Destination, r.names.Pending: e.Pending, r.names.TimeoutSet: e.Timeouts,
+	}
+	maps.Copy(wanted, e.Others)
+	var found []string
+	iterator := r.control.Scan(ctx, 0, "*", 0).Iterator()
+	for iterator.Next(ctx) {
+		found = append(found, iterator.Val())
+	}
+	if err := iterator.Err(); err != nil {
+		return nil, &faultError{err}
+	}
+	var failures []string
+	keys := slices.Compact(slices.Sorted(slices.Values(slices.Concat(found, slices.Collect(maps.Keys(wanted))))))
+	for _, key := range keys {
+		got, err := r.content(ctx, key)
+		if err != nil {
+			return nil, &faultError{fmt.Errorf("reading %q: %w", key, err)}
+		}
+		if !slices.Equal(got, wanted[key]) {
+			failures = append(failures, fmt.Sprintf("the key %q: expected %s, got %s%s", key, elements(wanted[key]), elements(got), r.foreignLayout(wanted[key], got)))
+		}
+		failure, err := r.checkExpiry(ctx, key)
+		if err != nil {
+			return nil, &faultError{err}
+		}
+		failures = append(failures, failure...)
+	}
+	return failures, nil
+}
+
+// elements writes a list so that a long one stays readable.
+func elements(list []string) string {
+	const most = 12
+	switch {
+	case len(list) == 0:
+		return "nothing"
+	case len(list) > most:
+		return fmt.Sprintf("%d elements from %q to %q", len(list), list[0], list[len(list)-1])
+	}
+	return fmt.Sprintf("%q", list)
+}
+
+// content returns the elements of a key as a case writes them.
+func (r *caseRun) content(ctx context.Context, key string) ([]string, error) {
+	kind, err := r.control.Type(ctx, key).Result()
+	if err != nil {
+		return nil, err
+	}
+	var raw []string
+	switch kind {
+	case "none":
+		return nil, nil
+	case "list":
+		raw, err = r.control.LRange(ctx, key, 0, -1).Result()
+	case "zset":
+		raw, err = r.control.ZRange(ctx, key, 0, -1).Result()
+	default:
+		return []string{"a " + kind}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	queue := key == r.names.Pending || key == r.names.TimeoutSet
+	for i, element := range raw {
+		raw[i] = r.element(element, queue)
+	}
+	return raw, nil
+}
+
+// element writes a member as its value, where members are to be expected, and
+// says what it is elsewhere.
+func (r *caseRun) element(element string, expectMember bool) string {
+	own := r.Release.Layout()
+	for _, layout := range []wire.Layout{own, own.Other()} {
+		m, err := layout.Unpack([]byte(element))
+		switch {
+		case err != nil:
+			continue
+		case layout != own:
+			return foreignPrefix + shown(string(m.Value)) + ")"
+		case expectMember:
+			return shown(string(m.Value))
+		}
+		return "member(" + shown(string(m.Value)) + ")"
+	}
+	if expectMember {
+		return "unreadable(" + shown(element) + ")"
+	}
+	return shown(element)
+}
+
+// foreignPrefix begins a member of the layout that the release does not write.
+const foreignPrefix = "foreign("
+
+// foreignLayout says which layout a foreign member has, where none was expected.
+func (r *caseRun) foreignLayout(wanted, got []string) string {
+	is := func(element string) bool { return strings.HasPrefix(element, foreignPrefix) }
+	if slices.ContainsFunc(wanted, is) || !slices.ContainsFunc(got, is) {
+		return ""
+	}
+	own := r.Release.Layout()
+	return fmt.Sprintf("; what is foreign has the layout %s, Redisson %s writes %s", own.Other(), r.Release, own)
+}
+
+func (r *caseRun) checkExpiry(ctx context.Context, key string) ([]string, error) {
+	left, err := r.control.PTTL(ctx, key).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, err
+	}
+	var wanted time.Duration
+	for word, d := range r.c.Expect.Expires {
+		if r.key(word) == key {
+			wanted = time.Duration(d)
+		}
+	}
+	switch {
+	case wanted == 0 && left > 0:
+		return []string{fmt.Sprintf("the key %q: expected no time to live, it has %s", key, left)}, nil
+	case wanted > 0 && (left > wanted || left < wanted-ttlSlack):
+		return []string{fmt.Sprintf("the key %q: expected a time to live of %s, it has %s", key, wanted, left)}, nil
+	}
+	return nil, nil
+}
+
+// checkPublished counts the announcements.
+func (r *caseRun) checkPublished(lines []monitor.Line) []string {
+	if r.c.Expect.Published == nil {
+		return nil
+	}
+	got := count(lines, func(l monitor.Line) bool {
+		return strings.EqualFold(l.Name(), "publish") && len(l.Args) > 1 && l.Args[1] == r.names.Channel
+	})
+	if got == *r.c.Expect.Published {
+		return nil
+	}
+	return []string{fmt.Sprintf("expected %d messages on %q, %d were published", *r.c.Expect.Published, r.names.Channel, got)}
+}

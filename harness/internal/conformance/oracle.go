@@ -1,0 +1,155 @@
+package conformance
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
+	"github.com/dq-bench/dq-bench/internal/monitor"
+)
+
+// Oracle is the recordings of the real Redisson, by release.
+type Oracle struct {
+	releases []wire.Release // ascending
+	cases    map[wire.Release]map[string]recordedCase
+}
+
+// recordedCase is the part of a recording that belongs to a case.
+type recordedCase struct {
+	recording *monitor.Recording
+	lines     []monitor.Line
+	// absent says why the real Redisson could not run the case; there are no
+	// lines then.
+	absent string
+}
+
+// LoadOracle reads a folder that holds one folder for each release, in it one
+// recording for each section.
+func LoadOracle(files fs.FS, dir string) (*Oracle, error) {
+	o := &Oracle{cases: make(map[wire.Release]map[string]recordedCase)}
+	entries, err := fs.ReadDir(files, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the recordings cannot be read: %w", err)
+	}
+	for _, entry := range entries {
+		release, err := wire.LookupRelease(entry.Name())
+		if err != nil || !entry.IsDir() {
+			return nil, fmt.Errorf("the recordings: expected %s to hold a folder for each release, found %s", dir, entry.Name())
+		}
+		o.cases[release] = make(map[string]recordedCase)
+		if err := o.loadRelease(files, path.Join(dir, entry.Name()), release); err != nil {
+			return nil, err
+		}
+		o.releases = append(o.releases, release)
+	}
+	slices.SortFunc(o.releases, wire.Release.Compare)
+	return o, nil
+}
+
+func (o *Oracle) loadRelease(files fs.FS, dir string, release wire.Release) error {
+	paths, err := fs.Glob(files, path.Join(dir, "*.monitor"))
+	if err != nil {
+		return err
+	}
+	for _, p := range paths {
+		text, err := fs.ReadFile(files, p)
+		if err != nil {
+			return fmt.Errorf("the recordings cannot be read: %w", err)
+		}
+		recording, err := monitor.Read(bytes.NewReader(text), p)
+		if err != nil {
+			return err
+		}
+		for _, c := range recording.Cases() {
+			if c.ID != "" {
+				o.cases[release][c.ID] = recordedCase{recording: recording, lines: c.Lines}
+			}
+		}
+		for _, f := range recording.Fields {
+			if id, why, ok := strings.Cut(f.Value, ": "); ok && f.Key == trace.AbsentKey {
+				o.cases[release][id] = recordedCase{recording: recording, absent: why}
+			}
+		}
+	}
+	return nil
+}
+
+// Releases returns the releases that were recorded, ascending.
+func (o *Oracle) Releases() []wire.Release { return slices.Clone(o.releases) }
+
+// Case returns what was recorded of a case at a release: the lines after its mark, or why the
+// release could not run it. ok is false where that release, or the case at it, was not recorded.
+func (o *Oracle) Case(release wire.Release, id string) (lines []monitor.Line, absent string, ok bool) {
+	recorded, ok := o.cases[release][id]
+	return recorded.lines, recorded.absent, ok
+}
+
+// verdictSource is the recording that a case is judged by.
+type verdictSource struct {
+	recordedCase
+	release wire.Release
+	// Missing says why there is none, so that replies and keys alone decide.
+	missing string
+}
+
+// source returns what to judge a case by: the recording of the release, or where it was not
+// recorded that of the nearest earlier one, or else of the nearest later one, of the same
+// line, for which the case holds too and whose every script in it is the same. It is an
+// error when the release was recorded, but without this case.
+func (o *Oracle) source(c *Case, release wire.Release) (verdictSource, error) {
+	missing := "no recorded release has this case with the same scripts"
+	if recorded, ok := o.cases[release]; ok {
+		own, ok := recorded[c.ID]
+		switch {
+		case !ok:
+			return verdictSource{}, fmt.Errorf("the recordings of %s lack this case: record it with dq-bench record --driver redisson:%s", release, release)
+		case own.absent == "":
+			return verdictSource{recordedCase: own, release: release}, nil
+		}
+		missing = "it could not be recorded: " + own.absent
+	}
+	for _, r := range o.neighbours(release) {
+		recorded, ok := o.cases[r][c.ID]
+		if ok && recorded.absent == "" && c.HoldsFor(r) && sameScripts(recorded, r, release) {
+			return verdictSource{recordedCase: recorded, release: r}, nil
+		}
+	}
+	return verdictSource{missing: missing}, nil
+}
+
+// neighbours are the recorded releases of the same line, 2.x or later: the earlier ones, the
+// newest first, then the later ones.
+func (o *Oracle) neighbours(release wire.Release) []wire.Release {
+	var earlier, later []wire.Release
+	for _, r := range o.releases {
+		switch {
+		case (r.Major == 2) != (release.Major == 2):
+		case release.AtLeast(r):
+			earlier = append(earlier, r)
+		default:
+			later = append(later, r)
+		}
+	}
+	slices.Reverse(earlier)
+	return append(earlier, later...)
+}
+
+// sameScripts reports whether all scripts of a recording are sent by release too,
+// in the same manner.
+func sameScripts(recorded recordedCase, from, release wire.Release) bool {
+	if from.CachesScripts() != release.CachesScripts() {
+		return false
+	}
+	return !slices.ContainsFunc(trace.Scripts(recorded.lines), func(s trace.Script) bool {
+		return s.Known != nil && !s.Known.SentBy(release)
+	})
+}

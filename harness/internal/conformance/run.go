@@ -1,0 +1,271 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/internal/server"
+)
+
+// Plan is a whole run: cases, implementation, server and what to judge by.
+type Plan struct {
+	Spec program.Spec
+	// Release overrides the one that the program is to behave as, where it names
+	// none itself; zero for no override.
+	Release wire.Release
+	// Redis is the value of --redis.
+	Redis string
+	Cases []*Case
+	// Oracle may be nil: the traces are not compared then.
+	Oracle *Oracle
+	// Level is how like Redisson the implementation must be; empty for Wire.
+	Level Level
+	// Baseline are cases that the implementation is known to fail; nil for none.
+	Baseline Baseline
+	// MaxFailures ends the run once so many cases in a row have failed alike, or the program
+	// has ended or not answered in so many alike; 0 for never.
+	MaxFailures int
+	// Notice gets a line at a time about the progress; Finished each result.
+	Notice   func(string)
+	Finished func(Result)
+	// Log, which may be nil, gets what an external program writes to stderr.
+	Log io.Writer
+
+	first time.Duration // as that of a Runner
+}
+
+// Compile reads the regular expression that selects cases by id.
+func Compile(pattern string) (func(id string) bool, error) {
+	expression, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("--run %q: expected a regular expression for case ids: %w", pattern, err)
+	}
+	return expression.MatchString, nil
+}
+
+// Run starts server and program, runs the cases one after the other and stops
+// both. Of a cluster each case is run on the master that has its keys, behind sentinels on the master: the
+// program is told that one's address. An error means that they could not be had; whatever goes wrong later is
+// part of the report. When ctx ends, or somebody else uses the server, the rest is
+// left out, and ctx's error or ErrServerInUse returned with the report so far.
+func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
+	srv, err := server.Start(ctx, p.Redis, p.Notice)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, srv.Close()) }()
+	nodes, err := p.nodes(ctx, srv)
+	if err != nil {
+		return nil, err
+	}
+	limit := alike{most: p.MaxFailures}
+	for _, at := range nodes {
+		begun, err := p.runAt(ctx, at, report, &limit)
+		if begun != nil {
+			report = begun
+		}
+		if err != nil || report.Stopped != "" {
+			return report, err
+		}
+	}
+	return report, nil
+}
+
+// node is a server by itself, and the cases whose keys it has.
+type node struct {
+	server *server.Server
+	cases  []*Case
+}
+
+// nodes are where the cases are to be run; one, without any case, where there is none.
+func (p *Plan) nodes(ctx context.Context, srv *server.Server) ([]*node, error) {
+	if len(p.Cases) == 0 {
+		return []*node{{server: srv}}, nil
+	}
+	var all []*node
+	of := map[string]*node{}    // by address
+	known := map[string]*node{} // by queue
+	for _, c := range p.Cases {
+		name := c.Destination()
+		if known[name] == nil {
+			has, err := srv.NodeOf(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			if of[has.Addr] == nil {
+				of[has.Addr] = &node{server: has}
+				all = append(all, of[has.Addr])
+			}
+			known[name] = of[has.Addr]
+		}
+		known[name].cases = append(known[name].cases, c)
+	}
+	return all, nil
+}
+
+// runAt runs the cases of one node, with a program of their own. It returns the report, or the one that it
+// makes where there is none yet, and nil where it did not come to a case.
+func (p *Plan) runAt(ctx context.Context, at *node, report *Report, limit *alike) (_ *Report, err error) {
+	srv := at.server
+	start := func(ctx context.Context) (program.Program, error) { return p.Spec.Start(ctx, p.Notice, p.Log) }
+	program, err := start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hello := program.Introduction()
+	if err := canBeJudged(hello, p.Cases); err != nil {
+		return nil, errors.Join(err, program.Close())
+	}
+	if report == nil {
+		for _, notice := range misspelt(hello, p.Cases) {
+			p.Notice(notice)
+		}
+	}
+	release := p.release(hello)
+	runner, err := NewRunner(ctx, srv, program, release)
+	if err != nil {
+		return nil, errors.Join(err, program.Close())
+	}
+	runner.Restart, runner.Level, runner.Baseline, runner.first = start, p.Level, p.Baseline, p.first
+	if len(at.cases) > 0 {
+		runner.home = at.cases[0].Destination()
+	}
+	defer func() {
+		if runner.failed() != nil {
+			runner.discard()
+			return
+		}
+		if err := runner.program.Close(); err != nil {
+			p.Notice(err.Error()) // a verdict has been reached
+		}
+	}()
+	defer func() { err = errors.Join(err, runner.Close()) }()
+	if runner.Notice != "" {
+		p.Notice(runner.Notice)
+	}
+	if err := runner.warmUp(ctx); err != nil {
+		return nil, err
+	}
+	if report == nil {
+		identity := driver.Identity{Name: hello.Name, Version: hello.Version}
+		report = NewReport(identity, release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
+		report.Total, report.Level, report.StandsIn = len(p.Cases), cmp.Or(p.Level, Wire), p.Spec.Notice()
+		if report.StandsIn != "" {
+			p.Notice(report.StandsIn)
+		}
+	}
+	return report, p.judge(ctx, runner, at.cases, report, limit)
+}
+
+// judge runs cases into the report.
+func (p *Plan) judge(ctx context.Context, runner *Runner, cases []*Case, report *Report, limit *alike) error {
+	for _, c := range cases {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		result := runner.Judge(ctx, c, p.Oracle)
+		if err := runner.Stopped(); err != nil {
+			return fmt.Errorf("%s and what follows it were not judged: %w", c.ID, err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err() // what a case shows while it is stopped is no verdict
+		}
+		if result.Status == Fail || result.Status == Error {
+			result.Command = p.command(c)
+		}
+		report.Add(result)
+		p.Finished(result)
+		if report.Stopped = limit.after(result, isProgram(runner.failed())); report.Stopped != "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// command is what runs one case alone.
+func (p *Plan) command(c *Case) string {
+	words := []string{"dq-bench", "verify", "--driver", p.Spec.String()}
+	if p.Release != (wire.Release{}) {
+		words = append(words, "--release", p.Release.String())
+	}
+	if p.Level != "" && p.Level != Wire {
+		words = append(words, "--level", string(p.Level))
+	}
+	if p.Redis != "auto" && server.External(p.Redis) {
+		words = append(words, "--redis", "URL") // which may hold a password
+	} else if p.Redis != "auto" {
+		words = append(words, "--redis", p.Redis)
+	}
+	words = append(words, "--run", "^"+regexp.QuoteMeta(c.ID)+"$")
+	for i, word := range words {
+		if strings.ContainsAny(word, " '\"$^\\()|*?;&<>~#`!{}[]") {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// first is what a program does before the first case. A JVM does everything slowly
+// once, and would show delays that are not Redisson's.
+const first = `section: warm-up
+cases:
+  - id: warm-up/offer
+    requirement: The program can be used.
+    source: none
+    steps:
+      - call: dq.offer
+        with: {value: a, delay: 1h}
+      - call: dq.poll
+`
+
+// warmUp runs a case that is neither judged nor recorded. An error says that the
+// program cannot be used at all.
+func (r *Runner) warmUp(ctx context.Context) error {
+	section, err := Parse("warm-up", []byte(first))
+	if err != nil {
+		return err
+	}
+	c := section.Cases[0]
+	if r.around.cluster && r.home != "" {
+		c.Queue = r.home
+	}
+	c.Steps = slices.DeleteFunc(c.Steps, func(s *Step) bool { return !r.hello.Can(s.capability()) })
+	_, err = r.Observe(ctx, c)
+	switch {
+	case r.stopped != nil:
+		return err
+	case r.failed() != nil:
+		return &ProgramError{Err: fmt.Errorf("the driver cannot be used: %w", r.failed())}
+	case err != nil:
+		return fmt.Errorf("the driver cannot be used: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.warm = true
+	return nil
+}
+
+// release is the one given, or that of the driver, or the version that a program
+// names, or the newest.
+func (p *Plan) release(hello program.Hello) wire.Release {
+	if p.Release != (wire.Release{}) {
+		return p.Release
+	}
+	if r, ok := p.Spec.Release(); ok {
+		return r
+	}
+	if r, err := wire.LookupRelease(hello.Version); err == nil {
+		return r
+	}
+	return wire.Newest()
+}

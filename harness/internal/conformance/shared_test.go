@@ -1,0 +1,361 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
+)
+
+// somebodys gives a server that somebody else has started, by its address.
+func somebodys(t *testing.T) *server.Server {
+	t.Helper()
+	return reached(t, redistest.Start(t, "process", "redis").URL())
+}
+
+func reached(t *testing.T, address string) *server.Server {
+	t.Helper()
+	srv, err := server.Start(t.Context(), address, nil)
+	require.NoError(t, err)
+	return srv
+}
+
+// clientOf connects as somebody else does, to a database.
+func clientOf(t *testing.T, srv *server.Server, db int) *redis.Client {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: srv.Addr, DB: db, ClientName: "till-7", DisableIdentity: true})
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// sharedRunner runs dq on somebody's server.
+func sharedRunner(t *testing.T, srv *server.Server) *Runner {
+	t.Helper()
+	dq := program.NewLibrary(library.DQ{Release: wire.Newest()})
+	t.Cleanup(func() { dq.Close() })
+	runner, err := NewRunner(t.Context(), srv, dq, wire.Newest())
+	require.NoError(t, err)
+	return runner
+}
+
+// sharedPlan runs cases of 3.16.6 on somebody's server.
+func sharedPlan(t *testing.T, srv *server.Server, pattern string) *Plan {
+	t.Helper()
+	spec, err := program.Parse("dq:3.16.6")
+	require.NoError(t, err)
+	keep, err := Compile(pattern)
+	require.NoError(t, err)
+	sections, oracle := loadAll(t)
+	return &Plan{
+		Spec: spec, Redis: srv.URL(), Oracle: oracle, Cases: Select(sections, keep),
+		Notice: func(s string) { t.Log(s) }, Finished: func(Result) {},
+	}
+}
+
+func TestForeignKeysSurviveARun(t *testing.T) {
+	t.Parallel()
+	srv := somebodys(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	set := make(chan []string)
+	begun := make(chan struct{})
+	plan := sharedPlan(t, srv, "^DQ.(offer|poll|read|remove)/")
+	plan.Finished = func(Result) {
+		if begun != nil {
+			close(begun)
+			begun = nil
+		}
+	}
+	go func(begun <-chan struct{}) {
+		var names []string
+		defer func() { set <- names }()
+		<-begun
+		for i := range 200 {
+			name := fmt.Sprintf("foreign:%d", i)
+			if i == 7 {
+				name = "orders" // as the cases' own queue
+			}
+			// A client that is gone again is no less somebody than one that stays.
+			client := clientOf(t, srv, i%2*3)
+			err := client.Set(ctx, name, "theirs", 0).Err()
+			if client.Close(); err != nil {
+				return
+			}
+			names = append(names, name)
+			select {
+			case <-time.After(rand.N(3 * time.Millisecond)):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}(begun)
+	report, err := plan.Run(t.Context())
+	names := <-set
+	require.ErrorIs(t, err, ErrServerInUse)
+	require.ErrorContains(t, err, `"foreign:`)
+	require.Positive(t, report.Counts.Pass)
+	require.Zero(t, report.Counts.Fail, report.Text())
+	require.NotEmpty(t, names)
+	for i, name := range names {
+		require.Equal(t, "theirs", clientOf(t, srv, i%2*3).Get(t.Context(), name).Val(), name)
+	}
+}
+
+func TestForeignKeyOfTheSameNameSurvives(t *testing.T) {
+	t.Parallel()
+	srv := somebodys(t)
+	runner := sharedRunner(t, srv)
+	defer runner.Close()
+	c := parsed(t, offersOne)
+	require.Equal(t, Pass, runner.Judge(t.Context(), c, nil).Status)
+	theirs := clientOf(t, srv, 0)
+	require.NoError(t, theirs.RPush(t.Context(), "orders", "theirs").Err())
+	require.NoError(t, theirs.Close())
+	result := runner.Judge(t.Context(), c, nil)
+	require.Equal(t, Error, result.Status)
+	require.Contains(t, result.Detail, `commands of other clients: RPUSH "orders" of 127.0.0.1:`)
+	require.NotContains(t, result.Detail, "DEL 'orders'", "no advice to delete what somebody else has")
+	require.Contains(t, result.Detail, `DEL 'redisson_delay_queue:{orders}'`)
+	require.ErrorIs(t, runner.Stopped(), ErrServerInUse)
+	require.NoError(t, runner.Close())
+	again := clientOf(t, srv, 0)
+	require.Equal(t, []string{"theirs"}, again.LRange(t.Context(), "orders", 0, -1).Val())
+	require.Equal(t, int64(1), again.LLen(t.Context(), "redisson_delay_queue:{orders}").Val(), "nothing is deleted any more")
+}
+
+// A key of a case that somebody changes between the last look and the deletion.
+func TestKeyChangedJustBeforeItsDeletionSurvives(t *testing.T) {
+	t.Parallel()
+	srv := somebodys(t)
+	runner := sharedRunner(t, srv)
+	require.Equal(t, Pass, runner.Judge(t.Context(), parsed(t, offersOne), nil).Status)
+	theirs := clientOf(t, srv, 0)
+	look := runner.shared.sync
+	looks := 0
+	runner.shared.sync = func(ctx context.Context) error {
+		err := look(ctx)
+		if looks++; looks == 2 { // the one with the keys watched
+			require.NoError(t, theirs.RPush(ctx, "redisson_delay_queue:{orders}", "theirs").Err())
+		}
+		return err
+	}
+	require.ErrorIs(t, runner.Close(), ErrServerInUse)
+	require.Equal(t, int64(2), theirs.LLen(t.Context(), "redisson_delay_queue:{orders}").Val())
+}
+
+func TestServerInUseIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		use  func(ctx context.Context, c *redis.Client) error
+		stay bool
+		want string
+	}{
+		"keys": {
+			use:  func(ctx context.Context, c *redis.Client) error { return c.Set(ctx, "a'b", "theirs", 0).Err() },
+			want: `"a'b" (database 3)|redis-cli -n 3 DEL 'a'\''b'`,
+		},
+		"scripts": {
+			use:  func(ctx context.Context, c *redis.Client) error { return c.ScriptLoad(ctx, "return 1").Err() },
+			want: "1 cached scripts|redis-cli SCRIPT FLUSH",
+		},
+		"client": {
+			use:  func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() },
+			stay: true, want: `other clients: 127.0.0.1:|name "till-7"|connected for`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := somebodys(t)
+			theirs := clientOf(t, srv, 3)
+			require.NoError(t, test.use(t.Context(), theirs))
+			if !test.stay {
+				require.NoError(t, theirs.Close())
+			}
+			_, err := NewRunner(t.Context(), srv, program.NewLibrary(library.DQ{Release: wire.Newest()}), wire.Newest())
+			require.ErrorIs(t, err, ErrServerInUse)
+			for want := range strings.SplitSeq(test.want, "|") {
+				require.ErrorContains(t, err, want)
+			}
+			stats := clientOf(t, srv, 0).Info(t.Context(), "commandstats").Val()
+			require.NotRegexp(t, "cmdstat_(flush|del|unlink|script.flush)", stats)
+		})
+	}
+}
+
+// A health check connects, asks and goes.
+func TestHealthCheckDoesNotStopARun(t *testing.T) {
+	t.Parallel()
+	srv := somebodys(t)
+	plan := sharedPlan(t, srv, "^DQ.offer/")
+	plan.Finished = func(Result) {
+		client := redis.NewClient(&redis.Options{Addr: srv.Addr})
+		require.NoError(t, client.Ping(t.Context()).Err())
+		require.NoError(t, client.Close())
+	}
+	report, err := plan.Run(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, report.Counts.Fail+report.Counts.Error, report.Text())
+}
+
+func TestSharedServerIsLeftAsItWas(t *testing.T) {
+	t.Parallel()
+	srv := somebodys(t)
+	// One case kills connections, one flushes the scripts.
+	report, err := sharedPlan(t, srv, "^DQ.(timer|script|copy|expire|names)/").Run(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, report.Counts.Fail+report.Counts.Error, report.Text())
+	client := clientOf(t, srv, 0)
+	require.NotContains(t, client.Info(t.Context(), "keyspace").Val(), "keys=")
+	require.Contains(t, client.Info(t.Context(), "memory").Val(), "number_of_cached_scripts:0")
+	require.NotContains(t, client.Info(t.Context(), "commandstats").Val(), "cmdstat_flush")
+}
+
+func TestForeignSubscriberIsNotKilled(t *testing.T) {
+	t.Parallel()
+	srv := somebodys(t)
+	runner := sharedRunner(t, srv)
+	defer runner.Close()
+	theirs := clientOf(t, srv, 0)
+	news := theirs.Subscribe(t.Context(), "news")
+	defer news.Close()
+	_, err := news.Receive(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, runner.shared.killProgram(t.Context(), []string{"TYPE", "pubsub"}))
+	require.NoError(t, theirs.Publish(t.Context(), "news", "x").Err())
+	message, err := news.Receive(t.Context())
+	require.NoError(t, err)
+	require.IsType(t, &redis.Message{}, message)
+}
+
+func TestCommandsThatReachOthersAreNotSent(t *testing.T) {
+	t.Parallel()
+	runner := sharedRunner(t, somebodys(t))
+	defer runner.Close()
+	for command, want := range map[string]string{
+		"[CONFIG, SET, maxmemory, 1mb]": "it sends CONFIG", "[flushdb]": "it sends FLUSHDB", "[CLIENT, PAUSE, 100]": "it sends CLIENT PAUSE",
+	} {
+		c := parsed(t, strings.Replace(offersOne, "    steps:\n", "    steps:\n      - redis: "+command+"\n", 1))
+		result := runner.Judge(t.Context(), c, nil)
+		require.Equal(t, Skip, result.Status, command)
+		require.Contains(t, result.Detail, want)
+	}
+}
+
+// Without CLIENT LIST other clients show by their commands alone.
+func TestCommandsOfOthersAreSeenWithoutClientList(t *testing.T) {
+	t.Parallel()
+	srv := somebodys(t)
+	admin := clientOf(t, srv, 0)
+	runner := sharedRunner(t, limited(t, srv, "-client|list"))
+	defer runner.Close()
+	require.Contains(t, runner.Notice, "CLIENT LIST")
+	c := parsed(t, offersOne)
+	require.Equal(t, Pass, runner.Judge(t.Context(), c, nil).Status)
+	kills := parsed(t, strings.Replace(offersOne, "    steps:\n", "    steps:\n      - redis: [CLIENT, KILL, TYPE, pubsub]\n", 1))
+	require.Equal(t, Skip, runner.Judge(t.Context(), kills, nil).Status)
+	require.NoError(t, admin.Set(t.Context(), "theirs", "x", 0).Err())
+	require.Equal(t, Error, runner.Judge(t.Context(), c, nil).Status)
+	require.ErrorContains(t, runner.Stopped(), `"theirs"`)
+	require.Equal(t, int64(1), admin.Exists(t.Context(), "theirs").Val())
+}
+
+// limited gives the server to a user who has all rights but for these, as ACL SETUSER
+// takes them.
+func limited(t *testing.T, srv *server.Server, rights string) *server.Server {
+	t.Helper()
+	limit(t, srv, "on >pw ~* &* +@all "+rights)
+	u, err := url.Parse(srv.URL())
+	require.NoError(t, err)
+	u.User = url.UserPassword("limited", "pw")
+	return reached(t, u.String())
+}
+
+func limit(t *testing.T, srv *server.Server, rights string) {
+	t.Helper()
+	args := []any{"ACL", "SETUSER", "limited"}
+	for right := range strings.FieldsSeq(rights) {
+		args = append(args, right)
+	}
+	admin := clientOf(t, srv, 0)
+	require.NoError(t, admin.Do(t.Context(), args...).Err())
+	require.NoError(t, admin.Close(), "a run is alone on its server")
+}
+
+// A right that is missing is the environment's fault, and told before anything is made.
+func TestMissingRightsEndARunBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	for rights, want := range map[string]string{
+		"-del":                   "DEL",
+		"-multi":                 "MULTI",
+		"-watch":                 "WATCH",
+		"-eval":                  "EVAL",
+		"-subscribe":             "SUBSCRIBE",
+		"-script|flush":          "SCRIPT FLUSH",
+		"-type":                  "TYPE",
+		"-scan":                  "SCAN",
+		"-monitor":               "MONITOR",
+		"resetkeys ~app:*":       "keys",
+		"resetkeys %R~* ~orders": "keys",
+		"resetchannels &app:*":   "channels",
+	} {
+		t.Run(rights, func(t *testing.T) {
+			t.Parallel()
+			srv := somebodys(t)
+			plan := sharedPlan(t, limited(t, srv, rights), "^DQ.(offer|poll)/")
+			plan.Finished = func(r Result) { t.Errorf("%s was judged: %s", r.ID, r.Status) }
+			_, err := plan.Run(t.Context())
+			require.ErrorContains(t, err, "NOPERM")
+			require.ErrorContains(t, err, want)
+			require.NotContains(t, clientOf(t, srv, 0).Info(t.Context(), "keyspace").Val(), "keys=")
+		})
+	}
+}
+
+// What no look beforehand shows is told by the first case that meets it.
+func TestRightOfOneCaseThatIsMissingEndsTheRun(t *testing.T) {
+	t.Parallel()
+	srv := somebodys(t)
+	plan := sharedPlan(t, limited(t, srv, "-llen"), "^DQ.(offer|read)/")
+	report, err := plan.Run(t.Context())
+	require.ErrorIs(t, err, ErrForbidden)
+	require.ErrorContains(t, err, "were not judged")
+	require.ErrorContains(t, err, "'llen'")
+	require.Zero(t, report.Counts.Fail+report.Counts.Error, report.Text())
+	require.NotContains(t, clientOf(t, srv, 0).Info(t.Context(), "keyspace").Val(), "keys=")
+}
+
+func TestKeysThatCannotBeDeletedAreNamed(t *testing.T) {
+	t.Parallel()
+	srv := somebodys(t)
+	runner := sharedRunner(t, limited(t, srv, ""))
+	c := parsed(t, offersOne)
+	require.Equal(t, Pass, runner.Judge(t.Context(), c, nil).Status)
+	limit(t, srv, "-del")
+	require.Equal(t, Error, runner.Judge(t.Context(), c, nil).Status)
+	require.ErrorIs(t, runner.Stopped(), ErrForbidden)
+	require.ErrorContains(t, runner.Stopped(), "NOPERM")
+	require.ErrorContains(t, runner.Stopped(), "What the run leaves behind itself: redis-cli -n 0 DEL 'redisson_delay_queue")
+	require.NoError(t, runner.Close(), "it was said")
+
+	limit(t, srv, "+del")
+	admin := clientOf(t, srv, 0)
+	require.NoError(t, admin.FlushAll(t.Context()).Err())
+	require.NoError(t, admin.ScriptFlush(t.Context()).Err())
+	require.NoError(t, admin.Close())
+	runner = sharedRunner(t, limited(t, srv, ""))
+	require.Equal(t, Pass, runner.Judge(t.Context(), c, nil).Status)
+	limit(t, srv, "-del")
+	require.ErrorContains(t, runner.Close(), "What the run leaves behind itself: redis-cli -n 0 DEL 'redisson_delay_queue")
+}

@@ -1,0 +1,181 @@
+package conformance_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/docs/spec"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/conformance"
+	"github.com/dq-bench/dq-bench/recordings"
+	"github.com/dq-bench/dq-bench/scenarios"
+)
+
+// casesByID are the conformance cases.
+func casesByID(t *testing.T) map[string]*conformance.Case {
+	t.Helper()
+	sections, err := conformance.Load(scenarios.Conformance, "conformance")
+	require.NoError(t, err)
+	all := map[string]*conformance.Case{}
+	for _, c := range conformance.Select(sections, nil) {
+		all[c.ID] = c
+	}
+	return all
+}
+
+// Each statement is shown by a case at every release that it holds for, and by none that is
+// about other releases only.
+func TestEveryStatementHasACase(t *testing.T) {
+	cases := casesByID(t)
+	require.Greater(t, len(spec.All().Statements), 100)
+	for _, s := range spec.All().Statements {
+		shown := func(r wire.Release) bool {
+			return slices.ContainsFunc(s.Cases, func(id string) bool { return cases[id] != nil && cases[id].HoldsFor(r) })
+		}
+		for _, r := range wire.Releases() {
+			if s.Releases.Contain(r) && !shown(r) {
+				t.Errorf("%s:%d: %s holds for %s, where none of its cases does", s.File, s.Line, s.ID, r)
+				break
+			}
+		}
+		for _, id := range s.Cases {
+			c := cases[id]
+			switch {
+			case c == nil:
+				t.Errorf("%s:%d: %s: there is no case %s", s.File, s.Line, s.ID, id)
+			case !slices.ContainsFunc(wire.Releases(), func(r wire.Release) bool { return s.Releases.Contain(r) && c.HoldsFor(r) }):
+				t.Errorf("%s:%d: %s holds for %s, and its case %s for %s: no release in common", s.File, s.Line, s.ID, s.Releases, id, c.Range())
+			}
+		}
+	}
+}
+
+// Each case shows a statement at every release that it holds for.
+func TestEveryCaseHasAStatement(t *testing.T) {
+	for id, c := range casesByID(t) {
+		for _, r := range wire.Releases() {
+			if c.HoldsFor(r) && len(spec.All().OfCase(id, r)) == 0 {
+				t.Errorf("%s:%d: %s holds for %s, where no statement of docs/spec names it", c.Section.File, c.Line, id, r)
+				break
+			}
+		}
+	}
+}
+
+// Each recording is there, is of a release that the statement holds for, and holds one of its
+// cases.
+func TestRecordingsShowTheStatements(t *testing.T) {
+	oracle, err := conformance.LoadOracle(recordings.Files, "redisson")
+	require.NoError(t, err)
+	for _, s := range spec.All().Statements {
+		for _, recording := range s.Recordings {
+			name, ok := strings.CutPrefix(recording, "recordings/")
+			_, err := fs.Stat(recordings.Files, name)
+			if !ok || err != nil {
+				t.Errorf("%s:%d: %s: there is no recording %s", s.File, s.Line, s.ID, recording)
+				continue
+			}
+			release, err := wire.LookupRelease(filepath.Base(filepath.Dir(name)))
+			if err != nil {
+				continue // a document's
+			}
+			section := strings.TrimSuffix(filepath.Base(name), ".monitor")
+			shows := slices.ContainsFunc(s.Cases, func(id string) bool {
+				_, absent, recorded := oracle.Case(release, id)
+				return strings.HasPrefix(id, section+"/") && recorded && absent == ""
+			})
+			if !shows || !s.Releases.Contain(release) {
+				t.Errorf("%s:%d: %s: %s shows none of its cases, or is of a release that it does not hold for", s.File, s.Line, s.ID, recording)
+			}
+		}
+	}
+}
+
+// Each script of the catalogue is what some statement is about, at each release that sends it.
+func TestEveryScriptHasAStatement(t *testing.T) {
+	for _, script := range wire.Scripts() {
+		about := spec.All().Where(func(s *spec.Statement) bool { return slices.Contains(s.Scripts, string(script.Name)) })
+		for _, r := range wire.Releases() {
+			if script.SentBy(r) && !slices.ContainsFunc(about, func(s *spec.Statement) bool { return s.Releases.Contain(r) }) {
+				t.Errorf("%s is sent by %s, where no statement is about %s", script.Variant, r, script.Name)
+				break
+			}
+		}
+	}
+	for _, s := range spec.All().Statements {
+		for _, name := range s.Scripts {
+			if !slices.ContainsFunc(wire.Scripts(), func(script wire.Script) bool { return string(script.Name) == name }) {
+				t.Errorf("%s:%d: %s: the catalogue has no script %s", s.File, s.Line, s.ID, name)
+			}
+		}
+	}
+}
+
+// A statement is what can be tested: a sentence or two, and no essay.
+func TestStatementsAreShort(t *testing.T) {
+	sentence := regexp.MustCompile(`[.:] [A-Z]`)
+	for _, s := range spec.All().Statements {
+		require.True(t, strings.HasSuffix(s.Text, "."), "%s:%d: %s ends without a full stop", s.File, s.Line, s.ID)
+		require.LessOrEqual(t, len(sentence.FindAllString(s.Text, -1)), 1, "%s:%d: %s has more than two sentences", s.File, s.Line, s.ID)
+		require.LessOrEqual(t, len(strings.Fields(s.Text)), 50, "%s:%d: %s is long", s.File, s.Line, s.ID)
+	}
+}
+
+// Links within the specification, and out of it, lead somewhere.
+func TestLinksLeadSomewhere(t *testing.T) {
+	pages, err := filepath.Glob("../../../docs/spec/*.md")
+	require.NoError(t, err)
+	vectors, err := filepath.Glob("../../../docs/spec/vectors/*.md")
+	require.NoError(t, err)
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for _, page := range append(pages, vectors...) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if strings.HasPrefix(m[1], "https://") {
+				continue
+			}
+			file, anchor, _ := strings.Cut(m[1], "#")
+			target := page
+			if file != "" {
+				target = filepath.Join(filepath.Dir(page), file)
+			}
+			_, err := os.Stat(target)
+			require.NoError(t, err, "%s links to %s", page, m[1])
+			if anchor != "" {
+				require.Contains(t, anchorsOf(t, target), anchor, "%s links to %s", page, m[1])
+			}
+		}
+	}
+}
+
+// anchorsOf are the anchors that GitHub gives the headings of a page.
+func anchorsOf(t *testing.T, page string) (anchors []string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		plain := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		anchors = append(anchors, strings.ReplaceAll(plain, " ", "-"))
+	}
+	return anchors
+}
+
+func TestWhatACaseShowsDependsOnTheRelease(t *testing.T) {
+	ids := func(release string) string {
+		r, err := wire.LookupRelease(release)
+		require.NoError(t, err)
+		return spec.IDs(spec.Cite(spec.All().OfCase("DQ.offer/equal-values-are-two", r)))
+	}
+	require.Contains(t, ids("3.21.0"), "W-MEMBER-1")
+	require.NotContains(t, ids("3.21.0"), "W-MEMBER-2")
+	require.Contains(t, ids("3.21.1"), "W-MEMBER-2")
+	require.NotContains(t, ids("3.21.1"), "W-MEMBER-1")
+}

@@ -1,0 +1,327 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/internal/monitor"
+)
+
+const (
+	// callTimeout bounds one call; a blocking one is asynchronous, with the case's
+	// time.
+	callTimeout = 15 * time.Second
+	// firstTimeout bounds the first ones: a JVM on a busy machine does everything slowly once.
+	firstTimeout = 30 * time.Second
+	// waitTimeout bounds a wait that names no time.
+	waitTimeout = 10 * time.Second
+	mainHandle  = "main"
+)
+
+// caseRun is a case under way.
+type caseRun struct {
+	*Runner
+	c       *Case
+	names   wire.Names
+	handles map[string]string // the program's names of handles by ours
+	clients map[string]string
+	async   map[string]chan answer
+
+	mu      sync.Mutex
+	windows []window // of the offers so far
+}
+
+type answer struct {
+	result json.RawMessage
+	err    error
+}
+
+func newCaseRun(r *Runner, c *Case) *caseRun {
+	return &caseRun{
+		Runner: r, c: c, names: c.names(),
+		handles: map[string]string{}, clients: map[string]string{}, async: map[string]chan answer{},
+	}
+}
+
+// steps does all steps, until one of them does not show what it must.
+func (r *caseRun) steps(ctx context.Context) (failures []string, err error) {
+	r.warmUp(ctx)
+	if !r.opensMain() {
+		if err := r.open(ctx, &Open{}); err != nil {
+			return asFailure("open", err, false)
+		}
+	}
+	for i, s := range r.c.Steps {
+		if err := r.step(ctx, s); err != nil {
+			return asFailure(fmt.Sprintf("step %d (%s)", i+1, s.title()), err, r.named(s))
+		}
+	}
+	return nil, nil
+}
+
+// warmUp has the program encode the case's values before the case begins, where it
+// can: a JVM that loads a codec's classes within an offer would send it long after
+// it has read its clock. What the program answers does not matter.
+func (r *caseRun) warmUp(ctx context.Context) {
+	if !r.hello.Can("codec.encode") || r.c.codec() == "string" {
+		return
+	}
+	for _, s := range r.c.Steps {
+		if value, ok := s.With["value"]; ok {
+			params := map[string]any{"codec": r.c.codec(), "value": typed(value)}
+			if r.c.ValueType != "" {
+				params["valueType"] = r.c.ValueType
+			}
+			r.ask(ctx, "codec.encode", params)
+		}
+	}
+}
+
+// named reports whether a step is a call that the program names in answer to hello, with
+// nothing but the arguments that each such call has.
+func (r *caseRun) named(s *Step) bool {
+	if s.Call == "" || !r.hello.Can(s.Call) || r.c.codec() != "string" {
+		return false
+	}
+	for argument := range s.With {
+		if !slices.Contains([]string{"value", "values", "delay", "name", "queue", "index", "ttl", "at"}, argument) {
+			return false
+		}
+	}
+	return true
+}
+
+// absentError says that a program lacks what a case needs.
+type absentError struct{ err error }
+
+func (e *absentError) Error() string { return e.err.Error() }
+func (e *absentError) Unwrap() error { return e.err }
+
+// asFailure tells faults of the harness, and what an implementation says that it lacks, from
+// what it did. basic says that the program has named the operation that it says it lacks, and
+// that nothing but the operation was asked for: no overload, codec or option.
+func asFailure(where string, err error, basic bool) ([]string, error) {
+	var fault *faultError
+	switch {
+	case errors.As(err, &fault):
+		return nil, fmt.Errorf("%s: %w", where, err)
+	case errors.Is(err, program.ErrUnsupported) && !basic:
+		return nil, &absentError{fmt.Errorf("%s: it answers that it has no such thing: %w", where, err)}
+	}
+	return []string{fmt.Sprintf("%s: %v", where, err)}, nil
+}
+
+func (r *caseRun) opensMain() bool {
+	for _, s := range r.c.Steps {
+		if s.Open != nil && cmp.Or(s.Open.As, mainHandle) == mainHandle {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Step) title() string {
+	switch {
+	case s.Call != "":
+		return s.Call
+	case s.Await != "":
+		return "await " + s.Await
+	case s.Open != nil:
+		return "open"
+	case s.Redis != nil:
+		return strings.Join(s.Redis, " ")
+	case s.Seed != nil:
+		return "seed"
+	case s.Wait != nil:
+		return "wait"
+	}
+	return "pause"
+}
+
+func (r *caseRun) step(ctx context.Context, s *Step) error {
+	switch {
+	case s.Call != "" && s.Async != "":
+		return r.callAsync(ctx, s)
+	case s.Call != "":
+		ctx, cancel := context.WithTimeout(ctx, r.patience())
+		defer cancel()
+		return s.judge(r.call(ctx, s))
+	case s.Await != "":
+		return r.await(ctx, s)
+	case s.Open != nil:
+		return r.open(ctx, s.Open)
+	case s.Redis != nil:
+		return r.redis(ctx, s.Redis)
+	case s.Seed != nil:
+		return r.seed(ctx, s.Seed)
+	case s.Wait != nil:
+		return r.wait(ctx, s.Wait)
+	}
+	select {
+	case <-time.After(time.Duration(s.Pause)):
+	case <-ctx.Done():
+		return &faultError{ctx.Err()}
+	}
+	return nil
+}
+
+func (r *caseRun) open(ctx context.Context, o *Open) error {
+	ctx, cancel := context.WithTimeout(ctx, r.patience())
+	defer cancel()
+	options := map[string]any{}
+	for k, v := range poolOptions {
+		options[k] = v
+	}
+	for k, v := range r.c.Options {
+		options[k] = v
+	}
+	if r.c.Faithful && r.hello.Can("open(faithful)") {
+		options["faithful"] = true
+	}
+	params := map[string]any{
+		"redis": r.url, "queue": cmp.Or(o.Queue, r.c.queue()), "codec": cmp.Or(o.Codec, r.c.codec()),
+		"client": cmp.Or(o.Client, mainHandle), "delayed": !o.Plain, "options": options,
+	}
+	if r.c.ValueType != "" {
+		params["valueType"] = r.c.ValueType
+	}
+	before, subscribed := r.transfersSeen(), r.subscriptionsSeen()
+	_, again := r.clients[cmp.Or(o.Client, mainHandle)]
+	result := r.ask(ctx, "open", params)
+	if result.err != nil {
+		return result.err
+	}
+	var opened struct{ Handle, Client string }
+	if err := json.Unmarshal(result.result, &opened); err != nil || opened.Handle == "" {
+		return r.fail(fmt.Errorf("expected a handle in answer to open, got %.120s", result.result), false)
+	}
+	r.handles[cmp.Or(o.As, mainHandle)] = opened.Handle
+	r.clients[cmp.Or(o.Client, mainHandle)] = opened.Client
+	if o.Plain || o.Unattended || o.Queue != "" {
+		return nil
+	}
+	if err := r.wait(ctx, &Wait{Transfers: before + 1}); err != nil || again || r.level() != Wire {
+		return err
+	}
+	// A subscription may come after the transfer, and over TLS after a case that sends nothing has ended. That there is none
+	// is for the comparison to say.
+	late, cancel := context.WithTimeout(ctx, subscribeGrace)
+	defer cancel()
+	_ = r.watch.until(late, "a subscription", func(l []monitor.Line) bool { return r.subscriptions(l) > subscribed })
+	return nil
+}
+
+// subscribeGrace is for how long a case waits for the subscription that opening a queue makes.
+const subscribeGrace = 500 * time.Millisecond
+
+// subscriptions counts those to the queue's channel.
+func (r *caseRun) subscriptions(lines []monitor.Line) int {
+	return count(lines, func(l monitor.Line) bool { return l.Name() == "subscribe" && slices.Contains(l.Args, r.names.Channel) })
+}
+
+func (r *caseRun) subscriptionsSeen() int {
+	r.watch.mu.Lock()
+	defer r.watch.mu.Unlock()
+	return r.subscriptions(r.watch.lines)
+}
+
+// poolOptions keep the program's pools small: every connection leaves lines in a
+// recording that tell nothing about queues. 3.16.6 keeps some 24 connections all
+// the same, and below 24 at most it may put a command behind a blocking one.
+var poolOptions = map[string]any{"minIdleConnections": 1, "connections": 32, "threads": 4, "nettyThreads": 4}
+
+func (r *caseRun) transfersSeen() int {
+	r.watch.mu.Lock()
+	defer r.watch.mu.Unlock()
+	return r.transfers(r.watch.lines)
+}
+
+// ask sends a request. What the program answers with is no fault; that it does not answer
+// is one of the program.
+func (r *caseRun) ask(ctx context.Context, op string, params any) answer {
+	asking, cancel := context.WithTimeout(ctx, caseTimeout)
+	defer cancel()
+	deadline, _ := asking.Deadline()
+	limit := time.Until(deadline)
+	result, err := r.program.Call(asking, op, params)
+	var remote *program.RemoteError
+	var java *program.JavaError
+	switch {
+	case errors.As(err, &java):
+		err = &faultError{fmt.Errorf("driver %s %s: %w", r.hello.Name, r.hello.Version, java)}
+	case err == nil, errors.As(err, &remote):
+	case errors.Is(err, context.Canceled):
+		err = &faultError{err}
+	case errors.Is(err, context.DeadlineExceeded):
+		err = r.fail(fmt.Errorf("%s was not answered within %s: the program hangs, or reads no more", op, limit.Round(time.Second)), true)
+	default:
+		err = r.fail(err, false)
+	}
+	return answer{result, err}
+}
+
+func (r *caseRun) call(ctx context.Context, s *Step) answer {
+	params, err := callParams(s.With)
+	if err != nil {
+		return answer{err: &faultError{err}}
+	}
+	handle, ok := r.handles[cmp.Or(s.Handle, mainHandle)]
+	if !ok {
+		return answer{err: &faultError{fmt.Errorf("no handle %q is open: the case is wrong", s.Handle)}}
+	}
+	if s.Call == "close" {
+		delete(r.handles, cmp.Or(s.Handle, mainHandle))
+	}
+	params["handle"] = handle
+	defer r.offering(params)()
+	return r.ask(ctx, s.Call, params)
+}
+
+func (r *caseRun) callAsync(ctx context.Context, s *Step) error {
+	if _, taken := r.async[s.Async]; taken {
+		return &faultError{fmt.Errorf("async %q is under way already: the case is wrong", s.Async)}
+	}
+	done := make(chan answer, 1)
+	r.async[s.Async] = done
+	go func() { done <- r.call(ctx, s) }()
+	return nil
+}
+
+func (r *caseRun) await(ctx context.Context, s *Step) error {
+	done, ok := r.async[s.Await]
+	if !ok {
+		return &faultError{fmt.Errorf("nothing is called %q: the case is wrong", s.Await)}
+	}
+	delete(r.async, s.Await)
+	patience := r.patience()
+	select {
+	case a := <-done:
+		return s.judge(a)
+	case <-time.After(patience):
+		return r.fail(fmt.Errorf("%s was not answered within %s: the program hangs, or reads no more", s.Await, patience), true)
+	case <-ctx.Done():
+		return &faultError{ctx.Err()}
+	}
+}
+
+// end closes the program's clients and waits until they are gone.
+func (r *caseRun) end(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.patience())
+	defer cancel()
+	if a := r.ask(ctx, "close", map[string]any{}); a.err != nil {
+		return r.fail(fmt.Errorf("closing the program's clients: %w", a.err), isSilent(a.err))
+	}
+	if err := r.alone(ctx); err != nil {
+		return &faultError{err}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
+	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/server"
+)
+
+// Time is judged by two bounds, and each is what it must be:
+//
+//   - A transfer's clock is read before the server sees it, so that it is never ahead of the
+//     line in MONITOR. On one host there is nothing to tolerate; on two it is what asking the
+//     server for its time leaves open.
+//   - A message is due its delay after an instant within the call that offers it: not a
+//     millisecond before the call began, nor after it was answered. How long the call took is
+//     all that is tolerated.
+
+// window is when an offer was under way, by the clock of the harness.
+type window struct {
+	from, to time.Time
+	delay    int64 // of its message, in ms
+}
+
+// serverClock is that of the server beside the harness's own.
+type serverClock struct {
+	// ahead is what the server's clock shows less what the harness's does; it is right to
+	// within off.
+	ahead, off time.Duration
+}
+
+// clockOf measures the server's clock, which on this host is the harness's own. That of a
+// container may be the clock of a virtual machine.
+func clockOf(ctx context.Context, srv *server.Server, client *redis.Client) (serverClock, error) {
+	if u, err := url.Parse(srv.URL()); err == nil && !strings.HasPrefix(srv.How, "container") {
+		if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() || u.Scheme == "unix" {
+			return serverClock{}, nil
+		}
+	}
+	best := serverClock{off: time.Hour}
+	for range 5 {
+		before := time.Now()
+		at, err := client.Time(ctx).Result()
+		if err != nil {
+			return best, fmt.Errorf("asking the server for its time: %w", err)
+		}
+		if off := time.Since(before) / 2; off < best.off {
+			best = serverClock{ahead: at.Sub(before.Add(off)), off: off}
+		}
+	}
+	return best, nil
+}
+
+// here is when the harness's clock showed what a line of MONITOR says, at the earliest and
+// at the latest.
+func (c serverClock) here(l monitor.Line) (earliest, latest time.Time) {
+	at := time.UnixMicro(l.Time).Add(-c.ahead)
+	return at.Add(-c.off), at.Add(c.off)
+}
+
+// offering notes that an offer is under way until the returned function is called.
+func (r *caseRun) offering(params map[string]any) (answered func()) {
+	delay, ok := millis(params)
+	if !ok {
+		return func() {}
+	}
+	from := time.Now()
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.windows = append(r.windows, window{from, time.Now(), delay})
+	}
+}
+
+// offers are those that were answered so far.
+func (r *caseRun) offers() []window {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.windows)
+}
+
+// millis is the delay that a call asks for.
+func millis(params map[string]any) (int64, bool) {
+	var n int64
+	switch v := params["delay"].(type) {
+	case int:
+		n = int64(v)
+	case int64:
+		n = v
+	case string:
+		var err error
+		if n, err = strconv.ParseInt(v, 10, 64); err != nil {
+			return 0, false
+		}
+	default:
+		return 0, false
+	}
+	unit, _ := params["unit"].(string)
+	ms, err := program.Millis(n, cmp.Or(unit, "ms"))
+	return ms, err == nil
+}
+
+// checkTimes judges the due times and the clocks in what the server saw.
+func checkTimes(lines []monitor.Line, windows []window, clock serverClock) (failures []string) {
+	for _, c := range trace.Group(lines) {
+		if t := c.Transfer; t != nil {
+			if _, latest := clock.here(c.Line); t.Now > latest.UnixMilli() {
+				failures = append(failures, fmt.Sprintf("a transfer's clock is %d ms ahead of the moment at which the server saw it, so that it moves messages before they are due: "+
+					"expected %d at most, got %d (%s is tolerated)", t.Now-latest.UnixMilli(), latest.UnixMilli(), t.Now, clock.off))
+			}
+		}
+		for _, due := range dueTimes(c) {
+			if text := dueOutside(c.Line, due, windows, clock); text != "" {
+				failures = append(failures, text)
+			}
+		}
+	}
+	return slices.Compact(failures)
+}
+
+// dueTimes are those of the messages that a call offers: the offer of a Redisson, or what a
+// script that no Redisson sends adds to a timeout set.
+func dueTimes(c trace.Call) (due []int64) {
+	switch {
+	case c.Offer != nil:
+		return []int64{c.Offer.Due}
+	case c.Script == nil || c.Script.Known != nil:
+		return nil
+	}
+	for _, l := range c.Inner {
+		if l.Name() != "zadd" || len(l.Args) != 4 || !strings.HasPrefix(l.Args[1], timeoutsPrefix) {
+			continue
+		}
+		if at, ok := trace.Score(l.Args[2]); ok {
+			due = append(due, at)
+		}
+	}
+	return due
+}
+
+// timeoutsPrefix begins the name of every timeout set.
+const timeoutsPrefix = "redisson_delay_queue_timeout:"
+
+// dueOutside says by how much a due time misses the call that offered the message, and ""
+// where it does not. A message that no call offers at that moment is one fault more. Sums of
+// due times overflow as Java's do.
+func dueOutside(l monitor.Line, due int64, windows []window, clock serverClock) string {
+	earliest, latest := clock.here(l)
+	text := "a message was offered when no call that offers was under way"
+	for _, w := range windows {
+		if latest.Before(w.from) || earliest.After(w.to) {
+			continue
+		}
+		read := due - w.delay // what the client's clock showed
+		from, to := w.from.UnixMilli(), w.to.UnixMilli()
+		switch {
+		case read < from:
+			text = fmt.Sprintf("a message is due %d ms too early: offered with a delay of %d ms from %d on, it is due at %d", from-read, w.delay, from, due)
+		case read > to:
+			text = fmt.Sprintf("a message is due %d ms too late: offered with a delay of %d ms until %d, it is due at %d", read-to, w.delay, to, due)
+		default:
+			return ""
+		}
+	}
+	return text
+}

@@ -1,0 +1,163 @@
+// Package library drives the dq library in this process.
+package library
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/internal/server"
+)
+
+// DQ is the dq library, as a driver.
+type DQ struct {
+	// Release is the Redisson release to be compatible with.
+	Release wire.Release
+	// Faithful follows Redisson's timing too.
+	Faithful bool
+	// Exact transfers by Redisson's script alone, however long the pending list.
+	Exact bool
+	// Partitions, unless it is 0, makes each queue a dq.Partitioned of so many.
+	Partitions int
+	// Options are passed to dq.NewClient as well.
+	Options []dq.Option
+}
+
+// Identity returns dq and the release.
+func (d DQ) Identity() driver.Identity {
+	version := d.Release.String()
+	if d.Faithful {
+		version += ",faithful"
+	}
+	if d.Exact {
+		version += ",exact"
+	}
+	if d.Partitions > 0 {
+		version += fmt.Sprintf(",partitions=%d", d.Partitions)
+	}
+	return driver.Identity{Name: "dq", Version: version}
+}
+
+// WithClock returns dq by a clock that due times and timers come from, guarded as the machine's is.
+func (d DQ) WithClock(c clock.Clock) driver.Driver {
+	d.Options = append(slices.Clone(d.Options), dq.WithClock(c), dq.WithClockGuard(true))
+	return d
+}
+
+// Store looks at the keys of Redisson's format.
+func (d DQ) Store(client redis.UniversalClient, name string) driver.Store {
+	if d.Partitions > 0 {
+		return storeOf(client, name, d.Partitions)
+	}
+	return driver.Keys{Client: client, Queue: name}
+}
+
+// Open makes one client for all the queues, and waits until their transfer tasks
+// run, for five seconds at most.
+func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+	rdb, err := server.NewClient(target.RedisURL)
+	if err != nil {
+		return nil, err
+	}
+	options := append([]dq.Option{dq.WithRelease(d.Release.String())}, d.Options...)
+	if d.Faithful {
+		options = append(options, dq.WithFaithful())
+	}
+	if d.Exact {
+		options = append(options, dq.WithTransfer(dq.Exact))
+	}
+	client, err := dq.NewClient(rdb, options...)
+	if err != nil {
+		return nil, errors.Join(err, rdb.Close())
+	}
+	if d.Partitions > 0 {
+		return openPartitioned(ctx, client, rdb, d.Partitions, names)
+	}
+	queues, delayed := make([]driver.Queue, 0, len(names)), make([]*dq.DelayedQueue[[]byte], 0, len(names))
+	var open atomic.Int64
+	open.Store(int64(len(names)))
+	for _, name := range names {
+		destination := dq.NewBlockingQueue(client, name, codec.Bytes{})
+		delayed = append(delayed, dq.NewDelayedQueue(destination))
+		queues = append(queues, &dqQueue{client: client, redis: rdb, open: &open, destination: destination, delayed: delayed[len(delayed)-1]})
+	}
+	if err := ready(ctx, delayed); err != nil {
+		return nil, errors.Join(err, client.Close(), rdb.Close())
+	}
+	return queues, nil
+}
+
+// readyPatience is how long to wait for the first transfers. Where they fail, as
+// on members of a layout that the release cannot read, the queue can be offered to
+// all the same, and a load shows what becomes of it.
+const readyPatience = 5 * time.Second
+
+func ready(ctx context.Context, delayed []*dq.DelayedQueue[[]byte]) error {
+	waiting, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	for _, d := range delayed {
+		if err := d.Ready(waiting); err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
+			return err
+		}
+	}
+	return nil
+}
+
+type dqQueue struct {
+	client      *dq.Client
+	redis       io.Closer     // what the client connects by
+	open        *atomic.Int64 // queues of the client that are not closed
+	closing     sync.Once
+	destination *dq.BlockingQueue[[]byte]
+	delayed     *dq.DelayedQueue[[]byte]
+}
+
+func (q *dqQueue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
+	return refused(q.delayed.Offer(ctx, value, delay))
+}
+
+// refused marks the error of an offer that is not queued, by the word of dq.
+func refused(err error) error {
+	if err != nil && !errors.Is(err, dq.ErrUncertain) {
+		return driver.Refused(err)
+	}
+	return err
+}
+
+func (q *dqQueue) Take(ctx context.Context) ([]byte, error) { return q.destination.Take(ctx) }
+
+// Poll takes a value if there is one.
+func (q *dqQueue) Poll(ctx context.Context) ([]byte, bool, error) {
+	value, err := q.destination.Poll(ctx)
+	if errors.Is(err, dq.ErrEmpty) {
+		return nil, false, nil
+	}
+	return value, err == nil, err
+}
+
+// Remove cancels a message.
+func (q *dqQueue) Remove(ctx context.Context, value []byte) (bool, error) {
+	return q.delayed.Remove(ctx, value)
+}
+
+// Close closes the client with its last queue.
+func (q *dqQueue) Close() (err error) {
+	q.closing.Do(func() {
+		if q.open.Add(-1) == 0 {
+			err = errors.Join(q.client.Close(), q.redis.Close())
+		}
+	})
+	return err
+}

@@ -1,0 +1,385 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/forensics"
+)
+
+// JournalKey returns the name of the HASH that keeps which values of the queue with the destination dest
+// are rewritten, where either codec reads them. It is in the slot of the other keys.
+func JournalKey(dest string) string { return wire.PrefixName("redisson_delay_queue_recoded", dest) }
+
+// journalLife is for how long a journal is kept after its last change: a second run that comes later
+// than that would rewrite its values again.
+const journalLife = 30 * 24 * time.Hour
+
+// recoding is a migration to another codec under way.
+type recoding struct {
+	client  redis.UniversalClient
+	reader  *forensics.Reader
+	names   wire.Names
+	options RecodeOptions
+	batch   batch
+	result  *Recoding
+	// delivered has the values of the destination queue that are to be rewritten, as the last survey
+	// found them.
+	delivered map[string]bool
+}
+
+// Recode writes the values of the queue with that destination in another codec: of what waits for its
+// time, and of what was delivered and not taken. It fails with a *CodecSubscribedError or a
+// *RefusedError where it refuses; then nothing was changed. Where it ends early, the Recoding says what
+// was done until then, and a new Recode goes on.
+func Recode(ctx context.Context, client redis.UniversalClient, dest string, options RecodeOptions) (*Recoding, error) {
+	began := time.Now()
+	r := &recoding{
+		client: client, names: wire.NamesOf(dest), options: options, batch: batch{size: firstBatch},
+		result: &Recoding{
+			Schema: RecodingSchema, Queue: dest, From: options.From, To: options.To, DryRun: options.DryRun, Partial: options.Partial,
+			Held: Held{Key: forensics.HeldKey(dest)}, Journal: JournalKey(dest),
+		},
+	}
+	err := r.run(ctx)
+	done := &r.result.Done
+	done.Batches, done.LongestMS = r.batch.calls, milliseconds(r.batch.longest)
+	done.TookMS = milliseconds(time.Since(began))
+	return r.result, err
+}
+
+func (r *recoding) run(ctx context.Context) error {
+	if a, b := wire.Slot(r.names.TimeoutSet), wire.Slot(r.names.Pending); r.options.Cluster && a != b {
+		return errSlots(r.names, a, b)
+	}
+	if err := r.ask(ctx); err != nil {
+		return err
+	}
+	r.others(ctx)
+	var err error
+	if r.reader, err = forensics.NewReader(ctx, r.client, r.names.Destination); err != nil {
+		return err
+	}
+	if r.result.Before, _, err = r.survey(ctx); err != nil {
+		return err
+	}
+	if refused := (&RefusedError{r.options.To, r.result.Before}); r.result.Before.CountRefused() > 0 && !r.options.Partial {
+		if !r.options.DryRun {
+			return refused
+		}
+		r.refusal(refused)
+	}
+	if r.options.DryRun {
+		return nil
+	}
+	for r.result.Done.Passes < maxPasses {
+		changed, err := r.pass(ctx)
+		if err != nil || !changed {
+			return err
+		}
+	}
+	after, _, err := r.survey(ctx)
+	r.result.After = &after
+	return err
+}
+
+func errSlots(names wire.Names, a, b int) error {
+	return fmt.Errorf("%s and %s are in the slots %d and %d: a cluster runs no script on both, and so nothing can be rewritten at once",
+		names.TimeoutSet, names.Pending, a, b)
+}
+
+// refusal takes note of why this would refuse, were it no dry run.
+func (r *recoding) refusal(err error) {
+	if r.result.Refusal != "" {
+		r.result.Refusal += "; "
+	}
+	r.result.Refusal += err.Error()
+}
+
+// ask looks for subscribers, and fails where that forbids to go on.
+func (r *recoding) ask(ctx context.Context) error {
+	found, err := subscribers(ctx, r.client, r.names.Channel)
+	if err != nil {
+		return err
+	}
+	r.result.Subscribers = found
+	if (found.Count == 0 && found.Unknown == "") || r.options.Force {
+		return nil
+	}
+	refusal := &CodecSubscribedError{SubscribedError{r.names.Channel, found}, r.options.From, r.options.To}
+	if r.options.DryRun {
+		r.refusal(refusal)
+		return nil
+	}
+	return refusal
+}
+
+// others counts the values that are left alone, or says why they cannot be counted.
+func (r *recoding) others(ctx context.Context) {
+	var err error
+	if r.result.Held.Count, err = r.client.ZCard(ctx, r.result.Held.Key).Result(); err != nil {
+		r.result.Held.Unknown = err.Error()
+	}
+	reliable := scripts.ReliableNamesOf(r.names.Destination)
+	count := func(n int64, err error) int64 {
+		if err != nil {
+			r.result.ReliableUnknown = err.Error()
+		}
+		return n
+	}
+	r.result.Dead = count(r.client.ZCard(ctx, reliable.Dead).Result())
+	r.result.Reserved = count(r.client.ZCard(ctx, reliable.Held).Result())
+	for _, key := range []string{reliable.Moved, reliable.MovedBefore} {
+		r.result.Reserved += count(r.client.LLen(ctx, key).Result())
+	}
+}
+
+// pass walks all once, and reports whether there was anything to do.
+func (r *recoding) pass(ctx context.Context) (changed bool, err error) {
+	done := &r.result.Done
+	done.Passes++
+	before := *done
+	for _, l := range []list{r.deliveredList(), r.pendingList()} {
+		if err := r.walk(ctx, l); err != nil {
+			return false, err
+		}
+	}
+	after, timed, err := r.survey(ctx)
+	if err != nil {
+		return false, err
+	}
+	r.result.After = &after
+	if !after.Unsure && timed.CountUnseen() > 0 {
+		if err := r.unlisted(ctx, timed); err != nil {
+			return false, err
+		}
+	}
+	return *done != before, nil
+}
+
+// list is one of the two lists that are walked.
+type list struct {
+	key  string
+	keys []string // of the script
+	// field is what the journal has before what is in the list.
+	field   string
+	open    func(entry string) (value []byte, pack func([]byte) string)
+	counted func(replaced, moved int)
+}
+
+func (r *recoding) deliveredList() list {
+	return list{
+		key: r.names.Destination, keys: []string{r.names.Destination, r.result.Journal}, field: "D",
+		open: func(entry string) ([]byte, func([]byte) string) {
+			return []byte(entry), func(v []byte) string { return string(v) }
+		},
+		counted: func(replaced, _ int) { r.result.Done.Waiting += replaced },
+	}
+}
+
+func (r *recoding) pendingList() list {
+	u := scripts.UnlistingOf(r.names.Destination)
+	return list{
+		key: r.names.Pending, keys: []string{r.names.Pending, r.result.Journal, r.names.TimeoutSet, u.Pass}, field: "T",
+		open: openMember,
+		counted: func(replaced, moved int) {
+			r.result.Done.Entries += replaced
+			r.result.Done.Members += moved
+		},
+	}
+}
+
+// openMember returns the value of a member, nil for one that cannot be read, and what packs another
+// value as the member is.
+func openMember(member string) (value []byte, pack func([]byte) string) {
+	content := forensics.Unpack([]byte(member), wire.LayoutBc0Lc0)
+	if content.Form == forensics.Unreadable {
+		return nil, nil
+	}
+	return content.Value, func(v []byte) string {
+		m := content.Member
+		m.Value = v
+		return string(m.Bytes())
+	}
+}
+
+// walk rewrites the entries of a list, from its tail to its head.
+func (r *recoding) walk(ctx context.Context, l list) error {
+	length, err := r.client.LLen(ctx, l.key).Result()
+	if err != nil {
+		return fmt.Errorf("LLEN %s: %w", l.key, err)
+	}
+	for end := int(length); end > 0; {
+		first := max(0, end-r.batch.size)
+		entries, err := r.client.LRange(ctx, l.key, int64(first), int64(end-1)).Result()
+		if err != nil {
+			return fmt.Errorf("LRANGE %s: %w", l.key, err)
+		}
+		entries, first = lastBytes(entries, first)
+		if err := r.replace(ctx, l.keys, "list", first, entries, l); err != nil {
+			return fmt.Errorf("rewriting entries %d to %d of %s: %w", first, end-1, l.key, err)
+		}
+		end = first
+		if r.options.Progress != nil {
+			r.options.Progress(r.result.Done.Passes, int(length)-end, int(length))
+		}
+	}
+	return nil
+}
+
+// lastBytes returns the last entries, as many as a batch may have bytes, one at least, and the index of
+// the first.
+func lastBytes(entries []string, first int) ([]string, int) {
+	bytes := 0
+	for i := len(entries) - 1; i > 0; i-- {
+		if bytes += len(entries[i]); bytes+len(entries[i-1]) > batchBytes {
+			return entries[i:], first + i
+		}
+	}
+	return entries, first
+}
+
+// replace rewrites what is to be rewritten among the entries, which are at first and behind it.
+func (r *recoding) replace(ctx context.Context, keys []string, mode string, first int, entries []string, l list) error {
+	fates, err := r.judge(ctx, entries, l)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	// What comes between two that are rewritten stays as it is; the script is told of runs without such.
+	for i := 0; i < len(entries); {
+		if fates[i].fresh == nil {
+			i++
+			continue
+		}
+		at, args := i, []any{mode, 0, r.options.To, int(journalLife.Seconds())}
+		for ; i < len(entries) && fates[i].fresh != nil; i++ {
+			args = append(args, entries[i], *fates[i].fresh, fates[i].flag)
+		}
+		args[1] = first + at
+		reply, err := recode.Run(ctx, r.client, keys, args...).Result()
+		if err != nil {
+			return err
+		}
+		var replaced, moved, missing, clashes int
+		if err := integers(reply, &replaced, &moved, &missing, &clashes); err != nil {
+			return err
+		}
+		l.counted(replaced, moved)
+		took := time.Since(began)
+		r.batch.ended(took, r.reader.Busy(took), replaced > 0)
+		began = time.Now()
+	}
+	return nil
+}
+
+// fate is what becomes of an entry.
+type fate struct {
+	fresh   *string // nil for one that stays
+	flag    string  // of the script
+	refused *codec.RecodeError
+}
+
+// judge returns what becomes of each of the entries.
+func (r *recoding) judge(ctx context.Context, entries []string, l list) ([]fate, error) {
+	fates := make([]fate, len(entries))
+	either := map[int]bool{}
+	var fields []string
+	var asked []int
+	for i, entry := range entries {
+		value, _ := l.open(entry)
+		if value == nil && l.field == "T" {
+			continue
+		}
+		switch r.options.Recoder.Looks(value) {
+		case codec.LooksTo:
+			continue
+		case codec.LooksBoth:
+			either[i] = true
+			fields, asked = append(fields, l.field+entry), append(asked, i)
+			continue
+		}
+		fates[i] = r.recoded(entry, l)
+	}
+	if len(fields) == 0 {
+		return fates, nil
+	}
+	known, err := r.client.HMGet(ctx, r.result.Journal, fields...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("HMGET %s: %w", r.result.Journal, err)
+	}
+	for n, i := range asked {
+		of, isKnown := known[n].(string)
+		switch {
+		case isKnown && of == r.options.To:
+		case r.options.Force && !isKnown:
+			fates[i].refused = &codec.RecodeError{Reason: fmt.Sprintf("both %s and %s read it, and a service that runs may have offered it in either", r.options.From, r.options.To)}
+		default:
+			fates[i] = r.recoded(entries[i], l)
+		}
+	}
+	return fates, nil
+}
+
+// recoded returns what becomes of an entry that is of the old codec.
+func (r *recoding) recoded(entry string, l list) fate {
+	value, pack := l.open(entry)
+	fresh, err := r.options.Recoder.Recode(value)
+	if err != nil {
+		var refused *codec.RecodeError
+		if !errors.As(err, &refused) {
+			refused = &codec.RecodeError{Reason: err.Error()}
+		}
+		return fate{refused: refused}
+	}
+	packed := pack(fresh)
+	f := fate{fresh: &packed}
+	if looks := r.options.Recoder.Looks(fresh); looks == codec.LooksBoth || looks == codec.LooksFrom {
+		f.flag = "both"
+	}
+	switch {
+	case packed == entry:
+		f.fresh = nil // it is the same in either codec
+	case l.field == "D" && r.delivered[packed]:
+		f.fresh = nil // not before that one is rewritten, which it would be taken for
+	}
+	return f
+}
+
+// unlisted rewrites the members of the timeout set that the Index has not seen in the list.
+func (r *recoding) unlisted(ctx context.Context, timed *forensics.Index) error {
+	u := scripts.UnlistingOf(r.names.Destination)
+	keys := []string{r.names.TimeoutSet, r.result.Journal, r.names.TimeoutSet, u.Pass, u.Unlisted[0], u.Unlisted[1]}
+	l := r.pendingList()
+	l.counted = func(_, moved int) { r.result.Done.Members += moved }
+	return r.reader.TimeoutSet(ctx, func(chunk []redis.Z) error {
+		var members []string
+		for _, z := range chunk {
+			if member := z.Member.(string); timed.Unseen(member) {
+				members = append(members, member)
+			}
+		}
+		for len(members) > 0 {
+			n := min(len(members), r.batch.size)
+			bytes := 0
+			for i, member := range members[:n] {
+				if bytes += len(member); bytes > batchBytes && i > 0 {
+					n = i
+					break
+				}
+			}
+			if err := r.replace(ctx, keys, "members", 0, members[:n], l); err != nil {
+				return fmt.Errorf("rewriting members of %s: %w", r.names.TimeoutSet, err)
+			}
+			members = members[n:]
+		}
+		return nil
+	})
+}

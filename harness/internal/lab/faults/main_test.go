@@ -1,0 +1,74 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+)
+
+func document(driver, scenario string, second int64, f run.Faults) *run.Document {
+	return &run.Document{
+		Driver: run.Driver{Name: driver}, Scenario: run.Scenario{Name: scenario, Producers: 5}, Started: time.Unix(second, 0), Faults: &f,
+	}
+}
+
+func resumed(after time.Duration) []run.FaultEvent {
+	ns := int64(after)
+	return []run.FaultEvent{{Text: "cut at 2s", MayLose: "nothing", ResumedNs: &ns}}
+}
+
+func TestPairsAreInTheOrderOfTheRuns(t *testing.T) {
+	rows := pair([]*run.Document{
+		document("dq", "n/a", 4, run.Faults{}), document("redisson", "n/b", 1, run.Faults{}),
+		document("redisson", "n/a", 3, run.Faults{}), document("dq", "n/b", 2, run.Faults{}),
+	})
+	var names []string
+	for _, r := range rows {
+		names = append(names, name(r.old), r.old.Driver.Name, r.new.Driver.Name)
+	}
+	require.Equal(t, []string{"b", "redisson", "dq", "a", "redisson", "dq"}, names)
+}
+
+func TestBehind(t *testing.T) {
+	old := run.Faults{Offered: 100, Acknowledged: 90, Uncertain: 5, Lost: 1, Events: resumed(time.Second)}
+	for name, tc := range map[string]struct {
+		change func(*run.Faults)
+		want   string
+	}{
+		"the same":         {func(*run.Faults) {}, ""},
+		"better":           {func(f *run.Faults) { f.Uncertain, f.Acknowledged, f.Events = 0, 100, resumed(0) }, ""},
+		"lost what may be": {func(f *run.Faults) { f.Lost = 3 }, ""},
+		"lost beyond":      {func(f *run.Faults) { f.LostBeyond = 1 }, "lost: 1 more than may be"},
+		"twice":            {func(f *run.Faults) { f.Duplicate = 1 }, "duplicate: 1 against 0"},
+		"by chance":        {func(f *run.Faults) { f.Uncertain, f.Acknowledged = 10, 85 }, ""},
+		"uncertain":        {func(f *run.Faults) { f.Uncertain = 11 }, "uncertain: 11 against 5"},
+		"refused":          {func(f *run.Faults) { f.Acknowledged = 84 }, "acknowledged: 84 against 90"},
+		"early":            {func(f *run.Faults) { f.Early = 6 }, "early: 6 against 0"},
+		"early beyond":     {func(f *run.Faults) { f.EarlyBeyond = 1 }, "early: 1 more than may be"},
+		"postponed":        {func(f *run.Faults) { f.Postponed = 6 }, "postponed: 6 against 0"},
+		"on time at once":  {func(f *run.Faults) { f.Events = resumed(1100 * time.Millisecond) }, ""},
+		"later":            {func(f *run.Faults) { f.Events = resumed(1101 * time.Millisecond) }, "resumed after: 1.10 s against 1.00 s"},
+		"never":            {func(f *run.Faults) { f.Events = []run.FaultEvent{{}} }, "resumed after: never against 1.00 s"},
+	} {
+		f := old
+		tc.change(&f)
+		rows := []row{{document("redisson", "n/a", 1, old), document("dq", "n/a", 2, f)}}
+		behind := allBehind(rows)
+		if tc.want == "" {
+			require.Empty(t, behind, name)
+			require.Contains(t, page(rows, time.Unix(0, 0)), "Nowhere.")
+			continue
+		}
+		require.Equal(t, []string{"a: " + tc.want}, behind, name)
+		require.Contains(t, page(rows, time.Unix(0, 0)), "- a: "+tc.want)
+	}
+}
+
+func TestPageShowsWhatWasSeen(t *testing.T) {
+	f := run.Faults{Offered: 600, Acknowledged: 590, Refused: 2, Uncertain: 8, UncertainCame: 3, Lost: 4, LostBeyond: 1, Events: resumed(1500 * time.Microsecond)}
+	text := page([]row{{document("redisson", "n/a", 1, f), document("dq", "n/a", 2, f)}}, time.Unix(0, 0))
+	require.Contains(t, text, "| **a** cut at 2s | nothing | redisson | 600 | 590 | 2 | 8 (3) | **4**, 1 beyond | 0 | 0 | 0 | 1.50 ms |\n|  |  | dq | 600 |")
+}

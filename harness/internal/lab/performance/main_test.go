@@ -1,0 +1,78 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const printed = `goos: linux
+BenchmarkBacklog-2   	       1	    120224 auto-msg/s	       300.5 exact-msg/s	         4.5 auto-longest-ms	 8 exact-longest-ms	 2 rate-ratio
+BenchmarkCancel/equal-delays-2         	       1	       400.0 remove-ms	         0.5 ticket-ms	       800 time-ratio
+BenchmarkCancel/equal-delays-2         	       1	       300.0 remove-ms	         0.5 ticket-ms	       600 time-ratio
+PASS
+`
+
+func TestSamples(t *testing.T) {
+	s := samples{}
+	s.benchmarks(printed)
+	require.Equal(t, "120,224 msg/s, 350 (300 to 400, 2 runs) and –",
+		s.fill("{Backlog auto-msg/s} msg/s, {Cancel/equal-delays remove-ms} and {nothing}"))
+	ratio, ok := s.over("Cancel/equal-delays remove-ms", "Cancel/equal-delays ticket-ms")
+	require.True(t, ok)
+	require.InDelta(t, 700, ratio, 1e-9)
+	_, ok = s.over("Backlog auto-msg/s", "nothing")
+	require.False(t, ok)
+	require.Equal(t, []string{"0.0812", "999", "1,000", "1,234,567", "-12,345"},
+		[]string{short(0.08123), short(999.4), short(999.9), short(1234567.2), short(-12345)})
+}
+
+// A target that is met, one that is missed and says why, and one that was not measured.
+func TestPage(t *testing.T) {
+	m := &measuring{samples: samples{}, missing: map[string]string{"burst": "there is no java here"}}
+	m.samples.benchmarks(printed)
+	page := m.page(time.Unix(0, 0), "a machine")
+	for _, line := range []string{
+		"120,224 msg/s, longest call 4.5 ms | Redisson's script alone, sent by dq | 300 msg/s, 8 ms | 400× | ≥ 100,000 msg/s, no call over 5 ms | met |",
+		"| 700× | ≥ 1,000× | missed [",
+		"| – | past due p99 ≤ 120 ms | not measured [3] |",
+		"\n3. there is no java here\n",
+		"only LREM takes an entry",
+	} {
+		require.Contains(t, page, line)
+	}
+}
+
+// Each figure of the table is one that a benchmark of dq reports, or a run has.
+func TestFiguresAreReported(t *testing.T) {
+	var benchmarks strings.Builder
+	for _, file := range []string{"backlog", "turns", "offer"} {
+		text, err := os.ReadFile("../../../../dq/" + file + "_bench_test.go")
+		require.NoError(t, err)
+		benchmarks.Write(text)
+	}
+	named := regexp.MustCompile(`\{([^}]+)\}`)
+	for _, r := range rows {
+		figures := []string{}
+		for _, found := range named.FindAllStringSubmatch(r.dq+r.other, -1) {
+			figures = append(figures, found[1])
+		}
+		for _, a := range r.aims {
+			figures = append(figures, a.figure)
+		}
+		for _, figure := range figures {
+			words := strings.Fields(figure)
+			if len(words) == 3 { // of a run
+				require.Contains(t, []string{"dq", "redisson", "faithful"}, words[1])
+				continue
+			}
+			name, _, _ := strings.Cut(words[0], "/")
+			require.Contains(t, benchmarks.String(), "func Benchmark"+name+"(", figure)
+			require.Contains(t, benchmarks.String(), strings.TrimPrefix(strings.TrimPrefix(words[1], "auto"), "exact")+`"`, figure)
+		}
+	}
+}

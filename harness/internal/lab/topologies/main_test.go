@@ -1,0 +1,67 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/conformance"
+	"github.com/dq-bench/dq-bench/harness/internal/topology"
+)
+
+// program writes one that says a version.
+func program(t *testing.T, says string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "server")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\necho '"+says+"'\n"), 0o700))
+	return path
+}
+
+func TestEachVersionIsFoundOnce(t *testing.T) {
+	t.Setenv("PATH", "")
+	redis := program(t, "Redis server v=6.0.16 sha=00000000:0 malloc=jemalloc-5.2.1 bits=64")
+	again := program(t, "Redis server v=6.0.16 sha=00000000:0")
+	valkey := program(t, "Valkey server v=8.1.1 sha=00000000:0")
+	found, err := find(t.Context(), redis+":"+again+"::"+valkey)
+	require.NoError(t, err)
+	require.Equal(t, []server{{redis, "redis", "6.0.16"}, {valkey, "valkey", "8.1.1"}}, found)
+	require.Equal(t, []string{"redis 7.0", "redis 8.0", "valkey 9"}, absent(found))
+
+	_, err = find(t.Context(), program(t, "ls 1.0"))
+	require.ErrorContains(t, err, "expected a Redis or Valkey server")
+	_, err = find(t.Context(), "")
+	require.ErrorContains(t, err, "DQ_REDIS_SERVERS")
+}
+
+func TestPageShowsWhatFailed(t *testing.T) {
+	kinds := topology.Kinds(nil)
+	good := &job{
+		program: server{"", "redis", "7.0.15"}, kind: kinds[0],
+		verdict: &topology.Verdict{Level: conformance.Wire, Passed: 168},
+		outcomes: []outcome{{topology.Fault{Name: "kill", About: "kill -9", Loses: topology.Popped}, &topology.Outcome{
+			Offered: 100, Acknowledged: 94, Uncertain: 6, UncertainCame: 2, LostPopped: 1,
+			Fault: 300 * time.Millisecond, Gap: 350 * time.Millisecond, Resumed: 20 * time.Millisecond,
+		}}},
+	}
+	text := page([]*job{good}, []string{"valkey 9"}, time.Unix(0, 0))
+	require.Contains(t, text, "| redis 7.0.15 | **one server** | by TCP, RESP3 | 168 | 0 |  |\n")
+	require.Contains(t, text, "| valkey 9 | | not run: no program of it is here; `DQ_REDIS_SERVERS=path:path` takes more")
+	require.Contains(t, text, "| kill | what was on its way to a take | 100 | 94 | 0 | 6 (2) | 1 | 0 | 0 | 0 | 0 | 0 | 300 ms | 350 ms | 20.0 ms |\n")
+	require.Contains(t, text, "- one server, kill: kill -9\n")
+	require.Contains(t, text, "## What failed\n\nNothing.\n")
+
+	bad := &job{
+		program: good.program, kind: kinds[1], err: errors.New("no way"),
+		verdict:  &topology.Verdict{Failed: []conformance.Result{{ID: "DQ.offer/x", Status: conformance.Fail, Detail: "seen"}}},
+		outcomes: []outcome{{topology.Fault{Name: "kill"}, &topology.Outcome{Acknowledged: 1, LostBeyond: 2, Stalled: 1, Resumed: -1}}},
+	}
+	text = page([]*job{good, bad}, nil, time.Unix(0, 0))
+	for _, want := range []string{"no way", "DQ.offer/x", "kill: 2 lost beyond what Redis may lose", "kill: 1 queues of which nothing came after the fault", "| late |"} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, text, "Nothing.")
+}

@@ -1,0 +1,103 @@
+package load_test
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/faketime"
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+// wrongClock has the clock of the process that takes be an hour ahead in the middle of a run,
+// where at any instant something is due and some hundred messages are not.
+func wrongClock(t *testing.T, driverSpec string) (*run.Document, error) {
+	t.Helper()
+	d, err := spec.Parse(driverSpec)
+	require.NoError(t, err)
+	file, err := faketime.NewFile(t.TempDir(), "clock")
+	require.NoError(t, err)
+	p := plan.DefaultPlan()
+	p.WarmupEnds, p.Warmup = false, 0
+	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 200, 3*time.Second
+	p.Delay, p.Queue = plan.Delay{Min: 100 * time.Millisecond, Max: 3500 * time.Millisecond}, "own"
+	p.Fleet = []plan.Member{{Offers: true}, {Takes: true}}
+	o := load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"}, Account: true, Clocks: map[int]faketime.File{2: file}}
+	o.Meanwhile = func(ctx context.Context, start time.Time) {
+		wait := func(until time.Duration) {
+			timer := time.NewTimer(time.Until(start.Add(until)))
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+		}
+		wait(time.Second)
+		require.NoError(t, file.Set(time.Hour))
+		wait(2 * time.Second)
+		require.NoError(t, file.Set(0))
+	}
+	onRedis(t, &o)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	result, err := load.Run(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range result.Messages {
+		require.NotZero(t, m.Came)
+		require.LessOrEqual(t, m.Came-m.Sent, int64(time.Minute), "the harness counts by a clock that is right")
+		require.Positive(t, m.Came-m.Sent)
+	}
+	return result.Report, nil
+}
+
+// By a clock that is ahead all is due, as Redisson's format has it: who follows it has that come
+// early. What is offered after comes in time, and nothing is lost.
+func TestAMemberWhoseClockIsWrong(t *testing.T) {
+	t.Parallel()
+	r, err := wrongClock(t, "dq:4.7.0,faithful")
+	require.NoError(t, err)
+	c := r.Counts
+	require.Zero(t, c.Lost+c.Duplicate+c.Pending+c.OfferErrors)
+	require.EqualValues(t, 600, c.Delivered)
+	require.GreaterOrEqual(t, c.Early, int64(100), "what was pending when the clock moved")
+	require.Less(t, c.Early, int64(600))
+}
+
+// dq asks the server, whose clock is right.
+func TestAMemberThatDoesNotFollowAWrongClock(t *testing.T) {
+	t.Parallel()
+	r, err := wrongClock(t, "dq")
+	require.NoError(t, err)
+	require.Equal(t, run.Counts{Offered: 600, Delivered: 600}, r.Counts)
+}
+
+// A real Redisson follows its clock.
+func TestARedissonWhoseClockIsWrong(t *testing.T) {
+	redistest.Redisson(t)
+	if _, err := (faketime.File{}).Environment(); err != nil && !redistest.Required("faketime") {
+		t.Skip(err)
+	}
+	r, err := wrongClock(t, "redisson:4.7.0")
+	require.NoError(t, err)
+	require.Zero(t, r.Counts.Lost+r.Counts.Duplicate+r.Counts.Pending)
+	require.GreaterOrEqual(t, r.Counts.Early, int64(100))
+	require.Less(t, r.Counts.Early, int64(600))
+}
+
+// Who asks no clock that could be moved is refused before anything is offered.
+func TestWhoCannotBeGivenAClock(t *testing.T) {
+	_, err := wrongClock(t, "memory")
+	var lacks *driver.CapabilityError
+	require.ErrorAs(t, err, &lacks)
+	require.Equal(t, "be given another clock", lacks.Need)
+}

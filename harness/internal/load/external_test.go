@@ -1,0 +1,97 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+// A real Redisson runs each plan by itself. The first time fetches it, so only where
+// DQ_REQUIRE asks for that.
+func TestRunOnARealRedisson(t *testing.T) {
+	redistest.Redisson(t)
+	for name, tc := range map[string]struct {
+		driver string
+		change func(p *plan.Plan)
+	}{
+		"plain":              {"redisson:3.16.6", func(*plan.Plan) {}},
+		"many queues":        {"redisson:3.16.6", func(p *plan.Plan) { p.Producers, p.Queues = 2, 4 }},
+		"polling":            {"redisson:3.16.6", func(p *plan.Plan) { p.Poll = 5 * time.Millisecond }},
+		"the oldest release": {"redisson:2.15.2", func(*plan.Plan) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := redistest.Redis(t)
+			client := srv.NewClient()
+			defer client.Close()
+			d, err := spec.Parse(tc.driver)
+			require.NoError(t, err)
+			p := testPlan()
+			p.Consumers, p.Rate, p.Duration, p.Warmup, p.Queue = 8, 100, time.Second, 500*time.Millisecond, "own"
+			tc.change(&p)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			result, err := Run(ctx, Options{
+				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Client: client, Queue: p.Queue}, RunID: 7, OwnQueue: true,
+				Notice: func(line string) { t.Log(line) },
+			})
+			require.NoError(t, err)
+			r := result.Report
+			require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
+			require.EqualValues(t, 100, r.Counts.Delivered)
+			require.Equal(t, tc.driver, r.Driver.String())
+			require.Positive(t, r.ServerStats.TransferCalls)
+			require.Equal(t, run.InProgram, r.Measured)
+			require.NotNil(t, r.Machine.Late, "the program tells when the latest came")
+			require.Empty(t, r.Notes)
+			keys, err := client.Keys(t.Context(), "*").Result()
+			require.NoError(t, err)
+			require.Empty(t, keys, "nothing is left on the server")
+		})
+	}
+}
+
+// The real Redisson is interrupted as dq is: no more offers, what is due soon is
+// drained, the rest is pending, and there is a report.
+func TestInterruptedRedissonStillReports(t *testing.T) {
+	redistest.Redisson(t)
+	srv := redistest.Redis(t)
+	client := srv.NewClient()
+	defer client.Close()
+	d, err := spec.Parse("redisson:4.7.0")
+	require.NoError(t, err)
+	p := testPlan()
+	p.Rate, p.Duration, p.Warmup, p.Queue, p.DrainTimeout = 200, time.Hour, 500*time.Millisecond, "own", time.Second
+	p.Delay = plan.Delay{Min: 10 * time.Millisecond, Max: 20 * time.Second}
+	deadline, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	ctx, interrupt := context.WithCancel(deadline)
+	defer interrupt()
+	result, err := Run(ctx, Options{
+		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Client: client, Queue: p.Queue}, RunID: 7, OwnQueue: true,
+		Progress: func(p Progress) {
+			if p.Phase == plan.Measured && p.Delivered > 0 {
+				interrupt()
+			}
+		},
+	})
+	require.NoError(t, err)
+	r := result.Report
+	require.True(t, r.Interrupted)
+	require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
+	require.Positive(t, r.Counts.NotDue)
+	require.Positive(t, r.Counts.Delivered)
+	logged := int64(0)
+	require.NoError(t, run.ReadLatenessLog(bytes.NewReader(result.Log.Bytes()), func(h *run.Histogram) { logged += h.Count() }))
+	require.Equal(t, r.Counts.Delivered, logged)
+	held, err := client.ZCard(t.Context(), "redisson_delay_queue_timeout:{own}").Result()
+	require.NoError(t, err)
+	require.Zero(t, held, "the run's own queue goes with it")
+}

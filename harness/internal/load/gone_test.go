@@ -1,0 +1,94 @@
+package load_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server"
+)
+
+// meanwhile runs a plan of so long, and does something to the server once 200 messages were offered.
+func meanwhile(t *testing.T, length time.Duration, do func(*server.Server)) *run.Document {
+	t.Helper()
+	return meanwhileOn(t, redistest.Redis(t), length, do)
+}
+
+func meanwhileOn(t *testing.T, srv *server.Server, length time.Duration, do func(*server.Server)) *run.Document {
+	t.Helper()
+	d, err := spec.Parse("dq")
+	require.NoError(t, err)
+	p := plan.DefaultPlan()
+	p.WarmupEnds, p.Warmup, p.DrainTimeout = false, 0, 2*time.Second
+	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 200, length
+	p.Delay, p.Queue = plan.Delay{Min: 100 * time.Millisecond, Max: time.Second}, "own"
+	client := srv.NewClient()
+	t.Cleanup(func() { client.Close() })
+	var once sync.Once
+	var doing sync.WaitGroup
+	o := load.Options{
+		Plan: p, Driver: d, RunID: 7, OwnQueue: true, RedisURL: srv.DriverURL(), Redis: &load.Redis{Client: client, Queue: p.Queue, Seeds: srv.Seeds()},
+		Progress: func(p load.Progress) {
+			if p.Offered >= 200 {
+				once.Do(func() { doing.Go(func() { do(srv) }) })
+			}
+		},
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	result, err := load.Run(ctx, o)
+	require.NoError(t, err)
+	doing.Wait()
+	result.Report.Judge(nil)
+	return result.Report
+}
+
+// A run whose server is gone is given up, and what became of its messages nobody can tell.
+func TestAServerThatIsGoneEndsTheRun(t *testing.T) {
+	t.Parallel()
+	r := meanwhile(t, time.Hour, func(s *server.Server) { require.NoError(t, s.Close()) })
+	c := r.Counts
+	require.Zero(t, c.Lost+c.Pending+c.Duplicate)
+	require.Positive(t, c.Unknown)
+	require.Equal(t, c.Offered, c.Delivered+c.Unknown)
+	require.Contains(t, r.ServerGone, "the server was gone")
+	require.False(t, r.Verdict.Passed)
+	require.Contains(t, r.Verdict.Text, "of unknown fate")
+}
+
+// One that does not answer for longer than it may refuse connections is not gone.
+func TestAServerThatDoesNotAnswerIsNotGone(t *testing.T) {
+	t.Parallel()
+	r := meanwhile(t, 3*time.Second, func(s *server.Server) {
+		client := s.NewClient()
+		defer client.Close()
+		require.NoError(t, client.Do(context.Background(), "CLIENT", "PAUSE", "2500").Err())
+	})
+	require.Empty(t, r.ServerGone)
+	require.Zero(t, r.Counts.Lost+r.Counts.Unknown+r.Counts.Pending)
+}
+
+// A set of servers has time to name another master, unless nobody is left to do so: the run ends long before that time.
+func TestASetThatIsGoneEndsTheRun(t *testing.T) {
+	t.Parallel()
+	cluster, sentinels := redistest.Cluster(t, 3, 1), redistest.Sentinel(t)
+	for name, set := range map[string]*server.Server{"cluster": cluster.Server, "sentinels": sentinels.Server} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			r := meanwhileOn(t, set, time.Hour, func(s *server.Server) { require.NoError(t, s.Close()) })
+			require.Less(t, time.Since(began), 40*time.Second, "others are elected for a minute")
+			require.Contains(t, r.ServerGone, "the server was gone")
+			require.Zero(t, r.Counts.Lost+r.Counts.Pending+r.Counts.Duplicate)
+			require.Equal(t, r.Counts.Offered, r.Counts.Delivered+r.Counts.Unknown)
+		})
+	}
+}

@@ -1,0 +1,173 @@
+package load
+
+import (
+	"context"
+	"sort"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+)
+
+const (
+	// meterStep is how long the meter sleeps at a time: each wake costs about 50 µs of a
+	// processor, 3 % of one, and at 1 ms the meter was seen in what it is beside.
+	meterStep = 2 * time.Millisecond
+	// maxHiccups bounds the memory of a meter to 2 MiB.
+	maxHiccups = 1 << 17
+)
+
+// hiccup is a time in which the meter should have been awake and was not, in Unix ns.
+type hiccup struct{ from, to int64 }
+
+// meter finds out when the machine did not run what was due, as jHiccup does: it sleeps
+// again and again, and looks by how much it overslept. It sleeps in the runtime's poller,
+// where a delivery to this process is waited for: a thread of its own, outside of it,
+// would miss what a message meets, and hold a processor back from the scheduler in each
+// of its system calls.
+type meter struct {
+	sleeper sleeper
+	epoch   epoch
+	began   time.Time
+	done    chan struct{}
+
+	// These are the meter's own until done is closed.
+	hiccups   []hiccup // in order
+	count     int64    // of all, those beyond maxHiccups too
+	total     time.Duration
+	longest   time.Duration
+	overslept *run.Histogram
+	ended     time.Time
+}
+
+// sleeper sleeps for a meterStep at a time.
+type sleeper interface {
+	// sleep returns when it was to end and when it did; ok is false once stop was called.
+	sleep() (due, woke time.Time, ok bool)
+	// stop ends a sleep. It may be called again, and from any goroutine.
+	stop()
+}
+
+// startMeter has a meter run until it is ended, which it must be.
+func startMeter(k clock.Clock, e epoch) *meter {
+	m := &meter{epoch: e, began: time.Now(), done: make(chan struct{}), overslept: run.NewHistogram(run.TotalDigits)}
+	if k == clock.System() {
+		m.sleeper = newSleeper()
+	} else {
+		m.sleeper = newTimerSleeper(k)
+	}
+	go m.run()
+	return m
+}
+
+func (m *meter) run() {
+	defer close(m.done)
+	for {
+		due, woke, ok := m.sleeper.sleep()
+		if !ok {
+			m.ended = time.Now()
+			return
+		}
+		m.note(due, woke)
+	}
+}
+
+// note records that the meter was to wake at an instant and did so at another.
+func (m *meter) note(due, woke time.Time) {
+	over := max(woke.Sub(due), 0)
+	// A sleep that lasts long stands for all that would have begun in it: each instant
+	// has its delay, not each sleep.
+	for late := over; late >= 0; late -= meterStep {
+		m.overslept.Record(int64(late))
+	}
+	if over < run.HiccupBound {
+		return
+	}
+	m.count++
+	m.total += over
+	m.longest = max(m.longest, over)
+	if len(m.hiccups) < maxHiccups {
+		m.hiccups = append(m.hiccups, hiccup{m.epoch.wall(due), m.epoch.wall(woke)})
+	}
+}
+
+// end stops the meter. It may be called again.
+func (m *meter) end() {
+	m.sleeper.stop()
+	<-m.done
+}
+
+// seen is what an ended meter has found.
+func (m *meter) seen() run.Hiccups {
+	seen := run.Hiccups{Count: m.count, TotalNs: int64(m.total), LongestNs: int64(m.longest), P99Ns: m.overslept.Quantile(.99)}
+	if length := m.ended.Sub(m.began); length > 0 {
+		seen.Share = float64(m.total) / float64(length)
+	}
+	return seen
+}
+
+// heldUp tells which of the latest messages an ended meter's machine held up.
+func (m *meter) heldUp(latest []arrival) *run.LateMessages {
+	held := &run.LateMessages{Messages: int64(len(latest))}
+	total := m.totals()
+	for _, a := range latest {
+		if 2*(m.before(total, a.came)-m.before(total, a.due)) >= a.pastDue() {
+			held.InHiccups++
+		}
+	}
+	return held
+}
+
+// spread tells each second of a run that began at an instant what of the hiccups fell into
+// it. The meter has ended.
+func (m *meter) spread(seconds []run.Interval, begin int64) {
+	total := m.totals()
+	last := m.before(total, begin)
+	for i := range seconds {
+		until := m.before(total, begin+int64(seconds[i].Second*1e9))
+		seconds[i].HiccupNs, last = until-last, until
+	}
+}
+
+// totals are how long all hiccups before each one lasted, in ns.
+func (m *meter) totals() []int64 {
+	totals := make([]int64, 1, len(m.hiccups)+1)
+	for i, h := range m.hiccups {
+		totals = append(totals, totals[i]+h.to-h.from)
+	}
+	return totals
+}
+
+// before is how much of the time before an instant lies in hiccups, in ns.
+func (m *meter) before(totals []int64, unixNs int64) int64 {
+	ended := sort.Search(len(m.hiccups), func(i int) bool { return m.hiccups[i].to > unixNs })
+	if ended < len(m.hiccups) && m.hiccups[ended].from < unixNs {
+		return totals[ended] + unixNs - m.hiccups[ended].from
+	}
+	return totals[ended]
+}
+
+// timerSleeper sleeps by the timer of a clock.
+type timerSleeper struct {
+	clock clock.Clock
+	timer clock.Timer
+	ctx   context.Context
+	end   context.CancelFunc
+}
+
+func newTimerSleeper(k clock.Clock) sleeper {
+	s := &timerSleeper{clock: k, timer: k.NewTimer()}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+func (s *timerSleeper) sleep() (due, woke time.Time, ok bool) {
+	due = s.clock.Now().Add(meterStep)
+	if clock.SleepUntil(s.ctx, s.clock, s.timer, due) != nil {
+		s.timer.Close()
+		return due, due, false
+	}
+	return due, s.clock.Now(), true
+}
+
+func (s *timerSleeper) stop() { s.end() }

@@ -1,0 +1,118 @@
+package load
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+)
+
+// stalling is a virtual clock of a machine that stands still from time to time: what is
+// to wake in a stall wakes at its end.
+type stalling struct {
+	clock.Clock
+	stalls []stall
+}
+
+type stall struct{ from, to time.Time }
+
+func (s stalling) NewTimer() clock.Timer { return stallingTimer{s.Clock.NewTimer(), s.stalls} }
+
+type stallingTimer struct {
+	clock.Timer
+	stalls []stall
+}
+
+func (t stallingTimer) Reset(at time.Time) {
+	for _, s := range t.stalls {
+		if !at.Before(s.from) && at.Before(s.to) {
+			at = s.to
+		}
+	}
+	t.Timer.Reset(at)
+}
+
+// stallsOf stand still for a length each, a time after now.
+func stallsOf(lengths map[time.Duration]time.Duration) stalling {
+	s := stalling{Clock: clock.Runtime()}
+	now := time.Now()
+	for after, length := range lengths {
+		s.stalls = append(s.stalls, stall{now.Add(after), now.Add(after + length)})
+	}
+	return s
+}
+
+func TestTheMeterSeesWhenTheMachineStoodStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := stallsOf(map[time.Duration]time.Duration{
+			100 * time.Millisecond: 30 * time.Millisecond, 500 * time.Millisecond: 5 * time.Millisecond,
+			900*time.Millisecond + 500*time.Microsecond: time.Millisecond, // the wake in it is 0.5 ms late only
+		})
+		start := time.Now()
+		m := startMeter(k, newEpoch())
+		time.Sleep(time.Second)
+		m.end()
+		m.end()
+		seen := m.seen()
+		require.EqualValues(t, 2, seen.Count)
+		require.Equal(t, 35*time.Millisecond, time.Duration(seen.TotalNs))
+		require.Equal(t, 30*time.Millisecond, time.Duration(seen.LongestNs))
+		require.InDelta(t, .035, seen.Share, 1e-9)
+		// Of 500 instants 15 fell into the longest one, of which 5 had more than 20 ms to wait.
+		require.InDelta(t, float64(20*time.Millisecond), float64(seen.P99Ns), float64(meterStep+time.Millisecond))
+		at := func(after time.Duration) int64 { return start.Add(after).UnixNano() }
+		require.Equal(t, []hiccup{
+			{at(100 * time.Millisecond), at(130 * time.Millisecond)}, {at(500 * time.Millisecond), at(505 * time.Millisecond)},
+		}, m.hiccups)
+		seconds := []run.Interval{{Second: .1}, {Second: .12}, {Second: 1}}
+		m.spread(seconds, start.UnixNano())
+		require.Equal(t, []run.Interval{
+			{Second: .1}, {Second: .12, HiccupNs: int64(20 * time.Millisecond)}, {Second: 1, HiccupNs: int64(15 * time.Millisecond)},
+		}, seconds)
+	})
+}
+
+func TestAQuietMachineHasNoHiccups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := startMeter(clock.Runtime(), newEpoch())
+		time.Sleep(10 * time.Second)
+		m.end()
+		require.Equal(t, run.Hiccups{}, m.seen())
+	})
+}
+
+// The sleeper of the machine wakes at its steps, those that it slept through counted, and
+// is stopped in the middle of one.
+func TestTheSleeperOfTheMachine(t *testing.T) {
+	s := newSleeper()
+	begin := time.Now()
+	for range 3 {
+		due, woke, ok := s.sleep()
+		require.True(t, ok)
+		require.False(t, woke.Before(due))
+		begin = due
+	}
+	due, _, ok := s.sleep()
+	require.True(t, ok)
+	require.Zero(t, due.Sub(begin)%meterStep)
+	go s.stop()
+	for ok {
+		_, _, ok = s.sleep()
+	}
+	s.stop()
+}
+
+// What a meter costs: the processor time of a second of it.
+func BenchmarkMeter(b *testing.B) {
+	for b.Loop() {
+		before := cpuSeconds()
+		m := startMeter(clock.System(), newEpoch())
+		time.Sleep(time.Second)
+		m.end()
+		b.ReportMetric((cpuSeconds()-before)*1e3, "cpu-ms/s")
+	}
+}

@@ -1,0 +1,195 @@
+package load_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/serve"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/baseline"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+// TestMain makes the test binary, called with serve and the name of an implementation, a
+// program that serves it. No ledger of a killed process may be left by any test.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 2 || os.Args[1] != "serve" {
+		os.Exit(inAFolderOfTheirOwn(m))
+	}
+	d, err := spec.Parse(os.Args[len(os.Args)-1])
+	if err == nil {
+		err = serve.Serve(os.Stdin, os.Stdout, d)
+	}
+	if err != nil {
+		_, _ = io.WriteString(os.Stderr, err.Error())
+		os.Exit(1)
+	}
+}
+
+func inAFolderOfTheirOwn(m *testing.M) int {
+	files, err := os.MkdirTemp("", "load-test-")
+	if err == nil {
+		defer os.RemoveAll(files)
+		err = os.Setenv("TMPDIR", files)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := redistest.Waiting{M: m}.Run()
+	if left, _ := filepath.Glob(filepath.Join(files, "dq-bench-ledger-*")); len(left) > 0 {
+		fmt.Fprintln(os.Stderr, "ledgers are left:", left)
+		return 1
+	}
+	return code
+}
+
+// killPlan kills the only process while it takes what is all due, and has another go on.
+func killPlan() plan.Plan {
+	p := plan.DefaultPlan()
+	p.WarmupEnds, p.Warmup = false, 500*time.Millisecond
+	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 1000, 2*time.Second
+	p.Delay = plan.Delay{Min: 980 * time.Millisecond, Max: 980 * time.Millisecond, Together: true}
+	p.Queue, p.DrainTimeout = "own", 3*time.Second
+	p.Fleet = []plan.Member{
+		{Offers: true, Takes: true, To: time.Second, Kill: true}, {Offers: true, Takes: true, From: 1100 * time.Millisecond},
+	}
+	return p
+}
+
+// onRedis gives a run the server that its implementation needs, if any.
+func onRedis(t *testing.T, o *load.Options) {
+	t.Helper()
+	if o.Driver.Store(nil, "") == nil {
+		return
+	}
+	srv := redistest.Redis(t)
+	client := srv.NewClient()
+	t.Cleanup(func() { client.Close() })
+	o.RedisURL, o.Redis = srv.URL(), &load.Redis{Client: client, Queue: o.Plan.Queue}
+}
+
+// kill runs the plan, and checks that every message is accounted for.
+func kill(t *testing.T, driverSpec string, p plan.Plan) *run.Document {
+	t.Helper()
+	d, err := spec.Parse(driverSpec)
+	require.NoError(t, err)
+	o := load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"}}
+	onRedis(t, &o)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	result, err := load.Run(ctx, o)
+	require.NoError(t, err)
+	r := result.Report
+	c := r.Counts
+	require.Equal(t, c.Offered, c.Delivered+c.Pending+c.Lost)
+	require.Zero(t, c.Early+c.Pending+c.Foreign+c.Corrupt, "%+v", c)
+	require.Equal(t, c.Delivered, r.Histograms.Lateness.Count())
+	require.Equal(t, c.Delivered, r.Histograms.PastDue.Count())
+	require.Equal(t, r.Histograms.OfferRTT.Count(), r.Histograms.ResponseTime.Count())
+	require.Equal(t, r.Histograms.OfferRTT.Count(), r.Histograms.ScheduleLag.Count())
+	require.LessOrEqual(t, c.OfferErrors, int64(p.Producers), "a producer has one offer under way")
+	logged, delivered := int64(0), int64(0)
+	require.NoError(t, run.ReadLatenessLog(bytes.NewReader(result.Log.Bytes()), func(h *run.Histogram) { logged += h.Count() }))
+	for _, i := range r.Intervals {
+		delivered += i.Delivered
+	}
+	require.Equal(t, c.Delivered, logged)
+	require.Equal(t, c.Delivered, delivered)
+	require.Contains(t, strings.Join(r.Notes, "\n"), "was killed")
+	require.NotContains(t, strings.Join(r.Notes, "\n"), "did not end well", "as it was meant to")
+	return r
+}
+
+// A process that is killed loses what it had taken from Redis and not handed over, which is
+// a value of each consumer at most; all else comes by the process that follows.
+func TestKilledProcessLosesWhatItsConsumersHeld(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"dq", "dq:3.16.6,faithful", "exec:'" + os.Args[0] + "' serve dq"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := killPlan()
+			r := kill(t, name, p)
+			require.Positive(t, r.Counts.Delivered)
+			require.LessOrEqual(t, r.Counts.Lost, int64(p.Consumers))
+			require.Zero(t, r.Counts.Duplicate)
+			require.Equal(t, []string{"driver offers and takes until killed at 1s", "driver offers and takes from 1.1s"}, r.Scenario.Fleet)
+			require.Equal(t, run.InProgram, r.Measured)
+		})
+	}
+}
+
+// What was in the temp list of a killed process comes once its lease is over. What a consumer
+// held at that moment comes twice if it was not acknowledged, and is lost if it was.
+func TestKilledProcessLeavesItsTempList(t *testing.T) {
+	t.Parallel()
+	p := killPlan()
+	p.DrainTimeout = 2 * baseline.DefaultLease
+	r := kill(t, "redis-zset", p)
+	require.Positive(t, r.Counts.Delivered)
+	require.LessOrEqual(t, r.Counts.Lost+r.Counts.Duplicate, int64(p.Consumers))
+}
+
+// What a killed process had in memory is gone: all that was not due.
+func TestKilledProcessLosesWhatIsOnlyInMemory(t *testing.T) {
+	t.Parallel()
+	p := killPlan()
+	p.Delay = plan.Fixed(1500 * time.Millisecond)
+	r := kill(t, "memory", p)
+	require.Zero(t, r.Counts.Duplicate)
+	require.Positive(t, r.Counts.Lost)
+	require.LessOrEqual(t, r.Counts.Lost, int64(1000), "what was offered in the second before")
+	require.GreaterOrEqual(t, r.Counts.Delivered, int64(1000), "what was offered after")
+}
+
+// The real Redisson loses as much.
+func TestKilledRedissonLosesWhatItsConsumersHeld(t *testing.T) {
+	redistest.Redisson(t)
+	p := killPlan()
+	p.Warmup, p.Rate = 3*time.Second, 500
+	r := kill(t, "redisson:4.7.0", p)
+	require.Zero(t, r.Counts.Duplicate)
+	require.Positive(t, r.Counts.Delivered)
+	require.LessOrEqual(t, r.Counts.Lost, int64(p.Consumers))
+}
+
+// A member that is never killed, for the run is over before, ends as others do.
+func TestRunEndsBeforeAMemberIsKilled(t *testing.T) {
+	p := killPlan()
+	p.Rate, p.Warmup, p.Duration, p.Delay = 100, 0, 200*time.Millisecond, plan.Fixed(10*time.Millisecond)
+	p.Fleet = []plan.Member{{Offers: true, Takes: true, To: time.Hour, Kill: true}, {Offers: true, Takes: true}}
+	d, err := spec.Parse("memory")
+	require.NoError(t, err)
+	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, RunID: 7, Serve: []string{os.Args[0], "serve"}})
+	require.NoError(t, err)
+	require.Equal(t, run.Counts{Offered: 20, Delivered: 20}, result.Report.Counts)
+	require.Empty(t, result.Report.Notes)
+}
+
+// Who cannot be killed is refused before anything is offered.
+func TestWhoCannotBeKilled(t *testing.T) {
+	memory, err := spec.Parse("memory")
+	require.NoError(t, err)
+	_, err = load.Run(t.Context(), load.Options{Plan: killPlan(), Driver: memory})
+	require.ErrorContains(t, err, "expected a command that serves it in a process of its own")
+
+	calls, err := spec.Parse(`exec:sh -c 'read line; echo "{\"id\":1,\"ok\":true,\"result\":{\"name\":\"old\",\"version\":\"1\",\"protocol\":2,\"capabilities\":[\"load\"]}}"; cat'`)
+	require.NoError(t, err)
+	_, err = load.Run(t.Context(), load.Options{Plan: killPlan(), Driver: calls, OverProtocol: true})
+	var lacks *driver.CapabilityError
+	require.ErrorAs(t, err, &lacks)
+	require.Contains(t, lacks.Need, "load(ledger)")
+}

@@ -1,0 +1,36 @@
+package load
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/stretchr/testify/require"
+)
+
+func TestProgressLines(t *testing.T) {
+	p := Progress{
+		Phase: plan.Measured, Planned: 100, Offered: 40, Delivered: 30, Pending: 10, P99: 1500 * time.Microsecond, HasP99: true,
+		Left: 6400 * time.Millisecond,
+	}
+	require.Equal(t, "load  offered 40/100  delivered 30  pending 10  p99 1.50 ms  left 6s", p.String())
+	p.Phase, p.HasP99, p.OfferErrors = plan.Warmup, false, 3
+	require.Equal(t, "warm-up  offered 40/100  delivered 30  pending 10  failed 3  p99 -  left 6s", p.String())
+}
+
+// A terminal gets one line that is rewritten, a file one every ten seconds and
+// the last.
+func TestProgressModes(t *testing.T) {
+	for mode, want := range map[ProgressMode]struct{ lines, rewritten int }{
+		ProgressLine: {1, 25}, ProgressPlain: {3, 0}, ProgressNone: {0, 0},
+	} {
+		var out strings.Builder
+		write := ProgressWriter(&out, mode)
+		for second := 1; second <= 25; second++ {
+			write(Progress{Last: second == 25})
+		}
+		require.Equal(t, want.lines, strings.Count(out.String(), "\n"), mode)
+		require.Equal(t, want.rewritten, strings.Count(out.String(), "\r"), mode)
+	}
+}

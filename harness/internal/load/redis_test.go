@@ -1,0 +1,157 @@
+package load
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+func TestUsageReadsInfo(t *testing.T) {
+	var u usage
+	require.NoError(t, u.add("# Commandstats\r\ncmdstat_get:calls=9,usec=1\r\n"+
+		"cmdstat_zrangebyscore:calls=12,usec=34,usec_per_call=2.83,rejected_calls=0,failed_calls=0\r\n"))
+	require.NoError(t, u.add("# Stats\r\ntotal_commands_processed:100\r\n"))
+	require.NoError(t, u.add("# CPU\r\nused_cpu_sys:0.25\r\nused_cpu_user:1.5\r\nused_cpu_sys_children:9\r\n"))
+	require.Equal(t, usage{12, 100, 1.75}, u)
+	require.Equal(t, usage{2, 60, .75}, u.minus(usage{10, 40, 1}))
+	require.Error(t, u.add("used_cpu_sys:x"))
+	require.Error(t, u.add("cmdstat_zrangebyscore:usec=1"))
+}
+
+// The figures of two processes are never subtracted, whichever are the greater ones.
+func TestUsageIsThatOfTheSameProcesses(t *testing.T) {
+	before := usages{"a master": {10, 40, 1}, "b master": {1, 1, 1}}
+	done, err := usages{"a master": {12, 100, 1.75}, "b master": {1, 2, 1.5}}.since(before)
+	require.NoError(t, err)
+	require.Equal(t, usages{"a master": {2, 60, .75}, "b master": {0, 1, .5}}, done)
+	require.Equal(t, usage{2, 61, 1.25}, done.total())
+
+	for name, now := range map[string]usages{
+		"another took over": {"a master": {99, 99, 9}, "c master": {99, 99, 9}},
+		"one joined":        {"a master": {99, 99, 9}, "b master": {99, 99, 9}, "c master": {0, 1, 0}},
+		"one went":          {"a master": {99, 99, 9}},
+		"one was demoted":   {"a master": {99, 99, 9}, "b slave": {99, 99, 9}},
+	} {
+		_, err := now.since(before)
+		require.ErrorIs(t, err, errOtherServers, name)
+	}
+	// That of one alone tells, where the others did more than it lacks.
+	_, err = usages{"a master": {99, 99, 9}, "b master": {0, 1, 1}}.since(before)
+	require.ErrorIs(t, err, errCountedAnew)
+}
+
+// fill puts n payloads of each kind where Redisson's format keeps them.
+func fill(t *testing.T, client redis.UniversalClient, queue string, waiting, due int) {
+	t.Helper()
+	names := wire.NamesOf(queue)
+	for i := range waiting {
+		value := plan.Payload(plan.Header{RunID: 7, Seq: uint32(i), Phase: plan.Measured}, plan.HeaderSize)
+		member := fmt.Appendf(nil, "\x08abcdefgh%s", value)
+		require.NoError(t, client.ZAdd(t.Context(), names.TimeoutSet, redis.Z{Score: float64(i), Member: member}).Err())
+	}
+	for i := range due {
+		value := plan.Payload(plan.Header{RunID: 7, Seq: uint32(waiting + i), Phase: plan.Measured}, plan.HeaderSize)
+		require.NoError(t, client.RPush(t.Context(), names.Destination, value).Err())
+	}
+}
+
+func TestRedisSeesWhatIsHeld(t *testing.T) {
+	client := redistest.Redis(t).NewClient()
+	defer client.Close()
+	const waiting, due = 700, 1300 // more than a page together
+	r := driver.Keys{Client: client, Queue: "q {1} ü"}
+	held, err := r.Held(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, held)
+	fill(t, client, r.Queue, waiting, due)
+	held, err = r.Held(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, waiting+due, held)
+	seen := map[uint32]bool{}
+	require.NoError(t, r.Values(t.Context(), func(value []byte) {
+		h, ok := plan.FindPayload(value)
+		require.True(t, ok)
+		seen[h.Seq] = true
+	}))
+	require.Len(t, seen, waiting+due)
+	require.NoError(t, r.Clear(t.Context()))
+	keys, err := client.Keys(t.Context(), "*").Result()
+	require.NoError(t, err)
+	require.Empty(t, keys)
+}
+
+func TestRunOnRedis(t *testing.T) {
+	srv := redistest.Redis(t)
+	client := srv.NewClient()
+	defer client.Close()
+	d, err := spec.Parse("dq")
+	require.NoError(t, err)
+	p := testPlan()
+	p.Delay, p.Duration, p.Warmup = plan.Delay{Min: 50 * time.Millisecond, Max: 200 * time.Millisecond}, 500*time.Millisecond, 100*time.Millisecond
+	p.Queue = "own"
+	o := Options{
+		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Client: client, Queue: p.Queue}, RunID: 7, OwnQueue: true,
+	}
+	result, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	out := result.Report
+	require.True(t, out.Judge(nil).Passed, out.Verdict.Text)
+	require.EqualValues(t, 250, out.Counts.Delivered)
+	require.Empty(t, out.Notes)
+	require.NotNil(t, out.ServerStats)
+	require.Positive(t, out.ServerStats.TransferCalls)
+	require.Positive(t, out.ServerStats.Commands)
+	keys, err := client.Keys(t.Context(), "*").Result()
+	require.NoError(t, err)
+	require.Empty(t, keys, "nothing is left on the server")
+
+	// A queue in use is left alone.
+	fill(t, client, p.Queue, 2, 1)
+	_, err = Run(t.Context(), o)
+	var busy *BusyQueueError
+	require.ErrorAs(t, err, &busy)
+	require.EqualValues(t, 3, busy.Held)
+}
+
+// Messages that a driver keeps in keys of its own are seen and cleared there.
+func TestRunOnADriverWithAStoreOfItsOwn(t *testing.T) {
+	for _, name := range []string{"redis-list", "redis-zset"} {
+		t.Run(name, func(t *testing.T) {
+			srv := redistest.Redis(t)
+			client := srv.NewClient()
+			defer client.Close()
+			d, err := spec.Parse(name)
+			require.NoError(t, err)
+			p := testPlan()
+			p.Delay, p.Duration, p.Warmup = plan.Delay{Min: 50 * time.Millisecond, Max: 50 * time.Millisecond}, 300*time.Millisecond, 0
+			p.Queue = "own"
+			o := Options{
+				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Client: client, Queue: p.Queue}, RunID: 7, OwnQueue: true,
+			}
+			result, err := Run(t.Context(), o)
+			require.NoError(t, err)
+			require.True(t, result.Report.Judge(nil).Passed, result.Report.Verdict.Text)
+			keys, err := client.Keys(t.Context(), "*").Result()
+			require.NoError(t, err)
+			require.Empty(t, keys, "nothing is left on the server")
+
+			q, err := d.Open(t.Context(), driver.Target{RedisURL: srv.URL()}, p.Queue)
+			require.NoError(t, err)
+			require.NoError(t, q[0].Offer(t.Context(), []byte("in use"), time.Hour))
+			require.NoError(t, q[0].Close())
+			_, err = Run(t.Context(), o)
+			var busy *BusyQueueError
+			require.ErrorAs(t, err, &busy)
+			require.EqualValues(t, 1, busy.Held)
+		})
+	}
+}

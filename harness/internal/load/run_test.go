@@ -1,0 +1,323 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/baseline"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+)
+
+// faulty is the memory driver with a fault built in, by the number of the offer.
+type faulty struct {
+	baseline.Memory
+	fault func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error
+}
+
+type faultyQueue struct {
+	driver.Queue
+	driver.Holder
+	fault  func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error
+	offers atomic.Int64
+}
+
+func (f faulty) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+	queues, err := f.Memory.Open(ctx, target, names...)
+	for i, q := range queues {
+		holder, _ := q.(driver.Holder)
+		queues[i] = &faultyQueue{Queue: q, Holder: holder, fault: f.fault}
+	}
+	return queues, err
+}
+
+func (q *faultyQueue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
+	return q.fault(q, ctx, q.offers.Add(1), value, delay)
+}
+
+// testPlan is 1000 messages in 2 s, due 1 s later, without a warm-up.
+func testPlan() plan.Plan {
+	p := plan.DefaultPlan()
+	p.WarmupEnds = false
+	p.Producers, p.Rate, p.Duration, p.Warmup = 5, 500, 2*time.Second, 0
+	p.Delay = plan.Delay{Min: time.Second, Max: time.Second}
+	p.Queue = "test"
+	return p
+}
+
+// runVirtual runs a plan on virtual time.
+func runVirtual(ctx context.Context, t *testing.T, d driver.Driver, p plan.Plan) *run.Document {
+	t.Helper()
+	result, err := Run(ctx, Options{Plan: p, Driver: d, RunID: 0xabcd, Clock: clock.Runtime()})
+	require.NoError(t, err)
+	result.Report.Judge(nil)
+	require.Equal(t, result.Report.Counts.Offered,
+		result.Report.Counts.Delivered+result.Report.Counts.Pending+result.Report.Counts.Lost)
+	require.Equal(t, result.Report.Counts.Delivered, result.Report.Histograms.Lateness.Count())
+	return result.Report
+}
+
+func memory() baseline.Memory { return baseline.Memory{Clock: clock.Runtime()} }
+
+func TestFaultlessRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Warmup = time.Second
+		p.Delay = plan.Delay{Min: 500 * time.Millisecond, Max: 1500 * time.Millisecond}
+		var last Progress
+		result, err := Run(t.Context(), Options{
+			Plan: p, Driver: memory(), Clock: clock.Runtime(), Progress: func(p Progress) { last = p },
+		})
+		require.NoError(t, err)
+		out := result.Report
+		require.True(t, out.Judge(nil).Passed, out.Verdict.Text)
+		require.Equal(t, run.Counts{Offered: 1000, Delivered: 1000}, out.Counts)
+		require.Zero(t, out.Histograms.Lateness.Max())
+		require.EqualValues(t, 1000, out.Histograms.OfferRTT.Count())
+		require.Zero(t, out.Histograms.ScheduleLag.Max())
+		require.Empty(t, out.Notes)
+		require.EqualValues(t, 1000, last.Delivered)
+		require.True(t, last.Last)
+		var offered, delivered int64
+		for _, i := range out.Intervals {
+			offered, delivered = offered+i.Offered, delivered+i.Delivered
+		}
+		require.EqualValues(t, 1000, offered)
+		require.EqualValues(t, 1000, delivered)
+	})
+}
+
+// Each fault is counted exactly, and nothing else is.
+func TestFaultsAreCountedExactly(t *testing.T) {
+	errOffer := errors.New("no such luck")
+	every := func(n, k int64) bool { return n%k == 0 }
+	for _, tc := range []struct {
+		name  string
+		fault func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error
+		want  run.Counts
+	}{
+		{"loses every 10th", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+			if every(n, 10) {
+				return nil
+			}
+			return q.Queue.Offer(ctx, value, delay)
+		}, run.Counts{Offered: 1000, Delivered: 900, Lost: 100}},
+		{"duplicates every 10th", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+			if every(n, 10) {
+				_ = q.Queue.Offer(ctx, value, delay)
+			}
+			return q.Queue.Offer(ctx, value, delay)
+		}, run.Counts{Offered: 1000, Delivered: 1000, Duplicate: 100}},
+		{"second copy of the last one comes later", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+			if n == 1000 {
+				_ = q.Queue.Offer(ctx, value, delay+300*time.Millisecond)
+			}
+			return q.Queue.Offer(ctx, value, delay)
+		}, run.Counts{Offered: 1000, Delivered: 1000, Duplicate: 1}},
+		{"delivers every 10th 1.5 ms early", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+			if every(n, 10) {
+				delay -= 1500 * time.Microsecond
+			}
+			return q.Queue.Offer(ctx, value, delay)
+		}, run.Counts{Offered: 1000, Delivered: 1000, Early: 100}},
+		{"delivers 1 ms early, which is the resolution", func(q *faultyQueue, ctx context.Context, _ int64, value []byte, delay time.Duration) error {
+			return q.Queue.Offer(ctx, value, delay-time.Millisecond)
+		}, run.Counts{Offered: 1000, Delivered: 1000}},
+		{"refuses every 10th", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+			if every(n, 10) {
+				return errOffer
+			}
+			return q.Queue.Offer(ctx, value, delay)
+		}, run.Counts{Offered: 900, Delivered: 900, OfferErrors: 100}},
+		{"takes every 10th over and reports an error", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+			err := q.Queue.Offer(ctx, value, delay)
+			if every(n, 10) {
+				return errOffer
+			}
+			return err
+		}, run.Counts{Offered: 1000, Delivered: 1000, OfferErrors: 100}},
+		{"delivers what is not of the run", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+			if every(n, 10) {
+				_ = q.Queue.Offer(ctx, []byte("somebody else's"), delay)
+				_ = q.Queue.Offer(ctx, plan.Payload(plan.Header{RunID: 7, Phase: plan.Measured}, len(value)), delay)
+			}
+			return q.Queue.Offer(ctx, value, delay)
+		}, run.Counts{Offered: 1000, Delivered: 1000, Foreign: 200}},
+		{"keeps every 10th for an hour", func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+			if every(n, 10) {
+				delay = time.Hour
+			}
+			return q.Queue.Offer(ctx, value, delay)
+		}, run.Counts{Offered: 1000, Delivered: 900, Pending: 100}},
+		{"refuses everything", func(*faultyQueue, context.Context, int64, []byte, time.Duration) error {
+			return errOffer
+		}, run.Counts{OfferErrors: 1000}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				out := runVirtual(t.Context(), t, faulty{memory(), tc.fault}, testPlan())
+				require.Equal(t, tc.want, out.Counts)
+				c := tc.want
+				passed := c.Lost+c.Duplicate+c.Early+c.Pending+c.OfferErrors == 0 && c.Offered > 0
+				require.Equal(t, passed, out.Verdict.Passed, out.Verdict.Text)
+			})
+		})
+	}
+}
+
+// One producer's offers hang: the others keep to their schedule, and the hanging
+// ones are cancelled at the end.
+func TestHangingOfferDelaysNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := runVirtual(t.Context(), t, faulty{memory(), func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+			if n == 7 {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return q.Queue.Offer(ctx, value, delay)
+		}}, testPlan())
+		// Producer 6 mod 5 = 1 has sent one message of its 200 and hangs at the second.
+		require.Equal(t, run.Counts{Offered: 801, Delivered: 801, OfferErrors: 1}, out.Counts)
+		require.Zero(t, out.Histograms.Lateness.Max())
+		require.Zero(t, out.Histograms.ScheduleLag.Max())
+		require.Contains(t, fmt.Sprint(out.Notes), "198 of the 1000 planned messages were not offered")
+	})
+}
+
+// A pause of the implementation shows as schedule lag of every message that
+// should have been sent in it: no coordinated omission.
+func TestPauseShowsInEveryMessageItDelayed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Producers = 1
+		out := runVirtual(t.Context(), t, faulty{memory(), func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+			if n == 101 {
+				time.Sleep(time.Second)
+			}
+			return q.Queue.Offer(ctx, value, delay)
+		}}, p)
+		require.EqualValues(t, 1000, out.Counts.Delivered)
+		lag := out.Histograms.ScheduleLag
+		require.InEpsilon(t, time.Second-2*time.Millisecond, lag.Max(), .001)
+		// 500 messages fall into the pause, with lags spread evenly over it.
+		require.InEpsilon(t, 500*time.Millisecond, lag.Quantile(.75), .01)
+		// The paused message itself is late, as its due instant was before the pause.
+		require.Less(t, out.Histograms.Lateness.Quantile(.99), int64(100))
+	})
+}
+
+// A take that never ends, whatever its context says, is given up.
+type deafQueue struct {
+	driver.Queue
+	release chan struct{}
+}
+
+func (q deafQueue) Take(context.Context) ([]byte, error) {
+	<-q.release
+	return nil, errors.New("released")
+}
+
+type deaf struct {
+	baseline.Memory
+	release chan struct{}
+}
+
+func (d deaf) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+	queues, err := d.Memory.Open(ctx, target, names...)
+	for i, q := range queues {
+		queues[i] = deafQueue{q, d.release}
+	}
+	return queues, err
+}
+
+func TestTakeThatIgnoresItsContextIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		out := runVirtual(t.Context(), t, deaf{memory(), release}, testPlan())
+		require.Equal(t, run.Counts{Offered: 1000, Lost: 1000}, out.Counts)
+		require.Contains(t, fmt.Sprint(out.Notes), "consumers did not end")
+		close(release)
+	})
+}
+
+func TestInterruptStopsOffersAndDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(1001*time.Millisecond, cancel)
+		out := runVirtual(ctx, t, memory(), testPlan())
+		require.Equal(t, run.Counts{Offered: 501, Delivered: 501}, out.Counts)
+		require.True(t, out.Interrupted)
+		require.True(t, out.Verdict.Passed)
+		require.Contains(t, out.Verdict.Text, "Interrupted")
+	})
+}
+
+// What is due beyond the drain timeout is not waited for, not even that long.
+func TestInterruptDoesNotWaitForWhatIsFarAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Delay = plan.Delay{Min: time.Hour, Max: time.Hour}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(1001*time.Millisecond, cancel)
+		start := time.Now()
+		out := runVirtual(ctx, t, memory(), p)
+		require.Equal(t, run.Counts{Offered: 501, Pending: 501, NotDue: 501}, out.Counts)
+		require.True(t, out.Verdict.Passed, out.Verdict.Text)
+		require.Less(t, time.Since(start), 2*time.Second)
+	})
+}
+
+func TestInterruptDuringWarmup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Warmup = time.Second
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		out := runVirtual(ctx, t, memory(), p)
+		require.Equal(t, run.Counts{}, out.Counts)
+		require.True(t, out.Interrupted)
+	})
+}
+
+// A warm-up that ends by itself ends as soon as nothing falls any more.
+func TestWarmUpEndsWhenItIsWarm(t *testing.T) {
+	for name, tc := range map[string]struct {
+		slow  time.Duration // how much slower the first offers are
+		limit time.Duration
+		warm  bool
+		least float64
+		most  float64
+	}{
+		"at once":      {0, 30 * time.Second, true, 6, 9},
+		"a cold start": {20 * time.Millisecond, 30 * time.Second, true, 10, 25},
+		"never":        {5 * time.Second, 8 * time.Second, false, 8, 8.1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := testPlan()
+				p.Producers, p.Warmup, p.WarmupEnds = 200, tc.limit, true
+				start := time.Now()
+				out := runVirtual(t.Context(), t, faulty{memory(), func(q *faultyQueue, ctx context.Context, _ int64, value []byte, delay time.Duration) error {
+					// Falls by half every two seconds.
+					time.Sleep(time.Duration(float64(tc.slow) * math.Exp2(-time.Since(start).Seconds()/2)))
+					return q.Queue.Offer(ctx, value, delay)
+				}}, p)
+				require.NotNil(t, out.Warmup)
+				require.Equal(t, tc.warm, out.Warmup.Warm, "%+v", out.Warmup)
+				require.GreaterOrEqual(t, out.Warmup.Seconds, tc.least)
+				require.LessOrEqual(t, out.Warmup.Seconds, tc.most)
+				require.EqualValues(t, 1000, out.Counts.Delivered)
+			})
+		})
+	}
+}

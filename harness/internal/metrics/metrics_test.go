@@ -1,0 +1,229 @@
+package metrics
+
+import (
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/baseline"
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+)
+
+// fixed is a source that does not change.
+type fixed struct {
+	s   load.Snapshot
+	err error
+}
+
+func (f fixed) Snapshot() (load.Snapshot, error) { return f.s, f.err }
+
+// serve starts a server on a free port and ends it with the test.
+func serve(t *testing.T, source Source) *Server {
+	t.Helper()
+	s, err := Serve(t.Context(), "127.0.0.1:0", run.Tool{Name: "dq-bench", Version: "v1.2.3"}, OfLoad(source))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+func get(t *testing.T, url, accept string) (string, http.Header) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	request.Header.Set("Accept", accept)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, string(body))
+	return string(body), response.Header
+}
+
+const (
+	plain    = "text/plain;version=0.0.4"
+	protobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
+)
+
+func scrape(t *testing.T, s *Server, accept string) map[string]*dto.MetricFamily {
+	t.Helper()
+	body, header := get(t, s.URL(), accept)
+	decoder := expfmt.NewDecoder(strings.NewReader(body), expfmt.ResponseFormat(header))
+	families := map[string]*dto.MetricFamily{}
+	for {
+		family := new(dto.MetricFamily)
+		err := decoder.Decode(family)
+		if errors.Is(err, io.EOF) {
+			return families
+		}
+		require.NoError(t, err)
+		families[family.GetName()] = family
+	}
+}
+
+func sample() load.Snapshot {
+	h := run.NewHistogram(run.TotalDigits)
+	for _, ms := range []float64{-0.5, 0, 0.3, 4, 4, 800} {
+		h.Record(int64(ms * 1e6))
+	}
+	return load.Snapshot{
+		Subject: load.Subject{RunID: 0xabcd, Driver: "dq:4.7.0", Queue: "q", Scenario: "steady", Worker: "1/4", Since: time.Now()},
+		Phase:   plan.Measured, Planned: 100,
+		Counts:     run.Counts{Offered: 10, Delivered: 6, Duplicate: 1, Pending: 4},
+		Histograms: run.Histograms{Lateness: h, OfferRTT: run.NewHistogram(run.TotalDigits), ScheduleLag: run.NewHistogram(run.TotalDigits)},
+	}
+}
+
+func TestMetricsAsText(t *testing.T) {
+	body, _ := get(t, serve(t, fixed{s: sample()}).URL(), plain)
+	labels := `{driver="dq:4.7.0",queue="q",run_id="0000abcd",scenario="steady",worker="1/4"} `
+	for _, line := range []string{
+		"dq_bench_offered_total" + labels + "10", "dq_bench_delivered_total" + labels + "6", "dq_bench_duplicate_total" + labels + "1",
+		"dq_bench_lost_total" + labels + "0", "dq_bench_pending" + labels + "4", "dq_bench_planned_messages" + labels + "100",
+		"# TYPE dq_bench_lateness_seconds histogram", "# TYPE dq_bench_offered_total counter",
+		`dq_bench_build_info{goversion=`, `dq_bench_lateness_seconds_count` + labels + "6",
+		`le="+Inf"} 6`, `le="0"} 2`, `le="0.0005"} 3`, `le="0.005"} 5`,
+	} {
+		require.True(t, strings.Contains(body, line), "no %s in the answer", line)
+	}
+}
+
+// A scraper that asks for protobuf gets native buckets, and classic ones too.
+func TestLatenessIsANativeHistogram(t *testing.T) {
+	h := scrape(t, serve(t, fixed{s: sample()}), protobuf)["dq_bench_lateness_seconds"].GetMetric()[0].GetHistogram()
+	require.EqualValues(t, 6, h.GetSampleCount())
+	require.InDelta(t, .8078, h.GetSampleSum(), 1e-6)
+	require.EqualValues(t, schema, h.GetSchema())
+	require.EqualValues(t, 1, h.GetZeroCount())
+	require.EqualValues(t, 1, spanned(h.GetNegativeSpan(), h.GetNegativeDelta()))
+	require.EqualValues(t, 4, spanned(h.GetPositiveSpan(), h.GetPositiveDelta()))
+	require.Len(t, h.GetBucket(), len(classicBounds))
+}
+
+// spanned adds up delta-coded buckets.
+func spanned(spans []*dto.BucketSpan, deltas []int64) int64 {
+	total, value, i := int64(0), int64(0), 0
+	for _, span := range spans {
+		for range span.GetLength() {
+			value += deltas[i]
+			total += value
+			i++
+		}
+	}
+	return total
+}
+
+// Bucket i holds 2^((i-1)/8) < value <= 2^(i/8).
+func TestBucketBounds(t *testing.T) {
+	for _, value := range []float64{1e-7, .001, .5, 1, 1.0001, 3600} {
+		i := float64(bucketOf(value))
+		require.LessOrEqual(t, value, math.Exp2(i/8)*(1+1e-12))
+		require.Greater(t, value, math.Exp2((i-1)/8)*(1-1e-12))
+	}
+	require.Equal(t, 0, bucketOf(1))
+	require.Equal(t, 8, bucketOf(2))
+}
+
+// Names and units follow Prometheus' conventions.
+func TestNamesFollowTheConventions(t *testing.T) {
+	for name, family := range scrape(t, serve(t, fixed{s: sample()}), plain) {
+		if !strings.HasPrefix(name, "dq_bench_") {
+			continue
+		}
+		require.True(t, model.LegacyValidation.IsValidMetricName(name), name)
+		require.NotEmpty(t, family.GetHelp())
+		require.Equal(t, family.GetType() == dto.MetricType_COUNTER, strings.HasSuffix(name, "_total"), name)
+		require.Equal(t, family.GetType() == dto.MetricType_HISTOGRAM, strings.HasSuffix(name, "_seconds"), name)
+	}
+}
+
+func TestNothingToTellBeforeTheRun(t *testing.T) {
+	families := scrape(t, serve(t, fixed{err: load.ErrNotBegun}), plain)
+	require.NotContains(t, families, "dq_bench_offered_total")
+	require.Contains(t, families, "dq_bench_build_info")
+}
+
+func TestProfiler(t *testing.T) {
+	s := serve(t, fixed{err: load.ErrNotBegun})
+	body, _ := get(t, strings.TrimSuffix(s.URL(), "/metrics")+"/debug/pprof/goroutine?debug=1", "")
+	require.Contains(t, body, "goroutine profile:")
+	body, _ = get(t, strings.TrimSuffix(s.URL(), "/metrics")+"/debug/pprof/cmdline", "")
+	require.Equal(t, os.Args[0], body, "no argument, which may be a password")
+	response, err := http.Get(strings.TrimSuffix(s.URL(), "/metrics") + "/debug/vars")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	require.Equal(t, http.StatusNotFound, response.StatusCode)
+}
+
+// Who names no host serves nobody but this one.
+func TestMetricsAreOfThisMachineUnlessToldOtherwise(t *testing.T) {
+	s, err := Serve(t.Context(), ":0", run.Tool{}, OfLoad(fixed{}))
+	require.NoError(t, err)
+	defer s.Close()
+	require.Regexp(t, `^http://127\.0\.0\.1:\d+/metrics$`, s.URL())
+}
+
+func TestAddressInUseIsOneClearLine(t *testing.T) {
+	s := serve(t, fixed{})
+	taken := strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/metrics")
+	_, err := Serve(t.Context(), taken, run.Tool{}, OfLoad(fixed{}))
+	require.ErrorContains(t, err, "metrics cannot be served at "+taken)
+	require.ErrorContains(t, err, "choose another --metrics-addr")
+	require.NotContains(t, err.Error(), "\n")
+	for addr, ok := range map[string]bool{":9090": true, "127.0.0.1:0": true, "[::1]:1": true, "": false, "9090": false, "h:x": false, "h:70000": false} {
+		require.Equal(t, ok, CheckAddr(addr) == nil, addr)
+	}
+}
+
+// Scrapes during a run take nothing away from its result, and the last one is the
+// result.
+func TestScrapesOfARun(t *testing.T) {
+	live := &load.Live{}
+	s := serve(t, live)
+	p := plan.DefaultPlan()
+	p.WarmupEnds = false
+	p.Producers, p.Rate, p.Duration, p.Warmup, p.Queue, p.Name = 5, 1000, 1500*time.Millisecond, 0, "q", "short"
+	p.Delay = plan.Fixed(100 * time.Millisecond)
+	var scrapes sync.WaitGroup
+	ended := make(chan struct{})
+	last := 0.0
+	scrapes.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+			}
+			if family := scrape(t, s, protobuf)["dq_bench_delivered_total"]; family != nil {
+				now := family.GetMetric()[0].GetCounter().GetValue()
+				require.GreaterOrEqual(t, now, last, "a counter never falls")
+				last = now
+			}
+		}
+	})
+	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: baseline.Memory{Clock: clock.System()}, Live: live})
+	close(ended)
+	scrapes.Wait()
+	require.NoError(t, err)
+	require.Equal(t, run.Counts{Offered: 1500, Delivered: 1500}, result.Report.Counts)
+	require.EqualValues(t, 1500, result.Report.Histograms.OfferRTT.Count())
+	require.EqualValues(t, 1500, result.Report.Histograms.ScheduleLag.Count())
+	families := scrape(t, s, protobuf)
+	require.EqualValues(t, 1500, families["dq_bench_delivered_total"].GetMetric()[0].GetCounter().GetValue())
+	require.EqualValues(t, 1500, families["dq_bench_lateness_seconds"].GetMetric()[0].GetHistogram().GetSampleCount())
+	require.EqualValues(t, 1, families["dq_bench_done"].GetMetric()[0].GetGauge().GetValue())
+}

@@ -1,0 +1,151 @@
+package metrics
+
+import (
+	"encoding/json"
+	"errors"
+	flags "flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/dq-bench/dq-bench/harness/internal/forensics/inspect"
+)
+
+var update = flags.Bool("update", false, "write the table of gauges to docs/monitoring/README.md")
+
+const monitoring = "../../../docs/monitoring/"
+
+// gathered are the values that a scrape gets, by metric and labels.
+func gathered(t *testing.T, q *Queues) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(q))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range metric.GetLabel() {
+				name += " " + label.GetValue()
+			}
+			values[name] = metric.GetGauge().GetValue()
+		}
+	}
+	return values
+}
+
+func TestQueuesAreServedAsTheyWereSeenLast(t *testing.T) {
+	q := NewQueues()
+	require.Empty(t, gathered(t, q), "nothing was looked at yet")
+
+	at := time.UnixMilli(1_700_000_060_000)
+	due := 1_700_000_000_500.0
+	q.Set(&inspect.Inspection{At: at, Queues: []inspect.Queue{
+		{
+			Name: "orders", At: at,
+			Counts:   inspect.Counts{TimeoutSet: 3, PendingList: 4, Ghosts: 1, Foreign: 1},
+			Overdue:  inspect.Overdue{Count: 1, SinceMS: &due},
+			Layouts:  []inspect.Layout{{Layout: "dLc0", Count: 1}, {Layout: "Bc0Lc0", Count: 2}},
+			Transfer: inspect.Transfer{BlockedMS: 20},
+			Findings: []inspect.Finding{{Kind: inspect.Ghost, Anomaly: true, Count: 1}, {Kind: inspect.SlowTransfer, Count: 3}},
+		},
+		{Name: "b\xff", At: at, Subscribers: inspect.Subscribers{Unknown: "NOPERM"}}, {Name: `b\xff`, At: at},
+	}}, nil)
+	values := gathered(t, q)
+	for name, value := range map[string]float64{
+		"dq_queues_up": 1, "dq_queues": 3, "dq_queues_last_seen_timestamp_seconds": 1_700_000_060,
+		"dq_queue_waiting_members orders": 3, "dq_queue_listed_entries orders": 4, "dq_queue_ghosts orders": 1,
+		"dq_queue_overdue_seconds orders": 59.5, "dq_queue_members dLc0 orders": 1, "dq_queue_members Bc0Lc0 orders": 2,
+		"dq_queue_transfer_seconds orders": 0.02, "dq_queue_anomalies ghost orders": 1, `dq_queue_waiting_members b\xff`: 0, `dq_queue_waiting_members b\x5cxff`: 0,
+		"dq_queue_subscribers orders": 0,
+	} {
+		require.Contains(t, values, name)
+		require.InDelta(t, value, values[name], 1e-9, name)
+	}
+	require.NotContains(t, values, "dq_queue_anomalies slow-transfer orders")
+	require.NotContains(t, values, `dq_queue_subscribers b\xff`, "who subscribes is unknown")
+
+	q.Set(nil, errors.New("gone"))
+	require.Equal(t, map[string]float64{"dq_queues_up": 0}, gathered(t, q), "nothing old is shown as if it were so")
+}
+
+// The table of gauges in the documentation is that of the code.
+func TestTableOfGauges(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("\n| gauge | labels | meaning |\n|---|---|---|\n")
+	for _, g := range NewQueues().all() {
+		labels := ""
+		if len(g.labels) > 0 {
+			labels = "`" + strings.Join(g.labels, "`, `") + "`"
+		}
+		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", g.name, labels, g.help)
+	}
+	table.WriteString("\n")
+	const file, begin, end = monitoring + "README.md", "<!-- gauges: go test ./harness/metrics -update -->\n", "<!-- /gauges -->\n"
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	before, rest, ok := strings.Cut(string(data), begin)
+	require.True(t, ok)
+	have, after, ok := strings.Cut(rest, end)
+	require.True(t, ok)
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(before+begin+table.String()+end+after), 0o644))
+		return
+	}
+	require.Equal(t, table.String(), have, "run 'go test ./harness/metrics -update' and look at what changed")
+}
+
+// Dashboard and alerts ask for nothing but what is served.
+func TestDashboardAndAlertsKnowTheGauges(t *testing.T) {
+	known := map[string]bool{}
+	for _, g := range NewQueues().all() {
+		known[g.name] = true
+	}
+	asked := map[string]bool{}
+	check := func(expression, where string) {
+		names := regexp.MustCompile(`\bdq_[a-z_]+`).FindAllString(expression, -1)
+		require.NotEmpty(t, names, where)
+		for _, name := range names {
+			require.True(t, known[name], "%s: %s", where, name)
+			asked[name] = true
+		}
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	data, err := os.ReadFile(monitoring + "dashboard.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &dashboard))
+	require.NotEmpty(t, dashboard.Panels)
+	for _, panel := range dashboard.Panels {
+		require.NotEmpty(t, panel.Targets, panel.Title)
+		for _, target := range panel.Targets {
+			check(target.Expr, panel.Title)
+		}
+	}
+	var alerts struct {
+		Groups []struct {
+			Rules []struct{ Alert, Expr string }
+		}
+	}
+	data, err = os.ReadFile(monitoring + "alerts.yaml")
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(data, &alerts))
+	for _, rule := range alerts.Groups[0].Rules {
+		check(rule.Expr, rule.Alert)
+	}
+	for _, name := range []string{"dq_queue_overdue_seconds", "dq_queue_foreign_members", "dq_queue_subscribers"} {
+		require.True(t, asked[name], name)
+	}
+}

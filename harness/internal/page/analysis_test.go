@@ -1,0 +1,78 @@
+package page
+
+import (
+	"encoding/xml"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/analysis"
+	"github.com/dq-bench/dq-bench/recordings"
+)
+
+// recorded is what a log says in which much went wrong.
+func recorded(t *testing.T) *analysis.Document {
+	t.Helper()
+	f, err := recordings.Files.Open("redisson/4.7.0/DQ.transfer.monitor")
+	require.NoError(t, err)
+	defer f.Close()
+	r := &analysis.Reader{Analysis: analysis.New()}
+	require.NoError(t, r.Log(t.Context(), f))
+	d := r.Document()
+	require.NotEmpty(t, d.Anomalies)
+	return d
+}
+
+func TestAnalysisTextFitsATerminal(t *testing.T) {
+	d := recorded(t)
+	d.Queues[0].Name = strings.Repeat("a long name ", 20)
+	var out strings.Builder
+	require.NoError(t, AnalysisText(&out, d))
+	for line := range strings.Lines(out.String()) {
+		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), textWidth, line)
+	}
+	for _, part := range []string{"\nRedisson  4.6.1 to ", "late", "\npoison-loop  \"orders\"  2026-", "    line 1149: "} {
+		require.Contains(t, out.String(), part)
+	}
+}
+
+func TestAnalysisTextOfNothing(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, AnalysisText(&out, analysis.New().Document()))
+	require.Contains(t, out.String(), "nothing that a Redisson sends")
+	require.Contains(t, out.String(), "no anomaly")
+}
+
+// The page shows each life and anomaly, and takes no name for anything but text.
+func TestAnalysisPage(t *testing.T) {
+	d := recorded(t)
+	d.Queues[0].Name = "<script>alert(1)</script>"
+	d.Anomalies[0].Detail = `<img src="x" onerror="alert(1)">`
+	var out strings.Builder
+	require.NoError(t, writeAnalysisPage(&out, d))
+	html := out.String()
+	require.NotContains(t, html, "<script")
+	require.NotContains(t, html, "<img")
+	require.Contains(t, html, "default-src 'none'")
+	require.Equal(t, len(d.Anomalies), strings.Count(html, `<div class="finding">`))
+
+	rows := map[string]bool{}
+	in := xml.NewDecoder(strings.NewReader(html))
+	in.Strict, in.AutoClose, in.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	for {
+		token, err := in.Token()
+		if err != nil {
+			break
+		}
+		if start, ok := token.(xml.StartElement); ok && start.Name.Local == "rect" {
+			for _, a := range start.Attr {
+				if a.Name.Local == "y" {
+					rows[a.Value] = true
+				}
+			}
+		}
+	}
+	require.Len(t, rows, len(d.Queues[0].Lives))
+}

@@ -1,0 +1,106 @@
+package page
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
+)
+
+// sideOf is some runs of one implementation, whose lateness is scaled.
+func sideOf(first uint64, runs int, scale float64) []*run.Document {
+	var all []*run.Document
+	for i := range uint64(runs) {
+		all = append(all, runtest.Sample(first+i, 10_000, scale*(1+float64(i%3)/100)))
+	}
+	return all
+}
+
+func compared(t *testing.T, old, new []*run.Document) *compare.Comparison {
+	t.Helper()
+	c, err := compare.Runs(old, new, compare.Options{MinEffect: .05})
+	require.NoError(t, err)
+	return c
+}
+
+func TestTextOfAComparison(t *testing.T) {
+	for name, c := range map[string]*compare.Comparison{
+		"compare_one.txt":   compared(t, sideOf(1, 1, 1), sideOf(100, 1, 10)),
+		"compare_worse.txt": compared(t, sideOf(1, 8, 1), sideOf(100, 8, 1.2)),
+	} {
+		var out strings.Builder
+		require.NoError(t, WriteComparison(&out, c))
+		requireGolden(t, name, out.String())
+	}
+}
+
+// bandedRun is a run that was written with a log of its seconds and read again.
+func bandedRun(t *testing.T, seed uint64) *run.Document {
+	t.Helper()
+	r := runtest.Sample(seed, 6000, 1)
+	log, err := run.NewLatenessLog(r.Started)
+	require.NoError(t, err)
+	for i := range 12 {
+		from := r.Started.Add(time.Duration(i) * time.Second)
+		require.NoError(t, log.Add(from, from.Add(time.Second), runtest.Sample(seed+uint64(i), 500, 1).Histograms.Lateness))
+	}
+	folder := t.TempDir()
+	require.NoError(t, WriteFolder(folder, r, log))
+	read, err := run.ReadFile(filepath.Join(folder, run.File))
+	require.NoError(t, err)
+	return read
+}
+
+func TestBandsOfOneRunAreShown(t *testing.T) {
+	c := compared(t, []*run.Document{bandedRun(t, 1)}, []*run.Document{bandedRun(t, 2)})
+	require.NotEmpty(t, c.New.Bands)
+	var text, markdown strings.Builder
+	require.NoError(t, WriteComparison(&text, c))
+	require.NoError(t, WriteMarkdown(&markdown, c))
+	for _, out := range []string{text.String(), markdown.String()} {
+		require.Contains(t, out, "within-run only")
+		require.Contains(t, out, bandText(c.New.Bands, "p99"))
+	}
+}
+
+// benchstat sets only runs beside each other that agree in every key but the
+// column's.
+func TestBenchfmtHasTheKeysThatBothSidesShare(t *testing.T) {
+	old, new := sideOf(1, 2, 1), sideOf(100, 2, 1)
+	for _, r := range new {
+		r.Driver = run.Driver{Name: "redisson", Version: "4.7.0"}
+	}
+	var out strings.Builder
+	require.NoError(t, WriteBenchfmt(&out, old, new))
+	require.NotContains(t, out.String(), "driver:")
+	require.Contains(t, out.String(), "# new is redisson:4.7.0 on redis 7.0.15")
+	require.Equal(t, 4, strings.Count(out.String(), "server: redis 7.0.15"))
+	require.Equal(t, 2, strings.Count(out.String(), "side: new"))
+
+	out.Reset()
+	require.NoError(t, WriteBenchfmt(&out, old, sideOf(100, 2, 1)))
+	require.Equal(t, 4, strings.Count(out.String(), "driver: dq:4.7.0"))
+}
+
+// Whatever is accepted as a run file can be printed.
+func FuzzWriteRun(f *testing.F) {
+	good, err := runtest.Sample(1, 100, 1).Encode()
+	require.NoError(f, err)
+	f.Add(good)
+	f.Add([]byte(`{"schema":"dq-bench/run/v1","histograms":{}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := run.Decode(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		r.Judge(nil)
+		require.NoError(t, WriteRun(&bytes.Buffer{}, r, nil))
+	})
+}

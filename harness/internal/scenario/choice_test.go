@@ -1,0 +1,164 @@
+package scenario_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/scenario"
+)
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+const variants = `
+about: Some.
+scale: 0.1
+rate: 10/s
+duration: 10s
+delay: 5s
+slo: ["lost<=0"]
+variants:
+  - name: quick
+  - name: ramped
+    ramp: [{rate: 1/s, duration: 10s}, {rate: 2/s, duration: 10s}]
+  - name: slow
+    full: true
+`
+
+func names(runs []scenario.Run) []string {
+	var all []string
+	for _, r := range runs {
+		all = append(all, r.Plan.Name)
+	}
+	return all
+}
+
+func TestNoFileIsThePlanOfTheSettings(t *testing.T) {
+	runs, err := scenario.Choice{Settings: map[string]string{"producers": "3", "delay": "1s..2s", "warmup": "0s"}, SLO: []string{"lost<=0"}}.Runs()
+	require.NoError(t, err)
+	want := plan.DefaultPlan()
+	want.Producers, want.Delay, want.Warmup, want.WarmupEnds = 3, plan.Delay{Min: time.Second, Max: 2 * time.Second}, 0, false
+	require.Len(t, runs, 1)
+	require.Equal(t, want, runs[0].Plan)
+	require.Equal(t, "lost<=0", runs[0].SLO[0].String())
+
+	half := .5
+	for flag, c := range map[string]scenario.Choice{
+		"variant": {Variants: []string{"a"}}, "full": {Full: true}, "scale": {Scale: &half},
+	} {
+		_, err := c.Runs()
+		require.ErrorContains(t, err, flag+": expected a scenario beside it")
+	}
+	for text, settings := range map[string]map[string]string{
+		"producers: expected 1 to": {"producers": "0"}, "rate: expected": {"rate": "fast"}, "no such setting": {"colour": "red"},
+	} {
+		_, err := scenario.Choice{Settings: settings}.Runs()
+		require.ErrorContains(t, err, text)
+	}
+	_, err = scenario.Choice{SLO: []string{"lost"}}.Runs()
+	require.ErrorContains(t, err, "expected METRIC")
+}
+
+func TestVariantsAreChosen(t *testing.T) {
+	file := write(t, "some.yaml", variants)
+	double := 2.
+	for _, tc := range []struct {
+		choice scenario.Choice
+		want   []string
+		wrong  string
+	}{
+		{choice: scenario.Choice{}, want: []string{"some/quick", "some/ramped"}},
+		{choice: scenario.Choice{Full: true}, want: []string{"some/quick", "some/ramped", "some/slow"}},
+		{choice: scenario.Choice{Variants: []string{"slow"}}, want: []string{"some/slow"}},
+		{choice: scenario.Choice{Variants: []string{"none"}}, wrong: "expected one of: quick, ramped, slow"},
+		{choice: scenario.Choice{Scale: &double}, wrong: "scale: expected more than 0 and at most 1, got 2"},
+		{choice: scenario.Choice{SLO: []string{"lost"}}, wrong: "expected METRIC"},
+		{choice: scenario.Choice{Settings: map[string]string{"consumers": "0"}}, wrong: "consumers: expected"},
+	} {
+		tc.choice.Files = []string{file}
+		runs, err := tc.choice.Runs()
+		if tc.wrong != "" {
+			require.ErrorContains(t, err, tc.wrong)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, tc.want, names(runs))
+	}
+	// A variant is meant for the scenarios that have it.
+	runs, err := scenario.Choice{Files: []string{"steady", file}, Variants: []string{"quick"}}.Runs()
+	require.NoError(t, err)
+	require.Equal(t, []string{"steady", "some/quick"}, names(runs))
+}
+
+// What is given lies over the plan as it is; the rest is scaled, and that is told.
+func TestSettingsLieOverAScenario(t *testing.T) {
+	runs, err := scenario.Choice{
+		Files: []string{write(t, "some.yaml", variants)}, Settings: map[string]string{"delay": "3s", "queue": "orders"}, SLO: []string{"duplicate<=0"},
+	}.Runs()
+	require.NoError(t, err)
+	quick := runs[0].Plan
+	require.Equal(t, plan.Rate(100), quick.Rate)
+	require.Equal(t, time.Second, quick.Duration)
+	require.Equal(t, plan.Fixed(3*time.Second), quick.Delay)
+	require.Equal(t, "orders", quick.Queue)
+	require.Equal(t, "times × 0.1: rate 100/s of 10/s, duration 1s of 10s", quick.Scenario().ScaleText())
+	require.Len(t, runs[0].SLO, 2)
+	require.Equal(t, "10/s for 1s, 20/s for 1s", runs[1].Plan.Scenario().Ramp)
+
+	// A rate takes the place of a ramp, and the duration is that of the file again.
+	runs, err = scenario.Choice{
+		Files: []string{write(t, "some.yaml", variants)}, Variants: []string{"ramped"}, Settings: map[string]string{"rate": "7/s"},
+	}.Runs()
+	require.NoError(t, err)
+	require.Empty(t, runs[0].Plan.Ramp)
+	require.Equal(t, "times × 0.1: duration 1s of 10s, delay 500ms of 5s", runs[0].Plan.Scenario().ScaleText())
+
+	// At its real times nothing is scaled.
+	full := scenario.Choice{Files: []string{write(t, "some.yaml", variants)}, Full: true}
+	runs, err = full.Runs()
+	require.NoError(t, err)
+	require.Equal(t, plan.Original{}, runs[0].Plan.Original)
+	half := .5
+	full.Scale = &half
+	runs, err = full.Runs()
+	require.NoError(t, err)
+	require.Equal(t, 5*time.Second, runs[0].Plan.Duration)
+}
+
+func TestFind(t *testing.T) {
+	s, err := scenario.Find("steady")
+	require.NoError(t, err)
+	require.Equal(t, "steady", s.Name)
+	_, err = scenario.Find("nothing")
+	require.ErrorContains(t, err, "'dq-bench scenarios' lists them")
+	_, err = scenario.Find("spring-dmeo")
+	require.ErrorContains(t, err, `no scenario "spring-dmeo" (did you mean "spring-demo"?)`)
+	_, err = scenario.Find("my/missing.yaml")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = scenario.Find("my/steady.yaml")
+	require.ErrorContains(t, err, `(did you mean "steady"?)`)
+	file := write(t, "own.yaml", "about: x\nraet: 5/s\n")
+	_, err = scenario.Find(file)
+	require.EqualError(t, err, file+`:2: field raet not found (did you mean "rate"?)`)
+	require.Contains(t, scenario.Names(), "steady")
+}
+
+// A file that is no scenario takes no memory for what is not read.
+func TestLongFilesAreRefused(t *testing.T) {
+	_, err := scenario.Find(write(t, "long.yaml", "about: "+strings.Repeat("x", 1<<20)))
+	require.ErrorContains(t, err, "expected a scenario of at most 1 MiB")
+	fleet := "about: x\nfleet:\n" + strings.Repeat("  - {count: 1000}\n", 1000)
+	_, err = scenario.Find(write(t, "many.yaml", fleet))
+	require.ErrorContains(t, err, "many.yaml:13: expected at most 10000 items")
+}

@@ -1,0 +1,144 @@
+package series_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/scenario"
+	"github.com/dq-bench/dq-bench/harness/internal/series"
+)
+
+// named are runs of plans of these names.
+func named(names ...string) []scenario.Run {
+	runs := make([]scenario.Run, len(names))
+	for i, name := range names {
+		runs[i] = shortCase()
+		runs[i].Plan.Name = name
+	}
+	return runs
+}
+
+func TestEachDriverRunsOnEachServer(t *testing.T) {
+	cases, _, err := series.Cases(named(""), []string{"memory", "dq"}, []string{"embedded", "auto"})
+	require.NoError(t, err)
+	require.Len(t, cases, 1)
+	require.Empty(t, cases[0].Folder)
+	var sides [][2]string
+	for _, s := range cases[0].Sides {
+		require.NotNil(t, s.Driver)
+		sides = append(sides, [2]string{s.Spec, s.Redis})
+	}
+	require.Equal(t, [][2]string{{"memory", "embedded"}, {"memory", "auto"}, {"dq", "embedded"}, {"dq", "auto"}}, sides)
+
+	cases, _, err = series.Cases(named(""), []string{"memory"}, []string{"embedded"})
+	require.NoError(t, err)
+	require.Empty(t, cases[0].Sides[0].Redis, "one server is that of all runs")
+
+	_, _, err = series.Cases(named(""), []string{"nothing"}, []string{"auto"})
+	require.ErrorContains(t, err, `--driver "nothing"`)
+	_, _, err = series.Cases(named(""), nil, []string{"nonsense"})
+	require.ErrorContains(t, err, "nonsense")
+}
+
+func TestADriverThatIsGivenReplacesTheScenarios(t *testing.T) {
+	runs := named("a", "b")
+	runs[0].Driver = "memory"
+	cases, _, err := series.Cases(runs, nil, []string{"auto"})
+	require.NoError(t, err)
+	require.Equal(t, "memory", cases[0].Sides[0].Spec)
+	require.Equal(t, series.DefaultDriver, cases[1].Sides[0].Spec)
+	cases, _, err = series.Cases(runs, []string{"redis-list"}, []string{"auto"})
+	require.NoError(t, err)
+	require.Equal(t, "redis-list", cases[0].Sides[0].Spec)
+}
+
+// With each of the drivers it would be the same run, under another name.
+func TestAFleetThatNamesItsDriversTakesNone(t *testing.T) {
+	runs := named("a/mixed", "a/plain")
+	runs[0].Plan.Fleet = []plan.Member{{Driver: "memory"}, {Driver: "dq"}}
+	runs[1].Plan.Fleet = []plan.Member{{Driver: "memory"}, {}}
+	cases, left, err := series.Cases(runs, []string{"dq"}, []string{"auto"})
+	require.NoError(t, err)
+	require.Len(t, cases, 1)
+	require.Equal(t, "a/plain", cases[0].Plan.Name)
+	require.Equal(t, []string{"a/mixed"}, left)
+
+	_, _, err = series.Cases(runs[:1], []string{"memory", "dq"}, []string{"auto"})
+	require.ErrorContains(t, err, "a/mixed names the driver of each member of its fleet")
+	cases, left, err = series.Cases(runs, nil, []string{"auto"})
+	require.NoError(t, err)
+	require.Len(t, cases, 2)
+	require.Empty(t, left)
+}
+
+func TestFoldersOfCases(t *testing.T) {
+	for _, tc := range []struct{ names, folders []string }{
+		{[]string{"a/x"}, []string{""}},
+		{[]string{"a/x", "a/y"}, []string{"x", "y"}},
+		{[]string{"a/x", "b", "b/x"}, []string{filepath.Join("a", "x"), "b", filepath.Join("b", "x")}},
+	} {
+		cases, _, err := series.Cases(named(tc.names...), nil, []string{"auto"})
+		require.NoError(t, err)
+		for i, c := range cases {
+			require.Equal(t, tc.folders[i], c.Folder)
+		}
+	}
+	_, _, err := series.Cases(named("a/x", "b", "a/x"), nil, []string{"auto"})
+	require.ErrorContains(t, err, "a/x is there twice")
+}
+
+func TestParseLabels(t *testing.T) {
+	labels, err := series.ParseLabels([]string{"host=a", "note=x=y", "empty="})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"host": "a", "note": "x=y", "empty": ""}, labels)
+	for _, text := range []string{"host", "=a", ""} {
+		_, err := series.ParseLabels([]string{text})
+		require.ErrorContains(t, err, "expected key=value")
+	}
+}
+
+// One of several workers makes one run, begun at one instant on a server of all.
+func TestSharesAreChecked(t *testing.T) {
+	const shared = "redis://127.0.0.1:1"
+	one, _, err := series.Cases(named(""), []string{"dq"}, []string{shared})
+	require.NoError(t, err)
+	two, _, err := series.Cases(named(""), []string{"dq", "memory"}, []string{shared})
+	require.NoError(t, err)
+	for name, tc := range map[string]struct {
+		worker, startAt, redis string
+		cases                  []series.Case
+		repeat                 int
+		want                   string
+	}{
+		"alone":            {"1/1", "", "auto", two, 3, ""},
+		"a worker":         {"2/4", "+5s", shared, one, 1, ""},
+		"begins at a time": {"1/1", "2026-01-31T12:00:00Z", "auto", one, 1, ""},
+		"no instant":       {"2/4", "", shared, one, 1, "expected --start-at"},
+		"no server of all": {"2/4", "+5s", "auto", one, 1, "expected --redis"},
+		"two sides":        {"1/1", "+5s", shared, two, 1, "expected one run"},
+		"two runs":         {"2/4", "+5s", shared, one, 2, "expected one run"},
+		"too many":         {"1/9", "+5s", shared, one, 1, "9 workers need a consumer each"},
+		"no such worker":   {"5/4", "+5s", shared, one, 1, "expected i/n"},
+		"no such instant":  {"1/1", "noon", shared, one, 1, "start-at: expected a time"},
+	} {
+		share, err := series.ParseShare(tc.worker, tc.startAt)
+		if err == nil {
+			err = share.Check(tc.cases, tc.repeat, tc.redis)
+		}
+		if tc.want != "" {
+			require.ErrorContains(t, err, tc.want, name)
+			continue
+		}
+		require.NoError(t, err, name)
+	}
+	share, err := series.ParseShare("2/4", "2026-01-31T12:00:00Z")
+	require.NoError(t, err)
+	require.Equal(t, series.Share{
+		Worker: plan.Worker{Number: 2, Count: 4}, Start: &load.Start{At: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)},
+	}, share)
+}

@@ -1,0 +1,62 @@
+package series_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/series"
+)
+
+func sideOf(t *testing.T, name string) series.Side {
+	t.Helper()
+	d, err := spec.Parse(name)
+	require.NoError(t, err)
+	return series.Side{Spec: name, Driver: d}
+}
+
+// A run in which something breaks says what, and accounts for each message.
+func TestARunWithAFault(t *testing.T) {
+	c := shortCase()
+	c.Plan.Rate, c.Plan.Duration, c.Plan.DrainTimeout = 200, 600*time.Millisecond, 2*time.Second
+	c.Plan.Faults = []plan.Fault{{
+		Kind: plan.LoseReplies, At: plan.Span{Min: 100 * time.Millisecond, Max: 100 * time.Millisecond}, For: 400 * time.Millisecond, Commands: []string{"offer"}, Count: 2,
+	}}
+	r, err := series.Run(t.Context(), series.Options{Redis: "embedded"}, sideOf(t, "dq").Driver, c, t.TempDir())
+	require.NoError(t, err)
+	f := r.Faults
+	require.NotNil(t, f)
+	require.EqualValues(t, 120, f.Offered)
+	require.GreaterOrEqual(t, f.UncertainCame, int64(2), "they were carried out")
+	require.GreaterOrEqual(t, f.Uncertain, f.UncertainCame, "others were on the same connections")
+	require.Equal(t, f.Offered, f.Acknowledged+f.Uncertain)
+	require.Zero(t, f.Refused)
+	require.Zero(t, f.Lost+f.LostBeyond+f.Duplicate)
+	require.Len(t, f.Events, 1)
+	e := f.Events[0]
+	require.Equal(t, "lose-replies", e.Kind)
+	require.Empty(t, e.Error)
+	require.Equal(t, 2, e.Times)
+	require.GreaterOrEqual(t, e.From, .1)
+	require.NotNil(t, e.ResumedNs)
+	require.Equal(t, []string{"lose-replies at 100ms for 400ms, commands offer, count 2"}, r.Scenario.Faults)
+	require.EqualValues(t, f.Uncertain, r.Counts.OfferErrors)
+}
+
+func TestFaultsThatCannotBeDone(t *testing.T) {
+	c := shortCase()
+	c.Plan.Faults = []plan.Fault{{Kind: plan.Halt, For: time.Millisecond}}
+	of := func(driver string) []series.Case {
+		return []series.Case{{Run: c, Sides: []series.Side{sideOf(t, driver)}}}
+	}
+	require.NoError(t, series.CheckFaults(of("dq"), "auto", series.Share{}))
+	require.ErrorContains(t, series.CheckFaults(of("dq"), "embedded", series.Share{}), "the embedded server cannot do that")
+	require.ErrorContains(t, series.CheckFaults(of("memory"), "auto", series.Share{}), "memory has no server")
+	shared := series.Share{Worker: plan.Worker{Number: 0, Count: 2}}
+	require.ErrorContains(t, series.CheckFaults(of("dq"), "auto", shared), "expected one worker")
+	c.Plan.Faults = nil
+	require.NoError(t, series.CheckFaults(of("memory"), "auto", shared))
+}

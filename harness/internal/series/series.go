@@ -1,0 +1,361 @@
+// Package series answers: which runs, in which order, on which server?
+//
+// A series runs each case on a server of its own, so that no run finds what
+// another left behind, and interleaves the drivers it compares: whatever drifts on
+// the machine meanwhile is shared by all of them.
+package series
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/fault"
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/page"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/harness/internal/scenario"
+	"github.com/dq-bench/dq-bench/internal/server"
+)
+
+// Side is one of the implementations that a series runs.
+type Side struct {
+	// Spec is the --driver value.
+	Spec   string
+	Driver driver.Driver
+	// Redis is the side's own --redis value; empty for that of Options.
+	Redis string
+}
+
+// Options are what all runs of a series share.
+type Options struct {
+	// Redis is a --redis value. An external server is used by all runs; every other
+	// form is started afresh for each.
+	Redis string
+	// Out is the folder of the run files.
+	Out    string
+	Tool   run.Tool
+	Labels map[string]string
+	// Force runs on queues that hold messages.
+	Force bool
+	// OverProtocol has programs that cannot run the plan by themselves make each call
+	// of it.
+	OverProtocol bool
+	// Serve is the command that serves an implementation in a process of its own:
+	// load.Options.
+	Serve []string
+	// Beside runs all sides of a case at the same time, each on a server of its own,
+	// instead of by turns.
+	Beside bool
+	// Share is that of one of several workers. A series of several runs has none.
+	Share Share
+	// Live, which may be nil, shows the run under way.
+	Live *load.Live
+	// Progress and Notice may be nil.
+	Progress func(load.Progress)
+	Notice   func(string)
+
+	// Turn says which of several cases this is, as Live is to say; empty for the only one.
+	Turn string
+
+	// name and alike are those of load.About.
+	name  string
+	alike bool
+}
+
+// Run does one case: it starts the server, runs the plan with the driver, judges
+// and writes the run files to folder. A plan without a Queue gets one of its own,
+// which is removed at the end.
+func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder string) (*run.Document, error) {
+	return runIn(ctx, o, nil, d, c, folder)
+}
+
+// runIn is Run as part of a block, which is nil for a run that has the machine to itself.
+func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario.Run, folder string) (_ *run.Document, err error) {
+	options := load.Options{
+		Plan: c.Plan, Driver: d, Drivers: c.Drivers, OverProtocol: o.OverProtocol, Serve: o.Serve, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice, Live: o.Live,
+	}
+	if b != nil {
+		options.Gather = b.gather
+	}
+	if options.Plan.Queue == "" {
+		options.Plan.Queue, options.OwnQueue = ownQueue(options.RunID), true
+	}
+	var used *run.Server
+	var faults *fault.Injector
+	if needsServer(d, c) {
+		srv, err := fault.Start(ctx, o.Redis, c.Plan.Faults, o.Notice)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, srv.Close()) }()
+		client := srv.NewClient()
+		defer client.Close()
+		options.RedisURL = srv.DriverURL()
+		options.Redis = &load.Redis{Client: client, Queue: options.Plan.Queue, Seeds: srv.Seeds()}
+		if len(c.Plan.Faults) > 0 {
+			if faults, err = fault.New(srv, options.Plan); err != nil {
+				return nil, err
+			}
+			defer func() { err = errors.Join(err, faults.Close()) }()
+			options.RedisURL, options.Meanwhile, options.Clocks = faults.DriverURL(), faults.Run, faults.Clocks()
+		}
+		options.Account = c.Plan.Breaks() && !o.Share.Worker.Shared()
+		used = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
+		if server.External(o.Redis) {
+			used.Address = srv.Addr
+		}
+	}
+	if err := o.Share.apply(ctx, &options, c.Plan); err != nil {
+		return nil, err
+	}
+	o.Live.Describe(load.About{Tool: o.Tool, Server: used, Labels: o.Labels, Turn: o.Turn, Name: o.name, Alike: o.alike})
+	result, err := load.Run(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	out := result.Report
+	out.Tool, out.Server, out.Labels, out.Beside = o.Tool, used, o.Labels, b.document()
+	if options.Account {
+		out.Faults = fault.Account(options.Plan, out.Started, out.Started.Add(time.Duration(out.ElapsedSeconds*float64(time.Second))), result.Messages, faults.Events())
+	}
+	out.Judge(c.SLO, c.Expected...)
+	return out, page.WriteFolder(folder, out, result.Log)
+}
+
+// CheckFaults refuses cases whose faults cannot be done. Its error is wrong usage.
+func CheckFaults(cases []Case, redis string, share Share) error {
+	for _, c := range cases {
+		if len(c.Plan.Faults) == 0 {
+			continue
+		}
+		if share.Worker.Shared() {
+			return errors.New("faults: expected one worker, which alone knows of all messages")
+		}
+		for _, side := range c.Sides {
+			if !needsServer(side.Driver, c.Run) {
+				return fmt.Errorf("faults: %s has no server, and so no connection that could break", side.Spec)
+			}
+			if err := fault.Check(cmp.Or(side.Redis, redis), c.Plan.Faults); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// needsServer reports whether any implementation of the plan needs a Redis.
+func needsServer(d driver.Driver, c scenario.Run) bool {
+	for _, m := range c.Plan.Members() {
+		member := d
+		if m.Driver != "" {
+			member = c.Drivers[m.Driver]
+		}
+		if member.Store(nil, "") != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func newRunID() uint32 {
+	var id [4]byte
+	_, _ = rand.Read(id[:]) // never fails
+	return binary.BigEndian.Uint32(id[:])
+}
+
+// Turn is one run of a series: the Nth, from 1, of a side.
+type Turn struct{ Side, N int }
+
+// Order returns who runs when: each round all sides, every other round backwards
+// (A B B A A B …), so that a drift of the machine falls on all sides alike.
+func Order(sides, repeat int) []Turn {
+	turns := make([]Turn, 0, sides*repeat)
+	for n := range repeat {
+		for k := range sides {
+			if n%2 == 1 {
+				k = sides - 1 - k
+			}
+			turns = append(turns, Turn{k, n + 1})
+		}
+	}
+	return turns
+}
+
+// Result is the outcome of a series on one case.
+type Result struct {
+	// Case is the scenario or scenario/variant, may be empty.
+	Case  string
+	Sides []SideResult
+	// Comparisons set each later side against the first.
+	Comparisons []*compare.Comparison
+	// Interrupted says how many of the runs that were to be made were; empty where none is missing.
+	Interrupted string
+
+	// series is set where several runs were asked for, however many there are.
+	series bool
+}
+
+// SideResult is one implementation's runs.
+type SideResult struct {
+	// Name is that of Names.
+	Name   string
+	Folder string
+	Runs   []*run.Document
+}
+
+// Single is the only run of a case that was to be run once with one side, and nil for others.
+func (r *Result) Single() *run.Document {
+	if !r.series && len(r.Sides) == 1 && len(r.Sides[0].Runs) == 1 {
+		return r.Sides[0].Runs[0]
+	}
+	return nil
+}
+
+// Do runs the case repeat times with each side, in the order of Order, into its folder
+// below that of the options: a single run into that itself, several into <side>/<n> and
+// with a page of them all. told, which may be nil, gets each of several when it is done.
+//
+// When ctx ends, the run under way drains and is the last one: the result is of the runs that
+// there are, and of the sides that have one. It is an error if there is none.
+func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
+	o.Out = filepath.Join(o.Out, c.Folder)
+	if len(c.Sides) > 1 || repeat > 1 {
+		r, err := compete(ctx, o, c, repeat, told)
+		if err != nil {
+			return nil, err
+		}
+		return r, r.Page().WriteFile(filepath.Join(o.Out, page.File))
+	}
+	tidy, err := run.PrepareFolder(o.Out)
+	if err != nil {
+		return nil, err
+	}
+	defer tidy()
+	only, err := Run(ctx, o, c.Sides[0].Driver, c.Run, o.Out)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Case: c.Plan.Name, Sides: []SideResult{{Name: c.Sides[0].Spec, Folder: o.Out, Runs: []*run.Document{only}}}}, nil
+}
+
+// compete runs the sides by turns, or beside each other, and compares.
+func compete(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run.Document)) (*Result, error) {
+	r := &Result{Case: c.Plan.Name, series: true}
+	names := Names(c.Sides)
+	for i, folder := range Folders(c.Sides) {
+		r.Sides = append(r.Sides, SideResult{Name: names[i], Folder: filepath.Join(o.Out, folder)})
+	}
+	rounds, which := o.rounds(len(c.Sides), repeat), o.Turn
+	for i, turns := range rounds {
+		o.Turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(rounds)), ", ")
+		err := r.round(ctx, o, c, turns)
+		if interrupted := ctx.Err() != nil && errors.Is(err, context.Canceled); interrupted && i > 0 {
+			r.interrupted(o, i, len(rounds))
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, turn := range turns {
+			if told != nil {
+				told(turn, r.Sides[turn.Side].Runs[turn.N-1])
+			}
+		}
+		if ctx.Err() != nil {
+			r.interrupted(o, i+1, len(rounds))
+			break
+		}
+		if gone := r.gone(o, c); gone != "" && i+1 < len(rounds) {
+			o.tell(fmt.Sprintf("%d of %d runs are done, and no more can be made: %s", i+1, len(rounds), gone))
+			break
+		}
+	}
+	sides := slices.Clone(c.Sides)
+	for i := len(sides) - 1; i >= 0; i-- {
+		if len(r.Sides[i].Runs) == 0 {
+			sides, r.Sides = slices.Delete(sides, i, i+1), slices.Delete(r.Sides, i, i+1)
+		}
+	}
+	return r, r.compare(sides)
+}
+
+// gone says why no other run can be made on a server that runs elsewhere; it is empty if one can.
+func (r *Result) gone(o Options, c Case) string {
+	for i, side := range r.Sides {
+		if n := len(side.Runs); n > 0 && strings.Contains(cmp.Or(c.Sides[i].Redis, o.Redis), "://") && side.Runs[n-1].ServerGone != "" {
+			return side.Runs[n-1].ServerGone
+		}
+	}
+	return ""
+}
+
+// interrupted says how many of so many rounds were made in full, begun being begun, and what is compared.
+func (r *Result) interrupted(o Options, begun, of int) {
+	full, sides := begun, 0
+	for _, side := range r.Sides {
+		n := len(side.Runs)
+		if n > 0 && side.Runs[n-1].Interrupted {
+			full = begun - 1
+			n--
+		}
+		if n > 0 {
+			sides++
+		}
+	}
+	if full == of {
+		return
+	}
+	r.Interrupted = fmt.Sprintf("%d of %d runs were made in full", full, of)
+	if full < begun {
+		r.Interrupted += ", 1 in part"
+	}
+	if sides > 1 {
+		r.Interrupted += "; those in full are compared"
+	}
+	o.tell("interrupted: " + r.Interrupted)
+}
+
+func (o Options) tell(text string) {
+	if o.Notice != nil {
+		o.Notice(text)
+	}
+}
+
+// compare sets each side against the first. Servers that are there to be compared
+// may differ.
+func (r *Result) compare(sides []Side) error {
+	for i, side := range r.Sides[1:] {
+		options := compare.DefaultOptions()
+		options.Servers = sides[i+1].Redis != sides[0].Redis
+		c, err := compare.Shown(r.Sides[0].Runs, side.Runs, options)
+		if err != nil {
+			return fmt.Errorf("compare %s with %s: %w", r.Sides[0].Name, side.Name, err)
+		}
+		r.Comparisons = append(r.Comparisons, c)
+	}
+	return nil
+}
+
+// WriteText prints the comparisons for a person.
+func (r *Result) WriteText(w io.Writer) error {
+	for i, c := range r.Comparisons {
+		if _, err := fmt.Fprintf(w, "OLD is %s, NEW is %s\n\n", r.Sides[0].Name, r.Sides[i+1].Name); err != nil {
+			return err
+		}
+		if err := page.WriteComparison(w, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}

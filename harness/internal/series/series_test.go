@@ -1,0 +1,198 @@
+package series_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/page"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/harness/internal/scenario"
+	"github.com/dq-bench/dq-bench/harness/internal/series"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+func TestOrderInterleaves(t *testing.T) {
+	require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {1, 2}, {0, 2}, {0, 3}, {1, 3}}, series.Order(2, 3))
+	require.Equal(t, []series.Turn{{0, 1}, {0, 2}}, series.Order(1, 2))
+	require.Equal(t, []series.Turn{{0, 1}, {1, 1}, {2, 1}, {2, 2}, {1, 2}, {0, 2}}, series.Order(3, 2))
+}
+
+func shortCase() scenario.Run {
+	p := plan.DefaultPlan()
+	p.WarmupEnds = false
+	p.Duration, p.Warmup, p.Delay, p.Rate = 100*time.Millisecond, 50*time.Millisecond, plan.Fixed(20*time.Millisecond), 500
+	return scenario.Run{Plan: p}
+}
+
+func memory(t *testing.T) series.Side {
+	t.Helper()
+	d, err := spec.Parse("memory")
+	require.NoError(t, err)
+	return series.Side{Spec: "memory", Driver: d}
+}
+
+func TestDoWritesEveryRunAndCompares(t *testing.T) {
+	out := t.TempDir()
+	var turns []series.Turn
+	c := series.Case{Run: shortCase(), Folder: "some", Sides: []series.Side{memory(t), memory(t)}}
+	result, err := series.Do(t.Context(), series.Options{Out: out}, c, 2,
+		func(turn series.Turn, r *run.Document) {
+			require.True(t, r.Verdict.Passed)
+			turns = append(turns, turn)
+		})
+	require.NoError(t, err)
+	require.Equal(t, series.Order(2, 2), turns)
+	require.Len(t, result.Comparisons, 1)
+	require.Equal(t, compare.Inconclusive, result.Comparisons[0].Outcome)
+	for _, folder := range []string{"memory", "memory-2"} {
+		runs, err := compare.ReadSide(filepath.Join(out, "some", folder))
+		require.NoError(t, err)
+		require.Len(t, runs, 2)
+	}
+	require.FileExists(t, filepath.Join(out, "some", page.File))
+	require.Nil(t, result.Single())
+}
+
+// A single run is written to the folder itself, and compared with nothing.
+func TestDoOneRun(t *testing.T) {
+	out := t.TempDir()
+	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t)}}
+	result, err := series.Do(t.Context(), series.Options{Out: out}, c, 1, func(series.Turn, *run.Document) { t.Error("told of a single run") })
+	require.NoError(t, err)
+	require.EqualValues(t, 50, result.Single().Counts.Delivered)
+	require.Empty(t, result.Comparisons)
+	require.FileExists(t, filepath.Join(out, run.File))
+}
+
+// Each run has a server of its own.
+func TestRunsShareNoServer(t *testing.T) {
+	redistest.Redis(t) // skips where there is none
+	d, err := spec.Parse("dq")
+	require.NoError(t, err)
+	var out string
+	for range 2 {
+		out = t.TempDir()
+		r, err := series.Run(t.Context(), series.Options{Redis: "process"}, d, shortCase(), out)
+		require.NoError(t, err)
+		require.True(t, r.Verdict.Passed, r.Verdict.Text)
+		require.NotNil(t, r.Server)
+	}
+	require.FileExists(t, filepath.Join(out, run.File))
+	_, err = os.Stat(filepath.Join(out, run.LogFile))
+	require.NoError(t, err)
+}
+
+// Sides that run at the same time begin at one instant, and are compared in pairs.
+func TestSidesBesideEachOther(t *testing.T) {
+	t.Parallel()
+	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t), memory(t), memory(t)}}
+	var turns []series.Turn
+	result, err := series.Do(t.Context(), series.Options{Out: t.TempDir(), Beside: true}, c, 2, func(turn series.Turn, _ *run.Document) { turns = append(turns, turn) })
+	require.NoError(t, err)
+	require.Equal(t, series.Order(3, 2), turns)
+	require.Len(t, result.Comparisons, 2)
+	blocks := map[string]bool{}
+	for n := range 2 {
+		first := result.Sides[0].Runs[n]
+		blocks[first.Beside.Block] = true
+		for _, side := range result.Sides {
+			r := side.Runs[n]
+			require.Equal(t, first.Beside, r.Beside)
+			require.Equal(t, 3, r.Beside.Sides)
+			require.Equal(t, first.Started, r.Started)
+			require.EqualValues(t, 50, r.Counts.Delivered)
+		}
+	}
+	require.Len(t, blocks, 2)
+	for _, comparison := range result.Comparisons {
+		require.True(t, comparison.Paired)
+	}
+}
+
+// Who interrupts a series has what ran judged, and a page of it, as of a single run.
+func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		sides, after int
+		beside       bool
+		want         []int // runs of each side
+		notice       string
+	}{
+		"in the first of three runs":      {1, 1, false, []int{1}, "0 of 3 runs were made in full, 1 in part"},
+		"in the first of two sides":       {2, 1, false, []int{1}, "0 of 6 runs were made in full, 1 in part"},
+		"in the second turn of each":      {2, 3, false, []int{1, 2}, "2 of 6 runs were made in full, 1 in part; those in full are compared"},
+		"in the first block of two sides": {2, 2, true, []int{1, 1}, "0 of 3 runs were made in full, 1 in part"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(t.Context())
+			defer interrupt()
+			out, told, notice := t.TempDir(), 0, ""
+			c := series.Case{Run: shortCase()}
+			for range row.sides {
+				c.Sides = append(c.Sides, memory(t))
+			}
+			c.Plan.Duration = 1500 * time.Millisecond
+			o := series.Options{Out: out, Beside: row.beside, Notice: func(line string) { notice = line }}
+			runs := 0
+			o.Progress = func(p load.Progress) {
+				if p.Phase != plan.Measured {
+					return
+				}
+				if told+1 >= row.after || row.beside {
+					interrupt()
+				}
+			}
+			result, err := series.Do(ctx, o, c, 3, func(series.Turn, *run.Document) { told++ })
+			require.NoError(t, err)
+			var got []int
+			for _, side := range result.Sides {
+				got = append(got, len(side.Runs))
+				runs += len(side.Runs)
+			}
+			require.Equal(t, row.want, got)
+			require.Equal(t, row.after, runs)
+			require.Equal(t, "interrupted: "+row.notice, notice)
+			require.Len(t, result.Comparisons, len(got)-1)
+			for _, c := range result.Comparisons {
+				require.Equal(t, 1, c.Old.Runs)
+				require.Equal(t, 1, c.New.Runs)
+			}
+			require.Nil(t, result.Single())
+			require.FileExists(t, filepath.Join(out, page.File))
+		})
+	}
+}
+
+// When one side fails, the others do not wait for it.
+func TestASideThatFailsEndsTheOthers(t *testing.T) {
+	broken, err := spec.Parse(`exec:sh -c 'exit 3'`)
+	require.NoError(t, err)
+	c := series.Case{Run: shortCase(), Sides: []series.Side{memory(t), {Spec: "broken", Driver: broken}}}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err = series.Do(ctx, series.Options{Out: t.TempDir(), Redis: "embedded", Beside: true}, c, 1, nil)
+	require.ErrorContains(t, err, "run 1 of broken")
+	require.NoError(t, ctx.Err())
+}
+
+func TestWhoCannotRunBeside(t *testing.T) {
+	cases := func(drivers, servers []string) []series.Case {
+		c, _, err := series.Cases([]scenario.Run{shortCase()}, drivers, servers)
+		require.NoError(t, err)
+		return c
+	}
+	two := []string{"dq", "dq:3.16.6"}
+	require.NoError(t, series.CheckBeside(cases(two, []string{"auto"}), "auto"))
+	require.NoError(t, series.CheckBeside(cases(two[:1], []string{"redis://a:1", "redis://b:1"}), "redis://a:1"))
+	require.ErrorContains(t, series.CheckBeside(cases(two[:1], []string{"auto"}), "auto"), "two sides or more")
+	require.ErrorContains(t, series.CheckBeside(cases(two, []string{"redis://a:1"}), "redis://a:1"), "which they would share")
+}

@@ -1,0 +1,238 @@
+package simulate
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/resp"
+	"github.com/dq-bench/dq-bench/internal/server/embedded"
+)
+
+// valueLength is that of every message, so that the end of a member is its message.
+const valueLength = len("m-000001")
+
+// model looks at the server after each command and judges what it sees. It is used under
+// the server's lock alone.
+type model struct {
+	server    *embedded.Server
+	names     wire.Names
+	unlisting scripts.Unlisting
+	reliable  scripts.ReliableNames
+	world     *world
+
+	seen    map[string]*message
+	torn    time.Time        // Redisson's script has stopped half-way: see look
+	pending map[string]int64 // member → due time
+	writes  uint64           // after which it looked last
+}
+
+// tornFor is how long that may last.
+const tornFor = 2 * time.Second
+
+// message is what the server has seen of one.
+type message struct {
+	due     int64 // Unix ms
+	offered bool  // it has been pending
+	popped  int   // given to a taker
+	settled int   // acknowledged
+	removed bool
+	// torn says that Redisson's script has moved it, and stopped at a member of the other layout before it took it out of the
+	// timeout set: it comes twice if another dq transfers before the one that saw that (see "members of the other layout" in
+	// the README of dq).
+	torn    bool
+	arrived time.Time // in the destination
+}
+
+func (m *model) ran(client string, args []string, reply []byte) {
+	command := strings.ToUpper(args[0])
+	m.world.noteCommand(client, args, reply)
+	if strings.HasPrefix(string(reply), "-ERR user_script") {
+		m.torn = time.Now()
+	}
+	writes := m.server.Writes()
+	if writes == m.writes {
+		return // as it was
+	}
+	m.writes = writes
+	switch {
+	case command == "BLPOP" || command == "LPOP":
+		for _, v := range valuesIn(reply) {
+			m.message(v).popped++
+		}
+	case strings.HasPrefix(command, "EVAL"):
+		m.acknowledged(args, reply)
+		if args[1] == scripts.Unlist().SHA1 && strings.HasPrefix(string(reply), "*3\r\n$4\r\ndone\r\n") {
+			m.world.unlisted()
+		}
+	}
+	m.look(client)
+}
+
+// acknowledged takes note of the members that an acknowledgement names and the reply has a 1 for.
+func (m *model) acknowledged(args []string, reply []byte) {
+	at := slices.Index(args, "ack")
+	if at < 0 {
+		return
+	}
+	settled, err := resp.NewReader(bytes.NewReader(reply), 16).Read()
+	if err != nil {
+		return
+	}
+	list, _ := settled.([]any)
+	for i, n := range list {
+		if n == int64(1) && at+1+i < len(args) {
+			m.message(ending(args[at+1+i])).settled++
+		}
+	}
+}
+
+// look compares where each message is with where it was.
+func (m *model) look(client string) {
+	now := time.Now()
+	pending, list := m.scores(m.names.TimeoutSet), m.elements("LRANGE", m.names.Pending, "0", "-1")
+	// Redisson's own script stops at a member of the other layout, and what it has moved by
+	// then stays in the timeout set until the next transfer of a dq.
+	torn := !m.torn.IsZero() && now.Sub(m.torn) < tornFor
+	unlisted := append(m.elements("SMEMBERS", m.unlisting.Unlisted[0]), m.elements("SMEMBERS", m.unlisting.Unlisted[1])...)
+	places := map[string]int{}
+	for member := range pending {
+		switch {
+		case slices.Contains(list, member):
+		case slices.Contains(unlisted, member):
+			places[ending(member)]++
+		case !torn:
+			m.world.violate("%q is in the timeout set, and neither in the pending list nor unlisted", member)
+		default:
+			m.message(ending(member)).torn = true
+		}
+	}
+	for _, member := range list {
+		if _, ok := pending[member]; !ok {
+			m.world.violate("%q is in the pending list and not in the timeout set", member)
+		}
+		places[ending(member)]++
+	}
+	for member, due := range pending {
+		msg := m.message(ending(member))
+		msg.offered, msg.due = true, due
+	}
+	out := func(values []string) {
+		for _, v := range values {
+			v = ending(v)
+			places[v]++
+			if msg := m.message(v); msg.arrived.IsZero() {
+				msg.arrived = now
+			}
+		}
+	}
+	out(m.elements("LRANGE", m.names.Destination, "0", "-1"))
+	if m.world.plan.Reliable {
+		out(m.elements("LRANGE", m.reliable.Moved, "0", "-1"))
+		out(m.elements("LRANGE", m.reliable.MovedBefore, "0", "-1"))
+		out(m.elements("ZRANGE", m.reliable.Held, "0", "-1"))
+		out(m.elements("ZRANGE", m.reliable.Dead, "0", "-1"))
+	}
+	for v, msg := range m.seen {
+		n := places[v] + msg.popped + msg.settled
+		switch {
+		case !msg.offered || msg.removed && n == 0:
+		case n == 0 && m.world.mayBeCancelled(v):
+			msg.removed = true
+		case n == 0:
+			m.world.violate("%s is nowhere after a command of %s", v, client)
+			msg.removed = true
+		case n == 2 && msg.torn:
+		case n > 1 && !torn:
+			m.world.violate("%s is in %d places after a command of %s", v, n, client)
+			delete(m.seen, v)
+		}
+	}
+	for member, due := range m.pending {
+		if _, still := pending[member]; still {
+			continue
+		}
+		msg := m.message(ending(member))
+		if msg.removed || places[ending(member)]+msg.popped == 0 {
+			continue
+		}
+		// It was transferred by this command.
+		if early := due - m.world.aheadOf(now).UnixMilli(); early > 0 {
+			m.world.violate("%s was transferred %d ms before it was due, by %s", ending(member), early, client)
+		}
+		m.world.transferred(ending(member), time.UnixMilli(due), now)
+	}
+	m.pending = pending
+}
+
+func (m *model) message(value string) *message {
+	msg := m.seen[value]
+	if msg == nil {
+		msg = &message{}
+		m.seen[value] = msg
+	}
+	return msg
+}
+
+func (m *model) elements(args ...string) []string { return texts(m.server.Do(args...)) }
+
+func (m *model) scores(key string) map[string]int64 {
+	all := m.elements("ZRANGE", key, "0", "-1", "WITHSCORES")
+	scores := make(map[string]int64, len(all)/2)
+	for i := 0; i+1 < len(all); i += 2 {
+		score, _ := strconv.ParseFloat(all[i+1], 64)
+		scores[all[i]] = int64(score)
+	}
+	return scores
+}
+
+// texts returns the strings of a reply.
+func texts(reply []byte) (all []string) {
+	v, err := resp.NewReader(bytes.NewReader(reply), 16).Read()
+	if err != nil {
+		return nil
+	}
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case string:
+			all = append(all, v)
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		}
+	}
+	walk(v)
+	return all
+}
+
+// valuesIn returns the messages of a pop's reply.
+func valuesIn(reply []byte) (all []string) {
+	for _, text := range texts(reply) {
+		if v := ending(text); len(text) == valueLength && strings.HasPrefix(v, "m-") {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// ending is the message that a member ends with.
+func ending(member string) string { return member[max(0, len(member)-valueLength):] }
+
+// show is a command for the trace.
+func show(args []string) string {
+	var b strings.Builder
+	for i, a := range args {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(&b, "%.40q", a)
+	}
+	return b.String()
+}

@@ -1,0 +1,152 @@
+package simulate_test
+
+import (
+	"flag"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/simulate"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+var (
+	seeds  = flag.Uint64("seeds", 10, "how many seeds")
+	first  = flag.Uint64("seed", 1, "the first of them")
+	every  = flag.Uint64("every", 1, "the step from one seed to the next, to share them among processes")
+	budget = flag.Duration("for", 0, "start no seed after this time; 0 for no limit")
+	length = flag.Duration("length", 5*time.Minute, "the life of a queue that a seed covers")
+	trace  = flag.Bool("trace", false, "print what the seeds do")
+)
+
+// TestMain keeps to one processor: goroutines that wake at the same instant then run in the
+// order in which they were woken, and a seed does the same again.
+func TestMain(m *testing.M) {
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(2000) // 200 MB; a seventh less time than with 400
+	os.Exit(m.Run())
+}
+
+func run(t *testing.T, plan simulate.Plan, options simulate.Options) (report simulate.Report) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) { report = simulate.Run(plan, options) })
+	return report
+}
+
+// fails reports whether a plan shows a violation with what is planted.
+func fails(t *testing.T, options simulate.Options) func(simulate.Plan) bool {
+	return func(plan simulate.Plan) bool { return len(run(t, plan, options).Violations) > 0 }
+}
+
+func TestKeepsItsWordWhateverBefallsIt(t *testing.T) {
+	var total simulate.Report
+	began, done := time.Now(), 0
+	for seed := *first; seed < *first+*seeds**every; seed += *every {
+		if *budget > 0 && time.Since(began) > *budget {
+			break
+		}
+		plan := simulate.Draw(seed, *length)
+		report := run(t, plan, simulate.Options{Trace: *trace})
+		if *trace {
+			t.Log("\n" + strings.Join(report.Trace, "\n"))
+		}
+		if len(report.Violations) > 0 {
+			smallest := simulate.Shrink(plan, 100, fails(t, simulate.Options{}))
+			t.Errorf("seed %d:\n%s\nshrunk to\n%s\nagain: go test ./harness/simulate -run TestKeeps -args -seed %d -seeds 1 -length %s -trace",
+				seed, strings.Join(report.Violations, "\n"), smallest, seed, *length)
+		}
+		if done++; done%100 == 0 {
+			t.Logf("%d seeds in %s", done, time.Since(began).Round(time.Second))
+		}
+		total.Add(report)
+	}
+	t.Logf("%d seeds of %s: %s; %s", done, *length, total, time.Since(began).Round(time.Millisecond))
+	require.Positive(t, total.Taken)
+	require.Positive(t, total.Faults)
+	require.Positive(t, total.Passes)
+}
+
+func TestASeedDoesTheSameAgain(t *testing.T) {
+	if redistest.Racing {
+		t.Skip("with the race detector it does not: goroutines that wake at the same instant run in a random order")
+	}
+	same := 0
+	for seed := uint64(1000); seed < 1006; seed++ {
+		plan := simulate.Draw(seed, time.Minute)
+		once, again := run(t, plan, simulate.Options{}), run(t, plan, simulate.Options{})
+		if once.Hash == again.Hash {
+			same++
+		}
+	}
+	// Which of the connections that are made at one instant comes first is the runtime's choice, and
+	// of a hundred seeds ten show it.
+	require.GreaterOrEqual(t, same, 4)
+}
+
+// planted are faults of the kind that a delay queue can have.
+var planted = []struct {
+	name string
+	// find and put make a fault of a script.
+	find, put string
+	options   simulate.Options
+	from      uint64 // the first seed that is tried
+}{
+	{"a transfer leaves what it moved in the timeout set", `redis.call('zrem', KEYS[2], unpack(expiredValues));`, ``, simulate.Options{}, 1},
+	{"a transfer leaves what it moved in the pending list", `redis.call('lrem', KEYS[3], 1, v);`, ``, simulate.Options{}, 1},
+	{"a transfer moves what is due in 5 s", `'zrangebyscore', KEYS[2], 0, ARGV[1], 'limit'`, `'zrangebyscore', KEYS[2], 0, ARGV[1] + 5000, 'limit'`, simulate.Options{}, 1},
+	{"a transfer forgets to push", `redis.call('rpush', KEYS[1], value);`, ``, simulate.Options{}, 1},
+	{"a transfer does not say what is due next", `return v[2]; end return nil;`, `return nil; end return nil;`, simulate.Options{}, 1},
+	{"an acknowledged message is still held", `redis.call('zrem', R, ARGV[i])`, ``, simulate.Options{}, 1},
+	{"what is held with others stays in the list", `redis.call('ltrim', D, #held, -1)`, ``, simulate.Options{}, 29},
+	{"what is given back unhandled is gone", "redis.call('lpush', D, value)\n      local before", `local before`, simulate.Options{}, 226},
+	{"a pass ends before the end of the list", `if #entries == count then return again() end`, ``, simulate.Options{}, 11},
+	{"a failed message is not offered again", `redis.call('zadd', T, due, pending)`, ``, simulate.Options{}, 1},
+	{"what a dead consumer held is not put back", `for i = #over, 1, -1 do`, `for i = 0, 1, -1 do`, simulate.Options{}, 57},
+	{"what nobody held in time is not put back", `if not redis.call('rpoplpush', B, D) then break end`, `do break end`, simulate.Options{}, 67},
+	{"what is put back stays held", "redis.call('zrem', R, member)\nend", "end", simulate.Options{}, 93},
+	{"a clock's timers come half a second late", "", "", simulate.Options{TimersLate: 500 * time.Millisecond}, 15},
+	{"a clock that is set wrong is followed", "", "", simulate.Options{Unguarded: true}, 67},
+	{"announcements are lost, and the reply that tells of a new head", "", "", simulate.Options{Deaf: true}, 34},
+}
+
+func TestFindsWhatIsPlanted(t *testing.T) {
+	for _, p := range planted {
+		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) {
+			options, changed := p.options, p.find == ""
+			if p.find != "" {
+				options.Script = func(body string) string {
+					with := strings.Replace(body, p.find, p.put, 1)
+					changed = changed || with != body
+					return with
+				}
+			}
+			for seed := p.from; seed < p.from+200; seed++ {
+				plan := simulate.Draw(seed, time.Minute)
+				if found := run(t, plan, options).Violations; len(found) > 0 {
+					require.Empty(t, run(t, plan, simulate.Options{}).Violations, "without what is planted")
+					t.Logf("by seed %d: %s", seed, found[0])
+					return
+				}
+			}
+			require.True(t, changed, "no script has the text that was to be changed")
+			t.Fatal("200 seeds did not find it")
+		})
+	}
+}
+
+func TestShrinksToWhatMatters(t *testing.T) {
+	early := simulate.Options{Script: func(body string) string {
+		return strings.Replace(body, `'zrangebyscore', KEYS[2], 0, ARGV[1], 'limit'`, `'zrangebyscore', KEYS[2], 0, ARGV[1] + 5000, 'limit'`, 1)
+	}}
+	plan := simulate.Draw(1, 2*time.Minute)
+	require.NotEmpty(t, run(t, plan, early).Violations)
+	smallest := simulate.Shrink(plan, 100, fails(t, early))
+	require.LessOrEqual(t, len(smallest.Events), 3, "a client that starts and what it offers\n%s", smallest)
+	require.NotEmpty(t, run(t, smallest, early).Violations)
+}

@@ -1,0 +1,337 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/server/embedded"
+)
+
+const (
+	queue = "orders"
+	// quietFor is how long nothing has gone wrong when a transfer has no excuse for being late, and
+	// lateBy is what is late then.
+	quietFor = time.Minute
+	lateBy   = 300 * time.Millisecond
+	// settleFor is how long after the last due time all must have come.
+	settleFor = 2 * time.Minute
+	// commandsPerSecond is what a run may send on average, ten times what any does.
+	commandsPerSecond = 100
+	// callTimeout bounds each call of a client.
+	callTimeout = 20 * time.Second
+	// noticed is the step of a clock that dq notices for certain: half a second, and a thousandth of
+	// the seconds for which nobody has looked.
+	noticed = time.Second
+)
+
+// Report is what came of a run.
+type Report struct {
+	Violations []string
+	// Trace has every event and command, if it was asked for. Hash stands for it, whatever the order
+	// of those at one instant: a context tells those below it that it has ended in no order.
+	Trace []string
+	Hash  uint64
+
+	Offered, Refused, Cancelled, Taken, Again, Faults, Commands int
+	// Passes took members out of the pending list before they were due.
+	Passes int
+	// LostReplies are messages whose taker's connection broke, which at most once allows.
+	LostReplies int
+}
+
+// Add adds the counts of another report.
+func (r *Report) Add(o Report) {
+	r.Offered += o.Offered
+	r.Refused += o.Refused
+	r.Cancelled += o.Cancelled
+	r.Taken += o.Taken
+	r.Again += o.Again
+	r.Faults += o.Faults
+	r.Passes += o.Passes
+	r.Commands += o.Commands
+	r.LostReplies += o.LostReplies
+}
+
+func (r Report) String() string {
+	return fmt.Sprintf("%d offered (%d unconfirmed), %d cancelled, %d taken (%d again), %d lost with a taker's reply, %d faults, %d passes, %d commands",
+		r.Offered, r.Refused, r.Cancelled, r.Taken, r.Again, r.LostReplies, r.Faults, r.Passes, r.Commands)
+}
+
+// Options of a Run.
+type Options struct {
+	Trace bool
+	// Script plants a fault in the server: see embedded.Hooks.
+	Script func(body string) string
+	// TimersLate is by how much the timers of all clients are late.
+	TimersLate time.Duration
+	// Unguarded clients go by whatever their clocks show.
+	Unguarded bool
+	// Deaf keeps what is published from every client.
+	Deaf bool
+}
+
+// world is one run.
+type world struct {
+	plan    Plan
+	options Options
+	began   time.Time
+	net     *network
+	server  *embedded.Server
+	model   *model
+
+	restarts sync.WaitGroup // that are under way
+
+	mu       sync.Mutex
+	report   Report
+	instant  time.Time // of the latest line of the trace
+	lines    uint64    // the sum of the hashes of its lines
+	trace    uint64    // of the instants before
+	clients  map[string]*client
+	offers   map[string]string // message → "ok" or "?"
+	cancels  map[string]string // message → "?" while it is under way or unknown, "yes", "no"
+	taken    map[string]int
+	lastBad  time.Time // when something last went wrong
+	ahead    []time.Duration
+	finished bool
+	flood    bool // too many commands were sent
+}
+
+// Run carries a plan out. It must be called inside a testing/synctest bubble.
+func Run(plan Plan, options Options) Report {
+	w := &world{
+		plan: plan, options: options, began: time.Now(), net: newNetwork(plan.Seed),
+		clients: map[string]*client{}, offers: map[string]string{}, cancels: map[string]string{}, taken: map[string]int{},
+	}
+	w.net.deaf = options.Deaf
+	w.model = &model{
+		names: wire.NamesOf(queue), unlisting: scripts.UnlistingOf(queue), reliable: scripts.ReliableNamesOf(queue), world: w,
+		seen: map[string]*message{}, pending: map[string]int64{},
+	}
+	server, err := embedded.Serve(w.net, embedded.Hooks{Script: w.script, Ran: w.model.ran})
+	if err != nil {
+		w.violate("no server: %v", err)
+		return w.report
+	}
+	w.server, w.model.server = server, server
+	w.lastBad = w.began
+	w.clocks()
+
+	for _, e := range plan.Events {
+		w.sleepUntil(w.began.Add(e.At))
+		w.do(e)
+	}
+	w.settle()
+	w.judge()
+	w.restarts.Wait()
+
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report.LostReplies = len(w.net.lost)
+	w.report.Hash = mixed(w.trace, w.lines)
+	return w.report
+}
+
+// script is what the server runs for a script: with what is planted, and, where the plan says so, as if
+// lists were a thousand times as long.
+func (w *world) script(body string) string {
+	if w.options.Script != nil {
+		body = w.options.Script(body)
+	}
+	if w.plan.Unlists {
+		body = eager.Replace(body)
+	}
+	return body
+}
+
+// eager makes few of the bounds of unlisting.
+var eager = strings.NewReplacer(
+	"local sample, near = 32, 1000", "local sample, near = 32, 1",
+	"if length < least then", "if length < 2 then",
+	"cost / 100), 1000), 30000)", "cost / 100), 10000), 30000)",
+	"redis.call('zcount', T, first, last), #seen, far }", "400 * redis.call('zcount', T, first, last), #seen, far }",
+	"token, horizon, count, lease, keep = ARGV[1], ARGV[2], tonumber(ARGV[3]),", "token, horizon, count, lease, keep = ARGV[1], ARGV[2], 2,",
+	"local trail, reach = 16, 1000", "local trail, reach = 2, 4",
+	"length < 10000 then", "length < 3 then",
+	"'maxlen', 1000)", "'maxlen', 1)",
+	"math.floor(length / 16)", "math.floor(length / 2)",
+)
+
+// clocks finds by how much the clocks that clients go by are ever ahead: a step that dq notices
+// is followed only if it leads nearer to the server's clock.
+func (w *world) clocks() {
+	shown, followed := map[string]time.Duration{}, map[string]time.Duration{}
+	w.ahead = []time.Duration{0}
+	for _, e := range w.plan.Events {
+		c := e.Client
+		switch e.Kind {
+		case Start:
+			shown[c], followed[c] = e.Span, e.Span
+		case Step:
+			shown[c] += e.Span
+			if e.Span.Abs() <= noticed {
+				followed[c] += max(e.Span, 0)
+			}
+			if shown[c].Abs() < followed[c].Abs()+noticed {
+				followed[c] = max(followed[c], shown[c])
+			}
+		default:
+			continue
+		}
+		w.ahead = append(w.ahead, followed[c])
+	}
+}
+
+// aheadOf is the latest time that any client may hold now for.
+func (w *world) aheadOf(now time.Time) time.Time { return now.Add(slices.Max(w.ahead)) }
+
+// note takes an event into the trace.
+func (w *world) note(e Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.line(e.String, e.String())
+}
+
+// noteCommand takes a command into the trace. Only where the trace is asked for is it put into words, which takes as long as
+// the command itself.
+func (w *world) noteCommand(client string, args []string, reply []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.finished {
+		return
+	}
+	if w.report.Commands++; float64(w.report.Commands) > commandsPerSecond*(time.Since(w.began)+settleFor).Seconds() && !w.flood {
+		w.flood = true
+		w.report.Violations = append(w.report.Violations, fmt.Sprintf("%s: somebody sends command after command: %d so far", time.Since(w.began), w.report.Commands))
+	}
+	w.line(func() string { return fmt.Sprintf("%-8s %s -> %.60q", client, show(args), reply) }, append(append([]string{client}, args...), string(reply))...)
+}
+
+// hashSeed is that of all hashes of this process, in which alone they are compared.
+var hashSeed = maphash.MakeSeed()
+
+// mixed is a hash of two in their order.
+func mixed(a, b uint64) uint64 { return (bits.RotateLeft64(a, 23) ^ b) * 0x9e3779b97f4a7c15 }
+
+// line adds what was said by parts to the hash of its instant, and its text to the trace.
+func (w *world) line(text func() string, parts ...string) {
+	if w.finished {
+		return
+	}
+	now := time.Now()
+	if !now.Equal(w.instant) {
+		w.trace = mixed(w.trace, w.lines)
+		w.instant, w.lines = now, 0
+	}
+	h := uint64(now.Sub(w.began))
+	for _, p := range parts {
+		h = mixed(h, maphash.String(hashSeed, p))
+	}
+	w.lines += h
+	if w.options.Trace {
+		w.report.Trace = append(w.report.Trace, fmt.Sprintf("%-14s %s", now.Sub(w.began), text()))
+	}
+}
+
+func (w *world) violate(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.finished || len(w.report.Violations) >= 20 {
+		return
+	}
+	text := fmt.Sprintf("%s: ", time.Since(w.began)) + fmt.Sprintf(format, args...)
+	w.report.Violations = append(w.report.Violations, text)
+	if w.options.Trace {
+		w.report.Trace = append(w.report.Trace, "VIOLATION "+text)
+	}
+}
+
+func (w *world) unlisted() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report.Passes++
+}
+
+func (w *world) mayBeCancelled(value string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cancels[value] == "?" || w.cancels[value] == "yes"
+}
+
+// transferred judges how late a message reached its queue.
+func (w *world) transferred(value string, due, now time.Time) {
+	w.mu.Lock()
+	quiet := now.Sub(w.lastBad) > quietFor && len(w.clients) > 0 && slices.Max(w.ahead) == slices.Min(w.ahead)
+	w.mu.Unlock()
+	if late := now.Sub(due); quiet && late > lateBy {
+		w.violate("%s was transferred %s after it was due, though nothing had gone wrong", value, late)
+	}
+}
+
+func (w *world) do(e Event) {
+	w.note(e)
+	w.mu.Lock()
+	c := w.clients[e.Client]
+	if c == nil && (e.Kind == Offer || e.Kind == Cancel || e.Kind == Look) {
+		if there := slices.Sorted(maps.Keys(w.clients)); len(there) > 0 {
+			c = w.clients[there[0]]
+		}
+	}
+	if slices.Contains(faults, e.Kind) || e.Kind == Start || e.Kind == Stop {
+		w.lastBad = time.Now().Add(e.Span)
+		if slices.Contains(faults, e.Kind) {
+			w.report.Faults++
+		}
+	}
+	w.mu.Unlock()
+	if c == nil && e.Client != "" && e.Kind != Start {
+		return
+	}
+	switch e.Kind {
+	case Start:
+		w.start(e)
+	case Stop:
+		w.leave(c)
+	case Offer:
+		c.calls.Go(func() { w.offer(c, e) })
+	case Cancel:
+		c.calls.Go(func() { w.cancel(c, e) })
+	case Look:
+		c.calls.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+			defer cancel()
+			_, _ = c.delayed.ReadAll(ctx)
+		})
+	case Cut:
+		w.net.each(e.Client, (*link).cut)
+	case LoseReplies:
+		w.net.each(e.Client, func(l *link) { l.set(func() { l.loseReply = true }) })
+	case LoseRequests:
+		w.net.each(e.Client, func(l *link) { l.set(func() { l.loseHalf = true }) })
+	case Kill:
+		w.kill(c)
+	case Stall:
+		w.net.stall(e.Client, e.Span)
+	case Slow:
+		w.net.slowDown(e.Client, e.Span)
+	case Step:
+		c.clock.step(e.Span)
+	case Restart:
+		w.net.setDown(true)
+		w.server.Exclusive(func() { w.server.ForgetScripts() })
+		w.restarts.Go(func() {
+			time.Sleep(e.Span)
+			w.net.setDown(false)
+		})
+	case Flush:
+		w.server.Exclusive(func() { w.server.ForgetScripts() })
+	}
+}

@@ -1,0 +1,238 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/server"
+)
+
+func replicated(ctx context.Context, path string) (*Topology, error) {
+	t, err := alone(ctx, path, redis.Options{}, "--repl-diskless-sync-delay", "0")
+	if err != nil {
+		return nil, err
+	}
+	master := t.dial()
+	defer master.Close()
+	host, port, _ := net.SplitHostPort(master.(*redis.Client).Options().Addr)
+	var replicas []*server.Node
+	for range 2 {
+		s, err := server.StartProcess(ctx, path, "--replicaof", host, port)
+		if err != nil {
+			return nil, errors.Join(err, t.Close())
+		}
+		t.closers = append(t.closers, s.Close)
+		replicas = append(replicas, s.Nodes()[0])
+	}
+	linked := func(ctx context.Context) error {
+		for _, n := range replicas {
+			if err := inStep(ctx, n); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := linked(ctx); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	t.Faults = append([]Fault{{
+		Name: "replica killed", About: fmt.Sprintf("both replicas, one after the other, are killed and started again %s later; the master stays", downFor),
+		do: func(ctx context.Context) error {
+			for _, n := range replicas {
+				if err := killed(ctx, n); err != nil {
+					return err
+				}
+			}
+			return linked(ctx)
+		},
+	}}, t.Faults...)
+	return t, nil
+}
+
+// inStep waits until a replica has all that its master has.
+func inStep(ctx context.Context, n *server.Node) error {
+	c := n.NewClient()
+	defer c.Close()
+	return until(ctx, n.Addr+" is in step with its master", func() (bool, error) {
+		info, err := c.InfoMap(ctx, "replication").Result()
+		return info["Replication"]["master_link_status"] == "up", err
+	})
+}
+
+func watched(ctx context.Context, path string) (*Topology, error) {
+	s, err := server.StartSentinelSet(ctx, server.SentinelOptions{Path: path, Sentinels: 3, Replicas: 2})
+	if err != nil {
+		return nil, err
+	}
+	return &Topology{
+		Product: s.Product, Version: s.Version, Address: s.DriverURL(), kept: "kept", dial: s.NewClient, closers: []func() error{s.Close},
+		nodeOf: func(ctx context.Context, _ string) (*server.Server, error) {
+			n, err := s.Master(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return n.Alone(ctx, 0)
+		},
+		Faults: []Fault{
+			{"fail-over", "SENTINEL FAILOVER: the old master takes writes until the sentinels have it replicate", Unreplicated, func(ctx context.Context) error {
+				_, err := s.Failover(ctx)
+				return errors.Join(err, s.Settle(ctx))
+			}},
+			{"master killed", "kill -9; the sentinels promote a replica, and it comes back as one", Unreplicated, func(ctx context.Context) error {
+				old, err := s.Master(ctx)
+				if err != nil {
+					return err
+				}
+				if err := old.Kill(); err != nil {
+					return err
+				}
+				_, err = s.WaitFailover(ctx, old)
+				return errors.Join(err, old.Restart(ctx), s.Settle(ctx))
+			}},
+			{"rolling restart", "each replica, then the master after a fail-over, then each sentinel is killed and started again", Unreplicated, func(ctx context.Context) error {
+				return rollSentinel(ctx, s)
+			}},
+		},
+	}, nil
+}
+
+func rollSentinel(ctx context.Context, s *server.SentinelSet) error {
+	master, err := s.Master(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range s.Nodes() {
+		if n == master {
+			continue
+		}
+		if err := errors.Join(n.Restart(ctx), s.Settle(ctx)); err != nil {
+			return err
+		}
+	}
+	if _, err := s.Failover(ctx); err != nil {
+		return err
+	}
+	if err := errors.Join(s.Settle(ctx), master.Restart(ctx), s.Settle(ctx)); err != nil {
+		return err
+	}
+	for _, n := range s.Sentinels() {
+		if err := n.Restart(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func clustered(ctx context.Context, path string) (*Topology, error) {
+	c, err := server.StartClusterSet(ctx, server.ClusterOptions{Path: path, Masters: 3, Replicas: 1})
+	if err != nil {
+		return nil, err
+	}
+	owner := func(ctx context.Context) (*server.Node, error) { return c.NodeOfKey(ctx, Queue) }
+	return &Topology{
+		Product: c.Product, Version: c.Version, Address: c.DriverURL(), kept: "{" + Queue + "}:kept", dial: c.NewClient, closers: []func() error{c.Close},
+		nodeOf: func(ctx context.Context, key string) (*server.Server, error) {
+			n, err := c.NodeOfKey(ctx, key)
+			if err != nil {
+				return nil, err
+			}
+			return n.Alone(ctx, 0)
+		},
+		Faults: []Fault{
+			{"fail-over", "CLUSTER FAILOVER of the master that has the queue", Nothing, func(ctx context.Context) error {
+				n, err := owner(ctx)
+				if err != nil {
+					return err
+				}
+				return handOver(ctx, c, n)
+			}},
+			{"resharding", "the queue's slot moves to another master, and back", Nothing, func(ctx context.Context) error {
+				return reshard(ctx, c)
+			}},
+			{"rolling restart", "each replica, then each master after a CLUSTER FAILOVER is killed and started again", Nothing, func(ctx context.Context) error {
+				return rollCluster(ctx, c)
+			}},
+			{"master killed", "kill -9 of the master that has the queue; its replica is elected, and it comes back as one", Unreplicated, func(ctx context.Context) error {
+				old, err := owner(ctx)
+				if err != nil {
+					return err
+				}
+				if err := old.Kill(); err != nil {
+					return err
+				}
+				_, err = c.WaitFailover(ctx, wire.Slot(Queue), old)
+				return errors.Join(err, old.Restart(ctx), c.Settle(ctx))
+			}},
+		},
+	}, nil
+}
+
+// handOver has a replica of a master take its place, while both live.
+func handOver(ctx context.Context, c *server.ClusterSet, master *server.Node) error {
+	replicas, err := c.ReplicasOf(ctx, master)
+	if err != nil {
+		return err
+	}
+	if len(replicas) == 0 {
+		return fmt.Errorf("expected a replica of %s, it has none", master)
+	}
+	return errors.Join(c.Failover(ctx, replicas[0]), c.Settle(ctx))
+}
+
+func reshard(ctx context.Context, c *server.ClusterSet) error {
+	slot := wire.Slot(Queue)
+	from, err := c.NodeOfSlot(ctx, slot)
+	if err != nil {
+		return err
+	}
+	to, err := c.NodeOfSlot(ctx, (slot+8192)%16384)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.MoveSlot(ctx, slot, from, to), c.MoveSlot(ctx, slot, to, from))
+}
+
+func rollCluster(ctx context.Context, c *server.ClusterSet) error {
+	var masters []*server.Node
+	for _, n := range c.Nodes() {
+		replicas, err := c.ReplicasOf(ctx, n)
+		if err != nil {
+			return err
+		}
+		if len(replicas) > 0 {
+			masters = append(masters, n)
+			continue
+		}
+		if err := errors.Join(n.Restart(ctx), c.Settle(ctx)); err != nil {
+			return err
+		}
+	}
+	for _, n := range masters {
+		if err := handOver(ctx, c, n); err != nil {
+			return err
+		}
+		if err := errors.Join(n.Restart(ctx), c.Settle(ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// until asks again until it holds, or ctx ends.
+func until(ctx context.Context, what string, holds func() (bool, error)) error {
+	for {
+		ok, err := holds()
+		if ok {
+			return nil
+		}
+		if sleep(ctx, 20*time.Millisecond) != nil {
+			return fmt.Errorf("waited until %s: %w", what, errors.Join(ctx.Err(), err))
+		}
+	}
+}

@@ -1,0 +1,124 @@
+// Package topology answers: does dq keep its word wherever Redis runs?
+//
+// A Kind is a way in which servers stand together and in which a client reaches them; Start makes
+// one of real processes on 127.0.0.1. Verify runs the conformance cases on it, and Run a load during
+// which one of its Faults happens.
+package topology
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/harness/internal/conformance"
+	"github.com/dq-bench/dq-bench/internal/server"
+)
+
+// Kind is a way in which servers stand together, and in which a client reaches them.
+type Kind struct {
+	// Name is a word or two, About what else there is to say of it.
+	Name, About string
+	// Everywhere says that it is worth while on each version of a server.
+	Everywhere bool
+
+	start func(ctx context.Context, path string) (*Topology, error)
+}
+
+// Kinds are all there are, in the order of a report. The rules are those that Rules gives.
+func Kinds(rules []string) []Kind {
+	return []Kind{
+		{"one server", "by TCP, RESP3", true, one},
+		{"RESP2", "one server, by the older protocol", false, resp2},
+		{"database 5", "one server, SELECT 5", false, database},
+		{"Unix socket", "one server, by its socket", false, socket},
+		{"TLS", "one server that takes no client without a certificate", false, secured},
+		{"ACL", "one server, as a user with the least rights, by the rules of dq/README.md", true, restricted(rules)},
+		{"replicas", "a master, 2 replicas, no sentinel", false, replicated},
+		{"Sentinel", "3 sentinels, a master, 2 replicas", true, watched},
+		{"Cluster", "3 masters, a replica of each", true, clustered},
+	}
+}
+
+// Unfit says why servers of a version, as "7.0.15", cannot be started so, or "".
+func (k Kind) Unfit(version string) string {
+	if k.Name == "Cluster" && strings.HasPrefix(version, "6.") {
+		return "the harness forms a Cluster by settings that Redis has since 7.0"
+	}
+	return ""
+}
+
+// Start starts the servers, of the program at path, or of the one on PATH where it is empty.
+func (k Kind) Start(ctx context.Context, path string) (*Topology, error) {
+	t, err := k.start(ctx, path)
+	if err == nil && strings.HasPrefix(t.Version, "6.") {
+		t.older, t.level = true, conformance.State // it has no EVALSHA_RO, for one
+	}
+	return t, err
+}
+
+// Topology is servers that run.
+type Topology struct {
+	// Product and Version are those of the servers.
+	Product, Version string
+	// Address is a --redis that names them, of TLS, Sentinel and Cluster; empty for others.
+	Address string
+	// Faults are what may happen to them, one after the other.
+	Faults []Fault
+
+	// kept is the name of the queue that is taken from reliably.
+	kept string
+	// dial gives a client as a service would have it.
+	dial func() redis.UniversalClient
+	// nodeOf is the process that has a key, as a server by itself.
+	nodeOf func(ctx context.Context, key string) (*server.Server, error)
+	// restricted says that the user may do only what offers and takes of Queue need.
+	restricted bool
+	// older says that the servers lack commands of Redis 7.0.
+	older bool
+	// level is how like Redisson dq must be for Verify; wire where it is empty.
+	level   conformance.Level
+	closers []func() error
+}
+
+// Dial gives a client as a service would have it. The caller closes it.
+func (t *Topology) Dial() redis.UniversalClient { return t.dial() }
+
+// Close stops the servers and removes their files.
+func (t *Topology) Close() error {
+	var errs []error
+	for _, c := range t.closers {
+		errs = append(errs, c())
+	}
+	return errors.Join(errs...)
+}
+
+// Fault is something that happens to servers under load.
+type Fault struct {
+	// Name is a word or two, About what is done.
+	Name, About string
+	// Loses is what Redis itself may lose by it.
+	Loses Loss
+
+	do func(ctx context.Context) error
+}
+
+// Loss is what Redis itself may lose.
+type Loss int
+
+const (
+	// Nothing is lost of what was acknowledged.
+	Nothing Loss = iota
+	// Popped is what was popped for a consumer whose connection broke: a Take hands it over at
+	// most once. What was reserved comes again.
+	Popped
+	// Unreplicated is that, and what a master acknowledged and its successor never got, for
+	// replication does not wait; what it had given out comes again.
+	Unreplicated
+)
+
+// String is as a table has it.
+func (l Loss) String() string {
+	return [...]string{"nothing", "what was on its way to a take", "what was on its way to a take, or not yet replicated"}[l]
+}

@@ -1,0 +1,201 @@
+package trace
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/monitor"
+)
+
+// readOnly are the commands that change no key, send no message and wait for nothing. What
+// is not here counts as a change.
+var readOnly = func() map[string]bool {
+	names := map[string]bool{}
+	for name := range strings.FieldsSeq(`
+		auth client command dbsize discard echo exec hello info lastsave lolwut memory multi object ping pubsub quit
+		readonly readwrite reset role script select slowlog time unwatch wait watch
+		dump exists expiretime keys pexpiretime pttl randomkey scan sort_ro touch ttl type
+		get getrange mget strlen substr
+		lindex llen lpos lrange
+		hexists hget hgetall hkeys hlen hmget hstrlen hvals scard sismember smembers smismember
+		zcard zcount zlexcount zmscore zrange zrangebylex zrangebyscore zrank zrevrange zrevrangebylex
+		zrevrangebyscore zrevrank zscan zscore`) {
+		names[name] = true
+	}
+	return names
+}()
+
+// Changes reports whether a command changes a key, sends a message or waits. A script does
+// by its inner commands alone.
+func Changes(l monitor.Line) bool {
+	return !readOnly[l.Name()] && !callsScript(l)
+}
+
+// Unit is what a server does at once: a script, a transaction or a single command. Its lines
+// are the commands that make changes, in order.
+type Unit []monitor.Line
+
+// Units are those of a recording's lines that make a change. A transaction runs from a
+// connection's MULTI to its EXEC; those of other connections cannot come in between.
+func Units(lines []monitor.Line) []Unit {
+	calls, _ := group(lines)
+	var units []Unit
+	open := map[string]int{} // the index in units of a connection's transaction
+	for _, c := range calls {
+		at, inTransaction := open[c.Peer]
+		switch c.Name() {
+		case "multi":
+			open[c.Peer] = len(units)
+			units = append(units, nil)
+			continue
+		case "exec", "discard":
+			delete(open, c.Peer)
+			continue
+		}
+		made := changesOf(c)
+		switch {
+		case inTransaction:
+			units[at] = append(units[at], made...)
+		default:
+			units = append(units, made)
+		}
+	}
+	return slices.DeleteFunc(units, func(u Unit) bool { return len(u) == 0 })
+}
+
+// changesOf are the commands of a call that make changes.
+func changesOf(c Call) []monitor.Line {
+	if !callsScript(c.Line) {
+		c.Inner = []monitor.Line{c.Line}
+	}
+	return slices.DeleteFunc(slices.Clone(c.Inner), func(l monitor.Line) bool { return !Changes(l) })
+}
+
+// NormaliseExchange brings lines into the normal form of what they change, however it is
+// said: what only reads is left out, as is what a script is called, how it is written and in
+// which order it changes different keys. A command with several elements is as many with
+// one. Everything else is as Normalise has it.
+func NormaliseExchange(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, error) {
+	t, n, err := events(rec, name, lines)
+	if err != nil {
+		return nil, err
+	}
+	t.Events = slices.DeleteFunc(t.Events, func(e *Event) bool { return !e.reduce() })
+	n.all(t.Events, n.change)
+	return t, nil
+}
+
+// reduce leaves of an event what it changes; it reports whether that is anything.
+func (e *Event) reduce() bool {
+	made := changesOf(e.Call)
+	if len(made) == 0 {
+		return false
+	}
+	if !callsScript(e.Line) {
+		return true
+	}
+	var single []monitor.Line
+	for _, l := range made {
+		single = append(single, split(l)...)
+	}
+	slices.SortStableFunc(single, func(a, b monitor.Line) int { return strings.Compare(keyOf(a), keyOf(b)) })
+	e.Inner = single
+	if dest, ok := movesTo(single); ok {
+		e.Role = Role{TransferTask, dest}
+	}
+	var names []string
+	for _, l := range made {
+		if name := strings.ToUpper(l.Args[0]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	e.title = "script of " + strings.Join(names, ", ")
+	return true
+}
+
+// split makes one command for each element of one that adds or removes several.
+func split(l monitor.Line) []monitor.Line {
+	switch l.Name() {
+	case "rpush", "lpush", "zrem", "del", "unlink":
+	default:
+		return []monitor.Line{l}
+	}
+	kept := 2 // the name and the key
+	if l.Name() == "del" || l.Name() == "unlink" {
+		kept = 1
+	}
+	var all []monitor.Line
+	for _, element := range l.Args[min(kept, len(l.Args)):] {
+		one := l
+		one.Args = append(slices.Clone(l.Args[:kept]), element)
+		all = append(all, one)
+	}
+	return all
+}
+
+func keyOf(l monitor.Line) string {
+	if len(l.Args) < 2 {
+		return ""
+	}
+	return l.Args[1]
+}
+
+// movesTo is the destination of a script that takes members out of the timeout set of a
+// queue and pushes to the queue.
+func movesTo(lines []monitor.Line) (dest string, ok bool) {
+	for _, push := range lines {
+		if name := push.Name(); name != "rpush" && name != "lpush" {
+			continue
+		}
+		timeouts := wire.NamesOf(keyOf(push)).TimeoutSet
+		if slices.ContainsFunc(lines, func(l monitor.Line) bool {
+			return strings.HasPrefix(l.Name(), "z") && keyOf(l) == timeouts && l.Name() != "zadd"
+		}) {
+			return keyOf(push), true
+		}
+	}
+	return "", false
+}
+
+// change writes the form of what an event changes. The due time of a message is that of the
+// one ZADD which a script makes; what else the script is told of it has the same number.
+func (n *normaliser) change(e *Event) {
+	tokens := map[string]string{}
+	for _, l := range e.Inner {
+		if l.Name() != "zadd" || len(l.Args) != 4 {
+			continue
+		}
+		if due, ok := Score(l.Args[2]); ok && !e.HasDelay {
+			tokens[l.Args[2]] = "due"
+			e.Delay, e.HasDelay = n.delay(e, due), true
+		}
+	}
+	if callsScript(e.Line) {
+		e.Form = append(e.Form, "script")
+	} else {
+		e.Form = append(e.Form, n.line(e, upper(e.Line), tokens))
+	}
+	for _, l := range e.Inner {
+		e.Form = append(e.Form, "  "+n.line(e, upper(l), tokens))
+	}
+}
+
+// upper is the command with its name in capitals.
+func upper(l monitor.Line) monitor.Line {
+	l.Args = slices.Clone(l.Args)
+	l.Args[0] = strings.ToUpper(l.Args[0])
+	return l
+}
+
+// Score reads a score that is a whole number.
+func Score(score string) (int64, bool) {
+	if n, err := strconv.ParseInt(score, 10, 64); err == nil {
+		return n, true
+	}
+	f, err := strconv.ParseFloat(score, 64)
+	return int64(f), err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53
+}

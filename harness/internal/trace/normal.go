@@ -1,0 +1,301 @@
+package trace
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/monitor"
+)
+
+// Role is the part that a call plays.
+type Role struct {
+	// Name is one of the constants below.
+	Name string
+	// Of is the destination queue, for a consumer the first key, for a subscriber
+	// the first channel; empty for the publisher.
+	Of string
+}
+
+// The names of roles.
+const (
+	Publisher    = "publisher"
+	TransferTask = "transfer task"
+	Consumer     = "consumer"
+	Subscriber   = "subscriber"
+)
+
+func (r Role) String() string {
+	if r.Of == "" {
+		return r.Name
+	}
+	return r.Name + " of " + string(monitor.AppendQuoted(nil, r.Of))
+}
+
+// Event is a call in normal form.
+type Event struct {
+	Call
+	Role Role
+	// Form is the normal form of the client's command, then of each inner one.
+	Form []string
+	// Delay is the due time of an offer minus the client's clock when the server
+	// first saw it, in ms; HasDelay is false for every other call.
+	Delay    int64
+	HasDelay bool
+
+	ids   []string // of the members that the call adds or moves
+	title string   // what people call it, where that is not its script's name
+}
+
+// Trace is a recording, or one case of it, in normal form.
+type Trace struct {
+	// Name says where it comes from, for messages.
+	Name string
+	// Lines are all lines, set-up included.
+	Lines []monitor.Line
+	// Events are the calls in the order of the recording.
+	Events []*Event
+}
+
+// Normalise brings lines of a recording into normal form. Script calls are rebuilt
+// only where the metadata declares them absent: to guess it would hide that one is
+// missing. The error says why they cannot be, or which declaration is not known.
+// A member that cannot be read, and an inner command without its script call, are
+// compared as they are.
+func Normalise(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, error) {
+	t, n, err := events(rec, name, lines)
+	if err != nil {
+		return nil, err
+	}
+	t.Events = foldEmptyTransfers(t.Events)
+	n.all(t.Events, n.normalise)
+	return t, nil
+}
+
+// events are those of a recording without set-up, and what normalises them.
+func events(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, *normaliser, error) {
+	part := &monitor.Recording{Path: rec.Path, Fields: rec.Fields, Lines: slices.Clone(lines)}
+	for i := range part.Lines {
+		if part.Lines[i].Number == 0 {
+			part.Lines[i].Number = i + 1
+		}
+	}
+	deviations, err := DeviationsOf(part)
+	if err != nil {
+		return nil, nil, err
+	}
+	calls := Group(part.Lines)
+	if rec.Field("script-calls") == "absent" {
+		if calls, err = rebuild(part, deviations); err != nil {
+			return nil, nil, err
+		}
+	}
+	t := &Trace{Name: name, Lines: part.Lines}
+	for _, c := range foldMisses(dropSetUp(calls)) {
+		t.Events = append(t.Events, &Event{Call: c, Role: roleOf(c)})
+	}
+	return t, &normaliser{lengthSize: deviations.LengthSize, ids: make(map[[8]byte]string), clock: clockOffset(t.Events)}, nil
+}
+
+// all writes the form of each event. Offers number the ids: the order between roles depends
+// on timing.
+func (n *normaliser) all(events []*Event, form func(*Event)) {
+	for _, first := range []bool{true, false} {
+		for _, e := range events {
+			if (e.Role.Name == Publisher) == first {
+				form(e)
+			}
+		}
+	}
+}
+
+func roleOf(c Call) Role {
+	if c.Transfer != nil {
+		return Role{TransferTask, c.Transfer.Names.Destination}
+	}
+	if dest, ok := looksForDue(c); ok {
+		return Role{TransferTask, dest}
+	}
+	first := ""
+	if len(c.Args) > 1 {
+		first = c.Args[1]
+	}
+	switch c.Name() {
+	case "blpop", "brpop", "brpoplpush", "blmove":
+		return Role{Consumer, first}
+	case "subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe":
+		return Role{Subscriber, first}
+	}
+	return Role{Name: Publisher}
+}
+
+// looksForDue reports whether a script that no Redisson sends is a transfer by what it does:
+// it asks a timeout set for a range of due times, or takes members out and pushes to the queue.
+func looksForDue(c Call) (dest string, ok bool) {
+	if c.Script == nil || c.Script.Known != nil {
+		return "", false
+	}
+	for _, l := range c.Inner {
+		switch l.Name() {
+		case "zadd":
+			return "", false
+		case "zrangebyscore", "zpopmin", "zremrangebyscore":
+			if dest, ok = wire.DestinationOf(keyOf(l)); ok {
+				return dest, true
+			}
+		}
+	}
+	return "", false
+}
+
+// clockOffset estimates the client's clock minus the server's in ms. A transfer
+// names the client's clock just before the server runs it, so that the largest
+// difference is the truest. Without transfers the clocks are taken to be equal.
+func clockOffset(events []*Event) int64 {
+	offset, found := int64(math.MinInt64), false
+	for _, e := range events {
+		if e.Transfer != nil {
+			offset, found = max(offset, e.Transfer.Now-e.Time/1000), true
+		}
+	}
+	if !found {
+		return 0
+	}
+	return offset
+}
+
+// normaliser writes normal forms; it numbers ids as they come.
+type normaliser struct {
+	lengthSize int
+	ids        map[[8]byte]string
+	clock      int64
+}
+
+func (n *normaliser) normalise(e *Event) {
+	tokens := make(map[string]string)
+	if e.Script != nil {
+		e.Form = append(e.Form, n.script(e, tokens))
+	} else {
+		e.Form = append(e.Form, n.line(e, e.Line, tokens))
+	}
+	for _, l := range e.Inner {
+		e.Form = append(e.Form, "  "+n.line(e, l, tokens))
+	}
+}
+
+// script returns the normal form of a script call, and in tokens what its due
+// time or clock is called inside the script.
+func (n *normaliser) script(e *Event, tokens map[string]string) string {
+	s := e.Script
+	args := slices.Clone(s.Args)
+	for i := range args {
+		args[i] = quoted(args[i])
+	}
+	if o := e.Offer; o != nil {
+		tokens[s.Args[0]] = "due"
+		e.Delay, e.HasDelay = n.delay(e, o.Due), true
+		args[0] = "due"
+		if id, ok := offerID(o); ok {
+			args[1] = n.id(id)
+		}
+	}
+	if e.Transfer != nil {
+		tokens[s.Args[0]] = "now"
+		args[0] = "now"
+	}
+	script := "script:" + s.Name()
+	if e.Name() == "evalsha" && e.Args[1] != s.SHA1 {
+		script += " as " + quoted(e.Args[1]) // Redis takes capitals too, and Redisson sends none
+	}
+	parts := []string{fmt.Sprintf("[%d]", e.DB), e.Args[0], script, strconv.Itoa(len(s.Keys))}
+	for _, key := range s.Keys {
+		parts = append(parts, quoted(key))
+	}
+	return strings.Join(append(parts, args...), " ")
+}
+
+// delay is how far a due time lies behind the client's clock when the server first saw it.
+func (n *normaliser) delay(e *Event, due int64) int64 {
+	return due - (cmp.Or(e.Tried, e.Time)/1000 + n.clock)
+}
+
+// offerID returns the id that an offer packs.
+func offerID(o *Offer) (id [8]byte, ok bool) {
+	if o.Layout == wire.LayoutBc0Lc0 {
+		copy(id[:], o.Random)
+		return id, len(o.Random) == len(id)
+	}
+	random, err := strconv.ParseInt(o.Random, 10, 64)
+	return wire.DoubleID(random), err == nil
+}
+
+func (n *normaliser) id(id [8]byte) string {
+	name, ok := n.ids[id]
+	if !ok {
+		name = fmt.Sprintf("id#%d", len(n.ids)+1)
+		n.ids[id] = name
+	}
+	return name
+}
+
+// line returns the normal form of any command but a script call.
+func (n *normaliser) line(e *Event, l monitor.Line, tokens map[string]string) string {
+	parts := []string{fmt.Sprintf("[%d]", l.DB), quoted(l.Args[0])}
+	members := memberArgs(l)
+	for i, arg := range l.Args[1:] {
+		token, ok := tokens[arg]
+		switch {
+		case slices.Contains(members, i+1):
+			parts = append(parts, n.member(e, arg))
+		case ok && isTimeArg(l, i+1):
+			parts = append(parts, token)
+		default:
+			parts = append(parts, quoted(arg))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// isTimeArg tells where the scripts of offer and transfer pass a time on.
+func isTimeArg(l monitor.Line, i int) bool {
+	switch l.Name() {
+	case "zadd", "publish":
+		return i == 2
+	case "zrangebyscore":
+		return i == 3
+	}
+	return false
+}
+
+func (n *normaliser) member(e *Event, member string) string {
+	m, ok := n.unpack(member)
+	if !ok {
+		return quoted(member)
+	}
+	id := n.id(m.ID)
+	if !slices.Contains(e.ids, id) {
+		e.ids = append(e.ids, id)
+	}
+	return fmt.Sprintf("member(%s, %s, %s)", m.Layout, id, quoted(string(m.Value)))
+}
+
+// unpack reads a member of either layout. Where both fit, as they can for a value of nothing
+// but zero bytes, the id of an offer tells which it is.
+func (n *normaliser) unpack(member string) (m wire.Member, ok bool) {
+	for _, layout := range []wire.Layout{wire.LayoutDLc0, wire.LayoutBc0Lc0} {
+		fits, err := layout.UnpackSized([]byte(member), n.lengthSize)
+		if err != nil {
+			continue
+		}
+		if _, offered := n.ids[fits.ID]; offered || !ok {
+			m, ok = fits, true
+		}
+	}
+	return m, ok
+}
+
+func quoted(s string) string { return string(monitor.AppendQuoted(nil, s)) }

@@ -1,0 +1,153 @@
+package trace
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/internal/monitor"
+)
+
+const (
+	windowContext = 3  // lines before and after the difference
+	windowWidth   = 80 // bytes of a line of a window
+	markedBytes   = 30 // bytes shown on either side of a marked difference
+)
+
+// Column is one side of a window.
+type Column struct {
+	// Title names the side, such as "recorded", or "left: the recorded one" where the word
+	// before the colon is enough to know it by.
+	Title string
+	// Lines are all lines of the side.
+	Lines []monitor.Line
+	// At is the index of the differing line; len(Lines) where there is none.
+	At int
+	// Arg and Byte are the place in that line; Arg is -1 for the whole line.
+	Arg, Byte int
+	// Note stands in for the differing line where there is none.
+	Note string
+}
+
+// Window shows two sides around their first difference: three lines before and
+// after, then both differing lines with the first differing byte marked. Of a line
+// it shows the number, the port of the client and the command, and of a long one
+// no more than has room: no line is longer than 80 bytes.
+func Window(left, right Column) string {
+	var b strings.Builder
+	for _, side := range []Column{left, right} {
+		fmt.Fprintf(&b, "    %s\n", side.Title)
+		for offset := -windowContext; offset <= windowContext; offset++ {
+			row := side.row(offset)
+			if row == "" {
+				continue
+			}
+			mark := "   "
+			if offset == 0 {
+				mark = ">>>"
+			}
+			fmt.Fprintf(&b, "%s %s\n", mark, row)
+		}
+	}
+	left.markTo(&b)
+	right.markTo(&b)
+	return b.String()
+}
+
+// row returns the line at a distance from the difference, with its number.
+func (c Column) row(offset int) string {
+	i := c.At + offset
+	if offset == 0 && (i >= len(c.Lines) || c.Note != "") {
+		return clip("(" + c.note() + ")")
+	}
+	if i < 0 || i >= len(c.Lines) {
+		return ""
+	}
+	if c.Lines[i].Number == 0 {
+		return clip(short(c.Lines[i]))
+	}
+	return clip(fmt.Sprintf("%5d: %s", c.Lines[i].Number, short(c.Lines[i])))
+}
+
+// short is a line without its time: who sent it, and the command. The database is shown
+// where it is not the first.
+func short(l monitor.Line) string {
+	b := []byte(l.Peer)
+	if at := strings.LastIndexByte(l.Peer, ':'); at >= 0 {
+		b = []byte(l.Peer[at:])
+	}
+	if l.DB != 0 {
+		b = fmt.Appendf(b, " [%d]", l.DB)
+	}
+	for _, arg := range l.Args {
+		b = monitor.AppendQuoted(append(b, ' '), arg)
+	}
+	return string(b)
+}
+
+func (c Column) note() string {
+	if c.Note != "" {
+		return c.Note
+	}
+	return "nothing"
+}
+
+// clip leaves out the middle of a long line: the command is at its beginning, the
+// member or value at its end.
+func clip(s string) string {
+	const room = windowWidth - len(">>> ")
+	if len(s) > room {
+		half := (room - len("...")) / 2
+		return s[:room-3-half] + "..." + s[len(s)-half:]
+	}
+	return s
+}
+
+// markTo writes the differing line and, below it, a caret at the place.
+func (c Column) markTo(b *strings.Builder) {
+	if c.At >= len(c.Lines) || c.Note != "" {
+		title, _, _ := strings.Cut(c.Title, ":")
+		fmt.Fprintf(b, "%-11s%s\n", title+":", c.note())
+		return
+	}
+	l := c.Lines[c.At]
+	text, at := short(l), c.column(l)
+	from, to := max(0, at-markedBytes), min(len(text), at+markedBytes)
+	if at < 0 {
+		from, to = 0, min(len(text), 2*markedBytes)
+	}
+	title, _, _ := strings.Cut(c.Title, ":")
+	lead := fmt.Sprintf("%-11s", title+":")
+	if len(lead) > 11 {
+		fmt.Fprintln(b, lead)
+		lead = strings.Repeat(" ", 11)
+	}
+	shown := text[from:to]
+	if from > 0 {
+		lead += "..."
+	}
+	if to < len(text) {
+		shown += "..."
+	}
+	fmt.Fprintf(b, "%s%s\n", lead, shown)
+	if at >= 0 {
+		fmt.Fprintf(b, "%s^\n", strings.Repeat(" ", len(lead)+at-from))
+	}
+	if l.Raw != "" && l.Raw != l.String() {
+		fmt.Fprintf(b, "before its declared deviation:\n  %.*s\n", windowWidth-2, l.Raw)
+	}
+}
+
+// column returns the offset in short(l) at which the place is printed, or -1.
+func (c Column) column(l monitor.Line) int {
+	if c.Arg < 0 {
+		return -1
+	}
+	prefix := l
+	prefix.Args = l.Args[:min(c.Arg, len(l.Args))]
+	n := len(short(prefix))
+	if c.Arg >= len(l.Args) {
+		return n
+	}
+	quoted := monitor.AppendQuoted(nil, l.Args[c.Arg][:min(c.Byte, len(l.Args[c.Arg]))])
+	return n + len(" ") + len(quoted) - len(`"`)
+}

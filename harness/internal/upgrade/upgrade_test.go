@@ -1,0 +1,157 @@
+package upgrade
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/conformance"
+	"github.com/dq-bench/dq-bench/recordings"
+	"github.com/dq-bench/dq-bench/scenarios"
+)
+
+// recorded are those of this project.
+var recorded = Recordings{recordings.Files, "redisson", "lateness"}
+
+func between(t *testing.T, from, to string) *Changes {
+	t.Helper()
+	a, err := wire.LookupRelease(from)
+	require.NoError(t, err)
+	b, err := wire.LookupRelease(to)
+	require.NoError(t, err)
+	sections, err := conformance.Load(scenarios.Conformance, "conformance")
+	require.NoError(t, err)
+	c, err := Between(a, b, conformance.Select(sections, nil), recorded)
+	require.NoError(t, err)
+	return c
+}
+
+func TestReleasesThatReadEachOther(t *testing.T) {
+	c := between(t, "4.0.0", "4.7.0")
+	require.Equal(t, "codec marshalling", c.Facts[0].What)
+	require.True(t, c.Facts[0].Stops, "a queue that names it stops")
+
+	c = between(t, "3.50.0", "3.52.0")
+	require.Empty(t, c.Facts)
+	require.Empty(t, c.Scripts)
+	require.Contains(t, c.Text(), "each reads what the other has written")
+	require.Equal(t, "3.50.0", c.Commands.From)
+	require.Positive(t, c.Commands.Compared)
+	require.Equal(t, c.Commands.Compared, c.Commands.Same, "%v", c.Commands.Causes)
+	require.Len(t, c.Steps, 1)
+}
+
+func TestAcrossTheChangeOfLayout(t *testing.T) {
+	for _, way := range [][2]string{{"3.21.0", "3.21.1"}, {"3.21.1", "3.21.0"}} {
+		c := between(t, way[0], way[1])
+		require.Equal(t, members, c.Facts[0].What)
+		require.Equal(t, "3.21.1", c.Facts[0].Came, "whichever way one goes")
+		require.Len(t, c.Facts, 1)
+		require.NotEmpty(t, c.Scripts)
+		for _, s := range c.Scripts {
+			require.Equal(t, "3.21.1", s.Came, s.Name)
+		}
+		require.Contains(t, strings.Join(strings.Fields(c.Text()), " "), "a queue with messages in it does not come across by itself")
+		steps := strings.Join(c.Steps, "\n")
+		require.Contains(t, steps, "dq-bench inspect QUEUE --release "+way[1])
+		require.Contains(t, steps, "dq-bench migrate QUEUE --to "+way[1])
+	}
+}
+
+// A codec that the new release has not got cannot be named there.
+func TestStepsNameOnlyCodecsThatAreThere(t *testing.T) {
+	steps := func(from, to string) string { return strings.Join(between(t, from, to).Steps, "\n") }
+	require.Contains(t, steps("3.16.6", "3.19.0"), "name the one that 3.16.6 uses by default (marshalling)")
+	require.Contains(t, steps("3.16.6", "4.7.0"), "4.7.0 has no codec that reads its values (marshalling)")
+	all := steps("3.16.6", "4.7.0")
+	require.Less(t, strings.Index(all, "let 3.16.6 deliver everything"), strings.Index(all, "dq-bench migrate"), "afterwards it delivers nothing any more")
+}
+
+// What a change means on the way back is told of the way back.
+func TestTheWayBackIsToldAsSuch(t *testing.T) {
+	means := func(from, to string) (all string) {
+		for _, f := range between(t, from, to).Facts {
+			all += f.Means + "\n"
+		}
+		return all
+	}
+	there, back := means("3.16.6", "4.7.0"), means("4.7.0", "3.16.6")
+	for forward, backward := range map[string]string{
+		"must be allowed EVALSHA, EVALSHA_RO": "must be allowed EVAL.", "nothing is delivered any more": "still delivers once",
+		"one more argument": "one argument less", "refused it before": "refuses it",
+	} {
+		require.Contains(t, there, forward)
+		require.NotContains(t, back, forward)
+		require.Contains(t, back, backward)
+		require.NotContains(t, there, backward)
+	}
+}
+
+// Each two releases that follow each other and of which something changed, and the ends.
+func TestEveryChangeIsToldOf(t *testing.T) {
+	all := wire.Releases()
+	pairs := [][2]wire.Release{{all[0], all[len(all)-1]}, {all[len(all)-1], all[0]}}
+	for i, to := range all[1:] {
+		if from := all[i]; from.Major == 2 == (to.Major == 2) && len(factsBetween(from, to))+len(scriptsBetween(from, to)) > 0 {
+			pairs = append(pairs, [2]wire.Release{from, to})
+		}
+	}
+	require.Greater(t, len(pairs), 10)
+	for i, pair := range pairs {
+		c, err := Between(pair[0], pair[1], nil, recorded)
+		require.NoError(t, err)
+		for _, f := range c.Facts {
+			if i >= 2 {
+				require.Equal(t, pair[1].String(), f.Came, f.What)
+			}
+		}
+		for line := range strings.Lines(c.Text()) {
+			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 80, line)
+		}
+		_, err = json.Marshal(c)
+		require.NoError(t, err)
+	}
+}
+
+// The timers of 3.49.0 and newer have a finer tick: messages come less late.
+func TestLateness(t *testing.T) {
+	c := between(t, "3.17.4", "4.7.0")
+	require.Equal(t, "3.16.6", c.Lateness.From.Measured)
+	require.Equal(t, "4.7.0", c.Lateness.To.Measured)
+	require.Greater(t, c.Lateness.From.PastDueMs.P50, c.Lateness.To.PastDueMs.P50)
+	require.Positive(t, c.Lateness.From.Messages)
+	require.Regexp(t, `How late messages are, measured with 20 a second 3\.17\.4 past due p50 [0-9.]+ ms, p90 [0-9.]+ ms, of \d+ messages, by 3\.16\.6, whose timers are the same 4\.7\.0 `,
+		strings.Join(strings.Fields(c.Text()), " "))
+	require.Contains(t, c.Lateness.Told, "By one run a side")
+	none := between(t, "2.9.3", "3.16.6")
+	require.Nil(t, none.Lateness.From, "nothing of 2.x was measured")
+	require.Empty(t, none.Lateness.Told)
+	require.Contains(t, between(t, "3.16.6", "3.16.7").Lateness.Told, "one measurement stands for both")
+	alike := between(t, "3.21.1", "3.46.0")
+	require.Contains(t, strings.Join(strings.Fields(alike.Text()), " "), "The timers of both tick alike, and by one run a side no difference can be told")
+}
+
+// Where only a codec that code may name stands in the way, the steps say so, and how the others go on.
+func TestACodecThatEnds(t *testing.T) {
+	c := between(t, "4.0.0", "4.1.0")
+	text := strings.Join(strings.Fields(c.Text()), " ")
+	require.Contains(t, text, "each reads what the other has written, but for queues whose code names a codec that 4.1.0 has not got: marshalling, fst.")
+	steps := strings.Join(c.Steps, "\n")
+	require.Contains(t, steps, "Where the code names the codec marshalling, let 4.0.0 deliver everything: 4.1.0 has not got it; "+
+		"or stop all that offer or take, and rewrite the values: dq-bench migrate QUEUE --codec marshalling:kryo5, first with --dry-run.")
+	require.Contains(t, steps, "Where the code names the codec fst, let 4.0.0 deliver everything: 4.1.0 has not got it.")
+	require.Contains(t, steps, "Replace 4.0.0 by 4.1.0")
+	require.Contains(t, strings.Join(between(t, "3.16.6", "4.0.0").Steps, "\n"), "bring the jars of JBoss Marshalling")
+	require.Contains(t, strings.Join(between(t, "3.16.6", "4.7.0").Steps, "\n"), "dq-bench migrate QUEUE --codec marshalling:kryo5")
+	require.Contains(t, strings.Join(between(t, "3.9.1", "3.10.0").Steps, "\n"), "Replace 3.9.1 by 3.10.0")
+}
+
+func TestFaultsThatWereMended(t *testing.T) {
+	words := func(c *Changes) string { return strings.Join(strings.Fields(c.Text()), " ") }
+	require.Contains(t, words(between(t, "3.16.3", "3.16.4")), "an offer without an answer: is sent again after a time-out → is sent once (3.16.4)")
+	require.Contains(t, words(between(t, "3.45.1", "3.45.0")), "the timer: is kept → can be lost (3.45.1)")
+}

@@ -1,0 +1,115 @@
+// Package redistest gives tests a real Redis of their own.
+//
+// A test that cannot have one is skipped with the reason, unless DQ_REQUIRE
+// lists what is missing: then it fails.
+package redistest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dq-bench/dq-bench/internal/server"
+)
+
+// startTimeout bounds one start; a container on a loaded machine is the slowest.
+const startTimeout = time.Minute
+
+// Required reports whether DQ_REQUIRE (comma separated: redis, docker, redisson,
+// chromium, python3, node, faketime) lists what, so that its absence is a failure and not a skip.
+func Required(what string) bool {
+	for name := range strings.SplitSeq(os.Getenv("DQ_REQUIRE"), ",") {
+		if strings.TrimSpace(name) == what {
+			return true
+		}
+	}
+	return false
+}
+
+// Thorough reports whether DQ_REQUIRE is set at all, so that tests take as long as they need. Without
+// it those that take minutes are content with a sample, and say so: all tests together are to take
+// less than five minutes on two processors.
+func Thorough() bool { return os.Getenv("DQ_REQUIRE") != "" }
+
+// Sample returns all elements in a thorough run, and else one of every n, of which the test tells.
+func Sample[E any](t testing.TB, all []E, n int) []E {
+	t.Helper()
+	if Thorough() || n <= 1 {
+		return all
+	}
+	var some []E
+	for i := 0; i < len(all); i += n {
+		some = append(some, all[i])
+	}
+	t.Logf("%d of %d; with DQ_REQUIRE=redis all of them", len(some), len(all))
+	return some
+}
+
+// Missing ends the test because what is not here: a failure where DQ_REQUIRE
+// lists it, else a skip.
+func Missing(t testing.TB, what string, err error) {
+	t.Helper()
+	if Required(what) {
+		t.Fatalf("DQ_REQUIRE lists %s: %v", what, err)
+	}
+	t.Skipf("no %s here: %v", what, err)
+}
+
+// Redisson ends a test that needs a real Redisson unless DQ_REQUIRE lists it: unlike
+// a server it is not just taken where it is found, for Maven and Java make it minutes.
+func Redisson(t testing.TB) {
+	t.Helper()
+	if !Required("redisson") {
+		t.Skip("DQ_REQUIRE does not list redisson, which takes minutes of Maven and Java")
+	}
+}
+
+// JavaOrSkip skips a test where there is no Java or no Maven.
+func JavaOrSkip(t testing.TB) {
+	t.Helper()
+	for _, name := range []string{"java", "mvn"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("no %s here, so that no real Redisson is asked: %v", name, err)
+		}
+	}
+}
+
+// Redis gives an empty real Redis: a fresh process (about 20 ms), or the kind
+// that DQ_REDIS names, such as process:/opt/valkey-server or container:redis:8.0.
+// auto and embedded in DQ_REDIS mean a process too, for embedded is no judge, and
+// so does an address: tests never touch a server that somebody may be using. The
+// server stops with the test.
+func Redis(t testing.TB) *server.Server {
+	t.Helper()
+	spec := os.Getenv("DQ_REDIS")
+	if slices.Contains([]string{"", "auto", "embedded"}, spec) || strings.Contains(spec, "://") {
+		spec = "process"
+	}
+	return Start(t, spec, "redis")
+}
+
+// Docker gives a Redis in a container of server.DefaultImage.
+func Docker(t testing.TB) *server.Server {
+	t.Helper()
+	return Start(t, "container", "docker")
+}
+
+// Embedded gives an embedded server: for tests of what works without a Redis,
+// never for a claim about Redis.
+func Embedded(t testing.TB) *server.Server {
+	t.Helper()
+	return Start(t, "embedded", "embedded")
+}
+
+// Start gives the server spec asks for, stopped with the test; what is the name
+// DQ_REQUIRE knows it by.
+func Start(t testing.TB, spec, what string) *server.Server {
+	t.Helper()
+	return start(t, what, func(ctx context.Context) (*server.Server, error) {
+		return server.Start(ctx, spec, nil)
+	})
+}

@@ -1,0 +1,72 @@
+package redistest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/dq-bench/dq-bench/internal/server"
+)
+
+// Process gives an empty server program with these arguments, as
+// server.StartProcess takes them, whatever DQ_REDIS says: for tests that kill,
+// pause or restart it (Nodes()[0]). It stops with the test.
+func Process(t testing.TB, args ...string) *server.Server {
+	t.Helper()
+	return start(t, "redis", func(ctx context.Context) (*server.Server, error) {
+		return server.StartProcess(ctx, "", args...)
+	})
+}
+
+// Cluster gives a Redis Cluster of that many masters and replicas of each, with
+// a node timeout of 2 s, in about 3 s. It stops with the test.
+func Cluster(t testing.TB, masters, replicas int) *server.ClusterSet {
+	t.Helper()
+	return ClusterOf(t, server.ClusterOptions{Masters: masters, Replicas: replicas})
+}
+
+// ClusterOf is Cluster with all options.
+func ClusterOf(t testing.TB, o server.ClusterOptions) *server.ClusterSet {
+	t.Helper()
+	return start(t, "redis", func(ctx context.Context) (*server.ClusterSet, error) {
+		return server.StartClusterSet(ctx, o)
+	})
+}
+
+// Sentinel gives a master, a replica and a sentinel, in about 0.2 s. They stop
+// with the test.
+func Sentinel(t testing.TB) *server.SentinelSet {
+	t.Helper()
+	return SentinelOf(t, server.SentinelOptions{})
+}
+
+// SentinelOf is Sentinel with all options.
+func SentinelOf(t testing.TB, o server.SentinelOptions) *server.SentinelSet {
+	t.Helper()
+	return start(t, "redis", func(ctx context.Context) (*server.SentinelSet, error) {
+		return server.StartSentinelSet(ctx, o)
+	})
+}
+
+// running is what all servers and sets have.
+type running interface {
+	String() string
+	Close() error
+}
+
+// start gives what f starts, closed with the test; what is the name DQ_REQUIRE
+// knows it by.
+func start[S running](t testing.TB, what string, f func(context.Context) (S, error)) S {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	s, err := f(ctx)
+	if err != nil {
+		Missing(t, what, err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("stopping %s: %v", s, err)
+		}
+	})
+	return s
+}
