@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,6 +54,9 @@ func withAccess(cmd *cobra.Command) *cobra.Command {
 		}
 		if files != (redisurl.Files{}) {
 			all = append(all, access{givenOf(files), func(address string) (string, error) { return server.WithFiles(address, files) }})
+		}
+		if !flags.Changed(passwordFlag) && !flags.Changed(caFlag) && !flags.Changed(certFlag) && !namesAddress(flags) {
+			return nil // defaults for other servers
 		}
 		return eachServer(flags, all)
 	}
@@ -128,6 +132,15 @@ func eachServer(flags *pflag.FlagSet, all []access) error {
 		return several.Replace(addresses)
 	}
 	return value.Set(addresses[0])
+}
+
+// namesAddress reports whether --redis has the address of a server.
+func namesAddress(flags *pflag.FlagSet) bool {
+	value := flags.Lookup("redis").Value
+	if several, ok := value.(pflag.SliceValue); ok {
+		return slices.ContainsFunc(several.GetSlice(), server.External)
+	}
+	return server.External(value.String())
 }
 
 // checkByTCP is an error for the address of a Unix socket, of a command that tells clients apart.

@@ -24,6 +24,7 @@ type analyzeFlags struct {
 	asJSON   bool
 	html     string
 	redis    string
+	listens  bool // to the server at redis
 	duration time.Duration
 }
 
@@ -49,12 +50,16 @@ ahead, and what is wrong, with the lines that show it.`,
   dq-bench analyze monitor.log --html lives.html
   dq-bench analyze --redis redis://10.0.0.5:6379 --for 30s`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			// The environment has no part in this yet.
 			if len(args) > 0 && cmd.Flags().Changed("redis") {
 				return errors.New("expected files or --redis, got both")
 			}
-			if cmd.Flags().Changed("for") && !cmd.Flags().Changed("redis") {
+			if len(args) > 0 && cmd.Flags().Changed("for") {
 				return errors.New("--for is how long to listen to --redis; a log is read to its end")
+			}
+			// DQ_REDIS alone does not start MONITOR, which is a load on the server.
+			f.listens = cmd.Flags().Changed("redis") || cmd.Flags().Changed("for")
+			if !f.listens {
+				cmd.Flag("redis").Annotations = nil // DQ_REDIS does not matter, whatever it names
 			}
 			for i, name := range args {
 				switch {
@@ -67,10 +72,10 @@ ahead, and what is wrong, with the lines that show it.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.duration <= 0 {
+			if f.listens && f.duration <= 0 {
 				return usageError(fmt.Errorf("--for %v: expected more than zero", f.duration))
 			}
-			if _, err := redisurl.Parse(f.redis); f.redis != "" && len(args) == 0 && err != nil {
+			if _, err := redisurl.Parse(f.redis); f.listens && err != nil {
 				return usageError(fmt.Errorf("--redis: %w; expected the URL of one server, redis://host:port, rediss://host:port or unix:///path (of a cluster, each node by itself)", err))
 			}
 			if err := checkWritable("--html", f.html); err != nil {
@@ -81,7 +86,7 @@ ahead, and what is wrong, with the lines that show it.`,
 	}
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON document on stdout and nothing else")
 	cmd.Flags().StringVar(&f.html, "html", "", "also write a page with the timeline of the messages' lives to this file")
-	cmd.Flags().StringVar(&f.redis, "redis", "", "listen to the server at this address instead, redis://…, rediss://… or unix:///path of a socket")
+	liveServerVar(cmd.Flags(), &f.redis)
 	cmd.Flags().DurationVar(&f.duration, "for", 30*time.Second, "how long to listen to --redis")
 	return cmd
 }
@@ -92,7 +97,7 @@ func runAnalyze(cmd *cobra.Command, f *analyzeFlags, args []string) error {
 	switch standardInput := len(args) == 1 && args[0] == "-"; {
 	case len(args) > 0 && !standardInput:
 		err = reader.Files(cmd.Context(), args)
-	case len(args) == 0 && f.redis != "":
+	case f.listens:
 		fmt.Fprintf(cmd.ErrOrStderr(), "dq-bench: listening to MONITOR for %v, which is a load on the server\n", f.duration)
 		err = listen(cmd.Context(), reader, f)
 	case len(args) == 0 && isTerminal(os.Stdin):
@@ -113,7 +118,7 @@ func runAnalyze(cmd *cobra.Command, f *analyzeFlags, args []string) error {
 	switch {
 	case err != nil: // what came before it is printed
 		return err
-	case reader.Read() == 0 && f.redis == "":
+	case reader.Read() == 0 && !f.listens:
 		return errors.New("expected lines as MONITOR prints them; the log is empty")
 	case d.Commands == 0 && d.Unparsed > 0:
 		return fmt.Errorf("expected lines as MONITOR prints them; none of %d is one", d.Unparsed)

@@ -59,6 +59,7 @@ that went on without a key of a wrong type.`,
   dq-bench bridge orders refunds --lead 500ms --metrics-addr :9122
   dq-bench bridge orders --to 4.7.0                      # 3.21.0 is gone`,
 		RunE: func(cmd *cobra.Command, queues []string) error {
+			flags.all = allOf(cmd.Flags(), flags.all, queues)
 			options, err := flags.options(queues)
 			if err != nil {
 				return usageError(err)

@@ -45,6 +45,9 @@ Exit codes: 0; 1 a sample or a class file cannot be read.`,
   dq-bench codec gen --from order.bin --from refund.bin`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if given := cmd.Flags().Changed; given("from") && !given("jar") && !given("class") {
+				g.jar, g.classes = "", nil // defaults for other commands
+			}
 			classes, err := g.read(cmd.Context())
 			if err != nil {
 				return err

@@ -1,10 +1,17 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // envName returns the environment twin of a flag: payload-size → DQ_PAYLOAD_SIZE.
@@ -12,23 +19,63 @@ func envName(flag string) string {
 	return "DQ_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// flagsFromEnv gives every flag that the command line left out the value of its
-// environment twin. An empty variable counts as unset. A flag that may be
-// repeated takes one value from the environment. The flags that only print something
-// have no twin.
-func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
+// flagsFromEnv makes environment twins the defaults of the flags that the command line left out. Such a
+// flag does not count as given, so an exported twin conflicts with no other flag. An empty variable counts as unset.
+// A flag that may be repeated takes one value from the environment. --help and --version have no twin.
+func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool), stderr io.Writer) error {
 	var firstErr error
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Changed || f.Name == "help" || f.Name == "version" || firstErr != nil {
 			return
 		}
-		value, ok := lookup(envName(f.Name))
-		if !ok || value == "" {
+		value, _ := lookup(envName(f.Name))
+		if value == "" || f.Annotations[addressOnly] != nil && ignored(value, stderr) {
 			return
 		}
-		if err := flags.Set(f.Name, value); err != nil {
+		if err := f.Value.Set(value); err != nil {
 			firstErr = usageError(fmt.Errorf("%s: %w", envName(f.Name), err))
 		}
 	})
 	return firstErr
+}
+
+// ignored reports, also to the user, whether DQ_REDIS names a server to start, which a command for running servers ignores.
+func ignored(redis string, stderr io.Writer) bool {
+	if server.CheckSpec(redis) != nil || server.External(redis) {
+		return false
+	}
+	fmt.Fprintf(stderr, "dq-bench: DQ_REDIS=%s is ignored: this command starts no server, it uses %s\n", redis, localRedis)
+	return true
+}
+
+// nameTwins makes errors about wrong usage name the environment twin that the wrong value came from.
+func nameTwins(cmd *cobra.Command) {
+	for _, run := range []*func(*cobra.Command, []string) error{&cmd.PreRunE, &cmd.RunE} {
+		if inner := *run; inner != nil {
+			*run = func(cmd *cobra.Command, args []string) error { return namingTwin(cmd.Flags(), inner(cmd, args)) }
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		nameTwins(sub)
+	}
+}
+
+func namingTwin(flags *pflag.FlagSet, err error) error {
+	var coded *exitError
+	if !errors.As(err, &coded) || coded.code != exitUsage {
+		return err
+	}
+	flags.VisitAll(func(f *pflag.Flag) {
+		value := os.Getenv(envName(f.Name))
+		if value == "" || f.Changed || strings.Contains(err.Error(), envName(f.Name)) {
+			return
+		}
+		for _, mention := range []string{f.Name + ": ", strings.ReplaceAll(f.Name, "-", " ") + ": ", "--" + f.Name + " " + value, strconv.Quote(value)} {
+			if strings.Contains(err.Error(), mention) {
+				err = usageError(fmt.Errorf("%s: %w", envName(f.Name), err))
+				return
+			}
+		}
+	})
+	return err
 }

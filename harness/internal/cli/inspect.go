@@ -54,6 +54,8 @@ interrupted: as the last look would.`,
   dq-bench inspect --all --watch
   dq-bench inspect --all --metrics-addr :9121 --interval 15s`,
 		RunE: func(cmd *cobra.Command, queues []string) error {
+			flags.all = allOf(cmd.Flags(), flags.all, queues)
+			flags.asJSON = flags.asJSON && (cmd.Flags().Changed("json") || !flags.watch && flags.metricsAddr == "")
 			options, err := flags.options(queues)
 			if err == nil && cmd.Flags().Changed("interval") && !flags.watch && flags.metricsAddr == "" {
 				err = errors.New("--interval is for --watch and --metrics-addr; without them there is one look")

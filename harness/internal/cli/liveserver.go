@@ -10,9 +10,22 @@ import (
 	"github.com/dq-bench/dq-bench/internal/server"
 )
 
+const (
+	// localRedis is the default address of the commands for running servers.
+	localRedis = "redis://127.0.0.1:6379"
+	// addressOnly annotates a flag whose twin must not name a server to start.
+	addressOnly = "address only"
+)
+
 // liveServerVar is --redis of the commands that look at queues which exist.
 func liveServerVar(f *pflag.FlagSet, address *string) {
-	f.StringVar(address, "redis", "redis://127.0.0.1:6379", "server: redis://…, redis+cluster://… or redis+sentinel://…, by TLS rediss://… and so on, unix:///path of a socket")
+	defer func() { _ = f.SetAnnotation("redis", addressOnly, []string{}) }() // fails only without such a flag
+	f.StringVar(address, "redis", localRedis, "server: redis://…, redis+cluster://… or redis+sentinel://…, by TLS rediss://… and so on, unix:///path of a socket")
+}
+
+// allOf reports whether all queues are asked for. Named queues override --all as a default.
+func allOf(f *pflag.FlagSet, all bool, queues []string) bool {
+	return all && (len(queues) == 0 || f.Changed("all"))
 }
 
 // checkLiveServer is an error where --redis would start a server.

@@ -109,7 +109,7 @@ func newRootCmd() *cobra.Command {
 			return cmd.Help()
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return flagsFromEnv(cmd.Flags(), os.LookupEnv)
+			return flagsFromEnv(cmd.Flags(), os.LookupEnv, cmd.ErrOrStderr())
 		},
 	}
 	root.Version = thisBuild().String()
@@ -119,5 +119,6 @@ func newRootCmd() *cobra.Command {
 	root.AddCommand(subcommands()...)
 	completeFlags(root)
 	wrapArgErrors(root)
+	nameTwins(root)
 	return root
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -222,17 +223,18 @@ func TestEnvironmentTwins(t *testing.T) {
 	env := map[string]string{"DQ_PAYLOAD_SIZE": "7", "DQ_GIVEN": "from the environment"}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	require.NoError(t, flags.Parse([]string{"--given", "by flag"}))
-	require.NoError(t, flagsFromEnv(flags, lookup))
+	require.NoError(t, flagsFromEnv(flags, lookup, io.Discard))
+	require.False(t, flags.Changed("payload-size"), "a default is not given")
 	require.Equal(t, 7, *size)
 	require.Equal(t, "by flag", *given)
 
 	env["DQ_PAYLOAD_SIZE"] = "many"
 	flags = pflag.NewFlagSet("x", pflag.ContinueOnError)
 	flags.Int("payload-size", 1, "")
-	err := flagsFromEnv(flags, lookup)
+	err := flagsFromEnv(flags, lookup, io.Discard)
 	require.ErrorContains(t, err, "DQ_PAYLOAD_SIZE")
 	var coded *exitError
 	require.ErrorAs(t, err, &coded)
 	require.Equal(t, exitUsage, coded.code)
-	require.NoError(t, flagsFromEnv(flags, func(string) (string, bool) { return "", false }), "unset")
+	require.NoError(t, flagsFromEnv(flags, func(string) (string, bool) { return "", false }, io.Discard), "unset")
 }

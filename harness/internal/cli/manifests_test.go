@@ -31,7 +31,7 @@ func request(t *testing.T, args []string, env map[string]string) *runRequest {
 	f.register(flags)
 	f.changed = flags.Changed
 	require.NoError(t, flags.Parse(args[1:]))
-	require.NoError(t, flagsFromEnv(flags, func(name string) (string, bool) { v, ok := env[name]; return v, ok }))
+	require.NoError(t, flagsFromEnv(flags, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, io.Discard))
 	r, err := f.request(io.Discard)
 	require.NoError(t, err)
 	return r

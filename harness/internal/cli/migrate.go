@@ -109,6 +109,7 @@ values that --partial left. --dry-run is 0 whatever it finds: dq-bench inspect j
 			if queues[0] == "" {
 				return usageError(errors.New("expected the name of a queue, got an empty one"))
 			}
+			flags.chosen(cmd.Flags().Changed)
 			if flags.recoding.codec != "" {
 				return flags.recode(cmd, queues[0])
 			}
@@ -143,6 +144,21 @@ values that --partial left. --dry-run is 0 whatever it finds: dq-bench inspect j
 	f.BoolVar(&flags.force, "force", false, "go on while clients subscribe to the queue's channel")
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON document on stdout and nothing else")
 	return cmd
+}
+
+// chosen drops defaults from the environment that the given flags exclude: --to and --codec exclude each other.
+func (f *migrateFlags) chosen(given func(string) bool) {
+	if f.recoding.codec != "" && !given("codec") && (given("to") || f.to != "") {
+		f.recoding.codec = ""
+	}
+	if f.recoding.codec == "" {
+		f.recoding = f.recoding.given(given)
+		return
+	}
+	if !given("to") {
+		f.to = ""
+	}
+	f.repair = f.repair && given("repair")
 }
 
 // options reads the flags; an error is wrong usage.

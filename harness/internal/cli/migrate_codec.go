@@ -41,6 +41,22 @@ func (f *recodeFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.partial, "partial", false, "with --codec: leave values that are refused, and rewrite the others")
 }
 
+// given returns the flags without the defaults of the environment.
+func (f recodeFlags) given(given func(string) bool) recodeFlags {
+	var only recodeFlags
+	if given("jar") {
+		only.jars = f.jars
+	}
+	if given("class") {
+		only.class = f.class
+	}
+	if given("release") {
+		only.release = f.release
+	}
+	only.partial = f.partial && given("partial")
+	return only
+}
+
 // unused fails for a flag that only --codec has a use for.
 func (f *recodeFlags) unused() error {
 	if len(f.jars) > 0 || f.class != "" || f.release != "" || f.partial {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -173,21 +174,30 @@ func (f *runFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
 }
 
-// given are the settings of the plan that were given, by their keys.
-func (f *runFlags) given() map[string]string {
-	settings := map[string]string{}
+// settings are the settings of the plan, by their keys: the given ones override a scenario, which overrides the defaults.
+func (f *runFlags) settings() (given, defaults map[string]string) {
+	given, defaults = map[string]string{}, map[string]string{}
 	for _, field := range plan.Fields {
-		if field.Value != nil && f.changed(field.Flag()) {
-			settings[field.Key] = field.Value(&f.plan).String()
+		if field.Value == nil {
+			continue
+		}
+		if value := field.Value(&f.plan).String(); f.changed(field.Flag()) {
+			given[field.Key] = value
+		} else if standard := plan.DefaultPlan(); value != field.Value(&standard).String() {
+			defaults[field.Key] = value
 		}
 	}
-	return settings
+	return given, defaults
 }
 
 // cases are what to run, with which drivers, on which servers. What is left out for the
 // drivers that are given, stderr says.
 func (f *runFlags) cases(stderr io.Writer) ([]series.Case, error) {
-	choice := scenario.Choice{Files: f.files, Variants: f.variants, Full: f.full, Settings: f.given(), SLO: f.slos}
+	given, defaults := f.settings()
+	choice := scenario.Choice{Files: f.files, Variants: f.variants, Full: f.full, Settings: given, Defaults: defaults, SLO: f.slos}
+	if len(f.files) == 0 && !f.changed("variant") {
+		choice.Variants = nil // a default for scenarios
+	}
 	if f.changed("scale") {
 		choice.Scale = &f.scale
 	}
@@ -197,7 +207,10 @@ func (f *runFlags) cases(stderr io.Writer) ([]series.Case, error) {
 	}
 	drivers := f.drivers
 	if !f.changed("driver") {
-		drivers = nil // the scenario's
+		drivers = nil // the scenario's, or else the default
+		for i := range runs {
+			runs[i].Driver = cmp.Or(runs[i].Driver, f.drivers[0])
+		}
 	}
 	cases, left, err := series.Cases(runs, drivers, f.redis)
 	for _, name := range left {

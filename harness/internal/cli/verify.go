@@ -82,7 +82,13 @@ func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
 		if err != nil {
 			return nil, usageError(fmt.Errorf("--release: %w", err))
 		}
-		if named, ok := spec.NamedRelease(); ok && named != release {
+		named, ok := spec.NamedRelease()
+		given := cmd.Flags().Changed
+		switch {
+		case !ok || named == release || given("release") && !given("driver"):
+		case !given("release"): // it is a default, and the driver names its own
+			release = named
+		default:
 			return nil, usageError(fmt.Errorf("--driver %s names another release than --release %s; leave --release out, or have both name the same", f.driver, release))
 		}
 		plan.Release, plan.Spec = release, spec.WithRelease(release)

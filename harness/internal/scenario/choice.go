@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -29,6 +30,8 @@ type Choice struct {
 	Scale *float64
 	// Settings are laid over each plan, by the keys of plan.Fields.
 	Settings map[string]string
+	// Defaults are the settings of plans that a scenario does not set, by the keys of plan.Fields.
+	Defaults map[string]string
 	// SLO are objectives besides those of the scenarios.
 	SLO []string
 }
@@ -55,7 +58,7 @@ func (c Choice) resolve() ([]Run, error) {
 		if flag := c.needsFile(); flag != "" {
 			return nil, fmt.Errorf("%s: expected a scenario beside it, given by -f", flag)
 		}
-		r, err := Plain(c.Settings)
+		r, err := Plain(with(c.Defaults, c.Settings))
 		return []Run{r}, err
 	}
 	var runs []Run
@@ -108,13 +111,25 @@ func (c Choice) ofFile(file string) ([]Run, error) {
 	}
 	var runs []Run
 	for _, v := range variants {
-		r, err := v.Resolve(scale, c.Settings, spec.Parse)
+		defaults := maps.Clone(c.Defaults)
+		maps.DeleteFunc(defaults, func(key, _ string) bool { return slices.Contains(v.settings.given, key) })
+		r, err := v.Resolve(scale, with(defaults, c.Settings), spec.Parse)
 		if err != nil {
 			return nil, err
 		}
 		runs = append(runs, r)
 	}
 	return runs, nil
+}
+
+// with returns the defaults with the settings over them.
+func with(defaults, settings map[string]string) map[string]string {
+	all := maps.Clone(defaults)
+	if all == nil {
+		return settings
+	}
+	maps.Copy(all, settings)
+	return all
 }
 
 // Find reads a scenario by the name of a stored one, or by the path of a file, which ends

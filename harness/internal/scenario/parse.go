@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -20,6 +21,8 @@ type settings struct {
 	plan   plan.Plan
 	// slo must be met; expect too, and the counts it names are no faults.
 	slo, expect []string
+	// given are the keys that the file sets.
+	given []string
 }
 
 // keys are those of the settings, which a variant may give anew: the fields of the plan,
@@ -39,6 +42,16 @@ func (s *settings) keys() keys {
 		}
 	}
 	return known
+}
+
+// keysIn returns the keys that a mapping sets, with those of a ramp, which replaces rate and duration.
+func keysIn(node *yaml.Node) []string {
+	var given map[string]yaml.Node
+	_ = node.Decode(&given) // known.decode has reported the error
+	if _, ramp := given["ramp"]; ramp {
+		given["rate"], given["duration"] = *node, *node
+	}
+	return slices.Collect(maps.Keys(given))
 }
 
 // decodeCancel leaves what is not given as it is.
@@ -107,6 +120,7 @@ func Parse(file string, text []byte) (*Scenario, error) {
 	if err := known.decode(root); err != nil {
 		return nil, fileError(file, err)
 	}
+	common.given = keysIn(root)
 	s.About, s.Source = strings.TrimSpace(s.About), strings.TrimSpace(s.Source)
 	switch {
 	case s.About == "":
@@ -140,6 +154,7 @@ func (s *Scenario) addVariant(file string, node *yaml.Node, common settings) err
 	if err := known.decode(node); err != nil {
 		return fileError(file, err)
 	}
+	v.settings.given = slices.Concat(common.given, keysIn(node))
 	v.About = strings.TrimSpace(v.About)
 	switch {
 	case !variantName.MatchString(v.Name):
