@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+// slowCommands run only with DQ_THOROUGH: they take longer than a few seconds.
+var slowCommands = regexp.MustCompile(`^dq-bench (run|compare|verify)\b`)
+
+// endlessCommands run until they are interrupted.
+var endlessCommands = regexp.MustCompile(`^dq-bench bridge\b`)
+
+// readme returns README.md and the root of the repository.
+func readme(t *testing.T) (text, root string) {
+	t.Helper()
+	root, err := filepath.Abs("../../..")
+	require.NoError(t, err)
+	content, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	return string(content), root
+}
+
+// Every dq-bench command of README.md runs in an empty folder, in the order of the page.
+func TestREADMECommandsRun(t *testing.T) {
+	text, root := readme(t)
+	folder := t.TempDir()
+	program := filepath.Join(t.TempDir(), "dq-bench")
+	require.NoError(t, os.Symlink(must(os.Executable()), program))
+	address := must(url.Parse(redistest.Redis(t).URL())).Host
+	replace := strings.NewReplacer(
+		"127.0.0.1:6379", address,
+		"./my-port", "python3 "+filepath.Join(root, "docs/guides/port.py"),
+		"production.monitor", filepath.Join(root, "recordings/documents/002-zlyx.monitor"),
+		"recordings/documents/*.monitor", filepath.Join(root, "recordings/documents/*.monitor"),
+	)
+	commands := 0
+	for _, m := range regexp.MustCompile(`(?m)^    (?:\$ )?(?:go run \./cmd/)?(dq-bench .*)$`).FindAllStringSubmatch(text, -1) {
+		line := replace.Replace(m[1])
+		commands++
+		if slowCommands.MatchString(line) && !redistest.Thorough() {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		if endlessCommands.MatchString(line) {
+			ctx, cancel = context.WithTimeout(t.Context(), 2*time.Second)
+		}
+		cmd := exec.CommandContext(ctx, "sh", "-c", "exec "+line)
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+		cmd.WaitDelay = 20 * time.Second
+		cmd.Dir = folder
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "DQ_REDIS=redis://"+address, "DQ_PROGRESS=none")
+		output, err := cmd.CombinedOutput()
+		ended := ctx.Err() != nil
+		cancel()
+		if endlessCommands.MatchString(line) {
+			require.True(t, ended, "%s ended by itself:\n%s", line, output)
+			continue
+		}
+		// A comparison and a run may fail on a busy machine: the verdict is not this test's.
+		if code := cmd.ProcessState.ExitCode(); code != exitFailed || !slowCommands.MatchString(line) {
+			require.NoError(t, err, "%s:\n%s", line, output)
+		}
+	}
+	require.GreaterOrEqual(t, commands, 10, "commands in README.md")
+}
+
+// The Go program of README.md compiles, and delivers its message.
+func TestREADMEProgramRuns(t *testing.T) {
+	text, root := readme(t)
+	_, program, found := strings.Cut(text, "```go\n")
+	require.True(t, found)
+	program, _, _ = strings.Cut(program, "```")
+	address := must(url.Parse(redistest.Redis(t).URL())).Host
+	require.Contains(t, program, "127.0.0.1:6379")
+	file := filepath.Join(t.TempDir(), "main.go")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(program, "127.0.0.1:6379", address, 1)), 0o644))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "run", file)
+	cmd.Dir = root
+	output, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(output))
+	require.Regexp(t, `order 7 *<nil>\n$`, string(output))
+}
+
+// README.md fits two screens and has short sentences.
+func TestREADMEIsShort(t *testing.T) {
+	text, _ := readme(t)
+	require.LessOrEqual(t, strings.Count(text, "\n"), 130)
+	prose := regexp.MustCompile("(?ms)^```.*?^```|^    .*?$|^[|#].*?$").ReplaceAllString(text, ".")
+	for _, sentence := range regexp.MustCompile(`[.:;]\s`).Split(prose, -1) {
+		require.LessOrEqual(t, len(strings.Fields(sentence)), 30, sentence)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
