@@ -141,11 +141,6 @@ GROWTH ?= 1000000
 growth: ## what a queue costs as it grows to GROWTH pending messages, and 10,000 queues: recordings/GROWTH.md; needs a machine that does nothing else
 	$(GO) run ./harness/internal/lab/growth -most $(GROWTH)
 
-MASTERS_FLAGS ?=
-.PHONY: masters
-masters: ## how 1, 3 and 6 masters of a cluster share the load of one queue of six partitions: recordings/MASTERS.md; needs redis-server
-	$(GO) run ./harness/internal/lab/masters $(MASTERS_FLAGS)
-
 .PHONY: inspect-million
 inspect-million: ## inspect a queue of a million members; fails if a call takes the server more than 5 ms by itself
 	$(GO) test ./harness/internal/forensics/inspect -run '^$$' -bench Million -benchtime 3x -timeout 10m

@@ -20,8 +20,7 @@
 // queue one does, and the others stand in for it. With [WithFaithful]
 // it follows the timing of Redisson instead.
 //
-// A [ReliableQueue] takes from the same LIST at least once, and a [Partitioned] is one
-// logical queue over several, on as many servers of a Cluster.
+// A [ReliableQueue] takes from the same LIST at least once.
 //
 // # What a fault costs
 //

@@ -1,10 +1,8 @@
 package dq
 
 import (
-	"fmt"
 	"strconv"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -18,12 +16,8 @@ const (
 	partitionReach = 32
 )
 
-// maxPartitions is how many partitions Partitions makes at most; for so many of any name there is a k below
-// maxPartitionK, which all values of CRC-16 were tried for.
-const (
-	maxPartitions = 1024
-	maxPartitionK = 2000
-)
+// maxPartitionK bounds the search for k. All values of CRC-16 were tried: for i below 1024 a k is below the bound.
+const maxPartitionK = 2000
 
 // PartitionName returns the name of partition i, from 0, of a logical queue: NAME-i-k, k being the first
 // number from 0 for which the slot of that name (wire.Slot) is at most 32 from (14736 + 6258 × i) modulo 16384,
@@ -31,8 +25,7 @@ const (
 // first few of them are spread over the slots, as those of numbers alone are not: of orders-0 to orders-5 two of
 // six masters have two each, and two have none.
 //
-// The slot of a name with a hash tag, such as {orders}, depends on the tag alone, so that nothing is spread: k is 0
-// then.
+// The slot of a name with a hash tag, such as {orders}, depends only on the tag: k is then 0.
 func PartitionName(name string, i int) string {
 	home := (partitionFirst + partitionStep*i) % wire.Slots
 	prefix := name + "-" + strconv.Itoa(i) + "-"
@@ -43,23 +36,4 @@ func PartitionName(name string, i int) string {
 		}
 	}
 	return prefix + "0"
-}
-
-// Partitions returns the first n partitions, 1 to 1024, of a logical queue, each an ordinary queue, called by
-// PartitionName. What is wrong with the arguments each queue's Err tells, as NewBlockingQueue's does.
-func Partitions[T any](c *Client, name string, n int, values codec.Codec[T]) []*BlockingQueue[T] {
-	count := min(max(n, 1), maxPartitions)
-	queues := make([]*BlockingQueue[T], count)
-	for i := range queues {
-		own := ""
-		if name != "" {
-			own = PartitionName(name, i)
-		}
-		queues[i] = NewBlockingQueue(c, own, values)
-		if n != count {
-			err := fmt.Errorf("dq: Partitions of %q: expected 1 to %d, got %d", name, maxPartitions, n)
-			queues[i] = &BlockingQueue[T]{client: brokenClient(err), names: wire.NamesOf(own), codec: brokenCodec[T]{err}, err: err}
-		}
-	}
-	return queues
 }

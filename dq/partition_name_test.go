@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -45,32 +44,6 @@ func TestPartitionsAreSpread(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestPartitionsOf(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	names := func(queues []*dq.BlockingQueue[string]) (all []string) {
-		for _, q := range queues {
-			require.NoError(t, q.Err())
-			all = append(all, q.Name())
-		}
-		return all
-	}
-	three, six := names(dq.Partitions(b.client, "orders", 3, codec.String{})), names(dq.Partitions(b.client, "orders", 6, codec.String{}))
-	require.Equal(t, three, six[:3])
-	for what, queues := range map[string][]*dq.BlockingQueue[string]{
-		"expected 1 to 1024, got 0":    dq.Partitions(b.client, "orders", 0, codec.String{}),
-		"expected 1 to 1024, got 1025": dq.Partitions(b.client, "orders", 1025, codec.String{}),
-		"expected a name":              dq.Partitions(b.client, "", 3, codec.String{}),
-		"expected a Client":            dq.Partitions[string](nil, "orders", 3, codec.String{}),
-	} {
-		for _, q := range queues {
-			require.ErrorContains(t, q.Err(), what)
-			require.ErrorIs(t, q.Offer(t.Context(), "v"), q.Err())
-		}
-		require.ErrorContains(t, dq.NewPartitioned(queues, dq.PartitionedOptions[string]{}).Err(), what)
 	}
 }
 

@@ -14,8 +14,6 @@ const (
 	prefetchTime = 5 * time.Millisecond
 	// prefetchHeld is after what time those whose turn has not come go back.
 	prefetchHeld = 50 * time.Millisecond
-	// awaitedHeld is the same for one that came when no worker was free: others should have it soon.
-	awaitedHeld = 5 * time.Millisecond
 	// prefetchReturn bounds putting them back; then they are handled where they are.
 	prefetchReturn = time.Second
 	// maxPrefetchSkip is how many values are taken one by one, at most, until it is looked again

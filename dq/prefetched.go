@@ -36,26 +36,6 @@ func (b *prefetched[V]) keep(rest []V) {
 	b.overdue.Reset(b.hold)
 }
 
-// keepFirst holds one more, before the others.
-func (b *prefetched[V]) keepFirst(v V) {
-	b.held <- struct{}{}
-	defer func() { <-b.held }()
-	b.rest, b.taken = append([]V{v}, b.rest...), time.Now()
-	b.overdue.Reset(b.hold)
-}
-
-// tryPop is pop that does not wait for a putBack under way, and reports whether it would have.
-func (b *prefetched[V]) tryPop() (first V, ok, busy bool) {
-	select {
-	case b.held <- struct{}{}:
-	default:
-		return first, false, true
-	}
-	defer func() { <-b.held }()
-	first, ok = b.shift()
-	return first, ok, false
-}
-
 // pop returns the first of what was taken before.
 func (b *prefetched[V]) pop() (first V, ok bool) {
 	b.held <- struct{}{}

@@ -106,7 +106,6 @@ var (
 	holdScript     = own(scripts.Hold())
 	nextScript     = own(scripts.Next())
 	holdNextScript = own(scripts.HoldNext())
-	putBackScript  = own(scripts.PutBack())
 	settleScript   = own(scripts.Settle())
 	sweepScript    = own(scripts.Sweep())
 	deadScript     = own(scripts.Dead())

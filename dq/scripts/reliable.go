@@ -53,14 +53,6 @@ func HoldNext() Script { return holdNext }
 //	cost    O(1)
 func Next() Script { return next }
 
-// PutBack has a value that was moved, and that nobody holds, go back to the front of D.
-//
-//	KEYS    D, M, B
-//	ARGV    value
-//	returns 1, or 0 where it is in neither M nor B
-//	cost    O(length of M and B), which are next to nothing
-func PutBack() Script { return putBack }
-
 // Settle ends, or extends, what a consumer holds.
 //
 //	KEYS    R, A, X, D, T, Q, C

@@ -28,32 +28,3 @@ func TestHoldNextHoldsAloneWhatWasHeldBefore(t *testing.T) {
 		require.Equal(t, want, hold(10))
 	}
 }
-
-// What is put back is in front, once, and where the server refuses that it stays where it was.
-func TestPutBack(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	names := scripts.ReliableNamesOf(b.names.Destination)
-	putBack := func(value string) (any, error) {
-		return b.run(scripts.PutBack(), []string{b.names.Destination, names.Moved, names.MovedBefore}, value)
-	}
-	b.do("RPUSH", b.names.Destination, "waits")
-	b.do("RPUSH", names.Moved, "a", "twice", "twice")
-	b.do("RPUSH", names.MovedBefore, "b")
-	b.do("ACL", "SETUSER", "default", "-lpush")
-	_, err := putBack("a")
-	require.Error(t, err)
-	require.Equal(t, []string{"a", "twice", "twice"}, b.list(names.Moved))
-	b.do("ACL", "SETUSER", "default", "+lpush")
-	for _, value := range []string{"a", "b", "twice"} {
-		done, err := putBack(value)
-		require.NoError(t, err)
-		require.EqualValues(t, 1, done)
-	}
-	done, err := putBack("nowhere")
-	require.NoError(t, err)
-	require.EqualValues(t, 0, done)
-	require.Equal(t, []string{"twice", "b", "a", "waits"}, b.delivered())
-	require.Equal(t, []string{"twice"}, b.list(names.Moved))
-	require.Empty(t, b.list(names.MovedBefore))
-}

@@ -47,8 +47,6 @@ var (
 	holdNextBody string
 	//go:embed next.lua
 	nextBody string
-	//go:embed put-back.lua
-	putBackBody string
 	//go:embed settle.lua
 	settleBody string
 	//go:embed sweep.lua
@@ -67,12 +65,11 @@ var (
 	hold     = newScript("hold", holdBody, false)
 	holdNext = newScript("hold-next", holdNextBody, false)
 	next     = newScript("next", nextBody, false)
-	putBack  = newScript("put-back", putBackBody, false)
 	settle   = newScript("settle", settleBody, false)
 	sweep    = newScript("sweep", sweepBody, false)
 	dead     = newScript("dead", deadBody, false)
 
-	all = []Script{transfer, ahead, survey, unlist, takeOut, moveOut, cancel, guard, hold, holdNext, next, putBack, settle, sweep, dead}
+	all = []Script{transfer, ahead, survey, unlist, takeOut, moveOut, cancel, guard, hold, holdNext, next, settle, sweep, dead}
 )
 
 // Bounds of the arguments and of the work of a script.

@@ -26,7 +26,7 @@ func TestScripts(t *testing.T) {
 		require.False(t, redisson)
 	}
 	require.Equal(t, []string{
-		"transfer", "ahead", "survey", "unlist", "take-out", "move-out", "cancel", "guard", "hold", "hold-next", "next", "put-back", "settle", "sweep", "dead",
+		"transfer", "ahead", "survey", "unlist", "take-out", "move-out", "cancel", "guard", "hold", "hold-next", "next", "settle", "sweep", "dead",
 	}, names)
 	_, ok := scripts.BySHA1("")
 	require.False(t, ok)
@@ -46,7 +46,7 @@ func TestScriptsUseFewCommands(t *testing.T) {
 			"exists", "hdel", "hget", "hlen", "hmget", "hset", "lindex", "lrange", "persist", "pexpire", "pttl", "rename",
 			"sadd", "scard", "srem", "sscan", "unlink", "zcount",
 		},
-		"hold": reliable, "hold-next": append(slices.Clone(reliable), "ltrim"), "next": reliable, "put-back": reliable, "settle": reliable, "sweep": reliable, "dead": reliable,
+		"hold": reliable, "hold-next": append(slices.Clone(reliable), "ltrim"), "next": reliable, "settle": reliable, "sweep": reliable, "dead": reliable,
 	}
 	for _, s := range scripts.All() {
 		for _, m := range call.FindAllStringSubmatch(s.Body, -1) {

@@ -4,7 +4,6 @@ package library
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -29,8 +28,6 @@ type DQ struct {
 	Faithful bool
 	// Exact transfers by Redisson's script alone, however long the pending list.
 	Exact bool
-	// Partitions, unless it is 0, makes each queue a dq.Partitioned of so many.
-	Partitions int
 	// Options are passed to dq.NewClient as well.
 	Options []dq.Option
 }
@@ -44,9 +41,6 @@ func (d DQ) Identity() driver.Identity {
 	if d.Exact {
 		version += ",exact"
 	}
-	if d.Partitions > 0 {
-		version += fmt.Sprintf(",partitions=%d", d.Partitions)
-	}
 	return driver.Identity{Name: "dq", Version: version}
 }
 
@@ -58,9 +52,6 @@ func (d DQ) WithClock(c clock.Clock) driver.Driver {
 
 // Store looks at the keys of Redisson's format.
 func (d DQ) Store(client redis.UniversalClient, name string) driver.Store {
-	if d.Partitions > 0 {
-		return storeOf(client, name, d.Partitions)
-	}
 	return driver.Keys{Client: client, Queue: name}
 }
 
@@ -81,9 +72,6 @@ func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]
 	client, err := dq.NewClient(rdb, options...)
 	if err != nil {
 		return nil, errors.Join(err, rdb.Close())
-	}
-	if d.Partitions > 0 {
-		return openPartitioned(ctx, client, rdb, d.Partitions, names)
 	}
 	queues, delayed := make([]driver.Queue, 0, len(names)), make([]*dq.DelayedQueue[[]byte], 0, len(names))
 	var open atomic.Int64

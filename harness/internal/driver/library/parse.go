@@ -2,7 +2,6 @@ package library
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
@@ -15,7 +14,7 @@ func Names(spec string) bool {
 	return name == "dq" || strings.HasPrefix(name, "dq,")
 }
 
-// Parse reads the --driver value dq[:release][,faithful|,exact|,partitions=n]. Its error is a
+// Parse reads the --driver value dq[:release][,faithful|,exact]. Its error is a
 // *driver.SpecError.
 func Parse(spec string) (DQ, error) {
 	d, err := parse(spec)
@@ -29,17 +28,13 @@ func parse(spec string) (DQ, error) {
 	d := DQ{Release: wire.Newest()}
 	head, modifier, modified := strings.Cut(spec, ",")
 	if modified {
-		count, partitioned := strings.CutPrefix(modifier, "partitions=")
-		n, err := strconv.Atoi(count)
-		switch {
-		case modifier == "faithful":
+		switch modifier {
+		case "faithful":
 			d.Faithful = true
-		case modifier == "exact":
+		case "exact":
 			d.Exact = true
-		case partitioned && err == nil && n >= 1 && n <= maxPartitions && count == strconv.Itoa(n):
-			d.Partitions = n
 		default:
-			return DQ{}, fmt.Errorf("expected ,faithful or ,exact or ,partitions=1 to %d or nothing after the release, got %q", maxPartitions, ","+modifier)
+			return DQ{}, fmt.Errorf("expected ,faithful or ,exact or nothing after the release, got %q", ","+modifier)
 		}
 	}
 	if _, release, ok := strings.Cut(head, ":"); ok {

@@ -37,9 +37,6 @@ func Parse(spec string) (Spec, error) {
 		if err != nil {
 			return Spec{}, err
 		}
-		if d.Partitions > 0 {
-			return Spec{}, &driver.SpecError{Spec: spec, Reason: errors.New("partitions are for loads alone: each is a queue of its own to all else")}
-		}
 		s.dq = &d
 		return s, nil
 	}

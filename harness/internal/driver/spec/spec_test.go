@@ -18,7 +18,6 @@ func TestParse(t *testing.T) {
 		"dq:3.16.6":          {Name: "dq", Version: "3.16.6"},
 		"dq:3.16.6,faithful": {Name: "dq", Version: "3.16.6,faithful"},
 		"dq:3.16.6,exact":    {Name: "dq", Version: "3.16.6,exact"},
-		"dq,partitions=6":    {Name: "dq", Version: wire.Newest().String() + ",partitions=6"},
 		"redisson:3.16.6":    {Name: "redisson", Version: "3.16.6"},
 		"exec:./port --fast": {Name: "exec:./port --fast"},
 	} {
@@ -33,7 +32,7 @@ func TestParse(t *testing.T) {
 
 func TestParseRefusesWhatCanNeverBeRight(t *testing.T) {
 	for _, spec := range []string{
-		"", "kafka", "memory:1", "redis-list:1", "redis-zset:1", "dq:9.9", "dq:3.16.6,fast", "dq,partitions", "dq,partitions=0", "dq,partitions=1025", "dq,partitions=+6", "redisson", "redisson:9.9", "exec:", "exec:'open",
+		"", "kafka", "memory:1", "redis-list:1", "redis-zset:1", "dq:9.9", "dq:3.16.6,fast", "dq,partitions=6", "redisson", "redisson:9.9", "exec:", "exec:'open",
 	} {
 		_, err := Parse(spec)
 		var wrong *driver.SpecError
