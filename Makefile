@@ -134,7 +134,7 @@ bench-gate: build ## dq as it is against dq of BASE (the last tag), by turns on 
 	  echo "bench-gate: turn $$n of $(GATE_RUNS)" >&2; \
 	  if [ $$((n % 2)) = 1 ]; then side out/gate/base old; side bin/dq-bench new; else side bin/dq-bench new; side out/gate/base old; fi; \
 	done
-	@bad=0; for plan in steady backlog; do bin/dq-bench compare out/gate/$$plan/old out/gate/$$plan/new --html out/gate/$$plan.html || bad=$$?; done; exit $$bad
+	@bad=0; for plan in steady backlog; do bin/dq-bench compare out/gate/$$plan/old out/gate/$$plan/new --report out/gate/$$plan.html || bad=$$?; done; exit $$bad
 
 GROWTH ?= 1000000
 .PHONY: growth
@@ -167,9 +167,9 @@ COMPARE_LABEL ?= machine=$(shell uname -m)
 compare-releases: build ## lateness over Redisson releases and dq, and over servers: recordings/LATENCY.md; needs Java, Maven, Docker
 	rm -rf out/releases out/servers
 	bin/dq-bench run -f steady -f mixed-delays --variant to-5s $(patsubst %,--driver %,$(COMPARE_DRIVERS)) \
-	  --progress none $(COMPARE_FLAGS) --label "$(COMPARE_LABEL)" --table out/releases.md --out out/releases > /dev/null
+	  --progress none $(COMPARE_FLAGS) --label "$(COMPARE_LABEL)" --report out/releases.md --out out/releases > /dev/null
 	bin/dq-bench run -f steady -f mixed-delays --variant to-5s $(patsubst %,--redis container:%,$(COMPARE_SERVERS)) \
-	  --progress none $(COMPARE_FLAGS) --label "$(COMPARE_LABEL)" --table out/servers.md --out out/servers > /dev/null
+	  --progress none $(COMPARE_FLAGS) --label "$(COMPARE_LABEL)" --report out/servers.md --out out/servers > /dev/null
 	{ cat out/releases.md; tail -n +2 out/servers.md | sed 's/^## /## Servers: /'; } > recordings/LATENCY.md
 	cp out/releases/steady/report.html recordings/LATENCY.html
 
@@ -193,7 +193,7 @@ SCREENSHOT_NEW ?= out/r/dq
 
 .PHONY: screenshots
 screenshots: build ## draw docs/report.png from the runs in SCREENSHOT_OLD and SCREENSHOT_NEW
-	bin/dq-bench compare --html out/report-picture.html $(SCREENSHOT_OLD) $(SCREENSHOT_NEW)
+	bin/dq-bench compare --report out/report-picture.html $(SCREENSHOT_OLD) $(SCREENSHOT_NEW)
 	@mkdir -p docs
 	profile=$$(mktemp -d) && trap 'rm -rf "$$profile"' EXIT && \
 	$(CHROMIUM) --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \

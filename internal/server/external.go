@@ -120,9 +120,9 @@ func (t target) explain(err error) error {
 	case errors.As(err, &record), strings.Contains(msg, "first record does not look like a TLS handshake"):
 		hint = "the server speaks no TLS; use redis:// instead of rediss://"
 	case errors.As(err, &unknown), errors.As(err, &host), strings.Contains(msg, "x509:"):
-		hint = "its TLS certificate is not trusted here; name its authority with --redis-ca or use the host it was issued for"
+		hint = "its TLS certificate is not trusted here; name its authority with ?tls_ca=FILE in the address, or use the host it was issued for"
 	case strings.Contains(msg, "certificate required"), strings.Contains(msg, "tls: bad certificate"), strings.Contains(msg, "tls: unknown certificate authority"):
-		hint = "it wants a client's certificate that it trusts; name one with --redis-cert and --redis-key"
+		hint = "it wants a client's certificate that it trusts; name one with ?tls_cert=FILE&tls_key=FILE in the address"
 	case strings.Contains(msg, "WRONGPASS"), strings.Contains(msg, "invalid password"):
 		hint = "it refuses the user or password of the URL; correct them"
 	case strings.Contains(msg, "NOAUTH"):

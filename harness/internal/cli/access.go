@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,60 +14,27 @@ import (
 	"github.com/dq-bench/dq-bench/internal/server"
 )
 
-const (
-	passwordFlag = "redis-password-file"
-	caFlag       = "redis-ca"
-	certFlag     = "redis-cert"
-	keyFlag      = "redis-key"
-)
+const passwordFlag = "redis-password-file"
 
 // maxPassword bounds a file with a password, in bytes.
 const maxPassword = 4 << 10
 
-// withAccess gives a command whose --redis may be the address of a server flags for how to get in there: for
-// that server's password, which everybody on the machine can read on a command line, and for files of TLS.
+// withAccess gives a command whose --redis may be the address of a server a flag for the password of that server,
+// which a command line would show in the process list.
 func withAccess(cmd *cobra.Command) *cobra.Command {
-	flags := cmd.Flags()
-	flags.String(passwordFlag, "", "file with the password for --redis, which a command line would show to everybody on the machine")
-	flags.String(caFlag, "", "PEM file with the authority that the certificate of --redis rediss://… is trusted by")
-	flags.String(certFlag, "", "PEM file with the client's certificate for --redis rediss://…")
-	flags.String(keyFlag, "", "PEM file with the key of --"+certFlag)
+	var file string
+	flagsOf(cmd).str(&file, passwordFlag, "")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		var all []access
-		if file := flags.Lookup(passwordFlag).Value.String(); file != "" {
-			password, err := readPassword(file)
-			if err != nil {
-				return fmt.Errorf("--%s: %w", passwordFlag, err)
-			}
-			all = append(all, access{passwordFlag, func(address string) (string, error) { return server.WithPassword(address, password) }})
+		if file == "" {
+			return nil
 		}
-		files := redisurl.Files{
-			CA: flags.Lookup(caFlag).Value.String(), Cert: flags.Lookup(certFlag).Value.String(), Key: flags.Lookup(keyFlag).Value.String(),
+		password, err := readPassword(file)
+		if err != nil {
+			return fmt.Errorf("--%s: %w", passwordFlag, err)
 		}
-		if (files.Cert == "") != (files.Key == "") {
-			there, lacks := certFlag, keyFlag
-			if files.Cert == "" {
-				there, lacks = lacks, there
-			}
-			return usageError(fmt.Errorf("--%s: a client's certificate and its key belong together, --%s is missing", there, lacks))
-		}
-		if files != (redisurl.Files{}) {
-			all = append(all, access{givenOf(files), func(address string) (string, error) { return server.WithFiles(address, files) }})
-		}
-		if !flags.Changed(passwordFlag) && !flags.Changed(caFlag) && !flags.Changed(certFlag) && !namesAddress(flags) {
-			return nil // defaults for other servers
-		}
-		return eachServer(flags, all)
+		return eachServer(cmd.Flags(), func(address string) (string, error) { return server.WithPassword(address, password) })
 	}
 	return cmd
-}
-
-// givenOf is the flag that an error about files names.
-func givenOf(files redisurl.Files) string {
-	if files.CA != "" {
-		return caFlag
-	}
-	return certFlag
 }
 
 // readPassword reads a file of one line.
@@ -89,17 +55,9 @@ func readPassword(name string) (string, error) {
 	return password, nil
 }
 
-// access is a flag, and what puts what it says into an address.
-type access struct {
-	flag string
-	put  func(address string) (string, error)
-}
-
-// eachServer puts what flags say into each address that --redis names. An error shows the address as it was given.
-func eachServer(flags *pflag.FlagSet, all []access) error {
-	if len(all) == 0 {
-		return nil
-	}
+// eachServer puts a password into each address that --redis names. An error shows the address as it was given.
+// A password file from the environment is a default for addresses: it does not matter if --redis has none.
+func eachServer(flags *pflag.FlagSet, put func(address string) (string, error)) error {
 	value := flags.Lookup("redis").Value
 	addresses := []string{value.String()}
 	several, ok := value.(pflag.SliceValue)
@@ -114,33 +72,21 @@ func eachServer(flags *pflag.FlagSet, all []access) error {
 		if !server.External(given) {
 			continue
 		}
-		for _, a := range all {
-			_, err := a.put(given)
-			if err == nil {
-				addresses[i], err = a.put(addresses[i])
-			}
-			if err != nil {
-				return usageError(fmt.Errorf("--%s: %w", a.flag, err))
-			}
+		address, err := put(given)
+		if err != nil {
+			return usageError(fmt.Errorf("--%s: %w", passwordFlag, err))
 		}
-		found = true
+		addresses[i], found = address, true
 	}
 	switch {
+	case !found && flags.Changed(passwordFlag):
+		return usageError(errors.New("--" + passwordFlag + ": expected --redis with the address of a server beside it"))
 	case !found:
-		return usageError(errors.New("--" + all[0].flag + ": expected --redis with the address of a server beside it"))
+		return nil
 	case ok:
 		return several.Replace(addresses)
 	}
 	return value.Set(addresses[0])
-}
-
-// namesAddress reports whether --redis has the address of a server.
-func namesAddress(flags *pflag.FlagSet) bool {
-	value := flags.Lookup("redis").Value
-	if several, ok := value.(pflag.SliceValue); ok {
-		return slices.ContainsFunc(several.GetSlice(), server.External)
-	}
-	return server.External(value.String())
 }
 
 // checkByTCP is an error for the address of a Unix socket, of a command that tells clients apart.

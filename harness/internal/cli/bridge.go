@@ -27,37 +27,20 @@ func newBridgeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bridge QUEUE... | --all",
 		Short: "Deliver the messages of both layouts while one side of Redisson 3.21.1 replaces the other",
-		Long: `Bridge is a process that runs beside services of both sides of Redisson 3.21.1 for as
-long as they share queues, which none of them survives alone: the first due member that a
-service cannot read keeps it from delivering anything.
+		Long: `Delivers messages of queues that services of both sides of Redisson 3.21.1 share. Without it, the first
+due member that a service cannot read stops its deliveries.
 
-It takes each member out of the queue --lead before it is due, whatever its layout, holds
-it in the ZSET redisson_delay_queue_bridge:{QUEUE}, and delivers it when it is due. What a
-Redisson finds in the queue is never due. With --to it also rewrites what waits further
-ahead, for a fleet of which one side is gone: as migrate --force does, again and again.
+Takes each member out of the queue --lead before it is due, holds it in the ZSET
+redisson_delay_queue_bridge:{QUEUE}, and delivers it when it is due. --to also rewrites the members
+that are due later, for services of one side only. Two bridges can run at a time. Held messages cannot
+be removed, and are late if the only bridge is killed. A service whose clock is further ahead than
+--lead, or that offers without delay, can still stall. The first interrupt delivers the held messages,
+which takes up to --lead.
 
-What it cannot prevent: a service whose clock is further ahead than --lead, and one that
-transfers a member in the moment in which it was offered with a delay of next to nothing,
-are quicker. Calls of Redisson that read the values of members (poll, peek, readAll, contains,
-remove) meet members of both layouts while these wait. A message cannot be removed any more
-once it is held. What it held is delivered late if the bridge is killed, by the next
-one that runs; two can run at a time, and then nothing is late. A queue whose name is in braces
-as a whole has the keys of the queue without them: where both may exist, name the queue.
-
-Where the clock of its machine is set while it runs, by more than half a second, it asks the
-server for its TIME and does not follow a clock that was set wrong. One that is wrong from the
-start is not noticed: a message comes by as much early, or late.
-
-It goes on until it is interrupted, and then delivers what it holds, which takes up to --lead:
-give it longer than that before a SIGKILL. What another bridge, with a longer lead, has held and
-left is delivered by whichever runs when it is due; if it ends before, it says so.
-
-Exit codes: 0 fine; 1 the server cannot be reached or refuses, at the start; 2 wrong usage;
-99 members were set aside, for nobody can read them, or calls failed to the end, also those
-that went on without a key of a wrong type.`,
+Exit code 99: members were set aside because no client can read them, or calls failed to the end.`,
 		Example: `  dq-bench bridge --all --redis redis://:secret@10.0.0.5:6379/0
-  dq-bench bridge orders refunds --lead 500ms --metrics-addr :9122
-  dq-bench bridge orders --to 4.7.0                      # 3.21.0 is gone`,
+  dq-bench bridge orders refunds --lead 500ms --listen :9122
+  dq-bench bridge orders --to 4.7.0`,
 		RunE: func(cmd *cobra.Command, queues []string) error {
 			flags.all = allOf(cmd.Flags(), flags.all, queues)
 			options, err := flags.options(queues)
@@ -85,15 +68,15 @@ that went on without a key of a wrong type.`,
 			return bridgeVerdict(done)
 		},
 	}
-	f := cmd.Flags()
+	f := flagsOf(cmd)
 	liveServerVar(f, &flags.redis)
-	f.BoolVar(&flags.all, "all", false, "all delayed queues of the server or cluster, those to come included")
-	f.DurationVar(&flags.lead, "lead", 100*time.Millisecond, "how long before it is due a member is taken out: more than the clocks of the services differ")
-	f.StringVar(&flags.to, "to", "", "rewrite what waits in this layout, dLc0 or Bc0Lc0, or that of this Redisson release")
-	f.DurationVar(&flags.interval, "interval", 10*time.Second, "how often queues are looked for and rewritten, and progress is printed")
-	f.DurationVar(&flags.length, "for", 0, "end by itself after so long (default: go on until interrupted)")
-	f.StringVar(&flags.metricsAddr, "metrics-addr", "", "serve Prometheus metrics at HOST:PORT, without HOST for this machine alone; port 0 takes a free one")
-	f.BoolVar(&flags.asJSON, "json", false, "print one JSON document on stdout at the end and nothing else")
+	f.yes(&flags.all, "all")
+	f.span(&flags.lead, "lead", 100*time.Millisecond)
+	f.str(&flags.to, "to", "")
+	f.span(&flags.interval, "interval", 10*time.Second)
+	f.span(&flags.length, "for", 0)
+	f.str(&flags.metricsAddr, "listen", "")
+	f.yes(&flags.asJSON, "json")
 	return cmd
 }
 

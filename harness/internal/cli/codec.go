@@ -70,14 +70,11 @@ func newCodecDecodeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "decode < value",
 		Short: "Tell which codec wrote a value, of which class it is, and what it holds",
-		Long: `Decode reads the bytes of a value from stdin and tells which codec wrote it, of
-which class it is, and what it holds, as JSON. Objects of any class are shown, but for
-those of Kryo5, whose bytes do not name their fields: these are not checked either.
-A value that is cut off, or goes on behind its end, is an error that says where. Text
-that begins as JSON does and ends within it may be either: it is shown as text, with that
-doubt. With --codec it is a value of that codec, or an error.
+		Long: `Reads the bytes of a value from stdin, and prints the codec that wrote it, its class, and its content as
+JSON. Objects of any class are shown, except of Kryo5, whose bytes do not name the fields. Truncated
+values and trailing bytes are errors that give the offset.
 
-Exit codes: 0; 1 nothing here reads these bytes, or they are no whole value; 2 no such codec.`,
+Exit codes: 1 no codec reads these bytes, or they are not a whole value; 2 no such codec.`,
 		Example: `  redis-cli --no-raw LINDEX orders 0
   redis-cli LINDEX orders 0 | head -c -1 | dq-bench codec decode
   echo aced000574000568656c6c6f | dq-bench codec decode --hex`,
@@ -110,9 +107,10 @@ Exit codes: 0; 1 nothing here reads these bytes, or they are no whole value; 2 n
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&name, "codec", "", "the codec that wrote the value, such as json, in place of the one that its bytes look like")
-	cmd.Flags().BoolVar(&asHex, "hex", false, "stdin has the bytes in hexadecimal")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout and nothing else")
+	flags := flagsOf(cmd)
+	flags.str(&name, "codec", "")
+	flags.yes(&asHex, "hex")
+	flags.yes(&asJSON, "json")
 	return cmd
 }
 
@@ -179,12 +177,14 @@ func newCodecEncodeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "encode --codec kryo5 < JSON",
 		Short: "Write a JSON value as a codec does",
-		Long: `Encode reads JSON from stdin and writes the bytes of the value to stdout. A whole
-number is an Integer, or a Long where it is too large; an array is an ArrayList, an object
-a HashMap. JSON as JsonJacksonCodec writes it tells them apart: ["java.lang.Long",42].
-Objects of classes of one's own need a Go type: see codec gen.
+		Long: `Reads JSON from stdin and writes the bytes of the value. A whole number is an Integer, or a Long if it is
+too large; an array is an ArrayList, an object a HashMap. JSON as JsonJacksonCodec writes it is exact:
+["java.lang.Long",42]. Objects of your classes need a Go type: see 'dq-bench codec gen'.
 
-Exit codes: 0; 1 the value cannot be written; 2 no such codec.`,
+Codecs: string, long, json, typed-json, json3, typed-json3, kryo5, marshalling or serialization, and each of
+them compressed, such as lz4/kryo5, by lz4, lz4-v2, snappy, snappy-v2 or zstd.
+
+Exit codes: 1 the value cannot be written; 2 no such codec.`,
 		Example: `  echo '["java.lang.Long",42]' | dq-bench codec encode --codec kryo5 --hex`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -207,8 +207,9 @@ Exit codes: 0; 1 the value cannot be written; 2 no such codec.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&name, "codec", "", "string, long, json, typed-json, json3, typed-json3, kryo5, marshalling or serialization; lz4/kryo5 and the like of lz4-v2, snappy, snappy-v2 and zstd (required)")
-	cmd.Flags().BoolVar(&asHex, "hex", false, "print the bytes in hexadecimal")
+	flags := flagsOf(cmd)
+	flags.str(&name, "codec", "")
+	flags.yes(&asHex, "hex")
 	return cmd
 }
 

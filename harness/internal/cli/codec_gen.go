@@ -25,27 +25,19 @@ type generation struct {
 func newCodecGenCmd() *cobra.Command {
 	var g generation
 	cmd := &cobra.Command{
-		Use:   "gen --from sample.bin | --class demo.Order --jar app.jar",
+		Use:   "gen [SAMPLE...]",
 		Short: "Write the Go types for the classes of a value, or of a jar",
-		Long: `Gen writes Go source with a struct for each class, and the serialVersionUIDs and tags
-that package dq/codec wants.
+		Long: `Writes Go source with a struct for each class, and the serialVersionUIDs and tags of package dq/codec.
+--class and --jar read a class, its superclasses and the classes of its fields from a jar or a folder of class
+files, which is exact. A SAMPLE is a file with a value of SerializationCodec or MarshallingCodec; more samples
+show the types of fields that are null in some. A field without a Go type is left out, and a comment says so.
 
---class and --jar take a class, and those that it extends and that its fields refer to, from
-the class files of a jar or a folder. They tell all that there is to know; a generic
-class is a generic struct.
-
---from takes a value of SerializationCodec or MarshallingCodec, which name the fields of their
-objects; several tell more of the types of what is null in some.
-
-A field that no Go type stands for is left out; a comment says so, and the option lacks of the
-class's tag, by which nothing is written that Java would read null in, or misread from Kryo5.
-
-Exit codes: 0; 1 a sample or a class file cannot be read.`,
+Exit codes: 1 a sample or a class file cannot be read.`,
 		Example: `  dq-bench codec gen --class com.acme.Order --jar app.jar --package orders > orders/types.go
-  dq-bench codec gen --from order.bin --from refund.bin`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if given := cmd.Flags().Changed; given("from") && !given("jar") && !given("class") {
+  dq-bench codec gen order.bin refund.bin`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			g.samples = args
+			if given := cmd.Flags().Changed; len(args) > 0 && !given("jar") && !given("class") {
 				g.jar, g.classes = "", nil // defaults for other commands
 			}
 			classes, err := g.read(cmd.Context())
@@ -60,18 +52,17 @@ Exit codes: 0; 1 a sample or a class file cannot be read.`,
 			return err
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringArrayVar(&g.samples, "from", nil, "a file with the bytes of a value; may be given several times")
-	flags.StringArrayVar(&g.classes, "class", nil, "the full name of a class in --jar, with $ for one inside another; may be given several times")
-	flags.StringVar(&g.jar, "jar", "", "a jar, or a folder of class files")
-	flags.StringVar(&g.pkg, "package", "messages", "the name of the Go package")
+	flags := flagsOf(cmd)
+	flags.list(&g.classes, "class")
+	flags.str(&g.jar, "jar", "")
+	flags.str(&g.pkg, "package", "messages")
 	return cmd
 }
 
 func (g generation) read(ctx context.Context) ([]codec.JavaClass, error) {
 	switch fromJar := g.jar != "" || len(g.classes) > 0; {
 	case fromJar == (len(g.samples) > 0):
-		return nil, usageError(errors.New("expected either --from with the bytes of a value, or --class and --jar"))
+		return nil, usageError(errors.New("expected either files with the bytes of a value, or --class and --jar"))
 	case fromJar && (g.jar == "" || len(g.classes) == 0):
 		return nil, usageError(errors.New("expected --class and --jar, both of them"))
 	case fromJar:
@@ -81,18 +72,18 @@ func (g generation) read(ctx context.Context) ([]codec.JavaClass, error) {
 	for _, name := range g.samples {
 		data, err := readSample(ctx, name)
 		if err != nil {
-			return nil, fmt.Errorf("--from: %w", err)
+			return nil, fmt.Errorf("sample: %w", err)
 		}
 		samples = append(samples, data)
 	}
 	_, classes, err := codec.Describe(samples...)
 	if err != nil {
-		return nil, fmt.Errorf("--from: %w", err)
+		return nil, fmt.Errorf("sample: %w", err)
 	}
 	return classes, nil
 }
 
-// maxSample bounds a file of --from, in bytes.
+// maxSample bounds a sample, in bytes.
 const maxSample = 16 << 20
 
 // readSample reads a file, and no more of it than one can have. It does not wait longer than ctx for a pipe to which

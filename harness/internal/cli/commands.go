@@ -2,30 +2,66 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// subcommands lists every subcommand, in the order help shows them.
-func subcommands() []*cobra.Command {
-	return []*cobra.Command{
-		withAccess(newRunCmd()),
-		newScenariosCmd(),
-		newCompareCmd(),
-		newHistoryCmd(),
-		newServeCmd(),
-		newMergeCmd(),
-		withAccess(newVerifyCmd()),
-		withAccess(newRecordCmd()),
-		newAdoptCmd(),
-		newMatrixCmd(),
-		withAccess(newReplayCmd()),
-		newDiffCmd(),
-		newReleasesCmd(),
-		newCodecCmd(),
-		withAccess(newInspectCmd()),
-		withAccess(newMigrateCmd()),
-		withAccess(newBridgeCmd()),
-		withAccess(newAnalyzeCmd()),
-		newVersionCmd(),
-		newCompletionCmd(),
-		newManCmd(),
-		newServeDriverCmd(),
+// commandTable has each command, by its group, in the order of help and docs/reference.md.
+var commandTable = []struct {
+	group string
+	make  func() *cobra.Command
+}{
+	{"Measure", func() *cobra.Command { return withAccess(newRunCmd()) }},
+	{"Measure", newScenariosCmd},
+	{"Measure", newCompareCmd},
+	{"Measure", newHistoryCmd},
+	{"Measure", newServeCmd},
+	{"Measure", newMergeCmd},
+	{"Judge", func() *cobra.Command { return withAccess(newVerifyCmd()) }},
+	{"Judge", func() *cobra.Command { return withAccess(newRecordCmd()) }},
+	{"Judge", newAdoptCmd},
+	{"Judge", newMatrixCmd},
+	{"Judge", func() *cobra.Command { return withAccess(newReplayCmd()) }},
+	{"Judge", newDiffCmd},
+	{"Operate", func() *cobra.Command { return withAccess(newInspectCmd()) }},
+	{"Operate", func() *cobra.Command { return withAccess(newBridgeCmd()) }},
+	{"Operate", func() *cobra.Command { return withAccess(newAnalyzeCmd()) }},
+	{"Upgrade", newReleasesCmd},
+	{"Upgrade", func() *cobra.Command { return withAccess(newMigrateCmd()) }},
+	{"Upgrade", newCodecCmd},
+	{"Set up", newVersionCmd},
+	{"Set up", newCompletionCmd},
+	{"Set up", newManCmd},
+	{"", newServeDriverCmd},
+}
+
+// addCommands adds the commands and their groups to the root.
+func addCommands(root *cobra.Command) {
+	cobra.EnableCommandSorting = false
+	for _, row := range commandTable {
+		if row.group != "" && !root.ContainsGroup(row.group) {
+			root.AddGroup(&cobra.Group{ID: row.group, Title: row.group})
+		}
+		cmd := row.make()
+		cmd.GroupID = row.group
+		root.AddCommand(cmd)
+	}
+	root.SetHelpCommand(newHelpCmd())
+	root.SetHelpCommandGroupID("Set up")
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(cmd.OutOrStdout(), cmd) })
+}
+
+// newHelpCmd prints the help of a command.
+func newHelpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show the flags of a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) > 0 {
+				err = noCommand(of, rest)
+			}
+			if err != nil || of == nil {
+				return seeHelp(cmd.Root(), noCommand(cmd.Root(), args))
+			}
+			writeHelp(cmd.OutOrStdout(), of)
+			return nil
+		},
 	}
 }

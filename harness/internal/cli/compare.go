@@ -18,9 +18,10 @@ import (
 // compareFlags are the flags of 'dq-bench compare' as they were given.
 type compareFlags struct {
 	compare.Options
-	format, noise, html string
-	json, self          bool
-	changed             func(flag string) bool
+	noise      string
+	reports    []string
+	json, self bool
+	changed    func(flag string) bool
 }
 
 func newCompareCmd() *cobra.Command {
@@ -28,49 +29,20 @@ func newCompareCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare OLD NEW",
 		Short: "Judge two sets of run files: better, worse, no difference, inconclusive",
-		Long: fmt.Sprintf(`Compare sets NEW against OLD. Each is a run file, a folder that holds run.json
-files at any depth, or a quoted glob.
+		Long: fmt.Sprintf(`Sets NEW against OLD: each a run file, a folder with run.json files at any depth, or a quoted glob. Judges past
+due, response time and server time per message across runs by the exact Mann-Whitney test, adjusted by Holm; runs
+of 'run --beside' in pairs. Needs %d runs a side (%d pairs). A change must be significant, and greater than
+--min-effect and --min-delta. The verdict is "no difference" only if the whole interval of the change lies
+within these bounds; otherwise it is "inconclusive", with the number of runs needed.
 
-It judges past due (lateness where not both keep Redisson's format), response time and the
-server's processor time for each message across runs, with the exact Mann-Whitney test,
-adjusted by Holm; the seconds of one run are not independent, so fewer than %d runs a side
-are inconclusive, and more than %d refused. A quantile that fewer than 100 messages of each run lie beyond is
-not judged. "p99 per second" is the median of the p99 of each second of a run in which the
-machine was calm: one hiccup of it moves the p99 of a run, but not this.
+NEW is worse, however few the runs, if it lost, duplicated, delivered early, refused or never delivered messages
+and OLD did not. Runs of different configurations or machines and invalid runs are refused; --force compares
+them. A label (run --label host=a) tells hosts of one size apart.
 
-Runs that 'dq-bench run --beside' made at the same time are judged in pairs, %d or more: by
-their ratios with the exact signed-rank test, and the p99 per second second by second.
-
-A change must be significant, and greater than the noise of the machine: that is measured
-by --self and kept as noise.json beside the runs, where it is found again, or taken from
-what --noise names. Without it, it must be greater than --min-effect and --min-delta. There
-is no difference only where the whole interval of the change lies within these bounds; else
-the outcome is inconclusive, and says how many runs would tell.
-
-NEW is worse, whatever its lateness and however few the runs, if it lost, duplicated, delivered
-early, refused or never delivered messages as OLD never did; and if runs of OLD did so too, where
-the share is greater beyond chance, from run to run. Each is judged by itself. Runs of different configurations,
-invalid ones and a run that is given twice are refused, and so are runs of machines that differ in OS,
-architecture, number of CPUs or GOMAXPROCS. No more of a machine is looked at: what tells hosts of one size
-apart is a label, such as 'dq-bench run --label host=a'. Interrupted runs are left out,
-with a warning; a side that has no others is refused. Sides that were not measured in turn are inconclusive if one rises or falls from run to run; where
-one came first in sitting after sitting, such as old before new each evening, a warning says so.
-
-Of a single run a side it prints how the run wandered, from the seconds in the
-lateness.hlog beside its run file.
-
---self takes one set, of one implementation: it is split at random 200 times, and
-what matters is how seldom a difference is seen, and the noise floor it prints and keeps.
-Then the later half is set against the earlier one: a difference there is a drift.
-
-Exit codes: 0 better, no difference or inconclusive; 1 a run file cannot be
-read; 2 wrong usage, or runs that cannot be compared; 99 NEW is worse, the runs of
-one set drift, or more than %.0f %% of the comparisons with itself see a difference.`, compare.MinRuns, compare.MaxRuns, compare.MinPairs, 100*compare.MaxAlarms),
+Exit codes: 1 a run file cannot be read; 2 the runs cannot be compared; 99 NEW is worse.`, compare.MinRuns, compare.MinPairs),
 		Example: `  dq-bench compare out/old/run.json out/new/run.json
-  dq-bench compare --html report.html out/redisson-4.7.0 out/dq
-  dq-bench compare 'out/monday-*' 'out/tuesday-*' --format markdown
-  dq-bench compare --format benchfmt out/old out/new | benchstat -col side -
-  dq-bench compare --self out/r/dq`,
+  dq-bench compare --report report.html --report report.md out/redisson-4.7.0 out/dq
+  dq-bench compare 'out/monday-*' 'out/tuesday-*' --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			want := 2
 			if f.self {
@@ -84,7 +56,7 @@ one set drift, or more than %.0f %% of the comparisons with itself see a differe
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.changed = cmd.Flags().Changed
 			if err := f.check(); err != nil {
-				return usageError(err)
+				return err
 			}
 			if f.self {
 				return f.compareSelf(cmd.OutOrStdout(), args[0])
@@ -92,12 +64,12 @@ one set drift, or more than %.0f %% of the comparisons with itself see a differe
 			return f.compareSides(cmd.OutOrStdout(), args[0], args[1])
 		},
 	}
-	cmd.Flags().StringVar(&f.format, "format", "text", "text, json, markdown or benchfmt, which benchstat reads")
-	cmd.Flags().StringVar(&f.html, "html", "", "file to write a page for the browser to, with charts of both sides")
-	cmd.Flags().BoolVar(&f.json, "json", false, "the same as --format json: one JSON document on stdout and nothing else")
-	cmd.Flags().BoolVar(&f.Force, "force", false, "compare runs of different configurations, invalid ones, and interrupted ones where a side has no others")
-	cmd.Flags().Float64Var(&f.MinEffect, "min-effect", f.MinEffect, "smallest change that matters, as a share of OLD (with a measured noise: none)")
-	cmd.Flags().DurationVar(&f.MinDelta, "min-delta", f.MinDelta, "smallest change of a time that matters, whatever OLD is (with a measured noise: none)")
+	flags := flagsOf(cmd)
+	flags.reported(&f.reports, ".html", ".md")
+	flags.yes(&f.json, "json")
+	flags.yes(&f.Force, "force")
+	flags.share(&f.MinEffect, "min-effect", f.MinEffect)
+	flags.span(&f.MinDelta, "min-delta", f.MinDelta)
 	cmd.Flags().StringVar(&f.noise, "noise", "", "noise.json, or 12 or more runs of one implementation, whose spread is the noise of the machine (default: the noise.json beside OLD or NEW)")
 	cmd.Flags().BoolVar(&f.self, "self", false, "compare the runs of one set with each other")
 	return cmd
@@ -105,33 +77,15 @@ one set drift, or more than %.0f %% of the comparisons with itself see a differe
 
 func (f *compareFlags) check() error {
 	if !(f.MinEffect >= 0 && f.MinEffect < 1) {
-		return fmt.Errorf("min-effect: expected a share from 0 to below 1 such as 0.05, got %v", f.MinEffect)
+		return usageError(fmt.Errorf("min-effect: expected a share from 0 to below 1 such as 0.05, got %v", f.MinEffect))
 	}
 	if f.MinDelta < 0 {
-		return fmt.Errorf("min-delta: expected a duration of 0s or more such as 20us, got %s", f.MinDelta)
+		return usageError(fmt.Errorf("min-delta: expected a duration of 0s or more such as 20us, got %s", f.MinDelta))
 	}
-	if f.json {
-		if f.changed("format") && f.format != "json" {
-			return fmt.Errorf("format: expected json beside --json, got %q", f.format)
-		}
-		f.format = "json"
-	}
-	switch f.format {
-	case "text", "json":
-		return nil
-	case "markdown", "benchfmt":
-		if !f.self {
-			return nil
-		}
-		return fmt.Errorf("format: expected text or json beside --self, got %q", f.format)
-	}
-	return fmt.Errorf("format: expected text, json, markdown or benchfmt, got %q", f.format)
+	return reports(f.reports).check(".html", ".md")
 }
 
 func (f *compareFlags) compareSides(w io.Writer, oldPath, newPath string) error {
-	if err := checkPage(f.html); err != nil {
-		return err
-	}
 	oldRuns, errOld := compare.ReadSide(oldPath)
 	newRuns, errNew := compare.ReadSide(newPath)
 	err := errors.Join(errOld, errNew)
@@ -145,23 +99,14 @@ func (f *compareFlags) compareSides(w io.Writer, oldPath, newPath string) error 
 	if err != nil {
 		return incomparable(err)
 	}
-	if f.html != "" {
-		if err := page.OfComparison(oldRuns, newRuns, c).WriteFile(f.html); err != nil {
-			return err
-		}
-	}
-	switch f.format {
-	case "json":
-		err = printJSON(w, c)
-	case "markdown":
-		err = page.WriteMarkdown(w, c)
-	case "benchfmt":
-		comparisons := []*compare.Comparison{c}
-		oldRuns, _ = compare.Compared(comparisons, 0, oldRuns)
-		newRuns, _ = compare.Compared(comparisons, 1, newRuns)
-		err = page.WriteBenchfmt(w, oldRuns, newRuns)
-	default:
-		err = page.WriteComparison(w, c)
+	err = reports(f.reports).write(writers{
+		".html": page.OfComparison(oldRuns, newRuns, c).Write,
+		".md":   func(w io.Writer) error { return page.WriteMarkdown(w, c) },
+	})
+	if f.json {
+		err = errors.Join(err, printJSON(w, c))
+	} else {
+		err = errors.Join(err, page.WriteComparison(w, c))
 	}
 	if err != nil {
 		return err
@@ -221,7 +166,7 @@ func (f *compareFlags) compareSelf(w io.Writer, path string) error {
 			return fmt.Errorf("the noise floor could not be kept beside the runs: %w", err)
 		}
 	}
-	if f.format == "json" {
+	if f.json {
 		err = printJSON(w, aa)
 	} else {
 		err = page.WriteSelf(w, aa)

@@ -55,10 +55,8 @@ var completions = map[string]func(cmd *cobra.Command, typed string) ([]string, c
 	"variant":  completeVariant,
 	"slo":      fixed(cobra.ShellCompDirectiveNoSpace, run.Metrics()...),
 	"release":  fixed(0, newestFirst()...),
-	"from":     fixed(0, newestFirst()...),
 	"to":       completeTo,
 	"level":    fixed(0, string(conformance.Wire), string(conformance.Exchange), string(conformance.State)),
-	"format":   fixed(0, "text", "json", "markdown", "benchfmt"),
 	"progress": fixed(0, "auto", "plain", "none"),
 	"out": func(*cobra.Command, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveFilterDirs

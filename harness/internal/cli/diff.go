@@ -33,30 +33,25 @@ type diffDocument struct {
 
 func newDiffCmd() *cobra.Command {
 	var asJSON bool
-	var tolerance time.Duration
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Tell whether two recordings mean the same",
-		Long: `Diff compares two recordings, or all *.monitor files of two folders, case by
-case. Times, random ids, connections and what the server had cached are brought
-into a normal form; everything else has to be equal, byte for byte and in order.
+		Long: `Compares two recordings, or all *.monitor files of two folders, case by case. Times, random ids,
+connections and cached scripts are brought into a normal form, and delays may differ by a few milliseconds.
+Everything else must be equal, byte for byte and in order.
 
-Exit codes: 0 same behaviour; 1 a recording cannot be read; 99 they differ.`,
+Exit codes: 0 the same; 1 a recording cannot be read; 99 they differ.`,
 		Example: `  dq-bench diff out/a recordings/redisson/3.21.0`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if tolerance < 0 {
-				return usageError(fmt.Errorf("--tolerance %v: expected zero or more", tolerance))
-			}
-			files, err := diffTrees(args[0], args[1], tolerance)
+			files, err := diffTrees(args[0], args[1], trace.DefaultTolerance)
 			if err != nil {
 				return err
 			}
-			return printDiff(cmd.OutOrStdout(), asJSON, tolerance, files)
+			return printDiff(cmd.OutOrStdout(), asJSON, trace.DefaultTolerance, files)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout and nothing else")
-	cmd.Flags().DurationVar(&tolerance, "tolerance", trace.DefaultTolerance, "how far the delays of an offer may differ")
+	flagsOf(cmd).yes(&asJSON, "json")
 	return cmd
 }
 

@@ -112,7 +112,7 @@ func (f *historyFlags) check() (err error) {
 
 // print makes the history of the runs that the paths name.
 func (f *historyFlags) print(ctx context.Context, w, notices io.Writer, paths []string) error {
-	if err := checkPage(f.html); err != nil {
+	if err := checkWritable("--html", f.html); err != nil {
 		return err
 	}
 	runs, unreadable, err := readHistory(ctx, paths)

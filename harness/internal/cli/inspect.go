@@ -23,7 +23,7 @@ type inspectFlags struct {
 	redis, release string
 	all, asJSON    bool
 	redact, watch  bool
-	samples        int
+	reports        []string
 	interval       time.Duration
 	metricsAddr    string
 }
@@ -33,35 +33,30 @@ func newInspectCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect QUEUE... | --all",
 		Short: "Look into live queues: who wrote them, and what a running Redisson does with them",
-		Long: `Inspect reads what delayed queues of a running Redis hold, and says what a Redisson
-of either side of 3.21.1 does with it: counts, what is due when and overdue since when,
-the layout, codec and class of each member, entries of the pending list without a
-member (ghosts) and members without an entry (orphans), subscribers, memory, and what
-the next transfer costs the server.
+		Long: `Reads delayed queues of a running Redis, and says how a Redisson of either side of 3.21.1 treats them:
+counts, due times, overdue messages, layout, codec and class of each member, ghosts (only in the pending
+list), orphans (only in the timeout set), subscribers, memory, and the cost of the next transfer.
 
-It writes nothing. It reads every member, in calls that keep the server busy for about
-half a millisecond each, and says how many these were and how long the longest took.
-It takes 8 bytes of memory for each member, whatever its size. Others may go on
-meanwhile: what moved while it was being read is looked at again before it is called a
-ghost or an orphan.
+Writes nothing. Reads every member, in calls of about half a millisecond, and needs 8 bytes of memory for
+each. Members that change during the scan are rechecked before they are reported as ghosts or orphans.
+--watch and --listen repeat until interrupted; --listen serves the figures at /metrics.
 
-Exit codes: 0 fine; 1 the server cannot be reached or refuses; 2 wrong usage; 99 an
-anomaly was found. With --watch and --metrics-addr, which go on until they are
-interrupted: as the last look would.`,
+Exit code 99: an anomaly was found, by the last look.`,
 		Example: `  dq-bench inspect --redis redis://:secret@10.0.0.5:6379/0 orders
-  dq-bench inspect --redis redis+cluster://10.0.0.5,10.0.0.6 --all --redact
   dq-bench inspect --release 4.7.0 --json orders | jq '.queues[].findings'
-  dq-bench inspect --all --watch
-  dq-bench inspect --all --metrics-addr :9121 --interval 15s`,
+  dq-bench inspect --all --listen :9121 --interval 15s`,
 		RunE: func(cmd *cobra.Command, queues []string) error {
 			flags.all = allOf(cmd.Flags(), flags.all, queues)
 			flags.asJSON = flags.asJSON && (cmd.Flags().Changed("json") || !flags.watch && flags.metricsAddr == "")
 			options, err := flags.options(queues)
 			if err == nil && cmd.Flags().Changed("interval") && !flags.watch && flags.metricsAddr == "" {
-				err = errors.New("--interval is for --watch and --metrics-addr; without them there is one look")
+				err = errors.New("--interval is for --watch and --listen; without them there is one look")
 			}
 			if err != nil {
 				return usageError(err)
+			}
+			if err := reports(flags.reports).check(".md"); err != nil {
+				return err
 			}
 			target, err := flags.connect(cmd.Context(), queues, options)
 			if err != nil {
@@ -75,39 +70,42 @@ interrupted: as the last look would.`,
 			if err != nil {
 				return err
 			}
+			if err := reports(flags.reports).write(writers{".md": fenced(seen.WriteText)}); err != nil {
+				return err
+			}
 			if err := printInspection(cmd.OutOrStdout(), flags.asJSON, seen); err != nil {
 				return err
 			}
 			return inspectVerdict(seen)
 		},
 	}
-	f := cmd.Flags()
+	f := flagsOf(cmd)
 	liveServerVar(f, &flags.redis)
-	f.StringVar(&flags.release, "release", "", "the Redisson release that the queues are meant for: members of the other layout are an anomaly then")
-	f.BoolVar(&flags.all, "all", false, "all delayed queues of the server or cluster")
-	f.BoolVar(&flags.redact, "redact", false, "show no values")
-	f.IntVar(&flags.samples, "samples", 2, "how many members of each layout, codec and class are shown")
-	f.BoolVar(&flags.asJSON, "json", false, "print one JSON document on stdout and nothing else")
-	f.BoolVar(&flags.watch, "watch", false, "look again and again: a table that is drawn anew on a terminal, a line for each queue elsewhere")
-	f.StringVar(&flags.metricsAddr, "metrics-addr", "", "look again and again, and serve what was seen as Prometheus metrics at HOST:PORT, without HOST for this machine alone; port 0 takes a free one")
-	f.DurationVar(&flags.interval, "interval", 5*time.Second, "of --watch and --metrics-addr; longer where reading takes more than a tenth of it")
+	f.str(&flags.release, "release", "")
+	f.yes(&flags.all, "all")
+	f.yes(&flags.redact, "redact")
+	f.yes(&flags.asJSON, "json")
+	f.reported(&flags.reports, ".md")
+	f.yes(&flags.watch, "watch")
+	f.str(&flags.metricsAddr, "listen", "")
+	f.span(&flags.interval, "interval", 5*time.Second)
 	return cmd
 }
 
 // options reads the flags; an error is wrong usage.
 func (f inspectFlags) options(queues []string) (inspect.Options, error) {
-	options := inspect.Options{Redact: f.redact, Samples: f.samples}
+	options := inspect.Options{Redact: f.redact, Samples: samples}
 	switch {
 	case f.all == (len(queues) > 0):
 		return options, errors.New("expected the names of queues, or --all and none")
 	case slices.Contains(queues, ""):
 		return options, errors.New("expected the names of queues, got an empty one")
 	case f.asJSON && (f.watch || f.metricsAddr != ""):
-		return options, errors.New("--json prints one document: it does not go with --watch or --metrics-addr")
+		return options, errors.New("--json prints one document: it does not go with --watch or --listen")
 	case f.interval < minInterval:
 		return options, fmt.Errorf("--interval %v: expected %v or more", f.interval, minInterval)
-	case f.samples < 0 || f.samples > maxSamples:
-		return options, fmt.Errorf("--samples %d: expected 0 to %d", f.samples, maxSamples)
+	case len(f.reports) > 0 && (f.watch || f.metricsAddr != ""):
+		return options, errors.New("--report is for one look: it does not go with --watch or --listen")
 	}
 	if err := checkLiveServer(f.redis); err != nil {
 		return options, err
@@ -128,8 +126,8 @@ func (f inspectFlags) options(queues []string) (inspect.Options, error) {
 }
 
 const (
-	// maxSamples bounds how many members are shown of each kind.
-	maxSamples  = 1000
+	// samples is how many members are shown of each layout, codec and class.
+	samples     = 2
 	minInterval = 100 * time.Millisecond
 )
 

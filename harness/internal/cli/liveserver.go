@@ -18,9 +18,9 @@ const (
 )
 
 // liveServerVar is --redis of the commands that look at queues which exist.
-func liveServerVar(f *pflag.FlagSet, address *string) {
+func liveServerVar(f flagSet, address *string) {
 	defer func() { _ = f.SetAnnotation("redis", addressOnly, []string{}) }() // fails only without such a flag
-	f.StringVar(address, "redis", localRedis, "server: redis://…, redis+cluster://… or redis+sentinel://…, by TLS rediss://… and so on, unix:///path of a socket")
+	f.str(address, "redis", localRedis)
 }
 
 // allOf reports whether all queues are asked for. Named queues override --all as a default.

@@ -114,9 +114,9 @@ func newRootCmd() *cobra.Command {
 	}
 	root.Version = thisBuild().String()
 	root.SetVersionTemplate("{{.Version}}")
-	root.Flags().Bool("version", false, "print the version, the commit and the Redisson releases known")
+	flagsOf(root).yes(new(bool), "version")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(subcommands()...)
+	addCommands(root)
 	completeFlags(root)
 	wrapArgErrors(root)
 	nameTwins(root)

@@ -65,7 +65,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("RECORDINGS", recordings)
 			env.Setenv("GUIDES", guides)
 			// Tests share the machine with others, which must not make a load invalid.
-			env.Setenv("DQ_MAX_SCHEDULE_LAG", "1m")
+			env.Setenv("DQ_SET", "max_schedule_lag=1m")
 			return nil
 		},
 		Condition: condition,

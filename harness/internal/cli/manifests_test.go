@@ -26,7 +26,7 @@ func readYAML(t *testing.T, path string, into any) {
 func request(t *testing.T, args []string, env map[string]string) *runRequest {
 	t.Helper()
 	require.Equal(t, "run", args[0])
-	f := &runFlags{plan: plan.DefaultPlan()}
+	f := newRunFlags()
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	f.register(flags)
 	f.changed = flags.Changed

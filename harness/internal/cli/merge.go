@@ -17,20 +17,13 @@ func newMergeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge RUN...",
 		Short: "Join run files of several workers into one, histograms added exactly",
-		Long: `Merge joins the run files of workers that loaded one server at the same time.
-Each RUN is a run file, a folder that holds run.json files at any depth, or a
-quoted glob. Counts and histograms are added exactly, objectives are judged on
-the whole.
+		Long: `Joins the run files of workers (run --worker i/n) that loaded one server at the same time. All workers are
+needed: lost, duplicate and pending messages can only be counted over all of them. Histograms are added
+exactly. Each RUN is a run file, a folder with run.json files at any depth, or a quoted glob.
 
-Of the workers of one load (run --worker i/n), all are needed: what each offered
-and took is joined message by message, and what is lost, duplicate or pending
-shows only there. The whole is judged by the objectives that they were given.
-
-Exit codes: 0 fine; 1 a run file cannot be read, or --out holds runs already; 2
-wrong usage, or runs that are not parts of one load; 99 the merged run failed.`,
-		Example: `  dq-bench merge --out out/all out/worker-1 out/worker-2
-  dq-bench merge --slo 'lateness.p99<=20ms' --out out/all out/w`,
-		Args: cobra.MinimumNArgs(1),
+Exit codes: 1 a file cannot be read, or --out holds runs; 2 the runs are not parts of one load; 99 failed.`,
+		Example: `  dq-bench merge --out out/all out/worker-1 out/worker-2`,
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			merged, err := mergeRuns(paths, slos)
 			if err != nil {
@@ -53,9 +46,10 @@ wrong usage, or runs that are not parts of one load; 99 the merged run failed.`,
 			return runVerdict(merged)
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "folder to write the merged run files to, which holds none yet")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run file on stdout and nothing else")
-	cmd.Flags().StringArrayVar(&slos, "slo", nil, "one more objective to judge the whole by; may be repeated")
+	flags := flagsOf(cmd)
+	flags.str(&out, "out", "")
+	flags.yes(&asJSON, "json")
+	flags.list(&slos, "slo")
 	return cmd
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/classfile"
@@ -33,12 +32,12 @@ type recodeFlags struct {
 	partial bool
 }
 
-func (f *recodeFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.codec, "codec", "", "rewrite the values of one codec in another, FROM:TO, such as marshalling:kryo5")
-	flags.StringArrayVar(&f.jars, "jar", nil, "with --codec: a jar, or a folder of class files, with the classes of the values; may be given several times")
-	flags.StringVar(&f.class, "class", "", "with --codec: the class of the values of typed-json, such as com.acme.Order")
-	flags.StringVar(&f.release, "release", "", "with --codec: the Redisson that is to read the values, such as 4.7.0, which JSON of records, and of what is very large, depends on")
-	flags.BoolVar(&f.partial, "partial", false, "with --codec: leave values that are refused, and rewrite the others")
+func (f *recodeFlags) add(flags flagSet) {
+	flags.str(&f.codec, "codec", "")
+	flags.list(&f.jars, "jar")
+	flags.str(&f.class, "class", "")
+	flags.str(&f.release, "release", "")
+	flags.yes(&f.partial, "partial")
 }
 
 // given returns the flags without the defaults of the environment.

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // checkWritable finds out before the work whether a file can be written, and touches none
@@ -35,22 +38,56 @@ func checkWritable(flag, name string) error {
 	return nil
 }
 
-// checkPage refuses to write a page in place of a file that is none, such as a run file that is read. An empty one is no loss.
-func checkPage(name string) error {
-	if err := checkWritable("--html", name); err != nil || name == "" {
+// reports are the files of --report.
+type reports []string
+
+// writers write a report, each for one ending of its file.
+type writers map[string]func(io.Writer) error
+
+// check refuses files that a command cannot write, before the work.
+func (r reports) check(endings ...string) error {
+	for i, name := range r {
+		if !slices.Contains(endings, filepath.Ext(name)) {
+			return usageError(fmt.Errorf("--report %s: expected a file that ends in %s", name, strings.Join(endings, " or ")))
+		}
+		if slices.ContainsFunc(r[:i], func(other string) bool { return filepath.Clean(other) == filepath.Clean(name) }) {
+			return usageError(fmt.Errorf("--report %s: this file is named twice", name))
+		}
+		if err := checkWritable("--report", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes each report, whole or not at all.
+func (r reports) write(by writers) error {
+	var errs []error
+	for _, name := range r {
+		var out bytes.Buffer
+		err := by[filepath.Ext(name)](&out)
+		if err == nil {
+			err = run.WriteWhole(filepath.Clean(name), out.Bytes())
+		}
+		errs = append(errs, named("--report", err))
+	}
+	return errors.Join(errs...)
+}
+
+// fenced writes text for Markdown as it is.
+func fenced(write func(io.Writer) error) func(io.Writer) error {
+	return func(w io.Writer) error {
+		var out bytes.Buffer
+		err := write(&out)
+		fmt.Fprintf(w, "```\n%s\n```\n", strings.TrimRight(text.Inert(out.String()), "\n"))
 		return err
 	}
-	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-		return nil //nolint:nilerr // there is no file yet
-	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return fmt.Errorf("--html: %w", err)
-	}
-	if bytes.HasPrefix(data, []byte("<!doctype html>")) && bytes.Contains(data, []byte("dq-bench")) {
-		return nil
-	}
-	return usageError(fmt.Errorf("--html: expected a new file or a page of dq-bench, got %s, which is neither, and is kept; choose another name", name))
+}
+
+// reported adds --report to a command that writes these endings.
+func (s flagSet) reported(at *[]string, endings ...string) {
+	s.list(at, "report")
+	s.more("report", ": "+strings.Join(endings, " or "))
 }
 
 // recordingsFolder makes the folder for recordings of the cases, and refuses one that holds

@@ -15,17 +15,13 @@ func newRecordCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record",
 		Short: "Run cases against a driver and write what Redis saw",
-		Long: `Record does the steps of the conformance cases with an implementation and
-writes everything that the server saw into one MONITOR recording for each section.
-Replies and keys are judged as verify does; the commands are what is recorded.
-
-recordings/redisson/<release> is such a folder, of the real Redisson.
+		Long: `Runs the conformance cases and writes the commands that the server saw, as one MONITOR recording for each
+section. Replies and keys are judged as 'dq-bench verify' does. recordings/redisson/<release> is such a
+folder, of the real Redisson.
 
 ` + sharedServerHelp + `
 
-Exit codes: 0 recorded; 1 the environment cannot serve, or the folder cannot be
-written or has such a recording already; 2 no such release, or a bad pattern; 99 a case failed, and its recording
-shows what the implementation did instead.`,
+Exit codes: 1 the folder has such a recording already; 99 a case failed, and its recording shows why.`,
 		Example: `  dq-bench record --driver redisson:3.21.0 --out out/3.21.0`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -57,6 +53,6 @@ shows what the implementation did instead.`,
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().StringVar(&out, "out", "", "folder for the recordings, made if need be (required)")
+	flagsOf(cmd).str(&out, "out", "")
 	return cmd
 }

@@ -15,32 +15,20 @@ import (
 )
 
 func newReleasesCmd() *cobra.Command {
-	var from, to string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "releases",
-		Short: "Tell what changes between two Redisson releases",
-		Long: `Releases tells what changes for a queue when a service goes from one Redisson
-release to another, forwards or back: what it means for messages that wait, which
-scripts have another text, which behaviour only one of the two has, how the commands
-that the server sees differ, and the steps to take. It needs no server.
-
-All of it follows from the catalogue of scripts, the conformance cases, the recordings
-of real releases, and the specification, docs/spec, whose statements each change cites.
-A release that is not recorded is stood for by the nearest one that sends the same
-scripts; the text says which.
-
-Exit codes: 0; 2 no such release.`,
-		Example: `  dq-bench releases --from 3.16.6 --to 4.7.0
-  dq-bench releases --from 3.21.0 --to 3.21.1 --json`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if from == "" || to == "" {
-				return usageError(errors.New("expected two releases, --from 3.16.6 --to 4.7.0"))
-			}
-			a, err1 := wire.LookupRelease(from)
-			b, err2 := wire.LookupRelease(to)
-			if err := errors.Join(named("--from", err1), named("--to", err2)); err != nil {
+		Use:   "releases FROM TO",
+		Short: "Show what changes between two Redisson releases",
+		Long: `Prints what an upgrade, or a roll-back, from one Redisson release to another means for waiting messages,
+scripts, behaviour and commands, and the steps to take. It needs no server. Each change cites a statement
+of docs/spec. For a release without recordings, the nearest release with the same scripts is used and named.`,
+		Example: `  dq-bench releases 3.16.6 4.7.0
+  dq-bench releases 3.21.0 3.21.1 --json`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err1 := wire.LookupRelease(args[0])
+			b, err2 := wire.LookupRelease(args[1])
+			if err := errors.Join(err1, err2); err != nil {
 				return usageError(err)
 			}
 			if a == b {
@@ -62,9 +50,6 @@ Exit codes: 0; 2 no such release.`,
 			return err
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&from, "from", "", "the release that runs (required)")
-	flags.StringVar(&to, "to", "", "the release to go to (required)")
-	flags.BoolVar(&asJSON, "json", false, "print one JSON document on stdout and nothing else")
+	flagsOf(cmd).yes(&asJSON, "json")
 	return cmd
 }

@@ -19,19 +19,15 @@ func newReplayCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay FILE...",
 		Short: "Send a recording's commands to a server and check the resulting keys",
-		Long: `Replay sends the recorded commands of each MONITOR log to a server, one
-connection per recorded client, and compares what the server's own MONITOR then
-shows with the recording line by line, and the keys at the end with what the
-recorded commands lead to.
+		Long: `Sends the commands of each MONITOR log to a server, one connection for each recorded client. Compares the
+server's own MONITOR with the recording line by line, and the keys at the end.
 
-A server started for it is emptied before each file. An external one must have
-none of the recording's keys and no other client; its other keys do not matter.
-The replay removes the keys that it made, and its scripts if the cache held none
-before. When another client sends a command meanwhile, the replay stops with exit
-code 1, removes nothing, and says which keys of its own are left. Commands that
-reach beyond the recording's keys, such as CONFIG or FLUSHALL, are never sent.
+A server started for it is emptied before each file. An external server must hold no key of the recording
+and have no other client. The replay removes the keys that it made. If another client sends a command, the
+replay stops with exit code 1, removes nothing, and names its keys. CONFIG, FLUSHALL and other commands
+beyond the recording's keys are never sent.
 
-Exit codes: 0 identical; 1 a file or the server cannot be used; 99 they differ.`,
+Exit codes: 1 a file or the server cannot be used; 99 they differ.`,
 		Example: `  dq-bench replay recordings/documents/*.monitor
   dq-bench replay --redis redis://localhost:6379 production.monitor`,
 		Args: cobra.MinimumNArgs(1),
@@ -54,8 +50,10 @@ Exit codes: 0 identical; 1 a file or the server cannot be used; 99 they differ.`
 			return replayVerdict(results)
 		},
 	}
-	cmd.Flags().StringVar(&redis, "redis", "auto", "server: auto, container[:image], process[:path], embedded, redis://… or rediss://…")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout and nothing else")
+	flags := flagsOf(cmd)
+	flags.str(&redis, "redis", "auto")
+	flags.more("redis", startedServers)
+	flags.yes(&asJSON, "json")
 	return cmd
 }
 

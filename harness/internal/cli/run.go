@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,8 +20,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/compare"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/page"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
@@ -31,7 +31,9 @@ import (
 
 // runFlags are the flags of 'dq-bench run' as they were given.
 type runFlags struct {
-	out, progress, percentiles, table string
+	out, progress, percentiles string
+
+	set, reports []string
 
 	redis    []string
 	drivers  []string
@@ -40,7 +42,7 @@ type runFlags struct {
 	plan     plan.Plan
 	slos     []string
 	labels   []string
-	scale    float64
+	scale    *float64
 	repeat   int
 	full     bool
 	json     bool
@@ -54,6 +56,10 @@ type runFlags struct {
 	changed func(flag string) bool
 }
 
+func newRunFlags() *runFlags {
+	return &runFlags{plan: plan.DefaultPlan(), percentiles: "50,90,99,99.9"}
+}
+
 // runRequest is what the flags ask for, all of it found valid.
 type runRequest struct {
 	cases     []series.Case
@@ -63,65 +69,14 @@ type runRequest struct {
 }
 
 func newRunCmd() *cobra.Command {
-	f := &runFlags{plan: plan.DefaultPlan()}
+	f := newRunFlags()
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Load a delay queue and measure lateness",
-		Long: `Run offers messages at a fixed rate, takes them when they come, and accounts for
-every one: lateness (delivered - due), offer round trip, schedule lag, and what
-was lost, duplicated, early or left pending.
-
-The load is open: message i is sent at start + i/rate, plus up to a millisecond of
-its own, whatever became of those before it. The first interrupt, or the button of the page that
---web serves, stops the offers, drains what is due and still reports: what ran, of several runs
-those that there are, is judged, its pages are written, and the exit code is that of the
-judgement. The second interrupt ends at once.
-
-A server that refuses connections for two fifths of --drain-timeout, or does not answer for 30s, ends
-the run; sentinels and a cluster have a minute for another master, while any of them takes connections.
-The run is invalid then, and messages that did not come count as unknown: nobody can tell what became of
-them. Where a scenario breaks the server by its faults, it is waited for.
-
--f takes the plan from a scenario, by name or file; flags override it. See
-'dq-bench scenarios'.
-
-With several --driver, or --repeat, the runs are interleaved (A B B A ...), each on
-a fresh server, and end in a comparison with the first driver. A comparison that
-comes out worse is no failure here: that is for 'dq-bench compare' to say.
-
---beside has the drivers run at the same time instead, each on a server of its own: once
-all are warm they begin at one instant, and what is compared is how those of a pair
-differ. On a machine that others use as well this finds what turns cannot. The sides
-share the processors, so the rate must leave room for all; progress and metrics are
-those of the first.
-
-Several processes or hosts split one load with --worker i/n: producers, consumers
-and messages go to them in turn, and any of them may take any message. They agree
-on the beginning by --start-at, warm up before it if there is time, and end when the
-server holds nothing any more. Each of them alone exits with 0: 'dq-bench merge'
-joins what they wrote, and judges it by the objectives they were given. Clocks are
-measured against the server's by TIME, and the difference is stated, not corrected
-for.
-
-run.json, report.html, lateness.hlog and lateness.hgrm are written to --out; below
-it, to <variant>/<driver>/<n> as far as there are several, and a report.html of
-them all to <variant>. A folder that holds runs already is refused: they would be
-overwritten, or counted with the new ones.
-
-Exit codes: 0 fine; 1 no such server, queue in use, folder used or not writable; 2
-wrong usage; 99 a message lost, duplicated, early or overdue, an offer failed, an
-SLO missed, what a scenario expects to go wrong did not, or the load that was asked
-for was not made, which makes the run invalid.`,
+		Long:  `The first interrupt stops the offers and still reports; the second ends at once.`,
 		Example: `  dq-bench run --producers 50 --delay 5s
-  dq-bench run -f spring-demo
-  dq-bench run -f scenarios/load/upgrade.yaml --variant across
-  dq-bench run --driver dq --driver redisson:4.7.0 --repeat 6 --out out/r
-  dq-bench run --driver dq:4.7.0,faithful --driver dq --beside --repeat 10 --duration 30s
-  dq-bench run --redis redis://localhost:6379 --driver dq:3.16.6 --slo 'lateness.p99<=20ms'
-  dq-bench run --redis redis://db:6379 --start-at +10s --worker 2/4 --out out/w/2
-  dq-bench run --metrics-addr 127.0.0.1:9090 --duration 1h
-  dq-bench run --web 127.0.0.1:0 --duration 10m
-  dq-bench run --rate 5000/s --delay 1s..10s --duration 1m --json > run.json`,
+  dq-bench run -f spring-demo --slo 'lateness.p99<=20ms'
+  dq-bench run --driver redisson:4.7.0 --driver dq --repeat 6 --out out/r`,
 		Args: onlyFlags,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.changed = cmd.Flags().Changed
@@ -144,41 +99,86 @@ func onlyFlags(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-func (f *runFlags) register(flags *pflag.FlagSet) {
+func (f *runFlags) register(set *pflag.FlagSet) {
+	flags := flagSet{set}
 	for _, field := range plan.Fields {
-		if field.Value == nil {
+		row, ok := rowOf(field.Flag())
+		if !ok || field.Value == nil {
 			continue
 		}
-		flag := flags.VarPF(field.Value(&f.plan), field.Flag(), "", field.Help)
+		flag := flags.VarPF(field.Value(&f.plan), row.name, row.short, row.help)
 		if flag.DefValue == "0s" {
 			flag.DefValue = "" // which the help does not show, as for a flag of pflag's own
 		}
 	}
-	flags.StringArrayVar(&f.redis, "redis", []string{"auto"}, "server, may be repeated to compare: auto, container[:image], process[:path], embedded, redis://…, redis+cluster://…, redis+sentinel://…, by TLS rediss://… and so on, unix:///path of a socket")
-	flags.StringArrayVar(&f.drivers, "driver", []string{series.DefaultDriver}, "implementation, may be repeated to compare: "+spec.Forms)
-	flags.IntVar(&f.repeat, "repeat", 1, fmt.Sprintf("runs of each driver; %d or more bear a judgement", compare.MinRuns))
-	flags.BoolVar(&f.beside, "beside", false, fmt.Sprintf("run the drivers at the same time, each on a server of its own, instead of by turns; %d or more of --repeat bear a judgement", compare.MinPairs))
-	flags.StringArrayVarP(&f.files, "file", "f", nil, "scenario: a name that 'dq-bench scenarios' lists, or a YAML file; may be repeated")
-	flags.StringArrayVar(&f.variants, "variant", nil, "variant of the scenario; may be repeated")
-	flags.BoolVar(&f.full, "full", false, "all variants of the scenario, and its real times: --scale 1")
-	flags.Float64Var(&f.scale, "scale", 0, "factor for all times of the scenario, in place of its own")
-	flags.BoolVar(&f.overProtocol, "over-protocol", false, "have a program that cannot run the plan by itself make each call of it, which is part of every figure then")
-	flags.BoolVar(&f.force, "force", false, "run on a --queue that holds messages, which are taken and counted as foreign")
-	flags.StringVar(&f.out, "out", "", "folder of the run files (default out/run-<time>)")
-	flags.StringVar(&f.table, "table", "", "file to write a Markdown table of several drivers or servers to, ratios first")
-	flags.BoolVar(&f.json, "json", false, "print the run file on stdout and nothing else; of several runs, a list of them")
-	flags.StringArrayVar(&f.slos, "slo", nil, "objective such as 'lateness.p99<=20ms', 'lost<=0' or 'delivered==offered'; may be repeated")
-	flags.StringArrayVar(&f.labels, "label", nil, "key=value kept in the run file; may be repeated")
-	flags.StringVar(&f.percentiles, "percentiles", "50,90,99,99.9", "percentiles of the table")
+	flags.list(&f.set, "set")
+	flags.list(&f.redis, "redis", "auto")
+	flags.more("redis", startedServers)
+	flags.list(&f.drivers, "driver", series.DefaultDriver)
+	flags.more("driver", " memory redis-list redis-zset")
+	flags.num(&f.repeat, "repeat", 1)
+	flags.yes(&f.beside, "beside")
+	flags.list(&f.files, "file")
+	flags.list(&f.variants, "variant")
+	flags.yes(&f.force, "force")
+	flags.str(&f.out, "out", "")
+	flags.more("out", " (default out/run-<time>)")
+	flags.reported(&f.reports, ".html", ".md")
+	flags.yes(&f.json, "json")
+	flags.list(&f.slos, "slo")
+	flags.list(&f.labels, "label")
 	f.shared.register(flags)
-	flags.StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, plain, none")
+	flags.str(&f.progress, "progress", "auto")
+}
+
+// startedServers are the values of --redis for a server that the command starts.
+const startedServers = ", or auto, process[:PATH], container[:IMAGE], embedded"
+
+// readSet reads --set: fields of the plan without a flag, and how the run is made.
+func (f *runFlags) readSet(given map[string]string) (err error) {
+	for _, setting := range f.set {
+		key, value, ok := strings.Cut(setting, "=")
+		key = strings.ReplaceAll(key, "-", "_")
+		known := []string{"full", "over_protocol", "percentiles", "scale"}
+		for _, field := range plan.Fields {
+			if _, flag := rowOf(field.Flag()); !flag && field.Value != nil {
+				known = append(known, field.Key)
+			}
+		}
+		switch _, flag := rowOf(strings.ReplaceAll(key, "_", "-")); {
+		case !ok:
+			return fmt.Errorf("set: expected field=value such as poll=100ms, got %q", setting)
+		case !slices.Contains(known, key) && flag:
+			return fmt.Errorf("set: pass --%s instead of %q", strings.ReplaceAll(key, "_", "-"), setting)
+		case !slices.Contains(known, key):
+			slices.Sort(known)
+			return fmt.Errorf("set: no field %q%s; known are %s", key, text.DidYouMean(key, known), strings.Join(known, ", "))
+		}
+		switch key {
+		case "full":
+			f.full, err = strconv.ParseBool(value)
+		case "over_protocol":
+			f.overProtocol, err = strconv.ParseBool(value)
+		case "percentiles":
+			f.percentiles = value
+		case "scale":
+			f.scale = new(float64)
+			*f.scale, err = strconv.ParseFloat(value, 64)
+		default:
+			given[key] = value
+		}
+		if err != nil {
+			return fmt.Errorf("set: %s: expected true, false or a number, got %q", key, value)
+		}
+	}
+	return nil
 }
 
 // settings are the settings of the plan, by their keys: the given ones override a scenario, which overrides the defaults.
 func (f *runFlags) settings() (given, defaults map[string]string) {
 	given, defaults = map[string]string{}, map[string]string{}
 	for _, field := range plan.Fields {
-		if field.Value == nil {
+		if _, ok := rowOf(field.Flag()); !ok || field.Value == nil {
 			continue
 		}
 		if value := field.Value(&f.plan).String(); f.changed(field.Flag()) {
@@ -194,12 +194,16 @@ func (f *runFlags) settings() (given, defaults map[string]string) {
 // drivers that are given, stderr says.
 func (f *runFlags) cases(stderr io.Writer) ([]series.Case, error) {
 	given, defaults := f.settings()
-	choice := scenario.Choice{Files: f.files, Variants: f.variants, Full: f.full, Settings: given, Defaults: defaults, SLO: f.slos}
+	set := given
+	if !f.changed("set") {
+		set = defaults
+	}
+	if err := f.readSet(set); err != nil {
+		return nil, err
+	}
+	choice := scenario.Choice{Files: f.files, Variants: f.variants, Full: f.full, Scale: f.scale, Settings: given, Defaults: defaults, SLO: f.slos}
 	if len(f.files) == 0 && !f.changed("variant") {
 		choice.Variants = nil // a default for scenarios
-	}
-	if f.changed("scale") {
-		choice.Scale = &f.scale
 	}
 	runs, err := choice.Runs()
 	if err != nil {
@@ -233,9 +237,6 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.quantiles, err = run.ParseQuantiles(f.percentiles); err != nil {
-		return nil, err
-	}
 	progress, err := progressMode(f.progress, stderr)
 	if err != nil {
 		return nil, err
@@ -244,6 +245,9 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 		f.out = filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z"))
 	}
 	if r.cases, err = f.cases(stderr); err != nil {
+		return nil, err
+	}
+	if r.quantiles, err = run.ParseQuantiles(f.percentiles); err != nil {
 		return nil, err
 	}
 	self, err := os.Executable()
@@ -307,16 +311,11 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 		return err
 	}
 	defer tidy()
-	if err := checkWritable("--table", f.table); err != nil { // which may be in that folder
+	if err := reports(f.reports).check(".html", ".md"); err != nil { // which may be in that folder
 		return err
 	}
 	req.options.Live = &load.Live{}
-	stopMetrics, err := f.shared.serveMetrics(ctx, req.options.Live, stderr)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stopMetrics()) }()
-	ctx, pages, err := serveWeb(ctx, f.shared.web, req.options.Live, stderr)
+	ctx, pages, err := serveWeb(ctx, f.shared.listen, req.options.Live, stderr)
 	if err != nil {
 		return err
 	}
@@ -329,7 +328,7 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 	if err := printer.end(); err != nil {
 		return err
 	}
-	if err := printer.writeTable(f.table, strings.Join(f.labels, ", ")); err != nil {
+	if err := printer.report(f.reports, strings.Join(f.labels, ", ")); err != nil {
 		return err
 	}
 	fmt.Fprintf(stderr, "run files in %s\n", req.options.Out)

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
@@ -116,16 +114,24 @@ func (p *runPrinter) end() error {
 	return printJSON(p.stdout, seriesDocument{seriesSchema, p.runs, p.comparisons, p.suite.NeverRan()})
 }
 
-// writeTable writes the table of all series to a file, if one is asked for.
-func (p *runPrinter) writeTable(file, label string) error {
-	if file == "" || len(p.series) == 0 {
+// report writes the files of --report, if anything ran.
+func (p *runPrinter) report(files reports, label string) error {
+	all := p.suite.Page()
+	if all == nil {
 		return nil
 	}
-	var out bytes.Buffer
-	if err := series.WriteTable(&out, p.series, time.Now(), label); err != nil {
-		return err
-	}
-	return os.WriteFile(file, out.Bytes(), 0o644)
+	return files.write(writers{".html": all.Write, ".md": func(w io.Writer) error {
+		if len(p.series) > 0 {
+			return series.WriteTable(w, p.series, time.Now(), label)
+		}
+		return fenced(func(w io.Writer) error {
+			var errs []error
+			for _, r := range p.runs {
+				errs = append(errs, page.WriteRun(w, r, p.quantiles))
+			}
+			return errors.Join(errs...)
+		})(w)
+	}})
 }
 
 // verdict is a failure if any run failed. Which variants an interrupt left out, it says where that is no failure.

@@ -6,12 +6,13 @@ import (
 	"io"
 
 	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/metrics"
 	"github.com/dq-bench/dq-bench/harness/internal/page"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
 )
 
-// webPage is the page of 'dq-bench run --web'. Nil is none.
+// webPage is the page of 'dq-bench run --listen'. A nil page shows nothing.
 type webPage struct {
 	running *web.Running
 	server  *web.Server
@@ -19,7 +20,7 @@ type webPage struct {
 	last    *page.Page
 }
 
-// serveWeb serves what live shows at --web, and says where. The context that it returns is
+// serveWeb serves the page and the metrics of live at --listen, and prints where. The context that it returns is
 // the one that the page's button ends.
 func serveWeb(ctx context.Context, addr string, live *load.Live, stderr io.Writer) (context.Context, *webPage, error) {
 	if addr == "" {
@@ -27,13 +28,13 @@ func serveWeb(ctx context.Context, addr string, live *load.Live, stderr io.Write
 	}
 	ctx, stop := context.WithCancel(ctx)
 	running := web.NewRunning(live, stop)
-	server, err := web.Serve(ctx, addr, running)
+	server, err := web.Serve(ctx, addr, running, metrics.Handler(tool(), metrics.OfLoad(live)))
 	if err != nil {
 		stop()
 		return ctx, nil, err
 	}
 	go running.Follow(ctx)
-	fmt.Fprintf(stderr, "page at %s\n", server.URL())
+	fmt.Fprintf(stderr, "page at %[1]s, metrics at %[1]smetrics\n", server.URL())
 	return ctx, &webPage{running: running, server: server, stop: stop}, nil
 }
 

@@ -33,7 +33,7 @@ func watch(t *testing.T, out string, args ...string) *watched {
 	t.Cleanup(cancel)
 	told, stderr := io.Pipe()
 	cmd := newRootCmd()
-	cmd.SetArgs(append([]string{"run", "--progress", "none", "--web", ":0", "--out", out}, args...))
+	cmd.SetArgs(append([]string{"run", "--progress", "none", "--listen", ":0", "--out", out}, args...))
 	cmd.SetOut(io.Discard)
 	cmd.SetErr(stderr)
 	w := &watched{ended: make(chan error, 1)}
@@ -44,7 +44,7 @@ func watch(t *testing.T, out string, args ...string) *watched {
 	lines := bufio.NewReader(told)
 	line, err := lines.ReadString('\n')
 	require.NoError(t, err)
-	url := regexp.MustCompile(`^page at (\S+)\n$`).FindStringSubmatch(line)
+	url := regexp.MustCompile(`^page at (\S+), metrics at `).FindStringSubmatch(line)
 	require.Len(t, url, 2, line)
 	go func() { _, _ = io.Copy(io.Discard, lines) }() // until the command has ended
 	w.Browser = pagetest.Open(t, url[1])

@@ -16,7 +16,7 @@ func newScenariosCmd() *cobra.Command {
 		Use:   "scenarios",
 		Short: "List the scenarios that 'dq-bench run -f' knows, with a sentence each",
 		Long: `Scenarios lists what 'dq-bench run -f NAME' can run. A variant marked with * takes
-long or needs more than a Redis, and runs with --variant or --full only.
+long or needs more than a Redis, and runs with --variant or --set full=true only.
 
 Exit codes: 0 fine; 2 wrong usage.`,
 		Example: `  dq-bench scenarios
@@ -67,7 +67,7 @@ type listedScenario struct {
 	About string `json:"about"`
 	// Source is what the scenario is taken from.
 	Source string `json:"source"`
-	// Scale is what its times are multiplied by without --full.
+	// Scale is what its times are multiplied by without --set full=true.
 	Scale    float64         `json:"scale"`
 	Variants []listedVariant `json:"variants,omitempty"`
 }
@@ -76,7 +76,7 @@ type listedScenario struct {
 type listedVariant struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
-	// Full marks one that runs with --full, or by its name, alone.
+	// Full marks one that runs with --set full=true, or by its name, alone.
 	Full bool `json:"full"`
 }
 

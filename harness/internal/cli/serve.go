@@ -13,28 +13,21 @@ func newServeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve DIR",
 		Short: "Show stored runs in a browser: one, several side by side, their history",
-		Long: `Serve shows the runs that lie below a folder, until it is interrupted: a list of them, page
-by page (links are followed), the page of each, two or more sides beside each other as 'dq-bench compare' judges them, and
-the history as 'dq-bench history' does. It looks at the run files at each request, reads those
-that have changed, and writes nothing.
-
-It is of this machine alone unless --web names another interface; whoever reaches that
-reads what the run files say.
-
-Exit codes: 0 interrupted; 1 the folder cannot be read, or the address is taken; 2 wrong
-usage.`,
+		Long: `Serves the runs below a folder until interrupted: a list of them, the page of each, and two or more sides
+as 'dq-bench compare' judges them. Reads the run files at each request and writes nothing. Listens on
+localhost unless --listen names another interface. Anyone who can connect can read the runs.`,
 		Example: `  dq-bench serve out
-  dq-bench serve --web 127.0.0.1:8080 out`,
+  dq-bench serve --listen 127.0.0.1:8080 out`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := web.CheckAddr(addr); err != nil {
-				return usageError(fmt.Errorf("web: %w", err))
+				return usageError(fmt.Errorf("listen: %w", err))
 			}
 			stored, err := web.NewStored(args[0])
 			if err != nil {
 				return err
 			}
-			server, err := web.Serve(cmd.Context(), addr, stored)
+			server, err := web.Serve(cmd.Context(), addr, stored, nil)
 			if err != nil {
 				return err
 			}
@@ -43,6 +36,6 @@ usage.`,
 			return server.Close()
 		},
 	}
-	cmd.Flags().StringVar(&addr, "web", "127.0.0.1:0", "HOST:PORT to serve at; :PORT for this machine only, port 0 takes a free one")
+	flagsOf(cmd).str(&addr, "listen", "127.0.0.1:0")
 	return cmd
 }

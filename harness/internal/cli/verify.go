@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,13 +31,14 @@ type conformanceFlags struct {
 }
 
 func (f *conformanceFlags) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.driver, "driver", "dq", "implementation: "+program.Forms)
-	flags.StringVar(&f.release, "release", "", "Redisson release to behave as, of a --driver that names none (default: the newest, or what the program says)")
-	flags.StringVar(&f.run, "run", "", "regular expression; only cases whose ids match are run")
-	flags.StringVar(&f.redis, "redis", "auto", "server: auto, container[:image], process[:path], redis://…, redis+cluster://… or redis+sentinel://…, by TLS rediss://… and so on")
-	flags.IntVar(&f.most, "max-failures", 10, "stop once so many cases in a row have failed alike, or the program in so many, or was silent in half as many; 0 for never")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each case as it ends, and what an external program writes to stderr")
+	flags := flagsOf(cmd)
+	flags.str(&f.driver, "driver", "dq")
+	flags.str(&f.release, "release", "")
+	flags.str(&f.run, "run", "")
+	flags.str(&f.redis, "redis", "auto")
+	flags.more("redis", ", or auto, process[:PATH], container[:IMAGE]")
+	flags.num(&f.most, "max-failures", 10)
+	flags.yes(&f.verbose, "verbose")
 }
 
 // plan turns the flags into a run that only lacks its oracle.
@@ -123,21 +122,10 @@ func printProgress(w io.Writer, r conformance.Result, verbose bool) {
 	}
 }
 
-// sharedServerHelp is what verify and record promise to everybody on a server.
-const sharedServerHelp = `A server started for the run is emptied before each case. An external one must
-hold no keys and no cached scripts, and have no other client. Keys are deleted
-there only if the run made them, CLIENT KILL ends only its own connections, and
-SCRIPT FLUSH drops only its own scripts. When a key, a command or a client of
-somebody else is seen, the run stops with exit code 1 and deletes nothing more. An
-element that somebody else pushes into a queue of a running case may be taken by
-that case before it is seen; the run then stops too, and names the command.
-The program reaches an external server through 127.0.0.1, where dq-bench listens
-to know its connections, and which speaks TLS for it. Of a Cluster each case is run on the
-master that has its keys, behind sentinels on the master, whose address the program gets:
-that it follows when they change is not judged. The user must be allowed all keys and channels and, besides
-what the release sends, DEL, WATCH, MULTI, INFO, SCAN, TYPE, LRANGE, ZRANGE, PTTL,
-SCRIPT FLUSH, MONITOR and CLIENT INFO; CLIENT LIST should be. A right that is missing
-ends the run with exit code 1, mostly before the first case.`
+// sharedServerHelp is the promise of verify and record for a shared server.
+const sharedServerHelp = `An external server must hold no keys and no cached scripts, and have no other client. Only keys of the run
+are deleted. If another client uses the server, the run stops with exit code 1 and deletes nothing further.
+The user needs all keys and channels, MONITOR, CLIENT INFO, SCRIPT FLUSH, MULTI, WATCH, DEL and SCAN.`
 
 func newVerifyCmd() *cobra.Command {
 	var f conformanceFlags
@@ -146,43 +134,18 @@ func newVerifyCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Run the conformance cases against a driver",
-		Long: `Verify does the steps of every conformance case with an implementation, and
-compares its replies, the keys it leaves and every command that the server saw
-with what the real Redisson of that release was recorded to do. A release
-without recordings is judged by those of the nearest one that sends the same scripts,
-earlier ones first, and its script texts by the catalogue; the last line says by what. Due times and the clocks of
-transfers are judged by the calls that made them, on one host to the millisecond.
-
-How like Redisson it must be, --level says:
-
-  wire      the same commands, byte for byte but for random ids and clocks
-  exchange  the same calls with the same changes: how a command or a script is written
-            does not matter, nor the order in which a script changes different keys, nor
-            what is read besides
-  state     the same replies, keys and order of delivery; what Redisson changes at once
-            is changed at once, and nothing is delivered before it is due
-
-How late a transfer comes is not judged, but for the cases' own time limits: dq-bench run
-measures it. A case that needs an operation or a codec which the program does not name in
-answer to hello is skipped. A program that ends, or does not answer, fails the case, and is started
-anew for the next. Failures are grouped by cause at the end, with the statements of the
-specification, docs/spec, that the first case of each shows; after --max-failures alike
-in a row the run stops.
-
---baseline names a YAML file of cases that are known to fail, "id: reason" on each line.
-They must fail: one that passes is a failure too. --write-baseline writes such a file from
-what failed in this run; an old reason stays.
+		Long: `Runs the steps of every conformance case with an implementation, and compares its replies, keys and commands
+with a recording of the real Redisson of that release, or of the nearest release with the same scripts.
+--level wire: the same commands, byte for byte but for random ids and clocks. exchange: the same calls and
+changes. state: the same replies, keys, order of delivery and atomicity. Cases that need an operation or
+codec missing from the program's hello reply are skipped. A case of --baseline that passes is a failure too.
 
 ` + sharedServerHelp + `
 
-Exit codes: 0 all passed; 1 the environment cannot serve, or the program cannot be
-started or does not introduce itself; 2 no such release, or a bad pattern; 99 a case
-failed, nothing was judged, or the program cannot be used.`,
+Exit codes: 1 the program cannot be started; 99 a case failed, or nothing was judged.`,
 		Example: `  dq-bench verify --driver dq:3.16.6
   dq-bench verify --driver redisson:4.7.0 --run '^DQ.offer/'
-  dq-bench verify --driver 'exec:node driver.js' --release 3.50.0 --json
-  dq-bench verify --driver exec:./my-port --level exchange --html out/verify.html
-  dq-bench verify --driver exec:./my-port --baseline known.yaml`,
+  dq-bench verify --driver exec:./my-port --level state --baseline known.yaml --report v.html`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			plan, err := f.plan(cmd)
@@ -225,13 +188,12 @@ failed, nothing was judged, or the program cannot be used.`,
 		},
 	}
 	f.register(cmd)
-	flags := cmd.Flags()
-	flags.StringVar(&level, "level", string(conformance.Wire), "how like Redisson: wire, exchange or state")
-	flags.StringVar(&baseline, "baseline", "", "YAML file of cases that are known to fail, and must")
-	flags.StringVar(&out.baseline, "write-baseline", "", "write the cases that fail to this file, as a baseline; runs all unless --max-failures is given")
-	flags.StringVar(&out.junit, "junit", "", "also write the results to this file, as JUnit XML")
-	flags.StringVar(&out.page, "html", "", "also write the results to this file, as a page for the browser")
-	flags.BoolVar(&out.json, "json", false, "print one JSON document on stdout and nothing else")
+	flags := flagsOf(cmd)
+	flags.str(&level, "level", string(conformance.Wire))
+	flags.str(&baseline, "baseline", "")
+	flags.str(&out.baseline, "write-baseline", "")
+	flags.reported(&out.reports, ".html", ".md", ".xml")
+	flags.yes(&out.json, "json")
 	return cmd
 }
 
@@ -246,37 +208,28 @@ func readBaseline(path string) (conformance.Baseline, error) {
 
 // verificationOutput is where a report goes; an empty file name is for none.
 type verificationOutput struct {
-	json                  bool
-	junit, page, baseline string
+	json     bool
+	baseline string
+	reports  []string
 }
 
 // check finds out before the first case whether the files can be written.
 func (o *verificationOutput) check() error {
-	seen := map[string]string{}
-	for _, file := range []struct{ flag, name string }{{"--junit", o.junit}, {"--html", o.page}, {"--write-baseline", o.baseline}} {
-		if file.name == "" {
-			continue
-		}
-		path := filepath.Clean(file.name)
-		if other, taken := seen[path]; taken {
-			return usageError(fmt.Errorf("%s and %s name the same file, %s: one would overwrite the other", other, file.flag, file.name))
-		}
-		seen[path] = file.flag
-		if err := checkWritable(file.flag, file.name); err != nil {
-			return err
-		}
+	if err := checkWritable("--write-baseline", o.baseline); err != nil {
+		return err
 	}
-	return nil
+	return reports(o.reports).check(".html", ".md", ".xml")
 }
 
 func (o *verificationOutput) print(w io.Writer, report *conformance.Report) error {
-	var errs []error
-	if o.junit != "" {
-		errs = append(errs, writeJUnit(o.junit, report))
+	asText := func(w io.Writer) error {
+		_, err := io.WriteString(w, text.Inert(report.Text()))
+		return err
 	}
-	if o.page != "" {
-		errs = append(errs, named("--html", page.WriteVerificationFile(o.page, report)))
-	}
+	errs := []error{reports(o.reports).write(writers{
+		".html": func(w io.Writer) error { return page.WriteVerification(w, report) },
+		".md":   fenced(asText), ".xml": report.WriteJUnit,
+	})}
 	if o.baseline != "" {
 		content, err := report.Baseline().Text()
 		if err == nil {
@@ -287,8 +240,7 @@ func (o *verificationOutput) print(w io.Writer, report *conformance.Report) erro
 	if o.json {
 		return errors.Join(append(errs, report.WriteJSON(w))...)
 	}
-	_, err := io.WriteString(w, text.Inert(report.Text()))
-	return errors.Join(append(errs, err)...)
+	return errors.Join(append(errs, asText(w))...)
 }
 
 func named(flag string, err error) error {
@@ -296,15 +248,6 @@ func named(flag string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", flag, err)
-}
-
-func writeJUnit(path string, report *conformance.Report) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("--junit: %w", err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return report.WriteJUnit(f)
 }
 
 // subjectAtFault makes exit code 99 of what the program under test did wrong before the

@@ -163,7 +163,7 @@ func (e *engine) prepare(ctx context.Context) error {
 		}
 		m.driver = p
 		if lacks := missing(p, e.Plan); lacks != "" && !e.OverProtocol {
-			return fmt.Errorf("%w, or have each call made of it, and timed with its way there and back, by --over-protocol",
+			return fmt.Errorf("%w, or have each call made of it, and timed with its way there and back, by --set over_protocol=true",
 				&driver.CapabilityError{Driver: p.Identity(), Need: lacks})
 		}
 		if e.Account && missing(p, e.Plan) == "" && !p.Hello.Can(ledgerFeature) {

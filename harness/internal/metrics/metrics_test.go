@@ -182,7 +182,7 @@ func TestAddressInUseIsOneClearLine(t *testing.T) {
 	taken := strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/metrics")
 	_, err := Serve(t.Context(), taken, run.Tool{}, OfLoad(fixed{}))
 	require.ErrorContains(t, err, "metrics cannot be served at "+taken)
-	require.ErrorContains(t, err, "choose another --metrics-addr")
+	require.ErrorContains(t, err, "choose another --listen")
 	require.NotContains(t, err.Error(), "\n")
 	for addr, ok := range map[string]bool{":9090": true, "127.0.0.1:0": true, "[::1]:1": true, "": false, "9090": false, "h:x": false, "h:70000": false} {
 		require.Equal(t, ok, CheckAddr(addr) == nil, addr)

@@ -21,7 +21,7 @@ import (
 // usage.
 func CheckAddr(addr string) error {
 	if err := listen.Check(addr, 9090); err != nil {
-		return fmt.Errorf("metrics-addr: %w", err)
+		return fmt.Errorf("listen: %w", err)
 	}
 	return nil
 }
@@ -36,7 +36,7 @@ type Server struct{ *listen.Server }
 func Serve(ctx context.Context, addr string, tool run.Tool, what prometheus.Collector) (*Server, error) {
 	s, err := listen.Serve(ctx, addr, Handler(tool, what))
 	if err != nil {
-		return nil, fmt.Errorf("metrics cannot be served at %s: %w; choose another --metrics-addr, or port 0 for a free one", addr, err)
+		return nil, fmt.Errorf("metrics cannot be served at %s: %w; choose another --listen, or port 0 for a free one", addr, err)
 	}
 	return &Server{s}, nil
 }

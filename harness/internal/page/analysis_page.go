@@ -1,15 +1,12 @@
 package page
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"html/template"
 	"io"
-	"path/filepath"
 
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
-	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
 var analysisStyle = style + readAsset("analysis.css")
@@ -48,18 +45,9 @@ type bar struct {
 
 const rowHeight = 5
 
-// WriteAnalysis writes a page with what a MONITOR log says, and the timeline of its
-// messages' lives, to path, whole or not at all. It needs no network, and nothing in it
-// runs.
-func WriteAnalysis(path string, d *analysis.Document) error {
-	var out bytes.Buffer
-	if err := writeAnalysisPage(&out, d); err != nil {
-		return err
-	}
-	return run.WriteWhole(filepath.Clean(path), out.Bytes())
-}
-
-func writeAnalysisPage(w io.Writer, d *analysis.Document) error {
+// WriteAnalysis writes a page with the result of an analysis and a timeline of the messages. It needs no
+// network and runs no script.
+func WriteAnalysis(w io.Writer, d *analysis.Document) error {
 	v := analysisView{
 		Style: template.CSS(analysisStyle), State: "ok", StateTag: "fine", Verdict: AnomaliesText(d),
 		Notes: d.Notices, Anomalies: d.Anomalies,

@@ -51,7 +51,7 @@ func TestAnalysisPage(t *testing.T) {
 	d.Queues[0].Name = "<script>alert(1)</script>"
 	d.Anomalies[0].Detail = `<img src="x" onerror="alert(1)">`
 	var out strings.Builder
-	require.NoError(t, writeAnalysisPage(&out, d))
+	require.NoError(t, WriteAnalysis(&out, d))
 	html := out.String()
 	require.NotContains(t, html, "<script")
 	require.NotContains(t, html, "<img")

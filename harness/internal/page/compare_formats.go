@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
@@ -52,60 +51,4 @@ func WriteMarkdown(w io.Writer, c *compare.Comparison) error {
 	}
 	_, err := w.Write(out.Bytes())
 	return err
-}
-
-// WriteBenchfmt prints the runs of both sides in Go's benchmark format, one line a
-// run, for 'benchstat -col side'. Quantiles that a run has too few messages for
-// are left out. What the sides are is a key only where they have it in common:
-// benchstat never sets runs that differ in another key beside each other.
-func WriteBenchfmt(w io.Writer, old, new []*run.Document) error {
-	var out bytes.Buffer
-	common := commonKeys(old, new)
-	for _, side := range []struct {
-		name string
-		runs []*run.Document
-	}{{"old", old}, {"new", new}} {
-		fmt.Fprintf(&out, "# %s is %s on %s\n", side.name, side.runs[0].Driver, side.runs[0].ServerText())
-		for _, r := range side.runs {
-			fmt.Fprintf(&out, "goos: %s\ngoarch: %s\n%sside: %s\n", r.Environment.OS, r.Environment.Arch, common, side.name)
-			fmt.Fprintf(&out, "BenchmarkDelayQueue/%s 1", benchName(r.Scenario.Name))
-			for _, row := range r.Histograms.Rows() {
-				unit := strings.ReplaceAll(strings.ToLower(row.Name), " ", "-")
-				for _, q := range run.Quantiles {
-					if run.Bears(row.H.Count(), q) {
-						fmt.Fprintf(&out, " %.9g %s-%s-sec", float64(row.H.Quantile(q))/1e9, unit, run.QuantileName(q))
-					}
-				}
-			}
-			if r.ServerStats != nil {
-				fmt.Fprintf(&out, " %.6g transfers/msg", r.ServerStats.TransferCallsPerMessage)
-			}
-			out.WriteByte('\n')
-		}
-	}
-	_, err := w.Write(out.Bytes())
-	return err
-}
-
-// commonKeys are the lines of driver and server, each if all runs have the same.
-func commonKeys(old, new []*run.Document) string {
-	lines := ""
-	for _, key := range []struct {
-		name string
-		of   func(*run.Document) string
-	}{{"driver", func(r *run.Document) string { return r.Driver.String() }}, {"server", (*run.Document).ServerText}} {
-		value := key.of(old[0])
-		if !slices.ContainsFunc(slices.Concat(old, new), func(r *run.Document) bool { return key.of(r) != value }) {
-			lines += key.name + ": " + value + "\n"
-		}
-	}
-	return lines
-}
-
-// benchName is a name that a benchmark can have.
-func benchName(scenario string) string {
-	if scenario == "" {
-		return "run"
-	}
-	return strings.ReplaceAll(scenario, " ", "_")
 }

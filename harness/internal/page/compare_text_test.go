@@ -70,25 +70,6 @@ func TestBandsOfOneRunAreShown(t *testing.T) {
 	}
 }
 
-// benchstat sets only runs beside each other that agree in every key but the
-// column's.
-func TestBenchfmtHasTheKeysThatBothSidesShare(t *testing.T) {
-	old, new := sideOf(1, 2, 1), sideOf(100, 2, 1)
-	for _, r := range new {
-		r.Driver = run.Driver{Name: "redisson", Version: "4.7.0"}
-	}
-	var out strings.Builder
-	require.NoError(t, WriteBenchfmt(&out, old, new))
-	require.NotContains(t, out.String(), "driver:")
-	require.Contains(t, out.String(), "# new is redisson:4.7.0 on redis 7.0.15")
-	require.Equal(t, 4, strings.Count(out.String(), "server: redis 7.0.15"))
-	require.Equal(t, 2, strings.Count(out.String(), "side: new"))
-
-	out.Reset()
-	require.NoError(t, WriteBenchfmt(&out, old, sideOf(100, 2, 1)))
-	require.Equal(t, 4, strings.Count(out.String(), "driver: dq:4.7.0"))
-}
-
 // Whatever is accepted as a run file can be printed.
 func FuzzWriteRun(f *testing.F) {
 	good, err := runtest.Sample(1, 100, 1).Encode()

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
-	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
 // verificationView is what the page of a verification shows.
@@ -89,13 +87,4 @@ func WriteVerification(w io.Writer, r *conformance.Report) error {
 func first(r *conformance.Report, c conformance.Cause) conformance.Result {
 	i := slices.IndexFunc(r.Cases, func(result conformance.Result) bool { return result.ID == c.First })
 	return r.Cases[i]
-}
-
-// WriteVerificationFile writes the page to path, whole or not at all.
-func WriteVerificationFile(path string, r *conformance.Report) error {
-	var out bytes.Buffer
-	if err := WriteVerification(&out, r); err != nil {
-		return err
-	}
-	return run.WriteWhole(filepath.Clean(path), out.Bytes())
 }

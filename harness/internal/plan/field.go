@@ -27,7 +27,7 @@ type Field struct {
 	// Text is the setting as run.json keeps it, empty if that has none.
 	Text func(Scenario) string
 
-	// scale multiplies times by a factor, and divides rates by it; nil for what --scale
+	// scale multiplies times by a factor, and divides rates by it; nil for what a scale
 	// leaves as it is.
 	scale func(p *Plan, by float64)
 	// check refuses what can never be right.
@@ -137,7 +137,7 @@ func timespan(f Field, of func(*Plan) *time.Duration, in func(*Scenario) *string
 	return f
 }
 
-// scaledTime completes a timespan that --scale changes.
+// scaledTime completes a timespan that a scale changes.
 func scaledTime(f Field, of func(*Plan) *time.Duration, in func(*Scenario) *string) Field {
 	f.scale = func(p *Plan, by float64) { *of(p) = scaleTime(*of(p), by) }
 	return timespan(f, of, in)

@@ -102,7 +102,7 @@ func (s *Scenario) Select(names []string, full bool) ([]Variant, error) {
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("scenario %s runs on demand only: choose with --variant from %s, or take all with --full", s.Name, s.variantNames())
+		return nil, fmt.Errorf("scenario %s runs on demand only: choose with --variant from %s, or take all with --set full=true", s.Name, s.variantNames())
 	}
 	return chosen, nil
 }

@@ -30,12 +30,19 @@ type Server struct{ *listen.Server }
 
 // Serve listens at addr, as CheckAddr has it, until Close. Without a host that is the
 // loopback interface. Requests that name a host which is neither an address nor that of
-// addr are refused: they come from a page of somebody else whose name leads here.
-func Serve(ctx context.Context, addr string, pages http.Handler) (*Server, error) {
+// addr are refused: they come from a page of somebody else whose name leads here. Metrics, unless nil, are
+// served under any name, at /metrics and /debug/pprof/.
+func Serve(ctx context.Context, addr string, pages, metrics http.Handler) (*Server, error) {
 	if err := CheckAddr(addr); err != nil {
 		return nil, err
 	}
-	s, err := listen.Serve(ctx, addr, guard(listen.Host(addr), pages))
+	all := http.NewServeMux()
+	all.Handle("/", guard(listen.Host(addr), pages))
+	if metrics != nil {
+		all.Handle("/metrics", metrics)
+		all.Handle("/debug/pprof/", metrics)
+	}
+	s, err := listen.Serve(ctx, addr, all)
 	if err != nil {
 		return nil, fmt.Errorf("pages cannot be served at %s: %w; choose another address, or port 0 for a free one", addr, err)
 	}

@@ -63,7 +63,7 @@ func serveStored(t *testing.T, folder string) *Server {
 	t.Helper()
 	stored, err := NewStored(folder)
 	require.NoError(t, err)
-	s, err := Serve(t.Context(), "127.0.0.1:0", stored)
+	s, err := Serve(t.Context(), "127.0.0.1:0", stored, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

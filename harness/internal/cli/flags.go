@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// flagRow describes one flag. A flag means the same in each command that has it.
+type flagRow struct{ name, short, arg, group, help string }
+
+// flagTable has each flag of dq-bench, in the order of help and docs/reference.md.
+var flagTable = []flagRow{
+	{"producers", "", "N", "Load", "goroutines that offer"},
+	{"consumers", "", "N", "Load", "goroutines that take"},
+	{"rate", "", "RATE", "Load", "offers of all producers together: 1000/s, 90/m"},
+	{"delay", "", "DELAY", "Load", "5s, 1s..10s to draw it, or @10s for one instant"},
+	{"duration", "", "TIME", "Load", "how long messages are offered"},
+	{"payload-size", "", "SIZE", "Load", "size of each value: 100, 64KiB"},
+	{"warmup", "", "TIME", "Load", "length of the warm-up (default: until steady, at most 30s)"},
+	{"drain-timeout", "", "TIME", "Load", "wait for missing messages after the last delivery"},
+	{"seed", "", "N", "Load", "seed of drawn delays"},
+	{"queue", "", "NAME", "Load", "destination queue (default: a new one, removed at the end)"},
+	{"set", "", "FIELD=VALUE", "Load", "another field of the plan, such as poll=100ms; repeatable"},
+	{"file", "f", "NAME", "Scenario", "scenario, by name or YAML file; repeatable"},
+	{"variant", "", "NAME", "Scenario", "variant of the scenario; repeatable"},
+	{"driver", "", "DRIVER", "Driver", "dq[:RELEASE] redisson:VERSION exec:CMD"},
+	{"repeat", "", "N", "Driver", "runs of each driver, in turn; 6 bear a verdict"},
+	{"beside", "", "", "Driver", "run the drivers at the same time, each on its own server"},
+	{"worker", "", "I/N", "Driver", "share of the load that this process makes"},
+	{"start-at", "", "TIME", "Driver", "start of the measurement for all workers: RFC 3339, or +10s"},
+	{"redis", "", "ADDRESS", "Server", "redis://… rediss://… redis+cluster://… redis+sentinel://… unix:///…"},
+	{"redis-password-file", "", "", "Server", "file with the Redis password"},
+	{"run", "", "REGEXP", "Cases", "run only cases with a matching id"},
+	{"level", "", "LEVEL", "Cases", "how alike: wire, exchange or state"},
+	{"baseline", "", "FILE", "Cases", "YAML file of cases that must fail"},
+	{"write-baseline", "", "FILE", "Cases", "write the failed cases as a baseline; runs all cases"},
+	{"max-failures", "", "N", "Cases", "stop after N equal failures in a row; 0: never"},
+	{"all", "", "", "Queues", "all delayed queues of the server or cluster"},
+	{"watch", "", "", "Queues", "repeat until interrupted"},
+	{"interval", "", "TIME", "Queues", "time between two looks"},
+	{"for", "", "TIME", "Queues", "stop after this time"},
+	{"lead", "", "TIME", "Queues", "take members this long before they are due"},
+	{"redact", "", "", "Queues", "show no values"},
+	{"to", "", "RELEASE", "Change", "rewrite members for this Redisson release or layout (dLc0, Bc0Lc0)"},
+	{"release", "", "RELEASE", "Change", "Redisson release that offers and takes"},
+	{"codec", "", "CODEC", "Change", "codec of the values, such as kryo5; FROM:TO rewrites them"},
+	{"jar", "", "FILE", "Change", "jar or folder with class files of the values"},
+	{"class", "", "CLASS", "Change", "full name of the class of the values"},
+	{"partial", "", "", "Change", "leave refused values and rewrite the others"},
+	{"repair", "", "", "Change", "also remove ghosts, list orphans, set unreadable members aside"},
+	{"dry-run", "", "", "Safety", "print the changes and change nothing"},
+	{"force", "", "", "Safety", "continue where the command would refuse"},
+	{"slo", "", "OBJECTIVE", "Verdict", "such as 'lateness.p99<=20ms' or 'lost<=0'; repeatable"},
+	{"min-effect", "", "SHARE", "Verdict", "smallest change that matters, as a share"},
+	{"min-delta", "", "TIME", "Verdict", "smallest change of a time that matters"},
+	{"hex", "", "", "Output", "read or write bytes as hexadecimal digits"},
+	{"package", "", "NAME", "Output", "name of the Go package"},
+	{"out", "", "FOLDER", "Output", "folder of the files written"},
+	{"report", "", "FILE", "Output", "write a report in the form of its ending"},
+	{"json", "", "", "Output", "print one JSON document on stdout and nothing else"},
+	{"label", "", "KEY=VALUE", "Output", "label kept in the run file; repeatable"},
+	{"listen", "", "HOST:PORT", "Output", "serve pages and /metrics here; :0 picks a free local port"},
+	{"progress", "", "MODE", "Output", "progress on stderr: auto, plain, none"},
+	{"verbose", "v", "", "Output", "print each case, and the log of the program"},
+	{"version", "", "", "Output", "print the version, the commit and the Redisson releases known"},
+}
+
+// rowOf returns the row of a flag.
+func rowOf(name string) (flagRow, bool) {
+	i := slices.IndexFunc(flagTable, func(row flagRow) bool { return row.name == name })
+	if i < 0 {
+		return flagRow{}, false
+	}
+	return flagTable[i], true
+}
+
+// flagSet adds flags of the table to a command.
+type flagSet struct{ *pflag.FlagSet }
+
+func flagsOf(cmd *cobra.Command) flagSet { return flagSet{cmd.Flags()} }
+
+// row returns the row of a flag. A flag that the table lacks is a mistake of the program.
+func (flagSet) row(name string) flagRow {
+	row, ok := rowOf(name)
+	if !ok {
+		panic("no row in flagTable for --" + name)
+	}
+	return row
+}
+
+func (s flagSet) str(at *string, name, def string) {
+	row := s.row(name)
+	s.StringVarP(at, name, row.short, def, row.help)
+}
+
+func (s flagSet) list(at *[]string, name string, def ...string) {
+	row := s.row(name)
+	s.StringArrayVarP(at, name, row.short, def, row.help)
+}
+
+func (s flagSet) num(at *int, name string, def int) { s.IntVar(at, name, def, s.row(name).help) }
+
+func (s flagSet) share(at *float64, name string, def float64) {
+	s.Float64Var(at, name, def, s.row(name).help)
+}
+
+func (s flagSet) span(at *time.Duration, name string, def time.Duration) {
+	s.DurationVar(at, name, def, s.row(name).help)
+}
+
+func (s flagSet) yes(at *bool, name string) {
+	row := s.row(name)
+	s.BoolVarP(at, name, row.short, false, row.help)
+}
+
+// more appends to the help of a flag what differs from command to command: the values that it takes.
+func (s flagSet) more(name, help string) { s.Lookup(name).Usage += help }
