@@ -147,7 +147,7 @@ inspect-million: ## inspect a queue of a million members; fails if a call takes 
 
 .PHONY: migrate-services
 migrate-services: ## real Redissons leave 100,000 messages, migrate rewrites them, the other side delivers all in order, and back
-	DQ_REQUIRE=redis,redisson DQ_MESSAGES=100000 $(GO) test ./harness/internal/forensics/migrate -run RealRedissons -v -timeout 40m
+	DQ_THOROUGH=1 DQ_REQUIRE=redis,redisson DQ_MESSAGES=100000 $(GO) test ./harness/internal/forensics/migrate -run RealRedissons -v -timeout 40m
 
 AA_RUNS ?= 24
 

@@ -50,7 +50,7 @@ func (c *arrivals) len() int {
 // Beside passes, a real Redisson offers, polls, removes, reads all and transfers: it never
 // sees what has come, and each value comes once or is removed once.
 func TestUnlistingBesideRealRedissons(t *testing.T) {
-	redistest.Redisson(t)
+	redistest.Redisson(t, "3.16.6", "4.7.0")
 	for _, version := range []string{"3.16.6", "4.7.0"} {
 		t.Run(version, func(t *testing.T) {
 			const filled, offered = 6000, 100

@@ -83,8 +83,8 @@ func TestCompressedByRedisson(t *testing.T) {
 
 // TestRedissonDecompresses has real releases read what Go compressed.
 func TestRedissonDecompresses(t *testing.T) {
-	redistest.Redisson(t)
 	for _, release := range compressedReleases {
+		redistest.Redisson(t, release)
 		all, _ := readCompressed(t, release)
 		var lines strings.Builder
 		for _, v := range all {

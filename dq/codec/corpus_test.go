@@ -254,7 +254,7 @@ func TestCorpusSample(t *testing.T) {
 // TestCorpusOfRedisson has real Redissons write messages of hundreds of classes, and read
 // what is written of them here. DQ_SEED makes other ones; DQ_WRITE_CORPUS keeps the sample.
 func TestCorpusOfRedisson(t *testing.T) {
-	redistest.Redisson(t)
+	redistest.Redisson(t, corpusReleases...)
 	seed := seedOfCorpus(t)
 	java := compileCorpus(t, seed)
 	for _, release := range corpusReleases {

@@ -25,7 +25,7 @@ const exchanged = 1000
 // read, and offers these anew, as it writes them itself. Redisson takes them all: none is
 // missing, and none is wrong.
 func TestRedissonAndGoExchangeMessages(t *testing.T) {
-	redistest.Redisson(t)
+	redistest.Redisson(t, "3.21.1")
 	seed := seedOfCorpus(t)
 	program := compileCorpus(t, seed).at(t, "3.21.1")
 	uids := readCorpus(t, program.run(t, "corpus.Corpus", nil, "write", fmt.Sprint(seed), "1", "kryo5")).uids

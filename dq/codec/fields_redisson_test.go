@@ -14,7 +14,7 @@ import (
 
 // TestFieldsReadByRedisson has a real Redisson read what is written here.
 func TestFieldsReadByRedisson(t *testing.T) {
-	redistest.Redisson(t)
+	redistest.Redisson(t, "3.21.1")
 	ctx, cancel := context.WithTimeout(t.Context(), corpusDeadline)
 	defer cancel()
 	java := exec.CommandContext(ctx, "testdata/java/generate.sh", "3.21.1", "read")

@@ -241,7 +241,7 @@ func ptrTo[T any](v T) *T { return &v }
 
 // TestRedissonReadsJackson3 has a real Redisson read what is written here.
 func TestRedissonReadsJackson3(t *testing.T) {
-	redistest.Redisson(t)
+	redistest.Redisson(t, "4.7.0")
 	var lines strings.Builder
 	n := 0
 	for value, java := range readForms(t, "4.7.0.tsv", codec.NameJSON3) {

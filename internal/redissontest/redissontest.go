@@ -1,7 +1,7 @@
 // Package redissontest gives tests a real Redisson.
 //
 // A test that cannot have one is skipped with the reason, unless DQ_REQUIRE lists redisson:
-// then it fails.
+// then it fails. Releases other than 3.16.6 and 4.7.0 need DQ_THOROUGH=1 besides.
 package redissontest
 
 import (
@@ -30,7 +30,7 @@ const (
 // Command returns the command line of the driver program of a release.
 func Command(t testing.TB, version string) []string {
 	t.Helper()
-	redistest.Redisson(t)
+	redistest.Redisson(t, version)
 	release, err := wire.LookupRelease(version)
 	if err != nil {
 		t.Fatal(err)

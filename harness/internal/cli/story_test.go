@@ -31,11 +31,11 @@ import (
 // in comments: "service VERSION starts", or "starts with CODEC", "ends", "offers N, due in D",
 // "has delivered N", "takes N", and "time passes", after which all is due.
 func TestTheUpgradeStory(t *testing.T) {
-	redistest.Redisson(t)
 	text, err := os.ReadFile("../../../docs/upgrading.md")
 	require.NoError(t, err)
 	for _, pair := range [][2]string{{"3.16.6", "4.7.0"}, {"3.21.0", "3.21.1"}} {
 		t.Run(pair[0]+" to "+pair[1], func(t *testing.T) {
+			redistest.Redisson(t, pair[:]...)
 			tell(t, strings.NewReplacer("3.16.6", pair[0], "4.7.0", pair[1]).Replace(string(text)))
 		})
 	}

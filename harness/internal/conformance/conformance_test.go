@@ -120,7 +120,7 @@ func loadAll(t *testing.T) ([]*Section, *Oracle) {
 }
 
 // Every case, for dq as each release that was recorded, against the recordings; without
-// DQ_REQUIRE as every fifth one, the newest among them.
+// DQ_THOROUGH as every fifth one, the newest among them.
 func TestDQ(t *testing.T) {
 	t.Parallel()
 	sections, oracle := loadAll(t)
@@ -136,16 +136,17 @@ func TestDQ(t *testing.T) {
 // and the newest.
 var realReleases = []string{"3.13.0", "3.16.6", "3.21.0", "3.21.1", "4.7.0"}
 
-// Every case, for the real Redisson of some releases, against its recordings. Where
-// DQ_REQUIRE does not ask for that, two cases of each section and the newest release stand
-// for it, if there are Java and Maven.
+// Every case, for the real Redisson of some releases, against its recordings. Without DQ_THOROUGH
+// two cases of each section and the newest release stand for it, if there are Java and Maven.
 func TestRedisson(t *testing.T) {
 	sections, oracle := loadAll(t)
 	cases, names, required := Select(sections, nil), realReleases, redistest.Required("redisson")
 	if !required {
 		redistest.JavaOrSkip(t)
+	}
+	if !redistest.Thorough() {
 		cases, names = sampleOf(sections, 2), realReleases[len(realReleases)-1:]
-		t.Logf("%d of %d cases at %s only; DQ_REQUIRE=redisson asks all of %v", len(cases), len(Select(sections, nil)), names[0], realReleases)
+		t.Logf("%d of %d cases at %s only; DQ_THOROUGH=1 asks all of %v", len(cases), len(Select(sections, nil)), names[0], realReleases)
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {

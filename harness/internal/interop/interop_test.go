@@ -112,7 +112,7 @@ func TestDQMixedFleet(t *testing.T) {
 	srv := redistest.Redis(t)
 	runAll(t, srv, dqAt(t, "3.21.0"), dqAt(t, "3.21.1"))
 	if !redistest.Thorough() {
-		t.Log("without the faithful ones, which stand still for 5 s as Redisson does, again and again; with DQ_REQUIRE=redis they too")
+		t.Log("without the faithful ones, which stand still for 5 s as Redisson does, again and again; DQ_THOROUGH=1 runs them too")
 		return
 	}
 	runAll(t, srv, dqAt(t, "3.21.0,faithful"), dqAt(t, "4.7.0,faithful"))

@@ -83,7 +83,7 @@ func TestAMemberThatDoesNotFollowAWrongClock(t *testing.T) {
 
 // A real Redisson follows its clock.
 func TestARedissonWhoseClockIsWrong(t *testing.T) {
-	redistest.Redisson(t)
+	redistest.Redisson(t, "4.7.0")
 	if _, err := (faketime.File{}).Environment(); err != nil && !redistest.Required("faketime") {
 		t.Skip(err)
 	}

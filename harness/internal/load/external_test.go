@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +18,6 @@ import (
 // A real Redisson runs each plan by itself. The first time fetches it, so only where
 // DQ_REQUIRE asks for that.
 func TestRunOnARealRedisson(t *testing.T) {
-	redistest.Redisson(t)
 	for name, tc := range map[string]struct {
 		driver string
 		change func(p *plan.Plan)
@@ -28,6 +28,7 @@ func TestRunOnARealRedisson(t *testing.T) {
 		"the oldest release": {"redisson:2.15.2", func(*plan.Plan) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			redistest.Redisson(t, strings.TrimPrefix(tc.driver, "redisson:"))
 			srv := redistest.Redis(t)
 			client := srv.NewClient()
 			defer client.Close()
@@ -61,7 +62,7 @@ func TestRunOnARealRedisson(t *testing.T) {
 // The real Redisson is interrupted as dq is: no more offers, what is due soon is
 // drained, the rest is pending, and there is a report.
 func TestInterruptedRedissonStillReports(t *testing.T) {
-	redistest.Redisson(t)
+	redistest.Redisson(t, "4.7.0")
 	srv := redistest.Redis(t)
 	client := srv.NewClient()
 	defer client.Close()

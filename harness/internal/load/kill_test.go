@@ -157,7 +157,7 @@ func TestKilledProcessLosesWhatIsOnlyInMemory(t *testing.T) {
 
 // The real Redisson loses as much.
 func TestKilledRedissonLosesWhatItsConsumersHeld(t *testing.T) {
-	redistest.Redisson(t)
+	redistest.Redisson(t, "4.7.0")
 	p := killPlan()
 	p.Warmup, p.Rate = 3*time.Second, 500
 	r := kill(t, "redisson:4.7.0", p)

@@ -20,7 +20,7 @@ import (
 // TestRealRedisson builds and starts the driver of one release. It fetches from
 // Maven Central, so it only runs where DQ_REQUIRE asks for it.
 func TestRealRedisson(t *testing.T) {
-	redistest.Redisson(t)
+	redistest.Redisson(t, "3.16.6")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	built, err := redisson.Build(ctx, wire.Release{Major: 3, Minor: 16, Patch: 6}, func(line string) { t.Log(line) })

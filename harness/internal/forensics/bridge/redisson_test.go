@@ -18,7 +18,7 @@ import (
 // Two real Redissons of both sides share a queue: with a bridge each message comes once and no
 // transfer fails, without one they do.
 func TestRealRedissonsOfBothSidesShareAQueue(t *testing.T) {
-	redistest.Redisson(t)
+	redistest.Redisson(t, "3.21.0", "4.7.0")
 	for _, bridged := range []bool{true, false} {
 		t.Run(fmt.Sprintf("bridged %v", bridged), func(t *testing.T) {
 			srv := redistest.Redis(t)

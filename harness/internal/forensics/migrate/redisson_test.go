@@ -36,12 +36,12 @@ func messagesOfServices(t *testing.T) int {
 // What a real Redisson of one side has offered, one of the other side delivers after the
 // migration, all in order of due time; and back.
 func TestRealRedissonsOfBothSides(t *testing.T) {
-	redistest.Redisson(t)
 	for _, way := range []struct {
 		from, to string
 		layout   wire.Layout
 	}{{"3.21.0", "4.7.0", bc0Lc0}, {"4.7.0", "3.21.0", dLc0}} {
 		t.Run(way.from+" to "+way.to, func(t *testing.T) {
+			redistest.Redisson(t, way.from, way.to)
 			srv := redistest.Redis(t)
 			client := srv.NewClient()
 			t.Cleanup(func() { client.Close() })
@@ -84,7 +84,7 @@ func TestRealRedissonsOfBothSides(t *testing.T) {
 // Text that a real Redisson has offered, another one takes as JSON after the migration, and the other way
 // round: all in order, and those that were delivered already besides.
 func TestRealRedissonsTakeTextAsJSON(t *testing.T) {
-	redistest.Redisson(t)
+	redistest.Redisson(t, "4.7.0")
 	srv := redistest.Redis(t)
 	client := srv.NewClient()
 	t.Cleanup(func() { client.Close() })
