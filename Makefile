@@ -63,14 +63,14 @@ soak: ## mixed load with a fault each second for DURATION (10m): every message a
 	$(GO) test ./dq -run TestSoak -v -timeout 0 -args -soak $(DURATION)
 
 .PHONY: faults
-faults: ## have real servers, connections and Redissons fail under load, dq beside Redisson: recordings/FAULTS.md; needs Java, Maven, redis-server
+faults: ## have real servers, connections and Redissons fail under load, dq beside Redisson, into docs/results.md; needs Java, Maven, redis-server
 	$(GO) run ./harness/internal/lab/faults
 
 empty :=
 DQ_REDIS_SERVERS ?= $(subst $(empty) $(empty),:,$(wildcard $(CURDIR)/out/servers/*/*-server))
 
 .PHONY: topologies
-topologies: ## dq on one server, TLS, ACL, Sentinel, Cluster and so on as real processes, under load with faults: recordings/TOPOLOGIES.md; also on DQ_REDIS_SERVERS
+topologies: ## dq on one server, TLS, ACL, Sentinel, Cluster and so on as real processes, under load with faults, into docs/results.md; also on DQ_REDIS_SERVERS
 	DQ_REDIS_SERVERS="$(DQ_REDIS_SERVERS)" $(GO) run ./harness/internal/lab/topologies
 
 .PHONY: servers
@@ -112,7 +112,7 @@ bench: ## measure claims of speed, as ratios of two sides in one run
 	$(GO) test ./dq -run '^$$' -bench 'Lateness|Backlog|Burst|LongQueue|Consume|Cancel|Turns|Takeover|Offer' -benchtime 1x -timeout 20m
 
 .PHONY: bench-report
-bench-report: ## measure every claim of speed, in 15 minutes at most, and write recordings/PERFORMANCE.md; needs a machine that does nothing else
+bench-report: ## measure every claim of speed, in 15 minutes at most, into docs/results.md; needs a machine that does nothing else
 	$(GO) run ./harness/internal/lab/performance
 
 GATE_RUNS ?= 6
@@ -138,7 +138,7 @@ bench-gate: build ## dq as it is against dq of BASE (the last tag), by turns on 
 
 GROWTH ?= 1000000
 .PHONY: growth
-growth: ## what a queue costs as it grows to GROWTH pending messages, and 10,000 queues: recordings/GROWTH.md; needs a machine that does nothing else
+growth: ## what a queue costs as it grows to GROWTH pending messages, and 10,000 queues, into docs/results.md; needs a machine that does nothing else
 	$(GO) run ./harness/internal/lab/growth -most $(GROWTH)
 
 .PHONY: inspect-million
@@ -157,21 +157,10 @@ aa: build ## run dq AA_RUNS (24) times, compare the runs with each other, and pr
 	bin/dq-bench run --driver dq --repeat $(AA_RUNS) --rate 2000/s --duration 6s --delay 1s --progress none --out out/aa > /dev/null
 	bin/dq-bench compare --self out/aa
 
-# The first one comes twice: how it differs from itself is the noise of the machine.
-COMPARE_DRIVERS ?= redisson:3.16.6 redisson:3.16.6 redisson:3.21.0 redisson:3.21.1 redisson:3.46.0 redisson:4.7.0 dq
-COMPARE_SERVERS ?= redis:6.0 redis:7.0 redis:8.0 valkey/valkey:8.1 valkey/valkey:9
-COMPARE_FLAGS ?= --repeat 6
-COMPARE_LABEL ?= machine=$(shell uname -m)
-
+COMPARE_FLAGS ?=
 .PHONY: compare-releases
-compare-releases: build ## lateness over Redisson releases and dq, and over servers: recordings/LATENCY.md; needs Java, Maven, Docker
-	rm -rf out/releases out/servers
-	bin/dq-bench run -f steady -f mixed-delays --variant to-5s $(patsubst %,--driver %,$(COMPARE_DRIVERS)) \
-	  --progress none $(COMPARE_FLAGS) --label "$(COMPARE_LABEL)" --report out/releases.md --out out/releases > /dev/null
-	bin/dq-bench run -f steady -f mixed-delays --variant to-5s $(patsubst %,--redis container:%,$(COMPARE_SERVERS)) \
-	  --progress none $(COMPARE_FLAGS) --label "$(COMPARE_LABEL)" --report out/servers.md --out out/servers > /dev/null
-	{ cat out/releases.md; tail -n +2 out/servers.md | sed 's/^## /## Servers: /'; } > recordings/LATENCY.md
-	cp out/releases/steady/report.html recordings/LATENCY.html
+compare-releases: ## lateness over Redisson releases and dq, into docs/results.md; needs Java, Maven, redis-server
+	$(GO) run ./harness/internal/lab/latency $(COMPARE_FLAGS)
 
 LATENESS_RELEASES ?= 3.16.6 3.21.1 3.46.0 3.50.0 4.7.0
 

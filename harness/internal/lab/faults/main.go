@@ -1,5 +1,5 @@
-// Faults runs each scenario in which something breaks with Redisson and with dq, and writes
-// recordings/FAULTS.md: what became of the messages, and how soon deliveries went on.
+// Faults runs each scenario in which something breaks with Redisson and with dq: what became of the
+// messages, and how soon deliveries went on, is a section of docs/results.md.
 //
 //	make faults
 //
@@ -7,108 +7,176 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/internal/lab"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
 func main() {
 	only := flag.String("only", "faults-network faults-server faults-process faults-members faults-clocks", "the scenarios, in order")
-	drivers := flag.String("drivers", "redisson:4.7.0 dq", "the implementations: the one to be held up to, and the one that may not be behind it")
-	out := flag.String("out", filepath.Join("recordings", "FAULTS.md"), "the table")
-	bound := flag.Duration("bound", 40*time.Minute, "how long all may take")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, *bound)
-	defer cancel()
-	if err := report(ctx, strings.Fields(*only), strings.Fields(*drivers), *out); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) //nolint:gocritic // nothing is left to be done
-	}
-}
-
-// report runs the scenarios and writes the table. Its error says where the second driver is
-// behind the first.
-func report(ctx context.Context, scenarios, drivers []string, out string) error {
-	if len(drivers) != 2 {
-		return fmt.Errorf("expected two drivers, got %d", len(drivers))
-	}
-	folder, err := os.MkdirTemp("", "faults")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
-	binary := filepath.Join(folder, "dq-bench")
-	if said, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/dq-bench").CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, said)
-	}
-	var rows []row
-	for _, scenario := range scenarios {
-		runs := filepath.Join(folder, scenario)
-		if err := load(ctx, binary, scenario, drivers, runs); err != nil {
-			return err
+	drivers := flag.String("drivers", "redisson:4.7.0 dq", "two implementations: the second may not be behind the first")
+	out := flag.String("out", filepath.Join("out", "faults"), "the folder of the run files")
+	lab.Main("faults", 40*time.Minute, func(ctx context.Context) (string, error) {
+		var args []string
+		for _, d := range strings.Fields(*drivers) {
+			args = append(args, "--driver", d)
 		}
-		some, err := read(runs)
-		if err != nil {
-			return err
+		var rows []row
+		for _, scenario := range strings.Fields(*only) {
+			runs, err := lab.Load(ctx, filepath.Join(*out, scenario), append(args, "-f", scenario)...)
+			if err != nil {
+				return "", err
+			}
+			some, err := pair(runs)
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", scenario, err)
+			}
+			rows = append(rows, some...)
 		}
-		rows = append(rows, pair(some)...)
-	}
-	if err := run.WriteWhole(out, []byte(page(rows, time.Now()))); err != nil {
-		return err
-	}
-	fmt.Fprintln(os.Stderr, "all is in", out)
-	if behind := allBehind(rows); len(behind) > 0 {
-		return fmt.Errorf("%s is behind:\n%s", drivers[1], strings.Join(behind, "\n"))
-	}
-	return nil
-}
-
-// load runs all variants of a scenario. That one of them fails is in its file.
-func load(ctx context.Context, binary, scenario string, drivers []string, out string) error {
-	args := []string{"run", "-f", scenario, "--redis", "process", "--progress", "none", "--json", "--out", out}
-	for _, d := range drivers {
-		args = append(args, "--driver", d)
-	}
-	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it ends its servers
-	cmd.WaitDelay = 20 * time.Second
-	cmd.Stderr = os.Stderr
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 99 {
-		return nil
-	}
-	return err
-}
-
-// read reads the run files of a folder, in the order that they were written in.
-func read(folder string) ([]*run.Document, error) {
-	var all []*run.Document
-	err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Base(path) != "run.json" {
-			return err
-		}
-		r, err := run.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if r.Faults == nil {
-			return fmt.Errorf("%s: expected a run in which something broke", path)
-		}
-		all = append(all, r)
-		return nil
+		return section(rows)
 	})
-	return all, err
+}
+
+// row is one fault, with the two implementations that met it.
+type row struct{ old, new *run.Document }
+
+// pair puts the two runs of each scenario beside each other, in the order they were made.
+func pair(runs []*run.Document) (rows []row, err error) {
+	at := map[string]int{}
+	for _, r := range runs {
+		i, seen := at[r.Scenario.Name]
+		switch {
+		case r.Faults == nil:
+			return nil, fmt.Errorf("expected a run in which something broke, got one of %s", r.Scenario.Name)
+		case !seen:
+			at[r.Scenario.Name] = len(rows)
+			rows = append(rows, row{old: r})
+		default:
+			rows[i].new = r
+		}
+	}
+	for _, r := range rows {
+		if r.new == nil {
+			return nil, fmt.Errorf("expected two runs of %s, got one", name(r.old))
+		}
+	}
+	return rows, nil
+}
+
+// behind says in which cells the second implementation is behind the first. Which commands are under
+// way when something breaks is chance: one for each producer. How soon each implementation looks at a
+// clock that became wrong is chance too: the offers of half a second.
+func (r row) behind() (cells []string) {
+	o, n := r.old.Faults, r.new.Faults
+	byChance := int64(r.new.Scenario.Producers)
+	inTime := int64(r.new.Scenario.Rate/2) + byChance
+	for _, c := range []struct {
+		bad             bool
+		what            string
+		second, instead int64
+	}{
+		{n.Duplicate > o.Duplicate, "duplicate", n.Duplicate, o.Duplicate},
+		{n.Early > o.Early+inTime, "early", n.Early, o.Early},
+		{n.Postponed > o.Postponed+inTime, "postponed", n.Postponed, o.Postponed},
+		{n.Uncertain > o.Uncertain+byChance, "uncertain", n.Uncertain, o.Uncertain},
+		{n.Acknowledged < o.Acknowledged-byChance, "acknowledged", n.Acknowledged, o.Acknowledged},
+	} {
+		if c.bad {
+			cells = append(cells, fmt.Sprintf("%s: %d against %d", c.what, c.second, c.instead))
+		}
+	}
+	if n.LostBeyond > 0 {
+		cells = append(cells, fmt.Sprintf("lost: %d more than may be", n.LostBeyond))
+	}
+	if n.EarlyBeyond > 0 {
+		cells = append(cells, fmt.Sprintf("early: %d more than may be", n.EarlyBeyond))
+	}
+	// Where all that was pending has come early, when the next is due is chance.
+	was, resumed := o.Resumed()
+	is, resumes := n.Resumed()
+	if resumed && o.Early == 0 && (!resumes || is > was+run.OnTime) {
+		cells = append(cells, fmt.Sprintf("resumed: %s against %s", resumedText(n), resumedText(o)))
+	}
+	for _, d := range []*run.Document{r.old, r.new} {
+		if !d.Valid() {
+			cells = append(cells, fmt.Sprintf("no verdict, the run of %s is invalid: %s", d.Driver, strings.Join(d.Validity.Reasons, "; ")))
+		}
+	}
+	return cells
+}
+
+// name is the name of the variant.
+func name(r *run.Document) string {
+	_, variant, _ := strings.Cut(r.Scenario.Name, "/")
+	return cmp.Or(variant, r.Scenario.Name)
+}
+
+func resumedText(f *run.Faults) string {
+	longest, ok := f.Resumed()
+	if !ok {
+		return "never"
+	}
+	return strings.ReplaceAll(run.FormatNs(int64(longest)), " ", "")
+}
+
+// section has a row for each fault that cost something, and names the others. Its error says where
+// the second implementation is behind the first.
+func section(rows []row) (string, error) {
+	counts := func(f *run.Faults) []int64 {
+		return []int64{f.Refused, f.Uncertain, f.Lost, f.Duplicate, f.Early, f.Postponed}
+	}
+	var table [][]string
+	var quiet, behind []string
+	var slowest [2]*run.Faults
+	for _, r := range rows {
+		for _, cell := range r.behind() {
+			behind = append(behind, name(r.old)+": "+cell)
+		}
+		old, new := counts(r.old.Faults), counts(r.new.Faults)
+		if slices.Max(old) == 0 && slices.Max(new) == 0 {
+			quiet = append(quiet, name(r.old))
+			for i, f := range []*run.Faults{r.old.Faults, r.new.Faults} {
+				slowest[i] = later(slowest[i], f)
+			}
+			continue
+		}
+		cells := []string{name(r.old)}
+		for i := range old {
+			cell := "0"
+			if old[i] != 0 || new[i] != 0 {
+				cell = fmt.Sprintf("%d/%d", old[i], new[i])
+			}
+			cells = append(cells, cell)
+		}
+		table = append(table, append(cells, resumedText(r.old.Faults)+"/"+resumedText(r.new.Faults)))
+	}
+	text := lab.Table(strings.Fields("fault refused uncertain lost duplicate early postponed resumed"), table)
+	if len(quiet) > 0 {
+		text += fmt.Sprintf("\nNothing of that, and resumed within %s/%s: %s.\n", resumedText(slowest[0]), resumedText(slowest[1]), strings.Join(quiet, ", "))
+	}
+	if len(behind) == 0 {
+		return text + "\ndq is behind: nowhere.\n", nil
+	}
+	return text + "\ndq is behind: " + strings.Join(behind, "; ") + ".\n", errors.New(strings.Join(behind, "\n"))
+}
+
+// later returns the faults after which deliveries went on later, or never.
+func later(a, b *run.Faults) *run.Faults {
+	if a == nil {
+		return b
+	}
+	was, ok := a.Resumed()
+	if is, resumed := b.Resumed(); ok && (!resumed || is > was) {
+		return b
+	}
+	return a
 }

@@ -21,15 +21,18 @@ func resumed(after time.Duration) []run.FaultEvent {
 }
 
 func TestPairsAreInTheOrderOfTheRuns(t *testing.T) {
-	rows := pair([]*run.Document{
-		document("dq", "n/a", 4, run.Faults{}), document("redisson", "n/b", 1, run.Faults{}),
-		document("redisson", "n/a", 3, run.Faults{}), document("dq", "n/b", 2, run.Faults{}),
+	rows, err := pair([]*run.Document{
+		document("redisson", "n/b", 1, run.Faults{}), document("dq", "n/b", 2, run.Faults{}),
+		document("redisson", "n/a", 3, run.Faults{}), document("dq", "n/a", 4, run.Faults{}),
 	})
+	require.NoError(t, err)
 	var names []string
 	for _, r := range rows {
 		names = append(names, name(r.old), r.old.Driver.Name, r.new.Driver.Name)
 	}
 	require.Equal(t, []string{"b", "redisson", "dq", "a", "redisson", "dq"}, names)
+	_, err = pair([]*run.Document{document("dq", "n/b", 2, run.Faults{})})
+	require.ErrorContains(t, err, "two runs of b")
 }
 
 func TestBehind(t *testing.T) {
@@ -50,25 +53,31 @@ func TestBehind(t *testing.T) {
 		"early beyond":     {func(f *run.Faults) { f.EarlyBeyond = 1 }, "early: 1 more than may be"},
 		"postponed":        {func(f *run.Faults) { f.Postponed = 6 }, "postponed: 6 against 0"},
 		"on time at once":  {func(f *run.Faults) { f.Events = resumed(1100 * time.Millisecond) }, ""},
-		"later":            {func(f *run.Faults) { f.Events = resumed(1101 * time.Millisecond) }, "resumed after: 1.10 s against 1.00 s"},
-		"never":            {func(f *run.Faults) { f.Events = []run.FaultEvent{{}} }, "resumed after: never against 1.00 s"},
+		"later":            {func(f *run.Faults) { f.Events = resumed(1101 * time.Millisecond) }, "resumed: 1.10s against 1.00s"},
+		"never":            {func(f *run.Faults) { f.Events = []run.FaultEvent{{}} }, "resumed: never against 1.00s"},
 	} {
 		f := old
 		tc.change(&f)
 		rows := []row{{document("redisson", "n/a", 1, old), document("dq", "n/a", 2, f)}}
-		behind := allBehind(rows)
+		text, err := section(rows)
 		if tc.want == "" {
-			require.Empty(t, behind, name)
-			require.Contains(t, page(rows, time.Unix(0, 0)), "Nowhere.")
+			require.NoError(t, err, name)
+			require.Contains(t, text, "dq is behind: nowhere.")
 			continue
 		}
-		require.Equal(t, []string{"a: " + tc.want}, behind, name)
-		require.Contains(t, page(rows, time.Unix(0, 0)), "- a: "+tc.want)
+		require.EqualError(t, err, "a: "+tc.want, name)
+		require.Contains(t, text, "dq is behind: a: "+tc.want)
 	}
 }
 
-func TestPageShowsWhatWasSeen(t *testing.T) {
-	f := run.Faults{Offered: 600, Acknowledged: 590, Refused: 2, Uncertain: 8, UncertainCame: 3, Lost: 4, LostBeyond: 1, Events: resumed(1500 * time.Microsecond)}
-	text := page([]row{{document("redisson", "n/a", 1, f), document("dq", "n/a", 2, f)}}, time.Unix(0, 0))
-	require.Contains(t, text, "| **a** cut at 2s | nothing | redisson | 600 | 590 | 2 | 8 (3) | **4**, 1 beyond | 0 | 0 | 0 | 1.50 ms |\n|  |  | dq | 600 |")
+func TestSectionShowsWhatWasSeen(t *testing.T) {
+	f := run.Faults{Offered: 600, Acknowledged: 590, Refused: 2, Uncertain: 8, Lost: 4, Events: resumed(1500 * time.Microsecond)}
+	quiet := run.Faults{Offered: 600, Acknowledged: 600, Events: resumed(time.Second)}
+	text, err := section([]row{
+		{document("redisson", "n/a", 1, f), document("dq", "n/a", 2, f)},
+		{document("redisson", "n/b", 1, quiet), document("dq", "n/b", 2, quiet)},
+	})
+	require.NoError(t, err)
+	require.Contains(t, text, "|a|2/2|8/8|4/4|0|0|0|1.50ms/1.50ms|\n")
+	require.Contains(t, text, "resumed within 1.00s/1.00s: b.")
 }

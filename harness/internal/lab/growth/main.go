@@ -1,10 +1,10 @@
-// Growth measures what a queue costs as it grows, by itself and in number, and writes recordings/GROWTH.md
-// and the plot beside it, recordings/growth.svg.
+// Growth measures what a queue costs as it grows, by itself and in number: a section of docs/results.md.
 //
 //	make growth
 //
-// Both sides of a row were measured one after the other on a fresh server each. "Redisson" is the script of
-// Redisson alone, as dq sends it WithTransfer(Exact): what it costs the server is the same from any client.
+// Both sides of a row were measured one after the other on a fresh server each. "Redisson's script" is
+// the script of Redisson alone, as dq sends it WithTransfer(Exact): the script costs the server the same
+// from any client.
 package main
 
 import (
@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +24,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/lab"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/server"
 )
@@ -33,89 +33,77 @@ const (
 	// rate is how many messages a second come due while a queue is measured, offered messages of them.
 	rate     = 50
 	messages = 300
-	// valueSize is that of all values, in bytes.
+	// valueSize is the size of all values, in bytes.
 	valueSize = 100
 	// longest bounds one measurement.
 	longest = 3 * time.Minute
 )
 
 func main() {
-	out := flag.String("out", "recordings", "the folder of GROWTH.md and growth.svg")
 	most := flag.Int("most", 1_000_000, "the largest number of pending messages; 5,000,000 take 2 GB and some minutes")
 	queues := flag.Int("queues", 10_000, "the largest number of queues")
-	flag.Parse()
-	if err := report(context.Background(), *out, *most, *queues); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	lab.Main("growth", 90*time.Minute, func(ctx context.Context) (string, error) { return report(ctx, *most, *queues), nil })
+}
+
+// report measures, and returns the two tables.
+func report(ctx context.Context, most, queues int) string {
+	const each = "p50|p99|server each"
+	row := func(n int, bytes bool, measure func(context.Context, *redis.Client, dq.Transfers, int) (cost, error)) []string {
+		cells := []string{lab.Grouped(int64(n))}
+		for _, how := range []dq.Transfers{dq.Auto, dq.Exact} {
+			fmt.Fprintf(os.Stderr, "%d, transfers %v\n", n, how)
+			c, err := alone(ctx, func(ctx context.Context, rdb *redis.Client) (cost, error) { return measure(ctx, rdb, how, n) })
+			if bytes && how == dq.Auto {
+				cells = append(cells, fmt.Sprintf("%.0f", c.bytes))
+			}
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				cells = append(cells, strings.SplitN(err.Error(), "\n", 2)[0], "–", "–")
+				continue
+			}
+			for _, d := range []time.Duration{c.p50, c.p99, c.server} {
+				cells = append(cells, strings.ReplaceAll(run.FormatNs(int64(d)), " ", ""))
+			}
+		}
+		return cells
 	}
+	var length, count [][]string
+	for _, n := range []int{1_000, 10_000, 100_000, 500_000, 1_000_000, 5_000_000} {
+		if n <= most {
+			length = append(length, row(n, true, longQueue))
+		}
+	}
+	for n := 1; n <= queues; n *= 10 {
+		count = append(count, row(n, false, manyQueues))
+	}
+	head := strings.Split("dq: "+each+"|Redisson's script: "+each, "|")
+	return lab.Table(append([]string{"pending", "bytes each"}, head...), length) + "\n" + lab.Table(append([]string{"queues"}, head...), count)
 }
 
 // cost is what one measurement came to.
 type cost struct {
-	n int // pending messages, or queues
 	// bytes is what the server's memory grew by for each message that waits.
 	bytes float64
 	// p50 and p99 are past due; server is its processor time for each message.
 	p50, p99, server time.Duration
-	err              error
 }
 
-// side is one way to transfer.
-type side struct {
-	name   string
-	how    dq.Transfers
-	color  string
-	length []cost
-	count  []cost
-}
-
-func report(ctx context.Context, out string, most, queues int) error {
-	sides := []*side{{name: "dq", how: dq.Auto, color: "#1f6feb"}, {name: "Redisson's script", how: dq.Exact, color: "#d1242f"}}
-	var product string
-	for _, s := range sides {
-		for _, n := range []int{1_000, 10_000, 100_000, 500_000, 1_000_000, 5_000_000} {
-			if n > most {
-				break
-			}
-			fmt.Fprintf(os.Stderr, "%s: %d pending\n", s.name, n)
-			c, version := measure(ctx, func(ctx context.Context, rdb *redis.Client) (cost, error) { return longQueue(ctx, rdb, s.how, n) })
-			c.n, product = n, version
-			s.length = append(s.length, c)
-		}
-		for n := 1; n <= queues; n *= 10 {
-			fmt.Fprintf(os.Stderr, "%s: %d queues\n", s.name, n)
-			c, _ := measure(ctx, func(ctx context.Context, rdb *redis.Client) (cost, error) { return manyQueues(ctx, rdb, s.how, n) })
-			c.n = n
-			s.count = append(s.count, c)
-		}
-	}
-	if err := run.WriteWhole(filepath.Join(out, "growth.svg"), []byte(plot(sides))); err != nil {
-		return err
-	}
-	return run.WriteWhole(filepath.Join(out, "GROWTH.md"), []byte(page(sides, product, time.Now())))
-}
-
-// measure runs one measurement on a server of its own.
-func measure(ctx context.Context, do func(context.Context, *redis.Client) (cost, error)) (cost, string) {
+// alone runs one measurement on a server of its own.
+func alone(ctx context.Context, do func(context.Context, *redis.Client) (cost, error)) (cost, error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	srv, err := server.Start(ctx, "process", nil)
 	if err != nil {
-		return cost{err: err}, ""
+		return cost{}, err
 	}
 	defer srv.Close()
 	options, err := redis.ParseURL(srv.URL())
 	if err != nil {
-		return cost{err: err}, ""
+		return cost{}, err
 	}
 	rdb := redis.NewClient(options)
 	defer rdb.Close()
-	c, err := do(ctx, rdb)
-	c.err = err
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	return c, srv.Product + " " + srv.Version
+	return do(ctx, rdb)
 }
 
 // longQueue has n messages wait, all due in an hour or two, and measures those that come due before them.
@@ -142,42 +130,37 @@ func longQueue(ctx context.Context, rdb *redis.Client, how dq.Transfers, n int) 
 	if err := delayed.Ready(ctx); err != nil {
 		return c, err
 	}
-	late := newLateness()
-	taking, stop := context.WithCancel(ctx)
+	late := run.NewHistogram(run.TotalDigits)
 	var taker sync.WaitGroup
-	defer taker.Wait()
-	defer stop()
+	var failed error
 	taker.Go(func() {
-		for {
-			value, err := orders.Take(taking)
+		for range messages {
+			value, err := orders.Take(ctx)
 			if err != nil {
+				failed = fmt.Errorf("%d of %d messages came within %s: %w", late.Count(), messages, longest, err)
 				return
 			}
-			late.came(value)
+			due, _ := strconv.ParseInt(strings.TrimRight(string(value), "\x00"), 10, 64)
+			late.Record(int64(time.Since(time.UnixMilli(due))))
 		}
 	})
-	err = steadily(ctx, func(i int) error {
-		delay := someDelay()
-		return delayed.Offer(ctx, stamp(time.Now().Add(delay)), delay)
-	})
-	if err != nil {
+	err = steadily(ctx, func(int) *dq.DelayedQueue[[]byte] { return delayed })
+	taker.Wait()
+	if err := errors.Join(err, failed); err != nil {
 		return c, err
 	}
-	if err := late.wait(ctx, messages); err != nil {
-		return c, err
-	}
-	after, err := usage(ctx, rdb)
-	c.p50, c.p99 = late.quantile(.5), late.quantile(.99)
-	c.server = (after.cpu - full.cpu) / messages
-	return c, err
+	return c.with(ctx, rdb, full, late)
 }
 
 // manyQueues has messages come due in n queues of one client, and measures when they are transferred.
 func manyQueues(ctx context.Context, rdb *redis.Client, how dq.Transfers, n int) (c cost, err error) {
-	late := newLateness()
+	late := run.NewHistogram(run.TotalDigits)
+	var mu sync.Mutex
 	client, err := dq.NewClient(rdb, dq.WithTransfer(how), dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) {
 		if e.Late > 0 {
-			late.add(e.Late)
+			mu.Lock()
+			defer mu.Unlock()
+			late.Record(int64(e.Late))
 		}
 	}}))
 	if err != nil {
@@ -197,33 +180,33 @@ func manyQueues(ctx context.Context, rdb *redis.Client, how dq.Transfers, n int)
 	if err != nil {
 		return c, err
 	}
-	err = steadily(ctx, func(i int) error {
-		delay := someDelay()
-		return queues[i*7919%n].Offer(ctx, stamp(time.Now().Add(delay)), delay)
-	})
-	if err != nil {
+	used := func(i int) *dq.DelayedQueue[[]byte] { return queues[i*7919%n] }
+	if err := steadily(ctx, used); err != nil {
 		return c, err
 	}
 	for i := range min(n, messages) { // all are transferred when nothing waits
-		for {
-			size, err := queues[i*7919%n].Size(ctx)
-			if err != nil {
+		for size := 1; size > 0; time.Sleep(10 * time.Millisecond) {
+			if size, err = used(i).Size(ctx); err != nil {
 				return c, err
 			}
-			if size == 0 {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
 		}
 	}
+	mu.Lock()
+	defer mu.Unlock()
+	return c.with(ctx, rdb, before, late)
+}
+
+// with adds to a cost what was seen since before.
+func (c cost) with(ctx context.Context, rdb *redis.Client, before used, late *run.Histogram) (cost, error) {
 	after, err := usage(ctx, rdb)
-	c.p50, c.p99 = late.quantile(.5), late.quantile(.99)
+	c.p50, c.p99 = time.Duration(late.Quantile(.5)), time.Duration(late.Quantile(.99))
 	c.server = (after.cpu - before.cpu) / messages
 	return c, err
 }
 
-// steadily calls offer for each message, rate times a second.
-func steadily(ctx context.Context, offer func(i int) error) error {
+// steadily offers each message to its queue, rate a second. Delays are in whole milliseconds, as due
+// times are: a value says when the message is due in Redis.
+func steadily(ctx context.Context, queue func(i int) *dq.DelayedQueue[[]byte]) error {
 	next := time.NewTicker(time.Second / rate)
 	defer next.Stop()
 	for i := range messages {
@@ -232,64 +215,19 @@ func steadily(ctx context.Context, offer func(i int) error) error {
 			return ctx.Err()
 		case <-next.C:
 		}
-		if err := offer(i); err != nil {
+		delay := time.Duration(500+rand.N(2000)) * time.Millisecond
+		if err := queue(i).Offer(ctx, stamp(time.Now().Add(delay)), delay); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// someDelay is in whole milliseconds, as due times are: what a value says is when it is due in Redis.
-func someDelay() time.Duration { return time.Duration(500+rand.N(2000)) * time.Millisecond }
-
 // stamp is a value that says when it is due.
 func stamp(due time.Time) []byte {
 	value := make([]byte, valueSize)
 	copy(value, strconv.FormatInt(due.UnixMilli(), 10))
 	return value
-}
-
-// lateness collects by how much messages were past due.
-type lateness struct {
-	mu  sync.Mutex
-	all *run.Histogram
-}
-
-func newLateness() *lateness { return &lateness{all: run.NewHistogram(run.TotalDigits)} }
-
-func (l *lateness) came(value []byte) {
-	due, _ := strconv.ParseInt(strings.TrimRight(string(value), "\x00"), 10, 64)
-	l.add(time.Since(time.UnixMilli(due)))
-}
-
-func (l *lateness) add(d time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.all.Record(int64(d))
-}
-
-func (l *lateness) count() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.Count()
-}
-
-// wait returns when n have come.
-func (l *lateness) wait(ctx context.Context, n int64) error {
-	for l.count() < n {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d of %d messages came within %s", l.count(), n, longest)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	return nil
-}
-
-func (l *lateness) quantile(q float64) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return time.Duration(l.all.Quantile(q))
 }
 
 // fill puts n members into a queue, in an order that has nothing to do with when they are due.

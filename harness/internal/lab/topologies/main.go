@@ -1,6 +1,6 @@
-// Topologies runs dq on every kind of topology, as real processes on 127.0.0.1, and writes recordings/TOPOLOGIES.md:
-// the conformance cases on each, and what became of the messages of a load during which a master was killed, a slot
-// moved or all servers were restarted.
+// Topologies runs dq on every kind of topology, as real processes on 127.0.0.1: the conformance cases on
+// each, and what became of the messages of a load during which a master was killed, a slot moved or all
+// servers were restarted. It is a section of docs/results.md.
 //
 //	make topologies
 //
@@ -17,15 +17,15 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
+	"github.com/dq-bench/dq-bench/harness/internal/lab"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/topology"
 	"github.com/dq-bench/dq-bench/recordings"
@@ -35,53 +35,37 @@ import (
 // calm is how long a load lasts before a fault, and after it.
 const calm = 2 * time.Second
 
-// options are the flags.
-type options struct {
-	servers, only, rules, out string
-	lanes                     int
-	bound                     time.Duration
-}
-
 func main() {
-	var o options
-	flag.StringVar(&o.servers, "servers", os.Getenv("DQ_REDIS_SERVERS"), "more server programs, separated by colons")
-	flag.StringVar(&o.only, "only", "", "regular expression for \"server: topology\", such as 'redis 7.*: Cluster'")
-	flag.StringVar(&o.rules, "rules", filepath.Join("dq", "README.md"), "the text with the rules for a user with few rights")
-	flag.StringVar(&o.out, "out", filepath.Join("recordings", "TOPOLOGIES.md"), "the table")
-	flag.IntVar(&o.lanes, "lanes", 4, "how many run at a time")
-	flag.DurationVar(&o.bound, "bound", 10*time.Minute, "how long all may take")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, o.bound)
-	defer cancel()
-	if err := report(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) //nolint:gocritic // nothing is left to be done
-	}
+	servers := flag.String("servers", os.Getenv("DQ_REDIS_SERVERS"), "more server programs, separated by colons")
+	only := flag.String("only", "", "regular expression for \"server: topology\", such as 'redis 7.*: Cluster'")
+	rules := flag.String("rules", filepath.Join("dq", "README.md"), "the text with the rules for a user with few rights")
+	lanes := flag.Int("lanes", 4, "how many run at a time")
+	lab.Main("topologies", 10*time.Minute, func(ctx context.Context) (string, error) {
+		return report(ctx, *servers, *only, *rules, max(*lanes, 1))
+	})
 }
 
-// report runs all there is and writes the table. Its error says what failed.
-func report(ctx context.Context, o options) error {
-	keep, err := regexp.Compile(o.only)
+// report runs all there is. Its error says what failed.
+func report(ctx context.Context, servers, only, rulesFile string, lanes int) (string, error) {
+	keep, err := regexp.Compile(only)
 	if err != nil {
-		return fmt.Errorf("-only: %w", err)
+		return "", fmt.Errorf("-only: %w", err)
 	}
-	text, err := os.ReadFile(o.rules)
+	text, err := os.ReadFile(rulesFile)
 	if err != nil {
-		return err
+		return "", err
 	}
 	rules, err := topology.Rules(string(text))
 	if err != nil {
-		return fmt.Errorf("%s: %w", o.rules, err)
+		return "", fmt.Errorf("%s: %w", rulesFile, err)
 	}
-	programs, err := find(ctx, o.servers)
+	programs, err := find(ctx, servers)
 	if err != nil {
-		return err
+		return "", err
 	}
 	w, err := newWork()
 	if err != nil {
-		return err
+		return "", err
 	}
 	var jobs []*job
 	for i, p := range programs {
@@ -91,19 +75,8 @@ func report(ctx context.Context, o options) error {
 			}
 		}
 	}
-	began := time.Now()
-	w.all(ctx, jobs, max(o.lanes, 1))
-	if err := run.WriteWhole(o.out, []byte(page(jobs, absent(programs), began))); err != nil {
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "%s after %s\n", o.out, time.Since(began).Round(time.Second))
-	var failed []error
-	for _, j := range jobs {
-		for _, f := range j.faults() {
-			failed = append(failed, fmt.Errorf("%s: %s", j, f))
-		}
-	}
-	return errors.Join(failed...)
+	w.all(ctx, jobs, lanes)
+	return section(jobs)
 }
 
 // server is a program.
@@ -114,11 +87,6 @@ type server struct {
 }
 
 func (p server) String() string { return p.name + " " + p.version }
-
-// is reports whether it is of a product and a version, of which only the first numbers need be named.
-func (p server) is(name, version string) bool {
-	return p.name == name && strings.HasPrefix(p.version+".", version+".")
-}
 
 // versionLine is what a server program prints of itself.
 var versionLine = regexp.MustCompile(`(?i)^(\w+) server v=([0-9.]+)`)
@@ -172,23 +140,6 @@ func identify(ctx context.Context, path string) (server, error) {
 		return server{}, fmt.Errorf("%s --version: expected a Redis or Valkey server, got %.80q", path, said)
 	}
 	return server{path, strings.ToLower(m[1]), m[2]}, nil
-}
-
-// wanted are the versions that the table is to have.
-var wanted = [][2]string{{"redis", "6.0"}, {"redis", "7.0"}, {"redis", "8.0"}, {"valkey", "8"}, {"valkey", "9"}}
-
-// absent names those of them that none of the programs is.
-func absent(programs []server) (names []string) {
-	for _, w := range wanted {
-		here := false
-		for _, p := range programs {
-			here = here || p.is(w[0], w[1])
-		}
-		if !here {
-			names = append(names, w[0]+" "+w[1])
-		}
-	}
-	return names
 }
 
 // job is one topology on one program.
@@ -285,4 +236,59 @@ func (w *work) do(ctx context.Context, j *job) (err error) {
 		fmt.Fprintf(os.Stderr, "%s: %s: %d acknowledged, %d lost beyond what Redis may lose\n", j, f.Name, o.Acknowledged, o.LostBeyond)
 	}
 	return nil
+}
+
+// section has a row for each topology. Its error says what failed.
+func section(jobs []*job) (string, error) {
+	var kinds, servers []string
+	for _, j := range jobs {
+		if !slices.Contains(kinds, j.kind.Name) {
+			kinds = append(kinds, j.kind.Name)
+		}
+		if !slices.Contains(servers, j.program.String()) {
+			servers = append(servers, j.program.String())
+		}
+	}
+	var failed []error
+	var rows [][]string
+	for _, kind := range kinds {
+		passed := make([]string, len(servers))
+		var sum topology.Outcome
+		faults := 0
+		for _, j := range jobs {
+			if j.kind.Name != kind {
+				continue
+			}
+			passed[slices.Index(servers, j.program.String())] = j.passed()
+			for _, f := range j.faults() {
+				failed = append(failed, fmt.Errorf("%s: %s", j, f))
+			}
+			for _, o := range j.outcomes {
+				faults++
+				sum.Acknowledged += o.Acknowledged
+				sum.LostPopped += o.LostPopped + o.LostUnreplicated
+				sum.LostBeyond += o.LostBeyond
+				sum.Gap = max(sum.Gap, o.Gap)
+			}
+		}
+		rows = append(rows, append(append([]string{kind}, passed...), fmt.Sprint(faults), lab.Grouped(int64(sum.Acknowledged)),
+			lab.Grouped(int64(sum.LostPopped)), fmt.Sprint(sum.LostBeyond), run.FormatNs(int64(sum.Gap))))
+	}
+	head := append(append([]string{"topology"}, servers...), "faults", "acknowledged", "may be lost", "beyond", "longest gap")
+	return lab.Table(head, rows), errors.Join(failed...)
+}
+
+// passed says how many cases a topology passed.
+func (j *job) passed() string {
+	if j.verdict == nil || j.verdict.Unjudged != "" {
+		return "–"
+	}
+	text := fmt.Sprint(j.verdict.Passed)
+	if j.verdict.Level != conformance.Wire {
+		text += " by " + string(j.verdict.Level)
+	}
+	if n := len(j.verdict.Failed); n > 0 {
+		text += fmt.Sprintf(" (%d failed)", n)
+	}
+	return text
 }

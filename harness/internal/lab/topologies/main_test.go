@@ -29,7 +29,6 @@ func TestEachVersionIsFoundOnce(t *testing.T) {
 	found, err := find(t.Context(), redis+":"+again+"::"+valkey)
 	require.NoError(t, err)
 	require.Equal(t, []server{{redis, "redis", "6.0.16"}, {valkey, "valkey", "8.1.1"}}, found)
-	require.Equal(t, []string{"redis 7.0", "redis 8.0", "valkey 9"}, absent(found))
 
 	_, err = find(t.Context(), program(t, "ls 1.0"))
 	require.ErrorContains(t, err, "expected a Redis or Valkey server")
@@ -37,7 +36,7 @@ func TestEachVersionIsFoundOnce(t *testing.T) {
 	require.ErrorContains(t, err, "DQ_REDIS_SERVERS")
 }
 
-func TestPageShowsWhatFailed(t *testing.T) {
+func TestSectionShowsWhatFailed(t *testing.T) {
 	kinds := topology.Kinds(nil)
 	good := &job{
 		program: server{"", "redis", "7.0.15"}, kind: kinds[0],
@@ -47,21 +46,18 @@ func TestPageShowsWhatFailed(t *testing.T) {
 			Fault: 300 * time.Millisecond, Gap: 350 * time.Millisecond, Resumed: 20 * time.Millisecond,
 		}}},
 	}
-	text := page([]*job{good}, []string{"valkey 9"}, time.Unix(0, 0))
-	require.Contains(t, text, "| redis 7.0.15 | **one server** | by TCP, RESP3 | 168 | 0 |  |\n")
-	require.Contains(t, text, "| valkey 9 | | not run: no program of it is here; `DQ_REDIS_SERVERS=path:path` takes more")
-	require.Contains(t, text, "| kill | what was on its way to a take | 100 | 94 | 0 | 6 (2) | 1 | 0 | 0 | 0 | 0 | 0 | 300 ms | 350 ms | 20.0 ms |\n")
-	require.Contains(t, text, "- one server, kill: kill -9\n")
-	require.Contains(t, text, "## What failed\n\nNothing.\n")
+	text, err := section([]*job{good})
+	require.NoError(t, err)
+	require.Contains(t, text, "|one server|168|1|94|1|0|350 ms|\n")
 
 	bad := &job{
 		program: good.program, kind: kinds[1], err: errors.New("no way"),
-		verdict:  &topology.Verdict{Failed: []conformance.Result{{ID: "DQ.offer/x", Status: conformance.Fail, Detail: "seen"}}},
+		verdict:  &topology.Verdict{Level: conformance.State, Failed: []conformance.Result{{ID: "DQ.offer/x", Status: conformance.Fail, Detail: "seen"}}},
 		outcomes: []outcome{{topology.Fault{Name: "kill"}, &topology.Outcome{Acknowledged: 1, LostBeyond: 2, Stalled: 1, Resumed: -1}}},
 	}
-	text = page([]*job{good, bad}, nil, time.Unix(0, 0))
-	for _, want := range []string{"no way", "DQ.offer/x", "kill: 2 lost beyond what Redis may lose", "kill: 1 queues of which nothing came after the fault", "| late |"} {
-		require.Contains(t, text, want)
+	text, err = section([]*job{good, bad})
+	require.Contains(t, text, "|RESP2|0 by state (1 failed)|1|1|0|2|0 ns|\n")
+	for _, want := range []string{"no way", "DQ.offer/x", "kill: 2 lost beyond what Redis may lose", "kill: 1 queues of which nothing came after the fault"} {
+		require.ErrorContains(t, err, want)
 	}
-	require.NotContains(t, text, "Nothing.")
 }
