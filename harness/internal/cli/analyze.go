@@ -32,7 +32,7 @@ func newAnalyzeCmd() *cobra.Command {
 	var f analyzeFlags
 	cmd := &cobra.Command{
 		Use:   "analyze [FILE... | -]",
-		Short: "Explain any MONITOR log: which Redisson releases, every message's life, anomalies",
+		Short: "Explain a MONITOR log: releases, the life of each message, anomalies",
 		Long: `Reads the output of MONITOR, of any size, from any point, damaged, or of several servers mixed.
 Lines that are not MONITOR's are counted and skipped. A file that begins after another ends is its
 continuation. Prints the Redisson releases that can have sent all of it, the life of each message, its

@@ -26,7 +26,7 @@ func newBridgeCmd() *cobra.Command {
 	var flags bridgeFlags
 	cmd := &cobra.Command{
 		Use:   "bridge QUEUE... | --all",
-		Short: "Deliver the messages of both layouts while one side of Redisson 3.21.1 replaces the other",
+		Short: "Deliver messages of both layouts while services cross Redisson 3.21.1",
 		Long: `Delivers messages of queues that services of both sides of Redisson 3.21.1 share. Without it, the first
 due member that a service cannot read stops its deliveries.
 

@@ -18,7 +18,7 @@ import (
 func newCodecCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "codec",
-		Short: "Decode and encode values as Redisson's codecs do, and write Go types for them",
+		Short: "Decode and encode values as Redisson's codecs do; write Go types for them",
 		Long: `Codec works on the bytes of one value: what lies in a destination queue, or in a
 delayed queue behind the 17 bytes of its packing.`,
 		Args: noArgs,
@@ -80,6 +80,7 @@ Exit codes: 1 no codec reads these bytes, or they are not a whole value; 2 no su
   echo aced000574000568656c6c6f | dq-bench codec decode --hex`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			name = ofOneCodec(cmd, name)
 			data, err := readValue(cmd.InOrStdin(), asHex)
 			if err != nil {
 				return err
@@ -112,6 +113,14 @@ Exit codes: 1 no codec reads these bytes, or they are not a whole value; 2 no su
 	flags.yes(&asHex, "hex")
 	flags.yes(&asJSON, "json")
 	return cmd
+}
+
+// ofOneCodec returns --codec. A FROM:TO of the environment is a default for migrate.
+func ofOneCodec(cmd *cobra.Command, name string) string {
+	if !cmd.Flags().Changed("codec") && strings.Contains(name, ":") {
+		return ""
+	}
+	return name
 }
 
 // asked returns what a value is of which the codec is told.
@@ -188,7 +197,7 @@ Exit codes: 1 the value cannot be written; 2 no such codec.`,
 		Example: `  echo '["java.lang.Long",42]' | dq-bench codec encode --codec kryo5 --hex`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			to, err := codec.ByName(codec.Name(name))
+			to, err := codec.ByName(codec.Name(ofOneCodec(cmd, name)))
 			if err != nil {
 				return usageError(fmt.Errorf("--codec: %w", err))
 			}

@@ -17,7 +17,7 @@ import (
 func newCompletionCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print the script by which a shell completes commands, flags and their values",
+		Short: "Print a completion script for a shell",
 		Long: `Completion prints a script for bash, zsh, fish or powershell, which completes commands,
 flags, and the names of scenarios and their variants, drivers, releases, servers and
 objectives.

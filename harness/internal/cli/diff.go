@@ -35,7 +35,7 @@ func newDiffCmd() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Tell whether two recordings mean the same",
+		Short: "Compare the meaning of two recordings",
 		Long: `Compares two recordings, or all *.monitor files of two folders, case by case. Times, random ids,
 connections and cached scripts are brought into a normal form, and delays may differ by a few milliseconds.
 Everything else must be equal, byte for byte and in order.

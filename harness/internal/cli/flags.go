@@ -45,7 +45,7 @@ var flagTable = []flagRow{
 	{"lead", "", "TIME", "Queues", "take members this long before they are due"},
 	{"redact", "", "", "Queues", "show no values"},
 	{"to", "", "RELEASE", "Change", "rewrite members for this Redisson release or layout (dLc0, Bc0Lc0)"},
-	{"release", "", "RELEASE", "Change", "Redisson release that offers and takes"},
+	{"release", "", "RELEASE", "Change", "Redisson release of the driver or of the services"},
 	{"codec", "", "CODEC", "Change", "codec of the values, such as kryo5; FROM:TO rewrites them"},
 	{"jar", "", "FILE", "Change", "jar or folder with class files of the values"},
 	{"class", "", "CLASS", "Change", "full name of the class of the values"},

@@ -32,7 +32,7 @@ func newInspectCmd() *cobra.Command {
 	var flags inspectFlags
 	cmd := &cobra.Command{
 		Use:   "inspect QUEUE... | --all",
-		Short: "Look into live queues: who wrote them, and what a running Redisson does with them",
+		Short: "Look into live queues, and at what a running Redisson does with them",
 		Long: `Reads delayed queues of a running Redis, and says how a Redisson of either side of 3.21.1 treats them:
 counts, due times, overdue messages, layout, codec and class of each member, ghosts (only in the pending
 list), orphans (only in the timeout set), subscribers, memory, and the cost of the next transfer.
@@ -47,7 +47,7 @@ Exit code 99: an anomaly was found, by the last look.`,
   dq-bench inspect --all --listen :9121 --interval 15s`,
 		RunE: func(cmd *cobra.Command, queues []string) error {
 			flags.all = allOf(cmd.Flags(), flags.all, queues)
-			flags.asJSON = flags.asJSON && (cmd.Flags().Changed("json") || !flags.watch && flags.metricsAddr == "")
+			flags.chosen(cmd.Flags().Changed)
 			options, err := flags.options(queues)
 			if err == nil && cmd.Flags().Changed("interval") && !flags.watch && flags.metricsAddr == "" {
 				err = errors.New("--interval is for --watch and --listen; without them there is one look")
@@ -90,6 +90,22 @@ Exit code 99: an anomaly was found, by the last look.`,
 	f.str(&flags.metricsAddr, "listen", "")
 	f.span(&flags.interval, "interval", 5*time.Second)
 	return cmd
+}
+
+// chosen drops defaults from the environment that the given flags exclude: one look excludes many.
+func (f *inspectFlags) chosen(given func(string) bool) {
+	if given("json") || given("report") {
+		f.watch = f.watch && given("watch")
+		if !given("listen") {
+			f.metricsAddr = ""
+		}
+	}
+	if f.watch || f.metricsAddr != "" {
+		f.asJSON = f.asJSON && given("json")
+		if !given("report") {
+			f.reports = nil
+		}
+	}
 }
 
 // options reads the flags; an error is wrong usage.

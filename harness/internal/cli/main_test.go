@@ -228,6 +228,18 @@ func TestEnvironmentTwins(t *testing.T) {
 	require.Equal(t, 7, *size)
 	require.Equal(t, "by flag", *given)
 
+	flags = pflag.NewFlagSet("x", pflag.ContinueOnError)
+	var address, notices strings.Builder
+	server := ""
+	liveServerVar(flagSet{flags}, &server)
+	for _, redis := range []string{"auto", "embedded", "process:/bin/x", "container", "redis://10.0.0.5:6379"} {
+		env["DQ_REDIS"] = redis
+		require.NoError(t, flagsFromEnv(flags, lookup, &notices))
+		address.WriteString(server + " ")
+	}
+	require.Equal(t, strings.Repeat(localRedis+" ", 4)+"redis://10.0.0.5:6379 ", address.String())
+	require.Equal(t, 4, strings.Count(notices.String(), "is ignored: this command starts no server"))
+
 	env["DQ_PAYLOAD_SIZE"] = "many"
 	flags = pflag.NewFlagSet("x", pflag.ContinueOnError)
 	flags.Int("payload-size", 1, "")

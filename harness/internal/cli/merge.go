@@ -16,7 +16,7 @@ func newMergeCmd() *cobra.Command {
 	var slos []string
 	cmd := &cobra.Command{
 		Use:   "merge RUN...",
-		Short: "Join run files of several workers into one, histograms added exactly",
+		Short: "Join the run files of the workers of one load",
 		Long: `Joins the run files of workers (run --worker i/n) that loaded one server at the same time. All workers are
 needed: lost, duplicate and pending messages can only be counted over all of them. Histograms are added
 exactly. Each RUN is a run file, a folder with run.json files at any depth, or a quoted glob.

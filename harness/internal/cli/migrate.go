@@ -27,7 +27,7 @@ func newMigrateCmd() *cobra.Command {
 	var flags migrateFlags
 	cmd := &cobra.Command{
 		Use:   "migrate QUEUE --to LAYOUT|RELEASE, or --codec FROM:TO",
-		Short: "Rewrite the messages of a live queue for the other side of Redisson 3.21.1, or in another codec",
+		Short: "Rewrite waiting messages for another release or codec",
 		Long: `--to rewrites the members of a delayed queue for another release: dLc0 is the layout to 3.21.0, Bc0Lc0
 from 3.21.1. Due time, order, id and value stay, so the way back restores every byte. Each batch is
 atomic; if interrupted, run the command again. Offers, transfers and removals may continue meanwhile.

@@ -41,6 +41,12 @@ func checkWritable(flag, name string) error {
 // reports are the files of --report.
 type reports []string
 
+// reportEndings are the endings of the reports of all commands.
+var reportEndings = []string{".html", ".md", ".xml"}
+
+// endingsOnly annotates --report with the endings that a command writes.
+const endingsOnly = "endings"
+
 // writers write a report, each for one ending of its file.
 type writers map[string]func(io.Writer) error
 
@@ -87,6 +93,7 @@ func fenced(write func(io.Writer) error) func(io.Writer) error {
 // reported adds --report to a command that writes these endings.
 func (s flagSet) reported(at *[]string, endings ...string) {
 	s.list(at, "report")
+	_ = s.SetAnnotation("report", endingsOnly, endings) // fails only without such a flag
 	s.more("report", ": "+strings.Join(endings, " or "))
 }
 

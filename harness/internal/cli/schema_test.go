@@ -31,7 +31,7 @@ import (
 
 const schemaFolder = "../../../docs/schemas"
 
-var updateSchemas = flag.Bool("update", false, "write docs/schemas")
+var updateSchemas = flag.Bool("update", false, "write docs/schemas and docs/reference.md")
 
 // documents are what --json prints, by the name of its schema, and with the commands that print it.
 var documents = map[string]struct {

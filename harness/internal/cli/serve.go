@@ -12,7 +12,7 @@ func newServeCmd() *cobra.Command {
 	addr := ""
 	cmd := &cobra.Command{
 		Use:   "serve DIR",
-		Short: "Show stored runs in a browser: one, several side by side, their history",
+		Short: "Show stored runs in a browser",
 		Long: `Serves the runs below a folder until interrupted: a list of them, the page of each, and two or more sides
 as 'dq-bench compare' judges them. Reads the run files at each request and writes nothing. Listens on
 localhost unless --listen names another interface. Anyone who can connect can read the runs.`,
