@@ -54,11 +54,11 @@ func newHelpCmd() *cobra.Command {
 		Short: "Show the flags of a command",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			of, rest, err := cmd.Root().Find(args)
-			if err == nil && len(rest) > 0 {
-				err = noCommand(of, rest)
+			if err != nil {
+				of, rest = cmd.Root(), args
 			}
-			if err != nil || of == nil {
-				return seeHelp(cmd.Root(), noCommand(cmd.Root(), args))
+			if len(rest) > 0 {
+				return seeHelp(of, noCommand(of, rest))
 			}
 			writeHelp(cmd.OutOrStdout(), of)
 			return nil

@@ -26,7 +26,7 @@ type migrateFlags struct {
 func newMigrateCmd() *cobra.Command {
 	var flags migrateFlags
 	cmd := &cobra.Command{
-		Use:   "migrate QUEUE --to LAYOUT|RELEASE, or --codec FROM:TO",
+		Use:   "migrate QUEUE",
 		Short: "Rewrite waiting messages for another release or codec",
 		Long: `--to rewrites the members of a delayed queue for another release: dLc0 is the layout to 3.21.0, Bc0Lc0
 from 3.21.1. Due time, order, id and value stay, so the way back restores every byte. Each batch is
@@ -37,7 +37,7 @@ orphans, and moves unreadable members to redisson_delay_queue_quarantine:{QUEUE}
 
 --codec rewrites the values, waiting and delivered. Stop all clients first: a consumer with the other codec
 loses values. Objects of your classes need --jar; values of typed-json need --class. One refused value
-refuses all, and nothing changes, unless --partial. Codecs: ` + codecNames + `
+refuses all, and nothing changes, unless --partial. Codecs: ` + codecNames + `.
 
 Exit codes: 1 refused, nothing was changed; 99 something is left.`,
 		Example: `  dq-bench migrate orders --to 4.7.0 --dry-run
