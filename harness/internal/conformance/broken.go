@@ -72,11 +72,11 @@ func (r *Runner) waits() time.Duration {
 	defer r.mu.Unlock()
 	switch {
 	case r.inVain || r.vain >= patientWaits:
-		return shortPatience
+		return cmp.Or(r.wait, shortPatience)
 	case r.impatient:
-		return waitPatience
+		return cmp.Or(r.wait, waitPatience)
 	}
-	return waitTimeout
+	return cmp.Or(r.wait, waitTimeout)
 }
 
 // renew replaces a program that can be used no more, and warms the new one up as the first

@@ -84,11 +84,11 @@ func servePort(fault string) {
 // verifyPort judges such a program by all cases.
 func verifyPort(t *testing.T, fault string, maxFailures int) (*Report, error) {
 	t.Helper()
-	return verifyPortWith(t, fault, maxFailures, 0)
+	return verifyPortWith(t, fault, maxFailures, 0, 0)
 }
 
-// verifyPortWith gives the program so much time for its first call; 0 for as much as it always has.
-func verifyPortWith(t *testing.T, fault string, maxFailures int, first time.Duration) (*Report, error) {
+// verifyPortWith gives the program other times than always, unless they are 0: for its first call, and for what a case waits for.
+func verifyPortWith(t *testing.T, fault string, maxFailures int, first, wait time.Duration) (*Report, error) {
 	t.Helper()
 	redistest.Redis(t) // skips where there is none
 	self, err := os.Executable()
@@ -100,7 +100,7 @@ func verifyPortWith(t *testing.T, fault string, maxFailures int, first time.Dura
 	defer cancel()
 	plan := &Plan{
 		Spec: spec, Redis: "process", Cases: Select(sections, nil), Oracle: oracle, MaxFailures: maxFailures,
-		Notice: func(string) {}, Finished: func(Result) {}, first: first,
+		Notice: func(string) {}, Finished: func(Result) {}, first: first, wait: wait,
 	}
 	return plan.Run(ctx)
 }
@@ -123,7 +123,7 @@ func TestAProgramThatPanicsFailsItsCases(t *testing.T) {
 
 func TestAProgramThatAnswersNothingCannotBeUsed(t *testing.T) {
 	t.Parallel()
-	_, err := verifyPortWith(t, "deaf", 10, 3*time.Second)
+	_, err := verifyPortWith(t, "deaf", 10, 3*time.Second, 0)
 	var broken *ProgramError
 	require.ErrorAs(t, err, &broken)
 	require.ErrorContains(t, err, "the driver cannot be used: open was not answered within 3s: the program hangs, or reads no more")
@@ -152,7 +152,7 @@ func TestMisspeltCapabilities(t *testing.T) {
 // Cases that fail alike in a row are not all waited for.
 func TestAProgramWithOtherKeysIsRefusedSoon(t *testing.T) {
 	t.Parallel()
-	report, err := verifyPort(t, "misspells", 3)
+	report, err := verifyPortWith(t, "misspells", 3, 0, time.Second)
 	require.NoError(t, err)
 	require.Contains(t, report.Stopped, "3 cases in a row failed alike")
 	text := report.Text()

@@ -49,7 +49,7 @@ func TestMutantsAreKilled(t *testing.T) {
 			}
 			return out
 		})
-		killer := bench.firstFailure(t, m.likely, 1)
+		killer := bench.firstFailure(t, m.likely, changed.Load)
 		require.True(t, changed.Load(), "the mutation changed no command, so that it tests nothing; noticed was: %s", killer)
 		require.NotEmpty(t, killer, "no case noticed")
 		t.Log(killer)
@@ -67,7 +67,7 @@ func TestTheUnbrokenRaisesNoAlarm(t *testing.T) {
 	}
 	inLanes(t, redistest.Sample(t, releases, runs), func(release string) string { return release }, func(t *testing.T, release string) {
 		t.Helper()
-		require.Empty(t, newMutantBench(t, release).firstFailure(t, "", 2))
+		require.Empty(t, newMutantBench(t, release).firstFailure(t, "", func() bool { return false }))
 	})
 }
 
@@ -101,9 +101,9 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	return b
 }
 
-// firstFailure runs the cases, the likely ones first, until one fails as often as tries
-// says, and tells about that.
-func (b *mutantBench) firstFailure(t *testing.T, likely string, tries int) string {
+// firstFailure runs the cases, the likely ones first, until one fails, and tells about that failure.
+// A failure without a broken command may come from a machine that stood still: that case runs once more.
+func (b *mutantBench) firstFailure(t *testing.T, likely string, broken func() bool) string {
 	t.Helper()
 	first := regexp.MustCompile(likely)
 	ordered := slices.Clone(b.cases)
@@ -118,7 +118,7 @@ func (b *mutantBench) firstFailure(t *testing.T, likely string, tries int) strin
 	})
 	for _, c := range ordered {
 		result := b.runner.Judge(t.Context(), c, b.oracle)
-		for n := 1; n < tries && result.Status == Fail; n++ {
+		if result.Status == Fail && !broken() {
 			t.Logf("once more: %s", result.Text())
 			result = b.runner.Judge(t.Context(), c, b.oracle)
 		}

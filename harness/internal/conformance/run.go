@@ -41,7 +41,7 @@ type Plan struct {
 	// Log, which may be nil, gets what an external program writes to stderr.
 	Log io.Writer
 
-	first time.Duration // as that of a Runner
+	first, wait time.Duration // as those of a Runner
 }
 
 // Compile reads the regular expression that selects cases by id.
@@ -136,7 +136,7 @@ func (p *Plan) runAt(ctx context.Context, at *node, report *Report, limit *alike
 	if err != nil {
 		return nil, errors.Join(err, program.Close())
 	}
-	runner.Restart, runner.Level, runner.Baseline, runner.first = start, p.Level, p.Baseline, p.first
+	runner.Restart, runner.Level, runner.Baseline, runner.first, runner.wait = start, p.Level, p.Baseline, p.first, p.wait
 	if len(at.cases) > 0 {
 		runner.home = at.cases[0].Destination()
 	}

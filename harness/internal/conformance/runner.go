@@ -47,6 +47,7 @@ type Runner struct {
 	impatient bool          // it was started anew
 	renewed   bool          // and has been before
 	first     time.Duration // is how long a call may take that has to warm the program up; 0 for firstTimeout
+	wait      time.Duration // is how long a wait may take that names no time; 0 for waitTimeout
 
 	program program.Program
 	hello   program.Hello
