@@ -10,7 +10,6 @@ var commandTable = []struct {
 	{"Measure", func() *cobra.Command { return withAccess(newRunCmd()) }},
 	{"Measure", newScenariosCmd},
 	{"Measure", newCompareCmd},
-	{"Measure", newHistoryCmd},
 	{"Measure", newServeCmd},
 	{"Measure", newMergeCmd},
 	{"Judge", func() *cobra.Command { return withAccess(newVerifyCmd()) }},

@@ -12,8 +12,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// List is the page of stored runs, which a server shows: a form that opens compare and
-// history beside it with what is chosen as id, the ID of a set or of a run, and links to
+// List is the page of stored runs, which a server shows: a form that opens compare
+// beside it with what is chosen as id, the ID of a set or of a run, and links to
 // run?id=ID.
 type List struct {
 	// Folder is what they lie below.
@@ -81,7 +81,6 @@ type listView struct {
 	Sets                      []listSetView
 	Unreadable                []string
 	Page, Pages, Newer, Older int // 0 for no such page
-	Labels                    []string
 }
 
 type listSetView struct {
@@ -102,23 +101,18 @@ func (l List) Write(w io.Writer) error {
 	if l.Page < l.Pages {
 		v.Older = l.Page + 1
 	}
-	labels := map[string]bool{}
 	for _, s := range l.Sets {
 		set := listSetView{ID: s.ID, Count: compare.CountRuns(s.All), Alone: s.All == 1 && s.Runs[0].ID == s.ID}
 		if len(s.Runs) < s.All {
 			set.Count += fmt.Sprintf(", of which the newest %d are shown", len(s.Runs))
 		}
 		for _, r := range s.Runs {
-			for key := range r.labels {
-				labels[key] = true
-			}
 			set.Rows = append(set.Rows, listRow{
 				r.ID, r.Started.UTC().Format(time.DateTime), r.scenario, r.driver, r.server, r.labelsText(), r.late, r.state, r.outcome, r.verdict, r.figures,
 			})
 		}
 		v.Sets = append(v.Sets, set)
 	}
-	v.Labels = slices.Sorted(maps.Keys(labels))
 	v.Count = fmt.Sprintf("%s in %d sets", compare.CountRuns(l.Runs), l.AllSets)
 	if l.AllSets == 1 {
 		v.Count = compare.CountRuns(l.Runs) + " in 1 set"

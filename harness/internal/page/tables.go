@@ -135,7 +135,7 @@ func tiles(sides []*sideView) []tile {
 	return out
 }
 
-// wrong counts as the list of runs and the history do. Of a run that lasts, which has no verdict, what is pending may
+// wrong counts as the list of runs does. Of a run that lasts, which has no verdict, what is pending may
 // still come.
 func wrong(r *run.Document) int64 {
 	if r.Verdict.Text == "" {

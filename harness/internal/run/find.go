@@ -7,10 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Find lists the run files that the paths name: files, folders that hold run.json files at any
@@ -139,30 +137,4 @@ func (f *finder) folder(path string) error {
 		}
 	}
 	return nil
-}
-
-// ReadFiles reads run files, several at a time, and packs them. The runs are in the order of
-// the files, nil where errs says why one cannot be read. err is that of ctx.
-func ReadFiles(ctx context.Context, files []string) (runs []*Document, errs []error, err error) {
-	runs, errs = make([]*Document, len(files)), make([]error, len(files))
-	next := make(chan int)
-	var reading sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(files)) {
-		reading.Go(func() {
-			for i := range next {
-				if runs[i], errs[i] = ReadFile(files[i]); errs[i] == nil {
-					errs[i] = runs[i].Pack()
-				}
-			}
-		})
-	}
-	for i := range files {
-		if err = ctx.Err(); err != nil {
-			break
-		}
-		next <- i
-	}
-	close(next)
-	reading.Wait()
-	return runs, errs, err
 }

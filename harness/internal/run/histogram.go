@@ -36,9 +36,6 @@ type Histogram struct {
 	count    int64
 	min, max int64
 	sum      float64
-
-	// packed, where it is set, stands in place of positive and negative.
-	packed *packed
 }
 
 // NewHistogram returns an empty histogram of TotalDigits or IntervalDigits.
@@ -48,7 +45,6 @@ func NewHistogram(digits int) *Histogram {
 
 // Record counts one value in ns.
 func (h *Histogram) Record(ns int64) {
-	h.unpack()
 	if ns < 0 {
 		if h.negative == nil {
 			h.negative = hdr.New(lowestNs, highestNs, h.digits)
@@ -100,10 +96,6 @@ func (h *Histogram) Quantile(q float64) int64 {
 	if h.count == 0 {
 		return 0
 	}
-	if v, kept := h.keptQuantile(q); kept {
-		return v
-	}
-	h = h.unpacked()
 	rank := int64(math.Ceil(q*float64(h.count) - 1e-6))
 	rank = min(max(rank, 1), h.count)
 	return min(max(h.atRank(rank), h.min), h.max)
@@ -112,7 +104,6 @@ func (h *Histogram) Quantile(q float64) int64 {
 // ShareUpTo returns which share of the values, 0 to 1, do not exceed ns, to the
 // histogram's precision; 1 if there is no value.
 func (h *Histogram) ShareUpTo(ns int64) float64 {
-	h = h.unpacked()
 	low, high := int64(0), h.count // the greatest rank whose value does not exceed ns
 	for low < high {
 		middle := low + (high-low+1)/2
@@ -155,8 +146,6 @@ func (h *Histogram) Merge(other *Histogram) error {
 	if other == nil || other.count == 0 {
 		return nil
 	}
-	h.unpack()
-	other = other.unpacked()
 	if dropped := h.positive.Merge(other.positive); dropped > 0 {
 		return fmt.Errorf("merge histograms: %d values lie outside 0…%s", dropped, time.Duration(highestNs))
 	}
@@ -174,7 +163,6 @@ func (h *Histogram) Merge(other *Histogram) error {
 
 // Reset forgets every value and keeps the memory.
 func (h *Histogram) Reset() {
-	h.unpack()
 	h.positive.Reset()
 	if h.negative != nil {
 		h.negative.Reset()

@@ -5,7 +5,6 @@ import hdr "github.com/HdrHistogram/hdrhistogram-go"
 // Buckets calls each with every bucket that holds values, from the smallest to the
 // greatest: count values in ns lie in from…to, both included.
 func (h *Histogram) Buckets(each func(from, to, count int64)) {
-	h = h.unpacked()
 	if h.negative != nil {
 		bars := filledBars(h.negative)
 		for i := len(bars) - 1; i >= 0; i-- {

@@ -86,9 +86,6 @@ func (h *Histogram) addEncoded(in histogramJSON) error {
 
 // encoded is the HDR form of the values from 0 up, and of the negative ones if there are any.
 func (h *Histogram) encoded() (positive, negative string, err error) {
-	if h.packed != nil {
-		return h.packed.positive, h.packed.negative, nil
-	}
 	if positive, err = encodeHDR(h.positive); err == nil && h.negatives() > 0 {
 		negative, err = encodeHDR(h.negative)
 	}

@@ -48,7 +48,6 @@ func (l *LatenessLog) line(format string, args ...any) error {
 
 // Add appends one interval. An interval without values has a line too.
 func (l *LatenessLog) Add(from, to time.Time, h *Histogram) error {
-	h = h.unpacked()
 	if err := l.add(h.positive, from, to, ""); err != nil {
 		return err
 	}
@@ -173,7 +172,6 @@ func (h *Histogram) stdDev() float64 {
 	if h.count == 0 {
 		return 0
 	}
-	h = h.unpacked()
 	mean, squares := h.Mean(), 0.0
 	add := func(part *hdr.Histogram, sign float64) {
 		for _, bar := range part.Distribution() {

@@ -23,8 +23,6 @@ const (
 	// pageRuns is from how many runs on a page of the list is full, and how many of a set it
 	// shows.
 	pageRuns = 200
-	// keptRuns is how many runs are kept for the next history: some 50 KB each.
-	keptRuns = 5000
 )
 
 // summary is what is known of a run file, while the file is as it was.
@@ -34,9 +32,8 @@ type summary struct {
 	at      time.Time
 	started time.Time
 	err     error // of reading when it was started
-	// run and document are read when they are asked for.
-	run      *page.ListRun
-	document *run.Document
+	// run is read when it is asked for.
+	run *page.ListRun
 }
 
 // list shows all runs, those of a set together.
@@ -152,12 +149,9 @@ func (s *Stored) summaries(ctx context.Context) ([]*summary, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known, s.kept = make(map[string]*summary, len(all)), 0 // without those that are gone
+	s.known = make(map[string]*summary, len(all)) // without those that are gone
 	for _, one := range all {
 		s.known[one.id] = one
-		if one.document != nil {
-			s.kept++
-		}
 	}
 	return all, nil
 }
@@ -196,51 +190,4 @@ func (s *Stored) listRun(one *summary) (page.ListRun, error) {
 	defer s.mu.Unlock()
 	one.run = &shown
 	return shown, nil
-}
-
-// packed are the runs of ids, and why others cannot be read; err is that of ctx, or that there
-// are none.
-func (s *Stored) packed(ctx context.Context, ids []string) (runs []*run.Document, unreadable []string, err error) {
-	all, err := s.summaries(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	of := map[string]*summary{}
-	for _, one := range all {
-		of[one.id] = one
-	}
-	var missing []*summary
-	var files []string
-	s.mu.Lock()
-	for _, id := range ids {
-		switch one := of[id]; {
-		case one == nil: // gone meanwhile
-		case one.document != nil:
-			runs = append(runs, one.document)
-		default:
-			missing, files = append(missing, one), append(files, s.file(id))
-		}
-	}
-	s.mu.Unlock()
-	read, errs, err := run.ReadFiles(ctx, files)
-	if err != nil {
-		return nil, nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, r := range read {
-		if errs[i] != nil {
-			unreadable = append(unreadable, errs[i].Error())
-			continue
-		}
-		runs = append(runs, r)
-		if s.kept < keptRuns {
-			missing[i].document = r
-			s.kept++
-		}
-	}
-	if len(runs) == 0 {
-		return nil, nil, errors.Join(errs...)
-	}
-	return runs, unreadable, nil
 }

@@ -1,7 +1,7 @@
 // Package web answers: what do people see in a browser, while a run lasts and afterwards?
 //
 // A Running serves the report of the run under way and can stop it, a Stored the runs of a
-// folder: one, several beside each other, and their history. The pages are those of
+// folder: one, or several beside each other. The pages are those of
 // package page, and ask for nothing but this server. It judges nothing.
 package web
 

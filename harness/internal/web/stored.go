@@ -18,7 +18,6 @@ import (
 	"sync"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
-	"github.com/dq-bench/dq-bench/harness/internal/history"
 	"github.com/dq-bench/dq-bench/harness/internal/page"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
@@ -31,7 +30,6 @@ const home = "./"
 //	GET /          the list of them, page by page
 //	GET /run       the page of the run id
 //	GET /compare   the sides of each id beside each other
-//	GET /history   the history of each id, or of all runs, by what and against which reference
 //
 // An id is the folder of a run, or of several, from that folder on. It is an http.Handler.
 type Stored struct {
@@ -40,7 +38,6 @@ type Stored struct {
 
 	mu    sync.Mutex
 	known map[string]*summary // by id
-	kept  int                 // how many of them have a document
 }
 
 // NewStored serves the runs below a folder. It fails if that cannot be read.
@@ -50,7 +47,7 @@ func NewStored(folder string) (*Stored, error) {
 	}
 	s := &Stored{folder: folder, mux: http.NewServeMux(), known: map[string]*summary{}}
 	for pattern, show := range map[string]func(context.Context, io.Writer, url.Values) error{
-		"GET /{$}": s.list, "GET /run": s.run, "GET /compare": s.compare, "GET /history": s.history,
+		"GET /{$}": s.list, "GET /run": s.run, "GET /compare": s.compare,
 	} {
 		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { answer(r.Context(), w, r.URL.Query(), show) })
 	}
@@ -113,42 +110,6 @@ func (s *Stored) run(ctx context.Context, w io.Writer, query url.Values) error {
 	p := page.OfRun(chosen[0].runs[0])
 	p.Home = home
 	return p.Write(w)
-}
-
-// history shows what is chosen, or all.
-func (s *Stored) history(ctx context.Context, w io.Writer, query url.Values) error {
-	ids := query["id"]
-	if len(ids) == 0 {
-		ids = []string{"."}
-	}
-	chosen, err := s.chooseFiles(ctx, ids)
-	if err != nil {
-		return err
-	}
-	var all []string
-	for _, c := range chosen {
-		all = append(all, c.all...)
-	}
-	if err := history.CheckNumber(len(all)); err != nil {
-		return err
-	}
-	runs, unreadable, err := s.packed(ctx, all)
-	if err != nil {
-		return err
-	}
-	o := history.DefaultOptions()
-	o.Reference = query.Get("reference")
-	if by := query.Get("by"); by != "" {
-		if o.By, err = history.ParseBy(by); err != nil {
-			return err
-		}
-	}
-	o.Unread = unreadable
-	h, err := history.Of(ctx, runs, o)
-	if err != nil {
-		return err
-	}
-	return page.WriteHistoryPage(w, h, home)
 }
 
 // chosen is what one id names.

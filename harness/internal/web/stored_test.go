@@ -12,11 +12,9 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
-	"github.com/dq-bench/dq-bench/harness/internal/history"
 	"github.com/dq-bench/dq-bench/harness/internal/page/pagetest"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
@@ -74,7 +72,7 @@ const (
 	figures = `Object.fromEntries([...document.querySelectorAll("[data-figure]")].map(e => [e.dataset.figure, e.dataset.value]))`
 )
 
-// By clicks: a run, two sets beside each other, and all of them in their history, with the
+// By clicks: a run, and two sets beside each other, with the
 // numbers of the run files.
 func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 	t.Parallel()
@@ -139,17 +137,6 @@ func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 	follow(`#swap[href*="swap=1"]`, chromedp.Click(chromedp.CSS("#swap")))
 	require.Equal(t, c.Text, pagetest.Eval[string](b, verdict))
 
-	home()
-	follow("#points", chromedp.Focus(chromedp.CSS("#history")), chromedp.KeyEvent(kb.Enter))
-	var all []*run.Document
-	for id := range runs {
-		all = append(all, read(id))
-	}
-	h, err := history.Of(t.Context(), all, history.DefaultOptions())
-	require.NoError(t, err)
-	require.Equal(t, "4.7.0", h.FirstWorse)
-	require.Equal(t, h.Text, pagetest.Eval[string](b, verdict))
-	require.Equal(t, strconv.FormatFloat(*h.Figures[0].Medians[2], 'g', -1, 64), pagetest.Eval[map[string]string](b, figures)["point-2.figure-0"])
 }
 
 // Sides that were measured one after the other are judged with a warning by the verdict.
@@ -169,43 +156,6 @@ func TestBrowserShowsTheWarningsOfAComparison(t *testing.T) {
 	require.LessOrEqual(t, pagetest.Eval[int64](b, "document.documentElement.scrollWidth"), int64(400))
 }
 
-// Both the mouse and the keyboard choose a label of the runs for their history.
-func TestBrowserShowsTheHistoryByLabel(t *testing.T) {
-	t.Parallel()
-	folder, runs := store(t, "3.16.6", "4.7.0")
-	var all []*run.Document
-	for id, r := range runs {
-		r.Labels["build"] = "b" + r.Driver.Version
-		write(t, folder, id, r)
-		all = append(all, r)
-	}
-	s := serveStored(t, folder)
-	b := pagetest.Open(t, s.URL())
-	require.Equal(t, []string{"version", "commit", "server", "run", "label:build", "label:host"},
-		pagetest.Eval[[]string](b, `[...document.querySelectorAll("[name=by] option")].map(e => e.value)`))
-	for _, row := range []struct {
-		label string
-		steps []chromedp.Action[chromedp.Void]
-	}{
-		{"host", []chromedp.Action[chromedp.Void]{
-			chromedp.Focus(chromedp.CSS("[name=by]")), chromedp.KeyEvent(kb.End), chromedp.Focus(chromedp.CSS("#history")), chromedp.KeyEvent(kb.Enter),
-		}},
-		{"build", []chromedp.Action[chromedp.Void]{
-			chromedp.Click(chromedp.CSS("[name=by]")), chromedp.KeyEvent("b"), chromedp.KeyEvent(kb.Enter), chromedp.Click(chromedp.CSS("#history")),
-		}},
-	} {
-		b.Do(row.steps...)
-		b.Do(chromedp.WaitVisible(chromedp.CSS("#points")))
-		o := history.DefaultOptions()
-		o.By = history.ByLabel(row.label)
-		h, err := history.Of(t.Context(), all, o)
-		require.NoError(t, err)
-		require.Equal(t, h.Text, pagetest.Eval[string](b, verdict))
-		require.Equal(t, "label:"+row.label, pagetest.Eval[string](b, `document.querySelector("#points th").innerText`))
-		b.Do(chromedp.Click(chromedp.CSS(".brand a")), chromedp.WaitVisible(chromedp.CSS(".stored")))
-	}
-}
-
 // A folder can be chosen whatever its name: a browser sends line ends as others than they are.
 func TestBrowserChoosesFoldersOfAnyName(t *testing.T) {
 	t.Parallel()
@@ -219,12 +169,10 @@ func TestBrowserChoosesFoldersOfAnyName(t *testing.T) {
 	s := serveStored(t, folder)
 	b := pagetest.Open(t, s.URL())
 	for i := range names {
-		newest := len(names) - 1 - i // comes first
-		b.Do(chromedp.Click(chromedp.CSS(fmt.Sprintf("section:nth-of-type(%d) [type=checkbox]", newest+1))), chromedp.Click(chromedp.CSS("#history")))
-		b.Do(chromedp.WaitVisible(chromedp.CSS("#runs")))
-		require.Equal(t, []string{runtest.Sample(uint64(i), 1, 1).RunID}, pagetest.Eval[[]string](b, `[...document.querySelectorAll("#runs code")].map(e => e.innerText)`), "%q", names[i])
-		b.Do(chromedp.Click(chromedp.CSS(".brand a")), chromedp.WaitVisible(chromedp.CSS(".stored")))
+		b.Do(chromedp.Click(chromedp.CSS(fmt.Sprintf("section:nth-of-type(%d) [type=checkbox]", i+1))))
 	}
+	b.Do(chromedp.Click(chromedp.CSS("#compare")), chromedp.WaitVisible(chromedp.CSS(".compared")))
+	require.Equal(t, len(names), pagetest.Eval[int](b, `document.querySelectorAll(".series").length`))
 }
 
 func get(t *testing.T, s *Server, page string, query url.Values) (int, string) {
@@ -248,8 +196,6 @@ func TestWhatCannotBeShownIsSaid(t *testing.T) {
 		"out of the folder": {"run", "id=../" + filepath.Base(filepath.Dir(secret)), http.StatusNotFound, "there is no run below it"},
 		"an absolute path":  {"run", "id=" + filepath.Dir(secret), http.StatusNotFound, "there is no run below it"},
 		"one side":          {"compare", "id=r/dq-1", http.StatusBadRequest, "expected 2 to 8 sides, got 1"},
-		"by the weekday":    {"history", "by=weekday", http.StatusBadRequest, "expected version, commit, server"},
-		"no reference":      {"history", "reference=dq:3", http.StatusBadRequest, "no run was made beside dq:3"},
 	} {
 		query, err := url.ParseQuery(row.query)
 		require.NoError(t, err)
@@ -299,7 +245,7 @@ func many(t *testing.T, n int) (folder string) {
 	return folder
 }
 
-// Many runs come page by page, the newest first, and their history is of all.
+// Many runs come page by page, the newest first.
 func TestTheListComesPageByPage(t *testing.T) {
 	folder := many(t, pageRuns+3)
 	require.NoError(t, os.Truncate(filepath.Join(folder, "run-001", run.File), 1000))
@@ -320,12 +266,6 @@ func TestTheListComesPageByPage(t *testing.T) {
 	status, body := get(t, s, "", url.Values{"page": {"0"}})
 	require.Equal(t, http.StatusBadRequest, status)
 	require.Contains(t, body, "expected the number of a page")
-	for range 2 { // the second time from what is kept
-		status, body = get(t, s, "history", nil)
-		require.Equal(t, http.StatusOK, status)
-		require.Contains(t, body, "No change was seen in 202 runs at 202 points.")
-		require.Contains(t, body, "no JSON object")
-	}
 }
 
 // Of a set with more runs than fit the newest are shown.
