@@ -1,7 +1,6 @@
 package matrix_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -64,29 +63,7 @@ func TestInsertedColumnIsAsIfWrittenWithTheOthers(t *testing.T) {
 	}
 }
 
-// What is not touched stays as it is, byte for byte: here all of it, but for the line that tells.
-func TestInsertIntoTheRealTable(t *testing.T) {
-	text, err := os.ReadFile("../../../recordings/MATRIX.md")
-	require.NoError(t, err)
-	m := three()
-	m.Columns, m.Cases = nil, nil
-	got, err := m.InsertInto(string(text))
-	require.NoError(t, err)
-	require.Equal(t, string(text), strings.Replace(got, "Added 1970-01-01 00:00 UTC: .\n\n", "", 1))
-}
-
 func TestInsertIntoSomethingElse(t *testing.T) {
 	_, err := three().InsertInto("# a table\n")
 	require.ErrorContains(t, err, `expected a table that make matrix has written, found no "## Releases"`)
-}
-
-func FuzzInsertInto(f *testing.F) {
-	text, err := os.ReadFile("../../../recordings/MATRIX.md")
-	require.NoError(f, err)
-	f.Add(string(text))
-	f.Add("## Releases\n| a\n## Conformance cases\n|\n|\n## At one queue\n| a | 3.2.0 |\n|---|\n|b|\n## Details\n- x\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		m := three()
-		_, _ = m.InsertInto(text)
-	})
 }
