@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +66,7 @@ Exit codes: 1 a run file cannot be read; 2 the runs cannot be compared; 99 NEW i
 		},
 	}
 	flags := flagsOf(cmd)
-	flags.reported(&f.reports, ".html", ".md")
+	flags.reported(&f.reports, ".csv", ".html", ".md")
 	flags.yes(&f.json, "json")
 	flags.yes(&f.Force, "force")
 	flags.share(&f.MinEffect, "min-effect", f.MinEffect)
@@ -82,7 +83,7 @@ func (f *compareFlags) check() error {
 	if f.MinDelta < 0 {
 		return usageError(fmt.Errorf("min-delta: expected a duration of 0s or more such as 20us, got %s", f.MinDelta))
 	}
-	return reports(f.reports).check(".html", ".md")
+	return reports(f.reports).check(".csv", ".html", ".md")
 }
 
 func (f *compareFlags) compareSides(w io.Writer, oldPath, newPath string) error {
@@ -100,6 +101,7 @@ func (f *compareFlags) compareSides(w io.Writer, oldPath, newPath string) error 
 		return incomparable(err)
 	}
 	err = reports(f.reports).write(writers{
+		".csv":  rowsAsCSV(comparedRows(c)),
 		".html": page.OfComparison(oldRuns, newRuns, c).Write,
 		".md":   func(w io.Writer) error { return page.WriteMarkdown(w, c) },
 	})
@@ -182,6 +184,21 @@ func (f *compareFlags) compareSelf(w io.Writer, path string) error {
 			aa.Alarms, aa.Comparisons, 100*compare.MaxAlarms))
 	}
 	return nil
+}
+
+// comparedRows are the figures of a comparison by their names in its JSON document.
+func comparedRows(c *compare.Comparison) [][]string {
+	rows := [][]string{{"histogram", "stat", "old", "new", "shift", "low", "high", "ratio", "p", "outcome"}}
+	number := func(at *float64) string {
+		if at == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*at, 'g', -1, 64)
+	}
+	for _, r := range c.Rows {
+		rows = append(rows, []string{r.Histogram, r.Stat, number(&r.Old), number(&r.New), number(&r.Shift), number(r.Low), number(r.High), number(r.Ratio), number(r.P), string(r.Outcome)})
+	}
+	return rows
 }
 
 // incomparable marks runs that cannot be compared as wrong usage.

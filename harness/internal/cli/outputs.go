@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -42,10 +43,19 @@ func checkWritable(flag, name string) error {
 type reports []string
 
 // reportEndings are the endings of the reports of all commands.
-var reportEndings = []string{".html", ".md", ".xml"}
+var reportEndings = []string{".csv", ".html", ".md", ".xml"}
 
 // endingsOnly annotates --report with the endings that a command writes.
 const endingsOnly = "endings"
+
+// choice lists words, the last after "or".
+func choice(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
 
 // writers write a report, each for one ending of its file.
 type writers map[string]func(io.Writer) error
@@ -54,7 +64,7 @@ type writers map[string]func(io.Writer) error
 func (r reports) check(endings ...string) error {
 	for i, name := range r {
 		if !slices.Contains(endings, filepath.Ext(name)) {
-			return usageError(fmt.Errorf("--report %s: expected a file that ends in %s", name, strings.Join(endings, " or ")))
+			return usageError(fmt.Errorf("--report %s: expected a file that ends in %s", name, choice(endings)))
 		}
 		if slices.ContainsFunc(r[:i], func(other string) bool { return filepath.Clean(other) == filepath.Clean(name) }) {
 			return usageError(fmt.Errorf("--report %s: this file is named twice", name))
@@ -90,11 +100,16 @@ func fenced(write func(io.Writer) error) func(io.Writer) error {
 	}
 }
 
+// rowsAsCSV writes rows, the first of which has the names of the columns.
+func rowsAsCSV(rows [][]string) func(io.Writer) error {
+	return func(w io.Writer) error { return csv.NewWriter(w).WriteAll(rows) }
+}
+
 // reported adds --report to a command that writes these endings.
 func (s flagSet) reported(at *[]string, endings ...string) {
 	s.list(at, "report")
 	_ = s.SetAnnotation("report", endingsOnly, endings) // fails only without such a flag
-	s.more("report", ": "+strings.Join(endings, " or "))
+	s.more("report", ": "+choice(endings))
 }
 
 // recordingsFolder makes the folder for recordings of the cases, and refuses one that holds

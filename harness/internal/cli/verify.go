@@ -192,7 +192,7 @@ Exit codes: 1 the program cannot be started; 99 a case failed, or nothing was ju
 	flags.str(&level, "level", string(conformance.Wire))
 	flags.str(&baseline, "baseline", "")
 	flags.str(&out.baseline, "write-baseline", "")
-	flags.reported(&out.reports, ".html", ".md", ".xml")
+	flags.reported(&out.reports, ".csv", ".html", ".md", ".xml")
 	flags.yes(&out.json, "json")
 	return cmd
 }
@@ -218,7 +218,7 @@ func (o *verificationOutput) check() error {
 	if err := checkWritable("--write-baseline", o.baseline); err != nil {
 		return err
 	}
-	return reports(o.reports).check(".html", ".md", ".xml")
+	return reports(o.reports).check(".csv", ".html", ".md", ".xml")
 }
 
 func (o *verificationOutput) print(w io.Writer, report *conformance.Report) error {
@@ -226,7 +226,12 @@ func (o *verificationOutput) print(w io.Writer, report *conformance.Report) erro
 		_, err := io.WriteString(w, text.Inert(report.Text()))
 		return err
 	}
+	rows := [][]string{{"id", "status", "requirement", "source", "detail"}}
+	for _, c := range report.Cases {
+		rows = append(rows, []string{c.ID, string(c.Status), c.Requirement, c.Source, text.Inert(c.Detail)})
+	}
 	errs := []error{reports(o.reports).write(writers{
+		".csv":  rowsAsCSV(rows),
 		".html": func(w io.Writer) error { return page.WriteVerification(w, report) },
 		".md":   fenced(asText), ".xml": report.WriteJUnit,
 	})}
