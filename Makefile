@@ -18,18 +18,16 @@ build: ## build bin/dq-bench
 DIST_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 .PHONY: dist
-dist: ## build out/dist: archives for linux, darwin and windows with manual pages and checksums, the same bytes each time
+dist: ## build out/dist: archives for linux, darwin and windows with checksums, the same bytes each time
 	rm -rf out/dist && mkdir -p out/dist
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(GO) run ./cmd/dq-bench man out/dist/man1
 	@set -e; for platform in $(DIST_PLATFORMS); do \
 	  name=dq-bench-$$(echo $$platform | tr / -); mkdir out/dist/$$name; \
 	  case $$platform in windows/*) binary=dq-bench.exe ;; *) binary=dq-bench ;; esac; echo $$name; \
 	  CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o out/dist/$$name/$$binary ./cmd/dq-bench; \
-	  cp -r LICENSE NOTICE README.md out/dist/man1 out/dist/$$name; \
+	  cp -r LICENSE NOTICE README.md out/dist/$$name; \
 	  tar -C out/dist --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$$(git log -1 --format=%ct) -cf - $$name | gzip -n > out/dist/$$name.tar.gz; \
 	  rm -r out/dist/$$name; \
 	done
-	rm -r out/dist/man1
 	cd out/dist && sha256sum *.tar.gz > SHA256SUMS
 
 .PHONY: peers
@@ -188,10 +186,6 @@ screenshots: build ## draw docs/report.png from the runs in SCREENSHOT_OLD and S
 	$(CHROMIUM) --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
 	  --disable-component-update --disable-sync --user-data-dir="$$profile" --hide-scrollbars --window-size=1280,1420 \
 	  --screenshot=$(CURDIR)/docs/report.png file://$(CURDIR)/out/report-picture.html
-
-.PHONY: matrix
-matrix: ## compare dq with the real Redisson at 19 releases and write recordings/MATRIX.md; needs Java and Maven
-	$(GO) run ./cmd/dq-bench matrix
 
 .PHONY: spec
 spec: ## write the table and the vectors of docs/spec from the catalogue and the recordings

@@ -14,8 +14,6 @@ var commandTable = []struct {
 	{"Measure", newMergeCmd},
 	{"Judge", func() *cobra.Command { return withAccess(newVerifyCmd()) }},
 	{"Judge", func() *cobra.Command { return withAccess(newRecordCmd()) }},
-	{"Judge", newAdoptCmd},
-	{"Judge", newMatrixCmd},
 	{"Judge", func() *cobra.Command { return withAccess(newReplayCmd()) }},
 	{"Judge", newDiffCmd},
 	{"Operate", func() *cobra.Command { return withAccess(newInspectCmd()) }},
@@ -26,7 +24,6 @@ var commandTable = []struct {
 	{"Upgrade", newCodecCmd},
 	{"Set up", newVersionCmd},
 	{"Set up", newCompletionCmd},
-	{"Set up", newManCmd},
 	{"", newServeDriverCmd},
 }
 

@@ -107,22 +107,3 @@ func TestKubernetesJob(t *testing.T) {
 		require.Equal(t, plan.Worker{Number: index, Count: job.Spec.Completions}, worker)
 	}
 }
-
-// The scheduled job of docs runs a command that there is, with flags that it has.
-func TestAdoptJob(t *testing.T) {
-	var file struct {
-		Jobs map[string]struct {
-			Steps []struct{ Run string }
-		}
-	}
-	readYAML(t, "../../../docs/adopt.yaml", &file)
-	const program = "go run ./cmd/dq-bench adopt "
-	found := false
-	for _, step := range file.Jobs["adopt"].Steps {
-		if args, ok := strings.CutPrefix(step.Run, program); ok {
-			found = true
-			require.NoError(t, newAdoptCmd().ParseFlags(strings.Fields(args)))
-		}
-	}
-	require.True(t, found, "expected a step that runs %s", program)
-}

@@ -58,11 +58,6 @@ func Parse(spec string) (Spec, error) {
 	return s, nil
 }
 
-// Redisson returns the spec redisson:<release>.
-func Redisson(release wire.Release) Spec {
-	return Spec{text: "redisson:" + release.String(), version: &release}
-}
-
 // Identity returns what the --driver value tells. The program says more once it
 // has started.
 func (s Spec) Identity() driver.Identity {
