@@ -40,8 +40,17 @@ test: ## run every test; DQ_REQUIRE=redis,docker makes a missing server a failur
 	$(GO) test ./...
 
 .PHONY: race
-race: ## run the tests of dq and harness with the race detector
-	$(GO) test -race $$($(GO) list ./dq/... ./harness/... ./internal/... | grep -v -e /dq/scripts$$ -e /internal/simulate$$) # long histories: of Lua alone; in an order that the detector makes random
+race: ## run the tests of what is concurrent with the race detector: dq, load, conformance, the servers
+	$(GO) test -race ./dq ./dq/clock ./harness/driver/... ./harness/internal/load ./harness/internal/conformance ./internal/server/...
+
+.PHONY: nightly
+nightly: ## what CI leaves out, in hours: whole tables, all releases of the real Redisson, soak, simulated lives, topologies, other queues
+	DQ_THOROUGH=1 $(GO) test -timeout 60m ./...
+	$(MAKE) soak
+	$(MAKE) simulate
+	$(MAKE) replay
+	$(MAKE) topologies
+	$(MAKE) peers
 
 SEEDS ?= 10000
 FOR ?= 30m

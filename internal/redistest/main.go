@@ -12,7 +12,7 @@ import (
 
 // testsPerProcessor is how many parallel tests share a processor: those of a package that uses
 // Main wait for servers and due times most of their life.
-const testsPerProcessor = 3
+const testsPerProcessor = 4
 
 // Waiting runs the tests of a package whose tests wait rather than compute: more of them at a time than there are
 // processors, unless -parallel says how many.
