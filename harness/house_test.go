@@ -1,0 +1,362 @@
+// Package harness_test keeps the rooms of the house apart, and small.
+package harness_test
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/dq-bench/dq-bench/"
+
+var update = flag.Bool("update", false, "lower the figures of testdata/house.tsv to the tree's, and print the rooms into CONTRIBUTING.md")
+
+// A room is a set of folders that answer one question. Its budget stands in testdata/house.tsv.
+type room struct {
+	name     string
+	question string
+	folders  []string // with all below them that no other room names
+	imports  []string // rooms that this room may import
+}
+
+var rooms = []room{
+	{"dq", "What do I import to share a queue with Redisson?", []string{"dq"}, []string{"codec", "ground"}},
+	{"codec", "What bytes does Java write for a value?", []string{"dq/codec"}, []string{"dq", "ground"}},
+	{"ground", "Which Redis, and which Redisson, for a test or a run?", []string{"internal"}, []string{"dq"}},
+	{"load", "How late are messages, and how fast is the queue?", []string{
+		"harness/driver", "harness/internal/driver", "harness/internal/load", "harness/internal/plan", "harness/internal/scenario",
+		"harness/internal/series", "harness/internal/fault", "harness/internal/faketime",
+	}, []string{"dq", "codec", "ground", "result", "judge", "report"}},
+	{"result", "What does a run file say?", []string{"harness/internal/run"}, []string{"dq", "ground", "load"}},
+	{"report", "Which side is later, and how do people look at it?", []string{
+		"harness/internal/compare", "harness/internal/page", "harness/internal/web", "harness/internal/metrics",
+	}, []string{"dq", "ground", "result", "load", "judge", "ops"}},
+	{"judge", "Does an implementation behave like Redisson?", []string{
+		"internal/monitor", "harness/internal/trace", "harness/internal/conformance", "harness/internal/replay", "harness/internal/interop",
+		"harness/internal/topology", "harness/internal/simulate", "harness/internal/lab", "docs", "recordings", "scenarios",
+	}, []string{"dq", "codec", "ground", "load", "result", "report"}},
+	{"ops", "What is wrong with a live queue, and how is it repaired?", []string{
+		"harness/internal/forensics", "harness/internal/analysis", "harness/internal/upgrade",
+	}, []string{"dq", "codec", "ground", "judge", "result"}},
+	{"cli", "Which commands and flags are there?", []string{"harness", "harness/internal/cli", "cmd"},
+		[]string{"dq", "codec", "ground", "load", "result", "report", "judge", "ops"}},
+}
+
+// roomOf returns the room that names the longest prefix of a folder.
+func roomOf(folder string) (found string) {
+	longest := -1
+	for _, r := range rooms {
+		for _, f := range r.folders {
+			if (folder == f || strings.HasPrefix(folder, f+"/")) && len(f) > longest {
+				found, longest = r.name, len(f)
+			}
+		}
+	}
+	return found
+}
+
+// A source is one Go file of the module.
+type source struct {
+	folder string
+	test   bool
+	lines  int
+	file   *ast.File
+}
+
+// sources parses every Go file of the module; the peers are a module of their own.
+func sources(t *testing.T) (all []source) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			_, noModule := os.Stat(filepath.Join(file, "go.mod"))
+			name := entry.Name()
+			if file != ".." && (strings.HasPrefix(name, ".") || slices.Contains([]string{"testdata", "out", "bin"}, name) || noModule == nil) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(file, ".go") {
+			return nil
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		folder, err := filepath.Rel("..", filepath.Dir(file))
+		if err != nil {
+			return err
+		}
+		all = append(all, source{filepath.ToSlash(folder), strings.HasSuffix(file, "_test.go"), strings.Count(string(text), "\n"), parsed})
+		return nil
+	})
+	require.NoError(t, err)
+	return all
+}
+
+func (s source) imports() (all []string) {
+	for _, i := range s.file.Imports {
+		name, _ := strconv.Unquote(i.Path.Value)
+		all = append(all, name)
+	}
+	return all
+}
+
+// Every production import stays within the rooms that the importing room may see.
+func TestImportsPointOneWay(t *testing.T) {
+	may := map[string][]string{}
+	for _, r := range rooms {
+		may[r.name] = append(r.imports, r.name)
+	}
+	for _, s := range sources(t) {
+		of := roomOf(s.folder)
+		require.NotEmpty(t, of, "%s belongs to no room", s.folder)
+		for _, imported := range s.imports() {
+			folder, ours := strings.CutPrefix(imported, module)
+			if s.test || !ours {
+				continue
+			}
+			require.Contains(t, may[of], roomOf(folder), "%s (%s) imports %s", s.folder, of, folder)
+			require.False(t, strings.HasPrefix(s.folder, "dq") && strings.HasPrefix(folder, "internal/server"), "%s imports %s", s.folder, folder)
+		}
+	}
+}
+
+// The packages that measure link no package that draws pages.
+func TestLoadLinksNoTemplates(t *testing.T) {
+	imports := map[string][]string{}
+	for _, s := range sources(t) {
+		if !s.test {
+			imports[s.folder] = append(imports[s.folder], s.imports()...)
+		}
+	}
+	seen := map[string]bool{}
+	var visit func(folder string, way []string)
+	visit = func(folder string, way []string) {
+		if seen[folder] {
+			return
+		}
+		seen[folder] = true
+		for _, imported := range imports[folder] {
+			require.NotEqual(t, "template", path.Base(imported), "%s imports %s", strings.Join(append(way, folder), " → "), imported)
+			if next, ours := strings.CutPrefix(imported, module); ours {
+				visit(next, append(way, folder))
+			}
+		}
+	}
+	visit("harness/internal/load", nil)
+	visit("harness/internal/metrics", nil)
+	require.True(t, seen["harness/internal/run"], "the way was followed")
+}
+
+// publicNames counts exported types, functions, values and methods that a program outside this module can use.
+func publicNames(all []source) (n int) {
+	for _, s := range all {
+		if s.test || strings.Contains("/"+s.folder+"/", "/internal/") || s.file.Name.Name == "main" {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() && (d.Recv == nil || exportedReceiver(d.Recv.List[0].Type)) {
+					n++
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						if spec.Name.IsExported() {
+							n++
+						}
+					case *ast.ValueSpec:
+						for _, name := range spec.Names {
+							if name.IsExported() {
+								n++
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return n
+}
+
+func exportedReceiver(of ast.Expr) bool {
+	for {
+		switch x := of.(type) {
+		case *ast.StarExpr:
+			of = x.X
+		case *ast.IndexExpr:
+			of = x.X
+		case *ast.IndexListExpr:
+			of = x.X
+		case *ast.Ident:
+			return x.IsExported()
+		default:
+			return false
+		}
+	}
+}
+
+// turns are phrases that hide the noun or the actor; CONTRIBUTING says what to write instead.
+var turns = regexp.MustCompile(`(?i)\b(that of|those|what (is|was|are|were|has|had|the|it|they|a|an)|nobody|somebody|whoever|who|tells?|told|comes?|came|stands?|stood|where|besides?|alone|none)\b`)
+
+var word = regexp.MustCompile(`[A-Za-z][A-Za-z'-]*`)
+
+// A prose counts words, and turns among them.
+type prose struct{ words, turns int }
+
+func (p *prose) add(text string) {
+	p.words += len(word.FindAllString(text, -1))
+	p.turns += len(turns.FindAllString(text, -1))
+}
+
+// codeBlock is a block of code in Markdown.
+var codeBlock = regexp.MustCompile("(?ms)^```.*?^```|^    .*$")
+
+// documents returns the Markdown files of the tree, and how many words each has.
+func documents(t *testing.T, p *prose) (words map[string]int) {
+	t.Helper()
+	words = map[string]int{}
+	require.NoError(t, filepath.WalkDir("..", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && file != ".." && (strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".github" || entry.Name() == "out" || entry.Name() == "bin") {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(file) != ".md" {
+			return nil
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		words[filepath.ToSlash(strings.TrimPrefix(file, "../"))] = len(strings.Fields(string(text)))
+		p.add(codeBlock.ReplaceAllString(string(text), ""))
+		return nil
+	}))
+	return words
+}
+
+// figures measures the tree.
+func figures(t *testing.T) map[string]int {
+	t.Helper()
+	all := sources(t)
+	f := map[string]int{"public names": publicNames(all)}
+	packages := map[string]bool{}
+	var english prose
+	for _, s := range all {
+		if s.test {
+			f["test lines"] += s.lines
+			continue
+		}
+		packages[s.folder] = true
+		f["production lines"] += s.lines
+		f["room "+roomOf(s.folder)] += s.lines
+		for _, c := range s.file.Comments {
+			english.add(c.Text())
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				if text, err := strconv.Unquote(literal.Value); err == nil && strings.Count(text, " ") >= 3 {
+					english.add(text)
+				}
+			}
+			return true
+		})
+	}
+	f["packages"] = len(packages)
+	for file, words := range documents(t, &english) {
+		if strings.HasPrefix(file, "docs/spec/") {
+			f["words in docs/spec"] += words
+		} else {
+			f["words outside docs/spec"] += words
+		}
+		if file == "README.md" {
+			f["words in README"] = words
+		}
+	}
+	f["turns per 10,000 words"] = english.turns * 10_000 / english.words
+	return f
+}
+
+const figuresFile = "testdata/house.tsv"
+
+// Each figure of the tree is at most the one in testdata/house.tsv, which only goes down.
+func TestTheHouseOnlyShrinks(t *testing.T) {
+	have := figures(t)
+	file, err := os.Open(figuresFile)
+	require.NoError(t, err)
+	defer file.Close()
+	var rows []string
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		columns := strings.Split(lines.Text(), "\t")
+		require.Len(t, columns, 3, "expected a figure, its limit and its goal, got %q", lines.Text())
+		limit, err := strconv.Atoi(columns[1])
+		if err != nil {
+			rows = append(rows, lines.Text()) // the head
+			continue
+		}
+		n, measured := have[columns[0]]
+		delete(have, columns[0])
+		require.True(t, measured, "%s names %q, which is not measured", figuresFile, columns[0])
+		if *update {
+			limit = min(limit, n)
+		}
+		switch {
+		case n > limit:
+			t.Errorf("%s: got %d, limit %d", columns[0], n, limit)
+		case n*100 < limit*98:
+			t.Errorf("%s: got %d, limit %d: lower the limit to %d (go test ./harness -run 'House|Rooms' -update)", columns[0], n, limit, n)
+		}
+		rows = append(rows, fmt.Sprintf("%s\t%d\t%s", columns[0], limit, columns[2]))
+	}
+	require.Empty(t, have, "%s lacks figures", figuresFile)
+	if *update {
+		require.NoError(t, os.WriteFile(figuresFile, []byte(strings.Join(rows, "\n")+"\n"), 0o644))
+	}
+}
+
+// CONTRIBUTING shows the rooms as this file has them.
+func TestContributingHasTheRooms(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("| room | question | folders |\n|---|---|---|\n")
+	for _, r := range rooms {
+		fmt.Fprintf(&table, "| %s | %s | `%s` |\n", r.name, r.question, strings.Join(r.folders, "` `"))
+	}
+	const file, begin, end = "../CONTRIBUTING.md", "<!-- rooms: go test ./harness -run 'House|Rooms' -update -->\n", "<!-- /rooms -->"
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	before, rest, found := strings.Cut(string(text), begin)
+	require.True(t, found, "CONTRIBUTING.md has no %s", begin)
+	_, after, found := strings.Cut(rest, end)
+	require.True(t, found, "CONTRIBUTING.md has no %s", end)
+	want := before + begin + table.String() + end + after
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
+		return
+	}
+	require.Equal(t, want, string(text), "run go test ./harness -run Rooms -update")
+}
