@@ -43,6 +43,10 @@ test: ## run every test; DQ_REQUIRE=redis,docker makes a missing server a failur
 race: ## run the tests of what is concurrent with the race detector: dq, load, conformance, the servers
 	$(GO) test -race ./dq ./dq/clock ./harness/driver/... ./harness/internal/load ./harness/internal/conformance ./internal/server/...
 
+.PHONY: power
+power: ## how seldom compare alarms without a difference, and how often compare finds one: the whole studies
+	DQ_THOROUGH=1 $(GO) test -count 1 -v -run 'Study|Planted|Pairs' ./harness/internal/compare/...
+
 .PHONY: nightly
 nightly: ## what CI leaves out, in hours: whole tables, all releases of the real Redisson, soak, simulated lives, topologies, other queues
 	DQ_THOROUGH=1 $(GO) test -timeout 60m ./...
