@@ -22,7 +22,7 @@ const (
 )
 
 // leaving are commands and flags that are about to go.
-var leaving = []string{"adopt", "matrix", "man", "self", "noise"}
+var leaving = []string{"man", "self", "noise"}
 
 // eachCommand calls f with each visible command.
 func eachCommand(cmd *cobra.Command, f func(*cobra.Command)) {

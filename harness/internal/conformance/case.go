@@ -195,7 +195,7 @@ func (c *Case) Range() string {
 }
 
 // resolveSpans reads Since and Until. That the catalogue knows them is left to a test, so that
-// a release can be adopted again at which something changed.
+// a release can be recorded again at which something changed.
 func (c *Case) resolveSpans() error {
 	var err error
 	bound := func(text string, otherwise wire.Release) wire.Release {

@@ -117,16 +117,6 @@ func (s Spec) WithRelease(release wire.Release) Spec {
 	return s
 }
 
-// Prepare builds the Redisson driver if it has not been, so that Start is quick;
-// nothing else needs it.
-func (s Spec) Prepare(ctx context.Context, progress func(string)) error {
-	if s.version == nil {
-		return nil
-	}
-	_, err := redisson.Build(ctx, *s.version, progress)
-	return err
-}
-
 // Start starts the program; the library is one without a process. Building the
 // Redisson driver on first use is told to progress a line at a time; log, which may
 // be nil, gets what a process writes to stderr.
