@@ -28,8 +28,8 @@ import (
 // servedEnv makes the test binary a driver program for the queue in memory. It is set for all programs that tests start.
 const servedEnv = "DQ_TEST_SERVE"
 
-// stays is the argument that has such a program stay when its stdin has ended.
-const stays = "stays"
+// endsBadly is the argument that has such a program end with a failure.
+const endsBadly = "ends badly"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(servedEnv) == "" {
@@ -42,8 +42,8 @@ func TestMain(m *testing.M) {
 		_, _ = io.WriteString(os.Stderr, err.Error())
 		os.Exit(1)
 	}
-	if slices.Contains(os.Args, stays) {
-		select {}
+	if slices.Contains(os.Args, endsBadly) {
+		os.Exit(1)
 	}
 }
 
@@ -199,10 +199,10 @@ func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What a program has measured stands, though it does not end when it is told to.
-func TestAProgramThatDoesNotEndCostsANote(t *testing.T) {
+// What a program has measured stands, though the program ends with a failure.
+func TestAProgramThatEndsBadlyCostsANote(t *testing.T) {
 	t.Parallel()
-	d, err := spec.Parse("exec:'" + os.Args[0] + "' " + stays)
+	d, err := spec.Parse("exec:'" + os.Args[0] + "' '" + endsBadly + "'")
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false
@@ -212,7 +212,7 @@ func TestAProgramThatDoesNotEndCostsANote(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, result.Report.Judge(nil).Passed, result.Report.Verdict.Text)
 	require.Equal(t, run.InProgram, result.Report.Measured)
-	require.Contains(t, strings.Join(result.Report.Notes, "\n"), "did not end")
+	require.Contains(t, strings.Join(result.Report.Notes, "\n"), "did not end well")
 }
 
 // The first interrupt ends the offers of a program too; what is due is drained,
