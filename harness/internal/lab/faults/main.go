@@ -125,8 +125,10 @@ func resumedText(f *run.Faults) string {
 	if !ok {
 		return "never"
 	}
-	return strings.ReplaceAll(run.FormatNs(int64(longest)), " ", "")
+	return short(longest)
 }
+
+func short(d time.Duration) string { return strings.ReplaceAll(run.FormatNs(int64(d)), " ", "") }
 
 // section has a row for each fault that cost something, and names the others. Its error says where
 // the second implementation is behind the first.
@@ -136,16 +138,19 @@ func section(rows []row) (string, error) {
 	}
 	var table [][]string
 	var quiet, behind []string
-	var slowest [2]*run.Faults
+	var slowest [2]time.Duration
 	for _, r := range rows {
 		for _, cell := range r.behind() {
 			behind = append(behind, name(r.old)+": "+cell)
 		}
 		old, new := counts(r.old.Faults), counts(r.new.Faults)
-		if slices.Max(old) == 0 && slices.Max(new) == 0 {
+		_, again := r.old.Faults.Resumed()
+		_, also := r.new.Faults.Resumed()
+		if again && also && slices.Max(old) == 0 && slices.Max(new) == 0 {
 			quiet = append(quiet, name(r.old))
 			for i, f := range []*run.Faults{r.old.Faults, r.new.Faults} {
-				slowest[i] = later(slowest[i], f)
+				after, _ := f.Resumed()
+				slowest[i] = max(slowest[i], after)
 			}
 			continue
 		}
@@ -161,22 +166,10 @@ func section(rows []row) (string, error) {
 	}
 	text := lab.Table(strings.Fields("fault refused uncertain lost duplicate early postponed resumed"), table)
 	if len(quiet) > 0 {
-		text += fmt.Sprintf("\nNothing of that, and resumed within %s/%s: %s.\n", resumedText(slowest[0]), resumedText(slowest[1]), strings.Join(quiet, ", "))
+		text += fmt.Sprintf("\nNothing of that, and resumed within %s/%s: %s.\n", short(slowest[0]), short(slowest[1]), strings.Join(quiet, ", "))
 	}
 	if len(behind) == 0 {
 		return text + "\ndq is behind: nowhere.\n", nil
 	}
 	return text + "\ndq is behind: " + strings.Join(behind, "; ") + ".\n", errors.New(strings.Join(behind, "\n"))
-}
-
-// later returns the faults after which deliveries went on later, or never.
-func later(a, b *run.Faults) *run.Faults {
-	if a == nil {
-		return b
-	}
-	was, ok := a.Resumed()
-	if is, resumed := b.Resumed(); ok && (!resumed || is > was) {
-		return b
-	}
-	return a
 }

@@ -48,12 +48,13 @@ func main() {
 // report measures, and returns the two tables.
 func report(ctx context.Context, most, queues int) string {
 	const each = "p50|p99|server each"
-	row := func(n int, bytes bool, measure func(context.Context, *redis.Client, dq.Transfers, int) (cost, error)) []string {
+	head := strings.Split("dq: "+each+"|Redisson's script: "+each, "|")
+	row := func(n, pending, queues int) []string {
 		cells := []string{lab.Grouped(int64(n))}
 		for _, how := range []dq.Transfers{dq.Auto, dq.Exact} {
-			fmt.Fprintf(os.Stderr, "%d, transfers %v\n", n, how)
-			c, err := alone(ctx, func(ctx context.Context, rdb *redis.Client) (cost, error) { return measure(ctx, rdb, how, n) })
-			if bytes && how == dq.Auto {
+			fmt.Fprintf(os.Stderr, "%d pending, %d queues, transfers %v\n", pending, queues, how)
+			c, err := alone(ctx, how, pending, queues)
+			if pending > 0 && how == dq.Auto {
 				cells = append(cells, fmt.Sprintf("%.0f", c.bytes))
 			}
 			if err != nil {
@@ -70,13 +71,12 @@ func report(ctx context.Context, most, queues int) string {
 	var length, count [][]string
 	for _, n := range []int{1_000, 10_000, 100_000, 500_000, 1_000_000, 5_000_000} {
 		if n <= most {
-			length = append(length, row(n, true, longQueue))
+			length = append(length, row(n, n, 1))
 		}
 	}
 	for n := 1; n <= queues; n *= 10 {
-		count = append(count, row(n, false, manyQueues))
+		count = append(count, row(n, 0, n))
 	}
-	head := strings.Split("dq: "+each+"|Redisson's script: "+each, "|")
 	return lab.Table(append([]string{"pending", "bytes each"}, head...), length) + "\n" + lab.Table(append([]string{"queues"}, head...), count)
 }
 
@@ -89,7 +89,7 @@ type cost struct {
 }
 
 // alone runs one measurement on a server of its own.
-func alone(ctx context.Context, do func(context.Context, *redis.Client) (cost, error)) (cost, error) {
+func alone(ctx context.Context, how dq.Transfers, pending, queues int) (cost, error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	srv, err := server.Start(ctx, "process", nil)
@@ -97,79 +97,47 @@ func alone(ctx context.Context, do func(context.Context, *redis.Client) (cost, e
 		return cost{}, err
 	}
 	defer srv.Close()
-	options, err := redis.ParseURL(srv.URL())
-	if err != nil {
-		return cost{}, err
-	}
-	rdb := redis.NewClient(options)
+	rdb := srv.NewClient()
 	defer rdb.Close()
-	return do(ctx, rdb)
+	return measure(ctx, rdb, how, pending, queues)
 }
 
-// longQueue has n messages wait, all due in an hour or two, and measures those that come due before them.
-func longQueue(ctx context.Context, rdb *redis.Client, how dq.Transfers, n int) (c cost, err error) {
-	before, err := usage(ctx, rdb)
+// measure has messages come due in queues of one client. Where others are pending, in the one queue that
+// there is, all due in an hour or two, a message is late by when it is taken, and else by when it is
+// transferred.
+func measure(ctx context.Context, rdb redis.UniversalClient, how dq.Transfers, pending, n int) (c cost, err error) {
+	empty, err := usage(ctx, rdb)
 	if err != nil {
 		return c, err
 	}
-	if err := fill(ctx, rdb, "orders", n); err != nil {
+	if err := fill(ctx, rdb, "orders-0", pending); err != nil {
 		return c, err
 	}
 	full, err := usage(ctx, rdb)
 	if err != nil {
 		return c, err
 	}
-	c.bytes = (full.memory - before.memory) / float64(n)
-	client, err := dq.NewClient(rdb, dq.WithTransfer(how))
-	if err != nil {
-		return c, err
-	}
-	defer client.Close()
-	orders := dq.NewBlockingQueue(client, "orders", codec.Bytes{})
-	delayed := dq.NewDelayedQueue(orders)
-	if err := delayed.Ready(ctx); err != nil {
-		return c, err
-	}
-	late := run.NewHistogram(run.TotalDigits)
-	var taker sync.WaitGroup
-	var failed error
-	taker.Go(func() {
-		for range messages {
-			value, err := orders.Take(ctx)
-			if err != nil {
-				failed = fmt.Errorf("%d of %d messages came within %s: %w", late.Count(), messages, longest, err)
-				return
-			}
-			due, _ := strconv.ParseInt(strings.TrimRight(string(value), "\x00"), 10, 64)
-			late.Record(int64(time.Since(time.UnixMilli(due))))
-		}
-	})
-	err = steadily(ctx, func(int) *dq.DelayedQueue[[]byte] { return delayed })
-	taker.Wait()
-	if err := errors.Join(err, failed); err != nil {
-		return c, err
-	}
-	return c.with(ctx, rdb, full, late)
-}
-
-// manyQueues has messages come due in n queues of one client, and measures when they are transferred.
-func manyQueues(ctx context.Context, rdb *redis.Client, how dq.Transfers, n int) (c cost, err error) {
+	c.bytes = (full.memory - empty.memory) / float64(max(pending, 1))
 	late := run.NewHistogram(run.TotalDigits)
 	var mu sync.Mutex
+	came := func(after time.Duration) {
+		mu.Lock()
+		defer mu.Unlock()
+		late.Record(int64(after))
+	}
 	client, err := dq.NewClient(rdb, dq.WithTransfer(how), dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) {
-		if e.Late > 0 {
-			mu.Lock()
-			defer mu.Unlock()
-			late.Record(int64(e.Late))
+		if pending == 0 && e.Late > 0 {
+			came(e.Late)
 		}
 	}}))
 	if err != nil {
 		return c, err
 	}
 	defer client.Close()
-	queues := make([]*dq.DelayedQueue[[]byte], n)
+	taken, queues := make([]*dq.BlockingQueue[[]byte], n), make([]*dq.DelayedQueue[[]byte], n)
 	for i := range queues {
-		queues[i] = dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders-"+strconv.Itoa(i), codec.Bytes{}))
+		taken[i] = dq.NewBlockingQueue(client, "orders-"+strconv.Itoa(i), codec.Bytes{})
+		queues[i] = dq.NewDelayedQueue(taken[i])
 	}
 	for _, q := range queues {
 		if err := q.Ready(ctx); err != nil {
@@ -180,25 +148,37 @@ func manyQueues(ctx context.Context, rdb *redis.Client, how dq.Transfers, n int)
 	if err != nil {
 		return c, err
 	}
+	var taker sync.WaitGroup
+	var failed error
+	if pending > 0 {
+		taker.Go(func() {
+			for i := range messages {
+				value, err := taken[0].Take(ctx)
+				if err != nil {
+					failed = fmt.Errorf("%d of %d messages came within %s: %w", i, messages, longest, err)
+					return
+				}
+				due, _ := strconv.ParseInt(strings.TrimRight(string(value), "\x00"), 10, 64)
+				came(time.Since(time.UnixMilli(due)))
+			}
+		})
+	}
 	used := func(i int) *dq.DelayedQueue[[]byte] { return queues[i*7919%n] }
-	if err := steadily(ctx, used); err != nil {
+	err = steadily(ctx, used)
+	taker.Wait()
+	if err := errors.Join(err, failed); err != nil {
 		return c, err
 	}
-	for i := range min(n, messages) { // all are transferred when nothing waits
-		for size := 1; size > 0; time.Sleep(10 * time.Millisecond) {
+	for i := range min(n, messages) { // all are transferred when nothing else waits
+		for size := pending + 1; size > pending; time.Sleep(10 * time.Millisecond) {
 			if size, err = used(i).Size(ctx); err != nil {
 				return c, err
 			}
 		}
 	}
+	after, err := usage(ctx, rdb)
 	mu.Lock()
 	defer mu.Unlock()
-	return c.with(ctx, rdb, before, late)
-}
-
-// with adds to a cost what was seen since before.
-func (c cost) with(ctx context.Context, rdb *redis.Client, before used, late *run.Histogram) (cost, error) {
-	after, err := usage(ctx, rdb)
 	c.p50, c.p99 = time.Duration(late.Quantile(.5)), time.Duration(late.Quantile(.99))
 	c.server = (after.cpu - before.cpu) / messages
 	return c, err
@@ -231,7 +211,7 @@ func stamp(due time.Time) []byte {
 }
 
 // fill puts n members into a queue, in an order that has nothing to do with when they are due.
-func fill(ctx context.Context, rdb *redis.Client, queue string, n int) error {
+func fill(ctx context.Context, rdb redis.UniversalClient, queue string, n int) error {
 	names, layout := wire.NamesOf(queue), wire.Newest().Layout()
 	soon := time.Now().Add(time.Hour).UnixMilli()
 	const batch = 5_000
@@ -264,7 +244,7 @@ type used struct {
 	cpu    time.Duration
 }
 
-func usage(ctx context.Context, rdb *redis.Client) (u used, err error) {
+func usage(ctx context.Context, rdb redis.UniversalClient) (u used, err error) {
 	info, err := rdb.InfoMap(ctx, "memory", "cpu").Result()
 	if err != nil {
 		return u, err

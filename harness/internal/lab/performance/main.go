@@ -9,13 +9,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -36,39 +34,26 @@ func main() {
 	})
 }
 
-// step is one measurement.
-type step struct {
-	name string
-	// takes bounds it.
-	takes time.Duration
-	// bench is a benchmark of dq, a regular expression, that is run count times.
-	bench string
-	count int
-	// load are the flags of dq-bench run.
-	load []string
-	java bool
-}
+// longest bounds one step.
+const longest = 4 * time.Minute
 
-var steps = []step{
-	{name: "backlog", takes: 2 * time.Minute, bench: "^BenchmarkBacklog$"},
-	{name: "long-queue", takes: 2 * time.Minute, bench: "^BenchmarkLongQueue$"},
-	{name: "consume", takes: 2 * time.Minute, bench: "^BenchmarkConsume$"},
-	{name: "burst-batch", takes: time.Minute, bench: "^BenchmarkBurst$"},
-	{name: "offer", takes: 2 * time.Minute, bench: "^BenchmarkOffer(All)?$", count: 3},
-	{name: "cancel", takes: time.Minute, bench: "^BenchmarkCancel$", count: 2},
-	{name: "turns", takes: time.Minute, bench: "^Benchmark(Turns|Takeover)$"},
-	{name: "rate-5000", takes: 4 * time.Minute, load: []string{
-		"--driver", "dq", "--driver", "dq:4.7.0,faithful", "--rate", "5000/s", "--duration", "5s", "--delay", "1s", "--repeat", "3",
-	}},
-	{name: "rate-1000", takes: 4 * time.Minute, java: true, load: []string{
-		"--driver", "dq", "--driver", "redisson:4.7.0", "--rate", "1000/s", "--duration", "8s", "--delay", "2s", "--warmup", "20s",
-	}},
-	{name: "rate-20", takes: 3 * time.Minute, java: true, load: []string{
-		"--driver", "dq", "--driver", "redisson:4.7.0", "--rate", "20/s", "--duration", "20s", "--delay", "1s..3s", "--warmup", "5s",
-	}},
-	{name: "burst", takes: 2 * time.Minute, java: true, load: []string{
-		"-f", "burst-one-instant", "--driver", "dq", "--driver", "redisson:4.7.0",
-	}},
+// steps are measured in turn: benchmarks of dq, each so many times, or a load of dq-bench run.
+var steps = []struct {
+	name, bench string
+	count       int
+	load        string
+}{
+	{name: "backlog", bench: "^BenchmarkBacklog$", count: 1},
+	{name: "long-queue", bench: "^BenchmarkLongQueue$", count: 1},
+	{name: "consume", bench: "^BenchmarkConsume$", count: 1},
+	{name: "burst-batch", bench: "^BenchmarkBurst$", count: 1},
+	{name: "offer", bench: "^BenchmarkOffer(All)?$", count: 3},
+	{name: "cancel", bench: "^BenchmarkCancel$", count: 2},
+	{name: "turns", bench: "^Benchmark(Turns|Takeover)$", count: 1},
+	{name: "rate-5000", load: "--driver dq --driver dq:4.7.0,faithful --rate 5000/s --duration 5s --delay 1s --repeat 3"},
+	{name: "rate-1000", load: "--driver dq --driver redisson:4.7.0 --rate 1000/s --duration 8s --delay 2s --warmup 20s"},
+	{name: "rate-20", load: "--driver dq --driver redisson:4.7.0 --rate 20/s --duration 20s --delay 1s..3s --warmup 5s"},
+	{name: "burst", load: "-f burst-one-instant --driver dq --driver redisson:4.7.0"},
 }
 
 // measuring is the report in the making.
@@ -102,7 +87,11 @@ func (m *measuring) all(ctx context.Context, only string) error {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "%s  %d of %d: %s\n", time.Since(began).Round(time.Second), i+1, len(steps), s.name)
-		if err := m.step(ctx, s); err != nil {
+		err := m.bench(ctx, s.name, s.bench, s.count)
+		if s.load != "" {
+			err = m.load(ctx, s.name, strings.Fields(s.load))
+		}
+		if err != nil {
 			m.missing[s.name] = strings.SplitN(err.Error(), "\n", 2)[0]
 			fmt.Fprintf(os.Stderr, "%s was not measured: %v\n", s.name, err)
 		}
@@ -110,43 +99,30 @@ func (m *measuring) all(ctx context.Context, only string) error {
 	return nil
 }
 
-func (m *measuring) step(ctx context.Context, s step) error {
-	if ctx.Err() != nil {
-		return errors.New("there was no time left")
-	}
-	if s.java {
-		for _, tool := range []string{"java", "mvn"} {
-			if _, err := exec.LookPath(tool); err != nil {
-				return fmt.Errorf("there is no %s here for a real Redisson", tool)
-			}
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.takes)
+// load notes the figures of the runs of a load.
+func (m *measuring) load(ctx context.Context, step string, args []string) error {
+	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	if s.bench != "" {
-		return m.bench(ctx, s)
-	}
-	runs, err := lab.Load(ctx, filepath.Join(m.raw, s.name), s.load...)
+	runs, err := lab.Load(ctx, filepath.Join(m.raw, step), args...)
 	for _, r := range runs {
-		m.samples.run(s.name, sideOf(r.Driver), r)
+		m.samples.run(step, r)
 	}
 	return err
 }
 
-func (m *measuring) bench(ctx context.Context, s step) error {
-	cmd := lab.Stopped(ctx, m.tests, "-test.run", "^$", "-test.bench", s.bench, "-test.benchtime", "1x",
-		"-test.count", fmt.Sprint(max(s.count, 1)), "-test.timeout", s.takes.String())
+// bench notes the figures that benchmarks of dq print.
+func (m *measuring) bench(ctx context.Context, step, pattern string, count int) error {
+	if pattern == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	cmd := lab.Stopped(ctx, m.tests, "-test.run", "^$", "-test.bench", pattern, "-test.benchtime", "1x", "-test.count", fmt.Sprint(count))
 	cmd.Dir = "dq"
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	err := cmd.Run()
-	file := filepath.Join(m.raw, s.name+".txt")
-	if err := run.WriteWhole(file, said.Bytes()); err != nil {
-		return err
-	}
-	m.samples.benchmarks(said.String())
+	said, err := cmd.CombinedOutput()
+	m.samples.benchmarks(string(said))
 	if err != nil {
-		return fmt.Errorf("%w; see %s", err, file)
+		err = fmt.Errorf("%w\n%s", err, said)
 	}
-	return nil
+	return errors.Join(err, run.WriteWhole(filepath.Join(m.raw, step+".txt"), said))
 }

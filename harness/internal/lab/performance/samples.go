@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/internal/lab"
@@ -40,14 +39,18 @@ func (s samples) benchmarks(text string) {
 
 // run notes the figures of a run file under the step's name, the side's and what they are:
 // "rate-20 dq p99-ms".
-func (s samples) run(step, side string, r *run.Document) {
+func (s samples) run(step string, r *run.Document) {
+	side := r.Driver.Name
+	if strings.HasSuffix(r.Driver.Version, ",faithful") {
+		side = "faithful"
+	}
 	add := func(what string, v float64) { s.add(step+" "+side+" "+what, v) }
 	delivered := float64(max(r.Counts.Delivered, 1))
 	if past := r.Histograms.PastDue; past != nil {
-		add("p99-ms", milliseconds(past.Quantile(0.99)))
+		add("p99-ms", float64(past.Quantile(0.99))/1e6)
 	}
 	if late := r.Histograms.Lateness; late != nil {
-		add("lateness-p99-ms", milliseconds(late.Quantile(0.99)))
+		add("lateness-p99-ms", float64(late.Quantile(0.99))/1e6)
 	}
 	if server := r.ServerStats; server != nil {
 		add("transfers/msg", server.TransferCallsPerMessage)
@@ -62,20 +65,10 @@ func (s samples) run(step, side string, r *run.Document) {
 	}
 }
 
-// sideOf names the side that a run is of.
-func sideOf(d run.Driver) string {
-	if strings.HasSuffix(d.Version, ",faithful") {
-		return "faithful"
-	}
-	return d.Name
-}
-
-func milliseconds(ns int64) float64 { return float64(ns) / float64(time.Millisecond) }
-
 // fill puts the medians of figures in the place of their names in braces.
 func (s samples) fill(text string) string {
 	return named.ReplaceAllStringFunc(text, func(name string) string {
-		if v, ok := s.over(name[1:len(name)-1], ""); ok {
+		if v, ok := s.figure(name[1 : len(name)-1]); ok {
 			return short(v)
 		}
 		return "–"
@@ -84,18 +77,18 @@ func (s samples) fill(text string) string {
 
 var named = regexp.MustCompile(`\{[^}]+\}`)
 
-// over returns the ratio of the medians of two figures, or the median of the first where there is no
-// second; false where one was not measured.
-func (s samples) over(a, b string) (float64, bool) {
-	if len(s[a]) == 0 || b != "" && len(s[b]) == 0 {
+// figure returns the median of a figure, or the ratio of the medians of two, "a : b"; false where one
+// was not measured.
+func (s samples) figure(name string) (float64, bool) {
+	above, below, two := strings.Cut(name, " : ")
+	if len(s[above]) == 0 || two && len(s[below]) == 0 {
 		return 0, false
 	}
-	v := stats.Median(s[a])
-	if b == "" {
-		return v, true
+	v := stats.Median(s[above])
+	if two {
+		v /= stats.Median(s[below])
 	}
-	below := stats.Median(s[b])
-	return v / below, below != 0
+	return v, true
 }
 
 // short writes a number with three digits, or whole with its thousands apart.

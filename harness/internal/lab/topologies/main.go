@@ -10,7 +10,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -35,38 +34,42 @@ import (
 // calm is how long a load lasts before a fault, and after it.
 const calm = 2 * time.Second
 
+// lanes is how many topologies run at a time.
+const lanes = 4
+
 func main() {
 	servers := flag.String("servers", os.Getenv("DQ_REDIS_SERVERS"), "more server programs, separated by colons")
 	only := flag.String("only", "", "regular expression for \"server: topology\", such as 'redis 7.*: Cluster'")
-	rules := flag.String("rules", filepath.Join("dq", "README.md"), "the text with the rules for a user with few rights")
-	lanes := flag.Int("lanes", 4, "how many run at a time")
-	lab.Main("topologies", 10*time.Minute, func(ctx context.Context) (string, error) {
-		return report(ctx, *servers, *only, *rules, max(*lanes, 1))
-	})
+	lab.Main("topologies", 10*time.Minute, func(ctx context.Context) (string, error) { return report(ctx, *servers, *only) })
 }
 
 // report runs all there is. Its error says what failed.
-func report(ctx context.Context, servers, only, rulesFile string, lanes int) (string, error) {
+func report(ctx context.Context, servers, only string) (string, error) {
 	keep, err := regexp.Compile(only)
 	if err != nil {
 		return "", fmt.Errorf("-only: %w", err)
 	}
-	text, err := os.ReadFile(rulesFile)
+	text, err := os.ReadFile(filepath.Join("dq", "README.md"))
 	if err != nil {
 		return "", err
 	}
 	rules, err := topology.Rules(string(text))
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", rulesFile, err)
+		return "", fmt.Errorf("dq/README.md: %w", err)
 	}
 	programs, err := find(ctx, servers)
 	if err != nil {
 		return "", err
 	}
-	w, err := newWork()
+	sections, err := conformance.Load(scenarios.Conformance, "conformance")
 	if err != nil {
 		return "", err
 	}
+	oracle, err := conformance.LoadOracle(recordings.Files, "redisson")
+	if err != nil {
+		return "", err
+	}
+	cases := conformance.Select(sections, nil)
 	var jobs []*job
 	for i, p := range programs {
 		for _, k := range topology.Kinds(rules) {
@@ -75,41 +78,45 @@ func report(ctx context.Context, servers, only, rulesFile string, lanes int) (st
 			}
 		}
 	}
-	w.all(ctx, jobs, lanes)
+	var doing sync.WaitGroup
+	lane := make(chan struct{}, lanes)
+	for _, j := range jobs {
+		lane <- struct{}{}
+		doing.Go(func() {
+			j.err = j.do(ctx, cases, oracle)
+			fmt.Fprintf(os.Stderr, "%s: done, %d faults\n", j, len(j.faults()))
+			<-lane
+		})
+	}
+	doing.Wait()
 	return section(jobs)
 }
 
-// server is a program.
-type server struct {
-	path string
-	// name is redis or valkey, version as the program says it.
-	name, version string
-}
+// server is a program, with what it says of itself, as "redis" and "7.0.15".
+type server struct{ path, name, version string }
 
 func (p server) String() string { return p.name + " " + p.version }
 
 // versionLine is what a server program prints of itself.
 var versionLine = regexp.MustCompile(`(?i)^(\w+) server v=([0-9.]+)`)
 
-// find returns the programs to run, each version once: the one on PATH first.
-func find(ctx context.Context, more string) ([]server, error) {
-	var found []server
-	for i, path := range append([]string{""}, strings.Split(more, ":")...) {
-		if i > 0 && path == "" {
-			continue
+// find returns the programs to run, each version once: the first one on PATH, and those named, between colons.
+func find(ctx context.Context, more string) (found []server, err error) {
+	paths := strings.FieldsFunc(more, func(r rune) bool { return r == ':' })
+	for _, name := range []string{"redis-server", "valkey-server"} {
+		if at, err := exec.LookPath(name); err == nil {
+			paths = append([]string{at}, paths...)
+			break
 		}
-		p, err := identify(ctx, path)
-		switch {
-		case err != nil && i > 0:
-			return nil, fmt.Errorf("-servers: %w", err)
-		case err != nil:
-			continue // the others may be all there is
+	}
+	for _, path := range paths {
+		said, err := exec.CommandContext(ctx, path, "--version").Output()
+		m := versionLine.FindStringSubmatch(string(said))
+		if m == nil {
+			return nil, errors.Join(fmt.Errorf("%s --version: expected a Redis or Valkey server, got %.80q", path, said), err)
 		}
-		known := false
-		for _, other := range found {
-			known = known || other.String() == p.String()
-		}
-		if !known {
+		p := server{path, strings.ToLower(m[1]), m[2]}
+		if !slices.ContainsFunc(found, func(other server) bool { return other.String() == p.String() }) {
 			found = append(found, p)
 		}
 	}
@@ -117,29 +124,6 @@ func find(ctx context.Context, more string) ([]server, error) {
 		return nil, errors.New("expected redis-server or valkey-server on PATH, found neither: install one, or name it in DQ_REDIS_SERVERS")
 	}
 	return found, nil
-}
-
-// identify asks a program what it is; an empty path is for the first on PATH.
-func identify(ctx context.Context, path string) (server, error) {
-	if path == "" {
-		for _, name := range []string{"redis-server", "valkey-server"} {
-			if at, err := exec.LookPath(name); err == nil {
-				path = at
-				break
-			}
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	said, err := exec.CommandContext(ctx, path, "--version").Output()
-	if err != nil {
-		return server{}, fmt.Errorf("%s --version: %w", cmp.Or(path, "redis-server"), err)
-	}
-	m := versionLine.FindStringSubmatch(string(said))
-	if m == nil {
-		return server{}, fmt.Errorf("%s --version: expected a Redis or Valkey server, got %.80q", path, said)
-	}
-	return server{path, strings.ToLower(m[1]), m[2]}, nil
 }
 
 // job is one topology on one program.
@@ -150,8 +134,6 @@ type job struct {
 	verdict  *topology.Verdict
 	outcomes []outcome
 	err      error
-	// unfit is why the program cannot run it.
-	unfit string
 }
 
 type outcome struct {
@@ -179,43 +161,9 @@ func (j *job) faults() (all []string) {
 	return all
 }
 
-// work is what all jobs share.
-type work struct {
-	cases  []*conformance.Case
-	oracle *conformance.Oracle
-}
-
-func newWork() (*work, error) {
-	sections, err := conformance.Load(scenarios.Conformance, "conformance")
-	if err != nil {
-		return nil, err
-	}
-	oracle, err := conformance.LoadOracle(recordings.Files, "redisson")
-	return &work{conformance.Select(sections, nil), oracle}, err
-}
-
-// all does the jobs, several at a time.
-func (w *work) all(ctx context.Context, jobs []*job, lanes int) {
-	next := make(chan *job)
-	var workers sync.WaitGroup
-	for range lanes {
-		workers.Go(func() {
-			for j := range next {
-				j.err = w.do(ctx, j)
-				fmt.Fprintf(os.Stderr, "%s: done, %d faults\n", j, len(j.faults()))
-			}
-		})
-	}
-	for _, j := range jobs {
-		next <- j
-	}
-	close(next)
-	workers.Wait()
-}
-
 // do starts the servers, runs the cases, and then a load for each fault.
-func (w *work) do(ctx context.Context, j *job) (err error) {
-	if j.unfit = j.kind.Unfit(j.program.version); j.unfit != "" {
+func (j *job) do(ctx context.Context, cases []*conformance.Case, oracle *conformance.Oracle) (err error) {
+	if j.kind.Unfit(j.program.version) != "" {
 		return nil
 	}
 	t, err := j.kind.Start(ctx, j.program.path)
@@ -223,7 +171,7 @@ func (w *work) do(ctx context.Context, j *job) (err error) {
 		return fmt.Errorf("start: %w", err)
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	if j.verdict, err = t.Verify(ctx, w.cases, w.oracle); err != nil {
+	if j.verdict, err = t.Verify(ctx, cases, oracle); err != nil {
 		return fmt.Errorf("verify: %w", err)
 	}
 	fmt.Fprintf(os.Stderr, "%s: %d cases passed, %d failed\n", j, j.verdict.Passed, len(j.verdict.Failed))
