@@ -1,24 +1,25 @@
-// Package embedded answers: which Redis is there where there is none?
+// Package embedded runs a Redis server inside this process, for delay queues and their observers.
 //
-// It imitates Redis 7.0 in this process, as far as delay queues and those who watch
-// them need it. What it answers was compared with a real one; how fast says nothing
-// about Redis.
+// miniredis runs the commands. This package adds MONITOR, blocking pops in order of arrival, CLIENT, INFO and
+// scripts. It answers as Redis 7.0.15 does; its speed says nothing about Redis.
 //
-// Its scripts have no bit and no cmsgpack, no shebang, no replies of RESP3, no debugger, none of
-// redis.acl_check_cmd, redis.breakpoint, redis.debug and gcinfo, and pairs shows nothing of a library; ".."
-// puts all digits of a number into a text; string.format, patterns, math.random, goto and the texts of errors
-// are those of another Lua machine, whose functions take fewer texts for numbers and check less
-// of what is passed to them; cjson is another one: it leaves out null and knows no cjson.null, writes
-// an empty table as a list, escapes other characters and refuses a list with gaps. They have 512 KB of text and
-// 1000 coroutines at most. One that runs for 5 s is ended, but not while a single call of a function of the
-// library takes so long; one that doubles its texts for long ends the process.
+// Scripts have one Lua state with the base, string, table and math libraries, redis and struct. Each of these
+// refuses by name: bit, cjson, cmsgpack, coroutine, load, loadstring, rawset, functions missing from a library,
+// options of struct, and commands that miniredis lacks or that would block other clients. A script ends with an
+// error after 5 s; its memory is not limited.
+//
+// Differences from Redis: ".." writes all digits of a number, and string.format, patterns, math.random and the
+// texts of Lua's own errors follow gopher-lua.
 package embedded
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,8 +34,9 @@ const (
 	// emulatedVersion is the Redis whose MONITOR lines and script errors the
 	// embedded server reproduces; clients read it to choose their commands.
 	emulatedVersion = "7.0.15"
-	// emulatedVersionNumber is the same as scripts have it.
+	// emulatedVersionNumber is REDIS_VERSION_NUM of scripts.
 	emulatedVersionNumber = 7<<16 | 0<<8 | 15
+	databases             = 16
 )
 
 // Server is a Redis inside this process: miniredis runs the commands, and this
@@ -60,13 +62,10 @@ type Server struct {
 	lastID   int64
 	monitors map[*client]bool
 	hooks    Hooks
-	scripts  map[string]string // SHA-1 of the body as clients know it → body
-	sources  map[string]string // body → what runs for it
-	machine  *machine          // that runs them
-	running  *script           // the script that runs now, nil outside
-	waiters  []*waiter         // blocked pops, the longest waiting first
-	writes   uint64            // commands that ran and may have written
-	served   uint64            // of these, those after which waiters were served
+	machine  *machine  // runs the scripts
+	waiters  []*waiter // blocked pops, the longest waiting first
+	writes   uint64    // commands that ran and may have written
+	served   uint64    // writes when waiters were last served
 	stats    map[string]*commandStat
 }
 
@@ -107,7 +106,7 @@ func serve(l net.Listener, hooks Hooks, limit time.Duration) (*Server, error) {
 	engine.ClockTTL(true) // keys expire by the clock, not by a test's command
 	e := &Server{
 		engine: engine, srv: engine.Server(), listen: l, since: time.Now(), hooks: hooks,
-		clients: map[int64]*client{}, monitors: map[*client]bool{}, scripts: map[string]string{}, sources: map[string]string{}, stats: map[string]*commandStat{},
+		clients: map[int64]*client{}, monitors: map[*client]bool{}, stats: map[string]*commandStat{},
 	}
 	e.machine = newMachine(e, limit)
 	e.wg.Go(e.accept)
@@ -218,14 +217,14 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 	c.capture()
 	switch {
 	case isScript:
-		e.eval(c, name, args)
+		e.machine.eval(c, name, args)
 	case blockingPops[name]:
 		w = e.pop(c, args)
 	case name == "MONITOR":
 		e.monitors[c] = true
 		c.peer.WriteOK()
 	case name == "SCRIPT":
-		e.script(c, args)
+		e.machine.script(c, args)
 	case name == "CLIENT":
 		e.client(c, args)
 	case name == "CONFIG":
@@ -240,22 +239,17 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 		c.peer.WriteOK()
 	case name == "HELLO":
 		e.hello(c, args)
-	case noDatabase(name, args):
-		c.peer.WriteError("ERR DB index is out of range")
 	case !e.srv.IsRegisteredCommand(name):
 		c.peer.WriteRaw(unknownCommand(args))
-	case cannotBlock(name, args):
-		c.peer.WriteError("ERR " + name + " may not block in the embedded server")
+	case cannotRun(name, args) != "":
+		c.peer.WriteError(cannotRun(name, args))
 	default:
 		e.dispatch(c.peer, args...)
 	}
 	c.peer.Flush()
-	reply = c.captured()
-	switch {
-	case name == "SELECT" && string(reply) == "+OK\r\n":
+	reply = e.corrected(c.peer.Ctx, args, c.captured())
+	if name == "SELECT" && string(reply) == "+OK\r\n" {
 		c.db = args[1]
-	case name == "SUBSCRIBE" || name == "PSUBSCRIBE":
-		c.subscribed = true
 	}
 	rejected := isRejection(reply)
 	if !isScript && !rejected {
@@ -294,8 +288,8 @@ func (e *Server) Exclusive(f func()) {
 
 // ForgetScripts is what SCRIPT FLUSH does. It is for Exclusive.
 func (e *Server) ForgetScripts() {
-	clear(e.scripts)
-	clear(e.sources)
+	clear(e.machine.bodies)
+	clear(e.machine.programs)
 }
 
 // Do runs a command and returns its reply in RESP2. It is for Hooks.Ran and Exclusive.
@@ -331,18 +325,63 @@ func unknownCommand(args []string) string {
 // oneLineText keeps an argument from breaking the protocol's error line.
 var oneLineText = strings.NewReplacer("\r", " ", "\n", " ")
 
-// cannotBlock tells the commands that would block inside miniredis, and with it
-// every other client of this server.
-func cannotBlock(name string, args []string) bool {
+// cannotRun has the refusal of a command that would block every client inside miniredis, or select a missing database.
+func cannotRun(name string, args []string) string {
+	blocks := false
 	switch name {
 	case "BZPOPMIN", "BZPOPMAX", "BZMPOP", "BLMPOP":
-		return true
+		blocks = true
 	case "XREAD", "XREADGROUP":
-		for _, a := range args {
-			if strings.EqualFold(a, "BLOCK") {
-				return true
-			}
+		blocks = slices.ContainsFunc(args, func(a string) bool { return strings.EqualFold(a, "BLOCK") })
+	case "SELECT":
+		if n, err := strconv.Atoi(strings.Join(args[1:], " ")); err == nil && (n < 0 || n >= databases) {
+			return "ERR DB index is out of range"
 		}
 	}
-	return false
+	if blocks {
+		return "ERR " + name + " may not block in the embedded server"
+	}
+	return ""
+}
+
+// corrected mends the replies in which miniredis differs from Redis 7.0: scores (%.17g there, the shortest
+// text here), and an empty ZUNIONSTORE, which leaves a key.
+func (e *Server) corrected(state any, args []string, reply []byte) []byte {
+	name := strings.ToUpper(args[0])
+	if !strings.HasPrefix(name, "Z") || len(reply) == 0 {
+		return reply
+	}
+	if name == "ZUNIONSTORE" && string(reply) == ":0\r\n" {
+		e.aside(state, []string{"DEL", args[1]})
+	}
+	one := name == "ZSCORE" || name == "ZINCRBY" || name == "ZADD"
+	every := name == "ZMSCORE"
+	pairs := name == "ZPOPMIN" || name == "ZPOPMAX" || name == "ZSCAN" ||
+		len(args) > 3 && slices.ContainsFunc(args[3:], func(a string) bool { return strings.EqualFold(a, "WITHSCORES") })
+	out, _ := appendScores(nil, reply, one, every, pairs)
+	return out
+}
+
+// appendScores copies a reply and rewrites its scores: the reply itself, every element or every second one.
+func appendScores(out, reply []byte, score, every, pairs bool) (copied, rest []byte) {
+	line, rest, _ := bytes.Cut(reply, []byte("\r\n"))
+	n, _ := strconv.Atoi(string(line[1:]))
+	switch {
+	case line[0] == ',':
+		f, _ := strconv.ParseFloat(string(line[1:]), 64)
+		return fmt.Appendf(out, ",%s\r\n", numberText(f, 17)), rest
+	case line[0] == '$' && n >= 0:
+		text := string(rest[:n])
+		if f, err := strconv.ParseFloat(text, 64); score && err == nil {
+			text = numberText(f, 17)
+		}
+		return fmt.Appendf(out, "$%d\r\n%s\r\n", len(text), text), rest[n+2:]
+	}
+	out = append(append(out, line...), "\r\n"...)
+	if line[0] == '*' {
+		for i := range n {
+			out, rest = appendScores(out, rest, every || pairs && i%2 == 1, every, pairs)
+		}
+	}
+	return out, rest
 }

@@ -153,7 +153,7 @@ func redissonCommands(t *testing.T, version string) [][]string {
 	)
 }
 
-func TestEmbeddedRunsRedissonsScriptsAsRedisDoes(t *testing.T) {
+func TestRunsRedissonsScriptsAsRedisDoes(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"v1", "v2"} {
 		t.Run(version, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestEmbeddedRunsRedissonsScriptsAsRedisDoes(t *testing.T) {
 
 // Every recorded script, whatever it does, answers as on a real server on a
 // queue with two elements.
-func TestEmbeddedRunsEveryRecordedScript(t *testing.T) {
+func TestRunsEveryRecordedScript(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "dq", "wire", "scripts", "*.lua"))
 	require.NoError(t, err)
@@ -193,69 +193,89 @@ func TestEmbeddedRunsEveryRecordedScript(t *testing.T) {
 	requireSameAsRedis(t, cmds)
 }
 
-func TestEmbeddedAnswersAsRedisDoes(t *testing.T) {
+func TestAnswersAsRedisDoes(t *testing.T) {
 	t.Parallel()
 	requireSameAsRedis(t, [][]string{
-		{"ping", "\x00\a\b\x7f\x80\"\\\n\r\t~\x1b"}, {"Get", "none"}, {"get"}, {"nosuch"},
+		{"ping", "\x00\a\b\x7f\x80\"\\\n\r\t~\x1b"}, {"Get", "none"}, {"get"}, {"nosuch"}, {"select", "99"},
 		{"SELECT", "1"}, {"eval", `return redis.call("Set","x","1")`, "0"}, {"select", "0"},
 		{"auth", "default", "secret"}, {"config", "get", "none"}, {"client", "setname", "me"}, {"CLIENT", "GETNAME"},
 		{"multi"}, {"set", "a", "1"}, {"eval", `return redis.call("get",KEYS[1])`, "1", "a"}, {"BLPOP", "none", "0"}, {"Exec"},
 		{"MULTI"}, {"set", "a", "2"}, {"discard"}, {"exec"}, {"multi"}, {"get"}, {"exec"}, {"get", "a"},
-		{"eval", `return redis.call("lpush","a","1")`, "0"}, {"eval", `return redis.pcall("lpush","a","1")`, "0"},
-		{"eval", `return redis.call("get")`, "0"}, {"eval", "\n\nlocal r = redis.call() return r", "0"}, {"eval", `return redis.call("blpop","l",0)`, "0"},
-		{"eval", `return redis.call("nosuch","a")`, "0"}, {"eval", `return redis.call("get",nil)`, "0"},
-		{"eval", "\n\nerror('boom')", "0"}, {"eval", `error("boom")`, "0"}, {"eval", `return redis.error_reply("MY x")`, "0"},
-		{"eval", `return {1,"two",{3,false},4.9}`, "0"}, {"eval", `return {ok="fine"}`, "0"}, {"eval", "return nothing", "0"},
-		{"eval", `redis.call("set","a",1.5) redis.call("set","a",3)`, "0"}, {"eval", "return 1", "x"}, {"eval", "return 1", "7"},
-		{"eval_ro", `return redis.call("set","a","1")`, "0"}, {"eval_ro", `return redis.call("get","a")`, "0"},
-		{"evalsha", sha("return 1"), "0"}, {"script", "load", "return 1"}, {"evalsha", sha("return 1"), "0"}, {"script", "exists", sha("return 1")},
-		{"eval", "redis.call = nil", "0"}, {"eval", "\nstring.foo = 1", "0"}, {"eval", "rawset(_G, 'x', 1)", "0"}, {"eval", "x = 1", "0"}, {"eval", `return redis.call("get","a")`, "0"},
-		{"eval", `return {tonumber("1e3"), tonumber(" 0x10 "), tonumber("z", 36), tostring(tonumber("1e17")), tostring(tonumber("x"))}`, "0"},
-		{"eval", `return {tostring(1700000000000123), tostring(0.1 + 0.2), tostring(5)}`, "0"}, {"eval", `return {pcall(redis.call, "get")}`, "0"}, {"eval", `return {pcall(function() error("no") end)}`, "0"},
-		{"eval", `redis.call("set","a",1e15) redis.call("set","b",0.1) return redis.call("mget","a","b")`, "0"}, {"eval", `redis.call("select",99)`, "0"}, {"select", "99"},
-		{"eval", `redis.call("select",2) redis.call("set","b","2") return redis.call("get","b")`, "0"}, {"get", "b"}, {"eval", `local t = {} for i = 1, 9000 do t[i] = i end return {unpack(t)}`, "0"},
-		{"eval", `local function f(n) if n == 0 then return 0 end return 1 + f(n - 1) end return f(5000)`, "0"}, {"eval", `local t = {} for i = 1, 70000 do t[i] = "x" end return #table.concat(t)`, "0"},
-		{"eval", "KEYS = {}", "1", "k"}, {"eval", "ARGV = nil", "0"}, {"eval", "return {#_G.KEYS, KEYS[1], ARGV[1]}", "1", "k", "a"}, {"eval", "return {#KEYS, #ARGV}", "0"},
-		{"eval", "return os", "0"}, {"eval", "return getfenv", "0"}, {"eval", "return server", "0"}, {"eval", "return {redis.REDIS_VERSION, redis.REDIS_VERSION_NUM}", "0"},
-		{"eval", `redis.log("x")`, "0"}, {"eval", `redis.log(9, "x")`, "0"}, {"eval", `redis.log(redis.LOG_NOTICE, "x")`, "0"}, {"eval", "redis.sha1hex()", "0"}, {"eval", "redis.setresp(4)", "0"},
-		{"eval", "table.insert(redis, 'leak')", "0"}, {"eval", "return redis[1]", "0"}, {"eval", "table.sort(string)", "0"}, {"eval", `if pcall(loadstring("leak = 1")) then return 1 end return 2`, "0"}, {"eval", "return leak", "0"},
-		{"eval", "local n, all = ARGV[1], {} for i = 1, n do all[#all + 1] = i end for i = ARGV[1], 9, '3' do all[#all + 1] = function() for j = i, ARGV[2] do return j end end end return {all[1], all[2], all[3](), all[5]()}", "0", "2", "9"},
-		{"eval", `return "for i = 1, ARGV[1]"`, "0"}, {"eval", "for i = 1, 'x' do end", "0"}, {"eval", "return {load(function() end)(), load('x')}", "0"}, {"eval", "return {loadstring('return 1 + 1')(), type(loadstring('return +'))}", "0"},
-		{"eval", `return {tostring(tonumber('0xffffffffffffffff')), tostring(tonumber('-0x10')), tostring(tonumber('-1', 36)), tostring(tonumber('zz', 36)), tostring(tonumber('5\0x')), tostring(tonumber('0x', 16)), tostring(tonumber('1_0'))}`, "0"},
-		{"eval", "return {redis.sha1hex(1e15), redis.sha1hex(2^53), redis.sha1hex(1.5)}", "0"}, {"eval", "return {table.concat({1, 2.5, 1e15}, ','), table.concat({'a', 'b', 'c'}, '-', 2, 3), table.concat({})}", "0"},
-		{"eval", "return {string.upper('aé'), string.lower('AÉ'), string.char(0, 255), string.char()}", "0"}, {"eval", "redis.log(3.5, 'x')", "0"},
-		{"eval", "local f = coroutine.wrap(function(a) local b = coroutine.yield(a + 1) return b * 2 end) return {f(1), f(4)}", "0"}, {"eval", "local t = {3, 1, 2} table.sort(t) table.insert(t, 9) table.remove(t, 1) return t", "0"},
-		{"eval", "return {tostring(math.huge), tostring(-math.huge), tostring(0/0), tostring(-(0/0))}", "0"}, {"eval", `return {("ab"):rep(3), string.rep("x", -1)}`, "0"},
-		{"eval", `return struct.unpack("Bc0Lc0","abc")`, "0"}, {"eval", `return struct.pack("B",nil)`, "0"}, {"eval", "\nlocal s = struct.pack('q') return s", "0"},
-		{"eval", `return struct.unpack("c0","a")`, "0"}, {"BLPOP", "none", "0.01"}, {"blpop", "none", "x"}, {"blpop", "none", "-1"}, {"blpop", "a", "1"},
+		{"zadd", "z", "1786000000000", "m", "0.1", "1e3"}, {"zscore", "z", "m"}, {"zrange", "z", "0", "-1", "withscores"}, {"zrange", "z", "0", "-1"},
+		{"zmscore", "z", "1e3", "none", "m"}, {"zadd", "z", "incr", "100000", "m"}, {"eval", `return redis.call("zscore","z","m")`, "0"}, {"zpopmax", "z"}, {"zscan", "z", "0"},
+		{"set", "u", "1"}, {"zunionstore", "u", "1", "none"}, {"exists", "u"},
+		{"BLPOP", "none", "0.01"}, {"blpop", "none", "x"}, {"blpop", "none", "-1"}, {"blpop", "a", "1"},
 		{"BRPOPLPUSH", "none", "b", "0.01"}, {"rpush", "l", "1", "2"}, {"blpop", "none", "l", "0"}, {"brpop", "l", "0"}, {"client", "unblock", "99999"},
 		{"subscribe", "x"}, {"unsubscribe", "x"}, {"publish", "x", "m"},
 	})
 }
 
-// structFormats are run with every argument list on both servers.
-func TestStructAgainstRedis(t *testing.T) {
+func TestScriptsAnswerAsInRedis(t *testing.T) {
 	t.Parallel()
-	const hex = `local function hex(s) return (string.gsub(s,'.',function(c) return string.format('%02x',string.byte(c)) end)) end `
-	var cmds [][]string
-	for _, call := range []string{
-		`hex(struct.pack('dLc0',tonumber('-7046029254386353131'),3,'abc'))`, `hex(struct.pack('Bc0Lc0',8,'\0\255345678',0,''))`,
-		`hex(struct.pack('>I2i3lH',1,-2,-3,65537))`, `hex(struct.pack('<!4bi!8hd',1,2,3,4.5))`, `hex(struct.pack('bBhHlLT',-1,255,-2,65535,-3,3,4))`,
-		`hex(struct.pack('f',1.5))`, `hex(struct.pack('sxc2','ab','cde'))`, `hex(struct.pack('i16',-2))`, `hex(struct.pack('c3','ab'))`,
-		`hex(struct.pack('d','12.5'))`, `hex(struct.pack('c0',12))`, `hex(struct.pack('i33',1))`, `hex(struct.pack('!3'))`, `hex(struct.pack('L'))`,
-		`hex(struct.pack('L',{}))`, `hex(struct.pack('c0',true))`, `hex(struct.pack({}))`, `hex(struct.pack('i99999999999',1))`, `hex(struct.pack('B',256+7))`,
-		`{struct.unpack('dLc0',struct.pack('dLc0',2^53,3,'abc'))}`, `{struct.unpack('Bc0Lc0','\8\255\254345678\2\0\0\0\0\0\0\0xy')}`,
-		`{struct.unpack('<h>hi2','\255\255\1\2\3\4')}`, `{struct.unpack('s','abc')}`, `{struct.unpack('s','ab\0c')}`, `{struct.unpack('B','ab',2)}`,
-		`{struct.unpack('B','ab',3)}`, `{struct.unpack('B','ab',0)}`, `{struct.unpack('Bc0','\5ab')}`, `{struct.unpack('c2c0','ab')}`, `{struct.unpack('i16',string.rep('\1',16))}`,
-		`string.format('%.17g',(struct.unpack('L',string.rep('\255',8))))`, `struct.unpack('b','\128')`,
-		`{struct.unpack('','')}`, `{struct.unpack('!8Bd',string.rep('\0',16))}`, `{struct.unpack('B')}`, `struct.size('!8Bd')`, `struct.size('dLc4')`, `struct.size('s')`, `struct.size('c0')`,
-	} {
-		cmds = append(cmds, []string{"EVAL", hex + "return " + call, "0"})
+	commands := [][]string{
+		{"eval", "return 1", "x"}, {"eval", "return 1", "7"}, {"eval_ro", `return redis.call("set","a","1")`, "0"}, {"eval_ro", `return redis.call("get","a")`, "0"},
+		{"evalsha", sha("return 1"), "0"}, {"script", "load", "return 1"}, {"evalsha", sha("return 1"), "0"}, {"script", "exists", sha("return 1")},
+		{"eval", "return {#_G.KEYS, KEYS[1], ARGV[1]}", "1", "k", "a"}, {"eval", "return {#KEYS, #ARGV}", "0"},
+		{"eval", "local n, all = ARGV[1], {} for i = 1, n do all[#all + 1] = i end for i = ARGV[1], 9, '3' do all[#all + 1] = function() for j = i, ARGV[2] do return j end end end return {all[1], all[2], all[3](), all[5]()}", "0", "2", "9"},
 	}
-	requireSameAsRedis(t, cmds)
+	for _, body := range []string{
+		`return redis.call("lpush","a","1")`, `redis.call("set","a",1)`, `return redis.call("lpush","a","1")`, `return redis.pcall("lpush","a","1")`,
+		`return redis.call("get")`, "\n\nlocal r = redis.call() return r", `return redis.call("blpop","l",0)`, `return redis.call("nosuch","a")`, `return redis.call("get",nil)`,
+		"\n\nerror('boom')", `error("boom")`, `return redis.error_reply("MY x")`, `return {pcall(redis.call, "get")}`, `return {pcall(function() error("no") end)}`, `return {pcall(tonumber, "7")}`,
+		`return {1,"two",{3,false},4.9}`, `return {ok="fine"}`, "return nothing", "return os", "return 1 +",
+		"redis.call = nil", "\nstring.foo = 1", "x = 1", "KEYS = {}", "ARGV = nil", `return redis.call("get","a")`,
+		`return {tonumber("1e3"), tonumber(" 0x10 "), tonumber("z", 36), tostring(tonumber("1e17")), tostring(tonumber("x"))}`,
+		`return {tostring(1700000000000123), tostring(0.1 + 0.2), tostring(5), tostring(math.huge), tostring(0/0)}`,
+		`redis.call("set","a",1.5) redis.call("set","b",3) redis.call("set","c",1786e9) redis.call("set","d",0.1) redis.call("set","e",-1/0) return redis.call("mget","a","b","c","d","e")`,
+		`redis.call("select",2) redis.call("set","b","2") return redis.call("get","b")`, `redis.call("select",99)`,
+		"local t = {} for i = 1, 7000 do t[i] = i end return {unpack(t)}", `local function f(n) if n == 0 then return 0 end return 1 + f(n - 1) end return f(5000)`,
+		"return {redis.REDIS_VERSION, redis.REDIS_VERSION_NUM}", `redis.log(redis.LOG_NOTICE, "x")`, `return "for i = 1, ARGV[1]"`, `return {("ab"):rep(3), string.rep("x", -1)}`,
+		"local t = {3, 1, 2} table.sort(t) table.insert(t, 9) table.remove(t, 1) return t", `return {redis.sha1hex("a"), string.format("%d %s %5.1f", 3, "x", 2.25)}`,
+	} {
+		commands = append(commands, []string{"eval", body, "0"})
+	}
+	const hex = `local function hex(s) return (string.gsub(s,'.',function(c) return string.format('%02x',string.byte(c)) end)) end `
+	for _, call := range []string{
+		`hex(struct.pack('dLc0',tonumber('-7046029254386353131'),3,'abc'))`, `hex(struct.pack('Bc0Lc0',8,'\0\255345678',0,''))`, `hex(struct.pack('>I2 i3<lH',1,-2,-3,65537))`,
+		`hex(struct.pack('bBhHlL',-1,255,-2,65535,-3,3))`, `hex(struct.pack('c3','ab'))`, `hex(struct.pack('d','12.5'))`, `hex(struct.pack('c0',12))`, `hex(struct.pack('L'))`, `hex(struct.pack('B',256+7))`,
+		`{struct.unpack('dLc0',struct.pack('dLc0',2^53,3,'abc'))}`, `{struct.unpack('Bc0Lc0','\8\255\254345678\2\0\0\0\0\0\0\0xy')}`, `{struct.unpack('<h>hi2','\255\255\1\2\3\4')}`,
+		`{struct.unpack('B','ab',2)}`, `{struct.unpack('B','ab',3)}`, `{struct.unpack('B','ab',0)}`, `{struct.unpack('Bc0','\5ab')}`, `{struct.unpack('c2c0','ab')}`, `{struct.unpack('c0','ab')}`,
+		`string.format('%.17g',(struct.unpack('L',string.rep('\255',8))))`, `struct.unpack('b','\128')`, `{struct.unpack('','')}`,
+	} {
+		commands = append(commands, []string{"eval", hex + "return " + call, "0"})
+	}
+	requireSameAsRedis(t, commands)
 }
 
-func TestEmbeddedServesBlockedClientsInOrder(t *testing.T) {
+// Everything that the embedded server lacks is refused by its name.
+func TestRefusesByName(t *testing.T) {
+	t.Parallel()
+	c := dialRaw(t, redistest.Embedded(t))
+	for body, name := range map[string]string{
+		"return cjson.encode({})": "has no cjson", "return cmsgpack.pack(1)": "has no cmsgpack", "return bit.band(1, 1)": "has no bit", "return loadstring('return 1')()": "has no loadstring",
+		"return coroutine.wrap(print)": "has no coroutine", "rawset(_G, 'x', 1)": "has no rawset", "redis.setresp(3)": "has no redis.setresp", "return struct.size('B')": "has no struct.size",
+		"return struct.pack('>s', 'x')": "has no struct option 's'", "return struct.pack('i16', 1)": "has no struct option 'i16'",
+	} {
+		require.Contains(t, c.do("EVAL", body, "0"), "-ERR user_script:1: the embedded server "+name)
+	}
+	require.Equal(t, ":0", c.do("EVAL", "if redis.acl_check_cmd then return 1 end return 0", "0"))
+	require.Contains(t, c.do("LATENCY", "RESET"), "-ERR unknown command 'LATENCY'")
+	require.Contains(t, c.do("BZPOPMIN", "z", "0"), "BZPOPMIN may not block")
+	require.Contains(t, c.do("XREAD", "BLOCK", "0", "STREAMS", "s", "$"), "XREAD may not block")
+}
+
+// Inline commands work, and broken input ends the connection with an error.
+func TestProtocol(t *testing.T) {
+	t.Parallel()
+	c := dialRaw(t, redistest.Embedded(t))
+	_, err := c.Write([]byte("ping inline\r\n*1\r\n$0\r\n\r\n*1\r\n:1\r\n"))
+	require.NoError(t, err)
+	require.Equal(t, `"inline"`, c.reply())
+	require.Contains(t, c.reply(), "-ERR unknown command ''")
+	require.Contains(t, c.reply(), "-ERR Protocol error")
+}
+
+func TestServesBlockedClientsInOrder(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]*server.Server{"embedded": redistest.Embedded(t), "redis": redistest.Redis(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -289,7 +309,7 @@ func waitBlocked(t *testing.T, c *rawConn, n int) {
 	}
 }
 
-func TestEmbeddedWithGoRedis(t *testing.T) {
+func TestWithGoRedis(t *testing.T) {
 	t.Parallel()
 	s := redistest.Embedded(t)
 	require.True(t, s.Embedded())
@@ -330,17 +350,4 @@ func TestEmbeddedWithGoRedis(t *testing.T) {
 	plain := redis.NewClient(&redis.Options{Addr: s.Addr, ClientName: "me"}) // with all that go-redis says on connecting
 	defer plain.Close()
 	require.NoError(t, plain.Ping(ctx).Err())
-}
-
-func TestEmbeddedRefusesToBlockEveryone(t *testing.T) {
-	t.Parallel()
-	c := dialRaw(t, redistest.Embedded(t))
-	require.Contains(t, c.do("BZPOPMIN", "z", "0"), "may not block")
-	require.Contains(t, c.do("XREAD", "BLOCK", "0", "STREAMS", "s", "$"), "may not block")
-	_, err := c.Write([]byte("ping inline\r\n"))
-	require.NoError(t, err)
-	require.Equal(t, `"inline"`, c.reply())
-	_, err = c.Write([]byte("*1\r\n:1\r\n"))
-	require.NoError(t, err)
-	require.Contains(t, c.reply(), "-ERR Protocol error")
 }

@@ -1,0 +1,436 @@
+package embedded
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	mini "github.com/alicebob/miniredis/v2/server"
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+// chunk is Redis's name for the text of a script.
+const chunk = "user_script"
+
+const (
+	mostRegisters = 1 << 20  // values a script may have at once
+	mostCalls     = 16 << 10 // depth of calls
+	deepest       = 7000     // depth of a returned table, about as in Redis
+)
+
+// machine runs the scripts of one server, one at a time, in one Lua state. Scripts see read-only tables.
+type machine struct {
+	server   *Server
+	state    *lua.LState
+	known    *lua.LTable                   // the globals
+	globals  *lua.LTable                   // shows known to scripts
+	programs map[string]*lua.FunctionProto // by body
+	bodies   map[string]string             // by SHA-1
+	calls    *mini.Peer                    // miniredis's client for the commands of scripts
+	reply    bytes.Buffer
+	limit    time.Duration // of one script; 0 is for ever
+
+	// The running script.
+	sha, db  string
+	readOnly bool
+}
+
+// absent are globals of Redis's scripts that this server lacks.
+var absent = map[string]bool{
+	"bit": true, "cjson": true, "cmsgpack": true, "collectgarbage": true, "coroutine": true, "gcinfo": true, "load": true, "loadstring": true, "rawset": true,
+}
+
+func newMachine(e *Server, limit time.Duration) *machine {
+	l := lua.NewState(lua.Options{SkipOpenLibs: true, RegistryMaxSize: mostRegisters, RegistryGrowStep: 1 << 14, CallStackSize: mostCalls, MinimizeStackMemory: true})
+	m := &machine{server: e, state: l, known: l.G.Global, limit: limit, programs: map[string]*lua.FunctionProto{}, bodies: map[string]string{}}
+	m.calls = mini.NewPeer(bufio.NewWriterSize(&m.reply, 512))
+	for name, open := range map[string]lua.LGFunction{
+		lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable, lua.StringLibName: lua.OpenString, lua.MathLibName: lua.OpenMath,
+	} {
+		l.Push(l.NewFunction(open))
+		l.Push(lua.LString(name))
+		l.Call(1, 0)
+	}
+	for _, name := range []string{"_printregs", "dofile", "getfenv", "loadfile", "module", "newproxy", "print", "require", "setfenv"} {
+		m.known.RawSetString(name, lua.LNil)
+	}
+	for name := range absent {
+		m.known.RawSetString(name, lua.LNil)
+	}
+	l.SetFuncs(m.known, map[string]lua.LGFunction{"tonumber": luaToNumber, "tostring": luaToString, "pcall": luaPCall})
+	m.known.RawGetString("math").(*lua.LTable).RawSetString("huge", lua.LNumber(math.Inf(1)))
+	redis := l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{
+		"call": m.call, "pcall": m.pcall, "sha1hex": luaSHA1, "log": func(*lua.LState) int { return 0 },
+		"error_reply":  func(l *lua.LState) int { l.Push(replyTable(l, "err", l.CheckString(1))); return 1 },
+		"status_reply": func(l *lua.LState) int { l.Push(replyTable(l, "ok", l.CheckString(1))); return 1 },
+	})
+	for name, v := range map[string]lua.LValue{
+		"LOG_DEBUG": lua.LNumber(0), "LOG_VERBOSE": lua.LNumber(1), "LOG_NOTICE": lua.LNumber(2), "LOG_WARNING": lua.LNumber(3),
+		"REDIS_VERSION": lua.LString(emulatedVersion), "REDIS_VERSION_NUM": lua.LNumber(emulatedVersionNumber),
+		"acl_check_cmd": lua.LFalse, // scripts ask whether the function exists
+	} {
+		redis.RawSetString(name, v)
+	}
+	m.known.RawSetString("redis", redis)
+	m.known.RawSetString("struct", l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{"pack": structPack, "unpack": structUnpack}))
+
+	for _, library := range []string{"math", "redis", "string", "struct", "table"} {
+		t := m.known.RawGetString(library).(*lua.LTable)
+		t.Metatable = m.missing(func(name string) string { return "the embedded server has no " + library + "." + name })
+		m.known.RawSetString(library, m.shown(t))
+	}
+	l.GetMetatable(lua.LString("")).(*lua.LTable).RawSetString("__metatable", lua.LFalse)
+	m.known.Metatable = m.missing(func(name string) string {
+		if absent[name] {
+			return "the embedded server has no " + name
+		}
+		return "Script attempted to access nonexistent global variable '" + name + "'"
+	})
+	m.globals = m.shown(m.known)
+	m.known.RawSetString("_G", m.globals)
+	return m
+}
+
+// missing is a metatable that refuses each name a table lacks.
+func (m *machine) missing(text func(name string) string) *lua.LTable {
+	return m.state.SetFuncs(m.state.NewTable(), map[string]lua.LGFunction{"__index": func(l *lua.LState) int {
+		l.RaiseError("%s", text(l.ToStringMeta(l.Get(2)).String()))
+		return 0
+	}})
+}
+
+// shown is an empty table that shows t and refuses to be written.
+func (m *machine) shown(t *lua.LTable) *lua.LTable {
+	meta := m.state.SetFuncs(m.state.NewTable(), map[string]lua.LGFunction{"__newindex": func(l *lua.LState) int {
+		l.RaiseError("Attempt to modify a readonly table")
+		return 0
+	}})
+	meta.RawSetString("__index", t)
+	meta.RawSetString("__metatable", lua.LFalse)
+	shown := m.state.NewTable()
+	shown.Metatable = meta
+	return shown
+}
+
+// compiled has the programs of this process by their text: servers come and go, scripts stay.
+var compiled sync.Map
+
+// compile returns the program for a body, with the text that a hook puts in its place.
+func (m *machine) compile(body string) (*lua.FunctionProto, error) {
+	if p := m.programs[body]; p != nil {
+		return p, nil
+	}
+	text := body
+	if m.server.hooks.Script != nil {
+		text = m.server.hooks.Script(body)
+	}
+	p, known := compiled.Load(text)
+	if !known {
+		parsed, err := parse.Parse(strings.NewReader(text), chunk)
+		if err != nil {
+			return nil, unparsed(err)
+		}
+		readLimits(reflect.ValueOf(parsed))
+		if p, err = lua.Compile(parsed, chunk); err != nil {
+			return nil, unparsed(err)
+		}
+		compiled.Store(text, p)
+	}
+	m.programs[body] = p.(*lua.FunctionProto)
+	return m.programs[body], nil
+}
+
+// unparsable is how this Lua reports a script it cannot compile.
+var unparsable = regexp.MustCompile(`(?s)^` + chunk + ` (?:line:(\d+)\(column:\d+\) near '(.*?)'|at EOF):\s+(.*?)\n?$`)
+
+// unparsed words the refusal of a script as Redis does.
+func unparsed(err error) error {
+	text := err.Error()
+	if found := unparsable.FindStringSubmatch(text); found != nil {
+		text = fmt.Sprintf("%s:%s: %s near '%s'", chunk, found[1], found[3], found[2])
+		if found[1] == "" {
+			text = chunk + ":1: unexpected symbol near '<eof>'"
+		}
+	}
+	return errors.New("ERR Error compiling script (new function): " + oneLineText.Replace(text))
+}
+
+// readLimits wraps the limits of each numeric for statement in tonumber: Lua 5.1 takes a string there
+// (Redisson's scripts pass ARGV), and this Lua does not.
+func readLimits(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		if loop, ok := v.Interface().(*ast.NumberForStmt); ok {
+			for _, limit := range []*ast.Expr{&loop.Init, &loop.Limit, &loop.Step} {
+				if _, is := (*limit).(*ast.NumberExpr); *limit == nil || is {
+					continue
+				}
+				call := &ast.FuncCallExpr{Func: &ast.IdentExpr{Value: "tonumber"}, Args: []ast.Expr{*limit}, AdjustRet: true}
+				call.SetLine(loop.Line())
+				call.Func.SetLine(loop.Line())
+				*limit = call
+			}
+		}
+		readLimits(v.Elem())
+	case reflect.Slice:
+		for i := range v.Len() {
+			readLimits(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				readLimits(v.Field(i))
+			}
+		}
+	}
+}
+
+// run runs a program and writes its result to p.
+func (m *machine) run(p *mini.Peer, program *lua.FunctionProto, keys, args []string) (err error) {
+	l := m.state
+	m.calls.Ctx = nil // database 0, no watched key
+	if m.db != "0" {
+		m.dispatch([]string{"SELECT", m.db})
+	}
+	m.known.RawSetString("KEYS", list(l, keys))
+	m.known.RawSetString("ARGV", list(l, args))
+	if m.limit > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), m.limit)
+		defer cancel()
+		l.SetContext(ctx)
+		defer l.RemoveContext()
+		defer func() {
+			if err != nil && ctx.Err() != nil {
+				err = fmt.Errorf("the embedded server ended the script after %s", m.limit)
+			}
+		}()
+	}
+	defer l.SetTop(0)
+	f := l.NewFunctionFromProto(program)
+	f.Env = m.globals
+	l.Push(f)
+	if err := l.PCall(0, 1, nil); err != nil {
+		return err
+	}
+	writeLua(p, l.Get(-1), 0)
+	return nil
+}
+
+// dispatch has miniredis run a command; the reply is valid until the next call.
+func (m *machine) dispatch(args []string) []byte {
+	m.reply.Reset()
+	m.server.dispatch(m.calls, args...)
+	return m.server.corrected(m.calls.Ctx, args, m.reply.Bytes())
+}
+
+// call is redis.call, which raises an error reply; pcall is redis.pcall, which returns it.
+func (m *machine) call(l *lua.LState) int {
+	reply := m.command(l)
+	if t, ok := reply.(*lua.LTable); ok && t.RawGetString("err") != lua.LNil {
+		l.Error(t, 1)
+	}
+	l.Push(reply)
+	return 1
+}
+
+func (m *machine) pcall(l *lua.LState) int { l.Push(m.command(l)); return 1 }
+
+// command runs the command on the stack.
+func (m *machine) command(l *lua.LState) lua.LValue {
+	args := make([]string, l.GetTop())
+	for i := range args {
+		switch v := l.Get(i + 1).(type) {
+		case lua.LString:
+			args[i] = string(v)
+		case lua.LNumber:
+			args[i] = numberText(float64(v), 17)
+		default:
+			return replyTable(l, "err", "ERR Lua redis lib command arguments must be strings or integers")
+		}
+	}
+	reply, refused := m.server.scriptCall(m, args)
+	if refused != "" {
+		return replyTable(l, "err", refused)
+	}
+	v, _ := readLua(l, reply)
+	return v
+}
+
+// luaToNumber is tonumber of Lua 5.1, which reads a string as C's strtod does.
+func luaToNumber(l *lua.LState) int {
+	v, base := l.CheckAny(1), l.OptInt(2, 10)
+	if base < 2 || base > 36 {
+		l.ArgError(2, "base out of range")
+	}
+	if n, ok := v.(lua.LNumber); ok && base == 10 {
+		l.Push(n)
+		return 1
+	}
+	var n float64
+	err := strconv.ErrSyntax
+	switch s := strings.Trim(lua.LVAsString(v), " \t\n\v\f\r"); {
+	case strings.Contains(s, "_"):
+	case base != 10:
+		var whole int64
+		if base == 16 {
+			s = strings.TrimPrefix(strings.ToLower(s), "0x")
+		}
+		whole, err = strconv.ParseInt(s, base, 64)
+		n = float64(whole)
+	default:
+		if hex := strings.TrimLeft(s, "+-"); len(hex) > 1 && strings.EqualFold(hex[:2], "0x") && !strings.ContainsAny(s, "pP") {
+			s += "p0"
+		}
+		if n, err = strconv.ParseFloat(s, 64); errors.Is(err, strconv.ErrRange) {
+			err = nil
+		}
+	}
+	if err != nil {
+		l.Push(lua.LNil)
+		return 1
+	}
+	l.Push(lua.LNumber(n))
+	return 1
+}
+
+// luaToString is tostring, which has 14 digits of a number.
+func luaToString(l *lua.LState) int {
+	v := l.CheckAny(1)
+	if n, ok := v.(lua.LNumber); ok {
+		l.Push(lua.LString(numberText(float64(n), 14)))
+		return 1
+	}
+	l.Push(l.ToStringMeta(v))
+	return 1
+}
+
+// luaPCall is pcall, which returns the text of an error raised by redis.call.
+func luaPCall(l *lua.LState) int {
+	l.CheckAny(1)
+	if err := l.PCall(l.GetTop()-1, lua.MultRet, nil); err != nil {
+		reason := lua.LValue(lua.LString(err.Error()))
+		var raised *lua.ApiError
+		if errors.As(err, &raised) {
+			reason = raised.Object
+		}
+		if t, ok := reason.(*lua.LTable); ok && t.RawGetString("err") != lua.LNil {
+			reason = t.RawGetString("err")
+		}
+		l.SetTop(0)
+		l.Push(lua.LFalse)
+		l.Push(reason)
+		return 2
+	}
+	l.Insert(lua.LTrue, 1)
+	return l.GetTop()
+}
+
+func luaSHA1(l *lua.LState) int { l.Push(lua.LString(sha1Hex(l.CheckString(1)))); return 1 }
+
+// numberText is C's %.17g or %.14g, which make an argument and a string of a number.
+func numberText(n float64, digits int) string {
+	switch {
+	case math.IsNaN(n) && math.Signbit(n):
+		return "-nan"
+	case math.IsNaN(n):
+		return "nan"
+	case math.IsInf(n, 0):
+		return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(n, 'g', -1, 64), "+"))
+	}
+	return strconv.FormatFloat(n, 'g', digits, 64)
+}
+
+func list(l *lua.LState, texts []string) *lua.LTable {
+	t := l.CreateTable(len(texts), 0)
+	for _, s := range texts {
+		t.Append(lua.LString(s))
+	}
+	return t
+}
+
+func replyTable(l *lua.LState, kind, text string) *lua.LTable {
+	t := l.CreateTable(0, 1)
+	t.RawSetString(kind, lua.LString(text))
+	return t
+}
+
+// readLua turns a RESP2 reply into a Lua value; rest follows the reply.
+func readLua(l *lua.LState, reply []byte) (v lua.LValue, rest []byte) {
+	line, rest, _ := bytes.Cut(reply, []byte("\r\n"))
+	if len(line) == 0 {
+		return lua.LFalse, nil
+	}
+	text := string(line[1:])
+	n, _ := strconv.Atoi(text)
+	switch {
+	case line[0] == '+':
+		return replyTable(l, "ok", text), rest
+	case line[0] == '-':
+		return replyTable(l, "err", text), rest
+	case line[0] == ':':
+		return lua.LNumber(n), rest
+	case line[0] == '$' && n >= 0:
+		return lua.LString(rest[:n]), rest[n+2:]
+	case line[0] == '*' && n >= 0:
+		t := l.CreateTable(n, 0)
+		for range n {
+			v, rest = readLua(l, rest)
+			t.Append(v)
+		}
+		return t, rest
+	}
+	return lua.LFalse, rest
+}
+
+// writeLua writes a script's result: a number without its fraction, a list up to its first nil.
+func writeLua(p *mini.Peer, v lua.LValue, depth int) {
+	switch v := v.(type) {
+	case lua.LString:
+		p.WriteBulk(string(v))
+	case lua.LNumber:
+		p.WriteInt(int(v))
+	case lua.LBool:
+		if v {
+			p.WriteInt(1)
+			return
+		}
+		p.WriteNull()
+	case *lua.LTable:
+		if text, ok := v.RawGetString("err").(lua.LString); ok {
+			p.WriteError(strings.TrimPrefix(oneLineText.Replace(string(text)), "-"))
+			return
+		}
+		if text, ok := v.RawGetString("ok").(lua.LString); ok {
+			p.WriteInline(oneLineText.Replace(string(text)))
+			return
+		}
+		if depth >= deepest {
+			p.WriteError("ERR reached lua stack limit")
+			return
+		}
+		n := 0
+		for v.RawGetInt(n+1) != lua.LNil {
+			n++
+		}
+		p.WriteLen(n)
+		for i := range n {
+			writeLua(p, v.RawGetInt(i+1), depth+1)
+		}
+	default:
+		p.WriteNull()
+	}
+}
