@@ -13,6 +13,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server/proxy"
 )
 
 // takeGrace is how much longer than its context a Take may last.
@@ -96,7 +97,7 @@ func TestFaultACancelledTakeOverADeadConnectionIsGivenUp(t *testing.T) {
 	dead, err := p.Wait(ctx, waiting("BLPOP"))
 	require.NoError(t, err)
 	waitBlocked(t, b.redis)
-	dead.Blackhole()
+	dead.Set(proxy.Fault{Drop: proxy.Both})
 	cancel()
 	within(t, takeGrace, "the Take", func() { require.ErrorIs(t, <-taken, context.Canceled) })
 	within(t, 6*time.Second+slack, "until the connection is closed", func() {

@@ -15,6 +15,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server/proxy"
 )
 
 // An offer that Close cuts off may have been queued.
@@ -176,7 +177,7 @@ func TestFaultAConnectionThatIsNeverAnswered(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
 	p := redistest.NewProxy(t, s.Addr)
-	p.Blackhole()
+	p.Set(proxy.Fault{Drop: proxy.Both}, nil)
 	client, err := dq.NewClient(connect(t, "redis://"+p.Addr))
 	require.NoError(t, err)
 	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })

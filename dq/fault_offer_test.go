@@ -13,6 +13,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server/proxy"
 )
 
 // What the error of an offer says of the value, by what the server refuses.
@@ -86,12 +87,12 @@ func TestFaultAnOfferOverABrokenNetwork(t *testing.T) {
 	d := b.delayed(t)
 	require.NoError(t, d.Offer(ctx, "v", time.Hour))
 
-	calls, err := p.Wait(ctx, func(c *redistest.ProxyConn) bool {
+	calls, err := p.Wait(ctx, func(c *proxy.Conn) bool {
 		return c.Sent("EVALSHA") && len(offers(c)) > 0
 	})
 	require.NoError(t, err)
 	before := len(offers(calls))
-	calls.Blackhole(redistest.Replies)
+	calls.Set(proxy.Fault{Drop: proxy.Replies})
 	offered := make(chan error, 1)
 	go func() { offered <- d.Offer(ctx, "w", time.Hour) }()
 	require.NoError(t, p.Until(ctx, func() bool { return len(offers(calls)) > before }))
@@ -110,7 +111,7 @@ func TestFaultAnOfferOverABrokenNetwork(t *testing.T) {
 }
 
 // offers returns the offers that a connection carried, recognised by their four keys.
-func offers(c *redistest.ProxyConn) (found [][]string) {
+func offers(c *proxy.Conn) (found [][]string) {
 	for _, command := range c.Commands() {
 		if command[0] == "EVALSHA" && len(command) > 2 && command[2] == "4" && len(command) == 10 {
 			found = append(found, command)

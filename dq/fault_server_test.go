@@ -16,6 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server/proxy"
 )
 
 // firstDelivery is within what a value that is due is delivered by a server that is
@@ -71,7 +72,7 @@ func TestFaultADeadSubscriptionDelaysNoOwnOffer(t *testing.T) {
 	got := b.taken(ctx)
 	dead, err := p.Wait(ctx, sent("SUBSCRIBE"))
 	require.NoError(t, err)
-	dead.Blackhole()
+	dead.Set(proxy.Fault{Drop: proxy.Both})
 	for _, delay := range []time.Duration{0, 200 * time.Millisecond} {
 		// A new connection takes 4 s.
 		within(t, delay+time.Second, fmt.Sprintf("an own offer due after %s", delay), func() {

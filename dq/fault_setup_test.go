@@ -18,6 +18,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/server/proxy"
 )
 
 // slack is what a busy machine may add to a bound of the contract.
@@ -84,12 +85,12 @@ func within(t *testing.T, bound time.Duration, what string, f func()) {
 }
 
 // sent and waiting match connections of a proxy.
-func sent(words ...string) func(*redistest.ProxyConn) bool {
-	return func(c *redistest.ProxyConn) bool { return c.Sent(words...) }
+func sent(words ...string) func(*proxy.Conn) bool {
+	return func(c *proxy.Conn) bool { return c.Sent(words...) }
 }
 
-func waiting(words ...string) func(*redistest.ProxyConn) bool {
-	return func(c *redistest.ProxyConn) bool { return c.Waiting(words...) }
+func waiting(words ...string) func(*proxy.Conn) bool {
+	return func(c *proxy.Conn) bool { return c.Waiting(words...) }
 }
 
 // takeLoop takes until a value comes, over failures as a caller would.

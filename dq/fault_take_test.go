@@ -14,6 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server/proxy"
 )
 
 func TestFaultATakeEndsWhileItsConnectionIsDialled(t *testing.T) {
@@ -96,7 +97,7 @@ func TestFaultADeadBlockingConnectionIsReplaced(t *testing.T) {
 	dead, err := p.Wait(ctx, waiting("BLPOP"))
 	require.NoError(t, err)
 	waitBlocked(t, b.redis)
-	dead.Blackhole()
+	dead.Set(proxy.Fault{Drop: proxy.Both})
 	for i := range values {
 		require.NoError(t, b.redis.RPush(ctx, "orders", fmt.Sprint(i)).Err())
 	}
@@ -132,9 +133,9 @@ func TestFaultADeadBlockingConnectionTakesNothingLater(t *testing.T) {
 	dead, err := p.Wait(ctx, waiting("BLPOP"))
 	require.NoError(t, err)
 	waitBlocked(t, b.redis)
-	dead.Blackhole()
+	dead.Set(proxy.Fault{Drop: proxy.Both})
 	within(t, 10*time.Second+slack, "a new connection", func() {
-		_, err = p.Wait(ctx, func(c *redistest.ProxyConn) bool { return c != dead && c.Waiting("BLPOP") })
+		_, err = p.Wait(ctx, func(c *proxy.Conn) bool { return c != dead && c.Waiting("BLPOP") })
 		require.NoError(t, err)
 	})
 	require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())
@@ -150,7 +151,7 @@ func TestFaultAPollOverADeadConnectionEnds(t *testing.T) {
 	require.NoError(t, err)
 	idle, err := p.Wait(ctx, sent("BLPOP"))
 	require.NoError(t, err)
-	idle.Blackhole()
+	idle.Set(proxy.Fault{Drop: proxy.Both})
 	within(t, 3*time.Second+slack, "PollTimeout(1 s)", func() {
 		_, err = b.queue.PollTimeout(ctx, time.Second)
 		require.Error(t, err)
@@ -208,7 +209,7 @@ func TestFaultALateUnblockEndsNoOtherPoll(t *testing.T) {
 	go take(short)
 	_, err = p.Wait(ctx, waiting("BLPOP"))
 	require.NoError(t, err)
-	side.Stall(redistest.Requests)
+	side.Set(proxy.Fault{Stall: proxy.Requests})
 	cancel()
 	require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())
 	require.Equal(t, "v", <-taken)
@@ -218,7 +219,7 @@ func TestFaultALateUnblockEndsNoOtherPoll(t *testing.T) {
 	go func() { _, err := b.queue.PollTimeout(ctx, 2*time.Second); polled <- err }()
 	_, err = p.Wait(ctx, waiting("BLPOP", "orders", "2"))
 	require.NoError(t, err)
-	side.Heal()
+	side.Set(proxy.Fault{})
 	require.ErrorIs(t, <-polled, dq.ErrEmpty)
 	require.GreaterOrEqual(t, time.Since(began), 1900*time.Millisecond)
 }
@@ -241,10 +242,10 @@ func TestFaultALongPollOverADeadConnectionGoesOn(t *testing.T) {
 		v, err := queue.PollTimeout(ctx, 30*time.Second)
 		polled <- fmt.Sprint(v, err)
 	}()
-	dead, err := p.Wait(ctx, func(c *redistest.ProxyConn) bool { return c.Waiting("BLPOP") })
+	dead, err := p.Wait(ctx, func(c *proxy.Conn) bool { return c.Waiting("BLPOP") })
 	require.NoError(t, err)
-	dead.Blackhole()
-	_, err = p.Wait(ctx, func(c *redistest.ProxyConn) bool { return c != dead && c.Waiting("BLPOP") })
+	dead.Set(proxy.Fault{Drop: proxy.Both})
+	_, err = p.Wait(ctx, func(c *proxy.Conn) bool { return c != dead && c.Waiting("BLPOP") })
 	require.NoError(t, err, "the poll goes on elsewhere")
 	require.NoError(t, b.queue.Offer(ctx, "later"))
 	require.Equal(t, "later<nil>", strings.ReplaceAll(<-polled, " ", ""))

@@ -11,6 +11,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server/proxy"
 )
 
 func containsBlocked(clientList string) bool { return strings.Contains(clientList, "flags=b") }
@@ -18,9 +19,9 @@ func containsBlocked(clientList string) bool { return strings.Contains(clientLis
 func TestALostReplyNeverOffersTwice(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
-	p := newProxy(t, s.Addr)
+	p := redistest.NewProxy(t, s.Addr)
 	rdb := redis.NewClient(&redis.Options{
-		Addr: p.listener.Addr().String(), ReadTimeout: 150 * time.Millisecond, MaxRetries: 5,
+		Addr: p.Addr, ReadTimeout: 150 * time.Millisecond, MaxRetries: 5,
 	})
 	defer rdb.Close()
 	client, err := dq.NewClient(rdb)
@@ -32,10 +33,10 @@ func TestALostReplyNeverOffersTwice(t *testing.T) {
 	require.NoError(t, through.Ready(deadline(t)))
 	require.NoError(t, through.Offer(t.Context(), "replied", time.Hour))
 
-	p.swallow.Store(true)
+	p.Set(proxy.Fault{Drop: proxy.Replies}, nil)
 	err = through.Offer(t.Context(), "not replied", time.Hour)
 	require.ErrorIs(t, err, dq.ErrUncertain)
-	p.cut()
+	p.Reset()
 	n, err := d.Size(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 2, n, "each offer is there once")

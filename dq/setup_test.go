@@ -3,11 +3,7 @@ package dq_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"os"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,66 +83,4 @@ func deadline(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), testDeadline)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// proxy forwards connections to a server until told to drop replies.
-type proxy struct {
-	listener net.Listener
-	target   string
-	// swallow makes it read replies and drop them.
-	swallow atomic.Bool
-
-	mu    sync.Mutex
-	conns []net.Conn
-}
-
-func newProxy(t *testing.T, target string) *proxy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	p := &proxy{listener: l, target: target}
-	go p.accept()
-	t.Cleanup(func() { _ = l.Close(); p.cut() })
-	return p
-}
-
-func (p *proxy) accept() {
-	for {
-		near, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		far, err := net.Dial("tcp", p.target)
-		if err != nil {
-			_ = near.Close()
-			continue
-		}
-		p.mu.Lock()
-		p.conns = append(p.conns, near, far)
-		p.mu.Unlock()
-		go func() { _, _ = io.Copy(far, near); _ = far.Close() }()
-		go func() { _, _ = io.Copy(replyFilter{near, p}, far); _ = near.Close() }()
-	}
-}
-
-// cut closes every connection.
-func (p *proxy) cut() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range p.conns {
-		_ = c.Close()
-	}
-	p.conns = nil
-}
-
-type replyFilter struct {
-	net.Conn
-	proxy *proxy
-}
-
-func (f replyFilter) Write(b []byte) (int, error) {
-	if f.proxy.swallow.Load() {
-		return len(b), nil
-	}
-	return f.Conn.Write(b)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/server/proxy"
 )
 
 // stored writes a ticket as text and reads it again, as beside an order.
@@ -109,17 +110,17 @@ func TestCancelOfWhatIsUnlisted(t *testing.T) {
 func TestTicketOfAnUncertainOffer(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
-	p := newProxy(t, s.Addr)
-	b := at(t, s, "redis://"+p.listener.Addr().String())
+	p := redistest.NewProxy(t, s.Addr)
+	b := at(t, s, "redis://"+p.Addr)
 	d := b.delayed(t)
 	require.NoError(t, d.Offer(t.Context(), "first", time.Hour)) // the script is known
-	p.swallow.Store(true)
+	p.Set(proxy.Fault{Drop: proxy.Replies}, nil)
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	uncertain, err := d.OfferTicket(short, "second", time.Hour)
 	require.ErrorIs(t, err, dq.ErrUncertain)
-	p.swallow.Store(false)
-	p.cut()
+	p.Heal()
+	p.Reset()
 	direct := dq.NewDelayedQueue(setupOn(t, s, "orders").queue)
 	require.NoError(t, direct.Cancel(t.Context(), uncertain))
 	require.Equal(t, int64(1), b.redis.LLen(t.Context(), b.names.Pending).Val())

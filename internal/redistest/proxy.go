@@ -6,7 +6,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/server/proxy"
 )
 
-// Proxy is a proxy.Proxy for as long as a test runs.
+// Proxy is a proxy.Proxy that ends with its test.
 type Proxy struct {
 	*proxy.Proxy
 
@@ -16,17 +16,10 @@ type Proxy struct {
 // ProxyConn is one client's connection through a Proxy.
 type ProxyConn = proxy.Conn
 
-// The two ways through a Proxy.
-const (
-	Requests = proxy.Requests
-	Replies  = proxy.Replies
-)
-
-// NewProxy gives a proxy to the server at target, host:port. It and all its
-// connections are gone when the test ends.
+// NewProxy starts a proxy to the server at target, host:port, until the test ends.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
-	p, err := proxy.New(target)
+	p, err := proxy.New(proxy.To(target))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +27,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	return &Proxy{p, t}
 }
 
-// Heal is that of the proxy, whose error fails the test.
+// Heal heals the proxy. An error fails the test.
 func (p *Proxy) Heal() {
 	p.t.Helper()
 	if err := p.Proxy.Heal(); err != nil {

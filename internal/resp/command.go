@@ -2,6 +2,7 @@ package resp
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 )
@@ -45,6 +46,9 @@ func (r *Reader) argument() (string, error) {
 	if kind != '$' {
 		return "", fmt.Errorf("%w: expected '$', got %q", ErrProtocol, kind)
 	}
+	if n, _ := strconv.Atoi(size); r.Keep > 0 && n > r.Keep && n <= maxBulk {
+		return r.head(n)
+	}
 	arg, err := r.bulk(kind, size)
 	if err != nil {
 		return "", err
@@ -54,6 +58,22 @@ func (r *Reader) argument() (string, error) {
 		return "", fmt.Errorf("%w: an argument is null", ErrProtocol)
 	}
 	return text, nil
+}
+
+// head reads an argument of n bytes and returns the first Keep.
+func (r *Reader) head(n int) (string, error) {
+	head := make([]byte, r.Keep)
+	if _, err := io.ReadFull(r.r, head); err != nil {
+		return "", err
+	}
+	if _, err := io.CopyN(io.Discard, r.r, int64(n-r.Keep)); err != nil {
+		return "", err
+	}
+	end, err := r.line(2)
+	if err == nil && string(end) != "\r\n" {
+		err = fmt.Errorf("%w: a string does not end where its length says", ErrProtocol)
+	}
+	return string(head), err
 }
 
 // AppendCommand appends a command as an array of bulk strings. An argument is a

@@ -56,6 +56,9 @@ const (
 
 // Reader reads replies, or commands, from a connection.
 type Reader struct {
+	// Keep is how many bytes of each argument ReadCommand returns; 0 is all.
+	Keep int
+
 	r *bufio.Reader
 	// begun is what has come of a line that is not whole yet.
 	begun []byte

@@ -1,10 +1,10 @@
 package conformance
 
 import (
-	"bufio"
+	"bytes"
+	"context"
 	"io"
 	"net"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -12,18 +12,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/internal/resp"
+	"github.com/dq-bench/dq-bench/internal/server/proxy"
 )
 
-// mutation changes one command of a client into what reaches the server instead.
-// The reply to the last command is the client's; nil answers with nil without
-// asking the server. A mutation may keep state: calls for one run do not overlap.
+// mutation changes one command of a client into the commands for the server. The reply
+// to the last one is the client's; without commands the reply is nil. A mutation may keep
+// state: calls for one run do not overlap.
 type mutation func(command []string) [][]string
 
-// mutantProxy stands between an implementation and its server and breaks what the
-// implementation sends.
+// mutantProxy stands between an implementation and its server and breaks the commands of
+// the implementation:
+//
+//	implementation ──▶ proxy ──▶ pipe ── serve ──▶ server
 type mutantProxy struct {
-	listener net.Listener
-	server   string
+	url string
 
 	mu     sync.Mutex // one mutation at a time
 	mutate mutation
@@ -31,70 +33,63 @@ type mutantProxy struct {
 
 func newMutantProxy(t *testing.T, server string) *mutantProxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	m := &mutantProxy{}
+	p, err := proxy.New(func(ctx context.Context, id int) (net.Conn, error) {
+		conn, err := proxy.To(server)(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		near, far := net.Pipe()
+		go func() {
+			defer far.Close()
+			defer conn.Close()
+			m.serve(far, conn)
+		}()
+		return near, nil
+	})
 	require.NoError(t, err)
-	p := &mutantProxy{listener: l, server: server}
-	go p.accept()
-	t.Cleanup(func() { l.Close() })
-	return p
+	t.Cleanup(p.Close)
+	m.url = "redis://" + p.Addr
+	return m
 }
 
-func (p *mutantProxy) url() string { return "redis://" + p.listener.Addr().String() }
-
-// use sets the mutation for the connections to come and those there are.
-func (p *mutantProxy) use(m mutation) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mutate = m
+// use sets the mutation for all connections.
+func (m *mutantProxy) use(mutate mutation) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mutate = mutate
 }
 
-func (p *mutantProxy) apply(command []string) [][]string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.mutate == nil {
+func (m *mutantProxy) apply(command []string) [][]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mutate == nil {
 		return [][]string{command}
 	}
-	return p.mutate(command)
+	return m.mutate(command)
 }
 
-func (p *mutantProxy) accept() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("tcp", p.server)
-		if err != nil {
-			client.Close()
-			continue
-		}
-		go func() {
-			defer client.Close()
-			defer server.Close()
-			p.serve(client, server)
-		}()
-	}
-}
-
-// serve takes commands one by one and waits for their replies, until the
-// connection subscribes: then the server speaks whenever it likes.
-func (p *mutantProxy) serve(client, server net.Conn) {
-	commands, replies := resp.NewReader(client, 0), bufio.NewReader(server)
-	ended := make(chan struct{})
+// serve takes commands one by one and waits for their replies, until the connection
+// subscribes: then the server sends at any time.
+func (m *mutantProxy) serve(client, server net.Conn) {
+	var raw bytes.Buffer // of one reply: the server sends the next one only when asked
+	commands, replies := resp.NewReader(client, 0), resp.NewReader(io.TeeReader(server, &raw), 0)
 	subscribed := false
 	for {
 		command, err := commands.ReadCommand()
 		if err != nil || len(command) == 0 {
-			break
+			return
 		}
-		out := p.apply(command)
+		out := m.apply(command)
 		if !subscribed && strings.EqualFold(command[0], "SUBSCRIBE") {
 			subscribed = true
+			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				io.Copy(client, replies)
+				io.Copy(client, server)
 				client.Close()
 			}()
+			defer func() { server.Close(); <-ended }()
 		}
 		if len(out) == 0 {
 			io.WriteString(client, "$-1\r\n")
@@ -107,48 +102,13 @@ func (p *mutantProxy) serve(client, server net.Conn) {
 			if subscribed {
 				continue
 			}
-			reply, err := readReply(replies)
-			if err != nil {
+			raw.Reset()
+			if _, err := replies.Read(); err != nil {
 				return
 			}
 			if i == len(out)-1 {
-				client.Write(reply)
+				client.Write(raw.Bytes())
 			}
 		}
 	}
-	if subscribed {
-		server.Close()
-		<-ended
-	}
-}
-
-// readReply returns one reply of RESP2 or RESP3, as it came.
-func readReply(r *bufio.Reader) ([]byte, error) {
-	line, err := r.ReadBytes('\n')
-	if err != nil {
-		return nil, err
-	}
-	n, _ := strconv.Atoi(strings.TrimSpace(string(line[1:])))
-	switch line[0] {
-	case '$', '=', '!':
-		if n < 0 {
-			return line, nil
-		}
-		body := make([]byte, n+2)
-		_, err := io.ReadFull(r, body)
-		return append(line, body...), err
-	case '%', '|':
-		n *= 2
-	case '*', '~', '>':
-	default:
-		return line, nil
-	}
-	for range n {
-		element, err := readReply(r)
-		if err != nil {
-			return nil, err
-		}
-		line = append(line, element...)
-	}
-	return line, nil
 }

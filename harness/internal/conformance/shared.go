@@ -79,7 +79,7 @@ func (r *Runner) share(ctx context.Context, url string, options *redis.Options) 
 			r.setUpBy = info.Addr
 		}
 	}
-	if s.relay, err = guest.NewRelay(ctx, options); err != nil {
+	if s.relay, err = guest.NewRelay(options); err != nil {
 		return err
 	}
 	if r.url, err = s.relay.URL(url); err != nil {
@@ -272,11 +272,10 @@ func (s *shared) undisturbed(ctx context.Context) error {
 }
 
 func (s *shared) close() error {
-	var err error
 	if s.relay != nil {
-		err = s.relay.Close()
+		s.relay.Close()
 	}
-	return errors.Join(err, s.conn.Close(), s.client.Close())
+	return errors.Join(s.conn.Close(), s.client.Close())
 }
 
 // kills reports whether a set-up command is one that ends connections of a type.

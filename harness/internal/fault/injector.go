@@ -50,7 +50,7 @@ type Event struct {
 
 // New stands before a server that Start gave.
 func New(s *server.Server, p plan.Plan) (*Injector, error) {
-	px, err := proxy.New(s.Addr)
+	px, err := proxy.New(proxy.To(s.Addr))
 	if err != nil {
 		return nil, err
 	}

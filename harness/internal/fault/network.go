@@ -29,28 +29,31 @@ func (in *Injector) network(ctx context.Context, f plan.Fault) (times int, err e
 	case plan.LoseRequests:
 		return in.counted(ctx, f, named(f.Commands, proxy.CutRequest))
 	case plan.Stall:
-		return 0, lasting(func() { p.Stall() })
+		return 0, lasting(func() { p.Set(proxy.Fault{Stall: proxy.Both}, nil) })
 	case plan.Slow:
-		return 0, lasting(func() { p.Delay(f.Latency) })
+		return 0, lasting(func() { p.Set(proxy.Fault{Delay: f.Latency}, nil) })
 	case plan.Narrow:
-		return 0, lasting(func() { p.Bandwidth(f.Bandwidth) })
+		return 0, lasting(func() { p.Set(proxy.Fault{Bandwidth: f.Bandwidth}, nil) })
 	case plan.Refuse:
 		return 0, lasting(func() { p.Refuse(); p.Reset() })
 	}
 	return 0, fmt.Errorf("no way to do %s", f.Kind)
 }
 
+// rule decides what happens to a command.
+type rule func(c *proxy.Conn, command []string) proxy.Verdict
+
 // counted lets a rule decide until it has cut so many connections, or the fault's time is over.
-func (in *Injector) counted(ctx context.Context, f plan.Fault, rule proxy.Rule) (int, error) {
+func (in *Injector) counted(ctx context.Context, f plan.Fault, decide rule) (int, error) {
 	var mu sync.Mutex
 	times, enough := 0, make(chan struct{})
-	in.proxy.Rule(func(c *proxy.Conn, command []string) proxy.Verdict {
+	in.proxy.OnCommand(func(c *proxy.Conn, command []string) proxy.Verdict {
 		mu.Lock()
 		defer mu.Unlock()
 		if times >= f.Count {
 			return proxy.Pass
 		}
-		verdict := rule(c, command)
+		verdict := decide(c, command)
 		if verdict != proxy.Pass {
 			if times++; times == f.Count {
 				close(enough)
@@ -64,7 +67,7 @@ func (in *Injector) counted(ctx context.Context, f plan.Fault, rule proxy.Rule) 
 	case <-enough:
 	case <-waiting.Done():
 	}
-	in.proxy.Rule(nil)
+	in.proxy.OnCommand(nil)
 	mu.Lock()
 	defer mu.Unlock()
 	if times == 0 && ctx.Err() == nil {
@@ -75,7 +78,7 @@ func (in *Injector) counted(ctx context.Context, f plan.Fault, rule proxy.Rule) 
 
 // inTurn cuts the first connection that sends anything at its 1st command, the next one at its
 // 2nd, and so on.
-func inTurn() proxy.Rule {
+func inTurn() rule {
 	type turn struct{ at, seen int }
 	turns := map[int]*turn{}
 	return func(c *proxy.Conn, _ []string) proxy.Verdict {
@@ -97,7 +100,7 @@ const offers = "offer"
 var scripts = []string{"EVAL", "EVALSHA"}
 
 // named gives the verdict on the commands of these names, or words; scripts if there is none.
-func named(names []string, verdict proxy.Verdict) proxy.Rule {
+func named(names []string, verdict proxy.Verdict) rule {
 	if len(names) == 0 {
 		names = scripts
 	}

@@ -1,7 +1,7 @@
 // Package proxy answers: what if the network fails?
 //
-// A Proxy stands between clients and a Redis, and loses, delays, holds and cuts what
-// goes through it.
+// A Proxy stands between clients and a Redis. It delays, holds, loses and cuts traffic,
+// and shows commands, replies and bytes to its caller.
 package proxy
 
 import (
@@ -13,44 +13,82 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
-// Proxy is a TCP proxy on 127.0.0.1 to find out what a client does when the
-// network or the server fails. It sees what each client sent and treats
-// connections one by one or all alike.
+// Proxy is a TCP proxy on 127.0.0.1.
 //
 //	client ── requests ──▶ Proxy ── requests ──▶ server
 //	       ◀── replies ───       ◀── replies ───
 //
-// Faults of the Proxy hold for all connections, those to come included; faults
-// of a Conn for that one. All methods may be called from any goroutine.
+// Bytes pass unchanged and in order. All methods may be called from any goroutine.
 type Proxy struct {
-	// Addr is host:port to connect to, the same as long as the Proxy lives.
+	// Addr is host:port to connect to. It never changes.
 	Addr string
 
-	target string
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	work   sync.WaitGroup
+	dial    Dial
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	work    sync.WaitGroup
+	accepts sync.WaitGroup // the listener's loop
 
-	mu        sync.Mutex
-	changed   chan struct{} // closed and replaced whenever something that is waited for may have changed
-	accepting chan struct{} // closed when nobody accepts on the last listener any more
-	listener  *net.TCPListener
-	closed    bool
-	holding   bool // new connections are not served
-	modes     modes
-	delay     time.Duration // of replies
-	bandwidth int           // bytes a second each way of each connection, 0 for any
-	rule      Rule          // nil for none
-	conns     []*Conn       // those with an end to see to, in the order they came
-	accepted  int
+	mu       sync.Mutex
+	changed  chan struct{} // closed and replaced on each change that Until may wait for
+	faulted  chan struct{} // the same for changes of a fault
+	listener *net.TCPListener
+	closed   bool
+	holding  bool // new connections are not served
+	fault    Fault
+	conns    []*Conn // in the order of arrival
+	accepted int
+
+	hooks     sync.Mutex // held while a hook runs
+	onCommand func(*Conn, []string) Verdict
+	onReply   func(*Conn, any) Verdict
+	tee       func(*Conn, Way, []byte)
 }
 
-// New gives a proxy to the server at target, host:port, until Close.
-func New(target string) (*Proxy, error) {
+// Dial makes the connection to the server for the Conn of that ID. It may do TLS.
+type Dial func(ctx context.Context, id int) (net.Conn, error)
+
+// To dials host:port.
+func To(addr string) Dial {
+	return func(ctx context.Context, _ int) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	}
+}
+
+// Greet has each connection begin with commands: AUTH, or ECHO of a mark, with which
+// MONITOR shows the connection's address. An error reply ends the connection.
+func Greet(dial Dial, commands func(id int) [][]string) Dial {
+	return func(ctx context.Context, id int) (net.Conn, error) {
+		server, err := dial(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		defer context.AfterFunc(ctx, func() { _ = server.SetDeadline(time.Now()) })()
+		for _, command := range commands(id) {
+			_, err := server.Write(resp.AppendCommand(nil, command...))
+			var reply any
+			if err == nil {
+				reply, err = resp.NewReader(server, 0).Read()
+			}
+			if refused, ok := reply.(resp.Error); ok {
+				err = refused
+			}
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("%s: %w", command[0], err), server.Close())
+			}
+		}
+		return server, nil
+	}
+}
+
+// New starts a Proxy. Close ends it.
+func New(dial Dial) (*Proxy, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &Proxy{target: target, ctx: ctx, cancel: cancel, changed: make(chan struct{}), Addr: "127.0.0.1:0"}
+	p := &Proxy{dial: dial, ctx: ctx, cancel: cancel, changed: make(chan struct{}), faulted: make(chan struct{}), Addr: "127.0.0.1:0"}
 	if err := p.listen(); err != nil {
 		cancel()
 		return nil, fmt.Errorf("no port for a proxy: %w", err)
@@ -59,21 +97,34 @@ func New(target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Close cuts all connections and makes no more.
+// Close cuts all connections and waits until every goroutine has ended.
 func (p *Proxy) Close() {
 	p.cancel()
-	p.mu.Lock()
-	p.closed = true
-	p.unlisten()
-	all := slices.Clone(p.conns)
-	p.mu.Unlock()
-	for _, c := range all {
-		c.Reset()
-	}
+	p.change(func() { p.closed = true; p.unlisten() })
+	p.Reset()
+	p.accepts.Wait()
 	p.work.Wait()
 }
 
-// listen needs mu, but for the first call.
+// change runs f under the lock and wakes Until.
+func (p *Proxy) change(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// changeFault runs f under the lock and wakes streams.
+func (p *Proxy) changeFault(f func()) {
+	p.change(func() {
+		f()
+		close(p.faulted)
+		p.faulted = make(chan struct{})
+	})
+}
+
+// listen needs mu, except in New.
 func (p *Proxy) listen() error {
 	if p.listener != nil || p.closed {
 		return nil
@@ -82,11 +133,16 @@ func (p *Proxy) listen() error {
 	if err != nil {
 		return err
 	}
-	listener, ended := l.(*net.TCPListener), make(chan struct{})
-	p.listener, p.accepting = listener, ended
-	p.work.Go(func() {
-		defer close(ended)
-		p.accept(listener)
+	listener := l.(*net.TCPListener)
+	p.listener = listener
+	p.accepts.Go(func() {
+		for {
+			client, err := listener.AcceptTCP()
+			if err != nil {
+				return // closed
+			}
+			p.change(func() { p.add(client, listener) })
+		}
 	})
 	return nil
 }
@@ -99,84 +155,98 @@ func (p *Proxy) unlisten() {
 	}
 }
 
-func (p *Proxy) accept(l *net.TCPListener) {
-	for {
-		client, err := l.AcceptTCP()
-		if err != nil {
-			return // closed
-		}
-		c := &Conn{proxy: p, client: client, done: make(chan struct{})}
-		p.mu.Lock()
-		c.id = p.accepted + 1
-		if p.closed || p.listener != l {
-			reset(client)
-			p.mu.Unlock()
-			return
-		}
-		c.modes, c.delay, c.bandwidth = p.modes, p.delay, p.bandwidth
-		p.conns = append(p.conns, c)
-		p.accepted++
-		p.announce()
-		p.mu.Unlock()
-		p.work.Go(c.serve)
+// add needs mu.
+func (p *Proxy) add(client *net.TCPConn, l *net.TCPListener) {
+	if p.listener != l {
+		reset(client)
+		return
 	}
+	p.accepted++
+	c := &Conn{proxy: p, id: p.accepted, client: client, done: make(chan struct{}), fault: p.fault}
+	p.conns = append(p.conns, c)
+	p.work.Go(c.serve)
 }
 
-// announce wakes all that wait; it needs mu.
-func (p *Proxy) announce() {
-	close(p.changed)
-	p.changed = make(chan struct{})
+// Verdict decides what happens to a command or a reply.
+type Verdict int
+
+// The verdicts.
+const (
+	// Pass lets it through.
+	Pass Verdict = iota
+	// CutRequest cuts the connection before the server gets the command.
+	CutRequest
+	// CutReply lets the command through and cuts the connection before a reply: the server
+	// has carried out the command, and the client cannot know. Of a reply it cuts the same way.
+	CutReply
+)
+
+// OnCommand calls f with each command, the first 64 KiB of each argument; nil ends that.
+// Commands that arrived in one read, as a pipeline does, are cut together. The Proxy calls
+// hooks one at a time. A hook must not set hooks.
+func (p *Proxy) OnCommand(f func(c *Conn, command []string) Verdict) {
+	p.hooks.Lock()
+	defer p.hooks.Unlock()
+	p.onCommand = f
 }
 
-// Accepted counts the connections that were made so far, the closed ones included.
+// OnReply calls f with each reply, as resp.Reader reads it, on connections made later.
+func (p *Proxy) OnReply(f func(c *Conn, reply any) Verdict) {
+	p.hooks.Lock()
+	defer p.hooks.Unlock()
+	p.onReply = f
+}
+
+// Tee calls f with all bytes that the Proxy delivers, before it does.
+func (p *Proxy) Tee(f func(c *Conn, way Way, data []byte)) {
+	p.hooks.Lock()
+	defer p.hooks.Unlock()
+	p.tee = f
+}
+
+// Accepted counts all connections so far.
 func (p *Proxy) Accepted() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.accepted
 }
 
-// Conns are the open connections that match, in the order they came; nil
-// matches all. One that was hung up is open no more, nor one that the client was
-// seen to close, though the server may not have heard of it through a fault.
+// Open counts connections of which a side is open.
+func (p *Proxy) Open() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.conns)
+}
+
+// Conns returns the connections that match and that the client has not closed, in the
+// order of arrival; nil matches all.
 func (p *Proxy) Conns(match func(*Conn) bool) []*Conn {
 	p.mu.Lock()
-	var open []*Conn
-	for _, c := range p.conns {
-		if !c.hungUp && !c.left {
-			open = append(open, c)
-		}
-	}
+	open := slices.DeleteFunc(slices.Clone(p.conns), func(c *Conn) bool { return c.left })
 	p.mu.Unlock() // match locks for itself
-	if match == nil {
-		return open
-	}
-	return slices.DeleteFunc(open, func(c *Conn) bool { return !match(c) })
+	return slices.DeleteFunc(open, func(c *Conn) bool { return match != nil && !match(c) })
 }
 
-// Wait gives the first open connection that matches as soon as there is one:
+// Wait returns the first connection that matches, once there is one:
 //
 //	c, err := p.Wait(ctx, func(c *proxy.Conn) bool { return c.Waiting("BLPOP") })
-//
-// When ctx ends before, the error says what the open connections sent last.
-func (p *Proxy) Wait(ctx context.Context, match func(*Conn) bool) (*Conn, error) {
-	var found []*Conn
-	err := p.Until(ctx, func() bool {
-		found = p.Conns(match)
-		return len(found) > 0
+func (p *Proxy) Wait(ctx context.Context, match func(*Conn) bool) (first *Conn, err error) {
+	err = p.Until(ctx, func() bool {
+		found := p.Conns(match)
+		if len(found) > 0 {
+			first = found[0]
+		}
+		return first != nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return found[0], nil
+	return first, err
 }
 
-// Until waits until holds, which it asks again whenever a connection comes or
-// goes or carries something. When ctx ends before, the error says what the open
-// connections sent last.
+// Until waits until holds returns true. It asks again after each change of a connection.
+// If ctx ends first, the error has the last command of each connection.
 func (p *Proxy) Until(ctx context.Context, holds func() bool) error {
 	for {
 		p.mu.Lock()
-		changed := p.changed // taken first: what happens while holds looks is not missed
+		changed := p.changed // taken first, so that no change is missed
 		p.mu.Unlock()
 		if holds() {
 			return nil
@@ -184,126 +254,46 @@ func (p *Proxy) Until(ctx context.Context, holds func() bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("proxy %s: %w; %s", p.Addr, ctx.Err(), p)
+			var last []string
+			for _, c := range p.Conns(nil) {
+				last = append(last, c.String())
+			}
+			return fmt.Errorf("proxy %s: %w; %d connections so far, open: [%s]", p.Addr, ctx.Err(), p.Accepted(), strings.Join(last, "; "))
 		}
 	}
 }
 
-// String says what the open connections sent last.
-func (p *Proxy) String() string {
-	var last []string
-	for _, c := range p.Conns(nil) {
-		last = append(last, c.String())
-	}
-	return fmt.Sprintf("%d connections so far, open: [%s]", p.Accepted(), strings.Join(last, "; "))
+// Set gives a fault to the connections that match now. A nil match means all connections,
+// also later ones. It replaces the fault of an earlier Set.
+func (p *Proxy) Set(f Fault, match func(*Conn) bool) {
+	conns := p.Conns(match)
+	p.changeFault(func() {
+		if match == nil {
+			p.fault, conns = f, p.conns
+		}
+		for _, c := range conns {
+			c.fault = f
+		}
+	})
 }
 
-// Blackhole reads what comes in these directions, both if none is named, and
-// throws it away; also the end of a stream. Nothing is closed.
-func (p *Proxy) Blackhole(dirs ...Direction) { p.all(func(m *modes) { m.set(blackholed, dirs) }) }
+// Hold leaves new connections without any answer until Heal: a dial succeeds and requests
+// wait, as with a server process that is stopped. Open connections are not affected.
+func (p *Proxy) Hold() { p.changeFault(func() { p.holding = true }) }
 
-// Stall stops reading in these directions, both if none is named: what is under
-// way fills the sockets' buffers and arrives after Heal. Nothing is closed.
-func (p *Proxy) Stall(dirs ...Direction) { p.all(func(m *modes) { m.set(stalled, dirs) }) }
-
-func (p *Proxy) all(change func(*modes)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	change(&p.modes)
-	for _, c := range p.conns {
-		change(&c.modes)
-	}
-	p.announce()
-}
-
-// Delay delivers replies that come from now on d later than they come, in their
-// order; 0 ends it.
-func (p *Proxy) Delay(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.delay = d
-	for _, c := range p.conns {
-		c.delay = d
-	}
-}
-
-// Bandwidth lets so many bytes a second through each way of each connection; 0 ends it.
-func (p *Proxy) Bandwidth(bytesPerSecond int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.bandwidth = bytesPerSecond
-	for _, c := range p.conns {
-		c.bandwidth = bytesPerSecond
-	}
-}
-
-// Rule says what becomes of a command that a client sends. It is called under a lock: it
-// must not call methods of the Proxy, and of the Conn only ID.
-type Rule func(c *Conn, command []string) Verdict
-
-// Verdict is what becomes of a command.
-type Verdict int
-
-// The verdicts.
-const (
-	// Pass lets it through.
-	Pass Verdict = iota
-	// CutRequest cuts the connection instead: the server does not hear of the command.
-	CutRequest
-	// CutReply lets it through, and cuts the connection instead of the reply: the server
-	// has carried it out, and the client cannot know.
-	CutReply
-)
-
-// Rule has a rule decide on each command from now on; nil ends it. What came together with
-// a command that is cut, as in a pipeline, shares its fate.
-func (p *Proxy) Rule(rule Rule) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.rule = rule
-}
-
-// Hold leaves new connections without any answer until Heal: the kernel makes
-// them, so that a dial succeeds, and what clients send waits. As a server whose
-// process stands still. Those that are open already go on.
-func (p *Proxy) Hold() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.holding = true
-}
-
-// Refuse has the kernel refuse new connections until Heal. Those that are open
-// already go on.
+// Refuse has the kernel refuse new connections until Heal. Open connections are not affected.
 func (p *Proxy) Refuse() {
-	p.mu.Lock()
-	ended := p.accepting
-	p.unlisten()
-	p.mu.Unlock()
-	// The socket is closed only when nobody accepts on it any more.
-	<-ended
+	p.change(p.unlisten)
+	p.accepts.Wait() // until then the kernel keeps the socket
 }
 
-// Heal ends Blackhole, Stall, Delay, Bandwidth, Rule, Hold and Refuse for all connections.
-// It fails if somebody took the port meanwhile and keeps it for 5 s.
+// Heal ends Set, Hold and Refuse. It fails if another process keeps the port for 5 s.
 func (p *Proxy) Heal() error {
-	p.mu.Lock()
-	p.holding = false
-	p.delay, p.bandwidth, p.rule = 0, 0, nil
-	for _, c := range p.conns {
-		c.delay, c.bandwidth = 0, 0
-	}
-	p.mu.Unlock()
-	p.all(func(m *modes) { *m = modes{} })
-	return p.relisten()
-}
-
-// relisten tries for a while: a client that dials a closed port of the range for
-// clients can be given that very port as its own, and connect to itself.
-func (p *Proxy) relisten() error {
+	p.Set(Fault{}, nil)
+	p.changeFault(func() { p.holding = false })
+	// A client that dials the closed port can get that very port as its own for a moment.
 	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
 	for {
 		p.mu.Lock()
 		err := p.listen()
@@ -312,23 +302,19 @@ func (p *Proxy) relisten() error {
 			return nil
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), err)
 		}
 	}
 }
 
-// Reset cuts all open connections as Conn.Reset does.
+// Reset cuts all connections as Conn.Reset does.
 func (p *Proxy) Reset() {
-	for _, c := range p.Conns(nil) {
+	p.mu.Lock()
+	conns := slices.Clone(p.conns)
+	p.mu.Unlock()
+	for _, c := range conns {
 		c.Reset()
-	}
-}
-
-// HangUp ends all open connections as Conn.HangUp does.
-func (p *Proxy) HangUp() {
-	for _, c := range p.Conns(nil) {
-		c.HangUp()
 	}
 }

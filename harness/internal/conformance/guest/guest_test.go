@@ -111,7 +111,7 @@ func TestRelayMarksItsConnectionsAndWaitsForTheirEnd(t *testing.T) {
 	_, options := connect(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	relay, err := NewRelay(ctx, options)
+	relay, err := NewRelay(options)
 	require.NoError(t, err)
 	defer relay.Close()
 	require.NoError(t, relay.WaitIdle(ctx))

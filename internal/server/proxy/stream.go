@@ -1,0 +1,219 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
+)
+
+// stream is one way of a connection. A resp.Reader reads it by Read, which first hands
+// on the bytes of the Read before. So a command passes after its verdict, and of a huge
+// command only the last bytes wait for the verdict.
+//
+//	from ─▶ Read ─▶ resp.Reader ─▶ hook
+//	          └─ at the next Read ─▶ line ─▶ write ─▶ to
+type stream struct {
+	c        *Conn
+	way      Way
+	from, to net.Conn
+	last     chunk // the result of the last Read
+	err      error // the end of the stream
+	line     chan chunk
+}
+
+type chunk struct {
+	data []byte
+	at   time.Time
+	lose bool // cut the connection at the next reply
+}
+
+const (
+	chunkSize = 32 << 10
+	inFlight  = 256 // chunks that wait while they are delayed
+)
+
+func (c *Conn) carry(way Way, from, to net.Conn) {
+	s := &stream{c: c, way: way, from: from, to: to, line: make(chan chunk, inFlight)}
+	written := make(chan struct{})
+	c.proxy.work.Go(func() {
+		defer close(written)
+		s.write()
+	})
+	verdict := Pass
+	if way == Requests {
+		verdict = s.commands()
+	} else {
+		verdict = s.replies()
+	}
+	if verdict != Pass {
+		c.Reset()
+		s.last, s.err = chunk{}, net.ErrClosed
+	}
+	for buf := make([]byte, chunkSize); s.err == nil; { // no hook, or no RESP
+		_, _ = s.Read(buf)
+	}
+	s.hand()
+	close(s.line)
+	<-written
+}
+
+// commands asks OnCommand until the stream ends, is no RESP or is cut.
+func (s *stream) commands() Verdict {
+	c, p := s.c, s.c.proxy
+	r := resp.NewReader(s, chunkSize)
+	r.Keep = 64 << 10
+	for {
+		command, err := r.ReadCommand()
+		if err != nil {
+			return Pass
+		}
+		if len(command) == 0 {
+			continue
+		}
+		p.change(func() { c.note(command) })
+		verdict := Pass
+		p.hooks.Lock()
+		if p.onCommand != nil {
+			verdict = p.onCommand(c, command)
+		}
+		p.hooks.Unlock()
+		if verdict == CutRequest {
+			return verdict
+		}
+		s.last.lose = s.last.lose || verdict == CutReply
+	}
+}
+
+// note needs mu.
+func (c *Conn) note(command []string) {
+	kept := make([]string, len(command))
+	for i, arg := range command {
+		kept[i] = strings.Clone(arg[:min(len(arg), argKept)])
+	}
+	c.log = append(c.log[max(0, len(c.log)+1-logKept):], kept)
+	c.answered = false
+}
+
+// replies asks OnReply, if it was set when the connection began.
+func (s *stream) replies() Verdict {
+	p := s.c.proxy
+	p.hooks.Lock()
+	hook := p.onReply
+	p.hooks.Unlock()
+	for r := resp.NewReader(s, chunkSize); hook != nil; {
+		reply, err := r.Read()
+		if err != nil {
+			break
+		}
+		p.hooks.Lock()
+		verdict := hook(s.c, reply)
+		p.hooks.Unlock()
+		if verdict != Pass {
+			return verdict
+		}
+	}
+	return Pass
+}
+
+// Read hands on the bytes of the Read before and reads more.
+func (s *stream) Read(buf []byte) (n int, err error) {
+	c := s.c
+	if s.err != nil {
+		return 0, s.err
+	}
+	s.hand()
+	err = net.ErrClosed
+	if c.await(func() time.Duration { return whether(c.fault.Stall&s.way != 0) }) {
+		n, err = s.from.Read(buf[:min(len(buf), chunkSize)])
+	}
+	var cut chan struct{}
+	c.proxy.change(func() {
+		c.left = c.left || err != nil && s.way == Requests
+		if s.way == Replies && n > 0 {
+			c.answered, cut = true, c.losing
+		}
+	})
+	if cut != nil {
+		select {
+		case <-cut:
+		case <-c.done:
+		}
+		c.Reset()
+		n, err = 0, net.ErrClosed
+	}
+	s.last, s.err = chunk{data: append([]byte(nil), buf[:n]...), at: time.Now()}, err
+	return n, err
+}
+
+// hand gives write the last chunk.
+func (s *stream) hand() {
+	if len(s.last.data) > 0 {
+		select {
+		case s.line <- s.last:
+		case <-s.c.done:
+		}
+	}
+	s.last = chunk{}
+}
+
+// write delivers chunks, and the end of the stream.
+func (s *stream) write() {
+	c, p := s.c, s.c.proxy
+	for next := range s.line {
+		var f Fault
+		began := time.Now()
+		if !c.await(func() time.Duration { f = c.fault; return s.wait(next, began) }) {
+			return
+		}
+		if f.Drop&s.way == 0 {
+			p.hooks.Lock()
+			if p.tee != nil {
+				p.tee(c, s.way, next.data)
+			}
+			p.hooks.Unlock()
+			losing := make(chan struct{})
+			if next.lose {
+				p.change(func() { c.losing = losing })
+			}
+			_, _ = s.to.Write(next.data) // a failure shows as the end of the other way
+			close(losing)
+		}
+	}
+	end := chunk{at: time.Now()}
+	if c.await(func() time.Duration { return max(whether(c.fault.Drop&s.way != 0), s.wait(end, end.at)) }) {
+		s.end()
+	}
+}
+
+// wait is how long a chunk waits still, of which the delivery began then. It needs mu.
+func (s *stream) wait(next chunk, began time.Time) time.Duration {
+	f, due := s.c.fault, began
+	switch {
+	case f.Stall&s.way != 0:
+		return forever
+	case f.Bandwidth > 0:
+		due = due.Add(time.Duration(float64(len(next.data)) / float64(f.Bandwidth) * float64(time.Second)))
+	}
+	if late := next.at.Add(f.Delay); s.way == Replies && late.After(due) {
+		due = late
+	}
+	return time.Until(due)
+}
+
+// end closes the other side: after the server has read all if the client has closed,
+// at once if the server has.
+func (s *stream) end() {
+	half, ok := s.to.(interface{ CloseWrite() error })
+	switch {
+	case s.way == Requests && ok:
+		_ = half.CloseWrite()
+	case s.way == Replies && !errors.Is(s.err, io.EOF):
+		reset(s.to)
+	default:
+		_ = s.to.Close()
+	}
+}
