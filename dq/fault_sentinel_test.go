@@ -109,6 +109,16 @@ func TestFaultSentinelFailoverMovesTakesAndSubscription(t *testing.T) {
 	}
 }
 
+// replicated waits until a replica has every write so far: a take that only the killed master knows is undone by the
+// fail-over, and the value is delivered again.
+func replicated(t *testing.T, rdb *redis.Client) {
+	t.Helper()
+	conn := rdb.Conn()
+	defer conn.Close()
+	require.NoError(t, conn.Set(t.Context(), "replicated", 1, 0).Err())
+	require.Positive(t, conn.Wait(t.Context(), 1, 5*time.Second).Val())
+}
+
 func TestFaultSentinelMasterGone(t *testing.T) {
 	for name, end := range map[string]func(*server.Node) error{
 		"killed": (*server.Node).Kill,
@@ -117,9 +127,11 @@ func TestFaultSentinelMasterGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Sentinel(t)
-			f := follow(t, failoverClient(t, s), "orders")
+			rdb := failoverClient(t, s)
+			f := follow(t, rdb, "orders")
 			k := f.consume(t, 3)
 			f.works(t, k, "before")
+			replicated(t, rdb)
 			old := master(t, s)
 			require.NoError(t, end(old))
 			_, err := s.WaitFailover(deadline(t), old)
