@@ -80,9 +80,9 @@ func (r row) behind() (cells []string) {
 	byChance := int64(r.new.Scenario.Producers)
 	inTime := int64(r.new.Scenario.Rate/2) + byChance
 	for _, c := range []struct {
-		bad             bool
-		what            string
-		second, instead int64
+		bad           bool
+		what          string
+		second, first int64
 	}{
 		{n.Duplicate > o.Duplicate, "duplicate", n.Duplicate, o.Duplicate},
 		{n.Early > o.Early+inTime, "early", n.Early, o.Early},
@@ -91,7 +91,7 @@ func (r row) behind() (cells []string) {
 		{n.Acknowledged < o.Acknowledged-byChance, "acknowledged", n.Acknowledged, o.Acknowledged},
 	} {
 		if c.bad {
-			cells = append(cells, fmt.Sprintf("%s: %d against %d", c.what, c.second, c.instead))
+			cells = append(cells, fmt.Sprintf("%s: %d against %d", c.what, c.second, c.first))
 		}
 	}
 	if n.LostBeyond > 0 {
