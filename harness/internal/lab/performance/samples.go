@@ -91,7 +91,7 @@ func (s samples) figure(name string) (float64, bool) {
 	return v, true
 }
 
-// short writes a number with three digits, or whole with its thousands apart.
+// short writes a number with three digits, or as a whole number with its thousands apart.
 func short(v float64) string {
 	if math.Abs(v) < 999.5 {
 		return strconv.FormatFloat(v, 'g', 3, 64)
