@@ -8,8 +8,8 @@
 // options of struct, and commands that miniredis lacks or that would block other clients. A script ends with an
 // error after 5 s; its memory is not limited.
 //
-// Differences from Redis: ".." writes all digits of a number, and string.format, patterns, math.random and the
-// texts of Lua's own errors follow gopher-lua.
+// Differences from Redis: tostring and ".." write all digits of a number, and string.format, patterns, math.random
+// and the texts of Lua's own errors follow gopher-lua.
 package embedded
 
 import (
@@ -31,22 +31,15 @@ import (
 const (
 	// miniredisVersion is the release of the engine, see go.mod.
 	miniredisVersion = "2.40.0"
-	// emulatedVersion is the Redis whose MONITOR lines and script errors the
-	// embedded server reproduces; clients read it to choose their commands.
+	// emulatedVersion is the Redis whose replies and MONITOR lines this server reproduces. Clients read it to choose commands.
 	emulatedVersion = "7.0.15"
 	// emulatedVersionNumber is REDIS_VERSION_NUM of scripts.
 	emulatedVersionNumber = 7<<16 | 0<<8 | 15
 	databases             = 16
 )
 
-// Server is a Redis inside this process: miniredis runs the commands, and this
-// layer adds what a delay queue and its observers need and miniredis lacks:
-// MONITOR, scripts with Lua's struct library and the errors of Redis 7, first-come
-// first-served blocking pops, CLIENT and INFO.
-//
-// It speaks to clients itself and only hands commands to miniredis, because
-// miniredis hides from its hooks the peer's address and the case of a command
-// name, both of which MONITOR shows.
+// Server reads the clients' commands itself and hands them to miniredis, whose hooks hide the client's address
+// and the case of a command's name. MONITOR shows both.
 type Server struct {
 	engine *miniredis.Miniredis
 	srv    *mini.Server
@@ -54,9 +47,8 @@ type Server struct {
 	since  time.Time
 	wg     sync.WaitGroup
 
-	// mu is the one thread of Redis: held while a command runs and is logged,
-	// so that MONITOR shows the order of execution and a script's own commands
-	// follow it without a gap.
+	// mu is the one thread of Redis. It is held while a command runs and is shown to the monitors, so MONITOR
+	// shows the order of execution, and the commands of a script follow it directly.
 	mu       sync.Mutex
 	clients  map[int64]*client
 	lastID   int64
@@ -69,17 +61,16 @@ type Server struct {
 	stats    map[string]*commandStat
 }
 
-// Hooks let a test look on, and plant faults. Each may be nil.
+// Hooks let a test observe commands and plant faults. Each may be nil.
 type Hooks struct {
-	// Script returns the body that is run instead of body. Its SHA-1 stays body's.
+	// Script returns the body to run instead of body. The SHA-1 stays the SHA-1 of body.
 	Script func(body string) string
-	// Ran is told of each command that has run, before its reply is sent: the client's
-	// address and what it sent. No other command runs meanwhile, so that Do shows what it left.
+	// Ran is called after each command and before its reply is sent, with the client's address. No other command
+	// runs during the call, so Do shows the command's effect.
 	Ran func(client string, args []string, reply []byte)
 }
 
-// Start listens on a free port of 127.0.0.1. The server runs until it is closed, not
-// until ctx ends.
+// Start listens on a free port of 127.0.0.1. The server runs until Close; ctx bounds only the start.
 func Start(ctx context.Context) (*Server, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -88,11 +79,11 @@ func Start(ctx context.Context) (*Server, error) {
 	return serve(l, Hooks{}, scriptLimit)
 }
 
-// scriptLimit is how long a script may run. Redis goes on, and answers others that it is busy.
+// scriptLimit bounds the run time of a script. Redis lets it run, and replies BUSY to other clients.
 const scriptLimit = 5 * time.Second
 
-// Serve serves the connections of l, which Close closes. Its scripts may run for as long as they like: the time in a bubble
-// of testing/synctest stands still meanwhile.
+// Serve serves the connections of l, which Close closes. Scripts have no time limit, because the clock of
+// testing/synctest does not advance while a script runs.
 func Serve(l net.Listener, hooks Hooks) (*Server, error) { return serve(l, hooks, 0) }
 
 func serve(l net.Listener, hooks Hooks, limit time.Duration) (*Server, error) {
@@ -116,7 +107,7 @@ func serve(l net.Listener, hooks Hooks, limit time.Duration) (*Server, error) {
 // Addr returns host:port.
 func (e *Server) Addr() string { return e.listen.Addr().String() }
 
-// Close ends all connections and stops the engine; what was stored is gone.
+// Close ends all connections and discards the data.
 func (e *Server) Close() error {
 	err := e.listen.Close()
 	e.mu.Lock()
@@ -231,12 +222,6 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 		e.config(c, args)
 	case name == "INFO":
 		c.peer.WriteBulk(e.info(args[1:]))
-	case name == "AUTH" && len(args) == 3:
-		if args[1] != "default" { // who needs no password, and is let in with any
-			c.peer.WriteError("WRONGPASS invalid username-password pair or user is disabled.")
-			break
-		}
-		c.peer.WriteOK()
 	case name == "HELLO":
 		e.hello(c, args)
 	case !e.srv.IsRegisteredCommand(name):
@@ -254,10 +239,12 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 	rejected := isRejection(reply)
 	if !isScript && !rejected {
 		e.feed(start, c, args)
+		if w == nil && e.mayWrite(name) {
+			e.writes++
+		}
 	}
-	e.count(args, reply, rejected, time.Since(start))
-	if !isScript && w == nil && !rejected && e.mayWrite(name) {
-		e.writes++
+	if !rejected {
+		e.count(args, reply, time.Since(start))
 	}
 	if e.hooks.Ran != nil {
 		e.hooks.Ran(c.addr, args, reply)
@@ -265,7 +252,7 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 	return reply, w
 }
 
-// writeNothing are commands that miniredis does not count among those that only read, and that leave every key as it is.
+// writeNothing are commands that change no key, although miniredis does not mark them as read-only.
 var writeNothing = map[string]bool{
 	"AUTH": true, "CLIENT": true, "CONFIG": true, "ECHO": true, "HELLO": true, "INFO": true, "MONITOR": true, "PING": true, "PSUBSCRIBE": true,
 	"PUBLISH": true, "PUNSUBSCRIBE": true, "QUIT": true, "SCRIPT": true, "SELECT": true, "SUBSCRIBE": true, "TIME": true, "UNSUBSCRIBE": true, "UNWATCH": true, "WATCH": true,
@@ -275,8 +262,8 @@ func (e *Server) mayWrite(name string) bool {
 	return !writeNothing[name] && !e.srv.IsReadOnlyCommand(name)
 }
 
-// Writes is how many commands have run that may have written, those of scripts among them. While it stays as it is, so do
-// all keys that do not expire. It is for Hooks.Ran and Exclusive.
+// Writes counts the commands that may have written, including the commands of scripts. While it does not change,
+// only expiry changes keys. Call it in Hooks.Ran and Exclusive.
 func (e *Server) Writes() uint64 { return e.writes }
 
 // Exclusive calls f while no command runs.
@@ -286,13 +273,13 @@ func (e *Server) Exclusive(f func()) {
 	f()
 }
 
-// ForgetScripts is what SCRIPT FLUSH does. It is for Exclusive.
+// ForgetScripts does what SCRIPT FLUSH does. Call it in Exclusive.
 func (e *Server) ForgetScripts() {
 	clear(e.machine.bodies)
 	clear(e.machine.programs)
 }
 
-// Do runs a command and returns its reply in RESP2. It is for Hooks.Ran and Exclusive.
+// Do runs a command and returns its reply in RESP2. Call it in Hooks.Ran and Exclusive.
 func (e *Server) Do(args ...string) []byte {
 	return e.aside(nil, args)
 }
@@ -303,8 +290,8 @@ func (e *Server) dispatch(p *mini.Peer, args ...string) {
 	p.Flush()
 }
 
-// isRejection tells the errors that come before a command runs; Redis neither
-// shows such a command to monitors nor counts it as a call.
+// isRejection reports errors from before a command runs. Redis neither shows such a command to monitors nor
+// counts it as a call.
 func isRejection(reply []byte) bool {
 	s := string(reply[:min(len(reply), 40)])
 	return strings.HasPrefix(s, "-ERR wrong number of arguments") || strings.HasPrefix(s, "-ERR unknown ")
@@ -369,11 +356,11 @@ func appendScores(out, reply []byte, score, every, pairs bool) (copied, rest []b
 	switch {
 	case line[0] == ',':
 		f, _ := strconv.ParseFloat(string(line[1:]), 64)
-		return fmt.Appendf(out, ",%s\r\n", numberText(f, 17)), rest
+		return fmt.Appendf(out, ",%s\r\n", numberText(f)), rest
 	case line[0] == '$' && n >= 0:
 		text := string(rest[:n])
 		if f, err := strconv.ParseFloat(text, 64); score && err == nil {
-			text = numberText(f, 17)
+			text = numberText(f)
 		}
 		return fmt.Appendf(out, "$%d\r\n%s\r\n", len(text), text), rest[n+2:]
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,7 +67,10 @@ func newMachine(e *Server, limit time.Duration) *machine {
 	for name := range absent {
 		m.known.RawSetString(name, lua.LNil)
 	}
-	l.SetFuncs(m.known, map[string]lua.LGFunction{"tonumber": luaToNumber, "tostring": luaToString, "pcall": luaPCall})
+	for name, f := range map[string]func(*lua.LState, *lua.LFunction) int{"tonumber": luaToNumber, "pcall": luaPCall} {
+		original := m.known.RawGetString(name).(*lua.LFunction)
+		m.known.RawSetString(name, l.NewFunction(func(l *lua.LState) int { return f(l, original) }))
+	}
 	m.known.RawGetString("math").(*lua.LTable).RawSetString("huge", lua.LNumber(math.Inf(1)))
 	redis := l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{
 		"call": m.call, "pcall": m.pcall, "sha1hex": luaSHA1, "log": func(*lua.LState) int { return 0 },
@@ -139,31 +141,16 @@ func (m *machine) compile(body string) (*lua.FunctionProto, error) {
 	if !known {
 		parsed, err := parse.Parse(strings.NewReader(text), chunk)
 		if err != nil {
-			return nil, unparsed(err)
+			return nil, err
 		}
 		readLimits(reflect.ValueOf(parsed))
 		if p, err = lua.Compile(parsed, chunk); err != nil {
-			return nil, unparsed(err)
+			return nil, err
 		}
 		compiled.Store(text, p)
 	}
 	m.programs[body] = p.(*lua.FunctionProto)
 	return m.programs[body], nil
-}
-
-// unparsable is how this Lua reports a script it cannot compile.
-var unparsable = regexp.MustCompile(`(?s)^` + chunk + ` (?:line:(\d+)\(column:\d+\) near '(.*?)'|at EOF):\s+(.*?)\n?$`)
-
-// unparsed words the refusal of a script as Redis does.
-func unparsed(err error) error {
-	text := err.Error()
-	if found := unparsable.FindStringSubmatch(text); found != nil {
-		text = fmt.Sprintf("%s:%s: %s near '%s'", chunk, found[1], found[3], found[2])
-		if found[1] == "" {
-			text = chunk + ":1: unexpected symbol near '<eof>'"
-		}
-	}
-	return errors.New("ERR Error compiling script (new function): " + oneLineText.Replace(text))
 }
 
 // readLimits wraps the limits of each numeric for statement in tonumber: Lua 5.1 takes a string there
@@ -257,7 +244,7 @@ func (m *machine) command(l *lua.LState) lua.LValue {
 		case lua.LString:
 			args[i] = string(v)
 		case lua.LNumber:
-			args[i] = numberText(float64(v), 17)
+			args[i] = numberText(float64(v))
 		default:
 			return replyTable(l, "err", "ERR Lua redis lib command arguments must be strings or integers")
 		}
@@ -270,36 +257,18 @@ func (m *machine) command(l *lua.LState) lua.LValue {
 	return v
 }
 
-// luaToNumber is tonumber of Lua 5.1, which reads a string as C's strtod does.
-func luaToNumber(l *lua.LState) int {
-	v, base := l.CheckAny(1), l.OptInt(2, 10)
-	if base < 2 || base > 36 {
-		l.ArgError(2, "base out of range")
+// luaToNumber is tonumber of Lua 5.1, which reads a string as C's strtod does; gopher-lua reads "1e3" as nil.
+func luaToNumber(l *lua.LState, tonumber *lua.LFunction) int {
+	s, ok := l.CheckAny(1).(lua.LString)
+	if !ok || l.GetTop() > 1 {
+		return luaCall(l, tonumber)
 	}
-	if n, ok := v.(lua.LNumber); ok && base == 10 {
-		l.Push(n)
-		return 1
+	text := strings.Trim(string(s), " \t\n\v\f\r")
+	if digits := strings.ToLower(strings.TrimLeft(text, "+-")); strings.HasPrefix(digits, "0x") && !strings.Contains(digits, "p") {
+		text += "p0" // Go's hexadecimal numbers need an exponent
 	}
-	var n float64
-	err := strconv.ErrSyntax
-	switch s := strings.Trim(lua.LVAsString(v), " \t\n\v\f\r"); {
-	case strings.Contains(s, "_"):
-	case base != 10:
-		var whole int64
-		if base == 16 {
-			s = strings.TrimPrefix(strings.ToLower(s), "0x")
-		}
-		whole, err = strconv.ParseInt(s, base, 64)
-		n = float64(whole)
-	default:
-		if hex := strings.TrimLeft(s, "+-"); len(hex) > 1 && strings.EqualFold(hex[:2], "0x") && !strings.ContainsAny(s, "pP") {
-			s += "p0"
-		}
-		if n, err = strconv.ParseFloat(s, 64); errors.Is(err, strconv.ErrRange) {
-			err = nil
-		}
-	}
-	if err != nil {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		l.Push(lua.LNil)
 		return 1
 	}
@@ -307,42 +276,28 @@ func luaToNumber(l *lua.LState) int {
 	return 1
 }
 
-// luaToString is tostring, which has 14 digits of a number.
-func luaToString(l *lua.LState) int {
-	v := l.CheckAny(1)
-	if n, ok := v.(lua.LNumber); ok {
-		l.Push(lua.LString(numberText(float64(n), 14)))
-		return 1
+// luaPCall is pcall, which returns the text of an error raised by redis.call, as Redis's pcall does.
+func luaPCall(l *lua.LState, pcall *lua.LFunction) int {
+	n := luaCall(l, pcall)
+	if raised, ok := l.Get(2).(*lua.LTable); ok && l.Get(1) == lua.LFalse {
+		if text := raised.RawGetString("err"); text != lua.LNil {
+			l.Replace(2, text)
+		}
 	}
-	l.Push(l.ToStringMeta(v))
-	return 1
+	return n
 }
 
-// luaPCall is pcall, which returns the text of an error raised by redis.call.
-func luaPCall(l *lua.LState) int {
-	l.CheckAny(1)
-	if err := l.PCall(l.GetTop()-1, lua.MultRet, nil); err != nil {
-		reason := lua.LValue(lua.LString(err.Error()))
-		var raised *lua.ApiError
-		if errors.As(err, &raised) {
-			reason = raised.Object
-		}
-		if t, ok := reason.(*lua.LTable); ok && t.RawGetString("err") != lua.LNil {
-			reason = t.RawGetString("err")
-		}
-		l.SetTop(0)
-		l.Push(lua.LFalse)
-		l.Push(reason)
-		return 2
-	}
-	l.Insert(lua.LTrue, 1)
+// luaCall returns f's results for the arguments on the stack.
+func luaCall(l *lua.LState, f *lua.LFunction) int {
+	l.Insert(f, 1)
+	l.Call(l.GetTop()-1, lua.MultRet)
 	return l.GetTop()
 }
 
 func luaSHA1(l *lua.LState) int { l.Push(lua.LString(sha1Hex(l.CheckString(1)))); return 1 }
 
-// numberText is C's %.17g or %.14g, which make an argument and a string of a number.
-func numberText(n float64, digits int) string {
+// numberText is C's %.17g, by which Redis writes scores and the numeric arguments of scripts.
+func numberText(n float64) string {
 	switch {
 	case math.IsNaN(n) && math.Signbit(n):
 		return "-nan"
@@ -351,7 +306,7 @@ func numberText(n float64, digits int) string {
 	case math.IsInf(n, 0):
 		return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(n, 'g', -1, 64), "+"))
 	}
-	return strconv.FormatFloat(n, 'g', digits, 64)
+	return strconv.FormatFloat(n, 'g', 17, 64)
 }
 
 func list(l *lua.LState, texts []string) *lua.LTable {

@@ -13,7 +13,10 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-const noScript = "NOSCRIPT No matching script. Please use EVAL."
+const (
+	noScript   = "NOSCRIPT No matching script. Please use EVAL."
+	uncompiled = "ERR Error compiling script (new function): "
+)
 
 var scriptCommands = map[string]bool{"EVAL": true, "EVALSHA": true, "EVAL_RO": true, "EVALSHA_RO": true}
 
@@ -54,7 +57,7 @@ func (m *machine) eval(c *client, name string, args []string) {
 	}
 	program, err := m.compile(body)
 	if err != nil {
-		c.peer.WriteError(err.Error())
+		c.peer.WriteError(uncompiled + oneLineText.Replace(err.Error()))
 		return
 	}
 	m.bodies[sha], m.sha, m.db, m.readOnly = body, sha, c.db, strings.HasSuffix(name, "_RO")
@@ -90,7 +93,7 @@ func (e *Server) scriptCall(m *machine, args []string) (reply []byte, refused st
 		m.db = args[1]
 	}
 	e.feedLua(m.db, args)
-	e.count(args, reply, false, 0)
+	e.count(args, reply, 0)
 	if e.mayWrite(name) && (!pops[name] || string(reply) != "$-1\r\n") {
 		e.writes++
 	}
@@ -127,7 +130,7 @@ func (m *machine) script(c *client, args []string) {
 	switch sub := strings.ToUpper(strings.Join(args[1:min(2, len(args))], "")); {
 	case sub == "LOAD" && len(args) == 3:
 		if _, err := m.compile(args[2]); err != nil {
-			c.peer.WriteError(err.Error())
+			c.peer.WriteError(uncompiled + oneLineText.Replace(err.Error()))
 			return
 		}
 		sha := sha1Hex(args[2])
