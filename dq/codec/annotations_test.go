@@ -64,17 +64,9 @@ type (
 
 // jsonOf returns an object of a class with a text in each form of JSON.
 func jsonOf(class, text string) map[codec.Name]string {
-	packed := func(object, length byte) string {
-		all := string([]byte{object | 2})
-		for _, s := range []string{"@class", class, "a", text} {
-			all += string([]byte{length | byte(len(s))}) + s
-		}
-		return all
-	}
 	return map[codec.Name]string{
 		codec.NameJSON: `{"@class":"` + class + `","a":"` + text + `"}`, codec.NameJSON3: `{"@class":"` + class + `","a":"` + text + `"}`,
 		codec.NameTypedJSON: `{"a":"` + text + `"}`, codec.NameTypedJSON3: `{"a":"` + text + `"}`,
-		codec.NameCBOR: packed(0xa0, 0x60), codec.NameMsgPack: packed(0x80, 0xa0),
 	}
 }
 

@@ -30,7 +30,6 @@ func (d Difference) String() string {
 var formats = map[Name]format{
 	NameJSON: jsonFormat{codec: NameJSON}, NameTypedJSON: jsonFormat{codec: NameTypedJSON},
 	NameJSON3: jsonFormat{codec: NameJSON3}, NameTypedJSON3: jsonFormat{codec: NameTypedJSON3},
-	NameCBOR: binaryFormat{NameCBOR}, NameMsgPack: binaryFormat{NameMsgPack},
 	NameKryo5: kryoFormat{}, NameMarshalling: riverFormat{}, NameSerialization: serialFormat{},
 }
 
@@ -70,9 +69,6 @@ func Check[T any](name Name, sample []byte, classes ...Class) []Difference {
 	value, err := decode(sample)
 	if err != nil {
 		return append(all, whole("it is not read: %v", err)...)
-	}
-	if name == NameCBOR || name == NameMsgPack {
-		return all // which only Keep writes
 	}
 	again, err := encode(value)
 	if err != nil {

@@ -61,9 +61,6 @@ func detectPlain(data []byte) Kind {
 	if isText(data) {
 		return Kind{Codec: string(NameString), Class: javaLangString}
 	}
-	if kind, is := detectBinaryJSON(data); is {
-		return kind
-	}
 	return Kind{Codec: UnknownCodec}
 }
 

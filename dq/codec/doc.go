@@ -13,9 +13,6 @@
 //	JSON           typed-json     TypedJsonJacksonCodec  -
 //	Jackson3       json3          JsonJackson3Codec      -
 //	JSON3          typed-json3    TypedJsonJackson3Codec -
-//	CBOR           cbor           CborJacksonCodec       - (read only)
-//	MsgPack        msgpack        MsgPackJacksonCodec    - (read only)
-//	-              smile          SmileJacksonCodec      - (told by Detect)
 //	Serialization  serialization  SerializationCodec     -
 //	String         string         StringCodec            -
 //	Long           long           LongCodec              -
@@ -74,8 +71,7 @@
 // *big.Int and enums, what is written alike by all releases and needs no module, the
 // collections, arrays but for those of characters, maps with keys that are integers,
 // enums or UUIDs, and UUID, which Jackson writes when it was told the release: see
-// NewJacksonAt; JSON takes Decimal, *big.Int and UUID. Jackson3 and JSON3 take dates from 1582-10-15 to 9999. CBOR and MsgPack read
-// what Jackson takes; Keep alone writes them.
+// NewJacksonAt; JSON takes Decimal, *big.Int and UUID. Jackson3 and JSON3 take dates from 1582-10-15 to 9999.
 //
 // Fields are exported and named by their json tags. nil is null; null read into
 // a Go type that has no nil is its zero value. Other Go types fail with a
@@ -125,7 +121,7 @@
 // latter. Where Java itself decides by more than the value, this is the rule:
 //
 //   - A map is written as a HashMap filled entry by entry iterates; that of an any as it was
-//     read, if that was in another order, but from CBOR and MsgPack. Keys that share
+//     read, if that was in another order. Keys that share
 //     a bucket go by name there, and keys that are enums, which Java has in another
 //     order each time, go by number; the entries of a LinkedHashMap go by key.
 //   - A set is written in the order of its slice, in which it was read, and a TreeSet or TreeMap in that of

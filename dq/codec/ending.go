@@ -42,9 +42,6 @@ func WholeAs(codec Name, data []byte) (bool, error) {
 			return false, err
 		}
 		return bytes.ContainsAny(plain[:1], `{["tfn`), nil
-	case NameCBOR, NameMsgPack:
-		_, err := binaryFormat{name}.document(plain)
-		return err == nil, err
 	case NameString:
 		if !utf8.Valid(plain) {
 			return false, &FormatError{Codec: name, Offset: 0, Problem: "expected a text of UTF-8"}
@@ -54,8 +51,6 @@ func WholeAs(codec Name, data []byte) (bool, error) {
 	case NameLong:
 		_, err := Long{}.Decode(plain)
 		return false, err
-	case NameSmile:
-		return false, &TypeError{name, nil, "its values are told by their first bytes, and not read"}
 	}
 	return false, nil
 }

@@ -119,7 +119,7 @@ func TestDoubt(t *testing.T) {
 		require.False(t, whole)
 	}
 	for name, data := range map[codec.Name]string{
-		codec.NameJSON: "hello", codec.NameTypedJSON: "", codec.NameString: "\xff", codec.NameLong: "x", codec.NameKryo5: "x", codec.NameSerialization: "x", codec.NameCBOR: "\x82\x01",
+		codec.NameJSON: "hello", codec.NameTypedJSON: "", codec.NameString: "\xff", codec.NameLong: "x", codec.NameKryo5: "x", codec.NameSerialization: "x",
 	} {
 		whole, err := codec.WholeAs(name, []byte(data))
 		require.Error(t, err, name)

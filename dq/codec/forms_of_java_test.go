@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fxamacker/cbor/v2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
@@ -40,36 +39,6 @@ func TestTreesAreWrittenInOrder(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, data, again)
 		require.Less(t, strings.Index(string(data), "nine"), strings.Index(string(data), "ten"))
-	}
-}
-
-// A map with the key "@class" has it twice in the forms of JSON, of which Java takes the first for the class.
-func TestClassTwiceInBinaryForms(t *testing.T) {
-	object := func(pairs ...string) (asCBOR, asMsgPack []byte) {
-		asCBOR, asMsgPack = []byte{0xbf}, []byte{0x80 | byte(len(pairs)/2)}
-		for _, text := range pairs {
-			data, err := cbor.Marshal(text)
-			require.NoError(t, err)
-			asCBOR = append(asCBOR, data...)
-			asMsgPack = append(append(asMsgPack, 0xd9, byte(len(text))), text...)
-		}
-		return append(asCBOR, 0xff), asMsgPack
-	}
-	once1, once2 := object("@class", "java.util.HashMap", "a", "b")
-	twice1, twice2 := object("@class", "java.util.HashMap", "a", "b", "@class", "java.util.TreeMap")
-	for name, data := range map[codec.Name][2][]byte{codec.NameCBOR: {once1, twice1}, codec.NameMsgPack: {once2, twice2}} {
-		c, err := codec.ByName(name)
-		require.NoError(t, err)
-		value, err := c.Decode(data[0])
-		require.NoError(t, err)
-		require.Equal(t, map[string]any{"a": "b"}, value)
-		_, err = c.Decode(data[1])
-		require.ErrorContains(t, err, `the key "@class" comes twice`)
-		require.Equal(t, string(name), codec.Detect(data[1]).Codec)
-		recoder, err := codec.NewRecoder(name, codec.NameJSON, nil, "")
-		require.NoError(t, err)
-		_, err = recoder.Recode(data[1])
-		require.ErrorContains(t, err, `the key "@class" comes twice`)
 	}
 }
 

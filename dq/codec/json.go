@@ -121,7 +121,7 @@ type jsonFormat struct {
 // typed reports whether a codec writes JSON with classes in it, jackson3 whether it does
 // as Jackson 3 does.
 func (n Name) typed() bool {
-	return n == NameJSON || n == NameJSON3 || n == NameCBOR || n == NameMsgPack
+	return n == NameJSON || n == NameJSON3
 }
 func (n Name) jackson3() bool { return n == NameJSON3 || n == NameTypedJSON3 }
 

@@ -102,10 +102,6 @@ func ByName(name Name, classes ...Class) (Codec[any], error) {
 		return anyBytes{}, nil
 	case NameTypedJSON, NameTypedJSON3:
 		return newAnyJSON(name, classes)
-	case NameCBOR:
-		return orError(NewCBOR[any](classes...))
-	case NameMsgPack:
-		return orError(NewMsgPack[any](classes...))
 	case NameJSON3:
 		return orError(NewJackson3[any](classes...))
 	case NameJSON:
@@ -117,7 +113,7 @@ func ByName(name Name, classes ...Class) (Codec[any], error) {
 	case NameSerialization:
 		return orError(NewSerialization[any](classes...))
 	}
-	return nil, fmt.Errorf("codec %q is not written here; there are %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, and %s/kryo5 and the like of %s, %s, %s and %s: %w", name,
+	return nil, fmt.Errorf("codec %q is not supported; there are %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, and %s/kryo5 and the like of %s, %s, %s and %s: %w", name,
 		NameString, NameBytes, NameLong, NameJSON, NameTypedJSON, NameJSON3, NameTypedJSON3, NameKryo5, NameMarshalling, NameSerialization,
 		NameLZ4, NameLZ4V2, NameSnappy, NameSnappyV2, NameZStd, errors.ErrUnsupported)
 }

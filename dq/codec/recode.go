@@ -74,8 +74,6 @@ func NewRecoder(from, to Name, find func(class string) (JavaClass, error), root 
 	switch {
 	case innerFrom == innerTo && form(outerFrom) == form(outerTo):
 		return nil, &TypeError{to, nil, "it writes the same bytes as " + string(from) + ": there is nothing to do"}
-	case innerFrom != innerTo && slices.Contains([]Name{NameCBOR, NameMsgPack}, innerTo):
-		return nil, &TypeError{innerTo, nil, "values of it are read, not written"}
 	}
 	m := newModel(find, innerFrom, innerTo)
 	r := &Recoder{from: from, to: to, identical: innerFrom == innerTo, root: objectType}

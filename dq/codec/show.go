@@ -25,12 +25,8 @@ func ShowAs(codec Name, data []byte) (text string, ok bool) {
 	}
 	f, known := formats[name]
 	switch {
-	case name == NameCBOR || name == NameMsgPack:
-		return showBinary(name, data)
 	case name.typed() || name == NameTypedJSON || name == NameTypedJSON3:
 		return string(data), true
-	case name == NameSmile:
-		return "", false
 	case !known:
 		quoted, err := json.Marshal(string(data))
 		return string(quoted), err == nil && name == NameString

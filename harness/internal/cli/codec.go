@@ -162,19 +162,13 @@ func wholeness(kind codec.Kind, whole bool) string {
 		return "yes, read to its end"
 	case inner == codec.NameKryo5:
 		return "not checked: Kryo5 names no fields, so that what is behind the name of a class of yours may be anything, or cut off"
-	case inner == codec.NameSmile:
-		return "not checked: Smile is not read here"
 	}
 	return "not told: text and numbers may end anywhere"
 }
 
 // notShown says why a value is not shown.
 func notShown(kind codec.Kind, whole bool) string {
-	_, inner := kind.Likeliest().Split()
-	switch {
-	case inner == codec.NameSmile:
-		return "not shown: Smile is not read here"
-	case whole:
+	if whole {
 		return "not shown: its references multiply it beyond all bounds"
 	}
 	return "not shown: its bytes do not name the fields; take the Go type, and codec.Check"

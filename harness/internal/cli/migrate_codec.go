@@ -20,7 +20,7 @@ import (
 
 // codecNames is what the help says of --codec.
 const codecNames = `string, bytes, long, json, typed-json, json3, typed-json3, kryo5, marshalling,
-    serialization; cbor and msgpack as FROM alone; each of them compressed, such as
+    serialization; each of them compressed, such as
     lz4/kryo5, by lz4, lz4-v2, snappy, snappy-v2 and zstd`
 
 // recodeFlags are the flags of migrate that --codec needs.
@@ -88,7 +88,7 @@ func needsClass(from, to codec.Name) bool {
 
 // errCodec is the error about a codec that is not there, which names those that are.
 func errCodec(name string) error {
-	const known = "string bytes long json typed-json json3 typed-json3 kryo5 marshalling serialization cbor msgpack"
+	const known = "string bytes long json typed-json json3 typed-json3 kryo5 marshalling serialization"
 	const outer = "lz4 lz4-v2 snappy snappy-v2 zstd"
 	names := strings.Fields(known)
 	compressing, inner, compressed := strings.Cut(name, "/")
