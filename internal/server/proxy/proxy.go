@@ -185,23 +185,33 @@ const (
 // Commands that arrived in one read, as a pipeline does, are cut together. The Proxy calls
 // hooks one at a time. A hook must not set hooks.
 func (p *Proxy) OnCommand(f func(c *Conn, command []string) Verdict) {
-	p.hooks.Lock()
-	defer p.hooks.Unlock()
-	p.onCommand = f
+	p.hook(func() { p.onCommand = f })
 }
 
 // OnReply calls f with each reply, as resp.Reader reads it, on connections made later.
 func (p *Proxy) OnReply(f func(c *Conn, reply any) Verdict) {
-	p.hooks.Lock()
-	defer p.hooks.Unlock()
-	p.onReply = f
+	p.hook(func() { p.onReply = f })
 }
 
 // Tee calls f with all bytes that the Proxy delivers, before it does.
 func (p *Proxy) Tee(f func(c *Conn, way Way, data []byte)) {
+	p.hook(func() { p.tee = f })
+}
+
+func (p *Proxy) hook(set func()) {
 	p.hooks.Lock()
 	defer p.hooks.Unlock()
-	p.tee = f
+	set()
+}
+
+// ask runs a hook, if there is one.
+func ask[A any](c *Conn, hook *func(*Conn, A) Verdict, a A) Verdict {
+	c.proxy.hooks.Lock()
+	defer c.proxy.hooks.Unlock()
+	if *hook == nil {
+		return Pass
+	}
+	return (*hook)(c, a)
 }
 
 // Accepted counts all connections so far.

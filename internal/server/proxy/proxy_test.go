@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.MainWithoutLeaks(m) }
 
-// quiet is how long a test listens before it believes that nothing comes.
+// quiet is how long a test waits to see that no reply arrives.
 const quiet = 100 * time.Millisecond
 
 // line is a client that speaks inline commands.
@@ -309,8 +309,7 @@ func TestProxyUnderLoadAndFaultsFromManySides(t *testing.T) {
 	work.Wait()
 }
 
-// A command whose request is cut was not carried out; one whose reply is cut was. What is
-// cut does not disturb other connections.
+// The server carries out a command whose reply is cut, and no command whose request is cut.
 func TestProxyCutsCommandsAndReplies(t *testing.T) {
 	t.Parallel()
 	p, ctx := proxied(t)

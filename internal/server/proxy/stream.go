@@ -43,13 +43,11 @@ func (c *Conn) carry(way Way, from, to net.Conn) {
 		defer close(written)
 		s.write()
 	})
-	verdict := Pass
-	if way == Requests {
-		verdict = s.commands()
-	} else {
-		verdict = s.replies()
+	read := s.commands
+	if way == Replies {
+		read = s.replies
 	}
-	if verdict != Pass {
+	if read() != Pass {
 		c.Reset()
 		s.last, s.err = chunk{}, net.ErrClosed
 	}
@@ -63,8 +61,7 @@ func (c *Conn) carry(way Way, from, to net.Conn) {
 
 // commands asks OnCommand until the stream ends, is no RESP or is cut.
 func (s *stream) commands() Verdict {
-	c, p := s.c, s.c.proxy
-	r := resp.NewReader(s, chunkSize)
+	c, r := s.c, resp.NewReader(s, chunkSize)
 	r.Keep = 64 << 10
 	for {
 		command, err := r.ReadCommand()
@@ -74,17 +71,13 @@ func (s *stream) commands() Verdict {
 		if len(command) == 0 {
 			continue
 		}
-		p.change(func() { c.note(command) })
-		verdict := Pass
-		p.hooks.Lock()
-		if p.onCommand != nil {
-			verdict = p.onCommand(c, command)
-		}
-		p.hooks.Unlock()
-		if verdict == CutRequest {
+		c.proxy.change(func() { c.note(command) })
+		switch verdict := ask(c, &c.proxy.onCommand, command); verdict {
+		case CutRequest:
 			return verdict
+		case CutReply:
+			s.last.lose = true
 		}
-		s.last.lose = s.last.lose || verdict == CutReply
 	}
 }
 
@@ -102,17 +95,14 @@ func (c *Conn) note(command []string) {
 func (s *stream) replies() Verdict {
 	p := s.c.proxy
 	p.hooks.Lock()
-	hook := p.onReply
+	hooked := p.onReply != nil
 	p.hooks.Unlock()
-	for r := resp.NewReader(s, chunkSize); hook != nil; {
+	for r := resp.NewReader(s, chunkSize); hooked; {
 		reply, err := r.Read()
 		if err != nil {
 			break
 		}
-		p.hooks.Lock()
-		verdict := hook(s.c, reply)
-		p.hooks.Unlock()
-		if verdict != Pass {
+		if verdict := ask(s.c, &p.onReply, reply); verdict != Pass {
 			return verdict
 		}
 	}
@@ -189,7 +179,7 @@ func (s *stream) write() {
 	}
 }
 
-// wait is how long a chunk waits still, of which the delivery began then. It needs mu.
+// wait returns how much longer a chunk waits after its delivery began. It needs mu.
 func (s *stream) wait(next chunk, began time.Time) time.Duration {
 	f, due := s.c.fault, began
 	switch {
