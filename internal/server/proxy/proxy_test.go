@@ -173,8 +173,12 @@ func TestProxyResets(t *testing.T) {
 	_, err := a.read(5 * time.Second)
 	require.ErrorIs(t, err, syscall.ECONNRESET)
 	require.NoError(t, p.Until(ctx, func() bool { return p.Open() == 0 }))
-	dial(t, p).ping()
+	b := dial(t, p)
+	b.ping()
 	require.Equal(t, 2, p.Accepted())
+	p.Close()
+	_, err = b.read(5 * time.Second)
+	require.ErrorIs(t, err, syscall.ECONNRESET)
 }
 
 func TestProxyRefusesAndComesBack(t *testing.T) {
