@@ -179,8 +179,11 @@ func (e *Server) command(c *client, args []string) *waiter {
 	start := time.Now()
 	switch {
 	case name == "MULTI" && len(args) == 1:
-		c.tx = &transaction{}
-		c.send([]byte("+OK\r\n"))
+		reply := "-ERR MULTI calls can not be nested\r\n"
+		if c.tx == nil {
+			c.tx, reply = &transaction{}, "+OK\r\n"
+		}
+		c.send([]byte(reply))
 		e.feed(start, c, args)
 	case name == "EXEC" && len(args) == 1 && c.tx != nil:
 		e.exec(c, args)

@@ -200,7 +200,7 @@ func TestAnswersAsRedisDoes(t *testing.T) {
 		{"SELECT", "1"}, {"eval", `return redis.call("Set","x","1")`, "0"}, {"select", "0"},
 		{"config", "get", "none"}, {"client", "setname", "me"}, {"CLIENT", "GETNAME"},
 		{"multi"}, {"set", "a", "1"}, {"eval", `return redis.call("get",KEYS[1])`, "1", "a"}, {"BLPOP", "none", "0"}, {"Exec"},
-		{"MULTI"}, {"set", "a", "2"}, {"discard"}, {"exec"}, {"multi"}, {"get"}, {"exec"}, {"get", "a"},
+		{"MULTI"}, {"set", "a", "2"}, {"multi"}, {"discard"}, {"exec"}, {"multi"}, {"get"}, {"exec"}, {"get", "a"},
 		{"zadd", "z", "1786000000000", "m", "0.1", "1e3"}, {"zscore", "z", "m"}, {"zrange", "z", "0", "-1", "withscores"}, {"zrange", "z", "0", "-1"},
 		{"zmscore", "z", "1e3", "none", "m"}, {"zadd", "z", "incr", "100000", "m"}, {"eval", `return redis.call("zscore","z","m")`, "0"}, {"zpopmax", "z"}, {"zscan", "z", "0"},
 		{"set", "u", "1"}, {"zunionstore", "u", "1", "none"}, {"exists", "u"},
