@@ -52,7 +52,7 @@ var rooms = []room{
 	{"ops", "What is wrong with a live queue, and how is it repaired?", []string{
 		"harness/internal/forensics", "harness/internal/analysis", "harness/internal/upgrade",
 	}, []string{"dq", "codec", "ground", "judge", "result"}},
-	{"cli", "Which commands and flags are there?", []string{"harness", "harness/internal/cli", "cmd"},
+	{"cli", "Which commands and flags are there, and what is public?", []string{"harness", "harness/internal/cli", "cmd"},
 		[]string{"dq", "codec", "ground", "load", "result", "report", "judge", "ops"}},
 }
 
