@@ -160,14 +160,6 @@ inspect-million: ## inspect a queue of a million members; fails if a call takes 
 migrate-services: ## real Redissons leave 100,000 messages, migrate rewrites them, the other side delivers all in order, and back
 	DQ_THOROUGH=1 DQ_REQUIRE=redis,redisson DQ_MESSAGES=100000 $(GO) test ./harness/internal/forensics/migrate -run RealRedissons -v -timeout 40m
 
-AA_RUNS ?= 24
-
-.PHONY: aa
-aa: build ## run dq AA_RUNS (24) times, compare the runs with each other, and print the noise floor of this machine
-	rm -rf out/aa
-	bin/dq-bench run --driver dq --repeat $(AA_RUNS) --rate 2000/s --duration 6s --delay 1s --progress none --out out/aa > /dev/null
-	bin/dq-bench compare --self out/aa
-
 COMPARE_FLAGS ?=
 .PHONY: compare-releases
 compare-releases: ## lateness over Redisson releases and dq, into docs/results.md; needs Java, Maven, redis-server

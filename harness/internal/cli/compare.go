@@ -5,24 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/page"
-	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
 // compareFlags are the flags of 'dq-bench compare' as they were given.
 type compareFlags struct {
 	compare.Options
-	noise      string
-	reports    []string
-	json, self bool
-	changed    func(flag string) bool
+	reports []string
+	json    bool
 }
 
 func newCompareCmd() *cobra.Command {
@@ -44,23 +39,10 @@ Exit codes: 1 a run file cannot be read; 2 the runs cannot be compared; 99 NEW i
 		Example: `  dq-bench compare out/old/run.json out/new/run.json
   dq-bench compare --report report.html --report report.md out/redisson-4.7.0 out/dq
   dq-bench compare 'out/monday-*' 'out/tuesday-*' --json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			want := 2
-			if f.self {
-				want = 1
-			}
-			if len(args) != want {
-				return fmt.Errorf("accepts %d arg(s), received %d", want, len(args))
-			}
-			return nil
-		},
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.changed = cmd.Flags().Changed
 			if err := f.check(); err != nil {
 				return err
-			}
-			if f.self {
-				return f.compareSelf(cmd.OutOrStdout(), args[0])
 			}
 			return f.compareSides(cmd.OutOrStdout(), args[0], args[1])
 		},
@@ -71,8 +53,6 @@ Exit codes: 1 a run file cannot be read; 2 the runs cannot be compared; 99 NEW i
 	flags.yes(&f.Force, "force")
 	flags.share(&f.MinEffect, "min-effect", f.MinEffect)
 	flags.span(&f.MinDelta, "min-delta", f.MinDelta)
-	cmd.Flags().StringVar(&f.noise, "noise", "", "noise.json, or 12 or more runs of one implementation, whose spread is the noise of the machine (default: the noise.json beside OLD or NEW)")
-	cmd.Flags().BoolVar(&f.self, "self", false, "compare the runs of one set with each other")
 	return cmd
 }
 
@@ -91,9 +71,6 @@ func (f *compareFlags) compareSides(w io.Writer, oldPath, newPath string) error 
 	newRuns, errNew := compare.ReadSide(newPath)
 	err := errors.Join(errOld, errNew)
 	if err != nil {
-		return err
-	}
-	if err := f.readNoise(oldPath, newPath); err != nil {
 		return err
 	}
 	c, err := compare.Runs(oldRuns, newRuns, f.Options)
@@ -115,73 +92,6 @@ func (f *compareFlags) compareSides(w io.Writer, oldPath, newPath string) error 
 	}
 	if c.Outcome == compare.Worse {
 		return failure(errors.New(c.Text))
-	}
-	return nil
-}
-
-// readNoise takes the noise of the machine from where --noise says, or from a file beside
-// the runs; without one the smallest change that matters is a guess.
-func (f *compareFlags) readNoise(paths ...string) (err error) {
-	path := f.noise
-	if path == "" {
-		if path = compare.FindNoise(paths...); path == "" {
-			return nil
-		}
-	}
-	if filepath.Base(path) == compare.NoiseFile {
-		f.Noise, err = compare.ReadNoise(path)
-	} else {
-		var same []*run.Document
-		if same, err = compare.ReadSide(path); err != nil {
-			return err
-		}
-		if f.Noise, err = compare.NewNoise(same); err != nil {
-			return incomparable(err)
-		}
-	}
-	if !f.changed("min-effect") {
-		f.MinEffect = 0
-	}
-	if !f.changed("min-delta") {
-		f.MinDelta = 0
-	}
-	return err
-}
-
-// selfRounds is how often --self splits the runs, and selfSeed how it begins.
-const (
-	selfRounds = 200
-	selfSeed   = 1
-)
-
-func (f *compareFlags) compareSelf(w io.Writer, path string) error {
-	runs, err := compare.ReadSide(path)
-	if err != nil {
-		return err
-	}
-	aa, err := compare.WithItself(runs, selfRounds, selfSeed, f.Options)
-	if err != nil {
-		return incomparable(err)
-	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		if err := aa.Noise.Write(path); err != nil {
-			return fmt.Errorf("the noise floor could not be kept beside the runs: %w", err)
-		}
-	}
-	if f.json {
-		err = printJSON(w, aa)
-	} else {
-		err = page.WriteSelf(w, aa)
-	}
-	if err != nil {
-		return err
-	}
-	if aa.Drifts() {
-		return failure(fmt.Errorf("the runs drift: set against the earlier half, the later half is %s", aa.Drift))
-	}
-	if float64(aa.Alarms) > compare.MaxAlarms*float64(aa.Comparisons) {
-		return failure(fmt.Errorf("%d of %d comparisons of an implementation with itself see a difference, expected at most %.0f %%",
-			aa.Alarms, aa.Comparisons, 100*compare.MaxAlarms))
 	}
 	return nil
 }

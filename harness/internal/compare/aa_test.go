@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -98,76 +97,4 @@ func TestPlantedTailIsFound(t *testing.T) {
 	_, worse := study(t, n, 1.2)
 	t.Logf("p99 worse by 20 %% was found in %d of %d", worse, n)
 	require.GreaterOrEqual(t, worse, n*9/10)
-}
-
-func TestNoiseRaisesTheBar(t *testing.T) {
-	base, slower := side(1, 8, 1), side(100, 8, 1.2)
-	noise, err := NewNoise(append(side(200, 8, 1), side(300, 8, 1.5)...))
-	require.NoError(t, err)
-	require.Greater(t, noise.Floors["lateness p99"], 200e3)
-	c, err := Runs(base, slower, Options{MinEffect: .05, Noise: noise})
-	require.NoError(t, err)
-	require.Equal(t, NoDifference, c.Outcome, c.Text)
-	quiet, err := NewNoise(side(200, 12, 1))
-	require.NoError(t, err)
-	c, err = Runs(base, slower, Options{Noise: quiet})
-	require.NoError(t, err)
-	require.Equal(t, Worse, c.Outcome)
-	_, err = NewNoise(side(200, 11, 1))
-	require.ErrorContains(t, err, "at least 12 runs")
-	other := side(200, 12, 1)
-	for _, r := range other {
-		r.Scenario.Producers++
-	}
-	noise, err = NewNoise(other)
-	require.NoError(t, err)
-	_, err = Runs(base, slower, Options{Noise: noise})
-	var different *run.DifferenceError
-	require.ErrorAs(t, err, &different)
-	require.ErrorContains(t, err, "producers: 51 is not 50")
-}
-
-// The noise is kept beside the runs, and found from them.
-func TestNoiseIsKeptBesideTheRuns(t *testing.T) {
-	dir := t.TempDir()
-	noise, err := NewNoise(side(1, 12, 1))
-	require.NoError(t, err)
-	require.Empty(t, FindNoise(filepath.Join(dir, "old", "1")))
-	require.NoError(t, noise.Write(dir))
-	path := FindNoise(filepath.Join(dir, "none"), filepath.Join(dir, "old", "1"))
-	require.Equal(t, filepath.Join(dir, NoiseFile), path)
-	again, err := ReadNoise(path)
-	require.NoError(t, err)
-	require.Equal(t, noise, again)
-	for text, want := range map[string]string{
-		`{}`: "schema", `[]`: "expected a noise file", `{"schema":"dq-bench/noise/v1","floors_ns":{"x":-1}}`: "floor of x",
-	} {
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		_, err = ReadNoise(path)
-		require.ErrorContains(t, err, want)
-	}
-}
-
-func FuzzParseNoise(f *testing.F) {
-	f.Add([]byte(`{"schema":"dq-bench/noise/v1","runs":12,"floors_ns":{"past_due p99":1e5}}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		n, err := parseNoise(text)
-		if err != nil {
-			return
-		}
-		for _, floor := range n.Floors {
-			require.GreaterOrEqual(t, floor, 0.)
-		}
-	})
-}
-
-func TestWithItself(t *testing.T) {
-	aa, err := WithItself(side(1, 16, 1), 100, 1, DefaultOptions())
-	require.NoError(t, err)
-	require.Equal(t, 16, aa.Runs)
-	require.LessOrEqual(t, aa.Alarms, 5)
-	require.Contains(t, aa.Noise.Floors, "lateness p99")
-	again, err := WithItself(side(1, 16, 1), 100, 1, DefaultOptions())
-	require.NoError(t, err)
-	require.Equal(t, aa, again)
 }

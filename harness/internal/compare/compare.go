@@ -43,17 +43,13 @@ type Options struct {
 	// MinDelta is the smallest change of a time that matters whatever OLD is, which for
 	// a median of past due is little.
 	MinDelta time.Duration
-	// Noise is how much runs of one implementation differ on this machine: no smaller
-	// change matters. Nil if that was not measured.
-	Noise *Noise
 	// Force compares runs of different configurations, and those that can be judged by nothing.
 	Force bool
 	// Servers says that the servers are what is compared: they may differ, and are listed as Differences.
 	Servers bool
 }
 
-// DefaultOptions are those where the noise of the machine was not measured: a change
-// matters from 5 % and 20 µs on, which is a guess.
+// DefaultOptions returns the bounds of compare: a change matters from 5 % and 20 µs on.
 func DefaultOptions() Options {
 	return Options{MinEffect: .05, MinDelta: 20 * time.Microsecond}
 }
@@ -89,9 +85,6 @@ type Side struct {
 	Counts run.Counts `json:"counts"`
 	// Calls is the median over the runs, missing if no server told.
 	Calls *float64 `json:"transfer_calls_per_message,omitempty"`
-	// Bands are those of a side that is one single run, missing if its folder has
-	// no log of the seconds.
-	Bands Bands `json:"within_run_bands,omitempty"`
 }
 
 // Runs judges NEW against OLD. Runs of one side must share a configuration
@@ -166,23 +159,12 @@ func newComparison(old, new []*run.Document, o Options) (*Comparison, error) {
 		return nil, err
 	}
 	c.Differences = slices.Concat(allDifferences(old, new, true), reasons)
-	var err error
-	if c.Old, err = newSide(old); err != nil {
-		return nil, err
-	}
-	if c.New, err = newSide(new); err != nil {
-		return nil, err
-	}
+	c.Old, c.New = newSide(old), newSide(new)
 	c.tellApart()
 	c.Warnings = append(c.Warnings, withoutResponse(slices.Concat(old, new))...)
 	for _, f := range figuresOf(slices.Concat(old, new)) {
 		if row := newRow(f, old, new, c.Paired); row.told() {
 			c.Rows = append(c.Rows, row)
-		}
-	}
-	if o.Noise != nil {
-		if differences := o.Noise.differences(old[0]); len(differences) > 0 && !o.Force {
-			return nil, &run.DifferenceError{Differences: differences}
 		}
 	}
 	worse := ""
@@ -266,7 +248,7 @@ func countsOf(runs []*run.Document) (all []run.Counts) {
 	return all
 }
 
-func newSide(runs []*run.Document) (Side, error) {
+func newSide(runs []*run.Document) Side {
 	s := Side{Driver: runs[0].Driver.String(), Server: runs[0].ServerText(), Runs: len(runs)}
 	var calls []float64
 	for _, r := range runs {
@@ -279,11 +261,7 @@ func newSide(runs []*run.Document) (Side, error) {
 		median := stats.Median(calls)
 		s.Calls = &median
 	}
-	var err error
-	if len(runs) == 1 {
-		s.Bands, err = bandsOf(runs[0])
-	}
-	return s, err
+	return s
 }
 
 // tellApart says where the servers are of sides that are called the same, where that is not the same.

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -371,27 +370,6 @@ func TestNoDifferenceMustBeShown(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Inconclusive, c.Outcome)
 	require.Regexp(t, `Inconclusive in lateness at p50.*runs a side would tell`, c.Text)
-}
-
-// Runs that become slower one after the other are no noise, and random splits do not
-// show it.
-func TestWithItselfSeesADrift(t *testing.T) {
-	drifting := func(perRun float64) []*run.Document {
-		var all []*run.Document
-		for i := range uint64(12) {
-			r := runtest.Sample(1+i, 10_000, 1+perRun*float64(i))
-			r.Started = r.Started.Add(time.Duration(i) * time.Minute)
-			all = append(all, r)
-		}
-		return all
-	}
-	aa, err := WithItself(drifting(.03), 20, 1, DefaultOptions())
-	require.NoError(t, err)
-	require.True(t, aa.Drifts(), aa.DriftText)
-	require.Equal(t, Worse, aa.Drift)
-	aa, err = WithItself(drifting(0), 20, 1, DefaultOptions())
-	require.NoError(t, err)
-	require.False(t, aa.Drifts(), aa.DriftText)
 }
 
 // What was measured beside the implementation, in whichever process, is comparable; what

@@ -174,6 +174,3 @@ func (f figure) values(runs []*run.Document) []float64 {
 	}
 	return values
 }
-
-// key names a figure in a noise file: "past_due p99".
-func (f figure) key() string { return f.histogram + " " + f.stat }

@@ -60,9 +60,6 @@ func (o Options) floor(row *Row) float64 {
 	if row.figure.isTime {
 		floor = max(floor, float64(o.MinDelta))
 	}
-	if o.Noise != nil {
-		floor = max(floor, o.Noise.Floors[row.figure.key()])
-	}
 	return floor
 }
 

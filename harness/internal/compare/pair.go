@@ -44,24 +44,6 @@ func undisturbed(old, new []*run.Document) (a, b []*run.Document, disturbed int)
 	return a, b, disturbed
 }
 
-// halves splits runs of one implementation into two sides of those that were made at the
-// same time, and is false unless there are two of each block.
-func halves(same []*run.Document) (a, b []*run.Document, ok bool) {
-	first := map[string]bool{}
-	for _, r := range same {
-		switch {
-		case r.Beside == nil:
-			return nil, nil, false
-		case first[r.Beside.Block]:
-			b = append(b, r)
-		default:
-			first[r.Beside.Block] = true
-			a = append(a, r)
-		}
-	}
-	return paired(a, b)
-}
-
 // pairs returns how much a figure of NEW differs from that of OLD, of runs in pairs: the
 // logarithm of the ratio where all figures are above 0, as what the machine does in a block
 // makes both as many times as late, and else NEW less OLD. It is nil where a pair does not tell.

@@ -58,17 +58,3 @@ func TestARunIsComparedThatAnyComparisonTook(t *testing.T) {
 	_, left = Compared([]*Comparison{one, other}, 1, second)
 	require.Equal(t, []*run.Document{second[1]}, left)
 }
-
-// A series for the noise that was interrupted serves by what was made in full.
-func TestNoiseIsOfWholeRuns(t *testing.T) {
-	same := side(1, 2*MinRuns+1, 1)
-	same[4].Interrupted = true
-	aa, err := WithItself(same, 10, 1, DefaultOptions())
-	require.NoError(t, err)
-	require.Equal(t, 2*MinRuns, aa.Runs)
-	require.Equal(t, 2*MinRuns, aa.Noise.Runs)
-	require.Equal(t, []string{"left out 1 of 13 runs, as interrupted"}, aa.Warnings)
-	same[5].Interrupted = true
-	_, err = NewNoise(same)
-	require.ErrorContains(t, err, "got 11 besides 2 that are left out as interrupted")
-}

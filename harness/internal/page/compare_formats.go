@@ -20,12 +20,6 @@ func WriteMarkdown(w io.Writer, c *compare.Comparison) error {
 			run.FormatNs(int64(row.Old)), run.FormatNs(int64(row.New)), signed(row.Shift), changeText(row),
 			intervalText(row), ChanceText(row), row.Outcome)
 	}
-	if c.Old.Bands != nil || c.New.Bands != nil {
-		fmt.Fprintf(&out, "\n%s\n\n| | OLD | NEW |\n|---|---:|---:|\n", bandsNote)
-		for _, q := range run.Quantiles {
-			fmt.Fprintf(&out, "| lateness %s | %s | %s |\n", run.QuantileName(q), bandText(c.Old.Bands, run.QuantileName(q)), bandText(c.New.Bands, run.QuantileName(q)))
-		}
-	}
 	for _, side := range []struct {
 		name string
 		s    compare.Side

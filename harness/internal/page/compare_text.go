@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -36,7 +34,6 @@ func WriteComparison(w io.Writer, c *compare.Comparison) error {
 		writeRow(t, row)
 	}
 	_ = t.Flush()
-	writeBands(&out, c)
 	fmt.Fprintf(&out, "\n%s\n", c.Text)
 	for _, warning := range c.Warnings {
 		fmt.Fprintf(&out, "warning: %s\n", warning)
@@ -67,36 +64,6 @@ func writeComparedCounts(t io.Writer, c *compare.Comparison) {
 		fmt.Fprintf(t, "transfer calls per message\t%s\t%s\t%+.3g\t\t\t\t\t\n", run.FormatFloat(*old), run.FormatFloat(*new), *new-*old)
 	}
 	fmt.Fprintln(t, "\t\t\t\t\t\t\t\t")
-}
-
-// bandsNote says what bands are not.
-const bandsNote = "within-run only: 95 % bands of the seconds of one run, resampled in blocks; they say nothing about the next run"
-
-// writeBands prints where the quantiles of a side of one run lie.
-func writeBands(out io.Writer, c *compare.Comparison) {
-	if c.Old.Bands == nil && c.New.Bands == nil {
-		return
-	}
-	fmt.Fprintf(out, "\n%s\n", bandsNote)
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\tOLD\tNEW\t")
-	for _, q := range run.Quantiles {
-		name := run.QuantileName(q)
-		old, new := bandText(c.Old.Bands, name), bandText(c.New.Bands, name)
-		if old != "-" || new != "-" {
-			fmt.Fprintf(t, "lateness %s\t%s\t%s\t\n", name, old, new)
-		}
-	}
-	_ = t.Flush()
-}
-
-// bandText is the band of a quantile, - if there is none.
-func bandText(b compare.Bands, quantile string) string {
-	band, ok := b[quantile]
-	if !ok {
-		return "-"
-	}
-	return run.FormatNs(int64(band.Low)) + " … " + run.FormatNs(int64(band.High))
 }
 
 func writeRow(w io.Writer, row compare.Row) {
@@ -143,21 +110,3 @@ func changeText(row compare.Row) string {
 }
 
 func percentText(ratio float64) string { return fmt.Sprintf("%+.1f %%", 100*(ratio-1)) }
-
-// WriteSelf prints what comparing runs with themselves came to, for a person.
-func WriteSelf(w io.Writer, a *compare.AA) error {
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "%d of %d comparisons of %s with each other see a difference, %.1f %%; at most %.0f %% may.\n\nnoise floor\n",
-		a.Alarms, a.Comparisons, compare.CountRuns(a.Runs), 100*float64(a.Alarms)/float64(a.Comparisons), 100*compare.MaxAlarms)
-	for _, name := range slices.Sorted(maps.Keys(a.Noise.Floors)) {
-		fmt.Fprintf(&out, "  %-24s ±%s\n", strings.ReplaceAll(name, "_", " "), run.FormatNs(int64(a.Noise.Floors[name])))
-	}
-	if a.Drifts() {
-		fmt.Fprintf(&out, "\nThe runs drift: the later half as NEW against the earlier half as OLD: %s\n", a.DriftText)
-	}
-	for _, warning := range a.Warnings {
-		fmt.Fprintf(&out, "\nwarning: %s\n", warning)
-	}
-	_, err := w.Write(out.Bytes())
-	return err
-}

@@ -2,10 +2,8 @@ package page
 
 import (
 	"bytes"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,34 +40,6 @@ func TestTextOfAComparison(t *testing.T) {
 }
 
 // bandedRun is a run that was written with a log of its seconds and read again.
-func bandedRun(t *testing.T, seed uint64) *run.Document {
-	t.Helper()
-	r := runtest.Sample(seed, 6000, 1)
-	log, err := run.NewLatenessLog(r.Started)
-	require.NoError(t, err)
-	for i := range 12 {
-		from := r.Started.Add(time.Duration(i) * time.Second)
-		require.NoError(t, log.Add(from, from.Add(time.Second), runtest.Sample(seed+uint64(i), 500, 1).Histograms.Lateness))
-	}
-	folder := t.TempDir()
-	require.NoError(t, WriteFolder(folder, r, log))
-	read, err := run.ReadFile(filepath.Join(folder, run.File))
-	require.NoError(t, err)
-	return read
-}
-
-func TestBandsOfOneRunAreShown(t *testing.T) {
-	c := compared(t, []*run.Document{bandedRun(t, 1)}, []*run.Document{bandedRun(t, 2)})
-	require.NotEmpty(t, c.New.Bands)
-	var text, markdown strings.Builder
-	require.NoError(t, WriteComparison(&text, c))
-	require.NoError(t, WriteMarkdown(&markdown, c))
-	for _, out := range []string{text.String(), markdown.String()} {
-		require.Contains(t, out, "within-run only")
-		require.Contains(t, out, bandText(c.New.Bands, "p99"))
-	}
-}
-
 // Whatever is accepted as a run file can be printed.
 func FuzzWriteRun(f *testing.F) {
 	good, err := runtest.Sample(1, 100, 1).Encode()

@@ -217,16 +217,8 @@ func (s *Stored) compare(ctx context.Context, w io.Writer, query url.Values) err
 	if n := len(p.Sides); n < 2 || n > mostSides {
 		return fmt.Errorf("expected 2 to %d sides, got %d; choose sets, or runs of several implementations", mostSides, n)
 	}
-	var folders []string
-	for _, c := range chosen {
-		folders = append(folders, filepath.Join(s.folder, filepath.FromSlash(c.id)))
-	}
-	options, err := optionsOf(folders)
-	if err != nil {
-		return err
-	}
 	for _, side := range p.Sides[1:] {
-		c, err := compare.Shown(p.Sides[0].Runs, side.Runs, options)
+		c, err := compare.Shown(p.Sides[0].Runs, side.Runs, compare.DefaultOptions())
 		if err != nil {
 			return fmt.Errorf("%s beside %s: %w", side.Name, p.Sides[0].Name, err)
 		}
@@ -240,13 +232,3 @@ func (s *Stored) compare(ctx context.Context, w io.Writer, query url.Values) err
 
 // mostSides is how many sides have a colour of their own.
 const mostSides = 8
-
-// optionsOf takes the noise that was measured beside the runs, as 'dq-bench compare' does.
-func optionsOf(folders []string) (compare.Options, error) {
-	file := compare.FindNoise(folders...)
-	if file == "" {
-		return compare.DefaultOptions(), nil
-	}
-	noise, err := compare.ReadNoise(file)
-	return compare.Options{Noise: noise}, err
-}
