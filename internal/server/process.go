@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dq-bench/dq-bench/internal/listen"
 )
 
 const (
@@ -243,11 +245,11 @@ func (p *process) kill() error {
 	}
 }
 
-// freePort asks the kernel for a port of 127.0.0.1 nobody listens on now.
+// freePort returns a port of 127.0.0.1 that is free now, and that a node can take again after a restart.
 func freePort(ctx context.Context) (string, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	l, err := listen.Stable(ctx)
 	if err != nil {
-		return "", fmt.Errorf("no free port on 127.0.0.1: %w", err)
+		return "", err
 	}
 	defer l.Close()
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dq-bench/dq-bench/internal/listen"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
@@ -88,7 +89,7 @@ func Greet(dial Dial, commands func(id int) [][]string) Dial {
 // New starts a Proxy. Close ends it.
 func New(dial Dial) (*Proxy, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &Proxy{dial: dial, ctx: ctx, cancel: cancel, changed: make(chan struct{}), faulted: make(chan struct{}), Addr: "127.0.0.1:0"}
+	p := &Proxy{dial: dial, ctx: ctx, cancel: cancel, changed: make(chan struct{}), faulted: make(chan struct{})}
 	if err := p.listen(); err != nil {
 		cancel()
 		return nil, fmt.Errorf("no port for a proxy: %w", err)
@@ -129,7 +130,13 @@ func (p *Proxy) listen() error {
 	if p.listener != nil || p.closed {
 		return nil
 	}
-	l, err := (&net.ListenConfig{}).Listen(p.ctx, "tcp", p.Addr)
+	var l net.Listener
+	var err error
+	if p.Addr == "" {
+		l, err = listen.Stable(p.ctx)
+	} else {
+		l, err = (&net.ListenConfig{}).Listen(p.ctx, "tcp", p.Addr)
+	}
 	if err != nil {
 		return err
 	}
