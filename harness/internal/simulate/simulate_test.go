@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/internal/simulate"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -33,31 +32,31 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func run(t *testing.T, plan simulate.Plan, options simulate.Options) (report simulate.Report) {
+func run(t *testing.T, plan Plan, options Options) (report Report) {
 	t.Helper()
-	synctest.Test(t, func(*testing.T) { report = simulate.Run(plan, options) })
+	synctest.Test(t, func(*testing.T) { report = Run(plan, options) })
 	return report
 }
 
 // fails reports whether a plan shows a violation with what is planted.
-func fails(t *testing.T, options simulate.Options) func(simulate.Plan) bool {
-	return func(plan simulate.Plan) bool { return len(run(t, plan, options).Violations) > 0 }
+func fails(t *testing.T, options Options) func(Plan) bool {
+	return func(plan Plan) bool { return len(run(t, plan, options).Violations) > 0 }
 }
 
 func TestKeepsItsWordWhateverBefallsIt(t *testing.T) {
-	var total simulate.Report
+	var total Report
 	began, done := time.Now(), 0
 	for seed := *first; seed < *first+*seeds**every; seed += *every {
 		if *budget > 0 && time.Since(began) > *budget {
 			break
 		}
-		plan := simulate.Draw(seed, *length)
-		report := run(t, plan, simulate.Options{Trace: *trace})
+		plan := Draw(seed, *length)
+		report := run(t, plan, Options{Trace: *trace})
 		if *trace {
 			t.Log("\n" + strings.Join(report.Trace, "\n"))
 		}
 		if len(report.Violations) > 0 {
-			smallest := simulate.Shrink(plan, 100, fails(t, simulate.Options{}))
+			smallest := Shrink(plan, 100, fails(t, Options{}))
 			t.Errorf("seed %d:\n%s\nshrunk to\n%s\nagain: go test ./harness/simulate -run TestKeeps -args -seed %d -seeds 1 -length %s -trace",
 				seed, strings.Join(report.Violations, "\n"), smallest, seed, *length)
 		}
@@ -78,8 +77,8 @@ func TestASeedDoesTheSameAgain(t *testing.T) {
 	}
 	same := 0
 	for seed := uint64(1000); seed < 1006; seed++ {
-		plan := simulate.Draw(seed, time.Minute)
-		once, again := run(t, plan, simulate.Options{}), run(t, plan, simulate.Options{})
+		plan := Draw(seed, time.Minute)
+		once, again := run(t, plan, Options{}), run(t, plan, Options{})
 		if once.Hash == again.Hash {
 			same++
 		}
@@ -94,25 +93,25 @@ var planted = []struct {
 	name string
 	// find and put make a fault of a script.
 	find, put string
-	options   simulate.Options
+	options   Options
 	from      uint64 // the first seed that is tried
 }{
-	{"a transfer leaves what it moved in the timeout set", `redis.call('zrem', KEYS[2], unpack(expiredValues));`, ``, simulate.Options{}, 1},
-	{"a transfer leaves what it moved in the pending list", `redis.call('lrem', KEYS[3], 1, v);`, ``, simulate.Options{}, 1},
-	{"a transfer moves what is due in 5 s", `'zrangebyscore', KEYS[2], 0, ARGV[1], 'limit'`, `'zrangebyscore', KEYS[2], 0, ARGV[1] + 5000, 'limit'`, simulate.Options{}, 1},
-	{"a transfer forgets to push", `redis.call('rpush', KEYS[1], value);`, ``, simulate.Options{}, 1},
-	{"a transfer does not say what is due next", `return v[2]; end return nil;`, `return nil; end return nil;`, simulate.Options{}, 1},
-	{"an acknowledged message is still held", `redis.call('zrem', R, ARGV[i])`, ``, simulate.Options{}, 1},
-	{"what is held with others stays in the list", `redis.call('ltrim', D, #held, -1)`, ``, simulate.Options{}, 29},
-	{"what is given back unhandled is gone", "redis.call('lpush', D, value)\n      local before", `local before`, simulate.Options{}, 226},
-	{"a pass ends before the end of the list", `if #entries == count then return again() end`, ``, simulate.Options{}, 11},
-	{"a failed message is not offered again", `redis.call('zadd', T, due, pending)`, ``, simulate.Options{}, 1},
-	{"what a dead consumer held is not put back", `for i = #over, 1, -1 do`, `for i = 0, 1, -1 do`, simulate.Options{}, 57},
-	{"what nobody held in time is not put back", `if not redis.call('rpoplpush', B, D) then break end`, `do break end`, simulate.Options{}, 67},
-	{"what is put back stays held", "redis.call('zrem', R, member)\nend", "end", simulate.Options{}, 93},
-	{"a clock's timers come half a second late", "", "", simulate.Options{TimersLate: 500 * time.Millisecond}, 15},
-	{"a clock that is set wrong is followed", "", "", simulate.Options{Unguarded: true}, 67},
-	{"announcements are lost, and the reply that tells of a new head", "", "", simulate.Options{Deaf: true}, 34},
+	{"a transfer leaves what it moved in the timeout set", `redis.call('zrem', KEYS[2], unpack(expiredValues));`, ``, Options{}, 1},
+	{"a transfer leaves what it moved in the pending list", `redis.call('lrem', KEYS[3], 1, v);`, ``, Options{}, 1},
+	{"a transfer moves what is due in 5 s", `'zrangebyscore', KEYS[2], 0, ARGV[1], 'limit'`, `'zrangebyscore', KEYS[2], 0, ARGV[1] + 5000, 'limit'`, Options{}, 1},
+	{"a transfer forgets to push", `redis.call('rpush', KEYS[1], value);`, ``, Options{}, 1},
+	{"a transfer does not say what is due next", `return v[2]; end return nil;`, `return nil; end return nil;`, Options{}, 1},
+	{"an acknowledged message is still held", `redis.call('zrem', R, ARGV[i])`, ``, Options{}, 1},
+	{"what is held with others stays in the list", `redis.call('ltrim', D, #held, -1)`, ``, Options{}, 29},
+	{"what is given back unhandled is gone", "redis.call('lpush', D, value)\n      local before", `local before`, Options{}, 226},
+	{"a pass ends before the end of the list", `if #entries == count then return again() end`, ``, Options{}, 11},
+	{"a failed message is not offered again", `redis.call('zadd', T, due, pending)`, ``, Options{}, 1},
+	{"what a dead consumer held is not put back", `for i = #over, 1, -1 do`, `for i = 0, 1, -1 do`, Options{}, 57},
+	{"what nobody held in time is not put back", `if not redis.call('rpoplpush', B, D) then break end`, `do break end`, Options{}, 67},
+	{"what is put back stays held", "redis.call('zrem', R, member)\nend", "end", Options{}, 93},
+	{"a clock's timers come half a second late", "", "", Options{TimersLate: 500 * time.Millisecond}, 15},
+	{"a clock that is set wrong is followed", "", "", Options{Unguarded: true}, 67},
+	{"announcements are lost, and the reply that tells of a new head", "", "", Options{Deaf: true}, 34},
 }
 
 func TestFindsWhatIsPlanted(t *testing.T) {
@@ -127,9 +126,9 @@ func TestFindsWhatIsPlanted(t *testing.T) {
 				}
 			}
 			for seed := p.from; seed < p.from+200; seed++ {
-				plan := simulate.Draw(seed, time.Minute)
+				plan := Draw(seed, time.Minute)
 				if found := run(t, plan, options).Violations; len(found) > 0 {
-					require.Empty(t, run(t, plan, simulate.Options{}).Violations, "without what is planted")
+					require.Empty(t, run(t, plan, Options{}).Violations, "without what is planted")
 					t.Logf("by seed %d: %s", seed, found[0])
 					return
 				}
@@ -141,12 +140,12 @@ func TestFindsWhatIsPlanted(t *testing.T) {
 }
 
 func TestShrinksToWhatMatters(t *testing.T) {
-	early := simulate.Options{Script: func(body string) string {
+	early := Options{Script: func(body string) string {
 		return strings.Replace(body, `'zrangebyscore', KEYS[2], 0, ARGV[1], 'limit'`, `'zrangebyscore', KEYS[2], 0, ARGV[1] + 5000, 'limit'`, 1)
 	}}
-	plan := simulate.Draw(1, 2*time.Minute)
+	plan := Draw(1, 2*time.Minute)
 	require.NotEmpty(t, run(t, plan, early).Violations)
-	smallest := simulate.Shrink(plan, 100, fails(t, early))
+	smallest := Shrink(plan, 100, fails(t, early))
 	require.LessOrEqual(t, len(smallest.Events), 3, "a client that starts and what it offers\n%s", smallest)
 	require.NotEmpty(t, run(t, smallest, early).Violations)
 }

@@ -13,4 +13,4 @@
 //
 // The same seed makes the same plan, and nearly always the same run (goroutines that wake
 // in the same instant have no order); Shrink takes away what a violation does not need.
-package simulate
+package simulate_test
