@@ -57,7 +57,7 @@ func TestKeepsItsWordWhateverBefallsIt(t *testing.T) {
 		}
 		if len(report.Violations) > 0 {
 			smallest := Shrink(plan, 100, fails(t, Options{}))
-			t.Errorf("seed %d:\n%s\nshrunk to\n%s\nagain: go test ./harness/simulate -run TestKeeps -args -seed %d -seeds 1 -length %s -trace",
+			t.Errorf("seed %d:\n%s\nshrunk to\n%s\nagain: go test ./harness/internal/simulate -run TestKeeps -args -seed %d -seeds 1 -length %s -trace",
 				seed, strings.Join(report.Violations, "\n"), smallest, seed, *length)
 		}
 		if done++; done%100 == 0 {
