@@ -66,10 +66,3 @@ func (b *prefetched[V]) putBack() {
 		b.rest = nil
 	}
 }
-
-// holds reports whether anything is kept.
-func (b *prefetched[V]) holds() bool {
-	b.held <- struct{}{}
-	defer func() { <-b.held }()
-	return len(b.rest) > 0
-}

@@ -71,8 +71,7 @@ func NewRecoder(from, to Name, find func(class string) (JavaClass, error), root 
 		}
 		return outer
 	}
-	switch {
-	case innerFrom == innerTo && form(outerFrom) == form(outerTo):
+	if innerFrom == innerTo && form(outerFrom) == form(outerTo) {
 		return nil, &TypeError{to, nil, "it writes the same bytes as " + string(from) + ": there is nothing to do"}
 	}
 	m := newModel(find, innerFrom, innerTo)

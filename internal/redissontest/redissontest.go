@@ -72,7 +72,7 @@ type Queue struct {
 func Open(t testing.TB, srv *server.Server, version, queue, codec string) *Queue {
 	t.Helper()
 	command := Command(t, version)
-	q := &Queue{t: t, version: version, cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{}), waiting: map[int]chan answer{}}
+	q := &Queue{t: t, version: version, cmd: exec.CommandContext(context.WithoutCancel(t.Context()), command[0], command[1:]...), ended: make(chan struct{}), waiting: map[int]chan answer{}}
 	q.cmd.Stderr = &q.stderr
 	stdin, err := q.cmd.StdinPipe()
 	if err != nil {

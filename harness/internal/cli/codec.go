@@ -104,7 +104,7 @@ Exit codes: 1 no codec reads these bytes, or they are not a whole value; 2 no su
 				return printJSON(cmd.OutOrStdout(), decodedValue{"dq-bench/codec/v1", kind.Codec, kind.Class, len(data), whole, doubtful(doubt), shown})
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "codec  %s\nclass  %s\nbytes  %d\nwhole  %s\nvalue  %s\n", kind.Codec, text.Inert(cmp.Or(kind.Class, "not told")), len(data),
-				text.Inert(cmp.Or(doubtful(doubt), wholeness(kind, whole))), text.Inert(cmp.Or(shown, notShown(kind, whole))))
+				text.Inert(cmp.Or(doubtful(doubt), wholeness(kind, whole))), text.Inert(cmp.Or(shown, notShown(whole))))
 			return err
 		},
 	}
@@ -167,7 +167,7 @@ func wholeness(kind codec.Kind, whole bool) string {
 }
 
 // notShown says why a value is not shown.
-func notShown(kind codec.Kind, whole bool) string {
+func notShown(whole bool) string {
 	if whole {
 		return "not shown: its references multiply it beyond all bounds"
 	}

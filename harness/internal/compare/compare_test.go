@@ -22,17 +22,6 @@ func side(first uint64, runs int, scale float64) []*run.Document {
 	return all
 }
 
-// again is what other runs with the same figures would be.
-func again(runs []*run.Document) []*run.Document {
-	var all []*run.Document
-	for _, r := range runs {
-		other := *r
-		other.RunID = "again" + r.RunID
-		all = append(all, &other)
-	}
-	return all
-}
-
 func compare(t *testing.T, old, new []*run.Document) *Comparison {
 	t.Helper()
 	c, err := Runs(old, new, Options{MinEffect: .05})
