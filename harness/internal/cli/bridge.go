@@ -133,7 +133,7 @@ func (f bridgeFlags) run(ctx context.Context, client redis.UniversalClient, opti
 		return nil, err
 	}
 	if f.metricsAddr != "" {
-		served, err := metrics.Serve(ctx, f.metricsAddr, tool(), metrics.OfBridge(b))
+		served, err := metrics.Serve(ctx, f.metricsAddr, tool(), metrics.Bridge{Bridge: b})
 		if err != nil {
 			return nil, err
 		}

@@ -28,7 +28,7 @@ func serveWeb(ctx context.Context, addr string, live *load.Live, stderr io.Write
 	}
 	ctx, stop := context.WithCancel(ctx)
 	running := web.NewRunning(live, stop)
-	server, err := web.Serve(ctx, addr, running, metrics.Handler(tool(), metrics.OfLoad(live)))
+	server, err := web.Serve(ctx, addr, running, metrics.Handler(tool(), metrics.Load{Run: live}))
 	if err != nil {
 		stop()
 		return ctx, nil, err

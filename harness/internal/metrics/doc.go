@@ -1,7 +1,5 @@
 // Package metrics answers: what would a monitoring system ask?
 //
-// While a run lasts, a Server tells Prometheus how it stands, and lets Go's
-// profiler in. It asks the run when it is asked itself, so that a run that nobody
-// looks at costs nothing more. Queues that dq-bench inspect watches are served the
-// same way, as they were seen last.
+// A Source writes its families in Prometheus' text format each time somebody asks. A
+// run that is not scraped costs nothing. Queues are served as doctor saw them last.
 package metrics

@@ -4,8 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/inspect"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -22,72 +20,64 @@ type Queues struct {
 // queueGauge is a metric of one queue.
 type queueGauge struct {
 	name, help string
-	labels     []string // "queue" and more
-	desc       *prometheus.Desc
-	// each calls set with the values and those of the labels behind "queue".
-	each func(q *inspect.Queue, set func(value float64, labels ...string))
+	label      string // besides "queue", or empty
+	// each calls set with a value and its label's.
+	each func(q *inspect.Queue, set func(value float64, label string))
 }
 
-// The metrics that are of no queue.
+// The gauges of the server.
 var (
-	queuesUp    = newQueueGauge("dq_queues_up", "1 if the server could be looked at the last time, else 0, and there is nothing besides.")
-	queuesSeen  = newQueueGauge("dq_queues_last_seen_timestamp_seconds", "When the queues were last looked at, by the server's clock.")
-	queuesFound = newQueueGauge("dq_queues", "Queues that are looked at.")
+	queuesUp    = queueGauge{name: "dq_queues_up", help: "1 if the server could be looked at the last time, else 0, and there is nothing besides."}
+	queuesSeen  = queueGauge{name: "dq_queues_last_seen_timestamp_seconds", help: "When the queues were last looked at, by the server's clock."}
+	queuesFound = queueGauge{name: "dq_queues", help: "Queues that are looked at."}
 )
-
-func newQueueGauge(name, help string, labels ...string) queueGauge {
-	return queueGauge{name: name, help: help, labels: labels, desc: prometheus.NewDesc(name, help, labels, nil)}
-}
 
 // NewQueues returns metrics of nothing yet.
 func NewQueues() *Queues {
 	q := &Queues{}
-	gauge := func(name, help string, each func(*inspect.Queue, func(float64, ...string)), labels ...string) {
-		g := newQueueGauge("dq_queue_"+name, help, append([]string{"queue"}, labels...)...)
-		g.each = each
-		q.gauges = append(q.gauges, g)
+	labelled := func(name, help, label string, each func(*inspect.Queue, func(float64, string))) {
+		q.gauges = append(q.gauges, queueGauge{"dq_queue_" + name, help, label, each})
 	}
-	one := func(value func(*inspect.Queue) float64) func(*inspect.Queue, func(float64, ...string)) {
-		return func(q *inspect.Queue, set func(float64, ...string)) { set(value(q)) }
+	one := func(name, help string, value func(*inspect.Queue) float64) {
+		labelled(name, help, "", func(q *inspect.Queue, set func(float64, string)) { set(value(q), "") })
 	}
-	gauge("waiting_members", "Members of the timeout set.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.TimeoutSet) }))
-	gauge("listed_entries", "Entries of the pending list.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.PendingList) }))
-	gauge("delivered_values", "Values in the destination queue that nobody has taken yet.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Destination) }))
-	gauge("overdue_members", "Members that have been due for more than a second.", one(func(q *inspect.Queue) float64 { return float64(q.Overdue.Count) }))
-	gauge("overdue_seconds", "For how long the oldest overdue member has been due; 0 if none is.", one(overdueSeconds))
-	gauge("members", "Members of the timeout set by layout.", func(q *inspect.Queue, set func(float64, ...string)) {
+	one("waiting_members", "Members of the timeout set.", func(q *inspect.Queue) float64 { return float64(q.Counts.TimeoutSet) })
+	one("listed_entries", "Entries of the pending list.", func(q *inspect.Queue) float64 { return float64(q.Counts.PendingList) })
+	one("delivered_values", "Values in the destination queue that nobody has taken yet.", func(q *inspect.Queue) float64 { return float64(q.Counts.Destination) })
+	one("overdue_members", "Members that have been due for more than a second.", func(q *inspect.Queue) float64 { return float64(q.Overdue.Count) })
+	one("overdue_seconds", "For how long the oldest overdue member has been due; 0 if none is.", overdueSeconds)
+	labelled("members", "Members of the timeout set by layout.", "layout", func(q *inspect.Queue, set func(float64, string)) {
 		for _, l := range q.Layouts {
 			set(float64(l.Count), l.Layout)
 		}
-	}, "layout")
-	gauge("foreign_members", "Members that the Redisson the queue is meant for cannot read; without --release, those of the layout that fewer are of.",
-		one(func(q *inspect.Queue) float64 { return float64(q.Counts.Foreign) }))
-	gauge("unreadable_members", "Members that no Redisson can read.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Unreadable) }))
-	gauge("ghosts", "Entries of the pending list without a member in the timeout set.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Ghosts) }))
-	gauge("orphans", "Members of the timeout set without an entry in the pending list.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Orphans) }))
-	gauge("quarantined_members", "Members that dq has set aside.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Quarantine) }))
-	gauge("held_members", "Members that a bridge has taken out and delivers when they are due.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Held) }))
-	gauge("reserved_values", "Values that consumers of a ReliableQueue of dq hold.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Reserved) }))
-	gauge("dead_letters", "Dead letters of a ReliableQueue of dq.", one(func(q *inspect.Queue) float64 { return float64(q.Counts.Dead) }))
-	gauge("subscribers", "Subscriptions to the queue's channel; absent where the server does not tell.", func(q *inspect.Queue, set func(float64, ...string)) {
+	})
+	one("foreign_members", "Members that the Redisson the queue is meant for cannot read; without --release, those of the layout that fewer are of.", func(q *inspect.Queue) float64 { return float64(q.Counts.Foreign) })
+	one("unreadable_members", "Members that no Redisson can read.", func(q *inspect.Queue) float64 { return float64(q.Counts.Unreadable) })
+	one("ghosts", "Entries of the pending list without a member in the timeout set.", func(q *inspect.Queue) float64 { return float64(q.Counts.Ghosts) })
+	one("orphans", "Members of the timeout set without an entry in the pending list.", func(q *inspect.Queue) float64 { return float64(q.Counts.Orphans) })
+	one("quarantined_members", "Members that dq has set aside.", func(q *inspect.Queue) float64 { return float64(q.Counts.Quarantine) })
+	one("held_members", "Members that a bridge has taken out and delivers when they are due.", func(q *inspect.Queue) float64 { return float64(q.Counts.Held) })
+	one("reserved_values", "Values that consumers of a ReliableQueue of dq hold.", func(q *inspect.Queue) float64 { return float64(q.Counts.Reserved) })
+	one("dead_letters", "Dead letters of a ReliableQueue of dq.", func(q *inspect.Queue) float64 { return float64(q.Counts.Dead) })
+	labelled("subscribers", "Subscriptions to the queue's channel; absent where the server does not tell.", "", func(q *inspect.Queue, set func(float64, string)) {
 		if q.Subscribers.Unknown == "" {
-			set(float64(q.Subscribers.Count))
+			set(float64(q.Subscribers.Count), "")
 		}
 	})
-	gauge("transfer_seconds", "For how long the next transfer of Redisson's is estimated to keep the server busy.", one(func(q *inspect.Queue) float64 { return q.Transfer.BlockedMS / 1000 }))
-	gauge("memory_bytes", "Memory by key, estimated by the server from samples.", func(q *inspect.Queue, set func(float64, ...string)) {
+	one("transfer_seconds", "For how long the next transfer of Redisson's is estimated to keep the server busy.", func(q *inspect.Queue) float64 { return q.Transfer.BlockedMS / 1000 })
+	labelled("memory_bytes", "Memory by key, estimated by the server from samples.", "key", func(q *inspect.Queue, set func(float64, string)) {
 		set(float64(q.Memory.TimeoutSet), "timeout_set")
 		set(float64(q.Memory.PendingList), "pending_list")
 		set(float64(q.Memory.Destination), "destination")
-	}, "key")
-	gauge("anomalies", "How many members or entries each kind of anomaly was found in; absent where there is none.", func(q *inspect.Queue, set func(float64, ...string)) {
+	})
+	labelled("anomalies", "How many members or entries each kind of anomaly was found in; absent where there is none.", "kind", func(q *inspect.Queue, set func(float64, string)) {
 		for _, f := range q.Findings {
 			if f.Anomaly {
 				set(float64(f.Count), f.Kind)
 			}
 		}
-	}, "kind")
-	gauge("read_seconds", "How long the last look at the queue took.", one(func(q *inspect.Queue) float64 { return q.Reading.TookMS / 1000 }))
+	})
+	one("read_seconds", "How long the last look at the queue took.", func(q *inspect.Queue) float64 { return q.Reading.TookMS / 1000 })
 	return q
 }
 
@@ -110,35 +100,36 @@ func (q *Queues) all() []queueGauge {
 	return append([]queueGauge{queuesUp, queuesSeen, queuesFound}, q.gauges...)
 }
 
-// Describe implements prometheus.Collector.
-func (q *Queues) Describe(descs chan<- *prometheus.Desc) {
-	for _, g := range q.all() {
-		descs <- g.desc
-	}
-}
-
-// Collect implements prometheus.Collector. Before the first look there is nothing.
-func (q *Queues) Collect(metrics chan<- prometheus.Metric) {
+// WriteMetrics writes nothing before the first look.
+func (q *Queues) WriteMetrics(w *Writer) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	gauge := func(g queueGauge, value float64, labels ...string) {
-		metrics <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)
+	one := func(g queueGauge, value float64) {
+		w.family(g.name, gauge, g.help)
+		w.sample(value)
 	}
 	switch {
 	case q.failed:
-		gauge(queuesUp, 0)
-		return
+		one(queuesUp, 0)
+		return nil
 	case q.seen == nil:
-		return
+		return nil
 	}
-	gauge(queuesUp, 1)
-	gauge(queuesSeen, float64(q.seen.At.UnixNano())/float64(time.Second))
-	gauge(queuesFound, float64(len(q.seen.Queues)))
-	for i := range q.seen.Queues {
-		queue := &q.seen.Queues[i]
-		name := text.Valid(queue.Name) // a label must be text, a key any bytes
-		for _, g := range q.gauges {
-			g.each(queue, func(value float64, labels ...string) { gauge(g, value, append([]string{name}, labels...)...) })
+	one(queuesUp, 1)
+	one(queuesSeen, float64(q.seen.At.UnixNano())/float64(time.Second))
+	one(queuesFound, float64(len(q.seen.Queues)))
+	for _, g := range q.gauges {
+		w.family(g.name, gauge, g.help)
+		for i := range q.seen.Queues {
+			name := text.Valid(q.seen.Queues[i].Name) // a label must be text, a key any bytes
+			g.each(&q.seen.Queues[i], func(value float64, label string) {
+				labels := []string{"queue", name}
+				if g.label != "" {
+					labels = []string{g.label, label, "queue", name}
+				}
+				w.sample(value, labels...)
+			})
 		}
 	}
+	return nil
 }

@@ -9,10 +9,6 @@ import (
 	"os"
 	"runtime"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/listen"
 )
@@ -33,7 +29,7 @@ type Server struct{ *listen.Server }
 // OfLoad or a Queues. An addr without a host is of this machine alone: a profiler is no
 // service for a network unless somebody says so. It fails if that cannot
 // be listened at, for example because another process does.
-func Serve(ctx context.Context, addr string, tool run.Tool, what prometheus.Collector) (*Server, error) {
+func Serve(ctx context.Context, addr string, tool run.Tool, what Source) (*Server, error) {
 	s, err := listen.Serve(ctx, addr, Handler(tool, what))
 	if err != nil {
 		return nil, fmt.Errorf("metrics cannot be served at %s: %w; choose another --listen, or port 0 for a free one", addr, err)
@@ -44,25 +40,39 @@ func Serve(ctx context.Context, addr string, tool run.Tool, what prometheus.Coll
 // URL is where the metrics are.
 func (s *Server) URL() string { return s.Server.URL() + "/metrics" }
 
-// Handler answers /metrics, as text or, if asked for it, in the protobuf form that
-// carries native histograms, and /debug/pprof/.
-func Handler(tool run.Tool, what prometheus.Collector) http.Handler {
-	registry := prometheus.NewRegistry()
-	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "dq_bench_build_info", Help: "1, labelled with the build.",
-		ConstLabels: prometheus.Labels{"version": tool.Version, "goversion": runtime.Version()},
-	})
-	build.Set(1)
-	registry.MustRegister(what, build, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+// Handler answers /metrics and /debug/pprof/.
+func Handler(tool run.Tool, what Source) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /metrics", func(out http.ResponseWriter, _ *http.Request) {
+		w := new(Writer)
+		if err := what.WriteMetrics(w); err != nil {
+			http.Error(out, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.family("dq_bench_build_info", gauge, "1, labelled with the build.")
+		w.sample(1, "goversion", runtime.Version(), "version", tool.Version)
+		w.process()
+		out.Header().Set("Content-Type", contentType)
+		_, _ = out.Write(w.out.Bytes()) // a client that is gone has no answer
+	})
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", programName)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	return mux
+}
+
+// process writes the families of the process that people watch in a long run.
+func (w *Writer) process() {
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	w.family("go_goroutines", gauge, "Goroutines that exist.")
+	w.sample(float64(runtime.NumGoroutine()))
+	w.family("go_memstats_heap_alloc_bytes", gauge, "Heap in use.")
+	w.sample(float64(memory.HeapAlloc))
+	w.family("go_gc_cycles_total", counter, "Garbage collections that ended.")
+	w.sample(float64(memory.NumGC))
 }
 
 // programName stands for pprof.Cmdline: the arguments may hold passwords.
