@@ -8,7 +8,6 @@ var commandTable = []struct {
 	make  func() *cobra.Command
 }{
 	{"Measure", func() *cobra.Command { return withAccess(newRunCmd()) }},
-	{"Measure", newScenariosCmd},
 	{"Measure", newCompareCmd},
 	{"Measure", newServeCmd},
 	{"Measure", newMergeCmd},
@@ -22,8 +21,6 @@ var commandTable = []struct {
 	{"Upgrade", newReleasesCmd},
 	{"Upgrade", func() *cobra.Command { return withAccess(newMigrateCmd()) }},
 	{"Upgrade", newCodecCmd},
-	{"Set up", newVersionCmd},
-	{"Set up", newCompletionCmd},
 	{"", newServeDriverCmd},
 }
 
@@ -38,8 +35,14 @@ func addCommands(root *cobra.Command) {
 		cmd.GroupID = row.group
 		root.AddCommand(cmd)
 	}
+	root.AddGroup(&cobra.Group{ID: "Set up", Title: "Set up"})
 	root.SetHelpCommand(newHelpCmd())
 	root.SetHelpCommandGroupID("Set up")
+	root.SetCompletionCommandGroupID("Set up")
+	root.InitDefaultCompletionCmd()
+	if own, _, err := root.Find([]string{"completion"}); err == nil {
+		own.Args, own.RunE = noCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelp(cmd.OutOrStdout(), cmd) })
 }
 

@@ -14,39 +14,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 )
 
-func newCompletionCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:   "completion SHELL",
-		Short: "Print a completion script for a shell",
-		Long: `Completion prints a script for bash, zsh, fish or powershell, which completes commands,
-flags, and the names of scenarios and their variants, drivers, releases, servers and
-objectives.
-
-  bash        source <(dq-bench completion bash), with the package bash-completion
-  zsh         dq-bench completion zsh > "${fpath[1]}/_dq-bench"
-  fish        dq-bench completion fish > ~/.config/fish/completions/dq-bench.fish
-  powershell  dq-bench completion powershell | Out-String | Invoke-Expression
-
-Exit codes: 0 fine; 2 no such shell.`,
-		Example:   `  source <(dq-bench completion bash)`,
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			root, out := cmd.Root(), cmd.OutOrStdout()
-			switch args[0] {
-			case "bash":
-				return root.GenBashCompletionV2(out, true)
-			case "zsh":
-				return root.GenZshCompletion(out)
-			case "fish":
-				return root.GenFishCompletion(out, true)
-			default:
-				return root.GenPowerShellCompletionWithDesc(out)
-			}
-		},
-	}
-}
-
 // completions are those of the values of flags, by the flags' names in whichever command.
 var completions = map[string]func(cmd *cobra.Command, typed string) ([]string, cobra.ShellCompDirective){
 	"driver":   completeDriver,
@@ -124,7 +91,6 @@ func completeDriver(cmd *cobra.Command, typed string) ([]string, cobra.ShellComp
 	if name == "dq" && strings.Contains(typed, ",") {
 		for i, word := range words {
 			words[i] = word + ",faithful"
-			words = append(words, word+",exact")
 		}
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp

@@ -25,6 +25,7 @@ var flagTable = []flagRow{
 	{"queue", "", "NAME", "Load", "destination queue (default: a new one, removed at the end)"},
 	{"set", "", "FIELD=VALUE", "Load", "another field of the plan, such as poll=100ms; repeatable"},
 	{"file", "f", "NAME", "Scenario", "scenario, by name or YAML file; repeatable"},
+	{"list", "", "", "Scenario", "list the scenarios and their variants, and run nothing"},
 	{"variant", "", "NAME", "Scenario", "variant of the scenario; repeatable"},
 	{"driver", "", "DRIVER", "Driver", "dq[:RELEASE] redisson:VERSION exec:CMD"},
 	{"repeat", "", "N", "Driver", "runs of each driver, in turn; 6 bear a verdict"},

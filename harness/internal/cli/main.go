@@ -112,7 +112,7 @@ func newRootCmd() *cobra.Command {
 			return flagsFromEnv(cmd.Flags(), os.LookupEnv, cmd.ErrOrStderr())
 		},
 	}
-	root.Version = thisBuild().String()
+	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}")
 	flagsOf(root).yes(new(bool), "version")
 	root.SetFlagErrorFunc(flagError)

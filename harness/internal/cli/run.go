@@ -46,6 +46,7 @@ type runFlags struct {
 	repeat   int
 	full     bool
 	json     bool
+	list     bool
 	force    bool
 
 	overProtocol bool
@@ -80,6 +81,9 @@ func newRunCmd() *cobra.Command {
 		Args: onlyFlags,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.changed = cmd.Flags().Changed
+			if f.list {
+				return listScenarios(cmd.OutOrStdout(), f.json)
+			}
 			return runLoad(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -119,6 +123,7 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	flags.num(&f.repeat, "repeat", 1)
 	flags.yes(&f.beside, "beside")
 	flags.list(&f.files, "file")
+	flags.yes(&f.list, "list")
 	flags.list(&f.variants, "variant")
 	flags.yes(&f.force, "force")
 	flags.str(&f.out, "out", "")

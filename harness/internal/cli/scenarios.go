@@ -5,36 +5,20 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/spf13/cobra"
-
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 )
 
-func newScenariosCmd() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "scenarios",
-		Short: "List the scenarios that 'dq-bench run -f' knows, with a sentence each",
-		Long: `Scenarios lists what 'dq-bench run -f NAME' can run. A variant marked with * takes
-long or needs more than a Redis, and runs with --variant or --set full=true only.
-
-Exit codes: 0 fine; 2 wrong usage.`,
-		Example: `  dq-bench scenarios
-  dq-bench run -f backlog --variant random-100k`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := scenario.Stored()
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return listJSON(cmd.OutOrStdout(), all)
-			}
-			return listText(cmd.OutOrStdout(), all)
-		},
+// listScenarios prints what 'run -f' can run. A variant marked with * takes long or needs more than a
+// Redis: it runs by its name or with --set full=true only.
+func listScenarios(w io.Writer, asJSON bool) error {
+	all, err := scenario.Stored()
+	if err != nil {
+		return err
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout and nothing else")
-	return cmd
+	if asJSON {
+		return listJSON(w, all)
+	}
+	return listText(w, all)
 }
 
 func listText(w io.Writer, all []*scenario.Scenario) error {
@@ -55,7 +39,7 @@ func listText(w io.Writer, all []*scenario.Scenario) error {
 	return t.Flush()
 }
 
-// scenarioList is what `scenarios --json` prints.
+// scenarioList is what 'run --list --json' prints.
 type scenarioList struct {
 	Schema    string           `json:"schema"`
 	Scenarios []listedScenario `json:"scenarios"`

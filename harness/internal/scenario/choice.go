@@ -148,7 +148,7 @@ func Find(name string) (*Scenario, error) {
 			return s, err
 		}
 	}
-	return nil, fmt.Errorf("file: no scenario %q%s; 'dq-bench scenarios' lists them, and a file needs its .yaml", name, text.DidYouMean(name, Names()))
+	return nil, fmt.Errorf("file: no scenario %q%s; 'dq-bench run --list' lists them, and a file needs its .yaml", name, text.DidYouMean(name, Names()))
 }
 
 // folders are those of the stored scenarios.
@@ -185,7 +185,7 @@ func readFile(name string) ([]byte, error) {
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		named := strings.TrimSuffix(filepath.Base(name), ".yaml")
-		return nil, fmt.Errorf("file: %w%s; expected a YAML file, or a name that 'dq-bench scenarios' lists", err, text.DidYouMean(named, Names()))
+		return nil, fmt.Errorf("file: %w%s; expected a YAML file, or a name that 'dq-bench run --list' lists", err, text.DidYouMean(named, Names()))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("file: %w", err)

@@ -141,7 +141,7 @@ func TestFind(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "steady", s.Name)
 	_, err = scenario.Find("nothing")
-	require.ErrorContains(t, err, "'dq-bench scenarios' lists them")
+	require.ErrorContains(t, err, "'dq-bench run --list' lists them")
 	_, err = scenario.Find("spring-dmeo")
 	require.ErrorContains(t, err, `no scenario "spring-dmeo" (did you mean "spring-demo"?)`)
 	_, err = scenario.Find("my/missing.yaml")
