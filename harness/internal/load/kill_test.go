@@ -23,6 +23,9 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
+// shortLease ends soon enough for a test to wait for it.
+const shortLease = 2 * time.Second
+
 // TestMain makes the test binary, called with serve and the name of an implementation, a
 // program that serves it. No ledger of a killed process may be left by any test.
 func TestMain(m *testing.M) {
@@ -30,6 +33,10 @@ func TestMain(m *testing.M) {
 		os.Exit(inAFolderOfTheirOwn(m))
 	}
 	d, err := spec.Parse(os.Args[len(os.Args)-1])
+	if zset, ok := d.(baseline.ZSet); ok {
+		zset.Lease = shortLease
+		d = zset
+	}
 	if err == nil {
 		err = serve.Serve(os.Stdin, os.Stdout, d)
 	}
@@ -137,7 +144,7 @@ func TestKilledProcessLosesWhatItsConsumersHeld(t *testing.T) {
 func TestKilledProcessLeavesItsTempList(t *testing.T) {
 	t.Parallel()
 	p := killPlan()
-	p.DrainTimeout = 2 * baseline.DefaultLease
+	p.DrainTimeout = 3 * shortLease
 	r := kill(t, "redis-zset", p)
 	require.Positive(t, r.Counts.Delivered)
 	require.LessOrEqual(t, r.Counts.Lost+r.Counts.Duplicate, int64(p.Consumers))
