@@ -162,10 +162,8 @@ var errNotPutBack = errors.New("dq: taken out of the delayed queue for a poll th
 
 // tellTaken tells of values that came when nobody waited for them any more.
 func (d *DelayedQueue[T]) tellTaken(values [][]byte) {
-	if hook := d.client.observer.Returned; hook != nil {
-		for _, v := range values {
-			hook(ReturnedEvent{Queue: d.dest.Name(), Value: v, Err: errNotPutBack})
-		}
+	for _, v := range values {
+		d.client.tell(Returned{Queue: d.dest.Name(), Value: v, Err: errNotPutBack})
 	}
 }
 

@@ -76,7 +76,7 @@ func (s *side) measure(b *testing.B, rdb *redis.Client, k clock.Clock, rate, sec
 	defer cancel()
 	var transfers atomic.Int64
 	client, err := dq.NewClient(rdb, dq.WithClock(k),
-		dq.WithObserver(dq.Observer{Transfer: func(dq.TransferEvent) { transfers.Add(1) }}))
+		on(func(dq.Transferred) { transfers.Add(1) }))
 	require.NoError(b, err)
 	defer client.Close()
 	queue := dq.NewBlockingQueue(client, "orders", codec.Long{})

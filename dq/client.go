@@ -74,7 +74,7 @@ func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 	case reflect.Indirect(reflect.ValueOf(rdb)).IsZero():
 		return nil, fmt.Errorf("dq: NewClient: expected a client of redis.NewClient or its like, got a zero value %T", rdb)
 	}
-	c.ctx, c.cancel = context.WithCancel(context.WithValue(context.Background(), logKey{}, c.observer.Log))
+	c.ctx, c.cancel = context.WithCancel(context.WithValue(context.Background(), logKey{}, func(line string) { c.tell(Logged{line}) }))
 	switch rdb := rdb.(type) {
 	case *redis.Client:
 		if rdb.Options().Addr == failoverAddr {

@@ -27,9 +27,7 @@ func (c *Client) guardClock() {
 		return
 	}
 	c.guard = clock.NewGuard(c.ctx, c.clock, c.serverTime, func(s clock.Step) {
-		if hook := c.observer.ClockSet; hook != nil {
-			hook(ClockEvent{By: s.By, Followed: s.Followed, Err: s.Err})
-		}
+		c.tell(ClockSet{By: s.By, Followed: s.Followed, Err: s.Err})
 	})
 	c.clock = c.guard
 }

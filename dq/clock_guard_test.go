@@ -16,8 +16,8 @@ func TestAClockThatIsSetWrongIsNotFollowed(t *testing.T) {
 	for name, by := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			clock, set := newShiftedClock(), make(chan dq.ClockEvent, 1)
-			b := setup(t, dq.WithClock(clock), dq.WithClockGuard(true), dq.WithObserver(dq.Observer{ClockSet: func(e dq.ClockEvent) { set <- e }}))
+			clock, set := newShiftedClock(), make(chan dq.ClockSet, 1)
+			b := setup(t, dq.WithClock(clock), dq.WithClockGuard(true), on(func(e dq.ClockSet) { set <- e }))
 			ctx, d := deadline(t), b.delayed(t)
 			due := time.Now().Add(500 * time.Millisecond)
 			require.NoError(t, d.Offer(ctx, "before", 500*time.Millisecond))

@@ -63,7 +63,7 @@ var errGoexit = errors.New("dq: the handler called runtime.Goexit")
 //
 // Of several that were taken at a time, those whose turn has not come after 50 ms, because a
 // handler takes longer than those before it did, go back to the front of the queue, in their
-// order: Observer.Returned. They are handled after all where the server refuses that. A
+// order: a Returned event. They are handled after all where the server refuses that. A
 // process that is killed loses those with the one that it handles, and a connection that is cut
 // loses all that the server popped for it and it has not brought: up to Prefetch values of each worker.
 //

@@ -91,13 +91,13 @@ func TestConsumePutsBackWhatWaitsForLong(t *testing.T) {
 	const values, stuck = 300, 100
 	var mu sync.Mutex
 	var returned []string
-	b := setup(t, dq.WithObserver(dq.Observer{Returned: func(e dq.ReturnedEvent) {
+	b := setup(t, on(func(e dq.Returned) {
 		mu.Lock()
 		defer mu.Unlock()
 		if e.Err == nil {
 			returned = append(returned, string(e.Value))
 		}
-	}}))
+	}))
 	b.queued(t, numbers(0, values)...)
 	ctx, cancel := context.WithCancel(deadline(t))
 	var handled []string

@@ -66,7 +66,7 @@ func (c *consumer[T]) handle(ctx context.Context, v T) {
 		}
 		took := time.Since(began)
 		c.want.handled(took)
-		c.queue.client.tellHandled(c.queue.Name(), 1, took, err)
+		c.queue.client.tell(Handled{Queue: c.queue.Name(), Attempt: 1, Took: took, Err: err})
 		if err != nil {
 			c.Failed(v, err)
 		}

@@ -157,9 +157,7 @@ func (d *DelayedQueue[T]) offered(due int64, err error) {
 }
 
 func (d *DelayedQueue[T]) tellOffered(began time.Time, confirmed int, err error) {
-	if hook := d.client.observer.Offered; hook != nil {
-		hook(OfferEvent{Queue: d.dest.Name(), Messages: confirmed, Took: time.Since(began), Err: err})
-	}
+	d.client.tell(Offered{Queue: d.dest.Name(), Messages: confirmed, Took: time.Since(began), Err: err})
 }
 
 // OfferAll queues values in order, all due after delay, over one connection

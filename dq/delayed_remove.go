@@ -59,7 +59,7 @@ func (d *DelayedQueue[T]) poll(ctx context.Context, script wire.ScriptName, args
 // It is sent when Poll's script is. PollN returns values or an error, never both: a value
 // that cannot be decoded ends the batch before it, and is what the next call takes away, alone,
 // and returns in a DecodeError. Under WithStrictWire, where the script has taken it with the
-// others, the Observer is told of it instead.
+// others, the event Returned has it instead.
 func (d *DelayedQueue[T]) PollN(ctx context.Context, limit int) ([]T, error) {
 	if _, err := d.client.script(wire.ScriptPollLimit); err != nil {
 		return nil, d.in("poll(limit)", err)

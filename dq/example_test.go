@@ -97,18 +97,20 @@ func ExampleWithRelease() {
 	// there is no Redisson release 3.16.9 with RDelayedQueue; the nearest is 3.16.8 (known: 2.7.0 to 4.7.0)
 }
 
-func ExampleObserver() {
+func ExampleWithObserver() {
 	rdb, stop := exampleRedis()
 	defer stop()
 	transferred := make(chan string, 1)
-	client, err := dq.NewClient(rdb, dq.WithObserver(dq.Observer{
-		Transfer: func(e dq.TransferEvent) {
+	client, err := dq.NewClient(rdb, dq.WithObserver(func(e dq.Event) {
+		switch e := e.(type) {
+		case dq.Transferred:
 			select {
 			case transferred <- e.Queue:
 			default:
 			}
-		},
-		Disconnected: func(err error) { log.Println(err) },
+		case dq.Disconnected:
+			log.Println(e.Err)
+		}
 	}))
 	if err != nil {
 		log.Fatal(err)

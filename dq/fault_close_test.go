@@ -175,7 +175,7 @@ func requireBroken(t *testing.T, d *dq.DelayedQueue[string], want error) {
 // logProgram names the variable under which the test below runs itself as a program.
 const logProgram = "DQ_TEST_LOG_ADDR"
 
-// What go-redis has to say of a server that is away goes to Observer.Log, and nothing
+// What go-redis has to say of a server that is away goes to a Logged event, and nothing
 // to stderr.
 func TestFaultNothingIsWrittenToStderr(t *testing.T) {
 	t.Parallel()
@@ -213,10 +213,10 @@ func logWhileAway(t *testing.T, addr string) {
 	var lines atomic.Int64
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	defer rdb.Close()
-	client, err := dq.NewClient(rdb, dq.WithObserver(dq.Observer{Log: func(line string) {
+	client, err := dq.NewClient(rdb, on(func(e dq.Logged) {
 		lines.Add(1)
-		t.Log(strings.TrimSpace(line))
-	}}))
+		t.Log(strings.TrimSpace(e.Line))
+	}))
 	require.NoError(t, err)
 	defer client.Close()
 	queue := dq.NewBlockingQueue(client, "orders", codec.String{})

@@ -203,11 +203,11 @@ func TestFaultATransferThatFailsAfterItsFirstWriteIsNotRepeated(t *testing.T) {
 	require.NoError(t, b.redis.Set(ctx, b.names.Pending, "no list", 0).Err())
 	require.NoError(t, b.redis.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: 1, Member: member}).Err())
 	failed := make(chan error, 1000)
-	client, err := dq.NewClient(connect(t, b.server.URL()), dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) {
+	client, err := dq.NewClient(connect(t, b.server.URL()), on(func(e dq.Transferred) {
 		if e.Err != nil {
 			failed <- e.Err
 		}
-	}}))
+	}))
 	require.NoError(t, err)
 	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
 	dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))

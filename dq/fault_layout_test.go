@@ -98,9 +98,7 @@ func TestFaultLayoutBacklog(t *testing.T) {
 	t.Parallel()
 	forBothReleases(t, func(t *testing.T, release string) {
 		var ofOther atomic.Int64
-		b := setup(t, dq.WithRelease(release), dq.WithObserver(dq.Observer{
-			Transfer: func(e dq.TransferEvent) { ofOther.Add(int64(e.OtherLayout)) },
-		}))
+		b := setup(t, dq.WithRelease(release), on(func(e dq.Transferred) { ofOther.Add(int64(e.OtherLayout)) }))
 		own := layoutOf(t, release)
 		const n = 250 // three transfers
 		var want []string
@@ -213,10 +211,8 @@ func runMixed(t *testing.T, old, recent *bundle, delay func(i int) time.Duration
 func TestFaultLayoutUnreadableMember(t *testing.T) {
 	t.Parallel()
 	forBothReleases(t, func(t *testing.T, release string) {
-		events := make(chan dq.QuarantinedEvent, 10)
-		b := setup(t, dq.WithRelease(release), dq.WithObserver(dq.Observer{
-			Quarantined: func(e dq.QuarantinedEvent) { events <- e },
-		}))
+		events := make(chan dq.Quarantined, 10)
+		b := setup(t, dq.WithRelease(release), on(func(e dq.Quarantined) { events <- e }))
 		own := layoutOf(t, release)
 		b.seed(t, own, 1, "own 1")
 		b.seedMember(t, 2, []byte("damaged"))
@@ -227,7 +223,7 @@ func TestFaultLayoutUnreadableMember(t *testing.T) {
 
 		require.Equal(t, []string{"own 1", "foreign", "own 2"}, b.takeAll(t, 3))
 		key := scripts.Quarantine("orders")
-		require.Equal(t, dq.QuarantinedEvent{Queue: "orders", Key: key, Members: 2}, <-events)
+		require.Equal(t, dq.Quarantined{Queue: "orders", Key: key, Members: 2}, <-events)
 		aside, err := b.redis.ZRangeWithScores(t.Context(), key, 0, -1).Result()
 		require.NoError(t, err)
 		require.Equal(t, []redis.Z{
@@ -302,10 +298,10 @@ func TestFaultLayoutStopsAsRedisson(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			forBothReleases(t, func(t *testing.T, release string) {
-				events := make(chan dq.TransferEvent, 100)
+				events := make(chan dq.Transferred, 100)
 				clock := newShiftedClock()
 				b := setup(t, dq.WithRelease(release), option, dq.WithClock(clock),
-					dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) { events <- e }}))
+					on(func(e dq.Transferred) { events <- e }))
 				own := layoutOf(t, release)
 				b.seed(t, own, 1, "own 1")
 				b.seed(t, own.Other(), 2, "foreign")

@@ -72,13 +72,13 @@ func TestFaultValuesGoBackOverAPause(t *testing.T) {
 	b := setupOn(t, s, "orders")
 	var mu sync.Mutex
 	var returned []string
-	client, err := dq.NewClient(connect(t, s.URL()), dq.WithObserver(dq.Observer{Returned: func(e dq.ReturnedEvent) {
+	client, err := dq.NewClient(connect(t, s.URL()), on(func(e dq.Returned) {
 		mu.Lock()
 		defer mu.Unlock()
 		if e.Err != nil {
 			returned = append(returned, fmt.Sprintf("%s: %v", e.Value, e.Err))
 		}
-	}}))
+	}))
 	require.NoError(t, err)
 	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
 	q := dq.NewBlockingQueue(client, "orders", codec.String{})

@@ -28,11 +28,10 @@ func TestFaultOneForbiddenChannelDisturbsNoOther(t *testing.T) {
 	require.NoError(t, admin.Do(t.Context(), "ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all",
 		"resetchannels", "&redisson_delay_queue_channel:{orders}").Err())
 	var lost, transfers, subscribed atomic.Int64
-	b := at(t, s, "redis://app:secret@"+p.Addr, dq.WithObserver(dq.Observer{
-		Disconnected: func(error) { lost.Add(1) },
-		Transfer:     func(dq.TransferEvent) { transfers.Add(1) },
-		Subscribed:   func(string) { subscribed.Add(1) },
-	}))
+	b := at(t, s, "redis://app:secret@"+p.Addr,
+		on(func(dq.Disconnected) { lost.Add(1) }),
+		on(func(dq.Transferred) { transfers.Add(1) }),
+		on(func(dq.Subscribed) { subscribed.Add(1) }))
 	ctx := deadline(t)
 	bad := dq.NewBlockingQueue(b.client, "bad", codec.String{})
 	forbidden := dq.NewDelayedQueue(bad)
@@ -98,7 +97,7 @@ func TestFaultAUserWhoMayNotPingKeepsItsSubscription(t *testing.T) {
 	t.Parallel()
 	var lost atomic.Int64
 	b := as(t, redistest.Redis(t), "~* &* +@all -ping",
-		dq.WithObserver(dq.Observer{Disconnected: func(error) { lost.Add(1) }}))
+		on(func(dq.Disconnected) { lost.Add(1) }))
 	b.delayed(t)
 	<-time.After(4500 * time.Millisecond)
 	require.Zero(t, lost.Load(), "connections that were lost")

@@ -228,7 +228,7 @@ func TestFaultRedisClosedFirstElsewhere(t *testing.T) {
 }
 
 // go-redis asks the sentinels over connections of its own; what it has to say of them
-// goes to Observer.Log too.
+// goes to a Logged event too.
 func TestFaultSentinelsThatAreAwayAreNotToldToStderr(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(logProgram) == "" {
@@ -243,7 +243,7 @@ func TestFaultSentinelsThatAreAwayAreNotToldToStderr(t *testing.T) {
 	}
 	logged := make(chan string, 1000)
 	rdb := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "mymaster", SentinelAddrs: []string{"127.0.0.1:1", "127.0.0.1:2"}})
-	client, err := dq.NewClient(rdb, dq.WithObserver(dq.Observer{Log: func(line string) { logged <- line }}))
+	client, err := dq.NewClient(rdb, on(func(e dq.Logged) { logged <- e.Line }))
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()

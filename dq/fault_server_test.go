@@ -65,7 +65,7 @@ func next(t *testing.T, ctx context.Context, got <-chan string) string {
 func TestFaultADeadSubscriptionDelaysNoOwnOffer(t *testing.T) {
 	t.Parallel()
 	subscribed := make(chan string, 10)
-	b, p := through(t, redistest.Redis(t), dq.WithObserver(dq.Observer{Subscribed: func(q string) { subscribed <- q }}))
+	b, p := through(t, redistest.Redis(t), on(func(e dq.Subscribed) { subscribed <- e.Queue }))
 	ctx := deadline(t)
 	d := b.delayed(t)
 	<-subscribed
@@ -185,12 +185,12 @@ func TestFaultDeliveryAfterAPause(t *testing.T) {
 type failures struct{ code atomic.Pointer[string] }
 
 func (f *failures) observer() dq.Option {
-	return dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) {
+	return on(func(e dq.Transferred) {
 		if e.Err != nil {
 			text := e.Err.Error()
 			f.code.Store(&text)
 		}
-	}})
+	})
 }
 
 func (f *failures) saw(code string) bool {

@@ -150,9 +150,9 @@ func (c *counted) requireOnce(t *testing.T, ctx context.Context) {
 }
 
 // observeReturned has the values that go back to a queue told on a channel.
-func observeReturned() (dq.Option, <-chan dq.ReturnedEvent) {
-	returned := make(chan dq.ReturnedEvent, 10)
-	return dq.WithObserver(dq.Observer{Returned: func(e dq.ReturnedEvent) { returned <- e }}), returned
+func observeReturned() (dq.Option, <-chan dq.Returned) {
+	returned := make(chan dq.Returned, 10)
+	return on(func(e dq.Returned) { returned <- e }), returned
 }
 
 // alone marks a test that counts goroutines: it does not run beside others.

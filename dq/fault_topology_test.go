@@ -33,15 +33,14 @@ type follower struct {
 func follow(t *testing.T, rdb redis.UniversalClient, queue string, options ...dq.Option) *follower {
 	t.Helper()
 	f := &follower{rdb: rdb, subscribed: make(chan string, 10_000)}
-	client, err := dq.NewClient(rdb, append(options, dq.WithObserver(dq.Observer{
-		Subscribed:   func(queue string) { f.subscribed <- queue },
-		Disconnected: func(error) { f.lost.Add(1) },
-		Transfer: func(e dq.TransferEvent) {
+	client, err := dq.NewClient(rdb, append(options,
+		on(func(e dq.Subscribed) { f.subscribed <- e.Queue }),
+		on(func(dq.Disconnected) { f.lost.Add(1) }),
+		on(func(e dq.Transferred) {
 			if e.Err != nil {
 				f.lost.Add(1)
 			}
-		},
-	}))...)
+		}))...)
 	require.NoError(t, err)
 	f.client = client
 	t.Cleanup(func() { f.close(t); _ = rdb.Close() })

@@ -14,9 +14,7 @@ func (s *scheduler) acknowledged(channel string) {
 			s.say(t, "hello "+s.id)
 			return
 		}
-		if hook := s.client.observer.Subscribed; hook != nil {
-			hook(t.names.Destination)
-		}
+		s.client.tell(Subscribed{Queue: t.names.Destination})
 		t.blind, t.stands = true, true
 		s.start(t)
 	})
@@ -50,9 +48,7 @@ func (s *scheduler) denied(channel string, err error) {
 			t.refusal = err
 			close(t.refused)
 		}
-		if hook := s.client.observer.Disconnected; hook != nil {
-			hook(err)
-		}
+		s.client.tell(Disconnected{Err: err})
 		s.start(t)
 	})
 }
@@ -69,9 +65,7 @@ func (s *scheduler) lost(err error) {
 			t.turns.alone()
 		}
 		s.mu.Unlock()
-		if hook := s.client.observer.Disconnected; hook != nil {
-			hook(err)
-		}
+		s.client.tell(Disconnected{Err: err})
 	})
 }
 

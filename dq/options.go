@@ -20,7 +20,7 @@ type config struct {
 	guarded   *bool         // nil unless said
 	ids       IDSource      // nil for random
 	random    func() uint64 // from any goroutine
-	observer  Observer
+	observers []func(Event)
 	limit     int // 0 for the usual one
 	transfers Transfers
 	patience  time.Duration // of offers
@@ -133,9 +133,17 @@ func WithRandom(source rand.Source) Option {
 	}
 }
 
-// WithObserver sets hooks that are told what happens in the background.
-func WithObserver(o Observer) Option {
-	return func(c *config) error { c.observer = o; return nil }
+// WithObserver has observe called with each Event, from many goroutines at once; several observers are called one after
+// the other. It must return soon, because the caller or the scheduler waits for it, and must not call the Client.
+// Packages dqprom and dqotel have observers.
+func WithObserver(observe func(Event)) Option {
+	return func(c *config) error {
+		if observe == nil {
+			return fmt.Errorf("dq: WithObserver needs a function")
+		}
+		c.observers = append(c.observers, observe)
+		return nil
+	}
 }
 
 // maxTransferLimit is how many members one transfer can move: Redisson's script passes

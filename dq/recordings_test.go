@@ -116,7 +116,7 @@ func resend(t *testing.T, rec *monitor.Recording, release string) []monitor.Line
 	client, err := dq.NewClient(rdb, dq.WithStrictWire(),
 		dq.WithRelease(release), dq.WithTransferLimit(sc.limit), dq.WithClock(fed),
 		dq.WithIDSource(func() [8]byte { return ids[0] }),
-		dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) { fed.follow(); ended <- e.Err }}))
+		on(func(e dq.Transferred) { fed.follow(); ended <- e.Err }))
 	require.NoError(t, err)
 	defer client.Close()
 	transfers := func(nows []int64) {

@@ -46,10 +46,9 @@ func TestTransferRunsAfterAReconnect(t *testing.T) {
 	t.Parallel()
 	lost := make(chan error, 100)
 	subscribed := make(chan string, 100)
-	b := setup(t, dq.WithObserver(dq.Observer{
-		Disconnected: func(err error) { lost <- err },
-		Subscribed:   func(queue string) { subscribed <- queue },
-	}))
+	b := setup(t,
+		on(func(e dq.Disconnected) { lost <- e.Err }),
+		on(func(e dq.Subscribed) { subscribed <- e.Queue }))
 	ctx := deadline(t)
 	b.delayed(t)
 	require.Equal(t, "orders", <-subscribed)
@@ -70,11 +69,11 @@ func TestTransferRunsAfterAReconnect(t *testing.T) {
 func TestTransferIsTriedAgainSoon(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 100)
-	b := setup(t, dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) {
+	b := setup(t, on(func(e dq.Transferred) {
 		if e.Err != nil {
 			failed <- e.Err
 		}
-	}}))
+	}))
 	ctx := deadline(t)
 	d := b.delayed(t)
 	require.NoError(t, b.redis.Set(ctx, "orders", "a string", 0).Err())

@@ -53,11 +53,11 @@ func TestReliableGivesBackWhatWaits(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var returned []string
-	b := setup(t, dq.WithObserver(dq.Observer{Returned: func(e dq.ReturnedEvent) {
+	b := setup(t, on(func(e dq.Returned) {
 		mu.Lock()
 		defer mu.Unlock()
 		returned = append(returned, string(e.Value))
-	}}))
+	}))
 	q := b.reliably(t, dq.ReliableOptions{})
 	values := numbered(300)
 	b.push(t, values...)

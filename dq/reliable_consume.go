@@ -83,7 +83,7 @@ func DefaultBackoff(attempts int) time.Duration {
 // or a *PermanentError, it becomes a dead letter. A handler may settle its message itself. Handler.With puts middleware around it.
 //
 // Of several that were reserved at a time, those whose turn has not come after 50 ms go back to the front of
-// the queue, in their order, without having counted as an attempt: Observer.Returned.
+// the queue, in their order, without having counted as an attempt: a Returned event.
 //
 // Handlers get a context that does not end with ctx but with what they hold: at the Deadline, or with
 // KeepHeld as soon as an extension finds that the message is not held any more. Consume returns when
@@ -293,7 +293,7 @@ func (c *reliableWorker[T]) handle(ctx context.Context, d *Delivery[T]) {
 	err := <-ended
 	took := time.Since(began)
 	c.want.handled(took)
-	c.queue.client.tellHandled(c.queue.dest.Name(), d.Attempt, took, err)
+	c.queue.client.tell(Handled{Queue: c.queue.dest.Name(), Attempt: d.Attempt, Took: took, Err: err})
 	stop(nil)
 	keeping.Wait()
 	if err != nil {

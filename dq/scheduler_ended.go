@@ -55,20 +55,16 @@ func (s *scheduler) becomeReady(t *task) {
 }
 
 func (s *scheduler) observe(t *task, m moved, err error, took time.Duration) {
-	o := s.client.observer
 	queue := t.names.Destination
-	if m.quarantined > 0 && o.Quarantined != nil {
-		o.Quarantined(QuarantinedEvent{Queue: queue, Key: scripts.Quarantine(queue), Members: m.quarantined})
+	if m.quarantined > 0 {
+		s.client.tell(Quarantined{Queue: queue, Key: scripts.Quarantine(queue), Members: m.quarantined})
 	}
-	if o.Transfer == nil {
-		return
-	}
-	event := TransferEvent{Queue: queue, Took: took, OtherLayout: m.otherLayout, Err: err}
+	event := Transferred{Queue: queue, Took: took, OtherLayout: m.otherLayout, Err: err}
 	if err == nil && m.next != noDue {
 		event.Next = time.UnixMilli(m.next)
 	}
 	if err == nil && t.since != noDue {
 		event.Late = s.client.clock.Now().Sub(time.UnixMilli(t.since))
 	}
-	o.Transfer(event)
+	s.client.tell(event)
 }

@@ -84,3 +84,12 @@ func deadline(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// on has f called with the events of its type.
+func on[E dq.Event](f func(E)) dq.Option {
+	return dq.WithObserver(func(e dq.Event) {
+		if e, ok := e.(E); ok {
+			f(e)
+		}
+	})
+}

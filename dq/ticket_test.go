@@ -83,7 +83,7 @@ func TestCancelOfWhatIsUnlisted(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
 	var p passes
-	b := setup(t, dq.WithObserver(p.observer()))
+	b := setup(t, p.observer())
 	start := time.Now().Add(4 * time.Second).UnixMilli()
 	due := func(i int) int64 { return start + int64(i)*1000/n }
 	b.fill(t, wire.LayoutBc0Lc0, n, due)

@@ -35,7 +35,7 @@ func transfersADueTime(b *testing.B, options ...dq.Option) float64 {
 	s := redistest.Redis(b)
 	defer s.Close()
 	var transfers atomic.Int64
-	options = append(options, dq.WithObserver(dq.Observer{Transfer: func(dq.TransferEvent) { transfers.Add(1) }}))
+	options = append(options, on(func(dq.Transferred) { transfers.Add(1) }))
 	var on *bundle
 	var delayed *dq.DelayedQueue[string]
 	for range clients {

@@ -35,7 +35,7 @@ func TestOneOfManyClientsTransfers(t *testing.T) {
 	const clients, messages = 20, 50
 	s := redistest.Redis(t)
 	var transfers atomic.Int64
-	observer := dq.WithObserver(dq.Observer{Transfer: func(dq.TransferEvent) { transfers.Add(1) }})
+	observer := on(func(dq.Transferred) { transfers.Add(1) })
 	var first *bundle
 	var delayed *dq.DelayedQueue[string]
 	for range clients {

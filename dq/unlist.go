@@ -180,8 +180,8 @@ func (s *scheduler) passed(t *task, p pass) {
 		u.pause = min(max(2*u.pause, minUnlistPause), maxUnlistPause)
 		u.notBefore = now + u.pause.Milliseconds()
 	}
-	if hook := s.client.observer.Unlisted; hook != nil && p.stage != scripts.UnlistBusy && p.stage != scripts.UnlistFull {
-		hook(p.event())
+	if p.stage != scripts.UnlistBusy && p.stage != scripts.UnlistFull {
+		s.client.tell(p.event())
 	}
 	s.resume(t)
 	s.lookAhead(t)

@@ -108,8 +108,8 @@ func (p *pass) step(ctx context.Context, horizon string, count int) (took time.D
 func isReply(err error) bool { return errors.As(err, new(resp.Error)) }
 
 // event is what observers are told of it.
-func (p *pass) event() UnlistEvent {
-	e := UnlistEvent{
+func (p *pass) event() Unlisted {
+	e := Unlisted{
 		Queue: p.names.Destination, Until: time.UnixMilli(p.horizon), Entries: p.entries, Members: p.members,
 		Calls: p.calls, Took: p.took, Longest: p.longest,
 	}

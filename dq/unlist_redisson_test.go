@@ -55,7 +55,7 @@ func TestUnlistingBesideRealRedissons(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			const filled, offered = 6000, 100
 			var p passes
-			b := setup(t, dq.WithRelease(version), dq.WithObserver(p.observer()))
+			b := setup(t, dq.WithRelease(version), p.observer())
 			java := redissontest.Open(t, b.server, version, "orders", "string")
 			release, err := wire.LookupRelease(version)
 			require.NoError(t, err)

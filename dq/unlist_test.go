@@ -48,18 +48,18 @@ func (b *bundle) fillInOrder(t testing.TB, layout wire.Layout, order []int, due 
 // passes collects the passes that a client makes.
 type passes struct {
 	mu  sync.Mutex
-	all []dq.UnlistEvent
+	all []dq.Unlisted
 }
 
-func (p *passes) observer() dq.Observer {
-	return dq.Observer{Unlisted: func(e dq.UnlistEvent) {
+func (p *passes) observer() dq.Option {
+	return on(func(e dq.Unlisted) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.all = append(p.all, e)
-	}}
+	})
 }
 
-func (p *passes) made() []dq.UnlistEvent {
+func (p *passes) made() []dq.Unlisted {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.all)
@@ -91,7 +91,7 @@ func TestABacklogIsUnlisted(t *testing.T) {
 			t.Parallel()
 			const n = 20_000
 			var p passes
-			b := setup(t, dq.WithRelease(release), dq.WithObserver(p.observer()))
+			b := setup(t, dq.WithRelease(release), p.observer())
 			r, err := wire.LookupRelease(release)
 			require.NoError(t, err)
 			start := time.Now().Add(2 * time.Second).UnixMilli()
@@ -118,7 +118,7 @@ func TestTheListIsRightBesideUnlisting(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
 	var p passes
-	b := setup(t, dq.WithObserver(p.observer()))
+	b := setup(t, p.observer())
 	start := time.Now().Add(2 * time.Second).UnixMilli()
 	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i) })
 	offered := b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val()
@@ -168,7 +168,7 @@ func TestWhatIsNotUnlisted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var p passes
-			b := setup(t, append(given.options, dq.WithObserver(p.observer()))...)
+			b := setup(t, append(given.options, p.observer())...)
 			start := time.Now().Add(time.Second).UnixMilli()
 			b.fill(t, wire.LayoutBc0Lc0, given.n, func(i int) int64 { return start + int64(i)*given.spread.Milliseconds()/int64(given.n) })
 			b.delayed(t)
@@ -186,7 +186,7 @@ func TestShortDelaysInALongQueue(t *testing.T) {
 	t.Parallel()
 	const long, short = 12_000, 40
 	var p passes
-	b := setup(t, dq.WithObserver(p.observer()))
+	b := setup(t, p.observer())
 	later := time.Now().Add(time.Hour).UnixMilli()
 	b.fill(t, wire.LayoutBc0Lc0, long, func(int) int64 { return later })
 	before := b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val()
@@ -224,7 +224,7 @@ func TestAPassThatNobodyGoesOnWith(t *testing.T) {
 	t.Parallel()
 	const n = 5000
 	var p passes
-	b := setup(t, dq.WithObserver(p.observer()))
+	b := setup(t, p.observer())
 	start := time.Now().Add(6 * time.Second).UnixMilli()
 	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*1000/n })
 	before := b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val()
@@ -251,7 +251,7 @@ func TestUnlistingNeedsRights(t *testing.T) {
 	require.NoError(t, s.redis.Do(t.Context(), "ACL", "SETUSER", "app", "on", "nopass", "+@all", "&*",
 		"~orders", "~redisson_delay_queue:*", "~redisson_delay_queue_timeout:*", "~redisson_delay_queue_channel:*").Err())
 	var p passes
-	b := at(t, s.server, fmt.Sprintf("redis://app:x@%s", s.server.Addr), dq.WithObserver(p.observer()))
+	b := at(t, s.server, fmt.Sprintf("redis://app:x@%s", s.server.Addr), p.observer())
 	start := time.Now().Add(time.Second).UnixMilli()
 	s.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*100/n })
 	d := dq.NewDelayedQueue(b.queue)

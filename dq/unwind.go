@@ -195,10 +195,8 @@ func (c *Client) putBack(push, key string, values ...string) {
 }
 
 func (c *Client) tellReturned(key string, values []string, err error) {
-	if hook := c.observer.Returned; hook != nil {
-		for _, v := range values {
-			hook(ReturnedEvent{Queue: key, Value: []byte(v), Err: err})
-		}
+	for _, v := range values {
+		c.tell(Returned{Queue: key, Value: []byte(v), Err: err})
 	}
 }
 

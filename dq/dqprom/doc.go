@@ -1,7 +1,7 @@
 // Package dqprom makes Prometheus metrics of what a dq.Client does and of what its queues hold.
 //
 //	metrics := dqprom.NewMetrics()
-//	client, err := dq.NewClient(rdb, dq.WithObserver(metrics.Observer(dq.Observer{})))
+//	client, err := dq.NewClient(rdb, dq.WithObserver(metrics.Observe))
 //	registry.MustRegister(metrics, dqprom.NewQueues(rdb, "orders"))
 //
 // Metrics counts in the process: each instance of a service shows its own share, and their sum is the

@@ -8,7 +8,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 )
 
-// Metrics collects what Clients tell its Observers. Use NewMetrics.
+// Metrics collects the events of Clients. Use NewMetrics.
 type Metrics struct {
 	offers, transfers, handlers, late              *prometheus.HistogramVec
 	offered, taken, retries, returned, quarantined *prometheus.CounterVec
@@ -66,27 +66,20 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Observer returns hooks that count and then call those of next. One Metrics may observe several
-// Clients.
-func (m *Metrics) Observer(next dq.Observer) dq.Observer {
-	o := next // with the hooks that are not counted
-	o.Offered = func(e dq.OfferEvent) {
+// Observe counts an event: pass it to dq.WithObserver. One Metrics may observe several Clients.
+func (m *Metrics) Observe(e dq.Event) {
+	switch e := e.(type) {
+	case dq.Offered:
 		m.offers.WithLabelValues(label(e.Queue), offerResult(e.Err)).Observe(e.Took.Seconds())
 		m.offered.WithLabelValues(label(e.Queue)).Add(float64(e.Messages))
-		call(next.Offered, e)
-	}
-	o.Taken = func(e dq.TakeEvent) {
+	case dq.Taken:
 		m.taken.WithLabelValues(label(e.Queue)).Add(float64(e.Messages))
-		call(next.Taken, e)
-	}
-	o.Handled = func(e dq.HandleEvent) {
+	case dq.Handled:
 		m.handlers.WithLabelValues(label(e.Queue), handlerResult(e.Err)).Observe(e.Took.Seconds())
 		if e.Attempt > 1 {
 			m.retries.WithLabelValues(label(e.Queue)).Inc()
 		}
-		call(next.Handled, e)
-	}
-	o.Transfer = func(e dq.TransferEvent) {
+	case dq.Transferred:
 		result := "ok"
 		if e.Err != nil {
 			result = "failed"
@@ -95,30 +88,14 @@ func (m *Metrics) Observer(next dq.Observer) dq.Observer {
 		if e.Late > 0 {
 			m.late.WithLabelValues(label(e.Queue)).Observe(e.Late.Seconds())
 		}
-		call(next.Transfer, e)
-	}
-	o.Returned = func(e dq.ReturnedEvent) {
+	case dq.Returned:
 		m.returned.WithLabelValues(label(e.Queue)).Inc()
-		call(next.Returned, e)
-	}
-	o.Quarantined = func(e dq.QuarantinedEvent) {
+	case dq.Quarantined:
 		m.quarantined.WithLabelValues(label(e.Queue)).Add(float64(e.Members))
-		call(next.Quarantined, e)
-	}
-	o.Disconnected = func(err error) {
+	case dq.Disconnected:
 		m.disconnects.Inc()
-		call(next.Disconnected, err)
-	}
-	o.ClockSet = func(e dq.ClockEvent) {
+	case dq.ClockSet:
 		m.clockSteps.Inc()
-		call(next.ClockSet, e)
-	}
-	return o
-}
-
-func call[E any](hook func(E), e E) {
-	if hook != nil {
-		hook(e)
 	}
 }
 

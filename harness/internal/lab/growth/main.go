@@ -125,11 +125,11 @@ func measure(ctx context.Context, rdb redis.UniversalClient, how dq.Transfers, p
 		defer mu.Unlock()
 		late.Record(int64(after))
 	}
-	client, err := dq.NewClient(rdb, dq.WithTransfer(how), dq.WithObserver(dq.Observer{Transfer: func(e dq.TransferEvent) {
-		if pending == 0 && e.Late > 0 {
+	client, err := dq.NewClient(rdb, dq.WithTransfer(how), dq.WithObserver(func(e dq.Event) {
+		if e, ok := e.(dq.Transferred); ok && pending == 0 && e.Late > 0 {
 			came(e.Late)
 		}
-	}}))
+	}))
 	if err != nil {
 		return c, err
 	}

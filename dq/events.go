@@ -1,0 +1,123 @@
+package dq
+
+import "time"
+
+// Event is something that a Client did, or that happened to it: one of the types below that implement it. No event holds
+// a message's value, except Returned.
+type Event interface{ event() }
+
+// Offered follows each offer that was sent, and each batch of OfferAll.
+type Offered struct {
+	Queue    string
+	Messages int           // confirmed ones
+	Took     time.Duration // from the call to the reply
+	Err      error         // of Queue.Offer
+}
+
+// Taken follows each command that took messages out of the destination queue for a consumer. Messages that cannot be
+// decoded count.
+type Taken struct {
+	Queue    string
+	Messages int
+}
+
+// Handled follows each call of a handler.
+type Handled struct {
+	Queue   string
+	Attempt int
+	Took    time.Duration
+	Err     error // what the handler returned, a *PanicError, or that it ended its goroutine
+}
+
+// Transferred follows each run of a transfer script.
+type Transferred struct {
+	Queue string
+	Took  time.Duration // from sending to the reply
+	// Late is how long after the earliest member known to be due the reply arrived; 0 if none was known, as at the
+	// start, and after a failure.
+	Late time.Duration
+	// Next is when the next member comes due; zero when none is left.
+	Next time.Time
+	// OtherLayout is how many of the values were members of the other layout.
+	OtherLayout int
+	// Err is nil on success. errors.Is(Err, ErrForeignMember) says that a script of Redisson met a member of the other
+	// layout, which stops only a Client WithStrictWire or WithFaithful.
+	Err error
+}
+
+// Subscribed is each acknowledgement of a queue's subscription: the first, and those after a reconnect.
+type Subscribed struct{ Queue string }
+
+// Disconnected says that the subscription's connection was lost or cannot be made, or that the server refuses
+// a subscription. The Client tries again.
+type Disconnected struct{ Err error }
+
+// Returned says that a value arrived after its taker had left, and was put back to the end of the queue that it was taken
+// from.
+type Returned struct {
+	// Queue is the LIST that the value was popped from.
+	Queue string
+	// Value is as it is on the wire.
+	Value []byte
+	// Err is nil if the value is back. If it wraps ErrUncertain, the value may be; with any other error Value is all that is
+	// left of it.
+	Err error
+}
+
+// Quarantined says that a transfer met due members that fit neither layout, and set them aside.
+type Quarantined struct {
+	Queue   string
+	Key     string // the ZSET that has them now, with their scores
+	Members int
+}
+
+// Unlisted is the end of a pass through the pending list that takes out what is due soon: see Auto.
+type Unlisted struct {
+	Queue string
+	// Until is the due time up to which members were taken out of the list.
+	Until time.Time
+	// Entries is about how long the list was, and Members how many were taken out of it.
+	Entries, Members int
+	// Calls is how many the pass made, Longest the longest of them with its round trip, and Took all of them
+	// with the pauses in between.
+	Calls         int
+	Longest, Took time.Duration
+	// Err is nil on success. Otherwise the list is as it was, and Redisson's script transfers until the next pass.
+	Err error
+}
+
+// ClockSet says that the wall clock was set by more than half a second within ten, or put right again: see
+// WithClockGuard.
+type ClockSet struct {
+	// By is by how much the clock was set ahead; negative for back.
+	By time.Duration
+	// Followed says that the Client goes by the clock as it is now: the server's clock agrees, or could not be asked.
+	// Otherwise the Client goes on as before.
+	Followed bool
+	// Err is why the server could not be asked.
+	Err error
+}
+
+// Logged is a line that go-redis would log of the Client's connections.
+type Logged struct{ Line string }
+
+func (Offered) event()      {}
+func (Taken) event()        {}
+func (Handled) event()      {}
+func (Transferred) event()  {}
+func (Subscribed) event()   {}
+func (Disconnected) event() {}
+func (Returned) event()     {}
+func (Quarantined) event()  {}
+func (Unlisted) event()     {}
+func (ClockSet) event()     {}
+func (Logged) event()       {}
+
+// tell calls the observers.
+func (c *Client) tell(e Event) {
+	for _, observe := range c.observers {
+		observe(e)
+	}
+}
+
+func (c *Client) tellTaken(queue string, n int) { c.tell(Taken{Queue: queue, Messages: n}) }
