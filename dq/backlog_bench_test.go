@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // takers is how many goroutines empty the destination in the benchmarks of a backlog.
@@ -255,11 +255,11 @@ func takeSome(ctx context.Context, queue *dq.BlockingQueue[string], note func(..
 	}
 }
 
-func benchmarkOn(b *testing.B, s *server.Server, options ...dq.Option) *bundle {
+func benchmarkOn(b *testing.B, s *redis.Server, options ...dq.Option) *bundle {
 	b.Helper()
-	opt, err := redis.ParseURL(s.URL())
+	opt, err := goredis.ParseURL(s.URL())
 	require.NoError(b, err)
-	on := &bundle{server: s, redis: redis.NewClient(opt), names: wire.NamesOf("orders")}
+	on := &bundle{server: s, redis: goredis.NewClient(opt), names: wire.NamesOf("orders")}
 	b.Cleanup(func() { _ = on.redis.Close() })
 	on.client, err = dq.NewClient(on.redis, options...)
 	require.NoError(b, err)
@@ -278,7 +278,7 @@ func BenchmarkReliableConsume(b *testing.B) {
 	on := benchmarkOn(b, s)
 	defer on.client.Close()
 	rate := func(prefetch int) float64 {
-		_, err := on.redis.Pipelined(b.Context(), func(p redis.Pipeliner) error {
+		_, err := on.redis.Pipelined(b.Context(), func(p goredis.Pipeliner) error {
 			for i := range n {
 				p.RPush(b.Context(), on.queue.Name(), strconv.Itoa(i))
 			}

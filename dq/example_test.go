@@ -7,25 +7,25 @@ import (
 	"log"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // exampleRedis stands for your Redis: an embedded one here, so that the examples
 // run anywhere.
-func exampleRedis() (*redis.Client, func()) {
-	s, err := server.Start(context.Background(), "embedded", nil)
+func exampleRedis() (*goredis.Client, func()) {
+	s, err := redis.Start(context.Background(), "embedded", nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	opt, err := redis.ParseURL(s.URL())
+	opt, err := goredis.ParseURL(s.URL())
 	if err != nil {
 		log.Fatal(err)
 	}
-	rdb := redis.NewClient(opt)
+	rdb := goredis.NewClient(opt)
 	return rdb, func() { _, _ = rdb.Close(), s.Close() }
 }
 

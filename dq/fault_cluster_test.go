@@ -5,28 +5,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
-func clusterClient(t *testing.T, c *server.ClusterSet) *redis.ClusterClient {
+func clusterClient(t *testing.T, c *redis.ClusterSet) *goredis.ClusterClient {
 	t.Helper()
-	o := &redis.ClusterOptions{}
+	o := &goredis.ClusterOptions{}
 	for _, n := range c.Nodes() {
 		o.Addrs = append(o.Addrs, n.Addr)
 	}
-	rdb := redis.NewClusterClient(o)
+	rdb := goredis.NewClusterClient(o)
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
 
 // ownerOf returns the node that has the slot of a queue.
-func ownerOf(t *testing.T, c *server.ClusterSet, queue string) *server.Node {
+func ownerOf(t *testing.T, c *redis.ClusterSet, queue string) *redis.Node {
 	t.Helper()
 	n, err := c.NodeOfKey(deadline(t), queue)
 	require.NoError(t, err)
@@ -34,9 +34,9 @@ func ownerOf(t *testing.T, c *server.ClusterSet, queue string) *server.Node {
 }
 
 func TestFaultClusterMasterGone(t *testing.T) {
-	for name, end := range map[string]func(*server.Node) error{
-		"killed": (*server.Node).Kill,
-		"paused": (*server.Node).Pause,
+	for name, end := range map[string]func(*redis.Node) error{
+		"killed": (*redis.Node).Kill,
+		"paused": (*redis.Node).Pause,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // behind is the only way to some servers: addresses that only a dialer knows.
@@ -30,7 +30,7 @@ func (b *behind) dial(ctx context.Context, network, address string) (net.Conn, e
 	return d.DialContext(ctx, network, p.Addr)
 }
 
-func (b *behind) add(t *testing.T, address string, n *server.Node) {
+func (b *behind) add(t *testing.T, address string, n *redis.Node) {
 	t.Helper()
 	if b.proxies == nil {
 		b.proxies = make(map[string]*redistest.Proxy)
@@ -39,7 +39,7 @@ func (b *behind) add(t *testing.T, address string, n *server.Node) {
 }
 
 // onAll runs a command on each node.
-func onAll(t *testing.T, nodes []*server.Node, args ...any) {
+func onAll(t *testing.T, nodes []*redis.Node, args ...any) {
 	t.Helper()
 	for _, n := range nodes {
 		rdb := n.NewClient()
@@ -50,7 +50,7 @@ func onAll(t *testing.T, nodes []*server.Node, args ...any) {
 
 // announce has each node name itself by a host name, as behind an address translation,
 // or by its port alone.
-func announce(t *testing.T, c *server.ClusterSet, kind string) (*behind, []string) {
+func announce(t *testing.T, c *redis.ClusterSet, kind string) (*behind, []string) {
 	t.Helper()
 	b := &behind{}
 	var seeds []string
@@ -60,7 +60,7 @@ func announce(t *testing.T, c *server.ClusterSet, kind string) (*behind, []strin
 		host := "cluster.test"
 		if kind == "hostname" {
 			host = fmt.Sprintf("node-%d.test", i)
-			onAll(t, []*server.Node{n}, "CONFIG", "SET", "cluster-announce-hostname", host)
+			onAll(t, []*redis.Node{n}, "CONFIG", "SET", "cluster-announce-hostname", host)
 		}
 		b.add(t, host+":"+port, n)
 		seeds = append(seeds, host+":"+port)
@@ -83,10 +83,10 @@ func TestFaultClusterBehindADialer(t *testing.T) {
 	for kind, protocol := range map[string]int{"hostname": 3, "unknown-endpoint": 2} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			c := redistest.ClusterOf(t, server.ClusterOptions{Masters: 3, Args: []string{"--requirepass", "owner"}})
+			c := redistest.ClusterOf(t, redis.ClusterOptions{Masters: 3, Args: []string{"--requirepass", "owner"}})
 			onAll(t, c.Nodes(), "ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all")
 			b, seeds := announce(t, c, kind)
-			f := follow(t, redis.NewClusterClient(&redis.ClusterOptions{
+			f := follow(t, goredis.NewClusterClient(&goredis.ClusterOptions{
 				Addrs: seeds, Dialer: b.dial, Username: "app", Password: "secret", Protocol: protocol,
 			}), "orders")
 			k := f.consume(t, 2)
@@ -113,7 +113,7 @@ func TestFaultSentinelBehindADialer(t *testing.T) {
 	for _, protocol := range []int{2, 3} {
 		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
 			t.Parallel()
-			s := redistest.SentinelOf(t, server.SentinelOptions{Args: []string{"--requirepass", "owner"}})
+			s := redistest.SentinelOf(t, redis.SentinelOptions{Args: []string{"--requirepass", "owner"}})
 			onAll(t, s.Nodes(), "ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all")
 			b := &behind{}
 			var sentinels []string
@@ -123,7 +123,7 @@ func TestFaultSentinelBehindADialer(t *testing.T) {
 			for _, n := range s.Sentinels() {
 				sentinels = append(sentinels, n.Addr)
 			}
-			f := follow(t, redis.NewFailoverClient(&redis.FailoverOptions{
+			f := follow(t, goredis.NewFailoverClient(&goredis.FailoverOptions{
 				MasterName: "mymaster", SentinelAddrs: sentinels, Dialer: b.dial,
 				Username: "app", Password: "secret", Protocol: protocol,
 			}), "orders")

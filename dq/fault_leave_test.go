@@ -6,16 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // named counts the connections of clients of that name.
-func named(t *testing.T, nodes []*server.Node, name string) (n int) {
+func named(t *testing.T, nodes []*redis.Node, name string) (n int) {
 	t.Helper()
 	for _, node := range nodes {
 		if node.Running() {
@@ -31,25 +31,25 @@ func named(t *testing.T, nodes []*server.Node, name string) (n int) {
 func TestFaultCloseDuringAFailover(t *testing.T) {
 	t.Parallel()
 	type set struct {
-		nodes func(t *testing.T) ([]*server.Node, func() *server.Node, redis.UniversalClient)
+		nodes func(t *testing.T) ([]*redis.Node, func() *redis.Node, goredis.UniversalClient)
 	}
-	sentinel := func(t *testing.T) ([]*server.Node, func() *server.Node, redis.UniversalClient) {
+	sentinel := func(t *testing.T) ([]*redis.Node, func() *redis.Node, goredis.UniversalClient) {
 		s := redistest.Sentinel(t)
-		rdb := redis.NewFailoverClient(&redis.FailoverOptions{
+		rdb := goredis.NewFailoverClient(&goredis.FailoverOptions{
 			MasterName: "mymaster", SentinelAddrs: []string{s.Sentinels()[0].Addr}, ClientName: "leak",
 		})
-		return s.Nodes(), func() *server.Node { return master(t, s) }, rdb
+		return s.Nodes(), func() *redis.Node { return master(t, s) }, rdb
 	}
-	cluster := func(t *testing.T) ([]*server.Node, func() *server.Node, redis.UniversalClient) {
+	cluster := func(t *testing.T) ([]*redis.Node, func() *redis.Node, goredis.UniversalClient) {
 		c := redistest.Cluster(t, 3, 3)
-		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{c.Nodes()[0].Addr, c.Nodes()[1].Addr}, ClientName: "leak"})
-		return c.Nodes(), func() *server.Node { return ownerOf(t, c, "orders") }, rdb
+		rdb := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{c.Nodes()[0].Addr, c.Nodes()[1].Addr}, ClientName: "leak"})
+		return c.Nodes(), func() *redis.Node { return ownerOf(t, c, "orders") }, rdb
 	}
 	for name, s := range map[string]set{"sentinel": {sentinel}, "cluster": {cluster}} {
-		for fault, end := range map[string]func(*server.Node) error{
-			"killed": (*server.Node).Kill,
-			"paused": (*server.Node).Pause,
-			"none":   func(*server.Node) error { return nil },
+		for fault, end := range map[string]func(*redis.Node) error{
+			"killed": (*redis.Node).Kill,
+			"paused": (*redis.Node).Pause,
+			"none":   func(*redis.Node) error { return nil },
 		} {
 			t.Run(name+" "+fault, func(t *testing.T) {
 				t.Parallel()

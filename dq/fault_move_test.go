@@ -12,15 +12,15 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // moving is a Cluster, and where a queue's slot may go.
 type moving struct {
 	*follower
-	set      *server.ClusterSet
-	from, to *server.Node
+	set      *redis.ClusterSet
+	from, to *redis.Node
 	slot     int
 	names    wire.Names
 }
@@ -39,7 +39,7 @@ func setupMoving(t *testing.T, queue string) *moving {
 }
 
 // errorStats returns how often a server answered with an error of a code.
-func errorStats(t *testing.T, n *server.Node, code string) int {
+func errorStats(t *testing.T, n *redis.Node, code string) int {
 	t.Helper()
 	rdb := n.NewClient()
 	defer rdb.Close()
@@ -54,7 +54,7 @@ func errorStats(t *testing.T, n *server.Node, code string) int {
 }
 
 // blocked waits until so many Takes block on a server.
-func blocked(t *testing.T, n *server.Node, want int) {
+func blocked(t *testing.T, n *redis.Node, want int) {
 	t.Helper()
 	rdb := n.NewClient()
 	defer rdb.Close()

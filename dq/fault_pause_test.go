@@ -12,8 +12,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // A server whose writes are paused postpones BLPOP, and ends itself when it is asked to
@@ -122,7 +122,7 @@ const failoverTimeout = 6 * time.Second
 // Every graceful fail-over of a cluster pauses the master's writes, with takers there.
 func TestFaultClusterFailoverWithTakersThatComeAndGo(t *testing.T) {
 	t.Parallel()
-	c := redistest.ClusterOf(t, server.ClusterOptions{Masters: 1, Replicas: 1})
+	c := redistest.ClusterOf(t, redis.ClusterOptions{Masters: 1, Replicas: 1})
 	f := follow(t, clusterClient(t, c), "orders")
 	ctx, stop := context.WithCancel(deadline(t))
 	var takers sync.WaitGroup

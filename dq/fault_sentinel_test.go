@@ -9,27 +9,27 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // failoverClient returns a plain client of go-redis for a set.
-func failoverClient(t *testing.T, s *server.SentinelSet) *redis.Client {
+func failoverClient(t *testing.T, s *redis.SentinelSet) *goredis.Client {
 	t.Helper()
-	o := &redis.FailoverOptions{MasterName: "mymaster"}
+	o := &goredis.FailoverOptions{MasterName: "mymaster"}
 	for _, n := range s.Sentinels() {
 		o.SentinelAddrs = append(o.SentinelAddrs, n.Addr)
 	}
-	rdb := redis.NewFailoverClient(o)
+	rdb := goredis.NewFailoverClient(o)
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
 
-func master(t *testing.T, s *server.SentinelSet) *server.Node {
+func master(t *testing.T, s *redis.SentinelSet) *redis.Node {
 	t.Helper()
 	n, err := s.Master(deadline(t))
 	require.NoError(t, err)
@@ -55,7 +55,7 @@ func TestFaultSentinelFailoverLosesNoMoreThanGoRedis(t *testing.T) {
 // lostByFailover has a fail-over happen under the load of a Client and of a plain go-redis.
 func lostByFailover(t *testing.T) (lost, plainLost int) {
 	t.Helper()
-	s := redistest.SentinelOf(t, server.SentinelOptions{Sentinels: 3})
+	s := redistest.SentinelOf(t, redis.SentinelOptions{Sentinels: 3})
 	f := follow(t, failoverClient(t, s), "orders")
 	plain := failoverClient(t, s)
 	stop := make(chan struct{})
@@ -68,7 +68,7 @@ func lostByFailover(t *testing.T) (lost, plainLost int) {
 	plainDone := make(chan *tally, 1)
 	go func() {
 		plainDone <- load(t, "plain", 5000, stop, func(ctx context.Context, v string) error {
-			return plain.ZAdd(ctx, "plain", redis.Z{Score: 1, Member: v}).Err()
+			return plain.ZAdd(ctx, "plain", goredis.Z{Score: 1, Member: v}).Err()
 		})
 	}()
 	time.Sleep(200 * time.Millisecond) // of load
@@ -111,7 +111,7 @@ func TestFaultSentinelFailoverMovesTakesAndSubscription(t *testing.T) {
 
 // replicated waits until a replica has every write so far: a take that only the killed master knows is undone by the
 // fail-over, and the value is delivered again.
-func replicated(t *testing.T, rdb *redis.Client) {
+func replicated(t *testing.T, rdb *goredis.Client) {
 	t.Helper()
 	conn := rdb.Conn()
 	defer conn.Close()
@@ -120,9 +120,9 @@ func replicated(t *testing.T, rdb *redis.Client) {
 }
 
 func TestFaultSentinelMasterGone(t *testing.T) {
-	for name, end := range map[string]func(*server.Node) error{
-		"killed": (*server.Node).Kill,
-		"paused": (*server.Node).Pause,
+	for name, end := range map[string]func(*redis.Node) error{
+		"killed": (*redis.Node).Kill,
+		"paused": (*redis.Node).Pause,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -213,8 +213,8 @@ func TestFaultSentinelRedisClosedBefore(t *testing.T) {
 func TestFaultRedisClosedFirstElsewhere(t *testing.T) {
 	t.Parallel()
 	single := redistest.Redis(t)
-	for name, rdb := range map[string]redis.UniversalClient{
-		"single":  redis.NewClient(&redis.Options{Addr: single.Addr}),
+	for name, rdb := range map[string]goredis.UniversalClient{
+		"single":  goredis.NewClient(&goredis.Options{Addr: single.Addr}),
 		"cluster": clusterClient(t, redistest.Cluster(t, 3, 0)),
 	} {
 		f := follow(t, rdb, "orders")
@@ -242,7 +242,7 @@ func TestFaultSentinelsThatAreAwayAreNotToldToStderr(t *testing.T) {
 		return
 	}
 	logged := make(chan string, 1000)
-	rdb := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "mymaster", SentinelAddrs: []string{"127.0.0.1:1", "127.0.0.1:2"}})
+	rdb := goredis.NewFailoverClient(&goredis.FailoverOptions{MasterName: "mymaster", SentinelAddrs: []string{"127.0.0.1:1", "127.0.0.1:2"}})
 	client, err := dq.NewClient(rdb, on(func(e dq.Logged) { logged <- e.Line }))
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)

@@ -16,9 +16,9 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
-	"github.com/dq-bench/dq-bench/internal/server/proxy"
 )
 
 // slack is what a busy machine may add to a bound of the contract.
@@ -26,14 +26,14 @@ const slack = 2 * time.Second
 
 // through gives a bundle whose Client reaches the server over a proxy, while its redis
 // looks at it directly.
-func through(t *testing.T, s *server.Server, options ...dq.Option) (*bundle, *redistest.Proxy) {
+func through(t *testing.T, s *redis.Server, options ...dq.Option) (*bundle, *redistest.Proxy) {
 	t.Helper()
 	p := redistest.NewProxy(t, s.Addr)
 	return at(t, s, "redis://"+p.Addr, options...), p
 }
 
 // at gives a bundle whose Client uses that URL.
-func at(t *testing.T, s *server.Server, url string, options ...dq.Option) *bundle {
+func at(t *testing.T, s *redis.Server, url string, options ...dq.Option) *bundle {
 	t.Helper()
 	b := &bundle{server: s, redis: connect(t, s.URL()), names: wire.NamesOf("orders")}
 	client, err := dq.NewClient(connect(t, url), options...)
@@ -45,7 +45,7 @@ func at(t *testing.T, s *server.Server, url string, options ...dq.Option) *bundl
 }
 
 // as gives a bundle whose Client is a user with these rights, as ACL SETUSER takes them.
-func as(t *testing.T, s *server.Server, rights string, options ...dq.Option) *bundle {
+func as(t *testing.T, s *redis.Server, rights string, options ...dq.Option) *bundle {
 	t.Helper()
 	admin := connect(t, s.URL())
 	args := []any{"ACL", "SETUSER", "app", "on", ">secret"}

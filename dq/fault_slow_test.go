@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // throttled reads no more than a part at a time, as from a slow network.
@@ -30,15 +30,15 @@ func (c throttled) Read(p []byte) (int, error) {
 }
 
 // throttledClient reads 330 kB a second.
-func throttledClient(t *testing.T, s *server.Server) *dq.Client {
+func throttledClient(t *testing.T, s *redis.Server) *dq.Client {
 	t.Helper()
-	opt, err := redis.ParseURL(s.URL())
+	opt, err := goredis.ParseURL(s.URL())
 	require.NoError(t, err)
 	opt.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 		return throttled{conn, 8 << 10, 25 * time.Millisecond}, err
 	}
-	rdb := redis.NewClient(opt)
+	rdb := goredis.NewClient(opt)
 	t.Cleanup(func() { _ = rdb.Close() })
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)

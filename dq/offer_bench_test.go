@@ -16,8 +16,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // offered is what each offer of the benchmarks offers.
@@ -93,7 +93,7 @@ func offerBeside(b *testing.B, n int, flags []string, offer func(context.Context
 var rates = regexp.MustCompile(`([0-9.]+) requests per second`)
 
 // redisBenchmark runs Redisson's offer script, and returns how often a second.
-func redisBenchmark(b *testing.B, s *server.Server, n int, flags []string) float64 {
+func redisBenchmark(b *testing.B, s *redis.Server, n int, flags []string) float64 {
 	b.Helper()
 	host, port, err := net.SplitHostPort(s.Addr)
 	require.NoError(b, err)

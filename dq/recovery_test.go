@@ -10,8 +10,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server/proxy"
 )
 
 func containsBlocked(clientList string) bool { return strings.Contains(clientList, "flags=b") }

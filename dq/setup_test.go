@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // testDeadline bounds every wait for something that must happen.
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 
 // bundle is a real Redis with a client of it under test and one to look with.
 type bundle struct {
-	server *server.Server
-	redis  *redis.Client
+	server *redis.Server
+	redis  *goredis.Client
 	client *dq.Client
 	queue  *dq.BlockingQueue[string]
 	names  wire.Names
@@ -47,7 +47,7 @@ func setup(t *testing.T, options ...dq.Option) *bundle {
 	return setupOn(t, redistest.Redis(t), "orders", options...)
 }
 
-func setupOn(t *testing.T, s *server.Server, queue string, options ...dq.Option) *bundle {
+func setupOn(t *testing.T, s *redis.Server, queue string, options ...dq.Option) *bundle {
 	t.Helper()
 	rdb := connect(t, s.URL())
 	client, err := dq.NewClient(rdb, options...)
@@ -62,11 +62,11 @@ func setupOn(t *testing.T, s *server.Server, queue string, options ...dq.Option)
 	}
 }
 
-func connect(t *testing.T, url string) *redis.Client {
+func connect(t *testing.T, url string) *goredis.Client {
 	t.Helper()
-	opt, err := redis.ParseURL(url)
+	opt, err := goredis.ParseURL(url)
 	require.NoError(t, err)
-	rdb := redis.NewClient(opt)
+	rdb := goredis.NewClient(opt)
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }

@@ -9,20 +9,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // turnsChannel is where clients of the queue "orders" hear each other.
 const turnsChannel = "redisson_delay_queue_turns:{orders}"
 
 // listen waits until so many clients hear each other.
-func listen(t testing.TB, rdb *redis.Client, n int64) {
+func listen(t testing.TB, rdb *goredis.Client, n int64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return rdb.PubSubNumSub(t.Context(), turnsChannel).Val()[turnsChannel] == n
@@ -114,7 +114,7 @@ func TestFaultAKilledClientIsReplaced(t *testing.T) {
 const transfersAt = "DQ_TEST_TRANSFERS_AT"
 
 // process runs such a client in a process of its own.
-func process(t testing.TB, s *server.Server) *os.Process {
+func process(t testing.TB, s *redis.Server) *os.Process {
 	t.Helper()
 	cmd := exec.Command(os.Args[0]) //nolint:noctx // killed by the test
 	cmd.Env = append(os.Environ(), transfersAt+"="+s.URL())
@@ -125,11 +125,11 @@ func process(t testing.TB, s *server.Server) *os.Process {
 
 // transferInProcess is what that process does, until its parent kills it.
 func transferInProcess(url string) error {
-	opt, err := redis.ParseURL(url)
+	opt, err := goredis.ParseURL(url)
 	if err != nil {
 		return err
 	}
-	client, err := dq.NewClient(redis.NewClient(opt))
+	client, err := dq.NewClient(goredis.NewClient(opt))
 	if err != nil {
 		return err
 	}

@@ -137,7 +137,7 @@ func TestImportsPointOneWay(t *testing.T) {
 				continue
 			}
 			require.Contains(t, may[of], roomOf(folder), "%s (%s) imports %s", s.folder, of, folder)
-			require.False(t, strings.HasPrefix(s.folder, "dq") && strings.HasPrefix(folder, "internal/server"), "%s imports %s", s.folder, folder)
+			require.False(t, strings.HasPrefix(s.folder, "dq") && strings.HasPrefix(folder, "internal/redis"), "%s imports %s", s.folder, folder)
 		}
 	}
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Exit codes, as dq-bench has them.
@@ -106,7 +106,7 @@ func parse(args []string, env func(string) (string, bool), stderr io.Writer) (se
 	s.codec, errCodec = newCodec(codecName, class, uid)
 	s.consumer, errStyle = parseConsumer(style)
 	s.release, errRelease = releaseOption(release)
-	return s, errors.Join(errCodec, errStyle, errRelease, server.CheckSpec(s.redis))
+	return s, errors.Join(errCodec, errStyle, errRelease, redis.CheckSpec(s.redis))
 }
 
 // fromEnv sets what DQ_<FLAG> holds; the command line comes later and wins.
@@ -136,7 +136,7 @@ func releaseOption(text string) (dq.Option, error) {
 // run serves until ctx ends.
 func run(ctx context.Context, s settings, stderr io.Writer) (err error) {
 	log := slog.New(slog.NewTextHandler(stderr, nil))
-	srv, err := server.Start(ctx, s.redis, func(line string) { fmt.Fprintln(stderr, line) })
+	srv, err := redis.Start(ctx, s.redis, func(line string) { fmt.Fprintln(stderr, line) })
 	if err != nil {
 		return err
 	}

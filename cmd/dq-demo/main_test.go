@@ -11,18 +11,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // demo is the program under test, on a Redis.
 type demo struct {
 	t      *testing.T
-	client redis.UniversalClient
+	client goredis.UniversalClient
 	url    string
 	lines  chan string
 	stop   context.CancelFunc
@@ -30,7 +30,7 @@ type demo struct {
 }
 
 // startDemo runs the program until the test ends, and waits until it listens.
-func startDemo(t *testing.T, srv *server.Server, args ...string) *demo {
+func startDemo(t *testing.T, srv *redis.Server, args ...string) *demo {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	d := &demo{t: t, client: srv.NewClient(), lines: make(chan string, 10_000), stop: stop, ended: make(chan int, 1)}

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 const (
@@ -27,7 +27,7 @@ var layouts = []wire.Layout{d, bc}
 type bundle struct {
 	t          testing.TB
 	ctx        context.Context
-	redis      *redis.Client
+	redis      *goredis.Client
 	names      wire.Names
 	quarantine string
 	ids        uint64 // of the members made so far
@@ -38,11 +38,11 @@ func setup(t testing.TB) *bundle {
 	return setupOn(t, redistest.Redis(t))
 }
 
-func setupOn(t testing.TB, s *server.Server) *bundle {
+func setupOn(t testing.TB, s *redis.Server) *bundle {
 	t.Helper()
-	opt, err := redis.ParseURL(s.URL())
+	opt, err := goredis.ParseURL(s.URL())
 	require.NoError(t, err)
-	rdb := redis.NewClient(opt)
+	rdb := goredis.NewClient(opt)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(func() { cancel(); _ = rdb.Close() })
 	return (&bundle{t: t, ctx: ctx, redis: rdb}).queue("orders")
@@ -82,7 +82,7 @@ func (b *bundle) put(member string, score any) {
 func (b *bundle) do(args ...any) any {
 	b.t.Helper()
 	reply, err := b.redis.Do(b.ctx, args...).Result()
-	if !errors.Is(err, redis.Nil) {
+	if !errors.Is(err, goredis.Nil) {
 		require.NoError(b.t, err)
 	}
 	return reply
@@ -90,10 +90,10 @@ func (b *bundle) do(args ...any) any {
 
 func (b *bundle) run(s scripts.Script, keys []string, args ...any) (any, error) {
 	reply, err := b.redis.EvalSha(b.ctx, s.SHA1, keys, args...).Result()
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
 		reply, err = b.redis.Eval(b.ctx, s.Body, keys, args...).Result()
 	}
-	if errors.Is(err, redis.Nil) {
+	if errors.Is(err, goredis.Nil) {
 		err = nil
 	}
 	return reply, err

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redisson"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 const (
@@ -69,7 +69,7 @@ type Queue struct {
 }
 
 // Open opens a queue in a Redisson of its own. codec is one of PROTOCOL.md.
-func Open(t testing.TB, srv *server.Server, version, queue, codec string) *Queue {
+func Open(t testing.TB, srv *redis.Server, version, queue, codec string) *Queue {
 	t.Helper()
 	command := Command(t, version)
 	q := &Queue{t: t, version: version, cmd: exec.CommandContext(context.WithoutCancel(t.Context()), command[0], command[1:]...), ended: make(chan struct{}), waiting: map[int]chan answer{}}

@@ -49,7 +49,7 @@ func RunWithoutLeaks(m *testing.M) int {
 	if code != 0 {
 		return code
 	}
-	startsServers := goleak.IgnoreTopFunction("github.com/dq-bench/dq-bench/internal/server.runOnThread")
+	startsServers := goleak.IgnoreTopFunction("github.com/dq-bench/dq-bench/internal/redis.runOnThread")
 	if err := goleak.Find(startsServers); err != nil {
 		fmt.Fprintln(os.Stderr, "goroutines are left:", err)
 		return 1

@@ -3,7 +3,7 @@ package redistest
 import (
 	"testing"
 
-	"github.com/dq-bench/dq-bench/internal/server/proxy"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 )
 
 // Proxy is a proxy.Proxy that ends with its test.

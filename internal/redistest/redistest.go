@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // startTimeout bounds one start; a container on a loaded machine is the slowest.
@@ -91,7 +91,7 @@ func JavaOrSkip(t testing.TB) {
 // auto and embedded in DQ_REDIS mean a process too, for embedded is no judge, and
 // so does an address: tests never touch a server that somebody may be using. The
 // server stops with the test.
-func Redis(t testing.TB) *server.Server {
+func Redis(t testing.TB) *redis.Server {
 	t.Helper()
 	spec := os.Getenv("DQ_REDIS")
 	if slices.Contains([]string{"", "auto", "embedded"}, spec) || strings.Contains(spec, "://") {
@@ -101,23 +101,23 @@ func Redis(t testing.TB) *server.Server {
 }
 
 // Docker gives a Redis in a container of server.DefaultImage.
-func Docker(t testing.TB) *server.Server {
+func Docker(t testing.TB) *redis.Server {
 	t.Helper()
 	return Start(t, "container", "docker")
 }
 
 // Embedded gives an embedded server: for tests of what works without a Redis,
 // never for a claim about Redis.
-func Embedded(t testing.TB) *server.Server {
+func Embedded(t testing.TB) *redis.Server {
 	t.Helper()
 	return Start(t, "embedded", "embedded")
 }
 
 // Start gives the server spec asks for, stopped with the test; what is the name
 // DQ_REQUIRE knows it by.
-func Start(t testing.TB, spec, what string) *server.Server {
+func Start(t testing.TB, spec, what string) *redis.Server {
 	t.Helper()
-	return start(t, what, func(ctx context.Context) (*server.Server, error) {
-		return server.Start(ctx, spec, nil)
+	return start(t, what, func(ctx context.Context) (*redis.Server, error) {
+		return redis.Start(ctx, spec, nil)
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redisurl"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 const passwordFlag = "redis-password-file"
@@ -32,7 +32,7 @@ func withAccess(cmd *cobra.Command) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("--%s: %w", passwordFlag, err)
 		}
-		return eachServer(cmd.Flags(), func(address string) (string, error) { return server.WithPassword(address, password) })
+		return eachServer(cmd.Flags(), func(address string) (string, error) { return redis.WithPassword(address, password) })
 	}
 	return cmd
 }
@@ -66,10 +66,10 @@ func eachServer(flags *pflag.FlagSet, put func(address string) (string, error)) 
 	}
 	found := false
 	for i, given := range addresses {
-		if err := server.CheckSpec(given); given != "" && err != nil {
+		if err := redis.CheckSpec(given); given != "" && err != nil {
 			return usageError(err)
 		}
-		if !server.External(given) {
+		if !redis.External(given) {
 			continue
 		}
 		address, err := put(given)
@@ -91,7 +91,7 @@ func eachServer(flags *pflag.FlagSet, put func(address string) (string, error)) 
 
 // checkByTCP is an error for the address of a Unix socket, of a command that tells clients apart.
 func checkByTCP(address string) error {
-	if !server.Socket(address) {
+	if !redis.Socket(address) {
 		return nil
 	}
 	return usageError(fmt.Errorf("--redis %s: expected a host and a port: by a socket all clients have one address, and whose command is whose cannot be told", redisurl.Redact(address)))

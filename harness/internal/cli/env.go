@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // envName returns the environment twin of a flag: payload-size → DQ_PAYLOAD_SIZE.
@@ -46,11 +46,11 @@ func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool), stde
 }
 
 // ignored reports, also to the user, whether DQ_REDIS names a server to start, which a command for running servers ignores.
-func ignored(redis string, stderr io.Writer) bool {
-	if server.CheckSpec(redis) != nil || server.External(redis) {
+func ignored(server string, stderr io.Writer) bool {
+	if redis.CheckSpec(server) != nil || redis.External(server) {
 		return false
 	}
-	fmt.Fprintf(stderr, "dq-bench: DQ_REDIS=%s is ignored: this command starts no server, it uses %s\n", redis, localRedis)
+	fmt.Fprintf(stderr, "dq-bench: DQ_REDIS=%s is ignored: this command starts no server, it uses %s\n", server, localRedis)
 	return true
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 const (
@@ -30,10 +30,10 @@ func allOf(f *pflag.FlagSet, all bool, queues []string) bool {
 
 // checkLiveServer is an error where --redis would start a server.
 func checkLiveServer(address string) error {
-	if err := server.CheckSpec(address); err != nil {
+	if err := redis.CheckSpec(address); err != nil {
 		return err
 	}
-	if !server.External(address) {
+	if !redis.External(address) {
 		return fmt.Errorf("--redis %s: expected the address of a server that runs, such as redis://127.0.0.1:6379: one started now would be empty", address)
 	}
 	return nil
@@ -41,9 +41,9 @@ func checkLiveServer(address string) error {
 
 // startLive connects to a server that runs. One node of a cluster is refused: its queues are not all, and
 // nothing would tell.
-func startLive(ctx context.Context, address string) (*server.Server, error) {
+func startLive(ctx context.Context, address string) (*redis.Server, error) {
 	silenceRedis()
-	srv, err := server.Start(ctx, address, nil)
+	srv, err := redis.Start(ctx, address, nil)
 	if err != nil || srv.Cluster() {
 		return srv, err
 	}

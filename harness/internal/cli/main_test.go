@@ -25,8 +25,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/topology"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 func TestMain(m *testing.M) {
@@ -146,7 +146,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) > 0 {
 		settings = []string{"--unixsocket", ts.MkAbs(args[0])}
 	}
-	srv, err := server.StartProcess(context.Background(), "", settings...)
+	srv, err := redis.StartProcess(context.Background(), "", settings...)
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(srv.Close()) })
 	ts.Setenv("REDIS", srv.DriverURL())

@@ -8,13 +8,13 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/replay"
 	"github.com/dq-bench/dq-bench/internal/monitor"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 	"github.com/spf13/cobra"
 )
 
 func newReplayCmd() *cobra.Command {
-	var redis string
+	var server string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "replay FILE...",
@@ -32,7 +32,7 @@ Exit codes: 1 a file or the server cannot be used; 99 they differ.`,
   dq-bench replay --redis redis://localhost:6379 production.monitor`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {
-			if err := checkByTCP(redis); err != nil {
+			if err := checkByTCP(server); err != nil {
 				return err
 			}
 			plans, err := replayPlans(files)
@@ -40,7 +40,7 @@ Exit codes: 1 a file or the server cannot be used; 99 they differ.`,
 				return err
 			}
 			notice := func(s string) { fmt.Fprintln(cmd.ErrOrStderr(), s) }
-			results, srv, err := replayAll(cmd.Context(), redis, notice, plans)
+			results, srv, err := replayAll(cmd.Context(), server, notice, plans)
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ Exit codes: 1 a file or the server cannot be used; 99 they differ.`,
 		},
 	}
 	flags := flagsOf(cmd)
-	flags.str(&redis, "redis", "auto")
+	flags.str(&server, "redis", "auto")
 	flags.more("redis", startedServers)
 	flags.yes(&asJSON, "json")
 	return cmd
@@ -75,10 +75,10 @@ func replayPlans(files []string) ([]*replay.Plan, error) {
 	return plans, errors.Join(errs...)
 }
 
-func replayAll(ctx context.Context, spec string, notice func(string), plans []*replay.Plan) (_ []*replay.Result, _ *server.Server, err error) {
-	srv, err := server.Start(ctx, spec, notice)
+func replayAll(ctx context.Context, spec string, notice func(string), plans []*replay.Plan) (_ []*replay.Result, _ *redis.Server, err error) {
+	srv, err := redis.Start(ctx, spec, notice)
 	if err != nil {
-		var bad *server.SpecError
+		var bad *redis.SpecError
 		if errors.As(err, &bad) {
 			return nil, nil, usageError(err)
 		}
@@ -112,7 +112,7 @@ type replayServer struct {
 	How string `json:"how"`
 }
 
-func printReplay(w io.Writer, asJSON bool, srv *server.Server, results []*replay.Result) error {
+func printReplay(w io.Writer, asJSON bool, srv *redis.Server, results []*replay.Result) error {
 	if !asJSON {
 		for _, r := range results {
 			if _, err := io.WriteString(w, text.Inert(r.Text())); err != nil {

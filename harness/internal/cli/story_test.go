@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redissontest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // Every command of docs/upgrading.md is run, and prints what stands there, with real Redissons
@@ -45,8 +45,8 @@ func TestTheUpgradeStory(t *testing.T) {
 type story struct {
 	t        *testing.T
 	ctx      context.Context
-	srv      *server.Server
-	client   redis.UniversalClient
+	srv      *redis.Server
+	client   goredis.UniversalClient
 	names    wire.Names
 	services map[string]*redissontest.Queue
 	shell    *shell

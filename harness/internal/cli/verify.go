@@ -14,7 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/page"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 	"github.com/dq-bench/dq-bench/recordings"
 	"github.com/dq-bench/dq-bench/scenarios"
@@ -47,7 +47,7 @@ func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
 	if err != nil {
 		return nil, usageError(err)
 	}
-	if err := server.CheckSpec(f.redis); err != nil {
+	if err := redis.CheckSpec(f.redis); err != nil {
 		return nil, usageError(err)
 	}
 	if err := checkByTCP(f.redis); err != nil {

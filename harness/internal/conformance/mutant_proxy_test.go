@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/resp"
-	"github.com/dq-bench/dq-bench/internal/server/proxy"
 )
 
 // mutation changes one command of a client into the commands for the server. The reply

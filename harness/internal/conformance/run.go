@@ -14,7 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Plan is a whole run: cases, implementation, server and what to judge by.
@@ -59,7 +59,7 @@ func Compile(pattern string) (func(id string) bool, error) {
 // part of the report. When ctx ends, or somebody else uses the server, the rest is
 // left out, and ctx's error or ErrServerInUse returned with the report so far.
 func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
-	srv, err := server.Start(ctx, p.Redis, p.Notice)
+	srv, err := redis.Start(ctx, p.Redis, p.Notice)
 	if err != nil {
 		return nil, err
 	}
@@ -83,12 +83,12 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 
 // node is a server by itself, and the cases whose keys it has.
 type node struct {
-	server *server.Server
+	server *redis.Server
 	cases  []*Case
 }
 
 // nodes are where the cases are to be run; one, without any case, where there is none.
-func (p *Plan) nodes(ctx context.Context, srv *server.Server) ([]*node, error) {
+func (p *Plan) nodes(ctx context.Context, srv *redis.Server) ([]*node, error) {
 	if len(p.Cases) == 0 {
 		return []*node{{server: srv}}, nil
 	}
@@ -201,7 +201,7 @@ func (p *Plan) command(c *Case) string {
 	if p.Level != "" && p.Level != Wire {
 		words = append(words, "--level", string(p.Level))
 	}
-	if p.Redis != "auto" && server.External(p.Redis) {
+	if p.Redis != "auto" && redis.External(p.Redis) {
 		words = append(words, "--redis", "URL") // which may hold a password
 	} else if p.Redis != "auto" {
 		words = append(words, "--redis", p.Redis)

@@ -9,14 +9,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redisurl"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // caseTimeout bounds one case, all its waits included.
@@ -51,10 +51,10 @@ type Runner struct {
 
 	program program.Program
 	hello   program.Hello
-	url     string        // for the program
-	control *redis.Client // polls, marks and empties; never part of a case
-	setUp   *redis.Client // sends the cases' own commands
-	setUpBy string        // as the peer that MONITOR shows
+	url     string          // for the program
+	control *goredis.Client // polls, marks and empties; never part of a case
+	setUp   *goredis.Client // sends the cases' own commands
+	setUpBy string          // as the peer that MONITOR shows
 	watch   *watch
 	clock   serverClock
 	hidden  *hidden // nil for a server that was not started for the run
@@ -76,7 +76,7 @@ var ErrForbidden = guest.ErrForbidden
 // keys belong to, and cases that a Cluster refuses are left out. On any other one a run deletes only what it has made, and stops with
 // ErrServerInUse when it finds keys, clients or cached scripts that are not its
 // own, here or later, and with ErrForbidden when it is refused what it needs.
-func NewRunner(ctx context.Context, srv *server.Server, program program.Program, release wire.Release) (_ *Runner, err error) {
+func NewRunner(ctx context.Context, srv *redis.Server, program program.Program, release wire.Release) (_ *Runner, err error) {
 	if srv.Cluster() || srv.Embedded() {
 		return nil, fmt.Errorf("conformance needs a single real Redis, not a whole cluster or an imitation: got %s", srv)
 	}

@@ -10,39 +10,39 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // somebodys gives a server that somebody else has started, by its address.
-func somebodys(t *testing.T) *server.Server {
+func somebodys(t *testing.T) *redis.Server {
 	t.Helper()
 	return reached(t, redistest.Start(t, "process", "redis").URL())
 }
 
-func reached(t *testing.T, address string) *server.Server {
+func reached(t *testing.T, address string) *redis.Server {
 	t.Helper()
-	srv, err := server.Start(t.Context(), address, nil)
+	srv, err := redis.Start(t.Context(), address, nil)
 	require.NoError(t, err)
 	return srv
 }
 
 // clientOf connects as somebody else does, to a database.
-func clientOf(t *testing.T, srv *server.Server, db int) *redis.Client {
+func clientOf(t *testing.T, srv *redis.Server, db int) *goredis.Client {
 	t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: srv.Addr, DB: db, ClientName: "till-7", DisableIdentity: true})
+	client := goredis.NewClient(&goredis.Options{Addr: srv.Addr, DB: db, ClientName: "till-7", DisableIdentity: true})
 	t.Cleanup(func() { client.Close() })
 	return client
 }
 
 // sharedRunner runs dq on somebody's server.
-func sharedRunner(t *testing.T, srv *server.Server) *Runner {
+func sharedRunner(t *testing.T, srv *redis.Server) *Runner {
 	t.Helper()
 	dq := program.NewLibrary(library.DQ{Release: wire.Newest()})
 	t.Cleanup(func() { dq.Close() })
@@ -52,7 +52,7 @@ func sharedRunner(t *testing.T, srv *server.Server) *Runner {
 }
 
 // sharedPlan runs cases of 3.16.6 on somebody's server.
-func sharedPlan(t *testing.T, srv *server.Server, pattern string) *Plan {
+func sharedPlan(t *testing.T, srv *redis.Server, pattern string) *Plan {
 	t.Helper()
 	spec, err := program.Parse("dq:3.16.6")
 	require.NoError(t, err)
@@ -159,20 +159,20 @@ func TestKeyChangedJustBeforeItsDeletionSurvives(t *testing.T) {
 func TestServerInUseIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		use  func(ctx context.Context, c *redis.Client) error
+		use  func(ctx context.Context, c *goredis.Client) error
 		stay bool
 		want string
 	}{
 		"keys": {
-			use:  func(ctx context.Context, c *redis.Client) error { return c.Set(ctx, "a'b", "theirs", 0).Err() },
+			use:  func(ctx context.Context, c *goredis.Client) error { return c.Set(ctx, "a'b", "theirs", 0).Err() },
 			want: `"a'b" (database 3)|redis-cli -n 3 DEL 'a'\''b'`,
 		},
 		"scripts": {
-			use:  func(ctx context.Context, c *redis.Client) error { return c.ScriptLoad(ctx, "return 1").Err() },
+			use:  func(ctx context.Context, c *goredis.Client) error { return c.ScriptLoad(ctx, "return 1").Err() },
 			want: "1 cached scripts|redis-cli SCRIPT FLUSH",
 		},
 		"client": {
-			use:  func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() },
+			use:  func(ctx context.Context, c *goredis.Client) error { return c.Ping(ctx).Err() },
 			stay: true, want: `other clients: 127.0.0.1:|name "till-7"|connected for`,
 		},
 	} {
@@ -201,7 +201,7 @@ func TestHealthCheckDoesNotStopARun(t *testing.T) {
 	srv := somebodys(t)
 	plan := sharedPlan(t, srv, "^DQ.offer/")
 	plan.Finished = func(Result) {
-		client := redis.NewClient(&redis.Options{Addr: srv.Addr})
+		client := goredis.NewClient(&goredis.Options{Addr: srv.Addr})
 		require.NoError(t, client.Ping(t.Context()).Err())
 		require.NoError(t, client.Close())
 	}
@@ -211,7 +211,7 @@ func TestHealthCheckDoesNotStopARun(t *testing.T) {
 }
 
 // requireRight has each case that failed run again alone: a machine that stood still may have failed it.
-func requireRight(t *testing.T, srv *server.Server, report *Report) {
+func requireRight(t *testing.T, srv *redis.Server, report *Report) {
 	t.Helper()
 	for _, r := range report.Cases {
 		if r.Status != Fail && r.Status != Error {
@@ -251,7 +251,7 @@ func TestForeignSubscriberIsNotKilled(t *testing.T) {
 	require.NoError(t, theirs.Publish(t.Context(), "news", "x").Err())
 	message, err := news.Receive(t.Context())
 	require.NoError(t, err)
-	require.IsType(t, &redis.Message{}, message)
+	require.IsType(t, &goredis.Message{}, message)
 }
 
 func TestCommandsThatReachOthersAreNotSent(t *testing.T) {
@@ -288,7 +288,7 @@ func TestCommandsOfOthersAreSeenWithoutClientList(t *testing.T) {
 
 // limited gives the server to a user who has all rights but for these, as ACL SETUSER
 // takes them.
-func limited(t *testing.T, srv *server.Server, rights string) *server.Server {
+func limited(t *testing.T, srv *redis.Server, rights string) *redis.Server {
 	t.Helper()
 	limit(t, srv, "on >pw ~* &* +@all "+rights)
 	u, err := url.Parse(srv.URL())
@@ -297,7 +297,7 @@ func limited(t *testing.T, srv *server.Server, rights string) *server.Server {
 	return reached(t, u.String())
 }
 
-func limit(t *testing.T, srv *server.Server, rights string) {
+func limit(t *testing.T, srv *redis.Server, rights string) {
 	t.Helper()
 	args := []any{"ACL", "SETUSER", "limited"}
 	for right := range strings.FieldsSeq(rights) {

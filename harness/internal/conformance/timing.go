@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Time is judged by two bounds, and each is what it must be:
@@ -43,7 +43,7 @@ type serverClock struct {
 
 // clockOf measures the server's clock, which on this host is the harness's own. That of a
 // container may be the clock of a virtual machine.
-func clockOf(ctx context.Context, srv *server.Server, client *redis.Client) (serverClock, error) {
+func clockOf(ctx context.Context, srv *redis.Server, client *goredis.Client) (serverClock, error) {
 	if u, err := url.Parse(srv.URL()); err == nil && !strings.HasPrefix(srv.How, "container") {
 		if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() || u.Scheme == "unix" {
 			return serverClock{}, nil

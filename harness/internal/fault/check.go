@@ -6,27 +6,27 @@ import (
 	"slices"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Check refuses a --redis value on which one of the faults can never be done. Its error is
 // wrong usage.
-func Check(redis string, faults []plan.Fault) error {
+func Check(spec string, faults []plan.Fault) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	form, _ := server.FormOf(redis)
+	form, _ := redis.FormOf(spec)
 	for _, f := range faults {
 		reach := f.Info().Reach
 		switch {
-		case form == server.FormExternal && !server.Plain(redis):
-			return fmt.Errorf("faults: %s: expected one server by TCP without TLS, whose connections can go through a proxy, got --redis %s", f.Kind, server.Redact(redis))
-		case form == server.FormExternal && reach > plan.Network:
-			return fmt.Errorf("faults: %s would do harm to others on %s: expected a server of our own, such as --redis process", f.Kind, server.Redact(redis))
-		case form == server.FormEmbedded && reach > plan.Network:
+		case form == redis.FormExternal && !redis.Plain(spec):
+			return fmt.Errorf("faults: %s: expected one server by TCP without TLS, whose connections can go through a proxy, got --redis %s", f.Kind, redis.Redact(spec))
+		case form == redis.FormExternal && reach > plan.Network:
+			return fmt.Errorf("faults: %s would do harm to others on %s: expected a server of our own, such as --redis process", f.Kind, redis.Redact(spec))
+		case form == redis.FormEmbedded && reach > plan.Network:
 			return fmt.Errorf("faults: %s: the embedded server cannot do that, use --redis process", f.Kind)
-		case form == server.FormContainer && reach >= plan.ServerProcess:
-			return fmt.Errorf("faults: %s: expected a process that can be sent signals, got --redis %s: use --redis process", f.Kind, redis)
+		case form == redis.FormContainer && reach >= plan.ServerProcess:
+			return fmt.Errorf("faults: %s: expected a process that can be sent signals, got --redis %s: use --redis process", f.Kind, spec)
 		}
 	}
 	return nil
@@ -34,16 +34,16 @@ func Check(redis string, faults []plan.Fault) error {
 
 // Start starts the server that --redis and the faults ask for: where auto is given, and more
 // than the network is to break, that is a process.
-func Start(ctx context.Context, redis string, faults []plan.Fault, notice func(string)) (*server.Server, error) {
-	if err := Check(redis, faults); err != nil {
+func Start(ctx context.Context, spec string, faults []plan.Fault, notice func(string)) (*redis.Server, error) {
+	if err := Check(spec, faults); err != nil {
 		return nil, err
 	}
-	form, path := server.FormOf(redis)
+	form, path := redis.FormOf(spec)
 	beyond := slices.ContainsFunc(faults, func(f plan.Fault) bool { return f.Info().Reach > plan.Network })
-	if beyond && (form == server.FormAuto || form == server.FormProcess) {
-		return server.StartProcess(ctx, path, arguments(faults)...)
+	if beyond && (form == redis.FormAuto || form == redis.FormProcess) {
+		return redis.StartProcess(ctx, path, arguments(faults)...)
 	}
-	return server.Start(ctx, redis, notice)
+	return redis.Start(ctx, spec, notice)
 }
 
 // keyLoadDelay is how long a server that is to be loading takes for each command of its file,

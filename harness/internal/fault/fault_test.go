@@ -10,34 +10,34 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/fault"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 const deadline = 30 * time.Second
 
 // client tries each command once, and never again.
-func client(t *testing.T, url string) *redis.Client {
+func client(t *testing.T, url string) *goredis.Client {
 	t.Helper()
-	options, err := redis.ParseURL(url)
+	options, err := goredis.ParseURL(url)
 	require.NoError(t, err)
 	options.MaxRetries, options.DialerRetries = -1, 1
 	options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return (&net.Dialer{Timeout: time.Second}).DialContext(ctx, network, addr)
 	}
-	c := redis.NewClient(options)
+	c := goredis.NewClient(options)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
 // injected begins the faults of a plan on a server of their own, and tells when they are over.
-func injected(t *testing.T, redisSpec string, faults ...plan.Fault) (*fault.Injector, *server.Server, <-chan struct{}) {
+func injected(t *testing.T, redisSpec string, faults ...plan.Fault) (*fault.Injector, *redis.Server, <-chan struct{}) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	t.Cleanup(cancel)

@@ -9,13 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/harness/internal/faketime"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/internal/server"
-	"github.com/dq-bench/dq-bench/internal/server/proxy"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 )
 
 // Injector does the faults of a plan. The implementation under test reaches the server by it:
@@ -23,9 +23,9 @@ import (
 //	implementation ──▶ proxy ──▶ server ◀── commands and signals
 type Injector struct {
 	plan   plan.Plan
-	server *server.Server
+	server *redis.Server
 	proxy  *proxy.Proxy
-	admin  redis.UniversalClient
+	admin  goredis.UniversalClient
 
 	// clocks move those of members of the fleet; folder has their files, if there are any.
 	clocks map[int]faketime.File
@@ -49,7 +49,7 @@ type Event struct {
 }
 
 // New stands before a server that Start gave.
-func New(s *server.Server, p plan.Plan) (*Injector, error) {
+func New(s *redis.Server, p plan.Plan) (*Injector, error) {
 	px, err := proxy.New(proxy.To(s.Addr))
 	if err != nil {
 		return nil, err

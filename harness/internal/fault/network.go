@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/dq-bench/dq-bench/internal/server/proxy"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 )
 
 // network does a fault of the connections.

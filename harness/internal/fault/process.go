@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // process does a fault of the server's process, or of its folder.
-func (in *Injector) process(ctx context.Context, f plan.Fault, node *server.Node) error {
+func (in *Injector) process(ctx context.Context, f plan.Fault, node *redis.Node) error {
 	switch f.Kind {
 	case plan.NoSnapshots:
 		return in.noSnapshots(ctx, f.For, node)
@@ -34,7 +34,7 @@ func (in *Injector) process(ctx context.Context, f plan.Fault, node *server.Node
 
 // lengthen adds to the server's file what takes it so long to read.
 func (in *Injector) lengthen(ctx context.Context, d time.Duration) error {
-	_, err := in.admin.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, err := in.admin.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		for i := range d.Microseconds() / keyLoadDelay {
 			p.Set(ctx, "dq-bench:loading", i, 0)
 		}
@@ -45,7 +45,7 @@ func (in *Injector) lengthen(ctx context.Context, d time.Duration) error {
 
 // noSnapshots has a snapshot fail for a folder that is where its file should be: the server
 // takes no writes after that.
-func (in *Injector) noSnapshots(ctx context.Context, d time.Duration, node *server.Node) error {
+func (in *Injector) noSnapshots(ctx context.Context, d time.Duration, node *redis.Node) error {
 	file := filepath.Join(node.Dir, "dump.rdb")
 	return during(ctx, d, func(ctx context.Context) error {
 		if err := os.Mkdir(file, 0o700); err != nil {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // caseTimeout bounds one case. It is for machines under load: all waits in a case
@@ -85,7 +85,7 @@ func Cases(a, b Side) []Case {
 
 // Run runs a case with writer and reader at a queue of their own on srv, and
 // removes the queue afterwards. Nothing else on the server is touched.
-func Run(ctx context.Context, srv *server.Server, c Case, writer, reader Side) Result {
+func Run(ctx context.Context, srv *redis.Server, c Case, writer, reader Side) Result {
 	began := time.Now()
 	result := Result{Case: c, Writer: writer, Reader: reader}
 	ctx, cancel := context.WithTimeout(ctx, caseTimeout)
@@ -103,7 +103,7 @@ func Run(ctx context.Context, srv *server.Server, c Case, writer, reader Side) R
 
 // RunAll runs every case for two sides in each direction, one after the other,
 // and hands each result to finished. It ends early with ctx, and says so.
-func RunAll(ctx context.Context, srv *server.Server, a, b Side, finished func(Result)) error {
+func RunAll(ctx context.Context, srv *redis.Server, a, b Side, finished func(Result)) error {
 	for _, c := range Cases(a, b) {
 		directions := [][2]Side{{a, b}, {b, a}}
 		if c.symmetric {

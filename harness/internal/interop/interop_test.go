@@ -15,9 +15,9 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/interop"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redissontest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // testedReleases are those that CI runs for real; DQ_THOROUGH runs the others.
@@ -52,7 +52,7 @@ func redissonAt(t *testing.T, version string) interop.Side {
 // of its own on a busy machine, and to 3.45.0 it loses a timer now and then (issue
 // 6371 of its tracker): with one of them a case that failed runs once more. dq has
 // no second try.
-func runAll(t *testing.T, srv *server.Server, a, b interop.Side) {
+func runAll(t *testing.T, srv *redis.Server, a, b interop.Side) {
 	t.Helper()
 	t.Run(a.String()+" and "+b.String(), func(t *testing.T) {
 		err := interop.RunAll(t.Context(), srv, a, b, func(r interop.Result) {

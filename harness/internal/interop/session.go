@@ -9,13 +9,13 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redisurl"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // farAway is the delay of what must not come due by itself while a case looks at
@@ -25,7 +25,7 @@ const farAway = time.Hour
 // session is a case under way: one queue, and whatever is open on it.
 type session struct {
 	url     string
-	control *redis.Client
+	control *goredis.Client
 	names   wire.Names
 	other   string // a second LIST, for what moves values
 	handles []*handle
@@ -41,7 +41,7 @@ type handle struct {
 	closed bool
 }
 
-func newSession(ctx context.Context, srv *server.Server) (*session, error) {
+func newSession(ctx context.Context, srv *redis.Server) (*session, error) {
 	if srv.Cluster() || srv.Embedded() {
 		return nil, fmt.Errorf("sharing a queue needs one real Redis, not %s", srv)
 	}
@@ -51,7 +51,7 @@ func newSession(ctx context.Context, srv *server.Server) (*session, error) {
 	}
 	options.DisableIdentity = true
 	queue := "interop-" + rand.Text()[:8]
-	s := &session{url: srv.URL(), control: redis.NewClient(options), names: wire.NamesOf(queue), other: "{" + queue + "}:other"}
+	s := &session{url: srv.URL(), control: goredis.NewClient(options), names: wire.NamesOf(queue), other: "{" + queue + "}:other"}
 	if err := s.control.Ping(ctx).Err(); err != nil {
 		s.control.Close()
 		return nil, err

@@ -12,17 +12,17 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // meanwhile runs a plan of so long, and does something to the server once 200 messages were offered.
-func meanwhile(t *testing.T, length time.Duration, do func(*server.Server)) *run.Document {
+func meanwhile(t *testing.T, length time.Duration, do func(*redis.Server)) *run.Document {
 	t.Helper()
 	return meanwhileOn(t, redistest.Redis(t), length, do)
 }
 
-func meanwhileOn(t *testing.T, srv *server.Server, length time.Duration, do func(*server.Server)) *run.Document {
+func meanwhileOn(t *testing.T, srv *redis.Server, length time.Duration, do func(*redis.Server)) *run.Document {
 	t.Helper()
 	d, err := spec.Parse("dq")
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func meanwhileOn(t *testing.T, srv *server.Server, length time.Duration, do func
 // A run whose server is gone is given up, and what became of its messages nobody can tell.
 func TestAServerThatIsGoneEndsTheRun(t *testing.T) {
 	t.Parallel()
-	r := meanwhile(t, time.Hour, func(s *server.Server) { require.NoError(t, s.Close()) })
+	r := meanwhile(t, time.Hour, func(s *redis.Server) { require.NoError(t, s.Close()) })
 	c := r.Counts
 	require.Zero(t, c.Lost+c.Pending+c.Duplicate)
 	require.Positive(t, c.Unknown)
@@ -67,7 +67,7 @@ func TestAServerThatIsGoneEndsTheRun(t *testing.T) {
 // One that does not answer for longer than it may refuse connections is not gone.
 func TestAServerThatDoesNotAnswerIsNotGone(t *testing.T) {
 	t.Parallel()
-	r := meanwhile(t, 3*time.Second, func(s *server.Server) {
+	r := meanwhile(t, 3*time.Second, func(s *redis.Server) {
 		client := s.NewClient()
 		defer client.Close()
 		require.NoError(t, client.Do(context.Background(), "CLIENT", "PAUSE", "2500").Err())
@@ -80,11 +80,11 @@ func TestAServerThatDoesNotAnswerIsNotGone(t *testing.T) {
 func TestASetThatIsGoneEndsTheRun(t *testing.T) {
 	t.Parallel()
 	cluster, sentinels := redistest.Cluster(t, 3, 1), redistest.Sentinel(t)
-	for name, set := range map[string]*server.Server{"cluster": cluster.Server, "sentinels": sentinels.Server} {
+	for name, set := range map[string]*redis.Server{"cluster": cluster.Server, "sentinels": sentinels.Server} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			r := meanwhileOn(t, set, time.Hour, func(s *server.Server) { require.NoError(t, s.Close()) })
+			r := meanwhileOn(t, set, time.Hour, func(s *redis.Server) { require.NoError(t, s.Close()) })
 			require.Less(t, time.Since(began), 40*time.Second, "others are elected for a minute")
 			require.Contains(t, r.ServerGone, "the server was gone")
 			require.Zero(t, r.Counts.Lost+r.Counts.Pending+r.Counts.Duplicate)

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // What a server did is told of the one that was there all the time, or not at all, and no objective on it is met.
@@ -17,14 +17,14 @@ func TestNoServerFiguresAcrossARestartOrAFailover(t *testing.T) {
 	kept, sentinels := redistest.Process(t, "--appendonly", "yes"), redistest.Sentinel(t)
 	busy(t, sentinels)
 	for name, tc := range map[string]struct {
-		srv *server.Server
-		do  func(*server.Server)
+		srv *redis.Server
+		do  func(*redis.Server)
 	}{
-		"restart": {kept, func(s *server.Server) {
+		"restart": {kept, func(s *redis.Server) {
 			require.NoError(t, s.Nodes()[0].Kill())
 			require.NoError(t, s.Nodes()[0].Restart(t.Context()))
 		}},
-		"fail-over": {sentinels.Server, func(*server.Server) {
+		"fail-over": {sentinels.Server, func(*redis.Server) {
 			_, err := sentinels.Failover(t.Context())
 			require.NoError(t, err)
 		}},
@@ -43,7 +43,7 @@ func TestNoServerFiguresAcrossARestartOrAFailover(t *testing.T) {
 }
 
 // busy has each node count more commands than a run makes, so that no difference between two of them is below zero.
-func busy(t *testing.T, set *server.SentinelSet) {
+func busy(t *testing.T, set *redis.SentinelSet) {
 	t.Helper()
 	for i, node := range set.Nodes() {
 		client := node.NewClient()

@@ -13,8 +13,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/page"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 func TestStartForms(t *testing.T) {
@@ -51,7 +51,7 @@ func TestWorkersNeedSomethingToDo(t *testing.T) {
 }
 
 // workersOf runs a plan split over n workers on srv, and joins what they report.
-func workersOf(t *testing.T, srv *server.Server, d driver.Driver, p plan.Plan, n int) *run.Document {
+func workersOf(t *testing.T, srv *redis.Server, d driver.Driver, p plan.Plan, n int) *run.Document {
 	t.Helper()
 	start := time.Now().Add(2 * time.Second)
 	runs := make([]*run.Document, n)
@@ -106,7 +106,7 @@ func sharedPlan(queue string) plan.Plan {
 // Four workers have the counts of one, whichever of them takes a message.
 func TestFourWorkersCountAsOne(t *testing.T) {
 	t.Parallel()
-	for name, launch := range map[string]func(testing.TB) *server.Server{
+	for name, launch := range map[string]func(testing.TB) *redis.Server{
 		"one server": redistest.Redis, "cluster": startCluster,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -214,9 +214,9 @@ func TestClockOffsetOfOneMachineIsWithinItsError(t *testing.T) {
 }
 
 // startCluster gives a cluster of three masters.
-func startCluster(t testing.TB) *server.Server {
+func startCluster(t testing.TB) *redis.Server {
 	t.Helper()
-	srv, err := server.StartCluster(context.Background(), 3)
+	srv, err := redis.StartCluster(context.Background(), 3)
 	if err != nil {
 		redistest.Missing(t, "redis", err)
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/internal/replay"
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/server"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
 
 // record returns what MONITOR shows while act works on a new server.
-func record(t *testing.T, act func(ctx context.Context, client redis.UniversalClient)) (text string) {
+func record(t *testing.T, act func(ctx context.Context, client goredis.UniversalClient)) (text string) {
 	t.Helper()
 	srv := redistest.Redis(t)
 	client := srv.NewClient()
@@ -45,10 +45,10 @@ func script(t *testing.T, release wire.Release, name wire.ScriptName) *wire.Scri
 }
 
 // session offers, transfers and takes on a queue as the release does.
-func session(t *testing.T, release wire.Release, dest string) func(context.Context, redis.UniversalClient) {
+func session(t *testing.T, release wire.Release, dest string) func(context.Context, goredis.UniversalClient) {
 	offer, transfer := script(t, release, wire.ScriptOffer), script(t, release, wire.ScriptTransfer)
 	n := wire.NamesOf(dest)
-	return func(ctx context.Context, client redis.UniversalClient) {
+	return func(ctx context.Context, client goredis.UniversalClient) {
 		for i := range 3 {
 			var id any = 1000 + i
 			if release.Layout() == wire.LayoutBc0Lc0 {
@@ -56,7 +56,7 @@ func session(t *testing.T, release wire.Release, dest string) func(context.Conte
 			}
 			err := client.Eval(ctx, offer.Body, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, 1000-i, id, "value\n"+strconv.Itoa(i)).Err()
 			if err != nil {
-				require.ErrorIs(t, err, redis.Nil)
+				require.ErrorIs(t, err, goredis.Nil)
 			}
 		}
 		// The first call misses, as after a restart of the server.
@@ -122,16 +122,16 @@ func TestBlockingTransactionsAndDatabases(t *testing.T) {
 }
 
 // briefly lets a client work that is gone afterwards.
-func briefly[T any](t *testing.T, srv *server.Server, act func(redis.UniversalClient) T) T {
+func briefly[T any](t *testing.T, srv *redis.Server, act func(goredis.UniversalClient) T) T {
 	t.Helper()
 	client := srv.NewClient()
 	defer client.Close()
 	return act(client)
 }
 
-func keys(t *testing.T, srv *server.Server) []string {
+func keys(t *testing.T, srv *redis.Server) []string {
 	t.Helper()
-	return briefly(t, srv, func(c redis.UniversalClient) []string { return c.Keys(t.Context(), "*").Val() })
+	return briefly(t, srv, func(c goredis.UniversalClient) []string { return c.Keys(t.Context(), "*").Val() })
 }
 
 func planOf(t *testing.T, text string) *replay.Plan {
@@ -148,14 +148,14 @@ func TestForeignServerIsLeftAsItWas(t *testing.T) {
 	plan := planOf(t, document(t, "002-zlyx.monitor"))
 	cut := planOf(t, `1.000000 [0 10.0.0.1:1] "RPUSH" "made" "x"`)
 
-	require.NoError(t, briefly(t, srv, func(c redis.UniversalClient) error { return c.Set(ctx, "mine", "kept", 0).Err() }))
+	require.NoError(t, briefly(t, srv, func(c goredis.UniversalClient) error { return c.Set(ctx, "mine", "kept", 0).Err() }))
 	for _, p := range []*replay.Plan{plan, cut} {
 		result, err := replay.Run(ctx, target, p)
 		require.NoError(t, err)
 		require.True(t, result.Identical, result.Text())
 	}
 	require.Equal(t, []string{"mine"}, keys(t, srv), "what replay made is gone")
-	memory := briefly(t, srv, func(c redis.UniversalClient) string { return c.Info(ctx, "memory").Val() })
+	memory := briefly(t, srv, func(c goredis.UniversalClient) string { return c.Info(ctx, "memory").Val() })
 	require.Contains(t, memory, "number_of_cached_scripts:0")
 
 	client := srv.NewClient()
@@ -176,7 +176,7 @@ func TestForeignServerIsLeftAsItWas(t *testing.T) {
 
 func TestForeignClientStopsReplayBeforeItBegins(t *testing.T) {
 	srv := redistest.Redis(t)
-	client := redis.NewClient(&redis.Options{Addr: srv.Addr, ClientName: "till-7"})
+	client := goredis.NewClient(&goredis.Options{Addr: srv.Addr, ClientName: "till-7"})
 	defer client.Close()
 	require.NoError(t, client.Ping(t.Context()).Err())
 	_, err := replay.Run(t.Context(), replay.Target{URL: srv.URL()}, planOf(t, `1.000000 [0 10.0.0.1:1] "RPUSH" "made" "x"`))
@@ -193,11 +193,11 @@ func TestForeignElementsSurviveReplay(t *testing.T) {
 	plan := planOf(t, `1.000000 [2 10.0.0.1:1] "SET" "own" "x"`+"\n"+lines)
 	came := make(chan error)
 	go func() {
-		for ctx.Err() == nil && !strings.Contains(briefly(t, srv, func(c redis.UniversalClient) string {
+		for ctx.Err() == nil && !strings.Contains(briefly(t, srv, func(c goredis.UniversalClient) string {
 			return c.Info(ctx, "keyspace").Val()
 		}), "db2:keys=2") {
 		}
-		client := redis.NewClient(&redis.Options{Addr: srv.Addr, DB: 2})
+		client := goredis.NewClient(&goredis.Options{Addr: srv.Addr, DB: 2})
 		defer client.Close()
 		came <- client.RPush(ctx, "made", "theirs").Err()
 	}()
@@ -206,7 +206,7 @@ func TestForeignElementsSurviveReplay(t *testing.T) {
 	require.ErrorIs(t, err, guest.ErrInUse)
 	require.ErrorContains(t, err, `RPUSH "made" of 127.0.0.1:`)
 	require.ErrorContains(t, err, "redis-cli -n 2 DEL 'own'", "it says what to clean, without the key that somebody else uses")
-	client := redis.NewClient(&redis.Options{Addr: srv.Addr, DB: 2})
+	client := goredis.NewClient(&goredis.Options{Addr: srv.Addr, DB: 2})
 	defer client.Close()
 	require.Contains(t, client.LRange(ctx, "made", 0, -1).Val(), "theirs")
 	require.Equal(t, "x", client.Get(ctx, "own").Val(), "nothing is deleted")
@@ -216,13 +216,13 @@ func TestForeignElementsSurviveReplay(t *testing.T) {
 func TestCachedScriptIsDeclared(t *testing.T) {
 	text := record(t, session(t, wire.Newest(), "orders"))
 	srv := redistest.Redis(t)
-	require.NoError(t, briefly(t, srv, func(c redis.UniversalClient) error {
+	require.NoError(t, briefly(t, srv, func(c goredis.UniversalClient) error {
 		return c.ScriptLoad(t.Context(), script(t, wire.Newest(), wire.ScriptTransfer).Body).Err()
 	}))
 	result := run(t, replay.Target{URL: srv.URL()}, text)
 	require.True(t, result.Identical, result.Text())
 	require.Contains(t, result.Text(), "the server has that script already")
-	memory := briefly(t, srv, func(c redis.UniversalClient) string { return c.Info(t.Context(), "memory").Val() })
+	memory := briefly(t, srv, func(c goredis.UniversalClient) string { return c.Info(t.Context(), "memory").Val() })
 	require.NotContains(t, memory, "number_of_cached_scripts:0", "somebody's script stays")
 }
 

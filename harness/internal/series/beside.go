@@ -11,7 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // gatherLead is the time between the instant at which all sides of a block are warm and
@@ -61,22 +61,22 @@ func (b *block) document() *run.Beside {
 
 // CheckBeside refuses cases whose sides cannot run at the same time. Its error is wrong
 // usage.
-func CheckBeside(cases []Case, redis string) error {
+func CheckBeside(cases []Case, server string) error {
 	for _, c := range cases {
 		if len(c.Sides) < 2 {
 			return errors.New("beside: expected two sides or more to run at the same time; give --driver, or --redis, as often")
 		}
 		external := map[string]bool{}
 		for _, side := range c.Sides {
-			at := redis
+			at := server
 			if side.Redis != "" {
 				at = side.Redis
 			}
 			if external[at] {
 				return fmt.Errorf("beside: expected a server of its own for each side, got --redis %s, which they would share; "+
-					"give auto, process, container or embedded, which starts one for each", server.Redact(at))
+					"give auto, process, container or embedded, which starts one for each", redis.Redact(at))
 			}
-			external[at] = server.External(at)
+			external[at] = redis.External(at)
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // DefaultDriver is what a plan that names no driver is run with.
@@ -29,8 +29,8 @@ type Case struct {
 // the same for each of the drivers: it is left out, and named in left. Its error is wrong usage,
 // also where no run remains.
 func Cases(runs []scenario.Run, drivers, servers []string) (cases []Case, left []string, err error) {
-	for _, redis := range servers {
-		if err := server.CheckSpec(redis); err != nil {
+	for _, server := range servers {
+		if err := redis.CheckSpec(server); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -82,16 +82,16 @@ func cross(drivers, servers []string) ([]Side, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, redis := range servers {
-			if strings.HasPrefix(name, "redisson:") && server.NamesFiles(redis) {
+		for _, server := range servers {
+			if strings.HasPrefix(name, "redisson:") && redis.NamesFiles(server) {
 				return nil, fmt.Errorf("--driver %s: the program of Redisson trusts by the system's authorities alone and has no certificate: expected --redis without files for TLS", name)
 			}
-			if strings.HasPrefix(name, "redisson:") && server.Socket(redis) {
-				return nil, fmt.Errorf("--driver %s: Redisson connects by TCP alone: expected --redis with a host and a port, got %s", name, server.Redact(redis))
+			if strings.HasPrefix(name, "redisson:") && redis.Socket(server) {
+				return nil, fmt.Errorf("--driver %s: Redisson connects by TCP alone: expected --redis with a host and a port, got %s", name, redis.Redact(server))
 			}
 			side := Side{Spec: name, Driver: d}
 			if len(servers) > 1 {
-				side.Redis = redis
+				side.Redis = server
 			}
 			sides = append(sides, side)
 		}

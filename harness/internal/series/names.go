@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Names returns what each side of a series is called wherever it is shown: by its --driver value, and where several have
@@ -14,8 +14,8 @@ import (
 func Names(sides []Side) []string {
 	return apart(sides,
 		func(s Side) string { return s.Spec },
-		func(s Side) string { return s.on(server.Place) },
-		func(s Side) string { return s.on(server.Redact) })
+		func(s Side) string { return s.on(redis.Place) },
+		func(s Side) string { return s.on(redis.Redact) })
 }
 
 // on is the side with its server, told in one way or another.
@@ -66,7 +66,7 @@ func Folders(sides []Side) []string {
 	names := make([]string, len(sides))
 	seen := map[string]int{}
 	for i, s := range sides {
-		name := folderName(strings.TrimSuffix(s.Spec+" "+server.Redact(s.Redis), " "))
+		name := folderName(strings.TrimSuffix(s.Spec+" "+redis.Redact(s.Redis), " "))
 		if seen[name]++; seen[name] > 1 {
 			name += "-" + strconv.Itoa(seen[name])
 		}

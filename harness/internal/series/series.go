@@ -25,7 +25,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/page"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Side is one of the implementations that a series runs.
@@ -112,7 +112,7 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 		}
 		options.Account = c.Plan.Breaks() && !o.Share.Worker.Shared()
 		used = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
-		if server.External(o.Redis) {
+		if redis.External(o.Redis) {
 			used.Address = srv.Addr
 		}
 	}
@@ -134,7 +134,7 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 }
 
 // CheckFaults refuses cases whose faults cannot be done. Its error is wrong usage.
-func CheckFaults(cases []Case, redis string, share Share) error {
+func CheckFaults(cases []Case, server string, share Share) error {
 	for _, c := range cases {
 		if len(c.Plan.Faults) == 0 {
 			continue
@@ -146,7 +146,7 @@ func CheckFaults(cases []Case, redis string, share Share) error {
 			if !needsServer(side.Driver, c.Run) {
 				return fmt.Errorf("faults: %s has no server, and so no connection that could break", side.Spec)
 			}
-			if err := fault.Check(cmp.Or(side.Redis, redis), c.Plan.Faults); err != nil {
+			if err := fault.Check(cmp.Or(side.Redis, server), c.Plan.Faults); err != nil {
 				return err
 			}
 		}

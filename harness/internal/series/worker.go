@@ -7,7 +7,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Share is what makes a run one of several workers. The zero value is a run of its
@@ -31,7 +31,7 @@ func ParseShare(worker, startAt string) (Share, error) {
 
 // Check refuses a share that the cases and the server cannot have. Its error is
 // wrong usage.
-func (s Share) Check(cases []Case, repeat int, redis string) error {
+func (s Share) Check(cases []Case, repeat int, server string) error {
 	if s.Start == nil && !s.Worker.Shared() {
 		return nil
 	}
@@ -42,8 +42,8 @@ func (s Share) Check(cases []Case, repeat int, redis string) error {
 		return nil
 	case s.Start == nil:
 		return errors.New("worker: expected --start-at, so that all workers begin at one instant, such as 2026-01-31T12:00:00Z or +10s")
-	case !server.External(redis):
-		return fmt.Errorf("worker: expected --redis with the address of a server that all workers share, got %q, which each would start for itself", redis)
+	case !redis.External(server):
+		return fmt.Errorf("worker: expected --redis with the address of a server that all workers share, got %q, which each would start for itself", server)
 	}
 	return s.Worker.Check(cases[0].Plan)
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis/embedded"
 	"github.com/dq-bench/dq-bench/internal/resp"
-	"github.com/dq-bench/dq-bench/internal/server/embedded"
 )
 
 // valueLength is that of every message, so that the end of a member is its message.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/server/embedded"
+	"github.com/dq-bench/dq-bench/internal/redis/embedded"
 )
 
 const (

@@ -7,23 +7,23 @@ import (
 	"net"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 func replicated(ctx context.Context, path string) (*Topology, error) {
-	t, err := alone(ctx, path, redis.Options{}, "--repl-diskless-sync-delay", "0")
+	t, err := alone(ctx, path, goredis.Options{}, "--repl-diskless-sync-delay", "0")
 	if err != nil {
 		return nil, err
 	}
 	master := t.dial()
 	defer master.Close()
-	host, port, _ := net.SplitHostPort(master.(*redis.Client).Options().Addr)
-	var replicas []*server.Node
+	host, port, _ := net.SplitHostPort(master.(*goredis.Client).Options().Addr)
+	var replicas []*redis.Node
 	for range 2 {
-		s, err := server.StartProcess(ctx, path, "--replicaof", host, port)
+		s, err := redis.StartProcess(ctx, path, "--replicaof", host, port)
 		if err != nil {
 			return nil, errors.Join(err, t.Close())
 		}
@@ -56,7 +56,7 @@ func replicated(ctx context.Context, path string) (*Topology, error) {
 }
 
 // inStep waits until a replica has all that its master has.
-func inStep(ctx context.Context, n *server.Node) error {
+func inStep(ctx context.Context, n *redis.Node) error {
 	c := n.NewClient()
 	defer c.Close()
 	return until(ctx, n.Addr+" is in step with its master", func() (bool, error) {
@@ -66,13 +66,13 @@ func inStep(ctx context.Context, n *server.Node) error {
 }
 
 func watched(ctx context.Context, path string) (*Topology, error) {
-	s, err := server.StartSentinelSet(ctx, server.SentinelOptions{Path: path, Sentinels: 3, Replicas: 2})
+	s, err := redis.StartSentinelSet(ctx, redis.SentinelOptions{Path: path, Sentinels: 3, Replicas: 2})
 	if err != nil {
 		return nil, err
 	}
 	return &Topology{
 		Product: s.Product, Version: s.Version, Address: s.DriverURL(), kept: "kept", dial: s.NewClient, closers: []func() error{s.Close},
-		nodeOf: func(ctx context.Context, _ string) (*server.Server, error) {
+		nodeOf: func(ctx context.Context, _ string) (*redis.Server, error) {
 			n, err := s.Master(ctx)
 			if err != nil {
 				return nil, err
@@ -102,7 +102,7 @@ func watched(ctx context.Context, path string) (*Topology, error) {
 	}, nil
 }
 
-func rollSentinel(ctx context.Context, s *server.SentinelSet) error {
+func rollSentinel(ctx context.Context, s *redis.SentinelSet) error {
 	master, err := s.Master(ctx)
 	if err != nil {
 		return err
@@ -130,14 +130,14 @@ func rollSentinel(ctx context.Context, s *server.SentinelSet) error {
 }
 
 func clustered(ctx context.Context, path string) (*Topology, error) {
-	c, err := server.StartClusterSet(ctx, server.ClusterOptions{Path: path, Masters: 3, Replicas: 1})
+	c, err := redis.StartClusterSet(ctx, redis.ClusterOptions{Path: path, Masters: 3, Replicas: 1})
 	if err != nil {
 		return nil, err
 	}
-	owner := func(ctx context.Context) (*server.Node, error) { return c.NodeOfKey(ctx, Queue) }
+	owner := func(ctx context.Context) (*redis.Node, error) { return c.NodeOfKey(ctx, Queue) }
 	return &Topology{
 		Product: c.Product, Version: c.Version, Address: c.DriverURL(), kept: "{" + Queue + "}:kept", dial: c.NewClient, closers: []func() error{c.Close},
-		nodeOf: func(ctx context.Context, key string) (*server.Server, error) {
+		nodeOf: func(ctx context.Context, key string) (*redis.Server, error) {
 			n, err := c.NodeOfKey(ctx, key)
 			if err != nil {
 				return nil, err
@@ -174,7 +174,7 @@ func clustered(ctx context.Context, path string) (*Topology, error) {
 }
 
 // handOver has a replica of a master take its place, while both live.
-func handOver(ctx context.Context, c *server.ClusterSet, master *server.Node) error {
+func handOver(ctx context.Context, c *redis.ClusterSet, master *redis.Node) error {
 	replicas, err := c.ReplicasOf(ctx, master)
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func handOver(ctx context.Context, c *server.ClusterSet, master *server.Node) er
 	return errors.Join(c.Failover(ctx, replicas[0]), c.Settle(ctx))
 }
 
-func reshard(ctx context.Context, c *server.ClusterSet) error {
+func reshard(ctx context.Context, c *redis.ClusterSet) error {
 	slot := wire.Slot(Queue)
 	from, err := c.NodeOfSlot(ctx, slot)
 	if err != nil {
@@ -198,8 +198,8 @@ func reshard(ctx context.Context, c *server.ClusterSet) error {
 	return errors.Join(c.MoveSlot(ctx, slot, from, to), c.MoveSlot(ctx, slot, to, from))
 }
 
-func rollCluster(ctx context.Context, c *server.ClusterSet) error {
-	var masters []*server.Node
+func rollCluster(ctx context.Context, c *redis.ClusterSet) error {
+	var masters []*redis.Node
 	for _, n := range c.Nodes() {
 		replicas, err := c.ReplicasOf(ctx, n)
 		if err != nil {

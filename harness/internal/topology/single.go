@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redisurl"
-	"github.com/dq-bench/dq-bench/internal/server"
 )
 
 // durable has a server that is killed forget nothing that it acknowledged.
@@ -23,8 +23,8 @@ var durable = []string{"--appendonly", "yes", "--appendfsync", "always"}
 const downFor = 300 * time.Millisecond
 
 // alone starts one server with more arguments, which clients reach by options.
-func alone(ctx context.Context, path string, options redis.Options, args ...string) (*Topology, error) {
-	s, err := server.StartProcess(ctx, path, append(args, durable...)...)
+func alone(ctx context.Context, path string, options goredis.Options, args ...string) (*Topology, error) {
+	s, err := redis.StartProcess(ctx, path, append(args, durable...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +34,8 @@ func alone(ctx context.Context, path string, options redis.Options, args ...stri
 	n := s.Nodes()[0]
 	return &Topology{
 		Product: s.Product, Version: s.Version, kept: "kept", closers: []func() error{s.Close},
-		dial: func() redis.UniversalClient { o := options; return redis.NewClient(&o) },
-		nodeOf: func(ctx context.Context, _ string) (*server.Server, error) {
+		dial: func() goredis.UniversalClient { o := options; return goredis.NewClient(&o) },
+		nodeOf: func(ctx context.Context, _ string) (*redis.Server, error) {
 			return n.Alone(ctx, options.DB)
 		},
 		Faults: []Fault{{
@@ -45,7 +45,7 @@ func alone(ctx context.Context, path string, options redis.Options, args ...stri
 	}, nil
 }
 
-func killed(ctx context.Context, n *server.Node) error {
+func killed(ctx context.Context, n *redis.Node) error {
 	if err := n.Kill(); err != nil {
 		return err
 	}
@@ -56,21 +56,21 @@ func killed(ctx context.Context, n *server.Node) error {
 }
 
 func one(ctx context.Context, path string) (*Topology, error) {
-	return alone(ctx, path, redis.Options{Protocol: 3})
+	return alone(ctx, path, goredis.Options{Protocol: 3})
 }
 
 func resp2(ctx context.Context, path string) (*Topology, error) {
-	return alone(ctx, path, redis.Options{Protocol: 2})
+	return alone(ctx, path, goredis.Options{Protocol: 2})
 }
 
 func database(ctx context.Context, path string) (*Topology, error) {
-	return alone(ctx, path, redis.Options{DB: 5})
+	return alone(ctx, path, goredis.Options{DB: 5})
 }
 
 func socket(ctx context.Context, path string) (*Topology, error) {
 	return inFolder(func(folder string) (*Topology, error) {
 		at := filepath.Join(folder, "redis.sock")
-		t, err := alone(ctx, path, redis.Options{Network: "unix", Addr: at}, "--unixsocket", at)
+		t, err := alone(ctx, path, goredis.Options{Network: "unix", Addr: at}, "--unixsocket", at)
 		if err != nil {
 			return nil, err
 		}
@@ -92,14 +92,14 @@ func secured(ctx context.Context, path string) (*Topology, error) {
 			return nil, err
 		}
 		_, port, _ := net.SplitHostPort(addr)
-		t, err := alone(ctx, path, redis.Options{Addr: addr, TLSConfig: client}, "--tls-port", port, "--tls-auth-clients", "yes",
+		t, err := alone(ctx, path, goredis.Options{Addr: addr, TLSConfig: client}, "--tls-port", port, "--tls-auth-clients", "yes",
 			"--tls-ca-cert-file", filepath.Join(folder, caFile),
 			"--tls-cert-file", filepath.Join(folder, serverFile), "--tls-key-file", filepath.Join(folder, serverKeyFile))
 		if err != nil {
 			return nil, err
 		}
 		files := redisurl.Files{CA: filepath.Join(folder, caFile), Cert: filepath.Join(folder, clientFile), Key: filepath.Join(folder, clientKeyFile)}
-		t.Address, err = server.WithFiles("rediss://"+addr, files)
+		t.Address, err = redis.WithFiles("rediss://"+addr, files)
 		return t, err
 	})
 }
@@ -112,7 +112,7 @@ func restricted(rules []string) func(ctx context.Context, path string) (*Topolog
 			if err := os.WriteFile(file, nil, 0o600); err != nil {
 				return nil, err
 			}
-			t, err := alone(ctx, path, redis.Options{Username: ruleUser, Password: rulePassword}, "--aclfile", file)
+			t, err := alone(ctx, path, goredis.Options{Username: ruleUser, Password: rulePassword}, "--aclfile", file)
 			if err != nil {
 				return nil, err
 			}

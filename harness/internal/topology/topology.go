@@ -10,10 +10,10 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Kind is a way in which servers stand together, and in which a client reaches them.
@@ -70,9 +70,9 @@ type Topology struct {
 	// kept is the name of the queue that is taken from reliably.
 	kept string
 	// dial gives a client as a service would have it.
-	dial func() redis.UniversalClient
+	dial func() goredis.UniversalClient
 	// nodeOf is the process that has a key, as a server by itself.
-	nodeOf func(ctx context.Context, key string) (*server.Server, error)
+	nodeOf func(ctx context.Context, key string) (*redis.Server, error)
 	// restricted says that the user may do only what offers and takes of Queue need.
 	restricted bool
 	// older says that the servers lack commands of Redis 7.0.
@@ -83,7 +83,7 @@ type Topology struct {
 }
 
 // Dial gives a client as a service would have it. The caller closes it.
-func (t *Topology) Dial() redis.UniversalClient { return t.dial() }
+func (t *Topology) Dial() goredis.UniversalClient { return t.dial() }
 
 // Close stops the servers and removes their files.
 func (t *Topology) Close() error {

@@ -9,14 +9,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/monitor"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Verdict is what the conformance cases came to.
@@ -53,7 +53,7 @@ func (t *Topology) Verify(ctx context.Context, cases []*conformance.Case, oracle
 	if v.Unjudged = monitor.Unreadable(t.Product, t.Version); v.Unjudged != "" {
 		return v, nil
 	}
-	var servers []*server.Server
+	var servers []*redis.Server
 	of := map[string][]*conformance.Case{}
 	for _, c := range cases {
 		switch {
@@ -82,7 +82,7 @@ func (t *Topology) Verify(ctx context.Context, cases []*conformance.Case, oracle
 
 // verifyOn runs the cases whose keys are on one process.
 func (t *Topology) verifyOn(
-	ctx context.Context, s *server.Server, cases []*conformance.Case, oracle *conformance.Oracle, v *Verdict,
+	ctx context.Context, s *redis.Server, cases []*conformance.Case, oracle *conformance.Oracle, v *Verdict,
 ) (err error) {
 	admin := s.NewClient() // which is there before the run, and so no part of it
 	defer admin.Close()
@@ -114,7 +114,7 @@ func (t *Topology) verifyOn(
 }
 
 // refusals reports whether the server has refused a user anything since it was last asked.
-func refusals(ctx context.Context, admin redis.UniversalClient) (bool, error) {
+func refusals(ctx context.Context, admin goredis.UniversalClient) (bool, error) {
 	entries, err := admin.ACLLog(ctx, 1).Result()
 	if err != nil {
 		return false, err

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/internal/monitor"
-	"github.com/dq-bench/dq-bench/internal/server/proxy"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 )
 
 // Relay stands between a program and the server and marks the program's connections:

@@ -10,14 +10,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // DQ is the dq library, as a driver.
@@ -51,14 +51,14 @@ func (d DQ) WithClock(c clock.Clock) driver.Driver {
 }
 
 // Store looks at the keys of Redisson's format.
-func (d DQ) Store(client redis.UniversalClient, name string) driver.Store {
+func (d DQ) Store(client goredis.UniversalClient, name string) driver.Store {
 	return driver.Keys{Client: client, Queue: name}
 }
 
 // Open makes one client for all the queues, and waits until their transfer tasks
 // run, for five seconds at most.
 func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
-	rdb, err := server.NewClient(target.RedisURL)
+	rdb, err := redis.NewClient(target.RedisURL)
 	if err != nil {
 		return nil, err
 	}

@@ -19,14 +19,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/lab"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/internal/server"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 const (
@@ -92,7 +92,7 @@ type cost struct {
 func alone(ctx context.Context, how dq.Transfers, pending, queues int) (cost, error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	srv, err := server.Start(ctx, "process", nil)
+	srv, err := redis.Start(ctx, "process", nil)
 	if err != nil {
 		return cost{}, err
 	}
@@ -105,7 +105,7 @@ func alone(ctx context.Context, how dq.Transfers, pending, queues int) (cost, er
 // measure has messages come due in queues of one client. Where others are pending, in the one queue that
 // there is, all due in an hour or two, a message is late by when it is taken, and else by when it is
 // transferred.
-func measure(ctx context.Context, rdb redis.UniversalClient, how dq.Transfers, pending, n int) (c cost, err error) {
+func measure(ctx context.Context, rdb goredis.UniversalClient, how dq.Transfers, pending, n int) (c cost, err error) {
 	empty, err := usage(ctx, rdb)
 	if err != nil {
 		return c, err
@@ -211,13 +211,13 @@ func stamp(due time.Time) []byte {
 }
 
 // fill puts n members into a queue, in an order that has nothing to do with when they are due.
-func fill(ctx context.Context, rdb redis.UniversalClient, queue string, n int) error {
+func fill(ctx context.Context, rdb goredis.UniversalClient, queue string, n int) error {
 	names, layout := wire.NamesOf(queue), wire.Newest().Layout()
 	soon := time.Now().Add(time.Hour).UnixMilli()
 	const batch = 5_000
 	for first := 0; first < n; first += batch {
-		_, err := rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-			members, entries := make([]redis.Z, 0, batch), make([]any, 0, batch)
+		_, err := rdb.Pipelined(ctx, func(p goredis.Pipeliner) error {
+			members, entries := make([]goredis.Z, 0, batch), make([]any, 0, batch)
 			for range min(batch, n-first) {
 				var id [8]byte
 				for i := range id {
@@ -225,7 +225,7 @@ func fill(ctx context.Context, rdb redis.UniversalClient, queue string, n int) e
 				}
 				due := soon + rand.Int64N(time.Hour.Milliseconds())
 				member := string(layout.Pack(id, stamp(time.UnixMilli(due))))
-				members, entries = append(members, redis.Z{Score: float64(due), Member: member}), append(entries, member)
+				members, entries = append(members, goredis.Z{Score: float64(due), Member: member}), append(entries, member)
 			}
 			p.ZAdd(ctx, names.TimeoutSet, members...)
 			p.RPush(ctx, names.Pending, entries...)
@@ -244,7 +244,7 @@ type used struct {
 	cpu    time.Duration
 }
 
-func usage(ctx context.Context, rdb redis.UniversalClient) (u used, err error) {
+func usage(ctx context.Context, rdb goredis.UniversalClient) (u used, err error) {
 	info, err := rdb.InfoMap(ctx, "memory", "cpu").Result()
 	if err != nil {
 		return u, err

@@ -1,0 +1,69 @@
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+func TestContainer(t *testing.T) {
+	s := redistest.Docker(t)
+	require.Equal(t, "container "+redis.DefaultImage, s.How)
+	require.Equal(t, "redis", s.Product)
+	require.Regexp(t, `^7\.0\.`, s.Version)
+	c := s.NewClient()
+	require.NoError(t, c.Set(t.Context(), "k", "v", 0).Err())
+	require.NoError(t, c.Close())
+
+	require.NoError(t, s.Close())
+	_, err := redis.Start(t.Context(), s.URL(), nil)
+	require.ErrorContains(t, err, "nothing listens there")
+}
+
+func TestContainerThatServesNoRedis(t *testing.T) {
+	redistest.Docker(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	_, err := redis.Start(ctx, "container:dq-bench.invalid/none:1", nil)
+	require.ErrorContains(t, err, "docker/build-local.sh")
+	require.NotContains(t, err.Error(), "\n")
+	t.Log(err)
+}
+
+func TestAutoPrefersContainer(t *testing.T) {
+	redistest.Docker(t)
+	var notices []string
+	s, err := redis.Start(t.Context(), "auto", func(line string) { notices = append(notices, line) })
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.Len(t, notices, 1)
+	require.True(t, strings.HasPrefix(notices[0], "redis: container "+redis.DefaultImage), notices[0])
+}
+
+func TestContainerIsRemovedWhenStartFails(t *testing.T) {
+	redistest.Docker(t)
+	mine := func() string {
+		out, err := exec.CommandContext(t.Context(), "docker", "ps", "-aq", "--filter", fmt.Sprintf("label=dq-bench.pid=%d", os.Getpid())).CombinedOutput()
+		require.NoError(t, err, string(out))
+		return string(out)
+	}
+	before := mine()
+	for _, after := range []time.Duration{20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 150 * time.Millisecond, 250 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(t.Context(), after)
+		s, err := redis.Start(ctx, "container", nil)
+		cancel()
+		if err == nil {
+			require.NoError(t, s.Close())
+		}
+		require.Equal(t, before, mine(), "start cut off after %s", after)
+	}
+}

@@ -1,0 +1,354 @@
+package embedded_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+// rawConn speaks RESP2 without a client library's own commands and readings.
+type rawConn struct {
+	t testing.TB
+	net.Conn
+	r *bufio.Reader
+}
+
+func dialRaw(t testing.TB, s *redis.Server) *rawConn {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.Addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	require.NoError(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
+	return &rawConn{t: t, Conn: conn, r: bufio.NewReader(conn)}
+}
+
+func (c *rawConn) sendCommand(args ...string) {
+	c.t.Helper()
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "*%d\r\n", len(args))
+	for _, a := range args {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
+	}
+	_, err := c.Write(b.Bytes())
+	require.NoError(c.t, err)
+}
+
+func (c *rawConn) line() string {
+	c.t.Helper()
+	s, err := c.r.ReadString('\n')
+	require.NoError(c.t, err)
+	return strings.TrimRight(s, "\r\n")
+}
+
+// reply reads one reply and writes it on one line.
+func (c *rawConn) reply() string {
+	c.t.Helper()
+	head := c.line()
+	n, _ := strconv.Atoi(head[1:])
+	switch {
+	case head[0] == '$' && n >= 0:
+		b := make([]byte, n+2)
+		_, err := io.ReadFull(c.r, b)
+		require.NoError(c.t, err)
+		return strconv.Quote(string(b[:n]))
+	case head[0] == '*' && n >= 0:
+		parts := make([]string, n)
+		for i := range parts {
+			parts[i] = c.reply()
+		}
+		return "[" + strings.Join(parts, " ") + "]"
+	default:
+		return head
+	}
+}
+
+func (c *rawConn) do(args ...string) string {
+	c.t.Helper()
+	c.sendCommand(args...)
+	return c.reply()
+}
+
+// monitored runs commands on one connection and gives their replies and what
+// MONITOR showed, time and port taken out.
+func monitored(t *testing.T, s *redis.Server, commands [][]string) (replies, lines []string) {
+	t.Helper()
+	monitor := dialRaw(t, s)
+	require.Equal(t, "+OK", monitor.do("MONITOR"))
+	c := dialRaw(t, s)
+	for _, args := range commands {
+		replies = append(replies, c.do(args...))
+	}
+	require.Equal(t, `"end"`, c.do("echo", "end"))
+	volatile := regexp.MustCompile(`^\+\d+\.\d{6} \[(\d+) (lua|127\.0\.0\.1:\d+)\]`)
+	for {
+		line := monitor.line()
+		m := volatile.FindStringSubmatch(line)
+		require.NotNil(t, m, line)
+		who, _, _ := strings.Cut(m[2], ":")
+		lines = append(lines, m[1]+" "+who+line[len(m[0]):])
+		if strings.HasSuffix(line, `"echo" "end"`) {
+			return replies, lines
+		}
+	}
+}
+
+// requireSameAsRedis runs commands on the embedded server and on a real one.
+func requireSameAsRedis(t *testing.T, commands [][]string) {
+	t.Helper()
+	real := redistest.Redis(t)
+	wantReplies, wantLines := monitored(t, real, commands)
+	gotReplies, gotLines := monitored(t, redistest.Embedded(t), commands)
+	for i := range commands {
+		require.Equal(t, wantReplies[i], gotReplies[i], "%q", commands[i])
+	}
+	require.Equal(t, wantLines, gotLines)
+}
+
+func sha(body string) string {
+	sum := sha1.Sum([]byte(body))
+	return hex.EncodeToString(sum[:])
+}
+
+func script(t *testing.T, name string) string {
+	t.Helper()
+	body, err := os.ReadFile(filepath.Join("..", "..", "..", "dq", "wire", "scripts", name+".lua"))
+	require.NoError(t, err)
+	return string(body)
+}
+
+// redissonCommands is a queue's life with the scripts of a real Redisson.
+func redissonCommands(t *testing.T, version string) [][]string {
+	const d, tset, pending, channel = "orders", "redisson_delay_queue_timeout:{orders}", "redisson_delay_queue:{orders}", "redisson_delay_queue_channel:{orders}"
+	id := map[string]string{"v1": "-7046029254386353131", "v2": "\x00\xff\x08\r\n\"\\\x80"}[version]
+	offer, transfer := script(t, "offer-"+version), script(t, "transfer-"+version)
+	cmds := [][]string{{"SCRIPT", "EXISTS", sha(transfer)}, {"EVALSHA", sha(transfer), "3", d, tset, pending, "1", "100"}, {"SCRIPT", "LOAD", transfer}, {"SCRIPT", "EXISTS", sha(transfer), sha(offer)}}
+	for i, value := range []string{`"a"`, "", "\x00\x01\xfe\xff", strings.Repeat("x", 300)} {
+		cmds = append(cmds, []string{"EVAL", offer, "4", d, tset, pending, channel, strconv.Itoa(1795231258000 - i), id, value})
+	}
+	return append(cmds,
+		[]string{"ZRANGE", tset, "0", "-1", "WITHSCORES"}, []string{"LRANGE", pending, "0", "-1"},
+		[]string{"EVALSHA", sha(transfer), "3", d, tset, pending, "1795231257999", "2"},
+		[]string{"EVALSHA", strings.ToUpper(sha(transfer)), "3", d, tset, pending, "1795231257999", "2"},
+		[]string{"LRANGE", d, "0", "-1"}, []string{"BLPOP", d, "0"}, []string{"LPOP", d}, []string{"ZCARD", tset}, []string{"LLEN", pending},
+		[]string{"ZADD", tset, "5", "foreign"}, []string{"EVALSHA", sha(transfer), "3", d, tset, pending, "9", "100"},
+		[]string{"SCRIPT", "FLUSH"}, []string{"EVALSHA", sha(transfer), "3", d, tset, pending, "9", "100"}, []string{"DEL", tset, pending},
+	)
+}
+
+func TestRunsRedissonsScriptsAsRedisDoes(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"v1", "v2"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			requireSameAsRedis(t, redissonCommands(t, version))
+		})
+	}
+}
+
+// Every recorded script, whatever it does, answers as on a real server on a
+// queue with two elements.
+func TestRunsEveryRecordedScript(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "dq", "wire", "scripts", "*.lua"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	var cmds [][]string
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f), ".lua")
+		if strings.HasPrefix(name, "sizeInMemory") { // MEMORY USAGE is each server's own estimate
+			continue
+		}
+		arg := "1" // an index or a limit
+		if strings.HasPrefix(name, "expire") {
+			arg = "4102444800000" // a time, in ms, that does not pass during the test
+		}
+		for _, offer := range []string{"offer-v1", "offer-v2"} {
+			cmds = append(cmds, []string{"FLUSHALL"})
+			for i := range 2 {
+				cmds = append(cmds, []string{"EVAL", script(t, offer), "4", "d", "t", "q", "c", strconv.Itoa(5 + i), "12345678", "value" + strconv.Itoa(i)})
+			}
+			cmds = append(cmds,
+				[]string{"EVAL", script(t, name), "3", "q", "t", "other", arg, "value1"},
+				[]string{"LRANGE", "q", "0", "-1"}, []string{"ZRANGE", "t", "0", "-1", "WITHSCORES"})
+		}
+	}
+	requireSameAsRedis(t, cmds)
+}
+
+func TestAnswersAsRedisDoes(t *testing.T) {
+	t.Parallel()
+	requireSameAsRedis(t, [][]string{
+		{"ping", "\x00\a\b\x7f\x80\"\\\n\r\t~\x1b"}, {"Get", "none"}, {"get"}, {"nosuch"}, {"select", "99"},
+		{"SELECT", "1"}, {"eval", `return redis.call("Set","x","1")`, "0"}, {"select", "0"},
+		{"config", "get", "none"}, {"client", "setname", "me"}, {"CLIENT", "GETNAME"},
+		{"multi"}, {"set", "a", "1"}, {"eval", `return redis.call("get",KEYS[1])`, "1", "a"}, {"BLPOP", "none", "0"}, {"Exec"},
+		{"MULTI"}, {"set", "a", "2"}, {"multi"}, {"discard"}, {"exec"}, {"multi"}, {"get"}, {"exec"}, {"get", "a"},
+		{"zadd", "z", "1786000000000", "m", "0.1", "1e3"}, {"zscore", "z", "m"}, {"zrange", "z", "0", "-1", "withscores"}, {"zrange", "z", "0", "-1"},
+		{"zmscore", "z", "1e3", "none", "m"}, {"zadd", "z", "incr", "100000", "m"}, {"eval", `return redis.call("zscore","z","m")`, "0"}, {"zpopmax", "z"}, {"zscan", "z", "0"},
+		{"set", "u", "1"}, {"zunionstore", "u", "1", "none"}, {"exists", "u"},
+		{"BLPOP", "none", "0.01"}, {"blpop", "none", "x"}, {"blpop", "none", "-1"}, {"blpop", "a", "1"},
+		{"BRPOPLPUSH", "none", "b", "0.01"}, {"rpush", "l", "1", "2"}, {"blpop", "none", "l", "0"}, {"brpop", "l", "0"}, {"client", "unblock", "99999"},
+		{"subscribe", "x"}, {"unsubscribe", "x"}, {"publish", "x", "m"},
+	})
+}
+
+func TestScriptsAnswerAsInRedis(t *testing.T) {
+	t.Parallel()
+	commands := [][]string{
+		{"eval", "return 1", "x"}, {"eval", "return 1", "7"}, {"eval_ro", `return redis.call("set","a","1")`, "0"}, {"eval_ro", `return redis.call("get","a")`, "0"},
+		{"evalsha", sha("return 1"), "0"}, {"script", "load", "return 1"}, {"evalsha", sha("return 1"), "0"}, {"script", "exists", sha("return 1")},
+		{"eval", "return {#_G.KEYS, KEYS[1], ARGV[1]}", "1", "k", "a"}, {"eval", "return {#KEYS, #ARGV}", "0"},
+		{"eval", "local n, all = ARGV[1], {} for i = 1, n do all[#all + 1] = i end for i = ARGV[1], 9, '3' do all[#all + 1] = function() for j = i, ARGV[2] do return j end end end return {all[1], all[2], all[3](), all[5]()}", "0", "2", "9"},
+	}
+	for _, body := range []string{
+		`return redis.call("lpush","a","1")`, `redis.call("set","a",1)`, `return redis.call("lpush","a","1")`, `return redis.pcall("lpush","a","1")`,
+		`return redis.call("get")`, "\n\nlocal r = redis.call() return r", `return redis.call("blpop","l",0)`, `return redis.call("nosuch","a")`, `return redis.call("get",nil)`,
+		"\n\nerror('boom')", `error("boom")`, `return redis.error_reply("MY x")`, `return {pcall(redis.call, "get")}`, `return {pcall(function() error("no") end)}`, `return {pcall(tonumber, "7")}`,
+		`return {1,"two",{3,false},4.9}`, `return {ok="fine"}`, "return nothing", "return os",
+		"redis.call = nil", "\nstring.foo = 1", "x = 1", "KEYS = {}", "ARGV = nil", `return redis.call("get","a")`,
+		`return {tonumber("1e3"), tonumber(" 0x10 "), tonumber("z", 36), tonumber("-0x1f"), tonumber("1e17") == 1e17, tostring(tonumber("x"))}`,
+		`return {tostring(1700000000012), tostring(1.5), "a" .. 1700000000000, math.huge == 1/0}`,
+		`redis.call("set","a",1.5) redis.call("set","b",3) redis.call("set","c",1786e9) redis.call("set","d",0.1) redis.call("set","e",-1/0) return redis.call("mget","a","b","c","d","e")`,
+		`redis.call("select",2) redis.call("set","b","2") return redis.call("get","b")`, `redis.call("select",99)`,
+		"local t = {} for i = 1, 7000 do t[i] = i end return {unpack(t)}", `local function f(n) if n == 0 then return 0 end return 1 + f(n - 1) end return f(5000)`,
+		"return {redis.REDIS_VERSION, redis.REDIS_VERSION_NUM}", `redis.log(redis.LOG_NOTICE, "x")`, `return "for i = 1, ARGV[1]"`, `return {("ab"):rep(3), string.rep("x", -1)}`,
+		"local t = {3, 1, 2} table.sort(t) table.insert(t, 9) table.remove(t, 1) return t", `return {redis.sha1hex("a"), string.format("%d %s %5.1f", 3, "x", 2.25)}`,
+	} {
+		commands = append(commands, []string{"eval", body, "0"})
+	}
+	const hex = `local function hex(s) return (string.gsub(s,'.',function(c) return string.format('%02x',string.byte(c)) end)) end `
+	for _, call := range []string{
+		`hex(struct.pack('dLc0',tonumber('-7046029254386353131'),3,'abc'))`, `hex(struct.pack('Bc0Lc0',8,'\0\255345678',0,''))`, `hex(struct.pack('>I2 i3<lH',1,-2,-3,65537))`,
+		`hex(struct.pack('bBhHlL',-1,255,-2,65535,-3,3))`, `hex(struct.pack('c3','ab'))`, `hex(struct.pack('d','12.5'))`, `hex(struct.pack('c0',12))`, `hex(struct.pack('L'))`, `hex(struct.pack('B',256+7))`,
+		`{struct.unpack('dLc0',struct.pack('dLc0',2^53,3,'abc'))}`, `{struct.unpack('Bc0Lc0','\8\255\254345678\2\0\0\0\0\0\0\0xy')}`, `{struct.unpack('<h>hi2','\255\255\1\2\3\4')}`,
+		`{struct.unpack('B','ab',2)}`, `{struct.unpack('B','ab',3)}`, `{struct.unpack('B','ab',0)}`, `{struct.unpack('Bc0','\5ab')}`, `{struct.unpack('c2c0','ab')}`, `{struct.unpack('c0','ab')}`,
+		`string.format('%.17g',(struct.unpack('L',string.rep('\255',8))))`, `struct.unpack('b','\128')`, `{struct.unpack('','')}`,
+	} {
+		commands = append(commands, []string{"eval", hex + "return " + call, "0"})
+	}
+	requireSameAsRedis(t, commands)
+}
+
+// Everything that the embedded server lacks is refused by its name.
+func TestRefusesByName(t *testing.T) {
+	t.Parallel()
+	c := dialRaw(t, redistest.Embedded(t))
+	for body, name := range map[string]string{
+		"return cjson.encode({})": "has no cjson", "return cmsgpack.pack(1)": "has no cmsgpack", "return bit.band(1, 1)": "has no bit", "return loadstring('return 1')()": "has no loadstring",
+		"return coroutine.wrap(print)": "has no coroutine", "rawset(_G, 'x', 1)": "has no rawset", "redis.setresp(3)": "has no redis.setresp", "return struct.size('B')": "has no struct.size",
+		"return struct.pack('>s', 'x')": "has no struct option 's'", "return struct.pack('i16', 1)": "has no struct option 'i16'",
+	} {
+		require.Contains(t, c.do("EVAL", body, "0"), "-ERR user_script:1: the embedded server "+name)
+	}
+	require.Equal(t, ":0", c.do("EVAL", "if redis.acl_check_cmd then return 1 end return 0", "0"))
+	require.Contains(t, c.do("EVAL", "return 1 +", "0"), "-ERR Error compiling script (new function): user_script")
+	require.Contains(t, c.do("LATENCY", "RESET"), "-ERR unknown command 'LATENCY'")
+	require.Contains(t, c.do("BZPOPMIN", "z", "0"), "BZPOPMIN may not block")
+	require.Contains(t, c.do("XREAD", "BLOCK", "0", "STREAMS", "s", "$"), "XREAD may not block")
+}
+
+// Inline commands work, and broken input ends the connection with an error.
+func TestProtocol(t *testing.T) {
+	t.Parallel()
+	c := dialRaw(t, redistest.Embedded(t))
+	_, err := c.Write([]byte("ping inline\r\n*1\r\n$0\r\n\r\n*1\r\n:1\r\n"))
+	require.NoError(t, err)
+	require.Equal(t, `"inline"`, c.reply())
+	require.Contains(t, c.reply(), "-ERR unknown command ''")
+	require.Contains(t, c.reply(), "-ERR Protocol error")
+}
+
+func TestServesBlockedClientsInOrder(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]*redis.Server{"embedded": redistest.Embedded(t), "redis": redistest.Redis(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			control := dialRaw(t, s)
+			blocked := make([]*rawConn, 4)
+			for i := range blocked {
+				blocked[i] = dialRaw(t, s)
+				id := blocked[i].do("CLIENT", "ID")
+				blocked[i].sendCommand("BLPOP", "other", "q", "0")
+				if i == 1 { // once this one is known to be blocked, unblock it
+					for control.do("CLIENT", "UNBLOCK", id[1:], "ERROR") != ":1" {
+					}
+					require.Equal(t, "-UNBLOCKED client unblocked via CLIENT UNBLOCK", blocked[i].reply())
+				}
+				waitBlocked(t, control, map[int]int{0: 1, 1: 1, 2: 2, 3: 3}[i])
+			}
+			require.NoError(t, blocked[2].Close())
+			waitBlocked(t, control, 2)
+			require.Equal(t, "+one", control.do("EVAL", "redis.call('rpush',KEYS[1],'a') redis.call('rpush',KEYS[1],'b') return {ok='one'}", "1", "q"))
+			require.Equal(t, `["q" "a"]`, blocked[0].reply())
+			require.Equal(t, `["q" "b"]`, blocked[3].reply())
+			require.Equal(t, ":0", control.do("LLEN", "q"))
+		})
+	}
+}
+
+func waitBlocked(t *testing.T, c *rawConn, n int) {
+	t.Helper()
+	for !strings.Contains(c.do("INFO", "clients"), fmt.Sprintf(`blocked_clients:%d\r`, n)) {
+	}
+}
+
+func TestWithGoRedis(t *testing.T) {
+	t.Parallel()
+	s := redistest.Embedded(t)
+	require.True(t, s.Embedded())
+	require.Equal(t, "miniredis", s.Product)
+	c := s.NewClient()
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+
+	sub := c.Subscribe(ctx, "ch")
+	_, err := sub.Receive(ctx)
+	require.NoError(t, err)
+	require.NoError(t, c.Publish(ctx, "ch", "hello").Err())
+	msg, err := sub.ReceiveMessage(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "hello", msg.Payload)
+	require.NoError(t, sub.Close())
+	for c.PubSubNumSub(ctx, "ch").Val()["ch"] != 0 { // ends when the server has seen the connection close
+		require.NoError(t, ctx.Err())
+	}
+
+	require.NoError(t, c.Eval(ctx, "for i=1,3 do redis.call('zrangebyscore','z',0,1) end return 1", nil).Err())
+	info, err := c.Info(ctx, "commandstats").Result()
+	require.NoError(t, err)
+	require.Contains(t, info, "cmdstat_zrangebyscore:calls=3,")
+	require.Contains(t, info, "cmdstat_eval:calls=1,")
+
+	require.NoError(t, c.Set(ctx, "k", "v", time.Millisecond).Err())
+	for c.Exists(ctx, "k").Val() != 0 {
+		require.NoError(t, ctx.Err())
+	}
+	err = c.Watch(ctx, func(tx *goredis.Tx) error {
+		require.NoError(t, c.Set(ctx, "w", 1, 0).Err())
+		_, err := tx.TxPipelined(ctx, func(p goredis.Pipeliner) error { return p.Set(ctx, "w", 2, 0).Err() })
+		return err
+	}, "w")
+	require.ErrorIs(t, err, goredis.TxFailedErr)
+	plain := goredis.NewClient(&goredis.Options{Addr: s.Addr, ClientName: "me"}) // with all that go-redis says on connecting
+	defer plain.Close()
+	require.NoError(t, plain.Ping(ctx).Err())
+}

@@ -1,0 +1,192 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// errClosed is what a Node answers once its Server is closed.
+var errClosed = errors.New("the server is closed")
+
+// Node is one server program that we started: something to kill, pause and
+// start again. Its methods may be called from any goroutine, one after the other.
+type Node struct {
+	// Addr is host:port, the same after a restart.
+	Addr string
+	// Dir is the folder of its files, an append-only file for one. It outlives a
+	// kill and goes with Server.Close.
+	Dir string
+
+	command []string
+	ready   string
+	target  target
+
+	mu      sync.Mutex // one fault at a time, and none beside Close
+	process *process
+	paused  bool
+	closed  bool
+}
+
+// PID is the process id of the latest run; another one after a restart.
+func (n *Node) PID() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.process.cmd.Process.Pid
+}
+
+// String is the node's address.
+func (n *Node) String() string { return n.Addr }
+
+// Running reports whether the program runs and is not paused.
+func (n *Node) Running() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.alive() && !n.paused
+}
+
+// alive needs mu.
+func (n *Node) alive() bool {
+	select {
+	case <-n.process.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// NewClient returns a new client of this one process, whatever its role in a
+// set; the caller closes it.
+func (n *Node) NewClient() *goredis.Client { return goredis.NewClient(n.target.options()) }
+
+// Kill ends the program as kill -9 does, and returns when it has ended: its
+// connections are then gone and its port refuses. Port and folder stay for
+// Restart. To kill what has ended already is no error. It returns within 5 s.
+func (n *Node) Kill() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.paused = false
+	return n.process.kill()
+}
+
+// Restart starts the program again, after a kill if it runs still: same port,
+// same folder, same arguments. It returns when the program has loaded its files
+// and accepts connections; as a member of a set it may need longer to serve.
+// The start is bounded by ctx and by 10 s. While somebody else holds the port
+// it tries again.
+func (n *Node) Restart(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return errClosed
+	}
+	n.paused = false
+	if err := n.process.kill(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	// The port may be in the hands of a client whose own port the kernel chose just there.
+	var p *process
+	var failed error
+	err := until(ctx, "its port is free again", func(ctx context.Context) (bool, error) {
+		p, failed = run(ctx, n.command, n.Dir, n.ready)
+		return !errors.Is(failed, errPortTaken), failed
+	})
+	if err = cmp.Or(err, failed); err != nil {
+		return fmt.Errorf("restart of %s: %w", n.Addr, err)
+	}
+	n.process = p
+	return nil
+}
+
+// Pause stops the program as SIGSTOP does, and returns when it stands still:
+// its connections stay open, and new ones are made by the kernel, but nothing
+// answers. Resume ends it, and so do Kill, Restart and Server.Close. It
+// returns within 5 s; the error is errors.ErrUnsupported on Windows.
+func (n *Node) Pause() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.signal(pauseSignal); err != nil {
+		return fmt.Errorf("pause of %s: %w", n.Addr, err)
+	}
+	n.paused = true
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	defer cancel()
+	return until(ctx, n.Addr+" stands still", func(context.Context) (bool, error) {
+		return standsStill(n.process.cmd.Process.Pid)
+	})
+}
+
+// Resume lets a paused program go on; one that is not paused is left alone.
+func (n *Node) Resume() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.signal(resumeSignal); err != nil {
+		return fmt.Errorf("resume of %s: %w", n.Addr, err)
+	}
+	n.paused = false
+	return nil
+}
+
+// signal needs mu.
+func (n *Node) signal(sig os.Signal) error {
+	switch {
+	case n.closed:
+		return errClosed
+	case sig == nil:
+		return errors.ErrUnsupported
+	default:
+		return n.process.cmd.Process.Signal(sig)
+	}
+}
+
+// close kills the program and removes its folder.
+func (n *Node) close() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.closed = true
+	return errors.Join(n.process.kill(), os.RemoveAll(n.Dir))
+}
+
+// Alone is the node as a Server by itself, whatever its part in a set, whose clients begin in a
+// database. To close it does nothing.
+func (n *Node) Alone(ctx context.Context, database int) (*Server, error) {
+	s := &Server{Addr: n.Addr, How: "process " + n.command[0], PID: n.PID(), target: n.target, nodes: []*Node{n}}
+	s.target.db = database
+	return s, s.identify(ctx)
+}
+
+// connect gives a client of one connection that is made now and tries each
+// command once: unlike a pool it says at once when nobody is there, and logs
+// nothing. ctx bounds the dial, 3 s each answer.
+func (n *Node) connect(ctx context.Context) (*goredis.Client, error) {
+	conn, err := n.target.dial(ctx, n.Addr)
+	if err != nil {
+		return nil, err
+	}
+	return n.target.clientOn(conn), nil
+}
+
+// until asks again, every 20 ms, until what holds or ctx ends; these servers announce no such event.
+func until(ctx context.Context, what string, holds func(context.Context) (bool, error)) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ok, err := holds(ctx)
+		if ok {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waited until %s: %w", what, errors.Join(ctx.Err(), err))
+		}
+	}
+}

@@ -1,0 +1,502 @@
+package proxy_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.MainWithoutLeaks(m) }
+
+// quiet is how long a test waits to see that no reply arrives.
+const quiet = 100 * time.Millisecond
+
+// line is a client that speaks inline commands.
+type line struct {
+	t    *testing.T
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+func dial(t *testing.T, p *redistest.Proxy) *line {
+	t.Helper()
+	conn, err := net.Dial("tcp", p.Addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return &line{t, conn, bufio.NewReader(conn)}
+}
+
+func (l *line) send(command string) {
+	l.t.Helper()
+	_, err := io.WriteString(l.conn, command+"\r\n")
+	require.NoError(l.t, err)
+}
+
+func (l *line) read(within time.Duration) (string, error) {
+	require.NoError(l.t, l.conn.SetReadDeadline(time.Now().Add(within)))
+	return l.in.ReadString('\n')
+}
+
+func (l *line) ping() {
+	l.t.Helper()
+	l.send("PING")
+	l.reads("+PONG\r\n")
+}
+
+func (l *line) reads(want string) {
+	l.t.Helper()
+	got, err := l.read(5 * time.Second)
+	require.NoError(l.t, err)
+	require.Equal(l.t, want, got)
+}
+
+func (l *line) readsNothing() {
+	l.t.Helper()
+	got, err := l.read(quiet)
+	require.ErrorIs(l.t, err, os.ErrDeadlineExceeded, "%q", got)
+}
+
+func proxied(t *testing.T) (*redistest.Proxy, context.Context) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	t.Cleanup(cancel)
+	return redistest.NewProxy(t, redistest.Redis(t).Addr), ctx
+}
+
+func sent(words ...string) func(*proxy.Conn) bool {
+	return func(c *proxy.Conn) bool { return c.Sent(words...) }
+}
+
+func TestProxyFindsTheBlockedConnection(t *testing.T) {
+	t.Parallel()
+	p, ctx := proxied(t)
+	c := redis.NewClient(&redis.Options{Addr: p.Addr, MaxRetries: -1})
+	defer c.Close()
+	sub := c.Subscribe(ctx, "news")
+	defer sub.Close()
+	_, err := sub.Receive(ctx)
+	require.NoError(t, err)
+	popped := make(chan error, 1)
+	go func() { popped <- c.BLPop(ctx, 0, "q").Err() }()
+
+	blocked, err := p.Wait(ctx, func(c *proxy.Conn) bool { return c.Waiting("BLPOP") })
+	require.NoError(t, err)
+	require.True(t, blocked.Sent("blpop", "q"))
+	require.False(t, blocked.Sent("BLPOP", "other"))
+	require.Equal(t, []string{"blpop", "q", "0"}, blocked.Commands()[len(blocked.Commands())-1])
+	subscribed := p.Conns(sent("SUBSCRIBE"))
+	require.Len(t, subscribed, 1)
+	require.NotSame(t, blocked, subscribed[0])
+	require.False(t, subscribed[0].Waiting("SUBSCRIBE"), "it was answered")
+
+	blocked.Reset()
+	require.Error(t, <-popped)
+	require.Empty(t, p.Conns(sent("BLPOP")))
+	require.NoError(t, c.Publish(ctx, "news", "x").Err(), "others go on")
+	m, err := sub.ReceiveMessage(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "x", m.Payload)
+}
+
+func TestProxyDrops(t *testing.T) {
+	t.Parallel()
+	p, ctx := proxied(t)
+	a, b := dial(t, p), dial(t, p)
+	a.send("CLIENT SETNAME a")
+	a.reads("+OK\r\n")
+	b.ping()
+
+	one := p.Conns(sent("CLIENT", "SETNAME", "a"))[0]
+	p.Set(proxy.Fault{Drop: proxy.Replies}, func(c *proxy.Conn) bool { return c == one })
+	a.send("INCR n")
+	require.NoError(t, p.Until(ctx, func() bool { return one.Sent("INCR") && !one.Waiting("INCR") }))
+	a.readsNothing()
+	b.send("INCR n")
+	b.reads(":2\r\n") // the request passed, its reply was dropped
+	one.Set(proxy.Fault{})
+	a.send("INCR n")
+	a.reads(":3\r\n")
+
+	p.Set(proxy.Fault{Drop: proxy.Requests}, nil)
+	a.send("INCR n")
+	late := dial(t, p)
+	late.send("INCR n") // a later connection, too
+	require.NoError(t, p.Until(ctx, func() bool { return len(p.Conns(sent("INCR"))) == 3 && len(one.Commands()) == 4 }))
+	a.readsNothing()
+	late.readsNothing()
+	p.Heal()
+	late.send("GET n")
+	late.reads("$1\r\n")
+	late.reads("3\r\n")
+}
+
+func TestProxyStalls(t *testing.T) {
+	t.Parallel()
+	p, _ := proxied(t)
+	a := dial(t, p)
+	a.ping()
+	p.Set(proxy.Fault{Stall: proxy.Both}, nil)
+	a.send("INCR n")
+	a.readsNothing()
+	p.Heal()
+	a.reads(":1\r\n") // nothing was lost
+
+	p.Set(proxy.Fault{Stall: proxy.Replies}, nil)
+	a.send("INCR n")
+	a.readsNothing()
+	p.Conns(nil)[0].Set(proxy.Fault{})
+	a.reads(":2\r\n")
+}
+
+func TestProxyResets(t *testing.T) {
+	t.Parallel()
+	p, ctx := proxied(t)
+	a := dial(t, p)
+	a.ping()
+	p.Reset()
+	_, err := a.read(5 * time.Second)
+	require.ErrorIs(t, err, syscall.ECONNRESET)
+	require.NoError(t, p.Until(ctx, func() bool { return p.Open() == 0 }))
+	b := dial(t, p)
+	b.ping()
+	require.Equal(t, 2, p.Accepted())
+	p.Close()
+	_, err = b.read(5 * time.Second)
+	require.ErrorIs(t, err, syscall.ECONNRESET)
+}
+
+func TestProxyRefusesAndComesBack(t *testing.T) {
+	t.Parallel()
+	p, _ := proxied(t)
+	a := dial(t, p)
+	a.ping()
+	p.Refuse()
+	_, err := net.Dial("tcp", p.Addr)
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	a.ping()
+	p.Heal()
+	dial(t, p).ping()
+	p.Refuse()
+	p.Refuse()
+	p.Heal()
+	p.Heal()
+	dial(t, p).ping()
+}
+
+func TestProxyHoldsNewConnections(t *testing.T) {
+	t.Parallel()
+	p, ctx := proxied(t)
+	a := dial(t, p)
+	a.ping()
+	p.Hold()
+	b := dial(t, p)
+	b.send("PING")
+	require.NoError(t, p.Until(ctx, func() bool { return p.Accepted() == 2 }))
+	b.readsNothing()
+	a.ping()
+	p.Heal()
+	b.reads("+PONG\r\n")
+}
+
+func TestProxyDelays(t *testing.T) {
+	t.Parallel()
+	p, ctx := proxied(t)
+	a := dial(t, p)
+	a.ping()
+	conn := p.Conns(nil)[0]
+	const d, n = 200 * time.Millisecond, 50
+	p.Set(proxy.Fault{Delay: d}, nil)
+	begun := time.Now()
+	for i := range n { // one by one, so that each reply is a chunk of its own
+		a.send("PING")
+		require.NoError(t, p.Until(ctx, func() bool { return len(conn.Commands()) == i+2 && !conn.Waiting() }))
+	}
+	for range n {
+		a.reads("+PONG\r\n")
+	}
+	took := time.Since(begun)
+	require.GreaterOrEqual(t, took, d)
+	require.Less(t, took, n*d/2, "delays do not add up")
+	p.Set(proxy.Fault{Delay: time.Hour}, nil)
+	a.send("PING")
+	a.readsNothing()
+	p.Heal()
+	a.reads("+PONG\r\n")
+}
+
+func TestProxyPassesOnWhatBecomesOfTheServer(t *testing.T) {
+	t.Parallel()
+	s := redistest.Process(t)
+	p := redistest.NewProxy(t, s.Addr)
+	a, deaf := dial(t, p), dial(t, p)
+	deaf.send("CLIENT SETNAME deaf")
+	deaf.reads("+OK\r\n")
+	a.ping()
+	hole := p.Conns(sent("CLIENT"))[0]
+	hole.Set(proxy.Fault{Drop: proxy.Both})
+	require.NoError(t, s.Nodes()[0].Kill())
+	_, err := a.read(5 * time.Second)
+	require.True(t, errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET), "%v", err)
+	deaf.readsNothing() // and no end either
+	hole.Set(proxy.Fault{})
+	_, err = deaf.read(5 * time.Second)
+	require.True(t, errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET), "%v", err)
+
+	conn, err := net.Dial("tcp", p.Addr)
+	if err == nil { // the cut may come before the dial has returned
+		_, err = conn.Read(make([]byte, 1))
+		conn.Close()
+	}
+	require.ErrorIs(t, err, syscall.ECONNRESET, "nobody there")
+	require.NoError(t, s.Nodes()[0].Restart(t.Context()))
+	dial(t, p).ping()
+}
+
+func TestProxyWaitSaysWhatItSaw(t *testing.T) {
+	t.Parallel()
+	p, ctx := proxied(t)
+	a := dial(t, p)
+	a.ping()
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	_, err := p.Wait(ctx, sent("BLPOP"))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, `"PING"`)
+}
+
+func TestProxyUnderLoadAndFaultsFromManySides(t *testing.T) {
+	t.Parallel()
+	p, ctx := proxied(t)
+	var work sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 {
+		work.Go(func() {
+			c := redis.NewClient(&redis.Options{Addr: p.Addr, MaxRetries: -1, ReadTimeout: quiet, DialerRetries: 1})
+			defer c.Close()
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					c.Incr(ctx, "n") // may fail
+				}
+			}
+		})
+	}
+	for _, fault := range []func(){
+		func() { p.Set(proxy.Fault{Delay: time.Millisecond}, nil) }, func() { p.Set(proxy.Fault{Stall: proxy.Both}, nil) },
+		p.Reset, func() { p.Set(proxy.Fault{Drop: proxy.Both}, nil) }, p.Hold, p.Refuse, p.Reset,
+	} {
+		before := p.Accepted()
+		fault()
+		p.Heal()
+		p.Reset()
+		require.NoError(t, p.Until(ctx, func() bool { return p.Accepted() > before && len(p.Conns(sent("INCR"))) > 0 }))
+	}
+	close(stop)
+	work.Wait()
+}
+
+// The server carries out a command whose reply is cut, and no command whose request is cut.
+func TestProxyCutsCommandsAndReplies(t *testing.T) {
+	t.Parallel()
+	p, ctx := proxied(t)
+	cutting := func(verdict proxy.Verdict) func(*proxy.Conn, []string) proxy.Verdict {
+		return func(_ *proxy.Conn, command []string) proxy.Verdict {
+			if command[0] == "INCR" {
+				return verdict
+			}
+			return proxy.Pass
+		}
+	}
+	for i, c := range []struct {
+		set  func()
+		want string
+	}{
+		{func() { p.OnCommand(cutting(proxy.CutRequest)) }, "$-1\r\n"},
+		{func() { p.OnCommand(cutting(proxy.CutReply)) }, "$1\r\n"},
+		{func() {
+			p.OnReply(func(_ *proxy.Conn, reply any) proxy.Verdict {
+				if reply == int64(1) {
+					return proxy.CutReply
+				}
+				return proxy.Pass
+			})
+		}, "$1\r\n"},
+	} {
+		c.set()
+		cut, other := dial(t, p), dial(t, p)
+		cut.ping()
+		other.ping()
+		key := "n" + strconv.Itoa(i)
+		cut.send("INCR " + key)
+		_, err := cut.read(5 * time.Second)
+		require.ErrorIs(t, err, syscall.ECONNRESET)
+		require.NoError(t, p.Until(ctx, func() bool { return len(p.Conns(sent("INCR"))) == 0 }))
+		other.send("GET " + key)
+		other.reads(c.want)
+		p.OnCommand(nil)
+	}
+}
+
+func TestProxyBandwidth(t *testing.T) {
+	t.Parallel()
+	p, _ := proxied(t)
+	p.Set(proxy.Fault{Bandwidth: 10_000}, nil)
+	l := dial(t, p)
+	began := time.Now()
+	l.send("ECHO " + strings.Repeat("x", 2000))
+	l.reads("$2000\r\n")
+	require.GreaterOrEqual(t, time.Since(began), 400*time.Millisecond, "2000 bytes each way")
+}
+
+// echo is a server that returns each byte.
+func echo(t *testing.T) proxy.Dial {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var work sync.WaitGroup
+	work.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			work.Go(func() {
+				defer conn.Close()
+				_, _ = io.Copy(conn, conn)
+			})
+		}
+	})
+	t.Cleanup(func() { l.Close(); work.Wait() })
+	return proxy.To(l.Addr().String())
+}
+
+// All bytes pass both ways in order, RESP or not, and the Tee gets the same bytes. The
+// end of the client's stream ends the connection on both sides.
+func TestProxyPassesBytesUnchanged(t *testing.T) {
+	t.Parallel()
+	for name, sent := range map[string]string{
+		"commands":   strings.Repeat("*2\r\n$4\r\nECHO\r\n$3\r\na\r\n\r\nPING\r\n\r\n*0\r\n", 5000),
+		"a big one":  "*2\r\n$3\r\nGET\r\n$3000000\r\n" + strings.Repeat("0123456789", 300_000) + "\r\nPING\r\n",
+		"cut off":    "PING\r\n*2\r\n$3\r\nGET\r\n$10\r\nab",
+		"no RESP":    "\x16\x03\x01\r\n*x\r\n" + strings.Repeat("\x00\xff", 200_000),
+		"wrong ends": "*1\r\n$100000\r\n" + strings.Repeat("x", 100_010) + "PING\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := proxy.New(echo(t))
+			require.NoError(t, err)
+			t.Cleanup(p.Close)
+			seen := map[proxy.Way]*strings.Builder{proxy.Requests: {}, proxy.Replies: {}}
+			p.Tee(func(_ *proxy.Conn, way proxy.Way, data []byte) { seen[way].Write(data) })
+			p.OnReply(func(*proxy.Conn, any) proxy.Verdict { return proxy.Pass })
+			conn, err := net.Dial("tcp", p.Addr)
+			require.NoError(t, err)
+			defer conn.Close()
+			var work sync.WaitGroup
+			work.Go(func() {
+				for rest := sent; len(rest) > 0; {
+					n := min(len(rest), 1+len(rest)/3)
+					_, _ = io.WriteString(conn, rest[:n])
+					rest = rest[n:]
+				}
+				_ = conn.(*net.TCPConn).CloseWrite()
+			})
+			require.NoError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
+			got, err := io.ReadAll(conn)
+			require.NoError(t, err)
+			work.Wait()
+			require.True(t, string(got) == sent, "%d bytes of %d", len(got), len(sent))
+			require.NoError(t, p.Until(t.Context(), func() bool { return p.Open() == 0 }))
+			require.True(t, seen[proxy.Requests].String() == sent && seen[proxy.Replies].String() == sent)
+		})
+	}
+}
+
+// The first bytes of a huge argument reach the server before the last ones are sent.
+func TestProxyStreamsAHugeArgument(t *testing.T) {
+	t.Parallel()
+	p, err := proxy.New(echo(t))
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	commands := make(chan []string, 1)
+	p.OnCommand(func(_ *proxy.Conn, command []string) proxy.Verdict { commands <- command; return proxy.Pass })
+	conn, err := net.Dial("tcp", p.Addr)
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	const size = 32 << 20
+	_, err = io.WriteString(conn, "*2\r\n$4\r\nECHO\r\n$"+strconv.Itoa(size)+"\r\n")
+	require.NoError(t, err)
+	part := strings.Repeat("x", 1<<20)
+	for range size / len(part) {
+		var work sync.WaitGroup
+		work.Go(func() { _, _ = io.WriteString(conn, part) })
+		_, err := io.CopyN(io.Discard, conn, int64(len(part)-100_000)) // all but what is under way
+		require.NoError(t, err)
+		work.Wait()
+	}
+	require.Empty(t, commands)
+	_, err = io.WriteString(conn, "\r\n")
+	require.NoError(t, err)
+	require.Equal(t, []string{"ECHO", strings.Repeat("x", 64<<10)}, <-commands)
+}
+
+// Each connection begins with its own mark, so that MONITOR shows which Conn sends. A
+// server that refuses the greeting ends the connection.
+func TestProxyGreets(t *testing.T) {
+	t.Parallel()
+	s := redistest.Redis(t)
+	greeted := func(command string) *redistest.Proxy {
+		p, err := proxy.New(proxy.Greet(proxy.To(s.Addr), func(id int) [][]string {
+			return [][]string{{command, "mark:" + strconv.Itoa(id)}}
+		}))
+		require.NoError(t, err)
+		t.Cleanup(p.Close)
+		return &redistest.Proxy{Proxy: p}
+	}
+	p := greeted("ECHO")
+	watch, err := monitor.Dial(t.Context(), s.URL())
+	require.NoError(t, err)
+	defer watch.Close()
+	names := map[string]string{}
+	a, b := dial(t, p), dial(t, p)
+	a.send("CLIENT SETNAME a")
+	a.reads("+OK\r\n")
+	b.send("CLIENT SETNAME b")
+	b.reads("+OK\r\n")
+	for range 4 {
+		l, err := watch.Read(t.Context())
+		require.NoError(t, err)
+		if l.Name() == "echo" {
+			names[l.Peer] = l.Args[1]
+			continue
+		}
+		conn := p.Conns(sent(l.Args...))
+		require.Len(t, conn, 1)
+		require.Equal(t, names[l.Peer], "mark:"+strconv.Itoa(conn[0].ID()))
+	}
+	refused := greeted("NOSUCH")
+	refused.Hold()
+	c := dial(t, refused)
+	require.NoError(t, refused.Proxy.Heal())
+	_, err = c.read(5 * time.Second)
+	require.ErrorIs(t, err, syscall.ECONNRESET)
+}

@@ -1,0 +1,201 @@
+package redis_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+// parentEnv makes the test binary play the parent of TestProcessDiesWithItsParent.
+const parentEnv = "DQ_TEST_SERVER_PARENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(parentEnv) != "" {
+		s, err := redis.Start(context.Background(), "process", nil)
+		if err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		fmt.Println(s.PID, s.Addr)
+		select {}
+	}
+	redistest.Main(m)
+}
+
+func process(t *testing.T) *redis.Server {
+	t.Helper()
+	return redistest.Start(t, "process", "redis")
+}
+
+func TestProcess(t *testing.T) {
+	t.Parallel()
+	s := process(t)
+	require.Contains(t, []string{"redis", "valkey"}, s.Product)
+	require.Regexp(t, `^\d+\.\d+\.\d+`, s.Version)
+	require.Contains(t, s.How, "process /")
+	require.Positive(t, s.PID)
+	require.False(t, s.Embedded())
+	require.Equal(t, "redis://"+s.Addr+"/0", s.URL())
+
+	c := s.NewClient()
+	require.NoError(t, c.Set(t.Context(), "k", "v", 0).Err())
+	require.NoError(t, c.Close())
+
+	require.NoError(t, s.Close())
+	require.NoError(t, s.Close(), "a second Close is harmless")
+	p, err := os.FindProcess(s.PID)
+	require.NoError(t, err)
+	require.ErrorIs(t, p.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
+
+func TestProcessThatIsNoRedis(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/nowhere/redis-server": "expected a Redis server program at /nowhere/redis-server",
+		"false":                 "it ended: it logged nothing",
+	} {
+		_, err := redis.Start(t.Context(), "process:"+path, nil)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "\n")
+	}
+}
+
+func TestProcessDiesWithItsParent(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux ties a child's life to its parent's")
+	}
+	t.Parallel()
+	process(t) // skips where there is no server program
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), parentEnv+"=1", "TMPDIR="+t.TempDir()) // nobody is left to remove its folder
+	out, err := parent.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, parent.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	var pid int
+	var addr string
+	_, err = fmt.Sscan(line, &pid, &addr)
+	require.NoError(t, err, line)
+
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, parent.Process.Kill())
+	_ = parent.Wait()
+	// The server's end closes the connection: an event, not a poll.
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	_, err = conn.Read(make([]byte, 1))
+	require.Error(t, err)
+	require.False(t, os.IsTimeout(err), "the server outlived its parent")
+}
+
+func TestExternal(t *testing.T) {
+	t.Parallel()
+	own := process(t)
+	s, err := redis.Start(t.Context(), "redis://"+own.Addr+"/2", nil)
+	require.NoError(t, err)
+	require.Equal(t, "external", s.How)
+	require.Equal(t, own.Version, s.Version)
+	require.Equal(t, own.Addr, s.Addr)
+	require.NoError(t, s.Close())
+
+	c := own.NewClient()
+	defer c.Close()
+	require.NoError(t, c.Ping(t.Context()).Err(), "Close leaves an external server alone")
+}
+
+func TestExternalRefusals(t *testing.T) {
+	t.Parallel()
+	own := process(t)
+	c := own.NewClient()
+	require.NoError(t, c.ConfigSet(t.Context(), "requirepass", "s3cret").Err())
+	require.NoError(t, c.Close())
+	open := process(t)
+
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	tlsWeb := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(tlsWeb.Close)
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = mute.Close() })
+	// A port that was free a moment ago may be another test's by now.
+	const closed = "127.0.0.1:1"
+
+	for name, tc := range map[string]struct{ url, want string }{
+		"refused":           {"redis://" + closed, "nothing listens there"},
+		"no such host":      {"redis://dq-bench.invalid", "the host name does not resolve"},
+		"wrong password":    {"redis://:wr0ng@" + own.Addr, "refuses the user or password"},
+		"wrong user":        {"redis://u:wr0ng@" + own.Addr, "refuses the user or password"},
+		"no password given": {"redis://" + own.Addr, "it wants a password"},
+		"no such database":  {"redis://" + open.Addr + "/999", "no database of that number"},
+		"TLS to plain":      {"rediss://" + open.Addr, "redis:// if it speaks no TLS"},
+		"plain to TLS":      {"redis://:wr0ng@" + tlsWeb.Listener.Addr().String(), "rediss:// if it speaks TLS"},
+		"untrusted TLS":     {"rediss://" + tlsWeb.Listener.Addr().String(), "certificate is not trusted"},
+		"a web server":      {"redis://" + web.Listener.Addr().String(), "no Redis"},
+		"mute":              {"redis://" + mute.Addr().String(), "no answer within"},
+		"no cluster":        {"redis+cluster://" + closed, "nothing listens there"},
+		"no sentinel":       {"redis+sentinel://" + closed + "/m", "nothing listens there"},
+		"not a sentinel":    {"redis+sentinel://" + open.Addr + "/m", "that is no sentinel"},
+		"not a cluster":     {"redis+cluster://" + open.Addr, "found a Redis in standalone mode: use redis:// instead of redis+cluster://"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			_, err := redis.Start(ctx, tc.url, nil)
+			require.ErrorContains(t, err, tc.want)
+			require.NotContains(t, err.Error(), "wr0ng")
+			require.NotContains(t, err.Error(), "\n")
+			t.Log(err)
+		})
+	}
+	t.Run("right password", func(t *testing.T) {
+		s, err := redis.Start(t.Context(), "redis://:s3cret@"+own.Addr, nil)
+		require.NoError(t, err)
+		require.NotContains(t, s.String(), "s3cret")
+	})
+}
+
+// autoEnv marks the run of a test in a process of its own: testcontainers looks
+// for its daemon once per process.
+const autoEnv = "DQ_TEST_SERVER_AUTO"
+
+// runAgain runs the calling test in a new process with these variables.
+func runAgain(t *testing.T, env ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	t.Log(string(out))
+}
+
+func TestAutoWithoutDockerIsAProcess(t *testing.T) {
+	redistest.Redis(t)
+	if os.Getenv(autoEnv) == "" {
+		runAgain(t, autoEnv+"=1", "DOCKER_HOST=unix:///nowhere/docker.sock")
+		return
+	}
+	var notices []string
+	s, err := redis.Start(t.Context(), "auto", func(line string) { notices = append(notices, line) })
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.Len(t, notices, 1)
+	require.Regexp(t, `^redis: process /\S+ \(\w+ [\d.]+\) on 127\.0\.0\.1:\d+; no Docker daemon here$`, notices[0])
+}

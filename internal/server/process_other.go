@@ -1,9 +1,0 @@
-//go:build !linux
-
-package server
-
-import "os/exec"
-
-// startTied starts cmd. Only Linux can tie a child's life to its parent's; here
-// a server outlives a killed parent, and only Server.Close stops it.
-func startTied(cmd *exec.Cmd) error { return cmd.Start() }
