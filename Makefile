@@ -17,8 +17,16 @@ build: ## build bin/dq-bench
 
 DIST_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
+JAVA_VALUES := harness/internal/values/java
+
+.PHONY: java-values
+java-values: ## compile JavaValues.java into the binary, so that a Java without a compiler runs it; needs a JDK 17
+	rm -rf out/java-values && mkdir -p out/java-values
+	javac --release 17 -g:none -d out/java-values $(JAVA_VALUES)/JavaValues.java
+	jar --create --date=2026-01-01T00:00:00Z --main-class JavaValues --file $(JAVA_VALUES)/JavaValues.jar -C out/java-values .
+
 .PHONY: dist
-dist: ## build out/dist: archives for linux, darwin and windows with checksums, the same bytes each time
+dist: java-values ## build out/dist: archives for linux, darwin and windows with checksums, the same bytes each time
 	rm -rf out/dist && mkdir -p out/dist
 	@set -e; for platform in $(DIST_PLATFORMS); do \
 	  name=dq-bench-$$(echo $$platform | tr / -); mkdir out/dist/$$name; \

@@ -52,8 +52,9 @@ var rooms = []room{
 	{"ops", "What is wrong with a live queue, and how is it repaired?", []string{
 		"harness/internal/forensics", "harness/internal/analysis", "harness/internal/upgrade",
 	}, []string{"dq", "codec", "ground", "judge", "result"}},
+	{"values", "What do Java's codecs make of a value?", []string{"harness/internal/values"}, []string{"codec", "ground"}},
 	{"cli", "Which commands and flags are there, and what is public?", []string{"harness", "harness/internal/cli", "cmd"},
-		[]string{"dq", "codec", "ground", "load", "result", "report", "judge", "ops"}},
+		[]string{"dq", "codec", "ground", "load", "result", "report", "judge", "ops", "values"}},
 }
 
 // roomOf returns the room that names the longest prefix of a folder.

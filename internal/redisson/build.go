@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,19 @@ func Build(ctx context.Context, release wire.Release, progress func(string)) (*P
 		return b.findImage(ctx, release, err)
 	}
 	return program, err
+}
+
+// Jars returns the jars of a release: Redisson's own and those that it needs. It is as Build, but takes no image.
+func Jars(ctx context.Context, release wire.Release, progress func(string)) ([]string, error) {
+	program, err := Build(ctx, release, progress)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.Index(program.Command, "-cp")
+	if at < 0 {
+		return nil, fmt.Errorf("%w: an image keeps its jars", ErrToolchain)
+	}
+	return strings.Split(program.Command[at+1], string(os.PathListSeparator))[1:], nil
 }
 
 type builder struct {

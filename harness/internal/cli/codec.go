@@ -18,13 +18,13 @@ import (
 func newCodecCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "codec",
-		Short: "Decode and encode values as Redisson's codecs do; write Go types for them",
-		Long: `Codec works on the bytes of one value: what lies in a destination queue, or in a
-delayed queue behind the 17 bytes of its packing.`,
+		Short: "Decode values of Redisson's codecs; write Go types for their classes",
+		Long: `Decode reads the bytes of one value: an element of a destination queue, or a member of a
+delayed queue behind the 17 bytes of its packing. Types writes Go types for Java classes.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newCodecDecodeCmd(), newCodecEncodeCmd(), newCodecGenCmd())
+	cmd.AddCommand(newCodecDecodeCmd(), newCodecTypesCmd())
 	return cmd
 }
 
@@ -66,7 +66,8 @@ type decodedValue struct {
 
 func newCodecDecodeCmd() *cobra.Command {
 	var asHex, asJSON bool
-	var name string
+	var name, class string
+	var java javaFlags
 	cmd := &cobra.Command{
 		Use:   "decode < value",
 		Short: "Tell which codec wrote a value, of which class it is, and what it holds",
@@ -74,16 +75,24 @@ func newCodecDecodeCmd() *cobra.Command {
 JSON. Objects of any class are shown, except of Kryo5, whose bytes do not name the fields. Truncated
 values and trailing bytes are errors that give the offset.
 
+With --classpath, the application's own Redisson reads the value, with the application's classes: also
+Kryo5, FST and codecs of your own (--codec com.acme.MyCodec). --release names another Redisson. This needs
+Java 17; DQ_JAVA names it, also of a service: DQ_JAVA='kubectl exec -i deploy/orders -- java', with the
+paths of --classpath there.
+
 Exit codes: 1 no codec reads these bytes, or they are not a whole value; 2 no such codec.`,
-		Example: `  redis-cli --no-raw LINDEX orders 0
-  redis-cli LINDEX orders 0 | head -c -1 | dq-bench codec decode
-  echo aced000574000568656c6c6f | dq-bench codec decode --hex`,
+		Example: `  redis-cli LINDEX orders 0 | head -c -1 | dq-bench codec decode
+  echo aced000574000568656c6c6f | dq-bench codec decode --hex
+  redis-cli LINDEX orders 0 | head -c -1 | dq-bench codec decode --classpath app.jar`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			name = ofOneCodec(cmd, name)
 			data, err := readValue(cmd.InOrStdin(), asHex)
 			if err != nil {
 				return err
+			}
+			if java.given() {
+				return decodeByJava(cmd, java, name, class, data, asJSON)
 			}
 			kind, doubt := codec.Detect(data), codec.Doubt(data)
 			if name != "" {
@@ -110,6 +119,8 @@ Exit codes: 1 no codec reads these bytes, or they are not a whole value; 2 no su
 	}
 	flags := flagsOf(cmd)
 	flags.str(&name, "codec", "")
+	flags.str(&class, "class", "")
+	java.add(flags)
 	flags.yes(&asHex, "hex")
 	flags.yes(&asJSON, "json")
 	return cmd
@@ -171,67 +182,5 @@ func notShown(whole bool) string {
 	if whole {
 		return "not shown: its references multiply it beyond all bounds"
 	}
-	return "not shown: its bytes do not name the fields; take the Go type, and codec.Check"
-}
-
-func newCodecEncodeCmd() *cobra.Command {
-	var name string
-	var asHex bool
-	cmd := &cobra.Command{
-		Use:   "encode --codec kryo5 < JSON",
-		Short: "Write a JSON value as a codec does",
-		Long: `Reads JSON from stdin and writes the bytes of the value. A whole number is an Integer, or a Long if it is
-too large; an array is an ArrayList, an object a HashMap. JSON as JsonJacksonCodec writes it is exact:
-["java.lang.Long",42]. Objects of your classes need a Go type: see 'dq-bench codec gen'.
-
-Codecs: string, long, json, typed-json, json3, typed-json3, kryo5, marshalling or serialization, and each of
-them compressed, such as lz4/kryo5, by lz4, lz4-v2, snappy, snappy-v2 or zstd.
-
-Exit codes: 1 the value cannot be written; 2 no such codec.`,
-		Example: `  echo '["java.lang.Long",42]' | dq-bench codec encode --codec kryo5 --hex`,
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			to, err := codec.ByName(codec.Name(ofOneCodec(cmd, name)))
-			if err != nil {
-				return usageError(fmt.Errorf("--codec: %w", err))
-			}
-			data, err := readValue(cmd.InOrStdin(), false)
-			if err != nil {
-				return err
-			}
-			encoded, err := recode(data, to)
-			if err != nil {
-				return err
-			}
-			if asHex {
-				encoded = fmt.Appendf(nil, "%x\n", encoded)
-			}
-			_, err = cmd.OutOrStdout().Write(encoded)
-			return err
-		},
-	}
-	flags := flagsOf(cmd)
-	flags.str(&name, "codec", "")
-	flags.yes(&asHex, "hex")
-	return cmd
-}
-
-// recode writes the value of a JSON text as a codec does.
-func recode(data []byte, to codec.Codec[any]) ([]byte, error) {
-	as := codec.NameTypedJSON
-	if kind := codec.Detect(data).Codec; kind == string(codec.NameJSON) || kind == "json|json3" {
-		as = codec.NameJSON
-	}
-	from, err := codec.ByName(as)
-	if err != nil {
-		return nil, err
-	}
-	value, err := from.Decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("stdin: %w", err)
-	}
-	if as == codec.NameTypedJSON {
-		value = codec.Plain(value) // the order of the members is none of a HashMap
-	}
-	return to.Encode(value)
+	return "not shown: its bytes do not name the fields; --classpath app.jar has Java read it"
 }

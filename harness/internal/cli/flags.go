@@ -48,7 +48,7 @@ var flagTable = []flagRow{
 	{"to", "", "RELEASE", "Change", "rewrite members for this Redisson release or layout (dLc0, Bc0Lc0)"},
 	{"release", "", "RELEASE", "Change", "Redisson release of the driver or of the services"},
 	{"codec", "", "CODEC", "Change", "codec of the values, such as kryo5; FROM:TO rewrites them"},
-	{"jar", "", "FILE", "Change", "jar or folder with class files of the values"},
+	{"classpath", "", "FILE", "Change", "jar, Spring Boot jar, folder or 'lib/*' of the application, for Java; repeatable"},
 	{"class", "", "CLASS", "Change", "full name of the class of the values"},
 	{"partial", "", "", "Change", "leave refused values and rewrite the others"},
 	{"repair", "", "", "Change", "also remove ghosts, list orphans, set unreadable members aside"},

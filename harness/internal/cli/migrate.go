@@ -36,13 +36,13 @@ rewritten member; --force continues. --repair moves ghosts to redisson_delay_que
 orphans, and moves unreadable members to redisson_delay_queue_quarantine:{QUEUE}. Nothing is deleted.
 
 --codec rewrites the values, waiting and delivered. Stop all clients first: a consumer with the other codec
-loses values. Objects of your classes need --jar; values of typed-json need --class. One refused value
+loses values. Objects of your classes need --classpath; values of typed-json need --class. One refused value
 refuses all, and nothing changes, unless --partial. Codecs: ` + codecNames + `.
 
 Exit codes: 1 refused, nothing was changed; 99 something is left.`,
 		Example: `  dq-bench migrate orders --to 4.7.0 --dry-run
   dq-bench migrate orders --to 3.16.6 --repair --json    # and back
-  dq-bench migrate orders --codec marshalling:kryo5 --jar app.jar --dry-run`,
+  dq-bench migrate orders --codec marshalling:kryo5 --classpath app.jar --dry-run`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, queues []string) error {
 			if queues[0] == "" {

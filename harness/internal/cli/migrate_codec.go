@@ -34,7 +34,7 @@ type recodeFlags struct {
 
 func (f *recodeFlags) add(flags flagSet) {
 	flags.str(&f.codec, "codec", "")
-	flags.list(&f.jars, "jar")
+	flags.list(&f.jars, "classpath")
 	flags.str(&f.class, "class", "")
 	flags.str(&f.release, "release", "")
 	flags.yes(&f.partial, "partial")
@@ -43,7 +43,7 @@ func (f *recodeFlags) add(flags flagSet) {
 // given returns the flags without the defaults of the environment.
 func (f recodeFlags) given(given func(string) bool) recodeFlags {
 	var only recodeFlags
-	if given("jar") {
+	if given("classpath") {
 		only.jars = f.jars
 	}
 	if given("class") {
@@ -59,7 +59,7 @@ func (f recodeFlags) given(given func(string) bool) recodeFlags {
 // unused fails for a flag that only --codec has a use for.
 func (f *recodeFlags) unused() error {
 	if len(f.jars) > 0 || f.class != "" || f.release != "" || f.partial {
-		return errors.New("--jar, --class, --release and --partial are for --codec")
+		return errors.New("--classpath, --class, --release and --partial are for --codec")
 	}
 	return nil
 }
@@ -121,13 +121,13 @@ func (f *migrateFlags) recode(cmd *cobra.Command, queue string) error {
 	}
 	library, err := classfile.Open(f.recoding.jars...)
 	if err != nil {
-		return fmt.Errorf("--jar: %w", err)
+		return fmt.Errorf("--classpath: %w", err)
 	}
 	defer library.Close()
 	find := library.Class
 	if len(f.recoding.jars) == 0 {
 		find = func(string) (codec.JavaClass, error) {
-			return codec.JavaClass{}, errors.New("its class file is needed, which tells what the bytes do not: --jar app.jar")
+			return codec.JavaClass{}, errors.New("its class file is needed, which tells what the bytes do not: --classpath app.jar")
 		}
 	}
 	recoder, err := codec.NewRecoder(from, to, find, f.recoding.class)

@@ -1,0 +1,266 @@
+// Package values asks Java about values: what they hold, what another codec makes of them, and which Go types stand for their
+// classes. JavaValues.java does the work, with the application's classes and Redisson's own codecs.
+package values
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The program: its source, and JavaValues.jar where `make java-values` compiled it.
+//
+//go:embed java
+var program embed.FS
+
+// ErrNoJava says what Java is needed for, and how to get it.
+var ErrNoJava = errors.New(`codec types, codec decode --classpath and migrate --codec run Java 17 or newer on the classes of an application.
+Install a JDK (Debian: apt install openjdk-17-jdk-headless; macOS: brew install openjdk@17), or set DQ_JAVA to a command that
+starts the Java of a service, such as DQ_JAVA='kubectl exec -i deploy/orders -- java'.
+codec decode without --classpath, migrate --to and all other commands need no Java`)
+
+const (
+	defaultTimeout = 2 * time.Minute
+	longestReply   = 1 << 30 // bytes
+	// opens are the packages of the JDK that codecs of older releases reflect into.
+	opens = "java.io java.lang java.lang.invoke java.lang.reflect java.math java.net java.nio java.text java.time java.util java.util.concurrent " +
+		"java.util.concurrent.atomic jdk.internal.misc sun.nio.ch"
+	// receive takes the program from stdin, and runs it; the program removes its folder at the end.
+	receive = `d=$(mktemp -d) && f="$d/$1" && dd bs=1 count="$0" of="$f" 2>/dev/null && shift && exec "$@" "$f" "$d"`
+)
+
+// Options say which Java to ask, about which application.
+type Options struct {
+	// Java is a program with options, or a command that starts one elsewhere: its last word java is the program.
+	// Empty: java of JAVA_HOME, or of PATH.
+	Java []string
+	// ClassPath has the jars and folders of the application, in the file system of Java; "lib/*" names all jars of lib.
+	ClassPath []string
+	// Old and New are the jars of the Redissons that write today and that will read. Empty: the Redisson on ClassPath.
+	Old, New []string
+	// Timeout bounds the start, and the wait for each answer; 0 is two minutes.
+	Timeout time.Duration
+}
+
+// A Request is a line for the program, which documents the members.
+type Request map[string]any
+
+// A Reply is a line of the program.
+type Reply struct {
+	ID           int
+	OK, Same     bool
+	Reason       string
+	Missing      []string
+	Was, Becomes string
+	Class        string
+	JSON         json.RawMessage
+	Value        []byte
+	Source       string
+	Hello
+}
+
+// Hello describes the program: the versions of Java and of the two Redissons, and the codecs that work there.
+type Hello struct {
+	Java, Old, New string
+	OldCodecs      []string `json:"old_codecs"`
+	NewCodecs      []string `json:"new_codecs"`
+}
+
+// Err is why a request was refused; nil where it was not.
+func (r Reply) Err() error {
+	if r.OK {
+		return nil
+	}
+	if len(r.Missing) > 0 && r.Was == "" && !strings.Contains(r.Reason, r.Missing[0]) {
+		r.Reason += "; not on the class path: " + strings.Join(r.Missing, ", ")
+	}
+	if r.Was != r.Becomes {
+		r.Reason += fmt.Sprintf(": %.200s becomes %.200s", r.Was, r.Becomes)
+	}
+	return errors.New(r.Reason)
+}
+
+// A Client is a program that runs. It is for one goroutine.
+type Client struct {
+	Hello
+	cmd     *exec.Cmd
+	stdin   *bufio.Writer
+	lines   chan []byte
+	stderr  tail
+	timeout time.Duration
+	kill    context.CancelFunc
+	folder  string // of the program
+	last    int    // ID
+}
+
+// Start starts the program, which ends with ctx. It fails with ErrNoJava.
+func Start(ctx context.Context, o Options) (*Client, error) {
+	ctx, kill := context.WithCancel(ctx)
+	c := &Client{kill: kill, lines: make(chan []byte), timeout: o.Timeout}
+	if c.timeout == 0 {
+		c.timeout = defaultTimeout
+	}
+	if err := c.start(ctx, o.Java); err != nil {
+		kill()
+		_ = os.RemoveAll(c.folder)
+		return nil, err
+	}
+	lines := func(paths []string) string { return strings.Join(paths, "\n") }
+	replies, err := c.Do(ctx, Request{"verb": "hello", "classpath": lines(o.ClassPath), "old": lines(o.Old), "new": lines(o.New)})
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%w", err, ErrNoJava)
+	}
+	if err := replies[0].Err(); err != nil {
+		c.Close()
+		return nil, err
+	}
+	c.Hello = replies[0].Hello
+	return c, nil
+}
+
+// Elsewhere reports whether a command starts Java where the file system may be another one.
+func Elsewhere(java []string) bool { return elsewhere(java) > 0 }
+
+// elsewhere returns the index of the program java in a command that starts it elsewhere, else 0 or less.
+func elsewhere(java []string) int {
+	at := len(java) - 1
+	for at > 0 && (path.Base(java[at]) != "java" || java[at][0] == '-') {
+		at--
+	}
+	return at
+}
+
+func (c *Client) start(ctx context.Context, java []string) error {
+	name, runs := "JavaValues.jar", []string{"-jar"}
+	content, err := program.ReadFile("java/" + name)
+	if err != nil {
+		name, runs = "JavaValues.java", nil
+		if content, err = program.ReadFile("java/" + name); err != nil {
+			return err
+		}
+	}
+	if len(java) == 0 {
+		java = []string{"java"}
+		if home := os.Getenv("JAVA_HOME"); home != "" {
+			java[0] = filepath.Join(home, "bin", "java")
+		}
+	}
+	at := elsewhere(java)
+	command := slices.Clone(java)
+	for pkg := range strings.FieldsSeq(opens) {
+		command = append(command, "--add-opens=java.base/"+pkg+"=ALL-UNNAMED")
+	}
+	command = append(command, runs...)
+	if at > 0 {
+		command = slices.Insert(command, at, "sh", "-c", receive, fmt.Sprint(len(content)), name)
+	} else {
+		if c.folder, err = os.MkdirTemp("", "dq-bench-values"); err != nil {
+			return err
+		}
+		command = append(command, filepath.Join(c.folder, name), c.folder)
+		if err := os.WriteFile(command[len(command)-2], content, 0o600); err != nil {
+			return err
+		}
+	}
+	c.cmd = exec.CommandContext(ctx, command[0], command[1:]...)
+	c.cmd.WaitDelay = 5 * time.Second
+	c.cmd.Stderr = &c.stderr
+	stdin, _ := c.cmd.StdinPipe() // of a fresh command
+	stdout, _ := c.cmd.StdoutPipe()
+	c.cmd.Cancel = stdin.Close // it ends, and removes its files; killed after the delay
+	c.stdin = bufio.NewWriter(stdin)
+	if err := c.cmd.Start(); err != nil {
+		return fmt.Errorf("%w\n%w", err, ErrNoJava)
+	}
+	if at > 0 {
+		_, _ = c.stdin.Write(content) // Do meets the error
+	}
+	go c.read(ctx, stdout)
+	return nil
+}
+
+// read passes the program's lines on.
+func (c *Client) read(ctx context.Context, stdout io.Reader) {
+	defer close(c.lines)
+	scanner := bufio.NewScanner(stdout)
+	scanner.Buffer(nil, longestReply)
+	for scanner.Scan() {
+		select {
+		case c.lines <- bytes.Clone(scanner.Bytes()):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Do sends requests, and returns their replies in the same order. After an error the program has ended.
+func (c *Client) Do(ctx context.Context, requests ...Request) ([]Reply, error) {
+	first := c.last + 1
+	c.last += len(requests)
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		lines := json.NewEncoder(c.stdin)
+		for i, r := range requests {
+			r["id"] = first + i
+			if lines.Encode(r) != nil {
+				return // the program has ended, and no line comes
+			}
+		}
+		_ = c.stdin.Flush()
+	}()
+	replies := make([]Reply, len(requests))
+	for i := range replies {
+		select {
+		case line, open := <-c.lines:
+			if !open {
+				return nil, c.failed("ended")
+			}
+			if err := json.Unmarshal(line, &replies[i]); err != nil || replies[i].ID != first+i {
+				return nil, c.failed(fmt.Sprintf("should have sent answer %d, got %.200q", first+i, line))
+			}
+		case <-ctx.Done():
+			_ = c.failed("")
+			return nil, ctx.Err()
+		case <-time.After(c.timeout):
+			return nil, c.failed(fmt.Sprintf("did not answer within %v", c.timeout))
+		}
+	}
+	<-sent
+	return replies, nil
+}
+
+// failed ends the program, and returns what was wrong with it.
+func (c *Client) failed(what string) error {
+	c.kill()
+	if err := c.cmd.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		what += fmt.Sprintf(" (%v)", err)
+	}
+	_ = os.RemoveAll(c.folder) // where the program could not
+	return fmt.Errorf("%s %s: %s", c.cmd.Path, what, strings.TrimSpace(string(c.stderr)))
+}
+
+// Close ends the program.
+func (c *Client) Close() { _ = c.failed("is closed") }
+
+// tail is the end of the program's stderr.
+type tail []byte
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 2000
+	*t = append(*t, p...)
+	*t = (*t)[max(0, len(*t)-most):]
+	return len(p), nil
+}

@@ -1,0 +1,257 @@
+package values_test
+
+import (
+	"archive/zip"
+	"bufio"
+	"context"
+	"encoding/base64"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/values"
+	"github.com/dq-bench/dq-bench/internal/redisson"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+var update = flag.Bool("update", false, "write testdata/types.golden anew")
+
+// jarsOf returns the jars of a real Redisson.
+func jarsOf(t *testing.T, version string) []string {
+	t.Helper()
+	redistest.Redisson(t, version)
+	release, err := wire.LookupRelease(version)
+	require.NoError(t, err)
+	jars, err := redisson.Jars(t.Context(), release, func(line string) { t.Log(line) })
+	if err != nil {
+		redistest.Missing(t, "redisson", err)
+	}
+	return jars
+}
+
+// classesOf compiles testdata/acme to a folder.
+func classesOf(t *testing.T, jars []string) string {
+	t.Helper()
+	folder := t.TempDir()
+	output, err := exec.CommandContext(t.Context(), "javac", "-d", folder, "-cp", strings.Join(jars, string(os.PathListSeparator)), "testdata/acme/Awkward.java").CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	return folder
+}
+
+func start(t *testing.T, o values.Options) *values.Client {
+	t.Helper()
+	c, err := values.Start(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func ask(t *testing.T, c *values.Client, r values.Request) values.Reply {
+	t.Helper()
+	replies, err := c.Do(t.Context(), r)
+	require.NoError(t, err)
+	return replies[0]
+}
+
+// A value that Redisson 3.16.6 wrote with MarshallingCodec.
+type message struct {
+	name  string
+	bytes []byte
+}
+
+func awkward(t *testing.T, classes string, jars []string) (all []message) {
+	t.Helper()
+	classPath := strings.Join(append([]string{classes}, jars...), string(os.PathListSeparator))
+	args := []string{"-cp", classPath, "acme.Awkward", "codec.MarshallingCodec"}
+	for _, pkg := range []string{"java.lang", "java.util", "java.io", "java.math", "java.net", "java.time", "java.util.concurrent", "java.util.concurrent.atomic"} {
+		args = append([]string{"--add-opens=java.base/" + pkg + "=ALL-UNNAMED"}, args...)
+	}
+	output, err := exec.CommandContext(t.Context(), "java", args...).Output()
+	require.NoError(t, err)
+	for lines := bufio.NewScanner(strings.NewReader(string(output))); lines.Scan(); {
+		name, text, _ := strings.Cut(lines.Text(), "\t")
+		value, err := base64.StdEncoding.DecodeString(text)
+		require.NoError(t, err, "%s: %s", name, text)
+		all = append(all, message{name, value})
+	}
+	return all
+}
+
+// Of 55 awkward values of Marshalling, Kryo5 carries all but two, which it does not hold: a Timestamp's nanoseconds, and a cycle.
+func TestAwkwardValuesAreCarried(t *testing.T) {
+	old, fresh := jarsOf(t, "3.16.6"), jarsOf(t, "4.7.0")
+	classes := classesOf(t, old)
+	c := start(t, values.Options{ClassPath: []string{classes}, Old: old, New: fresh})
+	require.Equal(t, []string{"3.16.6", "4.7.0"}, []string{c.Old, c.New})
+	require.Contains(t, c.OldCodecs, "marshalling")
+	require.NotContains(t, c.OldCodecs, "kryo5", "its library does not come with the jar")
+	require.Contains(t, c.NewCodecs, "kryo5")
+
+	messages := awkward(t, classes, old)
+	require.Len(t, messages, 55)
+	var requests []values.Request
+	for _, m := range messages {
+		requests = append(requests, values.Request{"verb": "recode", "codec": "marshalling", "to": "kryo5", "value": m.bytes})
+	}
+	replies, err := c.Do(t.Context(), requests...)
+	require.NoError(t, err)
+	refused := map[string]string{}
+	for i, r := range replies {
+		if err := r.Err(); err != nil {
+			refused[messages[i].name] = err.Error()
+		}
+	}
+	require.Equal(t, map[string]string{
+		"Timestamp with nanoseconds": `it would be read as another value: {"java.sql.Timestamp":"1767323045123 2026-01-02 03:04:05.123456789"} becomes {"java.sql.Timestamp":"1767323045123 2026-01-02 03:04:05.123"}`,
+		"cycle":                      "it is nested deeper than 200, or holds itself",
+	}, refused)
+
+	order := ask(t, c, values.Request{"verb": "decode", "codec": "marshalling", "value": messages[0].bytes})
+	require.NoError(t, order.Err())
+	require.Equal(t, "acme.Awkward$Order", order.Class)
+	require.True(t, order.Same)
+	require.JSONEq(t, `{"@class":"acme.Awkward$Order","name":"order 7","items":[{"@class":"acme.Awkward$Item","sku":"a","count":2,"price":12.50}],"stock":{"a":1},
+		"state":"NEW","shape":{"@class":"acme.Awkward$Circle","radius":1.5,"name":"c"},"id":7,"created":"Tue Nov 14 22:13:20 UTC 2023"}`,
+		strings.Replace(string(order.JSON), "CET", "UTC", 1))
+
+	types := ask(t, c, values.Request{"verb": "gotypes", "class": "acme.Awkward$Order acme.Awkward$Page", "package": "shop"})
+	require.NoError(t, types.Err())
+	if *update {
+		require.NoError(t, os.WriteFile("testdata/types.golden", []byte(types.Source), 0o644))
+	}
+	want, err := os.ReadFile("testdata/types.golden")
+	require.NoError(t, err)
+	require.Equal(t, string(want), types.Source)
+
+	plain := start(t, values.Options{Old: old, New: fresh}) // without the application
+	missing := ask(t, plain, values.Request{"verb": "decode", "codec": "marshalling", "value": messages[0].bytes})
+	require.ErrorContains(t, missing.Err(), "acme.Awkward$Order")
+	require.Contains(t, missing.Missing, "acme.Awkward$Order")
+	for codec, why := range map[string]string{
+		"typed-json": "do not name the class", "acme.MyCodec": "ClassNotFoundException: acme.MyCodec", "lz4/kryo5": "net.jpountz.lz4.LZ4Factory",
+	} {
+		r := ask(t, plain, values.Request{"verb": "recode", "codec": "string", "to": codec, "value": []byte("x")})
+		require.ErrorContains(t, r.Err(), why)
+	}
+	r := ask(t, plain, values.Request{"verb": "recode", "codec": "string", "to": "typed-json", "class": "java.lang.String", "value": []byte("x")})
+	require.Equal(t, `"x"`, string(r.Value))
+	r = ask(t, plain, values.Request{"verb": "encode", "codec": "kryo5", "json": `["java.lang.Long",42]`})
+	require.Equal(t, "\x09\x54", string(r.Value))
+	require.ErrorContains(t, ask(t, plain, values.Request{"verb": "sing"}).Err(), "expected the verb")
+}
+
+// A Spring Boot jar is read as it is: its classes and its libraries, Redisson among them. Java may run elsewhere, and leaves nothing.
+func TestSpringBootJar(t *testing.T) {
+	jars := jarsOf(t, "3.16.6")
+	classes := classesOf(t, jars)
+	temp := t.TempDir()
+	boot := filepath.Join(temp, "app.jar")
+	file, err := os.Create(boot)
+	require.NoError(t, err)
+	jar := zip.NewWriter(file)
+	add := func(name, from string) {
+		content, err := os.ReadFile(from)
+		require.NoError(t, err)
+		w, err := jar.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+		require.NoError(t, err)
+		_, err = w.Write(content)
+		require.NoError(t, err)
+	}
+	inside, err := filepath.Glob(filepath.Join(classes, "acme", "*.class"))
+	require.NoError(t, err)
+	for _, class := range inside {
+		add("BOOT-INF/classes/acme/"+filepath.Base(class), class)
+	}
+	for _, library := range jars {
+		add("BOOT-INF/lib/"+filepath.Base(library), library)
+	}
+	require.NoError(t, jar.Close())
+	require.NoError(t, file.Close())
+
+	messages := awkward(t, classes, jars)
+	work := t.TempDir()
+	t.Setenv("TMPDIR", work)
+	for name, java := range map[string][]string{"here": nil, "elsewhere": {"env", "java", "-Djava.io.tmpdir=" + work}} {
+		t.Run(name, func(t *testing.T) {
+			c, err := values.Start(t.Context(), values.Options{Java: java, ClassPath: []string{boot}})
+			require.NoError(t, err)
+			require.Equal(t, "3.16.6", c.Old)
+			r := ask(t, c, values.Request{"verb": "decode", "codec": "marshalling", "value": messages[0].bytes})
+			require.NoError(t, r.Err())
+			require.Equal(t, "acme.Awkward$Order", r.Class)
+			c.Close()
+			left, err := os.ReadDir(work)
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+	_, err = values.Start(t.Context(), values.Options{ClassPath: []string{filepath.Join(temp, "none.jar")}})
+	require.ErrorContains(t, err, "no such file: "+temp)
+	_, err = values.Start(t.Context(), values.Options{ClassPath: []string{"client_test.go"}})
+	require.ErrorContains(t, err, "neither a jar nor a folder")
+}
+
+// A program that is no Java, or that stops to answer, ends in an error that says so.
+func TestJavaThatFails(t *testing.T) {
+	fake := func(script string) []string {
+		file := filepath.Join(t.TempDir(), "java")
+		require.NoError(t, os.WriteFile(file, []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+		return []string{file}
+	}
+	hello := `read line; echo '{"id":1,"ok":true,"java":"17","old":"4.7.0","new":"4.7.0"}'; `
+	for name, c := range map[string]struct {
+		java    []string
+		timeout time.Duration
+		want    string
+		noJava  bool
+	}{
+		"there is none":   {[]string{filepath.Join(t.TempDir(), "java")}, 0, "apt install openjdk-17-jdk-headless", true},
+		"it ends":         {fake("echo 'Error: release 17 is not supported' >&2; exit 1"), 0, "ended (exit status 1): Error: release 17", true},
+		"it says nothing": {fake("cat >/dev/null"), 100 * time.Millisecond, "did not answer within 100ms", true},
+		"no JSON":         {fake(hello + "read line; echo what; cat >/dev/null"), 0, `should have sent answer 2, got "what"`, false},
+		"another answer":  {fake(hello + `read line; echo '{"id":7}'; cat >/dev/null`), 0, "should have sent answer 2", false},
+		"it dies":         {fake(hello + "read line; kill -9 $$"), 0, "ended (signal: killed)", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, err := values.Start(t.Context(), values.Options{Java: c.java, Timeout: c.timeout})
+			if err == nil {
+				_, err = client.Do(t.Context(), values.Request{"verb": "decode"})
+			}
+			require.ErrorContains(t, err, c.want)
+			require.Equal(t, c.noJava, errors.Is(err, values.ErrNoJava))
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	client, err := values.Start(ctx, values.Options{Java: fake(hello + "cat >/dev/null")})
+	require.NoError(t, err)
+	cancel()
+	_, err = client.Do(ctx, values.Request{"verb": "decode"})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// The program ends where its client is gone.
+func TestJavaEndsWithUs(t *testing.T) {
+	if _, err := exec.LookPath("javac"); err != nil {
+		redistest.Missing(t, "redisson", err)
+	}
+	folder := filepath.Join(t.TempDir(), "work")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	cmd := exec.CommandContext(t.Context(), "java", "java/JavaValues.java", folder)
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = io.WriteString(stdin, `{"id":1,"verb":"hello"}`+"\n")
+	require.NoError(t, err)
+	require.NoError(t, stdin.Close())
+	require.NoError(t, cmd.Wait())
+	require.NoDirExists(t, folder)
+}
