@@ -51,7 +51,7 @@ var rooms = []room{
 	}, []string{"dq", "codec", "ground", "load", "result", "report"}},
 	{"ops", "What is wrong with a live queue, and how is it repaired?", []string{
 		"harness/internal/forensics", "harness/internal/analysis", "harness/internal/upgrade",
-	}, []string{"dq", "codec", "ground", "judge", "result"}},
+	}, []string{"dq", "codec", "ground", "judge", "result", "values"}},
 	{"values", "What do Java's codecs make of a value?", []string{"harness/internal/values"}, []string{"codec", "ground"}},
 	{"cli", "Which commands and flags are there, and what is public?", []string{"harness", "harness/internal/cli", "cmd"},
 		[]string{"dq", "codec", "ground", "load", "result", "report", "judge", "ops", "values"}},

@@ -35,9 +35,12 @@ func (f javaFlags) given() bool { return len(f.classPath) > 0 || f.release != ""
 
 // start starts Java. Without --release, the Redisson on the class path reads and writes.
 func (f javaFlags) start(ctx context.Context, stderr io.Writer) (*values.Client, error) {
-	command, err := program.SplitCommandLine(os.Getenv("DQ_JAVA"))
-	if err != nil {
-		return nil, usageError(fmt.Errorf("DQ_JAVA: %w", err))
+	var command []string
+	var err error
+	if named := os.Getenv("DQ_JAVA"); named != "" {
+		if command, err = program.SplitCommandLine(named); err != nil {
+			return nil, usageError(fmt.Errorf("DQ_JAVA: %w", err))
+		}
 	}
 	if !f.given() {
 		return nil, usageError(errors.New("Java reads the values: expected --classpath, the application with its Redisson, " +
@@ -68,17 +71,18 @@ func (f javaFlags) start(ctx context.Context, stderr io.Writer) (*values.Client,
 	return values.Start(ctx, o)
 }
 
-// lacks is the error about a codec that a Redisson cannot use; nil for one that it can, or whose name is a class.
+// lacks is the error about a codec that a Redisson cannot use; nil for one that it can, and for the name of a class.
 func lacks(name, version string, codecs []string) error {
-	inner := name[strings.LastIndex(name, "/")+1:]
-	switch {
-	case version == "":
+	if version == "" {
 		return usageError(errors.New("--classpath has no Redisson: add its jars, or name one by --release"))
-	case strings.Contains(inner, ".") || slices.Contains(codecs, inner):
-		return nil
 	}
-	return usageError(fmt.Errorf("--codec: Redisson %s has no codec %q that works here%s; there are %s, each of them compressed, such as lz4/kryo5, "+
-		"and the full names of classes", version, inner, text.DidYouMean(inner, codecs), strings.Join(codecs, ", ")))
+	for part := range strings.SplitSeq(name, "/") {
+		if !strings.Contains(part, ".") && !slices.Contains(codecs, part) {
+			return usageError(fmt.Errorf("--codec: Redisson %s has no codec %q that works here%s; there are %s, one in another, such as lz4/kryo5, and the full names of classes",
+				version, part, text.DidYouMean(part, codecs), strings.Join(codecs, ", ")))
+		}
+	}
+	return nil
 }
 
 // decodeByJava prints a value as the application's Redisson reads it.

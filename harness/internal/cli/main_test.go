@@ -30,7 +30,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(redistest.Waiting{M: m}, map[string]func(){"dq-bench": func() { os.Exit(Execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }, "dq-calls-only": callsOnly})
+	testscript.Main(redistest.Waiting{M: m}, map[string]func(){"dq-bench": func() { os.Exit(Execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }, "dq-calls-only": callsOnly, "dq-fake-java": fakeJava})
 }
 
 // TestScripts runs the program as its users do. Besides testscript's own, the
@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 //	json                         the last stdout is one JSON document, as its schema says, and nothing else
 //	fields FILE PATH=VALUE…      the JSON file has these values, PATH like counts.lost
 //	dq-calls-only                a driver program that cannot run a load by itself
+//	dq-fake-java                 a program that answers as JavaValues does, for DQ_JAVA
 //	claim FOLDER                 has the process of the test claim an output folder until the script ends
 //	[redis]                      a redis-server is on PATH
 //	serve [FILE]                 starts a Redis for the script and sets $REDIS to its URL and $REDIS_ADDR; FILE is its Unix socket

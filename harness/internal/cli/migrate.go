@@ -36,8 +36,9 @@ rewritten member; --force continues. --repair moves ghosts to redisson_delay_que
 orphans, and moves unreadable members to redisson_delay_queue_quarantine:{QUEUE}. Nothing is deleted.
 
 --codec rewrites the values, waiting and delivered. Stop all clients first: a consumer with the other codec
-loses values. Objects of your classes need --classpath; values of typed-json need --class. One refused value
-refuses all, and nothing changes, unless --partial. Codecs: ` + codecNames + `.
+loses values. Redisson's own codecs read and write them, with the classes of --classpath: its Redisson, or
+--release OLD:NEW. It needs Java 17 here, or in a service: see 'dq-bench codec decode --help'. What would be read
+as another value is refused, stays as it is, and is listed. Values of typed-json need --class.
 
 Exit codes: 1 refused, nothing was changed; 99 something is left.`,
 		Example: `  dq-bench migrate orders --to 4.7.0 --dry-run

@@ -184,28 +184,37 @@ func TestMigrateOfValuesIsKilled(t *testing.T) {
 	halfway := 0
 	for i := range 2 * kills {
 		way := []string{"string:json", "json:string"}[i%2]
-		run := func() *exec.Cmd {
-			cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--codec", way, "--redis", srv.DriverURL())
+		run := func() (*exec.Cmd, chan error) {
+			cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--codec", way, "--classpath", "app.jar", "--redis", srv.DriverURL())
+			cmd.Env = append(os.Environ(), "DQ_JAVA=dq-fake-java")
+			cmd.Stderr = new(bytes.Buffer)
+			ended := make(chan error, 1)
 			require.NoError(t, cmd.Start())
-			return cmd
+			go func() { ended <- cmd.Wait() }()
+			return cmd, ended
 		}
 		before := client.LIndex(ctx, names.Destination, -1).Val()
-		cmd := run()
+		cmd, ended := run()
 		for client.LIndex(ctx, names.Destination, -1).Val() == before {
-			require.NoError(t, ctx.Err(), "it never wrote")
+			select {
+			case err := <-ended:
+				t.Fatalf("it ended before it wrote: %v: %s", err, cmd.Stderr)
+			case <-time.After(time.Millisecond):
+			}
 		}
 		// Any instant: there is no event to wait for.
 		time.Sleep(time.Duration(rand.Int64N(int64(150 * time.Millisecond))))
 		if err := cmd.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
 			require.NoError(t, err)
 		}
-		_ = cmd.Wait() // killed, or done before
+		<-ended // killed, or done before
 		quoted, now := values()
 		require.Equal(t, whole, now, "kill %d", i)
 		if quoted > 0 && quoted < members+delivered {
 			halfway++
 		}
-		require.NoError(t, run().Wait())
+		cmd, ended = run()
+		require.NoError(t, <-ended, "%s", cmd.Stderr)
 		quoted, now = values()
 		require.Equal(t, whole, now)
 		require.Equal(t, []int{members + delivered, 0}[i%2], quoted)

@@ -16,13 +16,14 @@ import (
 // Who has the rights that an error asks for may do all that the command does; who has none is told
 // them, and that nothing was changed.
 func TestRightsThatErrorsAskFor(t *testing.T) {
+	t.Setenv("DQ_JAVA", "dq-fake-java")
 	srv := redistest.Redis(t)
 	ctx := t.Context()
 	client := srv.NewClient()
 	defer client.Close()
 	for command, rights := range map[string]string{
 		"inspect orders": inspectRights, "inspect --all": inspectRights,
-		"migrate orders --to 4.7.0 --repair": migrateRights, "migrate orders --codec string:json": migrateRights,
+		"migrate orders --to 4.7.0 --repair": migrateRights, "migrate orders --codec string:json --classpath app.jar": migrateRights,
 		"bridge orders --for 200ms": bridgeRights, "bridge --all --for 200ms": bridgeRights,
 	} {
 		require.NoError(t, client.FlushAll(ctx).Err())

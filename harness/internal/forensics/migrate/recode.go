@@ -2,8 +2,8 @@ package migrate
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,15 +36,15 @@ type recoding struct {
 }
 
 // Recode writes the values of the queue with that destination in another codec: of what waits for its
-// time, and of what was delivered and not taken. It fails with a *CodecSubscribedError or a
-// *RefusedError where it refuses; then nothing was changed. Where it ends early, the Recoding says what
-// was done until then, and a new Recode goes on.
+// time, and of what was delivered and not taken. A value that is refused stays as it is. It fails with a
+// *CodecSubscribedError where it refuses all; then nothing was changed. Where it ends early, the Recoding
+// says what was done until then, and a new Recode goes on.
 func Recode(ctx context.Context, client redis.UniversalClient, dest string, options RecodeOptions) (*Recoding, error) {
 	began := time.Now()
 	r := &recoding{
 		client: client, names: wire.NamesOf(dest), options: options, batch: batch{size: firstBatch},
 		result: &Recoding{
-			Schema: RecodingSchema, Queue: dest, From: options.From, To: options.To, DryRun: options.DryRun, Partial: options.Partial,
+			Schema: RecodingSchema, Queue: dest, From: options.From, To: options.To, DryRun: options.DryRun,
 			Held: Held{Key: forensics.HeldKey(dest)}, Journal: JournalKey(dest),
 		},
 	}
@@ -70,12 +70,6 @@ func (r *recoding) run(ctx context.Context) error {
 	if r.result.Before, _, err = r.survey(ctx); err != nil {
 		return err
 	}
-	if refused := (&RefusedError{r.options.To, r.result.Before}); r.result.Before.CountRefused() > 0 && !r.options.Partial {
-		if !r.options.DryRun {
-			return refused
-		}
-		r.refusal(refused)
-	}
 	if r.options.DryRun {
 		return nil
 	}
@@ -95,14 +89,6 @@ func errSlots(names wire.Names, a, b int) error {
 		names.TimeoutSet, names.Pending, a, b)
 }
 
-// refusal takes note of why this would refuse, were it no dry run.
-func (r *recoding) refusal(err error) {
-	if r.result.Refusal != "" {
-		r.result.Refusal += "; "
-	}
-	r.result.Refusal += err.Error()
-}
-
 // ask looks for subscribers, and fails where that forbids to go on.
 func (r *recoding) ask(ctx context.Context) error {
 	found, err := subscribers(ctx, r.client, r.names.Channel)
@@ -115,7 +101,7 @@ func (r *recoding) ask(ctx context.Context) error {
 	}
 	refusal := &CodecSubscribedError{SubscribedError{r.names.Channel, found}, r.options.From, r.options.To}
 	if r.options.DryRun {
-		r.refusal(refusal)
+		r.result.Refusal = refusal.Error()
 		return nil
 	}
 	return refusal
@@ -264,7 +250,7 @@ func (r *recoding) replace(ctx context.Context, keys []string, mode string, firs
 			args = append(args, entries[i], *fates[i].fresh, fates[i].flag)
 		}
 		args[1] = first + at
-		reply, err := recode.Run(ctx, r.client, keys, args...).Result()
+		reply, err := rewriteValues.Run(ctx, r.client, keys, args...).Result()
 		if err != nil {
 			return err
 		}
@@ -282,75 +268,84 @@ func (r *recoding) replace(ctx context.Context, keys []string, mode string, firs
 
 // fate is what becomes of an entry.
 type fate struct {
-	fresh   *string // nil for one that stays
-	flag    string  // of the script
-	refused *codec.RecodeError
+	fresh *string // nil for one that stays
+	flag  string  // of the script
+	// refused is why the value is not rewritten; its Reason is empty where the value is, or needs not be.
+	refused Outcome
 }
 
 // judge returns what becomes of each of the entries.
 func (r *recoding) judge(ctx context.Context, entries []string, l list) ([]fate, error) {
 	fates := make([]fate, len(entries))
-	either := map[int]bool{}
 	var fields []string
-	var asked []int
+	var old, either []int // indexes of entries in the old codec, and of those that are in either
 	for i, entry := range entries {
 		value, _ := l.open(entry)
 		if value == nil && l.field == "T" {
 			continue
 		}
-		switch r.options.Recoder.Looks(value) {
-		case codec.LooksTo:
-			continue
-		case codec.LooksBoth:
-			either[i] = true
-			fields, asked = append(fields, l.field+entry), append(asked, i)
-			continue
-		}
-		fates[i] = r.recoded(entry, l)
-	}
-	if len(fields) == 0 {
-		return fates, nil
-	}
-	known, err := r.client.HMGet(ctx, r.result.Journal, fields...).Result()
-	if err != nil {
-		return nil, fmt.Errorf("HMGET %s: %w", r.result.Journal, err)
-	}
-	for n, i := range asked {
-		of, isKnown := known[n].(string)
-		switch {
-		case isKnown && of == r.options.To:
-		case r.options.Force && !isKnown:
-			fates[i].refused = &codec.RecodeError{Reason: fmt.Sprintf("both %s and %s read it, and a service that runs may have offered it in either", r.options.From, r.options.To)}
-		default:
-			fates[i] = r.recoded(entries[i], l)
+		switch looks(r.options.From, r.options.To, value) {
+		case looksFrom:
+			old = append(old, i)
+		case looksBoth:
+			fields, either = append(fields, l.field+entry), append(either, i)
+		case looksOther:
+			kind := codec.Detect(value)
+			fates[i].refused.Reason = fmt.Sprintf("these are no bytes of %s: they seem to be of %s", r.options.From, strings.Replace(kind.Codec, codec.UnknownCodec, "no codec known here", 1))
 		}
 	}
-	return fates, nil
+	if len(fields) > 0 {
+		known, err := r.client.HMGet(ctx, r.result.Journal, fields...).Result()
+		if err != nil {
+			return nil, fmt.Errorf("HMGET %s: %w", r.result.Journal, err)
+		}
+		for n, i := range either {
+			of, isKnown := known[n].(string)
+			switch {
+			case isKnown && of == r.options.To:
+			case r.options.Force && !isKnown:
+				fates[i].refused.Reason = fmt.Sprintf("both %s and %s read it, and a service that runs may have offered it in either", r.options.From, r.options.To)
+			default:
+				old = append(old, i)
+			}
+		}
+	}
+	return fates, r.recode(ctx, entries, old, l, fates)
 }
 
-// recoded returns what becomes of an entry that is of the old codec.
-func (r *recoding) recoded(entry string, l list) fate {
-	value, pack := l.open(entry)
-	fresh, err := r.options.Recoder.Recode(value)
+// recode finds what becomes of the entries with the indexes, which are of the old codec.
+func (r *recoding) recode(ctx context.Context, entries []string, indexes []int, l list, fates []fate) error {
+	if len(indexes) == 0 {
+		return nil
+	}
+	values := make([][]byte, len(indexes))
+	for n, i := range indexes {
+		values[n], _ = l.open(entries[i])
+	}
+	outcomes, err := r.options.Recode(ctx, values)
 	if err != nil {
-		var refused *codec.RecodeError
-		if !errors.As(err, &refused) {
-			refused = &codec.RecodeError{Reason: err.Error()}
+		return fmt.Errorf("writing values of %s as %s does: %w", r.options.From, r.options.To, err)
+	}
+	for n, i := range indexes {
+		fresh := outcomes[n]
+		seems := looks(r.options.From, r.options.To, fresh.Value)
+		if fresh.Reason == "" && seems != looksTo && seems != looksBoth {
+			fresh.Reason = fmt.Sprintf("what %s writes of it looks like %s, so that nobody could tell later what it is", r.options.To, codec.Detect(fresh.Value).Codec)
 		}
-		return fate{refused: refused}
+		if fresh.Reason != "" {
+			fates[i].refused = fresh
+			continue
+		}
+		_, pack := l.open(entries[i])
+		packed := pack(fresh.Value)
+		if seems == looksBoth {
+			fates[i].flag = "both"
+		}
+		if packed != entries[i] && (l.field != "D" || !r.delivered[packed]) { // not before that one is rewritten, which it would be taken for
+			fates[i].fresh = &packed
+		}
 	}
-	packed := pack(fresh)
-	f := fate{fresh: &packed}
-	if looks := r.options.Recoder.Looks(fresh); looks == codec.LooksBoth || looks == codec.LooksFrom {
-		f.flag = "both"
-	}
-	switch {
-	case packed == entry:
-		f.fresh = nil // it is the same in either codec
-	case l.field == "D" && r.delivered[packed]:
-		f.fresh = nil // not before that one is rewritten, which it would be taken for
-	}
-	return f
+	return nil
 }
 
 // unlisted rewrites the members of the timeout set that the Index has not seen in the list.

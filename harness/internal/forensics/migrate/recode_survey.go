@@ -40,8 +40,8 @@ func (r *recoding) survey(ctx context.Context) (Values, *forensics.Index, error)
 		}
 		for i, f := range fates {
 			switch {
-			case f.refused != nil:
-				v.refuse(f.refused, int64(chunk[i].Score))
+			case f.refused.Reason != "":
+				v.refuse(pending, members[i], f.refused, int64(chunk[i].Score))
 			case f.fresh != nil:
 				v.Members++
 				v.example(pending, members[i], *f.fresh)
@@ -83,8 +83,8 @@ func (r *recoding) surveyPending(ctx context.Context, v *Values, timed *forensic
 	})
 	flush()
 	for _, entry := range difference.Ghosts.First {
-		if f, err := r.judge(ctx, []string{entry}, pending); err == nil && f[0].refused != nil {
-			v.refuse(f[0].refused, 0)
+		if f, err := r.judge(ctx, []string{entry}, pending); err == nil && f[0].refused.Reason != "" {
+			v.refuse(pending, entry, f[0].refused, 0)
 		}
 	}
 	v.Unsure = difference.Lost || difference.Deep
@@ -111,8 +111,8 @@ func (r *recoding) surveyDelivered(ctx context.Context, v *Values) error {
 		v.Waiting += len(values)
 		for i, f := range fates {
 			switch {
-			case f.refused != nil:
-				v.refuse(f.refused, 0)
+			case f.refused.Reason != "":
+				v.refuse(l, values[i], f.refused, 0)
 			case f.fresh != nil:
 				v.WaitingOld++
 				r.delivered[values[i]] = true

@@ -1,24 +1,44 @@
 package migrate_test
 
 import (
-	"encoding/hex"
+	"context"
+	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/migrate"
 )
 
-// recoding returns the options for two codecs.
-func recoding(t testing.TB, from, to codec.Name) migrate.RecodeOptions {
-	recoder, err := codec.NewRecoder(from, to, nil, "")
-	require.NoError(t, err)
-	return migrate.RecodeOptions{From: string(from), To: string(to), Recoder: recoder}
+// recoding returns the options for two codecs: of texts, and of the values in ofKryo5.
+func recoding(from, to string) migrate.RecodeOptions {
+	return migrate.RecodeOptions{From: from, To: to, Recode: func(_ context.Context, values [][]byte) ([]migrate.Outcome, error) {
+		outcomes := make([]migrate.Outcome, len(values))
+		for i, value := range values {
+			plain, err := strconv.Unquote(string(value))
+			switch fresh, known := ofKryo5[string(value)]; {
+			case to == "kryo5" && known:
+				outcomes[i].Value = []byte(fresh)
+			case to == "json":
+				outcomes[i].Value = []byte(strconv.Quote(string(value)))
+			case from == "json" && err == nil:
+				outcomes[i].Value = []byte(plain)
+			default:
+				outcomes[i] = migrate.Outcome{Reason: "it would be read as another value", Example: "a becomes b"}
+			}
+		}
+		return outcomes, nil
+	}}
+}
+
+// ofKryo5 has values of Marshalling as Kryo5 writes them: "hello", 42, and 42L.
+var ofKryo5 = map[string]string{
+	"\x04\x3e\x05hello": "\x03hell\xef", "\x04\x4b\x00\x00\x00\x2a": "\x02\x54", "\x04\x4c\x00\x00\x00\x00\x00\x00\x00\x2a": "\x09\x54",
 }
 
 func (b *bundle) recode(o migrate.RecodeOptions) *migrate.Recoding {
@@ -70,7 +90,7 @@ func TestRecode(t *testing.T) {
 	require.NoError(t, b.client.RPush(b.ctx, "orders", delivered...).Err())
 	before := b.state()
 
-	plan := recoding(t, codec.NameString, codec.NameJSON)
+	plan := recoding("string", "json")
 	plan.DryRun = true
 	planned := b.recode(plan)
 	require.Equal(t, before, b.state(), "a dry run")
@@ -78,7 +98,7 @@ func TestRecode(t *testing.T) {
 	require.Equal(t, 603, planned.Before.Entries)
 	require.Equal(t, 1, planned.Before.Unreadable)
 
-	done := b.recode(recoding(t, codec.NameString, codec.NameJSON))
+	done := b.recode(recoding("string", "json"))
 	require.Equal(t, "1 unreadable members", done.Left())
 	require.Equal(t, before.recoded(quoted), b.state())
 	var want []string
@@ -90,12 +110,12 @@ func TestRecode(t *testing.T) {
 	require.Len(t, unlisted, 1)
 	require.Contains(t, b.state().Set, unlisted[0])
 
-	again := b.recode(recoding(t, codec.NameString, codec.NameJSON))
+	again := b.recode(recoding("string", "json"))
 	require.Zero(t, again.Done.Batches)
 	require.Equal(t, before.recoded(quoted), b.state())
 	require.Equal(t, want, b.list("orders"))
 
-	b.recode(recoding(t, codec.NameJSON, codec.NameString))
+	b.recode(recoding("json", "string"))
 	require.Equal(t, before, b.state())
 	require.Equal(t, len(delivered), len(b.list("orders")))
 	for i, value := range b.list("orders") {
@@ -106,69 +126,68 @@ func TestRecode(t *testing.T) {
 // A value of Marshalling tells what it is, so that nothing is kept of what is done.
 func TestRecodeToTheDefaultOfNewerReleases(t *testing.T) {
 	b := setup(t, 22)
-	values := map[string]string{"043e0568656c6c6f": "0368656c6cef", "044b0000002a": "0254", "044c000000000000002a": "0954"}
-	write := map[string]string{}
-	for old, fresh := range values {
-		from, err := hex.DecodeString(old)
-		require.NoError(t, err)
-		to, err := hex.DecodeString(fresh)
-		require.NoError(t, err)
-		write[string(from)] = string(to)
+	for old := range ofKryo5 {
 		for _, l := range []wire.Layout{dLc0, bc0Lc0} {
-			member := b.member(l, wire.LengthSize, from)
+			member := b.member(l, wire.LengthSize, []byte(old))
 			b.timed(member, "4000000000000")
 			b.listed(member)
 		}
-		require.NoError(t, b.client.RPush(b.ctx, "orders", from).Err())
+		require.NoError(t, b.client.RPush(b.ctx, "orders", old).Err())
 	}
 	before := b.state()
-	done := b.recode(recoding(t, codec.NameMarshalling, codec.NameKryo5))
+	done := b.recode(recoding("marshalling", "kryo5"))
 	require.Empty(t, done.Left())
 	require.Equal(t, migrate.Recoded{Members: 6, Entries: 6, Waiting: 3}, migrate.Recoded{Members: done.Done.Members, Entries: done.Done.Entries, Waiting: done.Done.Waiting})
-	require.Equal(t, before.recoded(func(value string) string { return write[value] }), b.state())
+	require.Equal(t, before.recoded(func(value string) string { return ofKryo5[value] }), b.state())
 	require.Zero(t, b.client.Exists(b.ctx, migrate.JournalKey("orders")).Val())
-
-	// Compressed, and back.
-	kryo := b.state()
-	b.recode(recoding(t, codec.NameKryo5, "lz4/kryo5"))
-	require.NotEqual(t, kryo, b.state())
-	b.recode(recoding(t, "lz4/kryo5", codec.NameKryo5))
-	require.Equal(t, kryo, b.state())
 }
 
-// One value that is refused refuses all; or it is left as it is.
+// A value that is refused stays as it is, and stops no other.
 func TestRecodeRefuses(t *testing.T) {
 	b := setup(t, 23)
-	serialized, err := hex.DecodeString("aced000574000568656c6c6f")
-	require.NoError(t, err)
-	text, err := hex.DecodeString("043e0568656c6c6f")
-	require.NoError(t, err)
-	for _, value := range [][]byte{text, serialized, text} {
-		member := b.member(bc0Lc0, wire.LengthSize, value)
+	const serialized, text, cycle = "\xac\xed\x00\x05t\x00\x05hello", "\x04\x3e\x05hello", "\x04\x3e\x01a"
+	for _, value := range []string{text, serialized, cycle, text} {
+		member := b.member(bc0Lc0, wire.LengthSize, []byte(value))
 		b.timed(member, "4000000000000")
 		b.listed(member)
 	}
 	require.NoError(t, b.client.RPush(b.ctx, "orders", serialized, text).Err())
 	before := b.state()
-	options := recoding(t, codec.NameMarshalling, codec.NameKryo5)
-	_, err = migrate.Recode(b.ctx, b.client, "orders", options)
-	var refused *migrate.RefusedError
-	require.ErrorAs(t, err, &refused)
-	require.ErrorContains(t, err, "2 of the values would not come out as they are in kryo5")
-	require.ErrorContains(t, err, "these are no bytes of marshalling: they seem to be of serialization")
-	require.Equal(t, "java.lang.String", refused.Values.Refused[0].Class)
-	require.Equal(t, before, b.state())
-
-	options.Partial = true
-	done := b.recode(options)
-	require.Equal(t, "2 values that were refused", done.Left())
+	done := b.recode(recoding("marshalling", "kryo5"))
+	require.Equal(t, "3 refused values, which stay of marshalling", done.Left())
+	require.Equal(t, []migrate.Refused{
+		{Class: "java.lang.String", Reason: "these are no bytes of marshalling: they seem to be of serialization", Count: 2},
+		{Class: "java.lang.String", Reason: "it would be read as another value", Example: "a becomes b", Count: 1, First: 4000000000000},
+	}, done.After.Refused)
 	require.Equal(t, before.recoded(func(value string) string {
-		if value == string(text) {
+		if value == text {
 			return "\x03hell\xef"
 		}
 		return value
 	}), b.state())
-	require.Equal(t, []string{string(serialized), "\x03hell\xef"}, b.list("orders"))
+	require.Equal(t, []string{serialized, "\x03hell\xef"}, b.list("orders"))
+
+	// What fails as a whole changes nothing.
+	options := recoding("kryo5", "marshalling")
+	options.Recode = func(context.Context, [][]byte) ([]migrate.Outcome, error) { return nil, errors.New("no Java") }
+	now := b.state()
+	_, err := migrate.Recode(b.ctx, b.client, "orders", options)
+	require.EqualError(t, err, "writing values of kryo5 as marshalling does: no Java")
+	require.Equal(t, now, b.state())
+
+	// A codec that nothing here knows writes what looks like anything: the journal tells what is done.
+	options = recoding("kryo5", "acme.MyCodec")
+	options.Recode = func(_ context.Context, values [][]byte) ([]migrate.Outcome, error) {
+		outcomes := make([]migrate.Outcome, len(values))
+		for i := range values {
+			outcomes[i].Value = values[i]
+			outcomes[i].Value = append([]byte("\x03"), "hellO"...)[:6]
+		}
+		return outcomes, nil
+	}
+	done = b.recode(options)
+	require.Equal(t, 2, done.Done.Members)
+	require.Zero(t, b.recode(options).Done.Members)
 }
 
 // While services run, nobody can tell whether text that is JSON too is done.
@@ -183,22 +202,21 @@ func TestRecodeBesideServices(t *testing.T) {
 	defer listener.Close()
 	_, err := listener.Receive(b.ctx)
 	require.NoError(t, err)
-	before := b.state()
 
-	options := recoding(t, codec.NameString, codec.NameJSON)
+	options := recoding("string", "json")
 	_, err = migrate.Recode(b.ctx, b.client, "orders", options)
 	var subscribed *migrate.CodecSubscribedError
 	require.ErrorAs(t, err, &subscribed)
 	require.ErrorContains(t, err, "stop all that offer or take here")
 	options.Force = true
-	_, err = migrate.Recode(b.ctx, b.client, "orders", options)
-	require.ErrorContains(t, err, "both string and json read it, and a service that runs may have offered it in either")
-	require.Equal(t, before, b.state())
+	done := b.recode(options)
+	require.Equal(t, "both string and json read it, and a service that runs may have offered it in either", done.After.Refused[0].Reason)
+	require.Equal(t, "1 refused values, which stay of string", done.Left())
 }
 
 func TestRecodeOfLittle(t *testing.T) {
 	b := setup(t, 25)
-	done := b.recode(recoding(t, codec.NameMarshalling, codec.NameKryo5))
+	done := b.recode(recoding("marshalling", "kryo5"))
 	require.Empty(t, done.Left())
 	var text strings.Builder
 	require.NoError(t, done.WriteText(&text))
@@ -207,14 +225,14 @@ func TestRecodeOfLittle(t *testing.T) {
 	reliable := scripts.ReliableNamesOf("orders")
 	require.NoError(t, b.client.ZAdd(b.ctx, reliable.Held, redis.Z{Score: 1, Member: "held"}).Err())
 	require.NoError(t, b.client.ZAdd(b.ctx, reliable.Dead, redis.Z{Score: 1, Member: "dead"}).Err())
-	done = b.recode(recoding(t, codec.NameMarshalling, codec.NameKryo5))
+	done = b.recode(recoding("marshalling", "kryo5"))
 	require.Equal(t, "1 values that a dq.ReliableQueue holds, 1 dead letters of a dq.ReliableQueue", done.Left())
 
 	require.NoError(t, b.client.Set(b.ctx, reliable.Dead, "no set", 0).Err())
-	done = b.recode(recoding(t, codec.NameMarshalling, codec.NameKryo5))
+	done = b.recode(recoding("marshalling", "kryo5"))
 	require.Contains(t, done.ReliableUnknown, "WRONGTYPE")
 
 	require.NoError(t, b.client.Set(b.ctx, "orders", "no list", 0).Err())
-	_, err := migrate.Recode(b.ctx, b.client, "orders", recoding(t, codec.NameMarshalling, codec.NameKryo5))
+	_, err := migrate.Recode(b.ctx, b.client, "orders", recoding("marshalling", "kryo5"))
 	require.ErrorContains(t, err, "WRONGTYPE")
 }

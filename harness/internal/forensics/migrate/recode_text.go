@@ -73,6 +73,9 @@ func (r *Recoding) writeRefused(line func(label, format string, args ...any), v 
 	if more := len(v.Refused) - shownReasons; more > 0 {
 		line("", "and for %d more reasons, which --json has", more)
 	}
+	if v.CountRefused() > 0 {
+		line("", "refused values stay of %s: a consumer with %s loses them", r.From, r.To)
+	}
 	if v.Unreadable > 0 {
 		line("unreadable", "%d members of neither layout", v.Unreadable)
 	}

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,20 +16,20 @@ import (
 // RecodingSchema names the form of the JSON document of a Recoding.
 const RecodingSchema = "dq-bench/recoding/v1"
 
-// Recoder writes values of one codec as another does, as codec.Recoder does.
-type Recoder interface {
-	Looks(value []byte) codec.Looks
-	// Recode fails with a *codec.RecodeError for a value that it refuses.
-	Recode(value []byte) ([]byte, error)
+// Outcome is a value in the other codec, or why it is refused.
+type Outcome struct {
+	Value  []byte
+	Reason string
+	// Example is what a refused value would become.
+	Example string
 }
 
 // RecodeOptions say what to do.
 type RecodeOptions struct {
 	// From and To are the names of the codecs.
 	From, To string
-	Recoder  Recoder
-	// Partial goes on where values are refused, and leaves them as they are.
-	Partial bool
+	// Recode writes values of the one codec as the other does. It fails where no value can be judged.
+	Recode func(ctx context.Context, values [][]byte) ([]Outcome, error)
 	// DryRun, Force and Cluster are as in Options.
 	DryRun, Force, Cluster bool
 	// Progress is as in Options.
@@ -42,7 +43,6 @@ type Recoding struct {
 	From        string      `json:"from"`
 	To          string      `json:"to"`
 	DryRun      bool        `json:"dry_run"`
-	Partial     bool        `json:"partial"`
 	Subscribers Subscribers `json:"subscribers"`
 	// Refusal is why the same without DryRun would refuse; empty where it would not.
 	Refusal string `json:"refusal,omitempty"`
@@ -115,12 +115,12 @@ type Values struct {
 
 // Refused are values that are not rewritten for one reason.
 type Refused struct {
-	// Class and Path say where in the values it is: "acme.Order.items[3].state". Empty where the bytes
-	// do not tell.
+	// Class is the class of the first of them; empty where the bytes do not tell.
 	Class  string `json:"class,omitempty"`
-	Path   string `json:"path,omitempty"`
 	Reason string `json:"reason"`
-	Count  int    `json:"count"`
+	// Example is what the first of them would become.
+	Example string `json:"example,omitempty"`
+	Count   int    `json:"count"`
 	// First is the due time of the first of them, in Unix ms; 0 for one that was delivered.
 	First int64 `json:"first_due_ms,omitempty"`
 }
@@ -138,16 +138,18 @@ func (v Values) CountRefused() int {
 const maxReasons = 20
 
 // refuse takes note of a value that is not rewritten.
-func (v *Values) refuse(why *codec.RecodeError, due int64) {
-	one := Refused{Class: why.Class, Path: why.Path, Reason: why.Reason, Count: 1, First: due}
-	i := slices.IndexFunc(v.Refused, func(r Refused) bool { return r.Class == one.Class && r.Path == one.Path && r.Reason == one.Reason })
-	if i < 0 && len(v.Refused) == maxReasons {
-		one = Refused{Reason: "other reasons", Count: 1, First: due}
-		i = slices.IndexFunc(v.Refused, func(r Refused) bool { return r.Reason == one.Reason })
+func (v *Values) refuse(l list, entry string, why Outcome, due int64) {
+	value, _ := l.open(entry)
+	one := Refused{Class: codec.Detect(value).Class, Reason: why.Reason, Example: why.Example, First: due}
+	same := func(r Refused) bool { return r.Class == one.Class && r.Reason == one.Reason }
+	i := slices.IndexFunc(v.Refused, same)
+	if i < 0 && len(v.Refused) >= maxReasons {
+		one = Refused{Reason: "other reasons", First: due}
+		i = slices.IndexFunc(v.Refused, same)
 	}
 	if i < 0 {
+		i = len(v.Refused)
 		v.Refused = append(v.Refused, one)
-		return
 	}
 	v.Refused[i].Count++
 }
@@ -159,11 +161,14 @@ func (v *Values) sort() {
 
 // String says it in a line.
 func (r Refused) String() string {
-	at := cmp.Or(r.Path, r.Class)
+	at := r.Class
 	if at != "" {
 		at += ": "
 	}
 	line := fmt.Sprintf("%d of %s%s", r.Count, text.Line(at), text.Line(r.Reason))
+	if r.Example != "" {
+		line += ": " + text.Line(r.Example)
+	}
 	if r.First != 0 {
 		line += fmt.Sprintf("; the first is due at %s", time.UnixMilli(r.First).UTC().Format(time.RFC3339))
 	}
@@ -187,7 +192,7 @@ func (r *Recoding) Left() string {
 		add(v.Entries, "entries of "+r.From)
 	}
 	add(v.WaitingOld, "delivered values of "+r.From)
-	add(v.CountRefused(), "values that were refused")
+	add(v.CountRefused(), "refused values, which stay of "+r.From)
 	add(v.Unreadable, "unreadable members")
 	add(int(r.Held.Count), "values that a bridge holds, of "+r.From)
 	add(int(r.Reserved), "values that a dq.ReliableQueue holds")
@@ -196,18 +201,6 @@ func (r *Recoding) Left() string {
 		left = append(left, "members that are not listed were not looked for, for the list moves too fast or is too long")
 	}
 	return strings.Join(left, ", ")
-}
-
-// RefusedError says that values are refused, so that nothing was changed.
-type RefusedError struct {
-	To     string
-	Values Values
-}
-
-func (e *RefusedError) Error() string {
-	n, first := e.Values.CountRefused(), e.Values.Refused[0]
-	return fmt.Sprintf("%d of the values would not come out as they are in %s: %s; let what takes them today take them, or --partial rewrites the others and leaves these, "+
-		"which whoever takes them with %s then loses", n, e.To, first, e.To)
 }
 
 // CodecSubscribedError says that somebody listens to the queue's channel.

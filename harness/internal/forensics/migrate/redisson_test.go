@@ -10,9 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/migrate"
+	"github.com/dq-bench/dq-bench/harness/internal/values"
+	"github.com/dq-bench/dq-bench/internal/redisson"
 	"github.com/dq-bench/dq-bench/internal/redissontest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -85,13 +86,20 @@ func TestRealRedissonsOfBothSides(t *testing.T) {
 // round: all in order, and those that were delivered already besides.
 func TestRealRedissonsTakeTextAsJSON(t *testing.T) {
 	redistest.Redisson(t, "4.7.0")
+	release, err := wire.LookupRelease("4.7.0")
+	require.NoError(t, err)
+	jars, err := redisson.Jars(t.Context(), release, func(line string) { t.Log(line) })
+	require.NoError(t, err)
+	java, err := values.Start(t.Context(), values.Options{Old: jars, New: jars})
+	require.NoError(t, err)
+	t.Cleanup(java.Close)
 	srv := redistest.Redis(t)
 	client := srv.NewClient()
 	t.Cleanup(func() { client.Close() })
 	b := with(t, client, 11)
 	const messages, hour = 100, 3_600_000
-	for _, way := range [][2]codec.Name{{codec.NameString, codec.NameJSON}, {codec.NameJSON, codec.NameString}} {
-		from := redissontest.Open(t, srv, "4.7.0", "orders", string(way[0]))
+	for _, way := range [][2]string{{"string", "json"}, {"json", "string"}} {
+		from := redissontest.Open(t, srv, "4.7.0", "orders", way[0])
 		var want []string
 		for i := range messages {
 			text := fmt.Sprintf("order %d, \"quoted\", é\n", i)
@@ -105,14 +113,14 @@ func TestRealRedissonsTakeTextAsJSON(t *testing.T) {
 			from.Call("dq.offer", value)
 		}
 		from.Close()
-		done := b.recode(recoding(t, way[0], way[1]))
+		done := b.recode(migrate.RecodeOptions{From: way[0], To: way[1], Recode: migrate.ByJava(java, way[0], way[1], "")})
 		require.Empty(t, done.Left())
 		require.Equal(t, []int{messages - 10, messages - 10, 10}, []int{done.Done.Members, done.Done.Entries, done.Done.Waiting})
 
 		for i, member := range client.ZRange(b.ctx, b.names.TimeoutSet, 0, -1).Val() {
 			b.timed(member, strconv.Itoa(1000+i))
 		}
-		to := redissontest.Open(t, srv, "4.7.0", "orders", string(way[1]))
+		to := redissontest.Open(t, srv, "4.7.0", "orders", way[1])
 		require.Eventually(t, func() bool { return client.LLen(b.ctx, b.names.Destination).Val() == messages }, longest, 20*time.Millisecond)
 		for i := range messages {
 			var taken struct{ V string }

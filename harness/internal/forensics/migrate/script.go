@@ -56,7 +56,7 @@ var rewriteListed = redis.NewScript(packing + listBody)
 // Members that are gone are passed over.
 var rewriteUnlisted = redis.NewScript(packing + unlistedBody)
 
-// recode replaces entries of a list, and with them members of the timeout set, by others; or members of
+// rewriteValues replaces entries of a list, and with them members of the timeout set, by others; or members of
 // the timeout set alone.
 //
 //	KEYS    L, J; for L = Q also T, P; for members alone T, J, T, P, U1, U2 (see scripts.Unlisting)
@@ -71,7 +71,7 @@ var rewriteUnlisted = redis.NewScript(packing + unlistedBody)
 //
 // Entries that have moved towards the head by up to 64 are found there; those that have moved further are not
 // there any more. A clash is as in rewriteListed.
-var recode = redis.NewScript(scripts.Prelude() + guardBody + recodeBody)
+var rewriteValues = redis.NewScript(scripts.Prelude() + guardBody + recodeBody)
 
 // integers reads the reply of a script.
 func integers(reply any, into ...*int) error {
