@@ -250,8 +250,7 @@ func takeSome(ctx context.Context, queue *dq.BlockingQueue[string], note func(..
 		if err != nil {
 			return
 		}
-		values, _ := queue.PollN(ctx, 500)
-		note(append(values, one)...)
+		note(one)
 	}
 }
 

@@ -93,22 +93,11 @@ func (d *DelayedQueue[T]) Offer(ctx context.Context, value T, delay time.Duratio
 	if delay < 0 {
 		return fmt.Errorf("%w: %s", ErrNegativeDelay, delay)
 	}
-	return d.OfferMillis(ctx, value, delay.Milliseconds())
-}
-
-// OfferMillis is Offer with a delay in ms that may be any number, as Redisson's
-// offer takes it. Now plus delay wraps around as it does in Java: a huge delay
-// becomes a negative due time, which never comes, blocks the announcements of
-// all later offers and stalls every Redisson on the queue. Offer cannot do that.
-func (d *DelayedQueue[T]) OfferMillis(ctx context.Context, value T, delay int64) error {
-	_, err := d.offer(ctx, value, delay)
+	_, err := d.offer(ctx, value, delay.Milliseconds())
 	return err
 }
 
 func (d *DelayedQueue[T]) offer(ctx context.Context, value T, delay int64) (Ticket, error) {
-	if delay < 0 && d.client.release.RefusesNegativeDelay() {
-		return Ticket{}, fmt.Errorf("%w: %d ms", ErrNegativeDelay, delay)
-	}
 	if err := d.takesOffers(ctx); err != nil {
 		return Ticket{}, err
 	}
@@ -297,6 +286,18 @@ func offerHeadOf(c *Client, n wire.Names) []any {
 func (d *DelayedQueue[T]) Size(ctx context.Context) (int, error) {
 	return d.client.length(ctx, d.dest.names.Pending)
 }
+
+// Clear removes all values that wait, and reports whether there were any:
+// DEL pending list, timeout set. Redisson's delete does the same.
+func (d *DelayedQueue[T]) Clear(ctx context.Context) (bool, error) {
+	n := d.dest.names
+	reply, err := d.client.do(ctx, n.Pending, "DEL", n.Pending, n.TimeoutSet)
+	ok, err := replyBool(reply, err)
+	return ok, in("clear", d.Name(), err)
+}
+
+// Name returns the name of the destination queue.
+func (d *DelayedQueue[T]) Name() string { return d.dest.names.Destination }
 
 // Close gives the queue back. What waits in it stays, and moves when any process
 // has the queue open.

@@ -174,26 +174,6 @@ func TestTransfersLastAsLongAsAnyoneUsesTheQueue(t *testing.T) {
 	require.Equal(t, "opened again", v)
 }
 
-func TestPollForms(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ctx := deadline(t)
-	_, err := b.queue.Poll(ctx)
-	require.ErrorIs(t, err, dq.ErrEmpty)
-	_, err = b.queue.PollTimeout(ctx, time.Millisecond) // waits for 1 s
-	require.ErrorIs(t, err, dq.ErrEmpty)
-	_, err = b.queue.PollTimeout(ctx, -time.Second)
-	require.ErrorIs(t, err, dq.ErrEmpty)
-	require.NoError(t, b.queue.Offer(ctx, "a"))
-	v, err := b.queue.Poll(ctx)
-	require.NoError(t, err)
-	require.Equal(t, "a", v)
-	require.NoError(t, b.queue.Offer(ctx, "b"))
-	v, err = b.queue.PollTimeout(ctx, 0)
-	require.NoError(t, err)
-	require.Equal(t, "b", v)
-}
-
 func TestCancelledTakesLoseNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

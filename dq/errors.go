@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/internal/resp"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 var (
@@ -29,6 +30,9 @@ var (
 	// ErrUnsupported is wrapped by the error of a call that the chosen release does
 	// not have.
 	ErrUnsupported = errors.New("dq: not in this release")
+	// ErrForeignMember is wrapped by the error of a script of Redisson that met a member of the other layout, which stops
+	// a Client WithStrictWire, as it stops a Redisson.
+	ErrForeignMember = errors.New("dq: the queue holds a member of the other layout")
 )
 
 // DecodeError says that the codec could not decode a value. A call that takes values away
@@ -94,8 +98,12 @@ func mayHaveWritten(reply resp.Error) bool {
 	return true
 }
 
-// transferError adds what was being done to an error, and marks that of a member of the other
-// layout.
+// transferError adds what was being done to an error, and marks that of a member of the other layout. The text is that of
+// Redis's struct library in all server versions.
 func (c *Client) transferError(queue string, err error) error {
-	return fmt.Errorf("dq: transfer of %q: %w", queue, c.markForeign(queue, err))
+	if strings.Contains(err.Error(), "'unpack'") {
+		other := c.release.Layout().Other()
+		err = fmt.Errorf("%w, %s; dq-bench migrate --to %s -- %s rewrites it: %w", ErrForeignMember, other, c.release.Layout(), text.Shell(queue), err)
+	}
+	return fmt.Errorf("dq: transfer of %q: %w", queue, err)
 }

@@ -55,39 +55,6 @@ func TestFaultACancelledTakeOfAPausedServerLosesNothing(t *testing.T) {
 	}
 }
 
-// The server runs the command when it goes on, long after the poll has returned.
-func TestFaultAPollOfAPausedServerLosesNothing(t *testing.T) {
-	t.Parallel()
-	for _, rights := range []string{"+@all", "+@all -client|unblock"} {
-		t.Run(rights, func(t *testing.T) {
-			t.Parallel()
-			s := redistest.Process(t)
-			b := as(t, s, "~* &* "+rights)
-			ctx := deadline(t)
-			// The connection is there before the server stands still.
-			require.NoError(t, b.redis.RPush(ctx, "orders", "before").Err())
-			_, err := b.queue.Take(ctx)
-			require.NoError(t, err)
-			require.NoError(t, b.redis.RPush(ctx, "orders", "first", "second").Err())
-			node := s.Nodes()[0]
-			require.NoError(t, node.Pause())
-			within(t, 3*time.Second+slack, "PollTimeout(1 s)", func() {
-				_, err := b.queue.PollTimeout(ctx, time.Second)
-				require.Error(t, err)
-				require.NotErrorIs(t, err, dq.ErrEmpty)
-			})
-			require.NoError(t, node.Resume())
-			got := map[string]bool{}
-			for range 2 { // the first one may be on its way back
-				v, err := b.queue.Take(ctx)
-				require.NoError(t, err)
-				got[v] = true
-			}
-			require.Equal(t, map[string]bool{"first": true, "second": true}, got)
-		})
-	}
-}
-
 func TestFaultACancelledTakeOverADeadConnectionIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b, p := through(t, redistest.Redis(t))
@@ -279,8 +246,6 @@ func TestFaultACancelledCallToAPausedServerReturns(t *testing.T) {
 		"queue Offer": func() error { return b.queue.Offer(ctx, "v") },
 		"Poll":        func() error { _, err := b.queue.Poll(ctx); return err },
 		"Take":        func() error { _, err := b.queue.Take(ctx); return err },
-		"PollTimeout": func() error { _, err := b.queue.PollTimeout(ctx, time.Minute); return err },
-		"PollWithin":  func() error { _, err := b.queue.PollWithin(ctx, time.Minute); return err },
 		"Size":        func() error { _, err := d.Size(ctx); return err },
 		"Ready": func() error {
 			return dq.NewDelayedQueue(dq.NewBlockingQueue(b.client, "new", stringCodec{})).Ready(ctx)
@@ -288,7 +253,6 @@ func TestFaultACancelledCallToAPausedServerReturns(t *testing.T) {
 		"Consume": func() error {
 			return b.queue.Consume(ctx, func(context.Context, string) error { return nil }, dq.ConsumeOptions{})
 		},
-		"DrainTo": func() error { _, err := b.queue.DrainTo(ctx); return err },
 		"ReadAll": func() error { _, err := d.ReadAll(ctx); return err },
 	}
 	type result struct {

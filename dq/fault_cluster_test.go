@@ -124,8 +124,5 @@ func TestFaultClusterNamesThatShareNoSlot(t *testing.T) {
 		require.ErrorIs(t, err, d.Err())
 		_, err = d.Size(t.Context())
 		require.ErrorIs(t, err, d.Err())
-		_, err = d.Poll(t.Context())
-		require.ErrorIs(t, err, d.Err())
-		require.ErrorIs(t, d.CopyTo(t.Context(), "orders"), d.Err())
 	}
 }

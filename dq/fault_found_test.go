@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -78,44 +77,6 @@ func TestFaultAUserWithoutTheQuarantineIsServed(t *testing.T) {
 	require.EqualValues(t, 1, admin.LLen(ctx, names.Pending).Val())
 }
 
-// Polls that run at once shift the head from under each other's look.
-func TestFaultConcurrentPollsDestroyNothing(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	d := b.delayed(t)
-	ctx := deadline(t)
-	var want []string
-	for i := range 41 {
-		value := fmt.Sprint(i)
-		layout := wire.LayoutBc0Lc0
-		if i == 30 {
-			layout = wire.LayoutDLc0
-		}
-		member := layout.Pack([8]byte{9, byte(i)}, []byte(value))
-		due := float64(time.Now().Add(time.Hour).UnixMilli())
-		require.NoError(t, b.redis.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: due, Member: member}).Err())
-		require.NoError(t, b.redis.RPush(ctx, b.names.Pending, member).Err())
-		want = append(want, value)
-	}
-	var mu sync.Mutex
-	var got []string
-	var polls sync.WaitGroup
-	for range 64 {
-		polls.Go(func() {
-			v, err := d.Poll(ctx)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
-				got = append(got, v)
-			} else if err != dq.ErrEmpty { //nolint:errorlint // this very value
-				t.Error(err)
-			}
-		})
-	}
-	polls.Wait()
-	require.ElementsMatch(t, want, got)
-}
-
 func TestFaultATransferLimitThatLuaCannotTakeIsRefused(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
@@ -140,25 +101,6 @@ func TestFaultATransferLimitThatLuaCannotTakeIsRefused(t *testing.T) {
 	b.delayed(t)
 	require.Eventually(t, func() bool { return b.redis.LLen(ctx, "orders").Val() == n }, testDeadline, time.Millisecond)
 	require.Zero(t, b.redis.Exists(ctx, b.names.Pending, b.names.TimeoutSet).Val())
-}
-
-// What was read is kept by RetainAll and removed by RemoveAll, whatever its bytes.
-func TestFaultAListKeepsWhatWasRead(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	ctx := deadline(t)
-	queue := dq.NewBlockingQueue(b.client, "orders", codec.JSON[map[string]int]{})
-	require.NoError(t, b.redis.RPush(ctx, "orders", `{ "b": 1, "a": 2 }`, `{"c":3}`).Err())
-	v, err := queue.Peek(ctx)
-	require.NoError(t, err)
-	changed, err := queue.RetainAll(ctx, v)
-	require.NoError(t, err)
-	require.True(t, changed)
-	require.Equal(t, []string{`{ "b": 1, "a": 2 }`}, b.redis.LRange(ctx, "orders", 0, -1).Val())
-	removed, err := queue.RemoveAll(ctx, v)
-	require.NoError(t, err)
-	require.True(t, removed)
-	require.Zero(t, b.redis.Exists(ctx, "orders").Val())
 }
 
 func TestFaultCodecsThatNobodyMadeAreErrors(t *testing.T) {

@@ -146,7 +146,7 @@ func TestFaultAUserWithFewRights(t *testing.T) {
 			_, err = b.queue.Take(short)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			if without == "" {
-				require.NoError(t, b.queue.OfferFirst(ctx, "back")) // as a late value is put back
+				require.NoError(t, connect(t, "redis://app:secret@"+b.server.Addr).LPush(ctx, "orders", "back").Err()) // as a late value is put back
 				require.NoError(t, d.Close())
 				require.Eventually(t, func() bool { return len(admin.PubSubChannels(ctx, "*").Val()) == 0 }, slack, time.Millisecond)
 				allCalled(t, admin, 1, "+ping") // a sign of life, after 4 s

@@ -67,16 +67,3 @@ func TestFaultASlowValueArrives(t *testing.T) {
 	require.NoError(t, <-got)
 	require.NoError(t, <-got)
 }
-
-// A poll with a time-out waits for a reply that is coming in.
-func TestFaultASlowValueArrivesAfterTheTimeoutOfItsPoll(t *testing.T) {
-	t.Parallel()
-	s := redistest.Redis(t)
-	client := throttledClient(t, s)
-	ctx := deadline(t)
-	value := strings.Repeat("x", 3<<19) // about 5 s
-	require.NoError(t, connect(t, s.URL()).RPush(ctx, "orders", value).Err())
-	v, err := dq.NewBlockingQueue(client, "orders", codec.String{}).PollTimeout(ctx, time.Second)
-	require.NoError(t, err)
-	require.Equal(t, value, v)
-}

@@ -142,27 +142,6 @@ func TestFaultADeadBlockingConnectionTakesNothingLater(t *testing.T) {
 	require.Equal(t, "v", <-got)
 }
 
-func TestFaultAPollOverADeadConnectionEnds(t *testing.T) {
-	t.Parallel()
-	b, p := through(t, redistest.Redis(t))
-	ctx := deadline(t)
-	require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())
-	_, err := b.queue.Take(ctx)
-	require.NoError(t, err)
-	idle, err := p.Wait(ctx, sent("BLPOP"))
-	require.NoError(t, err)
-	idle.Set(proxy.Fault{Drop: proxy.Both})
-	within(t, 3*time.Second+slack, "PollTimeout(1 s)", func() {
-		_, err = b.queue.PollTimeout(ctx, time.Second)
-		require.Error(t, err)
-		require.NotErrorIs(t, err, dq.ErrEmpty, "nobody knows whether the queue is empty")
-	})
-	require.NoError(t, b.redis.RPush(ctx, "orders", "w").Err())
-	v, err := b.queue.PollTimeout(ctx, time.Second)
-	require.NoError(t, err)
-	require.Equal(t, "w", v)
-}
-
 func TestFaultManyCancelledTakesLeaveFewConnections(t *testing.T) {
 	t.Parallel()
 	b, p := through(t, redistest.Redis(t))
@@ -188,44 +167,8 @@ func TestFaultManyCancelledTakesLeaveFewConnections(t *testing.T) {
 	require.Equal(t, "v", v)
 }
 
-// A CLIENT UNBLOCK for a take that has ended must not end the poll that uses its
-// connection next.
-func TestFaultALateUnblockEndsNoOtherPoll(t *testing.T) {
-	t.Parallel()
-	b, p := through(t, redistest.Redis(t))
-	ctx := deadline(t)
-	short, cancel := context.WithCancel(ctx)
-	taken := make(chan string, 1)
-	take := func(ctx context.Context) { v, _ := b.queue.Take(ctx); taken <- v }
-	go take(short)
-	_, err := p.Wait(ctx, waiting("BLPOP"))
-	require.NoError(t, err)
-	cancel() // makes the connection that CLIENT UNBLOCK takes
-	<-taken
-	side, err := p.Wait(ctx, sent("CLIENT", "UNBLOCK"))
-	require.NoError(t, err)
-
-	short, cancel = context.WithCancel(ctx)
-	go take(short)
-	_, err = p.Wait(ctx, waiting("BLPOP"))
-	require.NoError(t, err)
-	side.Set(proxy.Fault{Stall: proxy.Requests})
-	cancel()
-	require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())
-	require.Equal(t, "v", <-taken)
-
-	began := time.Now()
-	polled := make(chan error, 1)
-	go func() { _, err := b.queue.PollTimeout(ctx, 2*time.Second); polled <- err }()
-	_, err = p.Wait(ctx, waiting("BLPOP", "orders", "2"))
-	require.NoError(t, err)
-	side.Set(proxy.Fault{})
-	require.ErrorIs(t, <-polled, dq.ErrEmpty)
-	require.GreaterOrEqual(t, time.Since(began), 1900*time.Millisecond)
-}
-
-// A poll that lasts goes on, over another connection, when its own is dead.
-func TestFaultALongPollOverADeadConnectionGoesOn(t *testing.T) {
+// A take that lasts goes on, over another connection, when its own is dead.
+func TestFaultALongTakeOverADeadConnectionGoesOn(t *testing.T) {
 	t.Parallel()
 	srv := redistest.Redis(t)
 	p := redistest.NewProxy(t, srv.Addr)
@@ -239,14 +182,14 @@ func TestFaultALongPollOverADeadConnectionGoesOn(t *testing.T) {
 	ctx := deadline(t)
 	polled := make(chan string, 1)
 	go func() {
-		v, err := queue.PollTimeout(ctx, 30*time.Second)
+		v, err := queue.Take(ctx)
 		polled <- fmt.Sprint(v, err)
 	}()
 	dead, err := p.Wait(ctx, func(c *proxy.Conn) bool { return c.Waiting("BLPOP") })
 	require.NoError(t, err)
 	dead.Set(proxy.Fault{Drop: proxy.Both})
 	_, err = p.Wait(ctx, func(c *proxy.Conn) bool { return c != dead && c.Waiting("BLPOP") })
-	require.NoError(t, err, "the poll goes on elsewhere")
+	require.NoError(t, err, "the take goes on elsewhere")
 	require.NoError(t, b.queue.Offer(ctx, "later"))
 	require.Equal(t, "later<nil>", strings.ReplaceAll(<-polled, " ", ""))
 }

@@ -3,6 +3,7 @@ package dq
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -11,30 +12,31 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// eval runs the named script in the variant and the manner of the client's
-// release. Before 3.46.0 that is EVAL with the whole text. Since then it is
-// EVALSHA, and where the server does not know the script: SCRIPT LOAD, then
-// EVALSHA again. A script that was not known has not run, so that nothing is
-// done twice.
-//
-// A nil reply comes back as nil without an error.
-func (c *Client) eval(ctx context.Context, name wire.ScriptName, keys []string, args ...any) (any, error) {
-	return c.run(ctx, callLane, "EVALSHA", name, keys, args)
-}
-
-// evalRead runs a script that only reads. Releases that send EVALSHA send
-// EVALSHA_RO for these, and EVALSHA to a server before Redis 7, which answers
-// that it does not know the command.
-func (c *Client) evalRead(ctx context.Context, name wire.ScriptName, keys []string, args ...any) (any, error) {
-	if c.noReadScripts.Load() {
-		return c.eval(ctx, name, keys, args...)
+// Redisson runs any script of the Client's release, as that release sends it: its EVAL with the whole text before
+// 3.46.0, else EVALSHA, and SCRIPT LOAD where the server does not know the script. It is for the calls of Redisson's
+// queues that this package has none of: wire.Scripts says what the keys and arguments are, and what each replies. A
+// nil reply is nil without an error; the others are int64, string or []any. The error wraps ErrUnsupported where the
+// release has no such script. What a script takes away for a call whose context ends is lost.
+func (c *Client) Redisson(ctx context.Context, script wire.ScriptName, keys []string, args ...any) (any, error) {
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("dq: Redisson's %s: expected its keys, got none", script)
 	}
-	reply, err := c.run(ctx, callLane, "EVALSHA_RO", name, keys, args)
+	if !slices.Contains(readScripts, script) || c.noReadScripts.Load() {
+		return c.run(ctx, callLane, "EVALSHA", script, keys, args)
+	}
+	reply, err := c.run(ctx, callLane, "EVALSHA_RO", script, keys, args)
 	if err != nil && strings.HasPrefix(err.Error(), "ERR unknown command") {
 		c.noReadScripts.Store(true)
-		return c.eval(ctx, name, keys, args...)
+		return c.run(ctx, callLane, "EVALSHA", script, keys, args)
 	}
 	return reply, err
+}
+
+// readScripts are those that Redisson sends EVALSHA_RO for, and EVALSHA to a server before Redis 7, which answers that it
+// does not know the command.
+var readScripts = []wire.ScriptName{
+	wire.ScriptPeek, wire.ScriptReadAll, wire.ScriptContains, wire.ScriptContainsAll, wire.ScriptIteratorValue,
+	wire.ScriptQueueContains, wire.ScriptQueueContainsAll,
 }
 
 func (c *Client) run(ctx context.Context, at lane, bySHA string, name wire.ScriptName, keys []string, args []any) (any, error) {
@@ -100,8 +102,7 @@ var (
 	aheadScript    = own(scripts.Ahead())
 	surveyScript   = own(scripts.Survey())
 	unlistScript   = own(scripts.Unlist())
-	takeOutScript  = own(scripts.TakeOut())
-	moveOutScript  = own(scripts.MoveOut())
+	findScript     = own(scripts.Find())
 	cancelScript   = own(scripts.Cancel())
 	holdScript     = own(scripts.Hold())
 	nextScript     = own(scripts.Next())

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -86,23 +85,11 @@ func (d *DelayedQueue[T]) OfferTicket(ctx context.Context, value T, delay time.D
 //	cost    see scripts.Cancel: Remove looks at each member before it, Cancel walks from the end that
 //	        is nearer
 func (d *DelayedQueue[T]) Cancel(ctx context.Context, t Ticket) error {
-	n := d.dest.names
-	u := scripts.UnlistingOf(n.Destination)
-	keys := []string{n.TimeoutSet, n.Pending, u.Unlisted[0], u.Unlisted[1], u.Leaving}
-	cancel := func() (any, error) {
-		return d.client.runOwn(ctx, callLane, cancelScript, keys,
-			strconv.FormatInt(t.due, 10), t.id[:], strconv.FormatInt(d.client.clock.Now().UnixMilli(), 10))
-	}
-	reply, err := cancel()
-	if err != nil && forbidden(err) {
-		keys = keys[:2] // the keys of unlisting are not for everybody
-		reply, err = cancel()
-	}
-	removed, err := replyBool(reply, err)
+	removed, err := d.cancel(ctx, strconv.FormatInt(t.due, 10), string(t.id[:]))
 	if err == nil && !removed {
 		err = ErrNotWaiting
 	}
-	return d.in("cancel", err)
+	return in("cancel", d.Name(), err)
 }
 
 // ticketOf returns the ticket of a member that is offered with this id.

@@ -70,14 +70,9 @@ func takeAll(t *testing.T, ctx context.Context, q *dq.BlockingQueue[string], n i
 	t.Helper()
 	all := make([]string, 0, n)
 	for len(all) < n {
-		some, err := q.PollN(ctx, n-len(all))
-		require.NoError(t, err)
-		all = append(all, some...)
-		if len(some) == 0 {
-			one, err := q.Take(ctx)
-			require.NoError(t, err, "%d of %d came", len(all), n)
-			all = append(all, one)
-		}
+		one, err := q.Take(ctx)
+		require.NoError(t, err, "%d of %d came", len(all), n)
+		all = append(all, one)
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 local T, Q = KEYS[1], KEYS[2]
 local U1, U2, V = KEYS[3], KEYS[4], KEYS[5]
 local due, id, now = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local later, own, channel = ARGV[4], ARGV[5], ARGV[6]
 
 local wrong = error_of('zcard', T) or error_of('llen', Q)
 if not wrong and U1 then wrong = error_of('scard', U1) or error_of('scard', U2) or error_of('scard', V) end
@@ -8,6 +9,10 @@ if wrong then return wrong end
 if redis.acl_check_cmd and not (redis.acl_check_cmd('zrem', T, '') and redis.acl_check_cmd('lrem', Q, 1, '')
     and (not U1 or redis.acl_check_cmd('srem', U1, ''))) then
   return redis.error_reply('NOPERM this user lacks ZREM, LREM or SREM, or the keys for them')
+end
+if later and redis.acl_check_cmd and not (redis.acl_check_cmd('zadd', T, 0, '') and redis.acl_check_cmd('rpush', Q, '')
+    and redis.acl_check_cmd('publish', channel, '')) then
+  return redis.error_reply('NOPERM this user lacks ZADD, RPUSH or PUBLISH, or what they are for')
 end
 
 -- Whether the bytes of a member come before those of a prefix. Lua's < goes by a locale.
@@ -44,10 +49,17 @@ if not member then return 0 end
 local recent = redis.pcall('lpos', Q, member, 'rank', -1, 'maxlen', 1000)
 local from = (type(recent) == 'number' or rank * 2 >= redis.call('zcard', T)) and -1 or 1
 redis.call('zrem', T, member)
-if U1 then
-  if redis.call('srem', U1, member) + redis.call('srem', U2, member) > 0 then return 1 end
-  redis.call('srem', V, member)
+local staged = U1 and redis.call('srem', U1, member) + redis.call('srem', U2, member) > 0
+if not staged then
+  if U1 then redis.call('srem', V, member) end
+  -- A transfer of Redisson's that fails takes a member out of Q, has it come, and leaves it in T.
+  if redis.call('lrem', Q, from, member) == 0 and tonumber(due) <= now then return 0 end
 end
--- A transfer of Redisson's that fails takes a member out of Q, has it come, and leaves it in T.
-if redis.call('lrem', Q, from, member) == 0 and tonumber(due) <= now then return 0 end
+if later then
+  local value = unpack_any(member, own)
+  member = (own == 'Bc0Lc0' and '\8' or '') .. id .. struct.pack('<I4I4', #value, 0) .. value
+  redis.call('zadd', T, later, member)
+  redis.call('rpush', Q, member)
+  if redis.call('zrange', T, 0, 0)[1] == member then redis.call('publish', channel, later) end
+end
 return 1

@@ -73,16 +73,3 @@ func TestWithoutTheRight(t *testing.T) {
 		})
 	}
 }
-
-// A member that cannot be pushed to the other list stays where it is.
-func TestMoveOutWithoutTheRight(t *testing.T) {
-	b := setup(t)
-	a, c := b.pack(d, "a"), b.pack(bc, "c")
-	b.put(a, now)
-	b.put(c, now)
-	keys := []string{b.names.Pending, b.names.TimeoutSet, "{orders}:other"}
-	_, err := b.restricted("lpush").run(scripts.MoveOut(), keys, c, "c")
-	require.Error(t, err)
-	require.Equal(t, []string{a, c}, b.pending())
-	require.Len(t, b.timed(), 2)
-}

@@ -41,22 +41,32 @@ func ReadTransferred(reply any) (Transferred, error) {
 	return t, nil
 }
 
-// ReadTaken reads the reply of TakeOut: for each member whether it was in Q, so that its
-// value is the caller's alone, unless it is the second copy of an offer that was sent again.
-func ReadTaken(reply any) ([]bool, error) {
+// Place is where a search by Find goes on: behind so many members of a score.
+type Place struct {
+	Score string
+	Seen  int64
+}
+
+// ReadFound reads the reply of Find: the place where to go on, false behind the last member, and what was found.
+func ReadFound(reply any) (at Place, found []string, more bool, err error) {
 	items, ok := reply.([]any)
-	if !ok {
-		return nil, unexpected(TakeOut(), "an array", reply)
+	if !ok || len(items)%2 != 0 {
+		return at, nil, false, unexpected(Find(), "pairs", reply)
 	}
-	taken := make([]bool, len(items))
-	for i, item := range items {
-		n, ok := item.(int64)
-		if !ok || n < 0 || n > 1 {
-			return nil, unexpected(TakeOut(), "0 or 1 for each member", reply)
-		}
-		taken[i] = n == 1
+	if len(items) == 0 {
+		return at, nil, false, nil
 	}
-	return taken, nil
+	score, isText := items[0].(string)
+	seen, isNumber := items[1].(int64)
+	for _, item := range items[2:] {
+		text, ok := item.(string)
+		isText = isText && ok
+		found = append(found, text)
+	}
+	if !isText || !isNumber {
+		return at, nil, false, unexpected(Find(), "a place, and strings behind it", reply)
+	}
+	return Place{score, seen}, found, true, nil
 }
 
 func unexpected(s Script, expected string, reply any) error {

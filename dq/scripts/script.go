@@ -33,10 +33,8 @@ var (
 	surveyBody string
 	//go:embed unlist.lua
 	unlistBody string
-	//go:embed take-out.lua
-	takeOutBody string
-	//go:embed move-out.lua
-	moveOutBody string
+	//go:embed find.lua
+	findBody string
 	//go:embed cancel.lua
 	cancelBody string
 	//go:embed guard.lua
@@ -58,8 +56,7 @@ var (
 	ahead    = newScript("ahead", prelude+aheadBody, true)
 	survey   = newScript("survey", prelude+surveyBody, true)
 	unlist   = newScript("unlist", prelude+unlistBody, false)
-	takeOut  = newScript("take-out", takeOutBody, false)
-	moveOut  = newScript("move-out", moveOutBody, false)
+	find     = newScript("find", prelude+findBody, true)
 	cancel   = newScript("cancel", prelude+cancelBody, false)
 	guard    = newScript("guard", guardBody, false)
 	hold     = newScript("hold", holdBody, false)
@@ -69,7 +66,7 @@ var (
 	sweep    = newScript("sweep", sweepBody, false)
 	dead     = newScript("dead", deadBody, false)
 
-	all = []Script{transfer, ahead, survey, unlist, takeOut, moveOut, cancel, guard, hold, holdNext, next, settle, sweep, dead}
+	all = []Script{transfer, ahead, survey, unlist, find, cancel, guard, hold, holdNext, next, settle, sweep, dead}
 )
 
 // Bounds of the arguments and of the work of a script.
@@ -192,48 +189,30 @@ func Survey() Script { return survey }
 // "covered", and those of U1 and U2.
 func Unlist() Script { return unlist }
 
-// TakeOut removes members which the client has read and unpacked itself.
+// Find looks for a value among those that wait, those due first before the others, or reads them. It passes 2,000 members at
+// most and half a megabyte of them, which is 1 to 3 ms, so that a long queue takes many calls.
 //
-//	KEYS    Q, T
-//	ARGV    members
-//	returns for each member, in order: see ReadTaken
-//	cost    O(members × length of Q); O(1) for a member near the head of Q
-//
-// Each is LREM Q 1 and ZREM T. Of a member that is twice in Q, which only re-sent
-// offers of old releases are, one copy goes, as with Redisson's poll and remove:
-// name it twice to remove both. A member in T only is left alone: somebody has unlisted it
-// since it was read, and it comes when it is due; or a transfer of Redisson's that failed later
-// on has pushed it, and pushes it again until a repair.
-//
-// Send hundreds of members a call rather than thousands: the server does nothing
-// else meanwhile.
-func TakeOut() Script { return takeOut }
-
-// MoveOut removes one member which the client has read and unpacked itself from
-// the tail of Q, and puts its value at the front of another list.
-//
-//	KEYS    Q, T, other
-//	ARGV    member; its value
-//	returns 1, or 0 when the member was not in Q: then nothing was done
-//	cost    O(1) for the member at the tail of Q, else O(length of Q)
-//
-// It is LREM Q -1, ZREM T and LPUSH other. The copy nearest the tail goes, which
-// is the one that Redisson's RPOP takes. A member in T only is left alone: its
-// value has been pushed by a transfer that failed later on, or was removed by
-// RetainAll, and must not be given out once more.
-func MoveOut() Script { return moveOut }
+//	KEYS    T
+//	ARGV    own layout; the place where to begin: a score and how many members of that score come before, at first empty
+//	        and 0; the value
+//	returns [score; how many]: the place where to go on; behind them the score and the id of the member that was found.
+//	        Without the value: each member that was passed and its score. Nothing behind the last member
+//	cost    O(log n + members)
+func Find() Script { return find }
 
 // Cancel removes the member of a due time and an id, in whatever layout and of whatever value:
 // Migrating a queue keeps both.
 //
 //	KEYS    T, Q, U1, U2, V; or the first two
-//	ARGV    due in Unix ms; the 8 bytes of the id; now in Unix ms
+//	ARGV    due in Unix ms; the 8 bytes of the id; now in Unix ms; to offer it anew: the new due time, the own
+//	        layout, the channel of offers
 //	returns 1, or 0 when it is not in T: it has come, or was removed
 //	cost    O(log² n) to find it; to take it out of Q, about 16 ns for each entry between it and an
 //	        end: the nearer one where delays are equal, or where it is one of the last 1000; nothing
 //	        where Unlist has taken it out
 //
-// It is ZREM T, and LREM Q 1 or -1, or SREM of U1, U2 or V. So what Unlist has taken out of Q
+// It is ZREM T, and LREM Q 1 or -1, or SREM of U1, U2 or V; and to offer it anew ZADD T, RPUSH Q, and PUBLISH if it is the
+// first, as an offer does, of the same id and value in the own layout. So what Unlist has taken out of Q
 // is cancelled too. A member that is due, and is in T only, may have been pushed by a transfer of
 // Redisson's that failed later on: it is taken out of T, and 0 returned.
 func Cancel() Script { return cancel }

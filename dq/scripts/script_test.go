@@ -26,7 +26,7 @@ func TestScripts(t *testing.T) {
 		require.False(t, redisson)
 	}
 	require.Equal(t, []string{
-		"transfer", "ahead", "survey", "unlist", "take-out", "move-out", "cancel", "guard", "hold", "hold-next", "next", "settle", "sweep", "dead",
+		"transfer", "ahead", "survey", "unlist", "find", "cancel", "guard", "hold", "hold-next", "next", "settle", "sweep", "dead",
 	}, names)
 	_, ok := scripts.BySHA1("")
 	require.False(t, ok)
@@ -40,7 +40,8 @@ func TestScriptsUseFewCommands(t *testing.T) {
 	reliable := []string{"exists", "hdel", "hget", "hlen", "hscan", "hset", "lpop", "lrange", "publish", "rename", "rpoplpush", "time"}
 	besides := map[string][]string{
 		"transfer": {"exists", "hget", "hlen", "lpos", "scard", "srem"}, // of these lpos may be unknown, or forbidden
-		"cancel":   {"lpos", "scard", "srem", "zcount"},                 // here too
+		"cancel":   {"lpos", "publish", "scard", "srem", "zcount"},      // here too
+		"find":     {"zcount"},
 		"survey":   {"exists", "hget", "hlen", "lrange", "zcount"},
 		"unlist": {
 			"exists", "hdel", "hget", "hlen", "hmget", "hset", "lindex", "lrange", "persist", "pexpire", "pttl", "rename",
@@ -74,11 +75,16 @@ func TestReadReplies(t *testing.T) {
 		require.ErrorContains(t, err, "script transfer: expected")
 	}
 
-	taken, err := scripts.ReadTaken([]any{int64(0), int64(1)})
+	at, found, more, err := scripts.ReadFound([]any{"7", int64(1), "8", "id"})
 	require.NoError(t, err)
-	require.Equal(t, []bool{false, true}, taken)
-	for _, reply := range []any{nil, []any{"1"}, []any{int64(2)}, []any{int64(-1)}} {
-		_, err := scripts.ReadTaken(reply)
-		require.ErrorContains(t, err, "script take-out: expected")
+	require.True(t, more)
+	require.Equal(t, scripts.Place{Score: "7", Seen: 1}, at)
+	require.Equal(t, []string{"8", "id"}, found)
+	_, _, more, err = scripts.ReadFound([]any{})
+	require.NoError(t, err)
+	require.False(t, more)
+	for _, reply := range []any{nil, []any{"7"}, []any{"7", "1"}, []any{"7", int64(1), "8", int64(2)}} {
+		_, _, _, err := scripts.ReadFound(reply)
+		require.ErrorContains(t, err, "script find: expected")
 	}
 }

@@ -30,15 +30,15 @@ func mixedCases(a, b Side) []Case {
 		},
 		{
 			ID: "mixed/poll",
-			Requirement: "A poll, a poll with a limit and a pollLastAndOfferFirstTo of dq return values of both layouts in the order of the offers. " +
-				"Those of a reader of one layout fail at a foreign member, and the element is gone.",
-			run: byReader(pollsBoth, pollDestroys),
+			Requirement: "A poll, a poll with a limit and a pollLastAndOfferFirstTo are scripts of Redisson, and fail at a foreign member; " +
+				"the element is gone.",
+			run: pollDestroys,
 		},
 		{
 			ID: "mixed/reads",
-			Requirement: "Reads of dq see the values of both layouts, and removals remove them, but for retainAll, which is Redisson's own and fails. " +
-				"Every call of a reader of one layout that meets a foreign member fails. What fails changes nothing.",
-			run: byReader(readsBothLayouts, readsRefuse),
+			Requirement: "Every other script of Redisson that meets a foreign member fails and changes nothing. " +
+				"dq removes a value of either layout, unless it is told to be faithful.",
+			run: byReader(removesBothLayouts, readsRefuse),
 		},
 		{
 			ID:          "mixed/destination-is-the-same",

@@ -3,7 +3,6 @@ package interop
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -86,57 +85,6 @@ func (s *session) forEachPlace(
 	return nil
 }
 
-func pollsBoth(ctx context.Context, s *session, writer, reader Side) error {
-	err := s.forEachPlace(ctx, writer, reader, s.pollsOne)
-	if err == nil && reader.Program.Introduction().Can("dq.poll(limit)") {
-		err = s.forEachPlace(ctx, writer, reader, s.pollsMany)
-	}
-	if err == nil {
-		err = s.forEachPlace(ctx, writer, reader, s.pollsToOther)
-	}
-	return err
-}
-
-func (s *session) pollsOne(ctx context.Context, r *handle, offer leave) error {
-	if err := offer(ctx); err != nil {
-		return err
-	}
-	for _, v := range mixedValues {
-		if err := r.expect(ctx, text(v), "dq.poll", nil); err != nil {
-			return err
-		}
-	}
-	return s.checkEmpty(ctx)
-}
-
-func (s *session) pollsMany(ctx context.Context, r *handle, offer leave) error {
-	if err := offer(ctx); err != nil {
-		return err
-	}
-	if err := r.expect(ctx, texts(mixedValues[:2]), "dq.poll", map[string]any{"limit": 2}); err != nil {
-		return err
-	}
-	if err := r.expect(ctx, texts(mixedValues[2:]), "dq.poll", map[string]any{"limit": 2}); err != nil {
-		return err
-	}
-	return s.checkEmpty(ctx)
-}
-
-func (s *session) pollsToOther(ctx context.Context, r *handle, offer leave) error {
-	if err := offer(ctx); err != nil {
-		return err
-	}
-	for _, v := range slices.Backward(mixedValues) {
-		if err := r.expect(ctx, text(v), "dq.pollLastAndOfferFirstTo", map[string]any{"queue": s.other}); err != nil {
-			return err
-		}
-	}
-	if err := s.checkState(ctx, state{other: mixedValues}); err != nil {
-		return err
-	}
-	return s.control.Del(ctx, s.other).Err()
-}
-
 // checkState checks all that the server holds of the queue.
 func (s *session) checkState(ctx context.Context, want state) error {
 	got, err := s.state(ctx)
@@ -146,83 +94,23 @@ func (s *session) checkState(ctx context.Context, want state) error {
 	return err
 }
 
-func readsBothLayouts(ctx context.Context, s *session, writer, reader Side) error {
-	return s.forEachPlace(ctx, writer, reader, func(ctx context.Context, r *handle, offer leave) error {
+func removesBothLayouts(ctx context.Context, s *session, writer, reader Side) error {
+	err := s.forEachPlace(ctx, writer, reader, func(ctx context.Context, r *handle, offer leave) error {
 		if err := offer(ctx); err != nil {
 			return err
 		}
-		if err := s.readsAll(ctx, r); err != nil {
+		if err := r.expect(ctx, false, "dq.remove", with("absent")); err != nil {
 			return err
 		}
-		return s.removesAll(ctx, r, offer)
+		for _, v := range mixedValues {
+			if err := r.expect(ctx, true, "dq.remove", with(v)); err != nil {
+				return err
+			}
+		}
+		return s.checkEmpty(ctx)
 	})
-}
-
-// readsAll checks the calls that change nothing.
-func (s *session) readsAll(ctx context.Context, r *handle) error {
-	before, err := s.state(ctx)
 	if err != nil {
 		return err
 	}
-	all := map[string]any{"values": texts(mixedValues)}
-	calls := []struct {
-		op   string
-		args map[string]any
-		want any
-	}{
-		{"dq.readAll", nil, texts(mixedValues)},
-		{"dq.peek", nil, text(mixedValues[0])},
-		{"dq.iterator", nil, texts(mixedValues)},
-		{"dq.size", nil, len(mixedValues)},
-		{"dq.containsAll", all, true},
-		{"dq.contains", with("absent"), false},
-		{"dq.remove", with("absent"), false},
-		{"dq.removeAll", map[string]any{"values": texts([]string{"absent"})}, false},
-	}
-	for _, v := range mixedValues {
-		calls = append(calls, struct {
-			op   string
-			args map[string]any
-			want any
-		}{"dq.contains", with(v), true})
-	}
-	for _, c := range calls {
-		if err := r.expect(ctx, c.want, c.op, c.args); err != nil {
-			return err
-		}
-	}
-	if err := r.refused(ctx, "dq.retainAll", all); err != nil {
-		return err
-	}
-	return s.checkState(ctx, before)
-}
-
-// removesAll checks the removals: each takes the value out of list and set.
-func (s *session) removesAll(ctx context.Context, r *handle, offer leave) error {
-	for _, v := range mixedValues {
-		if err := r.expect(ctx, true, "dq.remove", with(v)); err != nil {
-			return err
-		}
-	}
-	if err := s.checkEmpty(ctx); err != nil {
-		return err
-	}
-	if err := offer(ctx); err != nil {
-		return err
-	}
-	if err := r.expect(ctx, true, "dq.removeAll", map[string]any{"values": texts(mixedValues)}); err != nil {
-		return err
-	}
-	if err := s.checkEmpty(ctx); err != nil {
-		return err
-	}
-	if err := offer(ctx); err != nil {
-		return err
-	}
-	for range mixedValues {
-		if _, err := r.call(ctx, "dq.iteratorRemove", map[string]any{"index": 0}); err != nil {
-			return err
-		}
-	}
-	return s.checkEmpty(ctx)
+	return readsRefuse(ctx, s, writer, reader)
 }

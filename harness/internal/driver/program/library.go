@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/internal/redisurl"
@@ -45,9 +46,14 @@ func (c *libraryClient) Close() error { return errors.Join(c.Client.Close(), c.b
 
 // libraryHandle is one opened queue.
 type libraryHandle struct {
-	client  string
-	queue   *dq.BlockingQueue[any]
-	delayed *dq.DelayedQueue[any] // nil where it was declined
+	clientName string
+	client     *libraryClient
+	release    wire.Release
+	faithful   bool
+	names      wire.Names
+	codec      codec.Codec[any]
+	queue      *dq.BlockingQueue[any]
+	delayed    *dq.DelayedQueue[any] // nil where it was declined
 }
 
 // BothLayouts is the capability of a program that reads members of both layouts.
@@ -170,7 +176,11 @@ func (p *Library) open(args arguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &libraryHandle{client: name, queue: dq.NewBlockingQueue(client.Client, options.NameMapperPrefix+queue, values)}
+	queue = options.NameMapperPrefix + queue
+	h := &libraryHandle{
+		clientName: name, client: client, release: p.driver.Release, faithful: p.driver.Faithful || options.Faithful,
+		names: wire.NamesOf(queue), codec: values, queue: dq.NewBlockingQueue(client.Client, queue, values),
+	}
 	if delayed {
 		h.delayed = dq.NewDelayedQueue(h.queue)
 	}
@@ -229,7 +239,7 @@ func (p *Library) close(args arguments) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if h := p.handles[handle]; h != nil {
-		name = h.client
+		name = h.clientName
 	}
 	if name == "" && handle == "" {
 		return p.closeAll()
@@ -240,7 +250,7 @@ func (p *Library) close(args arguments) error {
 	}
 	delete(p.clients, name)
 	for handle, h := range p.handles {
-		if h.client == name {
+		if h.clientName == name {
 			delete(p.handles, handle)
 		}
 	}

@@ -4,188 +4,113 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // libraryOp is one op on an opened queue. Its result is what PROTOCOL.md says.
 type libraryOp func(ctx context.Context, h *libraryHandle, args arguments) (any, error)
 
+// Where dq has a call of its own, an op is that call. All other ops are what Redisson sends: a script of the catalogue, by
+// dq.Client.Redisson, or a plain command. words says what the keys and the arguments of a line are.
 var libraryOps = map[string]libraryOp{
 	"destroy":    opDestroy,
 	"dq.destroy": opDestroy,
 
-	"dq.offer":       opDelayedOffer,
-	"dq.poll":        opDelayedPoll,
-	"dq.poll(limit)": opDelayedPoll,
-	"dq.peek":        valueOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.Peek(ctx) }),
-	"dq.size":        plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.Size(ctx) }),
-	"dq.isEmpty": plainOp(func(ctx context.Context, h *libraryHandle) (any, error) {
-		n, err := h.delayed.Size(ctx)
-		return n == 0, err
-	}),
-	"dq.readAll":      listOp(func(ctx context.Context, h *libraryHandle) ([]any, error) { return h.delayed.ReadAll(ctx) }),
-	"dq.clear":        opDelayedClear,
-	"dq.delete":       plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.Clear(ctx) }),
-	"dq.sizeInMemory": plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.SizeInMemory(ctx) }),
-	"dq.clearExpire":  plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.ClearExpire(ctx) }),
-	"dq.isExists":     plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.Exists(ctx) }),
-	"dq.touch":        plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.Touch(ctx) }),
-	"dq.unlink":       plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.delayed.Unlink(ctx) }),
-	"dq.remainTimeToLive": plainOp(func(ctx context.Context, h *libraryHandle) (any, error) {
-		ttl, err := h.delayed.RemainTimeToLive(ctx)
-		return ttl.Milliseconds(), err
-	}),
-	"dq.rename":         opRename,
-	"dq.renamenx":       opRenameNX,
-	"dq.expire":         opExpire,
-	"dq.expireAt":       opExpireAt,
-	"dq.copy":           opCopy,
+	"dq.offer":          opDelayedOffer,
+	"dq.remove":         opDelayedRemove,
+	"dq.size":           command(asNumber, "LLEN", "Q"),
+	"dq.isEmpty":        command(asEmpty, "LLEN", "Q"),
+	"dq.poll":           given("limit", script(asValues, wire.ScriptPollLimit, "Q T", "#limit"), script(asValue, wire.ScriptPoll, "Q T")),
+	"dq.poll(limit)":    script(asValues, wire.ScriptPollLimit, "Q T", "#limit"),
+	"dq.peek":           script(asValue, wire.ScriptPeek, "Q"),
+	"dq.readAll":        script(asValues, wire.ScriptReadAll, "Q"),
+	"dq.clear":          command(asNothing, "DEL", "Q T"),
+	"dq.delete":         command(asBool, "DEL", "Q T"),
 	"dq.iterator":       opIterator,
 	"dq.iteratorRemove": opIteratorRemove,
-	"dq.contains":       testOp(func(ctx context.Context, h *libraryHandle, v any) (bool, error) { return h.delayed.Contains(ctx, v) }),
-	"dq.remove":         testOp(func(ctx context.Context, h *libraryHandle, v any) (bool, error) { return h.delayed.Remove(ctx, v) }),
-	"dq.containsAll": testAllOp(func(ctx context.Context, h *libraryHandle, v []any) (bool, error) {
-		return h.delayed.ContainsAll(ctx, v...)
-	}),
-	"dq.removeAll": testAllOp(func(ctx context.Context, h *libraryHandle, v []any) (bool, error) {
-		return h.delayed.RemoveAll(ctx, v...)
-	}),
-	"dq.retainAll": testAllOp(func(ctx context.Context, h *libraryHandle, v []any) (bool, error) {
-		return h.delayed.RetainAll(ctx, v...)
-	}),
-	"dq.pollLastAndOfferFirstTo": toQueueOp(func(ctx context.Context, h *libraryHandle, other string) (any, error) {
-		return h.delayed.PollLastAndOfferFirstTo(ctx, other)
-	}),
+	"dq.contains":       script(asBool, wire.ScriptContains, "Q", "value"),
+	"dq.containsAll":    values(script(asBool, wire.ScriptContainsAll, "Q", "values"), result(true)),
+	"dq.removeAll":      values(script(asBool, wire.ScriptRemoveAll, "Q removeAll", "values"), result(false)),
+	"dq.retainAll":      values(script(asBool, wire.ScriptRetainAll, "Q", "values"), command(asBool, "DEL", "Q T")),
+	"dq.sizeInMemory":   script(asNumber, wire.ScriptSizeInMemory, "Q T"),
+	"dq.copy":           script(asBool, wire.ScriptCopy, "Q T name copy", "=-1", "replace"),
+	"dq.clearExpire":    script(asBool, wire.ScriptClearExpire, "Q T").before(command(asBool, "PERSIST", "D")),
 
-	"q.take":        valueOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.queue.Take(ctx) }),
+	"dq.pollLastAndOfferFirstTo": script(asValue, wire.ScriptPollLastAndOfferFirstTo, "Q T queue"),
+	"dq.expire":                  script(asBool, wire.ScriptExpire, "Q T", "ms ttl", "condition").before(command(asBool, "PEXPIRE", "D", "ms ttl")),
+	"dq.expireAt":                script(asBool, wire.ScriptExpireAt, "Q T", "#at", "condition").before(command(asBool, "PEXPIREAT", "D", "#at")),
+	"dq.expire(condition)":       script(asBool, wire.ScriptExpire, "Q T", "ms ttl", "condition"),
+	"dq.expireAt(condition)":     script(asBool, wire.ScriptExpireAt, "Q T", "#at", "condition"),
+
+	// RDelayedQueue inherits these from RObject, so that in Redisson they act on the destination. Here they act on what waits,
+	// unless the client is to do as Redisson.
+	"dq.isExists":         command(asBool, "EXISTS", "object"),
+	"dq.touch":            command(asBool, "TOUCH", "objects"),
+	"dq.unlink":           command(asBool, "UNLINK", "objects"),
+	"dq.remainTimeToLive": command(asNumber, "PTTL", "object"),
+	"dq.rename":           renames(command(asNothing, "RENAME", "D", "name")),
+	"dq.renamenx":         renames(command(asBool, "RENAMENX", "D", "name")),
+
+	"q.take":        opTake,
 	"q.poll":        opPoll,
 	"q.poll(limit)": opPoll,
-	"q.pollFromAny": opPollFromAny,
-	"q.peek":        valueOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.queue.Peek(ctx) }),
-	"q.size":        plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.queue.Size(ctx) }),
-	"q.readAll":     listOp(func(ctx context.Context, h *libraryHandle) ([]any, error) { return h.queue.ReadAll(ctx) }),
-	"q.drainTo":     opDrainTo,
-	"q.offer":       pushOp(true, func(ctx context.Context, h *libraryHandle, v any) error { return h.queue.Offer(ctx, v) }),
-	"q.add":         pushOp(true, func(ctx context.Context, h *libraryHandle, v any) error { return h.queue.Offer(ctx, v) }),
-	"q.put":         pushOp(nil, func(ctx context.Context, h *libraryHandle, v any) error { return h.queue.Offer(ctx, v) }),
-	"q.clear":       opClear,
-	"q.delete":      plainOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.queue.Clear(ctx) }),
-	"q.contains":    testOp(func(ctx context.Context, h *libraryHandle, v any) (bool, error) { return h.queue.Contains(ctx, v) }),
-	"q.remove":      testOp(func(ctx context.Context, h *libraryHandle, v any) (bool, error) { return h.queue.Remove(ctx, v) }),
-	"q.containsAll": testAllOp(func(ctx context.Context, h *libraryHandle, v []any) (bool, error) {
-		return h.queue.ContainsAll(ctx, v...)
-	}),
-	"q.removeAll": testAllOp(func(ctx context.Context, h *libraryHandle, v []any) (bool, error) {
-		return h.queue.RemoveAll(ctx, v...)
-	}),
-	"q.retainAll": testAllOp(func(ctx context.Context, h *libraryHandle, v []any) (bool, error) {
-		return h.queue.RetainAll(ctx, v...)
-	}),
-	"q.pollLastAndOfferFirstTo": opPollLastTo,
-	"q.takeLastAndOfferFirstTo": toQueueOp(func(ctx context.Context, h *libraryHandle, other string) (any, error) {
-		return h.queue.TakeLastAndOfferFirstTo(ctx, other)
-	}),
+	"q.pollFromAny": blocking("BLPOP", timeout, "D", "queues"),
+	"q.peek":        command(asValue, "LINDEX", "D", "=0"),
+	"q.size":        command(asNumber, "LLEN", "D"),
+	"q.readAll":     command(asValues, "LRANGE", "D", "=0", "=-1"),
+	"q.drainTo":     given("max", opDrainToMax, script(asValues, wire.ScriptQueueDrainTo, "D")),
+	"q.offer":       command(asTrue, "RPUSH", "D", "value"),
+	"q.add":         command(asTrue, "RPUSH", "D", "value"),
+	"q.put":         command(asNothing, "RPUSH", "D", "value"),
+	"q.clear":       command(asNothing, "DEL", "D"),
+	"q.delete":      command(asBool, "DEL", "D"),
+	"q.contains":    script(asFound, wire.ScriptQueueContains, "D", "value"),
+	"q.remove":      command(asBool, "LREM", "D", "=1", "value"),
+	"q.containsAll": values(script(asBool, wire.ScriptQueueContainsAll, "D", "values"), result(true)),
+	"q.removeAll":   values(script(asBool, wire.ScriptQueueRemoveAll, "D", "values"), result(false)),
+	"q.retainAll":   values(script(asBool, wire.ScriptQueueRetainAll, "D", "values"), command(asBool, "DEL", "D")),
 
-	"deque.takeFirst":        valueOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.queue.Take(ctx) }),
-	"deque.takeLast":         valueOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.queue.TakeLast(ctx) }),
-	"dq.expire(condition)":   opExpire,
-	"dq.expireAt(condition)": opExpireAt,
-	"deque.pollFirst(limit)": opPollFirst,
+	"q.pollLastAndOfferFirstTo": given("timeout", blocking("BRPOPLPUSH", timeout, "D", "queue"), command(asValue, "RPOPLPUSH", "D", "queue")),
+	"q.takeLastAndOfferFirstTo": blocking("BRPOPLPUSH", forever, "D", "queue"),
+
+	"deque.takeFirst":        opTake,
+	"deque.takeLast":         blocking("BRPOP", forever, "D"),
+	"deque.pollFirst":        opPoll,
+	"deque.pollFirst(limit)": opPoll,
+	"deque.pollLast":         opPollLast,
 	"deque.pollLast(limit)":  opPollLast,
-
-	"deque.pollFirst":   opPollFirst,
-	"deque.pollLast":    opPollLast,
-	"deque.addFirst":    pushOp(nil, func(ctx context.Context, h *libraryHandle, v any) error { return h.queue.OfferFirst(ctx, v) }),
-	"deque.offerFirst":  pushOp(true, func(ctx context.Context, h *libraryHandle, v any) error { return h.queue.OfferFirst(ctx, v) }),
-	"deque.push":        pushOp(nil, func(ctx context.Context, h *libraryHandle, v any) error { return h.queue.OfferFirst(ctx, v) }),
-	"deque.addLast":     pushOp(nil, func(ctx context.Context, h *libraryHandle, v any) error { return h.queue.Offer(ctx, v) }),
-	"deque.offerLast":   pushOp(true, func(ctx context.Context, h *libraryHandle, v any) error { return h.queue.Offer(ctx, v) }),
-	"deque.peekFirst":   valueOp(func(ctx context.Context, h *libraryHandle) (any, error) { return h.queue.Peek(ctx) }),
-	"deque.pollFromAny": opDequePollFromAny,
+	"deque.addFirst":         command(asNothing, "LPUSH", "D", "value"),
+	"deque.offerFirst":       command(asTrue, "LPUSH", "D", "value"),
+	"deque.push":             command(asNothing, "LPUSH", "D", "value"),
+	"deque.addLast":          command(asNothing, "RPUSH", "D", "value"),
+	"deque.offerLast":        command(asTrue, "RPUSH", "D", "value"),
+	"deque.peekFirst":        command(asValue, "LINDEX", "D", "=0"),
+	"deque.pollFromAny":      blocking("BLPOP", timeout, "D"), // this form forgets the other queues in all releases
 }
+
+var (
+	opPoll = given("timeout", blocking("BLPOP", timeout, "D"), given("limit", script(asValues, wire.ScriptQueuePollLimit, "D", "#limit"),
+		func(ctx context.Context, h *libraryHandle, _ arguments) (any, error) { return typedOrEmpty(h.queue.Poll(ctx)) }))
+	opPollLast = given("timeout", blocking("BRPOP", timeout, "D"), given("limit", script(asValues, wire.ScriptDequePollLastLimit, "D", "#limit"),
+		command(asValue, "RPOP", "D")))
+)
 
 func isDelayedOp(op string) bool { return strings.HasPrefix(op, "dq.") || op == "destroy" }
 
-// typedOrEmpty gives a value its form in the protocol; that of no value is null.
-func typedOrEmpty(v any, err error) (any, error) {
-	if errors.Is(err, dq.ErrEmpty) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return Typed(v)
-}
-
-func typedList(values []any, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return listToTyped(values)
-}
-
-func plainOp(run func(context.Context, *libraryHandle) (any, error)) libraryOp {
-	return func(ctx context.Context, h *libraryHandle, _ arguments) (any, error) { return run(ctx, h) }
-}
-
-func valueOp(run func(context.Context, *libraryHandle) (any, error)) libraryOp {
-	return func(ctx context.Context, h *libraryHandle, _ arguments) (any, error) {
-		return typedOrEmpty(run(ctx, h))
-	}
-}
-
-func listOp(run func(context.Context, *libraryHandle) ([]any, error)) libraryOp {
-	return func(ctx context.Context, h *libraryHandle, _ arguments) (any, error) { return typedList(run(ctx, h)) }
-}
-
-func testOp(run func(context.Context, *libraryHandle, any) (bool, error)) libraryOp {
-	return func(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
-		v, err := args.value("value")
-		if err != nil {
-			return nil, err
-		}
-		return run(ctx, h, v)
-	}
-}
-
-func testAllOp(run func(context.Context, *libraryHandle, []any) (bool, error)) libraryOp {
-	return func(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
-		values, err := args.values()
-		if err != nil {
-			return nil, err
-		}
-		return run(ctx, h, values)
-	}
-}
-
-func toQueueOp(run func(context.Context, *libraryHandle, string) (any, error)) libraryOp {
-	return func(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
-		other, err := args.text("queue")
-		if err != nil {
-			return nil, err
-		}
-		return typedOrEmpty(run(ctx, h, other))
-	}
-}
-
-// pushOp is an op that always succeeds, with that result.
-func pushOp(result any, run func(context.Context, *libraryHandle, any) error) libraryOp {
-	return func(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
-		v, err := args.value("value")
-		if err != nil {
-			return nil, err
-		}
-		return result, run(ctx, h, v)
-	}
+func opTake(ctx context.Context, h *libraryHandle, _ arguments) (any, error) {
+	return typedOrEmpty(h.queue.Take(ctx))
 }
 
 func opDestroy(_ context.Context, h *libraryHandle, _ arguments) (any, error) {
 	return nil, h.delayed.Close()
 }
 
+// opDelayedOffer takes any delay, as Redisson does: a negative one where the release takes it, and one that overflows.
 func opDelayedOffer(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
 	if !args.has("delay") {
 		return nil, fmt.Errorf("offer without a delay: %w", dq.ErrUnsupported)
@@ -198,28 +123,32 @@ func opDelayedOffer(ctx context.Context, h *libraryHandle, args arguments) (any,
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.delayed.OfferMillis(ctx, v, delay)
-}
-
-func opDelayedPoll(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
-	if !args.has("limit") {
-		return typedOrEmpty(h.delayed.Poll(ctx))
+	if d := time.Duration(delay) * time.Millisecond; d.Milliseconds() == delay && (delay >= 0 || h.release.RefusesNegativeDelay()) {
+		return nil, h.delayed.Offer(ctx, v, d)
 	}
-	limit, err := args.number("limit")
+	data, err := h.codec.Encode(v)
 	if err != nil {
 		return nil, err
 	}
-	return typedList(h.delayed.PollN(ctx, int(limit)))
-}
-
-func opDelayedClear(ctx context.Context, h *libraryHandle, _ arguments) (any, error) {
-	_, err := h.delayed.Clear(ctx)
+	n := h.names
+	_, err = h.client.Redisson(ctx, wire.ScriptOffer, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel},
+		time.Now().UnixMilli()+delay, randomID(h.release), data)
 	return nil, err
 }
 
-func opClear(ctx context.Context, h *libraryHandle, _ arguments) (any, error) {
-	_, err := h.queue.Clear(ctx)
-	return nil, err
+func opDelayedRemove(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
+	v, err := args.value("value")
+	if err != nil {
+		return nil, err
+	}
+	return h.delayed.Remove(ctx, v)
+}
+
+func opDrainToMax(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
+	if limit, err := args.number("max"); err != nil || limit <= 0 {
+		return []any{}, err
+	}
+	return script(asValues, wire.ScriptQueueDrainToMax, "D", "#max")(ctx, h, args)
 }
 
 func opIterator(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
@@ -230,16 +159,15 @@ func opIterator(ctx context.Context, h *libraryHandle, args arguments) (any, err
 			return nil, err
 		}
 	}
-	values := []any{}
-	for v, err := range h.delayed.All(ctx) {
-		if err != nil {
-			return nil, err
+	all := []any{}
+	for int64(len(all)) != limit {
+		v, err := h.at(ctx, len(all))
+		if v == nil || err != nil {
+			return all, err
 		}
-		if values = append(values, v); int64(len(values)) == limit {
-			break
-		}
+		all = append(all, v)
 	}
-	return listToTyped(values)
+	return all, nil
 }
 
 func opIteratorRemove(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
@@ -247,102 +175,77 @@ func opIteratorRemove(ctx context.Context, h *libraryHandle, args arguments) (an
 	if err != nil {
 		return nil, err
 	}
-	at := 0
-	for v, err := range h.delayed.All(ctx) {
-		if err != nil {
+	for i := 0; ; i++ {
+		v, err := h.at(ctx, i)
+		switch {
+		case err != nil:
 			return nil, err
+		case v == nil:
+			return nil, fmt.Errorf("index %d of a queue that holds %d", index, i)
+		case int64(i) == index:
+			_, err := h.client.Redisson(ctx, wire.ScriptIteratorRemove, []string{h.names.Pending, h.names.TimeoutSet}, strconv.Itoa(i))
+			return v, err
 		}
-		if int64(at) == index {
-			if err := h.delayed.RemoveAt(ctx, at); err != nil {
-				return nil, err
-			}
-			return Typed(v)
+	}
+}
+
+// at is the value at an index of those that wait, nil behind the last.
+func (h *libraryHandle) at(ctx context.Context, index int) (any, error) {
+	reply, err := h.client.Redisson(ctx, wire.ScriptIteratorValue, []string{h.names.Pending}, strconv.Itoa(index))
+	return asValue(h, reply, err)
+}
+
+// given is one op where an argument is given, and another where it is not.
+func given(argument string, is, isNot libraryOp) libraryOp {
+	return func(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
+		if args.has(argument) {
+			return is(ctx, h, args)
 		}
-		at++
+		return isNot(ctx, h, args)
 	}
-	return nil, fmt.Errorf("index %d of a queue that holds %d", index, at)
 }
 
-func opPoll(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
-	return pollForms(ctx, args, h.queue.PollTimeout, h.queue.PollN, h.queue.Poll)
-}
-
-func opPollFirst(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
-	return opPoll(ctx, h, args)
-}
-
-func opPollLast(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
-	return pollForms(ctx, args, h.queue.PollLastTimeout, h.queue.PollLastN, h.queue.PollLast)
-}
-
-// pollForms picks the overload of poll by what is given.
-func pollForms(
-	ctx context.Context, args arguments,
-	withTimeout func(context.Context, time.Duration) (any, error),
-	withLimit func(context.Context, int) ([]any, error),
-	plain func(context.Context) (any, error),
-) (any, error) {
-	switch {
-	case args.has("timeout"):
-		timeout, err := args.duration("timeout")
-		if err != nil {
-			return nil, err
+// values is one op for some values, and another for no value at all.
+func values(some, none libraryOp) libraryOp {
+	return func(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
+		if values, err := args.values(); err == nil && len(values) == 0 {
+			return none(ctx, h, args)
 		}
-		return typedOrEmpty(withTimeout(ctx, timeout))
-	case args.has("limit"):
-		limit, err := args.number("limit")
-		if err != nil {
-			return nil, err
+		return some(ctx, h, args)
+	}
+}
+
+// before is an op of releases that have its script; others send a command.
+func (op libraryOp) before(command libraryOp) libraryOp {
+	return func(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
+		if h.release.AtLeast(wire.Release{Major: 3, Minor: 6, Patch: 2}) || h.release.Major == 2 && h.release.AtLeast(wire.Release{Major: 2, Minor: 11, Patch: 2}) {
+			return op(ctx, h, args)
 		}
-		return typedList(withLimit(ctx, int(limit)))
+		return command(ctx, h, args)
 	}
-	return typedOrEmpty(plain(ctx))
 }
 
-func opPollFromAny(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
-	timeout, err := args.duration("timeout")
-	if err != nil {
-		return nil, err
+// renames is an op that leaves behind what waits, and so is refused unless the client is to do as Redisson.
+func renames(op libraryOp) libraryOp {
+	return func(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
+		if !h.faithful {
+			return nil, fmt.Errorf("it renames the destination alone, and what waits comes to the old name: %w", dq.ErrUnsupported)
+		}
+		return op(ctx, h, args)
 	}
-	others, err := args.texts("queues")
-	if err != nil {
-		return nil, err
-	}
-	return typedOrEmpty(h.queue.PollFromAny(ctx, timeout, others...))
 }
 
-// opDequePollFromAny is RBlockingDeque's form, which forgets the other queues in
-// all releases.
-func opDequePollFromAny(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
-	timeout, err := args.duration("timeout")
-	if err != nil {
-		return nil, err
-	}
-	return typedOrEmpty(h.queue.PollTimeout(ctx, timeout))
+func result(v any) libraryOp {
+	return func(context.Context, *libraryHandle, arguments) (any, error) { return v, nil }
 }
 
-func opPollLastTo(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
-	other, err := args.text("queue")
+// typedOrEmpty gives a value its form in the protocol; that of no value is null.
+func typedOrEmpty(v any, err error) (any, error) {
+	if errors.Is(err, dq.ErrEmpty) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	if !args.has("timeout") {
-		return typedOrEmpty(h.queue.PollLastAndOfferFirstTo(ctx, other))
-	}
-	timeout, err := args.duration("timeout")
-	if err != nil {
-		return nil, err
-	}
-	return typedOrEmpty(h.queue.PollLastAndOfferFirstToTimeout(ctx, other, timeout))
-}
-
-func opDrainTo(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
-	if !args.has("max") {
-		return typedList(h.queue.DrainTo(ctx))
-	}
-	limit, err := args.number("max")
-	if err != nil {
-		return nil, err
-	}
-	return typedList(h.queue.DrainToMax(ctx, int(limit)))
+	return Typed(v)
 }

@@ -1,0 +1,163 @@
+package dq_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+func (b *bundle) aQueue(t *testing.T) *dq.Queue[string] {
+	t.Helper()
+	q, err := dq.NewQueue(b.client, "orders", codec.String{})
+	require.NoError(t, err)
+	return q
+}
+
+// Remove compares bytes, in whatever layout a member is packed, and removes one message.
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string][]dq.Option{"": nil, "strict": {dq.WithStrictWire()}, "strict and old": {dq.WithStrictWire(), dq.WithRelease("3.16.6")}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, options...)
+			ctx, q := deadline(t), b.aQueue(t)
+			for _, v := range []string{"a", "b", "a"} {
+				_, err := q.Offer(ctx, v, time.Hour)
+				require.NoError(t, err)
+			}
+			for _, want := range []bool{true, true, false} {
+				removed, err := q.Remove(ctx, "a")
+				require.NoError(t, err)
+				require.Equal(t, want, removed)
+			}
+			require.EqualValues(t, 1, b.redis.ZCard(ctx, b.names.TimeoutSet).Val())
+			require.EqualValues(t, 1, b.redis.LLen(ctx, b.names.Pending).Val())
+		})
+	}
+}
+
+func TestRemoveReadsBothLayouts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx, q := deadline(t), b.aQueue(t)
+	due := time.Now().Add(time.Hour).UnixMilli()
+	b.seed(t, wire.LayoutDLc0, due, "old")
+	b.seed(t, wire.LayoutBc0Lc0, due+1, "new")
+	for _, v := range []string{"old", "new"} {
+		removed, err := q.Remove(ctx, v)
+		require.NoError(t, err)
+		require.True(t, removed, v)
+	}
+	require.Zero(t, b.redis.Exists(ctx, b.names.TimeoutSet, b.names.Pending).Val())
+}
+
+func TestRemoveFunc(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx, q := deadline(t), b.aQueue(t)
+	var all []string
+	for i := range 3000 {
+		all = append(all, fmt.Sprint(i))
+	}
+	_, err := q.OfferAll(ctx, time.Hour, all...)
+	require.NoError(t, err)
+	n, err := q.RemoveFunc(ctx, func(v string) bool { return strings.HasSuffix(v, "7") })
+	require.NoError(t, err)
+	require.Equal(t, 300, n)
+	require.EqualValues(t, 2700, b.redis.LLen(ctx, b.names.Pending).Val())
+	require.EqualValues(t, 2700, b.redis.ZCard(ctx, b.names.TimeoutSet).Val())
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = q.RemoveFunc(ended, func(string) bool { return true })
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A member that dq has taken out of the pending list is found.
+func TestRemoveOfWhatIsUnlisted(t *testing.T) {
+	t.Parallel()
+	const n = 10_000
+	var p passes
+	b := setup(t, p.observer())
+	start := time.Now().Add(4 * time.Second).UnixMilli()
+	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*1000/n })
+	q := b.aQueue(t)
+	require.Eventually(t, func() bool {
+		made := p.made()
+		return len(made) > 0 && made[0].Err == nil && made[0].Members > n/2
+	}, testDeadline, time.Millisecond)
+	removed, err := q.Remove(t.Context(), "9999")
+	require.NoError(t, err)
+	require.True(t, removed)
+	more, err := q.RemoveFunc(t.Context(), func(v string) bool { return v == "9998" })
+	require.NoError(t, err)
+	require.Equal(t, 1, more)
+	for _, v := range takeAll(t, deadline(t), b.queue, n-2) {
+		require.NotContains(t, []string{"9998", "9999"}, v)
+	}
+}
+
+func TestReschedule(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx, q := deadline(t), b.aQueue(t)
+	ticket, err := q.Offer(ctx, "v", time.Hour)
+	require.NoError(t, err)
+	later, err := q.Reschedule(ctx, ticket, 2*time.Hour)
+	require.NoError(t, err)
+	require.InDelta(t, float64(time.Hour), float64(later.Due().Sub(ticket.Due())), float64(time.Minute))
+	require.ErrorIs(t, q.Cancel(ctx, ticket), dq.ErrNotWaiting, "the ticket of before")
+	_, err = q.Reschedule(ctx, later, -1)
+	require.ErrorIs(t, err, dq.ErrNegativeDelay)
+
+	soon, err := q.Reschedule(ctx, later, 20*time.Millisecond)
+	require.NoError(t, err)
+	v, err := q.Take(ctx) // this Client knows of it
+	require.NoError(t, err)
+	require.Equal(t, "v", v)
+	_, err = q.Reschedule(ctx, soon, time.Hour)
+	require.ErrorIs(t, err, dq.ErrNotWaiting)
+	require.NotErrorIs(t, err, dq.ErrUncertain)
+}
+
+// Whoever reschedules while the message comes either has moved it or is told that it came; it comes once.
+func TestRescheduleRacesWithTheTransfer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx, q := deadline(t), b.aQueue(t)
+	var mu sync.Mutex
+	came := map[string]int{}
+	var takers sync.WaitGroup
+	const n = 200
+	takers.Go(func() {
+		for range n {
+			v, err := q.Take(ctx)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			came[v]++
+			mu.Unlock()
+		}
+	})
+	for i := range n {
+		v := fmt.Sprint(i)
+		ticket, err := q.Offer(ctx, v, time.Duration(i%5)*time.Millisecond)
+		require.NoError(t, err)
+		if _, err := q.Reschedule(ctx, ticket, 3*time.Millisecond); err != nil {
+			require.ErrorIs(t, err, dq.ErrNotWaiting)
+		}
+	}
+	takers.Wait()
+	require.Len(t, came, n)
+	require.Zero(t, b.redis.Exists(ctx, "orders", b.names.TimeoutSet, b.names.Pending).Val())
+}
