@@ -144,6 +144,11 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	}
 	r := ask(t, plain, values.Request{"verb": "recode", "codec": "string", "to": "typed-json", "class": "java.lang.String", "value": []byte("x")})
 	require.Equal(t, `"x"`, string(r.Value))
+	long := strings.Repeat("a\"\\é\n", 1<<19)
+	r = ask(t, plain, values.Request{"verb": "recode", "codec": "string", "to": "json", "value": []byte(long)})
+	require.NoError(t, r.Err())
+	again := ask(t, plain, values.Request{"verb": "encode", "codec": "string", "json": string(r.Value)})
+	require.Equal(t, long, string(again.Value))
 	r = ask(t, plain, values.Request{"verb": "encode", "codec": "kryo5", "json": `["java.lang.Long",42]`})
 	require.Equal(t, "\x09\x54", string(r.Value))
 	require.ErrorContains(t, ask(t, plain, values.Request{"verb": "sing"}).Err(), "expected the verb")

@@ -295,6 +295,7 @@ public final class JavaValues {
             }
             byte[] bytes = new byte[(int) call("io.netty.buffer.ByteBuf", encoded, "readableBytes")];
             call("io.netty.buffer.ByteBuf", encoded, "readBytes", (Object) bytes);
+            call("io.netty.util.ReferenceCounted", encoded, "release");
             return bytes;
         }
 
@@ -460,17 +461,52 @@ public final class JavaValues {
         return text.length() <= 2000 ? text : text.substring(0, 2000) + "…";
     }
 
-    private static final Pattern MEMBER = Pattern.compile("\"(\\w+)\"\\s*:\\s*(?:\"((?:[^\"\\\\]|\\\\.)*+)\"|(-?\\d+))");
-    private static final Pattern ESCAPE = Pattern.compile("\\\\(u(....)|.)");
-
     /** The members of a flat object of texts and whole numbers. */
     private static Map<String, String> members(String line) {
         Map<String, String> all = new HashMap<>();
-        for (Matcher m = MEMBER.matcher(line); m.find();) {
-            all.put(m.group(1), m.group(3) != null ? m.group(3) : ESCAPE.matcher(m.group(2)).replaceAll(e -> Matcher.quoteReplacement(
-                    e.group(2) != null ? "" + (char) Integer.parseInt(e.group(2), 16) : "nrtbf".contains(e.group(1)) ? "" + "\n\r\t\b\f".charAt("nrtbf".indexOf(e.group(1))) : e.group(1))));
+        int[] at = {0};
+        for (line = line + '"'; (at[0] = line.indexOf('"', at[0])) < line.length() - 1;) {
+            String name = text(line, at);
+            at[0] = line.indexOf(':', at[0]) + 1;
+            while (line.charAt(at[0]) == ' ') {
+                at[0]++;
+            }
+            if (line.charAt(at[0]) == '"') {
+                all.put(name, text(line, at));
+            } else {
+                int begin = at[0];
+                while (",}\"".indexOf(line.charAt(at[0])) < 0) {
+                    at[0]++;
+                }
+                all.put(name, line.substring(begin, at[0]).strip());
+            }
         }
         return all;
+    }
+
+    /** The text in quotes at a place, which moves behind it. */
+    private static String text(String line, int[] at) {
+        StringBuilder text = new StringBuilder();
+        for (int i = at[0] + 1; i < line.length(); i++) {
+            char c = line.charAt(i);
+            if (c == '"') {
+                at[0] = i + 1;
+                return text.toString();
+            }
+            if (c == '\\') {
+                c = line.charAt(++i);
+                int escape = "nrtbf".indexOf(c);
+                if (c == 'u') {
+                    c = (char) Integer.parseInt(line.substring(i + 1, i + 5), 16);
+                    i += 4;
+                } else if (escape >= 0) {
+                    c = "\n\r\t\b\f".charAt(escape);
+                }
+            }
+            text.append(c);
+        }
+        at[0] = line.length();
+        return text.toString();
     }
 
     /** Writes JSON. Of values strict names each class, and sorts what has no order of its own. */
