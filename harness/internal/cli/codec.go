@@ -76,9 +76,10 @@ JSON. Objects of any class are shown, except of Kryo5, whose bytes do not name t
 values and trailing bytes are errors that give the offset.
 
 With --classpath, the application's own Redisson reads the value, with the application's classes: also
-Kryo5, FST and codecs of your own (--codec com.acme.MyCodec). --release names another Redisson. This needs
-Java 17; DQ_JAVA names it, also of a service: DQ_JAVA='kubectl exec -i deploy/orders -- java', with the
-paths of --classpath there.
+Kryo5, FST and codecs of your own (--codec com.acme.MyCodec). --release names another Redisson, fetched by
+Maven. This needs a JDK 17; in a release archive of dq-bench, any Java 17. DQ_JAVA names it, also one in a
+service: DQ_JAVA='kubectl exec -i deploy/orders -- java', where sh, mktemp and dd receive the program by stdin,
+and --classpath names files there.
 
 Exit codes: 1 no codec reads these bytes, or they are not a whole value; 2 no such codec.`,
 		Example: `  redis-cli LINDEX orders 0 | head -c -1 | dq-bench codec decode

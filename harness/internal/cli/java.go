@@ -48,7 +48,7 @@ func (f javaFlags) start(ctx context.Context, stderr io.Writer) (*values.Client,
 	}
 	o := values.Options{Java: command, ClassPath: f.classPath}
 	if f.release != "" {
-		if values.Elsewhere(command) {
+		if values.Elsewhere(command) > 0 {
 			return nil, usageError(fmt.Errorf("--release %s: its jars are not where %q starts Java; leave it out, and name the jars there by --classpath", f.release, os.Getenv("DQ_JAVA")))
 		}
 		old, fresh, two := strings.Cut(f.release, ":")

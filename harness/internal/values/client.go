@@ -5,12 +5,12 @@ package values
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -32,8 +32,6 @@ starts the Java of a service, such as DQ_JAVA='kubectl exec -i deploy/orders -- 
 codec decode without --classpath, migrate --to and all other commands need no Java`)
 
 const (
-	defaultTimeout = 2 * time.Minute
-	longestReply   = 1 << 30 // bytes
 	// opens are the packages of the JDK that codecs of older releases reflect into.
 	opens = "java.io java.lang java.lang.invoke java.lang.reflect java.math java.net java.nio java.text java.time java.util java.util.concurrent " +
 		"java.util.concurrent.atomic jdk.internal.misc sun.nio.ch"
@@ -108,11 +106,8 @@ type Client struct {
 // Start starts the program, which ends with ctx. It fails with ErrNoJava.
 func Start(ctx context.Context, o Options) (*Client, error) {
 	ctx, kill := context.WithCancel(ctx)
-	c := &Client{kill: kill, lines: make(chan []byte), timeout: o.Timeout}
-	if c.timeout == 0 {
-		c.timeout = defaultTimeout
-	}
-	if err := c.start(ctx, o.Java); err != nil {
+	c := &Client{kill: kill, lines: make(chan []byte), timeout: cmp.Or(o.Timeout, 2*time.Minute)}
+	if err := c.start(ctx, o); err != nil {
 		kill()
 		_ = os.RemoveAll(c.folder)
 		return nil, err
@@ -130,11 +125,8 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// Elsewhere reports whether a command starts Java where the file system may be another one.
-func Elsewhere(java []string) bool { return elsewhere(java) > 0 }
-
-// elsewhere returns the index of the program java in a command that starts it elsewhere, else 0 or less.
-func elsewhere(java []string) int {
+// Elsewhere returns the index of the program java in a command that starts it in another file system, else at most 0.
+func Elsewhere(java []string) int {
 	at := len(java) - 1
 	for at > 0 && (path.Base(java[at]) != "java" || java[at][0] == '-') {
 		at--
@@ -142,7 +134,7 @@ func elsewhere(java []string) int {
 	return at
 }
 
-func (c *Client) start(ctx context.Context, java []string) error {
+func (c *Client) start(ctx context.Context, o Options) error {
 	name, runs := "JavaValues.jar", []string{"-jar"}
 	content, err := program.ReadFile("java/" + name)
 	if err != nil {
@@ -151,13 +143,13 @@ func (c *Client) start(ctx context.Context, java []string) error {
 			return err
 		}
 	}
-	if len(java) == 0 {
+	java := o.Java
+	if home := os.Getenv("JAVA_HOME"); len(java) == 0 && home != "" {
+		java = []string{filepath.Join(home, "bin", "java")}
+	} else if len(java) == 0 {
 		java = []string{"java"}
-		if home := os.Getenv("JAVA_HOME"); home != "" {
-			java[0] = filepath.Join(home, "bin", "java")
-		}
 	}
-	at := elsewhere(java)
+	at := Elsewhere(java)
 	command := slices.Clone(java)
 	for pkg := range strings.FieldsSeq(opens) {
 		command = append(command, "--add-opens=java.base/"+pkg+"=ALL-UNNAMED")
@@ -187,22 +179,18 @@ func (c *Client) start(ctx context.Context, java []string) error {
 	if at > 0 {
 		_, _ = c.stdin.Write(content) // Do meets the error
 	}
-	go c.read(ctx, stdout)
-	return nil
-}
-
-// read passes the program's lines on.
-func (c *Client) read(ctx context.Context, stdout io.Reader) {
-	defer close(c.lines)
-	scanner := bufio.NewScanner(stdout)
-	scanner.Buffer(nil, longestReply)
-	for scanner.Scan() {
-		select {
-		case c.lines <- bytes.Clone(scanner.Bytes()):
-		case <-ctx.Done():
-			return
+	go func() {
+		defer close(c.lines)
+		scanner := bufio.NewScanner(stdout)
+		for scanner.Buffer(nil, 1<<30); scanner.Scan(); {
+			select {
+			case c.lines <- bytes.Clone(scanner.Bytes()):
+			case <-ctx.Done():
+				return
+			}
 		}
-	}
+	}()
+	return nil
 }
 
 // Do sends requests, and returns their replies in the same order. After an error the program has ended.
