@@ -186,7 +186,7 @@ func TestMigrateOfValuesIsKilled(t *testing.T) {
 		way := []string{"string:json", "json:string"}[i%2]
 		run := func() (*exec.Cmd, chan error) {
 			cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--codec", way, "--classpath", "app.jar", "--redis", srv.DriverURL())
-			cmd.Env = append(os.Environ(), "DQ_JAVA=dq-fake-java")
+			cmd.Env = append(os.Environ(), "DQ_JAVA=dq-fake-java", "TMPDIR="+t.TempDir())
 			cmd.Stderr = new(bytes.Buffer)
 			ended := make(chan error, 1)
 			require.NoError(t, cmd.Start())

@@ -120,8 +120,7 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	require.Equal(t, "acme.Awkward$Order", order.Class)
 	require.True(t, order.Same)
 	require.JSONEq(t, `{"@class":"acme.Awkward$Order","name":"order 7","items":[{"@class":"acme.Awkward$Item","sku":"a","count":2,"price":12.50}],"stock":{"a":1},
-		"state":"NEW","shape":{"@class":"acme.Awkward$Circle","radius":1.5,"name":"c"},"id":7,"created":"Tue Nov 14 22:13:20 UTC 2023"}`,
-		strings.Replace(string(order.JSON), "CET", "UTC", 1))
+		"state":"NEW","shape":{"@class":"acme.Awkward$Circle","radius":1.5,"name":"c"},"id":7,"created":"2023-11-14T22:13:20.123Z"}`, string(order.JSON))
 
 	types := ask(t, c, values.Request{"verb": "gotypes", "class": "acme.Awkward$Order acme.Awkward$Page", "package": "shop"})
 	require.NoError(t, types.Err())

@@ -615,9 +615,10 @@ public final class JavaValues {
             if (c == Object.class && c != value.getClass() || c == Record.class) {
                 return;
             }
-            String text = value instanceof Enum<?> constant ? constant.name() : value instanceof Pattern pattern ? pattern + " " + pattern.flags() : value.toString();
+            String text = value instanceof Enum<?> constant ? constant.name() : value instanceof Pattern pattern ? pattern + " " + pattern.flags()
+                    : value.getClass() == Date.class ? ((Date) value).toInstant().toString() : value.toString();
             if (strict && value instanceof Date date) {
-                text = date.getTime() + " " + text; // toString has no milliseconds
+                text = date.getTime() + " " + text; // a date of java.sql has no time in its text
             }
             if (strict && text.equals(value.getClass().getName() + "@" + Integer.toHexString(System.identityHashCode(value)))) {
                 throw new Refused("class " + value.getClass().getName() + " has no text by which two of its values can be compared");
