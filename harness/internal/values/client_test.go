@@ -198,6 +198,8 @@ func TestSpringBootJar(t *testing.T) {
 			require.Empty(t, left)
 		})
 	}
+	c := start(t, values.Options{ClassPath: []string{classes + string(os.PathListSeparator) + filepath.Join(temp, "*")}})
+	require.Equal(t, "3.16.6", c.New, "as java takes a class path")
 	_, err = values.Start(t.Context(), values.Options{ClassPath: []string{filepath.Join(temp, "none.jar")}})
 	require.ErrorContains(t, err, "no such file: "+temp)
 	_, err = values.Start(t.Context(), values.Options{ClassPath: []string{"client_test.go"}})

@@ -15,15 +15,15 @@ import java.util.stream.*;
  *
  *   {"id":1,"verb":"hello","classpath":LINES,"old":LINES,"new":LINES}
  *       {"id":1,"ok":true,"java":"17.0.15","old":"3.16.6","new":"4.7.0","old_codecs":[…],"new_codecs":[…]}
- *   {"id":2,"verb":"decode","codec":"marshalling","value":BASE64}    {"id":2,"ok":true,"class":"acme.Order","json":"{…}","same":true}
+ *   {"id":2,"verb":"decode","codec":"marshalling","value":BASE64}    {"id":2,"ok":true,"class":"acme.Order","json":{…},"same":true}
  *   {"id":3,"verb":"recode","codec":"marshalling","to":"kryo5",…}    {"id":3,"ok":true,"value":BASE64}
  *   {"id":4,"verb":"encode","codec":"kryo5","json":"{\"@class\":…"}  {"id":4,"ok":true,"value":BASE64}
  *   {"id":5,"verb":"gotypes","class":"acme.Order acme.Refund"}       {"id":5,"ok":true,"source":"package messages…"}
  *
- * hello comes first. classpath has the jars and folders of the application, a path a line; "lib/*" is all jars of lib, and the
- * classes and libraries within a Spring Boot jar, or a war, are unpacked to a temporary folder. old and new are the jars of the
- * Redisson that writes today and of the one that will read; empty for the Redisson of the class path. The argument of the program
- * is a folder for temporary files, which goes at the end.
+ * hello comes first. classpath has the jars and folders of the application, a path or a class path a line; "lib/*" is all jars of
+ * lib, and the classes and libraries within a Spring Boot jar, or a war, are unpacked to a temporary folder. old and new are the
+ * jars of the Redisson that writes today and of the one that will read; empty for the Redisson of the class path. The argument of
+ * the program is a folder for temporary files, which goes at the end.
  *
  * decode reads with the old Redisson. recode reads with the old one and writes with the new one; encode reads JSON of
  * JsonJacksonCodec. What they write is read again and compared, classes too. gotypes writes the Go types of classes.
@@ -45,6 +45,7 @@ public final class JavaValues {
 
     public static void main(String[] args) throws Exception {
         folder = args.length > 0 ? Path.of(args[0]) : Files.createTempDirectory("dq-bench-values");
+        System.setProperty("java.io.tmpdir", folder.toString()); // libraries of codecs unpack there
         PrintStream answers = new PrintStream(new FileOutputStream(FileDescriptor.out), false, StandardCharsets.UTF_8);
         System.setOut(System.err); // for prints of codecs and loggers
         BlockingQueue<Optional<String>> requests = new LinkedBlockingQueue<>();
@@ -148,14 +149,14 @@ public final class JavaValues {
     /** The files of a class path, those within a Spring Boot jar or a war unpacked. */
     private static URL[] urls(String lines) throws IOException {
         List<URL> urls = new ArrayList<>();
-        for (String line : lines.isEmpty() ? new String[0] : lines.split("\n")) {
-            List<File> files = List.of(new File(line));
-            if (line.endsWith("*")) {
-                File[] jars = new File(line.substring(0, line.length() - 1)).listFiles((folder, name) -> name.toLowerCase(Locale.ROOT).endsWith(".jar"));
+        for (String path : lines.isEmpty() ? new String[0] : lines.split("\n|" + File.pathSeparator)) {
+            List<File> files = List.of(new File(path));
+            if (path.endsWith("*")) {
+                File[] jars = new File(path.substring(0, path.length() - 1)).listFiles((folder, name) -> name.toLowerCase(Locale.ROOT).endsWith(".jar"));
                 files = jars == null ? List.of() : Arrays.stream(jars).sorted().toList();
             }
             if (files.isEmpty() || !files.get(0).exists()) {
-                throw new Refused("no such file: " + line + (line.contains(File.pathSeparator) ? " (one path for each --classpath)" : ""));
+                throw new Refused("no such file: " + path);
             }
             for (File file : files) {
                 if (file.isDirectory() || !unpack(file, urls)) {
