@@ -1,6 +1,7 @@
 package recordings_test
 
 import (
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -40,7 +41,7 @@ func TestCounts(t *testing.T) {
 		}
 		require.Equal(t, cases, sum, row)
 	}
-	folders, err := recordings.Files.ReadDir("redisson")
+	folders, err := fs.ReadDir(recordings.Redisson(), ".")
 	require.NoError(t, err)
 	require.Len(t, counted, len(folders))
 	for _, f := range folders {

@@ -15,8 +15,7 @@ import "embed"
 // documents/002-zlyx.monitor. The .json file beside them is the state that a
 // document shows without the commands that led to it.
 //
-// redisson/<release>/ is what dq-bench record saw of that real Redisson, one file
-// for each section of the conformance cases.
+// redisson/ is packed; Redisson unpacks it.
 //
 // lateness/ has run files of real releases at a low rate (make lateness), for what releases says of
 // how exactly their timers wake.

@@ -3,7 +3,6 @@ package spec
 import (
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -28,9 +27,8 @@ var (
 	almost = regexp.MustCompile(`^#+\s*W-`)
 	// keyword is a word of RFC 2119.
 	keyword = regexp.MustCompile(`\b(?:MUST NOT|MUST|SHOULD NOT|SHOULD|MAY|SHALL|REQUIRED|RECOMMENDED|OPTIONAL)\b`)
-	// code and link are Markdown's.
+	// code is Markdown's.
 	code = regexp.MustCompile("`([^`]+)`")
-	link = regexp.MustCompile(`\[([^\]]+)\]\(([^)]+)\)`)
 )
 
 // Parse reads the statements of one file. A statement is
@@ -41,7 +39,6 @@ var (
 //
 //	- Releases: 2.8.2 to 2.15.2, 3.3.2 on
 //	- Cases: `DQ.offer/new-head-publishes`, `DQ.offer/unit`
-//	- Recorded: [4.7.0](../../recordings/redisson/4.7.0/DQ.offer.monitor)
 //	- Scripts: `offer`
 //
 // and whatever prose follows, up to the next heading; Scripts may be missing. The words of
@@ -162,7 +159,7 @@ func (p *parser) fields(s *Statement) error {
 			return p.errorf(at, "%s: %s: %w", s.ID, key, err)
 		}
 	}
-	for _, key := range []string{"Releases", "Cases", "Recorded"} {
+	for _, key := range []string{"Releases", "Cases"} {
 		if !seen[key] {
 			return p.errorf(s.Line-1, "%s: expected an item %q below it", s.ID, key)
 		}
@@ -178,10 +175,8 @@ func (s *Statement) set(key, value string) (err error) {
 		s.Cases, err = codes(value)
 	case "Scripts":
 		s.Scripts, err = codes(value)
-	case "Recorded":
-		s.Recordings, err = links(value)
 	default:
-		err = errors.New("expected Releases, Cases, Recorded or Scripts")
+		err = errors.New("expected Releases, Cases or Scripts")
 	}
 	return err
 }
@@ -194,23 +189,6 @@ func codes(text string) (all []string, err error) {
 			return nil, fmt.Errorf("expected words in backticks between commas, got %q", one)
 		}
 		all = append(all, m[1])
-	}
-	return all, nil
-}
-
-// links reads recordings between commas, each a link that is called by its release, or by its
-// file where it is of none.
-func links(text string) (all []string, err error) {
-	for _, one := range strings.Split(text, ", ") {
-		m := link.FindStringSubmatch(one)
-		if m == nil || m[0] != one {
-			return nil, fmt.Errorf("expected links to recordings between commas, got %q", one)
-		}
-		target := path.Join(Dir, m[2])
-		if name := path.Base(path.Dir(target)); m[1] != name && m[1] != path.Base(target) {
-			return nil, fmt.Errorf("expected the link to %s to be called %s, got %s", m[2], name, m[1])
-		}
-		all = append(all, target)
 	}
 	return all, nil
 }

@@ -13,7 +13,7 @@ import (
 
 // of makes a file of one statement, the fields replaced that are given.
 func of(text string, fields ...string) string {
-	all := []string{"- Releases: all", "- Cases: `DQ.a/b`", "- Recorded: [4.7.0](../../recordings/redisson/4.7.0/DQ.a.monitor)"}
+	all := []string{"- Releases: all", "- Cases: `DQ.a/b`"}
 	if len(fields) > 0 {
 		all = fields
 	}
@@ -23,9 +23,9 @@ func of(text string, fields ...string) string {
 func TestParse(t *testing.T) {
 	text := of("An offer MUST publish\nits due time.",
 		"- Releases: 2.8.2 to 2.15.2, 3.3.2 on", "- Cases: `DQ.a/b`,", "  `DQ.a/c`",
-		"- Recorded: [4.7.0](../../recordings/redisson/4.7.0/DQ.a.monitor), [x.monitor](../../recordings/documents/x.monitor)", "- Scripts: `offer`")
+		"- Scripts: `offer`")
 	all, err := Parse("docs/spec/a.md", text+"\n```text\nMUST is no statement in a block\n```\n### W-A-2\n\nA client MAY wait.\n\n"+
-		"- Releases: 3.13.3\n- Cases: `DQ.a/d`\n- Recorded: [4.7.0](../../recordings/redisson/4.7.0/DQ.a.monitor)\n")
+		"- Releases: 3.13.3\n- Cases: `DQ.a/d`\n")
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	s := all[0]
@@ -33,7 +33,6 @@ func TestParse(t *testing.T) {
 	require.Equal(t, Must, s.Level)
 	require.Equal(t, []string{"DQ.a/b", "DQ.a/c"}, s.Cases)
 	require.Equal(t, []string{"offer"}, s.Scripts)
-	require.Equal(t, []string{"recordings/redisson/4.7.0/DQ.a.monitor", "recordings/documents/x.monitor"}, s.Recordings)
 	require.Equal(t, "docs/spec/a.md#w-a-1", s.Link())
 	require.Equal(t, 5, s.Line)
 	require.Equal(t, May, all[1].Level)
@@ -41,7 +40,6 @@ func TestParse(t *testing.T) {
 
 func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 	releases, cases := "- Releases: all", "- Cases: `DQ.a/b`"
-	recorded := "- Recorded: [4.7.0](../../recordings/redisson/4.7.0/DQ.a.monitor)"
 	for want, text := range map[string]string{
 		"docs/spec/a.md:3: MUST is for statements":                          "# A\n\nA client MUST do it.\n",
 		"docs/spec/a.md:1: expected a heading such as ### W-OFFER-3":        "## W-A-1\n",
@@ -50,21 +48,18 @@ func TestParseSaysWhatIsWrongAndWhere(t *testing.T) {
 		"docs/spec/a.md:7: W-A-1: MUST and SHOULD in one statement":         of("It MUST and SHOULD."),
 		"docs/spec/a.md:7: W-A-1: expected MUST, SHOULD or MAY for SHALL":   of("It SHALL."),
 		"docs/spec/a.md:9: W-A-1: expected the statement below its heading": of(""),
-		`docs/spec/a.md:5: W-A-1: expected an item "Recorded" below it`:     of("It MUST.", releases, cases),
+		`docs/spec/a.md:5: W-A-1: expected an item "Cases" below it`:        of("It MUST.", releases),
 		"docs/spec/a.md:10: W-A-1: Releases is there already":               of("It MUST.", releases, releases),
 		"docs/spec/a.md:9: W-A-1: Cases: expected words in backticks":       of("It MUST.", "- Cases: DQ.a/b"),
 		"docs/spec/a.md:9: W-A-1: Seen: expected Releases, Cases":           of("It MUST.", "- Seen: x"),
 		"docs/spec/a.md:9: W-A-1: expected an item such as":                 of("It MUST.", "Releases: all"),
-		"docs/spec/a.md:11: W-A-1: Recorded: expected links":                of("It MUST.", releases, cases, "- Recorded: 4.7.0"),
-		"expected the link to ../../recordings/redisson/4.7.0/DQ.a.monitor to be called 4.7.0, got 3.2.0": of("It MUST.", releases, cases,
-			"- Recorded: [3.2.0](../../recordings/redisson/4.7.0/DQ.a.monitor)"),
-		`Releases: expected "all", or ranges`:                             of("It MUST.", "- Releases: 4.7.0 and later", cases, recorded),
-		"there is no Redisson release 3.99.0":                             of("It MUST.", "- Releases: 3.99.0 on", cases, recorded),
-		`"3.3.0 to 3.2.0" ends before it begins`:                          of("It MUST.", "- Releases: 3.3.0 to 3.2.0", cases, recorded),
-		`"2.7.0 on": a range of 2.x ends within it`:                       of("It MUST.", "- Releases: 2.7.0 on", cases, recorded),
-		`"2.7.0 to 2.15.2" does not come after what is before it`:         of("It MUST.", "- Releases: 3.2.0 on, 2.7.0 to 2.15.2", cases, recorded),
-		"docs/spec/a.md:1: expected the end of this block":                "```\nnever\n",
-		"docs/spec/a.md:15: W-A-1: expected W-A-2 here: numbers are used": of("It MUST.") + "\n### W-A-1\n",
+		`Releases: expected "all", or ranges`:                               of("It MUST.", "- Releases: 4.7.0 and later", cases),
+		"there is no Redisson release 3.99.0":                               of("It MUST.", "- Releases: 3.99.0 on", cases),
+		`"3.3.0 to 3.2.0" ends before it begins`:                            of("It MUST.", "- Releases: 3.3.0 to 3.2.0", cases),
+		`"2.7.0 on": a range of 2.x ends within it`:                         of("It MUST.", "- Releases: 2.7.0 on", cases),
+		`"2.7.0 to 2.15.2" does not come after what is before it`:           of("It MUST.", "- Releases: 3.2.0 on, 2.7.0 to 2.15.2", cases),
+		"docs/spec/a.md:1: expected the end of this block":                  "```\nnever\n",
+		"docs/spec/a.md:14: W-A-1: expected W-A-2 here: numbers are used":   of("It MUST.") + "\n### W-A-1\n",
 	} {
 		_, err := Parse("docs/spec/a.md", text)
 		require.ErrorContains(t, err, want)
@@ -98,7 +93,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("expected an *Error, got %T", err)
 		}
 		for _, s := range all {
-			if s.Text == "" || len(s.Cases) == 0 || len(s.Recordings) == 0 || !strings.Contains(s.Text, string(s.Level)) {
+			if s.Text == "" || len(s.Cases) == 0 || !strings.Contains(s.Text, string(s.Level)) {
 				t.Fatalf("accepted a statement that lacks something: %+v", s)
 			}
 			again, err := ParseRanges(s.Releases.String())

@@ -5,7 +5,7 @@
 //	                                   ─► harness/upgrade: what two releases differ in
 //
 // The Markdown is the only list of statements there is. Each one names its releases, the cases
-// that show it and the recordings in which it was seen; what a case shows is derived from that.
+// that show it. recordings/redisson/index.tsv says where each case was recorded.
 // The tests of this package hold the Markdown against the cases, the recordings and the
 // catalogue of scripts.
 package spec
@@ -51,8 +51,6 @@ type Statement struct {
 	Releases Ranges
 	// Cases are the ids of the conformance cases that show it, at least one.
 	Cases []string
-	// Recordings are files in which it was seen, by their path from the root of the module.
-	Recordings []string
 	// Scripts are the names of the catalogue's scripts that it is about; often none.
 	Scripts []string
 	// File and Line are where it is written; File is a path from the root of the module.

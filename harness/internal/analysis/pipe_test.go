@@ -4,6 +4,8 @@ package analysis_test
 
 import (
 	"context"
+	"github.com/dq-bench/dq-bench/recordings"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -39,7 +41,7 @@ func TestNamedPipe(t *testing.T) {
 // The lines of an anomaly are read again from files alone: who opens a pipe again waits for another writer.
 func TestNamedPipeWithAnomalies(t *testing.T) {
 	t.Parallel()
-	log, err := os.ReadFile(filepath.Join("..", "..", "..", "recordings", "redisson", "3.21.1", "DQ.poll.monitor"))
+	log, err := fs.ReadFile(recordings.Redisson(), "3.21.1/DQ.poll.monitor")
 	require.NoError(t, err)
 	pipe := filepath.Join(t.TempDir(), "log")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io/fs"
 	"path"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,12 +15,20 @@ import (
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
+// open opens a recording of Redisson or, of documents/, a document's.
+func open(file string) (fs.File, error) {
+	if strings.HasPrefix(file, "documents/") {
+		return recordings.Files.Open(file)
+	}
+	return recordings.Redisson().Open(file)
+}
+
 // analyse takes in files of the recordings.
 func analyse(t *testing.T, files ...string) *analysis.Document {
 	t.Helper()
 	r := &analysis.Reader{Analysis: analysis.New()}
 	for _, file := range files {
-		f, err := recordings.Files.Open(file)
+		f, err := open(file)
 		require.NoError(t, err)
 		require.NoError(t, r.Log(t.Context(), f))
 		require.NoError(t, f.Close())
@@ -73,7 +82,7 @@ func scriptsOf(t *testing.T, files []string) map[*wire.Script]bool {
 	}
 	all, found := wire.Scripts(), map[*wire.Script]bool{}
 	for _, file := range files {
-		content, err := recordings.Files.ReadFile(file)
+		content, err := fs.ReadFile(recordings.Redisson(), file)
 		require.NoError(t, err)
 		recording, err := monitor.Read(bytes.NewReader(content), file)
 		require.NoError(t, err)
@@ -92,12 +101,12 @@ func scriptsOf(t *testing.T, files []string) map[*wire.Script]bool {
 // What each release was recorded to send, it can have sent, and the conformance cases
 // tell it from those whose scripts are others.
 func TestReleasesOfTheRecordings(t *testing.T) {
-	folders, err := fs.ReadDir(recordings.Files, "redisson")
+	folders, err := fs.ReadDir(recordings.Redisson(), ".")
 	require.NoError(t, err)
 	require.NotEmpty(t, folders)
 	for _, folder := range folders {
 		t.Run(folder.Name(), func(t *testing.T) {
-			files, err := fs.Glob(recordings.Files, path.Join("redisson", folder.Name(), "*.monitor"))
+			files, err := fs.Glob(recordings.Redisson(), path.Join(folder.Name(), "*.monitor"))
 			require.NoError(t, err)
 			d := analyse(t, files...)
 			recorded := release(t, folder.Name())

@@ -75,6 +75,11 @@ of 27 µs (Redis 7.0.15, 2 busy cores). Exit code 99: an anomaly.`,
 			if err := reports(f.reports).check(".html", ".md"); err != nil {
 				return err
 			}
+			args, remove, err := unpackRecorded(args)
+			if err != nil {
+				return err
+			}
+			defer remove()
 			return runAnalyze(cmd, &f, args)
 		},
 	}

@@ -38,13 +38,20 @@ func newDiffCmd() *cobra.Command {
 		Short: "Compare the meaning of two recordings",
 		Long: `Compares two recordings, or all *.monitor files of two folders, case by case. Times, random ids,
 connections and cached scripts are brought into a normal form, and delays may differ by a few milliseconds.
-Everything else must be equal, byte for byte and in order.
+Everything else must be equal, byte for byte and in order. recorded:RELEASE[/CASE] stands for the recording
+of a real Redisson.
 
 Exit codes: 0 the same; 1 a recording cannot be read; 99 they differ.`,
-		Example: `  dq-bench diff out/a recordings/redisson/3.21.0`,
-		Args:    cobra.ExactArgs(2),
+		Example: `  dq-bench diff out/a out/b
+  dq-bench diff recorded:3.21.0 recorded:3.21.1`,
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			files, err := diffTrees(args[0], args[1], trace.DefaultTolerance)
+			paths, remove, err := unpackRecorded(args)
+			if err != nil {
+				return err
+			}
+			defer remove()
+			files, err := diffTrees(paths[0], paths[1], trace.DefaultTolerance)
 			if err != nil {
 				return err
 			}

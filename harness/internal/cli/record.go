@@ -16,8 +16,7 @@ func newRecordCmd() *cobra.Command {
 		Use:   "record",
 		Short: "Run the conformance cases and record the commands that Redis saw",
 		Long: `Runs the conformance cases and writes the commands that the server saw, as one MONITOR recording for each
-section. Replies and keys are judged as 'dq-bench verify' does. recordings/redisson/<release> is such a
-folder, of the real Redisson.
+section. Replies and keys are judged as 'dq-bench verify' does.
 
 ` + sharedServerHelp + `
 

@@ -38,7 +38,7 @@ of docs/spec. For a release without recordings, the nearest release with the sam
 			if err != nil {
 				return err
 			}
-			recorded := upgrade.Recordings{Files: recordings.Files, Dir: "redisson", Lateness: "lateness"}
+			recorded := upgrade.Recordings{Commands: recordings.Redisson(), Lateness: recordings.Files}
 			changes, err := upgrade.Between(a, b, conformance.Select(sections, nil), recorded)
 			if err != nil {
 				return err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/dq-bench/dq-bench/harness/internal/replay"
 	"github.com/dq-bench/dq-bench/internal/monitor"
@@ -35,6 +37,11 @@ Exit codes: 1 a file or the server cannot be used; 99 they differ.`,
 			if err := checkByTCP(server); err != nil {
 				return err
 			}
+			files, remove, err := unpackRecorded(files)
+			if err != nil {
+				return err
+			}
+			defer remove()
 			plans, err := replayPlans(files)
 			if err != nil {
 				return err
@@ -63,14 +70,16 @@ func replayPlans(files []string) ([]*replay.Plan, error) {
 	var plans []*replay.Plan
 	var errs []error
 	for _, file := range files {
-		rec, err := monitor.ReadFile(file)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		plan, err := replay.NewPlan(rec)
+		tree, err := monitor.ReadTree(file)
 		errs = append(errs, err)
-		plans = append(plans, plan)
+		for _, name := range slices.Sorted(maps.Keys(tree)) {
+			if tree[name] == nil {
+				continue
+			}
+			plan, err := replay.NewPlan(tree[name])
+			errs = append(errs, err)
+			plans = append(plans, plan)
+		}
 	}
 	return plans, errors.Join(errs...)
 }

@@ -152,7 +152,7 @@ Exit codes: 1 the program cannot be started; 99 a case failed, or nothing was ju
 			if err != nil {
 				return err
 			}
-			if plan.Oracle, err = conformance.LoadOracle(recordings.Files, "redisson"); err != nil {
+			if plan.Oracle, err = conformance.LoadOracle(recordings.Redisson(), "."); err != nil {
 				return err
 			}
 			if plan.Level, err = conformance.ParseLevel(level); err != nil {

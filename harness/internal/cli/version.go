@@ -31,7 +31,7 @@ func version() string {
 		commit = revision + " of " + committed + changed
 	}
 	known := wire.Releases()
-	recorded, _ := fs.ReadDir(recordings.Files, "redisson") // which is part of the program
+	recorded, _ := fs.ReadDir(recordings.Redisson(), ".") // which is part of the program
 	return fmt.Sprintf("dq-bench  %s\ncommit    %s\ngo        %s %s/%s\nredisson  %s to %s: %d releases known, %d recorded\n",
 		tool().Version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH,
 		known[0], wire.Newest(), len(known), len(recorded))

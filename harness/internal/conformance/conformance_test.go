@@ -114,7 +114,7 @@ func loadAll(t *testing.T) ([]*Section, *Oracle) {
 	t.Helper()
 	sections, err := Load(scenarios.Conformance, "conformance")
 	require.NoError(t, err)
-	oracle, err := LoadOracle(recordings.Files, "redisson")
+	oracle, err := LoadOracle(recordings.Redisson(), ".")
 	require.NoError(t, err)
 	return sections, oracle
 }

@@ -1,6 +1,6 @@
 // Package conformance answers: does an implementation behave as Redisson?
 //
-//	scenarios/conformance/*.yaml        recordings/redisson/<release>/*.monitor
+//	scenarios/conformance/*.yaml        recordings.Redisson()
 //	          │ Load                                  │ LoadOracle
 //	          ▼                                       │
 //	        Case ──steps──► driver.Program            │

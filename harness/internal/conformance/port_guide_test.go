@@ -28,7 +28,7 @@ func verify(t *testing.T, commandLine string, level conformance.Level, pattern s
 	require.NoError(t, err)
 	sections, err := conformance.Load(scenarios.Conformance, "conformance")
 	require.NoError(t, err)
-	oracle, err := conformance.LoadOracle(recordings.Files, "redisson")
+	oracle, err := conformance.LoadOracle(recordings.Redisson(), ".")
 	require.NoError(t, err)
 	plan := conformance.Plan{
 		Spec: spec, Redis: "process", Level: level, Cases: conformance.Select(sections, keep), Oracle: oracle, MaxFailures: 10,

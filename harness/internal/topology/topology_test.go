@@ -52,7 +52,7 @@ func TestCasesPass(t *testing.T) {
 	t.Parallel()
 	sections, err := conformance.Load(scenarios.Conformance, "conformance")
 	require.NoError(t, err)
-	oracle, err := conformance.LoadOracle(recordings.Files, "redisson")
+	oracle, err := conformance.LoadOracle(recordings.Redisson(), ".")
 	require.NoError(t, err)
 	var cases []*conformance.Case
 	for _, s := range sections {

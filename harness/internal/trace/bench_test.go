@@ -16,12 +16,12 @@ import (
 func BenchmarkNormalise(b *testing.B) {
 	for _, release := range []string{"4.7.0", "3.16.6"} {
 		b.Run(release, func(b *testing.B) {
-			paths, err := fs.Glob(recordings.Files, "redisson/"+release+"/*.monitor")
+			paths, err := fs.Glob(recordings.Redisson(), release+"/*.monitor")
 			require.NoError(b, err)
 			var all []*monitor.Recording
 			lines := 0
 			for _, p := range paths {
-				f, err := recordings.Files.Open(p)
+				f, err := recordings.Redisson().Open(p)
 				require.NoError(b, err)
 				rec, err := monitor.Read(f, p)
 				require.NoError(b, err)

@@ -35,15 +35,10 @@ type Cause struct {
 	Cases []string `json:"cases"`
 }
 
-// Recordings are those of the real Redisson: a folder for each release, in it one
-// *.monitor file for each section of cases.
-//
-// Lateness is a folder with the run files of runs at a low rate, of several releases.
-type Recordings struct {
-	Files    fs.FS
-	Dir      string
-	Lateness string
-}
+// Recordings are of the real Redisson. Commands has a folder for each release, in it one
+// *.monitor file for each section of cases. Lateness has a folder lateness with the run files
+// of runs at a low rate, of several releases.
+type Recordings struct{ Commands, Lateness fs.FS }
 
 // between compares the recordings that stand for two releases.
 func (r Recordings) between(from, to wire.Release) (Commands, error) {
@@ -88,7 +83,7 @@ func (r Recordings) between(from, to wire.Release) (Commands, error) {
 // nearest is the recorded release that stands for one: that before it, or else behind it, of those
 // that send the same.
 func (r Recordings) nearest(release wire.Release) (found wire.Release, ok bool, err error) {
-	entries, err := fs.ReadDir(r.Files, r.Dir)
+	entries, err := fs.ReadDir(r.Commands, ".")
 	if err != nil {
 		return found, false, fmt.Errorf("the recordings cannot be read: %w", err)
 	}
@@ -135,13 +130,13 @@ func alike(a, b wire.Release) bool {
 
 // read returns the recordings of a release by file name.
 func (r Recordings) read(release wire.Release) (map[string]*monitor.Recording, error) {
-	paths, err := fs.Glob(r.Files, path.Join(r.Dir, release.String(), "*.monitor"))
+	paths, err := fs.Glob(r.Commands, path.Join(release.String(), "*.monitor"))
 	if err != nil {
 		return nil, err
 	}
 	all := map[string]*monitor.Recording{}
 	for _, p := range paths {
-		text, err := fs.ReadFile(r.Files, p)
+		text, err := fs.ReadFile(r.Commands, p)
 		if err != nil {
 			return nil, fmt.Errorf("the recordings cannot be read: %w", err)
 		}

@@ -32,11 +32,11 @@ type Lateness struct {
 // lateness reads what was measured of the release that stands for one; nil where none does.
 func (r Recordings) lateness(release wire.Release) (*Lateness, error) {
 	measured := map[wire.Release][]*run.Document{}
-	err := fs.WalkDir(r.Files, r.Lateness, func(file string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(r.Lateness, "lateness", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Base(file) != "run.json" {
 			return err
 		}
-		f, err := r.Files.Open(file)
+		f, err := r.Lateness.Open(file)
 		if err != nil {
 			return err
 		}

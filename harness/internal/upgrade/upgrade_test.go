@@ -15,7 +15,7 @@ import (
 )
 
 // recorded are those of this project.
-var recorded = Recordings{recordings.Files, "redisson", "lateness"}
+var recorded = Recordings{recordings.Redisson(), recordings.Files}
 
 func between(t *testing.T, from, to string) *Changes {
 	t.Helper()

@@ -42,15 +42,13 @@ var exchangeCases = []string{
 func exchangeVectors() (all []exchangeVector, err error) {
 	for _, release := range exchangeReleases {
 		for _, id := range exchangeCases {
-			recording, err := read(recordingOf(release, id))
+			recording, err := redisson(release, id)
 			if err != nil {
 				return nil, err
 			}
-			cases := recording.Cases()
-			setUp := setUpPeers(cases)
-			for _, c := range cases {
+			for _, c := range recording.Cases() {
 				if c.ID == id {
-					all = append(all, exchangeVector{release, id, recording.Path, commandsOf(c.Lines, setUp)})
+					all = append(all, exchangeVector{release, id, recording.Path, commandsOf(c.Lines, setUpPeer(recording, id))})
 				}
 			}
 		}
@@ -61,28 +59,23 @@ func exchangeVectors() (all []exchangeVector, err error) {
 	return all, nil
 }
 
-// setUpPeers are the connections that send in several cases. A client lives for one case, so
-// these are the recorder's own.
-func setUpPeers(cases []monitor.Case) map[string]bool {
-	in, several := map[string]string{}, map[string]bool{}
-	for _, c := range cases {
-		for _, l := range c.Lines {
-			if other, seen := in[l.Peer]; seen && other != c.ID {
-				several[l.Peer] = true
-			}
-			in[l.Peer] = c.ID
+// setUpPeer is the connection of the recorder, which marks the case and arranges things for it.
+func setUpPeer(recording *monitor.Recording, id string) string {
+	for _, l := range recording.Lines {
+		if marked, ok := monitor.CaseMark(l); ok && marked == id {
+			return l.Peer
 		}
 	}
-	return several
+	return ""
 }
 
-func commandsOf(lines []monitor.Line, setUp map[string]bool) []commandVector {
+func commandsOf(lines []monitor.Line, setUp string) []commandVector {
 	names, commands := map[string]string{}, []commandVector{}
 	for _, l := range lines {
 		from := "script"
 		switch {
 		case l.Inner():
-		case setUp[l.Peer]:
+		case l.Peer == setUp:
 			from = "case"
 		default:
 			if names[l.Peer] == "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/recordings"
 )
 
 // memberVector is a member as an offer of a real Redisson made it. Bytes are in hexadecimal.
@@ -27,20 +28,26 @@ type memberVector struct {
 	Case     string `json:"case,omitempty"`
 }
 
-// memberFiles are the recordings whose offers are taken: of both layouts, with text, JSON and
+// memberSources are the recordings whose offers are taken: of both layouts, with text, JSON and
 // binary values, and of a Redis for Windows.
-var memberFiles = []string{
-	"redisson/2.9.3/DQ.offer.monitor", "redisson/3.21.0/DQ.offer.monitor", "redisson/3.21.0/DQ.codec.monitor",
-	"redisson/3.21.1/DQ.offer.monitor", "redisson/4.7.0/DQ.offer.monitor", "redisson/4.7.0/DQ.codec.monitor",
-	"documents/002-zlyx.monitor",
-}
-
-func memberVectors() (all []memberVector, err error) {
-	for _, name := range memberFiles {
-		recording, err := read(name)
+func memberSources() (all []*monitor.Recording, err error) {
+	for _, of := range [][2]string{{"2.9.3", "DQ.offer"}, {"3.21.0", "DQ.offer"}, {"3.21.0", "DQ.codec"}, {"3.21.1", "DQ.offer"}, {"4.7.0", "DQ.offer"}, {"4.7.0", "DQ.codec"}} {
+		recording, err := redisson(of[0], of[1])
 		if err != nil {
 			return nil, err
 		}
+		all = append(all, recording)
+	}
+	document, err := read(recordings.Files, "documents/002-zlyx.monitor", "recordings/documents/002-zlyx.monitor")
+	return append(all, document), err
+}
+
+func memberVectors() (all []memberVector, err error) {
+	sources, err := memberSources()
+	if err != nil {
+		return nil, err
+	}
+	for _, recording := range sources {
 		for _, c := range recording.Cases() {
 			for _, call := range trace.Group(c.Lines) {
 				if call.Offer == nil || len(call.Inner) == 0 { // no offer, or one that the server did not know yet

@@ -19,7 +19,7 @@ type nameVector struct {
 }
 
 func nameVectors() (all []nameVector, err error) {
-	recording, err := read(recordingOf("4.7.0", "DQ.names/"))
+	recording, err := redisson("4.7.0", "DQ.names/")
 	if err != nil {
 		return nil, err
 	}

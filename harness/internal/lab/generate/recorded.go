@@ -3,7 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"path"
+	"io/fs"
 	"strings"
 	"unicode/utf8"
 
@@ -11,20 +11,19 @@ import (
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
-// read reads a recording by its path below the folder recordings.
-func read(name string) (*monitor.Recording, error) {
-	f, err := recordings.Files.Open(name)
+// redisson reads the recording of a release that holds a case. Its path is what dq-bench takes for it.
+func redisson(release, id string) (*monitor.Recording, error) {
+	section, _, _ := strings.Cut(id, "/")
+	return read(recordings.Redisson(), release+"/"+section+".monitor", "recorded:"+release)
+}
+
+func read(files fs.FS, name, path string) (*monitor.Recording, error) {
+	f, err := files.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return monitor.Read(f, path.Join("recordings", name))
-}
-
-// recordingOf is the file that a case is recorded in.
-func recordingOf(release, id string) string {
-	section, _, _ := strings.Cut(id, "/")
-	return fmt.Sprintf("redisson/%s/%s.monitor", release, section)
+	return monitor.Read(f, path)
 }
 
 // bytesVector is a string of any bytes: a JSON string where they are UTF-8, else an object with

@@ -65,7 +65,7 @@ func report(ctx context.Context, servers, only string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	oracle, err := conformance.LoadOracle(recordings.Files, "redisson")
+	oracle, err := conformance.LoadOracle(recordings.Redisson(), ".")
 	if err != nil {
 		return "", err
 	}
