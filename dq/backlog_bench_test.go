@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,27 +82,6 @@ func BenchmarkBurst(b *testing.B) {
 	b.ReportMetric(exact.pastDue(0.99).Seconds()/auto.pastDue(0.99).Seconds(), "p99-ratio")
 }
 
-// BenchmarkConsume has a backlog in the order of its due times come due within a second, and
-// eight workers of Consume empty it, taking several at a time and one by one, in turn on servers
-// of their own. It reports the rates, their ratio and the commands for each message.
-//
-//	go test ./dq -run '^$' -bench Consume -benchtime 1x
-func BenchmarkConsume(b *testing.B) {
-	const n = 500_000
-	batch := drained{consume: &dq.ConsumeOptions{Workers: 8}, fifo: true, until: 40 * time.Second}
-	single := drained{consume: &dq.ConsumeOptions{Workers: 8, Prefetch: 1}, fifo: true, until: 40 * time.Second}
-	for range b.N {
-		batch.drain(b, n, time.Second)
-		single.drain(b, n, time.Second)
-	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(batch.rate, "batch-msg/s")
-	b.ReportMetric(single.rate, "single-msg/s")
-	b.ReportMetric(batch.rate/single.rate, "rate-ratio")
-	b.ReportMetric(batch.commands, "batch-takes/msg")
-	b.ReportMetric(single.commands, "single-takes/msg")
-}
-
 // BenchmarkCancel cancels single ones of 100,000 messages: by ticket, and by Redisson's remove
 // script, in turn on one server, and reports what a call takes and the ratio. Cancelled are any, where
 // delays differ and where they are equal, or some of the latest.
@@ -165,9 +143,7 @@ func mean(all []time.Duration) (sum time.Duration) {
 
 // drained is what came of a backlog.
 type drained struct {
-	fifo     bool               // in the order of due times
-	consume  *dq.ConsumeOptions // by Consume
-	commands float64            // BLPOP and LPOP a message, by Consume
+	fifo bool // in the order of due times
 
 	rate    float64 // messages a second, from the first to the last
 	longest time.Duration
@@ -224,13 +200,8 @@ func (d *drained) drain(b *testing.B, n int, within time.Duration, options ...dq
 		}
 	}
 	var group sync.WaitGroup
-	if d.consume != nil {
-		_ = on.queue.Consume(ctx, func(_ context.Context, v string) error { note(v); return nil }, *d.consume)
-		d.commands = float64(calls(b, on.redis, "blpop")+calls(b, on.redis, "lpop")) / float64(came)
-	} else {
-		for range takers {
-			group.Go(func() { takeSome(ctx, on.queue, note) })
-		}
+	for range takers {
+		group.Go(func() { takeSome(ctx, on.queue, note) })
 	}
 	group.Wait()
 	d.rate = float64(came) / max(last.Sub(first).Seconds(), 1e-3)
@@ -264,45 +235,4 @@ func benchmarkOn(b *testing.B, s *redis.Server, options ...dq.Option) *bundle {
 	require.NoError(b, err)
 	on.queue = dq.NewBlockingQueue(on.client, "orders", codec.String{})
 	return on
-}
-
-// BenchmarkReliableConsume has 8 workers handle 50,000 messages that are there, several held at a time or
-// each by itself, on one server in turn, and reports the rates and their ratio.
-//
-//	go test ./dq -run '^$' -bench ReliableConsume -benchtime 1x
-func BenchmarkReliableConsume(b *testing.B) {
-	const n = 50_000
-	s := redistest.Redis(b)
-	defer s.Close()
-	on := benchmarkOn(b, s)
-	defer on.client.Close()
-	rate := func(prefetch int) float64 {
-		_, err := on.redis.Pipelined(b.Context(), func(p goredis.Pipeliner) error {
-			for i := range n {
-				p.RPush(b.Context(), on.queue.Name(), strconv.Itoa(i))
-			}
-			return nil
-		})
-		require.NoError(b, err)
-		q := dq.NewReliableQueue(on.queue, dq.ReliableOptions{})
-		defer q.Close()
-		ctx, cancel := context.WithCancel(b.Context())
-		var handled atomic.Int64
-		began := time.Now()
-		err = q.Consume(ctx, func(context.Context, *dq.Delivery[string]) error {
-			if handled.Add(1) == n {
-				cancel()
-			}
-			return nil
-		}, dq.ReliableConsumeOptions{Workers: 8, Prefetch: prefetch})
-		require.ErrorIs(b, err, context.Canceled)
-		return n / time.Since(began).Seconds()
-	}
-	for range b.N {
-		several, single := rate(0), rate(1)
-		b.ReportMetric(0, "ns/op")
-		b.ReportMetric(several, "several-msg/s")
-		b.ReportMetric(single, "single-msg/s")
-		b.ReportMetric(several/single, "rate-ratio")
-	}
 }

@@ -33,8 +33,8 @@
 // all of the batch of a Consume, which ConsumeOptions.Prefetch bounds. Cancelling a Take or
 // a poll loses none: the server is asked to end a Take, the reply is waited for, and what
 // is popped all the same is returned, or, where the server takes longer than a second or
-// the user may not send CLIENT UNBLOCK, put back at the end it was taken from, which the
-// an [Event] says so. Only the end of the process, of the connection, or of the Client while
+// the user may not send CLIENT UNBLOCK, put back at the end it was taken from, and
+// [Returned] says so. Only the end of the process, of the connection, or of the Client while
 // the server stands still, before that is done can lose it. Calls for several values
 // return values or an error, never both; one that cannot be decoded costs no other.
 //

@@ -23,10 +23,56 @@ type Taken struct {
 
 // Handled follows each call of a handler.
 type Handled struct {
-	Queue   string
-	Attempt int
-	Took    time.Duration
-	Err     error // what the handler returned, a *PanicError, or that it ended its goroutine
+	Delivery
+	Took time.Duration
+	Err  error // what the handler returned, a *PanicError, or that it ended its goroutine
+}
+
+// Held says that a Worker got a message under a lease.
+type Held struct{ Delivery }
+
+// Extended says that a lease was extended.
+type Extended struct{ Delivery }
+
+// ExtensionFailed says that a try to extend a lease failed. The Worker tries again until the lease is lost.
+type ExtensionFailed struct {
+	Delivery
+	Err error
+}
+
+// LeaseLost says that a handler's context was ended with ErrLeaseLost: another worker may get the message.
+type LeaseLost struct{ Delivery }
+
+// Acknowledged says that a message has left Redis.
+type Acknowledged struct{ Delivery }
+
+// AckFailed says that what was to become of a message after its handler, of which Err has the name, could not be told to
+// the server before its lease was over. The message will be handled again. Err wraps ErrLeaseLost if another worker has it.
+type AckFailed struct {
+	Delivery
+	Err error
+}
+
+// GivenBack says that a message went back to the front of its queue, because the Worker shuts down.
+type GivenBack struct{ Delivery }
+
+// Retry says that a message will be handed out again.
+type Retry struct {
+	Delivery
+	At  time.Time
+	Err error // the handler's
+}
+
+// Dead says that a message has become a dead letter.
+type Dead struct {
+	Delivery
+	Reason string
+}
+
+// TakeFailed says that a Worker could not take from a queue. It tries again.
+type TakeFailed struct {
+	Queue string
+	Err   error
 }
 
 // Transferred follows each run of a transfer script.
@@ -101,17 +147,27 @@ type ClockSet struct {
 // Logged is a line that go-redis would log of the Client's connections.
 type Logged struct{ Line string }
 
-func (Offered) event()      {}
-func (Taken) event()        {}
-func (Handled) event()      {}
-func (Transferred) event()  {}
-func (Subscribed) event()   {}
-func (Disconnected) event() {}
-func (Returned) event()     {}
-func (Quarantined) event()  {}
-func (Unlisted) event()     {}
-func (ClockSet) event()     {}
-func (Logged) event()       {}
+func (Offered) event()         {}
+func (Taken) event()           {}
+func (Handled) event()         {}
+func (Held) event()            {}
+func (Extended) event()        {}
+func (ExtensionFailed) event() {}
+func (LeaseLost) event()       {}
+func (Acknowledged) event()    {}
+func (AckFailed) event()       {}
+func (GivenBack) event()       {}
+func (Retry) event()           {}
+func (Dead) event()            {}
+func (TakeFailed) event()      {}
+func (Transferred) event()     {}
+func (Subscribed) event()      {}
+func (Disconnected) event()    {}
+func (Returned) event()        {}
+func (Quarantined) event()     {}
+func (Unlisted) event()        {}
+func (ClockSet) event()        {}
+func (Logged) event()          {}
 
 // tell calls the observers.
 func (c *Client) tell(e Event) {

@@ -53,32 +53,6 @@ func ExampleDelayedQueue() {
 	// Output: cancel order 7
 }
 
-func ExampleBlockingQueue_Consume() {
-	rdb, stop := exampleRedis()
-	defer stop()
-	client, err := dq.NewClient(rdb)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
-	type order struct {
-		ID   int
-		Name string
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	orders := dq.NewBlockingQueue(client, "orders", codec.JSON[order]{})
-	if err := orders.Offer(ctx, order{7, "bob"}); err != nil {
-		log.Fatal(err)
-	}
-	_ = orders.Consume(ctx, func(_ context.Context, o order) error {
-		fmt.Println(o.ID, o.Name)
-		cancel()
-		return nil
-	}, dq.ConsumeOptions{Workers: 1})
-	// Output: 7 bob
-}
-
 // A queue that is shared with Java services on an older Redisson.
 func ExampleWithRelease() {
 	rdb, stop := exampleRedis()
@@ -213,74 +187,4 @@ func ExampleDecodeError() {
 	var undecodable *dq.DecodeError
 	fmt.Println(errors.As(err, &undecodable), string(undecodable.Data))
 	// Output: true no number
-}
-
-// A message that fails comes again, and is a dead letter in the end.
-func ExampleReliableQueue() {
-	rdb, stop := exampleRedis()
-	defer stop()
-	client, err := dq.NewClient(rdb)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
-	ctx := context.Background()
-	orders := dq.NewReliableQueue(dq.NewBlockingQueue(client, "orders", codec.String{}), dq.ReliableOptions{MaxAttempts: 2})
-	defer orders.Close()
-	rdb.RPush(ctx, "orders", "order 7")
-	for range 2 {
-		order, err := orders.Reserve(ctx)
-		if err != nil {
-			log.Fatal(err)
-		}
-		if err := order.Nack(ctx, 0, "the bank does not answer"); err != nil {
-			log.Fatal(err)
-		}
-	}
-	dead, err := orders.DeadLetters(ctx, 0, 10)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(dead[0].Value, dead[0].Attempts, dead[0].Reason)
-	// Output: order 7 2 the bank does not answer
-}
-
-// Middleware goes around the handler, the first of it outermost.
-func ExampleHandler_With() {
-	rdb, stop := exampleRedis()
-	defer stop()
-	client, err := dq.NewClient(rdb)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	rdb.RPush(ctx, "orders", "order 7")
-	orders := dq.NewReliableQueue(dq.NewBlockingQueue(client, "orders", codec.String{}), dq.ReliableOptions{})
-	defer orders.Close()
-	said := func(what string) dq.Middleware[string] {
-		return func(next dq.Handler[string]) dq.Handler[string] {
-			return func(ctx context.Context, d *dq.Delivery[string]) error {
-				fmt.Println(what, "begins")
-				err := next(ctx, d)
-				fmt.Println(what, "ends")
-				return err
-			}
-		}
-	}
-	handle := dq.Handler[string](func(_ context.Context, d *dq.Delivery[string]) error {
-		defer cancel()
-		fmt.Println(d.Value)
-		return nil
-	})
-	_ = orders.Consume(ctx, handle.With(said("trace"), said("timing")), dq.ReliableConsumeOptions{})
-	// Output:
-	// trace begins
-	// timing begins
-	// order 7
-	// timing ends
-	// trace ends
 }

@@ -250,9 +250,6 @@ func TestFaultACancelledCallToAPausedServerReturns(t *testing.T) {
 		"Ready": func() error {
 			return dq.NewDelayedQueue(dq.NewBlockingQueue(b.client, "new", stringCodec{})).Ready(ctx)
 		},
-		"Consume": func() error {
-			return b.queue.Consume(ctx, func(context.Context, string) error { return nil }, dq.ConsumeOptions{})
-		},
 		"ReadAll": func() error { _, err := d.ReadAll(ctx); return err },
 	}
 	type result struct {

@@ -109,10 +109,8 @@ func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 		_, takeErr := q.Take(ctx)
 		_, pollErr := q.Poll(ctx)
 		_, sizeErr := q.Size(ctx)
-		handler := func(context.Context, string) error { return nil }
-		consumeErr := q.Consume(ctx, handler, dq.ConsumeOptions{Workers: 3})
 		for _, err := range []error{
-			takeErr, pollErr, sizeErr, consumeErr,
+			takeErr, pollErr, sizeErr,
 		} {
 			require.ErrorIs(t, err, q.Err())
 		}
@@ -129,10 +127,6 @@ func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 	none := dq.NewDelayedQueue[string](nil)
 	require.ErrorContains(t, none.Err(), "nil")
 	requireBroken(t, none, none.Err())
-	good := dq.NewBlockingQueue(client, "q", codec.String{})
-	require.ErrorContains(t, good.Consume(ctx, nil, dq.ConsumeOptions{}), "handler")
-	handler := func(context.Context, string) error { return nil }
-	require.ErrorContains(t, good.Consume(ctx, handler, dq.ConsumeOptions{Workers: -1}), "expected 0 or more Workers, got -1")
 }
 
 // Codecs of kinds that may be nil, and one with a codec in it that is a zero value.

@@ -64,8 +64,7 @@ func TestFaultCloseDuringAFailover(t *testing.T) {
 					const takers = 4
 					consumed := make(chan error, 1)
 					go func() {
-						consumed <- queue.Consume(context.Background(), func(context.Context, string) error { return nil },
-							dq.ConsumeOptions{Workers: takers})
+						consumed <- consume(context.Background(), queue, takers, func(string) {})
 					}()
 					old := owner()
 					blocked(t, old, takers)

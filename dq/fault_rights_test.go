@@ -2,9 +2,9 @@ package dq_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -155,69 +155,58 @@ func TestFaultAUserWithFewRights(t *testing.T) {
 	}
 }
 
-// The second rule is for a ReliableQueue, besides.
-func TestFaultAReliableUserWithFewRights(t *testing.T) {
+// The second rule is for a Worker, besides.
+func TestFaultAWorkerWithFewRights(t *testing.T) {
 	t.Parallel()
 	b, admin := byTheRules(t, 2, "")
 	ctx := deadline(t)
-	d := b.delayed(t)
-	// What somebody moved and never held: one for the turn after the first, one for that after it.
-	names := scripts.ReliableNamesOf("orders")
-	require.NoError(t, admin.RPush(ctx, names.MovedBefore, "stray").Err())
-	require.NoError(t, admin.RPush(ctx, names.Moved, "strayed later").Err())
-	failed := make(chan error, 100)
-	q := dq.NewReliableQueue(b.queue, dq.ReliableOptions{Visibility: 200 * time.Millisecond, Failed: func(err error) { failed <- err }})
-	next := func(want string) *dq.Delivery[string] {
-		t.Helper()
-		got, err := q.Reserve(ctx)
-		require.NoError(t, err)
-		require.Equal(t, want, got.Value)
-		return got
-	}
-	require.NoError(t, next("stray").Ack(ctx))
-	require.NoError(t, d.Offer(ctx, "v", 0))
-	next("v") // and never settled: a sweep puts it back
-	again := next("v")
-	require.NoError(t, again.Extend(ctx))
-	require.NoError(t, again.Nack(ctx, 50*time.Millisecond, ""))
-	require.NoError(t, next("v").Nack(ctx, 0, ""))
-	require.NoError(t, next("v").Bury(ctx, "bad"))
-	n, err := q.CountDead(ctx)
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
-	dead, err := q.DeadLetters(ctx, 0, 10)
-	require.NoError(t, err)
-	_, err = q.Replay(ctx, dead...)
-	require.NoError(t, err)
-	require.NoError(t, next("v").Bury(ctx, "bad"))
-	dead, err = q.DeadLetters(ctx, 0, 10)
-	require.NoError(t, err)
-	_, err = q.Drop(ctx, dead...)
-	require.NoError(t, err)
-	// Of a backlog several are held at a time.
-	backlog := make([]any, 300)
-	for i := range backlog {
-		backlog[i] = strconv.Itoa(i)
-	}
-	require.NoError(t, admin.RPush(ctx, "orders", backlog...).Err())
-	consuming, stop := context.WithCancel(ctx)
-	var handled atomic.Int64
-	several := dq.NewReliableQueue(b.queue, dq.ReliableOptions{}) // which takes a longer Visibility
-	_ = several.Consume(consuming, func(context.Context, *dq.Delivery[string]) error {
-		if handled.Add(1) == int64(len(backlog)) {
-			stop()
+	names := scripts.LeaseNamesOf("orders")
+	require.NoError(t, admin.RPush(ctx, names.Staged, "staged").Err()) // by a process that died
+	q := queueOf(t, b, codec.String{})
+	w := dq.NewWorker(b.client, dq.WorkerOptions{Lease: 300 * time.Millisecond, MaxAttempts: 2, Backoff: func(int) time.Duration { return 0 }})
+	handled := make(chan string, 10)
+	dq.Handle(w, q, func(ctx context.Context, m *dq.Message[string]) error {
+		switch {
+		case m.Value == "long":
+			time.Sleep(time.Second) // extended
+		case m.Value == "bad":
+			return dq.Bury(errors.New("bad"))
+		case m.Value == "fails" && m.Attempt == 1:
+			return errors.New("once")
 		}
+		handled <- m.Value
 		return nil
-	}, dq.ReliableConsumeOptions{})
-	stop()
-	require.NoError(t, ctx.Err())
-	require.NoError(t, several.Close())
-	require.NoError(t, q.Close())
-	select {
-	case err := <-failed:
+	})
+	running := make(chan error, 1)
+	go func() { running <- w.Run(ctx) }()
+	for _, v := range []string{"long", "fails", "bad"} {
+		_, err := q.Offer(ctx, v, 0)
 		require.NoError(t, err)
-	default:
 	}
+	var got []string
+	for range 3 {
+		got = append(got, <-handled)
+	}
+	require.ElementsMatch(t, []string{"staged", "long", "fails"}, got)
+	for range 2 { // replayed, then dropped
+		var dead []string
+		require.Eventually(t, func() bool {
+			dead = nil
+			for letter, err := range q.Dead(ctx) {
+				require.NoError(t, err)
+				require.Equal(t, "bad", letter.Value+letter.Reason[3:])
+				dead = append(dead, letter.ID)
+			}
+			return len(dead) == 1
+		}, testDeadline, 5*time.Millisecond)
+		n, err := q.Replay(ctx, dead...)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	}
+	_, err := q.Counts(ctx)
+	require.NoError(t, err)
+	require.NoError(t, w.Shutdown(ctx))
+	require.NoError(t, <-running)
 	denied, err := admin.ACLLog(ctx, 10).Result()
 	require.NoError(t, err)
 	for _, d := range denied {

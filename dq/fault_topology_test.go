@@ -78,10 +78,7 @@ func (f *follower) consume(t *testing.T, workers int) *taken {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = f.queue.Consume(ctx, func(_ context.Context, v string) error {
-			k.add(v)
-			return nil
-		}, dq.ConsumeOptions{Workers: workers})
+		_ = consume(ctx, f.queue, workers, k.add)
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	return k

@@ -147,6 +147,19 @@ func (q *Queue[T]) waiting(m scoredMember) (w Waiting[T], err error) {
 	return w, in("waiting", q.Name(), err)
 }
 
+// popCount takes up to n values that are there: LPOP, with a count if n is above 1, which needs Redis 6.2.
+func (q *BlockingQueue[T]) popCount(ctx context.Context, n int) (any, error) {
+	command := []any{"LPOP", q.Name(), n}
+	if n == 1 {
+		command = command[:2]
+	}
+	reply, err := q.client.one(ctx, request{key: q.Name(), commands: [][]any{command}, pops: q.client.back("LPUSH", q.Name())})
+	if one, ok := reply.(string); ok {
+		return []any{one}, err
+	}
+	return reply, err
+}
+
 // Clear removes all messages that wait for their time, and reports whether there were any: DEL of the pending list and
 // the timeout set, as Redisson's delete. Messages that have come due stay.
 func (q *Queue[T]) Clear(ctx context.Context) (bool, error) { return q.delayed.Clear(ctx) }

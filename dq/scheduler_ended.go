@@ -27,6 +27,7 @@ func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
 			s.lookAhead(t)
 		}
 		s.tellMoved(t, m)
+		s.wakeWatchers(t)
 	}
 	if t.again {
 		t.again = false

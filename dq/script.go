@@ -104,11 +104,8 @@ var (
 	unlistScript   = own(scripts.Unlist())
 	findScript     = own(scripts.Find())
 	cancelScript   = own(scripts.Cancel())
-	holdScript     = own(scripts.Hold())
-	nextScript     = own(scripts.Next())
-	holdNextScript = own(scripts.HoldNext())
+	takeScript     = own(scripts.Take())
 	settleScript   = own(scripts.Settle())
-	sweepScript    = own(scripts.Sweep())
 	deadScript     = own(scripts.Dead())
 )
 

@@ -2,6 +2,7 @@ package dq_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -92,4 +93,31 @@ func on[E dq.Event](f func(E)) dq.Option {
 			f(e)
 		}
 	})
+}
+
+// consume takes values by so many workers until ctx or the Client ends, over failures as a caller would.
+func consume(ctx context.Context, q interface {
+	Take(ctx context.Context) (string, error)
+}, workers int, f func(string)) error {
+	failed := make(chan error, workers)
+	for range workers {
+		go func() {
+			for {
+				v, err := q.Take(ctx)
+				switch {
+				case err == nil:
+					f(v)
+				case ctx.Err() != nil || errors.Is(err, dq.ErrClosed):
+					failed <- err
+					return
+				default:
+					time.Sleep(20 * time.Millisecond)
+				}
+			}
+		}()
+	}
+	for range workers - 1 {
+		<-failed
+	}
+	return <-failed
 }

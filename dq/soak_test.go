@@ -56,7 +56,7 @@ func TestSoak(t *testing.T) {
 			d := dq.NewDelayedQueue(q)
 			require.NoError(t, d.Ready(deadline(t)))
 			offers.Go(func() { s.offer(offering, d, release, n) })
-			takes.Go(func() { s.take(taking, t, q, n) })
+			takes.Go(func() { s.take(taking, t, client, n) })
 		}
 	}
 	offers.Go(func() { s.disturb(offering) })
@@ -119,27 +119,28 @@ func (s *soaking) offer(ctx context.Context, d *dq.DelayedQueue[string], by stri
 	}
 }
 
-// take consumes a queue until ctx ends: reliably, in batches, or by takes that give up.
-func (s *soaking) take(ctx context.Context, t *testing.T, q *dq.BlockingQueue[string], queue int) {
+// take consumes a queue until ctx ends: by a Worker, by takes, or by takes that give up.
+func (s *soaking) take(ctx context.Context, t *testing.T, client *dq.Client, queue int) {
+	q, err := dq.NewQueue(client, "soak-"+strconv.Itoa(queue), codec.String{})
+	if err != nil {
+		t.Error(err)
+		return
+	}
 	switch queue % 3 {
 	case 0:
-		r := dq.NewReliableQueue(q, dq.ReliableOptions{Visibility: 2 * time.Second})
-		err := r.Consume(ctx, func(_ context.Context, d *dq.Delivery[string]) error {
+		w := dq.NewWorker(client, dq.WorkerOptions{Concurrency: soakWorkers, Lease: 2 * time.Second, Backoff: func(int) time.Duration { return 20 * time.Millisecond }})
+		dq.Handle(w, q, func(_ context.Context, m *dq.Message[string]) error {
 			if rand.N(50) == 0 {
 				return errors.New("once more")
 			}
-			s.came(d.Value)
+			s.came(m.Value)
 			return nil
-		}, dq.ReliableConsumeOptions{Workers: soakWorkers, Backoff: func(int) time.Duration { return 20 * time.Millisecond }})
-		if !errors.Is(err, context.Canceled) {
+		})
+		if err := w.Run(ctx); err != nil {
 			t.Errorf("queue %d: %v", queue, err)
 		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
 	case 1:
-		err := q.Consume(ctx, func(_ context.Context, v string) error { s.came(v); return nil }, dq.ConsumeOptions{Workers: soakWorkers})
-		if !errors.Is(err, context.Canceled) {
+		if err := consume(ctx, q, soakWorkers, s.came); !errors.Is(err, context.Canceled) {
 			t.Errorf("queue %d: %v", queue, err)
 		}
 	default:

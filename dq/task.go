@@ -15,6 +15,8 @@ type task struct {
 	ready   chan struct{} // closed after the first transfer behind a subscription
 	refused chan struct{} // closed when the server forbids the subscription
 	refusal error         // why, set before refused is closed
+	// watchers are called after transfers. The scheduler's mu guards them.
+	watchers map[*leased]func()
 
 	// known is the earliest due time that the task knows of.
 	known atomic.Int64

@@ -72,6 +72,7 @@ func parseMoved(untilText, nextText string) (until, next int64, ok bool) {
 func (s *scheduler) heardMoved(t *task, id string, until, next int64) {
 	u := &t.turns
 	u.others = true
+	s.wakeWatchers(t)
 	if id > s.id || s.now()-until > minStandIn.Milliseconds() {
 		return
 	}

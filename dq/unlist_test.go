@@ -120,9 +120,7 @@ func TestTheListIsRightBesideUnlisting(t *testing.T) {
 	b.delayed(t)
 	taking, stop := context.WithCancel(t.Context())
 	defer stop()
-	go func() {
-		_ = b.queue.Consume(taking, func(context.Context, string) error { return nil }, dq.ConsumeOptions{})
-	}()
+	go func() { _ = consume(taking, b.queue, 1, func(string) {}) }()
 
 	ctx := deadline(t)
 	for len(p.made()) < 3 {

@@ -45,9 +45,32 @@ func (s *service) consume(ctx context.Context, c consumer) {
 	case c.pause > 0:
 		s.poll(ctx, c.pause)
 	default:
-		_ = s.queue.Consume(ctx, s.obtained, dq.ConsumeOptions{Failed: func(_ any, err error) { s.failed(err) }})
+		s.take(ctx)
 	}
 }
+
+// take waits for each value. One that was popped when ctx ends is logged.
+func (s *service) take(ctx context.Context) {
+	for {
+		e, err := s.queue.Take(ctx)
+		switch {
+		case err == nil:
+			s.obtained(e)
+		case ctx.Err() != nil || errors.Is(err, dq.ErrClosed):
+			return
+		default:
+			s.failed(err)
+			select {
+			case <-time.After(takePause):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// takePause follows a take that failed.
+const takePause = 100 * time.Millisecond
 
 // poll looks for one value after each pause, the first one included.
 func (s *service) poll(ctx context.Context, pause time.Duration) {
@@ -63,7 +86,7 @@ func (s *service) poll(ctx context.Context, pause time.Duration) {
 		e, err := s.queue.Poll(context.WithoutCancel(ctx))
 		switch {
 		case err == nil:
-			_ = s.obtained(ctx, e)
+			s.obtained(e)
 		case errors.Is(err, dq.ErrClosed):
 			return
 		case !errors.Is(err, dq.ErrEmpty):
@@ -73,9 +96,8 @@ func (s *service) poll(ctx context.Context, pause time.Duration) {
 	}
 }
 
-func (s *service) obtained(_ context.Context, e entity) error {
+func (s *service) obtained(e entity) {
 	s.log.Info("data obtained", e.attributes(s.now())...)
-	return nil
 }
 
 // failed keeps in the log what was popped and could not be read.

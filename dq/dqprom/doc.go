@@ -15,7 +15,7 @@
 //	dq_transfer_late_seconds    how long after the earliest due time they were done: the part of the
 //	                            lateness that this process is answerable for
 //	dq_taken_total              messages that consumers of this process got
-//	dq_handler_seconds{result}  calls of Consume's handlers: ok, error, panic
+//	dq_handler_seconds{result}  calls of handlers: ok, error, panic
 //	dq_retries_total            those of them that were not the message's first attempt
 //	dq_returned_total           messages that went back to the front of the queue
 //	dq_quarantined_total        members that nobody can read, and that were set aside
@@ -27,5 +27,5 @@
 //	dq_ready                    messages that wait for a consumer
 //	dq_overdue_seconds          how long the earliest of those that wait for their time has been due: more
 //	                            than a second says that nobody transfers
-//	dq_held, dq_dead            messages that a dq.ReliableQueue holds, and its dead letters
+//	dq_held, dq_dead            messages that a dq.Worker holds, and its dead letters
 package dqprom

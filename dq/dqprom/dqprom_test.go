@@ -81,21 +81,22 @@ func TestWhatAServiceDoes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "first", value)
 
-	reliable := dq.NewReliableQueue(orders, dq.ReliableOptions{MaxAttempts: 2})
-	t.Cleanup(func() { require.NoError(t, reliable.Close()) })
+	queue, err := dq.NewQueue(client, "orders", codec.String{})
+	require.NoError(t, err)
+	worker := dq.NewWorker(client, dq.WorkerOptions{MaxAttempts: 2, Backoff: func(int) time.Duration { return 0 }})
+	dq.Handle(worker, queue, func(context.Context, *dq.Message[string]) error { return errors.New("no") })
 	require.NoError(t, delayed.Offer(ctx, "fails twice", 0))
 	consuming, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- reliable.Consume(consuming, func(context.Context, *dq.Delivery[string]) error { return errors.New("no") },
-			dq.ReliableConsumeOptions{Backoff: func(int) time.Duration { return 0 }})
+		ended <- worker.Run(consuming)
 	}()
 	for range 2 {
 		require.EqualError(t, <-handled, "no")
 	}
-	require.Eventually(t, func() bool { n, err := reliable.CountDead(ctx); return err == nil && n == 1 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { n, err := queue.Counts(ctx); return err == nil && n.Dead == 1 }, 10*time.Second, 5*time.Millisecond)
 	stop()
-	require.ErrorIs(t, <-ended, context.Canceled)
+	require.NoError(t, <-ended)
 
 	got := values(t, registry)
 	for name, want := range map[string]float64{

@@ -29,11 +29,11 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		offers:      histogram("dq_offer_seconds", "How long offers took, by result: confirmed, uncertain, failed.", "result"),
 		transfers:   histogram("dq_transfer_seconds", "How long runs of the transfer script took, by result: ok, failed.", "result"),
-		handlers:    histogram("dq_handler_seconds", "How long handlers of Consume ran, by result: ok, error, panic.", "result"),
+		handlers:    histogram("dq_handler_seconds", "How long handlers ran, by result: ok, error, panic.", "result"),
 		late:        histogram("dq_transfer_late_seconds", "How long after the earliest due time a transfer was done."),
 		offered:     counter("dq_offered_total", "Messages whose offer was confirmed."),
 		taken:       counter("dq_taken_total", "Messages that consumers got."),
-		retries:     counter("dq_retries_total", "Calls of handlers for messages that were held before."),
+		retries:     counter("dq_retries_total", "Calls of handlers for messages that were handed out before."),
 		returned:    counter("dq_returned_total", "Messages that went back to the queue untouched."),
 		quarantined: counter("dq_quarantined_total", "Members that nobody can read and that were set aside."),
 		disconnects: prometheus.NewCounter(prometheus.CounterOpts{

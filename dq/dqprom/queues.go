@@ -28,8 +28,8 @@ var (
 	waiting = describe("dq_waiting", "Messages that wait for their time.")
 	ready   = describe("dq_ready", "Messages that wait for a consumer.")
 	overdue = describe("dq_overdue_seconds", "How long the earliest message that waits has been due.")
-	held    = describe("dq_held", "Messages that a ReliableQueue holds.")
-	dead    = describe("dq_dead", "Dead letters of a ReliableQueue.")
+	held    = describe("dq_held", "Messages that Workers hold.")
+	dead    = describe("dq_dead", "Dead letters of Workers.")
 )
 
 func describe(name, help string) *prometheus.Desc {
@@ -60,12 +60,12 @@ func (q *Queues) Collect(to chan<- prometheus.Metric) {
 }
 
 func (q *Queues) collect(ctx context.Context, name string, to chan<- prometheus.Metric) error {
-	names, reliable := wire.NamesOf(name), scripts.ReliableNamesOf(name)
+	names, leases := wire.NamesOf(name), scripts.LeaseNamesOf(name)
 	var counts [4]*redis.IntCmd
 	var head *redis.ZSliceCmd
 	var now *redis.TimeCmd
 	_, err := q.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		counts = [...]*redis.IntCmd{p.ZCard(ctx, names.TimeoutSet), p.LLen(ctx, names.Destination), p.ZCard(ctx, reliable.Held), p.ZCard(ctx, reliable.Dead)}
+		counts = [...]*redis.IntCmd{p.ZCard(ctx, names.TimeoutSet), p.LLen(ctx, names.Destination), p.ZCard(ctx, leases.Leases), p.ZCard(ctx, leases.Dead)}
 		// A score below zero never comes due: it is no head.
 		head = p.ZRangeByScoreWithScores(ctx, names.TimeoutSet, &redis.ZRangeBy{Min: "0", Max: "+inf", Count: 1})
 		now = p.Time(ctx)

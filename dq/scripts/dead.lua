@@ -1,22 +1,19 @@
-local X, D = KEYS[1], KEYS[2]
-local how = ARGV[1]
+local X, V, N, D = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
-for key, length in pairs({[X] = 'zcard', [D] = 'llen'}) do
+for key, length in pairs({[X] = 'zcard', [V] = 'hlen', [N] = 'hlen', [D] = 'llen'}) do
   local wrong = redis.pcall(length, key)
   if type(wrong) == 'table' then return wrong end
 end
--- What is dead goes last: where that fails the message comes twice, and is not lost. What no dq has written can be
--- dropped, but not replayed.
 local done = 0
 for i = 2, #ARGV do
-  local member = ARGV[i]
-  local reason = #member >= 22 and struct.unpack('<I2', member, 21)
-  if redis.call('zscore', X, member) and (how ~= 'replay' or reason and #member >= 22 + reason) then
+  local id = ARGV[i]
+  if redis.call('zscore', X, id) then
+    local value = ARGV[1] == 'replay' and redis.call('hget', V, id)
+    if value then redis.call('rpush', D, value) end
+    redis.call('zrem', X, id)
+    redis.call('hdel', V, id, 'r' .. id)
+    redis.call('hdel', N, id, 'f' .. id)
     done = done + 1
-    if how == 'replay' then
-      redis.call('rpush', D, string.sub(member, 23 + reason))
-    end
-    redis.call('zrem', X, member)
   end
 end
 return done

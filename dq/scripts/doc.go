@@ -9,7 +9,7 @@
 // All run on Redis 5.0 and later and on Valkey, name each key they touch in KEYS,
 // and use no command but those of Redisson's own scripts, LLEN, ZCARD and ZSCORE; but for
 // unlisting, which copies the pending list and puts the copy in its place (Unlist, and what
-// Transfer and Survey ask of its keys), and for those of a reliable queue.
+// Transfer and Survey ask of its keys), and for those of a Worker.
 // They read and check everything before they write anything, so that an error
 // means that the queue is as it was.
 //

@@ -39,16 +39,10 @@ var (
 	cancelBody string
 	//go:embed guard.lua
 	guardBody string
-	//go:embed hold.lua
-	holdBody string
-	//go:embed hold-next.lua
-	holdNextBody string
-	//go:embed next.lua
-	nextBody string
+	//go:embed take.lua
+	takeBody string
 	//go:embed settle.lua
 	settleBody string
-	//go:embed sweep.lua
-	sweepBody string
 	//go:embed dead.lua
 	deadBody string
 
@@ -59,14 +53,11 @@ var (
 	find     = newScript("find", prelude+findBody, true)
 	cancel   = newScript("cancel", prelude+cancelBody, false)
 	guard    = newScript("guard", guardBody, false)
-	hold     = newScript("hold", holdBody, false)
-	holdNext = newScript("hold-next", holdNextBody, false)
-	next     = newScript("next", nextBody, false)
+	take     = newScript("take", takeBody, false)
 	settle   = newScript("settle", settleBody, false)
-	sweep    = newScript("sweep", sweepBody, false)
 	dead     = newScript("dead", deadBody, false)
 
-	all = []Script{transfer, ahead, survey, unlist, find, cancel, guard, hold, holdNext, next, settle, sweep, dead}
+	all = []Script{transfer, ahead, survey, unlist, find, cancel, guard, take, settle, dead}
 )
 
 // Bounds of the arguments and of the work of a script.

@@ -44,7 +44,7 @@ func (w *world) start(e Event) {
 	c.delayed = dq.NewDelayedQueue(dest)
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	if w.plan.Reliable {
-		w.consume(c, dest, e.N)
+		w.consume(c, e.N)
 	} else {
 		for range e.N {
 			c.work.Go(func() { w.take(c, dest) })
@@ -82,8 +82,7 @@ func (w *world) took(v string) {
 	w.report.Taken++
 }
 
-func (w *world) consume(c *client, dest *dq.BlockingQueue[string], workers int) {
-	reliable := dq.NewReliableQueue(dest, dq.ReliableOptions{Visibility: w.plan.Visibility})
+func (w *world) consume(c *client, workers int) {
 	if workers == 0 {
 		return
 	}
@@ -93,7 +92,7 @@ func (w *world) consume(c *client, dest *dq.BlockingQueue[string], workers int) 
 		mean = 200 * time.Microsecond // so that a worker holds several at a time
 	}
 	c.rngMu.Unlock()
-	handler := func(ctx context.Context, d *dq.Delivery[string]) error {
+	handler := func(ctx context.Context, m *dq.Message[string]) error {
 		c.rngMu.Lock()
 		work, fails := time.Duration(c.rng.ExpFloat64()*float64(mean)), c.rng.IntN(8) == 0
 		if c.rng.IntN(50) == 0 {
@@ -106,13 +105,19 @@ func (w *world) consume(c *client, dest *dq.BlockingQueue[string], workers int) 
 		if fails {
 			return errors.New("it went wrong")
 		}
-		w.took(d.Value)
+		w.took(m.Value)
 		return nil
 	}
-	backoff := func(int) time.Duration { return 5 * time.Second }
-	c.work.Go(func() {
-		_ = reliable.Consume(c.ctx, handler, dq.ReliableConsumeOptions{Workers: workers, Backoff: backoff})
+	q, err := dq.NewQueue(c.dq, queue, codec.String{})
+	if err != nil {
+		w.violate("%s has no queue: %v", c.name, err)
+		return
+	}
+	worker := dq.NewWorker(c.dq, dq.WorkerOptions{
+		Concurrency: workers, Lease: w.plan.Visibility, Backoff: func(int) time.Duration { return 5 * time.Second },
 	})
+	dq.Handle(worker, q, handler)
+	c.work.Go(func() { _ = worker.Run(c.ctx) })
 }
 
 func (w *world) offer(c *client, e Event) {

@@ -23,13 +23,14 @@ type model struct {
 	server    *embedded.Server
 	names     wire.Names
 	unlisting scripts.Unlisting
-	reliable  scripts.ReliableNames
+	leases    scripts.LeaseNames
 	world     *world
 
 	seen    map[string]*message
-	torn    time.Time        // Redisson's script has stopped half-way: see look
-	pending map[string]int64 // member → due time
-	writes  uint64           // after which it looked last
+	held    map[string]string // the messages that Workers hold, by id
+	torn    time.Time         // Redisson's script has stopped half-way: see look
+	pending map[string]int64  // member → due time
+	writes  uint64            // after which it looked last
 }
 
 // tornFor is how long that may last.
@@ -74,7 +75,7 @@ func (m *model) ran(client string, args []string, reply []byte) {
 	m.look(client)
 }
 
-// acknowledged takes note of the members that an acknowledgement names and the reply has a 1 for.
+// acknowledged takes note of the ids that an acknowledgement names and the reply has a 1 for.
 func (m *model) acknowledged(args []string, reply []byte) {
 	at := slices.Index(args, "ack")
 	if at < 0 {
@@ -86,8 +87,8 @@ func (m *model) acknowledged(args []string, reply []byte) {
 	}
 	list, _ := settled.([]any)
 	for i, n := range list {
-		if n == int64(1) && at+1+i < len(args) {
-			m.message(ending(args[at+1+i])).settled++
+		if id := at + 2 + 2*i; n == int64(1) && id < len(args) {
+			m.message(m.held[args[id]]).settled++
 		}
 	}
 }
@@ -133,10 +134,13 @@ func (m *model) look(client string) {
 	}
 	out(m.elements("LRANGE", m.names.Destination, "0", "-1"))
 	if m.world.plan.Reliable {
-		out(m.elements("LRANGE", m.reliable.Moved, "0", "-1"))
-		out(m.elements("LRANGE", m.reliable.MovedBefore, "0", "-1"))
-		out(m.elements("ZRANGE", m.reliable.Held, "0", "-1"))
-		out(m.elements("ZRANGE", m.reliable.Dead, "0", "-1"))
+		out(m.elements("LRANGE", m.leases.Staged, "0", "-1"))
+		m.held = map[string]string{}
+		bodies := m.elements("HGETALL", m.leases.Bodies)
+		for i := 0; i+1 < len(bodies); i += 2 {
+			m.held[bodies[i]] = ending(bodies[i+1])
+			out(bodies[i+1 : i+2])
+		}
 	}
 	for v, msg := range m.seen {
 		n := places[v] + msg.popped + msg.settled

@@ -113,7 +113,7 @@ func Run(plan Plan, options Options) Report {
 	}
 	w.net.deaf = options.Deaf
 	w.model = &model{
-		names: wire.NamesOf(queue), unlisting: scripts.UnlistingOf(queue), reliable: scripts.ReliableNamesOf(queue), world: w,
+		names: wire.NamesOf(queue), unlisting: scripts.UnlistingOf(queue), leases: scripts.LeaseNamesOf(queue), world: w,
 		seen: map[string]*message{}, pending: map[string]int64{},
 	}
 	server, err := embedded.Serve(w.net, embedded.Hooks{Script: w.script, Ran: w.model.ran})

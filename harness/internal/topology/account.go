@@ -19,7 +19,7 @@ type Outcome struct {
 	// it; LostBeyond by nothing. LostKept are those of LostUnreplicated, and LostBeyond, that were taken reliably.
 	LostPopped, LostUnreplicated, LostBeyond, LostKept int
 	// Twice counts deliveries by a take beyond the first of a message, TwiceBeyond those of them that
-	// replication does not account for, and Again those of the reliable queue, which promises no less.
+	// replication does not account for, and Again those of the Worker's queue, which promises no less.
 	Twice, TwiceBeyond, Again int
 	// Early came more than a millisecond before they were due.
 	Early int

@@ -12,8 +12,8 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec"
 )
 
-// Queue is the name of the queue that is offered to and taken from. Beside it goes one that is taken
-// from reliably.
+// Queue is the name of the queue that is offered to and taken from. Beside it goes one that a
+// Worker takes from.
 const Queue = "orders"
 
 const (
@@ -27,10 +27,10 @@ const (
 	faultTimeout, readyTimeout = 90 * time.Second, 10 * time.Second
 	// callTimeout bounds what is under way when the load ends.
 	callTimeout = 20 * time.Second
-	// visibility is for how long a message is reserved.
-	visibility = 2 * time.Second
+	// lease is for how long a message is handed out.
+	lease = 2 * time.Second
 	// quiet is how long nothing has to come before what is missing counts as lost, and quietKept that
-	// of the reliable queue, where what was on its way comes again after 10 s at most.
+	// of the queue of the Worker, where what was on its way comes again after 10 s at most.
 	quiet, quietKept = 3 * time.Second, 12 * time.Second
 )
 
@@ -95,24 +95,24 @@ func (l *ledger) missing() (n int, since time.Time) {
 // some calm, and accounts for every message. The error says that the fault could not be done, or the services could
 // not begin.
 func (t *Topology) Load(ctx context.Context, f Fault, calm time.Duration) (_ *Outcome, err error) {
-	offering, err := t.serve(ctx)
+	var plain, kept ledger
+	offering, err := t.serve(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, offering.close()) }()
-	taking, err := t.serve(ctx)
+	taking, err := t.serve(ctx, &kept)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, taking.close()) }()
 
-	var plain, kept ledger
 	consuming, stopTakes := context.WithCancel(ctx)
 	var takers sync.WaitGroup
 	for range consumers {
 		takers.Go(func() { take(consuming, taking.orders, &plain) })
-		takers.Go(func() { reserve(consuming, taking.reliable, &kept) })
 	}
+	takers.Go(func() { _ = taking.worker.Run(consuming) })
 	defer takers.Wait()
 	defer stopTakes()
 	began := time.Now()
@@ -169,11 +169,12 @@ func drained(ctx context.Context, l *ledger, quiet time.Duration) error {
 type service struct {
 	orders, ordersKept   *dq.BlockingQueue[string]
 	delayed, delayedKept *dq.DelayedQueue[string]
-	reliable             *dq.ReliableQueue[string]
+	worker               *dq.Worker
 	close                func() error
 }
 
-func (t *Topology) serve(ctx context.Context) (*service, error) {
+// serve makes a service, whose worker notes in kept.
+func (t *Topology) serve(ctx context.Context, kept *ledger) (*service, error) {
 	rdb := t.dial()
 	client, err := dq.NewClient(rdb)
 	if err != nil {
@@ -181,8 +182,13 @@ func (t *Topology) serve(ctx context.Context) (*service, error) {
 	}
 	s := &service{orders: dq.NewBlockingQueue(client, Queue, codec.String{}), ordersKept: dq.NewBlockingQueue(client, t.kept, codec.String{})}
 	s.delayed, s.delayedKept = dq.NewDelayedQueue(s.orders), dq.NewDelayedQueue(s.ordersKept)
-	s.reliable = dq.NewReliableQueue(s.ordersKept, dq.ReliableOptions{Visibility: visibility})
-	s.close = func() error { return errors.Join(s.reliable.Close(), client.Close(), rdb.Close()) }
+	reliable, err := dq.NewQueue(client, t.kept, codec.String{})
+	if err != nil {
+		return nil, errors.Join(err, client.Close(), rdb.Close())
+	}
+	s.worker = dq.NewWorker(client, dq.WorkerOptions{Concurrency: consumers, Lease: lease})
+	dq.Handle(s.worker, reliable, func(_ context.Context, m *dq.Message[string]) error { kept.took(m.Value); return nil })
+	s.close = func() error { return errors.Join(client.Close(), rdb.Close()) }
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	if err := errors.Join(s.delayed.Ready(ctx), s.delayedKept.Ready(ctx)); err != nil {
@@ -223,19 +229,5 @@ func take(ctx context.Context, queue *dq.BlockingQueue[string], l *ledger) {
 			continue
 		}
 		_ = sleep(ctx, again)
-	}
-}
-
-func reserve(ctx context.Context, queue *dq.ReliableQueue[string], l *ledger) {
-	for ctx.Err() == nil {
-		d, err := queue.Reserve(ctx)
-		if err != nil {
-			_ = sleep(ctx, again)
-			continue
-		}
-		l.took(d.Value)
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
-		_ = d.Ack(bounded) // else it comes again
-		cancel()
 	}
 }

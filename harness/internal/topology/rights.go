@@ -18,7 +18,7 @@ const (
 const ruleStart = "ACL SETUSER " + ruleUser + " "
 
 // Rules are the lines of a text, dq/README.md, that say as commands to the server which rights a user
-// of the queue "orders" needs: first those for offers and takes, then those that a ReliableQueue
+// of the queue "orders" needs: first those for offers and takes, then those that a Worker
 // needs besides. The error says that there are not just these two.
 func Rules(text string) ([]string, error) {
 	var rules []string

@@ -27,7 +27,7 @@ const (
 	ListedAgain    = "listed-again"
 	Quarantined    = "quarantined"
 	Held           = "held"      // an anomaly where it is overdue or nobody listens: the bridge is gone
-	Abandoned      = "abandoned" // no ReliableQueue runs that puts back what was held too long
+	Abandoned      = "abandoned" // no Worker runs, and leases are over
 	DeadLetters    = "dead-letters"
 	OtherSide      = "other-side" // no anomaly: all members are of one layout
 	SlowTransfer   = "slow-transfer"
@@ -305,9 +305,9 @@ func (l *look) abandoned() (Finding, bool) {
 	over := float64(l.q.At.UnixMilli()) - l.reservedUntil
 	return Finding{
 		Kind: Abandoned, Anomaly: true, Count: l.q.Counts.Reserved, Old: unknown, New: unknown,
-		What: fmt.Sprintf("consumers hold, in %s: %s; the first was to go back %s ago", l.key(scripts.ReliableNamesOf(l.q.Name).Held),
+		What: fmt.Sprintf("consumers hold, in %s: %s; the first was to go back %s ago", l.key(scripts.LeaseNamesOf(l.q.Name).Leases),
 			values(l.q.Counts.Reserved), span(over)),
-		Do: "start a process with a dq.ReliableQueue of it: any puts back what others have held too long",
+		Do: "start a process with a dq.Worker of it: any takes over what others have held too long",
 	}, l.q.Counts.Reserved > 0 && over > abandonedAfter
 }
 
@@ -315,8 +315,8 @@ func (l *look) deadLetters() (Finding, bool) {
 	const unknown = "does not know of them"
 	return Finding{
 		Kind: DeadLetters, Anomaly: true, Count: l.q.Counts.Dead, Old: unknown, New: unknown,
-		What: fmt.Sprintf("a ReliableQueue of dq has given up, in %s: %s", l.key(scripts.ReliableNamesOf(l.q.Name).Dead), values(l.q.Counts.Dead)),
-		Do:   "look at their reasons by DeadLetters, and then Replay or Drop them",
+		What: fmt.Sprintf("a Worker of dq has given up, in %s: %s", l.key(scripts.LeaseNamesOf(l.q.Name).Dead), values(l.q.Counts.Dead)),
+		Do:   "look at their reasons by Queue.Dead, and then Replay or Drop them",
 	}, l.q.Counts.Dead > 0
 }
 

@@ -93,7 +93,7 @@ type Counts struct {
 	Destination int64 `json:"destination"`
 	Quarantine  int64 `json:"quarantine"`
 	Held        int64 `json:"held"` // by a bridge, until they are due
-	// Reserved are values that consumers of a dq.ReliableQueue hold, and Dead its dead letters.
+	// Reserved are messages that a dq.Worker holds, and Dead its dead letters.
 	Reserved int64 `json:"reserved"`
 	Dead     int64 `json:"dead"`
 	// Unlisted are members of the set that a dq client has taken out of the list, for they are

@@ -128,30 +128,30 @@ func (l *look) count(ctx context.Context) error {
 	if err != nil && !isWrongType(err) {
 		l.uncertain("what a bridge holds", err)
 	}
-	l.countReliable(ctx)
+	l.countHeld(ctx)
 	return nil
 }
 
-// countReliable asks what a dq.ReliableQueue keeps.
-func (l *look) countReliable(ctx context.Context) {
-	names := scripts.ReliableNamesOf(l.reader.Names.Destination)
-	first, err := l.client.ZRangeWithScores(ctx, names.Held, 0, 0).Result()
+// countHeld asks what a dq.Worker keeps.
+func (l *look) countHeld(ctx context.Context) {
+	names := scripts.LeaseNamesOf(l.reader.Names.Destination)
+	first, err := l.client.ZRangeWithScores(ctx, names.Leases, 0, 0).Result()
 	if err == nil && len(first) > 0 {
 		l.reservedUntil = first[0].Score
-		l.q.Counts.Reserved, err = l.client.ZCard(ctx, names.Held).Result()
+		l.q.Counts.Reserved, err = l.client.ZCard(ctx, names.Leases).Result()
 	}
 	if err == nil || isWrongType(err) {
 		l.q.Counts.Dead, err = l.client.ZCard(ctx, names.Dead).Result()
 	}
 	if err != nil && !isWrongType(err) {
-		l.uncertain("what a ReliableQueue of dq holds", err)
+		l.uncertain("what a Worker of dq holds", err)
 	}
 }
 
 // sideKeys are those that dq and a bridge keep beside the queue's: four ZSETs, two SETs.
 func sideKeys(dest string) []string {
-	unlisted, reliable := scripts.UnlistingOf(dest).Unlisted, scripts.ReliableNamesOf(dest)
-	return []string{scripts.Quarantine(dest), forensics.HeldKey(dest), reliable.Held, reliable.Dead, unlisted[0], unlisted[1]}
+	unlisted, leases := scripts.UnlistingOf(dest).Unlisted, scripts.LeaseNamesOf(dest)
+	return []string{scripts.Quarantine(dest), forensics.HeldKey(dest), leases.Leases, leases.Dead, unlisted[0], unlisted[1]}
 }
 
 // isWrongType tells what is a finding.

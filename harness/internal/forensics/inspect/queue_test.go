@@ -350,13 +350,13 @@ func TestHeldWhereNobodyListens(t *testing.T) {
 	require.False(t, held().Anomaly)
 }
 
-// What a ReliableQueue keeps: what consumers hold is nothing to see to while somebody puts back what they hold
+// What a Worker keeps: what consumers hold is nothing to see to while somebody puts back what they hold
 // too long, and dead letters always are.
-func TestWhatAReliableQueueHolds(t *testing.T) {
+func TestWhatAWorkerHolds(t *testing.T) {
 	b := setup(t)
-	names := scripts.ReliableNamesOf("orders")
+	names := scripts.LeaseNamesOf("orders")
 	now := float64(time.Now().UnixMilli())
-	require.NoError(t, b.client.ZAdd(b.ctx, names.Held, redis.Z{Score: now + 30_000, Member: "x"}).Err())
+	require.NoError(t, b.client.ZAdd(b.ctx, names.Leases, redis.Z{Score: now + 30_000, Member: "x"}).Err())
 	look := func() (inspect.Queue, []string) {
 		q, err := inspect.LookAt(b.ctx, b.client, "orders", inspect.Options{})
 		require.NoError(t, err)
@@ -370,7 +370,7 @@ func TestWhatAReliableQueueHolds(t *testing.T) {
 	require.Empty(t, kinds)
 	require.Equal(t, int64(1), q.Counts.Reserved)
 
-	require.NoError(t, b.client.ZAdd(b.ctx, names.Held, redis.Z{Score: now - 60_000, Member: "x"}).Err())
+	require.NoError(t, b.client.ZAdd(b.ctx, names.Leases, redis.Z{Score: now - 60_000, Member: "x"}).Err())
 	require.NoError(t, b.client.ZAdd(b.ctx, names.Dead, redis.Z{Score: now, Member: "y"}, redis.Z{Score: now, Member: "z"}).Err())
 	q, kinds = look()
 	require.Equal(t, []string{inspect.Abandoned, inspect.DeadLetters}, kinds)

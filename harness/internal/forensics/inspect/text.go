@@ -62,7 +62,7 @@ func (q *Queue) write(b *strings.Builder) {
 		line(b, "note", "no key of it is there: nothing was offered, all was taken, or the name is another")
 	}
 	if c.Reserved+c.Dead > 0 {
-		line(b, "reliable", "%s held by consumers, %s given up", count(c.Reserved), count(c.Dead))
+		line(b, "worker", "%s held by Workers, %s given up", count(c.Reserved), count(c.Dead))
 	}
 	if c.Unlisted > 0 {
 		line(b, "unlisted", "%s by a dq client, for they are due soon: in the timeout set alone", members(c.Unlisted))

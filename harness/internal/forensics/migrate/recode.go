@@ -113,18 +113,16 @@ func (r *recoding) others(ctx context.Context) {
 	if r.result.Held.Count, err = r.client.ZCard(ctx, r.result.Held.Key).Result(); err != nil {
 		r.result.Held.Unknown = err.Error()
 	}
-	reliable := scripts.ReliableNamesOf(r.names.Destination)
+	leases := scripts.LeaseNamesOf(r.names.Destination)
 	count := func(n int64, err error) int64 {
 		if err != nil {
 			r.result.ReliableUnknown = err.Error()
 		}
 		return n
 	}
-	r.result.Dead = count(r.client.ZCard(ctx, reliable.Dead).Result())
-	r.result.Reserved = count(r.client.ZCard(ctx, reliable.Held).Result())
-	for _, key := range []string{reliable.Moved, reliable.MovedBefore} {
-		r.result.Reserved += count(r.client.LLen(ctx, key).Result())
-	}
+	r.result.Dead = count(r.client.ZCard(ctx, leases.Dead).Result())
+	r.result.Reserved = count(r.client.ZCard(ctx, leases.Leases).Result())
+	r.result.Reserved += count(r.client.LLen(ctx, leases.Staged).Result())
 }
 
 // pass walks all once, and reports whether there was anything to do.

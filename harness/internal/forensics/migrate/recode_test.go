@@ -222,13 +222,13 @@ func TestRecodeOfLittle(t *testing.T) {
 	require.NoError(t, done.WriteText(&text))
 	require.Contains(t, text.String(), "nothing waits: all was taken, or the name of the queue is another")
 
-	reliable := scripts.ReliableNamesOf("orders")
-	require.NoError(t, b.client.ZAdd(b.ctx, reliable.Held, redis.Z{Score: 1, Member: "held"}).Err())
-	require.NoError(t, b.client.ZAdd(b.ctx, reliable.Dead, redis.Z{Score: 1, Member: "dead"}).Err())
+	leases := scripts.LeaseNamesOf("orders")
+	require.NoError(t, b.client.ZAdd(b.ctx, leases.Leases, redis.Z{Score: 1, Member: "held"}).Err())
+	require.NoError(t, b.client.ZAdd(b.ctx, leases.Dead, redis.Z{Score: 1, Member: "dead"}).Err())
 	done = b.recode(recoding("marshalling", "kryo5"))
-	require.Equal(t, "1 values that a dq.ReliableQueue holds, 1 dead letters of a dq.ReliableQueue", done.Left())
+	require.Equal(t, "1 values that a dq.Worker holds, 1 dead letters of a dq.Worker", done.Left())
 
-	require.NoError(t, b.client.Set(b.ctx, reliable.Dead, "no set", 0).Err())
+	require.NoError(t, b.client.Set(b.ctx, leases.Dead, "no set", 0).Err())
 	done = b.recode(recoding("marshalling", "kryo5"))
 	require.Contains(t, done.ReliableUnknown, "WRONGTYPE")
 

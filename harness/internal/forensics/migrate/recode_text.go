@@ -33,10 +33,10 @@ func (r *Recoding) WriteText(w io.Writer) error {
 		line("note", "nothing waits: all was taken, or the name of the queue is another")
 	}
 	if r.ReliableUnknown != "" {
-		line("reliable", "whether a dq.ReliableQueue holds values is unknown: %s", text.Line(r.ReliableUnknown))
+		line("worker", "whether a dq.Worker holds values is unknown: %s", text.Line(r.ReliableUnknown))
 	}
 	if r.Reserved+r.Dead > 0 {
-		line("reliable", "%d values that a dq.ReliableQueue holds and %d dead letters stay of %s: let them be acknowledged, and requeued or purged, before this",
+		line("worker", "%d values that a dq.Worker holds and %d dead letters stay of %s: let them be acknowledged, and requeued or purged, before this",
 			r.Reserved, r.Dead, r.From)
 	}
 	if r.DryRun {

@@ -47,7 +47,7 @@ type Recoding struct {
 	// Refusal is why the same without DryRun would refuse; empty where it would not.
 	Refusal string `json:"refusal,omitempty"`
 	Held    Held   `json:"held"`
-	// Reserved and Dead are the values that a dq.ReliableQueue holds, and its dead letters: they are left
+	// Reserved and Dead are the values that a dq.Worker holds, and its dead letters: they are left
 	// alone.
 	Reserved int64 `json:"reserved"`
 	Dead     int64 `json:"dead"`
@@ -195,8 +195,8 @@ func (r *Recoding) Left() string {
 	add(v.CountRefused(), "refused values, which stay of "+r.From)
 	add(v.Unreadable, "unreadable members")
 	add(int(r.Held.Count), "values that a bridge holds, of "+r.From)
-	add(int(r.Reserved), "values that a dq.ReliableQueue holds")
-	add(int(r.Dead), "dead letters of a dq.ReliableQueue")
+	add(int(r.Reserved), "values that a dq.Worker holds")
+	add(int(r.Dead), "dead letters of a dq.Worker")
 	if v.Unsure {
 		left = append(left, "members that are not listed were not looked for, for the list moves too fast or is too long")
 	}

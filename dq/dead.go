@@ -1,0 +1,123 @@
+package dq
+
+import (
+	"context"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+)
+
+// Counts is how many messages a queue has.
+type Counts struct {
+	Waiting int // for their time
+	Ready   int // for a consumer
+	Held    int // by Workers, or for their next attempt
+	Dead    int // dead letters
+}
+
+// Counts asks what the queue holds, in one pipeline, at a cost that does not depend on it.
+func (q *Queue[T]) Counts(ctx context.Context) (Counts, error) {
+	n, keys := q.list.names, scripts.LeaseNamesOf(q.Name())
+	list, err := q.client.together(ctx, n.Destination, []any{"ZCARD", n.TimeoutSet}, []any{"LLEN", n.Destination},
+		[]any{"ZCARD", keys.Leases}, []any{"LLEN", keys.Staged}, []any{"ZCARD", keys.Dead})
+	if err != nil {
+		return Counts{}, in("counts", q.Name(), err)
+	}
+	var counts [5]int
+	for i, reply := range list {
+		n, err := replyInt(reply, nil)
+		if err != nil {
+			return Counts{}, in("counts", q.Name(), err)
+		}
+		counts[i] = int(n)
+	}
+	return Counts{Waiting: counts[0], Ready: counts[1] + counts[3], Held: counts[2], Dead: counts[4]}, nil
+}
+
+// DeadLetter is a message that a Worker has given up.
+type DeadLetter[T any] struct {
+	ID       string
+	Value    T
+	Attempts int
+	Reason   string // at most 1,000 bytes
+	Since    time.Time
+}
+
+// Dead walks the dead letters, the oldest first, 100 a call. It takes no snapshot. A value that cannot be decoded is
+// a *DecodeError with the rest of its letter; the walk goes on.
+func (q *Queue[T]) Dead(ctx context.Context) iter.Seq2[DeadLetter[T], error] {
+	const page = 100
+	keys := scripts.LeaseNamesOf(q.Name())
+	return func(yield func(DeadLetter[T], error) bool) {
+		for first := 0; ; first += page {
+			reply, err := q.client.do(ctx, q.Name(), "ZRANGE", keys.Dead, first, first+page-1, "WITHSCORES")
+			var members []scoredMember
+			if err == nil {
+				members, err = scored(reply)
+			}
+			if err != nil {
+				yield(DeadLetter[T]{}, in("dead", q.Name(), err))
+				return
+			}
+			for _, m := range members {
+				letter, err := q.deadLetter(ctx, keys, m)
+				if !yield(letter, in("dead", q.Name(), err)) {
+					return
+				}
+			}
+			if len(members) < page {
+				return
+			}
+		}
+	}
+}
+
+func (q *Queue[T]) deadLetter(ctx context.Context, keys scripts.LeaseNames, m scoredMember) (l DeadLetter[T], err error) {
+	l = DeadLetter[T]{ID: m.member, Since: time.UnixMilli(int64(m.score))}
+	list, err := q.client.together(ctx, q.Name(), []any{"HGET", keys.Bodies, l.ID}, []any{"HGET", keys.Bodies, "r" + l.ID}, []any{"HGET", keys.Counts, l.ID})
+	if err != nil {
+		return l, err
+	}
+	l.Reason, _ = list[1].(string)
+	if count, ok := list[2].(string); ok {
+		l.Attempts, _ = strconv.Atoi(count)
+	}
+	l.Value, err = replyValue(q.list.codec, list[0], nil)
+	return l, err
+}
+
+// Replay puts the values of dead letters at the end of the queue, as new messages, and returns how many it found.
+func (q *Queue[T]) Replay(ctx context.Context, ids ...string) (int, error) {
+	return q.withDead(ctx, "replay", ids)
+}
+
+// Drop removes dead letters, and returns how many it found.
+func (q *Queue[T]) Drop(ctx context.Context, ids ...string) (int, error) {
+	return q.withDead(ctx, "drop", ids)
+}
+
+func (q *Queue[T]) withDead(ctx context.Context, how string, ids []string) (int, error) {
+	keys := scripts.LeaseNamesOf(q.Name())
+	args := []any{how}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	n, err := replyInt(q.client.runOwn(ctx, callLane, deadScript, []string{keys.Dead, keys.Bodies, keys.Counts, q.Name()}, args...))
+	return int(n), in(how, q.Name(), err)
+}
+
+// together runs commands for one server in a pipeline.
+func (c *Client) together(ctx context.Context, key string, commands ...[]any) ([]any, error) {
+	if err := c.usable(ctx); err != nil {
+		return nil, err
+	}
+	replies := c.send(ctx, request{key: key, commands: commands})
+	for _, reply := range replies {
+		if err, failed := reply.(error); failed {
+			return nil, c.explain(err)
+		}
+	}
+	return replies, nil
+}

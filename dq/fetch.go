@@ -1,0 +1,187 @@
+package dq
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+)
+
+// places are the handlers that may run at a time.
+type places struct {
+	free chan struct{}
+	turn chan struct{} // held by whoever waits for places, so that nobody else gets one first
+}
+
+func newPlaces(n int) places {
+	p := places{free: make(chan struct{}, n), turn: make(chan struct{}, 1)}
+	p.release(n)
+	return p
+}
+
+func (p places) release(n int) {
+	for range n {
+		p.free <- struct{}{}
+	}
+}
+
+// some waits for a place, and returns how many it took of those that are free; 0 when ctx has ended.
+func (p places) some(ctx context.Context) (n int) {
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-ctx.Done():
+		return 0
+	}
+	select {
+	case <-p.free:
+	case <-ctx.Done():
+		return 0
+	}
+	for n = 1; n < cap(p.free); n++ {
+		select {
+		case <-p.free:
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// all waits for all places; false when given has been closed first.
+func (p places) all(given <-chan struct{}) bool {
+	p.turn <- struct{}{}
+	defer func() { <-p.turn }()
+	for n := range cap(p.free) {
+		select {
+		case <-p.free:
+		case <-given:
+			p.release(n)
+			return false
+		}
+	}
+	return true
+}
+
+// wake has a queue looked at.
+func (w *Worker) wake(q *leased) {
+	if q.woken.CompareAndSwap(false, true) {
+		w.ready <- q // has room for all
+	}
+}
+
+// fetchers takes messages of queues that were woken.
+func (w *Worker) fetchers(all *sync.WaitGroup) {
+	for {
+		select {
+		case <-w.taking.Done():
+			return
+		case q := <-w.ready:
+			q.woken.Store(false)
+			w.fetch(q, all)
+		}
+	}
+}
+
+// fetch takes as many messages of a queue as there are free places.
+func (w *Worker) fetch(q *leased, all *sync.WaitGroup) {
+	n := w.places.some(w.taking)
+	if n == 0 {
+		return
+	}
+	got, next, more, err := w.take(q, n)
+	w.places.release(n - len(got))
+	switch {
+	case err != nil:
+		w.client.tell(TakeFailed{Queue: q.queue, Err: err})
+		q.mu.Lock()
+		wait := q.retry.next()
+		q.mu.Unlock()
+		w.wakeIn(q, wait)
+		return
+	case len(got) == 1 && got[0].lost:
+		w.alone(got[0])
+	default:
+		for _, d := range got {
+			go w.run(d)
+		}
+	}
+	q.mu.Lock()
+	q.retry.reset()
+	q.mu.Unlock()
+	switch {
+	case more || len(got) == n:
+		w.wake(q)
+	case w.polls():
+		if next >= 0 {
+			w.wakeIn(q, next)
+		}
+	default:
+		w.block(q, next, all)
+	}
+}
+
+// alone handles a message while no other is: it may be what ended the process that had it.
+func (w *Worker) alone(d *delivery) {
+	w.places.release(1)
+	if !w.places.all(w.taking.Done()) {
+		w.settleAs(d, release, "", nil)
+		w.forget(d)
+		return
+	}
+	w.run(d)
+	w.places.release(cap(w.places.free) - 1)
+}
+
+// wakeIn has a queue looked at after that time, or before.
+func (w *Worker) wakeIn(q *leased, wait time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at := time.Now().Add(wait)
+	if !q.at.IsZero() && !at.Before(q.at) {
+		return
+	}
+	if q.timer != nil {
+		q.timer.Stop()
+	}
+	q.at = at
+	q.timer = time.AfterFunc(wait, func() {
+		q.mu.Lock()
+		q.at = time.Time{}
+		q.mu.Unlock()
+		if interrupt := q.interrupt.Load(); interrupt != nil {
+			(*interrupt)()
+			return
+		}
+		w.wake(q)
+	})
+}
+
+// block has a queue looked at when BLMOVE has staged a message of it, or when next is over.
+func (w *Worker) block(q *leased, next time.Duration, all *sync.WaitGroup) {
+	if next < 0 || next > mostWait {
+		next = mostWait
+	}
+	ctx, cancel := context.WithTimeout(w.taking, max(next, time.Millisecond))
+	if !q.interrupt.CompareAndSwap(nil, &cancel) {
+		cancel() // another waits
+		return
+	}
+	all.Go(func() {
+		defer w.wake(q)
+		defer cancel()
+		defer q.interrupt.Store(nil)
+		_, err := w.client.block(ctx, q.queue, forever, "BLMOVE", q.queue, q.keys.Staged, "LEFT", "RIGHT", "0")
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case strings.HasPrefix(err.Error(), "ERR unknown command"): // before Redis 6.2
+			_ = pause(ctx, olderPoll)
+		default:
+			w.client.tell(TakeFailed{Queue: q.queue, Err: err})
+			_ = pause(ctx, maxBackoff)
+		}
+	})
+}
+
+// olderPoll is how often a server without BLMOVE is asked.
+const olderPoll = 50 * time.Millisecond

@@ -1,0 +1,341 @@
+package dq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/internal/resp"
+)
+
+// leased is a queue of a Worker.
+type leased struct {
+	queue     string
+	keys      scripts.LeaseNames
+	moved     *task // whose transfers wake the queue
+	handle    Handler
+	woken     atomic.Bool
+	interrupt atomic.Pointer[context.CancelFunc] // ends the wait for a message
+	extending atomic.Bool
+
+	mu    sync.Mutex
+	retry backoff
+	timer *time.Timer // wakes the queue
+	at    time.Time   // when; zero for not
+}
+
+// delivery is a message that is held.
+type delivery struct {
+	of *leased
+	Delivery
+	number string // of the hand-out, as the scripts know it
+	lost   bool   // an earlier holder did not settle it
+	value  []byte
+	ctx    context.Context
+	end    context.CancelCauseFunc
+
+	mu       sync.Mutex
+	until    time.Time // the lease's end, at the earliest
+	settling bool
+}
+
+func (d *delivery) info() Delivery { return d.Delivery }
+
+// left is how long the lease is known to last.
+func (d *delivery) left() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Until(d.until)
+}
+
+// settlement is what becomes of a delivery, in the words of the script.
+type settlement string
+
+const (
+	ack     settlement = "ack"
+	extend  settlement = "extend"
+	retry   settlement = "retry"
+	bury    settlement = "bury"
+	release settlement = "release"
+)
+
+// What the script answers.
+const (
+	settled     = int64(1)
+	notHeld     = int64(0)
+	handedAgain = int64(-1)
+)
+
+const (
+	// settleTimeout bounds one try to settle.
+	settleTimeout = 2 * time.Second
+	// mostReason bounds the reason of a dead letter, in bytes.
+	mostReason = 1000
+)
+
+// take holds up to n messages. next is how long until a lease or pause ends, less than 0 for none.
+func (w *Worker) take(q *leased, n int) (got []*delivery, next time.Duration, more bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.taking), w.options.Lease/2)
+	defer cancel()
+	until := time.Now().Add(w.options.Lease)
+	reply, err := w.client.runOwn(ctx, callLane, takeScript, []string{q.queue, q.keys.Staged, q.keys.Leases, q.keys.Bodies, q.keys.Counts},
+		strconv.Itoa(n), strconv.FormatInt(w.options.Lease.Milliseconds(), 10), fmt.Sprintf("%016x", w.client.random()))
+	if err != nil {
+		return nil, 0, false, in("take", q.queue, err)
+	}
+	handed, ms, more, err := scripts.ReadHandedOut(reply)
+	if err != nil {
+		return nil, 0, false, in("take", q.queue, err)
+	}
+	for _, h := range handed {
+		d := &delivery{
+			of: q, Delivery: Delivery{Queue: q.queue, ID: h.ID, Attempt: int(h.Delivery)},
+			number: strconv.FormatInt(h.Delivery, 10), lost: h.Lost, value: h.Value, until: until,
+		}
+		d.ctx, d.end = context.WithCancelCause(w.handling)
+		w.mu.Lock()
+		w.held[d] = struct{}{}
+		w.mu.Unlock()
+		got = append(got, d)
+		w.client.tell(Held{d.info()})
+	}
+	if len(got) > 0 {
+		w.client.tellTaken(q.queue, len(got))
+	}
+	return got, time.Duration(ms) * time.Millisecond, more, nil
+}
+
+// run has a message handled, and settles it.
+func (w *Worker) run(d *delivery) {
+	defer w.places.release(1)
+	defer w.forget(d)
+	if most := w.options.MaxAttempts; most > 0 && d.Attempt > most {
+		w.settleAs(d, bury, fmt.Sprintf("lost by its worker in attempt %d of %d", most, most), nil)
+		return
+	}
+	ctx := d.ctx
+	if w.options.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, w.options.Timeout)
+		defer cancel()
+	}
+	began := time.Now()
+	err := call(ctx, d)
+	w.client.tell(Handled{Delivery: d.info(), Took: time.Since(began), Err: err})
+	var wants *verdict
+	switch {
+	case err == nil:
+		w.settleAs(d, ack, "", nil)
+	case errors.As(err, &wants) && wants.how != retry:
+		w.settleAs(d, wants.how, reasonOf(err), err)
+	case w.handling.Err() != nil:
+		w.settleAs(d, release, "", err)
+	case w.options.MaxAttempts > 0 && d.Attempt >= w.options.MaxAttempts:
+		w.settleAs(d, bury, reasonOf(err), err)
+	case wants != nil:
+		w.retry(d, wants.wait, err)
+	default:
+		w.retry(d, w.backoff(d), err)
+	}
+}
+
+// valueKey is the key of a delivery's value in its handler's context.
+type valueKey struct{}
+
+// call runs the handler, whose end no panic and no runtime.Goexit prevents.
+func call(ctx context.Context, d *delivery) error {
+	ended := make(chan error, 1)
+	go func() {
+		err := errGoexit
+		defer func() {
+			if p := recover(); p != nil {
+				err = &PanicError{Value: p, Stack: debug.Stack()}
+			}
+			ended <- err
+		}()
+		err = d.of.handle(context.WithValue(ctx, valueKey{}, d.value), d.info())
+	}()
+	return <-ended
+}
+
+// backoff is Backoff, or DefaultBackoff if that panics.
+func (w *Worker) backoff(d *delivery) (wait time.Duration) {
+	defer func() {
+		if recover() != nil {
+			wait = DefaultBackoff(d.Attempt)
+		}
+	}()
+	return max(w.options.Backoff(d.Attempt), 0)
+}
+
+func (w *Worker) retry(d *delivery, wait time.Duration, err error) {
+	if w.settleAs(d, retry, strconv.FormatInt(wait.Milliseconds(), 10), err) {
+		w.wakeIn(d.of, wait)
+	}
+}
+
+func reasonOf(err error) string {
+	text := err.Error()
+	return text[:min(len(text), mostReason)]
+}
+
+func (w *Worker) forget(d *delivery) {
+	w.mu.Lock()
+	delete(w.held, d)
+	w.mu.Unlock()
+	d.end(nil)
+}
+
+func (w *Worker) all() []*delivery {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := make([]*delivery, 0, len(w.held))
+	for d := range w.held {
+		all = append(all, d)
+	}
+	return all
+}
+
+func byQueue(all []*delivery) map[*leased][]*delivery {
+	m := map[*leased][]*delivery{}
+	for _, d := range all {
+		m[d.of] = append(m[d.of], d)
+	}
+	return m
+}
+
+// settleAs settles a delivery, and tells so. It tries until the server has answered, or the lease is over, once at least:
+// to send it twice does no harm.
+func (w *Worker) settleAs(d *delivery, how settlement, arg string, cause error) bool {
+	d.mu.Lock()
+	d.settling = true
+	d.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.handling), max(d.left(), settleTimeout))
+	defer cancel()
+	var pauses backoff
+	var err error
+	for sent := false; ; {
+		var answers []int64
+		if answers, err = w.settleOnce(ctx, d.of, how, arg, []*delivery{d}); err == nil {
+			if answers[0] == handedAgain || answers[0] == notHeld && !sent { // else an earlier try was done, and not answered
+				err = ErrLeaseLost
+			}
+			break
+		}
+		sent = sent || errors.Is(err, errLost)
+		if errors.As(err, new(resp.Error)) && !passes(err) || errors.Is(err, ErrClosed) || pause(ctx, pauses.next()) != nil {
+			break
+		}
+	}
+	if err != nil {
+		w.client.tell(AckFailed{Delivery: d.info(), Err: in(string(how), d.Queue, err)})
+		return false
+	}
+	switch how {
+	case ack:
+		w.client.tell(Acknowledged{d.info()})
+	case release:
+		w.client.tell(GivenBack{d.info()})
+	case bury:
+		w.client.tell(Dead{Delivery: d.info(), Reason: arg})
+	case retry:
+		ms, _ := strconv.ParseInt(arg, 10, 64)
+		w.client.tell(Retry{Delivery: d.info(), At: time.Now().Add(time.Duration(ms) * time.Millisecond), Err: cause})
+	}
+	return true
+}
+
+// settleOnce runs the script for deliveries of one queue.
+func (w *Worker) settleOnce(ctx context.Context, q *leased, how settlement, arg string, all []*delivery) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, min(settleTimeout, max(w.options.Lease/6, leastLease)))
+	defer cancel()
+	args := make([]any, 0, 2+2*len(all))
+	args = append(args, string(how), arg)
+	for _, d := range all {
+		args = append(args, d.ID, d.number)
+	}
+	list, err := replyList(w.client.runOwn(ctx, callLane, settleScript, []string{q.keys.Leases, q.keys.Bodies, q.keys.Counts, q.keys.Dead, q.queue}, args...))
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]int64, len(all))
+	for i := range answers {
+		if i >= len(list) {
+			return nil, fmt.Errorf("script settle: expected %d integers from the server, got %d", len(all), len(list))
+		}
+		answers[i], _ = list[i].(int64)
+	}
+	return answers, nil
+}
+
+// keep extends leases at a third, and ends the contexts of handlers whose lease is not known to be held a twentieth
+// before it is over: by then another worker has not begun.
+func (w *Worker) keep() {
+	tick := time.NewTicker(max(w.options.Lease/60, time.Millisecond))
+	defer tick.Stop()
+	var extending sync.WaitGroup
+	defer extending.Wait()
+	for {
+		select {
+		case <-tick.C:
+		case <-w.handling.Done():
+			return
+		}
+		var due []*delivery
+		for _, d := range w.all() {
+			d.mu.Lock()
+			left, settling := time.Until(d.until), d.settling
+			d.mu.Unlock()
+			switch {
+			case left <= w.options.Lease/20:
+				w.loseLease(d)
+			case left < w.options.Lease*2/3 && !settling && d.ctx.Err() == nil:
+				due = append(due, d)
+			}
+		}
+		for q, all := range byQueue(due) {
+			if q.extending.CompareAndSwap(false, true) {
+				extending.Go(func() {
+					defer q.extending.Store(false)
+					w.extend(q, all)
+				})
+			}
+		}
+	}
+}
+
+// extend tries once; the next tick tries again.
+func (w *Worker) extend(q *leased, all []*delivery) {
+	until := time.Now().Add(w.options.Lease)
+	answers, err := w.settleOnce(w.handling, q, extend, strconv.FormatInt(w.options.Lease.Milliseconds(), 10), all)
+	for i, d := range all {
+		switch {
+		case err != nil:
+			w.client.tell(ExtensionFailed{Delivery: d.info(), Err: err})
+		case answers[i] == settled:
+			d.mu.Lock()
+			d.until = until
+			d.mu.Unlock()
+			w.client.tell(Extended{d.info()})
+		default:
+			w.loseLease(d)
+		}
+	}
+}
+
+func (w *Worker) loseLease(d *delivery) {
+	d.mu.Lock()
+	settling := d.settling
+	d.mu.Unlock()
+	if settling || d.ctx.Err() != nil {
+		return
+	}
+	d.end(ErrLeaseLost)
+	w.client.tell(LeaseLost{d.info()})
+}

@@ -1,0 +1,112 @@
+package dq
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// usualPoll is PollEvery of a Worker with many queues.
+	usualPoll = time.Second
+	// pollBatch is how many queues one pipeline asks for.
+	pollBatch = 500
+	// sweepPolls is in how many polls all queues are taken from, whatever they hold: a lease that a dead process left shows
+	// only there.
+	sweepPolls = 30
+)
+
+// polls reports whether queues are looked at on a shared connection.
+func (w *Worker) polls() bool { return w.options.PollEvery > 0 || len(w.queues) > mostBlocking }
+
+// poll wakes queues that hold something, until the Worker takes no more.
+func (w *Worker) poll() {
+	every := w.options.PollEvery
+	if every == 0 {
+		every = usualPoll
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	swept := 0
+	for {
+		select {
+		case <-w.taking.Done():
+			return
+		case <-tick.C:
+		}
+		for range len(w.queues)/sweepPolls + 1 {
+			swept = (swept + 1) % len(w.queues)
+			w.wake(w.queues[swept])
+		}
+		if w.client.clustered {
+			w.lookInCluster()
+			continue
+		}
+		for batch := range slices.Chunk(w.queues, pollBatch) {
+			w.look(batch)
+		}
+	}
+}
+
+// look asks one server which of the queues hold something. One that cannot be asked is taken from, and that error told.
+func (w *Worker) look(batch []*leased) {
+	ctx, cancel := context.WithTimeout(w.taking, settleTimeout)
+	defer cancel()
+	commands := make([][]any, len(batch))
+	for i, q := range batch {
+		commands[i] = []any{"EXISTS", q.queue, q.keys.Staged}
+	}
+	for i, reply := range w.client.send(ctx, request{lane: backgroundLane, key: batch[0].queue, commands: commands}) {
+		if n, ok := reply.(int64); !ok || n > 0 {
+			w.wake(batch[i])
+		}
+	}
+}
+
+// lookInCluster asks for each queue where it is.
+func (w *Worker) lookInCluster() {
+	var looking sync.WaitGroup
+	next := make(chan *leased)
+	for range mostFetchers {
+		looking.Go(func() {
+			for q := range next {
+				w.look([]*leased{q})
+			}
+		})
+	}
+	for _, q := range w.queues {
+		next <- q
+	}
+	close(next)
+	looking.Wait()
+}
+
+// watch has queues woken by transfers, of this Client and of others that tell.
+func (w *Worker) watch() (stop func()) {
+	s := w.client.scheduler
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, q := range w.queues {
+		if q.moved.watchers == nil {
+			q.moved.watchers = map[*leased]func(){}
+		}
+		q.moved.watchers[q] = func() { w.wake(q) }
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, q := range w.queues {
+			delete(q.moved.watchers, q)
+		}
+	}
+}
+
+// wakeWatchers tells Workers of a transfer.
+func (s *scheduler) wakeWatchers(t *task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, wake := range t.watchers {
+		wake()
+	}
+}

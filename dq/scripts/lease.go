@@ -1,0 +1,98 @@
+package scripts
+
+import "github.com/dq-bench/dq-bench/dq/wire"
+
+// LeaseNames are the keys of the messages that Workers hold, all in the slot of D. Redisson knows none of them.
+//
+// A message has an id of 20 hex digits as long as it is held. What a reader may conclude: the members of Leases are
+// handled now or wait for their next attempt, those of Dead wait for somebody to replay or drop them, and the values of
+// Staged belong at the front of D. An id that is in Bodies alone cannot be.
+type LeaseNames struct {
+	// Staged (M) is the LIST of values that BLMOVE took from D to wake a Worker. The next take of any Worker empties it.
+	Staged string
+	// Leases (L) is the ZSET of ids by the instant in Unix ms, of the server's clock, at which the message is handed out again.
+	Leases string
+	// Bodies (V) is the HASH of the values, by id; and of the reasons of dead letters, by "r" and the id.
+	Bodies string
+	// Counts (N) is the HASH of how often a message was handed out, by id; and of the last of these that was settled
+	// for a retry, by "f" and the id.
+	Counts string
+	// Dead (X) is the ZSET of the ids of dead letters, by the instant in Unix ms at which they became one.
+	Dead string
+}
+
+// LeaseNamesOf returns the keys for the destination queue dest.
+func LeaseNamesOf(dest string) LeaseNames {
+	name := func(part string) string { return wire.PrefixName("dq_"+part, dest) }
+	return LeaseNames{Staged: name("staged"), Leases: name("leases"), Bodies: name("bodies"), Counts: name("counts"), Dead: name("dead")}
+}
+
+// Take hands out messages, each under a lease: first those whose lease or pause is over, then the values of M and of
+// D. A message whose last holder did not settle it may be what ended that holder: it is handed out alone.
+//
+//	KEYS    D, M, L, V, N
+//	ARGV    how many at most; the lease in ms; the first 16 digits of their ids
+//	returns [for each: [id, how often it was handed out, 1 if its last holder did not settle it, value]; ms until the next lease or pause is over, or -1;
+//	        1 if M or D holds more]: see ReadHandedOut
+//	cost    O(how many × log n). It stops behind 4 MB of values
+func Take() Script { return take }
+
+// Settle ends or extends leases. A lease is an id and the number of its hand-out, so that an earlier holder can do
+// nothing, and sending a call twice does no harm.
+//
+//	KEYS    L, V, N, X, D
+//	ARGV    "ack", "extend", "retry", "bury" or "release"; ms from now for extend and retry, the reason for bury; then an id
+//	        and the number of its hand-out for each
+//	returns for each 1; 0 if it is settled already; -1 if it was handed out again
+//	cost    O(how many × log n)
+//
+// A release puts the value at the front of D, and forgets how often it was handed out.
+func Settle() Script { return settle }
+
+// Dead drops dead letters, or puts their values at the end of D.
+//
+//	KEYS    X, V, N, D
+//	ARGV    "drop" or "replay"; ids
+//	returns how many there were
+//	cost    O(how many × log n)
+func Dead() Script { return dead }
+
+// HandedOut is a message that Take has handed out.
+type HandedOut struct {
+	ID string
+	// Delivery is how often the message was handed out, this time included.
+	Delivery int64
+	// Lost says that the holder before did not settle it.
+	Lost  bool
+	Value []byte
+}
+
+// ReadHandedOut reads the reply of Take. next is in ms, -1 if no lease and no pause ends.
+func ReadHandedOut(reply any) (all []HandedOut, next int64, more bool, err error) {
+	items, _ := reply.([]any)
+	if len(items) != 3 {
+		return nil, 0, false, unexpected(Take(), "3 items", reply)
+	}
+	list, _ := items[0].([]any)
+	next, known := items[1].(int64)
+	rest, flag := items[2].(int64)
+	if !known || !flag {
+		return nil, 0, false, unexpected(Take(), "two integers", reply)
+	}
+	for _, item := range list {
+		f, _ := item.([]any)
+		if len(f) != 4 {
+			return nil, 0, false, unexpected(Take(), "4 items for a message", item)
+		}
+		id, isID := f[0].(string)
+		delivery, isNumber := f[1].(int64)
+		lost, isFlag := f[2].(int64)
+		value, isValue := f[3].(string)
+		if !isID || !isNumber || !isFlag || !isValue {
+			return nil, 0, false, unexpected(Take(), "an id, two integers and a value", item)
+		}
+		h := HandedOut{ID: id, Delivery: delivery, Lost: lost == 1, Value: []byte(value)}
+		all = append(all, h)
+	}
+	return all, next, rest == 1, nil
+}

@@ -1,0 +1,249 @@
+package dq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+)
+
+// ErrLeaseLost is the cause of the end of a handler's context whose lease is over, or is not known to be held any more.
+// Another worker may have the message.
+var ErrLeaseLost = errors.New("dq: the lease of the message is over")
+
+// ShutdownError says which handlers did not end before the context of Shutdown. Their messages went back to their queues.
+type ShutdownError struct {
+	Running []Delivery
+	Err     error // the context's
+}
+
+func (e *ShutdownError) Error() string {
+	names := make([]string, 0, len(e.Running))
+	for _, d := range e.Running {
+		names = append(names, fmt.Sprintf("%s of %q", d.ID, d.Queue))
+	}
+	return fmt.Sprintf("dq: shutdown: %d handlers have not ended, of messages %s: %v", len(e.Running), strings.Join(names, ", "), e.Err)
+}
+
+// Unwrap returns the context's error.
+func (e *ShutdownError) Unwrap() error { return e.Err }
+
+// WorkerOptions say how a Worker works. The zero value works.
+type WorkerOptions struct {
+	// Concurrency is how many handlers run at a time, over all queues; 0 is 10. With 1 a queue is handled in order.
+	Concurrency int
+	// MaxAttempts is after how many attempts a message becomes a dead letter; 0 is never.
+	MaxAttempts int
+	// Lease is for how long a message is handed out; 0 is 30 s, at least 100 ms. It is extended as long as the handler
+	// runs. If a process dies, its messages come again when their leases are over.
+	Lease time.Duration
+	// Timeout bounds each call of a handler: its context ends with context.DeadlineExceeded. 0 does not.
+	Timeout time.Duration
+	// PollEvery is how often queues are looked at on one shared connection. If it is 0, each queue has a connection that blocks, up to
+	// 100 queues; above, it is 1 s. Messages that this process transfers, or another process with dq, do not wait for it.
+	PollEvery time.Duration
+	// Backoff is how long a message waits after that many failed attempts; nil is DefaultBackoff.
+	Backoff func(attempt int) time.Duration
+	// Wrap puts middleware around all handlers, if it is not nil. It is called once for each queue; the Handler that it returns must
+	// pass on its context, or one that is derived from it.
+	Wrap func(next Handler) Handler
+}
+
+const (
+	leastLease = 100 * time.Millisecond
+	// mostBlocking is how many queues have a blocking connection each.
+	mostBlocking = 100
+	// mostWait is how long a queue is waited for before it is looked at again: another process may have set a retry.
+	mostWait = 5 * time.Second
+	// unendedGrace is how long handlers have to end after Shutdown has ended their contexts.
+	unendedGrace = time.Second
+	// mostFetchers is how many queues are taken from at the same time.
+	mostFetchers = 16
+)
+
+// Worker handles messages of queues, each at least once. A message is handed out under a lease, and leaves Redis when
+// its handler returns nil. If the handler fails, the message comes again after Backoff; after MaxAttempts it becomes
+// a dead letter. If the process dies, the message comes again when the lease is over, and then alone: no other message of the Worker
+// is handled with it. Java producers see no difference, and Java consumers take from the same queue beside it; they do
+// not see what a Worker holds or has set aside for a retry.
+type Worker struct {
+	client  *Client
+	options WorkerOptions
+	err     error // what is wrong with the options or a Handle
+	places  places
+	queues  []*leased
+	ready   chan *leased
+
+	taking, handling context.Context
+	stop             context.CancelFunc
+	cancel           context.CancelCauseFunc
+	done, abandoned  chan struct{}
+
+	mu      sync.Mutex
+	started bool
+	held    map[*delivery]struct{}
+}
+
+// NewWorker returns a Worker that Handle gives its queues and Run starts.
+func NewWorker(c *Client, o WorkerOptions) *Worker {
+	w := &Worker{client: c, held: map[*delivery]struct{}{}, done: make(chan struct{}), abandoned: make(chan struct{})}
+	switch {
+	case c == nil || c.ctx == nil:
+		w.err = errors.New("dq: NewWorker: got no Client of NewClient")
+		return w
+	case o.Concurrency < 0, o.MaxAttempts < 0, o.Timeout < 0, o.PollEvery < 0:
+		w.err = fmt.Errorf("dq: NewWorker: expected options of 0 or more, got %d, %d, %s, %s", o.Concurrency, o.MaxAttempts, o.Timeout, o.PollEvery)
+	case o.Lease != 0 && o.Lease < leastLease:
+		w.err = fmt.Errorf("dq: NewWorker: Lease: expected %s or more, got %s", leastLease, o.Lease)
+	}
+	if o.Concurrency == 0 {
+		o.Concurrency = 10
+	}
+	if o.Lease == 0 {
+		o.Lease = 30 * time.Second
+	}
+	if o.Backoff == nil {
+		o.Backoff = DefaultBackoff
+	}
+	if o.Wrap == nil {
+		o.Wrap = func(next Handler) Handler { return next }
+	}
+	w.options, w.places = o, newPlaces(o.Concurrency)
+	w.taking, w.stop = context.WithCancel(c.ctx)
+	w.handling, w.cancel = context.WithCancelCause(context.WithoutCancel(c.ctx))
+	return w
+}
+
+// Handle has w handle the messages of q, by Run. The handler's context ends with the cause ErrLeaseLost a twentieth of the
+// lease before it is over, if it could not be extended; by Timeout; and when Shutdown has waited long enough. A handler that panics has failed with
+// a *PanicError. See RetryIn, Bury and Drop for other ends. A message that cannot be decoded becomes a dead letter.
+func Handle[T any](w *Worker, q *Queue[T], handler func(context.Context, *Message[T]) error) {
+	switch {
+	case w.err != nil:
+		return
+	case q == nil || handler == nil:
+		w.err = fmt.Errorf("dq: Handle: expected a queue and a handler, got %t, %t", q != nil, handler != nil)
+		return
+	case q.client != w.client:
+		w.err = fmt.Errorf("dq: Handle: queue %q belongs to another Client", q.Name())
+		return
+	}
+	l := &leased{queue: q.Name(), keys: scripts.LeaseNamesOf(q.Name()), moved: q.delayed.task}
+	l.handle = w.options.Wrap(func(ctx context.Context, d Delivery) error {
+		data, _ := ctx.Value(valueKey{}).([]byte)
+		v, err := q.list.codec.Decode(data)
+		if err != nil {
+			return Bury(&DecodeError{Data: data, Err: err})
+		}
+		return handler(ctx, &Message[T]{Delivery: d, Value: v})
+	})
+	w.queues = append(w.queues, l)
+}
+
+// Run handles messages until ctx ends or Shutdown is called, then waits for the handlers, whose contexts go on, and
+// returns nil. It returns ErrClosed if the Client is closed, and an error at once if the Worker cannot start. It runs once.
+func (w *Worker) Run(ctx context.Context) error {
+	w.mu.Lock()
+	again := w.started
+	w.started = true
+	w.mu.Unlock()
+	switch {
+	case w.err != nil:
+		return w.err
+	case again:
+		return errors.New("dq: Run: the Worker was started before")
+	case len(w.queues) == 0:
+		return errors.New("dq: Run: no queue; call Handle first")
+	}
+	defer close(w.done)
+	defer context.AfterFunc(ctx, w.stop)()
+	defer context.AfterFunc(w.client.ctx, func() { w.cancel(ErrClosed) })()
+	var fetchers, keeper sync.WaitGroup
+	keeper.Go(w.keep)
+	w.ready = make(chan *leased, len(w.queues))
+	for _, q := range w.queues {
+		w.wake(q)
+	}
+	if w.polls() {
+		defer w.watch()()
+		fetchers.Go(w.poll)
+	}
+	for range min(len(w.queues), mostFetchers) {
+		fetchers.Go(func() { w.fetchers(&fetchers) })
+	}
+	fetchers.Wait()
+	ended := w.places.all(w.abandoned)
+	w.cancel(ErrClosed)
+	keeper.Wait()
+	if ended && w.client.ctx.Err() == nil {
+		w.giveBackStaged()
+	}
+	if w.client.ctx.Err() != nil {
+		return ErrClosed
+	}
+	return nil
+}
+
+// Shutdown has Run take no more and waits for the handlers. If ctx ends first, it ends the handlers' contexts and waits
+// a second more; then it gives the messages of handlers that still run back to their queues, and returns a *ShutdownError with
+// them. Those messages may be handled twice.
+func (w *Worker) Shutdown(ctx context.Context) error {
+	w.mu.Lock()
+	started := w.started
+	w.started = true // it does not start any more
+	w.mu.Unlock()
+	if !started || w.err != nil {
+		return w.err
+	}
+	w.stop()
+	select {
+	case <-w.done:
+		return nil
+	case <-ctx.Done():
+	}
+	w.cancel(context.Cause(ctx))
+	grace := time.NewTimer(unendedGrace)
+	defer grace.Stop()
+	select {
+	case <-w.done:
+		return nil
+	case <-grace.C:
+	}
+	failed := &ShutdownError{Err: context.Cause(ctx)}
+	for q, all := range byQueue(w.all()) {
+		released, err := w.settleOnce(context.WithoutCancel(ctx), q, release, "", all)
+		for i, d := range all {
+			failed.Running = append(failed.Running, d.info())
+			if err == nil && released[i] == settled {
+				w.client.tell(GivenBack{d.info()})
+			}
+		}
+	}
+	close(w.abandoned)
+	<-w.done
+	if len(failed.Running) == 0 {
+		return nil
+	}
+	return failed
+}
+
+// giveBackStaged puts what BLMOVE has staged for this Worker back to the front of the queues: no other process may have one.
+func (w *Worker) giveBackStaged() {
+	if w.polls() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.handling), settleTimeout)
+	defer cancel()
+	for _, q := range w.queues {
+		for {
+			reply, err := w.client.do(ctx, q.queue, "RPOPLPUSH", q.keys.Staged, q.queue)
+			if reply == nil || err != nil {
+				break
+			}
+		}
+	}
+}

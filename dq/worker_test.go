@@ -1,0 +1,295 @@
+package dq_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
+)
+
+// told counts events by type.
+type told struct {
+	mu  sync.Mutex
+	all map[string]int
+}
+
+func (k *told) note(e dq.Event) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.all == nil {
+		k.all = map[string]int{}
+	}
+	k.all[strings.TrimPrefix(fmt.Sprintf("%T", e), "dq.")]++
+}
+
+func (k *told) get(kind string) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.all[kind]
+}
+
+func (k *told) String() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return fmt.Sprint(k.all)
+}
+
+func (b *bundle) push(t *testing.T, values ...string) {
+	t.Helper()
+	all := make([]any, len(values))
+	for i, v := range values {
+		all[i] = v
+	}
+	require.NoError(t, b.redis.RPush(t.Context(), "orders", all...).Err())
+}
+
+// nothingLeft fails if a Worker has left a key.
+func (b *bundle) nothingLeft(t *testing.T) {
+	t.Helper()
+	require.Empty(t, b.redis.Keys(t.Context(), "dq_*").Val())
+	require.Zero(t, b.redis.LLen(t.Context(), "orders").Val())
+}
+
+// works runs a Worker of the bundle's queue until the test ends.
+func (b *bundle) works(t *testing.T, o dq.WorkerOptions, handler func(context.Context, *dq.Message[string]) error) *dq.Worker {
+	t.Helper()
+	w := dq.NewWorker(b.client, o)
+	q, err := dq.NewQueue(b.client, "orders", codec.String{})
+	require.NoError(t, err)
+	dq.Handle(w, q, handler)
+	running := make(chan error, 1)
+	go func() { running <- w.Run(context.Background()) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), testDeadline)
+		defer cancel()
+		_ = w.Shutdown(ctx)
+		require.NoError(t, <-running)
+		require.NoError(t, q.Close())
+	})
+	return w
+}
+
+func numbered(n int) []string {
+	values := make([]string, n)
+	for i := range values {
+		values[i] = fmt.Sprint(i)
+	}
+	return values
+}
+
+// The server is away, or takes no writes, while 50 handlers acknowledge: each message is handled once.
+func TestWorkerAcknowledgesThroughAnOutage(t *testing.T) {
+	for name, outage := range map[string]func(b *bundle, p *redistest.Proxy){
+		"away for 2 s": func(_ *bundle, p *redistest.Proxy) { p.Refuse(); p.Reset(); time.Sleep(2 * time.Second); p.Heal() },
+		"away for 6 s": func(_ *bundle, p *redistest.Proxy) { p.Refuse(); p.Reset(); time.Sleep(6 * time.Second); p.Heal() },
+		"READONLY for 2 s": func(b *bundle, _ *redistest.Proxy) {
+			b.redis.SlaveOf(context.Background(), "127.0.0.1", "1")
+			time.Sleep(2 * time.Second)
+			b.redis.SlaveOf(context.Background(), "NO", "ONE")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var events told
+			b, p := through(t, redistest.Process(t), dq.WithObserver(events.note))
+			b.push(t, numbered(50)...)
+			var calls atomic.Int64
+			begun := make(chan struct{}, 100)
+			ending := make(chan struct{})
+			b.works(t, dq.WorkerOptions{Concurrency: 50, Lease: 15 * time.Second}, func(context.Context, *dq.Message[string]) error {
+				calls.Add(1)
+				begun <- struct{}{}
+				<-ending
+				return nil
+			})
+			for range 50 {
+				<-begun
+			}
+			time.AfterFunc(100*time.Millisecond, func() { close(ending) })
+			outage(b, p)
+			require.Eventually(t, func() bool { return events.get("Acknowledged") == 50 }, testDeadline, 10*time.Millisecond, "%s", &events)
+			b.nothingLeft(t)
+			require.EqualValues(t, 50, calls.Load())
+		})
+	}
+}
+
+// A consumer whose network is dead: its handler's context has ended, with a cause, before another worker begins.
+func TestWorkerEndsAHandlerBeforeItsLease(t *testing.T) {
+	t.Parallel()
+	s := redistest.Redis(t)
+	b, p := through(t, s)
+	other := at(t, s, s.URL())
+	begun, ended, again := make(chan struct{}), make(chan error, 1), make(chan struct{})
+	b.push(t, "v")
+	b.works(t, dq.WorkerOptions{Lease: 2 * time.Second}, func(ctx context.Context, _ *dq.Message[string]) error {
+		close(begun)
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return ctx.Err()
+	})
+	<-begun
+	p.Set(proxy.Fault{Drop: proxy.Both}, nil)
+	other.works(t, dq.WorkerOptions{Lease: 2 * time.Second}, func(_ context.Context, m *dq.Message[string]) error {
+		require.Equal(t, 2, m.Attempt)
+		close(again)
+		return nil
+	})
+	select {
+	case err := <-ended:
+		require.ErrorIs(t, err, dq.ErrLeaseLost)
+	case <-again:
+		require.Fail(t, "handled twice at the same time")
+	}
+	<-again
+	p.Heal()
+}
+
+// The server is away for 1.3 s when leases of 3 s are extended: it is tried again, and no handler notices.
+func TestWorkerExtendsThroughAnOutage(t *testing.T) {
+	t.Parallel()
+	var events told
+	b, p := through(t, redistest.Redis(t), dq.WithObserver(events.note))
+	b.push(t, numbered(20)...)
+	var calls, aborted atomic.Int64
+	b.works(t, dq.WorkerOptions{Concurrency: 20, Lease: 3 * time.Second}, func(ctx context.Context, _ *dq.Message[string]) error {
+		calls.Add(1)
+		select {
+		case <-ctx.Done():
+			aborted.Add(1)
+		case <-time.After(4 * time.Second):
+		}
+		return nil
+	})
+	require.Eventually(t, func() bool { return events.get("Held") == 20 }, testDeadline, time.Millisecond)
+	time.Sleep(800 * time.Millisecond) // just before a third
+	p.Refuse()
+	p.Reset()
+	time.Sleep(1300 * time.Millisecond)
+	p.Heal()
+	require.Eventually(t, func() bool { return events.get("Acknowledged") == 20 }, testDeadline, 10*time.Millisecond, "%s", &events)
+	require.Zero(t, aborted.Load())
+	require.EqualValues(t, 20, calls.Load())
+	require.Positive(t, events.get("ExtensionFailed"))
+	require.Positive(t, events.get("Extended"))
+}
+
+// A process that only consumes gets retries: they wait in the leases, and nobody has to transfer them.
+func TestWorkerRetriesWithoutATransfer(t *testing.T) {
+	t.Parallel()
+	var events told
+	b := setup(t, dq.WithObserver(events.note))
+	b.push(t, numbered(5)...)
+	var calls atomic.Int64
+	b.works(t, dq.WorkerOptions{MaxAttempts: 3, Backoff: func(int) time.Duration { return 50 * time.Millisecond }},
+		func(_ context.Context, m *dq.Message[string]) error {
+			calls.Add(1)
+			if m.Attempt < 3 {
+				return errors.New("no")
+			}
+			return nil
+		})
+	require.Eventually(t, func() bool { return events.get("Acknowledged") == 5 }, testDeadline, time.Millisecond, "%s", &events)
+	require.EqualValues(t, 15, calls.Load())
+	require.Zero(t, b.redis.Exists(t.Context(), b.names.TimeoutSet, b.names.Pending).Val())
+	b.nothingLeft(t)
+}
+
+// Attempts belong to the message, not to its value.
+func TestWorkerCountsAttemptsOfEachMessage(t *testing.T) {
+	t.Parallel()
+	var events told
+	b := setup(t, dq.WithObserver(events.note))
+	for range 20 {
+		b.push(t, "refresh")
+	}
+	b.works(t, dq.WorkerOptions{MaxAttempts: 5, Backoff: func(int) time.Duration { return 0 }},
+		func(_ context.Context, m *dq.Message[string]) error {
+			if m.Attempt == 1 {
+				return errors.New("once")
+			}
+			return nil
+		})
+	require.Eventually(t, func() bool { return events.get("Acknowledged") == 20 }, testDeadline, time.Millisecond, "%s", &events)
+	require.Zero(t, events.get("Dead"))
+	require.Equal(t, 20, events.get("Retry"))
+	b.nothingLeft(t)
+}
+
+// Large values: no value travels to settle, so a Worker is not much slower than takes.
+func TestWorkerHandlesLargeValues(t *testing.T) {
+	t.Parallel()
+	var events told
+	b := setup(t, dq.WithObserver(events.note))
+	large := strings.Repeat("x", 5<<20)
+	for range 60 {
+		b.push(t, large)
+	}
+	b.works(t, dq.WorkerOptions{Concurrency: 8}, func(_ context.Context, m *dq.Message[string]) error {
+		if len(m.Value) != len(large) {
+			return dq.Bury(errors.New("cut"))
+		}
+		return nil
+	})
+	require.Eventually(t, func() bool { return events.get("Acknowledged") == 60 }, 60*time.Second, 10*time.Millisecond, "%s", &events)
+	b.nothingLeft(t)
+}
+
+// Shutdown says which handler did not end, and gives its message back.
+func TestWorkerShutdownSaysWhatRuns(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.push(t, "hangs")
+	begun, end := make(chan dq.Delivery, 1), make(chan struct{})
+	defer close(end)
+	w := b.works(t, dq.WorkerOptions{}, func(_ context.Context, m *dq.Message[string]) error {
+		begun <- m.Delivery
+		<-end
+		return nil
+	})
+	hung := <-begun
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	var failed *dq.ShutdownError
+	require.ErrorAs(t, w.Shutdown(ctx), &failed)
+	require.Equal(t, []dq.Delivery{hung}, failed.Running)
+	require.ErrorContains(t, failed, "1 handlers have not ended")
+	require.ErrorIs(t, failed, context.DeadlineExceeded)
+	require.Equal(t, []string{"hangs"}, b.left(t))
+	require.Empty(t, b.redis.Keys(t.Context(), "dq_*").Val())
+}
+
+// A handler that obeys its context has its message given back, and Shutdown is content.
+func TestWorkerShutdownGivesBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.push(t, "v")
+	begun := make(chan struct{})
+	w := b.works(t, dq.WorkerOptions{}, func(ctx context.Context, _ *dq.Message[string]) error {
+		close(begun)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	<-begun
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.NoError(t, w.Shutdown(ctx))
+	require.Equal(t, []string{"v"}, b.left(t))
+}
+
+// left returns what is in the LIST.
+func (b *bundle) left(t *testing.T) []string {
+	t.Helper()
+	return b.redis.LRange(t.Context(), b.names.Destination, 0, -1).Val()
+}
