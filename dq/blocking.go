@@ -41,7 +41,7 @@ func (q *BlockingQueue[T]) Name() string { return q.names.Destination }
 // instead. After Client.Close it returns ErrClosed.
 func (q *BlockingQueue[T]) Take(ctx context.Context) (T, error) {
 	for {
-		reply, err := q.client.block(ctx, q.Name(), forever, "BLPOP", q.Name(), "0")
+		reply, err := q.client.block(ctx, q.Name(), "BLPOP", q.Name())
 		if pair, ok := reply.([]any); ok && len(pair) == 2 {
 			reply = pair[1]
 			q.client.tellTaken(q.Name(), 1)
@@ -58,13 +58,10 @@ func (q *BlockingQueue[T]) Take(ctx context.Context) (T, error) {
 	}
 }
 
-// forever is the time-out of a blocking command that never ends by itself.
-const forever = 0
-
 // Poll returns the first value without waiting, or ErrEmpty: LPOP.
 func (q *BlockingQueue[T]) Poll(ctx context.Context) (T, error) {
 	reply, err := q.client.one(ctx, request{
-		key: q.Name(), commands: [][]any{{"LPOP", q.Name()}}, pops: q.client.back("LPUSH", q.Name()),
+		key: q.Name(), commands: [][]any{{"LPOP", q.Name()}}, pops: true,
 	})
 	if reply != nil {
 		q.client.tellTaken(q.Name(), 1)

@@ -19,7 +19,7 @@ func brokenClient(err error) *Client {
 		names:  wire.NamesOf,
 		broken: err,
 	}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.ctx = context.Background()
 	c.scheduler = newScheduler(c)
 	return c
 }
@@ -41,7 +41,7 @@ func checkQueue[T any](c *Client, name string, values codec.Codec[T]) error {
 		return fmt.Errorf("dq: NewBlockingQueue(%q): expected a Client, got nil", name)
 	case c.broken != nil:
 		return c.broken
-	case c.topology == nil:
+	case c.conns == nil:
 		return fmt.Errorf("dq: NewBlockingQueue(%q): expected a Client of NewClient, got a zero value", name)
 	case name == "":
 		return errors.New("dq: NewBlockingQueue: expected a name, got an empty one")

@@ -2,16 +2,15 @@ package dq
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"sync"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -20,7 +19,7 @@ import (
 type Client struct {
 	config
 	names     func(string) wire.Names
-	topology  topology
+	conns     *conn.Conns
 	clustered bool
 	scheduler *scheduler
 
@@ -30,16 +29,8 @@ type Client struct {
 	// noReadScripts is set when the server turns out to be older than Redis 7.
 	noReadScripts atomic.Bool
 
-	// ctx ends with Close.
-	ctx    context.Context
-	cancel context.CancelFunc
-	guard  *clock.Guard // nil if the clock is not guarded
-
-	mu     sync.Mutex
-	closed bool
-	// blocked counts the blocking commands under way, unwinding those among them whose
-	// taker is gone, and the polls.
-	blocked, unwinding sync.WaitGroup
+	ctx   context.Context // ends with Close
+	guard *clock.Guard    // nil if the clock is not guarded
 }
 
 // NewClient returns a Client that connects as rdb does: a *redis.Client, for a
@@ -68,26 +59,11 @@ func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {
 			return nil, err
 		}
 	}
-	switch {
-	case isNil(rdb):
-		return nil, errors.New("dq: NewClient: expected a *redis.Client or a *redis.ClusterClient, got nil")
-	case reflect.Indirect(reflect.ValueOf(rdb)).IsZero():
-		return nil, fmt.Errorf("dq: NewClient: expected a client of redis.NewClient or its like, got a zero value %T", rdb)
+	conns, err := conn.New(rdb, conn.Options{Times: c.times, MostReply: c.mostReply, Strict: c.strict, Returned: c.tellReturned})
+	if err != nil {
+		return nil, fmt.Errorf("dq: NewClient: %w", err)
 	}
-	c.ctx, c.cancel = context.WithCancel(context.WithValue(context.Background(), logKey{}, func(line string) { c.tell(Logged{line}) }))
-	switch rdb := rdb.(type) {
-	case *redis.Client:
-		if rdb.Options().Addr == failoverAddr {
-			c.topology = newSentinelTopology(c.ctx, rdb)
-		} else {
-			c.topology = newSingleTopology(c.ctx, rdb.Options())
-		}
-	case *redis.ClusterClient:
-		c.topology, c.clustered = newClusterTopology(c.ctx, rdb), true
-	default:
-		c.cancel()
-		return nil, fmt.Errorf("dq: NewClient: expected a *redis.Client or a *redis.ClusterClient, got %T", rdb)
-	}
+	c.conns, c.clustered, c.ctx = conns, conns.Clustered(), conns.Context()
 	c.guardClock()
 	c.scheduler = newScheduler(c)
 	return c, nil
@@ -100,24 +76,14 @@ func (c *Client) Release() string { return c.release.String() }
 // the connections. Values stay in Redis. It takes up to about 3 s where the server
 // does not answer, and for a user who may not send CLIENT UNBLOCK.
 func (c *Client) Close() error {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
+	if !c.conns.Stop() {
 		return nil
 	}
-	c.closed = true
-	c.cancel()
-	c.mu.Unlock()
-
 	c.scheduler.wait()
-	// Blocked commands are ended, and values put back, over the shared links, so these
-	// go last.
 	if c.guard != nil {
 		c.guard.Wait()
 	}
-	c.blocked.Wait()
-	c.unwinding.Wait()
-	c.topology.close()
+	c.conns.Wait()
 	return nil
 }
 
@@ -131,32 +97,4 @@ func isNil(v any) bool {
 	default:
 		return false
 	}
-}
-
-// hold has Close wait until release is called; ErrClosed after Close.
-func (c *Client) hold() (release func(), err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return nil, ErrClosed
-	}
-	c.unwinding.Add(1)
-	return c.unwinding.Done, nil
-}
-
-// enter counts a blocking command, unless no command can be sent.
-func (c *Client) enter(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.broken != nil {
-		return c.broken
-	}
-	if c.closed {
-		return ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	c.blocked.Add(1)
-	return nil
 }

@@ -241,7 +241,7 @@ func (d *DelayedQueue[T]) sendPatiently(ctx context.Context, patience time.Durat
 			return err
 		}
 		left := patience - time.Since(began)
-		if left <= 0 || d.client.ctx.Err() != nil || pause(ctx, min(retry.next(), left)) != nil {
+		if left <= 0 || d.client.ctx.Err() != nil || pause(ctx, min(retry.Next(), left)) != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/internal/resp"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -13,7 +14,7 @@ import (
 var (
 	// ErrClosed is returned by calls on a closed Client, and by Offer and Ready of a
 	// closed DelayedQueue, whose other calls go on working.
-	ErrClosed = errors.New("dq: closed")
+	ErrClosed = conn.ErrClosed
 	// ErrEmpty is returned by Poll and its forms when there is no value.
 	ErrEmpty = errors.New("dq: the queue is empty")
 	// ErrNegativeDelay is returned by Offer; Redisson refuses negative delays

@@ -144,9 +144,6 @@ type ClockSet struct {
 	Err error
 }
 
-// Logged is a line that go-redis would log of the Client's connections.
-type Logged struct{ Line string }
-
 func (Offered) event()         {}
 func (Taken) event()           {}
 func (Handled) event()         {}
@@ -167,7 +164,6 @@ func (Returned) event()        {}
 func (Quarantined) event()     {}
 func (Unlisted) event()        {}
 func (ClockSet) event()        {}
-func (Logged) event()          {}
 
 // tell calls the observers.
 func (c *Client) tell(e Event) {

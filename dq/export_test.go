@@ -1,6 +1,13 @@
 package dq
 
-import "time"
+import "github.com/dq-bench/dq-bench/dq/internal/conn"
 
-// Tests wait for idle connections to be closed.
-func init() { idleTimeout = 2 * time.Second }
+// WithTimes has a Client wait less long than it would.
+func WithTimes(t conn.Times) Option {
+	return func(c *config) error { c.times = t; return nil }
+}
+
+// WithMostReply bounds a reply.
+func WithMostReply(n int64) Option {
+	return func(c *config) error { c.mostReply = n; return nil }
+}

@@ -1,11 +1,7 @@
 package dq_test
 
 import (
-	"bytes"
 	"context"
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -224,31 +220,4 @@ func TestFaultRedisClosedFirstElsewhere(t *testing.T) {
 		k := f.consume(t, 1)
 		f.works(t, k, name)
 	}
-}
-
-// go-redis asks the sentinels over connections of its own; what it has to say of them
-// goes to a Logged event too.
-func TestFaultSentinelsThatAreAwayAreNotToldToStderr(t *testing.T) {
-	t.Parallel()
-	if os.Getenv(logProgram) == "" {
-		program := exec.CommandContext(deadline(t), os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")
-		program.Env = append(os.Environ(), logProgram+"=1")
-		var stderr bytes.Buffer
-		program.Stderr = &stderr
-		out, err := program.Output()
-		require.NoError(t, err, "%s", out)
-		require.Empty(t, stderr.String())
-		return
-	}
-	logged := make(chan string, 1000)
-	rdb := goredis.NewFailoverClient(&goredis.FailoverOptions{MasterName: "mymaster", SentinelAddrs: []string{"127.0.0.1:1", "127.0.0.1:2"}})
-	client, err := dq.NewClient(rdb, on(func(e dq.Logged) { logged <- e.Line }))
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	require.Error(t, dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", stringCodec{})).Offer(ctx, "v", 0))
-	for !strings.Contains(<-logged, "failed to dial") {
-	}
-	require.NoError(t, client.Close())
-	require.NoError(t, rdb.Close())
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -113,7 +114,7 @@ func TestFaultADeadBlockingConnectionIsReplaced(t *testing.T) {
 	for _, c := range p.Conns(nil) {
 		for _, command := range c.Commands() {
 			if command[0] == "BLPOP" {
-				require.Equal(t, []string{"BLPOP", "orders", "0"}, command)
+				require.Equal(t, []string{"BLPOP", "orders", "4"}, command)
 			}
 		}
 	}
@@ -144,7 +145,7 @@ func TestFaultADeadBlockingConnectionTakesNothingLater(t *testing.T) {
 
 func TestFaultManyCancelledTakesLeaveFewConnections(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, redistest.Redis(t))
+	b, p := through(t, redistest.Redis(t), dq.WithTimes(conn.Times{Idle: time.Second}))
 	ctx, cancel := context.WithCancel(deadline(t))
 	var takers sync.WaitGroup
 	for range 500 {

@@ -95,7 +95,7 @@ func (w *Worker) fetch(q *leased, all *sync.WaitGroup) {
 	case err != nil:
 		w.client.tell(TakeFailed{Queue: q.queue, Err: err})
 		q.mu.Lock()
-		wait := q.retry.next()
+		wait := q.retry.Next()
 		q.mu.Unlock()
 		w.wakeIn(q, wait)
 		return
@@ -107,7 +107,7 @@ func (w *Worker) fetch(q *leased, all *sync.WaitGroup) {
 		}
 	}
 	q.mu.Lock()
-	q.retry.reset()
+	q.retry.Reset()
 	q.mu.Unlock()
 	switch {
 	case more || len(got) == n:
@@ -171,17 +171,21 @@ func (w *Worker) block(q *leased, next time.Duration, all *sync.WaitGroup) {
 		defer w.wake(q)
 		defer cancel()
 		defer q.interrupt.Store(nil)
-		_, err := w.client.block(ctx, q.queue, forever, "BLMOVE", q.queue, q.keys.Staged, "LEFT", "RIGHT", "0")
+		_, err := w.client.block(ctx, q.queue, "BLMOVE", q.queue, q.keys.Staged, "LEFT", "RIGHT")
 		switch {
 		case err == nil || ctx.Err() != nil:
 		case strings.HasPrefix(err.Error(), "ERR unknown command"): // before Redis 6.2
 			_ = pause(ctx, olderPoll)
 		default:
 			w.client.tell(TakeFailed{Queue: q.queue, Err: err})
-			_ = pause(ctx, maxBackoff)
+			_ = pause(ctx, failedPause)
 		}
 	})
 }
 
-// olderPoll is how often a server without BLMOVE is asked.
-const olderPoll = 50 * time.Millisecond
+const (
+	// olderPoll is how often a server without BLMOVE is asked.
+	olderPoll = 50 * time.Millisecond
+	// failedPause follows a BLMOVE that failed.
+	failedPause = 500 * time.Millisecond
+)

@@ -229,7 +229,7 @@ func (w *Worker) settleAs(d *delivery, how settlement, arg string, cause error) 
 			break
 		}
 		sent = sent || errors.Is(err, errLost)
-		if errors.As(err, new(resp.Error)) && !passes(err) || errors.Is(err, ErrClosed) || pause(ctx, pauses.next()) != nil {
+		if errors.As(err, new(resp.Error)) && !passes(err) || errors.Is(err, ErrClosed) || pause(ctx, pauses.Next()) != nil {
 			break
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -24,6 +25,8 @@ type config struct {
 	limit     int // 0 for the usual one
 	transfers Transfers
 	patience  time.Duration // of offers
+	times     conn.Times    // for tests
+	mostReply int64
 }
 
 // WithRelease selects the Redisson release to be compatible with, such as

@@ -153,7 +153,7 @@ func (q *BlockingQueue[T]) popCount(ctx context.Context, n int) (any, error) {
 	if n == 1 {
 		command = command[:2]
 	}
-	reply, err := q.client.one(ctx, request{key: q.Name(), commands: [][]any{command}, pops: q.client.back("LPUSH", q.Name())})
+	reply, err := q.client.one(ctx, request{key: q.Name(), commands: [][]any{command}, pops: true})
 	if one, ok := reply.(string); ok {
 		return []any{one}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -29,7 +30,7 @@ const noDue = math.MaxInt64
 type scheduler struct {
 	client       *Client
 	id           string // among the clients of a queue: see turns
-	subscription *subscription
+	subscription *conn.Subscription
 	ctx          context.Context
 	posts        chan func()
 	goroutines   sync.WaitGroup
@@ -47,14 +48,14 @@ func newScheduler(c *Client) *scheduler {
 		client:       c,
 		id:           fmt.Sprintf("%016x", c.random()),
 		ctx:          c.ctx,
-		subscription: newSubscription(c),
+		subscription: c.conns.NewSubscription(),
 		posts:        make(chan func(), 64),
 		tasks:        make(map[string]*task),
 	}
-	s.subscription.acknowledged = s.acknowledged
-	s.subscription.received = s.received
-	s.subscription.lost = s.lost
-	s.subscription.denied = s.denied
+	s.subscription.Acknowledged = s.acknowledged
+	s.subscription.Received = s.received
+	s.subscription.Lost = s.lost
+	s.subscription.Denied = s.denied
 	return s
 }
 
@@ -66,16 +67,16 @@ func (s *scheduler) open(names wire.Names) *task {
 		s.started = true
 		s.goroutines.Add(2)
 		go func() { defer s.goroutines.Done(); s.run() }()
-		go func() { defer s.goroutines.Done(); s.subscription.run(s.ctx) }()
+		go func() { defer s.goroutines.Done(); s.subscription.Run(s.ctx) }()
 	}
 	t, ok := s.tasks[names.Channel]
 	if !ok {
 		t = newTask(names)
 		s.tasks[names.Channel] = t
-		s.subscription.add(names.Channel)
+		s.subscription.Add(names.Channel)
 		if s.takesTurns() {
 			s.tasks[t.turns.channel] = t
-			s.subscription.add(t.turns.channel)
+			s.subscription.Add(t.turns.channel)
 		}
 	}
 	t.usage++
@@ -104,10 +105,10 @@ func (s *scheduler) forget(t *task) bool {
 		return false
 	}
 	delete(s.tasks, t.names.Channel)
-	s.subscription.remove(t.names.Channel)
+	s.subscription.Remove(t.names.Channel)
 	if s.takesTurns() {
 		delete(s.tasks, t.turns.channel)
-		s.subscription.remove(t.turns.channel)
+		s.subscription.Remove(t.turns.channel)
 	}
 	return true
 }

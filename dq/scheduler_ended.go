@@ -18,7 +18,7 @@ func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
 		s.failedTransfer(t, err)
 	default:
 		t.since = noDue
-		t.retry.reset()
+		t.retry.Reset()
 		if t.stands && !t.again {
 			s.becomeReady(t)
 		}
@@ -44,7 +44,7 @@ func (s *scheduler) failedTransfer(t *task, err error) {
 		s.announce(t, s.now()+faithfulRetryAfter.Milliseconds())
 		return
 	}
-	s.setDue(t, s.now()+t.retry.next().Milliseconds())
+	s.setDue(t, s.now()+t.retry.Next().Milliseconds())
 }
 
 func (s *scheduler) becomeReady(t *task) {

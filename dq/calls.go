@@ -1,0 +1,115 @@
+package dq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// What calls know of the connections.
+var (
+	errLost        = conn.ErrLost
+	errUnsent      = conn.ErrUnsent
+	errRedisClosed = conn.ErrRedisClosed
+)
+
+type lane = conn.Lane
+
+const (
+	callLane       = conn.Calls
+	backgroundLane = conn.Background
+)
+
+type backoff = conn.Backoff
+
+func pause(ctx context.Context, d time.Duration) error { return conn.Pause(ctx, d) }
+
+// request is commands for the server that owns a key, sent together.
+type request struct {
+	lane     lane
+	key      string
+	commands [][]any
+	// script, if any, is what the commands run by its SHA-1; a server that does not know it is given it.
+	script *wire.Script
+	// pops is set for a command that takes values from the front of the list key: see conn.Request.
+	pops bool
+}
+
+// send runs a request. Each reply is a value, a resp.Error, or an error that wraps errLost or errUnsent.
+func (c *Client) send(ctx context.Context, r request) []any {
+	text := ""
+	if r.script != nil {
+		text = r.script.Body
+	}
+	return c.conns.Send(ctx, conn.Request{Lane: r.lane, Key: r.key, Commands: r.commands, Script: text, Pops: r.pops})
+}
+
+// do runs one command on the server that owns key. A nil reply comes back as nil.
+func (c *Client) do(ctx context.Context, key string, args ...any) (any, error) {
+	return c.one(ctx, request{key: key, commands: [][]any{args}})
+}
+
+// one runs a request of a single command.
+func (c *Client) one(ctx context.Context, r request) (any, error) {
+	if err := c.usable(ctx); err != nil {
+		return nil, err
+	}
+	reply := c.send(ctx, r)[0]
+	err, failed := reply.(error)
+	switch {
+	case !failed:
+		return reply, nil
+	case ctx.Err() != nil && isNoScript(err):
+		return nil, fmt.Errorf("%w: %w", errUnsent, ctx.Err()) // there was no time to load it
+	}
+	return nil, c.explain(err)
+}
+
+// usable returns why no command can be sent at all.
+func (c *Client) usable(ctx context.Context) error {
+	switch {
+	case c.broken != nil:
+		return c.broken
+	case c.ctx.Err() != nil:
+		return ErrClosed
+	}
+	return ctx.Err()
+}
+
+// explain replaces what a closed Client's connections say by ErrClosed, where nothing was sent.
+func (c *Client) explain(err error) error {
+	if c.ctx.Err() != nil && errors.Is(err, errUnsent) {
+		return ErrClosed
+	}
+	return err
+}
+
+// block runs a command that blocks, here without its time-out: see conn.Block.
+func (c *Client) block(ctx context.Context, key string, command ...any) (any, error) {
+	if c.broken != nil {
+		return nil, c.broken
+	}
+	reply, err := c.conns.Block(ctx, key, command...)
+	if err != nil && ctx.Err() == nil {
+		err = c.explain(err)
+	}
+	return reply, err
+}
+
+func (c *Client) tellReturned(key string, values []string, err error) {
+	for _, v := range values {
+		c.tell(Returned{Queue: key, Value: []byte(v), Err: uncertain(err)})
+	}
+}
+
+// uncertain marks an error after which a value may be queued.
+func uncertain(err error) error {
+	if errors.Is(err, errLost) && !errors.Is(err, ErrUncertain) {
+		return fmt.Errorf("%w: %w", ErrUncertain, err)
+	}
+	return err
+}

@@ -1,0 +1,174 @@
+package dq_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+	"github.com/dq-bench/dq-bench/internal/resp"
+)
+
+// far dials a server so far away that each byte takes that long, each way.
+func far(way time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		server, err := new(net.Dialer).DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		near, other := net.Pipe()
+		go carry(server, other, way)
+		go carry(other, server, way)
+		return near, nil
+	}
+}
+
+func carry(to, from net.Conn, way time.Duration) {
+	type part struct {
+		data []byte
+		at   time.Time
+	}
+	parts := make(chan part, 10_000)
+	go func() {
+		defer to.Close()
+		for p := range parts {
+			time.Sleep(time.Until(p.at))
+			if _, err := to.Write(p.data); err != nil {
+				_ = from.Close()
+			}
+		}
+	}()
+	defer close(parts)
+	for buffer := make([]byte, 32<<10); ; {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			parts <- part{append([]byte(nil), buffer[:n]...), time.Now().Add(way)}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// A handshake takes longer than the dial time-out, and a value arrives after its taker is gone. The bounds are a fifth of the
+// usual ones.
+func TestFaultAFarServerGetsBackWhatComesTooLate(t *testing.T) {
+	t.Parallel()
+	const way, takes = 240 * time.Millisecond, 20
+	s := redistest.Redis(t)
+	opt, err := redis.ParseURL(s.URL())
+	require.NoError(t, err)
+	opt.Dialer, opt.DialTimeout = far(way), time.Second
+	rdb := redis.NewClient(opt)
+	t.Cleanup(func() { _ = rdb.Close() })
+	observe, returned := observeReturned()
+	client, err := dq.NewClient(rdb, observe, dq.WithTimes(conn.Times{Cancel: 200 * time.Millisecond}))
+	require.NoError(t, err)
+	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
+	direct, ctx := connect(t, s.URL()), deadline(t)
+	short, cancel := context.WithCancel(ctx)
+	taken := make(chan error, takes)
+	for i := range takes {
+		go func() {
+			_, err := takeLoop(short, dq.NewBlockingQueue(client, fmt.Sprint("orders", i), codec.String{}))
+			taken <- err
+		}()
+	}
+	require.Eventually(t, func() bool { return strings.Count(direct.ClientList(ctx).Val(), "flags=b ") == takes }, testDeadline, time.Millisecond)
+	for i := range takes {
+		require.NoError(t, direct.RPush(ctx, fmt.Sprint("orders", i), "v").Err())
+	}
+	cancel()
+	for range takes {
+		require.ErrorIs(t, <-taken, context.Canceled)
+	}
+	for range takes {
+		select {
+		case e := <-returned:
+			require.NoError(t, e.Err)
+		case <-ctx.Done():
+			require.Fail(t, "not returned")
+		}
+	}
+	for i := range takes {
+		require.Equal(t, []string{"v"}, direct.LRange(ctx, fmt.Sprint("orders", i), 0, -1).Val(), "back, once")
+	}
+}
+
+// A server that never ends its reply, as after a fault of its memory, takes none of the process's.
+func TestFaultAReplyWithoutEnd(t *testing.T) {
+	t.Parallel()
+	endless := strings.Repeat("$5\r\nvalue\r\n", 1000)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				for r := resp.NewReader(bufio.NewReader(c), 1<<16); ; {
+					command, err := r.ReadCommand()
+					switch {
+					case err != nil:
+						return
+					case command[0] == "EVALSHA_RO" || command[0] == "BLPOP":
+						for _, err = io.WriteString(c, "*1000000\r\n"); err == nil; {
+							_, err = io.WriteString(c, endless)
+						}
+					case strings.EqualFold(command[0], "hello"):
+						_, _ = io.WriteString(c, "-ERR unknown command 'HELLO'\r\n")
+					default:
+						_, _ = io.WriteString(c, ":1\r\n")
+					}
+				}
+			}()
+		}
+	}()
+	client, err := dq.NewClient(connect(t, "redis://"+l.Addr().String()), dq.WithMostReply(1<<20))
+	require.NoError(t, err)
+	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
+	q := dq.NewBlockingQueue(client, "orders", codec.String{})
+	_, err = client.Redisson(deadline(t), wire.ScriptReadAll, []string{"T"})
+	require.ErrorContains(t, err, "without end")
+	_, err = q.Take(deadline(t))
+	require.ErrorContains(t, err, "without end")
+	n, err := q.Size(deadline(t))
+	require.NoError(t, err, "the next call has another connection")
+	require.Equal(t, 1, n)
+}
+
+// Whoever imports dq keeps the logger of go-redis, and every other thing that a process has once.
+func TestImportingChangesNothing(t *testing.T) {
+	t.Parallel()
+	for _, folder := range []string{".", "internal/conn", "clock", "scripts", "wire"} {
+		files, err := filepath.Glob(folder + "/*.go")
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			if !strings.HasSuffix(file, "_test.go") {
+				require.NotContains(t, string(text), "\nfunc init()", file)
+				require.NotContains(t, string(text), "redis.SetLog", file)
+			}
+		}
+	}
+}

@@ -1,0 +1,218 @@
+// Package conn holds the connections of a dq.Client: it sends commands at most once, blocks for values without
+// losing any, and follows Sentinel and Cluster.
+//
+//	Send ──► server of the key ──► courier of a lane ──► socket        many callers, one pipeline after the other
+//	Block, Send with Pops ───────► idle socket, or a new one           one command, as long as it takes
+//	Subscription ────────────────► socket of its own
+//
+// go-redis does the talking: dialer, handshake, RESP, PubSub, the question to the sentinels. Each socket has a
+// redis.Client of its own, with one connection and no retries, instead of a place in a pool: what was written, what
+// has come and when to stop waiting must be known exactly, and a pool does not tell.
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	// ErrClosed is the error of calls after Close.
+	ErrClosed = errors.New("dq: closed")
+	// ErrLost is wrapped by the error of commands that were given to a socket and whose replies did not come:
+	// the server may have run them or not.
+	ErrLost = errors.New("the reply is lost")
+	// ErrUnsent is wrapped by the error of commands that were never given to a socket.
+	ErrUnsent = errors.New("not sent")
+	// ErrRedisClosed is why nothing can be done any more under Sentinel.
+	ErrRedisClosed = errors.New("the redis.Client given to dq.NewClient was closed, and only that one hears from Sentinel: close the dq.Client first")
+)
+
+// Times are the bounds of waiting; zero stands for the default.
+type Times struct {
+	// Turn is how long a command blocks at the server until it is sent again; Overdue is how much longer its reply
+	// may take. Together they bound how long a dead connection goes unnoticed.
+	Turn, Overdue time.Duration
+	// Cancel is how much longer than its context a call may last, for a value that is on its way.
+	Cancel time.Duration
+	// Silent is for how long the server may answer from beside while a command that it was asked to end does not,
+	// until the connection counts as dead.
+	Silent time.Duration
+	// Close is how long Close waits for commands that it cannot end.
+	Close time.Duration
+	// Return bounds putting a value back.
+	Return time.Duration
+	// Idle is after how long a connection is closed on which no command blocks.
+	Idle time.Duration
+	// Quiet is after how long without a frame a subscription asks for a sign of life; it waits as long for the answer.
+	Quiet time.Duration
+}
+
+func (t Times) withDefaults() Times {
+	for field, value := range map[*time.Duration]time.Duration{
+		&t.Turn: 4 * time.Second, &t.Overdue: 2 * time.Second, &t.Cancel: time.Second, &t.Silent: 5 * time.Second,
+		&t.Close: time.Second, &t.Return: time.Minute, &t.Idle: 30 * time.Second, &t.Quiet: 2 * time.Second,
+	} {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	return t
+}
+
+// Options of the connections.
+type Options struct {
+	Times
+	// Strict sends a command that blocks once, with the time-out that it was given, as Redisson does.
+	Strict bool
+	// MostReply is how many bytes may come for what was sent at once; 0 stands for 1 GiB, twice the longest value.
+	MostReply int64
+	// Returned is told of values that were put back, or could not be.
+	Returned func(key string, values []string, err error)
+}
+
+// Conns are the connections of one Client.
+type Conns struct {
+	Options
+	topology  topology
+	clustered bool
+
+	ctx    context.Context // ends with Stop
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	// blocked counts the commands that block, unwinding what is done for callers that are gone, and what holds.
+	blocked, unwinding sync.WaitGroup
+}
+
+// New returns the connections of a Client that connects as rdb does. It makes none yet.
+func New(rdb redis.UniversalClient, o Options) (*Conns, error) {
+	c := &Conns{Options: o}
+	if c.Strict && c.Quiet == 0 {
+		c.Quiet = 10 * time.Second
+	}
+	c.Times = c.withDefaults()
+	if c.MostReply == 0 {
+		c.MostReply = 1 << 30
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	switch r := reflect.ValueOf(rdb); {
+	case !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil():
+		return nil, errors.New("expected a *redis.Client or a *redis.ClusterClient, got nil")
+	case reflect.Indirect(r).IsZero():
+		return nil, fmt.Errorf("expected a client of redis.NewClient or its like, got a zero value %T", rdb)
+	}
+	switch rdb := rdb.(type) {
+	case *redis.Client:
+		if rdb.Options().Addr == failoverAddr {
+			c.topology = newSentinel(c, rdb)
+		} else {
+			c.topology = single{newServer(c, rdb.Options())}
+		}
+	case *redis.ClusterClient:
+		c.topology, c.clustered = newCluster(c, rdb), true
+	default:
+		return nil, fmt.Errorf("expected a *redis.Client or a *redis.ClusterClient, got %T", rdb)
+	}
+	return c, nil
+}
+
+// Clustered reports whether the servers are a Redis Cluster.
+func (c *Conns) Clustered() bool { return c.clustered }
+
+// Context ends with Stop.
+func (c *Conns) Context() context.Context { return c.ctx }
+
+// Stop ends the commands that block and lets no other begin; false after the first time. Wait follows.
+func (c *Conns) Stop() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := !c.closed
+	c.closed = true
+	c.cancel()
+	return first
+}
+
+// Wait returns when no command blocks any more and what was taken for callers that are gone is back, and closes
+// the connections.
+func (c *Conns) Wait() {
+	c.blocked.Wait()
+	c.unwinding.Wait()
+	c.topology.close()
+}
+
+// hold has Wait wait for done; ErrClosed after Stop.
+func (c *Conns) hold(what *sync.WaitGroup) (done func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	what.Add(1)
+	return what.Done, nil
+}
+
+// topology knows which server owns a key, and follows when that changes.
+type topology interface {
+	// owner returns the server that keys like this one are written to.
+	owner(ctx context.Context, key string) (*server, error)
+	// at returns the server of an address that a redirection names; nil where there are no redirections.
+	at(address string) *server
+	// redirected tells that a server says that keys like this one are at an address.
+	redirected(key, address string)
+	// suspect tells that something about a server looks as if it were no longer the owner. It does not wait.
+	suspect(s *server)
+	// moved tells that a new connection of a server led to another address than those before, and reports whether
+	// the server was retired for that.
+	moved(s *server) bool
+	// follows reports whether a server that says READONLY is replaced by another.
+	follows() bool
+	close()
+}
+
+// single is one server at one address.
+type single struct{ server *server }
+
+func (t single) owner(context.Context, string) (*server, error) { return t.server, nil }
+func (t single) at(string) *server                              { return nil }
+func (t single) redirected(string, string)                      {}
+func (t single) suspect(*server)                                {}
+func (t single) moved(*server) bool                             { return false }
+func (t single) follows() bool                                  { return false }
+func (t single) close()                                         { t.server.retire(ErrClosed) }
+
+// Backoff yields growing pauses between attempts, and after that as long ones.
+type Backoff struct{ last time.Duration }
+
+// Bounds of a Backoff. The upper one bounds how long a server that is back is left waiting.
+const (
+	minBackoff = 20 * time.Millisecond
+	maxBackoff = 500 * time.Millisecond
+)
+
+// Next returns the next pause.
+func (b *Backoff) Next() time.Duration {
+	b.last = min(max(2*b.last, minBackoff), maxBackoff)
+	return b.last
+}
+
+// Reset begins anew.
+func (b *Backoff) Reset() { b.last = 0 }
+
+// Pause waits, or returns why ctx ended before.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

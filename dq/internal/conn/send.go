@@ -1,0 +1,258 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
+)
+
+// Bounds of how often a command is sent again that is known not to have run, and of the pauses where the server asks
+// for time. Together they are less than a second, but for a slot that is being moved.
+const (
+	mostTries      = 12
+	redirectPause  = 10 * time.Millisecond
+	maxRedirection = 80 * time.Millisecond
+	// maxHops is how many redirections are followed without a pause.
+	maxHops = 3
+	// maxMoving is how long a command waits for a slot that is being moved. Redis runs one of several keys only where
+	// all of them exist, which those of an offer never do: so it waits until the slot has arrived.
+	maxMoving = 3 * time.Second
+)
+
+// Request is commands for the server that owns a key, sent together.
+type Request struct {
+	Lane     Lane
+	Key      string
+	Commands [][]any
+	// Script, if any, is the text of what the commands run by its SHA-1; a server that does not know it is given it.
+	Script string
+	// Pops is set for a command that takes values from the front of the list Key. It has a connection of its own, its reply is
+	// waited for a little longer than ctx, and what comes when nobody waits any more goes back.
+	Pops bool
+
+	alone bool // it has a connection of its own, and no bound but ctx
+}
+
+// target is where a command goes.
+type target struct {
+	server *server
+	asking bool // set for the importing server of a slot that is being moved
+}
+
+// Send runs a request. Each reply is a value, a resp.Error, or an error that wraps ErrLost or ErrUnsent. What is known
+// not to have run goes where the server says it should, or is tried again where that helps; what may have run is never
+// sent again.
+func (c *Conns) Send(ctx context.Context, r Request) []any {
+	s := sending{conns: c, Request: r, replies: make([]any, len(r.Commands)), todo: make([]int, len(r.Commands))}
+	for i := range s.todo {
+		s.todo[i], s.replies[i] = i, errNotTried
+	}
+	if r.Pops {
+		done, err := c.hold(&c.unwinding)
+		if err != nil {
+			s.settle(fmt.Errorf("%w: %w", ErrUnsent, err))
+			return s.replies
+		}
+		defer done()
+	}
+	var next target
+	var p patience
+	for again := true; again && len(s.todo) > 0; again = again && p.goOn(ctx, &s, next) {
+		left := len(s.todo)
+		if next, again = s.try(ctx); len(s.todo) < left {
+			p.tries = 0 // of many commands some have run
+		}
+	}
+	return s.replies
+}
+
+// errNotTried is the reply to a command until there is another.
+var errNotTried = fmt.Errorf("%w: %w", ErrUnsent, context.Canceled)
+
+// patience bounds how often, and for how long, a request is sent again.
+type patience struct {
+	began  time.Time
+	tries  int
+	wait   time.Duration
+	taught bool // a script, by the last try
+}
+
+// goOn reports whether there is another try, and pauses before it where that helps.
+func (p *patience) goOn(ctx context.Context, s *sending, next target) bool {
+	if p.began.IsZero() {
+		p.began = time.Now()
+	}
+	if p.tries++; p.tries >= mostTries && (!s.moving || time.Since(p.began) >= maxMoving) {
+		if !s.teach || p.taught {
+			return false
+		}
+		p.taught = true // a server that has come back at the last try knows no scripts
+	}
+	s.to = next
+	// Servers that send it to and fro have not yet heard of each other.
+	if next.server != nil && !s.hold && (s.teach || p.tries <= maxHops) {
+		return ctx.Err() == nil
+	}
+	p.wait = min(max(2*p.wait, redirectPause), maxRedirection)
+	return Pause(ctx, p.wait) == nil
+}
+
+// sending is the state of one request.
+type sending struct {
+	Request
+	conns   *Conns
+	replies []any
+	todo    []int // which commands have not been run
+	to      target
+	hold    bool // the server asks for time
+	moving  bool // and that for keys of a slot that is being moved
+	teach   bool // the server is given the script first
+}
+
+// try sends what is to do, keeps what came of it, and says where the rest goes.
+func (s *sending) try(ctx context.Context) (next target, again bool) {
+	if s.to.server == nil {
+		owner, err := s.conns.topology.owner(ctx, s.Key)
+		if err != nil {
+			s.settle(err)
+			return target{}, errors.Is(err, errNoOwner) && s.conns.ctx.Err() == nil
+		}
+		s.to.server = owner
+	}
+	commands := s.wrap()
+	if s.Pops || s.alone {
+		x, err := s.conns.begin(ctx, s.to.server, commands)
+		if err == nil {
+			err = s.pop(ctx, x)
+		}
+		if err != nil {
+			s.settle(err)
+			return target{}, another(err) && s.conns.ctx.Err() == nil
+		}
+		return s.sort(ctx, x.commands, x.err)
+	}
+	p := s.to.server.lanes[s.Lane].send(commands)
+	if err := p.wait(ctx); err != nil {
+		s.settle(err)
+		return target{}, false
+	}
+	return s.sort(ctx, p.commands, p.err)
+}
+
+func (s *sending) settle(err error) {
+	for _, i := range s.todo {
+		s.replies[i] = err
+	}
+}
+
+// wrap returns the commands to send, each behind ASKING where that is needed, and all behind SCRIPT LOAD where the server
+// did not know the script: at once, so that nobody flushes it in between.
+func (s *sending) wrap() []redis.Cmder {
+	commands := make([][]any, 0, len(s.todo)+1)
+	if s.teach {
+		commands = append(commands, []any{"SCRIPT", "LOAD", s.Script})
+	}
+	for _, i := range s.todo {
+		if s.to.asking {
+			commands = append(commands, []any{"ASKING"})
+		}
+		commands = append(commands, s.Commands[i])
+	}
+	return commandsOf(commands)
+}
+
+// sort keeps the replies. missing is why the last ones of them are.
+func (s *sending) sort(ctx context.Context, commands []redis.Cmder, missing error) (next target, again bool) {
+	var rest []int
+	var untaught error
+	if s.teach {
+		untaught, _ = replyOf(commands[0], missing).(error)
+		commands = commands[1:]
+	}
+	step := 1
+	if s.to.asking {
+		step, commands = 2, commands[1:]
+	}
+	s.hold, s.moving, s.teach = false, false, false
+	for k, i := range s.todo {
+		s.replies[i] = replyOf(commands[k*step], missing)
+		failure, failed := s.replies[i].(error)
+		reply, isReply := s.replies[i].(resp.Error)
+		switch {
+		case !failed:
+		case !isReply:
+			if ctx.Err() == nil && s.conns.ctx.Err() == nil && another(failure) {
+				rest = append(rest, i)
+			}
+		case s.Script != "" && isNoScript(reply):
+			if untaught != nil {
+				s.replies[i] = fmt.Errorf("loading the script: %w", untaught)
+				continue
+			}
+			s.teach = true
+			rest = append(rest, i)
+		default:
+			if to, ok := s.redirect(reply); ok {
+				next = to
+				rest = append(rest, i)
+			}
+		}
+	}
+	s.todo = rest
+	if s.teach && next.server == nil && !s.hold {
+		return s.to, true
+	}
+	s.teach = false // elsewhere, the script may be known
+	return next, len(rest) > 0
+}
+
+// another reports whether a command that was not sent may be over another connection, or to another server.
+func another(err error) bool {
+	return errors.Is(err, ErrUnsent) && (errors.Is(err, errBroken) || errors.Is(err, errRetired))
+}
+
+func isNoScript(reply resp.Error) bool { return redis.HasErrorPrefix(reply, "NOSCRIPT") }
+
+// redirect reports whether an error reply says that the command was not run and that it can be: where, and whether the
+// server asks for time first.
+func (s *sending) redirect(reply resp.Error) (to target, ok bool) {
+	t := s.conns.topology
+	code, rest, _ := strings.Cut(string(reply), " ")
+	switch code {
+	case "MOVED", "ASK":
+		fields := strings.Fields(rest)
+		if len(fields) < 2 {
+			return target{}, false
+		}
+		address := fullAddress(fields[1], s.to.server.opt.Addr)
+		to.server = t.at(address)
+		to.asking = code == "ASK"
+		if code == "MOVED" {
+			t.redirected(s.Key, address)
+		}
+		return to, to.server != nil
+	case "TRYAGAIN":
+		// The keys of the command are on both sides of a move, or not there yet.
+		s.hold, s.moving = true, true
+		return s.to, true
+	case "CLUSTERDOWN":
+		// A master is gone, or a slot has none for a moment.
+		t.suspect(s.to.server)
+		s.hold = true
+		return target{}, true
+	case "READONLY":
+		if !t.follows() {
+			return target{}, false
+		}
+		t.suspect(s.to.server)
+		s.hold = true
+		return target{}, true
+	}
+	return target{}, false
+}

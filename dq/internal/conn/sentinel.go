@@ -1,0 +1,185 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// sentinel is the master that a Sentinel names. go-redis's failover client asks the sentinels at each dial, and listens to
+// +switch-master: then it closes all its connections to the old master, one of which is held here for that.
+type sentinel struct {
+	conns *Conns
+	rdb   *redis.Client
+	opt   *redis.Options
+
+	mu      sync.Mutex
+	current *server
+	watched sync.Once
+	asking  bool
+	ended   error // why no call can succeed: the Client is closed, or rdb is
+}
+
+// failoverAddr is what go-redis puts in the place of an address in the options of a failover client.
+const failoverAddr = "FailoverClient"
+
+func newSentinel(c *Conns, rdb *redis.Client) *sentinel {
+	opt := *rdb.Options()
+	t := &sentinel{conns: c, rdb: rdb, opt: &opt}
+	dial := opt.Dialer
+	opt.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if errors.Is(err, redis.ErrClosed) {
+			t.end(ErrRedisClosed)
+			return nil, ErrRedisClosed
+		}
+		return conn, err
+	}
+	t.current = newServer(c, t.opt)
+	return t
+}
+
+func (t *sentinel) owner(context.Context, string) (*server, error) {
+	t.watched.Do(func() { go t.watch() })
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnsent, t.ended)
+	}
+	return t.current, nil
+}
+
+// end gives up. If rdb is closed, connections would work until the next fail-over, and then serve a server that is the
+// master no more.
+func (t *sentinel) end(reason error) {
+	t.mu.Lock()
+	if t.ended == nil {
+		t.ended = reason
+	}
+	s := t.current
+	t.mu.Unlock()
+	s.retire(reason)
+}
+
+func (t *sentinel) close() { t.end(ErrClosed) }
+
+func (*sentinel) at(string) *server         { return nil }
+func (*sentinel) redirected(string, string) {}
+func (*sentinel) follows() bool             { return true }
+
+// moved replaces the server: whatever is under way on its other connections would be acknowledged by a server that is
+// about to forget it.
+func (t *sentinel) moved(s *server) bool {
+	t.mu.Lock()
+	if t.current == s && t.ended == nil {
+		t.current = newServer(t.conns, t.opt)
+	}
+	t.mu.Unlock()
+	s.retire(errRetired)
+	return true
+}
+
+// suspect asks the sentinels who the master is.
+func (t *sentinel) suspect(s *server) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.asking || t.ended != nil || t.current != s || t.conns.ctx.Err() != nil {
+		return
+	}
+	t.asking = true
+	go func() {
+		t.ask(s)
+		_ = Pause(t.conns.ctx, minBackoff) // calls that fail one after the other need no more
+		t.mu.Lock()
+		t.asking = false
+		t.mu.Unlock()
+	}()
+}
+
+// ask dials the master, and has it replaced if that is another server now.
+func (t *sentinel) ask(s *server) {
+	ctx, cancel := context.WithTimeout(t.conns.ctx, time.Second)
+	defer cancel()
+	conn, err := t.opt.Dialer(ctx, t.opt.Network, t.opt.Addr)
+	if err != nil {
+		return
+	}
+	remote := conn.RemoteAddr().String()
+	_ = conn.Close()
+	s.mu.Lock()
+	moved := s.remote != "" && s.remote != remote
+	s.mu.Unlock()
+	if moved {
+		t.moved(s)
+	}
+}
+
+// watch holds a connection of the failover client until Stop. When it breaks, go-redis has heard of a new master or the old
+// one is gone.
+func (t *sentinel) watch() {
+	var retry Backoff
+	for t.conns.ctx.Err() == nil {
+		began := time.Now()
+		if errors.Is(t.hold(), redis.ErrClosed) {
+			t.end(ErrRedisClosed)
+			return
+		}
+		t.askCurrent()
+		if time.Since(began) > time.Second {
+			retry.Reset()
+		}
+		_ = Pause(t.conns.ctx, retry.Next())
+	}
+}
+
+func (t *sentinel) askCurrent() {
+	t.mu.Lock()
+	s := t.current
+	t.mu.Unlock()
+	t.ask(s)
+}
+
+// holdFor is how long one WAIT lasts, and so how long a closed Client may keep the connection; a server that does not answer
+// may take as long again.
+const holdFor = time.Second
+
+// hold returns when the connection breaks: it blocks in WAIT for more replicas than there can be, which names no key and
+// changes nothing. Where the user may not, it pings.
+func (t *sentinel) hold() error {
+	conn := t.rdb.WithTimeout(2 * holdFor).EphemeralConn()
+	defer conn.Close()
+	if err := once(t.conns.ctx, conn, "PING"); err != nil {
+		return err
+	}
+	t.askCurrent() // what happened before there was a connection to break
+	for command := []any{"WAIT", math.MaxInt32, holdFor.Milliseconds()}; t.conns.ctx.Err() == nil; {
+		err := once(t.conns.ctx, conn, command...)
+		var refused redis.Error
+		switch {
+		case err != nil && (!errors.As(err, &refused) || len(command) == 1 || redis.HasErrorPrefix(refused, "UNBLOCKED")):
+			return err
+		case err != nil:
+			command = []any{"PING"}
+		case len(command) == 1:
+			_ = Pause(t.conns.ctx, holdFor/10)
+		}
+	}
+	return nil
+}
+
+// once runs a command of go-redis's that is not tried again: the pauses between its attempts, on a connection that is broken,
+// are when offers are lost.
+func once(ctx context.Context, conn *redis.Conn, args ...any) error {
+	return conn.Process(ctx, onceCommand{redis.NewCmd(ctx, args...)})
+}
+
+type onceCommand struct{ *redis.Cmd }
+
+// NoRetry is part of redis.Cmder.
+func (onceCommand) NoRetry() bool { return true }

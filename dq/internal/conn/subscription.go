@@ -1,0 +1,248 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Subscription keeps channels subscribed over one connection, and makes a new one when that is lost.
+type Subscription struct {
+	// Acknowledged, Received and Denied are called in the order of the server's frames.
+	Acknowledged func(channel string)
+	Received     func(channel, payload string)
+	Denied       func(channel string, err error)
+	Lost         func(error)
+
+	conns *Conns
+
+	mu       sync.Mutex
+	channels []string
+	socket   *socket  // nil while there is none
+	awaiting []string // channels whose SUBSCRIBE is not answered yet, and pings, in order
+	refused  map[string]*refusal
+	changed  chan struct{}
+}
+
+// refusal is what is known of a channel that the user may not subscribe to.
+type refusal struct {
+	pause time.Duration
+	again time.Time
+}
+
+// A refused SUBSCRIBE is sent again with growing pauses, for rights can change.
+const (
+	minRefusalPause = time.Second
+	maxRefusalPause = 30 * time.Second
+)
+
+// ping stands for a PING among the channels that wait for an answer. No queue has a channel of that name.
+const ping = ""
+
+// NewSubscription returns one without channels.
+func (c *Conns) NewSubscription() *Subscription {
+	return &Subscription{conns: c, changed: make(chan struct{}, 1), refused: make(map[string]*refusal)}
+}
+
+// Add subscribes to a channel, at once or with the next connection.
+func (s *Subscription) Add(channel string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.channels = append(s.channels, channel)
+	s.subscribe(channel)
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Remove ends the subscription to a channel.
+func (s *Subscription) Remove(channel string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.channels = slices.DeleteFunc(s.channels, func(c string) bool { return c == channel })
+	delete(s.refused, channel)
+	if s.socket != nil {
+		_ = s.socket.pubsub.Unsubscribe(context.Background(), channel)
+	}
+}
+
+// subscribe sends one SUBSCRIBE for each channel, so that a refusal is that of one. A failure needs no answer here: the
+// reader meets it too, and connects again. Call with mu held.
+func (s *Subscription) subscribe(channel string) {
+	if s.socket != nil {
+		s.awaiting = append(s.awaiting, channel)
+		_ = s.socket.pubsub.Subscribe(context.Background(), channel)
+	}
+}
+
+// Run serves until ctx ends.
+func (s *Subscription) Run(ctx context.Context) {
+	var retry Backoff
+	for attempt := 0; s.waitForChannels(ctx); attempt++ {
+		established, err := s.serve(ctx, attempt)
+		if ctx.Err() != nil {
+			return
+		}
+		s.Lost(err)
+		if established {
+			retry.Reset()
+			attempt = 0
+		}
+		_ = Pause(ctx, retry.Next())
+	}
+}
+
+// waitForChannels waits until there is something to subscribe to; false when ctx ends before.
+func (s *Subscription) waitForChannels(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		s.mu.Lock()
+		n := len(s.channels)
+		s.mu.Unlock()
+		if n > 0 {
+			return true
+		}
+		select {
+		case <-s.changed:
+		case <-ctx.Done():
+		}
+	}
+	return false
+}
+
+// serve makes one connection and reads from it until it breaks. established reports whether the server acknowledged
+// anything.
+func (s *Subscription) serve(ctx context.Context, attempt int) (established bool, err error) {
+	one, err := s.connect(ctx, attempt)
+	if err != nil {
+		return false, fmt.Errorf("dq: cannot connect for the subscription: %w", err)
+	}
+	defer context.AfterFunc(ctx, func() { one.fail(ErrClosed) })()
+	defer func() {
+		one.fail(errSurplus)
+		s.mu.Lock()
+		s.socket, s.awaiting = nil, nil
+		s.mu.Unlock()
+		_ = one.pubsub.Close()
+	}()
+	lost := func(err error) error { return fmt.Errorf("dq: the subscription connection is lost: %w", err) }
+	for pinged := false; ; {
+		s.retryRefused()
+		one.begun.Store(one.received.Load())
+		frame, err := one.pubsub.ReceiveTimeout(ctx, s.conns.Quiet)
+		var refused redis.Error
+		var timeout net.Error
+		switch {
+		case errors.As(err, &refused):
+			if err := s.refuse(refused); err != nil {
+				return established, lost(err)
+			}
+		case errors.As(err, &timeout) && timeout.Timeout() && !pinged && one.alive() && one.received.Load() == one.begun.Load():
+			pinged = true
+			s.mu.Lock()
+			s.awaiting = append(s.awaiting, ping)
+			_ = one.pubsub.Ping(context.Background())
+			s.mu.Unlock()
+			continue
+		case err != nil:
+			return established, lost(err)
+		}
+		pinged = false
+		switch f := frame.(type) {
+		case *redis.Subscription:
+			if f.Kind == "subscribe" {
+				s.answered(f.Channel)
+				s.Acknowledged(f.Channel)
+				established = true
+			}
+		case *redis.Message:
+			s.Received(f.Channel, f.Payload)
+		case *redis.Pong:
+			s.answered(ping)
+		}
+	}
+}
+
+// connect makes a connection to a server that owns one of the channels' slots, and subscribes to all of them. In a Cluster
+// any server would do; each attempt takes another one, for a slot may be down.
+func (s *Subscription) connect(ctx context.Context, attempt int) (*socket, error) {
+	s.mu.Lock()
+	all := slices.Clone(s.channels)
+	s.mu.Unlock()
+	if len(all) == 0 {
+		return nil, errors.New("nothing to subscribe to")
+	}
+	owner, err := s.conns.topology.owner(ctx, all[attempt%len(all)])
+	if err != nil {
+		return nil, err
+	}
+	one, err := owner.connect(ctx, listening)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.socket, s.awaiting = one, nil
+	for _, channel := range s.channels {
+		if r := s.refused[channel]; r == nil || time.Now().After(r.again) {
+			s.subscribe(channel)
+		}
+	}
+	return one, nil
+}
+
+// answered strikes a channel from those that wait for an answer.
+func (s *Subscription) answered(channel string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.awaiting) > 0 && s.awaiting[0] == channel {
+		s.awaiting = s.awaiting[1:]
+	}
+	delete(s.refused, channel)
+}
+
+// refuse handles an error reply, which is that to the oldest SUBSCRIBE or PING. One to PING, from a server that is BUSY or to
+// a user who may not send it, is a sign of life as good as any. That the user may not subscribe to one channel does not
+// concern the others; any other refusal of a SUBSCRIBE, such as BUSY, ends the connection, for it may be over as soon as
+// there is another one.
+func (s *Subscription) refuse(reply redis.Error) error {
+	s.mu.Lock()
+	if len(s.awaiting) > 0 && s.awaiting[0] == ping {
+		s.awaiting = s.awaiting[1:]
+		s.mu.Unlock()
+		return nil
+	}
+	if len(s.awaiting) == 0 || !redis.HasErrorPrefix(reply, "NOPERM") {
+		s.mu.Unlock()
+		return fmt.Errorf("the server answered %w", reply)
+	}
+	channel := s.awaiting[0]
+	s.awaiting = s.awaiting[1:]
+	r := s.refused[channel]
+	if r == nil {
+		r = &refusal{}
+		s.refused[channel] = r
+	}
+	r.pause = min(max(2*r.pause, minRefusalPause), maxRefusalPause)
+	r.again = time.Now().Add(r.pause)
+	s.mu.Unlock()
+	s.Denied(channel, fmt.Errorf("dq: the server refuses the subscription to %q: %w", channel, reply))
+	return nil
+}
+
+// retryRefused sends SUBSCRIBE again where that was refused some time ago. It is called at least once per Quiet.
+func (s *Subscription) retryRefused() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for channel, r := range s.refused {
+		if time.Now().After(r.again) && !slices.Contains(s.awaiting, channel) {
+			s.subscribe(channel)
+		}
+	}
+}
