@@ -1,0 +1,346 @@
+package java_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/big"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/codec/java"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redisson"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+const (
+	corpusSeed     = 1
+	corpusMessages = 2000
+	// sampledMessages of each codec are in testdata/corpus.
+	sampledMessages = 20
+	corpusDeadline  = 10 * time.Minute
+)
+
+// corpusReleases have the codecs that a default used, the newest and the oldest read here.
+var corpusReleases = map[string][]string{"3.16.6": {"marshalling", "serialization", "json"}, "4.7.0": {"kryo5", "serialization", "json"}}
+
+// message is one message that a Redisson wrote.
+type message struct {
+	codec   string
+	number  int
+	text    string // its description
+	bytes   []byte
+	problem string // why Redisson cannot write it, or read it back
+}
+
+// readCorpus reads the output of Corpus.java: messages, and the serialVersionUIDs of the classes.
+func readCorpus(t testing.TB, lines []byte) (all []message, uids map[string]int64) {
+	uids = map[string]int64{}
+	scanner := bufio.NewScanner(bytes.NewReader(lines))
+	scanner.Buffer(nil, 1<<24)
+	for scanner.Scan() {
+		parts := strings.Split(scanner.Text(), "\t")
+		number, err := strconv.ParseInt(parts[2], 10, 64)
+		require.NoError(t, err)
+		if parts[0] == "class" {
+			uids[parts[1]] = number
+			continue
+		}
+		m := message{codec: parts[1], number: int(number), text: parts[4]}
+		if parts[5] == "-" {
+			m.problem = parts[6]
+		} else {
+			m.bytes, err = hex.DecodeString(parts[5])
+			require.NoError(t, err)
+		}
+		all = append(all, m)
+	}
+	require.NoError(t, scanner.Err())
+	require.NotEmpty(t, all)
+	return all, uids
+}
+
+// corpusCodec returns the codec of a name for the classes of the corpus.
+func corpusCodec(t testing.TB, seed uint64, release, name string, uids map[string]int64) codec.Codec[any] {
+	var given []java.Class
+	for _, c := range newCorpus(seed, name, uids) {
+		class := java.Class{Of: reflect.Zero(c.goType).Interface()}
+		switch c.kind {
+		case corpusInterface:
+			continue
+		case corpusEnum:
+			class.Name, class.Constants = "acme."+c.name, c.constants
+		}
+		given = append(given, class)
+	}
+	if release == "3.16.6" && name == "json" {
+		c, err := java.NewJackson[any](java.JSONForm{BareUUIDs: true}, given...)
+		require.NoError(t, err)
+		return c
+	}
+	return byName(t, name, given...)
+}
+
+// judgement counts the results of one codec.
+type judgement struct {
+	read, identical int
+	refused         map[string]int // by reason, to read
+	unwritable      map[string]int // by reason, to write
+	rewritten       []message      // written in other bytes, for Redisson to read
+}
+
+// judge reads every message and writes it again. A value that differs from Redisson's description fails the test.
+func judge(t *testing.T, seed uint64, release, name string, all []message, uids map[string]int64) judgement {
+	values := corpusCodec(t, seed, release, name, uids)
+	j := judgement{refused: map[string]int{}, unwritable: map[string]int{}}
+	total := 0
+	for _, m := range all {
+		if m.codec != name || m.problem != "" {
+			continue
+		}
+		total++
+		value, err := values.Decode(m.bytes)
+		if err != nil {
+			j.refused[reason(err)]++
+			continue
+		}
+		require.Equal(t, m.text, describe(reflect.ValueOf(value), false), "%s %d: silently wrong: %s", name, m.number, m.bytes)
+		j.read++
+		switch written, err := values.Encode(value); {
+		case err != nil:
+			j.unwritable[reason(err)]++
+		case bytes.Equal(written, m.bytes):
+			j.identical++
+		default:
+			m.bytes = written
+			j.rewritten = append(j.rewritten, m)
+		}
+	}
+	t.Logf("%s: %d messages, %d read, 0 silently wrong, refused %v; %d written identically, %d in other bytes, not written %v",
+		name, total, j.read, j.refused, j.identical, len(j.rewritten), j.unwritable)
+	require.Subset(t, []string{"class java.util.concurrent.atomic.AtomicLong", "class java.sql.Timestamp", "expected a java."}, slices.Collect(maps.Keys(j.refused)), "%s", name)
+	return j
+}
+
+// reason is the end of an error, without the names of fields and classes.
+func reason(err error) string {
+	var class *java.ClassError
+	if errors.As(err, &class) {
+		return "class " + class.Class
+	}
+	for _, known := range []string{"expected a java.", "not a plain value", "TreeMap", "generic class", "ConcurrentHashMap", "record", "finer than milliseconds", "another offset"} {
+		if strings.Contains(err.Error(), known) {
+			return known
+		}
+	}
+	return err.Error()[:min(len(err.Error()), 300)]
+}
+
+// TestCorpusSample reads and writes messages that were recorded from real Redissons.
+func TestCorpusSample(t *testing.T) {
+	for release, codecs := range corpusReleases {
+		lines, err := os.ReadFile("testdata/corpus/" + release + ".tsv")
+		require.NoError(t, err)
+		all, uids := readCorpus(t, lines)
+		for _, name := range codecs {
+			judge(t, corpusSeed, release, name, all, uids)
+		}
+	}
+}
+
+// TestCorpusOfRedisson has real Redissons write messages of hundreds of classes, and read everything that Go writes in other
+// bytes than Java. DQ_SEED selects other classes; DQ_WRITE_CORPUS is a folder for the sample.
+func TestCorpusOfRedisson(t *testing.T) {
+	redistest.Redisson(t, slices.Collect(maps.Keys(corpusReleases))...)
+	seed := uint64(corpusSeed)
+	if text := os.Getenv("DQ_SEED"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 31)
+		require.NoError(t, err)
+		seed = n
+	}
+	classes := compileCorpus(t, seed)
+	for release, codecs := range corpusReleases {
+		run := func(stdin string, args ...string) []byte {
+			return runJava(t, classPath(t, release)+string(os.PathListSeparator)+classes, stdin, "corpus.Corpus", args...)
+		}
+		write := func(n int) []byte {
+			return run("", append([]string{"write", fmt.Sprint(seed), fmt.Sprint(n)}, codecs...)...)
+		}
+		all, uids := readCorpus(t, write(corpusMessages))
+		for _, name := range codecs {
+			j := judge(t, seed, release, name, all, uids)
+			var lines strings.Builder
+			for _, m := range j.rewritten {
+				fmt.Fprintf(&lines, "%s\t%d\t%x\n", m.codec, m.number, m.bytes)
+			}
+			answers := strings.Split(strings.TrimSuffix(string(run(lines.String(), "read", fmt.Sprint(seed))), "\n"), "\n")
+			for i, m := range j.rewritten {
+				require.Equal(t, fmt.Sprintf("%s\t%d\tok", name, m.number), answers[i], "%s\n%x", m.text, m.bytes)
+			}
+		}
+		if dir := os.Getenv("DQ_WRITE_CORPUS"); dir != "" {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, release+".tsv"), write(sampledMessages), 0o644))
+		}
+	}
+}
+
+// compileCorpus compiles Corpus.java and the classes, and returns the folder.
+func compileCorpus(t *testing.T, seed uint64) string {
+	sources, out := t.TempDir(), t.TempDir()
+	files, err := filepath.Glob("testdata/java/corpus/*.java")
+	require.NoError(t, err)
+	var list strings.Builder
+	for _, c := range newCorpus(seed, "serialization", nil) {
+		file := filepath.Join(sources, c.name+".java")
+		require.NoError(t, os.WriteFile(file, []byte(c.source()), 0o644))
+		files = append(files, file)
+		fmt.Fprintf(&list, "acme.%s", c.name)
+		if c.isMessage() {
+			list.WriteString(" message")
+		}
+		list.WriteString("\n")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), corpusDeadline)
+	defer cancel()
+	args := append([]string{"-proc:none", "-nowarn", "-Xlint:none", "-d", out, "-cp", classPath(t, "4.7.0")}, files...)
+	problems, err := exec.CommandContext(ctx, "javac", args...).CombinedOutput()
+	require.NoError(t, err, string(problems))
+	require.NoError(t, os.WriteFile(filepath.Join(out, "acme", "classes"), []byte(list.String()), 0o644))
+	return out
+}
+
+// classPath returns the class path of a release of Redisson.
+func classPath(t *testing.T, release string) string {
+	r, err := wire.ParseRelease(release)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), corpusDeadline)
+	defer cancel()
+	built, err := redisson.Build(ctx, r, func(line string) { t.Log(line) })
+	if err != nil {
+		redistest.Missing(t, "redisson", err)
+	}
+	return built.Command[slices.Index(built.Command, "-cp")+1]
+}
+
+func runJava(t *testing.T, classPath, stdin, main string, args ...string) []byte {
+	ctx, cancel := context.WithTimeout(t.Context(), corpusDeadline)
+	defer cancel()
+	opens := []string{"--add-opens", "java.base/java.util=ALL-UNNAMED", "--add-opens", "java.base/java.lang=ALL-UNNAMED", "--add-opens", "java.base/java.time=ALL-UNNAMED"}
+	program := exec.CommandContext(ctx, "java", append(append(opens, "-cp", classPath, main), args...)...)
+	program.Stdin = strings.NewReader(stdin)
+	var problems bytes.Buffer
+	program.Stderr = &problems
+	out, err := program.Output()
+	require.NoError(t, err, problems.String())
+	return out
+}
+
+// describe describes a decoded value in the words of Describer.java.
+func describe(v reflect.Value, asSet bool) string {
+	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer && v.Type() != reflect.TypeFor[*big.Int]() {
+		v = v.Elem()
+	}
+	if !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.IsNil() {
+		return "null"
+	}
+	if text := describeScalar(v.Interface()); text != "" {
+		return text
+	}
+	var parts []string
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			parts = append(parts, describe(v.Index(i), false))
+		}
+		if asSet || v.Type() == reflect.TypeFor[java.Set]() {
+			slices.Sort(parts)
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	case reflect.Map:
+		values := map[string]string{}
+		for entries := v.MapRange(); entries.Next(); {
+			values[describe(entries.Key(), false)] = describe(entries.Value(), false)
+		}
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			parts = append(parts, key+":"+values[key])
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	case reflect.Struct:
+		fields := map[string]string{}
+		describeFields(v, fields)
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			parts = append(parts, name+"="+fields[name])
+		}
+		blank, _ := v.Type().FieldByName("_")
+		class, _, _ := strings.Cut(blank.Tag.Get("java"), ",")
+		return class + "{" + strings.Join(parts, ",") + "}"
+	}
+	return fmt.Sprintf("enum %v", v)
+}
+
+func describeFields(v reflect.Value, into map[string]string) {
+	for i := range v.NumField() {
+		switch f := v.Type().Field(i); {
+		case f.Anonymous:
+			describeFields(v.Field(i), into)
+		case f.Name != "_" && f.Tag.Get("corpus") == "":
+			into[f.Tag.Get("json")] = describe(v.Field(i), strings.Contains(f.Tag.Get("java"), "Set"))
+		}
+	}
+}
+
+// describeScalar returns "" for other values.
+func describeScalar(value any) string {
+	switch value := value.(type) {
+	case []byte:
+		return fmt.Sprintf("bytes %x", value)
+	case string:
+		return fmt.Sprintf("text %x", value)
+	case int32:
+		return fmt.Sprintf("Integer %d", value)
+	case int64:
+		return fmt.Sprintf("Long %d", value)
+	case int16:
+		return fmt.Sprintf("Short %d", value)
+	case int8:
+		return fmt.Sprintf("Byte %d", value)
+	case uint16:
+		return fmt.Sprintf("char %d", value)
+	case bool:
+		return fmt.Sprintf("Boolean %t", value)
+	case float64:
+		return fmt.Sprintf("double %x", math.Float64bits(value))
+	case float32:
+		return fmt.Sprintf("float %x", math.Float32bits(value))
+	case java.Timestamp:
+		return fmt.Sprintf("Timestamp %d %d", value.Unix(), value.Nanosecond())
+	case time.Time:
+		return fmt.Sprintf("Instant %d %d", value.Unix(), value.Nanosecond())
+	case time.Duration:
+		return fmt.Sprintf("Duration %d", int64(value))
+	case java.Decimal:
+		return "BigDecimal " + string(value)
+	case *big.Int:
+		return "BigInteger " + value.String()
+	}
+	if of := reflect.TypeOf(value); of.PkgPath() == reflect.TypeFor[java.Date]().PkgPath() && of != reflect.TypeFor[java.Set]() {
+		return fmt.Sprintf("%s %v", of.Name(), value)
+	}
+	return ""
+}

@@ -1,0 +1,220 @@
+package java_test
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/codec/java"
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+func TestZeroCodecs(t *testing.T) {
+	for _, encode := range []func(int32) ([]byte, error){
+		java.Kryo5[int32]{}.Encode, java.Jackson[int32]{}.Encode, java.Marshalling[int32]{}.Encode, java.Serialization[int32]{}.Encode,
+	} {
+		_, err := encode(7)
+		require.ErrorContains(t, err, "constructor")
+	}
+	for _, decode := range []func([]byte) (int32, error){
+		java.Kryo5[int32]{}.Decode, java.Jackson[int32]{}.Decode, java.Marshalling[int32]{}.Decode, java.Serialization[int32]{}.Decode,
+	} {
+		_, err := decode([]byte("7"))
+		require.ErrorContains(t, err, "constructor")
+	}
+}
+
+func TestTypeErrors(t *testing.T) {
+	type (
+		unnamed struct{ ID int32 }
+		twice   struct {
+			_ struct{} `java:"demo.Order"`
+		}
+		two struct {
+			_ struct{} `java:"demo.Two"`
+			base
+			low
+		}
+		pointed struct {
+			_ struct{} `java:"demo.Pointed"`
+			*base
+		}
+		badTag struct {
+			_  struct{} `java:"demo.Bad"`
+			ID int32    `json:"id" java:"Set"`
+		}
+		badOption struct {
+			_ struct{} `java:"demo.Bad,sealed"`
+		}
+		badUID struct {
+			_ struct{} `java:"demo.Bad,serialVersionUID=x"`
+		}
+	)
+	fails := func(err error, says string) {
+		t.Helper()
+		require.ErrorContains(t, err, says)
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+	}
+	_, err := java.NewKryo5[int]()
+	fails(err, "no certain Java type")
+	_, err = java.NewKryo5[unnamed]()
+	fails(err, "its Java class is unknown")
+	_, err = java.NewKryo5[any](java.Class{Of: order{}}, java.Class{Of: twice{}})
+	fails(err, "is already")
+	_, err = java.NewKryo5[any](java.Class{Of: 7})
+	fails(err, "Of must be a struct")
+	_, err = java.NewKryo5[any](java.Class{Of: color("")})
+	fails(err, "all Constants")
+	_, err = java.NewKryo5[two]()
+	fails(err, "embeds two structs")
+	_, err = java.NewKryo5[pointed]()
+	fails(err, "embeds the pointer")
+	_, err = java.NewKryo5[badTag]()
+	fails(err, `java:"Set"`)
+	_, err = java.NewKryo5[badOption]()
+	fails(err, "sealed")
+	_, err = java.NewKryo5[badUID]()
+	fails(err, "64-bit integer")
+	_, err = java.NewSerialization[map[string]chan int]()
+	fails(err, "no certain Java type")
+}
+
+// zoned is a ZonedDateTime in Kryo5 at 2:30 on 2024-10-27, in a zone.
+func zoned(zone string) []byte {
+	name := "java.time.ZonedDateTime"
+	data := append([]byte{1, 0}, name...)
+	data[len(data)-1] |= 0x80
+	data = append(data, 0xe8, 0x0f, 10, 27, 2, ^byte(30))
+	data = append(data, zone...)
+	data[len(data)-1] |= 0x80
+	return data
+}
+
+// Kryo5 does not write the offset of a ZonedDateTime: the zone must be known, and Java takes the earlier instant.
+func TestZonedDateTimeInKryo5(t *testing.T) {
+	c := byName(t, "kryo5")
+	for _, zone := range []string{"Asia/Nowhere", "Local", "../UTC"} {
+		_, err := c.Decode(zoned(zone))
+		require.ErrorContains(t, err, "does not know the time zone", zone)
+		require.ErrorAs(t, err, new(*java.ValueError))
+	}
+	for zone, want := range map[string]java.ZonedDateTime{
+		"Europe/Berlin": "2024-10-27T02:30+02:00[Europe/Berlin]", "Asia/Tokyo": "2024-10-27T02:30+09:00[Asia/Tokyo]", "+05:30": "2024-10-27T02:30+05:30",
+	} {
+		got, err := c.Decode(zoned(zone))
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		data, err := c.Encode(want)
+		require.NoError(t, err)
+		require.Equal(t, zoned(zone), data)
+	}
+	_, err := c.Encode(java.ZonedDateTime("2024-10-27T02:30+01:00[Europe/Berlin]"))
+	require.ErrorContains(t, err, "another offset")
+	_, err = c.Encode(java.ZonedDateTime("2024-10-27 02:30"))
+	require.ErrorContains(t, err, "expected a text as toString")
+}
+
+func TestTimestampInKryo5(t *testing.T) {
+	c := byName(t, "kryo5")
+	at := java.Timestamp{Time: time.Unix(5, 123_000_000).UTC()}
+	data, err := c.Encode(at)
+	require.NoError(t, err)
+	got, err := c.Decode(data)
+	require.NoError(t, err)
+	require.Equal(t, at, got)
+	_, err = c.Encode(java.Timestamp{Time: time.Unix(5, 123_000_001)})
+	require.ErrorContains(t, err, "finer than milliseconds")
+}
+
+func TestStreamsRefuse(t *testing.T) {
+	type unversioned struct {
+		_ struct{} `java:"demo.Unversioned"`
+	}
+	for _, name := range []string{"marshalling", "serialization"} {
+		c := byName(t, name, java.Class{Of: plainRecord{}}, colorClass)
+		_, err := c.Encode(unversioned{})
+		require.ErrorContains(t, err, "the serialVersionUID of demo.Unversioned is unknown")
+		for _, value := range []any{map[string]any{}, java.Date(5), color("PINK"), "\xff", java.Set{}, []any{big.NewInt(1)}} {
+			_, err := c.Encode(value)
+			require.ErrorContains(t, err, "not a plain value")
+		}
+		_, err = c.Encode(optionalBean{})
+		require.Error(t, err)
+		_, err = c.Encode(plainRecord{})
+		require.Equal(t, name == "marshalling", err != nil, "JBoss Marshalling cannot read records")
+	}
+}
+
+// Two objects of demo.Sub as the JDK and JBoss write them; the object refers to itself.
+const (
+	serialSub  = "aced00057372000864656d6f2e5375620000000000000001020002490001784c000473656c6674000a4c64656d6f2f5375623b787000000005" + "71007e0002"
+	serialList = "aced0005737200136a6176612e7574696c2e41727261794c6973747881d21d99c7619d03000149000473697a65787000000001770400000001"
+)
+
+func TestObject(t *testing.T) {
+	data, err := hex.DecodeString(serialSub)
+	require.NoError(t, err)
+	c, err := java.NewSerialization[java.Object]()
+	require.NoError(t, err)
+	o, err := c.Decode(data)
+	require.NoError(t, err)
+	require.Equal(t, "demo.Sub", o.Class())
+	text, err := json.Marshal(o)
+	require.NoError(t, err)
+	require.Equal(t, `{"@class":"demo.Sub","self":"a demo.Sub that contains this","x":5}`, string(text))
+	_, err = c.Encode(o)
+	require.ErrorContains(t, err, "codec.Keep")
+	held, err := byName(t, "serialization").Decode(data)
+	require.NoError(t, err)
+	require.Equal(t, o, held)
+	unknown := new(java.ClassError)
+	typed, err := java.NewSerialization[order]()
+	require.NoError(t, err)
+	_, err = typed.Decode(data)
+	require.ErrorAs(t, err, &unknown)
+	require.Equal(t, "demo.Sub", unknown.Class)
+}
+
+// A list of two references to a list of two references, and so on: 2^60 elements in a few bytes.
+func TestReferencesAreBounded(t *testing.T) {
+	one, err := hex.DecodeString(serialList)
+	require.NoError(t, err)
+	reference := func(handle byte) string { return "\x71\x00\x7e\x00" + string(rune(handle)) }
+	var inner func(depth int) string
+	inner = func(depth int) string {
+		list := "\x73" + reference(0) + "\x00\x00\x00\x02\x77\x04\x00\x00\x00\x02"
+		if depth == 0 {
+			return list + "\x70\x70\x78"
+		}
+		return list + inner(depth-1) + reference(byte(62-depth)) + "\x78"
+	}
+	data := append(one, inner(59)+"\x78"...)
+	_, err = byName(t, "serialization").Decode(data)
+	require.ErrorContains(t, err, "references make the value larger")
+	c, err := java.NewSerialization[java.Object]()
+	require.NoError(t, err)
+	o, err := c.Decode(data)
+	require.NoError(t, err)
+	_, err = json.Marshal(o)
+	require.ErrorContains(t, err, "references make the value larger")
+	_, err = byName(t, "serialization").Decode(append(one, strings.Repeat("\x73"+reference(0)+"\x00\x00\x00\x01\x77\x04\x00\x00\x00\x01", 1000)...))
+	require.ErrorContains(t, err, "nested deeper")
+}
+
+func TestDefault(t *testing.T) {
+	for text, want := range map[string]string{"2.7.0": "json", "2.15.2": "fst", "3.9.1": "json", "3.12.5": "fst", "3.18.1": "marshalling", "4.7.0": "kryo5"} {
+		r, err := wire.ParseRelease(text)
+		require.NoError(t, err)
+		require.Equal(t, want, java.Default(r))
+		require.True(t, java.Has(r, want))
+		require.True(t, java.Has(r, "serialization"))
+	}
+	require.False(t, java.Has(wire.Newest(), "fst"))
+	require.Equal(t, []string{"kryo5", "marshalling", "fst"}, java.Optional())
+}

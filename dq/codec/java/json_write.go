@@ -1,0 +1,337 @@
+package java
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// JSONForm selects one of Redisson's codecs for JSON. The zero value is JsonJacksonCodec.
+type JSONForm struct {
+	Plain     bool // without classes, as TypedJsonJacksonCodec
+	Jackson3  bool // as JsonJackson3Codec and TypedJsonJackson3Codec: dates are texts
+	BareUUIDs bool // as JsonJacksonCodec before 4.2.0: no class before a declared UUID
+}
+
+// Jackson writes JSON with the type information of Redisson's JsonJacksonCodec, or another form.
+type Jackson[T any] struct {
+	bound[T]
+	form JSONForm
+}
+
+// NewJackson returns the codec for T. It fails with a *TypeError. The plain form needs no Class, and takes what encoding/json
+// takes besides.
+func NewJackson[T any](form JSONForm, classes ...Class) (Jackson[T], error) {
+	name := "json"
+	if form.Plain {
+		name = "typed-json"
+	}
+	b, err := bind[T](name, form.Plain, classes)
+	return Jackson[T]{b, form}, err
+}
+
+// Encode fails with a *TypeError or *ValueError for a value that Java cannot hold.
+func (j Jackson[T]) Encode(value T) ([]byte, error) {
+	if err := j.Check(); err != nil {
+		return nil, err
+	}
+	w := jsonWriter{registry: j.g, form: j.form}
+	v, t, err := j.g.actual(reflect.ValueOf(&value).Elem(), j.root())
+	switch {
+	case err != nil:
+		return nil, err
+	case !v.IsValid():
+		return []byte("null"), nil
+	}
+	declared := object
+	if t.kind == doubleKind || t.kind == bytesKind || t.kind == longKind && j.form.Jackson3 {
+		declared = t // Jackson never writes the class of these at the top
+	}
+	w.value(v, t, declared)
+	return w.buf, w.err
+}
+
+type jsonWriter struct {
+	registry *registry
+	form     JSONForm
+	buf      []byte
+	depth    int
+	err      error
+}
+
+func (w *jsonWriter) refuse(format string, args ...any) {
+	if w.err == nil {
+		w.err = &ValueError{w.registry.codec, fmt.Sprintf(format, args...)}
+	}
+}
+
+// value writes a value of type t in a place of the declared type. Jackson leaves out the class of a final one, except Long.
+func (w *jsonWriter) value(v reflect.Value, t, declared *typ) {
+	if w.depth++; w.depth > maxDepth {
+		w.refuse("the value is nested deeper than %d; does it hold itself?", maxDepth)
+	}
+	defer func() { w.depth-- }()
+	v, t, err := w.registry.actual(v, t)
+	switch {
+	case err != nil:
+		w.err = err
+	case w.err != nil:
+	case !v.IsValid():
+		w.buf = append(w.buf, "null"...)
+	default:
+		w.notNull(v, t, declared)
+	}
+}
+
+func (w *jsonWriter) notNull(v reflect.Value, t, declared *typ) {
+	bare := declared.kind == t.kind
+	switch t.kind {
+	case boolKind:
+		w.buf = strconv.AppendBool(w.buf, v.Bool())
+	case intKind:
+		w.buf = strconv.AppendInt(w.buf, v.Int(), 10)
+	case byteKind, shortKind:
+		w.wrap(boxes[t.kind].class, bare, strconv.FormatInt(v.Int(), 10))
+	case longKind:
+		w.wrap(boxes[t.kind].class, bare && (!declared.boxed || w.form.Jackson3), strconv.FormatInt(v.Int(), 10))
+	case charKind:
+		text := quote(string(rune(v.Uint())), !w.form.Jackson3)
+		if utf16.IsSurrogate(rune(v.Uint())) { // half of a character
+			text = fmt.Sprintf(`"\u%04X"`, v.Uint())
+		}
+		w.wrap(boxes[t.kind].class, bare, text)
+	case floatKind, doubleKind:
+		text := floatText(v.Float(), 32)
+		if t.kind == doubleKind {
+			text = floatText(v.Float(), 64)
+		}
+		isNumber := !math.IsNaN(v.Float()) && !math.IsInf(v.Float(), 0)
+		if !isNumber {
+			text = strconv.Quote(text)
+		}
+		w.wrap(boxes[t.kind].class, bare || isNumber && t.kind == doubleKind, text)
+	case stringKind:
+		if !utf8.ValidString(v.String()) {
+			w.refuse("the string %.40q is not UTF-8, as a Java string must be; use []byte", v.String())
+		}
+		w.buf = append(w.buf, quote(v.String(), !w.form.Jackson3)...)
+	case bytesKind:
+		w.wrap(bytesClass, bare, `"`+base64.StdEncoding.EncodeToString(v.Bytes())+`"`)
+	case enumKind:
+		if !slices.Contains(t.enum.constants, v.String()) {
+			w.refuse("expected a constant of the enum %s, got %q", t.class, v.String())
+		}
+		w.wrap(t.class, bare, quote(v.String(), true))
+	case listKind:
+		w.elements(t.value, false, v, t.elem)
+	case arrayKind:
+		w.elements(t.class, t.elem.isFinal() && (t.elem.kind != longKind || !t.elem.boxed || w.form.Jackson3), v, t.elem)
+	case mapKind:
+		w.mapping(v, t)
+	case objectKind:
+		w.object(v, t, bare && t.object.final)
+	case optionalKind:
+		w.refuse("got a java.util.Optional, which needs a module of Jackson")
+	case jsonKind:
+		w.own(v)
+	default:
+		w.scalar(v, t.scalar, bare && declared.scalar == t.scalar)
+	}
+}
+
+// own writes the JSON of a Go type that has no Java type.
+func (w *jsonWriter) own(v reflect.Value) {
+	pointer := reflect.New(v.Type()) // for methods of the pointer
+	pointer.Elem().Set(v)
+	data, err := json.Marshal(pointer.Interface())
+	if err != nil {
+		w.refuse("%v", err)
+	}
+	w.buf = append(w.buf, data...)
+}
+
+// writesNull reports whether members that are null are written.
+func (w *jsonWriter) writesNull() bool { return w.form.Plain && w.form.Jackson3 }
+
+// wrap writes JSON after its class, unless bare.
+func (w *jsonWriter) wrap(class string, bare bool, text string) {
+	if bare || w.form.Plain {
+		w.buf = append(w.buf, text...)
+	} else {
+		w.buf = fmt.Appendf(w.buf, "[%s,%s]", quote(class, true), text)
+	}
+}
+
+// elements writes a list or an array after its class, unless bare.
+func (w *jsonWriter) elements(class string, bare bool, v reflect.Value, elem *typ) {
+	bare = bare || w.form.Plain
+	if !bare {
+		w.buf = append(append(append(w.buf, '['), quote(class, true)...), ',')
+	}
+	own := *elem
+	own.boxed = own.boxed || !strings.HasPrefix(class, "[") // a List<Long> of int64
+	w.buf = append(w.buf, '[')
+	for i := range v.Len() {
+		if i > 0 {
+			w.buf = append(w.buf, ',')
+		}
+		w.value(v.Index(i), elem, &own)
+	}
+	if w.buf = append(w.buf, ']'); !bare {
+		w.buf = append(w.buf, ']')
+	}
+}
+
+// member begins a member of an object.
+func (w *jsonWriter) member(name string) {
+	if w.buf[len(w.buf)-1] != '{' {
+		w.buf = append(w.buf, ',')
+	}
+	w.buf = append(append(w.buf, quote(name, !w.form.Jackson3)...), ':')
+}
+
+func (w *jsonWriter) class(name string) {
+	if w.buf = append(w.buf, '{'); name != "" && !w.form.Plain {
+		w.member("@class")
+		w.buf = append(w.buf, quote(name, true)...)
+	}
+}
+
+func (w *jsonWriter) mapping(v reflect.Value, t *typ) {
+	keys, err := inOrder(v, t)
+	if err != nil {
+		w.refuse("%v", err)
+	}
+	elem := *t.elem
+	elem.boxed = true
+	w.class(t.value)
+	for _, key := range keys {
+		element, of, err := w.registry.actual(v.MapIndex(key), t.elem)
+		name, ok := keyText(key)
+		switch {
+		case err != nil:
+			w.err = err
+		case !ok:
+			w.refuse("got a map with other keys than texts, integers, UUIDs and constants of an enum")
+		case name == "@class" && !w.form.Plain:
+			w.refuse("got a map with the key \"@class\", which Java takes for a class")
+		case element.IsValid():
+			w.member(name)
+			w.value(element, of, &elem)
+		case w.writesNull():
+			w.member(name)
+			w.buf = append(w.buf, "null"...)
+		}
+	}
+	w.buf = append(w.buf, '}')
+}
+
+func keyText(key reflect.Value) (string, bool) {
+	if key.Kind() == reflect.Interface {
+		key = key.Elem()
+	}
+	if id, is := key.Interface().(fmt.Stringer); is && key.Kind() == reflect.Array {
+		return id.String(), true
+	}
+	return fmt.Sprint(key), key.Kind() == reflect.String || key.CanInt() && scalarOfGo[key.Type()] == nil
+}
+
+// object leaves out null, except in the form of TypedJsonJackson3Codec.
+func (w *jsonWriter) object(v reflect.Value, t *typ, bare bool) {
+	class := t.class
+	if bare {
+		class = ""
+	}
+	w.class(class)
+	for _, f := range t.object.fields {
+		part := v.FieldByIndex(f.index)
+		element, of, err := w.registry.actual(part, f.typ)
+		if err != nil {
+			w.err = err
+		}
+		switch {
+		case f.omit(part):
+		case element.IsValid():
+			w.member(f.name)
+			w.value(element, of, f.typ)
+		case w.writesNull():
+			w.member(f.name)
+			w.buf = append(w.buf, "null"...)
+		}
+	}
+	w.buf = append(w.buf, '}')
+}
+
+// isoDate is how Jackson 3 writes a java.util.Date.
+const isoDate = "2006-01-02T15:04:05.000Z07:00"
+
+const firstYear = 1583 // earlier dates of java.util.Date are Julian
+
+func (w *jsonWriter) scalar(v reflect.Value, s *scalar, bare bool) {
+	switch value := v.Interface().(type) {
+	case Date:
+		text := strconv.FormatInt(int64(value), 10)
+		if w.form.Jackson3 {
+			text = strconv.Quote(value.Time().Format(isoDate))
+			if year := value.Time().Year(); year < firstYear || year > 9999 {
+				w.refuse("got the java.util.Date %s; Jackson 3 reads it from %d to 9999 only", text, firstYear)
+			}
+		}
+		w.wrap(s.class, false, text)
+	case Decimal:
+		unscaled, scale, err := value.parts()
+		if err != nil || scale > 9999 || scale < -9999 {
+			w.refuse("expected a java.math.BigDecimal of at most 9,999 digits after the point, got %.40q", string(value))
+			return
+		}
+		text := string(decimalOf(unscaled, scale))
+		if !w.form.Jackson3 && scale < 0 {
+			text = unscaled.String() + strings.Repeat("0", int(-scale))
+		} else if !w.form.Jackson3 && unscaled.Sign() < 0 {
+			text = "-" + plainDigits(unscaled.String()[1:], int(scale))
+		} else if !w.form.Jackson3 {
+			text = plainDigits(unscaled.String(), int(scale))
+		}
+		w.wrap(s.class, false, text)
+	case big.Int:
+		w.wrap(s.class, false, value.String())
+	default:
+		if s.class != uuidClass {
+			w.refuse("got a %s, whose JSON depends on the release and on Jackson's modules; use a string or a number in both services", s.class)
+			return
+		}
+		var id UUID
+		reflect.Copy(reflect.ValueOf(&id).Elem(), v)
+		w.wrap(s.class, bare && w.form.BareUUIDs, strconv.Quote(id.String()))
+	}
+}
+
+// quote writes a text as Jackson does: escapes have capital digits, and Jackson 2 escapes pairs of UTF-16 units.
+func quote(s string, pairs bool) string {
+	const short = "btn fr" // of the characters 8 to 13
+	dst := []byte{'"'}
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r >= 8 && r <= 13 && r != 11:
+			dst = append(dst, '\\', short[r-8])
+		case r < 0x20:
+			dst = fmt.Appendf(dst, `\u%04X`, r)
+		case r > 0xffff && pairs:
+			high, low := utf16.EncodeRune(r)
+			dst = fmt.Appendf(dst, `\u%04X\u%04X`, high, low)
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return string(append(dst, '"'))
+}

@@ -1,0 +1,398 @@
+package java
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Kryo5 is Redisson's Kryo5Codec: Kryo 5 without registered classes and without references.
+type Kryo5[T any] struct{ bound[T] }
+
+// NewKryo5 returns the codec for T. It fails with a *TypeError.
+func NewKryo5[T any](classes ...Class) (Kryo5[T], error) {
+	b, err := bind[T]("kryo5", false, classes)
+	return Kryo5[T]{b}, err
+}
+
+// Decode fails with a *FormatError, *ClassError or *ValueError.
+func (k Kryo5[T]) Decode(data []byte) (value T, err error) {
+	if err := k.Check(); err != nil {
+		return value, err
+	}
+	r := kryoReader{reader: reader{codec: k.g.codec, data: data}, registry: k.g}
+	tree := r.named(nil)
+	if err := r.end(); err != nil {
+		return value, err
+	}
+	return k.fromTree(tree, len(data))
+}
+
+// kryoReader reads a value as a tree, guided by the declared types of the fields: the bytes do not name fields.
+type kryoReader struct {
+	reader
+	registry *registry
+	names    []string // of classes, each written once
+}
+
+// named reads a class and a value of it; declared is the declared type, or nil.
+func (r *kryoReader) named(declared *typ) any {
+	if t := r.class(declared); t != nil {
+		return r.value(t, declared)
+	}
+	return nil
+}
+
+// class reads a class, or nil for null.
+func (r *kryoReader) class(declared *typ) *typ {
+	id := r.varint()
+	switch {
+	case id == kryoNull:
+		return nil
+	case kryoByID[id] != nil:
+		return kryoByID[id]
+	case id != kryoNamed:
+		r.fail("expected the class id of a number, String, Boolean, Character or a name, got %d", id)
+		return nil
+	}
+	index := r.varint()
+	if index == uint64(len(r.names)) {
+		name, _ := r.string().(string)
+		r.names = append(r.names, name)
+	}
+	if index >= uint64(len(r.names)) {
+		r.fail("expected one of %[2]d class names, got number %[1]d", index, len(r.names))
+	}
+	if r.err != nil {
+		return nil
+	}
+	name := r.names[index]
+	switch own := r.registry.byName[name]; {
+	case declared != nil && declared.class == name && (declared.kind == arrayKind || declared.kind == objectKind):
+		return declared // one of several Go types for a generic class
+	case kryoTypes[name] != nil:
+		return kryoTypes[name]
+	case own != nil && own.object != nil && own.object.generic:
+		r.refuse("the value holds the generic class %s where no field declares its type arguments, so its bytes cannot be read as %v", name, own.goType)
+	case own != nil:
+		return own
+	case strings.HasPrefix(name, "["):
+		r.refuse("the value holds an array, %s, but the Go type declares no array", name)
+	default:
+		r.err = &ClassError{r.codec, name}
+	}
+	return nil
+}
+
+// declared reads a value of the declared type t: the bytes name its class unless t is final. Kryo ignores type arguments in
+// arrays and records.
+func (r *kryoReader) declared(t *typ, arguments bool) any {
+	known := t
+	if !arguments {
+		known = nil
+	}
+	switch {
+	case t.isPrimitive():
+		return r.value(t, nil)
+	case !t.isFinal() && (t.kind == arrayKind || t.kind == objectKind && (arguments || !t.object.generic)):
+		return r.named(t)
+	case !t.isFinal():
+		return r.named(known)
+	}
+	return r.orNull(t, true, known)
+}
+
+// orNull reads a value of a known class.
+func (r *kryoReader) orNull(t *typ, mayBeNull bool, declared *typ) any {
+	if mayBeNull && !t.hasOwnNull() && !r.flag() {
+		return nil
+	}
+	return r.value(t, declared)
+}
+
+// value reads a value of class t without the byte for null.
+func (r *kryoReader) value(t, declared *typ) any {
+	if !r.enter() {
+		return nil
+	}
+	defer func() { r.depth-- }()
+	switch t.kind {
+	case boolKind:
+		return r.flag()
+	case byteKind:
+		return int8(r.byte())
+	case shortKind:
+		return int16(r.fixed(2))
+	case charKind:
+		return uint16(r.fixed(2))
+	case intKind:
+		return r.zigzag()
+	case longKind:
+		n := r.varlong()
+		return int64(n>>1) ^ -int64(n&1)
+	case floatKind:
+		return math.Float32frombits(uint32(r.fixed(4)))
+	case doubleKind:
+		return math.Float64frombits(r.fixed(8))
+	case stringKind:
+		return r.string()
+	case bytesKind:
+		if n := int(r.varint()); n > 0 {
+			return append([]byte{}, r.take(n-1)...)
+		}
+	case enumKind:
+		n := int(r.varint())
+		if n > len(t.enum.constants) {
+			r.fail("constant number %d of the enum %s, but its Class has %d", n, t.class, len(t.enum.constants))
+		} else if n > 0 {
+			return constant{t.class, t.enum.constants[n-1]}
+		}
+	case optionalKind:
+		return r.named(nil)
+	case listKind:
+		return r.collection(t.class, declared.as(listKind).element())
+	case arrayKind:
+		if n := int(int32(r.varint())); n != 0 {
+			return array{t.class, r.values(n-1, func() any { return r.declared(t.elem, false) })}
+		}
+	case mapKind:
+		return r.mapping(t.class, declared)
+	case objectKind:
+		return r.object(t)
+	default:
+		return r.scalar(t.scalar)
+	}
+	return nil
+}
+
+func (r *kryoReader) object(t *typ) any {
+	if len(t.object.fields) == 0 {
+		r.spend(1)
+	}
+	o := &record{class: t.class, typ: t}
+	for _, f := range t.object.fields {
+		before := r.err
+		o.fields = append(o.fields, member{f.of.name, f.name, r.declared(f.typ, !t.object.record)})
+		if before == nil && r.err != nil {
+			r.err = fmt.Errorf("field %s of %s: %w", f.name, t.class, r.err)
+		}
+	}
+	return o
+}
+
+// collection reads a list or a set. The bytes do not name the class of the elements if the declared elem is final.
+func (r *kryoReader) collection(class string, elem *typ) any {
+	isKnown := elem != nil && elem.isFinal()
+	var flag bool // there are nulls; or all elements are of one class
+	var n int
+	switch {
+	case isEmpty(class):
+		r.spend(1)
+		return list{class, nil}
+	case isSingleton(class):
+		return list{class, []any{r.named(nil)}}
+	case isKnown && withoutNulls(class):
+		n = int(int32(r.varint()))
+	default:
+		flag, n = r.flagged()
+	}
+	if n == 0 {
+		return nil
+	}
+	n--
+	r.comparator(class)
+	switch {
+	case n == 0:
+		return list{class, nil}
+	case isKnown:
+		return list{class, r.values(n, func() any { return r.orNull(elem, flag, elem) })}
+	case !flag:
+		return list{class, r.values(n, func() any { return r.named(elem) })}
+	}
+	t := r.class(elem)
+	if t == nil { // all are null, without bytes
+		r.spend(min(n, maxFree+1))
+		n = min(max(n, 0), maxFree)
+		return list{class, make([]any, n)}
+	}
+	hasNull := !withoutNulls(class) && r.flag()
+	return list{class, r.values(n, func() any { return r.orNull(t, hasNull, elem) })}
+}
+
+func (r *kryoReader) comparator(class string) {
+	if isSorted(class) && r.byte() != kryoNull {
+		r.refuse("the value holds a %s with a comparator; only Java can read it", class)
+	}
+}
+
+func (r *kryoReader) mapping(class string, declared *typ) any {
+	key, elem := declared.as(mapKind).keys(), declared.as(mapKind).element()
+	n := 1
+	switch {
+	case isEmpty(class):
+		r.spend(1)
+		return dictionary{class: class}
+	case isSingleton(class):
+		key, elem = nil, nil
+	default:
+		if n = int(int32(r.varint())); n == 0 {
+			return nil
+		}
+		n = r.count(n - 1)
+		r.comparator(class)
+	}
+	part := func(declared *typ) any {
+		if declared == nil || !declared.isFinal() {
+			return r.named(declared)
+		}
+		return r.orNull(declared, !withoutNulls(class), declared)
+	}
+	d := dictionary{class: class}
+	for i := 0; i < n && r.err == nil; i++ {
+		d.keys, d.values = append(d.keys, part(key)), append(d.values, part(elem))
+	}
+	return d
+}
+
+// scalar reads a value of a class of the JDK.
+func (r *kryoReader) scalar(s *scalar) any {
+	switch s.class {
+	case "java.util.Date":
+		return Date(r.varlong())
+	case "java.sql.Timestamp":
+		return Timestamp{time.UnixMilli(int64(r.varlong())).UTC()}
+	case "java.util.UUID":
+		var id UUID
+		binary.BigEndian.PutUint64(id[:8], r.fixed(8))
+		binary.BigEndian.PutUint64(id[8:], r.fixed(8))
+		return id
+	case "java.math.BigInteger", "java.math.BigDecimal":
+		size := int(int32(r.varint()))
+		switch {
+		case size == 0:
+			return nil
+		case size < 2:
+			r.fail("a number of no bytes")
+			return nil
+		}
+		n := integerOf(r.take(size - 1))
+		if s.class == "java.math.BigDecimal" {
+			return decimalOf(n, r.zigzag())
+		}
+		return n
+	case "java.time.Instant":
+		seconds := int64(r.varlong())
+		return time.Unix(seconds, int64(r.varint())).UTC()
+	case "java.time.Duration":
+		d, err := durationOf(int64(r.fixed(8)), int32(r.varint()))
+		if err != nil {
+			r.refuse("the value holds %v", err)
+		}
+		return d
+	case "java.net.URI":
+		text, _ := r.string().(string)
+		return URI(text)
+	case "java.util.Currency":
+		if text, is := r.string().(string); is {
+			return Currency(text)
+		}
+		return nil
+	case "java.util.Locale":
+		var parts [3]string
+		for i := range parts {
+			parts[i], _ = r.string().(string)
+		}
+		return Locale(strings.TrimRight(strings.Join(parts[:], "_"), "_"))
+	}
+	// The bytes have no offset where the zone gives it.
+	zone := func() string { id, _ := r.string().(string); return id }
+	m := r.reader.moment(strings.Replace(s.layout, "oz", "z", 1), func() int32 { return int32(r.varint()) }, func() int32 { return int32(r.fixed(4)) }, zone)
+	if strings.HasSuffix(s.layout, "z") && r.err == nil {
+		if err := m.inZone(); err != nil {
+			r.refuse("%v", err)
+		}
+	}
+	if err := m.valid(s.layout); err != nil {
+		r.refuse("the value holds a %s: %v", s.class, err)
+	}
+	return s.of(m)
+}
+
+func (r *kryoReader) varint() uint64 {
+	var n uint64
+	for shift := 0; shift < 35; shift += 7 {
+		b := r.byte()
+		n |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return uint64(uint32(n))
+		}
+	}
+	r.fail("a number of more than 5 bytes")
+	return 0
+}
+
+// varlong reads 9 bytes at most: the ninth has eight bits.
+func (r *kryoReader) varlong() uint64 {
+	var n uint64
+	for shift := 0; shift < 56; shift += 7 {
+		b := r.byte()
+		n |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return n
+		}
+	}
+	return n | uint64(r.byte())<<56
+}
+
+func (r *kryoReader) zigzag() int32 {
+	n := uint32(r.varint())
+	return int32(n>>1) ^ -int32(n&1)
+}
+
+// fixed reads a little-endian number.
+func (r *kryoReader) fixed(size int) uint64 {
+	var data [8]byte
+	copy(data[:], r.take(size))
+	return binary.LittleEndian.Uint64(data[:])
+}
+
+// flag reads a boolean. Other bytes mean that the Go type differs from the Java type.
+func (r *kryoReader) flag() bool {
+	b := r.byte()
+	if b > 1 {
+		r.at--
+		r.fail("expected a boolean, or a flag before a value, got 0x%02x", b)
+	}
+	return b == 1
+}
+
+// flagged reads a number with a flag in its first byte.
+func (r *kryoReader) flagged() (flag bool, n int) {
+	first := r.byte()
+	n = int(first & 0x3f)
+	if first&0x40 != 0 {
+		n |= int(r.varint()) << 6
+	}
+	return first&0x80 != 0, int(int32(n))
+}
+
+// string returns a text, or nil.
+func (r *kryoReader) string() any {
+	if r.err == nil && r.left() > 0 && r.data[r.at]&0x80 == 0 {
+		for i, b := range r.data[r.at:] {
+			if b&0x80 != 0 {
+				ascii := append([]byte{}, r.take(i+1)...)
+				ascii[i] = b & 0x7f
+				return string(ascii)
+			}
+		}
+		r.take(r.left() + 1) // the text does not end
+		return nil
+	}
+	if _, n := r.flagged(); n != 0 {
+		return r.text(n - 1)
+	}
+	return nil
+}

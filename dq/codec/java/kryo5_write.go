@@ -1,0 +1,316 @@
+package java
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Encode fails with a *TypeError or *ValueError for a value that Java cannot hold.
+func (k Kryo5[T]) Encode(value T) ([]byte, error) {
+	if err := k.Check(); err != nil {
+		return nil, err
+	}
+	w := kryoWriter{registry: k.g, names: map[string]int{}}
+	w.named(reflect.ValueOf(&value).Elem(), k.root(), nil)
+	return w.buf, w.err
+}
+
+// kryoWriter writes one value. The name of a class is written once, its number each time.
+type kryoWriter struct {
+	registry *registry
+	buf      []byte
+	names    map[string]int
+	depth    int
+	err      error
+}
+
+func (w *kryoWriter) refuse(format string, args ...any) {
+	if w.err == nil {
+		w.err = &ValueError{w.registry.codec, fmt.Sprintf(format, args...)}
+	}
+}
+
+// class writes the class of a value.
+func (w *kryoWriter) class(t *typ) {
+	if id := kryoIDs[t.kind]; id != 0 {
+		w.buf = append(w.buf, id)
+		return
+	}
+	name := cmp.Or(t.value, t.class)
+	if t.object != nil && t.object.generic {
+		w.refuse("got %v for the generic class %s where no field declares its type arguments; use a Go type with fields of any", t.goType, name)
+	}
+	w.buf = append(w.buf, kryoNamed)
+	index, known := w.names[name]
+	if !known {
+		index = len(w.names)
+		w.names[name] = index
+	}
+	w.varint(uint64(index))
+	if known {
+		return
+	}
+	if len(name) > shortText && isASCII(name) {
+		w.shortText(name)
+	} else {
+		w.text(name)
+	}
+}
+
+// named writes a class and a value of it, or null. declared is the declared type, or nil.
+func (w *kryoWriter) named(v reflect.Value, t, declared *typ) {
+	v, t, err := w.registry.actual(v, t)
+	switch {
+	case err != nil:
+		w.err = cmp.Or(w.err, err)
+	case !v.IsValid():
+		w.buf = append(w.buf, kryoNull)
+	default:
+		if declared != nil && declared.kind == objectKind && t.object != nil && declared.object.generic {
+			own := *t
+			own.object = &class{name: t.object.name, fields: t.object.fields, record: t.object.record}
+			t = &own
+		}
+		w.class(t)
+		w.value(v, t, declared)
+	}
+}
+
+// declared writes a value of the declared type t.
+func (w *kryoWriter) declared(v reflect.Value, t *typ, arguments bool) {
+	known := t
+	if !arguments {
+		known = nil
+	}
+	switch {
+	case t.kind == optionalKind:
+		w.buf = append(w.buf, 1)
+		w.named(v, t.elem, nil)
+	case t.isPrimitive():
+		w.value(v, t, nil)
+	case t.isFinal():
+		w.orNull(v, t, true, known)
+	default:
+		if t.kind == objectKind && (arguments || !t.object.generic) {
+			known = t
+		}
+		w.named(v, t, known)
+	}
+}
+
+// orNull writes a value of a class t that the reader knows.
+func (w *kryoWriter) orNull(v reflect.Value, t *typ, mayBeNull bool, declared *typ) {
+	inner, own, err := w.registry.actual(v, t)
+	switch {
+	case err != nil:
+		w.err = cmp.Or(w.err, err)
+	case inner.IsValid():
+		if mayBeNull && !t.hasOwnNull() {
+			w.buf = append(w.buf, 1)
+		}
+		w.value(inner, own, declared)
+	case t.kind == stringKind || t.class == "java.util.Currency":
+		w.buf = append(w.buf, 0x80)
+	default:
+		w.buf = append(w.buf, kryoNull)
+	}
+}
+
+// value writes a value without its class.
+func (w *kryoWriter) value(v reflect.Value, t, declared *typ) {
+	if w.depth++; w.depth > maxDepth {
+		w.refuse("the value is nested deeper than %d; does it hold itself?", maxDepth)
+	}
+	defer func() { w.depth-- }()
+	if w.err != nil {
+		return
+	}
+	le := binary.LittleEndian
+	switch t.kind {
+	case boolKind:
+		w.bool(v.Bool())
+	case byteKind:
+		w.buf = append(w.buf, byte(v.Int()))
+	case shortKind:
+		w.buf = le.AppendUint16(w.buf, uint16(v.Int()))
+	case charKind:
+		w.buf = le.AppendUint16(w.buf, uint16(v.Uint()))
+	case intKind:
+		w.zigzag(int32(v.Int()))
+	case longKind:
+		w.varlong(uint64(v.Int()<<1 ^ v.Int()>>63))
+	case floatKind:
+		w.buf = le.AppendUint32(w.buf, floatBits(float32(v.Float())))
+	case doubleKind:
+		w.buf = le.AppendUint64(w.buf, doubleBits(v.Float()))
+	case stringKind:
+		if !utf8.ValidString(v.String()) {
+			w.refuse("the string %.40q is not UTF-8, as a Java string must be; use []byte", v.String())
+		}
+		w.text(v.String())
+	case bytesKind:
+		w.varint(uint64(v.Len()) + 1)
+		w.buf = append(w.buf, v.Bytes()...)
+	case enumKind:
+		ordinal := slices.Index(t.enum.constants, v.String())
+		if ordinal < 0 {
+			w.refuse("expected a constant of the enum %[2]s, one of %[3]q, got %[1]q", v.String(), t.class, t.enum.constants)
+		}
+		w.varint(uint64(ordinal) + 1)
+	case listKind:
+		w.list(v, t, declared.as(listKind).element())
+	case arrayKind:
+		w.varint(uint64(v.Len()) + 1)
+		for i := range v.Len() {
+			w.declared(v.Index(i), t.elem, false)
+		}
+	case mapKind:
+		w.mapping(v, t, declared)
+	case objectKind:
+		for _, f := range t.object.fields {
+			before := w.err
+			w.declared(v.FieldByIndex(f.index), f.typ, !t.object.record)
+			if before == nil && w.err != nil {
+				w.err = fmt.Errorf("field %s of %s: %w", f.name, t.object.name, w.err)
+			}
+		}
+	default:
+		w.scalar(v, t.scalar)
+	}
+}
+
+// list writes a collection. The class of its elements is left out if declared and final, and written once if all have it.
+func (w *kryoWriter) list(v reflect.Value, t, elem *typ) {
+	n, hasNull, same := v.Len(), false, true
+	var one *typ
+	for i := range n {
+		element, of, err := w.registry.actual(v.Index(i), t.elem)
+		switch {
+		case err != nil:
+			w.err = cmp.Or(w.err, err)
+		case !element.IsValid():
+			hasNull = true
+		case one == nil:
+			one = of
+		case one != of && (one.kind != of.kind || cmp.Or(one.value, one.class) != cmp.Or(of.value, of.class)):
+			same = false
+		}
+	}
+	declared := elem != nil && elem.isFinal()
+	switch {
+	case n == 0:
+		w.buf = append(w.buf, 1)
+	case declared:
+		w.flagged(hasNull, n+1)
+	default:
+		w.flagged(same, n+1)
+	}
+	if isSorted(t.value) {
+		w.buf = append(w.buf, kryoNull) // the comparator
+	}
+	switch {
+	case n == 0 || w.err != nil:
+		return
+	case declared:
+		one = elem
+	case !same:
+		for i := range n {
+			w.named(v.Index(i), t.elem, elem)
+		}
+		return
+	case one == nil:
+		w.buf = append(w.buf, kryoNull)
+		return
+	default:
+		w.class(one)
+		w.bool(hasNull)
+	}
+	for i := range n {
+		w.orNull(v.Index(i), one, hasNull, elem)
+	}
+}
+
+func (w *kryoWriter) mapping(v reflect.Value, t, declared *typ) {
+	key, elem := declared.as(mapKind).keys(), declared.as(mapKind).element()
+	w.varint(uint64(v.Len()) + 1)
+	if isSorted(t.value) {
+		w.buf = append(w.buf, kryoNull) // the comparator
+	}
+	keys, err := inOrder(v, t)
+	if err != nil {
+		w.refuse("%v", err)
+	}
+	part := func(v reflect.Value, t, declared *typ) {
+		if declared != nil && declared.isFinal() {
+			w.orNull(v, t, true, declared)
+		} else {
+			w.named(v, t, declared)
+		}
+	}
+	for _, k := range keys {
+		part(k, t.key, key)
+		part(v.MapIndex(k), t.elem, elem)
+	}
+}
+
+func (w *kryoWriter) bool(b bool) {
+	if b {
+		w.buf = append(w.buf, 1)
+	} else {
+		w.buf = append(w.buf, 0)
+	}
+}
+
+func (w *kryoWriter) varint(n uint64) { w.buf = binary.AppendUvarint(w.buf, n) }
+
+func (w *kryoWriter) zigzag(n int32) { w.varint(uint64(uint32(n<<1 ^ n>>31))) }
+
+// varlong writes 9 bytes at most: the ninth has eight bits.
+func (w *kryoWriter) varlong(u uint64) {
+	for range 8 {
+		if u < 0x80 {
+			break
+		}
+		w.buf = append(w.buf, byte(u)|0x80)
+		u >>= 7
+	}
+	w.buf = append(w.buf, byte(u))
+}
+
+// flagged writes n with a flag in the first byte, next to 6 bits of n.
+func (w *kryoWriter) flagged(flag bool, n int) {
+	first := byte(n) & 0x3f
+	if flag {
+		first |= 0x80
+	}
+	if n>>6 == 0 {
+		w.buf = append(w.buf, first)
+		return
+	}
+	w.buf = append(w.buf, first|0x40)
+	w.varint(uint64(n >> 6))
+}
+
+func (w *kryoWriter) shortText(s string) {
+	w.buf = append(w.buf, s...)
+	w.buf[len(w.buf)-1] |= 0x80
+}
+
+func (w *kryoWriter) text(s string) {
+	n := unitsIn(s)
+	if n == len(s) && n >= 2 && n <= shortText {
+		w.shortText(s)
+		return
+	}
+	w.flagged(true, n+1)
+	w.buf = appendUnits(w.buf, s, false)
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
+}

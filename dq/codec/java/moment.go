@@ -1,0 +1,299 @@
+package java
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// moment is the content of a java.time value, between its bytes and its text. The layout of a class names its parts in the
+// order of its text: d is a date, t a time, o an offset, z a zone, y, m and a are a year, month and day, p is a period of
+// these three. Other letters are text between parts.
+type moment struct {
+	year, month, day, hour, minute, second, nano int32
+	offset                                       int32 // seconds ahead of UTC
+	zone                                         string
+}
+
+const maxYear = 999_999_999
+
+// text is toString.
+func (m moment) text(layout string) string {
+	var b strings.Builder
+	for _, part := range layout {
+		switch part {
+		case 'd':
+			fmt.Fprintf(&b, "%s-%02d-%02d", yearText(m.year), m.month, m.day)
+		case 'y':
+			year := yearText(m.year)
+			if layout == "y" {
+				year = strconv.Itoa(int(m.year))
+			}
+			b.WriteString(year)
+		case 'm':
+			fmt.Fprintf(&b, "%02d", m.month)
+		case 'a':
+			fmt.Fprintf(&b, "%02d", m.day)
+		case 't':
+			fmt.Fprintf(&b, "%02d:%02d", m.hour, m.minute)
+			switch {
+			case m.nano > 0 && m.nano%1e6 == 0:
+				fmt.Fprintf(&b, ":%02d.%03d", m.second, m.nano/1e6)
+			case m.nano > 0 && m.nano%1e3 == 0:
+				fmt.Fprintf(&b, ":%02d.%06d", m.second, m.nano/1e3)
+			case m.nano > 0:
+				fmt.Fprintf(&b, ":%02d.%09d", m.second, m.nano)
+			case m.second > 0:
+				fmt.Fprintf(&b, ":%02d", m.second)
+			}
+		case 'o':
+			b.WriteString(offsetText(m.offset))
+		case 'z':
+			if m.zone != offsetText(m.offset) {
+				b.WriteString("[" + m.zone + "]")
+			}
+		case 'p':
+			b.WriteString(periodText(m.year, m.month, m.day))
+		default:
+			b.WriteRune(part)
+		}
+	}
+	return b.String()
+}
+
+func yearText(year int32) string {
+	switch {
+	case year > 9999:
+		return fmt.Sprintf("+%d", year)
+	case year < 0:
+		return fmt.Sprintf("-%04d", -year)
+	}
+	return fmt.Sprintf("%04d", year)
+}
+
+func periodText(years, months, days int32) string {
+	text := "P"
+	for i, n := range []int32{years, months, days} {
+		if n != 0 {
+			text += fmt.Sprintf("%d%c", n, "YMD"[i])
+		}
+	}
+	if text == "P" {
+		return "P0D"
+	}
+	return text
+}
+
+// offsetText is the id of a java.time.ZoneOffset.
+func offsetText(seconds int32) string {
+	if seconds == 0 {
+		return "Z"
+	}
+	sign := '+'
+	if seconds < 0 {
+		sign, seconds = '-', -seconds
+	}
+	text := fmt.Sprintf("%c%02d:%02d", sign, seconds/3600, seconds/60%60)
+	if seconds%60 != 0 {
+		text += fmt.Sprintf(":%02d", seconds%60)
+	}
+	return text
+}
+
+// valid fails for a moment outside the ranges of java.time.
+func (m moment) valid(layout string) error {
+	in := func(n, least, most int32) bool { return n >= least && n <= most }
+	ok := true
+	for _, part := range layout {
+		switch part {
+		case 'd':
+			last := time.Date(int(m.year), time.Month(m.month)+1, 0, 0, 0, 0, 0, time.UTC).Day()
+			ok = ok && in(m.year, -maxYear, maxYear) && in(m.month, 1, 12) && in(m.day, 1, int32(last))
+		case 'y':
+			ok = ok && in(m.year, -maxYear, maxYear)
+		case 'm':
+			ok = ok && in(m.month, 1, 12)
+		case 'a':
+			ok = ok && in(m.day, 1, 31)
+		case 't':
+			ok = ok && in(m.hour, 0, 23) && in(m.minute, 0, 59) && in(m.second, 0, 59) && in(m.nano, 0, 1e9-1)
+		case 'o':
+			ok = ok && in(m.offset, -18*3600, 18*3600)
+		case 'z':
+			ok = ok && m.zone != ""
+		}
+	}
+	if !ok {
+		return fmt.Errorf("expected a value of java.time, got %+v", m)
+	}
+	return nil
+}
+
+// parseMoment is the reverse of text.
+func parseMoment(text, layout string) (m moment, err error) {
+	rest := text
+	number := func(digits int) (n int32) {
+		end := min(digits, len(rest))
+		value, numberErr := strconv.ParseInt(rest[:end], 10, 32)
+		if numberErr != nil || end < digits {
+			err = fmt.Errorf("expected %d digits", digits)
+		}
+		rest = rest[end:]
+		return int32(value)
+	}
+	skip := func(c string) bool {
+		var had bool
+		rest, had = strings.CutPrefix(rest, c)
+		return had
+	}
+	year := func() (n int32) {
+		sign := rest != "" && strings.ContainsRune("+-", rune(rest[0]))
+		digits := len(rest[min(1, len(rest)):]) + 1
+		if end := strings.IndexByte(rest[min(1, len(rest)):], '-'); end >= 0 {
+			digits = end + 1
+		}
+		if layout != "y" && !sign && digits != 4 {
+			err = fmt.Errorf("expected a year")
+		}
+		return number(digits)
+	}
+	for _, part := range layout {
+		switch part {
+		case 'd':
+			m.year = year()
+			skip("-")
+			m.month = number(2)
+			skip("-")
+			m.day = number(2)
+		case 'y':
+			m.year = year()
+		case 'm':
+			m.month = number(2)
+		case 'a':
+			m.day = number(2)
+		case 't':
+			m.hour = number(2)
+			skip(":")
+			m.minute = number(2)
+			if skip(":") {
+				m.second = number(2)
+			}
+			if skip(".") {
+				digits := strings.IndexFunc(rest+"Z", func(r rune) bool { return r < '0' || r > '9' })
+				m.nano = number(digits)
+				for ; digits < 9; digits++ {
+					m.nano *= 10
+				}
+			}
+		case 'o':
+			id, _, _ := strings.Cut(rest, "[")
+			rest = rest[len(id):]
+			m.offset, err = parseOffset(id)
+		case 'z':
+			m.zone = offsetText(m.offset)
+			if skip("[") {
+				m.zone, rest = strings.TrimSuffix(rest, "]"), ""
+			}
+		case 'p':
+			if !skip("P") || rest == "" {
+				err = fmt.Errorf("expected a period")
+			}
+			for unit, to := range []*int32{&m.year, &m.month, &m.day} {
+				if end := strings.IndexByte(rest, "YMD"[unit]); end >= 0 {
+					*to = number(end)
+					rest = rest[1:]
+				}
+			}
+		default:
+			skip(string(part))
+		}
+	}
+	if err == nil {
+		err = m.valid(layout)
+	}
+	if err != nil || m.text(layout) != text {
+		return m, fmt.Errorf("expected a text as toString of java.time writes it, such as %q, got %.60q", moment{2024, 2, 29, 13, 5, 7, 0, 3600, "Europe/Berlin"}.text(layout), text)
+	}
+	return m, nil
+}
+
+func parseOffset(id string) (seconds int32, err error) {
+	for _, layout := range []string{"Z07:00", "Z07:00:00"} {
+		at, err := time.Parse(layout, id)
+		if err == nil {
+			_, offset := at.Zone()
+			return int32(offset), nil
+		}
+	}
+	return 0, fmt.Errorf("expected an offset, got %.20q", id)
+}
+
+// inZone sets the offset of the zone at the date and time, which Kryo5 does not write. Where clocks go back, Java takes the
+// earlier of the two instants. It fails for a zone that this machine does not know.
+func (m *moment) inZone() error {
+	if offset, err := parseOffset(m.zone); err == nil {
+		m.offset = offset
+		return nil
+	}
+	place, err := time.LoadLocation(m.zone)
+	if err != nil || m.zone == "Local" {
+		return fmt.Errorf("this machine does not know the time zone %.60q; install its tzdata, or import time/tzdata", m.zone)
+	}
+	in := func(place *time.Location) time.Time {
+		return time.Date(int(m.year), time.Month(m.month), int(m.day), int(m.hour), int(m.minute), int(m.second), 0, place)
+	}
+	local := in(time.UTC)
+	_, before := local.AddDate(0, 0, -1).In(place).Zone()
+	_, offset := local.Add(-time.Duration(before) * time.Second).In(place).Zone()
+	if offset != before {
+		_, offset = in(place).Zone()
+	}
+	m.offset = int32(offset)
+	return nil
+}
+
+// moment reads the parts of a layout. Kryo and Java's streams write integers, the seconds of an offset, and zones differently.
+func (r *reader) moment(layout string, integer, seconds func() int32, zone func() string) (m moment) {
+	for _, part := range layout {
+		switch part {
+		case 'd':
+			m.year, m.month, m.day = integer(), int32(r.byte()), int32(r.byte())
+		case 'y':
+			m.year = integer()
+		case 'm':
+			m.month = int32(r.byte())
+		case 'a':
+			m.day = int32(r.byte())
+		case 'p':
+			m.year, m.month, m.day = integer(), integer(), integer()
+		case 't':
+			r.time(&m, integer)
+		case 'o':
+			m.offset = r.offset(seconds)
+		case 'z':
+			m.zone = zone()
+		}
+	}
+	return m
+}
+
+// time reads a LocalTime: its last part that is not zero is marked.
+func (r *reader) time(m *moment, integer func() int32) {
+	for _, part := range []*int32{&m.hour, &m.minute, &m.second} {
+		*part = int32(int8(r.byte()))
+		if *part < 0 {
+			*part = ^*part
+			return
+		}
+	}
+	m.nano = integer()
+}
+
+// offset reads an offset in quarters of an hour, or in seconds.
+func (r *reader) offset(seconds func() int32) int32 {
+	if quarters := int8(r.byte()); quarters != 127 {
+		return int32(quarters) * 900
+	}
+	return seconds()
+}

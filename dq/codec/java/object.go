@@ -1,0 +1,120 @@
+package java
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"reflect"
+	"time"
+)
+
+// Object is a value of any class, read without a Go type. An any holds one for a class without a Class. NewSerialization[Object]
+// and NewMarshalling[Object] read every value; NewKryo5[Object] fails with a *ClassError for an application's class, whose
+// fields its bytes do not name. An Object cannot be written.
+type Object struct{ tree any }
+
+var objectType = reflect.TypeFor[Object]()
+
+// Class returns the full name of the value's class.
+func (o Object) Class() string { return className(o.tree) }
+
+// MarshalJSON returns the value for people: the fields of an object by name, and scalars as Java's text.
+func (o Object) MarshalJSON() ([]byte, error) {
+	budget := maxFree
+	shown := show(o.tree, &budget)
+	if budget < 0 {
+		return nil, fmt.Errorf("references make the value larger than %d elements", maxFree)
+	}
+	return json.Marshal(shown)
+}
+
+func show(value any, budget *int) any {
+	if *budget--; *budget < 0 {
+		return nil
+	}
+	all := func(values []any) any {
+		shown := make([]any, 0, len(values))
+		for _, value := range values {
+			shown = append(shown, show(value, budget))
+		}
+		return shown
+	}
+	shown := map[string]any{}
+	switch value := value.(type) {
+	case *record:
+		shown["@class"] = value.class
+		for _, f := range value.fields {
+			shown[f.name] = show(f.value, budget)
+		}
+		return shown
+	case list:
+		return all(value.all)
+	case array:
+		return all(value.all)
+	case dictionary:
+		for i, key := range value.keys {
+			shown[fmt.Sprint(show(key, budget))] = show(value.values[i], budget)
+		}
+		return shown
+	case constant:
+		return value.name
+	case itself:
+		return "a " + value.class + " that contains this"
+	case uint16:
+		return string(rune(value))
+	case []byte:
+		return fmt.Sprintf("%x", value)
+	case float32:
+		return json.RawMessage(number(float64(value), 32))
+	case float64:
+		return json.RawMessage(number(value, 64))
+	case Date:
+		return value.Time().Format(time.RFC3339Nano)
+	case Timestamp:
+		return value.Format(time.RFC3339Nano)
+	case time.Time:
+		return value.Format(time.RFC3339Nano)
+	case time.Duration, UUID:
+		return fmt.Sprint(value)
+	}
+	return value
+}
+
+// number returns a number as JSON, or NaN and the infinities as text.
+func number(f float64, bits int) string {
+	text := floatText(f, bits)
+	if text[len(text)-1] > '9' {
+		return `"` + text + `"`
+	}
+	return text
+}
+
+// className returns the Java class of a value of the tree.
+func className(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return stringClass
+	case []byte:
+		return bytesClass
+	case *big.Int:
+		return "java.math.BigInteger"
+	case *record:
+		return value.class
+	case list:
+		return value.class
+	case dictionary:
+		return value.class
+	case array:
+		return value.class
+	case constant:
+		return value.class
+	case itself:
+		return value.class
+	}
+	if s := scalarOfGo[reflect.TypeOf(value)]; s != nil {
+		return s.class
+	}
+	return boxes[kinds[reflect.TypeOf(value).Kind()]].class
+}

@@ -1,0 +1,150 @@
+package java
+
+import (
+	"encoding/binary"
+	"fmt"
+	"unicode/utf16"
+)
+
+const (
+	maxDepth  = 500     // how deep values may be nested
+	maxFree   = 1 << 20 // number of values without bytes
+	maxAhead  = 64      // elements to allocate before reading them
+	shortText = 32      // the longest text whose last byte Kryo marks
+)
+
+// reader walks over bytes. It keeps its first error; later reads return zero.
+type reader struct {
+	codec string
+	data  []byte
+	at    int
+	depth int
+	free  int
+	err   error
+}
+
+func (r *reader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = &FormatError{Codec: r.codec, Offset: r.at, Problem: fmt.Sprintf(format, args...)}
+	}
+}
+
+func (r *reader) refuse(format string, args ...any) {
+	if r.err == nil {
+		r.err = &ValueError{r.codec, fmt.Sprintf(format, args...)}
+	}
+}
+
+func (r *reader) left() int { return len(r.data) - r.at }
+
+// take returns the next n bytes. The caller must not keep them.
+func (r *reader) take(n int) []byte {
+	if r.err != nil || n < 0 || n > r.left() {
+		if r.err == nil {
+			r.err = &FormatError{Codec: r.codec, Offset: r.at, Truncated: n > 0, Problem: fmt.Sprintf("expected %d more bytes, %d left", n, r.left())}
+		}
+		return make([]byte, min(max(n, 0), 8))
+	}
+	r.at += n
+	return r.data[r.at-n : r.at]
+}
+
+func (r *reader) byte() byte {
+	if r.err != nil || r.left() == 0 {
+		r.take(1)
+		return 0
+	}
+	r.at++
+	return r.data[r.at-1]
+}
+
+func (r *reader) uint16() uint16 { return binary.BigEndian.Uint16(r.take(2)) }
+func (r *reader) int32() int32   { return int32(binary.BigEndian.Uint32(r.take(4))) }
+func (r *reader) int64() int64   { return int64(binary.BigEndian.Uint64(r.take(8))) }
+
+// count checks a number of elements of a byte or more each.
+func (r *reader) count(n int) int {
+	if r.err == nil && (n < 0 || n > r.left()) {
+		r.err = &FormatError{Codec: r.codec, Offset: r.at, Truncated: n > 0, Problem: fmt.Sprintf("expected %d elements, got %d bytes", n, r.left())}
+	}
+	if r.err != nil {
+		return 0
+	}
+	return n
+}
+
+// spend counts values without bytes.
+func (r *reader) spend(n int) {
+	if r.free += n; n < 0 || r.free > maxFree {
+		r.fail("more than %d values without bytes", maxFree)
+	}
+}
+
+// enter counts a level of nesting; leave it again when it reports true.
+func (r *reader) enter() bool {
+	if r.depth >= maxDepth {
+		r.fail("values nested deeper than %d", maxDepth)
+	}
+	r.depth++
+	return r.err == nil
+}
+
+// end returns the first error, or an error for bytes left over.
+func (r *reader) end() error {
+	if r.left() > 0 {
+		r.fail("%d bytes after the end of the value", r.left())
+	}
+	return r.err
+}
+
+// text reads count UTF-16 units, each in one to three bytes.
+func (r *reader) text(count int) string {
+	units := make([]uint16, 0, r.count(count))
+	for len(units) < count && r.err == nil {
+		units = append(units, r.unit())
+	}
+	return string(utf16.Decode(units))
+}
+
+// textOf reads a text of n bytes.
+func (r *reader) textOf(n int) string {
+	end := r.at + r.count(n)
+	var units []uint16
+	for r.at < end && r.err == nil {
+		units = append(units, r.unit())
+	}
+	if r.at > end {
+		r.fail("broken UTF-8")
+	}
+	return string(utf16.Decode(units))
+}
+
+func (r *reader) unit() uint16 {
+	first := uint16(r.byte())
+	more := func() uint16 {
+		b := r.byte()
+		if b>>6 != 2 {
+			r.fail("broken UTF-8: continuation byte 0x%02x", b)
+		}
+		return uint16(b & 0x3f)
+	}
+	switch {
+	case first < 0x80:
+		return first
+	case first>>5 == 6:
+		return first&0x1f<<6 | more()
+	case first>>4 == 14:
+		return first&0xf<<12 | more()<<6 | more()
+	}
+	r.fail("broken UTF-8: lead byte 0x%02x", first)
+	return 0
+}
+
+// values reads n values, of a byte or more each.
+func (r *reader) values(n int, read func() any) []any {
+	all := make([]any, 0, min(r.count(n), maxAhead))
+	for len(all) < n && r.err == nil {
+		all = append(all, read())
+	}
+	return all
+}

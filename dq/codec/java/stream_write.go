@@ -1,0 +1,159 @@
+package java
+
+import (
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// streamWriter writes plain values for Marshalling and Serialization: texts, numbers, booleans, byte[], enums, ArrayLists, and
+// objects with such fields. It refuses others.
+type streamWriter struct {
+	registry *registry
+	form     streamForm
+	buf      []byte
+	depth    int
+	err      error
+}
+
+// streamForm is the difference between the two protocols.
+type streamForm interface {
+	null()
+	text(s string)
+	box(t *typ, v reflect.Value)
+	bytes(data []byte)
+	list(n int)
+	endList()
+	constant(t *typ, name string)
+	object(c *class)
+	// sortsPrimitives reports whether the primitive fields of a class precede the others.
+	sortsPrimitives() bool
+	writesRecords() bool
+}
+
+func encodeStream[T any](b bound[T], form func(*streamWriter) streamForm, value T) ([]byte, error) {
+	if err := b.Check(); err != nil {
+		return nil, err
+	}
+	w := &streamWriter{registry: b.g}
+	w.form = form(w)
+	w.value(reflect.ValueOf(&value).Elem(), b.root())
+	return w.buf, w.err
+}
+
+func (w *streamWriter) refuse(format string, args ...any) {
+	if w.err == nil {
+		w.err = &ValueError{w.registry.codec, fmt.Sprintf(format, args...)}
+	}
+}
+
+func (w *streamWriter) byte(b ...byte)        { w.buf = append(w.buf, b...) }
+func (w *streamWriter) int16(n int)           { w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(n)) }
+func (w *streamWriter) int32(n int)           { w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(n)) }
+func (w *streamWriter) int64(n int64)         { w.buf = binary.BigEndian.AppendUint64(w.buf, uint64(n)) }
+func (w *streamWriter) units(s string) []byte { return appendUnits(nil, s, true) }
+
+func (w *streamWriter) value(v reflect.Value, declared *typ) {
+	if w.depth++; w.depth > maxDepth {
+		w.refuse("the value is nested deeper than %d; does it hold itself?", maxDepth)
+	}
+	defer func() { w.depth-- }()
+	v, t, err := w.registry.actual(v, declared)
+	switch {
+	case err != nil:
+		w.err = err
+	case w.err != nil:
+	case declared.kind == optionalKind:
+		w.refuse("got a java.util.Optional, which is not java.io.Serializable")
+	case !v.IsValid():
+		w.form.null()
+	case boxes[t.kind].code != "":
+		w.form.box(t, v)
+	case t.kind == stringKind && utf8.ValidString(v.String()):
+		w.form.text(v.String())
+	case t.kind == bytesKind:
+		w.form.bytes(v.Bytes())
+	case t.kind == enumKind && slices.Contains(t.enum.constants, v.String()):
+		w.form.constant(t, v.String())
+	case t.kind == listKind && t.value == "java.util.ArrayList":
+		w.form.list(v.Len())
+		for i := range v.Len() {
+			w.value(v.Index(i), t.elem)
+		}
+		w.form.endList()
+	case t.kind == objectKind:
+		w.object(v, t.object)
+	default:
+		w.refuse("got %.60q of %s, which is not a plain value; use Kryo5 or JSON, or let Java write it", fmt.Sprint(v), t.class)
+	}
+}
+
+// object writes the fields of each class of an object, the top of the hierarchy first.
+func (w *streamWriter) object(v reflect.Value, c *class) {
+	var levels []*class
+	for level := c; level != nil; level = level.super {
+		if level.uid == nil {
+			w.refuse("the serialVersionUID of %s is unknown; add `,serialVersionUID=<integer>` to its java tag, or set it in its Class", level.name)
+			return
+		}
+		levels = append(levels, level)
+	}
+	if c.record && !w.form.writesRecords() {
+		w.refuse("got the record %s, which MarshallingCodec does not read", c.name)
+	}
+	w.form.object(c)
+	for _, level := range slices.Backward(levels) {
+		for _, f := range w.fieldsOf(c, level) {
+			if part := v.FieldByIndex(f.index); f.typ.isPrimitive() {
+				w.primitive(f.typ, part)
+			} else {
+				w.value(part, f.typ)
+			}
+		}
+	}
+}
+
+// fieldsOf returns the fields of one class in the hierarchy of c, in the order on the wire.
+func (w *streamWriter) fieldsOf(c, level *class) (all []field) {
+	var others []field
+	for _, f := range c.fields {
+		switch {
+		case f.of.name != level.name:
+		case w.form.sortsPrimitives() && !f.typ.isPrimitive():
+			others = append(others, f)
+		default:
+			all = append(all, f)
+		}
+	}
+	return append(all, others...)
+}
+
+func (w *streamWriter) primitive(t *typ, v reflect.Value) {
+	switch t.kind {
+	case boolKind:
+		w.byte(0)
+		if v.Bool() {
+			w.buf[len(w.buf)-1] = 1
+		}
+	case byteKind:
+		w.byte(byte(v.Int()))
+	case shortKind:
+		w.int16(int(v.Int()))
+	case charKind:
+		w.int16(int(v.Uint()))
+	case intKind:
+		w.int32(int(v.Int()))
+	case longKind:
+		w.int64(v.Int())
+	case floatKind:
+		w.int32(int(floatBits(float32(v.Float()))))
+	case doubleKind:
+		w.int64(int64(doubleBits(v.Float())))
+	}
+}
+
+// signature returns the declared class in the notation of class files.
+func (t *typ) signature() string { return strings.ReplaceAll(t.inArray(), ".", "/") }

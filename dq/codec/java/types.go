@@ -1,0 +1,165 @@
+package java
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Class gives the Java class of a Go struct, or the enum of a Go string type. A struct can name its class in a blank field:
+//
+//	type Order struct {
+//		_     struct{} `java:"demo.Order,serialVersionUID=1"`
+//		ID    int32    `json:"id"`
+//		Name  *string  `json:"name"`
+//		Total *int64   `json:"total"` // a Long; int64 would be a long
+//	}
+//
+// An embedded struct is the super class. Marshalling and Serialization write each class separately: Java reads null for an
+// inherited field that the struct holds as its own.
+type Class struct {
+	Of        any      // a value of the struct type or string type
+	Name      string   // the full name; empty uses the tag's
+	Constants []string // all constants of an enum in the order of their declaration
+	// SerialVersionUID is required to write Marshalling and Serialization. The JDK's serialver prints it.
+	SerialVersionUID int64
+	Record, Final    bool // the class is declared so; or options of the tag: `java:"demo.Point,record"`
+}
+
+// kind says how values of a type are read and written.
+type kind uint8
+
+const (
+	anyKind kind = iota
+	boolKind
+	byteKind
+	shortKind
+	charKind
+	intKind
+	longKind
+	floatKind
+	doubleKind
+	stringKind
+	bytesKind
+	scalarKind
+	enumKind
+	listKind
+	arrayKind
+	mapKind
+	objectKind
+	optionalKind
+	jsonKind // plain JSON only: any type that encoding/json accepts
+)
+
+// box is the class of a boxed primitive, and the primitive's code in class files.
+type box struct{ class, code string }
+
+var boxes = map[kind]box{
+	boolKind: {"java.lang.Boolean", "Z"}, byteKind: {"java.lang.Byte", "B"}, shortKind: {"java.lang.Short", "S"}, charKind: {"java.lang.Character", "C"},
+	intKind: {"java.lang.Integer", "I"}, longKind: {"java.lang.Long", "J"}, floatKind: {"java.lang.Float", "F"}, doubleKind: {"java.lang.Double", "D"},
+}
+
+const (
+	stringClass   = "java.lang.String"
+	objectClass   = "java.lang.Object"
+	bytesClass    = "[B"
+	optionalClass = "java.util.Optional"
+)
+
+var (
+	anyType = reflect.TypeFor[any]()
+	object  = &typ{goType: anyType, class: objectClass}
+)
+
+// typ is the Java type of a Go type and its tag.
+type typ struct {
+	kind   kind
+	goType reflect.Type
+	boxed  bool   // of a primitive
+	class  string // as declared; "" for a primitive
+	value  string // of a list, set or map: the class to write
+	elem   *typ
+	key    *typ
+	scalar *scalar
+	enum   *enum
+	object *class
+}
+
+type enum struct{ constants []string }
+
+type class struct {
+	name          string
+	uid           *int64
+	record, final bool
+	generic       bool // several Go types can stand for the class, one for each use
+	super         *class
+	fields        []field // including inherited ones, sorted by name
+}
+
+type field struct {
+	name  string
+	index []int
+	typ   *typ
+	of    *class // that declares it
+	omit  func(reflect.Value) bool
+}
+
+func (t *typ) isPrimitive() bool { return boxes[t.kind].code != "" && !t.boxed }
+
+// isFinal reports whether the declared type fixes the class of its values.
+func (t *typ) isFinal() bool {
+	switch t.kind {
+	case anyKind, listKind, mapKind:
+		return false
+	case objectKind:
+		return t.object.final
+	case arrayKind:
+		return t.elem.isFinal()
+	case scalarKind:
+		return t.scalar.final
+	}
+	return true
+}
+
+// element and keys return the declared types of the parts of a collection; nil if nothing is declared.
+func (t *typ) element() *typ {
+	if t == nil {
+		return nil
+	}
+	return t.elem
+}
+
+func (t *typ) keys() *typ {
+	if t == nil {
+		return nil
+	}
+	return t.key
+}
+
+// as returns the type if it is of a kind, else nil.
+func (t *typ) as(k kind) *typ {
+	if t == nil || t.kind != k {
+		return nil
+	}
+	return t
+}
+
+// inArray returns the class as it appears in the name of its array class.
+func (t *typ) inArray() string {
+	switch {
+	case t.isPrimitive():
+		return boxes[t.kind].code
+	case strings.HasPrefix(t.class, "["):
+		return t.class
+	}
+	return "L" + t.class + ";"
+}
+
+// index returns the number of a field: the one of the same class if possible, else any of that name; -1 without one.
+func (c *class) index(f member) int {
+	at := slices.IndexFunc(c.fields, func(own field) bool { return own.name == f.name && own.of.name == f.class })
+	if at < 0 {
+		at = slices.IndexFunc(c.fields, func(own field) bool { return own.name == f.name })
+	}
+	return at
+}
