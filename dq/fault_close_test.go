@@ -17,6 +17,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -118,7 +119,7 @@ func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 		require.ErrorContains(t, dq.NewBlockingQueue(client, "q", none).Err(), fmt.Sprintf("expected a codec, got a nil %T", none))
 	}
 	for _, zero := range []codec.Codec[string]{
-		codec.Jackson[string]{}, &codec.Kryo5[string]{}, codec.Marshalling[string]{}, codec.Serialization[string]{}, wrapped{},
+		java.Jackson[string]{}, &java.Kryo5[string]{}, java.Marshalling[string]{}, java.Serialization[string]{}, wrapped{},
 	} {
 		require.ErrorContains(t, dq.NewBlockingQueue(client, "q", zero).Err(), "zero value: make it with its constructor", "%T", zero)
 	}
@@ -132,7 +133,7 @@ type (
 	funcCodec func() codec.String
 	mapCodec  map[string]codec.String
 	chanCodec chan codec.String
-	wrapped   struct{ codec.Kryo5[string] }
+	wrapped   struct{ java.Kryo5[string] }
 )
 
 func (c funcCodec) Encode(v string) ([]byte, error)    { return c().Encode(v) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -106,7 +107,7 @@ func TestFaultATransferLimitThatLuaCannotTakeIsRefused(t *testing.T) {
 func TestFaultCodecsThatNobodyMadeAreErrors(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, c := range []codec.Codec[any]{codec.Jackson[any]{}, codec.Kryo5[any]{}, codec.Marshalling[any]{}, codec.Serialization[any]{}} {
+	for _, c := range []codec.Codec[any]{java.Jackson[any]{}, java.Kryo5[any]{}, java.Marshalling[any]{}, java.Serialization[any]{}} {
 		require.ErrorContains(t, dq.NewBlockingQueue(b.client, "orders", c).Offer(t.Context(), "x"), "constructor")
 	}
 	require.ErrorContains(t, dq.NewBlockingQueue(&dq.Client{}, "orders", codec.String{}).Err(), "NewClient")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/codec/java"
 )
 
 // entity is the document's RedisDataEntity: a value, its delay in ms and when it
@@ -36,25 +37,23 @@ func (e entity) attributes(now time.Time) []any {
 }
 
 // codecNames are the codecs that can hold an entity.
-var codecNames = []codec.Name{
-	codec.NameTypedJSON, codec.NameJSON, codec.NameKryo5, codec.NameMarshalling, codec.NameSerialization,
-}
+var codecNames = []string{"typed-json", "json", "kryo5", "marshalling", "serialization"}
 
 // newCodec returns the codec of that name. All but typed-json write the Java
 // class; marshalling and serialization need its serialVersionUID, too.
 func newCodec(name, class string, uid int64) (codec.Codec[entity], error) {
-	of := codec.Class{Of: entity{}, Name: class, SerialVersionUID: uid}
-	switch codec.Name(name) {
-	case codec.NameTypedJSON:
+	of := java.Class{Of: entity{}, Name: class, SerialVersionUID: uid}
+	switch name {
+	case "typed-json":
 		return codec.JSON[entity]{}, nil
-	case codec.NameJSON:
-		return checked(codec.NewJackson[entity](of))
-	case codec.NameKryo5:
-		return checked(codec.NewKryo5[entity](of))
-	case codec.NameMarshalling:
-		return checked(codec.NewMarshalling[entity](of))
-	case codec.NameSerialization:
-		return checked(codec.NewSerialization[entity](of))
+	case "json":
+		return checked(java.NewJackson[entity](java.JSONForm{}, of))
+	case "kryo5":
+		return checked(java.NewKryo5[entity](of))
+	case "marshalling":
+		return checked(java.NewMarshalling[entity](of))
+	case "serialization":
+		return checked(java.NewSerialization[entity](of))
 	}
 	return nil, fmt.Errorf("--codec: expected one of %s, got %q", joinNames(), name)
 }
@@ -71,10 +70,4 @@ func checked[C codec.Codec[entity]](c C, err error) (codec.Codec[entity], error)
 	return c, nil
 }
 
-func joinNames() string {
-	names := make([]string, len(codecNames))
-	for i, name := range codecNames {
-		names[i] = string(name)
-	}
-	return strings.Join(names, ", ")
-}
+func joinNames() string { return strings.Join(codecNames, ", ") }

@@ -86,7 +86,7 @@ func parse(args []string, env func(string) (string, bool), stderr io.Writer) (se
 	flags.StringVar(&s.queue, "queue", "redisson:queue", "name of the destination queue")
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:8802", "address of the web service")
 	flags.StringVar(&release, "release", "", "Redisson release to be compatible with (default the newest)")
-	flags.StringVar(&codecName, "codec", string(codec.NameTypedJSON), "how values are written: "+joinNames())
+	flags.StringVar(&codecName, "codec", "typed-json", "how values are written: "+joinNames())
 	flags.StringVar(&class, "class", "RedisDataEntity", "full name of the Java class, which every codec but typed-json writes")
 	flags.Int64Var(&uid, "serial-version-uid", 0, "of the Java class, for marshalling and serialization; the JDK's serialver tells it")
 	flags.StringVar(&style, "consumer", "take", consumerForms)

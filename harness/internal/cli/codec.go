@@ -11,7 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/codec/java"
+	"github.com/dq-bench/dq-bench/harness/internal/values"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -58,8 +59,6 @@ type decodedValue struct {
 	// Whole says that the value was read to its end, and that these are all its bytes. It is false where
 	// they do not tell: for text, numbers in decimal and the objects of Kryo5.
 	Whole bool `json:"whole"`
-	// Doubt says why a text may be a value of JSON that was cut.
-	Doubt string `json:"doubt,omitempty"`
 	// Value is JSON, as text: one of a codec with classes has "@class" in its objects.
 	Value string `json:"value,omitempty"`
 }
@@ -95,26 +94,19 @@ Exit codes: 1 no codec reads these bytes, or they are not a whole value; 2 no su
 			if java.given() {
 				return decodeByJava(cmd, java, name, class, data, asJSON)
 			}
-			kind, doubt := codec.Detect(data), codec.Doubt(data)
+			kind := values.Detect(data)
 			if name != "" {
-				if kind, err = asked(codec.Name(name), kind); err != nil {
-					return err
-				}
-				doubt = nil
+				kind = asked(name, kind)
 			}
-			whole, err := codec.WholeAs(kind.Likeliest(), data)
-			if kind.Codec == codec.UnknownCodec {
-				whole, err = codec.Whole(data)
-			}
-			if err = notWhole(data, kind, err); err != nil {
+			shown, whole, err := showValue(kind, data)
+			if err != nil {
 				return err
 			}
-			shown, _ := codec.ShowAs(kind.Likeliest(), data)
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), decodedValue{"dq-bench/codec/v1", kind.Codec, kind.Class, len(data), whole, doubtful(doubt), shown})
+				return printJSON(cmd.OutOrStdout(), decodedValue{"dq-bench/codec/v1", kind.Codec, kind.Class, len(data), whole, shown})
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "codec  %s\nclass  %s\nbytes  %d\nwhole  %s\nvalue  %s\n", kind.Codec, text.Inert(cmp.Or(kind.Class, "not told")), len(data),
-				text.Inert(cmp.Or(doubtful(doubt), wholeness(kind, whole))), text.Inert(cmp.Or(shown, notShown(whole))))
+				wholeness(kind, whole), text.Inert(cmp.Or(shown, "not shown: its bytes do not name the fields; --classpath app.jar has Java read it")))
 			return err
 		},
 	}
@@ -135,53 +127,38 @@ func ofOneCodec(cmd *cobra.Command, name string) string {
 	return name
 }
 
-// asked returns what a value is of which the codec is told.
-func asked(name codec.Name, seems codec.Kind) (codec.Kind, error) {
-	if _, err := codec.ByName(name); err != nil {
-		return seems, usageError(fmt.Errorf("--codec: %w", err))
+// asked returns the kind of a value whose codec is given.
+func asked(name string, seems values.Kind) values.Kind {
+	if slices.Contains(strings.Split(seems.Codec, "|"), name) {
+		return values.Kind{Codec: name, Class: seems.Class}
 	}
-	if slices.Contains(strings.Split(seems.Codec, "|"), string(name)) {
-		return codec.Kind{Codec: string(name), Class: seems.Class}, nil
-	}
-	return codec.Kind{Codec: string(name)}, nil
+	return values.Kind{Codec: name}
 }
 
-// doubtful says why a text may be no text.
-func doubtful(doubt error) string {
-	if doubt == nil {
-		return ""
-	}
-	return fmt.Sprintf("in doubt: it begins as JSON does, and is none: %v; --codec says which it is", doubt)
-}
-
-// notWhole is the error about bytes that are no value, or not all of one.
-func notWhole(data []byte, kind codec.Kind, err error) error {
-	var broken *codec.FormatError
+// showValue returns a value as JSON, "" for an object of Kryo5; whole reports whether it was read to its end.
+func showValue(kind values.Kind, data []byte) (shown string, whole bool, err error) {
+	shown, err = values.Show(kind.Likeliest(), data)
+	var class *java.ClassError
 	switch {
-	case errors.As(err, &broken), err != nil && kind.Codec == string(codec.NameLong):
-		return fmt.Errorf("these %d bytes, which begin with %.32x, are no value as a codec writes it: %w", len(data), data, err)
-	case kind.Codec == codec.UnknownCodec:
-		return fmt.Errorf("no codec known here wrote these %d bytes, which begin with %.32x", len(data), data)
+	case kind.Codec == values.Unknown:
+		return "", false, fmt.Errorf("no codec known here wrote these %d bytes, which begin with %.32x", len(data), data)
+	case errors.Is(err, errors.ErrUnsupported):
+		return "", false, usageError(fmt.Errorf("--codec: %w", err))
+	case errors.As(err, &class):
+		return "", false, nil
+	case err != nil:
+		return "", false, fmt.Errorf("these %d bytes, which begin with %.32x, are not a whole value: %w", len(data), data, err)
 	}
-	return nil
+	return shown, kind.Likeliest() != "string" && kind.Likeliest() != "long", nil
 }
 
-// wholeness says whether a value was read to its end.
-func wholeness(kind codec.Kind, whole bool) string {
-	_, inner := kind.Likeliest().Split()
+// wholeness reports whether a value was read to its end.
+func wholeness(kind values.Kind, whole bool) string {
 	switch {
 	case whole:
 		return "yes, read to its end"
-	case inner == codec.NameKryo5:
-		return "not checked: Kryo5 names no fields, so that what is behind the name of a class of yours may be anything, or cut off"
+	case strings.HasSuffix(kind.Likeliest(), "kryo5"):
+		return "not checked: Kryo5 does not name fields, so the bytes after the name of an application's class can be anything"
 	}
-	return "not told: text and numbers may end anywhere"
-}
-
-// notShown says why a value is not shown.
-func notShown(whole bool) string {
-	if whole {
-		return "not shown: its references multiply it beyond all bounds"
-	}
-	return "not shown: its bytes do not name the fields; --classpath app.jar has Java read it"
+	return "unknown: text and numbers can end anywhere"
 }

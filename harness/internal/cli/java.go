@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/values"
@@ -93,7 +92,7 @@ func decodeByJava(cmd *cobra.Command, java javaFlags, name, class string, data [
 	}
 	defer client.Close()
 	if name == "" {
-		if name = string(codec.Detect(data).Likeliest()); name == codec.UnknownCodec {
+		if name = values.Detect(data).Likeliest(); name == values.Unknown {
 			return usageError(errors.New("the bytes do not tell which codec wrote them: --codec names it"))
 		}
 	}
@@ -109,7 +108,7 @@ func decodeByJava(cmd *cobra.Command, java javaFlags, name, class string, data [
 		return fmt.Errorf("Redisson %s does not read these %d bytes as %s: %w", client.Old, len(data), name, err)
 	}
 	if asJSON {
-		return printJSON(cmd.OutOrStdout(), decodedValue{"dq-bench/codec/v1", name, r.Class, len(data), r.Same, "", string(r.JSON)})
+		return printJSON(cmd.OutOrStdout(), decodedValue{"dq-bench/codec/v1", name, r.Class, len(data), r.Same, string(r.JSON)})
 	}
 	whole := "yes, Redisson writes the same bytes again"
 	if !r.Same {

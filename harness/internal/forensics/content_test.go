@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
+	"github.com/dq-bench/dq-bench/harness/internal/values"
 )
 
 const (
@@ -91,7 +91,7 @@ func FuzzUnpack(f *testing.F) {
 				t.Fatalf("%s member %q read as %q, %v", l, raw, value, ok)
 			}
 		}
-		kind := codec.Detect(content.Value)
+		kind := values.Detect(content.Value)
 		if text, _ := forensics.Text(content.Value, kind); len(text) > 200 {
 			t.Fatalf("text of %d bytes", len(text))
 		}

@@ -6,23 +6,23 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/harness/internal/values"
 )
 
 // maxText is how much of a value Text shows, in bytes.
 const maxText = 200
 
 // Text shows a value to people, in one line: JSON and text as they are, other values as
-// codec.Show does, and the bytes, quoted, of what nothing here reads.
+// values.Show does, and the bytes, quoted, of what nothing here reads.
 // The second result says whether that is all of it.
-func Text(value []byte, kind codec.Kind) (text string, whole bool) {
+func Text(value []byte, kind values.Kind) (text string, whole bool) {
 	switch kind.Likeliest() {
-	case codec.NameJSON, codec.NameTypedJSON, codec.NameString:
+	case "json", "typed-json", "string":
 		if isLine(value) {
 			return cut(string(value))
 		}
-	case codec.NameKryo5, codec.NameMarshalling, codec.NameSerialization:
-		if shown, ok := codec.Show(value); ok {
+	case "kryo5", "marshalling", "serialization":
+		if shown, err := values.Show(kind.Likeliest(), value); err == nil {
 			return cut(shown)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
+	"github.com/dq-bench/dq-bench/harness/internal/values"
 )
 
 // The bytes are those that Redisson's codecs write for the same few values.
@@ -39,7 +39,7 @@ func TestText(t *testing.T) {
 		{"\xff\xfe\xfd", `"\xff\xfe\xfd"`},
 		{"two\nlines", `"two\nlines"`},
 	} {
-		text, whole := forensics.Text([]byte(c.value), codec.Detect([]byte(c.value)))
+		text, whole := forensics.Text([]byte(c.value), values.Detect([]byte(c.value)))
 		require.True(t, whole)
 		if c.value != "" {
 			require.Equal(t, c.text, text)
@@ -49,9 +49,9 @@ func TestText(t *testing.T) {
 
 func TestTextIsShortened(t *testing.T) {
 	long := strings.Repeat("ä", 300)
-	text, whole := forensics.Text([]byte(long), codec.Detect([]byte(long)))
+	text, whole := forensics.Text([]byte(long), values.Detect([]byte(long)))
 	require.False(t, whole)
 	require.Equal(t, strings.Repeat("ä", 100), text)
-	text, _ = forensics.Text([]byte("x"+long), codec.Detect([]byte(long)))
+	text, _ = forensics.Text([]byte("x"+long), values.Detect([]byte(long)))
 	require.Equal(t, "x"+strings.Repeat("ä", 99), text, "no half of a character")
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -35,13 +35,13 @@ func always(wire.Release, wire.Release) bool { return true }
 
 // codecFacts are about codecs that one release has and another has not.
 func codecFacts() (all []fact) {
-	for _, name := range codec.Optional() {
-		has := func(r wire.Release) bool { return codec.In(r, name) }
+	for _, name := range java.Optional() {
+		has := func(r wire.Release) bool { return java.Has(r, name) }
 		all = append(all, fact{
-			what: codecNamed + string(name), of: yes(has, "there", "none"),
+			what: codecNamed + name, of: yes(has, "there", "none"),
 			means: "A queue whose code names this codec cannot be read by a release that has not got it.",
 			stops: func(from, to wire.Release) bool { return has(from) && !has(to) },
-			cases: []string{"DQ.codec/" + string(name) + "-*"},
+			cases: []string{"DQ.codec/" + name + "-*"},
 		})
 	}
 	return all
@@ -77,7 +77,7 @@ var facts = []fact{
 		meets: []string{"DQ.transfer/foreign-head-stops-the-queue", "DQ.transfer/foreign-member-repeats-those-before", "DQ.poll/foreign-member-is-destroyed"},
 	},
 	{
-		what: codecByDefault, of: func(r wire.Release) string { return string(codec.Default(r)) },
+		what: codecByDefault, of: func(r wire.Release) string { return java.Default(r) },
 		means: "Where the configuration names no codec, values that wait are taken by the other release all the same: it fails at them, or makes other values of them without an error.",
 		stops: always,
 		cases: []string{"DQ.codec/default*"},

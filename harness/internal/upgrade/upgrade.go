@@ -2,7 +2,7 @@
 // another, and what does that mean for a queue that is running?
 //
 //	dq/wire      layout, scripts, timing ─┐
-//	dq/codec     the codec by default     ├─► Changes ─► text, JSON
+//	dq/codec/java the codec by default    ├─► Changes ─► text, JSON
 //	conformance  cases that hold for one  │
 //	docs/spec    statements by release    │
 //	recordings   what each one sent,
@@ -19,7 +19,7 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/docs/spec"
-	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
 )
@@ -193,19 +193,19 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 		switch {
 		case f.What == members:
 			packed = true
-		case f.What == codecByDefault && codec.In(to, codec.Name(f.From)):
+		case f.What == codecByDefault && java.Has(to, f.From):
 			jars := ""
-			if codec.Name(f.From) == codec.NameMarshalling && to.AtLeast(kryoByDefault) {
+			if f.From == "marshalling" && to.AtLeast(kryoByDefault) {
 				jars = fmt.Sprintf(" (and bring the jars of JBoss Marshalling, which %s no longer depends on)", c.To)
 			}
-			if codec.Name(f.From) == codec.NameKryo5 && !to.AtLeast(kryoByDefault) {
+			if f.From == "kryo5" && !to.AtLeast(kryoByDefault) {
 				jars = fmt.Sprintf(" (and bring Kryo 5, com.esotericsoftware:kryo, which %s does not depend on)", c.To)
 			}
-			all = append(all, fmt.Sprintf("Where the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits%s%s.", c.From, f.From, c.To, jars, or(rewrite(codec.Name(f.From), to))))
+			all = append(all, fmt.Sprintf("Where the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits%s%s.", c.From, f.From, c.To, jars, or(rewrite(f.From, to))))
 		case f.What == codecByDefault:
-			all = append(all, fmt.Sprintf("Where the code names no codec, let %s deliver everything: %s has no codec that reads its values (%s)%s.", c.From, c.To, f.From, or(rewrite(codec.Name(f.From), to))))
-		case named && f.Stops && f.What != codecByDefault && codec.Default(from) != codec.Name(name):
-			all = append(all, fmt.Sprintf("Where the code names the codec %s, let %s deliver everything: %s has not got it%s.", name, c.From, c.To, or(rewrite(codec.Name(name), to))))
+			all = append(all, fmt.Sprintf("Where the code names no codec, let %s deliver everything: %s has no codec that reads its values (%s)%s.", c.From, c.To, f.From, or(rewrite(f.From, to))))
+		case named && f.Stops && f.What != codecByDefault && java.Default(from) != name:
+			all = append(all, fmt.Sprintf("Where the code names the codec %s, let %s deliver everything: %s has not got it%s.", name, c.From, c.To, or(rewrite(name, to))))
 		}
 	}
 	if packed {
@@ -220,13 +220,11 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 
 // rewrite is the command that has values of a codec in the one that a release uses by default; empty where
 // one of them is not written here.
-func rewrite(name codec.Name, to wire.Release) string {
-	for _, name := range []codec.Name{name, codec.Default(to)} {
-		if _, err := codec.ByName(name); err != nil {
-			return ""
-		}
+func rewrite(name string, to wire.Release) string {
+	if name == "fst" || java.Default(to) == "fst" {
+		return ""
 	}
-	return fmt.Sprintf("dq-bench migrate QUEUE --codec %s:%s", name, codec.Default(to))
+	return fmt.Sprintf("dq-bench migrate QUEUE --codec %s:%s", name, java.Default(to))
 }
 
 // or offers a command as another way, while nobody offers or takes.

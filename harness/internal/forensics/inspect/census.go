@@ -8,9 +8,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
+	"github.com/dq-bench/dq-bench/harness/internal/values"
 )
 
 // transferLimit is how many members one transfer of Redisson's moves.
@@ -21,7 +21,7 @@ const transferLimit = 100
 const maxKinds = 1000
 
 // otherKind counts those beyond maxKinds.
-var otherKind = codec.Kind{Codec: "other"}
+var otherKind = values.Kind{Codec: "other"}
 
 // census is what one walk through the timeout set finds, in order of due time.
 type census struct {
@@ -30,7 +30,7 @@ type census struct {
 	samples int // of each kind
 
 	forms      map[forensics.Form]int
-	kinds      map[codec.Kind]int
+	kinds      map[values.Kind]int
 	first      []Member // of each form and kind
 	shown      map[sampleKey]int
 	byForm     map[forensics.Form][]Member
@@ -45,7 +45,7 @@ type census struct {
 
 type sampleKey struct {
 	form forensics.Form
-	kind codec.Kind
+	kind values.Kind
 }
 
 // sideCensus is what the scripts of one side make of the members, as they come due.
@@ -61,7 +61,7 @@ type sideCensus struct {
 func newCensus(own wire.Layout, show shower, samples int, size int64) *census {
 	return &census{
 		own: own, show: show, samples: samples,
-		forms: map[forensics.Form]int{}, kinds: map[codec.Kind]int{}, shown: map[sampleKey]int{},
+		forms: map[forensics.Form]int{}, kinds: map[values.Kind]int{}, shown: map[sampleKey]int{},
 		byForm: map[forensics.Form][]Member{}, soonest: map[string]bool{},
 		sides: [2]sideCensus{{layout: wire.LayoutDLc0}, {layout: wire.LayoutBc0Lc0}},
 		index: forensics.NewIndex(int(size)),
@@ -108,16 +108,16 @@ func (c *census) add(z redis.Z, now float64) {
 	}
 }
 
-// detect is codec.Detect of the value of a member that can be read. It reads all of the value.
-func detect(content forensics.Content) codec.Kind {
+// detect is values.Detect of the value of a member that can be read. It reads all of the value.
+func detect(content forensics.Content) values.Kind {
 	if content.Form == forensics.Unreadable {
-		return codec.Kind{}
+		return values.Kind{}
 	}
-	return codec.Detect(content.Value)
+	return values.Detect(content.Value)
 }
 
 // kindOf is what the value of a member is, its name kept only while there are few.
-func (c *census) kindOf(content forensics.Content, kind codec.Kind) codec.Kind {
+func (c *census) kindOf(content forensics.Content, kind values.Kind) values.Kind {
 	if _, known := c.kinds[kind]; !known && len(c.kinds) >= maxKinds && content.Form != forensics.Unreadable {
 		return otherKind
 	}
@@ -168,7 +168,7 @@ func (s shower) member(raw []byte, score *float64) Member {
 }
 
 // of is member for one that is taken apart already.
-func (s shower) of(raw []byte, content forensics.Content, kind codec.Kind, score *float64) Member {
+func (s shower) of(raw []byte, content forensics.Content, kind values.Kind, score *float64) Member {
 	m := Member{Layout: content.Form.String(), Bytes: len(raw)}
 	if score != nil && !math.IsInf(*score, 0) {
 		due := *score // not the caller's variable, which changes

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
@@ -137,16 +137,16 @@ func (l *look) otherCodec() (Finding, bool) {
 	const wrong = "delivers them, and whoever takes them with another codec fails at them, or gets other values without an error"
 	f := Finding{Kind: OtherCodec, Old: wrong, New: wrong}
 	var what []string
-	var old codec.Name
-	for _, name := range codec.Optional() {
+	var old string
+	for _, name := range java.Optional() {
 		n := 0
 		for kind, count := range l.census.kinds {
-			if kind.Codec == string(name) {
+			if kind.Codec == name {
 				n += count
 			}
 		}
-		absent := !codec.In(*r, name)
-		if n == 0 || !absent && name == codec.Default(*r) {
+		absent := !java.Has(*r, name)
+		if n == 0 || !absent && name == java.Default(*r) {
 			continue
 		}
 		f.Count += int64(n)
@@ -160,9 +160,9 @@ func (l *look) otherCodec() (Finding, bool) {
 	}
 	f.What = strings.Join(what, "; ")
 	f.Do = "see that whoever takes them uses that codec; where the release has not got it, let one that has, or dq, deliver and take them first"
-	if _, err := codec.ByName(old); err == nil && old != codec.Default(*r) {
+	if old != "" && old != "fst" && old != java.Default(*r) {
 		f.Do += fmt.Sprintf("; or stop all that offer or take, and have the values rewritten: %s",
-			forensics.Command("migrate", l.q.Name, "--codec", fmt.Sprintf("%s:%s", old, codec.Default(*r))))
+			forensics.Command("migrate", l.q.Name, "--codec", fmt.Sprintf("%s:%s", old, java.Default(*r))))
 	}
 	return f, f.Count > 0
 }
@@ -306,7 +306,7 @@ func (l *look) abandoned() (Finding, bool) {
 	return Finding{
 		Kind: Abandoned, Anomaly: true, Count: l.q.Counts.Reserved, Old: unknown, New: unknown,
 		What: fmt.Sprintf("consumers hold, in %s: %s; the first was to go back %s ago", l.key(scripts.LeaseNamesOf(l.q.Name).Leases),
-			values(l.q.Counts.Reserved), span(over)),
+			valueCount(l.q.Counts.Reserved), span(over)),
 		Do: "start a process with a dq.Worker of it: any takes over what others have held too long",
 	}, l.q.Counts.Reserved > 0 && over > abandonedAfter
 }
@@ -315,7 +315,7 @@ func (l *look) deadLetters() (Finding, bool) {
 	const unknown = "does not know of them"
 	return Finding{
 		Kind: DeadLetters, Anomaly: true, Count: l.q.Counts.Dead, Old: unknown, New: unknown,
-		What: fmt.Sprintf("a Worker of dq has given up, in %s: %s", l.key(scripts.LeaseNamesOf(l.q.Name).Dead), values(l.q.Counts.Dead)),
+		What: fmt.Sprintf("a Worker of dq has given up, in %s: %s", l.key(scripts.LeaseNamesOf(l.q.Name).Dead), valueCount(l.q.Counts.Dead)),
 		Do:   "look at their reasons by Queue.Dead, and then Replay or Drop them",
 	}, l.q.Counts.Dead > 0
 }

@@ -137,7 +137,7 @@ func count(n int64) string {
 	return digits
 }
 
-func values(n int64) string {
+func valueCount(n int64) string {
 	if n == 1 {
 		return "1 value"
 	}

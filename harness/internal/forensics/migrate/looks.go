@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/harness/internal/values"
 )
 
 // seeming is what the bytes of a value look like.
@@ -20,7 +21,7 @@ const (
 
 // looks tells of which of two codecs a value seems to be.
 func looks(from, to string, value []byte) seeming {
-	kinds := strings.Split(strings.ReplaceAll(codec.Detect(value).Codec, "json3", "json"), "|")
+	kinds := strings.Split(strings.ReplaceAll(values.Detect(value).Codec, "json3", "json"), "|")
 	s := looksOther
 	if mayBe(from, kinds, value) {
 		s |= looksFrom
@@ -40,7 +41,7 @@ func mayBe(name string, kinds []string, value []byte) bool {
 	case name == "long":
 		_, err := codec.Long{}.Decode(value)
 		return err == nil
-	case name == "string" && kinds[0] == codec.UnknownCodec:
+	case name == "string" && kinds[0] == values.Unknown:
 		return utf8.Valid(value) // with control characters
 	case !slices.Contains([]string{"string", "json", "typed-json", "kryo5", "marshalling", "serialization"}, inner):
 		return true

@@ -8,10 +8,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
+	"github.com/dq-bench/dq-bench/harness/internal/values"
 )
 
 // JournalKey returns the name of the HASH that keeps which values of the queue with the destination dest
@@ -288,8 +288,8 @@ func (r *recoding) judge(ctx context.Context, entries []string, l list) ([]fate,
 		case looksBoth:
 			fields, either = append(fields, l.field+entry), append(either, i)
 		case looksOther:
-			kind := codec.Detect(value)
-			fates[i].refused.Reason = fmt.Sprintf("these are no bytes of %s: they seem to be of %s", r.options.From, strings.Replace(kind.Codec, codec.UnknownCodec, "no codec known here", 1))
+			kind := values.Detect(value)
+			fates[i].refused.Reason = fmt.Sprintf("these are no bytes of %s: they seem to be of %s", r.options.From, strings.Replace(kind.Codec, values.Unknown, "no codec known here", 1))
 		}
 	}
 	if len(fields) > 0 {
@@ -316,11 +316,11 @@ func (r *recoding) recode(ctx context.Context, entries []string, indexes []int, 
 	if len(indexes) == 0 {
 		return nil
 	}
-	values := make([][]byte, len(indexes))
+	old := make([][]byte, len(indexes))
 	for n, i := range indexes {
-		values[n], _ = l.open(entries[i])
+		old[n], _ = l.open(entries[i])
 	}
-	outcomes, err := r.options.Recode(ctx, values)
+	outcomes, err := r.options.Recode(ctx, old)
 	if err != nil {
 		return fmt.Errorf("writing values of %s as %s does: %w", r.options.From, r.options.To, err)
 	}
@@ -328,7 +328,7 @@ func (r *recoding) recode(ctx context.Context, entries []string, indexes []int, 
 		fresh := outcomes[n]
 		seems := looks(r.options.From, r.options.To, fresh.Value)
 		if fresh.Reason == "" && seems != looksTo && seems != looksBoth {
-			fresh.Reason = fmt.Sprintf("what %s writes of it looks like %s, so that nobody could tell later what it is", r.options.To, codec.Detect(fresh.Value).Codec)
+			fresh.Reason = fmt.Sprintf("what %s writes of it looks like %s, so that nobody could tell later what it is", r.options.To, values.Detect(fresh.Value).Codec)
 		}
 		if fresh.Reason != "" {
 			fates[i].refused = fresh

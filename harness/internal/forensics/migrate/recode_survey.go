@@ -8,8 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
+	"github.com/dq-bench/dq-bench/harness/internal/values"
 )
 
 // surveyChunk is how many values of the destination queue are read at once.
@@ -133,9 +133,9 @@ func (v *Values) example(l list, before, after string) {
 	for i, entry := range []string{before, after} {
 		value, _ := l.open(entry)
 		v.Example[i] = fmt.Sprintf("%.60s", value)
-		if shown, ok := codec.Show(value); strings.ContainsFunc(v.Example[i], func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
+		if shown, err := values.Show(values.Detect(value).Likeliest(), value); strings.ContainsFunc(v.Example[i], func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
 			v.Example[i] = fmt.Sprintf("%.40x", value)
-			if ok {
+			if err == nil {
 				v.Example[i] += fmt.Sprintf(" (%.60s)", shown)
 			}
 		}

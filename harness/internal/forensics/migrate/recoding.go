@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
+	"github.com/dq-bench/dq-bench/harness/internal/values"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -140,7 +140,7 @@ const maxReasons = 20
 // refuse takes note of a value that is not rewritten.
 func (v *Values) refuse(l list, entry string, why Outcome, due int64) {
 	value, _ := l.open(entry)
-	one := Refused{Class: codec.Detect(value).Class, Reason: why.Reason, Example: why.Example, First: due}
+	one := Refused{Class: values.Detect(value).Class, Reason: why.Reason, Example: why.Example, First: due}
 	same := func(r Refused) bool { return r.Class == one.Class && r.Reason == one.Reason }
 	i := slices.IndexFunc(v.Refused, same)
 	if i < 0 && len(v.Refused) >= maxReasons {

@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// Raw is a value together with the bytes that it was read from. What no Go value holds
-// is in them: the order and the class of Java's maps and lists, which of its strings are
-// one instance, fields that the Go type leaves out. A codec that Keep returns writes them
-// back, so that a value that was read from a queue is that very value there again:
+// Raw is a value with the bytes that it was read from. Bytes have details that Go values lack: the order and classes of Java's
+// collections, shared instances, fields without a Go field. A codec of Keep writes the bytes back, so that Redis finds the
+// value:
 //
-//	orders := dq.NewBlockingQueue(client, "orders", codec.Keep(values))
+//	orders, err := dq.NewQueue(client, "orders", codec.Keep(values))
 //	order, err := orders.Peek(ctx) // a codec.Raw[Order]
 //	...
 //	removed, err := orders.Remove(ctx, order)
@@ -18,25 +17,23 @@ import (
 // The zero Raw is the zero value of T, without bytes.
 type Raw[T any] struct {
 	value T
-	bytes []byte // nil where the value was not read
+	bytes []byte // nil for a value that was not read
 }
 
-// RawOf returns a value that was not read: it is written as its codec does. It is also how
-// a value that was read is changed: take Value, change a copy, and offer RawOf of that.
+// RawOf returns a value without bytes, to be written by its codec. To change a value that was read, change a copy of Value and
+// offer RawOf of the copy.
 func RawOf[T any](value T) Raw[T] { return Raw[T]{value: value} }
 
-// Value returns the value. What it refers to must not be changed: it would be written as
-// it was read.
+// Value returns the value. The caller must not change what it refers to: its bytes would stay the same.
 func (r Raw[T]) Value() T { return r.value }
 
 // Bytes returns a copy of the bytes that the value was read from; nil for RawOf.
 func (r Raw[T]) Bytes() []byte { return slices.Clone(r.bytes) }
 
-// Unwrap returns the value, for those who ask whether it is nil.
+// Unwrap returns the value, to find out whether it is nil.
 func (r Raw[T]) Unwrap() any { return r.value }
 
-// Exact is a codec that writes what it has read in the same bytes, so that values are
-// equal where their bytes are, and only there.
+// Exact is a codec that writes a value in the bytes that it was read from: values are equal exactly if their bytes are.
 type Exact interface{ Exact() }
 
 // Keep returns a codec whose values keep the bytes that they were read from.
@@ -44,7 +41,6 @@ func Keep[T any](values Codec[T]) Codec[Raw[T]] { return keeping[T]{values} }
 
 type keeping[T any] struct{ values Codec[T] }
 
-// Encode returns the bytes that the value was read from, or those that its codec makes.
 func (k keeping[T]) Encode(r Raw[T]) ([]byte, error) {
 	if r.bytes != nil {
 		return slices.Clone(r.bytes), nil
@@ -52,7 +48,6 @@ func (k keeping[T]) Encode(r Raw[T]) ([]byte, error) {
 	return k.values.Encode(r.value)
 }
 
-// Decode fails where the codec does.
 func (k keeping[T]) Decode(data []byte) (Raw[T], error) {
 	value, err := k.values.Decode(data)
 	if err != nil {
@@ -61,10 +56,9 @@ func (k keeping[T]) Decode(data []byte) (Raw[T], error) {
 	return Raw[T]{value, append([]byte{}, data...)}, nil
 }
 
-// Exact says that values are equal where their bytes are.
 func (keeping[T]) Exact() {}
 
-// Check fails where the codec is nil, or does so itself.
+// Check fails for a nil codec, or if the codec's own Check does.
 func (k keeping[T]) Check() error {
 	if k.values == nil {
 		return errors.New("codec: Keep: expected a codec, got nil")

@@ -1,6 +1,0 @@
-package demo;
-
-/** An enum of fields.json. */
-public enum Color {
-    RED, GREEN, BLUE
-}

@@ -1,0 +1,211 @@
+package values
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/codec/java"
+	"github.com/dq-bench/dq-bench/dq/codec/packed"
+)
+
+// Kind is the codec and class of a value, as far as its bytes show.
+type Kind struct {
+	// Codec has the names of the codecs that can have written the bytes, the likeliest first, with "|" between them; or Unknown.
+	Codec string
+	// Class is the Java class, "" if the bytes do not name it.
+	Class string
+}
+
+// Unknown is the Codec of bytes that no codec here reads.
+const Unknown = "unknown"
+
+// Likeliest returns the first of the codecs.
+func (k Kind) Likeliest() string {
+	first, _, _ := strings.Cut(k.Codec, "|")
+	return first
+}
+
+const (
+	plainJSON  = "typed-json|typed-json3|string"
+	scalarJSON = "json|typed-json|json3|typed-json3|string"
+	stringType = "java.lang.String"
+)
+
+// unpackers decompress, in the order of trial.
+var unpackers = []struct {
+	names  []string
+	unpack codec.Codec[[]byte]
+}{
+	{[]string{"lz4", "lz4-v2"}, packed.LZ4[[]byte](codec.Bytes{})},
+	{[]string{"snappy"}, packed.SnappyChunks[[]byte](codec.Bytes{})},
+	{[]string{"snappy-v2"}, packed.Snappy[[]byte](codec.Bytes{})},
+}
+
+// Detect finds the codec and class of a value by its bytes. A compressed value has the names of both codecs: "lz4/kryo5".
+func Detect(data []byte) Kind {
+	kind := detect(data)
+	if kind.Codec != Unknown {
+		return kind
+	}
+	for _, u := range unpackers {
+		plain, err := u.unpack.Decode(data)
+		if err != nil || len(plain) == 0 {
+			continue
+		}
+		if inner := detect(plain); inner.Codec != Unknown {
+			var names []string
+			for _, outer := range u.names {
+				names = append(names, outer+"/"+strings.ReplaceAll(inner.Codec, "|", "|"+outer+"/"))
+			}
+			return Kind{strings.Join(names, "|"), inner.Class}
+		}
+	}
+	return kind
+}
+
+func detect(data []byte) Kind {
+	switch {
+	case len(data) == 0:
+		return Kind{Codec: "string|bytes"}
+	case bytes.HasPrefix(data, []byte("\xac\xed\x00\x05")):
+		o, err := decode("serialization", data)
+		if err != nil {
+			return Kind{Codec: "serialization"}
+		}
+		return Kind{"serialization", o.Class()}
+	case data[0] < ' ':
+		if o, err := decode("marshalling", data); err == nil {
+			return Kind{"marshalling", o.Class()}
+		}
+		o, err := decode("kryo5", data)
+		class := kryoClass(data)
+		switch unknown, other := new(java.ClassError), new(java.ValueError); {
+		case err == nil && o.Class() == "null":
+			return Kind{Codec: "kryo5"}
+		case err == nil:
+			return Kind{"kryo5", o.Class()}
+		case isClassName(class) && (errors.As(err, &unknown) && isClassName(unknown.Class) || errors.As(err, &other)):
+			return Kind{"kryo5", class}
+		}
+	case json.Valid(data):
+		return detectJSON(data)
+	}
+	control := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\n\r", r) }
+	if utf8.Valid(data) && !bytes.ContainsFunc(data, control) {
+		return Kind{"string", stringType}
+	}
+	return Kind{Codec: Unknown}
+}
+
+// kryoClass returns the class at the beginning of a value of Kryo5: its last byte is marked.
+func kryoClass(data []byte) string {
+	if len(data) < 2 || data[0] != 1 || data[1] != 0 {
+		return ""
+	}
+	end := bytes.IndexFunc(data[2:], func(r rune) bool { return r >= utf8.RuneSelf })
+	if end < 0 {
+		return ""
+	}
+	return string(data[2:2+end]) + string(rune(data[2+end]&0x7f))
+}
+
+// isClassName reports whether a text can be the full name of a class or array.
+func isClassName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._$[;/", r)
+	})
+}
+
+// detectJSON tells the codecs of JSON apart by the classes in it, and the two Jacksons by a java.util.Date.
+func detectJSON(data []byte) Kind {
+	jackson := "json|json3"
+	switch {
+	case bytes.Contains(data, []byte(`["java.util.Date","`)):
+		jackson = "json3"
+	case bytes.Contains(data, []byte(`["java.util.Date",`)):
+		jackson = "json"
+	}
+	switch data[0] {
+	case '{':
+		var object struct {
+			Class string `json:"@class"`
+		}
+		if json.Unmarshal(data, &object) == nil && object.Class != "" {
+			return Kind{jackson, object.Class}
+		}
+		return Kind{Codec: plainJSON}
+	case '[':
+		var pair []json.RawMessage
+		var class string
+		if json.Unmarshal(data, &pair) == nil && len(pair) == 2 && json.Unmarshal(pair[0], &class) == nil && strings.Contains(class, ".") {
+			return Kind{jackson, class}
+		}
+		return Kind{Codec: plainJSON}
+	case '"':
+		return Kind{scalarJSON, stringType}
+	}
+	if _, err := (codec.Long{}).Decode(data); err == nil {
+		return Kind{Codec: "json|typed-json|json3|typed-json3|long|string"}
+	}
+	return Kind{Codec: scalarJSON}
+}
+
+// decode reads a value without Go types for its classes.
+func decode(name string, data []byte) (java.Object, error) {
+	var values codec.Codec[java.Object]
+	switch name {
+	case "kryo5":
+		values, _ = java.NewKryo5[java.Object]()
+	case "marshalling":
+		values, _ = java.NewMarshalling[java.Object]()
+	default:
+		values, _ = java.NewSerialization[java.Object]()
+	}
+	return values.Decode(data)
+}
+
+// Show returns a value of a codec as JSON for people: objects with "@class" and their fields, and scalars as Java's text. It
+// fails with a *java.FormatError for bytes that are not a whole value, a *java.ClassError for an object of Kryo5, whose bytes
+// name no fields, and errors.ErrUnsupported for an unknown codec.
+func Show(name string, data []byte) (string, error) {
+	outer, inner, isPacked := strings.Cut(name, "/")
+	for _, u := range unpackers {
+		if isPacked && strings.Contains("|"+strings.Join(u.names, "|")+"|", "|"+outer+"|") {
+			plain, err := u.unpack.Decode(data)
+			if err != nil {
+				return "", err
+			}
+			return Show(inner, plain)
+		}
+	}
+	var shown any
+	var err error
+	switch name {
+	case "json", "json3", "typed-json", "typed-json3":
+		_, err = codec.JSON[any]{}.Decode(data)
+		return string(data), err
+	case "kryo5", "marshalling", "serialization":
+		shown, err = decode(name, data)
+	case "long":
+		shown, err = codec.Long{}.Decode(data)
+	case "string":
+		if shown = string(data); !utf8.Valid(data) {
+			err = &java.FormatError{Codec: name, Problem: "expected a text of UTF-8"}
+		}
+	case "bytes":
+		shown = fmt.Sprintf("%x", data)
+	default:
+		return "", fmt.Errorf("codec %q: expected string, bytes, long, json, typed-json, json3, typed-json3, kryo5, marshalling, serialization, or one of these after lz4/, lz4-v2/, snappy/ or snappy-v2/: %w", name, errors.ErrUnsupported)
+	}
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(shown)
+	return string(text), err
+}
