@@ -41,7 +41,7 @@ func (r *reader) left() int { return len(r.data) - r.at }
 func (r *reader) take(n int) []byte {
 	if r.err != nil || n < 0 || n > r.left() {
 		if r.err == nil {
-			r.err = &FormatError{Codec: r.codec, Offset: r.at, Truncated: n > 0, Problem: fmt.Sprintf("expected %d more bytes, %d left", n, r.left())}
+			r.err = &FormatError{Codec: r.codec, Offset: r.at, Truncated: n > 0, Problem: fmt.Sprintf("expected %d more bytes, got %d", n, r.left())}
 		}
 		return make([]byte, min(max(n, 0), 8))
 	}
@@ -65,7 +65,7 @@ func (r *reader) int64() int64   { return int64(binary.BigEndian.Uint64(r.take(8
 // count checks a number of elements of a byte or more each.
 func (r *reader) count(n int) int {
 	if r.err == nil && (n < 0 || n > r.left()) {
-		r.err = &FormatError{Codec: r.codec, Offset: r.at, Truncated: n > 0, Problem: fmt.Sprintf("expected %d elements, got %d bytes", n, r.left())}
+		r.err = &FormatError{Codec: r.codec, Offset: r.at, Truncated: n > 0, Problem: fmt.Sprintf("expected %d more bytes, got %d", n, r.left())}
 	}
 	if r.err != nil {
 		return 0
