@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"flag"
+	"go/format"
 	"io"
 	"os"
 	"os/exec"
@@ -17,13 +18,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/values"
 	"github.com/dq-bench/dq-bench/internal/redisson"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-var update = flag.Bool("update", false, "write testdata/types.golden anew")
+var update = flag.Bool("update", false, "write types_test.go anew")
 
 // jarsOf returns the jars of a real Redisson.
 func jarsOf(t *testing.T, version string) []string {
@@ -122,14 +124,30 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	require.JSONEq(t, `{"@class":"acme.Awkward$Order","name":"order 7","items":[{"@class":"acme.Awkward$Item","sku":"a","count":2,"price":12.50}],"stock":{"a":1},
 		"state":"NEW","shape":{"@class":"acme.Awkward$Circle","radius":1.5,"name":"c"},"id":7,"created":"2023-11-14T22:13:20.123Z"}`, string(order.JSON))
 
-	types := ask(t, c, values.Request{"verb": "gotypes", "class": "acme.Awkward$Order acme.Awkward$Page", "package": "shop"})
+	// Go reads and writes them with the types that the program writes, which are part of this test.
+	types := ask(t, c, values.Request{"verb": "gotypes", "class": "acme.Awkward$Order acme.Awkward$Circle acme.Awkward$Page", "package": "values_test"})
 	require.NoError(t, types.Err())
-	if *update {
-		require.NoError(t, os.WriteFile("testdata/types.golden", []byte(types.Source), 0o644))
-	}
-	want, err := os.ReadFile("testdata/types.golden")
+	source, err := format.Source([]byte(types.Source))
 	require.NoError(t, err)
-	require.Equal(t, string(want), types.Source)
+	if *update {
+		require.NoError(t, os.WriteFile("types_test.go", source, 0o644))
+	}
+	want, err := os.ReadFile("types_test.go")
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(source))
+	marshalling, err := java.NewMarshalling[Order](Classes...)
+	require.NoError(t, err)
+	kryo5, err := java.NewKryo5[Order](Classes...)
+	require.NoError(t, err)
+	read, err := marshalling.Decode(messages[0].bytes)
+	require.NoError(t, err)
+	require.Equal(t, "order 7", *read.Name)
+	written, err := kryo5.Encode(read)
+	require.NoError(t, err)
+	readers := start(t, values.Options{ClassPath: []string{classes}, Old: fresh, New: fresh})
+	again := ask(t, readers, values.Request{"verb": "decode", "codec": "kryo5", "value": written})
+	require.NoError(t, again.Err())
+	require.JSONEq(t, string(order.JSON), string(again.JSON))
 
 	plain := start(t, values.Options{Old: old, New: fresh}) // without the application
 	missing := ask(t, plain, values.Request{"verb": "decode", "codec": "marshalling", "value": messages[0].bytes})
@@ -146,7 +164,7 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	long := strings.Repeat("a\"\\é\n", 1<<19)
 	r = ask(t, plain, values.Request{"verb": "recode", "codec": "string", "to": "json", "value": []byte(long)})
 	require.NoError(t, r.Err())
-	again := ask(t, plain, values.Request{"verb": "encode", "codec": "string", "json": string(r.Value)})
+	again = ask(t, plain, values.Request{"verb": "encode", "codec": "string", "json": string(r.Value)})
 	require.Equal(t, long, string(again.Value))
 	r = ask(t, plain, values.Request{"verb": "encode", "codec": "kryo5", "json": `["java.lang.Long",42]`})
 	require.Equal(t, "\x09\x54", string(r.Value))

@@ -411,6 +411,9 @@ public final class JavaValues {
                 return new String[] {goType(argument(type, 0), bound)[0], "Optional"};
             } else if (c == Object.class) {
                 return new String[] {"any", ""};
+            } else if (c.isEnum() && !Modifier.isFinal(c.getModifiers())) {
+                named(type, bound); // its constants with bodies have classes of their own, which Kryo5 names
+                return new String[] {"any", c.getName()};
             } else if (c.isInterface() || Modifier.isAbstract(c.getModifiers()) && !c.isEnum() || isJdk(c) && !c.isEnum()) {
                 return new String[] {"any", c.getName()};
             }
