@@ -66,6 +66,10 @@ func (m *model) ran(client string, args []string, reply []byte) {
 		for _, v := range valuesIn(reply) {
 			m.message(v).popped++
 		}
+	case command == "LPUSH": // back, for its taker is gone
+		for _, v := range args[2:] {
+			m.message(v).popped--
+		}
 	case strings.HasPrefix(command, "EVAL"):
 		m.acknowledged(args, reply)
 		if args[1] == scripts.Unlist().SHA1 && strings.HasPrefix(string(reply), "*3\r\n$4\r\ndone\r\n") {
