@@ -57,7 +57,7 @@ func TestFaultACancelledTakeOfAPausedServerLosesNothing(t *testing.T) {
 
 func TestFaultACancelledTakeOverADeadConnectionIsGivenUp(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, redistest.Redis(t))
+	b, p := through(t, redistest.Redis(t), quick())
 	ctx, cancel := context.WithCancel(deadline(t))
 	taken := make(chan error, 1)
 	go func() { _, err := b.queue.Take(ctx); taken <- err }()

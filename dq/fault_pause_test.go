@@ -85,7 +85,7 @@ func TestFaultValuesGoBackOverAPause(t *testing.T) {
 	ctx := deadline(t)
 	for range 2 {
 		require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())
-		require.NoError(t, b.redis.Do(ctx, "CLIENT", "PAUSE", 3000, "WRITE").Err())
+		require.NoError(t, b.redis.Do(ctx, "CLIENT", "PAUSE", 1500, "WRITE").Err())
 		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 		_, err := q.Take(short)
 		require.ErrorIs(t, err, context.DeadlineExceeded)

@@ -65,7 +65,7 @@ func next(t *testing.T, ctx context.Context, got <-chan string) string {
 func TestFaultADeadSubscriptionDelaysNoOwnOffer(t *testing.T) {
 	t.Parallel()
 	subscribed := make(chan string, 10)
-	b, p := through(t, redistest.Redis(t), on(func(e dq.Subscribed) { subscribed <- e.Queue }))
+	b, p := through(t, redistest.Redis(t), quick(), on(func(e dq.Subscribed) { subscribed <- e.Queue }))
 	ctx := deadline(t)
 	d := b.delayed(t)
 	<-subscribed
@@ -74,7 +74,6 @@ func TestFaultADeadSubscriptionDelaysNoOwnOffer(t *testing.T) {
 	require.NoError(t, err)
 	dead.Set(proxy.Fault{Drop: proxy.Both})
 	for _, delay := range []time.Duration{0, 200 * time.Millisecond} {
-		// A new connection takes 4 s.
 		within(t, delay+time.Second, fmt.Sprintf("an own offer due after %s", delay), func() {
 			require.NoError(t, d.Offer(ctx, "own", delay))
 			require.Equal(t, "own", next(t, ctx, got))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
@@ -23,6 +24,13 @@ import (
 
 // slack is what a busy machine may add to a bound of the contract.
 const slack = 2 * time.Second
+
+// quick has a Client wait a quarter as long, or less, as it would.
+func quick() dq.Option {
+	return dq.WithTimes(conn.Times{
+		Turn: time.Second, Overdue: 500 * time.Millisecond, Silent: time.Second, Quiet: 500 * time.Millisecond, Idle: time.Second,
+	})
+}
 
 // through gives a bundle whose Client reaches the server over a proxy, while its redis
 // looks at it directly.

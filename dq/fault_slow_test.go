@@ -38,9 +38,10 @@ func throttledClient(t *testing.T, s *redis.Server) *dq.Client {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 		return throttled{conn, 8 << 10, 25 * time.Millisecond}, err
 	}
+	opt.ReadTimeout = time.Second
 	rdb := goredis.NewClient(opt)
 	t.Cleanup(func() { _ = rdb.Close() })
-	client, err := dq.NewClient(rdb)
+	client, err := dq.NewClient(rdb, quick())
 	require.NoError(t, err)
 	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
 	return client
@@ -53,7 +54,7 @@ func TestFaultASlowValueArrives(t *testing.T) {
 	admin := connect(t, s.URL())
 	q := dq.NewBlockingQueue(throttledClient(t, s), "orders", codec.String{})
 	ctx := deadline(t)
-	value := strings.Repeat("x", 3<<20) // about 9 s
+	value := strings.Repeat("x", 1<<20) // about 3 s
 	require.NoError(t, admin.RPush(ctx, "orders", value, value).Err())
 	got := make(chan error, 2)
 	check := func(v string, err error) {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -82,7 +81,7 @@ func TestFaultCloseIsPromptWithOnlyATakeUnderWay(t *testing.T) {
 
 func TestFaultADeadBlockingConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, redistest.Redis(t))
+	b, p := through(t, redistest.Redis(t), quick())
 	ctx := deadline(t)
 	const values = 50
 	got := make(chan string, values)
@@ -114,7 +113,7 @@ func TestFaultADeadBlockingConnectionIsReplaced(t *testing.T) {
 	for _, c := range p.Conns(nil) {
 		for _, command := range c.Commands() {
 			if command[0] == "BLPOP" {
-				require.Equal(t, []string{"BLPOP", "orders", "4"}, command)
+				require.Equal(t, []string{"BLPOP", "orders", "1"}, command)
 			}
 		}
 	}
@@ -124,7 +123,7 @@ func TestFaultADeadBlockingConnectionIsReplaced(t *testing.T) {
 // been told to end the command there.
 func TestFaultADeadBlockingConnectionTakesNothingLater(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, redistest.Redis(t))
+	b, p := through(t, redistest.Redis(t), quick())
 	ctx := deadline(t)
 	got := make(chan string, 1)
 	go func() {
@@ -145,7 +144,7 @@ func TestFaultADeadBlockingConnectionTakesNothingLater(t *testing.T) {
 
 func TestFaultManyCancelledTakesLeaveFewConnections(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, redistest.Redis(t), dq.WithTimes(conn.Times{Idle: time.Second}))
+	b, p := through(t, redistest.Redis(t), quick())
 	ctx, cancel := context.WithCancel(deadline(t))
 	var takers sync.WaitGroup
 	for range 500 {
@@ -176,7 +175,7 @@ func TestFaultALongTakeOverADeadConnectionGoesOn(t *testing.T) {
 	b := setupOn(t, srv, "orders")
 	rdb := redis.NewClient(&redis.Options{Addr: p.Addr})
 	defer rdb.Close()
-	client, err := dq.NewClient(rdb)
+	client, err := dq.NewClient(rdb, quick())
 	require.NoError(t, err)
 	defer client.Close()
 	queue := dq.NewBlockingQueue(client, "orders", stringCodec{})
