@@ -15,7 +15,7 @@ import (
 // was constructed wrongly.
 func brokenClient(err error) *Client {
 	c := &Client{
-		config: config{release: wire.Newest(), clock: clock.System(), random: rand.Uint64, limit: transferLimit, strict: true},
+		config: config{release: wire.Newest(), clock: clock.System(), random: rand.Uint64, strict: true},
 		names:  wire.NamesOf,
 		broken: err,
 	}

@@ -49,7 +49,7 @@ func TestAClockThatNobodyCanJudgeIsFollowed(t *testing.T) {
 		rights  string
 	}{
 		"without the right to TIME": {[]dq.Option{dq.WithClockGuard(true)}, "-time"},
-		"faithful":                  {[]dq.Option{dq.WithClockGuard(true), dq.WithFaithful()}, "+time"},
+		"strict":                    {[]dq.Option{dq.WithClockGuard(true), dq.WithStrictWire()}, "+time"},
 		"a clock of one's own":      {nil, "+time"},
 	} {
 		t.Run(name, func(t *testing.T) {

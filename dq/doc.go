@@ -17,8 +17,7 @@
 // subscription connection. The transfer task runs a transfer at each
 // acknowledgement of its subscription, hence after every reconnect, and at the
 // exact millisecond at which the earliest member comes due; of several Clients on a
-// queue one does, and the others stand in for it. With [WithFaithful]
-// it follows the timing of Redisson instead.
+// queue one does, and the others stand in for it.
 //
 // A [ReliableQueue] takes from the same LIST at least once.
 //

@@ -2,6 +2,7 @@ package dq_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -17,13 +18,18 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
+// fixed is a source that draws the same number for ever.
+type fixed uint64
+
+func (f fixed) Uint64() uint64 { return uint64(f) }
+
 func TestOfferedValueIsPackedAndLaterMoved(t *testing.T) {
 	t.Parallel()
 	for _, release := range []string{"2.15.2", "3.16.6", "3.21.0", "3.21.1", "4.7.0"} {
 		t.Run(release, func(t *testing.T) {
 			t.Parallel()
 			id := [8]byte{7, 'r', 0, '"', 0xff, '\r', '\n', 1}
-			b := setup(t, dq.WithRelease(release), dq.WithIDSource(func() [8]byte { return id }))
+			b := setup(t, dq.WithRelease(release), dq.WithRandom(fixed(binary.LittleEndian.Uint64(id[:]))))
 			ctx := deadline(t)
 			d := b.delayed(t)
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/internal/resp"
-	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 var (
@@ -97,14 +96,4 @@ func mayHaveWritten(reply resp.Error) bool {
 		}
 	}
 	return true
-}
-
-// transferError adds what was being done to an error, and marks that of a member of the other layout. The text is that of
-// Redis's struct library in all server versions.
-func (c *Client) transferError(queue string, err error) error {
-	if strings.Contains(err.Error(), "'unpack'") {
-		other := c.release.Layout().Other()
-		err = fmt.Errorf("%w, %s; dq-bench migrate --to %s -- %s rewrites it: %w", ErrForeignMember, other, c.release.Layout(), text.Shell(queue), err)
-	}
-	return fmt.Errorf("dq: transfer of %q: %w", queue, err)
 }

@@ -87,7 +87,7 @@ type Transferred struct {
 	// OtherLayout is how many of the values were members of the other layout.
 	OtherLayout int
 	// Err is nil on success. errors.Is(Err, ErrForeignMember) says that a script of Redisson met a member of the other
-	// layout, which stops only a Client WithStrictWire or WithFaithful.
+	// layout, which stops only a Client WithStrictWire, and one that was told of Restricted.
 	Err error
 }
 
@@ -117,7 +117,7 @@ type Quarantined struct {
 	Members int
 }
 
-// Unlisted is the end of a pass through the pending list that takes out what is due soon: see Auto.
+// Unlisted is the end of a pass through the pending list that takes out what is due soon: see scripts.Unlist.
 type Unlisted struct {
 	Queue string
 	// Until is the due time up to which members were taken out of the list.
@@ -128,8 +128,15 @@ type Unlisted struct {
 	// with the pauses in between.
 	Calls         int
 	Longest, Took time.Duration
-	// Err is nil on success. Otherwise the list is as it was, and Redisson's script transfers until the next pass.
+	// Err is nil on success. Otherwise the list is as it was, and each transfer walks it until the next pass.
 	Err error
+}
+
+// Restricted says that the user lacks a right to dq's own transfer script, or to its keys: from then on the Client sends
+// Redisson's script for this queue, which stops at a member of the other layout, and walks a long pending list.
+type Restricted struct {
+	Queue string
+	Err   error // the server's
 }
 
 // ClockSet says that the wall clock was set by more than half a second within ten, or put right again: see
@@ -164,6 +171,7 @@ func (Returned) event()        {}
 func (Quarantined) event()     {}
 func (Unlisted) event()        {}
 func (ClockSet) event()        {}
+func (Restricted) event()      {}
 
 // tell calls the observers.
 func (c *Client) tell(e Event) {

@@ -122,26 +122,6 @@ func ExampleClient() {
 	// reminders 7
 }
 
-// With a fixed id, a test knows the very bytes that reach Redis.
-func ExampleIDSource() {
-	rdb, stop := exampleRedis()
-	defer stop()
-	ids := dq.IDSource(func() [8]byte { return [8]byte{'f', 'i', 'x', 'e', 'd', ' ', 'i', 'd'} })
-	client, err := dq.NewClient(rdb, dq.WithIDSource(ids))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
-	ctx := context.Background()
-	delayed := dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
-	if err := delayed.Offer(ctx, "x", time.Hour); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("%q\n", rdb.LRange(ctx, "redisson_delay_queue:{orders}", 0, -1).Val())
-	// Output: ["\bfixed id\x01\x00\x00\x00\x00\x00\x00\x00x"]
-}
-
 // An order is paid: the message that would have cancelled it is cancelled itself.
 func ExampleDelayedQueue_Cancel() {
 	rdb, stop := exampleRedis()

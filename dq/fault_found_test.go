@@ -2,8 +2,6 @@ package dq_test
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -43,9 +41,9 @@ func TestFaultAnOfferCutByCloseIsUncertain(t *testing.T) {
 	require.Eventually(t, func() bool { return b.redis.LLen(t.Context(), b.names.Pending).Val() == 2 }, testDeadline, time.Millisecond)
 }
 
-// A user who was given the keys of Redisson alone is served beside a member of the
-// other layout, and where nobody can read one, that stays.
-func TestFaultAUserWithoutTheQuarantineIsServed(t *testing.T) {
+// A user who was given the keys of Redisson alone is served by Redisson's script, and told so. It stops at a member
+// of the other layout.
+func TestFaultAUserWithTheKeysOfRedissonIsServed(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
 	admin := connect(t, s.URL())
@@ -54,7 +52,6 @@ func TestFaultAUserWithoutTheQuarantineIsServed(t *testing.T) {
 	require.NoError(t, admin.Do(ctx, "ACL", "SETUSER", "plain", "on", ">secret", "+@all", "&*",
 		"~"+names.Destination, "~"+names.TimeoutSet, "~"+names.Pending, "~"+names.Channel).Err())
 	for i, member := range []string{
-		string(wire.LayoutDLc0.Pack(wire.DoubleID(-5), []byte("foreign"))), "nobody can read this one",
 		string(wire.LayoutBc0Lc0.Pack([8]byte{1}, []byte("own"))),
 	} {
 		require.NoError(t, admin.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: float64(i + 1), Member: member}).Err())
@@ -62,46 +59,30 @@ func TestFaultAUserWithoutTheQuarantineIsServed(t *testing.T) {
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, Username: "plain", Password: "secret"})
 	defer rdb.Close()
-	client, err := dq.NewClient(rdb)
+	restricted, failed := make(chan dq.Restricted, 10), make(chan error, 10)
+	client, err := dq.NewClient(rdb, on(func(e dq.Restricted) { restricted <- e }), on(func(e dq.Transferred) {
+		if e.Err != nil {
+			failed <- e.Err
+		}
+	}))
 	require.NoError(t, err)
 	defer client.Close()
 	queue := dq.NewBlockingQueue(client, "orders", codec.String{})
 	d := dq.NewDelayedQueue(queue)
 	require.NoError(t, d.Ready(ctx))
 	require.NoError(t, d.Offer(ctx, "after", 0))
-	for _, want := range []string{"foreign", "own", "after"} {
+	for _, want := range []string{"own", "after"} {
 		v, err := queue.Take(ctx)
 		require.NoError(t, err)
 		require.Equal(t, want, v)
 	}
-	require.EqualValues(t, 1, admin.ZCard(ctx, names.TimeoutSet).Val())
-	require.EqualValues(t, 1, admin.LLen(ctx, names.Pending).Val())
-}
-
-func TestFaultATransferLimitThatLuaCannotTakeIsRefused(t *testing.T) {
-	t.Parallel()
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
-	defer rdb.Close()
-	for _, n := range []int{0, -1, 5001, 10_000} {
-		_, err := dq.NewClient(rdb, dq.WithTransferLimit(n))
-		require.ErrorContains(t, err, "1 to 5000")
-	}
-	b := setup(t, dq.WithTransferLimit(5000))
-	ctx := deadline(t)
-	const n = 5001
-	for chunk := range slices.Chunk(make([]int, n), 1000) {
-		p := b.redis.Pipeline()
-		for range chunk {
-			member := wire.LayoutBc0Lc0.Pack([8]byte{1, byte(p.Len()), byte(p.Len() >> 8), byte(len(chunk))}, []byte(fmt.Sprint(time.Now().UnixNano(), p.Len())))
-			p.ZAdd(ctx, b.names.TimeoutSet, redis.Z{Score: 1, Member: member})
-			p.RPush(ctx, b.names.Pending, member)
-		}
-		_, err := p.Exec(ctx)
-		require.NoError(t, err)
-	}
-	b.delayed(t)
-	require.Eventually(t, func() bool { return b.redis.LLen(ctx, "orders").Val() == n }, testDeadline, time.Millisecond)
-	require.Zero(t, b.redis.Exists(ctx, b.names.Pending, b.names.TimeoutSet).Val())
+	e := <-restricted
+	require.Equal(t, "orders", e.Queue)
+	require.ErrorContains(t, e.Err, "NOPERM")
+	foreign := string(wire.LayoutDLc0.Pack(wire.DoubleID(-5), []byte("foreign")))
+	require.NoError(t, admin.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: 1, Member: foreign}).Err())
+	require.NoError(t, d.Offer(ctx, "stopped", 0))
+	require.ErrorIs(t, <-failed, dq.ErrForeignMember)
 }
 
 func TestFaultCodecsThatNobodyMadeAreErrors(t *testing.T) {
@@ -136,9 +117,9 @@ func TestFaultAConnectionThatIsNeverAnswered(t *testing.T) {
 	require.Equal(t, "v", v)
 }
 
-// Redisson's transfer pushes a value and then fails at the list of what is pending. Each
-// further try would push it again; dq looks at the keys before it writes.
-func TestFaultATransferThatFailsAfterItsFirstWriteIsNotRepeated(t *testing.T) {
+// Redisson's transfer pushes a value and then fails at the list of what is pending, and does so at each
+// further try; dq looks at the keys before it writes.
+func TestFaultATransferThatFailsHasWrittenNothing(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, redistest.Redis(t), "orders")
 	ctx := deadline(t)
@@ -162,5 +143,5 @@ func TestFaultATransferThatFailsAfterItsFirstWriteIsNotRepeated(t *testing.T) {
 			require.Fail(t, "no transfer failed")
 		}
 	}
-	require.Equal(t, []string{"v"}, b.redis.LRange(ctx, "orders", 0, -1).Val())
+	require.Zero(t, b.redis.Exists(ctx, "orders").Val())
 }

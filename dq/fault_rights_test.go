@@ -3,8 +3,10 @@ package dq_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -146,13 +149,65 @@ func TestFaultAUserWithFewRights(t *testing.T) {
 			_, err = b.queue.Take(short)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			if without == "" {
+				b.cancelsAndUnlists(t, d)
 				require.NoError(t, connect(t, "redis://app:secret@"+b.server.Addr).LPush(ctx, "orders", "back").Err()) // as a late value is put back
 				require.NoError(t, d.Close())
 				require.Eventually(t, func() bool { return len(admin.PubSubChannels(ctx, "*").Val()) == 0 }, slack, time.Millisecond)
+				requireNothingDenied(t, admin)
 				allCalled(t, admin, 1, "+ping") // a sign of life, after 4 s
 			}
 		})
 	}
+}
+
+// cancelsAndUnlists does what else a user may: it removes and reschedules, and has a backlog come due that is unlisted.
+func (b *bundle) cancelsAndUnlists(t *testing.T, d *dq.DelayedQueue[string]) {
+	t.Helper()
+	ctx := deadline(t)
+	ticket, err := d.OfferTicket(ctx, "moved", time.Hour)
+	require.NoError(t, err)
+	ticket, err = d.Reschedule(ctx, ticket, 2*time.Hour)
+	require.NoError(t, err)
+	require.NoError(t, d.Cancel(ctx, ticket))
+	require.NoError(t, d.Offer(ctx, "removed", time.Hour))
+	removed, err := d.Remove(ctx, "removed")
+	require.NoError(t, err)
+	require.True(t, removed)
+	b.passBesideATransfer(t)
+	const n = 2000
+	begun := time.Now()
+	for _, i := range rand.Perm(n) {
+		require.NoError(t, d.Offer(ctx, strconv.Itoa(i), time.Until(begun.Add(7*time.Second+time.Duration(i)*time.Millisecond/2))))
+	}
+	takeAll(t, ctx, b.queue, n)
+}
+
+// passBesideATransfer makes a pass, and another one while somebody transfers a member that it has taken out.
+func (b *bundle) passBesideATransfer(t *testing.T) {
+	t.Helper()
+	ctx, n, u := deadline(t), b.names, scripts.UnlistingOf("orders")
+	app := connect(t, "redis://app:secret@"+b.server.Addr)
+	b.fill(t, wire.LayoutBc0Lc0, 30, func(i int) int64 { return 4e12 + int64(i/10) })
+	pass := func(token string, horizon any, count int) (stage scripts.Stage) {
+		reply, err := app.EvalSha(ctx, scripts.Unlist().SHA1, []string{n.TimeoutSet, n.Pending, u.State, u.Pass, u.Next, u.Leaving, u.Unlisted[0], u.Unlisted[1]},
+			token, horizon, count, 2000, 60_000).Result()
+		require.NoError(t, err)
+		stage, _, err = scripts.ReadUnlisted(reply)
+		require.NoError(t, err)
+		return stage
+	}
+	require.NoError(t, app.ScriptLoad(ctx, scripts.Unlist().Body).Err())
+	require.Equal(t, scripts.UnlistDone, pass("first", 4e12, 100))
+	require.Equal(t, scripts.UnlistMore, pass("second", 4e12+1, 20))
+	taken := b.redis.SRandMember(ctx, u.Leaving).Val()
+	require.NoError(t, b.redis.LRem(ctx, n.Pending, 1, taken).Err())
+	require.NoError(t, b.redis.ZRem(ctx, n.TimeoutSet, taken).Err())
+	stage := scripts.UnlistMore
+	for stage == scripts.UnlistMore {
+		stage = pass("second", "", 20)
+	}
+	require.Equal(t, scripts.UnlistDone, stage)
+	require.NoError(t, b.redis.Del(ctx, append(u.All(), n.TimeoutSet, n.Pending)...).Err())
 }
 
 // The second rule is for a Worker, besides.
@@ -207,11 +262,7 @@ func TestFaultAWorkerWithFewRights(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.Shutdown(ctx))
 	require.NoError(t, <-running)
-	denied, err := admin.ACLLog(ctx, 10).Result()
-	require.NoError(t, err)
-	for _, d := range denied {
-		require.Fail(t, "denied", "%+v", *d)
-	}
+	requireNothingDenied(t, admin)
 	allCalled(t, admin, 2)
 }
 
@@ -246,6 +297,15 @@ func byTheRules(t *testing.T, n int, without string) (*bundle, *redis.Client) {
 		require.NoError(t, admin.Do(t.Context(), args...).Err(), rule)
 	}
 	return at(t, s, "redis://app:secret@"+s.Addr), admin
+}
+
+func requireNothingDenied(t *testing.T, admin *redis.Client) {
+	t.Helper()
+	denied, err := admin.ACLLog(t.Context(), 10).Result()
+	require.NoError(t, err)
+	for _, d := range denied {
+		require.Fail(t, "denied", "%+v", *d)
+	}
 }
 
 // allCalled checks that the server was sent each command of the n-th rule, so that none is one too many.

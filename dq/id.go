@@ -10,16 +10,9 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// IDSource returns the 8 random bytes that make equal values different members.
-// Releases since 3.21.1 send them raw; earlier ones send them as a signed 64-bit
-// little-endian number in decimal. It is called from many goroutines at once.
-type IDSource func() [8]byte
-
-// newID is the id of a new member.
+// newID is the 8 random bytes that make equal values different members. Releases since 3.21.1 send them raw; earlier
+// ones send them as a signed 64-bit little-endian number in decimal.
 func (c *config) newID() (id [8]byte) {
-	if c.ids != nil {
-		return c.ids()
-	}
 	binary.LittleEndian.PutUint64(id[:], c.random())
 	return id
 }

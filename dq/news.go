@@ -15,7 +15,7 @@ func (s *scheduler) acknowledged(channel string) {
 			return
 		}
 		s.client.tell(Subscribed{Queue: t.names.Destination})
-		t.blind, t.stands = true, true
+		t.stands = true
 		s.start(t)
 	})
 }

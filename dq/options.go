@@ -15,15 +15,12 @@ type Option func(*config) error
 
 type config struct {
 	release   wire.Release
-	faithful  bool
 	strict    bool
 	clock     clock.Clock
 	guarded   *bool         // nil unless said
-	ids       IDSource      // nil for random
 	random    func() uint64 // from any goroutine
 	observers []func(Event)
-	limit     int // 0 for the usual one
-	transfers Transfers
+	limit     int           // of a transfer by Redisson's script
 	patience  time.Duration // of offers
 	times     conn.Times    // for tests
 	mostReply int64
@@ -42,52 +39,12 @@ func WithRelease(release string) Option {
 	}
 }
 
-// WithFaithful follows Redisson where dq does better: a head due within 10 ms is
-// transferred at once, again and again until it is due; timers fire on the ticks
-// of a coarse wheel; a later announcement replaces an earlier timer; a failed
-// transfer is tried again after 5 s; to 3.41.0 a timer outlives Close; and all that
-// WithStrictWire says. It is meant for comparisons.
-func WithFaithful() Option {
-	return func(c *config) error { c.faithful, c.strict = true, true; return nil }
-}
-
 // WithStrictWire sends what a Redisson of the release sends and nothing besides: a
-// member of the other layout stops the queue as it stops Redisson, a value is looked
-// for by its encoded bytes alone, and a connection on which a command blocks is not
-// probed. It is for judging dq by recordings of Redisson.
+// member of the other layout stops the queue as it stops Redisson, Remove is one call of its script, and a connection on
+// which a command blocks is not probed. It is for judging dq by recordings of Redisson. Without it, offers are Redisson's
+// byte for byte; transfers, polls and removals are scripts of our own with the same effect.
 func WithStrictWire() Option {
 	return func(c *config) error { c.strict = true; return nil }
-}
-
-// Transfers says how what comes due is transferred.
-type Transfers int
-
-const (
-	// Auto is Redisson's script, and where that would take longer, unlisting: where the pending
-	// list is long, and many members come due that are not at its head, those due soon are
-	// taken out of the list in one pass, in calls of a few milliseconds, before they are due.
-	// Redisson's script walks the list for each, 8 ms at 500,000 entries.
-	//
-	// What was taken out so comes when it is due, as it would have, but cannot be found,
-	// polled or removed any more, by any client, and Size does not count it. That is so for
-	// ten times as long as a pass takes: 1 s before it is due in a list of up to 30,000, at most about
-	// 40 s in one of a million. A pass copies the list, and so takes as much memory for a moment.
-	Auto Transfers = iota
-	// Exact is Redisson's script alone, until a member of the other layout is met.
-	Exact
-)
-
-// WithTransfer sets how what comes due is transferred; the default is Auto. WithFaithful and
-// WithStrictWire are always Exact. On one queue choose the same for all clients: one that is
-// Exact walks all of the list for a member that another has taken out of it.
-func WithTransfer(how Transfers) Option {
-	return func(c *config) error {
-		if how != Auto && how != Exact {
-			return fmt.Errorf("dq: WithTransfer: expected Auto or Exact, got %d", how)
-		}
-		c.transfers = how
-		return nil
-	}
 }
 
 // WithClock replaces the clock that due times and timers come from. It is not guarded, unless
@@ -106,24 +63,12 @@ func WithClock(k clock.Clock) Option {
 // more than half a second within ten, the server is asked for its TIME, and where the clock was nearer to that
 // before it was set, dq goes on by it as before. So a machine whose clock goes wrong lets nothing out before it
 // is due and offers nothing for another time. By default the machine's clock is guarded, but for
-// WithFaithful and WithStrictWire, which are never. A user who may not send TIME has the wall clock followed.
+// WithStrictWire, which never is. A user who may not send TIME has the wall clock followed.
 func WithClockGuard(on bool) Option {
 	return func(c *config) error { c.guarded = &on; return nil }
 }
 
-// WithIDSource replaces the source of the random ids.
-func WithIDSource(s IDSource) Option {
-	return func(c *config) error {
-		if s == nil {
-			return fmt.Errorf("dq: WithIDSource needs a source")
-		}
-		c.ids = s
-		return nil
-	}
-}
-
-// WithRandom replaces the source of what a Client draws: ids, where WithIDSource does not
-// say them, tokens, and the pauses that keep clients from acting at the same instant. A
+// WithRandom replaces the source of what a Client draws: ids, tokens, and the pauses that keep clients from acting at the same instant. A
 // simulation gives one with a seed. Two clients of a queue must not draw the same. It is
 // called by one goroutine at a time; the default is the runtime's generator.
 func WithRandom(source rand.Source) Option {
@@ -149,10 +94,6 @@ func WithObserver(observe func(Event)) Option {
 	}
 }
 
-// maxTransferLimit is how many members one transfer can move: Redisson's script passes
-// all of them to one ZREM, and Lua takes no more than about 8,000 arguments.
-const maxTransferLimit = 5000
-
 // defaultPatience is about as long as the tries of Redisson's default settings take.
 const defaultPatience = 5 * time.Second
 
@@ -167,20 +108,6 @@ func WithOfferPatience(patience time.Duration) Option {
 			return fmt.Errorf("dq: WithOfferPatience: expected 0 or more, got %s", patience)
 		}
 		c.patience = patience
-		return nil
-	}
-}
-
-// WithTransferLimit sets how many members one transfer moves at most, 1 to 5,000.
-// The default is 100, which every Redisson release uses, and 300 of unlisted ones (see Auto),
-// which is less work. The server is busy for
-// the length of a transfer, and that grows with the pending list.
-func WithTransferLimit(n int) Option {
-	return func(c *config) error {
-		if n < 1 || n > maxTransferLimit {
-			return fmt.Errorf("dq: WithTransferLimit: expected 1 to %d, got %d", maxTransferLimit, n)
-		}
-		c.limit = n
 		return nil
 	}
 }

@@ -112,10 +112,9 @@ func resend(t *testing.T, rec *monitor.Recording, release string) []monitor.Line
 
 	fed := newFedClock()
 	ended := make(chan error, 100)
-	var ids [][8]byte
+	var id fedID
 	client, err := dq.NewClient(rdb, dq.WithStrictWire(),
-		dq.WithRelease(release), dq.WithTransferLimit(sc.limit), dq.WithClock(fed),
-		dq.WithIDSource(func() [8]byte { return ids[0] }),
+		dq.WithRelease(release), dq.WithTransferLimit(sc.limit), dq.WithClock(fed), dq.WithRandom(&id),
 		on(func(e dq.Transferred) { fed.follow(); ended <- e.Err }))
 	require.NoError(t, err)
 	defer client.Close()
@@ -143,13 +142,18 @@ func resend(t *testing.T, rec *monitor.Recording, release string) []monitor.Line
 			continue
 		}
 		fed.run([]int64{st.due - delay.Milliseconds()})
-		ids = [][8]byte{recordedRandom(t, rec, st.offer.ID)}
+		id = recordedRandom(t, rec, st.offer.ID)
 		require.NoError(t, delayed.Offer(ctx, st.offer.Value, delay))
 		values++
 	}
 	takes(ctx, t, destination, rdb, values, count(rec.Lines, "blpop"))
 	return look()
 }
+
+// fedID is a source of one number.
+type fedID [8]byte
+
+func (id *fedID) Uint64() uint64 { return binary.LittleEndian.Uint64(id[:]) }
 
 // takes takes the values and leaves the rest of the recorded takes blocked.
 func takes(ctx context.Context, t *testing.T, q *dq.BlockingQueue[[]byte], rdb *redis.Client, values, all int) {

@@ -16,12 +16,6 @@ import (
 // transferLimit is the number of members one transfer moves, in all releases.
 const transferLimit = 100
 
-// Timing of a faithful client, that of Redisson's QueueTransferTask.
-const (
-	faithfulPushWithin = 10 * time.Millisecond
-	faithfulRetryAfter = 5 * time.Second
-)
-
 // noDue is the due time of a task with nothing to wait for.
 const noDue = math.MaxInt64
 
@@ -83,10 +77,9 @@ func (s *scheduler) open(names wire.Names) *task {
 	return t
 }
 
-// leave counts one user less; the last one ends the task. A faithful one of a
-// release that does not cancel its timer goes on by itself.
+// leave counts one user less; the last one ends the task.
 func (s *scheduler) leave(t *task) {
-	if !s.forget(t) || s.client.faithful && !s.client.release.StopsOnDestroy() {
+	if !s.forget(t) {
 		return
 	}
 	s.post(func() {
@@ -202,26 +195,11 @@ func (s *scheduler) startDue() {
 
 func (s *scheduler) now() int64 { return s.client.clock.Now().UnixMilli() }
 
-// announce takes note that a member comes due at that time, which may be past.
-//
-// The earliest time counts. A faithful task forgets an earlier one instead, as
-// Redisson has done since 3.8.0, and runs at once when it is near.
+// announce takes note that a member comes due at that time, which may be past. The earliest time counts.
 func (s *scheduler) announce(t *task, due int64) {
-	if !s.client.faithful {
-		s.setDue(t, min(t.due, due))
-		if due-s.now() >= lookTime.Milliseconds() {
-			s.lookAhead(t)
-		}
-		return
-	}
-	now, tick := s.now(), s.client.release.TimerTick().Milliseconds()
-	switch wait := due - now; { // overflows as Java's does: a due time of an overflowed delay is centuries away
-	case wait <= faithfulPushWithin.Milliseconds():
-		s.start(t)
-	case wait > noDue-now-tick:
-		s.setDue(t, noDue)
-	default:
-		s.setDue(t, now+(wait+tick-1)/tick*tick)
+	s.setDue(t, min(t.due, due))
+	if due-s.now() >= lookTime.Milliseconds() {
+		s.lookAhead(t)
 	}
 }
 
@@ -261,13 +239,8 @@ func (s *scheduler) start(t *task) {
 		t.since = min(t.since, t.due)
 	}
 	s.setDue(t, noDue)
-	blind := t.blind && !s.client.strict
-	t.blind = false
-	if blind {
-		s.lookFirst(t)
-		return
-	}
 	how := t.unlisting.manner()
+	how.redisson = t.redisson
 	s.goroutines.Add(1)
 	go func() {
 		defer s.goroutines.Done()

@@ -35,13 +35,15 @@ func (s *scheduler) ended(t *task, m moved, err error, took time.Duration) {
 	}
 }
 
-// failedTransfer arranges the next try. One that met a foreign member under
-// WithStrictWire has pushed the values before it, and does so at each try: then
-// Redisson's pace is the gentler one.
+// foreignRetry is how soon a transfer is tried again that met a member of the other layout. It has pushed the values before
+// that one, and does so at each try.
+const foreignRetry = 5 * time.Second
+
+// failedTransfer arranges the next try.
 func (s *scheduler) failedTransfer(t *task, err error) {
 	s.setFailed(t, err)
-	if s.client.faithful || isForeign(err) {
-		s.announce(t, s.now()+faithfulRetryAfter.Milliseconds())
+	if isForeign(err) {
+		s.announce(t, s.now()+foreignRetry.Milliseconds())
 		return
 	}
 	s.setDue(t, s.now()+t.retry.Next().Milliseconds())
@@ -57,6 +59,10 @@ func (s *scheduler) becomeReady(t *task) {
 
 func (s *scheduler) observe(t *task, m moved, err error, took time.Duration) {
 	queue := t.names.Destination
+	if m.refused != nil && !t.redisson {
+		t.redisson = true
+		s.client.tell(Restricted{Queue: queue, Err: m.refused})
+	}
 	if m.quarantined > 0 {
 		s.client.tell(Quarantined{Queue: queue, Key: scripts.Quarantine(queue), Members: m.quarantined})
 	}

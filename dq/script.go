@@ -2,6 +2,7 @@ package dq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,19 +11,25 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // Redisson runs any script of the Client's release, as that release sends it: its EVAL with the whole text before
 // 3.46.0, else EVALSHA, and SCRIPT LOAD where the server does not know the script. It is for the calls of Redisson's
 // queues that this package has none of: wire.Scripts says what the keys and arguments are, and what each replies. A
 // nil reply is nil without an error; the others are int64, string or []any. The error wraps ErrUnsupported where the
-// release has no such script. What a script takes away for a call whose context ends is lost.
+// release has no such script, and ErrUncertain where an offer may have run. What a script takes away for a call whose context ends is lost.
 func (c *Client) Redisson(ctx context.Context, script wire.ScriptName, keys []string, args ...any) (any, error) {
 	if len(keys) == 0 {
 		return nil, fmt.Errorf("dq: Redisson's %s: expected its keys, got none", script)
 	}
 	if !slices.Contains(readScripts, script) || c.noReadScripts.Load() {
-		return c.run(ctx, callLane, "EVALSHA", script, keys, args)
+		reply, err := c.run(ctx, callLane, "EVALSHA", script, keys, args)
+		var refused resp.Error
+		if script == wire.ScriptOffer && (errors.Is(err, errLost) || errors.As(err, &refused) && mayHaveWritten(refused)) {
+			err = fmt.Errorf("%w: %w", ErrUncertain, err)
+		}
+		return reply, err
 	}
 	reply, err := c.run(ctx, callLane, "EVALSHA_RO", script, keys, args)
 	if err != nil && strings.HasPrefix(err.Error(), "ERR unknown command") {
@@ -99,7 +106,6 @@ func evalCommand(command, script string, keys []string, args []any) []any {
 // Our own scripts, in the form in which requests take them.
 var (
 	transferScript = own(scripts.Transfer())
-	aheadScript    = own(scripts.Ahead())
 	surveyScript   = own(scripts.Survey())
 	unlistScript   = own(scripts.Unlist())
 	findScript     = own(scripts.Find())

@@ -7,6 +7,11 @@ import (
 
 // What tests do besides: a value straight into the destination, what waits in the order of the offers, and a take that ends.
 
+// WithTransferLimit is for recordings of clients with another limit.
+func WithTransferLimit(n int) Option {
+	return func(c *config) error { c.limit = n; return nil }
+}
+
 func (q *BlockingQueue[T]) Offer(ctx context.Context, value T) error {
 	data, err := encodeOffered(q.codec, value)
 	if err == nil {

@@ -20,14 +20,6 @@ type task struct {
 
 	// known is the earliest due time that the task knows of.
 	known atomic.Int64
-	// metAt is when a member of the other layout was seen last, in Unix ms.
-	metAt atomic.Int64
-	// failedAt is the now of a transfer of Redisson's that failed at such a member, as
-	// long as that has not been mended. It belongs to the transfer that runs.
-	failedAt string
-	// narrower is how many of the wider sets of keys for a transfer of our own the user may
-	// not use. It belongs to the transfer that runs.
-	narrower int
 
 	// The rest belongs to the scheduler's goroutine.
 	due       int64 // Unix ms of the next transfer, noDue for none
@@ -40,7 +32,7 @@ type task struct {
 	lookAt    int64       // when it will next, Unix ms, 0 where that is not arranged
 	lookTimer *time.Timer // for that
 	stands    bool        // the subscription did once
-	blind     bool        // the next transfer looks ahead first
+	redisson  bool        // the user may run Redisson's own script alone
 	unlisting unlisting
 	turns     turns
 	retry     backoff

@@ -18,7 +18,7 @@ var ErrNotWaiting = errors.New("dq: the message does not wait in the delayed que
 
 // Ticket names one message in a delayed queue, so that Cancel finds it without a search. It is
 // the due time and the random id of the member, which neither a migration to the other
-// layout nor unlisting (see Auto) changes. As text it is about 30 letters, digits and
+// layout nor unlisting (see package scripts) changes. As text it is about 30 letters, digits and
 // hyphens, to be kept beside the order that the message is about.
 type Ticket struct {
 	due int64 // Unix ms
@@ -76,7 +76,7 @@ func (d *DelayedQueue[T]) OfferTicket(ctx context.Context, value T, delay time.D
 // message that is due and whose transfer has failed half-way may have come, and counts so. After any
 // other error nobody knows: cancel again.
 //
-// Where the message has been unlisted (see Auto), which no value can tell any more, Cancel finds
+// Where the message has been unlisted (see package scripts), which no value can tell any more, Cancel finds
 // it all the same. Redisson has no such call: it is a script of dq's own, WithStrictWire too.
 //
 //	KEYS    timeout set, pending list, and those of unlisting

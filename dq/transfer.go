@@ -13,7 +13,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/resp"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // transferTimeout bounds one transfer, over go-redis's own time-outs.
@@ -25,49 +25,26 @@ type moved struct {
 	until       int64 // until when what is due was moved, Unix ms
 	otherLayout int   // delivered members of the other layout
 	quarantined int
+	refused     error // why our own script is not for this user
 }
 
-// transfer moves up to limit due members: by the script of Redisson, until a member
-// of the other layout has been met, members have been taken out of the pending list, or that
-// is long and has them elsewhere than at its head; and then by our own, which reads both, knows of
-// those and looks at both ends.
-//
-// Redisson's script stops at such a member with an error, after it has pushed the ones
-// before it, which it leaves in the timeout set. Ours is then told so, and takes them
-// out there without pushing them once more.
+// transfer moves due members by our own script, which reads both layouts, knows of members that are out of the pending
+// list, and looks at both ends of it. WithStrictWire, and for a user who has rights to Redisson's keys and commands alone,
+// it is Redisson's.
 func (s *scheduler) transfer(t *task, how manner) (moved, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
 	defer cancel()
-	if now := s.now(); s.client.strict || !how.unlisted && !how.long && !t.mixed(now) {
-		m, err := s.transferOne(ctx, t.names, now, s.limit(transferLimit))
-		if err == nil || s.client.strict {
-			return m, err
+	var refused error
+	if !s.client.strict && !how.redisson {
+		m, err := s.transferOwn(ctx, t.names, how)
+		if err == nil || !forbidden(err) || scripts.LacksRedisson(err) {
+			return m, s.transferError(t, err)
 		}
-		if !isForeign(err) {
-			var reply resp.Error
-			if errors.As(err, &reply) && mayHaveWritten(reply) {
-				// It has pushed values that it did not take out of the set, and would do so
-				// with each try. Ours looks at the keys before it writes.
-				t.meet(s.now())
-			}
-			return m, err
-		}
-		t.meet(s.now())
-		t.failedAt = strconv.FormatInt(now, 10)
+		refused = err
 	}
-	limit := transferLimit
-	if how.unlisted {
-		limit = unlistedLimit
-	}
-	return s.transferOwn(ctx, t, s.limit(limit), how.until)
-}
-
-// limit is the one that the Client was given, or the usual one.
-func (s *scheduler) limit(usual int) int {
-	if s.client.limit != 0 {
-		return s.client.limit
-	}
-	return usual
+	m, err := s.transferOne(ctx, t.names)
+	m.refused = refused
+	return m, s.transferError(t, err)
 }
 
 // transferOne runs Redisson's transfer script.
@@ -78,66 +55,46 @@ func (s *scheduler) limit(usual int) int {
 //	cost    O(limit × length of the pending list): one LREM for each member
 //
 // transfer-v1 is sent to 3.21.0 and in 2.x, transfer-v2 from 3.21.1.
-func (s *scheduler) transferOne(ctx context.Context, n wire.Names, now int64, limit int) (moved, error) {
+func (s *scheduler) transferOne(ctx context.Context, n wire.Names) (moved, error) {
+	now := s.now()
 	reply, err := s.client.run(ctx, backgroundLane, "EVALSHA", wire.ScriptTransfer,
 		[]string{n.Destination, n.TimeoutSet, n.Pending},
-		[]any{strconv.FormatInt(now, 10), strconv.Itoa(limit)})
+		[]any{strconv.FormatInt(now, 10), strconv.Itoa(s.client.limit)})
 	if err != nil {
-		return moved{next: noDue}, s.client.transferError(n.Destination, err)
+		return moved{next: noDue}, err
 	}
 	next, err := s.nextDue(ctx, n, reply)
 	return moved{next: next, until: now}, err
 }
 
-// keySets are how many of its keys a transfer of our own is sent with: all; fewer for a
-// user whom these are forbidden, who was given the keys of Redisson and the quarantine,
-// or of Redisson alone.
-var keySets = [...]int{8, 4, 3}
-
-// transferOwn runs our own transfer script: see scripts.Transfer. What is due behind until
-// stays.
-func (s *scheduler) transferOwn(ctx context.Context, t *task, limit int, until int64) (moved, error) {
-	n, u := t.names, scripts.UnlistingOf(t.names.Destination)
-	keys := []string{
-		n.Destination, n.TimeoutSet, n.Pending, scripts.Quarantine(n.Destination),
-		u.State, u.Unlisted[0], u.Unlisted[1], u.Leaving,
+// transferOwn runs our own transfer script: see scripts.Transfer.
+func (s *scheduler) transferOwn(ctx context.Context, n wire.Names, how manner) (moved, error) {
+	u, limit, until := scripts.UnlistingOf(n.Destination), transferLimit, min(s.now(), how.until)
+	if how.unlisted {
+		limit = unlistedLimit
 	}
-	until = min(s.now(), until)
-	run := func() (any, error) {
-		return s.client.runOwn(ctx, backgroundLane, transferScript, keys[:keySets[t.narrower]], strconv.FormatInt(until, 10),
-			strconv.Itoa(min(limit, scripts.MaxLimit)), s.client.release.Layout().String(), t.failedAt)
-	}
-	reply, err := run()
-	for err != nil && t.narrower < len(keySets)-1 && forbidden(err) {
-		t.narrower++
-		reply, err = run()
-	}
+	reply, err := s.client.runOwn(ctx, backgroundLane, transferScript,
+		[]string{n.Destination, n.TimeoutSet, n.Pending, scripts.Quarantine(n.Destination), u.State, u.Unlisted[0], u.Unlisted[1], u.Leaving},
+		strconv.FormatInt(until, 10), strconv.Itoa(limit), s.client.release.Layout().String())
 	if err != nil {
-		return moved{next: noDue}, s.client.transferError(n.Destination, err)
+		return moved{next: noDue}, err
 	}
 	done, err := scripts.ReadTransferred(reply)
 	if err != nil {
-		return moved{next: noDue}, s.client.transferError(n.Destination, err)
-	}
-	t.failedAt = ""
-	if done.OtherLayout+done.Quarantined > 0 {
-		t.meet(s.now())
+		return moved{next: noDue}, err
 	}
 	var head any
 	if done.Next != "" {
 		head = done.Next
 	}
 	next, err := s.nextDue(ctx, n, head)
-	if done.Delivered == 0 && keySets[t.narrower] < 4 {
-		next = max(next, s.now()+stuckHeadInterval.Milliseconds()) // the head may be one that nobody reads
-	}
 	return moved{next: next, until: until, otherLayout: done.OtherLayout, quarantined: done.Quarantined}, err
 }
 
 // nextDue reads the score of the head that a transfer returns.
 func (s *scheduler) nextDue(ctx context.Context, n wire.Names, reply any) (int64, error) {
-	next, err := s.parseScore(n, reply)
-	if err != nil || next >= 0 || s.client.faithful {
+	next, err := s.parseScore(reply)
+	if err != nil || next >= 0 {
 		return next, err
 	}
 	return s.behindStuckHead(ctx, n)
@@ -157,7 +114,7 @@ func (s *scheduler) behindStuckHead(ctx context.Context, n wire.Names) (int64, e
 		{"ZRANGEBYSCORE", n.TimeoutSet, "0", "+inf", "WITHSCORES", "LIMIT", "0", "1"},
 	}})
 	if err != nil {
-		return noDue, fmt.Errorf("dq: transfer of %q: %w", n.Destination, err)
+		return noDue, err
 	}
 	first, _ := reply.([]any)
 	switch {
@@ -169,32 +126,31 @@ func (s *scheduler) behindStuckHead(ctx context.Context, n wire.Names) (int64, e
 	if len(first) != 2 {
 		return look, nil
 	}
-	next, err := s.parseScore(n, fmt.Sprint(first[1]))
+	next, err := s.parseScore(fmt.Sprint(first[1]))
 	return min(next, look), err
 }
 
 // parseScore reads the score that a transfer returns. A fractional one, which
-// only a foreign tool writes, is rounded up; Redisson fails on it for ever, and
-// so does a faithful client. A score beyond what can come due is as good as none.
-func (s *scheduler) parseScore(n wire.Names, reply any) (int64, error) {
+// only a foreign tool writes, is rounded up; Redisson fails on it for ever. A score beyond what can come due is as good as none.
+func (s *scheduler) parseScore(reply any) (int64, error) {
 	if reply == nil {
 		return noDue, nil
 	}
-	text, ok := reply.(string)
+	score, ok := reply.(string)
 	if !ok {
-		return noDue, fmt.Errorf("dq: transfer of %q: expected a score from the server, got %T", n.Destination, reply)
+		return noDue, fmt.Errorf("expected a score from the server, got %T", reply)
 	}
-	if due, err := strconv.ParseInt(text, 10, 64); err == nil {
+	if due, err := strconv.ParseInt(score, 10, 64); err == nil {
 		return due, nil
 	}
-	score, err := strconv.ParseFloat(text, 64)
-	if err != nil || s.client.faithful {
-		return noDue, fmt.Errorf("dq: transfer of %q: expected a score in whole milliseconds, got %q", n.Destination, text)
+	due, err := strconv.ParseFloat(score, 64)
+	if err != nil {
+		return noDue, fmt.Errorf("expected a score in milliseconds, got %q", score)
 	}
-	if score = math.Ceil(score); score < math.MinInt64 || score >= math.MaxInt64 || math.IsNaN(score) {
+	if due = math.Ceil(due); due < math.MinInt64 || due >= math.MaxInt64 || math.IsNaN(due) {
 		return noDue, nil
 	}
-	return int64(score), nil
+	return int64(due), nil
 }
 
 // forbidden reports whether the user lacks a right: to a key of a script, or to a command
@@ -204,3 +160,17 @@ func forbidden(err error) bool {
 }
 
 func isForeign(err error) bool { return errors.Is(err, ErrForeignMember) }
+
+// transferError adds what was being done to an error, and marks that of a member of the other layout. The text is that of
+// Redis's struct library in all server versions.
+func (s *scheduler) transferError(t *task, err error) error {
+	if err == nil {
+		return nil
+	}
+	queue := t.names.Destination
+	if strings.Contains(err.Error(), "'unpack'") {
+		own := s.client.release.Layout()
+		err = fmt.Errorf("%w, %s; dq-bench migrate --to %s -- %s rewrites it: %w", ErrForeignMember, own.Other(), own, text.Shell(queue), err)
+	}
+	return fmt.Errorf("dq: transfer of %q: %w", queue, err)
+}

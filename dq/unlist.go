@@ -23,10 +23,6 @@ const (
 	// passSlack is how long a pass should be over before what it covers comes due, and by
 	// how much its horizon lies beyond what its length asks for.
 	passSlack = 500 * time.Millisecond
-	// longLength is from what length of the list on our own transfer is sent for the few that
-	// a pass does not pay for: it looks for them at both ends. Redisson's walks from the head,
-	// 0.2 ms and more then.
-	longLength = 10_000
 	// unlistedLimit is how many unlisted members one transfer moves, in 2 to 3 ms.
 	unlistedLimit = 300
 
@@ -54,7 +50,6 @@ type unlisting struct {
 	passing   bool    // a pass is under way, here or elsewhere
 	mine      bool    // here
 	held      bool    // a transfer waits for its end
-	long      bool    // the list is, and what comes due is not known to be near its head
 	passedAt  int64   // when the last one here ended
 	notBefore int64   // when the next one may begin
 	blind     int64   // until when nothing is asked, for the server refuses to tell
@@ -65,18 +60,13 @@ type unlisting struct {
 
 // manner is how a transfer is to be done.
 type manner struct {
-	// unlisted says that members may be out of the list, which Redisson's script would look
-	// for from one end to the other.
-	unlisted bool
-	// long says that they may be near the end of a long list, which Redisson's script walks
-	// from its head.
-	long bool
-	// until is the due time, in Unix ms, behind which members wait for a pass to end.
-	until int64
+	redisson bool  // by Redisson's script
+	unlisted bool  // members may be out of the list, and are less work
+	until    int64 // the due time, in Unix ms, behind which members wait for a pass to end
 }
 
 func (u *unlisting) manner() manner {
-	how := manner{unlisted: u.inUse || u.passing, long: u.long, until: noDue}
+	how := manner{unlisted: u.inUse || u.passing, until: noDue}
 	if u.passing {
 		how.until = u.covered
 	}
@@ -98,11 +88,90 @@ func (u *unlisting) pays(s scripts.Surveyed, now int64) bool {
 	return s.Due*s.Far/s.Seen >= leastFar
 }
 
-// unlists reports whether the Client ever does.
-func (s *scheduler) unlists() bool { return !s.client.strict && s.client.transfers == Auto }
+// A busy queue is surveyed so often, and a quiet one so long before its next due time: first for the length of the
+// list, for a pass through a long one takes its time, and then for what was offered since. Without lookTime to spare it
+// would delay the transfer.
+const (
+	lookInterval = time.Second
+	surveyLead   = 5 * time.Second
+	lookLead     = 500 * time.Millisecond
+	lookTime     = 5 * time.Millisecond
+	// maxLookWait keeps a timer that nobody stopped short-lived.
+	maxLookWait = int64(time.Minute / time.Millisecond)
+)
 
-// survey asks what is to know of a pass, unless that is not wanted. It may be called
-// from any goroutine, with the cost that the task knows.
+// lookAhead arranges a survey: now, where the next member is due soon, else shortly before it is.
+func (s *scheduler) lookAhead(t *task) {
+	if s.client.strict || t.redisson || t.due == noDue || t.gone {
+		return
+	}
+	now, lead := s.now(), lookLead
+	if t.looked < t.due-surveyLead.Milliseconds() {
+		lead = surveyLead
+	}
+	at := max(t.looked+lookInterval.Milliseconds(), t.due-lead.Milliseconds())
+	switch {
+	case at <= now:
+		s.look(t)
+	case at < t.due && (t.lookAt == 0 || at < t.lookAt):
+		s.lookAt(t, at, min(at-now, maxLookWait))
+	}
+}
+
+// lookAt sets the task's timer, in place of a later look: that is arranged anew when
+// this one comes.
+func (s *scheduler) lookAt(t *task, at, wait int64) {
+	t.lookAt = at
+	in := time.Duration(wait) * time.Millisecond
+	if t.lookTimer != nil {
+		t.lookTimer.Reset(in)
+		return
+	}
+	t.lookTimer = time.AfterFunc(in, func() {
+		s.post(func() {
+			t.lookAt = 0
+			s.lookAhead(t)
+		})
+	})
+}
+
+// stopLooking cancels a later look, which would keep the Client in memory.
+func (t *task) stopLooking() {
+	if t.lookTimer != nil {
+		t.lookTimer.Stop()
+	}
+}
+
+func (s *scheduler) stopLooking() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.tasks {
+		t.stopLooking()
+	}
+}
+
+// look makes a survey in the background.
+func (s *scheduler) look(t *task) {
+	began, cost := s.now(), t.unlisting.cost
+	t.looked = began
+	if began < t.unlisting.blind || t.unlisting.mine {
+		s.lookAhead(t)
+		return
+	}
+	s.goroutines.Add(1)
+	go func() {
+		defer s.goroutines.Done()
+		ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)
+		defer cancel()
+		found, err := s.survey(ctx, t.names, cost)
+		s.post(func() {
+			s.surveyed(t, began, found, err)
+			s.lookAhead(t)
+		})
+	}()
+}
+
+// survey asks what is to know of a pass, with the cost that the task knows.
 func (s *scheduler) survey(ctx context.Context, n wire.Names, cost float64) (scripts.Surveyed, error) {
 	keys := scripts.UnlistingOf(n.Destination)
 	reply, err := s.client.runOwn(ctx, backgroundLane, surveyScript,
@@ -122,12 +191,11 @@ func (s *scheduler) surveyed(t *task, began int64, found scripts.Surveyed, err e
 		return
 	case err != nil:
 		u.blind = now + time.Minute.Milliseconds()
-		u.passing, u.long = false, false
+		u.passing = false
 		s.resume(t)
 		return
 	}
 	u.covered, u.inUse, u.passing = found.Covered, found.Unlisted, found.Passing
-	u.long = found.Length >= longLength && (found.Seen == 0 || found.Far > 0)
 	switch {
 	case u.passing:
 		time.AfterFunc(passWatch, func() { s.post(func() { s.look(t) }) })

@@ -145,7 +145,7 @@ func TestTheListIsRightBesideUnlisting(t *testing.T) {
 	}
 }
 
-// Short queues, and those in order, get Redisson's own script and nothing else.
+// No pass is made through short queues, and those in order.
 func TestWhatIsNotUnlisted(t *testing.T) {
 	t.Parallel()
 	for name, given := range map[string]struct {
@@ -155,7 +155,6 @@ func TestWhatIsNotUnlisted(t *testing.T) {
 	}{
 		"short":  {n: 900, spread: time.Second},
 		"sparse": {n: 5000, spread: time.Hour},
-		"exact":  {n: 2000, spread: time.Second, options: []dq.Option{dq.WithTransfer(dq.Exact)}},
 		"strict": {n: 2000, spread: time.Second, options: []dq.Option{dq.WithStrictWire()}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,14 +166,13 @@ func TestWhatIsNotUnlisted(t *testing.T) {
 			b.delayed(t)
 			takeAll(t, deadline(t), b.queue, min(given.n, 2))
 			require.Empty(t, p.made())
-			known := b.redis.ScriptExists(t.Context(), scripts.Unlist().SHA1, scripts.Transfer().SHA1).Val()
-			require.Equal(t, []bool{false, false}, known)
+			require.Equal(t, []bool{false}, b.redis.ScriptExists(t.Context(), scripts.Unlist().SHA1).Val())
 		})
 	}
 }
 
 // What comes due at the end of a long list, a few at a time, is looked for there: no pass pays for it,
-// and Redisson's script would walk the whole list for each.
+// and a walk through the whole list for each would.
 func TestShortDelaysInALongQueue(t *testing.T) {
 	t.Parallel()
 	const long, short = 12_000, 40
@@ -244,7 +242,8 @@ func TestUnlistingNeedsRights(t *testing.T) {
 	require.NoError(t, s.redis.Do(t.Context(), "ACL", "SETUSER", "app", "on", "nopass", "+@all", "&*",
 		"~orders", "~redisson_delay_queue:*", "~redisson_delay_queue_timeout:*", "~redisson_delay_queue_channel:*").Err())
 	var p passes
-	b := at(t, s.server, fmt.Sprintf("redis://app:x@%s", s.server.Addr), p.observer())
+	restricted := make(chan dq.Restricted, 10)
+	b := at(t, s.server, fmt.Sprintf("redis://app:x@%s", s.server.Addr), p.observer(), on(func(e dq.Restricted) { restricted <- e }))
 	start := time.Now().Add(time.Second).UnixMilli()
 	s.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*100/n })
 	d := dq.NewDelayedQueue(b.queue)
@@ -252,5 +251,7 @@ func TestUnlistingNeedsRights(t *testing.T) {
 	all := takeAll(t, deadline(t), b.queue, n)
 	slices.Sort(all)
 	require.Len(t, slices.Compact(all), n)
-	require.Empty(t, p.made(), "a survey is refused first")
+	require.Empty(t, p.made())
+	require.ErrorContains(t, (<-restricted).Err, "NOPERM")
+	require.Empty(t, restricted, "said once")
 }

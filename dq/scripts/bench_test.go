@@ -27,7 +27,7 @@ func BenchmarkTransfer(b *testing.B) {
 		} {
 			b.Run(fmt.Sprint(own, "/", name), func(b *testing.B) {
 				q := setup(b)
-				keys, args := q.transferKeys(), []any{now, 100, own.String(), ""}
+				keys, args := q.transferKeys(), []any{now, 100, own.String()}
 				if name == "Redisson" {
 					keys, args = keys[:3], args[:2]
 				}

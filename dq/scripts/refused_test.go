@@ -15,27 +15,14 @@ import (
 // A server that is short of memory refuses the first write, and nothing after it.
 func TestOutOfMemory(t *testing.T) {
 	b := setup(t)
-	pushed := b.pack(d, "pushed")
-	b.put(pushed, now-9)
 	b.put(b.pack(bc, "other"), now-8)
-	require.Error(t, b.redissonTransfer(d, now))
 	b.put("none", now-7)
 	b.do("CONFIG", "SET", "maxmemory", 1)
 	before := b.dump()
 
-	_, err := b.run(scripts.Transfer(), b.transferKeys(), now, 100, d.String(), "")
+	_, err := b.run(scripts.Transfer(), b.transferKeys(), now, 100, d.String())
 	require.ErrorContains(t, err, "OOM")
 	require.Equal(t, before, b.dump())
-
-	// A repair first makes room, and then must be allowed the rest.
-	want := scripts.Transferred{Delivered: 1, OtherLayout: 1, Quarantined: 1, Already: 1}
-	b.do("CONFIG", "SET", "maxmemory", 0)
-	b.do("SCRIPT", "LOAD", scripts.Transfer().Body)
-	b.do("CONFIG", "SET", "maxmemory", 1)
-	require.Equal(t, want, b.transfer(now, 100, d, now))
-	require.Equal(t, []string{"pushed", "other"}, b.delivered())
-	require.Empty(t, b.timed())
-	require.Empty(t, b.pending())
 }
 
 // restricted connects as a user who lacks the right to one command.
@@ -63,12 +50,12 @@ func TestWithoutTheRight(t *testing.T) {
 			b.put(b.pack(d, "a"), now-9)
 			b.put("none", now-8)
 			before := b.dump()
-			_, err := b.restricted(command).run(scripts.Transfer(), b.transferKeys(), now, 100, d.String(), "")
+			_, err := b.restricted(command).run(scripts.Transfer(), b.transferKeys(), now, 100, d.String())
 			require.Error(t, err)
 			after := b.dump()
 			delete(after, b.quarantine)
 			require.Equal(t, before, after)
-			require.Equal(t, scripts.Transferred{Delivered: 1, Quarantined: 1}, b.transfer(now, 100, d, 0))
+			require.Equal(t, scripts.Transferred{Delivered: 1, Quarantined: 1}, b.transfer(now, 100, d))
 			require.Len(t, b.set(b.quarantine), 1)
 		})
 	}

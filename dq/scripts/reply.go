@@ -13,17 +13,14 @@ type Transferred struct {
 	OtherLayout int
 	// Quarantined is how many members went to X.
 	Quarantined int
-	// Already is how many members only had to leave T: the failed transfer had
-	// pushed their values.
-	Already int
 }
 
-// ReadTransferred reads the reply of Transfer: a string or nil, then four
+// ReadTransferred reads the reply of Transfer: a string or nil, then three
 // integers, as clients of Redis decode them.
 func ReadTransferred(reply any) (Transferred, error) {
 	items, ok := reply.([]any)
-	if !ok || len(items) != 5 {
-		return Transferred{}, unexpected(Transfer(), "5 items", reply)
+	if !ok || len(items) != 4 {
+		return Transferred{}, unexpected(Transfer(), "4 items", reply)
 	}
 	var t Transferred
 	if items[0] != nil {
@@ -31,10 +28,10 @@ func ReadTransferred(reply any) (Transferred, error) {
 			return Transferred{}, unexpected(Transfer(), "a score or nil in front", reply)
 		}
 	}
-	for i, field := range []*int{&t.Delivered, &t.OtherLayout, &t.Quarantined, &t.Already} {
+	for i, field := range []*int{&t.Delivered, &t.OtherLayout, &t.Quarantined} {
 		n, ok := items[1+i].(int64)
 		if !ok {
-			return Transferred{}, unexpected(Transfer(), "four integers behind the score", reply)
+			return Transferred{}, unexpected(Transfer(), "three integers behind the score", reply)
 		}
 		*field = int(n)
 	}

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"slices"
+	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
@@ -27,8 +28,6 @@ var (
 	prelude string
 	//go:embed transfer.lua
 	transferBody string
-	//go:embed ahead.lua
-	aheadBody string
 	//go:embed survey.lua
 	surveyBody string
 	//go:embed unlist.lua
@@ -47,7 +46,6 @@ var (
 	deadBody string
 
 	transfer = newScript("transfer", prelude+transferBody, false)
-	ahead    = newScript("ahead", prelude+aheadBody, true)
 	survey   = newScript("survey", prelude+surveyBody, true)
 	unlist   = newScript("unlist", prelude+unlistBody, false)
 	find     = newScript("find", prelude+findBody, true)
@@ -57,17 +55,11 @@ var (
 	settle   = newScript("settle", settleBody, false)
 	dead     = newScript("dead", deadBody, false)
 
-	all = []Script{transfer, ahead, survey, unlist, find, cancel, guard, take, settle, dead}
+	all = []Script{transfer, survey, unlist, find, cancel, guard, take, settle, dead}
 )
 
-// Bounds of the arguments and of the work of a script.
-const (
-	// MaxLimit is the largest limit of Transfer and count of Ahead; the smallest
-	// is 1.
-	MaxLimit = 10_000
-	// MaxRepair bounds the members that Transfer takes besides limit for a repair.
-	MaxRepair = 10_000
-)
+// MaxLimit is the largest limit of Transfer; the smallest is 1.
+const MaxLimit = 10_000
 
 // Prelude is the Lua text that scripts begin with which read members of any layout:
 //
@@ -91,13 +83,12 @@ func Prelude() string { return prelude }
 //	cost    O(1)
 func Guard() Script { return guard }
 
-// Transfer moves due members of either layout to the destination, and mends what
-// a failed transfer of Redisson's left behind.
+// Transfer moves due members of either layout to the destination.
 //
-//	KEYS    D, T, Q, X, S, U1, U2, V; or the first three or four
-//	ARGV    now in Unix ms; limit; own layout ("dLc0" or "Bc0Lc0"); failed
+//	KEYS    D, T, Q, X, S, U1, U2, V
+//	ARGV    now in Unix ms; limit; own layout ("dLc0" or "Bc0Lc0")
 //	returns [score of the first member left, or nil; delivered; of these not of
-//	        the own layout; quarantined; delivered already]: see ReadTransferred
+//	        the own layout; quarantined]: see ReadTransferred
 //	cost    O(limit × length of Q), as Redisson's: one LREM for each member, which
 //	        is O(1) where members come due in the order of their offers; O(limit) for
 //	        those that Unlist has taken out of Q; of a list of 10,000 and more at most two
@@ -107,43 +98,26 @@ func Guard() Script { return guard }
 // order of the set, which is by score and then by bytes: RPUSH D of the values,
 // LREM Q 1 and ZREM T of the members, and LREM Q -1 of those that LPOS finds near the tail
 // of a long list and not near its head. A member that is of neither layout goes to
-// X with its score instead, or stays where X is not among KEYS: for a user who has no
-// right to it. With S, U1, U2 and V among KEYS, members that Unlist has taken out of Q are
+// X with its score instead. Members that Unlist has taken out of Q are
 // taken out of U1 or U2 instead, and one that was offered since, and is due within what
-// Unlist has covered, is LREM Q -1: it is near the tail. Where Unlist may have been at
-// work, send it with them, or each of its members costs a walk through all of Q, and a
-// repair takes them for delivered.
-//
-// failed is empty, or the now of a transfer script of Redisson's that this client
-// sent and that failed to unpack a member. That script pushed the values of all
-// members before the one it failed at, and took these out of Q, but not out of T.
-// So with failed, the first members with a score from 0 to failed are moved
-// besides, or only taken out of T where they have left Q: they were pushed. The
-// first are those up to one that struct.unpack fails at in the own layout, and 100
-// behind it, in case that one was offered since; MaxRepair at most. They do not
-// count against limit.
-//
-// A member that struct.unpack fails at and that is not in Q ends this: Q itself has
-// lost members then, such as by eviction, and tells nothing about those behind.
+// Unlist has covered, is LREM Q -1: it is near the tail.
 //
 // LREM stops at the first copy. A member that an old release of Redisson sent
 // twice (to 3.16.3, after a time-out) is twice in Q and once in T: the other copy
 // stays, as with Redisson, for to look for one would mean to read all of Q for
-// every member. In a repair such a member is delivered again, since a copy in Q
-// looks like a member not yet delivered: better twice than never.
+// every member.
+//
+// A transfer of Redisson's that fails at a member of the other layout has pushed the values before that one, took them
+// out of Q and left them in T: their values come again.
+//
+// It writes nothing where the user lacks a right, from Redis 7 on; an error that LacksRedisson is true of says that
+// Redisson's script would fail as well, after its first write.
 func Transfer() Script { return transfer }
 
-// Ahead counts the members, among the first in T, that are not of the own layout:
-// what Redisson's transfer will fail at, before it is due.
-//
-//	KEYS    T
-//	ARGV    count; own layout ("dLc0" or "Bc0Lc0")
-//	returns the number, 0 to count
-//	cost    O(log n + count), about 1 ms for 1000 members of 200 bytes
-//
-// A member that fits both layouts is of the own one. Bytes that are of neither are
-// counted, and so are members with a wire.WindowsLengthSize.
-func Ahead() Script { return ahead }
+// LacksRedisson reports whether an error of Transfer says that the user lacks a right which Redisson's own script needs too.
+func LacksRedisson(err error) bool {
+	return strings.HasPrefix(err.Error(), "NOPERM this user lacks RPUSH, LREM or ZREM")
+}
 
 // Survey reports whether it pays to Unlist.
 //
@@ -210,16 +184,6 @@ func Cancel() Script { return cancel }
 
 // All returns the scripts.
 func All() []Script { return slices.Clone(all) }
-
-// BySHA1 finds the script that a lower-case SHA-1 names.
-func BySHA1(sha1 string) (Script, bool) {
-	for _, s := range all {
-		if s.SHA1 == sha1 {
-			return s, true
-		}
-	}
-	return Script{}, false
-}
 
 // Quarantine returns the name of X, the ZSET of members that are of neither
 // layout, for the destination queue dest. It is in the slot of the other keys.

@@ -19,17 +19,12 @@ func TestScripts(t *testing.T) {
 		names = append(names, s.Name)
 		sum := sha1.Sum([]byte(s.Body))
 		require.Equal(t, hex.EncodeToString(sum[:]), s.SHA1)
-		found, ok := scripts.BySHA1(s.SHA1)
-		require.True(t, ok)
-		require.Equal(t, s, found)
 		_, redisson := wire.ScriptBySHA1(s.SHA1)
 		require.False(t, redisson)
 	}
 	require.Equal(t, []string{
-		"transfer", "ahead", "survey", "unlist", "find", "cancel", "guard", "take", "settle", "dead",
+		"transfer", "survey", "unlist", "find", "cancel", "guard", "take", "settle", "dead",
 	}, names)
-	_, ok := scripts.BySHA1("")
-	require.False(t, ok)
 }
 
 // A user who may run Redisson's scripts should need few rights more, and a server
@@ -62,14 +57,14 @@ func TestQuarantine(t *testing.T) {
 }
 
 func TestReadReplies(t *testing.T) {
-	moved, err := scripts.ReadTransferred([]any{nil, int64(1), int64(2), int64(3), int64(4)})
+	moved, err := scripts.ReadTransferred([]any{nil, int64(1), int64(2), int64(3)})
 	require.NoError(t, err)
-	require.Equal(t, scripts.Transferred{Delivered: 1, OtherLayout: 2, Quarantined: 3, Already: 4}, moved)
-	moved, err = scripts.ReadTransferred([]any{"-1.5", int64(0), int64(0), int64(0), int64(0)})
+	require.Equal(t, scripts.Transferred{Delivered: 1, OtherLayout: 2, Quarantined: 3}, moved)
+	moved, err = scripts.ReadTransferred([]any{"-1.5", int64(0), int64(0), int64(0)})
 	require.NoError(t, err)
 	require.Equal(t, scripts.Transferred{Next: "-1.5"}, moved)
 	for _, reply := range []any{
-		nil, "OK", []any{}, []any{1.5, int64(0), int64(0), int64(0), int64(0)}, []any{nil, int64(0), "1", int64(0), int64(0)},
+		nil, "OK", []any{}, []any{1.5, int64(0), int64(0), int64(0)}, []any{nil, int64(0), "1", int64(0)},
 	} {
 		_, err := scripts.ReadTransferred(reply)
 		require.ErrorContains(t, err, "script transfer: expected")

@@ -3,7 +3,6 @@ package scripts_test
 import (
 	"context"
 	"errors"
-	"strconv"
 	"testing"
 	"time"
 
@@ -100,17 +99,14 @@ func (b *bundle) run(s scripts.Script, keys []string, args ...any) (any, error) 
 }
 
 func (b *bundle) transferKeys() []string {
-	return []string{b.names.Destination, b.names.TimeoutSet, b.names.Pending, b.quarantine}
+	u := scripts.UnlistingOf(b.names.Destination)
+	return []string{b.names.Destination, b.names.TimeoutSet, b.names.Pending, b.quarantine, u.State, u.Unlisted[0], u.Unlisted[1], u.Leaving}
 }
 
-// transfer runs our transfer; failed is 0 for none.
-func (b *bundle) transfer(now int64, limit int, own wire.Layout, failed int64) scripts.Transferred {
+// transfer runs our transfer.
+func (b *bundle) transfer(now int64, limit int, own wire.Layout) scripts.Transferred {
 	b.t.Helper()
-	text := ""
-	if failed != 0 {
-		text = strconv.FormatInt(failed, 10)
-	}
-	reply, err := b.run(scripts.Transfer(), b.transferKeys(), now, limit, own.String(), text)
+	reply, err := b.run(scripts.Transfer(), b.transferKeys(), now, limit, own.String())
 	require.NoError(b.t, err)
 	moved, err := scripts.ReadTransferred(reply)
 	require.NoError(b.t, err)

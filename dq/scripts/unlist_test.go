@@ -179,8 +179,7 @@ func (u *unlisting) transferByRedisson() {
 
 func (u *unlisting) transferByUs() {
 	limit := 1 + u.random.IntN(6)
-	keys := append(u.transferKeys(), u.keys.State, u.keys.Unlisted[0], u.keys.Unlisted[1], u.keys.Leaving)
-	reply, err := u.run(scripts.Transfer(), keys, u.now, limit, u.layout.String(), "")
+	reply, err := u.run(scripts.Transfer(), u.transferKeys(), u.now, limit, u.layout.String())
 	require.NoError(u.t, err)
 	moved, err := scripts.ReadTransferred(reply)
 	require.NoError(u.t, err)

@@ -34,7 +34,7 @@ func liveSession(t *testing.T, release string) *monitor.Recording {
 	require.NoError(t, err)
 	defer conn.Close()
 
-	client, err := dq.NewClient(rdb, dq.WithRelease(release), dq.WithFaithful())
+	client, err := dq.NewClient(rdb, dq.WithRelease(release), dq.WithStrictWire())
 	require.NoError(t, err)
 	queue := dq.NewBlockingQueue(client, "orders", codec.String{})
 	delayed := dq.NewDelayedQueue(queue)

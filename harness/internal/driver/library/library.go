@@ -26,10 +26,9 @@ type DQ struct {
 	Release wire.Release
 	// Faithful follows Redisson's timing too.
 	Faithful bool
-	// Exact transfers by Redisson's script alone, however long the pending list.
-	Exact bool
 	// Options are passed to dq.NewClient as well.
 	Options []dq.Option
+	clock   clock.Clock // nil for the machine's
 }
 
 // Identity returns dq and the release.
@@ -38,16 +37,21 @@ func (d DQ) Identity() driver.Identity {
 	if d.Faithful {
 		version += ",faithful"
 	}
-	if d.Exact {
-		version += ",exact"
-	}
 	return driver.Identity{Name: "dq", Version: version}
 }
 
 // WithClock returns dq by a clock that due times and timers come from, guarded as the machine's is.
 func (d DQ) WithClock(c clock.Clock) driver.Driver {
-	d.Options = append(slices.Clone(d.Options), dq.WithClock(c), dq.WithClockGuard(true))
+	d.clock, d.Options = c, append(slices.Clone(d.Options), dq.WithClock(c), dq.WithClockGuard(true))
 	return d
+}
+
+// Clock is what due times and timers come from.
+func (d DQ) Clock() clock.Clock {
+	if d.clock == nil {
+		return clock.System()
+	}
+	return d.clock
 }
 
 // Store looks at the keys of Redisson's format.
@@ -64,24 +68,28 @@ func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]
 	}
 	options := append([]dq.Option{dq.WithRelease(d.Release.String())}, d.Options...)
 	if d.Faithful {
-		options = append(options, dq.WithFaithful())
-	}
-	if d.Exact {
-		options = append(options, dq.WithTransfer(dq.Exact))
+		options = append(options, dq.WithStrictWire())
 	}
 	client, err := dq.NewClient(rdb, options...)
 	if err != nil {
 		return nil, errors.Join(err, rdb.Close())
 	}
-	queues, delayed := make([]driver.Queue, 0, len(names)), make([]*dq.DelayedQueue[[]byte], 0, len(names))
+	queues, all := make([]driver.Queue, 0, len(names)), make([]*dqQueue, 0, len(names))
 	var open atomic.Int64
 	open.Store(int64(len(names)))
 	for _, name := range names {
-		destination := dq.NewBlockingQueue(client, name, codec.Bytes{})
-		delayed = append(delayed, dq.NewDelayedQueue(destination))
-		queues = append(queues, &dqQueue{client: client, redis: rdb, open: &open, destination: destination, delayed: delayed[len(delayed)-1]})
+		q := &dqQueue{client: client, redis: rdb, open: &open, destination: dq.NewBlockingQueue(client, name, codec.Bytes{})}
+		if d.Faithful {
+			q.faithful = OpenFaithful(client, rdb, d.Clock(), d.Release, name)
+		} else {
+			q.delayed = dq.NewDelayedQueue(q.destination)
+		}
+		all, queues = append(all, q), append(queues, q)
 	}
-	if err := ready(ctx, delayed); err != nil {
+	if err := ready(ctx, all); err != nil {
+		for _, q := range all {
+			q.stop()
+		}
 		return nil, errors.Join(err, client.Close(), rdb.Close())
 	}
 	return queues, nil
@@ -92,11 +100,11 @@ func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]
 // all the same, and a load shows what becomes of it.
 const readyPatience = 5 * time.Second
 
-func ready(ctx context.Context, delayed []*dq.DelayedQueue[[]byte]) error {
+func ready(ctx context.Context, queues []*dqQueue) error {
 	waiting, cancel := context.WithTimeout(ctx, readyPatience)
 	defer cancel()
-	for _, d := range delayed {
-		if err := d.Ready(waiting); err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
+	for _, q := range queues {
+		if err := q.ready(waiting); err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 			return err
 		}
 	}
@@ -109,10 +117,28 @@ type dqQueue struct {
 	open        *atomic.Int64 // queues of the client that are not closed
 	closing     sync.Once
 	destination *dq.BlockingQueue[[]byte]
-	delayed     *dq.DelayedQueue[[]byte]
+	delayed     *dq.DelayedQueue[[]byte] // or
+	faithful    *Faithful
+}
+
+func (q *dqQueue) ready(ctx context.Context) error {
+	if q.faithful != nil {
+		return q.faithful.Ready(ctx)
+	}
+	return q.delayed.Ready(ctx)
+}
+
+// stop ends what needs the client.
+func (q *dqQueue) stop() {
+	if q.faithful != nil {
+		q.faithful.Close()
+	}
 }
 
 func (q *dqQueue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
+	if q.faithful != nil {
+		return refused(q.faithful.Offer(ctx, value, delay.Milliseconds()))
+	}
 	return refused(q.delayed.Offer(ctx, value, delay))
 }
 
@@ -137,12 +163,16 @@ func (q *dqQueue) Poll(ctx context.Context) ([]byte, bool, error) {
 
 // Remove cancels a message.
 func (q *dqQueue) Remove(ctx context.Context, value []byte) (bool, error) {
+	if q.faithful != nil {
+		return q.faithful.Remove(ctx, value)
+	}
 	return q.delayed.Remove(ctx, value)
 }
 
 // Close closes the client with its last queue.
 func (q *dqQueue) Close() (err error) {
 	q.closing.Do(func() {
+		q.stop()
 		if q.open.Add(-1) == 0 {
 			err = errors.Join(q.client.Close(), q.redis.Close())
 		}

@@ -14,7 +14,7 @@ func Names(spec string) bool {
 	return name == "dq" || strings.HasPrefix(name, "dq,")
 }
 
-// Parse reads the --driver value dq[:release][,faithful|,exact]. Its error is a
+// Parse reads the --driver value dq[:release][,faithful]. Its error is a
 // *driver.SpecError.
 func Parse(spec string) (DQ, error) {
 	d, err := parse(spec)
@@ -31,10 +31,8 @@ func parse(spec string) (DQ, error) {
 		switch modifier {
 		case "faithful":
 			d.Faithful = true
-		case "exact":
-			d.Exact = true
 		default:
-			return DQ{}, fmt.Errorf("expected ,faithful or ,exact or nothing after the release, got %q", ","+modifier)
+			return DQ{}, fmt.Errorf("expected ,faithful or nothing after the release, got %q", ","+modifier)
 		}
 	}
 	if _, release, ok := strings.Cut(head, ":"); ok {

@@ -38,18 +38,30 @@ type Library struct {
 // before it.
 type libraryClient struct {
 	*dq.Client
-	by redis.UniversalClient
+	by       redis.UniversalClient
+	faithful map[string]*faithfulQueue
+}
+
+// faithfulQueue is what handles of one queue share, until the last of them is destroyed.
+type faithfulQueue struct {
+	*library.Faithful
+	users int
 }
 
 // Close closes both.
-func (c *libraryClient) Close() error { return errors.Join(c.Client.Close(), c.by.Close()) }
+func (c *libraryClient) Close() error {
+	for _, f := range c.faithful {
+		f.Close()
+	}
+	return errors.Join(c.Client.Close(), c.by.Close())
+}
 
 // libraryHandle is one opened queue.
 type libraryHandle struct {
 	clientName string
 	client     *libraryClient
 	release    wire.Release
-	faithful   bool
+	faithful   *faithfulQueue // in the place of delayed, for a client that is to do as Redisson
 	names      wire.Names
 	codec      codec.Codec[any]
 	queue      *dq.BlockingQueue[any]
@@ -140,7 +152,7 @@ func (p *Library) run(ctx context.Context, op string, args arguments) (any, erro
 	if h == nil {
 		return nil, fmt.Errorf("handle %q is not open", name)
 	}
-	if h.delayed == nil && isDelayedOp(op) {
+	if h.delayed == nil && h.faithful == nil && isDelayedOp(op) {
 		return nil, errors.New(`this handle was opened with "delayed": false`)
 	}
 	return run(ctx, h, args)
@@ -178,10 +190,17 @@ func (p *Library) open(args arguments) (any, error) {
 	}
 	queue = options.NameMapperPrefix + queue
 	h := &libraryHandle{
-		clientName: name, client: client, release: p.driver.Release, faithful: p.driver.Faithful || options.Faithful,
+		clientName: name, client: client, release: p.driver.Release,
 		names: wire.NamesOf(queue), codec: values, queue: dq.NewBlockingQueue(client.Client, queue, values),
 	}
-	if delayed {
+	switch {
+	case delayed && (p.driver.Faithful || options.Faithful):
+		if h.faithful = client.faithful[queue]; h.faithful == nil || h.faithful.users == 0 {
+			h.faithful = &faithfulQueue{Faithful: library.OpenFaithful(client.Client, client.by, p.driver.Clock(), p.driver.Release, queue)}
+			client.faithful[queue] = h.faithful
+		}
+		h.faithful.users++
+	case delayed:
 		h.delayed = dq.NewDelayedQueue(h.queue)
 	}
 	p.made++
@@ -196,14 +215,8 @@ func (p *Library) connect(args arguments) (*libraryClient, error) {
 		return nil, err
 	}
 	options := append([]dq.Option{dq.WithRelease(p.driver.Release.String())}, p.driver.Options...)
-	if p.strict {
+	if p.strict || p.driver.Faithful || wanted.Faithful {
 		options = append(options, dq.WithStrictWire())
-	}
-	if p.driver.Faithful || wanted.Faithful {
-		options = append(options, dq.WithFaithful())
-	}
-	if p.driver.Exact {
-		options = append(options, dq.WithTransfer(dq.Exact))
 	}
 	rdb, err := p.redis(args)
 	if err != nil {
@@ -213,7 +226,7 @@ func (p *Library) connect(args arguments) (*libraryClient, error) {
 	if err != nil {
 		return nil, errors.Join(err, rdb.Close())
 	}
-	return &libraryClient{client, rdb}, nil
+	return &libraryClient{client, rdb, map[string]*faithfulQueue{}}, nil
 }
 
 // redis is a client as the Library was told, or of the address that open names.

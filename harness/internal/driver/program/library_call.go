@@ -2,8 +2,6 @@ package program
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -27,7 +25,7 @@ import (
 func (h *libraryHandle) words(word string, args arguments) (all []any, err error) {
 	kind, name, _ := strings.Cut(word, " ")
 	switch {
-	case word == "D", word == "object" && h.faithful, word == "objects" && h.faithful:
+	case word == "D", word == "object" && h.faithful != nil, word == "objects" && h.faithful != nil:
 		return []any{h.names.Destination}, nil
 	case word == "Q", word == "object":
 		return []any{h.names.Pending}, nil
@@ -163,7 +161,9 @@ func blocking(name string, timeout wait, words ...string) libraryOp {
 		}
 		done := make(chan *redis.Cmd, 1)
 		for {
-			go func() { done <- h.client.block(context.WithoutCancel(ctx), append(append([]any{name}, keys...), seconds)) }()
+			go func() {
+				done <- h.client.block(context.WithoutCancel(ctx), append(append([]any{name}, keys...), seconds))
+			}()
 			select {
 			case cmd := <-done:
 				reply, err := cmd.Result()
@@ -256,14 +256,4 @@ func asValues(h *libraryHandle, reply any, err error) (any, error) {
 		}
 	}
 	return all, nil
-}
-
-// randomID is the id of a member as the release's script takes it.
-func randomID(release wire.Release) any {
-	var id [8]byte
-	_, _ = rand.Read(id[:])
-	if release.Layout() == wire.LayoutDLc0 {
-		return int64(binary.LittleEndian.Uint64(id[:]))
-	}
-	return id[:]
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 )
 
 // libraryOp is one op on an opened queue. Its result is what PROTOCOL.md says.
@@ -95,7 +96,9 @@ var libraryOps = map[string]libraryOp{
 
 var (
 	opPoll = given("timeout", blocking("BLPOP", timeout, "D"), given("limit", script(asValues, wire.ScriptQueuePollLimit, "D", "#limit"),
-		func(ctx context.Context, h *libraryHandle, _ arguments) (any, error) { return typedOrEmpty(h.queue.Poll(ctx)) }))
+		func(ctx context.Context, h *libraryHandle, _ arguments) (any, error) {
+			return typedOrEmpty(h.queue.Poll(ctx))
+		}))
 	opPollLast = given("timeout", blocking("BRPOP", timeout, "D"), given("limit", script(asValues, wire.ScriptDequePollLastLimit, "D", "#limit"),
 		command(asValue, "RPOP", "D")))
 )
@@ -107,7 +110,13 @@ func opTake(ctx context.Context, h *libraryHandle, _ arguments) (any, error) {
 }
 
 func opDestroy(_ context.Context, h *libraryHandle, _ arguments) (any, error) {
-	return nil, h.delayed.Close()
+	if h.faithful == nil {
+		return nil, h.delayed.Close()
+	}
+	if h.faithful.users--; h.faithful.users == 0 {
+		h.faithful.Destroy()
+	}
+	return nil, nil
 }
 
 // opDelayedOffer takes any delay, as Redisson does: a negative one where the release takes it, and one that overflows.
@@ -123,17 +132,14 @@ func opDelayedOffer(ctx context.Context, h *libraryHandle, args arguments) (any,
 	if err != nil {
 		return nil, err
 	}
-	if d := time.Duration(delay) * time.Millisecond; d.Milliseconds() == delay && (delay >= 0 || h.release.RefusesNegativeDelay()) {
+	if d := time.Duration(delay) * time.Millisecond; h.faithful == nil && d.Milliseconds() == delay && (delay >= 0 || h.release.RefusesNegativeDelay()) {
 		return nil, h.delayed.Offer(ctx, v, d)
 	}
 	data, err := h.codec.Encode(v)
 	if err != nil {
 		return nil, err
 	}
-	n := h.names
-	_, err = h.client.Redisson(ctx, wire.ScriptOffer, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel},
-		time.Now().UnixMilli()+delay, randomID(h.release), data)
-	return nil, err
+	return nil, library.Offer(ctx, h.client.Client, time.Now(), h.release, h.names, data, delay)
 }
 
 func opDelayedRemove(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
@@ -141,7 +147,14 @@ func opDelayedRemove(ctx context.Context, h *libraryHandle, args arguments) (any
 	if err != nil {
 		return nil, err
 	}
-	return h.delayed.Remove(ctx, v)
+	if h.faithful == nil {
+		return h.delayed.Remove(ctx, v)
+	}
+	data, err := h.codec.Encode(v)
+	if err != nil {
+		return nil, err
+	}
+	return h.faithful.Remove(ctx, data)
 }
 
 func opDrainToMax(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
@@ -228,7 +241,7 @@ func (op libraryOp) before(command libraryOp) libraryOp {
 // renames is an op that leaves behind what waits, and so is refused unless the client is to do as Redisson.
 func renames(op libraryOp) libraryOp {
 	return func(ctx context.Context, h *libraryHandle, args arguments) (any, error) {
-		if !h.faithful {
+		if h.faithful == nil {
 			return nil, fmt.Errorf("it renames the destination alone, and what waits comes to the old name: %w", dq.ErrUnsupported)
 		}
 		return op(ctx, h, args)

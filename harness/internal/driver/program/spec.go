@@ -16,7 +16,7 @@ import (
 )
 
 // Forms lists what Parse understands, for help texts and errors.
-const Forms = "dq[:release][,faithful|,exact] | redisson:<version> | exec:<command line>"
+const Forms = "dq[:release][,faithful] | redisson:<version> | exec:<command line>"
 
 // Spec is a --driver value that names a program of the op protocol. As a driver it
 // starts the program at Open; the load engine has a program run the whole plan if

@@ -13,7 +13,7 @@ import (
 )
 
 // Forms lists what Parse understands, for help texts and errors.
-const Forms = "dq[:release][,faithful|,exact] | redisson:<version> | memory | redis-list | redis-zset | exec:<command line>"
+const Forms = "dq[:release][,faithful] | redisson:<version> | memory | redis-list | redis-zset | exec:<command line>"
 
 // names are what Forms begin with.
 var names = []string{"dq", "redisson", "memory", "redis-list", "redis-zset", "exec"}

@@ -17,7 +17,6 @@ func TestParse(t *testing.T) {
 		"dq":                 {Name: "dq", Version: wire.Newest().String()},
 		"dq:3.16.6":          {Name: "dq", Version: "3.16.6"},
 		"dq:3.16.6,faithful": {Name: "dq", Version: "3.16.6,faithful"},
-		"dq:3.16.6,exact":    {Name: "dq", Version: "3.16.6,exact"},
 		"redisson:3.16.6":    {Name: "redisson", Version: "3.16.6"},
 		"exec:./port --fast": {Name: "exec:./port --fast"},
 	} {

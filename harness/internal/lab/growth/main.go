@@ -51,10 +51,10 @@ func report(ctx context.Context, most, queues int) string {
 	head := strings.Split("dq: "+each+"|Redisson's script: "+each, "|")
 	row := func(n, pending, queues int) []string {
 		cells := []string{lab.Grouped(int64(n))}
-		for _, how := range []dq.Transfers{dq.Auto, dq.Exact} {
-			fmt.Fprintf(os.Stderr, "%d pending, %d queues, transfers %v\n", pending, queues, how)
-			c, err := alone(ctx, how, pending, queues)
-			if pending > 0 && how == dq.Auto {
+		for _, strict := range []bool{false, true} {
+			fmt.Fprintf(os.Stderr, "%d pending, %d queues, Redisson's script: %t\n", pending, queues, strict)
+			c, err := alone(ctx, strict, pending, queues)
+			if pending > 0 && !strict {
 				cells = append(cells, fmt.Sprintf("%.0f", c.bytes))
 			}
 			if err != nil {
@@ -89,7 +89,7 @@ type cost struct {
 }
 
 // alone runs one measurement on a server of its own.
-func alone(ctx context.Context, how dq.Transfers, pending, queues int) (cost, error) {
+func alone(ctx context.Context, strict bool, pending, queues int) (cost, error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	srv, err := redis.Start(ctx, "process", nil)
@@ -99,13 +99,13 @@ func alone(ctx context.Context, how dq.Transfers, pending, queues int) (cost, er
 	defer srv.Close()
 	rdb := srv.NewClient()
 	defer rdb.Close()
-	return measure(ctx, rdb, how, pending, queues)
+	return measure(ctx, rdb, strict, pending, queues)
 }
 
 // measure has messages come due in queues of one client. Where others are pending, in the one queue that
 // there is, all due in an hour or two, a message is late by when it is taken, and else by when it is
 // transferred.
-func measure(ctx context.Context, rdb goredis.UniversalClient, how dq.Transfers, pending, n int) (c cost, err error) {
+func measure(ctx context.Context, rdb goredis.UniversalClient, strict bool, pending, n int) (c cost, err error) {
 	empty, err := usage(ctx, rdb)
 	if err != nil {
 		return c, err
@@ -125,11 +125,15 @@ func measure(ctx context.Context, rdb goredis.UniversalClient, how dq.Transfers,
 		defer mu.Unlock()
 		late.Record(int64(after))
 	}
-	client, err := dq.NewClient(rdb, dq.WithTransfer(how), dq.WithObserver(func(e dq.Event) {
+	options := []dq.Option{dq.WithObserver(func(e dq.Event) {
 		if e, ok := e.(dq.Transferred); ok && pending == 0 && e.Late > 0 {
 			came(e.Late)
 		}
-	}))
+	})}
+	if strict {
+		options = append(options, dq.WithStrictWire())
+	}
+	client, err := dq.NewClient(rdb, options...)
 	if err != nil {
 		return c, err
 	}

@@ -1,0 +1,234 @@
+package library
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// The timing of Redisson's QueueTransferTask, and how many members one of its transfers moves.
+const (
+	pushWithin    = 10 * time.Millisecond
+	retryAfter    = 5 * time.Second
+	transferLimit = 100
+	offerRetry    = 5 * time.Second
+	offerPause    = 100 * time.Millisecond
+)
+
+// Faithful offers and transfers as Redisson does, where dq does better: a head that is due within 10 ms is transferred at once,
+// again and again until it is due; a timer fires on the ticks of a coarse wheel; a later announcement replaces an earlier
+// timer; a failed transfer is tried again after 5 s; and to 3.41.0 a timer outlives Destroy.
+type Faithful struct {
+	client  *dq.Client
+	clock   clock.Clock
+	release wire.Release
+	names   wire.Names
+	heard   *redis.PubSub
+	ready   chan struct{} // closed behind the first transfer
+	destroy chan struct{}
+	end     context.CancelFunc
+	ended   chan struct{}
+	once    sync.Once // destroyed
+	first   sync.Once // ready
+}
+
+// OpenFaithful begins to transfer what comes due in a queue, by a Client WithStrictWire and what it connects as.
+func OpenFaithful(client *dq.Client, by redis.UniversalClient, c clock.Clock, release wire.Release, queue string) *Faithful {
+	ctx, end := context.WithCancel(context.Background())
+	f := &Faithful{
+		client: client, clock: c, release: release, names: wire.NamesOf(queue),
+		ready: make(chan struct{}), destroy: make(chan struct{}), end: end, ended: make(chan struct{}),
+	}
+	by.AddHook(capitals{})
+	f.heard = by.Subscribe(ctx, f.names.Channel)
+	go f.run(ctx)
+	return f
+}
+
+// Ready waits for the first transfer.
+func (f *Faithful) Ready(ctx context.Context) error {
+	select {
+	case <-f.ready:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%q is not ready: %w", f.names.Destination, ctx.Err())
+	}
+}
+
+// Offer is the function Offer, for about as long as Redisson tries, as long as nothing is queued.
+func (f *Faithful) Offer(ctx context.Context, value []byte, delay int64) error {
+	for now, began := f.clock.Now(), time.Now(); ; {
+		err := Offer(ctx, f.client, now, f.release, f.names, value, delay)
+		if err == nil || !passes(err) || time.Since(began) > offerRetry {
+			return err
+		}
+		select {
+		case <-time.After(offerPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// Offer sends the release's script. The delay may be any number of ms: now plus delay wraps around as it does in Java, and the
+// due time of a huge delay is negative.
+func Offer(ctx context.Context, client *dq.Client, now time.Time, release wire.Release, n wire.Names, value []byte, delay int64) error {
+	if delay < 0 && release.RefusesNegativeDelay() {
+		return fmt.Errorf("%w: %d ms", dq.ErrNegativeDelay, delay)
+	}
+	var random [8]byte
+	_, _ = rand.Read(random[:])
+	id := any(random[:])
+	if release.Layout() == wire.LayoutDLc0 {
+		id = int64(binary.LittleEndian.Uint64(random[:]))
+	}
+	_, err := client.Redisson(ctx, wire.ScriptOffer, []string{n.Destination, n.TimeoutSet, n.Pending, n.Channel}, now.UnixMilli()+delay, id, value)
+	return err
+}
+
+// passes reports whether an error, after which an offer is not queued, is one that time may cure.
+func passes(err error) bool {
+	var reply redis.Error
+	if errors.Is(err, dq.ErrUncertain) || errors.Is(err, dq.ErrClosed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	if !errors.As(err, &reply) {
+		return true
+	}
+	code, _, _ := strings.Cut(reply.Error(), " ")
+	return slices.Contains([]string{"LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN"}, code)
+}
+
+// Remove sends the release's script.
+func (f *Faithful) Remove(ctx context.Context, value []byte) (bool, error) {
+	keys := []string{f.names.Pending, f.names.TimeoutSet}
+	if s, ok := f.release.Script(wire.ScriptRemove); ok && s.Variant == "remove-v1" {
+		keys = keys[:1] // it forgets the timeout set
+	}
+	removed, err := f.client.Redisson(ctx, wire.ScriptRemove, keys, value)
+	return removed == int64(1), err
+}
+
+// Destroy ends the subscription, and since 3.42.0 the timer.
+func (f *Faithful) Destroy() { f.once.Do(func() { close(f.destroy) }) }
+
+// Close ends all, before the Client is closed.
+func (f *Faithful) Close() {
+	f.end()
+	<-f.ended
+}
+
+func (f *Faithful) run(ctx context.Context) {
+	defer close(f.ended)
+	defer f.heard.Close()
+	heard := f.heard.ChannelWithSubscriptions(redis.WithChannelHealthCheckInterval(time.Hour))
+	destroy, timer := f.destroy, f.clock.NewTimer()
+	defer timer.Close()
+	for {
+		select {
+		case message, ok := <-heard:
+			switch message := message.(type) {
+			case *redis.Subscription:
+				if message.Kind == "subscribe" {
+					f.transfer(ctx, timer)
+				}
+			case *redis.Message:
+				if due, err := strconv.ParseInt(message.Payload, 10, 64); err == nil && f.near(timer, due) {
+					f.transfer(ctx, timer)
+				}
+			}
+			if !ok {
+				heard = nil
+			}
+		case <-timer.C():
+			f.transfer(ctx, timer)
+		case <-destroy:
+			_ = f.heard.Unsubscribe(ctx, f.names.Channel)
+			if destroy = nil; f.release.StopsOnDestroy() {
+				timer.Stop()
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// near reports whether a member that is due then is to be transferred at once; else it sets the timer, in the place of any
+// other.
+func (f *Faithful) near(timer clock.Timer, due int64) bool {
+	now, tick := f.clock.Now().UnixMilli(), f.release.TimerTick().Milliseconds()
+	const most = int64(1<<63-1) / int64(time.Millisecond)
+	switch wait := due - now; { // overflows as Java's does: a due time of an overflowed delay is centuries away
+	case wait <= pushWithin.Milliseconds():
+		return true
+	case wait > most-tick:
+		timer.Stop()
+	default:
+		timer.Reset(time.UnixMilli(now + (wait+tick-1)/tick*tick))
+	}
+	return false
+}
+
+// transfer runs the release's script until its head is not near.
+func (f *Faithful) transfer(ctx context.Context, timer clock.Timer) {
+	timer.Stop()
+	n := f.names
+	for ctx.Err() == nil {
+		reply, err := f.client.Redisson(ctx, wire.ScriptTransfer, []string{n.Destination, n.TimeoutSet, n.Pending},
+			strconv.FormatInt(f.clock.Now().UnixMilli(), 10), strconv.Itoa(transferLimit))
+		var due int64
+		if text, ok := reply.(string); err == nil && ok {
+			due, err = strconv.ParseInt(text, 10, 64)
+		}
+		if err != nil {
+			f.near(timer, f.clock.Now().Add(retryAfter).UnixMilli())
+			return
+		}
+		f.first.Do(func() { close(f.ready) })
+		if reply == nil || !f.near(timer, due) {
+			return
+		}
+	}
+}
+
+// capitals has go-redis write SUBSCRIBE as Redisson does. Only connections that are dialled later do so.
+type capitals struct{}
+
+func (capitals) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (capitals) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (capitals) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := next(ctx, network, addr)
+		return capitalConn{c}, err
+	}
+}
+
+type capitalConn struct{ net.Conn }
+
+func (c capitalConn) Write(b []byte) (int, error) {
+	for _, command := range []string{"*2\r\n$9\r\nsubscribe\r\n", "*2\r\n$11\r\nunsubscribe\r\n"} {
+		if bytes.HasPrefix(b, []byte(command)) {
+			b = append([]byte(strings.ToUpper(command)), b[len(command):]...)
+		}
+	}
+	return c.Conn.Write(b)
+}
