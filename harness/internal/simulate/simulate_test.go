@@ -96,11 +96,11 @@ var planted = []struct {
 	options   Options
 	from      uint64 // the first seed that is tried
 }{
-	{"a transfer leaves what it moved in the timeout set", `redis.call('zrem', KEYS[2], unpack(expiredValues));`, ``, Options{}, 1},
-	{"a transfer leaves what it moved in the pending list", `redis.call('lrem', KEYS[3], 1, v);`, ``, Options{}, 1},
-	{"a transfer moves what is due in 5 s", `'zrangebyscore', KEYS[2], 0, ARGV[1], 'limit'`, `'zrangebyscore', KEYS[2], 0, ARGV[1] + 5000, 'limit'`, Options{}, 1},
-	{"a transfer forgets to push", `redis.call('rpush', KEYS[1], value);`, ``, Options{}, 1},
-	{"a transfer does not say what is due next", `return v[2]; end return nil;`, `return nil; end return nil;`, Options{}, 1},
+	{"a transfer leaves what it moved in the timeout set", `call_with_all('zrem', T, members)`, ``, Options{}, 1},
+	{"a transfer leaves what it moved in the pending list", `for i, member in ipairs(members) do unlist(member, scores[i]) end`, ``, Options{}, 1},
+	{"a transfer moves what is due in 5 s", `'zrangebyscore', T, 0, now, 'withscores'`, `'zrangebyscore', T, 0, now + 5000, 'withscores'`, Options{}, 1},
+	{"a transfer forgets to push", `call_with_all('rpush', D, delivered)`, ``, Options{}, 1},
+	{"a transfer does not say what is due next", `return { head[2] or false,`, `return { false,`, Options{}, 1},
 	{"an acknowledged message is still held", "redis.call('zrem', L, id)\n    redis.call('hdel', V, id)", "redis.call('zrem', L, id)", Options{}, 1},
 	{"what is handed out stays in the list", `redis.call('ltrim', list, from, -1)`, ``, Options{}, 1},
 	{"a pass ends before the end of the list", `if #entries == count then return again() end`, ``, Options{}, 11},
@@ -138,7 +138,7 @@ func TestFindsWhatIsPlanted(t *testing.T) {
 
 func TestShrinksToWhatMatters(t *testing.T) {
 	early := Options{Script: func(body string) string {
-		return strings.Replace(body, `'zrangebyscore', KEYS[2], 0, ARGV[1], 'limit'`, `'zrangebyscore', KEYS[2], 0, ARGV[1] + 5000, 'limit'`, 1)
+		return strings.Replace(body, `'zrangebyscore', T, 0, now, 'withscores'`, `'zrangebyscore', T, 0, now + 5000, 'withscores'`, 1)
 	}}
 	plan := Draw(1, 2*time.Minute)
 	require.NotEmpty(t, run(t, plan, early).Violations)
