@@ -143,6 +143,16 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
+// dq and its codecs import no compression; dq/codec/packed does.
+func TestCompressionIsOptional(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, imported := range s.imports() {
+			compresses := strings.Contains(imported, "/compress") || strings.Contains(imported, "/lz4") || strings.HasSuffix(imported, "/codec/packed")
+			require.False(t, compresses && !s.test && strings.HasPrefix(s.folder, "dq") && s.folder != "dq/codec/packed", "%s imports %s", s.folder, imported)
+		}
+	}
+}
+
 // The packages that measure link no package that draws pages.
 func TestLoadLinksNoTemplates(t *testing.T) {
 	imports := map[string][]string{}

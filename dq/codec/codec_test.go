@@ -80,8 +80,6 @@ func TestKeep(t *testing.T) {
 	require.NoError(t, check(c))
 	require.ErrorContains(t, check(codec.Keep[any](nil)), "got nil")
 	require.ErrorContains(t, check(codec.Keep[any](java.Kryo5[any]{})), "constructor")
-	_, exact := c.(codec.Exact)
-	require.True(t, exact)
 }
 
 func ExampleJSON() {

@@ -33,9 +33,6 @@ func (r Raw[T]) Bytes() []byte { return slices.Clone(r.bytes) }
 // Unwrap returns the value, to find out whether it is nil.
 func (r Raw[T]) Unwrap() any { return r.value }
 
-// Exact is a codec that writes a value in the bytes that it was read from: values are equal exactly if their bytes are.
-type Exact interface{ Exact() }
-
 // Keep returns a codec whose values keep the bytes that they were read from.
 func Keep[T any](values Codec[T]) Codec[Raw[T]] { return keeping[T]{values} }
 
@@ -55,8 +52,6 @@ func (k keeping[T]) Decode(data []byte) (Raw[T], error) {
 	}
 	return Raw[T]{value, append([]byte{}, data...)}, nil
 }
-
-func (keeping[T]) Exact() {}
 
 // Check fails for a nil codec, or if the codec's own Check does.
 func (k keeping[T]) Check() error {

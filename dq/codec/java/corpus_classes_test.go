@@ -388,6 +388,7 @@ var corpusScalars = []weighted[corpusType]{
 	scalarType[java.LocalDate](5, "java.time.LocalDate"), scalarType[java.LocalTime](1, "java.time.LocalTime"), scalarType[java.LocalDateTime](7, "java.time.LocalDateTime"),
 	scalarType[java.OffsetDateTime](2, "java.time.OffsetDateTime"), scalarType[java.ZonedDateTime](2, "java.time.ZonedDateTime"),
 	scalarType[java.Period](1, "java.time.Period"), scalarType[java.YearMonth](1, "java.time.YearMonth"), scalarType[java.URI](1, "java.net.URI"),
+	scalarType[java.Year](1, "java.time.Year"), scalarType[java.MonthDay](1, "java.time.MonthDay"), scalarType[java.OffsetTime](1, "java.time.OffsetTime"),
 	scalarType[java.Currency](1, "java.util.Currency"), scalarType[java.Timestamp](1, "java.sql.Timestamp"), scalarType[java.Locale](1, "java.util.Locale"),
 }
 

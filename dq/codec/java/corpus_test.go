@@ -200,6 +200,32 @@ func TestCorpusOfRedisson(t *testing.T) {
 	}
 }
 
+// entity is the RedisDataEntity of document 000.
+type entity struct {
+	_      struct{} `java:"corpus.Entity,serialVersionUID=1"`
+	Data   any      `json:"data"`
+	Expire *int64   `json:"expire"`
+	Time   *int64   `json:"time"`
+}
+
+// TestEntityOfDocument000 has Redisson read the entity from Go, in the default codec of its release, and write it.
+func TestEntityOfDocument000(t *testing.T) {
+	redistest.Redisson(t, "3.16.6", "4.7.0")
+	classes := compileCorpus(t, corpusSeed)
+	for release, name := range map[string]string{"3.16.6": "marshalling", "4.7.0": "kryo5"} {
+		c := byName(t, name, java.Class{Of: entity{}})
+		want := entity{Data: "a", Expire: ptr(int64(300)), Time: ptr(int64(1642141312135))}
+		data, err := c.Encode(want)
+		require.NoError(t, err)
+		text := string(runJava(t, classPath(t, release)+string(os.PathListSeparator)+classes, "", "corpus.Entity", name, hex.EncodeToString(data)))
+		fields := strings.Fields(text)
+		require.Equal(t, []string{"a", "300", "1642141312135", hex.EncodeToString(data)}, fields, "the same bytes")
+		got, err := c.Decode(data)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
+
 // compileCorpus compiles Corpus.java and the classes, and returns the folder.
 func compileCorpus(t *testing.T, seed uint64) string {
 	sources, out := t.TempDir(), t.TempDir()

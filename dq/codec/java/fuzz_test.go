@@ -27,7 +27,7 @@ func TestMutations(t *testing.T) {
 				if m.codec != name || m.problem != "" {
 					continue
 				}
-				for range 300 {
+				for range 320 {
 					_, _ = c.Decode(mutate(random, m.bytes))
 					mutations++
 				}

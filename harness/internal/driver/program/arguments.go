@@ -219,15 +219,3 @@ func Typed(value any) (any, error) {
 	}
 	return nil, fmt.Errorf("a value of type %T has no form in the protocol", value)
 }
-
-func listToTyped(values []any) ([]any, error) {
-	list := make([]any, len(values))
-	for i, v := range values {
-		typed, err := Typed(v)
-		if err != nil {
-			return nil, err
-		}
-		list[i] = typed
-	}
-	return list, nil
-}

@@ -265,6 +265,9 @@ final class Filler {
             case "java.sql.Timestamp" -> timestamp();
             case "java.time.Period" -> java.time.Period.of(random.nextInt(3), -random.nextInt(12), random.nextInt(1000));
             case "java.time.YearMonth" -> java.time.YearMonth.of(2000 + random.nextInt(50), 1 + random.nextInt(12));
+            case "java.time.Year" -> java.time.Year.of(random.nextInt(4000) - 1000);
+            case "java.time.MonthDay" -> java.time.MonthDay.from(date());
+            case "java.time.OffsetTime" -> java.time.OffsetTime.of(time(), ZoneOffset.ofHoursMinutesSeconds(random.nextInt(12), 0, percent(20) ? 7 : 0));
             case "java.util.concurrent.atomic.AtomicLong" -> new java.util.concurrent.atomic.AtomicLong(number());
             default -> throw new IllegalArgumentException("no value of " + type);
         };
