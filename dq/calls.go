@@ -71,10 +71,7 @@ func (c *Client) one(ctx context.Context, r request) (any, error) {
 
 // usable returns why no command can be sent at all.
 func (c *Client) usable(ctx context.Context) error {
-	switch {
-	case c.broken != nil:
-		return c.broken
-	case c.ctx.Err() != nil:
+	if c.ctx.Err() != nil {
 		return ErrClosed
 	}
 	return ctx.Err()
@@ -90,9 +87,6 @@ func (c *Client) explain(err error) error {
 
 // block runs a command that blocks, here without its time-out: see conn.Block.
 func (c *Client) block(ctx context.Context, key string, command ...any) (any, error) {
-	if c.broken != nil {
-		return nil, c.broken
-	}
 	reply, err := c.conns.Block(ctx, key, command...)
 	if err != nil && ctx.Err() == nil {
 		err = c.explain(err)

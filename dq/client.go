@@ -23,9 +23,6 @@ type Client struct {
 	clustered bool
 	scheduler *scheduler
 
-	// broken is why no call can succeed: see brokenClient.
-	broken error
-
 	// noReadScripts is set when the server turns out to be older than Redis 7.
 	noReadScripts atomic.Bool
 

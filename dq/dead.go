@@ -19,7 +19,7 @@ type Counts struct {
 
 // Counts asks what the queue holds, in one pipeline, at a cost that does not depend on it.
 func (q *Queue[T]) Counts(ctx context.Context) (Counts, error) {
-	n, keys := q.list.names, scripts.LeaseNamesOf(q.Name())
+	n, keys := q.names, scripts.LeaseNamesOf(q.Name())
 	list, err := q.client.together(ctx, n.Destination, []any{"ZCARD", n.TimeoutSet}, []any{"LLEN", n.Destination},
 		[]any{"ZCARD", keys.Leases}, []any{"LLEN", keys.Staged}, []any{"ZCARD", keys.Dead})
 	if err != nil {
@@ -84,7 +84,7 @@ func (q *Queue[T]) deadLetter(ctx context.Context, keys scripts.LeaseNames, m sc
 	if count, ok := list[2].(string); ok {
 		l.Attempts, _ = strconv.Atoi(count)
 	}
-	l.Value, err = replyValue(q.list.codec, list[0], nil)
+	l.Value, err = replyValue(q.codec, list[0], nil)
 	return l, err
 }
 

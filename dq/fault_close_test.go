@@ -81,7 +81,6 @@ func untilClosed(t *testing.T, call func() error) {
 
 func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 	t.Parallel()
-	ctx := t.Context()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer rdb.Close()
 	for _, none := range []redis.UniversalClient{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil)} {
@@ -98,34 +97,24 @@ func TestFaultWrongArgumentsAreErrors(t *testing.T) {
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)
 	defer client.Close()
-	type queue = *dq.BlockingQueue[string]
-	for want, q := range map[string]queue{
-		"nil":   dq.NewBlockingQueue(nil, "q", codec.String{}),
-		"codec": dq.NewBlockingQueue[string](client, "q", nil),
-		"name":  dq.NewBlockingQueue(client, "", codec.String{}),
-	} {
-		require.ErrorContains(t, q.Err(), want)
-		_, takeErr := q.Take(ctx)
-		_, pollErr := q.Poll(ctx)
-		_, sizeErr := q.Size(ctx)
-		for _, err := range []error{
-			takeErr, pollErr, sizeErr,
-		} {
-			require.ErrorIs(t, err, q.Err())
-		}
-		requireBroken(t, dq.NewDelayedQueue(q), q.Err())
+	requireRefused := func(want string, c *dq.Client, name string, values codec.Codec[string]) {
+		t.Helper()
+		q, err := dq.NewQueue(c, name, values)
+		require.ErrorContains(t, err, want)
+		require.Nil(t, q)
 	}
+	requireRefused("expected a Client, got nil", nil, "q", codec.String{})
+	requireRefused("zero value", &dq.Client{}, "q", codec.String{})
+	requireRefused("expected a codec, got nil", client, "q", nil)
+	requireRefused("expected a name", client, "", codec.String{})
 	for _, none := range []codec.Codec[string]{funcCodec(nil), mapCodec(nil), chanCodec(nil), (*codec.String)(nil)} {
-		require.ErrorContains(t, dq.NewBlockingQueue(client, "q", none).Err(), fmt.Sprintf("expected a codec, got a nil %T", none))
+		requireRefused(fmt.Sprintf("expected a codec, got a nil %T", none), client, "q", none)
 	}
 	for _, zero := range []codec.Codec[string]{
 		java.Jackson[string]{}, &java.Kryo5[string]{}, java.Marshalling[string]{}, java.Serialization[string]{}, wrapped{},
 	} {
-		require.ErrorContains(t, dq.NewBlockingQueue(client, "q", zero).Err(), "zero value: make it with its constructor", "%T", zero)
+		requireRefused("zero value: make it with its constructor", client, "q", zero)
 	}
-	none := dq.NewDelayedQueue[string](nil)
-	require.ErrorContains(t, none.Err(), "nil")
-	requireBroken(t, none, none.Err())
 }
 
 // Codecs of kinds that may be nil, and one with a codec in it that is a zero value.
@@ -142,21 +131,6 @@ func (c mapCodec) Encode(v string) ([]byte, error)     { return c[""].Encode(v) 
 func (c mapCodec) Decode(data []byte) (string, error)  { return c[""].Decode(data) }
 func (c chanCodec) Encode(v string) ([]byte, error)    { return (<-c).Encode(v) }
 func (c chanCodec) Decode(data []byte) (string, error) { return (<-c).Decode(data) }
-
-func requireBroken(t *testing.T, d *dq.DelayedQueue[string], want error) {
-	t.Helper()
-	ctx := t.Context()
-	require.ErrorIs(t, d.Err(), want)
-	require.ErrorIs(t, d.Ready(ctx), want)
-	require.ErrorIs(t, d.Offer(ctx, "v", time.Second), want)
-	_, err := d.OfferAll(ctx, time.Second, "v", "w")
-	require.ErrorIs(t, err, want)
-	_, err = d.Size(ctx)
-	require.ErrorIs(t, err, want)
-	_, err = d.Remove(ctx, "v")
-	require.ErrorIs(t, err, want)
-	require.NoError(t, d.Close())
-}
 
 // logProgram names the variable under which the test below runs itself as a program.
 const logProgram = "DQ_TEST_LOG_ADDR"

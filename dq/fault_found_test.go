@@ -10,7 +10,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -83,16 +82,6 @@ func TestFaultAUserWithTheKeysOfRedissonIsServed(t *testing.T) {
 	require.NoError(t, admin.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: 1, Member: foreign}).Err())
 	require.NoError(t, d.Offer(ctx, "stopped", 0))
 	require.ErrorIs(t, <-failed, dq.ErrForeignMember)
-}
-
-func TestFaultCodecsThatNobodyMadeAreErrors(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	for _, c := range []codec.Codec[any]{java.Jackson[any]{}, java.Kryo5[any]{}, java.Marshalling[any]{}, java.Serialization[any]{}} {
-		require.ErrorContains(t, dq.NewBlockingQueue(b.client, "orders", c).Offer(t.Context(), "x"), "constructor")
-	}
-	require.ErrorContains(t, dq.NewBlockingQueue(&dq.Client{}, "orders", codec.String{}).Err(), "NewClient")
-	require.ErrorContains(t, dq.NewDelayedQueue(&dq.BlockingQueue[string]{}).Err(), "NewBlockingQueue")
 }
 
 // A connection that was accepted and is never answered holds up nobody for longer than

@@ -88,6 +88,9 @@ func (w *Worker) watch() (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, q := range w.queues {
+		if q.moved == nil {
+			continue
+		}
 		if q.moved.watchers == nil {
 			q.moved.watchers = map[*leased]func(){}
 		}
@@ -97,7 +100,9 @@ func (w *Worker) watch() (stop func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, q := range w.queues {
-			delete(q.moved.watchers, q)
+			if q.moved != nil {
+				delete(q.moved.watchers, q)
+			}
 		}
 	}
 }

@@ -5,71 +5,166 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
-	"time"
+	"sync/atomic"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // Queue is a delay queue: values are offered with a delay and taken when it is over. It shares its keys with
 // Redisson's RDelayedQueue, and the RBlockingQueue behind it, of the same name. It is safe for use by many
 // goroutines.
 type Queue[T any] struct {
-	client  *Client
-	list    *BlockingQueue[T]
-	delayed *DelayedQueue[T]
+	client    *Client
+	names     wire.Names
+	codec     codec.Codec[T]
+	task      *task // nil without transfers
+	closed    atomic.Bool
+	offerHead []any // what each offer's command begins with
 }
+
+// QueueOption changes how a Queue behaves.
+type QueueOption func(*queueConfig)
+
+type queueConfig struct{ idle bool }
+
+// WithoutTransfer has a Queue transfer nothing and subscribe to nothing: other processes do. It is for
+// users without rights to the delayed queue's keys. What this Queue offers others hear of.
+func WithoutTransfer() QueueOption { return func(c *queueConfig) { c.idle = true } }
 
 // NewQueue returns the queue of that name, and transfers what comes due in it, no matter who offered it, until
 // Close. All Queues of one name in one Client share the work. Any name that Redis allows as a key will do, except the
 // empty one; in a Cluster its keys must share a slot. The codec must be the one that the Java services use; a method
 // Check() error of it is called.
-func NewQueue[T any](c *Client, name string, values codec.Codec[T]) (*Queue[T], error) {
-	list := NewBlockingQueue(c, name, values)
-	if err := list.Err(); err != nil {
+func NewQueue[T any](c *Client, name string, values codec.Codec[T], options ...QueueOption) (*Queue[T], error) {
+	if err := checkQueue(c, name, values); err != nil {
 		return nil, err
 	}
-	delayed := NewDelayedQueue(list)
-	if err := delayed.Err(); err != nil {
+	var o queueConfig
+	for _, option := range options {
+		option(&o)
+	}
+	q := &Queue[T]{client: c, names: c.names(name), codec: values, offerHead: offerHeadOf(c, c.names(name))}
+	if err := c.checkSlots(q.names); err != nil {
 		return nil, err
 	}
-	return &Queue[T]{client: c, list: list, delayed: delayed}, nil
+	if !o.idle {
+		q.task = c.scheduler.open(q.names)
+	}
+	return q, nil
+}
+
+// checkQueue returns what is wrong with the arguments of NewQueue.
+func checkQueue[T any](c *Client, name string, values codec.Codec[T]) error {
+	switch {
+	case c == nil:
+		return fmt.Errorf("dq: NewQueue(%q): expected a Client, got nil", name)
+	case c.ctx == nil:
+		return fmt.Errorf("dq: NewQueue(%q): expected a Client of NewClient, got a zero value", name)
+	case name == "":
+		return errors.New("dq: NewQueue: expected a name, got an empty one")
+	case any(values) == nil:
+		return fmt.Errorf("dq: NewQueue(%q): expected a codec, got nil", name)
+	case isNil(values):
+		return fmt.Errorf("dq: NewQueue(%q): expected a codec, got a nil %T", name, values)
+	}
+	if c, ok := any(values).(interface{ Check() error }); ok {
+		if err := c.Check(); err != nil {
+			return fmt.Errorf("dq: NewQueue(%q): %w", name, err)
+		}
+	}
+	return nil
+}
+
+// checkSlots refuses names whose keys a Cluster keeps in several slots: a script may only name keys of one.
+func (c *Client) checkSlots(n wire.Names) error {
+	slot := wire.Slot(n.Destination)
+	for _, key := range []string{n.TimeoutSet, n.Pending, n.Channel} {
+		if c.clustered && wire.Slot(key) != slot {
+			return fmt.Errorf("dq: NewQueue(%q): in a Cluster its keys must share a slot, and %q does not share that of %q: "+
+				"Redisson puts braces around a name only if it has no \"{\"; take a name without one, or with a hash tag such as {orders}",
+				n.Destination, key, n.Destination)
+		}
+	}
+	return nil
 }
 
 // Name returns the queue's name, which is the key of the LIST that consumers take from.
-func (q *Queue[T]) Name() string { return q.list.Name() }
+func (q *Queue[T]) Name() string { return q.names.Destination }
 
 // Ready waits until the queue's subscription stands and its first transfer has run. If ctx ends before, the error
 // also says what went wrong so far.
-func (q *Queue[T]) Ready(ctx context.Context) error { return q.delayed.Ready(ctx) }
-
-// Offer queues a value that becomes available after delay. The due time is the clock's time in whole milliseconds
-// plus delay in whole milliseconds, both truncated, so that a value may arrive up to 2 ms early against a finer clock.
-// Cancel takes the ticket.
-//
-// A negative delay is ErrNegativeDelay. With an error that wraps ErrUncertain the value may have been queued, and the
-// ticket is valid: Cancel reports which. With any other error the value was not queued.
-func (q *Queue[T]) Offer(ctx context.Context, value T, delay time.Duration) (Ticket, error) {
-	return q.delayed.OfferTicket(ctx, value, delay)
+func (q *Queue[T]) Ready(ctx context.Context) error {
+	if q.task == nil {
+		return nil
+	}
+	if q.client.ctx.Err() != nil || q.closed.Load() {
+		return ErrClosed
+	}
+	select {
+	case <-q.task.ready:
+		return nil // also where the subscription was refused before
+	default:
+	}
+	select {
+	case <-q.task.ready:
+		return nil
+	case <-q.client.ctx.Done():
+		return ErrClosed
+	case <-q.task.refused:
+		return fmt.Errorf("dq: %q is not ready: %w", q.Name(), q.task.refusal)
+	case <-ctx.Done():
+		if err := q.client.scheduler.lastError(q.task); err != nil {
+			return fmt.Errorf("dq: %q is not ready: %w (%w)", q.Name(), err, ctx.Err())
+		}
+		return fmt.Errorf("dq: %q is not ready: %w", q.Name(), ctx.Err())
+	}
 }
 
-// OfferAll queues values in order, all due after delay, in pipelines of 512. It returns how many of
-// them were confirmed, counted from the first. With an error that wraps ErrUncertain others may be queued too; with any
-// other error they are not.
-func (q *Queue[T]) OfferAll(ctx context.Context, delay time.Duration, values ...T) (confirmed int, err error) {
-	return q.delayed.OfferAll(ctx, delay, values...)
-}
-
-// Cancel removes the message of a ticket, and no other of equal value. After nil it will not arrive. An error that
-// wraps ErrNotWaiting says that it has arrived, or was removed before. After any other error call Cancel again.
+// Cancel removes the message of a ticket, and no other of equal value. nil says that it will not
+// come. An error that wraps ErrNotWaiting says that Cancel came too late, or was done before; a
+// message that is due and whose transfer has failed half-way may have come, and counts so. After any
+// other error nobody knows: cancel again.
 //
-// Redisson has no such call: it is the script scripts.Cancel, also under WithStrictWire.
-func (q *Queue[T]) Cancel(ctx context.Context, t Ticket) error { return q.delayed.Cancel(ctx, t) }
+// Where the message has been unlisted (see Auto), which no value can tell any more, Cancel finds
+// it all the same. Redisson has no such call: it is a script of dq's own, WithStrictWire too.
+//
+//	KEYS    timeout set, pending list, and those of unlisting
+//	ARGV    due time in Unix ms; id; now in Unix ms
+//	returns 1, or 0 where it is not there
+//	cost    see scripts.Cancel: Remove looks at each member before it, Cancel walks from the end that
+//	        is nearer
+func (q *Queue[T]) Cancel(ctx context.Context, t Ticket) error {
+	removed, err := q.cancel(ctx, strconv.FormatInt(t.due, 10), string(t.id[:]))
+	if err == nil && !removed {
+		err = ErrNotWaiting
+	}
+	return in("cancel", q.Name(), err)
+}
 
 // Take waits for a value, without limit: BLPOP with 0. If ctx ends it returns ctx's error, unless a value was popped
 // at that very moment. After Client.Close it returns ErrClosed. A value that the codec cannot decode is a *DecodeError
 // and is out of the queue. A process that dies after Take returned has lost the value: a Worker has leases.
-func (q *Queue[T]) Take(ctx context.Context) (T, error) { return q.list.Take(ctx) }
+func (q *Queue[T]) Take(ctx context.Context) (T, error) {
+	for {
+		reply, err := q.client.block(ctx, q.Name(), "BLPOP", q.Name())
+		if pair, ok := reply.([]any); ok && len(pair) == 2 {
+			reply = pair[1]
+			q.client.tellTaken(q.Name(), 1)
+		}
+		v, err := replyValue(q.codec, reply, err)
+		switch {
+		case err == ErrEmpty: //nolint:errorlint // this very value
+			// Somebody unblocked the connection: CLIENT UNBLOCK, a failover.
+			continue
+		case err != nil && ctx.Err() != nil && reply == nil:
+			return v, ctx.Err()
+		}
+		return v, in("take", q.Name(), err)
+	}
+}
 
 // Poll takes up to most values that are there, without waiting: LPOP, with a count if most is above 1. It returns
 // ErrEmpty if there are none. Values that the codec cannot decode are out of the queue: the error then holds a
@@ -78,9 +173,9 @@ func (q *Queue[T]) Poll(ctx context.Context, most int) ([]T, error) {
 	if most < 1 {
 		return nil, fmt.Errorf("dq: poll of %q: expected 1 or more, got %d", q.Name(), most)
 	}
-	list, err := replyList(q.list.popCount(ctx, most))
+	list, err := replyList(q.popCount(ctx, most))
 	if err != nil && most > 1 && strings.HasPrefix(err.Error(), "ERR wrong number") { // before Redis 6.2
-		list, err = replyList(q.list.popCount(ctx, 1))
+		list, err = replyList(q.popCount(ctx, 1))
 	}
 	if err != nil {
 		return nil, in("poll", q.Name(), err)
@@ -92,7 +187,7 @@ func (q *Queue[T]) Poll(ctx context.Context, most int) ([]T, error) {
 	values := make([]T, 0, len(list))
 	var failed []error
 	for _, element := range list {
-		v, err := replyValue(q.list.codec, element, nil)
+		v, err := replyValue(q.codec, element, nil)
 		if err != nil {
 			failed = append(failed, in("poll", q.Name(), err))
 			continue
@@ -113,7 +208,7 @@ type Waiting[T any] struct {
 // be read is an error with its Ticket, if the member has one; the walk goes on after it.
 func (q *Queue[T]) Waiting(ctx context.Context) iter.Seq2[Waiting[T], error] {
 	const page = 500
-	n := q.list.names
+	n := q.names
 	return func(yield func(Waiting[T], error) bool) {
 		for first := 0; ; first += page {
 			reply, err := q.client.do(ctx, n.Destination, "ZRANGE", n.TimeoutSet, first, first+page-1, "WITHSCORES")
@@ -142,13 +237,13 @@ func (q *Queue[T]) waiting(m scoredMember) (w Waiting[T], err error) {
 	read, err := q.client.release.Layout().UnpackAny([]byte(m.member))
 	if err == nil {
 		w.Ticket.id = read.ID
-		w.Value, err = replyValue(q.list.codec, string(read.Value), nil)
+		w.Value, err = replyValue(q.codec, string(read.Value), nil)
 	}
 	return w, in("waiting", q.Name(), err)
 }
 
 // popCount takes up to n values that are there: LPOP, with a count if n is above 1, which needs Redis 6.2.
-func (q *BlockingQueue[T]) popCount(ctx context.Context, n int) (any, error) {
+func (q *Queue[T]) popCount(ctx context.Context, n int) (any, error) {
 	command := []any{"LPOP", q.Name(), n}
 	if n == 1 {
 		command = command[:2]
@@ -162,8 +257,17 @@ func (q *BlockingQueue[T]) popCount(ctx context.Context, n int) (any, error) {
 
 // Clear removes all messages that wait for their time, and reports whether there were any: DEL of the pending list and
 // the timeout set, as Redisson's delete. Messages that have come due stay.
-func (q *Queue[T]) Clear(ctx context.Context) (bool, error) { return q.delayed.Clear(ctx) }
+func (q *Queue[T]) Clear(ctx context.Context) (bool, error) {
+	reply, err := q.client.do(ctx, q.names.Pending, "DEL", q.names.Pending, q.names.TimeoutSet)
+	ok, err := replyBool(reply, err)
+	return ok, in("clear", q.Name(), err)
+}
 
 // Close ends this Queue's transfers and offers; other calls still work. Messages stay, and arrive when any
 // process has the queue open.
-func (q *Queue[T]) Close() error { return q.delayed.Close() }
+func (q *Queue[T]) Close() error {
+	if q.closed.CompareAndSwap(false, true) && q.task != nil {
+		q.client.scheduler.leave(q.task)
+	}
+	return nil
+}

@@ -83,14 +83,3 @@ func TestQueuePollsSeveral(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 5, last)
 }
-
-func TestNewQueueSaysWhatIsWrong(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	_, err := dq.NewQueue(b.client, "", codec.String{})
-	require.ErrorContains(t, err, "expected a name")
-	_, err = dq.NewQueue[string](b.client, "orders", nil)
-	require.ErrorContains(t, err, "expected a codec")
-	_, err = dq.NewQueue(nil, "orders", codec.String{})
-	require.ErrorContains(t, err, "expected a Client")
-}

@@ -3,15 +3,45 @@ package dq
 import (
 	"context"
 	"time"
+
+	"github.com/dq-bench/dq-bench/dq/codec"
 )
 
-// What tests do besides: a value straight into the destination, what waits in the order of the offers, and a take that ends.
+// Two views of a Queue for tests: one that only takes, and transfers nothing, and one whose offers return no ticket. Their
+// constructors panic where NewQueue fails.
 
 // WithTransferLimit is for recordings of clients with another limit.
 func WithTransferLimit(n int) Option {
 	return func(c *config) error { c.limit = n; return nil }
 }
 
+// BlockingQueue only takes.
+type BlockingQueue[T any] struct{ *Queue[T] }
+
+// NewBlockingQueue makes one.
+func NewBlockingQueue[T any](c *Client, name string, values codec.Codec[T]) *BlockingQueue[T] {
+	q, err := NewQueue(c, name, values, WithoutTransfer())
+	if err != nil {
+		panic(err)
+	}
+	return &BlockingQueue[T]{q}
+}
+
+// Poll takes one value.
+func (q *BlockingQueue[T]) Poll(ctx context.Context) (v T, err error) {
+	values, err := q.Queue.Poll(ctx, 1)
+	if len(values) > 0 {
+		v = values[0]
+	}
+	return v, err
+}
+
+// Size is the length of the LIST.
+func (q *BlockingQueue[T]) Size(ctx context.Context) (int, error) {
+	return q.client.length(ctx, q.Name())
+}
+
+// Offer puts a value straight into the LIST.
 func (q *BlockingQueue[T]) Offer(ctx context.Context, value T) error {
 	data, err := encodeOffered(q.codec, value)
 	if err == nil {
@@ -20,6 +50,7 @@ func (q *BlockingQueue[T]) Offer(ctx context.Context, value T) error {
 	return err
 }
 
+// PollWithin is a Take that ends.
 func (q *BlockingQueue[T]) PollWithin(ctx context.Context, timeout time.Duration) (T, error) {
 	short, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -30,19 +61,53 @@ func (q *BlockingQueue[T]) PollWithin(ctx context.Context, timeout time.Duration
 	return v, err
 }
 
+// DelayedQueue transfers.
+type DelayedQueue[T any] struct{ *Queue[T] }
+
+// NewDelayedQueue makes one in front of a list.
+func NewDelayedQueue[T any](list *BlockingQueue[T]) *DelayedQueue[T] {
+	q, err := NewQueue(list.client, list.Name(), list.codec)
+	if err != nil {
+		panic(err)
+	}
+	return &DelayedQueue[T]{q}
+}
+
+// Offer offers, and forgets the ticket.
+func (d *DelayedQueue[T]) Offer(ctx context.Context, value T, delay time.Duration) error {
+	_, err := d.Queue.Offer(ctx, value, delay)
+	return err
+}
+
+// OfferTicket offers.
+func (d *DelayedQueue[T]) OfferTicket(ctx context.Context, value T, delay time.Duration) (Ticket, error) {
+	return d.Queue.Offer(ctx, value, delay)
+}
+
+// Size is the length of the pending list.
+func (d *DelayedQueue[T]) Size(ctx context.Context) (int, error) {
+	return d.client.length(ctx, d.names.Pending)
+}
+
+// ReadAll returns the values that wait, in the order of their offers.
 func (d *DelayedQueue[T]) ReadAll(ctx context.Context) (all []T, err error) {
-	reply, err := d.client.do(ctx, d.dest.names.Pending, "LRANGE", d.dest.names.Pending, 0, -1)
+	reply, err := d.client.do(ctx, d.names.Pending, "LRANGE", d.names.Pending, 0, -1)
 	list, err := replyList(reply, err)
 	for _, item := range list {
 		m, err := d.client.release.Layout().UnpackAny([]byte(item.(string)))
 		if err != nil {
 			return nil, err
 		}
-		v, err := d.dest.codec.Decode(m.Value)
+		v, err := d.codec.Decode(m.Value)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, v)
 	}
 	return all, err
+}
+
+func (c *Client) length(ctx context.Context, key string) (int, error) {
+	n, err := replyInt(c.do(ctx, key, "LLEN", key))
+	return int(n), in("size", key, err)
 }

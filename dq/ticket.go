@@ -1,7 +1,6 @@
 package dq
 
 import (
-	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -56,40 +55,6 @@ func ParseTicket(text string) (Ticket, error) {
 		return Ticket{}, fmt.Errorf("dq: expected a ticket such as %q, got %.60q", "1795329218107-08af82252204180b", text)
 	}
 	return t, nil
-}
-
-// OfferTicket is Offer, and returns what Cancel takes. It does so too with an error that wraps
-// ErrUncertain: Cancel then reports whether the message was queued, once the server answers again.
-func (d *DelayedQueue[T]) OfferTicket(ctx context.Context, value T, delay time.Duration) (Ticket, error) {
-	if delay < 0 {
-		return Ticket{}, fmt.Errorf("%w: %s", ErrNegativeDelay, delay)
-	}
-	t, err := d.offer(ctx, value, delay.Milliseconds())
-	if err != nil && !errors.Is(err, ErrUncertain) {
-		return Ticket{}, err
-	}
-	return t, err
-}
-
-// Cancel removes the message of a ticket, and no other of equal value. nil says that it will not
-// come. An error that wraps ErrNotWaiting says that Cancel came too late, or was done before; a
-// message that is due and whose transfer has failed half-way may have come, and counts so. After any
-// other error nobody knows: cancel again.
-//
-// Where the message has been unlisted (see package scripts), which no value can tell any more, Cancel finds
-// it all the same. Redisson has no such call: it is a script of dq's own, WithStrictWire too.
-//
-//	KEYS    timeout set, pending list, and those of unlisting
-//	ARGV    due time in Unix ms; id; now in Unix ms
-//	returns 1, or 0 where it is not there
-//	cost    see scripts.Cancel: Remove looks at each member before it, Cancel walks from the end that
-//	        is nearer
-func (d *DelayedQueue[T]) Cancel(ctx context.Context, t Ticket) error {
-	removed, err := d.cancel(ctx, strconv.FormatInt(t.due, 10), string(t.id[:]))
-	if err == nil && !removed {
-		err = ErrNotWaiting
-	}
-	return in("cancel", d.Name(), err)
 }
 
 // ticketOf returns the ticket of a member that is offered with this id.

@@ -132,10 +132,10 @@ func Handle[T any](w *Worker, q *Queue[T], handler func(context.Context, *Messag
 		w.err = fmt.Errorf("dq: Handle: queue %q belongs to another Client", q.Name())
 		return
 	}
-	l := &leased{queue: q.Name(), keys: scripts.LeaseNamesOf(q.Name()), moved: q.delayed.task}
+	l := &leased{queue: q.Name(), keys: scripts.LeaseNamesOf(q.Name()), moved: q.task}
 	l.handle = w.options.Wrap(func(ctx context.Context, d Delivery) error {
 		data, _ := ctx.Value(valueKey{}).([]byte)
-		v, err := q.list.codec.Decode(data)
+		v, err := q.codec.Decode(data)
 		if err != nil {
 			return Bury(&DecodeError{Data: data, Err: err})
 		}

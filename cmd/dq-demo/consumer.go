@@ -83,10 +83,12 @@ func (s *service) poll(ctx context.Context, pause time.Duration) {
 			return
 		}
 		// The end of the service must not lose a value on its way here.
-		e, err := s.queue.Poll(context.WithoutCancel(ctx))
+		values, err := s.queue.Poll(context.WithoutCancel(ctx), 1)
+		for _, e := range values {
+			s.obtained(e)
+		}
 		switch {
 		case err == nil:
-			s.obtained(e)
 		case errors.Is(err, dq.ErrClosed):
 			return
 		case !errors.Is(err, dq.ErrEmpty):

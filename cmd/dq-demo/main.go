@@ -148,11 +148,14 @@ func run(ctx context.Context, s settings, stderr io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	queue := dq.NewBlockingQueue(client, s.queue, s.codec)
-	service := &service{queue: queue, delayed: dq.NewDelayedQueue(queue), log: log, now: time.Now}
+	queue, err := dq.NewQueue(client, s.queue, s.codec)
+	if err != nil {
+		return err
+	}
+	service := &service{queue: queue, log: log, now: time.Now}
 	ready, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	if err := service.delayed.Ready(ready); err != nil {
+	if err := queue.Ready(ready); err != nil {
 		return err
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)

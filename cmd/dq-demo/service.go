@@ -27,10 +27,9 @@ const (
 // service is the document's web service: what is posted comes back, after its
 // delay, as a line in the log.
 type service struct {
-	queue   *dq.BlockingQueue[entity]
-	delayed *dq.DelayedQueue[entity]
-	log     *slog.Logger
-	now     func() time.Time
+	queue *dq.Queue[entity]
+	log   *slog.Logger
+	now   func() time.Time
 }
 
 // handler has POST /redissonQueue?data=a&expire=30000, answered with "ok". The
@@ -57,7 +56,7 @@ func (s *service) post(w http.ResponseWriter, r *http.Request) {
 	// A client that goes away must not leave open what became of its message.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), offerTimeout)
 	defer cancel()
-	if err := s.delayed.Offer(ctx, e, time.Duration(expire)*time.Millisecond); err != nil {
+	if _, err := s.queue.Offer(ctx, e, time.Duration(expire)*time.Millisecond); err != nil {
 		s.log.Error("not added", "data", data, "expire", expire, "error", err)
 		http.Error(w, refusal(err), http.StatusServiceUnavailable)
 		return

@@ -24,8 +24,9 @@ func unreachable(t *testing.T) *service {
 	t.Cleanup(func() { rdb.Close() })
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)
-	queue := dq.NewBlockingQueue(client, "orders", codec.JSON[entity]{})
-	s := &service{queue: queue, delayed: dq.NewDelayedQueue(queue), log: slog.New(slog.DiscardHandler), now: time.Now}
+	queue, err := dq.NewQueue(client, "orders", codec.JSON[entity]{})
+	require.NoError(t, err)
+	s := &service{queue: queue, log: slog.New(slog.DiscardHandler), now: time.Now}
 	require.NoError(t, client.Close())
 	return s
 }

@@ -10,7 +10,7 @@ import (
 // value:
 //
 //	orders, err := dq.NewQueue(client, "orders", codec.Keep(values))
-//	order, err := orders.Peek(ctx) // a codec.Raw[Order]
+//	order, err := orders.Take(ctx) // a codec.Raw[Order]
 //	...
 //	removed, err := orders.Remove(ctx, order)
 //

@@ -15,17 +15,17 @@ import (
 
 // client is one process.
 type client struct {
-	name    string
-	rdb     *redis.Client
-	dq      *dq.Client
-	clock   *skewed
-	delayed *dq.DelayedQueue[string]
-	stop    context.CancelFunc // ends what it takes
-	ctx     context.Context
-	work    sync.WaitGroup
-	calls   sync.WaitGroup
-	rng     *rand.Rand
-	rngMu   sync.Mutex
+	name  string
+	rdb   *redis.Client
+	dq    *dq.Client
+	clock *skewed
+	queue *dq.Queue[string]
+	stop  context.CancelFunc // ends what it takes
+	ctx   context.Context
+	work  sync.WaitGroup
+	calls sync.WaitGroup
+	rng   *rand.Rand
+	rngMu sync.Mutex
 }
 
 func (w *world) start(e Event) {
@@ -40,14 +40,16 @@ func (w *world) start(e Event) {
 		w.violate("%s does not start: %v", e.Client, err)
 		return
 	}
-	dest := dq.NewBlockingQueue(c.dq, queue, codec.String{})
-	c.delayed = dq.NewDelayedQueue(dest)
+	if c.queue, err = dq.NewQueue(c.dq, queue, codec.String{}); err != nil {
+		w.violate("%s has no queue: %v", e.Client, err)
+		return
+	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	if w.plan.Reliable {
 		w.consume(c, e.N)
 	} else {
 		for range e.N {
-			c.work.Go(func() { w.take(c, dest) })
+			c.work.Go(func() { w.take(c) })
 		}
 	}
 	w.mu.Lock()
@@ -55,9 +57,9 @@ func (w *world) start(e Event) {
 	w.mu.Unlock()
 }
 
-func (w *world) take(c *client, dest *dq.BlockingQueue[string]) {
+func (w *world) take(c *client) {
 	for {
-		v, err := dest.Take(c.ctx)
+		v, err := c.queue.Take(c.ctx)
 		if v != "" {
 			w.took(v)
 		}
@@ -108,22 +110,17 @@ func (w *world) consume(c *client, workers int) {
 		w.took(m.Value)
 		return nil
 	}
-	q, err := dq.NewQueue(c.dq, queue, codec.String{})
-	if err != nil {
-		w.violate("%s has no queue: %v", c.name, err)
-		return
-	}
 	worker := dq.NewWorker(c.dq, dq.WorkerOptions{
 		Concurrency: workers, Lease: w.plan.Visibility, Backoff: func(int) time.Duration { return 5 * time.Second },
 	})
-	dq.Handle(worker, q, handler)
+	dq.Handle(worker, c.queue, handler)
 	c.work.Go(func() { _ = worker.Run(c.ctx) })
 }
 
 func (w *world) offer(c *client, e Event) {
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	err := c.delayed.Offer(ctx, e.Text, e.Span)
+	_, err := c.queue.Offer(ctx, e.Text, e.Span)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.offers[e.Text] = "ok"
@@ -140,7 +137,7 @@ func (w *world) cancel(c *client, e Event) {
 	w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	removed, err := c.delayed.Remove(ctx, e.Text)
+	removed, err := c.queue.Remove(ctx, e.Text)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {

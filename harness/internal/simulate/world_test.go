@@ -308,7 +308,7 @@ func (w *world) do(e Event) {
 		c.calls.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 			defer cancel()
-			_, _ = c.delayed.RemoveFunc(ctx, func(string) bool { return false })
+			_, _ = c.queue.RemoveFunc(ctx, func(string) bool { return false })
 		})
 	case Cut:
 		w.net.each(e.Client, (*link).cut)

@@ -120,8 +120,8 @@ func (t *Topology) Load(ctx context.Context, f Fault, calm time.Duration) (_ *Ou
 	defer stopOffers()
 	var offers sync.WaitGroup
 	for range producers {
-		offers.Go(func() { offer(producing, offering.delayed, &plain) })
-		offers.Go(func() { offer(producing, offering.delayedKept, &kept) })
+		offers.Go(func() { offer(producing, offering.orders, &plain) })
+		offers.Go(func() { offer(producing, offering.kept, &kept) })
 	}
 	defer offers.Wait()
 	defer stopOffers()
@@ -167,10 +167,9 @@ func drained(ctx context.Context, l *ledger, quiet time.Duration) error {
 
 // service is a client of both queues.
 type service struct {
-	orders, ordersKept   *dq.BlockingQueue[string]
-	delayed, delayedKept *dq.DelayedQueue[string]
-	worker               *dq.Worker
-	close                func() error
+	orders, kept *dq.Queue[string]
+	worker       *dq.Worker
+	close        func() error
 }
 
 // serve makes a service, whose worker notes in kept.
@@ -180,24 +179,25 @@ func (t *Topology) serve(ctx context.Context, kept *ledger) (*service, error) {
 	if err != nil {
 		return nil, errors.Join(err, rdb.Close())
 	}
-	s := &service{orders: dq.NewBlockingQueue(client, Queue, codec.String{}), ordersKept: dq.NewBlockingQueue(client, t.kept, codec.String{})}
-	s.delayed, s.delayedKept = dq.NewDelayedQueue(s.orders), dq.NewDelayedQueue(s.ordersKept)
-	reliable, err := dq.NewQueue(client, t.kept, codec.String{})
-	if err != nil {
+	s := &service{}
+	var errs [2]error
+	s.orders, errs[0] = dq.NewQueue(client, Queue, codec.String{})
+	s.kept, errs[1] = dq.NewQueue(client, t.kept, codec.String{})
+	if err := errors.Join(errs[:]...); err != nil {
 		return nil, errors.Join(err, client.Close(), rdb.Close())
 	}
 	s.worker = dq.NewWorker(client, dq.WorkerOptions{Concurrency: consumers, Lease: lease})
-	dq.Handle(s.worker, reliable, func(_ context.Context, m *dq.Message[string]) error { kept.took(m.Value); return nil })
+	dq.Handle(s.worker, s.kept, func(_ context.Context, m *dq.Message[string]) error { kept.took(m.Value); return nil })
 	s.close = func() error { return errors.Join(client.Close(), rdb.Close()) }
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	if err := errors.Join(s.delayed.Ready(ctx), s.delayedKept.Ready(ctx)); err != nil {
+	if err := errors.Join(s.orders.Ready(ctx), s.kept.Ready(ctx)); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
 
-func offer(ctx context.Context, queue *dq.DelayedQueue[string], l *ledger) {
+func offer(ctx context.Context, queue *dq.Queue[string], l *ledger) {
 	name := rand.Uint64()
 	next := time.NewTicker(pace)
 	defer next.Stop()
@@ -212,7 +212,7 @@ func offer(ctx context.Context, queue *dq.DelayedQueue[string], l *ledger) {
 		sent := time.Now()
 		// An offer that is under way when the load ends may take its time.
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
-		err := queue.Offer(bounded, value, delay)
+		_, err := queue.Offer(bounded, value, delay)
 		cancel()
 		l.offered(value, message{sent: sent, answered: time.Now(), due: sent.Add(delay), err: err})
 	}
@@ -221,7 +221,7 @@ func offer(ctx context.Context, queue *dq.DelayedQueue[string], l *ledger) {
 // again is the pause after a call that failed.
 const again = 5 * time.Millisecond
 
-func take(ctx context.Context, queue *dq.BlockingQueue[string], l *ledger) {
+func take(ctx context.Context, queue *dq.Queue[string], l *ledger) {
 	for ctx.Err() == nil {
 		value, err := queue.Take(ctx)
 		if err == nil {

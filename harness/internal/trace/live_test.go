@@ -36,16 +36,17 @@ func liveSession(t *testing.T, release string) *monitor.Recording {
 
 	client, err := dq.NewClient(rdb, dq.WithRelease(release), dq.WithStrictWire())
 	require.NoError(t, err)
-	queue := dq.NewBlockingQueue(client, "orders", codec.String{})
-	delayed := dq.NewDelayedQueue(queue)
-	require.NoError(t, delayed.Ready(ctx))
+	queue, err := dq.NewQueue(client, "orders", codec.String{})
+	require.NoError(t, err)
+	require.NoError(t, queue.Ready(ctx))
 	for _, value := range []string{"one", "two"} {
-		require.NoError(t, delayed.Offer(ctx, value, 60*time.Millisecond))
+		_, err := queue.Offer(ctx, value, 60*time.Millisecond)
+		require.NoError(t, err)
 		got, err := queue.Take(ctx)
 		require.NoError(t, err)
 		require.Equal(t, value, got)
 	}
-	require.NoError(t, delayed.Close())
+	require.NoError(t, queue.Close())
 	require.NoError(t, client.Close())
 	lines, err := conn.Until(ctx, func(ctx context.Context, marker string) error { return rdb.Echo(ctx, marker).Err() })
 	require.NoError(t, err)

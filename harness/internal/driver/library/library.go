@@ -78,11 +78,14 @@ func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]
 	var open atomic.Int64
 	open.Store(int64(len(names)))
 	for _, name := range names {
-		q := &dqQueue{client: client, redis: rdb, open: &open, destination: dq.NewBlockingQueue(client, name, codec.Bytes{})}
+		q := &dqQueue{client: client, redis: rdb, open: &open}
+		var how []dq.QueueOption
 		if d.Faithful {
+			how = append(how, dq.WithoutTransfer())
 			q.faithful = OpenFaithful(client, rdb, d.Clock(), d.Release, name)
-		} else {
-			q.delayed = dq.NewDelayedQueue(q.destination)
+		}
+		if q.queue, err = dq.NewQueue(client, name, codec.Bytes{}, how...); err != nil {
+			return nil, errors.Join(err, client.Close(), rdb.Close())
 		}
 		all, queues = append(all, q), append(queues, q)
 	}
@@ -112,20 +115,19 @@ func ready(ctx context.Context, queues []*dqQueue) error {
 }
 
 type dqQueue struct {
-	client      *dq.Client
-	redis       io.Closer     // what the client connects by
-	open        *atomic.Int64 // queues of the client that are not closed
-	closing     sync.Once
-	destination *dq.BlockingQueue[[]byte]
-	delayed     *dq.DelayedQueue[[]byte] // or
-	faithful    *Faithful
+	client   *dq.Client
+	redis    io.Closer     // what the client connects by
+	open     *atomic.Int64 // queues of the client that are not closed
+	closing  sync.Once
+	queue    *dq.Queue[[]byte]
+	faithful *Faithful // in the place of the queue's transfers and offers, or nil
 }
 
 func (q *dqQueue) ready(ctx context.Context) error {
 	if q.faithful != nil {
 		return q.faithful.Ready(ctx)
 	}
-	return q.delayed.Ready(ctx)
+	return q.queue.Ready(ctx)
 }
 
 // stop ends what needs the client.
@@ -139,7 +141,8 @@ func (q *dqQueue) Offer(ctx context.Context, value []byte, delay time.Duration) 
 	if q.faithful != nil {
 		return refused(q.faithful.Offer(ctx, value, delay.Milliseconds()))
 	}
-	return refused(q.delayed.Offer(ctx, value, delay))
+	_, err := q.queue.Offer(ctx, value, delay)
+	return refused(err)
 }
 
 // refused marks the error of an offer that is not queued, by the word of dq.
@@ -150,15 +153,18 @@ func refused(err error) error {
 	return err
 }
 
-func (q *dqQueue) Take(ctx context.Context) ([]byte, error) { return q.destination.Take(ctx) }
+func (q *dqQueue) Take(ctx context.Context) ([]byte, error) { return q.queue.Take(ctx) }
 
 // Poll takes a value if there is one.
 func (q *dqQueue) Poll(ctx context.Context) ([]byte, bool, error) {
-	value, err := q.destination.Poll(ctx)
-	if errors.Is(err, dq.ErrEmpty) {
-		return nil, false, nil
+	values, err := q.queue.Poll(ctx, 1)
+	if len(values) == 1 {
+		return values[0], true, err
 	}
-	return value, err == nil, err
+	if errors.Is(err, dq.ErrEmpty) {
+		err = nil
+	}
+	return nil, false, err
 }
 
 // Remove cancels a message.
@@ -166,7 +172,7 @@ func (q *dqQueue) Remove(ctx context.Context, value []byte) (bool, error) {
 	if q.faithful != nil {
 		return q.faithful.Remove(ctx, value)
 	}
-	return q.delayed.Remove(ctx, value)
+	return q.queue.Remove(ctx, value)
 }
 
 // Close closes the client with its last queue.

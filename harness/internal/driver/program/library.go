@@ -61,11 +61,11 @@ type libraryHandle struct {
 	clientName string
 	client     *libraryClient
 	release    wire.Release
-	faithful   *faithfulQueue // in the place of delayed, for a client that is to do as Redisson
+	faithful   *faithfulQueue // in the place of the queue's transfers, for a client that is to do as Redisson
 	names      wire.Names
 	codec      codec.Codec[any]
-	queue      *dq.BlockingQueue[any]
-	delayed    *dq.DelayedQueue[any] // nil where it was declined
+	queue      *dq.Queue[any]
+	delayed    bool // it transfers
 }
 
 // BothLayouts is the capability of a program that reads members of both layouts.
@@ -152,7 +152,7 @@ func (p *Library) run(ctx context.Context, op string, args arguments) (any, erro
 	if h == nil {
 		return nil, fmt.Errorf("handle %q is not open", name)
 	}
-	if h.delayed == nil && h.faithful == nil && isDelayedOp(op) {
+	if !h.delayed && isDelayedOp(op) {
 		return nil, errors.New(`this handle was opened with "delayed": false`)
 	}
 	return run(ctx, h, args)
@@ -191,17 +191,22 @@ func (p *Library) open(args arguments) (any, error) {
 	queue = options.NameMapperPrefix + queue
 	h := &libraryHandle{
 		clientName: name, client: client, release: p.driver.Release,
-		names: wire.NamesOf(queue), codec: values, queue: dq.NewBlockingQueue(client.Client, queue, values),
+		names: wire.NamesOf(queue), codec: values, delayed: delayed,
 	}
-	switch {
-	case delayed && (p.driver.Faithful || options.Faithful):
+	var how []dq.QueueOption
+	faithful := p.driver.Faithful || options.Faithful
+	if !delayed || faithful {
+		how = append(how, dq.WithoutTransfer())
+	}
+	if h.queue, err = dq.NewQueue(client.Client, queue, values, how...); err != nil {
+		return nil, err
+	}
+	if delayed && faithful {
 		if h.faithful = client.faithful[queue]; h.faithful == nil || h.faithful.users == 0 {
 			h.faithful = &faithfulQueue{Faithful: library.OpenFaithful(client.Client, client.by, p.driver.Clock(), p.driver.Release, queue)}
 			client.faithful[queue] = h.faithful
 		}
 		h.faithful.users++
-	case delayed:
-		h.delayed = dq.NewDelayedQueue(h.queue)
 	}
 	p.made++
 	handle := "handle-" + strconv.Itoa(p.made)

@@ -97,11 +97,19 @@ var libraryOps = map[string]libraryOp{
 var (
 	opPoll = given("timeout", blocking("BLPOP", timeout, "D"), given("limit", script(asValues, wire.ScriptQueuePollLimit, "D", "#limit"),
 		func(ctx context.Context, h *libraryHandle, _ arguments) (any, error) {
-			return typedOrEmpty(h.queue.Poll(ctx))
+			return typedOrEmpty(first(h.queue.Poll(ctx, 1)))
 		}))
 	opPollLast = given("timeout", blocking("BRPOP", timeout, "D"), given("limit", script(asValues, wire.ScriptDequePollLastLimit, "D", "#limit"),
 		command(asValue, "RPOP", "D")))
 )
+
+// first is the only value of a poll.
+func first(values []any, err error) (any, error) {
+	if len(values) == 0 {
+		return nil, err
+	}
+	return values[0], err
+}
 
 func isDelayedOp(op string) bool { return strings.HasPrefix(op, "dq.") || op == "destroy" }
 
@@ -111,7 +119,7 @@ func opTake(ctx context.Context, h *libraryHandle, _ arguments) (any, error) {
 
 func opDestroy(_ context.Context, h *libraryHandle, _ arguments) (any, error) {
 	if h.faithful == nil {
-		return nil, h.delayed.Close()
+		return nil, h.queue.Close()
 	}
 	if h.faithful.users--; h.faithful.users == 0 {
 		h.faithful.Destroy()
@@ -133,7 +141,8 @@ func opDelayedOffer(ctx context.Context, h *libraryHandle, args arguments) (any,
 		return nil, err
 	}
 	if d := time.Duration(delay) * time.Millisecond; h.faithful == nil && d.Milliseconds() == delay && (delay >= 0 || h.release.RefusesNegativeDelay()) {
-		return nil, h.delayed.Offer(ctx, v, d)
+		_, err := h.queue.Offer(ctx, v, d)
+		return nil, err
 	}
 	data, err := h.codec.Encode(v)
 	if err != nil {
@@ -148,7 +157,7 @@ func opDelayedRemove(ctx context.Context, h *libraryHandle, args arguments) (any
 		return nil, err
 	}
 	if h.faithful == nil {
-		return h.delayed.Remove(ctx, v)
+		return h.queue.Remove(ctx, v)
 	}
 	data, err := h.codec.Encode(v)
 	if err != nil {

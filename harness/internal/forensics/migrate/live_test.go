@@ -40,15 +40,16 @@ func TestMigrationUnderLoad(t *testing.T) {
 	client, err := dq.NewClient(b.client, dq.WithRelease("4.7.0"))
 	require.NoError(t, err)
 	defer client.Close()
-	orders := dq.NewBlockingQueue(client, "orders", codec.String{})
-	delayed := dq.NewDelayedQueue(orders)
-	defer delayed.Close()
+	orders, err := dq.NewQueue(client, "orders", codec.String{})
+	require.NoError(t, err)
+	defer orders.Close()
 	var others sync.WaitGroup
 	var offerErr error
 	others.Go(func() {
 		for i := range offered {
 			delay := time.Duration(i%300) * time.Millisecond
-			offerErr = errors.Join(offerErr, delayed.Offer(b.ctx, fmt.Sprintf("offered %d", i), delay))
+			_, err := orders.Offer(b.ctx, fmt.Sprintf("offered %d", i), delay)
+			offerErr = errors.Join(offerErr, err)
 		}
 	})
 	done := b.run(migrate.Options{To: bc0Lc0, Force: true})

@@ -26,17 +26,19 @@ func TestCancelByTicketAfterMigration(t *testing.T) {
 				require.NoError(t, err)
 				rdb := redis.NewClient(options)
 				t.Cleanup(func() { _ = rdb.Close() })
-				delayed := func(o ...dq.Option) (*dq.Client, *dq.DelayedQueue[string]) {
+				delayed := func(o ...dq.Option) (*dq.Client, *dq.Queue[string]) {
 					client, err := dq.NewClient(rdb, o...)
 					require.NoError(t, err)
 					t.Cleanup(func() { _ = client.Close() })
-					return client, dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
+					q, err := dq.NewQueue(client, "orders", codec.String{})
+					require.NoError(t, err)
+					return client, q
 				}
 				client, d := delayed(dq.WithRelease(by))
 				var tickets []dq.Ticket
 				before := time.Now().Truncate(time.Millisecond)
 				for range 3 {
-					ticket, err := d.OfferTicket(t.Context(), "equal", time.Hour)
+					ticket, err := d.Offer(t.Context(), "equal", time.Hour)
 					require.NoError(t, err)
 					require.WithinRange(t, ticket.Due(), before.Add(time.Hour), time.Now().Add(time.Hour))
 					tickets = append(tickets, ticket)

@@ -138,10 +138,11 @@ func measure(ctx context.Context, rdb goredis.UniversalClient, strict bool, pend
 		return c, err
 	}
 	defer client.Close()
-	taken, queues := make([]*dq.BlockingQueue[[]byte], n), make([]*dq.DelayedQueue[[]byte], n)
+	queues := make([]*dq.Queue[[]byte], n)
 	for i := range queues {
-		taken[i] = dq.NewBlockingQueue(client, "orders-"+strconv.Itoa(i), codec.Bytes{})
-		queues[i] = dq.NewDelayedQueue(taken[i])
+		if queues[i], err = dq.NewQueue(client, "orders-"+strconv.Itoa(i), codec.Bytes{}); err != nil {
+			return c, err
+		}
 	}
 	for _, q := range queues {
 		if err := q.Ready(ctx); err != nil {
@@ -157,7 +158,7 @@ func measure(ctx context.Context, rdb goredis.UniversalClient, strict bool, pend
 	if pending > 0 {
 		taker.Go(func() {
 			for i := range messages {
-				value, err := taken[0].Take(ctx)
+				value, err := queues[0].Take(ctx)
 				if err != nil {
 					failed = fmt.Errorf("%d of %d messages came within %s: %w", i, messages, longest, err)
 					return
@@ -167,7 +168,7 @@ func measure(ctx context.Context, rdb goredis.UniversalClient, strict bool, pend
 			}
 		})
 	}
-	used := func(i int) *dq.DelayedQueue[[]byte] { return queues[i*7919%n] }
+	used := func(i int) *dq.Queue[[]byte] { return queues[i*7919%n] }
 	err = steadily(ctx, used)
 	taker.Wait()
 	if err := errors.Join(err, failed); err != nil {
@@ -175,9 +176,11 @@ func measure(ctx context.Context, rdb goredis.UniversalClient, strict bool, pend
 	}
 	for i := range min(n, messages) { // all are transferred when nothing else waits
 		for size := pending + 1; size > pending; time.Sleep(10 * time.Millisecond) {
-			if size, err = used(i).Size(ctx); err != nil {
+			counts, err := used(i).Counts(ctx)
+			if err != nil {
 				return c, err
 			}
+			size = counts.Waiting
 		}
 	}
 	after, err := usage(ctx, rdb)
@@ -190,7 +193,7 @@ func measure(ctx context.Context, rdb goredis.UniversalClient, strict bool, pend
 
 // steadily offers each message to its queue, rate a second. Delays are in whole milliseconds, as due
 // times are: a value says when the message is due in Redis.
-func steadily(ctx context.Context, queue func(i int) *dq.DelayedQueue[[]byte]) error {
+func steadily(ctx context.Context, queue func(i int) *dq.Queue[[]byte]) error {
 	next := time.NewTicker(time.Second / rate)
 	defer next.Stop()
 	for i := range messages {
@@ -200,7 +203,7 @@ func steadily(ctx context.Context, queue func(i int) *dq.DelayedQueue[[]byte]) e
 		case <-next.C:
 		}
 		delay := time.Duration(500+rand.N(2000)) * time.Millisecond
-		if err := queue(i).Offer(ctx, stamp(time.Now().Add(delay)), delay); err != nil {
+		if _, err := queue(i).Offer(ctx, stamp(time.Now().Add(delay)), delay); err != nil {
 			return err
 		}
 	}
