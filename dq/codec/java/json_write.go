@@ -43,11 +43,11 @@ func (j Jackson[T]) Encode(value T) ([]byte, error) {
 	if err := j.Check(); err != nil {
 		return nil, err
 	}
-	w := jsonWriter{registry: j.g, form: j.form}
-	v, t, err := j.g.actual(reflect.ValueOf(&value).Elem(), j.root())
+	w := jsonWriter{writer{registry: j.g}, j.form}
+	v, t, ok := w.actual(reflect.ValueOf(&value).Elem(), j.root())
 	switch {
-	case err != nil:
-		return nil, err
+	case !ok:
+		return nil, w.err
 	case !v.IsValid():
 		return []byte("null"), nil
 	}
@@ -60,30 +60,17 @@ func (j Jackson[T]) Encode(value T) ([]byte, error) {
 }
 
 type jsonWriter struct {
-	registry *registry
-	form     JSONForm
-	buf      []byte
-	depth    int
-	err      error
-}
-
-func (w *jsonWriter) refuse(format string, args ...any) {
-	if w.err == nil {
-		w.err = &ValueError{w.registry.codec, fmt.Sprintf(format, args...)}
-	}
+	writer
+	form JSONForm
 }
 
 // value writes a value of type t in a place of the declared type. Jackson leaves out the class of a final one, except Long.
 func (w *jsonWriter) value(v reflect.Value, t, declared *typ) {
-	if w.depth++; w.depth > maxDepth {
-		w.refuse("the value is nested deeper than %d; does it hold itself?", maxDepth)
-	}
-	defer func() { w.depth-- }()
-	v, t, err := w.registry.actual(v, t)
+	w.enter()
+	defer w.leave()
+	v, t, ok := w.actual(v, t)
 	switch {
-	case err != nil:
-		w.err = err
-	case w.err != nil:
+	case !ok:
 	case !v.IsValid():
 		w.buf = append(w.buf, "null"...)
 	default:
@@ -214,12 +201,12 @@ func (w *jsonWriter) mapping(v reflect.Value, t *typ) {
 	elem.boxed = true
 	w.class(t.value)
 	for _, key := range keys {
-		element, of, err := w.registry.actual(v.MapIndex(key), t.elem)
-		name, ok := keyText(key)
+		element, of, ok := w.actual(v.MapIndex(key), t.elem)
+		name, isText := keyText(key)
 		switch {
-		case err != nil:
-			w.err = err
 		case !ok:
+			return
+		case !isText:
 			w.refuse("got a map with other keys than texts, integers, UUIDs and constants of an enum")
 		case name == "@class" && !w.form.Plain:
 			w.refuse("got a map with the key \"@class\", which Java takes for a class")
@@ -238,6 +225,9 @@ func keyText(key reflect.Value) (string, bool) {
 	if key.Kind() == reflect.Interface {
 		key = key.Elem()
 	}
+	if !key.IsValid() {
+		return "", false
+	}
 	if id, is := key.Interface().(fmt.Stringer); is && key.Kind() == reflect.Array {
 		return id.String(), true
 	}
@@ -253,12 +243,9 @@ func (w *jsonWriter) object(v reflect.Value, t *typ, bare bool) {
 	w.class(class)
 	for _, f := range t.object.fields {
 		part := v.FieldByIndex(f.index)
-		element, of, err := w.registry.actual(part, f.typ)
-		if err != nil {
-			w.err = err
-		}
+		element, of, ok := w.actual(part, f.typ)
 		switch {
-		case f.omit(part):
+		case !ok || f.omit(part):
 		case element.IsValid():
 			w.member(f.name)
 			w.value(element, of, f.typ)

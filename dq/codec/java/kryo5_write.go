@@ -15,37 +15,28 @@ func (k Kryo5[T]) Encode(value T) ([]byte, error) {
 	if err := k.Check(); err != nil {
 		return nil, err
 	}
-	w := kryoWriter{registry: k.g, names: map[string]int{}}
+	w := kryoWriter{writer{registry: k.g}, map[string]int{}}
 	w.named(reflect.ValueOf(&value).Elem(), k.root(), nil)
 	return w.buf, w.err
 }
 
 // kryoWriter writes one value. The name of a class is written once, its number each time.
 type kryoWriter struct {
-	registry *registry
-	buf      []byte
-	names    map[string]int
-	depth    int
-	err      error
-}
-
-func (w *kryoWriter) refuse(format string, args ...any) {
-	if w.err == nil {
-		w.err = &ValueError{w.registry.codec, fmt.Sprintf(format, args...)}
-	}
+	writer
+	names map[string]int
 }
 
 // class writes the class of a value.
 func (w *kryoWriter) class(t *typ) {
 	if id := kryoIDs[t.kind]; id != 0 {
-		w.buf = append(w.buf, id)
+		w.byte(id)
 		return
 	}
 	name := cmp.Or(t.value, t.class)
 	if t.object != nil && t.object.generic {
 		w.refuse("got %v for the generic class %s where no field declares its type arguments; use a Go type with fields of any", t.goType, name)
 	}
-	w.buf = append(w.buf, kryoNamed)
+	w.byte(kryoNamed)
 	index, known := w.names[name]
 	if !known {
 		index = len(w.names)
@@ -64,12 +55,11 @@ func (w *kryoWriter) class(t *typ) {
 
 // named writes a class and a value of it, or null. declared is the declared type, or nil.
 func (w *kryoWriter) named(v reflect.Value, t, declared *typ) {
-	v, t, err := w.registry.actual(v, t)
+	v, t, ok := w.actual(v, t)
 	switch {
-	case err != nil:
-		w.err = cmp.Or(w.err, err)
+	case !ok:
 	case !v.IsValid():
-		w.buf = append(w.buf, kryoNull)
+		w.byte(kryoNull)
 	default:
 		if declared != nil && declared.kind == objectKind && t.object != nil && declared.object.generic {
 			own := *t
@@ -89,7 +79,7 @@ func (w *kryoWriter) declared(v reflect.Value, t *typ, arguments bool) {
 	}
 	switch {
 	case t.kind == optionalKind:
-		w.buf = append(w.buf, 1)
+		w.byte(1)
 		w.named(v, t.elem, nil)
 	case t.isPrimitive():
 		w.value(v, t, nil)
@@ -105,28 +95,25 @@ func (w *kryoWriter) declared(v reflect.Value, t *typ, arguments bool) {
 
 // orNull writes a value of a class t that the reader knows.
 func (w *kryoWriter) orNull(v reflect.Value, t *typ, mayBeNull bool, declared *typ) {
-	inner, own, err := w.registry.actual(v, t)
+	inner, own, ok := w.actual(v, t)
 	switch {
-	case err != nil:
-		w.err = cmp.Or(w.err, err)
+	case !ok:
 	case inner.IsValid():
 		if mayBeNull && !t.hasOwnNull() {
-			w.buf = append(w.buf, 1)
+			w.byte(1)
 		}
 		w.value(inner, own, declared)
 	case t.kind == stringKind || t.class == "java.util.Currency":
-		w.buf = append(w.buf, 0x80)
+		w.byte(0x80)
 	default:
-		w.buf = append(w.buf, kryoNull)
+		w.byte(kryoNull)
 	}
 }
 
 // value writes a value without its class.
 func (w *kryoWriter) value(v reflect.Value, t, declared *typ) {
-	if w.depth++; w.depth > maxDepth {
-		w.refuse("the value is nested deeper than %d; does it hold itself?", maxDepth)
-	}
-	defer func() { w.depth-- }()
+	w.enter()
+	defer w.leave()
 	if w.err != nil {
 		return
 	}
@@ -189,10 +176,10 @@ func (w *kryoWriter) list(v reflect.Value, t, elem *typ) {
 	n, hasNull, same := v.Len(), false, true
 	var one *typ
 	for i := range n {
-		element, of, err := w.registry.actual(v.Index(i), t.elem)
+		element, of, ok := w.actual(v.Index(i), t.elem)
 		switch {
-		case err != nil:
-			w.err = cmp.Or(w.err, err)
+		case !ok:
+			return
 		case !element.IsValid():
 			hasNull = true
 		case one == nil:
@@ -204,14 +191,14 @@ func (w *kryoWriter) list(v reflect.Value, t, elem *typ) {
 	declared := elem != nil && elem.isFinal()
 	switch {
 	case n == 0:
-		w.buf = append(w.buf, 1)
+		w.byte(1)
 	case declared:
 		w.flagged(hasNull, n+1)
 	default:
 		w.flagged(same, n+1)
 	}
 	if isSorted(t.value) {
-		w.buf = append(w.buf, kryoNull) // the comparator
+		w.byte(kryoNull) // the comparator
 	}
 	switch {
 	case n == 0 || w.err != nil:
@@ -224,7 +211,7 @@ func (w *kryoWriter) list(v reflect.Value, t, elem *typ) {
 		}
 		return
 	case one == nil:
-		w.buf = append(w.buf, kryoNull)
+		w.byte(kryoNull)
 		return
 	default:
 		w.class(one)
@@ -239,7 +226,7 @@ func (w *kryoWriter) mapping(v reflect.Value, t, declared *typ) {
 	key, elem := declared.as(mapKind).keys(), declared.as(mapKind).element()
 	w.varint(uint64(v.Len()) + 1)
 	if isSorted(t.value) {
-		w.buf = append(w.buf, kryoNull) // the comparator
+		w.byte(kryoNull) // the comparator
 	}
 	keys, err := inOrder(v, t)
 	if err != nil {
@@ -259,10 +246,9 @@ func (w *kryoWriter) mapping(v reflect.Value, t, declared *typ) {
 }
 
 func (w *kryoWriter) bool(b bool) {
+	w.byte(0)
 	if b {
-		w.buf = append(w.buf, 1)
-	} else {
-		w.buf = append(w.buf, 0)
+		w.buf[len(w.buf)-1] = 1
 	}
 }
 

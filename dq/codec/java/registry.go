@@ -324,32 +324,5 @@ func (g *registry) fieldType(f reflect.StructField) (*typ, error) {
 	return &j, nil
 }
 
-// actual returns the value in an interface or behind a pointer, and its type; an invalid value for null. t is the declared
-// type.
-func (g *registry) actual(v reflect.Value, t *typ) (reflect.Value, *typ, error) {
-	isAny := v.Kind() == reflect.Interface
-	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
-		if v.IsNil() {
-			return reflect.Value{}, nil, nil
-		}
-		v = v.Elem()
-	}
-	if v.Type() == objectType {
-		return v, nil, &ValueError{g.codec, "got an Object, which is only read; use codec.Keep to write a value in the bytes that it had"}
-	}
-	if (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.IsNil() {
-		return reflect.Value{}, nil, nil
-	}
-	if !isAny || t != nil && t.kind == jsonKind {
-		return v, t, nil
-	}
-	if known := g.types[v.Type()]; known != nil {
-		return v, known, nil
-	}
-	scratch := &registry{g.codec, g.plain, g.given, map[reflect.Type]*typ{}, map[string]*typ{}} // g is shared
-	t, err := scratch.typeOf(v.Type())
-	return v, t, err
-}
-
 // Set is the value of an any that holds a java.util.Set.
 type Set []any

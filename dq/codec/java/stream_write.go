@@ -12,11 +12,8 @@ import (
 // streamWriter writes plain values for Marshalling and Serialization: texts, numbers, booleans, byte[], enums, ArrayLists, and
 // objects with such fields. It refuses others.
 type streamWriter struct {
-	registry *registry
-	form     streamForm
-	buf      []byte
-	depth    int
-	err      error
+	writer
+	form streamForm
 }
 
 // streamForm is the difference between the two protocols.
@@ -38,34 +35,23 @@ func encodeStream[T any](b bound[T], form func(*streamWriter) streamForm, value 
 	if err := b.Check(); err != nil {
 		return nil, err
 	}
-	w := &streamWriter{registry: b.g}
+	w := &streamWriter{writer: writer{registry: b.g}}
 	w.form = form(w)
 	w.value(reflect.ValueOf(&value).Elem(), b.root())
 	return w.buf, w.err
 }
 
-func (w *streamWriter) refuse(format string, args ...any) {
-	if w.err == nil {
-		w.err = &ValueError{w.registry.codec, fmt.Sprintf(format, args...)}
-	}
-}
-
-func (w *streamWriter) byte(b ...byte)        { w.buf = append(w.buf, b...) }
 func (w *streamWriter) int16(n int)           { w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(n)) }
 func (w *streamWriter) int32(n int)           { w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(n)) }
 func (w *streamWriter) int64(n int64)         { w.buf = binary.BigEndian.AppendUint64(w.buf, uint64(n)) }
 func (w *streamWriter) units(s string) []byte { return appendUnits(nil, s, true) }
 
 func (w *streamWriter) value(v reflect.Value, declared *typ) {
-	if w.depth++; w.depth > maxDepth {
-		w.refuse("the value is nested deeper than %d; does it hold itself?", maxDepth)
-	}
-	defer func() { w.depth-- }()
-	v, t, err := w.registry.actual(v, declared)
+	w.enter()
+	defer w.leave()
+	v, t, ok := w.actual(v, declared)
 	switch {
-	case err != nil:
-		w.err = err
-	case w.err != nil:
+	case !ok:
 	case declared.kind == optionalKind:
 		w.refuse("got a java.util.Optional, which is not java.io.Serializable")
 	case !v.IsValid():

@@ -1,0 +1,59 @@
+package java
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// writer is the common part of the writers. It keeps its first error.
+type writer struct {
+	registry *registry
+	buf      []byte
+	depth    int
+	err      error
+}
+
+func (w *writer) refuse(format string, args ...any) {
+	if w.err == nil {
+		w.err = &ValueError{w.registry.codec, fmt.Sprintf(format, args...)}
+	}
+}
+
+func (w *writer) byte(b ...byte) { w.buf = append(w.buf, b...) }
+
+// enter counts a level of nesting. The caller defers leave.
+func (w *writer) enter() {
+	if w.depth++; w.depth > maxDepth {
+		w.refuse("the value is nested deeper than %d; does it hold itself?", maxDepth)
+	}
+}
+
+func (w *writer) leave() { w.depth-- }
+
+// actual returns the value in an interface or behind a pointer, and its type; an invalid value for null. t is the declared
+// type. It returns false after an error.
+func (w *writer) actual(v reflect.Value, t *typ) (reflect.Value, *typ, bool) {
+	isAny := v.Kind() == reflect.Interface
+	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return reflect.Value{}, nil, w.err == nil
+		}
+		v = v.Elem()
+	}
+	if (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.IsNil() {
+		return reflect.Value{}, nil, w.err == nil
+	}
+	if v.Type() == objectType {
+		w.refuse("got an Object, which is only read; use codec.Keep to write a value in the bytes that it had")
+	}
+	if !isAny || w.err != nil || t != nil && t.kind == jsonKind {
+		return v, t, w.err == nil
+	}
+	g := w.registry
+	if known := g.types[v.Type()]; known != nil {
+		return v, known, true
+	}
+	scratch := &registry{g.codec, g.plain, g.given, map[reflect.Type]*typ{}, map[string]*typ{}} // g is shared
+	t, w.err = scratch.typeOf(v.Type())
+	return v, t, w.err == nil
+}
