@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,14 +38,13 @@ const (
 	stringType = "java.lang.String"
 )
 
-// unpackers decompress, in the order of trial.
+// unpackers decompress. Detect tries them in this order; lz4 and lz4-v2 have one form.
 var unpackers = []struct {
-	names  []string
+	name   string
 	unpack codec.Codec[[]byte]
 }{
-	{[]string{"lz4", "lz4-v2"}, packed.LZ4[[]byte](codec.Bytes{})},
-	{[]string{"snappy"}, packed.SnappyChunks[[]byte](codec.Bytes{})},
-	{[]string{"snappy-v2"}, packed.Snappy[[]byte](codec.Bytes{})},
+	{"lz4", packed.LZ4[[]byte](codec.Bytes{})}, {"lz4-v2", packed.LZ4[[]byte](codec.Bytes{})},
+	{"snappy", packed.SnappyChunks[[]byte](codec.Bytes{})}, {"snappy-v2", packed.Snappy[[]byte](codec.Bytes{})},
 }
 
 // Detect finds the codec and class of a value by its bytes. A compressed value has the names of both codecs: "lz4/kryo5".
@@ -53,17 +53,15 @@ func Detect(data []byte) Kind {
 	if kind.Codec != Unknown {
 		return kind
 	}
+	var names []string
 	for _, u := range unpackers {
 		plain, err := u.unpack.Decode(data)
-		if err != nil || len(plain) == 0 {
+		if err != nil || len(plain) == 0 || len(names) > 0 && u.name != "lz4-v2" {
 			continue
 		}
 		if inner := detect(plain); inner.Codec != Unknown {
-			var names []string
-			for _, outer := range u.names {
-				names = append(names, outer+"/"+strings.ReplaceAll(inner.Codec, "|", "|"+outer+"/"))
-			}
-			return Kind{strings.Join(names, "|"), inner.Class}
+			names = append(names, u.name+"/"+strings.ReplaceAll(inner.Codec, "|", "|"+u.name+"/"))
+			kind = Kind{strings.Join(names, "|"), inner.Class}
 		}
 	}
 	return kind
@@ -105,14 +103,12 @@ func detect(data []byte) Kind {
 
 // kryoClass returns the class at the beginning of a value of Kryo5: its last byte is marked.
 func kryoClass(data []byte) string {
-	if len(data) < 2 || data[0] != 1 || data[1] != 0 {
+	name, is := bytes.CutPrefix(data, []byte{1, 0})
+	end := slices.IndexFunc(name, func(b byte) bool { return b >= utf8.RuneSelf })
+	if !is || end < 0 {
 		return ""
 	}
-	end := bytes.IndexFunc(data[2:], func(r rune) bool { return r >= utf8.RuneSelf })
-	if end < 0 {
-		return ""
-	}
-	return string(data[2:2+end]) + string(rune(data[2+end]&0x7f))
+	return string(name[:end]) + string(rune(name[end]&0x7f))
 }
 
 // isClassName reports whether a text can be the full name of a class or array.
@@ -131,24 +127,19 @@ func detectJSON(data []byte) Kind {
 	case bytes.Contains(data, []byte(`["java.util.Date",`)):
 		jackson = "json"
 	}
-	switch data[0] {
-	case '{':
-		var object struct {
-			Class string `json:"@class"`
-		}
-		if json.Unmarshal(data, &object) == nil && object.Class != "" {
-			return Kind{jackson, object.Class}
-		}
-		return Kind{Codec: plainJSON}
-	case '[':
-		var pair []json.RawMessage
-		var class string
-		if json.Unmarshal(data, &pair) == nil && len(pair) == 2 && json.Unmarshal(pair[0], &class) == nil && strings.Contains(class, ".") {
-			return Kind{jackson, class}
-		}
-		return Kind{Codec: plainJSON}
-	case '"':
+	var object struct {
+		Class string `json:"@class"`
+	}
+	var pair []json.RawMessage
+	switch {
+	case data[0] == '"':
 		return Kind{scalarJSON, stringType}
+	case data[0] == '{' && json.Unmarshal(data, &object) == nil && object.Class != "":
+		return Kind{jackson, object.Class}
+	case data[0] == '[' && json.Unmarshal(data, &pair) == nil && len(pair) == 2 && json.Unmarshal(pair[0], &object.Class) == nil && strings.Contains(object.Class, "."):
+		return Kind{jackson, object.Class}
+	case data[0] == '{', data[0] == '[':
+		return Kind{Codec: plainJSON}
 	}
 	if _, err := (codec.Long{}).Decode(data); err == nil {
 		return Kind{Codec: "json|typed-json|json3|typed-json3|long|string"}
@@ -174,9 +165,8 @@ func decode(name string, data []byte) (java.Object, error) {
 // fails with a *java.FormatError for bytes that are not a whole value, a *java.ClassError for an object of Kryo5, whose bytes
 // name no fields, and errors.ErrUnsupported for an unknown codec.
 func Show(name string, data []byte) (string, error) {
-	outer, inner, isPacked := strings.Cut(name, "/")
 	for _, u := range unpackers {
-		if isPacked && strings.Contains("|"+strings.Join(u.names, "|")+"|", "|"+outer+"|") {
+		if inner, is := strings.CutPrefix(name, u.name+"/"); is {
 			plain, err := u.unpack.Decode(data)
 			if err != nil {
 				return "", err
