@@ -25,6 +25,8 @@ type Client struct {
 
 	// noReadScripts is set when the server turns out to be older than Redis 7.
 	noReadScripts atomic.Bool
+	// waits is set once the server has shown that it can do as WithDurability says.
+	waits atomic.Bool
 
 	ctx   context.Context // ends with Close
 	guard *clock.Guard    // nil if the clock is not guarded

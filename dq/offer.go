@@ -90,6 +90,9 @@ func (q *Queue[T]) OfferAll(ctx context.Context, delay time.Duration, values ...
 		}
 		confirmed++
 		batch := values[1:min(len(values), offerBatch)]
+		if q.client.durable != nil {
+			batch = nil
+		}
 		n, err := q.offerBatch(ctx, delay, batch)
 		confirmed += n
 		if err != nil {
@@ -188,6 +191,9 @@ func (q *Queue[T]) send(ctx context.Context, due int64, id [8]byte, data []byte)
 	script, err := q.client.script(wire.ScriptOffer)
 	if err != nil {
 		return err
+	}
+	if q.client.durable != nil {
+		return q.sendDurably(ctx, script, q.offerCommand(due, id, data))
 	}
 	r := q.client.scriptRequest(script, [][]any{q.offerCommand(due, id, data)})
 	r.key = q.Name()

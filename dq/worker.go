@@ -154,6 +154,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	switch {
 	case w.err != nil:
 		return w.err
+	case again && w.taking.Err() != nil:
+		return nil // Shutdown came first
 	case again:
 		return errors.New("dq: Run: the Worker was started before")
 	case len(w.queues) == 0:
@@ -196,10 +198,12 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 	started := w.started
 	w.started = true // it does not start any more
 	w.mu.Unlock()
-	if !started || w.err != nil {
+	if w.err != nil {
 		return w.err
 	}
-	w.stop()
+	if w.stop(); !started {
+		return nil
+	}
 	select {
 	case <-w.done:
 		return nil

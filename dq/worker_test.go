@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -292,4 +294,137 @@ func TestWorkerShutdownGivesBack(t *testing.T) {
 func (b *bundle) left(t *testing.T) []string {
 	t.Helper()
 	return b.redis.LRange(t.Context(), b.names.Destination, 0, -1).Val()
+}
+
+// A message that ends its process, in a Worker of eight handlers: what lost its worker comes back alone, so that it takes no
+// other message with it.
+func TestWorkerPoisonTakesNoOtherWithIt(t *testing.T) {
+	t.Parallel()
+	s := redistest.Redis(t)
+	b := setupOn(t, s, "orders")
+	b.push(t, append(numbered(40), "poison")...)
+	var mu sync.Mutex
+	done := map[string]int{}
+	dead := make(chan dq.Dead, 50)
+	ctx := deadline(t)
+	for process := 0; process < 20 && b.redis.ZCard(ctx, scripts.LeaseNamesOf("orders").Dead).Val() == 0; process++ {
+		p := redistest.NewProxy(t, s.Addr)
+		killed := make(chan struct{})
+		client, err := dq.NewClient(connect(t, "redis://"+p.Addr), on(func(e dq.Dead) { dead <- e }))
+		require.NoError(t, err)
+		q, err := dq.NewQueue(client, "orders", codec.String{})
+		require.NoError(t, err)
+		w := dq.NewWorker(client, dq.WorkerOptions{Concurrency: 8, MaxAttempts: 3, Lease: 300 * time.Millisecond})
+		dq.Handle(w, q, func(_ context.Context, m *dq.Message[string]) error {
+			if m.Value == "poison" {
+				p.Refuse()
+				p.Reset() // nothing of this process reaches the server any more
+				close(killed)
+				<-ctx.Done()
+			}
+			select {
+			case <-killed:
+				return errors.New("dead")
+			case <-time.After(20 * time.Millisecond):
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done[m.Value]++
+			return nil
+		})
+		running := make(chan error, 1)
+		go func() { running <- w.Run(ctx) }()
+		select {
+		case <-killed:
+		case <-dead:
+		}
+		_ = client.Close()
+	}
+	require.EqualValues(t, 1, b.redis.ZCard(ctx, scripts.LeaseNamesOf("orders").Dead).Val())
+	q, err := dq.NewQueue(b.client, "orders", codec.String{})
+	require.NoError(t, err)
+	for letter, err := range q.Dead(ctx) {
+		require.NoError(t, err)
+		require.Equal(t, "poison", letter.Value)
+		require.Contains(t, letter.Reason, "lost by its worker")
+	}
+	b.works(t, dq.WorkerOptions{Lease: 300 * time.Millisecond, MaxAttempts: 3}, func(_ context.Context, m *dq.Message[string]) error {
+		mu.Lock()
+		defer mu.Unlock()
+		done[m.Value]++
+		return nil
+	})
+	require.Eventually(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(done) == 40
+	}, testDeadline, 10*time.Millisecond)
+}
+
+// A Java consumer beside a Worker takes from the list as ever.
+func TestWorkerSharesItsQueue(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	var handled, taken atomic.Int64
+	b.works(t, dq.WorkerOptions{}, func(context.Context, *dq.Message[string]) error { handled.Add(1); return nil })
+	taking, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- consume(taking, b.queue, 1, func(string) { taken.Add(1) }) }() // BLPOP, as Redisson's take()
+	for i := range 200 {
+		require.NoError(t, b.queue.Offer(ctx, fmt.Sprint(i)))
+		require.Eventually(t, func() bool { return handled.Load()+taken.Load() == int64(i+1) }, testDeadline, time.Millisecond)
+	}
+	t.Logf("the Worker %d, the taker %d", handled.Load(), taken.Load())
+	require.Positive(t, handled.Load())
+	require.Positive(t, taken.Load())
+	stop()
+	<-done
+}
+
+// Many queues share one connection: 10,000 of them need few connections, and messages that are due or come from elsewhere
+// arrive.
+func TestWorkerOfManyQueues(t *testing.T) {
+	s := redistest.Process(t)
+	b := setupOn(t, s, "orders")
+	ctx := deadline(t)
+	n := 10_000
+	if testing.Short() {
+		n = 1_000
+	}
+	before := heap()
+	w := dq.NewWorker(b.client, dq.WorkerOptions{PollEvery: 200 * time.Millisecond})
+	queues := make([]*dq.Queue[string], n)
+	came := make(chan string, n)
+	for i := range queues {
+		var err error
+		queues[i], err = dq.NewQueue(b.client, fmt.Sprint("orders-", i), codec.String{})
+		require.NoError(t, err)
+		dq.Handle(w, queues[i], func(_ context.Context, m *dq.Message[string]) error { came <- m.Queue + m.Value; return nil })
+	}
+	running := make(chan error, 1)
+	go func() { running <- w.Run(ctx) }()
+	require.NoError(t, queues[n-1].Ready(ctx))
+	_, err := queues[7].Offer(ctx, " own", 50*time.Millisecond)
+	require.NoError(t, err)
+	require.Equal(t, "orders-7 own", <-came)
+	require.NoError(t, b.redis.RPush(ctx, "orders-8", " elsewhere").Err())
+	require.Equal(t, "orders-8 elsewhere", <-came)
+	used := heap() - before
+	connections, err := b.redis.ClientList(ctx).Result()
+	require.NoError(t, err)
+	count := strings.Count(connections, "addr=") - strings.Count(connections, "laddr=")
+	t.Logf("%d queues: %d connections, %d MB", n, count, used>>20)
+	require.LessOrEqual(t, count, 100)
+	require.LessOrEqual(t, used>>20, int64(100))
+	require.NoError(t, w.Shutdown(ctx))
+	require.NoError(t, <-running)
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapInuse + m.StackInuse)
 }

@@ -36,7 +36,11 @@ type Request struct {
 	// waited for a little longer than ctx, and what comes when nobody waits any more goes back.
 	Pops bool
 
-	alone bool // it has a connection of its own, and no bound but ctx
+	// Alone gives it a connection of its own, and no bound but ctx.
+	Alone bool
+	// Whole has the commands run on one connection, one behind the other: the others are sent again with the first, and never
+	// without it.
+	Whole bool
 }
 
 // target is where a command goes.
@@ -126,7 +130,7 @@ func (s *sending) try(ctx context.Context) (next target, again bool) {
 		s.to.server = owner
 	}
 	commands := s.wrap()
-	if s.Pops || s.alone {
+	if s.Pops || s.Alone {
 		x, err := s.conns.begin(ctx, s.to.server, commands)
 		if err == nil {
 			err = s.pop(ctx, x)
@@ -202,6 +206,15 @@ func (s *sending) sort(ctx context.Context, commands []redis.Cmder, missing erro
 				next = to
 				rest = append(rest, i)
 			}
+		}
+	}
+	if s.Whole && len(rest) > 0 {
+		if rest[0] > 0 {
+			return target{}, false
+		}
+		rest = rest[:0]
+		for i := range s.Commands {
+			rest = append(rest, i)
 		}
 	}
 	s.todo = rest

@@ -164,12 +164,12 @@ func (s *sending) pop(ctx context.Context, x *exchange) error {
 	}
 	silent := time.NewTimer(limit)
 	defer silent.Stop()
-	if limit <= 0 || s.alone {
+	if limit <= 0 || s.Alone {
 		silent.Stop()
 	}
 	ended, closing := ctx.Done(), c.ctx.Done()
 	grace := c.Close
-	if s.alone {
+	if s.Alone {
 		grace = 3 * c.Close // for a value that nobody else has
 	}
 	var why error
@@ -276,7 +276,7 @@ func (c *Conns) pushBack(key string, values []string) error {
 	defer cancel()
 	var retry Backoff
 	for {
-		reply := c.Send(ctx, Request{Key: key, Commands: [][]any{command}, alone: true})[0]
+		reply := c.Send(ctx, Request{Key: key, Commands: [][]any{command}, Alone: true})[0]
 		err, failed := reply.(error)
 		switch {
 		case !failed:

@@ -1,0 +1,95 @@
+package dq
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
+	"github.com/dq-bench/dq-bench/dq/wire"
+)
+
+// durability is what an offer waits for.
+type durability struct {
+	replicas, fsynced int
+	within            time.Duration
+}
+
+// WithDurability has each offer wait until so many replicas have it (WAIT), and so many servers, the master first, have it in
+// their append-only file on disk (WAITAOF, since Redis 7.2). An offer that is not confirmed within that time is ErrUncertain.
+// A server that cannot do so refuses the first offer, before it is sent. Each offer uses a connection of its own for as long as
+// it waits, and OfferAll offers one by one.
+func WithDurability(replicas, fsynced int, within time.Duration) Option {
+	return func(c *config) error {
+		if replicas < 0 || fsynced < 0 || replicas+fsynced == 0 || within < time.Millisecond {
+			return fmt.Errorf("dq: WithDurability: expected replicas or files, and 1 ms or more, got %d, %d, %s", replicas, fsynced, within)
+		}
+		c.durable = &durability{replicas: replicas, fsynced: fsynced, within: within}
+		return nil
+	}
+}
+
+// commands are what follows the offer.
+func (d *durability) commands(within time.Duration) (all [][]any) {
+	ms := strconv.FormatInt(within.Milliseconds(), 10)
+	if d.replicas > 0 {
+		all = append(all, []any{"WAIT", d.replicas, ms})
+	}
+	if d.fsynced > 0 {
+		all = append(all, []any{"WAITAOF", 1, d.fsynced - 1, ms})
+	}
+	return all
+}
+
+// sendDurably sends an offer and waits as WithDurability says.
+func (q *Queue[T]) sendDurably(ctx context.Context, script *wire.Script, command []any) error {
+	c, d := q.client, q.client.durable
+	if err := c.usable(ctx); err != nil {
+		return err
+	}
+	if !c.waits.Load() {
+		for _, reply := range c.conns.Send(ctx, conn.Request{Key: q.Name(), Commands: d.commands(time.Millisecond), Alone: true}) {
+			if err, failed := reply.(error); failed {
+				return fmt.Errorf("WithDurability: nothing was offered: %w", c.explain(err))
+			}
+		}
+		c.waits.Store(true)
+	}
+	r := conn.Request{Key: q.Name(), Commands: append([][]any{command}, d.commands(d.within)...), Alone: true, Whole: true}
+	if c.release.CachesScripts() {
+		r.Script = script.Body
+	}
+	replies := c.conns.Send(ctx, r)
+	if err, failed := replies[0].(error); failed {
+		return c.explain(err)
+	}
+	for i, reply := range replies[1:] {
+		if err := d.confirms(r.Commands[i+1], reply); err != nil {
+			return fmt.Errorf("%w: %w", errLost, err)
+		}
+	}
+	return nil
+}
+
+// confirms reports what is missing.
+func (d *durability) confirms(command []any, reply any) error {
+	switch reply := reply.(type) {
+	case error:
+		return reply
+	case int64:
+		if reply >= int64(d.replicas) {
+			return nil
+		}
+	case []any:
+		files := int64(0)
+		for _, n := range reply {
+			n, _ := n.(int64)
+			files += n
+		}
+		if files >= int64(d.fsynced) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%v was not confirmed within %s: got %v", command[:len(command)-1], d.within, reply)
+}
