@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
+	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -29,7 +31,21 @@ func exampleRedis() (*goredis.Client, func()) {
 	return rdb, func() { _, _ = rdb.Close(), s.Close() }
 }
 
-func ExampleDelayedQueue() {
+// exampleQueue is a queue on exampleRedis.
+func exampleQueue(options ...dq.Option) (*dq.Client, *dq.Queue[string], func()) {
+	rdb, stop := exampleRedis()
+	client, err := dq.NewClient(rdb, options...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	orders, err := dq.NewQueue(client, "orders", codec.String{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return client, orders, func() { _ = client.Close(); stop() }
+}
+
+func ExampleNewQueue() {
 	rdb, stop := exampleRedis()
 	defer stop()
 	client, err := dq.NewClient(rdb)
@@ -37,104 +53,67 @@ func ExampleDelayedQueue() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-
+	type order struct {
+		ID   int
+		Name string
+	}
+	orders, err := dq.NewQueue(client, "orders", codec.JSON[order]{})
+	if err != nil {
+		log.Fatal(err)
+	}
 	ctx := context.Background()
-	orders := dq.NewBlockingQueue(client, "orders", codec.String{})
-	delayed := dq.NewDelayedQueue(orders)
-	defer delayed.Close()
-	if err := delayed.Offer(ctx, "cancel order 7", 20*time.Millisecond); err != nil {
+	if _, err := orders.Offer(ctx, order{7, "bob"}, 20*time.Millisecond); err != nil {
 		log.Fatal(err)
 	}
 	value, err := orders.Take(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(value)
-	// Output: cancel order 7
+	fmt.Println(value.ID, value.Name)
+	// Output: 7 bob
 }
 
 // A queue that is shared with Java services on an older Redisson.
 func ExampleWithRelease() {
-	rdb, stop := exampleRedis()
+	client, _, stop := exampleQueue(dq.WithRelease("3.16.6"))
 	defer stop()
-	client, err := dq.NewClient(rdb, dq.WithRelease("3.16.6"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
 	fmt.Println(client.Release())
 
-	_, err = dq.NewClient(rdb, dq.WithRelease("3.16.9"))
+	rdb, stopAnother := exampleRedis()
+	defer stopAnother()
+	_, err := dq.NewClient(rdb, dq.WithRelease("3.16.9"))
 	fmt.Println(err)
 	// Output:
 	// 3.16.6
 	// there is no Redisson release 3.16.9 with RDelayedQueue; the nearest is 3.16.8 (known: 2.7.0 to 4.7.0)
 }
 
+// All events in a log, in one line.
 func ExampleWithObserver() {
-	rdb, stop := exampleRedis()
+	seen := make(chan dq.Event, 1000)
+	client, orders, stop := exampleQueue(
+		dq.WithObserver(func(e dq.Event) { slog.Debug("dq", "event", fmt.Sprintf("%T%+v", e, e)) }),
+		dq.WithObserver(func(e dq.Event) { seen <- e }))
 	defer stop()
-	transferred := make(chan string, 1)
-	client, err := dq.NewClient(rdb, dq.WithObserver(func(e dq.Event) {
-		switch e := e.(type) {
-		case dq.Transferred:
-			select {
-			case transferred <- e.Queue:
-			default:
-			}
-		case dq.Disconnected:
-			log.Println(e.Err)
-		}
-	}))
-	if err != nil {
+	defer client.Close()
+	if _, err := orders.Offer(context.Background(), "order 7", time.Hour); err != nil {
 		log.Fatal(err)
 	}
-	defer client.Close()
-	dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
-	fmt.Println(<-transferred)
-	// Output: orders
-}
-
-// One Client serves any number of queues, over one subscription connection.
-func ExampleClient() {
-	rdb, stop := exampleRedis()
-	defer stop()
-	client, err := dq.NewClient(rdb)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
-	ctx := context.Background()
-	for _, name := range []string{"orders", "reminders"} {
-		queue := dq.NewBlockingQueue(client, name, codec.Long{})
-		if err := dq.NewDelayedQueue(queue).Offer(ctx, 7, 0); err != nil {
-			log.Fatal(err)
+	for e := range seen {
+		if e, ok := e.(dq.Offered); ok {
+			fmt.Println(e.Queue, e.Messages)
+			return
 		}
-		value, err := queue.Take(ctx)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(queue.Name(), value)
 	}
-	// Output:
-	// orders 7
-	// reminders 7
+	// Output: orders 1
 }
 
 // An order is paid: the message that would have cancelled it is cancelled itself.
-func ExampleDelayedQueue_Cancel() {
-	rdb, stop := exampleRedis()
+func ExampleQueue_Cancel() {
+	_, orders, stop := exampleQueue()
 	defer stop()
-	client, err := dq.NewClient(rdb)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
 	ctx := context.Background()
-	delayed := dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
-	ticket, err := delayed.OfferTicket(ctx, "order 7 is unpaid", 15*time.Minute)
+	ticket, err := orders.Offer(ctx, "order 7 is unpaid", 15*time.Minute)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -144,8 +123,8 @@ func ExampleDelayedQueue_Cancel() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(delayed.Cancel(ctx, ticket))
-	fmt.Println(errors.Is(delayed.Cancel(ctx, ticket), dq.ErrNotWaiting))
+	fmt.Println(orders.Cancel(ctx, ticket))
+	fmt.Println(errors.Is(orders.Cancel(ctx, ticket), dq.ErrNotWaiting))
 	// Output:
 	// <nil>
 	// true
@@ -160,11 +139,70 @@ func ExampleDecodeError() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-
+	numbers, err := dq.NewQueue(client, "numbers", codec.Long{})
+	if err != nil {
+		log.Fatal(err)
+	}
 	ctx := context.Background()
-	rdb.RPush(ctx, "orders", "no number")
-	_, err = dq.NewBlockingQueue(client, "orders", codec.Long{}).Poll(ctx)
+	rdb.RPush(ctx, "numbers", "no number")
+	_, err = numbers.Take(ctx)
 	var undecodable *dq.DecodeError
 	fmt.Println(errors.As(err, &undecodable), string(undecodable.Data))
 	// Output: true no number
+}
+
+// A message that fails is handled again, and is a dead letter in the end.
+func ExampleWorker() {
+	client, orders, stop := exampleQueue()
+	defer stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	worker := dq.NewWorker(client, dq.WorkerOptions{MaxAttempts: 2, Backoff: func(int) time.Duration { return 0 }})
+	dq.Handle(worker, orders, func(_ context.Context, m *dq.Message[string]) error {
+		fmt.Println("attempt", m.Attempt)
+		if m.Attempt == 2 {
+			cancel() // Run ends when this handler has
+		}
+		return errors.New("the bank does not answer")
+	})
+	if _, err := orders.Offer(ctx, "order 7", 0); err != nil {
+		log.Fatal(err)
+	}
+	if err := worker.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+	for letter, err := range orders.Dead(context.Background()) {
+		fmt.Println(letter.Value, letter.Attempts, letter.Reason, err)
+	}
+	// Output:
+	// attempt 1
+	// attempt 2
+	// order 7 2 the bank does not answer <nil>
+}
+
+// One queue over several names, so that the masters of a Cluster share it: a producer takes any partition, and one Worker
+// handles all.
+func ExamplePartitionName() {
+	client, _, stop := exampleQueue()
+	defer stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	worker := dq.NewWorker(client, dq.WorkerOptions{})
+	var orders []*dq.Queue[string]
+	var handled sync.WaitGroup
+	for i := range 3 {
+		partition, err := dq.NewQueue(client, dq.PartitionName("orders", i), codec.String{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		dq.Handle(worker, partition, func(context.Context, *dq.Message[string]) error { handled.Done(); return nil })
+		orders = append(orders, partition)
+	}
+	for id := range 6 {
+		handled.Add(1)
+		if _, err := orders[id%len(orders)].Offer(ctx, fmt.Sprint("order ", id), 0); err != nil {
+			log.Fatal(err)
+		}
+	}
+	go func() { handled.Wait(); cancel() }()
+	fmt.Println(worker.Run(ctx))
+	// Output: <nil>
 }
