@@ -1,15 +1,16 @@
 package serve
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
 
 // Millis is a time in whole milliseconds, as the protocol and Java have it: any 64 bits.
@@ -49,6 +50,20 @@ func (a Args) Has(name string) bool {
 	return ok && string(raw) != "null"
 }
 
+// whole is a whole number, which may also be given as a string: JSON numbers hold 53
+// bits in many languages.
+type whole int64
+
+// UnmarshalJSON reads 7 and "7".
+func (w *whole) UnmarshalJSON(data []byte) error {
+	n, err := strconv.ParseInt(string(bytes.Trim(data, `"`)), 10, 64)
+	if err != nil {
+		return fmt.Errorf("expected a whole number, got %.40s", data)
+	}
+	*w = whole(n)
+	return nil
+}
+
 // arguments are those of an op, and those that Port itself answers to.
 type arguments struct {
 	Args
@@ -63,13 +78,13 @@ func readArguments(line []byte) (a arguments, err error) {
 	if a.given, err = rawFields(line); err != nil {
 		return a, err
 	}
-	whole := func(to *int) func(plan.Whole) { return func(n plan.Whole) { *to = int(n) } }
-	millis := func(to *Millis) func(plan.Whole) { return func(n plan.Whole) { *to = Millis(n) } }
-	numbers := map[string]func(plan.Whole){
+	number := func(to *int) func(whole) { return func(n whole) { *to = int(n) } }
+	millis := func(to *Millis) func(whole) { return func(n whole) { *to = Millis(n) } }
+	numbers := map[string]func(whole){
 		"delay": millis(&a.Delay), "timeout": millis(&a.Timeout), "ttl": millis(&a.TTL),
-		"limit": whole(&a.Limit), "max": whole(&a.Max), "index": whole(&a.Index), "count": whole(&a.Count),
-		"database": whole(&a.Database), "subscription": whole(&a.Subscription),
-		"at": func(n plan.Whole) { a.At = int64(n) },
+		"limit": number(&a.Limit), "max": number(&a.Max), "index": number(&a.Index), "count": number(&a.Count),
+		"database": number(&a.Database), "subscription": number(&a.Subscription),
+		"at": func(n whole) { a.At = int64(n) },
 	}
 	others := map[string]any{
 		"handle": &a.Handle, "client": &a.Client, "redis": &a.Redis, "codec": &a.Codec, "valueType": &a.ValueType, "bytes": &a.Bytes,
@@ -99,8 +114,8 @@ func readArguments(line []byte) (a arguments, err error) {
 }
 
 // readNumber reads a whole number; of a time, in milliseconds.
-func readNumber(raw json.RawMessage, unit, name string, set func(plan.Whole)) error {
-	var n plan.Whole
+func readNumber(raw json.RawMessage, unit, name string, set func(whole)) error {
+	var n whole
 	if err := json.Unmarshal(raw, &n); err != nil {
 		return err
 	}
@@ -109,7 +124,7 @@ func readNumber(raw json.RawMessage, unit, name string, set func(plan.Whole)) er
 		if err != nil {
 			return err
 		}
-		n = plan.Whole(ms)
+		n = whole(ms)
 	}
 	set(n)
 	return nil

@@ -10,11 +10,12 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/harness/internal/load"
 )
 
 // Port is a delay queue in Go on the keys of Redisson, as a program of all ops of the
@@ -56,9 +57,9 @@ func (p Port[C, Q]) Serve(in io.Reader, out io.Writer) error {
 		}
 	}
 	o := &ported[C, Q]{Port: p, release: release, clients: map[string]C{}, handles: map[string]portedQueue[Q]{}}
-	var host *load.Host
+	var host *agent.Host
 	if p.Ops["dq.offer"] != nil && p.Ops["q.take"] != nil {
-		host = load.NewHost(portDriver[C, Q]{p})
+		host = agent.NewHost(portDriver[C, Q]{p}, clock.System())
 	}
 	return serve(in, out, host, o)
 }
@@ -93,7 +94,7 @@ func (o *ported[C, Q]) Introduction() program.Hello {
 	}
 }
 
-func (o *ported[C, Q]) do(ctx context.Context, op string, line []byte, event func(fields any)) (any, error) {
+func (o *ported[C, Q]) do(ctx context.Context, op string, line []byte, event func(fields map[string]any)) (any, error) {
 	r, err := readArguments(line)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)

@@ -3,9 +3,8 @@
 //
 // A queue on the keys of Redisson is a Port: its ops, which 'dq-bench verify' judges, by
 // their names, and what the protocol asks for besides is done here. Any other queue is a
-// driver.Driver, which the function Serve serves to 'dq-bench run'. The measuring code is
-// that of the drivers inside dq-bench: this is the one room below harness/driver that
-// imports harness/load, and only such a program imports it.
+// driver.Driver, which the function Serve serves to 'dq-bench run'. The agent that makes load
+// is in it; what counts and judges is not.
 package serve
 
 import (
@@ -19,15 +18,16 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/faketime"
-	"github.com/dq-bench/dq-bench/harness/internal/load"
 )
 
 // maxRequest bounds one line of the caller.
-const maxRequest = 1 << 20
+const maxRequest = 64 << 20
 
 // Serve reads requests from in and answers on out until in ends. What is still
 // under way then has a second to end by itself, is cancelled, and has another second to
@@ -44,16 +44,16 @@ func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
 		d = c.WithClock(faketime.FromEnvironment())
 	}
 	if l, ok := d.(library.DQ); ok {
-		return serve(in, out, load.NewHost(d), dqCalls{program.NewLibrary(l)})
+		return serve(in, out, agent.NewHost(d, clock.System()), dqCalls{program.NewLibrary(l)})
 	}
-	return serve(in, out, load.NewHost(d), measuredOnly{d})
+	return serve(in, out, agent.NewHost(d, clock.System()), measuredOnly{d})
 }
 
 // calls are the ops of a queue; event sends fields, its name among them, as an event of
 // the request. An op that there is not fails with errors.ErrUnsupported.
 type calls interface {
 	Introduction() program.Hello
-	do(ctx context.Context, op string, line []byte, event func(fields any)) (any, error)
+	do(ctx context.Context, op string, line []byte, event func(fields map[string]any)) (any, error)
 }
 
 // measuredOnly has none of them.
@@ -64,14 +64,14 @@ func (m measuredOnly) Introduction() program.Hello {
 	return program.Hello{Name: identity.Name, Version: identity.Version, Protocol: program.Protocol, Codecs: []string{"bytes"}}
 }
 
-func (measuredOnly) do(_ context.Context, op string, _ []byte, _ func(any)) (any, error) {
+func (measuredOnly) do(_ context.Context, op string, _ []byte, _ func(map[string]any)) (any, error) {
 	return nil, fmt.Errorf("op %q: %w", op, errors.ErrUnsupported)
 }
 
 // dqCalls are those of dq.
 type dqCalls struct{ *program.Library }
 
-func (l dqCalls) do(ctx context.Context, op string, line []byte, _ func(any)) (any, error) {
+func (l dqCalls) do(ctx context.Context, op string, line []byte, _ func(map[string]any)) (any, error) {
 	fields, err := rawFields(line)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (l dqCalls) do(ctx context.Context, op string, line []byte, _ func(any)) (a
 }
 
 // serve serves calls, and the ops load.* where there is a host.
-func serve(in io.Reader, out io.Writer, host *load.Host, c calls) error {
+func serve(in io.Reader, out io.Writer, host *agent.Host, c calls) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	s := &server{calls: c, host: host, out: json.NewEncoder(out), running: map[string]context.CancelFunc{}}
@@ -142,7 +142,7 @@ func parseRequest(line []byte) (request, error) {
 
 type server struct {
 	calls calls
-	host  *load.Host // nil where a load cannot be made
+	host  *agent.Host // nil where a load cannot be made
 
 	writing sync.Mutex
 	out     *json.Encoder
@@ -184,10 +184,10 @@ func (s *server) run(ctx context.Context, r request) (any, error) {
 	case "cancel":
 		return s.cancel(r)
 	}
-	if s.host != nil && load.IsLoadOp(r.op) {
-		return s.host.Do(ctx, r.op, r.line, func(fields any) { s.event(r, "progress", fields) })
+	if s.host != nil && agent.Is(r.op) {
+		return s.host.Do(ctx, r.op, r.line, func(fields map[string]any) { s.event(r, "samples", fields) })
 	}
-	return s.calls.do(ctx, r.op, r.line, func(fields any) { s.event(r, "element", fields) })
+	return s.calls.do(ctx, r.op, r.line, func(fields map[string]any) { s.event(r, "element", fields) })
 }
 
 // cancel cancels another request; true if it was still running.
@@ -236,17 +236,9 @@ func class(err error, cancelled bool) string {
 }
 
 // event sends the fields as an event of the request.
-func (s *server) event(r request, name string, fields any) {
-	encoded, err := json.Marshal(fields)
-	line := map[string]any{}
-	if err == nil {
-		err = json.Unmarshal(encoded, &line)
-	}
-	if err != nil {
-		return // a progress line is not worth the run
-	}
-	line["id"], line["event"] = json.Number(r.id), name
-	s.write(line)
+func (s *server) event(r request, name string, fields map[string]any) {
+	fields["id"], fields["event"] = json.Number(r.id), name
+	s.write(fields)
 }
 
 // write sends a line. A caller that is gone closes stdin too, which ends Serve.

@@ -10,7 +10,6 @@ var commandTable = []struct {
 	{"Measure", func() *cobra.Command { return withAccess(newRunCmd()) }},
 	{"Measure", newCompareCmd},
 	{"Measure", newServeCmd},
-	{"Measure", newMergeCmd},
 	{"Judge", func() *cobra.Command { return withAccess(newVerifyCmd()) }},
 	{"Judge", func() *cobra.Command { return withAccess(newRecordCmd()) }},
 	{"Judge", func() *cobra.Command { return withAccess(newReplayCmd()) }},

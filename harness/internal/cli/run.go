@@ -26,6 +26,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
+	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -49,9 +50,8 @@ type runFlags struct {
 	list     bool
 	force    bool
 
-	overProtocol bool
-	beside       bool
-	shared       shareFlags
+	beside bool
+	listen string
 
 	// changed tells which flags were given, by the command line or environment.
 	changed func(flag string) bool
@@ -132,7 +132,7 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	flags.yes(&f.json, "json")
 	flags.list(&f.slos, "slo")
 	flags.list(&f.labels, "label")
-	f.shared.register(flags)
+	flags.str(&f.listen, "listen", "")
 	flags.str(&f.progress, "progress", "auto")
 }
 
@@ -144,7 +144,7 @@ func (f *runFlags) readSet(given map[string]string) (err error) {
 	for _, setting := range f.set {
 		key, value, ok := strings.Cut(setting, "=")
 		key = strings.ReplaceAll(key, "-", "_")
-		known := []string{"full", "over_protocol", "percentiles", "scale"}
+		known := []string{"full", "percentiles", "scale"}
 		for _, field := range plan.Fields {
 			if _, flag := rowOf(field.Flag()); !flag && field.Value != nil {
 				known = append(known, field.Key)
@@ -162,8 +162,6 @@ func (f *runFlags) readSet(given map[string]string) (err error) {
 		switch key {
 		case "full":
 			f.full, err = strconv.ParseBool(value)
-		case "over_protocol":
-			f.overProtocol, err = strconv.ParseBool(value)
 		case "percentiles":
 			f.percentiles = value
 		case "scale":
@@ -260,7 +258,7 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 		return nil, err
 	}
 	r.options = series.Options{
-		Redis: f.redis[0], Out: f.out, Tool: tool(), Labels: labels, Force: f.force, OverProtocol: f.overProtocol,
+		Redis: f.redis[0], Out: f.out, Tool: tool(), Labels: labels, Force: f.force,
 		Beside: f.beside, Progress: load.ProgressWriter(stderr, progress), Notice: once(stderr),
 		Serve: []string{self, "serve-driver"},
 	}
@@ -269,10 +267,12 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 			return nil, err
 		}
 	}
-	if r.options.Share, err = f.shared.share(r); err != nil {
-		return nil, err
+	if f.listen != "" {
+		if err := web.CheckAddr(f.listen); err != nil {
+			return nil, fmt.Errorf("listen: %w", err)
+		}
 	}
-	return r, series.CheckFaults(r.cases, r.options.Redis, r.options.Share)
+	return r, series.CheckFaults(r.cases, r.options.Redis)
 }
 
 // once prints each line the first time it comes: a series says it for each run.
@@ -320,7 +320,7 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 		return err
 	}
 	req.options.Live = &load.Live{}
-	ctx, pages, err := serveWeb(ctx, f.shared.listen, req.options.Live, stderr)
+	ctx, pages, err := serveWeb(ctx, f.listen, req.options.Live, stderr)
 	if err != nil {
 		return err
 	}

@@ -68,9 +68,6 @@ func Unfit(r *run.Document) string {
 	if !r.Valid() {
 		reasons = append(reasons, "it is invalid: "+strings.Join(r.Validity.Reasons, "; "))
 	}
-	if r.Worker != nil {
-		reasons = append(reasons, "it is that of one of several workers; merge them first")
-	}
 	if len(reasons) == 0 {
 		return ""
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 )
@@ -117,7 +118,7 @@ func is(name string, command []string) bool {
 	sent := strings.ToUpper(command[0])
 	switch name {
 	case offers:
-		return slices.Contains(scripts, sent) && slices.ContainsFunc(command[1:], plan.HoldsPayload)
+		return slices.Contains(scripts, sent) && slices.ContainsFunc(command[1:], agent.HoldsPayload)
 	case plan.Takes:
 		return slices.Contains(plan.Pops, sent)
 	}

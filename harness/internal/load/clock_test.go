@@ -52,6 +52,7 @@ func wrongClock(t *testing.T, driverSpec string) (*run.Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	require.Empty(t, result.Report.AgentFaults)
 	for _, m := range result.Messages {
 		require.NotZero(t, m.Came)
 		require.LessOrEqual(t, m.Came-m.Sent, int64(time.Minute), "the harness counts by a clock that is right")

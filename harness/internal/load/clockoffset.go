@@ -20,6 +20,9 @@ func (c ClockOffset) String() string {
 	return fmt.Sprintf("clock: the server's is %+d µs to this machine's, ±%d µs (not corrected for)", c.Ahead.Microseconds(), c.Error.Microseconds())
 }
 
+// clockSamples is how often the server's clock is asked.
+const clockSamples = 16
+
 // ClockOffset asks the server for TIME several times and believes the answer that
 // came quickest, as Cristian's algorithm does. In a cluster it asks the master of
 // the queue's slot.

@@ -101,11 +101,10 @@ func (d departure) since(start time.Time) string {
 }
 
 // goneText says when the server went, where it is gone; of a run that ended by itself, where what is held could not be
-// read and nobody answers.
-func (w *work) goneText(ctx context.Context) string {
-	e := w.engine
+// read and nobody answers. start is when the load began.
+func (e *engine) goneText(ctx context.Context, start time.Time, unread bool) string {
 	if !e.isGone() {
-		if !w.unread || e.Redis == nil || e.Meanwhile != nil {
+		if !unread || e.Redis == nil || e.Meanwhile != nil {
 			return ""
 		}
 		if err := e.ping(context.WithoutCancel(ctx)); err != nil {
@@ -116,7 +115,7 @@ func (w *work) goneText(ctx context.Context) string {
 	e.mu.Lock()
 	d := e.left
 	e.mu.Unlock()
-	return fmt.Sprintf("the server was gone %s, and for %s, so that the run was given up: %v", d.since(w.start), d.waited.Round(time.Second), d.err)
+	return fmt.Sprintf("the server was gone %s, and for %s, so that the run was given up: %v", d.since(start), d.waited.Round(time.Second), d.err)
 }
 
 // ping returns nil for any answer.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -27,7 +28,7 @@ type hiccup struct{ from, to int64 }
 // of its system calls.
 type meter struct {
 	sleeper sleeper
-	epoch   epoch
+	epoch   agent.Epoch
 	began   time.Time
 	done    chan struct{}
 
@@ -49,7 +50,7 @@ type sleeper interface {
 }
 
 // startMeter has a meter run until it is ended, which it must be.
-func startMeter(k clock.Clock, e epoch) *meter {
+func startMeter(k clock.Clock, e agent.Epoch) *meter {
 	m := &meter{epoch: e, began: time.Now(), done: make(chan struct{}), overslept: run.NewHistogram(run.TotalDigits)}
 	if k == clock.System() {
 		m.sleeper = newSleeper()
@@ -87,7 +88,7 @@ func (m *meter) note(due, woke time.Time) {
 	m.total += over
 	m.longest = max(m.longest, over)
 	if len(m.hiccups) < maxHiccups {
-		m.hiccups = append(m.hiccups, hiccup{m.epoch.wall(due), m.epoch.wall(woke)})
+		m.hiccups = append(m.hiccups, hiccup{m.epoch.Wall(due), m.epoch.Wall(woke)})
 	}
 }
 
@@ -116,6 +117,12 @@ func (m *meter) heldUp(latest []arrival) *run.LateMessages {
 		}
 	}
 	return held
+}
+
+// fills reports whether an ended meter's machine stood still for at least half of a time.
+func (m *meter) fills(s stretch) bool {
+	total := m.totals()
+	return 2*(m.before(total, s.to)-m.before(total, s.from)) >= s.to-s.from
 }
 
 // spread tells each second of a run that began at an instant what of the hiccups fell into

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -53,7 +54,7 @@ func TestTheMeterSeesWhenTheMachineStoodStill(t *testing.T) {
 			900*time.Millisecond + 500*time.Microsecond: time.Millisecond, // the wake in it is 0.5 ms late only
 		})
 		start := time.Now()
-		m := startMeter(k, newEpoch())
+		m := startMeter(k, agent.NewEpoch())
 		time.Sleep(time.Second)
 		m.end()
 		m.end()
@@ -78,7 +79,7 @@ func TestTheMeterSeesWhenTheMachineStoodStill(t *testing.T) {
 
 func TestAQuietMachineHasNoHiccups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := startMeter(clock.Runtime(), newEpoch())
+		m := startMeter(clock.Runtime(), agent.NewEpoch())
 		time.Sleep(10 * time.Second)
 		m.end()
 		require.Equal(t, run.Hiccups{}, m.seen())
@@ -109,10 +110,10 @@ func TestTheSleeperOfTheMachine(t *testing.T) {
 // What a meter costs: the processor time of a second of it.
 func BenchmarkMeter(b *testing.B) {
 	for b.Loop() {
-		before := cpuSeconds()
-		m := startMeter(clock.System(), newEpoch())
+		before := agent.ReadUsage().CPUSeconds
+		m := startMeter(clock.System(), agent.NewEpoch())
 		time.Sleep(time.Second)
 		m.end()
-		b.ReportMetric((cpuSeconds()-before)*1e3, "cpu-ms/s")
+		b.ReportMetric((agent.ReadUsage().CPUSeconds-before)*1e3, "cpu-ms/s")
 	}
 }

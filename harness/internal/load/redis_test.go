@@ -11,6 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -54,12 +55,12 @@ func fill(t *testing.T, client redis.UniversalClient, queue string, waiting, due
 	t.Helper()
 	names := wire.NamesOf(queue)
 	for i := range waiting {
-		value := plan.Payload(plan.Header{RunID: 7, Seq: uint32(i), Phase: plan.Measured}, plan.HeaderSize)
+		value := agent.Payload(7, uint32(i), 1, agent.HeaderSize)
 		member := fmt.Appendf(nil, "\x08abcdefgh%s", value)
 		require.NoError(t, client.ZAdd(t.Context(), names.TimeoutSet, redis.Z{Score: float64(i), Member: member}).Err())
 	}
 	for i := range due {
-		value := plan.Payload(plan.Header{RunID: 7, Seq: uint32(waiting + i), Phase: plan.Measured}, plan.HeaderSize)
+		value := agent.Payload(7, uint32(waiting+i), 1, agent.HeaderSize)
 		require.NoError(t, client.RPush(t.Context(), names.Destination, value).Err())
 	}
 }
@@ -78,9 +79,9 @@ func TestRedisSeesWhatIsHeld(t *testing.T) {
 	require.EqualValues(t, waiting+due, held)
 	seen := map[uint32]bool{}
 	require.NoError(t, r.Values(t.Context(), func(value []byte) {
-		h, ok := plan.FindPayload(value)
+		index, _, ok := agent.Find(value, 7)
 		require.True(t, ok)
-		seen[h.Seq] = true
+		seen[index] = true
 	}))
 	require.Len(t, seen, waiting+due)
 	require.NoError(t, r.Clear(t.Context()))

@@ -2,11 +2,17 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/agent"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/faketime"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -14,10 +20,13 @@ import (
 
 // Deadlines of what should not take long, and could hang.
 const (
-	openTimeout  = time.Minute
-	askTimeout   = 5 * time.Second
-	readTimeout  = time.Minute
-	abandonAfter = 5 * time.Second
+	openTimeout = time.Minute
+	askTimeout  = 5 * time.Second
+	readTimeout = time.Minute
+	// programTimeout bounds the start of a program, the first build included.
+	programTimeout = 10 * time.Minute
+	// silenceLimit is for how long an agent may say nothing.
+	silenceLimit = 15 * time.Second
 )
 
 // Options say what is loaded, and how.
@@ -38,30 +47,21 @@ type Options struct {
 	// Force runs on a queue that holds messages already, which are then taken
 	// and counted as foreign.
 	Force bool
-	// OverProtocol has a program that cannot run the plan by itself make each call of
-	// it, so that the way there and back is part of every figure.
-	OverProtocol bool
 	// Serve is the beginning of a command line that, with the name of an implementation
-	// such as "dq:4.7.0" at its end, serves that as a program of the driver protocol. It
-	// is needed where the plan kills a member whose implementation is in this process, or
-	// moves its clock.
+	// such as "dq:4.7.0" at its end, serves that as a program of the driver protocol. Without it
+	// an implementation of this process is loaded in it, which is for tests.
 	Serve []string
+	// Agents are links to agents on other hosts, each of which is a member that does an equal
+	// share; nil for none.
+	Agents []*program.Link
 	// Clocks are the files that move the clock of a member, by its place in the fleet,
 	// counted from 1. Such a member is a process of its own.
 	Clocks map[int]faketime.File
-	// Worker is this process's share, if several processes split the plan. They
-	// have the plan, RunID and StartAt in common, and Redis must not be nil.
-	Worker plan.Worker
-	// StartAt is when the measured phase begins, by the clock of the server if
-	// there is one; zero is as soon as possible. The warm-up comes before, or is
-	// left out where there is no time for it.
-	StartAt time.Time
 	// Gather, which may be nil, is called once the run is warm, and says when the measured
 	// phase begins: how several runs begin at one instant. When ctx ends first it is as soon
-	// as possible. It is not for a run with a StartAt.
+	// as possible.
 	Gather func(ctx context.Context) (time.Time, error)
-	// Account keeps account of each message: Result.Messages. All members must be able to
-	// (load(ledger) of PROTOCOL.md).
+	// Account keeps account of each message: Result.Messages.
 	Account bool
 	// Meanwhile, which may be nil, runs beside the measured phase, from its start on. The run
 	// does not end before it has returned; ctx ends with the run.
@@ -70,6 +70,8 @@ type Options struct {
 	Live *Live
 	// Clock makes the timer of the schedule; nil is the clock of the machine.
 	Clock clock.Clock
+	// Silence is for how long an agent may say nothing; 0 stands for 15 s.
+	Silence time.Duration
 	// Progress, which may be nil, is called once a second from one goroutine at a time.
 	Progress func(Progress)
 	// Notice, which may be nil, gets lines on what takes long before the run, such
@@ -97,17 +99,18 @@ func (e *BusyQueueError) Error() string {
 		"choose another with --queue, or take them with --force", e.Queue, e.Held)
 }
 
+// ErrNothingMeasured says that a run was interrupted before its measured phase.
+var ErrNothingMeasured = errors.New("interrupted in the warm-up: nothing was measured")
+
 // Run does what the plan says, and returns when every message came or was given
 // up. When ctx ends the offers stop, what is due soon is drained, and the result
 // says that it was interrupted. It fails if the plan is wrong, the queue is busy
 // (*BusyQueueError), cannot be opened, or lacks what the plan needs
-// (*driver.CapabilityError), or if a program ends or breaks the protocol; whatever
-// else happens is counted.
+// (*driver.CapabilityError), and if nothing was measured (ErrNothingMeasured). From the first
+// measured message on whatever happens is counted: what an agent that dies, falls silent or
+// reports what cannot be has left open is unknown.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Plan.Validate(); err != nil {
-		return nil, err
-	}
-	if err := o.checkWorker(); err != nil {
 		return nil, err
 	}
 	if err := o.refuseBusy(ctx); err != nil {
@@ -154,9 +157,128 @@ func (o Options) refuseBusy(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if held > 0 && !o.heldByWorkers(asking, name) {
+		if held > 0 {
 			return &BusyQueueError{name, held}
 		}
 	}
 	return nil
+}
+
+// engine is a run under way.
+type engine struct {
+	Options
+	epoch   agent.Epoch
+	members []*member
+	links   map[string]link // by what they are, those that members share
+	offset  *ClockOffset    // of the server's clock; nil if not measured
+	warmup  *run.Warmup
+	gone    <-chan struct{} // closed when the server is; nil if nobody looks
+
+	mu     sync.Mutex // guards what follows
+	phases map[plan.Phase]*phase
+	notes  []string
+	faults []run.AgentFault
+	left   departure
+	errs   agent.Errors // the first ones of the agents
+}
+
+func newEngine(o Options) *engine {
+	if o.Clock == nil {
+		o.Clock = clock.System()
+	}
+	if o.Progress == nil {
+		o.Progress = func(Progress) {}
+	}
+	if o.Notice == nil {
+		o.Notice = func(string) {}
+	}
+	if o.Silence == 0 {
+		o.Silence = silenceLimit
+	}
+	if len(o.Agents) > 0 {
+		o.Plan.Fleet = plan.Instances(len(o.Agents))
+	}
+	e := &engine{Options: o, epoch: agent.NewEpoch(), links: map[string]link{}, phases: map[plan.Phase]*phase{}}
+	for i, m := range o.Plan.Members() {
+		joins := &member{Member: m, number: i, engine: e, driver: o.driverOf(m), begun: map[int]bool{}, some: make(chan struct{}, 1)}
+		if file, ok := o.Clocks[i+1]; ok {
+			joins.clock = &file
+		}
+		e.members = append(e.members, joins)
+	}
+	return e
+}
+
+// note may be called from any goroutine.
+func (e *engine) note(format string, args ...any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.notes = append(e.notes, fmt.Sprintf(format, args...))
+}
+
+func (e *engine) run(ctx context.Context) (_ *Result, err error) {
+	defer func() {
+		for _, m := range e.members {
+			m.end(ctx)
+			m.close(ctx)
+		}
+		for _, m := range e.members {
+			m.closeLink()
+		}
+	}()
+	preparing, cancel := context.WithTimeout(ctx, programTimeout)
+	defer cancel()
+	if err := e.prepare(preparing); err != nil {
+		return nil, err
+	}
+	for _, m := range e.members {
+		if m.From > 0 {
+			continue
+		}
+		if err := m.open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	watching, end := context.WithCancel(context.WithoutCancel(ctx)) // a run that is interrupted drains yet
+	defer end()
+	e.gone = e.watchServer(watching)
+	if err := e.warmUp(ctx); err != nil {
+		return nil, err
+	}
+	start, err := e.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.measure(ctx, start)
+}
+
+// readyBefore is how long before the start the items of its first second are handed over.
+const readyBefore = 50 * time.Millisecond
+
+// start is when the measured phase begins.
+func (e *engine) start(ctx context.Context) (start time.Time, err error) {
+	if e.Gather != nil {
+		start, err = e.Gather(ctx)
+	}
+	if ctx.Err() != nil {
+		return start, ErrNothingMeasured
+	}
+	if start.IsZero() {
+		start = time.Now().Add(readyBefore)
+	}
+	return start, err
+}
+
+// identity names the implementations, joined by + if there are several.
+func (e *engine) identity() driver.Identity {
+	var names []string
+	for _, m := range e.members {
+		if name := m.identity().String(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 1 {
+		return e.members[0].identity()
+	}
+	return driver.Identity{Name: strings.Join(names, "+")}
 }

@@ -1,69 +1,72 @@
 package load
 
 import (
-	"errors"
 	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// seconds closes a second of a phase after the other.
-type seconds struct {
-	part    *local
-	stage   *stage
-	told    func(second)
-	quit    chan struct{}
-	done    chan struct{}
-	offered int64
-	failed  int64
-	err     error
-}
+// settled is how long after its end a second is closed: what agents report later counts for the next
+// one that is open.
+const settled = 500 * time.Millisecond
 
-// watch starts the seconds of s.
-func (l *local) watch(s *stage, told func(second)) *seconds {
-	w := &seconds{part: l, stage: s, told: told, quit: make(chan struct{}), done: make(chan struct{})}
-	go w.loop()
-	return w
-}
-
-func (w *seconds) loop() {
-	defer close(w.done)
-	// A part that begins late has no seconds before that.
-	k := max(int64(time.Since(w.stage.start)/time.Second), 0) + 1
-	timer := time.NewTimer(time.Until(w.end(k)))
-	defer timer.Stop()
-	for ; ; k++ {
-		timer.Reset(time.Until(w.end(k)))
-		select {
-		case <-timer.C:
-			w.close(float64(k))
-		case <-w.quit:
-			w.close(max(time.Since(w.stage.start).Seconds(), 0))
-			return
+// close closes the seconds that ended before an instant, Unix ns; with last all that there is.
+func (c *collector) close(now int64, last bool) []closedSecond {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	elapsed := now - c.start
+	var all []closedSecond
+	for k := c.closed; (k+1)*int64(time.Second) <= elapsed || last && (len(c.seconds) > 0 || k == 0); k++ {
+		s := c.seconds[k]
+		if s == nil {
+			s = newSecond()
 		}
+		delete(c.seconds, k)
+		end := float64(k + 1)
+		if last && len(c.seconds) == 0 {
+			end = min(end, max(float64(elapsed)/1e9, float64(k)))
+		}
+		c.pending += s.pending
+		i := run.Interval{
+			Second: end, Offered: s.offered, Delivered: s.delivered, Pending: max(c.pending, 0),
+			P50: s.lateness.Quantile(.5), P99: s.lateness.Quantile(.99), Max: s.lateness.Max(),
+			PastDueP50: s.pastDue.Quantile(.5), PastDueP99: s.pastDue.Quantile(.99), PastDueMax: s.pastDue.Max(),
+			Unsent: s.skipped, Inversions: c.order.add(s.arrivals),
+		}
+		c.intervals = append(c.intervals, i)
+		for _, pair := range [][2]*run.Histogram{
+			{c.sums.Lateness, s.lateness}, {c.sums.PastDue, s.pastDue}, {c.sums.OfferRTT, s.rtt}, {c.sums.ScheduleLag, s.lag},
+		} {
+			_ = pair[0].Merge(pair[1]) // of the same bounds
+		}
+		at := func(second float64) time.Time { return time.Unix(0, c.start+int64(second*1e9)) }
+		if c.log != nil {
+			_ = c.log.Add(at(float64(k)), at(end), s.lateness)
+		}
+		c.closed = k + 1
+		all = append(all, closedSecond{i, s})
 	}
+	return all
 }
 
-func (w *seconds) end(k int64) time.Time { return w.stage.start.Add(time.Duration(k) * time.Second) }
-
-// stop closes the last second and returns when that is done.
-func (w *seconds) stop() error {
-	close(w.quit)
-	<-w.done
-	return w.err
+// closedSecond is a second that nothing is added to any more.
+type closedSecond struct {
+	run.Interval
+	*second
 }
 
-func (w *seconds) close(end float64) {
-	taken, errTakes := w.stage.takes.second()
-	offered, errOffers := w.stage.offers.second()
-	if err := errors.Join(errTakes, errOffers); err != nil {
-		w.err = errors.Join(w.err, err)
-		return
+// progress tells of a second.
+func (c *collector) progress(p *phase, s closedSecond, last bool) Progress {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	recent := s.lateness
+	if last {
+		recent = c.sums.Lateness
 	}
-	l := w.stage.ledger
-	confirmed, failed := l.confirmed.Load(), l.failed.Load()
-	w.told(second{
-		// The ledger may have counted a delivery whose latency is the next second's.
-		End: end, Offered: confirmed - w.offered, Delivered: taken[0].Count(), Failed: failed - w.failed,
-		Outstanding: l.outstanding.Load(), Lateness: taken[0], PastDue: taken[1], OfferRTT: offered[0], ScheduleLag: offered[2],
-	})
-	w.offered, w.failed = confirmed, failed
+	return Progress{
+		Phase: p.which, Planned: c.n, Offered: c.accepted, Delivered: c.histograms.Lateness.Count(), Pending: max(c.pending, 0),
+		OfferErrors: c.failed, P99: time.Duration(recent.Quantile(.99)), HasP99: recent.Count() > 0,
+		Left: max(p.plan.Length()-time.Duration(s.Second*float64(time.Second)), 0), Last: last, Interval: s.Interval,
+		Lateness: s.lateness, PastDue: s.pastDue, OfferRTT: s.rtt, ScheduleLag: s.lag,
+	}
 }

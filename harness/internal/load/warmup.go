@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
@@ -86,62 +87,48 @@ func (e *engine) warmUp(ctx context.Context) error {
 	if e.Plan.Warmup <= 0 {
 		return nil
 	}
-	length := e.Plan.Phase(plan.Warmup).Length()
-	var limit time.Time
-	if !e.startAt.IsZero() {
-		if e.Plan.WarmupEnds {
-			length -= e.Plan.Warmup - time.Second
-		}
-		if limit = e.startAt.Add(-readyBefore); time.Until(limit) < length {
-			e.note("no warm-up: --start-at left less than %s for it", length+readyBefore)
-			return nil
-		}
-	}
 	still := newStillness()
 	progress := e.Progress
 	var until <-chan struct{}
 	if e.Plan.WarmupEnds {
 		watching, stop := context.WithCancel(ctx)
 		defer stop()
-		until = e.warmUntil(watching, still, limit)
+		until = e.warmUntil(watching, still)
 		progress = func(p Progress) {
 			still.look(p)
 			p.Planned = 0
 			e.Progress(p)
 		}
 	}
-	w, err := e.begin(ctx, plan.Warmup, time.Now(), progress)
-	if err != nil {
-		return err
+	outlives, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	p := e.begin(outlives, plan.Warmup, time.Now().Add(readyBefore), progress)
+	p.offerAll(ctx, until)
+	e.warmup = &run.Warmup{Seconds: min(time.Since(p.start), e.Plan.Warmup).Seconds(), Fixed: !e.Plan.WarmupEnds, Warm: still.done}
+	p.drain(ctx)
+	p.end()
+	if ctx.Err() != nil {
+		return ErrNothingMeasured
 	}
-	if err := w.offerAll(ctx, until); err != nil {
-		return err
+	if e.broke() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return fmt.Errorf("in the warm-up, before anything was measured, %s %s", e.faults[0].Agent, e.faults[0].Text)
 	}
-	e.warmup = &run.Warmup{Seconds: min(time.Since(w.start), e.Plan.Warmup).Seconds(), Fixed: !e.Plan.WarmupEnds}
-	if e.Worker.Shared() {
-		w.drainShared(ctx, limit)
-	} else if err := w.drain(ctx); err != nil {
-		return err
-	}
-	if err := w.end(ctx); err != nil {
-		return err
-	}
-	e.warmup.Warm = still.done
-	if e.Plan.WarmupEnds && !still.done && ctx.Err() == nil {
+	if e.Plan.WarmupEnds && !still.done {
 		e.note("the warm-up ended after %.0f s, before lateness and round trip stood still", e.warmup.Seconds)
 	}
-	return e.tellWarmup(ctx, w)
+	if s := p.stands(); s.unsure > 0 {
+		e.note("%d offers of the warm-up failed, the first: %s", s.unsure, e.errs.Offer)
+	}
+	return nil
 }
 
 // warmUntil is closed when the warm-up has lasted long enough.
-func (e *engine) warmUntil(ctx context.Context, still *stillness, limit time.Time) <-chan struct{} {
+func (e *engine) warmUntil(ctx context.Context, still *stillness) <-chan struct{} {
 	longest := e.Plan.Warmup
 	if float64(e.Plan.Schedule()[0].Rate)*stillSeconds < stillMessages {
 		longest = min(longest, thinWarmup)
-	}
-	if !limit.IsZero() {
-		drained := e.Plan.Phase(plan.Warmup).Delay.Max + 2*readyBefore
-		longest = min(longest, time.Until(limit)-drained)
 	}
 	until := make(chan struct{})
 	go func() {
@@ -158,14 +145,13 @@ func (e *engine) warmUntil(ctx context.Context, still *stillness, limit time.Tim
 	return until
 }
 
-// tellWarmup notes what of the warm-up never came.
-func (e *engine) tellWarmup(ctx context.Context, w *work) error {
-	c, failed := w.joined()
-	if n := c.Outstanding; n > 0 && !e.Worker.Shared() && ctx.Err() == nil {
-		e.note("%d warm-up messages never came", n)
+// tellWarmup counts what of the warm-up never came, until the end of the run.
+func (e *engine) tellWarmup(ctx context.Context) {
+	p := e.phases[plan.Warmup]
+	if p == nil || p.stands().outstanding <= 0 {
+		return
 	}
-	if n := c.unknown(); n > 0 {
-		e.note("%d offers of the warm-up failed, the first: %s", n, failed.Offer)
-	}
-	return nil
+	unread := e.keepHeld(ctx, p)
+	c := p.balance(unread, func(uint16) bool { return false }, e.broke())
+	e.warmup.Lost, e.warmup.Pending = c.Lost, c.Pending
 }

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,10 +10,10 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// Load is a run. Each scrape asks for a snapshot: *load.Live has it.
+// Load is a run. Each scrape asks how it stands: *load.Live tells.
 type Load struct {
 	Run interface {
-		Snapshot() (load.Snapshot, error)
+		Running() (load.Running, error)
 	}
 }
 
@@ -26,52 +25,52 @@ var bounds = []float64{
 
 // distributions are left out while the run has no values of them.
 var distributions = []struct {
-	name, help string
-	of         func(run.Histograms) *run.Histogram
+	name  string
+	whole bool // known of whole runs
+	help  string
+	of    func(run.Histograms) *run.Histogram
 }{
-	{"lateness", "Delivered minus due; down to -1 ms is the resolution of the format.", func(h run.Histograms) *run.Histogram { return h.Lateness }},
-	{"past_due", "Delivered minus the due instant cut to its millisecond, the score in Redis; known at the end of the run.", func(h run.Histograms) *run.Histogram { return h.PastDue }},
-	{"response_time", "Confirmed minus intended send instant; known at the end of the run.", func(h run.Histograms) *run.Histogram { return h.ResponseTime }},
-	{"offer_rtt", "How long an offer took.", func(h run.Histograms) *run.Histogram { return h.OfferRTT }},
-	{"schedule_lag", "Actual minus intended send instant: how far the load itself is behind.", func(h run.Histograms) *run.Histogram { return h.ScheduleLag }},
-	{"remove_rtt", "How long it took to cancel a message; known at the end of the run.", func(h run.Histograms) *run.Histogram { return h.RemoveRTT }},
+	{"lateness", false, "Delivered minus due; down to -1 ms is the resolution of the format.", func(h run.Histograms) *run.Histogram { return h.Lateness }},
+	{"past_due", true, "Delivered minus the due instant cut to its millisecond, the score in Redis; known at the end of the run.", func(h run.Histograms) *run.Histogram { return h.PastDue }},
+	{"response_time", true, "Confirmed minus intended send instant; known at the end of the run.", func(h run.Histograms) *run.Histogram { return h.ResponseTime }},
+	{"offer_rtt", false, "How long an offer took.", func(h run.Histograms) *run.Histogram { return h.OfferRTT }},
+	{"schedule_lag", false, "Actual minus intended send instant: how far the load itself is behind.", func(h run.Histograms) *run.Histogram { return h.ScheduleLag }},
+	{"remove_rtt", true, "How long it took to cancel a message; known at the end of the run.", func(h run.Histograms) *run.Histogram { return h.RemoveRTT }},
 }
 
 // WriteMetrics writes nothing before the first run.
 func (l Load) WriteMetrics(w *Writer) error {
-	s, err := l.Run.Snapshot()
+	s, err := l.Run.Running()
 	if errors.Is(err, load.ErrNotBegun) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	labels := []string{
-		"driver", s.Subject.Driver, "queue", s.Subject.Queue, "run_id", fmt.Sprintf("%08x", s.Subject.RunID),
-		"scenario", s.Subject.Scenario, "worker", s.Subject.Worker,
-	}
+	d := s.Document
+	labels := []string{"driver", d.Driver.String(), "queue", d.Scenario.Queue, "run_id", d.RunID, "scenario", d.Scenario.Name}
 	one := func(name, kind, help string, value int64) {
 		w.family("dq_bench_"+name, kind, help)
 		w.sample(float64(value), labels...)
 	}
 	one("planned_messages", gauge, "Offers that the measured phase plans.", s.Planned)
-	one("warming_up", gauge, "1 during the warm-up, which no other metric counts.", flag(s.Phase == plan.Warmup))
-	one("done", gauge, "1 once the run has ended and all counts are final.", flag(s.Done))
+	one("warming_up", gauge, "1 during the warm-up, which no other metric counts.", flag(s.Phase == plan.Warmup && !s.Ended))
+	one("done", gauge, "1 once the run has ended and all counts are final.", flag(s.Ended))
 	one("take_errors_total", counter, "Takes that failed.", s.TakeErrors)
 	for _, c := range run.AllCounts {
 		switch c.Kind {
 		case run.Total:
-			one(c.Name+"_total", counter, c.Help, c.Of(s.Counts))
+			one(c.Name+"_total", counter, c.Help, c.Of(d.Counts))
 		case run.Level:
-			one(c.Name, gauge, c.Help, c.Of(s.Counts))
+			one(c.Name, gauge, c.Help, c.Of(d.Counts))
 		}
 	}
-	for _, d := range distributions {
-		h := d.of(s.Histograms)
-		if h == nil {
+	for _, each := range distributions {
+		h := each.of(d.Histograms)
+		if h == nil || each.whole && !s.Ended {
 			continue
 		}
-		w.family("dq_bench_"+d.name+"_seconds", histogram, d.help)
+		w.family("dq_bench_"+each.name+"_seconds", histogram, each.help)
 		w.buckets(bounds, counted(h), h.Count(), seconds(h.Sum()), labels...)
 	}
 	return nil

@@ -46,8 +46,6 @@ func serverText(r *run.Document) string {
 	switch {
 	case s == nil:
 		return ""
-	case r.Worker != nil: // a part of the messages, and all of the calls
-		return fmt.Sprintf("for all workers so far %d transfer calls, %d commands, %s s CPU", s.TransferCalls, s.Commands, run.FormatFloat(s.CPUSeconds))
 	default:
 		return fmt.Sprintf("%s transfer calls per message, %d commands, %s s CPU%s",
 			run.FormatFloat(s.TransferCallsPerMessage), s.Commands, run.FormatFloat(s.CPUSeconds), shareText(s.CPUShare, "a processor"))

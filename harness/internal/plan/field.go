@@ -9,8 +9,7 @@ import (
 )
 
 // Field is one setting of a plan, and all that is said of it anywhere: flags, scenario
-// files, run.json, what two runs must share to be compared, and the driver protocol
-// derive from it.
+// files, run.json, and what two runs must share to be compared derive from it.
 type Field struct {
 	// Key is its name in scenario files and in run.json; the flag's is the same with
 	// dashes.
@@ -34,16 +33,6 @@ type Field struct {
 	check func(Plan) error
 	// record writes the setting to run.json's scenario.
 	record func(Plan, *Scenario)
-	// wire says how the driver protocol carries it, if at all.
-	wire wireField
-}
-
-// wireField is a row of the table of fields in PROTOCOL.md.
-type wireField struct {
-	// name is the Key unless it is given.
-	name, meaning string
-	// optional fields are left out where they are 0; perPhase marks those of a phase.
-	optional, perPhase bool
 }
 
 // Flag is the name of the setting's flag.

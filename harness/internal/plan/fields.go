@@ -13,7 +13,6 @@ var Fields = []Field{
 	whole(Field{
 		Key: "producers", Help: "goroutines that offer", Compared: true,
 		check: func(p Plan) error { return within("producers", p.Producers, maxProducers) },
-		wire:  wireField{meaning: fmt.Sprintf("threads that offer, over all parts: 1 to %d", maxProducers)},
 	}, func(p *Plan) *int { return &p.Producers }, func(s *Scenario) *int { return &s.Producers }),
 
 	whole(Field{
@@ -24,7 +23,6 @@ var Fields = []Field{
 			}
 			return within("consumers", p.Consumers, maxProducers)
 		},
-		wire: wireField{meaning: fmt.Sprintf("threads that take, over all parts: 1 to %d, at least 1 a queue", maxProducers)},
 	}, func(p *Plan) *int { return &p.Consumers }, func(s *Scenario) *int { return &s.Consumers }),
 
 	{
@@ -51,7 +49,6 @@ var Fields = []Field{
 			}
 		},
 		record: func(p Plan, s *Scenario) { s.Ramp = p.Schedule().RampText() },
-		wire:   wireField{name: "steps", meaning: "[{`rate` (a second, over all producers), `duration`}], one after the other", perPhase: true},
 	},
 
 	{
@@ -62,21 +59,19 @@ var Fields = []Field{
 		scale:  func(p *Plan, by float64) { p.Delay = p.Delay.scaled(by) },
 		check:  func(p Plan) error { return p.Delay.check() },
 		record: func(p Plan, s *Scenario) { s.Delay = p.Delay.String() },
-		wire:   wireField{meaning: "{`spans` [[shortest, longest], …], both included; *`together`*, *`shuffled`*}", perPhase: true},
 	},
 
 	sized(Field{
-		Key: "payload_size", Help: fmt.Sprintf("bytes of each value, at least %d: 100, 64KiB, 1MB", HeaderSize), Compared: true,
+		Key: "payload_size", Help: fmt.Sprintf("bytes of each value, at least %d: 100, 64KiB, 1MB", MinPayload), Compared: true,
 		check: func(p Plan) error {
 			switch {
-			case p.PayloadSize < HeaderSize:
-				return refuse("payload_size", fmt.Sprintf("at least %d bytes, which the header takes", HeaderSize), p.PayloadSize)
+			case p.PayloadSize < MinPayload:
+				return refuse("payload_size", fmt.Sprintf("at least %d bytes, which the header takes", MinPayload), p.PayloadSize)
 			case p.PayloadSize > maxPayload:
 				return refuse("payload_size", fmt.Sprintf("at most %d bytes", maxPayload), p.PayloadSize)
 			}
 			return nil
 		},
-		wire: wireField{meaning: fmt.Sprintf("bytes of each value, at least %d, which the header takes", HeaderSize)},
 	}, func(p *Plan) *int { return &p.PayloadSize }, func(s *Scenario) *int { return &s.PayloadSize }),
 
 	{
@@ -86,7 +81,6 @@ var Fields = []Field{
 		},
 		Text:   func(s Scenario) string { return strconv.FormatUint(s.Seed, 10) },
 		record: func(p Plan, s *Scenario) { s.Seed = p.Seed },
-		wire:   wireField{meaning: "of the drawn delays, and of what is cancelled; unsigned, 64 bits"},
 	},
 
 	{
@@ -102,10 +96,6 @@ var Fields = []Field{
 	scaledTime(Field{
 		Key: "horizon", Compared: true,
 		Help: "wait only so long after the last offer; what is due later stays pending; 0s waits for all",
-		wire: wireField{
-			meaning:  "messages due later than this after the intended instant of the last message of the phase are not waited for",
-			optional: true, perPhase: true,
-		},
 	}, func(p *Plan) *time.Duration { return &p.Horizon }, func(s *Scenario) *string { return &s.Horizon }),
 
 	timespan(Field{
@@ -150,17 +140,14 @@ var Fields = []Field{
 				s.Queues = p.Queues
 			}
 		},
-		wire: wireField{meaning: "names; message *i* goes to queue *i* mod their number, consumer *c* takes from queue *c* mod their number"},
 	}, func(p *Plan) *int { return &p.Queues }, func(s *Scenario) *int { return &s.Queues }),
 
 	scaledTime(Field{
 		Key: "poll", Help: "consumers look for one message so often, and do not wait for it", Compared: true,
-		wire: wireField{meaning: "above 0: each consumer looks every so often for one value, and does not wait for it", optional: true},
 	}, func(p *Plan) *time.Duration { return &p.Poll }, func(s *Scenario) *string { return &s.Poll }),
 
 	scaledTime(Field{
 		Key: "work", Help: "how long a consumer is busy with each message", Compared: true,
-		wire: wireField{meaning: "how long a consumer is busy with each value", optional: true},
 	}, func(p *Plan) *time.Duration { return &p.Work }, func(s *Scenario) *string { return &s.Work }),
 
 	{
@@ -172,10 +159,6 @@ var Fields = []Field{
 			if p.Cancel.Share > 0 {
 				s.Cancel = p.Cancel.String()
 			}
-		},
-		wire: wireField{
-			meaning:  "{`share` from 0 to 1, `after`}: which messages are cancelled, and when after their offer",
-			optional: true, perPhase: true,
 		},
 	},
 
@@ -196,11 +179,6 @@ var Fields = []Field{
 			for _, m := range p.Fleet {
 				s.Fleet = append(s.Fleet, m.String())
 			}
-		},
-		wire: wireField{
-			name: "members",
-			meaning: "[{*`offers`*, *`takes`*, *`from`*, *`to`*}]: the processes that share the queues, in order, " +
-				"from and to after the start of phase `m`; a `to` of 0 is the end",
 		},
 	},
 

@@ -21,7 +21,7 @@ type Plan struct {
 	// Ramp takes the place of Rate and Duration: one step after the other.
 	Ramp  []Step
 	Delay Delay
-	// PayloadSize is the length of each value in bytes, at least HeaderSize.
+	// PayloadSize is the length of each value in bytes, at least MinPayload.
 	PayloadSize int
 	// Seed makes drawn delays repeatable.
 	Seed uint64
@@ -62,11 +62,6 @@ type Plan struct {
 	// Original is what a plan whose times were scaled was made from; it is told, and has
 	// no effect.
 	Original Original
-
-	// names and warmup are those of a part that was told them; else they follow from
-	// Queue, Queues and the first of the steps.
-	names  []string
-	warmup *PhasePlan
 }
 
 // Cancel says which messages are cancelled: a share of them, drawn, each After
@@ -120,13 +115,16 @@ const MaxWarmupDelay = time.Second
 // what a busy machine adds, far below what a load does that cannot keep up.
 const DefaultMaxScheduleLag = time.Second
 
+// MinPayload is what the header of a value takes, in bytes.
+const MinPayload = 49
+
 // Limits of a plan.
 const (
 	maxProducers = 1 << 16
 	maxQueues    = 1 << 14
 	maxPayload   = 16 << 20
-	// maxMessages takes 250 MB of ledger.
-	maxMessages = 500_000_000
+	// maxMessages takes 1.1 GB of the collector.
+	maxMessages = 100_000_000
 )
 
 // DefaultPlan is what 'dq-bench run' does without flags. Queue is left empty.
@@ -158,6 +156,15 @@ func (p Plan) Schedule() Schedule {
 	return Schedule{{p.Rate, p.Duration}}
 }
 
+// Phase is the part of a run that a message belongs to.
+type Phase byte
+
+// The phases of a run.
+const (
+	Warmup   Phase = 'w'
+	Measured Phase = 'm'
+)
+
 // PhasePlan is what one phase of a plan does.
 type PhasePlan struct {
 	Schedule Schedule
@@ -168,10 +175,7 @@ type PhasePlan struct {
 
 // Phase returns what a phase does.
 func (p Plan) Phase(phase Phase) PhasePlan {
-	switch {
-	case phase == Warmup && p.warmup != nil:
-		return *p.warmup
-	case phase == Warmup:
+	if phase == Warmup {
 		return PhasePlan{Schedule: p.warmUpSchedule(), Delay: p.Delay.warmUp(MaxWarmupDelay)}
 	}
 	return PhasePlan{Schedule: p.Schedule(), Delay: p.Delay, Cancel: p.Cancel, Horizon: p.Horizon}
@@ -220,9 +224,6 @@ func (p Plan) Members() []Member {
 
 // QueueNames returns the names of all destination queues.
 func (p Plan) QueueNames() []string {
-	if p.names != nil {
-		return p.names
-	}
 	if p.Queues <= 1 {
 		return []string{p.Queue}
 	}

@@ -57,7 +57,7 @@ func TestValidateRefusesNonsense(t *testing.T) {
 		"rate": func(p *Plan) { p.Rate = Rate(math.NaN()) }, "duration": func(p *Plan) { p.Duration = 0 },
 		"swap":       func(p *Plan) { p.Delay = Delay{Min: 2 * time.Second, Max: time.Second} },
 		"0s or more": func(p *Plan) { p.Delay = Delay{Min: -time.Second, Max: time.Second} }, "whole": func(p *Plan) { p.Delay = Delay{Min: 0, Max: 1} },
-		"payload size": func(p *Plan) { p.PayloadSize = HeaderSize - 1 }, "warmup": func(p *Plan) { p.Warmup = -1 },
+		"payload size": func(p *Plan) { p.PayloadSize = MinPayload - 1 }, "warmup": func(p *Plan) { p.Warmup = -1 },
 		"drain timeout": func(p *Plan) { p.DrainTimeout = 0 }, "queue": func(p *Plan) { p.Queue = "" },
 		"messages": func(p *Plan) { p.Rate, p.Duration = 1e9, time.Hour },
 		"at most":  func(p *Plan) { p.PayloadSize = maxPayload + 1 },

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -13,55 +12,6 @@ import (
 )
 
 var update = flag.Bool("update", false, "write the tables of settings to the documents that have them")
-
-// The table of the plan's fields that the driver protocol has is that of the code.
-func TestProtocolTable(t *testing.T) {
-	var whole, ofPhase, names []string
-	for _, f := range Fields {
-		row := fmt.Sprintf("| %s | %s |\n", f.wireText(), f.wire.meaning)
-		switch {
-		case f.wire.meaning == "":
-		case f.wire.perPhase:
-			ofPhase, names = append(ofPhase, row), append(names, f.wireText())
-		default:
-			whole = append(whole, row)
-		}
-	}
-	keepTable(t, "../../driver/PROTOCOL.md", "plan", "| field | meaning |\n|---|---|\n"+
-		"| `run_id` | 8 hex digits; values of any other run are counted as foreign |\n"+strings.Join(whole, "")+
-		"| `phases` | by name, `w` and `m`: {"+strings.Join(names, ", ")+"} |\n"+strings.Join(ofPhase, ""))
-}
-
-// What a part is told has the fields of that table, and leaves out those that may be.
-func TestProtocolFieldsAreThoseOfTheTable(t *testing.T) {
-	plain := DefaultPlan()
-	plain.Queue = "q"
-	for _, tc := range []struct {
-		plan Plan
-		all  bool
-	}{{fullPlan(), true}, {plain, false}} {
-		data, err := json.Marshal(Part{Plan: tc.plan})
-		require.NoError(t, err)
-		var d struct {
-			Plan map[string]json.RawMessage `json:"plan"`
-		}
-		require.NoError(t, json.Unmarshal(data, &d))
-		var phases map[string]map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal(d.Plan["phases"], &phases))
-		want, ofPhase := []string{"run_id", "phases"}, []string{}
-		for _, f := range Fields {
-			switch {
-			case f.wire.meaning == "" || f.wire.optional && !tc.all:
-			case f.wire.perPhase:
-				ofPhase = append(ofPhase, f.wireName())
-			default:
-				want = append(want, f.wireName())
-			}
-		}
-		require.ElementsMatch(t, want, keys(d.Plan))
-		require.ElementsMatch(t, ofPhase, keys(phases["m"]))
-	}
-}
 
 // The table of a scenario's settings in the guide to them is that of the code.
 func TestScenarioTable(t *testing.T) {
@@ -114,27 +64,4 @@ func keepTable(t *testing.T, file, name, table string) {
 		return
 	}
 	require.Equal(t, "\n"+table+"\n", have, "%s: run 'go test ./harness/plan -update' and look at what changed", file)
-}
-
-func (f Field) wireName() string {
-	if f.wire.name != "" {
-		return f.wire.name
-	}
-	return f.Key
-}
-
-// wireText is the name as the document writes it: what may be left out in italics.
-func (f Field) wireText() string {
-	if f.wire.optional {
-		return "*`" + f.wireName() + "`*"
-	}
-	return "`" + f.wireName() + "`"
-}
-
-func keys[V any](m map[string]V) []string {
-	var names []string
-	for name := range m {
-		names = append(names, name)
-	}
-	return names
 }

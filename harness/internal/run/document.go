@@ -1,8 +1,7 @@
 // Package run answers: what was seen?
 //
 // A Document is one run file: what was run, where, and what came out. The package
-// counts and records, judges validity and objectives, joins the documents of several
-// workers, and reads and writes files. It shows nothing to people and compares
+// counts and records, judges validity and objectives, and reads and writes files. It shows nothing to people and compares
 // nothing; it knows nothing of Redis and starts nothing.
 package run
 
@@ -68,21 +67,20 @@ type Document struct {
 	Verdict  Verdict  `json:"verdict"`
 	// Notes are what a reader of the figures should know besides.
 	Notes []string `json:"notes,omitempty"`
-	// Workers is how many run files were merged into this one; 0 for a run of
-	// its own.
+	// Workers is how many run files an older version merged into this one; 0 for others.
 	Workers int `json:"workers,omitempty"`
-	// Worker is missing unless the run is that of one of several workers. Scenario
-	// is then the whole one, and Counts are what this worker saw: Offered its own
-	// offers that were confirmed, Delivered whatever it took, Pending its own
-	// messages that were held at its end, and Lost 0, as no worker can tell.
-	Worker *Worker `json:"worker,omitempty"`
+	// Agents is how many agents on other hosts made the load; 0 for one of this host.
+	Agents int `json:"agents,omitempty"`
+	// AgentFaults are what agents did against the protocol. From the second on in which one is
+	// gone, what it left open is unknown.
+	AgentFaults []AgentFault `json:"agent_faults,omitempty"`
+	// Offers says why offers left late; missing in files of before it was told.
+	Offers *Offers `json:"offers,omitempty"`
+	// Order is missing in files of before it was looked at.
+	Order *Order `json:"order,omitempty"`
 
 	// file is where the run was read from.
 	file string
-	// partBottlenecks are those of the parts that this run was merged from.
-	partBottlenecks []string
-	// kept are the objectives of the workers that this run was joined from.
-	kept keptSLOs
 }
 
 // Format is how due times are kept.
@@ -256,9 +254,7 @@ type Interval struct {
 	Second    float64 `json:"second"`
 	Offered   int64   `json:"offered"`
 	Delivered int64   `json:"delivered"`
-	// Pending is how many confirmed messages were not delivered at its end. In the
-	// file of one of several workers, where it is less what it took of others', it
-	// may be below 0; the sum is right.
+	// Pending is how many confirmed messages were not delivered at its end.
 	Pending int64 `json:"pending"`
 	P50     int64 `json:"lateness_p50"`
 	P99     int64 `json:"lateness_p99"`
@@ -270,6 +266,42 @@ type Interval struct {
 	// HiccupNs is for how long the machine did not run in it what was due: the part of
 	// Machine.Hiccups that fell into it.
 	HiccupNs int64 `json:"hiccup_ns,omitempty"`
+	// Unsent is how many offers of it were dropped, Inversions how many messages came out of order.
+	Unsent     int64 `json:"unsent,omitempty"`
+	Inversions int64 `json:"inversions,omitempty"`
+	// What the server did in it, for all its clients; 0 where it does not tell.
+	Transfers        int64   `json:"transfers,omitempty"`
+	Commands         int64   `json:"commands,omitempty"`
+	ServerCPUSeconds float64 `json:"server_cpu_seconds,omitempty"`
+}
+
+// AgentFault is what an agent did against the protocol.
+type AgentFault struct {
+	Agent string `json:"agent"`
+	// Second is when it was heard of last, in seconds after Started.
+	Second float64 `json:"second"`
+	Text   string  `json:"text"`
+}
+
+// Offers is what became of the offers that left late by more than the plan's limit, and whose fault
+// that is.
+type Offers struct {
+	// LateForSystem waited for a free sender, while all senders waited for answers.
+	LateForSystem int64 `json:"late_for_system"`
+	// LateForMachine were held up by hiccups of the machine, LateForTool by the tool itself.
+	LateForMachine int64 `json:"late_for_machine"`
+	LateForTool    int64 `json:"late_for_tool"`
+	// Unsent were never made.
+	Unsent int64 `json:"unsent"`
+}
+
+// Order is how many messages came after others of their queue that were due at least 1 ms later.
+type Order struct {
+	Inversions int64 `json:"inversions"`
+	// OfOneProducer counts inversions among the messages of one producer.
+	OfOneProducer int64 `json:"of_one_producer"`
+	// LongestNs is the longest time between the due instants of two such messages.
+	LongestNs int64 `json:"longest_ns"`
 }
 
 // Warmup is how the warm-up went.
@@ -281,6 +313,9 @@ type Warmup struct {
 	Warm    bool    `json:"warm"`
 	// Fixed says that its length was given.
 	Fixed bool `json:"fixed,omitempty"`
+	// Lost and Pending are messages of it that never came; Pending are still held.
+	Lost    int64 `json:"lost,omitempty"`
+	Pending int64 `json:"pending,omitempty"`
 }
 
 // Verdict is the judgement on a run.

@@ -20,7 +20,7 @@ const leastOffering = time.Second
 // bottlenecks say that what made the load was itself at its limit: dq-bench, or the
 // program that the implementation is in. Then the figures are of it, not of the queue.
 func (r *Document) bottlenecks() []string {
-	all := r.partBottlenecks
+	var all []string
 	if r.offeredFor() < leastOffering.Seconds() {
 		return all
 	}

@@ -18,16 +18,7 @@ import (
 // each must hold, and the count it names is no fault. Where something was made to break, of
 // the lost, early and pending messages those are a fault that no event accounts for. So a run that is expected to
 // lose messages fails if it loses none.
-//
-// What one of several workers did is not judged: that takes the whole, which Merge
-// makes. The objectives are kept for it, and come before those that it is judged by.
 func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
-	if r.Worker != nil {
-		r.Worker.keep(slos, expected)
-		r.SLO, r.Verdict = []Objective{}, r.workerVerdict()
-		return r.Verdict
-	}
-	slos, expected = slices.Concat(r.kept.slos, slos), slices.Concat(r.kept.expected, expected)
 	r.SLO = make([]Objective, 0, len(slos)+len(expected))
 	excused := map[string]bool{"offer_errors": slices.ContainsFunc(slos, func(s SLO) bool { return s.metric == "offer_errors" })}
 	for _, e := range expected {

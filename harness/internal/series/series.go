@@ -20,6 +20,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/fault"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/page"
@@ -48,17 +49,14 @@ type Options struct {
 	Labels map[string]string
 	// Force runs on queues that hold messages.
 	Force bool
-	// OverProtocol has programs that cannot run the plan by themselves make each call
-	// of it.
-	OverProtocol bool
 	// Serve is the command that serves an implementation in a process of its own:
 	// load.Options.
 	Serve []string
 	// Beside runs all sides of a case at the same time, each on a server of its own,
 	// instead of by turns.
 	Beside bool
-	// Share is that of one of several workers. A series of several runs has none.
-	Share Share
+	// Agents, which may be nil, returns links to agents on other hosts for the next run.
+	Agents func(ctx context.Context) ([]*program.Link, error)
 	// Live, which may be nil, shows the run under way.
 	Live *load.Live
 	// Progress and Notice may be nil.
@@ -83,7 +81,7 @@ func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder
 // runIn is Run as part of a block, which is nil for a run that has the machine to itself.
 func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario.Run, folder string) (_ *run.Document, err error) {
 	options := load.Options{
-		Plan: c.Plan, Driver: d, Drivers: c.Drivers, OverProtocol: o.OverProtocol, Serve: o.Serve, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice, Live: o.Live,
+		Plan: c.Plan, Driver: d, Drivers: c.Drivers, Serve: o.Serve, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice, Live: o.Live,
 	}
 	if b != nil {
 		options.Gather = b.gather
@@ -110,14 +108,16 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 			defer func() { err = errors.Join(err, faults.Close()) }()
 			options.RedisURL, options.Meanwhile, options.Clocks = faults.DriverURL(), faults.Run, faults.Clocks()
 		}
-		options.Account = c.Plan.Breaks() && !o.Share.Worker.Shared()
+		options.Account = c.Plan.Breaks()
 		used = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
 		if redis.External(o.Redis) {
 			used.Address = srv.Addr
 		}
 	}
-	if err := o.Share.apply(ctx, &options, c.Plan); err != nil {
-		return nil, err
+	if o.Agents != nil {
+		if options.Agents, err = o.Agents(ctx); err != nil {
+			return nil, err
+		}
 	}
 	o.Live.Describe(load.About{Tool: o.Tool, Server: used, Labels: o.Labels, Turn: o.Turn, Name: o.name, Alike: o.alike})
 	result, err := load.Run(ctx, options)
@@ -134,13 +134,10 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 }
 
 // CheckFaults refuses cases whose faults cannot be done. Its error is wrong usage.
-func CheckFaults(cases []Case, server string, share Share) error {
+func CheckFaults(cases []Case, server string) error {
 	for _, c := range cases {
 		if len(c.Plan.Faults) == 0 {
 			continue
-		}
-		if share.Worker.Shared() {
-			return errors.New("faults: expected one worker, which alone knows of all messages")
 		}
 		for _, side := range c.Sides {
 			if !needsServer(side.Driver, c.Run) {
@@ -167,6 +164,9 @@ func needsServer(d driver.Driver, c scenario.Run) bool {
 	}
 	return false
 }
+
+// ownQueue is the queue of a run whose plan names none.
+func ownQueue(runID uint32) string { return fmt.Sprintf("dq-bench:%08x", runID) }
 
 func newRunID() uint32 {
 	var id [4]byte

@@ -48,9 +48,6 @@ func fakeProgram(mode string) {
 	case "dies":
 		fmt.Fprintln(os.Stderr, "no such release")
 		os.Exit(3)
-	case "queue string", "queue bytes":
-		fakeHello = strings.Replace(fakeHello, `"hello"]`,
-			`"hello","open","dq.offer","q.take","q.poll","dq.remove"],"codecs":["`+strings.TrimPrefix(mode, "queue ")+`"]`, 1)
 	case "future":
 		fmt.Println(`{"id":1,"ok":true,"result":{"name":"fake","version":"1","protocol":99}}`)
 	}
@@ -71,7 +68,7 @@ func fakeProgram(mode string) {
 // A program that reads, and never says who it is, is given up.
 func TestProcessThatDoesNotGreet(t *testing.T) {
 	t.Setenv(fakeProgramEnv, "mute")
-	_, err := startIn(t.Context(), []string{os.Args[0]}, nil, 300*time.Millisecond)
+	_, err := startAs(t.Context(), "fake", []string{os.Args[0]}, nil, 300*time.Millisecond)
 	require.ErrorContains(t, err, "expected an answer to hello within 300ms, got none")
 	require.ErrorContains(t, err, "its stderr ended with:\nnot in the mood")
 }
@@ -87,7 +84,7 @@ func TestProcessThatDoesNotRead(t *testing.T) {
 	require.NoError(t, ctx.Err())
 }
 
-var fakeHello = `{"id":%s,"ok":true,"result":{"name":"fake","version":"1.2.3","protocol":2,"capabilities":["hello"]}}`
+var fakeHello = `{"id":%s,"ok":true,"result":{"name":"fake","version":"1.2.3","protocol":3,"capabilities":["hello"]}}`
 
 type fakeServer struct {
 	taking  map[string]bool
@@ -336,25 +333,4 @@ func FuzzEncodeRequest(f *testing.F) {
 		require.NoError(t, json.Unmarshal(line, &request))
 		require.EqualValues(t, 7, request.ID)
 	})
-}
-
-// A request that is stopped, rather than given up, has its answer waited for.
-func TestProcessStoppedCallIsAnswered(t *testing.T) {
-	for mode, check := range map[string]func(result json.RawMessage, err error){
-		"popped": func(result json.RawMessage, err error) {
-			require.NoError(t, err)
-			require.Equal(t, `"popped"`, string(result))
-		},
-		"plain": func(_ json.RawMessage, err error) {
-			var remote *RemoteError
-			require.ErrorAs(t, err, &remote)
-			require.Equal(t, "cancelled", remote.Class)
-		},
-	} {
-		t.Run(mode, func(t *testing.T) {
-			p := mustStartFake(t, mode)
-			stop := make(chan struct{})
-			check(p.CallStoppable(t.Context(), stop, "take", nil, func(Event) { close(stop) }))
-		})
-	}
 }

@@ -1,9 +1,8 @@
 // Package program answers: how is an implementation outside this process driven?
 //
-// By the op protocol of PROTOCOL.md, one op for each call of the queue API. A Spec
-// is a --driver value that names a program; a Process is one that runs: Redisson of
-// any release (folder redisson), or whatever exec: starts. Both are drivers. A
-// Library is dq in this process, which answers the same ops.
+// By the protocol of PROTOCOL.md. A Spec is a --driver value that names a program; a Link is
+// the caller's end of one, and a Process one that was started: Redisson of any release, or
+// whatever exec: starts. A Library is dq in this process, which answers the same ops.
 package program
 
 import (
@@ -12,8 +11,8 @@ import (
 	"slices"
 )
 
-// Program is an implementation that answers the ops: a Process on stdin and
-// stdout, a Library in this process.
+// Program is an implementation that answers the ops: a Link to a program, a Library in this
+// process.
 type Program interface {
 	// Introduction is the answer to hello.
 	Introduction() Hello
@@ -24,9 +23,6 @@ type Program interface {
 	// Close ends the program and everything it opened.
 	Close() error
 }
-
-// Introduction returns what the program said to hello.
-func (p *Process) Introduction() Hello { return p.Hello }
 
 // Can reports whether an implementation has an op, or an overload "op(argument)".
 func (h Hello) Can(capability string) bool { return slices.Contains(h.Capabilities, capability) }

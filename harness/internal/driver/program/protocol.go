@@ -8,12 +8,10 @@ import (
 	"strconv"
 )
 
-// maxLine bounds one line of an external program: the answer to a long load
-// carries its histograms and its intervals.
+// maxLine bounds one line of a program.
 const maxLine = 64 << 20
 
-// LoadOp is the capability, and the op, of a program that runs a whole plan by
-// itself.
+// LoadOp is the capability of a program that makes load.
 const LoadOp = "load"
 
 // ErrUnsupported is what a RemoteError is where the implementation, at its
@@ -40,7 +38,7 @@ func (e *RemoteError) Is(target error) bool {
 	return target == ErrUnsupported && e.Class == "unsupported"
 }
 
-// Event is a line that belongs to a request but does not answer it: the progress
+// Event is a line that belongs to a request but does not answer it: the samples
 // of a load, an element of a subscription.
 type Event struct {
 	Name string

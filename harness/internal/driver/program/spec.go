@@ -19,8 +19,7 @@ import (
 const Forms = "dq[:release][,faithful] | redisson:<version> | exec:<command line>"
 
 // Spec is a --driver value that names a program of the op protocol. As a driver it
-// starts the program at Open; the load engine has a program run the whole plan if
-// that can.
+// says what the program is; nothing is opened in this process.
 type Spec struct {
 	text    string
 	dq      *library.DQ
@@ -134,7 +133,7 @@ func (s Spec) Start(ctx context.Context, progress func(string), log io.Writer) (
 // StartProcess is Start for redisson and exec, with variables besides those of this process;
 // it refuses dq.
 func (s Spec) StartProcess(ctx context.Context, progress func(string), log io.Writer, environment ...string) (*Process, error) {
-	command := s.command
+	command, name := s.command, strings.TrimPrefix(s.text, "exec:")
 	switch {
 	case s.dq != nil:
 		return nil, fmt.Errorf("driver %s: expected a program of its own, such as redisson:<version>", s)
@@ -143,23 +142,14 @@ func (s Spec) StartProcess(ctx context.Context, progress func(string), log io.Wr
 		if err != nil {
 			return nil, err
 		}
-		command = built.Command
+		command, name = built.Command, s.text
 	}
-	return Start(ctx, command, log, environment...)
+	return startAs(ctx, name, command, log, helloTimeout, environment...)
 }
 
-// Open starts one program, and opens the queues on one client in it. Closing the
-// last of them ends the program.
-func (s Spec) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
-	p, err := s.StartProcess(ctx, func(string) {}, nil)
-	if err != nil {
-		return nil, err
-	}
-	queues, err := p.Open(ctx, target, names...)
-	if err != nil {
-		return nil, errors.Join(err, p.Close())
-	}
-	return queues, nil
+// Open refuses: the queues of a program are opened in it, by the ops.
+func (s Spec) Open(context.Context, driver.Target, ...string) ([]driver.Queue, error) {
+	return nil, fmt.Errorf("driver %s: its queues are opened in its own process", s)
 }
 
 // Store looks at the keys of Redisson's format, which a program of another kind may

@@ -1,24 +1,29 @@
 package io.github.dqbench.redisson;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.sun.management.OperatingSystemMXBean;
+import java.io.IOException;
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.redisson.api.RedissonClient;
-import org.redisson.client.codec.Codec;
 
-/** The ops "load.*", and the parts that are open by the names the caller uses for them. */
+/** The ops "load.*", and the agents that are open by the names the caller uses for them. */
 final class LoadOps {
 
-    /** Redisson's own default; a part with more threads than that gets a connection for each. */
+    /** Redisson's own default; an agent with more threads than that gets a connection for each. */
     private static final int DEFAULT_CONNECTIONS = 64;
     private static final int SPARE_CONNECTIONS = 8;
-    /** Half of the connections that Redisson keeps for subscriptions: the queues of a plan, a channel each, go to so many. */
+    /** Half of the connections that Redisson keeps for subscriptions: the queues, a channel each, go to so many. */
     private static final int SUBSCRIPTION_CONNECTIONS = 25;
     /** Redisson's own default of subscriptions a connection. */
     private static final int DEFAULT_SUBSCRIPTIONS = 5;
+    private static final OperatingSystemMXBean SYSTEM =
+            ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
 
-    private final Map<String, LoadPart> parts = new HashMap<>();
+    private final Map<String, LoadAgent> agents = new HashMap<>();
     private int made;
 
     void register(Ops ops) {
@@ -26,96 +31,100 @@ final class LoadOps {
         ops.capability("load(queues)");
         ops.capability("load(poll)");
         ops.capability("load(cancel)");
-        ops.capability("load(ledger)");
         ops.add("load.open", this::open);
-        ops.add("load.run", call -> part(call).run(phase(call), call.number("at"), fields -> call.event("progress", fields)));
-        ops.add("load.counts", call -> part(call).counts(phase(call)));
-        ops.add("load.stop", call -> {
-            part(call).stop(phase(call));
+        ops.add("load.offer", call -> {
+            agent(call).offer(bytes(call));
             return null;
         });
+        ops.add("load.take", call -> {
+            agent(call).take(call.node("consumers"));
+            return null;
+        });
+        ops.add("load.halt", call -> {
+            agent(call).halt(call.flag("abandon", false));
+            return null;
+        });
+        ops.add("load.usage", call -> usage());
         ops.add("load.end", call -> {
-            part(call).end(phase(call));
+            agent(call).end();
             return null;
         });
         ops.add("load.close", call -> {
-            LoadPart part = part(call);
+            LoadAgent agent = agent(call);
             synchronized (this) {
-                parts.remove(call.text("handle"));
+                agents.remove(call.text("handle"));
             }
-            part.close();
+            agent.close();
             return null;
         });
     }
 
-    /** Closes every part without waiting for what is under way. */
+    /** Closes every agent without waiting for what is under way. */
     synchronized void closeAll() {
-        parts.values().forEach(LoadPart::abandon);
-        parts.clear();
+        agents.values().forEach(LoadAgent::close);
+        agents.clear();
     }
 
     private Object open(Call call) throws Throwable {
-        LoadPlan plan = LoadPlan.of(call.node("plan"));
-        JsonNode part = call.node("part");
-        Role role = new Role(plan, part.path("member").asInt(), part.path("worker").asInt(), part.path("workers").asInt());
-        String codecName = call.text("codec", "string");
-        if (!codecName.equals("string") && !codecName.equals("bytes")) {
-            throw new IllegalArgumentException("codec \"" + codecName + "\" of a load, want string or bytes");
+        String codec = call.text("codec", "string");
+        if (!codec.equals("string") && !codec.equals("bytes")) {
+            throw new IllegalArgumentException("codec \"" + codec + "\" of a load, want string or bytes");
         }
-        Codec codec = Codecs.named(codecName, "string");
-        RedissonClient client = ClientConfig.connect(call.text("redis"),
-                options(call.nodeOrNull("options"), call.text("client_name", ""), plan, role));
-        LoadPart opened;
+        List<String> names = List.of(call.texts("queues"));
+        RedissonClient client = ClientConfig.connect(call.text("redis"), options(call, names.size()));
+        LoadAgent agent;
         try {
-            opened = new LoadPart(plan, role, client, codec, codecName.equals("bytes"), call.text("ledger", ""));
+            LoadQueues queues = new LoadQueues(client, names, Codecs.named(codec, "string"), codec.equals("bytes"));
+            agent = new LoadAgent(call, client, queues);
         } catch (Throwable e) {
             Sessions.shutdown(client);
             throw e;
         }
         synchronized (this) {
             String name = "load-" + ++made;
-            parts.put(name, opened);
-            return Protocol.JSON.createObjectNode().put("handle", name);
+            agents.put(name, agent);
+            return Protocol.JSON.createObjectNode().put("handle", name).put("now", String.valueOf(agent.now()));
         }
     }
 
-    private synchronized LoadPart part(Call call) {
-        LoadPart part = parts.get(call.text("handle"));
-        if (part == null) {
-            throw new IllegalArgumentException("handle \"" + call.text("handle") + "\" is not an open part of a load");
+    private synchronized LoadAgent agent(Call call) {
+        LoadAgent agent = agents.get(call.text("handle"));
+        if (agent == null) {
+            throw new IllegalArgumentException("handle \"" + call.text("handle") + "\" is not an open agent");
         }
-        return part;
+        return agent;
     }
 
-    private static Phase phase(Call call) {
-        return Phase.of(call.text("phase"));
+    private static byte[] bytes(Call call) throws IOException {
+        return call.node("items").binaryValue();
     }
 
-    private static JsonNode options(JsonNode given, String clientName, LoadPlan plan, Role role) {
-        ObjectNode options = given == null || given.isNull()
-                ? Protocol.JSON.createObjectNode()
-                : ((ObjectNode) given).deepCopy();
-        if (!clientName.isEmpty() && !options.has("clientName")) {
+    private static ObjectNode options(Call call, int queues) {
+        ObjectNode options = Protocol.JSON.createObjectNode();
+        String clientName = call.text("client_name", "");
+        if (!clientName.isEmpty()) {
             options.put("clientName", clientName);
         }
-        int needed = producers(plan, role) + role.consumers() + SPARE_CONNECTIONS;
-        if (!options.has("connections") && needed > DEFAULT_CONNECTIONS) {
+        int needed = call.integer("most_senders") + call.integer("consumers") + SPARE_CONNECTIONS;
+        if (needed > DEFAULT_CONNECTIONS) {
             options.put("connections", needed);
         }
-        int subscriptions = plan.queues().size() / SUBSCRIPTION_CONNECTIONS;
-        if (!options.has("subscriptionsPerConnection") && subscriptions > DEFAULT_SUBSCRIPTIONS) {
+        int subscriptions = queues / SUBSCRIPTION_CONNECTIONS;
+        if (subscriptions > DEFAULT_SUBSCRIPTIONS) {
             options.put("subscriptionsPerConnection", subscriptions);
         }
         return options;
     }
 
-    /** The threads that offer or cancel in the phase that has more of them. */
-    private static int producers(LoadPlan plan, Role role) {
-        int most = 0;
-        for (Phase phase : Phase.values()) {
-            int threads = Producers.count(plan, role, phase);
-            most = Math.max(most, plan.of(phase).callOff().any() ? 2 * threads : threads);
+    /** What this program has taken of the machine. Collectors that run beside it say so by their names. */
+    private static ObjectNode usage() {
+        long millis = 0;
+        for (GarbageCollectorMXBean collector : ManagementFactory.getGarbageCollectorMXBeans()) {
+            if (!collector.getName().contains("Concurrent") && !collector.getName().endsWith("Cycles")) {
+                millis += Math.max(0, collector.getCollectionTime());
+            }
         }
-        return most;
+        return Protocol.JSON.createObjectNode().put("cpu_seconds", SYSTEM.getProcessCpuTime() / 1e9)
+                .put("gc_pause_seconds", millis / 1e3).put("processors", Runtime.getRuntime().availableProcessors());
     }
 }

@@ -111,7 +111,7 @@ public final class Main {
         ObjectNode result = Protocol.JSON.createObjectNode();
         result.put("name", "redisson");
         result.put("version", Release.version());
-        result.put("protocol", 2);
+        result.put("protocol", 3);
         ArrayNode capabilities = result.putArray("capabilities");
         ops.capabilities().forEach(capabilities::add);
         ArrayNode codecs = result.putArray("codecs");

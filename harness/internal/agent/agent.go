@@ -1,0 +1,445 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/harness/driver"
+)
+
+// Setup is what an agent is told once, by load.open.
+type Setup struct {
+	Redis       string   `json:"redis"`
+	Queues      []string `json:"queues"`
+	RunID       string   `json:"run_id"` // 8 hex digits
+	PayloadSize int      `json:"payload_size"`
+	// Senders offer at once; where all of them wait for answers, more are started, to MostSenders.
+	Senders     int `json:"senders"`
+	MostSenders int `json:"most_senders"`
+	// Consumers is how many will take at once, at most.
+	Consumers int `json:"consumers"`
+	// Poll, if above 0, makes each consumer look every so often, in ns, instead of waiting for a value.
+	Poll time.Duration `json:"poll,omitempty"`
+	// Work is how long a consumer is busy with each value, in ns.
+	Work time.Duration `json:"work,omitempty"`
+	// Cancels says that items may have a CancelAfter.
+	Cancels bool `json:"cancels,omitempty"`
+	// Each has every sample be written before the next step, so that a kill loses none.
+	Each bool `json:"each,omitempty"`
+	// ClientName names the connections, and Codec how values are written: for programs that have these.
+	ClientName string `json:"client_name,omitempty"`
+	Codec      string `json:"codec,omitempty"`
+}
+
+const (
+	// flushEvery is how often samples are sent.
+	flushEvery = 20 * time.Millisecond
+	// takeRetry is the pause after a take that failed.
+	takeRetry = 100 * time.Millisecond
+	// mostKept bounds the samples that a coordinator has not read, in bytes.
+	mostKept = 64 << 20
+	// lineSamples bounds one line of samples, in bytes.
+	lineSamples = 20_000 * sampleSize
+	// endTimeout is how long offers and takes may go on once they are cancelled.
+	endTimeout = 5 * time.Second
+)
+
+// Errors are the first ones of each kind, empty where there was none.
+type Errors struct {
+	Offer  string `json:"offer,omitempty"`
+	Take   string `json:"take,omitempty"`
+	Remove string `json:"remove,omitempty"`
+}
+
+// agent offers to queues and takes from them.
+type agent struct {
+	setup  Setup
+	run    uint32
+	queues []driver.Queue
+	clock  clock.Clock
+	epoch  Epoch
+	write  func(samples []byte, first *Errors)
+
+	items   fifo[Item]
+	ready   fifo[due]
+	free    atomic.Int64 // senders without work, less the items that wait for one
+	senders int
+	work    sync.WaitGroup
+
+	takes    context.Context
+	endTakes context.CancelFunc
+
+	mu        sync.Mutex // guards what follows
+	offers    context.Context
+	endOffers context.CancelFunc
+	skip      context.Context // of the item that is waited for
+	halt      context.CancelFunc
+	out       []byte
+	dropped   int64
+	errors    Errors
+	told      Errors
+
+	writing sync.Mutex
+}
+
+// due is an item whose instant has come.
+type due struct {
+	Item
+	since time.Time
+}
+
+// open opens the queues. write gets encoded samples, also none, one call at a time.
+func open(ctx context.Context, d driver.Driver, s Setup, c clock.Clock, e Epoch, write func(samples []byte, first *Errors)) (*agent, error) {
+	var run uint32
+	if _, err := fmt.Sscanf(s.RunID, "%08x", &run); err != nil || len(s.Queues) == 0 || s.Senders < 0 || s.MostSenders < s.Senders {
+		return nil, fmt.Errorf("load.open: expected a run_id of 8 hex digits, queues and senders, got %+v", s)
+	}
+	queues, err := d.Open(ctx, driver.Target{RedisURL: s.Redis}, s.Queues...)
+	if err != nil {
+		return nil, err
+	}
+	a := &agent{setup: s, run: run, queues: queues, clock: c, epoch: e, write: write}
+	if err := a.able(d); err != nil {
+		return nil, errors.Join(err, a.close())
+	}
+	a.items.init()
+	a.ready.init()
+	a.takes, a.endTakes = context.WithCancel(context.Background())
+	a.offers, a.endOffers = context.WithCancel(a.takes)
+	a.skip, a.halt = context.WithCancel(a.takes)
+	for range s.Senders {
+		a.startSender()
+	}
+	go a.pace()
+	go a.flushLoop()
+	return a, nil
+}
+
+// able refuses an implementation that lacks what is asked for.
+func (a *agent) able(d driver.Driver) error {
+	_, polls := a.queues[0].(driver.Poller)
+	_, removes := a.queues[0].(driver.Remover)
+	switch {
+	case a.setup.Poll > 0 && !polls:
+		return &driver.CapabilityError{Driver: d.Identity(), Need: "look for a message without waiting for one"}
+	case a.setup.Cancels && !removes:
+		return &driver.CapabilityError{Driver: d.Identity(), Need: "cancel a message"}
+	}
+	return nil
+}
+
+// offer hands over items in the order of their instants.
+func (a *agent) offer(items []Item) { a.items.push(items...) }
+
+// take starts consumers, each of which takes from the queue of its number.
+func (a *agent) take(consumers []int) {
+	for _, c := range consumers {
+		queue := a.queues[c%len(a.queues)]
+		a.work.Go(func() { a.consume(queue) })
+	}
+}
+
+// forget skips the items that have not been sent; abandon also cancels the offers under way.
+func (a *agent) forget(abandon bool) {
+	waiting := a.ready.clear()
+	a.free.Add(int64(len(waiting)))
+	skipped := a.items.clear()
+	for _, i := range waiting {
+		skipped = append(skipped, i.Item)
+	}
+	for _, i := range skipped {
+		a.sample(Sample{Kind: Skipped, Index: i.Index})
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.halt()
+	a.skip, a.halt = context.WithCancel(a.takes)
+	if abandon {
+		a.endOffers()
+		a.offers, a.endOffers = context.WithCancel(a.takes)
+	}
+}
+
+// end ends offers and takes, and returns when all samples are written. It fails if they go on.
+func (a *agent) end() error {
+	a.forget(true)
+	a.endTakes()
+	a.items.close()
+	a.ready.close()
+	ended := make(chan struct{})
+	go func() {
+		a.work.Wait()
+		close(ended)
+	}()
+	timer := time.NewTimer(endTimeout)
+	defer timer.Stop()
+	var err error
+	select {
+	case <-ended:
+	case <-timer.C:
+		err = fmt.Errorf("offers or takes did not end within %s when told to", endTimeout)
+	}
+	a.flush()
+	return err
+}
+
+func (a *agent) close() error {
+	var errs []error
+	for _, q := range a.queues {
+		errs = append(errs, q.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// pace makes each item ready at its instant. It waits for no sender.
+func (a *agent) pace() {
+	timer := a.clock.NewTimer()
+	defer timer.Close()
+	for {
+		item, ok := a.items.pop()
+		if !ok {
+			return
+		}
+		a.mu.Lock()
+		skip := a.skip
+		a.mu.Unlock()
+		if clock.SleepUntil(skip, a.clock, timer, a.epoch.Instant(item.At)) != nil {
+			a.sample(Sample{Kind: Skipped, Index: item.Index})
+			continue
+		}
+		if a.free.Add(-1) < 0 && a.senders < a.setup.MostSenders {
+			a.startSender()
+		}
+		a.ready.push(due{item, time.Now()})
+	}
+}
+
+// startSender is called by one goroutine at a time.
+func (a *agent) startSender() {
+	a.senders++
+	a.free.Add(1)
+	a.work.Go(func() {
+		for {
+			next, ok := a.ready.pop()
+			if !ok {
+				return
+			}
+			a.send(next)
+			a.free.Add(1)
+		}
+	})
+}
+
+// send offers one message. Its due instant is taken just before the call.
+func (a *agent) send(i due) {
+	a.mu.Lock()
+	offers := a.offers
+	a.mu.Unlock()
+	sent := time.Now()
+	wall := a.epoch.Wall(sent)
+	value := Payload(a.run, i.Index, i.DueAt(wall), a.setup.PayloadSize)
+	if a.setup.Each {
+		a.sample(Sample{Kind: Offering, Index: i.Index, A: wall, B: i.DueAt(wall)})
+	}
+	queue := a.queues[int(i.Index&^Warm)%len(a.queues)]
+	err := queue.Offer(offers, value, time.Duration(i.DelayAt(wall))*time.Millisecond)
+	kind := Offered
+	switch {
+	case errors.Is(err, driver.ErrRefused):
+		kind = Refused
+	case err != nil:
+		kind = Failed
+	}
+	a.failed(&a.errors.Offer, err)
+	a.sample(Sample{Kind: kind, Waited: uint32(sent.Sub(i.since).Microseconds()), Index: i.Index, A: wall, B: a.epoch.Wall(time.Now())})
+	if remover, can := queue.(driver.Remover); can && err == nil && i.CancelAfter > 0 {
+		at := sent.Add(time.Duration(i.CancelAfter-1) * time.Millisecond)
+		time.AfterFunc(time.Until(at), func() { a.remove(remover, i.Index, value) })
+	}
+}
+
+func (a *agent) remove(q driver.Remover, index uint32, value []byte) {
+	began := time.Now()
+	found, err := q.Remove(a.takes, value)
+	if a.takes.Err() != nil {
+		return
+	}
+	kind := Removed
+	switch {
+	case err != nil:
+		kind = Unmoved
+	case !found:
+		kind = TooLate
+	}
+	a.failed(&a.errors.Remove, err)
+	a.sample(Sample{Kind: kind, Index: index, A: a.epoch.Wall(began), B: a.epoch.Wall(time.Now())})
+}
+
+// consume takes until takes end, and then until a take returns no value: one that was popped
+// already is still reported.
+func (a *agent) consume(q driver.Queue) {
+	for a.takes.Err() == nil {
+		value, err := a.takeOne(q)
+		came := time.Now()
+		switch {
+		case err != nil && a.takes.Err() != nil:
+		case err != nil:
+			a.failed(&a.errors.Take, err)
+			a.sample(Sample{Kind: TakeFail})
+			pause(a.takes, takeRetry)
+		case value != nil:
+			kind, index, due := Parse(value, a.run)
+			a.sample(Sample{Kind: kind, Index: index, A: due, B: a.epoch.Wall(came)})
+			pause(a.takes, a.setup.Work)
+		}
+	}
+}
+
+func (a *agent) takeOne(q driver.Queue) ([]byte, error) {
+	if a.setup.Poll == 0 {
+		return q.Take(a.takes)
+	}
+	if !pause(a.takes, a.setup.Poll) {
+		return nil, nil
+	}
+	value, found, err := q.(driver.Poller).Poll(a.takes)
+	if !found {
+		value = nil
+	}
+	return value, err
+}
+
+func (a *agent) failed(first *string, err error) {
+	if err == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if *first == "" {
+		*first = err.Error()
+	}
+}
+
+// sample keeps a sample until it is sent. Where nobody reads them they are dropped in the end, and
+// counted.
+func (a *agent) sample(s Sample) {
+	a.mu.Lock()
+	if len(a.out) < mostKept {
+		a.out = AppendSample(a.out, s)
+	} else {
+		a.dropped++
+	}
+	a.mu.Unlock()
+	if a.setup.Each {
+		a.flush()
+	}
+}
+
+// flush sends what there is, also nothing: it is the sign of life. Who adds samples does not wait
+// for it, so that a coordinator that stands still holds up no offer and no take.
+func (a *agent) flush() {
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	a.mu.Lock()
+	out, dropped := a.out, a.dropped
+	a.out, a.dropped = nil, 0
+	var first *Errors
+	if a.errors != a.told {
+		errs := a.errors
+		first, a.told = &errs, a.errors
+	}
+	a.mu.Unlock()
+	if dropped > 0 {
+		out = AppendSample(out, Sample{Kind: Dropped, A: dropped})
+	}
+	for len(out) > lineSamples {
+		a.write(out[:lineSamples], nil)
+		out = out[lineSamples:]
+	}
+	a.write(out, first)
+}
+
+func (a *agent) flushLoop() {
+	for pause(a.takes, flushEvery) {
+		a.flush()
+	}
+}
+
+// held reports the messages of the run that the queues hold; ok is false where they cannot tell.
+func (a *agent) held(ctx context.Context) (n int64, samples []byte, ok bool, err error) {
+	for _, q := range a.queues {
+		holder, can := q.(driver.Holder)
+		if !can {
+			return 0, nil, false, nil
+		}
+		held, err := holder.Held(ctx)
+		if err != nil {
+			return 0, nil, true, err
+		}
+		n += held
+		err = holder.Values(ctx, func(value []byte) {
+			if index, due, ok := Find(value, a.run); ok {
+				samples = AppendSample(samples, Sample{Kind: Held, Index: index, A: due})
+			}
+		})
+		if err != nil {
+			return 0, nil, true, err
+		}
+	}
+	return n, samples, true, nil
+}
+
+// fifo is a queue without a bound.
+type fifo[T any] struct {
+	mu     sync.Mutex
+	some   *sync.Cond
+	items  []T
+	closed bool
+}
+
+func (f *fifo[T]) init() { f.some = sync.NewCond(&f.mu) }
+
+func (f *fifo[T]) push(items ...T) {
+	f.mu.Lock()
+	f.items = append(f.items, items...)
+	f.mu.Unlock()
+	if len(items) == 1 {
+		f.some.Signal()
+	} else {
+		f.some.Broadcast()
+	}
+}
+
+// pop waits for an item; ok is false once the queue is closed and empty.
+func (f *fifo[T]) pop() (item T, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.items) == 0 && !f.closed {
+		f.some.Wait()
+	}
+	if len(f.items) == 0 {
+		return item, false
+	}
+	item, f.items = f.items[0], f.items[1:]
+	return item, true
+}
+
+func (f *fifo[T]) clear() []T {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	items := f.items
+	f.items = nil
+	return items
+}
+
+func (f *fifo[T]) close() {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	f.some.Broadcast()
+}

@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/harness/driver"
+)
+
+// Host carries out the ops load.* of PROTOCOL.md on an implementation of this process. Its methods
+// may be called from many goroutines at once.
+type Host struct {
+	driver driver.Driver
+	clock  clock.Clock
+	epoch  Epoch
+
+	mu     sync.Mutex
+	made   int
+	agents map[string]*agent
+}
+
+// NewHost returns a host without any agent. The clock makes the timer of the schedule.
+func NewHost(d driver.Driver, c clock.Clock) *Host {
+	return &Host{driver: d, clock: c, epoch: NewEpoch(), agents: map[string]*agent{}}
+}
+
+// Capabilities are the ops and options of a Host, for hello.
+func (h *Host) Capabilities() []string {
+	return []string{"load", "load(queues)", "load(poll)", "load(cancel)", "load(held)"}
+}
+
+// Is reports whether an op is one of a Host's.
+func Is(op string) bool { return strings.HasPrefix(op, "load.") }
+
+// Opened is the answer to load.open. Now is the clock of the agent, Unix ns.
+type Opened struct {
+	Handle string `json:"handle"`
+	Now    int64  `json:"now,string"`
+}
+
+// HeldBy is the answer to load.held.
+type HeldBy struct {
+	Held    int64  `json:"held"`
+	Samples []byte `json:"samples"`
+}
+
+// request are the arguments of all ops but load.open.
+type request struct {
+	Handle    string `json:"handle"`
+	Items     []byte `json:"items"`
+	Consumers []int  `json:"consumers"`
+	Abandon   bool   `json:"abandon"`
+}
+
+// Do runs one op, such as "load.open". arguments is the request; event gets the fields of each
+// event "samples". Its error is a *driver.CapabilityError where the implementation lacks what is
+// asked for.
+func (h *Host) Do(ctx context.Context, op string, arguments []byte, event func(fields map[string]any)) (any, error) {
+	if op == "load.open" {
+		return h.open(ctx, arguments, event)
+	}
+	var r request
+	if err := json.Unmarshal(arguments, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	h.mu.Lock()
+	a := h.agents[r.Handle]
+	h.mu.Unlock()
+	if a == nil {
+		return nil, fmt.Errorf("%s: handle %q is not open", op, r.Handle)
+	}
+	switch op {
+	case "load.offer":
+		items, err := DecodeItems(r.Items)
+		if err == nil {
+			a.offer(items)
+		}
+		return nil, err
+	case "load.take":
+		a.take(r.Consumers)
+		return nil, nil
+	case "load.halt":
+		a.forget(r.Abandon)
+		return nil, nil
+	case "load.usage":
+		return ReadUsage(), nil
+	case "load.held":
+		n, samples, ok, err := a.held(ctx)
+		if err == nil && !ok {
+			err = &driver.CapabilityError{Driver: h.driver.Identity(), Need: "tell what it holds"}
+		}
+		return HeldBy{n, samples}, err
+	case "load.end":
+		return nil, a.end()
+	case "load.close":
+		h.mu.Lock()
+		delete(h.agents, r.Handle)
+		h.mu.Unlock()
+		return nil, a.close()
+	}
+	return nil, fmt.Errorf("op %q: %w", op, errors.ErrUnsupported)
+}
+
+func (h *Host) open(ctx context.Context, arguments []byte, event func(fields map[string]any)) (any, error) {
+	var s Setup
+	if err := json.Unmarshal(arguments, &s); err != nil {
+		return nil, fmt.Errorf("load.open: %w", err)
+	}
+	a, err := open(ctx, h.driver, s, h.clock, h.epoch, func(samples []byte, first *Errors) {
+		fields := map[string]any{"samples": samples}
+		if first != nil {
+			fields["errors"] = first
+		}
+		event(fields)
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.made++
+	handle := "load-" + strconv.Itoa(h.made)
+	h.agents[handle] = a
+	return Opened{handle, h.epoch.Wall(time.Now())}, nil
+}

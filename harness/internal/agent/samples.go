@@ -1,0 +1,119 @@
+// Package agent offers and takes messages as a coordinator tells it.
+//
+// The coordinator (package load) knows the plan, and alone counts. An agent is beside an
+// implementation: in a child process, on another host, in a test. It gets Items shortly before
+// their instants and Consumers that take, and reports a Sample for each thing that happened.
+// PROTOCOL.md has the ops; a port in another language is an agent by them.
+package agent
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Warm is the bit of an index that marks a message of the warm-up.
+const Warm = 1 << 31
+
+// Item is a message to offer.
+type Item struct {
+	// Index numbers the messages of a phase; with Warm it is one of the warm-up.
+	Index uint32
+	// CancelAfter is 0 for a message that stays, else 1 ms more than the time after which it is
+	// to be cancelled, in ms.
+	CancelAfter uint32
+	// At is the instant to send it, Unix ns.
+	At int64
+	// Delay is in ms. Due, if not 0, replaces it: Unix ms.
+	Delay, Due int64
+}
+
+// DelayAt is the delay in ms of a message that is sent at an instant, Unix ns.
+func (i Item) DelayAt(sent int64) int64 {
+	if i.Due == 0 {
+		return i.Delay
+	}
+	return max(i.Due-sent/1e6, 0)
+}
+
+// DueAt is when a message is due that is sent at an instant, both Unix ns.
+func (i Item) DueAt(sent int64) int64 { return sent + i.DelayAt(sent)*1e6 }
+
+// Kind says what a Sample is about.
+type Kind byte
+
+// The kinds of samples, and what their A and B are: Unix ns.
+const (
+	Offering Kind = 'o' // A sent, B due; before the offer, of an agent that reports each step
+	Offered  Kind = 'a' // A sent, B answered: confirmed
+	Failed   Kind = 'f' // the same, by an error
+	Refused  Kind = 'x' // the same, by an error which says that nothing was queued
+	Skipped  Kind = 's' // not offered, for load.halt or load.end came before; each item ends by one of these four
+	Taken    Kind = 't' // A due, B came
+	Removed  Kind = 'r' // A began, B ended
+	TooLate  Kind = 'l' // the same, and nothing was found
+	Unmoved  Kind = 'm' // the same, by an error
+	Foreign  Kind = 'u' // a value of another run
+	Corrupt  Kind = 'c' // a value of this run with other bytes
+	TakeFail Kind = 'e' // a take that failed
+	Held     Kind = 'h' // A due: the implementation still holds it; in answer to load.held
+	Dropped  Kind = 'd' // A samples were dropped, for the coordinator did not read
+)
+
+// Sample is one thing that happened. Waited is for how many µs an offer that was ready found no
+// sender free, since all waited for answers.
+type Sample struct {
+	Kind   Kind
+	Waited uint32
+	Index  uint32
+	A, B   int64
+}
+
+const sampleSize, itemSize = 25, 32
+
+// AppendSample encodes a sample.
+func AppendSample(b []byte, s Sample) []byte {
+	b = binary.LittleEndian.AppendUint32(append(b, byte(s.Kind)), s.Waited)
+	b = binary.LittleEndian.AppendUint32(b, s.Index)
+	b = binary.LittleEndian.AppendUint64(b, uint64(s.A))
+	return binary.LittleEndian.AppendUint64(b, uint64(s.B))
+}
+
+// DecodeSamples calls each with every sample, to the first error.
+func DecodeSamples(b []byte, each func(Sample) error) error {
+	for ; len(b) >= sampleSize; b = b[sampleSize:] {
+		err := each(Sample{
+			Kind: Kind(b[0]), Waited: binary.LittleEndian.Uint32(b[1:]), Index: binary.LittleEndian.Uint32(b[5:]),
+			A: int64(binary.LittleEndian.Uint64(b[9:])), B: int64(binary.LittleEndian.Uint64(b[17:])),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(b) > 0 {
+		return fmt.Errorf("samples: expected records of %d bytes, got %d bytes more", sampleSize, len(b))
+	}
+	return nil
+}
+
+// AppendItem encodes an item.
+func AppendItem(b []byte, i Item) []byte {
+	b = binary.LittleEndian.AppendUint32(b, i.Index)
+	b = binary.LittleEndian.AppendUint32(b, i.CancelAfter)
+	b = binary.LittleEndian.AppendUint64(b, uint64(i.At))
+	b = binary.LittleEndian.AppendUint64(b, uint64(i.Delay))
+	return binary.LittleEndian.AppendUint64(b, uint64(i.Due))
+}
+
+// DecodeItems decodes items.
+func DecodeItems(b []byte) (items []Item, err error) {
+	if len(b)%itemSize != 0 {
+		return nil, fmt.Errorf("items: expected records of %d bytes, got %d bytes", itemSize, len(b))
+	}
+	for ; len(b) > 0; b = b[itemSize:] {
+		items = append(items, Item{
+			Index: binary.LittleEndian.Uint32(b), CancelAfter: binary.LittleEndian.Uint32(b[4:]), At: int64(binary.LittleEndian.Uint64(b[8:])),
+			Delay: int64(binary.LittleEndian.Uint64(b[16:])), Due: int64(binary.LittleEndian.Uint64(b[24:])),
+		})
+	}
+	return items, nil
+}
