@@ -8,6 +8,7 @@ var commandTable = []struct {
 	make  func() *cobra.Command
 }{
 	{"Measure", func() *cobra.Command { return withAccess(newRunCmd()) }},
+	{"Measure", newAgentCmd},
 	{"Measure", newCompareCmd},
 	{"Measure", newServeCmd},
 	{"Judge", func() *cobra.Command { return withAccess(newVerifyCmd()) }},

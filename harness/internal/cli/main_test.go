@@ -30,6 +30,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "serve-driver" { // as a run starts its own program
+		os.Exit(Execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
 	testscript.Main(redistest.Waiting{M: m}, map[string]func(){"dq-bench": func() { os.Exit(Execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }, "dq-calls-only": callsOnly, "dq-fake-java": fakeJava})
 }
 

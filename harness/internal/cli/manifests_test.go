@@ -1,18 +1,23 @@
 package cli
 
 import (
+	"encoding/json"
+	"errors"
 	"io"
+	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
-	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 func readYAML(t *testing.T, path string, into any) {
@@ -22,88 +27,122 @@ func readYAML(t *testing.T, path string, into any) {
 	require.NoError(t, yaml.Unmarshal(data, into))
 }
 
-// request is what the command line and environment of a container ask for.
-func request(t *testing.T, args []string, env map[string]string) *runRequest {
+// deployed starts the processes of a manifest on this machine: one run, and agents that join it.
+func deployed(t *testing.T, run, agent []string, agents int) {
 	t.Helper()
-	require.Equal(t, "run", args[0])
-	f := newRunFlags()
-	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	f.register(flags)
-	f.changed = flags.Changed
-	require.NoError(t, flags.Parse(args[1:]))
-	require.NoError(t, flagsFromEnv(flags, func(name string) (string, bool) { v, ok := env[name]; return v, ok }, io.Discard))
-	r, err := f.request(io.Discard)
+	folder := t.TempDir()
+	token := filepath.Join(folder, "token")
+	require.NoError(t, os.WriteFile(token, []byte("secret"), 0o600))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	return r
+	addr := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	here := func(args []string) []string {
+		replaced := slices.Clone(args)
+		for i, arg := range replaced {
+			name, _, _ := strings.Cut(arg, "=")
+			switch name {
+			case "--redis":
+				replaced[i] = "--redis=" + redistest.Redis(t).URL()
+			case "--listen", "--join":
+				replaced[i] = name + "=" + addr
+			case "--token-file":
+				replaced[i] = name + "=" + token
+			case "--out":
+				replaced[i] = "--out=" + filepath.Join(folder, "out")
+			case "--duration":
+				replaced[i] = "--duration=1s"
+			case "--delay":
+				replaced[i] = "--delay=100ms"
+			}
+		}
+		return replaced
+	}
+	var all sync.WaitGroup
+	for range agents {
+		all.Go(func() { assert.Zero(t, Execute(here(agent), nil, io.Discard, io.Discard)) })
+	}
+	var out, told strings.Builder
+	code := Execute(append(here(run), "--warmup=0s", "--json"), nil, &out, &told)
+	require.Zero(t, code, told.String())
+	all.Wait()
+	var document struct {
+		Agents int
+		Counts struct{ Offered, Delivered int64 }
+	}
+	require.NoError(t, json.Unmarshal([]byte(out.String()), &document))
+	require.Equal(t, agents, document.Agents)
+	require.EqualValues(t, 1000, document.Counts.Delivered)
 }
 
-// The workers of the compose file are one whole, and merge waits for all.
+// The containers of the compose file are one run and its agents.
 func TestComposeFile(t *testing.T) {
 	var file struct {
 		Services map[string]struct {
-			Command     []string
-			Environment map[string]string
-			Volumes     []string
-			DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
+			Command []string
+			Deploy  struct{ Replicas int }
 		}
-		Volumes map[string]any
 	}
 	readYAML(t, "../../../docker/compose.yaml", &file)
-	var shares []int
-	for name, service := range file.Services {
-		require.Subset(t, keys(file.Services), keys(service.DependsOn), name)
-		if !strings.HasPrefix(name, "worker-") {
-			continue
-		}
-		share := request(t, service.Command, service.Environment).options.Share
-		require.Equal(t, 4, share.Worker.Count)
-		require.NotNil(t, share.Start)
-		shares = append(shares, share.Worker.Number%4)
-		require.Equal(t, "service_completed_successfully", file.Services["merge"].DependsOn[name].Condition)
-		require.Equal(t, "/out/workers/"+strings.TrimPrefix(name, "worker-"), service.Environment["DQ_OUT"])
-	}
-	require.ElementsMatch(t, []int{0, 1, 2, 3}, shares)
-	merge := newMergeCmd()
-	args := file.Services["merge"].Command
-	require.Equal(t, "merge", args[0])
-	require.NoError(t, merge.Flags().Parse(args[1:]))
-	require.Equal(t, []string{"/out/workers"}, merge.Flags().Args())
-	require.Contains(t, file.Volumes, "out")
+	agents := file.Services["agent"]
+	require.Contains(t, file.Services["run"].Command, "--agents="+strconv.Itoa(agents.Deploy.Replicas))
+	deployed(t, file.Services["run"].Command, agents.Command, agents.Deploy.Replicas)
 }
 
-func keys[V any](m map[string]V) []string {
-	names := []string{}
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// Each completion index of the Job is a share of the whole.
+// The exit code of the Job is the verdict on the whole; its agents are a Job of their own. No container may write
+// to its root, or do more than an unprivileged user may.
 func TestKubernetesJob(t *testing.T) {
-	var job struct {
+	type job struct {
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string
 		Spec       struct {
-			CompletionMode           string `yaml:"completionMode"`
-			Completions, Parallelism int
-			BackoffLimit             *int `yaml:"backoffLimit"`
-			Template                 struct {
-				Spec struct{ Containers []struct{ Args []string } }
+			Parallelism  int
+			BackoffLimit *int `yaml:"backoffLimit"`
+			Template     struct {
+				Spec struct {
+					SecurityContext struct {
+						RunAsNonRoot   bool                  `yaml:"runAsNonRoot"`
+						SeccompProfile struct{ Type string } `yaml:"seccompProfile"`
+					} `yaml:"securityContext"`
+					Containers []struct {
+						Args            []string
+						SecurityContext struct {
+							AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
+							ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem"`
+							Capabilities             struct{ Drop []string }
+						} `yaml:"securityContext"`
+					}
+				}
 			}
 		}
 	}
-	readYAML(t, "../../../docker/k8s-job.yaml", &job)
-	require.Equal(t, "batch/v1 Job Indexed", strings.Join([]string{job.APIVersion, job.Kind, job.Spec.CompletionMode}, " "))
-	require.Equal(t, job.Spec.Completions, job.Spec.Parallelism)
-	require.Equal(t, 0, *job.Spec.BackoffLimit)
-	for index := range job.Spec.Completions {
-		var args []string
-		for _, arg := range job.Spec.Template.Spec.Containers[0].Args {
-			args = append(args, strings.ReplaceAll(arg, "$(JOB_COMPLETION_INDEX)", strconv.Itoa(index)))
+	file, err := os.Open("../../../docker/k8s-job.yaml")
+	require.NoError(t, err)
+	defer file.Close()
+	var jobs []job
+	for documents := yaml.NewDecoder(file); ; {
+		var j job
+		if err := documents.Decode(&j); errors.Is(err, io.EOF) {
+			break
+		} else {
+			require.NoError(t, err)
 		}
-		worker := request(t, args, nil).options.Share.Worker
-		require.Equal(t, plan.Worker{Number: index, Count: job.Spec.Completions}, worker)
+		if j.Kind != "Job" {
+			continue
+		}
+		jobs = append(jobs, j)
+		require.Equal(t, "batch/v1", j.APIVersion)
+		require.Zero(t, *j.Spec.BackoffLimit)
+		pod := j.Spec.Template.Spec
+		require.True(t, pod.SecurityContext.RunAsNonRoot)
+		require.Equal(t, "RuntimeDefault", pod.SecurityContext.SeccompProfile.Type)
+		require.True(t, pod.Containers[0].SecurityContext.ReadOnlyRootFilesystem)
+		require.False(t, *pod.Containers[0].SecurityContext.AllowPrivilegeEscalation)
+		require.Equal(t, []string{"ALL"}, pod.Containers[0].SecurityContext.Capabilities.Drop)
 	}
+	require.Len(t, jobs, 2)
+	run, agents := jobs[0].Spec, jobs[1].Spec
+	args := run.Template.Spec.Containers[0].Args
+	require.Contains(t, args, "--agents="+strconv.Itoa(agents.Parallelism))
+	deployed(t, args, agents.Template.Spec.Containers[0].Args, agents.Parallelism)
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/page"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
@@ -27,6 +28,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
+	redisserver "github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -51,7 +53,9 @@ type runFlags struct {
 	force    bool
 
 	beside bool
-	listen string
+
+	listen, tokenFile string
+	agents            int
 
 	// changed tells which flags were given, by the command line or environment.
 	changed func(flag string) bool
@@ -67,6 +71,7 @@ type runRequest struct {
 	repeat    int
 	quantiles []float64
 	options   series.Options
+	door      *load.Door // nil without --agents
 }
 
 func newRunCmd() *cobra.Command {
@@ -133,6 +138,8 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	flags.list(&f.slos, "slo")
 	flags.list(&f.labels, "label")
 	flags.str(&f.listen, "listen", "")
+	flags.num(&f.agents, "agents", 0)
+	flags.str(&f.tokenFile, "token-file", "")
 	flags.str(&f.progress, "progress", "auto")
 }
 
@@ -272,7 +279,44 @@ func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
 			return nil, fmt.Errorf("listen: %w", err)
 		}
 	}
+	if r.door, err = f.door(r); err != nil {
+		return nil, err
+	}
 	return r, series.CheckFaults(r.cases, r.options.Redis)
+}
+
+// door is where agents come in; nil without --agents.
+func (f *runFlags) door(r *runRequest) (*load.Door, error) {
+	switch {
+	case f.agents == 0 && f.tokenFile == "":
+		return nil, nil
+	case f.agents < 1 || f.listen == "" || f.tokenFile == "":
+		return nil, errors.New("agents: expected --agents N of 1 or more, --listen and --token-file beside each other")
+	case f.beside:
+		return nil, errors.New("agents: expected runs one after the other, got --beside")
+	}
+	for _, c := range r.cases {
+		for _, side := range c.Sides {
+			at := cmp.Or(side.Redis, r.options.Redis)
+			switch {
+			case !redisserver.External(at):
+				return nil, fmt.Errorf("agents: expected --redis with the address of a server that all agents reach, got %q", at)
+			case len(c.Plan.Fleet) > 0 || len(c.Plan.Faults) > 0:
+				return nil, errors.New("agents: expected a scenario without a fleet or faults")
+			case c.Plan.Producers < f.agents || c.Plan.Consumers < f.agents:
+				return nil, fmt.Errorf("agents: expected a producer and a consumer for each of %d agents", f.agents)
+			}
+		}
+	}
+	token, err := readPassword(f.tokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("token-file: %w", err)
+	}
+	door := load.NewDoor(token)
+	r.options.Agents = func(ctx context.Context, driver string) ([]*program.Link, error) {
+		return door.Wait(ctx, f.agents, driver, r.options.Notice)
+	}
+	return door, nil
 }
 
 // once prints each line the first time it comes: a series says it for each run.
@@ -320,7 +364,7 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 		return err
 	}
 	req.options.Live = &load.Live{}
-	ctx, pages, err := serveWeb(ctx, f.listen, req.options.Live, stderr)
+	ctx, pages, err := serveWeb(ctx, f.listen, req, stderr)
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 
-	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/metrics"
 	"github.com/dq-bench/dq-bench/harness/internal/page"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
@@ -20,15 +20,20 @@ type webPage struct {
 	last    *page.Page
 }
 
-// serveWeb serves the page and the metrics of live at --listen, and prints where. The context that it returns is
+// serveWeb serves the page and the metrics of the runs, and the door for agents, at --listen, and prints where. The context that it returns is
 // the one that the page's button ends.
-func serveWeb(ctx context.Context, addr string, live *load.Live, stderr io.Writer) (context.Context, *webPage, error) {
+func serveWeb(ctx context.Context, addr string, req *runRequest, stderr io.Writer) (context.Context, *webPage, error) {
 	if addr == "" {
 		return ctx, nil, nil
 	}
+	live := req.options.Live
 	ctx, stop := context.WithCancel(ctx)
 	running := web.NewRunning(live, stop)
-	server, err := web.Serve(ctx, addr, running, metrics.Handler(tool(), metrics.Load{Run: live}))
+	var door http.Handler
+	if req.door != nil {
+		door = req.door
+	}
+	server, err := web.Serve(ctx, addr, running, metrics.Handler(tool(), metrics.Load{Run: live}), door)
 	if err != nil {
 		stop()
 		return ctx, nil, err

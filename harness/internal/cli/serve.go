@@ -27,7 +27,7 @@ localhost unless --listen names another interface. Anyone who can connect can re
 			if err != nil {
 				return err
 			}
-			server, err := web.Serve(cmd.Context(), addr, stored, nil)
+			server, err := web.Serve(cmd.Context(), addr, stored, nil, nil)
 			if err != nil {
 				return err
 			}

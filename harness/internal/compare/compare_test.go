@@ -263,9 +263,8 @@ func TestComparisonIsNotTakenIn(t *testing.T) {
 // What cannot be judged is not called different.
 func TestARunThatCannotBeJudgedIsRefusedForThatReason(t *testing.T) {
 	for want, change := range map[string]func(r *run.Document){
-		"it was interrupted":                   func(r *run.Document) { r.Interrupted = true },
-		"it is invalid: too slow":              func(r *run.Document) { r.Validity = &run.Validity{Reasons: []string{"too slow"}} },
-		"it is that of one of several workers": func(r *run.Document) { r.Worker = &run.Worker{Number: 1, Count: 2} },
+		"it was interrupted":      func(r *run.Document) { r.Interrupted = true },
+		"it is invalid: too slow": func(r *run.Document) { r.Validity = &run.Validity{Reasons: []string{"too slow"}} },
 		"it was interrupted; it is invalid: nobody was in": func(r *run.Document) {
 			r.Interrupted, r.Validity = true, &run.Validity{Reasons: []string{"nobody was in"}}
 		},

@@ -471,13 +471,18 @@ func (c *collector) keepHeld(index uint32, due, now int64) {
 }
 
 // balance strikes the counts: delivered before cancelled before held before lost. unread says that
-// nobody could tell what is held, and broken which members' part is not known.
-func (c *collector) balance(unread bool, broken func(owner uint16) bool, takerBroken bool) run.Counts {
+// nobody could tell what is held, and broken when a member was heard of last whose part since then is not
+// known, 0 for others: what it was given to send later has not been sent.
+func (c *collector) balance(unread bool, broken func(owner uint16) int64, takerBroken bool) run.Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b := c.counts
 	for i, s := range c.state {
-		open := s&handed != 0 && s&answered == 0 && broken(c.owner[i])
+		open := s&handed != 0 && s&answered == 0
+		if open {
+			since := broken(c.owner[i])
+			open = since != 0 && c.item(int64(i)).At <= since+int64(time.Second)
+		}
 		switch {
 		case s&delivered != 0:
 			b.Delivered++

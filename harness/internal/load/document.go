@@ -87,7 +87,7 @@ func (e *engine) beginMeanwhile(ctx context.Context, p *phase) <-chan struct{} {
 func (e *engine) document(p *phase, elapsed time.Duration, unread bool) *run.Document {
 	out := e.head()
 	out.Started, out.ElapsedSeconds = p.start.UTC(), elapsed.Seconds()
-	out.Counts = p.balance(unread, func(owner uint16) bool { return e.members[owner].isBroken() },
+	out.Counts = p.balance(unread, func(owner uint16) int64 { return e.members[owner].brokenSince() },
 		slices.ContainsFunc(e.members, func(m *member) bool { return m.isBroken() && m.Takes }))
 	p.collector.mu.Lock()
 	defer p.collector.mu.Unlock()

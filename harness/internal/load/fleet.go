@@ -86,6 +86,16 @@ func (m *member) isBroken() bool {
 	return m.broken
 }
 
+// brokenSince is when a member that is gone for a fault was heard of last, Unix ns; 0 for others.
+func (m *member) brokenSince() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.broken {
+		return 0
+	}
+	return m.engine.epoch.Wall(m.heard)
+}
+
 // prepare has the agents of all members made ready, those that join later too: no build, and no
 // start of a program, may fall into the measurement.
 func (e *engine) prepare(ctx context.Context) error {
@@ -325,7 +335,7 @@ func (m *member) listen() {
 	for m.there() {
 		select {
 		case <-m.link.Ended():
-			m.fail(fmt.Errorf("ended: %w", m.link.Failure()))
+			m.fail(m.link.Failure())
 		case <-tick.C:
 			m.mu.Lock()
 			silent := time.Since(m.heard)

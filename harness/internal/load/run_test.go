@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
-	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )

@@ -152,6 +152,6 @@ func (e *engine) tellWarmup(ctx context.Context) {
 		return
 	}
 	unread := e.keepHeld(ctx, p)
-	c := p.balance(unread, func(uint16) bool { return false }, e.broke())
+	c := p.balance(unread, func(uint16) int64 { return 0 }, e.broke())
 	e.warmup.Lost, e.warmup.Pending = c.Lost, c.Pending
 }

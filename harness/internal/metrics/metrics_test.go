@@ -23,11 +23,11 @@ import (
 
 // fixed is a source that does not change.
 type fixed struct {
-	s   load.Snapshot
+	s   load.Running
 	err error
 }
 
-func (f fixed) Snapshot() (load.Snapshot, error) { return f.s, f.err }
+func (f fixed) Running() (load.Running, error) { return f.s, f.err }
 
 // serve starts a server on a free port and ends it with the test.
 func serve(t *testing.T, source fixed) *Server {
@@ -62,22 +62,21 @@ func scrape(t *testing.T, s *Server) map[string]*dto.MetricFamily {
 	return families
 }
 
-func sample() load.Snapshot {
+func sample() load.Running {
 	h := run.NewHistogram(run.TotalDigits)
 	for _, ms := range []float64{-0.5, 0, 0.3, 4, 4, 800} {
 		h.Record(int64(ms * 1e6))
 	}
-	return load.Snapshot{
-		Subject: load.Subject{RunID: 0xabcd, Driver: "dq:4.7.0", Queue: "q", Scenario: "steady", Worker: "1/4", Since: time.Now()},
-		Phase:   plan.Measured, Planned: 100,
+	return load.Running{Phase: plan.Measured, Planned: 100, Document: &run.Document{
+		RunID: "0000abcd", Driver: run.Driver{Name: "dq", Version: "4.7.0"}, Scenario: run.Scenario{Queue: "q", Name: "steady"},
 		Counts:     run.Counts{Offered: 10, Delivered: 6, Duplicate: 1, Pending: 4},
 		Histograms: run.Histograms{Lateness: h, OfferRTT: run.NewHistogram(run.TotalDigits), ScheduleLag: run.NewHistogram(run.TotalDigits)},
-	}
+	}}
 }
 
 func TestMetricsAsText(t *testing.T) {
 	body, _ := get(t, serve(t, fixed{s: sample()}).URL())
-	labels := `{driver="dq:4.7.0",queue="q",run_id="0000abcd",scenario="steady",worker="1/4"} `
+	labels := `{driver="dq:4.7.0",queue="q",run_id="0000abcd",scenario="steady"} `
 	for _, line := range []string{
 		"dq_bench_offered_total" + labels + "10", "dq_bench_delivered_total" + labels + "6", "dq_bench_duplicate_total" + labels + "1",
 		"dq_bench_lost_total" + labels + "0", "dq_bench_pending" + labels + "4", "dq_bench_planned_messages" + labels + "100",
@@ -99,7 +98,7 @@ func TestLatenessHasBuckets(t *testing.T) {
 // A label is any text; a line break, a quote or a backslash in it breaks nothing.
 func TestLabelsAreEscaped(t *testing.T) {
 	s := sample()
-	s.Subject.Queue = "a\"b\\c\nd\xff"
+	s.Document.Scenario.Queue = "a\"b\\c\nd\xff"
 	metric := scrape(t, serve(t, fixed{s: s}))["dq_bench_done"].GetMetric()[0]
 	for _, label := range metric.GetLabel() {
 		if label.GetName() == "queue" {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -199,6 +200,14 @@ func checkSchema(data []byte) error {
 	}
 }
 
+// clean reports whether the file has nothing that a run could fail for.
+func (r *Document) clean() bool {
+	c := r.Counts
+	wrong := c.Faults() + c.OfferErrors + c.Pending - c.NotDue + c.Foreign + int64(len(r.AgentFaults))
+	return wrong == 0 && c.Offered > 0 && r.Valid() && r.Faults == nil && !r.heldUp() && (r.Warmup == nil || r.Warmup.Lost == 0) &&
+		!slices.ContainsFunc(r.SLO, func(o Objective) bool { return !o.Met })
+}
+
 // check refuses a file whose figures cannot have come from one run.
 func (r *Document) check() error {
 	for name, h := range map[string]*Histogram{
@@ -224,6 +233,12 @@ func (r *Document) check() error {
 	}
 	if err := r.ServerStats.check(); err != nil {
 		return err
+	}
+	if r.Verdict.Passed && (len(r.AgentFaults) > 0 || slices.ContainsFunc(r.SLO, func(o Objective) bool { return !o.Met })) {
+		return fmt.Errorf("damaged: the verdict is passed, though an objective is missed or an agent failed")
+	}
+	if !r.Verdict.Passed && r.Verdict.Text != "" && r.clean() {
+		return fmt.Errorf("damaged: the verdict is not passed, though nothing is wrong: %.80q", r.Verdict.Text)
 	}
 	if r.Started.IsZero() {
 		return errors.New("damaged: it does not say when it was started")

@@ -43,7 +43,7 @@ func (h *Histogram) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the form of the run file. The quantiles are computed from
-// the histograms again; the stored ones are for other readers.
+// the histograms again; the stored ones are for other readers, and must agree.
 func (h *Histogram) UnmarshalJSON(data []byte) error {
 	var in histogramJSON
 	if err := json.Unmarshal(data, &in); err != nil {
@@ -61,6 +61,9 @@ func (h *Histogram) UnmarshalJSON(data []byte) error {
 	}
 	if in.Count > 0 {
 		read.note(in.Count, in.Min, in.Max, in.Mean*float64(in.Count))
+	}
+	if median := read.Quantile(.5); in.P50 != 0 && math.Abs(float64(in.P50-median)) > .01*math.Abs(float64(median))+2*lowestNs {
+		return fmt.Errorf("histogram: p50 says %d, but that of the encoded values is %d", in.P50, median)
 	}
 	*h = *read
 	return nil

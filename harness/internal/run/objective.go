@@ -19,6 +19,8 @@ type Objective struct {
 	// LimitOf names the figure that the limit was taken from, if it was.
 	LimitOf string `json:"limit_of,omitempty"`
 	Met     bool   `json:"met"`
+	// Default marks the objective of a run that has no other on lateness.
+	Default bool `json:"default,omitempty"`
 	// Expected marks what the system is known to do wrong, and must do.
 	Expected bool `json:"expected,omitempty"`
 }
@@ -53,6 +55,9 @@ func (s SLO) Evaluate(r *Document) Objective {
 
 // miss says in a few words how the objective was missed.
 func (o Objective) miss() string {
+	if o.Default {
+		return fmt.Sprintf("%s missed (%s), the objective where no other is given", o.Expr, o.ActualText())
+	}
 	return fmt.Sprintf("%s missed (%s)", o.Expr, o.ActualText())
 }
 

@@ -30,10 +30,32 @@ type SLO struct {
 	bound    func(*Document) (float64, bool)
 	value    func(*Document) (float64, bool)
 	duration bool
+
+	none     bool // lifts the default objective
+	standard bool // is the default objective
 }
 
-// ParseSLO reads one objective. Its errors are wrong usage.
+// defaultSLO is the objective of a run without any on lateness.
+const defaultSLO = "past_due.p99<=1s"
+
+// WithDefault adds the default objective to those of a run, unless one of them, or of the expected ones, is
+// on lateness or lifts it.
+func WithDefault(slos, expected []SLO) []SLO {
+	for _, s := range slices.Concat(slos, expected) {
+		if s.none || strings.HasPrefix(s.metric, "lateness.") || strings.HasPrefix(s.metric, "past_due.") {
+			return slos
+		}
+	}
+	standard, _ := ParseSLO(defaultSLO) // which is one
+	standard.standard = true
+	return append(slices.Clone(slos), standard)
+}
+
+// ParseSLO reads one objective, or "none", which lifts the default one. Its errors are wrong usage.
 func ParseSLO(text string) (SLO, error) {
+	if text == "none" {
+		return SLO{text: text, none: true}, nil
+	}
 	at := strings.IndexAny(text, "<>=")
 	if at < 0 {
 		return SLO{}, fmt.Errorf("slo %q: expected METRIC OPERATOR LIMIT such as lateness.p99<=20ms; there is none of <= < >= > ==", text)
@@ -116,6 +138,12 @@ var sloFigures = withCounts(map[string]func(*Document) (float64, bool){
 			return 0, false
 		}
 		return float64(r.ServerStats.Commands) / float64(r.Counts.Delivered), true
+	},
+	"inversions": func(r *Document) (float64, bool) {
+		if r.Order == nil {
+			return 0, false
+		}
+		return float64(r.Order.Inversions), true
 	},
 	"server_cpu_seconds": func(r *Document) (float64, bool) {
 		if r.ServerStats == nil {

@@ -2,19 +2,18 @@ package run
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
 
-// Validity says whether the load that was asked for was made. Figures of a run in which
-// it was not say nothing about the implementation at that load: such a run is neither
-// passed nor compared.
+// Validity says whether the load that was asked for was made, as far as that is up to the tool and its
+// machine. Figures of a run in which it was not say nothing about the implementation at that load: such
+// a run is neither passed nor compared. Where the system under test held the load up, the run is valid
+// and failed.
 type Validity struct {
 	Valid bool `json:"valid"`
-	// Reasons say what was not as asked for; empty where the run is valid.
+	// Reasons say what was not as asked for, the cause first; empty where the run is valid.
 	Reasons []string `json:"reasons"`
 }
 
@@ -24,69 +23,81 @@ func (r *Document) Valid() bool { return r.Validity == nil || r.Validity.Valid }
 // onTime is the share of the offers that must be on time.
 const onTime = .99
 
+// maxLag is how late an offer may leave.
+func (r *Document) maxLag() time.Duration {
+	limit, err := time.ParseDuration(r.Scenario.MaxScheduleLag)
+	if err != nil {
+		return plan.DefaultMaxScheduleLag
+	}
+	return limit
+}
+
+// many reports whether so many offers are more than may fail to be on time.
+func (r *Document) many(offers int64) bool {
+	return float64(offers) > (1-onTime)*float64(max(r.Scenario.Messages, r.attempts()))
+}
+
 // validate judges the load itself.
 func (r *Document) validate() *Validity {
 	if r.ServerGone != "" { // of which all else is a consequence
 		return &Validity{Reasons: []string{r.ServerGone}}
 	}
-	v := &Validity{Reasons: []string{}}
-	limit, err := time.ParseDuration(r.Scenario.MaxScheduleLag)
-	if err != nil {
-		limit = plan.DefaultMaxScheduleLag
-	}
-	if lag := r.Histograms.ScheduleLag; lag != nil && lag.Count() > 0 {
-		if late := lag.Quantile(onTime); late > int64(limit) {
-			v.Reasons = append(v.Reasons, fmt.Sprintf("only %s of the offers left within %s of their time (schedule lag p50 %s, p99 %s)%s",
-				percent(lag.ShareUpTo(int64(limit))), limit, FormatNs(lag.Quantile(.5)), FormatNs(late), r.reached()))
+	v := &Validity{Reasons: append([]string{}, r.Faults.broken()...)}
+	limits := r.bottlenecks()
+	v.Reasons = append(v.Reasons, limits...)
+	late := r.lateForUs()
+	if late != "" && len(limits) == 0 {
+		if text := r.elsewhere(); text != "" {
+			v.Reasons = append(v.Reasons, text)
 		}
 	}
-	if made := r.attempts(); made > 0 && !r.Interrupted && r.Scenario.Messages > 0 && float64(made) < onTime*float64(r.Scenario.Messages) {
-		v.Reasons = append(v.Reasons, fmt.Sprintf("%d of %d offers were made", made, r.Scenario.Messages))
+	if late != "" {
+		v.Reasons = append(v.Reasons, late)
 	}
-	if text := r.backlog(limit); text != "" {
-		v.Reasons = append(v.Reasons, text)
-	}
-	v.Reasons = append(v.Reasons, r.Faults.broken()...)
-	limits := r.bottlenecks()
-	if text := r.elsewhere(); text != "" && len(v.Reasons) > 0 && len(limits) == 0 {
-		limits = append(limits, text)
-	}
-	v.Reasons = append(v.Reasons, limits...)
 	v.Valid = len(v.Reasons) == 0
 	return v
 }
 
-// steady is how many seconds of offers a backlog is looked for in, at least.
-const steady = 8
-
-// backlog says that messages came later and later to the end of the offers, empty if they
-// did not: then lateness is a matter of how long the run was. Where consumers are slowed
-// down, the rate rises, or all comes due at once, that is what the plan asks for.
-func (r *Document) backlog(limit time.Duration) string {
-	s := r.Scenario
-	if s.Work != "" || s.Poll != "" || s.Ramp != "" || len(s.Fleet) > 0 || strings.HasPrefix(s.Delay, "@") {
-		return ""
-	}
-	var late []int64
-	for _, i := range r.Intervals {
-		if i.Offered > 0 && i.Delivered > 0 {
-			late = append(late, i.PastDueP50)
+// lateForUs says that too many offers left late, or not at all, and not for the system under test. It is
+// empty if they did not.
+func (r *Document) lateForUs() string {
+	if r.Offers == nil { // by a file of before that was told apart
+		if lag := r.Histograms.ScheduleLag; lag != nil && lag.Count() > 0 && lag.Quantile(onTime) > int64(r.maxLag()) {
+			return fmt.Sprintf("only %s of the offers left within %s of their time (schedule lag p50 %s, p99 %s)%s",
+				percent(lag.ShareUpTo(int64(r.maxLag()))), r.maxLag(), FormatNs(lag.Quantile(.5)), FormatNs(lag.Quantile(onTime)), r.reached())
 		}
+	} else if n := r.Offers.LateForTool + r.Offers.LateForMachine; r.many(n) {
+		whose := "dq-bench"
+		if r.Offers.LateForMachine > r.Offers.LateForTool {
+			whose = "the machine, which stood still,"
+		}
+		return fmt.Sprintf("%s sent %d of %d offers more than %s late%s", whose, n, r.Scenario.Messages, r.maxLag(), r.reached())
 	}
-	if len(late) < steady {
-		return ""
+	if made := r.attempts(); made > 0 && !r.Interrupted && !r.heldUp() && len(r.AgentFaults) == 0 && r.many(r.Scenario.Messages-made) {
+		return fmt.Sprintf("%d of %d offers were made", made, r.Scenario.Messages)
 	}
-	quarter := len(late) / 4
-	before, after := median(late[quarter:2*quarter]), median(late[len(late)-quarter:])
-	if after < int64(limit) || after < 2*before {
-		return ""
-	}
-	return fmt.Sprintf("the backlog grew to the end: past due p50 rose from %s to %s while messages were offered", FormatNs(before), FormatNs(after))
+	return ""
 }
 
-func median(values []int64) int64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[len(sorted)/2]
+// heldUp reports whether the system under test held up more offers than may be late.
+func (r *Document) heldUp() bool {
+	return r.Offers != nil && r.many(r.Offers.LateForSystem+r.Offers.Unsent) && r.Offers.LateForSystem > 0
+}
+
+// heldUpText says what of the load the system under test held up, judged from the intended instants; empty
+// if it held up none, or no more than may be.
+func (r *Document) heldUpText() string {
+	if !r.heldUp() {
+		return ""
+	}
+	text := fmt.Sprintf("the system under test held up %d of %d offers by more than %s", r.Offers.LateForSystem, r.Scenario.Messages, r.maxLag())
+	if r.Offers.Unsent > 0 {
+		text += fmt.Sprintf(" and %d were dropped", r.Offers.Unsent)
+	}
+	if h := r.Histograms.ResponseTime; h != nil && h.Count() > 0 {
+		text += ": response time " + TailText(h)
+	}
+	return text
 }
 
 // attempts is how many offers ended, one way or another.

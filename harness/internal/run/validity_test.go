@@ -67,24 +67,3 @@ func TestWhoWasAtTheLimit(t *testing.T) {
 		})
 	}
 }
-
-// One worker at its limit spoils the whole: its share of the load was not made as asked
-// for. What is of its machine alone is not carried over.
-func TestMergeKeepsWhoWasAtTheLimit(t *testing.T) {
-	a, b := sampleRun(1, 100, 1), sampleRun(2, 100, 1)
-	b.Scenario.Seed = a.Scenario.Seed
-	a.ToolUsage, a.Machine = &ToolUsage{CPUShare: .1}, &Machine{}
-	b.ToolUsage, b.Machine = &ToolUsage{CPUShare: .99}, &Machine{}
-	merged, err := Merge([]*Document{a, b})
-	require.NoError(t, err)
-	require.Nil(t, merged.ToolUsage)
-	require.Nil(t, merged.Machine)
-	require.False(t, merged.Judge(nil).Passed)
-	require.Equal(t, []string{"run " + b.RunID + ": dq-bench itself was at its limit: while messages were offered it used 99.0 % of its processors' time"},
-		merged.Validity.Reasons)
-
-	b.ToolUsage.CPUShare = .2
-	merged, err = Merge([]*Document{a, b})
-	require.NoError(t, err)
-	require.True(t, merged.Judge(nil).Passed, merged.Verdict.Text)
-}

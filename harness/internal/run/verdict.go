@@ -8,8 +8,8 @@ import (
 
 // Judge evaluates the objectives, sets SLO and Verdict, and returns the verdict.
 //
-// A run is invalid if the load that was asked for was not made (Validity). It fails
-// if anything was lost, delivered twice, early or after it had been cancelled, if it
+// A run is invalid if the load that was asked for was not made, for the tool or the machine (Validity).
+// It fails if the system under test held the load up, or an agent broke the protocol, if anything was lost, delivered twice, early or after it had been cancelled, if it
 // ended by itself while messages that were due were still pending, if an offer failed
 // and no objective says how many may, if nothing was accepted, or if an objective was
 // missed. An interrupted run may leave messages pending.
@@ -27,7 +27,12 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 	if r.Faults != nil {
 		excused["lost"], excused["early"] = true, true
 	}
-	faults := r.faults(excused)
+	slos = slices.DeleteFunc(slices.Clone(slos), func(s SLO) bool { return s.none })
+	faults := append(r.agentFaults(), r.faults(excused)...)
+	judged := slices.ContainsFunc(slos, func(s SLO) bool { return strings.HasPrefix(s.metric, "response_time") })
+	if text := r.heldUpText(); text != "" && !judged {
+		faults = append(faults, text)
+	}
 	if r.Faults != nil && r.Faults.LostBeyond > 0 {
 		faults = append(faults, fmt.Sprintf("%d lost that no fault accounts for", r.Faults.LostBeyond))
 	}
@@ -36,7 +41,7 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 	}
 	for i, slo := range slices.Concat(slos, expected) {
 		objective := slo.Evaluate(r)
-		objective.Expected = i >= len(slos)
+		objective.Expected, objective.Default = i >= len(slos), slo.standard
 		r.SLO = append(r.SLO, objective)
 		if !objective.Met {
 			faults = append(faults, objective.miss())
@@ -48,13 +53,40 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 	}
 	r.Validity = r.validate()
 	if !r.Validity.Valid {
-		text = "Invalid, the load that was asked for was not made: " + strings.Join(r.Validity.Reasons, "; ") + ". " + text
+		text = "Invalid: " + r.Validity.Reasons[0] + ". " + r.remedy()
+		if len(faults) > 0 {
+			text += " Not judged: " + strings.Join(faults, "; ") + "."
+		}
 	}
 	if r.Interrupted {
 		text = "Interrupted. " + text
 	}
 	r.Verdict = Verdict{Passed: len(faults) == 0 && r.Validity.Valid, Text: text}
 	return r.Verdict
+}
+
+// remedy says what to do about an invalid run.
+func (r *Document) remedy() string {
+	switch {
+	case r.ServerGone != "":
+		return "Look at the server's log, and run again."
+	case len(r.Faults.broken()) > 0:
+		return "Give the server that --redis process starts, and run again."
+	case r.Offers != nil && r.Offers.LateForMachine > r.Offers.LateForTool:
+		return "Leave the machine to the run, and run again."
+	}
+	return "Lower --rate, or spread the load over more hosts with --listen and --agents."
+}
+
+// agentFaults says what agents did against the protocol, and when.
+func (r *Document) agentFaults() (faults []string) {
+	for _, f := range r.AgentFaults {
+		faults = append(faults, fmt.Sprintf("%s at %.1f s: %s", f.Agent, f.Second, f.Text))
+	}
+	if r.Warmup != nil && r.Warmup.Lost > 0 {
+		faults = append(faults, fmt.Sprintf("%d of the warm-up lost", r.Warmup.Lost))
+	}
+	return faults
 }
 
 // faults says what went wrong, the excused counts apart.
@@ -113,6 +145,11 @@ func (r *Document) outcome() string {
 	}
 	if name, h := r.Late(); h != nil && h.Count() > 0 {
 		fmt.Fprintf(&s, "; %s p50 %s, %s", strings.ReplaceAll(name, "_", " "), FormatNs(h.Quantile(.5)), TailText(h))
+	}
+	for _, o := range r.SLO {
+		if o.Default {
+			fmt.Fprintf(&s, " (%s by default)", o.Expr)
+		}
 	}
 	return s.String() + "."
 }

@@ -3,11 +3,9 @@ package series_test
 import (
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
@@ -100,45 +98,4 @@ func TestParseLabels(t *testing.T) {
 		_, err := series.ParseLabels([]string{text})
 		require.ErrorContains(t, err, "expected key=value")
 	}
-}
-
-// One of several workers makes one run, begun at one instant on a server of all.
-func TestSharesAreChecked(t *testing.T) {
-	const shared = "redis://127.0.0.1:1"
-	one, _, err := series.Cases(named(""), []string{"dq"}, []string{shared})
-	require.NoError(t, err)
-	two, _, err := series.Cases(named(""), []string{"dq", "memory"}, []string{shared})
-	require.NoError(t, err)
-	for name, tc := range map[string]struct {
-		worker, startAt, redis string
-		cases                  []series.Case
-		repeat                 int
-		want                   string
-	}{
-		"alone":            {"1/1", "", "auto", two, 3, ""},
-		"a worker":         {"2/4", "+5s", shared, one, 1, ""},
-		"begins at a time": {"1/1", "2026-01-31T12:00:00Z", "auto", one, 1, ""},
-		"no instant":       {"2/4", "", shared, one, 1, "expected --start-at"},
-		"no server of all": {"2/4", "+5s", "auto", one, 1, "expected --redis"},
-		"two sides":        {"1/1", "+5s", shared, two, 1, "expected one run"},
-		"two runs":         {"2/4", "+5s", shared, one, 2, "expected one run"},
-		"too many":         {"1/9", "+5s", shared, one, 1, "9 workers need a consumer each"},
-		"no such worker":   {"5/4", "+5s", shared, one, 1, "expected i/n"},
-		"no such instant":  {"1/1", "noon", shared, one, 1, "start-at: expected a time"},
-	} {
-		share, err := series.ParseShare(tc.worker, tc.startAt)
-		if err == nil {
-			err = share.Check(tc.cases, tc.repeat, tc.redis)
-		}
-		if tc.want != "" {
-			require.ErrorContains(t, err, tc.want, name)
-			continue
-		}
-		require.NoError(t, err, name)
-	}
-	share, err := series.ParseShare("2/4", "2026-01-31T12:00:00Z")
-	require.NoError(t, err)
-	require.Equal(t, series.Share{
-		Worker: plan.Worker{Number: 2, Count: 4}, Start: &load.Start{At: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)},
-	}, share)
 }

@@ -52,11 +52,9 @@ func TestFaultsThatCannotBeDone(t *testing.T) {
 	of := func(driver string) []series.Case {
 		return []series.Case{{Run: c, Sides: []series.Side{sideOf(t, driver)}}}
 	}
-	require.NoError(t, series.CheckFaults(of("dq"), "auto", series.Share{}))
-	require.ErrorContains(t, series.CheckFaults(of("dq"), "embedded", series.Share{}), "the embedded server cannot do that")
-	require.ErrorContains(t, series.CheckFaults(of("memory"), "auto", series.Share{}), "memory has no server")
-	shared := series.Share{Worker: plan.Worker{Number: 0, Count: 2}}
-	require.ErrorContains(t, series.CheckFaults(of("dq"), "auto", shared), "expected one worker")
+	require.NoError(t, series.CheckFaults(of("dq"), "auto"))
+	require.ErrorContains(t, series.CheckFaults(of("dq"), "embedded"), "the embedded server cannot do that")
+	require.ErrorContains(t, series.CheckFaults(of("memory"), "auto"), "memory has no server")
 	c.Plan.Faults = nil
-	require.NoError(t, series.CheckFaults(of("memory"), "auto", shared))
+	require.NoError(t, series.CheckFaults(of("memory"), "auto"))
 }

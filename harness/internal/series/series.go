@@ -56,7 +56,7 @@ type Options struct {
 	// instead of by turns.
 	Beside bool
 	// Agents, which may be nil, returns links to agents on other hosts for the next run.
-	Agents func(ctx context.Context) ([]*program.Link, error)
+	Agents func(ctx context.Context, driver string) ([]*program.Link, error)
 	// Live, which may be nil, shows the run under way.
 	Live *load.Live
 	// Progress and Notice may be nil.
@@ -115,7 +115,7 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 		}
 	}
 	if o.Agents != nil {
-		if options.Agents, err = o.Agents(ctx); err != nil {
+		if options.Agents, err = o.Agents(ctx, d.Identity().String()); err != nil {
 			return nil, err
 		}
 	}
@@ -129,7 +129,7 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 	if options.Account {
 		out.Faults = fault.Account(options.Plan, out.Started, out.Started.Add(time.Duration(out.ElapsedSeconds*float64(time.Second))), result.Messages, faults.Events())
 	}
-	out.Judge(c.SLO, c.Expected...)
+	out.Judge(run.WithDefault(c.SLO, c.Expected), c.Expected...)
 	return out, page.WriteFolder(folder, out, result.Log)
 }
 

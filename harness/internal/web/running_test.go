@@ -39,7 +39,7 @@ func start(t *testing.T) *underWay {
 	live := &load.Live{}
 	u := &underWay{running: NewRunning(live, stop), folder: t.TempDir(), ended: make(chan *run.Document, 1)}
 	var err error
-	u.Server, err = Serve(t.Context(), "127.0.0.1:0", u.running, nil)
+	u.Server, err = Serve(t.Context(), "127.0.0.1:0", u.running, nil, nil)
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
 	p.Queue, p.Warmup, p.WarmupEnds = "q", 0, false
@@ -119,7 +119,7 @@ func TestBrowserWatchesARunAndStopsIt(t *testing.T) {
 // Once the process is gone the page says so, and does not offer to stop it.
 func TestBrowserSaysThatTheConnectionIsLost(t *testing.T) {
 	t.Parallel()
-	s, err := Serve(t.Context(), "127.0.0.1:0", NewRunning(&load.Live{}, func() {}), nil)
+	s, err := Serve(t.Context(), "127.0.0.1:0", NewRunning(&load.Live{}, func() {}), nil, nil)
 	require.NoError(t, err)
 	b := pagetest.Open(t, s.URL())
 	await(t, b, `document.querySelector(".state").textContent === "starting"`)
@@ -145,7 +145,7 @@ func TestBrowserSaysThatTheServerDoesNotAnswer(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	live := &load.Live{}
-	s, err := Serve(t.Context(), "127.0.0.1:0", NewRunning(live, stop), nil)
+	s, err := Serve(t.Context(), "127.0.0.1:0", NewRunning(live, stop), nil, nil)
 	require.NoError(t, err)
 	p := plan.DefaultPlan()
 	p.Queue, p.Warmup, p.WarmupEnds = "q", 0, false
@@ -224,7 +224,7 @@ func request(t *testing.T, method, url string, change func(*http.Request)) (int,
 func TestOnlyThePageStopsTheRun(t *testing.T) {
 	stops := 0
 	running := NewRunning(&load.Live{}, func() { stops++ })
-	s, err := Serve(t.Context(), ":0", running, nil)
+	s, err := Serve(t.Context(), ":0", running, nil, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	require.True(t, strings.HasPrefix(s.URL(), "http://127.0.0.1:"), s.URL())
@@ -259,7 +259,7 @@ func TestOnlyThePageStopsTheRun(t *testing.T) {
 // Who is there at the end is told, also of a run that came to nothing.
 func TestEventsEnd(t *testing.T) {
 	running := NewRunning(&load.Live{}, func() {})
-	s, err := Serve(t.Context(), "127.0.0.1:0", running, nil)
+	s, err := Serve(t.Context(), "127.0.0.1:0", running, nil, nil)
 	require.NoError(t, err)
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"events", nil)
 	require.NoError(t, err)
@@ -292,10 +292,10 @@ func TestAddresses(t *testing.T) {
 	for _, addr := range []string{"", "8080", "localhost", "a:b", "a:70000", "a:-1"} {
 		require.ErrorContains(t, CheckAddr(addr), "expected HOST:PORT", addr)
 	}
-	taken, err := Serve(t.Context(), "127.0.0.1:0", http.NotFoundHandler(), nil)
+	taken, err := Serve(t.Context(), "127.0.0.1:0", http.NotFoundHandler(), nil, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, taken.Close()) }()
-	_, err = Serve(t.Context(), strings.TrimSuffix(strings.TrimPrefix(taken.URL(), "http://"), "/"), http.NotFoundHandler(), nil)
+	_, err = Serve(t.Context(), strings.TrimSuffix(strings.TrimPrefix(taken.URL(), "http://"), "/"), http.NotFoundHandler(), nil, nil)
 	require.ErrorContains(t, err, "choose another address")
 }
 

@@ -31,8 +31,8 @@ type Server struct{ *listen.Server }
 // Serve listens at addr, as CheckAddr has it, until Close. Without a host that is the
 // loopback interface. Requests that name a host which is neither an address nor that of
 // addr are refused: they come from a page of somebody else whose name leads here. Metrics, unless nil, are
-// served under any name, at /metrics and /debug/pprof/.
-func Serve(ctx context.Context, addr string, pages, metrics http.Handler) (*Server, error) {
+// served under any name, at /metrics and, on this machine only, at /debug/pprof/. The door, unless nil, lets agents in.
+func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) (*Server, error) {
 	if err := CheckAddr(addr); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,12 @@ func Serve(ctx context.Context, addr string, pages, metrics http.Handler) (*Serv
 	all.Handle("/", guard(listen.Host(addr), pages))
 	if metrics != nil {
 		all.Handle("/metrics", metrics)
-		all.Handle("/debug/pprof/", metrics)
+		if isLoopback(listen.Host(addr)) {
+			all.Handle("/debug/pprof/", metrics)
+		}
+	}
+	if door != nil {
+		all.Handle("/agent", door)
 	}
 	s, err := listen.Serve(ctx, addr, all)
 	if err != nil {
@@ -67,6 +72,12 @@ func guard(own string, pages http.Handler) http.Handler {
 		head.Set("Cache-Control", "no-store")
 		pages.ServeHTTP(w, r)
 	})
+}
+
+// isLoopback reports whether a host is this machine alone.
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 // isHere reports whether a request's host is an address, this machine, or the server's own

@@ -61,7 +61,7 @@ func serveStored(t *testing.T, folder string) *Server {
 	t.Helper()
 	stored, err := NewStored(folder)
 	require.NoError(t, err)
-	s, err := Serve(t.Context(), "127.0.0.1:0", stored, nil)
+	s, err := Serve(t.Context(), "127.0.0.1:0", stored, nil, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

@@ -119,3 +119,13 @@ func (p *Process) Close() error {
 	}
 	return p.Fault()
 }
+
+// Pipe runs a program whose stdin and stdout are a connection, until the connection ends or ctx does.
+func Pipe(ctx context.Context, command []string, conn io.ReadWriter, log io.Writer) error {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = conn, conn, log, closeTimeout
+	if err := cmd.Run(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("driver program %s: %w", command[0], err)
+	}
+	return nil
+}

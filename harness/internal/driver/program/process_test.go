@@ -252,7 +252,7 @@ func TestProcessThatCannotServe(t *testing.T) {
 	for mode, want := range map[string]string{
 		"dies":   "no such release",
 		"noise":  "expected one JSON object a line",
-		"future": "speaks version 99 of the protocol, expected 2",
+		"future": "speaks version 99 of the protocol, expected 3",
 	} {
 		t.Run(mode, func(t *testing.T) {
 			_, err := startFake(t, mode)

@@ -2,7 +2,6 @@ package program
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -133,18 +132,31 @@ func (s Spec) Start(ctx context.Context, progress func(string), log io.Writer) (
 // StartProcess is Start for redisson and exec, with variables besides those of this process;
 // it refuses dq.
 func (s Spec) StartProcess(ctx context.Context, progress func(string), log io.Writer, environment ...string) (*Process, error) {
-	command, name := s.command, strings.TrimPrefix(s.text, "exec:")
+	command, name := s.command, s.text
 	switch {
 	case s.dq != nil:
 		return nil, fmt.Errorf("driver %s: expected a program of its own, such as redisson:<version>", s)
-	case s.version != nil:
-		built, err := redisson.Build(ctx, *s.version, progress)
-		if err != nil {
+	case s.version == nil:
+		name = command[0]
+	default:
+		var err error
+		if command, err = s.Command(ctx, progress); err != nil {
 			return nil, err
 		}
-		command, name = built.Command, s.text
 	}
 	return startAs(ctx, name, command, log, helloTimeout, environment...)
+}
+
+// Command is the command line of a Redisson, which is built on first use; every other driver is refused.
+func (s Spec) Command(ctx context.Context, progress func(string)) ([]string, error) {
+	if s.version == nil {
+		return nil, fmt.Errorf("driver %s: expected redisson:<version>", s)
+	}
+	built, err := redisson.Build(ctx, *s.version, progress)
+	if err != nil {
+		return nil, err
+	}
+	return built.Command, nil
 }
 
 // Open refuses: the queues of a program are opened in it, by the ops.

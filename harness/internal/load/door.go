@@ -1,0 +1,182 @@
+package load
+
+import (
+	"bufio"
+	"context"
+	"crypto/subtle"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+)
+
+// Door is where agents on other hosts come in: an HTTP request with the token, which becomes a
+// connection that carries the lines of the driver protocol.
+//
+//	POST /agent, Upgrade: dq-bench-agent, Authorization: Bearer TOKEN
+//	101, Dq-Driver: the --driver value that the agent is to serve
+//
+// Without a token the door is closed.
+type Door struct {
+	token string
+	came  chan *waiting
+}
+
+// waiting is an agent at the door that no run has taken yet.
+type waiting struct {
+	conn net.Conn
+	rest *bufio.Reader
+}
+
+const (
+	upgrade      = "dq-bench-agent"
+	driverHeader = "Dq-Driver"
+	// mostWaiting is how many agents may wait at the door.
+	mostWaiting = 1024
+	// headTimeout is for the head of a request or an answer.
+	headTimeout = 10 * time.Second
+	// knockEvery and knockFor are how often, and for how long, an agent tries to reach who runs the load.
+	knockEvery, knockFor = 500 * time.Millisecond, 2 * time.Minute
+)
+
+// NewDoor returns a door that opens to who knows the token.
+func NewDoor(token string) *Door { return &Door{token: token, came: make(chan *waiting, mostWaiting)} }
+
+// ServeHTTP lets an agent in.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	given := r.Header.Get("Authorization")
+	switch {
+	case d.token == "" || subtle.ConstantTimeCompare([]byte(given), []byte("Bearer "+d.token)) != 1:
+		http.Error(w, "expected the token of --token-file", http.StatusForbidden)
+		return
+	case r.Method != http.MethodPost || r.Header.Get("Upgrade") != upgrade:
+		http.Error(w, "expected POST with Upgrade: "+upgrade, http.StatusUpgradeRequired)
+		return
+	}
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_ = conn.SetDeadline(time.Time{}) // of the server's
+	select {
+	case d.came <- &waiting{conn, buffered.Reader}:
+	default:
+		_ = conn.Close()
+	}
+}
+
+// Wait waits for n agents, has them serve a driver, and returns links to them.
+func (d *Door) Wait(ctx context.Context, n int, driver string, notice func(string)) (links []*program.Link, err error) {
+	defer func() {
+		if err != nil {
+			for _, l := range links {
+				_ = l.Close()
+			}
+		}
+	}()
+	for len(links) < n {
+		select {
+		case w := <-d.came:
+			link, err := w.admit(ctx, driver)
+			if err != nil {
+				notice(fmt.Sprintf("an agent at %s did not come in: %v", w.conn.RemoteAddr(), err))
+				continue
+			}
+			links = append(links, link)
+			notice(fmt.Sprintf("agent %d of %d: %s at %s", len(links), n, link.Identity(), w.conn.RemoteAddr()))
+		case <-ctx.Done():
+			return links, fmt.Errorf("%d of %d agents came: %w", len(links), n, ctx.Err())
+		}
+	}
+	return links, nil
+}
+
+func (w *waiting) admit(ctx context.Context, driver string) (*program.Link, error) {
+	_ = w.conn.SetWriteDeadline(time.Now().Add(headTimeout))
+	_, err := fmt.Fprintf(w.conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n%s: %s\r\n\r\n", upgrade, driverHeader, driver)
+	_ = w.conn.SetWriteDeadline(time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, programTimeout)
+	defer cancel()
+	return program.Connect(ctx, "agent at "+w.conn.RemoteAddr().String(), buffered{w.conn, w.rest})
+}
+
+// buffered is a connection of which some bytes have been read already.
+type buffered struct {
+	net.Conn
+	rest *bufio.Reader
+}
+
+func (b buffered) Read(p []byte) (int, error) { return b.rest.Read(p) }
+
+// Join has this process be an agent of who runs a load at addr, HOST:PORT or a URL, for one run: serve gets
+// the --driver value and the connection. It tries for two minutes to get there. Its error is ErrNoDoor
+// where nobody listens, a failure of serve, or what was answered.
+func Join(ctx context.Context, addr, token string, serve func(driver string, conn io.ReadWriter) error) error {
+	var conn net.Conn
+	var err error
+	for began := time.Now(); ; {
+		if conn, err = knock(ctx, addr); err == nil {
+			break
+		}
+		if time.Since(began) > knockFor || ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", ErrNoDoor, err)
+		}
+		sleepUntilDone(ctx, knockEvery)
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+conn.RemoteAddr().String()+"/agent", nil)
+	if err != nil {
+		return err
+	}
+	request.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {upgrade}, "Authorization": {"Bearer " + token}}
+	if err := request.Write(conn); err != nil {
+		return err
+	}
+	rest := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(rest, request) // until a run begins
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNoDoor, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusSwitchingProtocols {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 200))
+		return fmt.Errorf("%s answered %s: %s", addr, answer.Status, text)
+	}
+	return serve(answer.Header.Get(driverHeader), buffered{conn, rest})
+}
+
+// ErrNoDoor says that nobody runs a load there, or not any more.
+var ErrNoDoor = errors.New("no load is run there")
+
+// knock opens a connection: by TLS for https.
+func knock(ctx context.Context, addr string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, headTimeout)
+	defer cancel()
+	if u, err := url.Parse(addr); err == nil && u.Scheme == "https" {
+		return (&tls.Dialer{}).DialContext(ctx, "tcp", u.Host)
+	} else if err == nil && u.Scheme == "http" {
+		addr = u.Host
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+}
+
+func sleepUntilDone(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
