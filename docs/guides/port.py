@@ -1,6 +1,6 @@
 """A delay queue on the keys of Redisson 3.21.1 and later, as a program of the driver protocol:
-dq-bench verify --driver 'exec:python3 docs/guides/port.py' --level state"""
-import json, os, queue, socket, sys, threading, time, urllib.parse
+dq-bench verify --driver 'exec:python3 docs/guides/port.py' --level state; its class Load is what 'dq-bench run' needs"""
+import base64, json, os, queue, socket, struct, sys, threading, time, urllib.parse, zlib
 
 OFFER = """local member = struct.pack('Bc0Lc0', #ARGV[2], ARGV[2], #ARGV[3], ARGV[3])
 redis.call('ZADD', KEYS[1], ARGV[1], member) redis.call('RPUSH', KEYS[2], member)
@@ -101,6 +101,69 @@ class Queue:
     def size(self, r): return self.client.run("LLEN", self.name)
     def waiting(self, r): return self.client.run("LLEN", self.pending)
 
+def spawn(work, *args): threading.Thread(target=work, args=args, daemon=True).start()
+
+class Load:  # offers and takes as it is told, and reports a sample of 25 bytes for each thing that happened
+    def __init__(self, r):
+        self.id, self.run, self.size, self.client = r["id"], r["run_id"], r["payload_size"], Client(r["redis"])
+        self.queues = [Queue(self.client, name, True) for name in r["queues"]]
+        self.items, self.halts, self.taking, self.ended, self.lock, self.out, self.busy = queue.SimpleQueue(), 0, {}, False, threading.Lock(), b"", 0
+        for _ in range(r["senders"]): spawn(self.send)
+        spawn(self.report)
+    def sample(self, kind, index=0, a=0, b=0, waited=0):
+        with self.lock: self.out += struct.pack("<cIIqq", kind, waited, index, a, b)
+    def flush(self):
+        with self.lock: out, self.out = self.out, b""
+        write({"id": self.id, "event": "samples", "samples": base64.b64encode(out).decode()})
+    def report(self):  # also when there is nothing: it is the sign of life
+        while not self.ended: self.flush(); time.sleep(0.02)
+    def send(self):
+        while not self.ended:
+            index, cancel, at, delay, due = self.items.get()
+            waited, halts = max(0, time.time_ns() - at) // 1000, self.halts
+            while (left := at - time.time_ns()) > 0 and halts == self.halts: time.sleep(min(left / 1e9, 0.05))
+            if halts != self.halts: self.sample(b"s", index); continue
+            sent = time.time_ns()
+            delay = delay if due == 0 else max(0, due - sent // 10**6)
+            head = "dqb3|%s|%08x|%016x|" % (self.run, index, sent + delay * 10**6)
+            rest = "|".ljust(self.size - len(head) - 8, ".")
+            value, kind = head + "%08x" % zlib.crc32((head + rest).encode()) + rest, b"a"
+            self.busy += 1
+            try: self.queues[(index & 0x7fffffff) % len(self.queues)].offer({"delay": delay, "value": {"v": value}})
+            except Exception: kind = b"f"
+            self.busy -= 1
+            self.sample(kind, index, sent, time.time_ns(), min(waited, 2**32 - 1))
+    def take(self, consumer):
+        while not self.ended:
+            try: value = self.queues[consumer % len(self.queues)].take(self.taking)["v"].encode()
+            except InterruptedError: return
+            except Exception: self.sample(b"e"); time.sleep(0.1); continue
+            came, ours = time.time_ns(), value[:14] == b"dqb3|%s|" % self.run.encode()
+            if value[:5] != b"dqb3|": self.sample(b"u")
+            elif int(value[40:48], 16) != zlib.crc32(value[:40] + value[48:]): self.sample(b"c")
+            else: self.sample(b"t", int(value[14:22], 16), int(value[23:39], 16), came) if ours else self.sample(b"u")
+    def halt(self):
+        self.halts += 1
+        while not self.items.empty(): self.sample(b"s", self.items.get()[0])
+    def end(self):
+        self.halt()
+        self.taking["cancelled"] = True
+        while self.busy: time.sleep(0.01)
+        time.sleep(1.1)  # a take looks once a second whether it was cancelled
+        self.ended = True
+        self.flush()
+
+def load(r):
+    if r["op"] == "load.open": handles["load"] = Load(r); return {"handle": "load"}
+    agent = handles[r["handle"]]
+    if r["op"] == "load.offer":
+        for item in struct.iter_unpack("<IIqqq", base64.b64decode(r["items"])): agent.items.put(item)
+    if r["op"] == "load.take":
+        for consumer in r["consumers"]: spawn(agent.take, consumer)
+    if r["op"] == "load.halt": agent.halt()
+    if r["op"] == "load.end": agent.end()
+    if r["op"] == "load.close": agent.client.close()
+
 clients, handles, running, printing = {}, {}, {}, threading.Lock()
 OPS = {"dq.offer": Queue.offer, "dq.size": Queue.waiting, "q.take": Queue.take, "q.poll": Queue.poll, "q.size": Queue.size}
 
@@ -114,19 +177,22 @@ def close(r):
     for name in [n for n, c in clients.items() if r.get("client", n) == n and ("handle" not in r or handles[r["handle"]].client is c)]:
         clients.pop(name).close()
 def run(r):
-    if r["op"] == "hello": return {"name": "port.py", "version": "1", "protocol": 2, "codecs": ["string"], "capabilities": ["open", "close", *OPS]}
+    if r["op"] == "hello": return {"name": "port.py", "version": "1", "protocol": 3, "codecs": ["string"], "capabilities": ["open", "close", "load", "load(queues)", *OPS]}
     if r["op"] == "cancel": return r["target"] in running and not running[r["target"]].update(cancelled=True)
     if r["op"] in OPS: return OPS[r["op"]](handles[r["handle"]], r)
+    if r["op"].startswith("load."): return load(r)
     if r["op"] == "open": return open_queue(r)
     if r["op"] == "close": return close(r)
     raise NotImplementedError(r["op"])
+def write(line):
+    with printing: print(json.dumps(line), flush=True)
 def answer(r):
     try: line = {"ok": True, "result": run(r)}
     except Exception as e:
         word = {NotImplementedError: "unsupported", InterruptedError: "cancelled"}
         line = {"ok": False, "error": {"class": word.get(type(e), type(e).__name__), "message": str(e)}}
     running.pop(r["id"], None)
-    with printing: print(json.dumps({"id": r["id"], **line}), flush=True)
+    write({"id": r["id"], **line})
 
 for line in sys.stdin:
     r = json.loads(line)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
+	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
@@ -105,11 +107,10 @@ func TestServeIntroducesTheDriver(t *testing.T) {
 
 func TestServeAnswersErrors(t *testing.T) {
 	for name, test := range map[string]struct{ request, class, message string }{
-		"an op it has not":  {`{"id":1,"op":"dq.offer"}`, "unsupported", `op "dq.offer"`},
-		"an op of a load":   {`{"id":1,"op":"load.fly","handle":"load-1"}`, "*errors.errorString", "not open"},
-		"a plan of nothing": {`{"id":1,"op":"load.open","plan":{"run_id":"0000abcd"}}`, "*errors.joinError", "phases"},
-		"no run id":         {`{"id":1,"op":"load.open","plan":{}}`, "*errors.joinError", "run_id"},
-		"a text for a rate": {`{"id":1,"op":"load.open","plan":{"phases":{"m":{"steps":[{"rate":"fast"}]}}}}`, "*errors.joinError", "rate"},
+		"an op it has not": {`{"id":1,"op":"dq.offer"}`, "unsupported", `op "dq.offer"`},
+		"an op of a load":  {`{"id":1,"op":"load.fly","handle":"load-1"}`, "*errors.errorString", "not open"},
+		"no queues":        {`{"id":1,"op":"load.open","run_id":"0000abcd","senders":1,"most_senders":1}`, "*errors.errorString", "queues"},
+		"no run id":        {`{"id":1,"op":"load.open","queues":["q"],"senders":1,"most_senders":1}`, "*errors.errorString", "run_id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := start(t)
@@ -129,36 +130,47 @@ func TestServeEndsAtALineThatIsNoRequest(t *testing.T) {
 	}
 }
 
-// memoryPart is a part that offers 100 messages a second for an hour.
-const memoryPart = `{"id":1,"op":"load.open","plan":{"run_id":"0000abcd","seed":"1","queues":["q"],"producers":1,"consumers":1,` +
-	`"payload_size":56,"members":[{"offers":true,"takes":true}],"phases":{"m":{"steps":[{"rate":100,"duration":3600000000000}],` +
-	`"delay":{"spans":[[0,0]]}}}},"part":{"member":0,"worker":0,"workers":1}}`
-
-// A phase is answered when it is ended, and as cancelled when it is cancelled.
-func TestServeEndsAndCancelsAPhase(t *testing.T) {
-	for _, end := range []string{
-		`{"id":3,"op":"load.end","handle":"load-1","phase":"m"}`, `{"id":3,"op":"cancel","target":2}`,
-	} {
-		c := start(t)
-		c.send(memoryPart)
-		require.Equal(t, map[string]any{"handle": "load-1"}, c.next()["result"])
-		c.send(fmt.Sprintf(`{"id":2,"op":"load.run","handle":"load-1","phase":"m","at":"%d"}`, time.Now().UnixNano()))
-		require.True(t, c.lines.Scan(), "a second")
-		require.Contains(t, c.lines.Text(), `"event":"progress"`)
-		c.send(end)
-		first, second := c.next(), c.next()
-		if fmt.Sprint(first["id"]) == "3" {
-			first, second = second, first
+// An agent offers and takes as it is told, and each item has one answer.
+func TestServeIsAnAgent(t *testing.T) {
+	c := start(t)
+	c.send(`{"id":1,"op":"load.open","queues":["q"],"run_id":"0000abcd","payload_size":49,"senders":2,"most_senders":2}`)
+	counts := map[agent.Kind]int{}
+	answered := map[string]bool{}
+	read := func(until func() bool) {
+		for !until() {
+			require.True(t, c.lines.Scan())
+			var line map[string]any
+			require.NoError(t, json.Unmarshal(c.lines.Bytes(), &line))
+			encoded, isSamples := line["samples"].(string)
+			if !isSamples {
+				require.Equal(t, true, line["ok"], line)
+				answered[fmt.Sprint(line["id"])] = true
+				continue
+			}
+			samples, err := base64.StdEncoding.DecodeString(encoded)
+			require.NoError(t, err)
+			require.NoError(t, agent.DecodeSamples(samples, func(s agent.Sample) error {
+				counts[s.Kind]++
+				return nil
+			}))
 		}
-		require.EqualValues(t, 3, second["id"])
-		if strings.Contains(end, "cancel") {
-			require.Equal(t, "cancelled", first["error"].(map[string]any)["class"])
-			continue
-		}
-		counts := first["result"].(map[string]any)["counts"].(map[string]any)
-		require.Positive(t, counts["delivered"])
-		require.Equal(t, counts["confirmed"], counts["delivered"])
 	}
+	read(func() bool { return answered["1"] })
+	var items []byte
+	for i := range 10 {
+		items = agent.AppendItem(items, agent.Item{Index: uint32(i), At: time.Now().UnixNano()})
+	}
+	for i := range 5 {
+		items = agent.AppendItem(items, agent.Item{Index: uint32(10 + i), At: time.Now().Add(time.Hour).UnixNano()})
+	}
+	c.send(fmt.Sprintf(`{"id":2,"op":"load.offer","handle":"load-1","items":%q}`, base64.StdEncoding.EncodeToString(items)))
+	c.send(`{"id":3,"op":"load.take","handle":"load-1","consumers":[0]}`)
+	read(func() bool { return counts[agent.Offered] == 10 && counts[agent.Taken] == 10 })
+	c.send(`{"id":4,"op":"load.halt","handle":"load-1"}`)
+	read(func() bool { return counts[agent.Skipped] == 5 })
+	c.send(`{"id":5,"op":"load.end","handle":"load-1"}`)
+	read(func() bool { return answered["5"] })
+	require.Equal(t, map[agent.Kind]int{agent.Offered: 10, agent.Taken: 10, agent.Skipped: 5}, counts)
 }
 
 // The load engine runs a plan inside a program and makes a run file of it.
@@ -199,8 +211,8 @@ func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What a program has measured stands, though the program ends with a failure.
-func TestAProgramThatEndsBadlyCostsANote(t *testing.T) {
+// What a program has measured stands, though the run fails for a program that ends with a failure.
+func TestAProgramThatEndsBadlyFailsTheRun(t *testing.T) {
 	t.Parallel()
 	d, err := spec.Parse("exec:'" + os.Args[0] + "' '" + endsBadly + "'")
 	require.NoError(t, err)
@@ -210,9 +222,10 @@ func TestAProgramThatEndsBadlyCostsANote(t *testing.T) {
 	p.Rate, p.Duration, p.Warmup, p.Delay = 500, 100*time.Millisecond, 0, plan.Fixed(0)
 	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, RunID: 0xabcd})
 	require.NoError(t, err)
-	require.True(t, result.Report.Judge(nil).Passed, result.Report.Verdict.Text)
+	require.False(t, result.Report.Judge(nil).Passed)
+	require.EqualValues(t, 50, result.Report.Counts.Delivered)
 	require.Equal(t, run.InProgram, result.Report.Measured)
-	require.Contains(t, strings.Join(result.Report.Notes, "\n"), "did not end well")
+	require.Contains(t, result.Report.Verdict.Text, "has ended: exit status")
 }
 
 // The first interrupt ends the offers of a program too; what is due is drained,

@@ -114,7 +114,7 @@ func (h *Host) open(ctx context.Context, arguments []byte, event func(fields map
 		return nil, fmt.Errorf("load.open: %w", err)
 	}
 	a, err := open(ctx, h.driver, s, h.clock, h.epoch, func(samples []byte, first *Errors) {
-		fields := map[string]any{"samples": samples}
+		fields := map[string]any{"samples": append([]byte{}, samples...)}
 		if first != nil {
 			fields["errors"] = first
 		}

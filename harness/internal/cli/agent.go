@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,13 +44,18 @@ Exit codes: 1 no load is run there; 2 wrong usage.`,
 	return cmd
 }
 
+// An agent waits for the first run to listen, and for the next one to follow.
+const firstRun, nextRun = 2 * time.Minute, time.Second
+
 // beAgent serves one run after the other, until nobody runs any.
 func beAgent(ctx context.Context, addr, token string, stderr io.Writer) error {
+	patience := firstRun
 	for served := false; ; served = true {
-		err := load.Join(ctx, addr, token, func(name string, conn io.ReadWriter) error {
+		err := load.Join(ctx, addr, token, patience, func(name string, conn io.ReadWriter) error {
 			fmt.Fprintf(stderr, "serving %s for %s\n", name, addr)
 			return serveFor(ctx, name, conn, stderr)
 		})
+		patience = nextRun
 		if served && errors.Is(err, load.ErrNoDoor) || ctx.Err() != nil {
 			return nil
 		}

@@ -41,8 +41,8 @@ const (
 	mostWaiting = 1024
 	// headTimeout is for the head of a request or an answer.
 	headTimeout = 10 * time.Second
-	// knockEvery and knockFor are how often, and for how long, an agent tries to reach who runs the load.
-	knockEvery, knockFor = 500 * time.Millisecond, 2 * time.Minute
+	// knockEvery is how often an agent tries to reach who runs the load.
+	knockEvery = 500 * time.Millisecond
 )
 
 // NewDoor returns a door that opens to who knows the token.
@@ -119,16 +119,16 @@ type buffered struct {
 func (b buffered) Read(p []byte) (int, error) { return b.rest.Read(p) }
 
 // Join has this process be an agent of who runs a load at addr, HOST:PORT or a URL, for one run: serve gets
-// the --driver value and the connection. It tries for two minutes to get there. Its error is ErrNoDoor
+// the --driver value and the connection. It tries for so long to get there. Its error is ErrNoDoor
 // where nobody listens, a failure of serve, or what was answered.
-func Join(ctx context.Context, addr, token string, serve func(driver string, conn io.ReadWriter) error) error {
+func Join(ctx context.Context, addr, token string, patience time.Duration, serve func(driver string, conn io.ReadWriter) error) error {
 	var conn net.Conn
 	var err error
 	for began := time.Now(); ; {
 		if conn, err = knock(ctx, addr); err == nil {
 			break
 		}
-		if time.Since(began) > knockFor || ctx.Err() != nil {
+		if time.Since(began) > patience || ctx.Err() != nil {
 			return fmt.Errorf("%w: %w", ErrNoDoor, err)
 		}
 		sleepUntilDone(ctx, knockEvery)
