@@ -84,6 +84,11 @@ func (h *Host) Do(ctx context.Context, op string, arguments []byte, event func(f
 		}
 		return nil, err
 	case "load.take":
+		for _, c := range r.Consumers {
+			if c < 0 {
+				return nil, fmt.Errorf("load.take: expected consumers from 0 on, got %d", c)
+			}
+		}
 		a.take(r.Consumers)
 		return nil, nil
 	case "load.halt":
