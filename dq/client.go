@@ -28,8 +28,8 @@ type Client struct {
 	// waits is set once the server has shown that it can do as WithDurability says.
 	waits atomic.Bool
 
-	ctx   context.Context // ends with Close
-	guard *clock.Guard    // nil if the clock is not guarded
+	ctx   context.Context   // ends with Close
+	guard *clock.StepFilter // nil if the clock is not guarded
 }
 
 // NewClient returns a Client that connects as rdb does: a *redis.Client, for a

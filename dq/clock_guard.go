@@ -26,7 +26,7 @@ func (c *Client) guardClock() {
 	if !guarded || c.strict {
 		return
 	}
-	c.guard = clock.NewGuard(c.ctx, c.clock, c.serverTime, func(s clock.Step) {
+	c.guard = clock.NewStepFilter(c.ctx, c.clock, c.serverTime, func(s clock.StepEvent) {
 		c.tell(ClockSet{By: s.By, Followed: s.Followed, Err: s.Err})
 	})
 	c.clock = c.guard

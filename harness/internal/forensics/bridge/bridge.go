@@ -32,7 +32,7 @@ type Options struct {
 	// Cluster says that keys in different slots cannot be in one script.
 	Cluster bool
 	// Clock is the machine's, which members are due by, nil for clock.System. Where it is set while a bridge runs, the
-	// server is asked for its TIME, and the nearer one of the two is followed: see clock.Guard.
+	// server is asked for its TIME, and the nearer one of the two is followed: see clock.StepFilter.
 	Clock clock.Clock
 	// Notice gets a line at a time of what people should know. It may be called from
 	// several goroutines at once.

@@ -20,7 +20,7 @@ func (b *Bridge) guardClock(ctx context.Context) (end func()) {
 	if under == nil {
 		under = clock.System()
 	}
-	guard := clock.NewGuard(ctx, under, b.serverTime, func(s clock.Step) { b.notice("%s", stepText(s)) })
+	guard := clock.NewStepFilter(ctx, under, b.serverTime, func(s clock.StepEvent) { b.notice("%s", stepText(s)) })
 	b.clock = guard
 	return func() {
 		cancel()
@@ -40,7 +40,7 @@ func (b *Bridge) serverTime(ctx context.Context) (time.Time, error) {
 }
 
 // stepText says what became of a clock that was set.
-func stepText(s clock.Step) string {
+func stepText(s clock.StepEvent) string {
 	text := fmt.Sprintf("the clock of this machine was set by %v", s.By.Round(time.Millisecond))
 	switch {
 	case errors.Is(s.Err, clock.ErrCannotTell):

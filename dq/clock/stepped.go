@@ -1,0 +1,232 @@
+package clock
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+)
+
+const (
+	// stepBeyond is by how much a clock must be set within lookEvery for that to be a step: less is
+	// what a clock is put right by from day to day.
+	stepBeyond = 500 * time.Millisecond
+	// lookEvery is how often the clock is looked at where nobody asks for the time.
+	lookEvery = 10 * time.Second
+	// askAgain is how often the other clock is asked while the wall clock is not followed, and
+	// askFirst to askLast how long to wait where it does not answer.
+	askAgain          = 5 * time.Second
+	askFirst, askLast = 50 * time.Millisecond, time.Second
+	// sure is within what the two clocks are the same.
+	sure = stepBeyond / 5
+	// spareAfter is how long after its instant a timer is looked at by the monotonic clock.
+	spareAfter = 10 * time.Millisecond
+)
+
+// ErrCannotTell is what a StepFilter is told when there is nobody to ask: it then follows the wall
+// clock.
+var ErrCannotTell = errors.New("the other clock cannot be asked")
+
+// StepFilter is a Clock that does not follow a wall clock that is stepped away from the right time.
+//
+// It notices a step, by which the clock under it departs from the monotonic clock by more than half a second within ten. It
+// goes on as before, and asks another clock, such as that of a server, until the wall clock is the nearer of the two. A
+// clock that was wrong from the start, or goes wrong slowly, is followed.
+type StepFilter struct {
+	clock Clock
+	ask   func(context.Context) (time.Time, error)
+	told  func(StepEvent)
+	ctx   context.Context
+	work  sync.WaitGroup
+
+	mu     sync.Mutex
+	looked time.Time     // an instant of the last lookEvery, by the monotonic clock
+	was    time.Time     // what the clock under it showed then
+	ahead  time.Duration // what is added to the clock under it; 0 where that is followed
+	step   time.Duration // by which that was set, of which nobody was told
+	asking bool
+	again  chan struct{} // another step while asking
+	timers map[*filtered]struct{}
+}
+
+// StepEvent is what became of a clock that was stepped.
+type StepEvent struct {
+	// By is by how much the wall clock was set ahead; less than 0 for back.
+	By time.Duration
+	// Followed says that the StepFilter goes by the wall clock as it is now.
+	Followed bool
+	// Err is why, where the other clock could not tell.
+	Err error
+}
+
+// NewStepFilter filters a clock until ctx ends; Wait then waits for what is under way. ask returns what
+// another clock says, or ErrCannotTell; after other errors it is called again. told is called for
+// each step once it is known what to do about it.
+func NewStepFilter(ctx context.Context, c Clock, ask func(context.Context) (time.Time, error), told func(StepEvent)) *StepFilter {
+	f := &StepFilter{
+		clock: c, ask: ask, told: told, ctx: ctx,
+		looked: time.Now(), was: wall(c), again: make(chan struct{}, 1), timers: map[*filtered]struct{}{},
+	}
+	f.work.Go(func() {
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				f.Now()
+			}
+		}
+	})
+	return f
+}
+
+// wall loses the monotonic reading, which would hide that a clock was set.
+func wall(c Clock) time.Time { return c.Now().Round(0) }
+
+// Now returns the time of the clock under it, or what that would be had it not been stepped.
+func (f *StepFilter) Now() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.look().Add(f.ahead)
+}
+
+// Wait waits until nobody is asked any more, which is soon after ctx has ended.
+func (f *StepFilter) Wait() {
+	f.Now() // comes after whoever looked before ctx ended, and nobody begins to ask any more
+	f.work.Wait()
+}
+
+// look returns the time of the clock under it, and keeps that of the filter from a step.
+func (f *StepFilter) look() (under time.Time) {
+	looked, under := time.Now(), wall(f.clock)
+	passed := looked.Sub(f.looked)
+	step := under.Sub(f.was) - passed
+	switch {
+	case f.ctx.Err() != nil:
+	case step.Abs() > stepBeyond:
+		f.looked, f.was = looked, under
+		f.ahead -= step
+		f.step += step
+		f.setTimers()
+		if f.asking {
+			select {
+			case f.again <- struct{}{}:
+			default:
+			}
+			break
+		}
+		f.asking = true
+		f.work.Go(f.settle)
+	case passed >= lookEvery:
+		f.looked, f.was = looked, under
+	}
+	return under
+}
+
+func (f *StepFilter) setTimers() {
+	for t := range f.timers {
+		t.set()
+	}
+}
+
+// settle asks until the wall clock is followed.
+func (f *StepFilter) settle() {
+	for wait := askFirst; ; {
+		asked := time.Now()
+		other, err := f.ask(f.ctx)
+		next := wait
+		if err == nil || errors.Is(err, ErrCannotTell) {
+			// The answer is of some instant of the time that it took.
+			if f.decide(other.Add(time.Since(asked)/2), err) {
+				return
+			}
+			next = askAgain
+		} else {
+			wait = min(2*wait, askLast)
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-f.ctx.Done():
+			timer.Stop()
+			return
+		case <-f.again:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// decide follows the wall clock if it is as near to the other clock, and reports whether it does.
+func (f *StepFilter) decide(other time.Time, err error) bool {
+	f.mu.Lock()
+	under := f.look()
+	e := StepEvent{By: f.step, Err: err}
+	e.Followed = err != nil || f.ahead.Abs() <= sure || under.Sub(other).Abs() <= under.Add(f.ahead).Sub(other).Abs()
+	if f.step = 0; e.Followed {
+		if e.By == 0 {
+			e.By = -f.ahead // it was put right in parts
+		}
+		f.ahead, f.asking = 0, false
+		f.setTimers()
+	}
+	f.mu.Unlock()
+	if e.By != 0 {
+		f.told(e)
+	}
+	return e.Followed
+}
+
+// NewTimer returns a stopped timer of the filtered clock.
+func (f *StepFilter) NewTimer() Timer {
+	t := &filtered{Timer: f.clock.NewTimer(), filter: f}
+	t.spare = time.AfterFunc(time.Hour, func() { f.Now() })
+	t.spare.Stop()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.timers[t] = struct{}{}
+	return t
+}
+
+// filtered is a timer of a StepFilter. The one under it waits for the clock to show an instant, and for
+// long if that is set back: spare has the clock be looked at then.
+type filtered struct {
+	Timer
+	filter *StepFilter
+	at     time.Time // zero while it is stopped
+	spare  *time.Timer
+}
+
+// set sets the timer under it by how far that clock is behind.
+func (t *filtered) set() {
+	if !t.at.IsZero() {
+		t.Timer.Reset(t.at.Add(-t.filter.ahead))
+	}
+}
+
+func (t *filtered) Reset(at time.Time) {
+	t.filter.mu.Lock()
+	defer t.filter.mu.Unlock()
+	now := t.filter.look().Add(t.filter.ahead)
+	t.at = at
+	t.set()
+	t.spare.Reset(min(max(at.Sub(now), 0), math.MaxInt64-spareAfter) + spareAfter)
+}
+
+func (t *filtered) Stop() {
+	t.filter.mu.Lock()
+	defer t.filter.mu.Unlock()
+	t.at = time.Time{}
+	t.Timer.Stop()
+	t.spare.Stop()
+}
+
+func (t *filtered) Close() {
+	t.Stop()
+	t.filter.mu.Lock()
+	defer t.filter.mu.Unlock()
+	delete(t.filter.timers, t)
+	t.Timer.Close()
+}
