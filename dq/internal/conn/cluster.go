@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -45,9 +46,11 @@ const (
 	// whatever the signs are.
 	slotsInterval = 10 * time.Second
 	slotsPause    = 100 * time.Millisecond
-	// slotsTimeout bounds asking for the table; another server is asked after slotsPatience.
-	slotsTimeout  = 2 * time.Second
-	slotsPatience = 250 * time.Millisecond
+	// slotsTimeout bounds asking for the table, of so many servers at once that one which hangs does not count.
+	slotsTimeout = time.Second
+	askedAtOnce  = 3
+	// silenceInterval is how often the servers are looked at for one that is silent.
+	silenceInterval = 250 * time.Millisecond
 	// absentGrace is how long connections to a server are kept that no table names.
 	absentGrace = 30 * time.Second
 )
@@ -186,15 +189,11 @@ func (t *cluster) load(ctx context.Context) error {
 }
 
 func (t *cluster) reload() error {
-	ctx, cancel := context.WithTimeout(t.conns.ctx, slotsTimeout)
-	defer cancel()
-	var slots []redis.ClusterSlot
-	var err error
+	ask := t.slots
 	if own := t.opt.ClusterSlots; own != nil {
-		slots, err = own(ctx)
-	} else {
-		slots, err = t.slots(ctx)
+		ask = own
 	}
+	slots, err := ask(t.conns.ctx)
 	if err != nil {
 		return err
 	}
@@ -204,64 +203,43 @@ func (t *cluster) reload() error {
 	return nil
 }
 
-// slots asks a server, and another one where the answer takes long. The first answer counts.
+// slots asks the servers, some at a time. The first answer counts.
 func (t *cluster) slots(ctx context.Context) ([]redis.ClusterSlot, error) {
 	type answer struct {
 		slots []redis.ClusterSlot
 		err   error
 	}
-	candidates := t.candidates()
-	answers := make(chan answer, len(candidates))
 	var errs []error
-	for asked := 0; ; asked++ {
-		var patience <-chan time.Time
-		if asked < len(candidates) {
-			patience = time.After(slotsPatience)
+	for some := range slices.Chunk(t.addresses(), askedAtOnce) {
+		answers := make(chan answer, len(some))
+		within, cancel := context.WithTimeout(ctx, slotsTimeout)
+		defer cancel()
+		for _, address := range some {
 			go func() {
-				slots, err := askSlots(ctx, t.at(candidates[asked]))
+				slots, err := askSlots(within, t.at(address))
 				answers <- answer{slots, err}
 			}()
 		}
-		select {
-		case a := <-answers:
+		for range some {
+			a := <-answers
 			if a.err == nil {
 				return a.slots, nil
 			}
-			if errs = append(errs, a.err); len(errs) == len(candidates) {
-				return nil, fmt.Errorf("no server of the cluster tells its slots: %w", errors.Join(errs...))
-			}
-		case <-patience:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("no server of the cluster tells its slots: %w", errors.Join(append(errs, context.Cause(ctx))...))
+			errs = append(errs, a.err)
 		}
 	}
+	return nil, fmt.Errorf("no server of the cluster tells its slots: %w", errors.Join(errs...))
 }
 
-// candidates returns the addresses of servers to ask, those that are connected and answer first.
-func (t *cluster) candidates() []string {
-	rank := make(map[string]int)
-	for _, address := range t.opt.Addrs {
-		rank[address] = 2
-	}
+// addresses returns all that are known, in no order.
+func (t *cluster) addresses() []string {
+	all := slices.Clone(t.opt.Addrs)
 	if table := t.table.Load(); table != nil {
-		for _, address := range table.servers {
-			rank[address] = 1
-		}
+		all = append(all, table.servers...)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for address, s := range t.servers {
-		switch {
-		case s.stalled():
-			rank[address] = 3
-		case s.connected():
-			rank[address] = 0
-		default:
-			rank[address] = 1
-		}
-	}
-	all := slices.Collect(maps.Keys(rank))
-	slices.SortStableFunc(all, func(a, b string) int { return rank[a] - rank[b] })
+	slices.Sort(all)
+	all = slices.Compact(all)
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
 
@@ -291,12 +269,13 @@ func parseSlots(reply any, asked string) (all []redis.ClusterSlot, err error) {
 		slots := redis.ClusterSlot{Start: int(start), End: int(end)}
 		for _, one := range fields[2:] {
 			parts, _ := one.([]any)
-			if len(parts) < 2 {
-				return nil, fmt.Errorf("%s: expected a server's host and port, got %.100v", asked, one)
+			var host string
+			var port int64
+			if len(parts) >= 2 {
+				host, _ = parts[0].(string)
+				port, _ = parts[1].(int64)
 			}
-			host, _ := parts[0].(string)
-			port, isPort := parts[1].(int64)
-			if !isPort || port <= 0 || port >= 1<<16 {
+			if port <= 0 || port >= 1<<16 {
 				return nil, fmt.Errorf("%s: expected a server's host and port, got %.100v", asked, one)
 			}
 			slots.Nodes = append(slots.Nodes, redis.ClusterNode{Addr: fullAddress(net.JoinHostPort(host, fmt.Sprint(port)), asked)})
@@ -340,7 +319,7 @@ func (t *cluster) drop(s *server) {
 // watchSilence has the table loaded anew while a server does not answer: a master that hangs is replaced without any
 // connection to it breaking.
 func (t *cluster) watchSilence() {
-	for Pause(t.conns.ctx, slotsPatience) == nil {
+	for Pause(t.conns.ctx, silenceInterval) == nil {
 		t.mu.Lock()
 		for address, s := range t.servers {
 			if !s.stalled() {

@@ -150,18 +150,11 @@ func isForbidden(reply resp.Error) bool {
 		redis.HasErrorPrefix(reply, "Unknown") || redis.HasErrorPrefix(reply, "NOAUTH")
 }
 
-// slowest is the rate, in bytes a second, at which a request must arrive to be no silent one: the kernel does not tell how
-// far it is.
-const slowest = 100 << 10
-
 // pop waits for the reply to what takes values away, or has a connection of its own for another reason, and returns why it is
 // not waited for any longer. A server that stands still would otherwise cost what it takes: it runs the command all the same.
 func (s *sending) pop(ctx context.Context, x *exchange) error {
 	c := s.conns
 	limit := x.server.opt.ReadTimeout
-	if limit > 0 {
-		limit += time.Duration(s.size()) * time.Second / slowest
-	}
 	silent := time.NewTimer(limit)
 	defer silent.Stop()
 	if limit <= 0 || s.Alone {
@@ -188,7 +181,7 @@ func (s *sending) pop(ctx context.Context, x *exchange) error {
 		case <-silent.C:
 			if now := x.socket.received.Load(); now > came {
 				came = now
-				silent.Reset(x.server.opt.ReadTimeout)
+				silent.Reset(limit)
 				continue
 			}
 			why = errors.New("the server stands still: what still comes is put back")
@@ -198,21 +191,6 @@ func (s *sending) pop(ctx context.Context, x *exchange) error {
 		go s.linger(x)
 		return fmt.Errorf("%w: %w", ErrLost, why)
 	}
-}
-
-// size is about how many bytes the request has.
-func (s *sending) size() (n int) {
-	for _, command := range s.Commands {
-		for _, arg := range command {
-			switch a := arg.(type) {
-			case string:
-				n += len(a)
-			case []byte:
-				n += len(a)
-			}
-		}
-	}
-	return n
 }
 
 // linger waits for a reply that nobody waits for any more, and gives back what it holds. After Stop it ends as a command
