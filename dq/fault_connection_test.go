@@ -89,14 +89,23 @@ func TestFaultAFarServerGetsBackWhatComesTooLate(t *testing.T) {
 		}()
 	}
 	require.Eventually(t, func() bool { return strings.Count(direct.ClientList(ctx).Val(), "flags=b ") == takes }, testDeadline, time.Millisecond)
-	for i := range takes {
-		require.NoError(t, direct.RPush(ctx, fmt.Sprint("orders", i), "v").Err())
-	}
+	_, err = direct.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i := range takes {
+			p.RPush(ctx, fmt.Sprint("orders", i), "v")
+		}
+		return nil
+	})
 	cancel()
+	require.NoError(t, err)
+	late := 0
 	for range takes {
-		require.ErrorIs(t, <-taken, context.Canceled)
+		if err := <-taken; err != nil { // on a busy machine some may have come in time
+			require.ErrorIs(t, err, context.Canceled)
+			late++
+		}
 	}
-	for range takes {
+	require.Positive(t, late)
+	for range late {
 		select {
 		case e := <-returned:
 			require.NoError(t, e.Err)
@@ -104,9 +113,11 @@ func TestFaultAFarServerGetsBackWhatComesTooLate(t *testing.T) {
 			require.Fail(t, "not returned")
 		}
 	}
+	back := 0
 	for i := range takes {
-		require.Equal(t, []string{"v"}, direct.LRange(ctx, fmt.Sprint("orders", i), 0, -1).Val(), "back, once")
+		back += int(direct.LLen(ctx, fmt.Sprint("orders", i)).Val())
 	}
+	require.Equal(t, late, back, "each once")
 }
 
 // A server that never ends its reply, as after a fault of its memory, takes none of the process's.

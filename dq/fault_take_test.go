@@ -13,6 +13,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -144,7 +145,7 @@ func TestFaultADeadBlockingConnectionTakesNothingLater(t *testing.T) {
 
 func TestFaultManyCancelledTakesLeaveFewConnections(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, redistest.Redis(t), quick())
+	b, p := through(t, redistest.Redis(t), dq.WithTimes(conn.Times{Idle: time.Second}))
 	ctx, cancel := context.WithCancel(deadline(t))
 	var takers sync.WaitGroup
 	for range 500 {

@@ -41,8 +41,8 @@ func WithRelease(release string) Option {
 }
 
 // WithStrictWire sends what a Redisson of the release sends and nothing besides: a
-// member of the other layout stops the queue as it stops Redisson, Remove is one call of its script, and a connection on
-// which a command blocks is not probed. It is for judging dq by recordings of Redisson. Without it, offers are Redisson's
+// member of the other layout stops the queue as it stops Redisson, Remove is one call of its script, and a command that
+// blocks is sent once, so that the end of its connection may go unnoticed. It is for judging dq by recordings of Redisson. Without it, offers are Redisson's
 // byte for byte; transfers, polls and removals are scripts of our own with the same effect.
 func WithStrictWire() Option {
 	return func(c *config) error { c.strict = true; return nil }
