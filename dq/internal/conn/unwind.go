@@ -82,6 +82,7 @@ func (c *Conns) untilDone(x *exchange) {
 				answers, came = time.Now(), now
 			case time.Since(answers) > c.Silent:
 				x.socket.fail(errSilent)
+				<-x.done
 				return
 			}
 		case <-closing:
