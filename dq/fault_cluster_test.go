@@ -14,7 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-func clusterClient(t *testing.T, c *redis.ClusterSet) *goredis.ClusterClient {
+func clusterClient(t *testing.T, c *redistest.ClusterSet) *goredis.ClusterClient {
 	t.Helper()
 	o := &goredis.ClusterOptions{}
 	for _, n := range c.Nodes() {
@@ -26,7 +26,7 @@ func clusterClient(t *testing.T, c *redis.ClusterSet) *goredis.ClusterClient {
 }
 
 // ownerOf returns the node that has the slot of a queue.
-func ownerOf(t *testing.T, c *redis.ClusterSet, queue string) *redis.Node {
+func ownerOf(t *testing.T, c *redistest.ClusterSet, queue string) *redis.Node {
 	t.Helper()
 	n, err := c.NodeOfKey(deadline(t), queue)
 	require.NoError(t, err)

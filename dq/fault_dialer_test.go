@@ -42,7 +42,7 @@ func (b *behind) add(t *testing.T, address string, n *redis.Node) {
 func onAll(t *testing.T, nodes []*redis.Node, args ...any) {
 	t.Helper()
 	for _, n := range nodes {
-		rdb := n.NewClient()
+		rdb := redistest.Client(n)
 		require.NoError(t, rdb.Do(t.Context(), args...).Err())
 		_ = rdb.Close()
 	}
@@ -50,7 +50,7 @@ func onAll(t *testing.T, nodes []*redis.Node, args ...any) {
 
 // announce has each node name itself by a host name, as behind an address translation,
 // or by its port alone.
-func announce(t *testing.T, c *redis.ClusterSet, kind string) (*behind, []string) {
+func announce(t *testing.T, c *redistest.ClusterSet, kind string) (*behind, []string) {
 	t.Helper()
 	b := &behind{}
 	var seeds []string
@@ -68,7 +68,7 @@ func announce(t *testing.T, c *redis.ClusterSet, kind string) (*behind, []string
 	onAll(t, c.Nodes(), "CONFIG", "SET", "cluster-preferred-endpoint-type", kind)
 	if kind == "hostname" {
 		for _, n := range c.Nodes() {
-			rdb := n.NewClient()
+			rdb := redistest.Client(n)
 			defer rdb.Close()
 			require.Eventually(t, func() bool {
 				return strings.Count(fmt.Sprint(rdb.Do(t.Context(), "CLUSTER", "SLOTS").Val()), ".test") >= len(c.Nodes())
@@ -83,7 +83,7 @@ func TestFaultClusterBehindADialer(t *testing.T) {
 	for kind, protocol := range map[string]int{"hostname": 3, "unknown-endpoint": 2} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			c := redistest.ClusterOf(t, redis.ClusterOptions{Masters: 3, Args: []string{"--requirepass", "owner"}})
+			c := redistest.Cluster(t, 3, 0, "--requirepass", "owner")
 			onAll(t, c.Nodes(), "ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all")
 			b, seeds := announce(t, c, kind)
 			f := follow(t, goredis.NewClusterClient(&goredis.ClusterOptions{
@@ -113,7 +113,7 @@ func TestFaultSentinelBehindADialer(t *testing.T) {
 	for _, protocol := range []int{2, 3} {
 		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
 			t.Parallel()
-			s := redistest.SentinelOf(t, redis.SentinelOptions{Args: []string{"--requirepass", "owner"}})
+			s := redistest.Sentinel(t, 1, "--requirepass", "owner")
 			onAll(t, s.Nodes(), "ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all")
 			b := &behind{}
 			var sentinels []string

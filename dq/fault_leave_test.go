@@ -19,7 +19,7 @@ func named(t *testing.T, nodes []*redis.Node, name string) (n int) {
 	t.Helper()
 	for _, node := range nodes {
 		if node.Running() {
-			rdb := node.NewClient()
+			rdb := redistest.Client(node)
 			n += strings.Count(rdb.ClientList(deadline(t)).Val(), " name="+name+" ")
 			_ = rdb.Close()
 		}
@@ -34,7 +34,7 @@ func TestFaultCloseDuringAFailover(t *testing.T) {
 		nodes func(t *testing.T) ([]*redis.Node, func() *redis.Node, goredis.UniversalClient)
 	}
 	sentinel := func(t *testing.T) ([]*redis.Node, func() *redis.Node, goredis.UniversalClient) {
-		s := redistest.Sentinel(t)
+		s := redistest.Sentinel(t, 1)
 		rdb := goredis.NewFailoverClient(&goredis.FailoverOptions{
 			MasterName: "mymaster", SentinelAddrs: []string{s.Sentinels()[0].Addr}, ClientName: "leak",
 		})

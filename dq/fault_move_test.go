@@ -19,7 +19,7 @@ import (
 // moving is a Cluster, and where a queue's slot may go.
 type moving struct {
 	*follower
-	set      *redis.ClusterSet
+	set      *redistest.ClusterSet
 	from, to *redis.Node
 	slot     int
 	names    wire.Names
@@ -41,7 +41,7 @@ func setupMoving(t *testing.T, queue string) *moving {
 // errorStats returns how often a server answered with an error of a code.
 func errorStats(t *testing.T, n *redis.Node, code string) int {
 	t.Helper()
-	rdb := n.NewClient()
+	rdb := redistest.Client(n)
 	defer rdb.Close()
 	var count int
 	for line := range strings.Lines(rdb.Info(deadline(t), "errorstats").Val()) {
@@ -56,7 +56,7 @@ func errorStats(t *testing.T, n *redis.Node, code string) int {
 // blocked waits until so many Takes block on a server.
 func blocked(t *testing.T, n *redis.Node, want int) {
 	t.Helper()
-	rdb := n.NewClient()
+	rdb := redistest.Client(n)
 	defer rdb.Close()
 	require.Eventually(t, func() bool {
 		count := 0
@@ -219,7 +219,7 @@ func TestFaultClusterChangesUnderLoad(t *testing.T) {
 		}
 		require.NoError(t, c.Settle(deadline(t)))
 	}
-	rdb := ownerOf(t, c, "orders").NewClient()
+	rdb := redistest.Client(ownerOf(t, c, "orders"))
 	defer rdb.Close()
 	require.NoError(t, rdb.ScriptFlush(t.Context()).Err())
 	close(stop)

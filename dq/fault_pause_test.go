@@ -12,7 +12,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
-	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -122,7 +121,7 @@ const failoverTimeout = 6 * time.Second
 // Every graceful fail-over of a cluster pauses the master's writes, with takers there.
 func TestFaultClusterFailoverWithTakersThatComeAndGo(t *testing.T) {
 	t.Parallel()
-	c := redistest.ClusterOf(t, redis.ClusterOptions{Masters: 1, Replicas: 1})
+	c := redistest.Cluster(t, 1, 1)
 	f := follow(t, clusterClient(t, c), "orders")
 	ctx, stop := context.WithCancel(deadline(t))
 	var takers sync.WaitGroup
@@ -139,7 +138,7 @@ func TestFaultClusterFailoverWithTakersThatComeAndGo(t *testing.T) {
 		replicas, err := c.ReplicasOf(deadline(t), ownerOf(t, c, "orders"))
 		require.NoError(t, err)
 		require.NotEmpty(t, replicas)
-		rdb := replicas[0].NewClient()
+		rdb := redistest.Client(replicas[0])
 		var asked time.Time
 		require.Eventually(t, func() bool {
 			if strings.Contains(rdb.Info(deadline(t), "replication").Val(), "role:master") {

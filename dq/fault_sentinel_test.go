@@ -14,7 +14,7 @@ import (
 )
 
 // failoverClient returns a plain client of go-redis for a set.
-func failoverClient(t *testing.T, s *redis.SentinelSet) *goredis.Client {
+func failoverClient(t *testing.T, s *redistest.SentinelSet) *goredis.Client {
 	t.Helper()
 	o := &goredis.FailoverOptions{MasterName: "mymaster"}
 	for _, n := range s.Sentinels() {
@@ -25,7 +25,7 @@ func failoverClient(t *testing.T, s *redis.SentinelSet) *goredis.Client {
 	return rdb
 }
 
-func master(t *testing.T, s *redis.SentinelSet) *redis.Node {
+func master(t *testing.T, s *redistest.SentinelSet) *redis.Node {
 	t.Helper()
 	n, err := s.Master(deadline(t))
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestFaultSentinelFailoverLosesNoMoreThanGoRedis(t *testing.T) {
 // lostByFailover has a fail-over happen under the load of a Client and of a plain go-redis.
 func lostByFailover(t *testing.T) (lost, plainLost int) {
 	t.Helper()
-	s := redistest.SentinelOf(t, redis.SentinelOptions{Sentinels: 3})
+	s := redistest.Sentinel(t, 3)
 	f := follow(t, failoverClient(t, s), "orders")
 	plain := failoverClient(t, s)
 	stop := make(chan struct{})
@@ -87,7 +87,7 @@ func lostByFailover(t *testing.T) (lost, plainLost int) {
 
 func TestFaultSentinelFailoverMovesTakesAndSubscription(t *testing.T) {
 	t.Parallel()
-	s := redistest.Sentinel(t)
+	s := redistest.Sentinel(t, 1)
 	f := follow(t, failoverClient(t, s), "orders")
 	k := f.consume(t, 3)
 	f.works(t, k, "before")
@@ -122,7 +122,7 @@ func TestFaultSentinelMasterGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := redistest.Sentinel(t)
+			s := redistest.Sentinel(t, 1)
 			rdb := failoverClient(t, s)
 			f := follow(t, rdb, "orders")
 			k := f.consume(t, 3)
@@ -149,7 +149,7 @@ func TestFaultSentinelMasterGone(t *testing.T) {
 // go on without it.
 func TestFaultSentinelRedisClosedFirst(t *testing.T) {
 	t.Parallel()
-	s := redistest.Sentinel(t)
+	s := redistest.Sentinel(t, 1)
 	rdb := failoverClient(t, s)
 	f := follow(t, rdb, "orders")
 	taking := make(chan error, 1)
@@ -188,7 +188,7 @@ func TestFaultSentinelRedisClosedFirst(t *testing.T) {
 // A redis.Client that was closed before the first call is no different.
 func TestFaultSentinelRedisClosedBefore(t *testing.T) {
 	t.Parallel()
-	s := redistest.Sentinel(t)
+	s := redistest.Sentinel(t, 1)
 	rdb := failoverClient(t, s)
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)

@@ -106,7 +106,8 @@ func parse(args []string, env func(string) (string, bool), stderr io.Writer) (se
 	s.codec, errCodec = newCodec(codecName, class, uid)
 	s.consumer, errStyle = parseConsumer(style)
 	s.release, errRelease = releaseOption(release)
-	return s, errors.Join(errCodec, errStyle, errRelease, redis.CheckSpec(s.redis))
+	_, errRedis := redis.Parse(s.redis)
+	return s, errors.Join(errCodec, errStyle, errRelease, errRedis)
 }
 
 // fromEnv sets what DQ_<FLAG> holds; the command line comes later and wins.
@@ -141,7 +142,10 @@ func run(ctx context.Context, s settings, stderr io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, srv.Close()) }()
-	rdb := srv.NewClient()
+	rdb, err := redis.NewClient(srv.URL())
+	if err != nil {
+		return err
+	}
 	defer rdb.Close()
 	client, err := dq.NewClient(rdb, s.release)
 	if err != nil {

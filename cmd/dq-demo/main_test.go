@@ -33,7 +33,7 @@ type demo struct {
 func startDemo(t *testing.T, srv *redis.Server, args ...string) *demo {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	d := &demo{t: t, client: srv.NewClient(), lines: make(chan string, 10_000), stop: stop, ended: make(chan int, 1)}
+	d := &demo{t: t, client: redistest.Client(srv), lines: make(chan string, 10_000), stop: stop, ended: make(chan int, 1)}
 	t.Cleanup(func() { d.client.Close() })
 	read, write := io.Pipe()
 	go func() {

@@ -28,7 +28,10 @@ func Example_service() {
 		log.Fatal(err)
 	}
 	defer server.Close()
-	rdb := server.NewClient()
+	rdb, err := redis.NewClient(server.URL())
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer rdb.Close()
 	if err := serve(ctx, rdb); err != nil {
 		log.Fatal(err)

@@ -1,8 +1,7 @@
 // Package driver answers: which implementation is under test?
 //
 // It is the one seam between the harness and an implementation of a delay queue: a
-// Driver opens Queues of it on a running server, and says where its messages are
-// kept. The implementations are in rooms of their own:
+// Driver opens Queues of it on a running server. The implementations are in rooms of their own:
 //
 //	driver/library   the dq library, in this process
 //	driver/baseline  designs to measure against: memory, LIST, ZSET
@@ -14,8 +13,6 @@ package driver
 import (
 	"context"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 )
@@ -50,10 +47,6 @@ type Driver interface {
 	// service with many queues would; the client ends when all of them are closed.
 	// Where one cannot be opened, none stays open.
 	Open(ctx context.Context, target Target, names ...string) ([]Queue, error)
-	// Store looks at what is kept of one queue on a server, from beside the queues
-	// that are open; nil where nothing is to be seen there. It does no I/O, and the
-	// client stays the caller's.
-	Store(client redis.UniversalClient, name string) Store
 }
 
 // Clocked is a Driver of this process that can be given another clock.

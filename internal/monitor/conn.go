@@ -3,15 +3,12 @@ package monitor
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/dq-bench/dq-bench/internal/redisurl"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
@@ -35,50 +32,30 @@ type Conn struct {
 // runs after Dial returned is seen. A MONITOR connection costs the server time
 // and sees every client's data; keep it short on a server in production.
 func Dial(ctx context.Context, redisURL string) (*Conn, error) {
-	options, err := redisurl.Parse(redisURL)
-	if err != nil {
-		return nil, fmt.Errorf("MONITOR needs the address of one server, redis://host:port or rediss://host:port: %w", err)
+	address, err := redis.ParseAddress(redisURL)
+	if err != nil || address.Topology != redis.Single {
+		return nil, errors.Join(errors.New("MONITOR needs the address of one server, redis://host:port or rediss://host:port"), err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
-	socket, err := dialSocket(ctx, options)
+	socket, err := redis.Dial(ctx, redisURL)
 	if err != nil {
-		return nil, fmt.Errorf("MONITOR: connecting to %s: %w", options.Addr, err)
+		return nil, fmt.Errorf("MONITOR: %w", err)
 	}
 	c := &Conn{socket: socket, in: resp.NewReader(socket, 64<<10)}
-	if err := c.handshake(ctx, options); err != nil {
+	if err := c.begin(ctx); err != nil {
 		socket.Close()
-		return nil, fmt.Errorf("MONITOR on %s: %w", options.Addr, err)
+		return nil, fmt.Errorf("MONITOR on %s: %w", address.Hosts[0], err)
 	}
 	return c, nil
 }
 
-func dialSocket(ctx context.Context, options *redis.Options) (net.Conn, error) {
-	if options.TLSConfig != nil {
-		return (&tls.Dialer{Config: options.TLSConfig}).DialContext(ctx, options.Network, options.Addr)
-	}
-	return (&net.Dialer{}).DialContext(ctx, options.Network, options.Addr)
-}
-
-func (c *Conn) handshake(ctx context.Context, options *redis.Options) error {
-	if options.Password != "" {
-		auth := []string{"AUTH", options.Password}
-		if options.Username != "" {
-			auth = []string{"AUTH", options.Username, options.Password}
-		}
-		if err := c.command(ctx, auth...); err != nil {
-			return fmt.Errorf("AUTH: %w", err)
-		}
-	}
-	return c.command(ctx, "MONITOR")
-}
-
-// command sends a command whose answer is +OK.
-func (c *Conn) command(ctx context.Context, args ...string) error {
+// begin sends MONITOR, whose answer is +OK.
+func (c *Conn) begin(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		c.socket.SetWriteDeadline(deadline)
 	}
-	if _, err := c.socket.Write(resp.AppendCommand(nil, args...)); err != nil {
+	if _, err := c.socket.Write(resp.AppendCommand(nil, "MONITOR")); err != nil {
 		return err
 	}
 	kind, text, err := c.readLine(ctx)

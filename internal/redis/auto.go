@@ -37,7 +37,7 @@ func startEmbedded(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Addr: e.Addr(), How: "embedded", target: target{addrs: []string{e.Addr()}}, closer: e.Close}
+	s := &Server{Addr: e.Addr(), How: "embedded", address: Address{Hosts: []string{e.Addr()}}, closer: e.Close}
 	if err := s.identify(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

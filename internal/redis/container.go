@@ -185,7 +185,7 @@ func runContainer(ctx context.Context, image string) (*Server, error) {
 	if s.Addr, err = ctr.PortEndpoint(ctx, "6379/tcp", ""); err != nil {
 		return nil, errors.Join(&oneLine{err}, s.Close())
 	}
-	s.target.addrs = []string{s.Addr}
+	s.address.Hosts = []string{s.Addr}
 	if err := s.identify(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -20,7 +20,7 @@ func TestContainer(t *testing.T) {
 	require.Equal(t, "container "+redis.DefaultImage, s.How)
 	require.Equal(t, "redis", s.Product)
 	require.Regexp(t, `^7\.0\.`, s.Version)
-	c := s.NewClient()
+	c := redistest.Client(s)
 	require.NoError(t, c.Set(t.Context(), "k", "v", 0).Err())
 	require.NoError(t, c.Close())
 

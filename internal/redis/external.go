@@ -16,19 +16,19 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-func startExternal(ctx context.Context, t target) (*Server, error) {
+func startExternal(ctx context.Context, t Address) (*Server, error) {
 	t, err := t.loaded()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Addr: t.addrs[0], How: "external", target: t}
-	if t.topology == sentinel {
+	s := &Server{Addr: t.Hosts[0], How: "external", address: t}
+	if t.Topology == Sentinel {
 		addr, err := t.masterAddr(ctx)
 		if err != nil {
 			return nil, err
 		}
 		s.Addr = addr
-		probe := &Server{Addr: addr, target: t.at(addr)}
+		probe := &Server{Addr: addr, address: t.At(addr)}
 		if err := probe.identify(ctx); err != nil {
 			return nil, err
 		}
@@ -45,35 +45,35 @@ func startExternal(ctx context.Context, t target) (*Server, error) {
 // slot, behind sentinels the master of this moment; any other server itself.
 func (s *Server) NodeOf(ctx context.Context, key string) (*Server, error) {
 	addr := s.Addr
-	switch s.target.topology {
-	case single:
+	switch s.address.Topology {
+	case Single:
 		return s, nil
-	case cluster:
-		client := goredis.NewClusterClient(s.target.clusterOptions())
+	case Cluster:
+		client := goredis.NewClusterClient(s.address.clusterOptions())
 		defer client.Close()
 		master, err := client.MasterForKey(ctx, key)
 		if err != nil {
-			return nil, s.target.explain(err)
+			return nil, s.address.explain(err)
 		}
 		addr = master.Options().Addr
-	case sentinel:
+	case Sentinel:
 	}
-	n := &Server{Addr: addr, How: s.How, target: s.target.at(addr)}
+	n := &Server{Addr: addr, How: s.How, address: s.address.At(addr)}
 	return n, n.identify(ctx)
 }
 
 // at is one of t's servers by itself.
-func (t target) at(addr string) target {
-	t.topology, t.addrs, t.master, t.sentinelPassword = single, []string{addr}, "", ""
+func (t Address) at(addr string) Address {
+	t.Topology, t.Hosts, t.master, t.sentinelPassword = Single, []string{addr}, "", ""
 	return t
 }
 
 // masterAddr asks the sentinels in turn where the master is.
-func (t target) masterAddr(ctx context.Context) (string, error) {
+func (t Address) masterAddr(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var last error
-	for _, addr := range t.addrs {
+	for _, addr := range t.Hosts {
 		conn, err := t.dial(ctx, addr)
 		if err != nil {
 			last = err
@@ -92,15 +92,15 @@ func (t target) masterAddr(ctx context.Context) (string, error) {
 		last = err
 	}
 	if errors.Is(last, goredis.Nil) {
-		return "", fmt.Errorf("the sentinels at %s watch no master %q: check the name", strings.Join(t.addrs, ","), t.master)
+		return "", fmt.Errorf("the sentinels at %s watch no master %q: check the name", strings.Join(t.Hosts, ","), t.master)
 	}
 	return "", t.explain(last)
 }
 
 // explain turns what a client met into one line: what was expected, what came,
 // what to do. No line repeats the password; %w keeps the cause for errors.Is.
-func (t target) explain(err error) error {
-	at := strings.Join(t.addrs, ",")
+func (t Address) explain(err error) error {
+	at := strings.Join(t.Hosts, ",")
 	var dns *net.DNSError
 	var netErr net.Error
 	var record tls.RecordHeaderError
@@ -111,9 +111,9 @@ func (t target) explain(err error) error {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		hint = "nothing listens there; start a Redis there or choose another with --redis"
-	case t.unix && errors.Is(err, fs.ErrNotExist):
+	case t.Unix && errors.Is(err, fs.ErrNotExist):
 		hint = "there is no such socket; check the path, and unixsocket in the server's configuration"
-	case t.unix && errors.Is(err, fs.ErrPermission):
+	case t.Unix && errors.Is(err, fs.ErrPermission):
 		hint = "this user may not write to the socket; see unixsocketperm in the server's configuration"
 	case errors.As(err, &dns):
 		hint = "the host name does not resolve; check it"
@@ -127,7 +127,7 @@ func (t target) explain(err error) error {
 		hint = "it refuses the user or password of the URL; correct them"
 	case strings.Contains(msg, "NOAUTH"):
 		hint = "it wants a password; put it into a file for --redis-password-file, or the whole URL into DQ_REDIS"
-	case strings.Contains(msg, "unknown command") && t.topology == sentinel:
+	case strings.Contains(msg, "unknown command") && t.Topology == Sentinel:
 		hint = "that is no sentinel; name the sentinels' port, usually 26379"
 	case strings.Contains(msg, "NOPERM"):
 		hint = "the user may not run PING and INFO; grant +@connection +info"
@@ -146,11 +146,11 @@ func (t target) explain(err error) error {
 }
 
 // otherScheme is the advice where the two ends may disagree about TLS.
-func (t target) otherScheme() string {
+func (t Address) otherScheme() string {
 	switch {
-	case t.unix:
+	case t.Unix:
 		return "whose socket it is"
-	case t.tls:
+	case t.TLS:
 		return "redis:// if it speaks no TLS"
 	}
 	return "rediss:// if it speaks TLS"

@@ -8,8 +8,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	goredis "github.com/redis/go-redis/v9"
 )
 
 // errClosed is what a Node answers once its Server is closed.
@@ -26,7 +24,7 @@ type Node struct {
 
 	command []string
 	ready   string
-	target  target
+	address Address
 
 	mu      sync.Mutex // one fault at a time, and none beside Close
 	process *process
@@ -61,9 +59,8 @@ func (n *Node) alive() bool {
 	}
 }
 
-// NewClient returns a new client of this one process, whatever its role in a
-// set; the caller closes it.
-func (n *Node) NewClient() *goredis.Client { return goredis.NewClient(n.target.options()) }
+// URL is the address of this one process, whatever its role in a set, as Server.URL is.
+func (n *Node) URL() string { return n.address.String() }
 
 // Kill ends the program as kill -9 does, and returns when it has ended: its
 // connections are then gone and its port refuses. Port and folder stay for
@@ -158,20 +155,9 @@ func (n *Node) close() error {
 // Alone is the node as a Server by itself, whatever its part in a set, whose clients begin in a
 // database. To close it does nothing.
 func (n *Node) Alone(ctx context.Context, database int) (*Server, error) {
-	s := &Server{Addr: n.Addr, How: "process " + n.command[0], PID: n.PID(), target: n.target, nodes: []*Node{n}}
-	s.target.db = database
+	s := &Server{Addr: n.Addr, How: "process " + n.command[0], PID: n.PID(), address: n.address, nodes: []*Node{n}}
+	s.address.Database = database
 	return s, s.identify(ctx)
-}
-
-// connect gives a client of one connection that is made now and tries each
-// command once: unlike a pool it says at once when nobody is there, and logs
-// nothing. ctx bounds the dial, 3 s each answer.
-func (n *Node) connect(ctx context.Context) (*goredis.Client, error) {
-	conn, err := n.target.dial(ctx, n.Addr)
-	if err != nil {
-		return nil, err
-	}
-	return n.target.clientOn(conn), nil
 }
 
 // until asks again, every 20 ms, until what holds or ctx ends; these servers announce no such event.

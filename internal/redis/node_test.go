@@ -25,7 +25,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 
 func TestANodeAloneIsASingleServer(t *testing.T) {
 	t.Parallel()
-	set := redistest.Sentinel(t)
+	set := redistest.Sentinel(t, 1)
 	n := set.Nodes()[0]
 	s, err := n.Alone(t.Context(), 3)
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestNodeKillAndRestartKeepWhatWasWritten(t *testing.T) {
 	s := redistest.Process(t, "--appendonly", "yes", "--appendfsync", "always")
 	n := s.Nodes()[0]
 	require.Equal(t, s.PID, n.PID())
-	c := n.NewClient()
+	c := redistest.Client(n)
 	defer c.Close()
 	require.NoError(t, c.Set(t.Context(), "k", "v", 0).Err())
 
@@ -68,7 +68,7 @@ func TestNodePauseAndResume(t *testing.T) {
 	t.Parallel()
 	s := redistest.Process(t)
 	n := s.Nodes()[0]
-	c := s.NewClient()
+	c := redistest.Client(s)
 	defer c.Close()
 	require.NoError(t, c.Ping(t.Context()).Err())
 
@@ -92,7 +92,7 @@ func TestProcessArguments(t *testing.T) {
 	t.Parallel()
 	s := redistest.Process(t, "--requirepass", "secret")
 	require.NotEmpty(t, s.Version)
-	c := s.NewClient()
+	c := redistest.Client(s)
 	defer c.Close()
 	require.NoError(t, c.Ping(t.Context()).Err(), "its clients know the password")
 

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,6 +72,12 @@ func findServer(path string) (string, error) {
 // --aclfile are the caller's matter, also when the default user may do nothing.
 // Arguments that would take the server away from its port or folder are refused.
 func StartProcess(ctx context.Context, path string, args ...string) (*Server, error) {
+	return StartConfigured(ctx, path, "", args...)
+}
+
+// StartConfigured is StartProcess with lines of a configuration file that the server may rewrite, as one does that sentinels
+// promote. With the argument --sentinel it starts a sentinel.
+func StartConfigured(ctx context.Context, path, lines string, args ...string) (*Server, error) {
 	if err := checkArgs(args); err != nil {
 		return nil, err
 	}
@@ -78,11 +85,26 @@ func StartProcess(ctx context.Context, path string, args ...string) (*Server, er
 	if err != nil {
 		return nil, err
 	}
-	n, err := launch(ctx, recipe{bin: bin, ready: readyLine, extra: args})
+	r := recipe{bin: bin, ready: readyLine, extra: args, configure: func(port, dir string) ([]string, error) {
+		conf := filepath.Join(dir, "redis.conf")
+		return append([]string{conf}, standalone(port, dir)...), os.WriteFile(conf, []byte(lines), 0o600)
+	}}
+	watches := slices.Contains(args, "--sentinel")
+	if watches {
+		r.ready, r.configure = sentinelReadyLine, func(port, dir string) ([]string, error) {
+			conf := filepath.Join(dir, "redis.conf")
+			text := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %q\n%s\n", port, dir, lines)
+			return []string{conf}, os.WriteFile(conf, []byte(text), 0o600)
+		}
+	}
+	n, err := launch(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Addr: n.Addr, How: "process " + bin, PID: n.PID(), target: n.target, nodes: []*Node{n}, closer: n.close}
+	s := &Server{Addr: n.Addr, How: "process " + bin, PID: n.PID(), address: n.address, nodes: []*Node{n}, closer: n.close}
+	if watches {
+		return s, nil
+	}
 	err = s.identify(ctx)
 	if err != nil && (strings.Contains(err.Error(), "NOAUTH") || strings.Contains(err.Error(), "NOPERM")) {
 		// Its users are the caller's: it answers, and its log has told what it is.
@@ -127,7 +149,7 @@ func standalone(port, dir string) []string {
 type recipe struct {
 	bin   string
 	ready string // what it logs when it is up
-	// configure gives the arguments for the port and folder taken; nil means standalone.
+	// configure gives the arguments for the port and folder taken.
 	configure func(port, dir string) ([]string, error)
 	extra     []string // arguments that follow those
 }
@@ -158,12 +180,9 @@ func launchOnce(ctx context.Context, r recipe) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := standalone(port, dir)
-	if r.configure != nil {
-		args, err = r.configure(port, dir)
-	}
+	args, err := r.configure(port, dir)
 	n := &Node{Addr: net.JoinHostPort("127.0.0.1", port), Dir: dir, command: append([]string{r.bin}, append(args, r.extra...)...), ready: r.ready}
-	n.target = target{addrs: []string{n.Addr}, password: password(r.extra)}
+	n.address = Address{Hosts: []string{n.Addr}, password: password(r.extra)}
 	if err == nil {
 		n.process, err = run(ctx, n.command, dir, n.ready)
 	}

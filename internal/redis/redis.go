@@ -2,9 +2,8 @@
 //
 // Start takes the value of --redis and gives back a running server, whichever
 // way it came to be: an external one, a container, a local process, or the
-// embedded one. StartProcess, StartCluster and StartSentinel and their kin start
-// local processes, one or a small set, whose Nodes can be killed, paused and
-// started again.
+// embedded one. StartProcess starts a local process whose Node can be killed, paused and
+// started again. Connect gives a Conn of a server, and Dial a plain connection.
 package redis
 
 import (
@@ -40,11 +39,11 @@ type Server struct {
 	// PID is the process id of a local process as started, 0 for every other form.
 	PID int
 
-	target target
-	nodes  []*Node
-	closer func() error
-	once   sync.Once
-	err    error
+	address Address
+	nodes   []*Node
+	closer  func() error
+	once    sync.Once
+	err     error
 }
 
 // Start gives the Redis that spec asks for:
@@ -64,31 +63,42 @@ type Server struct {
 // serve gives another error of one line, without passwords. notice, which may
 // be nil, gets the line that says what auto took. ctx bounds the start only.
 func Start(ctx context.Context, spec string, notice func(string)) (*Server, error) {
-	sp, err := parseSpec(spec)
+	sp, err := Parse(spec)
 	if err != nil {
 		return nil, err
 	}
 	if notice == nil {
 		notice = func(string) {}
 	}
-	switch sp.mode {
-	case modeAuto:
+	switch sp.Kind {
+	case Auto:
 		return startAuto(ctx, notice)
-	case modeContainer:
-		return startContainer(ctx, sp.arg)
-	case modeProcess:
-		return StartProcess(ctx, sp.arg)
-	case modeEmbedded:
+	case Container:
+		return startContainer(ctx, sp.Arg)
+	case Process:
+		return StartProcess(ctx, sp.Arg)
+	case Embedded:
 		return startEmbedded(ctx)
 	default:
-		return startExternal(ctx, sp.url)
+		return startExternal(ctx, sp.Address)
 	}
 }
 
-// URL is the server's address with its credentials, for redisurl.Parse, and
-// redis.ParseURL where it names no files for TLS (redis.ParseClusterURL, redis.ParseFailoverURL for those topologies). It
-// holds the password: do not print it.
-func (s *Server) URL() string { return s.target.url() }
+// URL is the address of the server as Start, Connect and driver programs read it: of a set it names all nodes and what they
+// are. It holds the password: do not print it.
+func (s *Server) URL() string { return s.address.String() }
+
+// URLBy is URL with the server reached at another address, host:port of a proxy.
+func (s *Server) URLBy(addr string) string { return s.address.At(addr).String() }
+
+// SetOf is the server of an address whose Nodes are these. To close it does nothing.
+func SetOf(ctx context.Context, how, address string, nodes []*Node) (*Server, error) {
+	s, err := Start(ctx, address, nil)
+	if err == nil {
+		s.How, s.nodes = how, nodes
+	}
+	return s, err
+}
 
 // Embedded reports whether the server runs inside this process; its figures do
 // not stand for a real Redis.
@@ -96,15 +106,15 @@ func (s *Server) Embedded() bool { return s.How == "embedded" }
 
 // Cluster reports whether the server is a Redis Cluster, where the keys of one
 // script have to share a slot.
-func (s *Server) Cluster() bool { return s.target.topology == cluster }
+func (s *Server) Cluster() bool { return s.address.Topology == Cluster }
 
 // Seeds are the addresses, host:port, by which a Cluster is found, or the set of sentinels that names the master; none
 // of another server.
 func (s *Server) Seeds() []string {
-	if s.target.topology == single {
+	if s.address.Topology == Single {
 		return nil
 	}
-	return slices.Clone(s.target.addrs)
+	return slices.Clone(s.address.Hosts)
 }
 
 // Nodes are the processes that hold data, in the order of their start; none for
@@ -116,63 +126,67 @@ func (s *Server) String() string {
 	return fmt.Sprintf("%s %s (%s) on %s", s.Product, s.Version, s.How, s.Addr)
 }
 
-// NewClient returns a new client of its own pool; the caller closes it. It
-// sends nothing on connecting beyond the protocol's own hand-shake.
-func (s *Server) NewClient() goredis.UniversalClient { return s.target.newClient() }
+// Conn returns a new client of its own pool; the caller closes it.
+func (s *Server) Conn() Conn { return s.address.connect() }
 
-// NewClient returns a client for an address in the form that URL returns. It
-// connects with the first command. The error is a *SpecError, or of a file for TLS.
-func NewClient(url string) (goredis.UniversalClient, error) {
-	s, err := parseSpec(url)
+// NewClient returns go-redis's client for an address in the form that URL returns, for who gives it to dq. It connects
+// with the first command. The error is a *SpecError, or of a file for TLS.
+func NewClient(address string) (goredis.UniversalClient, error) {
+	t, err := loaded(address)
 	if err != nil {
 		return nil, err
 	}
-	if s.mode != modeExternal {
-		return nil, &SpecError{Spec: url, Reason: "not the address of a server"}
-	}
-	t, err := s.url.loaded()
-	if err != nil {
-		return nil, err
-	}
-	return t.newClient(), nil
+	return t.newClient(nil), nil
 }
 
-func (t target) newClient() goredis.UniversalClient {
-	switch t.topology {
-	case cluster:
-		return goredis.NewClusterClient(t.clusterOptions())
-	case sentinel:
+// newClient dials by dialer, nil for go-redis's own.
+func (t Address) newClient(dialer func(context.Context, string, string) (net.Conn, error)) goredis.UniversalClient {
+	switch t.Topology {
+	case Cluster:
+		o := t.clusterOptions()
+		o.Dialer = dialer
+		return goredis.NewClusterClient(o)
+	case Sentinel:
 		return goredis.NewFailoverClient(&goredis.FailoverOptions{
-			MasterName: t.master, SentinelAddrs: t.addrs, SentinelPassword: t.sentinelPassword,
-			Username: t.username, Password: t.password, DB: t.db, TLSConfig: t.tlsConfig(), DisableIdentity: true, ContextTimeoutEnabled: true,
+			MasterName: t.master, SentinelAddrs: t.Hosts, SentinelPassword: t.sentinelPassword, Dialer: dialer,
+			Username: t.username, Password: t.password, DB: t.Database, TLSConfig: t.tlsConfig(), DisableIdentity: true, ContextTimeoutEnabled: true, Protocol: t.protocol,
 		})
 	default:
-		return goredis.NewClient(t.options())
+		o := t.options()
+		o.Dialer = dialer
+		return goredis.NewClient(o)
 	}
 }
 
-func (t target) clusterOptions() *goredis.ClusterOptions {
+func (t Address) clusterOptions() *goredis.ClusterOptions {
 	return &goredis.ClusterOptions{
-		Addrs: t.addrs, Username: t.username, Password: t.password, TLSConfig: t.tlsConfig(),
+		Protocol: t.protocol,
+		Addrs:    t.Hosts, Username: t.username, Password: t.password, TLSConfig: t.tlsConfig(),
 		DisableIdentity:          true,
 		ContextTimeoutEnabled:    true, // else a call to a server that stands still outlasts its context
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }
 
-func (t target) options() *goredis.Options {
-	return &goredis.Options{
-		Network: t.network(), Addr: t.addrs[0], Username: t.username, Password: t.password, DB: t.db, TLSConfig: t.tlsConfig(),
+func (t Address) options() *goredis.Options {
+	o := &goredis.Options{
+		Network: t.network(), Addr: t.Hosts[0], Username: t.username, Password: t.password, DB: t.Database, TLSConfig: t.tlsConfig(),
 		DisableIdentity:          true,
 		ContextTimeoutEnabled:    true, // else a call to a server that stands still outlasts its context
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		PoolSize:                 t.connections,
+		Protocol:                 t.protocol,
 	}
+	if t.once {
+		o.MaxRetries = -1
+	}
+	return o
 }
 
 // tlsConfig names no host: who dials takes that of the address, which is another for each node of a set.
-func (t target) tlsConfig() *tls.Config {
+func (t Address) tlsConfig() *tls.Config {
 	switch {
-	case !t.tls:
+	case !t.TLS:
 		return nil
 	case t.trust != nil:
 		return t.trust.Clone()
@@ -196,11 +210,11 @@ func (s *Server) Close() error {
 func (s *Server) identify(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	info, err := s.target.info(ctx)
+	info, err := s.address.info(ctx)
 	if err != nil {
-		return s.target.explain(err)
+		return s.address.explain(err)
 	}
-	if err := s.target.checkMode(info); err != nil {
+	if err := s.address.checkMode(info); err != nil {
 		return err
 	}
 	s.Product, s.Version = product(info)
@@ -212,21 +226,21 @@ func (s *Server) identify(ctx context.Context) error {
 
 // checkMode refuses a server of another kind than the address says, as far as its INFO tells:
 // it would answer, and fail at the first command that needs the other.
-func (t target) checkMode(info string) error {
-	at, mode := strings.Join(t.addrs, ","), fields(info)["redis_mode"]
+func (t Address) checkMode(info string) error {
+	at, mode := strings.Join(t.Hosts, ","), fields(info)["redis_mode"]
 	switch {
 	case mode == "sentinel":
 		return fmt.Errorf("expected a Redis at %s, found a sentinel: use redis+sentinel://%s/ and the name of the master", at, at)
-	case t.topology == cluster && mode != "" && mode != "cluster":
+	case t.Topology == Cluster && mode != "" && mode != "cluster":
 		return fmt.Errorf("expected a node of a cluster at %s, found a Redis in %s mode: use redis:// instead of redis+cluster://", at, mode)
 	}
 	return nil
 }
 
 // info asks the first server of t that answers for INFO server.
-func (t target) info(ctx context.Context) (string, error) {
+func (t Address) info(ctx context.Context) (string, error) {
 	var errs []error
-	for _, addr := range t.addrs {
+	for _, addr := range t.Hosts {
 		info, err := t.infoOf(ctx, addr)
 		if err == nil {
 			return info, nil
@@ -238,7 +252,7 @@ func (t target) info(ctx context.Context) (string, error) {
 
 // infoOf dials itself and hands the connection to a client that tries once:
 // go-redis would write every failed dial to stderr.
-func (t target) infoOf(ctx context.Context, addr string) (string, error) {
+func (t Address) infoOf(ctx context.Context, addr string) (string, error) {
 	conn, err := t.dial(ctx, addr)
 	if err != nil {
 		return "", err
@@ -253,22 +267,30 @@ func (t target) infoOf(ctx context.Context, addr string) (string, error) {
 
 // clientOn is a client of that one connection, which tries each command once.
 // To close it closes the connection.
-func (t target) clientOn(conn net.Conn) *goredis.Client {
+func (t Address) clientOn(conn net.Conn) *goredis.Client {
 	opt := t.options()
 	opt.MaxRetries, opt.PoolSize, opt.DialerRetries = -1, 1, 1
 	opt.Dialer = func(context.Context, string, string) (net.Conn, error) { return conn, nil }
 	return goredis.NewClient(opt)
 }
 
-func (t target) dial(ctx context.Context, addr string) (net.Conn, error) {
-	if t.tls {
-		return (&tls.Dialer{Config: t.tlsConfig()}).DialContext(ctx, "tcp", addr)
+// dial connects to one of t's servers, and bounds the replies.
+func (t Address) dial(ctx context.Context, addr string) (net.Conn, error) {
+	var c net.Conn
+	var err error
+	if t.TLS {
+		c, err = (&tls.Dialer{Config: t.tlsConfig()}).DialContext(ctx, "tcp", addr)
+	} else {
+		c, err = (&net.Dialer{}).DialContext(ctx, t.network(), addr)
 	}
-	return (&net.Dialer{}).DialContext(ctx, t.network(), addr)
+	if err != nil {
+		return nil, err
+	}
+	return newBounded(c, maxReply), nil
 }
 
-func (t target) network() string {
-	if t.unix {
+func (t Address) network() string {
+	if t.Unix {
 		return "unix"
 	}
 	return "tcp"
@@ -286,4 +308,15 @@ func product(info string) (name, version string) {
 		return name, v
 	}
 	return name, told["redis_version"]
+}
+
+// fields are the name:value lines of INFO.
+func fields(info string) map[string]string {
+	m := map[string]string{}
+	for line := range strings.Lines(info) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			m[k] = v
+		}
+	}
+	return m
 }

@@ -51,7 +51,7 @@ func TestProcess(t *testing.T) {
 	require.False(t, s.Embedded())
 	require.Equal(t, "redis://"+s.Addr+"/0", s.URL())
 
-	c := s.NewClient()
+	c := redistest.Client(s)
 	require.NoError(t, c.Set(t.Context(), "k", "v", 0).Err())
 	require.NoError(t, c.Close())
 
@@ -114,7 +114,7 @@ func TestExternal(t *testing.T) {
 	require.Equal(t, own.Addr, s.Addr)
 	require.NoError(t, s.Close())
 
-	c := own.NewClient()
+	c := redistest.Client(own)
 	defer c.Close()
 	require.NoError(t, c.Ping(t.Context()).Err(), "Close leaves an external server alone")
 }
@@ -122,7 +122,7 @@ func TestExternal(t *testing.T) {
 func TestExternalRefusals(t *testing.T) {
 	t.Parallel()
 	own := process(t)
-	c := own.NewClient()
+	c := redistest.Client(own)
 	require.NoError(t, c.ConfigSet(t.Context(), "requirepass", "s3cret").Err())
 	require.NoError(t, c.Close())
 	open := process(t)

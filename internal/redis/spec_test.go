@@ -2,18 +2,17 @@ package redis
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
-
-	"github.com/dq-bench/dq-bench/internal/redisurl"
 )
 
 func TestParseSpec(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct{ in, mode, arg, url string }{
+	for _, tc := range []struct{ in, kind, arg, url string }{
 		{"auto", "auto", "", ""},
 		{"embedded", "embedded", "", ""},
 		{"container", "container", "", ""},
@@ -27,31 +26,25 @@ func TestParseSpec(t *testing.T) {
 		{"redis://[::1]", "external", "", "redis://[::1]:6379/0"},
 		{"unix:///run/r.sock", "external", "", "unix:///run/r.sock?db=0"},
 		{"unix://u:p%40s@/run/a%20b/r.sock?db=3", "external", "", "unix://u:p%40s@/run/a%20b/r.sock?db=3"},
-		{"redis+cluster://:p@a:1,b:2", "external", "", "redis://:p@a:1?addr=b%3A2"},
-		{"redis+sentinel://a,b:2/main/4", "external", "", "redis://a:26379/4?addr=b%3A2&master_name=main"},
-		{"rediss+cluster://a:1,b:2", "external", "", "rediss://a:1?addr=b%3A2"},
-		{"rediss+sentinel://a/m", "external", "", "rediss://a:26379/0?master_name=m"},
-		{"redis+sentinel://:p@a/m?sentinel_password=q", "external", "", "redis://:q@a:26379/0?master_name=m&password=p"},
+		{"redis+cluster://:p@a:1,b:2", "external", "", "redis+cluster://:p@a:1,b:2"},
+		{"redis+sentinel://a,b:2/main/4", "external", "", "redis+sentinel://a:26379,b:2/main/4"},
+		{"rediss+cluster://a:1,b:2", "external", "", "rediss+cluster://a:1,b:2"},
+		{"rediss+sentinel://a/m", "external", "", "rediss+sentinel://a:26379/m/0"},
+		{"redis+sentinel://:p@a/m?sentinel_password=q", "external", "", "redis+sentinel://:p@a:26379/m/0?sentinel_password=q"},
 	} {
 		t.Run(tc.in, func(t *testing.T) {
 			t.Parallel()
-			got, err := parseSpec(tc.in)
+			got, err := Parse(tc.in)
 			require.NoError(t, err)
-			require.Equal(t, mode(tc.mode), got.mode)
-			require.Equal(t, tc.arg, got.arg)
-			if tc.url == "" {
+			require.Equal(t, Kind(tc.kind), got.Kind)
+			require.Equal(t, tc.arg, got.Arg)
+			if got.Kind != External {
 				return
 			}
-			require.Equal(t, tc.url, got.url.url())
-			switch got.url.topology {
-			case single:
-				_, err = goredis.ParseURL(tc.url)
-			case cluster:
-				_, err = goredis.ParseClusterURL(tc.url)
-			case sentinel:
-				_, err = goredis.ParseFailoverURL(tc.url)
-			}
+			require.Equal(t, tc.url, got.Address.String())
+			again, err := ParseAddress(tc.url)
 			require.NoError(t, err)
+			require.Equal(t, got.Address, again)
 		})
 	}
 }
@@ -67,7 +60,7 @@ func TestSpecThatCanNeverBeRight(t *testing.T) {
 	} {
 		t.Run(in, func(t *testing.T) {
 			t.Parallel()
-			err := CheckSpec(in)
+			_, err := Parse(in)
 			var se *SpecError
 			require.True(t, errors.As(err, &se), "%v", err)
 			require.NotContains(t, err.Error(), "\n")
@@ -83,23 +76,35 @@ func TestSpecErrorHidesPassword(t *testing.T) {
 		"unix://u:s3cret@r.sock", "unix://u:s3cret%zz@/r.sock", "unix://u:1/s3cret@/", "unix:///r.sock?password=s3cret",
 		"http:s3cret@://h", "redis+sentinel://a/%zz?sentinel_password=s3cret", "redis://:s3cret",
 	} {
-		require.NotContains(t, CheckSpec(in).Error(), "s3cret")
+		_, err := Parse(in)
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "s3cret")
 	}
+}
+
+// with changes an address.
+func with(in string, change func(Address) (Address, error)) (string, error) {
+	a, err := ParseAddress(in)
+	if err == nil {
+		a, err = change(a)
+	}
+	return a.String(), err
 }
 
 func TestWithPassword(t *testing.T) {
 	t.Parallel()
+	change := func(a Address) (Address, error) { return a.WithPassword("p@/ s") }
 	for in, want := range map[string]string{
 		"unix:///r.sock": "unix://:p%40%2F%20s@/r.sock?db=0",
 		"redis://h":      "redis://:p%40%2F%20s@h:6379/0", "rediss://u@h:1/3": "rediss://u:p%40%2F%20s@h:1/3",
 		"redis+cluster://a:1,b:2": "redis+cluster://:p%40%2F%20s@a:1,b:2", "redis+sentinel://a:1/m?sentinel_password=q": "redis+sentinel://:p%40%2F%20s@a:1/m/0?sentinel_password=q",
 	} {
-		got, err := WithPassword(in, "p@/ s")
+		got, err := with(in, change)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
 	for in, want := range map[string]string{"redis://:s3cret@h": "it has a password already", "auto": "not the address of a server", "redis://": "the host is missing"} {
-		_, err := WithPassword(in, "p")
+		_, err := with(in, change)
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "s3cret")
 	}
@@ -107,22 +112,37 @@ func TestWithPassword(t *testing.T) {
 
 func TestWithFiles(t *testing.T) {
 	t.Parallel()
-	files := redisurl.Files{CA: "/a b.pem", Cert: "c", Key: "k"}
+	files := Files{CA: "/a b.pem", Cert: "c", Key: "k"}
+	change := func(a Address) (Address, error) { return a.WithFiles(files) }
 	for in, want := range map[string]string{
 		"rediss://u:p@h/2":                              "rediss://u:p@h:6379/2?tls_ca=%2Fa+b.pem&tls_cert=c&tls_key=k",
 		"rediss+cluster://a:1,b:2":                      "rediss+cluster://a:1,b:2?tls_ca=%2Fa+b.pem&tls_cert=c&tls_key=k",
 		"rediss+sentinel://a:1/m?sentinel_password=%26": "rediss+sentinel://a:1/m/0?sentinel_password=%26&tls_ca=%2Fa+b.pem&tls_cert=c&tls_key=k",
 	} {
-		got, err := WithFiles(in, files)
+		got, err := with(in, change)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
-		require.True(t, NamesFiles(got))
-		require.False(t, NamesFiles(in))
-		_, err = WithFiles(got, files)
+		_, err = with(got, change)
 		require.ErrorContains(t, err, "it names files for TLS already")
 	}
-	for in, want := range map[string]string{"redis://:s3cret@h": "need rediss://", "auto": "not the address of a server", "redis://": "the host is missing"} {
-		_, err := WithFiles(in, files)
+	_, err := with("redis://:s3cret@h", change)
+	require.ErrorContains(t, err, "need rediss://")
+	require.NotContains(t, err.Error(), "s3cret")
+}
+
+func TestFilesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	none := filepath.Join(t.TempDir(), "none.pem")
+	require.NoError(t, os.WriteFile(none, []byte("none"), 0o600))
+	huge := filepath.Join(t.TempDir(), "huge.pem")
+	require.NoError(t, os.WriteFile(huge, make([]byte, 2<<20), 0o600))
+	for in, want := range map[string]string{
+		"rediss://:s3cret@h?tls_ca=/nowhere":                       "open /nowhere",
+		"rediss://:s3cret@h?tls_ca=" + none:                        "expected PEM with a certificate in " + none,
+		"rediss://:s3cret@h?tls_cert=" + none + "&tls_key=" + none: "the client's certificate " + none,
+		"rediss://:s3cret@h?tls_ca=" + huge:                        "expected at most",
+	} {
+		_, err := Connect(in)
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "s3cret")
 	}
@@ -134,34 +154,61 @@ func FuzzWithPassword(f *testing.F) {
 	f.Add("unix://u@/run/r.sock?db=1", "p/?#")
 	f.Add("redis+sentinel://a/m/1?sentinel_password=x", "\x00é")
 	f.Fuzz(func(t *testing.T, spec, password string) {
-		with, err := WithPassword(spec, password)
+		want, err := ParseAddress(spec)
 		if err != nil {
 			return
 		}
-		want, err := parseTarget(spec)
-		require.NoError(t, err)
-		want.password = password
-		got, err := parseTarget(with)
+		if want, err = want.WithPassword(password); err != nil {
+			return
+		}
+		got, err := ParseAddress(want.String())
 		require.NoError(t, err)
 		require.Equal(t, want, got)
+		if len(password) > 8 && !strings.Contains(spec, password) {
+			require.NotContains(t, want.Redacted(), password)
+		}
 	})
 }
 
-func FuzzSpecErrorHidesPassword(f *testing.F) {
+func TestRedact(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"redis://h:1/2": "redis://h:1/2", "redis://[::1]:1": "redis://[::1]:1", "redis://[::1]": "redis://[::1]", "redis://a:1,b:2/m": "redis://a:1,b:2/m",
+		"unix:///run/r.sock": "unix:///run/r.sock", "unix://u:s3cret@/run/r.sock": "unix://u:***@/run/r.sock", "unix://:s3c/ret@/r.sock?db=1": "unix://:***@/r.sock?db=***",
+		"redis://u:s3cret@h:1": "redis://u:***@h:1", "redis://:s3cret@h": "redis://:***@h", "redis://s3cret@h": "redis://***@h",
+		"rediss://:s3c:ret@/x@h": "rediss://:***@h", "redis:/:s3cret@h": "redis:***@h", ":s3cret@h:p": ":***@h:***", "redis:/:a://s3cret@h": "redis:***@h",
+		"redis://:s3cret": "redis://:***", "redis://h:s3cret/1": "redis://h:***/1",
+		"redis://h:p?foo=1&password=s3cret": "redis://h:***?foo=***", "redis://h?s3cret": "redis://h?***",
+		"rediss://h/m?tls_ca=f&sentinel_password=s3c&ret=1": "rediss://h/m?tls_ca=f&sentinel_password=***",
+	} {
+		require.Equal(t, want, Redact(in), in)
+	}
+}
+
+// FuzzNoPassword has addresses with a password between a beginning and an end that may be anything. No part of
+// the password is in what is shown.
+func FuzzNoPassword(f *testing.F) {
+	f.Add("redis://u", "%zz", "@h:1/2")
+	f.Add("rediss://", ":et@/x", "@host")
+	f.Add("redis:/", "", "@h")
 	f.Add("redis+cluster://u", "%zz", "@h,b:x")
 	f.Add("redis+sentinel://", "/x", "@h/m?sentinel_password=%zz")
-	f.Add("container", "", "@h")
-	f.Add("unix://u", "/", "@/r.sock?db=x")
+	f.Add("unix://u", "", "@/run/r.sock?db=1")
+	f.Add("redis://u", "/1?x=y", "@h/m?tls_ca=a")
 	f.Fuzz(func(t *testing.T, begin, middle, end string) {
 		const first, last = "S3c", "r3T"
 		if strings.Contains(begin+end, first) || strings.Contains(begin+end, last) {
 			return
 		}
 		address := begin + ":" + first + middle + last + "@" + end
-		if err := CheckSpec(address); err != nil {
-			require.NotContains(t, err.Error(), first)
-			require.NotContains(t, err.Error(), last)
+		shown := hide(address)
+		if a, err := ParseAddress(address); err != nil {
+			shown += err.Error()
+		} else {
+			shown += Place(address) + a.Redacted()
 		}
+		require.NotContains(t, shown, first)
+		require.NotContains(t, shown, last)
 	})
 }
 
@@ -170,23 +217,19 @@ func FuzzParseSpec(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		sp, err := parseSpec(in)
+		spec, err := Parse(in)
 		if err != nil {
 			var se *SpecError
 			require.ErrorAs(t, err, &se)
 			return
 		}
-		if sp.mode != modeExternal || strings.ContainsAny(in, "%[") {
+		if spec.Kind != External {
 			return
 		}
-		require.NotEmpty(t, sp.url.addrs)
-		if sp.url.topology == single {
-			opt, err := goredis.ParseURL(sp.url.url())
-			require.NoError(t, err)
-			require.Equal(t, sp.url.addrs[0], opt.Addr)
-			require.Equal(t, sp.url.password, opt.Password)
-			require.Equal(t, sp.url.db, opt.DB)
-		}
+		require.NotEmpty(t, spec.Address.Hosts)
+		again, err := ParseAddress(spec.Address.String())
+		require.NoError(t, err)
+		require.Equal(t, spec.Address, again)
 	})
 }
 

@@ -89,7 +89,7 @@ func Open(t testing.TB, srv *redis.Server, version, queue, codec string) *Queue 
 	go q.read(stdout)
 	t.Cleanup(q.Close)
 	var opened struct{ Handle string }
-	result := q.Call("open", map[string]any{"redis": srv.DriverURL(), "queue": queue, "codec": codec})
+	result := q.Call("open", map[string]any{"redis": srv.URL(), "queue": queue, "codec": codec})
 	if err := json.Unmarshal(result, &opened); err != nil || opened.Handle == "" {
 		t.Fatalf("Redisson %s: expected a handle in answer to open, got %s", version, result)
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -120,4 +122,47 @@ func Start(t testing.TB, spec, what string) *redis.Server {
 	return start(t, what, func(ctx context.Context) (*redis.Server, error) {
 		return redis.Start(ctx, spec, nil)
 	})
+}
+
+// Client returns go-redis's client of a server, of a set or of one of its nodes. The caller closes it.
+func Client(of interface{ URL() string }) goredis.UniversalClient {
+	client, err := redis.NewClient(of.URL())
+	if err != nil {
+		panic(err) // a server of ours has an address that can be read
+	}
+	return client
+}
+
+// Process gives an empty server program with these arguments, as
+// server.StartProcess takes them, whatever DQ_REDIS says: for tests that kill,
+// pause or restart it (Nodes()[0]). It stops with the test.
+func Process(t testing.TB, args ...string) *redis.Server {
+	t.Helper()
+	return start(t, "redis", func(ctx context.Context) (*redis.Server, error) {
+		return redis.StartProcess(ctx, "", args...)
+	})
+}
+
+// closer is what all servers and sets have.
+type closer interface {
+	String() string
+	Close() error
+}
+
+// start gives what f starts, closed with the test; what is the name DQ_REQUIRE
+// knows it by.
+func start[S closer](t testing.TB, what string, f func(context.Context) (S, error)) S {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	s, err := f(ctx)
+	if err != nil {
+		Missing(t, what, err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("stopping %s: %v", s, err)
+		}
+	})
+	return s
 }

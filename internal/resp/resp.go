@@ -11,7 +11,7 @@
 //	array, set, map (keys and values in turn)                         []any
 //	push                                                              Push
 //
-// A double stays the text that the server sent, so that no digit is lost, and an
+// A double stays the text of the server, so that no digit is lost, and an
 // attribute is read and dropped.
 package resp
 

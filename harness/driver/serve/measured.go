@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // portDriver is a Port as a driver, for the ops load.*.
@@ -18,8 +18,9 @@ type portDriver[C io.Closer, Q any] struct{ port Port[C, Q] }
 
 func (d portDriver[C, Q]) Identity() driver.Identity { return d.port.Identity }
 
-func (d portDriver[C, Q]) Store(client redis.UniversalClient, name string) driver.Store {
-	return driver.Keys{Client: client, Queue: name}
+// Store looks at the keys of Redisson's format, which a Port has.
+func (d portDriver[C, Q]) Store(conn redis.Conn, name string) store.Store {
+	return store.Keys{Conn: conn, Queue: name}
 }
 
 // Open makes one client for all the queues.

@@ -69,7 +69,7 @@ func TestQueueAtWork(t *testing.T) {
 func atWork(t *testing.T, release string) *analysis.Document {
 	t.Helper()
 	srv := redistest.Redis(t)
-	rdb := srv.NewClient()
+	rdb := redistest.Client(srv)
 	defer rdb.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

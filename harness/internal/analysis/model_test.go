@@ -71,7 +71,7 @@ func TestModelAgreesWithRedis(t *testing.T) {
 	for _, release := range []string{"3.16.6", "4.7.0"} {
 		t.Run(release, func(t *testing.T) {
 			srv := redistest.Redis(t)
-			rdb := srv.NewClient()
+			rdb := redistest.Client(srv)
 			defer rdb.Close()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()

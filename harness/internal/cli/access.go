@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/redisurl"
 )
 
 const passwordFlag = "redis-password-file"
@@ -32,7 +31,7 @@ func withAccess(cmd *cobra.Command) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("--%s: %w", passwordFlag, err)
 		}
-		return eachServer(cmd.Flags(), func(address string) (string, error) { return redis.WithPassword(address, password) })
+		return eachServer(cmd.Flags(), password)
 	}
 	return cmd
 }
@@ -55,9 +54,9 @@ func readPassword(name string) (string, error) {
 	return password, nil
 }
 
-// eachServer puts a password into each address that --redis names. An error shows the address as it was given.
+// eachServer puts the password into each address that --redis names. An error shows the address as it was given.
 // A password file from the environment is a default for addresses: it does not matter if --redis has none.
-func eachServer(flags *pflag.FlagSet, put func(address string) (string, error)) error {
+func eachServer(flags *pflag.FlagSet, password string) error {
 	value := flags.Lookup("redis").Value
 	addresses := []string{value.String()}
 	several, ok := value.(pflag.SliceValue)
@@ -66,17 +65,18 @@ func eachServer(flags *pflag.FlagSet, put func(address string) (string, error)) 
 	}
 	found := false
 	for i, given := range addresses {
-		if err := redis.CheckSpec(given); given != "" && err != nil {
+		spec, err := redis.Parse(given)
+		if given != "" && err != nil {
 			return usageError(err)
 		}
-		if !redis.External(given) {
+		if spec.Kind != redis.External {
 			continue
 		}
-		address, err := put(given)
+		address, err := spec.Address.WithPassword(password)
 		if err != nil {
 			return usageError(fmt.Errorf("--%s: %w", passwordFlag, err))
 		}
-		addresses[i], found = address, true
+		addresses[i], found = address.String(), true
 	}
 	switch {
 	case !found && flags.Changed(passwordFlag):
@@ -91,8 +91,8 @@ func eachServer(flags *pflag.FlagSet, put func(address string) (string, error)) 
 
 // checkByTCP is an error for the address of a Unix socket, of a command that tells clients apart.
 func checkByTCP(address string) error {
-	if !redis.Socket(address) {
+	if spec, err := redis.Parse(address); err != nil || !spec.Address.Unix {
 		return nil
 	}
-	return usageError(fmt.Errorf("--redis %s: expected a host and a port: by a socket all clients have one address, and whose command is whose cannot be told", redisurl.Redact(address)))
+	return usageError(fmt.Errorf("--redis %s: expected a host and a port: by a socket all clients have one address, and whose command is whose cannot be told", redis.Redact(address)))
 }

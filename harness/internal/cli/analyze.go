@@ -15,7 +15,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
 	"github.com/dq-bench/dq-bench/harness/internal/page"
 	"github.com/dq-bench/dq-bench/internal/monitor"
-	"github.com/dq-bench/dq-bench/internal/redisurl"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -69,8 +69,12 @@ of 27 µs (Redis 7.0.15, 2 busy cores). Exit code 99: an anomaly.`,
 			if f.listens && f.duration <= 0 {
 				return usageError(fmt.Errorf("--for %v: expected more than zero", f.duration))
 			}
-			if _, err := redisurl.Parse(f.redis); f.listens && err != nil {
-				return usageError(fmt.Errorf("--redis: %w; expected the URL of one server, redis://host:port, rediss://host:port or unix:///path (of a cluster, each node by itself)", err))
+			spec, err := redis.Parse(f.redis)
+			if f.listens && err != nil {
+				return usageError(err)
+			}
+			if f.listens && (spec.Kind != redis.External || spec.Address.Topology != redis.Single) {
+				return usageError(fmt.Errorf("--redis %s: expected the URL of one server, redis://host:port, rediss://host:port or unix:///path (of a cluster, each node by itself)", redis.Redact(f.redis)))
 			}
 			if err := reports(f.reports).check(".html", ".md"); err != nil {
 				return err

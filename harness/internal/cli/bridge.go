@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/bridge"
 	"github.com/dq-bench/dq-bench/harness/internal/metrics"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // bridgeFlags are the flags of bridge.
@@ -52,10 +52,10 @@ Exit code 99: members were set aside because no client can read them, or calls f
 			if err != nil {
 				return err
 			}
-			client := srv.NewClient()
-			defer client.Close()
+			conn := srv.Conn()
+			defer conn.Close()
 			options.Cluster = srv.Cluster()
-			done, err := flags.run(ctx, client, options, cmd.ErrOrStderr())
+			done, err := flags.run(ctx, conn, options, cmd.ErrOrStderr())
 			if err != nil {
 				return bridgeError(err)
 			}
@@ -115,7 +115,7 @@ func (f bridgeFlags) options(queues []string) (bridge.Options, error) {
 }
 
 // run bridges until ctx ends.
-func (f bridgeFlags) run(ctx context.Context, client redis.UniversalClient, options bridge.Options, stderr io.Writer) (*bridge.Summary, error) {
+func (f bridgeFlags) run(ctx context.Context, conn redis.Conn, options bridge.Options, stderr io.Writer) (*bridge.Summary, error) {
 	if f.length > 0 {
 		limited, cancel := context.WithTimeout(ctx, f.length)
 		defer cancel()
@@ -128,7 +128,7 @@ func (f bridgeFlags) run(ctx context.Context, client redis.UniversalClient, opti
 		fmt.Fprintf(stderr, "%s  %s\n", time.Now().Format(time.TimeOnly), line)
 	}
 	options.Notice = say
-	b, err := bridge.New(client, options)
+	b, err := bridge.New(conn, options)
 	if err != nil {
 		return nil, err
 	}

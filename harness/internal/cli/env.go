@@ -47,7 +47,7 @@ func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool), stde
 
 // ignored reports, also to the user, whether DQ_REDIS names a server to start, which a command for running servers ignores.
 func ignored(server string, stderr io.Writer) bool {
-	if redis.CheckSpec(server) != nil || redis.External(server) {
+	if spec, err := redis.Parse(server); err != nil || spec.Kind == redis.External {
 		return false
 	}
 	fmt.Fprintf(stderr, "dq-bench: DQ_REDIS=%s is ignored: this command starts no server, it uses %s\n", server, localRedis)

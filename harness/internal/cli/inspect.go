@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/inspect"
 	"github.com/dq-bench/dq-bench/harness/internal/metrics"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -150,7 +150,7 @@ const (
 // inspected is a server that is looked at.
 type inspected struct {
 	about   inspect.Server
-	client  redis.UniversalClient
+	client  redis.Conn
 	queues  []string // none for all
 	options inspect.Options
 }
@@ -163,7 +163,7 @@ func (f inspectFlags) connect(ctx context.Context, queues []string, options insp
 	slices.Sort(queues)
 	return &inspected{
 		about:   inspect.Server{Product: srv.Product, Version: srv.Version, Address: srv.Addr, Cluster: srv.Cluster()},
-		client:  srv.NewClient(), // of a server that is not ours to close
+		client:  srv.Conn(), // of a server that is not ours to close
 		queues:  slices.Compact(queues),
 		options: options,
 	}, nil

@@ -30,10 +30,11 @@ func allOf(f *pflag.FlagSet, all bool, queues []string) bool {
 
 // checkLiveServer is an error where --redis would start a server.
 func checkLiveServer(address string) error {
-	if err := redis.CheckSpec(address); err != nil {
+	spec, err := redis.Parse(address)
+	if err != nil {
 		return err
 	}
-	if !redis.External(address) {
+	if spec.Kind != redis.External {
 		return fmt.Errorf("--redis %s: expected the address of a server that runs, such as redis://127.0.0.1:6379: one started now would be empty", address)
 	}
 	return nil
@@ -47,10 +48,10 @@ func startLive(ctx context.Context, address string) (*redis.Server, error) {
 	if err != nil || srv.Cluster() {
 		return srv, err
 	}
-	client := srv.NewClient()
-	defer client.Close()
+	conn := srv.Conn()
+	defer conn.Close()
 	// A user who may not ask is not kept from what it may do.
-	if info, err := client.Info(ctx, "cluster").Result(); err == nil && strings.Contains(info, "cluster_enabled:1") {
+	if info, err := conn.Do(ctx, "INFO", "cluster").Text(); err == nil && strings.Contains(info, "cluster_enabled:1") {
 		_ = srv.Close()
 		return nil, fmt.Errorf("the server at %s is a node of a cluster, which has queues on other nodes too: name it as redis+cluster://%s", srv.Addr, srv.Addr)
 	}

@@ -153,7 +153,7 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	srv, err := redis.StartProcess(context.Background(), "", settings...)
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(srv.Close()) })
-	ts.Setenv("REDIS", srv.DriverURL())
+	ts.Setenv("REDIS", srv.URL())
 	ts.Setenv("REDIS_ADDR", srv.Addr)
 }
 

@@ -8,11 +8,11 @@ import (
 	"io"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/migrate"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // migrateFlags are the flags of migrate.
@@ -61,11 +61,11 @@ Exit codes: 1 refused, nothing was changed; 99 something is left.`,
 			if err != nil {
 				return err
 			}
-			client := srv.NewClient()
-			defer client.Close()
+			conn := srv.Conn()
+			defer conn.Close()
 			options.Cluster = srv.Cluster()
 			options.Progress = everyTwoSeconds(cmd.ErrOrStderr())
-			done, err := migrate.Run(cmd.Context(), client, queues[0], options)
+			done, err := migrate.Run(cmd.Context(), conn, queues[0], options)
 			if err != nil {
 				return migrateError(done, err)
 			}

@@ -7,10 +7,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/migrate"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // recodeFlags are the flags of migrate that --codec needs.
@@ -94,9 +94,9 @@ func (f *migrateFlags) recode(cmd *cobra.Command, queue string) error {
 	if err != nil {
 		return err
 	}
-	client := srv.NewClient()
-	defer client.Close()
-	done, err := migrate.Recode(cmd.Context(), client, queue, migrate.RecodeOptions{
+	conn := srv.Conn()
+	defer conn.Close()
+	done, err := migrate.Recode(cmd.Context(), conn, queue, migrate.RecodeOptions{
 		From: from, To: to, Recode: migrate.ByJava(java, from, to, f.recoding.class),
 		DryRun: f.dryRun, Force: f.force, Cluster: srv.Cluster(), Progress: everyTwoSeconds(cmd.ErrOrStderr()),
 	})

@@ -13,21 +13,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/migrate"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // content is the members of a queue, each packed as the newest release does.
 type content struct {
 	List []string
-	Set  []redis.Z
+	Set  []goredis.Z
 }
 
-func contentOf(ctx context.Context, t *testing.T, client redis.UniversalClient) (content, map[wire.Layout]int) {
+func contentOf(ctx context.Context, t *testing.T, client goredis.UniversalClient) (content, map[wire.Layout]int) {
 	t.Helper()
 	names, counts := wire.NamesOf("orders"), map[wire.Layout]int{}
 	repack := func(raw string) string {
@@ -67,17 +68,17 @@ func TestMigrateIsKilled(t *testing.T) {
 		kills = n
 	}
 	srv := redistest.Redis(t)
-	client := srv.NewClient()
+	client := redistest.Client(srv)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(kills)*time.Second)
 	defer cancel()
 	names := wire.NamesOf("orders")
-	_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	_, err := client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
 		for i := range 4000 {
 			var id [8]byte
 			binary.LittleEndian.PutUint64(id[:], rand.Uint64())
 			member := wire.LayoutDLc0.Pack(id, []byte("order "+strconv.Itoa(i)))
-			pipe.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: float64(4e12 + i), Member: member})
+			pipe.ZAdd(ctx, names.TimeoutSet, goredis.Z{Score: float64(4e12 + i), Member: member})
 			pipe.RPush(ctx, names.Pending, member)
 		}
 		return nil
@@ -89,7 +90,7 @@ func TestMigrateIsKilled(t *testing.T) {
 	begin := func(target wire.Layout) *exec.Cmd {
 		tail := client.LIndex(ctx, names.Pending, -1).Val()
 		var stderr bytes.Buffer
-		cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--to", target.String(), "--redis", srv.DriverURL())
+		cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--to", target.String(), "--redis", srv.URL())
 		cmd.Stderr = &stderr
 		require.NoError(t, cmd.Start())
 		for client.LIndex(ctx, names.Pending, -1).Val() == tail {
@@ -118,7 +119,7 @@ func TestMigrateIsKilled(t *testing.T) {
 		if len(counts) == 2 {
 			halfway++
 		}
-		done, err := migrate.Run(ctx, client, "orders", migrate.Options{To: target})
+		done, err := migrate.Run(ctx, redis.On(client), "orders", migrate.Options{To: target})
 		require.NoError(t, err)
 		require.Empty(t, done.After.Left())
 		complete, counts := contentOf(ctx, t, client)
@@ -138,18 +139,18 @@ func TestMigrateOfValuesIsKilled(t *testing.T) {
 		kills = n
 	}
 	srv := redistest.Redis(t)
-	client := srv.NewClient()
+	client := redistest.Client(srv)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(kills)*10*time.Second)
 	defer cancel()
 	names := wire.NamesOf("orders")
 	const members, delivered = 3000, 1000
-	_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	_, err := client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
 		for i := range members {
 			var id [8]byte
 			binary.LittleEndian.PutUint64(id[:], rand.Uint64())
 			member := wire.LayoutBc0Lc0.Pack(id, []byte("order "+strconv.Itoa(i)))
-			pipe.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: float64(4e12 + i), Member: member})
+			pipe.ZAdd(ctx, names.TimeoutSet, goredis.Z{Score: float64(4e12 + i), Member: member})
 			pipe.RPush(ctx, names.Pending, member)
 		}
 		for i := range delivered {
@@ -185,7 +186,7 @@ func TestMigrateOfValuesIsKilled(t *testing.T) {
 	for i := range 2 * kills {
 		way := []string{"string:json", "json:string"}[i%2]
 		run := func() (*exec.Cmd, chan error) {
-			cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--codec", way, "--classpath", "app.jar", "--redis", srv.DriverURL())
+			cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--codec", way, "--classpath", "app.jar", "--redis", srv.URL())
 			cmd.Env = append(os.Environ(), "DQ_JAVA=dq-fake-java", "TMPDIR="+t.TempDir())
 			cmd.Stderr = new(bytes.Buffer)
 			ended := make(chan error, 1)

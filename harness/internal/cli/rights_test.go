@@ -19,7 +19,7 @@ func TestRightsThatErrorsAskFor(t *testing.T) {
 	t.Setenv("DQ_JAVA", "dq-fake-java")
 	srv := redistest.Redis(t)
 	ctx := t.Context()
-	client := srv.NewClient()
+	client := redistest.Client(srv)
 	defer client.Close()
 	for command, rights := range map[string]string{
 		"inspect orders": inspectRights, "inspect --all": inspectRights,
@@ -39,7 +39,7 @@ func TestRightsThatErrorsAskFor(t *testing.T) {
 				user = append(user, word)
 			}
 			require.NoError(t, client.Do(ctx, user...).Err())
-			address, err := url.Parse(srv.DriverURL())
+			address, err := url.Parse(srv.URL())
 			require.NoError(t, err)
 			address.User = url.UserPassword("examiner", "secret")
 			cmd := newRootCmd()

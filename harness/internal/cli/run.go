@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -28,7 +27,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
-	redisserver "github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -299,7 +298,7 @@ func (f *runFlags) door(r *runRequest) (*load.Door, error) {
 		for _, side := range c.Sides {
 			at := cmp.Or(side.Redis, r.options.Redis)
 			switch {
-			case !redisserver.External(at):
+			case !redis.IsExternal(at):
 				return nil, fmt.Errorf("agents: expected --redis with the address of a server that all agents reach, got %q", at)
 			case len(c.Plan.Fleet) > 0 || len(c.Plan.Faults) > 0:
 				return nil, errors.New("agents: expected a scenario without a fleet or faults")
@@ -434,11 +433,7 @@ func runVerdict(r *run.Document) error {
 
 // silenceRedis keeps the client library's own log lines out of the progress: what fails is counted, and
 // told.
-func silenceRedis() { redis.SetLogger(silentRedis{}) }
-
-type silentRedis struct{}
-
-func (silentRedis) Printf(context.Context, string, ...any) {}
+func silenceRedis() { redis.Silence() }
 
 // tool names this program and the version it was built from.
 func tool() run.Tool {

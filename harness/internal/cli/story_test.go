@@ -57,7 +57,7 @@ func tell(t *testing.T, text string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	srv := redistest.Redis(t)
-	client := srv.NewClient()
+	client := redistest.Client(srv)
 	t.Cleanup(func() { client.Close() })
 	s := &story{
 		t: t, ctx: ctx, srv: srv, client: client, names: wire.NamesOf("orders"),

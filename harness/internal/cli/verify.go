@@ -47,7 +47,7 @@ func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
 	if err != nil {
 		return nil, usageError(err)
 	}
-	if err := redis.CheckSpec(f.redis); err != nil {
+	if _, err := redis.Parse(f.redis); err != nil {
 		return nil, usageError(err)
 	}
 	if err := checkByTCP(f.redis); err != nil {

@@ -9,9 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // hidden are the commands that MONITOR does not show, those of administrators such as
@@ -27,9 +26,9 @@ type hidden struct {
 
 // hiddenBy asks the server which commands these are. One before Redis 7.0 cannot tell, and
 // has none then.
-func hiddenBy(ctx context.Context, client *redis.Client) (*hidden, error) {
+func hiddenBy(ctx context.Context, conn redis.Conn) (*hidden, error) {
 	h := &hidden{names: map[string]bool{}, own: map[string]int64{}}
-	names, err := client.Do(ctx, "COMMAND", "LIST", "FILTERBY", "ACLCAT", "admin").StringSlice()
+	names, err := conn.Do(ctx, "COMMAND", "LIST", "FILTERBY", "ACLCAT", "admin").StringSlice()
 	if guest.Refused(err) {
 		return h, nil
 	}
@@ -39,14 +38,14 @@ func hiddenBy(ctx context.Context, client *redis.Client) (*hidden, error) {
 	if err != nil {
 		return h, err
 	}
-	before, err := h.calls(ctx, client)
+	before, err := h.calls(ctx, conn)
 	if err != nil {
 		return h, err
 	}
-	if err := client.ScriptFlush(ctx).Err(); err != nil {
+	if err := conn.Do(ctx, "SCRIPT", "FLUSH").Err(); err != nil {
 		return h, err
 	}
-	h.flush, err = h.calls(ctx, client)
+	h.flush, err = h.calls(ctx, conn)
 	for name, n := range before {
 		h.flush[name] -= n
 	}
@@ -71,11 +70,11 @@ func (h *hidden) mine(command ...string) {
 }
 
 // calls are how often each was called since the server started, but by the harness.
-func (h *hidden) calls(ctx context.Context, client *redis.Client) (map[string]int64, error) {
+func (h *hidden) calls(ctx context.Context, conn redis.Conn) (map[string]int64, error) {
 	if len(h.names) == 0 {
 		return nil, nil
 	}
-	text, err := client.Info(ctx, "commandstats").Result()
+	text, err := conn.Do(ctx, "INFO", "commandstats").Text()
 	if err != nil {
 		return nil, fmt.Errorf("asking the server for what it was called: %w", err)
 	}

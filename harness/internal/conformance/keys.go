@@ -1,18 +1,17 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // ttlSlack is how much of a time to live may have passed.
@@ -29,12 +28,12 @@ func (r *caseRun) checkKeys(ctx context.Context) ([]string, error) {
 	}
 	maps.Copy(wanted, e.Others)
 	var found []string
-	iterator := r.control.Scan(ctx, 0, "*", 0).Iterator()
-	for iterator.Next(ctx) {
-		found = append(found, iterator.Val())
-	}
-	if err := iterator.Err(); err != nil {
-		return nil, &faultError{err}
+	for cursor := ""; cursor != "0"; {
+		page, next, err := redis.Page(r.control.Do(ctx, "SCAN", cmp.Or(cursor, "0")))
+		if err != nil {
+			return nil, &faultError{err}
+		}
+		found, cursor = append(found, page...), next
 	}
 	var failures []string
 	keys := slices.Compact(slices.Sorted(slices.Values(slices.Concat(found, slices.Collect(maps.Keys(wanted))))))
@@ -69,7 +68,7 @@ func elements(list []string) string {
 
 // content returns the elements of a key as a case writes them.
 func (r *caseRun) content(ctx context.Context, key string) ([]string, error) {
-	kind, err := r.control.Type(ctx, key).Result()
+	kind, err := r.control.Do(ctx, "TYPE", key).Text()
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +77,9 @@ func (r *caseRun) content(ctx context.Context, key string) ([]string, error) {
 	case "none":
 		return nil, nil
 	case "list":
-		raw, err = r.control.LRange(ctx, key, 0, -1).Result()
+		raw, err = r.control.Do(ctx, "LRANGE", key, 0, -1).StringSlice()
 	case "zset":
-		raw, err = r.control.ZRange(ctx, key, 0, -1).Result()
+		raw, err = r.control.Do(ctx, "ZRANGE", key, 0, -1).StringSlice()
 	default:
 		return []string{"a " + kind}, nil
 	}
@@ -130,10 +129,11 @@ func (r *caseRun) foreignLayout(wanted, got []string) string {
 }
 
 func (r *caseRun) checkExpiry(ctx context.Context, key string) ([]string, error) {
-	left, err := r.control.PTTL(ctx, key).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	ms, err := r.control.Do(ctx, "PTTL", key).Int64()
+	if err != nil {
 		return nil, err
 	}
+	left := time.Duration(ms) * time.Millisecond
 	var wanted time.Duration
 	for word, d := range r.c.Expect.Expires {
 		if r.key(word) == key {

@@ -201,7 +201,7 @@ func (p *Plan) command(c *Case) string {
 	if p.Level != "" && p.Level != Wire {
 		words = append(words, "--level", string(p.Level))
 	}
-	if p.Redis != "auto" && redis.External(p.Redis) {
+	if p.Redis != "auto" && redis.IsExternal(p.Redis) {
 		words = append(words, "--redis", "URL") // which may hold a password
 	} else if p.Redis != "auto" {
 		words = append(words, "--redis", p.Redis)

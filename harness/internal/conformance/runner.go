@@ -9,14 +9,11 @@ import (
 	"sync"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/redisurl"
 )
 
 // caseTimeout bounds one case, all its waits included.
@@ -51,10 +48,10 @@ type Runner struct {
 
 	program program.Program
 	hello   program.Hello
-	url     string          // for the program
-	control *goredis.Client // polls, marks and empties; never part of a case
-	setUp   *goredis.Client // sends the cases' own commands
-	setUpBy string          // as the peer that MONITOR shows
+	url     string     // for the program
+	control redis.Conn // polls, marks and empties; never part of a case
+	setUp   redis.Conn // sends the cases' own commands
+	setUpBy string     // as the peer that MONITOR shows
 	watch   *watch
 	clock   serverClock
 	hidden  *hidden // nil for a server that was not started for the run
@@ -80,22 +77,27 @@ func NewRunner(ctx context.Context, srv *redis.Server, program program.Program, 
 	if srv.Cluster() || srv.Embedded() {
 		return nil, fmt.Errorf("conformance needs a single real Redis, not a whole cluster or an imitation: got %s", srv)
 	}
-	options, err := redisurl.Parse(srv.URL())
+	address, err := redis.ParseAddress(srv.URL())
 	if err != nil {
 		return nil, fmt.Errorf("conformance needs a single real Redis, redis://host:port: got %s: %w", srv, err)
 	}
-	if options.DB != 0 && srv.How == "external" {
-		return nil, fmt.Errorf("the cases were recorded in database 0: expected an address without a database, got /%d", options.DB)
+	if address.Database != 0 && srv.How == "external" {
+		return nil, fmt.Errorf("the cases were recorded in database 0: expected an address without a database, got /%d", address.Database)
 	}
 	r := &Runner{
 		Release: release, program: program, hello: program.Introduction(), url: srv.URL(),
-		control: singleConnection(options), setUp: singleConnection(options),
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.disconnect())
 		}
 	}()
+	if r.control, err = redis.ConnectOnce(srv.URL()); err != nil {
+		return nil, err
+	}
+	if r.setUp, err = redis.ConnectOnce(srv.URL()); err != nil {
+		return nil, err
+	}
 	if why := monitor.Unreadable(srv.Product, srv.Version); why != "" {
 		return nil, fmt.Errorf("conformance needs to read what the server saw: %s", why)
 	}
@@ -103,24 +105,24 @@ func NewRunner(ctx context.Context, srv *redis.Server, program program.Program, 
 		return nil, err
 	}
 	if srv.How == "external" {
-		if err = r.share(ctx, srv.URL(), options); err != nil {
+		if err = r.share(ctx, srv.URL()); err != nil {
 			return nil, err
 		}
 		return r, nil
 	}
-	if r.around, err = surroundingsOf(ctx, r.control, options.DB); err != nil {
+	if r.around, err = surroundingsOf(ctx, r.control, address.Database); err != nil {
 		return nil, err
 	}
 	if r.hidden, err = hiddenBy(ctx, r.control); err != nil {
 		return nil, err
 	}
 	r.around.hide(r.hidden)
-	cases, err := infoOf(ctx, r.setUp)
+	cases, err := infoOf(ctx, guest.On(r.setUp))
 	if err != nil {
 		return nil, err
 	}
 	r.setUpBy = cases.Addr
-	own, err := infoOf(ctx, r.control)
+	own, err := infoOf(ctx, guest.On(r.control))
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +145,7 @@ func (r *Runner) Close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
 		defer cancel()
 		if left = r.shared.sweep(ctx); left == nil {
-			left = r.control.ScriptFlush(ctx).Err()
+			left = r.control.Do(ctx, "SCRIPT", "FLUSH").Err()
 		}
 	}
 	return errors.Join(left, r.disconnect())
@@ -281,15 +283,15 @@ func (r *Runner) prepare(ctx context.Context, c *Case) error {
 		return err
 	}
 	if err := errors.Join(
-		r.control.ScriptFlush(ctx).Err(),
-		r.setUp.Ping(ctx).Err(),
+		r.control.Do(ctx, "SCRIPT", "FLUSH").Err(),
+		r.setUp.Do(ctx, "PING").Err(),
 	); err != nil {
 		return err
 	}
 	if _, err := r.collect(ctx); err != nil {
 		return err
 	}
-	return r.control.Echo(ctx, "case:"+c.ID).Err()
+	return r.control.Do(ctx, "ECHO", "case:"+c.ID).Err()
 }
 
 // empty removes all keys, of a server that is not the run's own those of the run.
@@ -300,13 +302,13 @@ func (r *Runner) empty(ctx context.Context) error {
 	if err := r.alone(ctx); err != nil {
 		return err
 	}
-	return r.control.FlushAll(ctx).Err()
+	return r.control.Do(ctx, "FLUSHALL").Err()
 }
 
 // collect returns all lines up to now.
 func (r *Runner) collect(ctx context.Context) ([]monitor.Line, error) {
 	marker := fmt.Sprintf("dq-bench:%d", time.Now().UnixNano())
-	if err := r.control.Echo(ctx, marker).Err(); err != nil {
+	if err := r.control.Do(ctx, "ECHO", marker).Err(); err != nil {
 		return nil, err
 	}
 	is := func(l monitor.Line) bool { return len(l.Args) == 2 && l.Args[1] == marker }
@@ -335,7 +337,7 @@ func (r *Runner) alone(ctx context.Context) error {
 	const harness = 3 // control, set-up, MONITOR
 	return poll(ctx, "the program's connections to end", func() (bool, error) {
 		r.hidden.mine("CLIENT", "LIST")
-		list, err := r.control.ClientList(ctx).Result()
+		list, err := r.control.Do(ctx, "CLIENT", "LIST").Text()
 		return r.around.later(list) <= harness, err
 	})
 }

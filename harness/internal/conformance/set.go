@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // surroundings are what a server that was started for the run has around it: a database of
@@ -26,17 +25,17 @@ type surroundings struct {
 	cluster bool
 }
 
-func surroundingsOf(ctx context.Context, client *redis.Client, database int) (surroundings, error) {
+func surroundingsOf(ctx context.Context, conn redis.Conn, database int) (surroundings, error) {
 	s := surroundings{database: database}
 	var err error
-	if s.cluster, err = inCluster(ctx, client); err != nil {
+	if s.cluster, err = inCluster(ctx, conn); err != nil {
 		return s, err
 	}
-	own, err := infoOf(ctx, client)
+	own, err := infoOf(ctx, guest.On(conn))
 	if err != nil {
 		return s, err
 	}
-	list, err := client.ClientList(ctx).Result()
+	list, err := conn.Do(ctx, "CLIENT", "LIST").Text()
 	if err != nil {
 		return s, err
 	}
@@ -48,8 +47,8 @@ func surroundingsOf(ctx context.Context, client *redis.Client, database int) (su
 	return s, nil
 }
 
-func inCluster(ctx context.Context, client *redis.Client) (bool, error) {
-	info, err := client.Info(ctx, "cluster").Result()
+func inCluster(ctx context.Context, conn redis.Conn) (bool, error) {
+	info, err := conn.Do(ctx, "INFO", "cluster").Text()
 	if err != nil {
 		return false, fmt.Errorf("asking whether the server is a node of a Cluster: %w", err)
 	}

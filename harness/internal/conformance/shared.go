@@ -5,25 +5,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // shared keeps a run harmless on a server that it did not start. It knows every
 // command's sender, by MONITOR, and so the keys that the run has made.
 type shared struct {
 	addr   string
-	client *redis.Client
-	conn   *redis.Conn // looks around and deletes; a lost one is not replaced
-	do     guest.Do
+	socket io.Closer
+	do     guest.Do // looks around and deletes; a lost connection is not replaced
 	relay  *guest.Relay
 	// sync waits until MONITOR has shown everything up to now.
 	sync func(context.Context) error
@@ -53,9 +52,9 @@ const (
 
 // share makes the runner a guest: it looks whether anybody else is there, and lets
 // nothing reach the server from then on whose sender is not known.
-func (r *Runner) share(ctx context.Context, url string, options *redis.Options) error {
+func (r *Runner) share(ctx context.Context, url string) error {
 	s := &shared{
-		addr: options.Addr, client: singleConnection(options), own: map[int64]bool{},
+		addr: redis.Place(url), own: map[int64]bool{},
 		senders: map[string]sender{}, made: map[guest.Key]bool{},
 		sync: func(ctx context.Context) error { _, err := r.collect(ctx); return err },
 	}
@@ -64,13 +63,16 @@ func (r *Runner) share(ctx context.Context, url string, options *redis.Options) 
 	if r.around.cluster, err = inCluster(ctx, r.control); err != nil {
 		return err
 	}
-	s.conn = s.client.Conn()
-	s.do = guest.On(s.conn)
+	socket, err := redis.Dial(ctx, url)
+	if err != nil {
+		return err
+	}
+	s.socket, s.do = socket, guest.By(socket)
 	for _, own := range []struct {
-		client doer
+		do     guest.Do
 		sender sender
-	}{{r.control, harness}, {s.conn, harness}, {r.setUp, setUp}} {
-		info, err := infoOf(ctx, own.client)
+	}{{guest.On(r.control), harness}, {s.do, harness}, {guest.On(r.setUp), setUp}} {
+		info, err := infoOf(ctx, own.do)
 		if err != nil {
 			return err
 		}
@@ -79,7 +81,7 @@ func (r *Runner) share(ctx context.Context, url string, options *redis.Options) 
 			r.setUpBy = info.Addr
 		}
 	}
-	if s.relay, err = guest.NewRelay(options); err != nil {
+	if s.relay, err = guest.NewRelay(url); err != nil {
 		return err
 	}
 	if r.url, err = s.relay.URL(url); err != nil {
@@ -275,7 +277,10 @@ func (s *shared) close() error {
 	if s.relay != nil {
 		s.relay.Close()
 	}
-	return errors.Join(s.conn.Close(), s.client.Close())
+	if s.socket == nil {
+		return nil
+	}
+	return s.socket.Close()
 }
 
 // kills reports whether a set-up command is one that ends connections of a type.

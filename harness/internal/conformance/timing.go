@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
@@ -43,7 +41,7 @@ type serverClock struct {
 
 // clockOf measures the server's clock, which on this host is the harness's own. That of a
 // container may be the clock of a virtual machine.
-func clockOf(ctx context.Context, srv *redis.Server, client *goredis.Client) (serverClock, error) {
+func clockOf(ctx context.Context, srv *redis.Server, conn redis.Conn) (serverClock, error) {
 	if u, err := url.Parse(srv.URL()); err == nil && !strings.HasPrefix(srv.How, "container") {
 		if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() || u.Scheme == "unix" {
 			return serverClock{}, nil
@@ -52,7 +50,7 @@ func clockOf(ctx context.Context, srv *redis.Server, client *goredis.Client) (se
 	best := serverClock{off: time.Hour}
 	for range 5 {
 		before := time.Now()
-		at, err := client.Time(ctx).Result()
+		at, err := redis.Time(ctx, conn)
 		if err != nil {
 			return best, fmt.Errorf("asking the server for its time: %w", err)
 		}

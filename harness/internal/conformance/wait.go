@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // waitError says what was waited for in vain.
@@ -84,8 +85,8 @@ func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 	}
 	if w.Subscribers != nil {
 		return poll(ctx, fmt.Sprintf("%d subscribers", *w.Subscribers), func() (bool, error) {
-			n, err := r.control.PubSubNumSub(ctx, r.names.Channel).Result()
-			return n[r.names.Channel] == int64(*w.Subscribers), err
+			n, err := redis.Subscribers(ctx, r.control, r.names.Channel)
+			return n == int64(*w.Subscribers), err
 		})
 	}
 	return nil
@@ -95,15 +96,15 @@ func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 // and timeouts stands for a key of the queue.
 func (r *caseRun) length(ctx context.Context, key string) (int, error) {
 	key = r.key(key)
-	kind, err := r.control.Type(ctx, key).Result()
+	kind, err := r.control.Do(ctx, "TYPE", key).Text()
 	if err != nil {
 		return 0, err
 	}
 	if kind == "zset" {
-		n, err := r.control.ZCard(ctx, key).Result()
+		n, err := r.control.Do(ctx, "ZCARD", key).Int64()
 		return int(n), err
 	}
-	n, err := r.control.LLen(ctx, key).Result()
+	n, err := r.control.Do(ctx, "LLEN", key).Int64()
 	return int(n), err
 }
 

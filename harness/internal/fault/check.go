@@ -15,17 +15,20 @@ func Check(spec string, faults []plan.Fault) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	form, _ := redis.FormOf(spec)
+	wanted, err := redis.Parse(spec)
+	if err != nil {
+		return err
+	}
 	for _, f := range faults {
 		reach := f.Info().Reach
 		switch {
-		case form == redis.FormExternal && !redis.Plain(spec):
+		case wanted.Kind == redis.External && !wanted.Address.Plain():
 			return fmt.Errorf("faults: %s: expected one server by TCP without TLS, whose connections can go through a proxy, got --redis %s", f.Kind, redis.Redact(spec))
-		case form == redis.FormExternal && reach > plan.Network:
+		case wanted.Kind == redis.External && reach > plan.Network:
 			return fmt.Errorf("faults: %s would do harm to others on %s: expected a server of our own, such as --redis process", f.Kind, redis.Redact(spec))
-		case form == redis.FormEmbedded && reach > plan.Network:
+		case wanted.Kind == redis.Embedded && reach > plan.Network:
 			return fmt.Errorf("faults: %s: the embedded server cannot do that, use --redis process", f.Kind)
-		case form == redis.FormContainer && reach >= plan.ServerProcess:
+		case wanted.Kind == redis.Container && reach >= plan.ServerProcess:
 			return fmt.Errorf("faults: %s: expected a process that can be sent signals, got --redis %s: use --redis process", f.Kind, spec)
 		}
 	}
@@ -38,10 +41,13 @@ func Start(ctx context.Context, spec string, faults []plan.Fault, notice func(st
 	if err := Check(spec, faults); err != nil {
 		return nil, err
 	}
-	form, path := redis.FormOf(spec)
+	wanted, err := redis.Parse(spec)
+	if err != nil {
+		return nil, err
+	}
 	beyond := slices.ContainsFunc(faults, func(f plan.Fault) bool { return f.Info().Reach > plan.Network })
-	if beyond && (form == redis.FormAuto || form == redis.FormProcess) {
-		return redis.StartProcess(ctx, path, arguments(faults)...)
+	if beyond && (wanted.Kind == redis.Auto || wanted.Kind == redis.Process) {
+		return redis.StartProcess(ctx, wanted.Arg, arguments(faults)...)
 	}
 	return redis.Start(ctx, spec, notice)
 }

@@ -88,7 +88,7 @@ func TestEachFaultIsMetWhileItLasts(t *testing.T) {
 		t.Run(string(tc.fault.Kind), func(t *testing.T) {
 			t.Parallel()
 			in, _, over := injected(t, "process", tc.fault)
-			c := client(t, in.DriverURL()+"?read_timeout=300ms")
+			c := client(t, in.URL()+"?read_timeout=300ms")
 			ctx, cancel := context.WithTimeout(t.Context(), deadline)
 			defer cancel()
 			met := false
@@ -118,7 +118,7 @@ func TestFaultsThatAreDoneAtOnce(t *testing.T) {
 		plan.Fault{Kind: plan.FlushScripts, At: ms(300)}, plan.Fault{Kind: plan.ForeignMembers, At: ms(301), Count: 3},
 		plan.Fault{Kind: plan.Cut, At: ms(302)}, plan.Fault{Kind: plan.KillClients, At: ms(303)},
 	)
-	c := client(t, in.DriverURL())
+	c := client(t, in.URL())
 	sub := c.Subscribe(ctx, "news")
 	defer sub.Close()
 	_, err := sub.Receive(ctx)
@@ -130,7 +130,7 @@ func TestFaultsThatAreDoneAtOnce(t *testing.T) {
 	for _, e := range in.Events() {
 		require.NoError(t, e.Err, e.Kind)
 	}
-	beside := s.NewClient()
+	beside := redistest.Client(s)
 	defer beside.Close()
 	require.Equal(t, []bool{false}, beside.ScriptExists(ctx, sha).Val())
 	names := wire.NamesOf("q")
@@ -151,11 +151,11 @@ func TestWhatAKilledServerKeeps(t *testing.T) {
 			in, s, over := injected(t, "process", plan.Fault{
 				Kind: plan.KillServer, At: plan.Span{Min: 500 * time.Millisecond, Max: 500 * time.Millisecond}, For: 100 * time.Millisecond, AOF: aof,
 			})
-			c := client(t, in.DriverURL())
+			c := client(t, in.URL())
 			require.NoError(t, c.Set(t.Context(), "key", "value", 0).Err())
 			<-over
 			require.NoError(t, in.Events()[0].Err)
-			beside := s.NewClient()
+			beside := redistest.Client(s)
 			defer beside.Close()
 			require.Equal(t, kept, beside.Exists(t.Context(), "key").Val())
 		})

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/harness/internal/faketime"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -25,7 +23,7 @@ type Injector struct {
 	plan   plan.Plan
 	server *redis.Server
 	proxy  *proxy.Proxy
-	admin  goredis.UniversalClient
+	admin  redis.Conn
 
 	// clocks move those of members of the fleet; folder has their files, if there are any.
 	clocks map[int]faketime.File
@@ -54,16 +52,16 @@ func New(s *redis.Server, p plan.Plan) (*Injector, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Injector{plan: p, server: s, proxy: px, admin: s.NewClient(), clocks: map[int]faketime.File{}}
+	in := &Injector{plan: p, server: s, proxy: px, admin: s.Conn(), clocks: map[int]faketime.File{}}
 	if err := in.makeClocks(); err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
 	return in, nil
 }
 
-// DriverURL is the server's address for the implementation under test. It holds the password:
+// URL is the server's address for the implementation under test. It holds the password:
 // do not print it.
-func (in *Injector) DriverURL() string { return in.server.DriverURLBy(in.proxy.Addr) }
+func (in *Injector) URL() string { return in.server.URLBy(in.proxy.Addr) }
 
 // Close ends all connections through the Injector.
 func (in *Injector) Close() error {

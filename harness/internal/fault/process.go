@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -34,12 +33,11 @@ func (in *Injector) process(ctx context.Context, f plan.Fault, node *redis.Node)
 
 // lengthen adds to the server's file what takes it so long to read.
 func (in *Injector) lengthen(ctx context.Context, d time.Duration) error {
-	_, err := in.admin.Pipelined(ctx, func(p goredis.Pipeliner) error {
-		for i := range d.Microseconds() / keyLoadDelay {
-			p.Set(ctx, "dq-bench:loading", i, 0)
-		}
-		return nil
-	})
+	var calls [][]any
+	for i := range d.Microseconds() / keyLoadDelay {
+		calls = append(calls, []any{"SET", "dq-bench:loading", i})
+	}
+	_, err := in.admin.Pipe(ctx, calls...)
 	return err
 }
 
@@ -54,12 +52,12 @@ func (in *Injector) noSnapshots(ctx context.Context, d time.Duration, node *redi
 		if err := in.config("save", "3600 1")(ctx); err != nil {
 			return err
 		}
-		if err := in.admin.BgSave(ctx).Err(); err != nil {
+		if err := in.admin.Do(ctx, "BGSAVE").Err(); err != nil {
 			return err
 		}
 		return in.until(ctx, func(ctx context.Context) (bool, error) {
-			info, err := in.admin.InfoMap(ctx, "persistence").Result()
-			return info["Persistence"]["rdb_last_bgsave_status"] == "err", err
+			info, err := in.admin.Do(ctx, "INFO", "persistence").Text()
+			return strings.Contains(info, "rdb_last_bgsave_status:err"), err
 		})
 	}, func(ctx context.Context) error {
 		return errors.Join(in.config("save", "")(ctx), os.Remove(file))

@@ -4,21 +4,22 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // settings does a fault by commands to the server.
 func (in *Injector) settings(ctx context.Context, f plan.Fault) error {
 	switch f.Kind {
 	case plan.FlushScripts:
-		return in.admin.ScriptFlush(ctx).Err()
+		return in.admin.Do(ctx, "SCRIPT", "FLUSH").Err()
 	case plan.FlushAll:
-		return in.admin.FlushAll(ctx).Err()
+		return in.admin.Do(ctx, "FLUSHALL").Err()
 	case plan.KillClients:
 		return in.killClients(ctx)
 	case plan.PauseClients:
@@ -61,16 +62,18 @@ func (in *Injector) killClients(ctx context.Context) error {
 
 // maxClients leaves no room for any connection but one.
 func (in *Injector) maxClients(ctx context.Context, d time.Duration) error {
-	before, err := in.admin.ConfigGet(ctx, "maxclients").Result()
+	info, err := in.admin.Do(ctx, "INFO", "clients").Text()
 	if err != nil {
 		return err
 	}
+	_, rest, _ := strings.Cut(info, "maxclients:")
+	before, _, _ := strings.Cut(rest, "\r\n")
 	return during(ctx, d, func(ctx context.Context) error {
 		if err := in.config("maxclients", "1")(ctx); err != nil {
 			return err
 		}
 		return in.killClients(ctx)
-	}, in.config("maxclients", before["maxclients"]))
+	}, in.config("maxclients", before))
 }
 
 // busyAfter is after how many ms of a script the server answers BUSY.
@@ -88,34 +91,36 @@ func (in *Injector) busy(ctx context.Context, d time.Duration) error {
 	}
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), d+mendTimeout)
 	defer cancel()
-	client := redis.NewClient(&redis.Options{Addr: in.server.Addr, Password: in.password(), ReadTimeout: -1, MaxRetries: -1, DisableIdentity: true})
-	defer client.Close()
-	return client.Eval(waiting, busyScript, nil, d.Milliseconds()).Err()
-}
-
-func (in *Injector) password() string {
-	if c, ok := in.admin.(*redis.Client); ok {
-		return c.Options().Password
+	c, err := redis.Dial(waiting, in.server.URL())
+	if err != nil {
+		return err
 	}
-	return ""
+	defer c.Close()
+	defer context.AfterFunc(waiting, func() { _ = c.Close() })()
+	if _, err := c.Write(resp.AppendCommand(nil, "EVAL", busyScript, "0", fmt.Sprint(d.Milliseconds()))); err != nil {
+		return err
+	}
+	reply, err := resp.NewReader(c, 0).Read()
+	if refused, ok := reply.(resp.Error); ok {
+		return refused
+	}
+	return err
 }
 
 // foreign puts members in the first queue that are due now: n that hold a value in the layout
 // of before 3.21.1, and n that no release can read.
 func (in *Injector) foreign(ctx context.Context, n int) error {
 	names := wire.NamesOf(in.plan.QueueNames()[0])
-	now := float64(time.Now().UnixMilli())
-	_, err := in.admin.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		for i := range n {
-			for _, member := range []string{
-				string(wire.LayoutDLc0.Pack(wire.DoubleID(int64(i)+1), []byte("foreign-"+strconv.Itoa(i)))),
-				"unreadable-" + strconv.Itoa(i),
-			} {
-				p.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: now, Member: member})
-				p.RPush(ctx, names.Pending, member)
-			}
+	now := time.Now().UnixMilli()
+	var calls [][]any
+	for i := range n {
+		for _, member := range []string{
+			string(wire.LayoutDLc0.Pack(wire.DoubleID(int64(i)+1), []byte("foreign-"+strconv.Itoa(i)))),
+			"unreadable-" + strconv.Itoa(i),
+		} {
+			calls = append(calls, []any{"ZADD", names.TimeoutSet, now, member}, []any{"RPUSH", names.Pending, member})
 		}
-		return nil
-	})
+	}
+	_, err := in.admin.Multi(ctx, calls...)
 	return err
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Client is a connection as CLIENT LIST describes it. Redisson names no library; the
@@ -43,15 +43,15 @@ func ParseClients(list string) []Client {
 // Subscribers counts who listens to a channel. Redis does not tell which clients these
 // are: the second result is every client with a subscription of any kind, on the nodes
 // where somebody listens to this one.
-func Subscribers(ctx context.Context, client redis.UniversalClient, channel string) (int, []Client, error) {
+func Subscribers(ctx context.Context, client redis.Conn, channel string) (int, []Client, error) {
 	count := 0
 	var clients []Client
-	err := eachNode(ctx, client, allNodes, func(ctx context.Context, node *redis.Client) error {
-		counts, err := node.PubSubNumSub(ctx, channel).Result()
-		if err != nil || counts[channel] == 0 {
+	err := eachNode(ctx, client, allNodes, func(ctx context.Context, node redis.Conn) error {
+		n, err := redis.Subscribers(ctx, node, channel)
+		if err != nil || n == 0 {
 			return err
 		}
-		count += int(counts[channel])
+		count += int(n)
 		list, err := node.Do(ctx, "CLIENT", "LIST", "TYPE", "pubsub").Text()
 		clients = append(clients, ParseClients(list)...)
 		return err
@@ -61,10 +61,10 @@ func Subscribers(ctx context.Context, client redis.UniversalClient, channel stri
 
 // Patterns returns how many patterns clients of any node are subscribed to, as a bridge of all
 // queues is, of which Subscribers knows nothing.
-func Patterns(ctx context.Context, client redis.UniversalClient) (int64, error) {
+func Patterns(ctx context.Context, client redis.Conn) (int64, error) {
 	count := int64(0)
-	err := eachNode(ctx, client, allNodes, func(ctx context.Context, node *redis.Client) error {
-		n, err := node.PubSubNumPat(ctx).Result()
+	err := eachNode(ctx, client, allNodes, func(ctx context.Context, node redis.Conn) error {
+		n, err := node.Do(ctx, "PUBSUB", "NUMPAT").Int64()
 		count += n
 		return err
 	})

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 const (

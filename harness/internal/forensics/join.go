@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Difference is where the pending list and the timeout set do not hold the same.
@@ -143,7 +142,7 @@ func findOrphans(ctx context.Context, r *Reader, timed *Index, d *Difference) er
 	return r.TimeoutSet(ctx, func(chunk []redis.Z) error {
 		var unmet []string
 		for _, z := range chunk {
-			if member := z.Member.(string); timed.Unseen(member) {
+			if member := z.Member; timed.Unseen(member) {
 				unmet = append(unmet, member)
 			}
 		}

@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // model is a queue in memory, behind a go-redis client: between any two commands,
@@ -26,26 +27,26 @@ type model struct {
 	act    func()
 }
 
-func (m *model) client(t *testing.T) *redis.Client {
-	c := redis.NewClient(&redis.Options{Addr: "model"})
+func (m *model) client(t *testing.T) *goredis.Client {
+	c := goredis.NewClient(&goredis.Options{Addr: "model"})
 	t.Cleanup(func() { c.Close() })
 	c.AddHook(m)
 	return c
 }
 
-func (m *model) DialHook(redis.DialHook) redis.DialHook {
+func (m *model) DialHook(goredis.DialHook) goredis.DialHook {
 	return func(context.Context, string, string) (net.Conn, error) { panic("the model needs no connection") }
 }
 
-func (m *model) ProcessHook(redis.ProcessHook) redis.ProcessHook {
-	return func(_ context.Context, cmd redis.Cmder) error {
+func (m *model) ProcessHook(goredis.ProcessHook) goredis.ProcessHook {
+	return func(_ context.Context, cmd goredis.Cmder) error {
 		m.act()
 		return m.answer(cmd)
 	}
 }
 
-func (m *model) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(_ context.Context, cmds []redis.Cmder) error {
+func (m *model) ProcessPipelineHook(goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(_ context.Context, cmds []goredis.Cmder) error {
 		for _, cmd := range cmds {
 			m.act()
 			_ = m.answer(cmd)
@@ -54,30 +55,37 @@ func (m *model) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipe
 	}
 }
 
-func (m *model) answer(cmd redis.Cmder) error {
-	args := cmd.Args()
-	switch cmd := cmd.(type) {
-	case *redis.IntCmd: // EXISTS
-		cmd.SetVal(1)
-	case *redis.StringSliceCmd: // LRANGE
-		cmd.SetVal(slices.Clone(part(m.list, args[2].(int64), args[3].(int64))))
-	case *redis.ZSliceCmd: // ZRANGE
+func (m *model) answer(cmd goredis.Cmder) error {
+	args, reply := cmd.Args(), cmd.(*goredis.Cmd)
+	switch args[0] {
+	case "EXISTS":
+		reply.SetVal(int64(1))
+	case "LRANGE":
+		var found []any
+		for _, entry := range part(m.list, args[2].(int64), args[3].(int64)) {
+			found = append(found, entry)
+		}
+		reply.SetVal(found)
+	case "ZRANGE":
 		var all []redis.Z
 		for member, score := range m.set {
 			all = append(all, redis.Z{Score: score, Member: member})
 		}
-		slices.SortFunc(all, func(a, b redis.Z) int {
-			return cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(a.Member.(string), b.Member.(string)))
-		})
-		cmd.SetVal(part(all, args[2].(int64), args[3].(int64)))
-	case *redis.FloatCmd: // ZSCORE
+		slices.SortFunc(all, func(a, b redis.Z) int { return cmp.Or(cmp.Compare(a.Score, b.Score), cmp.Compare(a.Member, b.Member)) })
+		var found []any
+		for _, z := range part(all, args[2].(int64), args[3].(int64)) {
+			found = append(found, z.Member, fmt.Sprint(z.Score))
+		}
+		reply.SetVal(found)
+	case "ZSCORE":
 		score, ok := m.set[args[2].(string)]
 		if !ok {
-			cmd.SetErr(redis.Nil)
-			return redis.Nil
+			reply.SetErr(goredis.Nil)
+			return goredis.Nil
 		}
-		cmd.SetVal(score)
-	case *redis.BoolCmd: // SISMEMBER: nothing is unlisted
+		reply.SetVal(fmt.Sprint(score))
+	case "SISMEMBER": // nothing is unlisted
+		reply.SetVal(int64(0))
 	default:
 		panic(fmt.Sprintf("the model does not know %v", args))
 	}
@@ -167,14 +175,14 @@ const chunk = 16
 // readSet walks the timeout set, and counts how often each member is met.
 func readSet(t *testing.T, m *model) (*forensics.Reader, *forensics.Index, map[string]int) {
 	t.Helper()
-	reader, err := forensics.NewReader(t.Context(), m.client(t), "orders")
+	reader, err := forensics.NewReader(t.Context(), redis.On(m.client(t)), "orders")
 	require.NoError(t, err)
 	reader.LimitChunk(chunk)
 	index, met := forensics.NewIndex(len(m.set)), map[string]int{}
 	require.NoError(t, reader.TimeoutSet(t.Context(), func(chunk []redis.Z) error {
 		for _, z := range chunk {
-			index.Add(z.Member.(string))
-			met[z.Member.(string)]++
+			index.Add(z.Member)
+			met[z.Member]++
 		}
 		return nil
 	}))

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // which nodes of a cluster are asked.
@@ -22,23 +21,17 @@ const (
 
 // eachNode calls visit for one node after the other; for a server that is no cluster,
 // once.
-func eachNode(ctx context.Context, client redis.UniversalClient, nodes which, visit func(context.Context, *redis.Client) error) error {
-	switch client := client.(type) {
-	case *redis.Client:
-		return visit(ctx, client)
-	case *redis.ClusterClient:
-		var one sync.Mutex
-		inTurn := func(ctx context.Context, node *redis.Client) error {
-			one.Lock()
-			defer one.Unlock()
-			return visit(ctx, node)
-		}
-		if nodes == allNodes {
-			return client.ForEachShard(ctx, inTurn)
-		}
-		return client.ForEachMaster(ctx, inTurn)
+func eachNode(ctx context.Context, client redis.Conn, nodes which, visit func(context.Context, redis.Conn) error) error {
+	var one sync.Mutex
+	inTurn := func(ctx context.Context, _ string, node redis.Conn) error {
+		one.Lock()
+		defer one.Unlock()
+		return visit(ctx, node)
 	}
-	return fmt.Errorf("expected a client of a server or of a cluster, got %T", client)
+	if nodes == allNodes {
+		return client.EachNode(ctx, inTurn)
+	}
+	return client.EachMaster(ctx, inTurn)
 }
 
 // scanCount is how many keys a SCAN looks at, some tenths of a millisecond.
@@ -46,11 +39,11 @@ const scanCount = 500
 
 // Queues finds all delayed queues of a server or cluster, by the names of their keys,
 // and returns those of their destinations, sorted.
-func Queues(ctx context.Context, client redis.UniversalClient) ([]string, error) {
+func Queues(ctx context.Context, client redis.Conn) ([]string, error) {
 	found := map[string]bool{}
-	err := eachNode(ctx, client, masters, func(ctx context.Context, node *redis.Client) error {
-		for cursor := uint64(0); ; {
-			keys, next, err := node.Scan(ctx, cursor, wire.KeyPattern, scanCount).Result()
+	err := eachNode(ctx, client, masters, func(ctx context.Context, node redis.Conn) error {
+		for cursor := "0"; ; {
+			keys, next, err := redis.Page(node.Do(ctx, "SCAN", cursor, "MATCH", wire.KeyPattern, "COUNT", scanCount))
 			if err != nil {
 				return fmt.Errorf("SCAN: %w", err)
 			}
@@ -59,7 +52,7 @@ func Queues(ctx context.Context, client redis.UniversalClient) ([]string, error)
 					found[dest] = true
 				}
 			}
-			if cursor = next; cursor == 0 {
+			if cursor = next; cursor == "0" {
 				return nil
 			}
 		}
@@ -70,15 +63,15 @@ func Queues(ctx context.Context, client redis.UniversalClient) ([]string, error)
 // ScriptsSeen returns the scripts of Redisson that a server, or a node of a cluster,
 // has in its cache: somebody ran or loaded them since it started, or since the last
 // SCRIPT FLUSH, for whichever queue.
-func ScriptsSeen(ctx context.Context, client redis.UniversalClient) ([]wire.Script, error) {
+func ScriptsSeen(ctx context.Context, client redis.Conn) ([]wire.Script, error) {
 	all := wire.Scripts()
-	sums := make([]string, len(all))
-	for i, s := range all {
-		sums[i] = s.SHA1
+	call := []any{"SCRIPT", "EXISTS"}
+	for _, s := range all {
+		call = append(call, s.SHA1)
 	}
 	seen := make([]bool, len(all))
-	err := eachNode(ctx, client, masters, func(ctx context.Context, node *redis.Client) error {
-		there, err := node.ScriptExists(ctx, sums...).Result()
+	err := eachNode(ctx, client, masters, func(ctx context.Context, node redis.Conn) error {
+		there, err := node.Do(ctx, call...).BoolSlice()
 		for i := range min(len(there), len(seen)) {
 			seen[i] = seen[i] || there[i]
 		}

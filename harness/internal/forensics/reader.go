@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Reader reads the keys of one queue in chunks that keep the server busy for about half a
@@ -23,7 +22,7 @@ type Reader struct {
 	// Names are the keys that are read.
 	Names wire.Names
 
-	client    redis.UniversalClient
+	client    redis.Conn
 	meter     *meter
 	set, list *pace
 }
@@ -34,12 +33,12 @@ const bareTrips = 5
 
 // NewReader returns a Reader of the queue with that destination. It measures what a
 // round trip takes.
-func NewReader(ctx context.Context, client redis.UniversalClient, dest string) (*Reader, error) {
+func NewReader(ctx context.Context, client redis.Conn, dest string) (*Reader, error) {
 	m := &meter{idle: time.Hour}
 	r := &Reader{Names: wire.NamesOf(dest), client: client, meter: m, set: newPace(m, setBytes), list: newPace(m, listBytes)}
 	for range bareTrips {
 		began := time.Now()
-		if err := client.Exists(ctx, r.Names.TimeoutSet).Err(); err != nil {
+		if err := client.Do(ctx, "EXISTS", r.Names.TimeoutSet).Err(); err != nil {
 			return nil, fmt.Errorf("EXISTS %s: %w", r.Names.TimeoutSet, err)
 		}
 		r.meter.count(time.Since(began), 0)
@@ -71,7 +70,7 @@ func (r *Reader) TimeoutSet(ctx context.Context, visit func([]redis.Z) error) er
 		start := max(0, next-back)
 		asked := min(next, r.set.overlap()) + r.set.size
 		began := time.Now()
-		chunk, err := r.client.ZRangeWithScores(ctx, r.Names.TimeoutSet, int64(start), int64(start+asked-1)).Result()
+		chunk, err := redis.Scores(r.client.Do(ctx, "ZRANGE", r.Names.TimeoutSet, int64(start), int64(start+asked-1), "WITHSCORES"))
 		if err != nil {
 			return fmt.Errorf("ZRANGE %s: %w", r.Names.TimeoutSet, err)
 		}
@@ -102,13 +101,13 @@ func isBehind(z, other redis.Z) bool {
 	if z.Score != other.Score {
 		return z.Score > other.Score
 	}
-	return z.Member.(string) > other.Member.(string)
+	return z.Member > other.Member
 }
 
 func sizeOf(chunk []redis.Z) int {
 	n := 0
 	for _, z := range chunk {
-		n += len(z.Member.(string))
+		n += len(z.Member)
 	}
 	return n
 }
@@ -185,7 +184,7 @@ func (r *Reader) Entries(ctx context.Context, first, count int) ([]string, error
 
 func (r *Reader) entries(ctx context.Context, first, count int) (chunk []string, busy time.Duration, err error) {
 	began := time.Now()
-	chunk, err = r.client.LRange(ctx, r.Names.Pending, int64(first), int64(first+count-1)).Result()
+	chunk, err = r.client.Do(ctx, "LRANGE", r.Names.Pending, int64(first), int64(first+count-1)).StringSlice()
 	if err != nil {
 		return nil, 0, fmt.Errorf("LRANGE %s: %w", r.Names.Pending, err)
 	}
@@ -202,16 +201,15 @@ func (r *Reader) Scores(ctx context.Context, members []string) ([]*float64, erro
 	scores := make([]*float64, len(members))
 	for first := 0; first < len(members); first += minChunk {
 		part := members[first:min(first+minChunk, len(members))]
-		pipe := r.client.Pipeline()
-		replies := make([]*redis.FloatCmd, len(part))
+		calls := make([][]any, len(part))
 		for i, member := range part {
-			replies[i] = pipe.ZScore(ctx, r.Names.TimeoutSet, member)
+			calls[i] = []any{"ZSCORE", r.Names.TimeoutSet, member}
 		}
 		began := time.Now()
-		_, _ = pipe.Exec(ctx) // each reply has its own error
+		replies, _ := r.client.Pipe(ctx, calls...) // each reply has its own error
 		r.meter.count(time.Since(began), 0)
 		for i, reply := range replies {
-			score, err := reply.Result()
+			score, err := redis.Score(reply)
 			switch {
 			case err == nil:
 				scores[first+i] = &score

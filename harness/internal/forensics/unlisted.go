@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Unlisted reports for each of the members whether a dq client has taken it out of the
@@ -17,18 +16,17 @@ func (r *Reader) Unlisted(ctx context.Context, members []string) ([]bool, error)
 	unlisted := make([]bool, len(members))
 	for first := 0; first < len(members); first += minChunk {
 		part := members[first:min(first+minChunk, len(members))]
-		pipe := r.client.Pipeline()
-		var replies []*redis.BoolCmd
+		var calls [][]any
 		for _, member := range part {
 			for _, key := range keys {
-				replies = append(replies, pipe.SIsMember(ctx, key, member))
+				calls = append(calls, []any{"SISMEMBER", key, member})
 			}
 		}
 		began := time.Now()
-		_, _ = pipe.Exec(ctx) // each reply has its own error
+		replies, _ := r.client.Pipe(ctx, calls...) // each reply has its own error
 		r.meter.count(time.Since(began), 0)
 		for i, reply := range replies {
-			is, err := reply.Result()
+			is, err := reply.Bool()
 			if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") { // a key of another type has no members
 				return nil, fmt.Errorf("SISMEMBER %s: %w", keys[i%len(keys)], err)
 			}

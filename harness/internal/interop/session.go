@@ -15,7 +15,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/redisurl"
 )
 
 // farAway is the delay of what must not come due by itself while a case looks at
@@ -25,7 +24,7 @@ const farAway = time.Hour
 // session is a case under way: one queue, and whatever is open on it.
 type session struct {
 	url     string
-	control *goredis.Client
+	control goredis.UniversalClient
 	names   wire.Names
 	other   string // a second LIST, for what moves values
 	handles []*handle
@@ -45,13 +44,12 @@ func newSession(ctx context.Context, srv *redis.Server) (*session, error) {
 	if srv.Cluster() || srv.Embedded() {
 		return nil, fmt.Errorf("sharing a queue needs one real Redis, not %s", srv)
 	}
-	options, err := redisurl.Parse(srv.URL())
+	client, err := redis.NewClient(srv.URL())
 	if err != nil {
 		return nil, err
 	}
-	options.DisableIdentity = true
 	queue := "interop-" + rand.Text()[:8]
-	s := &session{url: srv.URL(), control: goredis.NewClient(options), names: wire.NamesOf(queue), other: "{" + queue + "}:other"}
+	s := &session{url: srv.URL(), control: client, names: wire.NamesOf(queue), other: "{" + queue + "}:other"}
 	if err := s.control.Ping(ctx).Err(); err != nil {
 		s.control.Close()
 		return nil, err

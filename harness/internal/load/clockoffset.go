@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // ClockOffset is how far the clock of a server is ahead of this machine's.
@@ -29,18 +29,14 @@ const clockSamples = 16
 func (r *Redis) ClockOffset(ctx context.Context) (ClockOffset, error) {
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	var client redis.Cmdable = r.Client
-	if cluster, ok := r.Client.(*redis.ClusterClient); ok {
-		master, err := cluster.MasterForKey(asking, r.Queue)
-		if err != nil {
-			return ClockOffset{}, fmt.Errorf("master of queue %q: %w", r.Queue, err)
-		}
-		client = master
+	_, master, err := r.Conn.MasterOf(asking, r.Queue)
+	if err != nil {
+		return ClockOffset{}, fmt.Errorf("master of queue %q: %w", r.Queue, err)
 	}
 	var best ClockOffset
 	for i := range clockSamples {
 		before := time.Now()
-		server, err := client.Time(asking).Result()
+		server, err := redis.Time(asking, master)
 		took := time.Since(before)
 		if err != nil {
 			return ClockOffset{}, fmt.Errorf("TIME: %w", err)

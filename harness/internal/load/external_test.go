@@ -12,6 +12,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -30,7 +31,7 @@ func TestRunOnARealRedisson(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			redistest.Redisson(t, strings.TrimPrefix(tc.driver, "redisson:"))
 			srv := redistest.Redis(t)
-			client := srv.NewClient()
+			client := redistest.Client(srv)
 			defer client.Close()
 			d, err := spec.Parse(tc.driver)
 			require.NoError(t, err)
@@ -40,7 +41,7 @@ func TestRunOnARealRedisson(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			result, err := Run(ctx, Options{
-				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Client: client, Queue: p.Queue}, RunID: 7, OwnQueue: true,
+				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client), Queue: p.Queue}, RunID: 7, OwnQueue: true,
 				Notice: func(line string) { t.Log(line) },
 			})
 			require.NoError(t, err)
@@ -64,7 +65,7 @@ func TestRunOnARealRedisson(t *testing.T) {
 func TestInterruptedRedissonStillReports(t *testing.T) {
 	redistest.Redisson(t, "4.7.0")
 	srv := redistest.Redis(t)
-	client := srv.NewClient()
+	client := redistest.Client(srv)
 	defer client.Close()
 	d, err := spec.Parse("redisson:4.7.0")
 	require.NoError(t, err)
@@ -76,7 +77,7 @@ func TestInterruptedRedissonStillReports(t *testing.T) {
 	ctx, interrupt := context.WithCancel(deadline)
 	defer interrupt()
 	result, err := Run(ctx, Options{
-		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Client: client, Queue: p.Queue}, RunID: 7, OwnQueue: true,
+		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client), Queue: p.Queue}, RunID: 7, OwnQueue: true,
 		Progress: func(p Progress) {
 			if p.Phase == plan.Measured && p.Delivered > 0 {
 				interrupt()

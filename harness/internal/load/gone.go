@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 const (
@@ -36,7 +36,7 @@ func (e *engine) watchServer(ctx context.Context) <-chan struct{} {
 	gone := make(chan struct{})
 	deserted := goneAfter(e.Plan.DrainTimeout)
 	refused, silent := deserted, max(silentFor, deserted)
-	if c, single := e.Redis.Client.(*redis.Client); !single || c.Options().Addr == "FailoverClient" {
+	if e.Redis.Conn.Topology() != redis.Single {
 		refused, silent = max(electedIn, refused), max(electedIn, silent)
 	}
 	go func() {
@@ -122,41 +122,41 @@ func (e *engine) goneText(ctx context.Context, start time.Time, unread bool) str
 func (e *engine) ping(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	if cluster, is := e.Redis.Client.(*redis.ClusterClient); is {
-		return e.pingMasters(asking, cluster)
+	if e.Redis.Conn.Topology() == redis.Cluster {
+		return e.pingMasters(asking)
 	}
-	err := e.Redis.Client.Ping(asking).Err()
+	err := e.Redis.Conn.Do(asking, "PING").Err()
 	if errors.As(err, new(redis.Error)) {
 		return nil
 	}
 	// A client that is refused tries again until its time is over.
-	if c, ok := e.Redis.Client.(*redis.Client); ok && err != nil && timedOut(err) {
+	if err != nil && timedOut(err) {
 		dialing, cancel := context.WithTimeout(ctx, pingTimeout)
 		defer cancel()
-		o := c.Options()
-		conn, refused := o.Dialer(dialing, o.Network, o.Addr)
-		if refused != nil {
+		conn, refused := redis.Dial(dialing, e.RedisURL)
+		switch {
+		case refused == nil:
+			_ = conn.Close()
+		case !timedOut(refused):
 			return refused
 		}
-		_ = conn.Close()
 	}
 	return err
 }
 
 // pingMasters asks the masters that the queues are on: others may well answer without them.
-func (e *engine) pingMasters(ctx context.Context, cluster *redis.ClusterClient) error {
+func (e *engine) pingMasters(ctx context.Context) error {
 	asked := map[string]bool{}
 	for _, name := range e.Plan.QueueNames() {
-		master, err := cluster.MasterForKey(ctx, name)
+		address, master, err := e.Redis.Conn.MasterOf(ctx, name)
 		if err != nil {
 			return fmt.Errorf("the master of queue %q: %w", name, err)
 		}
-		address := master.Options().Addr
 		if asked[address] {
 			continue
 		}
 		asked[address] = true
-		if err := master.Ping(ctx).Err(); err != nil && !errors.As(err, new(redis.Error)) {
+		if err := master.Do(ctx, "PING").Err(); err != nil && !errors.As(err, new(redis.Error)) {
 			return fmt.Errorf("the master %s of queue %q: %w", address, name, err)
 		}
 	}
@@ -175,11 +175,11 @@ func (r *Redis) deserted(ctx context.Context) bool {
 	for _, address := range r.Seeds {
 		nodes[address] = true
 	}
-	if cluster, is := r.Client.(*redis.ClusterClient); is {
-		known := cluster.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {
+	if r.Conn.Topology() == redis.Cluster {
+		known := r.Conn.EachNode(ctx, func(_ context.Context, address string, _ redis.Conn) error {
 			mu.Lock()
 			defer mu.Unlock()
-			nodes[node.Options().Addr] = true
+			nodes[address] = true
 			return nil
 		})
 		if known != nil {

@@ -30,12 +30,12 @@ func meanwhileOn(t *testing.T, srv *redis.Server, length time.Duration, do func(
 	p.WarmupEnds, p.Warmup, p.DrainTimeout = false, 0, 2*time.Second
 	p.Producers, p.Consumers, p.Rate, p.Duration = 5, 3, 200, length
 	p.Delay, p.Queue = plan.Delay{Min: 100 * time.Millisecond, Max: time.Second}, "own"
-	client := srv.NewClient()
+	client := redistest.Client(srv)
 	t.Cleanup(func() { client.Close() })
 	var once sync.Once
 	var doing sync.WaitGroup
 	o := load.Options{
-		Plan: p, Driver: d, RunID: 7, OwnQueue: true, RedisURL: srv.DriverURL(), Redis: &load.Redis{Client: client, Queue: p.Queue, Seeds: srv.Seeds()},
+		Plan: p, Driver: d, RunID: 7, OwnQueue: true, RedisURL: srv.URL(), Redis: &load.Redis{Conn: redis.On(client), Queue: p.Queue, Seeds: srv.Seeds()},
 		Progress: func(p load.Progress) {
 			if p.Offered >= 200 {
 				once.Do(func() { doing.Go(func() { do(srv) }) })
@@ -68,7 +68,7 @@ func TestAServerThatIsGoneEndsTheRun(t *testing.T) {
 func TestAServerThatDoesNotAnswerIsNotGone(t *testing.T) {
 	t.Parallel()
 	r := meanwhile(t, 3*time.Second, func(s *redis.Server) {
-		client := s.NewClient()
+		client := redistest.Client(s)
 		defer client.Close()
 		require.NoError(t, client.Do(context.Background(), "CLIENT", "PAUSE", "2500").Err())
 	})
@@ -79,7 +79,7 @@ func TestAServerThatDoesNotAnswerIsNotGone(t *testing.T) {
 // A set of servers has time to name another master, unless nobody is left to do so: the run ends long before that time.
 func TestASetThatIsGoneEndsTheRun(t *testing.T) {
 	t.Parallel()
-	cluster, sentinels := redistest.Cluster(t, 3, 1), redistest.Sentinel(t)
+	cluster, sentinels := redistest.Cluster(t, 3, 1), redistest.Sentinel(t, 1)
 	for name, set := range map[string]*redis.Server{"cluster": cluster.Server, "sentinels": sentinels.Server} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

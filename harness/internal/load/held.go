@@ -10,6 +10,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 )
 
 // holding is what an implementation holds, seen from wherever it can be.
@@ -146,20 +147,24 @@ func (e *engine) keepHeld(ctx context.Context, p *phase) (unread bool) {
 }
 
 // stores are what the implementations of a run keep of one queue.
-type stores []driver.Store
+type stores []store.Store
 
 // stores looks at one queue beside all members. Redis must not be nil.
 func (o Options) stores(queue string) stores {
 	var all stores
 	seen := map[string]bool{}
 	for _, d := range o.drivers() {
-		store, kind := d.Store(o.Redis.Client, queue), d.Identity().String()
-		if _, ok := store.(driver.Keys); ok {
+		stored, ok := d.(store.Stored)
+		if !ok {
+			continue
+		}
+		kept, kind := stored.Store(o.Redis.Conn, queue), d.Identity().String()
+		if _, ok := kept.(store.Keys); ok {
 			kind = "redisson"
 		}
-		if store != nil && !seen[kind] {
+		if !seen[kind] {
 			seen[kind] = true
-			all = append(all, store)
+			all = append(all, kept)
 		}
 	}
 	return all
@@ -168,8 +173,8 @@ func (o Options) stores(queue string) stores {
 // Held adds up.
 func (s stores) Held(ctx context.Context) (int64, error) {
 	total := int64(0)
-	for _, store := range s {
-		held, err := store.Held(ctx)
+	for _, kept := range s {
+		held, err := kept.Held(ctx)
 		if err != nil {
 			return 0, err
 		}
@@ -180,8 +185,8 @@ func (s stores) Held(ctx context.Context) (int64, error) {
 
 // Values reads one after the other.
 func (s stores) Values(ctx context.Context, each func(value []byte)) error {
-	for _, store := range s {
-		if err := store.Values(ctx, each); err != nil {
+	for _, kept := range s {
+		if err := kept.Values(ctx, each); err != nil {
 			return err
 		}
 	}
@@ -191,8 +196,8 @@ func (s stores) Values(ctx context.Context, each func(value []byte)) error {
 // Clear clears all, whatever fails.
 func (s stores) Clear(ctx context.Context) error {
 	var errs []error
-	for _, store := range s {
-		if err := store.Clear(ctx); err != nil {
+	for _, kept := range s {
+		if err := kept.Clear(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("clean up: %w", err))
 		}
 	}

@@ -13,9 +13,11 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -58,13 +60,13 @@ func killPlan() plan.Plan {
 // onRedis gives a run the server that its implementation needs, if any.
 func onRedis(t *testing.T, o *load.Options) {
 	t.Helper()
-	if o.Driver.Store(nil, "") == nil {
+	if !store.Needed(o.Driver) {
 		return
 	}
 	srv := redistest.Redis(t)
-	client := srv.NewClient()
+	client := redistest.Client(srv)
 	t.Cleanup(func() { client.Close() })
-	o.RedisURL, o.Redis = srv.URL(), &load.Redis{Client: client, Queue: o.Plan.Queue}
+	o.RedisURL, o.Redis = srv.URL(), &load.Redis{Conn: redis.On(client), Queue: o.Plan.Queue}
 }
 
 // kill runs the plan, and checks that every message is accounted for.

@@ -14,7 +14,7 @@ import (
 // What a server did is told of the one that was there all the time, or not at all, and no objective on it is met.
 func TestNoServerFiguresAcrossARestartOrAFailover(t *testing.T) {
 	t.Parallel()
-	kept, sentinels := redistest.Process(t, "--appendonly", "yes"), redistest.Sentinel(t)
+	kept, sentinels := redistest.Process(t, "--appendonly", "yes"), redistest.Sentinel(t, 1)
 	busy(t, sentinels)
 	for name, tc := range map[string]struct {
 		srv *redis.Server
@@ -43,10 +43,10 @@ func TestNoServerFiguresAcrossARestartOrAFailover(t *testing.T) {
 }
 
 // busy has each node count more commands than a run makes, so that no difference between two of them is below zero.
-func busy(t *testing.T, set *redis.SentinelSet) {
+func busy(t *testing.T, set *redistest.SentinelSet) {
 	t.Helper()
 	for i, node := range set.Nodes() {
-		client := node.NewClient()
+		client := redistest.Client(node)
 		defer client.Close()
 		pipeline := client.Pipeline()
 		for range 20000 * i {

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Redis looks at the server beside the implementation under test.
 type Redis struct {
-	Client redis.UniversalClient
+	Conn redis.Conn
 	// Queue is the destination queue.
 	Queue string
-	// Seeds are the addresses, host:port, by which Client finds a Cluster, or of the sentinels that name its master. Where
+	// Seeds are the addresses, host:port, by which Conn finds a Cluster, or of the sentinels that name its master. Where
 	// all of them refuse connections, and the nodes of the Cluster too, nobody is left to name another master.
 	Seeds []string
 }
@@ -79,19 +79,14 @@ func (u usages) total() usage {
 
 // eachMaster asks all masters of a cluster at once, or the one server, and returns their
 // answers by their addresses.
-func eachMaster[T any](ctx context.Context, client redis.UniversalClient, ask func(context.Context, redis.UniversalClient) (T, error)) (map[string]T, error) {
-	cluster, ok := client.(*redis.ClusterClient)
-	if !ok {
-		answer, err := ask(ctx, client)
-		return map[string]T{"": answer}, err
-	}
+func eachMaster[T any](ctx context.Context, conn redis.Conn, ask func(context.Context, redis.Conn) (T, error)) (map[string]T, error) {
 	var mu sync.Mutex
 	all := map[string]T{}
-	err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+	err := conn.EachMaster(ctx, func(ctx context.Context, address string, master redis.Conn) error {
 		answer, err := ask(ctx, master)
 		mu.Lock()
 		defer mu.Unlock()
-		all[master.Options().Addr] = answer
+		all[address] = answer
 		return err
 	})
 	return all, err
@@ -99,7 +94,7 @@ func eachMaster[T any](ctx context.Context, client redis.UniversalClient, ask fu
 
 // usages asks the servers. It fails where one keeps no such statistics.
 func (r *Redis) usages(ctx context.Context) (usages, error) {
-	all, err := eachMaster(ctx, r.Client, usageOf)
+	all, err := eachMaster(ctx, r.Conn, usageOf)
 	if err != nil {
 		return nil, err
 	}
@@ -120,21 +115,20 @@ type processUsage struct {
 }
 
 // usageOf asks by one connection, behind which there is one process. Several sections in one INFO need Redis 7.
-func usageOf(ctx context.Context, client redis.UniversalClient) (processUsage, error) {
+func usageOf(ctx context.Context, conn redis.Conn) (processUsage, error) {
 	var u processUsage
 	sections := []string{"server", "replication", "commandstats", "stats", "cpu"}
-	texts, err := client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, section := range sections {
-			p.Info(ctx, section)
-		}
-		return nil
-	})
+	var calls [][]any
+	for _, section := range sections {
+		calls = append(calls, []any{"INFO", section})
+	}
+	texts, err := conn.Pipe(ctx, calls...)
 	if err != nil {
 		return u, fmt.Errorf("INFO: %w", err)
 	}
 	told := map[string]string{}
 	for i, text := range texts {
-		info := text.(*redis.StringCmd).Val()
+		info, _ := text.Text()
 		if err := u.add(info); err != nil {
 			return u, fmt.Errorf("INFO %s: %w", sections[i], err)
 		}

@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -51,13 +53,13 @@ func TestUsageIsThatOfTheSameProcesses(t *testing.T) {
 }
 
 // fill puts n payloads of each kind where Redisson's format keeps them.
-func fill(t *testing.T, client redis.UniversalClient, queue string, waiting, due int) {
+func fill(t *testing.T, client goredis.UniversalClient, queue string, waiting, due int) {
 	t.Helper()
 	names := wire.NamesOf(queue)
 	for i := range waiting {
 		value := agent.Payload(7, uint32(i), 1, agent.HeaderSize)
 		member := fmt.Appendf(nil, "\x08abcdefgh%s", value)
-		require.NoError(t, client.ZAdd(t.Context(), names.TimeoutSet, redis.Z{Score: float64(i), Member: member}).Err())
+		require.NoError(t, client.ZAdd(t.Context(), names.TimeoutSet, goredis.Z{Score: float64(i), Member: member}).Err())
 	}
 	for i := range due {
 		value := agent.Payload(7, uint32(waiting+i), 1, agent.HeaderSize)
@@ -66,10 +68,10 @@ func fill(t *testing.T, client redis.UniversalClient, queue string, waiting, due
 }
 
 func TestRedisSeesWhatIsHeld(t *testing.T) {
-	client := redistest.Redis(t).NewClient()
+	client := redistest.Client(redistest.Redis(t))
 	defer client.Close()
 	const waiting, due = 700, 1300 // more than a page together
-	r := driver.Keys{Client: client, Queue: "q {1} ü"}
+	r := store.Keys{Conn: redis.On(client), Queue: "q {1} ü"}
 	held, err := r.Held(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, held)
@@ -92,7 +94,7 @@ func TestRedisSeesWhatIsHeld(t *testing.T) {
 
 func TestRunOnRedis(t *testing.T) {
 	srv := redistest.Redis(t)
-	client := srv.NewClient()
+	client := redistest.Client(srv)
 	defer client.Close()
 	d, err := spec.Parse("dq")
 	require.NoError(t, err)
@@ -100,7 +102,7 @@ func TestRunOnRedis(t *testing.T) {
 	p.Delay, p.Duration, p.Warmup = plan.Delay{Min: 50 * time.Millisecond, Max: 200 * time.Millisecond}, 500*time.Millisecond, 100*time.Millisecond
 	p.Queue = "own"
 	o := Options{
-		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Client: client, Queue: p.Queue}, RunID: 7, OwnQueue: true,
+		Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client), Queue: p.Queue}, RunID: 7, OwnQueue: true,
 	}
 	result, err := Run(t.Context(), o)
 	require.NoError(t, err)
@@ -128,7 +130,7 @@ func TestRunOnADriverWithAStoreOfItsOwn(t *testing.T) {
 	for _, name := range []string{"redis-list", "redis-zset"} {
 		t.Run(name, func(t *testing.T) {
 			srv := redistest.Redis(t)
-			client := srv.NewClient()
+			client := redistest.Client(srv)
 			defer client.Close()
 			d, err := spec.Parse(name)
 			require.NoError(t, err)
@@ -136,7 +138,7 @@ func TestRunOnADriverWithAStoreOfItsOwn(t *testing.T) {
 			p.Delay, p.Duration, p.Warmup = plan.Delay{Min: 50 * time.Millisecond, Max: 50 * time.Millisecond}, 300*time.Millisecond, 0
 			p.Queue = "own"
 			o := Options{
-				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Client: client, Queue: p.Queue}, RunID: 7, OwnQueue: true,
+				Plan: p, Driver: d, RedisURL: srv.URL(), Redis: &Redis{Conn: redis.On(client), Queue: p.Queue}, RunID: 7, OwnQueue: true,
 			}
 			result, err := Run(t.Context(), o)
 			require.NoError(t, err)

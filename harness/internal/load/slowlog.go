@@ -2,8 +2,9 @@ package load
 
 import (
 	"context"
+	"fmt"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // slowlog is how the slow log of one server stands.
@@ -45,18 +46,23 @@ func (s slowlogs) since(before slowlogs) *int64 {
 // slowlogs reads them. It returns nil where the server has none or the user may not: no
 // run fails for that.
 func (r *Redis) slowlogs(ctx context.Context) slowlogs {
-	all, err := eachMaster(ctx, r.Client, slowlogOf)
+	all, err := eachMaster(ctx, r.Conn, slowlogOf)
 	if err != nil {
 		return nil
 	}
 	return all
 }
 
-func slowlogOf(ctx context.Context, client redis.UniversalClient) (slowlog, error) {
-	entries, err := client.SlowLogGet(ctx, 1).Result()
+func slowlogOf(ctx context.Context, conn redis.Conn) (slowlog, error) {
+	entries, err := conn.Do(ctx, "SLOWLOG", "GET", 1).Slice()
 	if err != nil || len(entries) == 0 {
 		return slowlog{}, err
 	}
-	length, err := client.Do(ctx, "SLOWLOG", "LEN").Int64()
-	return slowlog{entries[0].ID + 1, length}, err
+	latest, _ := entries[0].([]any)
+	if len(latest) == 0 {
+		return slowlog{}, fmt.Errorf("SLOWLOG GET: expected an entry, got %.80q", fmt.Sprint(entries[0]))
+	}
+	id, _ := latest[0].(int64)
+	length, err := conn.Do(ctx, "SLOWLOG", "LEN").Int64()
+	return slowlog{id + 1, length}, err
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -29,9 +30,9 @@ func TestSlowlogsSince(t *testing.T) {
 }
 
 func TestSlowlogsOfAServer(t *testing.T) {
-	client := redistest.Redis(t).NewClient()
+	client := redistest.Client(redistest.Redis(t))
 	defer client.Close()
-	r := &Redis{Client: client}
+	r := &Redis{Conn: redis.On(client)}
 	ctx := t.Context()
 	before := r.slowlogs(ctx)
 	require.NotNil(t, before)

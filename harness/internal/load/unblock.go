@@ -4,23 +4,20 @@ import (
 	"context"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // unblock ends the blocked commands of all connections of a name, with nothing taken.
 func (r *Redis) unblock(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	if cluster, ok := r.Client.(*redis.ClusterClient); ok {
-		return cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
-			return unblockOf(ctx, master, name)
-		})
-	}
-	return unblockOf(ctx, r.Client, name)
+	return r.Conn.EachMaster(ctx, func(ctx context.Context, _ string, master redis.Conn) error {
+		return unblockOf(ctx, master, name)
+	})
 }
 
-func unblockOf(ctx context.Context, client redis.Cmdable, name string) error {
-	list, err := client.ClientList(ctx).Result()
+func unblockOf(ctx context.Context, conn redis.Conn, name string) error {
+	list, err := conn.Do(ctx, "CLIENT", "LIST").Text()
 	if err != nil {
 		return err
 	}
@@ -28,15 +25,13 @@ func unblockOf(ctx context.Context, client redis.Cmdable, name string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	_, err = client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		// The script has a server whose writes are paused put the transaction off: it
-		// ends itself by CLIENT UNBLOCK of a client that was put off (seen with 7.0.15).
-		p.Eval(ctx, "return 1", nil)
-		for _, id := range ids {
-			p.Do(ctx, "CLIENT", "UNBLOCK", id)
-		}
-		return nil
-	})
+	// The script has a server whose writes are paused put the transaction off: it
+	// ends itself by CLIENT UNBLOCK of a client that was put off (seen with 7.0.15).
+	calls := [][]any{{"EVAL", "return 1", 0}}
+	for _, id := range ids {
+		calls = append(calls, []any{"CLIENT", "UNBLOCK", id})
+	}
+	_, err = conn.Multi(ctx, calls...)
 	return err
 }
 

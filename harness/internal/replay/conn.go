@@ -2,15 +2,13 @@ package replay
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
@@ -24,38 +22,23 @@ type conn struct {
 	in     *resp.Reader
 }
 
-// dial opens a connection to the server of a redis:// address, authenticates
-// and selects a database.
-func dial(ctx context.Context, options *redis.Options, db int) (*conn, error) {
+// dial opens a connection to the server of an address, and selects a database.
+func dial(ctx context.Context, address string, db int) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	socket, err := dialSocket(ctx, options)
+	socket, err := redis.Dial(ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to %s: %w", options.Addr, err)
+		return nil, err
 	}
 	c := &conn{socket: socket, in: resp.NewReader(socket, 0)}
-	if options.Password != "" {
-		auth := []string{"AUTH", options.Password}
-		if options.Username != "" {
-			auth = []string{"AUTH", options.Username, options.Password}
-		}
-		_, err = c.do(auth...)
-	}
-	if err == nil && db != 0 {
+	if db != 0 {
 		_, err = c.do("SELECT", strconv.Itoa(db))
 	}
 	if err != nil {
 		socket.Close()
-		return nil, fmt.Errorf("connecting to %s: %w", options.Addr, err)
+		return nil, fmt.Errorf("connecting to %s: %w", redis.Place(address), err)
 	}
 	return c, nil
-}
-
-func dialSocket(ctx context.Context, options *redis.Options) (net.Conn, error) {
-	if options.TLSConfig != nil {
-		return (&tls.Dialer{Config: options.TLSConfig}).DialContext(ctx, options.Network, options.Addr)
-	}
-	return (&net.Dialer{}).DialContext(ctx, options.Network, options.Addr)
 }
 
 // send writes a command.

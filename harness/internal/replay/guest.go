@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // do sends on the control connection.
@@ -80,7 +81,9 @@ func (r *run) present() (present []guest.Key, err error) {
 	return present, err
 }
 
-func (r *run) inUse(found string) error { return &guest.InUseError{Addr: r.options.Addr, Found: found} }
+func (r *run) inUse(found string) error {
+	return &guest.InUseError{Addr: redis.Place(r.target.URL), Found: found}
+}
 
 // undisturbed says whether anybody else has sent anything up to now.
 func (r *run) undisturbed(ctx context.Context) error {

@@ -155,7 +155,7 @@ func (r *run) awaitMark(ctx context.Context, c *conn) (addr string, err error) {
 
 // open connects a recorded peer.
 func (r *run) open(ctx context.Context, name string, db int) (*peer, error) {
-	c, err := dial(ctx, r.options, db)
+	c, err := dial(ctx, r.target.URL, db)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ import (
 func record(t *testing.T, act func(ctx context.Context, client goredis.UniversalClient)) (text string) {
 	t.Helper()
 	srv := redistest.Redis(t)
-	client := srv.NewClient()
+	client := redistest.Client(srv)
 	defer client.Close()
 	require.NoError(t, client.Ping(t.Context()).Err())
 	conn, err := monitor.Dial(t.Context(), srv.URL())
@@ -124,7 +124,7 @@ func TestBlockingTransactionsAndDatabases(t *testing.T) {
 // briefly lets a client work that is gone afterwards.
 func briefly[T any](t *testing.T, srv *redis.Server, act func(goredis.UniversalClient) T) T {
 	t.Helper()
-	client := srv.NewClient()
+	client := redistest.Client(srv)
 	defer client.Close()
 	return act(client)
 }
@@ -158,7 +158,7 @@ func TestForeignServerIsLeftAsItWas(t *testing.T) {
 	memory := briefly(t, srv, func(c goredis.UniversalClient) string { return c.Info(ctx, "memory").Val() })
 	require.Contains(t, memory, "number_of_cached_scripts:0")
 
-	client := srv.NewClient()
+	client := redistest.Client(srv)
 	defer client.Close()
 	require.NoError(t, client.RPush(ctx, "zlyx", "a user's message").Err())
 	_, err := replay.Run(ctx, target, plan)

@@ -8,12 +8,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
-	"github.com/dq-bench/dq-bench/internal/redisurl"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 const rebuiltPeer = trace.RebuiltPeer
@@ -33,7 +31,6 @@ type Target struct {
 type run struct {
 	plan    *Plan
 	target  Target
-	options *redis.Options
 	control *conn
 	monitor *monitor.Conn
 
@@ -78,14 +75,14 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 		events: make(chan event, 64), done: make(chan struct{}),
 		peers: make(map[string]*peer), byAddr: make(map[string]*peer),
 	}
-	r.options, err = redisurl.Parse(target.URL)
-	if err != nil {
-		return nil, fmt.Errorf("replay needs one server, redis://host:port or rediss://host:port: %w", err)
+	address, err := redis.ParseAddress(target.URL)
+	if err != nil || address.Topology != redis.Single {
+		return nil, errors.Join(errors.New("replay needs one server, redis://host:port or rediss://host:port"), err)
 	}
-	if r.options.DB != 0 {
+	if address.Database != 0 {
 		return nil, errors.New("replay uses the databases that were recorded: leave the database out of the address")
 	}
-	if r.control, err = dial(ctx, r.options, 0); err != nil {
+	if r.control, err = dial(ctx, target.URL, 0); err != nil {
 		return nil, err
 	}
 	defer r.control.socket.Close()

@@ -76,7 +76,7 @@ func CheckBeside(cases []Case, server string) error {
 				return fmt.Errorf("beside: expected a server of its own for each side, got --redis %s, which they would share; "+
 					"give auto, process, container or embedded, which starts one for each", redis.Redact(at))
 			}
-			external[at] = redis.External(at)
+			external[at] = redis.IsExternal(at)
 		}
 	}
 	return nil

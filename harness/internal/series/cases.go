@@ -30,7 +30,7 @@ type Case struct {
 // also where no run remains.
 func Cases(runs []scenario.Run, drivers, servers []string) (cases []Case, left []string, err error) {
 	for _, server := range servers {
-		if err := redis.CheckSpec(server); err != nil {
+		if _, err := redis.Parse(server); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -83,10 +83,14 @@ func cross(drivers, servers []string) ([]Side, error) {
 			return nil, err
 		}
 		for _, server := range servers {
-			if strings.HasPrefix(name, "redisson:") && redis.NamesFiles(server) {
+			at, err := redis.Parse(server)
+			if err != nil {
+				return nil, err
+			}
+			if strings.HasPrefix(name, "redisson:") && at.Address.Files != (redis.Files{}) {
 				return nil, fmt.Errorf("--driver %s: the program of Redisson trusts by the system's authorities alone and has no certificate: expected --redis without files for TLS", name)
 			}
-			if strings.HasPrefix(name, "redisson:") && redis.Socket(server) {
+			if strings.HasPrefix(name, "redisson:") && at.Address.Unix {
 				return nil, fmt.Errorf("--driver %s: Redisson connects by TCP alone: expected --redis with a host and a port, got %s", name, redis.Redact(server))
 			}
 			side := Side{Spec: name, Driver: d}

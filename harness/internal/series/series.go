@@ -21,6 +21,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 	"github.com/dq-bench/dq-bench/harness/internal/fault"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/page"
@@ -97,20 +98,20 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, srv.Close()) }()
-		client := srv.NewClient()
-		defer client.Close()
-		options.RedisURL = srv.DriverURL()
-		options.Redis = &load.Redis{Client: client, Queue: options.Plan.Queue, Seeds: srv.Seeds()}
+		conn := srv.Conn()
+		defer conn.Close()
+		options.RedisURL = srv.URL()
+		options.Redis = &load.Redis{Conn: conn, Queue: options.Plan.Queue, Seeds: srv.Seeds()}
 		if len(c.Plan.Faults) > 0 {
 			if faults, err = fault.New(srv, options.Plan); err != nil {
 				return nil, err
 			}
 			defer func() { err = errors.Join(err, faults.Close()) }()
-			options.RedisURL, options.Meanwhile, options.Clocks = faults.DriverURL(), faults.Run, faults.Clocks()
+			options.RedisURL, options.Meanwhile, options.Clocks = faults.URL(), faults.Run, faults.Clocks()
 		}
 		options.Account = c.Plan.Breaks()
 		used = &run.Server{Product: srv.Product, Version: srv.Version, How: srv.How, Embedded: srv.Embedded()}
-		if redis.External(o.Redis) {
+		if redis.IsExternal(o.Redis) {
 			used.Address = srv.Addr
 		}
 	}
@@ -158,7 +159,7 @@ func needsServer(d driver.Driver, c scenario.Run) bool {
 		if m.Driver != "" {
 			member = c.Drivers[m.Driver]
 		}
-		if member.Store(nil, "") != nil {
+		if store.Needed(member) {
 			return true
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // The user and the password of the rules, and the queue that they are for.
@@ -42,7 +44,7 @@ func (t *Topology) grant(ctx context.Context, rules []string) error {
 	if err != nil {
 		return err
 	}
-	admin := s.NewClient()
+	admin := redistest.Client(s)
 	defer admin.Close()
 	lines := []string{rules[0]}
 	for _, rule := range rules {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 func replicated(ctx context.Context, path string) (*Topology, error) {
@@ -57,7 +58,7 @@ func replicated(ctx context.Context, path string) (*Topology, error) {
 
 // inStep waits until a replica has all that its master has.
 func inStep(ctx context.Context, n *redis.Node) error {
-	c := n.NewClient()
+	c := redistest.Client(n)
 	defer c.Close()
 	return until(ctx, n.Addr+" is in step with its master", func() (bool, error) {
 		info, err := c.InfoMap(ctx, "replication").Result()
@@ -66,12 +67,12 @@ func inStep(ctx context.Context, n *redis.Node) error {
 }
 
 func watched(ctx context.Context, path string) (*Topology, error) {
-	s, err := redis.StartSentinelSet(ctx, redis.SentinelOptions{Path: path, Sentinels: 3, Replicas: 2})
+	s, err := redistest.StartSentinel(ctx, path, 2, 3)
 	if err != nil {
 		return nil, err
 	}
 	return &Topology{
-		Product: s.Product, Version: s.Version, Address: s.DriverURL(), kept: "kept", dial: s.NewClient, closers: []func() error{s.Close},
+		Product: s.Product, Version: s.Version, Address: s.URL(), kept: "kept", dial: func() goredis.UniversalClient { return redistest.Client(s) }, closers: []func() error{s.Close},
 		nodeOf: func(ctx context.Context, _ string) (*redis.Server, error) {
 			n, err := s.Master(ctx)
 			if err != nil {
@@ -102,7 +103,7 @@ func watched(ctx context.Context, path string) (*Topology, error) {
 	}, nil
 }
 
-func rollSentinel(ctx context.Context, s *redis.SentinelSet) error {
+func rollSentinel(ctx context.Context, s *redistest.SentinelSet) error {
 	master, err := s.Master(ctx)
 	if err != nil {
 		return err
@@ -130,13 +131,13 @@ func rollSentinel(ctx context.Context, s *redis.SentinelSet) error {
 }
 
 func clustered(ctx context.Context, path string) (*Topology, error) {
-	c, err := redis.StartClusterSet(ctx, redis.ClusterOptions{Path: path, Masters: 3, Replicas: 1})
+	c, err := redistest.StartCluster(ctx, path, 3, 1)
 	if err != nil {
 		return nil, err
 	}
 	owner := func(ctx context.Context) (*redis.Node, error) { return c.NodeOfKey(ctx, Queue) }
 	return &Topology{
-		Product: c.Product, Version: c.Version, Address: c.DriverURL(), kept: "{" + Queue + "}:kept", dial: c.NewClient, closers: []func() error{c.Close},
+		Product: c.Product, Version: c.Version, Address: c.URL(), kept: "{" + Queue + "}:kept", dial: func() goredis.UniversalClient { return redistest.Client(c) }, closers: []func() error{c.Close},
 		nodeOf: func(ctx context.Context, key string) (*redis.Server, error) {
 			n, err := c.NodeOfKey(ctx, key)
 			if err != nil {
@@ -174,7 +175,7 @@ func clustered(ctx context.Context, path string) (*Topology, error) {
 }
 
 // handOver has a replica of a master take its place, while both live.
-func handOver(ctx context.Context, c *redis.ClusterSet, master *redis.Node) error {
+func handOver(ctx context.Context, c *redistest.ClusterSet, master *redis.Node) error {
 	replicas, err := c.ReplicasOf(ctx, master)
 	if err != nil {
 		return err
@@ -185,7 +186,7 @@ func handOver(ctx context.Context, c *redis.ClusterSet, master *redis.Node) erro
 	return errors.Join(c.Failover(ctx, replicas[0]), c.Settle(ctx))
 }
 
-func reshard(ctx context.Context, c *redis.ClusterSet) error {
+func reshard(ctx context.Context, c *redistest.ClusterSet) error {
 	slot := wire.Slot(Queue)
 	from, err := c.NodeOfSlot(ctx, slot)
 	if err != nil {
@@ -198,7 +199,7 @@ func reshard(ctx context.Context, c *redis.ClusterSet) error {
 	return errors.Join(c.MoveSlot(ctx, slot, from, to), c.MoveSlot(ctx, slot, to, from))
 }
 
-func rollCluster(ctx context.Context, c *redis.ClusterSet) error {
+func rollCluster(ctx context.Context, c *redistest.ClusterSet) error {
 	var masters []*redis.Node
 	for _, n := range c.Nodes() {
 		replicas, err := c.ReplicasOf(ctx, n)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/redisurl"
 )
 
 // durable has a server that is killed forget nothing that it acknowledged.
@@ -98,8 +97,12 @@ func secured(ctx context.Context, path string) (*Topology, error) {
 		if err != nil {
 			return nil, err
 		}
-		files := redisurl.Files{CA: filepath.Join(folder, caFile), Cert: filepath.Join(folder, clientFile), Key: filepath.Join(folder, clientKeyFile)}
-		t.Address, err = redis.WithFiles("rediss://"+addr, files)
+		files := redis.Files{CA: filepath.Join(folder, caFile), Cert: filepath.Join(folder, clientFile), Key: filepath.Join(folder, clientKeyFile)}
+		address, err := redis.ParseAddress("rediss://" + addr)
+		if err == nil {
+			address, err = address.WithFiles(files)
+		}
+		t.Address = address.String()
 		return t, err
 	})
 }

@@ -11,12 +11,14 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // Verdict is what the conformance cases came to.
@@ -84,12 +86,14 @@ func (t *Topology) Verify(ctx context.Context, cases []*conformance.Case, oracle
 func (t *Topology) verifyOn(
 	ctx context.Context, s *redis.Server, cases []*conformance.Case, oracle *conformance.Oracle, v *Verdict,
 ) (err error) {
-	admin := s.NewClient() // which is there before the run, and so no part of it
+	admin := redistest.Client(s) // which is there before the run, and so no part of it
 	defer admin.Close()
 	if err := admin.Ping(ctx).Err(); err != nil {
 		return err
 	}
-	tested := program.NewLibraryBy(library.DQ{Release: wire.Newest()}, t.dial)
+	tested := program.NewLibraryBy(library.DQ{Release: wire.Newest()}, func(d library.DQ, options ...dq.Option) (*library.Client, error) {
+		return d.On(t.dial(), options...)
+	})
 	defer func() { err = errors.Join(err, tested.Close()) }()
 	runner, err := conformance.NewRunner(ctx, s, tested, wire.Newest())
 	if err != nil {

@@ -26,7 +26,7 @@ func TestLiveSessionsMeanTheSame(t *testing.T) {
 func liveSession(t *testing.T, release string) *monitor.Recording {
 	t.Helper()
 	srv := redistest.Redis(t)
-	rdb := srv.NewClient()
+	rdb := redistest.Client(srv)
 	defer rdb.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

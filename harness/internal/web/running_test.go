@@ -22,6 +22,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/page/pagetest"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -138,7 +139,7 @@ func TestBrowserSaysThatTheConnectionIsLost(t *testing.T) {
 func TestBrowserSaysThatTheServerDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	srv := redistest.Redis(t)
-	client := srv.NewClient()
+	client := redistest.Client(srv)
 	defer client.Close()
 	d, err := spec.Parse("dq")
 	require.NoError(t, err)
@@ -152,7 +153,7 @@ func TestBrowserSaysThatTheServerDoesNotAnswer(t *testing.T) {
 	p.Producers, p.Consumers, p.Rate, p.Duration, p.Delay = 2, 1, 100, time.Hour, plan.Fixed(20*time.Millisecond)
 	ended := make(chan error, 1)
 	go func() {
-		_, err := load.Run(ctx, load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, RedisURL: srv.URL(), Redis: &load.Redis{Client: client, Queue: p.Queue}, Live: live})
+		_, err := load.Run(ctx, load.Options{Plan: p, Driver: d, RunID: 7, OwnQueue: true, RedisURL: srv.URL(), Redis: &load.Redis{Conn: redis.On(client), Queue: p.Queue}, Live: live})
 		ended <- err
 	}()
 	b := pagetest.Open(t, s.URL())

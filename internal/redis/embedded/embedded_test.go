@@ -315,7 +315,7 @@ func TestWithGoRedis(t *testing.T) {
 	s := redistest.Embedded(t)
 	require.True(t, s.Embedded())
 	require.Equal(t, "miniredis", s.Product)
-	c := s.NewClient()
+	c := redistest.Client(s)
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

@@ -48,9 +48,6 @@ func (d asynqDriver) Identity() driver.Identity {
 	return driver.Identity{Name: "asynq", Version: version}
 }
 
-// Store is nil: the queues tell what they hold.
-func (asynqDriver) Store(redis.UniversalClient, string) driver.Store { return nil }
-
 // Open starts an asynq server for each name.
 func (d asynqDriver) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
 	return driver.OpenEach(names, func(name string) (driver.Queue, error) { return d.open(ctx, target, name) })

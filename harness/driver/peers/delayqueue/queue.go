@@ -45,9 +45,6 @@ func (d delayQueueDriver) Identity() driver.Identity {
 	return driver.Identity{Name: "delayqueue", Version: version}
 }
 
-// Store is nil: the queues tell what they hold.
-func (delayQueueDriver) Store(redis.UniversalClient, string) driver.Store { return nil }
-
 // Open starts a consumer for each name.
 func (d delayQueueDriver) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
 	return driver.OpenEach(names, func(name string) (driver.Queue, error) { return d.open(ctx, target, name) })

@@ -15,9 +15,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
+	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // ErrInUse says that somebody else uses the server, or that it holds what somebody
@@ -59,8 +62,8 @@ func (e *InUseError) Is(target error) bool { return target == ErrInUse }
 // with is a redis.Error.
 type Do func(ctx context.Context, args ...string) (any, error)
 
-// On sends on a connection of go-redis.
-func On(conn *redis.Conn) Do {
+// On sends on a Conn of one connection.
+func On(conn redis.Conn) Do {
 	return func(ctx context.Context, args ...string) (any, error) {
 		anys := make([]any, len(args))
 		for i, a := range args {
@@ -69,6 +72,28 @@ func On(conn *redis.Conn) Do {
 		reply, err := conn.Do(ctx, anys...).Result()
 		if errors.Is(err, redis.Nil) {
 			return nil, nil
+		}
+		return reply, err
+	}
+}
+
+// replyTimeout bounds the wait for one reply.
+const replyTimeout = 10 * time.Second
+
+// By sends on a connection that somebody has logged in. It is for one goroutine.
+func By(conn net.Conn) Do {
+	in := resp.NewReader(conn, 0)
+	return func(ctx context.Context, args ...string) (any, error) {
+		ctx, cancel := context.WithTimeout(ctx, replyTimeout)
+		defer cancel()
+		deadline, _ := ctx.Deadline()
+		conn.SetDeadline(deadline)
+		if _, err := conn.Write(resp.AppendCommand(nil, args...)); err != nil {
+			return nil, err
+		}
+		reply, err := in.Read()
+		if refused, ok := reply.(resp.Error); ok {
+			return nil, refused
 		}
 		return reply, err
 	}

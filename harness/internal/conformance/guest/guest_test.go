@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -20,14 +21,15 @@ func line(db int, peer string, args ...string) monitor.Line {
 }
 
 // connect returns one connection to a new server, and the options to have more.
-func connect(t *testing.T) (Do, *redis.Options) {
+func connect(t *testing.T) (Do, *goredis.Options) {
 	t.Helper()
-	options, err := redis.ParseURL(redistest.Start(t, "process", "redis").URL())
+	url := redistest.Start(t, "process", "redis").URL()
+	options, err := goredis.ParseURL(url)
 	require.NoError(t, err)
-	client := redis.NewClient(options)
-	conn := client.Conn()
-	t.Cleanup(func() { conn.Close(); client.Close() })
-	return On(conn), options
+	conn, err := redis.Dial(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return By(conn), options
 }
 
 func TestClientsAreReadAndLinksLeftOut(t *testing.T) {
@@ -92,7 +94,7 @@ func TestRemoveDeletesInEachDatabaseWhatItIsGiven(t *testing.T) {
 
 	disturbed := errors.New("disturbed")
 	require.ErrorIs(t, Remove(ctx, do, ours, func(context.Context) error { return disturbed }), disturbed)
-	third := redis.NewClient(&redis.Options{Addr: options.Addr, DB: 3})
+	third := goredis.NewClient(&goredis.Options{Addr: options.Addr, DB: 3})
 	defer third.Close()
 	calm := 0
 	err = Remove(ctx, do, ours, func(ctx context.Context) error {
@@ -111,7 +113,7 @@ func TestRelayMarksItsConnectionsAndWaitsForTheirEnd(t *testing.T) {
 	_, options := connect(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	relay, err := NewRelay(options)
+	relay, err := NewRelay("redis://" + options.Addr)
 	require.NoError(t, err)
 	defer relay.Close()
 	require.NoError(t, relay.WaitIdle(ctx))
@@ -121,12 +123,12 @@ func TestRelayMarksItsConnectionsAndWaitsForTheirEnd(t *testing.T) {
 
 	address, err := relay.URL("rediss://user:pw@" + options.Addr + "/2")
 	require.NoError(t, err)
-	through, err := redis.ParseURL(address)
+	through, err := goredis.ParseURL(address)
 	require.NoError(t, err)
 	require.Nil(t, through.TLSConfig)
 	require.Equal(t, []any{"user", "pw", 2}, []any{through.Username, through.Password, through.DB})
 
-	client := redis.NewClient(&redis.Options{Addr: through.Addr, DisableIdentity: true})
+	client := goredis.NewClient(&goredis.Options{Addr: through.Addr, DisableIdentity: true})
 	require.NoError(t, client.Set(ctx, "k", "v", 0).Err())
 	first, err := watch.Read(ctx)
 	require.NoError(t, err)

@@ -3,7 +3,6 @@ package guest
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -11,9 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redis/proxy"
 )
 
@@ -29,27 +27,12 @@ type Relay struct {
 	mark string
 }
 
-// NewRelay listens on this machine and connects to the server of options.
-func NewRelay(options *redis.Options) (*Relay, error) {
+// NewRelay listens on this machine and connects to the server of an address.
+func NewRelay(address string) (*Relay, error) {
 	r := &Relay{mark: "dq-bench:program:" + rand.Text() + ":"}
-	dial := func(ctx context.Context, _ int) (net.Conn, error) {
-		if options.TLSConfig != nil {
-			return (&tls.Dialer{Config: options.TLSConfig}).DialContext(ctx, options.Network, options.Addr)
-		}
-		return (&net.Dialer{}).DialContext(ctx, options.Network, options.Addr)
-	}
 	// A server may want a login before ECHO. The program's own login follows.
-	greet := func(id int) [][]string {
-		echo := []string{"ECHO", r.mark + strconv.Itoa(id)}
-		switch o := options; {
-		case o.Password == "":
-			return [][]string{echo}
-		case o.Username == "":
-			return [][]string{{"AUTH", o.Password}, echo}
-		default:
-			return [][]string{{"AUTH", o.Username, o.Password}, echo}
-		}
-	}
+	dial := func(ctx context.Context, _ int) (net.Conn, error) { return redis.Dial(ctx, address) }
+	greet := func(id int) [][]string { return [][]string{{"ECHO", r.mark + strconv.Itoa(id)}} }
 	var err error
 	r.Proxy, err = proxy.New(proxy.Greet(dial, greet))
 	return r, err

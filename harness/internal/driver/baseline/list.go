@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // List is "redis-list", the message queue of document 001, section 3.1: LPUSH puts a
@@ -54,12 +54,11 @@ func (d List) open(ctx context.Context, target driver.Target, name string) (driv
 	timer := q.clock.NewTimer()
 	q.onClose = timer.Close
 	q.offer = func(ctx context.Context, value []byte, due time.Time) error {
-		return q.client.LPush(ctx, q.keys.source, frameDue(due, value)).Err()
+		return q.conn.Do(ctx, "LPUSH", q.keys.source, frameDue(due, value)).Err()
 	}
 	q.fetch = func(context.Context) ([]string, error) {
 		// The blocking call is ended by closing its client.
-		//nolint:staticcheck // the document's command; LMOVE came with Redis 6.2
-		element, err := q.moving.BRPopLPush(context.Background(), q.keys.source, q.keys.temp(q.id), popTimeout).Result()
+		element, err := q.moving.Do(context.Background(), "BRPOPLPUSH", q.keys.source, q.keys.temp(q.id), int(popTimeout.Seconds())).Text()
 		if errors.Is(err, redis.Nil) {
 			return nil, nil
 		}
@@ -77,8 +76,8 @@ func (d List) open(ctx context.Context, target driver.Target, name string) (driv
 }
 
 // Store looks at the LIST and the temp lists.
-func (List) Store(client redis.UniversalClient, name string) driver.Store {
-	return &tempStore{client: client, keys: tempKeys{name}, source: listSource}
+func (List) Store(conn redis.Conn, name string) store.Store {
+	return &tempStore{conn: conn, keys: tempKeys{name}, source: listSource}
 }
 
 // popTimeout is how long one BRPOPLPUSH waits: whole seconds are what every

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
 )
@@ -28,9 +26,6 @@ func NewMemory() Memory { return Memory{Clock: clock.System()} }
 
 // Identity returns "memory".
 func (Memory) Identity() driver.Identity { return driver.Identity{Name: "memory"} }
-
-// Store is nil: nothing is kept on a server, and none is needed.
-func (Memory) Store(redis.UniversalClient, string) driver.Store { return nil }
 
 // Open returns new, empty queues; the target is not looked at.
 func (m Memory) Open(_ context.Context, _ driver.Target, names ...string) ([]driver.Queue, error) {

@@ -4,43 +4,26 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // tempStore is the store of List and ZSet.
 type tempStore struct {
-	client redis.UniversalClient
+	conn   redis.Conn
 	keys   tempKeys
 	source storeSource
 }
 
-// storeSource reads the key that messages are offered to.
-type storeSource struct {
-	length func(ctx context.Context, client redis.Cmdable, key string) (int64, error)
-	values func(ctx context.Context, client redis.Cmdable, key string) ([]string, error)
-}
+// storeSource is how to read the key that messages are offered to.
+type storeSource struct{ length, values string }
 
 var (
-	listSource = storeSource{
-		func(ctx context.Context, c redis.Cmdable, key string) (int64, error) {
-			return c.LLen(ctx, key).Result()
-		},
-		func(ctx context.Context, c redis.Cmdable, key string) ([]string, error) {
-			return c.LRange(ctx, key, 0, -1).Result()
-		},
-	}
-	zsetSource = storeSource{
-		func(ctx context.Context, c redis.Cmdable, key string) (int64, error) {
-			return c.ZCard(ctx, key).Result()
-		},
-		func(ctx context.Context, c redis.Cmdable, key string) ([]string, error) {
-			return c.ZRange(ctx, key, 0, -1).Result()
-		},
-	}
+	listSource = storeSource{"LLEN", "LRANGE"}
+	zsetSource = storeSource{"ZCARD", "ZRANGE"}
 )
 
 func (s *tempStore) Held(ctx context.Context) (int64, error) {
-	held, err := s.source.length(ctx, s.client, s.keys.source)
+	held, err := s.conn.Do(ctx, s.source.length, s.keys.source).Int64()
 	if err != nil {
 		return 0, fmt.Errorf("length of queue %q: %w", s.keys.source, err)
 	}
@@ -49,7 +32,7 @@ func (s *tempStore) Held(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	for _, key := range temps {
-		n, err := s.client.LLen(ctx, key).Result()
+		n, err := s.conn.Do(ctx, "LLEN", key).Int64()
 		if err != nil {
 			return 0, fmt.Errorf("length of temp list %q: %w", key, err)
 		}
@@ -60,7 +43,7 @@ func (s *tempStore) Held(ctx context.Context) (int64, error) {
 
 // Values reads the source before the temp lists, as messages go.
 func (s *tempStore) Values(ctx context.Context, each func(value []byte)) error {
-	values, err := s.source.values(ctx, s.client, s.keys.source)
+	values, err := s.conn.Do(ctx, s.source.values, s.keys.source, 0, -1).StringSlice()
 	if err != nil {
 		return fmt.Errorf("read queue %q: %w", s.keys.source, err)
 	}
@@ -69,7 +52,7 @@ func (s *tempStore) Values(ctx context.Context, each func(value []byte)) error {
 		return err
 	}
 	for _, key := range temps {
-		more, err := s.client.LRange(ctx, key, 0, -1).Result()
+		more, err := s.conn.Do(ctx, "LRANGE", key, 0, -1).StringSlice()
 		if err != nil {
 			return fmt.Errorf("read temp list %q: %w", key, err)
 		}
@@ -87,7 +70,7 @@ func (s *tempStore) Clear(ctx context.Context) error {
 		return err
 	}
 	for _, key := range append(temps, s.keys.source, s.keys.leases()) {
-		if err := s.client.Del(ctx, key).Err(); err != nil {
+		if err := s.conn.Do(ctx, "DEL", key).Err(); err != nil {
 			return fmt.Errorf("delete key %q: %w", key, err)
 		}
 	}
@@ -96,7 +79,7 @@ func (s *tempStore) Clear(ctx context.Context) error {
 
 // temps returns the keys of all temp lists, those of dead processes included.
 func (s *tempStore) temps(ctx context.Context) ([]string, error) {
-	ids, err := s.client.ZRange(ctx, s.keys.leases(), 0, -1).Result()
+	ids, err := s.conn.Do(ctx, "ZRANGE", s.keys.leases(), 0, -1).StringSlice()
 	if err != nil {
 		return nil, fmt.Errorf("temp lists of queue %q: %w", s.keys.source, err)
 	}

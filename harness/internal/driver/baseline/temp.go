@@ -9,11 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/internal/redisurl"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // DefaultLease is how long a process of List or ZSet may be silent
@@ -55,8 +53,8 @@ type tempOptions struct {
 // One goroutine, the pump, moves elements and hands them to takers; another one
 // renews the lease.
 type tempQueue struct {
-	client *redis.Client // for offers, acknowledgements and the lease
-	moving *redis.Client // the pump's own; closing it ends a blocking pop
+	conn   redis.Conn // for offers, acknowledgements and the lease
+	moving redis.Conn // the pump's own; closing it ends a blocking pop
 	clock  clock.Clock
 	keys   tempKeys
 	id     string
@@ -93,15 +91,16 @@ type tempElement struct {
 // openTemp connects and takes a lease. The caller sets the functions, and calls
 // start.
 func openTemp(ctx context.Context, target driver.Target, name string, o tempOptions) (*tempQueue, error) {
-	opt, err := redisurl.Parse(target.RedisURL)
+	conn, err := redis.ConnectMany(target.RedisURL, tempPool)
 	if err != nil {
 		return nil, fmt.Errorf("driver %s: %w", o.driver, err)
 	}
-	opt.PoolSize = max(opt.PoolSize, tempPool)
-	opt.MaxRetries = -1 // an offer that is sent again may be there twice
-	pump := *opt
+	moving, err := redis.ConnectMany(target.RedisURL, tempPool)
+	if err != nil {
+		return nil, fmt.Errorf("driver %s: %w", o.driver, err)
+	}
 	q := &tempQueue{
-		client: redis.NewClient(opt), moving: redis.NewClient(&pump),
+		conn: conn, moving: moving,
 		clock: o.clock, lease: o.lease, keys: tempKeys{name}, id: rand.Text()[:8],
 		ready: make(chan tempElement), inFlight: map[string]int{},
 	}
@@ -113,7 +112,7 @@ func openTemp(ctx context.Context, target driver.Target, name string, o tempOpti
 	}
 	q.ctx, q.stop = context.WithCancel(context.Background())
 	if err := q.renew(ctx); err != nil {
-		q.client.Close()
+		q.conn.Close()
 		q.moving.Close()
 		return nil, fmt.Errorf("driver %s: %w", o.driver, err)
 	}
@@ -173,7 +172,7 @@ func (q *tempQueue) Poll(ctx context.Context) ([]byte, bool, error) {
 func (q *tempQueue) acknowledge(ctx context.Context, element string) {
 	ctx, cancel := context.WithTimeout(ctx, tempTimeout)
 	defer cancel()
-	err := q.client.LRem(ctx, q.keys.temp(q.id), 1, element).Err()
+	err := q.conn.Do(ctx, "LREM", q.keys.temp(q.id), 1, element).Err()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err != nil {
@@ -256,7 +255,7 @@ func (q *tempQueue) stranded(ctx context.Context, doubt bool) ([]string, error) 
 	if err != nil || adopted == 0 && !doubt {
 		return nil, err
 	}
-	elements, err := q.moving.LRange(ctx, q.keys.temp(q.id), 0, -1).Result()
+	elements, err := q.moving.Do(ctx, "LRANGE", q.keys.temp(q.id), 0, -1).StringSlice()
 	if err != nil {
 		return nil, err
 	}
@@ -276,19 +275,18 @@ func (q *tempQueue) stranded(ctx context.Context, doubt bool) ([]string, error) 
 // adopt moves the elements of processes whose lease is over, one at a time, so
 // that two processes that do this at once share them.
 func (q *tempQueue) adopt(ctx context.Context) (adopted int, err error) {
-	leases, err := q.moving.ZRangeWithScores(ctx, q.keys.leases(), 0, -1).Result()
+	leases, err := redis.Scores(q.moving.Do(ctx, "ZRANGE", q.keys.leases(), 0, -1, "WITHSCORES"))
 	if err != nil {
 		return 0, err
 	}
 	now := float64(q.clock.Now().UnixMilli())
 	for _, lease := range leases {
-		id, _ := lease.Member.(string)
+		id := lease.Member
 		if lease.Score >= now || id == q.id {
 			continue
 		}
 		for {
-			//nolint:staticcheck // the document's command; LMOVE came with Redis 6.2
-			err := q.moving.RPopLPush(ctx, q.keys.temp(id), q.keys.temp(q.id)).Err()
+			err := q.moving.Do(ctx, "RPOPLPUSH", q.keys.temp(id), q.keys.temp(q.id)).Err()
 			if errors.Is(err, redis.Nil) {
 				break
 			}
@@ -297,7 +295,7 @@ func (q *tempQueue) adopt(ctx context.Context) (adopted int, err error) {
 			}
 			adopted++
 		}
-		if err := q.moving.ZRem(ctx, q.keys.leases(), id).Err(); err != nil {
+		if err := q.moving.Do(ctx, "ZREM", q.keys.leases(), id).Err(); err != nil {
 			return adopted, err
 		}
 	}
@@ -322,7 +320,7 @@ func (q *tempQueue) stayAlive() {
 
 func (q *tempQueue) renew(ctx context.Context) error {
 	until := q.clock.Now().Add(q.lease).UnixMilli()
-	return q.client.ZAdd(ctx, q.keys.leases(), redis.Z{Score: float64(until), Member: q.id}).Err()
+	return q.conn.Do(ctx, "ZADD", q.keys.leases(), until, q.id).Err()
 }
 
 func (q *tempQueue) acknowledgeAgain(ctx context.Context) {
@@ -347,7 +345,7 @@ func (q *tempQueue) Close() error {
 		defer cancel()
 		q.acknowledgeAgain(ctx)
 		err = q.release(ctx)
-		q.client.Close()
+		q.conn.Close()
 	})
 	return err
 }
@@ -362,12 +360,12 @@ func (q *tempQueue) halt() {
 
 // release ends the lease, and forgets a temp list that is empty.
 func (q *tempQueue) release(ctx context.Context) error {
-	left, err := q.client.LLen(ctx, q.keys.temp(q.id)).Result()
+	left, err := q.conn.Do(ctx, "LLEN", q.keys.temp(q.id)).Int64()
 	if err != nil {
 		return fmt.Errorf("give up the temp list of queue %q: %w", q.keys.source, err)
 	}
 	if left > 0 {
-		return q.client.ZAdd(ctx, q.keys.leases(), redis.Z{Score: 0, Member: q.id}).Err()
+		return q.conn.Do(ctx, "ZADD", q.keys.leases(), 0, q.id).Err()
 	}
-	return q.client.ZRem(ctx, q.keys.leases(), q.id).Err()
+	return q.conn.Do(ctx, "ZREM", q.keys.leases(), q.id).Err()
 }

@@ -9,16 +9,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // tempBench is one queue on a Redis of its own.
 type tempBench struct {
-	client *redis.Client
+	client *goredis.Client
 	target driver.Target
 	queue  string
 	ctx    context.Context
@@ -27,7 +29,7 @@ type tempBench struct {
 func newTempBench(t *testing.T) *tempBench {
 	t.Helper()
 	srv := redistest.Redis(t)
-	client, ok := srv.NewClient().(*redis.Client)
+	client, ok := redistest.Client(srv).(*goredis.Client)
 	require.True(t, ok)
 	t.Cleanup(func() { client.Close() })
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -62,7 +64,7 @@ func (b *tempBench) take(t *testing.T, q driver.Queue) string {
 
 func (b *tempBench) held(t *testing.T, d driver.Driver) int64 {
 	t.Helper()
-	held, err := d.Store(b.client, b.queue).Held(b.ctx)
+	held, err := d.(store.Stored).Store(redis.On(b.client), b.queue).Held(b.ctx)
 	require.NoError(t, err)
 	return held
 }
@@ -246,7 +248,7 @@ func TestTempQueueFindsWhatALostReplyStranded(t *testing.T) {
 			return nil, ctx.Err()
 		}
 		lost = true
-		err := q.moving.LPush(ctx, q.keys.temp(q.id), "stranded").Err()
+		err := q.moving.Do(ctx, "LPUSH", q.keys.temp(q.id), "stranded").Err()
 		return nil, errors.Join(err, io.ErrUnexpectedEOF)
 	}
 	q.open = func(_ context.Context, element string) ([]byte, error) { return []byte(element), nil }
@@ -262,7 +264,7 @@ func TestTempStoreReadsAndClears(t *testing.T) {
 			b := newTempBench(t)
 			q := b.open(t, d)
 			b.offer(t, q, "later", time.Hour)
-			store := d.Store(b.client, b.queue)
+			store := d.(store.Stored).Store(redis.On(b.client), b.queue)
 			var values []string
 			require.NoError(t, store.Values(b.ctx, func(v []byte) { values = append(values, string(v)) }))
 			require.NotEmpty(t, values)

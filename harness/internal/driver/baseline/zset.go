@@ -5,10 +5,10 @@ import (
 	_ "embed" // for the script
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // zsetMove is the script of document 001, section 3.2, as it stands there.
@@ -71,7 +71,7 @@ func (d ZSet) open(ctx context.Context, target driver.Target, name string) (driv
 	tick := time.NewTicker(poll)
 	q.onClose = tick.Stop
 	q.offer = func(ctx context.Context, value []byte, due time.Time) error {
-		return q.client.ZAdd(ctx, q.keys.source, redis.Z{Score: float64(due.UnixMilli()), Member: value}).Err()
+		return q.conn.Do(ctx, "ZADD", q.keys.source, due.UnixMilli(), value).Err()
 	}
 	q.fetch = func(ctx context.Context) ([]string, error) {
 		select {
@@ -79,8 +79,7 @@ func (d ZSet) open(ctx context.Context, target driver.Target, name string) (driv
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		keys := []string{q.keys.source, q.keys.temp(q.id)}
-		return q.moving.Eval(ctx, zsetMove, keys, q.clock.Now().UnixMilli()).StringSlice()
+		return q.moving.Do(ctx, "EVAL", zsetMove, 2, q.keys.source, q.keys.temp(q.id), q.clock.Now().UnixMilli()).StringSlice()
 	}
 	q.open = func(_ context.Context, element string) ([]byte, error) { return []byte(element), nil }
 	q.start()
@@ -93,11 +92,11 @@ type zsetQueue struct{ *tempQueue }
 
 // Remove removes a message that has not been moved to a temp list.
 func (q *zsetQueue) Remove(ctx context.Context, value []byte) (bool, error) {
-	n, err := q.client.ZRem(ctx, q.keys.source, value).Result()
+	n, err := q.conn.Do(ctx, "ZREM", q.keys.source, value).Int64()
 	return n > 0, err
 }
 
 // Store looks at the ZSET and the temp lists.
-func (ZSet) Store(client redis.UniversalClient, name string) driver.Store {
-	return &tempStore{client: client, keys: tempKeys{name}, source: zsetSource}
+func (ZSet) Store(conn redis.Conn, name string) store.Store {
+	return &tempStore{conn: conn, keys: tempKeys{name}, source: zsetSource}
 }

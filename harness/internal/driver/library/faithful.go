@@ -47,8 +47,7 @@ type Faithful struct {
 	first   sync.Once // ready
 }
 
-// OpenFaithful begins to transfer what comes due in a queue, by a Client WithStrictWire and what it connects as.
-func OpenFaithful(client *dq.Client, by redis.UniversalClient, c clock.Clock, release wire.Release, queue string) *Faithful {
+func openFaithful(client *dq.Client, by redis.UniversalClient, c clock.Clock, release wire.Release, queue string) *Faithful {
 	ctx, end := context.WithCancel(context.Background())
 	f := &Faithful{
 		client: client, clock: c, release: release, names: wire.NamesOf(queue),

@@ -5,18 +5,16 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -26,9 +24,7 @@ type DQ struct {
 	Release wire.Release
 	// Faithful follows Redisson's timing too.
 	Faithful bool
-	// Options are passed to dq.NewClient as well.
-	Options []dq.Option
-	clock   clock.Clock // nil for the machine's
+	clock    clock.Clock // nil for the machine's
 }
 
 // Identity returns dq and the release.
@@ -42,7 +38,7 @@ func (d DQ) Identity() driver.Identity {
 
 // WithClock returns dq by a clock that due times and timers come from, guarded as the machine's is.
 func (d DQ) WithClock(c clock.Clock) driver.Driver {
-	d.clock, d.Options = c, append(slices.Clone(d.Options), dq.WithClock(c), dq.WithClockGuard(true))
+	d.clock = c
 	return d
 }
 
@@ -55,37 +51,29 @@ func (d DQ) Clock() clock.Clock {
 }
 
 // Store looks at the keys of Redisson's format.
-func (d DQ) Store(client goredis.UniversalClient, name string) driver.Store {
-	return driver.Keys{Client: client, Queue: name}
+func (d DQ) Store(conn redis.Conn, name string) store.Store {
+	return store.Keys{Conn: conn, Queue: name}
 }
 
 // Open makes one client for all the queues, and waits until their transfer tasks
 // run, for five seconds at most.
 func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
-	rdb, err := redis.NewClient(target.RedisURL)
+	client, err := d.Connect(target.RedisURL)
 	if err != nil {
 		return nil, err
-	}
-	options := append([]dq.Option{dq.WithRelease(d.Release.String())}, d.Options...)
-	if d.Faithful {
-		options = append(options, dq.WithStrictWire())
-	}
-	client, err := dq.NewClient(rdb, options...)
-	if err != nil {
-		return nil, errors.Join(err, rdb.Close())
 	}
 	queues, all := make([]driver.Queue, 0, len(names)), make([]*dqQueue, 0, len(names))
 	var open atomic.Int64
 	open.Store(int64(len(names)))
 	for _, name := range names {
-		q := &dqQueue{client: client, redis: rdb, open: &open}
+		q := &dqQueue{client: client, open: &open}
 		var how []dq.QueueOption
 		if d.Faithful {
 			how = append(how, dq.WithoutTransfer())
-			q.faithful = OpenFaithful(client, rdb, d.Clock(), d.Release, name)
+			q.faithful = client.OpenFaithful(d, name)
 		}
-		if q.queue, err = dq.NewQueue(client, name, codec.Bytes{}, how...); err != nil {
-			return nil, errors.Join(err, client.Close(), rdb.Close())
+		if q.queue, err = dq.NewQueue(client.Client, name, codec.Bytes{}, how...); err != nil {
+			return nil, errors.Join(err, client.Close())
 		}
 		all, queues = append(all, q), append(queues, q)
 	}
@@ -93,7 +81,7 @@ func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]
 		for _, q := range all {
 			q.stop()
 		}
-		return nil, errors.Join(err, client.Close(), rdb.Close())
+		return nil, errors.Join(err, client.Close())
 	}
 	return queues, nil
 }
@@ -115,8 +103,7 @@ func ready(ctx context.Context, queues []*dqQueue) error {
 }
 
 type dqQueue struct {
-	client   *dq.Client
-	redis    io.Closer     // what the client connects by
+	client   io.Closer
 	open     *atomic.Int64 // queues of the client that are not closed
 	closing  sync.Once
 	queue    *dq.Queue[[]byte]
@@ -180,7 +167,7 @@ func (q *dqQueue) Close() (err error) {
 	q.closing.Do(func() {
 		q.stop()
 		if q.open.Add(-1) == 0 {
-			err = errors.Join(q.client.Close(), q.redis.Close())
+			err = q.client.Close()
 		}
 	})
 	return err

@@ -9,13 +9,11 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
-	"github.com/dq-bench/dq-bench/internal/redisurl"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Library is the dq library under the op protocol, in this process: the same
@@ -26,7 +24,7 @@ type Library struct {
 	// strict sends what Redisson sends and nothing besides.
 	strict bool
 	// dial replaces the address that open names; nil where it counts.
-	dial func() redis.UniversalClient
+	dial Dial
 
 	mu      sync.Mutex
 	clients map[string]*libraryClient
@@ -34,11 +32,9 @@ type Library struct {
 	made    int
 }
 
-// libraryClient is a client and the one of go-redis that it connects as, which may not be closed
-// before it.
+// libraryClient is a client and what transfers for its queues.
 type libraryClient struct {
-	*dq.Client
-	by       redis.UniversalClient
+	*library.Client
 	faithful map[string]*faithfulQueue
 }
 
@@ -48,12 +44,12 @@ type faithfulQueue struct {
 	users int
 }
 
-// Close closes both.
+// Close closes all.
 func (c *libraryClient) Close() error {
 	for _, f := range c.faithful {
 		f.Close()
 	}
-	return errors.Join(c.Client.Close(), c.by.Close())
+	return c.Client.Close()
 }
 
 // libraryHandle is one opened queue.
@@ -80,9 +76,12 @@ func NewLibrary(d library.DQ) *Library {
 	return p
 }
 
+// Dial makes a client of dq that sends what the driver says, and the options.
+type Dial func(d library.DQ, options ...dq.Option) (*library.Client, error)
+
 // NewLibraryBy is NewLibrary with clients that connect as those of dial do, whatever address they are
 // told to open: by TLS, by a Unix socket, as another user, to a Cluster.
-func NewLibraryBy(d library.DQ, dial func() redis.UniversalClient) *Library {
+func NewLibraryBy(d library.DQ, dial Dial) *Library {
 	p := NewLibrary(d)
 	p.dial = dial
 	return p
@@ -198,12 +197,12 @@ func (p *Library) open(args arguments) (any, error) {
 	if !delayed || faithful {
 		how = append(how, dq.WithoutTransfer())
 	}
-	if h.queue, err = dq.NewQueue(client.Client, queue, values, how...); err != nil {
+	if h.queue, err = dq.NewQueue(client.Client.Client, queue, values, how...); err != nil {
 		return nil, err
 	}
 	if delayed && faithful {
 		if h.faithful = client.faithful[queue]; h.faithful == nil || h.faithful.users == 0 {
-			h.faithful = &faithfulQueue{Faithful: library.OpenFaithful(client.Client, client.by, p.driver.Clock(), p.driver.Release, queue)}
+			h.faithful = &faithfulQueue{Faithful: client.OpenFaithful(p.driver, queue)}
 			client.faithful[queue] = h.faithful
 		}
 		h.faithful.users++
@@ -219,35 +218,28 @@ func (p *Library) connect(args arguments) (*libraryClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := append([]dq.Option{dq.WithRelease(p.driver.Release.String())}, p.driver.Options...)
-	if p.strict || p.driver.Faithful || wanted.Faithful {
+	var options []dq.Option
+	if p.strict || wanted.Faithful {
 		options = append(options, dq.WithStrictWire())
 	}
-	rdb, err := p.redis(args)
+	client, err := p.library(args, options)
 	if err != nil {
 		return nil, err
 	}
-	client, err := dq.NewClient(rdb, options...)
-	if err != nil {
-		return nil, errors.Join(err, rdb.Close())
-	}
-	return &libraryClient{client, rdb, map[string]*faithfulQueue{}}, nil
+	return &libraryClient{client, map[string]*faithfulQueue{}}, nil
 }
 
-// redis is a client as the Library was told, or of the address that open names.
-func (p *Library) redis(args arguments) (redis.UniversalClient, error) {
+// library is a client as the Library was told, or of the address that open names.
+func (p *Library) library(args arguments, options []dq.Option) (*library.Client, error) {
+	d := p.driver
 	if p.dial != nil {
-		return p.dial(), nil
+		return p.dial(d, options...)
 	}
-	url, err := args.text("redis")
+	address, err := args.text("redis")
 	if err != nil {
 		return nil, err
 	}
-	opt, err := redisurl.Parse(url)
-	if err != nil {
-		return nil, err
-	}
-	return redis.NewClient(opt), nil
+	return d.Connect(address, options...)
 }
 
 // close shuts down the client of a handle, a client by name, or all of them.

@@ -7,10 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // words returns what a word of a line stands for.
@@ -135,7 +134,7 @@ func command(as show, name, keys string, words ...string) libraryOp {
 		if err != nil {
 			return nil, err
 		}
-		reply, err := h.client.by.Do(ctx, append([]any{name}, all...)...).Result()
+		reply, err := h.client.Send(ctx, append([]any{name}, all...)...)
 		return as(h, reply, err)
 	}
 }
@@ -159,14 +158,19 @@ func blocking(name string, timeout wait, words ...string) libraryOp {
 		if err = errors.Join(err, failure); err != nil || !sent {
 			return nil, err
 		}
-		done := make(chan *redis.Cmd, 1)
+		type answer struct {
+			reply any
+			err   error
+		}
+		done := make(chan answer, 1)
 		for {
 			go func() {
-				done <- h.client.block(context.WithoutCancel(ctx), append(append([]any{name}, keys...), seconds))
+				reply, err := h.client.Block(context.WithoutCancel(ctx), append(append([]any{name}, keys...), seconds)...)
+				done <- answer{reply, err}
 			}()
 			select {
-			case cmd := <-done:
-				reply, err := cmd.Result()
+			case a := <-done:
+				reply, err := a.reply, a.err
 				if errors.Is(err, redis.Nil) && seconds == 0 {
 					continue
 				}
@@ -179,20 +183,6 @@ func blocking(name string, timeout wait, words ...string) libraryOp {
 			}
 		}
 	}
-}
-
-// block runs a command on the server of its first key, without a read time-out.
-func (c *libraryClient) block(ctx context.Context, line []any) *redis.Cmd {
-	node, _ := c.by.(*redis.Client)
-	if cluster, ok := c.by.(*redis.ClusterClient); ok {
-		var err error
-		if node, err = cluster.MasterForKey(ctx, fmt.Sprint(line[1])); err != nil {
-			cmd := redis.NewCmd(ctx, line...)
-			cmd.SetErr(err)
-			return cmd
-		}
-	}
-	return node.WithTimeout(-1).Do(ctx, line...)
 }
 
 // show gives a reply its form in the protocol.

@@ -148,7 +148,7 @@ func opDelayedOffer(ctx context.Context, h *libraryHandle, args arguments) (any,
 	if err != nil {
 		return nil, err
 	}
-	return nil, library.Offer(ctx, h.client.Client, time.Now(), h.release, h.names, data, delay)
+	return nil, library.Offer(ctx, h.client.Client.Client, time.Now(), h.release, h.names, data, delay)
 }
 
 func opDelayedRemove(ctx context.Context, h *libraryHandle, args arguments) (any, error) {

@@ -6,11 +6,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redisson"
 )
 
@@ -166,6 +166,6 @@ func (s Spec) Open(context.Context, driver.Target, ...string) ([]driver.Queue, e
 
 // Store looks at the keys of Redisson's format, which a program of another kind may
 // not use.
-func (Spec) Store(client redis.UniversalClient, name string) driver.Store {
-	return driver.Keys{Client: client, Queue: name}
+func (Spec) Store(conn redis.Conn, name string) store.Store {
+	return store.Keys{Conn: conn, Queue: name}
 }

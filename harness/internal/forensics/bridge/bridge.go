@@ -10,12 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/migrate"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Options say what is bridged, and how.
@@ -49,7 +48,7 @@ func (o *Options) first() wire.Layout {
 
 // Bridge delivers the messages of queues that both sides of 3.21.1 use.
 type Bridge struct {
-	client  redis.UniversalClient
+	client  redis.Conn
 	options Options
 	clock   clock.Clock // set before a queue is opened
 
@@ -60,7 +59,7 @@ type Bridge struct {
 }
 
 // New returns a Bridge that does nothing yet. An error says that a queue cannot be bridged.
-func New(client redis.UniversalClient, options Options) (*Bridge, error) {
+func New(client redis.Conn, options Options) (*Bridge, error) {
 	if options.Interval <= 0 {
 		return nil, fmt.Errorf("interval: expected more than 0, got %v", options.Interval)
 	}
@@ -129,7 +128,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 }
 
 // begin subscribes, and opens the queues that there are.
-func (b *Bridge) begin(ctx context.Context) (*redis.PubSub, error) {
+func (b *Bridge) begin(ctx context.Context) (*redis.Subscription, error) {
 	if err := b.may(ctx); err != nil {
 		return nil, err
 	}
@@ -182,21 +181,21 @@ const channelPattern = channelPrefix + "*"
 const channelPrefix = "redisson_delay_queue_channel:"
 
 // subscribe listens to announcements.
-func (b *Bridge) subscribe(ctx context.Context) (*redis.PubSub, error) {
-	var s *redis.PubSub
+func (b *Bridge) subscribe(ctx context.Context) (*redis.Subscription, error) {
+	limit, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var s *redis.Subscription
+	var err error
 	if len(b.options.Queues) == 0 {
-		s = b.client.PSubscribe(ctx, channelPattern)
+		s, err = b.client.PSubscribe(limit, channelPattern)
 	} else {
 		var channels []string
 		for _, name := range b.options.Queues {
 			channels = append(channels, wire.NamesOf(name).Channel)
 		}
-		s = b.client.Subscribe(ctx, channels...)
+		s, err = b.client.Subscribe(limit, channels...)
 	}
-	limit, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	if _, err := s.Receive(limit); err != nil {
-		_ = s.Close()
+	if err != nil {
 		return nil, fmt.Errorf("subscribing to the announcements: %w", err)
 	}
 	return s, nil
@@ -204,22 +203,19 @@ func (b *Bridge) subscribe(ctx context.Context) (*redis.PubSub, error) {
 
 // listen hands announcements to their queues. After each new subscription all queues are
 // looked at: nobody knows what was announced before.
-func (b *Bridge) listen(ctx context.Context, s *redis.PubSub) {
-	received := s.ChannelWithSubscriptions(redis.WithChannelSize(1000))
+func (b *Bridge) listen(ctx context.Context, s *redis.Subscription) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case m, ok := <-received:
-			switch m := m.(type) {
-			case *redis.Message:
-				b.announced(ctx, m.Channel, m.Payload)
-			case *redis.Subscription:
+		case m, ok := <-s.Received:
+			switch {
+			case !ok:
+				return
+			case m.Channel == "":
 				b.lookAtAll()
 			default:
-				if !ok {
-					return
-				}
+				b.announced(ctx, m.Channel, m.Payload)
 			}
 		}
 	}
@@ -309,7 +305,7 @@ func (b *Bridge) isOpen(ctx context.Context, name string) error {
 	other := "{" + name + "}"
 	limit, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	n, err := b.client.Exists(limit, other).Result()
+	n, err := b.client.Do(limit, "EXISTS", other).Int64()
 	if err == nil && n > 0 {
 		return fmt.Errorf("queue %q: its keys are those of %q too, which exists: name the one that is meant", name, other)
 	}

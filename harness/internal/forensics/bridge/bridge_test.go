@@ -13,13 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/bridge"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -32,7 +33,7 @@ const (
 type bundle struct {
 	t      *testing.T
 	ctx    context.Context
-	client redis.UniversalClient
+	client goredis.UniversalClient
 	names  wire.Names
 	lastID uint64
 
@@ -42,9 +43,9 @@ type bundle struct {
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	options, err := redis.ParseURL(redistest.Redis(t).URL())
+	options, err := goredis.ParseURL(redistest.Redis(t).URL())
 	require.NoError(t, err)
-	client := redis.NewClient(options)
+	client := goredis.NewClient(options)
 	t.Cleanup(func() { client.Close() })
 	return newBundle(t, client)
 }
@@ -52,12 +53,12 @@ func setup(t *testing.T) *bundle {
 // setupCluster is setup on a Redis Cluster of three masters.
 func setupCluster(t *testing.T) *bundle {
 	t.Helper()
-	client := redistest.Cluster(t, 3, 0).NewClient()
+	client := redistest.Client(redistest.Cluster(t, 3, 0))
 	t.Cleanup(func() { client.Close() })
 	return newBundle(t, client)
 }
 
-func newBundle(t *testing.T, client redis.UniversalClient) *bundle {
+func newBundle(t *testing.T, client goredis.UniversalClient) *bundle {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
@@ -77,7 +78,7 @@ func (b *bundle) offer(l wire.Layout, due time.Time, value string) string {
 	b.t.Helper()
 	member := b.member(l, value)
 	score := strconv.FormatInt(due.UnixMilli(), 10)
-	_, err := b.client.TxPipelined(b.ctx, func(p redis.Pipeliner) error {
+	_, err := b.client.TxPipelined(b.ctx, func(p goredis.Pipeliner) error {
 		p.Do(b.ctx, "ZADD", b.names.TimeoutSet, score, member)
 		p.RPush(b.ctx, b.names.Pending, member)
 		return nil
@@ -100,13 +101,13 @@ func (b *bundle) start(options bridge.Options) (running *bridge.Bridge, end func
 	if options.Interval == 0 {
 		options.Interval = 100 * time.Millisecond
 	}
-	_, options.Cluster = b.client.(*redis.ClusterClient)
+	_, options.Cluster = b.client.(*goredis.ClusterClient)
 	options.Notice = func(line string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.notices = append(b.notices, line)
 	}
-	running, err := bridge.New(b.client, options)
+	running, err := bridge.New(redis.On(b.client), options)
 	require.NoError(b.t, err)
 	ctx, cancel := context.WithCancel(b.ctx)
 	ended := make(chan error, 1)
@@ -150,7 +151,7 @@ func (b *bundle) services(ctx context.Context, ahead [2]time.Duration) error {
 			for ctx.Err() == nil {
 				err := b.client.Eval(b.ctx, script.Body, []string{b.names.Destination, b.names.TimeoutSet, b.names.Pending},
 					strconv.FormatInt(time.Now().Add(ahead[i]).UnixMilli(), 10), "100").Err()
-				if err != nil && !errors.Is(err, redis.Nil) {
+				if err != nil && !errors.Is(err, goredis.Nil) {
 					errs[i] = fmt.Errorf("Redisson %s: %w", release, err)
 					return
 				}
@@ -245,7 +246,7 @@ func TestWhatIsHeldIsDeliveredAtTheEnd(t *testing.T) {
 // A bridge that was killed has left what it held; the next one delivers it.
 func TestTheNextBridgeDeliversWhatAKilledOneHeld(t *testing.T) {
 	b := setup(t)
-	require.NoError(t, b.client.ZAdd(b.ctx, forensics.HeldKey("orders"), redis.Z{Score: 1000, Member: b.member(dLc0, "left")}).Err())
+	require.NoError(t, b.client.ZAdd(b.ctx, forensics.HeldKey("orders"), goredis.Z{Score: 1000, Member: b.member(dLc0, "left")}).Err())
 	b.start(bridge.Options{})
 	b.eventually(func() bool { return slices.Equal(b.delivered(), []string{"left"}) }, "it is delivered, though there is nothing else of the queue")
 }
@@ -268,12 +269,12 @@ func TestTwoBridgesDeliverOnce(t *testing.T) {
 
 func TestWhatNobodyCanReadIsSetAside(t *testing.T) {
 	b := setup(t)
-	require.NoError(t, b.client.ZAdd(b.ctx, b.names.TimeoutSet, redis.Z{Score: 7, Member: "neither"}).Err())
+	require.NoError(t, b.client.ZAdd(b.ctx, b.names.TimeoutSet, goredis.Z{Score: 7, Member: "neither"}).Err())
 	b.offer(dLc0, time.Now(), "good")
 	running, _ := b.start(bridge.Options{Queues: []string{"orders"}})
 	b.eventually(func() bool { return slices.Equal(b.delivered(), []string{"good"}) }, "what is behind it is delivered")
 	aside := b.client.ZRangeWithScores(b.ctx, scripts.Quarantine("orders"), 0, -1).Val()
-	require.Equal(t, []redis.Z{{Score: 7, Member: "neither"}}, aside)
+	require.Equal(t, []goredis.Z{{Score: 7, Member: "neither"}}, aside)
 	require.Equal(t, int64(1), running.Summary().Total().Quarantined)
 	require.True(t, b.noticed("set 1 members aside in redisson_delay_queue_quarantine:{orders}")())
 }
@@ -301,7 +302,7 @@ func TestKeysOfAWrongType(t *testing.T) {
 		require.NoError(t, b.client.Set(b.ctx, key, "no set", 0).Err())
 	}
 	for i := range 300 {
-		require.NoError(t, b.client.ZAdd(b.ctx, b.names.TimeoutSet, redis.Z{Score: 7, Member: fmt.Sprintf("neither %d", i)}).Err())
+		require.NoError(t, b.client.ZAdd(b.ctx, b.names.TimeoutSet, goredis.Z{Score: 7, Member: fmt.Sprintf("neither %d", i)}).Err())
 	}
 	want := []string{}
 	for i := range 250 {
@@ -328,7 +329,7 @@ func TestKeysOfAWrongType(t *testing.T) {
 // A bridge that could not do its work does not begin.
 func TestWhoMayNotBridge(t *testing.T) {
 	b := setup(t)
-	server := b.client.(*redis.Client).Options()
+	server := b.client.(*goredis.Client).Options()
 	for right, want := range map[string]string{
 		"-eval -evalsha": "'evalsha' command", "-zadd": "zadd redisson_delay_queue_bridge:{", "-rpush": "may not rpush orders", "-lrem": "may not lrem redisson_delay_queue:{orders}",
 		"resetkeys ~orders": "one of the keys",
@@ -340,9 +341,9 @@ func TestWhoMayNotBridge(t *testing.T) {
 		require.NoError(t, b.client.Do(b.ctx, rights...).Err())
 		options := *server
 		options.Username, options.Password = "limited", "secret"
-		client := redis.NewClient(&options)
+		client := goredis.NewClient(&options)
 		t.Cleanup(func() { client.Close() })
-		limited, err := bridge.New(client, bridge.Options{Queues: []string{"orders"}, Lead: time.Second, Interval: time.Second})
+		limited, err := bridge.New(redis.On(client), bridge.Options{Queues: []string{"orders"}, Lead: time.Second, Interval: time.Second})
 		require.NoError(t, err)
 		require.ErrorContains(t, limited.Run(b.ctx), want, right)
 	}
@@ -351,17 +352,17 @@ func TestWhoMayNotBridge(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, replica.client.Do(b.ctx, "REPLICAOF", host, port).Err())
 	for _, queues := range [][]string{{"orders"}, nil} {
-		onReplica, err := bridge.New(replica.client, bridge.Options{Queues: queues, Lead: time.Second, Interval: time.Second})
+		onReplica, err := bridge.New(redis.On(replica.client), bridge.Options{Queues: queues, Lead: time.Second, Interval: time.Second})
 		require.NoError(t, err)
 		err = onReplica.Run(b.ctx)
-		require.True(t, redis.HasErrorPrefix(err, "READONLY"), "%v", err)
+		require.True(t, goredis.HasErrorPrefix(err, "READONLY"), "%v", err)
 	}
 }
 
 // A head that is never due keeps Redisson from announcing anything.
 func TestAHeadThatIsNeverDueHoldsNothingUp(t *testing.T) {
 	b := setup(t)
-	require.NoError(t, b.client.ZAdd(b.ctx, b.names.TimeoutSet, redis.Z{Score: -5, Member: b.member(dLc0, "overflow")}).Err())
+	require.NoError(t, b.client.ZAdd(b.ctx, b.names.TimeoutSet, goredis.Z{Score: -5, Member: b.member(dLc0, "overflow")}).Err())
 	b.start(bridge.Options{Queues: []string{"orders"}, Interval: time.Hour})
 	b.eventually(b.noticed("bridged"), "it runs")
 	b.offer(bc0Lc0, time.Now().Add(300*time.Millisecond), "a")
@@ -372,7 +373,7 @@ func TestAHeadThatIsNeverDueHoldsNothingUp(t *testing.T) {
 // alone.
 func TestAllQueuesAreFound(t *testing.T) {
 	b := setup(t)
-	require.NoError(t, b.client.ZAdd(b.ctx, wire.NamesOf("twins").TimeoutSet, redis.Z{Score: 1000, Member: b.member(dLc0, "whose?")}).Err())
+	require.NoError(t, b.client.ZAdd(b.ctx, wire.NamesOf("twins").TimeoutSet, goredis.Z{Score: 1000, Member: b.member(dLc0, "whose?")}).Err())
 	require.NoError(t, b.client.RPush(b.ctx, "{twins}", "a").Err())
 	running, _ := b.start(bridge.Options{Interval: time.Hour})
 	b.eventually(b.noticed(`its keys are those of "{twins}" too`), "it is told")
@@ -420,14 +421,14 @@ func TestWhatWaitsIsRewrittenAhead(t *testing.T) {
 func TestARunThatCannotBegin(t *testing.T) {
 	b := setup(t)
 	require.NoError(t, b.client.Do(b.ctx, "ACL", "SETUSER", "limited", "on", ">secret", "~*", "+@all", "resetchannels").Err())
-	options := *b.client.(*redis.Client).Options()
+	options := *b.client.(*goredis.Client).Options()
 	options.Username, options.Password = "limited", "secret"
-	client := redis.NewClient(&options)
+	client := goredis.NewClient(&options)
 	t.Cleanup(func() { client.Close() })
-	limited, err := bridge.New(client, bridge.Options{Queues: []string{"orders"}, Lead: time.Second, Interval: time.Second})
+	limited, err := bridge.New(redis.On(client), bridge.Options{Queues: []string{"orders"}, Lead: time.Second, Interval: time.Second})
 	require.NoError(t, err)
 	require.ErrorContains(t, limited.Run(b.ctx), "subscribing to the announcements")
 
-	_, err = bridge.New(client, bridge.Options{Queues: []string{"a{b"}, Cluster: true, Interval: time.Second})
+	_, err = bridge.New(redis.On(client), bridge.Options{Queues: []string{"a{b"}, Cluster: true, Interval: time.Second})
 	require.ErrorContains(t, err, "in different slots")
 }

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/clock"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // guardClock has the bridge go by a clock that does not follow one that is set wrong, until end is called: what a
@@ -32,7 +31,7 @@ func (b *Bridge) guardClock(ctx context.Context) (end func()) {
 func (b *Bridge) serverTime(ctx context.Context) (time.Time, error) {
 	limit, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	now, err := b.client.Time(limit).Result()
+	now, err := redis.Time(limit, b.client)
 	if redis.HasErrorPrefix(err, "NOPERM") || err != nil && strings.Contains(err.Error(), "unknown command") {
 		return now, fmt.Errorf("%w: %w", clock.ErrCannotTell, err)
 	}

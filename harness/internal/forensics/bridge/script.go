@@ -6,9 +6,8 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 var (

@@ -42,7 +42,7 @@ func BenchmarkMillion(b *testing.B) {
 		return usual
 	}
 	members, bytes := setting("DQ_INSPECT_MEMBERS", 1_000_000), setting("DQ_INSPECT_BYTES", 100)
-	client := redistest.Redis(b).NewClient()
+	client := redistest.Client(redistest.Redis(b))
 	defer client.Close()
 	q := with(b, client, "orders")
 	const part = 20_000

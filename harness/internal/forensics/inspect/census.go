@@ -6,11 +6,10 @@ import (
 	"math"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
 	"github.com/dq-bench/dq-bench/harness/internal/values"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // transferLimit is how many members one transfer of Redisson's moves.
@@ -70,11 +69,11 @@ func newCensus(own wire.Layout, show shower, samples int, size int64) *census {
 
 // add counts one member; now is the server's clock, in Unix ms.
 func (c *census) add(z redis.Z, now float64) {
-	raw := []byte(z.Member.(string))
+	raw := []byte(z.Member)
 	content := forensics.Unpack(raw, c.own)
 	detected := detect(content)
 	kind := c.kindOf(content, detected)
-	c.index.Add(z.Member.(string))
+	c.index.Add(z.Member)
 	c.forms[content.Form]++
 	if content.Form != forensics.Unreadable {
 		c.kinds[kind]++
@@ -101,7 +100,7 @@ func (c *census) add(z redis.Z, now float64) {
 		c.fractional = appendFew(c.fractional, show)
 	}
 	if len(c.soonest) < transferLimit {
-		c.soonest[z.Member.(string)] = true
+		c.soonest[z.Member] = true
 	}
 	for i := range c.sides {
 		c.sides[i].meet(raw, content, show, z.Score <= now)

@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/inspect"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redissontest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -36,7 +37,7 @@ func TestDueTimesThatNeverCome(t *testing.T) {
 		b.clear()
 		b.offer(b.pack(bc0Lc0, "x"), hour)
 		far := b.pack(bc0Lc0, "far")
-		require.NoError(t, b.client.ZAdd(b.ctx, b.names.TimeoutSet, redis.Z{Score: score, Member: far}).Err())
+		require.NoError(t, b.client.ZAdd(b.ctx, b.names.TimeoutSet, goredis.Z{Score: score, Member: far}).Err())
 		b.listed(far)
 		q := b.look(inspect.Options{})
 		require.Equal(t, []string{inspect.StuckHead}, anomalies(q), "%g", score)
@@ -68,7 +69,7 @@ func TestRealRedissonsWithAHeadThatIsNeverDue(t *testing.T) {
 		t.Run(release, func(t *testing.T) {
 			t.Parallel()
 			srv := redistest.Redis(t)
-			client := srv.NewClient()
+			client := redistest.Client(srv)
 			t.Cleanup(func() { client.Close() })
 			b := with(t, client, "orders")
 			never := func(score string) {
@@ -159,7 +160,7 @@ func TestNamesOfAnyBytes(t *testing.T) {
 	for _, name := range names {
 		with(t, b.client, name).offer(b.pack(dLc0, "x"), hour)
 	}
-	seen, err := inspect.Look(b.ctx, b.client, inspect.Server{}, nil, inspect.Options{Samples: 1})
+	seen, err := inspect.Look(b.ctx, redis.On(b.client), inspect.Server{}, nil, inspect.Options{Samples: 1})
 	require.NoError(t, err)
 	document, err := json.Marshal(seen)
 	require.NoError(t, err)

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -37,7 +36,7 @@ func (o Options) own() wire.Layout {
 
 // look is an inspection of one queue under way.
 type look struct {
-	client  redis.UniversalClient
+	client  redis.Conn
 	reader  *forensics.Reader
 	options Options
 	show    shower
@@ -54,7 +53,7 @@ type look struct {
 
 // LookAt inspects the queue with that destination. It writes nothing. An error is that
 // of the server: what the user may not ask beyond the keys themselves is Uncertain.
-func LookAt(ctx context.Context, client redis.UniversalClient, dest string, options Options) (Queue, error) {
+func LookAt(ctx context.Context, client redis.Conn, dest string, options Options) (Queue, error) {
 	began := time.Now()
 	reader, err := forensics.NewReader(ctx, client, dest)
 	if err != nil {
@@ -85,13 +84,13 @@ func (l *look) count(ctx context.Context) error {
 	n := l.reader.Names
 	l.types = map[string]string{}
 	for _, key := range append([]string{n.TimeoutSet, n.Pending, n.Destination}, sideKeys(n.Destination)...) {
-		kind, err := l.client.Type(ctx, key).Result()
+		kind, err := l.client.Do(ctx, "TYPE", key).Text()
 		if err != nil && len(l.types) < 3 {
 			return fmt.Errorf("TYPE %s: %w", key, err)
 		}
 		l.types[key] = kind
 	}
-	now, err := l.client.Time(ctx).Result()
+	now, err := redis.Time(ctx, l.client)
 	if err != nil {
 		return fmt.Errorf("TIME: %w", err)
 	}
@@ -101,29 +100,29 @@ func (l *look) count(ctx context.Context) error {
 		into *int64
 		key  string
 		is   string
-		ask  func(context.Context, string) *redis.IntCmd
+		ask  string
 	}{
-		{&counts.TimeoutSet, n.TimeoutSet, "zset", l.client.ZCard},
-		{&counts.PendingList, n.Pending, "list", l.client.LLen},
-		{&counts.Destination, n.Destination, "list", l.client.LLen},
+		{&counts.TimeoutSet, n.TimeoutSet, "zset", "ZCARD"},
+		{&counts.PendingList, n.Pending, "list", "LLEN"},
+		{&counts.Destination, n.Destination, "list", "LLEN"},
 	} {
 		if l.types[c.key] != c.is {
 			continue
 		}
-		if *c.into, err = c.ask(ctx, c.key).Result(); err != nil {
+		if *c.into, err = l.client.Do(ctx, c.ask, c.key).Int64(); err != nil {
 			return fmt.Errorf("the length of %s: %w", c.key, err)
 		}
 	}
-	quarantine, err := l.client.ZCard(ctx, scripts.Quarantine(n.Destination)).Result()
+	quarantine, err := l.client.Do(ctx, "ZCARD", scripts.Quarantine(n.Destination)).Int64()
 	if err != nil && !isWrongType(err) {
 		l.uncertain("the quarantine of dq", err)
 	}
 	counts.Quarantine = quarantine
 	key := forensics.HeldKey(n.Destination)
-	first, err := l.client.ZRangeWithScores(ctx, key, 0, 0).Result()
+	first, err := redis.Scores(l.client.Do(ctx, "ZRANGE", key, 0, 0, "WITHSCORES"))
 	if err == nil && len(first) > 0 {
 		l.heldUntil = first[0].Score
-		counts.Held, err = l.client.ZCard(ctx, key).Result()
+		counts.Held, err = l.client.Do(ctx, "ZCARD", key).Int64()
 	}
 	if err != nil && !isWrongType(err) {
 		l.uncertain("what a bridge holds", err)
@@ -135,13 +134,13 @@ func (l *look) count(ctx context.Context) error {
 // countHeld asks what a dq.Worker keeps.
 func (l *look) countHeld(ctx context.Context) {
 	names := scripts.LeaseNamesOf(l.reader.Names.Destination)
-	first, err := l.client.ZRangeWithScores(ctx, names.Leases, 0, 0).Result()
+	first, err := redis.Scores(l.client.Do(ctx, "ZRANGE", names.Leases, 0, 0, "WITHSCORES"))
 	if err == nil && len(first) > 0 {
 		l.reservedUntil = first[0].Score
-		l.q.Counts.Reserved, err = l.client.ZCard(ctx, names.Leases).Result()
+		l.q.Counts.Reserved, err = l.client.Do(ctx, "ZCARD", names.Leases).Int64()
 	}
 	if err == nil || isWrongType(err) {
-		l.q.Counts.Dead, err = l.client.ZCard(ctx, names.Dead).Result()
+		l.q.Counts.Dead, err = l.client.Do(ctx, "ZCARD", names.Dead).Int64()
 	}
 	if err != nil && !isWrongType(err) {
 		l.uncertain("what a Worker of dq holds", err)
@@ -229,7 +228,7 @@ func (l *look) clock(ctx context.Context) error {
 	if l.types[key] != "zset" {
 		return nil
 	}
-	now, err := l.client.Time(ctx).Result()
+	now, err := redis.Time(ctx, l.client)
 	if err != nil {
 		return fmt.Errorf("TIME: %w", err)
 	}
@@ -246,16 +245,16 @@ func (l *look) clock(ctx context.Context) error {
 			b.ToMS, to = &ms, fmt.Sprintf("(%d", at+ms)
 		}
 		b.Name = spanName(i)
-		if b.Count, err = l.client.ZCount(ctx, key, from, to).Result(); err != nil {
+		if b.Count, err = l.client.Do(ctx, "ZCOUNT", key, from, to).Int64(); err != nil {
 			return fmt.Errorf("ZCOUNT %s: %w", key, err)
 		}
 		l.q.Due = append(l.q.Due, b)
 	}
 	late := fmt.Sprint(at - overdueAfter.Milliseconds())
-	if l.q.Overdue.Count, err = l.client.ZCount(ctx, key, "0", late).Result(); err != nil || l.q.Overdue.Count == 0 {
+	if l.q.Overdue.Count, err = l.client.Do(ctx, "ZCOUNT", key, "0", late).Int64(); err != nil || l.q.Overdue.Count == 0 {
 		return err
 	}
-	oldest, err := l.client.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "0", Max: late, Count: 1}).Result()
+	oldest, err := redis.Scores(l.client.Do(ctx, "ZRANGEBYSCORE", key, "0", late, "WITHSCORES", "LIMIT", 0, 1))
 	if len(oldest) > 0 {
 		l.q.Overdue.SinceMS = &oldest[0].Score
 	}
@@ -301,7 +300,7 @@ func (l *look) aside(ctx context.Context) error {
 	if err != nil && count == 0 {
 		s.Unknown = err.Error()
 	}
-	if role, err := l.client.Info(ctx, "replication").Result(); err == nil && count == 0 && strings.Contains(role, "role:slave") {
+	if role, err := l.client.Do(ctx, "INFO", "replication").Text(); err == nil && count == 0 && strings.Contains(role, "role:slave") {
 		s.Unknown = "this is a replica, and services subscribe to its master"
 		l.q.Uncertain = append(l.q.Uncertain, "subscribers: "+s.Unknown)
 	}
@@ -314,7 +313,7 @@ func (l *look) aside(ctx context.Context) error {
 		if l.types[key] == "none" {
 			continue
 		}
-		if *into, err = l.client.MemoryUsage(ctx, key, memorySamples).Result(); err != nil && !errors.Is(err, redis.Nil) { // nil: empty by now
+		if *into, err = l.client.Do(ctx, "MEMORY", "USAGE", key, "SAMPLES", memorySamples).Int64(); err != nil && !errors.Is(err, redis.Nil) { // nil: empty by now
 			l.uncertain("memory of "+key, err)
 		}
 	}

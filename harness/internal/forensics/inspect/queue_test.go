@@ -12,13 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/inspect"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -159,7 +160,7 @@ func TestAnomalies(t *testing.T) {
 		{inspect.WindowsMember, 1, func() { b.offer(b.windows(bc0Lc0, "hello"), hour) }},
 		{inspect.Unreadable, 1, func() { b.offer("hello", hour) }},
 		{inspect.StuckHead, 2, func() {
-			require.NoError(t, b.client.ZAdd(b.ctx, b.names.TimeoutSet, redis.Z{Score: -9e18, Member: b.pack(bc0Lc0, "x")}, redis.Z{Score: math.Inf(1), Member: b.pack(bc0Lc0, "y")}).Err())
+			require.NoError(t, b.client.ZAdd(b.ctx, b.names.TimeoutSet, goredis.Z{Score: -9e18, Member: b.pack(bc0Lc0, "x")}, goredis.Z{Score: math.Inf(1), Member: b.pack(bc0Lc0, "y")}).Err())
 			for _, member := range b.client.ZRange(b.ctx, b.names.TimeoutSet, 0, -1).Val() {
 				b.listed(member)
 			}
@@ -174,10 +175,10 @@ func TestAnomalies(t *testing.T) {
 		{inspect.Orphan, 1, func() { b.offer(b.pack(bc0Lc0, "x"), hour); b.timed(b.pack(bc0Lc0, "orphan"), hour) }},
 		{inspect.ListedAgain, 1, func() { b.listed(b.offer(b.pack(bc0Lc0, "x"), hour)) }},
 		{inspect.Quarantined, 1, func() {
-			require.NoError(t, b.client.ZAdd(b.ctx, scripts.Quarantine("orders"), redis.Z{Score: 1, Member: "x"}).Err())
+			require.NoError(t, b.client.ZAdd(b.ctx, scripts.Quarantine("orders"), goredis.Z{Score: 1, Member: "x"}).Err())
 		}},
 		{inspect.Held, 1, func() {
-			require.NoError(t, b.client.ZAdd(b.ctx, forensics.HeldKey("orders"), redis.Z{Score: 1, Member: "x"}).Err())
+			require.NoError(t, b.client.ZAdd(b.ctx, forensics.HeldKey("orders"), goredis.Z{Score: 1, Member: "x"}).Err())
 		}},
 		{inspect.WrongType, 1, func() {
 			require.NoError(t, b.client.Set(b.ctx, b.names.TimeoutSet, "x", 0).Err())
@@ -280,9 +281,9 @@ func TestUsersWithFewRights(t *testing.T) {
 	require.Len(t, q.Uncertain, 3)
 
 	require.NoError(t, b.client.Do(b.ctx, "ACL", "SETUSER", "default", "-lrange").Err())
-	_, err := inspect.LookAt(b.ctx, b.client, "orders", inspect.Options{})
+	_, err := inspect.LookAt(b.ctx, redis.On(b.client), "orders", inspect.Options{})
 	require.ErrorContains(t, err, "LRANGE")
-	require.True(t, redis.HasErrorPrefix(err, "NOPERM"), "%v", err)
+	require.True(t, goredis.HasErrorPrefix(err, "NOPERM"), "%v", err)
 }
 
 // A replica is fit to be asked, but nobody subscribes there.
@@ -290,7 +291,7 @@ func TestAReplica(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.offer(b.pack(bc0Lc0, "x"), hour)
-	host, port, err := net.SplitHostPort(b.client.(*redis.Client).Options().Addr)
+	host, port, err := net.SplitHostPort(b.client.(*goredis.Client).Options().Addr)
 	require.NoError(t, err)
 	replica := setup(t)
 	require.NoError(t, replica.client.Do(b.ctx, "REPLICAOF", host, port).Err())
@@ -304,7 +305,7 @@ func TestAReplica(t *testing.T) {
 func TestAllQueuesOfACluster(t *testing.T) {
 	t.Parallel()
 	set := redistest.Cluster(t, 3, 0)
-	client := set.NewClient()
+	client := redistest.Client(set)
 	t.Cleanup(func() { client.Close() })
 	names := []string{"a", "b", "c", "d", "{e}f"}
 	for _, name := range names {
@@ -312,7 +313,7 @@ func TestAllQueuesOfACluster(t *testing.T) {
 		b.offer(b.pack(bc0Lc0, name), hour)
 		b.subscribe()
 	}
-	seen, err := inspect.Look(t.Context(), client, inspect.Server{Cluster: true}, nil, inspect.Options{Samples: 1})
+	seen, err := inspect.Look(t.Context(), redis.On(client), inspect.Server{Cluster: true}, nil, inspect.Options{Samples: 1})
 	require.NoError(t, err)
 	require.Len(t, seen.Queues, len(names))
 	for i, q := range seen.Queues {
@@ -331,9 +332,9 @@ func TestAllQueuesOfACluster(t *testing.T) {
 func TestHeldWhereNobodyListens(t *testing.T) {
 	b := setup(t)
 	due := float64(time.Now().Add(time.Hour).UnixMilli())
-	require.NoError(t, b.client.ZAdd(b.ctx, forensics.HeldKey("orders"), redis.Z{Score: due, Member: "x"}).Err())
+	require.NoError(t, b.client.ZAdd(b.ctx, forensics.HeldKey("orders"), goredis.Z{Score: due, Member: "x"}).Err())
 	held := func() inspect.Finding {
-		q, err := inspect.LookAt(b.ctx, b.client, "orders", inspect.Options{})
+		q, err := inspect.LookAt(b.ctx, redis.On(b.client), "orders", inspect.Options{})
 		require.NoError(t, err)
 		i := slices.IndexFunc(q.Findings, func(f inspect.Finding) bool { return f.Kind == inspect.Held })
 		require.GreaterOrEqual(t, i, 0)
@@ -356,9 +357,9 @@ func TestWhatAWorkerHolds(t *testing.T) {
 	b := setup(t)
 	names := scripts.LeaseNamesOf("orders")
 	now := float64(time.Now().UnixMilli())
-	require.NoError(t, b.client.ZAdd(b.ctx, names.Leases, redis.Z{Score: now + 30_000, Member: "x"}).Err())
+	require.NoError(t, b.client.ZAdd(b.ctx, names.Leases, goredis.Z{Score: now + 30_000, Member: "x"}).Err())
 	look := func() (inspect.Queue, []string) {
-		q, err := inspect.LookAt(b.ctx, b.client, "orders", inspect.Options{})
+		q, err := inspect.LookAt(b.ctx, redis.On(b.client), "orders", inspect.Options{})
 		require.NoError(t, err)
 		var kinds []string
 		for _, f := range q.Findings {
@@ -370,8 +371,8 @@ func TestWhatAWorkerHolds(t *testing.T) {
 	require.Empty(t, kinds)
 	require.Equal(t, int64(1), q.Counts.Reserved)
 
-	require.NoError(t, b.client.ZAdd(b.ctx, names.Leases, redis.Z{Score: now - 60_000, Member: "x"}).Err())
-	require.NoError(t, b.client.ZAdd(b.ctx, names.Dead, redis.Z{Score: now, Member: "y"}, redis.Z{Score: now, Member: "z"}).Err())
+	require.NoError(t, b.client.ZAdd(b.ctx, names.Leases, goredis.Z{Score: now - 60_000, Member: "x"}).Err())
+	require.NoError(t, b.client.ZAdd(b.ctx, names.Dead, goredis.Z{Score: now, Member: "y"}, goredis.Z{Score: now, Member: "z"}).Err())
 	q, kinds = look()
 	require.Equal(t, []string{inspect.Abandoned, inspect.DeadLetters}, kinds)
 	require.Equal(t, int64(2), q.Counts.Dead)
@@ -382,18 +383,18 @@ func TestWhatAWorkerHolds(t *testing.T) {
 func TestAllQueuesButThoseThatAreForbidden(t *testing.T) {
 	b := setup(t)
 	b.offer(b.pack(bc0Lc0, "x"), hour)
-	require.NoError(t, b.client.ZAdd(b.ctx, wire.NamesOf("secret").TimeoutSet, redis.Z{Score: 1, Member: "x"}).Err())
+	require.NoError(t, b.client.ZAdd(b.ctx, wire.NamesOf("secret").TimeoutSet, goredis.Z{Score: 1, Member: "x"}).Err())
 	require.NoError(t, b.client.Do(b.ctx, "ACL", "SETUSER", "default", "resetkeys", "~*{orders}*", "~orders").Err())
 	defer b.client.Do(b.ctx, "ACL", "SETUSER", "default", "allkeys")
-	i, err := inspect.Look(b.ctx, b.client, inspect.Server{}, nil, inspect.Options{})
+	i, err := inspect.Look(b.ctx, redis.On(b.client), inspect.Server{}, nil, inspect.Options{})
 	require.NoError(t, err)
 	require.Len(t, i.Queues, 1)
 	require.Equal(t, "orders", i.Queues[0].Name)
 	require.Contains(t, strings.Join(i.Uncertain, "\n"), `queue "secret": not looked at: `)
 
 	require.NoError(t, b.client.Do(b.ctx, "ACL", "SETUSER", "default", "resetkeys").Err())
-	_, err = inspect.Look(b.ctx, b.client, inspect.Server{}, nil, inspect.Options{})
+	_, err = inspect.Look(b.ctx, redis.On(b.client), inspect.Server{}, nil, inspect.Options{})
 	require.ErrorContains(t, err, "NOPERM")
-	_, err = inspect.Look(b.ctx, b.client, inspect.Server{}, []string{"secret"}, inspect.Options{})
+	_, err = inspect.Look(b.ctx, redis.On(b.client), inspect.Server{}, []string{"secret"}, inspect.Options{})
 	require.ErrorContains(t, err, "NOPERM")
 }

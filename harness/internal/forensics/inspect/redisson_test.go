@@ -9,6 +9,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/inspect"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redissontest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -17,7 +18,7 @@ import (
 // does with it what is said.
 func TestWhatRealRedissonsWriteAndDo(t *testing.T) {
 	srv := redistest.Redis(t)
-	client := srv.NewClient()
+	client := redistest.Client(srv)
 	t.Cleanup(func() { client.Close() })
 	b := with(t, client, "orders")
 
@@ -30,7 +31,7 @@ func TestWhatRealRedissonsWriteAndDo(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return client.ScriptExists(b.ctx, transfer.SHA1).Val()[0] && client.PubSubNumSub(b.ctx, b.names.Channel).Val()[b.names.Channel] == 1
 	}, 30*time.Second, 20*time.Millisecond, "it has subscribed, and transferred for the first time")
-	seen, err := inspect.Look(b.ctx, client, inspect.Server{}, []string{"orders"}, inspect.Options{Samples: 1})
+	seen, err := inspect.Look(b.ctx, redis.On(client), inspect.Server{}, []string{"orders"}, inspect.Options{Samples: 1})
 	require.NoError(t, err)
 	q := seen.Queues[0]
 	require.Equal(t, []inspect.Layout{{Layout: "dLc0", WrittenBy: "2.x and 3.2.0 to 3.21.0", Count: 3}}, q.Layouts)

@@ -4,20 +4,19 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Look inspects the queues of a server: those named, or all that it has if none is;
 // of these, one that the user may not look at is Uncertain, unless none is left.
-func Look(ctx context.Context, client redis.UniversalClient, server Server, queues []string, options Options) (*Inspection, error) {
+func Look(ctx context.Context, client redis.Conn, server Server, queues []string, options Options) (*Inspection, error) {
 	i := &Inspection{Schema: Schema, Server: server, Scripts: []Script{}, Queues: []Queue{}}
 	if options.Release != nil {
 		i.Release = options.Release.String()
 	}
-	now, err := client.Time(ctx).Result()
+	now, err := redis.Time(ctx, client)
 	if err != nil {
 		return nil, fmt.Errorf("TIME: %w", err)
 	}

@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/inspect"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -28,7 +29,7 @@ var layouts = []wire.Layout{dLc0, bc0Lc0}
 type bundle struct {
 	t      testing.TB
 	ctx    context.Context
-	client redis.UniversalClient
+	client goredis.UniversalClient
 	names  wire.Names
 	ids    uint64
 	now    int64 // Unix ms, by the server's clock
@@ -36,12 +37,12 @@ type bundle struct {
 
 func setup(t testing.TB) *bundle {
 	t.Helper()
-	client := redistest.Redis(t).NewClient()
+	client := redistest.Client(redistest.Redis(t))
 	t.Cleanup(func() { client.Close() })
 	return with(t, client, "orders")
 }
 
-func with(t testing.TB, client redis.UniversalClient, queue string) *bundle {
+func with(t testing.TB, client goredis.UniversalClient, queue string) *bundle {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
@@ -99,7 +100,7 @@ func (b *bundle) look(options inspect.Options) inspect.Queue {
 	if options.Samples == 0 {
 		options.Samples = 2
 	}
-	q, err := inspect.LookAt(b.ctx, b.client, b.names.Destination, options)
+	q, err := inspect.LookAt(b.ctx, redis.On(b.client), b.names.Destination, options)
 	require.NoError(b.t, err)
 	return q
 }
@@ -136,7 +137,7 @@ func (b *bundle) transfer(l wire.Layout) error {
 	require.True(b.t, ok)
 	keys := []string{b.names.Destination, b.names.TimeoutSet, b.names.Pending}
 	err := b.client.Eval(b.ctx, script.Body, keys, b.now, 100).Err()
-	if err == redis.Nil { //nolint:errorlint // this very value
+	if err == goredis.Nil { //nolint:errorlint // this very value
 		return nil
 	}
 	return err

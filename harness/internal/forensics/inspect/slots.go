@@ -3,18 +3,16 @@ package inspect
 import (
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // apart reports whether the queue's keys are in different slots of a cluster, as of a name with a "{" and
 // no "}" behind it.
 func (l *look) apart() bool {
 	n := l.reader.Names
-	_, cluster := l.client.(*redis.ClusterClient)
 	slot := wire.Slot(n.Destination)
-	return cluster && (wire.Slot(n.TimeoutSet) != slot || wire.Slot(n.Pending) != slot)
+	return l.client.Topology() == redis.Cluster && (wire.Slot(n.TimeoutSet) != slot || wire.Slot(n.Pending) != slot)
 }
 
 func (l *look) differentSlots() (Finding, bool) {

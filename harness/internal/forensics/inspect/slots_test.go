@@ -17,7 +17,7 @@ import (
 func TestKeysInDifferentSlots(t *testing.T) {
 	t.Parallel()
 	set := redistest.Cluster(t, 3, 0)
-	client := set.NewClient()
+	client := redistest.Client(set)
 	t.Cleanup(func() { client.Close() })
 	b := with(t, client, "x{y")
 	b.subscribe()

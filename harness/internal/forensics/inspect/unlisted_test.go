@@ -8,6 +8,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/inspect"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // What a dq client has taken out of the list, for it is due soon, is no orphan.
@@ -24,7 +25,7 @@ func TestUnlistedMembersAreNoOrphans(t *testing.T) {
 	q := b.look(inspect.Options{})
 	require.Equal(t, int64(3), q.Counts.Unlisted)
 	require.Equal(t, 1, q.Counts.Orphans)
-	all, err := inspect.Look(b.ctx, b.client, inspect.Server{}, nil, inspect.Options{Samples: 1})
+	all, err := inspect.Look(b.ctx, redis.On(b.client), inspect.Server{}, nil, inspect.Options{Samples: 1})
 	require.NoError(t, err)
 	require.Len(t, all.Queues, 1, "the keys are those of no other queue")
 	var text strings.Builder

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // maxPasses bounds how often the queue is walked: more are needed only while somebody
@@ -22,7 +21,7 @@ func GhostsKey(dest string) string { return wire.PrefixName("redisson_delay_queu
 
 // move is a migration under way.
 type move struct {
-	client  redis.UniversalClient
+	client  redis.Conn
 	reader  *forensics.Reader
 	names   wire.Names
 	options Options
@@ -33,7 +32,7 @@ type move struct {
 // Run migrates the queue with that destination. It fails with a *SubscribedError where it
 // refuses. Where it ends early, the Migration says what was done until then, and a new
 // Run goes on.
-func Run(ctx context.Context, client redis.UniversalClient, dest string, options Options) (*Migration, error) {
+func Run(ctx context.Context, client redis.Conn, dest string, options Options) (*Migration, error) {
 	began := time.Now()
 	m := &move{
 		client: client, names: wire.NamesOf(dest), options: options, batch: batch{size: firstBatch},
@@ -59,7 +58,7 @@ func (m *move) run(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if m.result.Held.Count, err = m.client.ZCard(ctx, m.result.Held.Key).Result(); err != nil {
+	if m.result.Held.Count, err = m.client.Do(ctx, "ZCARD", m.result.Held.Key).Int64(); err != nil {
 		m.result.Held.Unknown = err.Error()
 	}
 	if m.reader, err = forensics.NewReader(ctx, m.client, m.names.Destination); err != nil {
@@ -98,7 +97,7 @@ func (m *move) ask(ctx context.Context) error {
 }
 
 // subscribers looks for who listens to a channel; it fails only where ctx ends.
-func subscribers(ctx context.Context, client redis.UniversalClient, channel string) (Subscribers, error) {
+func subscribers(ctx context.Context, client redis.Conn, channel string) (Subscribers, error) {
 	count, clients, err := forensics.Subscribers(ctx, client, channel)
 	found := Subscribers{Count: count, Clients: clients}
 	if err != nil {
@@ -130,7 +129,7 @@ func (m *move) pass(ctx context.Context) (changed bool, err error) {
 
 // listed rewrites the entries of the list, from its tail to its head.
 func (m *move) listed(ctx context.Context) error {
-	length, err := m.client.LLen(ctx, m.names.Pending).Result()
+	length, err := m.client.Do(ctx, "LLEN", m.names.Pending).Int64()
 	if err != nil {
 		return fmt.Errorf("LLEN %s: %w", m.names.Pending, err)
 	}
@@ -161,7 +160,7 @@ func (m *move) unlisted(ctx context.Context, timed *forensics.Index) error {
 	return m.reader.TimeoutSet(ctx, func(chunk []redis.Z) error {
 		var members []any
 		for _, z := range chunk {
-			member := z.Member.(string)
+			member := z.Member
 			if timed.Unseen(member) && (m.options.Repair || rewritable(member, m.options.To)) {
 				members = append(members, member)
 			}
@@ -181,7 +180,7 @@ func (m *move) unlisted(ctx context.Context, timed *forensics.Index) error {
 func (m *move) unlistedBatch(ctx context.Context, members []any) (int, error) {
 	n := min(len(members), m.batch.size)
 	if m.options.Repair {
-		length, err := m.client.LLen(ctx, m.names.Pending).Result()
+		length, err := m.client.Do(ctx, "LLEN", m.names.Pending).Int64()
 		if err != nil {
 			return 0, fmt.Errorf("LLEN %s: %w", m.names.Pending, err)
 		}

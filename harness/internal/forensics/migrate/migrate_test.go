@@ -15,6 +15,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/migrate"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -169,7 +170,7 @@ func TestRefusesWhileSomebodySubscribes(t *testing.T) {
 	_, err := subscription.Receive(b.ctx)
 	require.NoError(t, err)
 
-	_, err = migrate.Run(b.ctx, b.client, "orders", migrate.Options{To: bc0Lc0})
+	_, err = migrate.Run(b.ctx, redis.On(b.client), "orders", migrate.Options{To: bc0Lc0})
 	var subscribed *migrate.SubscribedError
 	require.True(t, errors.As(err, &subscribed), "%v", err)
 	require.Equal(t, 1, subscribed.Count)
@@ -188,7 +189,7 @@ func TestNothingHappensHalfway(t *testing.T) {
 	b.mixed(200)
 	before := b.state()
 	require.NoError(t, b.client.ConfigSet(b.ctx, "maxmemory", "1").Err())
-	_, err := migrate.Run(b.ctx, b.client, "orders", migrate.Options{To: bc0Lc0, Repair: true})
+	_, err := migrate.Run(b.ctx, redis.On(b.client), "orders", migrate.Options{To: bc0Lc0, Repair: true})
 	require.ErrorContains(t, err, "OOM")
 	require.NoError(t, b.client.ConfigSet(b.ctx, "maxmemory", "0").Err())
 	require.Equal(t, before, b.state())
@@ -196,7 +197,7 @@ func TestNothingHappensHalfway(t *testing.T) {
 	for _, right := range []string{"zadd", "zrem", "lset", "lrem", "lpush"} {
 		require.NoError(t, b.client.Do(b.ctx, "ACL", "SETUSER", "limited", "reset", "on", "nopass", "~*", "&*", "+@all", "-"+right).Err())
 		limited := b.as("limited")
-		_, err := migrate.Run(b.ctx, limited, "orders", migrate.Options{To: bc0Lc0, Repair: true})
+		_, err := migrate.Run(b.ctx, redis.On(limited), "orders", migrate.Options{To: bc0Lc0, Repair: true})
 		require.Error(t, err, "without %s", right)
 		require.Equal(t, before, b.state(), "without %s", right)
 	}
@@ -204,7 +205,7 @@ func TestNothingHappensHalfway(t *testing.T) {
 
 func TestCluster(t *testing.T) {
 	cluster := redistest.Cluster(t, 2, 0)
-	client := cluster.NewClient()
+	client := redistest.Client(cluster)
 	t.Cleanup(func() { client.Close() })
 	b := with(t, client, 8)
 	b.fill(300, dLc0)
@@ -213,7 +214,7 @@ func TestCluster(t *testing.T) {
 	require.Equal(t, 300, done.Done.Rewritten)
 	require.Equal(t, before.in(bc0Lc0), b.state())
 
-	_, err := migrate.Run(b.ctx, client, "a{b", migrate.Options{To: bc0Lc0, Cluster: true})
+	_, err := migrate.Run(b.ctx, redis.On(client), "a{b", migrate.Options{To: bc0Lc0, Cluster: true})
 	require.ErrorContains(t, err, "a cluster runs no script on both")
 }
 

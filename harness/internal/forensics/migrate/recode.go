@@ -6,12 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
 	"github.com/dq-bench/dq-bench/harness/internal/values"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // JournalKey returns the name of the HASH that keeps which values of the queue with the destination dest
@@ -24,7 +23,7 @@ const journalLife = 30 * 24 * time.Hour
 
 // recoding is a migration to another codec under way.
 type recoding struct {
-	client  redis.UniversalClient
+	client  redis.Conn
 	reader  *forensics.Reader
 	names   wire.Names
 	options RecodeOptions
@@ -39,7 +38,7 @@ type recoding struct {
 // time, and of what was delivered and not taken. A value that is refused stays as it is. It fails with a
 // *CodecSubscribedError where it refuses all; then nothing was changed. Where it ends early, the Recoding
 // says what was done until then, and a new Recode goes on.
-func Recode(ctx context.Context, client redis.UniversalClient, dest string, options RecodeOptions) (*Recoding, error) {
+func Recode(ctx context.Context, client redis.Conn, dest string, options RecodeOptions) (*Recoding, error) {
 	began := time.Now()
 	r := &recoding{
 		client: client, names: wire.NamesOf(dest), options: options, batch: batch{size: firstBatch},
@@ -110,7 +109,7 @@ func (r *recoding) ask(ctx context.Context) error {
 // others counts the values that are left alone, or says why they cannot be counted.
 func (r *recoding) others(ctx context.Context) {
 	var err error
-	if r.result.Held.Count, err = r.client.ZCard(ctx, r.result.Held.Key).Result(); err != nil {
+	if r.result.Held.Count, err = r.client.Do(ctx, "ZCARD", r.result.Held.Key).Int64(); err != nil {
 		r.result.Held.Unknown = err.Error()
 	}
 	leases := scripts.LeaseNamesOf(r.names.Destination)
@@ -120,9 +119,9 @@ func (r *recoding) others(ctx context.Context) {
 		}
 		return n
 	}
-	r.result.Dead = count(r.client.ZCard(ctx, leases.Dead).Result())
-	r.result.Reserved = count(r.client.ZCard(ctx, leases.Leases).Result())
-	r.result.Reserved += count(r.client.LLen(ctx, leases.Staged).Result())
+	r.result.Dead = count(r.client.Do(ctx, "ZCARD", leases.Dead).Int64())
+	r.result.Reserved = count(r.client.Do(ctx, "ZCARD", leases.Leases).Int64())
+	r.result.Reserved += count(r.client.Do(ctx, "LLEN", leases.Staged).Int64())
 }
 
 // pass walks all once, and reports whether there was anything to do.
@@ -196,13 +195,13 @@ func openMember(member string) (value []byte, pack func([]byte) string) {
 
 // walk rewrites the entries of a list, from its tail to its head.
 func (r *recoding) walk(ctx context.Context, l list) error {
-	length, err := r.client.LLen(ctx, l.key).Result()
+	length, err := r.client.Do(ctx, "LLEN", l.key).Int64()
 	if err != nil {
 		return fmt.Errorf("LLEN %s: %w", l.key, err)
 	}
 	for end := int(length); end > 0; {
 		first := max(0, end-r.batch.size)
-		entries, err := r.client.LRange(ctx, l.key, int64(first), int64(end-1)).Result()
+		entries, err := r.client.Do(ctx, "LRANGE", l.key, int64(first), int64(end-1)).StringSlice()
 		if err != nil {
 			return fmt.Errorf("LRANGE %s: %w", l.key, err)
 		}
@@ -275,7 +274,7 @@ type fate struct {
 // judge returns what becomes of each of the entries.
 func (r *recoding) judge(ctx context.Context, entries []string, l list) ([]fate, error) {
 	fates := make([]fate, len(entries))
-	var fields []string
+	fields := []any{"HMGET", r.result.Journal}
 	var old, either []int // indexes of entries in the old codec, and of those that are in either
 	for i, entry := range entries {
 		value, _ := l.open(entry)
@@ -292,8 +291,8 @@ func (r *recoding) judge(ctx context.Context, entries []string, l list) ([]fate,
 			fates[i].refused.Reason = fmt.Sprintf("these are no bytes of %s: they seem to be of %s", r.options.From, strings.Replace(kind.Codec, values.Unknown, "no codec known here", 1))
 		}
 	}
-	if len(fields) > 0 {
-		known, err := r.client.HMGet(ctx, r.result.Journal, fields...).Result()
+	if len(either) > 0 {
+		known, err := r.client.Do(ctx, fields...).Slice()
 		if err != nil {
 			return nil, fmt.Errorf("HMGET %s: %w", r.result.Journal, err)
 		}
@@ -355,7 +354,7 @@ func (r *recoding) unlisted(ctx context.Context, timed *forensics.Index) error {
 	return r.reader.TimeoutSet(ctx, func(chunk []redis.Z) error {
 		var members []string
 		for _, z := range chunk {
-			if member := z.Member.(string); timed.Unseen(member) {
+			if member := z.Member; timed.Unseen(member) {
 				members = append(members, member)
 			}
 		}

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
 	"github.com/dq-bench/dq-bench/harness/internal/values"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // surveyChunk is how many values of the destination queue are read at once.
@@ -27,7 +26,7 @@ func (r *recoding) survey(ctx context.Context) (Values, *forensics.Index, error)
 	err := r.reader.TimeoutSet(ctx, func(chunk []redis.Z) error {
 		members := make([]string, len(chunk))
 		for i, z := range chunk {
-			members[i] = z.Member.(string)
+			members[i] = z.Member
 			timed.Add(members[i])
 			if value, _ := openMember(members[i]); value == nil {
 				v.Unreadable++
@@ -100,7 +99,7 @@ func (r *recoding) surveyDelivered(ctx context.Context, v *Values) error {
 	r.delivered = map[string]bool{}
 	l := r.deliveredList()
 	for start := int64(0); ; start += surveyChunk {
-		values, err := r.client.LRange(ctx, l.key, start, start+surveyChunk-1).Result()
+		values, err := r.client.Do(ctx, "LRANGE", l.key, start, start+surveyChunk-1).StringSlice()
 		if err != nil {
 			return fmt.Errorf("LRANGE %s: %w", l.key, err)
 		}

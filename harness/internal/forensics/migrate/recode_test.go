@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/migrate"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // recoding returns the options for two codecs: of texts, and of the values in ofKryo5.
@@ -43,7 +44,7 @@ var ofKryo5 = map[string]string{
 
 func (b *bundle) recode(o migrate.RecodeOptions) *migrate.Recoding {
 	b.t.Helper()
-	done, err := migrate.Recode(b.ctx, b.client, b.names.Destination, o)
+	done, err := migrate.Recode(b.ctx, redis.On(b.client), b.names.Destination, o)
 	require.NoError(b.t, err)
 	return done
 }
@@ -171,7 +172,7 @@ func TestRecodeRefuses(t *testing.T) {
 	options := recoding("kryo5", "marshalling")
 	options.Recode = func(context.Context, [][]byte) ([]migrate.Outcome, error) { return nil, errors.New("no Java") }
 	now := b.state()
-	_, err := migrate.Recode(b.ctx, b.client, "orders", options)
+	_, err := migrate.Recode(b.ctx, redis.On(b.client), "orders", options)
 	require.EqualError(t, err, "writing values of kryo5 as marshalling does: no Java")
 	require.Equal(t, now, b.state())
 
@@ -204,7 +205,7 @@ func TestRecodeBesideServices(t *testing.T) {
 	require.NoError(t, err)
 
 	options := recoding("string", "json")
-	_, err = migrate.Recode(b.ctx, b.client, "orders", options)
+	_, err = migrate.Recode(b.ctx, redis.On(b.client), "orders", options)
 	var subscribed *migrate.CodecSubscribedError
 	require.ErrorAs(t, err, &subscribed)
 	require.ErrorContains(t, err, "stop all that offer or take here")
@@ -223,8 +224,8 @@ func TestRecodeOfLittle(t *testing.T) {
 	require.Contains(t, text.String(), "nothing waits: all was taken, or the name of the queue is another")
 
 	leases := scripts.LeaseNamesOf("orders")
-	require.NoError(t, b.client.ZAdd(b.ctx, leases.Leases, redis.Z{Score: 1, Member: "held"}).Err())
-	require.NoError(t, b.client.ZAdd(b.ctx, leases.Dead, redis.Z{Score: 1, Member: "dead"}).Err())
+	require.NoError(t, b.client.ZAdd(b.ctx, leases.Leases, goredis.Z{Score: 1, Member: "held"}).Err())
+	require.NoError(t, b.client.ZAdd(b.ctx, leases.Dead, goredis.Z{Score: 1, Member: "dead"}).Err())
 	done = b.recode(recoding("marshalling", "kryo5"))
 	require.Equal(t, "1 values that a dq.Worker holds, 1 dead letters of a dq.Worker", done.Left())
 
@@ -233,6 +234,6 @@ func TestRecodeOfLittle(t *testing.T) {
 	require.Contains(t, done.ReliableUnknown, "WRONGTYPE")
 
 	require.NoError(t, b.client.Set(b.ctx, "orders", "no list", 0).Err())
-	_, err := migrate.Recode(b.ctx, b.client, "orders", recoding("marshalling", "kryo5"))
+	_, err := migrate.Recode(b.ctx, redis.On(b.client), "orders", recoding("marshalling", "kryo5"))
 	require.ErrorContains(t, err, "WRONGTYPE")
 }

@@ -44,7 +44,7 @@ func TestRealRedissonsOfBothSides(t *testing.T) {
 		t.Run(way.from+" to "+way.to, func(t *testing.T) {
 			redistest.Redisson(t, way.from, way.to)
 			srv := redistest.Redis(t)
-			client := srv.NewClient()
+			client := redistest.Client(srv)
 			t.Cleanup(func() { client.Close() })
 			b := with(t, client, 10)
 			const hour = 3_600_000
@@ -94,7 +94,7 @@ func TestRealRedissonsTakeTextAsJSON(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(java.Close)
 	srv := redistest.Redis(t)
-	client := srv.NewClient()
+	client := redistest.Client(srv)
 	t.Cleanup(func() { client.Close() })
 	b := with(t, client, 11)
 	const messages, hour = 100, 3_600_000

@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/migrate"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -26,19 +27,19 @@ const (
 type bundle struct {
 	t      testing.TB
 	ctx    context.Context
-	client redis.UniversalClient
+	client goredis.UniversalClient
 	names  wire.Names
 	random *rand.Rand
 }
 
 func setup(t testing.TB, seed uint64) *bundle {
 	t.Helper()
-	client := redistest.Redis(t).NewClient()
+	client := redistest.Client(redistest.Redis(t))
 	t.Cleanup(func() { client.Close() })
 	return with(t, client, seed)
 }
 
-func with(t testing.TB, client redis.UniversalClient, seed uint64) *bundle {
+func with(t testing.TB, client goredis.UniversalClient, seed uint64) *bundle {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	t.Cleanup(cancel)
@@ -67,10 +68,10 @@ func (b *bundle) listed(members ...string) {
 // fill offers n members of a layout with values of their own, in few calls.
 func (b *bundle) fill(n int, l wire.Layout) {
 	b.t.Helper()
-	_, err := b.client.Pipelined(b.ctx, func(pipe redis.Pipeliner) error {
+	_, err := b.client.Pipelined(b.ctx, func(pipe goredis.Pipeliner) error {
 		for i := range n {
 			member := b.member(l, wire.LengthSize, []byte("order "+strconv.Itoa(i)))
-			pipe.ZAdd(b.ctx, b.names.TimeoutSet, redis.Z{Score: float64(4e12 + b.random.IntN(1000)), Member: member})
+			pipe.ZAdd(b.ctx, b.names.TimeoutSet, goredis.Z{Score: float64(4e12 + b.random.IntN(1000)), Member: member})
 			pipe.RPush(b.ctx, b.names.Pending, member)
 		}
 		return nil
@@ -80,7 +81,7 @@ func (b *bundle) fill(n int, l wire.Layout) {
 
 func (b *bundle) run(o migrate.Options) *migrate.Migration {
 	b.t.Helper()
-	done, err := migrate.Run(b.ctx, b.client, b.names.Destination, o)
+	done, err := migrate.Run(b.ctx, redis.On(b.client), b.names.Destination, o)
 	require.NoError(b.t, err)
 	return done
 }
@@ -140,10 +141,10 @@ func in(member string, l wire.Layout) string {
 }
 
 // as is a client of the same server that is another user.
-func (b *bundle) as(user string) redis.UniversalClient {
-	options := *b.client.(*redis.Client).Options()
+func (b *bundle) as(user string) goredis.UniversalClient {
+	options := *b.client.(*goredis.Client).Options()
 	options.Username, options.Password = user, "any"
-	client := redis.NewClient(&options)
+	client := goredis.NewClient(&options)
 	b.t.Cleanup(func() { client.Close() })
 	return client
 }

@@ -3,10 +3,9 @@ package migrate
 import (
 	"context"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // survey reads the queue. The Index knows afterwards which members are not listed,
@@ -16,7 +15,7 @@ func (m *move) survey(ctx context.Context) (Survey, *forensics.Index, error) {
 	timed := forensics.NewIndex(0)
 	err := m.reader.TimeoutSet(ctx, func(chunk []redis.Z) error {
 		for _, z := range chunk {
-			member := z.Member.(string)
+			member := z.Member
 			timed.Add(member)
 			form := forensics.Unpack([]byte(member), m.options.To).Form
 			s.Layouts[form.String()]++

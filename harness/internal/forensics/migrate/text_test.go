@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/migrate"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 func text(t *testing.T, m *migrate.Migration) string {
@@ -48,8 +49,8 @@ func TestNamesOfAnyBytes(t *testing.T) {
 		"my  orders": {`"my  orders"`, "dq-bench bridge 'my  orders' delivers"}, "\xff\n": {`"\\xff\n"`, `dq-bench bridge $'\377\012' delivers`},
 	} {
 		member := b.member(dLc0, wire.LengthSize, []byte("held"))
-		require.NoError(t, b.client.ZAdd(b.ctx, forensics.HeldKey(name), redis.Z{Score: 4e12, Member: member}).Err())
-		done, err := migrate.Run(b.ctx, b.client, name, migrate.Options{To: bc0Lc0})
+		require.NoError(t, b.client.ZAdd(b.ctx, forensics.HeldKey(name), goredis.Z{Score: 4e12, Member: member}).Err())
+		done, err := migrate.Run(b.ctx, redis.On(b.client), name, migrate.Options{To: bc0Lc0})
 		require.NoError(t, err)
 		require.Contains(t, text(t, done), want[1])
 		document, err := json.Marshal(done)
@@ -65,7 +66,7 @@ func TestWhatABridgeHoldsIsTold(t *testing.T) {
 	b := setup(t, 14)
 	require.Contains(t, text(t, b.run(migrate.Options{To: bc0Lc0})), "nothing waits")
 	member := b.member(dLc0, wire.LengthSize, []byte("held"))
-	require.NoError(t, b.client.ZAdd(b.ctx, forensics.HeldKey("orders"), redis.Z{Score: 4e12, Member: member}).Err())
+	require.NoError(t, b.client.ZAdd(b.ctx, forensics.HeldKey("orders"), goredis.Z{Score: 4e12, Member: member}).Err())
 	done := b.run(migrate.Options{To: bc0Lc0})
 	require.Equal(t, migrate.Held{Key: "redisson_delay_queue_bridge:{orders}", Count: 1}, done.Held)
 	require.NotContains(t, text(t, done), "nothing waits")
@@ -78,8 +79,8 @@ func TestAKeyOfAWrongTypeIsNamed(t *testing.T) {
 	b.mixed(10)
 	for _, key := range []string{scripts.Quarantine("orders"), migrate.GhostsKey("orders")} {
 		require.NoError(t, b.client.Set(b.ctx, key, "no list", 0).Err())
-		_, err := migrate.Run(b.ctx, b.client, "orders", migrate.Options{To: bc0Lc0, Repair: true})
-		require.True(t, redis.HasErrorPrefix(err, "WRONGTYPE"), "%v", err)
+		_, err := migrate.Run(b.ctx, redis.On(b.client), "orders", migrate.Options{To: bc0Lc0, Repair: true})
+		require.True(t, goredis.HasErrorPrefix(err, "WRONGTYPE"), "%v", err)
 		require.ErrorContains(t, err, " "+key)
 		require.NoError(t, b.client.Del(b.ctx, key).Err())
 	}

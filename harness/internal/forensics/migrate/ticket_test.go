@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/migrate"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -22,9 +23,9 @@ func TestCancelByTicketAfterMigration(t *testing.T) {
 		for _, to := range []string{"", "3.16.6", "4.7.0"} {
 			t.Run(by+" migrated to "+to, func(t *testing.T) {
 				t.Parallel()
-				options, err := redis.ParseURL(redistest.Redis(t).URL())
+				options, err := goredis.ParseURL(redistest.Redis(t).URL())
 				require.NoError(t, err)
-				rdb := redis.NewClient(options)
+				rdb := goredis.NewClient(options)
 				t.Cleanup(func() { _ = rdb.Close() })
 				delayed := func(o ...dq.Option) (*dq.Client, *dq.Queue[string]) {
 					client, err := dq.NewClient(rdb, o...)
@@ -47,7 +48,7 @@ func TestCancelByTicketAfterMigration(t *testing.T) {
 				if to != "" {
 					r, err := wire.LookupRelease(to)
 					require.NoError(t, err)
-					_, err = migrate.Run(t.Context(), rdb, "orders", migrate.Options{To: r.Layout()})
+					_, err = migrate.Run(t.Context(), redis.On(rdb), "orders", migrate.Options{To: r.Layout()})
 					require.NoError(t, err)
 				}
 				names := wire.NamesOf("orders")

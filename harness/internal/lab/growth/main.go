@@ -97,7 +97,10 @@ func alone(ctx context.Context, strict bool, pending, queues int) (cost, error) 
 		return cost{}, err
 	}
 	defer srv.Close()
-	rdb := srv.NewClient()
+	rdb, err := redis.NewClient(srv.URL())
+	if err != nil {
+		return cost{}, err
+	}
 	defer rdb.Close()
 	return measure(ctx, rdb, strict, pending, queues)
 }

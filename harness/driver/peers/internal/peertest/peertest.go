@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -16,6 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -88,13 +89,13 @@ func Delivers(t *testing.T, q driver.Queue) {
 // Load is the whole way: dq-bench's engine, the test binary as the program, the
 // library, Redis. All Messages come once; that some come early is the library's,
 // and no condition here. It returns the report, and a client of the server.
-func Load(t *testing.T) (*run.Document, redis.UniversalClient) {
+func Load(t *testing.T) (*run.Document, goredis.UniversalClient) {
 	t.Helper()
 	srv := redistest.Redis(t)
 	t.Setenv(programEnv, "1")
 	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
 	require.NoError(t, err)
-	client := srv.NewClient()
+	client := redistest.Client(srv)
 	t.Cleanup(func() { client.Close() })
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false
@@ -102,7 +103,7 @@ func Load(t *testing.T) (*run.Document, redis.UniversalClient) {
 	p.Delay = plan.Delay{Min: time.Second, Max: time.Second}
 	result, err := load.Run(t.Context(), load.Options{
 		Plan: p, Driver: d, RedisURL: srv.URL(), RunID: 0xabcd, OwnQueue: true,
-		Redis: &load.Redis{Client: client, Queue: p.Queue},
+		Redis: &load.Redis{Conn: redis.On(client), Queue: p.Queue},
 	})
 	require.NoError(t, err)
 	c := result.Report.Counts

@@ -1,4 +1,4 @@
-package redis_test
+package redistest_test
 
 import (
 	"testing"
@@ -6,14 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
 	begun := time.Now()
-	set := redistest.Sentinel(t)
+	set := redistest.Sentinel(t, 1)
 	t.Logf("formed in %s", time.Since(begun))
 	require.Len(t, set.Nodes(), 2)
 	require.Len(t, set.Sentinels(), 1)
@@ -21,7 +20,7 @@ func TestSentinelFailover(t *testing.T) {
 	first, err := set.Master(ctx)
 	require.NoError(t, err)
 	require.Equal(t, set.Addr, first.Addr)
-	c := set.NewClient()
+	c := redistest.Client(set)
 	defer c.Close()
 	require.NoError(t, c.Set(ctx, "k", "v", 0).Err())
 
@@ -33,12 +32,12 @@ func TestSentinelFailover(t *testing.T) {
 	now, err := set.Master(ctx)
 	require.NoError(t, err)
 	require.Same(t, second, now)
-	direct := second.NewClient()
+	direct := redistest.Client(second)
 	defer direct.Close()
 	require.NoError(t, direct.Set(ctx, "k", "w", 0).Err(), "it takes writes")
 	require.NoError(t, set.Settle(ctx))
 	t.Logf("whole again after %s", time.Since(begun))
-	old := first.NewClient()
+	old := redistest.Client(first)
 	defer old.Close()
 	require.Equal(t, "w", old.Get(ctx, "k").Val(), "the old master is its replica")
 }
@@ -46,7 +45,7 @@ func TestSentinelFailover(t *testing.T) {
 func TestSentinelsElectAnotherMaster(t *testing.T) {
 	t.Parallel()
 	begun := time.Now()
-	set := redistest.SentinelOf(t, redis.SentinelOptions{Sentinels: 3, Args: []string{"--requirepass", "secret"}})
+	set := redistest.Sentinel(t, 3, "--requirepass", "secret")
 	t.Logf("formed in %s", time.Since(begun))
 	ctx := within(t, 40*time.Second)
 	first, err := set.Master(ctx)
@@ -58,7 +57,7 @@ func TestSentinelsElectAnotherMaster(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("elected %s after the kill", time.Since(killed))
 	require.NoError(t, second.Restart(ctx))
-	c := second.NewClient()
+	c := redistest.Client(second)
 	defer c.Close()
 	info, err := c.Info(ctx, "replication").Result()
 	require.NoError(t, err)

@@ -1,5 +1,4 @@
-// Package redisurl reads the URL of one Redis: what go-redis reads, and which TLS files to use.
-package redisurl
+package redis
 
 import (
 	"crypto/tls"
@@ -9,8 +8,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // Files name PEM files of this machine: the authorities that a server's certificate is trusted by,
@@ -24,8 +21,8 @@ const (
 	keyParameter  = "tls_key"
 )
 
-// TakeFiles returns the files that a query names, and removes them from it.
-func TakeFiles(query url.Values) Files {
+// takeFiles returns the files that a query names, and removes them from it.
+func takeFiles(query url.Values) Files {
 	f := Files{CA: query.Get(caParameter), Cert: query.Get(certParameter), Key: query.Get(keyParameter)}
 	for _, name := range []string{caParameter, certParameter, keyParameter} {
 		query.Del(name)
@@ -33,8 +30,8 @@ func TakeFiles(query url.Values) Files {
 	return f
 }
 
-// Put names the files in a query.
-func (f Files) Put(query url.Values) {
+// put names the files in a query.
+func (f Files) put(query url.Values) {
 	for name, file := range map[string]string{caParameter: f.CA, certParameter: f.Cert, keyParameter: f.Key} {
 		if file != "" {
 			query.Set(name, file)
@@ -42,8 +39,8 @@ func (f Files) Put(query url.Values) {
 	}
 }
 
-// Check refuses files that can never be right, whatever is in them: half of a pair, or any without TLS.
-func (f Files) Check(withTLS bool) error {
+// check refuses files that can never be right, whatever is in them: half of a pair, or any without TLS.
+func (f Files) check(withTLS bool) error {
 	switch {
 	case f != Files{} && !withTLS:
 		return errors.New("files for TLS need rediss://, rediss+cluster:// or rediss+sentinel://")
@@ -53,11 +50,11 @@ func (f Files) Check(withTLS bool) error {
 	return nil
 }
 
-// Config reads the files. It names no server: who dials adds the host.
-func (f Files) Config() (*tls.Config, error) {
+// config reads the files. It names no server: who dials adds the host.
+func (f Files) config() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.CA != "" {
-		text, err := read(f.CA)
+		text, err := readPEM(f.CA)
 		if err != nil {
 			return nil, fmt.Errorf("the authority's certificate: %w", err)
 		}
@@ -77,58 +74,29 @@ func (f Files) Config() (*tls.Config, error) {
 }
 
 func (f Files) pair() (tls.Certificate, error) {
-	cert, err := read(f.Cert)
+	cert, err := readPEM(f.Cert)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	key, err := read(f.Key)
+	key, err := readPEM(f.Key)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(cert, key)
 }
 
-// most bounds a file, in bytes: those of all authorities of a system are a quarter of it.
-const most = 1 << 20
+// mostPEM bounds a file, in bytes: those of all authorities of a system are a quarter of it.
+const mostPEM = 1 << 20
 
-func read(name string) ([]byte, error) {
+func readPEM(name string) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, most+1))
-	if err == nil && len(text) > most {
-		err = fmt.Errorf("%s: expected at most %d bytes", name, most)
+	text, err := io.ReadAll(io.LimitReader(file, mostPEM+1))
+	if err == nil && len(text) > mostPEM {
+		err = fmt.Errorf("%s: expected at most %d bytes", name, mostPEM)
 	}
 	return text, err
-}
-
-// Parse is redis.ParseURL for a URL that may also name files for TLS:
-//
-//	rediss://host:port?tls_ca=ca.pem&tls_cert=client.pem&tls_key=client.key
-//
-// An error names no password.
-func Parse(address string) (*redis.Options, error) {
-	options, err := parse(address)
-	return options, hide(address, err)
-}
-
-func parse(address string) (*redis.Options, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, err
-	}
-	query := u.Query()
-	files := TakeFiles(query)
-	if err := files.Check(u.Scheme == "rediss"); err != nil {
-		return nil, err
-	}
-	u.RawQuery = query.Encode()
-	options, err := redis.ParseURL(u.String())
-	if err != nil || files == (Files{}) {
-		return options, err
-	}
-	options.TLSConfig, err = files.Config()
-	return options, err
 }

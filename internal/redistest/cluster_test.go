@@ -1,12 +1,14 @@
-package redis_test
+package redistest_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -18,12 +20,11 @@ func TestClusterPromotesAReplicaOfAKilledMaster(t *testing.T) {
 	t.Logf("3+3 formed in %s", time.Since(begun))
 	require.Len(t, set.Nodes(), 6)
 	ctx := within(t, 30*time.Second)
-	c := set.NewClient()
+	c := redistest.Client(set)
 	defer c.Close()
 	require.NoError(t, c.Set(ctx, "k", "v", 0).Err())
 	require.NoError(t, c.Do(ctx, "wait", 1, 5000).Err())
-	slot, err := set.SlotOf(ctx, "k")
-	require.NoError(t, err)
+	slot := wire.Slot("k")
 	master, err := set.NodeOfKey(ctx, "k")
 	require.NoError(t, err)
 	replicas, err := set.ReplicasOf(ctx, master)
@@ -54,15 +55,14 @@ func TestClusterPromotesAReplicaOfAKilledMaster(t *testing.T) {
 
 func TestClusterMovesASlotInSteps(t *testing.T) {
 	t.Parallel()
-	set := redistest.ClusterOf(t, redis.ClusterOptions{Masters: 2, Args: []string{"--requirepass", "secret"}})
+	set := redistest.Cluster(t, 2, 0, "--requirepass", "secret")
 	ctx := within(t, 15*time.Second)
-	c := set.NewClient()
+	c := redistest.Client(set)
 	defer c.Close()
 	for i := range 250 { // more than one batch
 		require.NoError(t, c.Set(ctx, fmt.Sprintf("{q}%d", i), i, 0).Err())
 	}
-	slot, err := set.SlotOf(ctx, "{q}")
-	require.NoError(t, err)
+	slot := wire.Slot("{q}")
 	from, err := set.NodeOfSlot(ctx, slot)
 	require.NoError(t, err)
 	to := set.Nodes()[0]
@@ -76,7 +76,7 @@ func TestClusterMovesASlotInSteps(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, move.MigrateKeys(ctx, "{q}1", "{q}none"))
 	require.Equal(t, "1", c.Get(ctx, "{q}1").Val(), "the client follows ASK")
-	old := from.NewClient()
+	old := redistest.Client(from)
 	defer old.Close()
 	require.ErrorContains(t, old.Get(ctx, "{q}1").Err(), "ASK ")
 	require.ErrorContains(t, old.MGet(ctx, "{q}1", "{q}2").Err(), "TRYAGAIN")
@@ -100,10 +100,9 @@ func TestClusterMovesASlotInSteps(t *testing.T) {
 	require.NoError(t, set.Settle(ctx))
 }
 
-func TestClusterOptions(t *testing.T) {
-	t.Parallel()
-	for _, o := range []redis.ClusterOptions{{}, {Masters: 11}, {Masters: 1, Replicas: 4}, {Masters: 1, Args: []string{"--port", "1"}}} {
-		_, err := redis.StartClusterSet(t.Context(), o)
-		require.Error(t, err)
-	}
+// within is the context of a test that ends by then.
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
 }

@@ -1,20 +1,16 @@
-package redisurl
+package redis
 
-import (
-	"errors"
-	"net/url"
-	"strings"
-)
+import "strings"
 
-// Unencoded is why an address cannot be read where Misplaced reports true.
-const Unencoded = "an @ stands behind a /, ? or #: in a user and a password these are %2F, %3F and %23"
+// unencoded is why an address cannot be read where misplaced reports true.
+const unencoded = "an @ stands behind a /, ? or #: in a user and a password these are %2F, %3F and %23"
 
 // hidden is what a password is shown as.
 const hidden = "***"
 
-// Redact hides what may be a password in an address, however malformed: all that stands before the last @,
+// hide hides what may be a password in an address, however malformed: all that stands before the last @,
 // but for the user where a colon ends its name, a port that is no number, and the parameters but those that name files.
-func Redact(address string) string {
+func hide(address string) string {
 	scheme, rest := cut(address)
 	access, hosts := "", rest
 	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
@@ -57,9 +53,9 @@ func redactQuery(query string) string {
 	return strings.Join(kept, "&")
 }
 
-// Misplaced reports whether an @ stands behind the hosts of an address. One that cannot be read then has a user or a
+// misplaced reports whether an @ stands behind the hosts of an address. One that cannot be read then has a user or a
 // password that is not encoded, of which any part may be taken for a host, a path or a parameter.
-func Misplaced(address string) bool {
+func misplaced(address string) bool {
 	_, rest := cut(address)
 	return strings.LastIndexByte(rest, '@') > strings.IndexAny(rest+"/", "/?#")
 }
@@ -71,19 +67,4 @@ func cut(address string) (scheme, rest string) {
 		return "", address
 	}
 	return scheme + "://", rest
-}
-
-// hide returns an error of parse that quotes no password.
-func hide(address string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case Misplaced(address):
-		return errors.New(Unencoded)
-	case errors.As(err, new(url.EscapeError)):
-		return errors.New("the address is no URL: a % in a user and a password is %25")
-	case errors.As(err, new(*url.Error)):
-		return errors.New("the address is no URL")
-	}
-	return err
 }

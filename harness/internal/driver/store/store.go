@@ -1,24 +1,37 @@
-package driver
+// Package store looks at what an implementation keeps of a queue on a server, from beside the queues that are open.
+package store
 
 import (
 	"context"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Store is what an implementation keeps of one queue on the server.
 type Store interface {
-	Holder
+	driver.Holder
 	// Clear deletes the keys of the queue.
 	Clear(ctx context.Context) error
 }
 
+// Stored is a driver.Driver that keeps its messages on a server.
+type Stored interface {
+	// Store does no I/O; the Conn stays the caller's.
+	Store(conn redis.Conn, name string) Store
+}
+
+// Needed reports whether a driver keeps its messages on a server.
+func Needed(d driver.Driver) bool {
+	_, ok := d.(Stored)
+	return ok
+}
+
 // Keys is the Store of whatever keeps its messages in the keys of Redisson's format.
 type Keys struct {
-	Client redis.UniversalClient
+	Conn redis.Conn
 	// Queue is the destination queue.
 	Queue string
 }
@@ -27,15 +40,19 @@ type Keys struct {
 // pending list does not count: what is only there never comes.
 func (k Keys) Held(ctx context.Context) (int64, error) {
 	names := wire.NamesOf(k.Queue)
-	var due, waiting *redis.IntCmd
-	_, err := k.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		due, waiting = p.LLen(ctx, names.Destination), p.ZCard(ctx, names.TimeoutSet)
-		return nil
-	})
+	held := int64(0)
+	replies, err := k.Conn.Pipe(ctx, []any{"LLEN", names.Destination}, []any{"ZCARD", names.TimeoutSet})
 	if err != nil {
 		return 0, fmt.Errorf("length of queue %q: %w", k.Queue, err)
 	}
-	return due.Val() + waiting.Val(), nil
+	for _, reply := range replies {
+		n, err := reply.Int64()
+		if err != nil {
+			return 0, fmt.Errorf("length of queue %q: %w", k.Queue, err)
+		}
+		held += n
+	}
+	return held, nil
 }
 
 // pageSize is how many values one command reads.
@@ -45,20 +62,20 @@ const pageSize = 1000
 // message that is transferred meanwhile is seen at least once.
 func (k Keys) Values(ctx context.Context, each func(value []byte)) error {
 	names := wire.NamesOf(k.Queue)
-	for cursor := uint64(0); ; {
-		members, next, err := k.Client.ZScan(ctx, names.TimeoutSet, cursor, "", pageSize).Result()
+	for cursor := "0"; ; {
+		members, next, err := redis.Page(k.Conn.Do(ctx, "ZSCAN", names.TimeoutSet, cursor, "COUNT", pageSize))
 		if err != nil {
 			return fmt.Errorf("read the timeout set of queue %q: %w", k.Queue, err)
 		}
 		for i := 0; i < len(members); i += 2 { // members and scores take turns
 			each([]byte(members[i]))
 		}
-		if cursor = next; cursor == 0 {
+		if cursor = next; cursor == "0" {
 			break
 		}
 	}
-	for start := int64(0); ; start += pageSize {
-		values, err := k.Client.LRange(ctx, names.Destination, start, start+pageSize-1).Result()
+	for start := 0; ; start += pageSize {
+		values, err := k.Conn.Do(ctx, "LRANGE", names.Destination, start, start+pageSize-1).StringSlice()
 		if err != nil {
 			return fmt.Errorf("read queue %q: %w", k.Queue, err)
 		}
@@ -74,12 +91,7 @@ func (k Keys) Values(ctx context.Context, each func(value []byte)) error {
 // Clear deletes the keys of the queue.
 func (k Keys) Clear(ctx context.Context) error {
 	names := wire.NamesOf(k.Queue)
-	_, err := k.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, key := range []string{names.Destination, names.TimeoutSet, names.Pending} {
-			p.Del(ctx, key)
-		}
-		return nil
-	})
+	_, err := k.Conn.Pipe(ctx, []any{"DEL", names.Destination}, []any{"DEL", names.TimeoutSet}, []any{"DEL", names.Pending})
 	if err != nil {
 		return fmt.Errorf("delete the keys of queue %q: %w", k.Queue, err)
 	}
