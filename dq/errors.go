@@ -12,7 +12,7 @@ import (
 
 var (
 	// ErrClosed is returned by calls on a closed Client, and by Offer and Ready of a
-	// closed DelayedQueue, whose other calls go on working.
+	// closed Queue, whose other calls go on working.
 	ErrClosed = conn.ErrClosed
 	// ErrEmpty is returned by Poll and its forms when there is no value.
 	ErrEmpty = errors.New("dq: the queue is empty")
