@@ -51,16 +51,6 @@ func replyValue[T any](c codec.Codec[T], reply any, err error) (T, error) {
 	return value, nil
 }
 
-// replyValues decodes a list of values that were read; before an error, those in front of
-// the one that cannot be decoded.
-func replyValues[T any](c codec.Codec[T], reply any, err error) ([]T, error) {
-	list, err := replyList(reply, err)
-	if err != nil || list == nil {
-		return nil, err
-	}
-	return decodeUpTo(c, list)
-}
-
 func replyList(reply any, err error) ([]any, error) {
 	if err != nil || reply == nil {
 		return nil, err
@@ -70,20 +60,6 @@ func replyList(reply any, err error) ([]any, error) {
 		return nil, fmt.Errorf("expected an array from the server, got %T", reply)
 	}
 	return list, nil
-}
-
-// decodeUpTo decodes values until the first that cannot be, which is what the error is
-// about.
-func decodeUpTo[T any](c codec.Codec[T], list []any) ([]T, error) {
-	values := make([]T, 0, len(list))
-	for _, element := range list {
-		v, err := replyValue(c, element, nil)
-		if err != nil {
-			return values, err
-		}
-		values = append(values, v)
-	}
-	return values, nil
 }
 
 // encodeOffered encodes a value that is to be queued. A nil []byte is no bytes.
@@ -110,19 +86,6 @@ func isNull(value any) bool {
 	}
 	r := reflect.ValueOf(value)
 	return isNil(value) || r.Kind() == reflect.Slice && r.IsNil() && r.Type().Elem().Kind() != reflect.Uint8
-}
-
-// encodeAll encodes values as script or command arguments.
-func encodeAll[T any](c codec.Codec[T], values []T) ([]any, error) {
-	args := make([]any, len(values))
-	for i, v := range values {
-		data, err := c.Encode(v)
-		if err != nil {
-			return nil, err
-		}
-		args[i] = data
-	}
-	return args, nil
 }
 
 // in adds what was being done to an error; ErrEmpty and ErrClosed stay as they

@@ -94,11 +94,13 @@ func NewWorker(c *Client, o WorkerOptions) *Worker {
 	switch {
 	case c == nil || c.ctx == nil:
 		w.err = errors.New("dq: NewWorker: got no Client of NewClient")
-		return w
 	case o.Concurrency < 0, o.MaxAttempts < 0, o.Timeout < 0, o.PollEvery < 0:
 		w.err = fmt.Errorf("dq: NewWorker: expected options of 0 or more, got %d, %d, %s, %s", o.Concurrency, o.MaxAttempts, o.Timeout, o.PollEvery)
 	case o.Lease != 0 && o.Lease < leastLease:
 		w.err = fmt.Errorf("dq: NewWorker: Lease: expected %s or more, got %s", leastLease, o.Lease)
+	}
+	if w.err != nil {
+		return w
 	}
 	if o.Concurrency == 0 {
 		o.Concurrency = 10

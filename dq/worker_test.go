@@ -428,3 +428,147 @@ func heap() int64 {
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapInuse + m.StackInuse)
 }
+
+// The ends that a handler can choose, and those that befall it.
+func TestWorkerEndsOfAMessage(t *testing.T) {
+	t.Parallel()
+	var events told
+	causes := make(chan error, 100)
+	b := setup(t, dq.WithObserver(events.note), on(func(e dq.Handled) {
+		if e.Err != nil {
+			causes <- e.Err
+		}
+	}))
+	b.push(t, "ok", "retry", "bury", "drop", "panic", "goexit", "slow")
+	wrapped, calls := 0, atomic.Int64{}
+	b.works(t, dq.WorkerOptions{
+		Concurrency: 1, Timeout: 50 * time.Millisecond, MaxAttempts: 2,
+		Backoff: func(int) time.Duration { panic("backoff") }, // DefaultBackoff takes its place
+		Wrap: func(next dq.Handler) dq.Handler {
+			wrapped++
+			return func(ctx context.Context, d dq.Delivery) error { calls.Add(1); return next(ctx, d) }
+		},
+	}, func(ctx context.Context, m *dq.Message[string]) error {
+		if m.Attempt == 2 {
+			return nil
+		}
+		switch m.Value {
+		case "retry":
+			return dq.RetryIn(0, errors.New("again"))
+		case "bury":
+			return fmt.Errorf("wrapped: %w", dq.Bury(nil))
+		case "drop":
+			return dq.Drop(errors.New("nobody wants it"))
+		case "panic":
+			panic("it")
+		case "goexit":
+			runtime.Goexit()
+		case "slow":
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		return nil
+	})
+	require.Eventually(t, func() bool { return events.get("Acknowledged") == 6 && events.get("Dead") == 1 }, testDeadline, time.Millisecond, "%s", &events)
+	require.Equal(t, 4, events.get("Retry"))
+	require.Equal(t, 1, wrapped)
+	require.EqualValues(t, 11, calls.Load())
+	close(causes)
+	var panicked *dq.PanicError
+	var all error
+	for err := range causes {
+		all = errors.Join(all, err)
+	}
+	require.ErrorAs(t, all, &panicked)
+	require.Equal(t, "it", panicked.Value)
+	require.ErrorIs(t, all, context.DeadlineExceeded)
+	for _, text := range []string{"again", "wrapped: the handler gave no reason", "nobody wants it", "panicked: it", "runtime.Goexit"} {
+		require.ErrorContains(t, all, text)
+	}
+}
+
+// A value that cannot be decoded is a dead letter with its bytes.
+func TestWorkerBuriesWhatItCannotDecode(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	b.push(t, "no number")
+	q := queueOf(t, b, codec.Long{})
+	w := dq.NewWorker(b.client, dq.WorkerOptions{})
+	dq.Handle(w, q, func(context.Context, *dq.Message[int64]) error { return nil })
+	running := make(chan error, 1)
+	go func() { running <- w.Run(ctx) }()
+	require.Eventually(t, func() bool { n, err := q.Counts(ctx); return err == nil && n == dq.Counts{Dead: 1} }, testDeadline, time.Millisecond)
+	for _, err := range q.Dead(ctx) {
+		var unread *dq.DecodeError
+		require.ErrorAs(t, err, &unread)
+		require.Equal(t, "no number", string(unread.Data))
+	}
+	require.NoError(t, w.Shutdown(ctx))
+	require.NoError(t, <-running)
+}
+
+func TestWorkerThatCannotStart(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := deadline(t)
+	handler := func(context.Context, *dq.Message[string]) error { return nil }
+	q := queueOf(t, b, codec.String{})
+	for want, o := range map[string]dq.WorkerOptions{
+		"options of 0 or more": {Concurrency: -1}, "Lease: expected 100ms or more": {Lease: time.Millisecond},
+	} {
+		w := dq.NewWorker(b.client, o)
+		dq.Handle(w, q, handler)
+		require.ErrorContains(t, w.Run(ctx), want)
+		require.ErrorContains(t, w.Shutdown(ctx), want)
+	}
+	require.ErrorContains(t, dq.NewWorker(nil, dq.WorkerOptions{}).Run(ctx), "no Client")
+	require.ErrorContains(t, dq.NewWorker(b.client, dq.WorkerOptions{}).Run(ctx), "no queue")
+	w := dq.NewWorker(b.client, dq.WorkerOptions{})
+	dq.Handle[string](w, q, nil)
+	require.ErrorContains(t, w.Run(ctx), "a queue and a handler")
+	w = dq.NewWorker(setup(t).client, dq.WorkerOptions{})
+	dq.Handle(w, q, handler)
+	require.ErrorContains(t, w.Run(ctx), "another Client")
+	w = dq.NewWorker(b.client, dq.WorkerOptions{})
+	dq.Handle(w, q, handler)
+	results := make(chan error, 2)
+	for range 2 {
+		go func() { results <- w.Run(ctx) }()
+	}
+	require.ErrorContains(t, <-results, "started before")
+	require.NoError(t, w.Shutdown(ctx))
+	require.NoError(t, <-results)
+}
+
+// A Client that is closed under its Worker ends it.
+func TestWorkerEndsWithItsClient(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	q := queueOf(t, b, codec.String{})
+	w := dq.NewWorker(b.client, dq.WorkerOptions{})
+	begun := make(chan struct{})
+	dq.Handle(w, q, func(ctx context.Context, _ *dq.Message[string]) error {
+		close(begun)
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	b.push(t, "v")
+	running := make(chan error, 1)
+	go func() { running <- w.Run(deadline(t)) }()
+	<-begun
+	require.NoError(t, b.client.Close())
+	require.ErrorIs(t, <-running, dq.ErrClosed)
+	require.EqualValues(t, 1, b.redis.ZCard(t.Context(), scripts.LeaseNamesOf("orders").Leases).Val(), "its lease ends by itself")
+}
+
+// Before Redis 6.2 there is no BLMOVE: such a server is asked every 50 ms.
+func TestWorkerOnAnOlderServer(t *testing.T) {
+	t.Parallel()
+	s := redistest.Process(t, "--rename-command", "BLMOVE", "")
+	b := setupOn(t, s, "orders")
+	handled := make(chan string, 1)
+	b.works(t, dq.WorkerOptions{}, func(_ context.Context, m *dq.Message[string]) error { handled <- m.Value; return nil })
+	time.AfterFunc(100*time.Millisecond, func() { _ = b.redis.RPush(context.Background(), "orders", "v").Err() })
+	require.Equal(t, "v", <-handled)
+}
