@@ -111,13 +111,20 @@ func (w *Worker) take(q *leased, n int) (got []*delivery, next time.Duration, mo
 	return got, time.Duration(ms) * time.Millisecond, more, nil
 }
 
-// run has a message handled, and settles it.
+// run has a message handled, and settles it while the next takes its place.
 func (w *Worker) run(d *delivery) {
-	defer w.places.release(1)
-	defer w.forget(d)
+	err, handled := w.handle(d)
+	w.settling.Go(func() {
+		defer w.forget(d)
+		w.settle(d, err, handled)
+	})
+	w.places.release(1)
+}
+
+// handle calls the handler, unless the message was lost by its workers too often.
+func (w *Worker) handle(d *delivery) (err error, handled bool) { //nolint:revive // the error is the handler's
 	if most := w.options.MaxAttempts; most > 0 && d.Attempt > most {
-		w.settleAs(d, bury, fmt.Sprintf("lost by its worker in attempt %d of %d", most, most), nil)
-		return
+		return nil, false
 	}
 	ctx := d.ctx
 	if w.options.Timeout > 0 {
@@ -126,17 +133,24 @@ func (w *Worker) run(d *delivery) {
 		defer cancel()
 	}
 	began := time.Now()
-	err := call(ctx, d)
+	err = call(ctx, d)
 	w.client.tell(Handled{Delivery: d.info(), Took: time.Since(began), Err: err})
+	return err, true
+}
+
+// settle says what becomes of a message.
+func (w *Worker) settle(d *delivery, err error, handled bool) {
 	var wants *verdict
-	switch {
+	switch most := w.options.MaxAttempts; {
+	case !handled:
+		w.settleAs(d, bury, fmt.Sprintf("lost by its worker in attempt %d of %d", most, most), nil)
 	case err == nil:
 		w.settleAs(d, ack, "", nil)
 	case errors.As(err, &wants) && wants.how != retry:
 		w.settleAs(d, wants.how, reasonOf(err), err)
 	case w.handling.Err() != nil:
 		w.settleAs(d, release, "", err)
-	case w.options.MaxAttempts > 0 && d.Attempt >= w.options.MaxAttempts:
+	case most > 0 && d.Attempt >= most:
 		w.settleAs(d, bury, reasonOf(err), err)
 	case wants != nil:
 		w.retry(d, wants.wait, err)

@@ -82,6 +82,7 @@ type Worker struct {
 	stop             context.CancelFunc
 	cancel           context.CancelCauseFunc
 	done, abandoned  chan struct{}
+	settling         sync.WaitGroup
 
 	mu      sync.Mutex
 	started bool
@@ -180,7 +181,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		fetchers.Go(func() { w.fetchers(&fetchers) })
 	}
 	fetchers.Wait()
-	ended := w.places.all(w.abandoned)
+	ended := w.places.all(w.abandoned) && w.settled()
 	w.cancel(ErrClosed)
 	keeper.Wait()
 	if ended && w.client.ctx.Err() == nil {
@@ -235,6 +236,18 @@ func (w *Worker) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	return failed
+}
+
+// settled waits until it is told what becomes of all messages; false when Shutdown has given up.
+func (w *Worker) settled() bool {
+	all := make(chan struct{})
+	go func() { w.settling.Wait(); close(all) }()
+	select {
+	case <-all:
+		return true
+	case <-w.abandoned:
+		return false
+	}
 }
 
 // giveBackStaged puts what BLMOVE has staged for this Worker back to the front of the queues: no other process may have one.
