@@ -363,6 +363,8 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 		return err
 	}
 	req.options.Live = &load.Live{}
+	var unwritten []error
+	req.options.Unwritten = func(err error) { unwritten = append(unwritten, err) }
 	ctx, pages, err := serveWeb(ctx, f.listen, req, stderr)
 	if err != nil {
 		return err
@@ -376,7 +378,7 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 	if err := printer.end(); err != nil {
 		return err
 	}
-	if err := printer.report(f.reports, strings.Join(f.labels, ", ")); err != nil {
+	if err := errors.Join(append(unwritten, printer.report(f.reports, strings.Join(f.labels, ", ")))...); err != nil {
 		return err
 	}
 	fmt.Fprintf(stderr, "run files in %s\n", req.options.Out)
@@ -391,7 +393,9 @@ func runCases(ctx context.Context, req *runRequest, printer *runPrinter, pages *
 		suite.Over(err)
 		pages.show(suite)
 		if all := suite.Page(); all != nil && all.Cases != nil {
-			err = errors.Join(err, all.WriteFile(filepath.Join(req.options.Out, page.File)))
+			if unwritten := all.WriteFile(filepath.Join(req.options.Out, page.File)); unwritten != nil {
+				req.options.Notice("warning: " + unwritten.Error())
+			}
 		}
 	}()
 	for _, c := range req.cases {

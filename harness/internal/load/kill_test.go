@@ -27,6 +27,10 @@ const shortLease = 2 * time.Second
 // TestMain makes the test binary, called with serve and the name of an implementation, a
 // program that serves it.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "adversary" {
+		adversary(os.Args[2])
+		return
+	}
 	if len(os.Args) < 2 || os.Args[1] != "serve" {
 		os.Exit(redistest.Waiting{M: m}.Run())
 	}

@@ -126,15 +126,17 @@ func writeLayout(w io.Writer, name string, live bool, data func(assetsView) any)
 	return err
 }
 
-// WriteFolder writes the files of a run (run.WriteFolder) and its page, report.html, to a folder without a run.
+// WriteFolder writes the files of a run (run.WriteFolder), and then its page, report.html, to a folder without a run. An
+// error that is a *run.BesideError leaves run.json there.
 func WriteFolder(folder string, r *run.Document, log *run.LatenessLog) error {
-	if err := run.CheckUnused(folder); err != nil {
+	err := run.WriteFolder(folder, r, log)
+	if beside := new(run.BesideError); err != nil && !errors.As(err, &beside) {
 		return err
 	}
-	if err := OfRun(r).WriteFile(filepath.Join(folder, File)); err != nil {
-		return err
+	if page := OfRun(r).WriteFile(filepath.Join(folder, File)); page != nil && err == nil {
+		err = &run.BesideError{Err: page}
 	}
-	return run.WriteFolder(folder, r, log)
+	return err
 }
 
 // WriteFile writes the report to path, whole or not at all.

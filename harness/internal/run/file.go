@@ -25,9 +25,18 @@ const (
 	maxCount       = 1e13 // a year at 300,000 a second; the sum over 100,000 runs is still a number
 )
 
-// WriteFolder writes the files of a run to folder, which must exist: run.json,
+// BesideError says that a file beside run.json could not be written, which is there.
+type BesideError struct{ Err error }
+
+func (e *BesideError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *BesideError) Unwrap() error { return e.Err }
+
+// WriteFolder writes the files of a run to folder, which must exist: run.json, and then
 // lateness.hgrm and, unless log is nil, lateness.hlog. Each file appears whole or not
-// at all; run.json, which readers look for, comes last, and never in place of one that is there.
+// at all; run.json never in place of one that is there. Its error is a *BesideError if only
+// the others are missing.
 func WriteFolder(folder string, r *Document, log *LatenessLog) error {
 	if err := CheckUnused(folder); err != nil {
 		return err
@@ -36,19 +45,21 @@ func WriteFolder(folder string, r *Document, log *LatenessLog) error {
 	if err != nil {
 		return err
 	}
+	if err := writeAs(filepath.Join(folder, File), data, moveNew); err != nil {
+		return err
+	}
 	var spectrum bytes.Buffer
-	if err := WriteSpectrum(&spectrum, r.Histograms.Lateness); err != nil {
-		return err
+	err = WriteSpectrum(&spectrum, r.Histograms.Lateness)
+	if err == nil {
+		err = WriteWhole(filepath.Join(folder, SpectrumFile), spectrum.Bytes())
 	}
-	if err := WriteWhole(filepath.Join(folder, SpectrumFile), spectrum.Bytes()); err != nil {
-		return err
+	if err == nil && log != nil {
+		err = WriteWhole(filepath.Join(folder, LogFile), log.Bytes())
 	}
-	if log != nil {
-		if err := WriteWhole(filepath.Join(folder, LogFile), log.Bytes()); err != nil {
-			return err
-		}
+	if err != nil {
+		return &BesideError{err}
 	}
-	return writeAs(filepath.Join(folder, File), data, moveNew)
+	return nil
 }
 
 // Encode returns the run file: indented JSON with a final newline.

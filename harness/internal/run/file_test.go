@@ -186,3 +186,37 @@ func FuzzDecode(f *testing.F) {
 		require.NoError(t, err)
 	})
 }
+
+// The run file comes first, and stays though what belongs beside it cannot be written.
+func TestTheRunFileStaysWhereOthersCannotBeWritten(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, SpectrumFile, "in the way"), 0o755))
+	var beside *BesideError
+	require.ErrorAs(t, WriteFolder(folder, sampleRun(1, 10, 1), nil), &beside)
+	_, err := ReadFile(filepath.Join(folder, File))
+	require.NoError(t, err)
+}
+
+// A file whose figures contradict each other is damaged.
+func TestContradictionsAreDamage(t *testing.T) {
+	for name, change := range map[string]func(*Document){
+		"not passed, and nothing is wrong": func(r *Document) { r.Verdict.Passed = false },
+		"passed, and an objective missed":  func(r *Document) { r.SLO = []Objective{{Expr: "lost<=0"}} },
+		"passed, and an agent failed":      func(r *Document) { r.AgentFaults = []AgentFault{{Text: "stopped answering"}} },
+	} {
+		r := sampleRun(1, 100, 1)
+		r.Judge(nil)
+		change(r)
+		data, err := r.Encode()
+		require.NoError(t, err)
+		_, err = Decode(bytes.NewReader(data))
+		require.ErrorContains(t, err, "damaged", name)
+	}
+	r := sampleRun(1, 100, 1)
+	data, err := r.Encode()
+	require.NoError(t, err)
+	p50 := fmt.Sprintf(`"p50": %d`, r.Histograms.Lateness.Quantile(.5))
+	require.Contains(t, string(data), p50)
+	_, err = Decode(strings.NewReader(strings.Replace(string(data), p50, `"p50": 1`, 1)))
+	require.ErrorContains(t, err, "p50 says 1")
+}

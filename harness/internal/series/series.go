@@ -60,6 +60,9 @@ type Options struct {
 	Agents func(ctx context.Context, driver string) ([]*program.Link, error)
 	// Live, which may be nil, shows the run under way.
 	Live *load.Live
+	// Unwritten, which may be nil, is told of a run file that could not be written: the run goes on
+	// without it. Without it that ends the series.
+	Unwritten func(error)
 	// Progress and Notice may be nil.
 	Progress func(load.Progress)
 	Notice   func(string)
@@ -131,7 +134,21 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 		out.Faults = fault.Account(options.Plan, out.Started, out.Started.Add(time.Duration(out.ElapsedSeconds*float64(time.Second))), result.Messages, faults.Events())
 	}
 	out.Judge(run.WithDefault(c.SLO, c.Expected), c.Expected...)
-	return out, page.WriteFolder(folder, out, result.Log)
+	return out, o.written(page.WriteFolder(folder, out, result.Log))
+}
+
+// written has a run stand whatever became of its files.
+func (o Options) written(err error) error {
+	beside := new(run.BesideError)
+	switch {
+	case errors.As(err, &beside):
+		o.tell("warning: " + err.Error())
+		return nil
+	case err != nil && o.Unwritten != nil:
+		o.Unwritten(err)
+		return nil
+	}
+	return err
 }
 
 // CheckFaults refuses cases whose faults cannot be done. Its error is wrong usage.
@@ -236,7 +253,10 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 		if err != nil {
 			return nil, err
 		}
-		return r, r.Page().WriteFile(filepath.Join(o.Out, page.File))
+		if err := r.Page().WriteFile(filepath.Join(o.Out, page.File)); err != nil {
+			o.tell("warning: " + err.Error())
+		}
+		return r, nil
 	}
 	tidy, err := run.PrepareFolder(o.Out)
 	if err != nil {
