@@ -173,9 +173,10 @@ func writeRamp(out *bytes.Buffer, steps []run.RateStep) {
 		return
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "rate\toffered\tpast due p50\tp99\t\n")
+	fmt.Fprint(t, "rate\toffered\tdropped\tpast due p50\tp99\tserver CPU\t\n")
 	for _, s := range steps {
-		fmt.Fprintf(t, "%s/s\t%.0f/s\t%s\t%s\t\n", run.FormatFloat(s.Rate), s.Offered, run.FormatNs(s.PastDueP50), run.FormatNs(s.PastDueP99))
+		fmt.Fprintf(t, "%s/s\t%.0f/s\t%d\t%s\t%s\t%.0f %%\t\n", run.FormatFloat(s.Rate), s.Offered, s.Dropped, run.FormatNs(s.PastDueP50),
+			run.FormatNs(s.PastDueP99), 100*s.ServerCPU)
 	}
 	_ = t.Flush()
 	if rate := run.RisesAt(steps); rate > 0 {

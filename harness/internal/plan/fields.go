@@ -26,11 +26,13 @@ var Fields = []Field{
 	}, func(p *Plan) *int { return &p.Consumers }, func(s *Scenario) *int { return &s.Consumers }),
 
 	{
-		Key: "rate", Help: "offers over all producers: 1000/s, 1k/s, 90/m", Compared: true,
-		Value:  func(p *Plan) Value { return value[Rate]{&p.Rate, "string", ParseRate, Rate.String} },
-		Text:   func(s Scenario) string { return FormatFloat(s.Rate) + "/s" },
-		scale:  func(p *Plan, by float64) { p.Rate /= Rate(by) },
-		record: func(p Plan, s *Scenario) { s.Rate = float64(p.Schedule().MeanRate()) },
+		Key: "rate", Help: "offers over all producers: 1000/s, 1k/s, 90/m; 1k/s..20k/s climbs in ten steps", Compared: true,
+		Value: func(p *Plan) Value { return rateValue{p} },
+		Text:  func(s Scenario) string { return FormatFloat(s.Rate) + "/s" },
+		scale: func(p *Plan, by float64) { p.Rate, p.RateTo = p.Rate/Rate(by), p.RateTo/Rate(by) },
+		record: func(p Plan, s *Scenario) {
+			s.Rate, s.Climb = float64(p.Schedule().MeanRate()), p.RateTo > 0 && len(p.Ramp) == 0
+		},
 	},
 
 	scaledTime(Field{
@@ -204,6 +206,37 @@ func parseSeed(text string) (uint64, error) {
 		return 0, fmt.Errorf("seed: expected a whole number from 0 to 2^64-1, got %q", text)
 	}
 	return n, nil
+}
+
+// rateValue is one rate, or one that climbs to another.
+type rateValue struct{ *Plan }
+
+func (rateValue) Type() string { return "string" }
+
+func (v rateValue) String() string {
+	if v.RateTo > 0 {
+		return v.Rate.String() + ".." + v.RateTo.String()
+	}
+	return v.Rate.String()
+}
+
+func (v rateValue) Set(text string) error {
+	low, high, climbs := strings.Cut(text, "..")
+	rate, err := ParseRate(low)
+	if err != nil {
+		return err
+	}
+	to := Rate(0)
+	if climbs {
+		if to, err = ParseRate(high); err != nil {
+			return err
+		}
+		if to <= rate {
+			return fmt.Errorf("rate: expected LOWEST..HIGHEST, got %q; swap the two", text)
+		}
+	}
+	v.Rate, v.RateTo = rate, to
+	return nil
 }
 
 // warmupValue is a fixed length, or empty for a warm-up that ends by itself.

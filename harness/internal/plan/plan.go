@@ -16,6 +16,8 @@ type Plan struct {
 	Consumers int
 	// Rate is offers per second over all producers.
 	Rate Rate
+	// RateTo, if above 0, is what the rate climbs to, in ClimbSteps steps of equal length.
+	RateTo Rate
 	// Duration is how long messages are offered.
 	Duration time.Duration
 	// Ramp takes the place of Rate and Duration: one step after the other.
@@ -150,11 +152,21 @@ func (p Plan) Messages() int64 { return p.Schedule().Messages() }
 
 // Schedule is that of the measured phase.
 func (p Plan) Schedule() Schedule {
-	if len(p.Ramp) > 0 {
+	switch {
+	case len(p.Ramp) > 0:
 		return p.Ramp
+	case p.RateTo > 0:
+		steps := make(Schedule, ClimbSteps)
+		for k := range steps {
+			steps[k] = Step{p.Rate + (p.RateTo-p.Rate)*Rate(k)/(ClimbSteps-1), p.Duration / ClimbSteps}
+		}
+		return steps
 	}
 	return Schedule{{p.Rate, p.Duration}}
 }
+
+// ClimbSteps is in how many steps a rate climbs.
+const ClimbSteps = 10
 
 // Phase is the part of a run that a message belongs to.
 type Phase byte

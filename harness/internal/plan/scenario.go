@@ -26,6 +26,8 @@ type Scenario struct {
 	Queue          string `json:"queue"`
 	// Ramp is "100/s for 5s, 500/s for 5s"; Rate is then the mean.
 	Ramp string `json:"ramp,omitempty"`
+	// Climb says that the steps ask how much the queue takes.
+	Climb bool `json:"climb,omitempty"`
 	// Horizon is how long after the last offer messages were waited for.
 	Horizon string `json:"horizon,omitempty"`
 	// Queues is how many queues the messages went to, if above 1.

@@ -43,6 +43,28 @@ func (r *Document) bottlenecks() []string {
 	return all
 }
 
+// othersTook says that other programs took the machine, which explains late answers as well as the system under
+// test does; empty if they did not.
+func (r *Document) othersTook() string {
+	if !r.machineFull() || r.Environment.CPUs == 0 {
+		return ""
+	}
+	ours := 0.
+	for _, used := range []*ToolUsage{r.ToolUsage, r.ProgramUsage} {
+		if used != nil {
+			ours += r.ofMachine(used.CPUShare)
+		}
+	}
+	if r.ServerStats != nil {
+		ours += r.ServerStats.CPUShare / float64(r.Environment.CPUs)
+	}
+	if ours >= r.Machine.BusyShare/2 {
+		return ""
+	}
+	return fmt.Sprintf("the machine was at its limit: while messages were offered %s of its processors' time was taken, and %s by the run",
+		percent(r.Machine.BusyShare), percent(ours))
+}
+
 // machineFull reports whether the processors of the machine had nothing left.
 func (r *Document) machineFull() bool { return r.Machine != nil && r.Machine.BusyShare >= atLimit }
 

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -15,6 +16,35 @@ type RateStep struct {
 	Rate, Offered float64
 	// PastDueP50 is the median over its seconds, PastDueP99 the greatest of them, in ns.
 	PastDueP50, PastDueP99 int64
+	// Dropped offers were not made, and ServerCPU is the share of a processor that the server used.
+	Dropped   int64
+	ServerCPU float64
+}
+
+// climbed says up to which rate a run whose rate climbs holds a limit on past due p99, and what happens at the
+// next one; held is 0 if it does not hold it at the first.
+func (r *Document) climbed(limit time.Duration) (held float64, text string) {
+	for _, s := range r.RateSteps() {
+		var broken []string
+		if s.PastDueP99 > int64(limit) {
+			broken = append(broken, "past due p99 "+FormatNs(s.PastDueP99))
+		}
+		if s.Offered < onTime*s.Rate {
+			broken = append(broken, fmt.Sprintf("%.0f/s offered", s.Offered))
+		}
+		if s.Dropped > 0 {
+			broken = append(broken, fmt.Sprintf("%d offers dropped", s.Dropped))
+		}
+		if len(broken) > 0 {
+			then := fmt.Sprintf("at %s/s: %s", FormatFloat(s.Rate), strings.Join(broken, ", "))
+			if held == 0 {
+				return 0, then
+			}
+			return held, fmt.Sprintf("Holds past due p99 of %s up to %s/s; then %s.", limit, FormatFloat(held), then)
+		}
+		held = s.Rate
+	}
+	return held, fmt.Sprintf("Holds past due p99 of %s up to %s/s, the highest rate.", limit, FormatFloat(held))
 }
 
 // RateSteps returns a row for each step of a ramp whose delay is one for all; nil for
@@ -49,6 +79,8 @@ func (r *Document) rateStep(rate, begin, end, delay float64) RateStep {
 		from := math.Ceil(i.Second) - 1
 		if from >= begin && i.Second <= end {
 			s.Offered += float64(i.Offered)
+			s.Dropped += i.Unsent
+			s.ServerCPU += i.ServerCPUSeconds
 			seconds++
 		}
 		if from >= begin+delay && i.Second <= end+delay && i.Delivered > 0 {
@@ -58,6 +90,7 @@ func (r *Document) rateStep(rate, begin, end, delay float64) RateStep {
 	}
 	if seconds > 0 {
 		s.Offered /= float64(seconds)
+		s.ServerCPU /= float64(seconds)
 	}
 	if len(late) > 0 {
 		s.PastDueP50 = slices.Sorted(slices.Values(late))[len(late)/2]

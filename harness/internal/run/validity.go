@@ -73,6 +73,9 @@ func (r *Document) lateForUs() string {
 		}
 		return fmt.Sprintf("%s sent %d of %d offers more than %s late%s", whose, n, r.Scenario.Messages, r.maxLag(), r.reached())
 	}
+	if text := r.othersTook(); text != "" && r.heldUp() {
+		return text
+	}
 	if made := r.attempts(); made > 0 && !r.Interrupted && !r.heldUp() && len(r.AgentFaults) == 0 && r.many(r.Scenario.Messages-made) {
 		return fmt.Sprintf("%d of %d offers were made", made, r.Scenario.Messages)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Judge evaluates the objectives, sets SLO and Verdict, and returns the verdict.
@@ -28,9 +29,24 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 		excused["lost"], excused["early"] = true, true
 	}
 	slos = slices.DeleteFunc(slices.Clone(slos), func(s SLO) bool { return s.none })
+	climbs := ""
 	faults := append(r.agentFaults(), r.faults(excused)...)
+	if r.Scenario.Climb {
+		limit := time.Second
+		slos = slices.DeleteFunc(slos, func(s SLO) bool {
+			late := s.metric == "past_due.p99" || s.metric == "lateness.p99"
+			if late {
+				limit = time.Duration(s.limit)
+			}
+			return late
+		})
+		var held float64
+		if held, climbs = r.climbed(limit); held == 0 {
+			faults = append(faults, climbs)
+		}
+	}
 	judged := slices.ContainsFunc(slos, func(s SLO) bool { return strings.HasPrefix(s.metric, "response_time") })
-	if text := r.heldUpText(); text != "" && !judged {
+	if text := r.heldUpText(); text != "" && !judged && !r.Scenario.Climb {
 		faults = append(faults, text)
 	}
 	if r.Faults != nil && r.Faults.LostBeyond > 0 {
@@ -48,6 +64,9 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 		}
 	}
 	text := r.outcome()
+	if climbs != "" && len(faults) == 0 {
+		text = climbs + " " + text
+	}
 	if len(faults) > 0 {
 		text = "Failed: " + strings.Join(faults, "; ") + "."
 	}

@@ -1,0 +1,52 @@
+package load_test
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+// A server that freezes holds the offers up, and the run fails for that: it is valid, and is compared.
+func TestAFrozenServerFailsTheRun(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Redis(t)
+	conn := srv.Conn()
+	t.Cleanup(func() { conn.Close() })
+	node := srv.Nodes()[0]
+	d, err := spec.Parse("dq")
+	require.NoError(t, err)
+	p := plan.DefaultPlan()
+	p.WarmupEnds, p.Warmup, p.Producers, p.Consumers, p.Rate, p.Duration = false, 0, 10, 4, 500, 6*time.Second
+	p.Delay, p.Queue = plan.Fixed(500*time.Millisecond), "own"
+	o := load.Options{
+		Plan: p, Driver: d, RunID: 7, OwnQueue: true, Serve: []string{os.Args[0], "serve"},
+		RedisURL: srv.URL(), Redis: &load.Redis{Conn: conn, Queue: p.Queue},
+	}
+	o.Meanwhile = func(ctx context.Context, start time.Time) {
+		timer := time.NewTimer(time.Until(start.Add(time.Second)))
+		defer timer.Stop()
+		<-timer.C
+		require.NoError(t, node.Pause())
+		timer.Reset(2 * time.Second)
+		<-timer.C
+		require.NoError(t, node.Resume())
+	}
+	result, err := load.Run(t.Context(), o)
+	require.NoError(t, err)
+	r := result.Report
+	r.Machine.BusyShare = 0 // by whatever else runs on the machine of the test
+	require.False(t, r.Judge(nil).Passed)
+	require.True(t, r.Valid(), r.Verdict.Text)
+	require.Contains(t, r.Verdict.Text, "the system under test held up")
+	require.Contains(t, r.Verdict.Text, "response time p99")
+	require.Greater(t, r.Offers.LateForSystem, r.Offers.LateForTool+r.Offers.LateForMachine, "%+v", r.Offers)
+	require.Zero(t, r.Counts.Lost)
+}
