@@ -28,7 +28,6 @@ type network struct {
 	down  bool // the server refuses connections
 
 	lost map[string]bool // messages that were on their way to a client over a link that broke
-	deaf bool            // nothing that is published arrives
 }
 
 // host is one client's side of the network.

@@ -75,8 +75,6 @@ type Options struct {
 	TimersLate time.Duration
 	// Unguarded clients go by whatever their clocks show.
 	Unguarded bool
-	// Deaf keeps what is published from every client.
-	Deaf bool
 }
 
 // world is one run.
@@ -111,7 +109,6 @@ func Run(plan Plan, options Options) Report {
 		plan: plan, options: options, began: time.Now(), net: newNetwork(plan.Seed),
 		clients: map[string]*client{}, offers: map[string]string{}, cancels: map[string]string{}, taken: map[string]int{},
 	}
-	w.net.deaf = options.Deaf
 	w.model = &model{
 		names: wire.NamesOf(queue), unlisting: scripts.UnlistingOf(queue), leases: scripts.LeaseNamesOf(queue), world: w,
 		seen: map[string]*message{}, pending: map[string]int64{},
