@@ -18,7 +18,8 @@ import (
 )
 
 // Conn is a client of one server, of a Cluster, or of the master behind sentinels. It is all that other rooms see of
-// go-redis: a package that sees go-redis's own client type, even in a private field, costs 1.2 s to compile. Its methods
+// go-redis: a package that sees go-redis's own client type, even in a private field, costs 1.2 s to compile, as does one that sees a type with a
+// method of go-redis's types. Its methods
 // may be called from many goroutines.
 type Conn interface {
 	// Do sends one command. In a Cluster the first key says where; a command without a key goes to any node.
@@ -63,7 +64,7 @@ func ConnectOnce(address string) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := t.options()
+	o := options(t)
 	o.PoolSize, o.MinIdleConns, o.ConnMaxIdleTime, o.MaxRetries, o.Protocol = 1, 0, -1, -1, 2 // as the recordings have it
 	o.Dialer = t.boundedDialer()
 	return On(goredis.NewClient(o)), nil
@@ -97,9 +98,11 @@ func On(client goredis.UniversalClient) Conn { // inlined, it would show the cli
 }
 
 // connect is a Conn whose connections are bounded, and whose replies are of RESP2.
+//
+//go:noinline
 func (t Address) connect() Conn {
 	t.protocol = 2
-	return On(t.newClient(t.boundedDialer()))
+	return On(newClient(t, t.boundedDialer()))
 }
 
 type conn struct{ client goredis.UniversalClient }

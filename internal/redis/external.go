@@ -49,7 +49,7 @@ func (s *Server) NodeOf(ctx context.Context, key string) (*Server, error) {
 	case Single:
 		return s, nil
 	case Cluster:
-		client := goredis.NewClusterClient(s.address.clusterOptions())
+		client := goredis.NewClusterClient(clusterOptions(s.address))
 		defer client.Close()
 		master, err := client.MasterForKey(ctx, key)
 		if err != nil {

@@ -91,11 +91,11 @@ func (s *Server) URL() string { return s.address.String() }
 // URLBy is URL with the server reached at another address, host:port of a proxy.
 func (s *Server) URLBy(addr string) string { return s.address.At(addr).String() }
 
-// SetOf is the server of an address whose Nodes are these. To close it does nothing.
-func SetOf(ctx context.Context, how, address string, nodes []*Node) (*Server, error) {
+// SetOf is the server of an address whose Nodes are these, and which stop ends.
+func SetOf(ctx context.Context, how, address string, nodes []*Node, stop func() error) (*Server, error) {
 	s, err := Start(ctx, address, nil)
 	if err == nil {
-		s.How, s.nodes = how, nodes
+		s.How, s.nodes, s.closer = how, nodes, stop
 	}
 	return s, err
 }
@@ -136,14 +136,14 @@ func NewClient(address string) (goredis.UniversalClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.newClient(nil), nil
+	return newClient(t, nil), nil
 }
 
 // newClient dials by dialer, nil for go-redis's own.
-func (t Address) newClient(dialer func(context.Context, string, string) (net.Conn, error)) goredis.UniversalClient {
+func newClient(t Address, dialer func(context.Context, string, string) (net.Conn, error)) goredis.UniversalClient {
 	switch t.Topology {
 	case Cluster:
-		o := t.clusterOptions()
+		o := clusterOptions(t)
 		o.Dialer = dialer
 		return goredis.NewClusterClient(o)
 	case Sentinel:
@@ -152,13 +152,13 @@ func (t Address) newClient(dialer func(context.Context, string, string) (net.Con
 			Username: t.username, Password: t.password, DB: t.Database, TLSConfig: t.tlsConfig(), DisableIdentity: true, ContextTimeoutEnabled: true, Protocol: t.protocol,
 		})
 	default:
-		o := t.options()
+		o := options(t)
 		o.Dialer = dialer
 		return goredis.NewClient(o)
 	}
 }
 
-func (t Address) clusterOptions() *goredis.ClusterOptions {
+func clusterOptions(t Address) *goredis.ClusterOptions {
 	return &goredis.ClusterOptions{
 		Protocol: t.protocol,
 		Addrs:    t.Hosts, Username: t.username, Password: t.password, TLSConfig: t.tlsConfig(),
@@ -168,7 +168,7 @@ func (t Address) clusterOptions() *goredis.ClusterOptions {
 	}
 }
 
-func (t Address) options() *goredis.Options {
+func options(t Address) *goredis.Options {
 	o := &goredis.Options{
 		Network: t.network(), Addr: t.Hosts[0], Username: t.username, Password: t.password, DB: t.Database, TLSConfig: t.tlsConfig(),
 		DisableIdentity:          true,
@@ -257,7 +257,7 @@ func (t Address) infoOf(ctx context.Context, addr string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	client := t.clientOn(conn)
+	client := clientOn(t, conn)
 	defer client.Close()
 	if err := client.Ping(ctx).Err(); err != nil {
 		return "", err
@@ -267,8 +267,8 @@ func (t Address) infoOf(ctx context.Context, addr string) (string, error) {
 
 // clientOn is a client of that one connection, which tries each command once.
 // To close it closes the connection.
-func (t Address) clientOn(conn net.Conn) *goredis.Client {
-	opt := t.options()
+func clientOn(t Address, conn net.Conn) *goredis.Client {
+	opt := options(t)
 	opt.MaxRetries, opt.PoolSize, opt.DialerRetries = -1, 1, 1
 	opt.Dialer = func(context.Context, string, string) (net.Conn, error) { return conn, nil }
 	return goredis.NewClient(opt)

@@ -52,12 +52,19 @@ func (s *Set) join(server *redis.Server) (*redis.Node, error) {
 
 // form has the whole be the server of an address, with these nodes.
 func (s *Set) form(ctx context.Context, how, address string, nodes []*redis.Node) (err error) {
-	s.Server, err = redis.SetOf(ctx, how, address, nodes)
+	s.Server, err = redis.SetOf(ctx, how, address, nodes, s.stop)
 	return err
 }
 
 // Close stops all servers of the set.
 func (s *Set) Close() error {
+	if s.Server != nil {
+		return s.Server.Close()
+	}
+	return s.stop()
+}
+
+func (s *Set) stop() error {
 	var errs []error
 	for _, c := range s.conns {
 		errs = append(errs, c.Close())

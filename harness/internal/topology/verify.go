@@ -92,7 +92,7 @@ func (t *Topology) verifyOn(
 		return err
 	}
 	tested := program.NewLibraryBy(library.DQ{Release: wire.Newest()}, func(d library.DQ, options ...dq.Option) (*library.Client, error) {
-		return d.On(t.dial(), options...)
+		return library.On(d, t.dial(), options...)
 	})
 	defer func() { err = errors.Join(err, tested.Close()) }()
 	runner, err := conformance.NewRunner(ctx, s, tested, wire.Newest())

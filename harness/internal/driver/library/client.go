@@ -21,16 +21,16 @@ type Client struct {
 func (c *Client) Close() error { return errors.Join(c.Client.Close(), c.by.Close()) }
 
 // Connect returns a client of the server of an address.
-func (d DQ) Connect(address string, more ...dq.Option) (*Client, error) {
+func Connect(d DQ, address string, more ...dq.Option) (*Client, error) {
 	rdb, err := redis.NewClient(address)
 	if err != nil {
 		return nil, err
 	}
-	return d.On(rdb, more...)
+	return On(d, rdb, more...)
 }
 
 // On is Connect by a client of go-redis, which the Client closes.
-func (d DQ) On(rdb goredis.UniversalClient, more ...dq.Option) (*Client, error) {
+func On(d DQ, rdb goredis.UniversalClient, more ...dq.Option) (*Client, error) {
 	options := []dq.Option{dq.WithRelease(d.Release.String())}
 	if d.clock != nil {
 		options = append(options, dq.WithClock(d.clock), dq.WithClockGuard(true))

@@ -58,7 +58,7 @@ func (d DQ) Store(conn redis.Conn, name string) store.Store {
 // Open makes one client for all the queues, and waits until their transfer tasks
 // run, for five seconds at most.
 func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
-	client, err := d.Connect(target.RedisURL)
+	client, err := Connect(d, target.RedisURL)
 	if err != nil {
 		return nil, err
 	}

@@ -239,7 +239,7 @@ func (p *Library) library(args arguments, options []dq.Option) (*library.Client,
 	if err != nil {
 		return nil, err
 	}
-	return d.Connect(address, options...)
+	return library.Connect(d, address, options...)
 }
 
 // close shuts down the client of a handle, a client by name, or all of them.
