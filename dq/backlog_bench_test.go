@@ -34,7 +34,7 @@ func BenchmarkBacklog(b *testing.B) {
 	var auto, exact drained
 	for range b.N {
 		auto.drain(b, n, time.Second)
-		exact.drain(b, n, time.Second, dq.WithStrictWire())
+		exact.drain(b, n, time.Second, dq.WithRedissonCommands())
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(auto.rate, "auto-msg/s")
@@ -72,7 +72,7 @@ func BenchmarkBurst(b *testing.B) {
 	var auto, exact drained
 	for range b.N {
 		auto.drain(b, n, 0)
-		exact.drain(b, n, 0, dq.WithStrictWire())
+		exact.drain(b, n, 0, dq.WithRedissonCommands())
 	}
 	b.ReportMetric(0, "ns/op")
 	for name, d := range map[string]*drained{"auto": &auto, "exact": &exact} {

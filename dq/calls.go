@@ -96,7 +96,7 @@ func (c *Client) block(ctx context.Context, key string, command ...any) (any, er
 
 func (c *Client) tellReturned(key string, values []string, err error) {
 	for _, v := range values {
-		c.tell(Returned{Queue: key, Value: []byte(v), Err: uncertain(err)})
+		c.tell(Requeued{Queue: key, Value: []byte(v), Err: uncertain(err)})
 	}
 }
 

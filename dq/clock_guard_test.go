@@ -17,7 +17,7 @@ func TestAClockThatIsSetWrongIsNotFollowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clock, set := newShiftedClock(), make(chan dq.ClockSet, 1)
-			b := setup(t, dq.WithClock(clock), dq.WithClockGuard(true), on(func(e dq.ClockSet) { set <- e }))
+			b := setup(t, dq.WithClock(clock), dq.WithClockStepDetection(true), on(func(e dq.ClockSet) { set <- e }))
 			ctx, d := deadline(t), b.delayed(t)
 			due := time.Now().Add(500 * time.Millisecond)
 			require.NoError(t, d.Offer(ctx, "before", 500*time.Millisecond))
@@ -48,8 +48,8 @@ func TestAClockThatNobodyCanJudgeIsFollowed(t *testing.T) {
 		options []dq.Option
 		rights  string
 	}{
-		"without the right to TIME": {[]dq.Option{dq.WithClockGuard(true)}, "-time"},
-		"strict":                    {[]dq.Option{dq.WithClockGuard(true), dq.WithStrictWire()}, "+time"},
+		"without the right to TIME": {[]dq.Option{dq.WithClockStepDetection(true)}, "-time"},
+		"strict":                    {[]dq.Option{dq.WithClockStepDetection(true), dq.WithRedissonCommands()}, "+time"},
 		"a clock of one's own":      {nil, "+time"},
 	} {
 		t.Run(name, func(t *testing.T) {

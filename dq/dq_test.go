@@ -266,7 +266,7 @@ func TestNotReadySaysWhy(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer rdb.Close()
-	client, err := dq.NewClient(rdb, dq.WithOfferPatience(0))
+	client, err := dq.NewClient(rdb, dq.WithOfferRetryTimeout(0))
 	require.NoError(t, err)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

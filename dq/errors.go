@@ -31,7 +31,7 @@ var (
 	// not have.
 	ErrUnsupported = errors.New("dq: not in this release")
 	// ErrForeignMember is wrapped by the error of a script of Redisson that met a member of the other layout, which stops
-	// a Client WithStrictWire, as it stops a Redisson.
+	// a Client WithRedissonCommands, as it stops a Redisson.
 	ErrForeignMember = errors.New("dq: the queue holds a member of the other layout")
 )
 

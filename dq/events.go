@@ -87,7 +87,7 @@ type Transferred struct {
 	// OtherLayout is how many of the values were members of the other layout.
 	OtherLayout int
 	// Err is nil on success. errors.Is(Err, ErrForeignMember) says that a script of Redisson met a member of the other
-	// layout, which stops only a Client WithStrictWire, and one that was told of Restricted.
+	// layout, which stops only a Client WithRedissonCommands, and one that was told of Restricted.
 	Err error
 }
 
@@ -98,9 +98,9 @@ type Subscribed struct{ Queue string }
 // a subscription. The Client tries again.
 type Disconnected struct{ Err error }
 
-// Returned says that a value arrived after its taker had left, and was put back to the end of the queue that it was taken
+// Requeued says that a value arrived after its taker had left, and was put back to the end of the queue that it was taken
 // from.
-type Returned struct {
+type Requeued struct {
 	// Queue is the LIST that the value was popped from.
 	Queue string
 	// Value is as it is on the wire.
@@ -140,7 +140,7 @@ type Restricted struct {
 }
 
 // ClockSet says that the wall clock was set by more than half a second within ten, or put right again: see
-// WithClockGuard.
+// WithClockStepDetection.
 type ClockSet struct {
 	// By is by how much the clock was set ahead; negative for back.
 	By time.Duration
@@ -167,7 +167,7 @@ func (TakeFailed) event()      {}
 func (Transferred) event()     {}
 func (Subscribed) event()      {}
 func (Disconnected) event()    {}
-func (Returned) event()        {}
+func (Requeued) event()        {}
 func (Quarantined) event()     {}
 func (Unlisted) event()        {}
 func (ClockSet) event()        {}

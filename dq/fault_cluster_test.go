@@ -72,7 +72,7 @@ func TestFaultClusterKillUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := redistest.Cluster(t, 3, 3)
 	// How long the nodes take to elect a master is theirs: an offer waits for that.
-	f := follow(t, clusterClient(t, c), "orders", dq.WithOfferPatience(testDeadline))
+	f := follow(t, clusterClient(t, c), "orders", dq.WithOfferRetryTimeout(testDeadline))
 	stop := make(chan struct{})
 	done := make(chan *tally, 1)
 	go func() {

@@ -234,7 +234,7 @@ func TestFaultLayoutStopsAsRedisson(t *testing.T) {
 	forBothReleases(t, func(t *testing.T, release string) {
 		events := make(chan dq.Transferred, 100)
 		clock := newShiftedClock()
-		b := setup(t, dq.WithRelease(release), dq.WithStrictWire(), dq.WithClock(clock),
+		b := setup(t, dq.WithRelease(release), dq.WithRedissonCommands(), dq.WithClock(clock),
 			on(func(e dq.Transferred) { events <- e }))
 		own := layoutOf(t, release)
 		b.seed(t, own, 1, "own 1")

@@ -69,7 +69,7 @@ func TestFaultAClusterIsBackWithoutScripts(t *testing.T) {
 			return "$-1\r\n"
 		})
 		rdb := redis.NewClient(&redis.Options{Addr: address})
-		client, err := dq.NewClient(rdb, dq.WithClockGuard(false))
+		client, err := dq.NewClient(rdb, dq.WithClockStepDetection(false))
 		require.NoError(t, err)
 		d := dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
 		require.NoError(t, d.Offer(deadline(t), "m", 1e12), "down for %d", down)

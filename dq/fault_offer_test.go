@@ -82,7 +82,7 @@ func TestFaultWhatARefusedOfferLeaves(t *testing.T) {
 
 func TestFaultAnOfferOverABrokenNetwork(t *testing.T) {
 	t.Parallel()
-	b, p := through(t, redistest.Redis(t), dq.WithOfferPatience(100*time.Millisecond))
+	b, p := through(t, redistest.Redis(t), dq.WithOfferRetryTimeout(100*time.Millisecond))
 	ctx := deadline(t)
 	d := b.delayed(t)
 	require.NoError(t, d.Offer(ctx, "v", time.Hour))

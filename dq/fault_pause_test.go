@@ -71,7 +71,7 @@ func TestFaultValuesGoBackOverAPause(t *testing.T) {
 	b := setupOn(t, s, "orders")
 	var mu sync.Mutex
 	var returned []string
-	client, err := dq.NewClient(connect(t, s.URL()), on(func(e dq.Returned) {
+	client, err := dq.NewClient(connect(t, s.URL()), on(func(e dq.Requeued) {
 		mu.Lock()
 		defer mu.Unlock()
 		if e.Err != nil {

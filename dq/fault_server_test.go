@@ -138,7 +138,7 @@ func TestFaultAnOfferWaitsForTheServer(t *testing.T) {
 func TestFaultHowLongAnOfferWaits(t *testing.T) {
 	t.Parallel()
 	s := redistest.Process(t)
-	patient, hasty := setupOn(t, s, "orders"), setupOn(t, s, "orders", dq.WithOfferPatience(0))
+	patient, hasty := setupOn(t, s, "orders"), setupOn(t, s, "orders", dq.WithOfferRetryTimeout(0))
 	ctx := deadline(t)
 	waits, fails := patient.delayed(t), hasty.delayed(t)
 	require.NoError(t, s.Nodes()[0].Kill())
@@ -153,7 +153,7 @@ func TestFaultHowLongAnOfferWaits(t *testing.T) {
 	require.NotErrorIs(t, err, dq.ErrUncertain)
 	require.Error(t, short.Err())
 	require.Less(t, time.Since(began), time.Second+slack)
-	_, err = dq.NewClient(patient.redis, dq.WithOfferPatience(-1))
+	_, err = dq.NewClient(patient.redis, dq.WithOfferRetryTimeout(-1))
 	require.ErrorContains(t, err, "expected 0 or more, got -1ns")
 }
 
@@ -277,7 +277,7 @@ func TestFaultDeliveryAfterALongScript(t *testing.T) {
 	t.Parallel()
 	s := redistest.Process(t, "--lua-time-limit", "50")
 	var f failures
-	b := setupOn(t, s, "orders", f.observer(), dq.WithOfferPatience(0))
+	b := setupOn(t, s, "orders", f.observer(), dq.WithOfferRetryTimeout(0))
 	ctx := deadline(t)
 	d := b.delayed(t)
 	got := b.taken(ctx)

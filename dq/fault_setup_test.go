@@ -158,9 +158,9 @@ func (c *counted) requireOnce(t *testing.T, ctx context.Context) {
 }
 
 // observeReturned has the values that go back to a queue told on a channel.
-func observeReturned() (dq.Option, <-chan dq.Returned) {
-	returned := make(chan dq.Returned, 10)
-	return on(func(e dq.Returned) { returned <- e }), returned
+func observeReturned() (dq.Option, <-chan dq.Requeued) {
+	returned := make(chan dq.Requeued, 10)
+	return on(func(e dq.Requeued) { returned <- e }), returned
 }
 
 // alone marks a test that counts goroutines: it does not run beside others.

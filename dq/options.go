@@ -30,7 +30,7 @@ type config struct {
 // WithRelease selects the Redisson release to be compatible with, such as
 // "3.16.6": the layout of the members, the texts of the scripts and how they are
 // sent. The default is the newest release. Members of
-// both sides of 3.21.1 are read, but for WithStrictWire. An unknown release is a *wire.ReleaseError, which names
+// both sides of 3.21.1 are read, but for WithRedissonCommands. An unknown release is a *wire.ReleaseError, which names
 // the nearest one.
 func WithRelease(release string) Option {
 	return func(c *config) error {
@@ -40,16 +40,16 @@ func WithRelease(release string) Option {
 	}
 }
 
-// WithStrictWire sends what a Redisson of the release sends and nothing besides: a
+// WithRedissonCommands sends what a Redisson of the release sends and nothing besides: a
 // member of the other layout stops the queue as it stops Redisson, Remove is one call of its script, and a command that
 // blocks is sent once, so that the end of its connection may go unnoticed. It is for judging dq by recordings of Redisson. Without it, offers are Redisson's
 // byte for byte; transfers, polls and removals are scripts of our own with the same effect.
-func WithStrictWire() Option {
+func WithRedissonCommands() Option {
 	return func(c *config) error { c.strict = true; return nil }
 }
 
 // WithClock replaces the clock that due times and timers come from. It is not guarded, unless
-// WithClockGuard says so.
+// WithClockStepDetection says so.
 func WithClock(k clock.Clock) Option {
 	return func(c *config) error {
 		if k == nil {
@@ -60,12 +60,12 @@ func WithClock(k clock.Clock) Option {
 	}
 }
 
-// WithClockGuard sets whether the clock is guarded: when the wall clock of the machine is set by
+// WithClockStepDetection sets whether the clock is guarded: when the wall clock of the machine is set by
 // more than half a second within ten, the server is asked for its TIME, and where the clock was nearer to that
 // before it was set, dq goes on by it as before. So a machine whose clock goes wrong lets nothing out before it
 // is due and offers nothing for another time. By default the machine's clock is guarded, but for
-// WithStrictWire, which never is. A user who may not send TIME has the wall clock followed.
-func WithClockGuard(on bool) Option {
+// WithRedissonCommands, which never is. A user who may not send TIME has the wall clock followed.
+func WithClockStepDetection(on bool) Option {
 	return func(c *config) error { c.guarded = &on; return nil }
 }
 
@@ -98,15 +98,15 @@ func WithObserver(observe func(Event)) Option {
 // defaultPatience is about as long as the tries of Redisson's default settings take.
 const defaultPatience = 5 * time.Second
 
-// WithOfferPatience sets for how long an offer is tried again that the server does not take for the
+// WithOfferRetryTimeout sets for how long an offer is tried again that the server does not take for the
 // moment, and that is certain not to be queued: where nobody listens, as while a server is restarted, or where
 // it answers that it is loading, busy with a script, a replica or out of connections. The default is 5 s, about
 // as long as Redisson tries; 0 has such offers fail at once. The offer's context ends it too. What may
 // have been queued (ErrUncertain) is never sent again.
-func WithOfferPatience(patience time.Duration) Option {
+func WithOfferRetryTimeout(patience time.Duration) Option {
 	return func(c *config) error {
 		if patience < 0 {
-			return fmt.Errorf("dq: WithOfferPatience: expected 0 or more, got %s", patience)
+			return fmt.Errorf("dq: WithOfferRetryTimeout: expected 0 or more, got %s", patience)
 		}
 		c.patience = patience
 		return nil

@@ -129,7 +129,7 @@ func (q *Queue[T]) Ready(ctx context.Context) error {
 // other error nobody knows: cancel again.
 //
 // Where the message has been unlisted (see Auto), which no value can tell any more, Cancel finds
-// it all the same. Redisson has no such call: it is a script of dq's own, WithStrictWire too.
+// it all the same. Redisson has no such call: it is a script of dq's own, WithRedissonCommands too.
 //
 //	KEYS    timeout set, pending list, and those of unlisting
 //	ARGV    due time in Unix ms; id; now in Unix ms

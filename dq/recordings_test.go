@@ -113,7 +113,7 @@ func resend(t *testing.T, rec *monitor.Recording, release string) []monitor.Line
 	fed := newFedClock()
 	ended := make(chan error, 100)
 	var id fedID
-	client, err := dq.NewClient(rdb, dq.WithStrictWire(),
+	client, err := dq.NewClient(rdb, dq.WithRedissonCommands(),
 		dq.WithRelease(release), dq.WithTransferLimit(sc.limit), dq.WithClock(fed), dq.WithRandom(&id),
 		on(func(e dq.Transferred) { fed.follow(); ended <- e.Err }))
 	require.NoError(t, err)
@@ -173,7 +173,7 @@ func takes(ctx context.Context, t *testing.T, q *dq.BlockingQueue[[]byte], rdb *
 // same double.
 func recordedRandom(t *testing.T, rec *monitor.Recording, double [8]byte) (id [8]byte) {
 	t.Helper()
-	random, ok := wire.RandomOf(double)
+	random, ok := wire.RandomForID(double)
 	require.True(t, ok)
 	for _, line := range rec.Lines {
 		if line.Name() != "eval" || len(line.Args) != 10 {

@@ -16,7 +16,7 @@ import (
 // one due first. The server compares, as Redisson's remove(E) has it do, in calls of a few milliseconds each, for as
 // long as the queue is; Cancel finds a message by its ticket at once.
 //
-// WithStrictWire it is Redisson's script, in one call, O(n²): it removes the one offered first.
+// WithRedissonCommands it is Redisson's script, in one call, O(n²): it removes the one offered first.
 //
 //	KEYS    pending list, timeout set (remove-v1: pending list)
 //	ARGV    value

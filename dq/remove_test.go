@@ -25,7 +25,7 @@ func (b *bundle) aQueue(t *testing.T) *dq.Queue[string] {
 // Remove compares bytes, in whatever layout a member is packed, and removes one message.
 func TestRemove(t *testing.T) {
 	t.Parallel()
-	for name, options := range map[string][]dq.Option{"": nil, "strict": {dq.WithStrictWire()}, "strict and old": {dq.WithStrictWire(), dq.WithRelease("3.16.6")}} {
+	for name, options := range map[string][]dq.Option{"": nil, "strict": {dq.WithRedissonCommands()}, "strict and old": {dq.WithRedissonCommands(), dq.WithRelease("3.16.6")}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, options...)

@@ -29,7 +29,7 @@ type moved struct {
 }
 
 // transfer moves due members by our own script, which reads both layouts, knows of members that are out of the pending
-// list, and looks at both ends of it. WithStrictWire, and for a user who has rights to Redisson's keys and commands alone,
+// list, and looks at both ends of it. WithRedissonCommands, and for a user who has rights to Redisson's keys and commands alone,
 // it is Redisson's.
 func (s *scheduler) transfer(t *task, how manner) (moved, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, transferTimeout)

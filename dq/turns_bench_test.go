@@ -21,7 +21,7 @@ func BenchmarkTurns(b *testing.B) {
 	var turns, all float64
 	for range b.N {
 		turns = transfersADueTime(b)
-		all = transfersADueTime(b, dq.WithStrictWire())
+		all = transfersADueTime(b, dq.WithRedissonCommands())
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(turns, "turns-transfers/due")

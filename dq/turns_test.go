@@ -70,7 +70,7 @@ func TestOneOfManyClientsTransfers(t *testing.T) {
 // A client under strict wire does not listen.
 func TestStrictClientsTakeNoTurns(t *testing.T) {
 	t.Parallel()
-	b := setup(t, dq.WithStrictWire())
+	b := setup(t, dq.WithRedissonCommands())
 	b.delayed(t)
 	listen(t, b.redis, 0)
 	setupOn(t, b.server, "orders").delayed(t)

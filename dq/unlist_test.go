@@ -155,7 +155,7 @@ func TestWhatIsNotUnlisted(t *testing.T) {
 	}{
 		"short":  {n: 900, spread: time.Second},
 		"sparse": {n: 5000, spread: time.Hour},
-		"strict": {n: 2000, spread: time.Second, options: []dq.Option{dq.WithStrictWire()}},
+		"strict": {n: 2000, spread: time.Second, options: []dq.Option{dq.WithRedissonCommands()}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -73,7 +73,7 @@ func TestDocument004(t *testing.T) {
 		require.Equal(t, names.TimeoutSet, l.Args[1])
 		m, err := wire.LayoutDLc0.Unpack([]byte(l.Args[3]))
 		require.NoError(t, err)
-		_, integer := wire.RandomOf(m.ID)
+		_, integer := wire.RandomForID(m.ID)
 		require.True(t, integer)
 		require.Equal(t, "\x04>\nfffffffff"+strconv.Itoa(offers), string(m.Value))
 		due, err := strconv.ParseInt(l.Args[2], 10, 64)

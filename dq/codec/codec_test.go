@@ -59,7 +59,7 @@ func TestJSON(t *testing.T) {
 }
 
 func TestKeep(t *testing.T) {
-	c := codec.Keep(codec.JSON[part]{})
+	c := codec.PreserveBytes(codec.JSON[part]{})
 	got, err := c.Decode([]byte(`{ "id": 7, "more": 1 }`))
 	require.NoError(t, err)
 	require.Equal(t, part{ID: 7}, got.Value())
@@ -69,17 +69,17 @@ func TestKeep(t *testing.T) {
 	require.Equal(t, `{ "id": 7, "more": 1 }`, string(data))
 	data[0], got.Bytes()[0] = 'x', 'x'
 	require.Equal(t, `{ "id": 7, "more": 1 }`, string(got.Bytes()), "copies")
-	data, err = c.Encode(codec.RawOf(got.Value()))
+	data, err = c.Encode(codec.PreservedOf(got.Value()))
 	require.NoError(t, err)
 	require.Equal(t, `{"id":7,"name":"","rate":0.0}`, string(data))
-	require.Nil(t, codec.RawOf(7).Bytes())
+	require.Nil(t, codec.PreservedOf(7).Bytes())
 	_, err = c.Decode([]byte("{"))
 	require.Error(t, err)
 
 	check := func(c any) error { return c.(interface{ Check() error }).Check() }
 	require.NoError(t, check(c))
-	require.ErrorContains(t, check(codec.Keep[any](nil)), "got nil")
-	require.ErrorContains(t, check(codec.Keep[any](java.Kryo5[any]{})), "constructor")
+	require.ErrorContains(t, check(codec.PreserveBytes[any](nil)), "got nil")
+	require.ErrorContains(t, check(codec.PreserveBytes[any](java.Kryo5[any]{})), "constructor")
 }
 
 func ExampleJSON() {
@@ -92,11 +92,11 @@ func ExampleJSON() {
 	// Output: {"id":7,"name":"a book"} <nil>
 }
 
-func ExampleKeep() {
+func ExamplePreserveBytes() {
 	type order struct {
 		ID int64 `json:"id"`
 	}
-	orders := codec.Keep(codec.JSON[order]{})
+	orders := codec.PreserveBytes(codec.JSON[order]{})
 	read, err := orders.Decode([]byte(`{"note":"not in the struct","id":7}`))
 	fmt.Println(read.Value().ID, err)
 	data, err := orders.Encode(read)

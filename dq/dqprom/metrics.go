@@ -88,7 +88,7 @@ func (m *Metrics) Observe(e dq.Event) {
 		if e.Late > 0 {
 			m.late.WithLabelValues(label(e.Queue)).Observe(e.Late.Seconds())
 		}
-	case dq.Returned:
+	case dq.Requeued:
 		m.returned.WithLabelValues(label(e.Queue)).Inc()
 	case dq.Quarantined:
 		m.quarantined.WithLabelValues(label(e.Queue)).Add(float64(e.Members))

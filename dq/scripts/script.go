@@ -73,7 +73,7 @@ const MaxLimit = 10_000
 // It is one text so that all of them read alike; wire.Layout.UnpackAny is the same rule in Go.
 func Prelude() string { return prelude }
 
-// Guard does nothing. A transaction with a script in it waits with the writes of a server
+// WaitForWritePause does nothing. A transaction with a script in it waits with the writes of a server
 // that are paused: CLIENT UNBLOCK is sent in one, for it must not meet a client that
 // was postponed.
 //
@@ -81,7 +81,7 @@ func Prelude() string { return prelude }
 //	ARGV    none
 //	returns 1
 //	cost    O(1)
-func Guard() Script { return guard }
+func WaitForWritePause() Script { return guard }
 
 // Transfer moves due members of either layout to the destination.
 //

@@ -157,10 +157,10 @@ func DoubleID(random int64) [8]byte {
 	return id
 }
 
-// RandomOf returns a random number for which DoubleID gives id. Many numbers
+// RandomForID returns a random number for which DoubleID gives id. Many numbers
 // round to one double; this is the one that the double stands for itself. It is
 // false where the double is no 64-bit integer.
-func RandomOf(id [8]byte) (int64, bool) {
+func RandomForID(id [8]byte) (int64, bool) {
 	f := math.Float64frombits(binary.LittleEndian.Uint64(id[:]))
 	if f != math.Trunc(f) || f < math.MinInt64 || f > math.MaxInt64 {
 		return 0, false

@@ -76,20 +76,20 @@ func LookupRelease(s string) (Release, error) {
 		return Release{}, err
 	}
 	if _, ok := slices.BinarySearchFunc(releases, r, Release.Compare); !ok {
-		return Release{}, &ReleaseError{Text: s, Nearest: Nearest(r)}
+		return Release{}, &ReleaseError{Text: s, Nearest: ClosestKnown(r)}
 	}
 	return r, nil
 }
 
-// Nearest returns the known release that stands for r where r is not known, such as one
-// that came out later; of a known one it is r itself. See NearestOf. Rules by number, such as
+// ClosestKnown returns the known release that stands for r where r is not known, such as one
+// that came out later; of a known one it is r itself. See Closest. Rules by number, such as
 // Layout, need none to stand for it.
-func Nearest(r Release) Release { return NearestOf(releases, r) }
+func ClosestKnown(r Release) Release { return Closest(releases, r) }
 
-// NearestOf returns, of some releases in ascending order and at least one, that which is
+// Closest returns, of some releases in ascending order and at least one, that which is
 // nearest to r: r itself, or the one before or after it, whichever shares more of its leading
 // numbers; the one before where both share as many.
-func NearestOf(some []Release, r Release) Release {
+func Closest(some []Release, r Release) Release {
 	i, found := slices.BinarySearchFunc(some, r, Release.Compare)
 	switch {
 	case found, i == 0:

@@ -75,7 +75,7 @@ func (r Release) Script(name ScriptName) (*Script, bool) {
 // SentBy reports whether the release sends this text. What is not known of a release is what
 // its nearest known one sends.
 func (s *Script) SentBy(r Release) bool {
-	r = Nearest(r)
+	r = ClosestKnown(r)
 	for _, rg := range s.ranges {
 		if rg.first != (Release{}) && r.AtLeast(rg.first) && rg.last.AtLeast(r) {
 			return true

@@ -70,13 +70,13 @@ func TestUnpackRefusesTheOtherLayout(t *testing.T) {
 func TestRandomOf(t *testing.T) {
 	for _, random := range []int64{0, 1, -1, 1 << 53, -1 << 63, 1<<63 - 1, 2476180431764309577} {
 		id := wire.DoubleID(random)
-		back, ok := wire.RandomOf(id)
+		back, ok := wire.RandomForID(id)
 		require.True(t, ok)
 		require.Equal(t, id, wire.DoubleID(back))
 	}
-	_, ok := wire.RandomOf(wire.DoubleID(0))
+	_, ok := wire.RandomForID(wire.DoubleID(0))
 	require.True(t, ok)
-	_, ok = wire.RandomOf([8]byte{1})
+	_, ok = wire.RandomForID([8]byte{1})
 	require.False(t, ok, "a denormal double is no integer")
 }
 
@@ -124,11 +124,11 @@ func TestNearest(t *testing.T) {
 	} {
 		r, err := wire.ParseRelease(text)
 		require.NoError(t, err)
-		require.Equal(t, nearest, wire.Nearest(r).String(), text)
+		require.Equal(t, nearest, wire.ClosestKnown(r).String(), text)
 	}
 	some := []wire.Release{{Major: 3, Minor: 42}, {Major: 3, Minor: 50}, {Major: 4}}
-	require.Equal(t, some[0], wire.NearestOf(some, wire.Release{Major: 3, Minor: 46}), "the one before, where both share as much")
-	require.Equal(t, some[0], wire.NearestOf(some, wire.Release{Major: 2, Minor: 7}))
+	require.Equal(t, some[0], wire.Closest(some, wire.Release{Major: 3, Minor: 46}), "the one before, where both share as much")
+	require.Equal(t, some[0], wire.Closest(some, wire.Release{Major: 2, Minor: 7}))
 }
 
 // The recorded text is the contract: EVALSHA names its SHA-1.

@@ -15,9 +15,9 @@ type Remover interface {
 	Remove(ctx context.Context, value []byte) (bool, error)
 }
 
-// Holder is a Queue that tells what it holds. For the others the driver's Store
+// Inspector is a Queue that tells what it holds. For the others the driver's Store
 // does. A message that nobody holds counts as lost.
-type Holder interface {
+type Inspector interface {
 	// Held returns how many messages are held, due or not.
 	Held(ctx context.Context) (int64, error)
 	// Values calls each with everything that is held, in whatever framing. A

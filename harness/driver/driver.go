@@ -49,8 +49,8 @@ type Driver interface {
 	Open(ctx context.Context, target Target, names ...string) ([]Queue, error)
 }
 
-// Clocked is a Driver of this process that can be given another clock.
-type Clocked interface {
+// ClockSetter is a Driver of this process that can be given another clock.
+type ClockSetter interface {
 	Driver
 	// WithClock returns the same by that clock.
 	WithClock(c clock.Clock) Driver
@@ -58,7 +58,7 @@ type Clocked interface {
 
 // Queue is a delay queue under load. Offer and Take may be called from many
 // goroutines at once. What else it can do it tells by implementing Poller, Remover
-// and Holder.
+// and Inspector.
 type Queue interface {
 	// Offer hands over value, to be delivered after delay, and returns when the
 	// implementation has confirmed it. An error leaves open whether the value

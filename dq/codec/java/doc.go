@@ -51,7 +51,7 @@
 // does not write them.
 //
 // A map is written in the order in which a HashMap iterates that was filled entry by entry; a set in the order of its
-// slice. Equal values can have different bytes: codec.Keep keeps the bytes of a value that was read.
+// slice. Equal values can have different bytes: codec.PreserveBytes keeps the bytes of a value that was read.
 //
 // Decoding is safe for untrusted bytes: it does not panic, bounds its memory by their length, and reads to their end.
 package java

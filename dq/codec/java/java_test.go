@@ -169,7 +169,7 @@ func TestObject(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `{"@class":"demo.Sub","self":"a demo.Sub that contains this","x":5}`, string(text))
 	_, err = c.Encode(o)
-	require.ErrorContains(t, err, "codec.Keep")
+	require.ErrorContains(t, err, "codec.PreserveBytes")
 	held, err := byName(t, "serialization").Decode(data)
 	require.NoError(t, err)
 	require.Equal(t, o, held)

@@ -44,7 +44,7 @@ func (w *writer) actual(v reflect.Value, t *typ) (reflect.Value, *typ, bool) {
 		return reflect.Value{}, nil, w.err == nil
 	}
 	if v.Type() == objectType {
-		w.refuse("got an Object, which is only read; use codec.Keep to write a value in the bytes that it had")
+		w.refuse("got an Object, which is only read; use codec.PreserveBytes to write a value in the bytes that it had")
 	}
 	if !isAny || w.err != nil || t != nil && t.kind == jsonKind {
 		return v, t, w.err == nil

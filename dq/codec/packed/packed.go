@@ -1,7 +1,7 @@
 // Package packed compresses values as Redisson's LZ4Codec, LZ4CodecV2, SnappyCodec and SnappyCodecV2 do. Its libraries are
 // dependencies of this package only.
 //
-// Go and Java read each other's bytes, but each library finds other repetitions: codec.Keep keeps the bytes of a value that
+// Go and Java read each other's bytes, but each library finds other repetitions: codec.PreserveBytes keeps the bytes of a value that
 // was read, for Remove and Contains.
 package packed
 

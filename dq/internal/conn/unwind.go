@@ -118,7 +118,7 @@ func (c *Conns) hangUp(x *exchange) {
 func (c *Conns) unblock(x *exchange) error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.Overdue)
 	defer cancel()
-	guard, background := scripts.Guard(), &x.server.lanes[Background]
+	guard, background := scripts.WaitForWritePause(), &x.server.lanes[Background]
 	p := background.send(commandsOf([][]any{{"MULTI"}, {"EVALSHA", guard.SHA1, "0"}, {"CLIENT", "UNBLOCK", x.socket.id}, {"EXEC"}}))
 	if err := p.wait(ctx); err != nil {
 		return err

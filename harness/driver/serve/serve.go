@@ -35,12 +35,12 @@ const maxRequest = 64 << 20
 // if in cannot be read, and for a line that is no request.
 //
 // The identity of d is what hello tells. Its queues should implement
-// driver.Holder, for a message that nobody holds counts as lost. Of a driver other
+// driver.Inspector, for a message that nobody holds counts as lost. Of a driver other
 // than dq's it has the ops hello, cancel and load.* only: a Port has the others.
 //
-// Where the environment names a clock (harness/faketime), a driver.Clocked goes by that.
+// Where the environment names a clock (harness/faketime), a driver.ClockSetter goes by that.
 func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
-	if c, ok := d.(driver.Clocked); ok {
+	if c, ok := d.(driver.ClockSetter); ok {
 		d = c.WithClock(faketime.FromEnvironment())
 	}
 	if l, ok := d.(library.DQ); ok {

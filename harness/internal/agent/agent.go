@@ -373,7 +373,7 @@ func (a *agent) flushLoop() {
 // held reports the messages of the run that the queues hold; ok is false where they cannot tell.
 func (a *agent) held(ctx context.Context) (n int64, samples []byte, ok bool, err error) {
 	for _, q := range a.queues {
-		holder, can := q.(driver.Holder)
+		holder, can := q.(driver.Inspector)
 		if !can {
 			return 0, nil, false, nil
 		}

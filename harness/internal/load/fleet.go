@@ -135,7 +135,7 @@ func (e *engine) connect(ctx context.Context, m *member, spec program.Spec) (lin
 	_, isProgram := m.driver.(program.Spec)
 	if m.clock != nil {
 		environment = m.clock.Ours()
-		if _, clocked := m.driver.(driver.Clocked); !clocked && !isProgram {
+		if _, clocked := m.driver.(driver.ClockSetter); !clocked && !isProgram {
 			return nil, &driver.CapabilityError{Driver: m.driver.Identity(), Need: "be given another clock"}
 		}
 		if isProgram {

@@ -121,13 +121,13 @@ type liar struct{ baseline.Memory }
 
 type lyingQueue struct {
 	driver.Queue
-	driver.Holder
+	driver.Inspector
 }
 
 func (l liar) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
 	queues, err := l.Memory.Open(ctx, target, names...)
 	for i, q := range queues {
-		holder, _ := q.(driver.Holder)
+		holder, _ := q.(driver.Inspector)
 		queues[i] = lyingQueue{q, holder}
 	}
 	return queues, err

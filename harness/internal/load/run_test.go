@@ -28,7 +28,7 @@ type faulty struct {
 
 type faultyQueue struct {
 	driver.Queue
-	driver.Holder
+	driver.Inspector
 	fault  func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error
 	offers atomic.Int64
 }
@@ -36,8 +36,8 @@ type faultyQueue struct {
 func (f faulty) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
 	queues, err := f.Memory.Open(ctx, target, names...)
 	for i, q := range queues {
-		holder, _ := q.(driver.Holder)
-		queues[i] = &faultyQueue{Queue: q, Holder: holder, fault: f.fault}
+		holder, _ := q.(driver.Inspector)
+		queues[i] = &faultyQueue{Queue: q, Inspector: holder, fault: f.fault}
 	}
 	return queues, err
 }

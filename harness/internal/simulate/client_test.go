@@ -35,7 +35,7 @@ func (w *world) start(e Event) {
 		Addr: "127.0.0.1:6379", Dialer: w.net.dialer(e.Client), MaxRetries: -1, DisableIdentity: true,
 	})
 	var err error
-	c.dq, err = dq.NewClient(c.rdb, dq.WithRelease(e.Text), dq.WithClock(c.clock), dq.WithClockGuard(!w.options.Unguarded), dq.WithRandom(rand.NewPCG(w.plan.Seed, numberOf(e.Client))))
+	c.dq, err = dq.NewClient(c.rdb, dq.WithRelease(e.Text), dq.WithClock(c.clock), dq.WithClockStepDetection(!w.options.Unguarded), dq.WithRandom(rand.NewPCG(w.plan.Seed, numberOf(e.Client))))
 	if err != nil {
 		w.violate("%s does not start: %v", e.Client, err)
 		return

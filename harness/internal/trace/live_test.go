@@ -34,7 +34,7 @@ func liveSession(t *testing.T, release string) *monitor.Recording {
 	require.NoError(t, err)
 	defer conn.Close()
 
-	client, err := dq.NewClient(rdb, dq.WithRelease(release), dq.WithStrictWire())
+	client, err := dq.NewClient(rdb, dq.WithRelease(release), dq.WithRedissonCommands())
 	require.NoError(t, err)
 	queue, err := dq.NewQueue(client, "orders", codec.String{})
 	require.NoError(t, err)

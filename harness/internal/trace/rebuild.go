@@ -151,7 +151,7 @@ func (r *rebuilder) offer(lines []monitor.Line) ([]string, error) {
 	}
 	random := string(m.ID[:])
 	if m.Layout == wire.LayoutDLc0 {
-		number, ok := wire.RandomOf(m.ID)
+		number, ok := wire.RandomForID(m.ID)
 		if !ok {
 			return nil, &MemberError{zadd, errors.New("the first 8 bytes of the member are a double that is no 64-bit integer: Redisson packs only such")}
 		}

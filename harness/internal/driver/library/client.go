@@ -33,10 +33,10 @@ func Connect(d DQ, address string, more ...dq.Option) (*Client, error) {
 func On(d DQ, rdb goredis.UniversalClient, more ...dq.Option) (*Client, error) {
 	options := []dq.Option{dq.WithRelease(d.Release.String())}
 	if d.clock != nil {
-		options = append(options, dq.WithClock(d.clock), dq.WithClockGuard(true))
+		options = append(options, dq.WithClock(d.clock), dq.WithClockStepDetection(true))
 	}
 	if d.Faithful {
-		options = append(options, dq.WithStrictWire())
+		options = append(options, dq.WithRedissonCommands())
 	}
 	client, err := dq.NewClient(rdb, append(options, more...)...)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Client) Block(ctx context.Context, line ...any) (any, error) {
 	return node.WithTimeout(-1).Do(ctx, line...).Result()
 }
 
-// OpenFaithful begins to transfer what comes due in a queue, by a Client WithStrictWire.
+// OpenFaithful begins to transfer what comes due in a queue, by a Client WithRedissonCommands.
 func (c *Client) OpenFaithful(d DQ, queue string) *Faithful {
 	return openFaithful(c.Client, c.by, d.Clock(), d.Release, queue)
 }

@@ -68,7 +68,7 @@ type libraryHandle struct {
 const BothLayouts = "bothLayouts"
 
 // NewLibrary returns the program of a driver for judging it by what Redisson does:
-// its clients are strict on the wire (dq.WithStrictWire). It connects with its first
+// its clients are strict on the wire (dq.WithRedissonCommands). It connects with its first
 // open.
 func NewLibrary(d library.DQ) *Library {
 	p := NewDeployedLibrary(d)
@@ -220,7 +220,7 @@ func (p *Library) connect(args arguments) (*libraryClient, error) {
 	}
 	var options []dq.Option
 	if p.strict || wanted.Faithful {
-		options = append(options, dq.WithStrictWire())
+		options = append(options, dq.WithRedissonCommands())
 	}
 	client, err := p.library(args, options)
 	if err != nil {

@@ -74,10 +74,10 @@ func (s Spec) String() string { return s.text }
 // Notice says, of a Redisson that the catalogue does not know, which release stands for it;
 // it is empty for every other driver.
 func (s Spec) Notice() string {
-	if s.version == nil || wire.Nearest(*s.version) == *s.version {
+	if s.version == nil || wire.ClosestKnown(*s.version) == *s.version {
 		return ""
 	}
-	return fmt.Sprintf("Redisson %s is not in the catalogue: %s, the nearest that is, stands for it", s.version, wire.Nearest(*s.version))
+	return fmt.Sprintf("Redisson %s is not in the catalogue: %s, the nearest that is, stands for it", s.version, wire.ClosestKnown(*s.version))
 }
 
 // Release returns the Redisson release that the value names, one that the catalogue knows or not; false for exec,

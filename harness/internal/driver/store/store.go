@@ -12,7 +12,7 @@ import (
 
 // Store is what an implementation keeps of one queue on the server.
 type Store interface {
-	driver.Holder
+	driver.Inspector
 	// Clear deletes the keys of the queue.
 	Clear(ctx context.Context) error
 }

@@ -134,7 +134,7 @@ func measure(ctx context.Context, rdb goredis.UniversalClient, strict bool, pend
 		}
 	})}
 	if strict {
-		options = append(options, dq.WithStrictWire())
+		options = append(options, dq.WithRedissonCommands())
 	}
 	client, err := dq.NewClient(rdb, options...)
 	if err != nil {

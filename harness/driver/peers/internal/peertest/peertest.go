@@ -55,7 +55,7 @@ func Delivers(t *testing.T, q driver.Queue) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	holder, ok := q.(driver.Holder)
+	holder, ok := q.(driver.Inspector)
 	require.True(t, ok, "a queue that tells pending messages from lost ones")
 	held, err := holder.Held(ctx)
 	require.NoError(t, err)
