@@ -56,7 +56,7 @@ func (s *Set) form(ctx context.Context, how, address string, nodes []*redis.Node
 	return err
 }
 
-// Close stops all servers of the set.
+// Close stops all servers of the set. It may be called again.
 func (s *Set) Close() error {
 	if s.Server != nil {
 		return s.Server.Close()
@@ -72,6 +72,7 @@ func (s *Set) stop() error {
 	for _, m := range s.members {
 		errs = append(errs, m.Close())
 	}
+	s.conns, s.members = nil, nil
 	return errors.Join(errs...)
 }
 

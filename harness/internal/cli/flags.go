@@ -15,7 +15,7 @@ type flagRow struct{ name, short, arg, group, help string }
 var flagTable = []flagRow{
 	{"producers", "", "N", "Load", "goroutines that offer"},
 	{"consumers", "", "N", "Load", "goroutines that take"},
-	{"rate", "", "RATE", "Load", "offers of all producers together: 1000/s, 90/m, 1k/s..20k/s"},
+	{"rate", "", "RATE", "Load", "offers of all producers: 1000/s, 90/m, 1k/s..20k/s"},
 	{"delay", "", "DELAY", "Load", "5s, 1s..10s to draw it, or @10s for one instant"},
 	{"duration", "", "TIME", "Load", "how long messages are offered"},
 	{"payload-size", "", "SIZE", "Load", "size of each value: 100, 64KiB"},

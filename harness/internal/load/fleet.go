@@ -218,6 +218,9 @@ func (m *member) open(ctx context.Context) error {
 		}
 		setup.Senders = (p.Producers + offerers - 1) / offerers
 		setup.MostSenders = growth * setup.Senders
+		if m.Kill { // which may leave an offer of each producer open, and no more
+			setup.MostSenders = setup.Senders
+		}
 	}
 	sent := time.Now()
 	result, err := m.link.CallEvents(opening, "load.open", setup, m.onEvent)

@@ -80,11 +80,11 @@ func TestAServerThatDoesNotAnswerIsNotGone(t *testing.T) {
 func TestASetThatIsGoneEndsTheRun(t *testing.T) {
 	t.Parallel()
 	cluster, sentinels := redistest.Cluster(t, 3, 1), redistest.Sentinel(t, 1)
-	for name, set := range map[string]*redis.Server{"cluster": cluster.Server, "sentinels": sentinels.Server} {
+	for name, set := range map[string]*redistest.Set{"cluster": &cluster.Set, "sentinels": &sentinels.Set} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			r := meanwhileOn(t, set, time.Hour, func(s *redis.Server) { require.NoError(t, s.Close()) })
+			r := meanwhileOn(t, set.Server, time.Hour, func(*redis.Server) { require.NoError(t, set.Close()) })
 			require.Less(t, time.Since(began), 40*time.Second, "others are elected for a minute")
 			require.Contains(t, r.ServerGone, "the server was gone")
 			require.Zero(t, r.Counts.Lost+r.Counts.Pending+r.Counts.Duplicate)

@@ -57,6 +57,9 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 	}
 	for i, slo := range slices.Concat(slos, expected) {
 		objective := slo.Evaluate(r)
+		if slo.standard && objective.Actual == nil {
+			continue // nothing came, which other counts tell
+		}
 		objective.Expected, objective.Default = i >= len(slos), slo.standard
 		r.SLO = append(r.SLO, objective)
 		if !objective.Met {
