@@ -62,12 +62,6 @@ func (s *Server) NodeOf(ctx context.Context, key string) (*Server, error) {
 	return n, n.identify(ctx)
 }
 
-// at is one of t's servers by itself.
-func (t Address) at(addr string) Address {
-	t.Topology, t.Hosts, t.master, t.sentinelPassword = Single, []string{addr}, "", ""
-	return t
-}
-
 // masterAddr asks the sentinels in turn where the master is.
 func (t Address) masterAddr(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)

@@ -1,11 +1,11 @@
 package redistest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -123,22 +123,15 @@ func (s *SentinelSet) WaitFailover(ctx context.Context, old *redis.Node) (master
 	err = until(ctx, "another node than "+old.Addr+" is the master", func() error {
 		var err error
 		if master, err = s.Master(ctx); err != nil || master == old {
-			return cmpErr(err, "it is the master itself")
+			return cmp.Or(err, errors.New("it is the master itself"))
 		}
 		info, err := s.replication(ctx, master)
 		if err != nil || info["role"] != "master" {
-			return cmpErr(err, "it says that it is none")
+			return cmp.Or(err, errors.New("it says that it is none"))
 		}
 		return nil
 	})
 	return master, err
-}
-
-func cmpErr(err error, text string) error {
-	if err == nil {
-		err = errors.New(text)
-	}
-	return err
 }
 
 // Settle waits until the set is whole again after a fault: of the nodes that run one is the master, the others are in step
@@ -164,34 +157,16 @@ func (s *SentinelSet) wrong(ctx context.Context) error {
 		replicas++
 	}
 	for _, w := range running(s.sentinels) {
-		of, err := s.do(ctx, w, "SENTINEL", "MASTER", masterName).StringSlice()
-		if seen := pairs(of); err != nil || seen["flags"] != "master" || seen["num-other-sentinels"] != strconv.Itoa(len(s.sentinels)-1) {
-			return fmt.Errorf("%s sees the master as %s, with %s other sentinels: %w", w, seen["flags"], seen["num-other-sentinels"], err)
+		of, err1 := s.do(ctx, w, "SENTINEL", "MASTER", masterName).Result()
+		list, err2 := s.do(ctx, w, "SENTINEL", "REPLICAS", masterName).Result()
+		master, slaves := fmt.Sprint(of), fmt.Sprint(list) // names and values take turns
+		if err := errors.Join(err1, err2); err != nil || !strings.Contains(master, " flags master ") ||
+			!strings.Contains(master, fmt.Sprintf(" num-other-sentinels %d ", len(s.sentinels)-1)) {
+			return fmt.Errorf("%s sees the master as %s: %w", w, master, err)
 		}
-		list, err := s.do(ctx, w, "SENTINEL", "REPLICAS", masterName).Slice()
-		fit := 0
-		for _, one := range list {
-			var texts []string
-			items, _ := one.([]any)
-			for _, item := range items {
-				texts = append(texts, fmt.Sprint(item))
-			}
-			if r := pairs(texts); r["flags"] == "slave" && r["master-link-status"] == "ok" {
-				fit++
-			}
-		}
-		if err != nil || fit != replicas {
-			return fmt.Errorf("%s sees %d fit replicas, expected %d: %w", w, fit, replicas, err)
+		if n := min(strings.Count(slaves, " flags slave "), strings.Count(slaves, " master-link-status ok ")); n != replicas {
+			return fmt.Errorf("%s sees %d fit replicas, expected %d", w, n, replicas)
 		}
 	}
 	return nil
-}
-
-// pairs reads names and values that take turns.
-func pairs(flat []string) map[string]string {
-	m := map[string]string{}
-	for i := 0; i+1 < len(flat); i += 2 {
-		m[flat[i]] = flat[i+1]
-	}
-	return m
 }
