@@ -158,6 +158,35 @@ func runVirtualRemoving(ctx context.Context, t *testing.T, d driver.Driver, p pl
 	return result.Report
 }
 
+// What comes the wrong way round is counted.
+func TestInversionsAreCounted(t *testing.T) {
+	o := newOrder(2, 3)
+	ms := int64(time.Millisecond)
+	require.Zero(t, o.add([]delivery{{1, 10 * ms, 0}, {2, 20 * ms, 2}, {3, 15 * ms, 1}}), "of another queue")
+	require.EqualValues(t, 2, o.add([]delivery{{6, 19*ms + 1, 8}, {5, 12 * ms, 6}, {4, 12 * ms, 4}}), "1 ms apart at least, and by when they came")
+	require.Equal(t, run.Order{Inversions: 2, OfOneProducer: 1, LongestNs: 8 * ms}, o.Order)
+	require.EqualValues(t, 1, o.add([]delivery{{7, 11 * ms, 6}}))
+	require.EqualValues(t, 2, o.OfOneProducer)
+}
+
+// What of the warm-up never came is lost.
+func TestALostWarmUpFailsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := testPlan()
+		p.Warmup, p.DrainTimeout = time.Second, time.Second
+		out := runVirtual(t.Context(), t, faulty{memory(), func(q *faultyQueue, ctx context.Context, n int64, value []byte, delay time.Duration) error {
+			if n <= 100 {
+				return nil
+			}
+			return q.Queue.Offer(ctx, value, delay)
+		}}, p)
+		require.EqualValues(t, 100, out.Warmup.Lost)
+		require.EqualValues(t, 1000, out.Counts.Delivered)
+		require.False(t, out.Verdict.Passed)
+		require.Contains(t, out.Verdict.Text, "100 of the warm-up lost")
+	})
+}
+
 // What is not due when the run ends is pending, and that is no fault.
 func TestHorizonLeavesWhatIsNotDuePending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

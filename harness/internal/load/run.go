@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,7 +99,14 @@ func (e *BusyQueueError) Error() string {
 }
 
 // ErrNothingMeasured says that a run was interrupted before its measured phase.
-var ErrNothingMeasured = errors.New("interrupted in the warm-up: nothing was measured")
+var ErrNothingMeasured error = nothingMeasured{}
+
+type nothingMeasured struct{}
+
+func (nothingMeasured) Error() string { return "interrupted in the warm-up: nothing was measured" }
+
+// Is makes it a cancellation, so that a series stands with the runs before.
+func (nothingMeasured) Is(target error) bool { return target == context.Canceled }
 
 // Run does what the plan says, and returns when every message came or was given
 // up. When ctx ends the offers stop, what is due soon is drained, and the result

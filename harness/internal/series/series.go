@@ -13,8 +13,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -281,10 +283,17 @@ func compete(ctx context.Context, o Options, c Case, repeat int, told func(Turn,
 	for i, folder := range Folders(c.Sides) {
 		r.Sides = append(r.Sides, SideResult{Name: names[i], Folder: filepath.Join(o.Out, folder)})
 	}
-	rounds, which := o.rounds(len(c.Sides), repeat), o.Turn
+	rounds, which, replaced := o.rounds(len(c.Sides), repeat), o.Turn, 0
 	for i, turns := range rounds {
 		o.Turn = strings.TrimPrefix(fmt.Sprintf("%s, run %d of %d", which, i+1, len(rounds)), ", ")
 		err := r.round(ctx, o, c, turns)
+		for err == nil && ctx.Err() == nil && replaced < maxReplaced && r.replaceable(turns) {
+			replaced++
+			if err = r.setAside(o, turns, replaced); err == nil {
+				o.tell(fmt.Sprintf("%s was invalid and is made again, %d of at most %d times in a series", o.Turn, replaced, maxReplaced))
+				err = r.round(ctx, o, c, turns)
+			}
+		}
 		if interrupted := ctx.Err() != nil && errors.Is(err, context.Canceled); interrupted && i > 0 {
 			r.interrupted(o, i, len(rounds))
 			break
@@ -313,6 +322,33 @@ func compete(ctx context.Context, o Options, c Case, repeat int, told func(Turn,
 		}
 	}
 	return r, r.compare(sides)
+}
+
+// maxReplaced bounds how many invalid runs of a series are made again.
+const maxReplaced = 3
+
+// replaceable reports whether one of the latest runs is invalid, and may be valid when it is made again.
+func (r *Result) replaceable(turns []Turn) bool {
+	return slices.ContainsFunc(turns, func(t Turn) bool {
+		only := r.Sides[t.Side].Runs[t.N-1]
+		return !only.Valid() && only.ServerGone == "" && !only.Interrupted
+	})
+}
+
+// setAside moves the latest runs to the folder invalid, and forgets them.
+func (r *Result) setAside(o Options, turns []Turn, nth int) error {
+	for _, t := range turns {
+		side := &r.Sides[t.Side]
+		to := filepath.Join(o.Out, "invalid", fmt.Sprintf("%d-%s-%d", nth, filepath.Base(side.Folder), t.N))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.Rename(filepath.Join(side.Folder, strconv.Itoa(t.N)), to); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		side.Runs = side.Runs[:t.N-1]
+	}
+	return nil
 }
 
 // gone says why no other run can be made on a server that runs elsewhere; it is empty if one can.

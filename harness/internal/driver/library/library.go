@@ -56,7 +56,7 @@ func (d DQ) Store(conn redis.Conn, name string) store.Store {
 }
 
 // Open makes one client for all the queues, and waits until their transfer tasks
-// run, for five seconds at most.
+// run, for half a second at most.
 func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
 	client, err := Connect(d, target.RedisURL)
 	if err != nil {
@@ -88,8 +88,8 @@ func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]
 
 // readyPatience is how long to wait for the first transfers. Where they fail, as
 // on members of a layout that the release cannot read, the queue can be offered to
-// all the same, and a load shows what becomes of it.
-const readyPatience = 5 * time.Second
+// all the same, and a load shows what becomes of it: its offers are on time.
+const readyPatience = 500 * time.Millisecond
 
 func ready(ctx context.Context, queues []*dqQueue) error {
 	waiting, cancel := context.WithTimeout(ctx, readyPatience)
