@@ -137,6 +137,16 @@ bench-report: ## measure every claim of speed, in 15 minutes at most, into docs/
 GATE_RUNS ?= 6
 BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
+.PHONY: scenarios
+scenarios: build ## run every shipped scenario with every variant: fails where one is not passed; half an hour on a machine that does nothing else
+	@bad=0; for file in scenarios/load/*.yaml scenarios/fault/*.yaml; do \
+	  bin/dq-bench run -f "$$file" --redis process --progress none --out "out/scenarios/$$(basename "$$file" .yaml)" > /dev/null || bad=$$?; \
+	done; exit $$bad
+
+.PHONY: bench-load
+bench-load: build ## processor time of dq-bench and of its agent at 1,000/s and 10,000/s; needs a machine that does nothing else
+	for rate in 1k/s 10k/s; do bin/dq-bench run --redis process --rate $$rate --duration 20s --delay 1s --progress none --out "out/bench-load/$$(date +%s)" | grep -E 'msg/s|^(dq-bench|program):'; done
+
 .PHONY: bench-gate
 bench-gate: build ## dq as it is against dq of BASE (the last tag), by turns on one machine: fails if it is later, dearer or loses more; GATE_RUNS (6) turns of a minute and a half
 	@case "$(GATE_RUNS)" in ''|*[!0-9]*|0|1|2|3|4|5) echo "bench-gate: expected GATE_RUNS to be 6 or more, for fewer tell nothing; got '$(GATE_RUNS)'" >&2; exit 2; esac

@@ -72,7 +72,6 @@ type collector struct {
 	due      []int64
 	owner    []uint16 // the member that is to offer it
 	open     []int64  // of each member: items without an answer
-	handing  int64    // items handed over
 	messages []Message
 
 	counts      run.Counts
@@ -164,7 +163,6 @@ func (c *collector) hand(i int64, m *member) {
 	c.state[i] |= handed
 	c.owner[i] = uint16(m.number)
 	c.open[m.number]++
-	c.handing++
 }
 
 // tolerance is how far the clocks of two processes may be apart, one of them on another host.

@@ -19,6 +19,8 @@ type phase struct {
 	start  time.Time
 	told   func(Progress)
 
+	handing sync.Mutex // held while a message is handed out
+
 	mu         sync.Mutex // guards what follows
 	next       int64      // the first message that was not handed out
 	stopped    bool
@@ -114,6 +116,8 @@ func (e *engine) lostMember(m *member) {
 
 // stop hands out no more.
 func (p *phase) stop() {
+	p.handing.Lock()
+	defer p.handing.Unlock()
 	p.mu.Lock()
 	p.stopped = true
 	p.mu.Unlock()
@@ -132,24 +136,7 @@ func (p *phase) handOut(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		until := time.Since(p.start) + lead
-		for !p.allOut() && p.plan.Schedule.At(p.next) <= until && ctx.Err() == nil {
-			m, wait := p.offerer(p.next)
-			if wait {
-				break
-			}
-			if m == nil {
-				p.stop() // nobody is there, and nobody will be
-				return
-			}
-			item := p.item(p.next)
-			if p.which == plan.Warmup {
-				item.Index |= agent.Warm
-			}
-			p.hand(p.next, m)
-			m.hand(item)
-			p.mu.Lock()
-			p.next++
-			p.mu.Unlock()
+		for ctx.Err() == nil && p.handNext(until) {
 		}
 		if p.allOut() {
 			return
@@ -162,6 +149,33 @@ func (p *phase) handOut(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// handNext hands out the next message, if it is to be sent until then; it reports whether it did.
+func (p *phase) handNext(until time.Duration) bool {
+	p.handing.Lock() // so that nothing goes out once stop has returned
+	defer p.handing.Unlock()
+	if p.allOut() || p.plan.Schedule.At(p.next) > until {
+		return false
+	}
+	m, wait := p.offerer(p.next)
+	if wait {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m == nil { // no member is there, and none will be
+		p.stopped = true
+		return false
+	}
+	item := p.item(p.next)
+	if p.which == plan.Warmup {
+		item.Index |= agent.Warm
+	}
+	p.hand(p.next, m)
+	m.hand(item)
+	p.next++
+	return true
 }
 
 // offerer is the member that is to offer a message. Where nobody offers at its instant, that is the one which begins
