@@ -43,15 +43,15 @@ var rooms = []room{
 	}, []string{"dq", "codec", "ground", "result", "judge", "report"}},
 	{"result", "What does a run file say?", []string{"harness/internal/run"}, []string{"dq", "ground", "load"}},
 	{"report", "Which side is later, and how do people look at it?", []string{
-		"harness/internal/compare", "harness/internal/page", "harness/internal/web", "harness/internal/metrics",
-	}, []string{"dq", "ground", "result", "load", "judge", "ops"}},
+		"harness/internal/compare", "harness/internal/report", "harness/internal/web", "harness/internal/metrics",
+	}, []string{"dq", "ground", "result", "load", "ops"}},
 	{"judge", "Does an implementation behave like Redisson?", []string{
 		"internal/monitor", "harness/internal/trace", "harness/internal/conformance", "harness/internal/replay", "harness/internal/interop",
 		"harness/internal/topology", "harness/internal/simulate", "harness/internal/lab", "docs", "recordings", "scenarios",
 	}, []string{"dq", "codec", "ground", "load", "result", "report"}},
 	{"ops", "What is wrong with a live queue, and how is it repaired?", []string{
 		"harness/internal/forensics", "harness/internal/analysis", "harness/internal/upgrade",
-	}, []string{"dq", "codec", "ground", "judge", "result", "values"}},
+	}, []string{"dq", "codec", "ground", "judge", "result", "report", "values"}},
 	{"values", "What do Java's codecs make of a value?", []string{"harness/internal/values"}, []string{"codec", "ground"}},
 	{"cli", "Which commands and flags are there, and what is public?", []string{"harness", "harness/internal/cli", "cmd"},
 		[]string{"dq", "codec", "ground", "load", "result", "report", "judge", "ops", "values"}},

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
-	"github.com/dq-bench/dq-bench/harness/internal/page"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
@@ -76,7 +75,7 @@ of 27 µs (Redis 7.0.15, 2 busy cores). Exit code 99: an anomaly.`,
 			if f.listens && (spec.Kind != redis.External || spec.Address.Topology != redis.Single) {
 				return usageError(fmt.Errorf("--redis %s: expected the URL of one server, redis://host:port, rediss://host:port or unix:///path (of a cluster, each node by itself)", redis.Redact(f.redis)))
 			}
-			if err := reports(f.reports).check(".html", ".md"); err != nil {
+			if err := reports(f.reports).check(); err != nil {
 				return err
 			}
 			args, remove, err := unpackRecorded(args)
@@ -89,7 +88,7 @@ of 27 µs (Redis 7.0.15, 2 busy cores). Exit code 99: an anomaly.`,
 	}
 	flags := flagsOf(cmd)
 	flags.yes(&f.asJSON, "json")
-	flags.reported(&f.reports, ".html", ".md")
+	flags.reported(&f.reports)
 	liveServerVar(flags, &f.redis)
 	flags.span(&f.duration, "for", 30*time.Second)
 	return cmd
@@ -127,7 +126,7 @@ func runAnalyze(cmd *cobra.Command, f *analyzeFlags, args []string) error {
 	case d.Commands == 0 && d.Unparsed > 0:
 		return fmt.Errorf("expected lines as MONITOR prints them; none of %d is one", d.Unparsed)
 	case len(d.Anomalies) > 0:
-		return failure(errors.New(page.AnomaliesText(d)))
+		return failure(errors.New(d.AnomaliesText()))
 	}
 	return nil
 }
@@ -144,21 +143,16 @@ func listen(ctx context.Context, reader *analysis.Reader, f *analyzeFlags) error
 }
 
 func printAnalysis(w io.Writer, f *analyzeFlags, d *analysis.Document) error {
-	asText := func(w io.Writer) error {
-		var out strings.Builder
-		err := page.AnalysisText(&out, d)
-		_, printErr := io.WriteString(w, text.Inert(out.String()))
-		return errors.Join(err, printErr)
-	}
-	if err := reports(f.reports).write(writers{
-		".html": func(w io.Writer) error { return page.WriteAnalysis(w, d) }, ".md": fenced(asText),
-	}); err != nil {
+	if err := reports(f.reports).write(d.Page()); err != nil {
 		return err
 	}
 	if f.asJSON {
 		return printJSON(w, d)
 	}
-	return asText(w)
+	var out strings.Builder
+	err := d.WriteText(&out)
+	_, printErr := io.WriteString(w, text.Inert(out.String()))
+	return errors.Join(err, printErr)
 }
 
 // progressOn returns what tells, on a stream for people, how far a log is read that takes

@@ -1,16 +1,16 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
-	"github.com/dq-bench/dq-bench/harness/internal/page"
+	"github.com/dq-bench/dq-bench/harness/internal/report"
 )
 
 // compareFlags are the flags of 'dq-bench compare' as they were given.
@@ -23,32 +23,35 @@ type compareFlags struct {
 func newCompareCmd() *cobra.Command {
 	f := &compareFlags{Options: compare.DefaultOptions()}
 	cmd := &cobra.Command{
-		Use:   "compare OLD NEW",
-		Short: "Judge two sets of run files: better, worse, no difference, inconclusive",
-		Long: fmt.Sprintf(`Sets NEW against OLD: each a run file, a folder with run.json files at any depth, or a quoted glob. Judges past
-due, response time and server time per message across runs by the exact Mann-Whitney test, adjusted by Holm; runs
-of 'run --beside' in pairs. Needs %d runs a side (%d pairs). A change must be significant, and greater than
---min-effect and --min-delta. The verdict is "no difference" only if the whole interval of the change lies
-within these bounds; otherwise it is "inconclusive", with the number of runs needed.
+		Use:   "compare BASE NEW...",
+		Short: "Judge sets of runs: better, worse, no difference, inconclusive",
+		Long: fmt.Sprintf(`Compares sets of runs: each a run file, a folder with run.json files at any depth, or a quoted glob; --by makes
+the sets instead. Judges past due, response time and server time per message across runs by the exact
+Mann-Whitney test, adjusted by Holm; runs of 'run --beside' in pairs. Needs %d runs a side (%d pairs). A change
+must be significant, and greater than --min-effect and --min-delta.
 
-NEW is worse, however few the runs, if it lost, duplicated, delivered early, refused or never delivered messages
-and OLD did not. Runs of different configurations or machines and invalid runs are refused; --force compares
-them. A label (run --label host=a) tells hosts of one size apart.
+Three sets and more: names the first worse set, if each run was made beside a run of one reference
+implementation. Without a reference, lateness is shown and the last set is judged against the first.
 
-Exit codes: 1 a run file cannot be read; 2 the runs cannot be compared; 99 NEW is worse.`, compare.MinRuns, compare.MinPairs),
-		Example: `  dq-bench compare out/old/run.json out/new/run.json
-  dq-bench compare --report report.html --report report.md out/redisson-4.7.0 out/dq
-  dq-bench compare 'out/monday-*' 'out/tuesday-*' --json`,
-		Args: cobra.ExactArgs(2),
+A set is worse, however few its runs, if it lost, duplicated, delivered early, refused or never delivered
+messages and the base did not. Invalid and interrupted runs are left out and named. Runs of different
+configurations or machines are refused; --force shows them.
+
+Exit codes: 1 a run file cannot be read; 2 the runs cannot be compared; 99 worse.`, compare.MinRuns, compare.MinPairs),
+		Example: `  dq-bench compare out/r/redisson-4.7.0 out/r/dq --report report.html
+  dq-bench compare 'out/monday-*' 'out/tuesday-*' --json
+  dq-bench compare --by version out/nightly --report history.html`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
+			if err := f.check(args); err != nil {
 				return err
 			}
-			return f.compareSides(cmd.OutOrStdout(), args[0], args[1])
+			return f.compare(cmd.Context(), cmd.OutOrStdout(), args)
 		},
 	}
 	flags := flagsOf(cmd)
-	flags.reported(&f.reports, ".csv", ".html", ".md")
+	flags.str(&f.By, "by", "")
+	flags.reported(&f.reports)
 	flags.yes(&f.json, "json")
 	flags.yes(&f.Force, "force")
 	flags.share(&f.MinEffect, "min-effect", f.MinEffect)
@@ -56,67 +59,50 @@ Exit codes: 1 a run file cannot be read; 2 the runs cannot be compared; 99 NEW i
 	return cmd
 }
 
-func (f *compareFlags) check() error {
+func (f *compareFlags) check(args []string) error {
 	if !(f.MinEffect >= 0 && f.MinEffect < 1) {
 		return usageError(fmt.Errorf("min-effect: expected a share from 0 to below 1 such as 0.05, got %v", f.MinEffect))
 	}
 	if f.MinDelta < 0 {
 		return usageError(fmt.Errorf("min-delta: expected a duration of 0s or more such as 20us, got %s", f.MinDelta))
 	}
-	return reports(f.reports).check(".csv", ".html", ".md")
+	if err := compare.CheckBy(f.By); err != nil {
+		return usageError(err)
+	}
+	if f.By == "" && len(args) < 2 {
+		return usageError(errors.New("expected BASE and NEW, or --by with the runs to tell apart"))
+	}
+	return reports(f.reports).check()
 }
 
-func (f *compareFlags) compareSides(w io.Writer, oldPath, newPath string) error {
-	oldRuns, errOld := compare.ReadSide(oldPath)
-	newRuns, errNew := compare.ReadSide(newPath)
-	err := errors.Join(errOld, errNew)
-	if err != nil {
+func (f *compareFlags) compare(ctx context.Context, w io.Writer, paths []string) error {
+	var sets []compare.Set
+	var errs []error
+	for _, path := range paths {
+		runs, err := compare.Read(ctx, path)
+		sets, errs = append(sets, compare.Set{Name: path, Runs: runs}), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	c, err := compare.Runs(oldRuns, newRuns, f.Options)
-	if err != nil {
-		return incomparable(err)
+	c, err := compare.Sets(ctx, sets, f.Options)
+	switch {
+	case compare.IsRefused(err):
+		return usageError(fmt.Errorf("%w; show them with --force", err))
+	case err != nil:
+		return usageError(err)
 	}
-	err = reports(f.reports).write(writers{
-		".csv":  rowsAsCSV(comparedRows(c)),
-		".html": page.OfComparison(oldRuns, newRuns, c).Write,
-		".md":   func(w io.Writer) error { return page.WriteMarkdown(w, c) },
-	})
+	page := report.OfComparison(c)
+	err = reports(f.reports).write(page)
 	if f.json {
 		err = errors.Join(err, printJSON(w, c))
 	} else {
-		err = errors.Join(err, page.WriteComparison(w, c))
+		err = errors.Join(err, page.Text(w))
 	}
-	if err != nil {
-		return err
+	if err == nil && c.Outcome == compare.Worse {
+		err = failure(errors.New(c.Text))
 	}
-	if c.Outcome == compare.Worse {
-		return failure(errors.New(c.Text))
-	}
-	return nil
-}
-
-// comparedRows are the figures of a comparison by their names in its JSON document.
-func comparedRows(c *compare.Comparison) [][]string {
-	rows := [][]string{{"histogram", "stat", "old", "new", "shift", "low", "high", "ratio", "p", "outcome"}}
-	number := func(at *float64) string {
-		if at == nil {
-			return ""
-		}
-		return strconv.FormatFloat(*at, 'g', -1, 64)
-	}
-	for _, r := range c.Rows {
-		rows = append(rows, []string{r.Histogram, r.Stat, number(&r.Old), number(&r.New), number(&r.Shift), number(r.Low), number(r.High), number(r.Ratio), number(r.P), string(r.Outcome)})
-	}
-	return rows
-}
-
-// incomparable marks runs that cannot be compared as wrong usage.
-func incomparable(err error) error {
-	if compare.IsRefused(err) {
-		return usageError(fmt.Errorf("%w; compare them all the same with --force", err))
-	}
-	return usageError(err)
+	return err
 }
 
 func printJSON(w io.Writer, document any) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,9 +33,6 @@ func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool), stde
 		value, _ := lookup(envName(f.Name))
 		if value == "" || f.Annotations[addressOnly] != nil && ignored(value, stderr) {
 			return
-		}
-		if own := f.Annotations[endingsOnly]; own != nil && !slices.Contains(own, filepath.Ext(value)) && slices.Contains(reportEndings, filepath.Ext(value)) {
-			return // a report of another command
 		}
 		if err := f.Value.Set(value); err != nil {
 			firstErr = usageError(fmt.Errorf("%s: %w", envName(f.Name), err))

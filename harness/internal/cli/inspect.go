@@ -55,7 +55,7 @@ Exit code 99: an anomaly was found, by the last look.`,
 			if err != nil {
 				return usageError(err)
 			}
-			if err := reports(flags.reports).check(".md"); err != nil {
+			if err := reports(flags.reports).check(); err != nil {
 				return err
 			}
 			target, err := flags.connect(cmd.Context(), queues, options)
@@ -70,7 +70,7 @@ Exit code 99: an anomaly was found, by the last look.`,
 			if err != nil {
 				return err
 			}
-			if err := reports(flags.reports).write(writers{".md": fenced(seen.WriteText)}); err != nil {
+			if err := reports(flags.reports).write(inspectionPage(seen)); err != nil {
 				return err
 			}
 			if err := printInspection(cmd.OutOrStdout(), flags.asJSON, seen); err != nil {
@@ -85,7 +85,7 @@ Exit code 99: an anomaly was found, by the last look.`,
 	f.yes(&flags.all, "all")
 	f.yes(&flags.redact, "redact")
 	f.yes(&flags.asJSON, "json")
-	f.reported(&flags.reports, ".md")
+	f.reported(&flags.reports)
 	f.yes(&flags.watch, "watch")
 	f.str(&flags.metricsAddr, "listen", "")
 	f.span(&flags.interval, "interval", 5*time.Second)

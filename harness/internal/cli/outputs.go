@@ -1,19 +1,16 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
+	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // checkWritable finds out before the work whether a file can be written, and touches none
@@ -42,12 +39,6 @@ func checkWritable(flag, name string) error {
 // reports are the files of --report.
 type reports []string
 
-// reportEndings are the endings of the reports of all commands.
-var reportEndings = []string{".csv", ".html", ".md", ".xml"}
-
-// endingsOnly annotates --report with the endings that a command writes.
-const endingsOnly = "endings"
-
 // choice lists words, the last after "or".
 func choice(words []string) string {
 	if len(words) < 2 {
@@ -57,14 +48,11 @@ func choice(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// writers write a report, each for one ending of its file.
-type writers map[string]func(io.Writer) error
-
-// check refuses files that a command cannot write, before the work.
-func (r reports) check(endings ...string) error {
+// check refuses files that cannot be written, before the work.
+func (r reports) check() error {
 	for i, name := range r {
-		if !slices.Contains(endings, filepath.Ext(name)) {
-			return usageError(fmt.Errorf("--report %s: expected a file that ends in %s", name, choice(endings)))
+		if !slices.Contains(report.Endings, filepath.Ext(name)) {
+			return usageError(fmt.Errorf("--report %s: expected a file that ends in %s", name, choice(report.Endings)))
 		}
 		if slices.ContainsFunc(r[:i], func(other string) bool { return filepath.Clean(other) == filepath.Clean(name) }) {
 			return usageError(fmt.Errorf("--report %s: this file is named twice", name))
@@ -77,39 +65,18 @@ func (r reports) check(endings ...string) error {
 }
 
 // write writes each report, whole or not at all.
-func (r reports) write(by writers) error {
+func (r reports) write(page report.Page) error {
 	var errs []error
 	for _, name := range r {
-		var out bytes.Buffer
-		err := by[filepath.Ext(name)](&out)
-		if err == nil {
-			err = run.WriteWhole(filepath.Clean(name), out.Bytes())
-		}
-		errs = append(errs, named("--report", err))
+		errs = append(errs, named("--report", page.Save(name)))
 	}
 	return errors.Join(errs...)
 }
 
-// fenced writes text for Markdown as it is.
-func fenced(write func(io.Writer) error) func(io.Writer) error {
-	return func(w io.Writer) error {
-		var out bytes.Buffer
-		err := write(&out)
-		fmt.Fprintf(w, "```\n%s\n```\n", strings.TrimRight(text.Inert(out.String()), "\n"))
-		return err
-	}
-}
-
-// rowsAsCSV writes rows, the first of which has the names of the columns.
-func rowsAsCSV(rows [][]string) func(io.Writer) error {
-	return func(w io.Writer) error { return csv.NewWriter(w).WriteAll(rows) }
-}
-
-// reported adds --report to a command that writes these endings.
-func (s flagSet) reported(at *[]string, endings ...string) {
+// reported adds --report to a command.
+func (s flagSet) reported(at *[]string) {
 	s.list(at, "report")
-	_ = s.SetAnnotation("report", endingsOnly, endings) // fails only without such a flag
-	s.more("report", ": "+choice(endings))
+	s.more("report", ": "+choice(report.Endings))
 }
 
 // recordingsFolder makes the folder for recordings of the cases, and refuses one that holds

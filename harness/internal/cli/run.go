@@ -21,8 +21,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
-	"github.com/dq-bench/dq-bench/harness/internal/page"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
@@ -132,7 +132,7 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	flags.yes(&f.force, "force")
 	flags.str(&f.out, "out", "")
 	flags.more("out", " (default out/run-<time>)")
-	flags.reported(&f.reports, ".html", ".md")
+	flags.reported(&f.reports)
 	flags.yes(&f.json, "json")
 	flags.list(&f.slos, "slo")
 	flags.list(&f.labels, "label")
@@ -359,7 +359,7 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 		return err
 	}
 	defer tidy()
-	if err := reports(f.reports).check(".html", ".md"); err != nil { // which may be in that folder
+	if err := reports(f.reports).check(); err != nil { // which may be in that folder
 		return err
 	}
 	req.options.Live = &load.Live{}
@@ -378,7 +378,7 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 	if err := printer.end(); err != nil {
 		return err
 	}
-	if err := errors.Join(append(unwritten, printer.report(f.reports, strings.Join(f.labels, ", ")))...); err != nil {
+	if err := errors.Join(append(unwritten, printer.report(f.reports))...); err != nil {
 		return err
 	}
 	fmt.Fprintf(stderr, "run files in %s\n", req.options.Out)
@@ -392,8 +392,8 @@ func runCases(ctx context.Context, req *runRequest, printer *runPrinter, pages *
 	defer func() {
 		suite.Over(err)
 		pages.show(suite)
-		if all := suite.Page(); all != nil && all.Cases != nil {
-			if unwritten := all.WriteFile(filepath.Join(req.options.Out, page.File)); unwritten != nil {
+		if all := suite.Page(); all != nil && suite.Cases() != nil {
+			if unwritten := all.Save(filepath.Join(req.options.Out, report.File)); unwritten != nil {
 				req.options.Notice("warning: " + unwritten.Error())
 			}
 		}

@@ -4,10 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
-	"github.com/dq-bench/dq-bench/harness/internal/page"
+	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
 )
@@ -64,7 +63,7 @@ func (p *runPrinter) single(r *run.Document) error {
 	if p.json {
 		return nil
 	}
-	err := page.WriteRun(p.stdout, r, p.quantiles)
+	err := p.write(r)
 	if p.cases > 1 {
 		fmt.Fprintln(p.stdout)
 	}
@@ -90,15 +89,21 @@ func (p *runPrinter) done(result *series.Result) error {
 	for _, side := range result.Sides {
 		if len(result.Comparisons) == 0 {
 			for _, r := range side.Runs {
-				if err := page.WriteRun(p.stdout, r, p.quantiles); err != nil {
+				if err := p.write(r); err != nil {
 					return err
 				}
 				fmt.Fprintln(p.stdout)
 			}
 		}
 	}
-	return result.WriteText(p.stdout)
+	if len(result.Comparisons) == 0 {
+		return nil
+	}
+	return report.OfSets(result.Report()).Text(p.stdout)
 }
+
+// write prints a run for people.
+func (p *runPrinter) write(r *run.Document) error { return printRun(r, false, p.quantiles, p.stdout) }
 
 // end prints what all cases came to, or the document: the run file of a single run, or a list.
 func (p *runPrinter) end() error {
@@ -115,23 +120,12 @@ func (p *runPrinter) end() error {
 }
 
 // report writes the files of --report, if anything ran.
-func (p *runPrinter) report(files reports, label string) error {
+func (p *runPrinter) report(files reports) error {
 	all := p.suite.Page()
 	if all == nil {
 		return nil
 	}
-	return files.write(writers{".html": all.Write, ".md": func(w io.Writer) error {
-		if len(p.series) > 0 {
-			return series.WriteTable(w, p.series, time.Now(), label)
-		}
-		return fenced(func(w io.Writer) error {
-			var errs []error
-			for _, r := range p.runs {
-				errs = append(errs, page.WriteRun(w, r, p.quantiles))
-			}
-			return errors.Join(errs...)
-		})(w)
-	}})
+	return files.write(*all)
 }
 
 // verdict is a failure if any run failed. Which variants an interrupt left out, it says where that is no failure.
@@ -157,7 +151,8 @@ func (p *runPrinter) verdict() error {
 
 func printRun(r *run.Document, asJSON bool, quantiles []float64, w io.Writer) error {
 	if !asJSON {
-		return page.WriteRun(w, r, quantiles)
+		p := report.OfSets(report.Result{Sets: []compare.Set{{Name: r.Driver.String(), Runs: []*run.Document{r}}}, Quantiles: quantiles})
+		return p.Text(w)
 	}
 	data, err := r.Encode()
 	if err == nil {

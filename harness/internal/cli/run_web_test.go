@@ -15,8 +15,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/internal/page"
-	"github.com/dq-bench/dq-bench/harness/internal/page/pagetest"
+	"github.com/dq-bench/dq-bench/harness/internal/report"
+	"github.com/dq-bench/dq-bench/harness/internal/report/pagetest"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -62,7 +62,7 @@ func (w *watched) await(t *testing.T, expression string) {
 
 // deliveredBy is JavaScript for what a side has delivered.
 func deliveredBy(side int) string {
-	return fmt.Sprintf(`document.querySelector('[data-figure="side-%d.counts.delivered"]')?.dataset.value`, side)
+	return fmt.Sprintf(`document.querySelectorAll("#counts tbody tr")[%d]?.cells[[...document.querySelectorAll("#counts th")].findIndex((h) => h.innerText === "delivered")].innerText`, side)
 }
 
 // A run that is watched and stopped in the browser drains, is stored, and says there what
@@ -71,7 +71,7 @@ func TestRunIsStoppedFromThePage(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	b := watch(t, out, "--driver", "memory", "--rate", "500/s", "--duration", "10m", "--delay", "20ms", "--warmup", "0s",
 		"--slo", "delivered==offered", "--label", "host=here")
-	b.await(t, `document.querySelector(".state").textContent === "running" && Number(`+deliveredBy(0)+`) > 0`)
+	b.await(t, `document.getElementById("tag").textContent === "running" && Number(`+deliveredBy(0)+`) > 0`)
 	b.Do(chromedp.Click(chromedp.CSS("#stop")))
 	b.await(t, `document.getElementById("objectives") !== null`)
 	<-b.ended // its verdict is the machine's
@@ -82,8 +82,8 @@ func TestRunIsStoppedFromThePage(t *testing.T) {
 	require.Equal(t, r.Counts.Offered, r.Counts.Delivered)
 	require.Equal(t, r.Verdict.Text, pagetest.Eval[string](b.Browser, `document.getElementById("verdict").innerText`))
 	require.Equal(t, strconv.FormatInt(r.Counts.Delivered, 10), pagetest.Eval[string](b.Browser, deliveredBy(0)))
-	const texts = `[...document.querySelectorAll("h1, h2, p:not(.sr, .readout p), td, th")].map(e => e.textContent)`
-	stored := pagetest.Open(t, "file://"+filepath.Join(out, page.File))
+	const texts = `[...document.querySelectorAll("h1, h2, section p, td, .scroll th")].map(e => e.textContent)`
+	stored := pagetest.Open(t, "file://"+filepath.Join(out, report.File))
 	require.Equal(t, pagetest.Eval[[]string](stored, texts), pagetest.Eval[[]string](b.Browser, texts))
 }
 
@@ -103,7 +103,7 @@ variants:
   - {name: last, about: waits, duration: 10m}
 `), 0o600))
 	b := watch(t, out, "-f", file)
-	const rows = `[...document.querySelectorAll("#cases tr")].map(e => e.cells[0].innerText + " " + e.cells[1].innerText)`
+	const rows = `[...document.querySelectorAll("#cases tbody tr")].map(e => e.cells[0].innerText + " " + e.cells[1].innerText)`
 	const verdict = `document.getElementById("verdict").innerText`
 	b.await(t, verdict+`.startsWith("Variant 2 of 3: fast. Running: ")`)
 	require.Equal(t, []string{"slow failed", "fast running", "last to come"}, pagetest.Eval[[]string](b.Browser, rows))
@@ -116,12 +116,12 @@ variants:
 	require.ErrorAs(t, err, &failed)
 	require.Equal(t, exitFailed, failed.code)
 	b.await(t, verdict+`.startsWith("1 of 3 variants failed: slow. 1 of 3 variants interrupted: fast. 1 of 3 variants never ran: last. slow: Failed: ")`)
-	stored := pagetest.Open(t, "file://"+filepath.Join(out, page.File))
+	stored := pagetest.Open(t, "file://"+filepath.Join(out, report.File))
 	for _, seen := range []*pagetest.Browser{b.Browser, stored} {
 		require.Equal(t, err.Error(), pagetest.Eval[string](seen, verdict))
-		require.Equal(t, "INTERRUPTED, FAILED", pagetest.Eval[string](seen, `document.querySelector(".state").innerText`))
+		require.Equal(t, "INTERRUPTED, FAILED", pagetest.Eval[string](seen, `document.getElementById("tag").innerText`))
 		require.Equal(t, []string{"slow failed", "fast interrupted", "last never ran"}, pagetest.Eval[[]string](seen, rows))
-		require.Equal(t, []string{"slow", "fast"}, pagetest.Eval[[]string](seen, `[...document.querySelectorAll(".series")].map(e => e.innerText)`))
+		require.Equal(t, []string{"slow", "fast"}, pagetest.Eval[[]string](seen, `[...document.querySelectorAll("#counts tbody td:first-child")].map(e => e.innerText)`))
 	}
 }
 
@@ -130,10 +130,10 @@ func TestSidesAreWatchedBesideEachOther(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	b := watch(t, out, "--beside", "--redis", "embedded", "--driver", "dq", "--driver", "dq:3.16.6",
 		"--rate", "100/s", "--duration", "10m", "--delay", "20ms", "--warmup", "0s", "--producers", "2", "--consumers", "1")
-	b.await(t, `document.querySelector(".state").textContent === "running" && Number(`+deliveredBy(0)+`) > 0 && Number(`+deliveredBy(1)+`) > 0`)
+	b.await(t, `document.getElementById("tag").textContent === "running" && Number(`+deliveredBy(0)+`) > 0 && Number(`+deliveredBy(1)+`) > 0`)
 	require.Regexp(t, `^Run 1 of 1\. dq:4\.7\.0: Running: \d+ of 60000 messages offered, .* dq:3\.16\.6: Running: \d+ of 60000 messages offered`,
 		pagetest.Eval[string](b.Browser, `document.getElementById("verdict").innerText`))
-	require.Equal(t, []string{"dq:4.7.0", "dq:3.16.6"}, pagetest.Eval[[]string](b.Browser, `[...document.querySelectorAll(".series")].map(e => e.innerText)`))
+	require.Equal(t, []string{"dq:4.7.0", "dq:3.16.6"}, pagetest.Eval[[]string](b.Browser, `[...document.querySelectorAll("#counts tbody td:first-child")].map(e => e.innerText)`))
 	b.Do(chromedp.EmulateViewport(400, 900))
 	require.LessOrEqual(t, pagetest.Eval[int](b.Browser, "document.documentElement.scrollWidth"), 400)
 	require.Empty(t, pagetest.Eval[[]string](b.Browser, pagetest.Overlaps))

@@ -12,7 +12,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/harness/internal/page"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
@@ -192,7 +191,7 @@ Exit codes: 1 the program cannot be started; 99 a case failed, or nothing was ju
 	flags.str(&level, "level", string(conformance.Wire))
 	flags.str(&baseline, "baseline", "")
 	flags.str(&out.baseline, "write-baseline", "")
-	flags.reported(&out.reports, ".csv", ".html", ".md", ".xml")
+	flags.reported(&out.reports)
 	flags.yes(&out.json, "json")
 	return cmd
 }
@@ -218,23 +217,11 @@ func (o *verificationOutput) check() error {
 	if err := checkWritable("--write-baseline", o.baseline); err != nil {
 		return err
 	}
-	return reports(o.reports).check(".csv", ".html", ".md", ".xml")
+	return reports(o.reports).check()
 }
 
 func (o *verificationOutput) print(w io.Writer, report *conformance.Report) error {
-	asText := func(w io.Writer) error {
-		_, err := io.WriteString(w, text.Inert(report.Text()))
-		return err
-	}
-	rows := [][]string{{"id", "status", "requirement", "source", "detail"}}
-	for _, c := range report.Cases {
-		rows = append(rows, []string{c.ID, string(c.Status), c.Requirement, c.Source, text.Inert(c.Detail)})
-	}
-	errs := []error{reports(o.reports).write(writers{
-		".csv":  rowsAsCSV(rows),
-		".html": func(w io.Writer) error { return page.WriteVerification(w, report) },
-		".md":   fenced(asText), ".xml": report.WriteJUnit,
-	})}
+	errs := []error{reports(o.reports).write(report.Page())}
 	if o.baseline != "" {
 		content, err := report.Baseline().Text()
 		if err == nil {
@@ -245,7 +232,8 @@ func (o *verificationOutput) print(w io.Writer, report *conformance.Report) erro
 	if o.json {
 		return errors.Join(append(errs, report.WriteJSON(w))...)
 	}
-	return errors.Join(append(errs, asText(w))...)
+	_, err := io.WriteString(w, text.Inert(report.Text()))
+	return errors.Join(append(errs, err)...)
 }
 
 func named(flag string, err error) error {

@@ -1,10 +1,11 @@
-// Package compare answers: which is later?
+// Package compare answers: which set of runs is later, and since which set?
 //
-// It reads the runs of two sides, tests what differs between them, knows the noise of
-// the machine, and judges. How that looks is for package page.
+// A run is one observation, for its seconds depend on each other. Two sets are compared by exact tests over their runs. Of
+// three sets and more, it finds the set at which the ratio to a reference changes. Package report shows the result.
 package compare
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,12 +16,12 @@ import (
 )
 
 // Schema is the schema of a Comparison.
-const Schema = "dq-bench/comparison/v1"
+const Schema = "dq-bench/comparison/v2"
 
-// Outcome is the judgement on one figure, or on all of them.
+// Outcome is a judgement.
 type Outcome string
 
-// The outcomes of a comparison.
+// The outcomes.
 const (
 	Better       Outcome = "better"
 	Worse        Outcome = "worse"
@@ -29,259 +30,191 @@ const (
 )
 
 const (
-	// MinRuns is how many runs a side needs: with fewer, no difference in
-	// quantiles is significant at 0.05 once it is adjusted for several of them.
-	MinRuns = 6
-	// significance is the level of all judged figures together.
+	// MinRuns and MinPairs are the smallest sets that can be judged: with fewer runs, no test is significant once it is
+	// adjusted for ten figures.
+	MinRuns, MinPairs = 6, 10
+	// mostASide runs of a set are compared, the newest ones: the exact tests of more take seconds.
+	mostASide    = 40
 	significance = .05
 )
 
 // Options tune a comparison.
 type Options struct {
-	// MinEffect is the smallest change that matters, as a share of OLD.
+	// MinEffect is the smallest change that matters, as a share of the base; MinDelta the smallest change of a time that
+	// callers wait.
 	MinEffect float64
-	// MinDelta is the smallest change of a time that matters whatever OLD is, which for
-	// a median of past due is little.
-	MinDelta time.Duration
-	// Force compares runs of different configurations, and those that can be judged by nothing.
-	Force bool
-	// Servers says that the servers are what is compared: they may differ, and are listed as Differences.
+	MinDelta  time.Duration
+	// By is version, commit, server or label:KEY: the sets are made anew by it. Empty keeps the sets as given.
+	By string
+	// Servers allows the servers to differ, because they are compared.
 	Servers bool
+	// Force shows runs that differ in more than the sets do, and judges nothing.
+	Force bool
 }
 
-// DefaultOptions returns the bounds of compare: a change matters from 5 % and 20 µs on.
-func DefaultOptions() Options {
-	return Options{MinEffect: .05, MinDelta: 20 * time.Microsecond}
-}
+// DefaultOptions returns 5 % and 20 µs.
+func DefaultOptions() Options { return Options{MinEffect: .05, MinDelta: 20 * time.Microsecond} }
 
-// Comparison is the outcome of comparing two sets of runs.
+// Comparison is the result of comparing two sets or more.
 type Comparison struct {
 	Schema string `json:"schema"`
-	Old    Side   `json:"old"`
-	New    Side   `json:"new"`
-	// Paired says that the runs were made in pairs, one of each side at the same time:
-	// what is judged is how those of a pair differ.
+	// By says how the sets were made; empty if they were given.
+	By string `json:"by,omitempty"`
+	// Reference is the implementation beside which all runs were made: figures are ratios to its runs.
+	Reference string    `json:"reference,omitempty"`
+	Sets      []Summary `json:"sets"`
+	// Paired says that each run of one set was made beside a run of the other.
 	Paired bool `json:"paired,omitempty"`
-	// Rows are per histogram and quantile.
+	// Rows judge the last set against the first.
 	Rows []Row `json:"rows"`
-	// Differences of configuration that Force overrode, and why runs should not have been judged.
-	Differences []string `json:"differences,omitempty"`
-	// Warnings are what weakens the evidence, such as sides that were not interleaved.
-	Warnings []string `json:"warnings,omitempty"`
-	Outcome  Outcome  `json:"outcome"`
-	Text     string   `json:"text"`
+	// Tracks follow each figure over three sets and more.
+	Tracks  []Track `json:"tracks,omitempty"`
+	Outcome Outcome `json:"outcome"`
+	// FirstWorse is the first set of the newest level, if that level is worse.
+	FirstWorse string `json:"first_worse,omitempty"`
+	// Text is the verdict in one sentence, Next the command that would decide.
+	Text string `json:"text"`
+	Next string `json:"next,omitempty"`
+	// LeftOut names the runs that cannot be judged, with the reason; Notes weaken the evidence.
+	LeftOut []string `json:"left_out,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
 
-	// faults says what NEW did wrong to more messages, untold what is no more than the runs differ by.
-	faults, untold string
-	// old and new are the runs that were compared, without those that were left out.
-	old, new []*run.Document
+	sets   []Set
+	of     blocks // runs of the reference
+	faults string
+	within string // faults of the last set that differ no more than the runs do
 }
 
-// Side sums up the runs of one side.
-type Side struct {
+// Summary sums up a set.
+type Summary struct {
+	Name   string     `json:"name"`
 	Driver string     `json:"driver"`
 	Server string     `json:"server"`
 	Runs   int        `json:"runs"`
 	Counts run.Counts `json:"counts"`
-	// Calls is the median over the runs, missing if no server told.
+	// Calls is the median over the runs; missing if no server reports it.
 	Calls *float64 `json:"transfer_calls_per_message,omitempty"`
 }
 
-// Runs judges NEW against OLD. Runs of one side must share a configuration
-// and an implementation, and both sides must share the configuration and the size of the machine,
-// or it fails with a *run.DifferenceError; and none may be invalid, or it fails with an
-// *UnfitError, unless forced. IsRefused tells both from a failure. Interrupted runs are left
-// out with a warning, and their partners with them; where a side has no others they are refused as
-// invalid ones are. Compared tells which runs were left out.
-// A run that is given twice is a *DuplicateRunError.
-//
-// Past due, or lateness where not both sides use Redisson's format, and response time,
-// or offer RTT where it was not measured, are judged, and the server's processor time for
-// each message; the former at each of Quantiles that every run has enough messages for,
-// and lateness also at the p99 of the median of the seconds in which the machine was calm: a row
-// is better or worse if the exact Mann-Whitney test over the runs is significant at 0.05
-// (adjusted by Holm) and the shift exceeds MinEffect, MinDelta and the noise. There is no
-// difference only where the whole 95 % interval of the shift lies within these bounds; else
-// the row is inconclusive. The whole is worse if any row is, or if NEW treated more messages
-// wrongly, left more of them overdue or had more offers refused: beyond what chance does to
-// single messages, and where runs of OLD had that too, beyond how much the runs differ.
-//
-// Runs that were made in pairs, one of each side at the same time, are judged by how those of
-// a pair differ, which the machine that both share does not move: by the exact signed-rank
-// test over the ratios, MinPairs or more, and the p99 per second second by second. A pair of
-// which both runs are invalid is left out.
-//
-// With fewer than MinRuns a side it is inconclusive, whatever the figures: seconds of one
-// run are not independent. More than MaxRuns a side are refused. So it is where one side was measured after the other, not in
-// turn with it, and either rises or falls from run to run: what differs may be the hour.
-//
-// For a side that is one run it reads the run's lateness.hlog, if there is one, and fails
-// if that is damaged.
-func Runs(old, new []*run.Document, o Options) (*Comparison, error) {
-	c, err := newComparison(old, new, o)
-	if err == nil {
-		c.checkOrder(c.old, c.new)
-	}
-	return c, err
+// Row judges one figure of the last set against the first. Old, New and Floor, the smallest shift that matters, are in its
+// unit. Ratio is new over old, missing if a figure is not above 0; with a reference it is the ratio of their ratios.
+type Row struct {
+	Figure  string    `json:"figure"`
+	Unit    string    `json:"unit"`
+	Old     float64   `json:"old"`
+	New     float64   `json:"new"`
+	Shift   Estimate  `json:"shift"`
+	Ratio   *Estimate `json:"ratio,omitempty"`
+	P       float64   `json:"p"` // adjusted for the number of figures
+	Floor   float64   `json:"floor"`
+	Outcome Outcome   `json:"outcome"`
 }
 
-// Shown is Runs for a page or a series, which shows runs that are not to be judged beside each other all the same: the
-// figures are there, and Text says why nothing is concluded from them, in the words of the error of Runs.
-func Shown(old, new []*run.Document, o Options) (*Comparison, error) {
-	c, err := Runs(old, new, o)
-	if !IsRefused(err) {
-		return c, err
-	}
-	refused := err
-	o.Force = true
-	if c, err = Runs(old, new, o); err == nil {
-		c.unjudge(refused)
-	}
-	return c, err
+// Estimate is a value with its 95 % interval, which is missing for too few runs.
+type Estimate struct {
+	Value float64  `json:"value"`
+	Low   *float64 `json:"low,omitempty"`
+	High  *float64 `json:"high,omitempty"`
 }
 
-// newComparison is Runs without a look at the order in which the sides were measured.
-func newComparison(old, new []*run.Document, o Options) (*Comparison, error) {
-	if len(old) == 0 || len(new) == 0 {
-		return nil, errors.New("compare: expected at least one run a side")
-	}
-	if most := max(len(old), len(new)); most > MaxRuns {
-		return nil, fmt.Errorf("compare: expected at most %d runs a side, got %d: give the newest ones", MaxRuns, most)
-	}
-	if err := checkDistinct(old, new); err != nil {
+// Sets compares two sets or more; the first is the base. Runs that differ in more than the sets do are a *run.DifferenceError,
+// unless o.Force. A run that is given twice is a *DuplicateRunError.
+func Sets(ctx context.Context, sets []Set, o Options) (*Comparison, error) {
+	if err := distinct(allOf(sets)); err != nil {
 		return nil, err
 	}
-	c := &Comparison{Schema: Schema}
-	old, new = c.pairUp(old, new)
-	c.old, c.new = old, new
-	reasons := allUnfit(old, new)
-	if err := refused(allDifferences(old, new, !o.Servers), reasons); err != nil && !o.Force {
+	c := &Comparison{Schema: Schema, By: o.By, Rows: []Row{}}
+	var err error
+	if sets, err = c.arrange(sets, o); err != nil {
 		return nil, err
 	}
-	c.Differences = slices.Concat(allDifferences(old, new, true), reasons)
-	c.Old, c.New = newSide(old), newSide(new)
-	c.tellApart()
-	c.Warnings = append(c.Warnings, withoutResponse(slices.Concat(old, new))...)
-	for _, f := range figuresOf(slices.Concat(old, new)) {
-		if row := newRow(f, old, new, c.Paired); row.told() {
-			c.Rows = append(c.Rows, row)
+	refused := alike(sets, c.Reference, o)
+	if refused != nil && !(o.Force && IsRefused(refused)) {
+		return nil, refused
+	}
+	judged, leftOut := fit(allOf(sets))
+	c.LeftOut = leftOut
+	all := c.others(sets)
+	c.sets = keep(all, len(all) > 2, func(r *run.Document) bool { return judged[r] })
+	if len(c.sets) < 2 {
+		c.sets = keep(all, false, func(r *run.Document) bool { return judged[r] })
+	}
+	c.judge(ctx, o)
+	for i, s := range c.sets {
+		at := slices.IndexFunc(all, func(one Set) bool { return one.Name == s.Name })
+		c.Sets = append(c.Sets, newSummary(s, all[at].Runs))
+		if len(s.Runs) == 0 {
+			c.sets[i] = all[at] // shown, and not judged
 		}
 	}
-	worse := ""
-	if worse, c.untold = moreFaults(countsOf(old), countsOf(new)); worse != "" {
-		c.faults = "NEW is worse: " + worse + "."
-	}
-	c.judge(o)
-	return c, nil
-}
-
-// pairUp sets runs that were made at the same time beside each other.
-func (c *Comparison) pairUp(old, new []*run.Document) (a, b []*run.Document) {
-	a, b, c.Paired = paired(old, new)
-	if !c.Paired {
-		if old[0].Beside != nil {
-			c.Warnings = append(c.Warnings, "the runs were made at the same time as others, but not each has one partner on the other side, so they are not judged in pairs")
-		}
-		return c.leaveInterrupted(old, new)
-	}
-	a, b = c.leaveInterrupted(a, b)
-	valid, others, disturbed := undisturbed(a, b)
-	if disturbed == 0 || len(valid) == 0 {
-		return a, b
-	}
-	c.Warnings = append(c.Warnings, fmt.Sprintf("left out %d of %d pairs, of which both runs are invalid: the machine had no time for either", disturbed, len(a)))
-	return valid, others
-}
-
-// allDifferences are those of configuration and circumstances, of the servers too or without them.
-func allDifferences(old, new []*run.Document, servers bool) []string {
-	var differences []string
-	add := func(lines []string) {
-		for _, line := range lines {
-			if !slices.Contains(differences, line) {
-				differences = append(differences, line)
-			}
+	if refused != nil {
+		c.Outcome, c.FirstWorse, c.Next, c.Text = Inconclusive, "", "", "Not judged: "+refused.Error()+"."
+		for i := range c.Rows {
+			c.Rows[i].Outcome = Inconclusive
 		}
 	}
-	var differ run.Differences
-	for _, side := range [][]*run.Document{old, new} {
-		for _, r := range side {
-			add(run.Differ([]run.Field{{Name: "driver within a side", Value: side[0].Driver.String()}}, []run.Field{{Name: "driver within a side", Value: r.Driver.String()}}))
-			fields := slices.Concat(r.Configuration(), r.Circumstances())
-			if !servers {
-				fields = slices.DeleteFunc(fields, run.Field.OfServer)
-			}
-			add(differ.Of(fields))
+	return c, ctx.Err()
+}
+
+// arrange finds the reference, and makes the sets that are compared; the runs of a reference may be a set of their own.
+func (c *Comparison) arrange(given []Set, o Options) (sets []Set, err error) {
+	runs := allOf(given)
+	sets = given
+	if o.By != "" {
+		if sets, err = group(runs, o.By); err != nil {
+			return nil, err
 		}
 	}
-	return differences
-}
-
-// checkDistinct refuses a run that is given twice: its copies are no further evidence.
-func checkDistinct(old, new []*run.Document) error {
-	seen := map[string]bool{}
-	for _, r := range slices.Concat(old, new) {
-		key := r.RunID + r.Started.Format(time.RFC3339Nano)
-		if r.RunID != "" && seen[key] {
-			return &DuplicateRunError{RunID: r.RunID, Started: r.Started}
+	c.Reference, c.of = findReference(runs, sets)
+	others := c.others(sets)
+	if c.Reference != "" && o.By != "" { // whose name may be that of a set
+		others, err = group(allOf(others), o.By)
+		sets = append(slices.Clone(others), Set{c.Reference, keep([]Set{{Runs: runs}}, false, c.isReference)[0].Runs})
+	}
+	if len(others) < 2 && err == nil {
+		err = errors.New("expected two sets of runs or more, got one; name another folder, or tell the runs apart by --by")
+	}
+	for _, s := range sets {
+		if len(s.Runs) == 0 && err == nil {
+			err = fmt.Errorf("%s: expected at least one run", s.Name)
 		}
-		seen[key] = true
 	}
-	return nil
+	return sets, err
 }
 
-// DuplicateRunError says that one run was given more than once.
-type DuplicateRunError struct {
-	RunID   string
-	Started time.Time
+func (c *Comparison) isReference(r *run.Document) bool {
+	return c.Reference != "" && r.Driver.String() == c.Reference
 }
 
-func (e *DuplicateRunError) Error() string {
-	return fmt.Sprintf("run %s of %s is given twice: copies of a run are no further evidence; give each run once",
-		e.RunID, e.Started.Format(time.RFC3339))
+// others returns the sets without the runs of the reference.
+func (c *Comparison) others(sets []Set) []Set {
+	return keep(sets, c.Reference != "", func(r *run.Document) bool { return !c.isReference(r) })
 }
 
-func countsOf(runs []*run.Document) (all []run.Counts) {
-	for _, r := range runs {
-		all = append(all, r.Counts)
+// Judged returns the sets that were compared, without runs that were left out and without the reference.
+func (c *Comparison) Judged() []Set { return c.sets }
+
+// newSummary sums up the judged runs of a set, and says of all its runs what they are of.
+func newSummary(s Set, all []*run.Document) Summary {
+	sum := Summary{Name: s.Name, Driver: all[0].Driver.String(), Server: all[0].ServerText(), Runs: len(s.Runs), Counts: total(s.Runs)}
+	if at := addressOf(all); at != "" {
+		sum.Server += " at " + at
 	}
-	return all
-}
-
-func newSide(runs []*run.Document) Side {
-	s := Side{Driver: runs[0].Driver.String(), Server: runs[0].ServerText(), Runs: len(runs)}
 	var calls []float64
-	for _, r := range runs {
-		s.Counts = s.Counts.Plus(r.Counts)
+	for _, r := range s.Runs {
 		if r.ServerStats != nil {
 			calls = append(calls, r.ServerStats.TransferCallsPerMessage)
 		}
 	}
 	if len(calls) > 0 {
 		median := stats.Median(calls)
-		s.Calls = &median
+		sum.Calls = &median
 	}
-	return s
+	return sum
 }
 
-// tellApart says where the servers are of sides that are called the same, where that is not the same.
-func (c *Comparison) tellApart() {
-	old, new := address(c.old), address(c.new)
-	if c.Old.Driver != c.New.Driver || c.Old.Server != c.New.Server || old == new {
-		return
-	}
-	for _, side := range []struct {
-		s  *Side
-		at string
-	}{{&c.Old, old}, {&c.New, new}} {
-		if side.at != "" {
-			side.s.Server += " at " + side.at
-		}
-	}
-}
-
-// address is that of the server of all the runs, empty where they have none, or not the same.
-func address(runs []*run.Document) string {
+// addressOf returns the address of the server, empty if the runs do not share it.
+func addressOf(runs []*run.Document) string {
 	at := runs[0].ServerAddress()
 	if slices.ContainsFunc(runs, func(r *run.Document) bool { return r.ServerAddress() != at }) {
 		return ""

@@ -1,10 +1,13 @@
 package compare
 
 import (
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,378 +15,296 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
 )
 
-// side is a number of runs whose lateness is scaled, each a little different.
-func side(first uint64, runs int, scale float64) []*run.Document {
-	var all []*run.Document
-	for i := range uint64(runs) {
-		r := runtest.Sample(first+i, 10_000, scale*(1+float64(i%3)/100))
+// runs returns n runs of a version, two minutes apart, the later minute for odd seeds.
+func runs(seed uint64, n int, scale float64) (all []*run.Document) {
+	for i := range uint64(n) {
+		r := runtest.Sample(seed+2*i, 20_000, scale*(1+.02*float64(i%3)))
+		r.Scenario.Seed = 1
+		r.Started = time.Date(2026, 1, 1, 0, int(2*i+seed%2), 0, 0, time.UTC)
 		all = append(all, r)
 	}
 	return all
 }
 
-func compare(t *testing.T, old, new []*run.Document) *Comparison {
+func judge(t *testing.T, old, new []*run.Document) *Comparison {
 	t.Helper()
-	c, err := Runs(old, new, Options{MinEffect: .05})
+	c, err := Sets(t.Context(), []Set{{"old", old}, {"new", new}}, DefaultOptions())
 	require.NoError(t, err)
+	_, err = json.Marshal(c)
+	require.NoError(t, err, "no figure is infinite")
 	return c
 }
 
-func TestOneRunASideIsInconclusive(t *testing.T) {
-	c := compare(t, side(1, 1, 1), side(100, 1, 10))
-	require.Equal(t, Inconclusive, c.Outcome)
-	for _, row := range c.Rows {
-		require.Empty(t, row.Outcome)
-		require.Nil(t, row.P)
-	}
-}
-
-func TestFiveRunsAreStillTooFew(t *testing.T) {
-	require.Equal(t, Inconclusive, compare(t, side(1, 5, 1), side(100, 6, 10)).Outcome)
-}
-
-func TestComparisonFindsAPlantedChange(t *testing.T) {
-	base, slower := side(1, 8, 1), side(100, 8, 1.2)
-	worse := compare(t, base, slower)
-	require.Equal(t, Worse, worse.Outcome)
-	require.Equal(t, Better, compare(t, slower, base).Outcome)
-	require.Equal(t, NoDifference, compare(t, base, side(200, 8, 1)).Outcome)
-	for _, row := range worse.Rows {
-		// p99.9 of 10,000 messages has too few beyond it to be judged.
-		require.Equal(t, (row.Histogram == "lateness" || row.Histogram == "response_time" || row.Histogram == "server_cpu") && row.Stat != "max" && row.Stat != "p99.9", row.P != nil, "%s %s", row.Histogram, row.Stat)
-	}
-}
-
-// What OLD never lost is no chance, however few the runs; and more runs than can be looked at are refused.
-func TestFewAndManyRuns(t *testing.T) {
-	lossy := side(100, 2, 1)
-	lossy[0].Counts.Lost = 1000
-	require.Equal(t, Worse, compare(t, side(1, 2, 1), lossy).Outcome)
-	old := side(1, 2, 1)
-	old[1].Counts.Lost = 10
-	both := compare(t, old, lossy)
-	require.Equal(t, Inconclusive, both.Outcome)
-	require.Contains(t, both.Text, "at least 6 runs a side, here are 2 runs against 2 runs. Not more than the runs differ by: 5 % of its messages were lost, of OLD 0.05 %.")
-
-	many := make([]*run.Document, MaxRuns+1)
-	for i := range many {
-		many[i] = side(uint64(i+1), 1, 1)[0]
-	}
-	_, err := Runs(many, old, Options{})
-	require.ErrorContains(t, err, "expected at most 200 runs a side, got 201")
-}
-
-func TestLossIsWorseHoweverFast(t *testing.T) {
-	lossy := side(100, 6, .5)
-	lossy[0].Counts.Lost = 1
-	require.Equal(t, Worse, compare(t, side(1, 6, 1), lossy).Outcome)
-}
-
-// What both sides are known to lose differs by chance; a fault that OLD has never shown does not.
-func TestLossOfBothSides(t *testing.T) {
-	for _, c := range []struct {
-		old, new int64
-		worse    bool
-	}{{3, 4, false}, {4, 3, false}, {10, 40, true}, {0, 1, true}, {5, 5, false}} {
-		old, fresh := side(1, 6, 1), side(101, 6, 1)
-		for i := range old {
-			old[i].Counts.Lost, fresh[i].Counts.Lost = c.old, c.new
-		}
-		require.Equal(t, c.worse, compare(t, old, fresh).Outcome == Worse, "%+v", c)
-	}
-}
-
-// A bad run is one event, however many messages it took; what it took is said.
-func TestABadRunOfEachSide(t *testing.T) {
-	old, fresh := side(1, 6, 1), side(101, 6, 1)
-	old[0].Counts.Lost, fresh[3].Counts.Lost = 1, 300
-	c := compare(t, old, fresh)
-	require.NotEqual(t, Worse, c.Outcome)
-	require.Contains(t, c.Text, "Not more than the runs differ by: 0.5 % of its messages were lost, of OLD 0.00167 %.")
-
-	// Flat sides, of which runs lose up to 300 at once, now and then.
-	const rounds = 400
-	rng := rand.New(rand.NewPCG(1, 2))
-	for _, chance := range []float64{.2, .6, 1} {
-		worse, first := 0, 0
-		drawn := func() []run.Counts {
-			all := make([]run.Counts, 6)
-			for i := range all {
-				all[i].Offered = 10_000
-				if rng.Float64() < chance {
-					all[i].Lost = 1 + rng.Int64N(300)
-				}
+func TestTwoSets(t *testing.T) {
+	for name, row := range map[string]struct {
+		n     int
+		scale float64
+		edit  func(old, new []*run.Document)
+		want  Outcome
+		text  string
+	}{
+		"a fifth later":  {8, 1.2, nil, Worse, "NEW is worse: lateness p50 +2"},
+		"earlier":        {8, .8, nil, Better, "NEW is better: lateness p50 −"},
+		"the same":       {8, 1, nil, NoDifference, "No difference: "},
+		"one run a side": {1, 3, nil, Inconclusive, "Inconclusive: a judgement needs 6 runs a side, here are 1 and 1."},
+		"five runs":      {5, 3, nil, Inconclusive, "needs 6 runs a side, here are 5 and 5"},
+		"one loss":       {1, 1, func(_, new []*run.Document) { new[0].Counts.Lost = 1 }, Worse, "NEW is worse: 0.005 % of its messages were lost (BASE: 0 %)."},
+		"loss of both": {8, 1, func(old, new []*run.Document) {
+			old[0].Counts.Lost, new[0].Counts.Lost = 5, 6
+		}, NoDifference, "No difference"},
+		"a worse loss in one run": {8, 1, func(old, new []*run.Document) {
+			old[0].Counts.Lost, new[0].Counts.Lost = 5, 60
+		}, NoDifference, "Not more than the runs differ: 0.0375 % of its messages were lost"},
+		"loss in half of the runs": {12, 1, func(old, new []*run.Document) {
+			old[0].Counts.Lost = 1
+			for i := range 8 {
+				new[i].Counts.Lost = 7
 			}
-			return all
-		}
-		for range rounds {
-			a, b := drawn(), drawn()
-			switch text, _ := moreFaults(a, b); {
-			case text == "":
-			case total(a).Lost == 0:
-				first++ // which is told by rule
-			default:
-				worse++
+		}, Worse, "were lost (BASE: "},
+		"overdue": {8, 1, func(_, new []*run.Document) { new[0].Counts.Pending = 1 }, Worse, "were due and never came"},
+		"later the next day": {8, 1.2, func(_, new []*run.Document) {
+			for _, r := range new {
+				r.Started = r.Started.AddDate(0, 0, 1)
 			}
-		}
-		t.Logf("chance of %g a run: worse %d, and lost for the first time %d, of %d", chance, worse, first, rounds)
-		require.LessOrEqual(t, worse, rounds*5/100)
-	}
-}
-
-// What is no longer lost does not make up for what comes twice; and what both do wrong in three ways differs by
-// chance in 1 of 20 at most, all ways together.
-func TestEachKindOfFaultIsJudgedByItself(t *testing.T) {
-	old, fresh := side(1, 6, 1), side(101, 6, 1)
-	old[0].Counts.Lost, fresh[3].Counts.Duplicate = 30, 30
-	c := compare(t, old, fresh)
-	require.Equal(t, Worse, c.Outcome)
-	require.Equal(t, "NEW is worse: 0.05 % of its messages were delivered more than once, of OLD 0 %.", c.Text)
-
-	const rounds = 2000
-	rng, worse := rand.New(rand.NewPCG(1, 1)), 0
-	drawn := func() (c run.Counts) {
-		c.Offered = 2000
-		for range c.Offered {
-			for _, in := range []*int64{&c.Lost, &c.Duplicate, &c.Early} {
-				if rng.IntN(100) == 0 {
-					*in++
-				}
+		}, Worse, "NEW is worse"},
+		"rising and later the next day": {12, 1.2, func(old, new []*run.Document) {
+			for i, r := range new {
+				*r = *runtest.Sample(uint64(100+i), 20_000, 1+.1*float64(i))
+				r.Scenario.Seed, r.Started = 1, old[i].Started.AddDate(0, 0, 1)
 			}
-		}
-		return c
-	}
-	for range rounds {
-		a, b := drawn(), drawn()
-		more := false
-		for _, f := range FaultsIn(a, b) {
-			more = more || f.More(a, b, significance/float64(len(FaultsIn(a, b))))
-		}
-		if more {
-			worse++
-		}
-	}
-	t.Logf("worse: %d of %d", worse, rounds)
-	require.LessOrEqual(t, worse, rounds*5/100)
-}
-
-func TestSmallChangesDoNotMatter(t *testing.T) {
-	c, err := Runs(side(1, 8, 1), side(100, 8, 1.2), Options{MinEffect: .5})
-	require.NoError(t, err)
-	require.Equal(t, NoDifference, c.Outcome)
-}
-
-func TestDifferentConfigurationsAreRefused(t *testing.T) {
-	old, new := side(1, 1, 1), side(2, 1, 1)
-	new[0].Scenario.Producers, new[0].Server.Version = 51, "8.0.0"
-	_, err := Runs(old, new, Options{})
-	var different *run.DifferenceError
-	require.ErrorAs(t, err, &different)
-	require.Equal(t, []string{"producers: 50 is not 51", "server: redis 7.0.15 is not redis 8.0.0"}, different.Differences)
-	c, err := Runs(old, new, Options{Force: true})
-	require.NoError(t, err)
-	require.Len(t, c.Differences, 2)
-}
-
-// Another driver is what a comparison is about; two drivers on one side are a mistake.
-func TestDriversMayDifferBetweenSidesOnly(t *testing.T) {
-	old, new := side(1, 1, 1), side(2, 2, 1)
-	old[0].Driver = run.Driver{Name: "redisson", Version: "4.7.0"}
-	compare(t, old, new)
-	new[1].Driver = run.Driver{Name: "memory"}
-	_, err := Runs(old, new, Options{})
-	require.ErrorContains(t, err, "driver within a side")
-}
-
-func TestReadSide(t *testing.T) {
-	root := t.TempDir()
-	for i, folder := range []string{"x/1", "x/2/deep", "y"} {
-		path := filepath.Join(root, folder)
-		require.NoError(t, os.MkdirAll(path, 0o755))
-		require.NoError(t, run.WriteFolder(path, runtest.Sample(uint64(i), 10, 1), nil))
-	}
-	for path, want := range map[string]int{
-		".": 3, "x": 2, "y/run.json": 1, "*": 3, "x/*": 2, "x/*/run.json": 1, "[xy]": 3,
+		}, Inconclusive, "Inconclusive: the sets were not measured by turns, so the hour may be what differs, for lateness p50 of NEW rises from run to run. Otherwise: NEW is worse"},
+		"two invalid of eight": {8, 1.2, func(_, new []*run.Document) {
+			new[1].Validity, new[4].Validity = &run.Validity{Reasons: []string{"the tool was slow"}}, &run.Validity{Reasons: []string{"the tool was slow"}}
+		}, Worse, "NEW is worse"},
+		"all interrupted": {6, 1.2, func(_, new []*run.Document) {
+			for _, r := range new {
+				r.Interrupted, r.Counts.Lost = true, 2
+			}
+		}, Inconclusive, "needs 6 runs a side, here are 6 and 0"},
 	} {
-		runs, err := ReadSide(filepath.Join(root, path))
-		require.NoError(t, err, path)
-		require.Len(t, runs, want, path)
-	}
-	require.NoError(t, os.MkdirAll(filepath.Join(root, "empty"), 0o755))
-	for _, path := range []string{"none", "z*", "empty", "[", "y/lateness.hgrm"} {
-		_, err := ReadSide(filepath.Join(root, path))
-		require.Error(t, err, path)
+		t.Run(name, func(t *testing.T) {
+			old, new := runs(100, row.n, 1), runs(1001, row.n, row.scale)
+			if row.edit != nil {
+				row.edit(old, new)
+			}
+			c := judge(t, old, new)
+			require.Equal(t, row.want, c.Outcome, c.Text)
+			require.Contains(t, c.Text, row.text)
+			if c.Outcome == Inconclusive && row.n < MinRuns {
+				require.Equal(t, "dq-bench run --driver dq:4.7.0 --driver dq:4.7.0 --producers 50 --consumers 8 --rate 1000 --duration 10s --delay 5s --payload-size 100 --repeat 6", c.Next)
+			}
+			for _, s := range c.Judged() {
+				require.NotEmpty(t, s.Runs)
+			}
+			switch name {
+			case "two invalid of eight":
+				require.Equal(t, 6, c.Sets[1].Runs)
+				require.Len(t, c.LeftOut, 2)
+				require.Contains(t, c.LeftOut[0], "dq:4.7.0 of 2026-01-01T00:03:00Z: it is invalid: the tool was slow")
+			case "all interrupted":
+				require.Contains(t, c.LeftOut[0], "it was interrupted, with 2 lost")
+			case "later the next day":
+				require.Contains(t, c.Notes[0], "no figure drifts within a set")
+			}
+		})
 	}
 }
 
-// Sides that look better than they are, and what a comparison must say.
-func TestComparisonIsNotTakenIn(t *testing.T) {
-	for name, change := range map[string]func(r *run.Document){
-		"half is overdue and pending": func(r *run.Document) { r.Counts.Delivered, r.Counts.Pending = 5000, 5000 },
-		"90 % of the offers refused":  func(r *run.Document) { r.Counts = run.Counts{Offered: 1000, Delivered: 1000, OfferErrors: 9000} },
-		"offers take 100 times as long": func(r *run.Document) {
-			slow := run.NewHistogram(run.TotalDigits)
-			for i := range int64(10_000) {
-				slow.Record(1e7 + i*1000)
+func TestRunsThatDifferAreRefused(t *testing.T) {
+	for name, row := range map[string]struct {
+		edit func(new []*run.Document)
+		want string
+	}{
+		"rate": {func(new []*run.Document) { new[3].Scenario.Rate = 2 }, "rate: 1000/s is not 2/s"},
+		"server": {func(new []*run.Document) {
+			new[0].Server = &run.Server{Product: "valkey", Version: "8", How: "process"}
+		}, "server"},
+		"machine":                   {func(new []*run.Document) { new[0].Measured = run.OverProtocol }, ""},
+		"two versions within a set": {func(new []*run.Document) { new[3].Driver.Version = "5" }, "implementation within new: dq:4.7.0 is not dq:5"},
+		"beside on one side":        {func(new []*run.Document) { new[0].Beside = &run.Beside{Block: "b", Sides: 2} }, "beside: one side at a time is not 2 sides at the same time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old, new := runs(100, 6, 1), runs(1001, 6, 2)
+			row.edit(new)
+			_, err := Sets(t.Context(), []Set{{"old", old}, {"new", new}}, DefaultOptions())
+			if row.want == "" {
+				require.NoError(t, err, "a run that does not tell is no difference")
+				return
 			}
-			r.Histograms.OfferRTT, r.Histograms.ResponseTime = slow, slow
-		},
-	} {
-		new := side(100, 8, .5)
-		for _, r := range new {
-			change(r)
-		}
-		require.Equal(t, Worse, compare(t, side(1, 8, 1), new).Outcome, name)
+			require.ErrorContains(t, err, row.want)
+			require.True(t, IsRefused(err))
+			o := DefaultOptions()
+			o.Force = true
+			c, err := Sets(t.Context(), []Set{{"old", old}, {"new", new}}, o)
+			require.NoError(t, err)
+			require.Equal(t, Inconclusive, c.Outcome)
+			require.Contains(t, c.Text, "Not judged: ")
+			require.NotEmpty(t, c.Rows)
+		})
 	}
-	for name, change := range map[string]func(r *run.Document){
-		"another machine": func(r *run.Document) {
-			r.Environment = run.Environment{OS: "linux", Arch: "arm64", CPUs: 64, GOMAXPROCS: 64}
-		},
-		"through a pipe": func(r *run.Document) { r.Measured = run.OverProtocol },
-		"another rate":   func(r *run.Document) { r.Scenario.Rate = 7 },
-	} {
-		old, new := side(1, 6, 1), side(100, 6, 1)
-		for _, r := range old {
-			r.Environment, r.Measured = run.Environment{OS: "linux", Arch: "amd64", CPUs: 2, GOMAXPROCS: 2}, run.InProcess
-		}
-		for _, r := range new {
-			r.Environment, r.Measured = old[0].Environment, run.InProcess
-			change(r)
-		}
-		_, err := Runs(old, new, Options{})
-		var different *run.DifferenceError
-		require.ErrorAs(t, err, &different, name)
-	}
-	one := runtest.Sample(1, 100, 1)
-	_, err := Runs([]*run.Document{one, one, one, one, one, one}, side(100, 6, 1), Options{Force: true})
+	old := runs(100, 6, 1)
+	_, err := Sets(t.Context(), []Set{{"old", old}, {"new", old[:1]}}, DefaultOptions())
 	var twice *DuplicateRunError
 	require.ErrorAs(t, err, &twice)
+	_, err = Sets(t.Context(), []Set{{"old", old}}, DefaultOptions())
+	require.ErrorContains(t, err, "expected two sets of runs or more")
+	_, err = Sets(t.Context(), []Set{{"old", old}, {"new", nil}}, DefaultOptions())
+	require.ErrorContains(t, err, "new: expected at least one run")
 }
 
-// What cannot be judged is not called different.
-func TestARunThatCannotBeJudgedIsRefusedForThatReason(t *testing.T) {
-	for want, change := range map[string]func(r *run.Document){
-		"it was interrupted":      func(r *run.Document) { r.Interrupted = true },
-		"it is invalid: too slow": func(r *run.Document) { r.Validity = &run.Validity{Reasons: []string{"too slow"}} },
-		"it was interrupted; it is invalid: nobody was in": func(r *run.Document) {
-			r.Interrupted, r.Validity = true, &run.Validity{Reasons: []string{"nobody was in"}}
-		},
-	} {
-		old, new := side(1, 6, 1), side(100, 1, 1)
-		change(new[0])
-		_, err := Runs(old, new, Options{})
-		require.True(t, IsRefused(err))
-		var unfit *UnfitError
-		require.ErrorAs(t, err, &unfit)
-		require.Len(t, unfit.Reasons, 1)
-		require.Contains(t, unfit.Reasons[0], new[0].RunID+" of dq:4.7.0 of ")
-		require.Contains(t, unfit.Reasons[0], want)
-		require.NotContains(t, err.Error(), "different configurations")
-		c, err := Runs(old, new, Options{Force: true})
-		require.NoError(t, err)
-		require.Equal(t, unfit.Reasons, c.Differences)
-
-		old[2].Scenario.Rate = 7 // both are said
-		_, err = Runs(old, new, Options{})
-		var different *run.DifferenceError
-		require.ErrorAs(t, err, &different)
-		require.Len(t, different.Differences, 1)
-		require.ErrorContains(t, err, want)
-	}
-	require.False(t, IsRefused(&DuplicateRunError{}))
-}
-
-// Servers are told apart by their addresses where nothing else does.
-func TestSidesThatAreCalledTheSameHaveTheirAddresses(t *testing.T) {
-	for want, at := range map[[2]string][2]string{
-		{"redis 7.0.15 (external) at a:1", "redis 7.0.15 (external) at b:1"}: {"a:1", "b:1"},
-		{"redis 7.0.15 (external)", "redis 7.0.15 (external)"}:               {"a:1", "a:1"},
-		{"redis 7.0.15 (external)", "redis 7.0.15 (external) at b:1"}:        {"", "b:1"},
-	} {
-		old, new := side(1, 2, 1), side(100, 2, 1)
-		for i := range old {
-			old[i].Server.Address, new[i].Server.Address = at[0], at[1]
+// inPairs returns runs of one instant: the machine makes both up to a hundred times as late, and new is scaled besides.
+func inPairs(pairs int, scale float64) (old, new []*run.Document) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for i := range uint64(pairs) {
+		machine := 1 + 99*rng.Float64()
+		a, b := runtest.Sample(2*i, 10_000, machine), runtest.Sample(2*i+1, 10_000, machine*scale)
+		for _, r := range []*run.Document{a, b} {
+			r.Scenario.Seed, r.Beside = 1, &run.Beside{Block: fmt.Sprint(i), Sides: 2}
 		}
-		c := compare(t, old, new)
-		require.Equal(t, want, [2]string{c.Old.Server, c.New.Server})
+		old, new = append(old, a), append(new, b)
 	}
-	old, new := side(1, 2, 1), side(100, 2, 1)
-	old[0].Server.Address, new[0].Driver.Version = "a:1", "3.16.6"
-	new[1].Driver.Version = "3.16.6"
-	require.Equal(t, "redis 7.0.15 (external)", compare(t, old, new).Old.Server)
+	rng.Shuffle(pairs, func(i, k int) { new[i], new[k] = new[k], new[i] }) // the blocks tell the pairs
+	return old, new
 }
 
-// What is shown beside each other all the same is refused in the words of what is not; servers that are to be compared
-// may differ, and nothing else may.
-func TestWhatIsShownIsJudgedByTheSameRule(t *testing.T) {
-	old, new := side(1, 6, 1), side(100, 6, 1)
-	new[3].Validity = &run.Validity{Reasons: []string{"the server was gone"}}
-	new[3].Counts.Unknown = 50
-	for _, o := range []Options{{}, {Servers: true}} {
-		_, err := Runs(old, new, o)
-		require.True(t, IsRefused(err))
-		c, shown := Shown(old, new, o)
-		require.NoError(t, shown)
-		require.Equal(t, Inconclusive, c.Outcome)
-		require.Equal(t, "Not judged: "+err.Error()+".", c.Text)
-	}
+func TestPairs(t *testing.T) {
+	c := judge(t, firstOf(inPairs(MinPairs, 1.2)), secondOf(inPairs(MinPairs, 1.2)))
+	require.True(t, c.Paired)
+	require.Equal(t, Worse, c.Outcome, c.Text)
 
-	old, new = side(1, 6, 1), side(100, 6, 3)
-	for _, r := range new {
-		r.Server = &run.Server{Product: "valkey", Version: "9"}
+	old, new := inPairs(MinPairs-1, 2)
+	c = judge(t, old, new)
+	require.Contains(t, c.Text, "needs 10 pairs, here are 9 and 9")
+	require.Contains(t, c.Next, "--beside --repeat 10")
+
+	old, new = inPairs(MinPairs, 2)
+	new[3].Beside.Block = "of another run"
+	c = judge(t, old, new)
+	require.False(t, c.Paired)
+	require.Contains(t, c.Notes[0], "not each has one partner")
+
+	old, new = inPairs(MinPairs+1, 1.2)
+	old[4].Validity = &run.Validity{Reasons: []string{"too slow"}}
+	c = judge(t, old, new)
+	require.Equal(t, Worse, c.Outcome, c.Text)
+	require.Equal(t, MinPairs, c.Sets[0].Runs)
+	require.Len(t, c.LeftOut, 2, "a run goes with its partner")
+
+	// Two versions, each beside the reference: their ratios are compared.
+	a, ref1 := inPairs(8, 1)
+	b, ref2 := inPairs(8, 1/1.5)
+	for i := range a {
+		ref1[i].Driver.Name, ref2[i].Driver.Name = "redisson", "redisson"
+		b[i].Beside = &run.Beside{Block: "b" + b[i].Beside.Block, Sides: 2}
+		ref2[i].Beside = &run.Beside{Block: "b" + ref2[i].Beside.Block, Sides: 2}
+		for _, r := range []*run.Document{b[i], ref2[i]} {
+			r.Started, r.RunID = r.Started.AddDate(0, 1, 0), "b"+r.RunID
+		}
 	}
-	c, err := Shown(old, new, Options{})
+	c = judge(t, append(ref1, a...), append(ref2, b...))
+	require.Equal(t, "redisson:4.7.0", c.Reference)
+	require.Equal(t, Worse, c.Outcome, c.Text)
+	require.InDelta(t, 1.5, c.Rows[0].Ratio.Value, .1)
+}
+
+func firstOf(a, _ []*run.Document) []*run.Document  { return a }
+func secondOf(_, b []*run.Document) []*run.Document { return b }
+
+// The p99 per second is compared second by second: what one second does to both is no difference.
+func TestSecondsOfAPairAreTheSameSeconds(t *testing.T) {
+	old, new := &run.Document{}, &run.Document{}
+	for i, p99 := range []int64{1e6, 80e6, 3e6, 500e6, 2e6} {
+		second := run.Interval{Second: float64(i + 1), Delivered: 1000, PastDueP99: p99, HiccupNs: p99}
+		old.Intervals = append(old.Intervals, second)
+		second.PastDueP99 += p99 / 10
+		new.Intervals = append(new.Intervals, second)
+	}
+	new.Intervals = new.Intervals[1:] // one side may lack one
+	require.InDelta(t, 1.1, ratioOfSeconds(old, new, "past_due"), 1e-9)
+	require.InEpsilon(t, 2e6, p99OfCalmSeconds(old, "past_due"), 1e-9, "of the three seconds with the shortest hiccups")
+	new.Intervals[0].Delivered, new.Intervals[1].Delivered = 10, 10
+	require.NotEqual(t, 1.1, ratioOfSeconds(old, new, "past_due"), "too few seconds that both fill")
+}
+
+func TestManySets(t *testing.T) {
+	by := func(by string, all []*run.Document) (*Comparison, error) {
+		o := DefaultOptions()
+		o.By = by
+		return Sets(t.Context(), []Set{{Runs: all}}, o)
+	}
+	var all []*run.Document
+	for v := range 8 {
+		version := runs(uint64(100*v), 6, 1+float64(v/4))
+		for i, r := range version {
+			r.Driver.Version, r.Started = fmt.Sprintf("3.%d.0", v+7), time.Date(2026, 1, 1, i, v, 0, 0, time.UTC)
+			r.Labels = map[string]string{"host": string(rune('h' - v))}
+			r.RunID += fmt.Sprint(v)
+		}
+		all = append(version, all...) // not in the order of versions
+	}
+	c, err := by("version", all)
 	require.NoError(t, err)
-	require.Contains(t, c.Text, "Not judged: the runs have different configurations (server: ")
-	c, err = Shown(old, new, Options{Servers: true})
-	require.NoError(t, err)
+	require.Equal(t, []string{"3.7.0", "3.14.0"}, []string{c.Sets[0].Name, c.Sets[7].Name}, "in the order of versions")
 	require.Equal(t, Worse, c.Outcome)
-	require.Equal(t, []string{"server: redis 7.0.15 is not valkey 9"}, c.Differences)
-	new[0].Environment = run.Environment{OS: "plan9"}
-	old[0].Environment = run.Environment{OS: "linux"}
-	_, err = Runs(old, new, Options{Servers: true})
-	require.True(t, IsRefused(err))
-}
-
-// "No difference" takes an interval within the bounds; few or noisy runs cannot say so.
-func TestNoDifferenceMustBeShown(t *testing.T) {
-	noisy := func(first uint64) []*run.Document {
-		var all []*run.Document
-		for i := range uint64(6) {
-			all = append(all, runtest.Sample(first+i, 10_000, 1+.3*float64(i%3)))
-		}
-		return all
-	}
-	c, err := Runs(noisy(1), noisy(100), Options{MinEffect: .05})
+	require.Contains(t, c.Text, "3.14.0 is worse: lateness p50")
+	require.Contains(t, c.Text, "measure each beside one reference")
+	require.Len(t, c.Tracks[0].Values, 8)
+	require.False(t, c.Tracks[0].Judged)
+	c, err = by("label:host", all)
 	require.NoError(t, err)
-	require.Equal(t, Inconclusive, c.Outcome)
-	require.Regexp(t, `Inconclusive in lateness at p50.*runs a side would tell`, c.Text)
-}
-
-// What was measured beside the implementation, in whichever process, is comparable; what
-// was measured over the protocol is not.
-func TestOverTheProtocolIsNoMatchForBeside(t *testing.T) {
-	measured := func(first uint64, where run.Measured) []*run.Document {
-		runs := side(first, 6, 1)
-		for _, r := range runs {
-			r.Measured = where
-		}
-		return runs
+	require.Equal(t, "h", c.Sets[0].Name, "in the order of their first runs")
+	_, err = by("label:gone", all)
+	require.ErrorContains(t, err, "by label:gone: run ")
+	_, err = by("server", all)
+	require.ErrorContains(t, err, "expected two sets")
+	for _, r := range all {
+		r.Tool.Version = r.Driver.Version
 	}
-	_, err := Runs(measured(1, run.InProcess), measured(100, run.InProgram), DefaultOptions())
+	c, err = by("commit", all)
 	require.NoError(t, err)
-	_, err = Runs(measured(1, run.InProcess), measured(100, run.OverProtocol), DefaultOptions())
-	require.ErrorContains(t, err, "over the protocol")
+	require.Len(t, c.Sets, 8)
+	require.Error(t, CheckBy("label:"))
+	require.NoError(t, CheckBy("label:a"))
+
+	for _, r := range all {
+		if compareVersions(r.Driver.Version, "3.12") > 0 {
+			r.Counts.Duplicate = 3
+		}
+	}
+	c, err = by("version", all)
+	require.NoError(t, err)
+	require.Equal(t, "3.13.0", c.FirstWorse, c.Text)
+	require.Contains(t, c.Text, "Worse since 3.13.0: messages were delivered more than once since 3.13.0: 0.015 %, before 0 %")
 }
 
-// One run that does not tell its machine lets no others in that differ.
-func TestASilentRunDoesNotSwitchTheRefusalOff(t *testing.T) {
-	old, new := side(1, 4, 1), side(100, 4, 1)
-	for i, r := range append(old[1:len(old):len(old)], new...) {
-		r.Environment.OS, r.Environment.CPUs = "linux", 1+63*(i/3)
-		r.Measured = []run.Measured{run.InProcess, run.OverProtocol}[min(i/3, 1)]
+func TestVersionsInOrder(t *testing.T) {
+	inOrder := []string{"1-dev", "1", "1.2-alpha1", "1.2-beta", "1.2-RC1", "1.2.0.Final", "1.2.1", "1.10", "2-custom", "v3.0"}
+	for i, a := range inOrder {
+		for k, b := range inOrder[i+1:] {
+			require.Negative(t, compareVersions(a, b), "%s %s %d", a, b, k)
+			require.Positive(t, compareVersions(b, a))
+		}
 	}
-	_, err := Runs(old, new, DefaultOptions())
-	require.ErrorContains(t, err, "with 64 CPUs")
-	require.ErrorContains(t, err, "measured: beside the implementation is not over the protocol")
+	require.Zero(t, compareVersions("4.0.0.Final", "v4"))
+}
+
+func TestRead(t *testing.T) {
+	folder := t.TempDir()
+	for i := range 2 {
+		text, err := runtest.Sample(uint64(i), 100, 1).Encode()
+		require.NoError(t, err)
+		in := filepath.Join(folder, fmt.Sprint(i))
+		require.NoError(t, os.Mkdir(in, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(in, run.File), text, 0o600))
+	}
+	all, err := Read(t.Context(), filepath.Join(folder, "*"))
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "1", run.File), []byte("{"), 0o600))
+	all, err = Read(t.Context(), folder)
+	require.Error(t, err)
+	require.Len(t, all, 1)
+	_, err = Read(t.Context(), filepath.Join(folder, "none"))
+	require.Error(t, err)
+	require.Equal(t, "1 run", CountRuns(1))
 }

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -9,103 +10,100 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// Fault is one kind of wrong that is done to messages. Each is judged by itself: messages that
-// come twice are not made up for by others that are no longer lost.
-type Fault struct {
-	// Name is that of the count, such as "lost", or "overdue" for those that were due and never came.
-	Name string
-	// Few says behind a number what so many messages were: "lost".
-	Few string
-	// Of counts the messages of a run.
-	Of func(run.Counts) int64
-
+// A fault is one kind of mistreated message. Each kind is judged by itself: duplicates do not make up for losses.
+type fault struct {
+	few  string // behind a number: "lost"
 	what string // behind a share of the messages: "were lost"
+	of   func(run.Counts) int64
 }
 
-// Faults are all kinds: those that fail a run.
-var Faults = allFaults()
+var faults = allFaults()
 
-func allFaults() []Fault {
-	var all []Fault
+func allFaults() (all []fault) {
 	for _, c := range run.AllCounts {
 		if c.Effect == run.Wrong {
-			all = append(all, Fault{c.Name, c.Fault, c.Of, "were " + c.Fault})
+			all = append(all, fault{c.Fault, "were " + c.Fault, c.Of})
 		}
 	}
-	return append(all,
-		Fault{"overdue", "due and never came", func(c run.Counts) int64 { return c.Pending - c.NotDue }, "were due and never came"},
-		Fault{"offer_errors", "not offered", func(c run.Counts) int64 { return c.OfferErrors }, "could not be offered"})
+	return append(all, fault{"due and never came", "were due and never came", func(c run.Counts) int64 { return c.Pending - c.NotDue }},
+		fault{"not offered", "could not be offered", func(c run.Counts) int64 { return c.OfferErrors }})
 }
 
-// FaultsIn are the kinds that any of the counts has.
-func FaultsIn(counts ...run.Counts) []Fault {
-	return slices.DeleteFunc(slices.Clone(Faults), func(f Fault) bool {
-		return !slices.ContainsFunc(counts, func(c run.Counts) bool { return f.Of(c) > 0 })
-	})
+func (f fault) share(c run.Counts) float64 {
+	return float64(f.of(c)) / float64(max(c.Offered+c.OfferErrors, 1))
 }
 
-// Share is that of the messages that were to be offered.
-func (f Fault) Share(c run.Counts) float64 {
-	return float64(f.Of(c)) / float64(max(c.Offered+c.OfferErrors, 1))
-}
-
-// More reports whether b has more such faults than a beyond chance at a level, if as many of as many
-// messages were to have one: what a scenario is known to lose, both lose. That a has none and b
-// has one is never chance.
-func (f Fault) More(a, b run.Counts, level float64) bool {
-	before, now := f.Of(a), f.Of(b)
-	if f.Share(b) <= f.Share(a) {
-		return false
-	}
-	share := float64(b.Offered+b.OfferErrors) / float64(a.Offered+a.OfferErrors+b.Offered+b.OfferErrors)
-	return before == 0 || stats.BinomialAtLeast(now, before+now, share) <= level
-}
-
-// Text says to what share of the messages of b it was done, and to what share of those of a, which
-// are called old.
-func (f Fault) Text(a, b run.Counts, old string) string {
-	return fmt.Sprintf("%s of its messages %s, of %s %s", shareText(f.Share(b)), f.what, old, shareText(f.Share(a)))
-}
-
-func shareText(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
-
-// moreFaults says what was done wrong to more of the messages of NEW than of those of OLD, which
-// have the counts of some runs each. Either is empty if nothing was. Where OLD has runs with such a
-// fault, a bad run is one event, however many messages it took: then the runs of NEW must have it
-// more often, or worse, beyond chance as well. Of the others no more can be said than the numbers.
-func moreFaults(old, new []run.Counts) (worse, untold string) {
-	before, now := total(old), total(new)
-	kinds := FaultsIn(before, now)
-	level := significance / float64(len(kinds))
-	var beyond, within []string
-	for _, f := range kinds {
-		switch {
-		case !f.More(before, now, level):
-		case f.Of(before) > 0 && !f.moreRuns(old, new, level):
-			within = append(within, f.Text(before, now, "OLD"))
-		default:
-			beyond = append(beyond, f.Text(before, now, "OLD"))
-		}
-	}
-	return strings.Join(beyond, "; "), strings.Join(within, "; ")
-}
-
-// moreRuns reports whether the runs of NEW have greater shares than those of OLD beyond chance at a level.
-func (f Fault) moreRuns(old, new []run.Counts, level float64) bool {
-	u, p := stats.MannWhitney(f.shares(new), f.shares(old))
-	return p/2 <= level && u > float64(len(old)*len(new))/2
-}
-
-func (f Fault) shares(runs []run.Counts) (all []float64) {
-	for _, c := range runs {
-		all = append(all, f.Share(c))
+func (f fault) shares(runs []*run.Document) (all []float64) {
+	for _, r := range runs {
+		all = append(all, f.share(r.Counts))
 	}
 	return all
 }
 
-func total(runs []run.Counts) (sum run.Counts) {
-	for _, c := range runs {
-		sum = sum.Plus(c)
+// more reports whether new has more such faults than old: by messages, by runs, beyond chance at a level. One fault in new
+// and no fault in old is never chance. If old has some too, a bad run is one event, however many messages it mistreated:
+// then the runs of new must also have it more often, or worse.
+func (f fault) more(old, new []*run.Document, level float64) (byMessages, byRuns bool) {
+	a, b := total(old), total(new)
+	before, now := f.of(a), f.of(b)
+	switch {
+	case f.share(b) <= f.share(a):
+		return false, false
+	case before == 0:
+		return true, true
+	}
+	offered := float64(b.Offered + b.OfferErrors)
+	byMessages = stats.AtLeast(now, before+now, offered/(offered+float64(a.Offered+a.OfferErrors))) <= level
+	u := stats.Independent(f.shares(old), f.shares(new), .95)
+	return byMessages, u.P/2 <= level && u.Above
+}
+
+// moreFaults names the faults that new has more of than old, and the faults that differ no more than the runs do.
+func moreFaults(old, new Set) (worse, within string) {
+	kinds := slices.DeleteFunc(slices.Clone(faults), func(f fault) bool { return f.of(total(old.Runs))+f.of(total(new.Runs)) == 0 })
+	var beyond, chance []string
+	for _, f := range kinds {
+		text := fmt.Sprintf("%s of its messages %s (%s: %s)", percent(f.share(total(new.Runs))), f.what, old.Name, percent(f.share(total(old.Runs))))
+		switch byMessages, byRuns := f.more(old.Runs, new.Runs, significance/float64(len(kinds))); {
+		case byMessages && byRuns:
+			beyond = append(beyond, text)
+		case byMessages:
+			chance = append(chance, text)
+		}
+	}
+	return strings.Join(beyond, "; "), strings.Join(chance, "; ")
+}
+
+// faultsOf lists the faults of a run that is left out, ", with 3 lost": a lost message is lost, whatever the run is worth.
+func faultsOf(r *run.Document) string {
+	counts := r.Counts
+	if r.Interrupted {
+		counts.Pending, counts.NotDue = 0, 0 // may have come later
+	}
+	var texts []string
+	for _, f := range faults {
+		if n := f.of(counts); n > 0 {
+			texts = append(texts, fmt.Sprintf("%d %s", n, f.few))
+		}
+	}
+	if texts == nil {
+		return ""
+	}
+	return ", with " + strings.Join(texts, ", ")
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
+
+func total(runs []*run.Document) (sum run.Counts) {
+	for _, r := range runs {
+		sum = sum.Plus(r.Counts)
 	}
 	return sum
+}
+
+func roots(values []float64) (all []float64) {
+	for _, v := range values {
+		all = append(all, math.Sqrt(v))
+	}
+	return all
 }

@@ -1,174 +1,327 @@
 package compare
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"math"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// judge decides the rows that may be judged, and the whole.
-func (c *Comparison) judge(o Options) {
-	var judged []*Row
+// judge fills in rows and tracks, and decides.
+func (c *Comparison) judge(ctx context.Context, o Options) {
+	old, new := c.sets[0], c.sets[len(c.sets)-1]
+	if len(c.sets) == 2 {
+		old.Name, new.Name = "BASE", "NEW"
+	}
+	old.Runs, new.Runs = c.pairUp(old, new)
+	if len(old.Runs) > 0 && len(new.Runs) > 0 {
+		both := slices.Concat(old.Runs, new.Runs)
+		for _, f := range figures(both) {
+			if row, ok := c.row(f, old.Runs, new.Runs); ok {
+				c.Rows = append(c.Rows, row)
+			}
+		}
+		c.faults, c.within = moreFaults(old, new)
+		if n := lacking(both); n > 0 && n < len(both) {
+			c.Notes = append(c.Notes, fmt.Sprintf("judged by offer RTT, for %d of %d runs have not the response time of every offer; leave them out to judge the others by it", n, len(both)))
+		}
+	}
+	c.judgeRows(o)
+	c.conclude(old, new)
+	c.checkOrder(old, new)
+	if len(c.sets) > 2 {
+		c.follow(ctx, o)
+	}
+}
+
+func lacking(runs []*run.Document) (n int) {
+	for _, r := range runs {
+		if lacksResponse(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// pairUp puts partners at the same place, and takes the newest runs of large sets.
+func (c *Comparison) pairUp(old, new Set) (a, b []*run.Document) {
+	inOrder := func(runs []*run.Document) []*run.Document {
+		return slices.SortedStableFunc(slices.Values(runs), func(a, b *run.Document) int { return a.Started.Compare(b.Started) })
+	}
+	newest := func(s Set, runs []*run.Document) []*run.Document {
+		if len(runs) <= mostASide {
+			return runs
+		}
+		c.Notes = append(c.Notes, fmt.Sprintf("the newest %d of %d runs of %s are compared", mostASide, len(runs), s.Name))
+		return runs[len(runs)-mostASide:]
+	}
+	a = newest(old, inOrder(old.Runs))
+	if c.of == nil {
+		partners, paired := pair(inOrder(old.Runs), new.Runs)
+		if c.Paired = paired && len(partners) > 0; c.Paired {
+			return a, partners[len(partners)-len(a):]
+		}
+		if len(a) > 0 && a[0].Beside != nil {
+			c.Notes = append(c.Notes, "runs were made at the same time as others, but not each has one partner in the other set, so they are not judged in pairs")
+		}
+	}
+	return a, newest(new, inOrder(new.Runs))
+}
+
+// row estimates how a figure differs; false if a run lacks it.
+func (c *Comparison) row(f figure, old, new []*run.Document) (Row, bool) {
+	r := Row{Figure: f.name, Unit: f.unit, Old: stats.Median(f.values(old, nil)), New: stats.Median(f.values(new, nil))}
+	from, to := f.values(old, c.of), f.values(new, c.of)
+	if from == nil || to == nil {
+		return r, false
+	}
+	a, okA := logs(from)
+	b, okB := logs(to)
+	inLogs := okA && okB
+	if !inLogs {
+		a, b = from, to
+	}
+	var s stats.Shift
+	if c.Paired {
+		differences := make([]float64, len(a))
+		for i := range a {
+			differences[i] = b[i] - a[i]
+			if inLogs {
+				differences[i] = math.Log(f.times(old[i], new[i]))
+			}
+		}
+		if slices.ContainsFunc(differences, math.IsNaN) {
+			return r, false
+		}
+		s = stats.Paired(differences, 1-significance)
+	} else {
+		s = stats.Independent(a, b, 1-significance)
+	}
+	r.P, r.Shift = s.P, estimate(s, func(v float64) float64 { return v })
+	if inLogs {
+		ratio := estimate(s, math.Exp)
+		r.Ratio, r.Shift = &ratio, estimate(s, func(v float64) float64 { return r.Old * (math.Exp(v) - 1) })
+	}
+	if f.waited {
+		r.Floor = 1 // a time: MinDelta applies
+	}
+	return r, true
+}
+
+func estimate(s stats.Shift, scale func(float64) float64) Estimate {
+	e := Estimate{Value: scale(s.Estimate)}
+	if !math.IsInf(s.Low, 0) && !math.IsInf(s.High, 0) {
+		low, high := scale(s.Low), scale(s.High)
+		e.Low, e.High = &low, &high
+	}
+	return e
+}
+
+// judgeRows decides each row.
+func (c *Comparison) judgeRows(o Options) {
 	var p []float64
-	need := c.needed()
-	enough := c.Old.Runs >= need && c.New.Runs >= need
-	for i := range c.Rows {
-		row := &c.Rows[i]
+	for _, r := range c.Rows {
+		p = append(p, r.P)
+	}
+	for i, chance := range stats.Holm(p) {
+		r := &c.Rows[i]
+		r.P, r.Floor = chance, max(o.MinEffect*math.Abs(r.Old), r.Floor*float64(o.MinDelta))
 		switch {
-		case !row.figure.judged:
-		case !row.bears:
-			row.Refused = "fewer than " + strconv.Itoa(judgedTail) + " messages of a run lie beyond it"
-		case !enough:
-			row.Refused = "fewer than " + CountRuns(need) + " a side"
+		case r.Shift.Low != nil && -r.Floor <= *r.Shift.Low && *r.Shift.High <= r.Floor:
+			r.Outcome = NoDifference
+		case chance > significance || math.Abs(r.Shift.Value) <= r.Floor:
+			r.Outcome = Inconclusive
+		case r.Shift.Value < 0:
+			r.Outcome = Better
 		default:
-			judged, p = append(judged, row), append(p, row.chance)
+			r.Outcome = Worse
+		}
+	}
+}
+
+// conclude decides the last set against the first.
+func (c *Comparison) conclude(old, new Set) {
+	found := map[Outcome][]Row{}
+	for _, r := range c.Rows {
+		found[r.Outcome] = append(found[r.Outcome], r)
+	}
+	need := MinRuns
+	if c.Paired {
+		need = MinPairs
+	}
+	c.Outcome = Inconclusive
+	switch {
+	case c.faults != "":
+		c.Outcome, c.Text = Worse, new.Name+" is worse: "+c.faults+"."
+	case len(old.Runs) < need || len(new.Runs) < need:
+		what := "runs a side"
+		if c.Paired {
+			what = "pairs"
+		}
+		c.Text = fmt.Sprintf("Inconclusive: a judgement needs %d %s, here are %d and %d.", need, what, len(old.Runs), len(new.Runs))
+		c.Next = c.command(need)
+	case len(c.Rows) == 0:
+		c.Text = fmt.Sprintf("Inconclusive: no quantile of every run has %d messages beyond it; measure for longer, or at a higher rate.", tailOfRun)
+	case len(found[Worse]) > 0:
+		c.Outcome, c.Text = Worse, new.Name+" is worse: "+changes(found[Worse])+"."
+	case len(found[Better]) > 0:
+		c.Outcome, c.Text = Better, new.Name+" is better: "+changes(found[Better])+"."
+	case len(found[Inconclusive]) > 0:
+		c.inconclusive(found[Inconclusive], min(len(old.Runs), len(new.Runs)))
+	default:
+		c.Outcome, c.Text = NoDifference, "No difference: every change lies within the bounds of what matters, with 95 % confidence."
+	}
+	if c.within != "" {
+		c.Text += " Not more than the runs differ: " + c.within + "."
+	}
+}
+
+// inconclusive says what the runs could have shown, and how many runs would decide.
+func (c *Comparison) inconclusive(rows []Row, runs int) {
+	ratio := func(r Row) float64 {
+		if r.Shift.Low == nil {
+			return math.Inf(1)
+		}
+		return (*r.Shift.High - *r.Shift.Low) / 2 / r.Floor
+	}
+	widest := slices.MaxFunc(rows, func(a, b Row) int { return cmp.Compare(ratio(a), ratio(b)) })
+	c.Text = fmt.Sprintf("Inconclusive: %s; what matters begins at ±%s.", change(widest), run.FormatNs(int64(widest.Floor)))
+	switch need := math.Ceil(float64(runs) * ratio(widest) * ratio(widest)); {
+	case ratio(widest) > 1 && need < mostUseful:
+		c.Text += fmt.Sprintf(" About %.0f runs a side would decide.", need)
+		c.Next = c.command(int(need))
+	case ratio(widest) > 1:
+		c.Text += " The runs differ too much among themselves: measure for longer, or on a quieter machine."
+	}
+}
+
+// mostUseful is how many runs a side are worth suggesting.
+const mostUseful = 500
+
+// command is how to make so many runs of the first and the last set by turns.
+func (c *Comparison) command(repeat int) string {
+	first, last := c.sets[0], c.sets[len(c.sets)-1]
+	if len(first.Runs) == 0 || len(last.Runs) == 0 {
+		return ""
+	}
+	a, b := first.Runs[0], last.Runs[0]
+	s := a.Scenario
+	load := fmt.Sprintf("--producers %d --consumers %d --rate %s --duration %s --delay %s --payload-size %d", s.Producers, s.Consumers, run.FormatFloat(s.Rate), s.Duration, quoted(s.Delay), s.PayloadSize)
+	if name, variant, _ := strings.Cut(s.Name, "/"); name != "" {
+		load = "-f " + name
+		if variant != "" {
+			load += " --variant " + variant
+		}
+	}
+	sides := fmt.Sprintf("--driver %s --driver %s", quoted(a.Driver.String()), quoted(b.Driver.String()))
+	if at, other := a.ServerAddress(), b.ServerAddress(); at != other && at != "" && other != "" {
+		sides += fmt.Sprintf(" --redis redis://%s --redis redis://%s", at, other)
+	}
+	beside := ""
+	if c.Paired {
+		beside = " --beside"
+	}
+	return fmt.Sprintf("dq-bench run %s %s%s --repeat %d", sides, load, beside, repeat)
+}
+
+// quoted writes a word for a shell.
+func quoted(word string) string {
+	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:,+-_/") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\\''`) + "'"
+}
+
+// changes lists the greatest changes of rows, and counts the others.
+func changes(rows []Row) string {
+	const most = 3
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		return cmp.Compare(math.Abs(b.Shift.Value)/b.Floor, math.Abs(a.Shift.Value)/a.Floor)
+	})
+	var texts []string
+	for i, r := range rows[:min(most, len(rows))] {
+		text := change(r)
+		if i > 0 {
+			text, _, _ = strings.Cut(text, " (95")
+		}
+		texts = append(texts, text)
+	}
+	if more := len(rows) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// change writes "past due p99 +20.1 % (95 % interval +18.2 … +22 %)".
+func change(r Row) string {
+	e, write := r.Shift, func(v float64) string { return signed(run.FormatNs(int64(v)), v) }
+	unit := ""
+	if r.Ratio != nil {
+		e, unit = *r.Ratio, " %"
+		write = func(v float64) string { return signed(fmt.Sprintf("%.1f", 100*(v-1)), v-1) }
+	}
+	text := r.Figure + " " + write(e.Value) + unit
+	if e.Low != nil {
+		text += " (95 % interval " + write(*e.Low) + " … " + write(*e.High) + unit + ")"
+	}
+	return text
+}
+
+func signed(text string, v float64) string {
+	if v > 0 {
+		return "+" + text
+	}
+	return strings.Replace(text, "-", "−", 1)
+}
+
+const notByTurns = "the sets were not measured by turns, so the hour may be what differs"
+
+// checkOrder takes a judgement back if one set was measured after the other, and a figure drifts within a set.
+func (c *Comparison) checkOrder(old, new Set) {
+	if c.Paired || len(old.Runs) == 0 || len(new.Runs) == 0 || stats.Independent(starts(old), starts(new), .95).P > significance {
+		return
+	}
+	if drift := c.drift(old, new); drift != "" && c.faults == "" && c.Outcome != Inconclusive {
+		c.Outcome, c.Text = Inconclusive, "Inconclusive: "+notByTurns+", for "+drift+" from run to run. Otherwise: "+c.Text
+		c.Next = c.command(max(len(old.Runs), len(new.Runs)))
+		return
+	}
+	if c.Outcome != Inconclusive {
+		c.Notes = append(c.Notes, notByTurns+"; no figure drifts within a set")
+	}
+}
+
+func starts(s Set) (all []float64) {
+	for _, r := range s.Runs {
+		all = append(all, float64(r.Started.UnixMilli()))
+	}
+	return all
+}
+
+// drift names a figure that rises or falls from run to run within a set; empty if there is none.
+func (c *Comparison) drift(sets ...Set) string {
+	var p []float64
+	var names []string
+	for _, s := range sets {
+		for _, f := range figures(s.Runs) {
+			if values := f.values(s.Runs, c.of); values != nil {
+				way := "rises"
+				if n := len(values); stats.Median(values[:n/2]) > stats.Median(values[n/2:]) {
+					way = "falls"
+				}
+				p, names = append(p, stats.Trend(values)), append(names, fmt.Sprintf("%s of %s %s", f.name, s.Name, way))
+			}
 		}
 	}
 	for i, chance := range stats.Holm(p) {
-		floor := o.floor(judged[i])
-		judged[i].P, judged[i].Floor = &chance, &floor
-		judged[i].Outcome = judged[i].outcome(chance, floor)
-	}
-	c.Outcome, c.Text = c.conclude(judged, enough)
-	if c.untold != "" {
-		c.Text += " Not more than the runs differ by: " + c.untold + "."
-	}
-}
-
-// needed is how many runs a side a judgement needs.
-func (c *Comparison) needed() int {
-	if c.Paired {
-		return MinPairs
-	}
-	return MinRuns
-}
-
-func (c *Comparison) ofPairs() string {
-	if c.Paired {
-		return " of runs in pairs"
+		if chance <= significance {
+			return names[i]
+		}
 	}
 	return ""
 }
-
-// floor is the smallest shift of a row that matters.
-func (o Options) floor(row *Row) float64 {
-	floor := o.MinEffect * math.Abs(row.Old)
-	if row.figure.isTime {
-		floor = max(floor, float64(o.MinDelta))
-	}
-	return floor
-}
-
-func (row *Row) outcome(p, floor float64) Outcome {
-	switch {
-	case row.Low != nil && -floor <= *row.Low && *row.High <= floor:
-		return NoDifference
-	case p > significance || math.Abs(row.Shift) <= floor:
-		return Inconclusive
-	case row.Shift < 0:
-		return Better
-	default:
-		return Worse
-	}
-}
-
-func (c *Comparison) conclude(judged []*Row, enough bool) (Outcome, string) {
-	if c.faults != "" {
-		return Worse, c.faults
-	}
-	if !enough {
-		return Inconclusive, "Inconclusive: a judgement" + c.ofPairs() + " needs at least " + CountRuns(c.needed()) + " a side, here are " +
-			CountRuns(c.Old.Runs) + " against " + CountRuns(c.New.Runs) + "."
-	}
-	if len(judged) == 0 {
-		return Inconclusive, "Inconclusive: no quantile has enough messages beyond it in every run."
-	}
-	found := map[Outcome][]*Row{}
-	for _, row := range judged {
-		found[row.Outcome] = append(found[row.Outcome], row)
-	}
-	for _, o := range []Outcome{Worse, Better} {
-		if rows := found[o]; len(rows) > 0 {
-			return o, "NEW is " + string(o) + " in " + names(rows) + "."
-		}
-	}
-	if rows := found[Inconclusive]; len(rows) > 0 {
-		text := "Inconclusive in " + names(rows) + ": " + c.missing(judged)
-		if alike := found[NoDifference]; len(alike) > 0 {
-			text += " No difference in " + names(alike) + "."
-		}
-		return Inconclusive, text
-	}
-	return NoDifference, "No difference: every change lies within the bounds of what matters, with 95 % confidence."
-}
-
-// unjudge takes every judgement back, for the reason given: the figures stay.
-func (c *Comparison) unjudge(reason error) {
-	for i := range c.Rows {
-		c.Rows[i].Outcome, c.Rows[i].P, c.Rows[i].Floor, c.Rows[i].Refused = "", nil, nil, reason.Error()
-	}
-	c.Outcome, c.Text = Inconclusive, "Not judged: "+reason.Error()+"."
-}
-
-// name is "lateness p99".
-func (row *Row) name() string {
-	return people(row.Histogram) + " " + row.Stat
-}
-
-// people call a histogram so.
-func people(histogram string) string {
-	return strings.Replace(strings.ReplaceAll(histogram, "_", " "), "cpu", "CPU", 1)
-}
-
-// names is "lateness at p50, p99 and server CPU per message".
-func names(rows []*Row) string {
-	var parts []string
-	last := ""
-	for _, row := range rows {
-		if row.Histogram == last {
-			parts[len(parts)-1] += ", " + row.Stat
-			continue
-		}
-		last = row.Histogram
-		at := " at "
-		if strings.HasPrefix(row.Stat, "per ") {
-			at = " "
-		}
-		parts = append(parts, people(last)+at+row.Stat)
-	}
-	if n := len(parts) - 1; n > 1 {
-		return strings.Join(parts[:n], "; ") + "; and " + parts[n]
-	}
-	return strings.Join(parts, " and ")
-}
-
-// missing says what these runs could have shown at least, and how many would do.
-func (c *Comparison) missing(judged []*Row) string {
-	var worst *Row
-	ratio := 0.
-	for _, row := range judged {
-		if row.Outcome != Inconclusive || row.Low == nil {
-			continue
-		}
-		if r := (*row.High - *row.Low) / 2 / *row.Floor; worst == nil || r > ratio {
-			worst, ratio = row, r
-		}
-	}
-	if worst == nil {
-		return "there are too few runs."
-	}
-	half := (*worst.High - *worst.Low) / 2
-	text := fmt.Sprintf("the interval of %s is ±%s wide, so that less than that could not have been seen; what matters begins at %s",
-		worst.name(), run.FormatNs(int64(half)), run.FormatNs(int64(*worst.Floor)))
-	if need := math.Ceil(float64(min(c.Old.Runs, c.New.Runs)) * ratio * ratio); ratio > 1 && need < maxUsefulRuns {
-		return text + fmt.Sprintf(": about %.0f runs a side would tell.", need)
-	}
-	return text + "."
-}
-
-// maxUsefulRuns is how many runs a side are worth suggesting.
-const maxUsefulRuns = 10_000

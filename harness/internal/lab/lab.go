@@ -125,7 +125,7 @@ func Load(ctx context.Context, out string, args ...string) ([]*run.Document, err
 	if err := cmd.Run(); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 99) {
 		return nil, fmt.Errorf("dq-bench run: %w", err)
 	}
-	runs, err := compare.ReadSide(out)
+	runs, err := compare.Read(ctx, out)
 	slices.SortFunc(runs, func(a, b *run.Document) int { return a.Started.Compare(b.Started) })
 	return runs, err
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Names of the files of one run.
@@ -137,34 +136,6 @@ func kindOf(mode fs.FileMode) string {
 		return "a pipe"
 	}
 	return "a device or socket"
-}
-
-// ReadStarted reads when a run began and no more: a tenth of the work of ReadFile, which may
-// yet refuse the file.
-func ReadStarted(path string) (time.Time, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return time.Time{}, fmt.Errorf("run file: %w", err)
-	case !info.Mode().IsRegular():
-		return time.Time{}, fmt.Errorf("run file %s: expected a regular file, got %s", path, kindOf(info.Mode()))
-	case info.Size() > maxRunFileSize:
-		return time.Time{}, fmt.Errorf("run file %s: larger than %d MiB, expected a run.json of 'dq-bench run'", path, maxRunFileSize>>20)
-	}
-	data, err := os.ReadFile(path)
-	if err == nil {
-		err = checkSchema(data)
-	}
-	var head struct {
-		Started time.Time `json:"started"`
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &head)
-	}
-	if err != nil {
-		return time.Time{}, fmt.Errorf("run file %s: %w", path, err)
-	}
-	return head.Started, nil
 }
 
 // Path is where the run was read from, empty if it was not.

@@ -12,7 +12,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,7 +25,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 	"github.com/dq-bench/dq-bench/harness/internal/fault"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
-	"github.com/dq-bench/dq-bench/harness/internal/page"
+	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -140,7 +139,7 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 		slos = run.WithDefault(slos, c.Expected)
 	}
 	out.Judge(slos, c.Expected...)
-	return out, o.written(page.WriteFolder(folder, out, result.Log))
+	return out, o.written(report.WriteFolder(folder, out, result.Log))
 }
 
 // written has a run stand whatever became of its files.
@@ -259,7 +258,7 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 		if err != nil {
 			return nil, err
 		}
-		if err := r.Page().WriteFile(filepath.Join(o.Out, page.File)); err != nil {
+		if err := r.Page().Save(filepath.Join(o.Out, report.File)); err != nil {
 			o.tell("warning: " + err.Error())
 		}
 		return r, nil
@@ -398,8 +397,8 @@ func (o Options) tell(text string) {
 func (r *Result) compare(sides []Side) error {
 	for i, side := range r.Sides[1:] {
 		options := compare.DefaultOptions()
-		options.Servers = sides[i+1].Redis != sides[0].Redis
-		c, err := compare.Shown(r.Sides[0].Runs, side.Runs, options)
+		options.Servers, options.Force = sides[i+1].Redis != sides[0].Redis, true
+		c, err := compare.Sets(context.Background(), []compare.Set{{Name: r.Sides[0].Name, Runs: r.Sides[0].Runs}, {Name: side.Name, Runs: side.Runs}}, options)
 		if err != nil {
 			return fmt.Errorf("compare %s with %s: %w", r.Sides[0].Name, side.Name, err)
 		}
@@ -408,15 +407,19 @@ func (r *Result) compare(sides []Side) error {
 	return nil
 }
 
-// WriteText prints the comparisons for a person.
-func (r *Result) WriteText(w io.Writer) error {
-	for i, c := range r.Comparisons {
-		if _, err := fmt.Fprintf(w, "OLD is %s, NEW is %s\n\n", r.Sides[0].Name, r.Sides[i+1].Name); err != nil {
-			return err
-		}
-		if err := page.WriteComparison(w, c); err != nil {
-			return err
-		}
+// Report is what a page shows of the series: each side, judged against the first.
+func (r *Result) Report() report.Result {
+	all := report.Result{Comparisons: r.Comparisons, Verdicts: true, Interrupted: r.Interrupted}
+	for _, side := range r.Sides {
+		all.Sets = append(all.Sets, compare.Set{Name: side.Name, Runs: side.Runs})
 	}
-	return nil
+	return all
+}
+
+// Page is the series for a browser. The page of a Single is the page of its run.
+func (r *Result) Page() report.Page {
+	if only := r.Single(); only != nil {
+		return report.OfRun(only)
+	}
+	return report.OfSets(r.Report())
 }

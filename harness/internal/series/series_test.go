@@ -12,8 +12,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
-	"github.com/dq-bench/dq-bench/harness/internal/page"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
@@ -54,11 +54,11 @@ func TestDoWritesEveryRunAndCompares(t *testing.T) {
 	require.Len(t, result.Comparisons, 1)
 	require.Equal(t, compare.Inconclusive, result.Comparisons[0].Outcome)
 	for _, folder := range []string{"memory", "memory-2"} {
-		runs, err := compare.ReadSide(filepath.Join(out, "some", folder))
+		runs, err := compare.Read(t.Context(), filepath.Join(out, "some", folder))
 		require.NoError(t, err)
 		require.Len(t, runs, 2)
 	}
-	require.FileExists(t, filepath.Join(out, "some", page.File))
+	require.FileExists(t, filepath.Join(out, "some", report.File))
 	require.Nil(t, result.Single())
 }
 
@@ -75,10 +75,10 @@ func TestAnInvalidRunIsMadeAgain(t *testing.T) {
 	require.Equal(t, 2, made)
 	require.Len(t, result.Sides[0].Runs, 2)
 	require.Contains(t, notices, "run 1 of 2 was invalid and is made again, 1 of at most 3 times in a series")
-	aside, err := compare.ReadSide(filepath.Join(out, "invalid"))
+	aside, err := compare.Read(t.Context(), filepath.Join(out, "invalid"))
 	require.NoError(t, err)
 	require.Len(t, aside, 3)
-	kept, err := compare.ReadSide(result.Sides[0].Folder)
+	kept, err := compare.Read(t.Context(), result.Sides[0].Folder)
 	require.NoError(t, err)
 	require.Len(t, kept, 2)
 }
@@ -183,11 +183,11 @@ func TestAnInterruptedSeriesIsJudgedByWhatRan(t *testing.T) {
 			require.Equal(t, "interrupted: "+row.notice, notice)
 			require.Len(t, result.Comparisons, len(got)-1)
 			for _, c := range result.Comparisons {
-				require.Equal(t, 1, c.Old.Runs)
-				require.Equal(t, 1, c.New.Runs)
+				require.Equal(t, compare.Inconclusive, c.Outcome)
+				require.NotEmpty(t, c.LeftOut, "the interrupted run")
 			}
 			require.Nil(t, result.Single())
-			require.FileExists(t, filepath.Join(out, page.File))
+			require.FileExists(t, filepath.Join(out, report.File))
 		})
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/dq-bench/dq-bench/harness/internal/page"
+	"github.com/dq-bench/dq-bench/harness/internal/report"
 )
 
 // Suite keeps what several cases come to as they are run one after the other. That of one case is the case.
@@ -57,23 +57,22 @@ func (s *Suite) NeverRan() []string {
 }
 
 // Cases are all of them for a page; nil where there is only one.
-func (s *Suite) Cases() *page.Cases {
+func (s *Suite) Cases() *report.Cases {
 	if len(s.names) == 1 {
 		return nil
 	}
-	cases := &page.Cases{Kind: s.kind}
+	cases := &report.Cases{Kind: s.kind}
 	for i, name := range s.names {
-		c := page.Case{Name: name, Standing: page.ToCome}
+		c := report.Case{Name: name, Standing: report.ToCome}
 		switch {
 		case i < len(s.results):
-			p := s.results[i].Page()
-			c.Sides, c.Comparisons, c.Interrupted = p.Sides, p.Comparisons, p.Interrupted
+			c.Result = s.results[i].Report()
 		case s.failure != nil && i+1 == s.begun:
 			c.Failure = s.failure.Error()
 		case s.over:
-			c.Standing = page.NeverRan
+			c.Standing = report.NeverRan
 		case i+1 == s.begun:
-			c.Standing = page.Running
+			c.Standing = report.Running
 		}
 		cases.All = append(cases.All, c)
 	}
@@ -81,13 +80,13 @@ func (s *Suite) Cases() *page.Cases {
 }
 
 // Page is that of all cases, or of the only one; nil where none has a run.
-func (s *Suite) Page() *page.Page {
+func (s *Suite) Page() *report.Page {
 	if len(s.results) == 0 {
 		return nil
 	}
 	p := s.results[0].Page()
 	if cases := s.Cases(); cases != nil {
-		p = page.Page{Cases: cases}
+		p = report.OfCases(*cases)
 	}
 	return &p
 }

@@ -1,8 +1,7 @@
-// Package web answers: what do people see in a browser, while a run lasts and afterwards?
+// Package web answers: what is in a browser while a run lasts, and afterwards?
 //
-// A Running serves the report of the run under way and can stop it, a Stored the runs of a
-// folder: one, or several beside each other. The pages are those of
-// package page, and ask for nothing but this server. It judges nothing.
+// One Server has the page of the run under way, a Live, or the list of stored runs, a Stored. The pages are those of package
+// report, and ask nothing but this server.
 package web
 
 import (
@@ -30,14 +29,16 @@ type Server struct{ *listen.Server }
 
 // Serve listens at addr, as CheckAddr has it, until Close. Without a host that is the
 // loopback interface. Requests that name a host which is neither an address nor that of
-// addr are refused: they come from a page of somebody else whose name leads here. Metrics, unless nil, are
-// served under any name, at /metrics and, on this machine only, at /debug/pprof/. The door, unless nil, lets agents in.
+// addr are refused: they come from a page of another server whose name leads here. Metrics, unless nil, are
+// served under any name at /metrics and, on this machine only, at /debug/pprof/; /healthz answers any name. The door,
+// unless nil, lets agents in.
 func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) (*Server, error) {
 	if err := CheckAddr(addr); err != nil {
 		return nil, err
 	}
 	all := http.NewServeMux()
 	all.Handle("/", guard(listen.Host(addr), pages))
+	all.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	if metrics != nil {
 		all.Handle("/metrics", metrics)
 		if isLoopback(listen.Host(addr)) {

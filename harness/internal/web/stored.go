@@ -6,30 +6,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
-	"net/url"
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
-	"github.com/dq-bench/dq-bench/harness/internal/page"
+	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// home is the list, from the other pages.
-const home = "./"
-
-// Stored serves the runs that lie below a folder, as they are at each request:
+// Stored serves the runs below a folder, as they are at each request:
 //
-//	GET /          the list of them, page by page
+//	GET /          the list of all
 //	GET /run       the page of the run id
-//	GET /compare   the sides of each id beside each other
+//	GET /compare   the sets of each id side by side, or of all ids told apart by version, commit or server
 //
 // An id is the folder of a run, or of several, from that folder on. It is an http.Handler.
 type Stored struct {
@@ -37,19 +34,40 @@ type Stored struct {
 	mux    *http.ServeMux
 
 	mu    sync.Mutex
-	known map[string]*summary // by id
+	known map[string]*known // by id
 }
 
-// NewStored serves the runs below a folder. It fails if that cannot be read.
+// known is what a list shows of a run file, while the file is as it was.
+type known struct {
+	size int64
+	at   time.Time
+	row  report.Stored
+	err  error
+}
+
+// NewStored serves the runs below a folder. It fails if the folder cannot be read.
 func NewStored(folder string) (*Stored, error) {
 	if _, err := os.ReadDir(folder); err != nil {
 		return nil, err
 	}
-	s := &Stored{folder: folder, mux: http.NewServeMux(), known: map[string]*summary{}}
-	for pattern, show := range map[string]func(context.Context, io.Writer, url.Values) error{
-		"GET /{$}": s.list, "GET /run": s.run, "GET /compare": s.compare,
+	s := &Stored{folder: folder, mux: http.NewServeMux(), known: map[string]*known{}}
+	for pattern, show := range map[string]func(*http.Request) (report.Page, error){
+		"GET /{$}":     func(q *http.Request) (report.Page, error) { return s.list(q.Context(), "") },
+		"GET /run":     s.run,
+		"GET /compare": s.compare,
 	} {
-		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { answer(r.Context(), w, r.URL.Query(), show) })
+		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, q *http.Request) {
+			p, err := show(q)
+			status := http.StatusOK
+			if err != nil {
+				p, status = report.Problem(err), http.StatusBadRequest
+				if errors.Is(err, fs.ErrNotExist) {
+					status = http.StatusNotFound
+				}
+			}
+			p.Links = []report.Link{{Href: "./", Text: "all runs"}}
+			answer(w, status, p)
+		})
 	}
 	return s, nil
 }
@@ -57,20 +75,12 @@ func NewStored(folder string) (*Stored, error) {
 // ServeHTTP implements http.Handler.
 func (s *Stored) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// answer sends a page, or why there is none.
-func answer(ctx context.Context, w http.ResponseWriter, query url.Values, show func(context.Context, io.Writer, url.Values) error) {
+// answer sends a page.
+func answer(w http.ResponseWriter, status int, p report.Page) {
 	var out bytes.Buffer
-	status := http.StatusOK
-	if err := show(ctx, &out, query); err != nil {
-		status = http.StatusBadRequest
-		if errors.Is(err, fs.ErrNotExist) {
-			status = http.StatusNotFound
-		}
-		out.Reset()
-		if err := page.WriteProblem(&out, err, home); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
+	if err := p.Write(&out); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
@@ -98,80 +108,109 @@ func (s *Stored) file(id string) string {
 	return filepath.Join(s.folder, filepath.FromSlash(id), run.File)
 }
 
-// run shows one run.
-func (s *Stored) run(ctx context.Context, w io.Writer, query url.Values) error {
-	chosen, err := s.choose(ctx, query["id"])
+// list shows all runs.
+func (s *Stored) list(ctx context.Context, notice string) (report.Page, error) {
+	ids, err := s.ids(ctx)
 	if err != nil {
-		return err
+		return report.Page{}, err
 	}
-	if len(chosen) != 1 || len(chosen[0].runs) != 1 {
-		return errors.New("expected the id of one run")
-	}
-	p := page.OfRun(chosen[0].runs[0])
-	p.Home = home
-	return p.Write(w)
-}
-
-// chosen is what one id names.
-type chosen struct {
-	id string
-	// all are the ids of its runs.
-	all  []string
-	runs []*run.Document
-}
-
-// choose reads the runs of each id. A run is that of the first that names it.
-func (s *Stored) choose(ctx context.Context, ids []string) ([]chosen, error) {
-	choice, err := s.chooseFiles(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	for i := range choice {
-		for _, one := range choice[i].all {
-			r, err := run.ReadFile(s.file(one))
-			if err != nil {
-				return nil, err
+	all := make([]*known, len(ids))
+	var reading sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, id := range ids {
+		free <- struct{}{}
+		reading.Go(func() {
+			if all[i] = s.look(id); ctx.Err() != nil {
+				all[i] = &known{err: ctx.Err()}
 			}
-			choice[i].runs = append(choice[i].runs, r)
-		}
+			<-free
+		})
 	}
-	return choice, nil
+	reading.Wait()
+	fresh := map[string]*known{} // without the runs that are gone
+	var rows []report.Stored
+	var unreadable []string
+	for i, k := range all {
+		if fresh[ids[i]] = k; k.err != nil {
+			unreadable = append(unreadable, k.err.Error())
+			continue
+		}
+		rows = append(rows, k.row)
+	}
+	s.mu.Lock()
+	s.known = fresh
+	s.mu.Unlock()
+	return report.OfStored(s.folder, rows, unreadable, notice), ctx.Err()
 }
 
-// chooseFiles is choose without reading.
-func (s *Stored) chooseFiles(ctx context.Context, ids []string) ([]chosen, error) {
+// look reads a run file, unless it is as it was.
+func (s *Stored) look(id string) *known {
+	info, err := os.Stat(s.file(id))
+	if err != nil {
+		return &known{err: err}
+	}
+	s.mu.Lock()
+	k := s.known[id]
+	s.mu.Unlock()
+	if k != nil && k.size == info.Size() && k.at.Equal(info.ModTime()) {
+		return k
+	}
+	k = &known{size: info.Size(), at: info.ModTime()}
+	r, err := run.ReadFile(s.file(id))
+	if k.err = err; err == nil {
+		k.row = report.NewStored(id, r)
+	}
+	return k
+}
+
+// run shows one run.
+func (s *Stored) run(q *http.Request) (report.Page, error) {
+	sets, err := s.choose(q.Context(), q.URL.Query()["id"])
+	if err != nil {
+		return report.Page{}, err
+	}
+	if len(sets) != 1 || len(sets[0].Runs) != 1 {
+		return report.Page{}, errors.New("expected the id of one run")
+	}
+	return report.OfRun(sets[0].Runs[0]), nil
+}
+
+// choose reads the runs of each id. A run belongs to the first id that names it.
+func (s *Stored) choose(ctx context.Context, chosen []string) (sets []compare.Set, err error) {
 	all, err := s.ids(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var choice []chosen
 	taken := map[string]bool{}
-	slices.SortStableFunc(ids, func(a, b string) int { return len(a) - len(b) }) // sets before what is in them
-	for _, id := range ids {
+	slices.SortStableFunc(chosen, func(a, b string) int { return len(a) - len(b) }) // folders before what is in them
+	for _, id := range chosen {
 		id = unsent(id, all)
-		c := chosen{id: id}
-		found := false
+		set, found := compare.Set{Name: id}, false
 		for _, one := range all {
 			if id != "." && one != id && !strings.HasPrefix(one, id+"/") {
 				continue
 			}
-			found = true
-			if !taken[one] {
-				taken[one] = true
-				c.all = append(c.all, one)
+			if found = true; taken[one] {
+				continue
 			}
+			taken[one] = true
+			r, err := run.ReadFile(s.file(one))
+			if err != nil {
+				return nil, err
+			}
+			set.Runs = append(set.Runs, r)
 		}
 		switch {
 		case !found:
 			return nil, fmt.Errorf("%q: %w: there is no run below it", id, fs.ErrNotExist)
-		case len(c.all) > 0:
-			choice = append(choice, c)
+		case len(set.Runs) > 0:
+			sets = append(sets, set)
 		}
 	}
-	return choice, nil
+	return sets, nil
 }
 
-// unsent is the id, of a run or a folder of some, that a form sent: a browser sends each line end in a name as CR LF.
+// unsent is the id that a form sent: a browser sends each line end in a name as CR LF.
 func unsent(id string, all []string) string {
 	if !strings.Contains(id, "\r\n") {
 		return id
@@ -195,40 +234,65 @@ func unsent(id string, all []string) string {
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// compare shows the sides beside each other.
-func (s *Stored) compare(ctx context.Context, w io.Writer, query url.Values) error {
+// compare shows sets side by side, the oldest first.
+func (s *Stored) compare(q *http.Request) (report.Page, error) {
+	query := q.URL.Query()
 	if len(query["id"]) == 0 {
-		return s.show(ctx, w, query, "Nothing is chosen: mark two sets or runs or more, and then side by side.")
+		return s.list(q.Context(), "Nothing is ticked: tick two sets or runs or more.")
 	}
-	chosen, err := s.choose(ctx, query["id"])
+	o := compare.DefaultOptions()
+	o.By, o.Force = query.Get("by"), true
+	if err := compare.CheckBy(o.By); err != nil {
+		return report.Page{}, err
+	}
+	chosen, err := s.choose(q.Context(), query["id"])
 	if err != nil {
-		return err
+		return report.Page{}, err
 	}
-	p := page.Page{Sides: sides(chosen), Home: home}
-	if len(p.Sides) == 2 { // the older one is OLD, unless asked for the other way round
-		other := url.Values{"id": query["id"]}
-		if query.Get("swap") == "" {
-			other.Set("swap", "1")
-		} else {
-			slices.Reverse(p.Sides)
-		}
-		p.Swap = "compare?" + other.Encode()
+	if o.By == "" {
+		chosen = together(chosen)
 	}
-	if n := len(p.Sides); n < 2 || n > mostSides {
-		return fmt.Errorf("expected 2 to %d sides, got %d; choose sets, or runs of several implementations", mostSides, n)
+	c, err := compare.Sets(q.Context(), chosen, o)
+	if err != nil {
+		return report.Page{}, err
 	}
-	for _, side := range p.Sides[1:] {
-		c, err := compare.Shown(p.Sides[0].Runs, side.Runs, compare.DefaultOptions())
-		if err != nil {
-			return fmt.Errorf("%s beside %s: %w", side.Name, p.Sides[0].Name, err)
-		}
-		p.Comparisons = append(p.Comparisons, c)
-	}
-	if len(p.Sides) == 2 { // which the comparison calls so
-		p.Sides[0].Name, p.Sides[1].Name = "OLD "+p.Sides[0].Name, "NEW "+p.Sides[1].Name
-	}
-	return p.Write(w)
+	return report.OfComparison(c), nil
 }
 
-// mostSides is how many sides have a colour of their own.
-const mostSides = 8
+// together makes a set of each implementation of runs that were ticked one by one, or of each run if there is only one
+// implementation. The oldest set is the first, and sets are called by their implementations if that tells them apart.
+func together(chosen []compare.Set) (sets []compare.Set) {
+	var each, merged []compare.Set
+	at := map[string]int{}
+	for _, set := range chosen {
+		if len(set.Runs) > 1 || report.SetOf(set.Name) == set.Name {
+			sets = append(sets, set)
+			continue
+		}
+		each = append(each, set)
+		name := set.Runs[0].Driver.String()
+		if _, there := at[name]; !there {
+			at[name] = len(merged)
+			merged = append(merged, compare.Set{Name: name})
+		}
+		merged[at[name]].Runs = append(merged[at[name]].Runs, set.Runs...)
+	}
+	if len(merged) == 1 && len(sets) == 0 {
+		merged = each
+	}
+	sets = append(sets, merged...)
+	oldest := func(s compare.Set) time.Time {
+		return slices.MinFunc(s.Runs, func(a, b *run.Document) int { return a.Started.Compare(b.Started) }).Started
+	}
+	slices.SortStableFunc(sets, func(a, b compare.Set) int { return oldest(a).Compare(oldest(b)) })
+	names := map[string]bool{}
+	for _, s := range sets {
+		names[s.Runs[0].Driver.String()] = true
+	}
+	for i := range sets {
+		if len(names) == len(sets) {
+			sets[i].Name = sets[i].Runs[0].Driver.String()
+		}
+	}
+	return sets
+}

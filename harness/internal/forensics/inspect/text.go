@@ -53,6 +53,13 @@ func line(b *strings.Builder, label, format string, args ...any) {
 	fmt.Fprintf(b, "  %-13s%s\n", label, fmt.Sprintf(format, args...))
 }
 
+// Text is the long form of a queue.
+func (q *Queue) Text() string {
+	var b strings.Builder
+	q.write(&b)
+	return b.String()
+}
+
 func (q *Queue) write(b *strings.Builder) {
 	c := q.Counts
 	fmt.Fprintf(b, "\n%s\n", text.Line(q.Name))

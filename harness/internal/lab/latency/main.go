@@ -40,11 +40,11 @@ func main() {
 }
 
 // columns are the figures that are shown, with their ratios to the first driver.
-var columns = []struct{ name, histogram, stat string }{
-	{"past due p50", "past_due", "p50"},
-	{"p99/s", "past_due", compare.PerSecond},
-	{"response p50", "response_time", "p50"},
-	{"server CPU", "server_cpu", "per message"},
+var columns = []struct{ name, figure string }{
+	{"past due p50", "past due p50"},
+	{"p99/s", "past due p99 per second"},
+	{"response p50", "response time p50"},
+	{"server CPU", "server CPU per message"},
 }
 
 // section has a row for each driver, of which each has run so often.
@@ -61,15 +61,17 @@ func section(runs []*run.Document, drivers, repeat int) (string, error) {
 	for _, c := range columns {
 		head = append(head, c.name, "ratio")
 	}
+	options := compare.DefaultOptions()
+	options.Force = true
 	var rows [][]string
 	for i, side := range sides {
-		c, err := compare.Shown(sides[0], sides[max(i, 1)%drivers], compare.DefaultOptions())
+		c, err := compare.Sets(context.Background(), []compare.Set{{Name: "first", Runs: sides[0]}, {Name: "other", Runs: sides[max(i, 1)%drivers]}}, options)
 		if err != nil {
 			return "", err
 		}
 		cells := []string{side[0].Driver.String()}
 		for _, column := range columns {
-			cells = append(cells, figure(c, column.histogram, column.stat, i == 0)...)
+			cells = append(cells, figure(c, column.figure, i == 0)...)
 		}
 		rows = append(rows, cells)
 	}
@@ -77,16 +79,16 @@ func section(runs []*run.Document, drivers, repeat int) (string, error) {
 }
 
 // figure is a figure and its ratio with the 95 % interval, of the first side or of the second.
-func figure(c *compare.Comparison, histogram, stat string, first bool) []string {
+func figure(c *compare.Comparison, name string, first bool) []string {
 	for _, row := range c.Rows {
 		switch {
-		case row.Histogram != histogram || row.Stat != stat:
+		case row.Figure != name:
 		case first:
 			return []string{run.FormatNs(int64(row.Old)), "1"}
-		case row.Ratio == nil || row.RatioLow == nil:
+		case row.Ratio == nil || row.Ratio.Low == nil:
 			return []string{run.FormatNs(int64(row.New)), "–"}
 		default:
-			return []string{run.FormatNs(int64(row.New)), fmt.Sprintf("%.3g (%.3g…%.3g)", *row.Ratio, *row.RatioLow, *row.RatioHigh)}
+			return []string{run.FormatNs(int64(row.New)), fmt.Sprintf("%.3g (%.3g…%.3g)", row.Ratio.Value, *row.Ratio.Low, *row.Ratio.High)}
 		}
 	}
 	return []string{"–", "–"}

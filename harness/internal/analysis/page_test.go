@@ -1,0 +1,63 @@
+package analysis_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/analysis"
+	"github.com/dq-bench/dq-bench/recordings"
+)
+
+// recorded is what a log says in which much went wrong.
+func recorded(t *testing.T) *analysis.Document {
+	t.Helper()
+	f, err := recordings.Redisson().Open("4.7.0/DQ.transfer.monitor")
+	require.NoError(t, err)
+	defer f.Close()
+	r := &analysis.Reader{Analysis: analysis.New()}
+	require.NoError(t, r.Log(t.Context(), f))
+	d := r.Document()
+	require.NotEmpty(t, d.Anomalies)
+	return d
+}
+
+func TestAnalysisTextFitsATerminal(t *testing.T) {
+	d := recorded(t)
+	d.Queues[0].Name = strings.Repeat("a long name ", 20)
+	var out strings.Builder
+	require.NoError(t, d.WriteText(&out))
+	for line := range strings.Lines(out.String()) {
+		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 80, line)
+	}
+	for _, part := range []string{"\nRedisson  3.21.1 to ", "late", "\npoison-loop  \"orders\"  2026-", "    line 1181: "} {
+		require.Contains(t, out.String(), part)
+	}
+}
+
+func TestAnalysisTextOfNothing(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, analysis.New().Document().WriteText(&out))
+	require.Contains(t, out.String(), "nothing that a Redisson sends")
+	require.Contains(t, out.String(), "no anomaly")
+}
+
+// The page shows each life and anomaly, and takes no name for anything but text.
+func TestAnalysisPage(t *testing.T) {
+	d := recorded(t)
+	d.Queues[0].Name = "<script>alert(1)</script>"
+	d.Anomalies[0].Detail = `<img src="x" onerror="alert(1)">`
+	var out strings.Builder
+	require.NoError(t, d.Page().Write(&out))
+	html := out.String()
+	require.NotContains(t, html, "<script>alert")
+	require.NotContains(t, html, "<img")
+	require.Contains(t, html, "default-src &#39;none&#39;")
+	require.Equal(t, len(d.Anomalies), strings.Count(html, "<details>"))
+	require.Greater(t, strings.Count(html, `<svg class="bars"`), len(d.Queues[0].Lives)*9/10, "a life without length has no bar")
+	out.Reset()
+	require.NoError(t, d.Page().Markdown(&out))
+	require.Contains(t, out.String(), "| poison-loop | ")
+}

@@ -1,0 +1,168 @@
+package compare
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/internal/compare/stats"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+)
+
+// A figure is a number of a run that sets are judged by.
+type figure struct {
+	// name is "past due p99", unit "ns".
+	name, unit string
+	// of reads the figure; NaN where the run lacks it, or has too few messages for it.
+	of func(*run.Document) float64
+	// ratio, if set, compares two runs of one instant second by second; NaN where it cannot.
+	ratio func(old, new *run.Document) float64
+	// waited marks a time that callers wait, to which MinDelta applies.
+	waited bool
+}
+
+const (
+	// tailOfRun messages must lie beyond a quantile of a run, tailOfSecond beyond the p99 of a second, and fewestSeconds
+	// such seconds must a run have.
+	tailOfRun, tailOfSecond, fewestSeconds = 100, 5, 3
+)
+
+// figures returns the figures that all runs have: past due, or lateness if a run does not keep Redisson's format; response
+// time, or offer RTT if a run has not measured it; and the server's processor time.
+func figures(runs []*run.Document) []figure {
+	late, response := run.LateOf(runs), "response_time"
+	if slices.ContainsFunc(runs, lacksResponse) {
+		response = "offer_rtt"
+	}
+	var all []figure
+	for _, histogram := range []string{late, response} {
+		for _, q := range run.Quantiles {
+			all = append(all, quantile(histogram, q))
+		}
+	}
+	all = append(all, figure{
+		name: words(late) + " p99 per second", unit: "ns", waited: true,
+		of:    func(r *run.Document) float64 { return p99OfCalmSeconds(r, late) },
+		ratio: func(old, new *run.Document) float64 { return ratioOfSeconds(old, new, late) },
+	}, figure{name: "server CPU per message", unit: "ns", of: func(r *run.Document) float64 {
+		if r.ServerStats == nil || r.Counts.Delivered == 0 {
+			return math.NaN()
+		}
+		return 1e9 * r.ServerStats.CPUSeconds / float64(r.Counts.Delivered)
+	}})
+	return slices.DeleteFunc(all, func(f figure) bool { return f.values(runs, nil) == nil })
+}
+
+// lacksResponse reports whether a run has not measured the response time of every offer.
+func lacksResponse(r *run.Document) bool {
+	h := r.Histograms.ResponseTime
+	return h == nil || h.Count() != r.Histograms.OfferRTT.Count()
+}
+
+func quantile(histogram string, q float64) figure {
+	return figure{name: words(histogram) + " " + run.QuantileName(q), unit: "ns", waited: true, of: func(r *run.Document) float64 {
+		h := r.Histograms.Histogram(histogram)
+		if float64(h.Count())*(1-q) < tailOfRun-1e-6 {
+			return math.NaN()
+		}
+		return float64(h.Quantile(q))
+	}}
+}
+
+// p99OfCalmSeconds returns the median p99 of the seconds whose hiccups are no longer than in the median second: a rare
+// stall does not move it.
+func p99OfCalmSeconds(r *run.Document, late string) float64 {
+	var hiccups, p99 []float64
+	for _, i := range full(r) {
+		hiccups = append(hiccups, float64(i.HiccupNs))
+	}
+	calm := stats.Median(hiccups)
+	for _, i := range full(r) {
+		if float64(i.HiccupNs) <= calm {
+			p99 = append(p99, p99Of(i, late))
+		}
+	}
+	if len(p99) < fewestSeconds {
+		return math.NaN()
+	}
+	return stats.Median(p99)
+}
+
+// ratioOfSeconds returns the median, over the seconds of both runs, of the new p99 over the old one.
+func ratioOfSeconds(old, new *run.Document, late string) float64 {
+	of, ratios := map[int]float64{}, []float64{}
+	for _, i := range full(old) {
+		of[int(math.Round(i.Second))] = p99Of(i, late)
+	}
+	for _, i := range full(new) {
+		if before := of[int(math.Round(i.Second))]; before > 0 && p99Of(i, late) > 0 {
+			ratios = append(ratios, math.Log(p99Of(i, late)/before))
+		}
+	}
+	if len(ratios) < fewestSeconds {
+		return math.NaN()
+	}
+	return math.Exp(stats.Median(ratios))
+}
+
+// full returns the seconds with enough deliveries for a p99.
+func full(r *run.Document) (seconds []run.Interval) {
+	for _, i := range r.Intervals {
+		if float64(i.Delivered)*.01 >= tailOfSecond-1e-6 {
+			seconds = append(seconds, i)
+		}
+	}
+	return seconds
+}
+
+func p99Of(i run.Interval, late string) float64 {
+	if late == "past_due" {
+		return float64(i.PastDueP99)
+	}
+	return float64(i.P99)
+}
+
+// values returns the figure of each run, or its ratio to the reference's run of the same block; nil where a run lacks it.
+func (f figure) values(runs []*run.Document, reference blocks) (all []float64) {
+	for _, r := range runs {
+		v := f.value(r, reference)
+		if math.IsNaN(v) {
+			return nil
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+func (f figure) value(r *run.Document, reference blocks) float64 {
+	if reference == nil {
+		return f.of(r)
+	}
+	return f.times(reference[r.Beside.Block], r)
+}
+
+// times returns the figure of new over the figure of old; NaN where there is no such ratio.
+func (f figure) times(old, new *run.Document) float64 {
+	from, to := f.of(old), f.of(new)
+	switch {
+	case !(from > 0) || !(to > 0):
+		return math.NaN()
+	case f.ratio != nil:
+		return f.ratio(old, new)
+	}
+	return to / from
+}
+
+func words(name string) string {
+	return strings.NewReplacer("_", " ", "rtt", "RTT", "cpu", "CPU").Replace(name)
+}
+
+func logs(values []float64) (all []float64, ok bool) {
+	for _, v := range values {
+		if v <= 0 {
+			return nil, false
+		}
+		all = append(all, math.Log(v))
+	}
+	return all, true
+}

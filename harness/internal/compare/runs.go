@@ -1,0 +1,274 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+)
+
+// Set is the runs of one version, implementation or server.
+type Set struct {
+	Name string
+	Runs []*run.Document
+}
+
+// mostRuns is how many runs a comparison may have.
+const mostRuns = 5000
+
+// Read reads the runs that the paths name: run files, folders with run.json files at any depth, or globs of either.
+func Read(ctx context.Context, paths ...string) ([]*run.Document, error) {
+	files, err := run.Find(ctx, paths...)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) > mostRuns {
+		return nil, fmt.Errorf("%s: expected at most %d runs, got %d: name fewer", strings.Join(paths, " "), mostRuns, len(files))
+	}
+	var runs []*run.Document
+	var errs []error
+	for _, file := range files {
+		r, err := run.ReadFile(file)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		runs = append(runs, r)
+	}
+	return runs, errors.Join(errs...)
+}
+
+// CountRuns writes "1 run" or "8 runs".
+func CountRuns(n int) string {
+	if n == 1 {
+		return "1 run"
+	}
+	return fmt.Sprintf("%d runs", n)
+}
+
+// DuplicateRunError says that one run was given twice.
+type DuplicateRunError struct{ Run string }
+
+func (e *DuplicateRunError) Error() string {
+	return e.Run + " is given twice: copies of a run are no further evidence; give each run once"
+}
+
+// IsRefused reports whether runs are not to be judged because they differ in more than the sets do: their figures may still
+// be shown.
+func IsRefused(err error) bool {
+	var different *run.DifferenceError
+	return errors.As(err, &different)
+}
+
+func nameOf(r *run.Document) string {
+	return fmt.Sprintf("run %s of %s of %s", r.RunID, r.Driver, r.Started.UTC().Format(time.RFC3339))
+}
+
+// fit returns the runs that can be judged, and why the others cannot. A run goes with its partner.
+func fit(all []*run.Document) (judged map[*run.Document]bool, leftOut []string) {
+	judged, alone := map[*run.Document]bool{}, map[string]bool{} // blocks that lack a run
+	for _, r := range all {
+		if r.Beside != nil && Unfit(r) != "" {
+			alone[r.Beside.Block] = true
+		}
+	}
+	for _, r := range all {
+		switch reason := Unfit(r); {
+		case reason != "":
+			leftOut = append(leftOut, nameOf(r)+": "+reason+faultsOf(r))
+		case r.Beside != nil && alone[r.Beside.Block]:
+			leftOut = append(leftOut, nameOf(r)+": the run beside it cannot be judged"+faultsOf(r))
+		default:
+			judged[r] = true
+		}
+	}
+	return judged, leftOut
+}
+
+// Unfit returns why a run cannot be judged; empty if it can. A failed run can.
+func Unfit(r *run.Document) string {
+	switch {
+	case r.Interrupted:
+		return "it was interrupted"
+	case !r.Valid():
+		return "it is invalid: " + strings.Join(r.Validity.Reasons, "; ")
+	}
+	return ""
+}
+
+// distinct refuses a run that is given twice.
+func distinct(runs []*run.Document) error {
+	seen := map[string]bool{}
+	for _, r := range runs {
+		key := r.RunID + r.Started.UTC().Format(time.RFC3339Nano)
+		if r.RunID != "" && seen[key] {
+			return &DuplicateRunError{nameOf(r)}
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+// alike returns a *run.DifferenceError unless all runs share their configuration and their machine, and the runs of each set
+// their implementation. Servers may differ if they are compared.
+func alike(sets []Set, reference string, o Options) error {
+	var said []string
+	var differ run.Differences
+	add := func(lines []string) {
+		for _, line := range lines {
+			if !slices.Contains(said, line) {
+				said = append(said, line)
+			}
+		}
+	}
+	for _, s := range sets {
+		var within run.Differences
+		for _, r := range s.Runs {
+			fields := slices.Concat(r.Configuration(), r.Circumstances())
+			if o.Servers || o.By == "server" {
+				fields = slices.DeleteFunc(fields, run.Field.OfServer)
+			}
+			add(differ.Of(fields))
+			if r.Driver.String() == reference {
+				continue
+			}
+			add(within.Of([]run.Field{{Name: "implementation within " + s.Name, Value: r.Driver.String()}}))
+			if o.By != "" {
+				add(differ.Of([]run.Field{{Name: "implementation", Value: r.Driver.Name}}))
+			}
+		}
+	}
+	if said == nil {
+		return nil
+	}
+	return &run.DifferenceError{Differences: said}
+}
+
+// pair puts the runs of new in the order of their partners in old; false unless each run has one partner.
+func pair(old, new []*run.Document) (partners []*run.Document, ok bool) {
+	of := blocks{}
+	for _, r := range new {
+		if r.Beside == nil || of[r.Beside.Block] != nil {
+			return nil, false
+		}
+		of[r.Beside.Block] = r
+	}
+	for _, r := range old {
+		if r.Beside == nil || of[r.Beside.Block] == nil {
+			return nil, false
+		}
+		partners = append(partners, of[r.Beside.Block])
+	}
+	return partners, len(old) == len(new)
+}
+
+// blocks are runs of one implementation by their block.
+type blocks map[string]*run.Document
+
+// findReference returns the implementation beside which all others ran, the first given if several did; empty if there is
+// none, or if two sets are each other's partners.
+func findReference(runs []*run.Document, sets []Set) (name string, of blocks) {
+	if len(sets) == 2 {
+		if _, paired := pair(sets[0].Runs, sets[1].Runs); paired {
+			return "", nil
+		}
+	}
+	var names []string
+	for _, r := range runs {
+		if r.Beside == nil {
+			return "", nil
+		}
+		if d := r.Driver.String(); !slices.Contains(names, d) {
+			names = append(names, d)
+		}
+	}
+	for _, name := range names {
+		of := blocks{}
+		for _, r := range runs {
+			if r.Driver.String() == name {
+				of[r.Beside.Block] = r
+			}
+		}
+		others := 0
+		for _, s := range sets {
+			if slices.ContainsFunc(s.Runs, func(r *run.Document) bool { return r.Driver.String() != name }) {
+				others++
+			}
+		}
+		if others >= 2 && !slices.ContainsFunc(runs, func(r *run.Document) bool { return of[r.Beside.Block] == nil }) {
+			return name, of
+		}
+	}
+	return "", nil
+}
+
+func allOf(sets []Set) (runs []*run.Document) {
+	for _, s := range sets {
+		runs = append(runs, s.Runs...)
+	}
+	return runs
+}
+
+// keep returns the sets with only some of their runs, without sets that become empty if dropEmpty.
+func keep(sets []Set, dropEmpty bool, wanted func(*run.Document) bool) (kept []Set) {
+	for _, s := range sets {
+		left := Set{Name: s.Name}
+		for _, r := range s.Runs {
+			if wanted(r) {
+				left.Runs = append(left.Runs, r)
+			}
+		}
+		if len(left.Runs) > 0 || !dropEmpty {
+			kept = append(kept, left)
+		}
+	}
+	return kept
+}
+
+// CheckBy refuses what runs cannot be told apart by.
+func CheckBy(by string) error {
+	if key, ok := strings.CutPrefix(by, "label:"); ok && key != "" || slices.Contains([]string{"", "version", "commit", "server"}, by) {
+		return nil
+	}
+	return fmt.Errorf("by: expected version, commit, server or label:KEY, got %q", by)
+}
+
+// group makes a set of each version, commit, server or value of a label, in the order of versions, or of their first runs.
+func group(runs []*run.Document, by string) (sets []Set, err error) {
+	runs = slices.SortedStableFunc(slices.Values(runs), func(a, b *run.Document) int { return a.Started.Compare(b.Started) })
+	at := map[string]int{}
+	for _, r := range runs {
+		name := r.Labels[strings.TrimPrefix(by, "label:")]
+		switch by {
+		case "version":
+			name = r.Driver.Version
+		case "server":
+			name = ""
+			if r.Server != nil {
+				name = strings.TrimSpace(r.Server.Product + " " + r.Server.Version)
+			}
+		case "commit":
+			if name = r.Labels["commit"]; name == "" {
+				name = r.Tool.Version
+			}
+		}
+		if name == "" {
+			return nil, fmt.Errorf("by %s: %s has none", by, nameOf(r))
+		}
+		i, there := at[name]
+		if !there {
+			i = len(sets)
+			at[name] = i
+			sets = append(sets, Set{Name: name})
+		}
+		sets[i].Runs = append(sets[i].Runs, r)
+	}
+	if by == "version" || by == "server" {
+		slices.SortStableFunc(sets, func(a, b Set) int { return compareVersions(a.Name, b.Name) })
+	}
+	return sets, nil
+}

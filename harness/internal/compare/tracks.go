@@ -1,0 +1,202 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/internal/compare/stats"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+)
+
+const (
+	// minRunsOfTrack is the shortest track in which a change can be found; mostOfTrack is the longest that is searched run by
+	// run: above it each set counts by its median.
+	minRunsOfTrack, mostOfTrack = 12, 500
+)
+
+// Track follows a figure over all sets: its ratio to the reference, or without one the figure itself, which is then not
+// judged. Of faults it is the share of the messages.
+type Track struct {
+	Figure  string       `json:"figure"`
+	Unit    string       `json:"unit"` // "ns", "ratio" or "share"
+	Judged  bool         `json:"judged"`
+	Values  [][]*float64 `json:"values"` // of the runs of each set; null if a run lacks it
+	Changes []Change     `json:"changes,omitempty"`
+}
+
+// Change is where one level of a Track ends and the next begins.
+type Change struct {
+	At      int     `json:"at"` // index of the set
+	Since   string  `json:"since"`
+	Before  float64 `json:"before"`
+	After   float64 `json:"after"`
+	P       float64 `json:"p"`
+	Outcome Outcome `json:"outcome"`
+}
+
+// follow makes the tracks and finds their changes. The newest change of each decides.
+func (c *Comparison) follow(ctx context.Context, o Options) {
+	runs := allOf(c.sets)
+	of := slices.Clone(runs)
+	for _, r := range c.of {
+		of = append(of, r)
+	}
+	for _, f := range figures(of) {
+		t := Track{Figure: f.name, Unit: f.unit, Judged: c.of != nil}
+		if t.Judged {
+			t.Unit = "ratio"
+		}
+		t.fill(c.sets, func(r *run.Document) float64 { return f.value(r, c.of) })
+		c.Tracks = append(c.Tracks, t)
+	}
+	all := total(runs)
+	for _, f := range faults {
+		if f.of(all) > 0 {
+			t := Track{Figure: f.what, Unit: "share", Judged: true}
+			t.fill(c.sets, func(r *run.Document) float64 { return f.share(r.Counts) })
+			c.Tracks = append(c.Tracks, t)
+		}
+	}
+	c.concludeTracks(ctx, o, len(runs))
+}
+
+func (t *Track) fill(sets []Set, of func(*run.Document) float64) {
+	for _, s := range sets {
+		all := make([]*float64, len(s.Runs))
+		for i, r := range s.Runs {
+			if v := of(r); !math.IsNaN(v) {
+				all[i] = &v
+			}
+		}
+		t.Values = append(t.Values, all)
+	}
+}
+
+func (c *Comparison) concludeTracks(ctx context.Context, o Options, runs int) {
+	judged := 0
+	for _, t := range c.Tracks {
+		if t.Judged {
+			judged++
+		}
+	}
+	var worse, better []string
+	first := len(c.sets)
+	for i := range c.Tracks {
+		t := &c.Tracks[i]
+		if !t.Judged {
+			continue
+		}
+		t.divide(ctx, c.sets, significance/float64(judged), o)
+		if len(t.Changes) == 0 {
+			continue
+		}
+		switch newest := t.Changes[len(t.Changes)-1]; newest.Outcome {
+		case Worse:
+			worse, first = append(worse, t.sentence(newest)), min(first, newest.At)
+		case Better:
+			better = append(better, t.sentence(newest))
+		}
+	}
+	const beside = " Lateness over all sets is drawn, not judged: measure each beside one reference (dq-bench run --driver REFERENCE --driver VERSION --beside) to judge each."
+	switch {
+	case len(worse) > 0:
+		c.Outcome, c.FirstWorse, c.Text, c.Next = Worse, c.sets[first].Name, "Worse since "+c.sets[first].Name+": "+strings.Join(worse, "; ")+".", ""
+	case c.of == nil:
+		c.Text += beside
+	case runs < minRunsOfTrack:
+		c.Outcome, c.Text = Inconclusive, fmt.Sprintf("Inconclusive: a change needs %d runs or more beside %s, here are %d.", minRunsOfTrack, c.Reference, runs)
+		c.Next = ""
+	case len(better) > 0:
+		c.Outcome, c.Text, c.Next = Better, "Better: "+strings.Join(better, "; ")+".", ""
+	default:
+		c.Outcome, c.Text, c.Next = NoDifference, fmt.Sprintf("No change in %s of %d sets, each beside %s.", CountRuns(runs), len(c.sets), c.Reference), ""
+	}
+}
+
+// divide finds where the track changes by more than matters.
+func (t *Track) divide(ctx context.Context, sets []Set, level float64, o Options) {
+	var series []float64
+	var at, may []int
+	total := 0
+	for _, of := range t.Values {
+		total += len(of)
+	}
+	for i, of := range t.Values {
+		var values []float64
+		for _, v := range of {
+			if v != nil {
+				values = append(values, *v)
+			}
+		}
+		if total > mostOfTrack && len(values) > 0 {
+			values = []float64{levelOf(t.Unit, values)}
+		}
+		for k, v := range values {
+			if k == 0 && len(series) > 0 {
+				may = append(may, len(series))
+			}
+			series, at = append(series, v), append(at, i)
+		}
+	}
+	scaled, ok := logs(series)
+	if !ok {
+		scaled = roots(series) // their chance varies about as much at every level
+	}
+	found := stats.Changes(ctx, scaled, may, level)
+	if t.Unit == "share" && len(may) > 0 {
+		newest := may[len(may)-1]
+		if slices.Max(series[:newest]) == 0 && slices.Max(series[newest:]) > 0 { // a first fault is no chance
+			found = []stats.Change{{At: newest}}
+		}
+	}
+	from := 0
+	for i, c := range found {
+		to := len(series)
+		if i+1 < len(found) {
+			to = found[i+1].At
+		}
+		before, after := levelOf(t.Unit, series[from:c.At]), levelOf(t.Unit, series[c.At:to])
+		if from = c.At; math.Abs(after-before) <= o.MinEffect*before {
+			continue
+		}
+		change := Change{At: at[c.At], Since: sets[at[c.At]].Name, Before: before, After: after, P: c.P, Outcome: Worse}
+		if after < before {
+			change.Outcome = Better
+		}
+		t.Changes = append(t.Changes, change)
+	}
+}
+
+// levelOf returns the median of a level, of shares the mean.
+func levelOf(unit string, values []float64) float64 {
+	if unit != "share" {
+		return stats.Median(values)
+	}
+	sum := 0.
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+func (t *Track) sentence(c Change) string {
+	figure := t.Figure
+	if t.Unit == "share" {
+		figure = "messages " + figure
+	}
+	return fmt.Sprintf("%s since %s: %s, before %s (p %.2g)", figure, c.Since, t.Text(c.After), t.Text(c.Before), c.P)
+}
+
+// Text writes a value of the track.
+func (t *Track) Text(v float64) string {
+	switch t.Unit {
+	case "share":
+		return percent(v)
+	case "ratio":
+		return fmt.Sprintf("%.3g×", v)
+	}
+	return run.FormatNs(int64(v))
+}

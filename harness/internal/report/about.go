@@ -1,0 +1,189 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+)
+
+// field is one line of a table about runs; its text is empty if a run lacks it.
+type field struct {
+	name string
+	of   func(*run.Document) string
+}
+
+// machines says what the server, the load generator and their machine did meanwhile.
+func machines(sets []compare.Set) Table {
+	t := about("machine", "Server and machine meanwhile", sets, []field{
+		{"server", serverUse},
+		{"dq-bench", func(r *run.Document) string { return usage(r.ToolUsage) }},
+		{"program", func(r *run.Document) string { return usage(r.ProgramUsage) }},
+		{"machine", machineUse},
+		{"order", orderOf},
+		{"late offers", func(r *run.Document) string {
+			if o := r.Offers; o != nil && o.LateForSystem+o.LateForMachine+o.LateForTool+o.Unsent > 0 {
+				return fmt.Sprintf("%d waited for answers, %d for the machine, %d for the tool; %d were never made", o.LateForSystem, o.LateForMachine, o.LateForTool, o.Unsent)
+			}
+			return ""
+		}},
+	})
+	t.PageOnly = len(sets) > 1
+	return t
+}
+
+func orderOf(r *run.Document) string {
+	switch o := r.Order; {
+	case o == nil:
+		return ""
+	case o.Inversions == 0:
+		return "every message in the order of due times"
+	default:
+		return fmt.Sprintf("%s behind later ones, %d of one producer, at most %s", plural(o.Inversions, "message"), o.OfOneProducer, run.FormatNs(o.LongestNs))
+	}
+}
+
+func serverUse(r *run.Document) string {
+	s := r.ServerStats
+	if s == nil {
+		return ""
+	}
+	calls := run.FormatFloat(s.TransferCallsPerMessage) + " transfer calls per message"
+	text := fmt.Sprintf("%s, %d commands, %s s CPU%s", calls, s.Commands, run.FormatFloat(s.CPUSeconds), share(s.CPUShare, "a processor"))
+	if s.SlowCommands != nil {
+		text += ", " + plural(*s.SlowCommands, "slow command")
+	}
+	return text
+}
+
+func usage(u *run.ToolUsage) string {
+	if u == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%.3g s CPU%s, %s in pauses of the collector", u.CPUSeconds, share(u.CPUShare, "its processors"), run.FormatNs(int64(u.GCPauseSeconds*1e9)))
+	if u.SchedulingP99 > 0 {
+		text += ", scheduling p99 " + run.FormatNs(u.SchedulingP99)
+	}
+	return text
+}
+
+// share says how much of something was used while messages were offered.
+func share(share float64, of string) string {
+	if share == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.0f %% of %s during the offers)", 100*share, of)
+}
+
+func machineUse(r *run.Document) string {
+	var parts []string
+	if r.Beside != nil {
+		parts = append(parts, fmt.Sprintf("shared by %d sides at the same time", r.Beside.Sides))
+	}
+	m := r.Machine
+	if m == nil {
+		return strings.Join(parts, "; ")
+	}
+	if m.BusyShare > 0 {
+		parts = append(parts, fmt.Sprintf("%.0f %% busy during the offers", 100*m.BusyShare))
+	}
+	bound := run.HiccupBound.Milliseconds()
+	if h := m.Hiccups; h.Count == 0 {
+		parts = append(parts, fmt.Sprintf("no hiccup of %d ms or more", bound))
+	} else {
+		parts = append(parts, fmt.Sprintf("%s of %d ms or more (longest %s, %.1f %% of the time)", plural(h.Count, "hiccup"), bound, run.FormatNs(h.LongestNs), 100*h.Share))
+		switch {
+		case m.Late == nil:
+		case m.Late.Messages == 0:
+			parts = append(parts, fmt.Sprintf("no message came %d ms late", run.LateBound.Milliseconds()))
+		default:
+			parts = append(parts, fmt.Sprintf("%d of the latest %s came in one", m.Late.InHiccups, plural(m.Late.Messages, "message")))
+		}
+	}
+	if m.StealSeconds != nil {
+		parts = append(parts, fmt.Sprintf("steal %.1f s", *m.StealSeconds))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// plural writes a number of things.
+func plural(n int64, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// configuration is what was asked for, and what ran where.
+func configuration(sets []compare.Set) Table {
+	s := func(of func(run.Scenario) string) func(*run.Document) string {
+		return func(r *run.Document) string { return of(r.Scenario) }
+	}
+	t := about("configuration", "Configuration", sets, []field{
+		{"implementation", func(r *run.Document) string { return r.Driver.String() }},
+		{"scenario", s(func(s run.Scenario) string { return s.Name })},
+		{"producers", s(func(s run.Scenario) string { return strconv.Itoa(s.Producers) })},
+		{"consumers", s(func(s run.Scenario) string { return strconv.Itoa(s.Consumers) })},
+		{"rate", s(func(s run.Scenario) string { return run.FormatFloat(s.Rate) + "/s" })},
+		{"duration", s(func(s run.Scenario) string { return s.Duration })},
+		{"delay", s(func(s run.Scenario) string { return s.Delay })},
+		{"messages planned", s(func(s run.Scenario) string { return strconv.FormatInt(s.Messages, 10) })},
+		{"payload", s(func(s run.Scenario) string { return strconv.Itoa(s.PayloadSize) + " B" })},
+		{"warm-up", s(func(s run.Scenario) string { return s.Warmup })},
+		{"drain timeout", s(func(s run.Scenario) string { return s.DrainTimeout })},
+		{"schedule lag allowed", s(func(s run.Scenario) string { return s.MaxScheduleLag })},
+		{"queue", s(func(s run.Scenario) string { return s.Queue })},
+		{"seed", s(func(s run.Scenario) string { return strconv.FormatUint(s.Seed, 10) })},
+		{"also", s(func(s run.Scenario) string { return strings.Trim(more(s)+"; "+s.ScaleText(), "; ") })},
+		{"measured", func(r *run.Document) string { return string(r.Measured) }},
+		{"agents", func(r *run.Document) string { return strings.TrimPrefix(strconv.Itoa(r.Agents), "0") }},
+		{"server", (*run.Document).ServerText},
+		{"server address", (*run.Document).ServerAddress},
+		{"machine", func(r *run.Document) string {
+			if e := r.Environment; e.OS != "" {
+				return fmt.Sprintf("%s/%s, %d CPUs, %s, GOMAXPROCS %d", e.OS, e.Arch, e.CPUs, e.GoVersion, e.GOMAXPROCS)
+			}
+			return ""
+		}},
+		{"labels", labelsOf},
+		{"tool", func(r *run.Document) string { return strings.TrimSpace(r.Tool.Name + " " + r.Tool.Version) }},
+		{"started", func(r *run.Document) string { return r.Started.UTC().Format(time.DateTime) + " UTC" }},
+		{"took", func(r *run.Document) string { return run.FormatFloat(r.ElapsedSeconds) + " s" }},
+		{"run", func(r *run.Document) string { return r.RunID }},
+	})
+	t.PageOnly = true
+	return t
+}
+
+// about has a row for each field, and in it the values of each set's runs; sets that share all values share a column.
+func about(id, title string, sets []compare.Set, fields []field) Table {
+	t := Table{ID: id, Title: title, Head: []string{""}, Wraps: true}
+	sets = drawn(sets)
+	for _, s := range sets {
+		t.Head = append(t.Head, s.Name)
+	}
+	if t.Words = len(t.Head); len(sets) == 1 {
+		t.Head = []string{"", ""}
+	}
+	for _, f := range fields {
+		row, there := Row{Cells: []Cell{{Text: f.name}}}, false
+		for _, s := range sets {
+			var values []string
+			for _, r := range s.Runs {
+				if v := f.of(r); v != "" && !slices.Contains(values, v) {
+					values = append(values, v)
+				}
+			}
+			there = there || len(values) > 0
+			row.Cells = append(row.Cells, Cell{Text: between(values)})
+		}
+		if there {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t
+}

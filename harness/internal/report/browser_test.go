@@ -1,0 +1,97 @@
+package report
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/report/pagetest"
+	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
+)
+
+func open(t *testing.T, p Page) *pagetest.Browser {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), File)
+	require.NoError(t, p.Save(path))
+	return pagetest.Open(t, "file://"+path)
+}
+
+// Each kind of page is drawn without an error, asks for nothing, fits 1280 and 400 px, light and dark, and no text covers
+// another.
+func TestBrowserShowsEachKindOfPage(t *testing.T) {
+	all := pages(t)
+	all["hostile"] = OfRun(hostileRun(t))
+	for name, p := range all {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, p)
+			require.Equal(t, p.Verdict, pagetest.Eval[string](b, `document.getElementById("verdict").textContent`))
+			require.Zero(t, pagetest.Eval[int](b, `document.images.length`))
+			require.Equal(t, len(p.Charts), pagetest.Eval[int](b, `[...document.querySelectorAll(".chart canvas")].filter((c) => c.width > 100).length`))
+			backgrounds := map[string]bool{}
+			for _, theme := range []string{"light", "dark"} {
+				_, err := chromedp.Call(b.Context, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
+				})
+				require.NoError(t, err)
+				backgrounds[pagetest.Eval[string](b, "getComputedStyle(document.body).backgroundColor")] = true
+				for _, width := range []int64{1280, 400} {
+					b.Do(chromedp.EmulateViewport(width, 900))
+					require.LessOrEqual(t, pagetest.Eval[int64](b, "document.documentElement.scrollWidth"), width)
+					require.Empty(t, pagetest.Eval[[]string](b, pagetest.Overlaps), "at %d px", width)
+				}
+			}
+			require.Len(t, backgrounds, 2)
+		})
+	}
+}
+
+// Values are read by keyboard over all charts of time at once, figures are taken away as CSV, and the theme lasts.
+func TestBrowserReadsAndTakesFigures(t *testing.T) {
+	b := open(t, OfRun(faulty(t)))
+	legend := func(chart string) string {
+		return pagetest.Eval[string](b, fmt.Sprintf(`document.querySelector("#%s .u-legend").textContent.replace(/\s+/g, " ")`, chart))
+	}
+	b.Do(chromedp.Focus(chromedp.CSS("#late .plot")), chromedp.KeyEvent(kb.ArrowRight+kb.ArrowRight))
+	require.Contains(t, legend("late"), "2 s")
+	require.Contains(t, legend("late"), "1 ms")
+	require.Contains(t, legend("hiccups"), "2 s", "the crosshair is linked")
+
+	b.Do(chromedp.Evaluate[chromedp.Void](`window.taken = []; URL.createObjectURL = (blob) => { blob.text().then((text) => taken.push(blob.type + " " + text.slice(0, 40))); return "#"; }; undefined`))
+	for _, button := range []string{"CSV", "PNG", "linear / log"} {
+		b.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`[...document.querySelectorAll("#late .tools button")].find((b) => b.textContent === %q).click()`, button)))
+	}
+	_, err := chromedp.Run(b.Context, chromedp.Poll[bool](`taken.length === 2`))
+	require.NoError(t, err)
+	taken := pagetest.Eval[[]string](b, "taken.sort()")
+	require.Contains(t, taken[0], "image/png")
+	require.Contains(t, taken[1], "text/csv x,p50,p99,max\n1,100000,")
+
+	background := `getComputedStyle(document.body).backgroundColor`
+	light := pagetest.Eval[string](b, background)
+	b.Do(chromedp.Click(chromedp.CSS("#theme")))
+	dark := pagetest.Eval[string](b, background)
+	require.NotEqual(t, light, dark)
+	b.Do(chromedp.Reload())
+	require.Equal(t, dark, pagetest.Eval[string](b, background))
+}
+
+// A list of 5,000 runs is sorted and filtered.
+func TestBrowserSearchesFiveThousandRuns(t *testing.T) {
+	r := runtest.Sample(1, 10, 1)
+	var all []Stored
+	for i := range 5000 {
+		r.Driver.Version, r.Started = fmt.Sprintf("1.%d", i), time.Date(2026, 1, 1, 0, i, 0, 0, time.UTC)
+		all = append(all, NewStored(fmt.Sprintf("run-%04d", i), r))
+	}
+	b := open(t, OfStored("out", all, nil, ""))
+	b.Do(chromedp.Click(chromedp.CSS("#stored th:nth-child(2)")))
+	require.Equal(t, "run-0000", pagetest.Eval[string](b, `document.querySelector("#stored tbody tr").cells[2].innerText`))
+	b.Do(chromedp.SendKeys(chromedp.CSS("#stored input.filter"), "1.4321"))
+	require.Equal(t, 1, pagetest.Eval[int](b, `[...document.querySelectorAll("#stored tbody tr")].filter((r) => !r.hidden).length`))
+}

@@ -1,0 +1,375 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/compare/stats"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+)
+
+// Chart is drawn by page.js with uPlot, and is a table without JavaScript.
+type Chart struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	Hint  string `json:"-"`
+	// XUnit is "s", "nines" (x stands for the share 1-10^-x) or "name"; charts of one unit share crosshair and zoom.
+	XUnit string `json:"xUnit"`
+	// YUnit is "ns", "count", "share" or "ratio".
+	YUnit  string   `json:"yUnit"`
+	Log    bool     `json:"log,omitempty"`
+	X      []figure `json:"x"`
+	Names  []string `json:"names,omitempty"` // of the places on a "name" axis, from 0
+	Series []Series `json:"series"`
+	Marks  []Mark   `json:"marks,omitempty"`
+	Wide   bool     `json:"-"`
+}
+
+// Series is a line of a Chart. Side chooses its colour. Style is "line", "dash", "dots", "dotted", "area", "steps", or "high"
+// and "low" for the edges of a band.
+type Series struct {
+	Label string    `json:"label"`
+	Side  int       `json:"side"`
+	Style string    `json:"style"`
+	Y     []*figure `json:"y"`
+}
+
+// Mark is a vertical line at X, or a band from X to To.
+type Mark struct {
+	X     float64 `json:"x"`
+	To    float64 `json:"to,omitempty"`
+	Label string  `json:"label"`
+}
+
+// XText writes a place on the x axis for the table without JavaScript.
+func (c Chart) XText(i int) string {
+	x := float64(c.X[i])
+	switch c.XUnit {
+	case "nines":
+		return "p" + run.PercentText(1-math.Pow(10, -x))
+	case "name":
+		return c.Names[min(max(int(math.Round(x)), 0), len(c.Names)-1)]
+	}
+	return strconv.FormatFloat(x, 'g', 4, 64) + " s"
+}
+
+// YText writes a value.
+func (c Chart) YText(v *figure) string {
+	switch {
+	case v == nil:
+		return ""
+	case c.YUnit == "ns":
+		return minus(run.FormatNs(int64(*v)))
+	}
+	return strconv.FormatFloat(float64(*v), 'g', 4, 64)
+}
+
+// figure is written with six digits, more than a histogram has.
+type figure float64
+
+// MarshalJSON implements json.Marshaler.
+func (f figure) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(f), 'g', 6, 64), nil
+}
+
+// mostPoints is how many points a chart over time has: longer runs are drawn in steps of several seconds.
+const mostPoints = 240
+
+// stat is a figure of each second; join makes one value of the seconds of a step.
+type stat struct {
+	name, style string
+	of          func(run.Interval) (value int64, there bool)
+	join        func([]float64) float64
+}
+
+func mean(values []float64) float64 {
+	sum := 0.
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+func last(values []float64) float64 { return values[len(values)-1] }
+
+// runCharts are the charts of the runs of each set: percentiles, and the run over time.
+func runCharts(sets []compare.Set) []Chart {
+	late, title := lateOf(sets)
+	delivered := func(of func(run.Interval) int64) func(run.Interval) (int64, bool) {
+		return func(i run.Interval) (int64, bool) { return of(i), i.Delivered > 0 }
+	}
+	always := func(of func(run.Interval) int64) func(run.Interval) (int64, bool) {
+		return func(i run.Interval) (int64, bool) { return of(i), true }
+	}
+	pick := func(lateness, pastDue int64) int64 {
+		if late == "past_due" {
+			return pastDue
+		}
+		return lateness
+	}
+	charts := []Chart{percentiles(sets, late, title)}
+	step := (longest(sets) + mostPoints - 1) / mostPoints
+	for _, c := range []struct {
+		id, title, hint, unit string
+		stats                 []stat
+	}{
+		{"late", title + " over time", "Of the messages delivered in each second.", "ns", []stat{
+			{"p50", "dash", delivered(func(i run.Interval) int64 { return pick(i.P50, i.PastDueP50) }), stats.Median},
+			{"p99", "line", delivered(func(i run.Interval) int64 { return pick(i.P99, i.PastDueP99) }), slices.Max[[]float64]},
+			{"max", "dots", delivered(func(i run.Interval) int64 { return pick(i.Max, i.PastDueMax) }), slices.Max[[]float64]},
+		}},
+		{"hiccups", "Hiccups of the machine", "How long each second nothing ran that was due. What came late meanwhile was not held up by the implementation.", "ns", []stat{
+			{"hiccups", "area", always(func(i run.Interval) int64 { return i.HiccupNs }), slices.Max[[]float64]},
+		}},
+		{"flow", "Offered and delivered", "Messages a second.", "count", []stat{
+			{"offered", "dash", always(func(i run.Interval) int64 { return i.Offered }), mean},
+			{"delivered", "line", always(func(i run.Interval) int64 { return i.Delivered }), mean},
+		}},
+		{"pending", "Pending", "Offered and not yet delivered, at the end of each second.", "count", []stat{
+			{"pending", "area", always(func(i run.Interval) int64 { return i.Pending }), last},
+		}},
+		{"transfers", "Transfer calls", "Each second, of all clients of the server.", "count", []stat{
+			{"calls", "line", always(func(i run.Interval) int64 { return i.Transfers }), mean},
+		}},
+		{"cpu", "Server processor", "Processor time of the server each second.", "ns", []stat{
+			{"processor", "line", always(func(i run.Interval) int64 { return int64(1e9 * i.ServerCPUSeconds) }), mean},
+		}},
+	} {
+		chart := Chart{ID: c.id, Title: c.title, Hint: c.hint, XUnit: "s", YUnit: c.unit, Log: c.id == "late", Wide: c.id == "late", Marks: marks(sets)}
+		if step > 1 {
+			chart.Hint += fmt.Sprintf(" Drawn in steps of %d s.", step)
+		}
+		for s := range (longest(sets) + step - 1) / max(step, 1) {
+			chart.X = append(chart.X, figure((s+1)*step))
+		}
+		for i, set := range sets {
+			for _, st := range c.stats {
+				chart.Series = append(chart.Series, overTime(i, set, st, len(chart.X), step, len(sets) > 1)...)
+			}
+		}
+		if c.id == "late" || slices.ContainsFunc(chart.Series, func(s Series) bool {
+			return slices.ContainsFunc(s.Y, func(v *figure) bool { return v != nil && *v != 0 })
+		}) {
+			charts = append(charts, chart)
+		}
+	}
+	return charts
+}
+
+// overTime is the median over the runs of a set, with the band of all runs around a line.
+func overTime(side int, set compare.Set, st stat, points, step int, named bool) []Series {
+	values := make([][]float64, points) // of each run
+	for _, r := range set.Runs {
+		steps := make([][]float64, points)
+		for _, interval := range r.Intervals {
+			if v, there := st.of(interval); there && points > 0 {
+				at := min(max(int(math.Ceil(interval.Second))-1, 0)/step, points-1)
+				steps[at] = append(steps[at], float64(v))
+			}
+		}
+		for i, s := range steps {
+			if len(s) > 0 {
+				values[i] = append(values[i], st.join(s))
+			}
+		}
+	}
+	label := st.name
+	if named {
+		label = short(set.Name) + " " + label
+	}
+	line := func(style string, of func([]float64) float64) Series {
+		s := Series{Label: label, Side: side, Style: style}
+		for _, v := range values {
+			var y *figure
+			if len(v) > 0 {
+				y = figureOf(of(v))
+			}
+			s.Y = append(s.Y, y)
+		}
+		return s
+	}
+	all := []Series{line(st.style, stats.Median)}
+	if len(set.Runs) > 1 && st.style == "line" {
+		all = append(all, line("high", slices.Max[[]float64]), line("low", slices.Min[[]float64]))
+	}
+	return all
+}
+
+// short is the word by which a legend names a set: NEW of "NEW dq:4.7.0".
+func short(name string) string {
+	if word, _, ok := strings.Cut(name, " "); ok && (word == "BASE" || word == "NEW") {
+		return word
+	}
+	return name
+}
+
+func figureOf(v float64) *figure {
+	f := figure(v)
+	return &f
+}
+
+// percentiles is the curve of each set, dotted where fewer than ten messages lie beyond.
+func percentiles(sets []compare.Set, late, title string) Chart {
+	c := Chart{
+		ID: "percentiles", Title: title + " by percentile", XUnit: "nines", YUnit: "ns", Log: true, Wide: true,
+		Hint: fmt.Sprintf("Dotted where fewer than %d messages lie beyond.", run.MinTail),
+	}
+	const step = .05
+	most := int64(1)
+	for _, set := range sets {
+		most = max(most, merged(set, late).Count())
+	}
+	for x := 0.; x <= math.Log10(float64(most))+step/2; x += step {
+		c.X = append(c.X, figure(math.Round(x/step)*step))
+	}
+	for i, set := range sets {
+		h := merged(set, late)
+		solid, dotted := Series{set.Name, i, "line", nil}, Series{set.Name + " (few)", i, "dotted", nil}
+		joined := false
+		for _, x := range c.X {
+			q := 1 - math.Pow(10, -float64(x))
+			v := figureOf(float64(h.Quantile(q)))
+			var a, b *figure
+			if run.Bears(h.Count(), q) {
+				a = v
+			} else if float64(h.Count())*(1-q) >= 1-1e-6 {
+				if b = v; !joined && len(solid.Y) > 0 {
+					dotted.Y[len(dotted.Y)-1] = solid.Y[len(solid.Y)-1]
+				}
+				joined = true
+			}
+			solid.Y, dotted.Y = append(solid.Y, a), append(dotted.Y, b)
+		}
+		c.Series = append(c.Series, solid, dotted)
+	}
+	return c
+}
+
+// merged is a histogram over all runs of a set.
+func merged(set compare.Set, name string) *run.Histogram {
+	if len(set.Runs) == 1 {
+		if h := set.Runs[0].Histograms.Histogram(name); h != nil {
+			return h
+		}
+	}
+	all := run.NewHistogram(run.TotalDigits)
+	for _, r := range set.Runs {
+		_ = all.Merge(r.Histograms.Histogram(name)) // of one precision
+	}
+	return all
+}
+
+func lateOf(sets []compare.Set) (name, title string) {
+	var runs []*run.Document
+	for _, s := range sets {
+		runs = append(runs, s.Runs...)
+	}
+	if name = run.LateOf(runs); name == "past_due" {
+		return name, "Past due"
+	}
+	return name, "Lateness"
+}
+
+func longest(sets []compare.Set) (seconds int) {
+	for _, s := range sets {
+		for _, r := range s.Runs {
+			seconds = max(seconds, int(math.Ceil(r.ElapsedSeconds-.5)))
+			if n := len(r.Intervals); n > 0 {
+				seconds = max(seconds, int(math.Ceil(r.Intervals[n-1].Second-.5)))
+			}
+		}
+	}
+	return seconds
+}
+
+// marks are the end of the offers, and what was made to break in the runs.
+func marks(sets []compare.Set) (all []Mark) {
+	if d, err := time.ParseDuration(sets[0].Runs[0].Scenario.Duration); err == nil {
+		all = append(all, Mark{X: d.Seconds(), Label: "offers end"})
+	}
+	for _, s := range sets {
+		if f := s.Runs[0].Faults; f != nil {
+			for _, e := range f.Events {
+				if m := (Mark{X: e.From, To: e.To, Label: e.Kind}); len(sets) == 1 || len(s.Runs) == 1 {
+					all = append(all, m)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// trackCharts have a dot for each run, steps for the levels, and a mark at each change; the charts with changes first.
+func trackCharts(c *compare.Comparison) []Chart {
+	var charts []Chart
+	for i, t := range c.Tracks {
+		chart := Chart{ID: "track-" + strconv.Itoa(i), Title: title(t.Figure), XUnit: "name", YUnit: t.Unit, Log: t.Unit == "ns"}
+		if t.Unit == "ratio" {
+			chart.Hint = "How many times the same figure of " + c.Reference + "."
+		}
+		for _, s := range c.Sets {
+			chart.Names = append(chart.Names, s.Name)
+		}
+		dots, level := Series{"run", 0, "dots", nil}, Series{"level", 1, "steps", nil}
+		edges := []int{0}
+		for _, change := range t.Changes {
+			edges = append(edges, change.At)
+			chart.Marks = append(chart.Marks, Mark{X: float64(change.At) - .5, Label: change.Since})
+		}
+		for p, values := range t.Values {
+			at := 0
+			for at+1 < len(edges) && edges[at+1] <= p {
+				at++
+			}
+			to := len(t.Values)
+			if at+1 < len(edges) {
+				to = edges[at+1]
+			}
+			l := levelOf(t.Values[edges[at]:to])
+			for k, v := range values {
+				var y *figure
+				if v != nil {
+					y = figureOf(*v)
+				}
+				chart.X = append(chart.X, figure(float64(p)+float64(k+1)/float64(len(values)+1)-.5))
+				dots.Y, level.Y = append(dots.Y, y), append(level.Y, l)
+			}
+		}
+		if chart.Series = []Series{dots, level}; !t.Judged {
+			chart.Series = chart.Series[:1]
+		}
+		charts = append(charts, chart)
+	}
+	slices.SortStableFunc(charts, func(a, b Chart) int { return len(b.Marks) - len(a.Marks) })
+	return charts
+}
+
+// levelOf is the median of all values.
+func levelOf(sets [][]*float64) *figure {
+	var all []float64
+	for _, values := range sets {
+		for _, v := range values {
+			if v != nil {
+				all = append(all, *v)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return figureOf(stats.Median(all))
+}
+
+func title(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+func minus(text string) string { return strings.ReplaceAll(text, "-", "−") }

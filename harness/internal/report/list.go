@@ -1,0 +1,80 @@
+package report
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+)
+
+// Stored is a stored run in a list.
+type Stored struct {
+	// ID is its folder, from the folder of the list on.
+	ID  string
+	row Row
+	at  time.Time
+}
+
+// NewStored keeps of a run only what a list shows.
+func NewStored(id string, r *run.Document) Stored {
+	o := stateOf(r)
+	_, h := r.Late()
+	return Stored{id, Row{o.state, []Cell{
+		{Choice: id}, {Text: r.Started.UTC().Format(time.DateTime), Link: "run?id=" + url.QueryEscape(id)}, {Text: SetOf(id)}, {Text: r.Driver.String()}, {Text: r.Scenario.Name},
+		{Text: strings.TrimSpace(serverOf(r))}, {Text: labelsOf(r)}, {Text: o.tag, Class: "pill"}, quantile(h, .5), quantile(h, .99), count(r.Wrong(), true),
+	}}, r.Started}
+}
+
+// SetOf is the folder in which a series keeps the runs of one side, or the folder of the run.
+func SetOf(id string) string {
+	if strings.Trim(path.Base(id), "0123456789") == "" && strings.Contains(id, "/") {
+		return path.Dir(id)
+	}
+	return id
+}
+
+// OfStored is the page of the runs below a folder, the newest first: what is ticked is compared.
+func OfStored(folder string, all []Stored, unreadable []string, notice string) Page {
+	p := Page{Title: folder + " · dq-bench", Verdict: compare.CountRuns(len(all)) + " in " + folder, Choose: "compare"}
+	if notice != "" {
+		p.Banners = append(p.Banners, Banner{true, "", notice})
+	}
+	slices.SortStableFunc(all, func(a, b Stored) int { return b.at.Compare(a.at) })
+	sets := Table{ID: "sets", Title: "Sets", Head: []string{"", "set", "newest, UTC", "implementation", "runs"}, Words: 4}
+	list := Table{ID: "stored", Title: "Runs", Head: []string{"", "started, UTC", "set", "implementation", "scenario", "server", "labels", "", "p50", "p99", "wrong"}, Words: 8}
+	at := map[string]int{}
+	for _, s := range all {
+		list.Rows = append(list.Rows, s.row)
+		set := SetOf(s.ID)
+		i, there := at[set]
+		if !there && set != s.ID {
+			i = len(sets.Rows)
+			at[set] = i
+			sets.Rows = append(sets.Rows, Row{"", []Cell{{Choice: set}, {Text: set}, s.row.Cells[1], s.row.Cells[3], count(0, false)}})
+		}
+		if set != s.ID {
+			cell := &sets.Rows[i].Cells[4]
+			*cell = count(int64(*cell.Raw)+1, false)
+		}
+	}
+	for _, t := range []Table{sets, list} {
+		if len(t.Rows) > 0 {
+			p.Headline = append(p.Headline, t)
+		}
+	}
+	const most = 20
+	for i, u := range unreadable {
+		if i == most {
+			u = fmt.Sprintf("%d more", len(unreadable)-most)
+		}
+		if i <= most {
+			p.Banners = append(p.Banners, Banner{false, "Not readable.", u})
+		}
+	}
+	return p
+}

@@ -1,0 +1,9 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }

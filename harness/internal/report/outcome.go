@@ -1,0 +1,281 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+)
+
+// outcome is a verdict: its colour, in a word, and in a sentence.
+type outcome struct{ state, tag, text string }
+
+// outcome is the verdict of the comparisons, of the only run, or of all runs. With Verdicts it is no milder than theirs.
+func (r Result) outcome() outcome {
+	all := allRuns(r.Sets)
+	switch {
+	case len(r.Comparisons) > 0:
+		o := r.compared()
+		if failed := failedOf(all); r.Verdicts && len(failed) > 0 {
+			o = outcome{"bad", "failed, " + o.tag, failedText(failed, all) + " Compared: " + o.text}
+		}
+		return o
+	case len(all) == 1:
+		return stateOf(all[0])
+	}
+	return outcomeOfMany(r.Sets, all)
+}
+
+// compared lets the worst comparison decide.
+func (r Result) compared() outcome {
+	worst := r.Comparisons[0]
+	var each []string
+	rank := []compare.Outcome{compare.Better, compare.NoDifference, compare.Inconclusive, compare.Worse}
+	for i, c := range r.Comparisons {
+		if slices.Index(rank, c.Outcome) > slices.Index(rank, worst.Outcome) {
+			worst = c
+		}
+		each = append(each, r.Sets[i+1].Name+": "+string(c.Outcome))
+	}
+	o := outcome{stateOfOutcome(worst.Outcome), string(worst.Outcome), worst.Text}
+	if len(r.Comparisons) > 1 {
+		o.text = "Against " + r.Sets[0].Name + " – " + strings.Join(each, "; ") + "."
+	}
+	return o
+}
+
+func stateOfOutcome(o compare.Outcome) string {
+	return map[compare.Outcome]string{compare.Better: "ok", compare.NoDifference: "ok", compare.Worse: "bad", compare.Inconclusive: "open"}[o]
+}
+
+// stateOf is how a run is marked. An interrupted run passed only as far as it came.
+func stateOf(r *run.Document) outcome {
+	o := outcome{"ok", "passed", r.Verdict.Text}
+	switch {
+	case !r.Valid():
+		o.state, o.tag = "bad", "invalid"
+	case !r.Verdict.Passed:
+		o.state, o.tag = "bad", "failed"
+	case r.Interrupted:
+		o.state, o.tag = "open", ""
+	}
+	if r.Interrupted {
+		o.tag = strings.TrimSuffix("interrupted, "+o.tag, ", ")
+	}
+	return o
+}
+
+func failedOf(all []*run.Document) (failed []*run.Document) {
+	for _, r := range all {
+		if !r.Verdict.Passed {
+			failed = append(failed, r)
+		}
+	}
+	return failed
+}
+
+func failedText(failed, all []*run.Document) string {
+	return fmt.Sprintf("%d of %d runs failed; the first one: %s", len(failed), len(all), failed[0].Verdict.Text)
+}
+
+func outcomeOfMany(sets []compare.Set, all []*run.Document) outcome {
+	failed := failedOf(all)
+	var interrupted []*run.Document
+	for _, r := range all {
+		if r.Interrupted {
+			interrupted = append(interrupted, r)
+		}
+	}
+	switch {
+	case len(failed) > 0 && len(interrupted) > 0:
+		return outcome{"bad", "interrupted, failed", fmt.Sprintf("%d of %d runs were interrupted, and %s", len(interrupted), len(all), failedText(failed, all))}
+	case len(failed) > 0:
+		return outcome{"bad", "failed", failedText(failed, all)}
+	case len(interrupted) > 0:
+		return outcome{"open", "interrupted", fmt.Sprintf("%d of %d runs were interrupted; the first one: %s", len(interrupted), len(all), interrupted[0].Verdict.Text)}
+	}
+	late, title := lateOf(sets)
+	var tails []string
+	for _, s := range sets {
+		if h := merged(s, late); h.Count() > 0 {
+			tails = append(tails, s.Name+" "+run.TailText(h))
+		}
+	}
+	return outcome{"ok", "passed", fmt.Sprintf("All %d runs passed; %s: %s.", len(all), strings.ToLower(title), strings.Join(tails, ", "))}
+}
+
+func allRuns(sets []compare.Set) (all []*run.Document) {
+	for _, s := range sets {
+		all = append(all, s.Runs...)
+	}
+	return all
+}
+
+// Cases are plans that run one after the other, such as the variants of a scenario.
+type Cases struct {
+	// Kind is what one of them is called: "variant".
+	Kind string
+	All  []Case
+}
+
+// Case is one of Cases: its Result, or why there is none.
+type Case struct {
+	Name string
+	Result
+	Standing Standing
+	// Failure is why the case has no result; empty if it did not fail.
+	Failure string
+}
+
+// Standing says why a case has no runs.
+type Standing string
+
+// The standings.
+const (
+	ToCome   Standing = "to come"
+	Running  Standing = "running"
+	NeverRan Standing = "never ran"
+)
+
+func (c Case) outcome() outcome {
+	switch {
+	case c.Failure != "":
+		return outcome{"bad", "failed", c.Failure}
+	case len(c.Sets) == 0:
+		return outcome{"open", string(c.Standing), ""}
+	}
+	c.Verdicts = true
+	o := c.Result.outcome()
+	if c.Interrupted != "" {
+		if !strings.Contains(o.tag, "interrupted") {
+			o.tag = "interrupted, " + o.tag
+		}
+		o.text += " Interrupted: " + c.Interrupted + "."
+	}
+	return o
+}
+
+func (c Case) failed() bool { return c.Failure != "" || len(failedOf(allRuns(c.Sets))) > 0 }
+
+// Failed reports whether any case failed.
+func (c Cases) Failed() bool { return slices.ContainsFunc(c.All, Case.failed) }
+
+// Text says which cases passed, which failed and why the first one did, and which an interrupt left out.
+func (c Cases) Text() string {
+	var failed, cut, never, compared []string
+	reason := ""
+	for _, one := range c.All {
+		o := one.outcome()
+		switch {
+		case one.failed():
+			if failed = append(failed, one.Name); reason == "" {
+				reason = " " + one.Name + ": " + o.text
+			}
+		case strings.Contains(o.tag, "interrupted"):
+			cut = append(cut, one.Name)
+		case one.Standing == NeverRan:
+			never = append(never, one.Name)
+		}
+		if len(one.Comparisons) > 0 {
+			compared = append(compared, one.Name+" "+one.compared().tag)
+		}
+	}
+	text := ""
+	say := func(names []string, what string) {
+		if len(names) > 0 {
+			text += fmt.Sprintf("%d of %d %ss %s: %s. ", len(names), len(c.All), c.Kind, what, strings.Join(names, ", "))
+		}
+	}
+	say(failed, "failed")
+	say(cut, "interrupted")
+	say(never, "never ran")
+	if text == "" {
+		text = fmt.Sprintf("All %d %ss passed. ", len(c.All), c.Kind)
+	}
+	if len(compared) > 0 {
+		text += "Compared: " + strings.Join(compared, ", ") + ". "
+	}
+	return strings.TrimSpace(strings.TrimSpace(text) + reason)
+}
+
+// outcome is no milder than the outcome of any case.
+func (c Cases) outcome() outcome {
+	all := outcome{"ok", "passed", c.Text()}
+	var tags []string
+	for _, one := range c.All {
+		o := one.outcome()
+		if o.state == "bad" || o.state == "open" && all.state == "ok" {
+			all.state = o.state
+		}
+		tags = append(tags, strings.Split(o.tag, ", ")...)
+		if one.Standing == NeverRan {
+			tags = append(tags, "interrupted")
+		}
+	}
+	worst := slices.DeleteFunc([]string{"interrupted", "invalid", "failed", string(compare.Worse)}, func(tag string) bool { return !slices.Contains(tags, tag) })
+	if len(worst) > 0 {
+		all.tag = strings.Join(worst, ", ")
+	} else if all.state == "open" {
+		all.tag = string(compare.Inconclusive)
+	}
+	return all
+}
+
+// Table has a row for each case.
+func (c Cases) Table() Table {
+	t := Table{ID: "cases", Title: title(c.Kind) + "s", Head: []string{c.Kind, "", "verdict"}, Words: 3, Wraps: true}
+	for _, one := range c.All {
+		o := one.outcome()
+		t.Rows = append(t.Rows, Row{o.state, []Cell{{Text: one.Name}, {Text: o.tag, Class: "pill"}, {Text: o.text}}})
+	}
+	return t
+}
+
+// OfCases is the page of all cases, with the figures of as many as have colours, failed cases first.
+func OfCases(c Cases) Page {
+	shown, room := map[int]bool{}, mostSides
+	for _, failed := range []bool{true, false} {
+		for i, one := range c.All {
+			if n := len(one.Sets); n > 0 && one.failed() == failed && (n <= room || len(shown) == 0) {
+				shown[i], room = true, room-n
+			}
+		}
+	}
+	all := Result{}
+	var names []string
+	with := 0
+	var headline []Table
+	for i, one := range c.All {
+		if len(one.Sets) > 0 {
+			with++
+		}
+		if !shown[i] {
+			continue
+		}
+		names = append(names, one.Name)
+		for k, s := range called(one.Result) {
+			if len(one.Sets) == 1 {
+				s.Name = ""
+			}
+			s.Name = strings.TrimSuffix(one.Name+": "+s.Name, ": ")
+			if all.Sets = append(all.Sets, s); k > 0 && k <= len(one.Comparisons) {
+				var p Page
+				p.compared(one.Comparisons[k-1], s.Name)
+				headline = append(headline, p.Headline...)
+			}
+		}
+	}
+	o, table := c.outcome(), c.Table()
+	if len(names) < with {
+		table.Hint = fmt.Sprintf("Below are the figures of %s; each of the others has a page of its own in its folder.", strings.Join(names, ", "))
+	}
+	if len(all.Sets) == 0 {
+		return Page{Title: title(c.Kind) + "s · " + o.tag, State: o.state, Tag: o.tag, Verdict: o.text, Headline: []Table{table}}
+	}
+	p := OfSets(all)
+	p.Title, p.State, p.Tag, p.Verdict = strings.Join(names, ", ")+" · "+o.tag, o.state, o.tag, o.text
+	p.Headline = append([]Table{table}, headline...)
+	return p
+}

@@ -1,0 +1,154 @@
+// Package pagetest opens pages in a real browser.
+package pagetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+// browserTimeout bounds one test in a browser, its start included.
+const browserTimeout = 2 * time.Minute
+
+// Browser is a page open in a real browser. It fails the test at its end
+// if the page logged a problem, threw, or asked for anything but itself.
+type Browser struct {
+	// Context is chromedp's.
+	Context context.Context
+
+	t        *testing.T
+	mu       sync.Mutex
+	problems []string
+	expected []string
+}
+
+func findChromium() (string, error) {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("neither chromium nor google-chrome is on PATH")
+}
+
+// Open opens the page at url, and whatever is below that. What the page must not do fails
+// the test at its end.
+func Open(t *testing.T, url string) *Browser {
+	t.Helper()
+	binary, err := findChromium()
+	if err != nil {
+		redistest.Missing(t, "chromium", err)
+	}
+
+	// The browser's own profile is a fresh one, removed when it ends.
+	ctx, cancel := context.WithTimeout(t.Context(), browserTimeout)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx,
+		chromedp.ExecPath(binary), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WindowSize(1280, 900))
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	b := &Browser{t: t, Context: ctx}
+	require.NoError(t, chromedp.Listen(ctx, func(event any) { b.listen(event, url) }))
+	b.Do(chromedp.Navigate(url))
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		require.Empty(t, b.problems)
+	})
+	return b
+}
+
+// listen notes what a report must never cause.
+func (b *Browser) listen(event any, self string) {
+	problem := ""
+	switch e := event.(type) {
+	case *runtime.EventConsoleAPICalled:
+		problem = fmt.Sprintf("console.%s: %v", e.Type, e.Args)
+	case *runtime.EventExceptionThrown:
+		problem = fmt.Sprintf("exception: %s %v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception)
+	case *log.EventEntryAdded:
+		problem = fmt.Sprintf("log %s: %s", e.Entry.Level, e.Entry.Text)
+	case *network.EventRequestWillBeSent:
+		if !strings.HasPrefix(e.Request.URL, self) && !strings.HasPrefix(e.Request.URL, "data:") {
+			problem = "request: " + e.Request.URL
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if problem != "" && !slices.ContainsFunc(b.expected, func(text string) bool { return strings.Contains(problem, text) }) {
+		b.problems = append(b.problems, problem)
+	}
+}
+
+// Expect lets pass from now on what contains text, such as what the browser itself logs of a
+// server that is gone.
+func (b *Browser) Expect(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.expected = append(b.expected, text)
+}
+
+// Do does the steps, which must succeed.
+func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	require.NoError(b.t, chromedp.Do(b.Context, steps...))
+}
+
+// Eval returns the value of a JavaScript expression.
+func Eval[T any](b *Browser, expression string) T {
+	b.t.Helper()
+	value, err := chromedp.Run(b.Context, chromedp.Evaluate[T](expression))
+	require.NoError(b.t, err)
+	return value
+}
+
+// Visible reports whether a selector's first element takes part in the layout.
+func (b *Browser) Visible(selector string) bool {
+	b.t.Helper()
+	return Eval[bool](b, fmt.Sprintf("document.querySelector(%q).getClientRects().length > 0", selector))
+}
+
+// Overlaps is JavaScript for the texts that cover each other. What is scrolled out of
+// sight covers nothing.
+const Overlaps = `(() => {
+	const texts = [];
+	const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+	for (let node; node = walker.nextNode();) {
+		const parent = node.parentElement;
+		if (!node.data.trim() || !parent.checkVisibility() || parent.closest(".sr, .reader, script")) continue;
+		const window = parent.closest(".scroll")?.getBoundingClientRect();
+		const range = document.createRange();
+		range.selectNodeContents(node);
+		for (const r of range.getClientRects()) {
+			const box = { text: node.data.trim(), left: r.left, right: r.right, top: r.top, bottom: r.bottom };
+			if (window) {
+				box.left = Math.max(box.left, window.left); box.right = Math.min(box.right, window.right);
+				box.top = Math.max(box.top, window.top); box.bottom = Math.min(box.bottom, window.bottom);
+			}
+			if (box.right - box.left > 1 && box.bottom - box.top > 1) texts.push(box);
+		}
+	}
+	// Letters leave some of their line free: lines may touch.
+	const free = 2;
+	return texts.flatMap((a, i) => texts.slice(i + 1)
+		.filter((b) => a.left < b.right - free && b.left < a.right - free && a.top < b.bottom - 2 * free && b.top < a.bottom - 2 * free)
+		.map((b) => a.text + " covers " + b.text));
+})()`

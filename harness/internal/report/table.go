@@ -1,0 +1,203 @@
+// Package report answers: how do people look at it?
+//
+// Whatever dq-bench shows is a Page of Tables and Charts: on a terminal, as Markdown, CSV, JUnit or HTML, stored or while a
+// run lasts. The package judges nothing.
+package report
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Table is figures in rows and columns.
+type Table struct {
+	ID, Title, Hint string
+	Head            []string
+	Rows            []Row
+	// Words is how many columns, from the left, hold words: they are set flush left.
+	Words int
+	// Wraps marks a table of long texts, whose last column wraps on a page.
+	Wraps bool
+	// PageOnly leaves the table out of text and Markdown.
+	PageOnly bool
+	// Scale labels the left end, the middle and the right end of drawn intervals.
+	Scale []string
+}
+
+// Row is a line of a Table. Class marks it: "ok", "bad" or "open".
+type Row struct {
+	Class string
+	Cells []Cell
+}
+
+// Cell is a figure or some words.
+type Cell struct {
+	Text string
+	// Raw is the figure in its base unit, for CSV and for sorting; nil for words.
+	Raw         *float64
+	Class, Link string
+	// Choice is the value of a tick box.
+	Choice string
+	// Interval, Squares and Bars are drawn on a page.
+	Interval *Interval
+	Squares  []Square
+	Bars     []Bar
+	// Pre is laid out text, which a page shows on demand.
+	Pre string
+}
+
+// Interval is drawn as a bar from Low to High with a mark at Mid, over the band of changes that do not matter; in per cent of
+// the width.
+type Interval struct{ Low, Mid, High, FloorLow, FloorHigh float64 }
+
+// Square is one of many small marks.
+type Square struct{ Class, Title string }
+
+// Bar is a part of a line; X and Width are in thousandths of the drawing.
+type Bar struct {
+	Class    string
+	X, Width float64
+	Title    string
+}
+
+// Drawn reports whether a cell has no text of its own.
+func (c Cell) Drawn() bool { return c.Interval != nil || c.Squares != nil || c.Bars != nil }
+
+// columns returns the texts of head and rows without columns that are only drawn.
+func (t Table) columns() (rows [][]string) {
+	drawn := map[int]bool{}
+	for _, r := range t.Rows {
+		for i, c := range r.Cells {
+			drawn[i] = drawn[i] || c.Drawn()
+		}
+	}
+	add := func(cells []string) {
+		var row []string
+		for i, c := range cells {
+			if !drawn[i] {
+				row = append(row, c)
+			}
+		}
+		rows = append(rows, row)
+	}
+	add(t.Head)
+	for _, r := range t.Rows {
+		cells := make([]string, len(r.Cells))
+		for i, c := range r.Cells {
+			cells[i] = strings.ReplaceAll(c.Text, "\n", " ")
+		}
+		add(cells)
+	}
+	return rows
+}
+
+// Text writes the table for a terminal.
+func (t Table) Text(w io.Writer) error {
+	rows := t.columns()
+	var widths []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	var out strings.Builder
+	for _, row := range rows {
+		line := ""
+		for i, c := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
+			if i < t.Words {
+				line += c + pad + "  "
+			} else {
+				line += pad + c + "  "
+			}
+		}
+		if line = strings.TrimRight(line, " "); line == "" {
+			continue
+		}
+		if lead := t.leadOfLast(widths); lead > 0 && utf8.RuneCountInString(line) > width {
+			line = folded(line, lead)
+		}
+		out.WriteString(line + "\n")
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// leadOfLast returns where the last column begins that wraps; 0 if there is none.
+func (t Table) leadOfLast(widths []int) (lead int) {
+	if !t.Wraps || t.Words < len(widths) {
+		return 0
+	}
+	for _, w := range widths[:len(widths)-1] {
+		lead += w + 2
+	}
+	return lead
+}
+
+// folded breaks a line at words, further lines indented by lead.
+func folded(line string, lead int) string {
+	runes := []rune(line)
+	head, indent := string(runes[:lead]), strings.Repeat(" ", lead)
+	var out strings.Builder
+	at := 0
+	for _, word := range strings.Fields(string(runes[lead:])) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case at == 0:
+			out.WriteString(head)
+		case at+1+n > width-lead:
+			out.WriteString("\n" + indent)
+			at = 0
+		default:
+			out.WriteString(" ")
+			at++
+		}
+		out.WriteString(word)
+		at += n
+	}
+	return out.String()
+}
+
+var markdown = strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ")
+
+// Markdown writes the table for a pull request.
+func (t Table) Markdown(w io.Writer) error {
+	var out strings.Builder
+	if t.Title != "" {
+		out.WriteString("### " + markdown.Replace(t.Title) + "\n\n")
+	}
+	for n, row := range t.columns() {
+		for i := range row {
+			row[i] = markdown.Replace(row[i])
+		}
+		out.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		if n == 0 {
+			out.WriteString("|" + strings.Repeat("---|", min(t.Words, len(row))) + strings.Repeat("---:|", max(len(row)-t.Words, 0)) + "\n")
+		}
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// CSV writes the table for other programs, figures in their base unit.
+func (t Table) CSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	_ = out.Write(t.Head) // kept by the writer until the end
+	for _, r := range t.Rows {
+		cells := make([]string, len(r.Cells))
+		for i, c := range r.Cells {
+			if cells[i] = c.Text; c.Raw != nil {
+				cells[i] = strconv.FormatFloat(*c.Raw, 'g', -1, 64)
+			}
+		}
+		_ = out.Write(cells)
+	}
+	out.Flush()
+	return out.Error()
+}

@@ -1,0 +1,159 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dq-bench/dq-bench/internal/text"
+)
+
+// width is how many columns of a terminal a page takes.
+const width = 100
+
+// Text writes the page for a terminal: what was looked at, the figures, and the verdict at the end.
+func (p Page) Text(w io.Writer) error {
+	var out strings.Builder
+	for _, line := range p.Lead {
+		wrap(&out, line)
+	}
+	for _, b := range p.Banners {
+		wrap(&out, strings.TrimSpace(b.Title+" "+b.Text))
+	}
+	out.WriteString("\n")
+	for _, t := range p.tables() {
+		if err := t.Text(&out); err != nil {
+			return err
+		}
+		if t.Hint != "" && t.Wraps {
+			wrap(&out, t.Hint)
+		}
+		out.WriteString("\n")
+	}
+	for _, note := range p.Notes {
+		wrap(&out, "note: "+note)
+	}
+	wrap(&out, p.Verdict)
+	if p.Next != "" {
+		out.WriteString("next: " + p.Next + "\n") // one line, to be copied
+	}
+	_, err := io.WriteString(w, text.Inert(strings.TrimLeft(out.String(), "\n")))
+	return err
+}
+
+// tables are those of text and Markdown.
+func (p Page) tables() []Table {
+	return slices.DeleteFunc(slices.Concat(p.Headline, p.Tables), func(t Table) bool { return t.PageOnly || len(t.Rows) == 0 })
+}
+
+// wrap writes words in lines of at most width columns, further lines indented.
+func wrap(out *strings.Builder, words string) {
+	at := 0
+	for i, word := range strings.Fields(words) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i > 0 && at+1+n > width:
+			out.WriteString("\n  ")
+			at = 2
+		case i > 0:
+			out.WriteString(" ")
+			at++
+		}
+		out.WriteString(word)
+		at += n
+	}
+	out.WriteString("\n")
+}
+
+// Markdown writes the page for a pull request, the verdict first.
+func (p Page) Markdown(w io.Writer) error {
+	var out strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n\n", args...) }
+	line("**%s**", markdown.Replace(p.Verdict))
+	if p.Next != "" {
+		line("    %s", p.Next)
+	}
+	for _, lead := range p.Lead {
+		line("%s", markdown.Replace(lead))
+	}
+	for _, b := range p.Banners {
+		line("**%s** %s", markdown.Replace(b.Title), markdown.Replace(b.Text))
+	}
+	for _, t := range p.tables() {
+		if err := t.Markdown(&out); err != nil {
+			return err
+		}
+		out.WriteString("\n")
+	}
+	for _, note := range p.Notes {
+		line("note: %s", markdown.Replace(note))
+	}
+	_, err := io.WriteString(w, text.Inert(out.String()))
+	return err
+}
+
+// CSV writes the table Data.
+func (p Page) CSV(w io.Writer) error {
+	data := p.Data
+	for _, t := range slices.Concat(p.Headline, p.Tables) {
+		if len(data.Head) == 0 {
+			data = t
+		}
+	}
+	return data.CSV(w)
+}
+
+type junitSuite struct {
+	XMLName  xml.Name    `xml:"testsuite"`
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Class   string     `xml:"classname,attr"`
+	Name    string     `xml:"name,attr"`
+	Failure *junitText `xml:"failure,omitempty"`
+	Output  string     `xml:"system-out,omitempty"`
+}
+
+type junitText struct {
+	Message string `xml:"message,attr"`
+}
+
+// JUnit writes the verdict and each row that has a state as a test case, which fails if its state is bad.
+func (p Page) JUnit(w io.Writer) error {
+	suite := junitSuite{Name: p.Title}
+	add := func(class, name, state, text string) {
+		c := junitCase{Class: class, Name: name, Output: text}
+		if state == "bad" {
+			c.Failure, c.Output = &junitText{text}, ""
+			suite.Failures++
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	add("verdict", p.Title, p.State, p.Verdict)
+	for _, t := range slices.Concat(p.Headline, p.Tables) {
+		columns := t.columns()
+		for i, r := range t.Rows {
+			if r.Class == "ok" || r.Class == "bad" || r.Class == "open" {
+				add(t.Title, columns[i+1][0], r.Class, strings.Join(columns[i+1][1:], "; "))
+			}
+		}
+	}
+	suite.Tests = len(suite.Cases)
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	out := xml.NewEncoder(w)
+	out.Indent("", "  ")
+	if err := out.Encode(suite); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}

@@ -1,0 +1,238 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/report"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+)
+
+// tokenHeader carries the token of a request to stop.
+const tokenHeader = "X-DQ-Token"
+
+// Source shows the runs under way.
+type Source interface {
+	// Changed is closed when there is something newer to see than at the call.
+	Changed() <-chan struct{}
+	// States are the runs under way, one for each side; empty before the first.
+	States() ([]State, error)
+}
+
+// State is a run under way, as of the last second that ended.
+type State struct {
+	Name     string
+	Document *run.Document
+	// Phase is how the run stands.
+	Phase Phase
+	// Planned is how many messages are to be offered.
+	Planned int64
+	// Turn says which run of several it is, such as "run 2 of 4"; empty for the only one.
+	Turn string
+	// Answered is when the server answered last, if it does not answer now; else the zero time.
+	Answered time.Time
+}
+
+// Phase is a phase of a run.
+type Phase string
+
+// The phases.
+const (
+	Starting  Phase = "starting"
+	WarmingUp Phase = "warming up"
+	Measuring Phase = "running"
+	Ended     Phase = "ended"
+)
+
+// Live serves the page of the run under way:
+//
+//	GET  /        the page
+//	GET  /events  what brings it up to date, as server-sent events: page, and end with the last
+//	POST /stop    stops the run, with the page's token in X-DQ-Token
+//
+// It is an http.Handler.
+type Live struct {
+	mux    *http.ServeMux
+	source Source
+	stop   func()
+	token  string
+
+	ended   chan struct{}
+	mu      sync.Mutex
+	stopped bool
+	cases   *report.Cases
+	final   *report.Page
+}
+
+// NewLive serves what source shows. stop has the run end as an interrupt does.
+func NewLive(source Source, stop func()) *Live {
+	l := &Live{mux: http.NewServeMux(), source: source, stop: stop, token: rand.Text(), ended: make(chan struct{})}
+	l.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, l.now()) })
+	l.mux.HandleFunc("GET /events", l.events)
+	l.mux.HandleFunc("POST /stop", l.stopRun)
+	return l
+}
+
+// ServeHTTP implements http.Handler.
+func (l *Live) ServeHTTP(w http.ResponseWriter, q *http.Request) { l.mux.ServeHTTP(w, q) }
+
+// Follow says that the run is being stopped once ctx ends, until the run has ended.
+func (l *Live) Follow(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		l.stopping()
+	case <-l.ended:
+	}
+}
+
+func (l *Live) stopping() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = true
+}
+
+// Cases shows how the cases stand; nil for the only one. They must not change afterwards.
+func (l *Live) Cases(cases *report.Cases) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cases = cases
+}
+
+// End shows a page for good; nil keeps the last state of a run without a result. Only the first call counts.
+func (l *Live) End(final *report.Page) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over() {
+		l.final = final
+		close(l.ended)
+	}
+}
+
+func (l *Live) over() bool {
+	select {
+	case <-l.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// events sends each state of the page, or the newest if several came to be meanwhile.
+func (l *Live) events(w http.ResponseWriter, q *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	to := http.NewResponseController(w)
+	for {
+		changed, kind := l.source.Changed(), "page"
+		if l.over() {
+			kind = "end"
+		}
+		update, err := l.now().Update()
+		if err == nil {
+			err = to.SetWriteDeadline(time.Now().Add(writeTimeout))
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, update)
+		}
+		if errors.Join(err, to.Flush()) != nil || kind == "end" {
+			return
+		}
+		select {
+		case <-changed:
+		case <-l.ended:
+		case <-q.Context().Done():
+			return
+		}
+	}
+}
+
+func (l *Live) stopRun(w http.ResponseWriter, q *http.Request) {
+	if !equal(q.Header.Get(tokenHeader), l.token) {
+		http.Error(w, "expected the token of the page; load it again", http.StatusForbidden)
+		return
+	}
+	l.stopping()
+	l.stop()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// now is the page as of the last second.
+func (l *Live) now() report.Page {
+	l.mu.Lock()
+	stopped, cases, final := l.stopped, l.cases, l.final
+	l.mu.Unlock()
+	over := l.over()
+	if over && final != nil {
+		p := *final
+		p.Live = &report.Live{Token: l.token}
+		return p
+	}
+	states, err := l.source.States()
+	if err != nil {
+		return report.Problem(err)
+	}
+	if len(states) == 0 {
+		states = []State{{Document: &run.Document{Histograms: run.NewHistograms()}, Phase: Starting}}
+	}
+	var sets []compare.Set
+	tag, verdict := "", ""
+	if turn := states[0].Turn; turn != "" && !over {
+		verdict = strings.ToUpper(turn[:1]) + turn[1:] + "."
+	}
+	for _, s := range states {
+		sets = append(sets, compare.Set{Name: s.Name, Runs: []*run.Document{s.Document}})
+		word, text := s.words(stopped, over)
+		if len(states) > 1 {
+			text = s.Name + ": " + text
+		}
+		if tag == "" || tag == string(Ended) || word == noAnswer {
+			tag = word
+		}
+		verdict = strings.TrimSpace(verdict + " " + text)
+	}
+	p := report.OfSets(report.Result{Sets: sets})
+	p.State, p.Tag, p.Verdict, p.Title = "open", tag, verdict, tag+" · dq-bench"
+	p.Live = &report.Live{Token: l.token, CanStop: !stopped && !over}
+	if cases != nil {
+		p.Headline = append([]report.Table{cases.Table()}, p.Headline...)
+	}
+	return p
+}
+
+const noAnswer = "no answer"
+
+// words say how a run stands.
+func (s State) words(stopped, over bool) (tag, text string) {
+	c := s.Document.Counts
+	soFar := fmt.Sprintf("%d of %d messages offered, %d delivered, %d pending.", c.Offered, s.Planned, c.Delivered, c.Pending)
+	tag = string(s.Phase)
+	if stopped {
+		tag = "stopping"
+	}
+	switch {
+	case over:
+		return string(Ended), "The run came to no result."
+	case s.Phase == Ended:
+		return string(Ended), "The load is over, and is being judged: " + soFar
+	case s.Phase == Measuring && stopped:
+		text = "No more is offered, and what is due soon is waited for: " + soFar
+	case s.Phase == Measuring:
+		text = "Running: " + soFar
+	case stopped:
+		text = "The run is being stopped before its measurement began."
+	case s.Phase == WarmingUp:
+		text = "Warming up: nothing of this is counted."
+	default:
+		text = "Starting."
+	}
+	if !s.Answered.IsZero() {
+		return noAnswer, fmt.Sprintf("The server does not answer: it did last at %s UTC. %s", s.Answered.UTC().Format(time.TimeOnly), text)
+	}
+	return tag, text
+}
