@@ -53,7 +53,12 @@ func openFaithful(client *dq.Client, by redis.UniversalClient, c clock.Clock, re
 		client: client, clock: c, release: release, names: wire.NamesOf(queue),
 		ready: make(chan struct{}), destroy: make(chan struct{}), end: end, ended: make(chan struct{}),
 	}
-	by.AddHook(capitals{})
+	if cluster, ok := by.(*redis.ClusterClient); ok { // it dials by clients of its own, which have no hooks of it
+		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(capitals{}) })
+		_ = cluster.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error { node.AddHook(capitals{}); return nil })
+	} else {
+		by.AddHook(capitals{})
+	}
 	f.heard = by.Subscribe(ctx, f.names.Channel)
 	go f.run(ctx)
 	return f
