@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -243,7 +245,7 @@ func (w *Worker) settleAs(d *delivery, how settlement, arg string, cause error) 
 			break
 		}
 		sent = sent || errors.Is(err, errLost)
-		if errors.As(err, new(resp.Error)) && !passes(err) || errors.Is(err, ErrClosed) || pause(ctx, pauses.Next()) != nil {
+		if errors.As(err, new(resp.Error)) && !passes(err) && !hasNoRoom(err) || errors.Is(err, ErrClosed) || pause(ctx, pauses.Next()) != nil {
 			break
 		}
 	}
@@ -263,6 +265,11 @@ func (w *Worker) settleAs(d *delivery, how settlement, arg string, cause error) 
 		w.client.tell(Retry{Delivery: d.info(), At: time.Now().Add(time.Duration(ms) * time.Millisecond), Err: cause})
 	}
 	return true
+}
+
+// hasNoRoom reports whether the server takes no writes for want of memory, disk or replicas: time may cure that.
+func hasNoRoom(err error) bool {
+	return slices.ContainsFunc([]string{"OOM ", "MISCONF ", "NOREPLICAS "}, func(code string) bool { return strings.Contains(err.Error(), code) })
 }
 
 // settleOnce runs the script for deliveries of one queue.
