@@ -111,7 +111,7 @@ func BenchmarkCancel(b *testing.B) {
 			base := time.Now().Add(time.Hour).UnixMilli()
 			due := func(i int) int64 { return base + int64(i) }
 			on.fillInOrder(b, wire.LayoutBc0Lc0, c.order, due)
-			delayed := dq.NewDelayedQueue(on.queue)
+			delayed := dq.NewSender(on.queue)
 			var byTicket, byValue []time.Duration
 			chosen := random.Perm(c.last)
 			for k, at := range chosen[:505] {
@@ -178,7 +178,7 @@ func (d *drained) drain(b *testing.B, n int, within time.Duration, options ...dq
 
 	ctx, cancel := context.WithDeadline(b.Context(), start.Add(cmp.Or(d.until, 10*time.Second)))
 	defer cancel()
-	delayed := dq.NewDelayedQueue(on.queue)
+	delayed := dq.NewSender(on.queue)
 	require.NoError(b, delayed.Ready(ctx))
 	var all sync.Mutex
 	var first, last time.Time
@@ -215,7 +215,7 @@ func (d *drained) drain(b *testing.B, n int, within time.Duration, options ...dq
 }
 
 // takeSome takes one value, and what else is there, until ctx ends.
-func takeSome(ctx context.Context, queue *dq.BlockingQueue[string], note func(...string)) {
+func takeSome(ctx context.Context, queue *dq.Taker[string], note func(...string)) {
 	for {
 		one, err := queue.Take(ctx)
 		if err != nil {
@@ -233,6 +233,6 @@ func benchmarkOn(b *testing.B, s *redis.Server, options ...dq.Option) *bundle {
 	b.Cleanup(func() { _ = on.redis.Close() })
 	on.client, err = dq.NewClient(on.redis, options...)
 	require.NoError(b, err)
-	on.queue = dq.NewBlockingQueue(on.client, "orders", codec.String{})
+	on.queue = dq.NewTaker(on.client, "orders", codec.String{})
 	return on
 }

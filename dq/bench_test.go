@@ -79,8 +79,8 @@ func (s *side) measure(b *testing.B, rdb *redis.Client, k clock.Clock, rate, sec
 		on(func(dq.Transferred) { transfers.Add(1) }))
 	require.NoError(b, err)
 	defer client.Close()
-	queue := dq.NewBlockingQueue(client, "orders", codec.Long{})
-	delayed := dq.NewDelayedQueue(queue)
+	queue := dq.NewTaker(client, "orders", codec.Long{})
+	delayed := dq.NewSender(queue)
 	require.NoError(b, delayed.Ready(ctx))
 
 	n := rate * seconds

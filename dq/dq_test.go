@@ -106,7 +106,7 @@ func TestAnotherClientsOffersAreTransferred(t *testing.T) {
 	ctx := deadline(t)
 	b.delayed(t)
 	other := setupOn(t, b.server, "orders")
-	require.NoError(t, dq.NewDelayedQueue(other.queue).Offer(ctx, "v", 20*time.Millisecond))
+	require.NoError(t, dq.NewSender(other.queue).Offer(ctx, "v", 20*time.Millisecond))
 	v, err := b.queue.Take(ctx)
 	require.NoError(t, err)
 	require.Equal(t, "v", v)
@@ -132,10 +132,10 @@ func TestManyQueuesShareOneSubscriptionConnection(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := deadline(t)
-	var queues []*dq.BlockingQueue[string]
+	var queues []*dq.Taker[string]
 	for i := range 50 {
-		q := dq.NewBlockingQueue(b.client, fmt.Sprintf("q%d", i), codec.String{})
-		d := dq.NewDelayedQueue(q)
+		q := dq.NewTaker(b.client, fmt.Sprintf("q%d", i), codec.String{})
+		d := dq.NewSender(q)
 		require.NoError(t, d.Ready(ctx))
 		require.NoError(t, d.Offer(ctx, q.Name(), 10*time.Millisecond))
 		queues = append(queues, q)
@@ -217,7 +217,7 @@ func TestTakeEndsWithItsContextAndWithTheClient(t *testing.T) {
 	rdb := connect(t, s.URL())
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)
-	queue := dq.NewBlockingQueue(client, "orders", codec.String{})
+	queue := dq.NewTaker(client, "orders", codec.String{})
 
 	ctx, cancel := context.WithCancel(deadline(t))
 	ended := make(chan error, 1)
@@ -271,7 +271,7 @@ func TestNotReadySaysWhy(t *testing.T) {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	d := dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
+	d := dq.NewSender(dq.NewTaker(client, "orders", codec.String{}))
 	err = d.Ready(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, "refused")

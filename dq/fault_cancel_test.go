@@ -248,7 +248,7 @@ func TestFaultACancelledCallToAPausedServerReturns(t *testing.T) {
 		"Take":        func() error { _, err := b.queue.Take(ctx); return err },
 		"Size":        func() error { _, err := d.Size(ctx); return err },
 		"Ready": func() error {
-			return dq.NewDelayedQueue(dq.NewBlockingQueue(b.client, "new", stringCodec{})).Ready(ctx)
+			return dq.NewSender(dq.NewTaker(b.client, "new", stringCodec{})).Ready(ctx)
 		},
 		"ReadAll": func() error { _, err := d.ReadAll(ctx); return err },
 	}

@@ -31,8 +31,8 @@ func TestFaultCloseAtAnyMoment(t *testing.T) {
 	for range 30 {
 		client, err := dq.NewClient(rdb)
 		require.NoError(t, err)
-		queue := dq.NewBlockingQueue(client, "orders", codec.String{})
-		d := dq.NewDelayedQueue(queue)
+		queue := dq.NewTaker(client, "orders", codec.String{})
+		d := dq.NewSender(queue)
 		var calls sync.WaitGroup
 		for i := range 6 {
 			calls.Go(func() { untilClosed(t, func() error { _, err := queue.Take(t.Context()); return err }) })
@@ -50,7 +50,7 @@ func TestFaultCloseAtAnyMoment(t *testing.T) {
 		}
 		calls.Go(func() {
 			untilClosed(t, func() error {
-				other := dq.NewDelayedQueue(dq.NewBlockingQueue(client, "other", codec.String{}))
+				other := dq.NewSender(dq.NewTaker(client, "other", codec.String{}))
 				defer other.Close()
 				return other.Ready(t.Context())
 			})
@@ -174,8 +174,8 @@ func logWhileAway(t *testing.T, addr string) {
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)
 	defer client.Close()
-	queue := dq.NewBlockingQueue(client, "orders", codec.String{})
-	d := dq.NewDelayedQueue(queue)
+	queue := dq.NewTaker(client, "orders", codec.String{})
+	d := dq.NewSender(queue)
 	ctx := deadline(t)
 	require.NoError(t, d.Ready(ctx))
 	for range 3 {

@@ -84,7 +84,7 @@ func TestFaultAFarServerGetsBackWhatComesTooLate(t *testing.T) {
 	taken := make(chan error, takes)
 	for i := range takes {
 		go func() {
-			_, err := takeLoop(short, dq.NewBlockingQueue(client, fmt.Sprint("orders", i), codec.String{}))
+			_, err := takeLoop(short, dq.NewTaker(client, fmt.Sprint("orders", i), codec.String{}))
 			taken <- err
 		}()
 	}
@@ -156,7 +156,7 @@ func TestFaultAReplyWithoutEnd(t *testing.T) {
 	client, err := dq.NewClient(connect(t, "redis://"+l.Addr().String()), dq.WithMostReply(1<<20))
 	require.NoError(t, err)
 	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
-	q := dq.NewBlockingQueue(client, "orders", codec.String{})
+	q := dq.NewTaker(client, "orders", codec.String{})
 	_, err = client.Redisson(deadline(t), wire.ScriptReadAll, []string{"T"})
 	require.ErrorContains(t, err, "without end")
 	_, err = q.Take(deadline(t))

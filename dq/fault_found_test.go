@@ -22,7 +22,7 @@ func TestFaultAnOfferCutByCloseIsUncertain(t *testing.T) {
 	b := setupOn(t, s, "orders")
 	client, err := dq.NewClient(b.redis)
 	require.NoError(t, err)
-	d := dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
+	d := dq.NewSender(dq.NewTaker(client, "orders", codec.String{}))
 	require.NoError(t, d.Ready(deadline(t)))
 	require.NoError(t, d.Offer(deadline(t), "before", time.Hour))
 	require.NoError(t, s.Nodes()[0].Pause())
@@ -66,8 +66,8 @@ func TestFaultAUserWithTheKeysOfRedissonIsServed(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	defer client.Close()
-	queue := dq.NewBlockingQueue(client, "orders", codec.String{})
-	d := dq.NewDelayedQueue(queue)
+	queue := dq.NewTaker(client, "orders", codec.String{})
+	d := dq.NewSender(queue)
 	require.NoError(t, d.Ready(ctx))
 	require.NoError(t, d.Offer(ctx, "after", 0))
 	for _, want := range []string{"own", "after"} {
@@ -94,7 +94,7 @@ func TestFaultAConnectionThatIsNeverAnswered(t *testing.T) {
 	client, err := dq.NewClient(connect(t, "redis://"+p.Addr))
 	require.NoError(t, err)
 	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
-	q := dq.NewBlockingQueue(client, "orders", codec.String{})
+	q := dq.NewTaker(client, "orders", codec.String{})
 	ctx := deadline(t)
 	offered := make(chan error, 1)
 	go func() { offered <- q.Offer(ctx, "v") }()
@@ -123,7 +123,7 @@ func TestFaultATransferThatFailsHasWrittenNothing(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
-	dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
+	dq.NewSender(dq.NewTaker(client, "orders", codec.String{}))
 	for range 4 {
 		select {
 		case err := <-failed:

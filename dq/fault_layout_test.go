@@ -240,7 +240,7 @@ func TestFaultLayoutStopsAsRedisson(t *testing.T) {
 		b.seed(t, own, 1, "own 1")
 		b.seed(t, own.Other(), 2, "foreign")
 		b.seed(t, own, 3, "own 2")
-		d := dq.NewDelayedQueue(b.queue)
+		d := dq.NewSender(b.queue)
 		const tries = 3
 		for range tries {
 			require.ErrorIs(t, (<-events).Err, dq.ErrForeignMember)

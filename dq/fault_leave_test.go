@@ -58,8 +58,8 @@ func TestFaultCloseDuringAFailover(t *testing.T) {
 				leaks(t, 5*time.Second, func() {
 					client, err := dq.NewClient(rdb)
 					require.NoError(t, err)
-					queue := dq.NewBlockingQueue(client, "orders", stringCodec{})
-					delayed := dq.NewDelayedQueue(queue)
+					queue := dq.NewTaker(client, "orders", stringCodec{})
+					delayed := dq.NewSender(queue)
 					require.NoError(t, delayed.Ready(deadline(t)))
 					const takers = 4
 					consumed := make(chan error, 1)

@@ -71,7 +71,7 @@ func TestFaultAClusterIsBackWithoutScripts(t *testing.T) {
 		rdb := redis.NewClient(&redis.Options{Addr: address})
 		client, err := dq.NewClient(rdb, dq.WithClockStepDetection(false))
 		require.NoError(t, err)
-		d := dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
+		d := dq.NewSender(dq.NewTaker(client, "orders", codec.String{}))
 		require.NoError(t, d.Offer(deadline(t), "m", 1e12), "down for %d", down)
 		require.NoError(t, client.Close())
 		require.NoError(t, rdb.Close())

@@ -70,7 +70,7 @@ func TestFaultWhatARefusedOfferLeaves(t *testing.T) {
 				if c.prepare != nil {
 					require.NoError(t, c.prepare(ctx, b))
 				}
-				err := dq.NewDelayedQueue(b.queue).Offer(ctx, "v", time.Hour)
+				err := dq.NewSender(b.queue).Offer(ctx, "v", time.Hour)
 				require.ErrorContains(t, err, c.code)
 				require.Equal(t, c.uncertain, errors.Is(err, dq.ErrUncertain), "%v", err)
 				n, _ := b.redis.ZCard(ctx, b.names.TimeoutSet).Result()

@@ -19,21 +19,21 @@ import (
 // unblock that client. A graceful fail-over in a cluster is such a pause.
 func TestFaultAPausedServerSurvivesTakesThatEnd(t *testing.T) {
 	t.Parallel()
-	for name, take := range map[string]func(ctx context.Context, c *dq.Client, q *dq.BlockingQueue[string]){
-		"cancelled": func(ctx context.Context, _ *dq.Client, q *dq.BlockingQueue[string]) {
+	for name, take := range map[string]func(ctx context.Context, c *dq.Client, q *dq.Taker[string]){
+		"cancelled": func(ctx context.Context, _ *dq.Client, q *dq.Taker[string]) {
 			ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 			defer cancel()
 			_, _ = q.Take(ctx)
 		},
-		"PollWithin": func(ctx context.Context, _ *dq.Client, q *dq.BlockingQueue[string]) {
+		"PollWithin": func(ctx context.Context, _ *dq.Client, q *dq.Taker[string]) {
 			_, _ = q.PollWithin(ctx, 200*time.Millisecond)
 		},
-		"in its second turn": func(ctx context.Context, _ *dq.Client, q *dq.BlockingQueue[string]) {
+		"in its second turn": func(ctx context.Context, _ *dq.Client, q *dq.Taker[string]) {
 			ctx, cancel := context.WithTimeout(ctx, 1500*time.Millisecond)
 			defer cancel()
 			_, _ = q.Take(ctx)
 		},
-		"closed": func(ctx context.Context, c *dq.Client, q *dq.BlockingQueue[string]) {
+		"closed": func(ctx context.Context, c *dq.Client, q *dq.Taker[string]) {
 			taken := make(chan struct{})
 			go func() { _, _ = q.Take(ctx); close(taken) }()
 			<-time.After(200 * time.Millisecond) // of blocking
@@ -48,7 +48,7 @@ func TestFaultAPausedServerSurvivesTakesThatEnd(t *testing.T) {
 			client, err := dq.NewClient(connect(t, s.URL()), quick())
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = client.Close() })
-			q := dq.NewBlockingQueue(client, "orders", codec.String{})
+			q := dq.NewTaker(client, "orders", codec.String{})
 			ctx := deadline(t)
 			for range 2 { // the second time, with connections that are there already
 				require.NoError(t, b.redis.Do(ctx, "CLIENT", "PAUSE", 3000, "WRITE").Err())
@@ -80,7 +80,7 @@ func TestFaultValuesGoBackOverAPause(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
-	q := dq.NewBlockingQueue(client, "orders", codec.String{})
+	q := dq.NewTaker(client, "orders", codec.String{})
 	ctx := deadline(t)
 	for range 2 {
 		require.NoError(t, b.redis.RPush(ctx, "orders", "v").Err())

@@ -36,8 +36,8 @@ func TestFaultOneForbiddenChannelDisturbsNoOther(t *testing.T) {
 		on(func(dq.Transferred) { transfers.Add(1) }),
 		on(func(dq.Subscribed) { subscribed.Add(1) }))
 	ctx := deadline(t)
-	bad := dq.NewBlockingQueue(b.client, "bad", codec.String{})
-	forbidden := dq.NewDelayedQueue(bad)
+	bad := dq.NewTaker(b.client, "bad", codec.String{})
+	forbidden := dq.NewSender(bad)
 	for range 20 { // also after its first transfer, which succeeds
 		within(t, time.Second, "Ready", func() {
 			require.ErrorContains(t, forbidden.Ready(ctx), "NOPERM")
@@ -82,7 +82,7 @@ func TestFaultAChannelIsTriedAgain(t *testing.T) {
 	b := as(t, s, "~* resetchannels +@all")
 	ctx := deadline(t)
 	b.announced(t, ctx, "due soon", time.Now().Add(300*time.Millisecond))
-	d := dq.NewDelayedQueue(b.queue)
+	d := dq.NewSender(b.queue)
 	require.ErrorContains(t, d.Ready(ctx), "NOPERM")
 	v, err := b.queue.Take(ctx)
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestFaultADatabaseThatIsNotThere(t *testing.T) {
 	ctx := deadline(t)
 	_, err := b.queue.Take(ctx)
 	require.ErrorContains(t, err, "DB index is out of range")
-	err = dq.NewDelayedQueue(b.queue).Offer(ctx, "v", 0)
+	err = dq.NewSender(b.queue).Offer(ctx, "v", 0)
 	require.ErrorContains(t, err, "DB index is out of range")
 	require.NotErrorIs(t, err, dq.ErrUncertain)
 }
@@ -161,7 +161,7 @@ func TestFaultAUserWithFewRights(t *testing.T) {
 }
 
 // cancelsAndUnlists does what else a user may: it removes and reschedules, and has a backlog come due that is unlisted.
-func (b *bundle) cancelsAndUnlists(t *testing.T, d *dq.DelayedQueue[string]) {
+func (b *bundle) cancelsAndUnlists(t *testing.T, d *dq.Sender[string]) {
 	t.Helper()
 	ctx := deadline(t)
 	ticket, err := d.OfferTicket(ctx, "moved", time.Hour)

@@ -241,10 +241,10 @@ func TestFaultADialThatHangsHoldsUpNothing(t *testing.T) {
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)
 	defer client.Close()
-	b := &bundle{redis: connect(t, s.URL()), names: wire.NamesOf("orders"), queue: dq.NewBlockingQueue(client, "orders", codec.String{})}
+	b := &bundle{redis: connect(t, s.URL()), names: wire.NamesOf("orders"), queue: dq.NewTaker(client, "orders", codec.String{})}
 	ctx := deadline(t)
 	b.announced(t, ctx, "due", time.Now())
-	d := dq.NewDelayedQueue(b.queue)
+	d := dq.NewSender(b.queue)
 	got := b.taken(ctx)
 	<-time.After(200 * time.Millisecond)
 	dead.Store(false)
@@ -283,13 +283,13 @@ func TestFaultDeliveryAfterALongScript(t *testing.T) {
 	got := b.taken(ctx)
 	require.NoError(t, d.Offer(ctx, "v", 500*time.Millisecond))
 	ended := b.busy(t, ctx, 3)
-	late := dq.NewDelayedQueue(dq.NewBlockingQueue(b.client, "late", codec.String{}))
+	late := dq.NewSender(dq.NewTaker(b.client, "late", codec.String{}))
 	err := late.Offer(ctx, "x", 0)
 	require.ErrorContains(t, err, "BUSY")
 	require.NotErrorIs(t, err, dq.ErrUncertain)
 
 	fresh := setupOn(t, s, "fresh")
-	opened := dq.NewDelayedQueue(fresh.queue)
+	opened := dq.NewSender(fresh.queue)
 	ready := make(chan error, 2)
 	go func() { ready <- opened.Ready(ctx) }()
 	go func() { ready <- late.Ready(ctx) }()

@@ -48,7 +48,7 @@ func at(t *testing.T, s *redis.Server, url string, options ...dq.Option) *bundle
 	require.NoError(t, err)
 	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
 	b.client = client
-	b.queue = dq.NewBlockingQueue(client, "orders", codec.String{})
+	b.queue = dq.NewTaker(client, "orders", codec.String{})
 	return b
 }
 
@@ -102,7 +102,7 @@ func waiting(words ...string) func(*proxy.Conn) bool {
 }
 
 // takeLoop takes until a value comes, over failures as a caller would.
-func takeLoop(ctx context.Context, q *dq.BlockingQueue[string]) (string, error) {
+func takeLoop(ctx context.Context, q *dq.Taker[string]) (string, error) {
 	for {
 		v, err := q.Take(ctx)
 		if err == nil || ctx.Err() != nil || errors.Is(err, dq.ErrClosed) {

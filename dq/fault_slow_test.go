@@ -52,7 +52,7 @@ func TestFaultASlowValueArrives(t *testing.T) {
 	t.Parallel()
 	s := redistest.Redis(t)
 	admin := connect(t, s.URL())
-	q := dq.NewBlockingQueue(throttledClient(t, s), "orders", codec.String{})
+	q := dq.NewTaker(throttledClient(t, s), "orders", codec.String{})
 	ctx := deadline(t)
 	value := strings.Repeat("x", 1<<20) // about 3 s
 	require.NoError(t, admin.RPush(ctx, "orders", value, value).Err())

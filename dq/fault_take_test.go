@@ -28,7 +28,7 @@ func TestFaultATakeEndsWhileItsConnectionIsDialled(t *testing.T) {
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%11)*100*time.Microsecond)
 		began := time.Now()
-		_, err = dq.NewBlockingQueue(client, "orders", codec.String{}).Take(ctx)
+		_, err = dq.NewTaker(client, "orders", codec.String{}).Take(ctx)
 		cancel()
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Less(t, time.Since(began), time.Second+slack)
@@ -45,7 +45,7 @@ func TestFaultTakesDoNotPileUpDials(t *testing.T) {
 	noLeak := alone(t)
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)
-	queue := dq.NewBlockingQueue(client, "orders", codec.String{})
+	queue := dq.NewTaker(client, "orders", codec.String{})
 	p.Hold()
 	within(t, 300*time.Millisecond+slack, "300 takes of 0 to 1 ms", func() {
 		for i := range 300 {
@@ -179,7 +179,7 @@ func TestFaultALongTakeOverADeadConnectionGoesOn(t *testing.T) {
 	client, err := dq.NewClient(rdb, quick())
 	require.NoError(t, err)
 	defer client.Close()
-	queue := dq.NewBlockingQueue(client, "orders", stringCodec{})
+	queue := dq.NewTaker(client, "orders", stringCodec{})
 	ctx := deadline(t)
 	polled := make(chan string, 1)
 	go func() {

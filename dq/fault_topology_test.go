@@ -23,8 +23,8 @@ import (
 type follower struct {
 	client     *dq.Client
 	rdb        redis.UniversalClient
-	queue      *dq.BlockingQueue[string]
-	delayed    *dq.DelayedQueue[string]
+	queue      *dq.Taker[string]
+	delayed    *dq.Sender[string]
 	subscribed chan string
 	lost       atomic.Int64 // how often the subscription was, or a transfer failed
 	closed     atomic.Bool
@@ -44,8 +44,8 @@ func follow(t *testing.T, rdb redis.UniversalClient, queue string, options ...dq
 	require.NoError(t, err)
 	f.client = client
 	t.Cleanup(func() { f.close(t); _ = rdb.Close() })
-	f.queue = dq.NewBlockingQueue(client, queue, codec.String{})
-	f.delayed = dq.NewDelayedQueue(f.queue)
+	f.queue = dq.NewTaker(client, queue, codec.String{})
+	f.delayed = dq.NewSender(f.queue)
 	require.NoError(t, f.delayed.Ready(deadline(t)))
 	<-f.subscribed
 	return f

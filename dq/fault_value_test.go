@@ -18,9 +18,9 @@ func TestFaultNilIsNoValue(t *testing.T) {
 	ctx := deadline(t)
 	values, err := java.NewKryo5[any]()
 	require.NoError(t, err)
-	queue := dq.NewBlockingQueue(b.client, "orders", values)
-	delayed := dq.NewDelayedQueue(queue)
-	lists := dq.NewBlockingQueue(b.client, "orders", codec.JSON[[]string]{})
+	queue := dq.NewTaker(b.client, "orders", values)
+	delayed := dq.NewSender(queue)
+	lists := dq.NewTaker(b.client, "orders", codec.JSON[[]string]{})
 	for _, offer := range []func() error{
 		func() error { return queue.Offer(ctx, nil) },
 		func() error { return delayed.Offer(ctx, nil, time.Second) },

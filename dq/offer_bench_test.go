@@ -29,7 +29,7 @@ var offered = strings.Repeat("x", 100)
 //	go test ./dq -run '^$' -bench Offer -benchtime 1x -count 3
 func BenchmarkOffer(b *testing.B) {
 	const goroutines, n = 50, 150_000
-	offerBeside(b, n, nil, func(ctx context.Context, d *dq.DelayedQueue[string]) {
+	offerBeside(b, n, nil, func(ctx context.Context, d *dq.Sender[string]) {
 		var group sync.WaitGroup
 		for range goroutines {
 			group.Go(func() {
@@ -53,20 +53,20 @@ func BenchmarkOfferAll(b *testing.B) {
 	for i := range values {
 		values[i] = offered
 	}
-	offerBeside(b, n, []string{"-P", "16"}, func(ctx context.Context, d *dq.DelayedQueue[string]) {
+	offerBeside(b, n, []string{"-P", "16"}, func(ctx context.Context, d *dq.Sender[string]) {
 		confirmed, err := d.OfferAll(ctx, time.Hour, values...)
 		require.NoError(b, err)
 		require.Equal(b, n, confirmed)
 	})
 }
 
-func offerBeside(b *testing.B, n int, flags []string, offer func(context.Context, *dq.DelayedQueue[string])) {
+func offerBeside(b *testing.B, n int, flags []string, offer func(context.Context, *dq.Sender[string])) {
 	b.Helper()
 	s := redistest.Redis(b)
 	defer s.Close()
 	on := benchmarkOn(b, s)
 	defer on.client.Close()
-	delayed := dq.NewDelayedQueue(on.queue)
+	delayed := dq.NewSender(on.queue)
 	ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
 	defer cancel()
 	require.NoError(b, delayed.Offer(ctx, offered, time.Hour)) // the script is known

@@ -125,8 +125,8 @@ func resend(t *testing.T, rec *monitor.Recording, release string) []monitor.Line
 		}
 	}
 
-	destination := dq.NewBlockingQueue(client, sc.queue, codec.Bytes{})
-	delayed := dq.NewDelayedQueue(destination)
+	destination := dq.NewTaker(client, sc.queue, codec.Bytes{})
+	delayed := dq.NewSender(destination)
 	if first := sc.steps[0]; first.offer == nil {
 		sc.steps = sc.steps[1:]
 		transfers(first.nows)
@@ -156,7 +156,7 @@ type fedID [8]byte
 func (id *fedID) Uint64() uint64 { return binary.LittleEndian.Uint64(id[:]) }
 
 // takes takes the values and leaves the rest of the recorded takes blocked.
-func takes(ctx context.Context, t *testing.T, q *dq.BlockingQueue[[]byte], rdb *redis.Client, values, all int) {
+func takes(ctx context.Context, t *testing.T, q *dq.Taker[[]byte], rdb *redis.Client, values, all int) {
 	t.Helper()
 	for range min(values, all) {
 		_, err := q.Take(ctx)

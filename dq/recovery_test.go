@@ -29,7 +29,7 @@ func TestALostReplyNeverOffersTwice(t *testing.T) {
 	defer client.Close()
 	b := setupOn(t, s, "orders")
 	d := b.delayed(t)
-	through := dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", stringCodec{}))
+	through := dq.NewSender(dq.NewTaker(client, "orders", stringCodec{}))
 	require.NoError(t, through.Ready(deadline(t)))
 	require.NoError(t, through.Offer(t.Context(), "replied", time.Hour))
 

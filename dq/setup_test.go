@@ -22,10 +22,17 @@ import (
 const testDeadline = 20 * time.Second
 
 // TestMain has more tests at a time than processors: they wait for servers, pauses and due times.
-// A test that needs another process runs this binary with transfersAt.
+// A test that needs another process runs this binary with transfersAt or ledgerAt.
 func TestMain(m *testing.M) {
 	if url := os.Getenv(transfersAt); url != "" {
 		if err := transferInProcess(url); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if url := os.Getenv(ledgerAt); url != "" {
+		if err := workInProcess(url); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -39,7 +46,7 @@ type bundle struct {
 	server *redis.Server
 	redis  *goredis.Client
 	client *dq.Client
-	queue  *dq.BlockingQueue[string]
+	queue  *dq.Taker[string]
 	names  wire.Names
 }
 
@@ -58,7 +65,7 @@ func setupOn(t *testing.T, s *redis.Server, queue string, options ...dq.Option) 
 		server: s,
 		redis:  rdb,
 		client: client,
-		queue:  dq.NewBlockingQueue(client, queue, codec.String{}),
+		queue:  dq.NewTaker(client, queue, codec.String{}),
 		names:  wire.NamesOf(queue),
 	}
 }
@@ -72,9 +79,9 @@ func connect(t *testing.T, url string) *goredis.Client {
 	return rdb
 }
 
-func (b *bundle) delayed(t *testing.T) *dq.DelayedQueue[string] {
+func (b *bundle) delayed(t *testing.T) *dq.Sender[string] {
 	t.Helper()
-	d := dq.NewDelayedQueue(b.queue)
+	d := dq.NewSender(b.queue)
 	require.NoError(t, d.Ready(deadline(t)))
 	return d
 }

@@ -15,20 +15,20 @@ func WithTransferLimit(n int) Option {
 	return func(c *config) error { c.limit = n; return nil }
 }
 
-// BlockingQueue only takes.
-type BlockingQueue[T any] struct{ *Queue[T] }
+// Taker only takes; it transfers nothing.
+type Taker[T any] struct{ *Queue[T] }
 
-// NewBlockingQueue makes one.
-func NewBlockingQueue[T any](c *Client, name string, values codec.Codec[T]) *BlockingQueue[T] {
+// NewTaker makes one.
+func NewTaker[T any](c *Client, name string, values codec.Codec[T]) *Taker[T] {
 	q, err := NewQueue(c, name, values, WithoutTransfer())
 	if err != nil {
 		panic(err)
 	}
-	return &BlockingQueue[T]{q}
+	return &Taker[T]{q}
 }
 
 // Poll takes one value.
-func (q *BlockingQueue[T]) Poll(ctx context.Context) (v T, err error) {
+func (q *Taker[T]) Poll(ctx context.Context) (v T, err error) {
 	values, err := q.Queue.Poll(ctx, 1)
 	if len(values) > 0 {
 		v = values[0]
@@ -37,12 +37,12 @@ func (q *BlockingQueue[T]) Poll(ctx context.Context) (v T, err error) {
 }
 
 // Size is the length of the LIST.
-func (q *BlockingQueue[T]) Size(ctx context.Context) (int, error) {
+func (q *Taker[T]) Size(ctx context.Context) (int, error) {
 	return q.client.length(ctx, q.Name())
 }
 
 // Offer puts a value straight into the LIST.
-func (q *BlockingQueue[T]) Offer(ctx context.Context, value T) error {
+func (q *Taker[T]) Offer(ctx context.Context, value T) error {
 	data, err := encodeOffered(q.codec, value)
 	if err == nil {
 		_, err = q.client.do(ctx, q.Name(), "RPUSH", q.Name(), data)
@@ -51,7 +51,7 @@ func (q *BlockingQueue[T]) Offer(ctx context.Context, value T) error {
 }
 
 // PollWithin is a Take that ends.
-func (q *BlockingQueue[T]) PollWithin(ctx context.Context, timeout time.Duration) (T, error) {
+func (q *Taker[T]) PollWithin(ctx context.Context, timeout time.Duration) (T, error) {
 	short, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	v, err := q.Take(short)
@@ -61,36 +61,36 @@ func (q *BlockingQueue[T]) PollWithin(ctx context.Context, timeout time.Duration
 	return v, err
 }
 
-// DelayedQueue transfers.
-type DelayedQueue[T any] struct{ *Queue[T] }
+// Sender offers and transfers.
+type Sender[T any] struct{ *Queue[T] }
 
-// NewDelayedQueue makes one in front of a list.
-func NewDelayedQueue[T any](list *BlockingQueue[T]) *DelayedQueue[T] {
+// NewSender makes one in front of a list.
+func NewSender[T any](list *Taker[T]) *Sender[T] {
 	q, err := NewQueue(list.client, list.Name(), list.codec)
 	if err != nil {
 		panic(err)
 	}
-	return &DelayedQueue[T]{q}
+	return &Sender[T]{q}
 }
 
 // Offer offers, and forgets the ticket.
-func (d *DelayedQueue[T]) Offer(ctx context.Context, value T, delay time.Duration) error {
+func (d *Sender[T]) Offer(ctx context.Context, value T, delay time.Duration) error {
 	_, err := d.Queue.Offer(ctx, value, delay)
 	return err
 }
 
 // OfferTicket offers.
-func (d *DelayedQueue[T]) OfferTicket(ctx context.Context, value T, delay time.Duration) (Ticket, error) {
+func (d *Sender[T]) OfferTicket(ctx context.Context, value T, delay time.Duration) (Ticket, error) {
 	return d.Queue.Offer(ctx, value, delay)
 }
 
 // Size is the length of the pending list.
-func (d *DelayedQueue[T]) Size(ctx context.Context) (int, error) {
+func (d *Sender[T]) Size(ctx context.Context) (int, error) {
 	return d.client.length(ctx, d.names.Pending)
 }
 
 // ReadAll returns the values that wait, in the order of their offers.
-func (d *DelayedQueue[T]) ReadAll(ctx context.Context) (all []T, err error) {
+func (d *Sender[T]) ReadAll(ctx context.Context) (all []T, err error) {
 	reply, err := d.client.do(ctx, d.names.Pending, "LRANGE", d.names.Pending, 0, -1)
 	list, err := replyList(reply, err)
 	for _, item := range list {

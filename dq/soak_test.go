@@ -52,8 +52,8 @@ func TestSoak(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, client.Close()) })
 		for n := range soakQueues {
-			q := dq.NewBlockingQueue(client, "soak-"+strconv.Itoa(n), codec.String{})
-			d := dq.NewDelayedQueue(q)
+			q := dq.NewTaker(client, "soak-"+strconv.Itoa(n), codec.String{})
+			d := dq.NewSender(q)
 			require.NoError(t, d.Ready(deadline(t)))
 			offers.Go(func() { s.offer(offering, d, release, n) })
 			takes.Go(func() { s.take(taking, t, client, n) })
@@ -94,7 +94,7 @@ type soakState struct {
 }
 
 // offer offers its share to one queue until ctx ends.
-func (s *soaking) offer(ctx context.Context, d *dq.DelayedQueue[string], by string, queue int) {
+func (s *soaking) offer(ctx context.Context, d *dq.Sender[string], by string, queue int) {
 	for n := 0; pauseFor(ctx, rand.N(2*time.Second*2*soakQueues/soakRate)) == nil; n++ {
 		value := fmt.Sprintf("%d %s %d", queue, by, n)
 		delay := rand.N(soakDelay)

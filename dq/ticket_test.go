@@ -66,7 +66,7 @@ func TestCancelAmongManyOfOneInstant(t *testing.T) {
 			b := setup(t)
 			due := time.Now().Add(time.Hour).UnixMilli()
 			b.fill(t, layout, n, func(i int) int64 { return due + int64(i/400) })
-			d := dq.NewDelayedQueue(b.queue)
+			d := dq.NewSender(b.queue)
 			order := rand.New(rand.NewPCG(3, 4)).Perm(n)
 			for k, i := range order {
 				require.ErrorIs(t, d.Cancel(t.Context(), ticket(t, i+n, due)), dq.ErrNotWaiting)
@@ -121,7 +121,7 @@ func TestTicketOfAnUncertainOffer(t *testing.T) {
 	require.ErrorIs(t, err, dq.ErrUncertain)
 	p.Heal()
 	p.Reset()
-	direct := dq.NewDelayedQueue(setupOn(t, s, "orders").queue)
+	direct := dq.NewSender(setupOn(t, s, "orders").queue)
 	require.NoError(t, direct.Cancel(t.Context(), uncertain))
 	require.Equal(t, int64(1), b.redis.LLen(t.Context(), b.names.Pending).Val())
 
@@ -137,15 +137,15 @@ func TestCancelWithFewRights(t *testing.T) {
 	const keys = "~orders ~redisson_delay_queue:* ~redisson_delay_queue_timeout:* ~redisson_delay_queue_channel:* &* "
 	s := redistest.Redis(t)
 	b := setupOn(t, s, "orders")
-	ticket, err := dq.NewDelayedQueue(b.queue).OfferTicket(t.Context(), "v", time.Hour)
+	ticket, err := dq.NewSender(b.queue).OfferTicket(t.Context(), "v", time.Hour)
 	require.NoError(t, err)
 	for _, command := range []string{"lrem", "zrem"} {
 		user := as(t, s, "reset on >secret "+keys+"+@all -"+command)
-		require.ErrorContains(t, dq.NewDelayedQueue(user.queue).Cancel(t.Context(), ticket), "NOPERM")
+		require.ErrorContains(t, dq.NewSender(user.queue).Cancel(t.Context(), ticket), "NOPERM")
 		require.Equal(t, int64(2), b.redis.Exists(t.Context(), b.names.Pending, b.names.TimeoutSet).Val())
 	}
 	user := as(t, s, "reset on >secret "+keys+"+@all")
-	require.NoError(t, dq.NewDelayedQueue(user.queue).Cancel(t.Context(), ticket))
+	require.NoError(t, dq.NewSender(user.queue).Cancel(t.Context(), ticket))
 	require.Zero(t, b.redis.Exists(t.Context(), b.names.Pending, b.names.TimeoutSet).Val())
 }
 

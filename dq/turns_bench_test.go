@@ -37,11 +37,11 @@ func transfersADueTime(b *testing.B, options ...dq.Option) float64 {
 	var transfers atomic.Int64
 	options = append(options, on(func(dq.Transferred) { transfers.Add(1) }))
 	var on *bundle
-	var delayed *dq.DelayedQueue[string]
+	var delayed *dq.Sender[string]
 	for range clients {
 		on = benchmarkOn(b, s, options...)
 		defer on.client.Close()
-		delayed = dq.NewDelayedQueue(on.queue)
+		delayed = dq.NewSender(on.queue)
 		require.NoError(b, delayed.Ready(b.Context()))
 	}
 	for i := range dueTimes {
@@ -66,10 +66,10 @@ func BenchmarkTakeover(b *testing.B) {
 	defer s.Close()
 	on := benchmarkOn(b, s)
 	defer on.client.Close()
-	delayed := dq.NewDelayedQueue(on.queue)
+	delayed := dq.NewSender(on.queue)
 	require.NoError(b, delayed.Ready(b.Context()))
-	due := dq.NewBlockingQueue(on.client, "orders", codec.Long{})
-	offers := dq.NewDelayedQueue(due)
+	due := dq.NewTaker(on.client, "orders", codec.Long{})
+	offers := dq.NewSender(due)
 	defer offers.Close()
 	var latest time.Duration
 	for range kills {

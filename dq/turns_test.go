@@ -37,7 +37,7 @@ func TestOneOfManyClientsTransfers(t *testing.T) {
 	var transfers atomic.Int64
 	observer := on(func(dq.Transferred) { transfers.Add(1) })
 	var first *bundle
-	var delayed *dq.DelayedQueue[string]
+	var delayed *dq.Sender[string]
 	for range clients {
 		b := setupOn(t, s, "orders", observer)
 		d := b.delayed(t)
@@ -133,7 +133,7 @@ func transferInProcess(url string) error {
 	if err != nil {
 		return err
 	}
-	dq.NewDelayedQueue(dq.NewBlockingQueue(client, "orders", codec.String{}))
+	dq.NewSender(dq.NewTaker(client, "orders", codec.String{}))
 	<-time.After(time.Minute)
 	return client.Close()
 }

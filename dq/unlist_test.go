@@ -66,7 +66,7 @@ func (p *passes) made() []dq.Unlisted {
 }
 
 // takeAll takes values until n have come.
-func takeAll(t *testing.T, ctx context.Context, q *dq.BlockingQueue[string], n int) []string {
+func takeAll(t *testing.T, ctx context.Context, q *dq.Taker[string], n int) []string {
 	t.Helper()
 	all := make([]string, 0, n)
 	for len(all) < n {
@@ -246,7 +246,7 @@ func TestUnlistingNeedsRights(t *testing.T) {
 	b := at(t, s.server, fmt.Sprintf("redis://app:x@%s", s.server.Addr), p.observer(), on(func(e dq.Restricted) { restricted <- e }))
 	start := time.Now().Add(time.Second).UnixMilli()
 	s.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*100/n })
-	d := dq.NewDelayedQueue(b.queue)
+	d := dq.NewSender(b.queue)
 	require.NoError(t, d.Ready(deadline(t)))
 	all := takeAll(t, deadline(t), b.queue, n)
 	slices.Sort(all)

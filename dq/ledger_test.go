@@ -1,0 +1,321 @@
+package dq_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+// ledgerLease is the lease of the ledger's Workers.
+const ledgerLease = 3 * time.Second
+
+// ledger has what became of each message. Workers of two processes write to it: those of the test by themselves, the
+// other one by lines of its output.
+type ledger struct {
+	mu       sync.Mutex
+	messages map[string]*entry
+	values   map[string]string // by the id of a hold
+	early    map[string]int    // events that excuse, by the id of a hold whose handler has not begun
+	wrong    []string          // messages that began once more, and no event had said so
+	refused  int
+}
+
+// entry is one message.
+type entry struct {
+	confirmed    bool
+	begun, ended int
+	excused      int // events, or deaths of its process, that said it may come again
+	acknowledged bool
+}
+
+func (l *ledger) change(value string, f func(*entry)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.messages[value] == nil {
+		l.messages[value] = &entry{}
+	}
+	f(l.messages[value])
+}
+
+// event notes an Event of a delivery by the value that its handler had.
+func (l *ledger) event(kind, id string) {
+	l.mu.Lock()
+	value, known := l.values[id]
+	if !known && kind != "Acknowledged" {
+		l.early[id]++
+	}
+	l.mu.Unlock()
+	if !known {
+		return
+	}
+	l.change(value, func(m *entry) {
+		if kind == "Acknowledged" {
+			m.acknowledged = true
+		} else {
+			m.excused++
+		}
+	})
+}
+
+// begin notes that a handler has a message.
+func (l *ledger) begin(value, id string) {
+	l.change(value, func(m *entry) {
+		l.values[id] = value
+		m.excused += l.early[id]
+		delete(l.early, id)
+		if m.begun++; m.begun > 1+m.excused {
+			l.wrong = append(l.wrong, fmt.Sprintf("%s: %+v", value, *m))
+		}
+	})
+}
+
+// end notes that a handler ended.
+func (l *ledger) end(value string) { l.change(value, func(m *entry) { m.ended++ }) }
+
+// died excuses what a process that was killed had not acknowledged.
+func (l *ledger) died(held map[string]string) {
+	for _, value := range held {
+		l.change(value, func(m *entry) { m.excused++ })
+	}
+}
+
+// missing counts confirmed messages whose handler has not ended.
+func (l *ledger) missing() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range l.messages {
+		if m.confirmed && m.ended == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// ledgerAt is the variable that makes the test binary a Worker, which prints what it does, of the queue "orders".
+const ledgerAt = "DQ_TEST_LEDGER_AT"
+
+// observeLedger has told called with the kind and the id of each Event of a delivery.
+func observeLedger(told func(kind, id string)) dq.Option {
+	return dq.WithObserver(func(e dq.Event) {
+		switch e := e.(type) {
+		case dq.Acknowledged:
+			told("Acknowledged", e.ID)
+		case dq.LeaseLost:
+			told("LeaseLost", e.ID)
+		case dq.ExtensionFailed:
+			told("ExtensionFailed", e.ID)
+		case dq.AckFailed:
+			told("AckFailed", e.ID)
+		case dq.GivenBack:
+			told("GivenBack", e.ID)
+		}
+	})
+}
+
+// workInProcess is what that process does, until its parent kills it.
+func workInProcess(url string) error {
+	opt, err := goredis.ParseURL(url)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	say := func(words ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		_, _ = fmt.Fprintln(os.Stdout, words...)
+	}
+	client, err := dq.NewClient(goredis.NewClient(opt), observeLedger(func(kind, id string) { say(kind, id) }))
+	if err != nil {
+		return err
+	}
+	q, err := dq.NewQueue(client, "orders", codec.String{})
+	if err != nil {
+		return err
+	}
+	w := dq.NewWorker(client, dq.WorkerOptions{Concurrency: 8, Lease: ledgerLease})
+	dq.Handle(w, q, func(_ context.Context, m *dq.Message[string]) error {
+		say("begin", m.ID, m.Value)
+		time.Sleep(rand.N(4 * time.Millisecond)) // a handler's work
+		say("end", m.ID, m.Value)
+		return nil
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	return w.Run(ctx)
+}
+
+// other runs a Worker in a process, notes what it prints, and kills it after a while; it does so until ctx ends.
+func (l *ledger) other(ctx context.Context, url string, life time.Duration) error {
+	for ctx.Err() == nil {
+		cmd := exec.Command(os.Args[0]) //nolint:noctx // killed below
+		cmd.Env = append(os.Environ(), ledgerAt+"="+url)
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			return err
+		}
+		kill := time.AfterFunc(life, func() { _ = cmd.Process.Kill() })
+		stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+		held := map[string]string{} // what it has not acknowledged
+		l.read(out, held)
+		_ = cmd.Wait()
+		kill.Stop()
+		stop()
+		l.died(held)
+	}
+	return nil
+}
+
+// read notes lines until the process has ended. held is then what it had.
+func (l *ledger) read(out interface{ Read([]byte) (int, error) }, held map[string]string) {
+	var rest string
+	part := make([]byte, 64<<10)
+	for {
+		n, err := out.Read(part)
+		rest += string(part[:n])
+		for {
+			line, more, whole := strings.Cut(rest, "\n")
+			if !whole {
+				break
+			}
+			rest = more
+			words := strings.SplitN(line, " ", 3)
+			switch {
+			case len(words) == 3 && words[0] == "begin":
+				l.begin(words[2], words[1])
+				held[words[1]] = words[2]
+			case len(words) == 3:
+				l.end(words[2])
+			case len(words) == 2:
+				l.event(words[0], words[1])
+				if words[0] == "Acknowledged" {
+					delete(held, words[1])
+				}
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// TestLedger accounts for each message: what was confirmed is handled, and what is handled twice an Event said so of before,
+// or its process was killed. Single connections are cut, and the server refuses writes, has no memory, is busy with a
+// script, stands still and is killed. DQ_THOROUGH offers 20,000.
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	messages, faults := 2000, 6
+	if redistest.Thorough() {
+		messages, faults = 20_000, 36
+	}
+	s := redistest.Process(t, "--appendonly", "yes", "--appendfsync", "always", "--lua-time-limit", "50")
+	l := &ledger{messages: map[string]*entry{}, values: map[string]string{}, early: map[string]int{}}
+	b, p := through(t, s, observeLedger(l.event))
+	work := func(_ context.Context, m *dq.Message[string]) error {
+		l.begin(m.Value, m.ID)
+		time.Sleep(rand.N(4 * time.Millisecond)) // a handler's work
+		l.end(m.Value)
+		return nil
+	}
+	b.works(t, dq.WorkerOptions{Concurrency: 8, Lease: ledgerLease}, work)
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer stop()
+	all.Go(func() {
+		if err := l.other(ctx, "redis://"+p.Addr, time.Second); err != nil {
+			t.Error(err)
+		}
+	})
+	q, err := dq.NewQueue(b.client, "orders", codec.String{})
+	require.NoError(t, err)
+	var offers sync.WaitGroup
+	var next atomic.Int64
+	pace := time.Duration(faults) * 700 * time.Millisecond / time.Duration(messages)
+	for range 4 {
+		offers.Go(func() {
+			for i := next.Add(1); int(i) <= messages; i = next.Add(1) {
+				value := fmt.Sprint(i)
+				_, err := q.Offer(ctx, value, rand.N(100*time.Millisecond))
+				switch {
+				case err == nil:
+					l.change(value, func(m *entry) { m.confirmed = true })
+				case !errors.Is(err, dq.ErrUncertain):
+					l.mu.Lock()
+					l.refused++
+					l.mu.Unlock()
+				}
+				time.Sleep(4 * pace)
+			}
+		})
+	}
+	for i := range faults {
+		disturbLedger(t, ctx, i%6, s, b, p)
+		time.Sleep(300 * time.Millisecond) // the next fault meets work again
+	}
+	offers.Wait()
+	require.Eventually(t, func() bool { return l.missing() == 0 }, 60*time.Second, 20*time.Millisecond, "%d messages lost", l.missing())
+	require.Eventually(t, func() bool { return b.redis.Exists(ctx, "dq_leases:{orders}").Val() == 0 }, 30*time.Second, 20*time.Millisecond)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	require.Empty(t, l.wrong, "handled twice, and no event had said so")
+	twice, acknowledged := 0, 0
+	for _, m := range l.messages {
+		if m.begun > 1 {
+			twice++
+		}
+		if m.acknowledged {
+			acknowledged++
+		}
+	}
+	t.Logf("%d messages, %d refused, %d acknowledged, %d handled again, 0 lost", len(l.messages), l.refused, acknowledged, twice)
+}
+
+// disturbLedger does one thing to the server or the connections.
+func disturbLedger(t *testing.T, ctx context.Context, which int, s *redis.Server, b *bundle, p *redistest.Proxy) {
+	t.Helper()
+	switch which {
+	case 0:
+		for range 10 {
+			if all := p.Conns(nil); len(all) > 0 {
+				all[rand.N(len(all))].Reset()
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	case 1:
+		require.NoError(t, b.redis.SlaveOf(ctx, "127.0.0.1", "1").Err())
+		time.Sleep(300 * time.Millisecond)
+		require.NoError(t, b.redis.SlaveOf(ctx, "NO", "ONE").Err())
+	case 2:
+		require.NoError(t, b.redis.ConfigSet(ctx, "maxmemory", "1").Err())
+		time.Sleep(300 * time.Millisecond)
+		require.NoError(t, b.redis.ConfigSet(ctx, "maxmemory", "0").Err())
+	case 3:
+		_ = b.redis.Eval(ctx, "local till = redis.call('time')[1] + 2; while tonumber(redis.call('time')[1]) < till do end", nil).Err()
+	case 4:
+		require.NoError(t, s.Nodes()[0].Pause())
+		time.Sleep(300 * time.Millisecond)
+		require.NoError(t, s.Nodes()[0].Resume())
+	case 5:
+		require.NoError(t, s.Nodes()[0].Kill())
+		require.NoError(t, s.Nodes()[0].Restart(ctx))
+	}
+}
