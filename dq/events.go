@@ -3,7 +3,7 @@ package dq
 import "time"
 
 // Event is something that a Client did, or that happened to it: one of the types below that implement it. No event holds
-// a message's value, except Returned.
+// a message's value, except Requeued.
 type Event interface{ event() }
 
 // Offered follows each offer that was sent, and each batch of OfferAll.

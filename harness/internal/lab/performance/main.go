@@ -45,7 +45,6 @@ var steps = []struct {
 }{
 	{name: "backlog", bench: "^BenchmarkBacklog$", count: 1},
 	{name: "long-queue", bench: "^BenchmarkLongQueue$", count: 1},
-	{name: "consume", bench: "^BenchmarkConsume$", count: 1},
 	{name: "burst-batch", bench: "^BenchmarkBurst$", count: 1},
 	{name: "offer", bench: "^BenchmarkOffer(All)?$", count: 3},
 	{name: "cancel", bench: "^BenchmarkCancel$", count: 2},
