@@ -14,6 +14,9 @@ type TypeError struct {
 }
 
 func (e *TypeError) Error() string {
+	if e.Type == nil {
+		return fmt.Sprintf("codec %s: %s", e.Codec, e.Reason)
+	}
 	return fmt.Sprintf("codec %s: %v: %s", e.Codec, e.Type, e.Reason)
 }
 

@@ -9,11 +9,13 @@ import (
 	"io"
 	"maps"
 	"math/big"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Decode skips members that a struct lacks. It fails with a *FormatError, *ClassError or *ValueError.
@@ -34,10 +36,19 @@ func (j Jackson[T]) Decode(data []byte) (value T, err error) {
 
 // parse reads one JSON document.
 func (j Jackson[T]) parse(data []byte) (document any, err error) {
+	if bytes.Contains(data, []byte(`\u`)) {
+		var ok bool
+		if data, ok = halves(data, j.form.Plain); !ok {
+			return nil, &ValueError{j.g.codec, halfPair}
+		}
+	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	fail := func(truncated bool, format string, args ...any) (any, error) {
 		return nil, &FormatError{j.g.codec, int(decoder.InputOffset()), truncated, fmt.Sprintf(format, args...)}
+	}
+	if !utf8.Valid(data) {
+		return fail(false, "expected JSON in UTF-8, got other bytes")
 	}
 	if err := decoder.Decode(&document); err != nil {
 		return fail(errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF), "expected JSON, got %.40q: %v", data, err)
@@ -50,6 +61,27 @@ func (j Jackson[T]) parse(data []byte) (document any, err error) {
 		return fail(false, "expected \"@class\" only as the first member of an object")
 	}
 	return document, nil
+}
+
+// half precedes the digits of a char that is half of a surrogate pair. It is a noncharacter.
+const half = "\ufdd0"
+
+var escapes = regexp.MustCompile(`\\[^u]|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|"\\u([dD][89a-fA-F]..)"(\s*:)?|\\u[dD][89a-fA-F]..`)
+
+// halves marks each such char, for which encoding/json has no text. It fails for one within a text.
+func halves(data []byte, plain bool) (marked []byte, ok bool) {
+	ok = true
+	return escapes.ReplaceAllFunc(data, func(found []byte) []byte {
+		parts := escapes.FindSubmatch(found)
+		switch {
+		case found[0] == '\\' && (found[1] != 'u' || len(found) > 6):
+			return found
+		case plain || parts[1] == nil || parts[2] != nil:
+			ok = false
+			return found
+		}
+		return fmt.Appendf(nil, `"%s%s"`, half, parts[1])
+	}), ok
 }
 
 // jsonReader turns a document into a tree, guided by the classes in it and the declared types.
@@ -146,6 +178,9 @@ var wrappedTypes = func() map[string]*typ {
 
 // number reads a number of the declared type. If an any is declared, an integer is an int32, or an int64 if it is too large.
 func (r jsonReader) number(n string, t *typ) (value any, err error) {
+	if len(n) > maxDigits {
+		return nil, r.refuse("expected a number of at most %d digits, got %d", maxDigits, len(n))
+	}
 	bits, isFraction := 64, strings.ContainsAny(n, ".eE")
 	switch {
 	case t.kind == byteKind:
@@ -213,6 +248,12 @@ func (r jsonReader) text(s string, t *typ) (any, error) {
 			return nil, r.refuse("expected base64, got %.40q: %v", s, err)
 		}
 		return data, nil
+	case strings.HasPrefix(s, half) && len(s) == len(half)+4:
+		unit, err := strconv.ParseUint(s[len(half):], 16, 16)
+		if t.kind != charKind || err != nil {
+			return nil, r.refuse(halfPair)
+		}
+		return uint16(unit), nil
 	case t.kind == charKind:
 		if units := utf16.Encode([]rune(s)); len(units) == 1 {
 			return units[0], nil

@@ -241,7 +241,10 @@ func (w *jsonWriter) object(v reflect.Value, t *typ, bare bool) {
 		class = ""
 	}
 	w.class(class)
-	for _, f := range t.object.fields {
+	for i, f := range t.object.fields {
+		if i > 0 && f.name == t.object.fields[i-1].name {
+			continue // of a super class
+		}
 		part := v.FieldByIndex(f.index)
 		element, of, ok := w.actual(part, f.typ)
 		switch {
@@ -280,16 +283,22 @@ func (w *jsonWriter) scalar(v reflect.Value, s *scalar, bare bool) {
 			return
 		}
 		text := string(decimalOf(unscaled, scale))
-		if !w.form.Jackson3 && scale < 0 {
+		if !w.form.Jackson3 && scale < 0 && unscaled.Sign() == 0 {
+			text = "0"
+		} else if !w.form.Jackson3 && scale < 0 {
 			text = unscaled.String() + strings.Repeat("0", int(-scale))
 		} else if !w.form.Jackson3 && unscaled.Sign() < 0 {
 			text = "-" + plainDigits(unscaled.String()[1:], int(scale))
 		} else if !w.form.Jackson3 {
 			text = plainDigits(unscaled.String(), int(scale))
 		}
-		w.wrap(s.class, false, text)
+		w.number(s.class, text)
 	case big.Int:
-		w.wrap(s.class, false, value.String())
+		if value.BitLen() > 8*maxNumber {
+			w.refuse("expected a number of at most %d digits, got %d bits", maxDigits, value.BitLen())
+			return
+		}
+		w.number(s.class, value.String())
 	default:
 		if s.class != uuidClass {
 			w.refuse("got a %s, whose JSON depends on the release and on Jackson's modules; use a string or a number in both services", s.class)
@@ -299,6 +308,14 @@ func (w *jsonWriter) scalar(v reflect.Value, s *scalar, bare bool) {
 		reflect.Copy(reflect.ValueOf(&id).Elem(), v)
 		w.wrap(s.class, bare && w.form.BareUUIDs, strconv.Quote(id.String()))
 	}
+}
+
+// number writes a number of any size, as far as Jackson reads it.
+func (w *jsonWriter) number(class, text string) {
+	if len(text) > maxDigits {
+		w.refuse("expected a number of at most %d digits, got %d", maxDigits, len(text))
+	}
+	w.wrap(class, false, text)
 }
 
 // quote writes a text as Jackson does: escapes have capital digits, and Jackson 2 escapes pairs of UTF-16 units.

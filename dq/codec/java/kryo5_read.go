@@ -72,6 +72,8 @@ func (r *kryoReader) class(declared *typ) *typ {
 	switch own := r.registry.byName[name]; {
 	case declared != nil && declared.class == name && (declared.kind == arrayKind || declared.kind == objectKind):
 		return declared // one of several Go types for a generic class
+	case name == optionalClass:
+		r.refuse("the value holds a java.util.Optional where the Go type declares none; give the field the tag `java:\"Optional\"`")
 	case kryoTypes[name] != nil:
 		return kryoTypes[name]
 	case own != nil && own.object != nil && own.object.generic:
@@ -275,6 +277,9 @@ func (r *kryoReader) scalar(s *scalar) any {
 			return nil
 		case size < 2:
 			r.fail("a number of no bytes")
+			return nil
+		case size > maxNumber && s.class == "java.math.BigDecimal":
+			r.refuse("expected a java.math.BigDecimal of at most %d bytes, got %d", maxNumber, size)
 			return nil
 		}
 		n := integerOf(r.take(size - 1))

@@ -208,6 +208,7 @@ func (r *riverReader) collection(n int, code byte) any {
 	case code == riverEnumSet, code == riverEnumMap:
 		r.class()
 	}
+	size := n
 	if isMap {
 		n *= 2
 	}
@@ -217,7 +218,7 @@ func (r *riverReader) collection(n int, code byte) any {
 	all := r.values(n, r.value)
 	switch {
 	case comparator != nil || code == riverCopies || code == riverIdentityMap:
-		return r.set(number, &record{class: class, data: all})
+		return r.set(number, &record{class: class, fields: []member{{class, "comparator", comparator}, {class, "n", int32(size)}}, data: all})
 	case isMap:
 		return r.set(number, pairs(class, all))
 	}

@@ -2,6 +2,7 @@ package java
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -218,6 +219,8 @@ func parseMoment(text, layout string) (m moment, err error) {
 	return m, nil
 }
 
+var zonePrefix = regexp.MustCompile(`^(UTC|GMT|UT)\b`)
+
 func parseOffset(id string) (seconds int32, err error) {
 	for _, layout := range []string{"Z07:00", "Z07:00:00"} {
 		at, err := time.Parse(layout, id)
@@ -232,7 +235,14 @@ func parseOffset(id string) (seconds int32, err error) {
 // inZone sets the offset of the zone at the date and time, which Kryo5 does not write. Where clocks go back, Java takes the
 // earlier of the two instants. It fails for a zone that this machine does not know.
 func (m *moment) inZone() error {
-	if offset, err := parseOffset(m.zone); err == nil {
+	id := zonePrefix.ReplaceAllString(m.zone, "")
+	switch len(id) {
+	case 2: // +1
+		id = id[:1] + "0" + id[1:] + ":00"
+	case 3:
+		id += ":00"
+	}
+	if offset, err := parseOffset(id); err == nil {
 		m.offset = offset
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -43,8 +44,15 @@ func show(value any, budget *int) any {
 	switch value := value.(type) {
 	case *record:
 		shown["@class"] = value.class
-		for _, f := range value.fields {
-			shown[f.name] = show(f.value, budget)
+		for _, f := range slices.Backward(value.fields) {
+			name := f.name
+			if shown[name] != nil { // of a subclass
+				name = f.class + "." + name
+			}
+			shown[name] = show(f.value, budget)
+		}
+		if len(value.data) > 0 {
+			shown["@data"] = all(value.data)
 		}
 		return shown
 	case list:
@@ -53,7 +61,11 @@ func show(value any, budget *int) any {
 		return all(value.all)
 	case dictionary:
 		for i, key := range value.keys {
-			shown[fmt.Sprint(show(key, budget))] = show(value.values[i], budget)
+			name := fmt.Sprint(show(key, budget))
+			if _, has := shown[name]; has {
+				name += " of " + className(key)
+			}
+			shown[name] = show(value.values[i], budget)
 		}
 		return shown
 	case constant:
@@ -62,8 +74,12 @@ func show(value any, budget *int) any {
 		return "a " + value.class + " that contains this"
 	case uint16:
 		return string(rune(value))
-	case []byte:
+	case []byte, block:
 		return fmt.Sprintf("%x", value)
+	case *big.Int:
+		if value.BitLen() > 8*maxNumber {
+			return fmt.Sprintf("an integer of %d bits", value.BitLen())
+		}
 	case float32:
 		return json.RawMessage(number(float64(value), 32))
 	case float64:

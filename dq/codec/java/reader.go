@@ -3,13 +3,17 @@ package java
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 const (
 	maxDepth  = 500     // how deep values may be nested
 	maxFree   = 1 << 20 // number of values without bytes
 	maxAhead  = 64      // elements to allocate before reading them
+	maxDigits = 1000    // of a number in JSON: Jackson's limit
+	maxNumber = 4096    // bytes of a number in decimal
 	shortText = 32      // the longest text whose last byte Kryo marks
 )
 
@@ -103,7 +107,19 @@ func (r *reader) text(count int) string {
 	for len(units) < count && r.err == nil {
 		units = append(units, r.unit())
 	}
-	return string(utf16.Decode(units))
+	return r.decoded(units)
+}
+
+// halfPair is about texts of Java that Go strings cannot hold.
+const halfPair = "the value holds a text with half of a surrogate pair, which no Go string holds; codec.PreserveBytes of codec.Bytes keeps the bytes, and Java reads them"
+
+// decoded returns the text of UTF-16 units.
+func (r *reader) decoded(units []uint16) string {
+	runes := utf16.Decode(units)
+	if slices.Contains(runes, utf8.RuneError) && !slices.Equal(utf16.Encode(runes), units) {
+		r.refuse(halfPair)
+	}
+	return string(runes)
 }
 
 // textOf reads a text of n bytes.
@@ -116,7 +132,7 @@ func (r *reader) textOf(n int) string {
 	if r.at > end {
 		r.fail("broken UTF-8")
 	}
-	return string(utf16.Decode(units))
+	return r.decoded(units)
 }
 
 func (r *reader) unit() uint16 {

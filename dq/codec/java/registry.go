@@ -201,6 +201,7 @@ func (g *registry) nameStruct(t reflect.Type, c *class) error {
 	name, options, _ := strings.Cut(tag, ",")
 	c.name, c.record, c.final = cmp.Or(given.Name, name), given.Record, given.Final
 	c.generic = given.Name == "" && strings.Contains(t.Name(), "[") && !strings.Contains(t.Name(), "interface {}")
+	nested := c.generic && strings.Count(strings.ReplaceAll(t.Name(), "[]uint8", ""), "[") > 1
 	if given.SerialVersionUID != 0 {
 		c.uid = &given.SerialVersionUID
 	}
@@ -212,7 +213,7 @@ func (g *registry) nameStruct(t reflect.Type, c *class) error {
 		case "final":
 			c.final = true
 		case "of":
-			c.generic = true
+			c.generic, nested = true, nested || strings.Contains(value, "<")
 		case "serialVersionUID":
 			uid, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {
@@ -224,6 +225,9 @@ func (g *registry) nameStruct(t reflect.Type, c *class) error {
 		default:
 			return g.refuse(t, fmt.Sprintf("its java tag has the unknown option %q; use serialVersionUID=<integer>, of=<type arguments>, final or record", option))
 		}
+	}
+	if g.codec == "kryo5" && c.generic && (nested || c.record) {
+		return g.refuse(t, "Kryo5 writes a generic record, or a type argument that has arguments itself, in a form that is not known here; use JSON, or let Java write it")
 	}
 	if c.final = c.final || c.record; c.record && c.uid == nil {
 		c.uid = new(int64)
@@ -314,8 +318,11 @@ func (g *registry) fieldType(f reflect.StructField) (*typ, error) {
 		return &typ{kind: optionalKind, goType: f.Type, class: optionalClass, elem: inner}, nil
 	case j.kind == anyKind && scalarOfClass[tag] != nil:
 		return kryoTypes[tag], nil
-	case j.kind == anyKind && strings.Contains(tag, "."):
-		j.class = tag
+	case j.kind == anyKind && strings.ContainsAny(tag, ".["):
+		var final bool
+		if j.class, final = strings.CutSuffix(tag, ",final"); final && g.codec == "kryo5" {
+			return nil, g.refuse(f.Type, fmt.Sprintf("the field is a %s, which has no Go type, and whose end Kryo5 does not tell", j.class))
+		}
 	case boxes[j.kind].class == "java.lang."+tag:
 		j.boxed, j.class = true, boxes[j.kind].class
 	default:

@@ -275,7 +275,7 @@ func (o *record) known() any {
 		}
 		return n
 	case "java.math.BigDecimal":
-		if unscaled, is := o.field("intVal").(*big.Int); is {
+		if unscaled, is := o.field("intVal").(*big.Int); is && unscaled.BitLen() <= 8*maxNumber {
 			return decimalOf(unscaled, int32(integer("scale")))
 		}
 	case "UUID":

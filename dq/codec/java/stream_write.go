@@ -2,7 +2,6 @@ package java
 
 import (
 	"encoding/binary"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -73,7 +72,7 @@ func (w *streamWriter) value(v reflect.Value, declared *typ) {
 	case t.kind == objectKind:
 		w.object(v, t.object)
 	default:
-		w.refuse("got %.60q of %s, which is not a plain value; use Kryo5 or JSON, or let Java write it", fmt.Sprint(v), t.class)
+		w.refuse("got a %s, or text that is no UTF-8, which is not a plain value; use Kryo5 or JSON, or let Java write it", t.class)
 	}
 }
 

@@ -1,8 +1,10 @@
 package java
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // writer is the common part of the writers. It keeps its first error.
@@ -50,10 +52,15 @@ func (w *writer) actual(v reflect.Value, t *typ) (reflect.Value, *typ, bool) {
 		return v, t, w.err == nil
 	}
 	g := w.registry
-	if known := g.types[v.Type()]; known != nil {
-		return v, known, true
+	held := g.types[v.Type()]
+	if held == nil {
+		scratch := &registry{g.codec, g.plain, g.given, map[reflect.Type]*typ{}, map[string]*typ{}} // g is shared
+		if held, w.err = scratch.typeOf(v.Type()); w.err != nil {
+			return v, nil, false
+		}
 	}
-	scratch := &registry{g.codec, g.plain, g.given, map[reflect.Type]*typ{}, map[string]*typ{}} // g is shared
-	t, w.err = scratch.typeOf(v.Type())
-	return v, t, w.err == nil
+	if t != nil && (strings.HasPrefix(t.class, "java.util.") || strings.HasPrefix(t.class, "[")) && t.kind == anyKind && t.class != held.class && t.class != held.value {
+		w.refuse("got a %s for a field of %s; let Java write it", cmp.Or(held.value, held.class), t.class)
+	}
+	return v, held, w.err == nil
 }

@@ -88,8 +88,11 @@ func unpackLZ4(packed []byte) ([]byte, error) {
 	}
 	plain := make([]byte, length)
 	n, err := lz4.UncompressBlock(block, plain)
-	if err != nil || n != len(plain) {
-		return nil, broken("lz4", lengthSize, "expected a block of %d bytes, got %d: %v", length, n, err)
+	if err != nil {
+		return nil, broken("lz4", lengthSize, "expected a block of %d bytes: %v", length, err)
+	}
+	if n != len(plain) {
+		return nil, broken("lz4", lengthSize, "expected a block of %d bytes, got %d", length, n)
 	}
 	return plain, nil
 }
@@ -100,8 +103,8 @@ func unpackSnappy(packed []byte) ([]byte, error) { return unpackBlock(0, packed)
 
 func unpackBlock(at int, block []byte) ([]byte, error) {
 	length, err := s2.DecodedLen(block)
-	if err != nil || length > math.MaxUint8*len(block) {
-		return nil, broken("snappy", at, "expected a block, got %d bytes for a length of %d: %v", len(block), length, err)
+	if err == nil && length > math.MaxUint8*len(block) {
+		return nil, broken("snappy", at, "expected a block of at least 1/255 of its length %d, got %d bytes", length, len(block))
 	}
 	plain, err := s2.Decode(nil, block)
 	if err != nil {

@@ -21,7 +21,7 @@ func newCodecCmd() *cobra.Command {
 		Use:   "codec",
 		Short: "Decode values of Redisson's codecs; write Go types for their classes",
 		Long: `Decode reads the bytes of one value: an element of a destination queue, or a member of a
-delayed queue behind the 17 bytes of its packing. Types writes Go types for Java classes.`,
+delayed queue behind the 17 bytes of its packing (16 up to 3.21.0). Types writes Go types for Java classes.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -139,6 +139,7 @@ func asked(name string, seems values.Kind) values.Kind {
 func showValue(kind values.Kind, data []byte) (shown string, whole bool, err error) {
 	shown, err = values.Show(kind.Likeliest(), data)
 	var class *java.ClassError
+	var value *java.ValueError
 	switch {
 	case kind.Codec == values.Unknown:
 		return "", false, fmt.Errorf("no codec known here wrote these %d bytes, which begin with %.32x", len(data), data)
@@ -146,6 +147,8 @@ func showValue(kind values.Kind, data []byte) (shown string, whole bool, err err
 		return "", false, usageError(fmt.Errorf("--codec: %w", err))
 	case errors.As(err, &class):
 		return "", false, nil
+	case errors.As(err, &value):
+		return "", false, fmt.Errorf("these %d bytes cannot be shown whole: %w; --classpath has Java read them", len(data), err)
 	case err != nil:
 		return "", false, fmt.Errorf("these %d bytes, which begin with %.32x, are not a whole value: %w", len(data), data, err)
 	}

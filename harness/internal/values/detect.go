@@ -179,6 +179,13 @@ func Show(name string, data []byte) (string, error) {
 	switch name {
 	case "json", "json3", "typed-json", "typed-json3":
 		_, err = codec.JSON[any]{}.Decode(data)
+		var form *java.FormatError
+		var value *java.ValueError
+		if errors.As(err, &form) {
+			form.Codec = name
+		} else if errors.As(err, &value) {
+			value.Codec = name
+		}
 		return string(data), err
 	case "kryo5", "marshalling", "serialization":
 		shown, err = decode(name, data)

@@ -62,10 +62,12 @@ func TestDetectAndShow(t *testing.T) {
 		_, err := values.Show("kryo5", []byte(binary(t, text)))
 		require.ErrorAs(t, err, new(*java.ClassError), "its bytes do not name the fields")
 	}
-	for codec, value := range map[string]string{"long": "7x", "json": `{"id":`, "string": "\xff", "snappy/kryo5": "\x00", "serialization": binary(t, sub)[:60]} {
+	for codec, value := range map[string]string{"long": "7x", "json": `{"id":`, "string": "\xff", "snappy/kryo5": "\x00", "snappy-v2/string": "\xff\xff\x03", "lz4/string": "\x00\x00\x00\x06\x10a", "json3": `"\ud83d"`, "serialization": binary(t, sub)[:60]} {
 		_, err := values.Show(codec, []byte(value))
 		require.Error(t, err)
 		require.NotErrorIs(t, err, errors.ErrUnsupported)
+		require.NotContains(t, err.Error(), "typed-json")
+		require.NotContains(t, err.Error(), "<nil>")
 	}
 }
 

@@ -1,0 +1,169 @@
+package java_test
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/codec/java"
+)
+
+type (
+	anyField struct {
+		_     struct{} `java:"demo.Any,serialVersionUID=1"`
+		Queue any      `json:"queue" java:"java.util.EnumMap"`
+		Array any      `json:"array" java:"[Ldemo.Shape;"`
+	}
+	charField struct {
+		_ struct{} `java:"demo.Char,serialVersionUID=1"`
+		C uint16   `json:"c"`
+		S string   `json:"s"`
+	}
+	couple[T any] struct {
+		_ struct{} `java:"demo.Pair"`
+		V T        `json:"v"`
+	}
+	nestedPair struct {
+		_ struct{} `java:"demo.Pair,of=java.util.List<java.lang.Long>"`
+	}
+	genericRecord struct {
+		_ struct{} `java:"demo.R,of=java.lang.Long,record"`
+	}
+	finalAny struct {
+		_ struct{} `java:"demo.F"`
+		V any      `json:"v" java:"java.util.OptionalInt,final"`
+	}
+	top struct {
+		_ struct{} `java:"demo.Top"`
+		N string   `json:"n"`
+	}
+	middle struct {
+		_ struct{} `java:"demo.Middle"`
+		top
+		N string `json:"n"`
+	}
+	bottom struct {
+		_ struct{} `java:"demo.Bottom"`
+		middle
+		N string `json:"n"`
+	}
+)
+
+// A Go string holds no half of a surrogate pair; a char is one.
+func TestHalfOfAPair(t *testing.T) {
+	for name, data := range map[string]string{
+		"kryo5": "0382eda0bd", "marshalling": "043e01eda0bd", "serialization": "aced0005740003eda0bd", "json": hex.EncodeToString([]byte(`"a\uD83D"`)),
+		"typed-json": hex.EncodeToString([]byte(`{"\uDE00":1}`)),
+	} {
+		bytes, err := hex.DecodeString(data)
+		require.NoError(t, err)
+		_, err = byName(t, name).Decode(bytes)
+		require.ErrorContains(t, err, "codec.PreserveBytes", name)
+		require.ErrorAs(t, err, new(*java.ValueError))
+	}
+	c, err := java.NewJackson[charField](java.JSONForm{})
+	require.NoError(t, err)
+	got, err := c.Decode([]byte(`{"@class":"demo.Char","c":"\uD83D","s":"\\uD83D \uD83D\uDE00 \"\u00e9"}`))
+	require.NoError(t, err)
+	require.Equal(t, charField{C: 0xd83d, S: `\uD83D 😀 "é`}, got)
+	for _, bad := range []string{`"c":"x","s":"\uD83D"`, `"\uD83D" : "x"`} {
+		_, err = c.Decode([]byte(`{"@class":"demo.Char",` + bad + `}`))
+		require.ErrorContains(t, err, "surrogate")
+	}
+	_, err = c.Decode([]byte("{\"@class\":\"demo.Char\",\"s\":\"\xff\"}"))
+	require.ErrorContains(t, err, "UTF-8")
+}
+
+// What Kryo5 writes in a form that is not known here is refused with the type.
+func TestTypesThatKryo5Refuses(t *testing.T) {
+	for _, of := range []any{couple[[]int64]{}, nestedPair{}, genericRecord{}, finalAny{}} {
+		_, err := java.NewKryo5[any](java.Class{Of: of})
+		require.ErrorAs(t, err, new(*java.TypeError), "%T", of)
+		_, err = java.NewJackson[any](java.JSONForm{}, java.Class{Of: of})
+		require.NoError(t, err)
+	}
+	for _, of := range []any{couple[int64]{}, couple[[]byte]{}} {
+		_, err := java.NewKryo5[any](java.Class{Of: of})
+		require.NoError(t, err)
+	}
+	optional := append([]byte{1, 0}, "java.util.Optiona\xec\x09\x0a"...)
+	_, err := byName(t, "kryo5").Decode(optional)
+	require.ErrorContains(t, err, "java.util.Optional")
+	_, err = java.NewKryo5[any](java.Class{})
+	require.NotContains(t, err.Error(), "<nil>")
+}
+
+// A field of a class of the JDK, or of arrays, takes no other class.
+func TestFieldsThatTakeOneClass(t *testing.T) {
+	for _, name := range []string{"kryo5", "json", "marshalling", "serialization"} {
+		c := byName(t, name, java.Class{Of: anyField{}})
+		for _, value := range []anyField{{Queue: map[any]any{}}, {Array: []any{int32(1)}}} {
+			_, err := c.Encode(value)
+			require.ErrorContains(t, err, "let Java write it", name)
+		}
+		_, err := c.Encode(anyField{})
+		require.NoError(t, err)
+	}
+}
+
+func TestNumbersAreBounded(t *testing.T) {
+	digits := strings.Repeat("7", 1001)
+	for _, text := range []string{digits, "0." + digits, `["java.math.BigInteger",` + digits + "]", `["java.math.BigDecimal","` + digits + `"]`} {
+		_, err := byName(t, "json").Decode([]byte(text))
+		require.ErrorContains(t, err, "at most 1000 digits")
+	}
+	large := new(big.Int).Lsh(big.NewInt(1), 1<<20)
+	for _, value := range []any{large, java.Decimal(digits), java.Decimal("1E+2000")} {
+		_, err := byName(t, "json").Encode(value)
+		require.ErrorContains(t, err, "digits")
+	}
+	data, err := byName(t, "kryo5").Encode(large)
+	require.NoError(t, err)
+	c, err := java.NewKryo5[java.Object]()
+	require.NoError(t, err)
+	o, err := c.Decode(data)
+	require.NoError(t, err)
+	text, err := json.Marshal(o)
+	require.NoError(t, err)
+	require.Equal(t, `"an integer of 1048577 bits"`, string(text))
+	data, err = byName(t, "kryo5").Encode(java.Decimal(strings.Repeat("7", 20_000)))
+	require.NoError(t, err)
+	_, err = c.Decode(data)
+	require.ErrorContains(t, err, "BigDecimal of at most 4096 bytes")
+}
+
+func TestJSONAsJavaWritesIt(t *testing.T) {
+	data, err := byName(t, "json").Encode(java.Decimal("0E+3"))
+	require.NoError(t, err)
+	require.Equal(t, `["java.math.BigDecimal",0]`, string(data))
+	data, err = byName(t, "json", java.Class{Of: bottom{}}).Encode(bottom{middle: middle{top: top{N: "t"}, N: "m"}, N: "b"})
+	require.NoError(t, err)
+	require.Equal(t, `{"@class":"demo.Bottom","n":"b"}`, string(data))
+}
+
+func TestZonesOfAnOffset(t *testing.T) {
+	for zone, offset := range map[string]string{"GMT+1": "+01:00", "GMT+01:00": "+01:00", "UTC-05:30": "-05:30", "UT+18": "+18:00", "+02": "+02:00"} {
+		got, err := byName(t, "kryo5").Decode(zoned(zone))
+		require.NoError(t, err)
+		require.Equal(t, java.ZonedDateTime(fmt.Sprintf("2024-10-27T02:30%s[%s]", offset, zone)), got)
+	}
+}
+
+// An Object shows what a class's own method wrote, and fields of one name.
+func TestObjectShowsAll(t *testing.T) {
+	data, err := hex.DecodeString("aced00057372" + "0006646d2e537562" + "0000000000000001" + "0300014900017878" + "72" + "0006646d2e546f70" + "0000000000000001" +
+		"020001490001787870" + "0000000100000002" + "770400000007" + "74000178" + "78")
+	require.NoError(t, err)
+	c, err := java.NewSerialization[java.Object]()
+	require.NoError(t, err)
+	o, err := c.Decode(data)
+	require.NoError(t, err)
+	shown, err := json.Marshal(o)
+	require.NoError(t, err)
+	require.Equal(t, `{"@class":"dm.Sub","@data":["00000007","x"],"dm.Top.x":1,"x":2}`, string(shown))
+}
