@@ -33,6 +33,8 @@ func withSocket(t *testing.T, serve func(far net.Conn), test func(t *testing.T, 
 		test(t, one)
 		one.fail(io.EOF)
 		_ = far.Close()
+		_ = one.client.Close()
+		time.Sleep(2 * time.Second) // go-redis's pool looks each second whether it may dial again
 		synctest.Wait()
 	})
 }

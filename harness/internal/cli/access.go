@@ -89,7 +89,19 @@ func eachServer(flags *pflag.FlagSet, password string) error {
 	return value.Set(addresses[0])
 }
 
-// checkByTCP is an error for the address of a Unix socket, of a command that tells clients apart.
+// checkOneReal refuses what is not one real Redis, which verify and record need.
+func checkOneReal(address string) error {
+	spec, err := redis.Parse(address)
+	switch {
+	case err == nil && spec.Kind == redis.Embedded:
+		return usageError(errors.New("--redis embedded: expected a real Redis: the embedded server is an imitation, and process starts a real one"))
+	case err == nil && spec.Kind == redis.External && spec.Address.Topology != redis.Single:
+		return usageError(fmt.Errorf("--redis %s: expected one server: name the address of a master", redis.Redact(address)))
+	}
+	return checkByTCP(address)
+}
+
+// checkByTCP refuses a Unix socket: all its clients have one address, and commands cannot be told apart.
 func checkByTCP(address string) error {
 	if spec, err := redis.Parse(address); err != nil || !spec.Address.Unix {
 		return nil

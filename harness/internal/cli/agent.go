@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +36,9 @@ Exit codes: 1 no load is run there; 2 wrong usage.`,
 			if err != nil {
 				return fmt.Errorf("--token-file: %w", err)
 			}
+			if _, _, err := net.SplitHostPort(join); err != nil && !strings.Contains(join, "://") {
+				return usageError(fmt.Errorf("--join %s: expected HOST:PORT", join))
+			}
 			silenceRedis()
 			return beAgent(cmd.Context(), join, token, cmd.ErrOrStderr())
 		},
@@ -50,6 +55,7 @@ const firstRun, nextRun = 2 * time.Minute, time.Second
 // beAgent serves one run after the other, until nobody runs any.
 func beAgent(ctx context.Context, addr, token string, stderr io.Writer) error {
 	patience := firstRun
+	fmt.Fprintf(stderr, "joining %s; waits up to %v for a run\n", addr, firstRun)
 	for served := false; ; served = true {
 		err := load.Join(ctx, addr, token, patience, func(name string, conn io.ReadWriter) error {
 			fmt.Fprintf(stderr, "serving %s for %s\n", name, addr)

@@ -78,7 +78,6 @@ func newRunCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Load a delay queue and measure lateness",
-		Long:  `The first interrupt stops the offers and still reports; the second ends at once.`,
 		Example: `  dq-bench run --producers 50 --delay 5s
   dq-bench run -f spring-demo --slo 'lateness.p99<=20ms'
   dq-bench run --driver redisson:4.7.0 --driver dq --repeat 6 --out out/r`,

@@ -19,6 +19,7 @@ import (
 type webPage struct {
 	live   *web.Live
 	server *web.Server
+	door   *load.Door // nil without --agents
 	stop   func()
 	last   *report.Page
 }
@@ -43,7 +44,7 @@ func serveWeb(ctx context.Context, addr string, req *runRequest, stderr io.Write
 	}
 	go pages.Follow(ctx)
 	fmt.Fprintf(stderr, "page at %[1]s, metrics at %[1]smetrics\n", server.URL())
-	return ctx, &webPage{live: pages, server: server, stop: stop}, nil
+	return ctx, &webPage{live: pages, server: server, door: req.door, stop: stop}, nil
 }
 
 // show shows how the cases stand, and keeps what is to be shown for good.
@@ -61,7 +62,11 @@ func (p *webPage) close() error {
 	}
 	p.live.End(p.last)
 	p.stop()
-	return p.server.Close()
+	err := p.server.Close()
+	if p.door != nil {
+		p.door.Close()
+	}
+	return err
 }
 
 // source shows the runs of a Live on a page.

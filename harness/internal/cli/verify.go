@@ -49,7 +49,7 @@ func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
 	if _, err := redis.Parse(f.redis); err != nil {
 		return nil, usageError(err)
 	}
-	if err := checkByTCP(f.redis); err != nil {
+	if err := checkOneReal(f.redis); err != nil {
 		return nil, err
 	}
 	keep, err := conformance.Compile(f.run)

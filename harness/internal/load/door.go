@@ -28,6 +28,18 @@ type Door struct {
 	came  chan *waiting
 }
 
+// Close sends away the agents that no run has taken.
+func (d *Door) Close() {
+	for {
+		select {
+		case w := <-d.came:
+			_ = w.conn.Close()
+		default:
+			return
+		}
+	}
+}
+
 // waiting is an agent at the door that no run has taken yet.
 type waiting struct {
 	conn net.Conn
