@@ -15,7 +15,7 @@ import (
 // An offer that too few replicas have is uncertain, and is queued.
 func TestDurableOfferWaitsForReplicas(t *testing.T) {
 	t.Parallel()
-	master, replica := redistest.Process(t), redistest.Process(t)
+	master, replica := redistest.Process(t, "--repl-diskless-sync-delay", "0"), redistest.Process(t)
 	ctx := deadline(t)
 	b := setupOn(t, master, "orders", dq.WithDurability(1, 0, 200*time.Millisecond))
 	q := queueOf(t, b, codec.String{})

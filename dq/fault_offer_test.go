@@ -65,7 +65,7 @@ func TestFaultWhatARefusedOfferLeaves(t *testing.T) {
 		for _, release := range []string{"3.16.6", "3.21.3", "4.7.0"} { // EVAL, EVALSHA
 			t.Run(c.name+"/"+release, func(t *testing.T) {
 				t.Parallel()
-				b := as(t, redistest.Redis(t), c.rights, dq.WithRelease(release))
+				b := as(t, redistest.Redis(t), c.rights, dq.WithRelease(release), dq.WithOfferRetryTimeout(100*time.Millisecond))
 				ctx := deadline(t)
 				if c.prepare != nil {
 					require.NoError(t, c.prepare(ctx, b))

@@ -3,8 +3,10 @@ package dq_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -38,8 +40,15 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel").Value; parallel.String() == fmt.Sprint(runtime.GOMAXPROCS(0)) {
+		_ = parallel.Set(fmt.Sprint(testsPerProcessor * runtime.GOMAXPROCS(0)))
+	}
 	redistest.MainWithoutLeaks(m)
 }
+
+// testsPerProcessor is more than other packages have: most of the tests wait for seconds.
+const testsPerProcessor = 6
 
 // bundle is a real Redis with a client of it under test and one to look with.
 type bundle struct {
