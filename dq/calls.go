@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
-	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
 // What calls know of the connections.
@@ -17,7 +16,10 @@ var (
 	errRedisClosed = conn.ErrRedisClosed
 )
 
-type lane = conn.Lane
+type (
+	lane    = conn.Lane
+	request = conn.Request
+)
 
 const (
 	callLane       = conn.Calls
@@ -28,29 +30,9 @@ type backoff = conn.Backoff
 
 func pause(ctx context.Context, d time.Duration) error { return conn.Pause(ctx, d) }
 
-// request is commands for the server that owns a key, sent together.
-type request struct {
-	lane     lane
-	key      string
-	commands [][]any
-	// script, if any, is what the commands run by its SHA-1; a server that does not know it is given it.
-	script *wire.Script
-	// pops is set for a command that takes values from the front of the list key: see conn.Request.
-	pops bool
-}
-
-// send runs a request. Each reply is a value, a resp.Error, or an error that wraps errLost or errUnsent.
-func (c *Client) send(ctx context.Context, r request) []any {
-	text := ""
-	if r.script != nil {
-		text = r.script.Body
-	}
-	return c.conns.Send(ctx, conn.Request{Lane: r.lane, Key: r.key, Commands: r.commands, Script: text, Pops: r.pops})
-}
-
 // do runs one command on the server that owns key. A nil reply comes back as nil.
 func (c *Client) do(ctx context.Context, key string, args ...any) (any, error) {
-	return c.one(ctx, request{key: key, commands: [][]any{args}})
+	return c.one(ctx, request{Key: key, Commands: [][]any{args}})
 }
 
 // one runs a request of a single command.
@@ -58,7 +40,7 @@ func (c *Client) one(ctx context.Context, r request) (any, error) {
 	if err := c.usable(ctx); err != nil {
 		return nil, err
 	}
-	reply := c.send(ctx, r)[0]
+	reply := c.conns.Send(ctx, r)[0]
 	err, failed := reply.(error)
 	switch {
 	case !failed:

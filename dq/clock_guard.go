@@ -36,7 +36,7 @@ func (c *Client) guardClock() {
 func (c *Client) serverTime(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeTimeout)
 	defer cancel()
-	reply := c.send(ctx, request{lane: backgroundLane, commands: [][]any{{"TIME"}}})[0]
+	reply := c.conns.Send(ctx, request{Lane: backgroundLane, Commands: [][]any{{"TIME"}}})[0]
 	if err, ok := reply.(error); ok {
 		if errors.As(err, new(resp.Error)) && !passes(err) {
 			return time.Time{}, fmt.Errorf("%w: %w", clock.ErrCannotTell, err)

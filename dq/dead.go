@@ -113,7 +113,7 @@ func (c *Client) together(ctx context.Context, key string, commands ...[]any) ([
 	if err := c.usable(ctx); err != nil {
 		return nil, err
 	}
-	replies := c.send(ctx, request{key: key, commands: commands})
+	replies := c.conns.Send(ctx, request{Key: key, Commands: commands})
 	for _, reply := range replies {
 		if err, failed := reply.(error); failed {
 			return nil, c.explain(err)

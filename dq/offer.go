@@ -136,8 +136,8 @@ func (q *Queue[T]) offerBatchData(ctx context.Context, delay time.Duration, all 
 		commands[i] = q.offerCommand(due, q.client.newID(), data)
 	}
 	r := q.client.scriptRequest(script, commands)
-	r.key = q.Name()
-	replies = q.client.send(ctx, r)
+	r.Key = q.Name()
+	replies = q.client.conns.Send(ctx, r)
 	confirmed, err := q.confirmed(replies)
 	q.offered(due, err)
 	q.tellOffered(began, confirmed, err)
@@ -196,7 +196,7 @@ func (q *Queue[T]) send(ctx context.Context, due int64, id [8]byte, data []byte)
 		return q.sendDurably(ctx, script, q.offerCommand(due, id, data))
 	}
 	r := q.client.scriptRequest(script, [][]any{q.offerCommand(due, id, data)})
-	r.key = q.Name()
+	r.Key = q.Name()
 	_, err = q.client.one(ctx, r)
 	return err
 }

@@ -57,7 +57,7 @@ func (w *Worker) look(batch []*leased) {
 	for i, q := range batch {
 		commands[i] = []any{"EXISTS", q.queue, q.keys.Staged}
 	}
-	for i, reply := range w.client.send(ctx, request{lane: backgroundLane, key: batch[0].queue, commands: commands}) {
+	for i, reply := range w.client.conns.Send(ctx, request{Lane: backgroundLane, Key: batch[0].queue, Commands: commands}) {
 		if n, ok := reply.(int64); !ok || n > 0 {
 			w.wake(batch[i])
 		}

@@ -248,7 +248,7 @@ func (q *Queue[T]) popCount(ctx context.Context, n int) (any, error) {
 	if n == 1 {
 		command = command[:2]
 	}
-	reply, err := q.client.one(ctx, request{key: q.Name(), commands: [][]any{command}, pops: true})
+	reply, err := q.client.one(ctx, request{Key: q.Name(), Commands: [][]any{command}, Pops: true})
 	if one, ok := reply.(string); ok {
 		return []any{one}, err
 	}

@@ -46,31 +46,22 @@ var readScripts = []wire.ScriptName{
 	wire.ScriptQueueContains, wire.ScriptQueueContainsAll,
 }
 
+// run runs a script of the client's release.
 func (c *Client) run(ctx context.Context, at lane, bySHA string, name wire.ScriptName, keys []string, args []any) (any, error) {
-	r, err := c.scriptCall(at, bySHA, name, keys, args)
+	script, err := c.script(name)
 	if err != nil {
 		return nil, err
 	}
+	r := c.scriptRequest(script, [][]any{c.scriptCommand(bySHA, script, keys, args)})
+	r.Lane, r.Key = at, keys[0]
 	return c.one(ctx, r)
-}
-
-// scriptCall returns the request that runs a script of the client's release.
-func (c *Client) scriptCall(at lane, bySHA string, name wire.ScriptName, keys []string, args []any) (request, error) {
-	script, err := c.script(name)
-	if err != nil {
-		return request{}, err
-	}
-	r := c.scriptRequest(script, [][]any{nil})
-	r.lane, r.key = at, keys[0]
-	r.commands[0] = c.scriptCommand(bySHA, script, keys, args)
-	return r, nil
 }
 
 // scriptRequest returns a request of commands that run one script.
 func (c *Client) scriptRequest(script *wire.Script, commands [][]any) request {
-	r := request{commands: commands}
+	r := request{Commands: commands}
 	if c.release.CachesScripts() {
-		r.script = script
+		r.Script = script.Body
 	}
 	return r
 }
@@ -122,13 +113,8 @@ func own(s scripts.Script) *wire.Script {
 // runOwn runs one of our own scripts, which are sent by their SHA-1 whatever the
 // release.
 func (c *Client) runOwn(ctx context.Context, at lane, script *wire.Script, keys []string, args ...any) (any, error) {
-	return c.one(ctx, ownRequest(at, script, keys, args...))
-}
-
-// ownRequest runs a script of our own.
-func ownRequest(at lane, script *wire.Script, keys []string, args ...any) request {
-	return request{
-		lane: at, key: keys[0], script: script,
-		commands: [][]any{evalCommand("EVALSHA", script.SHA1, keys, args)},
-	}
+	return c.one(ctx, request{
+		Lane: at, Key: keys[0], Script: script.Body,
+		Commands: [][]any{evalCommand("EVALSHA", script.SHA1, keys, args)},
+	})
 }

@@ -110,7 +110,7 @@ const stuckHeadInterval = time.Second
 // stalls there.
 func (s *scheduler) behindStuckHead(ctx context.Context, n wire.Names) (int64, error) {
 	look := s.now() + stuckHeadInterval.Milliseconds()
-	reply, err := s.client.one(ctx, request{lane: backgroundLane, key: n.TimeoutSet, commands: [][]any{
+	reply, err := s.client.one(ctx, request{Lane: backgroundLane, Key: n.TimeoutSet, Commands: [][]any{
 		{"ZRANGEBYSCORE", n.TimeoutSet, "0", "+inf", "WITHSCORES", "LIMIT", "0", "1"},
 	}})
 	if err != nil {
