@@ -309,13 +309,16 @@ func unknownCommand(args []string) string {
 		}
 		fmt.Fprintf(&b, "'%s' ", a[:min(len(a), 128-b.Len())])
 	}
-	return fmt.Sprintf("-ERR unknown command '%s', with args beginning with: %s\r\n", args[0][:min(len(args[0]), 128)], oneLineText.Replace(b.String()))
+	return fmt.Sprintf("-ERR unknown command '%s', with args beginning with: %s\r\n", oneLineText.Replace(args[0][:min(len(args[0]), 128)]), oneLineText.Replace(b.String()))
 }
 
 // oneLineText keeps an argument from breaking the protocol's error line.
 var oneLineText = strings.NewReplacer("\r", " ", "\n", " ")
 
-// cannotRun has the refusal of a command that would block every client inside miniredis, or select a missing database.
+// unbounded are commands whose arguments make miniredis allocate or loop without end, and commands that it only pretends to have.
+var unbounded = []string{"SETRANGE", "SETBIT", "BITFIELD", "HRANDFIELD", "SRANDMEMBER", "ZRANDMEMBER", "DUMP", "RESTORE"}
+
+// cannotRun has the refusal of a command that would block every client inside miniredis or end the process, or select a missing database.
 func cannotRun(name string, args []string) string {
 	blocks := false
 	switch name {
@@ -327,6 +330,9 @@ func cannotRun(name string, args []string) string {
 		if n, err := strconv.Atoi(strings.Join(args[1:], " ")); err == nil && (n < 0 || n >= databases) {
 			return "ERR DB index is out of range"
 		}
+	}
+	if slices.Contains(unbounded, name) {
+		return "ERR the embedded server has no " + name
 	}
 	if blocks {
 		return "ERR " + name + " may not block in the embedded server"

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bufio"
+	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -36,4 +37,32 @@ func TestAnEndlessScriptIsEnded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ":7\r\n", reply)
 	require.NoError(t, e.Close())
+}
+
+// What would end the process, or never end, is refused at once.
+func TestHostileCommandsAreRefused(t *testing.T) {
+	t.Parallel()
+	e, err := Start(t.Context())
+	require.NoError(t, err)
+	defer e.Close()
+	in := send(t, e, "SETRANGE q 4294967295000 a\r\nSETBIT q 429496729500000 1\r\nHRANDFIELD h -9223372036854775808\r\nPING\r\n")
+	for _, want := range []string{"no SETRANGE", "no SETBIT", "no HRANDFIELD", "+PONG"} {
+		reply, err := in.ReadString('\n')
+		require.NoError(t, err)
+		require.Contains(t, reply, want)
+	}
+	for body, want := range map[string]string{
+		"return #string.rep('x',1024^3*4)":            "no text of more than",
+		"return string.format('%2000000000d',1)":      "width or precision too long",
+		"return ('ab'):rep(3) .. ('%5.2f'):format(1)": "ababab 1.00",
+	} {
+		in := send(t, e, fmt.Sprintf("*3\r\n$4\r\neval\r\n$%d\r\n%s\r\n$1\r\n0\r\n", len(body), body))
+		reply, err := in.ReadString('\n')
+		require.NoError(t, err)
+		if reply[0] == '$' {
+			reply, err = in.ReadString('\n')
+			require.NoError(t, err)
+		}
+		require.Contains(t, reply, want)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,6 +72,11 @@ func newMachine(e *Server, limit time.Duration) *machine {
 		original := m.known.RawGetString(name).(*lua.LFunction)
 		m.known.RawSetString(name, l.NewFunction(func(l *lua.LState) int { return f(l, original) }))
 	}
+	text := m.known.RawGetString("string").(*lua.LTable)
+	for name, check := range map[string]lua.LGFunction{"rep": checkRep, "format": checkFormat} {
+		original := text.RawGetString(name).(*lua.LFunction)
+		text.RawSetString(name, l.NewFunction(func(l *lua.LState) int { check(l); return original.GFunction(l) }))
+	}
 	m.known.RawGetString("math").(*lua.LTable).RawSetString("huge", lua.LNumber(math.Inf(1)))
 	redis := l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{
 		"call": m.call, "pcall": m.pcall, "sha1hex": luaSHA1, "log": func(*lua.LState) int { return 0 },
@@ -102,6 +108,26 @@ func newMachine(e *Server, limit time.Duration) *machine {
 	m.globals = m.shown(m.known)
 	m.known.RawSetString("_G", m.globals)
 	return m
+}
+
+// longestText bounds the texts that string.rep makes, in bytes: the longest value of Redis.
+const longestText = 512 << 20
+
+func checkRep(l *lua.LState) int {
+	if n, times := len(l.CheckString(1)), l.CheckInt(2); n > 0 && times > longestText/n {
+		l.RaiseError("the embedded server makes no text of more than %d bytes", longestText)
+	}
+	return 0
+}
+
+// longWidth finds a width or a precision of more than two digits, which Lua refuses too.
+var longWidth = regexp.MustCompile(`%[-+ #0]*(\d{3}|\d*\.\d{3})`)
+
+func checkFormat(l *lua.LState) int {
+	if longWidth.MatchString(l.CheckString(1)) {
+		l.RaiseError("invalid format (width or precision too long)")
+	}
+	return 0
 }
 
 // missing is a metatable that refuses each name a table lacks.
