@@ -39,6 +39,8 @@
 // The tag of a slice or map names the class: Collection, ArrayList, LinkedList, Set, HashSet, LinkedHashSet, TreeSet,
 // HashMap, LinkedHashMap or TreeMap. Reading accepts every class of collection in java.util; writing uses the tag's class.
 //
+// The tag `java:"java.util.OptionalInt,final"` of an any is a field that no Go type holds: Kryo5 refuses the struct.
+//
 // Fields are exported and named by their json tags. A nil is null; null read into a Go type without nil is its zero value.
 // A field of Java that the struct lacks is skipped, except in Kryo5, whose bytes do not name fields: there the struct needs
 // every field, and the tags decide between int, Integer, long and Long. A field that the JSON lacks is the zero value in

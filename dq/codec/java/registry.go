@@ -93,9 +93,10 @@ func (g *registry) typeOf(t reflect.Type) (*typ, error) {
 	return j, nil
 }
 
-// register makes a struct or enum known by its class. The first of several wins.
+// register makes a struct or enum known by its class. Of several for a generic class, one without arguments wins, or the first.
 func (g *registry) register(j *typ) {
-	if j.class != "" && g.byName[j.class] == nil {
+	other := g.byName[j.class]
+	if j.class != "" && (other == nil || other.object != nil && other.object.generic && j.object != nil && !j.object.generic) {
 		g.byName[j.class] = j
 	}
 }

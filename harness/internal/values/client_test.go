@@ -125,7 +125,7 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 		"state":"NEW","shape":{"@class":"acme.Awkward$Circle","radius":1.5,"name":"c"},"id":7,"created":"2023-11-14T22:13:20.123Z"}`, string(order.JSON))
 
 	// Go reads and writes them with the types that the program writes, which are part of this test.
-	types := ask(t, c, values.Request{"verb": "gotypes", "class": "acme.Awkward$Order acme.Awkward$Circle acme.Awkward$Page", "package": "values_test"})
+	types := ask(t, c, values.Request{"verb": "gotypes", "class": "acme.Awkward$Order acme.Awkward$Circle acme.Awkward$Page acme.Awkward$Hard", "package": "values_test"})
 	require.NoError(t, types.Err())
 	source, err := format.Source([]byte(types.Source))
 	require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	require.Equal(t, string(want), string(source))
 	marshalling, err := java.NewMarshalling[Order](Classes...)
 	require.NoError(t, err)
-	kryo5, err := java.NewKryo5[Order](Classes...)
+	kryo5, err := java.NewKryo5[Order](Classes[:6]...) // without Hard
 	require.NoError(t, err)
 	read, err := marshalling.Decode(messages[0].bytes)
 	require.NoError(t, err)
@@ -148,6 +148,23 @@ func TestAwkwardValuesAreCarried(t *testing.T) {
 	again := ask(t, readers, values.Request{"verb": "decode", "codec": "kryo5", "value": written})
 	require.NoError(t, again.Err())
 	require.JSONEq(t, string(order.JSON), string(again.JSON))
+
+	for _, class := range []string{"Tags", "Failed"} {
+		r := ask(t, c, values.Request{"verb": "gotypes", "class": "acme.Awkward$" + class})
+		require.ErrorContains(t, r.Err(), "it extends java.")
+	}
+	_, err = java.NewSerialization[Hard](Classes...)
+	require.NoError(t, err)
+	_, err = java.NewKryo5[Hard]()
+	require.ErrorContains(t, err, "Kryo5")
+	_, err = java.NewSerialization[Custom](Classes...)
+	require.NoError(t, err)
+	for _, m := range messages {
+		if m.name == "own list" {
+			tags := ask(t, c, values.Request{"verb": "decode", "codec": "marshalling", "value": m.bytes})
+			require.JSONEq(t, `{"@class":"acme.Awkward$Tags","@elements":["t"],"colour":"red"}`, string(tags.JSON))
+		}
+	}
 
 	plain := start(t, values.Options{Old: old, New: fresh}) // without the application
 	missing := ask(t, plain, values.Request{"verb": "decode", "codec": "marshalling", "value": messages[0].bytes})

@@ -47,6 +47,63 @@ type Page struct {
 	Items []any    `json:"items"`
 }
 
+// Custom is the class acme.Awkward$Custom, whose own method writes it: Marshalling and Serialization refuse to.
+type Custom struct {
+	_ struct{} `java:"acme.Awkward$Custom"`
+}
+
+// HardOfList is the class acme.Awkward$Hard,java.util.List<java.lang.Long>.
+type HardOfList struct {
+	_        struct{}    `java:"acme.Awkward$Hard,serialVersionUID=-7974573872039737044,of=java.util.List<java.lang.Long>"`
+	X        int32       `json:"x"`
+	X_       *int32      `json:"X"`
+	X_under  int32       `json:"_under"`
+	Grid     any         `json:"grid" java:"[[I,final"`
+	Shapes   any         `json:"shapes" java:"[Lacme.Awkward$Shape;"`
+	States   any         `json:"states" java:"[Lacme.Awkward$State;"`
+	Number   any         `json:"number" java:"java.util.OptionalInt,final"`
+	Counts   any         `json:"counts" java:"java.util.EnumMap"`
+	ByNumber any         `json:"byNumber" java:"java.util.Map,final"`
+	ByItem   any         `json:"byItem" java:"java.util.Map,final"`
+	ByList   any         `json:"byList" java:"java.util.Map,final"`
+	Sets     any         `json:"sets" java:"java.util.List,final"`
+	Arrays   any         `json:"arrays" java:"java.util.List,final"`
+	Numbers  any         `json:"numbers" java:"java.util.List,final"`
+	List     any         `json:"list" java:"java.util.Optional,final"`
+	Tags     any         `json:"tags" java:"acme.Awkward$Tags"`
+	Custom   *Custom     `json:"custom"`
+	Year     *java.Year  `json:"year"`
+	Any      []any       `json:"any" java:"array"`
+	Nested   *HardOfList `json:"nested"`
+	Last     []*int64    `json:"last"`
+}
+
+// Hard is the class acme.Awkward$Hard,java.lang.Object.
+type Hard struct {
+	_        struct{}    `java:"acme.Awkward$Hard,serialVersionUID=-7974573872039737044"`
+	X        int32       `json:"x"`
+	X_       *int32      `json:"X"`
+	X_under  int32       `json:"_under"`
+	Grid     any         `json:"grid" java:"[[I,final"`
+	Shapes   any         `json:"shapes" java:"[Lacme.Awkward$Shape;"`
+	States   any         `json:"states" java:"[Lacme.Awkward$State;"`
+	Number   any         `json:"number" java:"java.util.OptionalInt,final"`
+	Counts   any         `json:"counts" java:"java.util.EnumMap"`
+	ByNumber any         `json:"byNumber" java:"java.util.Map,final"`
+	ByItem   any         `json:"byItem" java:"java.util.Map,final"`
+	ByList   any         `json:"byList" java:"java.util.Map,final"`
+	Sets     any         `json:"sets" java:"java.util.List,final"`
+	Arrays   any         `json:"arrays" java:"java.util.List,final"`
+	Numbers  any         `json:"numbers" java:"java.util.List,final"`
+	List     any         `json:"list" java:"java.util.Optional,final"`
+	Tags     any         `json:"tags" java:"acme.Awkward$Tags"`
+	Custom   *Custom     `json:"custom"`
+	Year     *java.Year  `json:"year"`
+	Any      []any       `json:"any" java:"array"`
+	Nested   *HardOfList `json:"nested"`
+	Last     any         `json:"last"`
+}
+
 // Classes are what the constructor of a codec takes.
 var Classes = []java.Class{
 	{Of: BaseOfLong{}},
@@ -55,4 +112,7 @@ var Classes = []java.Class{
 	{Of: Order{}},
 	{Of: Circle{}},
 	{Of: Page{}},
+	{Of: Custom{}},
+	{Of: HardOfList{}},
+	{Of: Hard{}},
 }

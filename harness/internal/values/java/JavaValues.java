@@ -336,12 +336,18 @@ public final class JavaValues {
                 + "java.time.Instant=*time.Time java.time.Duration=*time.Duration java.util.UUID=*java.UUID java.util.Date=*java.Date java.sql.Timestamp=*java.Timestamp "
                 + "java.time.LocalDate=*java.LocalDate java.time.LocalTime=*java.LocalTime java.time.LocalDateTime=*java.LocalDateTime "
                 + "java.time.OffsetDateTime=*java.OffsetDateTime java.time.ZonedDateTime=*java.ZonedDateTime java.net.URI=*java.URI java.util.Currency=*java.Currency "
-                + "java.util.Locale=*java.Locale");
+                + "java.util.Locale=*java.Locale java.time.OffsetTime=*java.OffsetTime java.time.Year=*java.Year java.time.YearMonth=*java.YearMonth "
+                + "java.time.MonthDay=*java.MonthDay java.time.Period=*java.Period");
         private final Map<String, String> names = new LinkedHashMap<>(); // of Go types, by Java type
         private final StringBuilder source = new StringBuilder(), list = new StringBuilder();
 
         String write(String pkg, List<Class<?>> roots) {
-            roots.forEach(root -> named(root, Map.of()));
+            for (Class<?> root : roots) {
+                if (!root.isEnum() && jdkSuper(root) != null) {
+                    throw new Refused("no Go type for " + root.getName() + ": it extends " + jdkSuper(root).getName());
+                }
+                named(root, Map.of());
+            }
             String body = source + "\n// Classes are what the constructor of a codec takes.\nvar Classes = []java.Class{\n" + list + "}\n";
             String imports = Stream.of("math/big", "time").filter(path -> body.contains("*" + path.replaceAll(".*/", "") + ".")).map(path -> "\t\"" + path + "\"\n")
                     .collect(Collectors.joining());
@@ -351,19 +357,19 @@ public final class JavaValues {
         /** The name of the Go type of a class of the application; bound has the arguments of type parameters, also of outer uses. */
         private String named(Type type, Map<TypeVariable<?>, Type> bound) {
             Class<?> c = raw(type, bound);
-            Map<TypeVariable<?>, Type> own = new HashMap<>();
+            Map<TypeVariable<?>, Type> arguments = new HashMap<>();
             String key = c.getName();
             String name = exported(c.getSimpleName());
             for (int i = 0; i < c.getTypeParameters().length; i++) {
                 Type argument = type instanceof ParameterizedType p ? resolve(p.getActualTypeArguments()[i], bound) : Object.class;
-                own.put(c.getTypeParameters()[i], argument);
+                arguments.put(c.getTypeParameters()[i], argument);
                 key += "," + argument.getTypeName();
                 name += argument == Object.class ? "" : "Of" + exported(raw(argument, bound).getSimpleName());
             }
             if (names.containsKey(key)) {
                 return names.get(key);
             }
-            while (names.containsValue(name)) {
+            while (names.containsValue(name) || name.equals("Classes")) {
                 name += "_";
             }
             names.put(key, name);
@@ -373,17 +379,26 @@ public final class JavaValues {
                 list.append("\t{Of: ").append(name).append("(\"\"), Name: ").append(Json.quote(c.getName())).append(", Constants: []string{").append(String.join(", ", constants)).append("}},\n");
                 return name;
             }
-            StringBuilder out = new StringBuilder("\n// " + name + " is the class " + key + ".\ntype " + name + " struct {\n");
             ObjectStreamClass stream = ObjectStreamClass.lookup(c);
-            out.append("\t_ struct{} `java:\"").append(c.getName()).append(stream == null ? "" : ",serialVersionUID=" + stream.getSerialVersionUID())
+            boolean own = stream != null && (stream.getFields().length != fieldsOf(c, false).size()
+                    || Arrays.stream(c.getDeclaredMethods()).anyMatch(m -> List.of("writeObject", "writeReplace", "writeExternal").contains(m.getName())));
+            StringBuilder out = new StringBuilder("\n// " + name + " is the class " + key + (own ? ", whose own method writes it: Marshalling and Serialization refuse to" : "")
+                    + ".\ntype " + name + " struct {\n");
+            out.append("\t_ struct{} `java:\"").append(c.getName()).append(stream == null || own ? "" : ",serialVersionUID=" + stream.getSerialVersionUID())
                     .append(key.contains(",") && !key.replaceAll("^[^,]*", "").matches("(,java.lang.Object)+") ? ",of=" + key.substring(key.indexOf(',') + 1).replace(',', '+') : "")
                     .append(c.isRecord() ? ",record" : Modifier.isFinal(c.getModifiers()) ? ",final" : "").append("\"`\n");
+            Set<String> used = new HashSet<>();
             if (c.getSuperclass() != null && !isJdk(c.getSuperclass())) {
-                out.append('\t').append(named(c.getGenericSuperclass(), own)).append('\n');
+                used.add(named(c.getGenericSuperclass(), arguments));
+                out.append('\t').append(used.iterator().next()).append('\n');
             }
             for (Field field : fieldsOf(c, false)) {
-                String[] goType = goType(field.getGenericType(), own);
-                out.append('\t').append(exported(field.getName())).append(' ').append(goType[0]).append(" `json:\"").append(field.getName()).append('"')
+                String[] goType = goType(field.getGenericType(), arguments);
+                String member = exported(field.getName());
+                while (!used.add(member)) {
+                    member += "_";
+                }
+                out.append('\t').append(member).append(' ').append(goType[0]).append(" `json:\"").append(field.getName()).append('"')
                         .append(goType[1].isEmpty() ? "" : " java:\"" + goType[1] + "\"").append("`\n");
             }
             source.append(out).append("}\n");
@@ -402,22 +417,42 @@ public final class JavaValues {
             } else if (c == byte[].class) {
                 return new String[] {"[]byte", ""};
             } else if (c.isArray()) {
-                return new String[] {"[]" + goType(type instanceof GenericArrayType a ? a.getGenericComponentType() : c.getComponentType(), bound)[0], "array"};
+                String[] element = goType(type instanceof GenericArrayType a ? a.getGenericComponentType() : c.getComponentType(), bound);
+                return element[1].isEmpty() && element[0].matches("[^\\[]*|\\[\\]byte") ? new String[] {"[]" + element[0], "array"} : unknown(c);
             } else if (isUtil && List.of("List", "ArrayList", "LinkedList", "Collection", "Set", "HashSet", "LinkedHashSet", "TreeSet").contains(simple)) {
-                return new String[] {"[]" + goType(argument(type, 0), bound)[0], simple.equals("List") ? "" : simple};
+                String[] element = goType(argument(type, 0), bound);
+                return loses(element) ? unknown(c) : new String[] {"[]" + element[0], simple.equals("List") ? "" : simple};
             } else if (isUtil && List.of("Map", "HashMap", "LinkedHashMap", "TreeMap").contains(simple)) {
-                return new String[] {"map[" + goType(argument(type, 0), bound)[0].replace("*", "") + "]" + goType(argument(type, 1), bound)[0], simple.equals("Map") ? "" : simple};
+                String[] key = goType(argument(type, 0), bound), element = goType(argument(type, 1), bound);
+                Class<?> keys = raw(argument(type, 0), bound);
+                boolean compares = !key[0].matches("\\*big.*|.*[\\[\\]].*") && (isJdk(keys) || key[0].equals("any"));
+                return loses(key) || loses(element) || !compares ? unknown(c) : new String[] {"map[" + key[0].replace("*", "") + "]" + element[0], simple.equals("Map") ? "" : simple};
             } else if (c == Optional.class) {
-                return new String[] {goType(argument(type, 0), bound)[0], "Optional"};
+                String[] element = goType(argument(type, 0), bound);
+                return element[0].startsWith("*") ? new String[] {element[0], "Optional"} : unknown(c);
             } else if (c == Object.class) {
                 return new String[] {"any", ""};
             } else if (c.isEnum() && !Modifier.isFinal(c.getModifiers())) {
                 named(type, bound); // its constants with bodies have classes of their own, which Kryo5 names
                 return new String[] {"any", c.getName()};
-            } else if (c.isInterface() || Modifier.isAbstract(c.getModifiers()) && !c.isEnum() || isJdk(c) && !c.isEnum()) {
-                return new String[] {"any", c.getName()};
+            } else if (!c.isEnum() && (c.isInterface() || Modifier.isAbstract(c.getModifiers()) || jdkSuper(c) != null)) {
+                return new String[] {"any", c.getName() + (Modifier.isFinal(c.getModifiers()) ? ",final" : "")};
             }
             return new String[] {"*" + named(type, bound), ""};
+        }
+
+        /** The Go type of a field that no Go type holds; Kryo5, whose bytes do not tell the class or what it holds, refuses it. */
+        private static String[] unknown(Class<?> c) {
+            Class<?> element = c;
+            while (element.isArray()) {
+                element = element.getComponentType();
+            }
+            return new String[] {"any", c.getName() + (element == c || Modifier.isFinal(element.getModifiers()) ? ",final" : "")};
+        }
+
+        /** Whether the Go type loses its tag as an element. */
+        private static boolean loses(String[] element) {
+            return element[1].matches(".*,final|\\[.*|java\\.util\\..*") || !element[1].isEmpty() && !element[0].equals("any");
         }
 
         private static Type argument(Type type, int i) {
@@ -436,12 +471,22 @@ public final class JavaValues {
 
         private static String exported(String name) {
             String letters = name.replaceAll("[^\\p{L}\\p{Nd}_]", "").replaceAll("Id$|^id$", "ID");
-            return letters.substring(0, 1).toUpperCase(Locale.ROOT) + letters.substring(1);
+            letters = letters.isEmpty() ? "X" : letters.substring(0, 1).toUpperCase(Locale.ROOT) + letters.substring(1);
+            return Character.isUpperCase(letters.charAt(0)) ? letters : "X" + letters;
         }
     }
 
     private static boolean isJdk(Class<?> c) {
         return c.isPrimitive() || Enum.class.isAssignableFrom(c) || c.getName().startsWith("java.") || c.getClassLoader() == null;
+    }
+
+    /** The class of the JDK that a class is or extends; null for one that has fields of its own only. */
+    private static Class<?> jdkSuper(Class<?> c) {
+        Class<?> above = c;
+        while (above != null && !isJdk(above)) {
+            above = above.getSuperclass();
+        }
+        return above != null && above != Object.class && above != Record.class ? above : Map.class.isAssignableFrom(c) ? Map.class : Collection.class.isAssignableFrom(c) ? Collection.class : null;
     }
 
     private static List<Field> fieldsOf(Class<?> type, boolean inherited) {
@@ -575,8 +620,11 @@ public final class JavaValues {
                 return raw(quote(text));
             }
             Class<?> c = value.getClass();
+            boolean own = !isJdk(c) && !c.isArray(), holds = own && !strict && (value instanceof Collection || value instanceof Map);
             if (strict) {
                 open("{").name(c.getName() + orderOf(value));
+            } else if (holds) {
+                open("{").put("@class", c.getName()).name("@elements");
             }
             if (value instanceof byte[] bytes) {
                 raw(quote(Base64.getEncoder().encodeToString(bytes)));
@@ -593,14 +641,17 @@ public final class JavaValues {
             } else if (strict || isJdk(c)) {
                 jdk(value);
             }
-            if (!isJdk(c) && !c.isArray() && (strict || !(value instanceof Collection || value instanceof Map))) {
-                open("{").put("@class", c.getName());
+            if (own) {
+                if (!holds) {
+                    open("{").put("@class", c.getName());
+                }
+                Set<String> names = new HashSet<>();
                 if (!strict && value instanceof Throwable) { // its own fields are the JDK's
                     put("toString", value);
                 }
                 for (Field field : fieldsOf(c, true)) {
                     try {
-                        name(field.getName()).value(field.get(value), depth + 1);
+                        name((names.add(field.getName()) ? "" : field.getDeclaringClass().getName() + ".") + field.getName()).value(field.get(value), depth + 1);
                     } catch (IllegalAccessException e) {
                         throw new IllegalStateException(e);
                     }

@@ -101,6 +101,31 @@ public final class Awkward {
         Failed(String message, int code) { super(message, new IOException("cause")); this.code = code; }
     }
 
+    /** Fields for which there are few Go types, or none. */
+    public static class Hard<T> implements Serializable {
+        int x;
+        Integer X;
+        int _under;
+        int[][] grid;
+        Shape[] shapes;
+        State[] states;
+        OptionalInt number;
+        EnumMap<State, String> counts;
+        Map<BigInteger, String> byNumber;
+        Map<Item, String> byItem;
+        Map<List<Long>, String> byList;
+        List<Set<Long>> sets;
+        List<long[]> arrays;
+        List<OptionalInt> numbers;
+        Optional<List<Long>> list;
+        Tags tags;
+        Custom custom;
+        Year year;
+        Object[] any;
+        Hard<List<Long>> nested;
+        T last;
+    }
+
     static Map<String, Object> values() {
         Map<String, Object> all = new LinkedHashMap<>();
         Order order = new Order(7);
