@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -49,17 +48,15 @@ func (q *Queue[T]) sendDurably(ctx context.Context, script *wire.Script, command
 		return err
 	}
 	if !c.waits.Load() {
-		for _, reply := range c.conns.Send(ctx, conn.Request{Key: q.Name(), Commands: d.commands(time.Millisecond), Alone: true}) {
+		for _, reply := range c.conns.Send(ctx, request{Key: q.Name(), Commands: d.commands(time.Millisecond), Alone: true}) {
 			if err, failed := reply.(error); failed {
 				return fmt.Errorf("WithDurability: nothing was offered: %w", c.explain(err))
 			}
 		}
 		c.waits.Store(true)
 	}
-	r := conn.Request{Key: q.Name(), Commands: append([][]any{command}, d.commands(d.within)...), Alone: true, Whole: true}
-	if c.release.CachesScripts() {
-		r.Script = script.Body
-	}
+	r := c.scriptRequest(script, append([][]any{command}, d.commands(d.within)...))
+	r.Key, r.Alone, r.Whole = q.Name(), true, true
 	replies := c.conns.Send(ctx, r)
 	if err, failed := replies[0].(error); failed {
 		return c.explain(err)

@@ -14,7 +14,7 @@ var (
 	// ErrClosed is returned by calls on a closed Client, and by Offer and Ready of a
 	// closed Queue, whose other calls go on working.
 	ErrClosed = conn.ErrClosed
-	// ErrEmpty is returned by Poll and its forms when there is no value.
+	// ErrEmpty is returned by Poll when there is no value.
 	ErrEmpty = errors.New("dq: the queue is empty")
 	// ErrNegativeDelay is returned by Offer; Redisson refuses negative delays
 	// since 3.10.4.

@@ -1,7 +1,6 @@
 package redis_test
 
 import (
-	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,14 +13,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
-
-// within is a context that ends with the test or after d.
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 func TestANodeAloneIsASingleServer(t *testing.T) {
 	t.Parallel()

@@ -96,10 +96,6 @@ func (q *Queues) Set(seen *inspect.Inspection, err error) {
 	q.seen, q.failed = seen, err != nil
 }
 
-func (q *Queues) all() []queueGauge {
-	return append([]queueGauge{queuesUp, queuesSeen, queuesFound}, q.gauges...)
-}
-
 // WriteMetrics writes nothing before the first look.
 func (q *Queues) WriteMetrics(w *Writer) error {
 	q.mu.Lock()
