@@ -305,9 +305,9 @@ func (r *riverReader) class() *streamClass {
 		r.classes = append(r.classes, c)
 		return c
 	case riverArrayClass:
-		r.classes = append(r.classes, nil)
-		r.classes[number] = &streamClass{name: arrayOf(r.class().name)}
-		return r.classes[number]
+		c := &streamClass{name: arrayOf(r.class().name)}
+		r.classes = append(r.classes, c) // after its element's
+		return c
 	case riverProxyClass:
 		for range r.count(int(r.int32())) {
 			r.plainText()

@@ -41,6 +41,8 @@ func TestDetectAndShow(t *testing.T) {
 		{binary(t, "0100 6a6176612e7574696c2e4c696e6b6564486173684d61f0 03 038262 0902 038261 038274"), "kryo5", "java.util.LinkedHashMap", `{"a":"t","b":1}`},
 		{binary(t, "043e0568656c6c6f"), "marshalling", "java.lang.String", `"hello"`},
 		{binary(t, "0453015b3e0170"), "marshalling", "java.util.LinkedList", `["p"]`},
+		{binary(t, "0442020d0c000000075424436f6c6f7242013bfe043bfe0000000352454442013bfe39fe"), "marshalling", "[[LT$Color;", `[["RED"],["RED"]]`},
+		{binary(t, "0442020d093e035424497a7dc0b0fff17920000000013e016123001642013bfe043bfe0000000142013bfe043bfe00000001"), "marshalling", "[[LT$I;", `[[{"@class":"T$I","a":1}],[{"@class":"T$I","a":1}]]`},
 		{binary(t, "aced000574000568656c6c6f"), "serialization", "java.lang.String", `"hello"`},
 		{binary(t, sub), "serialization", "demo.Sub", `{"@class":"demo.Sub","self":"a demo.Sub that contains this","x":5}`},
 		{binary(t, "00000006600368656c6cef"), "lz4/kryo5|lz4-v2/kryo5", "java.lang.String", `"hello"`},
