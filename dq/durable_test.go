@@ -26,7 +26,7 @@ func TestDurableOfferWaitsForReplicas(t *testing.T) {
 
 	host, port, err := net.SplitHostPort(master.Addr)
 	require.NoError(t, err)
-	require.NoError(t, connect(t, replica.URL()).SlaveOf(ctx, host, port).Err())
+	require.NoError(t, connect(t, replica.URL()).ReplicaOf(ctx, host, port).Err())
 	require.Eventually(t, func() bool {
 		_, err := q.Offer(ctx, "v", time.Hour)
 		return err == nil

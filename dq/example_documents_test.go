@@ -41,7 +41,7 @@ func (k delayQueueKit) consume(ctx context.Context, queueCode string, handle fun
 
 func Example_kit() {
 	client, _, stop := exampleQueue()
-	defer stop()
+	defer stop() //nolint:gocritic // log.Fatal ends the example anyway
 	kit := delayQueueKit{client}
 	ctx, cancel := context.WithCancel(context.Background())
 	for _, message := range []string{"order 7", "order 8"} {
@@ -64,7 +64,7 @@ func Example_kit() {
 // Two threads: one offers messages that are due one behind the other, the other takes them.
 func Example_twoThreads() {
 	_, queue, stop := exampleQueue()
-	defer stop()
+	defer stop() //nolint:gocritic // log.Fatal ends the example anyway
 	ctx := context.Background()
 	go func() {
 		for i, message := range []string{"first", "second", "third"} {

@@ -301,9 +301,9 @@ func disturbLedger(t *testing.T, ctx context.Context, which int, s *redis.Server
 			time.Sleep(20 * time.Millisecond)
 		}
 	case 1:
-		require.NoError(t, b.redis.SlaveOf(ctx, "127.0.0.1", "1").Err())
+		require.NoError(t, b.redis.ReplicaOf(ctx, "127.0.0.1", "1").Err())
 		time.Sleep(300 * time.Millisecond)
-		require.NoError(t, b.redis.SlaveOf(ctx, "NO", "ONE").Err())
+		require.NoError(t, b.redis.ReplicaOf(ctx, "NO", "ONE").Err())
 	case 2:
 		require.NoError(t, b.redis.ConfigSet(ctx, "maxmemory", "1").Err())
 		time.Sleep(300 * time.Millisecond)

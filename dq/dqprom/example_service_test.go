@@ -22,7 +22,7 @@ import (
 // A service that cancels unpaid orders: three handlers, retries, dead letters, metrics, and a clean end by SIGTERM.
 func Example_service() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
+	defer stop() //nolint:gocritic // log.Fatal ends the example anyway
 	server, err := redis.Start(ctx, "embedded", nil) // your Redis
 	if err != nil {
 		log.Fatal(err)

@@ -46,7 +46,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	}
 	n, err := b.Conn.Read(p)
 	if b.err = b.pass(p[:n]); b.err != nil {
-		_ = b.Conn.Close()
+		_ = b.Close()
 		return 0, b.err
 	}
 	return n, err
@@ -56,7 +56,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 func (b *bounded) Write(p []byte) (int, error) {
 	n, err := b.Conn.Write(p)
 	if err != nil {
-		b.Conn.SetReadDeadline(time.Now().Add(time.Second))
+		b.SetReadDeadline(time.Now().Add(time.Second))
 		if _, why := b.Conn.Read(make([]byte, 1)); why != nil && strings.Contains(why.Error(), "tls: ") {
 			err = why
 		}

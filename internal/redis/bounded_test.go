@@ -36,7 +36,7 @@ func endless(t *testing.T, begin, again string) (addr string) {
 					if err != nil {
 						return
 					}
-					if !strings.EqualFold(string(command[0]), "get") {
+					if !strings.EqualFold(command[0], "get") {
 						fmt.Fprint(c, "-ERR unknown command\r\n")
 						continue
 					}

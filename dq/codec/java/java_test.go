@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,7 +195,7 @@ func TestReferencesAreBounded(t *testing.T) {
 		}
 		return list + inner(depth-1) + reference(byte(62-depth)) + "\x78"
 	}
-	data := append(one, inner(59)+"\x78"...)
+	data := append(slices.Clone(one), inner(59)+"\x78"...)
 	_, err = byName(t, "serialization").Decode(data)
 	require.ErrorContains(t, err, "references make the value larger")
 	c, err := java.NewSerialization[java.Object]()

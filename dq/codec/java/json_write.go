@@ -283,13 +283,15 @@ func (w *jsonWriter) scalar(v reflect.Value, s *scalar, bare bool) {
 			return
 		}
 		text := string(decimalOf(unscaled, scale))
-		if !w.form.Jackson3 && scale < 0 && unscaled.Sign() == 0 {
+		switch {
+		case w.form.Jackson3:
+		case scale < 0 && unscaled.Sign() == 0:
 			text = "0"
-		} else if !w.form.Jackson3 && scale < 0 {
+		case scale < 0:
 			text = unscaled.String() + strings.Repeat("0", int(-scale))
-		} else if !w.form.Jackson3 && unscaled.Sign() < 0 {
+		case unscaled.Sign() < 0:
 			text = "-" + plainDigits(unscaled.String()[1:], int(scale))
-		} else if !w.form.Jackson3 {
+		default:
 			text = plainDigits(unscaled.String(), int(scale))
 		}
 		w.number(s.class, text)

@@ -313,7 +313,7 @@ func (r *kryoReader) scalar(s *scalar) any {
 	}
 	// The bytes have no offset where the zone gives it.
 	zone := func() string { id, _ := r.string().(string); return id }
-	m := r.reader.moment(strings.Replace(s.layout, "oz", "z", 1), func() int32 { return int32(r.varint()) }, func() int32 { return int32(r.fixed(4)) }, zone)
+	m := r.moment(strings.Replace(s.layout, "oz", "z", 1), func() int32 { return int32(r.varint()) }, func() int32 { return int32(r.fixed(4)) }, zone)
 	if strings.HasSuffix(s.layout, "z") && r.err == nil {
 		if err := m.inZone(); err != nil {
 			r.refuse("%v", err)

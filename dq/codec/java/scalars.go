@@ -45,7 +45,8 @@ func ParseUUID(text string) (id UUID, err error) {
 // "2024-02-29T23:59:58", "2024-02-29T23:59+01:00[Europe/Berlin]", "--02-29", "P1Y2M3D", "EUR", "de_DE".
 type (
 	// Decimal is a java.math.BigDecimal. The digits after the point are part of the value.
-	Decimal        string
+	Decimal string
+	// LocalDate and the types below it are named as their Java classes.
 	LocalDate      string
 	LocalTime      string
 	LocalDateTime  string

@@ -83,7 +83,7 @@ type (
 		Any   any      `json:"any"`
 	}
 	// marker and gap have no fields.
-	marker struct {
+	marker struct { //nolint:unused // embedded below
 		_ struct{} `java:"demo.Marker,serialVersionUID=30"`
 	}
 	marked struct {

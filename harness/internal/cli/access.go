@@ -103,8 +103,9 @@ func checkOneReal(address string) error {
 
 // checkByTCP refuses a Unix socket: all its clients have one address, and commands cannot be told apart.
 func checkByTCP(address string) error {
-	if spec, err := redis.Parse(address); err != nil || !spec.Address.Unix {
-		return nil
+	spec, err := redis.Parse(address)
+	if err != nil || !spec.Address.Unix {
+		return nil //nolint:nilerr // Start says what is wrong
 	}
 	return usageError(fmt.Errorf("--redis %s: expected a host and a port: by a socket all clients have one address, and whose command is whose cannot be told", redis.Redact(address)))
 }

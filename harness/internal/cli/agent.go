@@ -63,7 +63,7 @@ func beAgent(ctx context.Context, addr, token string, stderr io.Writer) error {
 		})
 		patience = nextRun
 		if served && errors.Is(err, load.ErrNoDoor) || ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the last run has ended
 		}
 		if err != nil {
 			return err

@@ -42,7 +42,7 @@ func (f javaFlags) start(ctx context.Context, stderr io.Writer) (*values.Client,
 		}
 	}
 	if !f.given() {
-		return nil, usageError(errors.New("Java reads the values: expected --classpath, the application with its Redisson, " +
+		return nil, usageError(errors.New("expected --classpath, the application with its Redisson, " +
 			"or --release, such as 3.16.6:4.7.0: the Redisson that writes today, and the one that will read"))
 	}
 	o := values.Options{Java: command, ClassPath: f.classPath}
@@ -105,7 +105,7 @@ func decodeByJava(cmd *cobra.Command, java javaFlags, name, class string, data [
 	}
 	r := replies[0]
 	if err := r.Err(); err != nil {
-		return fmt.Errorf("Redisson %s does not read these %d bytes as %s: %w", client.Old, len(data), name, err)
+		return fmt.Errorf("the Redisson %s does not read these %d bytes as %s: %w", client.Old, len(data), name, err)
 	}
 	if asJSON {
 		return printJSON(cmd.OutOrStdout(), decodedValue{"dq-bench/codec/v1", name, r.Class, len(data), r.Same, string(r.JSON)})

@@ -30,9 +30,11 @@ const (
 )
 
 const (
-	// MinRuns and MinPairs are the smallest sets that can be judged: with fewer runs, no test is significant once it is
-	// adjusted for ten figures.
-	MinRuns, MinPairs = 6, 10
+	// MinRuns is the smallest set that can be judged: with fewer runs, no test is significant once it is adjusted for
+	// ten figures.
+	MinRuns = 6
+	// MinPairs is the smallest number of pairs, for the same reason.
+	MinPairs = 10
 	// mostASide runs of a set are compared, the newest ones: the exact tests of more take seconds.
 	mostASide    = 40
 	significance = .05
@@ -129,7 +131,7 @@ func Sets(ctx context.Context, sets []Set, o Options) (*Comparison, error) {
 		return nil, err
 	}
 	refused := alike(sets, c.Reference, o)
-	if refused != nil && !(o.Force && IsRefused(refused)) {
+	if refused != nil && (!o.Force || !IsRefused(refused)) {
 		return nil, refused
 	}
 	judged, leftOut := fit(allOf(sets))

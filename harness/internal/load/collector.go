@@ -129,7 +129,7 @@ func (e *engine) newCollector(which plan.Phase, start time.Time) *collector {
 		maxLag: int64(cmp.Or(e.Plan.MaxScheduleLag, plan.DefaultMaxScheduleLag)), now: func() int64 { return e.epoch.Wall(time.Now()) },
 		state: make([]byte, n), due: make([]int64, n), owner: make([]uint16, n), open: make([]int64, len(e.members)),
 		histograms: run.NewHistograms(), seconds: map[int64]*second{}, sums: liveHistograms(),
-		order: newOrder(int(max(e.Plan.Queues, 1)), e.Plan.Producers),
+		order: newOrder(max(e.Plan.Queues, 1), e.Plan.Producers),
 	}
 	if p.Horizon > 0 {
 		c.horizon = at + int64(p.Schedule.At(n-1)+p.Horizon)

@@ -51,7 +51,6 @@ type member struct {
 	ended  bool // as the plan says, or for a fault
 	broken bool // for a fault
 	heard  time.Time
-	before *agent.Usage // when the measured phase began
 	outbox []byte
 	some   chan struct{} // has an element when there is an outbox
 

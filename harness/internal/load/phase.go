@@ -343,7 +343,7 @@ func (p *phase) drain(ctx context.Context) {
 	interrupt := ctx.Done()
 	var limit time.Time
 	var lastDue int64 // of an interrupted run: the last instant that is worth waiting for
-	for !p.drained(ctx, limit, lastDue) {
+	for !p.drained(limit, lastDue) {
 		select {
 		case <-tick.C:
 		case <-interrupt:
@@ -355,7 +355,7 @@ func (p *phase) drain(ctx context.Context) {
 }
 
 // drained reports whether to wait no longer. limit is zero unless interrupted.
-func (p *phase) drained(ctx context.Context, limit time.Time, lastDue int64) bool {
+func (p *phase) drained(limit time.Time, lastDue int64) bool {
 	e, s := p.engine, p.stands()
 	now := time.Now()
 	wall := e.epoch.Wall(now)

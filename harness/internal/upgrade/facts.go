@@ -77,7 +77,7 @@ var facts = []fact{
 		meets: []string{"DQ.transfer/foreign-head-stops-the-queue", "DQ.transfer/foreign-member-repeats-those-before", "DQ.poll/foreign-member-is-destroyed"},
 	},
 	{
-		what: codecByDefault, of: func(r wire.Release) string { return java.Default(r) },
+		what: codecByDefault, of: java.Default,
 		means: "Where the configuration names no codec, values that wait are taken by the other release all the same: it fails at them, or makes other values of them without an error.",
 		stops: always,
 		cases: []string{"DQ.codec/default*"},
