@@ -87,7 +87,7 @@ func (r *reader) spend(n int) {
 // enter counts a level of nesting; leave it again when it reports true.
 func (r *reader) enter() bool {
 	if r.depth >= maxDepth {
-		r.fail("values nested deeper than %d", maxDepth)
+		r.refuse("values nested deeper than %d", maxDepth)
 	}
 	r.depth++
 	return r.err == nil

@@ -78,16 +78,22 @@ func detect(data []byte) Kind {
 		}
 		return Kind{"serialization", o.Class()}
 	case data[0] < ' ':
-		if o, err := decode("marshalling", data); err == nil {
+		unknown, other := new(java.ClassError), new(java.ValueError)
+		o, err := decode("marshalling", data)
+		if err == nil {
 			return Kind{"marshalling", o.Class()}
+		} else if errors.As(err, &other) {
+			return Kind{Codec: "marshalling"}
 		}
-		o, err := decode("kryo5", data)
+		o, err = decode("kryo5", data)
 		class := kryoClass(data)
-		switch unknown, other := new(java.ClassError), new(java.ValueError); {
+		switch {
 		case err == nil && o.Class() == "null":
 			return Kind{Codec: "kryo5"}
 		case err == nil:
 			return Kind{"kryo5", o.Class()}
+		case data[0] == 3 && errors.As(err, &other):
+			return Kind{"kryo5", stringType}
 		case isClassName(class) && (errors.As(err, &unknown) && isClassName(unknown.Class) || errors.As(err, &other)):
 			return Kind{"kryo5", class}
 		}

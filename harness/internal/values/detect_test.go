@@ -64,6 +64,12 @@ func TestDetectAndShow(t *testing.T) {
 		_, err := values.Show("kryo5", []byte(binary(t, text)))
 		require.ErrorAs(t, err, new(*java.ClassError), "its bytes do not name the fields")
 	}
+	for codec, value := range map[string]string{"kryo5": "038361eda0bd", "marshalling": "043e01eda0bd", "serialization": "aced0005740003eda0bd"} {
+		require.Equal(t, codec, values.Detect([]byte(binary(t, value))).Codec)
+		_, err := values.Show(codec, []byte(binary(t, value)))
+		require.ErrorContains(t, err, "half of a surrogate pair")
+	}
+	require.Equal(t, "marshalling", values.Detect([]byte("\x04"+strings.Repeat("\x53\x01\x5a", 900)+"\x01")).Codec, "deeper than is read")
 	for codec, value := range map[string]string{"long": "7x", "json": `{"id":`, "string": "\xff", "snappy/kryo5": "\x00", "snappy-v2/string": "\xff\xff\x03", "lz4/string": "\x00\x00\x00\x06\x10a", "json3": `"\ud83d"`, "serialization": binary(t, sub)[:60]} {
 		_, err := values.Show(codec, []byte(value))
 		require.Error(t, err)
