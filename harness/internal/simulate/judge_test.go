@@ -19,21 +19,30 @@ func (w *world) sleepUntil(at time.Time) {
 	}
 }
 
+// flooded reports whether the server went down under the commands of a client, which is a violation already.
+func (w *world) flooded() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.flood
+}
+
 // settle mends all that is broken, has a client in good health come, and waits until what
 // is pending is due and taken.
 func (w *world) settle() {
 	w.sleepUntil(w.began.Add(w.plan.Length))
-	w.net.heal()
-	w.do(Event{At: time.Since(w.began), Kind: Start, Client: "last", Text: "4.7.0", N: 2})
-	due := time.Now()
-	w.server.Exclusive(func() {
-		for _, score := range w.model.pending {
-			if at := time.UnixMilli(score); at.After(due) {
-				due = at
+	if !w.flooded() {
+		w.net.heal()
+		w.do(Event{At: time.Since(w.began), Kind: Start, Client: "last", Text: "4.7.0", N: 2})
+		due := time.Now()
+		w.server.Exclusive(func() {
+			for _, score := range w.model.pending {
+				if at := time.UnixMilli(score); at.After(due) {
+					due = at
+				}
 			}
-		}
-	})
-	w.sleepUntil(due.Add(settleFor))
+		})
+		w.sleepUntil(due.Add(settleFor))
+	}
 	w.mu.Lock()
 	names := slices.Sorted(maps.Keys(w.clients))
 	w.mu.Unlock()

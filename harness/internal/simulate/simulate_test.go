@@ -76,16 +76,17 @@ func TestASeedDoesTheSameAgain(t *testing.T) {
 		t.Skip("with the race detector it does not: goroutines that wake at the same instant run in a random order")
 	}
 	same := 0
-	for seed := uint64(1000); seed < 1006; seed++ {
+	for seed := uint64(1000); seed < 1020; seed++ {
 		plan := Draw(seed, time.Minute)
 		once, again := run(t, plan, Options{}), run(t, plan, Options{})
 		if once.Hash == again.Hash {
 			same++
 		}
 	}
-	// Which of the connections that are made at one instant comes first is the runtime's choice, and
-	// of a hundred seeds ten show it.
-	require.GreaterOrEqual(t, same, 4)
+	// Which of the connections that are made at one instant comes first is the runtime's choice, and go-redis
+	// makes several: a third of the seeds show it.
+	t.Logf("%d of 20 seeds did the same again", same)
+	require.GreaterOrEqual(t, same, 6)
 }
 
 // planted are faults of the kind that a delay queue can have.

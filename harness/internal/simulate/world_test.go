@@ -208,6 +208,7 @@ func (w *world) noteCommand(client string, args []string, reply []byte) {
 	if w.report.Commands++; float64(w.report.Commands) > commandsPerSecond*(time.Since(w.began)+settleFor).Seconds() && !w.flood {
 		w.flood = true
 		w.report.Violations = append(w.report.Violations, fmt.Sprintf("%s: somebody sends command after command: %d so far", time.Since(w.began), w.report.Commands))
+		go w.net.setDown(true) // for good: at one instant it might never end
 	}
 	w.line(func() string { return fmt.Sprintf("%-8s %s -> %.60q", client, show(args), reply) }, append(append([]string{client}, args...), string(reply))...)
 }
