@@ -31,7 +31,8 @@ func TestDurableOfferWaitsForReplicas(t *testing.T) {
 		_, err := q.Offer(ctx, "v", time.Hour)
 		return err == nil
 	}, testDeadline, 10*time.Millisecond)
-	n, err := q.OfferAll(ctx, time.Hour, "a", "b")
+	patient := queueOf(t, setupOn(t, master, "orders", dq.WithDurability(1, 0, testDeadline)), codec.String{})
+	n, err := patient.OfferAll(ctx, time.Hour, "a", "b")
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 }

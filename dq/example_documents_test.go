@@ -41,12 +41,12 @@ func (k delayQueueKit) consume(ctx context.Context, queueCode string, handle fun
 
 func Example_kit() {
 	client, _, stop := exampleQueue()
-	defer stop() //nolint:gocritic // log.Fatal ends the example anyway
+	defer stop()
 	kit := delayQueueKit{client}
 	ctx, cancel := context.WithCancel(context.Background())
 	for _, message := range []string{"order 7", "order 8"} {
 		if err := kit.add(ctx, "order:timeout", message, 20*time.Millisecond); err != nil {
-			log.Fatal(err)
+			log.Fatal(err) //nolint:gocritic // the example ends anyway
 		}
 	}
 	_ = kit.consume(ctx, "order:timeout", func(message string) error {
@@ -64,7 +64,7 @@ func Example_kit() {
 // Two threads: one offers messages that are due one behind the other, the other takes them.
 func Example_twoThreads() {
 	_, queue, stop := exampleQueue()
-	defer stop() //nolint:gocritic // log.Fatal ends the example anyway
+	defer stop()
 	ctx := context.Background()
 	go func() {
 		for i, message := range []string{"first", "second", "third"} {
@@ -76,7 +76,7 @@ func Example_twoThreads() {
 	for range 3 {
 		message, err := queue.Take(ctx)
 		if err != nil {
-			log.Fatal(err)
+			log.Fatal(err) //nolint:gocritic // the example ends anyway
 		}
 		fmt.Println(message)
 	}

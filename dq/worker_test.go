@@ -96,9 +96,9 @@ func TestWorkerAcknowledgesThroughAnOutage(t *testing.T) {
 		"away for 2 s": func(_ *bundle, p *redistest.Proxy) { p.Refuse(); p.Reset(); time.Sleep(2 * time.Second); p.Heal() },
 		"away for 6 s": func(_ *bundle, p *redistest.Proxy) { p.Refuse(); p.Reset(); time.Sleep(6 * time.Second); p.Heal() },
 		"READONLY for 2 s": func(b *bundle, _ *redistest.Proxy) {
-			b.redis.SlaveOf(context.Background(), "127.0.0.1", "1")
+			b.redis.ReplicaOf(context.Background(), "127.0.0.1", "1")
 			time.Sleep(2 * time.Second)
-			b.redis.SlaveOf(context.Background(), "NO", "ONE")
+			b.redis.ReplicaOf(context.Background(), "NO", "ONE")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

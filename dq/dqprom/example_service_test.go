@@ -22,10 +22,10 @@ import (
 // A service that cancels unpaid orders: three handlers, retries, dead letters, metrics, and a clean end by SIGTERM.
 func Example_service() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop() //nolint:gocritic // log.Fatal ends the example anyway
+	defer stop()
 	server, err := redis.Start(ctx, "embedded", nil) // your Redis
 	if err != nil {
-		log.Fatal(err)
+		log.Fatal(err) //nolint:gocritic // the example ends anyway
 	}
 	defer server.Close()
 	rdb, err := redis.NewClient(server.URL())

@@ -43,10 +43,11 @@ func ParseUUID(text string) (id UUID, err error) {
 
 // The texts of these types are as toString of the Java class writes them: "12.50", "2024-02-29", "13:05:07.000000009",
 // "2024-02-29T23:59:58", "2024-02-29T23:59+01:00[Europe/Berlin]", "--02-29", "P1Y2M3D", "EUR", "de_DE".
+//
+//nolint:revive // the types are named as their Java classes
 type (
 	// Decimal is a java.math.BigDecimal. The digits after the point are part of the value.
-	Decimal string
-	// LocalDate and the types below it are named as their Java classes.
+	Decimal        string
 	LocalDate      string
 	LocalTime      string
 	LocalDateTime  string
