@@ -39,11 +39,11 @@ type Case struct {
 	Until2x string `yaml:"until-2x"`
 	// Queue is the destination's name, "orders" unless said otherwise.
 	Queue string `yaml:"queue"`
-	// Codec is a name of PROTOCOL.md, "string" unless said otherwise; ValueType is
+	// Codec is a name of docs/protocol.md, "string" unless said otherwise; ValueType is
 	// for the codec that must be told a class.
 	Codec     string `yaml:"codec"`
 	ValueType string `yaml:"value-type"`
-	// Options of the client, as PROTOCOL.md names them.
+	// Options of the client, as docs/protocol.md names them.
 	Options map[string]any `yaml:"options"`
 	// Faithful makes dq follow Redisson's timing, where that is the case.
 	Faithful bool `yaml:"faithful"`

@@ -18,6 +18,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
@@ -164,23 +165,23 @@ func TestRecordingThatJudgesARelease(t *testing.T) {
 }
 
 func TestReportForms(t *testing.T) {
-	report := NewReport(driver.Identity{Name: "dq", Version: "4.7.0"}, "4.7.0", "redis 7.0.15")
+	judged := NewReport(driver.Identity{Name: "dq", Version: "4.7.0"}, "4.7.0", "redis 7.0.15")
 	for i, status := range []Status{Pass, Fail, Skip, FailedAsExpected, Error} {
-		report.Add(Result{ID: "DQ.offer/" + string(rune('a'+i)), Status: status, Requirement: "It works.", Source: "3.21.0", Detail: "because\x00"})
+		judged.Add(Result{ID: "DQ.offer/" + string(rune('a'+i)), Status: status, Requirement: "It works.", Source: "3.21.0", Detail: "because\x00"})
 	}
-	require.Equal(t, Counts{1, 1, 1, 1, 1}, report.Counts)
-	require.Contains(t, report.Text(), "required  It works.")
+	require.Equal(t, Counts{1, 1, 1, 1, 1}, judged.Counts)
+	require.Contains(t, judged.Text(), "required  It works.")
 
 	var document, junit bytes.Buffer
-	require.NoError(t, report.WriteJSON(&document))
+	require.NoError(t, judged.WriteJSON(&document))
 	var decoded map[string]any
 	require.NoError(t, json.Unmarshal(document.Bytes(), &decoded))
 	require.Equal(t, Schema, decoded["schema"])
 	require.Len(t, decoded["cases"], 5)
 	require.Equal(t, map[string]any{"pass": 1., "fail": 1., "skip": 1., "failed_as_expected": 1., "error": 1.}, decoded["counts"])
 
-	require.NoError(t, report.WriteJUnit(&junit))
-	var suite junitSuite
+	require.NoError(t, judged.WriteJUnit(&junit))
+	var suite report.JUnitSuite
 	require.NoError(t, xml.Unmarshal(junit.Bytes(), &suite))
 	require.Equal(t, 5, suite.Tests)
 	require.NotNil(t, suite.Cases[1].Failure)

@@ -2,13 +2,13 @@ package conformance
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/report"
 )
 
 // Schema names the form of a report.
@@ -90,63 +90,30 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return out.Encode(r)
 }
 
-type junitSuite struct {
-	XMLName  xml.Name    `xml:"testsuite"`
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Errors   int         `xml:"errors,attr"`
-	Skipped  int         `xml:"skipped,attr"`
-	Cases    []junitCase `xml:"testcase"`
-}
-
-type junitCase struct {
-	Class   string     `xml:"classname,attr"`
-	Name    string     `xml:"name,attr"`
-	Failure *junitText `xml:"failure,omitempty"`
-	Error   *junitText `xml:"error,omitempty"`
-	Skipped *junitText `xml:"skipped,omitempty"`
-	Output  string     `xml:"system-out,omitempty"`
-}
-
-type junitText struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
-
 // WriteJUnit writes the report as one JUnit test suite. A case that failed as
 // expected has passed there, with its reason as output.
 func (r *Report) WriteJUnit(w io.Writer) error {
-	suite := junitSuite{
-		Name: fmt.Sprintf("%s as Redisson %s", r.Driver, r.Release), Tests: len(r.Cases),
+	suite := report.JUnitSuite{
+		Name:     fmt.Sprintf("%s as Redisson %s", r.Driver, r.Release),
 		Failures: r.Counts.Fail, Errors: r.Counts.Error, Skipped: r.Counts.Skip,
 	}
 	for _, c := range r.Cases {
 		section, name, _ := strings.Cut(c.ID, "/")
-		j := junitCase{Class: section, Name: name}
+		j := report.JUnitCase{Class: section, Name: name}
 		detail := printable(c.Detail)
 		switch c.Status {
 		case Fail:
-			j.Failure = &junitText{c.Requirement, c.cited() + detail}
+			j.Failure = &report.JUnitText{Message: c.Requirement, Text: c.cited() + detail}
 		case Error:
-			j.Error = &junitText{c.Requirement, detail}
+			j.Error = &report.JUnitText{Message: c.Requirement, Text: detail}
 		case Skip:
-			j.Skipped = &junitText{detail, ""}
+			j.Skipped = &report.JUnitText{Message: detail}
 		default:
 			j.Output = detail
 		}
 		suite.Cases = append(suite.Cases, j)
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	out := xml.NewEncoder(w)
-	out.Indent("", "  ")
-	if err := out.Encode(suite); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return suite.Write(w)
 }
 
 // printable replaces what XML cannot hold, and a terminal would obey.

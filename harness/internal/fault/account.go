@@ -24,7 +24,10 @@ func Account(p plan.Plan, start, end time.Time, messages []load.Message, events 
 		switch {
 		case m.Came != 0 && early(m):
 			f.Early++
-			if !slices.ContainsFunc(events, func(e Event) bool { return hastens(e, m) }) {
+			// A clock that was ahead transferred it, or a clock that was behind offered it.
+			if !slices.ContainsFunc(events, func(e Event) bool {
+				return e.By > 0 && m.Came >= e.From.UnixNano() && m.Came <= e.To.Add(afterwards).UnixNano() || e.By < 0 && offeredIn(e, m)
+			}) {
 				f.EarlyBeyond++
 			}
 		case m.Pending && m.Due <= end.UnixNano() && slices.ContainsFunc(events, func(e Event) bool { return e.By > 0 && offeredIn(e, m) }):
@@ -68,16 +71,8 @@ func kills(p plan.Plan, start time.Time) (events []Event) {
 
 func early(m load.Message) bool { return m.Came-m.Due < -int64(run.EarlyTolerance) }
 
-// afterwards is how long after its end a fault may still show: a command that was under way
-// is carried out, and what it moved is taken.
+// afterwards is for how long after its end a fault may show: the server still carries out a command.
 const afterwards = time.Second
-
-// hastens reports whether a clock that was wrong may account for an early message: it was
-// transferred by one that was ahead, or offered by one that was behind.
-func hastens(e Event, m load.Message) bool {
-	return e.By > 0 && m.Came >= e.From.UnixNano() && m.Came <= e.To.Add(afterwards).UnixNano() ||
-		e.By < 0 && offeredIn(e, m)
-}
 
 // offeredIn reports whether a message was offered while an event lasted.
 func offeredIn(e Event, m load.Message) bool {

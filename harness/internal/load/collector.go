@@ -25,7 +25,7 @@ const (
 	notDue // at the end
 )
 
-// Message is what became of one message of the measured phase. Instants are Unix times in ns, 0 for
+// Message is the record of one message of the measured phase. Instants are Unix times in ns, 0 for
 // what has not been.
 type Message struct {
 	// Due is when it comes due.
@@ -46,7 +46,7 @@ func (m Message) Acknowledged() bool { return m.Answered != 0 && !m.Failed }
 
 // ReportError says that an agent reported what cannot be.
 type ReportError struct {
-	// Field is what is wrong: the kind of the sample and the field.
+	// Field names the mistake: the kind of the sample and the field.
 	Field     string
 	Got, Want any
 }

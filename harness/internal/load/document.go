@@ -65,7 +65,9 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 }
 
 // broke reports whether what some member has done is not known.
-func (e *engine) broke() bool { return slices.ContainsFunc(e.members, (*member).isBroken) }
+func (e *engine) broke() bool {
+	return slices.ContainsFunc(e.members, func(m *member) bool { return m.brokenSince() != 0 })
+}
 
 // beginMeanwhile has what is to run beside the measured phase begin. The channel is closed at
 // its end: only from then on is waited for what is missing.
@@ -88,7 +90,7 @@ func (e *engine) document(p *phase, elapsed time.Duration, unread bool) *run.Doc
 	out := e.head()
 	out.Started, out.ElapsedSeconds = p.start.UTC(), elapsed.Seconds()
 	out.Counts = p.balance(unread, func(owner uint16) int64 { return e.members[owner].brokenSince() },
-		slices.ContainsFunc(e.members, func(m *member) bool { return m.isBroken() && m.Takes }))
+		slices.ContainsFunc(e.members, func(m *member) bool { return m.brokenSince() != 0 && m.Takes }))
 	p.collector.mu.Lock()
 	defer p.collector.mu.Unlock()
 	out.Histograms, out.Intervals, out.Warmup, out.Order = p.histograms, p.intervals, e.warmup, &p.order.Order
@@ -97,7 +99,7 @@ func (e *engine) document(p *phase, elapsed time.Duration, unread bool) *run.Doc
 	return &out
 }
 
-// head is what is known of the document before the run.
+// head is the part of the document that is known before the run.
 func (e *engine) head() run.Document {
 	identity := e.identity()
 	return run.Document{

@@ -13,7 +13,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 )
 
-// holding is what an implementation holds, seen from wherever it can be.
+// holding counts the messages that an implementation holds, seen from wherever it can be.
 type holding interface {
 	// held returns how many messages are held, due or not.
 	held(ctx context.Context) (int64, error)
@@ -52,7 +52,7 @@ func (s onServer) messages(ctx context.Context, each func(index uint32, due int6
 	return nil
 }
 
-// inAgent is what the queues of an agent tell by themselves.
+// inAgent is reported by the queues of an agent.
 type inAgent struct{ *member }
 
 func (a inAgent) ask(ctx context.Context) (h agent.HeldBy, err error) {

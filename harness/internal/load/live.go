@@ -26,14 +26,14 @@ type Live struct {
 	first  *Live
 }
 
-// About is what the starter of a run knows and the run does not.
+// About names a run for its starter.
 type About struct {
 	Tool   run.Tool
 	Server *run.Server
 	Labels map[string]string
 	// Turn says which run of several it is, such as "run 2 of 4"; empty for the only one.
 	Turn string
-	// Name is what the series calls it, empty of the only run; Alike says that another run of it has the same implementation.
+	// Name is the name in the series, empty of the only run; Alike says that another run of it has the same implementation.
 	Name  string
 	Alike bool
 }
@@ -52,7 +52,7 @@ type Running struct {
 	TakeErrors int64
 	// Ended says that the load is over; the document of the run itself follows.
 	Ended bool
-	// Turn, Name and Alike are those of About.
+	// Turn, Name and Alike come from About.
 	Turn, Name string
 	Alike      bool
 	// Answered is when the server answered last, if it does not answer now; else the zero time. Nobody asks a server that
@@ -218,7 +218,7 @@ func (c *collector) failedTakes() int64 {
 	return c.takeErrors
 }
 
-// liveHistograms are those that are known while a run lasts.
+// liveHistograms are known while a run lasts.
 func liveHistograms() run.Histograms {
 	interval := func() *run.Histogram { return run.NewHistogram(run.IntervalDigits) }
 	return run.Histograms{Lateness: interval(), PastDue: interval(), OfferRTT: interval(), ScheduleLag: interval()}

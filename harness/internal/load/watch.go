@@ -39,7 +39,7 @@ type machineWatch struct {
 // usedBy is what a process had used at the start and at the end of the offers.
 type usedBy struct{ before, offered agent.Usage }
 
-// usageAt is what the servers had done at an instant.
+// usageAt is the work of the servers up to an instant.
 type usageAt struct {
 	at   time.Time
 	done usages

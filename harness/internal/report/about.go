@@ -118,7 +118,7 @@ func plural(n int64, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// configuration is what was asked for, and what ran where.
+// configuration is the request and the servers and programs that ran.
 func configuration(sets []compare.Set) Table {
 	s := func(of func(run.Scenario) string) func(*run.Document) string {
 		return func(r *run.Document) string { return of(r.Scenario) }

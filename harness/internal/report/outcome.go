@@ -115,7 +115,7 @@ func allRuns(sets []compare.Set) (all []*run.Document) {
 
 // Cases are plans that run one after the other, such as the variants of a scenario.
 type Cases struct {
-	// Kind is what one of them is called: "variant".
+	// Kind is the noun for one of them: "variant".
 	Kind string
 	All  []Case
 }

@@ -42,7 +42,7 @@ type Page struct {
 	Live *Live
 }
 
-// Banner is what a reader must know before the verdict. A Loud one cannot be overlooked.
+// Banner is a warning above the verdict. A Loud one cannot be overlooked.
 type Banner struct {
 	Loud        bool
 	Title, Text string
@@ -76,7 +76,9 @@ var (
 	script = asset("uPlot.iife.min.js") + "\n" + asset("page.js")
 	style  = asset("uPlot.min.css") + asset("page.css")
 	layout = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
-		"json": inlineJSON, "minus": func(a, b float64) float64 { return a - b }, "every": every,
+		// A value for a script element of type application/json: Marshal escapes <, > and &.
+		"json":  func(v any) (template.JS, error) { data, err := json.Marshal(v); return template.JS(data), err },
+		"minus": func(a, b float64) float64 { return a - b }, "every": every,
 	}).ParseFS(assets, "assets/page.tmpl"))
 )
 
@@ -86,12 +88,6 @@ func asset(name string) string {
 		panic(err) // embedded above
 	}
 	return string(data)
-}
-
-// inlineJSON is a value for a script element of type application/json: json.Marshal escapes <, > and &.
-func inlineJSON(v any) (template.JS, error) {
-	data, err := json.Marshal(v)
-	return template.JS(data), err
 }
 
 // every reports whether a table of n rows shows row i: at most 60 of them.

@@ -336,7 +336,7 @@ func quantiles(sets []compare.Set, of []float64) Table {
 	return t
 }
 
-// costs is what a message costs the server: the median over the runs of a set.
+// costs is the server's cost of a message: the median over the runs of a set.
 func costs(sets []compare.Set) Table {
 	t := Table{ID: "costs", Title: "Cost on the server", Hint: "For each message, of all clients of the server; the median over the runs.", Head: []string{""}, Words: 1}
 	for _, s := range sets {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"slices"
@@ -44,7 +43,7 @@ func (p Page) Text(w io.Writer) error {
 	return err
 }
 
-// tables are those of text and Markdown.
+// tables are for text and Markdown.
 func (p Page) tables() []Table {
 	return slices.DeleteFunc(slices.Concat(p.Headline, p.Tables), func(t Table) bool { return t.PageOnly || len(t.Rows) == 0 })
 }
@@ -106,32 +105,13 @@ func (p Page) CSV(w io.Writer) error {
 	return data.CSV(w)
 }
 
-type junitSuite struct {
-	XMLName  xml.Name    `xml:"testsuite"`
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Cases    []junitCase `xml:"testcase"`
-}
-
-type junitCase struct {
-	Class   string     `xml:"classname,attr"`
-	Name    string     `xml:"name,attr"`
-	Failure *junitText `xml:"failure,omitempty"`
-	Output  string     `xml:"system-out,omitempty"`
-}
-
-type junitText struct {
-	Message string `xml:"message,attr"`
-}
-
 // JUnit writes the verdict and each row that has a state as a test case, which fails if its state is bad.
 func (p Page) JUnit(w io.Writer) error {
-	suite := junitSuite{Name: p.Title}
+	suite := JUnitSuite{Name: p.Title}
 	add := func(class, name, state, text string) {
-		c := junitCase{Class: class, Name: name, Output: text}
+		c := JUnitCase{Class: class, Name: name, Output: text}
 		if state == "bad" {
-			c.Failure, c.Output = &junitText{text}, ""
+			c.Failure, c.Output = &JUnitText{Message: text}, ""
 			suite.Failures++
 		}
 		suite.Cases = append(suite.Cases, c)
@@ -145,15 +125,5 @@ func (p Page) JUnit(w io.Writer) error {
 			}
 		}
 	}
-	suite.Tests = len(suite.Cases)
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	out := xml.NewEncoder(w)
-	out.Indent("", "  ")
-	if err := out.Encode(suite); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return suite.Write(w)
 }

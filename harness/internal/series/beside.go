@@ -30,10 +30,6 @@ type block struct {
 	all   chan struct{} // closed once all are ready, and at is set
 }
 
-func newBlock(sides int) *block {
-	return &block{id: fmt.Sprintf("%08x", newRunID()), sides: sides, all: make(chan struct{})}
-}
-
 // gather waits until all sides are ready, and returns the instant to begin at; the zero
 // time if ctx ends first. Each side calls it once.
 func (b *block) gather(ctx context.Context) (time.Time, error) {
@@ -101,7 +97,7 @@ func (o Options) rounds(sides, repeat int) [][]Turn {
 func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) error {
 	var b *block
 	if len(turns) > 1 {
-		b = newBlock(len(turns))
+		b = &block{id: fmt.Sprintf("%08x", newRunID()), sides: len(turns), all: make(chan struct{})}
 	}
 	folders := make([]string, len(turns))
 	for i, turn := range turns {

@@ -407,7 +407,7 @@ func (r *Result) compare(sides []Side) error {
 	return nil
 }
 
-// Report is what a page shows of the series: each side, judged against the first.
+// Report is the content of the page of a series: each side, judged against the first.
 func (r *Result) Report() report.Result {
 	all := report.Result{Comparisons: r.Comparisons, Verdicts: true, Interrupted: r.Interrupted}
 	for _, side := range r.Sides {

@@ -41,7 +41,8 @@ func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) 
 	all.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	if metrics != nil {
 		all.Handle("/metrics", metrics)
-		if isLoopback(listen.Host(addr)) {
+		host := listen.Host(addr)
+		if address, err := netip.ParseAddr(host); err == nil && address.IsLoopback() || strings.EqualFold(host, "localhost") {
 			all.Handle("/debug/pprof/", metrics)
 		}
 	}
@@ -73,12 +74,6 @@ func guard(own string, pages http.Handler) http.Handler {
 		head.Set("Cache-Control", "no-store")
 		pages.ServeHTTP(w, r)
 	})
-}
-
-// isLoopback reports whether a host is this machine alone.
-func isLoopback(host string) bool {
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 // isHere reports whether a request's host is an address, this machine, or the server's own

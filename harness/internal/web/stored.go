@@ -37,7 +37,7 @@ type Stored struct {
 	known map[string]*known // by id
 }
 
-// known is what a list shows of a run file, while the file is as it was.
+// known is the row of a run file, valid until the file changes.
 type known struct {
 	size int64
 	at   time.Time

@@ -218,7 +218,7 @@ func TestAnInterruptedRunIsLeftOut(t *testing.T) {
 	require.Contains(t, body, "interrupted, failed")
 }
 
-// Which sets come of what is ticked.
+// The sets that the ticked rows make.
 func TestSets(t *testing.T) {
 	folder, _ := store(t, "1", "2")
 	write(t, folder, "alone", runtest.Sample(99, 1000, 1))

@@ -120,12 +120,6 @@ func Eval[T any](b *Browser, expression string) T {
 	return value
 }
 
-// Visible reports whether a selector's first element takes part in the layout.
-func (b *Browser) Visible(selector string) bool {
-	b.t.Helper()
-	return Eval[bool](b, fmt.Sprintf("document.querySelector(%q).getClientRects().length > 0", selector))
-}
-
 // Overlaps is JavaScript for the texts that cover each other. What is scrolled out of
 // sight covers nothing.
 const Overlaps = `(() => {
