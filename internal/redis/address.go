@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// Topology is what an address names.
+// Topology is the kind of servers that an address names.
 type Topology int
 
 // The topologies: one server, a Cluster, the master behind sentinels.

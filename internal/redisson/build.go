@@ -1,5 +1,5 @@
 // Package redisson builds and finds the Java program that drives a real
-// Redisson of any release (PROTOCOL.md). The program's sources are part of the
+// Redisson of any release (docs/protocol.md). The program's sources are part of the
 // binary; Maven compiles them against the release on first use, and the result
 // stays in the user's cache directory.
 package redisson

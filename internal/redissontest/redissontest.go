@@ -68,7 +68,7 @@ type Queue struct {
 	waiting map[int]chan answer
 }
 
-// Open opens a queue in a Redisson of its own. codec is one of PROTOCOL.md.
+// Open opens a queue in a Redisson of its own. codec is one of docs/protocol.md.
 func Open(t testing.TB, srv *redis.Server, version, queue, codec string) *Queue {
 	t.Helper()
 	command := Command(t, version)
@@ -117,7 +117,7 @@ func (q *Queue) read(stdout io.Reader) {
 	}
 }
 
-// Call runs an op of PROTOCOL.md on the queue and returns its result; arguments may be nil.
+// Call runs an op of docs/protocol.md on the queue and returns its result; arguments may be nil.
 func (q *Queue) Call(op string, arguments map[string]any) json.RawMessage {
 	q.t.Helper()
 	request := map[string]any{"op": op}

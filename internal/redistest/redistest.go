@@ -143,7 +143,7 @@ func Process(t testing.TB, args ...string) *redis.Server {
 	})
 }
 
-// closer is what all servers and sets have.
+// closer is common to servers and sets.
 type closer interface {
 	String() string
 	Close() error

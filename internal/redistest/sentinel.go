@@ -11,7 +11,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// masterName is what the sentinels call the master.
+// masterName is the master's name at the sentinels.
 const masterName = "mymaster"
 
 // SentinelSet is a master, its replicas and the sentinels that watch them. Its Nodes are the first master, then its replicas.

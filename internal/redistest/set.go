@@ -80,7 +80,7 @@ func (s *Set) do(ctx context.Context, n *redis.Node, args ...any) *goredis.Cmd {
 	return s.conns[n].Do(ctx, args...)
 }
 
-// running are those of the nodes that run and are not paused.
+// running are the nodes that run and are not paused.
 func running(nodes []*redis.Node) (up []*redis.Node) {
 	for _, n := range nodes {
 		if n.Running() {
@@ -90,7 +90,7 @@ func running(nodes []*redis.Node) (up []*redis.Node) {
 	return up
 }
 
-// replication is what a node says of its role.
+// replication is the role that a node reports.
 func (s *Set) replication(ctx context.Context, n *redis.Node) (map[string]string, error) {
 	text, err := s.do(ctx, n, "INFO", "replication").Text()
 	return fields(text), err

@@ -22,7 +22,7 @@ func (m Millis) Duration() time.Duration {
 	return time.Duration(max(-most, min(most, int64(m)))) * time.Millisecond
 }
 
-// Args are the arguments of an op, as PROTOCOL.md names them. What a request leaves out
+// Args are the arguments of an op, as docs/protocol.md names them. What a request leaves out
 // has the zero value.
 type Args struct {
 	// Value and Values are bytes, as the codec of the queue writes them.

@@ -32,7 +32,7 @@ type Port[C io.Closer, Q any] struct {
 	// Open opens a queue by the name of its destination. It transfers what comes due if
 	// delayed is true; two queues of one name on one client share that.
 	Open func(ctx context.Context, client C, name string, delayed bool) (Q, error)
-	// Ops are the calls of a queue, by their names in PROTOCOL.md; a key such as
+	// Ops are the calls of a queue, by their names in docs/protocol.md; a key such as
 	// "dq.poll(limit)" says that "dq.poll" has that overload, and its function is not
 	// called. open, close, codec.encode, codec.decode and cancel need none. With dq.offer
 	// and q.take the port has load.* as well, with q.poll loads that poll, and with
@@ -42,7 +42,7 @@ type Port[C io.Closer, Q any] struct {
 
 // Op carries out one call. It may be called from many goroutines at once, and returns
 // soon after ctx ends. Its result is a []byte or [][]byte for values, of which nil is
-// none, and otherwise what PROTOCOL.md has in JSON. An error that wraps
+// none, and otherwise what docs/protocol.md has in JSON. An error that wraps
 // errors.ErrUnsupported says that the port has no such overload.
 type Op[Q any] func(ctx context.Context, queue Q, a Args) (any, error)
 

@@ -1,5 +1,5 @@
 // Package serve answers: how does a delay queue written in Go become a program
-// of the driver protocol (PROTOCOL.md)?
+// of the driver protocol (docs/protocol.md)?
 //
 // A queue on the keys of Redisson is a Port: its ops, which 'dq-bench verify' judges, by
 // their names, and what the protocol asks for besides is done here. Any other queue is a

@@ -81,7 +81,7 @@ final class ClientConfig {
             case "pingInterval" -> set(value.asInt(), "setPingConnectionInterval");
             case "scriptCache" -> set(value.asBoolean(), "setUseScriptCache");
             case "resp" -> setProtocol(value.asInt());
-            default -> throw new IllegalArgumentException("option \"" + option + "\" is not known; see PROTOCOL.md");
+            default -> throw new IllegalArgumentException("option \"" + option + "\" is not known; see docs/protocol.md");
         }
     }
 

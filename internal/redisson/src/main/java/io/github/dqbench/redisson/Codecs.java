@@ -15,7 +15,7 @@ import org.redisson.client.codec.Codec;
 import org.redisson.client.handler.State;
 import org.redisson.config.Config;
 
-/** Codecs by the names of PROTOCOL.md; most exist in some releases only. */
+/** Codecs by the names of docs/protocol.md; most exist in some releases only. */
 final class Codecs {
 
     private static final Map<String, String> CLASSES = new LinkedHashMap<>();

@@ -15,7 +15,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Drives a real Redisson over JSON lines on stdin and stdout (PROTOCOL.md). Each request runs on a thread
+ * Drives a real Redisson over JSON lines on stdin and stdout (docs/protocol.md). Each request runs on a thread
  * of its own, so that a blocking one holds nobody up. The program ends when stdin does.
  */
 public final class Main {

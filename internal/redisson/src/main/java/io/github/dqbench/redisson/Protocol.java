@@ -8,7 +8,7 @@ import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 
-/** The lines on stdin and stdout: one JSON object each, see PROTOCOL.md. */
+/** The lines on stdin and stdout: one JSON object each, see docs/protocol.md. */
 final class Protocol {
 
     static final ObjectMapper JSON = new ObjectMapper();

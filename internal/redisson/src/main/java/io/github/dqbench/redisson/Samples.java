@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 
-/** The samples of an agent: 25 bytes each, sent some fifty times a second (PROTOCOL.md). */
+/** The samples of an agent: 25 bytes each, sent some fifty times a second (docs/protocol.md). */
 final class Samples {
 
     private static final int SIZE = 25;
