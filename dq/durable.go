@@ -9,7 +9,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// durability is what an offer waits for.
+// durability says how many servers an offer waits for.
 type durability struct {
 	replicas, fsynced int
 	within            time.Duration

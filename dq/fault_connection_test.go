@@ -1,10 +1,8 @@
 package dq_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -20,7 +18,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/internal/conn"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redistest"
-	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // far dials a server so far away that each byte takes that long, each way.
@@ -123,37 +120,17 @@ func TestFaultAFarServerGetsBackWhatComesTooLate(t *testing.T) {
 // A server that never ends its reply, as after a fault of its memory, takes none of the process's.
 func TestFaultAReplyWithoutEnd(t *testing.T) {
 	t.Parallel()
-	endless := strings.Repeat("$5\r\nvalue\r\n", 1000)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				for r := resp.NewReader(bufio.NewReader(c), 1<<16); ; {
-					command, err := r.ReadCommand()
-					switch {
-					case err != nil:
-						return
-					case command[0] == "EVALSHA_RO" || command[0] == "BLPOP":
-						for _, err = io.WriteString(c, "*1000000\r\n"); err == nil; {
-							_, err = io.WriteString(c, endless)
-						}
-					case strings.EqualFold(command[0], "hello"):
-						_, _ = io.WriteString(c, "-ERR unknown command 'HELLO'\r\n")
-					default:
-						_, _ = io.WriteString(c, ":1\r\n")
-					}
-				}
-			}()
+	endless := "*1000000\r\n" + strings.Repeat("$5\r\nvalue\r\n", 200_000) // 2 MB of 11
+	address := answering(t, func(command []string) string {
+		switch {
+		case command[0] == "EVALSHA_RO" || command[0] == "BLPOP":
+			return endless
+		case strings.EqualFold(command[0], "hello"):
+			return "-ERR unknown command 'HELLO'\r\n"
 		}
-	}()
-	client, err := dq.NewClient(connect(t, "redis://"+l.Addr().String()), dq.WithMostReply(1<<20))
+		return ":1\r\n"
+	})
+	client, err := dq.NewClient(connect(t, "redis://"+address), dq.WithMostReply(1<<20))
 	require.NoError(t, err)
 	t.Cleanup(func() { closeWithin(t, client, 3*time.Second+slack) })
 	q := dq.NewTaker(client, "orders", codec.String{})

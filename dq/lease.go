@@ -56,7 +56,7 @@ func (d *delivery) left() time.Duration {
 	return time.Until(d.until)
 }
 
-// settlement is what becomes of a delivery, in the words of the script.
+// settlement is the outcome of a delivery, in the words of the script.
 type settlement string
 
 const (

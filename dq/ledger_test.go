@@ -128,7 +128,7 @@ func observeLedger(told func(kind, id string)) dq.Option {
 	})
 }
 
-// workInProcess is what that process does, until its parent kills it.
+// workInProcess runs a Worker until the parent kills the process.
 func workInProcess(url string) error {
 	opt, err := goredis.ParseURL(url)
 	if err != nil {

@@ -38,7 +38,7 @@ func Bury(err error) error { return &verdict{bury, 0, orUnknown(err)} }
 // Drop returns an error that ends a handler's message as success does; Handled has the error.
 func Drop(err error) error { return &verdict{ack, 0, orUnknown(err)} }
 
-// verdict is what becomes of a message. It wraps the handler's error.
+// verdict is the outcome of a message. It wraps the handler's error.
 type verdict struct {
 	how  settlement
 	wait time.Duration

@@ -69,7 +69,7 @@ func WithClockStepDetection(on bool) Option {
 	return func(c *config) error { c.guarded = &on; return nil }
 }
 
-// WithRandom replaces the source of what a Client draws: ids, tokens, and the pauses that keep clients from acting at the same instant. A
+// WithRandom replaces the random source of a Client: ids, tokens, and the pauses that keep clients from acting at the same instant. A
 // simulation gives one with a seed. Two clients of a queue must not draw the same. It is
 // called by one goroutine at a time; the default is the runtime's generator.
 func WithRandom(source rand.Source) Option {

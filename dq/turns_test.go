@@ -29,9 +29,9 @@ func listen(t testing.TB, rdb *goredis.Client, n int64) {
 	}, testDeadline, time.Millisecond, "%d listen", n)
 }
 
-// Of 20 clients one transfers, and each value comes once.
+// Of 20 clients one transfers, and each value comes once. A client that is 10 ms late has another stand in, so
+// the test does not run beside others.
 func TestOneOfManyClientsTransfers(t *testing.T) {
-	t.Parallel()
 	const clients, messages = 20, 50
 	s := redistest.Redis(t)
 	var transfers atomic.Int64
@@ -63,7 +63,7 @@ func TestOneOfManyClientsTransfers(t *testing.T) {
 	}
 	// A machine that stands still has the others stand in; one that does not lets each due time have one.
 	t.Logf("%d of %d due times had two transfers at most", few, messages)
-	require.Positive(t, few, "not each of the %d every time", clients)
+	require.Greater(t, few, messages/10, "not each of the %d every time", clients)
 	require.Zero(t, first.redis.Exists(ctx, first.names.Pending, first.names.TimeoutSet).Val())
 }
 

@@ -57,11 +57,14 @@ var rooms = []room{
 		[]string{"dq", "codec", "ground", "load", "result", "report", "judge", "ops", "values"}},
 }
 
-// roomOf returns the room that names the longest prefix of a folder.
+// roomOf returns the room that names the longest prefix of a folder, or "". A folder of harness/internal is named by a room.
 func roomOf(folder string) (found string) {
 	longest := -1
 	for _, r := range rooms {
 		for _, f := range r.folders {
+			if f == "harness" && strings.HasPrefix(folder, "harness/internal/") {
+				continue
+			}
 			if (folder == f || strings.HasPrefix(folder, f+"/")) && len(f) > longest {
 				found, longest = r.name, len(f)
 			}
@@ -132,6 +135,7 @@ func TestImportsPointOneWay(t *testing.T) {
 	for _, s := range sources(t) {
 		of := roomOf(s.folder)
 		require.NotEmpty(t, of, "%s belongs to no room", s.folder)
+		require.NotContains(t, []string{"util", "utils", "common", "helper", "helpers"}, path.Base(s.folder), s.folder)
 		for _, imported := range s.imports() {
 			folder, ours := strings.CutPrefix(imported, module)
 			if s.test || !ours {
@@ -139,6 +143,23 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 			require.Contains(t, may[of], roomOf(folder), "%s (%s) imports %s", s.folder, of, folder)
 			require.False(t, strings.HasPrefix(s.folder, "dq") && strings.HasPrefix(folder, "internal/redis"), "%s imports %s", s.folder, folder)
+		}
+	}
+}
+
+// clientRooms may import go-redis: whoever sees its client type pays a second of compile time, and other packages use redis.Conn.
+var clientRooms = []string{
+	"dq", "internal/redis", "internal/redistest", "harness/redistest", "harness/internal/driver/library", "harness/internal/lab",
+	"harness/internal/interop", "harness/internal/topology", "cmd/dq-demo",
+}
+
+func TestFewSeeTheRedisClient(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test || slices.ContainsFunc(clientRooms, func(room string) bool { return s.folder == room || strings.HasPrefix(s.folder, room+"/") }) {
+			continue
+		}
+		for _, imported := range s.imports() {
+			require.False(t, strings.HasPrefix(imported, "github.com/redis/go-redis"), "%s imports go-redis: use redis.Conn", s.folder)
 		}
 	}
 }

@@ -18,7 +18,7 @@ const Absent = "absent: "
 // each release, in it one NAME.monitor for each section of the conformance cases.
 //
 // A case that means the same at several releases is stored once, at the first of these:
-// redisson/index.tsv says where. Its lines are those of that release.
+// redisson/index.tsv says where. Its lines were recorded there.
 var Redisson = sync.OnceValue(func() fs.FS {
 	tree, err := unpack(Files, "redisson")
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 	spareAfter = 10 * time.Millisecond
 )
 
-// ErrCannotTell is what a StepFilter is told when there is nobody to ask: it then follows the wall
+// ErrCannotTell reports that a StepFilter has no clock to ask: it then follows the wall
 // clock.
 var ErrCannotTell = errors.New("the other clock cannot be asked")
 
@@ -50,7 +50,7 @@ type StepFilter struct {
 	timers map[*filtered]struct{}
 }
 
-// StepEvent is what became of a clock that was stepped.
+// StepEvent reports a clock that was stepped.
 type StepEvent struct {
 	// By is by how much the wall clock was set ahead; less than 0 for back.
 	By time.Duration

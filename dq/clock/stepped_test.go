@@ -33,7 +33,7 @@ type settableTimer struct {
 
 func (t settableTimer) Reset(at time.Time) { t.Timer.Reset(at.Add(-t.clock.offset())) }
 
-// server is what a StepFilter asks.
+// server answers a StepFilter.
 type server struct {
 	ahead  time.Duration
 	err    error

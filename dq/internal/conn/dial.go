@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// use is what a socket is for.
+// use is the purpose of a socket.
 type use int
 
 const (
@@ -162,7 +162,7 @@ func (s *server) greet(ctx context.Context, as use) (*socket, error) {
 	return one, nil
 }
 
-// optionsOf returns those of the client of one socket.
+// optionsOf returns the options for the client of one socket.
 func (s *server) optionsOf(one *socket, as use, greeted *atomic.Bool) *redis.Options {
 	o := *s.opt
 	o.Dialer = handOver(one)

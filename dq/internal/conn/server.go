@@ -58,7 +58,7 @@ type server struct {
 	retired error
 }
 
-// dialed is what a dial brought forth.
+// dialed is the result of a dial.
 type dialed struct {
 	socket *socket
 	err    error

@@ -30,7 +30,7 @@ type Subscription struct {
 	changed  chan struct{}
 }
 
-// refusal is what is known of a channel that the user may not subscribe to.
+// refusal describes a channel that the user may not subscribe to.
 type refusal struct {
 	pause time.Duration
 	again time.Time

@@ -12,7 +12,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
-// Setup is what an agent is told once, by load.open.
+// Setup is sent to an agent once, by load.open.
 type Setup struct {
 	Redis       string   `json:"redis"`
 	Queues      []string `json:"queues"`

@@ -14,7 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
-// Host carries out the ops load.* of PROTOCOL.md on an implementation of this process. Its methods
+// Host carries out the ops load.* of docs/protocol.md on an implementation of this process. Its methods
 // may be called from many goroutines at once.
 type Host struct {
 	driver driver.Driver

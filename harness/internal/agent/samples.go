@@ -3,7 +3,7 @@
 // The coordinator (package load) knows the plan, and alone counts. An agent is beside an
 // implementation: in a child process, on another host, in a test. It gets Items shortly before
 // their instants and Consumers that take, and reports a Sample for each thing that happened.
-// PROTOCOL.md has the ops; a port in another language is an agent by them.
+// docs/protocol.md has the ops; a port in another language is an agent by them.
 package agent
 
 import (

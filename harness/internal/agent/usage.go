@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Usage is what a process has used since it started.
+// Usage is the resources that a process has used since its start.
 type Usage struct {
 	CPUSeconds     float64 `json:"cpu_seconds"`
 	GCPauseSeconds float64 `json:"gc_pause_seconds"`

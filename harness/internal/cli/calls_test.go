@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// callsOnly is a driver program (PROTOCOL.md) that makes single calls and lacks the capability load.
+// callsOnly is a driver program (docs/protocol.md) that makes single calls and lacks the capability load.
 func callsOnly() {
 	out := json.NewEncoder(os.Stdout)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {

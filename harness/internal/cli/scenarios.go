@@ -39,7 +39,7 @@ func listText(w io.Writer, all []*scenario.Scenario) error {
 	return t.Flush()
 }
 
-// scenarioList is what 'run --list --json' prints.
+// scenarioList is the document of 'run --list --json'.
 type scenarioList struct {
 	Schema    string           `json:"schema"`
 	Scenarios []listedScenario `json:"scenarios"`

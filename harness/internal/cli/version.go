@@ -10,7 +10,7 @@ import (
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
-// version is what 'dq-bench --version' prints: the module's version, the commit if this program was built
+// version returns the text of 'dq-bench --version': the module's version, the commit if this program was built
 // in a checkout, and the Redisson releases that the program knows.
 func version() string {
 	var revision, committed, changed string

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// codecValues are values of the types that a codec of PROTOCOL.md can carry.
+// codecValues are values of the types that a codec of docs/protocol.md can carry.
 func codecValues(codec string) []value {
 	typed := []value{
 		text("hello"), text("zażółć"), text(""),

@@ -79,7 +79,7 @@ func (s *session) open(ctx context.Context, side Side) (*handle, error) {
 	return s.openWith(ctx, side, "string", true)
 }
 
-// openWith opens the queue with a codec of PROTOCOL.md, with or without a task.
+// openWith opens the queue with a codec of docs/protocol.md, with or without a task.
 func (s *session) openWith(ctx context.Context, side Side, codec string, task bool) (*handle, error) {
 	options := map[string]any{"faithful": side.Faithful}
 	if side.Program.Introduction().Name != "dq" {
@@ -172,7 +172,7 @@ func (h *handle) offer(ctx context.Context, v value, delay time.Duration) error 
 	return err
 }
 
-// value is a typed value of PROTOCOL.md.
+// value is a typed value of docs/protocol.md.
 type value map[string]any
 
 func text(s string) value { return value{"t": "string", "v": s} }

@@ -16,7 +16,7 @@ type Plan struct {
 	Consumers int
 	// Rate is offers per second over all producers.
 	Rate Rate
-	// RateTo, if above 0, is what the rate climbs to, in ClimbSteps steps of equal length.
+	// RateTo, if above 0, is the last rate of a climb, in ClimbSteps steps of equal length.
 	RateTo Rate
 	// Duration is how long messages are offered.
 	Duration time.Duration
@@ -117,7 +117,7 @@ const MaxWarmupDelay = time.Second
 // what a busy machine adds, far below what a load does that cannot keep up.
 const DefaultMaxScheduleLag = time.Second
 
-// MinPayload is what the header of a value takes, in bytes.
+// MinPayload is the size of a value's header, in bytes.
 const MinPayload = 49
 
 // Limits of a plan.

@@ -275,7 +275,7 @@ type Interval struct {
 	ServerCPUSeconds float64 `json:"server_cpu_seconds,omitempty"`
 }
 
-// AgentFault is what an agent did against the protocol.
+// AgentFault is a breach of the protocol by an agent.
 type AgentFault struct {
 	Agent string `json:"agent"`
 	// Second is when it was heard of last, in seconds after Started.

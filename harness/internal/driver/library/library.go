@@ -42,7 +42,7 @@ func (d DQ) WithClock(c clock.Clock) driver.Driver {
 	return d
 }
 
-// Clock is what due times and timers come from.
+// Clock gives due times and timers.
 func (d DQ) Clock() clock.Clock {
 	if d.clock == nil {
 		return clock.System()

@@ -86,7 +86,7 @@ var units = map[string]time.Duration{
 	"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
 }
 
-// Millis is so many of a unit of PROTOCOL.md in whole milliseconds, cut off as Java's
+// Millis is so many of a unit of docs/protocol.md in whole milliseconds, cut off as Java's
 // TimeUnit does.
 func Millis(n int64, unit string) (int64, error) {
 	of, ok := units[unit]
@@ -136,7 +136,7 @@ func (a arguments) values() ([]any, error) {
 	return values, nil
 }
 
-// openOptions are those of PROTOCOL.md that mean something here, and faithful,
+// openOptions are those of docs/protocol.md that mean something here, and faithful,
 // dq's own. The others tune connection pools.
 type openOptions struct {
 	NameMapperPrefix string `json:"nameMapperPrefix"`
@@ -152,7 +152,7 @@ func (a arguments) options() (o openOptions, err error) {
 	return o, nil
 }
 
-// typedValue is a value of PROTOCOL.md: its Java type and its content.
+// typedValue is a value of docs/protocol.md: its Java type and its content.
 type typedValue struct {
 	T string          `json:"t"`
 	V json.RawMessage `json:"v,omitempty"`
@@ -163,7 +163,7 @@ type typedValue struct {
 	Total *string `json:"total,omitempty"`
 }
 
-// Value reads a typed value of PROTOCOL.md into the Go type that the codecs of NamedCodec know it by.
+// Value reads a typed value of docs/protocol.md into the Go type that the codecs of NamedCodec know it by.
 func Value(raw json.RawMessage) (any, error) {
 	var typed typedValue
 	if err := json.Unmarshal(raw, &typed); err != nil {

@@ -38,7 +38,7 @@ type libraryClient struct {
 	faithful map[string]*faithfulQueue
 }
 
-// faithfulQueue is what handles of one queue share, until the last of them is destroyed.
+// faithfulQueue is shared by the handles of one queue until the last is destroyed.
 type faithfulQueue struct {
 	*library.Faithful
 	users int

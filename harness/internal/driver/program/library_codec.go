@@ -21,7 +21,7 @@ type order struct {
 	Total *int64   `json:"total"`
 }
 
-// CodecNames returns the names of PROTOCOL.md that work at a release.
+// CodecNames returns the names of docs/protocol.md that work at a release.
 func CodecNames(release wire.Release) []string {
 	all := []string{"string", "bytes", "long", "json", "typed-json", "kryo5", "marshalling", "serialization"}
 	if java.Default(release) != "fst" {
@@ -30,7 +30,7 @@ func CodecNames(release wire.Release) []string {
 	return all
 }
 
-// NamedCodec returns a codec by its name of PROTOCOL.md; valueType is one of its types of values, for the codec that must be
+// NamedCodec returns a codec by its name of docs/protocol.md; valueType is one of its types of values, for the codec that must be
 // told one. It fails with dq.ErrUnsupported for an unknown name.
 func NamedCodec(name, valueType string, release wire.Release) (codec.Codec[any], error) {
 	if name == "default" {

@@ -13,7 +13,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 )
 
-// libraryOp is one op on an opened queue. Its result is what PROTOCOL.md says.
+// libraryOp is one op on an opened queue. Its result is what docs/protocol.md says.
 type libraryOp func(ctx context.Context, h *libraryHandle, args arguments) (any, error)
 
 // Where dq has a call of its own, an op is that call. All other ops are what Redisson sends: a script of the catalogue, by

@@ -23,10 +23,10 @@ type Hello struct {
 	Codecs       []string `json:"codecs"`
 }
 
-// Protocol is the version of PROTOCOL.md this client speaks.
+// Protocol is the version of docs/protocol.md this client speaks.
 const Protocol = 3
 
-// Link is the caller's end of a program that speaks PROTOCOL.md, whatever carries its lines: the
+// Link is the caller's end of a program that speaks docs/protocol.md, whatever carries its lines: the
 // pipes of a child process, a connection from another host, a pipe in this process. Its methods may be
 // called from many goroutines at once.
 type Link struct {
@@ -96,7 +96,7 @@ func (l *Link) Failure() error {
 	return l.failure
 }
 
-// Fault is what the program did against the protocol that did not end it; nil if nothing.
+// Fault is a breach of the protocol that did not end the program; nil if nothing.
 func (l *Link) Fault() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,7 +22,7 @@ const (
 	cancelGrace = 2 * time.Second
 )
 
-// Process is a running program that speaks PROTOCOL.md on stdin and stdout.
+// Process is a running program that speaks docs/protocol.md on stdin and stdout.
 type Process struct {
 	*Link
 	cmd    *exec.Cmd

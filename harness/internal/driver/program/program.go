@@ -1,6 +1,6 @@
 // Package program answers: how is an implementation outside this process driven?
 //
-// By the protocol of PROTOCOL.md. A Spec is a --driver value that names a program; a Link is
+// By the protocol of docs/protocol.md. A Spec is a --driver value that names a program; a Link is
 // the caller's end of one, and a Process one that was started: Redisson of any release, or
 // whatever exec: starts. A Library is dq in this process, which answers the same ops.
 package program

@@ -9,7 +9,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/values"
 )
 
-// seeming is what the bytes of a value look like.
+// seeming is the form that the bytes of a value appear to have.
 type seeming uint8
 
 const (

@@ -20,7 +20,7 @@ const RecodingSchema = "dq-bench/recoding/v1"
 type Outcome struct {
 	Value  []byte
 	Reason string
-	// Example is what a refused value would become.
+	// Example is the result for a refused value.
 	Example string
 }
 
@@ -118,7 +118,7 @@ type Refused struct {
 	// Class is the class of the first of them; empty where the bytes do not tell.
 	Class  string `json:"class,omitempty"`
 	Reason string `json:"reason"`
-	// Example is what the first of them would become.
+	// Example is the result for the first of them.
 	Example string `json:"example,omitempty"`
 	Count   int    `json:"count"`
 	// First is the due time of the first of them, in Unix ms; 0 for one that was delivered.

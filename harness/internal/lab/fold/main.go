@@ -70,7 +70,7 @@ func fold(root, release string, folder fs.FS) error {
 	return p.write(root, order)
 }
 
-// form is what one case means at some releases, stored at the first of these.
+// form is one meaning of a case at some releases, stored at the first of these.
 type form struct {
 	release string
 	text    []byte
