@@ -49,7 +49,7 @@ test: ## run every test; DQ_REQUIRE=redis,docker makes a missing server a failur
 
 .PHONY: race
 race: ## run the tests of what is concurrent with the race detector: dq, load, conformance, the servers
-	$(GO) test -race ./dq ./dq/clock ./harness/driver/... ./harness/internal/load ./harness/internal/conformance ./internal/redis/...
+	$(GO) test -race -p 1 ./dq ./dq/clock ./harness/driver/... ./harness/internal/load ./harness/internal/conformance ./internal/redis/...
 
 .PHONY: power
 power: ## how seldom compare alarms without a difference, and how often compare finds one: the whole studies

@@ -65,6 +65,11 @@ func (p *passes) made() []dq.Unlisted {
 	return slices.Clone(p.all)
 }
 
+// whole are the passes that came to their end. On a busy machine some are given up.
+func (p *passes) whole() []dq.Unlisted {
+	return slices.DeleteFunc(p.made(), func(u dq.Unlisted) bool { return u.Err != nil })
+}
+
 // takeAll takes values until n have come.
 func takeAll(t *testing.T, ctx context.Context, q *dq.Taker[string], n int) []string {
 	t.Helper()
@@ -99,9 +104,8 @@ func TestABacklogIsUnlisted(t *testing.T) {
 					require.Equal(t, i*1000/n, got*1000/n)
 				}
 			}
-			require.NotEmpty(t, p.made())
-			require.NoError(t, p.made()[0].Err)
-			require.Positive(t, p.made()[0].Members)
+			require.NotEmpty(t, p.whole())
+			require.Positive(t, p.whole()[0].Members)
 			require.Zero(t, b.redis.Exists(t.Context(), b.names.Pending, b.names.TimeoutSet).Val())
 		})
 	}
@@ -122,8 +126,9 @@ func TestTheListIsRightBesideUnlisting(t *testing.T) {
 	defer stop()
 	go func() { _ = consume(taking, b.queue, 1, func(string) {}) }()
 
-	ctx := deadline(t)
-	for len(p.made()) < 3 {
+	ctx, tick := deadline(t), time.NewTicker(10*time.Millisecond)
+	defer tick.Stop()
+	for left := n; len(p.whole()) < 3 && left > 0; <-tick.C {
 		require.NoError(t, ctx.Err(), "passes go on")
 		var listed, timed *redis.StringSliceCmd
 		_, err := b.redis.TxPipelined(ctx, func(tx redis.Pipeliner) error {
@@ -142,7 +147,9 @@ func TestTheListIsRightBesideUnlisting(t *testing.T) {
 			require.GreaterOrEqual(t, at, 0, "in the order of the offers, once")
 			rest = rest[at+1:]
 		}
+		left = len(timed.Val())
 	}
+	require.NotEmpty(t, p.whole())
 }
 
 // No pass is made through short queues, and those in order.
@@ -230,8 +237,7 @@ func TestAPassThatNobodyGoesOnWith(t *testing.T) {
 	all := takeAll(t, deadline(t), b.queue, n)
 	slices.Sort(all)
 	require.Len(t, slices.Compact(all), n)
-	require.NotEmpty(t, p.made())
-	require.NoError(t, p.made()[0].Err)
+	require.NotEmpty(t, p.whole())
 }
 
 // A user who has the rights for Redisson's scripts alone has long queues transferred by them.
