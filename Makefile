@@ -83,18 +83,18 @@ soak: ## mixed load with a fault each second for DURATION (10m): every message a
 
 .PHONY: faults
 faults: ## have real servers, connections and Redissons fail under load, dq beside Redisson, into docs/results.md; needs Java, Maven, redis-server
-	$(GO) run ./harness/internal/lab/faults
+	$(GO) run ./harness/internal/lab faults
 
 empty :=
 DQ_REDIS_SERVERS ?= $(subst $(empty) $(empty),:,$(wildcard $(CURDIR)/out/servers/*/*-server))
 
 .PHONY: topologies
 topologies: ## dq on one server, TLS, ACL, Sentinel, Cluster and so on as real processes, under load with faults, into docs/results.md; also on DQ_REDIS_SERVERS
-	DQ_REDIS_SERVERS="$(DQ_REDIS_SERVERS)" $(GO) run ./harness/internal/lab/topologies
+	DQ_REDIS_SERVERS="$(DQ_REDIS_SERVERS)" $(GO) run ./harness/internal/lab topologies
 
 .PHONY: servers
 servers: ## fetch redis-server 6.0, 7.0, 8.0 and valkey-server 8, 9 from Debian into out/servers, for make topologies; needs mmdebstrap
-	harness/internal/lab/topologies/servers.sh out/servers
+	harness/internal/lab/servers.sh out/servers
 
 .PHONY: lint
 lint: bin/golangci-lint ## go vet and golangci-lint, and whether both go.mod are tidy
@@ -132,7 +132,7 @@ bench: ## measure claims of speed, as ratios of two sides in one run
 
 .PHONY: bench-report
 bench-report: ## measure every claim of speed, in 15 minutes at most, into docs/results.md; needs a machine that does nothing else
-	$(GO) run ./harness/internal/lab/performance
+	$(GO) run ./harness/internal/lab performance
 
 GATE_RUNS ?= 6
 BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
@@ -168,7 +168,7 @@ bench-gate: build ## dq as it is against dq of BASE (the last tag), by turns on 
 GROWTH ?= 1000000
 .PHONY: growth
 growth: ## what a queue costs as it grows to GROWTH pending messages, and 10,000 queues, into docs/results.md; needs a machine that does nothing else
-	$(GO) run ./harness/internal/lab/growth -most $(GROWTH)
+	$(GO) run ./harness/internal/lab growth -most $(GROWTH)
 
 .PHONY: inspect-million
 inspect-million: ## inspect a queue of a million members; fails if a call takes the server more than 5 ms by itself
@@ -181,7 +181,7 @@ migrate-services: ## real Redissons leave 100,000 messages, migrate rewrites the
 COMPARE_FLAGS ?=
 .PHONY: compare-releases
 compare-releases: ## lateness over Redisson releases and dq, into docs/results.md; needs Java, Maven, redis-server
-	$(GO) run ./harness/internal/lab/latency $(COMPARE_FLAGS)
+	$(GO) run ./harness/internal/lab latency $(COMPARE_FLAGS)
 
 LATENESS_RELEASES ?= 3.16.6 3.21.1 3.46.0 3.50.0 4.7.0
 

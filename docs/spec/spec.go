@@ -94,7 +94,7 @@ type Spec struct {
 	Statements []*Statement
 }
 
-//go:generate go run ../../harness/internal/lab/generate .
+//go:generate go run ../../harness/internal/lab generate .
 
 //go:embed *.md
 var files embed.FS

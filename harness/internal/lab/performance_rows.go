@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/dq-bench/dq-bench/harness/internal/lab"
 )
 
 // claims has a line for each row of the table: what is done, the step that measures it, what is shown of
@@ -15,20 +13,20 @@ import (
 // as bounds that all must hold, and why the target may be missed. "a : b" is the ratio of two figures; of
 // one figure it is the median of what each run has as its own ratio.
 //
-//go:embed rows.tsv
+//go:embed performance.tsv
 var claims string
 
-// row is one claim.
-type row struct {
+// claim is one row of the table.
+type claim struct {
 	work, step, dq, other, ratio, target string
 	aims                                 []string
 	tried                                string
 }
 
-func rows() (all []row) {
+func claimed() (all []claim) {
 	for _, line := range strings.Split(strings.TrimSpace(claims), "\n")[1:] {
 		c := strings.Split(line+"\t", "\t")
-		all = append(all, row{c[0], c[1], c[2], c[3], c[4], c[5], strings.Split(c[6], "; "), c[7]})
+		all = append(all, claim{c[0], c[1], c[2], c[3], c[4], c[5], strings.Split(c[6], "; "), c[7]})
 	}
 	return all
 }
@@ -37,7 +35,7 @@ func rows() (all []row) {
 func (m *measuring) section() string {
 	var notes []string
 	var table [][]string
-	for _, r := range rows() {
+	for _, r := range claimed() {
 		verdict, why := m.verdict(r)
 		if why != "" {
 			if !slices.Contains(notes, why) {
@@ -51,7 +49,7 @@ func (m *measuring) section() string {
 		}
 		table = append(table, []string{r.work, m.samples.fill(r.dq), m.samples.fill(r.other), ratio, r.target, verdict})
 	}
-	text := lab.Table([]string{"work", "dq", "Redisson 4.7.0, or as named", "ratio", "target", ""}, table) + "\n"
+	text := asTable([]string{"work", "dq", "Redisson 4.7.0, or as named", "ratio", "target", ""}, table) + "\n"
 	for i, note := range notes {
 		text += fmt.Sprintf("%d. %s\n", i+1, note)
 	}
@@ -59,7 +57,7 @@ func (m *measuring) section() string {
 }
 
 // verdict says whether the target of a row is met, and why not.
-func (m *measuring) verdict(r row) (verdict, why string) {
+func (m *measuring) verdict(r claim) (verdict, why string) {
 	if reason, missing := m.missing[r.step]; missing {
 		return "not measured", reason
 	}

@@ -1,9 +1,3 @@
-// Faults runs each scenario in which something breaks with Redisson and with dq: what became of the
-// messages, and how soon deliveries went on, is a section of docs/results.md.
-//
-//	make faults
-//
-// It takes about 15 minutes, and fails where dq is behind.
 package main
 
 import (
@@ -17,22 +11,27 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/lab"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-func main() {
+// faults runs each scenario in which something breaks with Redisson and with dq: what became of the
+// messages, and how soon deliveries went on, is a section of docs/results.md.
+//
+//	make faults
+//
+// It takes about 15 minutes, and fails where dq is behind.
+func faults() {
 	only := flag.String("only", "faults-network faults-server faults-process faults-members faults-clocks", "the scenarios, in order")
 	drivers := flag.String("drivers", "redisson:4.7.0 dq", "two implementations: the second may not be behind the first")
 	out := flag.String("out", filepath.Join("out", "faults"), "the folder of the run files")
-	lab.Main("faults", 40*time.Minute, func(ctx context.Context) (string, error) {
+	runReport("faults", 40*time.Minute, func(ctx context.Context) (string, error) {
 		var args []string
 		for _, d := range strings.Fields(*drivers) {
 			args = append(args, "--driver", d)
 		}
-		var rows []row
+		var rows []faultRow
 		for _, scenario := range strings.Fields(*only) {
-			runs, err := lab.Load(ctx, filepath.Join(*out, scenario), append(args, "-f", scenario)...)
+			runs, err := runLoad(ctx, filepath.Join(*out, scenario), append(args, "-f", scenario)...)
 			if err != nil {
 				return "", err
 			}
@@ -42,15 +41,15 @@ func main() {
 			}
 			rows = append(rows, some...)
 		}
-		return section(rows)
+		return faultSection(rows)
 	})
 }
 
-// row is one fault, with the two implementations that met it.
-type row struct{ old, new *run.Document }
+// faultRow is one fault, with the two implementations that met it.
+type faultRow struct{ old, new *run.Document }
 
 // pair puts the two runs of each scenario beside each other, in the order they were made.
-func pair(runs []*run.Document) (rows []row, err error) {
+func pair(runs []*run.Document) (rows []faultRow, err error) {
 	at := map[string]int{}
 	for _, r := range runs {
 		i, seen := at[r.Scenario.Name]
@@ -59,7 +58,7 @@ func pair(runs []*run.Document) (rows []row, err error) {
 			return nil, fmt.Errorf("expected a run in which something broke, got one of %s", r.Scenario.Name)
 		case !seen:
 			at[r.Scenario.Name] = len(rows)
-			rows = append(rows, row{old: r})
+			rows = append(rows, faultRow{old: r})
 		default:
 			rows[i].new = r
 		}
@@ -75,7 +74,7 @@ func pair(runs []*run.Document) (rows []row, err error) {
 // behind says in which cells the second implementation is behind the first. Which commands are under
 // way when something breaks is chance: one for each producer. How soon each implementation looks at a
 // clock that became wrong is chance too: the offers of half a second.
-func (r row) behind() (cells []string) {
+func (r faultRow) behind() (cells []string) {
 	o, n := r.old.Faults, r.new.Faults
 	byChance := int64(r.new.Scenario.Producers)
 	inTime := int64(r.new.Scenario.Rate/2) + byChance
@@ -125,14 +124,14 @@ func resumedText(f *run.Faults) string {
 	if !ok {
 		return "never"
 	}
-	return short(longest)
+	return shortly(longest)
 }
 
-func short(d time.Duration) string { return strings.ReplaceAll(run.FormatNs(int64(d)), " ", "") }
+func shortly(d time.Duration) string { return strings.ReplaceAll(run.FormatNs(int64(d)), " ", "") }
 
-// section has a row for each fault that cost something, and names the others. Its error says where
+// faultSection has a row for each fault that cost something, and names the others. Its error says where
 // the second implementation is behind the first.
-func section(rows []row) (string, error) {
+func faultSection(rows []faultRow) (string, error) {
 	counts := func(f *run.Faults) []int64 {
 		return []int64{f.Refused, f.Uncertain, f.Lost, f.Duplicate, f.Early, f.Postponed}
 	}
@@ -164,9 +163,9 @@ func section(rows []row) (string, error) {
 		}
 		table = append(table, append(cells, resumedText(r.old.Faults)+"/"+resumedText(r.new.Faults)))
 	}
-	text := lab.Table(strings.Fields("fault refused uncertain lost duplicate early postponed resumed"), table)
+	text := asTable(strings.Fields("fault refused uncertain lost duplicate early postponed resumed"), table)
 	if len(quiet) > 0 {
-		text += fmt.Sprintf("\nNothing of that, and resumed within %s/%s: %s.\n", short(slowest[0]), short(slowest[1]), strings.Join(quiet, ", "))
+		text += fmt.Sprintf("\nNothing of that, and resumed within %s/%s: %s.\n", shortly(slowest[0]), shortly(slowest[1]), strings.Join(quiet, ", "))
 	}
 	if len(behind) == 0 {
 		return text + "\ndq is behind: nowhere.\n", nil

@@ -1,12 +1,14 @@
-// Package lab has what the report programs below it share: how they run and stop, how they have
-// dq-bench do a load, and how each writes its section of docs/results.md.
-package lab
+// Command lab has the programs that only developers run: reports for docs/results.md, and what is made of recordings.
+//
+//	go run ./harness/internal/lab PROGRAM [flags]
+package main
 
 import (
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -21,9 +23,24 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// Main runs a report program, for so long at most, and writes the section that it returns. The
+var programs = map[string]func(){
+	"faults": faults, "fold": foldMain, "generate": generateMain, "growth": growth, "latency": latency, "performance": performance,
+	"topologies": topologies,
+}
+
+func main() {
+	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: lab PROGRAM, one of", strings.Join(slices.Sorted(maps.Keys(programs)), ", "))
+		os.Exit(2)
+	}
+	program := programs[os.Args[1]]
+	os.Args = os.Args[1:]
+	program()
+}
+
+// runReport runs a report program, for so long at most, and writes the section that it returns. The
 // section is written beside an error too: the error then says what the section shows to be wrong.
-func Main(name string, bound time.Duration, report func(context.Context) (section string, err error)) {
+func runReport(name string, bound time.Duration, report func(context.Context) (section string, err error)) {
 	page := flag.String("results", filepath.Join("docs", "results.md"), "the page whose section is written")
 	flag.DurationVar(&bound, "bound", bound, "how long all may take")
 	flag.Parse()
@@ -34,7 +51,7 @@ func Main(name string, bound time.Duration, report func(context.Context) (sectio
 	head := machine(ctx)
 	section, err := report(ctx)
 	if section != "" {
-		err = errors.Join(err, Write(*page, name, head+"\n\n"+section))
+		err = errors.Join(err, writeSection(*page, name, head+"\n\n"+section))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -54,8 +71,8 @@ func machine(ctx context.Context) string {
 		time.Now().UTC().Format("2006-01-02 15:04 UTC"), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), version)
 }
 
-// Write puts the text of a section between its marks, <!-- name: command --> and <!-- end -->.
-func Write(page, name, section string) error {
+// writeSection puts the text of a section between its marks, <!-- name: command --> and <!-- end -->.
+func writeSection(page, name, section string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
@@ -70,8 +87,8 @@ func Write(page, name, section string) error {
 	return run.WriteWhole(page, []byte(whole))
 }
 
-// Table writes rows of cells. Cells have no spaces around them, so that a page stays short.
-func Table(head []string, rows [][]string) string {
+// asTable writes rows of cells. Cells have no spaces around them, so that a page stays short.
+func asTable(head []string, rows [][]string) string {
 	var b strings.Builder
 	for _, row := range slices.Concat([][]string{head, slices.Repeat([]string{"-"}, len(head))}, rows) {
 		b.WriteString("|" + strings.Join(row, "|") + "|\n")
@@ -79,8 +96,8 @@ func Table(head []string, rows [][]string) string {
 	return b.String()
 }
 
-// Grouped writes a whole number with its thousands apart.
-func Grouped(n int64) string {
+// grouped writes a whole number with its thousands apart.
+func grouped(n int64) string {
 	digits := fmt.Sprint(n)
 	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
 		digits = digits[:at] + "," + digits[at:]
@@ -88,38 +105,38 @@ func Grouped(n int64) string {
 	return digits
 }
 
-// Go builds with the go command, as in Go(ctx, "build", …).
-func Go(ctx context.Context, args ...string) error {
+// goCommand builds with the go command, as in goCommand(ctx, "build", …).
+func goCommand(ctx context.Context, args ...string) error {
 	if said, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, said)
 	}
 	return nil
 }
 
-// Stopped is a command that ends by an interrupt, so that it ends its servers.
-func Stopped(ctx context.Context, name string, args ...string) *exec.Cmd {
+// stopped is a command that ends by an interrupt, so that it ends its servers.
+func stopped(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 20 * time.Second
 	return cmd
 }
 
-// Load has dq-bench run a load, and returns the runs in the order in which they began. out keeps
+// runLoad has dq-bench run a load, and returns the runs in the order in which they began. out keeps
 // their files. A run that failed says so in its file.
-func Load(ctx context.Context, out string, args ...string) ([]*run.Document, error) {
+func runLoad(ctx context.Context, out string, args ...string) ([]*run.Document, error) {
 	folder, err := os.MkdirTemp("", "lab")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
 	binary := filepath.Join(folder, "dq-bench")
-	if err := Go(ctx, "build", "-o", binary, "./cmd/dq-bench"); err != nil {
+	if err := goCommand(ctx, "build", "-o", binary, "./cmd/dq-bench"); err != nil {
 		return nil, err
 	}
 	if err := os.RemoveAll(out); err != nil {
 		return nil, err
 	}
-	cmd := Stopped(ctx, binary, append([]string{"run", "--redis", "process", "--progress", "none", "--json", "--out", out}, args...)...)
+	cmd := stopped(ctx, binary, append([]string{"run", "--redis", "process", "--progress", "none", "--json", "--out", out}, args...)...)
 	cmd.Stderr = os.Stderr
 	var exit *exec.ExitError
 	if err := cmd.Run(); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 99) {

@@ -1,12 +1,3 @@
-// Topologies runs dq on every kind of topology, as real processes on 127.0.0.1: the conformance cases on
-// each, and what became of the messages of a load during which a master was killed, a slot moved or all
-// servers were restarted. It is a section of docs/results.md.
-//
-//	make topologies
-//
-// It takes some minutes, and fails where a case fails or a message is lost that Redis itself did not lose. The
-// first redis-server or valkey-server on PATH runs all topologies; others, named by DQ_REDIS_SERVERS, alone, under
-// Sentinel and as a Cluster.
 package main
 
 import (
@@ -24,7 +15,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
-	"github.com/dq-bench/dq-bench/harness/internal/lab"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/topology"
 	"github.com/dq-bench/dq-bench/recordings"
@@ -37,14 +27,23 @@ const calm = 2 * time.Second
 // lanes is how many topologies run at a time.
 const lanes = 4
 
-func main() {
+// topologies runs dq on every kind of topology, as real processes on 127.0.0.1: the conformance cases on
+// each, and what became of the messages of a load during which a master was killed, a slot moved or all
+// servers were restarted. It is a section of docs/results.md.
+//
+//	make topologies
+//
+// It takes some minutes, and fails where a case fails or a message is lost that Redis itself did not lose. The
+// first redis-server or valkey-server on PATH runs all topologies; others, named by DQ_REDIS_SERVERS, alone, under
+// Sentinel and as a Cluster.
+func topologies() {
 	servers := flag.String("servers", os.Getenv("DQ_REDIS_SERVERS"), "more server programs, separated by colons")
 	only := flag.String("only", "", "regular expression for \"server: topology\", such as 'redis 7.*: Cluster'")
-	lab.Main("topologies", 10*time.Minute, func(ctx context.Context) (string, error) { return report(ctx, *servers, *only) })
+	runReport("topologies", 10*time.Minute, func(ctx context.Context) (string, error) { return runTopologies(ctx, *servers, *only) })
 }
 
-// report runs all there is. Its error says what failed.
-func report(ctx context.Context, servers, only string) (string, error) {
+// runTopologies runs all there is. Its error says what failed.
+func runTopologies(ctx context.Context, servers, only string) (string, error) {
 	keep, err := regexp.Compile(only)
 	if err != nil {
 		return "", fmt.Errorf("-only: %w", err)
@@ -89,7 +88,7 @@ func report(ctx context.Context, servers, only string) (string, error) {
 		})
 	}
 	doing.Wait()
-	return section(jobs)
+	return topologySection(jobs)
 }
 
 // server is a program, with what it says of itself, as "redis" and "7.0.15".
@@ -186,8 +185,8 @@ func (j *job) do(ctx context.Context, cases []*conformance.Case, oracle *conform
 	return nil
 }
 
-// section has a row for each topology. Its error says what failed.
-func section(jobs []*job) (string, error) {
+// topologySection has a row for each topology. Its error says what failed.
+func topologySection(jobs []*job) (string, error) {
 	var kinds, servers []string
 	for _, j := range jobs {
 		if !slices.Contains(kinds, j.kind.Name) {
@@ -219,11 +218,11 @@ func section(jobs []*job) (string, error) {
 				sum.Gap = max(sum.Gap, o.Gap)
 			}
 		}
-		rows = append(rows, append(append([]string{kind}, passed...), fmt.Sprint(faults), lab.Grouped(int64(sum.Acknowledged)),
-			lab.Grouped(int64(sum.LostPopped)), fmt.Sprint(sum.LostBeyond), run.FormatNs(int64(sum.Gap))))
+		rows = append(rows, append(append([]string{kind}, passed...), fmt.Sprint(faults), grouped(int64(sum.Acknowledged)),
+			grouped(int64(sum.LostPopped)), fmt.Sprint(sum.LostBeyond), run.FormatNs(int64(sum.Gap))))
 	}
 	head := append(append([]string{"topology"}, servers...), "faults", "acknowledged", "may be lost", "beyond", "longest gap")
-	return lab.Table(head, rows), errors.Join(failed...)
+	return asTable(head, rows), errors.Join(failed...)
 }
 
 // passed says how many cases a topology passed.

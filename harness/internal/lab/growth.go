@@ -1,10 +1,3 @@
-// Growth measures what a queue costs as it grows, by itself and in number: a section of docs/results.md.
-//
-//	make growth
-//
-// Both sides of a row were measured one after the other on a fresh server each. "Redisson's script" is
-// the script of Redisson alone, as dq sends it WithTransfer(Exact): the script costs the server the same
-// from any client.
 package main
 
 import (
@@ -24,7 +17,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/lab"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
@@ -35,14 +27,21 @@ const (
 	messages = 300
 	// valueSize is the size of all values, in bytes.
 	valueSize = 100
-	// longest bounds one measurement.
-	longest = 3 * time.Minute
+	// longestMeasurement bounds one measurement.
+	longestMeasurement = 3 * time.Minute
 )
 
-func main() {
+// growth measures what a queue costs as it grows, by itself and in number: a section of docs/results.md.
+//
+//	make growth
+//
+// Both sides of a row were measured one after the other on a fresh server each. "Redisson's script" is
+// the script of Redisson alone, as dq sends it WithTransfer(Exact): the script costs the server the same
+// from any client.
+func growth() {
 	most := flag.Int("most", 1_000_000, "the largest number of pending messages; 5,000,000 take 2 GB and some minutes")
 	queues := flag.Int("queues", 10_000, "the largest number of queues")
-	lab.Main("growth", 90*time.Minute, func(ctx context.Context) (string, error) { return report(ctx, *most, *queues), nil })
+	runReport("growth", 90*time.Minute, func(ctx context.Context) (string, error) { return report(ctx, *most, *queues), nil })
 }
 
 // report measures, and returns the two tables.
@@ -50,7 +49,7 @@ func report(ctx context.Context, most, queues int) string {
 	const each = "p50|p99|server each"
 	head := strings.Split("dq: "+each+"|Redisson's script: "+each, "|")
 	row := func(n, pending, queues int) []string {
-		cells := []string{lab.Grouped(int64(n))}
+		cells := []string{grouped(int64(n))}
 		for _, strict := range []bool{false, true} {
 			fmt.Fprintf(os.Stderr, "%d pending, %d queues, Redisson's script: %t\n", pending, queues, strict)
 			c, err := alone(ctx, strict, pending, queues)
@@ -77,7 +76,7 @@ func report(ctx context.Context, most, queues int) string {
 	for n := 1; n <= queues; n *= 10 {
 		count = append(count, row(n, 0, n))
 	}
-	return lab.Table(append([]string{"pending", "bytes each"}, head...), length) + "\n" + lab.Table(append([]string{"queues"}, head...), count)
+	return asTable(append([]string{"pending", "bytes each"}, head...), length) + "\n" + asTable(append([]string{"queues"}, head...), count)
 }
 
 // cost is what one measurement came to.
@@ -90,7 +89,7 @@ type cost struct {
 
 // alone runs one measurement on a server of its own.
 func alone(ctx context.Context, strict bool, pending, queues int) (cost, error) {
-	ctx, cancel := context.WithTimeout(ctx, longest)
+	ctx, cancel := context.WithTimeout(ctx, longestMeasurement)
 	defer cancel()
 	srv, err := redis.Start(ctx, "process", nil)
 	if err != nil {
@@ -163,7 +162,7 @@ func measure(ctx context.Context, rdb goredis.UniversalClient, strict bool, pend
 			for i := range messages {
 				value, err := queues[0].Take(ctx)
 				if err != nil {
-					failed = fmt.Errorf("%d of %d messages came within %s: %w", i, messages, longest, err)
+					failed = fmt.Errorf("%d of %d messages came within %s: %w", i, messages, longestMeasurement, err)
 					return
 				}
 				due, _ := strconv.ParseInt(strings.TrimRight(string(value), "\x00"), 10, 64)

@@ -16,7 +16,7 @@ import (
 
 func TestGeneratedFilesAreUpToDate(t *testing.T) {
 	for name, content := range generated {
-		there, err := os.ReadFile(filepath.Join("../../../../docs/spec", name))
+		there, err := os.ReadFile(filepath.Join("../../../docs/spec", name))
 		require.NoError(t, err, "make spec writes it")
 		want, err := content(there)
 		require.NoError(t, err, name)
@@ -30,7 +30,7 @@ func TestWriteMakesFilesAnew(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "vectors"), 0o755))
 	scripts := filepath.Join(folder, "scripts.md")
 	require.NoError(t, os.WriteFile(scripts, []byte("before\n"+tableBegin+"old\n"+tableEnd+"\nafter\n"), 0o644))
-	changes, err := os.ReadFile("../../../../docs/spec/changes.md")
+	changes, err := os.ReadFile("../../../docs/spec/changes.md")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "changes.md"), changes, 0o644))
 	require.NoError(t, write(folder))
@@ -50,7 +50,7 @@ func TestWriteMakesFilesAnew(t *testing.T) {
 // The table of changes has a row for each release at which a statement begins or ends, and no
 // other.
 func TestEveryChangeHasARow(t *testing.T) {
-	there, err := os.ReadFile("../../../../docs/spec/changes.md")
+	there, err := os.ReadFile("../../../docs/spec/changes.md")
 	require.NoError(t, err)
 	for want, text := range map[string]string{
 		"expected a table":                             "no table",

@@ -1,4 +1,4 @@
-package lab
+package main
 
 import (
 	"flag"
@@ -24,9 +24,9 @@ func TestConformanceSection(t *testing.T) {
 		dq, redisson := strings.Split(rows[i], "\t"), strings.Split(rows[i+1], "\t")
 		releases = append(releases, append(append(dq[:1:1], dq[3:]...), redisson[3:]...))
 	}
-	section := Table([]string{"release", "dq: pass", "skip", "fail", "Redisson: pass", "skip", "fail"}, releases)
+	section := asTable([]string{"release", "dq: pass", "skip", "fail", "Redisson: pass", "skip", "fail"}, releases)
 	if *update {
-		require.NoError(t, Write(results, "conformance", section))
+		require.NoError(t, writeSection(results, "conformance", section))
 	}
 	page, err := os.ReadFile(results)
 	require.NoError(t, err)
@@ -37,9 +37,9 @@ func TestConformanceSection(t *testing.T) {
 func TestWriteKeepsTheRest(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "results.md")
 	require.NoError(t, os.WriteFile(page, []byte("a\n<!-- one: make one -->\nold\n<!-- end -->\nb\n<!-- two: make two -->\n<!-- end -->\n"), 0o600))
-	require.NoError(t, Write(page, "one", Table([]string{"n"}, [][]string{{Grouped(-1234567)}, {Grouped(123)}})))
+	require.NoError(t, writeSection(page, "one", asTable([]string{"n"}, [][]string{{grouped(-1234567)}, {grouped(123)}})))
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	require.Equal(t, "a\n<!-- one: make one -->\n\n|n|\n|-|\n|-1,234,567|\n|123|\n\n<!-- end -->\nb\n<!-- two: make two -->\n<!-- end -->\n", string(text))
-	require.ErrorContains(t, Write(page, "three", ""), "<!-- three: command -->")
+	require.ErrorContains(t, writeSection(page, "three", ""), "<!-- three: command -->")
 }

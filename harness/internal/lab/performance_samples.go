@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare/stats"
-	"github.com/dq-bench/dq-bench/harness/internal/lab"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -96,5 +95,5 @@ func short(v float64) string {
 	if math.Abs(v) < 999.5 {
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	}
-	return lab.Grouped(int64(math.Round(v)))
+	return grouped(int64(math.Round(v)))
 }

@@ -46,7 +46,7 @@ func TestSectionShowsWhatFailed(t *testing.T) {
 			Fault: 300 * time.Millisecond, Gap: 350 * time.Millisecond, Resumed: 20 * time.Millisecond,
 		}}},
 	}
-	text, err := section([]*job{good})
+	text, err := topologySection([]*job{good})
 	require.NoError(t, err)
 	require.Contains(t, text, "|one server|168|1|94|1|0|350 ms|\n")
 
@@ -55,7 +55,7 @@ func TestSectionShowsWhatFailed(t *testing.T) {
 		verdict:  &topology.Verdict{Level: conformance.State, Failed: []conformance.Result{{ID: "DQ.offer/x", Status: conformance.Fail, Detail: "seen"}}},
 		outcomes: []outcome{{topology.Fault{Name: "kill"}, &topology.Outcome{Acknowledged: 1, LostBeyond: 2, Stalled: 1, Resumed: -1}}},
 	}
-	text, err = section([]*job{good, bad})
+	text, err = topologySection([]*job{good, bad})
 	require.Contains(t, text, "|RESP2|0 by state (1 failed)|1|1|0|2|0 ns|\n")
 	for _, want := range []string{"no way", "DQ.offer/x", "kill: 2 lost beyond what Redis may lose", "kill: 1 queues of which nothing came after the fault"} {
 		require.ErrorContains(t, err, want)

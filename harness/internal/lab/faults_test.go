@@ -58,8 +58,8 @@ func TestBehind(t *testing.T) {
 	} {
 		f := old
 		tc.change(&f)
-		rows := []row{{document("redisson", "n/a", 1, old), document("dq", "n/a", 2, f)}}
-		text, err := section(rows)
+		rows := []faultRow{{document("redisson", "n/a", 1, old), document("dq", "n/a", 2, f)}}
+		text, err := faultSection(rows)
 		if tc.want == "" {
 			require.NoError(t, err, name)
 			require.Contains(t, text, "dq is behind: nowhere.")
@@ -73,7 +73,7 @@ func TestBehind(t *testing.T) {
 func TestSectionShowsWhatWasSeen(t *testing.T) {
 	f := run.Faults{Offered: 600, Acknowledged: 590, Refused: 2, Uncertain: 8, Lost: 4, Events: resumed(1500 * time.Microsecond)}
 	quiet := run.Faults{Offered: 600, Acknowledged: 600, Events: resumed(time.Second)}
-	text, err := section([]row{
+	text, err := faultSection([]faultRow{
 		{document("redisson", "n/a", 1, f), document("dq", "n/a", 2, f)},
 		{document("redisson", "n/b", 1, quiet), document("dq", "n/b", 2, quiet)},
 	})

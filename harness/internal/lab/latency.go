@@ -1,10 +1,3 @@
-// Latency compares how late Redisson releases and dq deliver the scenario steady: a section of
-// docs/results.md.
-//
-//	make compare-releases
-//
-// The drivers run by turns on one machine. The first driver comes twice: how it differs from itself is
-// the noise of the machine.
 package main
 
 import (
@@ -17,25 +10,31 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
-	"github.com/dq-bench/dq-bench/harness/internal/lab"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
 )
 
-func main() {
+// latency compares how late Redisson releases and dq deliver the scenario steady: a section of
+// docs/results.md.
+//
+//	make compare-releases
+//
+// The drivers run by turns on one machine. The first driver comes twice: how it differs from itself is
+// the noise of the machine.
+func latency() {
 	drivers := flag.String("drivers", "redisson:3.16.6 redisson:3.16.6 redisson:3.21.1 redisson:4.7.0 dq", "what to compare with the first")
 	repeat := flag.Int("repeat", 6, "how often each driver runs")
 	out := flag.String("out", filepath.Join("out", "latency"), "the folder of the run files")
-	lab.Main("latency", time.Hour, func(ctx context.Context) (string, error) {
+	runReport("latency", time.Hour, func(ctx context.Context) (string, error) {
 		args := []string{"-f", "steady", "--repeat", strconv.Itoa(*repeat)}
 		for _, d := range strings.Fields(*drivers) {
 			args = append(args, "--driver", d)
 		}
-		runs, err := lab.Load(ctx, *out, args...)
+		runs, err := runLoad(ctx, *out, args...)
 		if err != nil {
 			return "", err
 		}
-		return section(runs, len(strings.Fields(*drivers)), *repeat)
+		return latencySection(runs, len(strings.Fields(*drivers)), *repeat)
 	})
 }
 
@@ -47,8 +46,8 @@ var columns = []struct{ name, figure string }{
 	{"server CPU", "server CPU per message"},
 }
 
-// section has a row for each driver, of which each has run so often.
-func section(runs []*run.Document, drivers, repeat int) (string, error) {
+// latencySection has a row for each driver, of which each has run so often.
+func latencySection(runs []*run.Document, drivers, repeat int) (string, error) {
 	turns := series.Order(drivers, repeat)
 	if len(turns) == 0 || len(runs) != len(turns) {
 		return "", fmt.Errorf("expected %d runs, got %d", len(turns), len(runs))
@@ -75,7 +74,7 @@ func section(runs []*run.Document, drivers, repeat int) (string, error) {
 		}
 		rows = append(rows, cells)
 	}
-	return lab.Table(head, rows), nil
+	return asTable(head, rows), nil
 }
 
 // figure is a figure and its ratio with the 95 % interval, of the first side or of the second.

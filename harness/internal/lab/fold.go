@@ -1,9 +1,3 @@
-// Command fold takes the recordings of one Redisson release into recordings/redisson. A
-// case that means the same as at an earlier release is noted in index.tsv; only a new form
-// is stored.
-//
-//	dq-bench record --driver redisson:4.8.0 --out out/4.8.0
-//	go run ./harness/internal/lab/fold 4.8.0 out/4.8.0
 package main
 
 import (
@@ -28,7 +22,13 @@ import (
 // tolerance is how far the delays of two recordings of one behaviour may differ.
 const tolerance = time.Second
 
-func main() {
+// foldMain takes the recordings of one Redisson release into recordings/redisson. A
+// case that means the same as at an earlier release is noted in index.tsv; only a new form
+// is stored.
+//
+//	dq-bench record --driver redisson:4.8.0 --out out/4.8.0
+//	go run ./harness/internal/lab fold 4.8.0 out/4.8.0
+func foldMain() {
 	if len(os.Args) != 3 {
 		fmt.Fprintln(os.Stderr, "usage: fold RELEASE FOLDER, in the root of a checkout")
 		os.Exit(2)

@@ -1,11 +1,3 @@
-// Performance measures what this project claims about speed: a section of docs/results.md. Each row
-// compares two sides that were measured in turn in one run: the figures of another run, or another
-// machine, are not comparable with it.
-//
-//	make bench-report
-//
-// It takes about 12 minutes, and no longer than -bound: what there was no time for, or what a tool is
-// missing for, the table says. out/performance keeps what was printed, and the run files.
 package main
 
 import (
@@ -18,14 +10,21 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/lab"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-func main() {
+// performance measures what this project claims about speed: a section of docs/results.md. Each row
+// compares two sides that were measured in turn in one run: the figures of another run, or another
+// machine, are not comparable with it.
+//
+//	make bench-report
+//
+// It takes about 12 minutes, and no longer than -bound: what there was no time for, or what a tool is
+// missing for, the table says. out/performance keeps what was printed, and the run files.
+func performance() {
 	only := flag.String("only", "", "measure only the steps whose names contain this")
 	out := flag.String("out", filepath.Join("out", "performance"), "the folder of what was printed, and of the run files")
-	lab.Main("performance", 14*time.Minute, func(ctx context.Context) (string, error) {
+	runReport("performance", 14*time.Minute, func(ctx context.Context) (string, error) {
 		m := &measuring{raw: *out, samples: samples{}, missing: map[string]string{}}
 		if err := m.all(ctx, *only); err != nil {
 			return "", err
@@ -34,8 +33,8 @@ func main() {
 	})
 }
 
-// longest bounds one step.
-const longest = 4 * time.Minute
+// longestStep bounds one step.
+const longestStep = 4 * time.Minute
 
 // steps are measured in turn: benchmarks of dq, each so many times, or a load of dq-bench run.
 var steps = []struct {
@@ -76,7 +75,7 @@ func (m *measuring) all(ctx context.Context, only string) error {
 	}
 	defer os.RemoveAll(folder)
 	m.tests = filepath.Join(folder, "dq.test")
-	if err := lab.Go(ctx, "test", "-c", "-o", m.tests, "./dq"); err != nil {
+	if err := goCommand(ctx, "test", "-c", "-o", m.tests, "./dq"); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -100,9 +99,9 @@ func (m *measuring) all(ctx context.Context, only string) error {
 
 // load notes the figures of the runs of a load.
 func (m *measuring) load(ctx context.Context, step string, args []string) error {
-	ctx, cancel := context.WithTimeout(ctx, longest)
+	ctx, cancel := context.WithTimeout(ctx, longestStep)
 	defer cancel()
-	runs, err := lab.Load(ctx, filepath.Join(m.raw, step), args...)
+	runs, err := runLoad(ctx, filepath.Join(m.raw, step), args...)
 	for _, r := range runs {
 		m.samples.run(step, r)
 	}
@@ -114,9 +113,9 @@ func (m *measuring) bench(ctx context.Context, step, pattern string, count int) 
 	if pattern == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, longest)
+	ctx, cancel := context.WithTimeout(ctx, longestStep)
 	defer cancel()
-	cmd := lab.Stopped(ctx, m.tests, "-test.run", "^$", "-test.bench", pattern, "-test.benchtime", "1x", "-test.count", fmt.Sprint(count))
+	cmd := stopped(ctx, m.tests, "-test.run", "^$", "-test.bench", pattern, "-test.benchtime", "1x", "-test.count", fmt.Sprint(count))
 	cmd.Dir = "dq"
 	said, err := cmd.CombinedOutput()
 	m.samples.benchmarks(string(said))
