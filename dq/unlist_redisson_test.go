@@ -13,7 +13,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/redissontest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -56,7 +55,7 @@ func TestUnlistingBesideRealRedissons(t *testing.T) {
 			const filled, offered = 6000, 100
 			var p passes
 			b := setup(t, dq.WithRelease(version), p.observer())
-			java := redissontest.Open(t, b.server, version, "orders", "string")
+			java := redistest.OpenRedisson(t, b.server, version, "orders", "string")
 			release, err := wire.LookupRelease(version)
 			require.NoError(t, err)
 			start := time.Now().Add(3 * time.Second).UnixMilli()
@@ -95,7 +94,7 @@ func TestUnlistingBesideRealRedissons(t *testing.T) {
 }
 
 // besideAPass has the real one offer, and do one thing more.
-func besideAPass(t *testing.T, java *redissontest.Queue, all *arrivals, i int) {
+func besideAPass(t *testing.T, java *redistest.RedissonQueue, all *arrivals, i int) {
 	t.Helper()
 	java.Call("dq.offer", map[string]any{"value": javaText{"string", fmt.Sprintf("java %d", i)}, "delay": rand.IntN(3000)})
 	switch i % 10 {

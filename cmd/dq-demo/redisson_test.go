@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/internal/redissontest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -17,7 +16,7 @@ const documentRelease = "3.16.6"
 // A Java service takes what was posted here.
 func TestARealRedissonTakesWhatWasPosted(t *testing.T) {
 	srv := redistest.Redis(t)
-	queue := redissontest.Open(t, srv, documentRelease, "redisson:queue", "string")
+	queue := redistest.OpenRedisson(t, srv, documentRelease, "redisson:queue", "string")
 	d := startDemo(t, srv, "--consumer", "none", "--release", documentRelease)
 	posted := time.Now()
 	d.post("data=a&expire=300")
@@ -32,7 +31,7 @@ func TestARealRedissonTakesWhatWasPosted(t *testing.T) {
 // What a Java service offers arrives here.
 func TestWhatARealRedissonOffersArrives(t *testing.T) {
 	srv := redistest.Redis(t)
-	queue := redissontest.Open(t, srv, documentRelease, "redisson:queue", "string")
+	queue := redistest.OpenRedisson(t, srv, documentRelease, "redisson:queue", "string")
 	d := startDemo(t, srv, "--release", documentRelease)
 	queue.Call("dq.offer", map[string]any{
 		"value": map[string]string{"t": "string", "v": `{"data":"from Java","expire":300,"time":1642141312135}`}, "delay": 300,

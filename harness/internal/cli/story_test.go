@@ -19,7 +19,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/redissontest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -48,7 +47,7 @@ type story struct {
 	srv      *redis.Server
 	client   goredis.UniversalClient
 	names    wire.Names
-	services map[string]*redissontest.Queue
+	services map[string]*redistest.RedissonQueue
 	shell    *shell
 	offered  int
 }
@@ -61,7 +60,7 @@ func tell(t *testing.T, text string) {
 	t.Cleanup(func() { client.Close() })
 	s := &story{
 		t: t, ctx: ctx, srv: srv, client: client, names: wire.NamesOf("orders"),
-		services: map[string]*redissontest.Queue{}, shell: newShell(t, srv.URL()),
+		services: map[string]*redistest.RedissonQueue{}, shell: newShell(t, srv.URL()),
 	}
 	comment := regexp.MustCompile(`^<!-- (.*) -->$`)
 	commands := 0
@@ -97,7 +96,7 @@ func (s *story) happens(what string) {
 		if len(words) > 3 {
 			codec = words[4]
 		}
-		s.services[version] = redissontest.Open(s.t, s.srv, version, "orders", codec)
+		s.services[version] = redistest.OpenRedisson(s.t, s.srv, version, "orders", codec)
 		s.eventually(what, func() bool {
 			return s.client.PubSubNumSub(s.ctx, s.names.Channel).Val()[s.names.Channel] > before
 		})

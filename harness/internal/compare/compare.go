@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -209,7 +208,7 @@ func newSummary(s Set, all []*run.Document) Summary {
 		}
 	}
 	if len(calls) > 0 {
-		median := stats.Median(calls)
+		median := Median(calls)
 		sum.Calls = &median
 	}
 	return sum

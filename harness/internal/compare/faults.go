@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dq-bench/dq-bench/harness/internal/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -53,8 +52,8 @@ func (f fault) more(old, new []*run.Document, level float64) (byMessages, byRuns
 		return true, true
 	}
 	offered := float64(b.Offered + b.OfferErrors)
-	byMessages = stats.AtLeast(now, before+now, offered/(offered+float64(a.Offered+a.OfferErrors))) <= level
-	u := stats.Independent(f.shares(old), f.shares(new), .95)
+	byMessages = AtLeast(now, before+now, offered/(offered+float64(a.Offered+a.OfferErrors))) <= level
+	u := Independent(f.shares(old), f.shares(new), .95)
 	return byMessages, u.P/2 <= level && u.Above
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dq-bench/dq-bench/harness/internal/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -76,7 +75,7 @@ func p99OfCalmSeconds(r *run.Document, late string) float64 {
 	for _, i := range full(r) {
 		hiccups = append(hiccups, float64(i.HiccupNs))
 	}
-	calm := stats.Median(hiccups)
+	calm := Median(hiccups)
 	for _, i := range full(r) {
 		if float64(i.HiccupNs) <= calm {
 			p99 = append(p99, p99Of(i, late))
@@ -85,7 +84,7 @@ func p99OfCalmSeconds(r *run.Document, late string) float64 {
 	if len(p99) < fewestSeconds {
 		return math.NaN()
 	}
-	return stats.Median(p99)
+	return Median(p99)
 }
 
 // ratioOfSeconds returns the median, over the seconds of both runs, of the new p99 over the old one.
@@ -102,7 +101,7 @@ func ratioOfSeconds(old, new *run.Document, late string) float64 {
 	if len(ratios) < fewestSeconds {
 		return math.NaN()
 	}
-	return math.Exp(stats.Median(ratios))
+	return math.Exp(Median(ratios))
 }
 
 // full returns the seconds with enough deliveries for a p99.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dq-bench/dq-bench/harness/internal/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -75,7 +74,7 @@ func (c *Comparison) pairUp(old, new Set) (a, b []*run.Document) {
 
 // row estimates how a figure differs; false if a run lacks it.
 func (c *Comparison) row(f figure, old, new []*run.Document) (Row, bool) {
-	r := Row{Figure: f.name, Unit: f.unit, Old: stats.Median(f.values(old, nil)), New: stats.Median(f.values(new, nil))}
+	r := Row{Figure: f.name, Unit: f.unit, Old: Median(f.values(old, nil)), New: Median(f.values(new, nil))}
 	from, to := f.values(old, c.of), f.values(new, c.of)
 	if from == nil || to == nil {
 		return r, false
@@ -86,7 +85,7 @@ func (c *Comparison) row(f figure, old, new []*run.Document) (Row, bool) {
 	if !inLogs {
 		a, b = from, to
 	}
-	var s stats.Shift
+	var s Shift
 	if c.Paired {
 		differences := make([]float64, len(a))
 		for i := range a {
@@ -98,9 +97,9 @@ func (c *Comparison) row(f figure, old, new []*run.Document) (Row, bool) {
 		if slices.ContainsFunc(differences, math.IsNaN) {
 			return r, false
 		}
-		s = stats.Paired(differences, 1-significance)
+		s = Paired(differences, 1-significance)
 	} else {
-		s = stats.Independent(a, b, 1-significance)
+		s = Independent(a, b, 1-significance)
 	}
 	r.P, r.Shift = s.P, estimate(s, func(v float64) float64 { return v })
 	if inLogs {
@@ -113,7 +112,7 @@ func (c *Comparison) row(f figure, old, new []*run.Document) (Row, bool) {
 	return r, true
 }
 
-func estimate(s stats.Shift, scale func(float64) float64) Estimate {
+func estimate(s Shift, scale func(float64) float64) Estimate {
 	e := Estimate{Value: scale(s.Estimate)}
 	if !math.IsInf(s.Low, 0) && !math.IsInf(s.High, 0) {
 		low, high := scale(s.Low), scale(s.High)
@@ -128,7 +127,7 @@ func (c *Comparison) judgeRows(o Options) {
 	for _, r := range c.Rows {
 		p = append(p, r.P)
 	}
-	for i, chance := range stats.Holm(p) {
+	for i, chance := range Holm(p) {
 		r := &c.Rows[i]
 		r.P, r.Floor = chance, max(o.MinEffect*math.Abs(r.Old), r.Floor*float64(o.MinDelta))
 		switch {
@@ -283,7 +282,7 @@ const notByTurns = "the sets were not measured by turns, so the hour may be what
 
 // checkOrder takes a judgement back if one set was measured after the other, and a figure drifts within a set.
 func (c *Comparison) checkOrder(old, new Set) {
-	if c.Paired || len(old.Runs) == 0 || len(new.Runs) == 0 || stats.Independent(starts(old), starts(new), .95).P > significance {
+	if c.Paired || len(old.Runs) == 0 || len(new.Runs) == 0 || Independent(starts(old), starts(new), .95).P > significance {
 		return
 	}
 	if drift := c.drift(old, new); drift != "" && c.faults == "" && c.Outcome != Inconclusive {
@@ -311,14 +310,14 @@ func (c *Comparison) drift(sets ...Set) string {
 		for _, f := range figures(s.Runs) {
 			if values := f.values(s.Runs, c.of); values != nil {
 				way := "rises"
-				if n := len(values); stats.Median(values[:n/2]) > stats.Median(values[n/2:]) {
+				if n := len(values); Median(values[:n/2]) > Median(values[n/2:]) {
 					way = "falls"
 				}
-				p, names = append(p, stats.Trend(values)), append(names, fmt.Sprintf("%s of %s %s", f.name, s.Name, way))
+				p, names = append(p, Trend(values)), append(names, fmt.Sprintf("%s of %s %s", f.name, s.Name, way))
 			}
 		}
 	}
-	for i, chance := range stats.Holm(p) {
+	for i, chance := range Holm(p) {
 		if chance <= significance {
 			return names[i]
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dq-bench/dq-bench/harness/internal/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -145,11 +144,11 @@ func (t *Track) divide(ctx context.Context, sets []Set, level float64, o Options
 	if !ok {
 		scaled = roots(series) // their chance varies about as much at every level
 	}
-	found := stats.Changes(ctx, scaled, may, level)
+	found := findSteps(ctx, scaled, may, level)
 	if t.Unit == "share" && len(may) > 0 {
 		newest := may[len(may)-1]
 		if slices.Max(series[:newest]) == 0 && slices.Max(series[newest:]) > 0 { // a first fault is no chance
-			found = []stats.Change{{At: newest}}
+			found = []step{{At: newest}}
 		}
 	}
 	from := 0
@@ -173,7 +172,7 @@ func (t *Track) divide(ctx context.Context, sets []Set, level float64, o Options
 // levelOf returns the median of a level, of shares the mean.
 func levelOf(unit string, values []float64) float64 {
 	if unit != "share" {
-		return stats.Median(values)
+		return Median(values)
 	}
 	sum := 0.
 	for _, v := range values {

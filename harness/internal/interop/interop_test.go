@@ -16,7 +16,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/interop"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/redissontest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -42,7 +41,7 @@ func dqAt(t *testing.T, version string) interop.Side {
 // redissonAt starts the real one.
 func redissonAt(t *testing.T, version string) interop.Side {
 	t.Helper()
-	p, err := program.Start(t.Context(), redissontest.Command(t, version), nil)
+	p, err := program.Start(t.Context(), redistest.RedissonCommand(t, version), nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return interop.Side{Program: p, Release: release(t, version)}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dq-bench/dq-bench/harness/internal/compare/stats"
+	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -83,9 +83,9 @@ func (s samples) figure(name string) (float64, bool) {
 	if len(s[above]) == 0 || two && len(s[below]) == 0 {
 		return 0, false
 	}
-	v := stats.Median(s[above])
+	v := compare.Median(s[above])
 	if two {
-		v /= stats.Median(s[below])
+		v /= compare.Median(s[below])
 	}
 	return v, true
 }

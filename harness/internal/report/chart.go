@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
-	"github.com/dq-bench/dq-bench/harness/internal/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -119,7 +118,7 @@ func runCharts(sets []compare.Set) []Chart {
 		stats                 []stat
 	}{
 		{"late", title + " over time", "Of the messages delivered in each second.", "ns", []stat{
-			{"p50", "dash", delivered(func(i run.Interval) int64 { return pick(i.P50, i.PastDueP50) }), stats.Median},
+			{"p50", "dash", delivered(func(i run.Interval) int64 { return pick(i.P50, i.PastDueP50) }), compare.Median},
 			{"p99", "line", delivered(func(i run.Interval) int64 { return pick(i.P99, i.PastDueP99) }), slices.Max[[]float64]},
 			{"max", "dots", delivered(func(i run.Interval) int64 { return pick(i.Max, i.PastDueMax) }), slices.Max[[]float64]},
 		}},
@@ -193,7 +192,7 @@ func overTime(side int, set compare.Set, st stat, points, step int, named bool) 
 		}
 		return s
 	}
-	all := []Series{line(st.style, stats.Median)}
+	all := []Series{line(st.style, compare.Median)}
 	if len(set.Runs) > 1 && st.style == "line" {
 		all = append(all, line("high", slices.Max[[]float64]), line("low", slices.Min[[]float64]))
 	}
@@ -362,7 +361,7 @@ func levelOf(sets [][]*float64) *figure {
 	if len(all) == 0 {
 		return nil
 	}
-	return figureOf(stats.Median(all))
+	return figureOf(compare.Median(all))
 }
 
 func title(text string) string {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
-	"github.com/dq-bench/dq-bench/harness/internal/compare/stats"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -361,7 +360,7 @@ func costs(sets []compare.Set) Table {
 				}
 			}
 			if len(values) > 0 {
-				median := stats.Median(values)
+				median := compare.Median(values)
 				cell, there = Cell{Text: run.FormatFloat(median) + f.unit, Raw: &median}, true
 			}
 			row.Cells = append(row.Cells, cell)

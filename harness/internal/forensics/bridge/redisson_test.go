@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/bridge"
-	"github.com/dq-bench/dq-bench/internal/redissontest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -27,7 +26,7 @@ func TestRealRedissonsOfBothSidesShareAQueue(t *testing.T) {
 			client := redis.NewClient(options)
 			t.Cleanup(func() { client.Close() })
 			b := newBundle(t, client)
-			old, recent := redissontest.Open(t, srv, "3.21.0", "orders", "string"), redissontest.Open(t, srv, "4.7.0", "orders", "string")
+			old, recent := redistest.OpenRedisson(t, srv, "3.21.0", "orders", "string"), redistest.OpenRedisson(t, srv, "4.7.0", "orders", "string")
 			b.eventually(func() bool {
 				return client.PubSubNumSub(b.ctx, b.names.Channel).Val()[b.names.Channel] == 2
 			}, "both have subscribed")
@@ -37,7 +36,7 @@ func TestRealRedissonsOfBothSidesShareAQueue(t *testing.T) {
 			}
 			failed := scriptErrors(t, b)
 			const messages = 60
-			sides := []*redissontest.Queue{old, recent}
+			sides := []*redistest.RedissonQueue{old, recent}
 			for i := range messages {
 				sides[i%2].Call("dq.offer", map[string]any{
 					"value": map[string]string{"t": "string", "v": "order " + strconv.Itoa(i)}, "delay": 2000 + i*7919%1000,

@@ -15,7 +15,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/inspect"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/redissontest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -76,7 +75,7 @@ func TestRealRedissonsWithAHeadThatIsNeverDue(t *testing.T) {
 				require.NoError(t, client.Do(b.ctx, "ZADD", b.names.TimeoutSet, score, "never "+score).Err())
 			}
 			never("1e300")
-			redisson := redissontest.Open(t, srv, release, "orders", "string")
+			redisson := redistest.OpenRedisson(t, srv, release, "orders", "string")
 			offered := func(delay int) {
 				redisson.Call("dq.offer", map[string]any{"value": map[string]any{"t": "string", "v": "x"}, "delay": delay})
 			}

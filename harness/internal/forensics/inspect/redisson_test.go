@@ -10,7 +10,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/inspect"
 	"github.com/dq-bench/dq-bench/internal/redis"
-	"github.com/dq-bench/dq-bench/internal/redissontest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -22,7 +21,7 @@ func TestWhatRealRedissonsWriteAndDo(t *testing.T) {
 	t.Cleanup(func() { client.Close() })
 	b := with(t, client, "orders")
 
-	old := redissontest.Open(t, srv, "3.21.0", "orders", "json")
+	old := redistest.OpenRedisson(t, srv, "3.21.0", "orders", "json")
 	for id := range 3 {
 		order := map[string]any{"t": "pojo", "id": id, "name": "bob", "total": "99"}
 		old.Call("dq.offer", map[string]any{"value": order, "delay": 3_600_000})
@@ -55,7 +54,7 @@ func TestWhatRealRedissonsWriteAndDo(t *testing.T) {
 	q = b.look(inspect.Options{})
 	side := q.Redisson[1]
 	require.NotNil(t, side.StopsAt, "that three doubles in a row begin with a byte of 7 does not happen")
-	redissontest.Open(t, srv, "3.21.1", "orders", "json")
+	redistest.OpenRedisson(t, srv, "3.21.1", "orders", "json")
 	require.Eventually(t, func() bool {
 		return strings.Contains(client.Info(b.ctx, "errorstats").Val(), "errorstat_ERR")
 	}, 30*time.Second, 20*time.Millisecond, "its transfer fails")

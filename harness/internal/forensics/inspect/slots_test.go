@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/inspect"
-	"github.com/dq-bench/dq-bench/internal/redissontest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -33,7 +32,7 @@ func TestKeysInDifferentSlots(t *testing.T) {
 	require.Empty(t, anomalies(with(t, client, "x{y}").look(inspect.Options{})))
 
 	for _, release := range []string{"3.16.6", "4.7.0"} {
-		redisson, err := program.Start(t.Context(), redissontest.Command(t, release), nil)
+		redisson, err := program.Start(t.Context(), redistest.RedissonCommand(t, release), nil)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, redisson.Close()) })
 		opened, err := redisson.Call(t.Context(), "open", map[string]any{"redis": set.URL(), "queue": "x{y", "codec": "string"})

@@ -14,7 +14,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/forensics/migrate"
 	"github.com/dq-bench/dq-bench/harness/internal/values"
 	"github.com/dq-bench/dq-bench/internal/redisson"
-	"github.com/dq-bench/dq-bench/internal/redissontest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -49,7 +48,7 @@ func TestRealRedissonsOfBothSides(t *testing.T) {
 			b := with(t, client, 10)
 			const hour = 3_600_000
 			messages := messagesOfServices(t)
-			from := redissontest.Open(t, srv, way.from, "orders", "json")
+			from := redistest.OpenRedisson(t, srv, way.from, "orders", "json")
 			for i := range messages {
 				order := map[string]any{"t": "string", "v": fmt.Sprintf("order %d", i)}
 				from.Call("dq.offer", map[string]any{"value": order, "delay": hour + i*7919%messages*1000})
@@ -68,7 +67,7 @@ func TestRealRedissonsOfBothSides(t *testing.T) {
 				b.timed(member, strconv.Itoa(1000+i))
 			}
 			require.Len(t, due, messages)
-			to := redissontest.Open(t, srv, way.to, "orders", "json")
+			to := redistest.OpenRedisson(t, srv, way.to, "orders", "json")
 			require.Eventually(t, func() bool {
 				return client.LLen(b.ctx, b.names.Destination).Val() == int64(messages)
 			}, longest, 20*time.Millisecond, "%s delivers all", way.to)
@@ -99,7 +98,7 @@ func TestRealRedissonsTakeTextAsJSON(t *testing.T) {
 	b := with(t, client, 11)
 	const messages, hour = 100, 3_600_000
 	for _, way := range [][2]string{{"string", "json"}, {"json", "string"}} {
-		from := redissontest.Open(t, srv, "4.7.0", "orders", way[0])
+		from := redistest.OpenRedisson(t, srv, "4.7.0", "orders", way[0])
 		var want []string
 		for i := range messages {
 			text := fmt.Sprintf("order %d, \"quoted\", é\n", i)
@@ -120,7 +119,7 @@ func TestRealRedissonsTakeTextAsJSON(t *testing.T) {
 		for i, member := range client.ZRange(b.ctx, b.names.TimeoutSet, 0, -1).Val() {
 			b.timed(member, strconv.Itoa(1000+i))
 		}
-		to := redissontest.Open(t, srv, "4.7.0", "orders", way[1])
+		to := redistest.OpenRedisson(t, srv, "4.7.0", "orders", way[1])
 		require.Eventually(t, func() bool { return client.LLen(b.ctx, b.names.Destination).Val() == messages }, longest, 20*time.Millisecond)
 		for i := range messages {
 			var taken struct{ V string }

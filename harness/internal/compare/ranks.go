@@ -1,7 +1,6 @@
-// Package stats answers: is this difference more than chance?
-//
-// Its tests assume no distribution and are exact, ties included.
-package stats
+// Tests of the difference between samples. They assume no distribution and are exact, ties included.
+
+package compare
 
 import (
 	"cmp"

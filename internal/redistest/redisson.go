@@ -1,8 +1,4 @@
-// Package redissontest gives tests a real Redisson.
-//
-// A test that cannot have one is skipped with the reason, unless DQ_REQUIRE lists redisson:
-// then it fails. Releases other than 3.16.6 and 4.7.0 need DQ_THOROUGH=1 besides.
-package redissontest
+package redistest
 
 import (
 	"bufio"
@@ -18,7 +14,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redisson"
-	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 const (
@@ -27,10 +22,10 @@ const (
 	endTimeout   = 20 * time.Second // from the end of stdin to the end of the program
 )
 
-// Command returns the command line of the driver program of a release.
-func Command(t testing.TB, version string) []string {
+// RedissonCommand returns the command line of the driver program of a release.
+func RedissonCommand(t testing.TB, version string) []string {
 	t.Helper()
-	redistest.Redisson(t, version)
+	Redisson(t, version)
 	release, err := wire.LookupRelease(version)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +34,7 @@ func Command(t testing.TB, version string) []string {
 	defer cancel()
 	built, err := redisson.Build(ctx, release, func(line string) { t.Log(line) })
 	if err != nil {
-		redistest.Missing(t, "redisson", err)
+		Missing(t, "redisson", err)
 	}
 	return built.Command
 }
@@ -52,8 +47,8 @@ type answer struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// Queue is a queue that a real Redisson has open. Its methods may be called from several goroutines.
-type Queue struct {
+// RedissonQueue is a queue that a real Redisson has open. Its methods may be called from several goroutines.
+type RedissonQueue struct {
 	t       testing.TB
 	version string
 	handle  string
@@ -68,11 +63,11 @@ type Queue struct {
 	waiting map[int]chan answer
 }
 
-// Open opens a queue in a Redisson of its own. codec is one of docs/protocol.md.
-func Open(t testing.TB, srv *redis.Server, version, queue, codec string) *Queue {
+// OpenRedisson opens a queue in a Redisson of its own. codec is one of docs/protocol.md.
+func OpenRedisson(t testing.TB, srv *redis.Server, version, queue, codec string) *RedissonQueue {
 	t.Helper()
-	command := Command(t, version)
-	q := &Queue{t: t, version: version, cmd: exec.CommandContext(context.WithoutCancel(t.Context()), command[0], command[1:]...), ended: make(chan struct{}), waiting: map[int]chan answer{}}
+	command := RedissonCommand(t, version)
+	q := &RedissonQueue{t: t, version: version, cmd: exec.CommandContext(context.WithoutCancel(t.Context()), command[0], command[1:]...), ended: make(chan struct{}), waiting: map[int]chan answer{}}
 	q.cmd.Stderr = &q.stderr
 	stdin, err := q.cmd.StdinPipe()
 	if err != nil {
@@ -98,7 +93,7 @@ func Open(t testing.TB, srv *redis.Server, version, queue, codec string) *Queue 
 }
 
 // read hands each response to its call.
-func (q *Queue) read(stdout io.Reader) {
+func (q *RedissonQueue) read(stdout io.Reader) {
 	defer close(q.ended)
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, 64<<20)
@@ -118,7 +113,7 @@ func (q *Queue) read(stdout io.Reader) {
 }
 
 // Call runs an op of docs/protocol.md on the queue and returns its result; arguments may be nil.
-func (q *Queue) Call(op string, arguments map[string]any) json.RawMessage {
+func (q *RedissonQueue) Call(op string, arguments map[string]any) json.RawMessage {
 	q.t.Helper()
 	request := map[string]any{"op": op}
 	if q.handle != "" {
@@ -152,7 +147,7 @@ func (q *Queue) Call(op string, arguments map[string]any) json.RawMessage {
 }
 
 // Close ends the Redisson before the test does.
-func (q *Queue) Close() {
+func (q *RedissonQueue) Close() {
 	q.close.Do(func() {
 		_ = q.stdin.Close()
 		timer := time.AfterFunc(endTimeout, func() { _ = q.cmd.Process.Kill() })

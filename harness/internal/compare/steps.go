@@ -1,4 +1,4 @@
-package stats
+package compare
 
 import (
 	"context"
@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// Change is a place at which a series changes, and the chance of a division as clear.
-type Change struct {
+// step is a place at which a series changes, and the chance of a division as clear.
+type step struct {
 	At int
 	P  float64
 }
@@ -18,19 +18,19 @@ const (
 	leastPart = 3
 )
 
-// Changes returns the places at which the distribution of a series changes, in ascending order, by E-divisive means
+// findSteps returns the places at which the distribution of a series changes, in ascending order, by E-divisive means
 // (Matteson and James 2014): it divides the series at the greatest energy distance if fewer than level of 999 shuffles have
 // one as great, and divides each part again. Halves and quarters are searched too, so that a dip is not hidden by its end
 // (seeded binary segmentation, Kovács and others 2023). Places are among may, which must ascend. The result is repeatable.
-func Changes(ctx context.Context, series []float64, may []int, level float64) []Change {
+func findSteps(ctx context.Context, series []float64, may []int, level float64) []step {
 	rng := rand.New(rand.NewPCG(1, uint64(len(series))))
-	var found []Change
+	var found []step
 	var divide func(from, to int)
 	divide = func(from, to int) {
 		at, p := division(ctx, series[from:to], within(may, from, to), level, rng)
 		if p <= level {
 			divide(from, from+at)
-			found = append(found, Change{from + at, p})
+			found = append(found, step{from + at, p})
 			divide(from+at, to)
 		}
 	}

@@ -1,4 +1,4 @@
-package stats
+package compare
 
 import (
 	"context"
@@ -57,17 +57,17 @@ func TestChanges(t *testing.T) {
 			series[i] += 5
 		}
 	}
-	found := Changes(t.Context(), series, upToN(60), .05)
+	found := findSteps(t.Context(), series, upToN(60), .05)
 	require.Len(t, found, 2)
 	require.Equal(t, []int{20, 40}, []int{found[0].At, found[1].At})
 	require.LessOrEqual(t, found[0].P, .05)
-	require.Equal(t, found, Changes(t.Context(), series, upToN(60), .05), "the same series gives the same result")
-	require.Empty(t, Changes(t.Context(), series[:20], upToN(20), .05))
-	require.Empty(t, Changes(t.Context(), series, nil, .05))
-	for _, c := range Changes(t.Context(), series, []int{30}, .05) {
+	require.Equal(t, found, findSteps(t.Context(), series, upToN(60), .05), "the same series gives the same result")
+	require.Empty(t, findSteps(t.Context(), series[:20], upToN(20), .05))
+	require.Empty(t, findSteps(t.Context(), series, nil, .05))
+	for _, c := range findSteps(t.Context(), series, []int{30}, .05) {
 		require.Equal(t, 30, c.At, "changes lie where sets begin")
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	require.Empty(t, Changes(ctx, series, upToN(60), .05))
+	require.Empty(t, findSteps(ctx, series, upToN(60), .05))
 }
