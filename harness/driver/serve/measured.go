@@ -20,7 +20,7 @@ func (d portDriver[C, Q]) Identity() driver.Identity { return d.port.Identity }
 
 // Store looks at the keys of Redisson's format, which a Port has.
 func (d portDriver[C, Q]) Store(conn redis.Conn, name string) store.Store {
-	return store.Keys{Conn: conn, Queue: name}
+	return store.Redisson(conn, name)
 }
 
 // Open makes one client for all the queues.

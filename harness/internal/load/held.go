@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -152,18 +154,13 @@ type stores []store.Store
 // stores looks at one queue beside all members. Redis must not be nil.
 func (o Options) stores(queue string) stores {
 	var all stores
-	seen := map[string]bool{}
 	for _, d := range o.drivers() {
 		stored, ok := d.(store.Stored)
 		if !ok {
 			continue
 		}
-		kept, kind := stored.Store(o.Redis.Conn, queue), d.Identity().String()
-		if _, ok := kept.(store.Keys); ok {
-			kind = "redisson"
-		}
-		if !seen[kind] {
-			seen[kind] = true
+		kept := stored.Store(o.Redis.Conn, queue)
+		if !slices.ContainsFunc(all, func(other store.Store) bool { return reflect.DeepEqual(other, kept) }) {
 			all = append(all, kept)
 		}
 	}

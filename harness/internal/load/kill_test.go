@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/baseline"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
@@ -20,9 +19,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
-
-// shortLease ends soon enough for a test to wait for it.
-const shortLease = 2 * time.Second
 
 // TestMain makes the test binary, called with serve and the name of an implementation, a
 // program that serves it.
@@ -35,10 +31,6 @@ func TestMain(m *testing.M) {
 		os.Exit(redistest.Waiting{M: m}.Run())
 	}
 	d, err := spec.Parse(os.Args[len(os.Args)-1])
-	if zset, ok := d.(baseline.ZSet); ok {
-		zset.Lease = shortLease
-		d = zset
-	}
 	if err == nil {
 		err = serve.Serve(os.Stdin, os.Stdout, d)
 	}
@@ -122,12 +114,11 @@ func TestKilledProcessLosesWhatItsConsumersHeld(t *testing.T) {
 	}
 }
 
-// What was in the temp list of a killed process comes once its lease is over. What a consumer
-// held at that moment comes twice if it was not acknowledged, and is lost if it was.
+// The next process takes over the temp list of a killed one. What a consumer held at that moment comes twice if
+// it was not acknowledged, and is lost if it was.
 func TestKilledProcessLeavesItsTempList(t *testing.T) {
 	t.Parallel()
 	p := killPlan()
-	p.DrainTimeout = 3 * shortLease
 	r := kill(t, "redis-zset", p)
 	require.Positive(t, r.Counts.Delivered)
 	require.LessOrEqual(t, r.Counts.Lost+r.Counts.Duplicate, int64(p.Consumers))

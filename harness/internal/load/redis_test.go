@@ -71,11 +71,12 @@ func TestRedisSeesWhatIsHeld(t *testing.T) {
 	client := redistest.Client(redistest.Redis(t))
 	defer client.Close()
 	const waiting, due = 700, 1300 // more than a page together
-	r := store.Keys{Conn: redis.On(client), Queue: "q {1} ü"}
+	const queue = "q {1} ü"
+	r := store.Redisson(redis.On(client), queue)
 	held, err := r.Held(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, held)
-	fill(t, client, r.Queue, waiting, due)
+	fill(t, client, queue, waiting, due)
 	held, err = r.Held(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, waiting+due, held)

@@ -12,12 +12,11 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
-// Memory is java.util.concurrent.DelayQueue in Go: a heap ordered by due time
-// in the memory of one process. It is the reference that needs no server, and it
-// shows the price of that: each Open starts empty, and what is not taken when
-// the process ends is gone.
+// Memory is java.util.concurrent.DelayQueue in Go: a heap ordered by due time in the memory of one
+// process. It is the reference that needs no server, and shows the price: each Open starts empty, and
+// what is not taken when the process ends is gone.
 type Memory struct {
-	// Clock is what due times are measured by.
+	// Clock measures due times.
 	Clock clock.Clock
 }
 
@@ -27,26 +26,67 @@ func NewMemory() Memory { return Memory{Clock: clock.System()} }
 // Identity returns "memory".
 func (Memory) Identity() driver.Identity { return driver.Identity{Name: "memory"} }
 
-// Open returns new, empty queues; the target is not looked at.
+// Open returns new, empty queues and ignores the target.
 func (m Memory) Open(_ context.Context, _ driver.Target, names ...string) ([]driver.Queue, error) {
 	return driver.OpenEach(names, func(string) (driver.Queue, error) {
-		return &memoryQueue{clock: m.Clock, timer: m.Clock.NewTimer(), done: make(chan struct{})}, nil
+		q := &memoryQueue{
+			clock: m.Clock, calls: make(chan func()), due: make(chan []byte), done: make(chan struct{}), ended: make(chan struct{}),
+		}
+		go q.own()
+		return q, nil
 	})
 }
 
-// memoryQueue keeps at most one taker, the leader, waiting for the head's due
-// time. The other takers, the followers, wait to be signalled, so that a message
-// that comes due wakes one goroutine and not all.
+// memoryQueue has a goroutine that owns the heap: it hands the head to a taker once it is due, and
+// runs the calls of everybody else.
 type memoryQueue struct {
 	clock clock.Clock
-	timer clock.Timer // set for the head while there is a leader
+	calls chan func()
+	due   chan []byte
 
-	mu        sync.Mutex
-	held      memoryHeap
-	order     uint64
-	leader    bool
-	followers []chan struct{}
-	done      chan struct{} // closed by Close
+	held   memoryHeap
+	offers int
+
+	closing     sync.Once
+	done, ended chan struct{}
+}
+
+func (q *memoryQueue) own() {
+	defer close(q.ended)
+	timer := q.clock.NewTimer()
+	defer timer.Close()
+	for {
+		var due chan []byte
+		var head []byte
+		if len(q.held) > 0 {
+			if at := q.held[0].due; q.clock.Now().Before(at) {
+				timer.Reset(at)
+			} else {
+				due, head = q.due, q.held[0].value
+			}
+		}
+		select {
+		case due <- head:
+			heap.Pop(&q.held)
+		case call := <-q.calls:
+			call()
+		case <-timer.C():
+		case <-q.done:
+			return
+		}
+	}
+}
+
+// do has the owner run a call.
+func (q *memoryQueue) do(call func()) error {
+	ran := make(chan struct{})
+	select {
+	case q.calls <- func() { call(); close(ran) }:
+		<-ran
+		return nil
+	case <-q.done:
+		return driver.ErrClosed
+	}
 }
 
 // Offer keeps a copy of value.
@@ -54,174 +94,80 @@ func (q *memoryQueue) Offer(ctx context.Context, value []byte, delay time.Durati
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	item := memoryItem{due: q.clock.Now().Add(delay), value: bytes.Clone(value)}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed() {
-		return driver.ErrClosed
-	}
-	item.order = q.order
-	q.order++
-	heap.Push(&q.held, item)
-	if q.held[0].order != item.order {
-		return nil
-	}
-	if q.leader {
-		q.timer.Reset(item.due)
-	} else {
-		q.signal()
-	}
-	return nil
+	message := memoryMessage{due: q.clock.Now().Add(delay), value: bytes.Clone(value)}
+	return q.do(func() {
+		message.order, q.offers = q.offers, q.offers+1
+		heap.Push(&q.held, message)
+	})
 }
 
 // Take returns the head once it is due.
 func (q *memoryQueue) Take(ctx context.Context) ([]byte, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for {
-		switch {
-		case q.closed():
-			return nil, driver.ErrClosed
-		case ctx.Err() != nil:
-			// The signal that woke this taker may belong to another.
-			q.callNext()
-			return nil, ctx.Err()
-		case len(q.held) > 0 && !q.clock.Now().Before(q.held[0].due):
-			return q.pop(), nil
-		case len(q.held) > 0 && !q.leader:
-			q.lead(ctx)
-		default:
-			q.follow(ctx)
-		}
-	}
-}
-
-func (q *memoryQueue) pop() []byte {
-	item, _ := heap.Pop(&q.held).(memoryItem)
-	q.callNext()
-	return item.value
-}
-
-// callNext makes a follower look, where messages wait and nobody leads.
-func (q *memoryQueue) callNext() {
-	if len(q.held) > 0 && !q.leader {
-		q.signal()
-	}
-}
-
-// lead waits for the head's due time, or for ctx. It may return early.
-func (q *memoryQueue) lead(ctx context.Context) {
-	q.leader = true
-	q.timer.Reset(q.held[0].due)
-	q.mu.Unlock()
 	select {
-	case <-q.timer.C():
+	case value := <-q.due:
+		return value, nil
 	case <-ctx.Done():
+		return nil, ctx.Err()
 	case <-q.done:
+		return nil, driver.ErrClosed
 	}
-	q.mu.Lock()
-	q.leader = false
-}
-
-// follow waits for a signal, or for ctx.
-func (q *memoryQueue) follow(ctx context.Context) {
-	signal := make(chan struct{}, 1)
-	q.followers = append(q.followers, signal)
-	q.mu.Unlock()
-	select {
-	case <-signal:
-	case <-ctx.Done():
-	case <-q.done:
-	}
-	q.mu.Lock()
-	if at := slices.Index(q.followers, signal); at >= 0 {
-		q.followers = slices.Delete(q.followers, at, at+1)
-	}
-}
-
-func (q *memoryQueue) closed() bool {
-	select {
-	case <-q.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// signal wakes the follower that has waited longest.
-func (q *memoryQueue) signal() {
-	if len(q.followers) == 0 {
-		return
-	}
-	q.followers[0] <- struct{}{}
-	q.followers = slices.Delete(q.followers, 0, 1)
 }
 
 // Poll returns the head if it is due.
-func (q *memoryQueue) Poll(context.Context) ([]byte, bool, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	switch {
-	case q.closed():
-		return nil, false, driver.ErrClosed
-	case len(q.held) == 0 || q.clock.Now().Before(q.held[0].due):
-		return nil, false, nil
-	}
-	return q.pop(), true, nil
+func (q *memoryQueue) Poll(context.Context) (value []byte, ok bool, err error) {
+	err = q.do(func() {
+		if ok = len(q.held) > 0 && !q.clock.Now().Before(q.held[0].due); ok {
+			value = q.held[0].value
+			heap.Pop(&q.held)
+		}
+	})
+	return value, ok, err
 }
 
 // Remove looks at every message.
-func (q *memoryQueue) Remove(_ context.Context, value []byte) (bool, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	at := slices.IndexFunc(q.held, func(item memoryItem) bool { return bytes.Equal(item.value, value) })
-	if at < 0 {
-		return false, nil
-	}
-	heap.Remove(&q.held, at)
-	return true, nil
+func (q *memoryQueue) Remove(_ context.Context, value []byte) (ok bool, err error) {
+	err = q.do(func() {
+		at := slices.IndexFunc(q.held, func(m memoryMessage) bool { return bytes.Equal(m.value, value) })
+		if ok = at >= 0; ok {
+			heap.Remove(&q.held, at)
+		}
+	})
+	return ok, err
 }
 
 // Held returns how many messages wait, due or not.
-func (q *memoryQueue) Held(context.Context) (int64, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return int64(len(q.held)), nil
+func (q *memoryQueue) Held(context.Context) (n int64, err error) {
+	err = q.do(func() { n = int64(len(q.held)) })
+	return n, err
 }
 
 // Values calls each with every message that waits.
 func (q *memoryQueue) Values(_ context.Context, each func(value []byte)) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, item := range q.held {
-		each(item.value)
-	}
-	return nil
+	return q.do(func() {
+		for _, m := range q.held {
+			each(m.value)
+		}
+	})
 }
 
-// Close wakes all takers, which return driver.ErrClosed. What is held stays readable
-// by Values until the queue is garbage.
+// Close wakes all takers, which return driver.ErrClosed.
 func (q *memoryQueue) Close() error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed() {
-		return nil
-	}
-	close(q.done)
-	q.timer.Close()
+	q.closing.Do(func() { close(q.done) })
+	<-q.ended
 	return nil
 }
 
-type memoryItem struct {
+type memoryMessage struct {
 	due   time.Time
-	order uint64
+	order int
 	value []byte
 }
 
-// memoryHeap orders by due time, and by arrival where that is equal.
-type memoryHeap []memoryItem
+// memoryHeap orders by due time, and equal due times by arrival.
+type memoryHeap []memoryMessage
 
-func (h memoryHeap) Len() int { return len(h) }
+func (h memoryHeap) Len() int      { return len(h) }
+func (h memoryHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
 func (h memoryHeap) Less(i, j int) bool {
 	if h[i].due.Equal(h[j].due) {
@@ -230,18 +176,14 @@ func (h memoryHeap) Less(i, j int) bool {
 	return h[i].due.Before(h[j].due)
 }
 
-func (h memoryHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+// Push is for container/heap.
+func (h *memoryHeap) Push(x any) { *h = append(*h, x.(memoryMessage)) } //nolint:forcetypeassert // only Offer pushes
 
-func (h *memoryHeap) Push(x any) {
-	if item, ok := x.(memoryItem); ok {
-		*h = append(*h, item)
-	}
-}
-
+// Pop is for container/heap. It lets the value go.
 func (h *memoryHeap) Pop() any {
 	last := len(*h) - 1
-	item := (*h)[last]
-	(*h)[last] = memoryItem{}
+	message := (*h)[last]
+	(*h)[last] = memoryMessage{}
 	*h = (*h)[:last]
-	return item
+	return message
 }

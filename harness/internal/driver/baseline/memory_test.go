@@ -43,7 +43,7 @@ func TestMemoryDeliversByDueTimeThenByArrival(t *testing.T) {
 	})
 }
 
-// A message due before the one the leader waits for must not wait for it.
+// A message due before the head must not wait for it.
 func TestMemoryNewHeadShortensTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := openMemory(t)
@@ -70,7 +70,7 @@ func TestMemoryNewHeadShortensTheWait(t *testing.T) {
 }
 
 // Many takers, each of which gives up now and then, take everything on time.
-func TestMemoryTakersThatGiveUpPassTheirTurnOn(t *testing.T) {
+func TestMemoryTakersThatGiveUpLoseNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const messages = 500
 		q := openMemory(t)
@@ -129,34 +129,42 @@ func TestMemoryClosedQueue(t *testing.T) {
 			require.ErrorIs(t, <-errs, driver.ErrClosed)
 		}
 		require.ErrorIs(t, q.Offer(ctx, []byte("y"), 0), driver.ErrClosed)
-		held, err := q.Held(ctx)
-		require.NoError(t, err)
-		require.EqualValues(t, 1, held)
 	})
-}
-
-func TestMemoryKeepsItsOwnCopy(t *testing.T) {
-	q := openMemory(t)
-	value := []byte("before")
-	require.NoError(t, q.Offer(t.Context(), value, 0))
-	copy(value, "after!")
-	got, err := q.Take(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "before", string(got))
-	require.NoError(t, q.Close())
 }
 
 // Restarting loses everything: it is what the others are measured against.
 func TestMemoryStartsEmpty(t *testing.T) {
-	d := Memory{Clock: clock.Runtime()}
-	first, err := d.Open(t.Context(), driver.Target{}, "q")
-	require.NoError(t, err)
-	require.NoError(t, first[0].Offer(t.Context(), []byte("x"), 0))
-	require.NoError(t, first[0].Close())
-	second, err := d.Open(t.Context(), driver.Target{}, "q")
-	require.NoError(t, err)
-	held, ok := second[0].(*memoryQueue)
-	require.True(t, ok)
-	require.Empty(t, held.held)
-	require.NoError(t, second[0].Close())
+	for range 2 {
+		q := openMemory(t)
+		held, err := q.Held(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, held)
+		value := []byte("before")
+		require.NoError(t, q.Offer(t.Context(), value, 0))
+		copy(value, "after!")
+		require.NoError(t, q.Values(t.Context(), func(v []byte) { require.Equal(t, "before", string(v)) }))
+		require.NoError(t, q.Close())
+	}
+}
+
+func TestMemoryPollsAndCancels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := openMemory(t)
+		ctx := context.Background()
+		require.NoError(t, q.Offer(ctx, []byte("soon"), time.Second))
+		require.NoError(t, q.Offer(ctx, []byte("cancelled"), time.Second))
+		for _, want := range []bool{true, false} {
+			removed, err := q.Remove(ctx, []byte("cancelled"))
+			require.NoError(t, err)
+			require.Equal(t, want, removed)
+		}
+		for _, want := range []string{"", "soon", ""} {
+			value, ok, err := q.Poll(ctx)
+			require.NoError(t, err)
+			require.Equal(t, want != "", ok)
+			require.Equal(t, want, string(value))
+			time.Sleep(time.Second)
+		}
+		require.NoError(t, q.Close())
+	})
 }

@@ -52,7 +52,7 @@ func (d DQ) Clock() clock.Clock {
 
 // Store looks at the keys of Redisson's format.
 func (d DQ) Store(conn redis.Conn, name string) store.Store {
-	return store.Keys{Conn: conn, Queue: name}
+	return store.Redisson(conn, name)
 }
 
 // Open makes one client for all the queues, and waits until their transfer tasks

@@ -167,5 +167,5 @@ func (s Spec) Open(context.Context, driver.Target, ...string) ([]driver.Queue, e
 // Store looks at the keys of Redisson's format, which a program of another kind may
 // not use.
 func (Spec) Store(conn redis.Conn, name string) store.Store {
-	return store.Keys{Conn: conn, Queue: name}
+	return store.Redisson(conn, name)
 }

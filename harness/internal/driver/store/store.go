@@ -4,6 +4,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -29,28 +30,39 @@ func Needed(d driver.Driver) bool {
 	return ok
 }
 
-// Keys is the Store of whatever keeps its messages in the keys of Redisson's format.
+// Keys are the keys of one queue. Messages move from the sets to the lists, and from a list to the next one.
 type Keys struct {
-	Conn redis.Conn
-	// Queue is the destination queue.
-	Queue string
+	Conn        redis.Conn
+	Sets, Lists []string
+	Others      []string // keys in which no message waits
 }
 
-// Held adds the lengths of the destination queue and the timeout set. The
-// pending list does not count: what is only there never comes.
-func (k Keys) Held(ctx context.Context) (int64, error) {
-	names := wire.NamesOf(k.Queue)
-	held := int64(0)
-	replies, err := k.Conn.Pipe(ctx, []any{"LLEN", names.Destination}, []any{"ZCARD", names.TimeoutSet})
-	if err != nil {
-		return 0, fmt.Errorf("length of queue %q: %w", k.Queue, err)
+// Redisson is the Store of everything that keeps its messages in the keys of Redisson's format. A message that is only
+// in the pending list never comes, and is not held.
+func Redisson(conn redis.Conn, queue string) Keys {
+	names := wire.NamesOf(queue)
+	return Keys{Conn: conn, Sets: []string{names.TimeoutSet}, Lists: []string{names.Destination}, Others: []string{names.Pending}}
+}
+
+// Held adds the lengths of the sets and lists.
+func (k Keys) Held(ctx context.Context) (held int64, err error) {
+	var calls [][]any
+	for _, set := range k.Sets {
+		calls = append(calls, []any{"ZCARD", set})
 	}
+	for _, list := range k.Lists {
+		calls = append(calls, []any{"LLEN", list})
+	}
+	replies, err := k.Conn.Pipe(ctx, calls...)
 	for _, reply := range replies {
-		n, err := reply.Int64()
-		if err != nil {
-			return 0, fmt.Errorf("length of queue %q: %w", k.Queue, err)
+		if err == nil {
+			var n int64
+			n, err = reply.Int64()
+			held += n
 		}
-		held += n
+	}
+	if err != nil {
+		return 0, fmt.Errorf("length of queue %q: %w", k.Lists[0], err)
 	}
 	return held, nil
 }
@@ -58,42 +70,45 @@ func (k Keys) Held(ctx context.Context) (int64, error) {
 // pageSize is how many values one command reads.
 const pageSize = 1000
 
-// Values reads the timeout set and then the destination queue, in that order: a
-// message that is transferred meanwhile is seen at least once.
+// Values reads the keys in the order in which messages move: one that moves meanwhile is seen at least once.
 func (k Keys) Values(ctx context.Context, each func(value []byte)) error {
-	names := wire.NamesOf(k.Queue)
-	for cursor := "0"; ; {
-		members, next, err := redis.Page(k.Conn.Do(ctx, "ZSCAN", names.TimeoutSet, cursor, "COUNT", pageSize))
-		if err != nil {
-			return fmt.Errorf("read the timeout set of queue %q: %w", k.Queue, err)
-		}
-		for i := 0; i < len(members); i += 2 { // members and scores take turns
-			each([]byte(members[i]))
-		}
-		if cursor = next; cursor == "0" {
-			break
-		}
-	}
-	for start := 0; ; start += pageSize {
-		values, err := k.Conn.Do(ctx, "LRANGE", names.Destination, start, start+pageSize-1).StringSlice()
-		if err != nil {
-			return fmt.Errorf("read queue %q: %w", k.Queue, err)
-		}
-		for _, value := range values {
-			each([]byte(value))
-		}
-		if len(values) < pageSize {
-			return nil
+	for _, set := range k.Sets {
+		for cursor := "0"; ; {
+			members, next, err := redis.Page(k.Conn.Do(ctx, "ZSCAN", set, cursor, "COUNT", pageSize))
+			if err != nil {
+				return fmt.Errorf("read the sorted set %q: %w", set, err)
+			}
+			for i := 0; i < len(members); i += 2 { // members and scores take turns
+				each([]byte(members[i]))
+			}
+			if cursor = next; cursor == "0" {
+				break
+			}
 		}
 	}
+	for _, list := range k.Lists {
+		for start := 0; ; start += pageSize {
+			values, err := k.Conn.Do(ctx, "LRANGE", list, start, start+pageSize-1).StringSlice()
+			if err != nil {
+				return fmt.Errorf("read the list %q: %w", list, err)
+			}
+			for _, value := range values {
+				each([]byte(value))
+			}
+			if len(values) < pageSize {
+				break
+			}
+		}
+	}
+	return nil
 }
 
-// Clear deletes the keys of the queue.
+// Clear deletes the keys.
 func (k Keys) Clear(ctx context.Context) error {
-	names := wire.NamesOf(k.Queue)
-	_, err := k.Conn.Pipe(ctx, []any{"DEL", names.Destination}, []any{"DEL", names.TimeoutSet}, []any{"DEL", names.Pending})
-	if err != nil {
-		return fmt.Errorf("delete the keys of queue %q: %w", k.Queue, err)
+	for _, key := range slices.Concat(k.Lists, k.Sets, k.Others) {
+		if err := k.Conn.Do(ctx, "DEL", key).Err(); err != nil {
+			return fmt.Errorf("delete %q: %w", key, err)
+		}
 	}
 	return nil
 }
