@@ -3,7 +3,9 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -11,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 )
 
 const (
@@ -83,48 +88,80 @@ func TestFlagsOnlyGetFewer(t *testing.T) {
 	}
 }
 
-// reference is docs/reference.md: each command with its text, its examples and its flags, and each flag once.
-func reference() string {
+// reference is docs/reference.md: each command with its exit codes, each flag once, the schemas, and what a scenario file has.
+func reference(t *testing.T) string {
+	t.Helper()
 	var out strings.Builder
-	out.WriteString("# Commands and flags\n\nWritten from the program by `go test ./harness/internal/cli -run Reference -args -update`.\n")
+	out.WriteString("# Commands, flags and files\n\nWritten from the program by `go test ./harness/internal/cli -run Reference -args -update`. " +
+		"`dq-bench help COMMAND` explains a command.\n\n" +
+		"Exit codes: 0 success; 99 the system under test failed; 1 the environment or an input file is broken; 2 wrong usage.\n\n" +
+		"| command | |\n|---|---|\n")
 	users := map[string][]string{}
 	eachCommand(newRootCmd(), func(cmd *cobra.Command) {
-		var flags []string
 		for _, row := range flagTable {
 			if cmd.Flags().Lookup(row.name) != nil {
 				users[row.name] = append(users[row.name], strings.TrimPrefix(cmd.CommandPath(), "dq-bench "))
-				flags = append(flags, "`--"+row.name+"`")
 			}
 		}
-		if !cmd.HasParent() || cmd.Name() == "help" {
-			return
-		}
-		fmt.Fprintf(&out, "\n## %s\n\n%s.\n", cmd.UseLine(), cmd.Short)
-		if cmd.Long != "" {
-			fmt.Fprintf(&out, "\n%s\n", cmd.Long)
-		}
-		if cmd.Example != "" {
-			fmt.Fprintf(&out, "\n```\n%s\n```\n", cmd.Example)
-		}
-		if len(flags) > 0 {
-			fmt.Fprintf(&out, "\nFlags: %s\n", strings.Join(flags, " "))
+		if cmd.HasParent() && cmd.Name() != "help" {
+			fmt.Fprintf(&out, "| `%s` | %s |\n", tableCell(strings.TrimSuffix(strings.TrimPrefix(cmd.UseLine(), "dq-bench "), " [flags]")), cmd.Short)
 		}
 	})
 	out.WriteString("\n## Flags\n\nThe environment twin of a flag is its default: `DQ_REDIS` for `--redis`. A scenario overrides it, and a flag overrides both.\n\n" +
 		"| flag | meaning | commands |\n|---|---|---|\n")
 	for _, row := range flagTable {
-		fmt.Fprintf(&out, "| `%s` | %s | %s |\n", strings.TrimSpace("--"+row.name+" "+row.arg), row.help, strings.Join(users[row.name], ", "))
+		fmt.Fprintf(&out, "| `%s` | %s | %s |\n", strings.TrimSpace("--"+row.name+" "+row.arg), tableCell(row.help), strings.Join(users[row.name], ", "))
 	}
-	out.WriteString("\nExit codes: 0 fine; 1 the environment or an input file cannot serve; 2 wrong usage; 99 the thing under test failed.\n")
+	out.WriteString("\n## JSON documents\n\n`--json` prints one document and nothing else. Names end in the unit (`_ms`, `_ns`); times are RFC 3339, due times Unix ms. " +
+		"A later version of a schema only adds fields.\n\n| command | schema |\n|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(documents)) {
+		fmt.Fprintf(&out, "| %s | [%s](schemas/%s) |\n", documents[name].command, name, schemaFile(name))
+	}
+	out.WriteString("\n## Scenarios\n\n`dq-bench run --list` shows their variants, and `dq-bench run -f NAME` runs one.\n\n| scenario | shows |\n|---|---|\n")
+	all, err := scenario.Stored()
+	require.NoError(t, err)
+	for _, s := range all {
+		fmt.Fprintf(&out, "| `%s` | %s |\n", s.Name, tableCell(s.About))
+	}
+	out.WriteString("\n## Keys of a scenario file\n\n`dq-bench run -f my.yaml` runs your own. Flags override the file. An unknown key is an error with its line.\n\n" +
+		"| key | meaning |\n|---|---|\n" +
+		"| `about`, `source` | what the scenario shows (required); its origin |\n" +
+		"| `scale` | factor for all scaled times, at most 1; the rate is divided by it. `--set scale=1` overrides it |\n" +
+		"| `driver` | implementation, if `--driver` is not given |\n" +
+		"| `slo` | objectives, such as `delivered==offered` |\n" +
+		"| `expect` | objectives on known faults of the system: each must hold, and its count is no failure |\n" +
+		"| `variants` | a list of runs with `name`, `about` and changed keys; `full: true` runs on demand only |\n")
+	for _, f := range plan.Fields {
+		if f.FlagOnly {
+			continue
+		}
+		scaled := ""
+		if f.Scaled() {
+			scaled = " (scaled)"
+		}
+		fmt.Fprintf(&out, "| `%s` | %s%s |\n", f.Key, tableCell(f.Help), scaled)
+	}
+	out.WriteString("\n## Faults\n\nA fault is `{kind, at, for, …}`; `at` counts from the first offer, and a range is drawn by `seed`. One fault acts at a time. " +
+		"Commands are names, `offer` or `take`.\n\n| kind | what breaks | needs | may lose |\n|---|---|---|---|\n")
+	for _, k := range plan.FaultKinds {
+		reach := map[plan.Reach]string{plan.Network: "a server", plan.Settings: "a server of its own", plan.ServerProcess: "a process"}[k.Reach]
+		for _, key := range slices.Concat(k.Needs, k.May) {
+			reach += ", `" + key + "`"
+		}
+		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", k.Kind, k.Help, reach, k.Loss)
+	}
 	return out.String()
 }
+
+// tableCell is text in a cell of a Markdown table.
+func tableCell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
 func TestReferenceIsCurrent(t *testing.T) {
 	const path = "../../../docs/reference.md"
 	if *updateSchemas {
-		require.NoError(t, os.WriteFile(path, []byte(reference()), 0o644))
+		require.NoError(t, os.WriteFile(path, []byte(reference(t)), 0o644))
 	}
 	is, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, reference(), string(is), "write it by: go test ./harness/internal/cli -run Reference -args -update")
+	require.Equal(t, reference(t), string(is), "write it by: go test ./harness/internal/cli -run Reference -args -update")
 }

@@ -65,7 +65,7 @@ func TestREADMEClaim(t *testing.T) {
 		}
 	}
 	var text strings.Builder
-	for _, file := range []string{"../../../README.md", "../../../docs/guides/port.md"} {
+	for _, file := range []string{"../../../README.md", "../../../docs/port.md"} {
 		content, err := os.ReadFile(file)
 		require.NoError(t, err)
 		text.Write(content)

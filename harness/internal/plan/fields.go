@@ -187,7 +187,7 @@ var Fields = []Field{
 	{
 		Key: "faults",
 		Help: "what breaks under load, a list of `{kind, at, for, …}`; `at` and `for` count from the start of the measured phase, an `at` of `2s..4s` is drawn. " +
-			"[The kinds](../fault/README.md) say what each needs besides",
+			"docs/reference.md lists the kinds",
 		Text: func(s Scenario) string { return strings.Join(s.Faults, "; ") },
 		scale: func(p *Plan, by float64) {
 			p.Faults = slices.Clone(p.Faults)
