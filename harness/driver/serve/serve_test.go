@@ -2,7 +2,6 @@ package serve_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -24,6 +23,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -200,10 +200,7 @@ func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
 	require.EqualValues(t, 500, r.Scenario.Messages)
 	require.NotEmpty(t, r.Intervals)
 	require.NotNil(t, r.Machine.Late)
-	seconds, values := 0, int64(0)
-	require.NoError(t, run.ReadLatenessLog(bytes.NewReader(result.Log.Bytes()), func(h *run.Histogram) {
-		seconds, values = seconds+1, values+h.Count()
-	}))
+	seconds, values := runtest.Logged(result.Log.Bytes())
 	require.Equal(t, len(r.Intervals), seconds, "an interval of the log for each of the run's")
 	require.EqualValues(t, 500, values)
 	require.Equal(t, []plan.Phase{plan.Warmup, plan.Measured}, phases)

@@ -23,7 +23,6 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/topology"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -44,7 +43,6 @@ func TestMain(m *testing.M) {
 //	fields FILE PATH=VALUE…      the JSON file has these values, PATH like counts.lost
 //	dq-calls-only                a driver program that cannot run a load by itself
 //	dq-fake-java                 a program that answers as JavaValues does, for DQ_JAVA
-//	claim FOLDER                 has the process of the test claim an output folder until the script ends
 //	[redis]                      a redis-server is on PATH
 //	serve [FILE]                 starts a Redis for the script and sets $REDIS to its URL and $REDIS_ADDR; FILE is its Unix socket
 //	together KIND                starts a topology, TLS, Sentinel or Cluster, and sets $REDIS to its URL; for TLS $CERTIFICATES to the folder of ca.pem, client.pem, client.key
@@ -74,7 +72,7 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "together": together, "claim": claim, "json": oneDocument, "fields": fields, "serve": serve,
+			"exits": exits, "together": together, "json": oneDocument, "fields": fields, "serve": serve,
 			"offer": offer, "subscribe": subscribe,
 			"disturb": disturb, "undisturb": undisturb, "occupy": occupy, "limit": limit, "build": buildProgram,
 		},
@@ -132,15 +130,6 @@ type fatal struct{ *testscript.TestScript }
 func (f fatal) Errorf(format string, args ...any) { f.Fatalf(format, args...) }
 
 func (fatal) FailNow() {}
-
-func claim(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: claim FOLDER")
-	}
-	tidy, err := run.ClaimFolder(ts.MkAbs(args[0]))
-	ts.Check(err)
-	ts.Defer(tidy)
-}
 
 func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 1 {

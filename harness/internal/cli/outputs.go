@@ -80,7 +80,7 @@ func (s flagSet) reported(at *[]string) {
 }
 
 // recordingsFolder makes the folder for recordings of the cases, and refuses one that holds
-// any of them, or that another process writes to. The caller calls tidy in the end, which removes the folder if nothing was
+// any of them. The caller calls tidy in the end, which removes the folder if nothing was
 // written.
 func recordingsFolder(folder string, cases []*conformance.Case) (tidy func(), err error) {
 	for _, c := range cases {
@@ -90,5 +90,5 @@ func recordingsFolder(folder string, cases []*conformance.Case) (tidy func(), er
 			return nil, fmt.Errorf("--out: %s is there already, and is kept; choose another folder, or remove it first", file)
 		}
 	}
-	return run.ClaimFolder(folder)
+	return run.PrepareFolder(folder)
 }

@@ -128,7 +128,7 @@ func alike(sets []Set, reference string, o Options) error {
 	for _, s := range sets {
 		var within run.Differences
 		for _, r := range s.Runs {
-			fields := slices.Concat(r.Configuration(), r.Circumstances())
+			fields := r.Configuration()
 			if o.Servers || o.By == "server" {
 				fields = slices.DeleteFunc(fields, run.Field.OfServer)
 			}

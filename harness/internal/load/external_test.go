@@ -1,7 +1,6 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -90,8 +90,7 @@ func TestInterruptedRedissonStillReports(t *testing.T) {
 	require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
 	require.Positive(t, r.Counts.NotDue)
 	require.Positive(t, r.Counts.Delivered)
-	logged := int64(0)
-	require.NoError(t, run.ReadLatenessLog(bytes.NewReader(result.Log.Bytes()), func(h *run.Histogram) { logged += h.Count() }))
+	_, logged := runtest.Logged(result.Log.Bytes())
 	require.Equal(t, r.Counts.Delivered, logged)
 	held, err := client.ZCard(t.Context(), "redisson_delay_queue_timeout:{own}").Result()
 	require.NoError(t, err)

@@ -1,7 +1,6 @@
 package load_test
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -85,8 +85,8 @@ func kill(t *testing.T, driverSpec string, p plan.Plan) *run.Document {
 	require.Equal(t, r.Histograms.OfferRTT.Count(), r.Histograms.ResponseTime.Count())
 	require.Equal(t, r.Histograms.OfferRTT.Count(), r.Histograms.ScheduleLag.Count())
 	require.LessOrEqual(t, c.OfferErrors, int64(p.Producers), "a producer has one offer under way")
-	logged, delivered := int64(0), int64(0)
-	require.NoError(t, run.ReadLatenessLog(bytes.NewReader(result.Log.Bytes()), func(h *run.Histogram) { logged += h.Count() }))
+	delivered := int64(0)
+	_, logged := runtest.Logged(result.Log.Bytes())
 	for _, i := range r.Intervals {
 		delivered += i.Delivered
 	}

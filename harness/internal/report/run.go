@@ -429,9 +429,6 @@ func rates(r *run.Document) Table {
 	for _, s := range steps {
 		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: run.FormatFloat(s.Rate) + "/s"}, {Text: fmt.Sprintf("%.0f/s", s.Offered)}, {Text: strconv.FormatInt(s.Dropped, 10)}, {Text: run.FormatNs(s.PastDueP50)}, {Text: run.FormatNs(s.PastDueP99)}, {Text: fmt.Sprintf("%.0f %%", 100*s.ServerCPU)}}})
 	}
-	if rate := run.RisesAt(steps); rate > 0 {
-		t.Hint = fmt.Sprintf("Past due rises at %s/s.", run.FormatFloat(rate))
-	}
 	return t
 }
 

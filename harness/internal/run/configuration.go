@@ -15,9 +15,9 @@ type Field struct{ Name, Value string }
 // OfServer reports whether it says what the server is.
 func (f Field) OfServer() bool { return f.Name == "server" || f.Name == "server_embedded" }
 
-// Configuration is what two runs must share to be compared: all that was asked
-// for, and the machine and server it ran on, but not the implementation, which
-// is what a comparison is about.
+// Configuration is what two runs must share to be compared: all that was asked for, and the server, machine and surroundings
+// that it ran in, but not the implementation, which is what a comparison is about. Machines of one size are the same here; a
+// label tells them apart.
 func (r *Document) Configuration() []Field {
 	fields := []Field{{"scenario", r.Scenario.Name}}
 	for _, f := range plan.Fields {
@@ -25,20 +25,10 @@ func (r *Document) Configuration() []Field {
 			fields = append(fields, Field{f.Key, f.Text(r.Scenario)})
 		}
 	}
-	if r.Server != nil {
-		fields = append(fields, Field{"server", strings.TrimSpace(r.Server.Product + " " + r.Server.Version)})
-		fields = append(fields, Field{"server_embedded", strconv.FormatBool(r.Server.Embedded)})
+	if s := r.Server; s != nil {
+		fields = append(fields, Field{"server", strings.TrimSpace(s.Product + " " + s.Version)}, Field{"server_embedded", strconv.FormatBool(s.Embedded)})
 	}
-	return fields
-}
-
-// Circumstances are what two runs must share besides to be compared, but not to be
-// joined: the OS, the architecture, the CPUs and GOMAXPROCS of the machine that the load came from, and where it was
-// measured. Hosts that are alike in these are the same here; a label tells them apart.
-func (r *Document) Circumstances() []Field {
-	e := r.Environment
-	var fields []Field
-	if e.OS != "" {
+	if e := r.Environment; e.OS != "" {
 		fields = append(fields, Field{"machine", fmt.Sprintf("%s/%s with %d CPUs, GOMAXPROCS %d", e.OS, e.Arch, e.CPUs, e.GOMAXPROCS)})
 	}
 	alone := "one side at a time"
@@ -67,30 +57,18 @@ func (e *DifferenceError) Error() string {
 		"), so their figures do not tell what made the difference"
 }
 
-// Differ names the fields that both have with different values. A field that
-// only one side has, as the server of a driver that needs none, is no difference.
-func Differ(a, b []Field) []string {
-	var differences []string
-	for _, x := range a {
-		for _, y := range b {
-			if x.Name == y.Name && x.Value != y.Value {
-				differences = append(differences, fmt.Sprintf("%s: %s is not %s", x.Name, x.Value, y.Value))
-			}
-		}
-	}
-	return differences
-}
-
-// Differences names what any of the runs has otherwise than the first of them that tells it: one that does not say
-// where it was measured, or on what, switches nothing off.
+// Differences names what any of the runs has otherwise than the first of them that tells it: a run that does not say where
+// it was measured, or on what, switches nothing off.
 type Differences struct{ first []Field }
 
-// Of names the fields of the next run that differ, as Differ does.
-func (d *Differences) Of(fields []Field) []string {
-	differences := Differ(d.first, fields)
+// Of names the fields of the next run that differ.
+func (d *Differences) Of(fields []Field) (differences []string) {
 	for _, f := range fields {
-		if !slices.ContainsFunc(d.first, func(first Field) bool { return first.Name == f.Name }) {
+		i := slices.IndexFunc(d.first, func(first Field) bool { return first.Name == f.Name })
+		if i < 0 {
 			d.first = append(d.first, f)
+		} else if was := d.first[i].Value; was != f.Value {
+			differences = append(differences, fmt.Sprintf("%s: %s is not %s", f.Name, was, f.Value))
 		}
 	}
 	return differences

@@ -22,18 +22,22 @@ func TestMachinesAreTheSameByTheirSize(t *testing.T) {
 	host := func(change func(*Document)) []Field {
 		r := &Document{Environment: Environment{OS: "linux", Arch: "amd64", CPUs: 2, GoVersion: "go1.26", GOMAXPROCS: 2}}
 		change(r)
-		return r.Circumstances()
+		return r.Configuration()
 	}
 	one := host(func(*Document) {})
+	differ := func(a, b []Field) []string {
+		d := Differences{a}
+		return d.Of(b)
+	}
 	for what, change := range map[string]func(*Document){
 		"OS":           func(r *Document) { r.Environment.OS = "darwin" },
 		"architecture": func(r *Document) { r.Environment.Arch = "arm64" },
 		"CPUs":         func(r *Document) { r.Environment.CPUs = 4 },
 		"GOMAXPROCS":   func(r *Document) { r.Environment.GOMAXPROCS = 1 },
 	} {
-		require.Len(t, Differ(one, host(change)), 1, what)
+		require.Len(t, differ(one, host(change)), 1, what)
 	}
-	require.Empty(t, Differ(one, host(func(r *Document) {
+	require.Empty(t, differ(one, host(func(r *Document) {
 		r.Environment.GoVersion, r.Labels = "go1.27", map[string]string{"host": "b"}
 	})))
 }

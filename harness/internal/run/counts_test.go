@@ -38,11 +38,6 @@ func TestCountsAddUp(t *testing.T) {
 		require.EqualValues(t, 2*(i+1), row.Of(sum), row.Name)
 	}
 	require.Equal(t, a.Lost+a.Unknown+a.Duplicate+a.Early+a.Revived+a.Corrupt, a.Faults())
-	require.False(t, a.negative())
-	require.False(t, a.beyond(maxCount))
-	require.True(t, Counts{Early: maxCount + 1}.beyond(maxCount))
-	a.Foreign = -1
-	require.True(t, a.negative())
 }
 
 // What never came and what could not be offered is wrong, too.

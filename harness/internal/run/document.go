@@ -1,14 +1,12 @@
-// Package run answers: what was seen?
+// Package run reads, writes and judges run files.
 //
-// A Document is one run file: what was run, where, and what came out. The package
-// counts and records, judges validity and objectives, and reads and writes files. It shows nothing to people and compares
-// nothing; it knows nothing of Redis and starts nothing.
+// A Document is one run file: what was run, where, and what came out. The package shows nothing to people, compares
+// nothing, and starts nothing.
 package run
 
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
@@ -17,15 +15,15 @@ import (
 // Schema is the schema of the run files this package writes.
 const Schema = "dq-bench/run/v1"
 
-// Document is one run file: what was run, where, and what came out.
+// Document is one run file. Fields that older files lack are empty there.
 type Document struct {
 	Schema string `json:"schema"`
 	Tool   Tool   `json:"tool"`
 	// RunID is the eight hex digits that every payload of the run carries.
 	RunID  string `json:"run_id"`
 	Driver Driver `json:"driver"`
-	// Format is Redisson where all implementations keep due times as it does, in whole
-	// milliseconds: then PastDue is what is judged, and else Lateness.
+	// Format is Redisson where all implementations keep due times in whole milliseconds, as Redisson does: then PastDue is
+	// judged, and else Lateness.
 	Format Format `json:"format,omitempty"`
 	// Server is missing for a driver that needs none.
 	Server      *Server     `json:"server,omitempty"`
@@ -34,63 +32,55 @@ type Document struct {
 	// Beside is missing for a run that had the machine to itself.
 	Beside *Beside           `json:"beside,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
-	// Started is when the measured phase began; ElapsedSeconds lie between it
-	// and the end of the drain.
+	// Started is when the measured phase began; ElapsedSeconds lie between it and the end of the drain.
 	Started        time.Time  `json:"started"`
 	ElapsedSeconds float64    `json:"elapsed_seconds"`
 	Counts         Counts     `json:"counts"`
 	Histograms     Histograms `json:"histograms"`
 	Intervals      []Interval `json:"intervals"`
-	// Faults is missing where nothing was made to break.
+	// Faults is missing where nothing was made to break, Warmup where there was none.
 	Faults *Faults `json:"faults,omitempty"`
-	// Warmup is missing where there was none.
 	Warmup *Warmup `json:"warmup,omitempty"`
-	// ToolUsage is of dq-bench itself, ProgramUsage of the program that ran the
-	// implementation, where it tells.
+	// ToolUsage is of dq-bench itself, ProgramUsage of the programs that ran the implementation.
 	ToolUsage    *ToolUsage `json:"tool_usage,omitempty"`
 	ProgramUsage *ToolUsage `json:"program_usage,omitempty"`
-	// Machine is missing in files of before it was watched, and where several were merged.
-	Machine *Machine `json:"machine,omitempty"`
+	Machine      *Machine   `json:"machine,omitempty"`
 	// ServerStats is missing where the server does not tell.
 	ServerStats *ServerStats `json:"server_stats,omitempty"`
-	// SLO is empty if no objective was set.
+	// SLO has an outcome for each objective.
 	SLO []Objective `json:"slo"`
 	// Interrupted says that the offers were stopped before the end.
 	Interrupted bool `json:"interrupted"`
 	// ServerGone says since when the server was gone, where the run was given up for that.
-	ServerGone string `json:"server_gone,omitempty"`
-	// Validity is missing in files of before it was judged.
-	Validity *Validity `json:"validity,omitempty"`
-	// Measured says where the figures were taken; empty in files of before it was
-	// written down.
-	Measured Measured `json:"measured,omitempty"`
-	Verdict  Verdict  `json:"verdict"`
+	ServerGone string    `json:"server_gone,omitempty"`
+	Validity   *Validity `json:"validity,omitempty"`
+	Measured   Measured  `json:"measured,omitempty"`
+	Verdict    Verdict   `json:"verdict"`
 	// Notes are what a reader of the figures should know besides.
 	Notes []string `json:"notes,omitempty"`
 	// Workers is how many run files an older version merged into this one; 0 for others.
 	Workers int `json:"workers,omitempty"`
 	// Agents is how many agents on other hosts made the load; 0 for one of this host.
 	Agents int `json:"agents,omitempty"`
-	// AgentFaults are what agents did against the protocol. From the second on in which one is
-	// gone, what it left open is unknown.
+	// AgentFaults are what agents did against the protocol. Once an agent is gone, the fate of its messages is unknown.
 	AgentFaults []AgentFault `json:"agent_faults,omitempty"`
-	// Offers says why offers left late; missing in files of before it was told.
-	Offers *Offers `json:"offers,omitempty"`
-	// Order is missing in files of before it was looked at.
-	Order *Order `json:"order,omitempty"`
+	Offers      *Offers      `json:"offers,omitempty"`
+	Order       *Order       `json:"order,omitempty"`
 
 	// file is where the run was read from.
 	file string
 }
 
+// Path is where the run was read from, empty if it was not.
+func (r *Document) Path() string { return r.file }
+
 // Format is how due times are kept.
 type Format string
 
-// RedissonFormat is that of RDelayedQueue.
+// RedissonFormat is the format of RDelayedQueue.
 const RedissonFormat Format = "redisson"
 
-// Late is the distribution that the run is judged by, and its name in objectives:
-// past_due or lateness.
+// Late is the distribution that the run is judged by, and its name in objectives: past_due or lateness.
 func (r *Document) Late() (name string, h *Histogram) {
 	if h := r.Histograms.PastDue; r.Format == RedissonFormat && h != nil && h.Count() == r.Histograms.Lateness.Count() {
 		return "past_due", h
@@ -98,12 +88,11 @@ func (r *Document) Late() (name string, h *Histogram) {
 	return "lateness", r.Histograms.Lateness
 }
 
-// LateOf names the distribution that several runs are judged by beside each other:
-// past_due where each of them is, else lateness, which every run has.
+// LateOf names the distribution that several runs are judged by beside each other: past_due where each of them is.
 func LateOf(runs []*Document) string {
 	for _, r := range runs {
 		if name, _ := r.Late(); name != "past_due" {
-			return "lateness"
+			return name
 		}
 	}
 	return "past_due"
@@ -112,15 +101,11 @@ func LateOf(runs []*Document) string {
 // Measured is where the clocks of a run were read.
 type Measured string
 
-// The places. The first two are alike, for the clocks are read beside the implementation;
-// figures over the protocol are not comparable with them: the way to the program and back
-// is part of what is measured.
+// The places. In the first two the clocks are read beside the implementation. Over the protocol, as old files have it, the
+// way to the program and back is part of every figure.
 const (
-	// InProcess: the implementation ran in the process of dq-bench.
-	InProcess Measured = "in-process"
-	// InProgram: a program ran the whole plan by itself.
-	InProgram Measured = "in-program"
-	// OverProtocol: each call went to a program and back as a line of JSON.
+	InProcess    Measured = "in-process"
+	InProgram    Measured = "in-program"
 	OverProtocol Measured = "over-protocol"
 )
 
@@ -150,13 +135,12 @@ type Server struct {
 	Version  string `json:"version"`
 	How      string `json:"how"`
 	Embedded bool   `json:"embedded"`
-	// Address is host:port of a server that ran already: that of the first node of a Cluster, and behind sentinels of
-	// the master at the start. Missing for one that was started for the run, and in files of before it was written down.
+	// Address is host:port of a server that ran already: the first node of a Cluster, and behind sentinels the master at
+	// the start. Missing for a server that was started for the run.
 	Address string `json:"address,omitempty"`
 }
 
-// ServerText names the server in a few words. The embedded one is marked: it is
-// an imitation, and its figures say nothing about a real server.
+// ServerText names the server in a few words. The figures of the embedded one say nothing about a real server.
 func (r *Document) ServerText() string {
 	switch s := r.Server; {
 	case s == nil:
@@ -168,7 +152,7 @@ func (r *Document) ServerText() string {
 	}
 }
 
-// ServerAddress is that of the server, empty where the document has none.
+// ServerAddress is the address of the server, empty where the document has none.
 func (r *Document) ServerAddress() string {
 	if r.Server == nil {
 		return ""
@@ -186,41 +170,35 @@ type Environment struct {
 	CPUs       int    `json:"cpus"`
 	GoVersion  string `json:"go_version"`
 	GOMAXPROCS int    `json:"gomaxprocs"`
-	// ClockOffsetNs is the server's clock minus this machine's, off by at most
-	// ClockErrorNs, half the round trip of asking. No figure is corrected by it. It
-	// is missing where it was not measured.
+	// ClockOffsetNs is the server's clock minus this machine's, off by at most ClockErrorNs, half the round trip of
+	// asking. No figure is corrected by it.
 	ClockOffsetNs *int64 `json:"clock_offset_ns,omitempty"`
 	ClockErrorNs  int64  `json:"clock_error_ns,omitempty"`
 }
 
-// EarlyTolerance is how early a delivery may be: due times are whole
-// milliseconds on the wire, so anything up to it is the format's resolution.
+// EarlyTolerance is how early a delivery may be: due times are whole milliseconds on the wire.
 const EarlyTolerance = time.Millisecond
 
 // Histograms are the distributions of a run.
 type Histograms struct {
 	// Lateness is delivered − due.
 	Lateness *Histogram `json:"lateness"`
-	// PastDue is delivered − the due instant cut to its millisecond, which is the score
-	// in Redis; missing in files of before it was measured.
+	// PastDue is delivered − the due instant cut to its millisecond, which is the score in Redis.
 	PastDue *Histogram `json:"past_due,omitempty"`
 	// OfferRTT is how long an offer took, confirmed or not.
 	OfferRTT *Histogram `json:"offer_rtt"`
-	// ResponseTime is the offer's end − its intended instant: RTT and schedule lag of one
-	// offer together. Missing in files of before it was measured.
+	// ResponseTime is the offer's end − its intended instant: RTT and schedule lag of one offer together.
 	ResponseTime *Histogram `json:"response_time,omitempty"`
 	// ScheduleLag is actual − intended send instant.
 	ScheduleLag *Histogram `json:"schedule_lag"`
-	// RemoveRTT is how long a cancellation took; missing where none was.
+	// RemoveRTT is how long a cancellation took; missing where no message was cancelled.
 	RemoveRTT *Histogram `json:"remove_rtt,omitempty"`
 }
 
 // NewHistograms returns those that every run has, empty.
 func NewHistograms() Histograms {
-	return Histograms{
-		Lateness: NewHistogram(TotalDigits), PastDue: NewHistogram(TotalDigits),
-		OfferRTT: NewHistogram(TotalDigits), ResponseTime: NewHistogram(TotalDigits), ScheduleLag: NewHistogram(TotalDigits),
-	}
+	h := func() *Histogram { return NewHistogram(TotalDigits) }
+	return Histograms{Lateness: h(), PastDue: h(), OfferRTT: h(), ResponseTime: h(), ScheduleLag: h()}
 }
 
 // NamedHistogram is a histogram and what people call it.
@@ -229,42 +207,77 @@ type NamedHistogram struct {
 	H    *Histogram
 }
 
-// Rows lists the histograms in the order that they are shown in.
-func (h Histograms) Rows() []NamedHistogram {
-	all := []NamedHistogram{
-		{"lateness", h.Lateness}, {"past due", h.PastDue}, {"offer RTT", h.OfferRTT}, {"response time", h.ResponseTime},
-		{"schedule lag", h.ScheduleLag}, {"remove RTT", h.RemoveRTT},
+// distributions has a row for each field of Histograms, in the order that they are shown in: its name in objectives,
+// and for people.
+var distributions = []struct {
+	metric, name string
+	in           func(*Histograms) **Histogram
+}{
+	{"lateness", "lateness", func(h *Histograms) **Histogram { return &h.Lateness }},
+	{"past_due", "past due", func(h *Histograms) **Histogram { return &h.PastDue }},
+	{"offer_rtt", "offer RTT", func(h *Histograms) **Histogram { return &h.OfferRTT }},
+	{"response_time", "response time", func(h *Histograms) **Histogram { return &h.ResponseTime }},
+	{"schedule_lag", "schedule lag", func(h *Histograms) **Histogram { return &h.ScheduleLag }},
+	{"remove_rtt", "remove RTT", func(h *Histograms) **Histogram { return &h.RemoveRTT }},
+}
+
+// Rows lists the histograms that there are, in the order that they are shown in.
+func (h Histograms) Rows() (rows []NamedHistogram) {
+	for _, d := range distributions {
+		if of := *d.in(&h); of != nil {
+			rows = append(rows, NamedHistogram{d.name, of})
+		}
 	}
-	return slices.DeleteFunc(all, func(n NamedHistogram) bool { return n.H == nil })
+	return rows
 }
 
-// Beside is what was measured at the same time: one run of each side, all begun at one
-// instant and each on a server of its own.
+// Histogram returns a histogram by its name in objectives; nil for another name, and where the run has none.
+func (h *Histograms) Histogram(metric string) *Histogram {
+	for _, d := range distributions {
+		if d.metric == metric {
+			return *d.in(h)
+		}
+	}
+	return nil
+}
+
+// Add adds the histograms of another part of a run.
+func (h *Histograms) Add(part Histograms) error {
+	var errs []error
+	for _, d := range distributions {
+		into, from := d.in(h), *d.in(&part)
+		if *into == nil && from != nil {
+			*into = NewHistogram(TotalDigits)
+		}
+		errs = append(errs, (*into).Merge(from))
+	}
+	return errors.Join(errs...)
+}
+
+// Beside is what was measured at the same time: one run of each side, all begun at one instant and each on a server of
+// its own.
 type Beside struct {
-	// Block is the same in all of them, and in no other run.
+	// Block is the same in all of them, and in no other run; Sides is how many there were, 2 or more.
 	Block string `json:"block"`
-	// Sides is how many there were, 2 or more.
-	Sides int `json:"sides"`
+	Sides int    `json:"sides"`
 }
 
-// Interval is one second of the measured phase, its drain included. Lateness is
-// in ns, of the messages delivered in it, 0 if there were none.
+// Interval is one second of the measured phase, its drain included. Lateness is in ns, of the messages delivered in it,
+// 0 if there were none.
 type Interval struct {
 	// Second is the end of the interval in seconds after Started.
 	Second    float64 `json:"second"`
 	Offered   int64   `json:"offered"`
 	Delivered int64   `json:"delivered"`
 	// Pending is how many confirmed messages were not delivered at its end.
-	Pending int64 `json:"pending"`
-	P50     int64 `json:"lateness_p50"`
-	P99     int64 `json:"lateness_p99"`
-	Max     int64 `json:"lateness_max"`
-	// The same of past due.
+	Pending    int64 `json:"pending"`
+	P50        int64 `json:"lateness_p50"`
+	P99        int64 `json:"lateness_p99"`
+	Max        int64 `json:"lateness_max"`
 	PastDueP50 int64 `json:"past_due_p50"`
 	PastDueP99 int64 `json:"past_due_p99"`
 	PastDueMax int64 `json:"past_due_max"`
-	// HiccupNs is for how long the machine did not run in it what was due: the part of
-	// Machine.Hiccups that fell into it.
+	// HiccupNs is the part of Machine.Hiccups that fell into it.
 	HiccupNs int64 `json:"hiccup_ns,omitempty"`
 	// Unsent is how many offers of it were dropped, Inversions how many messages came out of order.
 	Unsent     int64 `json:"unsent,omitempty"`
@@ -283,8 +296,7 @@ type AgentFault struct {
 	Text   string  `json:"text"`
 }
 
-// Offers is what became of the offers that left late by more than the plan's limit, and whose fault
-// that is.
+// Offers says how many offers left late by more than the plan's limit, and whose fault that is.
 type Offers struct {
 	// LateForSystem waited for a free sender, while all senders waited for answers.
 	LateForSystem int64 `json:"late_for_system"`
@@ -306,58 +318,160 @@ type Order struct {
 
 // Warmup is how the warm-up went.
 type Warmup struct {
-	// Seconds is how long messages were offered; Warm says that lateness and round trip
-	// stood still at its end. It is false for a warm-up whose length was fixed, which is
-	// not judged.
+	// Seconds is how long messages were offered; Warm says that lateness and round trip stood still at its end.
 	Seconds float64 `json:"seconds"`
 	Warm    bool    `json:"warm"`
-	// Fixed says that its length was given.
+	// Fixed says that its length was given; then Warm is not judged.
 	Fixed bool `json:"fixed,omitempty"`
 	// Lost and Pending are messages of it that never came; Pending are still held.
 	Lost    int64 `json:"lost,omitempty"`
 	Pending int64 `json:"pending,omitempty"`
 }
 
+// Machine is how the machine that dq-bench ran on behaved in the measured phase.
+type Machine struct {
+	Hiccups Hiccups `json:"hiccups"`
+	// Late is missing where an implementation does not tell when its messages came.
+	Late *LateMessages `json:"late,omitempty"`
+	// StealSeconds is processor time that the hypervisor gave to others, over all processors; missing where the kernel
+	// does not tell.
+	StealSeconds *float64 `json:"steal_seconds,omitempty"`
+	// BusyShare is how much of the time of all processors was taken while messages were offered, steal included; 0
+	// where the kernel does not tell.
+	BusyShare float64 `json:"busy_share,omitempty"`
+}
+
+// HiccupBound is by how much a sleep must last too long to be a hiccup, and LateBound by how much a message must be
+// past due to be late.
+const (
+	HiccupBound = time.Millisecond
+	LateBound   = time.Millisecond
+)
+
+// Hiccups are the times in which the machine did not run what was due: a goroutine that only sleeps, a millisecond at a
+// time, was woken too late. Another program, the hypervisor or the collector of dq-bench may be the reason.
+type Hiccups struct {
+	Count     int64 `json:"count"`
+	TotalNs   int64 `json:"total_ns"`
+	LongestNs int64 `json:"longest_ns"`
+	// Share is the part of the measured phase that they fill.
+	Share float64 `json:"share"`
+	// P99Ns bounds the delay of 99 of 100 instants of the phase.
+	P99Ns int64 `json:"p99_ns"`
+}
+
+// LateMessages are the latest hundredth of the deliveries, as far as they were late.
+type LateMessages struct {
+	Messages int64 `json:"messages"`
+	// InHiccups is how many of them the machine held up: hiccups fill at least half of the time from the due instant to
+	// the delivery.
+	InHiccups int64 `json:"in_hiccups"`
+}
+
+// ToolUsage is what a process used in the measured phase.
+type ToolUsage struct {
+	CPUSeconds float64 `json:"cpu_seconds"`
+	// CPUShare is how much of the time of all its processors it used while messages were offered, from 0 to 1; 0 where
+	// that is not known.
+	CPUShare       float64 `json:"cpu_share,omitempty"`
+	GCPauseSeconds float64 `json:"gc_pause_seconds"`
+	// SchedulingP99 is how long a goroutine that could run waited for a processor, in ns; 0 where that is not known.
+	SchedulingP99 int64 `json:"scheduling_p99_ns,omitempty"`
+}
+
+// ServerStats is what the server did in the measured phase, drain included, for all its clients.
+type ServerStats struct {
+	// TransferCalls counts zrangebyscore, which each transfer script calls once.
+	TransferCalls           int64   `json:"transfer_calls"`
+	TransferCallsPerMessage float64 `json:"transfer_calls_per_message"`
+	Commands                int64   `json:"commands"`
+	CPUSeconds              float64 `json:"cpu_seconds"`
+	// CPUShare is how much of the time of one processor the server used while messages were offered, of several masters
+	// the busiest. It may be above 1, and is 0 where that is not known.
+	CPUShare float64 `json:"cpu_share,omitempty"`
+	// SlowCommands is how many the server put into its slow log; missing where it cannot be read.
+	SlowCommands *int64 `json:"slow_commands,omitempty"`
+}
+
+// Faults accounts for the messages of a run in which something was made to break.
+type Faults struct {
+	// Events are what broke, in the order it did.
+	Events []FaultEvent `json:"events"`
+	// Of the Offered, Acknowledged were confirmed, and Refused were answered by an error which says that nothing was
+	// queued. The fate of the Uncertain is unknown to the producer; UncertainCame of them were delivered.
+	Offered       int64 `json:"offered"`
+	Acknowledged  int64 `json:"acknowledged"`
+	Refused       int64 `json:"refused"`
+	Uncertain     int64 `json:"uncertain"`
+	UncertainCame int64 `json:"uncertain_came"`
+	// Lost were acknowledged, never came, and are nowhere. No event accounts for LostBeyond of them.
+	Lost       int64 `json:"lost"`
+	LostBeyond int64 `json:"lost_beyond"`
+	// Duplicate counts deliveries beyond the first of a message.
+	Duplicate int64 `json:"duplicate"`
+	// Early came more than EarlyTolerance before they were due. No wrong clock accounts for EarlyBeyond of them.
+	Early       int64 `json:"early,omitempty"`
+	EarlyBeyond int64 `json:"early_beyond,omitempty"`
+	// Postponed are still held at the end, for they were offered while a clock was ahead.
+	Postponed int64 `json:"postponed,omitempty"`
+}
+
+// FaultEvent is one thing that broke.
+type FaultEvent struct {
+	// Kind is the word of the scenario for it, Text what was asked for.
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+	// From and To are when it began and ended, in seconds after Document.Started.
+	From float64 `json:"from"`
+	To   float64 `json:"to"`
+	// Times is how often it happened, as far as that is counted.
+	Times int `json:"times,omitempty"`
+	// MayLose says which acknowledged messages no client could have kept.
+	MayLose string `json:"may_lose"`
+	// ResumedNs is how long after its end the next message came, within OnTime after its due instant and not early;
+	// missing if none did.
+	ResumedNs *int64 `json:"resumed_ns,omitempty"`
+	// Error says why it did not happen as asked for; empty if it did.
+	Error string `json:"error,omitempty"`
+}
+
+// OnTime is how late a delivery may be that shows that deliveries have resumed.
+const OnTime = 100 * time.Millisecond
+
+// Resumed is the longest time from an event's end to the next delivery on time; ok is false if after one none came.
+func (f *Faults) Resumed() (longest time.Duration, ok bool) {
+	for _, e := range f.Events {
+		if e.ResumedNs == nil {
+			return 0, false
+		}
+		longest = max(longest, time.Duration(*e.ResumedNs))
+	}
+	return longest, true
+}
+
+// ResumedText is "after 12 ms", or "never".
+func (e FaultEvent) ResumedText() string {
+	if e.ResumedNs == nil {
+		return "never"
+	}
+	return "after " + FormatNs(*e.ResumedNs)
+}
+
+// Validity says whether the load that was asked for was made, as far as that is up to the tool and its machine. If it
+// was not, the figures say nothing about the implementation: the run is neither passed nor compared. Where the system
+// under test held the load up, the run is valid and failed.
+type Validity struct {
+	Valid bool `json:"valid"`
+	// Reasons say what was not as asked for, the cause first; empty where the run is valid.
+	Reasons []string `json:"reasons"`
+}
+
+// Valid reports whether the load was made, as far as the file tells.
+func (r *Document) Valid() bool { return r.Validity == nil || r.Validity.Valid }
+
 // Verdict is the judgement on a run.
 type Verdict struct {
-	// Passed is false if the run is invalid, if a message was lost, duplicated or
-	// early, if one that was due never came, if an offer failed, nothing was accepted
-	// though nobody interrupted the offers, or an objective was missed.
-	Passed bool `json:"passed"`
-	// Text is the judgement in one sentence.
-	Text string `json:"text"`
-}
-
-// Add adds the histograms of another part of a run.
-func (h *Histograms) Add(part Histograms) error {
-	var errs []error
-	for _, pair := range []struct {
-		into **Histogram
-		from *Histogram
-	}{
-		{&h.Lateness, part.Lateness}, {&h.PastDue, part.PastDue}, {&h.OfferRTT, part.OfferRTT},
-		{&h.ResponseTime, part.ResponseTime}, {&h.ScheduleLag, part.ScheduleLag}, {&h.RemoveRTT, part.RemoveRTT},
-	} {
-		if pair.from == nil {
-			continue
-		}
-		if *pair.into == nil {
-			*pair.into = NewHistogram(TotalDigits)
-		}
-		errs = append(errs, (*pair.into).Merge(pair.from))
-	}
-	return errors.Join(errs...)
-}
-
-// Wrong is how many messages were treated wrongly, did not come although they were due, or could not be offered. An
-// interrupted run may leave some that are due.
-func (r *Document) Wrong() int64 {
-	n := r.Counts.Faults() + r.Counts.OfferErrors
-	if !r.Interrupted {
-		n += r.Counts.Pending - r.Counts.NotDue
-		if r.Faults != nil {
-			n -= r.Faults.Postponed
-		}
-	}
-	return n
+	// Passed is the answer, Text the judgement in one sentence.
+	Passed bool   `json:"passed"`
+	Text   string `json:"text"`
 }

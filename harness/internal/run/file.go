@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,18 +10,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Names of the files of one run.
 const (
-	File           = "run.json"
-	LogFile        = "lateness.hlog"
-	SpectrumFile   = "lateness.hgrm"
+	File         = "run.json"
+	LogFile      = "lateness.hlog"
+	SpectrumFile = "lateness.hgrm"
+
 	schemaPrefix   = "dq-bench/run/v"
 	maxRunFileSize = 64 << 20
-	maxLogFileSize = 1 << 30
 	maxCount       = 1e13 // a year at 300,000 a second; the sum over 100,000 runs is still a number
 )
 
@@ -32,25 +36,24 @@ func (e *BesideError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *BesideError) Unwrap() error { return e.Err }
 
-// WriteFolder writes the files of a run to folder, which must exist: run.json, and then
-// lateness.hgrm and, unless log is nil, lateness.hlog. Each file appears whole or not
-// at all; run.json never in place of one that is there. Its error is a *BesideError if only
-// the others are missing.
+// WriteFolder writes the files of a run to folder, which must exist: run.json, and then lateness.hgrm and, unless log is
+// nil, lateness.hlog. Each file appears whole or not at all; run.json never in place of another. Its error is a *BesideError
+// if only the others are missing.
 func WriteFolder(folder string, r *Document, log *LatenessLog) error {
-	if err := CheckUnused(folder); err != nil {
-		return err
-	}
 	data, err := r.Encode()
 	if err != nil {
 		return err
 	}
-	if err := writeAs(filepath.Join(folder, File), data, moveNew); err != nil {
+	file := filepath.Join(folder, File)
+	if _, err := os.Lstat(file); err == nil {
+		return fmt.Errorf("%s is there already, of another run, and is kept", file)
+	}
+	if err := writeAs(file, data, moveNew); err != nil {
 		return err
 	}
-	var spectrum bytes.Buffer
-	err = WriteSpectrum(&spectrum, r.Histograms.Lateness)
+	spectrum, err := r.Histograms.Lateness.spectrum()
 	if err == nil {
-		err = WriteWhole(filepath.Join(folder, SpectrumFile), spectrum.Bytes())
+		err = WriteWhole(filepath.Join(folder, SpectrumFile), spectrum)
 	}
 	if err == nil && log != nil {
 		err = WriteWhole(filepath.Join(folder, LogFile), log.Bytes())
@@ -105,24 +108,23 @@ func writeAs(path string, data []byte, move func(from, to string) error) error {
 	return nil
 }
 
-// ReadFile reads and checks one run file. What is no regular file, such as a FIFO that
-// nobody writes to, is not opened.
+// ReadFile reads and checks one run file. What is no regular file, such as a FIFO without a writer, is not opened.
 func ReadFile(path string) (*Document, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("run file: %w", err)
+		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("run file %s: expected a regular file, got %s", path, kindOf(info.Mode()))
+		return nil, fmt.Errorf("%s: expected a regular file, got %s", path, kindOf(info.Mode()))
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("run file: %w", err)
+		return nil, err
 	}
 	defer file.Close()
 	r, err := Decode(file)
 	if err != nil {
-		return nil, fmt.Errorf("run file %s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	r.file = path
 	return r, nil
@@ -138,11 +140,8 @@ func kindOf(mode fs.FileMode) string {
 	return "a device or socket"
 }
 
-// Path is where the run was read from, empty if it was not.
-func (r *Document) Path() string { return r.file }
-
-// Decode reads and checks one run file. Unknown fields are ignored, so that a
-// newer program may add some under the same schema.
+// Decode reads and checks one run file. Unknown fields are ignored, so that a newer program may add some under the same
+// schema. The words of the file are made inert: it may be from elsewhere.
 func Decode(source io.Reader) (*Document, error) {
 	data, err := io.ReadAll(io.LimitReader(source, maxRunFileSize+1))
 	if err != nil {
@@ -158,8 +157,11 @@ func Decode(source io.Reader) (*Document, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, fmt.Errorf("damaged: %w", err)
 	}
-	r.oneLine()
-	return &r, r.check()
+	inert(reflect.ValueOf(&r).Elem())
+	if err := r.check(); err != nil {
+		return nil, fmt.Errorf("damaged: %w", err)
+	}
+	return &r, nil
 }
 
 func checkSchema(data []byte) error {
@@ -182,56 +184,195 @@ func checkSchema(data []byte) error {
 	}
 }
 
-// clean reports whether the file has nothing that a run could fail for.
-func (r *Document) clean() bool {
-	c := r.Counts
-	wrong := c.Faults() + c.OfferErrors + c.Pending - c.NotDue + c.Foreign + int64(len(r.AgentFaults))
-	return wrong == 0 && c.Offered > 0 && r.Valid() && r.Faults == nil && !r.heldUp() && (r.Warmup == nil || r.Warmup.Lost == 0) &&
-		!slices.ContainsFunc(r.SLO, func(o Objective) bool { return !o.Met })
+// inert takes out of all strings within v whatever would act on a terminal, or look like another line.
+func inert(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString(text.Line(v.String()))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			inert(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			inert(v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			inert(v.Index(i))
+		}
+	case reflect.Map:
+		if words, ok := v.Interface().(map[string]string); ok {
+			for key, value := range words {
+				delete(words, key)
+				words[text.Line(key)] = text.Line(value)
+			}
+		}
+	}
 }
 
 // check refuses a file whose figures cannot have come from one run.
 func (r *Document) check() error {
-	for name, h := range map[string]*Histogram{
-		"lateness": r.Histograms.Lateness, "offer_rtt": r.Histograms.OfferRTT, "schedule_lag": r.Histograms.ScheduleLag,
-	} {
-		if h == nil {
-			return fmt.Errorf("damaged: histogram %s is missing", name)
+	c, h := r.Counts, r.Histograms
+	if h.Lateness == nil || h.OfferRTT == nil || h.ScheduleLag == nil {
+		return errors.New("histogram lateness, offer_rtt or schedule_lag is missing")
+	}
+	for _, count := range AllCounts {
+		if n := count.Of(c); n < 0 || n > maxCount {
+			return fmt.Errorf("expected counts from 0 to %d, got %s %d", int64(maxCount), count.Name, n)
 		}
 	}
-	c := r.Counts
-	if c.negative() {
-		return fmt.Errorf("damaged: a negative count in %+v", c)
+	if s := r.ServerStats; s != nil {
+		for _, v := range []float64{float64(s.TransferCalls), s.TransferCallsPerMessage, float64(s.Commands), s.CPUSeconds, s.CPUShare} {
+			if v < 0 || v > maxCount {
+				return fmt.Errorf("expected server statistics from 0 to %d, got %v", int64(maxCount), v)
+			}
+		}
 	}
-	if c.beyond(maxCount) {
-		return fmt.Errorf("damaged: a count above %d in %+v", int64(maxCount), c)
-	}
-	if c.NotDue > c.Pending {
-		return fmt.Errorf("damaged: %d messages pending, but %d of them not due", c.Pending, c.NotDue)
-	}
-	if c.Delivered+c.Lost+c.Unknown+c.Pending+c.Removed > c.Offered {
-		return fmt.Errorf("damaged: %d messages offered, but %d delivered, %d lost, %d unknown, %d pending, %d removed",
-			c.Offered, c.Delivered, c.Lost, c.Unknown, c.Pending, c.Removed)
-	}
-	if err := r.ServerStats.check(); err != nil {
-		return err
-	}
-	if r.Verdict.Passed && (len(r.AgentFaults) > 0 || slices.ContainsFunc(r.SLO, func(o Objective) bool { return !o.Met })) {
-		return fmt.Errorf("damaged: the verdict is passed, though an objective is missed or an agent failed")
-	}
-	if !r.Verdict.Passed && r.Verdict.Text != "" && r.clean() {
-		return fmt.Errorf("damaged: the verdict is not passed, though nothing is wrong: %.80q", r.Verdict.Text)
-	}
-	if r.Started.IsZero() {
-		return errors.New("damaged: it does not say when it was started")
-	}
-	// Of a message that two workers took, each has a value.
-	n, again := r.Histograms.Lateness.Count(), int64(0)
+	// Of a message that two workers of an older version took, each has a value.
+	values, again := h.Lateness.Count(), int64(0)
 	if r.Workers > 1 {
 		again = c.Duplicate
 	}
-	if n < c.Delivered || n > c.Delivered+again {
-		return fmt.Errorf("damaged: %d messages delivered, but %d values of lateness", c.Delivered, n)
+	missed := slices.ContainsFunc(r.SLO, func(o Objective) bool { return !o.Met })
+	switch {
+	case c.NotDue > c.Pending:
+		return fmt.Errorf("%d messages pending, but %d of them not due", c.Pending, c.NotDue)
+	case c.Delivered+c.Lost+c.Unknown+c.Pending+c.Removed > c.Offered:
+		return fmt.Errorf("%d messages offered, but %d delivered, %d lost, %d unknown, %d pending, %d removed",
+			c.Offered, c.Delivered, c.Lost, c.Unknown, c.Pending, c.Removed)
+	case values < c.Delivered || values > c.Delivered+again:
+		return fmt.Errorf("%d messages delivered, but %d values of lateness", c.Delivered, values)
+	case r.Verdict.Passed && (len(r.AgentFaults) > 0 || missed):
+		return errors.New("the verdict is passed, though an objective is missed or an agent failed")
+	case !r.Verdict.Passed && r.Verdict.Text != "" && !missed && r.clean():
+		return fmt.Errorf("the verdict is not passed, though nothing is wrong: %.80q", r.Verdict.Text)
+	case r.Started.IsZero():
+		return errors.New("it does not say when it was started")
 	}
 	return nil
+}
+
+// clean reports whether the file has nothing, but for objectives, that a run could fail for.
+func (r *Document) clean() bool {
+	c := r.Counts
+	wrong := c.Faults() + c.OfferErrors + c.Pending - c.NotDue + c.Foreign + int64(len(r.AgentFaults))
+	return wrong == 0 && c.Offered > 0 && r.Valid() && r.Faults == nil && r.heldUp() == "" && (r.Warmup == nil || r.Warmup.Lost == 0)
+}
+
+// ErrNoneFound says that a folder holds no run.
+var ErrNoneFound = errors.New("expected at least one " + File + " below it, found none")
+
+// Find lists the run files that the paths name, sorted, each once: files, folders that hold run.json files at any depth, and
+// globs of either. A link that is given is followed, and so is a link named run.json; a link to a folder within a folder is
+// not. It fails where a path names no run, or a folder cannot be read.
+func Find(ctx context.Context, paths ...string) ([]string, error) {
+	var files []string
+	seen := map[string]bool{}
+	for _, path := range paths {
+		matches := []string{path}
+		if _, err := os.Stat(path); err != nil {
+			if matches, err = filepath.Glob(path); err != nil || !strings.ContainsAny(path, "*?[") {
+				return nil, fmt.Errorf("%s: expected a run file, a folder of run files or a glob; there is no such file", path)
+			}
+		}
+		found := false
+		for _, match := range matches {
+			if info, err := os.Stat(match); err == nil && info.IsDir() {
+				match += string(filepath.Separator) // a walk follows no link, be it the folder itself
+			}
+			err := filepath.WalkDir(match, func(file string, entry fs.DirEntry, err error) error {
+				if err = errors.Join(err, ctx.Err()); err != nil || entry.IsDir() || file != match && entry.Name() != File {
+					return err
+				}
+				found = true
+				whole, err := filepath.EvalSymlinks(file)
+				if err != nil { // a link to nowhere, which reading it will tell
+					whole = file
+				}
+				if whole, err = filepath.Abs(whole); err == nil && !seen[whole] {
+					seen[whole] = true
+					files = append(files, filepath.Clean(file))
+				}
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("%s: %w", path, ErrNoneFound)
+		}
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+// NewFolder is PrepareFolder for a whole output. It refuses a folder that holds runs at any depth, or lies in the folder of
+// one: they would be counted with the new ones.
+func NewFolder(folder string) (tidy func(), err error) {
+	tidy, err = PrepareFolder(folder)
+	if err != nil {
+		return nil, err
+	}
+	earlier, below := "", false
+	_ = filepath.WalkDir(folder+string(filepath.Separator), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && entry.Name() == File {
+			earlier, below = path, true
+			return fs.SkipAll
+		}
+		return nil // what cannot be read, such as the lost+found of a volume, is passed over
+	})
+	where, err := filepath.Abs(folder)
+	if resolved, e := filepath.EvalSymlinks(where); e == nil {
+		where = resolved
+	}
+	for above := filepath.Dir(where); err == nil && earlier == "" && above != where; where, above = above, filepath.Dir(above) {
+		if _, err := os.Lstat(filepath.Join(above, File)); err == nil {
+			earlier = filepath.Join(above, File)
+		}
+	}
+	switch {
+	case below:
+		err = fmt.Errorf("output folder %s is used, and an earlier run is kept: it holds %s; choose another with --out, or remove it first", folder, filepath.Clean(earlier))
+	case earlier != "":
+		err = fmt.Errorf("output folder %s lies in the folder of an earlier run, %s, and would be counted with it; choose another with --out", folder, earlier)
+	}
+	if err != nil {
+		tidy()
+		return nil, err
+	}
+	return tidy, nil
+}
+
+// PrepareFolder creates folder and proves that files can be written to it, before a load starts. The caller calls tidy in
+// the end, which removes the folders that were made and are empty still.
+func PrepareFolder(folder string) (tidy func(), err error) {
+	var made []string // the innermost first
+	for dir := filepath.Clean(folder); ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		made = append(made, dir)
+	}
+	tidy = func() {
+		for _, dir := range made {
+			_ = os.Remove(dir) // which fails where something is in it
+		}
+	}
+	why := "cannot be created"
+	if err = os.MkdirAll(folder, 0o755); err == nil {
+		why = "is not writable"
+		var probe *os.File
+		if probe, err = os.CreateTemp(folder, ".writable-*"); err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if err != nil {
+		tidy()
+		return nil, fmt.Errorf("output folder %s %s: %w; choose another with --out", folder, why, err)
+	}
+	return tidy, nil
 }

@@ -15,7 +15,7 @@ func store(t *testing.T, folder string, seed uint64) {
 	require.NoError(t, WriteFolder(folder, sampleRun(seed, 10, 1), nil))
 }
 
-// Links are followed, each run is found once, and a link that leads back ends nowhere.
+// A given link is followed, each run is found once, and a link to a folder within a folder is none of it.
 func TestFindFollowsLinks(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	store(t, filepath.Join(root, "r", "1"), 1)
@@ -39,7 +39,9 @@ func TestFindFollowsLinks(t *testing.T) {
 		}
 		return found
 	}
-	require.Equal(t, []string{"again/3/run.json", "r/1/run.json", "r/2/run.json"}, find("."))
+	require.Equal(t, []string{"r/1/run.json", "r/2/run.json"}, find("."))
+	require.Equal(t, []string{"again/3/run.json"}, find("again"))
+	require.Equal(t, []string{"r/1/run.json", "r/2/run.json"}, find("r/?"))
 	require.Equal(t, []string{"latest/run.json"}, find("latest"))
 	require.Equal(t, []string{"one.json"}, find("one.json"))
 	require.Equal(t, []string{"one.json"}, find("one.json", "r/1/run.json"), "once, by whichever comes first")

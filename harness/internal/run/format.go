@@ -3,51 +3,77 @@ package run
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
 
-// FormatNs writes a time in ns with three significant digits and the unit that
-// suits it: "-312 µs", "1.62 ms", "47.3 s".
+// FormatNs writes a time in ns with three significant digits and the unit that suits it: "-312 µs", "1.62 ms", "47.3 s".
 func FormatNs(ns int64) string {
 	units := []struct {
-		size int64
+		size float64
 		name string
-	}{{int64(time.Second), "s"}, {int64(time.Millisecond), "ms"}, {int64(time.Microsecond), "µs"}}
-	magnitude := math.Abs(float64(ns))
+	}{{float64(time.Second), "s"}, {float64(time.Millisecond), "ms"}, {float64(time.Microsecond), "µs"}}
 	for _, u := range units {
 		// 999.6 µs rounds to 1.00 ms, not to 1000 µs.
-		if magnitude >= .9995*float64(u.size) {
-			return significant(float64(ns)/float64(u.size)) + " " + u.name
+		v := float64(ns) / u.size
+		switch a := math.Abs(v); {
+		case a < .9995:
+			continue
+		case a >= 99.95:
+			return fmt.Sprintf("%.0f %s", v, u.name)
+		case a >= 9.995:
+			return fmt.Sprintf("%.1f %s", v, u.name)
+		default:
+			return fmt.Sprintf("%.2f %s", v, u.name)
 		}
 	}
 	return strconv.FormatInt(ns, 10) + " ns"
 }
 
-// significant writes v with three significant digits, whole numbers in full.
-func significant(v float64) string {
-	switch a := math.Abs(v); {
-	case a >= 99.95:
-		return fmt.Sprintf("%.0f", v)
-	case a >= 9.995:
-		return fmt.Sprintf("%.1f", v)
-	default:
-		return fmt.Sprintf("%.2f", v)
-	}
-}
+// FormatFloat writes v with four significant digits, and the digits before the point in full: "0.1667", "1.25", "500000".
+func FormatFloat(v float64) string { return plan.FormatFloat(v) }
 
-// MinTail is how many samples must lie beyond a quantile before it is shown:
-// with fewer it is an accident of single messages.
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+// MinTail is how many samples must lie beyond a quantile before it is shown: with fewer it is an accident of single messages.
 const MinTail = 10
 
-// Bears reports whether n samples bear the quantile q: whether at least ten of
-// them are expected beyond it.
-func Bears(n int64, q float64) bool {
-	return float64(n)*(1-q) >= MinTail-1e-6
+// Bears reports whether n samples bear the quantile q.
+func Bears(n int64, q float64) bool { return float64(n)*(1-q) >= MinTail-1e-6 }
+
+// TailText names the highest of p99 and max that the samples bear.
+func TailText(h *Histogram) string {
+	if Bears(h.Count(), .99) {
+		return "p99 " + FormatNs(h.Quantile(.99))
+	}
+	return "max " + FormatNs(h.Max())
 }
 
-// FormatFloat writes v with four significant digits, and what is before the point in full:
-// "0.1667", "1.25", "500000".
-func FormatFloat(v float64) string { return plan.FormatFloat(v) }
+// Quantiles are what tables show and comparisons declare.
+var Quantiles = []float64{.5, .9, .99, .999}
+
+// QuantileName returns p50, p99, p99.9.
+func QuantileName(q float64) string { return "p" + PercentText(q) }
+
+// PercentText returns 50, 99, 99.9: the quantile in per cent.
+func PercentText(q float64) string {
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.4f", q*100), "0"), ".")
+}
+
+// ParseQuantiles reads percentiles such as "50,99,99.9".
+func ParseQuantiles(text string) ([]float64, error) {
+	var quantiles []float64
+	for field := range strings.SplitSeq(text, ",") {
+		q, err := parseQuantile("p" + strings.TrimSpace(field))
+		if err != nil {
+			return nil, fmt.Errorf("percentiles: expected numbers between 0 and 100 such as 50,99,99.9, got %q", text)
+		}
+		quantiles = append(quantiles, q)
+	}
+	slices.Sort(quantiles)
+	return slices.Compact(quantiles), nil
+}

@@ -1,34 +1,32 @@
 package run
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Histogram bounds. Values above the highest are counted at the highest, and
-// their exact maximum is kept beside.
+// Histogram bounds. Values above the highest are counted at the highest, and their exact maximum is kept beside.
 const (
 	lowestNs  = 64
 	highestNs = int64(48 * time.Hour)
 )
 
-// Precision of a histogram in significant decimal digits.
+// Precision of a histogram in significant decimal digits: TotalDigits in a run file, IntervalDigits, which takes a tenth of
+// the memory, for single seconds.
 const (
-	// TotalDigits is the precision of the histograms in a run file.
-	TotalDigits = 3
-	// IntervalDigits is the precision of the histograms of single seconds, which
-	// there are many of: a tenth of the memory of TotalDigits.
+	TotalDigits    = 3
 	IntervalDigits = 2
 )
 
 // Histogram counts durations in nanoseconds, negative ones too.
 //
-// An HdrHistogram holds no negative values, so those are kept by their absolute
-// value in a second one; every quantile is taken over both. Minimum, maximum and
-// sum are exact. A Histogram is not safe for use by several goroutines.
+// An HdrHistogram holds no negative values, so those are kept by their absolute value in a second one; every quantile is
+// taken over both. Minimum, maximum and sum are exact. A Histogram is not safe for use by several goroutines.
 type Histogram struct {
 	digits   int
 	positive *hdr.Histogram
@@ -45,29 +43,28 @@ func NewHistogram(digits int) *Histogram {
 
 // Record counts one value in ns.
 func (h *Histogram) Record(ns int64) {
+	into, value := h.positive, ns
 	if ns < 0 {
-		if h.negative == nil {
-			h.negative = hdr.New(lowestNs, highestNs, h.digits)
-		}
-		recordClamped(h.negative, -max(ns, -highestNs))
-	} else {
-		recordClamped(h.positive, ns)
+		into, value = h.below(), -max(ns, -highestNs)
 	}
+	_ = into.RecordValue(min(value, highestNs)) // which is inside the bounds
 	h.note(1, ns, ns, float64(ns))
 }
 
-// recordClamped cannot fail: the value is inside the histogram's bounds.
-func recordClamped(h *hdr.Histogram, ns int64) {
-	_ = h.RecordValue(min(ns, highestNs))
+// below is the histogram of the negative values.
+func (h *Histogram) below() *hdr.Histogram {
+	if h.negative == nil {
+		h.negative = hdr.New(lowestNs, highestNs, h.digits)
+	}
+	return h.negative
 }
 
 // note adds n values to the exact figures.
 func (h *Histogram) note(n, low, high int64, sum float64) {
 	if h.count == 0 {
 		h.min, h.max = low, high
-	} else {
-		h.min, h.max = min(h.min, low), max(h.max, high)
 	}
+	h.min, h.max = min(h.min, low), max(h.max, high)
 	h.count += n
 	h.sum += sum
 }
@@ -75,58 +72,33 @@ func (h *Histogram) note(n, low, high int64, sum float64) {
 // Count returns the number of values.
 func (h *Histogram) Count() int64 { return h.count }
 
-// Min returns the smallest value in ns, exactly; 0 if there is none.
+// Min returns the smallest value in ns, exactly; 0 if there is no value.
 func (h *Histogram) Min() int64 { return h.min }
 
-// Max returns the greatest value in ns, exactly; 0 if there is none.
+// Max returns the greatest value in ns, exactly; 0 if there is no value.
 func (h *Histogram) Max() int64 { return h.max }
 
-// Mean returns the arithmetic mean in ns; 0 if there is no value.
-func (h *Histogram) Mean() float64 {
-	if h.count == 0 {
-		return 0
-	}
-	return h.sum / float64(h.count)
-}
+// Sum returns the sum of all values in ns.
+func (h *Histogram) Sum() float64 { return h.sum }
 
-// Quantile returns the value in ns that a share q (0 to 1) of all values do not
-// exceed: the value of rank ceil(q·n), to the histogram's precision and never
-// outside minimum and maximum. It returns 0 if there is no value.
+// Mean returns the arithmetic mean in ns; 0 if there is no value.
+func (h *Histogram) Mean() float64 { return h.sum / float64(max(h.count, 1)) }
+
+// Quantile returns the value in ns that a share q (0 to 1) of all values do not exceed: the value of rank ceil(q·n), to
+// the histogram's precision and never outside minimum and maximum. It returns 0 if there is no value.
 func (h *Histogram) Quantile(q float64) int64 {
 	if h.count == 0 {
 		return 0
 	}
-	rank := int64(math.Ceil(q*float64(h.count) - 1e-6))
-	rank = min(max(rank, 1), h.count)
-	return min(max(h.atRank(rank), h.min), h.max)
-}
-
-// ShareUpTo returns which share of the values, 0 to 1, do not exceed ns, to the
-// histogram's precision; 1 if there is no value.
-func (h *Histogram) ShareUpTo(ns int64) float64 {
-	low, high := int64(0), h.count // the greatest rank whose value does not exceed ns
-	for low < high {
-		middle := low + (high-low+1)/2
-		if min(max(h.atRank(middle), h.min), h.max) <= ns {
-			low = middle
-		} else {
-			high = middle - 1
-		}
-	}
-	if h.count == 0 {
-		return 1
-	}
-	return float64(low) / float64(h.count)
-}
-
-// atRank returns the value of the given rank, 1 being the smallest.
-func (h *Histogram) atRank(rank int64) int64 {
+	rank := min(max(int64(math.Ceil(q*float64(h.count)-1e-6)), 1), h.count)
 	negatives := h.negatives()
+	value := int64(0)
 	if rank > negatives {
-		return valueAtRank(h.positive, rank-negatives)
+		value = valueAtRank(h.positive, rank-negatives)
+	} else { // the smallest value is the greatest absolute one
+		value = -valueAtRank(h.negative, negatives-rank+1)
 	}
-	// The smallest value is the greatest absolute one.
-	return -valueAtRank(h.negative, negatives-rank+1)
+	return min(max(value, h.min), h.max)
 }
 
 func valueAtRank(h *hdr.Histogram, rank int64) int64 {
@@ -140,22 +112,18 @@ func (h *Histogram) negatives() int64 {
 	return h.negative.TotalCount()
 }
 
-// Merge adds the counts of other, exactly. It fails if other holds values that
-// this histogram has no bucket for, which histograms of this package never do.
+// Merge adds the counts of other, exactly. It fails if other holds values that this histogram has no bucket for, which
+// histograms of this package never do.
 func (h *Histogram) Merge(other *Histogram) error {
 	if other == nil || other.count == 0 {
 		return nil
 	}
-	if dropped := h.positive.Merge(other.positive); dropped > 0 {
-		return fmt.Errorf("merge histograms: %d values lie outside 0…%s", dropped, time.Duration(highestNs))
-	}
+	dropped := h.positive.Merge(other.positive)
 	if other.negative != nil {
-		if h.negative == nil {
-			h.negative = hdr.New(lowestNs, highestNs, h.digits)
-		}
-		if dropped := h.negative.Merge(other.negative); dropped > 0 {
-			return fmt.Errorf("merge histograms: %d values lie outside -%s…0", dropped, time.Duration(highestNs))
-		}
+		dropped += h.below().Merge(other.negative)
+	}
+	if dropped > 0 {
+		return fmt.Errorf("merge histograms: %d values lie outside ±%s", dropped, time.Duration(highestNs))
 	}
 	h.note(other.count, other.min, other.max, other.sum)
 	return nil
@@ -168,4 +136,114 @@ func (h *Histogram) Reset() {
 		h.negative.Reset()
 	}
 	h.count, h.min, h.max, h.sum = 0, 0, 0, 0
+}
+
+// Buckets calls each with every bucket that holds values, from the smallest to the greatest: count values in ns lie in
+// from…to, both included.
+func (h *Histogram) Buckets(each func(from, to, count int64)) {
+	if h.negative != nil {
+		bars := h.negative.Distribution()
+		for _, bar := range slices.Backward(bars) {
+			if bar.Count > 0 {
+				each(-bar.To, -bar.From, bar.Count)
+			}
+		}
+	}
+	for _, bar := range h.positive.Distribution() {
+		if bar.Count > 0 {
+			each(bar.From, bar.To, bar.Count)
+		}
+	}
+}
+
+// histogramJSON is a Histogram in a run file. Times are in ns.
+//
+// hdr is the HdrHistogram V2 compressed form, in base64, of the values from 0 up; hdr_negative, left out when there are no
+// others, of the absolute values of the negative ones. All else is over both.
+type histogramJSON struct {
+	Unit        string  `json:"unit"`
+	Count       int64   `json:"count"`
+	Min         int64   `json:"min"`
+	Max         int64   `json:"max"`
+	Mean        float64 `json:"mean"`
+	P50         int64   `json:"p50"`
+	P90         int64   `json:"p90"`
+	P99         int64   `json:"p99"`
+	P999        int64   `json:"p999"`
+	P9999       int64   `json:"p9999"`
+	HDR         string  `json:"hdr"`
+	HDRNegative string  `json:"hdr_negative,omitempty"`
+}
+
+// MarshalJSON writes the form of the run file.
+func (h *Histogram) MarshalJSON() ([]byte, error) {
+	out := histogramJSON{
+		Unit: "ns", Count: h.count, Min: h.min, Max: h.max, Mean: h.Mean(),
+		P50: h.Quantile(.5), P90: h.Quantile(.9), P99: h.Quantile(.99), P999: h.Quantile(.999), P9999: h.Quantile(.9999),
+	}
+	encoded, err := h.positive.Encode(hdr.V2CompressedEncodingCookieBase)
+	out.HDR = string(encoded)
+	if err == nil && h.negatives() > 0 {
+		encoded, err = h.negative.Encode(hdr.V2CompressedEncodingCookieBase)
+		out.HDRNegative = string(encoded)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode histogram: %w", err)
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads the form of the run file. The quantiles are computed from the encoded values; the stored median must
+// agree.
+func (h *Histogram) UnmarshalJSON(data []byte) (err error) {
+	var in histogramJSON
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	read := Histogram{digits: TotalDigits}
+	if read.positive, err = decodeHDR("hdr", in.HDR); err == nil && in.HDRNegative != "" {
+		read.negative, err = decodeHDR("hdr_negative", in.HDRNegative)
+	}
+	if err != nil {
+		return err
+	}
+	held := read.positive.TotalCount() + read.negatives()
+	switch {
+	case in.Unit != "ns":
+		return fmt.Errorf("histogram: expected unit \"ns\", got %q", in.Unit)
+	case held != in.Count:
+		return fmt.Errorf("histogram: count says %d, but the encoded values are %d", in.Count, held)
+	case in.Min > in.Max || math.IsNaN(in.Mean) || math.IsInf(in.Mean, 0):
+		return fmt.Errorf("histogram: min %d, max %d and mean %v contradict each other", in.Min, in.Max, in.Mean)
+	case in.Count > 0:
+		read.note(in.Count, in.Min, in.Max, in.Mean*float64(in.Count))
+	}
+	if median := read.Quantile(.5); in.P50 != 0 && math.Abs(float64(in.P50-median)) > .01*math.Abs(float64(median))+2*lowestNs {
+		return fmt.Errorf("histogram: p50 says %d, but the encoded values say %d", in.P50, median)
+	}
+	*h = read
+	return nil
+}
+
+// maxEncodedHDR bounds the input of the decoder: a histogram of this package with every bucket in use stays below it.
+const maxEncodedHDR = 1 << 20
+
+// decodeHDR reads a histogram, whatever its own bounds and digits, into one with the bounds of this package, so that all
+// histograms can be merged.
+func decodeHDR(field, encoded string) (*hdr.Histogram, error) {
+	if len(encoded) > maxEncodedHDR {
+		return nil, fmt.Errorf("histogram: %s is longer than %d characters", field, maxEncodedHDR)
+	}
+	decoded, err := hdr.Decode([]byte(encoded))
+	if err != nil {
+		return nil, fmt.Errorf("histogram: %s is no HdrHistogram V2 in base64: %w", field, err)
+	}
+	own := hdr.New(lowestNs, highestNs, TotalDigits)
+	if decoded.LowestTrackableValue() == lowestNs && decoded.HighestTrackableValue() == own.HighestTrackableValue() && decoded.SignificantFigures() == TotalDigits {
+		return decoded, nil // as this package writes it
+	}
+	if dropped := own.Merge(decoded); dropped > 0 {
+		return nil, fmt.Errorf("histogram: %s holds %d values above %d ns", field, dropped, highestNs)
+	}
+	return own, nil
 }

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// RateStep is what came of one step of a ramp: of the messages that were due in it, as
-// the schedule intended.
+// RateStep is what came of one step of a ramp: of the messages that were due in it, as the schedule intended.
 type RateStep struct {
 	// Rate is what was asked for, Offered what was confirmed, a second.
 	Rate, Offered float64
@@ -21,8 +20,8 @@ type RateStep struct {
 	ServerCPU float64
 }
 
-// climbed says up to which rate a run whose rate climbs holds a limit on past due p99, and what happens at the
-// next one; held is 0 if it does not hold it at the first.
+// climbed says up to which rate a run whose rate climbs holds a limit on past due p99, and what happens at the next one; held
+// is 0 if it does not hold it at the first.
 func (r *Document) climbed(limit time.Duration) (held float64, text string) {
 	for _, s := range r.RateSteps() {
 		var broken []string
@@ -47,14 +46,13 @@ func (r *Document) climbed(limit time.Duration) (held float64, text string) {
 	return held, fmt.Sprintf("Holds past due p99 of %s up to %s/s, the highest rate.", limit, FormatFloat(held))
 }
 
-// RateSteps returns a row for each step of a ramp whose delay is one for all; nil for
-// every other run. The seconds in which the rate changes belong to no step.
-func (r *Document) RateSteps() []RateStep {
+// RateSteps returns a row for each step of a ramp whose delay is one for all; nil for every other run. The seconds in which
+// the rate changes belong to no step.
+func (r *Document) RateSteps() (steps []RateStep) {
 	delay, err := time.ParseDuration(r.Scenario.Delay)
 	if r.Scenario.Ramp == "" || err != nil {
 		return nil
 	}
-	var steps []RateStep
 	begin := 0.
 	for part := range strings.SplitSeq(r.Scenario.Ramp, ", ") {
 		rate, length, _ := strings.Cut(part, " for ")
@@ -69,12 +67,11 @@ func (r *Document) RateSteps() []RateStep {
 	return steps
 }
 
-// rateStep reads the seconds from begin to end, and those in which what was offered then
-// was due.
+// rateStep reads the seconds from begin to end, and those in which the offers of these seconds were due.
 func (r *Document) rateStep(rate, begin, end, delay float64) RateStep {
 	s := RateStep{Rate: rate}
 	var late []int64
-	seconds := 0
+	seconds := 0.
 	for _, i := range r.Intervals {
 		from := math.Ceil(i.Second) - 1
 		if from >= begin && i.Second <= end {
@@ -88,29 +85,11 @@ func (r *Document) rateStep(rate, begin, end, delay float64) RateStep {
 			s.PastDueP99 = max(s.PastDueP99, i.PastDueP99)
 		}
 	}
-	if seconds > 0 {
-		s.Offered /= float64(seconds)
-		s.ServerCPU /= float64(seconds)
-	}
+	s.Offered /= max(seconds, 1)
+	s.ServerCPU /= max(seconds, 1)
 	if len(late) > 0 {
-		s.PastDueP50 = slices.Sorted(slices.Values(late))[len(late)/2]
+		slices.Sort(late)
+		s.PastDueP50 = late[len(late)/2]
 	}
 	return s
-}
-
-// risen is by how much past due must rise over that of the first step, and at least
-// risenNs, to be no noise.
-const (
-	risen   = 3
-	risenNs = int64(2 * time.Millisecond)
-)
-
-// RisesAt returns the first rate at which past due rises, 0 if it does at none.
-func RisesAt(steps []RateStep) float64 {
-	for _, s := range steps[min(len(steps), 1):] {
-		if first := steps[0].PastDueP50; s.PastDueP50 > risen*first && s.PastDueP50 > first+risenNs {
-			return s.Rate
-		}
-	}
-	return 0
 }

@@ -18,9 +18,6 @@ func TestRateSteps(t *testing.T) {
 	}
 	steps := r.RateSteps()
 	require.Equal(t, []RateStep{{100, 100, 2e5, 3e5, 0, 0}, {1000, 950, 7e6, 9e6, 0, 0}, {100, 100, 1e5, 1e6, 0, 0}}, steps)
-	require.InEpsilon(t, 1000, RisesAt(steps), 1e-9)
-	require.Zero(t, RisesAt(steps[2:]))
-	require.Zero(t, RisesAt(nil))
 	held, text := r.climbed(5 * time.Millisecond)
 	require.InEpsilon(t, 100, held, 1e-9)
 	require.Equal(t, "Holds past due p99 of 5ms up to 100/s; then at 1000/s: past due p99 9.00 ms, 950/s offered.", text)

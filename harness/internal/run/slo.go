@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -13,33 +14,50 @@ import (
 
 // SLO is one service-level objective, such as lateness.p99<=20ms.
 //
-// Its grammar is METRIC OPERATOR LIMIT, blanks allowed between them. Metrics are
-// lateness, past_due, offer_rtt, response_time, schedule_lag and remove_rtt followed by .min .mean .max or a quantile
-// (.p50 .p99 .p999 .p99.9 .p9999, any digits), with a duration as limit; and
-// the counts of AllCounts and the figures transfer_calls_per_message, commands_per_message,
-// server_cpu_seconds, with a number as limit, or the name of another of these, or of
-// producers, consumers or messages, which are those of the plan. Operators are <= < >= > and ==.
+// Its grammar is METRIC OPERATOR LIMIT, blanks allowed between them. Metrics are lateness, past_due, offer_rtt,
+// response_time, schedule_lag and remove_rtt followed by .min .mean .max or a quantile (.p50 .p99 .p999 .p99.9 .p9999, any
+// digits), with a duration as limit; and the counts of AllCounts and the figures transfer_calls_per_message,
+// commands_per_message, server_cpu_seconds and inversions, with a number as limit, or the name of another of these, or of
+// producers, consumers or messages of the plan. Operators are <= < >= > and ==.
 type SLO struct {
-	text     string
-	metric   string
-	operator string
-	limit    float64
-	// limitOf names the figure that is the limit, and bound reads it; both are empty where
-	// the limit is a number.
-	limitOf  string
-	bound    func(*Document) (float64, bool)
-	value    func(*Document) (float64, bool)
-	duration bool
+	text, metric, operator string
+	value                  figure
+	duration               bool
+	// bound reads the limit, and limitOf names the figure that is the limit; the latter is empty for a number.
+	bound   figure
+	limit   float64
+	limitOf string
 
 	none     bool // lifts the default objective
 	standard bool // is the default objective
 }
 
+// figure reads a figure; ok is false where the run did not measure it.
+type figure func(*Document) (v float64, ok bool)
+
+// Objective is the outcome of one SLO in a run file.
+type Objective struct {
+	// Expr is the objective as it was given.
+	Expr   string `json:"expr"`
+	Metric string `json:"metric"`
+	// Limit and Actual are in ns for durations. Actual is missing if the run did not measure the metric, or its limit,
+	// which counts as a miss.
+	Limit  float64  `json:"limit"`
+	Actual *float64 `json:"actual,omitempty"`
+	// LimitOf names the figure that the limit was taken from, if it was.
+	LimitOf string `json:"limit_of,omitempty"`
+	Met     bool   `json:"met"`
+	// Default marks the objective of a run that has no other on lateness.
+	Default bool `json:"default,omitempty"`
+	// Expected marks what the system is known to do wrong, and must do.
+	Expected bool `json:"expected,omitempty"`
+}
+
 // defaultSLO is the objective of a run without any on lateness.
 const defaultSLO = "past_due.p99<=1s"
 
-// WithDefault adds the default objective to those of a run, unless one of them, or of the expected ones, is
-// on lateness or lifts it.
+// WithDefault adds the default objective to the objectives of a run, unless one of them, or of the expected ones, is on
+// lateness or lifts it.
 func WithDefault(slos, expected []SLO) []SLO {
 	for _, s := range slices.Concat(slos, expected) {
 		if s.none || strings.HasPrefix(s.metric, "lateness.") || strings.HasPrefix(s.metric, "past_due.") {
@@ -51,65 +69,63 @@ func WithDefault(slos, expected []SLO) []SLO {
 	return append(slices.Clone(slos), standard)
 }
 
-// ParseSLO reads one objective, or "none", which lifts the default one. Its errors are wrong usage.
-func ParseSLO(text string) (SLO, error) {
-	if text == "none" {
-		return SLO{text: text, none: true}, nil
+// figures are the metrics with a number as limit.
+var figures = func() map[string]figure {
+	of := func(read func(*ServerStats, Counts) float64) figure {
+		return func(r *Document) (float64, bool) {
+			if r.ServerStats == nil {
+				return 0, false
+			}
+			v := read(r.ServerStats, r.Counts)
+			return v, !math.IsInf(v, 0) && !math.IsNaN(v)
+		}
 	}
-	at := strings.IndexAny(text, "<>=")
-	if at < 0 {
-		return SLO{}, fmt.Errorf("slo %q: expected METRIC OPERATOR LIMIT such as lateness.p99<=20ms; there is none of <= < >= > ==", text)
+	all := map[string]figure{
+		"transfer_calls_per_message": of(func(s *ServerStats, _ Counts) float64 { return s.TransferCallsPerMessage }),
+		"commands_per_message":       of(func(s *ServerStats, c Counts) float64 { return float64(s.Commands) / float64(c.Delivered) }),
+		"server_cpu_seconds":         of(func(s *ServerStats, _ Counts) float64 { return s.CPUSeconds }),
+		"inversions": func(r *Document) (float64, bool) {
+			if r.Order == nil {
+				return 0, false
+			}
+			return float64(r.Order.Inversions), true
+		},
 	}
-	operator := text[at : at+1]
-	if strings.HasPrefix(text[at+1:], "=") {
-		operator += "="
+	for _, count := range AllCounts {
+		all[count.Name] = func(r *Document) (float64, bool) { return float64(count.Of(r.Counts)), true }
 	}
-	if operator == "=" {
-		return SLO{}, fmt.Errorf("slo %q: expected one of <= < >= > ==, got a single =", text)
-	}
-	slo := SLO{text: text, metric: strings.TrimSpace(text[:at]), operator: operator}
-	if err := slo.resolve(); err != nil {
-		return SLO{}, err
-	}
-	return slo, slo.parseLimit(strings.TrimSpace(text[at+len(operator):]))
-}
+	return all
+}()
 
-// Scaled returns the objective with a limit of time multiplied by a factor; other
-// limits stay.
-func (s SLO) Scaled(factor float64) SLO {
-	if !s.duration || factor == 1 {
-		return s
-	}
-	s.limit = math.Round(s.limit * factor)
-	s.text = s.metric + s.operator + time.Duration(s.limit).String()
-	return s
-}
+// limits are the figures that a limit may name: those, and settings of the plan.
+var limits = func() map[string]figure {
+	all := maps.Clone(figures)
+	all["producers"] = func(r *Document) (float64, bool) { return float64(r.Scenario.Producers), true }
+	all["consumers"] = func(r *Document) (float64, bool) { return float64(r.Scenario.Consumers), true }
+	all["messages"] = func(r *Document) (float64, bool) { return float64(r.Scenario.Messages), true }
+	return all
+}()
 
-// String returns the objective as it was given.
-func (s SLO) String() string { return s.text }
-
-// Histogram returns one of lateness, past_due, offer_rtt, response_time, schedule_lag and remove_rtt; nil for
-// another name, and where the run has none.
-func (h *Histograms) Histogram(name string) *Histogram {
-	if pick, ok := sloHistograms[name]; ok {
-		return pick(h)
-	}
-	return nil
-}
-
-// Figure returns a count or a figure of the server by the name that objectives know it
-// by; ok is false where the run did not measure it, and for an unknown name.
+// Figure returns a count or a figure of the server by its name in objectives; ok is false where the run did not measure it,
+// and for an unknown name.
 func (r *Document) Figure(name string) (v float64, ok bool) {
-	if figure, known := sloFigures[name]; known {
-		return figure(r)
+	if read, known := figures[name]; known {
+		return read(r)
 	}
 	return 0, false
 }
 
+func histogramNames() (names []string) {
+	for _, d := range distributions {
+		names = append(names, d.metric)
+	}
+	return names
+}
+
 // Metrics are what an objective can name, of the histograms with their most common figures.
 func Metrics() []string {
-	metrics := sortedKeys(sloFigures)
-	for _, name := range sortedKeys(sloHistograms) {
+	metrics := slices.Sorted(maps.Keys(figures))
+	for _, name := range histogramNames() {
 		for _, stat := range []string{"p50", "p90", "p99", "p99.9", "min", "mean", "max"} {
 			metrics = append(metrics, name+"."+stat)
 		}
@@ -117,93 +133,75 @@ func Metrics() []string {
 	return metrics
 }
 
-var sloHistograms = map[string]func(*Histograms) *Histogram{
-	"lateness":      func(h *Histograms) *Histogram { return h.Lateness },
-	"past_due":      func(h *Histograms) *Histogram { return h.PastDue },
-	"offer_rtt":     func(h *Histograms) *Histogram { return h.OfferRTT },
-	"response_time": func(h *Histograms) *Histogram { return h.ResponseTime },
-	"schedule_lag":  func(h *Histograms) *Histogram { return h.ScheduleLag },
-	"remove_rtt":    func(h *Histograms) *Histogram { return h.RemoveRTT },
-}
-
-var sloFigures = withCounts(map[string]func(*Document) (float64, bool){
-	"transfer_calls_per_message": func(r *Document) (float64, bool) {
-		if r.ServerStats == nil {
-			return 0, false
-		}
-		return r.ServerStats.TransferCallsPerMessage, true
-	},
-	"commands_per_message": func(r *Document) (float64, bool) {
-		if r.ServerStats == nil || r.Counts.Delivered == 0 {
-			return 0, false
-		}
-		return float64(r.ServerStats.Commands) / float64(r.Counts.Delivered), true
-	},
-	"inversions": func(r *Document) (float64, bool) {
-		if r.Order == nil {
-			return 0, false
-		}
-		return float64(r.Order.Inversions), true
-	},
-	"server_cpu_seconds": func(r *Document) (float64, bool) {
-		if r.ServerStats == nil {
-			return 0, false
-		}
-		return r.ServerStats.CPUSeconds, true
-	},
-})
-
-// sloSettings are what of the plan a limit may name, so that an objective follows it.
-var sloSettings = map[string]func(Scenario) float64{
-	"producers": func(s Scenario) float64 { return float64(s.Producers) },
-	"consumers": func(s Scenario) float64 { return float64(s.Consumers) },
-	"messages":  func(s Scenario) float64 { return float64(s.Messages) },
-}
-
-// withCounts adds the table of counts to the figures.
-func withCounts(figures map[string]func(*Document) (float64, bool)) map[string]func(*Document) (float64, bool) {
-	for _, count := range AllCounts {
-		figures[count.Name] = func(r *Document) (float64, bool) { return float64(count.Of(r.Counts)), true }
+// ParseSLO reads one objective, or "none", which lifts the default one. Its errors are wrong usage.
+func ParseSLO(expr string) (SLO, error) {
+	if expr == "none" {
+		return SLO{text: expr, none: true}, nil
 	}
-	return figures
+	at := strings.IndexAny(expr, "<>=")
+	if at < 0 {
+		return SLO{}, fmt.Errorf("slo %q: expected METRIC OPERATOR LIMIT such as lateness.p99<=20ms; there is none of <= < >= > ==", expr)
+	}
+	s := SLO{text: expr, metric: strings.TrimSpace(expr[:at]), operator: expr[at : at+1]}
+	if strings.HasPrefix(expr[at+1:], "=") {
+		s.operator += "="
+	}
+	if s.operator == "=" {
+		return SLO{}, fmt.Errorf("slo %q: expected one of <= < >= > ==, got a single =", expr)
+	}
+	err := s.parseMetric()
+	if err == nil {
+		err = s.parseLimit(strings.TrimSpace(expr[at+len(s.operator):]))
+	}
+	if err != nil {
+		return SLO{}, fmt.Errorf("slo %q: %w", expr, err)
+	}
+	return s, nil
 }
 
-// resolve finds the figure that the metric names.
-func (s *SLO) resolve() error {
-	if figure, ok := sloFigures[s.metric]; ok {
-		s.value = figure
+// parseMetric finds the figure that the metric names.
+func (s *SLO) parseMetric() error {
+	if s.value = figures[s.metric]; s.value != nil {
 		return nil
 	}
 	name, stat, _ := strings.Cut(s.metric, ".")
-	pick, ok := sloHistograms[name]
-	if !ok {
-		known := slices.Concat(sortedKeys(sloHistograms), sortedKeys(sloFigures))
-		return fmt.Errorf("slo %q: unknown metric %q%s; known are %s, and %s, each with one of %s",
-			s.text, s.metric, text.DidYouMean(name, known), strings.Join(sortedKeys(sloFigures), ", "), strings.Join(sortedKeys(sloHistograms), ", "), stats)
+	if names := histogramNames(); !slices.Contains(names, name) {
+		known := slices.Sorted(maps.Keys(figures))
+		return fmt.Errorf("unknown metric %q%s; known are %s, and %s, each with one of %s",
+			s.metric, text.DidYouMean(name, append(names, known...)), strings.Join(known, ", "), strings.Join(names, ", "), stats)
 	}
 	read, err := parseStat(stat)
-	if err != nil {
-		return fmt.Errorf("slo %q: %w", s.text, err)
-	}
 	s.duration = true
 	s.value = func(r *Document) (float64, bool) {
-		h := pick(&r.Histograms)
+		h := r.Histograms.Histogram(name)
 		if h == nil || h.Count() == 0 {
 			return 0, false
 		}
 		return read(h), true
 	}
+	return err
+}
+
+func (s *SLO) parseLimit(limit string) error {
+	var err error
+	switch d, e := time.ParseDuration(limit); {
+	case s.duration && e != nil:
+		return fmt.Errorf("expected a duration such as 20ms after %s, got %q", s.operator, limit)
+	case s.duration:
+		s.limit = float64(d)
+	case limits[limit] != nil:
+		s.bound, s.limitOf = limits[limit], limit
+	default:
+		if s.limit, err = strconv.ParseFloat(limit, 64); err != nil || math.IsNaN(s.limit) || math.IsInf(s.limit, 0) {
+			return fmt.Errorf("expected a number after %s, or a count such as offered, got %q%s",
+				s.operator, limit, text.DidYouMean(limit, slices.Sorted(maps.Keys(limits))))
+		}
+	}
 	return nil
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+// stats are the figures of a histogram.
+const stats = ".min, .mean, .max, or a quantile: .p50, .p90, .p99, .p99.9, .p99.99 or any other"
 
 func parseStat(stat string) (func(*Histogram) float64, error) {
 	switch stat {
@@ -215,10 +213,7 @@ func parseStat(stat string) (func(*Histogram) float64, error) {
 		return (*Histogram).Mean, nil
 	}
 	q, err := parseQuantile(stat)
-	if err != nil {
-		return nil, err
-	}
-	return func(h *Histogram) float64 { return float64(h.Quantile(q)) }, nil
+	return func(h *Histogram) float64 { return float64(h.Quantile(q)) }, err
 }
 
 // parseQuantile reads p50, p99, p999 (99.9 %), p99.9 and p9999 as 0 < q < 1.
@@ -226,51 +221,73 @@ func parseQuantile(stat string) (float64, error) {
 	digits, ok := strings.CutPrefix(stat, "p")
 	whole, frac, dotted := strings.Cut(digits, ".")
 	if !dotted && len(digits) > 2 && digits[0] == '9' {
-		// p999 is short for p99.9; p100 is no quantile.
-		whole, frac = digits[:2], digits[2:]
+		whole, frac = digits[:2], digits[2:] // p999 is short for p99.9; p100 is no quantile
 	}
 	valid := ok && whole != "" && len(whole) <= 2 && len(frac) <= 6 && (!dotted || frac != "")
-	for _, c := range whole + frac {
-		valid = valid && '0' <= c && c <= '9'
-	}
-	if valid {
-		percent, err := strconv.ParseFloat(whole+"."+frac+"0", 64)
-		if err == nil && percent > 0 {
+	if valid && strings.Trim(whole+frac, "0123456789") == "" {
+		if percent, err := strconv.ParseFloat(whole+"."+frac+"0", 64); err == nil && percent > 0 {
 			return percent / 100, nil
 		}
 	}
 	return 0, fmt.Errorf("expected one of %s behind the name, got %q", stats, stat)
 }
 
-// stats are the figures of a histogram.
-const stats = ".min, .mean, .max, or a quantile: .p50, .p90, .p99, .p99.9, .p99.99 or any other"
-
-func (s *SLO) parseLimit(limit string) error {
-	if s.duration {
-		d, err := time.ParseDuration(limit)
-		if err != nil {
-			return fmt.Errorf("slo %q: expected a duration such as 20ms after %s, got %q", s.text, s.operator, limit)
-		}
-		s.limit = float64(d)
-		return nil
+// Scaled returns the objective with a limit of time multiplied by a factor; other limits stay.
+func (s SLO) Scaled(factor float64) SLO {
+	if s.duration && factor != 1 {
+		s.limit = math.Round(s.limit * factor)
+		s.text = s.metric + s.operator + time.Duration(s.limit).String()
 	}
-	if s.bound = bound(limit); s.bound != nil {
-		s.limitOf = limit
-		return nil
-	}
-	n, err := strconv.ParseFloat(limit, 64)
-	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-		known := slices.Concat(sortedKeys(sloFigures), sortedKeys(sloSettings))
-		return fmt.Errorf("slo %q: expected a number after %s, or a count such as offered, got %q%s", s.text, s.operator, limit, text.DidYouMean(limit, known))
-	}
-	s.limit = n
-	return nil
+	return s
 }
 
-// bound reads the figure or the setting of that name, and is nil if there is none.
-func bound(name string) func(*Document) (float64, bool) {
-	if setting, ok := sloSettings[name]; ok {
-		return func(r *Document) (float64, bool) { return setting(r.Scenario), true }
+// String returns the objective as it was given.
+func (s SLO) String() string { return s.text }
+
+// Evaluate compares the run's figure with the limit. A figure that the run did not measure misses it.
+func (s SLO) Evaluate(r *Document) Objective {
+	o := Objective{Expr: s.text, Metric: s.metric, Limit: s.limit, LimitOf: s.limitOf}
+	limited := true
+	if s.bound != nil {
+		o.Limit, limited = s.bound(r)
 	}
-	return sloFigures[name]
+	actual, ok := s.value(r)
+	if !ok || !limited {
+		return o
+	}
+	o.Actual = &actual
+	o.Met = strings.HasSuffix(s.operator, "=") && actual == o.Limit ||
+		s.operator[0] == '<' && actual < o.Limit || s.operator[0] == '>' && actual > o.Limit
+	return o
+}
+
+// miss says in a few words how the objective was missed.
+func (o Objective) miss() string {
+	text := fmt.Sprintf("%s missed (%s)", o.Expr, o.ActualText())
+	if o.Default {
+		text += ", the objective where no other is given"
+	}
+	return text
+}
+
+// ActualText writes what was measured in the unit of the metric, and the limit where that was measured too: "399, offered 400".
+func (o Objective) ActualText() string {
+	if o.Actual == nil {
+		return "not measured"
+	}
+	if name, _, _ := strings.Cut(o.Metric, "."); slices.Contains(histogramNames(), name) {
+		return FormatNs(int64(*o.Actual))
+	}
+	if o.LimitOf != "" {
+		return fmt.Sprintf("%s, %s %s", figureText(*o.Actual), o.LimitOf, figureText(o.Limit))
+	}
+	return figureText(*o.Actual)
+}
+
+// figureText writes whole numbers in full, and others with six digits.
+func figureText(v float64) string {
+	if v == math.Trunc(v) {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 6, 64)
 }

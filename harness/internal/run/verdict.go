@@ -5,22 +5,20 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
 
-// Judge evaluates the objectives, sets SLO and Verdict, and returns the verdict.
+// Judge evaluates the objectives, sets SLO, Validity and Verdict, and returns the verdict.
 //
-// A run is invalid if the load that was asked for was not made, for the tool or the machine (Validity).
-// It fails if the system under test held the load up, or an agent broke the protocol, if anything was lost, delivered twice, early or after it had been cancelled, if it
-// ended by itself while messages that were due were still pending, if an offer failed
-// and no objective says how many may, if nothing was accepted, or if an objective was
-// missed. An interrupted run may leave messages pending.
+// A run fails if anything was lost, delivered twice, early or after it had been cancelled, if it ended by itself while
+// messages that were due were still pending, if an offer failed and no objective says how many may, if nothing was accepted,
+// if the system under test held the load up, if an agent broke the protocol, or if an objective was missed. An interrupted run
+// may leave messages pending.
 //
-// Expected are objectives on what the system under test is known to do wrong:
-// each must hold, and the count it names is no fault. Where something was made to break, of
-// the lost, early and pending messages those are a fault that no event accounts for. So a run that is expected to
-// lose messages fails if it loses none.
+// Expected are objectives on what the system under test is known to do wrong: each must hold, and the count it names is no
+// fault. Where something was made to break, only the lost, early and pending messages that no event accounts for are faults.
 func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
-	r.SLO = make([]Objective, 0, len(slos)+len(expected))
 	excused := map[string]bool{"offer_errors": slices.ContainsFunc(slos, func(s SLO) bool { return s.metric == "offer_errors" })}
 	for _, e := range expected {
 		excused[e.metric] = true
@@ -28,33 +26,25 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 	if r.Faults != nil {
 		excused["lost"], excused["early"] = true, true
 	}
-	slos = slices.DeleteFunc(slices.Clone(slos), func(s SLO) bool { return s.none })
-	climbs := ""
 	faults := append(r.agentFaults(), r.faults(excused)...)
+	limit, climbs := time.Second, ""
+	slos = slices.DeleteFunc(slices.Clone(slos), func(s SLO) bool {
+		late := r.Scenario.Climb && (s.metric == "past_due.p99" || s.metric == "lateness.p99")
+		if late {
+			limit = time.Duration(s.limit)
+		}
+		return late || s.none
+	})
+	responds := slices.ContainsFunc(slos, func(s SLO) bool { return strings.HasPrefix(s.metric, "response_time") })
 	if r.Scenario.Climb {
-		limit := time.Second
-		slos = slices.DeleteFunc(slos, func(s SLO) bool {
-			late := s.metric == "past_due.p99" || s.metric == "lateness.p99"
-			if late {
-				limit = time.Duration(s.limit)
-			}
-			return late
-		})
 		var held float64
 		if held, climbs = r.climbed(limit); held == 0 {
 			faults = append(faults, climbs)
 		}
-	}
-	judged := slices.ContainsFunc(slos, func(s SLO) bool { return strings.HasPrefix(s.metric, "response_time") })
-	if text := r.heldUpText(); text != "" && !judged && !r.Scenario.Climb {
+	} else if text := r.heldUp(); text != "" && !responds {
 		faults = append(faults, text)
 	}
-	if r.Faults != nil && r.Faults.LostBeyond > 0 {
-		faults = append(faults, fmt.Sprintf("%d lost that no fault accounts for", r.Faults.LostBeyond))
-	}
-	if r.Faults != nil && r.Faults.EarlyBeyond > 0 {
-		faults = append(faults, fmt.Sprintf("%d early that no fault accounts for", r.Faults.EarlyBeyond))
-	}
+	r.SLO = make([]Objective, 0, len(slos)+len(expected))
 	for i, slo := range slices.Concat(slos, expected) {
 		objective := slo.Evaluate(r)
 		if slo.standard && objective.Actual == nil {
@@ -67,15 +57,16 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 		}
 	}
 	text := r.outcome()
-	if climbs != "" && len(faults) == 0 {
+	if climbs != "" {
 		text = climbs + " " + text
 	}
 	if len(faults) > 0 {
 		text = "Failed: " + strings.Join(faults, "; ") + "."
 	}
-	r.Validity = r.validate()
+	reasons, remedy := r.invalid()
+	r.Validity = &Validity{len(reasons) == 0, append([]string{}, reasons...)}
 	if !r.Validity.Valid {
-		text = "Invalid: " + r.Validity.Reasons[0] + ". " + r.remedy()
+		text = "Invalid: " + reasons[0] + ". " + remedy
 		if len(faults) > 0 {
 			text += " Not judged: " + strings.Join(faults, "; ") + "."
 		}
@@ -85,19 +76,6 @@ func (r *Document) Judge(slos []SLO, expected ...SLO) Verdict {
 	}
 	r.Verdict = Verdict{Passed: len(faults) == 0 && r.Validity.Valid, Text: text}
 	return r.Verdict
-}
-
-// remedy says what to do about an invalid run.
-func (r *Document) remedy() string {
-	switch {
-	case r.ServerGone != "":
-		return "Look at the server's log, and run again."
-	case len(r.Faults.broken()) > 0:
-		return "Give the server that --redis process starts, and run again."
-	case r.Offers != nil && r.Offers.LateForMachine > r.Offers.LateForTool:
-		return "Leave the machine to the run, and run again."
-	}
-	return "Lower --rate, or spread the load over more hosts with --listen and --agents."
 }
 
 // agentFaults says what agents did against the protocol, and when.
@@ -111,28 +89,32 @@ func (r *Document) agentFaults() (faults []string) {
 	return faults
 }
 
-// faults says what went wrong, the excused counts apart.
-func (r *Document) faults(excused map[string]bool) []string {
+// faults says what became of messages that should not, the excused counts apart.
+func (r *Document) faults(excused map[string]bool) (faults []string) {
 	c := r.Counts
-	var faults []string
-	for _, count := range AllCounts {
-		if n := count.Of(c); n > 0 && count.Fault != "" && !excused[count.Name] {
-			faults = append(faults, fmt.Sprintf("%d %s", n, count.Fault))
+	add := func(n int64, what string) {
+		if n > 0 {
+			faults = append(faults, fmt.Sprintf("%d %s", n, what))
 		}
 	}
-	due := c.Pending - c.NotDue
-	if r.Faults != nil {
-		due -= r.Faults.Postponed
+	for _, count := range AllCounts {
+		if count.Fault != "" && !excused[count.Name] {
+			add(count.Of(c), count.Fault)
+		}
 	}
-	if n := due; n > 0 && !r.Interrupted && !excused["pending"] {
+	if f := r.Faults; f != nil {
+		add(f.LostBeyond, "lost that no fault accounts for")
+		add(f.EarlyBeyond, "early that no fault accounts for")
+	}
+	if !excused["pending"] {
 		waited := "timeout of " + r.Scenario.DrainTimeout
 		if r.Scenario.DrainLimit != "" {
 			waited = "limit of " + r.Scenario.DrainLimit
 		}
-		faults = append(faults, fmt.Sprintf("%d still pending after the drain %s", n, waited))
+		add(r.overdue(), "still pending after the drain "+waited)
 	}
-	if own := "dq-bench:" + r.RunID; c.Foreign > 0 && (r.Scenario.Queue == own || strings.HasPrefix(r.Scenario.Queue, own+":")) && !excused["foreign"] {
-		faults = append(faults, fmt.Sprintf("%d values that nobody offered came out of the run's own queue", c.Foreign))
+	if own := "dq-bench:" + r.RunID; (r.Scenario.Queue == own || strings.HasPrefix(r.Scenario.Queue, own+":")) && !excused["foreign"] {
+		add(c.Foreign, "values that nobody offered came out of the run's own queue")
 	}
 	if c.Offered == 0 && !r.Interrupted {
 		faults = append(faults, fmt.Sprintf("no message was accepted, %d offers failed", c.OfferErrors))
@@ -140,15 +122,29 @@ func (r *Document) faults(excused map[string]bool) []string {
 	return faults
 }
 
+// overdue is how many messages were due and did not come, though a run that was not interrupted waited for them.
+func (r *Document) overdue() int64 {
+	n := r.Counts.Pending - r.Counts.NotDue
+	if r.Faults != nil {
+		n -= r.Faults.Postponed
+	}
+	if r.Interrupted {
+		return 0
+	}
+	return n
+}
+
+// Wrong is how many messages were treated wrongly, did not come although they were due, or could not be offered.
+func (r *Document) Wrong() int64 { return r.Counts.Faults() + r.Counts.OfferErrors + r.overdue() }
+
 // outcome is the sentence on a run without a fault.
 func (r *Document) outcome() string {
 	c := r.Counts
 	var s strings.Builder
-	fmt.Fprintf(&s, "All %d messages delivered", c.Delivered)
-	if c.Delivered < c.Offered {
-		s.Reset()
-		fmt.Fprintf(&s, "%d messages delivered", c.Delivered)
+	if c.Delivered == c.Offered {
+		s.WriteString("All ")
 	}
+	fmt.Fprintf(&s, "%d messages delivered", c.Delivered)
 	for _, part := range []struct {
 		n    int64
 		what string
@@ -176,10 +172,173 @@ func (r *Document) outcome() string {
 	return s.String() + "."
 }
 
-// TailText names the highest of p99 and max that the samples bear.
-func TailText(h *Histogram) string {
-	if Bears(h.Count(), .99) {
-		return "p99 " + FormatNs(h.Quantile(.99))
+// onTime is the share of the offers that must be on time.
+const onTime = .99
+
+// The shares of processors' time while messages were offered, from which on somebody was at his limit. A machine is shared:
+// who makes the load is also at his limit where nothing is left of it and the most was his.
+const (
+	atLimit = .9
+	mostOf  = .75
+)
+
+// invalid says why the load that was asked for was not made, for the tool or its machine, the cause first, and what to do. No
+// reasons are a valid run.
+func (r *Document) invalid() (reasons []string, remedy string) {
+	if r.ServerGone != "" { // of which all else is a consequence
+		return []string{r.ServerGone}, "Look at the server's log, and run again."
 	}
-	return "max " + FormatNs(h.Max())
+	remedy = "Lower --rate, or spread the load over more hosts with --listen and --agents."
+	if r.Faults != nil {
+		for _, e := range r.Faults.Events {
+			if e.Error != "" {
+				reasons = append(reasons, fmt.Sprintf("the fault %q was not made: %s", e.Text, e.Error))
+				remedy = "Give the server that --redis process starts, and run again."
+			}
+		}
+	}
+	limits := r.bottlenecks()
+	reasons = append(reasons, limits...)
+	text := r.notMade()
+	if text == "" {
+		return reasons, remedy
+	}
+	if r.machineFull() && len(limits) == 0 && r.offeredFor() >= 1 {
+		text = fmt.Sprintf("%s: %s of its processors' time was taken, %s of it by the run; %s", machineAtLimit,
+			percent(r.Machine.BusyShare), percent(r.ours()), text)
+	}
+	if o := r.Offers; len(reasons) == 0 && o != nil && o.LateForMachine > o.LateForTool {
+		remedy = "Leave the machine to the run, and run again."
+	}
+	return append(reasons, text), remedy
+}
+
+const machineAtLimit = "the machine was at its limit while messages were offered"
+
+// bottlenecks say that what made the load was itself at its limit: dq-bench, or the program that the implementation is in.
+// Then the figures are of it, not of the queue.
+func (r *Document) bottlenecks() (all []string) {
+	for i, used := range r.makers() {
+		by := [...]string{"dq-bench itself", "the program that made the load"}[i]
+		if used == nil || r.offeredFor() < 1 { // too short for shares to mean something
+			continue
+		}
+		if used.CPUShare >= atLimit || r.machineFull() && r.ofMachine(used) >= mostOf*r.Machine.BusyShare {
+			all = append(all, fmt.Sprintf("%s was at its limit: while messages were offered it used %s of its processors' time", by, percent(used.CPUShare)))
+		}
+	}
+	return all
+}
+
+// makers are the processes that made the load.
+func (r *Document) makers() [2]*ToolUsage { return [2]*ToolUsage{r.ToolUsage, r.ProgramUsage} }
+
+// machineFull reports whether the processors of the machine had nothing left.
+func (r *Document) machineFull() bool { return r.Machine != nil && r.Machine.BusyShare >= atLimit }
+
+// ofMachine is the usage of a process as a share of all processors that the machine has.
+func (r *Document) ofMachine(used *ToolUsage) float64 {
+	if e := r.Environment; e.GOMAXPROCS > 0 && e.GOMAXPROCS < e.CPUs {
+		return used.CPUShare * float64(e.GOMAXPROCS) / float64(e.CPUs)
+	}
+	return used.CPUShare
+}
+
+// ours is the share of all processors that the run used, the server included.
+func (r *Document) ours() (share float64) {
+	for _, used := range r.makers() {
+		if used != nil {
+			share += r.ofMachine(used)
+		}
+	}
+	if r.ServerStats != nil {
+		share += r.ServerStats.CPUShare / float64(max(r.Environment.CPUs, 1))
+	}
+	return share
+}
+
+// notMade says that too many offers left late, or not at all, and not for the system under test; empty if they did not.
+func (r *Document) notMade() string {
+	made, held := r.attempts(), r.heldUp() != ""
+	if o := r.Offers; o != nil && r.many(o.LateForTool+o.LateForMachine) {
+		whose := "dq-bench"
+		if o.LateForMachine > o.LateForTool {
+			whose = "the machine, which stood still,"
+		}
+		return fmt.Sprintf("%s sent %d of %d offers more than %s late%s", whose, o.LateForTool+o.LateForMachine, r.Scenario.Messages, r.maxLag(), r.reached())
+	}
+	switch {
+	case held && r.machineFull() && r.Environment.CPUs > 0 && r.ours() < r.Machine.BusyShare/2:
+		return "answers that came late may be the machine's" // as likely as the system's
+	case !held && made > 0 && !r.Interrupted && len(r.AgentFaults) == 0 && r.many(r.Scenario.Messages-made):
+		return fmt.Sprintf("%d of %d offers were made", made, r.Scenario.Messages)
+	}
+	return ""
+}
+
+// heldUp says that the system under test held up more offers than may be late, judged from the intended instants; empty if it
+// did not. Where something was made to break, that is what was asked for.
+func (r *Document) heldUp() string {
+	o := r.Offers
+	if o == nil || r.Faults != nil || o.LateForSystem == 0 || !r.many(o.LateForSystem+o.Unsent) {
+		return ""
+	}
+	text := fmt.Sprintf("the system under test held up %d of %d offers by more than %s", o.LateForSystem, r.Scenario.Messages, r.maxLag())
+	if o.Unsent > 0 {
+		text += fmt.Sprintf(" and %d were dropped", o.Unsent)
+	}
+	if h := r.Histograms.ResponseTime; h != nil && h.Count() > 0 {
+		text += ": response time " + TailText(h)
+	}
+	return text
+}
+
+// many reports whether so many offers are more than may fail to be on time.
+func (r *Document) many(offers int64) bool {
+	return float64(offers) > (1-onTime)*float64(max(r.Scenario.Messages, r.attempts()))
+}
+
+// maxLag is how late an offer may leave.
+func (r *Document) maxLag() time.Duration {
+	limit, err := time.ParseDuration(r.Scenario.MaxScheduleLag)
+	if err != nil {
+		return plan.DefaultMaxScheduleLag
+	}
+	return limit
+}
+
+// attempts is how many offers ended, one way or another.
+func (r *Document) attempts() int64 {
+	if h := r.Histograms.OfferRTT; h != nil {
+		return h.Count()
+	}
+	return 0
+}
+
+// offeredFor is for how many seconds offers were made: until the end of the last second with one, or as planned where that is
+// within this second.
+func (r *Document) offeredFor() float64 {
+	last := 0.
+	for _, i := range r.Intervals {
+		if i.Offered > 0 {
+			last = i.Second
+		}
+	}
+	if planned, err := time.ParseDuration(r.Scenario.Duration); err == nil && last-1 < planned.Seconds() {
+		last = min(last, planned.Seconds())
+	}
+	return last
+}
+
+// reached says which rate came about in the seconds in which offers were made, where the run tells.
+func (r *Document) reached() string {
+	var offered int64
+	for _, i := range r.Intervals {
+		offered += i.Offered
+	}
+	last := r.offeredFor()
+	if last < 1 || r.Scenario.Rate <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("; of %s offers a second about %.0f were made", FormatFloat(r.Scenario.Rate), float64(offered)/last)
 }

@@ -3,7 +3,6 @@ package run
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -46,12 +45,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// late has some more offers leave 5 s behind their time.
-func late(r *Document, offers int) {
-	for range offers {
-		r.Histograms.ScheduleLag.Record(int64(5 * time.Second))
-	}
-}
+// late has the tool send some offers late.
+func late(r *Document, offers int64) { r.Offers = &Offers{LateForTool: offers} }
 
 // Offers that fail are no fault where an objective says how many may.
 func TestAnObjectiveSaysHowManyOffersMayFail(t *testing.T) {
@@ -71,7 +66,7 @@ func TestAnInvalidRunSaysWhatWasNotReached(t *testing.T) {
 	require.False(t, r.Validity.Valid)
 	require.Contains(t, v.Text, "Invalid")
 	require.Contains(t, v.Text, "Lower --rate", "what to do")
-	require.Contains(t, v.Text, "only 66.7 % of the offers left within 50ms of their time")
+	require.Contains(t, v.Text, "dq-bench sent 50 of 100 offers more than 50ms late")
 	require.Contains(t, v.Text, "of 1000 offers a second about 50 were made")
 }
 
