@@ -145,7 +145,7 @@ func (p *parser) fields(s *Statement) error {
 		item, ok := strings.CutPrefix(lines[i], "- ")
 		key, value, found := strings.Cut(item, ": ")
 		if !ok || !found {
-			return p.errorf(at, `%s: expected an item such as "- Releases: all", got %q`, s.ID, lines[i])
+			return p.errorf(at, `%s: expected an item such as "- Releases: 3.2.0 on", got %q`, s.ID, lines[i])
 		}
 		for i+1 < len(lines) && strings.HasPrefix(lines[i+1], "  ") {
 			i++
@@ -159,10 +159,11 @@ func (p *parser) fields(s *Statement) error {
 			return p.errorf(at, "%s: %s: %w", s.ID, key, err)
 		}
 	}
-	for _, key := range []string{"Releases", "Cases"} {
-		if !seen[key] {
-			return p.errorf(s.Line-1, "%s: expected an item %q below it", s.ID, key)
-		}
+	if !seen["Releases"] {
+		s.Releases, _ = ParseRanges("all")
+	}
+	if !seen["Cases"] {
+		return p.errorf(s.Line-1, "%s: expected an item %q below it", s.ID, "Cases")
 	}
 	return nil
 }

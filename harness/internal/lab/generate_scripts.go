@@ -117,18 +117,38 @@ func withCatalogue(there []byte) ([]byte, error) {
 		return nil, fmt.Errorf("expected the lines %q and %q", tableBegin, tableEnd)
 	}
 	var table bytes.Buffer
-	table.WriteString("\n| text | releases | SHA-1 | KEYS | ARGV | reply | cost | statements |\n|---|---|---|---|---|---|---|---|\n")
-	for _, s := range wire.Scripts() {
+	table.WriteString("\n| script, and the first 3.x release of each text | KEYS | ARGV | reply | cost | statements |\n|---|---|---|---|---|---|\n")
+	texts := wire.Scripts()
+	for len(texts) > 0 {
+		n := 1
+		for n < len(texts) && texts[n].Name == texts[0].Name {
+			n++
+		}
+		last, links, ids := texts[n-1], []string{}, []string{}
+		for _, s := range texts[:n] {
+			links = append(links, fmt.Sprintf("[%s](../../dq/wire/scripts/%s)", firstOf3(s), s.File))
+			ids = append(ids, statementsOf(s)...)
+		}
 		var keys []string
-		if err := eachKey(s, func(_, letter string) { keys = append(keys, letter) }); err != nil {
+		if err := eachKey(last, func(_, letter string) { keys = append(keys, letter) }); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(&table, "| [%s](../../dq/wire/scripts/%s) | %s | `%s` | %s | %s | %s | %s | %s |\n",
-			s.Variant, s.File, rangesOf(s.SentBy), s.SHA1, strings.Join(keys, ", "), strings.Join(argsOf(s), "; "),
-			replyOf(s), s.Cost, linked(statementsOf(s)))
+		fmt.Fprintf(&table, "| `%s` %s | %s | %s | %s | %s | %s |\n",
+			last.Name, strings.Join(links, " "), strings.Join(keys, ", "), strings.Join(argsOf(last), "; "), replyOf(last), last.Cost, linked(ids))
+		texts = texts[n:]
 	}
 	table.WriteString("\n")
 	return slices.Concat(before, []byte(tableBegin), table.Bytes(), []byte(tableEnd), after), nil
+}
+
+// firstOf3 is the first 3.x release that sends a text, as a word.
+func firstOf3(s wire.Script) string {
+	for _, r := range wire.Releases() {
+		if r.Major > 2 && s.SentBy(r) {
+			return r.String()
+		}
+	}
+	return rangesOf(s.SentBy)
 }
 
 func replyOf(s wire.Script) string {
@@ -140,9 +160,9 @@ func replyOf(s wire.Script) string {
 
 // linked makes links of ids, from a page of the specification.
 func linked(ids []string) string {
-	links := make([]string, len(ids))
-	for i, one := range spec.All().Where(func(s *spec.Statement) bool { return slices.Contains(ids, s.ID) }) {
-		links[i] = fmt.Sprintf("[%s](%s)", one.ID, strings.TrimPrefix(one.Link(), spec.Dir+"/"))
+	var links []string
+	for _, one := range spec.All().Where(func(s *spec.Statement) bool { return slices.Contains(ids, s.ID) }) {
+		links = append(links, fmt.Sprintf("[%s](%s)", one.ID, strings.TrimPrefix(one.Link(), spec.Dir+"/")))
 	}
 	return strings.Join(links, ", ")
 }

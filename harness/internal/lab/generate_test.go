@@ -39,7 +39,7 @@ func TestWriteMakesFilesAnew(t *testing.T) {
 	require.NotContains(t, string(text), "old")
 	require.True(t, strings.HasPrefix(string(text), "before\n") && strings.HasSuffix(string(text), "\nafter\n"))
 	for _, s := range wire.Scripts() {
-		require.Contains(t, string(text), s.SHA1)
+		require.Contains(t, string(text), "wire/scripts/"+s.File+")")
 	}
 	require.FileExists(t, filepath.Join(folder, "vectors", "members.json"))
 
