@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,14 +14,56 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-const passwordFlag = "redis-password-file"
+const (
+	// localRedis is the default address of the commands for running servers.
+	localRedis = "redis://127.0.0.1:6379"
+	// addressOnly annotates a flag whose twin must not name a server to start.
+	addressOnly  = "address only"
+	passwordFlag = "redis-password-file"
+	// maxPassword bounds a file with a password, in bytes.
+	maxPassword = 4 << 10
+)
 
-// maxPassword bounds a file with a password, in bytes.
-const maxPassword = 4 << 10
+// liveServerVar is --redis of the commands that look at queues which exist.
+func liveServerVar(f flagSet, address *string) {
+	f.str(address, "redis", localRedis)
+	_ = f.SetAnnotation("redis", addressOnly, []string{}) // fails only without such a flag
+}
 
-// withAccess gives a command whose --redis may be the address of a server a flag for the password of that server,
-// which a command line would show in the process list.
-func withAccess(cmd *cobra.Command) *cobra.Command {
+// allOf reports whether all queues are asked for. Named queues override --all as a default.
+func allOf(f *pflag.FlagSet, all bool, queues []string) bool {
+	return all && (len(queues) == 0 || f.Changed("all"))
+}
+
+// checkLiveServer is an error where --redis would start a server.
+func checkLiveServer(address string) error {
+	if spec, err := redis.Parse(address); err != nil || spec.Kind == redis.External {
+		return err
+	}
+	return fmt.Errorf("--redis %s: expected the address of a server that runs, such as redis://127.0.0.1:6379: one started now would be empty", address)
+}
+
+// startLive connects to a server that runs. A node of a cluster is refused: other nodes have queues too, and nothing
+// would tell.
+func startLive(ctx context.Context, address string) (*redis.Server, error) {
+	redis.Silence()
+	srv, err := redis.Start(ctx, address, nil)
+	if err != nil || srv.Cluster() {
+		return srv, err
+	}
+	conn := srv.Conn()
+	defer conn.Close()
+	// A user who may not ask is not kept from what it may do.
+	if info, err := conn.Do(ctx, "INFO", "cluster").Text(); err == nil && strings.Contains(info, "cluster_enabled:1") {
+		_ = srv.Close()
+		return nil, fmt.Errorf("the server at %s is a node of a cluster, which has queues on other nodes too: name it as redis+cluster://%s", srv.Addr, srv.Addr)
+	}
+	return srv, nil
+}
+
+// addPassword gives a command with --redis a flag for the server's password, which a command line would show in the process
+// list.
+func addPassword(cmd *cobra.Command) {
 	var file string
 	flagsOf(cmd).str(&file, passwordFlag, "")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -31,9 +74,8 @@ func withAccess(cmd *cobra.Command) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("--%s: %w", passwordFlag, err)
 		}
-		return eachServer(cmd.Flags(), password)
+		return setPassword(cmd.Flags(), password)
 	}
-	return cmd
 }
 
 // readPassword reads a file of one line.
@@ -44,24 +86,21 @@ func readPassword(name string) (string, error) {
 	}
 	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, maxPassword+1))
-	if err != nil {
-		return "", err
-	}
 	password := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
-	if password == "" || len(content) > maxPassword || strings.ContainsAny(password, "\r\n\x00") {
-		return "", fmt.Errorf("%s: expected one line with a password of at most %d bytes", name, maxPassword)
+	if err == nil && (password == "" || len(content) > maxPassword || strings.ContainsAny(password, "\r\n\x00")) {
+		err = fmt.Errorf("%s: expected one line with a password of at most %d bytes", name, maxPassword)
 	}
-	return password, nil
+	return password, err
 }
 
-// eachServer puts the password into each address that --redis names. An error shows the address as it was given.
-// A password file from the environment is a default for addresses: it does not matter if --redis has none.
-func eachServer(flags *pflag.FlagSet, password string) error {
+// setPassword puts the password into each address that --redis names. A password file from the environment is a default
+// for addresses: a --redis without an address does without.
+func setPassword(flags *pflag.FlagSet, password string) error {
 	value := flags.Lookup("redis").Value
-	addresses := []string{value.String()}
-	several, ok := value.(pflag.SliceValue)
-	if ok {
-		addresses = several.GetSlice()
+	addresses, several := []string{value.String()}, false
+	var list pflag.SliceValue
+	if list, several = value.(pflag.SliceValue); several {
+		addresses = list.GetSlice()
 	}
 	found := false
 	for i, given := range addresses {
@@ -81,10 +120,10 @@ func eachServer(flags *pflag.FlagSet, password string) error {
 	switch {
 	case !found && flags.Changed(passwordFlag):
 		return usageError(errors.New("--" + passwordFlag + ": expected --redis with the address of a server beside it"))
+	case several:
+		return list.Replace(addresses)
 	case !found:
 		return nil
-	case ok:
-		return several.Replace(addresses)
 	}
 	return value.Set(addresses[0])
 }
@@ -103,8 +142,7 @@ func checkOneReal(address string) error {
 
 // checkByTCP refuses a Unix socket: all its clients have one address, and commands cannot be told apart.
 func checkByTCP(address string) error {
-	spec, err := redis.Parse(address)
-	if err != nil || !spec.Address.Unix {
+	if spec, err := redis.Parse(address); err != nil || !spec.Address.Unix {
 		return nil //nolint:nilerr // Start says what is wrong
 	}
 	return usageError(fmt.Errorf("--redis %s: expected a host and a port: by a socket all clients have one address, and whose command is whose cannot be told", redis.Redact(address)))

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -9,113 +8,93 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/conformance"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 )
 
-// completions are those of the values of flags, by the flags' names in whichever command.
-var completions = map[string]func(cmd *cobra.Command, typed string) ([]string, cobra.ShellCompDirective){
-	"driver":   completeDriver,
-	"redis":    completeRedis,
-	"file":     completeScenario,
-	"variant":  completeVariant,
-	"slo":      fixed(cobra.ShellCompDirectiveNoSpace, run.Metrics()...),
-	"release":  fixed(0, newestFirst()...),
-	"to":       completeTo,
-	"level":    fixed(0, string(conformance.Wire), string(conformance.Exchange), string(conformance.State)),
-	"progress": fixed(0, "auto", "plain", "none"),
-	"out": func(*cobra.Command, string) ([]string, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveFilterDirs
+// completions are the words that the shell offers for the value of a flag of which some is typed.
+var completions = map[string]func(cmd *cobra.Command, usage, typed string) []string{
+	"driver": func(_ *cobra.Command, usage, typed string) []string {
+		if !strings.Contains(typed, ":") {
+			return helpWords(usage)
+		}
+		return append(releaseWords("dq:"), releaseWords("redisson:")...)
+	},
+	"redis":    func(_ *cobra.Command, usage, _ string) []string { return helpWords(usage) },
+	"level":    func(_ *cobra.Command, usage, _ string) []string { return helpWords(usage) },
+	"progress": func(_ *cobra.Command, usage, _ string) []string { return helpWords(usage) },
+	"file":     func(*cobra.Command, string, string) []string { return scenarioWords() },
+	"variant":  func(cmd *cobra.Command, _, _ string) []string { return variantWords(cmd) },
+	"slo":      func(*cobra.Command, string, string) []string { return run.Metrics() },
+	"release":  func(*cobra.Command, string, string) []string { return releaseWords("") },
+	"to": func(*cobra.Command, string, string) []string {
+		return append(releaseWords(""), wire.LayoutBc0Lc0.String(), wire.LayoutDLc0.String())
 	},
 }
 
-// completeFlags has the shell complete the values of flags, of a command and those below it.
-// What is offered begins with what was typed, in the order of its list. A command without
-// arguments is offered no files for them.
+// completeFlags has the shell complete the values of a command's flags, and offer no files where the command takes none.
 func completeFlags(cmd *cobra.Command) {
 	if !strings.Contains(cmd.Use, " ") && !cmd.HasSubCommands() {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		complete, ok := completions[f.Name]
+		words, ok := completions[f.Name]
 		if !ok {
 			return
 		}
-		// It fails on no such flag, and on one that is registered already.
+		// It fails for a flag that is registered already.
 		_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			words, directive := complete(cmd, typed)
-			words = slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, typed) })
-			return words, directive | cobra.ShellCompDirectiveKeepOrder
+			all := slices.DeleteFunc(words(cmd, f.Usage, typed), func(word string) bool { return !strings.HasPrefix(word, typed) })
+			directive := cobra.ShellCompDirectiveKeepOrder
+			if f.Name != "file" || len(all) > 0 {
+				directive |= cobra.ShellCompDirectiveNoFileComp
+			}
+			if f.Name == "slo" || slices.ContainsFunc(all, func(word string) bool { return strings.HasSuffix(word, ":") || strings.HasSuffix(word, "/") }) {
+				directive |= cobra.ShellCompDirectiveNoSpace
+			}
+			return all, directive
 		})
 	})
-	for _, sub := range cmd.Commands() {
-		completeFlags(sub)
+	if cmd.Flags().Lookup("out") != nil {
+		_ = cmd.MarkFlagDirname("out") // there is such a flag
 	}
 }
 
-// fixed completes by a list, and by no file.
-func fixed(directive cobra.ShellCompDirective, words ...string) func(*cobra.Command, string) ([]string, cobra.ShellCompDirective) {
-	return func(*cobra.Command, string) ([]string, cobra.ShellCompDirective) {
-		return slices.Clone(words), directive | cobra.ShellCompDirectiveNoFileComp
+// helpWords are the values that the help of a flag lists, up to what a user fills in: in brackets, in capitals, or dots.
+func helpWords(usage string) (words []string) {
+	_, list, found := strings.Cut(usage, ": ")
+	if !found {
+		list = usage
 	}
+	for word := range strings.FieldsSeq(list) {
+		word, _, _ = strings.Cut(strings.TrimRight(word, ",…"), "[")
+		if word = strings.TrimRight(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ…"); word != "" && word != "or" {
+			words = append(words, word)
+		}
+	}
+	return words
 }
 
-func newestFirst() []string {
-	var releases []string
+// releaseWords are all releases behind a prefix, the newest first.
+func releaseWords(prefix string) (words []string) {
 	for _, r := range slices.Backward(wire.Releases()) {
-		releases = append(releases, r.String())
+		words = append(words, prefix+r.String())
 	}
-	return releases
+	return words
 }
 
-// mentioned are the words that the help of a flag of this command has.
-func mentioned(cmd *cobra.Command, flag string, words ...string) []string {
-	usage := cmd.Flag(flag).Usage
-	return slices.DeleteFunc(words, func(word string) bool { return !strings.Contains(usage, word) })
-}
-
-// completeDriver offers releases once what has them is chosen.
-func completeDriver(cmd *cobra.Command, typed string) ([]string, cobra.ShellCompDirective) {
-	name, _, chosen := strings.Cut(typed, ":")
-	if !chosen {
-		return mentioned(cmd, "driver", "dq", "redisson:", "memory", "redis-list", "redis-zset", "exec:"),
-			cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
-	}
-	var words []string
-	if name == "dq" || name == "redisson" {
-		for _, release := range newestFirst() {
-			words = append(words, name+":"+release)
-		}
-	}
-	if name == "dq" && strings.Contains(typed, ",") {
-		for i, word := range words {
-			words[i] = word + ",faithful"
-		}
-	}
-	return words, cobra.ShellCompDirectiveNoFileComp
-}
-
-func completeRedis(cmd *cobra.Command, _ string) ([]string, cobra.ShellCompDirective) {
-	return mentioned(cmd, "redis", "auto", "container", "process", "embedded", "redis://", "rediss://", "redis+cluster://", "redis+sentinel://", "unix:///"),
-		cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeScenario offers the stored scenarios, and files where none begins so.
-func completeScenario(*cobra.Command, string) ([]string, cobra.ShellCompDirective) {
+func scenarioWords() (words []string) {
 	all, _ := scenario.Stored() // which are part of the program
-	var words []string
 	for _, s := range all {
 		words = append(words, described(s.Name, s.About))
 	}
-	return words, cobra.ShellCompDirectiveDefault
+	return words
 }
 
-// completeVariant offers those of the scenarios that are given already.
-func completeVariant(cmd *cobra.Command, _ string) ([]string, cobra.ShellCompDirective) {
+// variantWords are the variants of the scenarios that are given already.
+func variantWords(cmd *cobra.Command) (words []string) {
 	files, _ := cmd.Flags().GetStringArray("file") // which every command with variants has
 	slices.Sort(files)                             // cobra reads the flags twice here
-	var words []string
 	for _, file := range slices.Compact(files) {
 		s, err := scenario.Find(file)
 		if err != nil {
@@ -127,16 +106,10 @@ func completeVariant(cmd *cobra.Command, _ string) ([]string, cobra.ShellCompDir
 			}
 		}
 	}
-	return words, cobra.ShellCompDirectiveNoFileComp
+	return words
 }
 
-// completeTo offers what a queue is migrated to, or which release to go to.
-func completeTo(cmd *cobra.Command, _ string) ([]string, cobra.ShellCompDirective) {
-	layouts := mentioned(cmd, "to", wire.LayoutBc0Lc0.String(), wire.LayoutDLc0.String())
-	return append(layouts, newestFirst()...), cobra.ShellCompDirectiveNoFileComp
-}
-
-// described is a completion with a text that the shell shows beside it.
+// described is a word with a text that the shell shows beside it.
 func described(word, about string) string {
-	return fmt.Sprintf("%s\t%s", word, strings.Join(strings.Fields(about), " "))
+	return word + "\t" + strings.Join(strings.Fields(about), " ")
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -50,31 +48,17 @@ func ignored(server string, stderr io.Writer) bool {
 	return true
 }
 
-// nameTwins makes errors about wrong usage name the environment twin that the wrong value came from.
-func nameTwins(cmd *cobra.Command) {
-	for _, run := range []*func(*cobra.Command, []string) error{&cmd.PreRunE, &cmd.RunE} {
-		if inner := *run; inner != nil {
-			*run = func(cmd *cobra.Command, args []string) error { return namingTwin(cmd.Flags(), inner(cmd, args)) }
-		}
-	}
-	for _, sub := range cmd.Commands() {
-		nameTwins(sub)
-	}
-}
-
+// namingTwin has wrong usage name the environment twin that the wrong value came from.
 func namingTwin(flags *pflag.FlagSet, err error) error {
-	var coded *exitError
-	if !errors.As(err, &coded) || coded.code != exitUsage {
-		return err
-	}
 	flags.VisitAll(func(f *pflag.Flag) {
-		value := os.Getenv(envName(f.Name))
-		if value == "" || f.Changed || strings.Contains(err.Error(), envName(f.Name)) {
+		twin := envName(f.Name)
+		value := os.Getenv(twin)
+		if value == "" || f.Changed || strings.Contains(err.Error(), twin) {
 			return
 		}
 		for _, mention := range []string{f.Name + ": ", strings.ReplaceAll(f.Name, "-", " ") + ": ", "--" + f.Name + " " + value, strconv.Quote(value)} {
 			if strings.Contains(err.Error(), mention) {
-				err = usageError(fmt.Errorf("%s: %w", envName(f.Name), err))
+				err = fmt.Errorf("%s: %w", twin, err)
 				return
 			}
 		}

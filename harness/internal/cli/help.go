@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // helpWidth is the widest line of help, in columns.
@@ -24,12 +26,14 @@ func writeHelp(w io.Writer, cmd *cobra.Command) {
 		usage = cmd.CommandPath() + " COMMAND"
 	}
 	fmt.Fprintf(w, "\nUsage:  %s\n", usage)
-	for _, group := range cmd.Groups() {
-		fmt.Fprintf(w, "\n%s\n", group.Title)
-		writeCommands(w, cmd, group.ID)
-	}
-	if len(cmd.Groups()) == 0 {
-		writeCommands(w, cmd, "")
+	for i, sub := range cmd.Commands() {
+		if !sub.IsAvailableCommand() {
+			continue
+		}
+		if sub.GroupID != "" && (i == 0 || sub.GroupID != cmd.Commands()[i-1].GroupID) {
+			fmt.Fprintf(w, "\n%s\n", sub.GroupID)
+		}
+		fmt.Fprint(w, columns(fmt.Sprintf("  %-10s ", sub.Name()), sub.Short))
 	}
 	if cmd.Example != "" {
 		fmt.Fprintf(w, "\n%s\n", cmd.Example)
@@ -49,11 +53,11 @@ func writeHelp(w io.Writer, cmd *cobra.Command) {
 		if row.short != "" {
 			name = "-" + row.short + ", " + name
 		}
-		text := f.Usage
-		if def := strings.Trim(f.DefValue, "[]"); def != "" && def != "false" && def != "0s" && !strings.Contains(text, "(default") && !strings.HasPrefix(text, def) {
-			text += " (default " + def + ")"
+		usage := f.Usage
+		if def := strings.Trim(f.DefValue, "[]"); def != "" && def != "false" && def != "0s" && !strings.Contains(usage, "(default") && !strings.HasPrefix(usage, def) {
+			usage += " (default " + def + ")"
 		}
-		fmt.Fprint(w, head, columns(fmt.Sprintf("%-8s %-21s ", title, strings.TrimSpace(name+" "+row.arg)), text))
+		fmt.Fprint(w, head, columns(fmt.Sprintf("%-8s %-21s ", title, strings.TrimSpace(name+" "+row.arg)), usage))
 		head = ""
 	}
 	if !cmd.HasParent() {
@@ -62,26 +66,9 @@ func writeHelp(w io.Writer, cmd *cobra.Command) {
 	}
 }
 
-// writeCommands lists the commands of a group.
-func writeCommands(w io.Writer, cmd *cobra.Command, group string) {
-	for _, sub := range cmd.Commands() {
-		if sub.IsAvailableCommand() && sub.GroupID == group {
-			fmt.Fprint(w, columns(fmt.Sprintf("  %-10s ", sub.Name()), sub.Short))
-		}
-	}
-}
-
 // columns puts a text behind its head, with each further line below the first.
-func columns(head, text string) string {
+func columns(head, words string) string {
 	var out strings.Builder
-	line := head
-	for word := range strings.FieldsSeq(text) {
-		if len([]rune(line))+len([]rune(word)) > helpWidth {
-			out.WriteString(strings.TrimRight(line, " ") + "\n")
-			line = strings.Repeat(" ", len(head))
-		}
-		line += word + " "
-	}
-	out.WriteString(strings.TrimRight(line, " ") + "\n")
+	text.WrapAt(&out, helpWidth, len(head), head, strings.Join(strings.Fields(words), " "))
 	return out.String()
 }

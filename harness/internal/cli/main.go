@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -52,16 +50,19 @@ func Execute(args []string, in io.Reader, out, errOut io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintln(errOut, "dq-bench:", text.Inert(err.Error()))
-	var coded *exitError
-	if errors.As(err, &coded) {
-		return coded.code
+	code := exitEnvironment
+	if coded := new(exitError); errors.As(err, &coded) {
+		code = coded.code
 	}
-	return exitEnvironment
+	if code == exitUsage {
+		err = namingTwin(cmd.Flags(), err)
+	}
+	fmt.Fprintln(errOut, "dq-bench:", text.Inert(err.Error()))
+	return code
 }
 
 // interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP cancels; the
@@ -96,29 +97,4 @@ func awaitInterrupts(signals <-chan os.Signal, first func()) {
 			return
 		}
 	}
-}
-
-func newRootCmd() *cobra.Command {
-	root := &cobra.Command{
-		Use:           "dq-bench",
-		Short:         "Measure, verify and explain Redisson-compatible delay queues",
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          noCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cmd.Help()
-		},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return flagsFromEnv(cmd.Flags(), os.LookupEnv, cmd.ErrOrStderr())
-		},
-	}
-	root.Version = version()
-	root.SetVersionTemplate("{{.Version}}")
-	flagsOf(root).yes(new(bool), "version")
-	root.SetFlagErrorFunc(flagError)
-	addCommands(root)
-	completeFlags(root)
-	wrapArgErrors(root)
-	nameTwins(root)
-	return root
 }

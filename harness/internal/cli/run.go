@@ -15,14 +15,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
-	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
@@ -31,50 +28,26 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// runFlags are the flags of 'dq-bench run' as they were given.
+// runFlags are the flags of 'dq-bench run', and what they ask for.
 type runFlags struct {
-	out, progress, percentiles string
-
-	set, reports []string
-
-	redis    []string
-	drivers  []string
-	files    []string
-	variants []string
-	plan     plan.Plan
-	slos     []string
-	labels   []string
-	scale    *float64
-	repeat   int
-	full     bool
-	json     bool
-	list     bool
-	force    bool
-
-	beside bool
-
-	listen, tokenFile string
-	agents            int
-
-	// changed tells which flags were given, by the command line or environment.
-	changed func(flag string) bool
+	out, progress, percentiles, listen, tokenFile               string
+	set, reports, redis, drivers, files, variants, slos, labels []string
+	repeat, agents                                              int
+	full, json, list, force, beside                             bool
+	scale                                                       *float64
+	plan                                                        plan.Plan
+	changed                                                     func(flag string) bool // on the command line
+	cases                                                       []series.Case
+	quantiles                                                   []float64
+	options                                                     series.Options
+	door                                                        *load.Door // nil without --agents
 }
 
-func newRunFlags() *runFlags {
-	return &runFlags{plan: plan.DefaultPlan(), percentiles: "50,90,99,99.9"}
-}
-
-// runRequest is what the flags ask for, all of it found valid.
-type runRequest struct {
-	cases     []series.Case
-	repeat    int
-	quantiles []float64
-	options   series.Options
-	door      *load.Door // nil without --agents
-}
+// startedServers are the values of --redis for a server that the command starts.
+const startedServers = ", or auto, process[:PATH], container[:IMAGE], embedded"
 
 func newRunCmd() *cobra.Command {
-	f := newRunFlags()
+	f := &runFlags{plan: plan.DefaultPlan(), percentiles: "50,90,99,99.9"}
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Load a delay queue and measure lateness",
@@ -87,34 +60,13 @@ func newRunCmd() *cobra.Command {
 			if f.list {
 				return listScenarios(cmd.OutOrStdout(), f.json)
 			}
-			return runLoad(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	f.register(cmd.Flags())
-	return cmd
-}
-
-// onlyFlags refuses arguments; a scenario's name is likely to be meant for -f.
-func onlyFlags(cmd *cobra.Command, args []string) error {
-	err := noArgs(cmd, args)
-	if err == nil {
-		return nil
-	}
-	if name := text.Meant(args[0], scenario.Names()); name != "" {
-		return fmt.Errorf("%w; a scenario is run by -f %s", err, name)
-	}
-	return err
-}
-
-func (f *runFlags) register(set *pflag.FlagSet) {
-	flags := flagSet{set}
-	for _, field := range plan.Fields {
-		row, ok := rowOf(field.Flag())
-		if !ok || field.Value == nil {
-			continue
-		}
-		flag := flags.VarPF(field.Value(&f.plan), row.name, row.short, row.help)
-		if flag.DefValue == "0s" {
+	flags := flagsOf(cmd)
+	for _, field := range planFlags(true) {
+		row := flags.row(field.Flag())
+		if flag := flags.VarPF(field.Value(&f.plan), row.name, row.short, row.help); flag.DefValue == "0s" {
 			flag.DefValue = "" // which the help does not show, as for a flag of pflag's own
 		}
 	}
@@ -139,29 +91,47 @@ func (f *runFlags) register(set *pflag.FlagSet) {
 	flags.num(&f.agents, "agents", 0)
 	flags.str(&f.tokenFile, "token-file", "")
 	flags.str(&f.progress, "progress", "auto")
+	return cmd
 }
 
-// startedServers are the values of --redis for a server that the command starts.
-const startedServers = ", or auto, process[:PATH], container[:IMAGE], embedded"
+// planFlags are the settings of a plan that have a flag, or those that --set has.
+func planFlags(flagged bool) []plan.Field {
+	return slices.DeleteFunc(slices.Clone(plan.Fields), func(field plan.Field) bool {
+		_, row := rowOf(field.Flag())
+		return field.Value == nil || row != flagged
+	})
+}
+
+// onlyFlags refuses arguments; a scenario's name is likely to be meant for -f.
+func onlyFlags(cmd *cobra.Command, args []string) error {
+	err := noArgs(cmd, args)
+	if err == nil {
+		return nil
+	}
+	if name := text.Meant(args[0], scenario.Names()); name != "" {
+		return fmt.Errorf("%w; a scenario is run by -f %s", err, name)
+	}
+	return err
+}
 
 // readSet reads --set: fields of the plan without a flag, and how the run is made.
 func (f *runFlags) readSet(given map[string]string) (err error) {
+	known := []string{"full", "percentiles", "scale"}
+	for _, field := range planFlags(false) {
+		known = append(known, field.Key)
+	}
+	slices.Sort(known)
 	for _, setting := range f.set {
 		key, value, ok := strings.Cut(setting, "=")
 		key = strings.ReplaceAll(key, "-", "_")
-		known := []string{"full", "percentiles", "scale"}
-		for _, field := range plan.Fields {
-			if _, flag := rowOf(field.Flag()); !flag && field.Value != nil {
-				known = append(known, field.Key)
-			}
-		}
-		switch _, flag := rowOf(strings.ReplaceAll(key, "_", "-")); {
-		case !ok:
+		if !ok {
 			return fmt.Errorf("set: expected field=value such as poll=100ms, got %q", setting)
-		case !slices.Contains(known, key) && flag:
-			return fmt.Errorf("set: pass --%s instead of %q", strings.ReplaceAll(key, "_", "-"), setting)
-		case !slices.Contains(known, key):
-			slices.Sort(known)
+		}
+		if !slices.Contains(known, key) {
+			flag := strings.ReplaceAll(key, "_", "-")
+			if _, ok := rowOf(flag); ok {
+				return fmt.Errorf("set: pass --%s instead of %q", flag, setting)
+			}
 			return fmt.Errorf("set: no field %q%s; known are %s", key, text.DidYouMean(key, known), strings.Join(known, ", "))
 		}
 		switch key {
@@ -182,32 +152,24 @@ func (f *runFlags) readSet(given map[string]string) (err error) {
 	return nil
 }
 
-// settings are the settings of the plan, by their keys: the given ones override a scenario, which overrides the defaults.
-func (f *runFlags) settings() (given, defaults map[string]string) {
-	given, defaults = map[string]string{}, map[string]string{}
-	for _, field := range plan.Fields {
-		if _, ok := rowOf(field.Flag()); !ok || field.Value == nil {
-			continue
-		}
+// choose finds what to run, with which drivers, on which servers: given settings override a scenario, which overrides the
+// defaults. What is left out for the drivers that are given, stderr says.
+func (f *runFlags) choose(stderr io.Writer) error {
+	given, defaults := map[string]string{}, map[string]string{}
+	standard := plan.DefaultPlan()
+	for _, field := range planFlags(true) {
 		if value := field.Value(&f.plan).String(); f.changed(field.Flag()) {
 			given[field.Key] = value
-		} else if standard := plan.DefaultPlan(); value != field.Value(&standard).String() {
+		} else if value != field.Value(&standard).String() {
 			defaults[field.Key] = value
 		}
 	}
-	return given, defaults
-}
-
-// cases are what to run, with which drivers, on which servers. What is left out for the
-// drivers that are given, stderr says.
-func (f *runFlags) cases(stderr io.Writer) ([]series.Case, error) {
-	given, defaults := f.settings()
-	set := given
+	set, drivers := given, f.drivers
 	if !f.changed("set") {
 		set = defaults
 	}
 	if err := f.readSet(set); err != nil {
-		return nil, err
+		return err
 	}
 	choice := scenario.Choice{Files: f.files, Variants: f.variants, Full: f.full, Scale: f.scale, Settings: given, Defaults: defaults, SLO: f.slos}
 	if len(f.files) == 0 && !f.changed("variant") {
@@ -215,106 +177,105 @@ func (f *runFlags) cases(stderr io.Writer) ([]series.Case, error) {
 	}
 	runs, err := choice.Runs()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	drivers := f.drivers
 	if !f.changed("driver") {
 		drivers = nil // the scenario's, or else the default
 		for i := range runs {
 			runs[i].Driver = cmp.Or(runs[i].Driver, f.drivers[0])
 		}
 	}
-	cases, left, err := series.Cases(runs, drivers, f.redis)
+	var left []string
+	f.cases, left, err = series.Cases(runs, drivers, f.redis)
 	for _, name := range left {
 		fmt.Fprintf(stderr, "%s is left out: it names the driver of each member of its fleet, and --driver is given\n", name)
 	}
-	return cases, err
+	return err
 }
 
 // maxRepeat bounds the runs of each driver: all are known until the last has ended.
 const maxRepeat = 10_000
 
-// request checks everything that can be checked without a server. Its errors
+// check checks everything that can be checked without a server, and makes the cases and options of it. Its errors
 // are wrong usage, unless a scenario file cannot be read.
-func (f *runFlags) request(stderr io.Writer) (*runRequest, error) {
-	r := &runRequest{repeat: f.repeat}
+func (f *runFlags) check(stderr io.Writer) error {
 	if f.repeat < 1 || f.repeat > maxRepeat {
-		return nil, fmt.Errorf("repeat: expected 1 to %d, got %d", maxRepeat, f.repeat)
+		return fmt.Errorf("repeat: expected 1 to %d, got %d", maxRepeat, f.repeat)
 	}
 	labels, err := series.ParseLabels(f.labels)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	progress, err := progressMode(f.progress, stderr)
-	if err != nil {
-		return nil, err
+	progress := map[string]load.ProgressMode{"auto": load.ProgressPlain, "plain": load.ProgressPlain, "none": load.ProgressNone}[f.progress]
+	if progress == "" {
+		return fmt.Errorf("progress: expected auto, plain or none, got %q", f.progress)
 	}
-	if f.out == "" {
-		f.out = filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z"))
+	if file, ok := stderr.(*os.File); ok && f.progress == "auto" && term.IsTerminal(int(file.Fd())) {
+		progress = load.ProgressLine
 	}
-	if r.cases, err = f.cases(stderr); err != nil {
-		return nil, err
+	f.out = cmp.Or(f.out, filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z")))
+	if err := f.choose(stderr); err != nil {
+		return err
 	}
-	if r.quantiles, err = run.ParseQuantiles(f.percentiles); err != nil {
-		return nil, err
+	if f.quantiles, err = run.ParseQuantiles(f.percentiles); err != nil {
+		return err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r.options = series.Options{
-		Redis: f.redis[0], Out: f.out, Tool: tool(), Labels: labels, Force: f.force,
-		Beside: f.beside, Progress: load.ProgressWriter(stderr, progress), Notice: once(stderr),
-		Serve: []string{self, "serve-driver"},
+	f.options = series.Options{
+		Redis: f.redis[0], Out: f.out, Tool: tool(), Labels: labels, Force: f.force, Beside: f.beside,
+		Progress: load.ProgressWriter(stderr, progress), Notice: once(stderr), Serve: []string{self, "serve-driver"}, Live: &load.Live{},
 	}
 	if f.beside {
-		if err := series.CheckBeside(r.cases, r.options.Redis); err != nil {
-			return nil, err
+		if err := series.CheckBeside(f.cases, f.options.Redis); err != nil {
+			return err
 		}
 	}
 	if f.listen != "" {
 		if err := web.CheckAddr(f.listen); err != nil {
-			return nil, fmt.Errorf("listen: %w", err)
+			return fmt.Errorf("listen: %w", err)
 		}
 	}
-	if r.door, err = f.door(r); err != nil {
-		return nil, err
+	if f.agents != 0 || f.tokenFile != "" {
+		if err := f.checkAgents(); err != nil {
+			return fmt.Errorf("agents: %w", err)
+		}
+		token, err := readPassword(f.tokenFile)
+		if err != nil {
+			return fmt.Errorf("token-file: %w", err)
+		}
+		f.door = load.NewDoor(token)
+		f.options.Agents = func(ctx context.Context, driver string) ([]*program.Link, error) {
+			return f.door.Wait(ctx, f.agents, driver, f.options.Notice)
+		}
 	}
-	return r, series.CheckFaults(r.cases, r.options.Redis)
+	return series.CheckFaults(f.cases, f.options.Redis)
 }
 
-// door is where agents come in; nil without --agents.
-func (f *runFlags) door(r *runRequest) (*load.Door, error) {
+// checkAgents refuses what agents cannot run.
+func (f *runFlags) checkAgents() error {
 	switch {
-	case f.agents == 0 && f.tokenFile == "":
-		return nil, nil
 	case f.agents < 1 || f.listen == "" || f.tokenFile == "":
-		return nil, errors.New("agents: expected --agents N of 1 or more, --listen and --token-file beside each other")
+		return errors.New("expected --agents N of 1 or more, --listen and --token-file beside each other")
 	case f.beside:
-		return nil, errors.New("agents: expected runs one after the other, got --beside")
+		return errors.New("expected runs one after the other, got --beside")
 	}
-	for _, c := range r.cases {
+	for _, c := range f.cases {
 		for _, side := range c.Sides {
-			at := cmp.Or(side.Redis, r.options.Redis)
+			at := cmp.Or(side.Redis, f.options.Redis)
 			switch {
 			case !redis.IsExternal(at):
-				return nil, fmt.Errorf("agents: expected --redis with the address of a server that all agents reach, got %q", at)
+				return fmt.Errorf("expected --redis with the address of a server that all agents reach, got %q", at)
 			case len(c.Plan.Fleet) > 0 || len(c.Plan.Faults) > 0:
-				return nil, errors.New("agents: expected a scenario without a fleet or faults")
+				return errors.New("expected a scenario without a fleet or faults")
 			case c.Plan.Producers < f.agents || c.Plan.Consumers < f.agents:
-				return nil, fmt.Errorf("agents: expected a producer and a consumer for each of %d agents", f.agents)
+				return fmt.Errorf("expected a producer and a consumer for each of %d agents", f.agents)
 			}
 		}
 	}
-	token, err := readPassword(f.tokenFile)
-	if err != nil {
-		return nil, fmt.Errorf("token-file: %w", err)
-	}
-	door := load.NewDoor(token)
-	r.options.Agents = func(ctx context.Context, driver string) ([]*program.Link, error) {
-		return door.Wait(ctx, f.agents, driver, r.options.Notice)
-	}
-	return door, nil
+	return nil
 }
 
 // once prints each line the first time it comes: a series says it for each run.
@@ -328,32 +289,15 @@ func once(w io.Writer) func(string) {
 	}
 }
 
-func progressMode(text string, stderr io.Writer) (load.ProgressMode, error) {
-	switch text {
-	case "auto":
-		if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-			return load.ProgressLine, nil
-		}
-		return load.ProgressPlain, nil
-	case "plain":
-		return load.ProgressPlain, nil
-	case "none":
-		return load.ProgressNone, nil
-	}
-	return "", fmt.Errorf("progress: expected auto, plain or none, got %q", text)
-}
-
-// runLoad does the runs and reports them.
-func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err error) {
-	req, err := f.request(stderr)
-	if err != nil {
-		var unreadable *os.PathError
-		if errors.As(err, &unreadable) {
+// run does the runs and reports them.
+func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
+	if err := f.check(stderr); err != nil {
+		if unreadable := new(os.PathError); errors.As(err, &unreadable) {
 			return err
 		}
 		return usageError(err)
 	}
-	tidy, err := run.NewFolder(req.options.Out)
+	tidy, err := run.NewFolder(f.out)
 	if err != nil {
 		return err
 	}
@@ -361,82 +305,30 @@ func runLoad(ctx context.Context, f *runFlags, stdout, stderr io.Writer) (err er
 	if err := reports(f.reports).check(); err != nil { // which may be in that folder
 		return err
 	}
-	req.options.Live = &load.Live{}
 	var unwritten []error
-	req.options.Unwritten = func(err error) { unwritten = append(unwritten, err) }
-	ctx, pages, err := serveWeb(ctx, f.listen, req, stderr)
+	f.options.Unwritten = func(err error) { unwritten = append(unwritten, err) }
+	r := &runs{runFlags: f, suite: series.NewSuite(f.cases), stdout: stdout, stderr: stderr}
+	ctx, closePage, err := r.serve(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, pages.close()) }()
-	silenceRedis()
-	printer := newRunPrinter(f, req, stdout, stderr)
-	if err := runCases(ctx, req, printer, pages); err != nil {
+	defer func() { err = errors.Join(err, closePage()) }()
+	redis.Silence()
+	if err := r.all(ctx); err != nil {
 		return err
 	}
-	if err := printer.end(); err != nil {
+	if err := r.end(); err != nil {
 		return err
 	}
-	if err := errors.Join(append(unwritten, printer.report(f.reports))...); err != nil {
+	if page := r.suite.Page(); page != nil {
+		unwritten = append(unwritten, reports(f.reports).write(*page))
+	}
+	if err := errors.Join(unwritten...); err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "run files in %s\n", req.options.Out)
-	return printer.verdict()
+	fmt.Fprintf(stderr, "run files in %s\n", f.out)
+	return r.verdict()
 }
-
-// runCases does the cases one after the other, and writes the page of them all. An interrupt ends them after the
-// one under way, and is an error where nothing ran.
-func runCases(ctx context.Context, req *runRequest, printer *runPrinter, pages *webPage) (err error) {
-	suite := printer.suite
-	defer func() {
-		suite.Over(err)
-		pages.show(suite)
-		if all := suite.Page(); all != nil && suite.Cases() != nil {
-			if unwritten := all.Save(filepath.Join(req.options.Out, report.File)); unwritten != nil {
-				req.options.Notice("warning: " + unwritten.Error())
-			}
-		}
-	}()
-	for _, c := range req.cases {
-		printer.begin(c)
-		req.options.Turn = suite.Begin()
-		pages.show(suite)
-		names := series.Names(c.Sides)
-		result, err := series.Do(ctx, req.options, c, req.repeat, func(turn series.Turn, r *run.Document) {
-			printer.one(names[turn.Side], turn.N, r)
-		})
-		if ctx.Err() != nil && errors.Is(err, context.Canceled) && len(printer.runs) > 0 {
-			return nil // in a case of which nothing ran, after others
-		}
-		if err == nil {
-			suite.Ended(result)
-			err = printer.done(result)
-		}
-		if err != nil {
-			var lacks *driver.CapabilityError
-			if errors.As(err, &lacks) {
-				return usageError(err)
-			}
-			return err
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-	}
-	return nil
-}
-
-// runVerdict turns a failed run into its exit code.
-func runVerdict(r *run.Document) error {
-	if r.Verdict.Passed {
-		return nil
-	}
-	return failure(errors.New(r.Verdict.Text))
-}
-
-// silenceRedis keeps the client library's own log lines out of the progress: what fails is counted, and
-// told.
-func silenceRedis() { redis.Silence() }
 
 // tool names this program and the version it was built from.
 func tool() run.Tool {

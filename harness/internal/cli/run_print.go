@@ -1,18 +1,23 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"path/filepath"
 
+	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/metrics"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
+	"github.com/dq-bench/dq-bench/harness/internal/web"
 )
-
-// seriesSchema is the schema of what --json prints for several runs.
-const seriesSchema = "dq-bench/series/v1"
 
 // seriesDocument is what `run --json` prints of several runs.
 type seriesDocument struct {
@@ -24,139 +29,199 @@ type seriesDocument struct {
 	NeverRan []string `json:"never_ran,omitempty"`
 }
 
-// runPrinter writes what runs come to: as they end for people, as one document at
-// the end for programs.
-type runPrinter struct {
+// runs are the runs of a command: printed as they end for people, as one document at the end for programs.
+type runs struct {
+	*runFlags
 	stdout, stderr io.Writer
-	json           bool
-	quantiles      []float64
-	cases          int
 	suite          *series.Suite
+	page           *web.Live // nil without --listen
 
-	runs        []*run.Document
+	done        []*run.Document
 	comparisons []*compare.Comparison
-	series      []*series.Result
+	several     bool // a case had more than one run
 	failed      []error
 }
 
-func newRunPrinter(f *runFlags, req *runRequest, stdout, stderr io.Writer) *runPrinter {
-	return &runPrinter{stdout: stdout, stderr: stderr, json: f.json, quantiles: req.quantiles, cases: len(req.cases), suite: series.NewSuite(req.cases)}
+// all does the cases one after the other, and writes the page of them all. An interrupt ends them after the
+// one under way, and is an error where nothing ran.
+func (r *runs) all(ctx context.Context) (err error) {
+	defer func() {
+		r.suite.Over(err)
+		r.show()
+		if all := r.suite.Page(); all != nil && r.suite.Cases() != nil {
+			if unwritten := all.Save(filepath.Join(r.out, report.File)); unwritten != nil {
+				r.options.Notice("warning: " + unwritten.Error())
+			}
+		}
+	}()
+	for _, c := range r.cases {
+		if len(r.cases) > 1 {
+			fmt.Fprintf(r.stderr, "\n%s\n", c.Plan.Name)
+		}
+		r.options.Turn = r.suite.Begin()
+		r.show()
+		names := series.Names(c.Sides)
+		result, err := series.Do(ctx, r.options, c, r.repeat, func(turn series.Turn, d *run.Document) {
+			r.keep(d)
+			fmt.Fprintf(r.stderr, "%s run %d: %s\n", names[turn.Side], turn.N, d.Verdict.Text)
+		})
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) && len(r.done) > 0 {
+			return nil // in a case of which nothing ran, after others
+		}
+		if err == nil {
+			r.suite.Ended(result)
+			err = r.print(result)
+		}
+		if lacks := new(driver.CapabilityError); errors.As(err, &lacks) {
+			err = usageError(err)
+		}
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// begin names the case where there are several.
-func (p *runPrinter) begin(c series.Case) {
-	if p.cases > 1 {
-		fmt.Fprintf(p.stderr, "\n%s\n", c.Plan.Name)
+func (r *runs) keep(d *run.Document) {
+	if r.done = append(r.done, d); !d.Verdict.Passed {
+		r.failed = append(r.failed, failure(errors.New(d.Verdict.Text)))
 	}
 }
 
-func (p *runPrinter) keep(r *run.Document) {
-	p.runs = append(p.runs, r)
-	if err := runVerdict(r); err != nil {
-		p.failed = append(p.failed, err)
+// print prints a case for people: its comparison, or each of its runs.
+func (r *runs) print(result *series.Result) error {
+	single := result.Single()
+	if single != nil {
+		r.keep(single)
 	}
-}
-
-// single prints a run in full.
-func (p *runPrinter) single(r *run.Document) error {
-	p.keep(r)
-	if p.json {
+	r.several = r.several || single == nil
+	r.comparisons = append(r.comparisons, result.Comparisons...)
+	switch {
+	case r.json:
 		return nil
-	}
-	err := p.write(r)
-	if p.cases > 1 {
-		fmt.Fprintln(p.stdout)
-	}
-	return err
-}
-
-// one prints a line about a run of a series.
-func (p *runPrinter) one(name string, n int, r *run.Document) {
-	p.keep(r)
-	fmt.Fprintf(p.stderr, "%s run %d: %s\n", name, n, r.Verdict.Text)
-}
-
-// done prints what a case came to.
-func (p *runPrinter) done(result *series.Result) error {
-	if r := result.Single(); r != nil {
-		return p.single(r)
-	}
-	p.series = append(p.series, result)
-	p.comparisons = append(p.comparisons, result.Comparisons...)
-	if p.json {
-		return nil
+	case len(result.Comparisons) > 0:
+		return report.OfSets(result.Report()).Text(r.stdout)
 	}
 	for _, side := range result.Sides {
-		if len(result.Comparisons) == 0 {
-			for _, r := range side.Runs {
-				if err := p.write(r); err != nil {
-					return err
-				}
-				fmt.Fprintln(p.stdout)
+		for _, d := range side.Runs {
+			one := compare.Set{Name: d.Driver.String(), Runs: []*run.Document{d}}
+			if err := report.OfSets(report.Result{Sets: []compare.Set{one}, Quantiles: r.quantiles}).Text(r.stdout); err != nil {
+				return err
+			}
+			if single == nil || len(r.cases) > 1 {
+				fmt.Fprintln(r.stdout)
 			}
 		}
 	}
-	if len(result.Comparisons) == 0 {
-		return nil
-	}
-	return report.OfSets(result.Report()).Text(p.stdout)
+	return nil
 }
-
-// write prints a run for people.
-func (p *runPrinter) write(r *run.Document) error { return printRun(r, false, p.quantiles, p.stdout) }
 
 // end prints what all cases came to, or the document: the run file of a single run, or a list.
-func (p *runPrinter) end() error {
-	switch cases := p.suite.Cases(); {
-	case !p.json && cases != nil:
-		_, err := fmt.Fprintln(p.stdout, cases.Text())
+func (r *runs) end() error {
+	switch cases := r.suite.Cases(); {
+	case !r.json && cases != nil:
+		_, err := fmt.Fprintln(r.stdout, cases.Text())
 		return err
-	case !p.json:
+	case !r.json:
 		return nil
-	case cases == nil && len(p.runs) == 1 && len(p.series) == 0:
-		return printRun(p.runs[0], true, nil, p.stdout)
+	case cases == nil && len(r.done) == 1 && !r.several:
+		data, err := r.done[0].Encode()
+		if err == nil {
+			_, err = r.stdout.Write(data)
+		}
+		return err
 	}
-	return printJSON(p.stdout, seriesDocument{seriesSchema, p.runs, p.comparisons, p.suite.NeverRan()})
-}
-
-// report writes the files of --report, if anything ran.
-func (p *runPrinter) report(files reports) error {
-	all := p.suite.Page()
-	if all == nil {
-		return nil
-	}
-	return files.write(*all)
+	return printJSON(r.stdout, seriesDocument{"dq-bench/series/v1", r.done, r.comparisons, r.suite.NeverRan()})
 }
 
 // verdict is a failure if any run failed. Which variants an interrupt left out, it says where that is no failure.
-func (p *runPrinter) verdict() error {
-	if cases := p.suite.Cases(); cases != nil {
+func (r *runs) verdict() error {
+	if cases := r.suite.Cases(); cases != nil {
 		text := cases.Text()
 		if cases.Failed() {
 			return failure(errors.New(text))
 		}
-		if len(p.suite.NeverRan()) > 0 {
-			fmt.Fprintln(p.stderr, text)
+		if len(r.suite.NeverRan()) > 0 {
+			fmt.Fprintln(r.stderr, text)
 		}
 		return nil
 	}
-	switch len(p.failed) {
-	case 0:
-		return nil
-	case 1:
-		return p.failed[0]
+	if len(r.failed) < 2 {
+		return errors.Join(r.failed...)
 	}
-	return failure(fmt.Errorf("%d of %d runs failed: %w", len(p.failed), len(p.runs), errors.Join(p.failed...)))
+	return failure(fmt.Errorf("%d of %d runs failed: %w", len(r.failed), len(r.done), errors.Join(r.failed...)))
 }
 
-func printRun(r *run.Document, asJSON bool, quantiles []float64, w io.Writer) error {
-	if !asJSON {
-		p := report.OfSets(report.Result{Sets: []compare.Set{{Name: r.Driver.String(), Runs: []*run.Document{r}}}, Quantiles: quantiles})
-		return p.Text(w)
+// serve serves the page and the metrics of the runs, and the door for agents, at --listen, and prints where. The page's
+// button ends the context that it returns; the function shows the last page for good to browsers that are there.
+func (r *runs) serve(ctx context.Context) (context.Context, func() error, error) {
+	if r.listen == "" {
+		return ctx, func() error { return nil }, nil
 	}
-	data, err := r.Encode()
-	if err == nil {
-		_, err = w.Write(data)
+	ctx, stop := context.WithCancel(ctx)
+	r.page = web.NewLive(source{r.options.Live}, stop)
+	var door http.Handler
+	if r.door != nil {
+		door = r.door
 	}
-	return err
+	server, err := web.Serve(ctx, r.listen, r.page, metrics.Handler(tool(), metrics.Load{Run: r.options.Live}), door)
+	if err != nil {
+		stop()
+		return ctx, nil, err
+	}
+	go r.page.Follow(ctx)
+	fmt.Fprintf(r.stderr, "page at %[1]s, metrics at %[1]smetrics\n", server.URL())
+	return ctx, func() error {
+		r.page.End(r.suite.Page())
+		stop()
+		err := server.Close()
+		if r.door != nil {
+			r.door.Close()
+		}
+		return err
+	}, nil
+}
+
+// show shows how the cases stand.
+func (r *runs) show() {
+	if r.page != nil {
+		r.page.Cases(r.suite.Cases())
+	}
+}
+
+// source shows the runs of a Live on a page.
+type source struct{ *load.Live }
+
+// States implements web.Source.
+func (s source) States() (states []web.State, err error) {
+	var running []load.Running
+	drivers := map[run.Driver]int{}
+	for _, live := range s.All() {
+		one, err := live.Running()
+		if errors.Is(err, load.ErrNotBegun) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		running = append(running, one)
+		drivers[one.Document.Driver]++
+	}
+	for _, one := range running {
+		name := one.Document.Driver.String()
+		if one.Name != "" && (one.Alike || drivers[one.Document.Driver] > 1) {
+			name = one.Name
+		}
+		phase := web.Starting
+		switch {
+		case one.Ended:
+			phase = web.Ended
+		case one.Phase == plan.Measured:
+			phase = web.Measuring
+		case one.Phase == plan.Warmup:
+			phase = web.WarmingUp
+		}
+		states = append(states, web.State{Name: name, Document: one.Document, Phase: phase, Planned: one.Planned, Turn: one.Turn, Answered: one.Answered})
+	}
+	return states, nil
 }

@@ -1,43 +1,11 @@
 package cli
 
 import (
-	"fmt"
 	"io"
-	"text/tabwriter"
 
+	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 )
-
-// listScenarios prints what 'run -f' can run. A variant marked with * takes long or needs more than a
-// Redis: it runs by its name or with --set full=true only.
-func listScenarios(w io.Writer, asJSON bool) error {
-	all, err := scenario.Stored()
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return listJSON(w, all)
-	}
-	return listText(w, all)
-}
-
-func listText(w io.Writer, all []*scenario.Scenario) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, s := range all {
-		fmt.Fprintf(t, "%s\t%s\n", s.Name, s.About)
-		for _, v := range s.Variants {
-			if v.Name == "" {
-				continue
-			}
-			mark := " "
-			if v.Full {
-				mark = "*"
-			}
-			fmt.Fprintf(t, " %s %s\t  %s\n", mark, v.Name, v.About)
-		}
-	}
-	return t.Flush()
-}
 
 // scenarioList is the document of 'run --list --json'.
 type scenarioList struct {
@@ -45,7 +13,7 @@ type scenarioList struct {
 	Scenarios []listedScenario `json:"scenarios"`
 }
 
-// listedScenario is one that `run -f` takes.
+// listedScenario is one that 'run -f' takes.
 type listedScenario struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
@@ -56,7 +24,7 @@ type listedScenario struct {
 	Variants []listedVariant `json:"variants,omitempty"`
 }
 
-// listedVariant is one that `run --variant` takes.
+// listedVariant is one that 'run --variant' takes.
 type listedVariant struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
@@ -64,16 +32,35 @@ type listedVariant struct {
 	Full bool `json:"full"`
 }
 
-func listJSON(w io.Writer, all []*scenario.Scenario) error {
-	out := scenarioList{Schema: "dq-bench/scenarios/v1"}
+// listScenarios prints what 'run -f' can run. A variant marked with * takes long or needs more than a
+// Redis: it runs by its name or with --set full=true only.
+func listScenarios(w io.Writer, asJSON bool) error {
+	all, err := scenario.Stored()
+	if err != nil {
+		return err
+	}
+	list := scenarioList{Schema: "dq-bench/scenarios/v1"}
+	t := report.Table{Words: 2, Wraps: true}
+	row := func(name, about string) {
+		t.Rows = append(t.Rows, report.Row{Cells: []report.Cell{{Text: name}, {Text: about}}})
+	}
 	for _, s := range all {
 		l := listedScenario{Name: s.Name, About: s.About, Source: s.Source, Scale: s.Scale}
+		row(s.Name, s.About)
 		for _, v := range s.Variants {
+			mark := "   "
+			if v.Full {
+				mark = " * "
+			}
 			if v.Name != "" {
 				l.Variants = append(l.Variants, listedVariant{v.Name, v.About, v.Full})
+				row(mark+v.Name, "  "+v.About)
 			}
 		}
-		out.Scenarios = append(out.Scenarios, l)
+		list.Scenarios = append(list.Scenarios, l)
 	}
-	return printJSON(w, out)
+	if asJSON {
+		return printJSON(w, list)
+	}
+	return t.Text(w)
 }

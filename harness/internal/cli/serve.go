@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	driverserve "github.com/dq-bench/dq-bench/harness/driver/serve"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/web"
 )
 
@@ -38,4 +40,22 @@ localhost unless --listen names another interface. Anyone who can connect can re
 	}
 	flagsOf(cmd).str(&addr, "listen", "127.0.0.1:0")
 	return cmd
+}
+
+// newServeDriverCmd is what 'dq-bench run' starts for a member of a fleet: an implementation in a process of its own, which
+// speaks the driver protocol.
+func newServeDriverCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:    "serve-driver DRIVER",
+		Short:  "Serve an implementation as a program of the driver protocol",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := spec.Parse(args[0])
+			if err != nil {
+				return usageError(err)
+			}
+			return driverserve.Serve(cmd.InOrStdin(), cmd.OutOrStdout(), d)
+		},
+	}
 }
