@@ -136,7 +136,7 @@ func reference(t *testing.T) string {
 			continue
 		}
 		scaled := ""
-		if f.Scaled() {
+		if f.Scaled {
 			scaled = " (scaled)"
 		}
 		fmt.Fprintf(&out, "| `%s` | %s%s |\n", f.Key, tableCell(f.Help), scaled)

@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -40,6 +40,14 @@ func Fixed(d time.Duration) Delay { return Delay{Min: d, Max: d} }
 //	@10s..12s           due instants spread evenly over 2 s, in the order of the offers
 //	@10s..12s shuffled  the same in random order
 func ParseDelay(text string) (Delay, error) {
+	d, err := parseDelay(text)
+	if err != nil {
+		return Delay{}, refused("delay", err, text)
+	}
+	return d, nil
+}
+
+func parseDelay(text string) (Delay, error) {
 	rest, together := strings.CutPrefix(strings.TrimSpace(text), "@")
 	d := Delay{Together: together}
 	if together {
@@ -49,7 +57,7 @@ func ParseDelay(text string) (Delay, error) {
 	for part := range strings.SplitSeq(rest, "|") {
 		span, err := parseSpan(part)
 		if err != nil {
-			return Delay{}, fmt.Errorf("delay: %w, got %q", err, text)
+			return Delay{}, err
 		}
 		spans = append(spans, span)
 	}
@@ -60,10 +68,7 @@ func ParseDelay(text string) (Delay, error) {
 	if len(spans) > 1 {
 		d.Choices = spans
 	}
-	if err := d.check(); err != nil {
-		return Delay{}, err
-	}
-	return d, nil
+	return d, d.check()
 }
 
 func parseSpan(text string) (Span, error) {
@@ -74,7 +79,7 @@ func parseSpan(text string) (Span, error) {
 	shortest, errLow := time.ParseDuration(strings.TrimSpace(low))
 	longest, errHigh := time.ParseDuration(strings.TrimSpace(high))
 	if errLow != nil || errHigh != nil {
-		return Span{}, fmt.Errorf("expected a duration such as 5s, or a range such as 1s..10s")
+		return Span{}, errors.New("expected a duration such as 5s, or a range such as 1s..10s")
 	}
 	return Span{shortest, longest}, nil
 }
@@ -82,16 +87,16 @@ func parseSpan(text string) (Span, error) {
 // check refuses what can never be right.
 func (d Delay) check() error {
 	if d.Together && len(d.Choices) > 0 {
-		return fmt.Errorf("delay: expected one instant or range after @, got %q", d)
+		return errors.New("expected one instant or range after @")
 	}
 	for _, s := range append([]Span{{d.Min, d.Max}}, d.Choices...) {
 		switch {
 		case s.Min < 0:
-			return fmt.Errorf("delay: expected 0s or more, got %q", d)
+			return errors.New("expected 0s or more")
 		case s.Min > s.Max:
-			return fmt.Errorf("delay: expected SHORTEST..LONGEST, got %q; swap the two", d)
+			return errors.New("expected SHORTEST..LONGEST; swap the two")
 		case s.Min%time.Millisecond != 0 || s.Max%time.Millisecond != 0:
-			return fmt.Errorf("delay: expected whole milliseconds, the resolution of the format, got %q", d)
+			return errors.New("expected whole milliseconds, the resolution of the format")
 		}
 	}
 	return nil
@@ -164,7 +169,7 @@ func (d Delay) Of(seed uint64, i, n int64) time.Duration {
 		width := (d.Max - d.Min).Milliseconds()
 		return d.Min + time.Duration(float64(width)*float64(i)/float64(n))*time.Millisecond
 	}
-	span := Span{d.Min, d.Max}
+	span := d.spans()[0]
 	if len(d.Choices) > 0 {
 		span = d.Choices[mix(mix(seed)^uint64(i))%uint64(len(d.Choices))]
 	}

@@ -269,31 +269,31 @@ func (f Fault) check(duration time.Duration) error {
 		kinds = append(kinds, string(info.Kind))
 	}
 	if !slices.Contains(kinds, string(f.Kind)) {
-		return fmt.Errorf("faults: no kind %q%s; expected one of %s", f.Kind, text.DidYouMean(string(f.Kind), kinds), strings.Join(kinds, ", "))
+		return fmt.Errorf("no kind %q%s; expected one of %s", f.Kind, text.DidYouMean(string(f.Kind), kinds), strings.Join(kinds, ", "))
 	}
 	info := f.Info()
 	for _, p := range f.parameters() {
 		needed := slices.Contains(info.Needs, p.key)
 		switch {
 		case p.wrong:
-			return fmt.Errorf("faults: %s: expected %s to be %s, got %s", f.Kind, p.key, p.expected, p.text)
+			return fmt.Errorf("%s: expected %s to be %s, got %s", f.Kind, p.key, p.expected, p.text)
 		case needed && !p.given:
-			return fmt.Errorf("faults: %s: expected %s beside it: %s", f.Kind, p.key, info.Help)
+			return fmt.Errorf("%s: expected %s beside it: %s", f.Kind, p.key, info.Help)
 		case p.given && !needed && !slices.Contains(info.May, p.key):
-			return fmt.Errorf("faults: %s has no %s: %s", f.Kind, p.key, info.Help)
+			return fmt.Errorf("%s has no %s: %s", f.Kind, p.key, info.Help)
 		}
 	}
 	switch {
 	case f.At.Min < 0 || f.At.Min > f.At.Max:
-		return fmt.Errorf("faults: %s: expected at to be 0s or more, or a range SHORTEST..LONGEST, got %s", f.Kind, f.At)
+		return fmt.Errorf("%s: expected at to be 0s or more, or a range SHORTEST..LONGEST, got %s", f.Kind, f.At)
 	case f.For >= duration, f.At.Max >= duration-f.For: // whose sum may be more than there is
-		return fmt.Errorf("faults: expected %s to end before the offers do, after %s: what comes then says when deliveries went on", f, duration)
+		return fmt.Errorf("expected %s to end before the offers do, after %s: what comes then says when deliveries went on", f, duration)
 	}
 	return nil
 }
 
 // checkFaults refuses faults that can never be right, and those that overlap.
-func checkFaults(p Plan) error {
+func (p Plan) checkFaults() error {
 	faults := slices.Clone(p.Faults)
 	aof := ""
 	for _, f := range faults {
@@ -303,44 +303,29 @@ func checkFaults(p Plan) error {
 		if f.Member > 0 {
 			switch {
 			case f.Member > len(p.Fleet):
-				return fmt.Errorf("faults: %s: expected a member of the fleet, which has %d, got %d", f.Kind, len(p.Fleet), f.Member)
+				return fmt.Errorf("%s: expected a member of the fleet, which has %d, got %d", f.Kind, len(p.Fleet), f.Member)
 			case p.Fleet[f.Member-1].Kill:
-				return fmt.Errorf("faults: %s: expected a member that is not killed, got %d", f.Kind, f.Member)
+				return fmt.Errorf("%s: expected a member that is not killed, got %d", f.Kind, f.Member)
 			}
 			if m := p.Fleet[f.Member-1]; m.From > f.At.Min || m.To > 0 && m.To < f.At.Max+f.For {
-				return fmt.Errorf("faults: %s: expected member %d to be there meanwhile, it is from %s to %s", f, f.Member, m.From, m.To)
+				return fmt.Errorf("%s: expected member %d to be there meanwhile, it is from %s to %s", f, f.Member, m.From, m.To)
 			}
 		}
 		if f.AOF != "" && aof != "" && f.AOF != aof {
-			return fmt.Errorf("faults: expected one aof for the server, got %s and %s", aof, f.AOF)
+			return fmt.Errorf("expected one aof for the server, got %s and %s", aof, f.AOF)
 		}
 		aof = cmp.Or(f.AOF, aof)
 	}
 	if len(faults) > 0 && p.Cancel.Share > 0 {
-		return fmt.Errorf("faults: expected no cancel beside them: whether a message that was cancelled is lost would not be known")
+		return fmt.Errorf("expected no cancel beside them: whether a message that was cancelled is lost would not be known")
 	}
 	slices.SortFunc(faults, func(a, b Fault) int { return cmp.Compare(a.At.Min, b.At.Min) })
 	for i := range max(len(faults)-1, 0) {
 		if a, b := faults[i], faults[i+1]; a.At.Max+a.For > b.At.Min {
-			return fmt.Errorf("faults: expected one at a time, got %s and %s", a, b)
+			return fmt.Errorf("expected one at a time, got %s and %s", a, b)
 		}
 	}
 	return nil
-}
-
-// faultsText are the faults as run.json keeps them.
-func faultsText(faults []Fault) (texts []string) {
-	for _, f := range faults {
-		texts = append(texts, f.String())
-	}
-	return texts
-}
-
-// scaled multiplies its times by a factor.
-func (f Fault) scaled(by float64) Fault {
-	f.At = Span{scaleTime(f.At.Min, by), scaleTime(f.At.Max, by)}
-	f.For, f.Latency = scaleTime(f.For, by), scaleTime(f.Latency, by)
-	return f
 }
 
 // ParseSpan reads 5s, or 1s..10s. Its error says what it expected.

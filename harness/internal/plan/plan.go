@@ -1,3 +1,5 @@
+// Package plan says what a run does: which messages are offered when, with which delays, and who takes them. Everything here
+// is arithmetic: nothing is started.
 package plan
 
 import (
@@ -75,16 +77,6 @@ type Cancel struct {
 
 // String returns "0.5 after 2s".
 func (c Cancel) String() string { return fmt.Sprintf("%g after %s", c.Share, c.After) }
-
-func (c Cancel) check() error {
-	switch {
-	case !(c.Share >= 0 && c.Share <= 1):
-		return refuse("cancel", "a share from 0 to 1", c.Share)
-	case c.After < 0:
-		return refuse("cancel", "0s or more after the offer", c.After)
-	}
-	return nil
-}
 
 // Chosen reports whether message i is one to be cancelled.
 func (c Cancel) Chosen(seed uint64, i int64) bool {

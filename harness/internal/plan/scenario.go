@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Scenario is a plan as run.json keeps it. Durations are in Go's notation ("5s").
@@ -53,9 +54,31 @@ type Scenario struct {
 
 // Scenario is the plan as run.json keeps it.
 func (p Plan) Scenario() Scenario {
-	s := Scenario{Name: p.Name, Messages: p.Messages(), Scale: p.Original.Scale, Unscaled: p.Original.Settings}
-	for _, f := range Fields {
-		f.record(p, &s)
+	text := func(d time.Duration) string {
+		if d == 0 {
+			return ""
+		}
+		return d.String()
+	}
+	schedule := p.Schedule()
+	s := Scenario{
+		Name: p.Name, Producers: p.Producers, Consumers: p.Consumers, Rate: float64(schedule.MeanRate()), Duration: schedule.Duration().String(),
+		Delay: p.Delay.String(), PayloadSize: p.PayloadSize, Seed: p.Seed, Warmup: p.WarmupText(), DrainTimeout: text(p.DrainTimeout),
+		DrainLimit: text(p.DrainLimit), MaxScheduleLag: text(p.MaxScheduleLag), Queue: p.Queue, Ramp: schedule.RampText(),
+		Climb: p.RateTo > 0 && len(p.Ramp) == 0, Horizon: text(p.Horizon), Poll: text(p.Poll), Work: text(p.Work),
+		Messages: schedule.Messages(), Scale: p.Original.Scale, Unscaled: p.Original.Settings,
+	}
+	if p.Queues > 1 {
+		s.Queues = p.Queues
+	}
+	if p.Cancel.Share > 0 {
+		s.Cancel = p.Cancel.String()
+	}
+	for _, m := range p.Fleet {
+		s.Fleet = append(s.Fleet, m.String())
+	}
+	for _, f := range p.Faults {
+		s.Faults = append(s.Faults, f.String())
 	}
 	return s
 }
@@ -73,7 +96,7 @@ func OriginalOf(p, unscaled Plan, scale float64) Original {
 	settings := map[string]string{}
 	is, was := p.Scenario(), unscaled.Scenario()
 	for _, f := range Fields {
-		if text := f.Text(was); f.Scaled() && text != f.Text(is) {
+		if text := f.Text(was); f.Scaled && text != f.Text(is) {
 			settings[f.Key] = text
 		}
 	}

@@ -1,126 +1,326 @@
-// Package scenario answers: what shall be run?
+// Package scenario reads what shall be run.
 //
-// A scenario is a YAML file: the plan of a load, what it must show, and what the
-// system under test is known to do wrong in it. It may have variants, which say
-// only what is different in them. The files are strict: a key that is not known is
-// an error with its line.
+// A scenario is a YAML file: the plan of a load, what it must show, and what the system under test is known to do wrong in it.
+// It may have variants, which say only what is different in them. The files are strict: a key that is not known is an error
+// with its line.
 package scenario
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/text"
+	"github.com/dq-bench/dq-bench/scenarios"
 )
 
 // Scenario is one file.
 type Scenario struct {
-	// Name is the file's name without .yaml.
-	Name string
-	// About is a sentence on what it shows.
-	About string
-	// Source says where it is from: a document, an issue.
-	Source string
-	// Scale is the factor that all times are shortened by unless told otherwise;
-	// 1 if the file has none.
+	// Name is the file's name without .yaml, About a sentence on what it shows, and Source a document or an issue.
+	Name, About, Source string
+	// Scale is the factor that all times are shortened by unless told otherwise; 1 if the file has none.
 	Scale float64
-	// Variants are at least one; that of a file without variants has no name.
+	// Variants are at least one; the variant of a file without variants has no name.
 	Variants []Variant
 }
 
 // Variant is one run of a scenario.
 type Variant struct {
 	Name, About string
-	// Full marks a variant that takes long, or needs what not every machine has,
-	// and so is run on demand only.
+	// Full marks a variant that takes long, or needs what not every machine has, and so is run on demand only.
 	Full bool
-	// Line is where it begins in the file.
-	Line int
 
-	file     string
-	scenario string
-	settings settings
+	line           int // where it begins in the file
+	file, scenario string
+	settings       settings
 }
 
-// Error says what is wrong with a scenario file, and where.
-type Error struct {
-	File string
-	// Line is 0 where no line can be named.
-	Line int
-	Err  error
+// settings are what a scenario or a variant of it says of a run.
+type settings struct {
+	driver string
+	plan   plan.Plan
+	// slo must be met; expect too, and the counts it names are no faults.
+	slo, expect []string
+	// given are the keys that the file sets.
+	given []string
 }
 
-func (e *Error) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("%s: %v", e.File, e.Err)
-	}
-	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+// Run is a variant made ready.
+type Run struct {
+	// Plan has no Queue unless one was given; its Name is scenario or scenario/variant, and empty for a plan of no scenario.
+	Plan plan.Plan
+	// Driver is a --driver value, empty if the scenario names none; Drivers are named by the members of its fleet.
+	Driver   string
+	Drivers  map[string]driver.Driver
+	SLO      []run.SLO
+	Expected []run.SLO
 }
 
-// Unwrap returns what is wrong.
-func (e *Error) Unwrap() error { return e.Err }
+// Choice says what is to be run.
+type Choice struct {
+	// Files are scenarios as Find takes them; without one the settings alone are a plan.
+	Files []string
+	// Variants are variants of the scenarios; without one all run that do not run on demand only, or with Full all.
+	Variants []string
+	// Full takes the real times too.
+	Full bool
+	// Scale is the factor for times in place of the scenario's own, nil for that.
+	Scale *float64
+	// Settings are laid over each plan, and Defaults where a scenario sets nothing, both by the keys of plan.Fields.
+	Settings, Defaults map[string]string
+	// SLO are objectives besides those of the scenarios.
+	SLO []string
+}
 
-// Load reads every *.yaml of a folder, in the order of their names.
-func Load(files fs.FS, dir string) ([]*Scenario, error) {
-	paths, err := fs.Glob(files, path.Join(dir, "*.yaml"))
+// Runs makes a run of each variant that is chosen, or of the settings alone. Its error is wrong usage, unless a scenario file
+// cannot be read.
+func (c Choice) Runs() (runs []Run, err error) {
+	besides, err := objectives(c.SLO, 1)
 	if err != nil {
 		return nil, err
 	}
-	var scenarios []*Scenario
-	for _, p := range paths {
-		s, err := Read(files, p)
+	if len(c.Files) == 0 {
+		for flag, given := range map[string]bool{"variant": len(c.Variants) > 0, "full": c.Full, "scale": c.Scale != nil} {
+			if given {
+				return nil, fmt.Errorf("%s: expected a scenario beside it, given by -f", flag)
+			}
+		}
+		p, err := overlay(plan.DefaultPlan(), with(c.Defaults, c.Settings))
+		return []Run{{Plan: p, SLO: besides}}, errors.Join(err, valid(p))
+	}
+	for _, file := range c.Files {
+		more, err := c.ofFile(file)
 		if err != nil {
 			return nil, err
 		}
-		scenarios = append(scenarios, s)
+		runs = append(runs, more...)
 	}
-	return scenarios, nil
+	for i := range runs {
+		runs[i].SLO = slices.Concat(runs[i].SLO, besides)
+	}
+	return runs, nil
 }
 
-// Read reads one file. Its error is an *Error unless the file cannot be read.
-func Read(files fs.FS, name string) (*Scenario, error) {
-	text, err := fs.ReadFile(files, name)
+// ofFile makes a run of each variant of one scenario that is chosen.
+func (c Choice) ofFile(file string) (runs []Run, err error) {
+	s, err := Find(file)
 	if err != nil {
-		return nil, fmt.Errorf("scenario: %w", err)
+		return nil, err
 	}
-	return Parse(name, text)
+	names := c.Variants
+	if len(c.Files) > 1 { // a variant is meant for the scenarios that have it
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !s.has(name) })
+	}
+	variants, err := s.Select(names, c.Full)
+	if err != nil {
+		return nil, err
+	}
+	scale := s.Scale
+	if c.Full {
+		scale = 1
+	}
+	if c.Scale != nil {
+		scale = *c.Scale
+	}
+	for _, v := range variants {
+		defaults := maps.Clone(c.Defaults)
+		maps.DeleteFunc(defaults, func(key, _ string) bool { return slices.Contains(v.settings.given, key) })
+		r, err := v.Resolve(scale, with(defaults, c.Settings))
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, r)
+	}
+	return runs, nil
 }
 
-// Select returns the variants of the names, or those that are not Full if no name
-// is given; full adds the others.
-func (s *Scenario) Select(names []string, full bool) ([]Variant, error) {
-	var chosen []Variant
+// with returns the defaults with the settings over them.
+func with(defaults, settings map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, defaults)
+	maps.Copy(all, settings)
+	return all
+}
+
+// Resolve makes the plan, with all times multiplied by scale and the rate divided by it, and the settings that are given, by
+// their keys, laid over that as they are. Duration limits of objectives are scaled too. Its error is an *Error unless a given
+// setting or the scale is to blame.
+func (v Variant) Resolve(scale float64, given map[string]string) (Run, error) {
+	if !(scale > 0 && scale <= 1) {
+		return Run{}, fmt.Errorf("scale: expected more than 0 and at most 1, got %v", scale)
+	}
+	unscaled := v.settings.plan
+	unscaled.Name = strings.TrimSuffix(v.scenario+"/"+v.Name, "/")
+	r := Run{Plan: unscaled.Scaled(scale), Driver: v.settings.driver, Drivers: map[string]driver.Driver{}}
+	err := valid(r.Plan)
+	if r.Driver != "" && err == nil {
+		_, err = spec.Parse(r.Driver)
+	}
+	for _, m := range r.Plan.Fleet {
+		if m.Driver != "" && r.Drivers[m.Driver] == nil && err == nil {
+			r.Drivers[m.Driver], err = spec.Parse(m.Driver)
+		}
+	}
+	if err == nil {
+		r.SLO, err = objectives(v.settings.slo, scale)
+	}
+	if err == nil {
+		r.Expected, err = objectives(v.settings.expect, scale)
+	}
+	if err != nil {
+		return Run{}, &Error{v.file, v.line, err}
+	}
+	if r.Plan, err = overlay(r.Plan, given); err != nil {
+		return Run{}, err
+	}
+	unscaled, _ = overlay(unscaled, given)
+	r.Plan.Original = plan.OriginalOf(r.Plan, unscaled, scale)
+	return r, valid(r.Plan)
+}
+
+// overlay lays settings over a plan, in the order of their keys.
+func overlay(p plan.Plan, given map[string]string) (plan.Plan, error) {
+	var errs []error
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		errs = append(errs, p.Set(key, given[key]))
+	}
+	return p, errors.Join(errs...)
+}
+
+// valid checks a plan whose queue may be named later.
+func valid(p plan.Plan) error {
+	if p.Queue == "" {
+		p.Queue = "named later"
+	}
+	return p.Validate()
+}
+
+func objectives(texts []string, scale float64) (all []run.SLO, err error) {
+	for _, text := range texts {
+		slo, err := run.ParseSLO(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, slo.Scaled(scale))
+	}
+	return all, nil
+}
+
+// Select returns the variants of the names, or those that are not Full if no name is given; full adds the others.
+func (s *Scenario) Select(names []string, full bool) (chosen []Variant, err error) {
+	var known []string
 	for _, v := range s.Variants {
 		if slices.Contains(names, v.Name) || (len(names) == 0 && (full || !v.Full)) {
 			chosen = append(chosen, v)
 		}
+		known = append(known, v.Name)
+	}
+	all := strings.Join(known, ", ")
+	if all == "" {
+		all = "(it has no variants)"
 	}
 	for _, name := range names {
-		if !s.Has(name) {
-			return nil, fmt.Errorf("scenario %s has no variant %q, expected one of: %s", s.Name, name, s.variantNames())
+		if !s.has(name) {
+			return nil, fmt.Errorf("scenario %s has no variant %q, expected one of: %s", s.Name, name, all)
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("scenario %s runs on demand only: choose with --variant from %s, or take all with --set full=true", s.Name, s.variantNames())
+		return nil, fmt.Errorf("scenario %s runs on demand only: choose with --variant from %s, or take all with --set full=true", s.Name, all)
 	}
 	return chosen, nil
 }
 
-// Has reports whether there is a variant of that name.
-func (s *Scenario) Has(name string) bool {
+func (s *Scenario) has(name string) bool {
 	return slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Name == name })
 }
 
-func (s *Scenario) variantNames() string {
-	var names []string
-	for _, v := range s.Variants {
-		if v.Name != "" {
-			names = append(names, v.Name)
+// stored are the files of the scenarios that are part of the program, in the order of --list.
+func stored() (files []string) {
+	for _, folder := range []string{"load", "fault"} {
+		some, _ := fs.Glob(scenarios.Load, folder+"/*.yaml") // fails on no such pattern
+		files = append(files, some...)
+	}
+	return files
+}
+
+// nameOf is the name of a scenario by its file.
+func nameOf(file string) string {
+	return strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".yaml")
+}
+
+// Stored reads all scenarios that are part of the program. Its error is an *Error.
+func Stored() (all []*Scenario, err error) {
+	for _, file := range stored() {
+		s, err := Find(nameOf(file))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// Names are the names of the stored scenarios.
+func Names() (names []string) {
+	for _, file := range stored() {
+		names = append(names, nameOf(file))
+	}
+	return names
+}
+
+// Find reads a scenario by the name of a stored one, or by the path of a file, which ends in .yaml. Its error is an *Error or
+// wrong usage, unless the file cannot be read.
+func Find(name string) (*Scenario, error) {
+	if strings.HasSuffix(name, ".yaml") || strings.ContainsAny(name, `/\`) {
+		content, err := readFile(name)
+		if err != nil {
+			return nil, err
+		}
+		return Parse(name, content)
+	}
+	for _, file := range stored() {
+		if nameOf(file) == name {
+			content, err := scenarios.Load.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			return Parse(file, content)
 		}
 	}
-	if len(names) == 0 {
-		return "(it has no variants)"
+	return nil, fmt.Errorf("file: no scenario %q%s; 'dq-bench run --list' lists them, and a file needs its .yaml", name, text.DidYouMean(name, Names()))
+}
+
+// maxFile bounds a scenario file, in bytes; the stored ones have up to 2 KB.
+const maxFile = 1 << 20
+
+// readFile reads a scenario file, and no more of it than one can have.
+func readFile(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		named := strings.TrimSuffix(filepath.Base(name), ".yaml")
+		return nil, fmt.Errorf("file: %w%s; expected a YAML file, or a name that 'dq-bench run --list' lists", err, text.DidYouMean(named, Names()))
 	}
-	return strings.Join(names, ", ")
+	if err != nil {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("file: %w", err)
+	case len(content) > maxFile:
+		return nil, &Error{File: name, Err: fmt.Errorf("expected a scenario of at most %d MiB", maxFile>>20)}
+	}
+	return content, nil
 }

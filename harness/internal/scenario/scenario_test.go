@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/scenarios"
@@ -22,7 +21,7 @@ func TestStoredScenarios(t *testing.T) {
 		require.NotEmpty(t, s.Source, s.Name)
 		for _, v := range s.Variants {
 			require.Equal(t, len(s.Variants) > 1, v.Name != "", s.Name)
-			run, err := v.Resolve(s.Scale, nil, spec.Parse)
+			run, err := v.Resolve(s.Scale, nil)
 			require.NoError(t, err)
 			if !v.Full {
 				p := run.Plan
@@ -59,7 +58,7 @@ variants:
 	chosen, err := s.Select(nil, false)
 	require.NoError(t, err)
 	require.Len(t, chosen, 1)
-	a, err := chosen[0].Resolve(s.Scale, nil, spec.Parse)
+	a, err := chosen[0].Resolve(s.Scale, nil)
 	require.NoError(t, err)
 	require.Equal(t, "some/a", a.Plan.Name)
 	require.Equal(t, plan.Rate(100), a.Plan.Rate, "as many messages in a tenth of the time")
@@ -70,7 +69,7 @@ variants:
 
 	chosen, err = s.Select([]string{"b"}, false)
 	require.NoError(t, err)
-	b, err := chosen[0].Resolve(1, nil, spec.Parse)
+	b, err := chosen[0].Resolve(1, nil)
 	require.NoError(t, err)
 	require.Equal(t, plan.Rate(20), b.Plan.Rate)
 	require.Equal(t, "1s", b.Plan.Delay.String())
@@ -159,7 +158,7 @@ func TestEverySettingIsAKey(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err, field.Key)
-		r, err := s.Variants[0].Resolve(1, nil, spec.Parse)
+		r, err := s.Variants[0].Resolve(1, nil)
 		require.NoError(t, err)
 		require.Equal(t, standard, r.Plan, field.Key)
 	}
@@ -192,7 +191,7 @@ variants:
 	require.NoError(t, err)
 	var plans []plan.Plan
 	for _, v := range s.Variants {
-		r, err := v.Resolve(1, nil, spec.Parse)
+		r, err := v.Resolve(1, nil)
 		require.NoError(t, err)
 		plans = append(plans, r.Plan)
 	}
@@ -222,7 +221,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, v := range s.Variants {
-			_, err := v.Resolve(s.Scale, nil, spec.Parse)
+			_, err := v.Resolve(s.Scale, nil)
 			require.NoError(t, err)
 		}
 	})
