@@ -9,6 +9,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
 )
 
 // A life without anything wrong, of either side of 3.21.1.
@@ -34,9 +35,6 @@ func TestLife(t *testing.T) {
 			require.Equal(t, []int64{3, 2, 2, 2, 0, 1},
 				[]int64{q.Offers, q.Transfers, q.Transferred, q.Taken, q.Removed, q.StillPending})
 			require.InDelta(t, 40, q.Lateness.Max, 2)
-			require.Len(t, q.Lives, 3)
-			require.NotZero(t, q.Lives[0].Taken)
-			require.Zero(t, q.Lives[2].Transferred)
 		})
 	}
 }
@@ -88,32 +86,6 @@ func TestOtherClients(t *testing.T) {
 	require.Equal(t, "dq", d.Groups[1].Client)
 }
 
-// Lines of several servers may be mixed: commands of scripts find their queue by its key.
-func TestInterleaved(t *testing.T) {
-	one, other := newStory("4.7.0"), newStory("4.7.0")
-	a := one.offer("a", 100)
-	one.wait(140)
-	one.transfer(true, a)
-	other.peer = "10.0.0.8:1"
-	for range 20 {
-		other.client("EVAL", "return redis.call('get', KEYS[1])", "1", "session")
-		other.inner("get", "session")
-	}
-	var mixed strings.Builder
-	left, right := strings.Split(one.out.String(), "\n"), strings.Split(other.out.String(), "\n")
-	for i := range max(len(left), len(right)) {
-		for _, lines := range [][]string{left, right} {
-			if i < len(lines) {
-				mixed.WriteString(lines[i] + "\r\n")
-			}
-		}
-	}
-	d := readLog(t, strings.NewReader(mixed.String()))
-	require.Zero(t, d.Unparsed)
-	require.Empty(t, d.Anomalies)
-	require.EqualValues(t, 1, d.Queues[0].Transferred)
-}
-
 // Queues of one name in two databases are two.
 func TestDatabases(t *testing.T) {
 	s := newStory("4.7.0")
@@ -144,4 +116,37 @@ func TestFiltered(t *testing.T) {
 	d := s.read(t)
 	require.NotNil(t, d.Redisson)
 	require.Contains(t, strings.Join(d.Notices, "\n"), "was it filtered?")
+}
+
+// The story of a message: who offered it, when it came and who took it, with the lines; a guard's part too.
+func TestStory(t *testing.T) {
+	s := newStory("4.7.0")
+	s.add("10.0.0.2:1", "BLPOP", "orders", "0")
+	a := s.offer(`{"order":7}`, 1000)
+	b := s.offer(`{"order":8}`, 1000)
+	held := wire.PrefixName("redisson_delay_queue_guard", "orders")
+	guard := ops.Scripts()[0]
+	s.peer = "10.0.0.9:1"
+	for _, m := range []string{a, b} { // ahead of time
+		s.client("EVALSHA", guard.SHA1, "1", orders.TimeoutSet)
+		s.inner("zadd", held, "1700000001000", m)
+		s.inner("lrem", orders.Pending, "1", m)
+		s.inner("zrem", orders.TimeoutSet, m)
+	}
+	s.wait(1030)
+	s.client("EVALSHA", guard.SHA1, "1", orders.TimeoutSet)
+	s.inner("rpush", "orders", `{"order":7}`, `{"order":8}`)
+	s.inner("zrem", held, a, b)
+	r := &analysis.Reader{Analysis: analysis.New()}
+	r.Where = `"order":7`
+	require.NoError(t, r.Log(t.Context(), strings.NewReader(s.out.String())))
+	d := r.Document()
+	require.Empty(t, d.Anomalies)
+	q := d.Queues[0]
+	require.Equal(t, []int64{2, 2, 1, 0, 0}, []int64{q.Offers, q.Transferred, q.Taken, q.Removed, q.StillPending})
+	require.InDelta(t, 30, q.Lateness.Max, 2)
+	var out strings.Builder
+	require.NoError(t, d.WriteStories(&out, r.Where))
+	require.Regexp(t, `(?s)^orders  .*"order":7.*offered by 10\.0\.0\.1, due .*\(line 2\).*taken out by a guard.*delivered by 10\.0\.0\.9, 3.ms after it was due.*taken by 10\.0\.0\.2`, out.String())
+	require.NotContains(t, out.String(), "order\":8")
 }

@@ -1,279 +1,428 @@
 package analysis
 
 import (
-	"math"
+	"crypto/sha1"
+	"encoding/hex"
+	"slices"
 	"strconv"
-	"time"
+	"strings"
 
+	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// callKind is what a call is.
+// call is what one command of a client does to one queue.
+type call struct {
+	queue          *queue
+	kind           callKind
+	direct, lost   bool // no script; the script's own line is not in the log
+	at             place
+	text           string
+	begun, last    int64
+	host           *host
+	script         *script
+	named          int64 // the now of a transfer, Unix ms
+	ran, ended     bool
+	pushed, popped int
+	front          bool
+	removed        []*message // from the set
+	values         []string   // pushed ones, if stories are told
+	unlisted       []*message // from the list, by LREM
+	touched        []uint64
+}
+
 type callKind uint8
 
 const (
-	directCall callKind = iota // a command of a client, no script
-	otherCall
+	otherCall callKind = iota
 	offerCall
 	transferCall
-	rebuiltCall // of a script whose call is not in the log, and that is not known yet
 )
 
-const (
-	maxTouched = 100_000 // messages of one call, which a script cannot have
-	maxUsual   = 100     // that Redisson's transfer moves
-)
-
-// call is what a client's command does to one queue, until the next one.
-type call struct {
+// script is a known text, or a digest.
+type script struct {
+	sha1   string
 	kind   callKind
-	at     place
-	text   string  // of the line
-	begun  int64   // µs
-	last   int64   // of its latest command
-	from   *conn   // nil where the log does not tell
-	script *script // nil where there is none
-	lost   bool    // the log does not have the call, only commands of it
-	cut    bool    // the log ends in it
-
-	// named is what a transfer gave for now, by its client's clock, in Unix ms; 0 of others.
-	named int64
-
-	ran     bool // a command of it ran
-	ended   bool // a transfer reached its last command
-	pushed  []element
-	popped  int     // from the pending list, not named yet
-	removed []int32 // from the timeout set
-	listed  []int32 // taken out of the pending list
-	touched []touch
+	layout wire.Layout  // that a Redisson's transfer reads; 0 otherwise
+	known  *wire.Script // nil if no Redisson sends it
+	ours   string       // the name of one of ours
+	sentBy releaseSet
 }
 
-// touch is a message that a call has to do with.
-type touch struct {
-	key memberKey
-	i   int32
+// scriptTable finds scripts by digest. It holds every text that a Redisson or anything of this project sends.
+type scriptTable struct {
+	bySHA1 map[string]*script
+	byText map[string]string // digests of texts seen
 }
 
-// open begins a call, in the memory of the one before.
-func (q *queue) open(c call) {
-	last := &q.body
-	if cap(last.touched) <= 4*maxUsual {
-		c.pushed, c.removed, c.listed, c.touched = last.pushed[:0], last.removed[:0], last.listed[:0], last.touched[:0]
+func newScriptTable() *scriptTable {
+	t := &scriptTable{map[string]*script{}, map[string]string{}}
+	for _, k := range wire.Scripts() {
+		s := &script{sha1: k.SHA1, known: &k, sentBy: that(k.SentBy)}
+		switch k.Name {
+		case wire.ScriptOffer:
+			s.kind = offerCall
+		case wire.ScriptTransfer:
+			s.kind, s.layout = transferCall, wire.LayoutDLc0
+			if strings.Contains(k.Body, "'"+wire.LayoutBc0Lc0.String()+"'") {
+				s.layout = wire.LayoutBc0Lc0
+			}
+		}
+		t.bySHA1[k.SHA1] = s
 	}
-	c.last = c.begun
-	q.body = c
-	q.call = &q.body
-}
-
-func (c *call) host() *host {
-	if c.from == nil {
-		return nil
+	for _, o := range slices.Concat(scripts.All(), ops.Scripts()) {
+		s := &script{sha1: o.SHA1, ours: o.Name}
+		if o.Name == "transfer" || o.Name == "guard-step" {
+			s.kind = transferCall
+		}
+		t.bySHA1[o.SHA1] = s
 	}
-	return c.from.host
+	return t
 }
 
-// effect is a command on a key of a queue that has a call.
-func (a *Analysis) effect(ref keyRef, cmd command, l monitor.Line) {
-	q := ref.queue
-	q.call.ran, q.call.last = true, l.Time
-	if cmd == readOnly || len(l.Args) < 2 {
-		q.call.ended = q.call.ended || ref.role == timeoutSet && len(l.Args) == 5 && l.Name() == "zrange"
+func (t *scriptTable) of(isText bool, text string) *script {
+	sum := strings.ToLower(text)
+	if isText {
+		if sum = t.byText[text]; sum == "" {
+			digest := sha1.Sum([]byte(text))
+			sum = hex.EncodeToString(digest[:])
+			if len(t.byText) < 1000 && len(text) <= 64<<10 {
+				t.byText[strings.Clone(text)] = sum
+			}
+		}
+	}
+	if s := t.bySHA1[sum]; s != nil {
+		return s
+	}
+	return &script{sha1: strings.Clone(sum[:min(len(sum), 40)])}
+}
+
+// script is an EVAL or EVALSHA: its commands follow.
+func (a *Analysis) script(c *conn, name string, l monitor.Line, at place) {
+	if len(l.Args) < 3 {
 		return
 	}
-	switch ref.role {
-	case timeoutSet:
-		a.onSet(q, cmd, l)
-	case pendingList:
-		a.onPending(q, cmd, l)
-	case destination:
-		a.onDestination(q, cmd, l)
-	case quarantine:
-		if cmd == zadd {
-			for i := 3; i < len(l.Args); i += 2 {
-				_, m := a.find(q, l.Args[i])
-				m.set(setAside)
+	n, err := strconv.Atoi(l.Args[2])
+	if err != nil || n < 0 || n > len(l.Args)-3 {
+		return
+	}
+	keys, args := l.Args[3:3+n], l.Args[3+n:]
+	isText := strings.HasPrefix(name, "eval") && !strings.HasPrefix(name, "evalsha")
+	if isText && slices.Equal(keys, probeKeys) && strings.HasPrefix(l.Args[1], "redis.call('get', KEYS[1]") {
+		c.speaks = true
+		c.can(map[bool]releaseSet{true: probesFaulty, false: probesGet}[len(args) > 0])
+		return
+	}
+	s := a.scripts.of(isText, l.Args[1])
+	c.sent(name, s)
+	call := &call{kind: s.kind, at: at, text: l.Raw, begun: l.Time, last: l.Time, host: c.host, script: s}
+	a.call = call
+	for _, own := range []bool{true, false} { // a key that only a delayed queue has is surer
+		for _, key := range keys {
+			if call.queue == nil && strings.HasPrefix(key, prefix) == own {
+				if ref, ok := a.queueOf(l.DB, key); ok {
+					call.queue = ref.queue
+				}
 			}
+		}
+	}
+	q := call.queue
+	if q == nil {
+		return
+	}
+	if s.kind != otherCall && n >= 3 {
+		a.rename(q, keys[0])
+	}
+	if s.kind == transferCall && len(args) >= 2 {
+		if now, err := strconv.ParseInt(args[0], 10, 64); err == nil {
+			c.host.saw(now, l.Time)
+			call.named = now
+		}
+	}
+	if s.known == nil && s.ours == "" && slices.ContainsFunc(keys, func(k string) bool { return strings.HasPrefix(k, prefix) }) {
+		a.findings.add(UnknownScript, q, l.Time, 0, func() (string, []LineOf) {
+			return "script " + s.sha1 + " works on the queue's keys; no Redisson release sends it, nor does dq or dq-bench", []LineOf{call.shown()}
+		})
+	}
+}
+
+func words(s string) map[string]bool {
+	all := map[string]bool{}
+	for w := range strings.FieldsSeq(s) {
+		all[w] = true
+	}
+	return all
+}
+
+var (
+	readOnly = words(`exists type ttl pttl expiretime pexpiretime object dump touch memory sort_ro zcard zcount zscore zmscore zrank zrange
+		zrevrange zrevrank zrevrangebyscore zlexcount zrandmember zscan llen lindex lrange lpos watch get pubsub`)
+	knownCommands = words(`zadd zrem zrangebyscore rpush lpush rpushx lpushx lpop rpop rpoplpush lmove lrem ltrim del unlink
+		expire pexpire expireat pexpireat persist`)
+)
+
+func isDelete(name string) bool { return name == "del" || name == "unlink" }
+
+// effect is a command on a key of the queue.
+func (a *Analysis) effect(ref keyRef, name string, l monitor.Line) {
+	q, c := ref.queue, a.call
+	c.ran, c.last = true, l.Time
+	if readOnly[name] || len(l.Args) < 2 {
+		c.ended = c.ended || ref.role == timeoutSet && len(l.Args) == 5 && name == "zrange"
+		return
+	}
+	arg := func(i int) int64 {
+		if len(l.Args) <= i {
+			return 1
+		}
+		n, _ := strconv.ParseInt(l.Args[i], 10, 64)
+		return n
+	}
+	switch both := ref.role == timeoutSet || ref.role == pendingList; {
+	case ref.role == destination:
+		a.onDestination(q, name, l, arg)
+	case ref.role == quarantine && name == "zadd":
+		for i := 3; i < len(l.Args); i += 2 {
+			a.find(q, l.Args[i]).aside = true
+		}
+	case ref.role == heldByGuard:
+		a.onHeld(q, name, l)
+	case !both:
+	case isDelete(name):
+		a.drop(q, ref.role == timeoutSet, ref.role == pendingList)
+	case strings.HasSuffix(name, "expire") || strings.HasSuffix(name, "expireat"):
+		n := arg(2)
+		if name[0] == 'e' {
+			n *= 1000
+		}
+		if strings.HasSuffix(name, "expire") {
+			n += l.Time / 1000
+		}
+		q.expires = n
+		if len(l.Args) > 3 && l.Args[3] != "" {
+			q.unsure = name + " with a condition"
+		}
+	case name == "persist":
+		q.expires = 0
+	case ref.role == timeoutSet:
+		a.onSet(q, name, l)
+	default:
+		a.onList(q, name, l, arg)
+	}
+}
+
+// onHeld is a guard that takes members out of the queue ahead of time, and out of its own key when they are delivered.
+func (a *Analysis) onHeld(q *queue, name string, l monitor.Line) {
+	for i, member := range l.Args[2:] {
+		switch m := a.find(q, member); {
+		case name == "zadd" && i%2 == 1:
+			m.held, m.earlier = true, false
+		case name == "zrem":
+			m.held = false
+			a.call.removed = append(a.call.removed, m)
 		}
 	}
 }
 
-func (a *Analysis) onSet(q *queue, cmd command, l monitor.Line) {
-	switch cmd {
-	case zadd:
-		a.add(q, l)
-	case zrem:
-		for _, member := range l.Args[2:] {
-			i, m := a.find(q, member)
-			if m.is(inSet | beforeLog) {
-				q.call.removed = append(q.call.removed, i)
+func (a *Analysis) onSet(q *queue, name string, l monitor.Line) {
+	c := a.call
+	switch name {
+	case "zadd":
+		i := 2
+		for i < len(l.Args) && strings.Contains(" NX XX GT LT CH INCR ", " "+strings.ToUpper(l.Args[i])+" ") {
+			i++
+		}
+		for ; i+1 < len(l.Args); i += 2 {
+			score, err := strconv.ParseFloat(l.Args[i], 64)
+			if err != nil {
+				return
 			}
-			if q.call.popped > 0 {
-				q.call.popped--
+			a.add(q, int64(score), l.Args[i+1], l)
+		}
+	case "zrem":
+		for _, member := range l.Args[2:] {
+			m := a.find(q, member)
+			switch {
+			case m.held:
+				q.out(m)
+				a.tell(m, "taken out by a guard, which delivers it", c.at, l.Time)
+			case m.inSet || m.earlier:
+				c.removed = append(c.removed, m)
+			}
+			if c.popped > 0 {
+				c.popped--
 				m.listed--
 			}
 		}
-	case zrangeByScore:
-		if q.call.kind == rebuiltCall {
-			q.call.kind = transferCall
+	case "zrangebyscore":
+		if c.lost && c.kind == otherCall {
+			c.kind = transferCall
 			if now, err := strconv.ParseInt(l.Args[min(3, len(l.Args)-1)], 10, 64); err == nil {
-				a.rebuilt.host.saw(now, l.Time)
+				c.host.saw(now, l.Time)
 			}
 		}
-	case del:
-		a.dropAll(q, true, false)
-	case expire:
-		q.expires = expiryOf(l)
-		if len(l.Args) > 3 && l.Args[3] != "" {
-			q.unsure = l.Name() + " with a condition"
-		}
-	case persist:
-		q.expires = 0
 	default:
-		q.unsure = l.Name()
+		q.unsure = name
 	}
 }
 
-// add is a ZADD, of one member or more.
-func (a *Analysis) add(q *queue, l monitor.Line) {
-	first := 2
-	for first < len(l.Args) && isFlag(l.Args[first]) {
-		first++
-	}
-	for i := first; i+1 < len(l.Args); i += 2 {
-		score, err := strconv.ParseFloat(l.Args[i], 64)
-		if err != nil {
-			return
-		}
-		a.addOne(q, int64(score), l.Args[i+1], l)
-	}
-}
-
-func isFlag(s string) bool {
-	switch s {
-	case "NX", "XX", "GT", "LT", "CH", "INCR", "nx", "xx", "gt", "lt", "ch", "incr":
-		return true
-	}
-	return false
-}
-
-func (a *Analysis) addOne(q *queue, due int64, member string, l monitor.Line) {
-	c := q.call
-	if c.kind == rebuiltCall {
+// add puts a member into the set.
+func (a *Analysis) add(q *queue, due int64, member string, l monitor.Line) {
+	c := a.call
+	if c.lost && c.kind == otherCall {
 		c.kind = offerCall
 	}
-	_, m := a.find(q, member)
-	if m.is(inSet) {
+	m := a.find(q, member)
+	if m.inSet {
 		if c.kind == offerCall {
-			a.resent(q, m, l)
+			a.findings.add(ResentOffer, q, l.Time, 0, func() (string, []LineOf) {
+				return "the same member is offered again, " + ago(l.Time-m.offered) + " after the first time: the pending list gets it twice and keeps " +
+					"one for ever (Redisson to 3.16.3 sends an offer again when its answer is late)", []LineOf{earlier(m.at), c.shown()}
+			})
 		}
 		m.due = due
 		return
 	}
-	m.clear(beforeLog)
-	m.due, m.offered, m.at = due, c.begun, c.at
-	if h := c.host(); h != nil {
-		ahead, known := h.ahead()
-		m.host, m.ahead = h.index, int32(min(max(ahead, math.MinInt32), math.MaxInt32))
-		if known {
-			m.set(clockKnown)
-		}
-	}
-	if c.kind == directCall {
-		m.set(byHand)
+	m.earlier, m.due, m.offered, m.at, m.host = false, due, c.begun, c.at, c.host
+	a.tell(m, "offered by "+c.host.name+", due "+timeText(m.dueAt(nil)), c.at, l.Time)
+	if c.direct {
+		m.byHand = true
 		q.counts.added++
 	} else {
 		q.counts.offers++
-		a.duplicate(q, m, l)
+		if n := q.values[m.value]; n > 0 {
+			a.findings.add(DuplicateOffer, q, l.Time, 0, func() (string, []LineOf) {
+				lines := []LineOf{c.shown()}
+				for _, other := range q.live {
+					if other.value == m.value && other.inSet {
+						lines = []LineOf{earlier(other.at), c.shown()}
+					}
+				}
+				return "the value waits in the queue already, " + some(int64(n), "time") + ": it will be delivered once more", lines
+			})
+		}
 	}
-	q.layout = max(m.layout, wire.LayoutDLc0)
-	q.setIn(m)
-	m.life = q.lives.begin(Life{Line: m.at.number, Offered: m.offered, Due: a.dueAt(m, c.host())})
+	m.inSet = true
+	q.values[m.value]++
+	q.byLayout[m.layout]++
 	if c.lost && m.layout != 0 {
-		a.rebuilt.speaks = true
-		a.rebuilt.sent(ofLayout[m.layout])
+		a.connOf("unknown").speaks = true
+		a.connOf("unknown").can(ofLayout[m.layout])
 	}
 }
 
-func (a *Analysis) resent(q *queue, m *message, l monitor.Line) {
-	a.findings.add(ResentOffer, q, l.Time, 0, func() (string, []LineOf) {
-		return "the same member is offered again, " + ago(l.Time-m.offered) + " after the first time: " +
-				"the pending list gets it twice and keeps one for ever (Redisson to 3.16.3 sends an offer again when its answer is late)",
-			[]LineOf{earlier(m.at), q.call.shown()}
-	})
-}
-
-func (a *Analysis) duplicate(q *queue, m *message, l monitor.Line) {
-	if q.values[m.value] == 0 {
-		return
-	}
-	value := m.value
-	a.findings.add(DuplicateOffer, q, l.Time, 0, func() (string, []LineOf) {
-		lines := []LineOf{q.call.shown()}
-		for _, i := range q.live {
-			if of := &a.messages.all[i]; of.value == value && of.is(inSet) {
-				lines = []LineOf{earlier(of.at), q.call.shown()}
-				break
-			}
-		}
-		return "the value waits in the queue already, " + some(int64(q.values[value]), "time") + ": it will be delivered once more", lines
-	})
-}
-
-// shown is the line of the call.
-func (c *call) shown() LineOf { return shown(c.at, c.text) }
-
-func ago(us int64) string {
-	return (time.Duration(us) * time.Microsecond).Round(time.Millisecond).String()
-}
-
-func (a *Analysis) onPending(q *queue, cmd command, l monitor.Line) {
-	switch cmd {
-	case push:
+func (a *Analysis) onList(q *queue, name string, l monitor.Line, arg func(int) int64) {
+	c := a.call
+	switch name {
+	case "rpush", "lpush", "rpushx", "lpushx":
 		for _, member := range l.Args[2:] {
-			_, m := a.find(q, member)
-			m.clear(beforeLog)
+			m := a.find(q, member)
+			m.earlier = false
 			if m.at.number == 0 {
-				m.at = q.call.at
+				m.at = c.at
 			}
-			m.listed = min(m.listed, math.MaxInt16-1) + 1
+			m.listed++
 		}
-	case lrem:
+	case "lrem":
 		if len(l.Args) == 4 {
-			i, m := a.find(q, l.Args[3])
-			q.call.listed = append(q.call.listed, i)
-			if n, err := strconv.Atoi(l.Args[2]); err == nil && n != 0 {
-				m.listed -= int16(min(max(n, -n), int(max(m.listed, 0))))
+			m := a.find(q, l.Args[3])
+			c.unlisted = append(c.unlisted, m)
+			if n := int(arg(2)); n != 0 {
+				m.listed -= min(max(n, -n), max(m.listed, 0))
 			} else {
 				m.listed = 0
 			}
 		}
-	case pop:
-		q.call.popped += countOf(l, 2)
-	case del:
-		a.dropAll(q, false, true)
-	case expire, persist: // as for the set
+	case "lpop", "rpop":
+		c.popped += int(arg(2))
 	default:
-		q.unsure = l.Name()
+		q.unsure = name
 	}
 }
 
-// expiryOf is when a key expires, in Unix ms.
-func expiryOf(l monitor.Line) int64 {
-	if len(l.Args) < 3 {
-		return 0
+func (a *Analysis) onDestination(q *queue, name string, l monitor.Line, arg func(int) int64) {
+	switch name {
+	case "rpush", "lpush", "rpushx", "lpushx":
+		a.call.pushed += len(l.Args) - 2
+		if a.Where != "" {
+			a.call.values = append(a.call.values, l.Args[2:]...)
+		}
+		a.call.front = name[0] == 'l'
+	case "lpop", "rpop":
+		for range min(arg(2), int64(len(q.ready))) {
+			a.take(q, a.call.host, l.Time)
+		}
+	case "rpoplpush", "lmove", "lrem":
+		a.take(q, a.call.host, l.Time)
+	case "del", "unlink":
+		for len(q.ready) > 0 {
+			a.take(q, a.call.host, l.Time)
+		}
 	}
-	n, err := strconv.ParseInt(l.Args[2], 10, 64)
-	if err != nil {
-		return 0
+}
+
+// take takes an element of the destination; it reports whether there was one.
+func (a *Analysis) take(q *queue, by *host, at int64) bool {
+	if len(q.ready) == 0 {
+		return false
 	}
-	switch l.Name() {
-	case "expire":
-		return l.Time/1000 + n*1000
-	case "pexpire":
-		return l.Time/1000 + n
-	case "expireat":
-		return n * 1000
+	if q.ready[0].delayed {
+		q.counts.taken++
 	}
-	return n
+	q.ready[0].story.add("taken by "+by.name, place{}, at)
+	q.ready = q.ready[1:]
+	return true
+}
+
+// find returns the message of a member; one that was there before the log began is made.
+func (a *Analysis) find(q *queue, member string) *message {
+	key := hash(member)
+	m := q.live[key]
+	if m == nil {
+		u, err := wire.LayoutBc0Lc0.UnpackAny([]byte(member))
+		m = &message{earlier: true}
+		if err == nil {
+			m.layout, m.value = u.Layout, hash(string(u.Value))
+			m.story = a.begun(q, u.Value)
+		}
+		q.live[key] = m
+		q.counts.layouts[m.layout] = true
+	}
+	a.call.touched = append(a.call.touched, key)
+	return m
+}
+
+// out takes a message out of the set.
+func (q *queue) out(m *message) {
+	if m.inSet {
+		m.inSet = false
+		q.byLayout[m.layout]--
+		if q.values[m.value]--; q.values[m.value] <= 0 {
+			delete(q.values, m.value)
+		}
+	}
+}
+
+// drop removes whatever waits in the set, in the list or in both.
+func (a *Analysis) drop(q *queue, set, list bool) {
+	if a.call != nil {
+		a.call.removed, a.call.unlisted = nil, nil
+	}
+	for key, m := range q.live {
+		if set && m.inSet {
+			q.out(m)
+			q.counts.removed++
+		}
+		if list {
+			m.listed = 0
+		}
+		if !m.inSet && m.listed <= 0 {
+			delete(q.live, key)
+		}
+	}
+	if len(q.live) == 0 {
+		q.unsure, q.expires = "", 0
+	}
 }

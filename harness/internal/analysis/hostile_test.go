@@ -41,30 +41,6 @@ func TestHostileLogs(t *testing.T) {
 	}
 }
 
-// A log that begins within a time stamp begins with its second line, and is one log.
-func TestLogsCutWithinATimeStamp(t *testing.T) {
-	s := newStory("4.7.0")
-	s.offer("a", 9000)
-	good := s.out.String()
-	whole := readLog(t, strings.NewReader(good))
-	for cut := 1; cut <= len("1700000000.000000"); cut++ {
-		d := readLog(t, strings.NewReader(good[cut:]))
-		require.Equal(t, []int64{3, 1}, []int64{d.Commands, d.Unparsed}, "%.30s", good[cut:])
-		require.Equal(t, whole.From[:10], d.From[:10])
-		require.Equal(t, whole.To, d.To)
-		for _, notice := range d.Notices {
-			require.NotContains(t, notice, "logs")
-		}
-		d, err := readFiles(t, map[string]string{"1": good, "2": good[cut:]}, "2", "1")
-		require.NoError(t, err)
-		require.Equal(t, whole.From[:10], d.From[:10])
-	}
-	unset := newStory("4.7.0")
-	unset.clock = 5_000_000 // a server that does not know the time
-	unset.offer("a", 9000)
-	require.EqualValues(t, 4, readLog(t, strings.NewReader(unset.out.String())).Commands)
-}
-
 // repeat reads a text again and again.
 type repeat string
 

@@ -3,13 +3,12 @@ package analysis
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 )
 
-// Page shows what the log says, with a line for the life of each message.
+// Page shows the document.
 func (d *Document) Page() report.Page {
 	p := report.Page{
 		Title: "MONITOR log · " + d.AnomaliesText(), State: "ok", Tag: "fine", Verdict: d.AnomaliesText(), Notes: d.Notices,
@@ -44,9 +43,6 @@ func (d *Document) Page() report.Page {
 	p.Tables = []report.Table{queues, anomalies}
 	for _, q := range d.Queues {
 		p.Tables[0].Rows = append(p.Tables[0].Rows, queueRow(q))
-		if len(q.Lives) > 0 {
-			p.Tables = append(p.Tables, drawnLives(q))
-		}
 	}
 	return p
 }
@@ -66,42 +62,4 @@ func queueRow(q *Queue) report.Row {
 		cells = append(cells, cell)
 	}
 	return report.Row{Cells: cells}
-}
-
-// drawnLives draws a line for each message of a queue, the earliest offer on top.
-func drawnLives(q *Queue) report.Table {
-	t := report.Table{
-		ID: "lives-" + report.Slug(q.Name), Title: "Lives in " + queueName(q), Words: 2, Head: []string{"offered in", ""}, PageOnly: true,
-		Hint: "Time goes from left to right, in the server's clock. Pale: waits until it is due. Red: is due and not moved. Green: waits to be taken. Grey: removed.",
-	}
-	begin, end := q.Lives[0].Offered, q.Lives[0].Ended
-	for _, l := range q.Lives {
-		begin, end = min(begin, l.Offered), max(end, l.Ended)
-	}
-	scale := 1000 / max(float64(end-begin), 1e6) // a second at least
-	for _, l := range q.Lives {
-		var bars []report.Bar
-		part := func(class string, from, to int64, title string) {
-			if to > from {
-				bars = append(bars, report.Bar{Class: class, X: math.Round(10*scale*float64(from-begin)) / 10, Width: max(math.Round(10*scale*float64(to-from))/10, 1), Title: title})
-			}
-		}
-		moved := cmp.Or(l.Transferred, l.Removed, l.Ended)
-		line := fmt.Sprintf("line %d", l.Line)
-		title := line
-		if l.Transferred > 0 {
-			title += fmt.Sprintf(": moved %s after it was due", msText(float64(l.Transferred-l.Due)/1000))
-		}
-		due := max(l.Offered, min(l.Due, moved))
-		part("waits", l.Offered, due, title)
-		part("late", due, moved, title)
-		if l.Transferred > 0 {
-			part("ready", l.Transferred, max(cmp.Or(l.Taken, l.Ended), l.Transferred+1), title)
-		}
-		if l.Removed > 0 && l.Transferred == 0 {
-			part("removed", l.Removed, l.Removed+1, title+": removed")
-		}
-		t.Rows = append(t.Rows, report.Row{Cells: []report.Cell{{Text: line}, {Bars: bars}}})
-	}
-	return t
 }

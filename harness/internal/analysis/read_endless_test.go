@@ -7,12 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
+	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // endless is a line without an end, in which somebody stops the reading.
 type endless struct {
-	stop  func()
-	reads int
+	stop    func()
+	reads   int
+	letters bool
 }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -20,6 +22,11 @@ func (e *endless) Read(p []byte) (int, error) {
 		e.stop()
 	}
 	clear(p)
+	if e.letters {
+		for i := range p {
+			p[i] = 'x'
+		}
+	}
 	return len(p), nil
 }
 
@@ -27,5 +34,12 @@ func TestALineWithoutAnEndCanBeInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	r := &analysis.Reader{Analysis: analysis.New()}
-	require.ErrorIs(t, r.Log(ctx, &endless{stop: stop}), context.Canceled)
+	require.ErrorIs(t, r.Log(ctx, &endless{stop: stop, letters: true}), context.Canceled)
+}
+
+// A device that brings NUL bytes for ever is refused.
+func TestNoText(t *testing.T) {
+	t.Parallel()
+	r := &analysis.Reader{Analysis: analysis.New()}
+	require.ErrorIs(t, r.Log(t.Context(), &endless{stop: func() {}}), monitor.ErrNoText)
 }

@@ -137,7 +137,6 @@ func TestDocument002(t *testing.T) {
 	require.Empty(t, d.Anomalies)
 	require.Len(t, d.Queues, 1)
 	q := d.Queues[0]
-	q.Lives = nil
 	require.InEpsilon(t, 101.054, q.Lateness.P50, 0.016)
 	q.Lateness.P50, q.Lateness.P99 = 0, 0
 	require.Equal(t, &analysis.Queue{

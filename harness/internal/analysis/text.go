@@ -13,7 +13,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// What the text shows of an analysis: so many queues and examples of each kind of
+// Limits of the text: so many queues and examples of each kind of
 // anomaly; --json has all.
 const (
 	textWidth    = 80
@@ -22,7 +22,7 @@ const (
 	textIndent   = "    "
 )
 
-// WriteText writes what a MONITOR log says, for a terminal of 80 columns.
+// WriteText writes the document for a terminal of 80 columns.
 func (d *Document) WriteText(w io.Writer) error {
 	var out bytes.Buffer
 	writeLog(&out, d)
@@ -68,7 +68,7 @@ func redissonText(d *Document) string {
 	case d.Redisson == nil && len(d.Groups) == 0:
 		return "nothing that a Redisson sends for a delayed queue"
 	case d.Redisson == nil:
-		return "no single release sends all of this: these clients were told apart"
+		return "no single release sends all of this: these clients differ"
 	case len(d.Groups) == 1:
 		g := d.Groups[0]
 		return rangesText(g.Ranges) + usualText(g)
@@ -91,7 +91,7 @@ func rangesText(ranges []Range) string {
 	return cmp.Or(strings.Join(parts, " or "), "none")
 }
 
-// usualText is empty where default settings tell nothing more.
+// usualText is empty if default settings narrow nothing.
 func usualText(g *Group) string {
 	if slices.Equal(g.Ranges, g.Usual) || len(g.Usual) == 0 {
 		return ""
@@ -115,7 +115,7 @@ func hostClockText(c Clock) string {
 	case c.AheadMs < 0:
 		return fmt.Sprintf("%s: %d ms behind the server's, by %s", c.Host, -c.AheadMs, plural(c.Transfers, "transfer"))
 	}
-	return fmt.Sprintf("%s: that of the server to the ms, by %s", c.Host, plural(c.Transfers, "transfer"))
+	return fmt.Sprintf("%s: equal to the server's, to the ms, by %s", c.Host, plural(c.Transfers, "transfer"))
 }
 
 func writeQueue(out *bytes.Buffer, q *Queue) {
@@ -190,7 +190,7 @@ func writeAnomalies(out *bytes.Buffer, d *Document) {
 	}
 }
 
-// writeLine writes a line of the log, its middle left out where it is long: the command
+// writeLine writes a line of the log, its middle left out if it is long: the command
 // is at its beginning, the member at its end.
 func writeLine(out *bytes.Buffer, l LineOf) {
 	where := placeOf(l)
@@ -228,7 +228,7 @@ func plural(n int64, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// shortQuoted is a name as MONITOR quotes it, cut where it is long.
+// shortQuoted is a name as MONITOR quotes it, cut if it is long.
 func shortQuoted(name string) string {
 	const longest = 40
 	if len(name) > longest {

@@ -23,6 +23,8 @@ type analyzeFlags struct {
 	asJSON   bool
 	reports  []string
 	redis    string
+	where    string // the story of which messages
+	redact   bool
 	listens  bool // to the server at redis
 	duration time.Duration
 }
@@ -31,16 +33,17 @@ func newAnalyzeCmd() *cobra.Command {
 	var f analyzeFlags
 	cmd := &cobra.Command{
 		Use:   "analyze [FILE... | -]",
-		Short: "Explain a MONITOR log: releases, the life of each message, anomalies",
-		Long: `Reads the output of MONITOR, of any size, from any point, damaged, or of several servers mixed.
-Lines that are not MONITOR's are counted and skipped. A file that begins after another ends is its
-continuation. Prints the Redisson releases that can have sent all of it, the life of each message, its
-lateness by the server's clock, and the anomalies with the lines that show them.
+		Short: "Explain a MONITOR log: releases, messages, anomalies",
+		Long: `Reads the output of MONITOR, of any size, from any point, or damaged. Lines that are not MONITOR's
+are counted and skipped. Files are read in the order of their first time stamps, so that a rotated log is
+one. Prints the Redisson releases that can have sent all of it, the path of the messages, their lateness
+by the server's clock, and the anomalies with the lines that show them. --where prints the path of each matching
+message: offered, due, delivered, taken or removed, and by which client. --redact shows no values and no lines.
 
 --redis or --for listens to a server instead. MONITOR is a load: an offer costs the server 72 µs instead
 of 27 µs (Redis 7.0.15, 2 busy cores). Exit code 99: an anomaly.`,
 		Example: `  redis-cli monitor | dq-bench analyze -
-  dq-bench analyze monitor.log --report lives.html
+  dq-bench analyze monitor.log.1 monitor.log --where 'order 7'
   dq-bench analyze --redis redis://10.0.0.5:6379 --for 30s`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && cmd.Flags().Changed("redis") {
@@ -57,7 +60,7 @@ of 27 µs (Redis 7.0.15, 2 busy cores). Exit code 99: an anomaly.`,
 			for i, name := range args {
 				switch {
 				case name == "-" && len(args) > 1:
-					return errors.New("expected files, or - alone for standard input")
+					return errors.New("expected files, or - for standard input")
 				case slices.Contains(args[:i], name):
 					return fmt.Errorf("%s is named twice, and would be counted twice", name)
 				}
@@ -89,13 +92,15 @@ of 27 µs (Redis 7.0.15, 2 busy cores). Exit code 99: an anomaly.`,
 	flags := flagsOf(cmd)
 	flags.yes(&f.asJSON, "json")
 	flags.reported(&f.reports)
+	flags.yes(&f.redact, "redact")
 	liveServerVar(flags, &f.redis)
 	flags.span(&f.duration, "for", 30*time.Second)
 	return cmd
 }
 
 func runAnalyze(cmd *cobra.Command, f *analyzeFlags, args []string) error {
-	reader := &analysis.Reader{Analysis: analysis.New(), Report: progressOn(cmd.ErrOrStderr())}
+	reader := &analysis.Reader{Analysis: analysis.New(), Report: progressOn(cmd.ErrOrStderr()), Redact: f.redact}
+	reader.Where = f.where
 	var err error
 	switch standardInput := len(args) == 1 && args[0] == "-"; {
 	case len(args) > 0 && !standardInput:
@@ -119,12 +124,12 @@ func runAnalyze(cmd *cobra.Command, f *analyzeFlags, args []string) error {
 		return printErr
 	}
 	switch {
-	case err != nil: // what came before it is printed
+	case err != nil: // the part before it is printed
 		return err
 	case reader.Read() == 0 && !f.listens:
 		return errors.New("expected lines as MONITOR prints them; the log is empty")
 	case d.Commands == 0 && d.Unparsed > 0:
-		return fmt.Errorf("expected lines as MONITOR prints them; none of %d is one", d.Unparsed)
+		return fmt.Errorf("expected lines as MONITOR prints them; got %d other lines", d.Unparsed)
 	case len(d.Anomalies) > 0:
 		return failure(errors.New(d.AnomaliesText()))
 	}
@@ -150,12 +155,17 @@ func printAnalysis(w io.Writer, f *analyzeFlags, d *analysis.Document) error {
 		return printJSON(w, d)
 	}
 	var out strings.Builder
+	if f.where != "" {
+		err := d.WriteStories(&out, f.where)
+		_, printErr := io.WriteString(w, text.Inert(out.String()))
+		return errors.Join(err, printErr)
+	}
 	err := d.WriteText(&out)
 	_, printErr := io.WriteString(w, text.Inert(out.String()))
 	return errors.Join(err, printErr)
 }
 
-// progressOn returns what tells, on a stream for people, how far a log is read that takes
+// progressOn reports, on a stream for people, the progress of a log that takes
 // more than two seconds.
 func progressOn(w io.Writer) func(analysis.Progress) {
 	began := time.Now()

@@ -44,14 +44,11 @@ each. Members that change during the scan are rechecked before they are reported
 Exit code 99: an anomaly was found, by the last look.`,
 		Example: `  dq-bench inspect --redis redis://:secret@10.0.0.5:6379/0 orders
   dq-bench inspect --release 4.7.0 --json orders | jq '.queues[].findings'
-  dq-bench inspect --all --listen :9121 --interval 15s`,
+  dq-bench inspect --all --listen :9121`,
 		RunE: func(cmd *cobra.Command, queues []string) error {
 			flags.all = allOf(cmd.Flags(), flags.all, queues)
 			flags.chosen(cmd.Flags().Changed)
 			options, err := flags.options(queues)
-			if err == nil && cmd.Flags().Changed("interval") && !flags.watch && flags.metricsAddr == "" {
-				err = errors.New("--interval is for --watch and --listen; without them there is one look")
-			}
 			if err != nil {
 				return usageError(err)
 			}
@@ -88,7 +85,7 @@ Exit code 99: an anomaly was found, by the last look.`,
 	f.reported(&flags.reports)
 	f.yes(&flags.watch, "watch")
 	f.str(&flags.metricsAddr, "listen", "")
-	f.span(&flags.interval, "interval", 5*time.Second)
+	flags.interval = 5 * time.Second
 	return cmd
 }
 
@@ -118,8 +115,6 @@ func (f inspectFlags) options(queues []string) (inspect.Options, error) {
 		return options, errors.New("expected the names of queues, got an empty one")
 	case f.asJSON && (f.watch || f.metricsAddr != ""):
 		return options, errors.New("--json prints one document: it does not go with --watch or --listen")
-	case f.interval < minInterval:
-		return options, fmt.Errorf("--interval %v: expected %v or more", f.interval, minInterval)
 	case len(f.reports) > 0 && (f.watch || f.metricsAddr != ""):
 		return options, errors.New("--report is for one look: it does not go with --watch or --listen")
 	}
@@ -141,11 +136,8 @@ func (f inspectFlags) options(queues []string) (inspect.Options, error) {
 	return options, nil
 }
 
-const (
-	// samples is how many members are shown of each layout, codec and class.
-	samples     = 2
-	minInterval = 100 * time.Millisecond
-)
+// samples is how many members are shown of each layout, codec and class.
+const samples = 2
 
 // inspected is a server that is looked at.
 type inspected struct {

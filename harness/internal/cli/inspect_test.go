@@ -72,7 +72,7 @@ func TestInspectWatches(t *testing.T) {
 	defer client.Close()
 	require.NoError(t, offered(ctx, client, "orders", wire.LayoutBc0Lc0, "x", time.Now().Add(time.Hour)))
 
-	flags := inspectFlags{redis: srv.URL(), watch: true, interval: minInterval, metricsAddr: "127.0.0.1:0"}
+	flags := inspectFlags{redis: srv.URL(), watch: true, interval: 100 * time.Millisecond, metricsAddr: "127.0.0.1:0"}
 	target, err := flags.connect(ctx, nil, inspect.Options{})
 	require.NoError(t, err)
 	defer target.close()

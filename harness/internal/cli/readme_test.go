@@ -20,7 +20,7 @@ import (
 var slowCommands = regexp.MustCompile(`^dq-bench (run|compare|verify)\b`)
 
 // endlessCommands run until they are interrupted.
-var endlessCommands = regexp.MustCompile(`^dq-bench bridge\b`)
+var endlessCommands = regexp.MustCompile(`^dq-bench guard\b`)
 
 // readme returns README.md and the root of the repository.
 func readme(t *testing.T) (text, root string) {

@@ -14,7 +14,7 @@ const (
 
 	inspectRights = connectRights + " +@read +time +pubsub|numsub +client|list +script|exists " + queueKeys + " ~dq_held:* ~dq_dead:*"
 	migrateRights = connectRights + " +@read +@scripting +pubsub|numsub +client|list +zadd +zrem +lset +del +sadd +srem +lrem +lpush +rpush +hset +hdel +expire " + queueKeys + " ~dq_held:* ~dq_dead:* ~dq_moved*:*"
-	bridgeRights  = connectRights + " +@read +@write +@scripting +@pubsub +time " + queueKeys + " " + queueChannels
+	guardRights   = connectRights + " +@read +@write +@scripting +@pubsub +time " + queueKeys + " " + queueChannels
 )
 
 // granted says what to grant a user who may not do something.

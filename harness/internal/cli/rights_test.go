@@ -24,7 +24,7 @@ func TestRightsThatErrorsAskFor(t *testing.T) {
 	for command, rights := range map[string]string{
 		"inspect orders": inspectRights, "inspect --all": inspectRights,
 		"migrate orders --to 4.7.0 --repair": migrateRights, "migrate orders --codec string:json --classpath app.jar": migrateRights,
-		"bridge orders --for 200ms": bridgeRights, "bridge --all --for 200ms": bridgeRights,
+		"guard orders --for 200ms": guardRights, "guard --all --for 200ms": guardRights,
 	} {
 		require.NoError(t, client.FlushAll(ctx).Err())
 		names := wire.NamesOf("orders")

@@ -59,7 +59,7 @@ func Subscribers(ctx context.Context, client redis.Conn, channel string) (int, [
 	return count, clients, err
 }
 
-// Patterns returns how many patterns clients of any node are subscribed to, as a bridge of all
+// Patterns returns how many patterns clients of any node are subscribed to, as a guard of all
 // queues is, of which Subscribers knows nothing.
 func Patterns(ctx context.Context, client redis.Conn) (int64, error) {
 	count := int64(0)

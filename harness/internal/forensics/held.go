@@ -6,9 +6,9 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-const heldPrefix = "redisson_delay_queue_bridge"
+const heldPrefix = "redisson_delay_queue_guard"
 
-// HeldKey returns the name of the ZSET of members that a bridge has taken out of the queue with
+// HeldKey returns the name of the ZSET of members that a guard has taken out of the queue with
 // the destination dest, and delivers when they are due. It is in the slot of the other keys.
 func HeldKey(dest string) string { return wire.PrefixName(heldPrefix, dest) }
 

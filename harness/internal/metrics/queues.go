@@ -56,7 +56,7 @@ func NewQueues() *Queues {
 	one("ghosts", "Entries of the pending list without a member in the timeout set.", func(q *inspect.Queue) float64 { return float64(q.Counts.Ghosts) })
 	one("orphans", "Members of the timeout set without an entry in the pending list.", func(q *inspect.Queue) float64 { return float64(q.Counts.Orphans) })
 	one("quarantined_members", "Members that dq has set aside.", func(q *inspect.Queue) float64 { return float64(q.Counts.Quarantine) })
-	one("held_members", "Members that a bridge has taken out and delivers when they are due.", func(q *inspect.Queue) float64 { return float64(q.Counts.Held) })
+	one("held_members", "Members that a guard has taken out and delivers when they are due.", func(q *inspect.Queue) float64 { return float64(q.Counts.Held) })
 	one("reserved_values", "Messages that Workers of dq hold.", func(q *inspect.Queue) float64 { return float64(q.Counts.Reserved) })
 	one("dead_letters", "Dead letters of Workers of dq.", func(q *inspect.Queue) float64 { return float64(q.Counts.Dead) })
 	labelled("subscribers", "Subscriptions to the queue's channel; absent where the server does not tell.", "", func(q *inspect.Queue, set func(float64, string)) {

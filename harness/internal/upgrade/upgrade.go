@@ -210,8 +210,8 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 	}
 	if packed {
 		all = append(all,
-			fmt.Sprintf("Stop every %s that has the queue open. What waits then is rewritten by dq-bench migrate QUEUE --to %s, first with --dry-run; due times and order stay. Or let %s, or dq, which reads both layouts, deliver all before. Where not all can stop at once, dq-bench bridge QUEUE runs beside both.", c.From, c.To, c.From),
-			fmt.Sprintf("Start %s. Never run both releases on one queue without a bridge: each stops at what the other offers. The way back is the same, with --to %s.", c.To, c.From))
+			fmt.Sprintf("Stop every %s that has the queue open. What waits then is rewritten by dq-bench migrate QUEUE --to %s, first with --dry-run; due times and order stay. Or let %s, or dq, which reads both layouts, deliver all before. Where not all can stop at once, dq-bench guard QUEUE runs beside both.", c.From, c.To, c.From),
+			fmt.Sprintf("Start %s. Never run both releases on one queue without a guard: each stops at what the other offers. The way back is the same, with --to %s.", c.To, c.From))
 	} else {
 		all = append(all, fmt.Sprintf("Replace %s by %s: each reads the members that the other writes, and the values where both use the same codec.", c.From, c.To))
 	}

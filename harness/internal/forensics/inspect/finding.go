@@ -26,7 +26,7 @@ const (
 	Orphan         = "orphan"
 	ListedAgain    = "listed-again"
 	Quarantined    = "quarantined"
-	Held           = "held"      // an anomaly where it is overdue or nobody listens: the bridge is gone
+	Held           = "held"      // an anomaly where it is overdue or nobody listens: the guard is gone
 	Abandoned      = "abandoned" // no Worker runs, and leases are over
 	DeadLetters    = "dead-letters"
 	OtherSide      = "other-side" // no anomaly: all members are of one layout
@@ -88,8 +88,8 @@ func (l *look) migrate() string {
 	return forensics.Command("migrate", l.q.Name, "--to", to)
 }
 
-// bridge is the command that bridges the queue.
-func (l *look) bridge() string { return forensics.Command("bridge", l.q.Name) }
+// guard is the command that delivers for the queue.
+func (l *look) guard() string { return forensics.Command("guard", l.q.Name) }
 
 // repair is the command that mends it: with the layout that it has, where that is known.
 func (l *look) repair() string {
@@ -113,7 +113,7 @@ func (l *look) foreignMembers() (Finding, bool) {
 		Kind: ForeignMember, Anomaly: true, Count: int64(l.q.Counts.Foreign), Old: l.old(), New: l.recent(),
 		What: fmt.Sprintf("dLc0 (to 3.21.0): %s; Bc0Lc0 (from 3.21.1): %s", members(old), members(recent)),
 		Do: "stop the clients of one side, and rewrite what it left with " + l.migrate() + "; or " +
-			"run " + l.bridge() + " beside both, until nothing of one of them is left and nobody offers it; " +
+			"run " + l.guard() + " beside both, until nothing of one of them is left and nobody offers it; " +
 			"meanwhile do not call poll() on the delayed queue from Redisson: it destroys a member that it cannot read",
 	}
 	foreign := forensics.DLc0
@@ -173,7 +173,7 @@ func (l *look) windowsMembers() (Finding, bool) {
 	return Finding{
 		Kind: WindowsMember, Anomaly: true, Count: int64(n), Old: l.old(), New: l.recent(),
 		What:    "with a length of 4 bytes, as a Redis for Windows packs it: " + members(n),
-		Do:      l.migrate() + " rewrites them, a dq client or a bridge delivers them as they are; on a Redis for Windows itself they are right",
+		Do:      l.migrate() + " rewrites them, a dq client or a guard delivers them as they are; on a Redis for Windows itself they are right",
 		Members: append(append([]Member{}, c.byForm[forensics.DLc0Windows]...), c.byForm[forensics.Bc0Lc0Windows]...),
 	}, n > 0
 }
@@ -183,7 +183,7 @@ func (l *look) unreadable() (Finding, bool) {
 	return Finding{
 		Kind: Unreadable, Anomaly: true, Count: int64(n), Old: l.old(), New: l.recent(),
 		What:    "of no layout, for no length in them fits: " + members(n),
-		Do:      l.repair() + " sets them aside in " + l.key(scripts.Quarantine(l.q.Name)) + " now, a dq client or a bridge when they come due; find who wrote them",
+		Do:      l.repair() + " sets them aside in " + l.key(scripts.Quarantine(l.q.Name)) + " now, a dq client or a guard when they come due; find who wrote them",
 		Members: l.census.byForm[forensics.Unreadable],
 	}, n > 0
 }
@@ -272,7 +272,7 @@ func (l *look) quarantined() (Finding, bool) {
 	}, l.q.Counts.Quarantine > 0
 }
 
-// heldLate is how long after it is due what a bridge holds is an anomaly, in ms.
+// heldLate is how long after it is due what a guard holds is an anomaly, in ms.
 const heldLate = 1000
 
 func (l *look) held() (Finding, bool) {
@@ -280,8 +280,8 @@ func (l *look) held() (Finding, bool) {
 	const unknown = "does not know of them"
 	f := Finding{
 		Kind: Held, Count: l.q.Counts.Held, Old: unknown, New: unknown,
-		What: fmt.Sprintf("taken out by dq-bench bridge, which delivers them when they are due, in %s: %s", key, members(l.q.Counts.Held)),
-		Do:   "let the bridge run",
+		What: fmt.Sprintf("taken out by dq-bench guard, which delivers them when they are due, in %s: %s", key, members(l.q.Counts.Held)),
+		Do:   "let the guard run",
 	}
 	if overdue := float64(l.q.At.UnixMilli()) - l.heldUntil; overdue > heldLate {
 		f.Anomaly = true
@@ -289,10 +289,10 @@ func (l *look) held() (Finding, bool) {
 	}
 	if l.noBridge {
 		f.Anomaly = true
-		f.What += "; and nobody listens for announcements, as a bridge does"
+		f.What += "; and nobody listens for announcements, as a guard does"
 	}
 	if f.Anomaly {
-		f.Do = "no bridge runs: " + l.bridge() + " delivers them"
+		f.Do = "no guard runs: " + l.guard() + " delivers them"
 	}
 	return f, f.Count > 0
 }
@@ -329,10 +329,10 @@ func (l *look) otherSide() (Finding, bool) {
 	f := Finding{Kind: OtherSide, Count: int64(old + recent), Old: l.old(), New: l.recent()}
 	if old > 0 {
 		f.What = "all are dLc0, written by releases to 3.21.0: " + members(old)
-		f.Do = "before a Redisson from 3.21.1 on opens the queue: " + forensics.Command("migrate", l.q.Name, "--to", "Bc0Lc0") + ", or " + l.bridge() + " beside it"
+		f.Do = "before a Redisson from 3.21.1 on opens the queue: " + forensics.Command("migrate", l.q.Name, "--to", "Bc0Lc0") + ", or " + l.guard() + " beside it"
 	} else {
 		f.What = "all are Bc0Lc0, written by 3.21.1 or newer: " + members(recent)
-		f.Do = "before a Redisson to 3.21.0 opens the queue: " + forensics.Command("migrate", l.q.Name, "--to", "dLc0") + ", or " + l.bridge() + " beside it"
+		f.Do = "before a Redisson to 3.21.0 opens the queue: " + forensics.Command("migrate", l.q.Name, "--to", "dLc0") + ", or " + l.guard() + " beside it"
 	}
 	return f, true
 }

@@ -92,7 +92,7 @@ type Counts struct {
 	PendingList int64 `json:"pending_list"`
 	Destination int64 `json:"destination"`
 	Quarantine  int64 `json:"quarantine"`
-	Held        int64 `json:"held"` // by a bridge, until they are due
+	Held        int64 `json:"held"` // by a guard, until they are due
 	// Reserved are messages that a dq.Worker holds, and Dead its dead letters.
 	Reserved int64 `json:"reserved"`
 	Dead     int64 `json:"dead"`

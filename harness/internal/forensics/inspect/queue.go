@@ -45,7 +45,7 @@ type look struct {
 	diff    forensics.Difference
 	q       Queue
 
-	heldUntil float64 // score of the first member that a bridge holds
+	heldUntil float64 // score of the first member that a guard holds
 	// reservedUntil is up to when the first that a consumer holds is held, in Unix ms.
 	reservedUntil float64
 	noBridge      bool // none can be running: nobody is subscribed to anything
@@ -125,7 +125,7 @@ func (l *look) count(ctx context.Context) error {
 		counts.Held, err = l.client.Do(ctx, "ZCARD", key).Int64()
 	}
 	if err != nil && !isWrongType(err) {
-		l.uncertain("what a bridge holds", err)
+		l.uncertain("what a guard holds", err)
 	}
 	l.countHeld(ctx)
 	return nil
@@ -147,7 +147,7 @@ func (l *look) countHeld(ctx context.Context) {
 	}
 }
 
-// sideKeys are those that dq and a bridge keep beside the queue's: four ZSETs, two SETs.
+// sideKeys are those that dq and a guard keep beside the queue's: four ZSETs, two SETs.
 func sideKeys(dest string) []string {
 	unlisted, leases := scripts.UnlistingOf(dest).Unlisted, scripts.LeaseNamesOf(dest)
 	return []string{scripts.Quarantine(dest), forensics.HeldKey(dest), leases.Leases, leases.Dead, unlisted[0], unlisted[1]}

@@ -328,7 +328,7 @@ func TestAllQueuesOfACluster(t *testing.T) {
 	require.Contains(t, text.String(), "{e}f")
 }
 
-// What a bridge took out comes only while one runs.
+// What a guard took out comes only while one runs.
 func TestHeldWhereNobodyListens(t *testing.T) {
 	b := setup(t)
 	due := float64(time.Now().Add(time.Hour).UnixMilli())
@@ -342,9 +342,9 @@ func TestHeldWhereNobodyListens(t *testing.T) {
 	}
 	found := held()
 	require.True(t, found.Anomaly)
-	require.Contains(t, found.Do, "dq-bench bridge orders")
+	require.Contains(t, found.Do, "dq-bench guard orders")
 
-	s := b.client.PSubscribe(b.ctx, "redisson_delay_queue_channel:*") // as a bridge of all queues
+	s := b.client.PSubscribe(b.ctx, "redisson_delay_queue_channel:*") // as a guard of all queues
 	defer s.Close()
 	_, err := s.Receive(b.ctx)
 	require.NoError(t, err)

@@ -22,6 +22,6 @@ func (l *look) differentSlots() (Finding, bool) {
 		Kind: DifferentSlots, Anomaly: true, Count: l.q.Counts.TimeoutSet, Old: fails, New: fails,
 		What: fmt.Sprintf("the keys are in different slots of the cluster: %s in %d, %s in %d, %s in %d", l.key(n.Destination), wire.Slot(n.Destination),
 			l.key(n.TimeoutSet), wire.Slot(n.TimeoutSet), l.key(n.Pending), wire.Slot(n.Pending)),
-		Do: "use a name without a \"{\", or with a whole {tag}; neither dq-bench migrate nor bridge can work on this one: put the members into the keys of that name one by one",
+		Do: "use a name without a \"{\", or with a whole {tag}; neither dq-bench migrate nor guard can work on this one: put the members into the keys of that name one by one",
 	}, l.q.Counts.TimeoutSet+l.q.Counts.PendingList > 0 && l.apart()
 }

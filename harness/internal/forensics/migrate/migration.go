@@ -66,7 +66,7 @@ func (m *Migration) MarshalJSON() ([]byte, error) {
 	}{[]byte(m.Queue), valid})
 }
 
-// Held is what a bridge has taken out of the queue. It is delivered by a bridge, in whichever
+// Held is what a guard has taken out of the queue. It is delivered by a guard, in whichever
 // layout it is, and so left alone.
 type Held struct {
 	Key   string `json:"key"`

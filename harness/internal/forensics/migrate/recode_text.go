@@ -26,7 +26,7 @@ func (r *Recoding) WriteText(w io.Writer) error {
 	line("before", "%s", r.Before)
 	switch h := r.Held; {
 	case h.Count > 0:
-		line("held", "%d more in %s, taken out by dq-bench bridge, which delivers them in %s: let it, before this", h.Count, text.Shell(h.Key), r.From)
+		line("held", "%d more in %s, taken out by dq-bench guard, which delivers them in %s: let it, before this", h.Count, text.Shell(h.Key), r.From)
 	case h.Unknown != "":
 		line("held", "unknown, in %s: %s", text.Shell(h.Key), text.Line(h.Unknown))
 	case r.Before.TimeoutSet+r.Before.PendingList+r.Before.Waiting == 0:

@@ -194,7 +194,7 @@ func (r *Recoding) Left() string {
 	add(v.WaitingOld, "delivered values of "+r.From)
 	add(v.CountRefused(), "refused values, which stay of "+r.From)
 	add(v.Unreadable, "unreadable members")
-	add(int(r.Held.Count), "values that a bridge holds, of "+r.From)
+	add(int(r.Held.Count), "values that a guard holds, of "+r.From)
 	add(int(r.Reserved), "values that a dq.Worker holds")
 	add(int(r.Dead), "dead letters of a dq.Worker")
 	if v.Unsure {

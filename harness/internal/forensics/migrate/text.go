@@ -24,7 +24,7 @@ func (m *Migration) WriteText(w io.Writer) error {
 	line("before", "%s", m.Before)
 	switch h := m.Held; {
 	case h.Count > 0:
-		line("held", "%d more in %s, taken out by dq-bench bridge: %s delivers them when they are due", h.Count, text.Shell(h.Key), forensics.Command("bridge", m.Queue))
+		line("held", "%d more in %s, taken out by dq-bench guard: %s delivers them when they are due", h.Count, text.Shell(h.Key), forensics.Command("guard", m.Queue))
 	case h.Unknown != "":
 		line("held", "unknown, in %s: %s", text.Shell(h.Key), text.Line(h.Unknown))
 	case m.Before.TimeoutSet+m.Before.PendingList == 0:

@@ -46,7 +46,7 @@ func TestPlanAndResultAgree(t *testing.T) {
 func TestNamesOfAnyBytes(t *testing.T) {
 	b := setup(t, 15)
 	for name, want := range map[string][2]string{
-		"my  orders": {`"my  orders"`, "dq-bench bridge 'my  orders' delivers"}, "\xff\n": {`"\\xff\n"`, `dq-bench bridge $'\377\012' delivers`},
+		"my  orders": {`"my  orders"`, "dq-bench guard 'my  orders' delivers"}, "\xff\n": {`"\\xff\n"`, `dq-bench guard $'\377\012' delivers`},
 	} {
 		member := b.member(dLc0, wire.LengthSize, []byte("held"))
 		require.NoError(t, b.client.ZAdd(b.ctx, forensics.HeldKey(name), goredis.Z{Score: 4e12, Member: member}).Err())
@@ -61,16 +61,16 @@ func TestNamesOfAnyBytes(t *testing.T) {
 	}
 }
 
-// What a bridge holds waits too.
+// What a guard holds waits too.
 func TestWhatABridgeHoldsIsTold(t *testing.T) {
 	b := setup(t, 14)
 	require.Contains(t, text(t, b.run(migrate.Options{To: bc0Lc0})), "nothing waits")
 	member := b.member(dLc0, wire.LengthSize, []byte("held"))
 	require.NoError(t, b.client.ZAdd(b.ctx, forensics.HeldKey("orders"), goredis.Z{Score: 4e12, Member: member}).Err())
 	done := b.run(migrate.Options{To: bc0Lc0})
-	require.Equal(t, migrate.Held{Key: "redisson_delay_queue_bridge:{orders}", Count: 1}, done.Held)
+	require.Equal(t, migrate.Held{Key: "redisson_delay_queue_guard:{orders}", Count: 1}, done.Held)
 	require.NotContains(t, text(t, done), "nothing waits")
-	require.Contains(t, text(t, done), "1 more in redisson_delay_queue_bridge:{orders}, taken out by dq-bench bridge: dq-bench bridge orders delivers")
+	require.Contains(t, text(t, done), "1 more in redisson_delay_queue_guard:{orders}, taken out by dq-bench guard: dq-bench guard orders delivers")
 }
 
 // A key of a wrong type is named, with the command that failed.

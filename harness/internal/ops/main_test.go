@@ -1,4 +1,4 @@
-package bridge_test
+package ops_test
 
 import (
 	"testing"

@@ -1,0 +1,403 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
+)
+
+// GuardOptions set a Guard.
+type GuardOptions struct {
+	Queues []string // empty: all queues of the server
+	// Ahead is how long before they are due members are taken out while both layouts wait. It is the tolerated outage of
+	// all guards. A member that was taken out cannot be cancelled. Stalled is how long after their due time it delivers elsewhere.
+	Ahead, Stalled time.Duration
+	Interval       time.Duration // between two looks at a queue
+	Log            io.Writer     // gets a line of JSON for each thing done; nil: no log
+}
+
+// Guard delivers for queues without working transfers. Any number of them may run: each step is one script.
+//
+// It looks at each queue again and again. While members of both layouts wait, each Redisson fails at a member of the
+// other layout. So the Guard takes each out before it is due and delivers it when it is:
+//
+//	timeout set + pending list ── Ahead before due ──► held ── due ──► destination
+//
+// Elsewhere it waits until members are overdue, publishes their due time, which wakes a Redisson that listens, and delivers
+// them itself if they are still there a second later.
+type Guard struct {
+	conn    redis.Conn
+	options GuardOptions
+
+	mu     sync.Mutex
+	queues map[string]*guarded
+	offset time.Duration // of the server's clock
+	log    *json.Encoder
+}
+
+// guarded is a queue of a Guard.
+type guarded struct {
+	GuardCounts
+	keys  []string
+	names wire.Names
+
+	mixed     time.Time // when both layouts were seen last
+	woken     time.Time // when it was published that something is overdue
+	leading   bool      // a goroutine takes members out ahead
+	listeners int64
+	failed    string
+}
+
+// GuardCounts count the work of a Guard on a queue.
+type GuardCounts struct {
+	Queue       string `json:"queue"`
+	Mode        string `json:"mode"` // "ahead" or "when-stalled"
+	Delivered   int64  `json:"delivered"`
+	Before      int64  `json:"delivered_before"` // by a transfer that failed: taken out, and not delivered again
+	Aside       int64  `json:"set_aside"`
+	Held        int64  `json:"held"`
+	Woken       int64  `json:"woken"` // times a Redisson was woken
+	Calls       int64  `json:"calls"`
+	FailedCalls int64  `json:"failed_calls"`
+	Error       string `json:"error,omitempty"` // why the last call failed
+}
+
+const (
+	guardLimit = 100 // as a transfer of Redisson's, which keeps the server busy for as long
+	callLimit  = 5 * time.Second
+	wakeTime   = time.Second      // for a Redisson that was woken
+	mixedTime  = 30 * time.Second // after the last member of one layout was seen
+)
+
+// NewGuard returns a Guard that does nothing yet.
+func NewGuard(conn redis.Conn, o GuardOptions) *Guard {
+	g := &Guard{conn: conn, options: o, queues: map[string]*guarded{}}
+	if o.Log != nil {
+		g.log = json.NewEncoder(o.Log)
+		g.log.SetEscapeHTML(false)
+	}
+	return g
+}
+
+// say writes a line of JSON.
+func (g *Guard) say(q *guarded, what string, fields map[string]any) {
+	if g.log == nil {
+		return
+	}
+	line := map[string]any{"at": time.Now().UTC().Format(time.RFC3339Nano), "queue": text.Valid(q.Queue), "did": what}
+	maps.Copy(line, fields)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_ = g.log.Encode(line)
+}
+
+// Counts returns the counts so far, by queue.
+func (g *Guard) Counts() []GuardCounts {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := []GuardCounts{}
+	for _, q := range g.queues {
+		c := q.GuardCounts
+		c.Queue, c.Mode = text.Valid(c.Queue), "when-stalled"
+		if q.leading {
+			c.Mode = "ahead"
+		}
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b GuardCounts) int { return strings.Compare(a.Queue, b.Queue) })
+	return all
+}
+
+// now is the server's clock, in Unix ms.
+func (g *Guard) now() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return time.Now().Add(g.offset).UnixMilli()
+}
+
+// Run guards until ctx ends, and then delivers the members that it has taken out. It fails if the first look does. Later failures are
+// logged, and it tries again.
+func (g *Guard) Run(ctx context.Context) error {
+	var leading sync.WaitGroup
+	defer leading.Wait()
+	for first := true; ; first = false {
+		began := time.Now()
+		err := g.round(ctx, &leading)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && first:
+			return err
+		case err != nil:
+			g.say(&guarded{}, "failed", map[string]any{"error": err.Error()})
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(max(g.options.Interval/10, g.options.Interval-time.Since(began))):
+		}
+	}
+}
+
+// round looks at each queue once, and acts if necessary.
+func (g *Guard) round(ctx context.Context, leading *sync.WaitGroup) error {
+	limit, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	at, err := redis.Time(limit, g.conn)
+	if err != nil {
+		return fmt.Errorf("TIME: %w", err)
+	}
+	g.mu.Lock()
+	g.offset = time.Until(at)
+	g.mu.Unlock()
+	names := g.options.Queues
+	if len(names) == 0 {
+		if names, err = Queues(limit, g.conn); err != nil {
+			return err
+		}
+	}
+	for part := range slices.Chunk(names, 200) {
+		if err := g.look(ctx, part, leading); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look glances at some queues in one pipeline.
+func (g *Guard) look(ctx context.Context, names []string, leading *sync.WaitGroup) error {
+	limit, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	now := g.now()
+	soon := strconv.FormatInt(now+g.options.Ahead.Milliseconds()+2*g.options.Interval.Milliseconds()+1000, 10)
+	var calls [][]any
+	const each = 7
+	for _, name := range names {
+		n := wire.NamesOf(name)
+		calls = append(calls,
+			[]any{"ZRANGEBYSCORE", n.TimeoutSet, "0", soon, "WITHSCORES", "LIMIT", 0, 50}, []any{"ZRANGEBYSCORE", n.TimeoutSet, "0", "+inf", "LIMIT", 0, 5},
+			[]any{"LRANGE", n.Pending, 0, 4}, []any{"LRANGE", n.Pending, -5, -1}, []any{"ZRANGE", HeldKey(name), 0, 0, "WITHSCORES"},
+			[]any{"PUBSUB", "NUMSUB", n.Channel}, []any{"EXISTS", "{" + name + "}"})
+	}
+	replies, err := g.conn.Pipe(limit, calls...)
+	if limit.Err() != nil || len(replies) < len(calls) {
+		return fmt.Errorf("looking at queues: %w", errors.Join(err, limit.Err()))
+	}
+	for i, name := range names {
+		r := replies[i*each:]
+		head, err := redis.Scores(r[0])
+		q := g.queueOf(name)
+		if other, _ := r[6].Int64(); other > 0 && len(g.options.Queues) == 0 && !strings.Contains(name, "{") {
+			err = fmt.Errorf("its keys are those of %q too, which exists: name the right queue", "{"+name+"}")
+		}
+		if err != nil {
+			g.note(q, step{}, err)
+			continue
+		}
+		layouts := map[wire.Layout]bool{}
+		for _, z := range head {
+			layouts[layoutOf(z.Member)] = true
+		}
+		for _, some := range r[1:4] {
+			members, _ := some.StringSlice() // the script reports a key of another type
+			for _, m := range members {
+				layouts[layoutOf(m)] = true
+			}
+		}
+		held, _ := redis.Scores(r[4])
+		if sub, err := r[5].Slice(); err == nil && len(sub) == 2 {
+			q.listeners, _ = sub[1].(int64)
+		}
+		if layouts[wire.LayoutDLc0] && layouts[wire.LayoutBc0Lc0] || len(held) > 0 {
+			q.mixed = time.Now()
+		}
+		g.decide(ctx, q, head, now, leading)
+	}
+	return nil
+}
+
+func (g *Guard) queueOf(name string) *guarded {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	q := g.queues[name]
+	if q == nil {
+		q = &guarded{GuardCounts: GuardCounts{Queue: name}, keys: guardKeys(name), names: wire.NamesOf(name)}
+		g.queues[name] = q
+	}
+	return q
+}
+
+// layoutOf is 0 for a member of neither layout.
+func layoutOf(member string) wire.Layout {
+	m, err := wire.LayoutBc0Lc0.UnpackAny([]byte(member))
+	if err != nil {
+		return 0
+	}
+	return m.Layout
+}
+
+// decide acts on a queue.
+func (g *Guard) decide(ctx context.Context, q *guarded, head []redis.Z, now int64, leading *sync.WaitGroup) {
+	if !q.mixed.IsZero() && time.Since(q.mixed) < mixedTime {
+		g.mu.Lock()
+		begun := q.leading
+		q.leading = true
+		g.mu.Unlock()
+		if !begun {
+			g.say(q, "takes members out ahead", map[string]any{"why": "members of both layouts wait", "ahead": g.options.Ahead.String()})
+			leading.Go(func() { g.lead(ctx, q) })
+		}
+		return
+	}
+	if len(head) == 0 || int64(head[0].Score)+g.options.Stalled.Milliseconds() > now {
+		q.woken = time.Time{}
+		return
+	}
+	if q.listeners > 0 && q.woken.IsZero() {
+		q.woken = time.Now()
+		limit, cancel := context.WithTimeout(ctx, callLimit)
+		defer cancel()
+		if g.conn.Do(limit, "PUBLISH", q.names.Channel, strconv.FormatInt(int64(head[0].Score), 10)).Err() == nil {
+			g.mu.Lock()
+			q.Woken++
+			g.mu.Unlock()
+			g.say(q, "woke a listener", map[string]any{"why": "overdue", "listeners": q.listeners})
+			return
+		}
+	}
+	if q.listeners > 0 && time.Since(q.woken) < wakeTime {
+		return
+	}
+	for ctx.Err() == nil {
+		done, err := g.step(ctx, q, now)
+		if err != nil || done.taken < guardLimit && done.delivered() < guardLimit {
+			return
+		}
+	}
+}
+
+// lead takes members out ahead until only one layout waits, and then delivers the held members.
+func (g *Guard) lead(ctx context.Context, q *guarded) {
+	ahead := g.options.Ahead.Milliseconds()
+	work := context.WithoutCancel(ctx)
+	for ended, until := false, int64(0); ; {
+		horizon := g.now() + ahead
+		if !ended && (ctx.Err() != nil || time.Since(q.mixed) > mixedTime) {
+			ended, until = true, g.now()+ahead+1000
+		}
+		if ended {
+			horizon = -1
+		}
+		done, err := g.step(work, q, horizon)
+		now := g.now()
+		if ended && (err != nil || done.held == never || done.held > until) {
+			break
+		}
+		at := now + g.options.Interval.Milliseconds() // an offer without an announcement is found then
+		if err == nil {
+			at = min(at, done.held)
+			if !ended && done.next != never {
+				at = min(at, done.next-ahead)
+			}
+		}
+		wait := time.Duration(max(at-now, 1)) * time.Millisecond
+		if ended || ctx.Err() != nil {
+			time.Sleep(wait)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+	g.mu.Lock()
+	q.leading = false
+	g.mu.Unlock()
+	g.say(q, "takes no members out any more", nil)
+}
+
+// step is the reply of the script. Times are in Unix ms; never if there is no such time.
+type step struct {
+	next, held                            int64
+	holding, taken, before, old, new, set int64
+}
+
+const never = int64(1) << 62
+
+func (s step) delivered() int64 { return s.old + s.new }
+
+// step runs the script once.
+func (g *Guard) step(ctx context.Context, q *guarded, horizon int64) (done step, err error) {
+	limit, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	reply, err := guardStep.Run(limit, g.conn, q.keys, g.now(), horizon, guardLimit).Slice()
+	if err == nil && len(reply) != 8 {
+		err = fmt.Errorf("expected 8 items from the script, got %.80q", fmt.Sprint(reply))
+	}
+	if err == nil {
+		done.next, done.held = dueOf(reply[0]), dueOf(reply[1])
+		for i, into := range []*int64{&done.holding, &done.taken, &done.before, &done.old, &done.new, &done.set} {
+			*into, _ = reply[i+2].(int64)
+		}
+	}
+	if ctx.Err() == nil {
+		g.note(q, done, err)
+	}
+	return done, err
+}
+
+// dueOf reads a score; one that cannot come due is never.
+func dueOf(item any) int64 {
+	score, _ := item.(string)
+	f, err := strconv.ParseFloat(score, 64)
+	if err != nil || f < 0 || f > float64(never) {
+		return never
+	}
+	return int64(f)
+}
+
+// note counts a step, and logs its result.
+func (g *Guard) note(q *guarded, done step, err error) {
+	g.mu.Lock()
+	q.Calls++
+	q.Delivered += done.delivered()
+	q.Before += done.before
+	q.Aside += done.set
+	was := q.Error
+	q.Error = ""
+	if err != nil {
+		q.FailedCalls++
+		q.Error = err.Error()
+	} else {
+		q.Held = done.holding
+	}
+	is := q.Error
+	g.mu.Unlock()
+	switch {
+	case is != "" && was == "":
+		g.say(q, "failed", map[string]any{"error": is})
+	case is == "" && was != "":
+		g.say(q, "works again", nil)
+	}
+	if n := done.delivered(); n > 0 {
+		g.say(q, "delivered", map[string]any{"messages": n, "of_dLc0": done.old, "of_Bc0Lc0": done.new})
+	}
+	if done.before > 0 {
+		g.say(q, "did not deliver again", map[string]any{"messages": done.before, "why": "a transfer of Redisson's that failed has delivered them"})
+	}
+	if done.set > 0 {
+		g.say(q, "set aside", map[string]any{"messages": done.set, "why": "no client can read them", "key": q.keys[4]})
+	}
+}

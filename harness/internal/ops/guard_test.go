@@ -1,0 +1,258 @@
+package ops_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+// log is the lines that a Guard writes.
+type log struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// guard runs a Guard until end is called.
+func (b *bench) guard(o ops.GuardOptions) (g *ops.Guard, lines *log, end func()) {
+	b.t.Helper()
+	lines = &log{}
+	if o.Interval == 0 {
+		o.Interval = 50 * time.Millisecond
+	}
+	if o.Ahead == 0 {
+		o.Ahead = 500 * time.Millisecond
+	}
+	if o.Stalled == 0 {
+		o.Stalled = 5 * time.Second
+	}
+	o.Log = lines
+	g = ops.NewGuard(b.conn, o)
+	ctx, cancel := context.WithCancel(b.ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(ctx) }()
+	end = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(b.t, <-ended)
+	})
+	b.t.Cleanup(end)
+	return g, lines, end
+}
+
+// After a transfer that failed at a foreign member, what it has delivered is not delivered again.
+func TestWhatAFailedTransferDeliveredIsNotDeliveredAgain(t *testing.T) {
+	for _, release := range []string{"4.7.0", "3.21.0"} {
+		b := setup(t)
+		own := bc0Lc0
+		if release == "3.21.0" {
+			own = dLc0
+		}
+		b.offer(own, -10*time.Second, "a")
+		b.offer(own, -9*time.Second, "b")
+		b.offer(own.Other(), -8*time.Second, "c")
+		require.Error(t, b.transfer(release))
+		require.Equal(t, []string{"a", "b"}, b.list("orders"))
+		_, lines, end := b.guard(ops.GuardOptions{Queues: []string{"orders"}})
+		b.eventually(func() bool { return b.count("ZCARD", b.names.TimeoutSet) == 0 }, "all are delivered")
+		end()
+		require.Equal(t, []string{"a", "b", "c"}, b.list("orders"))
+		require.Contains(t, lines.String(), `"did":"did not deliver again"`)
+		require.Zero(t, b.count("EXISTS", b.names.Pending, ops.HeldKey("orders")))
+	}
+}
+
+// Orphans of another origin are delivered, with a foreign member behind them or without.
+func TestOrphansAreDelivered(t *testing.T) {
+	b := setup(t)
+	b.offer(bc0Lc0, -10*time.Second, "a")
+	b.offer(dLc0, -9*time.Second, "b")
+	b.do("DEL", b.names.Pending) // evicted
+	b.guard(ops.GuardOptions{Queues: []string{"orders"}})
+	b.eventually(func() bool { return b.count("LLEN", "orders") == 2 }, "both are delivered")
+}
+
+// Where nobody transfers, messages come once they are overdue; what nobody can read is set aside, and all queues are found.
+func TestNobodyTransfers(t *testing.T) {
+	b := setup(t)
+	for i := range 250 {
+		b.offer(bc0Lc0, -time.Minute, strconv.Itoa(i))
+	}
+	b.offer(bc0Lc0, time.Hour, "later")
+	b.do("ZADD", b.names.TimeoutSet, 5, "no member")
+	b.do("RPUSH", b.names.Pending, "no member")
+	g, _, end := b.guard(ops.GuardOptions{})
+	b.eventually(func() bool { return b.count("LLEN", "orders") == 250 }, "all are delivered")
+	end()
+	c := g.Counts()
+	require.Len(t, c, 1)
+	require.Equal(t, "when-stalled", c[0].Mode)
+	require.EqualValues(t, []int64{250, 1, 0}, []int64{c[0].Delivered, c[0].Aside, c[0].Held})
+	require.EqualValues(t, 1, b.count("ZCARD", b.names.TimeoutSet), "what is not due stays")
+	require.EqualValues(t, 1, b.count("ZCARD", scripts.Quarantine("orders")))
+}
+
+// A Redisson that listens is woken first. Where it delivers, the guard does not.
+func TestGuardWakesWhoListens(t *testing.T) {
+	b := setup(t)
+	subscription, err := b.conn.Subscribe(b.ctx, b.names.Channel)
+	require.NoError(t, err)
+	defer subscription.Close()
+	b.offer(bc0Lc0, -time.Minute, "a")
+	_, lines, end := b.guard(ops.GuardOptions{Queues: []string{"orders"}})
+	for m := range subscription.Received {
+		if m.Channel == b.names.Channel {
+			require.NoError(t, b.transfer("4.7.0"))
+			break
+		}
+	}
+	b.eventually(func() bool { return len(b.list("orders")) == 1 }, "it is delivered")
+	end()
+	require.Contains(t, lines.String(), `"did":"woke a listener"`)
+	require.NotContains(t, lines.String(), `"did":"delivered"`)
+}
+
+// Who listens and does not deliver within a second is not waited for.
+func TestGuardDeliversWhereWhoListensDoesNot(t *testing.T) {
+	b := setup(t)
+	subscription, err := b.conn.Subscribe(b.ctx, b.names.Channel)
+	require.NoError(t, err)
+	defer subscription.Close()
+	b.offer(bc0Lc0, -time.Minute, "a")
+	b.guard(ops.GuardOptions{Queues: []string{"orders"}})
+	b.eventually(func() bool { return len(b.list("orders")) == 1 }, "it is delivered")
+}
+
+// A user who may not do what a guard does is told so, and nothing is changed.
+func TestGuardIsRefused(t *testing.T) {
+	b := setup(t)
+	b.offer(bc0Lc0, -time.Minute, "a")
+	b.do("ACL", "SETUSER", "reader", "on", "nopass", "~*", "&*", "+@all", "-zrem")
+	address, err := redis.ParseAddress(b.srv.URL())
+	require.NoError(t, err)
+	conn, err := redis.Connect("redis://reader:x@" + address.Hosts[0])
+	require.NoError(t, err)
+	defer conn.Close()
+	g := ops.NewGuard(conn, ops.GuardOptions{Queues: []string{"orders"}, Ahead: time.Second, Stalled: time.Second, Interval: 20 * time.Millisecond})
+	ctx, cancel := context.WithCancel(b.ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(ctx) }()
+	b.eventually(func() bool { c := g.Counts(); return len(c) > 0 && c[0].FailedCalls > 0 }, "it fails")
+	cancel()
+	require.NoError(t, <-ended)
+	require.Contains(t, g.Counts()[0].Error, "NOPERM")
+	require.EqualValues(t, 1, b.count("LLEN", b.names.Pending))
+}
+
+// Two guards, one of them ended and begun again all the time, between Redissons of both sides that transfer without a pause:
+// nothing is lost, nothing comes twice, no transfer fails.
+func TestTwoGuardsBetweenBothSides(t *testing.T) {
+	b := setup(t)
+	length := 3 * time.Second
+	if redistest.Thorough() {
+		length = 20 * time.Second
+	}
+	offering, stopOffers := context.WithCancel(b.ctx)
+	var failed, offered atomic.Int64
+	var sides sync.WaitGroup
+	release := func(version string) (layout wire.Layout, offer, transfer *redis.Script) {
+		r, err := wire.LookupRelease(version)
+		require.NoError(t, err)
+		o, _ := r.Script(wire.ScriptOffer)
+		tr, _ := r.Script(wire.ScriptTransfer)
+		return r.Layout(), redis.NewScript(o.Body), redis.NewScript(tr.Body)
+	}
+	_, _, end := b.guard(ops.GuardOptions{Queues: []string{"orders"}})
+	for i, version := range []string{"3.21.0", "4.7.0"} {
+		layout, offer, transfer := release(version)
+		sides.Go(func() {
+			for n := 0; offering.Err() == nil; n++ {
+				id := any(int64(n)<<8 | 1<<60 | int64(i))
+				if layout == bc0Lc0 {
+					id = fmt.Sprintf("%08d", n)
+				}
+				due := time.Now().UnixMilli() + 2000 + rand.Int64N(1000)
+				_ = offer.Run(offering, b.conn, []string{"orders", b.names.TimeoutSet, b.names.Pending, b.names.Channel}, due, id, fmt.Sprintf("v%d", offered.Add(1))).Err()
+				time.Sleep(2 * time.Millisecond)
+			}
+		})
+		sides.Go(func() {
+			for offering.Err() == nil {
+				err := transfer.Run(offering, b.conn, []string{"orders", b.names.TimeoutSet, b.names.Pending}, time.Now().UnixMilli(), 100).Err()
+				if err != nil && !errors.Is(err, redis.Nil) && offering.Err() == nil {
+					failed.Add(1)
+				}
+				time.Sleep(2 * time.Millisecond)
+			}
+		})
+	}
+	for began := time.Now(); time.Since(began) < length; {
+		_, _, end := b.guard(ops.GuardOptions{Queues: []string{"orders"}})
+		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
+		end()
+	}
+	stopOffers()
+	sides.Wait()
+	b.eventually(func() bool { return b.count("ZCARD", b.names.TimeoutSet)+b.count("ZCARD", ops.HeldKey("orders")) == 0 }, "all are delivered")
+	end()
+	came := map[string]int{}
+	for _, v := range b.list("orders") {
+		came[v]++
+	}
+	lost, twice := 0, 0
+	for i := range offered.Load() - 2 { // the last offer of each side may have been cut off
+		switch n := came[fmt.Sprintf("v%d", i+1)]; {
+		case n == 0:
+			lost++
+		case n > 1:
+			twice++
+		}
+	}
+	require.Zero(t, failed.Load(), "transfers that failed")
+	require.Zero(t, lost, "of %d lost", offered.Load())
+	require.Zero(t, twice, "of %d twice", offered.Load())
+}
+
+// Two real Redissons of both sides share a queue.
+func TestRealRedissonsOfBothSidesShareAQueue(t *testing.T) {
+	redistest.Redisson(t, "3.21.0", "4.7.0")
+	b := setup(t)
+	sides := []*redistest.RedissonQueue{redistest.OpenRedisson(t, b.srv, "3.21.0", "orders", "string"), redistest.OpenRedisson(t, b.srv, "4.7.0", "orders", "string")}
+	b.guard(ops.GuardOptions{Queues: []string{"orders"}, Ahead: time.Second})
+	const messages = 60
+	for i := range messages {
+		sides[i%2].Call("dq.offer", map[string]any{"value": map[string]string{"t": "string", "v": "order " + strconv.Itoa(i)}, "delay": 3000 + i*7919%1000})
+	}
+	b.eventually(func() bool { return b.count("LLEN", "orders") >= messages }, "all are delivered")
+	came := map[string]int{}
+	for _, value := range b.list("orders") {
+		came[value]++
+	}
+	require.Len(t, came, messages, "each once")
+	require.Len(t, b.list("orders"), messages, "each once")
+}

@@ -1,0 +1,74 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
+)
+
+// maxScans bounds the calls of SCAN: a server whose cursors never end has 100,000,000 keys or is none.
+const maxScans = 100_000
+
+// asidePrefixes are of keys that can outlast the others: members held by a guard, and messages of a Worker of dq.
+var asidePrefixes = []string{"redisson_delay_queue_guard", "dq_leases", "dq_dead"}
+
+// Queues are the destinations of all delayed queues, in order: of queues with keys, and of queues that a client has open.
+func Queues(ctx context.Context, conn redis.Conn) ([]string, error) {
+	var mu sync.Mutex
+	found := map[string]bool{}
+	err := conn.EachMaster(ctx, func(ctx context.Context, _ string, server redis.Conn) error {
+		open, _ := server.Do(ctx, "PUBSUB", "CHANNELS", "redisson_delay_queue_channel:*").StringSlice() // a user without the right sees fewer
+		mu.Lock()
+		for _, channel := range open {
+			if name, ok := wire.DestinationOf(strings.Replace(channel, "_channel:", ":", 1)); ok {
+				found[name] = true
+			}
+		}
+		mu.Unlock()
+		seen := map[string]bool{}
+		for cursor, n := "0", 0; ; n++ {
+			keys, next, err := redis.Page(server.Do(ctx, "SCAN", cursor, "MATCH", "[rd][eq][d_]*", "COUNT", 1000))
+			if err != nil {
+				return fmt.Errorf("SCAN: %w", err)
+			}
+			mu.Lock()
+			for _, key := range keys {
+				for _, prefix := range asidePrefixes {
+					if rest, ok := strings.CutPrefix(key, prefix+":"); ok {
+						key = "redisson_delay_queue:" + rest
+					}
+				}
+				if name, ok := wire.DestinationOf(key); ok {
+					found[name] = true
+				}
+			}
+			mu.Unlock()
+			if next == "0" {
+				return nil
+			}
+			if seen[next] || n > maxScans {
+				return fmt.Errorf("SCAN: the server sent the cursor %s twice", next)
+			}
+			seen[next], cursor = true, next
+		}
+	})
+	return slices.Sorted(maps.Keys(found)), err
+}
+
+// Command is a command of dq-bench, to be pasted into a shell: words in front of the queue, flags behind it.
+func Command(verb, queue string, flags ...string) string {
+	words := []string{"dq-bench", verb}
+	if strings.HasPrefix(queue, "-") { // else taken for a flag
+		words = append(append(words, flags...), "--", text.Shell(queue))
+	} else {
+		words = append(append(words, text.Shell(queue)), flags...)
+	}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+}
