@@ -6,38 +6,49 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
-// errDead is why a command that blocks is begun anew.
-var errDead = errors.New("the server answers, and the command that blocks does not end: the connection is dead")
+var (
+	// errDead is why a command that blocks is begun anew.
+	errDead = errors.New("the server answers, and the command that blocks does not end: the connection is dead")
+	// errSilent is why a connection ends whose server says that it has ended the command, while nothing arrives.
+	errSilent = errors.New("the server ended the command, and its reply did not come: the connection is dead")
+)
 
-// exchange is commands under way on a socket of their own.
+const (
+	// closeGrace is how long Close waits for commands that it cannot end, and putBackGrace for a value that must go back.
+	closeGrace, putBackGrace = time.Second, 3 * time.Second
+	// returnWithin bounds putting a value back.
+	returnWithin = time.Minute
+	// unblockPause is the first pause between two attempts to end a command.
+	unblockPause = 2 * time.Millisecond
+)
+
+// exchange is commands under way on a socket of their own. Whoever waits for it gets the reply; what comes when nobody waits
+// any more goes back.
 type exchange struct {
+	conns    *Conns
 	server   *server
 	socket   *socket
-	command  []any // that blocks, without its time-out
 	commands []redis.Cmder
-	err      error // why the last commands have no reply, once done is closed
+	returns  func(reply any) // gives back what came too late, if that is needed
+	err      error           // why the last commands have no reply, once done is closed
 	done     chan struct{}
-
-	mu        sync.Mutex
-	abandoned bool // nobody waits any more: whatever comes goes back
-	unwinding bool
 }
 
 // begin sends commands on a socket of their own.
-func (c *Conns) begin(ctx context.Context, s *server, commands []redis.Cmder) (*exchange, error) {
+func (c *Conns) begin(ctx context.Context, s *server, commands []redis.Cmder, returns func(any)) (*exchange, error) {
 	one, err := s.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{server: s, socket: one, commands: commands, done: make(chan struct{})}
+	x := &exchange{conns: c, server: s, socket: one, commands: commands, returns: returns, done: make(chan struct{})}
 	go func() {
 		x.err = one.run(commands)
 		close(x.done)
@@ -45,8 +56,9 @@ func (c *Conns) begin(ctx context.Context, s *server, commands []redis.Cmder) (*
 	return x, nil
 }
 
-// reply returns the reply to the last command, once done is closed; an error reply as an error.
-func (x *exchange) reply() (any, error) {
+// finish puts the socket away and returns the reply to the last command; an error reply as an error.
+func (x *exchange) finish() (any, error) {
+	x.server.put(x.socket)
 	reply := replyOf(x.commands[len(x.commands)-1], x.err)
 	if err, failed := reply.(error); failed {
 		return nil, err
@@ -54,31 +66,52 @@ func (x *exchange) reply() (any, error) {
 	return reply, nil
 }
 
-// finish puts the socket away and returns the reply.
-func (x *exchange) finish() (any, error) {
-	x.server.put(x.socket)
-	return x.reply()
+// leave is for a caller who waits no longer: what still comes goes back. After Stop it waits a little, and hangs up.
+func (x *exchange) leave() {
+	c := x.conns
+	c.unwinding.Add(1) // the caller still counts
+	go func() {
+		defer c.unwinding.Done()
+		select {
+		case <-x.done:
+		case <-c.ctx.Done():
+			if x.server.cannotUnblock.Load() || !x.within(closeGrace) {
+				x.hangUp()
+			}
+		}
+		if reply, err := x.finish(); err == nil && x.returns != nil {
+			x.returns(reply)
+		}
+	}()
 }
 
-// abandon leaves the exchange to unwind; false if it has ended meanwhile.
-func (x *exchange) abandon() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+func (x *exchange) within(wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
 	select {
 	case <-x.done:
+		return true
+	case <-timer.C:
 		return false
-	default:
 	}
-	x.abandoned = true
-	return true
+}
+
+// hangUp ends our half of the connection and reads what the server still sends: a value that it popped before it saw that
+// arrives. Only one that it pops in the very round of its event loop in which it sees the end is lost.
+func (x *exchange) hangUp() {
+	if half, ok := x.socket.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		x.within(closeGrace)
+	}
+	x.socket.fail(ErrClosed)
+	<-x.done
 }
 
 // Block runs a command that blocks until there is a value: BLPOP or BLMOVE, here without the time-out. The reply may be nil,
 // without an error, where the connections are Strict and somebody has ended the command from beside.
 //
 // Unless they are, the command blocks in turns, so that a connection that is dead without its knowing is noticed. When ctx
-// ends, the server is asked to end the command. A value that was on its way is returned. If the answer takes longer than
-// Cancel, or the server cannot be asked, the call returns, and what still arrives is put back.
+// ends, the server is asked to end the command; of a user who may not ask, it ends with its turn, which is then of a second. A value that
+// was on its way is returned. If the answer takes longer than Cancel, the call returns, and what still arrives is put back.
 func (c *Conns) Block(ctx context.Context, key string, command ...any) (any, error) {
 	done, err := c.hold(&c.blocked)
 	if err != nil {
@@ -128,46 +161,51 @@ func (c *Conns) Block(ctx context.Context, key string, command ...any) (any, err
 
 // turn sends the command once.
 func (c *Conns) turn(ctx context.Context, s *sending, command []any) (any, error) {
-	if s.to.server == nil {
-		owner, err := c.topology.owner(ctx, s.Key)
-		if err != nil {
-			return nil, err
-		}
-		s.to.server = owner
+	if err := s.find(ctx); err != nil {
+		return nil, err
 	}
 	var late <-chan time.Time
 	seconds := 0
 	if !c.Strict {
-		seconds = int(max(c.Turn/time.Second, 1))
+		if seconds = max(int(c.Turn/time.Second), 1); s.to.server.cannotUnblock.Load() {
+			seconds = 1
+		}
 		timer := time.NewTimer(time.Duration(seconds)*time.Second + c.Overdue)
 		defer timer.Stop()
 		late = timer.C
 	}
-	x := s.to.server.reuse(command)
-	if x == nil {
-		var all [][]any
-		if s.to.asking {
-			all = append(all, []any{"ASKING"})
+	var all [][]any
+	if s.to.asking {
+		all = append(all, []any{"ASKING"})
+	}
+	x, err := c.begin(ctx, s.to.server, commandsOf(append(all, append(slices.Clone(command), seconds))), func(reply any) {
+		if popped, ok := reply.([]any); ok { // of BLPOP: key and value. BLMOVE has moved its value to where it is safe
+			c.putBack(fmt.Sprint(popped[0]), popped[1:])
 		}
-		var err error
-		if x, err = c.begin(ctx, s.to.server, commandsOf(append(all, append(slices.Clone(command), seconds)))); err != nil {
-			return nil, err
-		}
-		x.command = command
+	})
+	if err != nil {
+		return nil, err
 	}
 	for came := x.socket.received.Load(); ; {
 		select {
 		case <-x.done:
 			return x.finish()
 		case <-ctx.Done():
-			return c.cancelBlocked(ctx, x)
+			go x.unblock()
+			if x.within(c.Cancel) {
+				return x.finish()
+			}
+			x.leave()
+			return nil, context.Cause(ctx)
 		case <-late:
 		}
 		switch now := x.socket.received.Load(); {
 		case now > came: // a long reply over a slow network
 			came, late = now, time.After(c.Overdue)
-		case c.answers(ctx, x.server):
-			return c.leave(x, errDead)
+		case x.server.answers(ctx):
+			go x.unblock()
+			x.leave()
+			return nil, errDead
 		default: // the server as a whole stands still, and may run it later
 			c.topology.suspect(x.server)
 			late = time.After(maxBackoff)
@@ -176,83 +214,159 @@ func (c *Conns) turn(ctx context.Context, s *sending, command []any) (any, error
 }
 
 // answers reports whether a server does, from beside.
-func (c *Conns) answers(ctx context.Context, s *server) bool {
-	ctx, cancel := context.WithTimeout(ctx, c.Overdue)
+func (s *server) answers(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, s.conns.Overdue)
 	defer cancel()
 	_, err := s.ask(ctx, "PING")
 	return err == nil || errors.As(err, new(resp.Error))
 }
 
-// leave leaves a command to unwind, unless it has ended.
-func (c *Conns) leave(x *exchange, why error) (any, error) {
-	c.unwind(x)
-	if x.abandon() {
-		return nil, why
-	}
-	return x.finish()
-}
-
-// cancelBlocked ends the command for a caller whose context has ended.
-func (c *Conns) cancelBlocked(ctx context.Context, x *exchange) (any, error) {
-	c.unwind(x)
-	grace := c.Cancel
-	if x.cannotUnblock() {
-		grace = 0
-	}
-	bound := time.NewTimer(grace)
-	defer bound.Stop()
-	select {
-	case <-x.done:
-	case <-bound.C:
-		if x.abandon() {
-			x.server.park(x)
-			return nil, context.Cause(ctx)
+// unblock asks the server to end the command until it has ended: more than once, for the command may not have reached the server yet. A connection on which
+// nothing comes for long while the server says that it has ended the command is dead.
+func (x *exchange) unblock() {
+	var answers time.Time // since when the server has answered
+	var came int64        // the bytes that had come then
+	for pause := unblockPause; x.socket.id != 0 && !x.server.cannotUnblock.Load(); pause = min(2*pause, maxBackoff) {
+		err := x.askToEnd()
+		switch now := x.socket.received.Load(); {
+		case err != nil:
+			answers = time.Time{}
+		case answers.IsZero(), now > came:
+			answers, came = time.Now(), now
+		case time.Since(answers) > x.conns.Silent:
+			x.socket.fail(errSilent)
+		}
+		if x.within(pause) {
+			return
 		}
 	}
-	reply, err := x.finish()
-	if reply == nil {
-		return nil, context.Cause(ctx)
-	}
-	return reply, err
 }
 
-func (x *exchange) cannotUnblock() bool { return x.socket.id == 0 || x.server.cannotUnblock.Load() }
-
-// park keeps an exchange that was abandoned for the next caller of the same command.
-func (s *server) park(x *exchange) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.parked = append(s.parked, x)
+// askToEnd asks the server, once, to end the command: CLIENT UNBLOCK in a transaction with a script. That the command does
+// not block (any more) is no error.
+//
+// A server whose writes are paused, as by CLIENT PAUSE or in CLUSTER FAILOVER, postpones BLPOP, and CLIENT UNBLOCK of a
+// client that was postponed ends the server itself, by a failed assertion (seen with 7.0.15). A transaction with a script
+// in it is postponed as well, so that it never meets such a client.
+func (x *exchange) askToEnd() error {
+	ctx, cancel := context.WithTimeout(context.Background(), x.conns.Overdue)
+	defer cancel()
+	guard, background := scripts.WaitForWritePause(), &x.server.lanes[Background]
+	p := background.send(commandsOf([][]any{{"MULTI"}, {"EVALSHA", guard.SHA1, "0"}, {"CLIENT", "UNBLOCK", x.socket.id}, {"EXEC"}}))
+	if err := p.wait(ctx); err != nil {
+		return err
+	}
+	var replies []any
+	for _, command := range p.commands {
+		replies = append(replies, replyOf(command, p.err))
+	}
+	if results, done := replies[3].([]any); done && len(results) == 2 {
+		if missing, failed := results[0].(resp.Error); failed && isNoScript(missing) {
+			background.send(commandsOf([][]any{{"SCRIPT", "LOAD", guard.Body}})) // the next time it is there
+		}
+		replies = results[1:]
+	}
+	for _, reply := range replies {
+		if refused, failed := reply.(resp.Error); failed && isForbidden(refused) {
+			x.server.cannotUnblock.Store(true)
+		}
+		if err, failed := reply.(error); failed {
+			return err
+		}
+	}
+	return nil
 }
 
-// reuse returns an exchange that was abandoned while its command goes on blocking, where none can be ended.
-func (s *server) reuse(command []any) *exchange {
-	if !s.cannotUnblock.Load() {
-		return nil
-	}
-	s.mu.Lock()
-	i := slices.IndexFunc(s.parked, func(x *exchange) bool { return slices.Equal(x.command, command) })
-	if i < 0 {
-		s.mu.Unlock()
-		return nil
-	}
-	x := s.parked[i]
-	s.parked = slices.Delete(s.parked, i, i+1)
-	s.mu.Unlock()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	select {
-	case <-x.done:
-		return nil // what came goes back
-	default:
-	}
-	x.abandoned = false
-	return x
+// isForbidden reports whether a server will always answer so: the user lacks the right, or the server the command.
+func isForbidden(reply resp.Error) bool {
+	return slices.ContainsFunc([]string{"NOPERM", "unknown", "Unknown", "NOAUTH"}, func(code string) bool {
+		return redis.HasErrorPrefix(reply, code) // looks behind "ERR "
+	})
 }
 
-// forget takes an exchange that has ended from those that are kept.
-func (s *server) forget(x *exchange) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.parked = slices.DeleteFunc(s.parked, func(p *exchange) bool { return p == x })
+// alone sends a request on a socket of its own. A server that stands still would otherwise cost what it takes: it runs the
+// command all the same.
+func (s *sending) alone(ctx context.Context, commands []redis.Cmder) (*exchange, error) {
+	c := s.conns
+	var returns func(any)
+	grace := putBackGrace
+	if s.Pops {
+		grace, returns = closeGrace, func(reply any) { c.putBack(s.Key, reply) }
+	}
+	x, err := c.begin(ctx, s.to.server, commands, returns)
+	if err != nil {
+		return nil, err
+	}
+	var silent <-chan time.Time
+	limit := x.server.opt.ReadTimeout
+	if limit > 0 && !s.Alone {
+		silent = time.After(limit)
+	}
+	ended, closing := ctx.Done(), c.ctx.Done()
+	var why error
+	var bound <-chan time.Time
+	for came := x.socket.received.Load(); ; {
+		select {
+		case <-x.done:
+			x.server.put(x.socket)
+			return x, nil
+		case <-ended:
+			ended, bound, why = nil, time.After(c.Cancel), context.Cause(ctx)
+			continue
+		case <-closing:
+			closing, bound, why = nil, time.After(grace), ErrClosed
+			continue
+		case <-silent:
+			if now := x.socket.received.Load(); now > came {
+				came, silent = now, time.After(limit)
+				continue
+			}
+			why = errors.New("the server stands still: what still comes is put back")
+		case <-bound:
+		}
+		x.leave()
+		return nil, fmt.Errorf("%w: %w", ErrLost, why)
+	}
+}
+
+// putBack pushes the values of a reply, one or several, back to the front of the list that they were taken from, and tells so.
+func (c *Conns) putBack(key string, reply any) {
+	all, several := reply.([]any)
+	if !several {
+		all = []any{reply}
+	}
+	var values []string
+	command := []any{"LPUSH", key}
+	for _, v := range slices.Backward(all) { // the one that was taken first ends up in front
+		if text, ok := v.(string); ok {
+			values, command = append(values, text), append(command, text)
+		}
+	}
+	if len(values) == 0 {
+		return
+	}
+	err := c.pushBack(key, command)
+	if c.Returned != nil {
+		c.Returned(key, values, err)
+	}
+}
+
+// pushBack tries, for returnWithin, over a connection of its own: on one that others share it would be given up with them.
+// A lost reply ends it: the values may be back, and another attempt could double them.
+func (c *Conns) pushBack(key string, command []any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), returnWithin)
+	defer cancel()
+	var retry Backoff
+	for {
+		reply := c.Send(ctx, Request{Key: key, Commands: [][]any{command}, Alone: true})[0]
+		err, failed := reply.(error)
+		switch {
+		case !failed:
+			return nil
+		case !errors.Is(err, ErrUnsent) && !errors.As(err, new(resp.Error)):
+			return err
+		case c.ctx.Err() != nil || Pause(ctx, retry.Next()) != nil:
+			return fmt.Errorf("dq: a value taken from %q could not be put back and is lost: %w", key, err)
+		}
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -29,15 +28,9 @@ type cluster struct {
 
 	mu      sync.Mutex
 	servers map[string]*server
-	absent  map[*server]time.Time // since when the table does not name it
-	loading *loading
+	loaded  chan struct{} // closed by the next load
+	err     error         // of the last load
 	closed  bool
-}
-
-// loading is a load that several callers wait for.
-type loading struct {
-	done chan struct{}
-	err  error
 }
 
 // Timing of the table of slots.
@@ -59,20 +52,16 @@ const (
 var errNoOwner = errors.New("no server of the Cluster has slot")
 
 func newCluster(c *Conns, rdb *redis.ClusterClient) *cluster {
-	opt := *rdb.Options()
-	t := &cluster{conns: c, opt: &opt, stale: make(chan struct{}, 1), servers: make(map[string]*server), absent: make(map[*server]time.Time)}
+	t := &cluster{conns: c, opt: rdb.Options(), stale: make(chan struct{}, 1), servers: make(map[string]*server), loaded: make(chan struct{})}
 	go t.keepTable()
 	go t.watchSilence()
 	return t
 }
 
 func (t *cluster) owner(ctx context.Context, key string) (*server, error) {
-	table := t.table.Load()
-	if table == nil {
-		if err := t.load(ctx); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
-		}
-		table = t.table.Load()
+	table, err := t.first(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnsent, err)
 	}
 	slot := wire.Slot(key)
 	address := table.masters[slot]
@@ -83,6 +72,31 @@ func (t *cluster) owner(ctx context.Context, key string) (*server, error) {
 	return t.at(address), nil
 }
 
+// first returns the table, and waits for the first one.
+func (t *cluster) first(ctx context.Context) (*slotTable, error) {
+	if table := t.table.Load(); table != nil {
+		return table, nil
+	}
+	t.mu.Lock()
+	loaded := t.loaded
+	t.mu.Unlock()
+	t.suspect(nil)
+	select {
+	case <-loaded:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-t.conns.ctx.Done():
+		return nil, ErrClosed
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if table := t.table.Load(); table != nil {
+		return table, nil
+	}
+	return nil, t.err
+}
+
+// at returns the server of an address.
 func (t *cluster) at(address string) *server {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,21 +135,21 @@ func (t *cluster) suspect(*server) {
 	}
 }
 
-// redirected takes note of MOVED, so that the next command need not be sent on.
-func (t *cluster) redirected(key, address string) {
+// redirect takes note of MOVED, so that the next command need not be sent on.
+func (t *cluster) redirect(key, address string, forGood bool) *server {
 	slot := wire.Slot(key)
-	for old := t.table.Load(); old != nil && old.masters[slot] != address; old = t.table.Load() {
+	for old := t.table.Load(); forGood && old != nil && old.masters[slot] != address; old = t.table.Load() {
 		if t.table.CompareAndSwap(old, old.with(slot, address)) {
 			t.suspect(nil)
 		}
 	}
+	return t.at(address)
 }
 
 func (*cluster) moved(*server) bool { return false }
+func (*cluster) follows() bool      { return true }
 
-func (*cluster) follows() bool { return true }
-
-// keepTable loads the table anew, once there is one, when it is stale or old.
+// keepTable loads the table anew when it is stale or, once there is one, old.
 func (t *cluster) keepTable() {
 	var retry Backoff
 	interval := slotsInterval
@@ -143,20 +157,29 @@ func (t *cluster) keepTable() {
 		interval = min(own, interval)
 	}
 	for ctx := t.conns.ctx; ctx.Err() == nil; {
-		old := time.NewTimer(interval)
+		var old <-chan time.Time
+		if t.table.Load() != nil {
+			old = time.After(interval)
+		}
 		select {
 		case <-t.stale:
-		case <-old.C:
+		case <-old:
 		case <-ctx.Done():
+			return
 		}
-		old.Stop()
-		if t.table.Load() == nil {
-			continue
-		}
+		err := t.load(ctx)
+		t.mu.Lock()
+		t.err = err
+		close(t.loaded)
+		t.loaded = make(chan struct{})
+		t.mu.Unlock()
 		wait := slotsPause
-		if t.load(ctx) == nil {
+		switch {
+		case err == nil:
 			retry.Reset()
-		} else {
+		case t.table.Load() == nil:
+			continue // whoever asks next has it tried again
+		default:
 			wait = retry.Next()
 			t.suspect(nil)
 		}
@@ -164,36 +187,12 @@ func (t *cluster) keepTable() {
 	}
 }
 
-// load has the table loaded, once for all who ask meanwhile, and waits for that no longer than ctx.
 func (t *cluster) load(ctx context.Context) error {
-	t.mu.Lock()
-	l := t.loading
-	if l == nil {
-		l = &loading{done: make(chan struct{})}
-		t.loading = l
-		go func() {
-			l.err = t.reload()
-			t.mu.Lock()
-			t.loading = nil
-			t.mu.Unlock()
-			close(l.done)
-		}()
-	}
-	t.mu.Unlock()
-	select {
-	case <-l.done:
-		return l.err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (t *cluster) reload() error {
 	ask := t.slots
 	if own := t.opt.ClusterSlots; own != nil {
 		ask = own
 	}
-	slots, err := ask(t.conns.ctx)
+	slots, err := ask(ctx)
 	if err != nil {
 		return err
 	}
@@ -203,21 +202,32 @@ func (t *cluster) reload() error {
 	return nil
 }
 
-// slots asks the servers, some at a time. The first answer counts.
+// slots asks the servers, some at a time, in no order. The first answer counts.
 func (t *cluster) slots(ctx context.Context) ([]redis.ClusterSlot, error) {
+	addresses := slices.Clone(t.opt.Addrs)
+	if table := t.table.Load(); table != nil {
+		addresses = append(addresses, table.servers...)
+	}
+	slices.Sort(addresses)
+	addresses = slices.Compact(addresses)
+	rand.Shuffle(len(addresses), func(i, j int) { addresses[i], addresses[j] = addresses[j], addresses[i] })
 	type answer struct {
 		slots []redis.ClusterSlot
 		err   error
 	}
 	var errs []error
-	for some := range slices.Chunk(t.addresses(), askedAtOnce) {
+	for some := range slices.Chunk(addresses, askedAtOnce) {
 		answers := make(chan answer, len(some))
 		within, cancel := context.WithTimeout(ctx, slotsTimeout)
 		defer cancel()
 		for _, address := range some {
 			go func() {
-				slots, err := askSlots(within, t.at(address))
-				answers <- answer{slots, err}
+				var a answer
+				reply, err := t.at(address).ask(within, "CLUSTER", "SLOTS")
+				if a.err = err; err == nil {
+					a.slots, a.err = parseSlots(reply, address)
+				}
+				answers <- a
 			}()
 		}
 		for range some {
@@ -231,29 +241,8 @@ func (t *cluster) slots(ctx context.Context) ([]redis.ClusterSlot, error) {
 	return nil, fmt.Errorf("no server of the cluster tells its slots: %w", errors.Join(errs...))
 }
 
-// addresses returns all that are known, in no order.
-func (t *cluster) addresses() []string {
-	all := slices.Clone(t.opt.Addrs)
-	if table := t.table.Load(); table != nil {
-		all = append(all, table.servers...)
-	}
-	slices.Sort(all)
-	all = slices.Compact(all)
-	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	return all
-}
-
-// askSlots asks one server. A host that is left out is that of the server asked. (go-redis's own command takes none that is
-// left out.)
-func askSlots(ctx context.Context, s *server) ([]redis.ClusterSlot, error) {
-	reply, err := s.ask(ctx, "CLUSTER", "SLOTS")
-	if err != nil {
-		return nil, err
-	}
-	return parseSlots(reply, s.opt.Addr)
-}
-
-// parseSlots reads the reply to CLUSTER SLOTS: ranges of slots, each with its master and then its replicas.
+// parseSlots reads the reply to CLUSTER SLOTS: ranges of slots, each with its master and then its replicas. A host that is left out is that of the server
+// asked. (go-redis's own command takes none that is left out.)
 func parseSlots(reply any, asked string) (all []redis.ClusterSlot, err error) {
 	rows, _ := reply.([]any)
 	for _, row := range rows {
@@ -295,15 +284,16 @@ func (t *cluster) leaveBehind(table *slotTable) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for address, s := range t.servers {
-		if slices.Contains(table.servers, address) {
-			delete(t.absent, s)
-		} else if since, ok := t.absent[s]; !ok {
-			t.absent[s] = time.Now()
-		} else if time.Since(since) > absentGrace {
+		switch {
+		case slices.Contains(table.servers, address):
+			s.absent = time.Time{}
+		case s.absent.IsZero():
+			s.absent = time.Now()
+		case time.Since(s.absent) > absentGrace:
 			t.drop(s)
 			continue
 		}
-		if !table.isMaster(address) && s.connected() {
+		if connected, _ := s.state(); connected && !table.isMaster(address) {
 			s.lanes[Background].send(commandsOf([][]any{{"PING"}}))
 		}
 	}
@@ -312,7 +302,6 @@ func (t *cluster) leaveBehind(table *slotTable) {
 // drop cuts a server off. Should its address be needed again, it gets a new one. Call with mu held.
 func (t *cluster) drop(s *server) {
 	delete(t.servers, s.opt.Addr)
-	delete(t.absent, s)
 	go s.retire(errRetired)
 }
 
@@ -322,7 +311,7 @@ func (t *cluster) watchSilence() {
 	for Pause(t.conns.ctx, silenceInterval) == nil {
 		t.mu.Lock()
 		for address, s := range t.servers {
-			if !s.stalled() {
+			if _, stalled := s.state(); !stalled {
 				continue
 			}
 			t.suspect(s)
@@ -336,10 +325,9 @@ func (t *cluster) watchSilence() {
 
 func (t *cluster) close() {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.closed = true
-	all := slices.Collect(maps.Values(t.servers))
-	t.mu.Unlock()
-	for _, s := range all {
+	for _, s := range t.servers {
 		s.retire(ErrClosed)
 	}
 }

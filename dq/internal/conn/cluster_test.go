@@ -54,7 +54,7 @@ func TestServersThatNoTableNamesAreLetGo(t *testing.T) {
 	topology := c.topology.(*cluster)
 	master, gone, recent := topology.at("master:1"), topology.at("gone:1"), topology.at("recent:1")
 	for _, s := range []*server{master, gone} {
-		topology.absent[s] = time.Now().Add(-2 * absentGrace)
+		s.absent = time.Now().Add(-2 * absentGrace)
 	}
 	topology.leaveBehind(newSlotTable([]redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: "master:1"}}}}))
 	require.Equal(t, map[string]*server{"master:1": master, "recent:1": recent}, topology.servers)

@@ -43,10 +43,6 @@ type Times struct {
 	// Silent is for how long the server may answer from beside while a command that it was asked to end does not,
 	// until the connection counts as dead.
 	Silent time.Duration
-	// Close is how long Close waits for commands that it cannot end.
-	Close time.Duration
-	// Return bounds putting a value back.
-	Return time.Duration
 	// Idle is after how long a connection is closed on which no command blocks.
 	Idle time.Duration
 	// Quiet is after how long without a frame a subscription asks for a sign of life; it waits as long for the answer.
@@ -56,7 +52,7 @@ type Times struct {
 func (t Times) withDefaults() Times {
 	for field, value := range map[*time.Duration]time.Duration{
 		&t.Turn: 4 * time.Second, &t.Overdue: 2 * time.Second, &t.Cancel: time.Second, &t.Silent: 5 * time.Second,
-		&t.Close: time.Second, &t.Return: time.Minute, &t.Idle: 30 * time.Second, &t.Quiet: 2 * time.Second,
+		&t.Idle: 30 * time.Second, &t.Quiet: 2 * time.Second,
 	} {
 		if *field == 0 {
 			*field = value
@@ -162,10 +158,9 @@ func (c *Conns) hold(what *sync.WaitGroup) (done func(), err error) {
 type topology interface {
 	// owner returns the server that keys like this one are written to.
 	owner(ctx context.Context, key string) (*server, error)
-	// at returns the server of an address that a redirection names; nil where there are no redirections.
-	at(address string) *server
-	// redirected tells that a server says that keys like this one are at an address.
-	redirected(key, address string)
+	// redirect takes note that keys like this one are at an address, for good or for one command, and returns its server; nil where there are no
+	// redirections.
+	redirect(key, address string, forGood bool) *server
 	// suspect tells that something about a server looks as if it were no longer the owner. It does not wait.
 	suspect(s *server)
 	// moved tells that a new connection of a server led to another address than those before, and reports whether
@@ -177,24 +172,20 @@ type topology interface {
 }
 
 // single is one server at one address.
-type single struct{ server *server }
+type single struct{ *server }
 
 func (t single) owner(context.Context, string) (*server, error) { return t.server, nil }
-func (t single) at(string) *server                              { return nil }
-func (t single) redirected(string, string)                      {}
-func (t single) suspect(*server)                                {}
-func (t single) moved(*server) bool                             { return false }
-func (t single) follows() bool                                  { return false }
-func (t single) close()                                         { t.server.retire(ErrClosed) }
+func (single) redirect(string, string, bool) *server            { return nil }
+func (single) suspect(*server)                                  {}
+func (single) moved(*server) bool                               { return false }
+func (single) follows() bool                                    { return false }
+func (t single) close()                                         { t.retire(ErrClosed) }
 
 // Backoff yields growing pauses between attempts, and after that as long ones.
 type Backoff struct{ last time.Duration }
 
 // Bounds of a Backoff. The upper one bounds how long a server that is back is left waiting.
-const (
-	minBackoff = 20 * time.Millisecond
-	maxBackoff = 500 * time.Millisecond
-)
+const minBackoff, maxBackoff = 20 * time.Millisecond, 500 * time.Millisecond
 
 // Next returns the next pause.
 func (b *Backoff) Next() time.Duration {

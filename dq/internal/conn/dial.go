@@ -2,10 +2,12 @@ package conn
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -22,10 +24,6 @@ const (
 	dedicated            // one command at a time, however long it takes
 	listening            // a subscription
 )
-
-// keepAlive has the kernel find a peer that is gone within about 8 s, also where the server cannot be asked about
-// a connection.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 4 * time.Second, Interval: time.Second, Count: 4}
 
 const (
 	defaultDialTimeout = 5 * time.Second
@@ -51,15 +49,11 @@ func (s *server) connect(ctx context.Context, as use) (*socket, error) {
 	ctx, cancel := context.WithTimeout(ctx, mostDialTimeouts*s.dialTimeout())
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	type result struct {
-		socket *socket
-		err    error
-	}
-	made := make(chan result)
+	made := make(chan dialed)
 	attempt := func() {
 		one, err := s.greet(ctx, as)
 		select {
-		case made <- result{one, err}:
+		case made <- dialed{one, err}:
 		case <-ctx.Done():
 			if err == nil {
 				_ = one.Close()
@@ -72,11 +66,11 @@ func (s *server) connect(ctx context.Context, as use) (*socket, error) {
 	go attempt()
 	for underWay := 1; ; {
 		select {
-		case r := <-made:
-			if underWay--; r.err == nil {
-				return r.socket, s.takeIn(r.socket, as)
+		case d := <-made:
+			if underWay--; d.err == nil {
+				return d.socket, s.takeIn(d.socket, as)
 			} else if underWay == 0 {
-				return nil, s.unconnected(r.err)
+				return nil, s.unconnected(d.err)
 			}
 		case <-again.C:
 			underWay++
@@ -137,29 +131,28 @@ func (s *server) greet(ctx context.Context, as use) (*socket, error) {
 	var greeted atomic.Bool
 	one.client = redis.NewClient(s.optionsOf(one, as, &greeted))
 	stop := context.AfterFunc(ctx, func() { one.fail(ctx.Err()) })
+	var failed bool
 	if as == listening {
 		one.pubsub = one.client.Subscribe(ctx)
 		// Nothing is sent, and nothing will come so soon: it has go-redis do its handshake.
-		_, err := one.pubsub.ReceiveTimeout(ctx, time.Nanosecond)
-		if timeout := net.Error(nil); !errors.As(err, &timeout) || !timeout.Timeout() || !one.alive() {
-			stop()
-			one.fail(err)
-			return nil, fmt.Errorf("no connection to %s: %w", s.opt.Addr, err)
-		}
+		_, err = one.pubsub.ReceiveTimeout(ctx, time.Nanosecond)
+		failed = !isTimeout(err) || !one.alive()
 	} else {
-		id, err := one.client.Do(ctx, "CLIENT", "ID").Int64()
-		if reply := redis.Error(nil); err != nil && (!greeted.Load() || !errors.As(err, &reply) || isFatal(reply)) {
-			stop()
-			one.fail(err)
-			return nil, fmt.Errorf("no connection to %s: %w", s.opt.Addr, err)
-		}
-		one.id = id
+		one.id, err = one.client.Do(ctx, "CLIENT", "ID").Int64()
+		reply := redis.Error(nil)
+		failed = err != nil && (!greeted.Load() || !errors.As(err, &reply) || isFatal(reply))
 	}
-	if !stop() {
-		return nil, ctx.Err()
+	if stopped := stop(); failed || !stopped {
+		one.fail(err)
+		return nil, fmt.Errorf("no connection to %s: %w", s.opt.Addr, cmp.Or(err, ctx.Err()))
 	}
 	one.onEnd = func() { s.gone(one) }
 	return one, nil
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // optionsOf returns the options for the client of one socket.
@@ -177,78 +170,26 @@ func (s *server) optionsOf(one *socket, as use, greeted *atomic.Bool) *redis.Opt
 		o.ReadBufferSize, o.WriteBufferSize = 4<<10, 4<<10
 	}
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	useCurrentCredentials(&o)
-	o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
-		if s.opt.OnConnect != nil {
-			if err := s.opt.OnConnect(ctx, conn); err != nil {
-				return err
+	if provider := o.StreamingCredentialsProvider; provider != nil {
+		// What is valid now. go-redis would send AUTH by itself when that changes, in the middle of our traffic.
+		o.StreamingCredentialsProvider = nil
+		o.CredentialsProviderContext = func(context.Context) (user, password string, err error) {
+			credentials, unsubscribe, err := provider.Subscribe(noListener{})
+			if err != nil {
+				return "", "", err
 			}
+			user, password = credentials.BasicAuth()
+			return user, password, unsubscribe()
 		}
-		greeted.Store(true)
-		return nil
+	}
+	o.OnConnect = func(ctx context.Context, conn *redis.Conn) (err error) {
+		if s.opt.OnConnect != nil {
+			err = s.opt.OnConnect(ctx, conn)
+		}
+		greeted.Store(err == nil)
+		return err
 	}
 	return &o
-}
-
-// isFatal reports whether an error reply to CLIENT ID makes the connection useless, for now (BUSY: without its id, a
-// command on it could never be ended) or for good. Any other is that of a server that has no CLIENT ID or of a user
-// who may not ask for it.
-func isFatal(reply redis.Error) bool {
-	for _, code := range []string{"NOAUTH", "WRONGPASS", "BUSY", "LOADING", "MASTERDOWN", "ERR max number of clients"} {
-		if redis.HasErrorPrefix(reply, code) {
-			return true
-		}
-	}
-	return false
-}
-
-// handOver returns a dialer that gives one connection away, once.
-func handOver(one net.Conn) func(context.Context, string, string) (net.Conn, error) {
-	var given atomic.Bool
-	return func(context.Context, string, string) (net.Conn, error) {
-		if given.Swap(true) {
-			return nil, errors.New("the connection is lost")
-		}
-		return one, nil
-	}
-}
-
-// setKeepAlive looks for the TCP connection below TLS too.
-func setKeepAlive(conn net.Conn) {
-	if t, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = t.NetConn()
-	}
-	if t, ok := conn.(*net.TCPConn); ok {
-		_ = t.SetKeepAliveConfig(keepAlive)
-	}
-}
-
-// asGiven puts a resolved time-out back into the form in which go-redis takes it: there 0 stands for "default" and
-// -1 for "none".
-func asGiven(timeout time.Duration) time.Duration {
-	if timeout == 0 {
-		return -1
-	}
-	return timeout
-}
-
-// useCurrentCredentials asks a streaming provider for what is valid now. go-redis would send AUTH by itself when
-// that changes, in the middle of our traffic.
-func useCurrentCredentials(o *redis.Options) {
-	provider := o.StreamingCredentialsProvider
-	if provider == nil {
-		return
-	}
-	o.StreamingCredentialsProvider = nil
-	o.CredentialsProviderContext = func(context.Context) (string, string, error) {
-		credentials, unsubscribe, err := provider.Subscribe(noListener{})
-		if err != nil {
-			return "", "", err
-		}
-		_ = unsubscribe()
-		user, password := credentials.BasicAuth()
-		return user, password, nil
-	}
 }
 
 type noListener struct{}
@@ -256,11 +197,50 @@ type noListener struct{}
 func (noListener) OnNext(auth.Credentials) {}
 func (noListener) OnError(error)           {}
 
+// isFatal reports whether an error reply to CLIENT ID makes the connection useless, for now (BUSY: without its id, a
+// command on it could never be ended) or for good. Any other is that of a server that has no CLIENT ID or of a user
+// who may not ask for it.
+func isFatal(reply redis.Error) bool {
+	return slices.ContainsFunc([]string{"NOAUTH", "WRONGPASS", "BUSY", "LOADING", "MASTERDOWN", "ERR max number of clients"}, func(code string) bool {
+		return redis.HasErrorPrefix(reply, code)
+	})
+}
+
+// handOver returns a dialer that gives one connection away, once. Then it gives a connection that has ended, for go-redis logs
+// the error of a dialer.
+func handOver(one net.Conn) func(context.Context, string, string) (net.Conn, error) {
+	var given atomic.Bool
+	return func(context.Context, string, string) (net.Conn, error) {
+		if given.Swap(true) {
+			near, far := net.Pipe()
+			_ = far.Close()
+			return near, nil
+		}
+		return one, nil
+	}
+}
+
+// setKeepAlive has the kernel find a peer that is gone within about 8 s, also where the server cannot be asked about a
+// connection. It looks for the TCP connection below TLS too.
+func setKeepAlive(conn net.Conn) {
+	if t, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = t.NetConn()
+	}
+	if t, ok := conn.(*net.TCPConn); ok {
+		_ = t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 4 * time.Second, Interval: time.Second, Count: 4})
+	}
+}
+
+// asGiven puts a resolved time-out back into the form in which go-redis takes it: there 0 stands for "default" and
+// -1 for "none".
+func asGiven(timeout time.Duration) time.Duration {
+	return cmp.Or(timeout, -1)
+}
+
 // upperCase writes the first word of a subscription's command as Redisson does.
 func upperCase(p []byte) []byte {
 	for _, word := range []string{"unsubscribe", "subscribe", "ping"} {
-		head := p[:min(len(p), 24)]
-		if i := bytes.Index(head, []byte("\r\n"+word+"\r\n")); i >= 0 {
+		if i := bytes.Index(p[:min(len(p), 24)], []byte("\r\n"+word+"\r\n")); i >= 0 {
 			p = bytes.Clone(p)
 			copy(p[i+2:], bytes.ToUpper([]byte(word)))
 			return p

@@ -35,7 +35,6 @@ type Request struct {
 	// Pops is set for a command that takes values from the front of the list Key. It has a connection of its own, its reply is
 	// waited for a little longer than ctx, and what comes when nobody waits any more goes back.
 	Pops bool
-
 	// Alone gives it a connection of its own, and no bound but ctx.
 	Alone bool
 	// Whole has the commands run on one connection, one behind the other: the others are sent again with the first, and never
@@ -49,64 +48,6 @@ type target struct {
 	asking bool // set for the importing server of a slot that is being moved
 }
 
-// Send runs a request. Each reply is a value, a resp.Error, or an error that wraps ErrLost or ErrUnsent. What is known
-// not to have run goes where the server says it should, or is tried again where that helps; what may have run is never
-// sent again.
-func (c *Conns) Send(ctx context.Context, r Request) []any {
-	s := sending{conns: c, Request: r, replies: make([]any, len(r.Commands)), todo: make([]int, len(r.Commands))}
-	for i := range s.todo {
-		s.todo[i], s.replies[i] = i, errNotTried
-	}
-	if r.Pops {
-		done, err := c.hold(&c.unwinding)
-		if err != nil {
-			s.settle(fmt.Errorf("%w: %w", ErrUnsent, err))
-			return s.replies
-		}
-		defer done()
-	}
-	var next target
-	var p patience
-	for again := true; again && len(s.todo) > 0; again = again && p.goOn(ctx, &s, next) {
-		left := len(s.todo)
-		if next, again = s.try(ctx); len(s.todo) < left {
-			p.tries = 0 // of many commands some have run
-		}
-	}
-	return s.replies
-}
-
-// errNotTried is the reply to a command until there is another.
-var errNotTried = fmt.Errorf("%w: %w", ErrUnsent, context.Canceled)
-
-// patience bounds how often, and for how long, a request is sent again.
-type patience struct {
-	began  time.Time
-	tries  int
-	wait   time.Duration
-	taught bool // a script, by the last try
-}
-
-// goOn reports whether there is another try, and pauses before it where that helps.
-func (p *patience) goOn(ctx context.Context, s *sending, next target) bool {
-	if p.began.IsZero() {
-		p.began = time.Now()
-	}
-	if p.tries++; p.tries >= mostTries && (!s.moving || time.Since(p.began) >= maxMoving) {
-		if !s.teach || p.taught {
-			return false
-		}
-		p.taught = true // a server that has come back at the last try knows no scripts
-	}
-	s.to = next
-	// Servers that send it to and fro have not yet heard of each other.
-	if next.server != nil && !s.hold && (s.teach || p.tries <= maxHops) {
-		return ctx.Err() == nil
-	}
-	p.wait = min(max(2*p.wait, redirectPause), maxRedirection)
-	return Pause(ctx, p.wait) == nil
-}
-
 // sending is the state of one request.
 type sending struct {
 	Request
@@ -117,42 +58,103 @@ type sending struct {
 	hold    bool // the server asks for time
 	moving  bool // and that for keys of a slot that is being moved
 	teach   bool // the server is given the script first
+
+	began  time.Time
+	tries  int
+	wait   time.Duration
+	taught bool // by the last try
+}
+
+// errNotTried is the reply to a command until there is another.
+var errNotTried = fmt.Errorf("%w: %w", ErrUnsent, context.Canceled)
+
+// Send runs a request. Each reply is a value, a resp.Error, or an error that wraps ErrLost or ErrUnsent. What is known
+// not to have run goes where the server says it should, or is tried again where that helps; what may have run is never
+// sent again.
+func (c *Conns) Send(ctx context.Context, r Request) []any {
+	s := sending{conns: c, Request: r, replies: make([]any, len(r.Commands)), began: time.Now()}
+	s.all(errNotTried)
+	if r.Pops {
+		done, err := c.hold(&c.unwinding)
+		if err != nil {
+			s.all(fmt.Errorf("%w: %w", ErrUnsent, err))
+			return s.replies
+		}
+		defer done()
+	}
+	for len(s.todo) > 0 {
+		left := len(s.todo)
+		next, again := s.try(ctx)
+		if len(s.todo) < left {
+			s.tries = 0 // of many commands some have run
+		}
+		if !again || !s.goOn(ctx, next) {
+			break
+		}
+	}
+	return s.replies
+}
+
+// all has every command to do, and answered so.
+func (s *sending) all(err error) {
+	s.todo = s.todo[:0]
+	for i := range s.replies {
+		s.replies[i] = err
+		s.todo = append(s.todo, i)
+	}
+}
+
+// fail answers what is to do, and reports whether there may be another try.
+func (s *sending) fail(err error) (target, bool) {
+	for _, i := range s.todo {
+		s.replies[i] = err
+	}
+	return target{}, (another(err) || errors.Is(err, errNoOwner)) && s.conns.ctx.Err() == nil
+}
+
+// goOn reports whether there is another try, and pauses before it where that helps.
+func (s *sending) goOn(ctx context.Context, next target) bool {
+	if s.tries++; s.tries >= mostTries && (!s.moving || time.Since(s.began) >= maxMoving) {
+		if !s.teach || s.taught {
+			return false
+		}
+		s.taught = true // a server that has come back at the last try knows no scripts
+	}
+	s.to = next
+	// Servers that send it to and fro have not yet heard of each other.
+	if next.server != nil && !s.hold && (s.teach || s.tries <= maxHops) {
+		return ctx.Err() == nil
+	}
+	s.wait = min(max(2*s.wait, redirectPause), maxRedirection)
+	return Pause(ctx, s.wait) == nil
+}
+
+// find sees to it that there is a server to send to.
+func (s *sending) find(ctx context.Context) (err error) {
+	if s.to.server == nil {
+		s.to.server, err = s.conns.topology.owner(ctx, s.Key)
+	}
+	return err
 }
 
 // try sends what is to do, keeps what came of it, and says where the rest goes.
 func (s *sending) try(ctx context.Context) (next target, again bool) {
-	if s.to.server == nil {
-		owner, err := s.conns.topology.owner(ctx, s.Key)
-		if err != nil {
-			s.settle(err)
-			return target{}, errors.Is(err, errNoOwner) && s.conns.ctx.Err() == nil
-		}
-		s.to.server = owner
+	if err := s.find(ctx); err != nil {
+		return s.fail(err)
 	}
 	commands := s.wrap()
 	if s.Pops || s.Alone {
-		x, err := s.conns.begin(ctx, s.to.server, commands)
-		if err == nil {
-			err = s.pop(ctx, x)
-		}
+		x, err := s.alone(ctx, commands)
 		if err != nil {
-			s.settle(err)
-			return target{}, another(err) && s.conns.ctx.Err() == nil
+			return s.fail(err)
 		}
-		return s.sort(ctx, x.commands, x.err)
+		return s.sort(ctx, commands, x.err)
 	}
 	p := s.to.server.lanes[s.Lane].send(commands)
 	if err := p.wait(ctx); err != nil {
-		s.settle(err)
-		return target{}, false
+		return s.fail(err)
 	}
-	return s.sort(ctx, p.commands, p.err)
-}
-
-func (s *sending) settle(err error) {
-	for _, i := range s.todo {
-		s.replies[i] = err
-	}
+	return s.sort(ctx, commands, p.err)
 }
 
 // wrap returns the commands to send, each behind ASKING where that is needed, and all behind SCRIPT LOAD where the server
@@ -173,7 +175,6 @@ func (s *sending) wrap() []redis.Cmder {
 
 // sort keeps the replies. missing is why the last ones of them are.
 func (s *sending) sort(ctx context.Context, commands []redis.Cmder, missing error) (next target, again bool) {
-	var rest []int
 	var untaught error
 	if s.teach {
 		untaught, _ = replyOf(commands[0], missing).(error)
@@ -184,45 +185,41 @@ func (s *sending) sort(ctx context.Context, commands []redis.Cmder, missing erro
 		step, commands = 2, commands[1:]
 	}
 	s.hold, s.moving, s.teach = false, false, false
+	var rest []int
 	for k, i := range s.todo {
 		s.replies[i] = replyOf(commands[k*step], missing)
-		failure, failed := s.replies[i].(error)
 		reply, isReply := s.replies[i].(resp.Error)
+		failure, _ := s.replies[i].(error)
+		unrun := false
 		switch {
-		case !failed:
 		case !isReply:
-			if ctx.Err() == nil && s.conns.ctx.Err() == nil && another(failure) {
-				rest = append(rest, i)
-			}
-		case s.Script != "" && isNoScript(reply):
-			if untaught != nil {
-				s.replies[i] = fmt.Errorf("loading the script: %w", untaught)
-				continue
-			}
-			s.teach = true
-			rest = append(rest, i)
-		default:
-			if to, ok := s.redirect(reply); ok {
+			unrun = ctx.Err() == nil && s.conns.ctx.Err() == nil && another(failure)
+		case s.Script == "" || !isNoScript(reply):
+			var to target
+			if to, unrun = s.redirect(reply); unrun {
 				next = to
-				rest = append(rest, i)
 			}
+		case untaught != nil:
+			s.replies[i] = fmt.Errorf("loading the script: %w", untaught)
+		default:
+			s.teach, unrun = true, true
 		}
-	}
-	if s.Whole && len(rest) > 0 {
-		if rest[0] > 0 {
-			return target{}, false
-		}
-		rest = rest[:0]
-		for i := range s.Commands {
+		if unrun {
 			rest = append(rest, i)
 		}
 	}
 	s.todo = rest
+	switch {
+	case len(rest) == 0, s.Whole && rest[0] > 0:
+		return target{}, false
+	case s.Whole:
+		s.all(s.replies[0].(error))
+	}
 	if s.teach && next.server == nil && !s.hold {
 		return s.to, true
 	}
 	s.teach = false // elsewhere, the script may be known
-	return next, len(rest) > 0
+	return next, true
 }
 
 // another reports whether a command that was not sent may be over another connection, or to another server.
@@ -243,24 +240,14 @@ func (s *sending) redirect(reply resp.Error) (to target, ok bool) {
 		if len(fields) < 2 {
 			return target{}, false
 		}
-		address := fullAddress(fields[1], s.to.server.opt.Addr)
-		to.server = t.at(address)
 		to.asking = code == "ASK"
-		if code == "MOVED" {
-			t.redirected(s.Key, address)
-		}
+		to.server = t.redirect(s.Key, fullAddress(fields[1], s.to.server.opt.Addr), !to.asking)
 		return to, to.server != nil
-	case "TRYAGAIN":
-		// The keys of the command are on both sides of a move, or not there yet.
+	case "TRYAGAIN": // the keys of the command are on both sides of a move, or not there yet
 		s.hold, s.moving = true, true
 		return s.to, true
-	case "CLUSTERDOWN":
-		// A master is gone, or a slot has none for a moment.
-		t.suspect(s.to.server)
-		s.hold = true
-		return target{}, true
-	case "READONLY":
-		if !t.follows() {
+	case "CLUSTERDOWN", "READONLY": // a master is gone or demoted, or a slot has none for a moment
+		if code == "READONLY" && !t.follows() {
 			return target{}, false
 		}
 		t.suspect(s.to.server)

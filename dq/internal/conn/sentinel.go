@@ -15,9 +15,10 @@ import (
 // sentinel is the master that a Sentinel names. go-redis's failover client asks the sentinels at each dial, and listens to
 // +switch-master: then it closes all its connections to the old master, one of which is held here for that.
 type sentinel struct {
-	conns *Conns
-	rdb   *redis.Client
-	opt   *redis.Options
+	single // the no-ops of it
+	conns  *Conns
+	rdb    *redis.Client
+	opt    *redis.Options
 
 	mu      sync.Mutex
 	current *server
@@ -67,11 +68,8 @@ func (t *sentinel) end(reason error) {
 	s.retire(reason)
 }
 
-func (t *sentinel) close() { t.end(ErrClosed) }
-
-func (*sentinel) at(string) *server         { return nil }
-func (*sentinel) redirected(string, string) {}
-func (*sentinel) follows() bool             { return true }
+func (t *sentinel) close()      { t.end(ErrClosed) }
+func (*sentinel) follows() bool { return true }
 
 // moved replaces the server: whatever is under way on its other connections would be acknowledged by a server that is
 // about to forget it.
@@ -85,7 +83,7 @@ func (t *sentinel) moved(s *server) bool {
 	return true
 }
 
-// suspect asks the sentinels who the master is.
+// suspect asks the sentinels who the master is. Calls that fail one after the other ask once.
 func (t *sentinel) suspect(s *server) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,18 +92,21 @@ func (t *sentinel) suspect(s *server) {
 	}
 	t.asking = true
 	go func() {
-		t.ask(s)
-		_ = Pause(t.conns.ctx, minBackoff) // calls that fail one after the other need no more
+		t.ask()
+		_ = Pause(t.conns.ctx, minBackoff)
 		t.mu.Lock()
 		t.asking = false
 		t.mu.Unlock()
 	}()
 }
 
-// ask dials the master, and has it replaced if that is another server now.
-func (t *sentinel) ask(s *server) {
+// ask dials the master, and has the server replaced if that is another now.
+func (t *sentinel) ask() {
 	ctx, cancel := context.WithTimeout(t.conns.ctx, time.Second)
 	defer cancel()
+	t.mu.Lock()
+	s := t.current
+	t.mu.Unlock()
 	conn, err := t.opt.Dialer(ctx, t.opt.Network, t.opt.Addr)
 	if err != nil {
 		return
@@ -126,11 +127,8 @@ func (t *sentinel) watch() {
 	var retry Backoff
 	for t.conns.ctx.Err() == nil {
 		began := time.Now()
-		if errors.Is(t.hold(), redis.ErrClosed) {
-			t.end(ErrRedisClosed)
-			return
-		}
-		t.askCurrent()
+		t.hold()
+		t.ask()
 		if time.Since(began) > time.Second {
 			retry.Reset()
 		}
@@ -138,48 +136,44 @@ func (t *sentinel) watch() {
 	}
 }
 
-func (t *sentinel) askCurrent() {
-	t.mu.Lock()
-	s := t.current
-	t.mu.Unlock()
-	t.ask(s)
-}
-
 // holdFor is how long one WAIT lasts, and so how long a closed Client may keep the connection; a server that does not answer
 // may take as long again.
 const holdFor = time.Second
 
 // hold returns when the connection breaks: it blocks in WAIT for more replicas than there can be, which names no key and
-// changes nothing. Where the user may not, it pings.
-func (t *sentinel) hold() error {
+// changes nothing. Where the user may not, it pings. No command is tried again: the pauses between the tries, on a connection
+// that is broken, are when offers are lost.
+func (t *sentinel) hold() {
 	conn := t.rdb.WithTimeout(2 * holdFor).EphemeralConn()
 	defer conn.Close()
-	if err := once(t.conns.ctx, conn, "PING"); err != nil {
+	ask := func(args ...any) error {
+		ctx := t.conns.ctx
+		err := conn.Process(ctx, once{redis.NewCmd(ctx, args...)})
+		if errors.Is(err, redis.ErrClosed) {
+			t.end(ErrRedisClosed)
+		}
 		return err
 	}
-	t.askCurrent() // what happened before there was a connection to break
+	if ask("PING") != nil {
+		return
+	}
+	t.ask() // what happened before there was a connection to break
 	for command := []any{"WAIT", math.MaxInt32, holdFor.Milliseconds()}; t.conns.ctx.Err() == nil; {
-		err := once(t.conns.ctx, conn, command...)
+		err := ask(command...)
 		var refused redis.Error
 		switch {
 		case err != nil && (!errors.As(err, &refused) || len(command) == 1 || redis.HasErrorPrefix(refused, "UNBLOCKED")):
-			return err
+			return
 		case err != nil:
 			command = []any{"PING"}
 		case len(command) == 1:
 			_ = Pause(t.conns.ctx, holdFor/10)
 		}
 	}
-	return nil
 }
 
-// once runs a command of go-redis's that is not tried again: the pauses between its attempts, on a connection that is broken,
-// are when offers are lost.
-func once(ctx context.Context, conn *redis.Conn, args ...any) error {
-	return conn.Process(ctx, onceCommand{redis.NewCmd(ctx, args...)})
-}
-
-type onceCommand struct{ *redis.Cmd }
+// once is a command that go-redis does not try again.
+type once struct{ *redis.Cmd }
 
 // NoRetry is part of redis.Cmder.
-func (onceCommand) NoRetry() bool { return true }
+func (once) NoRetry() bool { return true }

@@ -23,8 +23,8 @@ const (
 	lanes
 )
 
-// mostIdle is how many sockets wait for the next command that blocks.
-const mostIdle = 16
+// mostIdle is how many sockets wait for the next command that blocks, and mostLeft how many dials go on whose callers are gone.
+const mostIdle, mostLeft = 16, 4
 
 var (
 	// errRetired is why the sockets of a server end that is no longer the master.
@@ -46,16 +46,14 @@ type server struct {
 	cannotUnblock atomic.Bool
 
 	lanes [lanes]courier
+	idle  chan *socket // dedicated ones, watched
+	left  atomic.Int32 // dials under way whose callers are gone
 
 	mu      sync.Mutex
-	idle    []*socket     // dedicated ones, the one used last at the end
-	seekers []chan dialed // callers who wait for a dedicated one
-	dials   int           // of dedicated ones
 	open    map[*socket]bool
-	parked  []*exchange
-	reaper  *time.Timer
 	remote  string // where the first connection led to
 	retired error
+	absent  time.Time // since when the table of slots does not name it; guarded by the cluster
 }
 
 // dialed is the result of a dial.
@@ -65,115 +63,73 @@ type dialed struct {
 }
 
 func newServer(c *Conns, opt *redis.Options) *server {
-	s := &server{opt: opt, conns: c, open: make(map[*socket]bool)}
+	s := &server{opt: opt, conns: c, open: make(map[*socket]bool), idle: make(chan *socket, mostIdle)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	for i := range s.lanes {
-		s.lanes[i] = courier{server: s, most: 1}
-	}
-	s.lanes[Calls].most = 2
+	s.lanes = [lanes]courier{Calls: {server: s, most: 2}, Background: {server: s, most: 1}}
 	return s
 }
 
-// get returns a socket for one command: an idle one, the next that becomes idle, or a new one. When ctx ends before, the
-// dial goes on, for the next caller; so callers that come and go do not pile up dials.
+// get returns a socket for one command: an idle one, or a new one. When ctx ends before, the dial goes on, for the next
+// callers, but no more than mostLeft such dials at a time.
 func (s *server) get(ctx context.Context) (*socket, error) {
-	s.mu.Lock()
-	for len(s.idle) > 0 {
-		one := s.idle[len(s.idle)-1]
-		s.idle = s.idle[:len(s.idle)-1]
+	patience := time.NewTimer(s.dialTimeout())
+	defer patience.Stop()
+	var dial chan dialed
+	defer func() { s.leave(dial) }()
+	for {
+		var one *socket
+		select {
+		case one = <-s.idle:
+		default:
+			if dial == nil && s.left.Load() < mostLeft {
+				dial = make(chan dialed, 1)
+				go func() {
+					made, err := s.connect(s.ctx, dedicated)
+					dial <- dialed{made, err}
+				}()
+			}
+			select {
+			case one = <-s.idle:
+			case d := <-dial:
+				dial = nil
+				return d.socket, d.err
+			case <-patience.C:
+				return nil, s.unconnected(fmt.Errorf("no connection to %s within %s", s.opt.Addr, s.dialTimeout()))
+			case <-ctx.Done():
+				return nil, fmt.Errorf("%w: %w", ErrUnsent, context.Cause(ctx))
+			}
+		}
 		if one.unwatch() {
-			s.mu.Unlock()
 			return one, nil
 		}
 	}
-	seeker := make(chan dialed, 1)
-	s.seekers = append(s.seekers, seeker)
-	if s.dials < len(s.seekers) {
-		s.dials++
-		go s.dial()
-	}
-	s.mu.Unlock()
-	timer := time.NewTimer(s.dialTimeout())
-	defer timer.Stop()
-	select {
-	case d := <-seeker:
-		return d.socket, d.err
-	case <-timer.C:
-		s.withdraw(seeker)
-		return nil, s.unconnected(fmt.Errorf("no connection to %s within %s", s.opt.Addr, s.dialTimeout()))
-	case <-ctx.Done():
-		s.withdraw(seeker)
-		return nil, fmt.Errorf("%w: %w", ErrUnsent, context.Cause(ctx))
-	}
 }
 
-// dial makes a dedicated socket.
-func (s *server) dial() {
-	one, err := s.connect(s.ctx, dedicated)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dials--
-	switch {
-	case err == nil:
-		s.putLocked(one)
-	case len(s.seekers) > s.dials:
-		// Nothing else is under way for the one that waits longest.
-		s.seekers[0] <- dialed{err: err}
-		s.seekers = s.seekers[1:]
+// leave keeps what a dial brings forth.
+func (s *server) leave(dial chan dialed) {
+	if dial == nil {
+		return
 	}
-}
-
-// withdraw ends the wait of a caller.
-func (s *server) withdraw(seeker chan dialed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seekers = slices.DeleteFunc(s.seekers, func(other chan dialed) bool { return other == seeker })
-	select {
-	case d := <-seeker: // it came at the same moment
-		if d.socket != nil {
-			s.putLocked(d.socket)
+	s.left.Add(1)
+	go func() {
+		d := <-dial
+		s.left.Add(-1)
+		if d.err == nil {
+			s.put(d.socket)
 		}
-	default:
-	}
+	}()
 }
 
 // put puts a socket away for the next command.
 func (s *server) put(one *socket) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.putLocked(one)
-}
-
-// putLocked gives a socket to a caller who waits for one, or puts it away. Call with mu held.
-func (s *server) putLocked(one *socket) {
-	switch {
-	case !one.alive():
-	case len(s.seekers) > 0:
-		s.seekers[0] <- dialed{socket: one}
-		s.seekers = s.seekers[1:]
-	case len(s.idle) >= mostIdle || s.retired != nil:
-		one.fail(errSurplus)
+	if !one.alive() {
+		return
+	}
+	one.watch(s.conns.Idle)
+	select {
+	case s.idle <- one:
 	default:
-		one.idleSince = time.Now()
-		one.watch()
-		s.idle = append(s.idle, one)
-		if s.reaper == nil {
-			s.reaper = time.AfterFunc(s.conns.Idle, s.reap)
-		}
-	}
-}
-
-// reap closes the sockets that have been idle for long, which are the first ones.
-func (s *server) reap() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reaper = nil
-	for len(s.idle) > 0 && time.Since(s.idle[0].idleSince) >= s.conns.Idle {
-		s.idle[0].fail(errSurplus)
-		s.idle = s.idle[1:]
-	}
-	if len(s.idle) > 0 {
-		s.reaper = time.AfterFunc(time.Until(s.idle[0].idleSince.Add(s.conns.Idle)), s.reap)
+		one.fail(errSurplus)
 	}
 }
 
@@ -195,11 +151,7 @@ func (s *server) retire(reason error) {
 		s.retired = reason
 	}
 	open := s.open
-	s.open, s.idle = make(map[*socket]bool), nil
-	if s.reaper != nil {
-		s.reaper.Stop()
-		s.reaper = nil
-	}
+	s.open = make(map[*socket]bool)
 	s.mu.Unlock()
 	s.cancel()
 	for one := range open {
@@ -207,23 +159,15 @@ func (s *server) retire(reason error) {
 	}
 }
 
-// connected reports whether there is any socket to the server.
-func (s *server) connected() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.open) > 0
-}
-
-// stalled reports whether a reply to what callers share is overdue by a second.
-func (s *server) stalled() bool {
+// state reports whether there is any socket to the server, and whether a reply to what callers share is overdue by a second.
+func (s *server) state() (connected, stalled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for one := range s.open {
-		if since := one.since.Load(); one.use == shared && since != 0 && time.Since(time.Unix(0, since)) > time.Second {
-			return true
-		}
+		since := one.since.Load()
+		stalled = stalled || one.use == shared && since != 0 && time.Since(time.Unix(0, since)) > time.Second
 	}
-	return false
+	return len(s.open) > 0, stalled
 }
 
 // ask sends one command over the background lane.
@@ -313,7 +257,7 @@ func (k *courier) run() {
 		switch {
 		case len(k.waiting) == 0:
 			if one != nil {
-				one.watch()
+				one.watch(0)
 				k.idle = append(k.idle, one)
 			}
 			k.runners--
@@ -342,11 +286,7 @@ func (k *courier) load() (load []*parcel, commands []redis.Cmder) {
 	n := 0
 	for n < len(k.waiting) && (n == 0 || len(commands)+len(k.waiting[n].commands) <= mostCommands) {
 		k.waiting[n].taken = true
-		if commands == nil {
-			commands = k.waiting[n].commands // most often there is no other
-		} else {
-			commands = append(commands[:len(commands):len(commands)], k.waiting[n].commands...)
-		}
+		commands = append(commands[:len(commands):len(commands)], k.waiting[n].commands...)
 		n++
 	}
 	load = slices.Clone(k.waiting[:n])
@@ -357,22 +297,23 @@ func (k *courier) load() (load []*parcel, commands []redis.Cmder) {
 // dial makes a socket; nil if there is none, and what waits has failed. A dial takes as long as it takes, but callers wait
 // for a dial time-out only.
 func (k *courier) dial() *socket {
-	made := make(chan dialed, 1)
+	s := k.server
+	made := make(chan *socket, 1)
 	go func() {
-		one, err := k.server.connect(k.server.ctx, shared)
-		made <- dialed{one, err}
+		one, err := s.connect(s.ctx, shared)
+		if err != nil {
+			k.fail(err)
+		}
+		made <- one
 	}()
-	patience := time.NewTicker(k.server.dialTimeout())
+	patience := time.NewTicker(s.dialTimeout())
 	defer patience.Stop()
 	for {
 		select {
-		case d := <-made:
-			if d.err != nil {
-				k.fail(d.err)
-			}
-			return d.socket
+		case one := <-made:
+			return one
 		case <-patience.C:
-			k.fail(k.server.unconnected(fmt.Errorf("no connection to %s within %s", k.server.opt.Addr, k.server.dialTimeout())))
+			k.fail(s.unconnected(fmt.Errorf("no connection to %s within %s", s.opt.Addr, s.dialTimeout())))
 		}
 	}
 }

@@ -34,22 +34,18 @@ type socket struct {
 	// readFor and writeFor are go-redis's time-outs. Each bounds one read, or the write of one part: a long reply
 	// over a slow network is no dead connection.
 	readFor, writeFor time.Duration
-	extended          time.Time
 
 	received atomic.Int64 // bytes that have come
 	written  atomic.Bool  // something was written since the last call of run
 	begun    atomic.Int64 // bytes that had come when the reply was begun
 	since    atomic.Int64 // since when a reply is awaited and nothing comes, Unix ns; 0 where none is
 
-	watcher   chan struct{} // closed when the read ends that watches an idle socket
-	idleSince time.Time
-	use       use
+	watcher chan struct{} // closed when the read ends that watches an idle socket
+	use     use
 }
 
-const (
-	// maxPart is how much is given to the network at once.
-	maxPart = 256 << 10
-)
+// maxPart is how much is given to the network at once.
+const maxPart = 256 << 10
 
 var (
 	errUnasked = errors.New("the server sent something unasked")
@@ -58,21 +54,16 @@ var (
 
 // Read is part of net.Conn.
 func (s *socket) Read(p []byte) (int, error) {
+	if s.readFor > 0 {
+		_ = s.Conn.SetReadDeadline(time.Now().Add(s.readFor))
+	}
 	n, err := s.Conn.Read(p)
-	if n > 0 {
-		if s.received.Add(int64(n))-s.begun.Load() > s.most {
-			err = fmt.Errorf("a reply of more than %d bytes: the server sends without end", s.most)
-			s.fail(err)
-			return 0, err
-		}
-		now := time.Now()
-		if s.since.Load() != 0 {
-			s.since.Store(now.UnixNano())
-		}
-		if s.readFor > 0 && now.Sub(s.extended) > s.readFor/4 {
-			s.extended = now
-			_ = s.Conn.SetReadDeadline(now.Add(s.readFor))
-		}
+	if n > 0 && s.since.Load() != 0 {
+		s.since.Store(time.Now().UnixNano())
+	}
+	if s.received.Add(int64(n))-s.begun.Load() > s.most {
+		err = fmt.Errorf("a reply of more than %d bytes: the server sends without end", s.most)
+		n = 0
 	}
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 		s.fail(err)
@@ -103,8 +94,7 @@ func (s *socket) Write(p []byte) (n int, err error) {
 
 // SetReadDeadline is part of net.Conn.
 func (s *socket) SetReadDeadline(t time.Time) error {
-	s.extended = time.Now()
-	s.readFor = t.Sub(s.extended)
+	s.readFor = time.Until(t)
 	return s.Conn.SetReadDeadline(t)
 }
 
@@ -149,15 +139,25 @@ func (s *socket) alive() bool {
 	}
 }
 
-// watch reads while nothing is under way, so that the end of the socket is noticed when it comes.
-func (s *socket) watch() {
+// watch reads while nothing is under way, so that the end of the socket is noticed when it comes, and ends it after the time
+// given, 0 for never.
+func (s *socket) watch(idle time.Duration) {
 	s.watcher = make(chan struct{})
+	until := time.Time{}
+	if idle > 0 {
+		until = time.Now().Add(idle)
+	}
+	_ = s.Conn.SetReadDeadline(until)
 	go func() {
 		defer close(s.watcher)
-		if n, err := s.Conn.Read(make([]byte, 1)); n > 0 {
+		n, err := s.Conn.Read(make([]byte, 1))
+		switch {
+		case n > 0:
 			s.fail(errUnasked)
-		} else if !errors.Is(err, os.ErrDeadlineExceeded) {
+		case !errors.Is(err, os.ErrDeadlineExceeded):
 			s.fail(err)
+		case idle > 0 && !time.Now().Before(until):
+			s.fail(errSurplus)
 		}
 	}()
 }

@@ -67,7 +67,7 @@ func TestABatchMayTakeLongerThanOneReply(t *testing.T) {
 		commands := commandsOf(fivePings)
 		require.NoError(t, one.run(commands))
 		require.Equal(t, []any{"PONG", "PONG", "PONG", "PONG", "PONG"}, replies(commands, nil))
-		one.watch()
+		one.watch(0)
 		time.Sleep(time.Hour)
 		require.True(t, one.unwatch(), "nothing is awaited any more")
 	})
@@ -124,7 +124,7 @@ func TestTheEndOfAnIdleSocketIsNoticed(t *testing.T) {
 		_ = far.Close()
 	}, func(t *testing.T, one *socket) {
 		require.NoError(t, one.run(commandsOf(fivePings[:1])))
-		one.watch()
+		one.watch(0)
 		<-one.ended
 		require.False(t, one.unwatch())
 	})
