@@ -33,24 +33,23 @@ const (
 // exchange is commands under way on a socket of their own. Whoever waits for it gets the reply; what comes when nobody waits
 // any more goes back.
 type exchange struct {
-	conns    *Conns
-	server   *server
-	socket   *socket
-	commands []redis.Cmder
-	returns  func(reply any) // gives back what came too late, if that is needed
-	err      error           // why the last commands have no reply, once done is closed
-	done     chan struct{}
+	conns   *Conns
+	server  *server
+	socket  *socket
+	returns func(reply any) // gives back what came too late, if that is needed
+	replies []any           // once done is closed
+	done    chan struct{}
 }
 
 // begin sends commands on a socket of their own.
-func (c *Conns) begin(ctx context.Context, s *server, commands []redis.Cmder, returns func(any)) (*exchange, error) {
+func (c *Conns) begin(ctx context.Context, s *server, commands [][]any, returns func(any)) (*exchange, error) {
 	one, err := s.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{conns: c, server: s, socket: one, commands: commands, returns: returns, done: make(chan struct{})}
+	x := &exchange{conns: c, server: s, socket: one, returns: returns, done: make(chan struct{})}
 	go func() {
-		x.err = one.run(commands)
+		x.replies, _ = one.run(commands)
 		close(x.done)
 	}()
 	return x, nil
@@ -59,7 +58,7 @@ func (c *Conns) begin(ctx context.Context, s *server, commands []redis.Cmder, re
 // finish puts the socket away and returns the reply to the last command; an error reply as an error.
 func (x *exchange) finish() (any, error) {
 	x.server.put(x.socket)
-	reply := replyOf(x.commands[len(x.commands)-1], x.err)
+	reply := x.replies[len(x.replies)-1]
 	if err, failed := reply.(error); failed {
 		return nil, err
 	}
@@ -178,7 +177,7 @@ func (c *Conns) turn(ctx context.Context, s *sending, command []any) (any, error
 	if s.to.asking {
 		all = append(all, []any{"ASKING"})
 	}
-	x, err := c.begin(ctx, s.to.server, commandsOf(append(all, append(slices.Clone(command), seconds))), func(reply any) {
+	x, err := c.begin(ctx, s.to.server, append(all, append(slices.Clone(command), seconds)), func(reply any) {
 		if popped, ok := reply.([]any); ok { // of BLPOP: key and value. BLMOVE has moved its value to where it is safe
 			c.putBack(fmt.Sprint(popped[0]), popped[1:])
 		}
@@ -252,17 +251,14 @@ func (x *exchange) askToEnd() error {
 	ctx, cancel := context.WithTimeout(context.Background(), x.conns.Overdue)
 	defer cancel()
 	guard, background := scripts.WaitForWritePause(), &x.server.lanes[Background]
-	p := background.send(commandsOf([][]any{{"MULTI"}, {"EVALSHA", guard.SHA1, "0"}, {"CLIENT", "UNBLOCK", x.socket.id}, {"EXEC"}}))
+	p := background.send([][]any{{"MULTI"}, {"EVALSHA", guard.SHA1, "0"}, {"CLIENT", "UNBLOCK", x.socket.id}, {"EXEC"}})
 	if err := p.wait(ctx); err != nil {
 		return err
 	}
-	var replies []any
-	for _, command := range p.commands {
-		replies = append(replies, replyOf(command, p.err))
-	}
+	replies := p.replies
 	if results, done := replies[3].([]any); done && len(results) == 2 {
 		if missing, failed := results[0].(resp.Error); failed && isNoScript(missing) {
-			background.send(commandsOf([][]any{{"SCRIPT", "LOAD", guard.Body}})) // the next time it is there
+			background.send([][]any{{"SCRIPT", "LOAD", guard.Body}}) // the next time it is there
 		}
 		replies = results[1:]
 	}
@@ -286,7 +282,7 @@ func isForbidden(reply resp.Error) bool {
 
 // alone sends a request on a socket of its own. A server that stands still would otherwise cost what it takes: it runs the
 // command all the same.
-func (s *sending) alone(ctx context.Context, commands []redis.Cmder) (*exchange, error) {
+func (s *sending) alone(ctx context.Context, commands [][]any) (replies []any, err error) {
 	c := s.conns
 	var returns func(any)
 	grace := putBackGrace
@@ -309,7 +305,7 @@ func (s *sending) alone(ctx context.Context, commands []redis.Cmder) (*exchange,
 		select {
 		case <-x.done:
 			x.server.put(x.socket)
-			return x, nil
+			return x.replies, nil
 		case <-ended:
 			ended, bound, why = nil, time.After(c.Cancel), context.Cause(ctx)
 			continue

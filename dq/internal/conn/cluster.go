@@ -294,7 +294,7 @@ func (t *cluster) leaveBehind(table *slotTable) {
 			continue
 		}
 		if connected, _ := s.state(); connected && !table.isMaster(address) {
-			s.lanes[Background].send(commandsOf([][]any{{"PING"}}))
+			s.lanes[Background].send([][]any{{"PING"}})
 		}
 	}
 }

@@ -5,9 +5,8 @@
 //	Block, Send with Pops ───────► idle socket, or a new one           one command, as long as it takes
 //	Subscription ────────────────► socket of its own
 //
-// go-redis does the talking: dialer, handshake, RESP, PubSub, the question to the sentinels. Each socket has a
-// redis.Client of its own, with one connection and no retries, instead of a place in a pool: what was written, what
-// has come and when to stop waiting must be known exactly, and a pool does not tell.
+// go-redis dials, does the handshake and asks the sentinels. What goes over a connection after that is written and read
+// here: what was written, what has come and when to stop waiting must be known exactly, and a pool does not tell.
 package conn
 
 import (

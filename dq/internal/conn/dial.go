@@ -1,14 +1,12 @@
 package conn
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -120,58 +118,50 @@ func (s *server) takeIn(one *socket, as use) error {
 	return nil
 }
 
-// greet dials once and has go-redis do its handshake.
+// errGreeted ends what go-redis is needed for.
+var errGreeted = errors.New("the handshake is done")
+
+// greet dials once and has go-redis do its handshake. From then on the connection is ours.
 func (s *server) greet(ctx context.Context, as use) (*socket, error) {
 	conn, err := s.opt.Dialer(ctx, s.opt.Network, s.opt.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("no connection to %s: %w", s.opt.Addr, err)
 	}
 	setKeepAlive(conn)
-	one := &socket{Conn: conn, remote: conn.RemoteAddr().String(), most: s.conns.MostReply, ended: make(chan struct{}), use: as}
-	var greeted atomic.Bool
-	one.client = redis.NewClient(s.optionsOf(one, as, &greeted))
+	one := newSocket(conn, as, s.conns.MostReply)
+	one.writeFor = max(s.opt.WriteTimeout, 0)
+	if as == shared {
+		one.readFor = max(s.opt.ReadTimeout, 0)
+	}
 	stop := context.AfterFunc(ctx, func() { one.fail(ctx.Err()) })
-	var failed bool
-	if as == listening {
-		one.pubsub = one.client.Subscribe(ctx)
-		// Nothing is sent, and nothing will come so soon: it has go-redis do its handshake.
-		_, err = one.pubsub.ReceiveTimeout(ctx, time.Nanosecond)
-		failed = !isTimeout(err) || !one.alive()
-	} else {
-		one.id, err = one.client.Do(ctx, "CLIENT", "ID").Int64()
-		reply := redis.Error(nil)
-		failed = err != nil && (!greeted.Load() || !errors.As(err, &reply) || isFatal(reply))
-	}
-	if stopped := stop(); failed || !stopped {
+	client := redis.NewClient(s.greeting(one))
+	err = client.Ping(ctx).Err() // never sent
+	_ = client.Close()
+	if stopped := stop(); !errors.Is(err, errGreeted) || !stopped {
 		one.fail(err)
-		return nil, fmt.Errorf("no connection to %s: %w", s.opt.Addr, cmp.Or(err, ctx.Err()))
+		return nil, fmt.Errorf("no connection to %s: %w", s.opt.Addr, err)
 	}
+	_ = conn.SetDeadline(time.Time{})
 	one.onEnd = func() { s.gone(one) }
 	return one, nil
 }
 
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
-}
-
-// optionsOf returns the options for the client of one socket.
-func (s *server) optionsOf(one *socket, as use, greeted *atomic.Bool) *redis.Options {
+// greeting returns the options of a client that greets over a connection, and leaves it.
+func (s *server) greeting(one *socket) *redis.Options {
 	o := *s.opt
-	o.Dialer = handOver(one)
+	o.Dialer = func(context.Context, string, string) (net.Conn, error) { return lent{one.Conn}, nil }
 	o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.PipelinePoolSize = 1, 0, 1, 1, -1
-	o.ConnMaxIdleTime, o.ConnMaxLifetime = -1, 0
 	o.MaxRetries, o.DialerRetries = -1, 1
+	o.ReadBufferSize, o.WriteBufferSize = 4<<10, 4<<10
 	o.ContextTimeoutEnabled, o.Limiter = true, nil
 	o.ClientSideCache, o.ClientSideCacheConfig = nil, nil
 	o.ReadTimeout, o.WriteTimeout = asGiven(s.opt.ReadTimeout), asGiven(s.opt.WriteTimeout)
-	if as != shared {
+	if one.use != shared {
 		o.ReadTimeout = -1
-		o.ReadBufferSize, o.WriteBufferSize = 4<<10, 4<<10
 	}
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if provider := o.StreamingCredentialsProvider; provider != nil {
-		// What is valid now. go-redis would send AUTH by itself when that changes, in the middle of our traffic.
+		// What is valid now. go-redis would send AUTH by itself when that changes.
 		o.StreamingCredentialsProvider = nil
 		o.CredentialsProviderContext = func(context.Context) (user, password string, err error) {
 			credentials, unsubscribe, err := provider.Subscribe(noListener{})
@@ -182,15 +172,28 @@ func (s *server) optionsOf(one *socket, as use, greeted *atomic.Bool) *redis.Opt
 			return user, password, unsubscribe()
 		}
 	}
-	o.OnConnect = func(ctx context.Context, conn *redis.Conn) (err error) {
+	o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
 		if s.opt.OnConnect != nil {
-			err = s.opt.OnConnect(ctx, conn)
+			if err := s.opt.OnConnect(ctx, conn); err != nil {
+				return err
+			}
 		}
-		greeted.Store(err == nil)
-		return err
+		if one.use != listening {
+			id, err := conn.Do(ctx, "CLIENT", "ID").Int64()
+			if reply := redis.Error(nil); err != nil && (!errors.As(err, &reply) || isFatal(reply)) {
+				return err
+			}
+			one.id = id
+		}
+		return errGreeted
 	}
 	return &o
 }
+
+// lent is a connection that stays open when its borrower closes it.
+type lent struct{ net.Conn }
+
+func (lent) Close() error { return nil }
 
 type noListener struct{}
 
@@ -204,20 +207,6 @@ func isFatal(reply redis.Error) bool {
 	return slices.ContainsFunc([]string{"NOAUTH", "WRONGPASS", "BUSY", "LOADING", "MASTERDOWN", "ERR max number of clients"}, func(code string) bool {
 		return redis.HasErrorPrefix(reply, code)
 	})
-}
-
-// handOver returns a dialer that gives one connection away, once. Then it gives a connection that has ended, for go-redis logs
-// the error of a dialer.
-func handOver(one net.Conn) func(context.Context, string, string) (net.Conn, error) {
-	var given atomic.Bool
-	return func(context.Context, string, string) (net.Conn, error) {
-		if given.Swap(true) {
-			near, far := net.Pipe()
-			_ = far.Close()
-			return near, nil
-		}
-		return one, nil
-	}
 }
 
 // setKeepAlive has the kernel find a peer that is gone within about 8 s, also where the server cannot be asked about a
@@ -235,16 +224,4 @@ func setKeepAlive(conn net.Conn) {
 // -1 for "none".
 func asGiven(timeout time.Duration) time.Duration {
 	return cmp.Or(timeout, -1)
-}
-
-// upperCase writes the first word of a subscription's command as Redisson does.
-func upperCase(p []byte) []byte {
-	for _, word := range []string{"unsubscribe", "subscribe", "ping"} {
-		if i := bytes.Index(p[:min(len(p), 24)], []byte("\r\n"+word+"\r\n")); i >= 0 {
-			p = bytes.Clone(p)
-			copy(p[i+2:], bytes.ToUpper([]byte(word)))
-			return p
-		}
-	}
-	return p
 }

@@ -144,22 +144,22 @@ func (s *sending) try(ctx context.Context) (next target, again bool) {
 	}
 	commands := s.wrap()
 	if s.Pops || s.Alone {
-		x, err := s.alone(ctx, commands)
+		replies, err := s.alone(ctx, commands)
 		if err != nil {
 			return s.fail(err)
 		}
-		return s.sort(ctx, commands, x.err)
+		return s.sort(ctx, replies)
 	}
 	p := s.to.server.lanes[s.Lane].send(commands)
 	if err := p.wait(ctx); err != nil {
 		return s.fail(err)
 	}
-	return s.sort(ctx, commands, p.err)
+	return s.sort(ctx, p.replies)
 }
 
 // wrap returns the commands to send, each behind ASKING where that is needed, and all behind SCRIPT LOAD where the server
 // did not know the script: at once, so that nobody flushes it in between.
-func (s *sending) wrap() []redis.Cmder {
+func (s *sending) wrap() [][]any {
 	commands := make([][]any, 0, len(s.todo)+1)
 	if s.teach {
 		commands = append(commands, []any{"SCRIPT", "LOAD", s.Script})
@@ -170,24 +170,24 @@ func (s *sending) wrap() []redis.Cmder {
 		}
 		commands = append(commands, s.Commands[i])
 	}
-	return commandsOf(commands)
+	return commands
 }
 
-// sort keeps the replies. missing is why the last ones of them are.
-func (s *sending) sort(ctx context.Context, commands []redis.Cmder, missing error) (next target, again bool) {
+// sort keeps the replies to what wrap returned.
+func (s *sending) sort(ctx context.Context, replies []any) (next target, again bool) {
 	var untaught error
 	if s.teach {
-		untaught, _ = replyOf(commands[0], missing).(error)
-		commands = commands[1:]
+		untaught, _ = replies[0].(error)
+		replies = replies[1:]
 	}
 	step := 1
 	if s.to.asking {
-		step, commands = 2, commands[1:]
+		step, replies = 2, replies[1:]
 	}
 	s.hold, s.moving, s.teach = false, false, false
 	var rest []int
 	for k, i := range s.todo {
-		s.replies[i] = replyOf(commands[k*step], missing)
+		s.replies[i] = replies[k*step]
 		reply, isReply := s.replies[i].(resp.Error)
 		failure, _ := s.replies[i].(error)
 		unrun := false

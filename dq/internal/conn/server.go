@@ -172,15 +172,15 @@ func (s *server) state() (connected, stalled bool) {
 
 // ask sends one command over the background lane.
 func (s *server) ask(ctx context.Context, command ...any) (any, error) {
-	p := s.lanes[Background].send(commandsOf([][]any{command}))
-	if err := p.wait(ctx); err != nil {
+	p := s.lanes[Background].send([][]any{command})
+	err := p.wait(ctx)
+	if err == nil {
+		err, _ = p.replies[0].(error)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.opt.Addr, err)
 	}
-	reply := replyOf(p.commands[0], p.err)
-	if err, failed := reply.(error); failed {
-		return nil, fmt.Errorf("%s: %w", s.opt.Addr, err)
-	}
-	return reply, nil
+	return p.replies[0], nil
 }
 
 // courier takes the commands of many callers to a server: what comes while others are under way goes together, as one
@@ -198,17 +198,17 @@ type courier struct {
 // parcel is commands that are sent together.
 type parcel struct {
 	courier  *courier
-	commands []redis.Cmder
+	commands [][]any
 	taken    bool // it may have been written; guarded by the courier
 	done     chan struct{}
-	err      error // why the last commands have no reply, once done is closed
+	replies  []any // once done is closed
 }
 
 // mostCommands is about how many commands go together.
 const mostCommands = 512
 
 // send queues commands and returns at once.
-func (k *courier) send(commands []redis.Cmder) *parcel {
+func (k *courier) send(commands [][]any) *parcel {
 	p := &parcel{courier: k, commands: commands, done: make(chan struct{})}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -270,9 +270,9 @@ func (k *courier) run() {
 		}
 		load, commands := k.load()
 		k.mu.Unlock()
-		err := one.run(commands)
+		replies, err := one.run(commands)
 		for _, p := range load {
-			p.err = err
+			p.replies, replies = replies[:len(p.commands)], replies[len(p.commands):]
 			close(p.done)
 		}
 		if err != nil {
@@ -282,7 +282,7 @@ func (k *courier) run() {
 }
 
 // load takes what goes next. Call with mu held.
-func (k *courier) load() (load []*parcel, commands []redis.Cmder) {
+func (k *courier) load() (load []*parcel, commands [][]any) {
 	n := 0
 	for n < len(k.waiting) && (n == 0 || len(commands)+len(k.waiting[n].commands) <= mostCommands) {
 		k.waiting[n].taken = true
@@ -323,10 +323,7 @@ func (k *courier) fail(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, p := range k.waiting {
-		for _, command := range p.commands {
-			command.SetErr(err)
-		}
-		p.err = err
+		p.replies = same(err, len(p.commands))
 		close(p.done)
 	}
 	k.waiting = nil

@@ -1,56 +1,63 @@
 package conn
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
-// socket is one connection. go-redis reads and writes it, through a client that has this one alone; what goes over
-// it is seen here.
+// socket is one connection, behind its handshake.
 type socket struct {
 	net.Conn
-	client *redis.Client
-	pubsub *redis.PubSub // of a subscription
+	frames *resp.Reader
+	use    use
 	id     int64         // the CLIENT ID; 0 where the server does not tell
 	remote string        // the address that it leads to, whatever name was dialled
+	most   int64         // bytes of what comes for what was sent at once
 	ended  chan struct{} // closed with the end
 	onEnd  func()
-	most   int64 // bytes of what comes for what was sent at once
+	out    []byte
 
 	end    sync.Once
 	reason error // why it ended
 
-	// readFor and writeFor are go-redis's time-outs. Each bounds one read, or the write of one part: a long reply
-	// over a slow network is no dead connection.
+	// readFor and writeFor bound one read, and the write of one part; 0 does not. A long reply over a slow network is no dead
+	// connection.
 	readFor, writeFor time.Duration
 
-	received atomic.Int64 // bytes that have come
-	written  atomic.Bool  // something was written since the last call of run
-	begun    atomic.Int64 // bytes that had come when the reply was begun
-	since    atomic.Int64 // since when a reply is awaited and nothing comes, Unix ns; 0 where none is
-
-	watcher chan struct{} // closed when the read ends that watches an idle socket
-	use     use
+	received atomic.Int64  // bytes that have come
+	begun    int64         // bytes that had come when the reply was begun
+	since    atomic.Int64  // since when a reply is awaited and nothing comes, Unix ns; 0 where none is
+	watcher  chan struct{} // closed when the read ends that watches an idle socket
 }
 
-// maxPart is how much is given to the network at once.
-const maxPart = 256 << 10
+const (
+	// maxPart is how much is given to the network at once.
+	maxPart = 256 << 10
+	// maxKept is how large a buffer is kept for the next commands.
+	maxKept = 64 << 10
+)
 
 var (
 	errUnasked = errors.New("the server sent something unasked")
 	errBroken  = errors.New("the connection is lost")
 )
+
+func newSocket(c net.Conn, as use, most int64) *socket {
+	s := &socket{Conn: c, use: as, remote: c.RemoteAddr().String(), most: most, ended: make(chan struct{})}
+	size := 4 << 10
+	if as == shared {
+		size = 32 << 10
+	}
+	s.frames = resp.NewReader(s, size)
+	return s
+}
 
 // Read is part of net.Conn.
 func (s *socket) Read(p []byte) (int, error) {
@@ -61,11 +68,8 @@ func (s *socket) Read(p []byte) (int, error) {
 	if n > 0 && s.since.Load() != 0 {
 		s.since.Store(time.Now().UnixNano())
 	}
-	if s.received.Add(int64(n))-s.begun.Load() > s.most {
-		err = fmt.Errorf("a reply of more than %d bytes: the server sends without end", s.most)
-		n = 0
-	}
-	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+	if s.received.Add(int64(n))-s.begun > s.most {
+		n, err = 0, fmt.Errorf("a reply of more than %d bytes: the server sends without end", s.most)
 		s.fail(err)
 	}
 	return n, err
@@ -73,40 +77,18 @@ func (s *socket) Read(p []byte) (int, error) {
 
 // Write is part of net.Conn.
 func (s *socket) Write(p []byte) (n int, err error) {
-	s.written.Store(true)
-	if s.use == listening {
-		p = upperCase(p)
-	}
-	for len(p) > 0 {
+	for err == nil && n < len(p) {
 		if s.writeFor > 0 {
 			_ = s.Conn.SetWriteDeadline(time.Now().Add(s.writeFor))
 		}
-		m, err := s.Conn.Write(p[:min(len(p), maxPart)])
+		var m int
+		m, err = s.Conn.Write(p[n:min(len(p), n+maxPart)])
 		n += m
-		if err != nil {
-			s.fail(err)
-			return n, err
-		}
-		p = p[m:]
 	}
-	return n, nil
-}
-
-// SetReadDeadline is part of net.Conn.
-func (s *socket) SetReadDeadline(t time.Time) error {
-	s.readFor = time.Until(t)
-	return s.Conn.SetReadDeadline(t)
-}
-
-// SetWriteDeadline is part of net.Conn.
-func (s *socket) SetWriteDeadline(t time.Time) error {
-	s.writeFor = time.Until(t)
-	return s.Conn.SetWriteDeadline(t)
-}
-
-// SetDeadline is part of net.Conn.
-func (s *socket) SetDeadline(t time.Time) error {
-	return errors.Join(s.SetReadDeadline(t), s.SetWriteDeadline(t))
+	if err != nil {
+		s.fail(err)
+	}
+	return n, err
 }
 
 // Close is part of net.Conn.
@@ -121,12 +103,9 @@ func (s *socket) fail(reason error) {
 		s.reason = reason
 		close(s.ended)
 		_ = s.Conn.Close()
-		go func() {
-			_ = s.client.Close()
-			if s.onEnd != nil {
-				s.onEnd()
-			}
-		}()
+		if s.onEnd != nil {
+			go s.onEnd()
+		}
 	})
 }
 
@@ -170,79 +149,43 @@ func (s *socket) unwatch() bool {
 	return s.alive()
 }
 
-// run sends commands together and reads their replies. The error says why the last ones have none.
-func (s *socket) run(commands []redis.Cmder) error {
-	s.written.Store(false)
-	s.begun.Store(s.received.Load())
+// run sends commands together and returns their replies: each a value, a resp.Error, or, where none came, the error that wraps
+// ErrLost or ErrUnsent, which it returns too.
+func (s *socket) run(commands [][]any) (replies []any, err error) {
+	s.begun = s.received.Load()
 	s.since.Store(time.Now().UnixNano())
 	defer s.since.Store(0)
-	ctx := context.Background()
-	if len(commands) == 1 {
-		_ = s.client.Process(ctx, commands[0])
-	} else {
-		pipe := s.client.Pipeline()
-		for _, c := range commands {
-			_ = pipe.Process(ctx, c)
+	s.out = s.out[:0]
+	for _, c := range commands {
+		s.out = resp.AppendCommand(s.out, c...)
+	}
+	sent, err := s.Write(s.out)
+	if cap(s.out) > maxKept {
+		s.out = nil
+	}
+	replies = make([]any, 0, len(commands))
+	for err == nil && len(replies) < len(commands) {
+		var reply any
+		reply, err = s.frames.Read()
+		if _, unasked := reply.(resp.Push); err == nil && !unasked {
+			replies = append(replies, reply)
 		}
-		_, _ = pipe.Exec(ctx)
 	}
-	last := commands[len(commands)-1].Err()
-	if last == nil || isReply(last) {
-		return nil
+	if err == nil {
+		return replies, nil
 	}
-	s.fail(last)
-	reason := s.reason
-	if errors.Is(reason, net.ErrClosed) { // by go-redis, for this
-		reason = last
+	s.fail(err)
+	if err = fmt.Errorf("%w: %w", ErrLost, s.reason); sent == 0 {
+		err = fmt.Errorf("%w: %w: %w", ErrUnsent, errBroken, s.reason)
 	}
-	if s.written.Load() {
-		return fmt.Errorf("%w: %w", ErrLost, reason)
-	}
-	return fmt.Errorf("%w: %w: %w", ErrUnsent, errBroken, reason)
+	return append(replies, same(err, len(commands)-len(replies))...), err
 }
 
-func isReply(err error) bool { return errors.As(err, new(redis.Error)) }
-
-// commandsOf returns commands in go-redis's form.
-func commandsOf(commands [][]any) []redis.Cmder {
-	all := make([]redis.Cmder, len(commands))
-	for i, args := range commands {
-		all[i] = redis.NewCmd(context.Background(), args...)
+// same returns as many replies that are this error.
+func same(err error, n int) []any {
+	replies := make([]any, n)
+	for i := range replies {
+		replies[i] = err
 	}
-	return all
-}
-
-// replyOf returns the reply to a command that has ended: a value, nil, a resp.Error, or why there is none.
-func replyOf(command redis.Cmder, missing error) any {
-	value, err := command.(*redis.Cmd).Result()
-	switch {
-	case err == nil:
-		return plain(value)
-	case errors.Is(err, redis.Nil):
-		return nil
-	case isReply(err):
-		return resp.Error(err.Error())
-	}
-	return missing
-}
-
-// plain returns a value of go-redis's in the form of package resp.
-func plain(value any) any {
-	switch v := value.(type) {
-	case []any:
-		for i, element := range v {
-			v[i] = plain(element)
-		}
-	case map[any]any:
-		flat := make([]any, 0, 2*len(v))
-		for key, element := range v {
-			flat = append(flat, plain(key), plain(element))
-		}
-		return flat
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
-	case error:
-		return resp.Error(v.Error())
-	}
-	return value
+	return replies
 }

@@ -4,12 +4,10 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/internal/resp"
@@ -21,20 +19,12 @@ func withSocket(t *testing.T, serve func(far net.Conn), test func(t *testing.T, 
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
-		go func() {
-			r := resp.NewReader(far, 0)
-			_, _ = r.ReadCommand() // HELLO
-			_, _ = io.WriteString(far, "%0\r\n")
-			serve(far)
-		}()
-		s := &server{conns: &Conns{Options: Options{MostReply: 1 << 30}}, opt: &redis.Options{DisableIdentity: true, ReadTimeout: time.Second, WriteTimeout: time.Second}}
-		one := &socket{Conn: near, most: 1 << 30, ended: make(chan struct{})}
-		one.client = redis.NewClient(s.optionsOf(one, shared, new(atomic.Bool)))
+		go serve(far)
+		one := newSocket(near, shared, 1<<30)
+		one.readFor, one.writeFor = time.Second, time.Second
 		test(t, one)
 		one.fail(io.EOF)
 		_ = far.Close()
-		_ = one.client.Close()
-		time.Sleep(2 * time.Second) // go-redis's pool looks each second whether it may dial again
 		synctest.Wait()
 	})
 }
@@ -47,13 +37,6 @@ func read(far net.Conn, commands ...[]any) {
 	_, _ = io.ReadFull(far, make([]byte, size))
 }
 
-func replies(commands []redis.Cmder, err error) (all []any) {
-	for _, c := range commands {
-		all = append(all, replyOf(c, err))
-	}
-	return all
-}
-
 var fivePings = [][]any{{"PING"}, {"PING"}, {"PING"}, {"PING"}, {"PING"}}
 
 func TestABatchMayTakeLongerThanOneReply(t *testing.T) {
@@ -64,9 +47,9 @@ func TestABatchMayTakeLongerThanOneReply(t *testing.T) {
 			_, _ = io.WriteString(far, "+PONG\r\n")
 		}
 	}, func(t *testing.T, one *socket) {
-		commands := commandsOf(fivePings)
-		require.NoError(t, one.run(commands))
-		require.Equal(t, []any{"PONG", "PONG", "PONG", "PONG", "PONG"}, replies(commands, nil))
+		replies, err := one.run(fivePings)
+		require.NoError(t, err)
+		require.Equal(t, []any{"PONG", "PONG", "PONG", "PONG", "PONG"}, replies)
 		one.watch(0)
 		time.Sleep(time.Hour)
 		require.True(t, one.unwatch(), "nothing is awaited any more")
@@ -84,9 +67,9 @@ func TestALargeCommandMayTakeLongerThanOneWrite(t *testing.T) {
 		}
 		_, _ = io.WriteString(far, "+OK\r\n")
 	}, func(t *testing.T, one *socket) {
-		commands := commandsOf([][]any{large})
-		require.NoError(t, one.run(commands))
-		require.Equal(t, []any{"OK"}, replies(commands, nil))
+		replies, err := one.run([][]any{large})
+		require.NoError(t, err)
+		require.Equal(t, []any{"OK"}, replies)
 	})
 }
 
@@ -94,11 +77,12 @@ func TestASilentServerIsGivenUp(t *testing.T) {
 	withSocket(t, func(far net.Conn) {
 		read(far, []any{"PING"})
 	}, func(t *testing.T, one *socket) {
-		require.NoError(t, one.client.Conn().Close()) // the handshake
 		began := time.Now()
-		require.ErrorIs(t, one.run(commandsOf([][]any{{"PING"}})), ErrLost)
+		_, err := one.run([][]any{{"PING"}})
+		require.ErrorIs(t, err, ErrLost)
 		require.Equal(t, time.Second, time.Since(began))
-		require.ErrorIs(t, one.run(commandsOf([][]any{{"PING"}})), ErrUnsent, "the socket has failed for good")
+		_, err = one.run([][]any{{"PING"}})
+		require.ErrorIs(t, err, ErrUnsent, "the socket has failed for good")
 	})
 }
 
@@ -109,10 +93,9 @@ func TestARepliedCommandStaysReplied(t *testing.T) {
 		_, _ = io.WriteString(far, "$-1\r\n")
 		_ = far.Close()
 	}, func(t *testing.T, one *socket) {
-		commands := commandsOf(fivePings[:2])
-		err := one.run(commands)
+		replies, err := one.run(fivePings[:2])
 		require.ErrorIs(t, err, ErrLost)
-		require.Equal(t, []any{nil, err}, replies(commands, err))
+		require.Equal(t, []any{nil, err}, replies)
 	})
 }
 
@@ -123,7 +106,8 @@ func TestTheEndOfAnIdleSocketIsNoticed(t *testing.T) {
 		time.Sleep(time.Minute)
 		_ = far.Close()
 	}, func(t *testing.T, one *socket) {
-		require.NoError(t, one.run(commandsOf(fivePings[:1])))
+		_, err := one.run(fivePings[:1])
+		require.NoError(t, err)
 		one.watch(0)
 		<-one.ended
 		require.False(t, one.unwatch())

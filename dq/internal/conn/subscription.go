@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
 // Subscription keeps channels subscribed over one connection, and makes a new one when that is lost.
@@ -69,7 +71,7 @@ func (s *Subscription) Remove(channel string) {
 	s.channels = slices.DeleteFunc(s.channels, func(c string) bool { return c == channel })
 	delete(s.refused, channel)
 	if s.socket != nil {
-		_ = s.socket.pubsub.Unsubscribe(context.Background(), channel)
+		s.send("UNSUBSCRIBE", channel)
 	}
 }
 
@@ -78,8 +80,12 @@ func (s *Subscription) Remove(channel string) {
 func (s *Subscription) subscribe(channel string) {
 	if s.socket != nil {
 		s.awaiting = append(s.awaiting, channel)
-		_ = s.socket.pubsub.Subscribe(context.Background(), channel)
+		s.send("SUBSCRIBE", channel)
 	}
+}
+
+func (s *Subscription) send(command ...string) {
+	_, _ = s.socket.Write(resp.AppendCommand(nil, command...))
 }
 
 // Run serves until ctx ends.
@@ -129,41 +135,50 @@ func (s *Subscription) serve(ctx context.Context, attempt int) (established bool
 		s.mu.Lock()
 		s.socket, s.awaiting = nil, nil
 		s.mu.Unlock()
-		_ = one.pubsub.Close()
 	}()
-	lost := func(err error) error { return fmt.Errorf("dq: the subscription connection is lost: %w", err) }
 	for pinged := false; ; {
 		s.retryRefused()
-		one.begun.Store(one.received.Load())
-		frame, err := one.pubsub.ReceiveTimeout(ctx, s.conns.Quiet)
-		var refused redis.Error
-		var timeout net.Error
-		switch {
-		case errors.As(err, &refused):
-			if err := s.refuse(refused); err != nil {
-				return established, lost(err)
-			}
-		case errors.As(err, &timeout) && timeout.Timeout() && !pinged && one.alive() && one.received.Load() == one.begun.Load():
+		one.begun, one.readFor = one.received.Load(), s.conns.Quiet
+		err := one.frames.Wait()
+		if errors.Is(err, os.ErrDeadlineExceeded) && !pinged {
 			pinged = true
 			s.mu.Lock()
 			s.awaiting = append(s.awaiting, ping)
-			_ = one.pubsub.Ping(context.Background())
+			s.send("PING")
 			s.mu.Unlock()
 			continue
-		case err != nil:
-			return established, lost(err)
+		}
+		var frame any
+		if err == nil {
+			frame, err = one.frames.Read()
+		}
+		if refused, ok := frame.(resp.Error); ok {
+			err = s.refuse(refused)
+		}
+		if err != nil {
+			one.fail(err)
+			return established, fmt.Errorf("dq: the subscription connection is lost: %w", err)
 		}
 		pinged = false
-		switch f := frame.(type) {
-		case *redis.Subscription:
-			if f.Kind == "subscribe" {
-				s.answered(f.Channel)
-				s.Acknowledged(f.Channel)
-				established = true
-			}
-		case *redis.Message:
-			s.Received(f.Channel, f.Payload)
-		case *redis.Pong:
+		if frame == "PONG" {
+			frame = []any{"pong"}
+		}
+		f, _ := frame.([]any)
+		if push, ok := frame.(resp.Push); ok {
+			f = push
+		}
+		var text [3]string
+		for i := range min(len(f), 3) {
+			text[i], _ = f[i].(string)
+		}
+		switch text[0] {
+		case "subscribe":
+			s.answered(text[1])
+			s.Acknowledged(text[1])
+			established = true
+		case "message":
+			s.Received(text[1], text[2])
+		case "pong":
 			s.answered(ping)
 		}
 	}
@@ -211,7 +226,7 @@ func (s *Subscription) answered(channel string) {
 // a user who may not send it, is a sign of life as good as any. That the user may not subscribe to one channel does not
 // concern the others; any other refusal of a SUBSCRIBE, such as BUSY, ends the connection, for it may be over as soon as
 // there is another one.
-func (s *Subscription) refuse(reply redis.Error) error {
+func (s *Subscription) refuse(reply resp.Error) error {
 	s.mu.Lock()
 	if len(s.awaiting) > 0 && s.awaiting[0] == ping {
 		s.awaiting = s.awaiting[1:]
