@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"go/format"
 	"io"
 	"slices"
 	"strings"
@@ -61,12 +62,19 @@ type decodedValue struct {
 	Whole bool `json:"whole"`
 	// Value is JSON, as text: one of a codec with classes has "@class" in its objects.
 	Value string `json:"value,omitempty"`
+	// why says how Whole is known.
+	why string
+}
+
+// decoding is a call of 'codec decode'.
+type decoding struct {
+	javaFlags
+	codec, class string
+	hex, json    bool
 }
 
 func newCodecDecodeCmd() *cobra.Command {
-	var asHex, asJSON bool
-	var name, class string
-	var java javaFlags
+	var d decoding
 	cmd := &cobra.Command{
 		Use:   "decode < value",
 		Short: "Tell which codec wrote a value, of which class it is, and what it holds",
@@ -86,82 +94,141 @@ Exit codes: 1 no codec reads these bytes, or they are not a whole value; 2 no su
   redis-cli LINDEX orders 0 | head -c -1 | dq-bench codec decode --classpath app.jar`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			name = ofOneCodec(cmd, name)
-			data, err := readValue(cmd.InOrStdin(), asHex)
+			if !cmd.Flags().Changed("codec") && strings.Contains(d.codec, ":") {
+				d.codec = "" // FROM:TO of the environment is a default for migrate
+			}
+			data, err := readValue(cmd.InOrStdin(), d.hex)
 			if err != nil {
 				return err
 			}
-			if java.given() {
-				return decodeByJava(cmd, java, name, class, data, asJSON)
+			value, err := d.byGo(data)
+			if d.given() {
+				value, err = d.byJava(cmd, data)
 			}
-			kind := values.Detect(data)
-			if name != "" {
-				kind = asked(name, kind)
-			}
-			shown, whole, err := showValue(kind, data)
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), decodedValue{"dq-bench/codec/v1", kind.Codec, kind.Class, len(data), whole, shown})
+			value.Schema, value.Bytes = "dq-bench/codec/v1", len(data)
+			if d.json {
+				return printJSON(cmd.OutOrStdout(), value)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "codec  %s\nclass  %s\nbytes  %d\nwhole  %s\nvalue  %s\n", kind.Codec, text.Inert(cmp.Or(kind.Class, "not told")), len(data),
-				wholeness(kind, whole), text.Inert(cmp.Or(shown, "not shown: its bytes do not name the fields; --classpath app.jar has Java read it")))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "codec  %s\nclass  %s\nbytes  %d\nwhole  %s\nvalue  %s\n", value.Codec, text.Inert(cmp.Or(value.Class, "not told")), value.Bytes,
+				value.why, text.Inert(cmp.Or(value.Value, "not shown: its bytes do not name the fields; --classpath app.jar has Java read it")))
 			return err
 		},
 	}
 	flags := flagsOf(cmd)
-	flags.str(&name, "codec", "")
-	flags.str(&class, "class", "")
-	java.add(flags)
-	flags.yes(&asHex, "hex")
-	flags.yes(&asJSON, "json")
+	flags.str(&d.codec, "codec", "")
+	flags.str(&d.class, "class", "")
+	d.add(flags)
+	flags.yes(&d.hex, "hex")
+	flags.yes(&d.json, "json")
 	return cmd
 }
 
-// ofOneCodec returns --codec. A FROM:TO of the environment is a default for migrate.
-func ofOneCodec(cmd *cobra.Command, name string) string {
-	if !cmd.Flags().Changed("codec") && strings.Contains(name, ":") {
-		return ""
+// byGo reads a value without Java.
+func (d decoding) byGo(data []byte) (decodedValue, error) {
+	kind := values.Detect(data)
+	if d.codec != "" && !slices.Contains(strings.Split(kind.Codec, "|"), d.codec) {
+		kind.Class = ""
 	}
-	return name
-}
-
-// asked returns the kind of a value whose codec is given.
-func asked(name string, seems values.Kind) values.Kind {
-	if slices.Contains(strings.Split(seems.Codec, "|"), name) {
-		return values.Kind{Codec: name, Class: seems.Class}
-	}
-	return values.Kind{Codec: name}
-}
-
-// showValue returns a value as JSON, "" for an object of Kryo5; whole reports whether it was read to its end.
-func showValue(kind values.Kind, data []byte) (shown string, whole bool, err error) {
-	shown, err = values.Show(kind.Likeliest(), data)
+	kind.Codec = cmp.Or(d.codec, kind.Codec)
+	codec := kind.Likeliest()
+	shown, err := values.Show(codec, data)
 	var class *java.ClassError
 	var value *java.ValueError
 	switch {
 	case kind.Codec == values.Unknown:
-		return "", false, fmt.Errorf("no codec known here wrote these %d bytes, which begin with %.32x", len(data), data)
+		return decodedValue{}, fmt.Errorf("no codec known here wrote these %d bytes, which begin with %.32x", len(data), data)
 	case errors.Is(err, errors.ErrUnsupported):
-		return "", false, usageError(fmt.Errorf("--codec: %w", err))
+		return decodedValue{}, usageError(fmt.Errorf("--codec: %w", err))
 	case errors.As(err, &class):
-		return "", false, nil
+		shown = ""
 	case errors.As(err, &value):
-		return "", false, fmt.Errorf("these %d bytes cannot be shown whole: %w; --classpath has Java read them", len(data), err)
+		return decodedValue{}, fmt.Errorf("these %d bytes cannot be shown whole: %w; --classpath has Java read them", len(data), err)
 	case err != nil:
-		return "", false, fmt.Errorf("these %d bytes, which begin with %.32x, are not a whole value: %w", len(data), data, err)
+		return decodedValue{}, fmt.Errorf("these %d bytes, which begin with %.32x, are not a whole value: %w", len(data), data, err)
 	}
-	return shown, kind.Likeliest() != "string" && kind.Likeliest() != "long", nil
+	v := decodedValue{Codec: kind.Codec, Class: kind.Class, Whole: err == nil && codec != "string" && codec != "long", Value: shown}
+	switch {
+	case v.Whole:
+		v.why = "yes, read to its end"
+	case strings.HasSuffix(codec, "kryo5"):
+		v.why = "not checked: Kryo5 does not name fields, so the bytes after the name of an application's class can be anything"
+	default:
+		v.why = "unknown: text and numbers can end anywhere"
+	}
+	return v, nil
 }
 
-// wholeness reports whether a value was read to its end.
-func wholeness(kind values.Kind, whole bool) string {
-	switch {
-	case whole:
-		return "yes, read to its end"
-	case strings.HasSuffix(kind.Likeliest(), "kryo5"):
-		return "not checked: Kryo5 does not name fields, so the bytes after the name of an application's class can be anything"
+// byJava reads a value as the application's Redisson does.
+func (d decoding) byJava(cmd *cobra.Command, data []byte) (v decodedValue, err error) {
+	client, err := d.start(cmd.Context(), cmd.ErrOrStderr())
+	if err != nil {
+		return v, err
 	}
-	return "unknown: text and numbers can end anywhere"
+	defer client.Close()
+	codec := cmp.Or(d.codec, values.Detect(data).Likeliest())
+	if codec == values.Unknown {
+		return v, usageError(errors.New("the bytes do not tell which codec wrote them: --codec names it"))
+	}
+	if err := lacks(codec, client.Old, client.OldCodecs); err != nil {
+		return v, err
+	}
+	replies, err := client.Do(cmd.Context(), values.Request{"verb": "decode", "codec": codec, "class": d.class, "value": data})
+	if err != nil {
+		return v, err
+	}
+	r := replies[0]
+	if err := r.Err(); err != nil {
+		return v, fmt.Errorf("the Redisson %s does not read these %d bytes as %s: %w", client.Old, len(data), codec, err)
+	}
+	v = decodedValue{Codec: codec, Class: r.Class, Whole: r.Same, Value: string(r.JSON), why: "not told: Redisson writes other bytes for it"}
+	if r.Same {
+		v.why = "yes, Redisson writes the same bytes again"
+	}
+	return v, nil
+}
+
+func newCodecTypesCmd() *cobra.Command {
+	var java javaFlags
+	var pkg string
+	cmd := &cobra.Command{
+		Use:   "types CLASS... --classpath app.jar",
+		Short: "Write Go types for classes of an application",
+		Long: `Writes Go source with a struct for each class, for its super classes and for the classes of its fields, with
+the tags of package dq/codec/java and the list of classes that its codecs take. A class with type
+parameters has a Go type for each use. A field without a Go type is an any.
+
+Java reads the classes: see 'dq-bench codec decode --help' about Java 17 and DQ_JAVA.`,
+		Example: `  dq-bench codec types com.acme.Order --classpath app.jar --package orders > orders/types.go`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, classes []string) error {
+			if !java.given() {
+				return usageError(errors.New("expected --classpath: the jars or folders with the classes"))
+			}
+			client, err := java.start(cmd.Context(), cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			replies, err := client.Do(cmd.Context(), values.Request{"verb": "gotypes", "class": strings.Join(classes, " "), "package": pkg})
+			if err == nil {
+				err = replies[0].Err()
+			}
+			if err != nil {
+				return err
+			}
+			source, err := format.Source([]byte(replies[0].Source))
+			if err != nil {
+				return fmt.Errorf("the Go types of %s: %w", strings.Join(classes, ", "), err)
+			}
+			_, err = cmd.OutOrStdout().Write(source)
+			return err
+		},
+	}
+	flags := flagsOf(cmd)
+	flags.list(&java.classPath, "classpath")
+	flags.str(&pkg, "package", "messages")
+	return cmd
 }

@@ -39,20 +39,11 @@ func checkWritable(flag, name string) error {
 // reports are the files of --report.
 type reports []string
 
-// choice lists words, the last after "or".
-func choice(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
 // check refuses files that cannot be written, before the work.
 func (r reports) check() error {
 	for i, name := range r {
 		if !slices.Contains(report.Endings, filepath.Ext(name)) {
-			return usageError(fmt.Errorf("--report %s: expected a file that ends in %s", name, choice(report.Endings)))
+			return usageError(fmt.Errorf("--report %s: expected a file that ends in %s", name, strings.Join(report.Endings, ", ")))
 		}
 		if slices.ContainsFunc(r[:i], func(other string) bool { return filepath.Clean(other) == filepath.Clean(name) }) {
 			return usageError(fmt.Errorf("--report %s: this file is named twice", name))
@@ -76,7 +67,7 @@ func (r reports) write(page report.Page) error {
 // reported adds --report to a command.
 func (s flagSet) reported(at *[]string) {
 	s.list(at, "report")
-	s.more("report", ": "+choice(report.Endings))
+	s.more("report", ": "+strings.Join(report.Endings, ", "))
 }
 
 // recordingsFolder makes the folder for recordings of the cases, and refuses one that holds

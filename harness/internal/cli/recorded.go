@@ -22,21 +22,18 @@ const recordedPrefix = "recorded:"
 func unpackRecorded(args []string) (paths []string, remove func(), err error) {
 	folder := ""
 	remove = func() { _ = os.RemoveAll(folder) }
-	for i, arg := range args {
-		name, ok := strings.CutPrefix(arg, recordedPrefix)
-		if !ok {
-			paths = append(paths, arg)
-			continue
-		}
-		if folder == "" {
-			if folder, err = os.MkdirTemp("", "dq-bench-"); err != nil {
+	for i, path := range args {
+		if name, ok := strings.CutPrefix(path, recordedPrefix); ok {
+			if folder == "" {
+				folder, err = os.MkdirTemp("", "dq-bench-")
+			}
+			if err == nil {
+				path, err = unpackOne(filepath.Join(folder, fmt.Sprint(i)), name)
+			}
+			if err != nil {
+				remove()
 				return nil, remove, err
 			}
-		}
-		path, err := unpackOne(filepath.Join(folder, fmt.Sprint(i)), name)
-		if err != nil {
-			remove()
-			return nil, remove, err
 		}
 		paths = append(paths, path)
 	}
@@ -44,21 +41,26 @@ func unpackRecorded(args []string) (paths []string, remove func(), err error) {
 }
 
 func unpackOne(folder, name string) (string, error) {
-	release, id, one := strings.Cut(name, "/")
+	release, id, _ := strings.Cut(name, "/")
 	files, err := fs.Sub(recordings.Redisson(), release)
 	if err == nil {
 		_, err = fs.Stat(files, ".")
 	}
 	if err != nil {
-		return "", usageError(fmt.Errorf("%s%s: no recordings of this release%s", recordedPrefix, name, text.DidYouMean(release, releasesRecorded())))
+		entries, _ := fs.ReadDir(recordings.Redisson(), ".") // which is part of the program
+		var known []string
+		for _, e := range entries {
+			known = append(known, e.Name())
+		}
+		return "", usageError(fmt.Errorf("%s%s: no recordings of this release%s", recordedPrefix, name, text.DidYouMean(release, known)))
 	}
 	folder = filepath.Join(folder, recordedPrefix+release)
-	if !one {
-		return folder, os.CopyFS(folder, files)
-	}
 	section, _, ofCase := strings.Cut(id, "/")
 	whole, err := fs.ReadFile(files, section+".monitor")
-	if err == nil && !ofCase {
+	switch {
+	case id == "":
+		return folder, os.CopyFS(folder, files)
+	case err == nil && !ofCase:
 		return filepath.Join(folder, section+".monitor"), os.CopyFS(folder, files)
 	}
 	_, order, cases := recordings.Split(whole)
@@ -67,13 +69,4 @@ func unpackOne(folder, name string) (string, error) {
 	}
 	file := filepath.Join(folder, filepath.FromSlash(id)+".monitor")
 	return file, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, append(recordings.Head(section, release), cases[id]...), 0o644))
-}
-
-// releasesRecorded are the names of the releases that were recorded.
-func releasesRecorded() (names []string) {
-	entries, _ := fs.ReadDir(recordings.Redisson(), ".") // which is part of the program
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
 }

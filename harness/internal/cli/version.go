@@ -13,22 +13,18 @@ import (
 // version returns the text of 'dq-bench --version': the module's version, the commit if this program was built
 // in a checkout, and the Redisson releases that the program knows.
 func version() string {
-	var revision, committed, changed string
+	built := map[string]string{}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				revision = s.Value
-			case s.Key == "vcs.time":
-				committed = s.Value
-			case s.Key == "vcs.modified" && s.Value == "true":
-				changed = ", with changes"
-			}
+			built[s.Key] = s.Value
 		}
 	}
 	commit := "unknown: not built in a checkout"
-	if revision != "" {
-		commit = revision + " of " + committed + changed
+	if built["vcs.revision"] != "" {
+		commit = built["vcs.revision"] + " of " + built["vcs.time"]
+	}
+	if built["vcs.modified"] == "true" {
+		commit += ", with changes"
 	}
 	known := wire.Releases()
 	recorded, _ := fs.ReadDir(recordings.Redisson(), ".") // which is part of the program
