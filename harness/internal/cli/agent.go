@@ -78,7 +78,7 @@ func serveFor(ctx context.Context, name string, conn io.ReadWriter, stderr io.Wr
 	if err != nil {
 		return err
 	}
-	s, isProgram := d.(program.Spec)
+	s, isProgram := d.(spec.Program)
 	if !isProgram {
 		return driverserve.Serve(conn, conn, d)
 	}

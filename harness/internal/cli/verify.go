@@ -11,7 +11,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
@@ -42,7 +42,7 @@ func (f *conformanceFlags) register(cmd *cobra.Command) {
 
 // plan turns the flags into a run that only lacks its oracle.
 func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
-	spec, err := program.Parse(f.driver)
+	driver, err := spec.ParseProgram(f.driver)
 	if err != nil {
 		return nil, usageError(err)
 	}
@@ -62,7 +62,7 @@ func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
 	}
 	stderr := cmd.ErrOrStderr()
 	plan := &conformance.Plan{
-		Spec: spec, Redis: f.redis, MaxFailures: f.most, Cases: conformance.Select(sections, keep),
+		Spec: driver, Redis: f.redis, MaxFailures: f.most, Cases: conformance.Select(sections, keep),
 		Notice: func(s string) { fmt.Fprintln(stderr, s) },
 	}
 	plan.Finished = progressOf(stderr, len(plan.Cases), f.verbose)
@@ -80,7 +80,7 @@ func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
 		if err != nil {
 			return nil, usageError(fmt.Errorf("--release: %w", err))
 		}
-		named, ok := spec.NamedRelease()
+		named, ok := driver.NamedRelease()
 		given := cmd.Flags().Changed
 		switch {
 		case !ok || named == release || given("release") && !given("driver"):
@@ -89,7 +89,7 @@ func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
 		default:
 			return nil, usageError(fmt.Errorf("--driver %s names another release than --release %s; leave --release out, or have both name the same", f.driver, release))
 		}
-		plan.Release, plan.Spec = release, spec.WithRelease(release)
+		plan.Release, plan.Spec = release, driver.WithRelease(release)
 	}
 	return plan, nil
 }

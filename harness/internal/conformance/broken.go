@@ -131,4 +131,4 @@ func isSilent(err error) bool {
 	return errors.As(err, &broken) && broken.Silent
 }
 
-var _ interface{ Kill() } = (*program.Process)(nil)
+var _ interface{ Kill() } = (*program.Link)(nil)

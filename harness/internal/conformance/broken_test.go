@@ -18,6 +18,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // servePort answers the ops of the driver protocol by dq.
 func servePort(fault string) {
-	dq := program.NewLibrary(library.DQ{Release: wire.Newest()})
+	dq := library.Judged(library.DQ{Release: wire.Newest()})
 	defer dq.Close()
 	var writing sync.Mutex
 	say := func(line map[string]any) {
@@ -93,7 +94,7 @@ func verifyPortWith(t *testing.T, fault string, maxFailures int, first, wait tim
 	redistest.Redis(t) // skips where there is none
 	self, err := os.Executable()
 	require.NoError(t, err)
-	spec, err := program.Parse(fmt.Sprintf("exec:'%s' port '%s'", self, fault))
+	spec, err := spec.ParseProgram(fmt.Sprintf("exec:'%s' port '%s'", self, fault))
 	require.NoError(t, err)
 	sections, oracle := loadAll(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -12,6 +12,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 	"github.com/dq-bench/dq-bench/recordings"
 	"github.com/dq-bench/dq-bench/scenarios"
@@ -128,7 +129,7 @@ func TestDQ(t *testing.T) {
 	slices.Reverse(releases)
 	runBatches(t, batches(sections, redistest.Sample(t, releases, 5)), oracle, func(t *testing.T, release wire.Release) program.Program {
 		t.Helper()
-		return program.NewLibrary(library.DQ{Release: release})
+		return library.Judged(library.DQ{Release: release})
 	})
 }
 
@@ -150,7 +151,7 @@ func TestRedisson(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			spec, err := program.Parse("redisson:" + name)
+			spec, err := spec.ParseProgram("redisson:" + name)
 			require.NoError(t, err)
 			program, err := spec.Start(t.Context(), func(s string) { t.Log(s) }, nil)
 			if err != nil && !required {

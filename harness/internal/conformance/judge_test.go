@@ -57,7 +57,7 @@ cases:
 
 func TestJudge(t *testing.T) {
 	release := wire.Newest()
-	program := program.NewLibrary(library.DQ{Release: release})
+	program := library.Judged(library.DQ{Release: release})
 	runner := newTestRunner(t, program, release)
 	for name, test := range map[string]struct {
 		text   string
@@ -90,7 +90,7 @@ func TestJudge(t *testing.T) {
 func TestAProgramThatHasEndedFails(t *testing.T) {
 	release := wire.Newest()
 	for _, op := range []string{"open", "dq.offer", "close"} {
-		program := crashing{program.NewLibrary(library.DQ{Release: release}), op}
+		program := crashing{library.Judged(library.DQ{Release: release}), op}
 		runner := newTestRunner(t, program, release)
 		result := runner.Judge(t.Context(), parsed(t, offersOne), nil)
 		require.Equal(t, Fail, result.Status, op)
@@ -101,7 +101,7 @@ func TestAProgramThatHasEndedFails(t *testing.T) {
 // The recording of a run judges the next run, and finds a difference.
 func TestRecordedRunIsTheOracle(t *testing.T) {
 	release := wire.Newest()
-	program := program.NewLibrary(library.DQ{Release: release})
+	program := library.Judged(library.DQ{Release: release})
 	runner := newTestRunner(t, program, release)
 	c := parsed(t, offersOne)
 	report := NewReport(driver.Identity{Name: "dq", Version: "4.7.0"}, "4.7.0", "redis 7")
@@ -195,7 +195,7 @@ func TestAFailureCitesStatements(t *testing.T) {
 		return id == "DQ.offer/zero-delay" || id == "DQ.offer/negative-delay-taken"
 	})
 	release := wire.Newest()
-	runner := newTestRunner(t, crashing{program.NewLibrary(library.DQ{Release: release}), "dq.offer"}, release)
+	runner := newTestRunner(t, crashing{library.Judged(library.DQ{Release: release}), "dq.offer"}, release)
 	report := NewReport(driver.Identity{Name: "dq", Version: "4.7.0"}, "4.7.0", "redis 7.0.15")
 	for _, c := range cases {
 		report.Add(runner.Judge(t.Context(), c, nil))

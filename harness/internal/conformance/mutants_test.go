@@ -85,7 +85,7 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	require.NoError(t, err)
 	srv := redistest.Redis(t)
 	proxy := newMutantProxy(t, srv.Addr)
-	program := &throughProxy{program.NewLibrary(library.DQ{Release: r}), proxy.url}
+	program := &throughProxy{library.Judged(library.DQ{Release: r}), proxy.url}
 	runner, err := NewRunner(t.Context(), srv, program, r)
 	require.NoError(t, err)
 	t.Cleanup(func() { runner.Close(); program.Close() })

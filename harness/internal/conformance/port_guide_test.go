@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 	"github.com/dq-bench/dq-bench/recordings"
 	"github.com/dq-bench/dq-bench/scenarios"
@@ -22,7 +22,7 @@ func verify(t *testing.T, commandLine string, level conformance.Level, pattern s
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		redistest.Missing(t, "redis", err)
 	}
-	spec, err := program.Parse("exec:" + commandLine)
+	spec, err := spec.ParseProgram("exec:" + commandLine)
 	require.NoError(t, err)
 	keep, err := conformance.Compile(pattern)
 	require.NoError(t, err)

@@ -14,12 +14,13 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 // Plan is a whole run: cases, implementation, server and what to judge by.
 type Plan struct {
-	Spec program.Spec
+	Spec spec.Program
 	// Release overrides the one that the program is to behave as, where it names
 	// none itself; zero for no override.
 	Release wire.Release

@@ -15,7 +15,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -44,7 +44,7 @@ func clientOf(t *testing.T, srv *redis.Server, db int) *goredis.Client {
 // sharedRunner runs dq on somebody's server.
 func sharedRunner(t *testing.T, srv *redis.Server) *Runner {
 	t.Helper()
-	dq := program.NewLibrary(library.DQ{Release: wire.Newest()})
+	dq := library.Judged(library.DQ{Release: wire.Newest()})
 	t.Cleanup(func() { dq.Close() })
 	runner, err := NewRunner(t.Context(), srv, dq, wire.Newest())
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func sharedRunner(t *testing.T, srv *redis.Server) *Runner {
 // sharedPlan runs cases of 3.16.6 on somebody's server.
 func sharedPlan(t *testing.T, srv *redis.Server, pattern string) *Plan {
 	t.Helper()
-	spec, err := program.Parse("dq:3.16.6")
+	spec, err := spec.ParseProgram("dq:3.16.6")
 	require.NoError(t, err)
 	keep, err := Compile(pattern)
 	require.NoError(t, err)
@@ -184,7 +184,7 @@ func TestServerInUseIsRefused(t *testing.T) {
 			if !test.stay {
 				require.NoError(t, theirs.Close())
 			}
-			_, err := NewRunner(t.Context(), srv, program.NewLibrary(library.DQ{Release: wire.Newest()}), wire.Newest())
+			_, err := NewRunner(t.Context(), srv, library.Judged(library.DQ{Release: wire.Newest()}), wire.Newest())
 			require.ErrorIs(t, err, ErrServerInUse)
 			for want := range strings.SplitSeq(test.want, "|") {
 				require.ErrorContains(t, err, want)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 )
 
 // A Redisson that the catalogue does not know is judged by the nearest release that was
@@ -20,7 +20,7 @@ func TestUnknownReleaseIsJudgedByTheNearest(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "3.52.0", source.release.String())
 
-	spec, err := program.Parse("redisson:3.99.0")
+	spec, err := spec.ParseProgram("redisson:3.99.0")
 	require.NoError(t, err)
 	report := NewReport(driver.Identity{Name: "redisson", Version: "3.99.0"}, "3.99.0", "redis 7.0.15")
 	report.StandsIn = spec.Notice()

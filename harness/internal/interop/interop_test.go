@@ -35,7 +35,7 @@ func dqAt(t *testing.T, version string) interop.Side {
 	t.Helper()
 	version, faithful := strings.CutSuffix(version, ",faithful")
 	r := release(t, version)
-	return interop.Side{Program: program.NewDeployedLibrary(library.DQ{Release: r}), Release: r, Faithful: faithful}
+	return interop.Side{Program: library.Deployed(library.DQ{Release: r}), Release: r, Faithful: faithful}
 }
 
 // redissonAt starts the real one.

@@ -14,6 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
@@ -23,8 +24,8 @@ import (
 func (e *engine) prepare(ctx context.Context) error {
 	told := map[string]bool{"": true}
 	for i, m := range e.members {
-		spec, _ := m.driver.(program.Spec)
-		if text := spec.Notice(); !told[text] {
+		named, _ := m.driver.(spec.Program)
+		if text := named.Notice(); !told[text] {
 			told[text] = true
 			e.Notice(text)
 			e.note("%s", text)
@@ -34,7 +35,7 @@ func (e *engine) prepare(ctx context.Context) error {
 		case len(e.Agents) > 0:
 			m.link = e.Agents[i]
 		case m.Kill || m.clock != nil || e.links[name] == nil:
-			if m.link, err = e.connect(ctx, m, spec); err == nil && !m.Kill && m.clock == nil {
+			if m.link, err = e.connect(ctx, m, named); err == nil && !m.Kill && m.clock == nil {
 				e.links[name] = m.link
 			}
 		default:
@@ -51,10 +52,10 @@ func (e *engine) prepare(ctx context.Context) error {
 }
 
 // connect starts the agent of a member.
-func (e *engine) connect(ctx context.Context, m *member, spec program.Spec) (link, error) {
+func (e *engine) connect(ctx context.Context, m *member, named spec.Program) (link, error) {
 	var environment []string
 	var err error
-	_, isProgram := m.driver.(program.Spec)
+	_, isProgram := m.driver.(spec.Program)
 	if m.clock != nil {
 		environment = m.clock.Ours()
 		if _, clocked := m.driver.(driver.ClockSetter); !clocked && !isProgram {
@@ -68,7 +69,7 @@ func (e *engine) connect(ctx context.Context, m *member, spec program.Spec) (lin
 	}
 	switch {
 	case isProgram:
-		return started(spec.StartProcess(ctx, e.Notice, nil, environment...))
+		return started(named.StartProcess(ctx, e.Notice, nil, environment...))
 	case e.Serve != nil:
 		return started(program.Start(ctx, append(slices.Clone(e.Serve), m.driver.Identity().String()), nil, environment...))
 	case m.Kill || m.clock != nil:

@@ -16,7 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
 
-// link is the way to an agent: *program.Process, *program.Link, or one in this process.
+// link is the way to an agent: a *program.Link, or one in this process.
 type link interface {
 	Call(ctx context.Context, op string, params any) (json.RawMessage, error)
 	CallEvents(ctx context.Context, op string, params any, onEvent func(program.Event)) (json.RawMessage, error)
@@ -85,8 +85,8 @@ func (m *member) brokenSince() int64 {
 	return m.engine.epoch.Wall(m.heard)
 }
 
-// started keeps a nil *Process from being a link.
-func started(p *program.Process, err error) (link, error) {
+// started keeps a nil *Link from being a link.
+func started(p *program.Link, err error) (link, error) {
 	if err != nil {
 		return nil, err
 	}

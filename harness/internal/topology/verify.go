@@ -11,11 +11,9 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -91,9 +89,7 @@ func (t *Topology) verifyOn(
 	if err := admin.Ping(ctx).Err(); err != nil {
 		return err
 	}
-	tested := program.NewLibraryBy(library.DQ{Release: wire.Newest()}, func(d library.DQ, options ...dq.Option) (*library.Client, error) {
-		return library.On(d, t.dial(), options...)
-	})
+	tested := library.JudgedBy(library.DQ{Release: wire.Newest()}, t.dial)
 	defer func() { err = errors.Join(err, tested.Close()) }()
 	runner, err := conformance.NewRunner(ctx, s, tested, wire.Newest())
 	if err != nil {

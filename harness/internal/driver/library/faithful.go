@@ -30,42 +30,45 @@ const (
 	offerPause    = 100 * time.Millisecond
 )
 
-// Faithful offers and transfers as Redisson does, where dq does better: a head that is due within 10 ms is transferred at once,
+// faithful offers and transfers as Redisson does, where dq does better: a head that is due within 10 ms is transferred at once,
 // again and again until it is due; a timer fires on the ticks of a coarse wheel; a later announcement replaces an earlier
 // timer; a failed transfer is tried again after 5 s; and to 3.41.0 a timer outlives Destroy.
-type Faithful struct {
-	client  *dq.Client
-	clock   clock.Clock
-	release wire.Release
-	names   wire.Names
-	heard   *redis.PubSub
-	ready   chan struct{} // closed behind the first transfer
-	destroy chan struct{}
-	end     context.CancelFunc
-	ended   chan struct{}
-	once    sync.Once // destroyed
-	first   sync.Once // ready
+type faithful struct {
+	client    *dq.Client
+	clock     clock.Clock
+	release   wire.Release
+	names     wire.Names
+	heard     *redis.PubSub
+	ready     chan struct{} // closed behind the first transfer
+	destroyed chan struct{}
+	end       context.CancelFunc
+	ended     chan struct{}
+	first     sync.Once // ready
+	users     int       // handles that have not destroyed it; guarded by the client's mu
 }
 
-func openFaithful(client *dq.Client, by redis.UniversalClient, c clock.Clock, release wire.Release, queue string) *Faithful {
+func openFaithful(c *client, d DQ, queue string) *faithful {
 	ctx, end := context.WithCancel(context.Background())
-	f := &Faithful{
-		client: client, clock: c, release: release, names: wire.NamesOf(queue),
-		ready: make(chan struct{}), destroy: make(chan struct{}), end: end, ended: make(chan struct{}),
+	f := &faithful{
+		client: c.Client, clock: clock.System(), release: d.Release, names: wire.NamesOf(queue),
+		ready: make(chan struct{}), destroyed: make(chan struct{}), end: end, ended: make(chan struct{}),
 	}
-	if cluster, ok := by.(*redis.ClusterClient); ok { // it dials by clients of its own, which have no hooks of it
+	if d.clock != nil {
+		f.clock = d.clock
+	}
+	if cluster, ok := c.by.(*redis.ClusterClient); ok { // it dials by clients of its own, which have no hooks of it
 		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(capitals{}) })
 		_ = cluster.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error { node.AddHook(capitals{}); return nil })
 	} else {
-		by.AddHook(capitals{})
+		c.by.AddHook(capitals{})
 	}
-	f.heard = by.Subscribe(ctx, f.names.Channel)
+	f.heard = c.by.Subscribe(ctx, f.names.Channel)
 	go f.run(ctx)
 	return f
 }
 
-// Ready waits for the first transfer.
-func (f *Faithful) Ready(ctx context.Context) error {
+// waitReady waits for the first transfer.
+func (f *faithful) waitReady(ctx context.Context) error {
 	select {
 	case <-f.ready:
 		return nil
@@ -74,10 +77,10 @@ func (f *Faithful) Ready(ctx context.Context) error {
 	}
 }
 
-// Offer is the function Offer, for about as long as Redisson tries, as long as nothing is queued.
-func (f *Faithful) Offer(ctx context.Context, value []byte, delay int64) error {
+// offer is offerOnce, for about as long as Redisson tries, as long as nothing is queued.
+func (f *faithful) offer(ctx context.Context, value []byte, delay int64) error {
 	for now, began := f.clock.Now(), time.Now(); ; {
-		err := Offer(ctx, f.client, now, f.release, f.names, value, delay)
+		err := offerOnce(ctx, f.client, now, f.release, f.names, value, delay)
 		if err == nil || !passes(err) || time.Since(began) > offerRetry {
 			return err
 		}
@@ -89,9 +92,9 @@ func (f *Faithful) Offer(ctx context.Context, value []byte, delay int64) error {
 	}
 }
 
-// Offer sends the release's script. The delay may be any number of ms: now plus delay wraps around as it does in Java, and the
+// offerOnce sends the release's script. The delay may be any number of ms: now plus delay wraps around as it does in Java, and the
 // due time of a huge delay is negative.
-func Offer(ctx context.Context, client *dq.Client, now time.Time, release wire.Release, n wire.Names, value []byte, delay int64) error {
+func offerOnce(ctx context.Context, client *dq.Client, now time.Time, release wire.Release, n wire.Names, value []byte, delay int64) error {
 	if delay < 0 && release.RefusesNegativeDelay() {
 		return fmt.Errorf("%w: %d ms", dq.ErrNegativeDelay, delay)
 	}
@@ -118,30 +121,20 @@ func passes(err error) bool {
 	return slices.Contains([]string{"LOADING", "READONLY", "BUSY", "MASTERDOWN", "CLUSTERDOWN"}, code)
 }
 
-// Remove sends the release's script.
-func (f *Faithful) Remove(ctx context.Context, value []byte) (bool, error) {
-	keys := []string{f.names.Pending, f.names.TimeoutSet}
-	if s, ok := f.release.Script(wire.ScriptRemove); ok && s.Variant == "remove-v1" {
-		keys = keys[:1] // it forgets the timeout set
-	}
-	removed, err := f.client.Redisson(ctx, wire.ScriptRemove, keys, value)
-	return removed == int64(1), err
-}
+// destroy ends the subscription, and since 3.42.0 the timer. It is called once.
+func (f *faithful) destroy() { close(f.destroyed) }
 
-// Destroy ends the subscription, and since 3.42.0 the timer.
-func (f *Faithful) Destroy() { f.once.Do(func() { close(f.destroy) }) }
-
-// Close ends all, before the Client is closed.
-func (f *Faithful) Close() {
+// close ends all, before the client is closed.
+func (f *faithful) close() {
 	f.end()
 	<-f.ended
 }
 
-func (f *Faithful) run(ctx context.Context) {
+func (f *faithful) run(ctx context.Context) {
 	defer close(f.ended)
 	defer f.heard.Close()
 	heard := f.heard.ChannelWithSubscriptions(redis.WithChannelHealthCheckInterval(time.Hour))
-	destroy, timer := f.destroy, f.clock.NewTimer()
+	destroy, timer := f.destroyed, f.clock.NewTimer()
 	defer timer.Close()
 	for {
 		select {
@@ -174,7 +167,7 @@ func (f *Faithful) run(ctx context.Context) {
 
 // near reports whether a member that is due then is to be transferred at once; else it sets the timer, in the place of any
 // other.
-func (f *Faithful) near(timer clock.Timer, due int64) bool {
+func (f *faithful) near(timer clock.Timer, due int64) bool {
 	now, tick := f.clock.Now().UnixMilli(), f.release.TimerTick().Milliseconds()
 	const most = int64(1<<63-1) / int64(time.Millisecond)
 	switch wait := due - now; { // overflows as Java's does: a due time of an overflowed delay is centuries away
@@ -189,7 +182,7 @@ func (f *Faithful) near(timer clock.Timer, due int64) bool {
 }
 
 // transfer runs the release's script until its head is not near.
-func (f *Faithful) transfer(ctx context.Context, timer clock.Timer) {
+func (f *faithful) transfer(ctx context.Context, timer clock.Timer) {
 	timer.Stop()
 	n := f.names
 	for ctx.Err() == nil {

@@ -1,19 +1,23 @@
-// Package library drives the dq library in this process.
+// Package library drives the dq library: as a port of the driver protocol, in this process or in one of its own.
 package library
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/serve"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
@@ -24,7 +28,32 @@ type DQ struct {
 	Release wire.Release
 	// Faithful follows Redisson's timing too.
 	Faithful bool
-	clock    clock.Clock // nil for the machine's
+
+	clock  clock.Clock                    // nil for the machine's
+	strict bool                           // sends what Redisson sends and nothing besides
+	dial   func() goredis.UniversalClient // replaces the address that open names; nil where it counts
+}
+
+// Names reports whether a --driver value names the library.
+func Names(spec string) bool {
+	name, _, _ := strings.Cut(spec, ":")
+	return name == "dq" || strings.HasPrefix(name, "dq,")
+}
+
+// Parse reads the --driver value dq[:release][,faithful]. Its error is a *driver.SpecError.
+func Parse(spec string) (d DQ, err error) {
+	head, modifier, modified := strings.Cut(spec, ",")
+	d.Release, d.Faithful = wire.Newest(), modified
+	if _, release, ok := strings.Cut(head, ":"); ok {
+		d.Release, err = wire.LookupRelease(release)
+	}
+	if modified && modifier != "faithful" {
+		err = fmt.Errorf("expected ,faithful or nothing after the release, got %q", ","+modifier)
+	}
+	if err != nil {
+		return DQ{}, &driver.SpecError{Spec: spec, Reason: err}
+	}
+	return d, nil
 }
 
 // Identity returns dq and the release.
@@ -42,133 +71,123 @@ func (d DQ) WithClock(c clock.Clock) driver.Driver {
 	return d
 }
 
-// Clock gives due times and timers.
-func (d DQ) Clock() clock.Clock {
-	if d.clock == nil {
-		return clock.System()
-	}
-	return d.clock
-}
-
 // Store looks at the keys of Redisson's format.
-func (d DQ) Store(conn redis.Conn, name string) store.Store {
-	return store.Redisson(conn, name)
+func (d DQ) Store(conn redis.Conn, name string) store.Store { return store.Redisson(conn, name) }
+
+// Open makes one client for all the queues, and waits half a second at most for their first transfers.
+func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+	return d.port().Driver().Open(ctx, target, names...)
 }
 
-// Open makes one client for all the queues, and waits until their transfer tasks
-// run, for half a second at most.
-func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
-	client, err := Connect(d, target.RedisURL)
+// Serve answers requests of the driver protocol until in ends.
+func (d DQ) Serve(in io.Reader, out io.Writer) error { return d.port().Serve(in, out) }
+
+// Judged links to dq in this process for judging it by what Redisson does: its clients are strict on the wire.
+func Judged(d DQ) program.Program {
+	d.strict = true
+	return Deployed(d)
+}
+
+// JudgedBy is Judged with clients by those of dial, whatever address they are told to open: by TLS, by a Unix
+// socket, as another user, to a Cluster.
+func JudgedBy(d DQ, dial func() goredis.UniversalClient) program.Program {
+	d.dial = dial
+	return Judged(d)
+}
+
+// Deployed links to dq in this process as people deploy it: it reads members of both layouts, unless it is faithful.
+func Deployed(d DQ) program.Program {
+	link, err := program.Local(context.Background(), d.Identity().String(), d.Serve)
 	if err != nil {
+		panic("dq does not introduce itself: " + err.Error()) // a pipe in this process does not break
+	}
+	return link
+}
+
+func (d DQ) port() serve.Port[*client, *queue] {
+	return serve.Port[*client, *queue]{
+		Identity: d.Identity(), Release: d.Release.String(), Connect: d.connect, Ops: d.ops(),
+		Open: func(_ context.Context, c *client, a serve.Args) (*queue, error) { return c.open(d, a) },
+	}
+}
+
+// client is a client of dq, the one of go-redis that it connects by, and what transfers faithfully for its queues.
+type client struct {
+	*dq.Client
+	by goredis.UniversalClient
+
+	mu       sync.Mutex
+	faithful map[string]*faithful
+}
+
+func (d DQ) connect(_ context.Context, a serve.Args) (_ *client, err error) {
+	c := &client{faithful: map[string]*faithful{}}
+	if d.dial != nil {
+		c.by = d.dial()
+	} else if c.by, err = redis.NewClient(a.Redis); err != nil {
 		return nil, err
 	}
-	queues, all := make([]driver.Queue, 0, len(names)), make([]*dqQueue, 0, len(names))
-	var open atomic.Int64
-	open.Store(int64(len(names)))
-	for _, name := range names {
-		q := &dqQueue{client: client, open: &open}
-		var how []dq.QueueOption
-		if d.Faithful {
-			how = append(how, dq.WithoutTransfer())
-			q.faithful = client.OpenFaithful(d, name)
-		}
-		if q.queue, err = dq.NewQueue(client.Client, name, codec.Bytes{}, how...); err != nil {
-			return nil, errors.Join(err, client.Close())
-		}
-		all, queues = append(all, q), append(queues, q)
+	options := []dq.Option{dq.WithRelease(d.Release.String())}
+	if d.clock != nil {
+		options = append(options, dq.WithClock(d.clock), dq.WithClockStepDetection(true))
 	}
-	if err := ready(ctx, all); err != nil {
-		for _, q := range all {
-			q.stop()
-		}
-		return nil, errors.Join(err, client.Close())
+	if d.strict || d.Faithful || a.Options["faithful"] == true {
+		options = append(options, dq.WithRedissonCommands())
 	}
-	return queues, nil
+	if c.Client, err = dq.NewClient(c.by, options...); err != nil {
+		return nil, errors.Join(err, c.by.Close())
+	}
+	return c, nil
 }
 
-// readyPatience is how long to wait for the first transfers. Where they fail, as
-// on members of a layout that the release cannot read, the queue can be offered to
-// all the same, and a load shows what becomes of it: its offers are on time.
-const readyPatience = 500 * time.Millisecond
-
-func ready(ctx context.Context, queues []*dqQueue) error {
-	waiting, cancel := context.WithTimeout(ctx, readyPatience)
-	defer cancel()
-	for _, q := range queues {
-		if err := q.ready(waiting); err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
-			return err
-		}
+// Close closes all.
+func (c *client) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.faithful {
+		f.close()
 	}
-	return nil
+	return errors.Join(c.Client.Close(), c.by.Close())
 }
 
-type dqQueue struct {
-	client   io.Closer
-	open     *atomic.Int64 // queues of the client that are not closed
-	closing  sync.Once
-	queue    *dq.Queue[[]byte]
-	faithful *Faithful // in the place of the queue's transfers and offers, or nil
+// queue is one opened queue.
+type queue struct {
+	*dq.Queue[[]byte]
+	client   *client
+	release  wire.Release
+	names    wire.Names
+	faithful *faithful // in the place of the queue's transfers and offers, for a client that is to do as Redisson
+	delayed  bool      // it transfers
 }
 
-func (q *dqQueue) ready(ctx context.Context) error {
+func (c *client) open(d DQ, a serve.Args) (_ *queue, err error) {
+	prefix, _ := a.Options["nameMapperPrefix"].(string)
+	name := prefix + a.Queue
+	q := &queue{client: c, release: d.Release, names: wire.NamesOf(name), delayed: a.Delayed}
+	faithful := d.Faithful || a.Options["faithful"] == true
+	var how []dq.QueueOption
+	if !a.Delayed || faithful {
+		how = append(how, dq.WithoutTransfer())
+	}
+	if q.Queue, err = dq.NewQueue(c.Client, name, codec.Bytes{}, how...); err != nil {
+		return nil, err
+	}
+	if a.Delayed && faithful {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if q.faithful = c.faithful[name]; q.faithful == nil || q.faithful.users == 0 {
+			q.faithful = openFaithful(c, d, name)
+			c.faithful[name] = q.faithful
+		}
+		q.faithful.users++
+	}
+	return q, nil
+}
+
+// Ready waits for the first transfer.
+func (q *queue) Ready(ctx context.Context) error {
 	if q.faithful != nil {
-		return q.faithful.Ready(ctx)
+		return q.faithful.waitReady(ctx)
 	}
-	return q.queue.Ready(ctx)
-}
-
-// stop ends what needs the client.
-func (q *dqQueue) stop() {
-	if q.faithful != nil {
-		q.faithful.Close()
-	}
-}
-
-func (q *dqQueue) Offer(ctx context.Context, value []byte, delay time.Duration) error {
-	if q.faithful != nil {
-		return refused(q.faithful.Offer(ctx, value, delay.Milliseconds()))
-	}
-	_, err := q.queue.Offer(ctx, value, delay)
-	return refused(err)
-}
-
-// refused marks the error of an offer that is not queued, by the word of dq.
-func refused(err error) error {
-	if err != nil && !errors.Is(err, dq.ErrUncertain) {
-		return driver.Refused(err)
-	}
-	return err
-}
-
-func (q *dqQueue) Take(ctx context.Context) ([]byte, error) { return q.queue.Take(ctx) }
-
-// Poll takes a value if there is one.
-func (q *dqQueue) Poll(ctx context.Context) ([]byte, bool, error) {
-	values, err := q.queue.Poll(ctx, 1)
-	if len(values) == 1 {
-		return values[0], true, err
-	}
-	if errors.Is(err, dq.ErrEmpty) {
-		err = nil
-	}
-	return nil, false, err
-}
-
-// Remove cancels a message.
-func (q *dqQueue) Remove(ctx context.Context, value []byte) (bool, error) {
-	if q.faithful != nil {
-		return q.faithful.Remove(ctx, value)
-	}
-	return q.queue.Remove(ctx, value)
-}
-
-// Close closes the client with its last queue.
-func (q *dqQueue) Close() (err error) {
-	q.closing.Do(func() {
-		q.stop()
-		if q.open.Add(-1) == 0 {
-			err = q.client.Close()
-		}
-	})
-	return err
+	return q.Queue.Ready(ctx)
 }

@@ -3,6 +3,7 @@ package program
 import (
 	"bufio"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
@@ -68,7 +70,7 @@ func fakeProgram(mode string) {
 // A program that reads, and never says who it is, is given up.
 func TestProcessThatDoesNotGreet(t *testing.T) {
 	t.Setenv(fakeProgramEnv, "mute")
-	_, err := startAs(t.Context(), "fake", []string{os.Args[0]}, nil, 300*time.Millisecond)
+	_, err := start(t.Context(), "fake", []string{os.Args[0]}, nil, nil, 300*time.Millisecond)
 	require.ErrorContains(t, err, "expected an answer to hello within 300ms, got none")
 	require.ErrorContains(t, err, "its stderr ended with:\nnot in the mood")
 }
@@ -142,7 +144,7 @@ func (f *fakeServer) handle(mode string, request map[string]json.RawMessage) {
 }
 
 // startFake starts the fake program in a mode.
-func startFake(t *testing.T, mode string) (*Process, error) {
+func startFake(t *testing.T, mode string) (*Link, error) {
 	t.Helper()
 	t.Setenv(fakeProgramEnv, mode)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -150,7 +152,7 @@ func startFake(t *testing.T, mode string) (*Process, error) {
 	return Start(ctx, []string{os.Args[0]}, nil)
 }
 
-func mustStartFake(t *testing.T, mode string) *Process {
+func mustStartFake(t *testing.T, mode string) *Link {
 	t.Helper()
 	p, err := startFake(t, mode)
 	require.NoError(t, err)
@@ -161,7 +163,7 @@ func mustStartFake(t *testing.T, mode string) *Process {
 func TestProcessIntroducesItself(t *testing.T) {
 	p := mustStartFake(t, "plain")
 	require.Equal(t, driver.Identity{Name: "fake", Version: "1.2.3"}, p.Identity())
-	require.Equal(t, []string{"hello"}, p.Hello.Capabilities)
+	require.Equal(t, []string{"hello"}, p.Introduction().Capabilities)
 	require.NoError(t, p.Close())
 }
 
@@ -227,7 +229,7 @@ func TestProcessCancelledCallKeepsWhatWasPopped(t *testing.T) {
 	require.Equal(t, `"popped"`, string(result))
 }
 
-func cancelledTake(t *testing.T, p *Process) (json.RawMessage, error) {
+func cancelledTake(t *testing.T, p *Link) (json.RawMessage, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -261,8 +263,6 @@ func TestProcessThatCannotServe(t *testing.T) {
 	}
 	_, err := Start(t.Context(), []string{"./no-such-program"}, nil)
 	require.ErrorContains(t, err, "no-such-program")
-	_, err = Start(t.Context(), nil, nil)
-	require.Error(t, err)
 }
 
 func TestProcessRefusesBadArguments(t *testing.T) {
@@ -308,15 +308,7 @@ func FuzzDecodeLine(f *testing.F) {
 		if decoded.event != nil {
 			require.True(t, json.Valid(decoded.event.Line))
 		}
-		require.False(t, errors.Is(decodedError(decoded), ErrUnsupported) && decoded.err.Class != "unsupported")
 	})
-}
-
-func decodedError(line remoteLine) error {
-	if line.err == nil {
-		return nil
-	}
-	return line.err
 }
 
 func FuzzEncodeRequest(f *testing.F) {
@@ -333,4 +325,90 @@ func FuzzEncodeRequest(f *testing.F) {
 		require.NoError(t, json.Unmarshal(line, &request))
 		require.EqualValues(t, 7, request.ID)
 	})
+}
+
+func TestSplitCommandLine(t *testing.T) {
+	for line, want := range map[string][]string{
+		`node driver.js`:           {"node", "driver.js"},
+		`  a   b	c `:               {"a", "b", "c"},
+		`"my driver" --name 'x y'`: {"my driver", "--name", "x y"},
+		`a\ b "c\"d" 'e\f'`:        {"a b", `c"d`, `e\f`},
+		`a ""`:                     {"a", ""},
+		`--x="1 2"`:                {"--x=1 2"},
+	} {
+		got, err := SplitCommandLine(line)
+		require.NoError(t, err, line)
+		require.Equal(t, want, got, line)
+	}
+	for _, line := range []string{"", "   ", `a "b`, `a 'b`, `a \`} {
+		_, err := SplitCommandLine(line)
+		require.Error(t, err, line)
+	}
+}
+
+func FuzzSplitCommandLine(f *testing.F) {
+	f.Add(`node "my driver.js" --x='1 2' a\ b`)
+	f.Fuzz(func(t *testing.T, line string) {
+		words, err := SplitCommandLine(line)
+		if err != nil {
+			return
+		}
+		quoted := make([]string, len(words))
+		for i, word := range words {
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		again, err := SplitCommandLine(strings.Join(quoted, " "))
+		require.NoError(t, err)
+		require.Equal(t, words, again)
+	})
+}
+
+func FuzzValue(f *testing.F) {
+	for _, text := range []string{
+		`{"t":"string","v":"hello"}`, `{"t":"int","v":42}`, `{"t":"long","v":"42"}`, `{"t":"double","v":1.5}`, `{"t":"bool","v":true}`,
+		`{"t":"bytes","v":"AAE="}`, `{"t":"pojo","id":7,"name":"bob","total":"99"}`, `{"t":"pojo","id":7,"name":null,"total":null}`, `null`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := Value(json.RawMessage(text))
+		if err != nil {
+			return
+		}
+		typed, err := Typed(v)
+		require.NoError(t, err)
+		encoded, err := json.Marshal(typed)
+		if err != nil {
+			return // NaN and the infinities have no form in JSON
+		}
+		again, err := Value(encoded)
+		require.NoError(t, err)
+		require.Equal(t, v, again)
+	})
+}
+
+// A codec that compresses wraps the default of its release.
+func TestCompressingCodecsWrapTheDefault(t *testing.T) {
+	for release, want := range map[string]string{"3.18.1": "0000000880043e0568656c6c6f", "3.19.0": "00000006600368656c6cef"} {
+		r, err := wire.ParseRelease(release)
+		require.NoError(t, err)
+		values, err := NamedCodec("lz4", "string", r)
+		require.NoError(t, err)
+		data, err := values.Encode("hello")
+		require.NoError(t, err)
+		require.Equal(t, want, hex.EncodeToString(data), release)
+	}
+}
+
+// An error of a Java that is too old says what to do.
+func TestNeedsANewerJava(t *testing.T) {
+	for failure, newer := range map[RemoteError]bool{
+		{Class: "java.lang.NoClassDefFoundError", Message: "java/util/SequencedCollection"}:                         true,
+		{Class: "java.lang.UnsupportedClassVersionError", Message: "X has been compiled (class file version 65.0)"}: true,
+		{Class: "java.lang.NoClassDefFoundError", Message: "org/redisson/api/RFuture"}:                              false,
+	} {
+		_, err := answer{err: &failure}.value("open")
+		require.Equal(t, newer, errors.As(err, new(*JavaError)), err)
+		require.ErrorAs(t, err, new(*RemoteError))
+	}
 }

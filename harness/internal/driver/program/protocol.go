@@ -1,27 +1,52 @@
 package program
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
+	"strings"
 )
 
-// maxLine bounds one line of a program.
+// Protocol is the version of docs/protocol.md.
+const Protocol = 3
+
+// maxLine bounds a line in either direction.
 const maxLine = 64 << 20
 
-// LoadOp is the capability of a program that makes load.
-const LoadOp = "load"
+const (
+	// LoadOp is the capability of a program that makes load.
+	LoadOp = "load"
+	// BothLayouts is the capability of a program that reads members of both layouts.
+	BothLayouts = "bothLayouts"
+)
 
-// ErrUnsupported is what a RemoteError is where the implementation, at its
-// release, has no such method, codec or setting.
+// Hello is how a program introduces itself.
+type Hello struct {
+	Name         string   `json:"name"`
+	Version      string   `json:"version"`
+	Protocol     int      `json:"protocol"`
+	Capabilities []string `json:"capabilities"`
+	Codecs       []string `json:"codecs"`
+}
+
+// Can reports whether an implementation has an op, or an overload "op(argument)".
+func (h Hello) Can(capability string) bool { return slices.Contains(h.Capabilities, capability) }
+
+// HasCodec reports whether an implementation knows a codec by name.
+func (h Hello) HasCodec(name string) bool { return slices.Contains(h.Codecs, name) }
+
+// ErrUnsupported matches a RemoteError whose implementation, at its release, has no such method, codec or setting.
 var ErrUnsupported = errors.New("unsupported")
 
-// RemoteError is an error an external program answered with.
+// RemoteError is an error that a program answered with.
 type RemoteError struct {
-	// Class is the exception's or error's type in the program's language, or one
-	// of "unsupported" and "cancelled" of the protocol.
+	// Class is the type of the exception or error in the program's language, or one of
+	// "unsupported" and "cancelled".
 	Class   string `json:"class"`
 	Message string `json:"message"`
 }
@@ -38,81 +63,114 @@ func (e *RemoteError) Is(target error) bool {
 	return target == ErrUnsupported && e.Class == "unsupported"
 }
 
-// Event is a line that belongs to a request but does not answer it: the samples
-// of a load, an element of a subscription.
+// JavaError says that a program lacks what a newer Java has.
+type JavaError struct{ Err *RemoteError }
+
+func (e *JavaError) Error() string {
+	return fmt.Sprintf("it needs a newer Java: set JAVA_HOME to one (%v)", e.Err)
+}
+
+func (e *JavaError) Unwrap() error { return e.Err }
+
+// needsJava reports whether a class of a newer Java is missing, or one was compiled for a newer Java.
+func (e *RemoteError) needsJava() bool {
+	return e.Class == "java.lang.UnsupportedClassVersionError" || e.Class == "java.lang.NoClassDefFoundError" && strings.HasPrefix(e.Message, "java")
+}
+
+// Event is a line that belongs to a request but does not answer it: the samples of a load, an
+// element of a subscription.
 type Event struct {
 	Name string
 	// Line is the whole line, with the event's own fields.
 	Line json.RawMessage
 }
 
-// remoteLine is one line of an external program: a response or an event.
-type remoteLine struct {
+// ReadLines calls each with every line that is not empty. It ends with the input, with each's error, or
+// where a line is longer than 64 MiB.
+func ReadLines(in io.Reader, each func(line []byte) error) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	for lines.Scan() {
+		if line := lines.Bytes(); len(line) > 0 {
+			if err := each(line); err != nil {
+				return err
+			}
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("expected lines of at most %d MiB: %w", maxLine>>20, bufio.ErrTooLong)
+	}
+	return lines.Err()
+}
+
+// encodeRequest makes the request line. The fields of params, a struct, a map or nil, stand beside id and op.
+func encodeRequest(id uint64, op string, params any) ([]byte, error) {
+	encoded, err := json.Marshal(params)
+	if err != nil {
+		return nil, fmt.Errorf("arguments of %s: %w", op, err)
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(encoded, &fields); err != nil {
+		return nil, fmt.Errorf("arguments of %s: expected a JSON object, got %.60s", op, encoded)
+	}
+	if fields == nil { // of null
+		fields = map[string]json.RawMessage{}
+	}
+	if fields["id"] != nil || fields["op"] != nil {
+		return nil, fmt.Errorf("arguments of %s: \"id\" and \"op\" are the protocol's own", op)
+	}
+	name, err := json.Marshal(op)
+	if err != nil {
+		return nil, fmt.Errorf("op %q: %w", op, err)
+	}
+	fields["id"], fields["op"] = json.RawMessage(strconv.FormatUint(id, 10)), name
+	line, err := json.Marshal(fields)
+	return append(line, '\n'), err
+}
+
+// answer is one line of a program: a response or an event.
+type answer struct {
 	id     uint64
 	event  *Event
 	result json.RawMessage
 	err    *RemoteError
 }
 
-// encodeRequest makes the request line. The fields of params, a struct or map or
-// nil, stand beside id and op.
-func encodeRequest(id uint64, op string, params any) ([]byte, error) {
-	fields := map[string]json.RawMessage{}
-	if params != nil {
-		encoded, err := json.Marshal(params)
-		if err != nil {
-			return nil, fmt.Errorf("arguments of %s: %w", op, err)
-		}
-		if err := json.Unmarshal(encoded, &fields); err != nil {
-			return nil, fmt.Errorf("arguments of %s: expected a JSON object, got %.60s", op, encoded)
-		}
-	}
-	if fields == nil {
-		fields = map[string]json.RawMessage{}
-	}
-	for _, reserved := range []string{"id", "op"} {
-		if _, taken := fields[reserved]; taken {
-			return nil, fmt.Errorf("arguments of %s: %q is the protocol's own", op, reserved)
-		}
-	}
-	name, err := json.Marshal(op)
-	if err != nil {
-		return nil, fmt.Errorf("op %q: %w", op, err)
-	}
-	fields["id"] = json.RawMessage(strconv.FormatUint(id, 10))
-	fields["op"] = name
-	line, err := json.Marshal(fields)
-	if err != nil {
-		return nil, fmt.Errorf("request %s: %w", op, err)
-	}
-	return append(line, '\n'), nil
-}
-
-// decodeLine reads a line of an external program.
-func decodeLine(line []byte) (remoteLine, error) {
+// decodeLine reads a line of a program.
+func decodeLine(line []byte) (answer, error) {
 	var raw struct {
-		ID     json.RawMessage `json:"id"`
-		OK     *bool           `json:"ok"`
-		Event  *string         `json:"event"`
-		Result json.RawMessage `json:"result"`
-		Error  *RemoteError    `json:"error"`
+		ID     json.RawMessage
+		OK     *bool
+		Event  *string
+		Result json.RawMessage
+		Error  *RemoteError
 	}
 	if err := json.Unmarshal(line, &raw); err != nil {
-		return remoteLine{}, fmt.Errorf("expected one JSON object a line, got %.120q: %w", line, err)
+		return answer{}, fmt.Errorf("expected one JSON object a line, got %.120q: %w", line, err)
 	}
 	id, err := strconv.ParseUint(string(bytes.Trim(raw.ID, `"`)), 10, 64)
-	if err != nil {
-		return remoteLine{}, fmt.Errorf(`expected the "id" of a request, got %.120q`, line)
-	}
 	switch {
-	case raw.Event != nil && raw.OK == nil:
-		return remoteLine{id: id, event: &Event{Name: *raw.Event, Line: bytes.Clone(line)}}, nil
-	case raw.Event != nil || raw.OK == nil:
-		return remoteLine{}, fmt.Errorf(`expected either "ok" or "event", got %.120q`, line)
+	case err != nil:
+		return answer{}, fmt.Errorf(`expected the "id" of a request, got %.120q`, line)
+	case (raw.Event == nil) == (raw.OK == nil):
+		return answer{}, fmt.Errorf(`expected either "ok" or "event", got %.120q`, line)
+	case raw.Event != nil:
+		return answer{id: id, event: &Event{Name: *raw.Event, Line: bytes.Clone(line)}}, nil
 	case *raw.OK:
-		return remoteLine{id: id, result: raw.Result}, nil
+		return answer{id: id, result: raw.Result}, nil
 	case raw.Error == nil || raw.Error.Class == "":
-		return remoteLine{}, fmt.Errorf(`expected an "error" with a "class", got %.120q`, line)
+		return answer{}, fmt.Errorf(`expected an "error" with a "class", got %.120q`, line)
 	}
-	return remoteLine{id: id, err: raw.Error}, nil
+	return answer{id: id, err: raw.Error}, nil
+}
+
+// value returns the result of an op, or the error that the program answered with.
+func (a answer) value(op string) (json.RawMessage, error) {
+	switch {
+	case a.err == nil:
+		return a.result, nil
+	case a.err.needsJava():
+		return nil, fmt.Errorf("%s: %w", op, &JavaError{a.err})
+	}
+	return nil, fmt.Errorf("%s: %w", op, a.err)
 }

@@ -34,8 +34,8 @@ func TestRealRedisson(t *testing.T) {
 	p, err := program.Start(ctx, built.Command, nil)
 	require.NoError(t, err)
 	require.Equal(t, driver.Identity{Name: "redisson", Version: "3.16.6"}, p.Identity())
-	require.Contains(t, p.Hello.Capabilities, "dq.offer")
-	require.NotContains(t, p.Hello.Capabilities, "dq.copy", "copy came with 3.35.0")
+	require.Contains(t, p.Introduction().Capabilities, "dq.offer")
+	require.NotContains(t, p.Introduction().Capabilities, "dq.copy", "copy came with 3.35.0")
 
 	encoded, err := p.Call(ctx, "codec.encode", map[string]any{
 		"codec": "json", "value": map[string]string{"t": "long", "v": "42"},

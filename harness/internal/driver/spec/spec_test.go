@@ -39,3 +39,30 @@ func TestParseRefusesWhatCanNeverBeRight(t *testing.T) {
 		require.Equal(t, spec, wrong.Spec)
 	}
 }
+
+func TestParseProgram(t *testing.T) {
+	for text, want := range map[string]struct{ release, notice string }{
+		"dq":                 {wire.Newest().String(), ""},
+		"dq:3.21.0,faithful": {"3.21.0", ""},
+		"redisson:2.15.2":    {"2.15.2", ""},
+		"redisson:3.99.0":    {"3.99.0", "Redisson 3.99.0 is not in the catalogue: 3.52.0, the nearest that is, stands for it"},
+	} {
+		p, err := ParseProgram(text)
+		require.NoError(t, err, text)
+		release, ok := p.Release()
+		require.True(t, ok)
+		require.Equal(t, want.release, release.String())
+		require.Equal(t, text, p.String())
+		require.Equal(t, want.notice, p.Notice())
+		other, _ := p.WithRelease(wire.Release{Major: 3, Minor: 16, Patch: 6}).Release()
+		require.Equal(t, "3.16.6", other.String())
+		_, named := p.NamedRelease()
+		require.Equal(t, text != "dq", named, text)
+	}
+	for text, want := range map[string]string{
+		"memory": "expected dq", "redisson:3.99": "is not a Redisson release", "dq:3.99.0": "the nearest is", "dq:3.16.6,fast": "expected ,faithful", `exec:a "b`: "expected an end",
+	} {
+		_, err := ParseProgram(text)
+		require.ErrorContains(t, err, want, text)
+	}
+}

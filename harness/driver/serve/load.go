@@ -1,0 +1,137 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+)
+
+// Driver returns the port as a driver, to make load with: its ops dq.offer and q.take, and q.poll and dq.remove where
+// it has them. The queues that are opened together share a client, which ends with the last of them.
+func (p Port[C, Q]) Driver() driver.Driver { return portDriver[C, Q]{p} }
+
+type portDriver[C io.Closer, Q any] struct{ port Port[C, Q] }
+
+func (d portDriver[C, Q]) Identity() driver.Identity { return d.port.Identity }
+
+// readyPatience is how long to wait for the first transfers. Where they fail, as on members of a layout that the
+// release cannot read, the queue takes offers all the same, and a load shows what becomes of them.
+const readyPatience = 500 * time.Millisecond
+
+func (d portDriver[C, Q]) Open(ctx context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+	client, err := d.port.Connect(ctx, Args{Redis: target.RedisURL})
+	if err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	open := new(atomic.Int64)
+	open.Store(int64(len(names)))
+	queues, all := make([]driver.Queue, len(names)), make([]Q, len(names))
+	for i, name := range names {
+		if all[i], err = d.port.Open(ctx, client, Args{Queue: name, Delayed: true}); err != nil {
+			return nil, errors.Join(err, client.Close())
+		}
+		queues[i] = withCapabilities(measured[Q]{ops: d.port.Ops, queue: all[i], client: client, open: open})
+	}
+	for _, queue := range all {
+		if q, waits := any(queue).(interface{ Ready(context.Context) error }); waits {
+			if err := q.Ready(waiting); err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
+				return nil, errors.Join(err, client.Close())
+			}
+		}
+	}
+	return queues, nil
+}
+
+// measured is a queue of a Port under load.
+type measured[Q any] struct {
+	ops    map[string]Op[Q]
+	queue  Q
+	client io.Closer
+	open   *atomic.Int64 // queues of the client that are not closed
+}
+
+// Arguments that a call under load has, for Args.Has.
+var (
+	givenOffer = map[string]json.RawMessage{"value": json.RawMessage("{}"), "delay": json.RawMessage("0")}
+	givenValue = map[string]json.RawMessage{"value": json.RawMessage("{}")}
+)
+
+func (m measured[Q]) Offer(ctx context.Context, value []byte, delay time.Duration) error {
+	_, err := m.ops["dq.offer"](ctx, m.queue, Args{Value: value, Delay: Millis(delay.Milliseconds()), given: givenOffer})
+	return err
+}
+
+func (m measured[Q]) Take(ctx context.Context) ([]byte, error) {
+	value, err := m.value(ctx, "q.take")
+	if err == nil && value == nil {
+		err = errors.New("q.take: expected a value as the result of the op, got none")
+	}
+	return value, err
+}
+
+func (m measured[Q]) value(ctx context.Context, op string) ([]byte, error) {
+	result, err := m.ops[op](ctx, m.queue, Args{})
+	value, ok := result.([]byte)
+	if err == nil && !ok && result != nil {
+		err = errors.New(op + ": expected a []byte as the result of the op")
+	}
+	return value, err
+}
+
+// Close closes the client with its last queue.
+func (m measured[Q]) Close() error {
+	if m.open.Add(-1) == 0 {
+		return m.client.Close()
+	}
+	return nil
+}
+
+// poller and remover are what a queue can do besides.
+type (
+	poller[Q any]  struct{ m measured[Q] }
+	remover[Q any] struct{ m measured[Q] }
+)
+
+func (p poller[Q]) Poll(ctx context.Context) ([]byte, bool, error) {
+	value, err := p.m.value(ctx, "q.poll")
+	return value, err == nil && value != nil, err
+}
+
+func (r remover[Q]) Remove(ctx context.Context, value []byte) (bool, error) {
+	removed, err := r.m.ops["dq.remove"](ctx, r.m.queue, Args{Value: value, given: givenValue})
+	was, ok := removed.(bool)
+	if err == nil && !ok {
+		err = errors.New("dq.remove: expected a bool as the result of the op")
+	}
+	return was, err
+}
+
+func withCapabilities[Q any](m measured[Q]) driver.Queue {
+	polls, removes := m.ops["q.poll"] != nil, m.ops["dq.remove"] != nil
+	switch {
+	case polls && removes:
+		return struct {
+			measured[Q]
+			poller[Q]
+			remover[Q]
+		}{m, poller[Q]{m}, remover[Q]{m}}
+	case polls:
+		return struct {
+			measured[Q]
+			poller[Q]
+		}{m, poller[Q]{m}}
+	case removes:
+		return struct {
+			measured[Q]
+			remover[Q]
+		}{m, remover[Q]{m}}
+	}
+	return m
+}

@@ -1,0 +1,492 @@
+package library
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/dq-bench/dq-bench/dq"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/driver"
+	"github.com/dq-bench/dq-bench/harness/driver/serve"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/internal/redis"
+)
+
+type op = serve.Op[*queue]
+
+// ops are the calls that the release has, and the capabilities.
+func (d DQ) ops() map[string]op {
+	all := map[string]op{"open(faithful)": nil, "open(nameMapperPrefix)": nil}
+	for name, run := range calls {
+		if !d.Release.AtLeast(since[name]) {
+			continue
+		}
+		all[name] = nil
+		if run != nil {
+			all[name] = func(ctx context.Context, q *queue, a serve.Args) (any, error) {
+				if !q.delayed && (strings.HasPrefix(name, "dq.") || name == "destroy") {
+					return nil, errors.New(`this handle was opened with "delayed": false`)
+				}
+				result, err := run(ctx, q, a)
+				if errors.Is(err, dq.ErrUnsupported) {
+					err = errors.Join(err, errors.ErrUnsupported)
+				}
+				return result, err
+			}
+		}
+	}
+	if !d.strict && !d.Faithful {
+		all[program.BothLayouts] = nil
+	}
+	return all
+}
+
+// since names the first release of the 3.x line that has an op.
+var since = map[string]wire.Release{
+	"dq.poll(limit)":         {Major: 3, Minor: 11, Patch: 6},
+	"q.poll(limit)":          {Major: 3, Minor: 11, Patch: 6},
+	"deque.pollFirst(limit)": {Major: 3, Minor: 11, Patch: 6},
+	"deque.pollLast(limit)":  {Major: 3, Minor: 11, Patch: 6},
+	"dq.copy":                {Major: 3, Minor: 35, Patch: 0},
+	"dq.expire(condition)":   {Major: 3, Minor: 17, Patch: 0},
+	"dq.expireAt(condition)": {Major: 3, Minor: 17, Patch: 0},
+	"dq.sizeInMemory":        {Major: 2, Minor: 14, Patch: 1},
+}
+
+// Where dq has a call of its own, an op is that call. All other ops are what Redisson sends: a script of the catalogue, by
+// dq.Client.Redisson, or a plain command. queue.words says what the keys and the arguments of a line are. A nil op is an overload.
+var calls = map[string]op{
+	"destroy":    destroy,
+	"dq.destroy": destroy,
+
+	"dq.offer":          offer,
+	"dq.remove":         remove,
+	"dq.size":           command(asNumber, "LLEN", "Q"),
+	"dq.isEmpty":        command(asEmpty, "LLEN", "Q"),
+	"dq.poll":           given("limit", script(asValues, wire.ScriptPollLimit, "Q T", "limit"), script(asValue, wire.ScriptPoll, "Q T")),
+	"dq.poll(limit)":    nil,
+	"dq.peek":           script(asValue, wire.ScriptPeek, "Q"),
+	"dq.readAll":        script(asValues, wire.ScriptReadAll, "Q"),
+	"dq.clear":          command(asNothing, "DEL", "Q T"),
+	"dq.delete":         command(asBool, "DEL", "Q T"),
+	"dq.iterator":       iterator,
+	"dq.iteratorRemove": iteratorRemove,
+	"dq.contains":       script(asBool, wire.ScriptContains, "Q", "value"),
+	"dq.containsAll":    values(script(asBool, wire.ScriptContainsAll, "Q", "values"), result(true)),
+	"dq.removeAll":      values(script(asBool, wire.ScriptRemoveAll, "Q removeAll", "values"), result(false)),
+	"dq.retainAll":      values(script(asBool, wire.ScriptRetainAll, "Q", "values"), command(asBool, "DEL", "Q T")),
+	"dq.sizeInMemory":   script(asNumber, wire.ScriptSizeInMemory, "Q T"),
+	"dq.copy":           script(asBool, wire.ScriptCopy, "Q T name copy", "=-1 replace"),
+	"dq.clearExpire":    sinceScript(script(asBool, wire.ScriptClearExpire, "Q T"), command(asBool, "PERSIST", "D")),
+
+	"dq.pollLastAndOfferFirstTo": script(asValue, wire.ScriptPollLastAndOfferFirstTo, "Q T queue"),
+	"dq.expire":                  sinceScript(script(asBool, wire.ScriptExpire, "Q T", "ttl condition"), command(asBool, "PEXPIRE", "D ttl")),
+	"dq.expireAt":                sinceScript(script(asBool, wire.ScriptExpireAt, "Q T", "at condition"), command(asBool, "PEXPIREAT", "D at")),
+	"dq.expire(condition)":       nil,
+	"dq.expireAt(condition)":     nil,
+
+	// RDelayedQueue inherits these from RObject, so that in Redisson they act on the destination. Here they act on what waits,
+	// unless the client is to do as Redisson.
+	"dq.isExists":         command(asBool, "EXISTS", "object"),
+	"dq.touch":            command(asBool, "TOUCH", "objects"),
+	"dq.unlink":           command(asBool, "UNLINK", "objects"),
+	"dq.remainTimeToLive": command(asNumber, "PTTL", "object"),
+	"dq.rename":           renames(command(asNothing, "RENAME", "D name")),
+	"dq.renamenx":         renames(command(asBool, "RENAMENX", "D name")),
+
+	"q.take":        take,
+	"q.poll":        poll,
+	"q.poll(limit)": nil,
+	"q.pollFromAny": blocking("BLPOP", "D queues", timeout),
+	"q.peek":        command(asValue, "LINDEX", "D =0"),
+	"q.size":        command(asNumber, "LLEN", "D"),
+	"q.readAll":     command(asValues, "LRANGE", "D =0 =-1"),
+	"q.drainTo":     given("max", drainToMax, script(asValues, wire.ScriptQueueDrainTo, "D")),
+	"q.offer":       command(asTrue, "RPUSH", "D value"),
+	"q.add":         command(asTrue, "RPUSH", "D value"),
+	"q.put":         command(asNothing, "RPUSH", "D value"),
+	"q.clear":       command(asNothing, "DEL", "D"),
+	"q.delete":      command(asBool, "DEL", "D"),
+	"q.contains":    script(asFound, wire.ScriptQueueContains, "D", "value"),
+	"q.remove":      command(asBool, "LREM", "D =1 value"),
+	"q.containsAll": values(script(asBool, wire.ScriptQueueContainsAll, "D", "values"), result(true)),
+	"q.removeAll":   values(script(asBool, wire.ScriptQueueRemoveAll, "D", "values"), result(false)),
+	"q.retainAll":   values(script(asBool, wire.ScriptQueueRetainAll, "D", "values"), command(asBool, "DEL", "D")),
+
+	"q.pollLastAndOfferFirstTo": given("timeout", blocking("BRPOPLPUSH", "D queue", timeout), command(asValue, "RPOPLPUSH", "D queue")),
+	"q.takeLastAndOfferFirstTo": blocking("BRPOPLPUSH", "D queue", forever),
+
+	"deque.takeFirst":        take,
+	"deque.takeLast":         blocking("BRPOP", "D", forever),
+	"deque.pollFirst":        poll,
+	"deque.pollFirst(limit)": nil,
+	"deque.pollLast": given("timeout", blocking("BRPOP", "D", timeout), given("limit",
+		script(asValues, wire.ScriptDequePollLastLimit, "D", "limit"), command(asValue, "RPOP", "D"))),
+	"deque.pollLast(limit)": nil,
+	"deque.addFirst":        command(asNothing, "LPUSH", "D value"),
+	"deque.offerFirst":      command(asTrue, "LPUSH", "D value"),
+	"deque.push":            command(asNothing, "LPUSH", "D value"),
+	"deque.addLast":         command(asNothing, "RPUSH", "D value"),
+	"deque.offerLast":       command(asTrue, "RPUSH", "D value"),
+	"deque.peekFirst":       command(asValue, "LINDEX", "D =0"),
+	"deque.pollFromAny":     blocking("BLPOP", "D", timeout), // this form forgets the other queues in all releases
+}
+
+var poll = given("timeout", blocking("BLPOP", "D", timeout), given("limit", script(asValues, wire.ScriptQueuePollLimit, "D", "limit"),
+	func(ctx context.Context, q *queue, _ serve.Args) (any, error) {
+		values, err := q.Poll(ctx, 1)
+		if len(values) == 1 {
+			return values[0], err
+		}
+		return none(nil, err)
+	}))
+
+func take(ctx context.Context, q *queue, _ serve.Args) (any, error) { return none(q.Take(ctx)) }
+
+// none is the result of a call of dq's that may find nothing.
+func none(value []byte, err error) (any, error) {
+	if errors.Is(err, dq.ErrEmpty) {
+		return nil, nil
+	}
+	return value, err
+}
+
+func destroy(_ context.Context, q *queue, _ serve.Args) (any, error) {
+	if q.faithful == nil {
+		return nil, q.Close()
+	}
+	q.client.mu.Lock()
+	defer q.client.mu.Unlock()
+	if q.faithful.users--; q.faithful.users == 0 {
+		q.faithful.destroy()
+	}
+	return nil, nil
+}
+
+// offer takes any delay, as Redisson does: a negative one where the release takes it, and one that overflows.
+func offer(ctx context.Context, q *queue, a serve.Args) (_ any, err error) {
+	switch d := time.Duration(a.Delay) * time.Millisecond; {
+	case !a.Has("delay"):
+		return nil, fmt.Errorf("offer without a delay: %w", dq.ErrUnsupported)
+	case !a.Has("value"):
+		return nil, errors.New(`argument "value" is missing`)
+	case q.faithful != nil:
+		err = q.faithful.offer(ctx, a.Value, int64(a.Delay))
+	case d.Milliseconds() == int64(a.Delay) && (d >= 0 || q.release.RefusesNegativeDelay()):
+		_, err = q.Offer(ctx, a.Value, d)
+	default:
+		err = offerOnce(ctx, q.client.Client, time.Now(), q.release, q.names, a.Value, int64(a.Delay))
+	}
+	if err != nil && !errors.Is(err, dq.ErrUncertain) {
+		err = driver.Refused(err)
+	}
+	return nil, err
+}
+
+func remove(ctx context.Context, q *queue, a serve.Args) (any, error) {
+	switch {
+	case !a.Has("value"):
+		return nil, errors.New(`argument "value" is missing`)
+	case q.faithful == nil:
+		return q.Remove(ctx, a.Value)
+	}
+	keys := []string{q.names.Pending, q.names.TimeoutSet}
+	if s, ok := q.release.Script(wire.ScriptRemove); ok && s.Variant == "remove-v1" {
+		keys = keys[:1] // it forgets the timeout set
+	}
+	removed, err := q.client.Redisson(ctx, wire.ScriptRemove, keys, a.Value)
+	return removed == int64(1), err
+}
+
+func drainToMax(ctx context.Context, q *queue, a serve.Args) (any, error) {
+	if a.Max <= 0 {
+		return [][]byte{}, nil
+	}
+	return script(asValues, wire.ScriptQueueDrainToMax, "D", "max")(ctx, q, a)
+}
+
+func iterator(ctx context.Context, q *queue, a serve.Args) (any, error) {
+	all := [][]byte{}
+	for !a.Has("limit") || len(all) < int(a.Limit) {
+		v, err := q.at(ctx, len(all))
+		if v == nil || err != nil {
+			return all, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+func iteratorRemove(ctx context.Context, q *queue, a serve.Args) (any, error) {
+	for i := 0; ; i++ {
+		v, err := q.at(ctx, i)
+		switch {
+		case err != nil:
+			return nil, err
+		case v == nil:
+			return nil, fmt.Errorf("index %d of a queue that holds %d", a.Index, i)
+		case i == int(a.Index):
+			_, err := q.client.Redisson(ctx, wire.ScriptIteratorRemove, []string{q.names.Pending, q.names.TimeoutSet}, strconv.Itoa(i))
+			return v, err
+		}
+	}
+}
+
+// at is the value at an index of those that wait, nil behind the last.
+func (q *queue) at(ctx context.Context, index int) ([]byte, error) {
+	v, err := asValue(q.client.Redisson(ctx, wire.ScriptIteratorValue, []string{q.names.Pending}, strconv.Itoa(index)))
+	value, _ := v.([]byte)
+	return value, err
+}
+
+// words returns what the words of a line stand for.
+//
+//	D Q T            keys: the destination, the pending list, the timeout set
+//	object, objects  the first of the keys that RObject's methods act on, and all of them
+//	removeAll, copy  the last key of these scripts, where the release has it
+//	=text            text
+//	any other        the argument of the op that is called so
+func (q *queue) words(line string, a serve.Args) (all []any, err error) {
+	for word := range strings.FieldsSeq(line) {
+		switch {
+		case word == "D", strings.HasPrefix(word, "object") && q.faithful != nil:
+			all = append(all, q.names.Destination)
+		case word == "Q", word == "object":
+			all = append(all, q.names.Pending)
+		case word == "T":
+			all = append(all, q.names.TimeoutSet)
+		case word == "objects":
+			all = append(all, q.names.Pending, q.names.TimeoutSet)
+		case word == "removeAll":
+			if s, ok := q.release.Script(wire.ScriptRemoveAll); !ok || s.Variant != "removeAll-v1" { // which forgets the timeout set
+				all = append(all, q.names.TimeoutSet)
+			}
+		case word == "copy":
+			all = append(all, wire.NamesOf(a.Name).TimeoutSet)
+		case word[0] == '=':
+			all = append(all, word[1:])
+		case word == "replace":
+			all = append(all, map[bool]string{true: "1", false: "0"}[a.Replace])
+		case word == "condition":
+			condition, ok := conditions[a.Condition]
+			switch {
+			case !ok:
+				return nil, fmt.Errorf("condition %q: expected if-set, if-not-set, if-greater or if-less", a.Condition)
+			case q.release.ExpiresConditionally():
+				all = append(all, condition)
+			case condition != "":
+				return nil, dq.ErrUnsupported
+			}
+		case !a.Has(word):
+			return nil, fmt.Errorf("argument %q is missing", word)
+		case word == "values":
+			for _, value := range a.Values {
+				all = append(all, value)
+			}
+		case word == "queues":
+			for _, name := range a.Queues {
+				all = append(all, name)
+			}
+		default:
+			all = append(all, map[string]any{
+				"value": a.Value, "queue": a.Queue, "name": a.Name, "limit": number(a.Limit), "max": number(a.Max), "at": number(a.At), "ttl": number(a.TTL),
+			}[word])
+		}
+	}
+	return all, nil
+}
+
+// conditions are the last argument of expire, which earlier releases have not.
+var conditions = map[string]string{"": "", "if-set": "XX", "if-not-set": "NX", "if-greater": "GT", "if-less": "LT"}
+
+func number[N ~int64](n N) string { return strconv.FormatInt(int64(n), 10) }
+
+// script is an op that sends a script of the release.
+func script(as show, name wire.ScriptName, keys string, arguments ...string) op {
+	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
+		named, err := q.words(keys, a)
+		all, failure := q.words(strings.Join(arguments, " "), a)
+		if err = errors.Join(err, failure); err != nil {
+			return nil, err
+		}
+		texts := make([]string, len(named))
+		for i, key := range named {
+			texts[i], _ = key.(string)
+		}
+		return as(q.client.Redisson(ctx, name, texts, all...))
+	}
+}
+
+// command is an op that sends a plain command.
+func command(as show, name, line string) op {
+	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
+		all, err := q.words(line, a)
+		if err != nil {
+			return nil, err
+		}
+		return as(q.client.by.Do(ctx, append([]any{name}, all...)...).Result())
+	}
+}
+
+// wait is how long a blocking command waits, in the seconds that the release sends; false for not at all.
+type wait func(q *queue, a serve.Args) (seconds int64, sent bool)
+
+func forever(*queue, serve.Args) (int64, bool) { return 0, true }
+
+func timeout(q *queue, a serve.Args) (int64, bool) {
+	d := time.Duration(a.Timeout) * time.Millisecond // overflows as Java's does
+	return q.release.BlockingSeconds(d), d >= 0 || !q.release.SkipsNegativeTimeout()
+}
+
+// blocking is an op that runs a blocking command. Who waits for ever waits on when somebody unblocks the connection. A command
+// whose context ends goes on until its client is closed.
+func blocking(name, keys string, timeout wait) op {
+	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
+		seconds, sent := timeout(q, a)
+		line, err := q.words(keys, a)
+		if err != nil || !sent {
+			return nil, err
+		}
+		line = append(append([]any{name}, line...), seconds)
+		type answer struct {
+			reply any
+			err   error
+		}
+		done := make(chan answer, 1)
+		for {
+			go func() {
+				reply, err := q.client.block(context.WithoutCancel(ctx), line)
+				done <- answer{reply, err}
+			}()
+			select {
+			case a := <-done:
+				if errors.Is(a.err, redis.Nil) && seconds == 0 {
+					continue
+				}
+				if pair, ok := a.reply.([]any); ok {
+					a.reply = pair[len(pair)-1]
+				}
+				return asValue(a.reply, a.err)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+	}
+}
+
+// block runs a command on the server of its first key, without a read time-out.
+func (c *client) block(ctx context.Context, line []any) (any, error) {
+	node, _ := c.by.(*goredis.Client)
+	if cluster, ok := c.by.(*goredis.ClusterClient); ok {
+		var err error
+		if node, err = cluster.MasterForKey(ctx, fmt.Sprint(line[1])); err != nil {
+			return nil, err
+		}
+	}
+	return node.WithTimeout(-1).Do(ctx, line...).Result()
+}
+
+// show gives a reply its form in the protocol.
+type show func(reply any, err error) (any, error)
+
+func asNothing(_ any, err error) (any, error) { return nil, err }
+func asTrue(_ any, err error) (any, error)    { return true, err }
+
+func integer(reply any, err error) (int64, error) {
+	n, ok := reply.(int64)
+	if err == nil && !ok {
+		err = fmt.Errorf("expected an integer from the server, got %T", reply)
+	}
+	return n, err
+}
+
+func asNumber(reply any, err error) (any, error) { return integer(reply, err) }
+
+func asBool(reply any, err error) (any, error) {
+	n, err := integer(reply, err)
+	return n > 0, err
+}
+
+func asEmpty(reply any, err error) (any, error) {
+	n, err := integer(reply, err)
+	return n == 0, err
+}
+
+// asFound is of a script that replies with an index, or -1.
+func asFound(reply any, err error) (any, error) {
+	n, err := integer(reply, err)
+	return n >= 0, err
+}
+
+// asValue is of one value, or nil for no value.
+func asValue(reply any, err error) (any, error) {
+	if errors.Is(err, redis.Nil) || err == nil && reply == nil {
+		return nil, nil
+	}
+	text, ok := reply.(string)
+	if err == nil && !ok {
+		err = fmt.Errorf("expected a string from the server, got %T", reply)
+	}
+	return []byte(text), err
+}
+
+func asValues(reply any, err error) (any, error) {
+	list, _ := reply.([]any)
+	all := make([][]byte, len(list))
+	for i, element := range list {
+		v, failure := asValue(element, nil)
+		all[i], _ = v.([]byte)
+		err = errors.Join(err, failure)
+	}
+	return all, err
+}
+
+// given is one op where an argument is given, and another where it is not.
+func given(argument string, is, isNot op) op {
+	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
+		if a.Has(argument) {
+			return is(ctx, q, a)
+		}
+		return isNot(ctx, q, a)
+	}
+}
+
+// values is one op for some values, and another for no value at all.
+func values(some, none op) op {
+	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
+		if a.Has("values") && len(a.Values) == 0 {
+			return none(ctx, q, a)
+		}
+		return some(ctx, q, a)
+	}
+}
+
+func result(v any) op {
+	return func(context.Context, *queue, serve.Args) (any, error) { return v, nil }
+}
+
+// sinceScript is a script, and a command for releases before they had the script.
+func sinceScript(script, command op) op {
+	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
+		if q.release.AtLeast(wire.Release{Major: 3, Minor: 6, Patch: 2}) || q.release.Major == 2 && q.release.AtLeast(wire.Release{Major: 2, Minor: 11, Patch: 2}) {
+			return script(ctx, q, a)
+		}
+		return command(ctx, q, a)
+	}
+}
+
+// renames is an op that leaves behind what waits, and so is refused unless the client is to do as Redisson.
+func renames(op op) op {
+	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
+		if q.faithful == nil {
+			return nil, fmt.Errorf("it renames the destination alone, and what waits comes to the old name: %w", dq.ErrUnsupported)
+		}
+		return op(ctx, q, a)
+	}
+}
