@@ -8,17 +8,9 @@ import (
 // ErrClosed is returned by queues once they are closed.
 var ErrClosed = errors.New("queue is closed")
 
-// ErrRefused is that of an Offer which says that the value was not queued, so that it may be
-// offered again. After any other error it may have been.
+// ErrRefused is wrapped by the error of an Offer whose value was not queued, so that it may be offered again. After any other
+// error it may have been queued.
 var ErrRefused = errors.New("the value was not queued")
-
-// Refused marks an error as ErrRefused. Its text stays as it is.
-func Refused(err error) error { return refusedError{err} }
-
-type refusedError struct{ error }
-
-func (e refusedError) Is(target error) bool { return target == ErrRefused }
-func (e refusedError) Unwrap() error        { return e.error }
 
 // SpecError says that a --driver value can never be right.
 type SpecError struct {

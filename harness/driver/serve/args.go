@@ -5,17 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
-	"time"
 
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 )
 
-// Integer is a whole number of the protocol. A string may hold it too, for many languages have 53 bits for a
-// number of JSON.
+// Integer is a whole number of the protocol, of any 64 bits. A string may hold it too, for many languages have 53 bits
+// for a number of JSON.
 type Integer int64
 
 // UnmarshalJSON reads 7 and "7".
@@ -31,18 +29,6 @@ func (n *Integer) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Millis is a time in whole milliseconds, as the protocol and Java have it: any 64 bits.
-type Millis int64
-
-// UnmarshalJSON reads 7 and "7".
-func (m *Millis) UnmarshalJSON(data []byte) error { return (*Integer)(m).UnmarshalJSON(data) }
-
-// Duration is the time as Go has it: the longest there is, some 292 years, where it is longer.
-func (m Millis) Duration() time.Duration {
-	const most = math.MaxInt64 / int64(time.Millisecond)
-	return time.Duration(max(-most, min(most, int64(m)))) * time.Millisecond
-}
-
 // Args are the arguments of an op, as docs/protocol.md names them. What a request leaves out has the zero value.
 type Args struct {
 	// Redis is the URL of a server, for Connect.
@@ -56,7 +42,7 @@ type Args struct {
 	Value  []byte   `json:"-"`
 	Values [][]byte `json:"-"`
 	// Delay, Timeout and TTL are in milliseconds, whatever unit the request gave; At is in Unix milliseconds.
-	Delay, Timeout, TTL                                  Millis
+	Delay, Timeout, TTL                                  Integer
 	At, Limit, Max, Index, Database, Count, Subscription Integer
 	Queue, Name, From, To, Condition                     string
 	Queues                                               []string
@@ -86,12 +72,12 @@ func readArguments(line []byte) (a arguments, err error) {
 	if err := errors.Join(json.Unmarshal(line, &a.given), json.Unmarshal(line, &a)); err != nil {
 		return a, err
 	}
-	for _, time := range []*Millis{&a.Delay, &a.Timeout, &a.TTL} {
-		ms, err := program.Millis(int64(*time), a.Unit)
+	for _, n := range []*Integer{&a.Delay, &a.Timeout, &a.TTL} {
+		ms, err := program.Millis(int64(*n), a.Unit)
 		if err != nil {
 			return a, err
 		}
-		*time = Millis(ms)
+		*n = Integer(ms)
 	}
 	return a, nil
 }

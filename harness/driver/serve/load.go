@@ -64,7 +64,7 @@ var (
 )
 
 func (m measured[Q]) Offer(ctx context.Context, value []byte, delay time.Duration) error {
-	_, err := m.ops["dq.offer"](ctx, m.queue, Args{Value: value, Delay: Millis(delay.Milliseconds()), given: givenOffer})
+	_, err := m.ops["dq.offer"](ctx, m.queue, Args{Value: value, Delay: Integer(delay.Milliseconds()), given: givenOffer})
 	return err
 }
 

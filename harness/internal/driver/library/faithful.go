@@ -111,7 +111,7 @@ func offerOnce(ctx context.Context, client *dq.Client, now time.Time, release wi
 // passes reports whether an error, after which an offer is not queued, is one that time may cure.
 func passes(err error) bool {
 	var reply redis.Error
-	if errors.Is(err, dq.ErrUncertain) || errors.Is(err, dq.ErrClosed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, dq.ErrNegativeDelay) || errors.Is(err, dq.ErrUncertain) || errors.Is(err, dq.ErrClosed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	if !errors.As(err, &reply) {

@@ -184,7 +184,7 @@ func offer(ctx context.Context, q *queue, a serve.Args) (_ any, err error) {
 		err = offerOnce(ctx, q.client.Client, time.Now(), q.release, q.names, a.Value, int64(a.Delay))
 	}
 	if err != nil && !errors.Is(err, dq.ErrUncertain) {
-		err = driver.Refused(err)
+		err = fmt.Errorf("%w: %w", driver.ErrRefused, err)
 	}
 	return nil, err
 }
@@ -305,7 +305,7 @@ func (q *queue) words(line string, a serve.Args) (all []any, err error) {
 // conditions are the last argument of expire, which earlier releases have not.
 var conditions = map[string]string{"": "", "if-set": "XX", "if-not-set": "NX", "if-greater": "GT", "if-less": "LT"}
 
-func number[N ~int64](n N) string { return strconv.FormatInt(int64(n), 10) }
+func number(n serve.Integer) string { return strconv.FormatInt(int64(n), 10) }
 
 // script is an op that sends a script of the release.
 func script(as show, name wire.ScriptName, keys string, arguments ...string) op {
