@@ -112,7 +112,7 @@ func TestDialExplains(t *testing.T) {
 	tests := []struct{ name, url, want string }{
 		{"refused by the server", "redis://" + refusing, "NOPERM"},
 		{"a cluster", "redis+cluster://127.0.0.1:1", "address of one server"},
-		{"nobody there", "redis://127.0.0.1:1", "connecting to 127.0.0.1:1"},
+		{"nobody there", "redis://127.0.0.1:1", "expected a Redis at 127.0.0.1:1"},
 		{"silent", "redis://" + silent, "deadline exceeded"},
 	}
 	for _, tt := range tests {

@@ -26,31 +26,16 @@ const (
 type Address struct {
 	Topology Topology
 	TLS      bool
-	// Unix says that the one of Hosts is the path of a socket.
-	Unix  bool
-	Files Files
+	Unix     bool // the one of Hosts is the path of a socket
+	Files    Files
 	// Hosts are host:port of one server, of some nodes of a Cluster, or of sentinels; at least one.
 	Hosts    []string
 	Database int
+	Master   string // the name of the master that the sentinels watch
 
 	username, password string
-	master             string // sentinel: name of the watched master
 	sentinelPassword   string
-	trust              *tls.Config // what is in the Files, once they are read
-
-	// connections is the least size of a pool, and once has each command sent once; for single servers.
-	connections int
-	once        bool
-	protocol    int // of RESP; 0 for go-redis's own choice
-}
-
-// ParseAddress reads the address of a server. The error is a *SpecError.
-func ParseAddress(s string) (Address, error) {
-	spec, err := Parse(s)
-	if err == nil && spec.Kind != External {
-		err = &SpecError{Spec: Redact(s), Reason: "not the address of a server"}
-	}
-	return spec.Address, err
+	trust              *tls.Config // the contents of Files, once they are read
 }
 
 // parseAddress reads
@@ -62,36 +47,33 @@ func ParseAddress(s string) (Address, error) {
 // each of rediss with ?tls_ca=file&tls_cert=file&tls_key=file, and
 //
 //	unix://[user[:password]@]/path/of/redis.sock[?db=number]
-func parseAddress(s string) (Address, error) {
+func parseAddress(s string) (t Address, err error) {
 	scheme, rest, _ := strings.Cut(s, "://")
-	if scheme == "unix" {
-		return parseSocket(s)
-	}
-	t := Address{TLS: scheme == "rediss" || strings.HasPrefix(scheme, "rediss+")}
 	port := "6379"
-	switch scheme {
-	case "redis", "rediss":
-	case "redis+cluster", "rediss+cluster":
+	switch strings.Replace(scheme, "rediss", "redis", 1) {
+	case "unix":
+		return parseSocket(s)
+	case "redis":
+	case "redis+cluster":
 		t.Topology = Cluster
-	case "redis+sentinel", "rediss+sentinel":
+	case "redis+sentinel":
 		t.Topology, port = Sentinel, "26379"
 	default:
-		return t, fmt.Errorf("unknown scheme")
+		return t, errors.New("unknown scheme")
 	}
-	authority, tail := rest, ""
+	t.TLS = strings.HasPrefix(scheme, "rediss")
+	hosts, tail := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		authority, tail = rest[:i], rest[i:]
+		hosts, tail = rest[:i], rest[i:]
 	}
-	hosts := authority
-	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+	if i := strings.LastIndexByte(hosts, '@'); i >= 0 {
 		// Only the user information goes through net/url here: it does not accept a list of hosts.
-		u, err := url.Parse("redis://" + authority[:i+1] + "h")
+		u, err := url.Parse("redis://" + hosts[:i+1] + "h")
 		if err != nil {
-			return t, fmt.Errorf("user or password is not percent-encoded")
+			return t, errors.New("user or password is not percent-encoded")
 		}
-		t.username = u.User.Username()
-		t.password, _ = u.User.Password()
-		hosts = authority[i+1:]
+		t.user(u)
+		hosts = hosts[i+1:]
 	}
 	for h := range strings.SplitSeq(hosts, ",") {
 		addr, err := hostPort(h, port)
@@ -101,14 +83,18 @@ func parseAddress(s string) (Address, error) {
 		t.Hosts = append(t.Hosts, addr)
 	}
 	if t.Topology == Single && len(t.Hosts) > 1 {
-		return t, fmt.Errorf("several hosts need redis+cluster:// or redis+sentinel://")
+		return t, errors.New("several hosts need redis+cluster:// or redis+sentinel://")
 	}
 	return t, t.parsePath(tail)
 }
 
+func (t *Address) user(u *url.URL) {
+	t.username = u.User.Username()
+	t.password, _ = u.User.Password()
+}
+
 // parseSocket reads the address of a Unix socket.
-func parseSocket(s string) (Address, error) {
-	t := Address{Unix: true}
+func parseSocket(s string) (t Address, err error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
@@ -118,19 +104,17 @@ func parseSocket(s string) (Address, error) {
 	case u.Fragment != "" || strings.Contains(s, "#"):
 		return t, errors.New("a # in the path of a socket is %23")
 	}
-	t.username, t.Hosts = u.User.Username(), []string{u.Path}
-	t.password, _ = u.User.Password()
+	t.Unix, t.Hosts = true, []string{u.Path}
+	t.user(u)
 	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return t, errors.New("its parameters cannot be read")
-	}
-	for key, values := range query {
-		if key != "db" {
-			return t, errors.New("it has an unknown parameter, a socket has ?db=number alone")
-		}
-		if t.Database, err = strconv.Atoi(values[0]); err != nil || t.Database < 0 || len(values) > 1 {
+	if db := query["db"]; err == nil && db != nil {
+		if t.Database, err = strconv.Atoi(db[0]); err != nil || t.Database < 0 || len(db) > 1 {
 			return t, errors.New("the parameter db is not one number")
 		}
+		query.Del("db")
+	}
+	if err != nil || len(query) > 0 {
+		return t, errors.New("it has an unknown parameter, a socket has ?db=number alone")
 	}
 	return t, nil
 }
@@ -139,69 +123,54 @@ func parseSocket(s string) (Address, error) {
 func (t *Address) parsePath(tail string) error {
 	u, err := url.Parse(tail)
 	if err != nil {
-		return fmt.Errorf("the path cannot be read")
+		return errors.New("the path cannot be read")
 	}
-	var parts []string
-	if p := strings.Trim(u.Path, "/"); p != "" {
-		parts = strings.Split(p, "/")
-	}
-	if err := t.parseQuery(u.Query()); err != nil {
-		return err
-	}
-	if t.Topology == Sentinel {
-		if len(parts) == 0 {
-			return fmt.Errorf("the master's name is missing: redis+sentinel://host:26379/mymaster")
-		}
-		t.master, parts = parts[0], parts[1:]
-	}
-	if len(parts) == 0 {
-		return nil
-	}
-	if t.Topology == Cluster {
-		return fmt.Errorf("a cluster has no database numbers, path %q is too much", u.Path)
-	}
-	db, err := strconv.Atoi(parts[0])
-	if err != nil || db < 0 || len(parts) > 1 {
-		return fmt.Errorf("database %q is not a number", strings.Join(parts, "/"))
-	}
-	t.Database = db
-	return nil
-}
-
-func (t *Address) parseQuery(query url.Values) error {
-	t.Files = takeFiles(query)
+	query := u.Query()
+	t.Files.each(func(name string, file *string) { *file = query.Get(name); query.Del(name) })
 	if err := t.Files.check(t.TLS); err != nil {
 		return err
 	}
+	if t.Topology == Sentinel {
+		t.sentinelPassword = query.Get("sentinel_password")
+		query.Del("sentinel_password")
+	}
 	for key := range query {
-		switch {
-		case key == "sentinel_password" && t.Topology == Sentinel:
-			t.sentinelPassword = query.Get(key)
-		case key == "addr" || key == "master_name":
+		if key == "addr" || key == "master_name" {
 			return fmt.Errorf("the parameter %q is go-redis's: name all hosts before the path, and write redis+cluster://host,host or redis+sentinel://host,host/master", key)
-		default:
-			return errors.New("it has an unknown parameter") // which may be the end of a password with an & in it
 		}
+		return errors.New("it has an unknown parameter") // which may be the end of a password with an & in it
+	}
+	path := strings.Trim(u.Path, "/")
+	if t.Topology == Sentinel {
+		if t.Master, path, _ = strings.Cut(path, "/"); t.Master == "" {
+			return errors.New("the master's name is missing: redis+sentinel://host:26379/mymaster")
+		}
+	}
+	switch {
+	case path == "":
+		return nil
+	case t.Topology == Cluster:
+		return fmt.Errorf("a cluster has no database numbers, path %q is too much", u.Path)
+	}
+	if t.Database, err = strconv.Atoi(path); err != nil || t.Database < 0 {
+		return fmt.Errorf("database %q is not a number", path)
 	}
 	return nil
 }
 
 func hostPort(h, port string) (string, error) {
-	if h == "" {
-		return "", fmt.Errorf("the host is missing")
-	}
 	u := &url.URL{Host: h}
 	host := u.Hostname()
 	if p := u.Port(); p != "" {
 		port = p
 	} else if strings.HasSuffix(h, ":") || strings.Count(h, ":") == 1 {
-		return "", fmt.Errorf("the port is not a number")
+		return "", errors.New("the port is not a number")
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
 		return "", fmt.Errorf("port %q is not within 1-65535", port)
 	}
 	if host == "" {
-		return "", fmt.Errorf("the host is missing")
+		return "", errors.New("the host is missing")
 	}
 	if strings.HasPrefix(h, "[") {
 		if _, err := netip.ParseAddr(host); err != nil {
@@ -222,7 +191,11 @@ func (t Address) String() string {
 		u.Scheme = "rediss"
 	}
 	q := url.Values{}
-	t.Files.put(q)
+	t.Files.each(func(name string, file *string) {
+		if *file != "" {
+			q.Set(name, *file)
+		}
+	})
 	switch {
 	case t.Unix:
 		u = url.URL{Scheme: "unix", Path: t.Hosts[0]}
@@ -230,7 +203,7 @@ func (t Address) String() string {
 	case t.Topology == Cluster:
 		u.Scheme, u.Path = u.Scheme+"+cluster", ""
 	case t.Topology == Sentinel:
-		u.Scheme, u.Path = u.Scheme+"+sentinel", "/"+t.master+u.Path
+		u.Scheme, u.Path = u.Scheme+"+sentinel", "/"+t.Master+u.Path
 		if t.sentinelPassword != "" {
 			q.Set("sentinel_password", t.sentinelPassword)
 		}
@@ -242,52 +215,20 @@ func (t Address) String() string {
 	return u.String()
 }
 
-// Redacted is the address without passwords.
-func (t Address) Redacted() string { return hide(t.String()) }
-
 // Plain reports whether it is one server by TCP without TLS, before which a proxy can stand.
 func (t Address) Plain() bool { return t.Topology == Single && !t.TLS && !t.Unix }
 
 // At is one of the servers by itself, as the same user.
 func (t Address) At(host string) Address {
-	t.Topology, t.Hosts, t.master, t.sentinelPassword = Single, []string{host}, "", ""
+	t.Topology, t.Hosts, t.Master, t.sentinelPassword = Single, []string{host}, "", ""
 	return t
-}
-
-// Watched is the address with the name of the master that its sentinels watch.
-func (t Address) Watched(master string) Address {
-	t.master = master
-	return t
-}
-
-// WithFiles returns the address with the files in it that are not empty. The error is a *SpecError, also where the address
-// has any already.
-func (t Address) WithFiles(files Files) (Address, error) {
-	if t.Files != (Files{}) {
-		return t, &SpecError{Spec: t.Redacted(), Reason: "it names files for TLS already"}
-	}
-	if err := files.check(t.TLS); err != nil {
-		return t, &SpecError{Spec: t.Redacted(), Reason: err.Error()}
-	}
-	t.Files = files
-	return t, nil
 }
 
 // WithPassword returns the address with a password in it. The error is a *SpecError, also where the address has one already.
 func (t Address) WithPassword(password string) (Address, error) {
 	if t.password != "" {
-		return t, &SpecError{Spec: t.Redacted(), Reason: "it has a password already"}
+		return t, &SpecError{Spec: hide(t.String()), Reason: "it has a password already"}
 	}
 	t.password = password
 	return t, nil
-}
-
-// loaded is t with its files for TLS read.
-func (t Address) loaded() (Address, error) {
-	if t.Files == (Files{}) {
-		return t, nil
-	}
-	var err error
-	t.trust, err = t.Files.config()
-	return t, err
 }

@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
-
-	"github.com/dq-bench/dq-bench/internal/resp"
+	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // Conn is a client of one server, of a Cluster, or of the master behind sentinels. It is all that other rooms see of
@@ -64,10 +62,7 @@ func ConnectOnce(address string) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := options(t)
-	o.PoolSize, o.MinIdleConns, o.ConnMaxIdleTime, o.MaxRetries, o.Protocol = 1, 0, -1, -1, 2 // as the recordings have it
-	o.Dialer = t.boundedDialer()
-	return On(goredis.NewClient(o)), nil
+	return On(t.client(goredis.UniversalOptions{Protocol: 2, Dialer: t.dialer(), PoolSize: 1, ConnMaxIdleTime: -1, MaxRetries: -1})), nil
 }
 
 // ConnectMany is Connect with a pool of that many connections, or more. No command is sent again: an offer that is sent
@@ -77,8 +72,17 @@ func ConnectMany(address string, connections int) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.connections, t.once = connections, true
-	return t.connect(), nil
+	return On(t.client(goredis.UniversalOptions{Protocol: 2, Dialer: t.dialer(), PoolSize: connections, MaxRetries: -1})), nil
+}
+
+// NewClient returns go-redis's client for an address in the form that URL returns, for who gives it to dq. It connects
+// with the first command. The error is a *SpecError, or of a file for TLS.
+func NewClient(address string) (goredis.UniversalClient, error) {
+	t, err := loaded(address)
+	if err != nil {
+		return nil, err
+	}
+	return t.client(goredis.UniversalOptions{}), nil
 }
 
 func loaded(address string) (Address, error) {
@@ -87,6 +91,21 @@ func loaded(address string) (Address, error) {
 		return a, err
 	}
 	return a.loaded()
+}
+
+// client is go-redis's client for t. It has the options in o too.
+func (t Address) client(o goredis.UniversalOptions) goredis.UniversalClient {
+	o.Addrs, o.IsClusterMode, o.MasterName, o.SentinelPassword = t.Hosts, t.Topology == Cluster, t.Master, t.sentinelPassword
+	o.Username, o.Password, o.DB, o.TLSConfig = t.username, t.password, t.Database, t.tlsConfig()
+	o.DisableIdentity = true
+	o.ContextTimeoutEnabled = true // else a call to a server that stands still outlasts its context
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return goredis.NewUniversalClient(&o)
+}
+
+// dialer dials, bounded, as go-redis wants it.
+func (t Address) dialer() func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, _, addr string) (net.Conn, error) { return t.dial(ctx, addr, maxLine) }
 }
 
 // On is a Conn by a client that stays the caller's: to close either closes both. The replies that it reads are as large as
@@ -101,8 +120,7 @@ func On(client goredis.UniversalClient) Conn { // inlined, it would show the cli
 //
 //go:noinline
 func (t Address) connect() Conn {
-	t.protocol = 2
-	return On(newClient(t, t.boundedDialer()))
+	return On(t.client(goredis.UniversalOptions{Protocol: 2, Dialer: t.dialer()}))
 }
 
 type conn struct{ client goredis.UniversalClient }
@@ -323,76 +341,6 @@ func (s *Script) Run(ctx context.Context, c Conn, keys []string, args ...any) *g
 		reply = c.Do(ctx, call...)
 	}
 	return reply
-}
-
-// Dial connects to one server of an address and logs in: for MONITOR, and for who sends his own bytes. Behind sentinels it
-// is the master, of a Cluster the first node that answers. ctx bounds all of it.
-func Dial(ctx context.Context, address string) (net.Conn, error) {
-	t, err := loaded(address)
-	if err != nil {
-		return nil, err
-	}
-	addr := t.Hosts[0]
-	if t.Topology == Sentinel {
-		if addr, err = t.masterAddr(ctx); err != nil {
-			return nil, err
-		}
-	}
-	c, err := t.dial(ctx, addr)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to %s: %w", addr, err)
-	}
-	if err := t.login(ctx, c); err != nil {
-		c.Close()
-		return nil, fmt.Errorf("connecting to %s: %w", addr, err)
-	}
-	return c, nil
-}
-
-// login sends AUTH and SELECT where the address asks for them.
-func (t Address) login(ctx context.Context, c net.Conn) error {
-	if deadline, ok := ctx.Deadline(); ok {
-		c.SetDeadline(deadline)
-		defer c.SetDeadline(time.Time{})
-	}
-	var calls [][]string
-	switch {
-	case t.username != "":
-		calls = append(calls, []string{"AUTH", t.username, t.password})
-	case t.password != "":
-		calls = append(calls, []string{"AUTH", t.password})
-	}
-	if t.Database != 0 {
-		calls = append(calls, []string{"SELECT", strconv.Itoa(t.Database)})
-	}
-	for _, call := range calls {
-		if _, err := c.Write(resp.AppendCommand(nil, call...)); err != nil {
-			return err
-		}
-		answer, err := readLine(c)
-		if err != nil {
-			return err
-		}
-		if answer != "+OK" {
-			return fmt.Errorf("%s: the server answered %.200q", call[0], answer)
-		}
-	}
-	return nil
-}
-
-// readLine reads byte by byte, so that nothing behind the line is lost.
-func readLine(c net.Conn) (string, error) {
-	var line strings.Builder
-	for b := make([]byte, 1); line.Len() < 1000; {
-		if _, err := c.Read(b); err != nil {
-			return "", err
-		}
-		if b[0] == '\n' {
-			break
-		}
-		line.WriteByte(b[0])
-	}
-	return strings.TrimSuffix(line.String(), "\r"), nil
 }
 
 // Page reads the reply to a SCAN or one of its kin: elements, and the cursor of the next call, "0" after the last one.

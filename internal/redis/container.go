@@ -30,50 +30,29 @@ const (
 	containerTimeout = 30 * time.Second
 )
 
-// briefError has a long form for the command that asked for just this, and a
-// short one for the notice of auto.
-type briefError struct {
-	error
-	brief string
-}
-
-func (e *briefError) Unwrap() error { return e.error }
-
-// Brief is the short form.
-func (e *briefError) Brief() string { return e.brief }
-
 func startContainer(ctx context.Context, image string) (*Server, error) {
 	if image == "" {
 		image = DefaultImage
 	}
 	provider, err := dockerProvider(ctx)
 	if err != nil {
-		return nil, &briefError{
-			fmt.Errorf("expected a Docker daemon for container %s, none answers: %w: start one, or choose another --redis", image, &oneLine{err}),
-			"no Docker daemon here",
-		}
+		err = fmt.Errorf("expected a Docker daemon for container %s, none answers: %w: start one, or choose another --redis", image, &oneLine{err})
+		return nil, &briefError{err, "no Docker daemon here"}
 	}
 	defer provider.Close()
 	if err := haveImage(ctx, provider.Client(), image); err != nil {
-		return nil, &briefError{
-			fmt.Errorf("expected image %s here or from its registry, the pull failed: %w: check the name, or build it with docker/build-local.sh", image, &oneLine{err}),
-			"no image " + image + " here, and it cannot be pulled",
-		}
+		err = fmt.Errorf("expected image %s here or from its registry, the pull failed: %w: check the name, or build it with docker/build-local.sh", image, &oneLine{err})
+		return nil, &briefError{err, "no image " + image + " here, and it cannot be pulled"}
 	}
 	s, err := runContainer(ctx, image)
-	if err != nil && strings.Contains(err.Error(), "reaper") {
-		return nil, &briefError{
-			fmt.Errorf("container %s does not serve, testcontainers' reaper image cannot be had: %w: pull it or set TESTCONTAINERS_RYUK_DISABLED=true", image, err),
-			"no reaper image for containers here (TESTCONTAINERS_RYUK_DISABLED=true does without)",
-		}
+	switch {
+	case err == nil:
+		return s, nil
+	case strings.Contains(err.Error(), "reaper"):
+		err = fmt.Errorf("container %s does not serve, testcontainers' reaper image cannot be had: %w: pull it or set TESTCONTAINERS_RYUK_DISABLED=true", image, err)
+		return nil, &briefError{err, "no reaper image for containers here (TESTCONTAINERS_RYUK_DISABLED=true does without)"}
 	}
-	if err != nil {
-		return nil, &briefError{
-			fmt.Errorf("container %s does not serve: %w", image, err),
-			"container " + image + " does not serve: " + (&oneLine{err}).Error(),
-		}
-	}
-	return s, nil
+	return nil, &briefError{fmt.Errorf("container %s does not serve: %w", image, err), "container " + image + " does not serve: " + (&oneLine{err}).Error()}
 }
 
 // hush keeps testcontainers from writing its banner to stderr between our own lines.
@@ -186,10 +165,7 @@ func runContainer(ctx context.Context, image string) (*Server, error) {
 		return nil, errors.Join(&oneLine{err}, s.Close())
 	}
 	s.address.Hosts = []string{s.Addr}
-	if err := s.identify(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+	return identified(ctx, s)
 }
 
 // removed bounds the removal of a container, which takes no context.

@@ -13,13 +13,12 @@ import (
 // errClosed is what a Node answers once its Server is closed.
 var errClosed = errors.New("the server is closed")
 
-// Node is one server program that we started: something to kill, pause and
-// start again. Its methods may be called from any goroutine, one after the other.
+// Node is one server program that we started: something to kill, pause and start again. Its methods may be called from any
+// goroutine, one after the other.
 type Node struct {
 	// Addr is host:port, the same after a restart.
 	Addr string
-	// Dir is the folder of its files, an append-only file for one. It outlives a
-	// kill and goes with Server.Close.
+	// Dir is the folder of its files, an append-only file for one. It outlives a kill and goes with Server.Close.
 	Dir string
 
 	command []string
@@ -46,25 +45,19 @@ func (n *Node) String() string { return n.Addr }
 func (n *Node) Running() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.alive() && !n.paused
-}
-
-// alive needs mu.
-func (n *Node) alive() bool {
 	select {
 	case <-n.process.done:
 		return false
 	default:
-		return true
+		return !n.paused
 	}
 }
 
 // URL is the address of this one process, whatever its role in a set, as Server.URL is.
 func (n *Node) URL() string { return n.address.String() }
 
-// Kill ends the program as kill -9 does, and returns when it has ended: its
-// connections are then gone and its port refuses. Port and folder stay for
-// Restart. To kill what has ended already is no error. It returns within 5 s.
+// Kill ends the program as kill -9 does, and returns when it has ended: its connections are then gone and its port refuses.
+// Port and folder stay for Restart. To kill what has ended already is no error. It returns within 5 s.
 func (n *Node) Kill() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -72,11 +65,9 @@ func (n *Node) Kill() error {
 	return n.process.kill()
 }
 
-// Restart starts the program again, after a kill if it runs still: same port,
-// same folder, same arguments. It returns when the program has loaded its files
-// and accepts connections; as a member of a set it may need longer to serve.
-// The start is bounded by ctx and by 10 s. While somebody else holds the port
-// it tries again.
+// Restart starts the program again, after a kill if it runs still: same port, same folder, same arguments. It returns when
+// the program has loaded its files and accepts connections; as a member of a set it may need longer to serve. The start is
+// bounded by ctx and by 10 s. While another process holds the port it tries again.
 func (n *Node) Restart(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -92,7 +83,7 @@ func (n *Node) Restart(ctx context.Context) error {
 	// The port may be in the hands of a client whose own port the kernel chose just there.
 	var p *process
 	var failed error
-	err := until(ctx, "its port is free again", func(ctx context.Context) (bool, error) {
+	err := until(ctx, "its port is free again", func() (bool, error) {
 		p, failed = run(ctx, n.command, n.Dir, n.ready)
 		return !errors.Is(failed, errPortTaken), failed
 	})
@@ -103,45 +94,31 @@ func (n *Node) Restart(ctx context.Context) error {
 	return nil
 }
 
-// Pause stops the program as SIGSTOP does, and returns when it stands still:
-// its connections stay open, and new ones are made by the kernel, but nothing
-// answers. Resume ends it, and so do Kill, Restart and Server.Close. It
-// returns within 5 s; the error is errors.ErrUnsupported on Windows.
+// Pause stops the program as SIGSTOP does, and returns when it stands still: its connections stay open, and new ones are
+// made by the kernel, but nothing answers. Resume ends it, and so do Kill, Restart and Server.Close. It returns within 5 s;
+// Windows has no such signal.
 func (n *Node) Pause() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if err := n.signal(pauseSignal); err != nil {
-		return fmt.Errorf("pause of %s: %w", n.Addr, err)
-	}
-	n.paused = true
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
-	return until(ctx, n.Addr+" stands still", func(context.Context) (bool, error) {
-		return standsStill(n.process.cmd.Process.Pid)
+	return n.signal(pauseSignal, true, func(pid int) error {
+		return until(ctx, n.Addr+" stands still", func() (bool, error) { return standsStill(pid) })
 	})
 }
 
 // Resume lets a paused program go on; one that is not paused is left alone.
-func (n *Node) Resume() error {
+func (n *Node) Resume() error { return n.signal(resumeSignal, false, func(int) error { return nil }) }
+
+func (n *Node) signal(sig os.Signal, pauses bool, obeyed func(pid int) error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if err := n.signal(resumeSignal); err != nil {
-		return fmt.Errorf("resume of %s: %w", n.Addr, err)
-	}
-	n.paused = false
-	return nil
-}
-
-// signal needs mu.
-func (n *Node) signal(sig os.Signal) error {
-	switch {
-	case n.closed:
+	if n.closed {
 		return errClosed
-	case sig == nil:
-		return errors.ErrUnsupported
-	default:
-		return n.process.cmd.Process.Signal(sig)
 	}
+	if err := n.process.cmd.Process.Signal(sig); err != nil {
+		return fmt.Errorf("%v of %s: %w", sig, n.Addr, err)
+	}
+	n.paused = pauses
+	return obeyed(n.process.cmd.Process.Pid)
 }
 
 // close kills the program and removes its folder.
@@ -152,25 +129,31 @@ func (n *Node) close() error {
 	return errors.Join(n.process.kill(), os.RemoveAll(n.Dir))
 }
 
-// Alone is the node as a Server by itself, whatever its part in a set, whose clients begin in a
-// database. To close it does nothing.
-func (n *Node) Alone(ctx context.Context, database int) (*Server, error) {
-	s := &Server{Addr: n.Addr, How: "process " + n.command[0], PID: n.PID(), address: n.address, nodes: []*Node{n}}
+// server is the node as a Server, known by its log.
+func (n *Node) server() *Server {
+	return &Server{
+		Addr: n.Addr, How: "process " + n.command[0], PID: n.PID(), Product: n.process.name, Version: n.process.version,
+		address: n.address, nodes: []*Node{n},
+	}
+}
+
+// Alone is the node as a Server by itself, whatever its part in a set, whose clients begin in a database. To close it does
+// nothing.
+func (n *Node) Alone(database int) *Server {
+	s := n.server()
 	s.address.Database = database
-	return s, s.identify(ctx)
+	return s
 }
 
 // until asks again, every 20 ms, until what holds or ctx ends; these servers announce no such event.
-func until(ctx context.Context, what string, holds func(context.Context) (bool, error)) error {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
+func until(ctx context.Context, what string, holds func() (bool, error)) error {
 	for {
-		ok, err := holds(ctx)
+		ok, err := holds()
 		if ok {
 			return nil
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
 			return fmt.Errorf("waited until %s: %w", what, errors.Join(ctx.Err(), err))
 		}

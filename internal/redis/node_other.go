@@ -2,9 +2,7 @@
 
 package redis
 
-import "os"
+import "syscall"
 
-// No signals stop and continue a process here.
-var pauseSignal, resumeSignal os.Signal
-
-func standsStill(int) (bool, error) { return false, nil }
+// No signals stop and continue a process here: to send one is an error.
+const pauseSignal, resumeSignal = syscall.Signal(19), syscall.Signal(18)

@@ -18,8 +18,7 @@ func TestANodeAloneIsASingleServer(t *testing.T) {
 	t.Parallel()
 	set := redistest.Sentinel(t, 1)
 	n := set.Nodes()[0]
-	s, err := n.Alone(t.Context(), 3)
-	require.NoError(t, err)
+	s := n.Alone(3)
 	require.Equal(t, "redis://"+n.Addr+"/3", s.URL())
 	require.Equal(t, set.Version, s.Version)
 	require.NoError(t, s.Close())
@@ -95,9 +94,6 @@ func TestProcessArguments(t *testing.T) {
 	defer app.Close()
 	require.NoError(t, app.Ping(t.Context()).Err())
 
-	for _, args := range [][]string{{"--port", "1"}, {"--no-such-thing", "1"}} {
-		_, err := redis.StartProcess(t.Context(), "", args...)
-		require.ErrorContains(t, err, args[0][2:])
-		t.Log(err)
-	}
+	_, err := redis.StartProcess(t.Context(), "", "--no-such-thing", "1")
+	require.ErrorContains(t, err, "no-such-thing")
 }

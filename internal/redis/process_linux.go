@@ -1,15 +1,17 @@
 package redis
 
 import (
+	"bytes"
+	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
 	"sync"
 	"syscall"
 )
 
-// starter runs functions on one OS thread that lives as long as this process.
-// Linux delivers the parent-death signal when the thread that forked ends, not
-// the process, and Go ends idle threads as it likes.
+// starter runs functions on one OS thread that lives as long as this process. Linux delivers the parent-death signal when the
+// thread that forked ends, not the process, and Go ends idle threads as it likes.
 var starter = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go runOnThread(work)
@@ -30,4 +32,11 @@ func startTied(cmd *exec.Cmd) error {
 	done := make(chan error, 1)
 	starter() <- func() { done <- cmd.Start() }
 	return <-done
+}
+
+// standsStill reports whether the kernel has stopped a process that was asked to: a signal sent is not yet obeyed.
+func standsStill(pid int) (bool, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	// "pid (name) state …", and the name may hold anything.
+	return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" T ")), err
 }

@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -127,6 +130,10 @@ func TestExternalRefusals(t *testing.T) {
 	require.NoError(t, c.Close())
 	open := process(t)
 
+	acl := filepath.Join(t.TempDir(), "users.acl")
+	require.NoError(t, os.WriteFile(acl, []byte("user default off\nuser app on >pw ~* &* +@all\n"), 0o600))
+	users := redistest.Process(t, "--aclfile", acl)
+
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
 	tlsWeb := httptest.NewTLSServer(http.NotFoundHandler())
@@ -138,21 +145,25 @@ func TestExternalRefusals(t *testing.T) {
 	const closed = "127.0.0.1:1"
 
 	for name, tc := range map[string]struct{ url, want string }{
-		"refused":           {"redis://" + closed, "nothing listens there"},
-		"no such host":      {"redis://dq-bench.invalid", "the host name does not resolve"},
-		"wrong password":    {"redis://:wr0ng@" + own.Addr, "refuses the user or password"},
-		"wrong user":        {"redis://u:wr0ng@" + own.Addr, "refuses the user or password"},
-		"no password given": {"redis://" + own.Addr, "it wants a password"},
-		"no such database":  {"redis://" + open.Addr + "/999", "no database of that number"},
-		"TLS to plain":      {"rediss://" + open.Addr, "redis:// if it speaks no TLS"},
-		"plain to TLS":      {"redis://:wr0ng@" + tlsWeb.Listener.Addr().String(), "rediss:// if it speaks TLS"},
-		"untrusted TLS":     {"rediss://" + tlsWeb.Listener.Addr().String(), "certificate is not trusted"},
-		"a web server":      {"redis://" + web.Listener.Addr().String(), "no Redis"},
-		"mute":              {"redis://" + mute.Addr().String(), "no answer within"},
-		"no cluster":        {"redis+cluster://" + closed, "nothing listens there"},
-		"no sentinel":       {"redis+sentinel://" + closed + "/m", "nothing listens there"},
-		"not a sentinel":    {"redis+sentinel://" + open.Addr + "/m", "that is no sentinel"},
-		"not a cluster":     {"redis+cluster://" + open.Addr, "found a Redis in standalone mode: use redis:// instead of redis+cluster://"},
+		"refused":            {"redis://" + closed, "nothing listens there"},
+		"no such host":       {"redis://dq-bench.invalid", "the host name does not resolve"},
+		"wrong password":     {"redis://:wr0ng@" + own.Addr, `refuses the user "default" with this password`},
+		"wrong user":         {"redis://u:wr0ng@" + own.Addr, `refuses the user "u" with this password`},
+		"no password given":  {"redis://" + own.Addr, "it wants a password"},
+		"no user given":      {"redis://" + users.Addr, "another user with a password"},
+		"user is off":        {"redis://:wr0ng@" + users.Addr, `the user "default" with this password, or that user is off`},
+		"only +OK":           {"redis://:wr0ng@" + fake(t, "+OK\r\n"), "its INFO names no version"},
+		"a line without end": {"redis://" + fake(t, "+"+strings.Repeat("x", 1<<20)), "that is no Redis answer"},
+		"no such database":   {"redis://" + open.Addr + "/999", "no database of that number"},
+		"TLS to plain":       {"rediss://" + open.Addr, "redis:// if it speaks no TLS"},
+		"plain to TLS":       {"redis://:wr0ng@" + tlsWeb.Listener.Addr().String(), "rediss:// if it speaks TLS"},
+		"untrusted TLS":      {"rediss://" + tlsWeb.Listener.Addr().String(), "certificate is not trusted"},
+		"a web server":       {"redis://" + web.Listener.Addr().String(), "no Redis"},
+		"mute":               {"redis://" + mute.Addr().String(), "no answer within"},
+		"no cluster":         {"redis+cluster://" + closed, "nothing listens there"},
+		"no sentinel":        {"redis+sentinel://" + closed + "/m", "nothing listens there"},
+		"not a sentinel":     {"redis+sentinel://" + open.Addr + "/m", "that is no sentinel"},
+		"not a cluster":      {"redis+cluster://" + open.Addr, "found a Redis in standalone mode: use redis:// instead of redis+cluster://"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -160,16 +171,55 @@ func TestExternalRefusals(t *testing.T) {
 			defer cancel()
 			_, err := redis.Start(ctx, tc.url, nil)
 			require.ErrorContains(t, err, tc.want)
+			require.ErrorContains(t, err, "expected a ")
 			require.NotContains(t, err.Error(), "wr0ng")
 			require.NotContains(t, err.Error(), "\n")
 			t.Log(err)
 		})
 	}
-	t.Run("right password", func(t *testing.T) {
-		s, err := redis.Start(t.Context(), "redis://:s3cret@"+own.Addr, nil)
+	for name, url := range map[string]string{"right password": "redis://:s3cret@" + own.Addr, "needless password": "redis://:s3cret@" + open.Addr, "user": "redis://app:pw@" + users.Addr} {
+		t.Run(name, func(t *testing.T) {
+			s, err := redis.Start(t.Context(), url, nil)
+			require.NoError(t, err)
+			require.NotContains(t, s.String(), "s3cret")
+			c, err := redis.Dial(t.Context(), url)
+			require.NoError(t, err)
+			require.NoError(t, c.Close())
+			require.NoError(t, s.Conn().Do(t.Context(), "PING").Err())
+		})
+	}
+	t.Run("a dead node of a cluster", func(t *testing.T) {
+		node := redistest.Process(t, "--cluster-enabled", "yes")
+		s, err := redis.Start(t.Context(), "redis+cluster://"+closed+","+node.Addr, nil)
 		require.NoError(t, err)
-		require.NotContains(t, s.String(), "s3cret")
+		require.Equal(t, node.Addr, s.Addr, "the node that answered is named")
 	})
+}
+
+// fake is a server that answers each read with the same bytes.
+func fake(t *testing.T, answer string) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				for buf := make([]byte, 1000); ; {
+					if _, err := c.Read(buf); err != nil {
+						return
+					}
+					_, _ = io.WriteString(c, answer)
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
 }
 
 // autoEnv marks the run of a test in a process of its own: testcontainers looks

@@ -50,7 +50,7 @@ func (s *SentinelSet) start(ctx context.Context, path string, replicas, sentinel
 	if err != nil {
 		return err
 	}
-	address.Topology, address.Hosts = redis.Sentinel, nil
+	address.Topology, address.Hosts, address.Master = redis.Sentinel, nil, masterName
 	for range sentinels {
 		lines := []string{
 			fmt.Sprintf("sentinel monitor %s %s %s %d", masterName, host, port, sentinels/2+1),
@@ -76,7 +76,7 @@ func (s *SentinelSet) start(ctx context.Context, path string, replicas, sentinel
 	if err := s.Settle(ctx); err != nil {
 		return err
 	}
-	return s.form(ctx, "sentinel set", address.Watched(masterName).String(), s.data)
+	return s.form(ctx, "sentinel set", address.String(), s.data)
 }
 
 // Sentinels are the sentinels' processes, in the order of their start.

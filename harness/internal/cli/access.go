@@ -17,8 +17,8 @@ import (
 const (
 	// localRedis is the default address of the commands for running servers.
 	localRedis = "redis://127.0.0.1:6379"
-	// addressOnly annotates a flag whose twin must not name a server to start.
-	addressOnly  = "address only"
+	// ignoredKinds annotates --redis with the kinds of server that its twin may not name.
+	ignoredKinds = "ignored kinds"
 	passwordFlag = "redis-password-file"
 	// maxPassword bounds a file with a password, in bytes.
 	maxPassword = 4 << 10
@@ -27,7 +27,7 @@ const (
 // liveServerVar is --redis of the commands that look at queues which exist.
 func liveServerVar(f flagSet, address *string) {
 	f.str(address, "redis", localRedis)
-	_ = f.SetAnnotation("redis", addressOnly, []string{}) // fails only without such a flag
+	_ = f.SetAnnotation("redis", ignoredKinds, []string{"auto", "container", "process", "embedded"}) // fails only without such a flag
 }
 
 // allOf reports whether all queues are asked for. Named queues override --all as a default.
@@ -46,7 +46,6 @@ func checkLiveServer(address string) error {
 // startLive connects to a server that runs. A node of a cluster is refused: other nodes have queues too, and nothing
 // would tell.
 func startLive(ctx context.Context, address string) (*redis.Server, error) {
-	redis.Silence()
 	srv, err := redis.Start(ctx, address, nil)
 	if err != nil || srv.Cluster() {
 		return srv, err

@@ -15,7 +15,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
-	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
 func newAgentCmd() *cobra.Command {
@@ -40,7 +39,6 @@ Exit codes: 1 no load is run there; 2 wrong usage.`,
 			if _, _, err := net.SplitHostPort(join); err != nil && !strings.Contains(join, "://") {
 				return usageError(fmt.Errorf("--join %s: expected HOST:PORT", join))
 			}
-			redis.Silence()
 			return beAgent(cmd.Context(), join, token, cmd.ErrOrStderr())
 		},
 	}

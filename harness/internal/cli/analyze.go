@@ -137,6 +137,10 @@ func runAnalyze(cmd *cobra.Command, f *analyzeFlags, args []string) error {
 }
 
 func listen(ctx context.Context, reader *analysis.Reader, f *analyzeFlags) error {
+	// A user that may run nothing but MONITOR is not kept from it.
+	if _, err := redis.Start(ctx, f.redis, nil); err != nil && !strings.Contains(err.Error(), "NOPERM") {
+		return err
+	}
 	conn, err := monitor.Dial(ctx, f.redis)
 	if err != nil {
 		return err

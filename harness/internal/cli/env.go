@@ -29,7 +29,7 @@ func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool), stde
 			return
 		}
 		value, _ := lookup(envName(f.Name))
-		if value == "" || f.Annotations[addressOnly] != nil && ignored(value, stderr) {
+		if value == "" || ignored(f, value, stderr) {
 			return
 		}
 		if err := f.Value.Set(value); err != nil {
@@ -39,12 +39,17 @@ func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool), stde
 	return firstErr
 }
 
-// ignored reports, also to the user, whether DQ_REDIS names a server to start, which a command for running servers ignores.
-func ignored(server string, stderr io.Writer) bool {
-	if spec, err := redis.Parse(server); err != nil || spec.Kind == redis.External {
+// ignored reports, also to the user, whether DQ_REDIS names a kind of server that the command does not take.
+func ignored(f *pflag.Flag, server string, stderr io.Writer) bool {
+	spec, err := redis.Parse(server)
+	if err != nil || !slices.Contains(f.Annotations[ignoredKinds], string(spec.Kind)) {
 		return false
 	}
-	fmt.Fprintf(stderr, "dq-bench: DQ_REDIS=%s is ignored: this command starts no server, it uses %s\n", server, localRedis)
+	why := "this command starts no server"
+	if f.DefValue != localRedis {
+		why = "this command needs a real Redis"
+	}
+	fmt.Fprintf(stderr, "dq-bench: DQ_REDIS=%s is ignored: %s, it uses %s\n", server, why, f.DefValue)
 	return true
 }
 

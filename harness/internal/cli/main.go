@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -45,6 +46,7 @@ func failure(err error) error { return &exitError{exitFailed, err} }
 func Execute(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := interruptible(context.Background())
 	defer stop()
+	redis.Silence() // commands say themselves what failed
 	root := newRootCmd()
 	root.SetArgs(args)
 	root.SetIn(in)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
@@ -232,6 +233,17 @@ func TestEnvironmentTwins(t *testing.T) {
 	}
 	require.Equal(t, strings.Repeat(localRedis+" ", 4)+"redis://10.0.0.5:6379 ", address.String())
 	require.Equal(t, 4, strings.Count(notices.String(), "is ignored: this command starts no server"))
+
+	var verify conformanceFlags
+	cmd := &cobra.Command{}
+	verify.register(cmd)
+	for redis, want := range map[string]string{"embedded": "auto", "process": "process", "container": "container"} {
+		env["DQ_REDIS"] = redis
+		verify.redis = "auto"
+		require.NoError(t, flagsFromEnv(cmd.Flags(), lookup, &notices))
+		require.Equal(t, want, verify.redis)
+	}
+	require.Equal(t, 1, strings.Count(notices.String(), "is ignored: this command needs a real Redis, it uses auto"))
 
 	env["DQ_PAYLOAD_SIZE"] = "many"
 	flags = pflag.NewFlagSet("x", pflag.ContinueOnError)

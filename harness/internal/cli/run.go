@@ -313,7 +313,6 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, closePage()) }()
-	redis.Silence()
 	if err := r.all(ctx); err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ func (f *conformanceFlags) register(cmd *cobra.Command) {
 	flags.str(&f.run, "run", "")
 	flags.str(&f.redis, "redis", "auto")
 	flags.more("redis", ", or auto, process[:PATH], container[:IMAGE]")
+	_ = flags.SetAnnotation("redis", ignoredKinds, []string{"embedded"})
 	flags.num(&f.most, "max-failures", 10)
 	flags.yes(&f.verbose, "verbose")
 }

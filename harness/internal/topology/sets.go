@@ -78,7 +78,7 @@ func watched(ctx context.Context, path string) (*Topology, error) {
 			if err != nil {
 				return nil, err
 			}
-			return n.Alone(ctx, 0)
+			return n.Alone(0), nil
 		},
 		Faults: []Fault{
 			{"fail-over", "SENTINEL FAILOVER: the old master takes writes until the sentinels have it replicate", Unreplicated, func(ctx context.Context) error {
@@ -143,7 +143,7 @@ func clustered(ctx context.Context, path string) (*Topology, error) {
 			if err != nil {
 				return nil, err
 			}
-			return n.Alone(ctx, 0)
+			return n.Alone(0), nil
 		},
 		Faults: []Fault{
 			{"fail-over", "CLUSTER FAILOVER of the master that has the queue", Nothing, func(ctx context.Context) error {

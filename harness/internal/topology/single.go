@@ -35,7 +35,7 @@ func alone(ctx context.Context, path string, options goredis.Options, args ...st
 		Product: s.Product, Version: s.Version, kept: "kept", closers: []func() error{s.Close},
 		dial: func() goredis.UniversalClient { o := options; return goredis.NewClient(&o) },
 		nodeOf: func(ctx context.Context, _ string) (*redis.Server, error) {
-			return n.Alone(ctx, options.DB)
+			return n.Alone(options.DB), nil
 		},
 		Faults: []Fault{{
 			Name: "kill", About: fmt.Sprintf("kill -9, and started again %s later, with its append-only file", downFor),
@@ -97,11 +97,8 @@ func secured(ctx context.Context, path string) (*Topology, error) {
 		if err != nil {
 			return nil, err
 		}
-		files := redis.Files{CA: filepath.Join(folder, caFile), Cert: filepath.Join(folder, clientFile), Key: filepath.Join(folder, clientKeyFile)}
 		address, err := redis.ParseAddress("rediss://" + addr)
-		if err == nil {
-			address, err = address.WithFiles(files)
-		}
+		address.Files = redis.Files{CA: filepath.Join(folder, caFile), Cert: filepath.Join(folder, clientFile), Key: filepath.Join(folder, clientKeyFile)}
 		t.Address = address.String()
 		return t, err
 	})
