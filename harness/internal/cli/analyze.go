@@ -92,6 +92,7 @@ of 27 µs (Redis 7.0.15, 2 busy cores). Exit code 99: an anomaly.`,
 	flags := flagsOf(cmd)
 	flags.yes(&f.asJSON, "json")
 	flags.reported(&f.reports)
+	flags.str(&f.where, "where", "")
 	flags.yes(&f.redact, "redact")
 	liveServerVar(flags, &f.redis)
 	flags.span(&f.duration, "for", 30*time.Second)

@@ -192,16 +192,15 @@ func (d decoding) byJava(cmd *cobra.Command, data []byte) (v decodedValue, err e
 
 func newCodecTypesCmd() *cobra.Command {
 	var java javaFlags
-	var pkg string
 	cmd := &cobra.Command{
 		Use:   "types CLASS... --classpath app.jar",
 		Short: "Write Go types for classes of an application",
 		Long: `Writes Go source with a struct for each class, for its super classes and for the classes of its fields, with
 the tags of package dq/codec/java and the list of classes that its codecs take. A class with type
-parameters has a Go type for each use. A field without a Go type is an any.
+parameters has a Go type for each use. A field without a Go type is an any. The package is called messages.
 
 Java reads the classes: see 'dq-bench codec decode --help' about Java 17 and DQ_JAVA.`,
-		Example: `  dq-bench codec types com.acme.Order --classpath app.jar --package orders > orders/types.go`,
+		Example: `  dq-bench codec types com.acme.Order --classpath app.jar > messages/types.go`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, classes []string) error {
 			if !java.given() {
@@ -212,7 +211,7 @@ Java reads the classes: see 'dq-bench codec decode --help' about Java 17 and DQ_
 				return err
 			}
 			defer client.Close()
-			replies, err := client.Do(cmd.Context(), values.Request{"verb": "gotypes", "class": strings.Join(classes, " "), "package": pkg})
+			replies, err := client.Do(cmd.Context(), values.Request{"verb": "gotypes", "class": strings.Join(classes, " "), "package": "messages"})
 			if err == nil {
 				err = replies[0].Err()
 			}
@@ -227,8 +226,6 @@ Java reads the classes: see 'dq-bench codec decode --help' about Java 17 and DQ_
 			return err
 		},
 	}
-	flags := flagsOf(cmd)
-	flags.list(&java.classPath, "classpath")
-	flags.str(&pkg, "package", "messages")
+	flagsOf(cmd).list(&java.classPath, "classpath")
 	return cmd
 }
