@@ -460,6 +460,8 @@ func (c *collector) stands() (s standing) {
 
 // keepHeld notes a message that is still held at the end.
 func (c *collector) keepHeld(index uint32, due, now int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if i := int64(index); i < c.n && c.state[i]&handed != 0 {
 		c.state[i] |= held
 		if due > now {

@@ -12,7 +12,7 @@ func TestCPUTimesReadsProcStat(t *testing.T) {
 	require.Equal(t, cpuTimes{total: 630, idle: 405, steal: 80}, before)
 	after, ok := parseCPUTimes("cpu  110 2 30 410 5 6 7 95 9 1\n")
 	require.True(t, ok)
-	require.Equal(t, cpuTimes{total: 35, idle: 10, steal: 15}, after.minus(before))
+	require.Equal(t, cpuTimes{total: 35, idle: 10, steal: 15}, after.since(before))
 }
 
 // A kernel that tells less, or something else, tells nothing.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -19,8 +20,19 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// prepare has the agents of all members made ready, those that join later too: no build, and no
-// start of a program, may fall into the measurement.
+// link is the way to an agent: a *program.Link, or one in this process.
+type link interface {
+	Call(ctx context.Context, op string, params any) (json.RawMessage, error)
+	CallEvents(ctx context.Context, op string, params any, onEvent func(program.Event)) (json.RawMessage, error)
+	Introduction() program.Hello
+	Ended() <-chan struct{}
+	Failure() error
+	Kill()
+	io.Closer
+}
+
+// prepare has the agents of all members made ready, also of members that join later: no build, and no start of a program, may
+// fall into the measurement.
 func (e *engine) prepare(ctx context.Context) error {
 	told := map[string]bool{"": true}
 	for i, m := range e.members {
@@ -30,19 +42,20 @@ func (e *engine) prepare(ctx context.Context) error {
 			e.Notice(text)
 			e.note("%s", text)
 		}
-		var err error
-		switch name := m.driver.Identity().String(); {
+		name, own := m.driver.Identity().String(), m.Kill || m.clock != nil
+		switch m.link = e.links[name]; {
 		case len(e.Agents) > 0:
 			m.link = e.Agents[i]
-		case m.Kill || m.clock != nil || e.links[name] == nil:
-			if m.link, err = e.connect(ctx, m, named); err == nil && !m.Kill && m.clock == nil {
-				e.links[name] = m.link
-			}
+		case m.link != nil && !own:
+			m.shared = true
 		default:
-			m.link, m.shared = e.links[name], true
-		}
-		if err != nil {
-			return fmt.Errorf("open driver %s: %w", m.driver.Identity(), err)
+			made, err := e.connect(ctx, m, own)
+			if err != nil {
+				return fmt.Errorf("open driver %s: %w", m.driver.Identity(), err)
+			}
+			if m.link = made; !own {
+				e.links[name] = made
+			}
 		}
 		if err := m.able(); err != nil {
 			return err
@@ -51,31 +64,37 @@ func (e *engine) prepare(ctx context.Context) error {
 	return nil
 }
 
-// connect starts the agent of a member.
-func (e *engine) connect(ctx context.Context, m *member, named spec.Program) (link, error) {
+// connect starts the agent of a member: in a process of its own, unless it is loaded in this one.
+func (e *engine) connect(ctx context.Context, m *member, own bool) (link, error) {
+	named, isProgram := m.driver.(spec.Program)
+	_, settable := m.driver.(driver.ClockSetter)
 	var environment []string
 	var err error
-	_, isProgram := m.driver.(spec.Program)
-	if m.clock != nil {
-		environment = m.clock.Ours()
-		if _, clocked := m.driver.(driver.ClockSetter); !clocked && !isProgram {
-			return nil, &driver.CapabilityError{Driver: m.driver.Identity(), Need: "be given another clock"}
-		}
-		if isProgram {
-			if environment, err = m.clock.Environment(); err != nil {
-				return nil, err
-			}
-		}
-	}
 	switch {
+	case m.clock == nil:
 	case isProgram:
-		return started(named.StartProcess(ctx, e.Notice, nil, environment...))
-	case e.Serve != nil:
-		return started(program.Start(ctx, append(slices.Clone(e.Serve), m.driver.Identity().String()), nil, environment...))
-	case m.Kill || m.clock != nil:
-		return nil, errors.New("expected a process of its own, which alone can be killed or have a clock of its own")
+		environment, err = m.clock.Environment()
+	case settable:
+		environment = m.clock.Ours()
+	default:
+		err = &driver.CapabilityError{Driver: m.driver.Identity(), Need: "be given another clock"}
 	}
-	return newHere(m.driver, e.Clock), nil
+	var started *program.Link
+	switch {
+	case err != nil:
+	case isProgram:
+		started, err = named.StartProcess(ctx, e.Notice, nil, environment...)
+	case e.Serve != nil:
+		started, err = program.Start(ctx, append(slices.Clone(e.Serve), m.driver.Identity().String()), nil, environment...)
+	case own:
+		err = errors.New("expected a process of its own, which alone can be killed or have a clock of its own")
+	default:
+		return newHere(m.driver, e.Clock), nil
+	}
+	if err != nil {
+		return nil, err // and not a nil *Link that is a link
+	}
+	return started, nil
 }
 
 // keepErrors keeps the first error of each kind.
@@ -127,47 +146,40 @@ func (e *engine) shareConsumers(ctx context.Context) error {
 	return nil
 }
 
-// change is when a member ends or begins.
-type change struct {
-	at    time.Duration
-	close bool
-	m     *member
-}
-
-// changes are in the order they are to be done.
-func (e *engine) changes() []change {
+// openAndCloseMembers opens and closes members at their instants, until all are done or ctx ends. Of what is due at one
+// instant, members end before others begin.
+func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
+	type change struct {
+		at    time.Duration
+		begin bool
+		m     *member
+	}
 	var changes []change
 	for _, m := range e.members {
 		if m.To > 0 {
-			changes = append(changes, change{m.To, true, m})
+			changes = append(changes, change{m.To, false, m})
 		}
 		if m.From > 0 {
-			changes = append(changes, change{m.From, false, m})
+			changes = append(changes, change{m.From, true, m})
 		}
 	}
 	slices.SortStableFunc(changes, func(a, b change) int {
-		if order := cmp.Compare(a.at, b.at); order != 0 || a.close == b.close {
+		if order := cmp.Compare(a.at, b.at); order != 0 || a.begin == b.begin {
 			return order
-		}
-		if a.close {
+		} else if b.begin {
 			return -1
 		}
 		return 1
 	})
-	return changes
-}
-
-// openAndCloseMembers does the changes at their instants, until all are done or ctx ends.
-func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
 	timer := e.Clock.NewTimer()
 	defer timer.Close()
-	for _, c := range e.changes() {
+	for _, c := range changes {
 		if clock.SleepUntil(ctx, e.Clock, timer, p.start.Add(c.at)) != nil {
 			break
 		}
 		var err error
 		switch {
-		case !c.close:
+		case c.begin:
 			err = c.m.open(ctx)
 			p.changed()
 		case !c.m.there(): // it could not be opened, which has been noted

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -16,25 +15,35 @@ import (
 const (
 	// pingEvery is how often a server is asked whether it is there, and pingTimeout for how long.
 	pingEvery, pingTimeout = time.Second, time.Second
-	// silentFor is how long a server that can be connected to may not answer: one that runs a long script
-	// does not, nor does one whose host is gone.
+	// silentFor is how long a server that can be connected to may not answer: one that runs a long script does not, nor does
+	// one whose host is gone.
 	silentFor = 30 * time.Second
 	// electedIn is how long a set of servers may take to name another master, while any of them takes connections.
 	electedIn = time.Minute
 )
 
-// goneAfter is how long a server may refuse connections in a run, given how long the run waits for a
-// message: less than half of that, so that with what ends then a run is over within that time after its server is.
-func goneAfter(drainTimeout time.Duration) time.Duration { return drainTimeout * 4 / 10 }
+// departure is when a server that is gone last answered, when it first did not, how long was waited for it then, and what
+// asking it last came to.
+type departure struct {
+	answered, failed time.Time
+	waited           time.Duration
+	err              error
+}
 
-// watchServer closes the channel, with a note, when the server is gone for good: there is nothing to
-// offer to and to wait for any more. In a run whose faults it takes part in, nobody watches.
+// errGone is why nobody asks what a server holds.
+var errGone = errors.New("the server is gone")
+
+// watchServer closes the channel, with a note, when the server is gone for good: there is nothing to offer to and to wait for
+// any more. In a run whose faults it takes part in, nobody watches.
+//
+// A server may refuse connections for less than half of the time that the run waits for a message, so that with what ends
+// then a run is over within that time after its server is.
 func (e *engine) watchServer(ctx context.Context) <-chan struct{} {
 	if e.Redis == nil || e.Meanwhile != nil {
 		return nil
 	}
 	gone := make(chan struct{})
-	deserted := goneAfter(e.Plan.DrainTimeout)
+	deserted := e.Plan.DrainTimeout * 4 / 10
 	refused, silent := deserted, max(silentFor, deserted)
 	if e.Redis.Conn.Topology() != redis.Single {
 		refused, silent = max(electedIn, refused), max(electedIn, silent)
@@ -58,13 +67,14 @@ func (e *engine) watchServer(ctx context.Context) <-chan struct{} {
 			case err == nil:
 				answered, connected, somebody, failed = now, now, now, time.Time{}
 				e.Live.silent(time.Time{})
+				continue
 			case timedOut(err):
 				connected = now
 			}
-			if err != nil && !e.Redis.deserted(ctx) {
+			if !e.Redis.deserted(ctx) {
 				somebody = now
 			}
-			if err != nil && failed.IsZero() {
+			if failed.IsZero() {
 				failed = now
 				e.Live.silent(answered)
 			}
@@ -80,12 +90,31 @@ func (e *engine) watchServer(ctx context.Context) <-chan struct{} {
 	return gone
 }
 
-// departure is when a server that is gone last answered, when it first did not, how long was waited for it
-// then, and what asking it last came to.
-type departure struct {
-	answered, failed time.Time
-	waited           time.Duration
-	err              error
+// isGone reports whether the server is gone for good.
+func (e *engine) isGone() bool {
+	select {
+	case <-e.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// goneText says when the server went, where it is gone; of a run that ended by itself, where what is held could not be read
+// and nobody answers. start is when the load began.
+func (e *engine) goneText(ctx context.Context, start time.Time, unread bool) string {
+	if e.isGone() {
+		e.mu.Lock()
+		d := e.left
+		e.mu.Unlock()
+		return fmt.Sprintf("the server was gone %s, and for %s, so that the run was given up: %v", d.since(start), d.waited.Round(time.Second), d.err)
+	}
+	if unread && e.Redis != nil && e.Meanwhile == nil {
+		if err := e.ping(context.WithoutCancel(ctx)); err != nil {
+			return fmt.Sprintf("the server was gone when the run ended: %v", err)
+		}
+	}
+	return ""
 }
 
 // since says when it went, as far as that is known, in a run whose load began at start.
@@ -100,75 +129,54 @@ func (d departure) since(start time.Time) string {
 	return fmt.Sprintf("between %v and %v after the load began", from, to)
 }
 
-// goneText says when the server went, where it is gone; of a run that ended by itself, where what is held could not be
-// read and nobody answers. start is when the load began.
-func (e *engine) goneText(ctx context.Context, start time.Time, unread bool) string {
-	if !e.isGone() {
-		if !unread || e.Redis == nil || e.Meanwhile != nil {
-			return ""
-		}
-		if err := e.ping(context.WithoutCancel(ctx)); err != nil {
-			return fmt.Sprintf("the server was gone when the run ended: %v", err)
-		}
-		return ""
-	}
-	e.mu.Lock()
-	d := e.left
-	e.mu.Unlock()
-	return fmt.Sprintf("the server was gone %s, and for %s, so that the run was given up: %v", d.since(start), d.waited.Round(time.Second), d.err)
-}
-
-// ping returns nil for any answer.
+// ping asks the server, or the masters that the queues are on: others may well answer without them. It returns nil for any
+// answer.
 func (e *engine) ping(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	if e.Redis.Conn.Topology() == redis.Cluster {
-		return e.pingMasters(asking)
-	}
-	err := e.Redis.Conn.Do(asking, "PING").Err()
-	if errors.As(err, new(redis.Error)) {
+		asked := map[string]bool{}
+		for _, name := range e.Plan.QueueNames() {
+			address, master, err := e.Redis.Conn.MasterOf(asking, name)
+			if err == nil && !asked[address] {
+				err = answerOf(master.Do(asking, "PING").Err())
+			}
+			if err != nil {
+				return fmt.Errorf("the master %s of queue %q: %w", address, name, err)
+			}
+			asked[address] = true
+		}
 		return nil
 	}
+	err := answerOf(e.Redis.Conn.Do(asking, "PING").Err())
+	if err == nil || !timedOut(err) {
+		return err
+	}
 	// A client that is refused tries again until its time is over.
-	if err != nil && timedOut(err) {
-		dialing, cancel := context.WithTimeout(ctx, pingTimeout)
-		defer cancel()
-		conn, refused := redis.Dial(dialing, e.RedisURL)
-		switch {
-		case refused == nil:
-			_ = conn.Close()
-		case !timedOut(refused):
-			return refused
-		}
+	dialing, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	conn, refused := redis.Dial(dialing, e.RedisURL)
+	switch {
+	case refused == nil:
+		_ = conn.Close()
+	case !timedOut(refused):
+		return refused
 	}
 	return err
 }
 
-// pingMasters asks the masters that the queues are on: others may well answer without them.
-func (e *engine) pingMasters(ctx context.Context) error {
-	asked := map[string]bool{}
-	for _, name := range e.Plan.QueueNames() {
-		address, master, err := e.Redis.Conn.MasterOf(ctx, name)
-		if err != nil {
-			return fmt.Errorf("the master of queue %q: %w", name, err)
-		}
-		if asked[address] {
-			continue
-		}
-		asked[address] = true
-		if err := master.Do(ctx, "PING").Err(); err != nil && !errors.As(err, new(redis.Error)) {
-			return fmt.Errorf("the master %s of queue %q: %w", address, name, err)
-		}
+// answerOf takes an error of the server for an answer.
+func answerOf(err error) error {
+	if errors.As(err, new(redis.Error)) {
+		return nil
 	}
-	return nil
+	return err
 }
 
-// deserted reports whether every seed and every node that is known refuses connections.
+// deserted reports whether every seed and every node that is known refuses connections: then nobody is left to name another
+// master.
 func (r *Redis) deserted(ctx context.Context) bool {
-	if len(r.Seeds) == 0 {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
 	defer cancel()
 	var mu sync.Mutex
 	nodes := map[string]bool{}
@@ -176,25 +184,18 @@ func (r *Redis) deserted(ctx context.Context) bool {
 		nodes[address] = true
 	}
 	if r.Conn.Topology() == redis.Cluster {
-		known := r.Conn.EachNode(ctx, func(_ context.Context, address string, _ redis.Conn) error {
+		err := r.Conn.EachNode(ctx, func(_ context.Context, address string, _ redis.Conn) error {
 			mu.Lock()
 			defer mu.Unlock()
 			nodes[address] = true
 			return nil
 		})
-		if known != nil {
+		if err != nil {
 			return false
 		}
 	}
-	return refuses(ctx, slices.Collect(maps.Keys(nodes)))
-}
-
-// refuses reports whether none of the addresses takes a connection, and each says so.
-func refuses(ctx context.Context, addresses []string) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
-	defer cancel()
-	refused := make(chan bool, len(addresses))
-	for _, address := range addresses {
+	refused := make(chan bool, len(nodes))
+	for address := range nodes {
 		go func() {
 			conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 			if err == nil {
@@ -203,27 +204,14 @@ func refuses(ctx context.Context, addresses []string) bool {
 			refused <- err != nil && !timedOut(err)
 		}()
 	}
-	all := true
-	for range addresses {
-		all = <-refused && all
+	all := []bool{len(nodes) > 0}
+	for range nodes {
+		all = append(all, <-refused)
 	}
-	return all
+	return !slices.Contains(all, false)
 }
 
 func timedOut(err error) bool {
 	var network net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
 }
-
-// isGone reports whether the server is gone for good.
-func (e *engine) isGone() bool {
-	select {
-	case <-e.gone:
-		return true
-	default:
-		return false
-	}
-}
-
-// errGone is why nobody asks what a server holds.
-var errGone = errors.New("the server is gone")

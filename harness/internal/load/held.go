@@ -15,106 +15,96 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 )
 
-// holding counts the messages that an implementation holds, seen from wherever it can be.
-type holding interface {
+// holding tells of the messages that an implementation holds: the keys of a queue on the server, or the queues of an agent.
+type holding struct {
 	// held returns how many messages are held, due or not.
-	held(ctx context.Context) (int64, error)
+	held func(ctx context.Context) (int64, error)
 	// messages calls each with every message of the run that is held.
-	messages(ctx context.Context, each func(index uint32, due int64)) error
+	messages func(ctx context.Context, each func(index uint32, due int64)) error
 }
 
-// onServer are the keys of the queues.
-type onServer struct {
-	run    uint32
-	queues []stores
-}
-
-func (s onServer) held(ctx context.Context) (total int64, err error) {
-	for _, q := range s.queues {
-		n, err := q.Held(ctx)
-		if err != nil {
-			return 0, err
+// stores are what the implementations of a run keep of one queue, seen beside all members. Redis must not be nil.
+func (o Options) stores(queue string) (all []store.Store) {
+	for _, m := range o.Plan.Members() {
+		stored, ok := o.driverOf(m).(store.Stored)
+		if !ok {
+			continue
 		}
-		total += n
-	}
-	return total, nil
-}
-
-func (s onServer) messages(ctx context.Context, each func(index uint32, due int64)) error {
-	for _, q := range s.queues {
-		err := q.Values(ctx, func(value []byte) {
-			if index, due, ok := agent.Find(value, s.run); ok {
-				each(index, due)
-			}
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// inAgent is reported by the queues of an agent.
-type inAgent struct{ *member }
-
-func (a inAgent) ask(ctx context.Context) (h agent.HeldBy, err error) {
-	result, err := a.call(ctx, askTimeout, "load.held", nil)
-	if err == nil {
-		err = json.Unmarshal(result, &h)
-	}
-	return h, err
-}
-
-func (a inAgent) held(ctx context.Context) (int64, error) {
-	h, err := a.ask(ctx)
-	return h.Held, err
-}
-
-func (a inAgent) messages(ctx context.Context, each func(index uint32, due int64)) error {
-	h, err := a.ask(ctx)
-	if err != nil {
-		return err
-	}
-	return agent.DecodeSamples(h.Samples, func(s agent.Sample) error {
-		each(s.Index, s.A)
-		return nil
-	})
-}
-
-// holdings is what tells of what is still held: the keys on the server, or else the open members
-// that can.
-func (e *engine) holdings() []holding {
-	if e.Redis != nil {
-		s := onServer{run: e.RunID}
-		for _, name := range e.Plan.QueueNames() {
-			s.queues = append(s.queues, e.stores(name))
-		}
-		if len(s.queues[0]) > 0 {
-			return []holding{s}
-		}
-	}
-	var all []holding
-	for _, m := range e.members {
-		if m.there() && m.link.Introduction().Can("load(held)") {
-			all = append(all, inAgent{m})
+		kept := stored.Store(o.Redis.Conn, queue)
+		if !slices.ContainsFunc(all, func(other store.Store) bool { return reflect.DeepEqual(other, kept) }) {
+			all = append(all, kept)
 		}
 	}
 	return all
 }
 
-// held is how many messages are held anywhere.
-func (e *engine) held(ctx context.Context, all []holding) (int64, error) {
-	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
-	defer cancel()
-	total := int64(0)
-	for _, h := range all {
-		n, err := h.held(asking)
-		if err != nil {
-			return 0, err
+// holdings are the stores on the server, or else the open members that can tell.
+func (e *engine) holdings() (all []holding) {
+	if e.Redis != nil {
+		for _, name := range e.Plan.QueueNames() {
+			for _, kept := range e.stores(name) {
+				all = append(all, holding{kept.Held, func(ctx context.Context, each func(index uint32, due int64)) error {
+					return kept.Values(ctx, func(value []byte) {
+						if index, due, ok := agent.Find(value, e.RunID); ok {
+							each(index, due)
+						}
+					})
+				}})
+			}
 		}
-		total += n
 	}
-	return total, nil
+	if all != nil {
+		return all
+	}
+	for _, m := range e.members {
+		if !m.there() || !m.link.Introduction().Can("load(held)") {
+			continue
+		}
+		ask := func(ctx context.Context) (h agent.HeldBy, err error) {
+			result, err := m.call(ctx, askTimeout, "load.held", nil)
+			if err == nil {
+				err = json.Unmarshal(result, &h)
+			}
+			return h, err
+		}
+		all = append(all, holding{func(ctx context.Context) (int64, error) {
+			h, err := ask(ctx)
+			return h.Held, err
+		}, func(ctx context.Context, each func(index uint32, due int64)) error {
+			h, err := ask(ctx)
+			if err != nil {
+				return err
+			}
+			return agent.DecodeSamples(h.Samples, func(s agent.Sample) error {
+				each(s.Index, s.A)
+				return nil
+			})
+		}})
+	}
+	return all
+}
+
+// refuseBusy refuses a queue that holds messages.
+func (o Options) refuseBusy(ctx context.Context) error {
+	if o.Redis == nil || o.Force {
+		return nil
+	}
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	for _, name := range o.Plan.QueueNames() {
+		total := int64(0)
+		for _, kept := range o.stores(name) {
+			held, err := kept.Held(asking)
+			if err != nil {
+				return err
+			}
+			total += held
+		}
+		if total > 0 {
+			return &BusyQueueError{name, total}
+		}
+	}
+	return nil
 }
 
 // keepHeld reads what of a phase is still held. Unread says that nobody could tell.
@@ -130,11 +120,7 @@ func (e *engine) keepHeld(ctx context.Context, p *phase) (unread bool) {
 	for _, h := range all {
 		err := errGone
 		if !e.isGone() {
-			err = h.messages(reading, func(index uint32, due int64) {
-				p.collector.mu.Lock()
-				defer p.collector.mu.Unlock()
-				p.keepHeld(index, due, now)
-			})
+			err = h.messages(reading, func(index uint32, due int64) { p.keepHeld(index, due, now) })
 		}
 		if errors.As(err, new(*driver.CapabilityError)) || errors.Is(err, program.ErrUnsupported) {
 			e.note(cannotTell)
@@ -148,55 +134,28 @@ func (e *engine) keepHeld(ctx context.Context, p *phase) (unread bool) {
 	return false
 }
 
-// stores are what the implementations of a run keep of one queue.
-type stores []store.Store
-
-// stores looks at one queue beside all members. Redis must not be nil.
-func (o Options) stores(queue string) stores {
-	var all stores
-	for _, d := range o.drivers() {
-		stored, ok := d.(store.Stored)
-		if !ok {
-			continue
-		}
-		kept := stored.Store(o.Redis.Conn, queue)
-		if !slices.ContainsFunc(all, func(other store.Store) bool { return reflect.DeepEqual(other, kept) }) {
-			all = append(all, kept)
-		}
+// cleanUp removes the queues of this run from the server, unless messages are pending in them.
+func (e *engine) cleanUp(ctx context.Context, pending int64) {
+	switch {
+	case e.Redis == nil || !e.OwnQueue:
+		return
+	case e.isGone():
+		e.note("queue %q was not removed from the server, which is gone", e.Plan.Queue)
+		return
+	case pending > 0 && ctx.Err() == nil: // to be looked at; an interrupt leaves some
+		e.note("queue %q keeps its %d pending messages", e.Plan.Queue, pending)
+		return
 	}
-	return all
-}
-
-// Held adds up.
-func (s stores) Held(ctx context.Context) (int64, error) {
-	total := int64(0)
-	for _, kept := range s {
-		held, err := kept.Held(ctx)
-		if err != nil {
-			return 0, err
-		}
-		total += held
-	}
-	return total, nil
-}
-
-// Values reads one after the other.
-func (s stores) Values(ctx context.Context, each func(value []byte)) error {
-	for _, kept := range s {
-		if err := kept.Values(ctx, each); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Clear clears all, whatever fails.
-func (s stores) Clear(ctx context.Context) error {
+	clearing, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
 	var errs []error
-	for _, kept := range s {
-		if err := kept.Clear(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("clean up: %w", err))
+	for _, name := range e.Plan.QueueNames() {
+		for _, kept := range e.stores(name) {
+			errs = append(errs, kept.Clear(clearing))
+		}
+		if err := errors.Join(errs...); err != nil {
+			e.note("%v", fmt.Errorf("clean up: %w", err))
+			return
 		}
 	}
-	return errors.Join(errs...)
 }

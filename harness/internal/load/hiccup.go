@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// meterStep is how long the meter sleeps at a time: each wake costs about 50 µs of a
-	// processor, 3 % of one, and at 1 ms the meter was seen in what it is beside.
+	// meterStep is how long the meter sleeps at a time: each wake costs about 50 µs of a processor, 3 % of one, and at 1 ms the
+	// meter was seen in what it is beside.
 	meterStep = 2 * time.Millisecond
 	// maxHiccups bounds the memory of a meter to 2 MiB.
 	maxHiccups = 1 << 17
@@ -21,16 +21,13 @@ const (
 // hiccup is a time in which the meter should have been awake and was not, in Unix ns.
 type hiccup struct{ from, to int64 }
 
-// meter finds out when the machine did not run what was due, as jHiccup does: it sleeps
-// again and again, and looks by how much it overslept. It sleeps in the runtime's poller,
-// where a delivery to this process is waited for: a thread of its own, outside of it,
-// would miss what a message meets, and hold a processor back from the scheduler in each
-// of its system calls.
+// meter finds out when the machine did not run what was due, as jHiccup does: it sleeps again and again, and looks by how much
+// it overslept. It sleeps by a timer as a delivery to this process is waited for.
 type meter struct {
-	sleeper sleeper
-	epoch   agent.Epoch
-	began   time.Time
-	done    chan struct{}
+	epoch agent.Epoch
+	began time.Time
+	stop  context.CancelFunc
+	done  chan struct{}
 
 	// These are the meter's own until done is closed.
 	hiccups   []hiccup // in order
@@ -41,36 +38,25 @@ type meter struct {
 	ended     time.Time
 }
 
-// sleeper sleeps for a meterStep at a time.
-type sleeper interface {
-	// sleep returns when it was to end and when it did; ok is false once stop was called.
-	sleep() (due, woke time.Time, ok bool)
-	// stop ends a sleep. It may be called again, and from any goroutine.
-	stop()
-}
-
 // startMeter has a meter run until it is ended, which it must be.
 func startMeter(k clock.Clock, e agent.Epoch) *meter {
 	m := &meter{epoch: e, began: time.Now(), done: make(chan struct{}), overslept: run.NewHistogram(run.TotalDigits)}
-	if k == clock.System() {
-		m.sleeper = newSleeper()
-	} else {
-		m.sleeper = newTimerSleeper(k)
-	}
-	go m.run()
-	return m
-}
-
-func (m *meter) run() {
-	defer close(m.done)
-	for {
-		due, woke, ok := m.sleeper.sleep()
-		if !ok {
-			m.ended = time.Now()
-			return
+	var ctx context.Context
+	ctx, m.stop = context.WithCancel(context.Background())
+	go func() {
+		defer close(m.done)
+		timer := k.NewTimer()
+		defer timer.Close()
+		for {
+			due := k.Now().Add(meterStep)
+			if clock.SleepUntil(ctx, k, timer, due) != nil {
+				m.ended = time.Now()
+				return
+			}
+			m.note(due, k.Now())
 		}
-		m.note(due, woke)
-	}
+	}()
+	return m
 }
 
 // note records that the meter was to wake at an instant and did so at another.
@@ -94,7 +80,7 @@ func (m *meter) note(due, woke time.Time) {
 
 // end stops the meter. It may be called again.
 func (m *meter) end() {
-	m.sleeper.stop()
+	m.stop()
 	<-m.done
 }
 
@@ -153,28 +139,3 @@ func (m *meter) before(totals []int64, unixNs int64) int64 {
 	}
 	return totals[ended]
 }
-
-// timerSleeper sleeps by the timer of a clock.
-type timerSleeper struct {
-	clock clock.Clock
-	timer clock.Timer
-	ctx   context.Context
-	end   context.CancelFunc
-}
-
-func newTimerSleeper(k clock.Clock) sleeper {
-	s := &timerSleeper{clock: k, timer: k.NewTimer()}
-	s.ctx, s.end = context.WithCancel(context.Background())
-	return s
-}
-
-func (s *timerSleeper) sleep() (due, woke time.Time, ok bool) {
-	due = s.clock.Now().Add(meterStep)
-	if clock.SleepUntil(s.ctx, s.clock, s.timer, due) != nil {
-		s.timer.Close()
-		return due, due, false
-	}
-	return due, s.clock.Now(), true
-}
-
-func (s *timerSleeper) stop() { s.end() }

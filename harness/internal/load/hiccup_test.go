@@ -85,35 +85,3 @@ func TestAQuietMachineHasNoHiccups(t *testing.T) {
 		require.Equal(t, run.Hiccups{}, m.seen())
 	})
 }
-
-// The sleeper of the machine wakes at its steps, those that it slept through counted, and
-// is stopped in the middle of one.
-func TestTheSleeperOfTheMachine(t *testing.T) {
-	s := newSleeper()
-	begin := time.Now()
-	for range 3 {
-		due, woke, ok := s.sleep()
-		require.True(t, ok)
-		require.False(t, woke.Before(due))
-		begin = due
-	}
-	due, _, ok := s.sleep()
-	require.True(t, ok)
-	require.Zero(t, due.Sub(begin)%meterStep)
-	go s.stop()
-	for ok {
-		_, _, ok = s.sleep()
-	}
-	s.stop()
-}
-
-// What a meter costs: the processor time of a second of it.
-func BenchmarkMeter(b *testing.B) {
-	for b.Loop() {
-		before := agent.ReadUsage().CPUSeconds
-		m := startMeter(clock.System(), agent.NewEpoch())
-		time.Sleep(time.Second)
-		m.end()
-		b.ReportMetric((agent.ReadUsage().CPUSeconds-before)*1e3, "cpu-ms/s")
-	}
-}

@@ -2,6 +2,8 @@ package load
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -10,7 +12,70 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// Live shows a run while it lasts to whoever looks, as of the last second that ended. All methods may
+// Progress is the state of a run, once a second.
+type Progress struct {
+	Phase plan.Phase
+	// Planned, Offered (confirmed), Delivered and Pending are messages of the phase. Planned is 0 for a warm-up that ends by
+	// itself.
+	Planned, Offered, Delivered, Pending, OfferErrors int64
+	// Left is how long the phase will take still: to its last due instant. Last is true in the last report of the phase.
+	Left time.Duration
+	Last bool
+	// Lateness and OfferRTT are of the last second; in the last report Lateness is of the whole phase.
+	Lateness, OfferRTT *run.Histogram
+}
+
+// String is the progress in one line.
+func (p Progress) String() string {
+	phase, planned, p99, failed := "load", "", "-", ""
+	if p.Phase == plan.Warmup {
+		phase = "warm-up"
+	}
+	if p.Planned > 0 {
+		planned = fmt.Sprintf("/%d", p.Planned)
+	}
+	if p.Lateness != nil && p.Lateness.Count() > 0 {
+		p99 = run.FormatNs(p.Lateness.Quantile(.99))
+	}
+	if p.OfferErrors > 0 {
+		failed = fmt.Sprintf("  failed %d", p.OfferErrors)
+	}
+	return fmt.Sprintf("%s  offered %d%s  delivered %d  pending %d%s  p99 %s  left %s",
+		phase, p.Offered, planned, p.Delivered, p.Pending, failed, p99, p.Left.Round(time.Second))
+}
+
+// ProgressMode is how the progress of a run is written.
+type ProgressMode string
+
+// ProgressLine rewrites one line every second, for a terminal; ProgressPlain writes a line every ten seconds and at the end of
+// a phase; ProgressNone writes nothing.
+const (
+	ProgressLine  ProgressMode = "line"
+	ProgressPlain ProgressMode = "plain"
+	ProgressNone  ProgressMode = "none"
+)
+
+// ProgressWriter returns the callback that writes progress to w.
+func ProgressWriter(w io.Writer, mode ProgressMode) func(Progress) {
+	seconds := 0
+	return func(p Progress) {
+		seconds++
+		switch {
+		case mode == ProgressLine:
+			fmt.Fprintf(w, "\r%s\x1b[K", p) // erases what a longer line before left behind
+			if p.Last {
+				fmt.Fprintln(w)
+			}
+		case mode == ProgressPlain && (p.Last || seconds%10 == 0):
+			fmt.Fprintln(w, p)
+		}
+		if p.Last {
+			seconds = 0
+		}
+	}
+}
+
+// Live shows a run while it lasts to whoever looks, as of the last second that ended. A nil Live shows nothing. All methods may
 // be called at once from many goroutines.
 type Live struct {
 	mu       sync.Mutex
@@ -40,45 +105,38 @@ type About struct {
 
 // Running is a run while it lasts.
 type Running struct {
+	About
 	// Phase is 0 before the warm-up.
 	Phase plan.Phase
 	// Planned messages are to be offered in the measured phase, 0 before that.
 	Planned int64
-	// Document is the run document as of the last second that ended: without a verdict, and without what
-	// only the end tells: what is lost, and pending by message. Its histograms have run.IntervalDigits.
-	// After the end it is the document of the run. It belongs to the caller.
+	// Document is the run document as of the last second that ended: without a verdict, and without what only the end tells:
+	// lost messages, and pending by message. Its histograms have run.IntervalDigits. After the end it is the document of the
+	// run. It belongs to the caller.
 	Document *run.Document
 	// TakeErrors counts takes that failed.
 	TakeErrors int64
-	// Ended says that the load is over; the document of the run itself follows.
+	// Ended says that the load is over.
 	Ended bool
-	// Turn, Name and Alike come from About.
-	Turn, Name string
-	Alike      bool
-	// Answered is when the server answered last, if it does not answer now; else the zero time. Nobody asks a server that
-	// the plan breaks.
+	// Answered is when the server answered last, if it does not answer now; else the zero time. Nobody asks a server that the
+	// plan breaks.
 	Answered time.Time
 }
 
 // ErrNotBegun says that there is no run to look at yet.
 var ErrNotBegun = errors.New("no run has begun yet")
 
-// Describe says what the document of the next run is to say besides. A nil Live takes
-// nothing.
+// Describe says what the document of the next run is to say besides.
 func (l *Live) Describe(a About) {
-	if l == nil {
-		return
+	if l != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.about = a
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.about = a
 }
 
-// begin makes the run report its progress here too. A nil Live shows nothing.
+// begin makes the run report its progress here too.
 func (l *Live) begin(e *engine) {
-	if l == nil {
-		return
-	}
 	next := e.Progress
 	e.Progress = func(p Progress) {
 		l.set(func() { l.progress = p })
@@ -88,21 +146,16 @@ func (l *Live) begin(e *engine) {
 }
 
 // end sets what is shown from now on.
-func (l *Live) end(r *run.Document) {
-	if l != nil {
-		l.set(func() { l.final = r })
-	}
-}
+func (l *Live) end(r *run.Document) { l.set(func() { l.final = r }) }
 
-// silent keeps when a server answered last that does not; the zero time of one that does.
-func (l *Live) silent(answered time.Time) {
-	if l != nil {
-		l.set(func() { l.answered = answered })
-	}
-}
+// silent keeps when a server answered last that does not answer; the zero time for one that does.
+func (l *Live) silent(answered time.Time) { l.set(func() { l.answered = answered }) }
 
 // set changes what is shown, and wakes who waits for Changed.
 func (l *Live) set(change func()) {
+	if l == nil {
+		return
+	}
 	l.mu.Lock()
 	change()
 	first := l.first
@@ -122,21 +175,21 @@ func (l *Live) wake() {
 	}
 }
 
-// Split returns what shows each of n runs at the same time, the first of which is l. They stay the same as long as there
-// are as many. A nil Live has nil ones.
+// Split returns one Live for each of n runs at the same time, the first of which is l. They stay the same as long as there are
+// as many. A nil Live has nil ones.
 func (l *Live) Split(n int) []*Live {
 	if l == nil {
 		return make([]*Live, n)
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if len(l.others) != n-1 {
 		l.others = nil
 		for range n - 1 {
 			l.others = append(l.others, &Live{first: l})
 		}
 	}
-	return append([]*Live{l}, l.others...)
+	l.mu.Unlock()
+	return l.All()
 }
 
 // All are those of Split, l alone before that.
@@ -146,8 +199,7 @@ func (l *Live) All() []*Live {
 	return append([]*Live{l}, l.others...)
 }
 
-// Changed is closed when there is something newer to see than there was at the call, of any
-// of All.
+// Changed is closed when there is something newer to see than there was at the call, of any of All.
 func (l *Live) Changed() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,38 +216,28 @@ func (l *Live) Running() (Running, error) {
 	if l.engine == nil {
 		return Running{}, ErrNotBegun
 	}
-	r := Running{
-		Phase: l.progress.Phase, Document: l.engine.soFar(), Ended: l.final != nil, Answered: l.answered,
-		Turn: l.about.Turn, Name: l.about.Name, Alike: l.about.Alike,
-	}
-	if p := l.engine.phaseOf(plan.Measured); p != nil {
-		r.TakeErrors = p.failedTakes()
-	}
+	r := Running{About: l.about, Phase: l.progress.Phase, Ended: l.final != nil, Answered: l.answered}
+	r.Document, r.TakeErrors = l.engine.soFar()
 	if l.final != nil {
 		final := *l.final
 		r.Document = &final
 	}
-	d := r.Document
-	d.Tool, d.Server, d.Labels = l.about.Tool, l.about.Server, l.about.Labels
+	r.Document.Tool, r.Document.Server, r.Document.Labels = l.about.Tool, l.about.Server, l.about.Labels
 	if r.Phase == plan.Measured {
 		r.Planned = l.progress.Planned
 	}
 	return r, nil
 }
 
-func (e *engine) phaseOf(which plan.Phase) *phase {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.phases[which]
-}
-
 // soFar is the document of the seconds that have ended.
-func (e *engine) soFar() *run.Document {
-	d := e.head()
+func (e *engine) soFar() (d *run.Document, takeErrors int64) {
+	d = e.head()
 	d.Histograms = liveHistograms()
-	p := e.phaseOf(plan.Measured)
+	e.mu.Lock()
+	p := e.phases[plan.Measured]
+	e.mu.Unlock()
 	if p == nil {
-		return &d
+		return d, 0
 	}
 	c := p.collector
 	c.mu.Lock()
@@ -209,13 +251,7 @@ func (e *engine) soFar() *run.Document {
 		d.Counts.Offered += i.Offered
 		d.Counts.Delivered += i.Delivered
 	}
-	return &d
-}
-
-func (c *collector) failedTakes() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.takeErrors
+	return d, c.takeErrors
 }
 
 // liveHistograms are known while a run lasts.

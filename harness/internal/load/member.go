@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -15,17 +14,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/faketime"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 )
-
-// link is the way to an agent: a *program.Link, or one in this process.
-type link interface {
-	Call(ctx context.Context, op string, params any) (json.RawMessage, error)
-	CallEvents(ctx context.Context, op string, params any, onEvent func(program.Event)) (json.RawMessage, error)
-	Introduction() program.Hello
-	Ended() <-chan struct{}
-	Failure() error
-	Kill()
-	io.Closer
-}
 
 // member is an agent of the fleet.
 type member struct {
@@ -85,12 +73,10 @@ func (m *member) brokenSince() int64 {
 	return m.engine.epoch.Wall(m.heard)
 }
 
-// started keeps a nil *Link from being a link.
-func started(p *program.Link, err error) (link, error) {
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
+// isHere reports whether the agent is in this process.
+func (m *member) isHere() bool {
+	_, is := m.link.(*here)
+	return is
 }
 
 // able refuses a program that lacks what the plan needs.

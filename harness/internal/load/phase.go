@@ -62,7 +62,7 @@ func (p *phase) end() {
 	p.working.Wait()
 	seconds := p.close(p.engine.epoch.Wall(time.Now()), true)
 	for i, s := range seconds {
-		p.told(p.progress(p, s, i == len(seconds)-1))
+		p.told(p.progress(s, i == len(seconds)-1))
 	}
 }
 
@@ -73,7 +73,7 @@ func (p *phase) closeSeconds() {
 		select {
 		case <-tick.C:
 			for _, s := range p.close(p.engine.epoch.Wall(time.Now().Add(-settled)), false) {
-				p.told(p.progress(p, s, false))
+				p.told(p.progress(s, false))
 			}
 		case <-p.over:
 			return
@@ -413,8 +413,17 @@ func (p *phase) settle(ctx context.Context) {
 	tick := time.NewTicker(drainTick)
 	defer tick.Stop()
 	for time.Now().Before(limit) {
-		n, err := e.held(ctx, all)
-		if err != nil || n == 0 {
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+		still := false
+		for _, h := range all {
+			n, err := h.held(asking)
+			if still = still || n > 0; err != nil {
+				cancel()
+				return
+			}
+		}
+		cancel()
+		if !still {
 			return
 		}
 		<-tick.C

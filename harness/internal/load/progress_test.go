@@ -5,17 +5,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
 func TestProgressLines(t *testing.T) {
-	p := Progress{
-		Phase: plan.Measured, Planned: 100, Offered: 40, Delivered: 30, Pending: 10, P99: 1500 * time.Microsecond, HasP99: true,
-		Left: 6400 * time.Millisecond,
-	}
+	p := Progress{Phase: plan.Measured, Planned: 100, Offered: 40, Delivered: 30, Pending: 10, Left: 6400 * time.Millisecond, Lateness: run.NewHistogram(2)}
+	p.Lateness.Record(1_500_000)
 	require.Equal(t, "load  offered 40/100  delivered 30  pending 10  p99 1.50 ms  left 6s", p.String())
-	p.Phase, p.HasP99, p.OfferErrors = plan.Warmup, false, 3
+	p.Phase, p.Lateness, p.OfferErrors = plan.Warmup, nil, 3
 	require.Equal(t, "warm-up  offered 40/100  delivered 30  pending 10  failed 3  p99 -  left 6s", p.String())
 }
 

@@ -19,15 +19,16 @@ import (
 )
 
 func TestUsageReadsInfo(t *testing.T) {
-	var u usage
-	require.NoError(t, u.add("# Commandstats\r\ncmdstat_get:calls=9,usec=1\r\n"+
-		"cmdstat_zrangebyscore:calls=12,usec=34,usec_per_call=2.83,rejected_calls=0,failed_calls=0\r\n"))
-	require.NoError(t, u.add("# Stats\r\ntotal_commands_processed:100\r\n"))
-	require.NoError(t, u.add("# CPU\r\nused_cpu_sys:0.25\r\nused_cpu_user:1.5\r\nused_cpu_sys_children:9\r\n"))
+	process, u, err := readInfo("# Server\r\nrun_id:abc\r\n# Replication\r\nrole:master\r\n# Commandstats\r\ncmdstat_get:calls=9,usec=1\r\n" +
+		"cmdstat_zrangebyscore:calls=12,usec=34,usec_per_call=2.83,rejected_calls=0,failed_calls=0\r\n" +
+		"# Stats\r\ntotal_commands_processed:100\r\n# CPU\r\nused_cpu_sys:0.25\r\nused_cpu_user:1.5\r\nused_cpu_sys_children:9\r\n")
+	require.NoError(t, err)
+	require.Equal(t, "abc master", process)
 	require.Equal(t, usage{12, 100, 1.75}, u)
-	require.Equal(t, usage{2, 60, .75}, u.minus(usage{10, 40, 1}))
-	require.Error(t, u.add("used_cpu_sys:x"))
-	require.Error(t, u.add("cmdstat_zrangebyscore:usec=1"))
+	for _, wrong := range []string{"", "used_cpu_sys:x", "cmdstat_zrangebyscore:usec=1"} {
+		_, _, err := readInfo(wrong)
+		require.Error(t, err, wrong)
+	}
 }
 
 // The figures of two processes are never subtracted, whichever are the greater ones.

@@ -1,8 +1,18 @@
+// Package load runs a plan and counts.
+//
+// The coordinator, an engine, alone knows the plan and alone counts. Agents are beside an implementation: in a child process, on
+// another host, in a test. The engine hands them items two seconds ahead of their instants; they offer and take, and report a
+// sample for each thing that happened; the collector counts the samples, and the run document is what it counted.
+//
+// The load is open. Nothing that is measured waits for anything else that is: a slow offer delays neither other producers nor
+// the intended instants that follow, and its delay shows as schedule lag and response time, never as lateness.
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -28,62 +38,62 @@ const (
 	silenceLimit = 15 * time.Second
 )
 
-// Options say what is loaded, and how.
+// Options say what is loaded, and how. Functions, Redis and Live may be nil.
 type Options struct {
 	Plan   plan.Plan
 	Driver driver.Driver
-	// Drivers are those that the members of the plan's fleet name.
+	// Drivers are named by the members of the plan's fleet.
 	Drivers map[string]driver.Driver
-	// RedisURL is passed to the driver.
+	// RedisURL is passed to the driver; Redis looks at the same server from beside.
 	RedisURL string
-	// Redis looks at the same server from beside; nil if the driver needs none.
-	Redis *Redis
+	Redis    *Redis
 	// RunID tells the messages of this run from all others.
 	RunID uint32
-	// OwnQueue says that the queue is this run's alone: its keys are deleted at
-	// the end unless messages are pending.
+	// OwnQueue says that the queue is this run's alone: its keys are deleted at the end unless messages are pending.
 	OwnQueue bool
-	// Force runs on a queue that holds messages already, which are then taken
-	// and counted as foreign.
+	// Force runs on a queue that holds messages already, which are then taken and counted as foreign.
 	Force bool
-	// Serve is the beginning of a command line that, with the name of an implementation
-	// such as "dq:4.7.0" at its end, serves that as a program of the driver protocol. Without it
-	// an implementation of this process is loaded in it, which is for tests.
+	// Serve is the beginning of a command line that, with the name of an implementation such as "dq:4.7.0" at its end, serves
+	// the implementation as a program. Without it an implementation of this process is loaded in it, which is for tests.
 	Serve []string
-	// Agents are links to agents on other hosts, each of which is a member that does an equal
-	// share; nil for none.
+	// Agents are links to agents on other hosts, each of which is a member that does an equal share.
 	Agents []*program.Link
-	// Clocks are the files that move the clock of a member, by its place in the fleet,
-	// counted from 1. Such a member is a process of its own.
+	// Clocks are the files that move the clock of a member, by its place in the fleet, counted from 1. Such a member is a
+	// process of its own.
 	Clocks map[int]faketime.File
-	// Gather, which may be nil, is called once the run is warm, and says when the measured
-	// phase begins: how several runs begin at one instant. When ctx ends first it is as soon
-	// as possible.
+	// Gather is called once the run is warm, and says when the measured phase begins: how several runs begin at one instant.
+	// When ctx ends first it is as soon as possible.
 	Gather func(ctx context.Context) (time.Time, error)
 	// Account keeps account of each message: Result.Messages.
 	Account bool
-	// Meanwhile, which may be nil, runs beside the measured phase, from its start on. The run
-	// does not end before it has returned; ctx ends with the run.
+	// Meanwhile runs beside the measured phase, from its start on. The run does not end before it has returned; ctx ends with
+	// the run.
 	Meanwhile func(ctx context.Context, start time.Time)
-	// Live, which may be nil, shows the run while it lasts.
+	// Live shows the run while it lasts.
 	Live *Live
 	// Clock makes the timer of the schedule; nil is the clock of the machine.
 	Clock clock.Clock
 	// Silence is for how long an agent may say nothing; 0 stands for 15 s.
 	Silence time.Duration
-	// Progress, which may be nil, is called once a second from one goroutine at a time.
+	// Progress is called once a second from one goroutine at a time.
 	Progress func(Progress)
-	// Notice, which may be nil, gets lines on what takes long before the run, such
-	// as the build of a driver program.
+	// Notice gets lines on what takes long before the run, such as the build of a driver program.
 	Notice func(string)
 }
 
-// Result is the outcome of a run. Tool, server, labels and verdict of the
-// report are the caller's to fill in.
+// driverOf returns the implementation of a member.
+func (o Options) driverOf(m plan.Member) driver.Driver {
+	if d := o.Drivers[m.Driver]; d != nil {
+		return d
+	}
+	return o.Driver
+}
+
+// Result is the outcome of a run. Tool, server, labels and verdict of the report are the caller's to fill in.
 type Result struct {
 	Report *run.Document
 	Log    *run.LatenessLog
-	// Messages are those of the plan in their order, of a run that keeps account.
+	// Messages are the messages of the plan in their order, of a run that keeps account.
 	Messages []Message
 }
 
@@ -98,23 +108,21 @@ func (e *BusyQueueError) Error() string {
 		"choose another with --queue, or take them with --force", e.Queue, e.Held)
 }
 
-// ErrNothingMeasured says that a run was interrupted before its measured phase.
+// ErrNothingMeasured says that a run was interrupted before its measured phase. It is a cancellation, so that a series stands
+// with the runs before.
 var ErrNothingMeasured error = nothingMeasured{}
 
 type nothingMeasured struct{}
 
 func (nothingMeasured) Error() string { return "interrupted in the warm-up: nothing was measured" }
 
-// Is makes it a cancellation, so that a series stands with the runs before.
 func (nothingMeasured) Is(target error) bool { return target == context.Canceled }
 
-// Run does what the plan says, and returns when every message came or was given
-// up. When ctx ends the offers stop, what is due soon is drained, and the result
-// says that it was interrupted. It fails if the plan is wrong, the queue is busy
-// (*BusyQueueError), cannot be opened, or lacks what the plan needs
-// (*driver.CapabilityError), and if nothing was measured (ErrNothingMeasured). From the first
-// measured message on whatever happens is counted: what an agent that dies, falls silent or
-// reports what cannot be has left open is unknown.
+// Run does what the plan says, and returns when every message came or was given up. When ctx ends the offers stop, what is due
+// soon is drained, and the result says that it was interrupted. It fails if the plan is wrong, the queue is busy
+// (*BusyQueueError), cannot be opened, or lacks what the plan needs (*driver.CapabilityError), and if nothing was measured
+// (ErrNothingMeasured). From the first measured message on whatever happens is counted: the messages that an agent which dies,
+// falls silent or reports what cannot be has left open are unknown.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Plan.Validate(); err != nil {
 		return nil, err
@@ -123,7 +131,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	e := newEngine(o)
-	o.Live.begin(e)
+	if o.Live != nil {
+		o.Live.begin(e)
+	}
 	result, err := e.run(ctx)
 	if err == nil {
 		o.Live.end(result.Report)
@@ -131,52 +141,13 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return result, err
 }
 
-// driverOf returns the implementation of a member.
-func (o Options) driverOf(m plan.Member) driver.Driver {
-	if d := o.Drivers[m.Driver]; m.Driver != "" && d != nil {
-		return d
-	}
-	return o.Driver
-}
-
-// drivers are those of all members, each once.
-func (o Options) drivers() []driver.Driver {
-	var all []driver.Driver
-	seen := map[string]bool{}
-	for _, m := range o.Plan.Members() {
-		if !seen[m.Driver] {
-			seen[m.Driver] = true
-			all = append(all, o.driverOf(m))
-		}
-	}
-	return all
-}
-
-func (o Options) refuseBusy(ctx context.Context) error {
-	if o.Redis == nil || o.Force {
-		return nil
-	}
-	asking, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	for _, name := range o.Plan.QueueNames() {
-		held, err := o.stores(name).Held(asking)
-		if err != nil {
-			return err
-		}
-		if held > 0 {
-			return &BusyQueueError{name, held}
-		}
-	}
-	return nil
-}
-
 // engine is a run under way.
 type engine struct {
 	Options
 	epoch   agent.Epoch
 	members []*member
-	links   map[string]link // by what they are, those that members share
-	offset  *ClockOffset    // of the server's clock; nil if not measured
+	links   map[string]link // by their drivers, those that members share
+	offset  *clockOffset    // of the server's clock; nil if not measured
 	warmup  *run.Warmup
 	gone    <-chan struct{} // closed when the server is; nil if nobody looks
 
@@ -198,9 +169,7 @@ func newEngine(o Options) *engine {
 	if o.Notice == nil {
 		o.Notice = func(string) {}
 	}
-	if o.Silence == 0 {
-		o.Silence = silenceLimit
-	}
+	o.Silence = cmp.Or(o.Silence, silenceLimit)
 	if len(o.Agents) > 0 {
 		o.Plan.Fleet = plan.Instances(len(o.Agents))
 	}
@@ -223,26 +192,17 @@ func (e *engine) note(format string, args ...any) {
 }
 
 func (e *engine) run(ctx context.Context) (_ *Result, err error) {
-	defer func() {
-		for _, m := range e.members {
-			m.end(ctx)
-			m.close(ctx)
-		}
-		for _, m := range e.members {
-			m.closeLink()
-		}
-	}()
+	defer e.closeAll(ctx)
 	preparing, cancel := context.WithTimeout(ctx, programTimeout)
 	defer cancel()
 	if err := e.prepare(preparing); err != nil {
 		return nil, err
 	}
 	for _, m := range e.members {
-		if m.From > 0 {
-			continue
-		}
-		if err := m.open(ctx); err != nil {
-			return nil, err
+		if m.From == 0 {
+			if err := m.open(ctx); err != nil {
+				return nil, err
+			}
 		}
 	}
 	watching, end := context.WithCancel(context.WithoutCancel(ctx)) // a run that is interrupted drains yet
@@ -258,11 +218,28 @@ func (e *engine) run(ctx context.Context) (_ *Result, err error) {
 	return e.measure(ctx, start)
 }
 
+// closeAll ends all members, and then their links.
+func (e *engine) closeAll(ctx context.Context) {
+	for _, m := range e.members {
+		m.end(ctx)
+		m.close(ctx)
+	}
+	for _, m := range e.members {
+		m.closeLink()
+	}
+}
+
 // readyBefore is how long before the start the items of its first second are handed over.
 const readyBefore = 50 * time.Millisecond
 
 // start is when the measured phase begins.
 func (e *engine) start(ctx context.Context) (start time.Time, err error) {
+	if len(e.Agents) > 0 && e.Redis != nil {
+		if offset, err := e.Redis.clockOffset(ctx); err == nil {
+			e.offset = &offset
+			e.note("clock: the server's is %+d µs to this machine's, ±%d µs (not corrected for)", offset.ahead.Microseconds(), offset.off.Microseconds())
+		}
+	}
 	if e.Gather != nil {
 		start, err = e.Gather(ctx)
 	}
@@ -275,16 +252,154 @@ func (e *engine) start(ctx context.Context) (start time.Time, err error) {
 	return start, err
 }
 
-// identity names the implementations, joined by + if there are several.
-func (e *engine) identity() driver.Identity {
-	var names []string
+// measure runs the measured phase and makes the run document.
+func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) {
+	watch := e.watchMachine(ctx)
+	defer watch.meter.end()
+	outlives, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	p := e.begin(outlives, plan.Measured, start, e.Progress)
+	changing, endChanges := context.WithCancel(ctx)
+	var changes, meanwhile sync.WaitGroup
+	changes.Go(func() { e.openAndCloseMembers(changing, p) })
+	meanwhile.Go(func() {
+		if e.Meanwhile != nil {
+			e.Meanwhile(changing, p.start)
+			p.changed()
+		}
+	})
+	p.offerAll(ctx, nil)
+	watch.looks[offered] = e.look(ctx)
+	meanwhile.Wait() // only from then on is waited for what is missing
+	p.drain(ctx)
+	endChanges()
+	changes.Wait()
+	p.settle(ctx)
+	elapsed := time.Since(start)
+	watch.lookAfter(ctx)
 	for _, m := range e.members {
-		if name := m.identity().String(); !slices.Contains(names, name) {
-			names = append(names, name)
+		m.end(ctx)
+	}
+	p.end()
+	unread := false
+	if s := p.stands(); s.outstanding > 0 || s.unsure > 0 || e.broke() || p.plan.Horizon > 0 {
+		unread = e.keepHeld(ctx, p)
+	}
+	e.tellWarmup(ctx)
+	for _, m := range e.members {
+		m.close(ctx)
+	}
+	out := e.document(p, elapsed, unread)
+	watch.tell(out, p)
+	out.Interrupted = ctx.Err() != nil
+	out.ServerGone = e.goneText(ctx, start, unread)
+	e.cleanUp(ctx, out.Counts.Pending-out.Counts.NotDue)
+	e.explain(out, p)
+	e.closeAll(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out.AgentFaults, out.Notes = e.faults, e.notes
+	return &Result{Report: out, Log: p.log, Messages: p.messages}, nil
+}
+
+// broke reports whether what some member has done is not known.
+func (e *engine) broke() bool {
+	return slices.ContainsFunc(e.members, func(m *member) bool { return m.brokenSince() != 0 })
+}
+
+// document is the run as far as the collector knows it.
+func (e *engine) document(p *phase, elapsed time.Duration, unread bool) *run.Document {
+	out := e.head()
+	out.Started, out.ElapsedSeconds = p.start.UTC(), elapsed.Seconds()
+	out.Counts = p.balance(unread, func(owner uint16) int64 { return e.members[owner].brokenSince() },
+		slices.ContainsFunc(e.members, func(m *member) bool { return m.brokenSince() != 0 && m.Takes }))
+	p.collector.mu.Lock()
+	defer p.collector.mu.Unlock()
+	out.Histograms, out.Intervals, out.Warmup, out.Order = p.histograms, p.intervals, e.warmup, &p.order.Order
+	p.offers.Unsent = p.n - p.attempted - p.unanswered
+	out.Offers = &p.offers
+	return out
+}
+
+// head is the part of the document that is known before the run: the plan with the drivers of the fleet by the names that they
+// give themselves, and the machine.
+func (e *engine) head() *run.Document {
+	p := e.Plan
+	p.Fleet = slices.Clone(p.Fleet)
+	for i, m := range p.Fleet {
+		if m.Driver != "" {
+			p.Fleet[i].Driver = e.members[i].identity().String()
 		}
 	}
-	if len(names) == 1 {
-		return e.members[0].identity()
+	out := &run.Document{
+		Schema: run.Schema, RunID: fmt.Sprintf("%08x", e.RunID), Scenario: p.Scenario(), Format: run.RedissonFormat, Measured: run.InProgram, Agents: len(e.Agents),
+		Environment: run.Environment{
+			OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), GoVersion: runtime.Version(), GOMAXPROCS: runtime.GOMAXPROCS(0),
+		},
 	}
-	return driver.Identity{Name: strings.Join(names, "+")}
+	if e.offset != nil {
+		ahead := int64(e.offset.ahead)
+		out.Environment.ClockOffsetNs, out.Environment.ClockErrorNs = &ahead, int64(e.offset.off)
+	}
+	if e.members[0].isHere() {
+		out.Measured = run.InProcess
+	}
+	var names []string
+	for _, m := range e.members {
+		identity := m.identity()
+		if out.Driver = (run.Driver{Name: identity.Name, Version: identity.Version}); !slices.Contains(names, identity.String()) {
+			names = append(names, identity.String())
+		}
+		if name, _, _ := strings.Cut(identity.Name, ":"); name != "dq" && name != "redisson" {
+			out.Format = ""
+		}
+	}
+	if len(names) > 1 {
+		out.Driver = run.Driver{Name: strings.Join(names, "+")}
+	}
+	return out
+}
+
+// setBy is by how much the wall clock may be set during a run before it is worth a note: half the resolution of due times.
+const setBy = 500 * time.Microsecond
+
+// explain adds the notes on what the counts do not say.
+func (e *engine) explain(out *run.Document, p *phase) {
+	e.mu.Lock()
+	first := e.errs
+	e.mu.Unlock()
+	c := p.collector
+	c.mu.Lock()
+	attempted, unsure, takes, tooLate, moves, dropped := c.attempted+c.unanswered, c.failed+c.unanswered, c.takeErrors, c.tooLate, c.moveErrors, c.dropped
+	c.mu.Unlock()
+	if c.n > attempted && !out.Interrupted {
+		killed := ""
+		if slices.ContainsFunc(e.members, func(m *member) bool { return m.Kill }) {
+			killed = ", or a process was killed before"
+		}
+		e.note("%d of the %d planned messages were not offered: the rate of %s was not reached%s", c.n-attempted, c.n, p.plan.Schedule.MeanRate(), killed)
+	}
+	failed := "offers failed"
+	if first.Offer == "" {
+		failed = "offers were never answered"
+	}
+	for _, told := range []struct {
+		n           int64
+		what, first string
+	}{
+		{unsure, failed, first.Offer}, {takes, "takes failed", first.Take},
+		{tooLate, "removals came too late: the message was due, or on its way", ""}, {moves, "removals failed", first.Remove},
+		{out.Counts.Foreign, "values on the queue were not of this run", ""},
+		{dropped, "samples were dropped by an agent that could not send them", ""},
+	} {
+		switch {
+		case told.n > 0 && told.first != "":
+			e.note("%d %s, the first: %s", told.n, told.what, told.first)
+		case told.n > 0:
+			e.note("%d %s", told.n, told.what)
+		}
+	}
+	if by := e.epoch.Since(); by.Abs() > setBy {
+		e.note("the wall clock was set by %s during the run; due times follow it, and lateness shows that", by)
+	}
 }

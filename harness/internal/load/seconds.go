@@ -1,6 +1,8 @@
 package load
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -56,17 +58,54 @@ type closedSecond struct {
 }
 
 // progress tells of a second.
-func (c *collector) progress(p *phase, s closedSecond, last bool) Progress {
+func (p *phase) progress(s closedSecond, last bool) Progress {
+	c := p.collector
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	recent := s.lateness
+	told := Progress{
+		Phase: p.which, Planned: c.n, Offered: c.accepted, Delivered: c.histograms.Lateness.Count(), Pending: max(c.pending, 0), OfferErrors: c.failed,
+		Left: max(p.plan.Length()-time.Duration(s.Second*float64(time.Second)), 0), Last: last, Lateness: s.lateness, OfferRTT: s.rtt,
+	}
 	if last {
-		recent = c.sums.Lateness
+		told.Lateness = c.sums.Lateness
 	}
-	return Progress{
-		Phase: p.which, Planned: c.n, Offered: c.accepted, Delivered: c.histograms.Lateness.Count(), Pending: max(c.pending, 0),
-		OfferErrors: c.failed, P99: time.Duration(recent.Quantile(.99)), HasP99: recent.Count() > 0,
-		Left: max(p.plan.Length()-time.Duration(s.Second*float64(time.Second)), 0), Last: last, Interval: s.Interval,
-		Lateness: s.lateness, PastDue: s.pastDue, OfferRTT: s.rtt, ScheduleLag: s.lag,
+	return told
+}
+
+// delivery is one that came at an instant, of a message that was due at another, in Unix ns.
+type delivery struct{ came, due, index int64 }
+
+// order counts inversions: messages that came after one that was due apart later.
+type order struct {
+	run.Order
+	queues, producers []int64 // the latest due instant that came
+}
+
+// apart is by how much a message must be due earlier, to be out of order: the resolution of the format.
+const apart = int64(time.Millisecond)
+
+func newOrder(queues, producers int) order {
+	return order{queues: make([]int64, queues), producers: make([]int64, producers)}
+}
+
+// add looks at what came in a second, and returns how much of it was out of order.
+func (o *order) add(arrivals []delivery) int64 {
+	slices.SortFunc(arrivals, func(a, b delivery) int {
+		return cmp.Or(cmp.Compare(a.came, b.came), cmp.Compare(a.due, b.due))
+	})
+	before := o.Inversions
+	for _, a := range arrivals {
+		queue := &o.queues[a.index%int64(len(o.queues))]
+		if by := *queue - a.due; by >= apart {
+			o.Inversions++
+			o.LongestNs = max(o.LongestNs, by)
+		}
+		*queue = max(*queue, a.due)
+		producer := &o.producers[a.index%int64(len(o.producers))]
+		if *producer-a.due >= apart {
+			o.OfOneProducer++
+		}
+		*producer = max(*producer, a.due)
 	}
+	return o.Inversions - before
 }
