@@ -141,7 +141,10 @@ BASE ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 scenarios: build ## run every shipped scenario with every variant: fails where one is not passed; half an hour on a machine that does nothing else
 	@bad=0; for file in scenarios/load/*.yaml scenarios/fault/*.yaml; do \
 	  bin/dq-bench run -f "$$file" --redis process --progress none --out "out/scenarios/$$(basename "$$file" .yaml)" > /dev/null || bad=$$?; \
-	done; exit $$bad
+	done; \
+	bin/dq-bench run --list | awk '/^[^ ]/ {s=$$1} /^ \*/ {print s, $$2}' > out/on-demand; while read -r name variant; do \
+	  bin/dq-bench run -f "$$name" --variant "$$variant" --redis process --progress none --out "out/scenarios/$$name-$$variant" > /dev/null < /dev/null || bad=$$?; \
+	done < out/on-demand; exit $$bad
 
 .PHONY: bench-load
 bench-load: build ## processor time of dq-bench and of its agent at 1,000/s and 10,000/s; needs a machine that does nothing else
