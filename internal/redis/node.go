@@ -137,14 +137,6 @@ func (n *Node) server() *Server {
 	}
 }
 
-// Alone is the node as a Server by itself, whatever its part in a set, whose clients begin in a database. To close it does
-// nothing.
-func (n *Node) Alone(database int) *Server {
-	s := n.server()
-	s.address.Database = database
-	return s
-}
-
 // until asks again, every 20 ms, until what holds or ctx ends; these servers announce no such event.
 func until(ctx context.Context, what string, holds func() (bool, error)) error {
 	for {

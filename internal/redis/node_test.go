@@ -14,17 +14,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-func TestANodeAloneIsASingleServer(t *testing.T) {
-	t.Parallel()
-	set := redistest.Sentinel(t, 1)
-	n := set.Nodes()[0]
-	s := n.Alone(3)
-	require.Equal(t, "redis://"+n.Addr+"/3", s.URL())
-	require.Equal(t, set.Version, s.Version)
-	require.NoError(t, s.Close())
-	require.True(t, n.Running(), "it is the set's to stop")
-}
-
 func TestNodeKillAndRestartKeepWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	s := redistest.Process(t, "--appendonly", "yes", "--appendfsync", "always")

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -24,7 +23,6 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/harness/internal/topology"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -151,18 +149,30 @@ func together(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: together KIND")
 	}
-	kinds := topology.Kinds(nil)
-	at := slices.IndexFunc(kinds, func(k topology.Kind) bool { return k.Name == args[0] })
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	t, err := kinds[at].Start(ctx, "")
-	ts.Check(err)
-	ts.Defer(func() { ts.Check(t.Close()) })
-	ts.Setenv("REDIS", t.Address)
-	u, err := url.Parse(t.Address)
-	if err == nil && u.Scheme == "rediss" {
+	switch args[0] {
+	case "Sentinel":
+		s, err := redistest.StartSentinel(ctx, "", 2, 3)
+		ts.Check(err)
+		ts.Defer(func() { ts.Check(s.Close()) })
+		ts.Setenv("REDIS", s.URL())
+	case "Cluster":
+		s, err := redistest.StartCluster(ctx, "", 3, 1)
+		ts.Check(err)
+		ts.Defer(func() { ts.Check(s.Close()) })
+		ts.Setenv("REDIS", s.URL())
+	case "TLS":
+		folder := ts.MkAbs("certificates")
+		ts.Check(os.Mkdir(folder, 0o755))
+		s, address, err := redistest.StartTLS(ctx, "", folder)
+		ts.Check(err)
+		ts.Defer(func() { ts.Check(s.Close()) })
+		u, err := url.Parse(address)
+		ts.Check(err)
+		ts.Setenv("REDIS", address)
 		ts.Setenv("REDIS_ADDR", u.Host)
-		ts.Setenv("CERTIFICATES", filepath.Dir(u.Query().Get("tls_ca")))
+		ts.Setenv("CERTIFICATES", folder)
 	}
 }
 

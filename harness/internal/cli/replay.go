@@ -24,10 +24,10 @@ func newReplayCmd() *cobra.Command {
 		Long: `Sends the commands of each MONITOR log to a server, one connection for each recorded client. Compares the
 server's own MONITOR with the recording line by line, and the keys at the end.
 
-A server started for it is emptied before each file. An external server must hold no key of the recording
-and have no other client. The replay removes the keys that it made. If another client sends a command, the
-replay stops with exit code 1, removes nothing, and names its keys. CONFIG, FLUSHALL and other commands
-beyond the recording's keys are never sent.
+A server started for it is emptied before each file. CONFIG, FLUSHALL and other commands beyond the
+recording's keys are never sent.
+
+` + sharedServerHelp + `
 
 Exit codes: 1 a file or the server cannot be used; 99 they differ.`,
 		Example: `  dq-bench replay recordings/documents/*.monitor

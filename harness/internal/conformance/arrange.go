@@ -15,13 +15,9 @@ import (
 func (r *caseRun) redis(ctx context.Context, command []string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	switch {
-	case kills(command) && r.shared != nil:
-		return r.shared.killProgram(ctx, command[2:])
-	case kills(command) && len(r.around.peers) > 0:
-		return r.killAmong(ctx, command[2:])
+	if kills(command) {
+		return r.kill(ctx, command[3])
 	}
-	r.hidden.mine(command...)
 	args := make([]any, len(command))
 	for i, a := range command {
 		args[i] = a

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,7 +82,7 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 		return result
 	}
 	result.Statements = spec.Cite(spec.All().OfCase(c.ID, r.Release))
-	if why := cmp.Or(r.forbidden(c), r.around.apart(c)); why != "" {
+	if why := r.forbidden(c); why != "" {
 		result.Status, result.Detail = Skip, why
 		return result
 	}
@@ -223,7 +222,7 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, lines []monitor.Line) (v tr
 			recorded = source.lines
 		}
 		kinds := c.queueKeys()
-		program := slices.DeleteFunc(slices.Clone(lines), func(l monitor.Line) bool { return l.Peer == r.setUpBy })
+		program := slices.DeleteFunc(slices.Clone(lines), func(l monitor.Line) bool { return r.senders.is(l.Peer, setUp) })
 		v.failures = append(checkAtomic(program, recorded, kinds), checkEarly(lines, kinds, r.clock)...)
 	}
 	if len(v.failures) > 0 || source.missing != "" || r.level() == State {

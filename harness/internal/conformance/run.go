@@ -55,8 +55,7 @@ func Compile(pattern string) (func(id string) bool, error) {
 }
 
 // Run starts server and program, runs the cases one after the other and stops
-// both. Of a cluster each case is run on the master that has its keys, behind sentinels on the master: the
-// program is told that one's address. An error means that they could not be had; whatever goes wrong later is
+// both. An error means that they could not be had; whatever goes wrong later is
 // part of the report. When ctx ends, or somebody else uses the server, the rest is
 // left out, and ctx's error or ErrServerInUse returned with the report so far.
 func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
@@ -65,59 +64,6 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, srv.Close()) }()
-	nodes, err := p.nodes(ctx, srv)
-	if err != nil {
-		return nil, err
-	}
-	limit := alike{most: p.MaxFailures}
-	for _, at := range nodes {
-		begun, err := p.runAt(ctx, at, report, &limit)
-		if begun != nil {
-			report = begun
-		}
-		if err != nil || report.Stopped != "" {
-			return report, err
-		}
-	}
-	return report, nil
-}
-
-// node is a server by itself, and the cases whose keys it has.
-type node struct {
-	server *redis.Server
-	cases  []*Case
-}
-
-// nodes are where the cases are to be run; one, without any case, where there is none.
-func (p *Plan) nodes(ctx context.Context, srv *redis.Server) ([]*node, error) {
-	if len(p.Cases) == 0 {
-		return []*node{{server: srv}}, nil
-	}
-	var all []*node
-	of := map[string]*node{}    // by address
-	known := map[string]*node{} // by queue
-	for _, c := range p.Cases {
-		name := c.Destination()
-		if known[name] == nil {
-			has, err := srv.NodeOf(ctx, name)
-			if err != nil {
-				return nil, err
-			}
-			if of[has.Addr] == nil {
-				of[has.Addr] = &node{server: has}
-				all = append(all, of[has.Addr])
-			}
-			known[name] = of[has.Addr]
-		}
-		known[name].cases = append(known[name].cases, c)
-	}
-	return all, nil
-}
-
-// runAt runs the cases of one node, with a program of their own. It returns the report, or the one that it
-// makes where there is none yet, and nil where it did not come to a case.
-func (p *Plan) runAt(ctx context.Context, at *node, report *Report, limit *alike) (_ *Report, err error) {
-	srv := at.server
 	start := func(ctx context.Context) (program.Program, error) { return p.Spec.Start(ctx, p.Notice, p.Log) }
 	program, err := start(ctx)
 	if err != nil {
@@ -127,10 +73,8 @@ func (p *Plan) runAt(ctx context.Context, at *node, report *Report, limit *alike
 	if err := canBeJudged(hello, p.Cases); err != nil {
 		return nil, errors.Join(err, program.Close())
 	}
-	if report == nil {
-		for _, notice := range misspelt(hello, p.Cases) {
-			p.Notice(notice)
-		}
+	for _, notice := range misspelt(hello, p.Cases) {
+		p.Notice(notice)
 	}
 	release := p.release(hello)
 	runner, err := NewRunner(ctx, srv, program, release)
@@ -138,9 +82,6 @@ func (p *Plan) runAt(ctx context.Context, at *node, report *Report, limit *alike
 		return nil, errors.Join(err, program.Close())
 	}
 	runner.Restart, runner.Level, runner.Baseline, runner.first, runner.wait = start, p.Level, p.Baseline, p.first, p.wait
-	if len(at.cases) > 0 {
-		runner.home = at.cases[0].Destination()
-	}
 	defer func() {
 		if runner.failed() != nil {
 			runner.discard()
@@ -151,26 +92,22 @@ func (p *Plan) runAt(ctx context.Context, at *node, report *Report, limit *alike
 		}
 	}()
 	defer func() { err = errors.Join(err, runner.Close()) }()
-	if runner.Notice != "" {
-		p.Notice(runner.Notice)
-	}
 	if err := runner.warmUp(ctx); err != nil {
 		return nil, err
 	}
-	if report == nil {
-		identity := driver.Identity{Name: hello.Name, Version: hello.Version}
-		report = NewReport(identity, release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
-		report.Total, report.Level, report.StandsIn = len(p.Cases), cmp.Or(p.Level, Wire), p.Spec.Notice()
-		if report.StandsIn != "" {
-			p.Notice(report.StandsIn)
-		}
+	identity := driver.Identity{Name: hello.Name, Version: hello.Version}
+	report = NewReport(identity, release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
+	report.Total, report.Level, report.StandsIn = len(p.Cases), cmp.Or(p.Level, Wire), p.Spec.Notice()
+	if report.StandsIn != "" {
+		p.Notice(report.StandsIn)
 	}
-	return report, p.judge(ctx, runner, at.cases, report, limit)
+	return report, p.judge(ctx, runner, report)
 }
 
 // judge runs cases into the report.
-func (p *Plan) judge(ctx context.Context, runner *Runner, cases []*Case, report *Report, limit *alike) error {
-	for _, c := range cases {
+func (p *Plan) judge(ctx context.Context, runner *Runner, report *Report) error {
+	limit := alike{most: p.MaxFailures}
+	for _, c := range p.Cases {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -237,9 +174,6 @@ func (r *Runner) warmUp(ctx context.Context) error {
 		return err
 	}
 	c := section.Cases[0]
-	if r.around.cluster && r.home != "" {
-		c.Queue = r.home
-	}
 	c.Steps = slices.DeleteFunc(c.Steps, func(s *Step) bool { return !r.hello.Can(s.capability()) })
 	_, err = r.Observe(ctx, c)
 	switch {

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,13 +27,9 @@ type Runner struct {
 	Level Level
 	// Baseline are cases that it is known to fail; nil for none.
 	Baseline Baseline
-	// Notice is what people should know of the server; empty for nothing.
-	Notice string
 	// Restart starts the program anew after it has ended or does not answer; nil where that
 	// is not done.
 	Restart func(context.Context) (program.Program, error)
-
-	home string // a queue that the server has, of a node of a cluster; "" for any
 
 	inVain bool // the last wait was
 	vain   int  // how many were
@@ -48,15 +44,11 @@ type Runner struct {
 
 	program program.Program
 	hello   program.Hello
-	url     string     // for the program
-	control redis.Conn // polls, marks and empties; never part of a case
-	setUp   redis.Conn // sends the cases' own commands
-	setUpBy string     // as the peer that MONITOR shows
+	control redis.Conn
+	setUp   redis.Conn
+	senders *senders
 	watch   *watch
 	clock   serverClock
-	hidden  *hidden // nil for a server that was not started for the run
-	around  surroundings
-	shared  *shared // nil for a server that was started for the run
 	stopped error
 }
 
@@ -66,30 +58,27 @@ var ErrServerInUse = guest.ErrInUse
 
 // ErrForbidden says that the user lacks a right that a run needs, so that it neither
 // begins nor goes on.
-var ErrForbidden = guest.ErrForbidden
+var ErrForbidden = errors.New("the user lacks a right that a run needs; grant it, or let dq-bench start a server: --redis process")
 
-// NewRunner prepares a run. A server that was started for it is emptied before each
-// case; it may be a master with its replicas and sentinels, or the node of a Cluster that the cases'
-// keys belong to, and cases that a Cluster refuses are left out. On any other one a run deletes only what it has made, and stops with
-// ErrServerInUse when it finds keys, clients or cached scripts that are not its
-// own, here or later, and with ErrForbidden when it is refused what it needs.
+// NewRunner prepares a run on one server. A server that was started for it is emptied before
+// each case. Any other one must be empty, without scripts and without other clients; the run
+// stops with ErrServerInUse once that is not so, and with ErrForbidden where the server refuses it
+// what it needs. See package guest.
 func NewRunner(ctx context.Context, srv *redis.Server, program program.Program, release wire.Release) (_ *Runner, err error) {
-	if srv.Cluster() || srv.Embedded() {
-		return nil, fmt.Errorf("conformance needs a single real Redis, not a whole cluster or an imitation: got %s", srv)
-	}
 	address, err := redis.ParseAddress(srv.URL())
-	if err != nil {
-		return nil, fmt.Errorf("conformance needs a single real Redis, redis://host:port: got %s: %w", srv, err)
+	if err != nil || address.Topology != redis.Single || srv.Embedded() {
+		return nil, errors.Join(fmt.Errorf("conformance needs one real Redis, redis://host:port: got %s", srv), err)
 	}
-	if address.Database != 0 && srv.How == "external" {
+	if address.Database != 0 {
 		return nil, fmt.Errorf("the cases were recorded in database 0: expected an address without a database, got /%d", address.Database)
 	}
-	r := &Runner{
-		Release: release, program: program, hello: program.Introduction(), url: srv.URL(),
+	if why := monitor.Unreadable(srv.Product, srv.Version); why != "" {
+		return nil, fmt.Errorf("conformance needs to read what the server saw: %s", why)
 	}
+	r := &Runner{Release: release, program: program, hello: program.Introduction()}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, r.disconnect())
+			err = errors.Join(asForbidden(err), r.disconnect())
 		}
 	}()
 	if r.control, err = redis.ConnectOnce(srv.URL()); err != nil {
@@ -98,38 +87,43 @@ func NewRunner(ctx context.Context, srv *redis.Server, program program.Program, 
 	if r.setUp, err = redis.ConnectOnce(srv.URL()); err != nil {
 		return nil, err
 	}
-	if why := monitor.Unreadable(srv.Product, srv.Version); why != "" {
-		return nil, fmt.Errorf("conformance needs to read what the server saw: %s", why)
+	if r.senders, err = newSenders(srv.URL()); err != nil {
+		return nil, err
 	}
 	if r.clock, err = clockOf(ctx, srv, r.control); err != nil {
 		return nil, err
 	}
+	if r.watch, err = startWatch(ctx, srv.URL(), r.senders.keep); err != nil {
+		return nil, err
+	}
 	if srv.How == "external" {
-		if err = r.share(ctx, srv.URL()); err != nil {
+		r.senders.guest = &guest.Guest{
+			Do: guest.On(r.control), Connections: harnessConnections,
+			Sync: func(ctx context.Context) error { _, err := r.collect(ctx); return err },
+		}
+	}
+	for conn, who := range map[redis.Conn]string{r.control: control, r.setUp: setUp} {
+		if err = conn.Do(ctx, "ECHO", r.senders.mark+who).Err(); err != nil {
 			return nil, err
 		}
-		return r, nil
 	}
-	if r.around, err = surroundingsOf(ctx, r.control, address.Database); err != nil {
-		return nil, err
-	}
-	if r.hidden, err = hiddenBy(ctx, r.control); err != nil {
-		return nil, err
-	}
-	r.around.hide(r.hidden)
-	cases, err := infoOf(ctx, guest.On(r.setUp))
-	if err != nil {
-		return nil, err
-	}
-	r.setUpBy = cases.Addr
-	own, err := infoOf(ctx, guest.On(r.control))
-	if err != nil {
-		return nil, err
-	}
-	if r.watch, err = startWatch(ctx, srv.URL(), r.around.keep(own.Addr), r.around.shown); err != nil {
-		return nil, err
+	if r.senders.guest != nil {
+		if err = r.senders.guest.Admit(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return r, nil
+}
+
+// harnessConnections are control, set-up and MONITOR.
+const harnessConnections = 3
+
+// asForbidden makes ErrForbidden of an error that says that the user lacks a right.
+func asForbidden(err error) error {
+	if err == nil || errors.Is(err, ErrForbidden) || !strings.Contains(err.Error(), "NOPERM") {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrForbidden, err)
 }
 
 func (r *Runner) level() Level { return cmp.Or(r.Level, Wire) }
@@ -141,21 +135,14 @@ func (r *Runner) Stopped() error { return r.stopped }
 // server that is not the run's own is removed.
 func (r *Runner) Close() error {
 	var left error
-	if r.shared != nil && !r.leaves() {
+	if r.senders.guest != nil && !errors.Is(r.stopped, ErrServerInUse) {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*stopTimeout)
 		defer cancel()
-		if left = r.shared.sweep(ctx); left == nil {
+		if left = r.empty(ctx); left == nil {
 			left = r.control.Do(ctx, "SCRIPT", "FLUSH").Err()
 		}
 	}
 	return errors.Join(left, r.disconnect())
-}
-
-// leaves reports whether the run has stopped for a reason for which it deletes nothing any
-// more.
-func (r *Runner) leaves() bool {
-	var forbidden *guest.ForbiddenError
-	return errors.Is(r.stopped, ErrServerInUse) || errors.As(r.stopped, &forbidden) && len(forbidden.Left) > 0
 }
 
 func (r *Runner) disconnect() error {
@@ -163,10 +150,15 @@ func (r *Runner) disconnect() error {
 	if r.watch != nil {
 		errs = append(errs, r.watch.close())
 	}
-	if r.shared != nil {
-		errs = append(errs, r.shared.close())
+	if r.senders != nil {
+		r.senders.proxy.Close()
 	}
-	return errors.Join(append(errs, r.control.Close(), r.setUp.Close())...)
+	for _, conn := range []redis.Conn{r.control, r.setUp} {
+		if conn != nil {
+			errs = append(errs, conn.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Observation is what was seen of one case.
@@ -187,13 +179,12 @@ func (r *Runner) Observe(ctx context.Context, c *Case) (*Observation, error) {
 		return nil, r.stopped
 	}
 	observed, err := r.observe(ctx, c)
-	if r.shared != nil && !errors.Is(err, ErrServerInUse) && !errors.Is(err, ErrForbidden) {
-		// What a case shows beside somebody else is no verdict, nor without a right.
-		if found := r.shared.check(context.WithoutCancel(ctx)); found != nil {
+	if r.senders.guest != nil && !errors.Is(err, ErrServerInUse) {
+		// What a case shows beside somebody else is no verdict, nor what it shows without a right.
+		if found := r.senders.guest.Disturbed(); found != nil {
 			observed, err = nil, errors.Join(found, err)
-		}
-		if refused := refusal(observed, err); refused != "" && !errors.Is(err, ErrServerInUse) {
-			observed, err = nil, r.shared.forbidden(refused, nil)
+		} else if refused := asForbidden(cmp.Or(err, refusal(observed))); errors.Is(refused, ErrForbidden) {
+			observed, err = nil, refused
 		}
 	}
 	if errors.Is(err, ErrServerInUse) || errors.Is(err, ErrForbidden) {
@@ -202,19 +193,12 @@ func (r *Runner) Observe(ctx context.Context, c *Case) (*Observation, error) {
 	return observed, err
 }
 
-// refusal returns what says, of all that a case has shown, that the user lacks a right.
-func refusal(o *Observation, err error) string {
-	var seen []string
-	if err != nil {
-		seen = append(seen, err.Error())
+// refusal returns the failures of a case as an error; nil for none.
+func refusal(o *Observation) error {
+	if o == nil || len(o.Failures) == 0 {
+		return nil
 	}
-	if o != nil {
-		seen = append(seen, o.Failures...)
-	}
-	if i := slices.IndexFunc(seen, guest.MissingRight); i >= 0 {
-		return seen[i]
-	}
-	return ""
+	return errors.New(strings.Join(o.Failures, "\n"))
 }
 
 func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
@@ -225,10 +209,6 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	}
 	if err := r.prepare(ctx, c); err != nil {
 		return nil, fmt.Errorf("preparing the server: %w", err)
-	}
-	before, err := r.hiddenCalls(ctx)
-	if err != nil {
-		return nil, err
 	}
 	run, vain := newCaseRun(r, c), r.vain
 	failures, err := run.steps(ctx)
@@ -255,26 +235,13 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	if len(failures) == 0 && r.level() != State {
 		failures = run.checkPublished(lines)
 	}
-	after, err := r.hiddenCalls(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if len(failures) == 0 {
-		failures = unexpected(before, after, r.level())
+	if hidden := r.senders.unexpected(r.level()); len(failures) == 0 {
+		failures = hidden
 	}
 	if len(failures) == 0 {
 		failures = checkTimes(lines, run.offers(), r.clock)
 	}
 	return &Observation{Lines: lines, Failures: failures, vain: r.vain > vain}, nil
-}
-
-// hiddenCalls are those of the commands that MONITOR does not show; none on a server that
-// the run shares.
-func (r *Runner) hiddenCalls(ctx context.Context) (map[string]int64, error) {
-	if r.hidden == nil {
-		return nil, nil
-	}
-	return r.hidden.calls(ctx, r.control)
 }
 
 // prepare empties the server and marks the beginning of the case.
@@ -294,13 +261,14 @@ func (r *Runner) prepare(ctx context.Context, c *Case) error {
 	return r.control.Do(ctx, "ECHO", "case:"+c.ID).Err()
 }
 
-// empty removes all keys, of a server that is not the run's own those of the run.
+// empty removes all keys, on a server that the run shares those of the run.
 func (r *Runner) empty(ctx context.Context) error {
-	if r.shared != nil {
-		return r.shared.sweep(ctx)
-	}
 	if err := r.alone(ctx); err != nil {
 		return err
+	}
+	r.senders.forget()
+	if r.senders.guest != nil {
+		return r.senders.guest.Remove(ctx)
 	}
 	return r.control.Do(ctx, "FLUSHALL").Err()
 }
@@ -327,19 +295,11 @@ func (r *Runner) collect(ctx context.Context) ([]monitor.Line, error) {
 	return lines, nil
 }
 
-// alone waits until no connection of a program is left.
+// alone waits until no connection of the program is left.
 func (r *Runner) alone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	if r.shared != nil {
-		return r.shared.relay.WaitIdle(ctx)
-	}
-	const harness = 3 // control, set-up, MONITOR
-	return poll(ctx, "the program's connections to end", func() (bool, error) {
-		r.hidden.mine("CLIENT", "LIST")
-		list, err := r.control.Do(ctx, "CLIENT", "LIST").Text()
-		return r.around.later(list) <= harness, err
-	})
+	return r.senders.idle(ctx)
 }
 
 // poll asks again and again until ok, on the harness's own connection.

@@ -188,7 +188,7 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 		options["faithful"] = true
 	}
 	params := map[string]any{
-		"redis": r.url, "queue": cmp.Or(o.Queue, r.c.queue()), "codec": cmp.Or(o.Codec, r.c.codec()),
+		"redis": r.senders.url, "queue": cmp.Or(o.Queue, r.c.queue()), "codec": cmp.Or(o.Codec, r.c.codec()),
 		"client": cmp.Or(o.Client, mainHandle), "delayed": !o.Plain, "options": options,
 	}
 	if r.c.ValueType != "" {

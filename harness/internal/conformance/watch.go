@@ -18,8 +18,6 @@ type watch struct {
 	// keep tells which lines are of a case, or are marks. It is called for every
 	// line, in order.
 	keep func(monitor.Line) bool
-	// show is what a line is taken for.
-	show func(monitor.Line) monitor.Line
 
 	mu      sync.Mutex
 	lines   []monitor.Line
@@ -29,27 +27,13 @@ type watch struct {
 	done    chan struct{}
 }
 
-// allBut returns what keeps every line but those of the connection that the harness
-// polls and marks with: its commands are no part of any case, except the marks.
-func allBut(peer string) func(monitor.Line) bool {
-	own := false
-	return func(l monitor.Line) bool {
-		if !l.Inner() {
-			own = l.Peer == peer
-		}
-		return !own || l.Name() == "echo"
-	}
-}
-
-func asItIs(l monitor.Line) monitor.Line { return l }
-
-func startWatch(ctx context.Context, redisURL string, keep func(monitor.Line) bool, show func(monitor.Line) monitor.Line) (*watch, error) {
+func startWatch(ctx context.Context, redisURL string, keep func(monitor.Line) bool) (*watch, error) {
 	conn, err := monitor.Dial(ctx, redisURL)
 	if err != nil {
 		return nil, err
 	}
 	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
-	w := &watch{conn: conn, keep: keep, show: show, changed: make(chan struct{}), stop: stop, done: make(chan struct{})}
+	w := &watch{conn: conn, keep: keep, changed: make(chan struct{}), stop: stop, done: make(chan struct{})}
 	go w.read(reading)
 	return w, nil
 }
@@ -65,7 +49,7 @@ func (w *watch) read(ctx context.Context) {
 		if err != nil {
 			w.err = err
 		} else {
-			w.lines = append(w.lines, w.show(line))
+			w.lines = append(w.lines, line)
 		}
 		close(w.changed)
 		w.changed = make(chan struct{})

@@ -25,7 +25,6 @@ import (
 
 var programs = map[string]func(){
 	"faults": faults, "fold": foldMain, "generate": generateMain, "growth": growth, "latency": latency, "performance": performance,
-	"topologies": topologies,
 }
 
 func main() {

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
@@ -145,7 +144,7 @@ func (m *model) command(l monitor.Line) bool {
 		}
 		return ok
 	default:
-		for _, k := range guest.KeysOf(l) {
+		for _, k := range keysOf(l) {
 			if _, known := m.unknown[dbKey{db, k}]; !known {
 				m.unknown[dbKey{db, k}] = strings.ToUpper(name)
 			}
@@ -160,7 +159,7 @@ var readOnly = append([]string{
 	"zrange", "zrangebyscore", "zrevrange", "zscore", "zcard", "zcount", "zrank", "zmscore", "lrange", "llen", "lindex", "lpos",
 	"exists", "type", "get", "mget", "strlen", "ttl", "pttl", "dump", "watch", "sort_ro", "hget", "hgetall", "smembers",
 	"eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro",
-}, guest.Keyless...)
+}, keyless...)
 
 func isScore(s string) bool {
 	_, err := strconv.ParseFloat(s, 64)

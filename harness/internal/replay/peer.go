@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
@@ -82,8 +81,8 @@ func (r *run) handle(e event) error {
 	default:
 		r.show(e.line)
 	}
-	if len(r.strange.Commands) > 0 {
-		return r.inUse(guest.Findings(nil, r.strange.Commands, nil))
+	if r.guest != nil {
+		return r.guest.Disturbed()
 	}
 	return nil
 }
@@ -95,8 +94,8 @@ func (r *run) show(l monitor.Line) {
 		switch {
 		case r.owner != nil:
 			r.shown = append(r.shown, l)
-		case !r.target.Own && !r.byControl:
-			r.strange.Note(l)
+		case r.guest != nil && !r.byControl:
+			r.guest.Note(l)
 		}
 		return
 	}
@@ -107,8 +106,8 @@ func (r *run) show(l monitor.Line) {
 	}
 	r.owner = r.byAddr[l.Peer]
 	if r.owner == nil {
-		if !r.target.Own && !r.byControl {
-			r.strange.Note(l)
+		if r.guest != nil && !r.byControl {
+			r.guest.Note(l)
 		}
 		return
 	}

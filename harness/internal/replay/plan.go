@@ -18,7 +18,6 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
@@ -47,8 +46,6 @@ type Plan struct {
 type step struct {
 	trace.Call
 	expected []monitor.Line
-	// missed is the SHA-1 of an EVALSHA that found no script.
-	missed string
 }
 
 // NewPlan works out what is to be sent and what is to be seen. The error says
@@ -123,7 +120,7 @@ func (p *Plan) addSteps(calls []trace.Call) error {
 
 // note keeps the keys and channels that a line names.
 func (p *Plan) note(l monitor.Line) {
-	for _, key := range guest.KeysOf(l) {
+	for _, key := range keysOf(l) {
 		if k := (dbKey{l.DB, key}); !p.seen[k] {
 			p.seen[k] = true
 			p.keys = append(p.keys, k)
@@ -227,8 +224,7 @@ func (p *Plan) findScripts() error {
 		text, later := texts[script.SHA1]
 		switch {
 		case later && len(s.Inner) == 0:
-			s.missed = script.SHA1
-			continue
+			continue // it missed
 		case !later && script.Known == nil:
 			return &trace.LineError{Line: s.Line, Reason: "the text of this script is neither in the recording nor in Redisson's catalogue; " +
 				"record from the start of the client on, or after SCRIPT FLUSH"}

@@ -147,31 +147,20 @@ func TestForeignServerIsLeftAsItWas(t *testing.T) {
 	target := replay.Target{URL: srv.URL()}
 	plan := planOf(t, document(t, "002-zlyx.monitor"))
 	cut := planOf(t, `1.000000 [0 10.0.0.1:1] "RPUSH" "made" "x"`)
-
-	require.NoError(t, briefly(t, srv, func(c goredis.UniversalClient) error { return c.Set(ctx, "mine", "kept", 0).Err() }))
 	for _, p := range []*replay.Plan{plan, cut} {
 		result, err := replay.Run(ctx, target, p)
 		require.NoError(t, err)
 		require.True(t, result.Identical, result.Text())
 	}
-	require.Equal(t, []string{"mine"}, keys(t, srv), "what replay made is gone")
+	require.Empty(t, keys(t, srv), "what replay made is gone")
 	memory := briefly(t, srv, func(c goredis.UniversalClient) string { return c.Info(ctx, "memory").Val() })
 	require.Contains(t, memory, "number_of_cached_scripts:0")
 
-	client := redistest.Client(srv)
-	defer client.Close()
-	require.NoError(t, client.RPush(ctx, "zlyx", "a user's message").Err())
+	require.NoError(t, briefly(t, srv, func(c goredis.UniversalClient) error { return c.RPush(ctx, "zlyx", "a user's message").Err() }))
 	_, err := replay.Run(ctx, target, plan)
-	require.ErrorContains(t, err, "has 1 of the recording's keys already")
-	require.Equal(t, int64(1), client.LLen(ctx, "zlyx").Val())
-
-	require.NoError(t, client.Del(ctx, "zlyx").Err())
-	sub := client.Subscribe(ctx, wire.NamesOf("zlyx").Channel)
-	defer sub.Close()
-	_, err = sub.Receive(ctx)
-	require.NoError(t, err)
-	_, err = replay.Run(ctx, target, plan)
-	require.ErrorContains(t, err, "1 clients are subscribed")
+	require.ErrorIs(t, err, guest.ErrInUse)
+	require.ErrorContains(t, err, `the key "zlyx"`)
+	require.Equal(t, []string{"zlyx"}, keys(t, srv))
 }
 
 func TestForeignClientStopsReplayBeforeItBegins(t *testing.T) {
@@ -181,7 +170,7 @@ func TestForeignClientStopsReplayBeforeItBegins(t *testing.T) {
 	require.NoError(t, client.Ping(t.Context()).Err())
 	_, err := replay.Run(t.Context(), replay.Target{URL: srv.URL()}, planOf(t, `1.000000 [0 10.0.0.1:1] "RPUSH" "made" "x"`))
 	require.ErrorIs(t, err, guest.ErrInUse)
-	require.ErrorContains(t, err, `name "till-7"`)
+	require.ErrorContains(t, err, "1 other clients")
 	require.NotContains(t, client.Info(t.Context(), "commandstats").Val(), "cmdstat_rpush:")
 }
 
@@ -204,26 +193,11 @@ func TestForeignElementsSurviveReplay(t *testing.T) {
 	_, err := replay.Run(ctx, replay.Target{URL: srv.URL()}, plan)
 	require.NoError(t, <-came)
 	require.ErrorIs(t, err, guest.ErrInUse)
-	require.ErrorContains(t, err, `RPUSH "made" of 127.0.0.1:`)
-	require.ErrorContains(t, err, "redis-cli -n 2 DEL 'own'", "it says what to clean, without the key that somebody else uses")
+	require.ErrorContains(t, err, "RPUSH of 127.0.0.1:")
 	client := goredis.NewClient(&goredis.Options{Addr: srv.Addr, DB: 2})
 	defer client.Close()
 	require.Contains(t, client.LRange(ctx, "made", 0, -1).Val(), "theirs")
 	require.Equal(t, "x", client.Get(ctx, "own").Val(), "nothing is deleted")
-}
-
-// A server that has the script already cannot show the miss: that is said.
-func TestCachedScriptIsDeclared(t *testing.T) {
-	text := record(t, session(t, wire.Newest(), "orders"))
-	srv := redistest.Redis(t)
-	require.NoError(t, briefly(t, srv, func(c goredis.UniversalClient) error {
-		return c.ScriptLoad(t.Context(), script(t, wire.Newest(), wire.ScriptTransfer).Body).Err()
-	}))
-	result := run(t, replay.Target{URL: srv.URL()}, text)
-	require.True(t, result.Identical, result.Text())
-	require.Contains(t, result.Text(), "the server has that script already")
-	memory := briefly(t, srv, func(c goredis.UniversalClient) string { return c.Info(t.Context(), "memory").Val() })
-	require.NotContains(t, memory, "number_of_cached_scripts:0", "somebody's script stays")
 }
 
 func FuzzPlan(f *testing.F) {

@@ -21,8 +21,7 @@ type Target struct {
 	// URL is its redis:// or rediss:// address.
 	URL string
 	// Own is true for a server that was started for this purpose: it is emptied
-	// before each recording. Any other server must have none of the recording's
-	// keys and no other client, and keeps everything else.
+	// before each recording. Any other server must be empty and have no other client.
 	Own bool
 }
 
@@ -57,8 +56,7 @@ type run struct {
 	// it sent the last command shown.
 	controlAddr string
 	byControl   bool
-	strange     guest.Strange // commands of others on a server that is not own
-	scripts     int           // in that server's cache before the replay
+	guest       *guest.Guest // nil on an own server
 	monitorErr  error
 }
 
@@ -106,10 +104,6 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 func (r *run) perform(ctx context.Context) (*Result, error) {
 	for i := range r.plan.steps {
 		s := &r.plan.steps[i]
-		if s.missed != "" && r.cached(s.missed) {
-			r.notes = append(r.notes, fmt.Sprintf("line %d is not sent: the server has that script already, so that EVALSHA would not miss", s.Number))
-			continue
-		}
 		if err := r.step(ctx, s); err != nil {
 			return nil, fmt.Errorf("line %d: %w", s.Number, err)
 		}
@@ -201,7 +195,7 @@ func (r *run) prepare(ctx context.Context) error {
 				return fmt.Errorf("emptying the server: %w", err)
 			}
 		}
-	} else if err := r.refuseInUse(ctx); err != nil {
+	} else if err := r.share(ctx); err != nil {
 		return err
 	}
 	for _, text := range r.plan.preload {
@@ -228,13 +222,6 @@ func (r *run) eachKey(do func(dbKey) error) error {
 		}
 	}
 	return nil
-}
-
-// cached reports whether the server has a script; a server that cannot say has not.
-func (r *run) cached(sha1 string) bool {
-	reply, err := r.control.do("SCRIPT", "EXISTS", sha1)
-	list, ok := reply.([]any)
-	return err == nil && ok && len(list) == 1 && list[0] == int64(1)
 }
 
 func (r *run) subscribers(channel string) (int64, error) {

@@ -12,13 +12,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
-	"github.com/dq-bench/dq-bench/harness/internal/conformance"
+	"github.com/stretchr/testify/require"
+
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/harness/internal/topology"
-	"github.com/dq-bench/dq-bench/recordings"
-	"github.com/dq-bench/dq-bench/scenarios"
 )
 
 // calm is how long a load lasts before a fault, and after it.
@@ -27,19 +26,19 @@ const calm = 2 * time.Second
 // lanes is how many topologies run at a time.
 const lanes = 4
 
-// topologies runs dq on every kind of topology, as real processes on 127.0.0.1: the conformance cases on
-// each, and what became of the messages of a load during which a master was killed, a slot moved or all
-// servers were restarted. It is a section of docs/results.md.
-//
-//	make topologies
-//
-// It takes some minutes, and fails where a case fails or a message is lost that Redis itself did not lose. The
-// first redis-server or valkey-server on PATH runs all topologies; others, named by DQ_REDIS_SERVERS, alone, under
-// Sentinel and as a Cluster.
-func topologies() {
-	servers := flag.String("servers", os.Getenv("DQ_REDIS_SERVERS"), "more server programs, separated by colons")
-	only := flag.String("only", "", "regular expression for \"server: topology\", such as 'redis 7.*: Cluster'")
-	runReport("topologies", 10*time.Minute, func(ctx context.Context) (string, error) { return runTopologies(ctx, *servers, *only) })
+var (
+	topologies = flag.Bool("topologies", false, "write the section of docs/results.md, with DQ_REDIS_SERVERS")
+	only       = flag.String("only", "", "regular expression for \"server: topology\", such as 'redis 7.*: Cluster'")
+)
+
+func TestTopologyReport(t *testing.T) {
+	if !*topologies {
+		t.Skip("make topologies")
+	}
+	t.Chdir("../../..")
+	section, err := runTopologies(t.Context(), os.Getenv("DQ_REDIS_SERVERS"), *only)
+	require.NoError(t, err)
+	require.NoError(t, writeSection(filepath.Join("docs", "results.md"), "topologies", section))
 }
 
 // runTopologies runs all there is. Its error says what failed.
@@ -52,7 +51,7 @@ func runTopologies(ctx context.Context, servers, only string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rules, err := topology.Rules(string(text))
+	rules, err := Rules(string(text))
 	if err != nil {
 		return "", fmt.Errorf("dq/README.md: %w", err)
 	}
@@ -60,18 +59,9 @@ func runTopologies(ctx context.Context, servers, only string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sections, err := conformance.Load(scenarios.Conformance, "conformance")
-	if err != nil {
-		return "", err
-	}
-	oracle, err := conformance.LoadOracle(recordings.Redisson(), ".")
-	if err != nil {
-		return "", err
-	}
-	cases := conformance.Select(sections, nil)
 	var jobs []*job
 	for i, p := range programs {
-		for _, k := range topology.Kinds(rules) {
+		for _, k := range Kinds(rules) {
 			if j := (&job{program: p, kind: k}); (i == 0 || k.Everywhere) && keep.MatchString(j.String()) {
 				jobs = append(jobs, j)
 			}
@@ -82,13 +72,13 @@ func runTopologies(ctx context.Context, servers, only string) (string, error) {
 	for _, j := range jobs {
 		lane <- struct{}{}
 		doing.Go(func() {
-			j.err = j.do(ctx, cases, oracle)
+			j.err = j.do(ctx)
 			fmt.Fprintf(os.Stderr, "%s: done, %d faults\n", j, len(j.faults()))
 			<-lane
 		})
 	}
 	doing.Wait()
-	return topologySection(jobs)
+	return section(jobs)
 }
 
 // server is a program, with what it says of itself, as "redis" and "7.0.15".
@@ -128,16 +118,15 @@ func find(ctx context.Context, more string) (found []server, err error) {
 // job is one topology on one program.
 type job struct {
 	program server
-	kind    topology.Kind
+	kind    Kind
 
-	verdict  *topology.Verdict
 	outcomes []outcome
 	err      error
 }
 
 type outcome struct {
-	fault topology.Fault
-	*topology.Outcome
+	fault Fault
+	*Outcome
 }
 
 func (j *job) String() string { return j.program.String() + ": " + j.kind.Name }
@@ -147,11 +136,6 @@ func (j *job) faults() (all []string) {
 	if j.err != nil {
 		all = append(all, j.err.Error())
 	}
-	if j.verdict != nil {
-		for _, r := range j.verdict.Failed {
-			all = append(all, r.Text())
-		}
-	}
 	for _, o := range j.outcomes {
 		for _, f := range o.Faults() {
 			all = append(all, o.fault.Name+": "+f)
@@ -160,20 +144,16 @@ func (j *job) faults() (all []string) {
 	return all
 }
 
-// do starts the servers, runs the cases, and then a load for each fault.
-func (j *job) do(ctx context.Context, cases []*conformance.Case, oracle *conformance.Oracle) (err error) {
+// do starts the servers and runs a load for each fault.
+func (j *job) do(ctx context.Context) (err error) {
 	if j.kind.Unfit(j.program.version) != "" {
 		return nil
 	}
-	t, err := j.kind.Start(ctx, j.program.path)
+	t, err := j.kind.start(ctx, j.program.path)
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	if j.verdict, err = t.Verify(ctx, cases, oracle); err != nil {
-		return fmt.Errorf("verify: %w", err)
-	}
-	fmt.Fprintf(os.Stderr, "%s: %d cases passed, %d failed\n", j, j.verdict.Passed, len(j.verdict.Failed))
 	for _, f := range t.Faults {
 		o, err := t.Load(ctx, f, calm)
 		if err != nil {
@@ -185,28 +165,28 @@ func (j *job) do(ctx context.Context, cases []*conformance.Case, oracle *conform
 	return nil
 }
 
-// topologySection has a row for each topology. Its error says what failed.
-func topologySection(jobs []*job) (string, error) {
-	var kinds, servers []string
+// section has a row for each  Its error says what failed.
+func section(jobs []*job) (string, error) {
+	var kinds, programs []string
 	for _, j := range jobs {
 		if !slices.Contains(kinds, j.kind.Name) {
 			kinds = append(kinds, j.kind.Name)
 		}
-		if !slices.Contains(servers, j.program.String()) {
-			servers = append(servers, j.program.String())
+		if !slices.Contains(programs, j.program.String()) {
+			programs = append(programs, j.program.String())
 		}
 	}
 	var failed []error
 	var rows [][]string
 	for _, kind := range kinds {
-		passed := make([]string, len(servers))
-		var sum topology.Outcome
+		servers := 0
+		var sum Outcome
 		faults := 0
 		for _, j := range jobs {
-			if j.kind.Name != kind {
+			if j.kind.Name != kind || j.kind.Unfit(j.program.version) != "" {
 				continue
 			}
-			passed[slices.Index(servers, j.program.String())] = j.passed()
+			servers++
 			for _, f := range j.faults() {
 				failed = append(failed, fmt.Errorf("%s: %s", j, f))
 			}
@@ -218,24 +198,9 @@ func topologySection(jobs []*job) (string, error) {
 				sum.Gap = max(sum.Gap, o.Gap)
 			}
 		}
-		rows = append(rows, append(append([]string{kind}, passed...), fmt.Sprint(faults), grouped(int64(sum.Acknowledged)),
-			grouped(int64(sum.LostPopped)), fmt.Sprint(sum.LostBeyond), run.FormatNs(int64(sum.Gap))))
+		rows = append(rows, []string{kind, fmt.Sprint(servers), fmt.Sprint(faults), grouped(int64(sum.Acknowledged)),
+			grouped(int64(sum.LostPopped)), fmt.Sprint(sum.LostBeyond), run.FormatNs(int64(sum.Gap))})
 	}
-	head := append(append([]string{"topology"}, servers...), "faults", "acknowledged", "may be lost", "beyond", "longest gap")
-	return asTable(head, rows), errors.Join(failed...)
-}
-
-// passed says how many cases a topology passed.
-func (j *job) passed() string {
-	if j.verdict == nil || j.verdict.Unjudged != "" {
-		return "–"
-	}
-	text := fmt.Sprint(j.verdict.Passed)
-	if j.verdict.Level != conformance.Wire {
-		text += " by " + string(j.verdict.Level)
-	}
-	if n := len(j.verdict.Failed); n > 0 {
-		text += fmt.Sprintf(" (%d failed)", n)
-	}
-	return text
+	head := []string{"topology", "servers", "faults", "acknowledged", "may be lost", "beyond", "longest gap"}
+	return "On " + strings.Join(programs, ", ") + ".\n\n" + asTable(head, rows), errors.Join(failed...)
 }

@@ -1,4 +1,4 @@
-package topology
+package main
 
 import (
 	"errors"
@@ -50,15 +50,15 @@ func (o *Outcome) Faults() (faults []string) {
 // span is when a load began, its fault happened, and the last offer was made.
 type span struct{ began, from, to, ended time.Time }
 
-// shortly is how far around a fault its effects reach: how far replicas may be behind before it, and until
+// aroundFault is how far around a fault its effects reach: how far replicas may be behind before it, and until
 // when takes that it broke are carried out.
-const shortly = time.Second
+const aroundFault = time.Second
 
 func account(loses Loss, s span, plain, kept map[string]*message) *Outcome {
 	o := &Outcome{Fault: s.to.Sub(s.from)}
 	for _, m := range plain {
 		o.count(m)
-		within := func(t time.Time) bool { return !t.Before(s.from.Add(-shortly)) && !t.After(s.to.Add(shortly)) }
+		within := func(t time.Time) bool { return !t.Before(s.from.Add(-aroundFault)) && !t.After(s.to.Add(aroundFault)) }
 		if n := len(m.came) - 1; n > 0 {
 			o.Twice += n
 			if loses < Unreplicated || !within(m.came[0]) {
@@ -69,7 +69,7 @@ func account(loses Loss, s span, plain, kept map[string]*message) *Outcome {
 		case !m.lost():
 		case loses >= Unreplicated && within(m.answered):
 			o.LostUnreplicated++
-		case loses >= Popped && !m.due.After(s.to.Add(shortly)) && o.LostPopped < consumers: // one for each blocked take
+		case loses >= Popped && !m.due.After(s.to.Add(aroundFault)) && o.LostPopped < consumers: // one for each blocked take
 			o.LostPopped++
 		default:
 			o.LostBeyond++
@@ -81,7 +81,7 @@ func account(loses Loss, s span, plain, kept map[string]*message) *Outcome {
 		switch {
 		case !m.lost():
 			continue
-		case loses >= Unreplicated && !m.answered.Before(s.from.Add(-shortly)) && !m.answered.After(s.to.Add(shortly)):
+		case loses >= Unreplicated && !m.answered.Before(s.from.Add(-aroundFault)) && !m.answered.After(s.to.Add(aroundFault)):
 			o.LostUnreplicated++
 		default:
 			o.LostBeyond++
@@ -93,7 +93,7 @@ func account(loses Loss, s span, plain, kept map[string]*message) *Outcome {
 		if stalled(s, queue) {
 			o.Stalled++
 		}
-		after := resumed(s, queue)
+		after := resumedAfter(s, queue)
 		if after < 0 || o.Resumed < 0 {
 			o.Resumed = -1
 		} else {
@@ -153,8 +153,8 @@ func stalled(s span, all map[string]*message) bool {
 	return true
 }
 
-// resumed is how long after the fault the first delivery on time came; negative for none.
-func resumed(s span, all map[string]*message) time.Duration {
+// resumedAfter is how long after the fault the first delivery on time came; negative for none.
+func resumedAfter(s span, all map[string]*message) time.Duration {
 	first := time.Duration(-1)
 	for _, m := range all {
 		if len(m.came) == 0 || m.came[0].Before(s.to) || m.came[0].Sub(m.due) > run.OnTime {

@@ -1,4 +1,4 @@
-package topology
+package main
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -36,13 +37,9 @@ func Rules(text string) ([]string, error) {
 }
 
 // grant sends the rules as they are written, for both queues, and has the server keep them.
-func (t *Topology) grant(ctx context.Context, rules []string) error {
+func (t *Topology) grant(ctx context.Context, s *redis.Server, rules []string) error {
 	if len(rules) != 2 {
 		return errors.New("a user with the least rights needs the rules of dq/README.md")
-	}
-	s, err := t.nodeOf(ctx, Queue)
-	if err != nil {
-		return err
 	}
 	admin := redistest.Client(s)
 	defer admin.Close()

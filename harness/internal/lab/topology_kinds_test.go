@@ -1,9 +1,4 @@
-// Package topology answers: does dq keep its word wherever Redis runs?
-//
-// A Kind is a way in which servers stand together and in which a client reaches them; Start makes
-// one of real processes on 127.0.0.1. Verify runs the conformance cases on it, and Run a load during
-// which one of its Faults happens.
-package topology
+package main
 
 import (
 	"context"
@@ -11,10 +6,13 @@ import (
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
-
-	"github.com/dq-bench/dq-bench/harness/internal/conformance"
-	"github.com/dq-bench/dq-bench/internal/redis"
 )
+
+// The topologies have dq keep its word wherever Redis runs, as real processes on 127.0.0.1: they account for the
+// messages of a load during which a master is killed, a slot moves or all servers restart. make topologies, in some
+// minutes, writes a section of docs/results.md, and fails where a message is lost that Redis itself did not lose. The
+// first redis-server or valkey-server on PATH runs all; others, named by DQ_REDIS_SERVERS, run alone, under
+// Sentinel and as a Cluster.
 
 // Kind is a way in which servers stand together, and in which a client reaches them.
 type Kind struct {
@@ -29,9 +27,9 @@ type Kind struct {
 // Kinds are all there are, in the order of a report. The rules are those that Rules gives.
 func Kinds(rules []string) []Kind {
 	return []Kind{
-		{"one server", "by TCP, RESP3", true, one},
-		{"RESP2", "one server, by the older protocol", false, resp2},
-		{"database 5", "one server, SELECT 5", false, database},
+		{"one server", "by TCP, RESP3", true, by(goredis.Options{Protocol: 3})},
+		{"RESP2", "one server, by the older protocol", false, by(goredis.Options{Protocol: 2})},
+		{"database 5", "one server, SELECT 5", false, by(goredis.Options{DB: 5})},
 		{"Unix socket", "one server, by its socket", false, socket},
 		{"TLS", "one server that takes no client without a certificate", false, secured},
 		{"ACL", "one server, as a user with the least rights, by the rules of dq/README.md", true, restricted(rules)},
@@ -49,41 +47,19 @@ func (k Kind) Unfit(version string) string {
 	return ""
 }
 
-// Start starts the servers, of the program at path, or of the one on PATH where it is empty.
-func (k Kind) Start(ctx context.Context, path string) (*Topology, error) {
-	t, err := k.start(ctx, path)
-	if err == nil && strings.HasPrefix(t.Version, "6.") {
-		t.older, t.level = true, conformance.State // it has no EVALSHA_RO, for one
-	}
-	return t, err
-}
-
 // Topology is servers that run.
 type Topology struct {
 	// Product and Version are those of the servers.
 	Product, Version string
-	// Address is a --redis that names them, of TLS, Sentinel and Cluster; empty for others.
-	Address string
 	// Faults are what may happen to them, one after the other.
 	Faults []Fault
 
 	// kept is the name of the queue that is taken from reliably.
 	kept string
 	// dial gives a client as a service would have it.
-	dial func() goredis.UniversalClient
-	// nodeOf is the process that has a key, as a server by itself.
-	nodeOf func(ctx context.Context, key string) (*redis.Server, error)
-	// restricted says that the user may do only what offers and takes of Queue need.
-	restricted bool
-	// older says that the servers lack commands of Redis 7.0.
-	older bool
-	// level is how like Redisson dq must be for Verify; wire where it is empty.
-	level   conformance.Level
+	dial    func() goredis.UniversalClient
 	closers []func() error
 }
-
-// Dial gives a client as a service would have it. The caller closes it.
-func (t *Topology) Dial() goredis.UniversalClient { return t.dial() }
 
 // Close stops the servers and removes their files.
 func (t *Topology) Close() error {

@@ -8,9 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/dq-bench/dq-bench/harness/internal/conformance"
-	"github.com/dq-bench/dq-bench/harness/internal/topology"
 )
 
 // program writes one that says a version.
@@ -37,27 +34,25 @@ func TestEachVersionIsFoundOnce(t *testing.T) {
 }
 
 func TestSectionShowsWhatFailed(t *testing.T) {
-	kinds := topology.Kinds(nil)
+	kinds := Kinds(nil)
 	good := &job{
 		program: server{"", "redis", "7.0.15"}, kind: kinds[0],
-		verdict: &topology.Verdict{Level: conformance.Wire, Passed: 168},
-		outcomes: []outcome{{topology.Fault{Name: "kill", About: "kill -9", Loses: topology.Popped}, &topology.Outcome{
+		outcomes: []outcome{{Fault{Name: "kill", About: "kill -9", Loses: Popped}, &Outcome{
 			Offered: 100, Acknowledged: 94, Uncertain: 6, UncertainCame: 2, LostPopped: 1,
 			Fault: 300 * time.Millisecond, Gap: 350 * time.Millisecond, Resumed: 20 * time.Millisecond,
 		}}},
 	}
-	text, err := topologySection([]*job{good})
+	text, err := section([]*job{good})
 	require.NoError(t, err)
-	require.Contains(t, text, "|one server|168|1|94|1|0|350 ms|\n")
+	require.Contains(t, text, "|one server|1|1|94|1|0|350 ms|\n")
 
 	bad := &job{
 		program: good.program, kind: kinds[1], err: errors.New("no way"),
-		verdict:  &topology.Verdict{Level: conformance.State, Failed: []conformance.Result{{ID: "DQ.offer/x", Status: conformance.Fail, Detail: "seen"}}},
-		outcomes: []outcome{{topology.Fault{Name: "kill"}, &topology.Outcome{Acknowledged: 1, LostBeyond: 2, Stalled: 1, Resumed: -1}}},
+		outcomes: []outcome{{Fault{Name: "kill"}, &Outcome{Acknowledged: 1, LostBeyond: 2, Stalled: 1, Resumed: -1}}},
 	}
-	text, err = topologySection([]*job{good, bad})
-	require.Contains(t, text, "|RESP2|0 by state (1 failed)|1|1|0|2|0 ns|\n")
-	for _, want := range []string{"no way", "DQ.offer/x", "kill: 2 lost beyond what Redis may lose", "kill: 1 queues of which nothing came after the fault"} {
+	text, err = section([]*job{good, bad})
+	require.Contains(t, text, "|RESP2|1|1|1|0|2|0 ns|\n")
+	for _, want := range []string{"no way", "kill: 2 lost beyond what Redis may lose", "kill: 1 queues of which nothing came after the fault"} {
 		require.ErrorContains(t, err, want)
 	}
 }

@@ -1,4 +1,4 @@
-package topology
+package main
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 func replicated(ctx context.Context, path string) (*Topology, error) {
-	t, err := alone(ctx, path, goredis.Options{}, "--repl-diskless-sync-delay", "0")
+	t, _, err := startOne(ctx, path, goredis.Options{}, "--repl-diskless-sync-delay", "0")
 	if err != nil {
 		return nil, err
 	}
@@ -72,14 +72,7 @@ func watched(ctx context.Context, path string) (*Topology, error) {
 		return nil, err
 	}
 	return &Topology{
-		Product: s.Product, Version: s.Version, Address: s.URL(), kept: "kept", dial: func() goredis.UniversalClient { return redistest.Client(s) }, closers: []func() error{s.Close},
-		nodeOf: func(ctx context.Context, _ string) (*redis.Server, error) {
-			n, err := s.Master(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return n.Alone(0), nil
-		},
+		Product: s.Product, Version: s.Version, kept: "kept", dial: func() goredis.UniversalClient { return redistest.Client(s) }, closers: []func() error{s.Close},
 		Faults: []Fault{
 			{"fail-over", "SENTINEL FAILOVER: the old master takes writes until the sentinels have it replicate", Unreplicated, func(ctx context.Context) error {
 				_, err := s.Failover(ctx)
@@ -137,14 +130,7 @@ func clustered(ctx context.Context, path string) (*Topology, error) {
 	}
 	owner := func(ctx context.Context) (*redis.Node, error) { return c.NodeOfKey(ctx, Queue) }
 	return &Topology{
-		Product: c.Product, Version: c.Version, Address: c.URL(), kept: "{" + Queue + "}:kept", dial: func() goredis.UniversalClient { return redistest.Client(c) }, closers: []func() error{c.Close},
-		nodeOf: func(ctx context.Context, key string) (*redis.Server, error) {
-			n, err := c.NodeOfKey(ctx, key)
-			if err != nil {
-				return nil, err
-			}
-			return n.Alone(0), nil
-		},
+		Product: c.Product, Version: c.Version, kept: "{" + Queue + "}:kept", dial: func() goredis.UniversalClient { return redistest.Client(c) }, closers: []func() error{c.Close},
 		Faults: []Fault{
 			{"fail-over", "CLUSTER FAILOVER of the master that has the queue", Nothing, func(ctx context.Context) error {
 				n, err := owner(ctx)

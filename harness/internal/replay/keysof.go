@@ -1,35 +1,25 @@
-package guest
+package replay
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// Key is a key in a database.
-type Key struct {
-	DB   int
-	Name string
-}
-
-// String names the key for people.
-func (k Key) String() string { return fmt.Sprintf("%q (database %d)", k.Name, k.DB) }
-
-// Keyless are the commands, in lower case, whose first argument is no key.
-var Keyless = []string{
+// keyless are the commands, in lower case, whose first argument is no key.
+var keyless = []string{
 	"", "ping", "echo", "select", "quit", "reset", "script", "function", "client", "command", "info", "time", "cluster", "readonly",
 	"readwrite", "publish", "spublish", "subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe",
 	"pubsub", "multi", "exec", "discard", "unwatch", "keys", "scan", "dbsize", "randomkey", "role", "lastsave", "wait", "waitaof",
 	"asking", "hello", "auth", "memory", "object", "slowlog", "sentinel",
 }
 
-// KeysOf returns the keys that a command names. A command that is not known is
+// keysOf returns the keys that a command names. A command that is not known is
 // taken to have one key, its first argument, as nearly all have.
-func KeysOf(l monitor.Line) []string {
+func keysOf(l monitor.Line) []string {
 	args := l.Args
-	if len(args) < 2 || slices.Contains(Keyless, l.Name()) {
+	if len(args) < 2 || slices.Contains(keyless, l.Name()) {
 		return nil
 	}
 	switch l.Name() {

@@ -1,0 +1,190 @@
+package conformance
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
+	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
+)
+
+// senders tells who sends a line of MONITOR. Each connection of the run begins with an ECHO:
+//
+//	control, set-up ── ECHO <mark>control ──────────────────────► Redis
+//	program ──► proxy ── ECHO <mark>program, then byte for byte ──► Redis
+//
+// The proxy also sees the commands of administrators, which MONITOR does not show.
+type senders struct {
+	proxy *proxy.Proxy
+	url   string       // of the server by way of the proxy
+	mark  string       // begins the text of each ECHO
+	guest *guest.Guest // nil on a server that was started for the run
+
+	mu     sync.Mutex
+	peers  map[string]string // who each is
+	last   string            // who sent the last command of a client
+	hidden []string          // commands of administrators that the program sent
+}
+
+// The senders.
+const (
+	control = "control" // polls, marks and empties; never part of a case
+	setUp   = "set-up"  // sends the cases' own commands
+	tested  = "program"
+)
+
+// newSenders puts a proxy in front of the server at an address.
+func newSenders(address string) (*senders, error) {
+	s := &senders{mark: "dq-bench:" + rand.Text() + ":", peers: map[string]string{}}
+	// A server may want a login before ECHO. The program's own login follows.
+	dial := func(ctx context.Context, _ int) (net.Conn, error) { return redis.Dial(ctx, address) }
+	greet := func(int) [][]string { return [][]string{{"ECHO", s.mark + tested}} }
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("the server's address is no URL")
+	}
+	if s.proxy, err = proxy.New(proxy.Greet(dial, greet)); err != nil {
+		return nil, err
+	}
+	s.proxy.OnCommand(s.note)
+	u.Scheme, u.Host, u.RawQuery = "redis", s.proxy.Addr, "" // the query names files for TLS
+	s.url = u.String()
+	return s, nil
+}
+
+// keep takes note of a line and reports whether it is part of a case.
+func (s *senders) keep(l monitor.Line) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !l.Inner() {
+		if l.Name() == "echo" && len(l.Args) == 2 {
+			if who, ours := strings.CutPrefix(l.Args[1], s.mark); ours {
+				s.peers[l.Peer], s.last = who, control
+				return false
+			}
+		}
+		s.last = s.peers[l.Peer]
+	}
+	switch {
+	case s.last == control:
+		return l.Name() == "echo"
+	case s.last == "" && s.guest != nil:
+		s.guest.Note(l)
+		return false
+	}
+	return true
+}
+
+// is reports whether a peer is a sender.
+func (s *senders) is(peer, who string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.peers[peer] == who
+}
+
+// forget makes the peers of the program strangers: their ports may be used again.
+func (s *senders) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for peer, who := range s.peers {
+		if who == tested {
+			delete(s.peers, peer)
+		}
+	}
+}
+
+// administrators' commands do not show in MONITOR. No Redisson sends one.
+var administrators = []string{
+	"acl", "bgrewriteaof", "bgsave", "client kill", "client list", "client no-evict", "client pause", "client unpause", "cluster failover",
+	"cluster forget", "cluster meet", "cluster replicate", "cluster reset", "cluster setslot", "config", "debug", "failover", "lastsave", "latency",
+	"module", "monitor", "psync", "replconf", "replicaof", "role", "save", "shutdown", "slaveof", "slowlog", "sync",
+}
+
+// harmless are those of them that only read: they matter at the level of the wire.
+var harmless = []string{"client list", "config get", "acl getuser", "acl list", "acl users", "latency", "lastsave", "role", "slowlog get", "slowlog len"}
+
+// begins reports whether a command is one of a list.
+func begins(command string, list []string) bool {
+	return slices.ContainsFunc(list, func(name string) bool { return command == name || strings.HasPrefix(command, name+" ") })
+}
+
+func (s *senders) note(_ *proxy.Conn, command []string) proxy.Verdict {
+	name := strings.ToLower(strings.Join(command[:min(2, len(command))], " "))
+	if begins(name, administrators) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.hidden = append(s.hidden, name)
+	}
+	return proxy.Pass
+}
+
+// unexpected says which commands of administrators the program has sent since it was last asked.
+func (s *senders) unexpected(level Level) (failures []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range s.hidden {
+		if level == Wire || !begins(name, harmless) {
+			failures = append(failures, strings.ToUpper(name)+" was sent, which MONITOR does not show; no Redisson sends it")
+		}
+	}
+	s.hidden = nil
+	slices.Sort(failures)
+	return slices.Compact(failures)
+}
+
+// idle waits until the program has no connection left.
+func (s *senders) idle(ctx context.Context) error {
+	if s.proxy.Until(ctx, func() bool { return s.proxy.Open() == 0 }) != nil { // its text has commands, AUTH among them
+		return fmt.Errorf("expected the program's connections to end, %d are left: %w", s.proxy.Open(), ctx.Err())
+	}
+	return nil
+}
+
+// kills reports whether a set-up command ends connections of a type.
+func kills(command []string) bool {
+	return len(command) == 4 && strings.EqualFold(strings.Join(command[:3], " "), "client kill type")
+}
+
+// client is a line of CLIENT LIST.
+var client = regexp.MustCompile(`(?m)^id=(\d+) addr=(\S+)`)
+
+// kill ends the program's connections of a type, and no others.
+func (r *Runner) kill(ctx context.Context, kind string) error {
+	list, err := r.control.Do(ctx, "CLIENT", "LIST", "TYPE", kind).Text()
+	for _, m := range client.FindAllStringSubmatch(list, -1) {
+		if r.senders.is(m[2], tested) {
+			err = errors.Join(err, r.control.Do(ctx, "CLIENT", "KILL", "ID", m[1]).Err())
+		}
+	}
+	if err != nil {
+		return &faultError{err}
+	}
+	return nil
+}
+
+// far are set-up commands that others on the server would feel. SCRIPT FLUSH is not one: a
+// shared server begins without scripts.
+var far = []string{
+	"flushall", "flushdb", "swapdb", "config", "debug", "shutdown", "acl", "module", "function", "failover", "replicaof", "slaveof", "save", "bgsave",
+	"bgrewriteaof", "cluster", "latency", "slowlog", "client kill", "client pause", "client unpause", "client unblock",
+}
+
+// forbidden says why a case is not for a server that others may use, or "".
+func (r *Runner) forbidden(c *Case) string {
+	for _, step := range c.Steps {
+		if name := strings.ToLower(strings.Join(step.Redis, " ")); r.senders.guest != nil && begins(name, far) && !kills(step.Redis) {
+			return fmt.Sprintf("it sends %s, which reaches beyond its own keys, and the server was not started for the run", strings.ToUpper(name))
+		}
+	}
+	return ""
+}
