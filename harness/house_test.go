@@ -46,7 +46,7 @@ var rooms = []room{
 		"harness/internal/compare", "harness/internal/report", "harness/internal/web", "harness/internal/metrics",
 	}, []string{"dq", "ground", "result", "load", "ops"}},
 	{"judge", "Does an implementation behave like Redisson?", []string{
-		"internal/monitor", "harness/internal/trace", "harness/internal/conformance", "harness/internal/replay", "harness/internal/interop",
+		"internal/monitor", "harness/internal/trace", "harness/internal/conformance", "harness/internal/replay",
 		"harness/internal/simulate", "harness/internal/lab", "docs", "recordings", "scenarios",
 	}, []string{"dq", "codec", "ground", "load", "result", "report"}},
 	{"ops", "What is wrong with a live queue, and how is it repaired?", []string{
@@ -150,7 +150,7 @@ func TestImportsPointOneWay(t *testing.T) {
 // clientRooms may import go-redis: whoever sees its client type pays a second of compile time, and other packages use redis.Conn.
 var clientRooms = []string{
 	"dq", "internal/redis", "internal/redistest", "harness/redistest", "harness/internal/driver/library", "harness/internal/lab",
-	"harness/internal/interop", "cmd/dq-demo",
+	"cmd/dq-demo",
 }
 
 func TestFewSeeTheRedisClient(t *testing.T) {

@@ -4,7 +4,8 @@ package scenarios
 
 import "embed"
 
-// Conformance holds the conformance cases, under "conformance".
+// Conformance holds the conformance cases, under "conformance", and those of two
+// implementations at one queue, under "beside".
 //
-//go:embed conformance/*.yaml
+//go:embed conformance/*.yaml beside/*.yaml
 var Conformance embed.FS

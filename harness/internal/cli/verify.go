@@ -21,7 +21,7 @@ import (
 
 // conformanceFlags are those that verify and record share.
 type conformanceFlags struct {
-	driver  string
+	drivers []string
 	release string
 	run     string
 	redis   string
@@ -31,7 +31,7 @@ type conformanceFlags struct {
 
 func (f *conformanceFlags) register(cmd *cobra.Command) {
 	flags := flagsOf(cmd)
-	flags.str(&f.driver, "driver", "dq")
+	flags.list(&f.drivers, "driver", "dq")
 	flags.str(&f.release, "release", "")
 	flags.str(&f.run, "run", "")
 	flags.str(&f.redis, "redis", "auto")
@@ -43,10 +43,18 @@ func (f *conformanceFlags) register(cmd *cobra.Command) {
 
 // plan turns the flags into a run that only lacks its oracle.
 func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
-	driver, err := spec.ParseProgram(f.driver)
-	if err != nil {
-		return nil, usageError(err)
+	if len(f.drivers) != 1 && len(f.drivers) != 2 {
+		return nil, usageError(fmt.Errorf("--driver: expected the driver to judge, and perhaps one beside it, got %d", len(f.drivers)))
 	}
+	var specs []spec.Program
+	for _, driver := range f.drivers {
+		parsed, err := spec.ParseProgram(driver)
+		if err != nil {
+			return nil, usageError(err)
+		}
+		specs = append(specs, parsed)
+	}
+	driver := specs[0]
 	if _, err := redis.Parse(f.redis); err != nil {
 		return nil, usageError(err)
 	}
@@ -61,10 +69,20 @@ func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(specs) == 2 {
+		beside, err := conformance.Load(scenarios.Conformance, "beside")
+		if err != nil {
+			return nil, err
+		}
+		sections = append(sections, beside...)
+	}
 	stderr := cmd.ErrOrStderr()
 	plan := &conformance.Plan{
 		Spec: driver, Redis: f.redis, MaxFailures: f.most, Cases: conformance.Select(sections, keep),
 		Notice: func(s string) { fmt.Fprintln(stderr, s) },
+	}
+	if len(specs) == 2 {
+		plan.Beside = &specs[1]
 	}
 	plan.Finished = progressOf(stderr, len(plan.Cases), f.verbose)
 	if f.verbose {
@@ -88,7 +106,7 @@ func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
 		case !given("release"): // it is a default, and the driver names its own
 			release = named
 		default:
-			return nil, usageError(fmt.Errorf("--driver %s names another release than --release %s; leave --release out, or have both name the same", f.driver, release))
+			return nil, usageError(fmt.Errorf("--driver %s names another release than --release %s; leave --release out, or have both name the same", f.drivers[0], release))
 		}
 		plan.Release, plan.Spec = release, driver.WithRelease(release)
 	}
@@ -138,14 +156,15 @@ func newVerifyCmd() *cobra.Command {
 with a recording of the real Redisson of that release, or of the nearest release with the same scripts.
 --level wire: the same commands, byte for byte but for random ids and clocks. exchange: the same calls and
 changes. state: the same replies, keys, order of delivery and atomicity. Cases that need an operation or
-codec missing from the program's hello reply are skipped. A case of --baseline that passes is a failure too.
+codec missing from the program's hello reply are skipped. A second --driver shares queues with the first, in cases
+of two. A case of --baseline that passes is a failure too.
 
 ` + sharedServerHelp + `
 
 Exit codes: 1 the program cannot be started; 99 a case failed, or nothing was judged.`,
 		Example: `  dq-bench verify --driver dq:3.16.6
-  dq-bench verify --driver redisson:4.7.0 --run '^DQ.offer/'
-  dq-bench verify --driver exec:./my-port --level state --baseline known.yaml --report v.html`,
+  dq-bench verify --driver exec:./my-port --level state --baseline known.yaml --report v.html
+  dq-bench verify --driver exec:./my-port --driver redisson:4.7.0 --level state --run SHARED`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			plan, err := f.plan(cmd)

@@ -65,7 +65,7 @@ type Case struct {
 	spans [2]span
 }
 
-// Step is one thing that is done. Exactly one of Call, Await, Open, Redis, Seed,
+// Step is one thing that is done. Exactly one of Call, Await, Cancel, Open, Redis, Seed,
 // Wait, Pause is given.
 type Step struct {
 	// Call is an op, With its arguments, Handle the handle ("main" by default).
@@ -75,6 +75,9 @@ type Step struct {
 	// Async names a call that is not waited for; Await waits for it.
 	Async string `yaml:"async"`
 	Await string `yaml:"await"`
+	// Cancel gives up an async call. Its await gets the text "cancelled", or the result that
+	// came at that moment.
+	Cancel string `yaml:"cancel"`
 	// Returns is what the call answers; absent for anything but an error. Error is
 	// a regular expression for "class: message" of the error that it answers with.
 	Returns yaml.Node `yaml:"returns"`
@@ -100,6 +103,8 @@ type Open struct {
 	Queue  string `yaml:"queue"`
 	Codec  string `yaml:"codec"`
 	Client string `yaml:"client"`
+	// By is "beside" for a second implementation at the same queue.
+	By string `yaml:"by"`
 	// Plain opens the destination without a delayed queue.
 	Plain bool `yaml:"plain"`
 	// Unattended does not wait for the first transfer.

@@ -196,12 +196,11 @@ type traceVerdict struct {
 // as the level says. Where that is not a recording of the release itself, its scripts are
 // judged by the catalogue besides, which has those of every release.
 func (r *Runner) judgeLines(c *Case, oracle *Oracle, lines []monitor.Line) (v traceVerdict, err error) {
-	source, err := oracle.source(c, r.Release)
-	if err != nil {
-		return v, err
-	}
-	if c.Trace != "" {
-		source.missing = c.Trace
+	source := verdictSource{missing: c.Trace}
+	if c.Trace == "" {
+		if source, err = oracle.source(c, r.Release); err != nil {
+			return v, err
+		}
 	}
 	exact := r.level() == Wire
 	switch {
@@ -213,7 +212,7 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, lines []monitor.Line) (v tr
 			v.note = "judged by the recording of " + v.by
 		}
 	}
-	if exact && source.release != r.Release {
+	if exact && source.release != r.Release && r.Beside == nil {
 		v.failures = foreignScripts(lines, r.Release)
 	}
 	if !exact {

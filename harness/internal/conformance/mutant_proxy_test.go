@@ -26,16 +26,17 @@ type mutation func(command []string) [][]string
 //	implementation ──▶ proxy ──▶ pipe ── serve ──▶ server
 type mutantProxy struct {
 	url string
+	to  string // the server's host:port
 
 	mu     sync.Mutex // one mutation at a time
 	mutate mutation
 }
 
-func newMutantProxy(t *testing.T, server string) *mutantProxy {
+func newMutantProxy(t *testing.T) *mutantProxy {
 	t.Helper()
 	m := &mutantProxy{}
 	p, err := proxy.New(func(ctx context.Context, id int) (net.Conn, error) {
-		conn, err := proxy.To(server)(ctx, id)
+		conn, err := proxy.To(m.to)(ctx, id)
 		if err != nil {
 			return nil, err
 		}

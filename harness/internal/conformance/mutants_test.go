@@ -84,10 +84,11 @@ func newMutantBench(t *testing.T, release string) *mutantBench {
 	r, err := wire.LookupRelease(release)
 	require.NoError(t, err)
 	srv := redistest.Redis(t)
-	proxy := newMutantProxy(t, srv.Addr)
+	proxy := newMutantProxy(t)
 	program := &throughProxy{library.Judged(library.DQ{Release: r}), proxy.url}
 	runner, err := NewRunner(t.Context(), srv, program, r)
 	require.NoError(t, err)
+	proxy.to = runner.senders.proxy.Addr
 	t.Cleanup(func() { runner.Close(); program.Close() })
 	sections, oracle := loadAll(t)
 	b := &mutantBench{proxy: proxy, runner: runner, oracle: oracle}

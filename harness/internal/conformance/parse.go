@@ -164,9 +164,9 @@ func (c *Case) check() error {
 }
 
 func (s *Step) check() error {
-	given := []bool{s.Call != "", s.Await != "", s.Open != nil, s.Redis != nil, s.Seed != nil, s.Wait != nil, s.Pause != 0}
+	given := []bool{s.Call != "", s.Await != "", s.Cancel != "", s.Open != nil, s.Redis != nil, s.Seed != nil, s.Wait != nil, s.Pause != 0}
 	if len(slices.DeleteFunc(given, func(b bool) bool { return !b })) != 1 {
-		return errors.New("expected exactly one of call, await, open, redis, seed, wait, pause")
+		return errors.New("expected exactly one of call, await, cancel, open, redis, seed, wait, pause")
 	}
 	if _, err := regexp.Compile(s.Error); err != nil {
 		return fmt.Errorf("error: %w", err)
@@ -179,6 +179,8 @@ func (s *Step) check() error {
 		return errors.New("only call and await return something")
 	case s.Async != "" && (!s.Returns.IsZero() || s.Error != ""):
 		return errors.New("what an async call returns belongs to its await")
+	case s.Open != nil && s.Open.By != "" && s.Open.By != "beside":
+		return fmt.Errorf("by: expected beside, got %q", s.Open.By)
 	case s.Pause != 0 && s.Because == "":
 		return errors.New("a pause needs a because: wait for an event where there is one")
 	case s.Seed != nil:

@@ -21,6 +21,8 @@ import (
 // Plan is a whole run: cases, implementation, server and what to judge by.
 type Plan struct {
 	Spec spec.Program
+	// Beside is a second implementation for cases of two; nil for none.
+	Beside *spec.Program
 	// Release overrides the one that the program is to behave as, where it names
 	// none itself; zero for no override.
 	Release wire.Release
@@ -92,6 +94,12 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 		}
 	}()
 	defer func() { err = errors.Join(err, runner.Close()) }()
+	if p.Beside != nil {
+		if runner.Beside, err = p.Beside.Start(ctx, p.Notice, p.Log); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, runner.Beside.Close()) }()
+	}
 	if err := runner.warmUp(ctx); err != nil {
 		return nil, err
 	}

@@ -31,6 +31,9 @@ type Runner struct {
 	// is not done.
 	Restart func(context.Context) (program.Program, error)
 
+	// Beside is a second implementation, for cases in which two have the queue open; nil for none.
+	Beside program.Program
+
 	inVain bool // the last wait was
 	vain   int  // how many were
 	warm   bool // the program has once done what the warm-up asks for

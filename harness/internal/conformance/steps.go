@@ -34,10 +34,17 @@ type caseRun struct {
 	names   wire.Names
 	handles map[string]string // the program's names of handles by ours
 	clients map[string]string
-	async   map[string]chan answer
+	owners  map[string]program.Program // of handles, by ours
+	async   map[string]async
 
 	mu      sync.Mutex
 	windows []window // of the offers so far
+}
+
+// async is a call that is not waited for.
+type async struct {
+	done   chan answer
+	cancel context.CancelFunc
 }
 
 type answer struct {
@@ -48,7 +55,7 @@ type answer struct {
 func newCaseRun(r *Runner, c *Case) *caseRun {
 	return &caseRun{
 		Runner: r, c: c, names: c.names(),
-		handles: map[string]string{}, clients: map[string]string{}, async: map[string]chan answer{},
+		handles: map[string]string{}, clients: map[string]string{}, owners: map[string]program.Program{}, async: map[string]async{},
 	}
 }
 
@@ -81,7 +88,7 @@ func (r *caseRun) warmUp(ctx context.Context) {
 			if r.c.ValueType != "" {
 				params["valueType"] = r.c.ValueType
 			}
-			r.ask(ctx, "codec.encode", params)
+			r.ask(ctx, r.program, "codec.encode", params)
 		}
 	}
 }
@@ -135,6 +142,8 @@ func (s *Step) title() string {
 		return s.Call
 	case s.Await != "":
 		return "await " + s.Await
+	case s.Cancel != "":
+		return "cancel " + s.Cancel
 	case s.Open != nil:
 		return "open"
 	case s.Redis != nil:
@@ -157,6 +166,13 @@ func (r *caseRun) step(ctx context.Context, s *Step) error {
 		return s.judge(r.call(ctx, s))
 	case s.Await != "":
 		return r.await(ctx, s)
+	case s.Cancel != "":
+		under, ok := r.async[s.Cancel]
+		if !ok {
+			return &faultError{fmt.Errorf("nothing is called %q: the case is wrong", s.Cancel)}
+		}
+		under.cancel()
+		return nil
 	case s.Open != nil:
 		return r.open(ctx, s.Open)
 	case s.Redis != nil:
@@ -196,7 +212,11 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 	}
 	before, subscribed := r.transfersSeen(), r.subscriptionsSeen()
 	_, again := r.clients[cmp.Or(o.Client, mainHandle)]
-	result := r.ask(ctx, "open", params)
+	owner := r.program
+	if o.By != "" {
+		owner = r.Beside
+	}
+	result := r.ask(ctx, owner, "open", params)
 	if result.err != nil {
 		return result.err
 	}
@@ -205,6 +225,7 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 		return r.fail(fmt.Errorf("expected a handle in answer to open, got %.120s", result.result), false)
 	}
 	r.handles[cmp.Or(o.As, mainHandle)] = opened.Handle
+	r.owners[cmp.Or(o.As, mainHandle)] = owner
 	r.clients[cmp.Or(o.Client, mainHandle)] = opened.Client
 	if o.Plain || o.Unattended || o.Queue != "" {
 		return nil
@@ -247,12 +268,12 @@ func (r *caseRun) transfersSeen() int {
 
 // ask sends a request. What the program answers with is no fault; that it does not answer
 // is one of the program.
-func (r *caseRun) ask(ctx context.Context, op string, params any) answer {
+func (r *caseRun) ask(ctx context.Context, of program.Program, op string, params any) answer {
 	asking, cancel := context.WithTimeout(ctx, caseTimeout)
 	defer cancel()
 	deadline, _ := asking.Deadline()
 	limit := time.Until(deadline)
-	result, err := r.program.Call(asking, op, params)
+	result, err := of.Call(asking, op, params)
 	var remote *program.RemoteError
 	var java *program.JavaError
 	switch {
@@ -283,28 +304,36 @@ func (r *caseRun) call(ctx context.Context, s *Step) answer {
 	}
 	params["handle"] = handle
 	defer r.offering(params)()
-	return r.ask(ctx, s.Call, params)
+	return r.ask(ctx, r.owners[cmp.Or(s.Handle, mainHandle)], s.Call, params)
 }
 
 func (r *caseRun) callAsync(ctx context.Context, s *Step) error {
 	if _, taken := r.async[s.Async]; taken {
 		return &faultError{fmt.Errorf("async %q is under way already: the case is wrong", s.Async)}
 	}
-	done := make(chan answer, 1)
-	r.async[s.Async] = done
-	go func() { done <- r.call(ctx, s) }()
+	own, cancel := context.WithCancel(ctx)
+	under := async{make(chan answer, 1), cancel}
+	r.async[s.Async] = under
+	go func() {
+		defer cancel()
+		a := r.call(own, s)
+		if errors.Is(a.err, context.Canceled) && ctx.Err() == nil {
+			a = answer{result: json.RawMessage(`"cancelled"`)}
+		}
+		under.done <- a
+	}()
 	return nil
 }
 
 func (r *caseRun) await(ctx context.Context, s *Step) error {
-	done, ok := r.async[s.Await]
+	under, ok := r.async[s.Await]
 	if !ok {
 		return &faultError{fmt.Errorf("nothing is called %q: the case is wrong", s.Await)}
 	}
 	delete(r.async, s.Await)
 	patience := r.patience()
 	select {
-	case a := <-done:
+	case a := <-under.done:
 		return s.judge(a)
 	case <-time.After(patience):
 		return r.fail(fmt.Errorf("%s was not answered within %s: the program hangs, or reads no more", s.Await, patience), true)
@@ -317,7 +346,12 @@ func (r *caseRun) await(ctx context.Context, s *Step) error {
 func (r *caseRun) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.patience())
 	defer cancel()
-	if a := r.ask(ctx, "close", map[string]any{}); a.err != nil {
+	if r.Beside != nil {
+		if a := r.ask(ctx, r.Beside, "close", map[string]any{}); a.err != nil {
+			return &faultError{fmt.Errorf("closing the clients of the driver beside: %w", a.err)}
+		}
+	}
+	if a := r.ask(ctx, r.program, "close", map[string]any{}); a.err != nil {
 		return r.fail(fmt.Errorf("closing the program's clients: %w", a.err), isSilent(a.err))
 	}
 	if err := r.alone(ctx); err != nil {

@@ -88,13 +88,6 @@ func Judged(d DQ) program.Program {
 	return Deployed(d)
 }
 
-// JudgedBy is Judged with clients by those of dial, whatever address they are told to open: by TLS, by a Unix
-// socket, as another user, to a Cluster.
-func JudgedBy(d DQ, dial func() goredis.UniversalClient) program.Program {
-	d.dial = dial
-	return Judged(d)
-}
-
 // Deployed links to dq in this process as people deploy it: it reads members of both layouts, unless it is faithful.
 func Deployed(d DQ) program.Program {
 	link, err := program.Local(context.Background(), d.Identity().String(), d.Serve)
@@ -122,9 +115,7 @@ type client struct {
 
 func (d DQ) connect(_ context.Context, a serve.Args) (_ *client, err error) {
 	c := &client{faithful: map[string]*faithful{}}
-	if d.dial != nil {
-		c.by = d.dial()
-	} else if c.by, err = redis.NewClient(a.Redis); err != nil {
+	if c.by, err = redis.NewClient(a.Redis); err != nil {
 		return nil, err
 	}
 	options := []dq.Option{dq.WithRelease(d.Release.String())}
