@@ -217,21 +217,6 @@ func (s *Server) Seeds() []string {
 // Nodes are the processes that hold data, in the order of their start; empty for a server that is no process of ours.
 func (s *Server) Nodes() []*Node { return slices.Clone(s.nodes) }
 
-// NodeOf returns the server that has a key, by itself and as the same user: of a cluster the master of the key's slot,
-// behind sentinels the master of this moment; any other server itself.
-func (s *Server) NodeOf(ctx context.Context, key string) (*Server, error) {
-	if s.address.Topology == Single {
-		return s, nil
-	}
-	c := s.Conn()
-	defer c.Close()
-	addr, _, err := c.MasterOf(ctx, key)
-	if err != nil {
-		return nil, s.address.explain(err)
-	}
-	return identified(ctx, &Server{How: s.How, address: s.address.At(cmp.Or(addr, s.Addr))})
-}
-
 // String is the line people read: "redis 7.0.15 (process /usr/bin/redis-server) on 127.0.0.1:43121".
 func (s *Server) String() string {
 	return fmt.Sprintf("%s %s (%s) on %s", s.Product, s.Version, s.How, s.Addr)
