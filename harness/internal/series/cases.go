@@ -1,13 +1,19 @@
 package series
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
+	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/spec"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
+	"github.com/dq-bench/dq-bench/harness/internal/fault"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -15,6 +21,15 @@ import (
 
 // DefaultDriver is what a plan that names no driver is run with.
 const DefaultDriver = "dq"
+
+// Side is one of the implementations that a series runs.
+type Side struct {
+	// Spec is the --driver value.
+	Spec   string
+	Driver driver.Driver
+	// Redis is the side's own --redis value; empty for that of Options.
+	Redis string
+}
 
 // Case is one plan, and the sides to run it with.
 type Case struct {
@@ -53,18 +68,13 @@ func Cases(runs []scenario.Run, drivers, servers []string) (cases []Case, left [
 	cases = make([]Case, len(runs))
 	for i, r := range runs {
 		specs := drivers
-		switch {
-		case len(specs) > 0:
-		case r.Driver != "":
-			specs = []string{r.Driver}
-		default:
-			specs = []string{DefaultDriver}
+		if len(specs) == 0 {
+			specs = []string{cmp.Or(r.Driver, DefaultDriver)}
 		}
-		sides, err := cross(specs, servers)
-		if err != nil {
+		cases[i] = Case{Run: r, Folder: folders[i]}
+		if cases[i].Sides, err = cross(specs, servers); err != nil {
 			return nil, nil, err
 		}
-		cases[i] = Case{Run: r, Folder: folders[i], Sides: sides}
 	}
 	return cases, left, nil
 }
@@ -139,4 +149,113 @@ func ParseLabels(texts []string) (map[string]string, error) {
 		labels[key] = value
 	}
 	return labels, nil
+}
+
+// CheckBeside refuses cases whose sides cannot run at the same time. Its error is wrong usage.
+func CheckBeside(cases []Case, server string) error {
+	for _, c := range cases {
+		if len(c.Sides) < 2 {
+			return errors.New("beside: expected two sides or more to run at the same time; give --driver, or --redis, as often")
+		}
+		external := map[string]bool{}
+		for _, side := range c.Sides {
+			at := cmp.Or(side.Redis, server)
+			if external[at] {
+				return fmt.Errorf("beside: expected a server of its own for each side, got --redis %s, which they would share; "+
+					"give auto, process, container or embedded, which starts one for each", redis.Redact(at))
+			}
+			external[at] = redis.IsExternal(at)
+		}
+	}
+	return nil
+}
+
+// CheckFaults refuses cases whose faults cannot be done. Its error is wrong usage.
+func CheckFaults(cases []Case, server string) error {
+	for _, c := range cases {
+		if len(c.Plan.Faults) == 0 {
+			continue
+		}
+		for _, side := range c.Sides {
+			if !needsServer(side.Driver, c.Run) {
+				return fmt.Errorf("faults: %s has no server, and so no connection that could break", side.Spec)
+			}
+			if err := fault.Check(cmp.Or(side.Redis, server), c.Plan.Faults); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// needsServer reports whether any implementation of the plan needs a Redis.
+func needsServer(d driver.Driver, c scenario.Run) bool {
+	for _, m := range c.Plan.Members() {
+		member := c.Drivers[m.Driver]
+		if m.Driver == "" {
+			member = d
+		}
+		if store.Needed(member) {
+			return true
+		}
+	}
+	return false
+}
+
+// Names returns what each side of a series is called wherever it is shown: by its --driver value, and where several have the
+// same by that and what tells them apart, "dq (127.0.0.1:6379)": the address of the server, or else the --redis value without
+// its password. Sides that are the same, to measure noise, get a number.
+func Names(sides []Side) []string {
+	on := func(tell func(redis string) string) func(Side) string {
+		return func(s Side) string {
+			if s.Redis == "" {
+				return s.Spec
+			}
+			return s.Spec + " (" + tell(s.Redis) + ")"
+		}
+	}
+	names := make([]string, len(sides))
+	for i, side := range sides {
+		fewest := len(sides) + 1
+		for _, form := range []func(Side) string{func(s Side) string { return s.Spec }, on(redis.Place), on(redis.Redact)} {
+			name, same := form(side), 0
+			for _, other := range sides {
+				if form(other) == name {
+					same++
+				}
+			}
+			if same < fewest {
+				names[i], fewest = name, same
+			}
+		}
+	}
+	return numbered(names, " (%d)")
+}
+
+// Folders returns the name of each side's folder: dq, redisson-4.7.0. A side that is there twice gets a number.
+func Folders(sides []Side) []string {
+	names := make([]string, len(sides))
+	for i, s := range sides {
+		name := strings.Map(func(r rune) rune {
+			if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("._-", r) {
+				return r
+			}
+			return '-'
+		}, strings.TrimSuffix(s.Spec+" "+redis.Redact(s.Redis), " "))
+		names[i] = strings.Trim(name[:min(len(name), maxFolderName)], "-.")
+	}
+	return numbered(names, "-%d")
+}
+
+const maxFolderName = 60
+
+// numbered tells names that are the same apart, from the second on.
+func numbered(names []string, format string) []string {
+	seen := map[string]int{}
+	for i, name := range names {
+		if seen[name]++; seen[name] > 1 {
+			names[i] += fmt.Sprintf(format, seen[name])
+		}
+	}
+	return names
 }

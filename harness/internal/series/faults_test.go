@@ -25,8 +25,9 @@ func TestARunWithAFault(t *testing.T) {
 	c.Plan.Faults = []plan.Fault{{
 		Kind: plan.LoseReplies, At: plan.Span{Min: 100 * time.Millisecond, Max: 100 * time.Millisecond}, For: 400 * time.Millisecond, Commands: []string{"offer"}, Count: 2,
 	}}
-	r, err := series.Run(t.Context(), series.Options{Redis: "embedded"}, sideOf(t, "dq").Driver, c, t.TempDir())
+	result, err := series.Do(t.Context(), series.Options{Redis: "embedded", Out: t.TempDir()}, series.Case{Run: c, Sides: []series.Side{sideOf(t, "dq")}}, 1, nil)
 	require.NoError(t, err)
+	r := result.Single()
 	f := r.Faults
 	require.NotNil(t, f)
 	require.EqualValues(t, 120, f.Offered)

@@ -17,12 +17,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
 	"github.com/dq-bench/dq-bench/harness/internal/fault"
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
@@ -30,15 +30,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/scenario"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
-
-// Side is one of the implementations that a series runs.
-type Side struct {
-	// Spec is the --driver value.
-	Spec   string
-	Driver driver.Driver
-	// Redis is the side's own --redis value; empty for that of Options.
-	Redis string
-}
 
 // Options are what all runs of a series share.
 type Options struct {
@@ -76,14 +67,8 @@ type Options struct {
 	alike bool
 }
 
-// Run does one case: it starts the server, runs the plan with the driver, judges
-// and writes the run files to folder. A plan without a Queue gets one of its own,
-// which is removed at the end.
-func Run(ctx context.Context, o Options, d driver.Driver, c scenario.Run, folder string) (*run.Document, error) {
-	return runIn(ctx, o, nil, d, c, folder)
-}
-
-// runIn is Run as part of a block, which is nil for a run that has the machine to itself.
+// runIn does one case: it starts the server, runs the plan with the driver, judges and writes the run files to folder. A plan
+// without a Queue gets one of its own, which is removed at the end. The block is nil for a run that has the machine to itself.
 func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario.Run, folder string) (_ *run.Document, err error) {
 	options := load.Options{
 		Plan: c.Plan, Driver: d, Drivers: c.Drivers, Serve: o.Serve, RunID: newRunID(), Force: o.Force, Progress: o.Progress, Notice: o.Notice, Live: o.Live,
@@ -92,7 +77,7 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 		options.Gather = b.gather
 	}
 	if options.Plan.Queue == "" {
-		options.Plan.Queue, options.OwnQueue = ownQueue(options.RunID), true
+		options.Plan.Queue, options.OwnQueue = fmt.Sprintf("dq-bench:%08x", options.RunID), true
 	}
 	var used *run.Server
 	var faults *fault.Injector
@@ -130,7 +115,10 @@ func runIn(ctx context.Context, o Options, b *block, d driver.Driver, c scenario
 		return nil, err
 	}
 	out := result.Report
-	out.Tool, out.Server, out.Labels, out.Beside = o.Tool, used, o.Labels, b.document()
+	out.Tool, out.Server, out.Labels = o.Tool, used, o.Labels
+	if b != nil {
+		out.Beside = &run.Beside{Block: b.id, Sides: b.sides}
+	}
 	if options.Account {
 		out.Faults = fault.Account(options.Plan, out.Started, out.Started.Add(time.Duration(out.ElapsedSeconds*float64(time.Second))), result.Messages, faults.Events())
 	}
@@ -156,41 +144,6 @@ func (o Options) written(err error) error {
 	return err
 }
 
-// CheckFaults refuses cases whose faults cannot be done. Its error is wrong usage.
-func CheckFaults(cases []Case, server string) error {
-	for _, c := range cases {
-		if len(c.Plan.Faults) == 0 {
-			continue
-		}
-		for _, side := range c.Sides {
-			if !needsServer(side.Driver, c.Run) {
-				return fmt.Errorf("faults: %s has no server, and so no connection that could break", side.Spec)
-			}
-			if err := fault.Check(cmp.Or(side.Redis, server), c.Plan.Faults); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// needsServer reports whether any implementation of the plan needs a Redis.
-func needsServer(d driver.Driver, c scenario.Run) bool {
-	for _, m := range c.Plan.Members() {
-		member := d
-		if m.Driver != "" {
-			member = c.Drivers[m.Driver]
-		}
-		if store.Needed(member) {
-			return true
-		}
-	}
-	return false
-}
-
-// ownQueue is the queue of a run whose plan names none.
-func ownQueue(runID uint32) string { return fmt.Sprintf("dq-bench:%08x", runID) }
-
 func newRunID() uint32 {
 	var id [4]byte
 	_, _ = rand.Read(id[:]) // never fails
@@ -200,8 +153,8 @@ func newRunID() uint32 {
 // Turn is one run of a series: the Nth, from 1, of a side.
 type Turn struct{ Side, N int }
 
-// Order returns who runs when: each round all sides, every other round backwards
-// (A B B A A B …), so that a drift of the machine falls on all sides alike.
+// Order returns who runs when: each round all sides, every other round backwards (A B B A A B …), so that a drift of the machine
+// falls on all sides alike.
 func Order(sides, repeat int) []Turn {
 	turns := make([]Turn, 0, sides*repeat)
 	for n := range repeat {
@@ -213,6 +166,103 @@ func Order(sides, repeat int) []Turn {
 		}
 	}
 	return turns
+}
+
+// gatherLead is the time between the instant at which all sides of a block are warm and
+// the one at which they begin.
+const gatherLead = time.Second
+
+// block has one run of each side begin at one instant. What the machine does meanwhile
+// falls on all of them in the same second, so that it is no difference between them.
+type block struct {
+	id    string
+	sides int
+
+	mu    sync.Mutex
+	ready int
+	at    time.Time
+	all   chan struct{} // closed once all are ready, and at is set
+}
+
+// gather waits until all sides are ready, and returns the instant to begin at; the zero
+// time if ctx ends first. Each side calls it once.
+func (b *block) gather(ctx context.Context) (time.Time, error) {
+	b.mu.Lock()
+	if b.ready++; b.ready == b.sides {
+		b.at = time.Now().Add(gatherLead)
+		close(b.all)
+	}
+	b.mu.Unlock()
+	select {
+	case <-b.all:
+		return b.at, nil
+	case <-ctx.Done():
+		return time.Time{}, nil
+	}
+}
+
+// rounds are the turns that are to be done one after the other, or, of those of one round,
+// at the same time.
+func (o Options) rounds(sides, repeat int) [][]Turn {
+	var rounds [][]Turn
+	for _, turn := range Order(sides, repeat) {
+		if n := len(rounds); o.Beside && n > 0 && rounds[n-1][0].N == turn.N {
+			rounds[n-1] = append(rounds[n-1], turn)
+			continue
+		}
+		rounds = append(rounds, []Turn{turn})
+	}
+	return rounds
+}
+
+// round does the turns of a round at the same time, and keeps their runs. When one of them fails the others are interrupted.
+// Progress is told of its first turn; Live shows each side.
+func (r *Result) round(ctx context.Context, o Options, c Case, turns []Turn) error {
+	var b *block
+	if len(turns) > 1 {
+		b = &block{id: fmt.Sprintf("%08x", newRunID()), sides: len(turns), all: make(chan struct{})}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var running sync.WaitGroup
+	documents, errs := make([]*run.Document, len(turns)), make([]error, len(turns))
+	lives := o.Live.Split(len(turns))
+	for i, turn := range turns {
+		folder := filepath.Join(r.Sides[turn.Side].Folder, strconv.Itoa(turn.N))
+		tidy, err := run.PrepareFolder(folder)
+		if err != nil {
+			cancel()
+			running.Wait()
+			return err
+		}
+		defer tidy()
+		side, own := c.Sides[turn.Side], o
+		own.Redis = cmp.Or(side.Redis, o.Redis)
+		own.name = r.Sides[turn.Side].Name
+		for k, other := range c.Sides {
+			own.alike = own.alike || k != turn.Side && other.Driver.Identity() == side.Driver.Identity()
+		}
+		if len(turns) > 1 {
+			own.Live = lives[turn.Side]
+		}
+		if i > 0 {
+			own.Progress = nil
+		}
+		running.Go(func() {
+			if documents[i], errs[i] = runIn(ctx, own, b, side.Driver, c.Run, folder); errs[i] != nil {
+				errs[i] = fmt.Errorf("run %d of %s: %w", turn.N, r.Sides[turn.Side].Name, errs[i])
+				cancel()
+			}
+		})
+	}
+	running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i, turn := range turns {
+		r.Sides[turn.Side].Runs = append(r.Sides[turn.Side].Runs, documents[i])
+	}
+	return nil
 }
 
 // Result is the outcome of a series on one case.
@@ -268,7 +318,7 @@ func Do(ctx context.Context, o Options, c Case, repeat int, told func(Turn, *run
 		return nil, err
 	}
 	defer tidy()
-	only, err := Run(ctx, o, c.Sides[0].Driver, c.Run, o.Out)
+	only, err := runIn(ctx, o, nil, c.Sides[0].Driver, c.Run, o.Out)
 	if err != nil {
 		return nil, err
 	}

@@ -101,8 +101,9 @@ func TestRunsShareNoServer(t *testing.T) {
 	var out string
 	for range 2 {
 		out = t.TempDir()
-		r, err := series.Run(t.Context(), series.Options{Redis: "process"}, d, shortCase(), out)
+		result, err := series.Do(t.Context(), series.Options{Redis: "process", Out: out}, series.Case{Run: shortCase(), Sides: []series.Side{{Spec: "dq", Driver: d}}}, 1, nil)
 		require.NoError(t, err)
+		r := result.Single()
 		require.True(t, r.Verdict.Passed, r.Verdict.Text)
 		require.NotNil(t, r.Server)
 	}
