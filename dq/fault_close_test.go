@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -143,13 +144,7 @@ func TestFaultNothingIsWrittenToStderr(t *testing.T) {
 		return
 	}
 	p := redistest.NewProxy(t, redistest.Redis(t).Addr)
-	program := exec.CommandContext(deadline(t), os.Args[0], "-test.run", "^TestFaultNothingIsWrittenToStderr$", "-test.v")
-	program.Env = append(os.Environ(), logProgram+"="+p.Addr)
-	var stdout, stderr bytes.Buffer
-	program.Stdout, program.Stderr = &stdout, &stderr
-	ended := make(chan error, 1)
-	require.NoError(t, program.Start())
-	go func() { ended <- program.Wait() }()
+	stderr, ended := startLogging(t, p.Addr)
 	ctx := deadline(t)
 	_, err := p.Wait(ctx, waiting("BLPOP"))
 	require.NoError(t, err)
@@ -162,14 +157,44 @@ func TestFaultNothingIsWrittenToStderr(t *testing.T) {
 	<-time.After(500 * time.Millisecond)
 	p.Heal()
 	p.Reset()
-	require.NoError(t, <-ended, "%s", &stdout)
+	require.NoError(t, <-ended)
 	require.Empty(t, stderr.String())
-	t.Logf("%s", &stdout)
+}
+
+// Of a fail-over, go-redis's client for the sentinels tells on its own.
+func TestFaultAFailoverIsLoggedByGoRedisAlone(t *testing.T) {
+	t.Parallel()
+	s := redistest.Sentinel(t, 1)
+	stderr, ended := startLogging(t, "sentinel "+s.Sentinels()[0].Addr)
+	node := master(t, s)
+	rdb := connect(t, "redis://"+node.Addr)
+	waitBlocked(t, rdb)
+	require.NoError(t, node.Kill())
+	<-ended // with an error: go-redis leaves goroutines
+	require.Contains(t, stderr.String(), " sentinel: new master")
+	for line := range strings.Lines(stderr.String()) {
+		require.True(t, !strings.HasPrefix(line, "redis: ") || strings.Contains(line, " sentinel: "), "%s", line)
+	}
+}
+
+// startLogging runs logWhileAway as a program.
+func startLogging(t *testing.T, addr string) (stderr *bytes.Buffer, ended chan error) {
+	t.Helper()
+	program := exec.CommandContext(deadline(t), os.Args[0], "-test.run", "^TestFaultNothingIsWrittenToStderr$")
+	program.Env = append(os.Environ(), logProgram+"="+addr)
+	stderr, ended = new(bytes.Buffer), make(chan error, 1)
+	program.Stderr = stderr
+	require.NoError(t, program.Start())
+	go func() { ended <- program.Wait() }()
+	return stderr, ended
 }
 
 // logWhileAway is the program: it uses a server that goes away and comes back.
 func logWhileAway(t *testing.T, addr string) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	if sentinel, ok := strings.CutPrefix(addr, "sentinel "); ok {
+		rdb = redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "mymaster", SentinelAddrs: []string{sentinel}})
+	}
 	defer rdb.Close()
 	client, err := dq.NewClient(rdb)
 	require.NoError(t, err)
@@ -178,7 +203,7 @@ func logWhileAway(t *testing.T, addr string) {
 	d := dq.NewSender(queue)
 	ctx := deadline(t)
 	require.NoError(t, d.Ready(ctx))
-	for range 3 {
+	for range 4 {
 		ctx, cancel := context.WithTimeout(ctx, 600*time.Millisecond)
 		_, _ = takeLoop(ctx, queue)
 		cancel()

@@ -32,8 +32,8 @@ func LeaseNamesOf(dest string) LeaseNames {
 //
 //	KEYS    D, M, L, V, N
 //	ARGV    how many at most; the lease in ms; the first 16 digits of their ids
-//	returns [for each: [id, how often it was handed out, 1 if its last holder did not settle it, value]; ms until the next lease or pause is over, or -1;
-//	        1 if M or D holds more]: see ReadHandedOut
+//	returns [for each: [id, how often it was handed out, 1 if its last holder did not settle it, value];
+//	        ms until the next lease or pause is over, or -1, and -1 with as many as asked for; 1 if M or D holds more]: see ReadHandedOut
 //	cost    O(how many × log n). It stops behind 4 MB of values
 func Take() Script { return take }
 

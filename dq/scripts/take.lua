@@ -1,13 +1,14 @@
 local D, M, L, V, N = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local count, lease, stem = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
-local enough = 4 * 1024 * 1024
+local asked, enough = count, 4 * 1024 * 1024
 
-for key, length in pairs({[D] = 'llen', [M] = 'llen', [L] = 'zcard', [V] = 'hlen', [N] = 'hlen'}) do
-  local wrong = redis.pcall(length, key)
-  if type(wrong) == 'table' then return wrong end
-end
+-- Each key is read before anything is written: one of another type ends the script here.
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local over = redis.call('zrangebyscore', L, '-inf', now, 'limit', 0, count)
+local ready = {[M] = redis.call('llen', M), [D] = redis.call('llen', D)}
+redis.call('hlen', V)
+redis.call('hlen', N)
 local till = string.format('%.0f', now + lease)
 local handed, bytes = {}, 0
 
@@ -17,7 +18,7 @@ local function hand(id, value, lost)
   bytes = bytes + #value
 end
 
-for _, id in ipairs(redis.call('zrangebyscore', L, '-inf', now, 'limit', 0, count)) do
+for _, id in ipairs(over) do
   local value = redis.call('hget', V, id)
   local lost = redis.call('hget', N, id) ~= redis.call('hget', N, 'f' .. id)
   if bytes >= enough or (lost and #handed > 0) then break end
@@ -32,9 +33,8 @@ end
 -- Values leave their list last: if that fails they come twice, and are not lost.
 for _, list in ipairs({M, D}) do
   local from, chunk = 0, 1
-  while #handed < count and bytes < enough do
+  while from < ready[list] and #handed < count and bytes < enough do
     local values = redis.call('lrange', list, from, from + math.min(count - #handed, chunk) - 1)
-    if #values == 0 then break end
     for _, value in ipairs(values) do
       local id = stem .. string.format('%04x', #handed)
       redis.call('hset', V, id, value)
@@ -45,8 +45,8 @@ for _, list in ipairs({M, D}) do
     chunk = math.max(1, math.floor((enough - bytes) * #handed / math.max(bytes, 1)))
   end
   if from > 0 then redis.call('ltrim', list, from, -1) end
+  ready[list] = ready[list] - from
 end
-local first = redis.call('zrange', L, 0, 0, 'withscores')[2]
+local first = #handed < asked and redis.call('zrange', L, 0, 0, 'withscores')[2]
 local next = first and math.max(tonumber(first) - now, 0) or -1
-local more = redis.call('llen', M) + redis.call('llen', D) > 0 and 1 or 0
-return {handed, next, more}
+return {handed, next, ready[M] + ready[D] > 0 and 1 or 0}

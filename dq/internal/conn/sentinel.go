@@ -100,8 +100,8 @@ func (t *sentinel) suspect(s *server) {
 	}()
 }
 
-// ask dials the master, and has the server replaced if that is another now.
-func (t *sentinel) ask() {
+// ask dials the master, and has the server replaced if that is another now. It reports whether there is one.
+func (t *sentinel) ask() bool {
 	ctx, cancel := context.WithTimeout(t.conns.ctx, time.Second)
 	defer cancel()
 	t.mu.Lock()
@@ -109,7 +109,7 @@ func (t *sentinel) ask() {
 	t.mu.Unlock()
 	conn, err := t.opt.Dialer(ctx, t.opt.Network, t.opt.Addr)
 	if err != nil {
-		return
+		return false
 	}
 	remote := conn.RemoteAddr().String()
 	_ = conn.Close()
@@ -119,6 +119,7 @@ func (t *sentinel) ask() {
 	if moved {
 		t.moved(s)
 	}
+	return true
 }
 
 // watch holds a connection of the failover client until Stop. When it breaks, go-redis has heard of a new master or the old
@@ -127,8 +128,9 @@ func (t *sentinel) watch() {
 	var retry Backoff
 	for t.conns.ctx.Err() == nil {
 		began := time.Now()
-		t.hold()
-		t.ask()
+		if t.ask() { // a pool that cannot dial logs it
+			t.hold()
+		}
 		if time.Since(began) > time.Second {
 			retry.Reset()
 		}
