@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -192,6 +193,7 @@ type courier struct {
 	mu      sync.Mutex
 	waiting []*parcel
 	runners int       // each with a socket
+	loading bool      // a runner is about to look at what waits
 	idle    []*socket // of runners that have ended
 }
 
@@ -204,8 +206,8 @@ type parcel struct {
 	replies  []any // once done is closed
 }
 
-// mostCommands is about how many commands go together.
-const mostCommands = 512
+// mostCommands is about how many commands go together, and mostYields how often a runner yields before it ends.
+const mostCommands, mostYields = 512, 3
 
 // send queues commands and returns at once.
 func (k *courier) send(commands [][]any) *parcel {
@@ -213,8 +215,9 @@ func (k *courier) send(commands [][]any) *parcel {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.waiting = append(k.waiting, p)
-	if k.runners < k.most {
+	if k.runners < k.most && !k.loading {
 		k.runners++
+		k.loading = true
 		go k.run()
 	}
 	return p
@@ -243,10 +246,14 @@ func (p *parcel) wait(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrUnsent, context.Cause(ctx))
 }
 
-// run sends what waits, until nothing does.
+// run sends what waits, until nothing does. It yields before it looks: whoever has just had a reply, or is about to send, goes
+// with the others, and an idle socket costs more.
 func (k *courier) run() {
 	var one *socket
-	for {
+	for yields := 0; ; {
+		if yields++; yields <= mostYields {
+			runtime.Gosched()
+		}
 		k.mu.Lock()
 		for one == nil && len(k.waiting) > 0 && len(k.idle) > 0 {
 			one, k.idle = k.idle[len(k.idle)-1], k.idle[:len(k.idle)-1]
@@ -255,15 +262,21 @@ func (k *courier) run() {
 			}
 		}
 		switch {
+		case len(k.waiting) == 0 && yields < mostYields:
+			k.loading = true
+			k.mu.Unlock()
+			continue
 		case len(k.waiting) == 0:
 			if one != nil {
 				one.watch(0)
 				k.idle = append(k.idle, one)
 			}
 			k.runners--
+			k.loading = false
 			k.mu.Unlock()
 			return
 		case one == nil:
+			k.loading = false
 			k.mu.Unlock()
 			one = k.dial()
 			continue
@@ -275,6 +288,7 @@ func (k *courier) run() {
 			p.replies, replies = replies[:len(p.commands)], replies[len(p.commands):]
 			close(p.done)
 		}
+		yields = 0
 		if err != nil {
 			one = nil
 		}
@@ -291,6 +305,7 @@ func (k *courier) load() (load []*parcel, commands [][]any) {
 	}
 	load = slices.Clone(k.waiting[:n])
 	k.waiting = slices.Delete(k.waiting, 0, n)
+	k.loading = false
 	return load, commands
 }
 
