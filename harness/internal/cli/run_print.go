@@ -10,9 +10,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
-	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/metrics"
-	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
@@ -159,7 +157,7 @@ func (r *runs) serve(ctx context.Context) (context.Context, func() error, error)
 		return ctx, func() error { return nil }, nil
 	}
 	ctx, stop := context.WithCancel(ctx)
-	r.page = web.NewLive(source{r.options.Live}, stop)
+	r.page = web.NewLive(web.Runs{Live: r.options.Live}, stop)
 	var door http.Handler
 	if r.door != nil {
 		door = r.door
@@ -187,41 +185,4 @@ func (r *runs) show() {
 	if r.page != nil {
 		r.page.Cases(r.suite.Cases())
 	}
-}
-
-// source shows the runs of a Live on a page.
-type source struct{ *load.Live }
-
-// States implements web.Source.
-func (s source) States() (states []web.State, err error) {
-	var running []load.Running
-	drivers := map[run.Driver]int{}
-	for _, live := range s.All() {
-		one, err := live.Running()
-		if errors.Is(err, load.ErrNotBegun) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		running = append(running, one)
-		drivers[one.Document.Driver]++
-	}
-	for _, one := range running {
-		name := one.Document.Driver.String()
-		if one.Name != "" && (one.Alike || drivers[one.Document.Driver] > 1) {
-			name = one.Name
-		}
-		phase := web.Starting
-		switch {
-		case one.Ended:
-			phase = web.Ended
-		case one.Phase == plan.Measured:
-			phase = web.Measuring
-		case one.Phase == plan.Warmup:
-			phase = web.WarmingUp
-		}
-		states = append(states, web.State{Name: name, Document: one.Document, Phase: phase, Planned: one.Planned, Turn: one.Turn, Answered: one.Answered})
-	}
-	return states, nil
 }

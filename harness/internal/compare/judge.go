@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // judge fills in rows and tracks, and decides.
@@ -210,14 +211,14 @@ func (c *Comparison) command(repeat int) string {
 	}
 	a, b := first.Runs[0], last.Runs[0]
 	s := a.Scenario
-	load := fmt.Sprintf("--producers %d --consumers %d --rate %s --duration %s --delay %s --payload-size %d", s.Producers, s.Consumers, run.FormatFloat(s.Rate), s.Duration, quoted(s.Delay), s.PayloadSize)
+	load := fmt.Sprintf("--producers %d --consumers %d --rate %s --duration %s --delay %s --payload-size %d", s.Producers, s.Consumers, run.FormatFloat(s.Rate), s.Duration, text.Shell(s.Delay), s.PayloadSize)
 	if name, variant, _ := strings.Cut(s.Name, "/"); name != "" {
 		load = "-f " + name
 		if variant != "" {
 			load += " --variant " + variant
 		}
 	}
-	sides := fmt.Sprintf("--driver %s --driver %s", quoted(a.Driver.String()), quoted(b.Driver.String()))
+	sides := fmt.Sprintf("--driver %s --driver %s", text.Shell(a.Driver.String()), text.Shell(b.Driver.String()))
 	if at, other := a.ServerAddress(), b.ServerAddress(); at != other && at != "" && other != "" {
 		sides += fmt.Sprintf(" --redis redis://%s --redis redis://%s", at, other)
 	}
@@ -228,14 +229,6 @@ func (c *Comparison) command(repeat int) string {
 	return fmt.Sprintf("dq-bench run %s %s%s --repeat %d", sides, load, beside, repeat)
 }
 
-// quoted writes a word for a shell.
-func quoted(word string) string {
-	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:,+-_/") == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\\''`) + "'"
-}
-
 // changes lists the greatest changes of rows, and counts the others.
 func changes(rows []Row) string {
 	const most = 3
@@ -244,11 +237,10 @@ func changes(rows []Row) string {
 	})
 	var texts []string
 	for i, r := range rows[:min(most, len(rows))] {
-		text := change(r)
-		if i > 0 {
-			text, _, _ = strings.Cut(text, " (95")
+		if texts = append(texts, change(r)); i > 0 {
+			by, _ := r.Change()
+			texts[i] = r.Figure + " " + by
 		}
-		texts = append(texts, text)
 	}
 	if more := len(rows) - most; more > 0 {
 		texts = append(texts, fmt.Sprintf("%d more", more))
@@ -258,17 +250,25 @@ func changes(rows []Row) string {
 
 // change writes "past due p99 +20.1 % (95 % interval +18.2 … +22 %)".
 func change(r Row) string {
-	e, write := r.Shift, func(v float64) string { return signed(run.FormatNs(int64(v)), v) }
-	unit := ""
+	by, interval := r.Change()
+	if interval != "" {
+		interval = " (95 % interval " + interval + ")"
+	}
+	return r.Figure + " " + by + interval
+}
+
+// Change writes the change of a row and its interval, which may be empty: in per cent, or in its unit if a figure is not
+// above 0.
+func (r Row) Change() (change, interval string) {
+	e, unit, write := r.Shift, "", func(v float64) string { return signed(run.FormatNs(int64(v)), v) }
 	if r.Ratio != nil {
 		e, unit = *r.Ratio, " %"
 		write = func(v float64) string { return signed(fmt.Sprintf("%.1f", 100*(v-1)), v-1) }
 	}
-	text := r.Figure + " " + write(e.Value) + unit
 	if e.Low != nil {
-		text += " (95 % interval " + write(*e.Low) + " … " + write(*e.High) + unit + ")"
+		interval = write(*e.Low) + " … " + write(*e.High) + unit
 	}
-	return text
+	return write(e.Value) + unit, interval
 }
 
 func signed(text string, v float64) string {

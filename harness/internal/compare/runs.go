@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,12 +73,12 @@ func nameOf(r *run.Document) string {
 func fit(all []*run.Document) (judged map[*run.Document]bool, leftOut []string) {
 	judged, alone := map[*run.Document]bool{}, map[string]bool{} // blocks that lack a run
 	for _, r := range all {
-		if r.Beside != nil && Unfit(r) != "" {
+		if r.Beside != nil && unfit(r) != "" {
 			alone[r.Beside.Block] = true
 		}
 	}
 	for _, r := range all {
-		switch reason := Unfit(r); {
+		switch reason := unfit(r); {
 		case reason != "":
 			leftOut = append(leftOut, nameOf(r)+": "+reason+faultsOf(r))
 		case r.Beside != nil && alone[r.Beside.Block]:
@@ -89,8 +90,8 @@ func fit(all []*run.Document) (judged map[*run.Document]bool, leftOut []string) 
 	return judged, leftOut
 }
 
-// Unfit returns why a run cannot be judged; empty if it can. A failed run can.
-func Unfit(r *run.Document) string {
+// unfit returns why a run cannot be judged; empty if it can. A failed run can.
+func unfit(r *run.Document) string {
 	switch {
 	case r.Interrupted:
 		return "it was interrupted"
@@ -231,19 +232,21 @@ func keep(sets []Set, dropEmpty bool, wanted func(*run.Document) bool) (kept []S
 
 // CheckBy refuses what runs cannot be told apart by.
 func CheckBy(by string) error {
-	if key, ok := strings.CutPrefix(by, "label:"); ok && key != "" || slices.Contains([]string{"", "version", "commit", "server"}, by) {
+	if key, ok := strings.CutPrefix(by, "label:"); ok && key != "" || slices.Contains([]string{"", "implementation", "version", "commit", "server"}, by) {
 		return nil
 	}
 	return fmt.Errorf("by: expected version, commit, server or label:KEY, got %q", by)
 }
 
-// group makes a set of each version, commit, server or value of a label, in the order of versions, or of their first runs.
-func group(runs []*run.Document, by string) (sets []Set, err error) {
+// Group makes a set of each implementation, version, commit, server or value of a label, in the order of versions, or of their first runs.
+func Group(runs []*run.Document, by string) (sets []Set, err error) {
 	runs = slices.SortedStableFunc(slices.Values(runs), func(a, b *run.Document) int { return a.Started.Compare(b.Started) })
 	at := map[string]int{}
 	for _, r := range runs {
 		name := r.Labels[strings.TrimPrefix(by, "label:")]
 		switch by {
+		case "implementation":
+			name = r.Driver.String()
 		case "version":
 			name = r.Driver.Version
 		case "server":
@@ -252,9 +255,7 @@ func group(runs []*run.Document, by string) (sets []Set, err error) {
 				name = strings.TrimSpace(r.Server.Product + " " + r.Server.Version)
 			}
 		case "commit":
-			if name = r.Labels["commit"]; name == "" {
-				name = r.Tool.Version
-			}
+			name = cmp.Or(r.Labels["commit"], r.Tool.Version)
 		}
 		if name == "" {
 			return nil, fmt.Errorf("by %s: %s has none", by, nameOf(r))

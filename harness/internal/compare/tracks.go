@@ -131,7 +131,7 @@ func (t *Track) divide(ctx context.Context, sets []Set, level float64, o Options
 			}
 		}
 		if total > mostOfTrack && len(values) > 0 {
-			values = []float64{levelOf(t.Unit, values)}
+			values = []float64{t.level(values)}
 		}
 		for k, v := range values {
 			if k == 0 && len(series) > 0 {
@@ -157,7 +157,7 @@ func (t *Track) divide(ctx context.Context, sets []Set, level float64, o Options
 		if i+1 < len(found) {
 			to = found[i+1].At
 		}
-		before, after := levelOf(t.Unit, series[from:c.At]), levelOf(t.Unit, series[c.At:to])
+		before, after := t.level(series[from:c.At]), t.level(series[c.At:to])
 		if from = c.At; math.Abs(after-before) <= o.MinEffect*before {
 			continue
 		}
@@ -169,9 +169,21 @@ func (t *Track) divide(ctx context.Context, sets []Set, level float64, o Options
 	}
 }
 
-// levelOf returns the median of a level, of shares the mean.
-func levelOf(unit string, values []float64) float64 {
-	if unit != "share" {
+// Level returns the median of some sets, of shares the mean; NaN without a value.
+func (t *Track) Level(from, to int) float64 {
+	var all []float64
+	for _, values := range t.Values[from:to] {
+		for _, v := range values {
+			if v != nil {
+				all = append(all, *v)
+			}
+		}
+	}
+	return t.level(all)
+}
+
+func (t *Track) level(values []float64) float64 {
+	if t.Unit != "share" {
 		return Median(values)
 	}
 	sum := 0.

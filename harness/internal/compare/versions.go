@@ -2,121 +2,89 @@ package compare
 
 import (
 	"cmp"
+	"regexp"
+	"slices"
 	"strings"
-	"unicode"
 )
 
 // preReleases are the words that precede a release, in Maven's order (a, b and m only before a number); daily builds
-// precede all.
+// precede all. Words of one order are the same.
 var preReleases = map[string]int{
-	"dev": 0, "nightly": 0, "unstable": 0, "canary": 0, "alpha": 1, "a": 1, "beta": 2, "b": 2, "ea": 2, "pre": 2, "preview": 2, "next": 2,
-	"milestone": 3, "m": 3, "rc": 4, "cr": 4, "snapshot": 5,
+	"dev": 0, "nightly": 0, "unstable": 0, "canary": 0, "alpha": 1, "a": 1, "beta": 2, "b": 2, "ea": 3, "pre": 3, "preview": 3, "next": 3,
+	"milestone": 4, "m": 4, "rc": 5, "cr": 5, "snapshot": 6,
 }
 
-// released are words that say no more than the number.
-var released = map[string]bool{"final": true, "ga": true, "release": true}
+// part is a number or a word of a version. A part orders by kind, then by order, then by text.
+type part struct {
+	kind, order int
+	text        string
+}
+
+// The kinds: where a version ends, the part is of kind end.
+const (
+	preRelease = iota
+	end
+	firstNumber
+	word
+	number
+)
+
+var partOfVersion = regexp.MustCompile(`[0-9]+|\pL+`)
 
 // compareVersions orders 3.9.1 before 3.16.6, and 4.0.0-RC1 before 4.0.0, which equals 4.0.0.Final and v4.0: digits compare
 // as numbers, a pre-release precedes its release, and any other word follows it, as in Maven and semantic versions.
 func compareVersions(a, b string) int {
 	x, y := parseVersion(a), parseVersion(b)
 	for i := range max(len(x), len(y)) {
-		if order := comparePart(x, y, i); order != 0 {
+		p, q := part{kind: end}, part{kind: end}
+		if i < len(x) {
+			p = x[i]
+		}
+		if i < len(y) {
+			q = y[i]
+		}
+		if order := cmp.Or(cmp.Compare(p.kind, q.kind), cmp.Compare(p.order, q.order), cmp.Compare(p.text, q.text)); order != 0 {
 			return order
 		}
 	}
 	return 0
 }
 
-// part is a number, or a word in small letters.
-type part struct {
-	text     string
-	isNumber bool
-}
-
-// parseVersion takes a version apart where digits or letters end.
-func parseVersion(text string) []part {
-	if rest, ok := strings.CutPrefix(text, "v"); ok && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
-		text = rest
+// parseVersion takes a version apart where digits or letters end. Zeros before a word and at the end, and words that say no
+// more than the number, are left out.
+func parseVersion(text string) (parts []part) {
+	texts := partOfVersion.FindAllString(strings.ToLower(text), -1)
+	if len(texts) > 1 && texts[0] == "v" {
+		texts = texts[1:]
 	}
-	var parts []part
-	for text != "" {
-		n := len(text) - len(strings.TrimLeft(text, "0123456789"))
-		number := n > 0
-		if !number {
-			n = len(text) - len(strings.TrimLeftFunc(text, unicode.IsLetter))
+	for i, text := range texts {
+		order, pre := preReleases[text]
+		if len(text) == 1 {
+			pre = pre && i+1 < len(texts) && texts[i+1][0] <= '9'
 		}
-		if n == 0 {
-			n = 1 // between them
-		} else {
-			parts = add(parts, strings.ToLower(text[:n]), number)
+		isNumber := text[0] <= '9'
+		if !isNumber {
+			parts = withoutZeros(parts)
 		}
-		text = text[n:]
+		switch trimmed := strings.TrimLeft(text, "0"); {
+		case isNumber && i == 0:
+			parts = append(parts, part{firstNumber, len(trimmed), trimmed})
+		case isNumber:
+			parts = append(parts, part{number, len(trimmed), trimmed})
+		case i > 0 && slices.Contains([]string{"final", "ga", "release"}, text):
+		case i > 0 && pre:
+			parts = append(parts, part{preRelease, order, ""})
+		default:
+			parts = append(parts, part{word, 0, text})
+		}
 	}
 	return withoutZeros(parts)
 }
 
-func add(parts []part, text string, number bool) []part {
-	switch {
-	case number:
-		return append(parts, part{strings.TrimLeft(text, "0"), true})
-	case len(parts) > 0 && released[text]:
-		return parts
-	}
-	return append(withoutZeros(parts), part{text, false})
-}
-
 // withoutZeros makes 4.0.0 the same as 4.
 func withoutZeros(parts []part) []part {
-	for len(parts) > 1 && parts[len(parts)-1] == (part{"", true}) {
+	for len(parts) > 1 && parts[len(parts)-1] == (part{kind: number}) {
 		parts = parts[:len(parts)-1]
 	}
 	return parts
-}
-
-// comparePart compares the ith parts: a pre-release, the end, any other word, a number.
-func comparePart(x, y []part, i int) int {
-	a, kindA := partAt(x, i)
-	b, kindB := partAt(y, i)
-	if order := cmp.Compare(kindA, kindB); order != 0 {
-		return order
-	}
-	switch {
-	case a.isNumber:
-		return cmp.Or(cmp.Compare(len(a.text), len(b.text)), cmp.Compare(a.text, b.text))
-	case kindA != 0:
-		return cmp.Compare(a.text, b.text)
-	}
-	return cmp.Or(cmp.Compare(preReleases[a.text], preReleases[b.text]), cmp.Compare(aliased(a.text), aliased(b.text)))
-}
-
-// aliased is the word that a short one stands for.
-func aliased(word string) string {
-	for long, short := range map[string]string{"alpha": "a", "beta": "b", "milestone": "m", "rc": "cr"} {
-		if word == short {
-			return long
-		}
-	}
-	return word
-}
-
-// partAt is the ith part, and its place among those that may stand there.
-func partAt(parts []part, i int) (part, int) {
-	if i >= len(parts) {
-		return part{}, 1
-	}
-	p := parts[i]
-	_, pre := preReleases[p.text]
-	if len(p.text) == 1 && pre {
-		pre = i+1 < len(parts) && parts[i+1].isNumber
-	}
-	switch {
-	case i == 0 && p.isNumber:
-		return p, 2
-	case p.isNumber:
-		return p, 4
-	case i > 0 && pre:
-		return p, 0
-	}
-	return p, 3
 }

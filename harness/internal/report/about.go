@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -118,27 +119,26 @@ func plural(n int64, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
+// settings are the settings of a plan.
+var settings = func() (all []field) {
+	for _, f := range plan.Fields {
+		all = append(all, field{f.Key, func(r *run.Document) string {
+			if text := f.Text(r.Scenario); text != "0" {
+				return text
+			}
+			return ""
+		}})
+	}
+	return all
+}()
+
 // configuration is the request and the servers and programs that ran.
 func configuration(sets []compare.Set) Table {
-	s := func(of func(run.Scenario) string) func(*run.Document) string {
-		return func(r *run.Document) string { return of(r.Scenario) }
-	}
-	t := about("configuration", "Configuration", sets, []field{
+	t := about("configuration", "Configuration", sets, slices.Concat([]field{
 		{"implementation", func(r *run.Document) string { return r.Driver.String() }},
-		{"scenario", s(func(s run.Scenario) string { return s.Name })},
-		{"producers", s(func(s run.Scenario) string { return strconv.Itoa(s.Producers) })},
-		{"consumers", s(func(s run.Scenario) string { return strconv.Itoa(s.Consumers) })},
-		{"rate", s(func(s run.Scenario) string { return run.FormatFloat(s.Rate) + "/s" })},
-		{"duration", s(func(s run.Scenario) string { return s.Duration })},
-		{"delay", s(func(s run.Scenario) string { return s.Delay })},
-		{"messages planned", s(func(s run.Scenario) string { return strconv.FormatInt(s.Messages, 10) })},
-		{"payload", s(func(s run.Scenario) string { return strconv.Itoa(s.PayloadSize) + " B" })},
-		{"warm-up", s(func(s run.Scenario) string { return s.Warmup })},
-		{"drain timeout", s(func(s run.Scenario) string { return s.DrainTimeout })},
-		{"schedule lag allowed", s(func(s run.Scenario) string { return s.MaxScheduleLag })},
-		{"queue", s(func(s run.Scenario) string { return s.Queue })},
-		{"seed", s(func(s run.Scenario) string { return strconv.FormatUint(s.Seed, 10) })},
-		{"also", s(func(s run.Scenario) string { return strings.Trim(more(s)+"; "+s.ScaleText(), "; ") })},
+		{"scenario", func(r *run.Document) string { return strings.TrimSpace(r.Scenario.Name + " " + r.Scenario.ScaleText()) }},
+		{"messages planned", func(r *run.Document) string { return strconv.FormatInt(r.Scenario.Messages, 10) }},
+	}, settings, []field{
 		{"measured", func(r *run.Document) string { return string(r.Measured) }},
 		{"agents", func(r *run.Document) string { return strings.TrimPrefix(strconv.Itoa(r.Agents), "0") }},
 		{"server", (*run.Document).ServerText},
@@ -154,7 +154,7 @@ func configuration(sets []compare.Set) Table {
 		{"started", func(r *run.Document) string { return r.Started.UTC().Format(time.DateTime) + " UTC" }},
 		{"took", func(r *run.Document) string { return run.FormatFloat(r.ElapsedSeconds) + " s" }},
 		{"run", func(r *run.Document) string { return r.RunID }},
-	})
+	}))
 	t.PageOnly = true
 	return t
 }
@@ -170,7 +170,7 @@ func about(id, title string, sets []compare.Set, fields []field) Table {
 		t.Head = []string{"", ""}
 	}
 	for _, f := range fields {
-		row, there := Row{Cells: []Cell{{Text: f.name}}}, false
+		row, there := Row{Cells: []Cell{{Text: strings.ReplaceAll(f.name, "_", " ")}}}, false
 		for _, s := range sets {
 			var values []string
 			for _, r := range s.Runs {

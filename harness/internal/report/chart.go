@@ -207,9 +207,12 @@ func short(name string) string {
 	return name
 }
 
+// figureOf returns nil for what is no number.
 func figureOf(v float64) *figure {
-	f := figure(v)
-	return &f
+	if f := figure(v); !math.IsNaN(v) {
+		return &f
+	}
+	return nil
 }
 
 // percentiles is the curve of each set, dotted where fewer than ten messages lie beyond.
@@ -264,11 +267,7 @@ func merged(set compare.Set, name string) *run.Histogram {
 }
 
 func lateOf(sets []compare.Set) (name, title string) {
-	var runs []*run.Document
-	for _, s := range sets {
-		runs = append(runs, s.Runs...)
-	}
-	if name = run.LateOf(runs); name == "past_due" {
+	if name = run.LateOf(allRuns(sets)); name == "past_due" {
 		return name, "Past due"
 	}
 	return name, "Lateness"
@@ -329,7 +328,7 @@ func trackCharts(c *compare.Comparison) []Chart {
 			if at+1 < len(edges) {
 				to = edges[at+1]
 			}
-			l := levelOf(t.Values[edges[at]:to])
+			l := figureOf(t.Level(edges[at], to))
 			for k, v := range values {
 				var y *figure
 				if v != nil {
@@ -346,22 +345,6 @@ func trackCharts(c *compare.Comparison) []Chart {
 	}
 	slices.SortStableFunc(charts, func(a, b Chart) int { return len(b.Marks) - len(a.Marks) })
 	return charts
-}
-
-// levelOf is the median of all values.
-func levelOf(sets [][]*float64) *figure {
-	var all []float64
-	for _, values := range sets {
-		for _, v := range values {
-			if v != nil {
-				all = append(all, *v)
-			}
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	return figureOf(compare.Median(all))
 }
 
 func title(text string) string {

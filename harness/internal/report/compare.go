@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -78,11 +79,10 @@ func forest(c *compare.Comparison, name string) Table {
 	widest = min(widest*1.1, math.Log(4))
 	t.Scale = []string{minus(fmt.Sprintf("%+.0f %%", 100*(math.Exp(-widest)-1))), "0", fmt.Sprintf("%+.0f %%", 100*(math.Exp(widest)-1))}
 	for _, r := range c.Rows {
-		change, interval := changeOf(r)
-		p := r.P
+		change, interval := r.Change()
 		t.Rows = append(t.Rows, Row{stateOfOutcome(r.Outcome), []Cell{
-			{Text: r.Figure}, {Interval: drawnInterval(r, widest)}, {Text: change}, {Text: interval}, {Text: string(r.Outcome), Class: "pill"},
-			{Text: minus(run.FormatNs(int64(r.Old))), Raw: &r.Old}, {Text: minus(run.FormatNs(int64(r.New))), Raw: &r.New}, {Text: chance(p), Raw: &p},
+			{Text: r.Figure}, {Interval: drawnInterval(r, widest)}, {Text: change}, {Text: cmp.Or(interval, "–")}, {Text: string(r.Outcome), Class: "pill"},
+			{Text: minus(run.FormatNs(int64(r.Old))), Raw: &r.Old}, {Text: minus(run.FormatNs(int64(r.New))), Raw: &r.New}, {Text: chance(r.P), Raw: &r.P},
 		}})
 	}
 	return t
@@ -103,25 +103,6 @@ func chance(p float64) string {
 		return "<0.001"
 	}
 	return fmt.Sprintf("%.3f", p)
-}
-
-// changeOf writes the change of a row and its interval: in per cent, or in its unit if a figure is not above 0.
-func changeOf(r compare.Row) (change, interval string) {
-	e, write := r.Shift, func(v float64) string {
-		if v > 0 {
-			return "+" + run.FormatNs(int64(v))
-		}
-		return minus(run.FormatNs(int64(v)))
-	}
-	unit := ""
-	if r.Ratio != nil {
-		e, unit = *r.Ratio, " %"
-		write = func(v float64) string { return minus(fmt.Sprintf("%+.1f", 100*(v-1))) }
-	}
-	if interval = "–"; e.Low != nil {
-		interval = write(*e.Low) + " … " + write(*e.High) + unit
-	}
-	return write(e.Value) + unit, interval
 }
 
 // drawnInterval is on a logarithmic scale, no change in the middle.
@@ -197,9 +178,8 @@ func levels(c *compare.Comparison) Table {
 		row := Row{Cells: []Cell{{Text: s.Name}, count(int64(s.Runs), false)}}
 		for _, track := range shown {
 			cell := Cell{Text: "–"}
-			if v := levelOf(track.Values[i : i+1]); v != nil {
-				raw := float64(*v)
-				cell = Cell{Text: track.Text(raw), Raw: &raw}
+			if v := track.Level(i, i+1); !math.IsNaN(v) {
+				cell = Cell{Text: track.Text(v), Raw: &v}
 			}
 			row.Cells = append(row.Cells, cell)
 		}

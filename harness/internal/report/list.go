@@ -25,7 +25,7 @@ func NewStored(id string, r *run.Document) Stored {
 	o := stateOf(r)
 	_, h := r.Late()
 	return Stored{id, Row{o.state, []Cell{
-		{Choice: id}, {Text: r.Started.UTC().Format(time.DateTime), Link: "run?id=" + url.QueryEscape(id)}, {Text: SetOf(id)}, {Text: r.Driver.String()}, {Text: r.Scenario.Name},
+		{Choice: url.PathEscape(id)}, {Text: r.Started.UTC().Format(time.DateTime), Link: "run?id=" + url.QueryEscape(id)}, {Text: SetOf(id)}, {Text: r.Driver.String()}, {Text: r.Scenario.Name},
 		{Text: strings.TrimSpace(serverOf(r))}, {Text: labelsOf(r)}, {Text: o.tag, Class: "pill"}, quantile(h, .5), quantile(h, .99), count(r.Wrong(), true),
 	}}, r.Started}
 }
@@ -55,7 +55,7 @@ func OfStored(folder string, all []Stored, unreadable []string, notice string) P
 		if !there && set != s.ID {
 			i = len(sets.Rows)
 			at[set] = i
-			sets.Rows = append(sets.Rows, Row{"", []Cell{{Choice: set}, {Text: set}, s.row.Cells[1], s.row.Cells[3], count(0, false)}})
+			sets.Rows = append(sets.Rows, Row{"", []Cell{{Choice: url.PathEscape(set)}, {Text: set}, s.row.Cells[1], s.row.Cells[3], count(0, false)}})
 		}
 		if set != s.ID {
 			cell := &sets.Rows[i].Cells[4]

@@ -15,17 +15,42 @@ type outcome struct{ state, tag, text string }
 // outcome is the verdict of the comparisons, of the only run, or of all runs. With Verdicts it is no milder than theirs.
 func (r Result) outcome() outcome {
 	all := allRuns(r.Sets)
-	switch {
-	case len(r.Comparisons) > 0:
-		o := r.compared()
-		if failed := failedOf(all); r.Verdicts && len(failed) > 0 {
-			o = outcome{"bad", "failed, " + o.tag, failedText(failed, all) + " Compared: " + o.text}
-		}
-		return o
-	case len(all) == 1:
+	if len(r.Comparisons) == 0 && len(all) == 1 {
 		return stateOf(all[0])
 	}
-	return outcomeOfMany(r.Sets, all)
+	o := outcome{"ok", "passed", ""}
+	if len(r.Comparisons) > 0 {
+		o = r.compared()
+	}
+	failed := pick(all, func(r *run.Document) bool { return !r.Verdict.Passed })
+	cut := pick(all, func(r *run.Document) bool { return r.Interrupted })
+	failures := fmt.Sprintf("%d of %d runs failed; the first one: ", len(failed), len(all))
+	switch {
+	case len(r.Comparisons) > 0 && r.Verdicts && len(failed) > 0:
+		return outcome{"bad", "failed, " + o.tag, failures + failed[0].Verdict.Text + " Compared: " + o.text}
+	case len(r.Comparisons) > 0:
+	case len(failed) > 0:
+		o = outcome{"bad", "failed", failures + failed[0].Verdict.Text}
+		if len(cut) > 0 {
+			o.tag, o.text = "interrupted, failed", fmt.Sprintf("%d of %d runs were interrupted, and %s", len(cut), len(all), o.text)
+		}
+	case len(cut) > 0:
+		o = outcome{"open", "interrupted", fmt.Sprintf("%d of %d runs were interrupted; the first one: %s", len(cut), len(all), cut[0].Verdict.Text)}
+	default:
+		late, title := lateOf(r.Sets)
+		var tails []string
+		for _, s := range r.Sets {
+			if h := merged(s, late); h.Count() > 0 {
+				tails = append(tails, s.Name+" "+run.TailText(h))
+			}
+		}
+		o.text = fmt.Sprintf("All %d runs passed; %s: %s.", len(all), strings.ToLower(title), strings.Join(tails, ", "))
+	}
+	return o
+}
+
+func pick(all []*run.Document, of func(*run.Document) bool) []*run.Document {
+	return slices.DeleteFunc(slices.Clone(all), func(r *run.Document) bool { return !of(r) })
 }
 
 // compared lets the worst comparison decide.
@@ -65,45 +90,6 @@ func stateOf(r *run.Document) outcome {
 		o.tag = strings.TrimSuffix("interrupted, "+o.tag, ", ")
 	}
 	return o
-}
-
-func failedOf(all []*run.Document) (failed []*run.Document) {
-	for _, r := range all {
-		if !r.Verdict.Passed {
-			failed = append(failed, r)
-		}
-	}
-	return failed
-}
-
-func failedText(failed, all []*run.Document) string {
-	return fmt.Sprintf("%d of %d runs failed; the first one: %s", len(failed), len(all), failed[0].Verdict.Text)
-}
-
-func outcomeOfMany(sets []compare.Set, all []*run.Document) outcome {
-	failed := failedOf(all)
-	var interrupted []*run.Document
-	for _, r := range all {
-		if r.Interrupted {
-			interrupted = append(interrupted, r)
-		}
-	}
-	switch {
-	case len(failed) > 0 && len(interrupted) > 0:
-		return outcome{"bad", "interrupted, failed", fmt.Sprintf("%d of %d runs were interrupted, and %s", len(interrupted), len(all), failedText(failed, all))}
-	case len(failed) > 0:
-		return outcome{"bad", "failed", failedText(failed, all)}
-	case len(interrupted) > 0:
-		return outcome{"open", "interrupted", fmt.Sprintf("%d of %d runs were interrupted; the first one: %s", len(interrupted), len(all), interrupted[0].Verdict.Text)}
-	}
-	late, title := lateOf(sets)
-	var tails []string
-	for _, s := range sets {
-		if h := merged(s, late); h.Count() > 0 {
-			tails = append(tails, s.Name+" "+run.TailText(h))
-		}
-	}
-	return outcome{"ok", "passed", fmt.Sprintf("All %d runs passed; %s: %s.", len(all), strings.ToLower(title), strings.Join(tails, ", "))}
 }
 
 func allRuns(sets []compare.Set) (all []*run.Document) {
@@ -157,7 +143,9 @@ func (c Case) outcome() outcome {
 	return o
 }
 
-func (c Case) failed() bool { return c.Failure != "" || len(failedOf(allRuns(c.Sets))) > 0 }
+func (c Case) failed() bool {
+	return c.Failure != "" || slices.ContainsFunc(allRuns(c.Sets), func(r *run.Document) bool { return !r.Verdict.Passed })
+}
 
 // Failed reports whether any case failed.
 func (c Cases) Failed() bool { return slices.ContainsFunc(c.All, Case.failed) }

@@ -57,12 +57,10 @@ func OfSets(r Result) Page {
 	}
 	p.Tables = append(p.Tables, machines(sets), configuration(sets), runs(sets))
 	p.Tables = slices.DeleteFunc(p.Tables, func(t Table) bool { return len(t.Rows) == 0 })
-	for _, s := range sets {
-		for _, r := range s.Runs {
-			for _, note := range r.Notes {
-				if !slices.Contains(p.Notes, note) {
-					p.Notes = append(p.Notes, note)
-				}
+	for _, r := range allRuns(sets) {
+		for _, note := range r.Notes {
+			if !slices.Contains(p.Notes, note) {
+				p.Notes = append(p.Notes, note)
 			}
 		}
 	}
@@ -120,7 +118,7 @@ func lead(sets []compare.Set) (lines []string) {
 		q := r.Scenario
 		own := []string{
 			fmt.Sprintf("%d producers, %d consumers, %s msg/s for %s, delay %s, payload %d B", q.Producers, q.Consumers, run.FormatFloat(q.Rate), q.Duration, q.Delay, q.PayloadSize),
-			more(q), q.ScaleText(), measured(r), warmup(r.Warmup), labelsOf(r),
+			more(r), q.ScaleText(), measured(r), warmup(r.Warmup), labelsOf(r),
 		}
 		if len(sets) == 1 && len(s.Runs) == 1 {
 			own[0] += fmt.Sprintf(", queue %q", q.Queue)
@@ -158,23 +156,20 @@ func warmup(w *run.Warmup) string {
 	return fmt.Sprintf("not warm after %.0f s", w.Seconds)
 }
 
-// more lists the settings that not every run has.
-func more(s run.Scenario) string {
+// rare are the settings that not every run has.
+var rare = []string{"ramp", "queues", "poll", "work", "cancel", "horizon", "drain_limit", "fleet"}
+
+// more lists them.
+func more(r *run.Document) string {
 	var parts []string
-	add := func(used bool, text string) {
-		if used {
-			parts = append(parts, text)
+	if name := r.Scenario.Name; name != "" {
+		parts = append(parts, "scenario "+name)
+	}
+	for _, f := range settings {
+		if text := f.of(r); slices.Contains(rare, f.name) && text != "" {
+			parts = append(parts, strings.NewReplacer("_", " ", "ramp", "rate").Replace(f.name)+" "+text)
 		}
 	}
-	add(s.Name != "", "scenario "+s.Name)
-	add(s.Ramp != "", "rate "+s.Ramp)
-	add(s.Queues > 1, fmt.Sprintf("%d queues", s.Queues))
-	add(s.Poll != "", "each consumer polls every "+s.Poll)
-	add(s.Work != "", "each message keeps its consumer busy for "+s.Work)
-	add(s.Cancel != "", "share cancelled: "+s.Cancel)
-	add(s.Horizon != "", "waits "+s.Horizon+" after the last offer")
-	add(s.DrainLimit != "", "waits no longer than "+s.DrainLimit+" after the last is due")
-	add(len(s.Fleet) > 0, "fleet: "+strings.Join(s.Fleet, ", "))
 	return strings.Join(parts, "; ")
 }
 

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Table is figures in rows and columns.
@@ -106,6 +108,12 @@ func (t Table) Text(w io.Writer) error {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c))
 		}
 	}
+	lead := 0 // of the last column, if it wraps
+	if t.Wraps && len(widths) > 0 && t.Words >= len(widths) {
+		for _, w := range widths[:len(widths)-1] {
+			lead += w + 2
+		}
+	}
 	var out strings.Builder
 	for _, row := range rows {
 		line := ""
@@ -120,48 +128,14 @@ func (t Table) Text(w io.Writer) error {
 		if line = strings.TrimRight(line, " "); line == "" {
 			continue
 		}
-		if lead := t.leadOfLast(widths); lead > 0 && utf8.RuneCountInString(line) > width {
-			line = folded(line, lead)
+		if runes := []rune(line); lead > 0 && len(runes) > width {
+			text.WrapAt(&out, width, lead, string(runes[:lead]), strings.Join(strings.Fields(string(runes[lead:])), " "))
+			continue
 		}
 		out.WriteString(line + "\n")
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
-}
-
-// leadOfLast returns where the last column begins that wraps; 0 if there is none.
-func (t Table) leadOfLast(widths []int) (lead int) {
-	if !t.Wraps || t.Words < len(widths) {
-		return 0
-	}
-	for _, w := range widths[:len(widths)-1] {
-		lead += w + 2
-	}
-	return lead
-}
-
-// folded breaks a line at words, further lines indented by lead.
-func folded(line string, lead int) string {
-	runes := []rune(line)
-	head, indent := string(runes[:lead]), strings.Repeat(" ", lead)
-	var out strings.Builder
-	at := 0
-	for _, word := range strings.Fields(string(runes[lead:])) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case at == 0:
-			out.WriteString(head)
-		case at+1+n > width-lead:
-			out.WriteString("\n" + indent)
-			at = 0
-		default:
-			out.WriteString(" ")
-			at++
-		}
-		out.WriteString(word)
-		at += n
-	}
-	return out.String()
 }
 
 var markdown = strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ")

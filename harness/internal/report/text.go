@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -50,21 +49,7 @@ func (p Page) tables() []Table {
 
 // wrap writes words in lines of at most width columns, further lines indented.
 func wrap(out *strings.Builder, words string) {
-	at := 0
-	for i, word := range strings.Fields(words) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i > 0 && at+1+n > width:
-			out.WriteString("\n  ")
-			at = 2
-		case i > 0:
-			out.WriteString(" ")
-			at++
-		}
-		out.WriteString(word)
-		at += n
-	}
-	out.WriteString("\n")
+	text.WrapAt(out, width, 2, "", strings.Join(strings.Fields(words), " "))
 }
 
 // Markdown writes the page for a pull request, the verdict first.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
@@ -22,34 +24,34 @@ const tokenHeader = "X-DQ-Token"
 type Source interface {
 	// Changed is closed when there is something newer to see than at the call.
 	Changed() <-chan struct{}
-	// States are the runs under way, one for each side; empty before the first.
-	States() ([]State, error)
+	// States are the runs under way by their names on the page, one for each side; empty before the first.
+	States() ([]load.Running, error)
 }
 
-// State is a run under way, as of the last second that ended.
-type State struct {
-	Name     string
-	Document *run.Document
-	// Phase is how the run stands.
-	Phase Phase
-	// Planned is how many messages are to be offered.
-	Planned int64
-	// Turn says which run of several it is, such as "run 2 of 4"; empty for the only one.
-	Turn string
-	// Answered is when the server answered last, if it does not answer now; else the zero time.
-	Answered time.Time
+// Runs is a Source of the runs of a load.Live.
+type Runs struct{ *load.Live }
+
+// States implements Source.
+func (r Runs) States() (states []load.Running, err error) {
+	drivers := map[run.Driver]int{}
+	for _, live := range r.All() {
+		one, err := live.Running()
+		if errors.Is(err, load.ErrNotBegun) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, one)
+		drivers[one.Document.Driver]++
+	}
+	for i, one := range states {
+		if one.Name == "" || !one.Alike && drivers[one.Document.Driver] == 1 {
+			states[i].Name = one.Document.Driver.String()
+		}
+	}
+	return states, nil
 }
-
-// Phase is a phase of a run.
-type Phase string
-
-// The phases.
-const (
-	Starting  Phase = "starting"
-	WarmingUp Phase = "warming up"
-	Measuring Phase = "running"
-	Ended     Phase = "ended"
-)
 
 // Live serves the page of the run under way:
 //
@@ -178,7 +180,7 @@ func (l *Live) now() report.Page {
 		return report.Problem(err)
 	}
 	if len(states) == 0 {
-		states = []State{{Document: &run.Document{Histograms: run.NewHistograms()}, Phase: Starting}}
+		states = []load.Running{{Document: &run.Document{Histograms: run.NewHistograms()}}}
 	}
 	var sets []compare.Set
 	tag, verdict := "", ""
@@ -187,11 +189,11 @@ func (l *Live) now() report.Page {
 	}
 	for _, s := range states {
 		sets = append(sets, compare.Set{Name: s.Name, Runs: []*run.Document{s.Document}})
-		word, text := s.words(stopped, over)
+		word, text := words(s, stopped, over)
 		if len(states) > 1 {
 			text = s.Name + ": " + text
 		}
-		if tag == "" || tag == string(Ended) || word == noAnswer {
+		if tag == "" || tag == ended || word == noAnswer {
 			tag = word
 		}
 		verdict = strings.TrimSpace(verdict + " " + text)
@@ -205,31 +207,31 @@ func (l *Live) now() report.Page {
 	return p
 }
 
-const noAnswer = "no answer"
+const noAnswer, ended = "no answer", "ended"
 
 // words say how a run stands.
-func (s State) words(stopped, over bool) (tag, text string) {
+func words(s load.Running, stopped, over bool) (tag, text string) {
 	c := s.Document.Counts
 	soFar := fmt.Sprintf("%d of %d messages offered, %d delivered, %d pending.", c.Offered, s.Planned, c.Delivered, c.Pending)
-	tag = string(s.Phase)
-	if stopped {
-		tag = "stopping"
-	}
+	tag = map[plan.Phase]string{0: "starting", plan.Warmup: "warming up", plan.Measured: "running"}[s.Phase]
 	switch {
 	case over:
-		return string(Ended), "The run came to no result."
-	case s.Phase == Ended:
-		return string(Ended), "The load is over, and is being judged: " + soFar
-	case s.Phase == Measuring && stopped:
+		return ended, "The run came to no result."
+	case s.Ended:
+		return ended, "The load is over, and is being judged: " + soFar
+	case s.Phase == plan.Measured && stopped:
 		text = "No more is offered, and what is due soon is waited for: " + soFar
-	case s.Phase == Measuring:
+	case s.Phase == plan.Measured:
 		text = "Running: " + soFar
 	case stopped:
 		text = "The run is being stopped before its measurement began."
-	case s.Phase == WarmingUp:
+	case s.Phase == plan.Warmup:
 		text = "Warming up: nothing of this is counted."
 	default:
 		text = "Starting."
+	}
+	if stopped {
+		tag = "stopping"
 	}
 	if !s.Answered.IsZero() {
 		return noAnswer, fmt.Sprintf("The server does not answer: it did last at %s UTC. %s", s.Answered.UTC().Format(time.TimeOnly), text)

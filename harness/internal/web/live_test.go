@@ -16,6 +16,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/harness/internal/load"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/report/pagetest"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
@@ -25,7 +27,7 @@ import (
 // fake shows the states that a test sets.
 type fake struct {
 	mu      sync.Mutex
-	states  []State
+	states  []load.Running
 	err     error
 	changed chan struct{}
 }
@@ -39,13 +41,13 @@ func (f *fake) Changed() <-chan struct{} {
 	return f.changed
 }
 
-func (f *fake) States() ([]State, error) {
+func (f *fake) States() ([]load.Running, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.states, f.err
 }
 
-func (f *fake) set(states ...State) {
+func (f *fake) set(states ...load.Running) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.states = states; f.changed != nil {
@@ -64,8 +66,8 @@ func second(n int) *run.Document {
 	return r
 }
 
-func measuring(n int) State {
-	return State{Name: "dq:4.7.0", Document: second(n), Phase: Measuring, Planned: 60_000}
+func measuring(n int) load.Running {
+	return load.Running{Name: "dq:4.7.0", Document: second(n), Phase: plan.Measured, Planned: 60_000}
 }
 
 func serveLive(t *testing.T, source Source, stop func()) (*Server, *Live) {
@@ -100,7 +102,7 @@ func TestBrowserWatchesARunAndStopsIt(t *testing.T) {
 	s, live := serveLive(t, source, func() { close(stopped) })
 	b := pagetest.Open(t, s.URL())
 	await(t, b, tag+` === "starting"`)
-	source.set(State{Document: &run.Document{Histograms: run.NewHistograms()}, Phase: WarmingUp})
+	source.set(load.Running{Document: &run.Document{Histograms: run.NewHistograms()}, Phase: plan.Warmup})
 	await(t, b, tag+` === "warming up"`)
 	source.set(measuring(10))
 	await(t, b, tag+` === "running" && `+shows+` === "10000"`)
@@ -263,7 +265,7 @@ func TestEventsEnd(t *testing.T) {
 	require.Contains(t, lines.Text(), "no histogram")
 	source.err = nil
 	ended := measuring(3)
-	ended.Phase = Ended
+	ended.Ended = true
 	source.set(ended)
 	require.Equal(t, "page", next())
 	require.True(t, lines.Scan())

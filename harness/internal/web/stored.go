@@ -2,14 +2,13 @@ package web
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -184,7 +183,6 @@ func (s *Stored) choose(ctx context.Context, chosen []string) (sets []compare.Se
 	taken := map[string]bool{}
 	slices.SortStableFunc(chosen, func(a, b string) int { return len(a) - len(b) }) // folders before what is in them
 	for _, id := range chosen {
-		id = unsent(id, all)
 		set, found := compare.Set{Name: id}, false
 		for _, one := range all {
 			if id != "." && one != id && !strings.HasPrefix(one, id+"/") {
@@ -210,32 +208,8 @@ func (s *Stored) choose(ctx context.Context, chosen []string) (sets []compare.Se
 	return sets, nil
 }
 
-// unsent is the id that a form sent: a browser sends each line end in a name as CR LF.
-func unsent(id string, all []string) string {
-	if !strings.Contains(id, "\r\n") {
-		return id
-	}
-	found := ""
-	for _, one := range all {
-		for at := one; ; at = path.Dir(at) {
-			if at == id {
-				return id
-			}
-			if found == "" && lineEnds.Replace(at) == lineEnds.Replace(id) {
-				found = at
-			}
-			if !strings.Contains(at, "/") {
-				break
-			}
-		}
-	}
-	return cmp.Or(found, id)
-}
-
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
-
 // compare shows sets side by side, the oldest first.
-func (s *Stored) compare(q *http.Request) (report.Page, error) {
+func (s *Stored) compare(q *http.Request) (_ report.Page, err error) {
 	query := q.URL.Query()
 	if len(query["id"]) == 0 {
 		return s.list(q.Context(), "Nothing is ticked: tick two sets or runs or more.")
@@ -245,14 +219,20 @@ func (s *Stored) compare(q *http.Request) (report.Page, error) {
 	if err := compare.CheckBy(o.By); err != nil {
 		return report.Page{}, err
 	}
-	chosen, err := s.choose(q.Context(), query["id"])
+	chosen := query["id"]
+	for i, id := range chosen { // as report.OfStored has them in the form
+		if chosen[i], err = url.PathUnescape(id); err != nil {
+			return report.Page{}, err
+		}
+	}
+	sets, err := s.choose(q.Context(), chosen)
 	if err != nil {
 		return report.Page{}, err
 	}
 	if o.By == "" {
-		chosen = together(chosen)
+		sets = together(sets)
 	}
-	c, err := compare.Sets(q.Context(), chosen, o)
+	c, err := compare.Sets(q.Context(), sets, o)
 	if err != nil {
 		return report.Page{}, err
 	}
@@ -262,21 +242,16 @@ func (s *Stored) compare(q *http.Request) (report.Page, error) {
 // together makes a set of each implementation of runs that were ticked one by one, or of each run if there is only one
 // implementation. The oldest set is the first, and sets are called by their implementations if that tells them apart.
 func together(chosen []compare.Set) (sets []compare.Set) {
-	var each, merged []compare.Set
-	at := map[string]int{}
+	var each []compare.Set
+	var runs []*run.Document
 	for _, set := range chosen {
 		if len(set.Runs) > 1 || report.SetOf(set.Name) == set.Name {
 			sets = append(sets, set)
 			continue
 		}
-		each = append(each, set)
-		name := set.Runs[0].Driver.String()
-		if _, there := at[name]; !there {
-			at[name] = len(merged)
-			merged = append(merged, compare.Set{Name: name})
-		}
-		merged[at[name]].Runs = append(merged[at[name]].Runs, set.Runs...)
+		each, runs = append(each, set), append(runs, set.Runs...)
 	}
+	merged, _ := compare.Group(runs, "implementation") // which every run has
 	if len(merged) == 1 && len(sets) == 0 {
 		merged = each
 	}

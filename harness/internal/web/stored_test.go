@@ -105,7 +105,7 @@ func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 	require.Equal(t, runs[one].Verdict.Text, pagetest.Eval[string](b, verdict))
 
 	follow("#stored", chromedp.Click(chromedp.CSS(".brand a")))
-	b.Do(chromedp.Click(chromedp.CSS(`[value="r/dq-4.7.0"]`)), chromedp.Focus(chromedp.CSS(`[value="r/dq-3.16.6"]`)), chromedp.KeyEvent(" "))
+	b.Do(chromedp.Click(chromedp.CSS(`[value="r%2Fdq-4.7.0"]`)), chromedp.Focus(chromedp.CSS(`[value="r%2Fdq-3.16.6"]`)), chromedp.KeyEvent(" "))
 	follow("#compared", chromedp.Click(chromedp.CSS(".choose button")))
 	var sets []compare.Set
 	for _, name := range []string{"dq-3.16.6", "dq-4.7.0"} {
