@@ -67,7 +67,7 @@ func second(n int) *run.Document {
 }
 
 func measuring(n int) load.Running {
-	return load.Running{Name: "dq:4.7.0", Document: second(n), Phase: plan.Measured, Planned: 60_000}
+	return load.Running{About: load.About{Name: "dq:4.7.0"}, Document: second(n), Phase: plan.Measured, Planned: 60_000}
 }
 
 func serveLive(t *testing.T, source Source, stop func()) (*Server, *Live) {
