@@ -43,7 +43,7 @@ message: offered, due, delivered, taken or removed, and by which client. --redac
 --redis or --for listens to a server instead. MONITOR is a load: an offer costs the server 72 µs instead
 of 27 µs (Redis 7.0.15, 2 busy cores). Exit code 99: an anomaly.`,
 		Example: `  redis-cli monitor | dq-bench analyze -
-  dq-bench analyze monitor.log.1 monitor.log --where 'order 7'
+  dq-bench analyze monitor.log.1 monitor.log
   dq-bench analyze --redis redis://10.0.0.5:6379 --for 30s`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && cmd.Flags().Changed("redis") {

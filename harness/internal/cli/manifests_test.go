@@ -12,11 +12,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -145,4 +147,55 @@ func TestKubernetesJob(t *testing.T) {
 	args := run.Template.Spec.Containers[0].Args
 	require.Contains(t, args, "--agents="+strconv.Itoa(agents.Parallelism))
 	deployed(t, args, agents.Template.Spec.Containers[0].Args, agents.Parallelism)
+}
+
+// The guards of the Deployment and of the unit deliver, serve metrics, and may do no more than an unprivileged user.
+func TestGuardManifests(t *testing.T) {
+	var deployment struct {
+		Kind string
+		Spec struct {
+			Replicas int
+			Template struct {
+				Spec struct {
+					Containers []struct {
+						Args          []string
+						LivenessProbe struct {
+							HTTPGet struct{ Path string } `yaml:"httpGet"`
+						} `yaml:"livenessProbe"`
+						ReadinessProbe struct {
+							HTTPGet struct{ Path string } `yaml:"httpGet"`
+						} `yaml:"readinessProbe"`
+					}
+				}
+			}
+		}
+	}
+	readYAML(t, "../../../docker/k8s-guard.yaml", &deployment)
+	require.Equal(t, "Deployment", deployment.Kind)
+	require.Equal(t, 2, deployment.Spec.Replicas)
+	container := deployment.Spec.Template.Spec.Containers[0]
+	require.Equal(t, "/metrics", container.LivenessProbe.HTTPGet.Path)
+	require.Equal(t, "/metrics", container.ReadinessProbe.HTTPGet.Path)
+	unit, err := os.ReadFile("../../../docker/dq-guard.service")
+	require.NoError(t, err)
+	_, command, ok := strings.Cut(string(unit), "ExecStart=/usr/local/bin/dq-bench ")
+	require.True(t, ok)
+	command, _, _ = strings.Cut(command, "\n")
+	for _, args := range [][]string{container.Args, strings.Fields(command)} {
+		srv := redistest.Redis(t)
+		client := redistest.Client(srv)
+		defer client.Close()
+		require.NoError(t, offered(t.Context(), client, "orders", wire.LayoutBc0Lc0, "x", time.Now().Add(-time.Minute)))
+		var all []string
+		for i := 0; i < len(args); i++ {
+			switch {
+			case args[i] == "--listen":
+				i++
+			case !strings.HasPrefix(args[i], "--redis=") && !strings.HasPrefix(args[i], "--listen="):
+				all = append(all, args[i])
+			}
+		}
+		require.Zero(t, Execute(append(all, "--redis="+srv.URL(), "--listen=127.0.0.1:0", "--for=1s"), nil, io.Discard, io.Discard))
+		require.EqualValues(t, 1, client.LLen(t.Context(), "orders").Val())
+	}
 }

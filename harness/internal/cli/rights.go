@@ -12,8 +12,8 @@ const (
 	queueKeys     = "~QUEUE ~redisson_delay_queue*"
 	queueChannels = "&redisson_delay_queue_channel:*"
 
-	inspectRights = connectRights + " +@read +time +pubsub|numsub +client|list +script|exists " + queueKeys + " ~dq_held:* ~dq_dead:*"
-	migrateRights = connectRights + " +@read +@scripting +pubsub|numsub +client|list +zadd +zrem +lset +del +sadd +srem +lrem +lpush +rpush +hset +hdel +expire " + queueKeys + " ~dq_held:* ~dq_dead:* ~dq_moved*:*"
+	doctorRights  = connectRights + " +@read +time +pubsub|numsub +pubsub|channels +client|list +slowlog|get +config|get " + queueKeys + " ~dq_*"
+	migrateRights = connectRights + " +@read +@scripting +pubsub|numsub +client|list +zadd +zrem +lset +del +sadd +srem +lrem +lpush +rpush +hset +hdel +expire " + queueKeys + " ~dq_*"
 	guardRights   = connectRights + " +@read +@write +@scripting +@pubsub +time " + queueKeys + " " + queueChannels
 )
 

@@ -22,7 +22,7 @@ func TestRightsThatErrorsAskFor(t *testing.T) {
 	client := redistest.Client(srv)
 	defer client.Close()
 	for command, rights := range map[string]string{
-		"inspect orders": inspectRights, "inspect --all": inspectRights,
+		"doctor orders": doctorRights, "doctor": doctorRights,
 		"migrate orders --to 4.7.0 --repair": migrateRights, "migrate orders --codec string:json --classpath app.jar": migrateRights,
 		"guard orders --for 200ms": guardRights, "guard --all --for 200ms": guardRights,
 	} {
@@ -59,7 +59,7 @@ func TestRightsThatErrorsAskFor(t *testing.T) {
 		}
 		if err := run(rights); err != nil {
 			require.NotContains(t, err.Error(), "grant", command)
-			require.Regexp(t, "anomalies found|left: 1 unreadable members$", err.Error(), command)
+			require.Regexp(t, "red findings|left: 1 unreadable members$", err.Error(), command)
 		}
 	}
 }

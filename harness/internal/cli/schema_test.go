@@ -18,7 +18,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance"
-	"github.com/dq-bench/dq-bench/harness/internal/forensics/inspect"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
@@ -34,7 +34,7 @@ var documents = map[string]struct {
 	run.Schema:         {"dq-bench run --json, and run.json", reflect.TypeFor[run.Document]()},
 	conformance.Schema: {"dq-bench verify --json", reflect.TypeFor[conformance.Report]()},
 	analysis.Schema:    {"dq-bench analyze --json", reflect.TypeFor[analysis.Document]()},
-	inspect.Schema:     {"dq-bench inspect --json", reflect.TypeFor[inspect.Inspection]()},
+	ops.Schema:         {"dq-bench doctor --json", reflect.TypeFor[ops.Look]()},
 }
 
 // schemaFile is the name of the file of a schema.
@@ -115,10 +115,7 @@ var histogramSchema = &jsonschema.Schema{
 
 // written are the fields that a type's MarshalJSON adds or changes.
 var written = map[reflect.Type]func(*jsonschema.Schema){
-	reflect.TypeFor[inspect.Queue](): func(s *jsonschema.Schema) { s.Properties["name_base64"] = nameInBase64 },
-	reflect.TypeFor[inspect.Subscribers](): func(s *jsonschema.Schema) {
-		s.Properties["count"] = &jsonschema.Schema{Types: []string{"null", "integer"}}
-	},
+	reflect.TypeFor[ops.Queue](): func(s *jsonschema.Schema) { s.Properties["name_base64"] = nameInBase64 },
 }
 
 var nameInBase64 = &jsonschema.Schema{

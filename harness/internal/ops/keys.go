@@ -72,3 +72,19 @@ func Command(verb, queue string, flags ...string) string {
 	}
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
+
+// Missing is an error if a queue that was named is nowhere, with the name that may be meant.
+func (l *Look) Missing(ctx context.Context, conn redis.Conn) error {
+	for _, q := range l.Queues {
+		if q.known {
+			continue
+		}
+		all, _ := Queues(ctx, conn) // without the right, no name is proposed
+		hint := text.DidYouMean(q.Name, all)
+		if hint == "" && len(all) == 0 && len(l.Server.Databases) > 0 {
+			hint = fmt.Sprintf("; these databases hold keys: %s (--redis redis://…/N)", strings.Join(l.Server.Databases, ", "))
+		}
+		return fmt.Errorf("queue %q: no key of it is in database %d, and no client has it open%s", q.Name, l.Server.Database, hint)
+	}
+	return nil
+}

@@ -108,12 +108,12 @@ var facts = []fact{
 	},
 	{
 		what: "an offer without an answer", of: yes(resendsOffers, "is sent again after a time-out", "is sent once"),
-		means: "The older one leaves an entry of the pending list for good (a ghost) each time; dq-bench inspect finds them, dq-bench migrate --repair removes them.",
+		means: "The older one leaves an entry of the pending list for good (a ghost) each time; dq-bench doctor finds them, dq-bench migrate --repair removes them.",
 		back:  "Each time-out of an offer may leave an entry of the pending list for good (a ghost).",
 	},
 	{
 		what: "the timer", of: yes(losesTimer, "can be lost", "is kept"),
-		means: "The older one may stand still with messages due until another is offered or it connects anew; dq-bench inspect and analyze call it a stall.",
+		means: "The older one may stand still with messages due until another is offered or it connects anew; dq-bench doctor and analyze call it a stall.",
 		back:  "The older one may stand still with messages due until another is offered or it connects anew.",
 	},
 	{

@@ -186,7 +186,7 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 			fmt.Sprintf("Replace %s by %s instance by instance: both read what the other writes.", c.From, c.To),
 		}
 	}
-	all = append(all, fmt.Sprintf("Look at what each queue holds before anything else: dq-bench inspect QUEUE --release %s.", c.To))
+	all = append(all, fmt.Sprintf("Look at what each queue holds before anything else: dq-bench doctor QUEUE --release %s.", c.To))
 	packed := false
 	for _, f := range c.Facts { // first, for after a migration the old release delivers nothing
 		name, named := strings.CutPrefix(f.What, codecNamed)
@@ -215,7 +215,7 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 	} else {
 		all = append(all, fmt.Sprintf("Replace %s by %s: each reads the members that the other writes, and the values where both use the same codec.", c.From, c.To))
 	}
-	return append(all, fmt.Sprintf("Verify afterwards that nothing is foreign or overdue: dq-bench inspect QUEUE --release %s.", c.To))
+	return append(all, fmt.Sprintf("Verify afterwards that nothing is foreign or overdue: dq-bench doctor QUEUE --release %s.", c.To))
 }
 
 // rewrite is the command that has values of a codec in the one that a release uses by default; empty where

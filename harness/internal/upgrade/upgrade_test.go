@@ -57,7 +57,7 @@ func TestAcrossTheChangeOfLayout(t *testing.T) {
 		}
 		require.Contains(t, strings.Join(strings.Fields(c.Text()), " "), "a queue with messages in it does not come across by itself")
 		steps := strings.Join(c.Steps, "\n")
-		require.Contains(t, steps, "dq-bench inspect QUEUE --release "+way[1])
+		require.Contains(t, steps, "dq-bench doctor QUEUE --release "+way[1])
 		require.Contains(t, steps, "dq-bench migrate QUEUE --to "+way[1])
 	}
 }

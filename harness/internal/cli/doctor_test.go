@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/forensics/inspect"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
@@ -62,9 +62,8 @@ func subscribe(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() { subscription.Close(); client.Close() })
 }
 
-// A watch shows what changes, as lines and as metrics, goes on when the server is away,
-// and ends as the last look would.
-func TestInspectWatches(t *testing.T) {
+// A watch shows changes as lines and as metrics, goes on while the server is away, and ends as the last look would.
+func TestDoctorWatches(t *testing.T) {
 	srv := redistest.Redis(t)
 	ctx, interrupt := context.WithTimeout(t.Context(), time.Minute)
 	defer interrupt()
@@ -72,15 +71,14 @@ func TestInspectWatches(t *testing.T) {
 	defer client.Close()
 	require.NoError(t, offered(ctx, client, "orders", wire.LayoutBc0Lc0, "x", time.Now().Add(time.Hour)))
 
-	flags := inspectFlags{redis: srv.URL(), watch: true, interval: 100 * time.Millisecond, metricsAddr: "127.0.0.1:0"}
-	target, err := flags.connect(ctx, nil, inspect.Options{})
-	require.NoError(t, err)
-	defer target.close()
 	stdout, out := io.Pipe()
 	stderr, errs := io.Pipe()
+	flags := doctorFlags{watch: true, interval: 100 * time.Millisecond, listen: "127.0.0.1:0", stdout: out, stderr: errs}
+	conn := srv.Conn()
+	defer conn.Close()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- flags.repeat(ctx, target, out, errs)
+		ended <- flags.repeat(ctx, ops.NewDoctor(conn, ops.LookOptions{}))
 		out.Close()
 		errs.Close()
 	}()
@@ -89,11 +87,11 @@ func TestInspectWatches(t *testing.T) {
 	url, ok := strings.CutPrefix(notices.Text(), "metrics at ")
 	require.True(t, ok, notices.Text())
 	require.True(t, lines.Scan())
-	require.Contains(t, lines.Text(), "queue=orders waiting=1 ")
-	require.Contains(t, lines.Text(), "anomalies=no-subscriber")
+	require.Contains(t, lines.Text(), "queue=orders state=yellow waiting=1 ")
+	require.Contains(t, lines.Text(), "findings=yellow:no-subscriber")
 
 	require.NoError(t, offered(ctx, client, "orders", wire.LayoutDLc0, "x", time.Now().Add(time.Hour)))
-	for !strings.Contains(lines.Text(), "waiting=2 next=in59m") || !strings.Contains(lines.Text(), "dLc0=1 Bc0Lc0=1") {
+	for !strings.Contains(lines.Text(), "state=red waiting=2") {
 		require.True(t, lines.Scan(), "the second offer is seen")
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -103,11 +101,7 @@ func TestInspectWatches(t *testing.T) {
 	defer response.Body.Close()
 	metrics, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	for _, line := range []string{
-		"dq_queues_up 1", `dq_queue_waiting_members{queue="orders"} 2`, `dq_queue_members{layout="dLc0",queue="orders"} 1`,
-		`dq_queue_foreign_members{queue="orders"} 1`, `dq_queue_subscribers{queue="orders"} 0`,
-		`dq_queue_anomalies{kind="no-subscriber",queue="orders"} 2`, `dq_queue_overdue_seconds{queue="orders"} 0`,
-	} {
+	for _, line := range []string{"dq_queues_up 1", `dq_queue_waiting_members{queue="orders"} 2`, `dq_queue_findings{kind="foreign-member",state="red",queue="orders"} 1`} {
 		require.Contains(t, string(metrics), line+"\n")
 	}
 

@@ -1,0 +1,400 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/values"
+	"github.com/dq-bench/dq-bench/internal/redis"
+)
+
+// Census is the content of a queue, member by member.
+type Census struct {
+	Values  []Value   `json:"values"` // by codec and class
+	Samples []Message `json:"samples"`
+	// Due counts members by the time until they are due.
+	Due      []Bucket `json:"due"`
+	Never    int64    `json:"never_due"`
+	Ghosts   int64    `json:"ghosts"`
+	Orphans  int64    `json:"orphans"`
+	Again    int64    `json:"listed_again"`
+	Unlisted int64    `json:"unlisted"` // by a dq client, for they are due soon
+	Windows  int64    `json:"of_windows"`
+	// Listens are all clients with a subscription: the server does not tell which channel.
+	Listens []string `json:"listens,omitempty"`
+	Memory  int64    `json:"memory_bytes"`
+	Unsure  string   `json:"unsure,omitempty"`
+}
+
+// Value counts values of one kind.
+type Value struct {
+	Codec string `json:"codec"`
+	Class string `json:"class,omitempty"`
+	Count int64  `json:"count"`
+}
+
+// Bucket counts members due within a span of time.
+type Bucket struct {
+	Within string `json:"within"`
+	Count  int64  `json:"count"`
+}
+
+// Message is a member for people.
+type Message struct {
+	ID     string  `json:"id"` // hex
+	DueMS  float64 `json:"due_ms"`
+	Layout string  `json:"layout"`
+	Codec  string  `json:"codec,omitempty"`
+	Class  string  `json:"class,omitempty"`
+	Value  string  `json:"value,omitempty"`
+
+	raw   string
+	value []byte
+}
+
+// messageOf takes a member apart.
+func messageOf(raw string, score float64, redact bool) Message {
+	m := Message{DueMS: score, Layout: "unreadable", raw: raw}
+	u, err := wire.LayoutBc0Lc0.UnpackAny([]byte(raw))
+	if err != nil {
+		m.ID = hex.EncodeToString([]byte(raw[:min(len(raw), 8)]))
+		return m
+	}
+	m.ID, m.Layout, m.value = hex.EncodeToString(u.ID[:]), u.Layout.String(), u.Value
+	if u.LengthSize == wire.WindowsLengthSize {
+		m.Layout += "-windows"
+	}
+	kind := values.Detect(u.Value)
+	m.Codec, m.Class = kind.Codec, kind.Class
+	if !redact {
+		m.Value = showValue(u.Value, kind)
+	}
+	return m
+}
+
+// showValue shows a value in a line of at most 200 bytes.
+func showValue(value []byte, kind values.Kind) string {
+	const most = 200
+	shown, err := values.Show(kind.Likeliest(), value)
+	if err != nil || strings.ContainsFunc(shown, unicode.IsControl) || !utf8.ValidString(shown) {
+		shown = fmt.Sprintf("%q", value[:min(len(value), most)])
+	}
+	if len(shown) > most {
+		end := most
+		for !utf8.RuneStart(shown[end]) {
+			end--
+		}
+		shown = shown[:end] + "…"
+	}
+	return shown
+}
+
+// index holds hashes of members: 8 bytes and a bit for each.
+type index struct {
+	seed   maphash.Seed
+	hashes []uint64
+	seen   []uint64
+}
+
+func (x *index) add(member string) { x.hashes = append(x.hashes, maphash.String(x.seed, member)) }
+
+func (x *index) seal() {
+	slices.Sort(x.hashes)
+	x.hashes = slices.Compact(x.hashes)
+	x.seen = make([]uint64, len(x.hashes)/64+1)
+}
+
+// see marks a member, and reports whether it is known, and was seen before.
+func (x *index) see(member string) (known, again bool) {
+	i, known := slices.BinarySearch(x.hashes, maphash.String(x.seed, member))
+	if known {
+		again = x.seen[i/64]&(1<<(i%64)) != 0
+		x.seen[i/64] |= 1 << (i % 64)
+	}
+	return known, again
+}
+
+// has reports whether a member was seen.
+func (x *index) has(member string) bool {
+	i, known := slices.BinarySearch(x.hashes, maphash.String(x.seed, member))
+	return known && x.seen[i/64]&(1<<(i%64)) != 0
+}
+
+const (
+	maxCensus  = 10_000_000 // members; beyond, 80 MB of hashes
+	maxAsked   = 1000       // ghosts and orphans that are asked for one by one
+	maxKinds   = 1000
+	eachSample = 2
+)
+
+// census reads all members of a queue, in calls of about a millisecond.
+func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
+	c := &Census{Values: []Value{}, Samples: []Message{}, Due: []Bucket{}}
+	q.Census = c
+	if len(q.wrong) > 0 {
+		return nil
+	}
+	x := &index{seed: maphash.MakeSeed()}
+	layouts, kinds, shown := map[string]int64{}, map[Value]int64{}, map[Value]int{}
+	err := zscan(ctx, d.conn, q.names.TimeoutSet, func(z redis.Z) error {
+		m := messageOf(z.Member, z.Score, d.options.Redact)
+		if len(x.hashes) < maxCensus {
+			x.add(z.Member)
+		}
+		layouts[strings.TrimSuffix(m.Layout, "-windows")]++
+		if strings.HasSuffix(m.Layout, "-windows") {
+			c.Windows++
+		}
+		if isNever(z.Score) {
+			c.Never++
+		}
+		kind := Value{Codec: m.Codec, Class: m.Class}
+		if _, known := kinds[kind]; !known && len(kinds) >= maxKinds {
+			kind = Value{Codec: "other"}
+		}
+		if m.Layout != "unreadable" {
+			kinds[kind]++
+		}
+		if shown[kind]++; shown[kind] <= eachSample && len(c.Samples) < 20 {
+			c.Samples = append(c.Samples, m)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	q.Layouts = layouts
+	for kind, n := range kinds {
+		kind.Count = n
+		c.Values = append(c.Values, kind)
+	}
+	slices.SortFunc(c.Values, func(a, b Value) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Codec, b.Codec), cmp.Compare(a.Class, b.Class))
+	})
+	slices.SortFunc(c.Samples, func(a, b Message) int { return cmp.Compare(a.DueMS, b.DueMS) })
+	if len(x.hashes) >= maxCensus {
+		c.Unsure = fmt.Sprintf("ghosts and orphans were not looked for: the queue has more than %s", members(maxCensus))
+	} else if err := d.differences(ctx, q, x); err != nil {
+		return err
+	}
+	if err := d.due(ctx, l, q); err != nil {
+		return err
+	}
+	d.beside(ctx, l, q)
+	return nil
+}
+
+// zscan visits each member of a sorted set that is there from the beginning to the end, at least once; a member that comes
+// twice in a row is visited once.
+func zscan(ctx context.Context, conn redis.Conn, key string, visit func(redis.Z) error) error {
+	seen := map[string]bool{}
+	for cursor, n := "0", 0; ; n++ {
+		limit, cancel := context.WithTimeout(ctx, lookLimit)
+		items, next, err := redis.Page(conn.Do(limit, "ZSCAN", key, cursor, "COUNT", 500))
+		cancel()
+		if err != nil {
+			return fmt.Errorf("ZSCAN %s: %w", key, err)
+		}
+		for i := 0; i+1 < len(items); i += 2 {
+			var score float64
+			if _, err := fmt.Sscan(items[i+1], &score); err != nil {
+				return fmt.Errorf("ZSCAN %s: expected a score, got %.40q", key, items[i+1])
+			}
+			if err := visit(redis.Z{Score: score, Member: items[i]}); err != nil {
+				return err
+			}
+		}
+		if next == "0" {
+			return nil
+		}
+		if seen[next] || n > maxScans {
+			return fmt.Errorf("ZSCAN %s: the server sent the cursor %s twice", key, next)
+		}
+		seen[next], cursor = true, next
+	}
+}
+
+// walk visits the entries of a list from its tail to its head, in parts with the index of the first. A removal between two
+// calls moves entries that follow it towards the head, so that no entry before it is passed over.
+func walk(ctx context.Context, conn redis.Conn, key string, visit func(first int64, entries []string) error) error {
+	limit, cancel := context.WithTimeout(ctx, lookLimit)
+	length, err := conn.Do(limit, "LLEN", key).Int64()
+	cancel()
+	if err != nil {
+		return fmt.Errorf("LLEN %s: %w", key, err)
+	}
+	for end, part := length, int64(16); end > 0; part = min(2*part, 512) {
+		first := max(0, end-part)
+		limit, cancel := context.WithTimeout(ctx, lookLimit)
+		entries, err := conn.Do(limit, "LRANGE", key, first, end-1).StringSlice()
+		cancel()
+		if err != nil {
+			return fmt.Errorf("LRANGE %s: %w", key, err)
+		}
+		if err := visit(first, entries); err != nil {
+			return err
+		}
+		end = first
+	}
+	return nil
+}
+
+// differences finds the members that only the list, or only the set has. Each suspect is asked for in one MULTI, for
+// others change both all the time.
+func (d *Doctor) differences(ctx context.Context, q *Queue, x *index) error {
+	x.seal()
+	c, n := q.Census, q.names
+	var ghosts, orphans []string
+	met := int64(0)
+	err := walk(ctx, d.conn, n.Pending, func(_ int64, entries []string) error {
+		for _, e := range entries {
+			met++
+			switch known, again := x.see(e); {
+			case !known && len(ghosts) < maxAsked:
+				ghosts = append(ghosts, e)
+			case again:
+				c.Again++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if seen := countBits(x.seen); seen < int64(len(x.hashes)) {
+		err := zscan(ctx, d.conn, n.TimeoutSet, func(z redis.Z) error {
+			if !x.has(z.Member) && len(orphans) < maxAsked {
+				if _, again := x.see(z.Member); !again {
+					orphans = append(orphans, z.Member)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if most := int64(20_000_000); met*int64(len(ghosts)+len(orphans)) > most { // LPOS walks the list
+		keep := int(most / met)
+		c.Unsure = fmt.Sprintf("of %d ghosts and %d orphans that were met, %d each were asked for again", len(ghosts), len(orphans), keep)
+		ghosts, orphans = ghosts[:min(len(ghosts), keep)], orphans[:min(len(orphans), keep)]
+	}
+	u := scripts.UnlistingOf(q.Name)
+	ask := func(suspects []string, judge func(scored, listed, unlisted bool)) error {
+		for _, m := range suspects {
+			limit, cancel := context.WithTimeout(ctx, lookLimit)
+			r, err := d.conn.Multi(limit, []any{"ZSCORE", n.TimeoutSet, m}, []any{"LPOS", n.Pending, m},
+				[]any{"SISMEMBER", u.Unlisted[0], m}, []any{"SISMEMBER", u.Unlisted[1], m})
+			cancel()
+			if len(r) < 4 {
+				return err
+			}
+			in := func(i int) bool { v, err := r[i].Result(); return err == nil && fmt.Sprint(v) != "0" }
+			_, missing := r[1].Result()
+			judge(r[0].Err() == nil, missing == nil, in(2) || in(3))
+		}
+		return nil
+	}
+	err = ask(ghosts, func(scored, listed, _ bool) {
+		if !scored && listed {
+			c.Ghosts++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return ask(orphans, func(scored, listed, unlisted bool) {
+		switch {
+		case scored && unlisted:
+			c.Unlisted++
+		case scored && !listed:
+			c.Orphans++
+		}
+	})
+}
+
+func countBits(words []uint64) (n int64) {
+	for _, w := range words {
+		for ; w != 0; w &= w - 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// due counts the members due within each span.
+func (d *Doctor) due(ctx context.Context, l *Look, q *Queue) error {
+	limit, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	now := l.At.UnixMilli()
+	from := "0"
+	for _, s := range []struct {
+		name string
+		ms   int64
+	}{
+		{"overdue for more than an hour", -3600e3}, {"overdue for more than a second", -1e3}, {"due now", 1}, {"in a minute", 60e3}, {"in an hour", 3600e3},
+		{"in a day", 24 * 3600e3}, {"in 30 days", 30 * 24 * 3600e3}, {"later", lastMS},
+	} {
+		to := fmt.Sprintf("(%d", min(now+s.ms, lastMS))
+		n, err := d.conn.Do(limit, "ZCOUNT", q.names.TimeoutSet, from, to).Int64()
+		if err != nil {
+			return fmt.Errorf("ZCOUNT %s: %w", q.names.TimeoutSet, err)
+		}
+		if from = to[1:]; n > 0 {
+			q.Census.Due = append(q.Census.Due, Bucket{s.name, n})
+		}
+	}
+	return nil
+}
+
+// beside reads what is not needed for the rest: clients, memory, and where due members stand in a long list.
+func (d *Doctor) beside(ctx context.Context, l *Look, q *Queue) {
+	limit, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	if q.Listeners > 0 {
+		_ = d.conn.EachNode(limit, func(ctx context.Context, _ string, node redis.Conn) error {
+			list, err := node.Do(ctx, "CLIENT", "LIST", "TYPE", "pubsub").Text()
+			l.refused("CLIENT LIST", "+client|list", err)
+			for line := range strings.Lines(list) {
+				field := map[string]string{}
+				for word := range strings.FieldsSeq(line) {
+					name, value, _ := strings.Cut(word, "=")
+					field[name] = value
+				}
+				if field["addr"] != "" && len(q.Census.Listens) < 20 {
+					q.Census.Listens = append(q.Census.Listens, strings.Join(slices.DeleteFunc([]string{field["addr"], cmp.Or(field["lib-name"], "names no library, as Redisson"), field["name"]}, func(s string) bool { return s == "" }), ", "))
+				}
+			}
+			return nil
+		})
+	}
+	for _, key := range []string{q.names.TimeoutSet, q.names.Pending, q.Name} {
+		n, err := d.conn.Do(limit, "MEMORY", "USAGE", key).Int64()
+		l.refused("MEMORY USAGE", "+memory|usage", err)
+		q.Census.Memory += n
+	}
+	if q.Listed < 50_000 {
+		return
+	}
+	due, err := redis.Scores(d.conn.Do(limit, "ZRANGE", q.names.TimeoutSet, 0, 4, "WITHSCORES"))
+	if err != nil {
+		return
+	}
+	far := 0
+	for _, z := range due {
+		near, err := d.conn.Do(limit, "LPOS", q.names.Pending, z.Member, "MAXLEN", 10_000).Result()
+		if err == redis.Nil || near == nil { //nolint:errorlint // this very value
+			far++
+		}
+	}
+	q.far = far > len(due)/2
+}

@@ -1,0 +1,236 @@
+package ops_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+func (b *bench) look(o ops.LookOptions) *ops.Look {
+	b.t.Helper()
+	l, err := ops.NewDoctor(b.conn, o).Look(b.ctx)
+	require.NoError(b.t, err)
+	return l
+}
+
+// kinds are the findings of a queue, without notes.
+func kinds(q *ops.Queue) (all []string) {
+	for _, f := range q.Findings {
+		if f.State != ops.Note {
+			all = append(all, string(f.State)+":"+f.Kind)
+		}
+	}
+	return all
+}
+
+// Each state of a queue has its finding, in the short form and in the long one.
+func TestFindings(t *testing.T) {
+	leases := scripts.LeaseNamesOf("orders")
+	now := time.Now().UnixMilli()
+	for name, c := range map[string]struct {
+		make        func(*bench)
+		short, long []string
+		release     string
+		next        string
+	}{
+		"healthy":    {make: func(b *bench) { b.offer(bc0Lc0, time.Hour, "a") }, short: []string{"yellow:no-subscriber"}, next: "dq-bench guard orders"},
+		"overdue":    {make: func(b *bench) { b.offer(bc0Lc0, -time.Minute, "a") }, short: []string{"red:overdue"}, next: "dq-bench guard orders"},
+		"both":       {make: func(b *bench) { b.offer(bc0Lc0, time.Hour, "a"); b.offer(dLc0, time.Hour, "b") }, short: []string{"red:foreign-member", "yellow:no-subscriber"}, next: "dq-bench guard orders"},
+		"foreign":    {make: func(b *bench) { b.offer(dLc0, time.Hour, "b") }, release: "4.7.0", short: []string{"red:foreign-member", "yellow:no-subscriber"}, next: "dq-bench migrate orders --to 4.7.0"},
+		"unreadable": {make: func(b *bench) { b.do("ZADD", b.names.TimeoutSet, now+3600e3, "x"); b.do("RPUSH", b.names.Pending, "x") }, short: []string{"red:unreadable-member", "yellow:no-subscriber"}, next: "dq-bench queue repair orders"},
+		"never": {make: func(b *bench) { b.do("ZADD", b.names.TimeoutSet, -5, b.member(bc0Lc0, "x")) }, short: []string{"red:stuck-head", "yellow:no-subscriber"},
+			long: []string{"red:stuck-head", "yellow:no-subscriber", "yellow:orphan"}, next: "dq-bench queue deliver orders --where due=never"},
+		"wrong type": {make: func(b *bench) { b.do("SET", b.names.Pending, "x") }, short: []string{"red:wrong-type"}, next: "redis-cli RENAMENX"},
+		"not taken":  {make: func(b *bench) { b.do("RPUSH", "orders", "a", "b"); b.offer(bc0Lc0, time.Hour, "a") }, short: []string{"yellow:not-taken", "yellow:no-subscriber"}, next: "dq-bench doctor orders --watch"},
+		"ghost":      {make: func(b *bench) { b.offer(bc0Lc0, time.Hour, "a"); b.do("RPUSH", b.names.Pending, b.member(bc0Lc0, "g")) }, short: []string{"yellow:no-subscriber"}, long: []string{"yellow:no-subscriber", "yellow:ghost"}},
+		"orphan":     {make: func(b *bench) { b.do("LREM", b.names.Pending, 1, b.offer(bc0Lc0, time.Hour, "a")) }, short: []string{"yellow:no-subscriber"}, long: []string{"yellow:no-subscriber", "yellow:orphan"}},
+		"twice":      {make: func(b *bench) { b.do("RPUSH", b.names.Pending, b.offer(bc0Lc0, time.Hour, "a")) }, short: []string{"yellow:no-subscriber"}, long: []string{"yellow:no-subscriber", "yellow:listed-again"}},
+		"held":       {make: func(b *bench) { b.do("ZADD", ops.HeldKey("orders"), now-60e3, b.member(bc0Lc0, "a")) }, short: []string{"red:held"}, next: "dq-bench guard orders"},
+		"abandoned":  {make: func(b *bench) { b.do("ZADD", leases.Leases, now-60e3, "id") }, short: []string{"red:abandoned"}, next: "dq-bench queue deliver orders --of held,retry --all"},
+		"dead":       {make: func(b *bench) { b.do("ZADD", leases.Dead, now, "id"); b.offer(bc0Lc0, time.Hour, "a") }, short: []string{"yellow:no-subscriber", "yellow:dead-letters"}},
+		"aside":      {make: func(b *bench) { b.do("ZADD", scripts.Quarantine("orders"), now, "x"); b.offer(bc0Lc0, time.Hour, "a") }, short: []string{"yellow:no-subscriber", "yellow:set-aside"}},
+		"fraction": {make: func(b *bench) {
+			b.do("ZADD", b.names.TimeoutSet, fmt.Sprintf("%d.5", now+3600e3), b.member(bc0Lc0, "x"))
+		}, short: []string{"yellow:no-subscriber", "yellow:fractional-score"}, long: []string{"yellow:no-subscriber", "yellow:orphan", "yellow:fractional-score"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			c.make(b)
+			o := ops.LookOptions{Wait: 10 * time.Millisecond}
+			if c.release != "" {
+				r, err := wire.LookupRelease(c.release)
+				require.NoError(t, err)
+				o.Release = &r
+			}
+			l := b.look(o)
+			require.Len(t, l.Queues, 1)
+			require.Equal(t, c.short, kinds(l.Queues[0]))
+			if c.next != "" {
+				require.True(t, strings.HasPrefix(l.Queues[0].Findings[0].Next, c.next), "%q", l.Queues[0].Findings[0].Next)
+			}
+			o.Queues = []string{"orders"}
+			long := b.look(o)
+			if c.long == nil {
+				c.long = c.short
+			}
+			require.Equal(t, c.long, kinds(long.Queues[0]))
+			var text strings.Builder
+			require.NoError(t, long.WriteText(&text))
+			require.Contains(t, text.String(), "orders")
+			require.Equal(t, slices.ContainsFunc(c.long, func(k string) bool { return strings.HasPrefix(k, "red") }), long.Red > 0)
+		})
+	}
+}
+
+// Values that stand still for 30 s between looks are red; a consumer that takes a value now and then is fine.
+func TestNotTakenBetweenLooks(t *testing.T) {
+	b := setup(t)
+	b.offer(bc0Lc0, time.Hour, "later") // a queue that is known
+	b.do("RPUSH", "orders", "a", "b", "c")
+	d := ops.NewDoctor(b.conn, ops.LookOptions{Wait: 10 * time.Millisecond})
+	first, err := d.Look(b.ctx)
+	require.NoError(t, err)
+	require.Contains(t, kinds(first.Queues[0]), "yellow:not-taken")
+	ops.Age(d, 31*time.Second)
+	second, err := d.Look(b.ctx)
+	require.NoError(t, err)
+	require.Contains(t, kinds(second.Queues[0]), "red:not-taken")
+	b.do("LPOP", "orders")
+	third, err := d.Look(b.ctx)
+	require.NoError(t, err)
+	require.NotContains(t, strings.Join(kinds(third.Queues[0]), " "), "not-taken")
+}
+
+// A queue whose only key is its destination is found while a client has it open.
+func TestOpenQueueIsFound(t *testing.T) {
+	b := setup(t)
+	b.do("RPUSH", "orders", "a")
+	require.Empty(t, b.look(ops.LookOptions{}).Queues)
+	s, err := b.conn.Subscribe(b.ctx, b.names.Channel)
+	require.NoError(t, err)
+	defer s.Close()
+	l := b.look(ops.LookOptions{Wait: 10 * time.Millisecond})
+	require.Len(t, l.Queues, 1)
+	require.Equal(t, []string{"yellow:not-taken"}, kinds(l.Queues[0]))
+}
+
+func TestServerFindings(t *testing.T) {
+	b := on(t, redistest.Process(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru", "--slowlog-log-slower-than", "0"))
+	b.offer(bc0Lc0, -time.Minute, "a")
+	require.NoError(t, b.transfer("4.7.0"))
+	l := b.look(ops.LookOptions{Address: b.srv.URL()})
+	var found []string
+	for _, f := range l.Findings {
+		found = append(found, f.Kind)
+		require.NotEmpty(t, f.Next)
+	}
+	require.Equal(t, []string{"evicting", "no-persistence"}, found)
+	require.Equal(t, "master", l.Server.Role)
+}
+
+// A server that refuses everything but reads of keys gets a look all the same, and each refused command is named.
+func TestRefusedCommands(t *testing.T) {
+	b := setup(t)
+	b.offer(bc0Lc0, -time.Minute, "a")
+	b.do("ACL", "SETUSER", "reader", "on", "nopass", "~*", "+@read", "+ping", "+select", "+hello", "+scan")
+	conn, err := redis.Connect("redis://reader:x@" + b.srv.Addr)
+	require.NoError(t, err)
+	defer conn.Close()
+	l, err := ops.NewDoctor(conn, ops.LookOptions{}).Look(b.ctx)
+	require.NoError(t, err)
+	require.Equal(t, []string{"red:overdue"}, kinds(l.Queues[0]))
+	for _, command := range []string{"TIME", "INFO", "SLOWLOG GET", "PUBSUB NUMSUB"} {
+		require.Contains(t, strings.Join(l.Unseen, "\n"), command+" is refused")
+	}
+}
+
+// Many queues are looked at in a moment.
+func TestManyQueues(t *testing.T) {
+	queues := 1000
+	if redistest.Thorough() {
+		queues = 50_000
+	}
+	b := setup(t)
+	for part := range slices.Chunk(slices.Collect(func(yield func(int) bool) {
+		for i := range queues {
+			if !yield(i) {
+				return
+			}
+		}
+	}), 1000) {
+		var calls [][]any
+		for _, i := range part {
+			n := wire.NamesOf("queue-" + strconv.Itoa(i))
+			m := b.member(dLc0, "value")
+			due := time.Now().Add(time.Hour).UnixMilli()
+			if i%100 == 0 {
+				due = 1
+			}
+			calls = append(calls, []any{"ZADD", n.TimeoutSet, due, m}, []any{"RPUSH", n.Pending, m})
+		}
+		_, err := b.conn.Pipe(b.ctx, calls...)
+		require.NoError(t, err)
+	}
+	began := time.Now()
+	l := b.look(ops.LookOptions{})
+	t.Logf("%d queues in %v", queues, time.Since(began))
+	require.Empty(t, l.Partial)
+	require.Len(t, l.Queues, queues)
+	require.Equal(t, queues/100, l.Red)
+	require.Equal(t, ops.Red, l.Queues[0].State)
+	var text strings.Builder
+	require.NoError(t, l.WriteText(&text))
+}
+
+// A server that never answers, or answers without an end, ends the look.
+func TestHostileServers(t *testing.T) {
+	for name, answer := range map[string]string{"silence": "", "no end": "$999999999999\r\n" + strings.Repeat("x", 1<<16), "one cursor": "*2\r\n$1\r\n7\r\n*0\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			defer listener.Close()
+			go func() {
+				for {
+					c, err := listener.Accept()
+					if err != nil {
+						return
+					}
+					go func() {
+						defer c.Close()
+						p := make([]byte, 4096)
+						for {
+							if _, err := c.Read(p); err != nil {
+								return
+							}
+							if _, err := c.Write([]byte(answer)); err != nil {
+								return
+							}
+						}
+					}()
+				}
+			}()
+			conn, err := redis.Connect("redis://" + listener.Addr().String())
+			require.NoError(t, err)
+			defer conn.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err = ops.NewDoctor(conn, ops.LookOptions{}).Look(ctx)
+			require.Error(t, err)
+		})
+	}
+}

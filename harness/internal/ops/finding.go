@@ -1,0 +1,372 @@
+package ops
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/codec/java"
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
+)
+
+// State is how grave a finding is.
+type State string
+
+// The states.
+const (
+	Red    State = "red"    // messages are lost, late or stuck
+	Yellow State = "yellow" // they will be, or somebody should look
+	Note   State = "note"
+	Fine   State = "fine" // of a queue
+)
+
+var gravity = map[State]int{Red: 3, Yellow: 2, Note: 1, Fine: 0}
+
+// Finding is a fact about a queue or a server, with one command that comes next.
+type Finding struct {
+	Kind  string `json:"kind"`
+	State State  `json:"state"`
+	Count int64  `json:"count"` // of members or values
+	Why   string `json:"why"`
+	Next  string `json:"next,omitempty"`
+}
+
+// rule finds one kind of finding; a state of "" is no finding.
+type rule struct {
+	kind string
+	find func(*Look, *Queue) (state State, count int64, why, next string)
+}
+
+// rules are in the order of their gravity.
+var rules = []rule{
+	{"wrong-type", wrongType}, {"different-slots", differentSlots}, {"foreign-member", foreignMember}, {"unreadable-member", unreadable},
+	{"stuck-head", stuckHead}, {"overdue", overdue}, {"held", held}, {"abandoned", abandoned}, {"not-taken", notTaken}, {"no-subscriber", noSubscriber},
+	{"other-codec", otherCodec}, {"ghost", ghost}, {"orphan", orphan}, {"listed-again", again}, {"windows-member", windows}, {"fractional-score", fractional},
+	{"set-aside", setAside}, {"dead-letters", deadLetters}, {"slow-transfer", slowTransfer}, {"other-side", otherSide}, {"deprecated", deprecated},
+}
+
+// judge applies the rules, and orders the queues.
+func (l *Look) judge() {
+	count := func(f Finding) {
+		switch f.State {
+		case Red:
+			l.Red++
+		case Yellow:
+			l.Yellow++
+		}
+	}
+	for _, q := range l.Queues {
+		q.State = Fine
+		for _, r := range rules {
+			state, n, why, next := r.find(l, q)
+			if state == "" {
+				continue
+			}
+			f := Finding{r.kind, state, n, why, next}
+			q.Findings = append(q.Findings, f)
+			if gravity[state] > gravity[q.State] && state != Note {
+				q.State = state
+			}
+			count(f)
+		}
+		slices.SortStableFunc(q.Findings, func(a, b Finding) int { return cmp.Compare(gravity[b.State], gravity[a.State]) })
+	}
+	if len(l.Queues) == 0 && len(l.Server.Databases) > 0 {
+		db := l.Server.Databases[0]
+		l.Findings = append(l.Findings, Finding{"other-database", Yellow, 1, fmt.Sprintf("database %d holds no delayed queue; these databases hold keys: %s", l.Server.Database, strings.Join(l.Server.Databases, ", ")),
+			"dq-bench doctor --all --redis redis://" + l.Server.Address + "/" + db})
+	}
+	for _, f := range l.Findings {
+		count(f)
+	}
+	slices.SortStableFunc(l.Queues, func(a, b *Queue) int {
+		return cmp.Or(cmp.Compare(gravity[b.State], gravity[a.State]), cmp.Compare(b.Overdue, a.Overdue), strings.Compare(a.Name, b.Name))
+	})
+}
+
+// next is a command about a queue, with the address of the server.
+func (l *Look) next(q *Queue, verb string, flags ...string) string {
+	return Command(verb, q.Name, append(flags, l.flags...)...)
+}
+
+func (l *Look) nowMS() float64 { return float64(l.At.UnixMilli()) }
+
+func wrongType(l *Look, q *Queue) (State, int64, string, string) {
+	if len(q.wrong) == 0 {
+		return "", 0, "", ""
+	}
+	key := text.Shell(q.wrong[0])
+	return Red, int64(len(q.wrong)), key + " is of another type: each call on it fails with WRONGTYPE", l.redisCLI("RENAMENX " + key + " " + text.Shell(q.wrong[0]+":misplaced"))
+}
+
+// apart reports whether the queue's keys are in different slots.
+func apart(q *Queue) bool {
+	return wire.Slot(q.names.TimeoutSet) != wire.Slot(q.Name) || wire.Slot(q.names.Pending) != wire.Slot(q.Name)
+}
+
+func differentSlots(l *Look, q *Queue) (State, int64, string, string) {
+	if !strings.Contains(l.Server.Address, ",") || !apart(q) {
+		return "", 0, "", ""
+	}
+	return Red, q.Waiting, "its keys are in different slots of the cluster: each script fails with CROSSSLOT; a name needs no \"{\", or a whole {tag}", ""
+}
+
+func foreignMember(l *Look, q *Queue) (State, int64, string, string) {
+	old, recent := q.Layouts["dLc0"], q.Layouts["Bc0Lc0"]
+	foreign, own := min(old, recent), ""
+	if l.release != nil {
+		own = fmt.Sprintf("; Redisson %s reads %s only", l.release, l.release.Layout())
+		if foreign = old; l.release.Layout() == wire.LayoutDLc0 {
+			foreign = recent
+		}
+	}
+	if foreign == 0 {
+		return "", 0, "", ""
+	}
+	why := fmt.Sprintf("members of dLc0 (to 3.21.0): %s; of Bc0Lc0 (from 3.21.1): %s%s. A transfer of Redisson fails at the first foreign member, and repeats what it delivered before", q.some(old), q.some(recent), own)
+	if q.Held > 0 && q.heldDue >= l.nowMS()-1000 {
+		return Yellow, foreign, why + "; a guard takes them out ahead", l.next(q, "doctor")
+	}
+	if l.release != nil && q.Listeners <= 0 {
+		return Red, foreign, why, l.next(q, "migrate", "--to", l.release.String())
+	}
+	return Red, foreign, why, l.next(q, "guard")
+}
+
+// some is a count, of the members that were read.
+func (q *Queue) some(n int64) string {
+	if q.Census == nil && n > 0 {
+		return fmt.Sprintf("%d or more", n)
+	}
+	return fmt.Sprint(n)
+}
+
+func unreadable(l *Look, q *Queue) (State, int64, string, string) {
+	n := q.Layouts["unreadable"]
+	if n == 0 {
+		return "", 0, "", ""
+	}
+	return Red, n, fmt.Sprintf("members of neither layout: %s. A transfer of Redisson fails at the first", q.some(n)), l.next(q, "queue repair")
+}
+
+// lastMS is the end of the year 9999, in Unix ms. Redisson reads no score from 1e17 on.
+const lastMS = 253402300799999
+
+func isNever(score float64) bool { return score < 0 || score > lastMS }
+
+func stuckHead(l *Look, q *Queue) (State, int64, string, string) {
+	if q.head == nil || !isNever(q.head.Score) && !isNever(q.last.Score) {
+		return "", 0, "", ""
+	}
+	n, why := int64(1), "a due time after the year 9999, which never comes"
+	if q.Census != nil {
+		n = q.Census.Never
+	}
+	state := Yellow
+	if q.head.Score < 0 {
+		state, why = Red, "a due time before 1970, as of a delay that overflowed: Redisson transfers without a pause, or announces no later offer"
+	}
+	return state, n, fmt.Sprintf("%s has %s", members(n), why), l.next(q, "queue deliver", "--where", "due=never")
+}
+
+func overdue(l *Look, q *Queue) (State, int64, string, string) {
+	if q.Overdue == 0 {
+		return "", 0, "", ""
+	}
+	why := fmt.Sprintf("%s overdue, the oldest for %s", messages(q.Overdue), span(q.OldestMS))
+	switch {
+	case q.Listeners == 0:
+		why += "; no client listens, so nobody transfers"
+	case q.Listeners > 0:
+		why += fmt.Sprintf("; %d clients listen, and none transfers: its timer was lost (3.5.6 to 3.45.0), or it fails at a member. One PUBLISH wakes it: %s", q.Listeners,
+			l.redisCLI("PUBLISH "+text.Shell(q.names.Channel)+" 0"))
+	}
+	return Red, q.Overdue, why, l.next(q, "guard")
+}
+
+func held(l *Look, q *Queue) (State, int64, string, string) {
+	late := l.nowMS() - q.heldDue
+	switch {
+	case q.Held == 0:
+		return "", 0, "", ""
+	case late > 1000:
+		return Red, q.Held, fmt.Sprintf("%s taken out by a guard, the first overdue for %s: no guard runs", messages(q.Held), span(int64(late))), l.next(q, "guard")
+	}
+	return Note, q.Held, messages(q.Held) + " taken out by a guard, which delivers each when it is due", ""
+}
+
+func abandoned(l *Look, q *Queue) (State, int64, string, string) {
+	over := l.nowMS() - q.leaseDue
+	if q.Leased == 0 || over < 5000 {
+		return "", 0, "", ""
+	}
+	return Red, q.Leased, fmt.Sprintf("Workers of dq hold %s, and the first lease ended %s ago: no Worker runs", messages(q.Leased), span(int64(over))), l.next(q, "queue deliver", "--of", "held,retry", "--all")
+}
+
+func notTaken(l *Look, q *Queue) (State, int64, string, string) {
+	switch {
+	case q.StillSeconds == 0:
+		return "", 0, "", ""
+	case q.StillSeconds >= stillFor.Seconds():
+		return Red, q.Ready, fmt.Sprintf("%s delivered and not taken; the first did not move for %.0f s: no consumer runs", messages(q.Ready), q.StillSeconds), l.next(q, "queue list", "--of", "ready")
+	}
+	return Yellow, q.Ready, fmt.Sprintf("%s delivered and not taken; the first did not move for %.0f s", messages(q.Ready), q.StillSeconds), l.next(q, "doctor", "--watch")
+}
+
+func noSubscriber(l *Look, q *Queue) (State, int64, string, string) {
+	if q.Waiting == 0 || q.Listeners != 0 || q.Overdue > 0 {
+		return "", 0, "", ""
+	}
+	return Yellow, q.Waiting, messages(q.Waiting) + " waiting, and no client listens: nothing is transferred until a service calls getDelayedQueue(), or a guard runs", l.next(q, "guard")
+}
+
+func otherCodec(l *Look, q *Queue) (State, int64, string, string) {
+	if l.release == nil || q.Census == nil {
+		return "", 0, "", ""
+	}
+	for _, v := range q.Census.Values {
+		if !slices.Contains(java.Optional(), v.Codec) || v.Codec == java.Default(*l.release) {
+			continue
+		}
+		next := ""
+		if v.Codec != "fst" {
+			next = l.next(q, "migrate", "--codec", v.Codec+":"+java.Default(*l.release))
+		}
+		if !java.Has(*l.release, v.Codec) {
+			return Red, v.Count, fmt.Sprintf("%s written by %s, which Redisson %s lacks", messages(v.Count), v.Codec, l.release), next
+		}
+		return Note, v.Count, fmt.Sprintf("%s written by %s, which Redisson %s uses only if the code names it", messages(v.Count), v.Codec, l.release), next
+	}
+	return "", 0, "", ""
+}
+
+func ghost(l *Look, q *Queue) (State, int64, string, string) {
+	if q.Census == nil || q.Census.Ghosts == 0 {
+		return "", 0, "", ""
+	}
+	return Yellow, q.Census.Ghosts, members(q.Census.Ghosts) + " in the pending list and not in the timeout set: size() counts it, and it is never delivered", l.next(q, "queue repair")
+}
+
+func orphan(l *Look, q *Queue) (State, int64, string, string) {
+	if q.Census == nil || q.Census.Orphans == 0 {
+		return "", 0, "", ""
+	}
+	return Yellow, q.Census.Orphans, members(q.Census.Orphans) + " in the timeout set and not in the pending list: it is delivered, but remove() and readAll() do not see it", l.next(q, "queue repair")
+}
+
+func again(l *Look, q *Queue) (State, int64, string, string) {
+	if q.Census == nil || q.Census.Again == 0 {
+		return "", 0, "", ""
+	}
+	return Yellow, q.Census.Again, fmt.Sprintf("%d entries of the pending list are there twice: each leaves a ghost", q.Census.Again), l.next(q, "queue repair")
+}
+
+func windows(l *Look, q *Queue) (State, int64, string, string) {
+	if q.Census == nil || q.Census.Windows == 0 {
+		return "", 0, "", ""
+	}
+	return Yellow, q.Census.Windows, members(q.Census.Windows) + " packed by a Redis for Windows, which no other Redis reads", l.next(q, "guard")
+}
+
+func fractional(l *Look, q *Queue) (State, int64, string, string) {
+	if q.head == nil || isNever(q.head.Score) || q.head.Score == math.Trunc(q.head.Score) {
+		return "", 0, "", ""
+	}
+	return Yellow, 1, "the first due time has a fraction of a millisecond, which no Redisson writes: it is delivered up to 5 s late", l.next(q, "queue repair")
+}
+
+func setAside(l *Look, q *Queue) (State, int64, string, string) {
+	if q.Aside == 0 {
+		return "", 0, "", ""
+	}
+	return Yellow, q.Aside, fmt.Sprintf("%s set aside in %s: no client reads it", members(q.Aside), text.Shell(scripts.Quarantine(q.Name))), l.next(q, "queue list", "--of", "aside")
+}
+
+func deadLetters(l *Look, q *Queue) (State, int64, string, string) {
+	if q.Dead == 0 {
+		return "", 0, "", ""
+	}
+	return Yellow, q.Dead, messages(q.Dead) + " given up by a Worker of dq", l.next(q, "queue deliver", "--of", "dead", "--all")
+}
+
+// slow is from when on one transfer keeps other clients waiting for long.
+const slow = 10 * time.Millisecond
+
+func slowTransfer(l *Look, q *Queue) (State, int64, string, string) {
+	const cure = ". LREM walks the list: offer in the order of due times, spread the load over queues, or let dq transfer"
+	if took := l.slow[q.Name]; took >= slow {
+		return Yellow, 1, fmt.Sprintf("a transfer kept the server busy for %v, by its slow log%s", took.Round(time.Millisecond), cure), l.next(q, "doctor")
+	}
+	if q.far {
+		return Yellow, q.Listed, fmt.Sprintf("due members are far from the head of a list of %d: a transfer of 100 takes about %.0f ms%s", q.Listed, float64(q.Listed)*50*16e-6, cure), ""
+	}
+	return "", 0, "", ""
+}
+
+func otherSide(l *Look, q *Queue) (State, int64, string, string) {
+	old, recent := q.Layouts["dLc0"], q.Layouts["Bc0Lc0"]
+	switch {
+	case q.Census == nil || old > 0 && recent > 0 || old+recent == 0 || l.release != nil:
+		return "", 0, "", ""
+	case old > 0:
+		return Note, old, "all members are dLc0; a Redisson from 3.21.1 on reads none of them", l.next(q, "migrate", "--to", "Bc0Lc0")
+	}
+	return Note, recent, "all members are Bc0Lc0; a Redisson to 3.21.0 reads none of them", l.next(q, "migrate", "--to", "dLc0")
+}
+
+func deprecated(l *Look, q *Queue) (State, int64, string, string) {
+	if l.release == nil || q.Census == nil || !l.release.AtLeast(wire.Release{Major: 3, Minor: 46}) {
+		return "", 0, "", ""
+	}
+	return Note, 1, "RDelayedQueue is deprecated since 3.46.0, and its successor is not in the open edition", "dq-bench changes 3.45.1 " + l.release.String()
+}
+
+// count shows a number with its thousands apart.
+func count(n int64) string {
+	digits := fmt.Sprint(n)
+	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
+
+func plural(n int64, one string) string {
+	if n != 1 {
+		one += "s"
+	}
+	return count(n) + " " + one
+}
+
+func members(n int64) string  { return plural(n, "member") }
+func messages(n int64) string { return plural(n, "message") }
+
+// span shows a length of time in ms.
+func span(ms int64) string {
+	switch d := time.Duration(ms) * time.Millisecond; {
+	case ms > 100*24*3600e3:
+		return count(ms/24/3600e3) + " days"
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	default:
+		return d.String()
+	}
+}
+
+// Moment shows a due time.
+func moment(z redis.Z) string {
+	switch {
+	case z.Score < 0:
+		return "before 1970"
+	case z.Score > lastMS:
+		return "after the year 9999"
+	}
+	return time.UnixMilli(int64(z.Score)).UTC().Format("2006-01-02 15:04:05.000 MST")
+}

@@ -1,0 +1,385 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
+)
+
+// Schema names the form of a Look.
+const Schema = "dq-bench/doctor/v1"
+
+// LookOptions set a Doctor.
+type LookOptions struct {
+	Queues  []string      // in the long form; empty: all queues of the server, in a line each
+	Release *wire.Release // of the services; nil if unknown
+	Redact  bool          // show no values
+	Wait    time.Duration // before the second look at delivered values
+	Flags   []string      // of the address, for the commands that findings name
+	Address string        // without a password, for people
+}
+
+// Look is the state of the queues of one server or cluster.
+type Look struct {
+	Schema  string    `json:"schema"`
+	At      time.Time `json:"at"` // by the server's clock
+	Server  Server    `json:"server"`
+	Release string    `json:"release,omitempty"`
+	Red     int       `json:"red"`
+	Yellow  int       `json:"yellow"`
+	// Findings are about the server.
+	Findings []Finding `json:"findings"`
+	// Queues are in order of their gravest finding, and then of their names.
+	Queues []*Queue `json:"queues"`
+	// Unseen are the commands that the server refused, with the missing right.
+	Unseen []string `json:"unseen"`
+	// Partial says why queues are missing.
+	Partial string `json:"partial,omitempty"`
+
+	flags   []string
+	release *wire.Release
+	slow    map[string]time.Duration // by destination
+}
+
+// Server is a server as INFO describes it.
+type Server struct {
+	Product   string   `json:"product"`
+	Version   string   `json:"version"`
+	Address   string   `json:"address"`
+	Role      string   `json:"role"`
+	Database  int      `json:"database"`
+	Databases []string `json:"other_databases,omitempty"` // with keys
+}
+
+// Queue is the state of one queue.
+type Queue struct {
+	Name  string `json:"name"` // any bytes, see MarshalJSON
+	State State  `json:"state"`
+
+	Waiting   int64 `json:"waiting"` // in the timeout set
+	Listed    int64 `json:"listed"`  // in the pending list
+	Ready     int64 `json:"ready"`   // delivered, and not taken
+	Overdue   int64 `json:"overdue"` // for more than a second
+	OldestMS  int64 `json:"oldest_overdue_ms,omitempty"`
+	NextMS    int64 `json:"next_due_ms,omitempty"` // from now on; Unix ms
+	Held      int64 `json:"held"`                  // by a guard
+	Leased    int64 `json:"leased"`                // by Workers of dq
+	Dead      int64 `json:"dead"`                  // dead letters of Workers
+	Aside     int64 `json:"set_aside"`
+	Listeners int64 `json:"listeners"` // -1 if unknown
+	// StillSeconds is how long the first delivered value has not moved; 0 if it moves.
+	StillSeconds float64          `json:"ready_still_seconds"`
+	Layouts      map[string]int64 `json:"layouts"` // of the members that were read
+	Findings     []Finding        `json:"findings"`
+	Census       *Census          `json:"census,omitempty"` // of the long form
+
+	names    wire.Names
+	known    bool // a key of it is there, or a client has it open
+	first    string
+	head     *redis.Z
+	last     *redis.Z
+	heldDue  float64
+	leaseDue float64
+	wrong    []string // keys of another type
+	far      bool     // due members are far from the head of a long list
+}
+
+// MarshalJSON writes a name that JSON cannot hold as text, and its bytes in base64 beside it.
+func (q *Queue) MarshalJSON() ([]byte, error) {
+	type fields Queue
+	valid := text.Valid(q.Name)
+	if valid == q.Name {
+		return json.Marshal((*fields)(q))
+	}
+	return json.Marshal(struct {
+		Name  string `json:"name"`
+		Bytes []byte `json:"name_base64"`
+		*fields
+	}{valid, []byte(q.Name), (*fields)(q)})
+}
+
+// Doctor looks at queues again and again, and remembers which values stood still.
+type Doctor struct {
+	conn    redis.Conn
+	options LookOptions
+	still   map[string]still
+}
+
+// still is a value that was at the head of a destination.
+type still struct {
+	head   string
+	length int64
+	since  time.Time
+}
+
+// NewDoctor returns a Doctor.
+func NewDoctor(conn redis.Conn, o LookOptions) *Doctor {
+	return &Doctor{conn: conn, options: o, still: map[string]still{}}
+}
+
+const (
+	lookLimit    = 5 * time.Second // of each round trip
+	stillFor     = 30 * time.Second
+	overdueAfter = time.Second // Redisson's timers tick every 100 ms
+	atOnce       = 200         // queues in a pipeline
+)
+
+// Look looks once. It fails if the server cannot be reached; refused commands are Unseen.
+func (d *Doctor) Look(ctx context.Context) (*Look, error) {
+	l := &Look{Schema: Schema, Findings: []Finding{}, Queues: []*Queue{}, Unseen: []string{}, flags: d.options.Flags, release: d.options.Release, slow: map[string]time.Duration{}}
+	if l.release != nil {
+		l.Release = l.release.String()
+	}
+	limit, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	at, err := redis.Time(limit, d.conn)
+	if l.refused("TIME", "+time", err) {
+		at, err = time.Now(), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("TIME: %w", err)
+	}
+	l.At = at.UTC()
+	l.server(limit, d.conn, d.options.Address)
+	names := d.options.Queues
+	if len(names) == 0 {
+		scan, cancel := context.WithTimeout(ctx, 4*lookLimit)
+		names, err = Queues(scan, d.conn)
+		cancel()
+		if err != nil && len(names) == 0 {
+			return nil, err
+		}
+		if err != nil {
+			l.Partial = err.Error()
+		}
+	}
+	for part := range slices.Chunk(names, atOnce) {
+		if err := d.glance(ctx, l, part); err != nil {
+			if ctx.Err() == nil && len(l.Queues) == 0 {
+				return nil, err
+			}
+			l.Partial = fmt.Sprintf("%d of %d queues were looked at: %v", len(l.Queues), len(names), err)
+			break
+		}
+	}
+	if err := d.again(ctx, l); err != nil && ctx.Err() == nil {
+		l.Partial = cmp.Or(l.Partial, err.Error())
+	}
+	if len(d.options.Queues) > 0 {
+		for _, q := range l.Queues {
+			if err := d.census(ctx, l, q); err != nil {
+				return nil, fmt.Errorf("queue %q: %w", q.Name, err)
+			}
+		}
+	}
+	l.judge()
+	return l, nil
+}
+
+// refused notes a refused command, and reports whether it was.
+func (l *Look) refused(command, right string, err error) bool {
+	if err == nil || !redis.HasErrorPrefix(err, "NOPERM") && !strings.Contains(err.Error(), "unknown command") && !strings.Contains(err.Error(), "unknown subcommand") {
+		return false
+	}
+	line := command + " is refused; the right is " + right
+	if !slices.Contains(l.Unseen, line) {
+		l.Unseen = append(l.Unseen, line)
+	}
+	return true
+}
+
+// glance reads some queues in one pipeline.
+func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
+	limit, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	late := strconv.FormatInt(l.At.Add(-overdueAfter).UnixMilli(), 10)
+	var calls [][]any
+	for _, name := range names {
+		n, leases := wire.NamesOf(name), scripts.LeaseNamesOf(name)
+		calls = append(calls,
+			[]any{"ZCARD", n.TimeoutSet}, []any{"LLEN", n.Pending}, []any{"LLEN", name},
+			[]any{"ZCOUNT", n.TimeoutSet, "0", late}, []any{"ZRANGE", n.TimeoutSet, 0, 9, "WITHSCORES"}, []any{"ZRANGE", n.TimeoutSet, -1, -1, "WITHSCORES"},
+			[]any{"LRANGE", n.Pending, -5, -1}, []any{"LINDEX", name, 0},
+			[]any{"ZRANGE", HeldKey(name), 0, 0, "WITHSCORES"}, []any{"ZRANGE", leases.Leases, 0, 0, "WITHSCORES"}, []any{"ZCARD", leases.Dead},
+			[]any{"ZCARD", scripts.Quarantine(name)}, []any{"ZCARD", HeldKey(name)}, []any{"ZCARD", leases.Leases})
+	}
+	each := len(calls) / len(names)
+	replies, err := d.conn.Pipe(limit, calls...)
+	if limit.Err() != nil || len(replies) < len(calls) {
+		return errors.Join(err, limit.Err())
+	}
+	for i, name := range names {
+		n := wire.NamesOf(name)
+		q := &Queue{Name: name, names: n, Listeners: -1, Layouts: map[string]int64{}, Findings: []Finding{}}
+		r := replies[i*each : (i+1)*each]
+		for j, key := range map[int]string{0: n.TimeoutSet, 1: n.Pending, 2: name} {
+			switch err := r[j].Err(); {
+			case redis.HasErrorPrefix(err, "WRONGTYPE"):
+				q.wrong = append(q.wrong, key)
+			case redis.HasErrorPrefix(err, "NOPERM"):
+				return err
+			case err != nil:
+				return fmt.Errorf("%s: %w", key, err)
+			}
+		}
+		for j, into := range map[int]*int64{0: &q.Waiting, 1: &q.Listed, 2: &q.Ready, 3: &q.Overdue, 10: &q.Dead, 11: &q.Aside, 12: &q.Held, 13: &q.Leased} {
+			*into, err = r[j].Int64()
+			l.refused(fmt.Sprint(r[j].Args()[0]), "+@read", err)
+		}
+		members, _ := redis.Scores(r[4])
+		last, _ := redis.Scores(r[5])
+		tail, _ := r[6].StringSlice()
+		met := map[string]bool{}
+		for _, member := range append(tail, namesOf(members)...) {
+			if !met[member] {
+				met[member] = true
+				q.note(member)
+			}
+		}
+		if len(members) > 0 {
+			q.head, q.last = &members[0], &last[0]
+			if due := int64(members[0].Score); due < l.At.UnixMilli() && due >= 0 {
+				q.OldestMS = l.At.UnixMilli() - due
+			}
+			for _, z := range members {
+				if int64(z.Score) > l.At.UnixMilli() {
+					q.NextMS = int64(z.Score)
+					break
+				}
+			}
+		}
+		q.first, _ = r[7].Text()
+		q.heldDue, q.leaseDue = firstScore(r[8]), firstScore(r[9])
+		q.known = q.Waiting+q.Listed+q.Ready+q.Held+q.Leased+q.Dead+q.Aside > 0 || len(q.wrong) > 0
+		l.Queues = append(l.Queues, q)
+	}
+	return d.listeners(limit, l, l.Queues[len(l.Queues)-len(names):])
+}
+
+// firstScore is the score of the one member of a reply, or 0.
+func firstScore(reply interface{ Slice() ([]any, error) }) float64 {
+	items, err := reply.Slice()
+	if err != nil || len(items) < 2 {
+		return 0
+	}
+	var score float64
+	_, _ = fmt.Sscan(fmt.Sprint(items[1]), &score)
+	return score
+}
+
+// note counts the layout of a member.
+func (q *Queue) note(member string) {
+	name := "unreadable"
+	if at := layoutOf(member); at != 0 {
+		name = at.String()
+	}
+	q.Layouts[name]++
+}
+
+func namesOf(members []redis.Z) (names []string) {
+	for _, z := range members {
+		names = append(names, z.Member)
+	}
+	return names
+}
+
+// listeners asks how many clients listen to each channel.
+func (d *Doctor) listeners(ctx context.Context, l *Look, queues []*Queue) error {
+	call := []any{"PUBSUB", "NUMSUB"}
+	for _, q := range queues {
+		call = append(call, q.names.Channel)
+	}
+	return d.conn.EachNode(ctx, func(ctx context.Context, _ string, node redis.Conn) error {
+		items, err := node.Do(ctx, call...).Slice()
+		if l.refused("PUBSUB NUMSUB", "+pubsub|numsub", err) || err != nil {
+			return nil //nolint:nilerr // the number stays unknown
+		}
+		for i, q := range queues {
+			if n, ok := items[2*i+1].(int64); ok {
+				q.Listeners = max(0, q.Listeners) + n
+				q.known = q.known || n > 0
+			}
+		}
+		return nil
+	})
+}
+
+// again looks a second time at queues with delivered values: if the first value is the same and there are not fewer, no
+// client takes.
+func (d *Doctor) again(ctx context.Context, l *Look) error {
+	var some []*Queue
+	now := map[string]still{}
+	wait := time.Duration(0)
+	for _, q := range l.Queues {
+		if q.Ready == 0 || len(q.wrong) > 0 {
+			continue
+		}
+		was, seen := d.still[q.Name]
+		if seen && was.head == q.first && q.Ready >= was.length {
+			q.StillSeconds = l.At.Sub(was.since).Seconds()
+			now[q.Name] = still{q.first, q.Ready, was.since}
+			continue
+		}
+		some = append(some, q)
+		if !seen {
+			wait = d.options.Wait // else the last look is the first of the two, and another value is progress
+		}
+		now[q.Name] = still{q.first, q.Ready, l.At}
+	}
+	d.still = now
+	if wait == 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(wait):
+	}
+	for part := range slices.Chunk(some, atOnce) {
+		limit, cancel := context.WithTimeout(ctx, lookLimit)
+		var calls [][]any
+		for _, q := range part {
+			calls = append(calls, []any{"LLEN", q.Name}, []any{"LINDEX", q.Name, 0})
+		}
+		replies, err := d.conn.Pipe(limit, calls...)
+		cancel()
+		if len(replies) < len(calls) {
+			return err
+		}
+		for i, q := range part {
+			length, _ := replies[2*i].Int64()
+			if first, err := replies[2*i+1].Text(); err == nil && first == q.first && length >= q.Ready {
+				q.StillSeconds = wait.Seconds()
+			}
+		}
+	}
+	return nil
+}
+
+// Repeat looks every interval, or less often if a look takes more than a tenth of it, until ctx ends.
+func (d *Doctor) Repeat(ctx context.Context, interval time.Duration, show func(*Look, error)) {
+	for ctx.Err() == nil {
+		began := time.Now()
+		seen, err := d.Look(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		show(seen, err)
+		took := time.Since(began)
+		select {
+		case <-ctx.Done():
+		case <-time.After(max(interval, 10*(took-d.options.Wait)) - took):
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/redis"
+)
+
+// server reads what INFO, CONFIG and SLOWLOG of each master say. None of them is needed for the rest.
+func (l *Look) server(ctx context.Context, conn redis.Conn, address string) {
+	l.Server = Server{Address: address}
+	if at, err := redis.Parse(address); err == nil {
+		l.Server.Address, l.Server.Database = strings.Join(at.Address.Hosts, ","), at.Address.Database
+	}
+	var mu sync.Mutex
+	_ = conn.EachMaster(ctx, func(ctx context.Context, at string, server redis.Conn) error {
+		mu.Lock()
+		defer mu.Unlock()
+		info, err := server.Do(ctx, "INFO").Text()
+		l.refused("INFO", "+info", err)
+		field := map[string]string{}
+		for line := range strings.SplitSeq(info, "\r\n") {
+			if name, value, ok := strings.Cut(line, ":"); ok {
+				field[name] = value
+			}
+		}
+		if len(field) > 0 {
+			l.about(ctx, server, at, field)
+		}
+		l.slowlog(ctx, server)
+		return nil
+	})
+}
+
+func (l *Look) about(ctx context.Context, server redis.Conn, at string, field map[string]string) {
+	s := &l.Server
+	s.Product, s.Version, s.Role = "redis", field["redis_version"], map[string]string{"slave": "replica"}[field["role"]]
+	if s.Role == "" {
+		s.Role = field["role"]
+	}
+	if v := field["valkey_version"]; v != "" {
+		s.Product, s.Version = "valkey", v
+	}
+	for name, value := range field {
+		if db, ok := strings.CutPrefix(name, "db"); ok && db != strconv.Itoa(s.Database) {
+			if _, err := strconv.Atoi(db); err == nil && !slices.Contains(s.Databases, db) && !strings.HasPrefix(value, "keys=0,") {
+				s.Databases = append(s.Databases, db)
+			}
+		}
+	}
+	slices.Sort(s.Databases)
+	add := func(kind string, state State, why, next string) {
+		l.Findings = append(l.Findings, Finding{Kind: kind, State: state, Count: 1, Why: why, Next: next})
+	}
+	if policy := field["maxmemory_policy"]; strings.HasPrefix(policy, "allkeys") && field["maxmemory"] != "0" {
+		state, did := Yellow, "has removed no key yet"
+		if n := field["evicted_keys"]; n != "0" && n != "" {
+			state, did = Red, "has removed "+n+" keys"
+		}
+		add("evicting", state, fmt.Sprintf("maxmemory-policy %s of %s removes keys of queues when the memory is full; it %s", policy, at, did), l.redisCLI("CONFIG SET maxmemory-policy noeviction"))
+	}
+	if field["aof_enabled"] == "0" {
+		save, err := server.Do(ctx, "CONFIG", "GET", "save").StringSlice()
+		if !l.refused("CONFIG GET save", "+config|get", err) && err == nil && len(save) == 2 && save[1] == "" {
+			add("no-persistence", Yellow, at+" writes no append-only file and no snapshots: a restart loses all messages", l.redisCLI("CONFIG SET appendonly yes"))
+		}
+	}
+	if v := strings.Split(s.Version, "."); s.Product == "redis" && len(v) == 3 && v[0] == "8" && v[1] == "6" && v[2] < "3" {
+		add("server-hole", Yellow, "Redis "+s.Version+" has CVE-2026-23479, on the path of blocked takes; 8.6.3 mends it", "")
+	}
+}
+
+// redisCLI is a command of redis-cli for this server.
+func (l *Look) redisCLI(command string) string {
+	host, port, _ := strings.Cut(l.Server.Address, ":")
+	if strings.Contains(l.Server.Address, ",") || port == "" {
+		return "redis-cli " + command
+	}
+	return fmt.Sprintf("redis-cli -h %s -p %s %s", host, port, command)
+}
+
+// slowMoves are the texts of scripts that walk the pending list.
+var slowMoves = sync.OnceValue(func() map[string]bool {
+	known := map[string]bool{}
+	for _, s := range wire.Scripts() {
+		if s.Name == wire.ScriptTransfer {
+			known[s.SHA1], known[s.Body] = true, true
+		}
+	}
+	for _, s := range slices.Concat([]scripts.Script{scripts.Transfer()}, Scripts()) {
+		known[s.SHA1], known[s.Body] = true, true
+	}
+	return known
+})
+
+// slowlog finds transfers that kept the server busy for long. SLOWLOG cuts long texts, so that an EVAL is found by its
+// first 100 bytes.
+func (l *Look) slowlog(ctx context.Context, server redis.Conn) {
+	entries, err := server.Do(ctx, "SLOWLOG", "GET", 128).Slice()
+	l.refused("SLOWLOG GET", "+slowlog|get", err)
+	for _, entry := range entries {
+		fields, _ := entry.([]any)
+		if len(fields) < 4 {
+			continue
+		}
+		micros, _ := fields[2].(int64)
+		args, _ := fields[3].([]any)
+		if len(args) < 4 || !strings.HasPrefix(strings.ToLower(fmt.Sprint(args[0])), "eval") || !isSlowMove(fmt.Sprint(args[1])) {
+			continue
+		}
+		name := fmt.Sprint(args[3])
+		l.slow[name] = max(l.slow[name], time.Duration(micros)*time.Microsecond)
+	}
+}
+
+func isSlowMove(text string) bool {
+	if slowMoves()[text] {
+		return true
+	}
+	start, _, cut := strings.Cut(text, "... (")
+	if !cut {
+		return false
+	}
+	for body := range slowMoves() {
+		if len(start) > 40 && strings.HasPrefix(body, start) {
+			return true
+		}
+	}
+	return false
+}

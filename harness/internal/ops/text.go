@@ -1,0 +1,193 @@
+package ops
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/report"
+	"github.com/dq-bench/dq-bench/internal/text"
+)
+
+// maxFine is how many queues without a finding the text lists.
+const maxFine = 50
+
+// WriteText writes the look for people: the gravest first, a line for each queue.
+func (l *Look) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintln(&b, l.title())
+	for _, f := range l.Findings {
+		f.write(&b, "the server")
+	}
+	fine := 0
+	for _, q := range l.Queues {
+		if q.Census != nil {
+			q.write(&b)
+			continue
+		}
+		if q.State == Fine {
+			if fine++; fine > maxFine {
+				continue
+			}
+		}
+		fmt.Fprintln(&b, q.line(l.At))
+		for _, f := range q.Findings {
+			if f.State != Note {
+				f.write(&b, "")
+			}
+		}
+	}
+	if fine > maxFine {
+		fmt.Fprintf(&b, "and %s more without a finding\n", plural(int64(fine-maxFine), "queue"))
+	}
+	if len(l.Queues) == 0 {
+		b.WriteString("no delayed queue\n")
+	}
+	for _, u := range l.Unseen {
+		fmt.Fprintln(&b, "not seen:", u)
+	}
+	if l.Partial != "" {
+		fmt.Fprintln(&b, "partial:", l.Partial)
+	}
+	_, err := io.WriteString(w, text.Inert(b.String()))
+	return err
+}
+
+func (l *Look) title() string {
+	s := l.Server
+	return fmt.Sprintf("%s at %s, database %d, %s, %s", strings.TrimSpace(cmp.Or(s.Product, "server")+" "+s.Version), s.Address, s.Database, cmp.Or(s.Role, "role unknown"),
+		l.At.Format("2006-01-02 15:04:05 MST"))
+}
+
+// line is a queue in a line.
+func (q *Queue) line(now time.Time) string {
+	parts := []string{fmt.Sprintf("%s waiting", count(q.Waiting))}
+	add := func(n int64, what string) {
+		if n > 0 {
+			parts = append(parts, count(n)+" "+what)
+		}
+	}
+	add(q.Overdue, "overdue")
+	add(q.Ready, "delivered, not taken")
+	add(q.Held, "held by a guard")
+	add(q.Leased, "leased")
+	add(q.Dead, "dead letters")
+	add(q.Aside, "set aside")
+	if q.NextMS > 0 {
+		parts = append(parts, "next in "+span(q.NextMS-now.UnixMilli()))
+	}
+	listeners := "listeners unknown"
+	if q.Listeners >= 0 {
+		listeners = plural(q.Listeners, "listener")
+	}
+	return fmt.Sprintf("%-7s %s  %s, %s", strings.ToUpper(string(q.State)), text.Line(q.Name), strings.Join(parts, ", "), listeners)
+}
+
+// write writes a finding, and its command in a line of its own.
+func (f Finding) write(b *strings.Builder, of string) {
+	lead := fmt.Sprintf("  %-7s", f.State)
+	text.WrapAt(b, 100, len(lead)+1, lead+" ", strings.TrimSpace(of+" "+f.Kind)+": "+f.Why)
+	if f.Next != "" {
+		fmt.Fprintf(b, "  next    %s\n", f.Next)
+	}
+}
+
+// write is the long form of a queue.
+func (q *Queue) write(b *strings.Builder) {
+	now := time.Now()
+	fmt.Fprintf(b, "\n%s\n", q.line(now))
+	row := func(label, format string, args ...any) {
+		fmt.Fprintf(b, "  %-10s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	c := q.Census
+	row("keys", "%s in the timeout set, %s in the pending list, %s delivered; %s bytes", count(q.Waiting), count(q.Listed), count(q.Ready), count(c.Memory))
+	for _, name := range []string{"dLc0", "Bc0Lc0", "unreadable"} {
+		if n := q.Layouts[name]; n > 0 {
+			row("layout", "%-12s %9s", name, count(n))
+		}
+	}
+	for _, v := range c.Values {
+		row("values", "%-12s %9s  %s", v.Codec, count(v.Count), v.Class)
+	}
+	for _, d := range c.Due {
+		row("due", "%-30s %9s", d.Within, count(d.Count))
+	}
+	for _, m := range c.Samples {
+		row("sample", "%s", m.line(now))
+	}
+	for _, client := range c.Listens {
+		row("listens", "%s", client)
+	}
+	if c.Unlisted > 0 {
+		row("unlisted", "%s by a dq client, due soon", members(c.Unlisted))
+	}
+	if c.Unsure != "" {
+		row("unsure", "%s", c.Unsure)
+	}
+	for _, f := range q.Findings {
+		f.write(b, "")
+	}
+}
+
+// line is a message in a line.
+func (m Message) line(now time.Time) string {
+	due := "never"
+	if !isNever(m.DueMS) {
+		if in := int64(m.DueMS) - now.UnixMilli(); in >= 0 {
+			due = "in " + span(in)
+		} else {
+			due = span(-in) + " ago"
+		}
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s  %s, %s, %s %s  %s", m.ID, due, m.Layout, m.Codec, m.Class, m.Value))
+}
+
+// Lines shows each queue in a line, for a log.
+func (l *Look) Lines() string {
+	var b strings.Builder
+	for _, q := range l.Queues {
+		var kinds []string
+		for _, f := range q.Findings {
+			if f.State != Note {
+				kinds = append(kinds, string(f.State)+":"+f.Kind)
+			}
+		}
+		fmt.Fprintf(&b, "%s queue=%s state=%s waiting=%d overdue=%d ready=%d listeners=%d findings=%s\n",
+			l.At.Format(time.RFC3339), text.Shell(q.Name), q.State, q.Waiting, q.Overdue, q.Ready, q.Listeners, strings.Join(kinds, ","))
+	}
+	return b.String()
+}
+
+// Page shows the look with a row for each finding and each queue.
+func (l *Look) Page() report.Page {
+	p := report.Page{
+		Title: "Queues of " + l.Server.Address, State: "ok", Tag: "fine", Verdict: fmt.Sprintf("No red finding in %s.", plural(int64(len(l.Queues)), "queue")),
+		Lead: []string{l.title()}, Notes: l.Unseen,
+	}
+	if l.Red > 0 {
+		p.State, p.Tag, p.Verdict = "bad", "red", fmt.Sprintf("Red findings: %d, in %s.", l.Red, plural(int64(len(l.Queues)), "queue"))
+	}
+	findings := report.Table{ID: "findings", Title: "Findings", Head: []string{"queue", "state", "kind", "why", "next"}, Words: 5, Wraps: true}
+	queues := report.Table{ID: "queues", Title: "Queues", Head: []string{"queue", "waiting", "overdue", "delivered", "listeners"}, Words: 1}
+	add := func(name string, all []Finding) {
+		for _, f := range all {
+			class := map[State]string{Red: "bad", Yellow: "open"}[f.State]
+			findings.Rows = append(findings.Rows, report.Row{Class: class, Cells: []report.Cell{{Text: name}, {Text: string(f.State)}, {Text: f.Kind, Class: "pill"}, {Text: f.Why}, {Text: f.Next}}})
+		}
+	}
+	add("the server", l.Findings)
+	for _, q := range l.Queues {
+		name := text.Line(q.Name)
+		add(name, q.Findings)
+		row := report.Row{Cells: []report.Cell{{Text: name}}}
+		for _, n := range []int64{q.Waiting, q.Overdue, q.Ready, q.Listeners} {
+			v := float64(n)
+			row.Cells = append(row.Cells, report.Cell{Text: fmt.Sprint(n), Raw: &v})
+		}
+		queues.Rows = append(queues.Rows, row)
+	}
+	p.Tables = []report.Table{findings, queues}
+	return p
+}
