@@ -1,0 +1,240 @@
+// Package fault answers: what if it breaks?
+//
+// A plan says what breaks when (plan.Fault). An Injector stands between the implementation and the server, does that, and
+// undoes it; it notes when each fault began and ended, and Account says what the faults did to the messages. deeds.go says how
+// each kind is done: in the proxy, by commands to the server, or by signals to its process.
+package fault
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/faketime"
+	"github.com/dq-bench/dq-bench/harness/internal/plan"
+	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redis/proxy"
+)
+
+// mendTimeout bounds what undoes a fault.
+const mendTimeout = 20 * time.Second
+
+// Check refuses a --redis value on which one of the faults can never be done. Its error is wrong usage.
+func Check(spec string, faults []plan.Fault) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	wanted, err := redis.Parse(spec)
+	if err != nil {
+		return err
+	}
+	for _, f := range faults {
+		reach := f.Info().Reach
+		switch {
+		case wanted.Kind == redis.External && !wanted.Address.Plain():
+			return fmt.Errorf("faults: %s: expected one server by TCP without TLS, whose connections can go through a proxy, got --redis %s", f.Kind, redis.Redact(spec))
+		case wanted.Kind == redis.External && reach > plan.Network:
+			return fmt.Errorf("faults: %s would do harm to others on %s: expected a server of our own, such as --redis process", f.Kind, redis.Redact(spec))
+		case wanted.Kind == redis.Embedded && reach > plan.Network:
+			return fmt.Errorf("faults: %s: the embedded server cannot do that, use --redis process", f.Kind)
+		case wanted.Kind == redis.Container && reach >= plan.ServerProcess:
+			return fmt.Errorf("faults: %s: expected a process that can be sent signals, got --redis %s: use --redis process", f.Kind, spec)
+		}
+	}
+	return nil
+}
+
+// Start starts the server that --redis and the faults ask for: where auto is given, and more than the network is to break, a
+// process.
+func Start(ctx context.Context, spec string, faults []plan.Fault, notice func(string)) (*redis.Server, error) {
+	if err := Check(spec, faults); err != nil {
+		return nil, err
+	}
+	wanted, err := redis.Parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	beyond, aof, delay := false, "", false
+	for _, f := range faults {
+		beyond, delay = beyond || f.Info().Reach > plan.Network, delay || f.Kind == plan.Loading
+		aof = cmp.Or(f.AOF, aof)
+	}
+	if !beyond || wanted.Kind != redis.Auto && wanted.Kind != redis.Process {
+		return redis.Start(ctx, spec, notice)
+	}
+	var args []string
+	if delay {
+		aof, args = cmp.Or(aof, "always"), []string{"--key-load-delay", fmt.Sprint(keyLoadDelay)}
+	}
+	if aof != "" && aof != "off" {
+		args = append(args, "--appendonly", "yes", "--appendfsync", aof)
+	}
+	return redis.StartProcess(ctx, wanted.Arg, args...)
+}
+
+// Injector does the faults of a plan. The implementation under test reaches the server by it:
+//
+//	implementation ──▶ proxy ──▶ server ◀── commands and signals
+type Injector struct {
+	plan   plan.Plan
+	server *redis.Server
+	proxy  *proxy.Proxy
+	admin  redis.Conn
+
+	// clocks move those of members of the fleet, by their places in it, counted from 1; folder has their files, if there are any.
+	clocks map[int]faketime.File
+	folder string
+
+	mu     sync.Mutex // guards what follows
+	events []Event
+}
+
+// Event is a fault that was done.
+type Event struct {
+	plan.Fault
+	// From and To are when it began and ended.
+	From, To time.Time
+	// Times is how often it happened, 0 where that is not counted.
+	Times int
+	// Err is why it was not done as asked for.
+	Err error
+
+	takes bool // of a member that was killed: whether it did
+}
+
+// New stands before a server that Start gave.
+func New(s *redis.Server, p plan.Plan) (*Injector, error) {
+	px, err := proxy.New(proxy.To(s.Addr))
+	if err != nil {
+		return nil, err
+	}
+	in := &Injector{plan: p, server: s, proxy: px, admin: s.Conn(), clocks: map[int]faketime.File{}}
+	for _, f := range p.Faults {
+		if f.Kind != plan.WrongClock {
+			continue
+		}
+		if in.folder == "" {
+			in.folder, err = os.MkdirTemp("", "dq-bench-clocks-")
+		}
+		if err == nil {
+			in.clocks[f.Member], err = faketime.NewFile(in.folder, fmt.Sprintf("member-%d", f.Member))
+		}
+		if err != nil {
+			return nil, errors.Join(err, in.Close())
+		}
+	}
+	return in, nil
+}
+
+// URL is the server's address for the implementation under test. It holds the password: do not print it.
+func (in *Injector) URL() string { return in.server.URLBy(in.proxy.Addr) }
+
+// Clocks are the files that move the clocks of members of the fleet, by their places in it, counted from 1. Each is right
+// outside of the faults.
+func (in *Injector) Clocks() map[int]faketime.File { return in.clocks }
+
+// Close ends all connections through the Injector.
+func (in *Injector) Close() error {
+	in.proxy.Close()
+	err := in.admin.Close()
+	if in.folder != "" {
+		err = errors.Join(err, os.RemoveAll(in.folder))
+	}
+	return err
+}
+
+// Events are the faults that were done so far, in order. A nil Injector has none.
+func (in *Injector) Events() []Event {
+	if in == nil {
+		return nil
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return slices.Clone(in.events)
+}
+
+// Run does the faults, each at its time after start, and returns when the last one has ended. When ctx ends, the one under way
+// is undone and the others are not done.
+func (in *Injector) Run(ctx context.Context, start time.Time) {
+	events := make([]Event, len(in.plan.Faults))
+	for i, f := range in.plan.Faults {
+		events[i] = Event{Fault: f, From: start.Add(f.Starts(in.plan.Seed, i))}
+	}
+	slices.SortFunc(events, func(a, b Event) int { return a.From.Compare(b.From) })
+	for _, e := range events {
+		if sleep(ctx, time.Until(e.From)) != nil {
+			return
+		}
+		e.From = time.Now()
+		e.Err = in.carryOut(ctx, &e)
+		e.To = time.Now()
+		if ctx.Err() != nil && errors.Is(e.Err, context.Canceled) {
+			e.Err = nil // the run was interrupted, which it says by itself
+		}
+		in.mu.Lock()
+		in.events = append(in.events, e)
+		in.mu.Unlock()
+	}
+}
+
+// carryOut does a fault, and undoes it once its time is over or ctx has ended, whatever came of it.
+func (in *Injector) carryOut(ctx context.Context, e *Event) (err error) {
+	d, err := in.deed(e)
+	if err != nil {
+		return err
+	}
+	if d.undo != nil {
+		defer func() {
+			mending, cancel := context.WithTimeout(context.WithoutCancel(ctx), mendTimeout)
+			defer cancel()
+			err = errors.Join(err, d.undo(mending))
+		}()
+	}
+	if err := d.do(ctx); err != nil || d.undo == nil {
+		return err
+	}
+	if d.enough == nil {
+		return sleep(ctx, e.For)
+	}
+	select {
+	case <-d.enough:
+	case <-time.After(e.For):
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// loss is which messages it may lose: a process that takes none has none on their way to it.
+func (e Event) loss() plan.Loss {
+	if e.Kind == plan.KillMember && !e.takes {
+		return plan.NoLoss
+	}
+	return e.Info().Loss
+}
+
+// document is an event as run.json has it.
+func (e Event) document(start time.Time) run.FaultEvent {
+	d := run.FaultEvent{
+		Kind: string(e.Kind), Text: e.String(), Times: e.Times, MayLose: e.loss().String(),
+		From: e.From.Sub(start).Seconds(), To: e.To.Sub(start).Seconds(),
+	}
+	if e.Err != nil {
+		d.Error = e.Err.Error()
+	}
+	return d
+}
