@@ -2,6 +2,7 @@ package io.github.dqbench.redisson;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -80,6 +81,10 @@ final class Call {
             throw new IllegalArgumentException("unit \"" + text("unit") + "\", want one of " + UNITS.keySet());
         }
         return unit;
+    }
+
+    Duration duration(String name) {
+        return Duration.ofNanos(unit().toNanos(number(name)));
     }
 
     Object value(String name) {

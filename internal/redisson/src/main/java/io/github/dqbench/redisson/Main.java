@@ -37,10 +37,7 @@ public final class Main {
         ops.add("cancel", this::cancel);
         sessions.register(ops);
         Codecs.register(ops);
-        DelayedQueueOps.register(ops);
-        BlockingQueueOps.register(ops, "q.", call -> call.handle().queue);
-        BlockingQueueOps.register(ops, "deque.", call -> call.handle().deque);
-        DequeOps.register(ops);
+        QueueOps.register(ops);
         loads.register(ops);
     }
 
