@@ -96,6 +96,12 @@ topologies: ## dq on one server, TLS, ACL, Sentinel, Cluster and so on as real p
 servers: ## fetch redis-server 6.0, 7.0, 8.0 and valkey-server 8, 9 from Debian into out/servers, for make topologies; needs mmdebstrap
 	harness/internal/lab/servers.sh out/servers
 
+SEQUENCES ?= 100000
+SEQUENCE ?= 1
+.PHONY: embedded
+embedded: ## the embedded server against redis-server by SEQUENCES (100,000) random sequences of scripts and commands, from number SEQUENCE (1) on
+	$(GO) test ./internal/redis/embedded -run RandomSequences -v -timeout 2h -args -sequences $(SEQUENCES) -seed $(SEQUENCE)
+
 .PHONY: lint
 lint: bin/golangci-lint ## go vet and golangci-lint, and whether both go.mod are tidy
 	$(GO) mod tidy -diff

@@ -6,10 +6,10 @@
 // Scripts have one Lua state with the base, string, table and math libraries, redis and struct. Each of these
 // refuses by name: bit, cjson, cmsgpack, coroutine, load, loadstring, rawset, functions missing from a library,
 // options of struct, and commands that miniredis lacks or that would block other clients. A script ends with an
-// error after 5 s; its memory is not limited.
+// error after 5 s, or when it holds 512 MB of texts.
 //
-// Differences from Redis: tostring and ".." write all digits of a number, and string.format, patterns, math.random
-// and the texts of Lua's own errors follow gopher-lua.
+// Differences from Redis: table.concat writes all digits of a number; patterns, math.random and the texts of Lua's own errors
+// follow gopher-lua; ZSCAN writes scores as ZSCORE does.
 package embedded
 
 import (
@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -229,13 +230,15 @@ func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 		e.hello(c, args)
 	case !e.srv.IsRegisteredCommand(name):
 		c.peer.WriteRaw(unknownCommand(args))
-	case cannotRun(name, args) != "":
-		c.peer.WriteError(cannotRun(name, args))
 	default:
-		e.dispatch(c.peer, args...)
+		if instead := e.instead(c.peer.Ctx, args); instead != "" {
+			c.peer.WriteRaw(instead)
+		} else {
+			e.dispatch(c.peer, args...)
+		}
 	}
 	c.peer.Flush()
-	reply = e.corrected(c.peer.Ctx, args, c.captured())
+	reply = corrected(args, c.captured())
 	if name == "SELECT" && string(reply) == "+OK\r\n" {
 		c.db = args[1]
 	}
@@ -315,8 +318,32 @@ func unknownCommand(args []string) string {
 // oneLineText keeps an argument from breaking the protocol's error line.
 var oneLineText = strings.NewReplacer("\r", " ", "\n", " ")
 
-// unbounded are commands whose arguments make miniredis allocate or loop without end, and commands that it only pretends to have.
-var unbounded = []string{"SETRANGE", "SETBIT", "BITFIELD", "HRANDFIELD", "SRANDMEMBER", "ZRANDMEMBER", "DUMP", "RESTORE"}
+// instead returns the reply to a command that miniredis must not run, and else "".
+func (e *Server) instead(state any, args []string) string {
+	name := strings.ToUpper(args[0])
+	if refusal := cannotRun(name, args); refusal != "" {
+		return "-" + refusal + "\r\n"
+	}
+	if !strings.Contains(name, "EXPIRE") || len(args) != 4 || !strings.EqualFold(args[3], "GT") && !strings.EqualFold(args[3], "LT") {
+		return ""
+	}
+	// miniredis keeps a time to live by the ns, so that no time is equal to the one there is.
+	left, _ := strconv.ParseInt(strings.Trim(string(e.aside(state, []string{"PTTL", args[1]})), ":\r\n"), 10, 64)
+	wanted, err := strconv.ParseInt(args[2], 10, 64)
+	if name[0] != 'P' {
+		wanted *= 1000
+	}
+	if strings.HasSuffix(name, "AT") {
+		wanted -= time.Now().UnixMilli()
+	}
+	if err == nil && left > 0 && max(left-wanted, wanted-left) < 3 {
+		return ":0\r\n"
+	}
+	return ""
+}
+
+// lacking are commands whose arguments make miniredis allocate or loop without end, and commands that it does not run as Redis does.
+var lacking = []string{"SETRANGE", "SETBIT", "BITFIELD", "HRANDFIELD", "SRANDMEMBER", "ZRANDMEMBER", "DUMP", "RESTORE", "ZUNIONSTORE", "COMMAND"}
 
 // cannotRun has the refusal of a command that would block every client inside miniredis or end the process, or select a missing database.
 func cannotRun(name string, args []string) string {
@@ -326,12 +353,27 @@ func cannotRun(name string, args []string) string {
 		blocks = true
 	case "XREAD", "XREADGROUP":
 		blocks = slices.ContainsFunc(args, func(a string) bool { return strings.EqualFold(a, "BLOCK") })
+	case "ZADD":
+		if slices.ContainsFunc(args, func(a string) bool { f, err := strconv.ParseFloat(a, 64); return err == nil && math.IsNaN(f) }) {
+			return "ERR value is not a valid float"
+		}
+	case "SET":
+		has := func(option string) bool {
+			return len(args) > 3 && slices.ContainsFunc(args[3:], func(a string) bool { return strings.EqualFold(a, option) })
+		}
+		if has("NX") && has("XX") {
+			return "ERR syntax error"
+		}
+	case "LPOP", "RPOP":
+		if n, err := strconv.Atoi(args[len(args)-1]); len(args) == 3 && (err != nil || n < 0) {
+			return "ERR value is out of range, must be positive"
+		}
 	case "SELECT":
 		if n, err := strconv.Atoi(strings.Join(args[1:], " ")); err == nil && (n < 0 || n >= databases) {
 			return "ERR DB index is out of range"
 		}
 	}
-	if slices.Contains(unbounded, name) {
+	if slices.Contains(lacking, name) {
 		return "ERR the embedded server has no " + name
 	}
 	if blocks {
@@ -340,15 +382,11 @@ func cannotRun(name string, args []string) string {
 	return ""
 }
 
-// corrected mends the replies in which miniredis differs from Redis 7.0: scores (%.17g there, the shortest
-// text here), and an empty ZUNIONSTORE, which leaves a key.
-func (e *Server) corrected(state any, args []string, reply []byte) []byte {
+// corrected mends scores, which Redis 7.0 writes by %.17g and miniredis in the shortest text.
+func corrected(args []string, reply []byte) []byte {
 	name := strings.ToUpper(args[0])
 	if !strings.HasPrefix(name, "Z") || len(reply) == 0 {
 		return reply
-	}
-	if name == "ZUNIONSTORE" && string(reply) == ":0\r\n" {
-		e.aside(state, []string{"DEL", args[1]})
 	}
 	one := name == "ZSCORE" || name == "ZINCRBY" || name == "ZADD"
 	every := name == "ZMSCORE"

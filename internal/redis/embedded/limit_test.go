@@ -52,9 +52,12 @@ func TestHostileCommandsAreRefused(t *testing.T) {
 		require.Contains(t, reply, want)
 	}
 	for body, want := range map[string]string{
-		"return #string.rep('x',1024^3*4)":            "no text of more than",
-		"return string.format('%2000000000d',1)":      "width or precision too long",
-		"return ('ab'):rep(3) .. ('%5.2f'):format(1)": "ababab 1.00",
+		"return #string.rep('x',1024^3*4)":                                                "no text of more than",
+		"local s = 'x' while true do s = s .. s end":                                      "no text of more than",
+		"local t, s = {}, ('x'):rep(2^20) for i = 1, 10000 do t[i] = s .. i end":          "no more than 536870912 bytes",
+		"local s = ('x'):rep(2^20) for i = 1, 2000 do local t = s .. i end return 'done'": "done",
+		"return string.format('%2000000000d',1)":                                          "width or precision too long",
+		"return ('ab'):rep(3) .. ('%5.2f'):format(1)":                                     "ababab 1.00",
 	} {
 		in := send(t, e, fmt.Sprintf("*3\r\n$4\r\neval\r\n$%d\r\n%s\r\n$1\r\n0\r\n", len(body), body))
 		reply, err := in.ReadString('\n')

@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,8 +43,10 @@ type machine struct {
 	limit    time.Duration // of one script; 0 is for ever
 
 	// The running script.
-	sha, db  string
-	readOnly bool
+	sha, db    string
+	readOnly   bool
+	made       int   // bytes of texts since the last look at the memory
+	heldBefore int64 // bytes in use before the script; 0 if not known yet
 }
 
 // absent are globals of Redis's scripts that this server lacks.
@@ -68,25 +71,25 @@ func newMachine(e *Server, limit time.Duration) *machine {
 	for name := range absent {
 		m.known.RawSetString(name, lua.LNil)
 	}
-	for name, f := range map[string]func(*lua.LState, *lua.LFunction) int{"tonumber": luaToNumber, "pcall": luaPCall} {
+	for name, f := range map[string]func(*lua.LState, *lua.LFunction) int{"tonumber": luaToNumber, "tostring": luaToString, "pcall": luaPCall} {
 		original := m.known.RawGetString(name).(*lua.LFunction)
 		m.known.RawSetString(name, l.NewFunction(func(l *lua.LState) int { return f(l, original) }))
 	}
 	text := m.known.RawGetString("string").(*lua.LTable)
-	for name, check := range map[string]lua.LGFunction{"rep": checkRep, "format": checkFormat} {
+	for name, check := range map[string]lua.LGFunction{"rep": m.checkRep, "format": checkFormat} {
 		original := text.RawGetString(name).(*lua.LFunction)
 		text.RawSetString(name, l.NewFunction(func(l *lua.LState) int { check(l); return original.GFunction(l) }))
 	}
+	m.known.RawSetString(concat, l.NewFunction(m.concat))
 	m.known.RawGetString("math").(*lua.LTable).RawSetString("huge", lua.LNumber(math.Inf(1)))
 	redis := l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{
-		"call": m.call, "pcall": m.pcall, "sha1hex": luaSHA1, "log": func(*lua.LState) int { return 0 },
+		"call": m.call, "pcall": m.pcall, "acl_check_cmd": m.mayRun, "sha1hex": luaSHA1, "log": func(*lua.LState) int { return 0 },
 		"error_reply":  func(l *lua.LState) int { l.Push(replyTable(l, "err", l.CheckString(1))); return 1 },
 		"status_reply": func(l *lua.LState) int { l.Push(replyTable(l, "ok", l.CheckString(1))); return 1 },
 	})
 	for name, v := range map[string]lua.LValue{
 		"LOG_DEBUG": lua.LNumber(0), "LOG_VERBOSE": lua.LNumber(1), "LOG_NOTICE": lua.LNumber(2), "LOG_WARNING": lua.LNumber(3),
 		"REDIS_VERSION": lua.LString(emulatedVersion), "REDIS_VERSION_NUM": lua.LNumber(emulatedVersionNumber),
-		"acl_check_cmd": lua.LFalse, // scripts ask whether the function exists
 	} {
 		redis.RawSetString(name, v)
 	}
@@ -110,23 +113,114 @@ func newMachine(e *Server, limit time.Duration) *machine {
 	return m
 }
 
-// longestText bounds the texts that string.rep makes, in bytes: the longest value of Redis.
-const longestText = 512 << 20
+const (
+	longestText = 256 << 20 // bytes of one text
+	mostHeld    = 512 << 20 // bytes that a script may hold
+	checkEvery  = 64 << 20  // bytes of new texts
+)
 
-func checkRep(l *lua.LState) int {
-	if n, times := len(l.CheckString(1)), l.CheckInt(2); n > 0 && times > longestText/n {
+// grow counts a text of n bytes that a script makes, and ends a script that holds too much.
+func (m *machine) grow(l *lua.LState, n int) {
+	m.made += n
+	switch {
+	case n > longestText:
 		l.RaiseError("the embedded server makes no text of more than %d bytes", longestText)
+	case m.made > checkEvery:
+		var now runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&now)
+		held := int64(now.HeapAlloc)
+		if m.heldBefore == 0 {
+			m.heldBefore = held - int64(m.made)
+		}
+		if m.made = n; held-m.heldBefore+int64(n) > mostHeld {
+			l.RaiseError("the embedded server has no more than %d bytes for the texts of a script", mostHeld)
+		}
+	}
+}
+
+func (m *machine) checkRep(l *lua.LState) int {
+	if n, times := len(l.CheckString(1)), l.CheckInt(2); n > 0 && times > 0 {
+		m.grow(l, n*min(times, longestText/n+1))
 	}
 	return 0
 }
 
+// concat is the name of the function that stands for the operator: no script can write it.
+const concat = ".."
+
+// concat joins two values as Lua 5.1 does, and counts the bytes.
+func (m *machine) concat(l *lua.LState) int {
+	a, b := plainText(l.Get(1)), plainText(l.Get(2))
+	if a.Type() != lua.LTString || b.Type() != lua.LTString {
+		of := a
+		if a.Type() == lua.LTString {
+			of = b
+		}
+		l.RaiseError("attempt to concatenate a %s value", of.Type())
+	}
+	m.grow(l, len(a.(lua.LString))+len(b.(lua.LString)))
+	l.Push(a.(lua.LString) + b.(lua.LString))
+	return 1
+}
+
+// plainText is the text of a number by C's %.14g, as Lua 5.1 has it; another value stays.
+func plainText(v lua.LValue) lua.LValue {
+	if n, ok := v.(lua.LNumber); ok {
+		return lua.LString(formatted(float64(n), 14))
+	}
+	return v
+}
+
+// luaToString is tostring of Lua 5.1.
+func luaToString(l *lua.LState, tostring *lua.LFunction) int {
+	if _, ok := l.CheckAny(1).(lua.LNumber); !ok {
+		return luaCall(l, tostring)
+	}
+	l.Push(plainText(l.Get(1)))
+	return 1
+}
+
+// mayRun is redis.acl_check_cmd: the user of this server may run all that it has.
+func (m *machine) mayRun(l *lua.LState) int {
+	if !m.server.srv.IsRegisteredCommand(strings.ToUpper(l.CheckString(1))) {
+		l.Error(replyTable(l, "err", "ERR Invalid command passed to redis.acl_check_cmd()"), 1)
+	}
+	l.Push(lua.LTrue)
+	return 1
+}
+
+// directive is one of string.format.
+var directive = regexp.MustCompile(`%(?:%|[-+ #0]*\d*(?:\.\d*)?[a-zA-Z])`)
+
 // longWidth finds a width or a precision of more than two digits, which Lua refuses too.
 var longWidth = regexp.MustCompile(`%[-+ #0]*(\d{3}|\d*\.\d{3})`)
 
+// checkFormat writes what Go's formats write otherwise: numbers as text, and negative numbers without a sign.
 func checkFormat(l *lua.LState) int {
-	if longWidth.MatchString(l.CheckString(1)) {
+	format := l.CheckString(1)
+	if longWidth.MatchString(format) {
 		l.RaiseError("invalid format (width or precision too long)")
 	}
+	at := 1
+	format = directive.ReplaceAllStringFunc(format, func(d string) string {
+		if d == "%%" {
+			return d
+		}
+		at++
+		n, ok := l.Get(at).(lua.LNumber)
+		switch verb := d[len(d)-1]; {
+		case !ok:
+		case verb == 's':
+			l.Replace(at, plainText(n))
+		case strings.IndexByte("xXou", verb) >= 0 && n < 0:
+			text := fmt.Sprintf(strings.Replace(d, "u", "d", 1), uint64(int64(n)))
+			l.Replace(at, lua.LString(text))
+			return "%s"
+		}
+		return d
+	})
+	l.Replace(1, lua.LString(format))
 	return 0
 }
 
@@ -169,7 +263,7 @@ func (m *machine) compile(body string) (*lua.FunctionProto, error) {
 		if err != nil {
 			return nil, err
 		}
-		readLimits(reflect.ValueOf(parsed))
+		rewrite(reflect.ValueOf(parsed))
 		if p, err = lua.Compile(parsed, chunk); err != nil {
 			return nil, err
 		}
@@ -179,43 +273,55 @@ func (m *machine) compile(body string) (*lua.FunctionProto, error) {
 	return m.programs[body], nil
 }
 
-// readLimits wraps the limits of each numeric for statement in tonumber: Lua 5.1 takes a string there
-// (Redisson's scripts pass ARGV), and this Lua does not.
-func readLimits(v reflect.Value) {
+// rewrite has calls stand for what this Lua does otherwise. Lua 5.1 takes a string as a limit of a numeric for
+// (Redisson's scripts pass ARGV): tonumber reads it. The operator .. is the function concat.
+func rewrite(v reflect.Value) {
 	switch v.Kind() {
-	case reflect.Interface, reflect.Pointer:
+	case reflect.Interface:
 		if v.IsNil() {
 			return
 		}
+		rewrite(v.Elem())
+		if join, ok := v.Interface().(*ast.StringConcatOpExpr); ok {
+			v.Set(reflect.ValueOf(callOf(concat, join.Line(), join.Lhs, join.Rhs)))
+		}
+	case reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		rewrite(v.Elem())
 		if loop, ok := v.Interface().(*ast.NumberForStmt); ok {
 			for _, limit := range []*ast.Expr{&loop.Init, &loop.Limit, &loop.Step} {
-				if _, is := (*limit).(*ast.NumberExpr); *limit == nil || is {
-					continue
+				if _, is := (*limit).(*ast.NumberExpr); *limit != nil && !is {
+					*limit = callOf("tonumber", loop.Line(), *limit)
 				}
-				call := &ast.FuncCallExpr{Func: &ast.IdentExpr{Value: "tonumber"}, Args: []ast.Expr{*limit}, AdjustRet: true}
-				call.SetLine(loop.Line())
-				call.Func.SetLine(loop.Line())
-				*limit = call
 			}
 		}
-		readLimits(v.Elem())
 	case reflect.Slice:
 		for i := range v.Len() {
-			readLimits(v.Index(i))
+			rewrite(v.Index(i))
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				readLimits(v.Field(i))
+				rewrite(v.Field(i))
 			}
 		}
 	}
+}
+
+func callOf(name string, line int, args ...ast.Expr) *ast.FuncCallExpr {
+	call := &ast.FuncCallExpr{Func: &ast.IdentExpr{Value: name}, Args: args, AdjustRet: true}
+	call.SetLine(line)
+	call.Func.SetLine(line)
+	return call
 }
 
 // run runs a program and writes its result to p.
 func (m *machine) run(p *mini.Peer, program *lua.FunctionProto, keys, args []string) (err error) {
 	l := m.state
 	m.calls.Ctx = nil // database 0, no watched key
+	m.made, m.heldBefore = 0, 0
 	if m.db != "0" {
 		m.dispatch([]string{"SELECT", m.db})
 	}
@@ -247,7 +353,7 @@ func (m *machine) run(p *mini.Peer, program *lua.FunctionProto, keys, args []str
 func (m *machine) dispatch(args []string) []byte {
 	m.reply.Reset()
 	m.server.dispatch(m.calls, args...)
-	return m.server.corrected(m.calls.Ctx, args, m.reply.Bytes())
+	return corrected(args, m.reply.Bytes())
 }
 
 // call is redis.call, which raises an error reply; pcall is redis.pcall, which returns it.
@@ -322,8 +428,11 @@ func luaCall(l *lua.LState, f *lua.LFunction) int {
 
 func luaSHA1(l *lua.LState) int { l.Push(lua.LString(sha1Hex(l.CheckString(1)))); return 1 }
 
-// numberText is C's %.17g, by which Redis writes scores and the numeric arguments of scripts.
-func numberText(n float64) string {
+// numberText is the text by which Redis writes scores and the numeric arguments of scripts.
+func numberText(n float64) string { return formatted(n, 17) }
+
+// formatted is C's %g with that many digits.
+func formatted(n float64, digits int) string {
 	switch {
 	case math.IsNaN(n) && math.Signbit(n):
 		return "-nan"
@@ -332,7 +441,7 @@ func numberText(n float64) string {
 	case math.IsInf(n, 0):
 		return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(n, 'g', -1, 64), "+"))
 	}
-	return strconv.FormatFloat(n, 'g', 17, 64)
+	return strconv.FormatFloat(n, 'g', digits, 64)
 }
 
 func list(l *lua.LState, texts []string) *lua.LTable {

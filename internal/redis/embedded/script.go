@@ -81,8 +81,8 @@ func (e *Server) scriptCall(m *machine, args []string) (reply []byte, refused st
 	case m.readOnly && !e.srv.IsReadOnlyCommand(name):
 		return nil, "ERR Write commands are not allowed from read-only scripts."
 	}
-	if text := cannotRun(name, args); text != "" {
-		reply = []byte("-" + text + "\r\n")
+	if instead := e.instead(m.calls.Ctx, args); instead != "" {
+		reply = []byte(instead)
 	} else {
 		reply = m.dispatch(args)
 	}
