@@ -1,102 +1,138 @@
+// Package faketime answers: how is a program given a clock that is wrong?
+//
+// A File says how far the wall clock is ahead of the machine's. A program that is started with its Environment has that clock
+// from each time the File is Set: one in C, or on a JVM, by libfaketime, and one of ours, whose Go runtime asks the kernel by
+// itself, by FromEnvironment. The monotonic clock stays as it is, by which the harness counts.
 package faketime
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/clock"
 )
 
-// lookEvery is how soon a change of the file is seen.
-const lookEvery = 5 * time.Millisecond
+// variable names the file for libfaketime, and for FromEnvironment, which sees a change within lookEvery.
+const (
+	variable  = "FAKETIME_TIMESTAMP_FILE"
+	lookEvery = 5 * time.Millisecond
+)
 
-// FromEnvironment returns the clock of this process: that of the machine, or with a File in
-// its environment the one that this says, for as long as the process lives.
+// File says how far a wall clock is ahead.
+type File struct{ path string }
+
+// NewFile makes one in folder, by which the clock is right.
+func NewFile(folder, name string) (File, error) {
+	f := File{filepath.Join(folder, name)}
+	return f, f.Set(0)
+}
+
+// Set has the clock be ahead by so much from now on, behind if it is below 0. A reader sees the old file or the new one.
+func (f File) Set(ahead time.Duration) error {
+	next := f.path + ".next"
+	if err := os.WriteFile(next, fmt.Appendf(nil, "%+.9f\n", ahead.Seconds()), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, f.path)
+}
+
+// Ours are the variables for a program of ours.
+func (f File) Ours() []string { return []string{variable + "=" + f.path} }
+
+// Environment are the variables for a program that asks libc for the time. It fails where libfaketime is not installed.
+func (f File) Environment() ([]string, error) {
+	var found []string
+	for _, place := range []string{"/usr/lib/*-linux-gnu*/faketime", "/usr/lib64/faketime", "/usr/lib/faketime", "/usr/local/lib/faketime"} {
+		files, _ := filepath.Glob(place + "/libfaketimeMT.so.1")
+		found = append(found, files...)
+	}
+	if len(found) == 0 {
+		return nil, errors.New("a program's clock is moved by libfaketime, which is not there: apt-get install libfaketime")
+	}
+	native := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] // a machine may have those of other architectures
+	at := max(0, slices.IndexFunc(found, func(file string) bool { return strings.Contains(file, native) }))
+	return append(f.Ours(), "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1", "LD_PRELOAD="+found[at]), nil
+}
+
+// FromEnvironment returns the clock of this process: the machine's, or with a File in its environment the one that this says,
+// for as long as the process lives.
 func FromEnvironment() clock.Clock {
 	path := os.Getenv(variable)
 	if path == "" {
 		return clock.System()
 	}
 	c := newMoved(clock.System())
-	go c.follow(File{path})
+	go func() {
+		for ; ; time.Sleep(lookEvery) {
+			text, err := os.ReadFile(path)
+			seconds, wrong := strconv.ParseFloat(string(bytes.TrimSpace(text)), 64)
+			if err == nil && wrong == nil { // a file that is gone changes nothing
+				c.move(time.Duration(seconds * float64(time.Second)))
+			}
+		}
+	}()
 	return c
 }
 
-// moved is a clock that is ahead of another. Its timers follow when it is moved, as those of
-// the kernel's wall clock do.
+// moved is a clock that is ahead of another. Its timers follow when it is moved, as those of the kernel's wall clock do.
 type moved struct {
 	clock.Clock
-	ahead atomic.Int64
 
-	mu     sync.Mutex // guards timers, and the order of what is told to them
-	timers map[*timer]struct{}
+	mu    sync.Mutex // guards what follows, and the order of what is told to the timers
+	ahead time.Duration
+	set   map[*timer]time.Time
 }
 
-func newMoved(c clock.Clock) *moved { return &moved{Clock: c, timers: map[*timer]struct{}{}} }
+func newMoved(c clock.Clock) *moved { return &moved{Clock: c, set: map[*timer]time.Time{}} }
 
-// follow looks at the file again and again; a file that is gone changes nothing.
-func (c *moved) follow(f File) {
-	for ; ; time.Sleep(lookEvery) {
-		if ahead, err := f.ahead(); err == nil {
-			c.move(ahead)
-		}
-	}
-}
-
-// move sets how far it is ahead.
 func (c *moved) move(ahead time.Duration) {
-	if c.ahead.Load() == int64(ahead) {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ahead.Store(int64(ahead))
-	for t := range c.timers {
-		if !t.at.IsZero() {
-			t.Timer.Reset(t.at.Add(-ahead))
-		}
+	if c.ahead == ahead {
+		return
+	}
+	c.ahead = ahead
+	for t, at := range c.set {
+		t.Timer.Reset(at.Add(-ahead))
 	}
 }
 
 // Now loses the monotonic reading, which would hide that the wall clock was moved.
 func (c *moved) Now() time.Time {
-	return c.Clock.Now().Round(0).Add(time.Duration(c.ahead.Load()))
-}
-
-func (c *moved) NewTimer() clock.Timer {
-	t := &timer{Timer: c.Clock.NewTimer(), clock: c}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.timers[t] = struct{}{}
-	return t
+	return c.Clock.Now().Round(0).Add(c.ahead)
 }
 
-// timer is a timer of a moved clock. Its instant is zero while it is stopped.
+func (c *moved) NewTimer() clock.Timer { return &timer{c.Clock.NewTimer(), c} }
+
 type timer struct {
 	clock.Timer
 	clock *moved
-	at    time.Time
 }
 
 func (t *timer) Reset(at time.Time) {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
-	t.at = at
-	t.Timer.Reset(at.Add(-time.Duration(t.clock.ahead.Load())))
+	t.clock.set[t] = at
+	t.Timer.Reset(at.Add(-t.clock.ahead))
 }
 
-func (t *timer) Stop() {
-	t.clock.mu.Lock()
-	defer t.clock.mu.Unlock()
-	t.at = time.Time{}
-	t.Timer.Stop()
-}
+func (t *timer) Stop()  { t.end(t.Timer.Stop) }
+func (t *timer) Close() { t.end(t.Timer.Close) }
 
-func (t *timer) Close() {
+func (t *timer) end(stop func()) {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
-	delete(t.clock.timers, t)
-	t.Timer.Close()
+	delete(t.clock.set, t)
+	stop()
 }

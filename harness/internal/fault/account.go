@@ -13,7 +13,13 @@ import (
 // members of its fleet that were killed are events too.
 func Account(p plan.Plan, start, end time.Time, messages []load.Message, events []Event) *run.Faults {
 	f := &run.Faults{Events: []run.FaultEvent{}}
-	events = slices.Concat(events, kills(p, start))
+	events = slices.Clone(events)
+	for _, m := range p.Fleet {
+		if m.Kill {
+			at := start.Add(m.To)
+			events = append(events, Event{Fault: plan.Fault{Kind: plan.KillMember, At: plan.Span{Min: m.To, Max: m.To}}, From: at, To: at, takes: m.Takes})
+		}
+	}
 	slices.SortStableFunc(events, func(a, b Event) int { return a.From.Compare(b.From) })
 	losses := newLosses(p, events, messages)
 	for _, m := range messages {
@@ -58,17 +64,6 @@ func Account(p plan.Plan, start, end time.Time, messages []load.Message, events 
 	return f
 }
 
-// kills are the members that were killed.
-func kills(p plan.Plan, start time.Time) (events []Event) {
-	for _, m := range p.Fleet {
-		if m.Kill {
-			at := start.Add(m.To)
-			events = append(events, Event{Fault: plan.Fault{Kind: plan.KillMember, At: plan.Span{Min: m.To, Max: m.To}}, From: at, To: at, takes: m.Takes})
-		}
-	}
-	return events
-}
-
 func early(m load.Message) bool { return m.Came-m.Due < -int64(run.EarlyTolerance) }
 
 // afterwards is for how long after its end a fault may show: the server still carries out a command.
@@ -96,75 +91,64 @@ func resumed(messages []load.Message, ended time.Time) *int64 {
 
 // losses sorts lost messages by what accounts for them.
 type losses struct {
-	events []Event
-	// onTheWay is how many takes each event may have interrupted, rest how many lost messages
-	// nothing but that can account for, by the first event that can.
-	onTheWay, rest []int64
-	// oldest is the due instant of the oldest message that can have been on its way then.
-	oldest []int64
-	none   int64
+	events []possible
+	none   int64 // lost messages that no event accounts for
+}
+
+// possible is what an event can account for.
+type possible struct {
+	Event
+	onTheWay int64 // how many takes it may have interrupted
+	oldest   int64 // the due instant of the oldest message that can have been on its way then
+	rest     int64 // lost messages that only an interrupted take accounts for, of which this event is the first that can
 }
 
 func newLosses(p plan.Plan, events []Event, messages []load.Message) *losses {
-	l := &losses{events: events, onTheWay: make([]int64, len(events)), rest: make([]int64, len(events)), oldest: make([]int64, len(events))}
-	for i, e := range events {
-		l.oldest[i] = oldest(messages, e)
+	l := &losses{}
+	for _, e := range events {
+		// Messages come by their due times: one that is older than all that came from a second before the event on was on its way before.
+		since := e.From.Add(-afterwards).UnixNano()
+		can := possible{Event: e, oldest: since, onTheWay: int64(p.Consumers)}
+		for _, m := range messages {
+			if m.Came >= since {
+				can.oldest = min(can.oldest, m.Due)
+			}
+		}
 		switch {
 		case e.loss() == plan.NoLoss:
+			can.onTheWay = 0
 		case e.Kind == plan.LoseReplies || e.Kind == plan.LoseRequests:
-			l.onTheWay[i] = int64(e.Times)
+			can.onTheWay = int64(e.Times)
 		case e.Kind == plan.CutInTurn:
-			l.onTheWay[i] = int64(max(e.Times, p.Consumers))
-		default:
-			l.onTheWay[i] = int64(p.Consumers)
+			can.onTheWay = int64(max(e.Times, p.Consumers))
 		}
+		l.events = append(l.events, can)
 	}
 	return l
-}
-
-// oldest is the least due instant of what came from a second before an event on: messages come by
-// their due times, so that an older one was on its way before.
-func oldest(messages []load.Message, e Event) int64 {
-	least := e.From.Add(-afterwards).UnixNano()
-	for _, m := range messages {
-		if m.Came >= e.From.Add(-afterwards).UnixNano() {
-			least = min(least, m.Due)
-		}
-	}
-	return least
 }
 
 // lost notes an acknowledged message that is nowhere.
 func (l *losses) lost(m load.Message) {
 	for _, e := range l.events {
-		switch from, to := e.From.UnixNano(), e.To.UnixNano(); e.loss() {
-		case plan.AllBefore:
-			if m.Answered <= to {
-				return
-			}
-		case plan.LastSecond:
-			if m.Answered >= from-int64(time.Second) && m.Answered <= to {
-				return
-			}
+		before := e.loss() == plan.AllBefore || e.loss() == plan.LastSecond && m.Answered >= e.From.UnixNano()-int64(time.Second)
+		if before && m.Answered <= e.To.UnixNano() {
+			return
 		}
 	}
 	for i, e := range l.events {
 		// A take that was under way may be carried out after the connection broke.
-		if l.onTheWay[i] > 0 && m.Due >= l.oldest[i] && m.Due <= e.To.Add(afterwards).UnixNano() {
-			l.rest[i]++
+		if e.onTheWay > 0 && m.Due >= e.oldest && m.Due <= e.To.Add(afterwards).UnixNano() {
+			l.events[i].rest++
 			return
 		}
 	}
 	l.none++
 }
 
-// beyond is how many are accounted for by nothing.
-func (l *losses) beyond() int64 {
-	n, left := l.none, int64(0)
-	// What is more than one event's is for the next one.
-	for i := range l.events {
-		left = l.rest[i] + left - l.onTheWay[i]
-		left = max(left, 0)
+// beyond is how many are accounted for by nothing: what is more than one event's is for the next one.
+func (l *losses) beyond() (left int64) {
+	for _, e := range l.events {
+		left = max(left+e.rest-e.onTheWay, 0)
 	}
-	return n + left
+	return l.none + left
 }
