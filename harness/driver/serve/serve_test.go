@@ -2,12 +2,12 @@ package serve_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -23,15 +23,14 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/load"
 	"github.com/dq-bench/dq-bench/harness/internal/plan"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/harness/internal/run/runtest"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // servedEnv makes the test binary a driver program for the queue in memory. It is set for all programs that tests start.
 const servedEnv = "DQ_TEST_SERVE"
 
-// endsBadly is the argument that has such a program end with a failure.
-const endsBadly = "ends badly"
+// makesNone is the argument that has such a program make no load.
+const makesNone = "makes no load"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(servedEnv) == "" {
@@ -40,13 +39,13 @@ func TestMain(m *testing.M) {
 		}
 		redistest.Main(m)
 	}
-	if err := serve.Serve(os.Stdin, os.Stdout, baseline.NewMemory()); err != nil {
-		_, _ = io.WriteString(os.Stderr, err.Error())
-		os.Exit(1)
+	if slices.Contains(os.Args, makesNone) {
+		port := shelves(map[string]*shelf{})
+		delete(port.Ops, "dq.offer")
+		_ = port.Serve(os.Stdin, os.Stdout)
+		return
 	}
-	if slices.Contains(os.Args, endsBadly) {
-		os.Exit(1)
-	}
+	_ = serve.Serve(os.Stdin, os.Stdout, baseline.NewMemory())
 }
 
 // client talks to a Serve in this process.
@@ -173,98 +172,62 @@ func TestServeIsAnAgent(t *testing.T) {
 	require.Equal(t, map[agent.Kind]int{agent.Offered: 10, agent.Taken: 10, agent.Skipped: 5}, counts)
 }
 
-// The load engine runs a plan inside a program and makes a run file of it.
-func TestLoadRunsThePlanInsideAProgram(t *testing.T) {
-	t.Parallel()
-	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
-	require.NoError(t, err)
+// loadPlan is a short load of 50 messages.
+func loadPlan() plan.Plan {
 	p := plan.DefaultPlan()
-	p.WarmupEnds = false
-	p.Producers, p.Consumers, p.Queue = 5, 2, "q"
-	p.Rate, p.Duration, p.Warmup = 500, time.Second, 300*time.Millisecond
-	p.Delay = plan.Delay{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}
-	var phases []plan.Phase
-	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, RunID: 0xabcd, Progress: func(p load.Progress) {
-		if p.Last {
-			phases = append(phases, p.Phase)
-			require.Equal(t, p.Planned, p.Offered)
-			require.Equal(t, p.Planned, p.Delivered)
-		}
-	}})
+	p.WarmupEnds, p.Warmup, p.Queue, p.Producers, p.Consumers = false, 0, "q", 5, 2
+	p.Rate, p.Duration, p.Delay = 100, 500*time.Millisecond, plan.Fixed(100*time.Millisecond)
+	return p
+}
+
+// The guide's program makes load in 60 lines of Python.
+func TestTheGuidesProgramMakesLoad(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		redistest.Missing(t, "python3", err)
+	}
+	const program = "../../../docs/guides/port.py"
+	text, err := os.ReadFile(program)
+	require.NoError(t, err)
+	_, class, found := strings.Cut(string(text), "\nclass Load:")
+	class, _, ends := strings.Cut(class, "\nclients, ")
+	require.True(t, found && ends)
+	require.LessOrEqual(t, strings.Count(class, "\n"), 60)
+
+	d, err := spec.Parse("exec:python3 " + program)
+	require.NoError(t, err)
+	srv := redistest.Redis(t)
+	conn := srv.Conn()
+	defer conn.Close()
+	result, err := load.Run(t.Context(), load.Options{
+		Plan: loadPlan(), Driver: d, RedisURL: srv.URL(), Redis: &load.Redis{Conn: conn, Queue: "q"}, RunID: 0xabcd, OwnQueue: true,
+	})
 	require.NoError(t, err)
 	r := result.Report
 	require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
-	require.Equal(t, "memory", r.Driver.String())
-	require.EqualValues(t, 500, r.Counts.Delivered)
-	require.Equal(t, "0000abcd", r.RunID)
-	require.EqualValues(t, 500, r.Scenario.Messages)
-	require.NotEmpty(t, r.Intervals)
-	require.NotNil(t, r.Machine.Late)
-	seconds, values := runtest.Logged(result.Log.Bytes())
-	require.Equal(t, len(r.Intervals), seconds, "an interval of the log for each of the run's")
-	require.EqualValues(t, 500, values)
-	require.Equal(t, []plan.Phase{plan.Warmup, plan.Measured}, phases)
-	_, err = r.Encode()
-	require.NoError(t, err)
+	require.Equal(t, "port.py:1", r.Driver.String())
+	require.EqualValues(t, 50, r.Counts.Delivered)
+	require.Equal(t, run.InProgram, r.Measured)
 }
 
-// What a program has measured stands, though the run fails for a program that ends with a failure.
-func TestAProgramThatEndsBadlyFailsTheRun(t *testing.T) {
-	t.Parallel()
-	d, err := spec.Parse("exec:'" + os.Args[0] + "' '" + endsBadly + "'")
-	require.NoError(t, err)
-	p := plan.DefaultPlan()
-	p.WarmupEnds = false
-	p.Producers, p.Consumers, p.Queue = 5, 2, "q"
-	p.Rate, p.Duration, p.Warmup, p.Delay = 500, 100*time.Millisecond, 0, plan.Fixed(0)
-	result, err := load.Run(t.Context(), load.Options{Plan: p, Driver: d, RunID: 0xabcd})
-	require.NoError(t, err)
-	require.False(t, result.Report.Judge(nil).Passed)
-	require.EqualValues(t, 50, result.Report.Counts.Delivered)
-	require.Equal(t, run.InProgram, result.Report.Measured)
-	require.Contains(t, result.Report.Verdict.Text, "has ended: exit status")
-}
-
-// The first interrupt ends the offers of a program too; what is due is drained,
-// and the rest is pending.
-func TestInterruptedProgramStillReports(t *testing.T) {
-	t.Parallel()
-	d, err := spec.Parse("exec:'" + os.Args[0] + "'")
-	require.NoError(t, err)
-	p := plan.DefaultPlan()
-	p.WarmupEnds = false
-	p.Producers, p.Consumers, p.Queue = 5, 2, "q"
-	p.Rate, p.Duration, p.Warmup, p.DrainTimeout = 500, time.Hour, 0, 300*time.Millisecond
-	p.Delay = plan.Delay{Min: 10 * time.Millisecond, Max: 5 * time.Second}
-	ctx, interrupt := context.WithCancel(t.Context())
-	defer interrupt()
-	result, err := load.Run(ctx, load.Options{Plan: p, Driver: d, RunID: 0xabcd, Progress: func(load.Progress) { interrupt() }})
-	require.NoError(t, err)
-	r := result.Report
-	require.True(t, r.Interrupted)
-	require.True(t, r.Judge(nil).Passed, r.Verdict.Text)
-	require.Positive(t, r.Counts.Delivered)
-	require.Positive(t, r.Counts.NotDue)
-	require.Zero(t, r.Counts.Lost)
-	require.Less(t, r.Counts.Offered, int64(5000), "the offers ended")
-}
-
+// A program that cannot serve a load says why: it makes none, it cannot be started, or the plan is not for it.
 func TestLoadTellsWhyAProgramRefused(t *testing.T) {
 	t.Parallel()
-	d, err := spec.Parse("exec:'" + os.Args[0] + "' with arguments")
-	require.NoError(t, err)
-	p := plan.DefaultPlan()
-	p.WarmupEnds = false
-	p.Queue, p.Delay = "q", plan.Delay{Min: 1500 * time.Microsecond, Max: 1500 * time.Microsecond}
-	_, err = load.Run(t.Context(), load.Options{Plan: p, Driver: d})
-	require.ErrorContains(t, err, "whole milliseconds")
-	_, err = spec.Parse("exec:")
-	require.ErrorContains(t, err, "expected a program")
-	d, err = spec.Parse("exec:/no/such/program")
-	require.NoError(t, err)
-	p.Delay = plan.Delay{}
-	_, err = load.Run(t.Context(), load.Options{Plan: p, Driver: d})
-	require.ErrorContains(t, err, "/no/such/program")
+	halves := loadPlan()
+	halves.Delay = plan.Fixed(1500 * time.Microsecond)
+	for command, test := range map[string]struct {
+		plan plan.Plan
+		says string
+	}{
+		"'" + os.Args[0] + "'":                     {halves, "whole milliseconds"},
+		"'" + os.Args[0] + "' '" + makesNone + "'": {loadPlan(), "cannot make load (add the ops load.open, load.offer, load.take, load.halt, load.end and load.close of docs/protocol.md, and load to hello)"},
+		"/no/such/program":                         {loadPlan(), "/no/such/program"},
+	} {
+		d, err := spec.Parse("exec:" + command)
+		require.NoError(t, err)
+		_, err = load.Run(t.Context(), load.Options{Plan: test.plan, Driver: d})
+		require.ErrorContains(t, err, test.says)
+	}
 }
 
 func FuzzServe(f *testing.F) {
