@@ -37,8 +37,8 @@ type Plan struct {
 
 	steps    []step
 	preload  []string
-	keys     []dbKey
-	seen     map[dbKey]bool
+	keys     []trace.Key
+	seen     map[trace.Key]bool
 	channels []string
 }
 
@@ -52,7 +52,7 @@ type step struct {
 // which line cannot be replayed and why; no plan sends a command that would harm
 // the server beyond the keys of the recording.
 func NewPlan(rec *monitor.Recording) (*Plan, error) {
-	p := &Plan{Recording: rec, seen: make(map[dbKey]bool)}
+	p := &Plan{Recording: rec, seen: make(map[trace.Key]bool)}
 	if len(rec.Lines) == 0 {
 		return nil, fmt.Errorf("%s: the recording has no commands", rec.Path)
 	}
@@ -120,8 +120,8 @@ func (p *Plan) addSteps(calls []trace.Call) error {
 
 // note keeps the keys and channels that a line names.
 func (p *Plan) note(l monitor.Line) {
-	for _, key := range keysOf(l) {
-		if k := (dbKey{l.DB, key}); !p.seen[k] {
+	for _, key := range trace.KeysOf(l) {
+		if k := (trace.Key{DB: l.DB, Name: key}); !p.seen[k] {
 			p.seen[k] = true
 			p.keys = append(p.keys, k)
 		}

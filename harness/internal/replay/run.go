@@ -49,7 +49,7 @@ type run struct {
 	awaitedPeer string
 
 	expected []monitor.Line
-	model    *model
+	model    *trace.Keyspace
 	notes    []string
 
 	// controlAddr is what MONITOR calls the control connection; byControl says that
@@ -69,7 +69,7 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 		return plan.result(nil, nil, plan.Divergence), nil
 	}
 	r := &run{
-		plan: plan, target: target, model: newModel(), nonce: rand.Text(),
+		plan: plan, target: target, model: trace.NewKeyspace(), nonce: rand.Text(),
 		events: make(chan event, 64), done: make(chan struct{}),
 		peers: make(map[string]*peer), byAddr: make(map[string]*peer),
 	}
@@ -131,7 +131,7 @@ func (r *run) step(ctx context.Context, s *step) error {
 	}
 	answered, shown := p.answered, p.shown
 	p.sent++
-	p.subscribed = p.subscribed || subscribes(s.Line)
+	p.subscribed = p.subscribed || trace.Subscribes(s.Line)
 	if err := p.conn.send(s.Args); err != nil {
 		return err
 	}
@@ -140,12 +140,12 @@ func (r *run) step(ctx context.Context, s *step) error {
 		inner = s.expected[1:]
 	}
 	r.expected = append(r.expected, s.expected...)
-	r.model.apply(s.Call, inner)
+	r.model.Apply(s.Line, inner)
 	return r.await(ctx, "the answer to "+s.Args[0], func() bool {
 		switch {
-		case p.closed || p.shown > shown && (p.subscribed || blocks(s.Line)):
+		case p.closed || p.shown > shown && (p.subscribed || trace.Blocks(s.Line)):
 			return true
-		case p.subscribed || blocks(s.Line):
+		case p.subscribed || trace.Blocks(s.Line):
 			return p.answered > answered && (p.lastError || p.lastQueued)
 		}
 		return p.answered > answered
@@ -207,15 +207,15 @@ func (r *run) prepare(ctx context.Context) error {
 }
 
 // eachKey calls do for every key of the plan, its database selected.
-func (r *run) eachKey(do func(dbKey) error) error {
-	keys := slices.SortedFunc(slices.Values(r.plan.keys), func(a, b dbKey) int { return a.db - b.db })
+func (r *run) eachKey(do func(trace.Key) error) error {
+	keys := slices.SortedFunc(slices.Values(r.plan.keys), func(a, b trace.Key) int { return a.DB - b.DB })
 	selected := -1
 	for _, k := range keys {
-		if k.db != selected {
-			if _, err := r.control.do("SELECT", fmt.Sprint(k.db)); err != nil {
-				return fmt.Errorf("database %d: %w", k.db, err)
+		if k.DB != selected {
+			if _, err := r.control.do("SELECT", fmt.Sprint(k.DB)); err != nil {
+				return fmt.Errorf("database %d: %w", k.DB, err)
 			}
-			selected = k.db
+			selected = k.DB
 		}
 		if err := do(k); err != nil {
 			return err

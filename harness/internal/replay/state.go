@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
@@ -38,7 +38,7 @@ type State struct {
 // the names of all other keys, which should not be there.
 func (r *run) readState() (*State, error) {
 	s := &State{}
-	err := r.eachKey(func(k dbKey) error {
+	err := r.eachKey(func(k trace.Key) error {
 		key, err := r.readKey(k)
 		if err == nil && key.Type != "none" {
 			s.Keys = append(s.Keys, key)
@@ -65,19 +65,19 @@ func (r *run) readState() (*State, error) {
 	return s, nil
 }
 
-func (r *run) readKey(k dbKey) (Key, error) {
-	key := Key{DB: k.db, Name: k.name}
-	reply, err := r.control.do("TYPE", k.name)
+func (r *run) readKey(k trace.Key) (Key, error) {
+	key := Key{DB: k.DB, Name: k.Name}
+	reply, err := r.control.do("TYPE", k.Name)
 	if err != nil {
 		return key, err
 	}
 	key.Type = fmt.Sprint(reply)
 	switch key.Type {
 	case "list":
-		key.elements, err = texts(r.control.do("LRANGE", k.name, "0", "-1"))
+		key.elements, err = texts(r.control.do("LRANGE", k.Name, "0", "-1"))
 		key.Length = len(key.elements)
 	case "zset":
-		key.elements, err = texts(r.control.do("ZRANGE", k.name, "0", "-1", "WITHSCORES"))
+		key.elements, err = texts(r.control.do("ZRANGE", k.Name, "0", "-1", "WITHSCORES"))
 		key.Length = len(key.elements) / 2
 	}
 	return key, err
@@ -87,7 +87,7 @@ func (r *run) readKey(k dbKey) (Key, error) {
 func (r *run) readOthers(s *State) error {
 	dbs := make(map[int]bool)
 	for _, k := range r.plan.keys {
-		dbs[k.db] = true
+		dbs[k.DB] = true
 	}
 	for _, db := range slices.Sorted(maps.Keys(dbs)) {
 		if _, err := r.control.do("SELECT", strconv.Itoa(db)); err != nil {
@@ -98,7 +98,7 @@ func (r *run) readOthers(s *State) error {
 			return err
 		}
 		for _, name := range names {
-			if !r.plan.seen[dbKey{db, name}] {
+			if !r.plan.seen[trace.Key{DB: db, Name: name}] {
 				s.Keys = append(s.Keys, Key{DB: db, Name: name, Type: "unexpected"})
 			}
 		}
@@ -108,25 +108,25 @@ func (r *run) readOthers(s *State) error {
 
 // compareState compares the server's keys and subscriptions with the model's.
 func (r *run) compareState(s *State) *Divergence {
-	found := make(map[dbKey]Key)
+	found := make(map[trace.Key]Key)
 	for _, k := range s.Keys {
-		found[dbKey{k.DB, k.Name}] = k
+		found[trace.Key{DB: k.DB, Name: k.Name}] = k
 		if k.Type == "unexpected" {
 			return stateDivergence("no key "+quoted(k.Name), "it exists")
 		}
 	}
 	for _, k := range r.plan.keys {
-		if command, unknown := r.model.unknown[k]; unknown {
-			r.notes = append(r.notes, fmt.Sprintf("the content of %s is not compared: what %s does is not modelled", quoted(k.name), command))
+		if command, unknown := r.model.Unknown[k]; unknown {
+			r.notes = append(r.notes, fmt.Sprintf("the content of %s is not compared: what %s does is not modelled", quoted(k.Name), command))
 			continue
 		}
-		want, got := describe(k.name, r.model.keys[k]), found[k].describe(k.name)
+		want, got := describe(k.Name, r.model.Values[k]), found[k].describe(k.Name)
 		if want != got {
 			return stateDivergence(want, got)
 		}
 	}
 	for _, channel := range r.plan.channels {
-		want, got := int64(len(r.model.subscribers[channel])), int64(0)
+		want, got := int64(len(r.model.Subscribers[channel])), int64(0)
 		for _, c := range s.Channels {
 			if c.Name == channel {
 				got = c.Subscribers
@@ -148,22 +148,17 @@ func stateDivergence(want, got string) *Divergence {
 }
 
 // describe writes type and whole content of a key in one form for both sides.
-func describe(name string, v *value) string {
+func describe(name string, v *trace.Value) string {
 	switch {
 	case v == nil:
 		return Key{}.describe(name)
-	case v.scores == nil:
-		return Key{Type: "list", elements: v.list}.describe(name)
+	case v.Scores == nil:
+		return Key{Type: "list", elements: v.List}.describe(name)
 	}
-	members := slices.SortedFunc(maps.Keys(v.scores), func(a, b string) int {
-		if v.scores[a] != v.scores[b] {
-			return int(min(1, max(-1, v.scores[a]-v.scores[b])))
-		}
-		return strings.Compare(a, b)
-	})
+	members := v.Members()
 	var elements []string
 	for _, m := range members {
-		elements = append(elements, m, strconv.FormatFloat(v.scores[m], 'f', -1, 64))
+		elements = append(elements, m, strconv.FormatFloat(v.Scores[m], 'f', -1, 64))
 	}
 	return Key{Type: "zset", elements: elements}.describe(name)
 }

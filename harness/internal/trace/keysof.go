@@ -1,4 +1,4 @@
-package replay
+package trace
 
 import (
 	"slices"
@@ -15,9 +15,9 @@ var keyless = []string{
 	"asking", "hello", "auth", "memory", "object", "slowlog", "sentinel",
 }
 
-// keysOf returns the keys that a command names. A command that is not known is
+// KeysOf returns the keys that a command names. A command that is not known is
 // taken to have one key, its first argument, as nearly all have.
-func keysOf(l monitor.Line) []string {
+func KeysOf(l monitor.Line) []string {
 	args := l.Args
 	if len(args) < 2 || slices.Contains(keyless, l.Name()) {
 		return nil

@@ -1,0 +1,46 @@
+package conformance
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
+	"github.com/dq-bench/dq-bench/internal/monitor"
+)
+
+// Real Redissons test the rules: none may speak on any recorded case of a release for which its statement holds.
+func TestRulesAreSilentOnRecordings(t *testing.T) {
+	sections, oracle := loadAll(t)
+	judged, seen := 0, map[string]int{}
+	for _, release := range oracle.Releases() {
+		for _, c := range Select(sections, nil) {
+			lines, _, ok := oracle.Case(release, c.ID)
+			if !ok || len(lines) == 0 {
+				continue
+			}
+			judged++
+			timeline := trace.NewTimeline(c.names())
+			for _, b := range breaches(timeline, lines, func(peer string) bool { return !byHarness(lines)[peer] }, release) {
+				t.Errorf("%s %s: %s: %s: %.300s", release, c.ID, b.Statement, b.Text, b.Line.Text())
+			}
+			for statement, n := range timeline.Seen {
+				seen[statement] += n
+			}
+		}
+	}
+	t.Log(judged, seen)
+	require.Greater(t, judged, 2500)
+}
+
+// byHarness are the peers that write what waits by plain commands, as the steps of cases do and no Redisson does.
+func byHarness(lines []monitor.Line) map[string]bool {
+	peers := map[string]bool{}
+	for _, l := range lines {
+		if !l.Inner() && len(l.Args) > 1 && (l.Name() == "zadd" || l.Name() == "rpush") && strings.HasPrefix(l.Args[1], "redisson_delay_queue") {
+			peers[l.Peer] = true
+		}
+	}
+	return peers
+}
