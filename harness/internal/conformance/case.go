@@ -246,3 +246,15 @@ func (c *Case) names() wire.Names {
 	prefix, _ := c.Options["nameMapperPrefix"].(string)
 	return wire.NamesOf(prefix + c.queue())
 }
+
+// queues are the names of all queues that a case opens.
+func (c *Case) queues() []wire.Names {
+	all := []wire.Names{c.names()}
+	prefix, _ := c.Options["nameMapperPrefix"].(string)
+	for _, s := range c.Steps {
+		if s.Open != nil && s.Open.Queue != "" {
+			all = append(all, wire.NamesOf(prefix+s.Open.Queue))
+		}
+	}
+	return all
+}

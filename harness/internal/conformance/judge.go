@@ -52,6 +52,8 @@ type Result struct {
 	// Command runs the case alone; empty where it is not known.
 	Command string `json:"command,omitempty"`
 
+	// Broken are the statements that a rule found broken; they come first in Detail.
+	Broken []trace.Breach `json:"-"`
 	// Lines are what the server saw, the case mark first; empty for a case that did
 	// not run.
 	Lines []monitor.Line `json:"-"`
@@ -63,6 +65,7 @@ type Result struct {
 	// Place is file and line of the case.
 	Place string `json:"-"`
 
+	seen     map[string]int
 	baseline string // why the baseline says that it fails
 	listed   bool   // it passes, and is listed as one that fails
 	silent   bool   // the program did not answer
@@ -106,8 +109,8 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 		}
 		return result
 	}
-	result.Lines, result.vain = observed.Lines, observed.vain
-	failures := observed.Failures
+	result.Lines, result.vain, result.Broken, result.seen = observed.Lines, observed.vain, observed.Broken, observed.seen
+	failures := append(textsOf(observed.Broken), observed.Failures...)
 	result.silent = len(failures) > 0 && isSilent(r.failed())
 	if oracle != nil && len(failures) == 0 {
 		v, err := r.judgeLines(c, oracle, observed.Lines)
@@ -202,7 +205,6 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, lines []monitor.Line) (v tr
 			return v, err
 		}
 	}
-	exact := r.level() == Wire
 	switch {
 	case source.missing != "":
 		v.note = "the trace is not compared: " + source.missing
@@ -212,17 +214,8 @@ func (r *Runner) judgeLines(c *Case, oracle *Oracle, lines []monitor.Line) (v tr
 			v.note = "judged by the recording of " + v.by
 		}
 	}
-	if exact && source.release != r.Release && r.Beside == nil {
+	if r.level() == Wire && source.release != r.Release && r.Beside == nil {
 		v.failures = foreignScripts(lines, r.Release)
-	}
-	if !exact {
-		var recorded []monitor.Line
-		if source.missing == "" {
-			recorded = source.lines
-		}
-		kinds := c.queueKeys()
-		program := slices.DeleteFunc(slices.Clone(lines), func(l monitor.Line) bool { return r.senders.is(l.Peer, setUp) })
-		v.failures = append(checkAtomic(program, recorded, kinds), checkEarly(lines, kinds, r.clock)...)
 	}
 	if len(v.failures) > 0 || source.missing != "" || r.level() == State {
 		return v, nil

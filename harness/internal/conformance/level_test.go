@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
 // ownWords sends every script in other words, which do the same.
@@ -64,9 +63,9 @@ func TestLevelsTellPortsApart(t *testing.T) {
 		{"lists clients before each transfer", "DQ.transfer/limit-101", before(isTransfer, "CLIENT", "LIST"), "CLIENT LIST", passes, passes},
 		{"names in lower case", "DQ.poll/first-offered", each(lower), "eval", passes, passes},
 		{"scripts in other words", "DQ.offer/later-one-is-silent", ownWords, "in place of", passes, passes},
-		{"does not announce", "DQ.offer/new-head-publishes", inScript("offer", "if v[1] == value then", "if false then"), "published", "published", passes},
+		{"does not announce", "DQ.offer/new-head-publishes", inScript("offer", "if v[1] == value then", "if false then"), "published", "published", "W-OFFER-3"},
 		{"one more write", "DQ.poll/first-offered", before(isOffer, "SET", "seen", "1"), "seen", "seen", "seen"},
-		{"offers in two commands", "DQ.offer/new-head-publishes", inTwo, "EVAL", "but not the timeout set", "but not the timeout set"},
+		{"offers in two commands", "DQ.offer/new-head-publishes", inTwo, "W-OFFER-1", "W-OFFER-1", "W-OFFER-1"},
 		{"offers in a transaction", "DQ.offer/new-head-publishes", inTransaction, "EVAL", "in place of", passes},
 		{"leaves the pending list", "DQ.transfer/one", inScript("transfer", "redis.call('lrem', KEYS[3], 1, v);", ""), "pending", "pending", "pending"},
 	} {
@@ -101,47 +100,6 @@ func TestEarlyDeliveryIsFoundAtEveryLevel(t *testing.T) {
 		require.NotEmpty(t, found, "%s: no case noticed", level)
 		t.Log(found)
 	}
-}
-
-// What is not changed at once, by the lines alone.
-func TestAtomicity(t *testing.T) {
-	const (
-		offer = "1.000001 [0 127.0.0.1:1] \"EVAL\" \"x\" \"0\"\n1.000001 [0 lua] \"rpush\" \"redisson_delay_queue:{q}\" \"m\"\n1.000001 [0 lua] \"zadd\" \"redisson_delay_queue_timeout:{q}\" \"5\" \"m\"\n"
-		push  = "2.000001 [0 127.0.0.1:1] \"RPUSH\" \"redisson_delay_queue:{q}\" \"m\"\n"
-		add   = "2.000002 [0 127.0.0.1:1] \"ZADD\" \"redisson_delay_queue_timeout:{q}\" \"5\" \"m\"\n"
-		multi = "1.900000 [0 127.0.0.1:1] \"MULTI\"\n"
-		exec  = "2.900000 [0 127.0.0.1:1] \"EXEC\"\n"
-		other = "2.000001 [0 127.0.0.1:2] \"LRANGE\" \"redisson_delay_queue:{q}\" \"0\" \"-1\"\n"
-		taken = "3.000001 [0 127.0.0.1:1] \"LREM\" \"redisson_delay_queue:{q}\" \"1\" \"m\"\n"
-		drop  = "3.000002 [0 127.0.0.1:1] \"ZREM\" \"redisson_delay_queue_timeout:{q}\" \"m\"\n"
-	)
-	kinds := (&Case{Queue: "q"}).queueKeys()
-	for name, c := range map[string]struct {
-		lines, recorded string
-		failures        int
-	}{
-		"a script":                      {offer, "", 0},
-		"a transaction":                 {multi + push + other + add + exec, "", 0},
-		"two commands":                  {push + add, "", 2},
-		"as Redisson itself":            {push + add, push + add, 0},
-		"taken out of the set later":    {offer + taken + drop, "", 1},
-		"taken out of the list only":    {offer + taken, "", 0},
-		"a transaction that never ends": {multi + push + add, "", 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.Len(t, checkAtomic(linesOf(t, c.lines), linesOf(t, c.recorded), kinds), c.failures)
-		})
-	}
-}
-
-func linesOf(t *testing.T, text string) []monitor.Line {
-	t.Helper()
-	if text == "" {
-		return nil
-	}
-	recording, err := monitor.Read(strings.NewReader(text), "test")
-	require.NoError(t, err)
-	return recording.Lines
 }
 
 func TestParseLevel(t *testing.T) {

@@ -64,7 +64,12 @@ func (r *Report) Page() report.Page {
 		}
 		causes.Rows = append(causes.Rows, report.Row{Class: "bad", Cells: []report.Cell{{Text: fmt.Sprint(cause.Cases)}, {Text: cause.Cause}, {Text: strings.Join(ids, ", ")}}})
 	}
-	p.Headline, p.Tables = []report.Table{squares}, []report.Table{causes, all}
+	statements := report.Table{ID: "statements", Title: "Statements of docs/spec", Head: []string{"statement", "level", "verdict", "by", "text"}, Words: 5, Wraps: true, Hint: strings.Join(counted(r.Verdicts()), "; ")}
+	for _, v := range r.Verdicts() {
+		state := map[string]string{Kept: "ok", Broken: "bad"}[v.Verdict]
+		statements.Rows = append(statements.Rows, report.Row{Class: state, Cells: []report.Cell{{Text: v.ID}, {Text: string(v.Level)}, {Text: v.Verdict}, {Text: printable(v.By)}, {Text: v.Text}}})
+	}
+	p.Headline, p.Tables = []report.Table{squares}, []report.Table{statements, causes, all}
 	return p
 }
 

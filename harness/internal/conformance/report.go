@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
@@ -39,9 +38,8 @@ type Report struct {
 	Cases  []Result `json:"cases"`
 	// Causes groups the failures, the most frequent one first.
 	Causes []Cause `json:"causes"`
-	// InDoubt are the ids of the statements that failed cases were to show, each once, in the
-	// order of the cases. Which of a case's statements it was that failed, nobody can tell.
-	InDoubt []string `json:"statements_in_doubt"`
+	// Statements say of each statement of the specification whether it was kept.
+	Statements []Verdict `json:"statements"`
 	// Stopped says why cases were left out; empty where all were run.
 	Stopped string `json:"stopped,omitempty"`
 	// Total is how many cases were to be run.
@@ -50,7 +48,7 @@ type Report struct {
 
 // NewReport returns a report without cases.
 func NewReport(identity driver.Identity, release, server string) *Report {
-	return &Report{Schema: Schema, Driver: identity, Release: release, Server: server, Level: Wire, Cases: []Result{}, Causes: []Cause{}, InDoubt: []string{}}
+	return &Report{Schema: Schema, Driver: identity, Release: release, Server: server, Level: Wire, Cases: []Result{}, Causes: []Cause{}, Statements: []Verdict{}}
 }
 
 // Add appends a result and counts it.
@@ -62,11 +60,6 @@ func (r *Report) Add(result Result) {
 		r.Counts.Pass++
 	case Fail:
 		r.Counts.Fail++
-		for _, s := range result.Statements {
-			if !slices.Contains(r.InDoubt, s.ID) {
-				r.InDoubt = append(r.InDoubt, s.ID)
-			}
-		}
 	case Skip:
 		r.Counts.Skip++
 	case FailedAsExpected:
@@ -84,6 +77,7 @@ func (c Counts) String() string {
 
 // WriteJSON writes the one JSON document of verify --json.
 func (r *Report) WriteJSON(w io.Writer) error {
+	r.Statements = r.Verdicts()
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
 	out.SetIndent("", "  ")
@@ -110,6 +104,18 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 			j.Skipped = &report.JUnitText{Message: detail}
 		default:
 			j.Output = detail
+		}
+		suite.Cases = append(suite.Cases, j)
+	}
+	for _, v := range r.Verdicts() {
+		j := report.JUnitCase{Class: "statements", Name: v.ID + " " + string(v.Level), Output: v.By}
+		switch v.Verdict {
+		case Broken:
+			j.Failure = &report.JUnitText{Message: v.Text, Text: printable(v.By)}
+			suite.Failures++
+		case NotJudged:
+			j.Skipped = &report.JUnitText{Message: printable(v.By)}
+			suite.Skipped++
 		}
 		suite.Cases = append(suite.Cases, j)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
+	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
@@ -171,8 +172,11 @@ type Observation struct {
 	Lines []monitor.Line
 	// Failures are expectations on replies, waits and keys that were not met.
 	Failures []string
+	// Broken are the statements that a rule found broken.
+	Broken []trace.Breach
 
-	vain bool // one of them is a wait in vain
+	seen map[string]int // how often a rule was about a statement
+	vain bool           // one of them is a wait in vain
 }
 
 // Observe runs one case. An error means that the harness, the server or the
@@ -241,10 +245,11 @@ func (r *Runner) observe(ctx context.Context, c *Case) (*Observation, error) {
 	if hidden := r.senders.unexpected(r.level()); len(failures) == 0 {
 		failures = hidden
 	}
-	if len(failures) == 0 {
-		failures = checkTimes(lines, run.offers(), r.clock)
-	}
-	return &Observation{Lines: lines, Failures: failures, vain: r.vain > vain}, nil
+	timeline := trace.NewTimeline(c.queues()...)
+	timeline.Off = (r.clock.off - r.clock.ahead).Milliseconds()
+	broken := breaches(timeline, lines, func(peer string) bool { return !r.senders.is(peer, setUp) }, r.Release)
+	broken = append(broken, offBy(lines, run.offers(), r.clock)...)
+	return &Observation{Lines: lines, Failures: failures, Broken: broken, seen: timeline.Seen, vain: r.vain > vain}, nil
 }
 
 // prepare empties the server and marks the beginning of the case.

@@ -1,6 +1,11 @@
 package conformance
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/dq-bench/dq-bench/docs/spec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
@@ -21,4 +26,94 @@ func breaches(timeline *trace.Timeline, lines []monitor.Line, own func(peer stri
 	}
 	add(timeline.End())
 	return all
+}
+
+// textsOf are breaches as failures, each once.
+func textsOf(broken []trace.Breach) (texts []string) {
+	for _, b := range broken {
+		if text := b.Statement + ": " + b.Text; !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// Verdict is what a run says of one statement of the specification.
+type Verdict struct {
+	spec.Citation
+	// Verdict is kept, broken or not judged.
+	Verdict string `json:"verdict"`
+	// By is the case or the rule that shows it, or why nothing did.
+	By string `json:"by"`
+}
+
+// The verdicts.
+const (
+	Kept      = "kept"
+	Broken    = "broken"
+	NotJudged = "not judged"
+)
+
+// Verdicts say of each statement that holds for the release whether it is kept: a case or a rule saw it, and nothing
+// broke it. A failure that a rule explains is of the rule's statement; any other one is of what its case is to show.
+func (r *Report) Verdicts() []Verdict {
+	release, err := wire.LookupRelease(r.Release)
+	if err != nil {
+		return nil
+	}
+	var all []Verdict
+	for _, s := range spec.All().Where(func(s *spec.Statement) bool { return s.Releases.Contain(release) }) {
+		v := Verdict{Citation: spec.Cite([]*spec.Statement{s})[0], Verdict: NotJudged}
+		seen, passed, skipped := 0, "", ""
+		for _, c := range r.Cases {
+			shows := slices.Contains(s.Cases, c.ID)
+			seen += c.seen[s.ID]
+			if i := slices.IndexFunc(c.Broken, func(b trace.Breach) bool { return b.Statement == s.ID }); i >= 0 && v.Verdict != Broken {
+				v.Verdict, v.By = Broken, c.ID+": "+c.Broken[i].Text
+			}
+			switch {
+			case !shows:
+			case c.Status == Fail && len(c.Broken) == 0 && !c.listed && v.Verdict != Broken:
+				v.Verdict, v.By = Broken, c.ID+": "+c.CauseText()
+			case c.Status == Pass:
+				passed = cmp.Or(passed, c.ID)
+			case c.Status != Fail:
+				why, _, _ := strings.Cut(c.Detail, "\n")
+				skipped = cmp.Or(skipped, c.ID+": "+why)
+			}
+		}
+		switch {
+		case v.Verdict == Broken:
+		case r.Level == State && ofTexts(s):
+			v.By = "what is sent is judged at the level wire"
+		case seen > 0:
+			v.Verdict, v.By = Kept, fmt.Sprintf("its rule, in %d steps", seen)
+		case passed != "":
+			v.Verdict, v.By = Kept, passed
+		default:
+			v.By = cmp.Or(skipped, "no case ran that shows it")
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// ofTexts reports whether a statement asks for commands rather than for what they do.
+func ofTexts(s *spec.Statement) bool {
+	return s.Level == spec.Should && (strings.Contains(s.Text, "SHOULD send ") || strings.Contains(s.Text, "EVAL") || strings.Contains(s.Text, "be sent"))
+}
+
+// counted are verdicts by the level of their statements: "MUST 90 kept, 1 broken, 4 not judged".
+func counted(verdicts []Verdict) []string {
+	var lines []string
+	for _, word := range []string{"MUST", "SHOULD", "MAY"} {
+		n := map[string]int{}
+		for _, v := range verdicts {
+			if strings.HasPrefix(string(v.Level), word) {
+				n[v.Verdict]++
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%-6s  %3d kept  %3d broken  %3d not judged", word, n[Kept], n[Broken], n[NotJudged]))
+	}
+	return lines
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
-// Text returns the report for people, in 80 columns: failures by cause, of each cause the
-// first case in full and the others by name, then what could not be judged, what failed as
-// expected, and the numbers.
+// Text returns the report for people, in 80 columns: what the run says of the statements, failures by cause, of each
+// cause the first case in full and the others by name, then what could not be judged, what failed as expected, and
+// the numbers.
 func (r *Report) Text() string {
 	var b strings.Builder
+	r.writeStatements(&b)
 	for _, c := range r.Causes {
 		r.writeCause(&b, c)
 	}
@@ -36,11 +37,26 @@ func (r *Report) Text() string {
 	}
 	text.Wrap(&b, "", fmt.Sprintf("%s as Redisson %s on %s%s", r.Driver, r.Release, r.Server, at))
 	fmt.Fprintln(&b, r.Counts)
-	if len(r.InDoubt) > 0 {
-		text.Wrap(&b, "", fmt.Sprintf("statements of %s that these failures leave in doubt: %s", spec.Dir, strings.Join(r.InDoubt, ", ")))
-	}
 	text.Wrap(&b, "", r.Judges())
 	return printable(b.String())
+}
+
+// writeStatements counts the statements by verdict, and names those that are broken.
+func (r *Report) writeStatements(b *strings.Builder) {
+	verdicts := r.Verdicts()
+	if len(verdicts) == 0 {
+		return
+	}
+	text.Wrap(b, "", fmt.Sprintf("Statements of %s for Redisson %s, at the level %s:", spec.Dir, r.Release, r.Level))
+	for _, line := range counted(verdicts) {
+		b.WriteString("  " + line + "\n")
+	}
+	for _, v := range verdicts {
+		if v.Verdict == Broken {
+			text.Wrap(b, "  broken  ", fmt.Sprintf("%s (%s) in %s", v.ID, v.Level, printable(v.By)))
+		}
+	}
+	b.WriteString("\n")
 }
 
 // writeCause writes what went wrong and in which cases.

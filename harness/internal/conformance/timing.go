@@ -17,14 +17,8 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// Time is judged by two bounds, and each is what it must be:
-//
-//   - A transfer's clock is read before the server sees it, so that it is never ahead of the
-//     line in MONITOR. On one host there is nothing to tolerate; on two it is what asking the
-//     server for its time leaves open.
-//   - A message is due its delay after an instant within the call that offers it: not a
-//     millisecond before the call began, nor after it was answered. How long the call took is
-//     all that is tolerated.
+// A message is due its delay after an instant within the call that offers it: not a millisecond before the call
+// began, nor after it was answered. How long the call took is all that is tolerated.
 
 // window is when an offer was under way, by the clock of the harness.
 type window struct {
@@ -110,22 +104,16 @@ func millis(params map[string]any) (int64, bool) {
 	return ms, err == nil
 }
 
-// checkTimes judges the due times and the clocks in what the server saw.
-func checkTimes(lines []monitor.Line, windows []window, clock serverClock) (failures []string) {
+// offBy says which messages are due at another time than the calls that offered them asked for.
+func offBy(lines []monitor.Line, windows []window, clock serverClock) (broken []trace.Breach) {
 	for _, c := range trace.Group(lines) {
-		if t := c.Transfer; t != nil {
-			if _, latest := clock.here(c.Line); t.Now > latest.UnixMilli() {
-				failures = append(failures, fmt.Sprintf("a transfer's clock is %d ms ahead of the moment at which the server saw it, so that it moves messages before they are due: "+
-					"expected %d at most, got %d (%s is tolerated)", t.Now-latest.UnixMilli(), latest.UnixMilli(), t.Now, clock.off))
-			}
-		}
 		for _, due := range dueTimes(c) {
 			if text := dueOutside(c.Line, due, windows, clock); text != "" {
-				failures = append(failures, text)
+				broken = append(broken, trace.Breach{Statement: "W-OFFER-2", Text: text, Line: c.Line})
 			}
 		}
 	}
-	return slices.Compact(failures)
+	return broken
 }
 
 // dueTimes are those of the messages that a call offers: the offer of a Redisson, or what a
