@@ -42,8 +42,8 @@ type Client struct {
 //
 // Close the Client before rdb: under Sentinel it learns of a new master through rdb,
 // of which it holds one connection, and once rdb is closed every call fails and says
-// so. A Client of a single server or of a Cluster does not mind. Nothing is logged, but
-// go-redis logs what a failover client hears of sentinels: see redis.SetLogger.
+// so. A Client of a single server or of a Cluster does not mind. The Client logs nothing, but
+// a failover client has what it hears of sentinels logged by the logger of go-redis.
 //
 // No connection is made yet. The error tells of a bad option.
 func NewClient(rdb redis.UniversalClient, options ...Option) (*Client, error) {

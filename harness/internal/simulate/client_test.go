@@ -15,17 +15,18 @@ import (
 
 // client is one process.
 type client struct {
-	name  string
-	rdb   *redis.Client
-	dq    *dq.Client
-	clock *skewed
-	queue *dq.Queue[string]
-	stop  context.CancelFunc // ends what it takes
-	ctx   context.Context
-	work  sync.WaitGroup
-	calls sync.WaitGroup
-	rng   *rand.Rand
-	rngMu sync.Mutex
+	name   string
+	rdb    *redis.Client
+	dq     *dq.Client
+	clock  *skewed
+	worker *dq.Worker // of a reliable plan
+	queue  *dq.Queue[string]
+	stop   context.CancelFunc // ends what it takes
+	ctx    context.Context
+	work   sync.WaitGroup
+	calls  sync.WaitGroup
+	rng    *rand.Rand
+	rngMu  sync.Mutex
 }
 
 func (w *world) start(e Event) {
@@ -97,11 +98,19 @@ func (w *world) consume(c *client, workers int) {
 	handler := func(ctx context.Context, m *dq.Message[string]) error {
 		c.rngMu.Lock()
 		work, fails := time.Duration(c.rng.ExpFloat64()*float64(mean)), c.rng.IntN(8) == 0
-		if c.rng.IntN(50) == 0 {
+		switch c.rng.IntN(50) {
+		case 0:
 			work = time.Second // and some wait behind one that takes long
+		case 1, 2, 3:
+			work = min(2*w.plan.Visibility, 25*time.Second) // and some are longer than a lease
 		}
 		c.rngMu.Unlock()
 		if err := sleep(ctx, work); err != nil {
+			if errors.Is(context.Cause(ctx), dq.ErrLeaseLost) {
+				w.mu.Lock()
+				w.report.LeasesLost++
+				w.mu.Unlock()
+			}
 			return err
 		}
 		if fails {
@@ -114,6 +123,7 @@ func (w *world) consume(c *client, workers int) {
 		Concurrency: workers, Lease: w.plan.Visibility, Backoff: func(int) time.Duration { return 5 * time.Second },
 	})
 	dq.Handle(worker, c.queue, handler)
+	c.worker = worker
 	c.work.Go(func() { _ = worker.Run(c.ctx) })
 }
 
@@ -161,6 +171,11 @@ func (w *world) kill(c *client) {
 
 func (w *world) leave(c *client) {
 	w.forget(c)
+	if c.worker != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_ = c.worker.Shutdown(ctx)
+		cancel()
+	}
 	c.stop()
 	c.calls.Wait()
 	c.work.Wait()

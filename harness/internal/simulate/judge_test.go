@@ -91,7 +91,7 @@ func (w *world) judge() {
 			w.violate("%s came %d times", v, w.taken[v])
 		}
 	}
-	if w.plan.Reliable && w.report.Faults == 0 && w.report.Again > 0 {
-		w.violate("%d messages came again though nothing went wrong", w.report.Again)
+	if w.plan.Reliable && w.report.Faults == 0 && w.report.Again+w.report.LeasesLost > 0 {
+		w.violate("%d messages came again and %d leases were lost though nothing went wrong", w.report.Again, w.report.LeasesLost)
 	}
 }

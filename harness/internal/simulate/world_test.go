@@ -41,7 +41,7 @@ type Report struct {
 	Trace []string
 	Hash  uint64
 
-	Offered, Refused, Cancelled, Taken, Again, Faults, Commands int
+	Offered, Refused, Cancelled, Taken, Again, LeasesLost, Faults, Commands int
 	// Passes took members out of the pending list before they were due.
 	Passes int
 	// LostReplies are messages whose taker's connection broke, which at most once allows.
@@ -55,6 +55,7 @@ func (r *Report) Add(o Report) {
 	r.Cancelled += o.Cancelled
 	r.Taken += o.Taken
 	r.Again += o.Again
+	r.LeasesLost += o.LeasesLost
 	r.Faults += o.Faults
 	r.Passes += o.Passes
 	r.Commands += o.Commands
