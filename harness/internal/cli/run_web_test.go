@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/report"
 	"github.com/dq-bench/dq-bench/harness/internal/report/pagetest"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
+	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
 // watched is 'dq-bench run' with a page that a browser has open.
@@ -144,5 +147,34 @@ func TestSidesAreWatchedBesideEachOther(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, r.Interrupted)
 		b.await(t, fmt.Sprintf("%s === %q", deliveredBy(side), strconv.FormatInt(r.Counts.Delivered, 10)))
+	}
+}
+
+// The pages of verify and analyze are drawn and sorted, and fit, as pages of runs do.
+func TestBrowserShowsVerifyAndAnalyze(t *testing.T) {
+	file := filepath.Join(t.TempDir(), report.File)
+	var b *pagetest.Browser
+	for _, args := range [][]string{
+		{"verify", "--driver", "dq", "--redis", "process", "--run", "^DQ.(names|copy)/"},
+		{"analyze", "recorded:4.7.0"},
+	} {
+		if _, err := exec.LookPath("redis-server"); err != nil && args[0] == "verify" {
+			redistest.Missing(t, "redis", err)
+		}
+		var stderr strings.Builder
+		require.Contains(t, []int{exitOK, exitFailed}, Execute(append(args, "--report", file), nil, io.Discard, &stderr), stderr.String())
+		if b == nil {
+			b = pagetest.Open(t, "file://"+file)
+		} else {
+			b.Show("file://" + file)
+		}
+		require.NotEmpty(t, pagetest.Eval[string](b, `document.getElementById("verdict").innerText`))
+		b.Fits()
+		const rows = `[...document.querySelector("th.sortable").closest("table").tBodies[0].rows].map((row) => row.cells[0].innerText)`
+		b.Do(chromedp.Click(chromedp.CSS("th.sortable")))
+		up := pagetest.Eval[[]string](b, rows)
+		require.IsNonDecreasing(t, up)
+		b.Do(chromedp.Click(chromedp.CSS("th.sortable")))
+		require.IsNonIncreasing(t, pagetest.Eval[[]string](b, rows))
 	}
 }

@@ -274,7 +274,7 @@ func TestManySets(t *testing.T) {
 	c, err = by("version", all)
 	require.NoError(t, err)
 	require.Equal(t, "3.13.0", c.FirstWorse, c.Text)
-	require.Contains(t, c.Text, "Worse since 3.13.0: messages were delivered more than once since 3.13.0: 0.015 %, before 0 %")
+	require.Contains(t, c.Text, "Worse since 3.13.0: messages were delivered more than once: 0.015 %, before 0 %")
 }
 
 func TestVersionsInOrder(t *testing.T) {

@@ -75,28 +75,25 @@ func (t *Track) fill(sets []Set, of func(*run.Document) float64) {
 }
 
 func (c *Comparison) concludeTracks(ctx context.Context, o Options, runs int) {
-	judged := 0
-	for _, t := range c.Tracks {
-		if t.Judged {
-			judged++
+	var judged []*Track
+	for i := range c.Tracks {
+		if c.Tracks[i].Judged {
+			judged = append(judged, &c.Tracks[i])
+		}
+	}
+	first := len(c.sets)
+	for _, t := range judged {
+		if t.divide(ctx, c.sets, significance/float64(len(judged)), o); t.newest().Outcome == Worse {
+			first = min(first, t.newest().At)
 		}
 	}
 	var worse, better []string
-	first := len(c.sets)
-	for i := range c.Tracks {
-		t := &c.Tracks[i]
-		if !t.Judged {
-			continue
-		}
-		t.divide(ctx, c.sets, significance/float64(judged), o)
-		if len(t.Changes) == 0 {
-			continue
-		}
-		switch newest := t.Changes[len(t.Changes)-1]; newest.Outcome {
+	for _, t := range judged {
+		switch newest := t.newest(); newest.Outcome {
 		case Worse:
-			worse, first = append(worse, t.sentence(newest)), min(first, newest.At)
+			worse = append(worse, t.sentence(newest, first))
 		case Better:
-			better = append(better, t.sentence(newest))
+			better = append(better, t.sentence(newest, -1))
 		}
 	}
 	const beside = " Lateness over all sets is drawn, not judged: measure each beside one reference (dq-bench run --driver REFERENCE --driver VERSION --beside) to judge each."
@@ -193,12 +190,24 @@ func (t *Track) level(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-func (t *Track) sentence(c Change) string {
+// newest returns the last change, or none.
+func (t *Track) newest() (c Change) {
+	if n := len(t.Changes); n > 0 {
+		c = t.Changes[n-1]
+	}
+	return c
+}
+
+// sentence writes "past due p50: 1.35×, before 0.997× (p 0.001)", with the set at which it changed unless that is known.
+func (t *Track) sentence(c Change, known int) string {
 	figure := t.Figure
 	if t.Unit == "share" {
 		figure = "messages " + figure
 	}
-	return fmt.Sprintf("%s since %s: %s, before %s (p %.2g)", figure, c.Since, t.Text(c.After), t.Text(c.Before), c.P)
+	if c.At != known {
+		figure += " since " + c.Since
+	}
+	return fmt.Sprintf("%s: %s, before %s (p %.2g)", figure, t.Text(c.After), t.Text(c.Before), c.P)
 }
 
 // Text writes a value of the track.

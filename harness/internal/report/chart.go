@@ -302,6 +302,25 @@ func marks(sets []compare.Set) (all []Mark) {
 	return all
 }
 
+// rateChart draws how late messages were at each rate of a ramp, and how many of the offers were made.
+func rateChart(r *run.Document) Chart {
+	c := Chart{ID: "rate", Title: "Past due by rate", Hint: "The median of each step's seconds, and the latest p99 of them.", XUnit: "name", YUnit: "ns", Log: true, Wide: true}
+	p50, p99 := Series{"p50", 0, "dash", nil}, Series{"p99", 0, "line", nil}
+	for i, s := range r.RateSteps() {
+		var low, high *figure
+		if s.PastDueP99 > 0 {
+			low, high = figureOf(float64(s.PastDueP50)), figureOf(float64(s.PastDueP99))
+		}
+		c.X, c.Names = append(c.X, figure(i)), append(c.Names, fmt.Sprintf("%.4g/s", s.Rate))
+		p50.Y, p99.Y = append(p50.Y, low), append(p99.Y, high)
+		if s.Dropped > 0 && len(c.Marks) == 0 {
+			c.Marks = []Mark{{X: float64(i), Label: "offers dropped"}}
+		}
+	}
+	c.Series = []Series{p50, p99}
+	return c
+}
+
 // trackCharts have a dot for each run, steps for the levels, and a mark at each change; the charts with changes first.
 func trackCharts(c *compare.Comparison) []Chart {
 	var charts []Chart

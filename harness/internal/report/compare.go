@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
@@ -22,18 +23,15 @@ func OfComparison(c *compare.Comparison) Page {
 		p.Data = rowsAsData(c)
 		return p
 	}
-	p := OfSets(Result{Sets: sets})
+	p := OfSets(Result{Sets: []compare.Set{sets[0], sets[len(sets)-1]}})
 	p.State, p.Tag, p.Verdict = stateOfOutcome(c.Outcome), string(c.Outcome), c.Text
-	p.Title = strings.Join(setNames(sets), ", ") + " · " + p.Tag
+	p.Title, p.Data = strings.Join(setNames(sets), ", ")+" · "+p.Tag, runsAsData(sets)
+	p.Lead = slices.Insert(p.Lead, 1, fmt.Sprintf("%d sets between them", len(sets)-2))
 	p.compared(c, "")
 	p.Headline[0].Title = fmt.Sprintf("%s against %s", sets[len(sets)-1].Name, sets[0].Name)
 	p.Charts = append(trackCharts(c), p.Charts...)
 	p.Tables = append([]Table{changeTable(c), levels(c)}, p.Tables...)
-	for i := range p.Tables {
-		if id := p.Tables[i].ID; id == "counts" || id == "quantiles" || id == "costs" {
-			p.Tables[i].PageOnly = len(sets) > mostSides
-		}
-	}
+	p.Tables[len(p.Tables)-1] = runs(sets)
 	return p
 }
 
@@ -64,7 +62,7 @@ func (p *Page) compared(c *compare.Comparison, name string) {
 // forest has a row for each judged figure: its change, the interval of the change, and the band of changes that do not matter.
 func forest(c *compare.Comparison, name string) Table {
 	t := Table{
-		ID: "compared", Title: "What changed", Words: 1, Head: []string{"", "", "change", "95 % interval", "", "BASE", "NEW", "p"},
+		ID: "compared", Title: "What changed", Words: 1, Head: []string{"", "change", "", "95 % interval", "", "BASE", "NEW", "p"},
 		Hint: "Medians over the runs. The bar is the 95 % interval of the change, the grey band changes that do not matter.",
 	}
 	if name != "" {
@@ -81,7 +79,7 @@ func forest(c *compare.Comparison, name string) Table {
 	for _, r := range c.Rows {
 		change, interval := r.Change()
 		t.Rows = append(t.Rows, Row{stateOfOutcome(r.Outcome), []Cell{
-			{Text: r.Figure}, {Interval: drawnInterval(r, widest)}, {Text: change}, {Text: cmp.Or(interval, "–")}, {Text: string(r.Outcome), Class: "pill"},
+			{Text: r.Figure}, {Text: change}, {Interval: drawnInterval(r, widest)}, {Text: cmp.Or(interval, "–")}, {Text: string(r.Outcome), Class: "pill"},
 			{Text: minus(run.FormatNs(int64(r.Old))), Raw: &r.Old}, {Text: minus(run.FormatNs(int64(r.New))), Raw: &r.New}, {Text: chance(r.P), Raw: &r.P},
 		}})
 	}
@@ -161,7 +159,7 @@ func changeTable(c *compare.Comparison) Table {
 func levels(c *compare.Comparison) Table {
 	t := Table{ID: "levels", Title: "Medians", Head: []string{"set", "runs"}, Words: 1}
 	if c.Reference != "" {
-		t.Hint, t.Wraps = "Ratios to "+c.Reference+".", true
+		t.Hint, t.Said = "Ratios to "+c.Reference+".", true
 	}
 	var shown []compare.Track
 	for _, track := range c.Tracks {

@@ -53,6 +53,9 @@ func OfSets(r Result) Page {
 	}
 	p.Tables = append(p.Tables, counts(sets), quantiles(sets, r.Quantiles), costs(sets), objectives(sets))
 	if len(sets) == 1 && len(sets[0].Runs) == 1 {
+		if climb := rateChart(sets[0].Runs[0]); len(climb.X) > 0 {
+			p.Charts = append([]Chart{climb}, p.Charts...)
+		}
 		p.Tables = append(p.Tables, rates(sets[0].Runs[0]), faultTables(sets[0].Runs[0].Faults))
 	}
 	p.Tables = append(p.Tables, machines(sets), configuration(sets), runs(sets))
@@ -166,7 +169,13 @@ func more(r *run.Document) string {
 		parts = append(parts, "scenario "+name)
 	}
 	for _, f := range settings {
-		if text := f.of(r); slices.Contains(rare, f.name) && text != "" {
+		text := f.of(r)
+		if steps := strings.Split(text, ", "); f.name == "ramp" && r.Scenario.Climb {
+			first, _, _ := strings.Cut(steps[0], " for ")
+			highest, _, _ := strings.Cut(steps[len(steps)-1], " for ")
+			text = fmt.Sprintf("%s..%s in %d steps", first, highest, len(steps))
+		}
+		if slices.Contains(rare, f.name) && text != "" {
 			parts = append(parts, strings.NewReplacer("_", " ", "ramp", "rate").Replace(f.name)+" "+text)
 		}
 	}
@@ -223,7 +232,7 @@ func tiles(sets []compare.Set) []Tile {
 			if len(sets) == 1 {
 				i = -1
 			}
-			t.Values = append(t.Values, TileValue{i, s.Name, c.Text, c.Class})
+			t.Values = append(t.Values, TileValue{i, short(s.Name), c.Text, c.Class})
 		}
 		return t
 	}
@@ -323,7 +332,7 @@ func quantiles(sets []compare.Set, of []float64) Table {
 		}
 	}
 	if few {
-		t.Hint, t.Wraps = fmt.Sprintf("~ fewer than %d messages lie beyond this quantile", run.MinTail), true
+		t.Hint, t.Said = fmt.Sprintf("~ fewer than %d messages lie beyond this quantile", run.MinTail), true
 	} else {
 		t.Hint = title(strings.Join(said, "; ")) + "."
 	}
@@ -419,17 +428,20 @@ func between(values []string) string {
 
 // rates has a row for each rate of a ramp.
 func rates(r *run.Document) Table {
-	steps := r.RateSteps()
-	t := Table{ID: "rates", Title: "Rates", Head: []string{"rate", "offered", "dropped", "past due p50", "p99", "server CPU"}, Wraps: true, Hint: "Past due rises at none of these rates."}
-	for _, s := range steps {
-		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: run.FormatFloat(s.Rate) + "/s"}, {Text: fmt.Sprintf("%.0f/s", s.Offered)}, {Text: strconv.FormatInt(s.Dropped, 10)}, {Text: run.FormatNs(s.PastDueP50)}, {Text: run.FormatNs(s.PastDueP99)}, {Text: fmt.Sprintf("%.0f %%", 100*s.ServerCPU)}}})
+	t := Table{ID: "rates", Title: "Rates", Head: []string{"rate", "offered", "dropped", "past due p50", "p99", "server CPU"}}
+	for _, s := range r.RateSteps() {
+		p50, p99 := Cell{Text: "–"}, Cell{Text: "–"}
+		if s.PastDueP99 > 0 {
+			p50.Text, p99.Text = run.FormatNs(s.PastDueP50), run.FormatNs(s.PastDueP99)
+		}
+		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: fmt.Sprintf("%.4g/s", s.Rate)}, {Text: fmt.Sprintf("%.4g/s", s.Offered)}, count(s.Dropped, true), p50, p99, {Text: fmt.Sprintf("%.0f %%", 100*s.ServerCPU)}}})
 	}
 	return t
 }
 
 // faultTables says what was made to break, and what became of the messages.
 func faultTables(f *run.Faults) Table {
-	t := Table{ID: "faults", Title: "Faults", Head: []string{"fault", "from", "to", "times", "on time again", "may lose"}, Words: 1, Wraps: true}
+	t := Table{ID: "faults", Title: "Faults", Head: []string{"fault", "from", "to", "times", "on time again", "may lose"}, Words: 1, Wraps: true, Said: true}
 	if f == nil {
 		return t
 	}

@@ -23,6 +23,8 @@ type Table struct {
 	Words int
 	// Wraps marks a table of long texts, whose last column wraps on a page.
 	Wraps bool
+	// Said has the text on a terminal end with Hint.
+	Said bool
 	// PageOnly leaves the table out of text and Markdown.
 	PageOnly bool
 	// Scale labels the left end, the middle and the right end of drawn intervals.

@@ -26,7 +26,7 @@ func (p Page) Text(w io.Writer) error {
 		if err := t.Text(&out); err != nil {
 			return err
 		}
-		if t.Hint != "" && t.Wraps {
+		if t.Said {
 			wrap(&out, t.Hint)
 		}
 		out.WriteString("\n")

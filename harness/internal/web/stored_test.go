@@ -80,12 +80,7 @@ func TestBrowserOpensComparesAndFindsStoredRuns(t *testing.T) {
 	}
 	require.Equal(t, "24 runs in "+folder, pagetest.Eval[string](b, verdict))
 	require.Zero(t, pagetest.Eval[int](b, `document.querySelectorAll("td b").length`), "labels are text")
-	for _, width := range []int64{1280, 400} {
-		b.Do(chromedp.EmulateViewport(width, 900))
-		require.LessOrEqual(t, pagetest.Eval[int64](b, "document.documentElement.scrollWidth"), width)
-		require.Empty(t, pagetest.Eval[[]string](b, pagetest.Overlaps), "at %d px", width)
-	}
-	b.Do(chromedp.EmulateViewport(1280, 900))
+	b.Fits()
 	background := `getComputedStyle(document.body).backgroundColor`
 	light := pagetest.Eval[string](b, background)
 	b.Do(chromedp.Click(chromedp.CSS("#theme")))

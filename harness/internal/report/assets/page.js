@@ -69,7 +69,7 @@
     const u = new uPlot({
       width: element.clientWidth, height: element.closest(".wide") ? 280 : 200,
       cursor: { y: false, sync: { key: chart.xUnit, scales: ["x", null] }, drag: { x: true, y: false, setScale: true } },
-      scales: { x: { time: false }, y: log ? { distr: 4, asinh: 1e5 } : { range: (u, min, max) => (chart.yUnit === "ratio" ? [0.95 * Math.min(1, min), 1.05 * Math.max(1, max)] : [Math.min(0, min), max * 1.06 || 1]) } },
+      scales: { x: { time: false }, y: log ? { distr: 4, asinh: 1e5 } : { range: (u, min, max) => (chart.yUnit === "ratio" ? [0.95 * Math.min(1, min), 1.05 * Math.max(1, max)] : [Math.min(0, min), max * (chart.marks ? 1.25 : 1.06) || 1]) } },
       axes: [
         axis(chart.xUnit, chart, chart.xUnit === "nines" ? { size: 34, splits: nines } : { size: 34, space: chart.xUnit === "name" ? 90 : 60, incrs: [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600] }),
         axis(chart.yUnit, chart, { size: 60, ...(log && { splits: (u, i, min, max) => decades(min, max) }) }),

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -32,6 +33,7 @@ type Browser struct {
 
 	t        *testing.T
 	mu       sync.Mutex
+	self     string
 	problems []string
 	expected []string
 }
@@ -66,8 +68,8 @@ func Open(t *testing.T, url string) *Browser {
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
 	b := &Browser{t: t, Context: ctx}
-	require.NoError(t, chromedp.Listen(ctx, func(event any) { b.listen(event, url) }))
-	b.Do(chromedp.Navigate(url))
+	require.NoError(t, chromedp.Listen(ctx, b.listen))
+	b.Show(url)
 	t.Cleanup(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -76,8 +78,19 @@ func Open(t *testing.T, url string) *Browser {
 	return b
 }
 
+// Show opens another page in the same browser.
+func (b *Browser) Show(url string) {
+	b.t.Helper()
+	b.mu.Lock()
+	b.self = url
+	b.mu.Unlock()
+	b.Do(chromedp.Navigate(url))
+}
+
 // listen notes what a report must never cause.
-func (b *Browser) listen(event any, self string) {
+func (b *Browser) listen(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	problem := ""
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
@@ -87,12 +100,10 @@ func (b *Browser) listen(event any, self string) {
 	case *log.EventEntryAdded:
 		problem = fmt.Sprintf("log %s: %s", e.Entry.Level, e.Entry.Text)
 	case *network.EventRequestWillBeSent:
-		if !strings.HasPrefix(e.Request.URL, self) && !strings.HasPrefix(e.Request.URL, "data:") {
+		if !strings.HasPrefix(e.Request.URL, b.self) && !strings.HasPrefix(e.Request.URL, "data:") {
 			problem = "request: " + e.Request.URL
 		}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	if problem != "" && !slices.ContainsFunc(b.expected, func(text string) bool { return strings.Contains(problem, text) }) {
 		b.problems = append(b.problems, problem)
 	}
@@ -118,6 +129,25 @@ func Eval[T any](b *Browser, expression string) T {
 	value, err := chromedp.Run(b.Context, chromedp.Evaluate[T](expression))
 	require.NoError(b.t, err)
 	return value
+}
+
+// Fits requires that the page fits windows of 1280 and 400 px, light and dark, and that no text covers another.
+func (b *Browser) Fits() {
+	b.t.Helper()
+	backgrounds := map[string]bool{}
+	for _, theme := range []string{"light", "dark"} {
+		_, err := chromedp.Call(b.Context, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
+		})
+		require.NoError(b.t, err)
+		backgrounds[Eval[string](b, "getComputedStyle(document.body).backgroundColor")] = true
+		for _, width := range []int64{400, 1280} {
+			b.Do(chromedp.EmulateViewport(width, 900))
+			require.LessOrEqual(b.t, Eval[int64](b, "document.documentElement.scrollWidth"), width)
+			require.Empty(b.t, Eval[[]string](b, Overlaps), "at %d px", width)
+		}
+	}
+	require.Len(b.t, backgrounds, 2)
 }
 
 // Overlaps is JavaScript for the texts that cover each other. What is scrolled out of
