@@ -226,13 +226,16 @@ func byQueue(all []*delivery) map[*leased][]*delivery {
 	return m
 }
 
-// settleAs settles a delivery, and tells so. It tries until the server has answered, or the lease is over, once at least:
-// to send it twice does no harm.
+// settleAs settles a delivery, and tells so. It tries until the server has answered, or the lease is over, and once where it
+// is: to send it twice does no harm.
 func (w *Worker) settleAs(d *delivery, how settlement, arg string, cause error) bool {
 	d.mu.Lock()
 	d.settling = true
 	d.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.handling), max(d.left(), settleTimeout))
+	ctx, cancel := context.WithoutCancel(w.handling), context.CancelFunc(func() {})
+	if left := d.left(); left > 0 {
+		ctx, cancel = context.WithTimeout(ctx, left)
+	}
 	defer cancel()
 	var pauses backoff
 	var err error
@@ -245,7 +248,8 @@ func (w *Worker) settleAs(d *delivery, how settlement, arg string, cause error) 
 			break
 		}
 		sent = sent || errors.Is(err, errLost)
-		if errors.As(err, new(resp.Error)) && !passes(err) && !hasNoRoom(err) || errors.Is(err, ErrClosed) || pause(ctx, pauses.Next()) != nil {
+		if errors.As(err, new(resp.Error)) && !passes(err) && !hasNoRoom(err) || errors.Is(err, ErrClosed) ||
+			d.left() <= 0 || pause(ctx, pauses.Next()) != nil {
 			break
 		}
 	}

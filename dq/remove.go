@@ -1,10 +1,12 @@
 package dq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,11 +14,11 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// Remove removes one message whose value is encoded in the same bytes, and reports whether one waited. Of several it is the
-// one due first. The server compares, as Redisson's remove(E) has it do, in calls of a few milliseconds each, for as
-// long as the queue is; Cancel finds a message by its ticket at once.
+// Remove removes one message whose value is encoded in the same bytes, of several the one offered first, and reports whether one
+// waited. The server compares, as Redisson's remove(E) has it do, in calls of a few milliseconds each, for as long as the queue is; Cancel finds a
+// message by its ticket at once.
 //
-// WithRedissonCommands it is Redisson's script, in one call, O(n²): it removes the one offered first.
+// WithRedissonCommands it is Redisson's script, in one call, O(n²).
 //
 //	KEYS    pending list, timeout set (remove-v1: pending list)
 //	ARGV    value
@@ -37,20 +39,55 @@ func (q *Queue[T]) Remove(ctx context.Context, value T) (bool, error) {
 		removed, err := replyBool(q.client.Redisson(ctx, wire.ScriptRemove, keys, data))
 		return removed, in("remove", q.Name(), err)
 	}
-	var at scripts.Place
-	for {
-		next, found, more, err := q.find(ctx, at, data)
-		if err != nil || !more {
-			return false, in("remove", q.Name(), err)
-		}
-		at = next
-		if len(found) < 2 {
-			continue
-		}
-		if removed, err := q.cancel(ctx, found[0], found[1]); removed || err != nil {
+	all, err := q.equal(ctx, data)
+	if err != nil {
+		return false, in("remove", q.Name(), err)
+	}
+	for _, m := range all {
+		if removed, err := q.cancelMember(ctx, m); removed || err != nil {
 			return removed, in("remove", q.Name(), err)
 		}
 	}
+	return false, nil
+}
+
+// waitingMember is a member that waits, its score and its place in the pending list.
+type waitingMember struct {
+	member, due string
+	place       int64
+}
+
+// equal returns the members of a value, those offered first before the others. One that dq has taken out of the pending list
+// is due soon, and comes last.
+func (q *Queue[T]) equal(ctx context.Context, value []byte) (all []waitingMember, err error) {
+	var places [][]any
+	for at, more := (scripts.Place{}), true; more; {
+		var found []string
+		if at, found, more, err = q.find(ctx, at, value); err != nil {
+			return nil, err
+		}
+		for i := 0; i+1 < len(found); i += 2 {
+			all = append(all, waitingMember{member: found[i], due: found[i+1], place: math.MaxInt64})
+			places = append(places, []any{"LPOS", q.names.Pending, found[i]})
+		}
+	}
+	if len(all) > 1 {
+		for i, place := range q.client.conns.Send(ctx, request{Key: q.names.Pending, Commands: places}) {
+			if n, known := place.(int64); known { // Redis before 6.0.6 has no LPOS
+				all[i].place = n
+			}
+		}
+		slices.SortStableFunc(all, func(a, b waitingMember) int { return cmp.Compare(a.place, b.place) })
+	}
+	return all, nil
+}
+
+func (q *Queue[T]) cancelMember(ctx context.Context, m waitingMember) (bool, error) {
+	unpacked, err := q.client.release.Layout().UnpackAny([]byte(m.member))
+	if err != nil {
+		return false, err
+	}
+	return q.cancel(ctx, m.due, string(unpacked.ID[:]))
 }
 
 // RemoveFunc removes the messages that wait and whose values the function is true of, and returns how many. A message that

@@ -30,11 +30,20 @@ func TestRemove(t *testing.T) {
 			t.Parallel()
 			b := setup(t, options...)
 			ctx, q := deadline(t), b.aQueue(t)
-			for _, v := range []string{"a", "b", "a"} {
-				_, err := q.Offer(ctx, v, time.Hour)
+			var tickets []dq.Ticket
+			for i, v := range []string{"a", "b", "a"} {
+				ticket, err := q.Offer(ctx, v, time.Hour-time.Duration(i)*time.Minute)
 				require.NoError(t, err)
+				tickets = append(tickets, ticket)
 			}
-			for _, want := range []bool{true, true, false} {
+			removed, err := q.Remove(ctx, "a")
+			require.NoError(t, err)
+			require.True(t, removed)
+			require.ErrorIs(t, q.Cancel(ctx, tickets[0]), dq.ErrNotWaiting, "of several the one offered first goes")
+			require.NoError(t, q.Cancel(ctx, tickets[2]))
+			_, err = q.Offer(ctx, "a", time.Hour)
+			require.NoError(t, err)
+			for _, want := range []bool{true, false} {
 				removed, err := q.Remove(ctx, "a")
 				require.NoError(t, err)
 				require.Equal(t, want, removed)

@@ -13,15 +13,10 @@ repeat
   local page = redis.call('zrange', T, first + passed, first + passed + step - 1)
   for _, member in ipairs(page) do
     passed, bytes, last = passed + 1, bytes + #member, member
-    if not value then
+    local more = value and #member - #value
+    if not value or more >= 12 and more <= 17 and string.sub(member, more + 1) == value and unpack_any(member, own) == value then
       all[#all + 1] = member
       all[#all + 1] = redis.call('zscore', T, member)
-    else
-      local more = #member - #value
-      if more >= 12 and more <= 17 and string.sub(member, more + 1) == value and unpack_any(member, own) == value then
-        local id = packing_of(member, own)
-        return { score, seen, redis.call('zscore', T, member), string.sub(member, id, id + 7) }
-      end
     end
   end
   local full = #page == step

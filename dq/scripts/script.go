@@ -154,14 +154,14 @@ func Survey() Script { return survey }
 // "covered", and those of U1 and U2.
 func Unlist() Script { return unlist }
 
-// Find looks for a value among those that wait, those due first before the others, or reads them. It passes 2,000 members at
+// Find reads the members that wait, those due first before the others, all or those of a value. It passes 2,000 members at
 // most and half a megabyte of them, which is 1 to 3 ms, so that a long queue takes many calls.
 //
 //	KEYS    T
 //	ARGV    own layout; the place where to begin: a score and how many members of that score come before, at first empty
 //	        and 0; the value
-//	returns [score; how many]: the place where to go on; behind them the score and the id of the member that was found.
-//	        Without the value: each member that was passed and its score. Nothing behind the last member
+//	returns [score; how many]: the place where to go on; behind them each member that was found and its score. Nothing behind
+//	        the last member
 //	cost    O(log n + members)
 func Find() Script { return find }
 
