@@ -1,20 +1,14 @@
 // Package driver answers: which implementation is under test?
 //
-// It is the one seam between the harness and an implementation of a delay queue: a
-// Driver opens Queues of it on a running server. The implementations are in rooms of their own:
-//
-//	driver/library   the dq library, in this process
-//	driver/baseline  designs to measure against: memory, LIST, ZSET
-//	driver/program   everything under the op protocol, Redisson among it
-//	driver/spec      which of them a --driver value names
-//	driver/serve     a driver of one's own as a program of the op protocol
+// It is the one seam between the harness and an implementation of a delay queue: a Driver opens Queues of it on a running server.
+// Package serve makes a driver a program of the driver protocol.
 package driver
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
-
-	"github.com/dq-bench/dq-bench/dq/clock"
 )
 
 // Identity names an implementation in reports: "dq" at "4.7.0", "redisson" at "3.16.6".
@@ -33,46 +27,55 @@ func (i Identity) String() string {
 
 // Target says where a driver finds its queues.
 type Target struct {
-	// RedisURL is a go-redis style URL of the server, password included. It is
-	// empty for drivers that need no server.
+	// RedisURL is a go-redis style URL of the server, password included. It is empty for drivers that need no server.
 	RedisURL string
 }
 
 // Driver opens queues of one implementation.
 type Driver interface {
 	Identity() Identity
-	// Open connects, opens the destination queue of each name, and returns them in
-	// that order once messages that come due are being transferred. An
-	// implementation that can serve several queues over one client does, as one
-	// service with many queues would; the client ends when all of them are closed.
-	// Where one cannot be opened, none stays open.
+	// Open connects, opens the destination queue of each name, and returns them in that order once messages that come due are
+	// being transferred. An implementation that can serve several queues over one client does, as one service with many queues
+	// would; the client ends when all of them are closed. Where one cannot be opened, none stays open.
 	Open(ctx context.Context, target Target, names ...string) ([]Queue, error)
 }
 
-// ClockSetter is a Driver of this process that can be given another clock.
-type ClockSetter interface {
-	Driver
-	// WithClock returns the same by that clock.
-	WithClock(c clock.Clock) Driver
-}
-
-// Queue is a delay queue under load. Offer and Take may be called from many
-// goroutines at once. What else it can do it tells by implementing Poller, Remover
-// and Inspector.
+// Queue is a delay queue under load. Offer and Take may be called from many goroutines at once. What else it can do it tells by
+// implementing Poller, Remover and Inspector.
 type Queue interface {
-	// Offer hands over value, to be delivered after delay, and returns when the
-	// implementation has confirmed it. An error leaves open whether the value
-	// was accepted.
+	// Offer hands over value, to be delivered after delay, and returns when the implementation has confirmed it. An error leaves
+	// open whether the value was accepted, unless it wraps ErrRefused.
 	Offer(ctx context.Context, value []byte, delay time.Duration) error
-	// Take waits for the next value that is due. It returns ctx's error once
-	// ctx ends; a value that was already popped is returned, never dropped.
+	// Take waits for the next value that is due. It returns ctx's error once ctx ends; a value that was already popped is
+	// returned, never dropped.
 	Take(ctx context.Context) ([]byte, error)
 	// Close stops everything Open started. Values that are not taken stay.
 	Close() error
 }
 
-// OpenEach opens one queue after the other by open, for drivers that share no
-// client among them. Where one fails, those before it are closed.
+// Poller is a Queue that can look for a value without waiting for one.
+type Poller interface {
+	// Poll returns the next value that is due; ok is false if there is none.
+	Poll(ctx context.Context) (value []byte, ok bool, err error)
+}
+
+// Remover is a Queue that can cancel a message.
+type Remover interface {
+	// Remove removes one message of this value that is not due yet, and tells whether there was one. What it removed never comes.
+	Remove(ctx context.Context, value []byte) (bool, error)
+}
+
+// Inspector is a Queue that tells what it holds. A message that nobody holds counts as lost.
+type Inspector interface {
+	// Held returns how many messages are held, due or not.
+	Held(ctx context.Context) (int64, error)
+	// Values calls each with everything that is held, in whatever framing. A message may come twice, and none that is held
+	// throughout is left out.
+	Values(ctx context.Context, each func(value []byte)) error
+}
+
+// OpenEach opens one queue after the other by open, for drivers that share no client among them. Where one fails, those before
+// it are closed.
 func OpenEach(names []string, open func(name string) (Queue, error)) ([]Queue, error) {
 	queues := make([]Queue, 0, len(names))
 	for _, name := range names {
@@ -86,4 +89,32 @@ func OpenEach(names []string, open func(name string) (Queue, error)) ([]Queue, e
 		queues = append(queues, q)
 	}
 	return queues, nil
+}
+
+var (
+	// ErrClosed is returned by queues once they are closed.
+	ErrClosed = errors.New("queue is closed")
+	// ErrRefused is wrapped by the error of an Offer whose value was not queued, so that it may be offered again.
+	ErrRefused = errors.New("the value was not queued")
+)
+
+// SpecError says that a --driver value can never be right.
+type SpecError struct {
+	Spec   string
+	Reason error
+}
+
+func (e *SpecError) Error() string { return fmt.Sprintf("--driver %q: %v", e.Spec, e.Reason) }
+
+// Unwrap returns the reason, such as a *wire.ReleaseError.
+func (e *SpecError) Unwrap() error { return e.Reason }
+
+// CapabilityError says that an implementation lacks what a plan needs.
+type CapabilityError struct {
+	Driver Identity
+	Need   string // in words, after "cannot"
+}
+
+func (e *CapabilityError) Error() string {
+	return fmt.Sprintf("driver %s cannot %s, which the scenario needs; choose another with --driver", e.Driver, e.Need)
 }

@@ -37,7 +37,7 @@ func (d portDriver[C, Q]) Open(ctx context.Context, target driver.Target, names 
 		if all[i], err = d.port.Open(ctx, client, Args{Queue: name, Delayed: true}); err != nil {
 			return nil, errors.Join(err, client.Close())
 		}
-		queues[i] = withCapabilities(measured[Q]{ops: d.port.Ops, queue: all[i], client: client, open: open})
+		queues[i] = measured[Q]{ops: d.port.Ops, queue: all[i], client: client, open: open}
 	}
 	for _, queue := range all {
 		if q, waits := any(queue).(interface{ Ready(context.Context) error }); waits {
@@ -69,20 +69,33 @@ func (m measured[Q]) Offer(ctx context.Context, value []byte, delay time.Duratio
 }
 
 func (m measured[Q]) Take(ctx context.Context) ([]byte, error) {
-	value, err := m.value(ctx, "q.take")
-	if err == nil && value == nil {
+	value, ok, err := m.value(ctx, "q.take")
+	if err == nil && !ok {
 		err = errors.New("q.take: expected a value as the result of the op, got none")
 	}
 	return value, err
 }
 
-func (m measured[Q]) value(ctx context.Context, op string) ([]byte, error) {
+// Poll is for a port with q.poll.
+func (m measured[Q]) Poll(ctx context.Context) ([]byte, bool, error) { return m.value(ctx, "q.poll") }
+
+func (m measured[Q]) value(ctx context.Context, op string) ([]byte, bool, error) {
 	result, err := m.ops[op](ctx, m.queue, Args{})
 	value, ok := result.([]byte)
 	if err == nil && !ok && result != nil {
 		err = errors.New(op + ": expected a []byte as the result of the op")
 	}
-	return value, err
+	return value, err == nil && value != nil, err
+}
+
+// Remove is for a port with dq.remove.
+func (m measured[Q]) Remove(ctx context.Context, value []byte) (bool, error) {
+	removed, err := m.ops["dq.remove"](ctx, m.queue, Args{Value: value, given: givenValue})
+	was, ok := removed.(bool)
+	if err == nil && !ok {
+		err = errors.New("dq.remove: expected a bool as the result of the op")
+	}
+	return was, err
 }
 
 // Close closes the client with its last queue.
@@ -91,47 +104,4 @@ func (m measured[Q]) Close() error {
 		return m.client.Close()
 	}
 	return nil
-}
-
-// poller and remover are what a queue can do besides.
-type (
-	poller[Q any]  struct{ m measured[Q] }
-	remover[Q any] struct{ m measured[Q] }
-)
-
-func (p poller[Q]) Poll(ctx context.Context) ([]byte, bool, error) {
-	value, err := p.m.value(ctx, "q.poll")
-	return value, err == nil && value != nil, err
-}
-
-func (r remover[Q]) Remove(ctx context.Context, value []byte) (bool, error) {
-	removed, err := r.m.ops["dq.remove"](ctx, r.m.queue, Args{Value: value, given: givenValue})
-	was, ok := removed.(bool)
-	if err == nil && !ok {
-		err = errors.New("dq.remove: expected a bool as the result of the op")
-	}
-	return was, err
-}
-
-func withCapabilities[Q any](m measured[Q]) driver.Queue {
-	polls, removes := m.ops["q.poll"] != nil, m.ops["dq.remove"] != nil
-	switch {
-	case polls && removes:
-		return struct {
-			measured[Q]
-			poller[Q]
-			remover[Q]
-		}{m, poller[Q]{m}, remover[Q]{m}}
-	case polls:
-		return struct {
-			measured[Q]
-			poller[Q]
-		}{m, poller[Q]{m}}
-	case removes:
-		return struct {
-			measured[Q]
-			remover[Q]
-		}{m, remover[Q]{m}}
-	}
-	return m
 }

@@ -59,7 +59,15 @@ func (p Port[C, Q]) Serve(in io.Reader, out io.Writer) error {
 		Name: p.Identity.Name, Version: p.Identity.Version, Capabilities: capabilities, Codecs: program.CodecNames(release),
 	})
 	if p.Ops["dq.offer"] != nil && p.Ops["q.take"] != nil {
-		s.host = newHost(p.Driver())
+		s.load(p.Driver(), func(capability string) bool {
+			switch capability {
+			case "load(poll)":
+				return p.Ops["q.poll"] != nil
+			case "load(cancel)":
+				return p.Ops["dq.remove"] != nil
+			}
+			return capability != "load(held)"
+		})
 	}
 	o := &ported[C, Q]{Port: p, release: release, clients: map[string]C{}, handles: map[string]portedQueue[Q]{}}
 	s.do = o.do

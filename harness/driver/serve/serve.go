@@ -19,7 +19,6 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver"
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
-	"github.com/dq-bench/dq-bench/harness/internal/faketime"
 )
 
 // lastAnswers is how long requests may go on once in has ended, and once they are cancelled.
@@ -32,12 +31,7 @@ const lastAnswers = time.Second
 // The identity of d is what hello tells. Its queues should implement driver.Inspector, for a message that nobody holds counts
 // as lost. A driver with a method Serve(io.Reader, io.Writer) error is served by that, as dq is, which is a Port; any other one
 // has the ops hello, cancel and load.* only.
-//
-// Where the environment names a clock (harness/faketime), a driver.ClockSetter goes by that.
 func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
-	if c, ok := d.(driver.ClockSetter); ok {
-		d = c.WithClock(faketime.FromEnvironment())
-	}
 	if p, ok := d.(interface {
 		Serve(in io.Reader, out io.Writer) error
 	}); ok {
@@ -45,11 +39,9 @@ func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
 	}
 	identity := d.Identity()
 	s := newServer(out, program.Hello{Name: identity.Name, Version: identity.Version, Codecs: []string{"bytes"}})
-	s.host = newHost(d)
+	s.load(d, func(string) bool { return true })
 	return s.serve(in)
 }
-
-func newHost(d driver.Driver) *agent.Host { return agent.NewHost(d, clock.System()) }
 
 // request is one line of the caller; line holds the op's arguments too.
 type request struct {
@@ -89,16 +81,22 @@ type server struct {
 }
 
 func newServer(out io.Writer, hello program.Hello) *server {
-	hello.Protocol = program.Protocol
+	hello.Protocol, hello.Capabilities = program.Protocol, append(hello.Capabilities, "hello", "cancel")
 	return &server{hello: hello, out: json.NewEncoder(out), running: map[string]context.CancelFunc{}}
+}
+
+// load has the server make load with a driver that has these capabilities.
+func (s *server) load(d driver.Driver, has func(capability string) bool) {
+	s.host = agent.NewHost(d, clock.System())
+	for _, capability := range s.host.Capabilities() {
+		if has(capability) {
+			s.hello.Capabilities = append(s.hello.Capabilities, capability)
+		}
+	}
 }
 
 // serve answers requests until in ends.
 func (s *server) serve(in io.Reader) error {
-	s.hello.Capabilities = append(s.hello.Capabilities, "hello", "cancel")
-	if s.host != nil {
-		s.hello.Capabilities = append(s.hello.Capabilities, s.host.Capabilities()...)
-	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	err := program.ReadLines(in, func(line []byte) error {

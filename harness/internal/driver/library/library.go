@@ -19,6 +19,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/driver/serve"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 	"github.com/dq-bench/dq-bench/harness/internal/driver/store"
+	"github.com/dq-bench/dq-bench/harness/internal/faketime"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -29,7 +30,7 @@ type DQ struct {
 	// Faithful follows Redisson's timing too.
 	Faithful bool
 
-	clock  clock.Clock                    // nil for the machine's
+	clock  clock.Clock                    // due times and timers come from it; nil for the machine's
 	strict bool                           // sends what Redisson sends and nothing besides
 	dial   func() goredis.UniversalClient // replaces the address that open names; nil where it counts
 }
@@ -65,12 +66,6 @@ func (d DQ) Identity() driver.Identity {
 	return driver.Identity{Name: "dq", Version: version}
 }
 
-// WithClock returns dq by a clock that due times and timers come from, guarded as the machine's is.
-func (d DQ) WithClock(c clock.Clock) driver.Driver {
-	d.clock = c
-	return d
-}
-
 // Store looks at the keys of Redisson's format.
 func (d DQ) Store(conn redis.Conn, name string) store.Store { return store.Redisson(conn, name) }
 
@@ -79,8 +74,11 @@ func (d DQ) Open(ctx context.Context, target driver.Target, names ...string) ([]
 	return d.port().Driver().Open(ctx, target, names...)
 }
 
-// Serve answers requests of the driver protocol until in ends.
-func (d DQ) Serve(in io.Reader, out io.Writer) error { return d.port().Serve(in, out) }
+// Serve answers requests of the driver protocol until in ends, by the clock that the environment names (package faketime).
+func (d DQ) Serve(in io.Reader, out io.Writer) error {
+	d.clock = faketime.FromEnvironment()
+	return d.port().Serve(in, out)
+}
 
 // Judged links to dq in this process for judging it by what Redisson does: its clients are strict on the wire.
 func Judged(d DQ) program.Program {
@@ -90,7 +88,7 @@ func Judged(d DQ) program.Program {
 
 // Deployed links to dq in this process as people deploy it: it reads members of both layouts, unless it is faithful.
 func Deployed(d DQ) program.Program {
-	link, err := program.Local(context.Background(), d.Identity().String(), d.Serve)
+	link, err := program.Local(context.Background(), d.Identity().String(), d.port().Serve)
 	if err != nil {
 		panic("dq does not introduce itself: " + err.Error()) // a pipe in this process does not break
 	}

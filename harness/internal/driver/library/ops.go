@@ -398,31 +398,23 @@ type show func(reply any, err error) (any, error)
 func asNothing(_ any, err error) (any, error) { return nil, err }
 func asTrue(_ any, err error) (any, error)    { return true, err }
 
-func integer(reply any, err error) (int64, error) {
-	n, ok := reply.(int64)
-	if err == nil && !ok {
-		err = fmt.Errorf("expected an integer from the server, got %T", reply)
+// counted is of a reply with a number.
+func counted(form func(n int64) any) show {
+	return func(reply any, err error) (any, error) {
+		n, ok := reply.(int64)
+		if err == nil && !ok {
+			err = fmt.Errorf("expected an integer from the server, got %T", reply)
+		}
+		return form(n), err
 	}
-	return n, err
 }
 
-func asNumber(reply any, err error) (any, error) { return integer(reply, err) }
-
-func asBool(reply any, err error) (any, error) {
-	n, err := integer(reply, err)
-	return n > 0, err
-}
-
-func asEmpty(reply any, err error) (any, error) {
-	n, err := integer(reply, err)
-	return n == 0, err
-}
-
-// asFound is of a script that replies with an index, or -1.
-func asFound(reply any, err error) (any, error) {
-	n, err := integer(reply, err)
-	return n >= 0, err
-}
+var (
+	asNumber = counted(func(n int64) any { return n })
+	asBool   = counted(func(n int64) any { return n > 0 })
+	asEmpty  = counted(func(n int64) any { return n == 0 })
+	asFound  = counted(func(n int64) any { return n >= 0 }) // of a script that replies with an index, or -1
+)
 
 // asValue is of one value, or nil for no value.
 func asValue(reply any, err error) (any, error) {
@@ -447,24 +439,24 @@ func asValues(reply any, err error) (any, error) {
 	return all, err
 }
 
-// given is one op where an argument is given, and another where it is not.
-func given(argument string, is, isNot op) op {
+// choose is one op where something holds, and another where it does not.
+func choose(holds func(q *queue, a serve.Args) bool, is, isNot op) op {
 	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
-		if a.Has(argument) {
+		if holds(q, a) {
 			return is(ctx, q, a)
 		}
 		return isNot(ctx, q, a)
 	}
 }
 
+// given is one op where an argument is given, and another where it is not.
+func given(argument string, is, isNot op) op {
+	return choose(func(_ *queue, a serve.Args) bool { return a.Has(argument) }, is, isNot)
+}
+
 // values is one op for some values, and another for no value at all.
 func values(some, none op) op {
-	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
-		if a.Has("values") && len(a.Values) == 0 {
-			return none(ctx, q, a)
-		}
-		return some(ctx, q, a)
-	}
+	return choose(func(_ *queue, a serve.Args) bool { return a.Has("values") && len(a.Values) == 0 }, none, some)
 }
 
 func result(v any) op {
@@ -473,20 +465,15 @@ func result(v any) op {
 
 // sinceScript is a script, and a command for releases before they had the script.
 func sinceScript(script, command op) op {
-	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
-		if q.release.AtLeast(wire.Release{Major: 3, Minor: 6, Patch: 2}) || q.release.Major == 2 && q.release.AtLeast(wire.Release{Major: 2, Minor: 11, Patch: 2}) {
-			return script(ctx, q, a)
-		}
-		return command(ctx, q, a)
-	}
+	return choose(func(q *queue, _ serve.Args) bool {
+		r := q.release
+		return r.AtLeast(wire.Release{Major: 3, Minor: 6, Patch: 2}) || r.Major == 2 && r.AtLeast(wire.Release{Major: 2, Minor: 11, Patch: 2})
+	}, script, command)
 }
 
 // renames is an op that leaves behind what waits, and so is refused unless the client is to do as Redisson.
 func renames(op op) op {
-	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
-		if q.faithful == nil {
-			return nil, fmt.Errorf("it renames the destination alone, and what waits comes to the old name: %w", dq.ErrUnsupported)
-		}
-		return op(ctx, q, a)
-	}
+	return choose(func(q *queue, _ serve.Args) bool { return q.faithful != nil }, op, func(context.Context, *queue, serve.Args) (any, error) {
+		return nil, fmt.Errorf("it renames the destination alone, and what waits comes to the old name: %w", dq.ErrUnsupported)
+	})
 }

@@ -3,7 +3,6 @@ package program
 import (
 	"bufio"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/driver"
 )
 
@@ -385,19 +383,6 @@ func FuzzValue(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, v, again)
 	})
-}
-
-// A codec that compresses wraps the default of its release.
-func TestCompressingCodecsWrapTheDefault(t *testing.T) {
-	for release, want := range map[string]string{"3.18.1": "0000000880043e0568656c6c6f", "3.19.0": "00000006600368656c6cef"} {
-		r, err := wire.ParseRelease(release)
-		require.NoError(t, err)
-		values, err := NamedCodec("lz4", "string", r)
-		require.NoError(t, err)
-		data, err := values.Encode("hello")
-		require.NoError(t, err)
-		require.Equal(t, want, hex.EncodeToString(data), release)
-	}
 }
 
 // An error of a Java that is too old says what to do.

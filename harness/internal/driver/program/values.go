@@ -12,7 +12,6 @@ import (
 
 	"github.com/dq-bench/dq-bench/dq/codec"
 	"github.com/dq-bench/dq-bench/dq/codec/java"
-	"github.com/dq-bench/dq-bench/dq/codec/packed"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -121,10 +120,6 @@ func CodecNames(release wire.Release) []string {
 	return all
 }
 
-var packings = map[string]func(codec.Codec[any]) codec.Codec[any]{
-	"lz4": packed.LZ4[any], "lz4-v2": packed.LZ4[any], "snappy": packed.SnappyChunks[any], "snappy-v2": packed.Snappy[any],
-}
-
 // NamedCodec returns a codec by its name of docs/protocol.md; valueType is one of its types of values, for the codec that must
 // be told one. It fails with errors.ErrUnsupported for an unknown name.
 func NamedCodec(name, valueType string, release wire.Release) (codec.Codec[any], error) {
@@ -151,20 +146,7 @@ func NamedCodec(name, valueType string, release wire.Release) (codec.Codec[any],
 	case "serialization":
 		return java.NewSerialization[any](pojo)
 	}
-	outer, inner, nested := strings.Cut(name, "/")
-	if !nested {
-		inner = "default"
-	}
-	pack, known := packings[outer]
-	if !known {
-		return nil, fmt.Errorf("codec %q: expected default or one of %s, lz4, lz4-v2, snappy and snappy-v2: %w",
-			name, strings.Join(CodecNames(release), ", "), errors.ErrUnsupported)
-	}
-	values, err := NamedCodec(inner, valueType, release)
-	if err != nil {
-		return nil, err
-	}
-	return pack(values), nil
+	return nil, fmt.Errorf("codec %q: expected default or one of %s: %w", name, strings.Join(CodecNames(release), ", "), errors.ErrUnsupported)
 }
 
 // textCodec writes scalars as Java's toString does.
