@@ -32,48 +32,28 @@ const (
 	tempSuffix = "_temp" // of the temp list's key
 )
 
-// List is "redis-list", the message queue of document 001, section 3.1: LPUSH adds a message, RPOPLPUSH
-// moves the oldest one to a temp list, LREM acknowledges it there.
-//
-// A LIST has no delay. The due time, Unix ms, goes in front of the value, and a process that has popped
-// the oldest message waits for it, while the message stays in the temp list. Nothing is lost when the
-// process dies, but the order is the order of the offers: a short delay behind a long one comes late. With
-// one delay for all messages nothing is late.
-//
-// A message cannot be cancelled: LREM wants the element, and its due time is not known any more. One message
-// is popped at a time, by the blocking form BRPOPLPUSH: about one round trip a message and process.
-type List struct{}
-
-// Identity returns "redis-list".
-func (List) Identity() driver.Identity { return driver.Identity{Name: "redis-list"} }
-
-// Store looks at the LIST and the temp list.
-func (List) Store(conn redis.Conn, name string) store.Store {
-	return store.Keys{Conn: conn, Lists: []string{name, name + tempSuffix}}
+// Redis is one of the two designs.
+type Redis struct {
+	zset bool
+	name string
 }
 
-// Open connects, and takes over what the temp list holds.
-func (List) Open(_ context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
-	return driver.OpenEach(names, func(name string) (driver.Queue, error) {
-		q, err := openRedis(target, name)
-		if err != nil {
-			return nil, fmt.Errorf("driver redis-list: %w", err)
-		}
-		q.framed = true
-		q.offer = func(ctx context.Context, value []byte, due time.Time) error {
-			return q.conn.Do(ctx, "LPUSH", q.source, frameDue(due, value)).Err()
-		}
-		q.fetch = func(context.Context) ([]string, error) { // closing the client ends the blocking call
-			element, err := q.moving.Do(context.Background(), "BRPOPLPUSH", q.source, q.temp, popSeconds).Text()
-			if errors.Is(err, redis.Nil) {
-				return nil, nil
-			}
-			return []string{element}, err
-		}
-		q.pumping.Go(q.pump)
-		return q, nil
-	})
-}
+// List is "redis-list", the message queue of document 001, section 3.1: LPUSH adds a message, RPOPLPUSH moves the oldest one to a temp
+// list, LREM acknowledges it there.
+//
+// A LIST has no delay. The due time, Unix ms, goes in front of the value, and a process that has popped the oldest message waits for
+// it, while the message stays in the temp list. Nothing is lost when the process dies, but the order is the order of the offers: a short
+// delay behind a long one comes late. A message cannot be cancelled: LREM wants the element, and its due time is not known any more. One
+// message is popped at a time, by the blocking form BRPOPLPUSH: about one round trip a message and process.
+var List = Redis{name: "redis-list"}
+
+// ZSet is "redis-zset", the delay queue of document 001, section 3.2: a ZSET ordered by due time, and a script, run every 100 ms, that moves
+// due messages to a temp list. Takers of the process that ran it block until it has something for them; LREM acknowledges.
+//
+// The costs of the design are kept: a message waits for the next run of the script, 50 ms on average. An element of a ZSET is there once, so
+// that offering an equal value again replaces the due time of the first: one of the two is lost. The document's scores are seconds, which
+// would make messages up to a second early; they are ms here.
+var ZSet = Redis{name: "redis-zset", zset: true}
 
 // zsetMove is the script of document 001, section 3.2, as it stands there.
 //
@@ -82,49 +62,35 @@ func (List) Open(_ context.Context, target driver.Target, names ...string) ([]dr
 //	ARGV[1]  now, in the unit of the scores
 //	returns  the elements moved, the earliest first
 //
-// It is O(M·log N) for M due of N waiting, and M has no bound: ten thousand messages that come due at once
-// are moved, with a ZREM for each, while every other client of the server waits.
+// It is O(M·log N) for M due of N waiting, and M has no bound: ten thousand messages that come due at once are moved, with a ZREM for each,
+// while every other client of the server waits.
 //
 //go:embed zset.lua
 var zsetMove string
 
-// ZSet is "redis-zset", the delay queue of document 001, section 3.2: a ZSET ordered by due time, and a
-// script, run every 100 ms, that moves due messages to a temp list. Takers of the process that ran it block
-// until it has something for them; LREM acknowledges.
-//
-// The costs of the design are kept: a message waits for the next run of the script, 50 ms on average. An
-// element of a ZSET is there once, so that offering an equal value again replaces the due time of the first:
-// one of the two is lost. The due time is gone once an element is in the temp list.
-//
-// The document's scores are seconds, which would make messages up to a second early; they are ms here.
-type ZSet struct{}
+// Identity returns the name.
+func (d Redis) Identity() driver.Identity { return driver.Identity{Name: d.name} }
 
-// Identity returns "redis-zset".
-func (ZSet) Identity() driver.Identity { return driver.Identity{Name: "redis-zset"} }
-
-// Store looks at the ZSET and the temp list.
-func (ZSet) Store(conn redis.Conn, name string) store.Store {
-	return store.Keys{Conn: conn, Sets: []string{name}, Lists: []string{name + tempSuffix}}
+// Store looks at the key that messages are offered to, and the temp list.
+func (d Redis) Store(conn redis.Conn, name string) store.Store {
+	if d.zset {
+		return store.Keys{Conn: conn, Sets: []string{name}, Lists: []string{name + tempSuffix}}
+	}
+	return store.Keys{Conn: conn, Lists: []string{name, name + tempSuffix}}
 }
 
-// Open connects, takes over what the temp list holds, and starts to run the script.
-func (ZSet) Open(_ context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
+// Open connects, and takes over what the temp list holds.
+func (d Redis) Open(_ context.Context, target driver.Target, names ...string) ([]driver.Queue, error) {
 	return driver.OpenEach(names, func(name string) (driver.Queue, error) {
-		q, err := openRedis(target, name)
+		q, err := openRedis(target, name, d)
 		if err != nil {
-			return nil, fmt.Errorf("driver redis-zset: %w", err)
-		}
-		q.offer = func(ctx context.Context, value []byte, due time.Time) error {
-			return q.conn.Do(ctx, "ZADD", q.source, due.UnixMilli(), value).Err()
-		}
-		q.fetch = func(ctx context.Context) ([]string, error) {
-			if err := pause(ctx, pollInterval); err != nil {
-				return nil, err
-			}
-			return q.moving.Do(ctx, "EVAL", zsetMove, 2, q.source, q.temp, time.Now().UnixMilli()).StringSlice()
+			return nil, fmt.Errorf("driver %s: %w", d.name, err)
 		}
 		q.pumping.Go(q.pump)
-		return zsetQueue{q}, nil
+		if d.zset {
+			return zsetQueue{q}, nil
+		}
+		return q, nil
 	})
 }
 
@@ -147,11 +113,8 @@ type redisQueue struct {
 	conn         redis.Conn // for offers and acknowledgements
 	moving       redis.Conn // the pump's own; closing it ends a blocking pop
 	source, temp string
-
-	offer func(ctx context.Context, value []byte, due time.Time) error
-	// fetch waits a while for elements, moves them to the temp list and returns them.
-	fetch  func(ctx context.Context) ([]string, error)
-	framed bool // elements begin with their due time, which has not come yet
+	zset         bool
+	fetch        func(ctx context.Context) ([]string, error) // waits a while for elements, moves them to the temp list and returns them
 
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -170,8 +133,8 @@ type handed struct {
 	value   []byte
 }
 
-// openRedis connects. The caller sets offer and fetch, and starts the pump.
-func openRedis(target driver.Target, name string) (*redisQueue, error) {
+// openRedis connects. The caller starts the pump.
+func openRedis(target driver.Target, name string, d Redis) (*redisQueue, error) {
 	conn, err := redis.ConnectMany(target.RedisURL, poolSize)
 	if err != nil {
 		return nil, err
@@ -181,8 +144,9 @@ func openRedis(target driver.Target, name string) (*redisQueue, error) {
 		return nil, errors.Join(err, conn.Close())
 	}
 	q := &redisQueue{
-		conn: conn, moving: moving, source: name, temp: name + tempSuffix, ready: make(chan handed), known: map[string]int{},
+		conn: conn, moving: moving, source: name, temp: name + tempSuffix, zset: d.zset, ready: make(chan handed), known: map[string]int{},
 	}
+	q.fetch = q.move
 	q.ctx, q.stop = context.WithCancel(context.Background())
 	return q, nil
 }
@@ -195,7 +159,27 @@ func (q *redisQueue) Offer(ctx context.Context, value []byte, delay time.Duratio
 	if q.ctx.Err() != nil {
 		return driver.ErrClosed
 	}
-	return q.offer(ctx, value, time.Now().Add(delay))
+	due := time.Now().Add(delay)
+	if q.zset {
+		return q.conn.Do(ctx, "ZADD", q.source, due.UnixMilli(), value).Err()
+	}
+	return q.conn.Do(ctx, "LPUSH", q.source, frameDue(due, value)).Err()
+}
+
+// move waits a while for elements, and moves them to the temp list: a LIST's oldest, and all of a ZSET that are due.
+func (q *redisQueue) move(ctx context.Context) ([]string, error) {
+	if q.zset {
+		if err := pause(ctx, pollInterval); err != nil {
+			return nil, err
+		}
+		return q.moving.Do(ctx, "EVAL", zsetMove, 2, q.source, q.temp, time.Now().UnixMilli()).StringSlice()
+	}
+	// Closing the client ends the blocking call.
+	element, err := q.moving.Do(context.Background(), "BRPOPLPUSH", q.source, q.temp, popSeconds).Text()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	return []string{element}, err
 }
 
 // Take waits for what the pump hands over.
@@ -294,7 +278,7 @@ func (q *redisQueue) next(look bool) (unknown []string, err error) {
 // wait returns the value of an element, once it is due. A foreign element is handed over as it is.
 func (q *redisQueue) wait(timer clock.Timer, element string) ([]byte, error) {
 	due, value, ok := unframeDue(element)
-	if !q.framed || !ok {
+	if q.zset || !ok {
 		return []byte(element), nil
 	}
 	return value, clock.SleepUntil(q.ctx, clock.System(), timer, due)

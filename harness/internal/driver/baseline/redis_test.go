@@ -30,7 +30,7 @@ type bench struct {
 // onRedis runs a test for each of the two drivers.
 func onRedis(t *testing.T, test func(t *testing.T, b *bench)) {
 	t.Helper()
-	for _, d := range []driver.Driver{List{}, ZSet{}} {
+	for _, d := range []driver.Driver{List, ZSet} {
 		t.Run(d.Identity().String(), func(t *testing.T) {
 			t.Parallel()
 			test(t, newBench(t, d))
@@ -116,7 +116,7 @@ func TestDeliversNotBeforeTheDueTimeAndLeavesNothing(t *testing.T) {
 
 // A LIST delivers in the order of offers, and a ZSET in the order of due times, where a value is there once.
 func TestOrderAndEqualValues(t *testing.T) {
-	b := newBench(t, List{})
+	b := newBench(t, List)
 	q := b.open(t)
 	for _, value := range []string{"same", "same", "long"} {
 		b.offer(t, q, value, 50*time.Millisecond)
@@ -124,7 +124,7 @@ func TestOrderAndEqualValues(t *testing.T) {
 	b.offer(t, q, "short", 0)
 	require.Equal(t, "same same long short", strings.Join([]string{b.take(t, q), b.take(t, q), b.take(t, q), b.take(t, q)}, " "))
 
-	b = newBench(t, ZSet{})
+	b = newBench(t, ZSet)
 	q = b.open(t)
 	b.offer(t, q, "same", time.Hour)
 	b.offer(t, q, "same", 500*time.Millisecond)
@@ -134,7 +134,7 @@ func TestOrderAndEqualValues(t *testing.T) {
 }
 
 func TestZSetCancelsAMessage(t *testing.T) {
-	b := newBench(t, ZSet{})
+	b := newBench(t, ZSet)
 	q := b.open(t)
 	b.offer(t, q, "order 7", time.Hour)
 	for _, want := range []bool{true, false} {
@@ -188,8 +188,8 @@ func TestTheNextProcessTakesOverTheTempList(t *testing.T) {
 
 // The reply to a move may be lost: its elements are in the temp list, and no taker knows of them.
 func TestFindsWhatALostReplyLeftInTheTempList(t *testing.T) {
-	b := newBench(t, ZSet{})
-	q, err := openRedis(b.target, queueName)
+	b := newBench(t, ZSet)
+	q, err := openRedis(b.target, queueName, ZSet)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = q.Close() })
 	lost := false

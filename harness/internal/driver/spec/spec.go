@@ -26,7 +26,7 @@ const (
 )
 
 // baselines are the drivers that are no programs.
-var baselines = []driver.Driver{baseline.NewMemory(), baseline.List{}, baseline.ZSet{}}
+var baselines = []driver.Driver{baseline.NewMemory(), baseline.List, baseline.ZSet}
 
 // Parse reads a --driver value. Nothing is started; the error is a *driver.SpecError.
 func Parse(spec string) (driver.Driver, error) {
