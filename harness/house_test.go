@@ -44,7 +44,7 @@ var rooms = []room{
 	{"result", "What does a run file say?", []string{"harness/internal/run"}, []string{"dq", "ground", "load"}},
 	{"report", "Which side is later, and how do people look at it?", []string{
 		"harness/internal/compare", "harness/internal/report", "harness/internal/web", "harness/internal/metrics",
-	}, []string{"dq", "ground", "result", "load", "ops"}},
+	}, []string{"dq", "ground", "result", "load"}},
 	{"judge", "Does an implementation behave like Redisson?", []string{
 		"internal/monitor", "harness/internal/trace", "harness/internal/conformance", "harness/internal/replay",
 		"harness/internal/simulate", "harness/internal/lab", "docs", "recordings", "scenarios",

@@ -181,9 +181,9 @@ func (f *doctorFlags) repeat(ctx context.Context, doctor *ops.Doctor) (failed er
 		defer cancel()
 		ctx = limited
 	}
-	var gauges *metrics.Queues
+	var gauges *ops.QueueMetrics
 	if f.listen != "" {
-		gauges = metrics.NewQueues()
+		gauges = ops.NewQueueMetrics()
 		served, err := metrics.Serve(ctx, f.listen, tool(), gauges)
 		if err != nil {
 			return err

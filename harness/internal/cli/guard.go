@@ -99,7 +99,7 @@ func (f guardFlags) run(cmd *cobra.Command, conn redis.Conn, queues []string) er
 	}
 	guard := ops.NewGuard(conn, ops.GuardOptions{Queues: queues, Ahead: f.ahead, Stalled: f.stalled, Interval: 500 * time.Millisecond, Log: cmd.ErrOrStderr()})
 	if f.listen != "" {
-		served, err := metrics.Serve(ctx, f.listen, tool(), metrics.Guard{Guard: guard})
+		served, err := metrics.Serve(ctx, f.listen, tool(), guard)
 		if err != nil {
 			return err
 		}

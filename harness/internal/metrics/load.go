@@ -50,19 +50,19 @@ func (l Load) WriteMetrics(w *Writer) error {
 	d := s.Document
 	labels := []string{"driver", d.Driver.String(), "queue", d.Scenario.Queue, "run_id", d.RunID, "scenario", d.Scenario.Name}
 	one := func(name, kind, help string, value int64) {
-		w.family("dq_bench_"+name, kind, help)
-		w.sample(float64(value), labels...)
+		w.Family("dq_bench_"+name, kind, help)
+		w.Sample(float64(value), labels...)
 	}
-	one("planned_messages", gauge, "Offers that the measured phase plans.", s.Planned)
-	one("warming_up", gauge, "1 during the warm-up, which no other metric counts.", flag(s.Phase == plan.Warmup && !s.Ended))
-	one("done", gauge, "1 once the run has ended and all counts are final.", flag(s.Ended))
-	one("take_errors_total", counter, "Takes that failed.", s.TakeErrors)
+	one("planned_messages", Gauge, "Offers that the measured phase plans.", s.Planned)
+	one("warming_up", Gauge, "1 during the warm-up, which no other metric counts.", Flag(s.Phase == plan.Warmup && !s.Ended))
+	one("done", Gauge, "1 once the run has ended and all counts are final.", Flag(s.Ended))
+	one("take_errors_total", Counter, "Takes that failed.", s.TakeErrors)
 	for _, c := range run.AllCounts {
 		switch c.Kind {
 		case run.Total:
-			one(c.Name+"_total", counter, c.Help, c.Of(d.Counts))
+			one(c.Name+"_total", Counter, c.Help, c.Of(d.Counts))
 		case run.Level:
-			one(c.Name, gauge, c.Help, c.Of(d.Counts))
+			one(c.Name, Gauge, c.Help, c.Of(d.Counts))
 		}
 	}
 	for _, each := range distributions {
@@ -70,7 +70,7 @@ func (l Load) WriteMetrics(w *Writer) error {
 		if h == nil || each.whole && !s.Ended {
 			continue
 		}
-		w.family("dq_bench_"+each.name+"_seconds", histogram, each.help)
+		w.Family("dq_bench_"+each.name+"_seconds", histogram, each.help)
 		w.buckets(bounds, counted(h), h.Count(), seconds(h.Sum()), labels...)
 	}
 	return nil
@@ -95,7 +95,8 @@ func counted(h *run.Histogram) []int64 {
 // seconds converts from ns.
 func seconds(ns float64) float64 { return ns / float64(time.Second) }
 
-func flag(on bool) int64 {
+// Flag is 1 for true.
+func Flag(on bool) int64 {
 	if on {
 		return 1
 	}

@@ -26,7 +26,7 @@ func CheckAddr(addr string) error {
 type Server struct{ *listen.Server }
 
 // Serve listens at addr, as CheckAddr has it, until Close, and serves what is collected:
-// OfLoad or a Queues. An addr without a host is of this machine alone: a profiler is no
+// a Source. An addr without a host is of this machine alone: a profiler is no
 // service for a network unless somebody says so. It fails if that cannot
 // be listened at, for example because another process does.
 func Serve(ctx context.Context, addr string, tool run.Tool, what Source) (*Server, error) {
@@ -49,11 +49,11 @@ func Handler(tool run.Tool, what Source) http.Handler {
 			http.Error(out, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		w.family("dq_bench_build_info", gauge, "1, labelled with the build.")
-		w.sample(1, "goversion", runtime.Version(), "version", tool.Version)
+		w.Family("dq_bench_build_info", Gauge, "1, labelled with the build.")
+		w.Sample(1, "goversion", runtime.Version(), "version", tool.Version)
 		w.process()
 		out.Header().Set("Content-Type", contentType)
-		_, _ = out.Write(w.out.Bytes()) // a client that is gone has no answer
+		_, _ = out.Write(w.Bytes()) // a client that is gone has no answer
 	})
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", programName)
@@ -67,12 +67,12 @@ func Handler(tool run.Tool, what Source) http.Handler {
 func (w *Writer) process() {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	w.family("go_goroutines", gauge, "Goroutines that exist.")
-	w.sample(float64(runtime.NumGoroutine()))
-	w.family("go_memstats_heap_alloc_bytes", gauge, "Heap in use.")
-	w.sample(float64(memory.HeapAlloc))
-	w.family("go_gc_cycles_total", counter, "Garbage collections that ended.")
-	w.sample(float64(memory.NumGC))
+	w.Family("go_goroutines", Gauge, "Goroutines that exist.")
+	w.Sample(float64(runtime.NumGoroutine()))
+	w.Family("go_memstats_heap_alloc_bytes", Gauge, "Heap in use.")
+	w.Sample(float64(memory.HeapAlloc))
+	w.Family("go_gc_cycles_total", Counter, "Garbage collections that ended.")
+	w.Sample(float64(memory.NumGC))
 }
 
 // programName stands for pprof.Cmdline: the arguments may hold passwords.

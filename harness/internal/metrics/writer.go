@@ -12,8 +12,8 @@ const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
 // The types of a family.
 const (
-	counter   = "counter"
-	gauge     = "gauge"
+	Counter   = "counter"
+	Gauge     = "gauge"
 	histogram = "histogram"
 )
 
@@ -32,14 +32,14 @@ var (
 	labelEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 )
 
-// family begins a family. All its samples follow; a family without samples is left out.
-func (w *Writer) family(name, kind, help string) {
+// Family begins a family. All its samples follow; a family without samples is left out.
+func (w *Writer) Family(name, kind, help string) {
 	w.name = name
 	w.header = "# HELP " + name + " " + helpEscapes.Replace(help) + "\n# TYPE " + name + " " + kind + "\n"
 }
 
-// sample writes a value of the family, with labels as name, value, name, value.
-func (w *Writer) sample(value float64, labels ...string) { w.line("", value, labels) }
+// Sample writes a value of the family, with labels as name, value, name, value.
+func (w *Writer) Sample(value float64, labels ...string) { w.line("", value, labels) }
 
 func (w *Writer) line(suffix string, value float64, labels []string) {
 	w.out.WriteString(w.header + w.name + suffix)
@@ -53,6 +53,9 @@ func (w *Writer) line(suffix string, value float64, labels []string) {
 	}
 	w.out.WriteString(" " + strconv.FormatFloat(value, 'g', -1, 64) + "\n")
 }
+
+// Bytes is the text so far.
+func (w *Writer) Bytes() []byte { return w.out.Bytes() }
 
 // buckets writes a histogram: counts[i] values lie above bounds[i-1] and not above
 // bounds[i], and total values have this sum.

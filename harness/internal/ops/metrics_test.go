@@ -1,6 +1,7 @@
-package metrics
+package ops
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	flags "flag"
@@ -16,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/dq-bench/dq-bench/harness/internal/ops"
+	"github.com/dq-bench/dq-bench/harness/internal/metrics"
 )
 
 var update = flags.Bool("update", false, "write the table of gauges to docs/monitoring/README.md")
@@ -24,12 +25,12 @@ var update = flags.Bool("update", false, "write the table of gauges to docs/moni
 const monitoring = "../../../docs/monitoring/"
 
 // gathered are the values that a scrape gets, by metric and labels.
-func gathered(t *testing.T, q *Queues) map[string]float64 {
+func gathered(t *testing.T, q *QueueMetrics) map[string]float64 {
 	t.Helper()
-	w := new(Writer)
+	w := new(metrics.Writer)
 	require.NoError(t, q.WriteMetrics(w))
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(&w.out)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(w.Bytes()))
 	require.NoError(t, err)
 	values := map[string]float64{}
 	for _, family := range families {
@@ -45,13 +46,13 @@ func gathered(t *testing.T, q *Queues) map[string]float64 {
 }
 
 func TestQueuesAreServedAsTheyWereSeenLast(t *testing.T) {
-	q := NewQueues()
+	q := NewQueueMetrics()
 	require.Empty(t, gathered(t, q), "nothing was looked at yet")
 
-	q.Set(&ops.Look{At: time.UnixMilli(1_700_000_060_000), Queues: []*ops.Queue{
+	q.Set(&Look{At: time.UnixMilli(1_700_000_060_000), Queues: []*Queue{
 		{
 			Name: "orders", Waiting: 3, Listed: 4, Overdue: 1, OldestMS: 59_500, StillSeconds: 2, Layouts: map[string]int64{"dLc0": 1, "Bc0Lc0": 2},
-			Findings: []ops.Finding{{Kind: "ghost", State: ops.Yellow, Count: 1}},
+			Findings: []Finding{{Kind: "ghost", State: Yellow, Count: 1}},
 		},
 		{Name: "b\xff", Listeners: -1}, {Name: `b\xff`},
 	}}, nil)
@@ -87,7 +88,7 @@ func TestTableOfGauges(t *testing.T) {
 		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", g.name, labels, g.help)
 	}
 	table.WriteString("\n")
-	const file, begin, end = monitoring + "README.md", "<!-- gauges: go test ./harness/internal/metrics -update -->\n", "<!-- /gauges -->\n"
+	const file, begin, end = monitoring + "README.md", "<!-- gauges: go test ./harness/internal/ops -run Gauges -update -->\n", "<!-- /gauges -->\n"
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	before, rest, ok := strings.Cut(string(data), begin)
@@ -98,7 +99,7 @@ func TestTableOfGauges(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(before+begin+table.String()+end+after), 0o644))
 		return
 	}
-	require.Equal(t, table.String(), have, "run 'go test ./harness/internal/metrics -update' and look at what changed")
+	require.Equal(t, table.String(), have, "run 'go test ./harness/internal/ops -run Gauges -update' and look at what changed")
 }
 
 // Dashboard and alerts ask for nothing but what is served.

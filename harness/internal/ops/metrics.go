@@ -1,0 +1,122 @@
+package ops
+
+import (
+	"sync"
+	"time"
+
+	"github.com/dq-bench/dq-bench/harness/internal/metrics"
+	"github.com/dq-bench/dq-bench/internal/text"
+)
+
+// QueueMetrics are metrics of queues that a doctor looks at again and again. A scrape asks no server: it gets the last look.
+type QueueMetrics struct {
+	mu     sync.Mutex
+	seen   *Look
+	failed bool
+}
+
+// queueGauge is a metric of one queue.
+type queueGauge struct {
+	name, help, labels string
+	each               func(q *Queue, set func(value float64, labels ...string))
+}
+
+func gaugeOf(name, help string, value func(*Queue) int64) queueGauge {
+	return queueGauge{"dq_queue_" + name, help, "", func(q *Queue, set func(float64, ...string)) { set(float64(value(q))) }}
+}
+
+// The gauges of the server, and of each queue.
+var (
+	queuesUp    = queueGauge{name: "dq_queues_up", help: "1 if the last look reached the server, else 0, and there is no other metric."}
+	queuesSeen  = queueGauge{name: "dq_queues_last_seen_timestamp_seconds", help: "The last look, by the server's clock."}
+	queuesFound = queueGauge{name: "dq_queues", help: "Queues."}
+
+	queueGauges = []queueGauge{
+		gaugeOf("waiting_members", "Members of the timeout set.", func(q *Queue) int64 { return q.Waiting }),
+		gaugeOf("listed_entries", "Entries of the pending list.", func(q *Queue) int64 { return q.Listed }),
+		gaugeOf("delivered_values", "Values in the destination queue.", func(q *Queue) int64 { return q.Ready }),
+		{"dq_queue_delivered_still_seconds", "For how long the first delivered value has not moved; 0 if it moves.", "", func(q *Queue, set func(float64, ...string)) { set(q.StillSeconds) }},
+		gaugeOf("overdue_members", "Members that have been due for more than a second.", func(q *Queue) int64 { return q.Overdue }),
+		{"dq_queue_overdue_seconds", "For how long the oldest overdue member has been due; 0 if no member is.", "", func(q *Queue, set func(float64, ...string)) {
+			set(float64(q.OldestMS) / 1000)
+		}},
+		{"dq_queue_members", "Members by layout: of the first ones, or of all of a queue that was named.", "layout", func(q *Queue, set func(float64, ...string)) {
+			for layout, n := range q.Layouts {
+				set(float64(n), "layout", layout)
+			}
+		}},
+		gaugeOf("held_members", "Members that a guard has taken out.", func(q *Queue) int64 { return q.Held }),
+		gaugeOf("leased_values", "Messages that Workers of dq hold.", func(q *Queue) int64 { return q.Leased }),
+		gaugeOf("dead_letters", "Dead letters of Workers of dq.", func(q *Queue) int64 { return q.Dead }),
+		gaugeOf("quarantined_members", "Members that were set aside.", func(q *Queue) int64 { return q.Aside }),
+		{"dq_queue_subscribers", "Subscriptions to the queue's channel; absent if unknown.", "", func(q *Queue, set func(float64, ...string)) {
+			if q.Listeners >= 0 {
+				set(float64(q.Listeners))
+			}
+		}},
+		{"dq_queue_findings", "Members or values of each finding; absent without one.", "kind, state", func(q *Queue, set func(float64, ...string)) {
+			for _, f := range q.Findings {
+				set(float64(f.Count), "kind", f.Kind, "state", string(f.State))
+			}
+		}},
+	}
+)
+
+// NewQueueMetrics returns metrics of nothing yet.
+func NewQueueMetrics() *QueueMetrics { return &QueueMetrics{} }
+
+// Set takes over a look; after an error, the look before it is not shown any longer.
+func (q *QueueMetrics) Set(seen *Look, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.seen, q.failed = seen, err != nil
+}
+
+// WriteMetrics writes nothing before the first look.
+func (q *QueueMetrics) WriteMetrics(w *metrics.Writer) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	server := func(g queueGauge, value float64) {
+		w.Family(g.name, metrics.Gauge, g.help)
+		w.Sample(value)
+	}
+	switch {
+	case q.failed:
+		server(queuesUp, 0)
+		return nil
+	case q.seen == nil:
+		return nil
+	}
+	server(queuesUp, 1)
+	server(queuesSeen, float64(q.seen.At.UnixNano())/float64(time.Second))
+	server(queuesFound, float64(len(q.seen.Queues)))
+	for _, g := range queueGauges {
+		w.Family(g.name, metrics.Gauge, g.help)
+		for _, of := range q.seen.Queues {
+			name := text.Valid(of.Name) // a label must be text, a key any bytes
+			g.each(of, func(value float64, labels ...string) { w.Sample(value, append(labels, "queue", name)...) })
+		}
+	}
+	return nil
+}
+
+// WriteMetrics writes a sample for each queue.
+func (g *Guard) WriteMetrics(w *metrics.Writer) error {
+	queues := g.Counts()
+	one := func(name, kind, help string, value func(GuardCounts) int64) {
+		w.Family("dq_guard_"+name, kind, help)
+		for _, q := range queues {
+			w.Sample(float64(value(q)), "queue", q.Queue)
+		}
+	}
+	one("delivered_messages_total", metrics.Counter, "Messages delivered.", func(q GuardCounts) int64 { return q.Delivered })
+	one("delivered_before_total", metrics.Counter, "Messages not delivered again: a transfer that failed has delivered them.", func(q GuardCounts) int64 { return q.Before })
+	one("held_members", metrics.Gauge, "Members that were taken out and are not due yet.", func(q GuardCounts) int64 { return q.Held })
+	one("quarantined_members_total", metrics.Counter, "Unreadable members that were set aside.", func(q GuardCounts) int64 { return q.Aside })
+	one("wakes_total", metrics.Counter, "Times that a Redisson which listens was woken.", func(q GuardCounts) int64 { return q.Woken })
+	one("ahead", metrics.Gauge, "1 where members of both layouts wait and are taken out ahead, else 0.", func(q GuardCounts) int64 { return metrics.Flag(q.Mode == "ahead") })
+	one("calls_total", metrics.Counter, "Scripts that were run.", func(q GuardCounts) int64 { return q.Calls })
+	one("failed_calls_total", metrics.Counter, "Scripts that failed.", func(q GuardCounts) int64 { return q.FailedCalls })
+	one("failing", metrics.Gauge, "1 if the last call failed, else 0.", func(q GuardCounts) int64 { return metrics.Flag(q.Error != "") })
+	return nil
+}
