@@ -129,6 +129,16 @@ func TestServeEndsAtALineThatIsNoRequest(t *testing.T) {
 	}
 }
 
+// A plan of 300 queues with names of 4,000 bytes is one line.
+func TestServeReadsLongLines(t *testing.T) {
+	c := start(t)
+	names := slices.Repeat([]string{strings.Repeat("q", 4000)}, 300)
+	queues, err := json.Marshal(names)
+	require.NoError(t, err)
+	c.send(fmt.Sprintf(`{"id":1,"op":"load.open","queues":%s,"run_id":"0000abcd","payload_size":49,"senders":1,"most_senders":1}`, queues))
+	require.Equal(t, true, c.next()["ok"])
+}
+
 // An agent offers and takes as it is told, and each item has one answer.
 func TestServeIsAnAgent(t *testing.T) {
 	c := start(t)

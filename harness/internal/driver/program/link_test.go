@@ -1,0 +1,399 @@
+package program
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/harness/driver"
+)
+
+// fakeProgramEnv makes the test binary behave as an external program.
+const fakeProgramEnv = "DQ_TEST_FAKE_DRIVER"
+
+func TestMain(m *testing.M) {
+	mode := os.Getenv(fakeProgramEnv)
+	if mode == "" {
+		os.Exit(m.Run())
+	}
+	fakeProgram(mode, os.Stdin, os.Stdout)
+	switch mode {
+	case "stubborn":
+		select {}
+	case "exits with 3":
+		os.Exit(3)
+	}
+}
+
+// fakeProgram speaks the protocol. "take" is answered once "offer" came, or when it is cancelled.
+func fakeProgram(mode string, in io.Reader, out io.Writer) {
+	switch mode {
+	case "noise":
+		fmt.Fprintln(out, "Listening for transport dt_socket")
+	case "mute":
+		fmt.Fprintln(os.Stderr, "not in the mood")
+		_, _ = io.Copy(io.Discard, in)
+		return
+	case "dies":
+		fmt.Fprintln(os.Stderr, "no such release")
+		os.Exit(3)
+	}
+	protocol, taking := 3, ""
+	if mode == "future" {
+		protocol = 99
+	}
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		var r struct {
+			ID     int
+			Op     string
+			Value  json.RawMessage
+			Target int
+		}
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			panic(err)
+		}
+		ok := func(id any, result string) { fmt.Fprintf(out, "{\"id\":%v,\"ok\":true,\"result\":%s}\n", id, result) }
+		failed := func(id any, class string) {
+			fmt.Fprintf(out, "{\"id\":%v,\"ok\":false,\"error\":{\"class\":%q,\"message\":\"no\"}}\n", id, class)
+		}
+		switch r.Op {
+		case "hello":
+			ok(r.ID, fmt.Sprintf(`{"name":"fake","version":"1.2.3","protocol":%d,"capabilities":["hello"]}`, protocol))
+			if mode == "deaf" {
+				select {}
+			}
+		case "echo":
+			ok(r.ID, string(r.Value))
+			switch mode {
+			case "answers twice":
+				ok(r.ID, "null")
+			case "answers nobody":
+				ok(999, "null")
+			}
+		case "take":
+			taking = fmt.Sprintf("%q", fmt.Sprint(r.ID)) // a string is as good as a number
+			fmt.Fprintf(out, "{\"id\":%d,\"event\":\"taking\",\"second\":1}\n{\"id\":%d,\"event\":\"taking\",\"second\":2}\n", r.ID, r.ID)
+		case "offer":
+			ok(taking, `"taken"`)
+			ok(r.ID, "null")
+		case "cancel":
+			ok(r.ID, "true")
+			if mode == "popped" {
+				ok(r.Target, `"popped"`)
+			} else {
+				failed(r.Target, "cancelled")
+			}
+		case "crash":
+			fmt.Fprintln(os.Stderr, "out of memory")
+			os.Exit(7)
+		default:
+			failed(r.ID, "unsupported")
+		}
+	}
+}
+
+// fake starts the fake program in a mode.
+func fake(t *testing.T, mode string) (*Link, error) {
+	t.Helper()
+	t.Setenv(fakeProgramEnv, mode)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	return Start(ctx, []string{os.Args[0]}, nil)
+}
+
+func mustFake(t *testing.T, mode string) *Link {
+	t.Helper()
+	p, err := fake(t, mode)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+// A child process, a connection and an implementation of this process are one Link: many calls at once, events in order before the
+// result, and none that holds up another.
+func TestALinkCalls(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T) *Link{
+		"process": func(t *testing.T) *Link { t.Helper(); return mustFake(t, "plain") },
+		"here": func(t *testing.T) *Link {
+			t.Helper()
+			l, err := Local(t.Context(), "fake", func(in io.Reader, out io.Writer) error { fakeProgram("plain", in, out); return nil })
+			require.NoError(t, err)
+			return l
+		},
+		"connection": func(t *testing.T) *Link {
+			t.Helper()
+			near, far := net.Pipe()
+			go func() {
+				fakeProgram("plain", far, far)
+				far.Close()
+			}()
+			l, err := Connect(t.Context(), "fake", near)
+			require.NoError(t, err)
+			return l
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := open(t)
+			require.Equal(t, driver.Identity{Name: "fake", Version: "1.2.3"}, p.Identity())
+			require.True(t, p.Introduction().Can("hello"))
+			var seconds []int
+			began, taken := make(chan bool, 2), make(chan string, 1)
+			go func() {
+				result, err := p.CallEvents(t.Context(), "take", nil, func(e Event) {
+					var fields struct{ Second int }
+					_ = json.Unmarshal(e.Line, &fields)
+					seconds = append(seconds, fields.Second)
+					began <- true
+				})
+				taken <- fmt.Sprint(string(result), err)
+			}()
+			<-began
+			var calls sync.WaitGroup
+			for i := range 50 {
+				calls.Go(func() {
+					result, err := p.Call(t.Context(), "echo", map[string]int{"value": i})
+					require.NoError(t, err)
+					require.Equal(t, fmt.Sprint(i), string(result))
+				})
+			}
+			calls.Wait()
+			_, err := p.Call(t.Context(), "offer", nil)
+			require.NoError(t, err)
+			require.Equal(t, `"taken"<nil>`, <-taken)
+			require.Equal(t, []int{1, 2}, seconds)
+
+			_, err = p.Call(t.Context(), "copy", nil)
+			require.ErrorIs(t, err, ErrUnsupported)
+			require.ErrorContains(t, err, "copy: unsupported: no")
+			for _, params := range []any{[]int{1}, map[string]int{"id": 1}, map[string]any{"f": func() {}}} {
+				_, err := p.Call(t.Context(), "echo", params)
+				require.ErrorContains(t, err, "arguments of echo")
+			}
+			require.NoError(t, p.Close())
+			_, err = p.Call(t.Context(), "echo", nil)
+			require.ErrorContains(t, err, "could not be sent")
+		})
+	}
+}
+
+// A value that was popped when its request was cancelled is not dropped.
+func TestCancelledCall(t *testing.T) {
+	for mode, want := range map[string]string{"plain": "", "popped": `"popped"`} {
+		p := mustFake(t, mode)
+		ctx, cancel := context.WithCancel(t.Context())
+		result, err := p.CallEvents(ctx, "take", nil, func(Event) { cancel() })
+		require.Equal(t, want, string(result))
+		require.Equal(t, want == "", errors.Is(err, context.Canceled))
+	}
+}
+
+func TestCrashNamesTheReason(t *testing.T) {
+	p := mustFake(t, "plain")
+	_, err := p.Call(t.Context(), "crash", nil)
+	require.ErrorContains(t, err, "crash was not answered")
+	require.ErrorContains(t, err, "exit status 7")
+	require.ErrorContains(t, err, "its stderr ended with:\nout of memory")
+	require.ErrorAs(t, err, new(*exec.ExitError))
+	_, err = p.Call(t.Context(), "echo", map[string]int{"value": 1})
+	require.ErrorContains(t, err, "out of memory")
+	require.ErrorContains(t, p.Close(), "exit status 7")
+}
+
+// What a program does against the protocol is named when it is closed.
+func TestFaultsAreNamed(t *testing.T) {
+	for mode, want := range map[string]string{
+		"answers nobody": "expected one answer to each request, got one to 999",
+		"answers twice":  "expected one answer to each request, got one to 2",
+		"exits with 3":   "has ended: exit status 3",
+		"stubborn":       "did not end within 100ms of its stdin closing and was killed",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			p := mustFake(t, mode)
+			_, err := p.Call(t.Context(), "echo", map[string]int{"value": 1})
+			require.NoError(t, err)
+			if mode == "stubborn" {
+				p.patience = 100 * time.Millisecond
+			}
+			require.ErrorContains(t, p.Close(), want)
+		})
+	}
+	p := mustFake(t, "exits with 3")
+	p.Kill()
+	require.NoError(t, p.Close(), "it was killed on purpose")
+}
+
+func TestProgramThatCannotServe(t *testing.T) {
+	for mode, want := range map[string]string{
+		"dies":   "no such release",
+		"noise":  "it broke the protocol on stdout: expected one JSON object a line",
+		"future": "speaks version 99 of the protocol, expected 3",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			_, err := fake(t, mode)
+			require.ErrorContains(t, err, want)
+		})
+	}
+	_, err := Start(t.Context(), []string{"./no-such-program"}, nil)
+	require.ErrorContains(t, err, "no-such-program")
+
+	t.Setenv(fakeProgramEnv, "mute")
+	_, err = start(t.Context(), "fake", []string{os.Args[0]}, nil, nil, 300*time.Millisecond)
+	require.ErrorContains(t, err, "expected an answer to hello within 300ms, got none")
+	require.ErrorContains(t, err, "not in the mood")
+}
+
+// What is written to a program that does not read is given up once its pipe is full.
+func TestProgramThatDoesNotRead(t *testing.T) {
+	p := mustFake(t, "deaf")
+	p.patience = 100 * time.Millisecond
+	_, err := p.Call(t.Context(), "dq.offer", map[string]string{"value": strings.Repeat("x", 1<<20)})
+	require.ErrorContains(t, err, "has read nothing for 100ms")
+}
+
+func TestALineThatIsTooLongIsRefused(t *testing.T) {
+	err := ReadLines(io.LimitReader(endless{}, maxLine+1), func([]byte) error { return nil })
+	require.ErrorContains(t, err, "expected lines of at most 64 MiB")
+}
+
+// endless is a line without end.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 'x'
+	}
+	return len(b), nil
+}
+
+func TestDecodeLine(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"id":1}`:                       `either "ok" or "event"`,
+		`{"id":1,"ok":true,"event":"x"}`: `either "ok" or "event"`,
+		`{"ok":true}`:                    `the "id" of a request`,
+		`{"id":-1,"ok":true}`:            `the "id" of a request`,
+		`{"id":1,"ok":false}`:            `an "error" with a "class"`,
+		`{"id":1,"ok":false,"error":{"message":"bad"}}`: `an "error" with a "class"`,
+		`[1]`:               "one JSON object a line",
+		`{"id":1,"ok":true`: "one JSON object a line",
+	} {
+		_, err := decodeLine([]byte(line))
+		require.ErrorContains(t, err, want, line)
+	}
+}
+
+func FuzzDecodeLine(f *testing.F) {
+	f.Add([]byte(`{"id":1,"ok":true,"result":{"t":"string","v":"hello"}}`))
+	f.Add([]byte(`{"id":"7","event":"progress","second":1}`))
+	f.Add([]byte(`{"id":2,"ok":false,"error":{"class":"unsupported","message":"no"}}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		decoded, err := decodeLine(line)
+		if err != nil {
+			return
+		}
+		require.False(t, decoded.event != nil && decoded.err != nil, "an event is no answer")
+		if decoded.event != nil {
+			require.True(t, json.Valid(decoded.event.Line))
+		}
+	})
+}
+
+func FuzzEncodeRequest(f *testing.F) {
+	f.Add("dq.offer", `{"handle":"h","delay":1}`)
+	f.Add("hello", `null`)
+	f.Fuzz(func(t *testing.T, op, params string) {
+		line, err := encodeRequest(7, op, json.RawMessage(params))
+		if err != nil {
+			return
+		}
+		require.Equal(t, byte('\n'), line[len(line)-1])
+		require.NotContains(t, string(line[:len(line)-1]), "\n")
+		var request struct{ ID uint64 }
+		require.NoError(t, json.Unmarshal(line, &request))
+		require.EqualValues(t, 7, request.ID)
+	})
+}
+
+func TestSplitCommandLine(t *testing.T) {
+	for line, want := range map[string][]string{
+		`node driver.js`:           {"node", "driver.js"},
+		`  a   b	c `:               {"a", "b", "c"},
+		`"my driver" --name 'x y'`: {"my driver", "--name", "x y"},
+		`a\ b "c\"d" 'e\f'`:        {"a b", `c"d`, `e\f`},
+		`a ""`:                     {"a", ""},
+		`--x="1 2"`:                {"--x=1 2"},
+	} {
+		got, err := SplitCommandLine(line)
+		require.NoError(t, err, line)
+		require.Equal(t, want, got, line)
+	}
+	for _, line := range []string{"", "   ", `a "b`, `a 'b`, `a \`} {
+		_, err := SplitCommandLine(line)
+		require.Error(t, err, line)
+	}
+}
+
+func FuzzSplitCommandLine(f *testing.F) {
+	f.Add(`node "my driver.js" --x='1 2' a\ b`)
+	f.Fuzz(func(t *testing.T, line string) {
+		words, err := SplitCommandLine(line)
+		if err != nil {
+			return
+		}
+		quoted := make([]string, len(words))
+		for i, word := range words {
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		again, err := SplitCommandLine(strings.Join(quoted, " "))
+		require.NoError(t, err)
+		require.Equal(t, words, again)
+	})
+}
+
+func FuzzValue(f *testing.F) {
+	for _, text := range []string{
+		`{"t":"string","v":"hello"}`, `{"t":"int","v":42}`, `{"t":"long","v":"42"}`, `{"t":"double","v":1.5}`, `{"t":"bool","v":true}`,
+		`{"t":"bytes","v":"AAE="}`, `{"t":"pojo","id":7,"name":"bob","total":"99"}`, `{"t":"pojo","id":7,"name":null,"total":null}`, `null`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		v, err := Value(json.RawMessage(text))
+		if err != nil {
+			return
+		}
+		typed, err := Typed(v)
+		require.NoError(t, err)
+		encoded, err := json.Marshal(typed)
+		if err != nil {
+			return // NaN and the infinities have no form in JSON
+		}
+		again, err := Value(encoded)
+		require.NoError(t, err)
+		require.Equal(t, v, again)
+	})
+}
+
+// An error of a Java that is too old says what to do.
+func TestNeedsANewerJava(t *testing.T) {
+	for failure, newer := range map[RemoteError]bool{
+		{Class: "java.lang.NoClassDefFoundError", Message: "java/util/SequencedCollection"}:                         true,
+		{Class: "java.lang.UnsupportedClassVersionError", Message: "X has been compiled (class file version 65.0)"}: true,
+		{Class: "java.lang.NoClassDefFoundError", Message: "org/redisson/api/RFuture"}:                              false,
+	} {
+		_, err := answer{err: &failure}.value("open")
+		require.Equal(t, newer, errors.As(err, new(*JavaError)), err)
+		require.ErrorAs(t, err, new(*RemoteError))
+	}
+}
