@@ -1,12 +1,13 @@
 package redis
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Files name PEM files of this machine: the authorities that a server's certificate is trusted by, instead of the
@@ -77,14 +78,5 @@ func (t Address) tlsConfig() *tls.Config {
 const mostPEM = 1 << 20
 
 func readPEM(name string) ([]byte, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, mostPEM+1))
-	if err == nil && len(text) > mostPEM {
-		err = fmt.Errorf("%s: expected at most %d bytes", name, mostPEM)
-	}
-	return text, err
+	return text.ReadFile(context.Background(), name, mostPEM)
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 const (
@@ -69,7 +68,7 @@ func addPassword(cmd *cobra.Command) {
 		if file == "" {
 			return nil
 		}
-		password, err := readPassword(file)
+		password, err := readPassword(cmd.Context(), file)
 		if err != nil {
 			return fmt.Errorf("--%s: %w", passwordFlag, err)
 		}
@@ -78,15 +77,10 @@ func addPassword(cmd *cobra.Command) {
 }
 
 // readPassword reads a file of one line.
-func readPassword(name string) (string, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maxPassword+1))
+func readPassword(ctx context.Context, name string) (string, error) {
+	content, err := text.ReadFile(ctx, name, maxPassword)
 	password := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
-	if err == nil && (password == "" || len(content) > maxPassword || strings.ContainsAny(password, "\r\n\x00")) {
+	if err == nil && (password == "" || strings.ContainsAny(password, "\r\n\x00")) {
 		err = fmt.Errorf("%s: expected one line with a password of at most %d bytes", name, maxPassword)
 	}
 	return password, err

@@ -32,7 +32,7 @@ Exit codes: 1 no load is run there; 2 wrong usage.`,
 			if join == "" || tokenFile == "" {
 				return usageError(errors.New("expected --join and --token-file"))
 			}
-			token, err := readPassword(tokenFile)
+			token, err := readPassword(cmd.Context(), tokenFile)
 			if err != nil {
 				return fmt.Errorf("--token-file: %w", err)
 			}

@@ -96,7 +96,7 @@ func variantWords(cmd *cobra.Command) (words []string) {
 	files, _ := cmd.Flags().GetStringArray("file") // which every command with variants has
 	slices.Sort(files)                             // cobra reads the flags twice here
 	for _, file := range slices.Compact(files) {
-		s, err := scenario.Find(file)
+		s, err := scenario.Find(cmd.Context(), file)
 		if err != nil {
 			continue // the run will say so
 		}

@@ -154,7 +154,7 @@ func (f *runFlags) readSet(given map[string]string) (err error) {
 
 // choose finds what to run, with which drivers, on which servers: given settings override a scenario, which overrides the
 // defaults. What is left out for the drivers that are given, stderr says.
-func (f *runFlags) choose(stderr io.Writer) error {
+func (f *runFlags) choose(ctx context.Context, stderr io.Writer) error {
 	given, defaults := map[string]string{}, map[string]string{}
 	standard := plan.DefaultPlan()
 	for _, field := range planFlags(true) {
@@ -175,7 +175,7 @@ func (f *runFlags) choose(stderr io.Writer) error {
 	if len(f.files) == 0 && !f.changed("variant") {
 		choice.Variants = nil // a default for scenarios
 	}
-	runs, err := choice.Runs()
+	runs, err := choice.Runs(ctx)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ const maxRepeat = 10_000
 
 // check checks everything that can be checked without a server, and makes the cases and options of it. Its errors
 // are wrong usage, unless a scenario file cannot be read.
-func (f *runFlags) check(stderr io.Writer) error {
+func (f *runFlags) check(ctx context.Context, stderr io.Writer) error {
 	if f.repeat < 1 || f.repeat > maxRepeat {
 		return fmt.Errorf("repeat: expected 1 to %d, got %d", maxRepeat, f.repeat)
 	}
@@ -214,7 +214,7 @@ func (f *runFlags) check(stderr io.Writer) error {
 		progress = load.ProgressLine
 	}
 	f.out = cmp.Or(f.out, filepath.Join("out", "run-"+time.Now().UTC().Format("20060102T150405.000Z")))
-	if err := f.choose(stderr); err != nil {
+	if err := f.choose(ctx, stderr); err != nil {
 		return err
 	}
 	if f.quantiles, err = run.ParseQuantiles(f.percentiles); err != nil {
@@ -242,7 +242,7 @@ func (f *runFlags) check(stderr io.Writer) error {
 		if err := f.checkAgents(); err != nil {
 			return fmt.Errorf("agents: %w", err)
 		}
-		token, err := readPassword(f.tokenFile)
+		token, err := readPassword(ctx, f.tokenFile)
 		if err != nil {
 			return fmt.Errorf("token-file: %w", err)
 		}
@@ -291,8 +291,8 @@ func once(w io.Writer) func(string) {
 
 // run does the runs and reports them.
 func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
-	if err := f.check(stderr); err != nil {
-		if unreadable := new(os.PathError); errors.As(err, &unreadable) {
+	if err := f.check(ctx, stderr); err != nil {
+		if unreadable := new(os.PathError); errors.As(err, &unreadable) || ctx.Err() != nil {
 			return err
 		}
 		return usageError(err)

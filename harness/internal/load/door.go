@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -51,7 +52,8 @@ const (
 	driverHeader = "Dq-Driver"
 	// mostWaiting is how many agents may wait at the door.
 	mostWaiting = 1024
-	// headTimeout is for the head of a request or an answer.
+	// mostHead bounds the head of an answer, in bytes, and headTimeout is for the head of a request or an answer.
+	mostHead    = 64 << 10
 	headTimeout = 10 * time.Second
 	// knockEvery is how often an agent tries to reach who runs the load.
 	knockEvery = 500 * time.Millisecond
@@ -156,8 +158,10 @@ func Join(ctx context.Context, addr, token string, patience time.Duration, serve
 	if err := request.Write(conn); err != nil {
 		return err
 	}
-	rest := bufio.NewReader(conn)
+	head := &io.LimitedReader{R: conn, N: mostHead}
+	rest := bufio.NewReader(head)
 	answer, err := http.ReadResponse(rest, request) // until a run begins
+	head.N = math.MaxInt64
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoDoor, err)
 	}

@@ -207,7 +207,7 @@ func (r *Document) invalid() (reasons []string, remedy string) {
 		text = fmt.Sprintf("%s: %s of its processors' time was taken, %s of it by the run; %s", machineAtLimit,
 			percent(r.Machine.BusyShare), percent(r.ours()), text)
 	}
-	if o := r.Offers; len(reasons) == 0 && o != nil && o.LateForMachine > o.LateForTool {
+	if o := r.Offers; len(reasons) == 0 && o != nil && (o.LateForMachine > o.LateForTool || r.machineFull()) {
 		remedy = "Leave the machine to the run, and run again."
 	}
 	return append(reasons, text), remedy

@@ -45,7 +45,7 @@ func names(runs []scenario.Run) []string {
 }
 
 func TestNoFileIsThePlanOfTheSettings(t *testing.T) {
-	runs, err := scenario.Choice{Settings: map[string]string{"producers": "3", "delay": "1s..2s", "warmup": "0s"}, SLO: []string{"lost<=0"}}.Runs()
+	runs, err := scenario.Choice{Settings: map[string]string{"producers": "3", "delay": "1s..2s", "warmup": "0s"}, SLO: []string{"lost<=0"}}.Runs(t.Context())
 	require.NoError(t, err)
 	want := plan.DefaultPlan()
 	want.Producers, want.Delay, want.Warmup, want.WarmupEnds = 3, plan.Delay{Min: time.Second, Max: 2 * time.Second}, 0, false
@@ -57,16 +57,16 @@ func TestNoFileIsThePlanOfTheSettings(t *testing.T) {
 	for flag, c := range map[string]scenario.Choice{
 		"variant": {Variants: []string{"a"}}, "full": {Full: true}, "scale": {Scale: &half},
 	} {
-		_, err := c.Runs()
+		_, err := c.Runs(t.Context())
 		require.ErrorContains(t, err, flag+": expected a scenario beside it")
 	}
 	for text, settings := range map[string]map[string]string{
 		"producers: expected 1 to": {"producers": "0"}, "rate: expected": {"rate": "fast"}, "no such setting": {"colour": "red"},
 	} {
-		_, err := scenario.Choice{Settings: settings}.Runs()
+		_, err := scenario.Choice{Settings: settings}.Runs(t.Context())
 		require.ErrorContains(t, err, text)
 	}
-	_, err = scenario.Choice{SLO: []string{"lost"}}.Runs()
+	_, err = scenario.Choice{SLO: []string{"lost"}}.Runs(t.Context())
 	require.ErrorContains(t, err, "expected METRIC")
 }
 
@@ -87,7 +87,7 @@ func TestVariantsAreChosen(t *testing.T) {
 		{choice: scenario.Choice{Settings: map[string]string{"consumers": "0"}}, wrong: "consumers: expected"},
 	} {
 		tc.choice.Files = []string{file}
-		runs, err := tc.choice.Runs()
+		runs, err := tc.choice.Runs(t.Context())
 		if tc.wrong != "" {
 			require.ErrorContains(t, err, tc.wrong)
 			continue
@@ -96,7 +96,7 @@ func TestVariantsAreChosen(t *testing.T) {
 		require.Equal(t, tc.want, names(runs))
 	}
 	// A variant is meant for the scenarios that have it.
-	runs, err := scenario.Choice{Files: []string{"steady", file}, Variants: []string{"quick"}}.Runs()
+	runs, err := scenario.Choice{Files: []string{"steady", file}, Variants: []string{"quick"}}.Runs(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"steady", "some/quick"}, names(runs))
 }
@@ -105,7 +105,7 @@ func TestVariantsAreChosen(t *testing.T) {
 func TestSettingsLieOverAScenario(t *testing.T) {
 	runs, err := scenario.Choice{
 		Files: []string{write(t, "some.yaml", variants)}, Settings: map[string]string{"delay": "3s", "queue": "orders"}, SLO: []string{"duplicate<=0"},
-	}.Runs()
+	}.Runs(t.Context())
 	require.NoError(t, err)
 	quick := runs[0].Plan
 	require.Equal(t, plan.Rate(100), quick.Rate)
@@ -119,46 +119,46 @@ func TestSettingsLieOverAScenario(t *testing.T) {
 	// A rate takes the place of a ramp, and the duration is that of the file again.
 	runs, err = scenario.Choice{
 		Files: []string{write(t, "some.yaml", variants)}, Variants: []string{"ramped"}, Settings: map[string]string{"rate": "7/s"},
-	}.Runs()
+	}.Runs(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, runs[0].Plan.Ramp)
 	require.Equal(t, "times × 0.1: duration 1s of 10s, delay 500ms of 5s", runs[0].Plan.Scenario().ScaleText())
 
 	// At its real times nothing is scaled.
 	full := scenario.Choice{Files: []string{write(t, "some.yaml", variants)}, Full: true}
-	runs, err = full.Runs()
+	runs, err = full.Runs(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, plan.Original{}, runs[0].Plan.Original)
 	half := .5
 	full.Scale = &half
-	runs, err = full.Runs()
+	runs, err = full.Runs(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 5*time.Second, runs[0].Plan.Duration)
 }
 
 func TestFind(t *testing.T) {
-	s, err := scenario.Find("steady")
+	s, err := scenario.Find(t.Context(), "steady")
 	require.NoError(t, err)
 	require.Equal(t, "steady", s.Name)
-	_, err = scenario.Find("nothing")
+	_, err = scenario.Find(t.Context(), "nothing")
 	require.ErrorContains(t, err, "'dq-bench run --list' lists them")
-	_, err = scenario.Find("spring-dmeo")
+	_, err = scenario.Find(t.Context(), "spring-dmeo")
 	require.ErrorContains(t, err, `no scenario "spring-dmeo" (did you mean "spring-demo"?)`)
-	_, err = scenario.Find("my/missing.yaml")
+	_, err = scenario.Find(t.Context(), "my/missing.yaml")
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = scenario.Find("my/steady.yaml")
+	_, err = scenario.Find(t.Context(), "my/steady.yaml")
 	require.ErrorContains(t, err, `(did you mean "steady"?)`)
 	file := write(t, "own.yaml", "about: x\nraet: 5/s\n")
-	_, err = scenario.Find(file)
+	_, err = scenario.Find(t.Context(), file)
 	require.EqualError(t, err, file+`:2: field raet not found (did you mean "rate"?)`)
 	require.Contains(t, scenario.Names(), "steady")
 }
 
 // A file that is no scenario takes no memory for what is not read.
 func TestLongFilesAreRefused(t *testing.T) {
-	_, err := scenario.Find(write(t, "long.yaml", "about: "+strings.Repeat("x", 1<<20)))
-	require.ErrorContains(t, err, "expected a scenario of at most 1 MiB")
+	_, err := scenario.Find(t.Context(), write(t, "long.yaml", "about: "+strings.Repeat("x", 1<<20)))
+	require.ErrorContains(t, err, "expected at most 1048576 bytes")
 	fleet := "about: x\nfleet:\n" + strings.Repeat("  - {count: 1000}\n", 1000)
-	_, err = scenario.Find(write(t, "many.yaml", fleet))
+	_, err = scenario.Find(t.Context(), write(t, "many.yaml", fleet))
 	require.ErrorContains(t, err, "many.yaml:13: expected at most 10000 items")
 }

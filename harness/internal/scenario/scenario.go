@@ -6,14 +6,12 @@
 package scenario
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -85,7 +83,7 @@ type Choice struct {
 
 // Runs makes a run of each variant that is chosen, or of the settings alone. Its error is wrong usage, unless a scenario file
 // cannot be read.
-func (c Choice) Runs() (runs []Run, err error) {
+func (c Choice) Runs(ctx context.Context) (runs []Run, err error) {
 	besides, err := objectives(c.SLO, 1)
 	if err != nil {
 		return nil, err
@@ -100,7 +98,7 @@ func (c Choice) Runs() (runs []Run, err error) {
 		return []Run{{Plan: p, SLO: besides}}, errors.Join(err, valid(p))
 	}
 	for _, file := range c.Files {
-		more, err := c.ofFile(file)
+		more, err := c.ofFile(ctx, file)
 		if err != nil {
 			return nil, err
 		}
@@ -113,8 +111,8 @@ func (c Choice) Runs() (runs []Run, err error) {
 }
 
 // ofFile makes a run of each variant of one scenario that is chosen.
-func (c Choice) ofFile(file string) (runs []Run, err error) {
-	s, err := Find(file)
+func (c Choice) ofFile(ctx context.Context, file string) (runs []Run, err error) {
+	s, err := Find(ctx, file)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +260,7 @@ func nameOf(file string) string {
 // Stored reads all scenarios that are part of the program. Its error is an *Error.
 func Stored() (all []*Scenario, err error) {
 	for _, file := range stored() {
-		s, err := Find(nameOf(file))
+		s, err := Find(context.Background(), nameOf(file))
 		if err != nil {
 			return nil, err
 		}
@@ -281,11 +279,14 @@ func Names() (names []string) {
 
 // Find reads a scenario by the name of a stored one, or by the path of a file, which ends in .yaml. Its error is an *Error or
 // wrong usage, unless the file cannot be read.
-func Find(name string) (*Scenario, error) {
+func Find(ctx context.Context, name string) (*Scenario, error) {
 	if strings.HasSuffix(name, ".yaml") || strings.ContainsAny(name, `/\`) {
-		content, err := readFile(name)
-		if err != nil {
-			return nil, err
+		content, err := text.ReadFile(ctx, name, maxFile)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("file: %w%s; expected a YAML file, or a name that 'dq-bench run --list' lists", err, text.DidYouMean(nameOf(name), Names()))
+		case err != nil:
+			return nil, fmt.Errorf("file: %w", err)
 		}
 		return Parse(name, content)
 	}
@@ -303,24 +304,3 @@ func Find(name string) (*Scenario, error) {
 
 // maxFile bounds a scenario file, in bytes; the stored ones have up to 2 KB.
 const maxFile = 1 << 20
-
-// readFile reads a scenario file, and no more of it than one can have.
-func readFile(name string) ([]byte, error) {
-	file, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		named := strings.TrimSuffix(filepath.Base(name), ".yaml")
-		return nil, fmt.Errorf("file: %w%s; expected a YAML file, or a name that 'dq-bench run --list' lists", err, text.DidYouMean(named, Names()))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("file: %w", err)
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("file: %w", err)
-	case len(content) > maxFile:
-		return nil, &Error{File: name, Err: fmt.Errorf("expected a scenario of at most %d MiB", maxFile>>20)}
-	}
-	return content, nil
-}

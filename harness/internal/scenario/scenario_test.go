@@ -128,7 +128,7 @@ func TestFilesAreStrict(t *testing.T) {
 		"about: x\nslo: lost<=0\n":                                          "f.yaml:2:",
 		"about: x\nvariants: {name: a}\n":                                   "f.yaml:2: expected a list",
 		"~\n":                                                               "f.yaml:1: expected keys",
-		"":                                                                  "EOF",
+		"":                                                                  "got an empty file",
 		"- a\n":                                                             "f.yaml:1:",
 		"about: x\nabout: y\n":                                              "already defined",
 		"about: x\nramp: [{rate: 5/s}]\n":                                   "duration: expected more than 0",

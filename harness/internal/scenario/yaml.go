@@ -106,7 +106,9 @@ var variantName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9.-]*$`)
 func document(content []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	var root yaml.Node
-	if err := decoder.Decode(&root); err != nil {
+	if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
+		return nil, errors.New("expected a scenario, got an empty file")
+	} else if err != nil {
 		return nil, err
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {

@@ -1,0 +1,137 @@
+//go:build unix
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What comes from outside is read within bounds of time and bytes, whatever it is.
+func TestInputFromOutsideIsBounded(t *testing.T) {
+	t.Parallel()
+	sources := map[string]func(t *testing.T, name string){
+		"a pipe without a writer": func(t *testing.T, name string) { require.NoError(t, syscall.Mkfifo(name, 0o600)) },
+		"a device":                func(t *testing.T, name string) { require.NoError(t, os.Symlink("/dev/zero", name)) },
+		"a line without end": func(t *testing.T, name string) {
+			writer(t, name, func(w io.Writer) bool { _, err := w.Write(bytes.Repeat([]byte("a"), 1<<20)); return err == nil })
+		},
+		"a slow drip": func(t *testing.T, name string) {
+			writer(t, name, func(w io.Writer) bool {
+				_, err := w.Write([]byte("a"))
+				time.Sleep(50 * time.Millisecond)
+				return err == nil
+			})
+		},
+	}
+	commands := map[string][]string{
+		"a plan":         {"run", "-f", "FILE.yaml"},
+		"a token":        {"run", "--redis", "redis://127.0.0.1:1", "--listen", "127.0.0.1:0", "--agents", "1", "--token-file", "FILE"},
+		"an agent":       {"agent", "--join", "127.0.0.1:1", "--token-file", "FILE"},
+		"a password":     {"run", "--redis", "redis://127.0.0.1:1", "--redis-password-file", "FILE"},
+		"an authority":   {"run", "--redis", "rediss://127.0.0.1:1?tls_ca=FILE"},
+		"a run file":     {"compare", "FILE", "FILE"},
+		"a stored run":   {"compare", "FOLDER", "FOLDER"},
+		"runs of a page": {"compare", "FOLDER/*", "FOLDER"},
+	}
+	for source, make := range sources {
+		for what, args := range commands {
+			t.Run(what+" from "+source, func(t *testing.T) {
+				t.Parallel()
+				folder := t.TempDir()
+				at := filepath.Join(folder, "run.json")
+				if what == "a plan" {
+					at = filepath.Join(folder, "plan.yaml")
+				}
+				make(t, at)
+				var line []string
+				for _, word := range args {
+					for _, r := range [][2]string{{"FILE.yaml", at}, {"FILE", at}, {"FOLDER", folder}} {
+						word = string(bytes.ReplaceAll([]byte(word), []byte(r[0]), []byte(r[1])))
+					}
+					line = append(line, word)
+				}
+				state, said := ended(t, 5*time.Second, line)
+				require.Contains(t, []int{1, 2}, state.ExitCode(), said)
+				require.Less(t, state.SysUsage().(*syscall.Rusage).Maxrss, int64(200<<10), "KiB of memory")
+			})
+		}
+	}
+}
+
+// A command that reads, or that waits for who runs the load, ends at once when it is told to.
+func TestACommandThatReadsEndsWhenToldTo(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	plan, token := filepath.Join(folder, "plan.yaml"), filepath.Join(folder, "token")
+	require.NoError(t, os.WriteFile(token, []byte("s3cret"), 0o600))
+	writer(t, plan, func(w io.Writer) bool {
+		_, err := w.Write([]byte("a"))
+		time.Sleep(50 * time.Millisecond)
+		return err == nil
+	})
+	silent := must(net.Listen("tcp", "127.0.0.1:0"))
+	t.Cleanup(func() { silent.Close() })
+	endless := must(net.Listen("tcp", "127.0.0.1:0"))
+	t.Cleanup(func() { endless.Close() })
+	go func() {
+		for conn, err := endless.Accept(); err == nil; conn, err = endless.Accept() {
+			go func() {
+				var err error
+				for line := bytes.Repeat([]byte("a"), 1<<20); err == nil; _, err = conn.Write(line) {
+				}
+			}()
+		}
+	}()
+	for _, args := range [][]string{
+		{"run", "-f", plan}, {"agent", "--join", silent.Addr().String(), "--token-file", token},
+		{"run", "--driver", "memory", "--redis", "redis://127.0.0.1:1", "--listen", "127.0.0.1:0", "--agents", "1", "--token-file", token, "--out", filepath.Join(folder, "out")},
+	} {
+		cmd := command(t, 10*time.Second, args)
+		require.NoError(t, cmd.Start())
+		time.AfterFunc(500*time.Millisecond, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
+		_ = cmd.Wait()
+		require.NotEqual(t, -1, cmd.ProcessState.ExitCode(), "%v: ended by the deadline of the test", args)
+	}
+	state, said := ended(t, 5*time.Second, []string{"agent", "--join", endless.Addr().String(), "--token-file", token})
+	require.Equal(t, 1, state.ExitCode(), said)
+	require.Less(t, state.SysUsage().(*syscall.Rusage).Maxrss, int64(200<<10), "KiB of memory")
+}
+
+// writer makes a pipe that write is called for again and again, while a reader is there.
+func writer(t *testing.T, name string, write func(io.Writer) bool) {
+	t.Helper()
+	require.NoError(t, syscall.Mkfifo(name, 0o600))
+	file := must(os.OpenFile(name, os.O_RDWR, 0)) // which is a reader, too: what nobody reads stays
+	go func() {
+		for write(file) {
+		}
+	}()
+	t.Cleanup(func() { file.Close() })
+}
+
+func command(t *testing.T, limit time.Duration, args []string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, must(os.Executable()), args...)
+	cmd.Args[0], cmd.Dir = "dq-bench", t.TempDir()
+	return cmd
+}
+
+func ended(t *testing.T, limit time.Duration, args []string) (state *os.ProcessState, said string) {
+	t.Helper()
+	cmd := command(t, limit, args)
+	out, _ := cmd.CombinedOutput()
+	return cmd.ProcessState, string(out)
+}
