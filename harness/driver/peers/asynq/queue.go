@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/harness/driver"
-	"github.com/dq-bench/dq-bench/harness/driver/peers/internal/peer"
 )
 
 const (
@@ -38,7 +37,7 @@ type asynqDriver struct {
 // Identity is asynq, the version this program was built with, and the intervals
 // that are not the default.
 func (d asynqDriver) Identity() driver.Identity {
-	version := peer.Version(module)
+	version := moduleVersion(module)
 	if d.Check > 0 {
 		version += ",check=" + d.Check.String()
 	}
@@ -55,13 +54,13 @@ func (d asynqDriver) Open(ctx context.Context, target driver.Target, names ...st
 
 // open starts an asynq server whose only handler waits until a taker comes.
 func (d asynqDriver) open(ctx context.Context, target driver.Target, name string) (driver.Queue, error) {
-	rdb, err := peer.Connect(ctx, target.RedisURL)
+	rdb, err := connect(ctx, target.RedisURL)
 	if err != nil {
 		return nil, err
 	}
 	q := &queue{
 		name: name, rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb),
-		handover: peer.NewHandover(),
+		handover: newHandover(),
 	}
 	q.server = asynq.NewServerFromRedisClient(rdb, asynq.Config{
 		Concurrency: d.Handlers, TaskCheckInterval: d.Check, DelayedTaskCheckInterval: d.Forward,
@@ -81,7 +80,7 @@ type queue struct {
 	client    *asynq.Client
 	server    *asynq.Server
 	inspector *asynq.Inspector
-	handover  *peer.Handover
+	handover  *handover
 }
 
 // Offer enqueues a task to be processed after delay. asynq cuts the due time to
@@ -93,12 +92,12 @@ func (q *queue) Offer(ctx context.Context, value []byte, delay time.Duration) er
 
 // handle has a task taken. asynq tries one again for which nobody came.
 func (q *queue) handle(ctx context.Context, task *asynq.Task) error {
-	return q.handover.Give(ctx, task.Payload())
+	return q.handover.give(ctx, task.Payload())
 }
 
 // Take waits for a task to be handed out. asynq hears that it is done when this
 // returns.
-func (q *queue) Take(ctx context.Context) ([]byte, error) { return q.handover.Take(ctx) }
+func (q *queue) Take(ctx context.Context) ([]byte, error) { return q.handover.take(ctx) }
 
 // Held counts the tasks in every state but completed.
 func (q *queue) Held(context.Context) (int64, error) {
@@ -148,7 +147,7 @@ func (q *queue) Values(_ context.Context, each func(value []byte)) error {
 
 // Close stops the server, and deletes the queue if nothing is left in it.
 func (q *queue) Close() error {
-	if !q.handover.Close() {
+	if !q.handover.close() {
 		return nil
 	}
 	defer q.rdb.Close()

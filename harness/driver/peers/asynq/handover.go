@@ -1,6 +1,4 @@
-// Package peer holds what the programs of this module share: libraries that call
-// a handler for each message, where a driver's queue is asked for the next one.
-package peer
+package main
 
 import (
 	"context"
@@ -18,8 +16,8 @@ import (
 // connections is the pool of the one client that a queue uses for everything.
 const connections = 64
 
-// Connect opens a client and sees that the server answers.
-func Connect(ctx context.Context, url string) (*redis.Client, error) {
+// connect opens a client and sees that the server answers.
+func connect(ctx context.Context, url string) (*redis.Client, error) {
 	opt, err := redis.ParseURL(url)
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
@@ -33,9 +31,9 @@ func Connect(ctx context.Context, url string) (*redis.Client, error) {
 	return rdb, nil
 }
 
-// Version is the version of a module in this program, without its v; "unknown"
+// moduleVersion is the version of a module in this program, without its v; "unknown"
 // in a binary that was built without modules.
-func Version(module string) string {
+func moduleVersion(module string) string {
 	info, _ := debug.ReadBuildInfo()
 	if info != nil {
 		for _, dep := range info.Deps {
@@ -47,42 +45,42 @@ func Version(module string) string {
 	return "unknown"
 }
 
-// ErrClosed is what a handler hears when its queue is closed before a taker came.
-var ErrClosed = errors.New("the queue was closed before a taker came")
+// errClosed is what a handler hears when its queue is closed before a taker came.
+var errClosed = errors.New("the queue was closed before a taker came")
 
-// Handover passes messages from handlers, each of which waits until its message
+// handover passes messages from handlers, each of which waits until its message
 // is taken, to takers.
-type Handover struct {
+type handover struct {
 	handed  chan []byte
 	closed  chan struct{}
 	closing sync.Once
 }
 
-// NewHandover makes one that is open.
-func NewHandover() *Handover {
-	return &Handover{handed: make(chan []byte), closed: make(chan struct{})}
+// newHandover makes one that is open.
+func newHandover() *handover {
+	return &handover{handed: make(chan []byte), closed: make(chan struct{})}
 }
 
-// Give waits for a taker. It fails with ErrClosed, or with what ended ctx.
-func (h *Handover) Give(ctx context.Context, value []byte) error {
+// give waits for a taker. It fails with errClosed, or with what ended ctx.
+func (h *handover) give(ctx context.Context, value []byte) error {
 	select {
 	case <-h.closed: // also when a taker is there
-		return ErrClosed
+		return errClosed
 	default:
 	}
 	select {
 	case h.handed <- value:
 		return nil
 	case <-h.closed:
-		return ErrClosed
+		return errClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// Take waits for a handler. It fails with driver.ErrClosed, or with what ended
+// take waits for a handler. It fails with driver.ErrClosed, or with what ended
 // ctx.
-func (h *Handover) Take(ctx context.Context) ([]byte, error) {
+func (h *handover) take(ctx context.Context) ([]byte, error) {
 	select {
 	case value := <-h.handed:
 		return value, nil
@@ -93,8 +91,8 @@ func (h *Handover) Take(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// Close sends everybody away; it says whether this call was the first.
-func (h *Handover) Close() (first bool) {
+// close sends everybody away; it says whether this call was the first.
+func (h *handover) close() (first bool) {
 	h.closing.Do(func() {
 		close(h.closed)
 		first = true
