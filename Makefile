@@ -178,10 +178,6 @@ GROWTH ?= 1000000
 growth: ## what a queue costs as it grows to GROWTH pending messages, and 10,000 queues, into docs/results.md; needs a machine that does nothing else
 	$(GO) run ./harness/internal/lab growth -most $(GROWTH)
 
-.PHONY: migrate-services
-migrate-services: ## real Redissons leave 100,000 messages, migrate rewrites them, the other side delivers all in order, and back
-	DQ_THOROUGH=1 DQ_REQUIRE=redis,redisson DQ_MESSAGES=100000 $(GO) test ./harness/internal/forensics/migrate -run RealRedissons -v -timeout 40m
-
 COMPARE_FLAGS ?=
 .PHONY: compare-releases
 compare-releases: ## lateness over Redisson releases and dq, into docs/results.md; needs Java, Maven, redis-server

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/internal/redistest"
@@ -114,4 +115,39 @@ func TestDoctorWatches(t *testing.T) {
 	var coded *exitError
 	require.True(t, errors.As(err, &coded), "%v", err)
 	require.Equal(t, exitFailed, coded.code)
+}
+
+// leased puts a message under a lease of a dq.Worker that is over.
+func leased(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: leased QUEUE VALUE")
+	}
+	client := redis.NewClient(&redis.Options{Addr: ts.Getenv("REDIS_ADDR")})
+	defer client.Close()
+	names, ctx := scripts.LeaseNamesOf(args[0]), context.Background()
+	ts.Check(client.ZAdd(ctx, names.Leases, redis.Z{Score: float64(time.Now().Add(-time.Minute).UnixMilli()), Member: "id"}).Err())
+	ts.Check(client.HSet(ctx, names.Bodies, "id", args[1]).Err())
+	ts.Check(client.HSet(ctx, names.Counts, "id", 1).Err())
+}
+
+// next runs the command that doctor printed for a kind of finding, with more flags, as a person who pastes it. A guard is
+// interrupted.
+func next(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: next KIND [FLAG…]")
+	}
+	kept := "NEXT_" + strings.ReplaceAll(args[0], "-", "_")
+	if _, after, found := strings.Cut(ts.ReadFile("stdout"), " "+args[0]+": "); found {
+		_, command, _ := strings.Cut(after, "\n  next    ")
+		command, _, _ = strings.Cut(command, "\n")
+		ts.Setenv(kept, command)
+	}
+	command := strings.TrimSpace(ts.Getenv(kept) + " " + strings.Join(args[1:], " "))
+	if !strings.HasPrefix(command, "dq-bench ") {
+		ts.Fatalf("no command is printed for %s: %q", args[0], command)
+	}
+	if strings.Contains(command, " guard ") {
+		command = "timeout -s INT 2 " + command + " || true"
+	}
+	ts.Check(ts.Exec("sh", "-c", command))
 }

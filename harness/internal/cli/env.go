@@ -20,12 +20,12 @@ func envName(flag string) string {
 
 // flagsFromEnv makes environment twins the defaults of the flags that the command line left out. Such a
 // flag does not count as given, so an exported twin conflicts with no other flag. An empty variable counts as unset.
-// A flag that may be repeated takes one value from the environment. --help, --version, --list and
-// --force have no twin: an exported DQ_FORCE would lift the checks of every command.
+// A flag that may be repeated takes one value from the environment. --help, --version, --list, --force
+// and --yes have no twin: an exported DQ_FORCE would lift the checks of every command.
 func flagsFromEnv(flags *pflag.FlagSet, lookup func(string) (string, bool), stderr io.Writer) error {
 	var firstErr error
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || slices.Contains([]string{"help", "version", "list", "force"}, f.Name) || firstErr != nil {
+		if f.Changed || slices.Contains([]string{"help", "version", "list", "force", "yes"}, f.Name) || firstErr != nil {
 			return
 		}
 		value, _ := lookup(envName(f.Name))

@@ -34,7 +34,7 @@ func newGuardCmd() *cobra.Command {
   otherwise                      once messages are overdue by --when-stalled: wakes a Redisson that
                                  listens, and delivers them itself a second later
 
-Any number of guards may run at a time; run two. A message that a failed transfer of
+--ahead on the command line has it always take members out ahead. Any number of guards may run at a time; run two. A message that a failed transfer of
 Redisson's has delivered is not delivered again. While no guard runs for longer than --ahead, held messages are late, and messages of both
 layouts can come twice. Held messages cannot be cancelled by Redisson. The first interrupt delivers held
 messages, which takes up to --ahead. Each thing done is a line of JSON on stderr; --listen serves /metrics.
@@ -97,7 +97,7 @@ func (f guardFlags) run(cmd *cobra.Command, conn redis.Conn, queues []string) er
 		defer cancel()
 		ctx = limited
 	}
-	guard := ops.NewGuard(conn, ops.GuardOptions{Queues: queues, Ahead: f.ahead, Stalled: f.stalled, Interval: 500 * time.Millisecond, Log: cmd.ErrOrStderr()})
+	guard := ops.NewGuard(conn, ops.GuardOptions{Queues: queues, Ahead: f.ahead, Stalled: f.stalled, AlwaysAhead: cmd.Flags().Changed("ahead"), Interval: 500 * time.Millisecond, Log: cmd.ErrOrStderr()})
 	if f.listen != "" {
 		served, err := metrics.Serve(ctx, f.listen, tool(), guard)
 		if err != nil {

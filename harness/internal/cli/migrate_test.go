@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/harness/internal/forensics/migrate"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -53,10 +53,10 @@ func contentOf(ctx context.Context, t *testing.T, client goredis.UniversalClient
 
 func TestMigrateIsInterrupted(t *testing.T) {
 	err := fmt.Errorf("ZRANGE x: %w", context.Canceled)
-	require.EqualError(t, migrateError(&migrate.Migration{}, err), "interrupted: nothing was changed")
-	done := &migrate.Migration{Done: migrate.Done{Passes: 1, Members: 2, Entries: 3}}
-	require.EqualError(t, migrateError(done, err),
-		"interrupted after 2 members and 3 entries were rewritten, which stay so; the same command goes on from there")
+	require.EqualError(t, migrateError("orders", nil, err), `queue "orders": nothing was changed: interrupted`)
+	done := &ops.Migration{Rewritten: map[string]int64{"waiting": 2, "ready": 1}}
+	require.EqualError(t, migrateError("orders", done, err),
+		`queue "orders": ended after 3 messages were rewritten, which stay so: interrupted; the same command goes on`)
 }
 
 // Killed at any instant between its first write and its end, migrate loses nothing, doubles
@@ -88,9 +88,9 @@ func TestMigrateIsKilled(t *testing.T) {
 
 	// begin starts the program, and returns when it has written something.
 	begin := func(target wire.Layout) *exec.Cmd {
-		tail := client.LIndex(ctx, names.Pending, -1).Val()
+		tail := client.LIndex(ctx, names.Pending, -1).Val() // rewritten first
 		var stderr bytes.Buffer
-		cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--to", target.String(), "--redis", srv.URL())
+		cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--to", target.String(), "--yes", "--redis", srv.URL())
 		cmd.Stderr = &stderr
 		require.NoError(t, cmd.Start())
 		for client.LIndex(ctx, names.Pending, -1).Val() == tail {
@@ -119,9 +119,9 @@ func TestMigrateIsKilled(t *testing.T) {
 		if len(counts) == 2 {
 			halfway++
 		}
-		done, err := migrate.Run(ctx, redis.On(client), "orders", migrate.Options{To: target})
+		done, err := ops.Migrate(ctx, redis.On(client), "orders", ops.MigrateOptions{To: &target, Yes: true})
 		require.NoError(t, err)
-		require.Empty(t, done.After.Left())
+		require.Zero(t, done.Left)
 		complete, counts := contentOf(ctx, t, client)
 		require.Equal(t, whole, complete)
 		require.Equal(t, map[wire.Layout]int{target: 8000}, counts)
@@ -186,7 +186,7 @@ func TestMigrateOfValuesIsKilled(t *testing.T) {
 	for i := range 2 * kills {
 		way := []string{"string:json", "json:string"}[i%2]
 		run := func() (*exec.Cmd, chan error) {
-			cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--codec", way, "--classpath", "app.jar", "--redis", srv.URL())
+			cmd := exec.CommandContext(ctx, "dq-bench", "migrate", "orders", "--codec", way, "--yes", "--classpath", "app.jar", "--redis", srv.URL())
 			cmd.Env = append(os.Environ(), "DQ_JAVA=dq-fake-java", "TMPDIR="+t.TempDir())
 			cmd.Stderr = new(bytes.Buffer)
 			ended := make(chan error, 1)

@@ -14,6 +14,7 @@ const (
 
 	doctorRights  = connectRights + " +@read +time +pubsub|numsub +pubsub|channels +client|list +slowlog|get +config|get " + queueKeys + " ~dq_*"
 	migrateRights = connectRights + " +@read +@scripting +pubsub|numsub +client|list +zadd +zrem +lset +del +sadd +srem +lrem +lpush +rpush +hset +hdel +expire " + queueKeys + " ~dq_*"
+	queueRights   = migrateRights
 	guardRights   = connectRights + " +@read +@write +@scripting +@pubsub +time " + queueKeys + " " + queueChannels
 )
 

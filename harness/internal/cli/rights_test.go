@@ -23,8 +23,9 @@ func TestRightsThatErrorsAskFor(t *testing.T) {
 	defer client.Close()
 	for command, rights := range map[string]string{
 		"doctor orders": doctorRights, "doctor": doctorRights,
-		"migrate orders --to 4.7.0 --repair": migrateRights, "migrate orders --codec string:json --classpath app.jar": migrateRights,
-		"guard orders --for 200ms": guardRights, "guard --all --for 200ms": guardRights,
+		"migrate orders --to 4.7.0 --yes": migrateRights, "migrate orders --codec string:json --classpath app.jar --yes": migrateRights,
+		"queue repair orders --yes --out " + t.TempDir(): queueRights,
+		"guard orders --for 200ms":                       guardRights, "guard --all --for 200ms": guardRights,
 	} {
 		require.NoError(t, client.FlushAll(ctx).Err())
 		names := wire.NamesOf("orders")
@@ -59,7 +60,7 @@ func TestRightsThatErrorsAskFor(t *testing.T) {
 		}
 		if err := run(rights); err != nil {
 			require.NotContains(t, err.Error(), "grant", command)
-			require.Regexp(t, "red findings|left: 1 unreadable members$", err.Error(), command)
+			require.Regexp(t, "red findings|left: ", err.Error(), command)
 		}
 	}
 }

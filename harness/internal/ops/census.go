@@ -105,6 +105,8 @@ type index struct {
 	seen   []uint64
 }
 
+func newIndex() *index { return &index{seed: maphash.MakeSeed()} }
+
 func (x *index) add(member string) { x.hashes = append(x.hashes, maphash.String(x.seed, member)) }
 
 func (x *index) seal() {
@@ -143,7 +145,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	if len(q.wrong) > 0 {
 		return nil
 	}
-	x := &index{seed: maphash.MakeSeed()}
+	x := newIndex()
 	layouts, kinds, shown := map[string]int64{}, map[Value]int64{}, map[Value]int{}
 	err := zscan(ctx, d.conn, q.names.TimeoutSet, func(z redis.Z) error {
 		m := messageOf(z.Member, z.Score, d.options.Redact)
@@ -183,7 +185,7 @@ func (d *Doctor) census(ctx context.Context, l *Look, q *Queue) error {
 	slices.SortFunc(c.Samples, func(a, b Message) int { return cmp.Compare(a.DueMS, b.DueMS) })
 	if len(x.hashes) >= maxCensus {
 		c.Unsure = fmt.Sprintf("ghosts and orphans were not looked for: the queue has more than %s", members(maxCensus))
-	} else if err := d.differences(ctx, q, x); err != nil {
+	} else if err := d.differences(ctx, q, x, func(string, string) {}); err != nil {
 		return err
 	}
 	if err := d.due(ctx, l, q); err != nil {
@@ -249,8 +251,8 @@ func walk(ctx context.Context, conn redis.Conn, key string, visit func(first int
 }
 
 // differences finds the members that only the list, or only the set has. Each suspect is asked for in one MULTI, for
-// others change both all the time.
-func (d *Doctor) differences(ctx context.Context, q *Queue, x *index) error {
+// others change both all the time. mend gets the action that mends each.
+func (d *Doctor) differences(ctx context.Context, q *Queue, x *index, mend func(action, member string)) error {
 	x.seal()
 	c, n := q.Census, q.names
 	var ghosts, orphans []string
@@ -263,6 +265,7 @@ func (d *Doctor) differences(ctx context.Context, q *Queue, x *index) error {
 				ghosts = append(ghosts, e)
 			case again:
 				c.Again++
+				mend("once", e)
 			}
 		}
 		return nil
@@ -289,7 +292,7 @@ func (d *Doctor) differences(ctx context.Context, q *Queue, x *index) error {
 		ghosts, orphans = ghosts[:min(len(ghosts), keep)], orphans[:min(len(orphans), keep)]
 	}
 	u := scripts.UnlistingOf(q.Name)
-	ask := func(suspects []string, judge func(scored, listed, unlisted bool)) error {
+	ask := func(suspects []string, judge func(m string, scored, listed, unlisted bool)) error {
 		for _, m := range suspects {
 			limit, cancel := context.WithTimeout(ctx, lookLimit)
 			r, err := d.conn.Multi(limit, []any{"ZSCORE", n.TimeoutSet, m}, []any{"LPOS", n.Pending, m},
@@ -300,24 +303,26 @@ func (d *Doctor) differences(ctx context.Context, q *Queue, x *index) error {
 			}
 			in := func(i int) bool { v, err := r[i].Result(); return err == nil && fmt.Sprint(v) != "0" }
 			_, missing := r[1].Result()
-			judge(r[0].Err() == nil, missing == nil, in(2) || in(3))
+			judge(m, r[0].Err() == nil, missing == nil, in(2) || in(3))
 		}
 		return nil
 	}
-	err = ask(ghosts, func(scored, listed, _ bool) {
+	err = ask(ghosts, func(m string, scored, listed, _ bool) {
 		if !scored && listed {
 			c.Ghosts++
+			mend("ghost", m)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	return ask(orphans, func(scored, listed, unlisted bool) {
+	return ask(orphans, func(m string, scored, listed, unlisted bool) {
 		switch {
 		case scored && unlisted:
 			c.Unlisted++
 		case scored && !listed:
 			c.Orphans++
+			mend("list", m)
 		}
 	})
 }

@@ -1,9 +1,9 @@
-local T, Q, D, X, G, U1, U2, P, H = unpack(KEYS)
+local T, Q, D, X, G, U1, U2, P, H, J = unpack(KEYS)
 local action, first, channel = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local count, nobody = (#ARGV - 3) / 3, 'dq-bench: no such member'
 
 -- Before the first write: keys of a wrong type, a server that takes no writes, a user who may not.
-for command, keys in pairs({ zcard = { T, X }, llen = { Q, D, G }, scard = { U1, U2 } }) do
+for command, keys in pairs({ zcard = { T, X, H }, llen = { Q, D, G }, scard = { U1, U2 } }) do
   for _, key in ipairs(keys) do
     local wrong = error_of(command, key)
     if wrong then return wrong end
@@ -12,7 +12,7 @@ end
 local wrong = error_of('zadd', T, 'xx', 0, nobody) or error_of('zrem', T, nobody) or error_of('del', P)
 if wrong then return wrong end
 if redis.acl_check_cmd then
-  for _, call in ipairs({ { 'lset', Q, 0, '' }, { 'lrem', Q, 1, '' }, { 'rpush', Q, '' }, { 'rpush', D, '' }, { 'lpush', G, '' }, { 'zadd', X, 0, '' }, { 'sadd', U1, '' } }) do
+  for _, call in ipairs({ { 'lset', Q, 0, '' }, { 'lrem', Q, 1, '' }, { 'rpush', Q, '' }, { 'rpush', D, '' }, { 'lpush', G, '' }, { 'zadd', X, 0, '' }, { 'zadd', H, 0, '' }, { 'sadd', U1, '' } }) do
     if not redis.acl_check_cmd(unpack(call)) then return redis.error_reply('NOPERM this user may not ' .. call[1] .. ' ' .. call[2]) end
   end
 end
@@ -47,42 +47,62 @@ local change = {
   cancel = function(old) leave(old) end,
   deliver = function(old, value) leave(old); redis.call('rpush', D, value) end,
   reschedule = function(old, _, due) redis.call('zadd', T, due, old) end,
-  replace = function(old, new, _, score)
+  replace = function(old, new, due, score)
+    if due == 'journal' then
+      redis.call('sadd', J, new)
+      redis.call('expire', J, 2592000)
+    end
     local at = place(old)
     if at then redis.call('lset', Q, at, new) end
     for _, key in ipairs({ U1, U2 }) do
       if redis.call('srem', key, old) == 1 then redis.call('sadd', key, new) end
     end
-    redis.call('zadd', T, score, new)
-    redis.call('zrem', T, old)
+    local key = redis.call('zscore', T, old) and T or H
+    redis.call('zadd', key, score, new)
+    redis.call('zrem', key, old)
   end,
   aside = function(old, _, _, score) redis.call('zadd', X, score, old); leave(old) end,
+  unaside = function(old, _, due) redis.call('zrem', X, old); redis.call('rpush', Q, old); redis.call('zadd', T, due, old) end,
   list = function(old) if not place(old) then redis.call('rpush', Q, old) end end,
-  ghost = function(old) if unlist(old) then redis.call('lpush', G, old) end end,
-  restore = function(_, new, due) redis.call('rpush', Q, new); redis.call('zadd', T, due, new) end,
+  unlist = function(old) redis.call('lrem', Q, -1, old) end,
+  again = function(old) redis.call('rpush', Q, old) end,
+  once = function(old) redis.call('lrem', Q, -1, old) end,
+  ghost = function(old) redis.call('lrem', Q, 1, old); redis.call('lpush', G, old) end,
+  unghost = function(old) redis.call('lrem', G, 1, old); redis.call('rpush', Q, old) end,
+  restore = function(old, _, due) redis.call('rpush', Q, old); redis.call('zadd', T, due, old) end,
+  takeback = function(old, value, due) redis.call('lrem', D, -1, value); redis.call('rpush', Q, old); redis.call('zadd', T, due, old) end,
 }
 if not change[action] then return redis.error_reply('ERR no such change: ' .. action) end
 
-local head = redis.call('zrange', T, 0, 0, 'withscores')
-local done, missing, clashes = 0, 0, 0
+-- What has to hold for each: a member that others have moved meanwhile is left as it is.
+local absent = { ghost = true, unghost = true, restore = true, takeback = true, unaside = true }
+local function fits(old, value, score, due)
+  if absent[action] then
+    if score then return '2' end
+    if action == 'unaside' then return redis.call('zscore', X, old) and '1' or '0' end
+    if action == 'ghost' then return redis.pcall('lpos', Q, old) and '1' or '0' end
+    if action == 'takeback' then return redis.pcall('lpos', D, value, 'rank', -1) and '1' or '0' end
+    return '1'
+  end
+  if not score then return '0' end
+  if due == 'journal' and redis.call('sismember', J, old) == 1 then return '2' end
+  if action == 'replace' and (value == old or redis.call('zscore', T, value)) then return '2' end
+  return '1'
+end
+
+local head, results = redis.call('zrange', T, 0, 0, 'withscores'), {}
 for i = 1, count do
   local old, new, due = ARGV[3 * i + 1], ARGV[3 * i + 2], ARGV[3 * i + 3]
-  local score = redis.call('zscore', T, old)
-  local expected = action ~= 'ghost' and action ~= 'restore'
-  if (score and true or false) ~= expected then
-    missing = missing + 1
-  elseif (action == 'replace' and new ~= old or action == 'restore') and redis.call('zscore', T, new) then
-    clashes = clashes + 1
-  else
-    change[action](old, new, due, score)
-    done = done + 1
-  end
+  local score = redis.call('zscore', T, old) or action == 'replace' and redis.call('zscore', H, old)
+  local result = fits(old, new, score, due)
+  if result == '1' then change[action](old, new, due, score) end
+  results[i] = result
 end
 if marked > 0 then
   local behind = redis.call('llen', Q) - low
   redis.call('lrem', Q, behind < low and -marked or marked, nobody)
 end
--- Clients set their timers by what is published.
+-- Clients set their timers by the published due time.
 local now = redis.call('zrange', T, 0, 0, 'withscores')
 if now[1] and now[2] ~= head[2] then redis.call('publish', channel, now[2]) end
-return { done, missing, clashes }
+return table.concat(results)

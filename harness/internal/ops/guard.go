@@ -24,6 +24,7 @@ type GuardOptions struct {
 	// Ahead is how long before they are due members are taken out while both layouts wait. It is the tolerated outage of
 	// all guards. A member that was taken out cannot be cancelled. Stalled is how long after their due time it delivers elsewhere.
 	Ahead, Stalled time.Duration
+	AlwaysAhead    bool          // else only while both layouts wait
 	Interval       time.Duration // between two looks at a queue
 	Log            io.Writer     // gets a line of JSON for each thing done; nil: no log
 }
@@ -220,7 +221,7 @@ func (g *Guard) look(ctx context.Context, names []string, leading *sync.WaitGrou
 		if sub, err := r[5].Slice(); err == nil && len(sub) == 2 {
 			q.listeners, _ = sub[1].(int64)
 		}
-		if layouts[wire.LayoutDLc0] && layouts[wire.LayoutBc0Lc0] || len(held) > 0 {
+		if layouts[wire.LayoutDLc0] && layouts[wire.LayoutBc0Lc0] || len(held) > 0 || g.options.AlwaysAhead {
 			q.mixed = time.Now()
 		}
 		g.decide(ctx, q, head, now, leading)

@@ -36,7 +36,8 @@ for _, layout in ipairs({ 'dLc0', 'Bc0Lc0' }) do
 end
 
 call_with_all('zadd', H, held)
-local before, delivered = 0, {}
+if horizon > now then redis.call('set', KEYS[9], now, 'px', 10000) end
+local delivered = {}
 for i, member in ipairs(members) do
   local listed = 0
   for _, key in ipairs(U) do listed = listed + redis.call('srem', key, member) end

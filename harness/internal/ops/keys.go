@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/redis"
@@ -79,12 +80,23 @@ func (l *Look) Missing(ctx context.Context, conn redis.Conn) error {
 		if q.known {
 			continue
 		}
-		all, _ := Queues(ctx, conn) // without the right, no name is proposed
-		hint := text.DidYouMean(q.Name, all)
-		if hint == "" && len(all) == 0 && len(l.Server.Databases) > 0 {
-			hint = fmt.Sprintf("; these databases hold keys: %s (--redis redis://…/N)", strings.Join(l.Server.Databases, ", "))
+		hint := ""
+		if all, err := Queues(ctx, conn); err == nil { // without the right, no name is proposed
+			if hint = text.DidYouMean(q.Name, all); len(all) == 0 && len(l.Server.Databases) > 0 {
+				hint = fmt.Sprintf("; these databases hold keys: %s (--redis redis://…/N)", strings.Join(l.Server.Databases, ", "))
+			}
 		}
 		return fmt.Errorf("queue %q: no key of it is in database %d, and no client has it open%s", q.Name, l.Server.Database, hint)
 	}
 	return nil
+}
+
+// Exists is an error if no key of a queue is there, and no client has it open.
+func Exists(ctx context.Context, conn redis.Conn, name string) error {
+	d := NewDoctor(conn, LookOptions{})
+	l := &Look{At: time.Now()}
+	if err := d.glance(ctx, l, []string{name}); err != nil {
+		return err
+	}
+	return l.Missing(ctx, conn)
 }

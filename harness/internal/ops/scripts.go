@@ -15,10 +15,12 @@ var (
 	guardBody string
 	//go:embed change.lua
 	changeBody string
+	//go:embed loose.lua
+	looseBody string
 
 	// guardStep takes members out of a queue that come due until the horizon, and delivers the due ones.
 	//
-	//	KEYS    D, T, Q, H (HeldKey), X, U1, U2, V (see scripts.Unlisting)
+	//	KEYS    D, T, Q, H (HeldKey), X, U1, U2, V (see scripts.Unlisting), GuardingKey
 	//	ARGV    now and horizon in Unix ms, -1 takes no member out; limit
 	//	returns [score of the first member left in T that can come due, or nil; of the first in H, or nil; how many are in H;
 	//	        taken out; of these delivered before, by a transfer that failed; delivered of dLc0; of Bc0Lc0; set aside in X]
@@ -27,20 +29,27 @@ var (
 
 	// change does one thing to some members.
 	//
-	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H
-	//	ARGV    action; the index in Q from which on the members were seen, or -1; channel; for each member: it, what becomes
-	//	        of it, a due time
-	//	returns [changed; not there any more; what it would become is there already]
+	//	KEYS    T, Q, D, X, G (GhostsKey), U1, U2, P, H, JournalKey
+	//	ARGV    action; the index in Q from which on the members were seen, or -1; channel; for each member: the member, its
+	//	        new bytes or its value, a due time
+	//	returns a digit for each: 1 changed, 0 not there any more, 2 the new member is there already
 	//	cost    O(members × log n), and O(nodes of Q) for each that is listed
 	change = redis.NewScript(scripts.Prelude() + changeBody)
+
+	// loose does one thing to values in the destination, to messages of Workers, or to members that were set aside.
+	//
+	//	KEYS    D, X, L, V, N, dead letters (see scripts.LeaseNames), JournalKey
+	//	ARGV    action; ready, held, retry, dead or aside; for each: its id, or the value; a value; a score, or the index in D; the count
+	//	        of hand-outs
+	//	returns as change
+	loose = redis.NewScript(looseBody)
 )
 
 // Scripts are the texts that this package sends, for the analysis of logs.
 func Scripts() (all []scripts.Script) {
-	for _, s := range [][2]string{{"guard-step", guardBody}, {"change", changeBody}} {
-		body := scripts.Prelude() + s[1]
-		sum := sha1.Sum([]byte(body))
-		all = append(all, scripts.Script{Name: s[0], Body: body, SHA1: hex.EncodeToString(sum[:])})
+	for _, s := range [][2]string{{"guard-step", scripts.Prelude() + guardBody}, {"change", scripts.Prelude() + changeBody}, {"loose", looseBody}} {
+		sum := sha1.Sum([]byte(s[1]))
+		all = append(all, scripts.Script{Name: s[0], Body: s[1], SHA1: hex.EncodeToString(sum[:])})
 	}
 	return all
 }
@@ -52,10 +61,19 @@ func HeldKey(dest string) string { return wire.PrefixName("redisson_delay_queue_
 // GhostsKey returns the name of the LIST that keeps the ghosts that were removed.
 func GhostsKey(dest string) string { return wire.PrefixName("redisson_delay_queue_ghosts", dest) }
 
+// GuardingKey returns the name of a key that is there for some seconds after a guard has taken members out ahead.
+func GuardingKey(dest string) string { return wire.PrefixName("redisson_delay_queue_guarding", dest) }
+
+// looseKeys are the keys of loose.
+func looseKeys(dest string) []string {
+	l := scripts.LeaseNamesOf(dest)
+	return []string{dest, scripts.Quarantine(dest), l.Leases, l.Bodies, l.Counts, l.Dead}
+}
+
 // guardKeys are the keys of guardStep.
 func guardKeys(dest string) []string {
 	n, u := wire.NamesOf(dest), scripts.UnlistingOf(dest)
-	return []string{n.Destination, n.TimeoutSet, n.Pending, HeldKey(dest), scripts.Quarantine(dest), u.Unlisted[0], u.Unlisted[1], u.Leaving}
+	return []string{n.Destination, n.TimeoutSet, n.Pending, HeldKey(dest), scripts.Quarantine(dest), u.Unlisted[0], u.Unlisted[1], u.Leaving, GuardingKey(dest)}
 }
 
 // changeKeys are the keys of change.

@@ -108,7 +108,7 @@ var facts = []fact{
 	},
 	{
 		what: "an offer without an answer", of: yes(resendsOffers, "is sent again after a time-out", "is sent once"),
-		means: "The older one leaves an entry of the pending list for good (a ghost) each time; dq-bench doctor finds them, dq-bench migrate --repair removes them.",
+		means: "The older one leaves an entry of the pending list for good (a ghost) each time; dq-bench doctor finds them, dq-bench queue repair removes them.",
 		back:  "Each time-out of an offer may leave an entry of the pending list for good (a ghost).",
 	},
 	{

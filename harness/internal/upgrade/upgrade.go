@@ -210,7 +210,7 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 	}
 	if packed {
 		all = append(all,
-			fmt.Sprintf("Stop every %s that has the queue open. What waits then is rewritten by dq-bench migrate QUEUE --to %s, first with --dry-run; due times and order stay. Or let %s, or dq, which reads both layouts, deliver all before. Where not all can stop at once, dq-bench guard QUEUE runs beside both.", c.From, c.To, c.From),
+			fmt.Sprintf("Stop every %s that has the queue open. What waits then is rewritten by dq-bench migrate QUEUE --to %s, and with --yes to do it; due times and order stay. Or let %s, or dq, which reads both layouts, deliver all before. Where not all can stop at once, dq-bench guard QUEUE runs beside both.", c.From, c.To, c.From),
 			fmt.Sprintf("Start %s. Never run both releases on one queue without a guard: each stops at what the other offers. The way back is the same, with --to %s.", c.To, c.From))
 	} else {
 		all = append(all, fmt.Sprintf("Replace %s by %s: each reads the members that the other writes, and the values where both use the same codec.", c.From, c.To))
@@ -232,7 +232,7 @@ func or(command string) string {
 	if command == "" {
 		return ""
 	}
-	return "; or stop all that offer or take, and rewrite the values: " + command + ", first with --dry-run"
+	return "; or stop all that offer or take, and rewrite the values: " + command + ", and with --yes to do it"
 }
 
 // kryoByDefault is the first release that depends on the jar of its codec kryo5, and no longer on those

@@ -142,7 +142,7 @@ func TestACodecThatEnds(t *testing.T) {
 	require.Contains(t, text, "each reads what the other has written, but for queues whose code names a codec that 4.1.0 has not got: marshalling, fst.")
 	steps := strings.Join(c.Steps, "\n")
 	require.Contains(t, steps, "Where the code names the codec marshalling, let 4.0.0 deliver everything: 4.1.0 has not got it; "+
-		"or stop all that offer or take, and rewrite the values: dq-bench migrate QUEUE --codec marshalling:kryo5, first with --dry-run.")
+		"or stop all that offer or take, and rewrite the values: dq-bench migrate QUEUE --codec marshalling:kryo5, and with --yes to do it.")
 	require.Contains(t, steps, "Where the code names the codec fst, let 4.0.0 deliver everything: 4.1.0 has not got it.")
 	require.Contains(t, steps, "Replace 4.0.0 by 4.1.0")
 	require.Contains(t, strings.Join(between(t, "3.16.6", "4.0.0").Steps, "\n"), "bring the jars of JBoss Marshalling")

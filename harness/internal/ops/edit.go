@@ -1,0 +1,407 @@
+package ops
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/values"
+	"github.com/dq-bench/dq-bench/internal/redis"
+)
+
+// The parts of a queue that hold messages.
+var Parts = []string{"waiting", "ready", "held", "retry", "dead", "aside"}
+
+// Item is a message in a part of a queue.
+type Item struct {
+	Of string `json:"of"`
+	Message
+	Index int64 `json:"index,omitempty"` // in the destination
+
+	key   string // the member, the id of a lease, or the value
+	count string // of hand-outs
+}
+
+// Editor changes messages of one queue.
+type Editor struct {
+	conn  redis.Conn
+	names wire.Names
+	// Decode, if set, shows a value that Go does not; it may ask Java.
+	Decode func(ctx context.Context, codec string, value []byte) (string, error)
+	Redact bool
+	// journal is of a migration of values.
+	journal string
+}
+
+// NewEditor returns an Editor of the queue with that destination.
+func NewEditor(conn redis.Conn, dest string) *Editor {
+	return &Editor{conn: conn, names: wire.NamesOf(dest), journal: JournalKey(dest, "")}
+}
+
+// Each visits the messages of a part that a Filter matches, in the order of the key.
+func (e *Editor) Each(ctx context.Context, of string, match Filter, visit func(Item) error) error {
+	try := func(i Item) error {
+		ok, err := match.fits(ctx, e, &i)
+		if err != nil || !ok {
+			return err
+		}
+		if e.Redact {
+			i.Value = ""
+		}
+		return visit(i)
+	}
+	leases := scripts.LeaseNamesOf(e.names.Destination)
+	switch of {
+	case "waiting":
+		return zscan(ctx, e.conn, e.names.TimeoutSet, func(z redis.Z) error {
+			return try(Item{Of: of, Message: messageOf(z.Member, z.Score, false), key: z.Member})
+		})
+	case "aside":
+		return zscan(ctx, e.conn, scripts.Quarantine(e.names.Destination), func(z redis.Z) error {
+			return try(Item{Of: of, Message: messageOf(z.Member, z.Score, false), key: z.Member})
+		})
+	case "ready":
+		return walk(ctx, e.conn, e.names.Destination, func(first int64, entries []string) error {
+			for i := len(entries) - 1; i >= 0; i-- {
+				at := first + int64(i)
+				if err := try(Item{Of: of, Message: valueOf("#"+strconv.FormatInt(at, 10), entries[i], 0), Index: at, key: entries[i]}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	key := leases.Leases
+	if of == "dead" {
+		key = leases.Dead
+	}
+	return zscan(ctx, e.conn, key, func(z redis.Z) error {
+		limit, cancel := context.WithTimeout(ctx, lookLimit)
+		defer cancel()
+		r, err := e.conn.Pipe(limit, []any{"HGET", leases.Bodies, z.Member}, []any{"HGET", leases.Counts, z.Member}, []any{"HGET", leases.Counts, "f" + z.Member})
+		if len(r) < 3 {
+			return err
+		}
+		value, _ := r[0].Text()
+		given, _ := r[1].Text()
+		failed, _ := r[2].Text()
+		if of != "dead" && (of == "retry") != (failed != "" && failed == given) {
+			return nil
+		}
+		return try(Item{Of: of, Message: valueOf(z.Member, value, z.Score), key: z.Member, count: cmp.Or(given, "1")})
+	})
+}
+
+// valueOf is a Message of a value outside of a member.
+func valueOf(id, value string, score float64) Message {
+	kind := values.Detect([]byte(value))
+	return Message{ID: id, DueMS: score, Layout: "value", Codec: kind.Codec, Class: kind.Class, Value: showValue([]byte(value), kind), value: []byte(value)}
+}
+
+// Filter chooses messages. A zero Filter matches none.
+type Filter struct {
+	All   bool
+	IDs   []string
+	where func(ctx context.Context, e *Editor, i *Item) (bool, error)
+}
+
+// Where reads --where: due=never, due<5m and due>1h from now, .field == value of JSON, or a part of the value.
+func (f *Filter) Where(text string) error {
+	switch {
+	case text == "":
+		return nil
+	case text == "due=never":
+		f.where = func(_ context.Context, _ *Editor, i *Item) (bool, error) {
+			return i.Of == "waiting" && isNever(i.DueMS), nil
+		}
+		return nil
+	case strings.HasPrefix(text, "due<"), strings.HasPrefix(text, "due>"):
+		d, err := time.ParseDuration(text[4:])
+		if err != nil {
+			return fmt.Errorf("--where %s: expected a duration such as due<5m", text)
+		}
+		at, before := float64(time.Now().Add(d).UnixMilli()), text[3] == '<'
+		f.where = func(_ context.Context, _ *Editor, i *Item) (bool, error) { return (i.DueMS < at) == before, nil }
+		return nil
+	}
+	path, want, compared := strings.Cut(text, "==")
+	negated := false
+	if !compared {
+		path, want, negated = strings.Cut(text, "!=")
+		compared = negated
+	}
+	path, want = strings.TrimSpace(path), strings.TrimSpace(want)
+	if !compared || !strings.HasPrefix(path, ".") {
+		f.where = func(ctx context.Context, e *Editor, i *Item) (bool, error) {
+			return strings.Contains(string(i.value), text) || strings.Contains(i.Value, text), nil
+		}
+		return nil
+	}
+	var value any
+	if json.Unmarshal([]byte(want), &value) != nil {
+		value = want
+	}
+	f.where = func(ctx context.Context, e *Editor, i *Item) (bool, error) {
+		shown, err := e.show(ctx, i)
+		var object any
+		if err != nil || json.Unmarshal([]byte(shown), &object) != nil {
+			return false, err
+		}
+		for name := range strings.SplitSeq(strings.TrimPrefix(path, "."), ".") {
+			fields, ok := object.(map[string]any)
+			if !ok {
+				return false, nil
+			}
+			object = fields[name]
+		}
+		return (fmt.Sprint(object) == fmt.Sprint(value)) != negated, nil
+	}
+	return nil
+}
+
+// show is the value as JSON; empty if nothing here reads it.
+func (e *Editor) show(ctx context.Context, i *Item) (string, error) {
+	shown, err := values.Show(values.Kind{Codec: i.Codec}.Likeliest(), i.value)
+	if err == nil || e.Decode == nil {
+		return shown, nil
+	}
+	return e.Decode(ctx, values.Kind{Codec: i.Codec}.Likeliest(), i.value)
+}
+
+func (f Filter) fits(ctx context.Context, e *Editor, i *Item) (bool, error) {
+	switch {
+	case f.where != nil:
+		return f.where(ctx, e, i)
+	case len(f.IDs) > 0:
+		return slices.Contains(f.IDs, i.ID), nil
+	}
+	return f.All, nil
+}
+
+// Change is one thing that is done to a message, as an undo file holds it.
+type Change struct {
+	Queue  []byte `json:"queue"`
+	Of     string `json:"of"`
+	Action string `json:"action"`
+	Key    []byte `json:"key"`             // member, id or value
+	New    []byte `json:"new,omitempty"`   // member or value
+	Score  string `json:"score,omitempty"` // before
+	Due    string `json:"due,omitempty"`   // after
+	Count  string `json:"count,omitempty"`
+	// Done is in a line of its own behind a batch: a digit for each of its changes.
+	Done string `json:"done,omitempty"`
+}
+
+// change is what an action makes of an item.
+func (e *Editor) Change(i Item, action string, due int64) Change {
+	c := Change{Queue: []byte(e.names.Destination), Of: i.Of, Action: action, Key: []byte(i.key), New: i.value, Score: strconv.FormatFloat(i.DueMS, 'f', -1, 64), Count: i.count}
+	if i.Of == "ready" {
+		c.Score = strconv.FormatInt(i.Index, 10)
+	}
+	if action == "reschedule" {
+		c.Due = strconv.FormatInt(due, 10)
+	}
+	return c
+}
+
+// maxBatch is how many changes one call makes: some milliseconds.
+const maxBatch = 128
+
+// Apply makes changes of one queue, each batch by one script. Before a batch its changes are written to undo, and behind it
+// their results. It returns how many were made.
+func (e *Editor) Apply(ctx context.Context, changes []Change, first int64, undo io.Writer) (made int, results string, err error) {
+	for batch := range batches(changes) {
+		out := json.NewEncoder(cmp.Or[io.Writer](undo, io.Discard))
+		for _, c := range batch {
+			if err := out.Encode(c); err != nil {
+				return made, results, err
+			}
+		}
+		if s, ok := undo.(interface{ Sync() error }); ok {
+			if err := s.Sync(); err != nil {
+				return made, results, err
+			}
+		}
+		limit, cancel := context.WithTimeout(ctx, lookLimit)
+		done, err := e.call(limit, batch, first)
+		cancel()
+		if err != nil {
+			return made, results, err
+		}
+		results += done
+		made += strings.Count(done, "1")
+		if err := out.Encode(Change{Queue: []byte(e.names.Destination), Done: done}); err != nil {
+			return made, results, err
+		}
+	}
+	return made, results, nil
+}
+
+// batches are runs of changes of one part and one action, of a bounded number and size.
+func batches(changes []Change) func(yield func([]Change) bool) {
+	return func(yield func([]Change) bool) {
+		for len(changes) > 0 {
+			n, bytes := 0, 0
+			for n < len(changes) && n < maxBatch && changes[n].Of == changes[0].Of && changes[n].Action == changes[0].Action && (n == 0 || bytes < 256<<10) {
+				bytes += len(changes[n].Key) + len(changes[n].New)
+				n++
+			}
+			if !yield(changes[:n]) {
+				return
+			}
+			changes = changes[n:]
+		}
+	}
+}
+
+func (e *Editor) call(ctx context.Context, batch []Change, first int64) (string, error) {
+	if batch[0].Of != "waiting" {
+		args := []any{batch[0].Action, batch[0].Of}
+		for _, c := range batch {
+			args = append(args, c.Key, c.New, c.Score, c.Count)
+		}
+		return loose.Run(ctx, e.conn, append(looseKeys(e.names.Destination), e.journal), args...).Text()
+	}
+	args := []any{batch[0].Action, first, e.names.Channel}
+	for _, c := range batch {
+		args = append(args, c.Key, c.New, cmp.Or(c.Due, c.Score))
+	}
+	return change.Run(ctx, e.conn, append(changeKeys(e.names.Destination), e.journal), args...).Text()
+}
+
+// opposite is the action that undoes another.
+var opposite = map[string]string{
+	"cancel": "restore", "deliver": "takeback", "reschedule": "reschedule", "aside": "unaside", "ghost": "unghost", "once": "again", "list": "unlist",
+	"restore": "cancel", "put": "cancel",
+}
+
+// ReadUndo reads an undo file, and returns the changes that undo it, the last one first, by queue. A batch without results was cut
+// off, and is left out; unsure says so.
+func ReadUndo(r io.Reader) (byQueue map[string][]Change, unsure int, err error) {
+	byQueue = map[string][]Change{}
+	var batch []Change
+	in := bufio.NewScanner(r)
+	for in.Buffer(nil, 1<<30); in.Scan(); {
+		var c Change
+		if err := json.Unmarshal(in.Bytes(), &c); err != nil {
+			return nil, 0, fmt.Errorf("expected lines of an undo file: %w", err)
+		}
+		if c.Done == "" {
+			batch = append(batch, c)
+			continue
+		}
+		for i, b := range batch {
+			if i >= len(c.Done) || c.Done[i] != '1' || opposite[b.Action] == "" {
+				continue
+			}
+			b.Action, b.Due = opposite[b.Action], ""
+			if b.Of != "waiting" && b.Action == "restore" {
+				b.Action = "put"
+			}
+			byQueue[string(b.Queue)] = append(byQueue[string(b.Queue)], b)
+		}
+		batch = nil
+	}
+	for _, all := range byQueue {
+		slices.Reverse(all)
+	}
+	return byQueue, len(batch), in.Err()
+}
+
+// Repairs are the changes that mend a queue: ghosts go to a list of their own, orphans and lost entries are listed again,
+// unreadable members are set aside, and due times get whole milliseconds.
+func (e *Editor) Repairs(ctx context.Context) ([]Change, error) {
+	d := &Doctor{conn: e.conn}
+	q := &Queue{Name: e.names.Destination, names: e.names, Census: &Census{}}
+	var all []Change
+	add := func(action, member string, score float64, due int64) {
+		c := e.Change(Item{Of: "waiting", Message: Message{DueMS: score}, key: member}, action, due)
+		all = append(all, c)
+	}
+	x := newIndex()
+	err := zscan(ctx, e.conn, e.names.TimeoutSet, func(z redis.Z) error {
+		x.add(z.Member)
+		switch {
+		case layoutOf(z.Member) == 0:
+			add("aside", z.Member, z.Score, 0)
+		case !isNever(z.Score) && z.Score != math.Trunc(z.Score):
+			add("reschedule", z.Member, z.Score, int64(math.Ceil(z.Score)))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = d.differences(ctx, q, x, func(action, member string) { add(action, member, 0, 0) })
+	return all, err
+}
+
+// Exported is a line of queue export.
+type Exported struct {
+	Of     string `json:"of"`
+	ID     string `json:"id"`
+	Due    string `json:"due,omitempty"` // Unix ms
+	Layout string `json:"layout"`
+	Codec  string `json:"codec,omitempty"`
+	Shown  string `json:"shown,omitempty"`
+	Value  []byte `json:"value"` // in base64
+	Member []byte `json:"member,omitempty"`
+}
+
+// Export is an item as a line of JSON.
+func (i Item) Export() Exported {
+	x := Exported{Of: i.Of, ID: i.ID, Layout: i.Layout, Codec: i.Codec, Shown: i.Value, Value: i.value}
+	if i.raw != "" {
+		x.Member, x.Due = []byte(i.raw), strconv.FormatFloat(i.DueMS, 'f', -1, 64)
+	}
+	return x
+}
+
+// Import reads lines of queue export, and returns the changes that put them into the queue: members keep their due time and id, values go to the destination.
+func (e *Editor) Import(r io.Reader) ([]Change, error) {
+	var all []Change
+	in := bufio.NewScanner(r)
+	for in.Buffer(nil, 1<<30); in.Scan(); {
+		var x Exported
+		if err := json.Unmarshal(in.Bytes(), &x); err != nil {
+			return nil, fmt.Errorf("expected lines of queue export: %w", err)
+		}
+		c := Change{Queue: []byte(e.names.Destination), Of: "waiting", Action: "restore", Key: x.Member, New: x.Value, Score: x.Due}
+		if len(x.Member) == 0 || x.Due == "" {
+			c.Of, c.Action, c.Key, c.Score = "ready", "put", x.Value, "0"
+		}
+		if len(c.Key) == 0 {
+			return nil, errors.New("expected a member or a value in each line of queue export")
+		}
+		all = append(all, c)
+	}
+	return all, in.Err()
+}
+
+// Line shows an item.
+func (i Item) Line(now time.Time) string {
+	if i.Of == "waiting" || i.Of == "aside" {
+		return fmt.Sprintf("%-7s %s", i.Of, i.line(now))
+	}
+	return strings.TrimSpace(fmt.Sprintf("%-7s %s  %s %s  %s", i.Of, i.ID, i.Codec, i.Class, i.Value))
+}
+
+// Shown names the message of a change.
+func (c Change) Shown() string {
+	if c.Of != "waiting" && c.Of != "aside" {
+		return fmt.Sprintf("%.80q", c.Key)
+	}
+	m := messageOf(string(c.Key), 0, false)
+	return strings.TrimSpace(m.ID + " " + m.Value)
+}

@@ -1,0 +1,297 @@
+package ops_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/scripts"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/redistest"
+)
+
+func (b *bench) items(of string, f ops.Filter) (all []ops.Item) {
+	b.t.Helper()
+	require.NoError(b.t, ops.NewEditor(b.conn, "orders").Each(b.ctx, of, f, func(i ops.Item) error {
+		all = append(all, i)
+		return nil
+	}))
+	return all
+}
+
+func (b *bench) where(of, text string) []ops.Item {
+	b.t.Helper()
+	var f ops.Filter
+	require.NoError(b.t, f.Where(text))
+	return b.items(of, f)
+}
+
+func TestFilters(t *testing.T) {
+	b := setup(t)
+	b.offer(bc0Lc0, time.Minute, `{"@class":"demo.Order","id":7,"of":{"name":"Ada"}}`)
+	b.offer(dLc0, time.Hour, `{"id":8}`)
+	b.do("ZADD", b.names.TimeoutSet, -1, b.member(bc0Lc0, "text 7"))
+	for text, want := range map[string]int{
+		".id == 7": 1, ".id==8": 1, ".id != 7": 1, ".of.name == Ada": 1, `.of.name == "Ada"`: 1, "text 7": 1, "7": 2, "due=never": 1, "due<10m": 2, "due>10m": 1, "nothing": 0,
+	} {
+		require.Len(t, b.where("waiting", text), want, text)
+	}
+	require.Error(t, (&ops.Filter{}).Where("due<soon"))
+	all := b.items("waiting", ops.Filter{All: true})
+	require.Len(t, b.items("waiting", ops.Filter{IDs: []string{all[0].ID, all[2].ID}}), 2)
+	require.Empty(t, b.items("waiting", ops.Filter{}))
+}
+
+func FuzzReadUndo(f *testing.F) {
+	f.Add(`{"queue":"b3JkZXJz","of":"waiting","action":"cancel","key":"eA=="}` + "\n" + `{"done":"1"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		_, _, _ = ops.ReadUndo(strings.NewReader(text))
+		_, _ = ops.NewEditor(nil, "orders").Import(strings.NewReader(text))
+		_ = new(ops.Filter).Where(text)
+	})
+}
+
+// content is all that a queue holds.
+func (b *bench) content() string {
+	b.t.Helper()
+	l := scripts.LeaseNamesOf("orders")
+	var all []string
+	for _, key := range []string{b.names.TimeoutSet, scripts.Quarantine("orders"), l.Leases, l.Dead} {
+		z, err := b.conn.Do(b.ctx, "ZRANGE", key, 0, -1, "WITHSCORES").StringSlice()
+		require.NoError(b.t, err)
+		all = append(all, key+strings.Join(z, ","))
+	}
+	for _, key := range []string{b.names.Pending, "orders", ops.GhostsKey("orders")} {
+		list := b.list(key)
+		slices.Sort(list)
+		all = append(all, key+strings.Join(list, ","))
+	}
+	for _, key := range []string{l.Bodies, l.Counts} {
+		h, err := b.conn.Do(b.ctx, "HGETALL", key).StringSlice()
+		require.NoError(b.t, err)
+		slices.Sort(h)
+		all = append(all, key+strings.Join(h, ","))
+	}
+	return strings.Join(all, "\n")
+}
+
+// Every action is undone by its undo file.
+func TestActionsAndTheirUndo(t *testing.T) {
+	b := setup(t)
+	e := ops.NewEditor(b.conn, "orders")
+	l := scripts.LeaseNamesOf("orders")
+	b.offer(bc0Lc0, time.Hour, "a")
+	b.offer(dLc0, time.Hour, "b")
+	b.do("RPUSH", "orders", "r1", "r2")
+	for id, set := range map[string]string{"held1": l.Leases, "retry1": l.Leases, "dead1": l.Dead} {
+		b.do("ZADD", set, time.Now().UnixMilli(), id)
+		b.do("HSET", l.Bodies, id, "value of "+id)
+		b.do("HSET", l.Counts, id, "2")
+	}
+	b.do("HSET", l.Counts, "fretry1", "2")
+	b.do("ZADD", scripts.Quarantine("orders"), 5, "unreadable")
+	counts := map[string]int{"waiting": 2, "ready": 2, "held": 1, "retry": 1, "dead": 1, "aside": 1}
+	for of, n := range counts {
+		require.Len(t, b.items(of, ops.Filter{All: true}), n, of)
+	}
+	for _, c := range []struct{ of, action string }{
+		{"waiting", "cancel"}, {"waiting", "deliver"}, {"waiting", "reschedule"}, {"ready", "cancel"}, {"held", "deliver"}, {"retry", "cancel"}, {"dead", "deliver"}, {"dead", "cancel"}, {"aside", "cancel"},
+	} {
+		before := b.content()
+		var undo bytes.Buffer
+		var changes []ops.Change
+		for _, i := range b.items(c.of, ops.Filter{All: true}) {
+			changes = append(changes, e.Change(i, c.action, time.Now().Add(2*time.Hour).UnixMilli()))
+		}
+		made, _, err := e.Apply(b.ctx, changes, -1, &undo)
+		require.NoError(t, err, "%v", c)
+		require.Equal(t, counts[c.of], made, "%v", c)
+		require.NotEqual(t, before, b.content(), "%v", c)
+		all, unsure, err := ops.ReadUndo(&undo)
+		require.NoError(t, err)
+		require.Zero(t, unsure)
+		made, _, err = e.Apply(b.ctx, all["orders"], -1, nil)
+		require.NoError(t, err)
+		require.Equal(t, counts[c.of], made, "%v", c)
+		after := b.content()
+		if c.of == "retry" {
+			before, after = strings.ReplaceAll(before, "2,fretry1,", ""), strings.ReplaceAll(after, "2,fretry1,", "")
+			continue
+		}
+		require.Equal(t, before, after, "%v", c)
+	}
+}
+
+// What repair mends, and its undo.
+func TestRepair(t *testing.T) {
+	b := setup(t)
+	e := ops.NewEditor(b.conn, "orders")
+	ok := b.offer(bc0Lc0, time.Hour, "ok")
+	b.do("RPUSH", b.names.Pending, b.member(bc0Lc0, "ghost"), ok)
+	b.do("ZADD", b.names.TimeoutSet, fmt.Sprintf("%d.25", time.Now().UnixMilli()+9e6), b.member(bc0Lc0, "orphan"))
+	b.do("ZADD", b.names.TimeoutSet, time.Now().UnixMilli()+9e6, "unreadable")
+	b.do("RPUSH", b.names.Pending, "unreadable")
+	before := b.content()
+	changes, err := e.Repairs(b.ctx)
+	require.NoError(t, err)
+	var undo bytes.Buffer
+	made, _, err := e.Apply(b.ctx, changes, -1, &undo)
+	require.NoError(t, err)
+	require.Equal(t, 5, made)
+	l := b.look(ops.LookOptions{Queues: []string{"orders"}})
+	require.Equal(t, []string{"yellow:no-subscriber", "yellow:set-aside"}, kinds(l.Queues[0]))
+	all, _, err := ops.ReadUndo(&undo)
+	require.NoError(t, err)
+	_, _, err = e.Apply(b.ctx, all["orders"], -1, nil)
+	require.NoError(t, err)
+	require.Equal(t, before, b.content())
+}
+
+func TestExportIntoImport(t *testing.T) {
+	b := setup(t)
+	e := ops.NewEditor(b.conn, "orders")
+	b.offer(bc0Lc0, time.Hour, "a")
+	b.offer(dLc0, time.Minute, "b")
+	b.do("RPUSH", "orders", "ready")
+	var lines strings.Builder
+	for _, of := range []string{"waiting", "ready"} {
+		for _, i := range b.items(of, ops.Filter{All: true}) {
+			lines.Write(append(mustJSON(t, i.Export()), '\n'))
+		}
+	}
+	before := b.content()
+	b.do("FLUSHALL")
+	changes, err := e.Import(strings.NewReader(lines.String()))
+	require.NoError(t, err)
+	made, _, err := e.Apply(b.ctx, changes, -1, nil)
+	require.NoError(t, err)
+	require.Equal(t, 3, made)
+	require.Equal(t, before, b.content())
+}
+
+// Random changes while Redisson's scripts offer and transfer, and others take: set = list after each, nothing is lost or comes twice.
+func TestRandomChanges(t *testing.T) {
+	b := setup(t)
+	many := 500
+	if redistest.Thorough() {
+		many = 10_000
+	}
+	ctx, cancel := context.WithCancel(b.ctx)
+	defer cancel()
+	r, err := wire.LookupRelease("4.7.0")
+	require.NoError(t, err)
+	offer, _ := r.Script(wire.ScriptOffer)
+	send := redis.NewScript(offer.Body)
+	e := ops.NewEditor(b.conn, "orders")
+	both := redis.NewScript(`return {redis.call('zrange', KEYS[1], 0, -1), redis.call('lrange', KEYS[2], 0, -1)}`)
+	var others sync.WaitGroup
+	var offered atomic.Int64
+	var mu sync.Mutex
+	came := map[string]int{}
+	for range 2 {
+		others.Go(func() {
+			for ctx.Err() == nil {
+				if err := b.transfer("4.7.0"); err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+				time.Sleep(3 * time.Millisecond)
+			}
+		})
+		others.Go(func() {
+			for ctx.Err() == nil {
+				id := make([]byte, 8)
+				for i := range id {
+					id[i] = byte(rand.IntN(256))
+				}
+				v := fmt.Sprintf("v%d", offered.Add(1))
+				if err := send.Run(b.ctx, b.conn, []string{"orders", b.names.TimeoutSet, b.names.Pending, b.names.Channel}, time.Now().UnixMilli()+rand.Int64N(3000), id, v).Err(); err != nil && !errors.Is(err, redis.Nil) {
+					t.Error(err)
+				}
+				time.Sleep(2 * time.Millisecond)
+			}
+		})
+	}
+	take := func(wait string) bool {
+		got, err := b.conn.Do(b.ctx, "BLPOP", "orders", wait).StringSlice()
+		if err == nil {
+			mu.Lock()
+			came[strings.TrimRight(got[1], "'")]++
+			mu.Unlock()
+		}
+		return err == nil
+	}
+	others.Go(func() {
+		for ctx.Err() == nil {
+			take("0.05")
+		}
+	})
+	cancelled := map[string]bool{}
+	for changed := 0; changed < many; {
+		var changes []ops.Change
+		var values []string
+		action := []string{"cancel", "deliver", "reschedule", "replace"}[rand.IntN(4)]
+		require.NoError(t, e.Each(b.ctx, "waiting", ops.Filter{All: true}, func(i ops.Item) error {
+			if rand.IntN(10) > 0 || len(changes) == 8 {
+				return nil
+			}
+			c := e.Change(i, action, time.Now().UnixMilli()+rand.Int64N(4000)-500)
+			values = append(values, strings.TrimRight(string(c.New), "'"))
+			if action == "replace" {
+				m, err := bc0Lc0.UnpackAny(c.Key)
+				require.NoError(t, err)
+				c.New = bc0Lc0.Pack(m.ID, append(m.Value, '\''))
+			}
+			changes = append(changes, c)
+			return nil
+		}))
+		if len(changes) == 0 {
+			continue
+		}
+		made, results, err := e.Apply(b.ctx, changes, -1, nil)
+		require.NoError(t, err)
+		changed += made
+		for i, r := range results {
+			if action == "cancel" && r == '1' {
+				cancelled[values[i]] = true
+			}
+		}
+		reply, err := both.Run(b.ctx, b.conn, []string{b.names.TimeoutSet, b.names.Pending}).Slice()
+		require.NoError(t, err)
+		set, list := fmt.Sprint(sorted(reply[0])), fmt.Sprint(sorted(reply[1]))
+		require.Equal(t, set, list, "after %s", action)
+	}
+	cancel()
+	others.Wait()
+	for b.count("ZCARD", b.names.TimeoutSet) > 0 {
+		require.NoError(t, b.transfer("4.7.0"))
+		time.Sleep(10 * time.Millisecond)
+	}
+	for b.count("LLEN", "orders") > 0 && take("0.05") {
+	}
+	for i := range offered.Load() {
+		v := "v" + strconv.FormatInt(i+1, 10)
+		require.LessOrEqual(t, came[v], 1, v)
+		require.Equal(t, came[v] == 0, cancelled[v], v)
+	}
+}
+
+func sorted(list any) (all []string) {
+	for _, v := range list.([]any) {
+		all = append(all, v.(string))
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,68 @@
+local D, X, L, V, N, Dead, J = unpack(KEYS)
+local action, of = ARGV[1], ARGV[2]
+local set = ({ aside = X, held = L, retry = L, dead = Dead })[of]
+
+local function drop(id)
+  redis.call('zrem', set, id)
+  if set ~= X then
+    redis.call('hdel', V, id, 'r' .. id)
+    redis.call('hdel', N, id, 'f' .. id)
+  end
+end
+local function put(id, value, score, count)
+  redis.call('zadd', set, score, id)
+  if set ~= X then
+    redis.call('hset', V, id, value)
+    redis.call('hset', N, id, count)
+  end
+end
+
+local function note(old, new, count)
+  if count ~= 'journal' then return true end
+  if redis.call('sismember', J, old) == 1 then return false end
+  redis.call('sadd', J, new)
+  redis.call('expire', J, 2592000)
+  return true
+end
+
+local function do_it(id, value, score, count)
+  if of == 'ready' then
+    if action == 'cancel' then return redis.call('lrem', D, 1, id) == 1 end
+    if action == 'put' then return redis.call('lpush', D, id) > 0 end
+    if redis.call('lindex', D, score) ~= id or not note(id, value, count) then return false end
+    redis.call('lset', D, score, value)
+    return true
+  end
+  local there = redis.call('zscore', set, id)
+  if action == 'put' then
+    if not there then put(id, value, score, count) end
+    return not there
+  end
+  if action == 'takeback' then
+    if there or redis.call('lrem', D, -1, value) == 0 then return false end
+    put(id, value, score, count)
+    return true
+  end
+  if not there then return false end
+  if action == 'cancel' then
+    drop(id)
+  elseif action == 'deliver' then
+    redis.call('rpush', D, redis.call('hget', V, id))
+    drop(id)
+  elseif redis.call('hexists', V, id) == 1 and note(id, id, count) then
+    redis.call('hset', V, id, value)
+  else
+    return false
+  end
+  return true
+end
+
+for _, call in ipairs({ { 'llen', D }, { 'zcard', X }, { 'zcard', L }, { 'hlen', V }, { 'hlen', N }, { 'zcard', Dead } }) do
+  local reply = redis.pcall(unpack(call))
+  if type(reply) == 'table' and reply.err then return reply end
+end
+local results = {}
+for i = 3, #ARGV, 4 do
+  results[#results + 1] = do_it(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]) and '1' or '0'
+end
+return table.concat(results)

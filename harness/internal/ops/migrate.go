@@ -1,0 +1,391 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/values"
+	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/text"
+)
+
+// MigrationSchema names the form of a list of Migrations.
+const MigrationSchema = "dq-bench/migration/v1"
+
+// JournalKey returns the name of the SET of what a migration FROM:TO has rewritten and could rewrite again. It expires 30 days after its last change.
+func JournalKey(dest, codecs string) string {
+	return wire.PrefixName("redisson_delay_queue_recoded", dest) + ":" + codecs
+}
+
+// MigrateOptions set a migration: of the layout, of the codec, or of both.
+type MigrateOptions struct {
+	To       *wire.Layout // nil leaves the layout
+	From, As string       // codecs; empty leaves the values
+	Class    string       // of the values of typed-json
+	Java     Asker        // recodes values; nil without a codec
+	Yes      bool         // else only the plan is made
+	Force    bool         // although clients listen
+	Cluster  bool
+	Progress func(queue string, done int)
+}
+
+// Asker asks Java about values: *values.Client.
+type Asker interface {
+	Do(ctx context.Context, requests ...values.Request) ([]values.Reply, error)
+}
+
+// Migration is the plan or the result for one queue.
+type Migration struct {
+	Queue     string           `json:"queue"`
+	To        string           `json:"to,omitempty"`
+	Codec     string           `json:"codec,omitempty"` // FROM:TO
+	Listeners int64            `json:"listeners"`       // -1 if unknown
+	Guarded   bool             `json:"guarded"`         // a guard takes members out ahead
+	Planned   map[string]int64 `json:"planned"`         // by part of the queue
+	Rewritten map[string]int64 `json:"rewritten"`
+	Examples  []string         `json:"examples,omitempty"`
+	// Refused values stay as they are. Left counts them, and what clients offer meanwhile.
+	Refused []Refused `json:"refused,omitempty"`
+	Left    int64     `json:"left"`
+	// Partial says why it ended early. The same command goes on.
+	Partial string `json:"partial,omitempty"`
+	// Refusal is why nothing is done.
+	Refusal string `json:"refusal,omitempty"`
+}
+
+// Refused is a value that cannot be rewritten.
+type Refused struct {
+	Of     string `json:"of"`
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+}
+
+const (
+	maxPasses  = 10 // more are needed only while clients offer the old form
+	maxRefused = 100
+)
+
+// Migrate rewrites the messages of a queue. Each batch is one script, so that a migration that was killed goes on when it runs
+// again, and others may offer, transfer and remove meanwhile.
+func Migrate(ctx context.Context, conn redis.Conn, dest string, o MigrateOptions) (*Migration, error) {
+	m := &Migration{Queue: text.Valid(dest), Planned: map[string]int64{}, Rewritten: map[string]int64{}, Listeners: -1}
+	w := &rewriter{editor: NewEditor(conn, dest), options: o, result: m, refused: map[string]bool{}}
+	if o.To != nil {
+		m.To = o.To.String()
+	}
+	if o.From != "" {
+		m.Codec = o.From + ":" + o.As
+		w.editor.journal = JournalKey(dest, m.Codec)
+	}
+	if n := w.editor.names; o.Cluster && wire.Slot(n.TimeoutSet) != wire.Slot(n.Pending) {
+		return nil, fmt.Errorf("queue %q: its keys are in different slots: a cluster runs no script on them", dest)
+	}
+	if err := w.listeners(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.pass(ctx, false); err != nil || m.Refusal != "" || !o.Yes {
+		return m, err
+	}
+	if o.From != "" { // the way back begins anew
+		if err := conn.Do(ctx, "DEL", JournalKey(dest, o.As+":"+o.From)).Err(); err != nil {
+			return m, fmt.Errorf("DEL: %w", err)
+		}
+	}
+	for range maxPasses {
+		before := sum(m.Rewritten)
+		if err := w.pass(ctx, true); err != nil {
+			m.Partial = err.Error()
+			return m, err
+		}
+		if sum(m.Rewritten) == before {
+			break
+		}
+	}
+	planned := m.Planned
+	m.Planned = map[string]int64{}
+	err := w.pass(ctx, false)
+	m.Left, m.Planned = sum(m.Planned)+int64(len(w.refused)), planned
+	return m, err
+}
+
+func sum(counts map[string]int64) (n int64) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// listeners refuses while clients listen: a Redisson of the other side stops at the first rewritten member, and a consumer
+// with another codec loses values.
+func (w *rewriter) listeners(ctx context.Context) error {
+	m, o := w.result, w.options
+	limit, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	d := &Doctor{conn: w.editor.conn}
+	l := &Look{}
+	q := &Queue{names: w.editor.names, Listeners: -1}
+	if err := d.listeners(limit, l, []*Queue{q}); err != nil {
+		return err
+	}
+	m.Listeners = q.Listeners
+	n, err := w.editor.conn.Do(limit, "EXISTS", GuardingKey(w.editor.names.Destination)).Int64()
+	if err != nil {
+		return fmt.Errorf("EXISTS: %w", err)
+	}
+	m.Guarded = n > 0
+	who := fmt.Sprintf("%d clients listen to %s", m.Listeners, w.editor.names.Channel)
+	if m.Listeners < 0 {
+		who = "the user may not ask who listens (+pubsub|numsub)"
+	}
+	switch {
+	case m.Listeners == 0 || o.Force:
+	case o.From != "":
+		m.Refusal = who + ": stop all clients, or they lose values; --force goes on"
+	case !m.Guarded:
+		m.Refusal = who + ": stop them, or run this beside them: " + Command("guard", w.editor.names.Destination, "--ahead", "5s")
+	}
+	return nil
+}
+
+// rewriter is a migration under way.
+type rewriter struct {
+	editor  *Editor
+	options MigrateOptions
+	result  *Migration
+	refused map[string]bool // keys of values that stay
+	done    int
+}
+
+// pass visits all parts once, and rewrites what it finds if it may.
+func (w *rewriter) pass(ctx context.Context, write bool) error {
+	n := w.editor.names
+	// The list first, from its tail, with the index of each entry; then the members that it lacks.
+	if write {
+		err := walk(ctx, w.editor.conn, n.Pending, func(first int64, entries []string) error {
+			items := make([]Item, len(entries))
+			for i, e := range entries {
+				items[i] = Item{Of: "waiting", Message: messageOf(e, 0, false), key: e}
+			}
+			_, err := w.rewrite(ctx, items, first, true)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	parts := []string{"waiting"}
+	if w.options.From != "" {
+		parts = []string{"waiting", "ready", "held", "retry", "dead"}
+	}
+	for _, of := range parts {
+		if err := w.each(ctx, of, write, func(visit func(Item) error) error { return w.editor.Each(ctx, of, Filter{All: true}, visit) }); err != nil {
+			return err
+		}
+	}
+	return w.each(ctx, "ahead", write, func(visit func(Item) error) error {
+		return zscan(ctx, w.editor.conn, HeldKey(n.Destination), func(z redis.Z) error {
+			return visit(Item{Of: "waiting", Message: messageOf(z.Member, z.Score, false), key: z.Member})
+		})
+	})
+}
+
+// each rewrites items in batches.
+func (w *rewriter) each(ctx context.Context, of string, write bool, all func(func(Item) error) error) error {
+	if !write {
+		w.result.Planned[of] = 0
+	}
+	var batch []Item
+	flush := func() error {
+		n, err := w.rewrite(ctx, batch, -1, write)
+		if !write {
+			w.result.Planned[of] += int64(n)
+		}
+		batch = nil
+		return err
+	}
+	err := all(func(i Item) error {
+		if !w.needs(i) {
+			return nil
+		}
+		if batch = append(batch, i); len(batch) == maxBatch {
+			return flush()
+		}
+		return nil
+	})
+	return errors.Join(err, flush())
+}
+
+// needs reports whether a message has the old layout, or seems to have the old codec.
+func (w *rewriter) needs(i Item) bool {
+	o := w.options
+	if i.Layout == "unreadable" {
+		return false
+	}
+	if o.To != nil && i.raw != "" && i.Layout != o.To.String() {
+		return true
+	}
+	return o.From != "" && !w.refused[i.key] && looksLike(o.From, i.value)
+}
+
+// done is the count of an item whose value was rewritten before, by the journal.
+const done = "done"
+
+// rewrite rewrites some items, which were seen from an index of the list on, and returns how many need it. A value that either
+// codec may have written is noted in a journal, by the same script, so that it is rewritten once.
+func (w *rewriter) rewrite(ctx context.Context, items []Item, first int64, write bool) (int, error) {
+	o := w.options
+	var some []Item
+	var asked [][]any
+	for _, i := range items {
+		if !w.needs(i) {
+			continue
+		}
+		some = append(some, i)
+		asked = append(asked, []any{"SISMEMBER", w.editor.journal, i.key})
+	}
+	if o.From != "" && len(some) > 0 {
+		limit, cancel := context.WithTimeout(ctx, lookLimit)
+		r, err := w.editor.conn.Pipe(limit, asked...)
+		cancel()
+		if len(r) < len(some) {
+			return 0, err
+		}
+		kept := some[:0]
+		for k, i := range some {
+			if is, _ := r[k].Bool(); is {
+				i.count = done
+			}
+			if i.count != done || o.To != nil && i.raw != "" && i.Layout != o.To.String() {
+				kept = append(kept, i)
+			}
+		}
+		some = kept
+	}
+	if len(some) == 0 {
+		return 0, nil
+	}
+	values, err := w.recode(ctx, some)
+	if err != nil || !write {
+		return len(some), err
+	}
+	var changes []Change
+	for k, i := range some {
+		c := w.editor.Change(i, "replace", 0)
+		value := values[k]
+		if value == nil {
+			if w.options.To == nil || i.raw == "" || i.Layout == w.options.To.String() {
+				continue
+			}
+			value = i.value // refused, and packed anew all the same
+		}
+		c.New = value
+		if i.raw != "" {
+			u, err := wire.LayoutBc0Lc0.UnpackAny([]byte(i.raw))
+			if err != nil {
+				return 0, err
+			}
+			to := u.Layout
+			if w.options.To != nil {
+				to = *w.options.To
+			}
+			c.New = to.Pack(u.ID, value)
+		}
+		if o.From != "" && string(value) != string(i.value) && looksLike(o.From, value) { // it would be rewritten again
+			c.Due, c.Count = "journal", "journal"
+		}
+		if string(c.New) != string(c.Key) {
+			changes = append(changes, c)
+		}
+	}
+	made, results, err := w.editor.Apply(ctx, changes, first, nil)
+	for k, r := range results {
+		if r == '1' {
+			w.result.Rewritten[changes[k].Of]++
+		}
+	}
+	if w.done += made; w.options.Progress != nil {
+		w.options.Progress(w.result.Queue, w.done)
+	}
+	return len(some), err
+}
+
+// recode returns the new value of each item; nil for one that stays.
+func (w *rewriter) recode(ctx context.Context, items []Item) ([][]byte, error) {
+	all := make([][]byte, len(items))
+	o := w.options
+	if o.From == "" {
+		for k, i := range items {
+			all[k] = i.value
+		}
+		return all, nil
+	}
+	var requests []values.Request
+	var of []int
+	for k, i := range items {
+		if w.refused[i.key] || i.count == done || !looksLike(o.From, i.value) {
+			all[k] = i.value
+			continue
+		}
+		requests = append(requests, values.Request{"verb": "recode", "codec": o.From, "to": o.As, "class": o.Class, "value": i.value})
+		of = append(of, k)
+	}
+	if len(requests) == 0 {
+		return all, nil
+	}
+	replies, err := o.Java.Do(ctx, requests...)
+	if err != nil {
+		return nil, err
+	}
+	m := w.result
+	for n, r := range replies {
+		k := of[n]
+		if r.Was != r.Becomes && len(m.Examples) < 3 {
+			m.Examples = append(m.Examples, fmt.Sprintf("%.200s becomes %.200s", r.Was, r.Becomes))
+		}
+		if r.Was != r.Becomes {
+			r.Was, r.Becomes = "", ""
+		}
+		if err := r.Err(); err != nil {
+			w.refused[items[k].key] = true
+			if len(m.Refused) < maxRefused {
+				m.Refused = append(m.Refused, Refused{items[k].Of, items[k].ID, err.Error()})
+			}
+			continue
+		}
+		all[k] = r.Value
+	}
+	return all, nil
+}
+
+// looksLike reports whether a codec may have written a value.
+func looksLike(name string, value []byte) bool {
+	return mayBe(name, strings.Split(strings.ReplaceAll(values.Detect(value).Codec, "json3", "json"), "|"), value)
+}
+
+// mayBe reports whether a codec may have written a value that seems to be of some kinds. A codec that leaves no mark may have.
+func mayBe(name string, kinds []string, value []byte) bool {
+	name = strings.ReplaceAll(name, "json3", "json") // the same form
+	inner := name[strings.LastIndex(name, "/")+1:]
+	switch {
+	case name == "long":
+		_, err := codec.Long{}.Decode(value)
+		return err == nil
+	case name == "string" && kinds[0] == values.Unknown:
+		return utf8.Valid(value) // with control characters
+	case name == "marshalling" && kinds[0] == values.Unknown:
+		return len(value) > 0 && value[0] == 4 // its version; Java tells
+	case !strings.Contains(" string json typed-json kryo5 marshalling serialization ", " "+inner+" "):
+		return true
+	}
+	for _, k := range kinds {
+		if k == name {
+			return true
+		}
+	}
+	return false
+}
