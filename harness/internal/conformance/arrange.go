@@ -45,14 +45,14 @@ func (r *caseRun) seed(ctx context.Context, s *Seed) error {
 		pending = append(pending, m)
 		timeouts = append(timeouts, s.Due+int64(i)*s.Step, m)
 	}
-	for _, part := range []struct {
-		name    string
-		command []any
-	}{{"timeouts", timeouts}, {"pending", pending}} {
-		if part.name == s.Skip {
+	commands := map[string][]any{"timeouts": timeouts, "pending": pending}
+	delete(commands, s.Skip)
+	// At once: a transfer in between would make ghosts.
+	for _, command := range [][]any{{"MULTI"}, commands["timeouts"], commands["pending"], {"EXEC"}} {
+		if command == nil {
 			continue
 		}
-		if err := r.setUp.Do(ctx, part.command...).Err(); err != nil {
+		if err := r.setUp.Do(ctx, command...).Err(); err != nil {
 			return &faultError{err}
 		}
 	}

@@ -133,6 +133,26 @@ func TestDQ(t *testing.T) {
 	})
 }
 
+// dq as people deploy it keeps every statement by its effect, though it sends scripts of its own.
+func TestDQAsShipped(t *testing.T) {
+	t.Parallel()
+	sections, oracle := loadAll(t)
+	for _, release := range []string{"3.16.6", "4.7.0"} {
+		for part, cases := range map[string]func(*Case) bool{"quick": func(c *Case) bool { return !c.Slow }, "slow": func(c *Case) bool { return c.Slow }} {
+			t.Run(release+" "+part, func(t *testing.T) {
+				t.Parallel()
+				driver, err := spec.ParseProgram("dq:" + release)
+				require.NoError(t, err)
+				plan := &Plan{Spec: driver, Redis: "process", Level: State, Oracle: oracle, Notice: func(s string) { t.Log(s) }, Finished: func(Result) {}}
+				plan.Cases = slices.DeleteFunc(Select(sections, nil), func(c *Case) bool { return !cases(c) })
+				report, err := plan.Run(t.Context())
+				require.NoError(t, err)
+				require.Zero(t, report.Counts.Fail+report.Counts.Error, report.Text())
+			})
+		}
+	}
+}
+
 // The releases at both sides of each change that hurts, the one of the documents,
 // and the newest.
 var realReleases = []string{"3.13.0", "3.16.6", "3.21.0", "3.21.1", "4.7.0"}

@@ -27,6 +27,8 @@ type Report struct {
 	Schema  string          `json:"schema"`
 	Driver  driver.Identity `json:"driver"`
 	Release string          `json:"release"`
+	// As says how dq was started: as shipped, or with Redisson's commands only; empty for others.
+	As string `json:"as,omitempty"`
 	// StandsIn says that the catalogue does not know the driver's release, and which one stands
 	// for it; empty where it knows it.
 	StandsIn string `json:"stands_in,omitempty"`

@@ -66,7 +66,11 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, srv.Close()) }()
-	start := func(ctx context.Context) (program.Program, error) { return p.Spec.Start(ctx, p.Notice, p.Log) }
+	tested := p.Spec
+	if p.Level == State {
+		tested = tested.AsShipped() // the other levels compare commands: dq has an option for those
+	}
+	start := func(ctx context.Context) (program.Program, error) { return tested.Start(ctx, p.Notice, p.Log) }
 	program, err := start(ctx)
 	if err != nil {
 		return nil, err
@@ -105,6 +109,9 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	}
 	identity := driver.Identity{Name: hello.Name, Version: hello.Version}
 	report = NewReport(identity, release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
+	if hello.Name == "dq" {
+		report.As = map[bool]string{true: "as shipped", false: "WithRedissonCommands"}[p.Level == State]
+	}
 	report.Total, report.Level, report.StandsIn = len(p.Cases), cmp.Or(p.Level, Wire), p.Spec.Notice()
 	if report.StandsIn != "" {
 		p.Notice(report.StandsIn)

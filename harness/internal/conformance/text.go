@@ -35,6 +35,9 @@ func (r *Report) Text() string {
 	if r.Level != Wire {
 		at = fmt.Sprintf(", at the level %q", r.Level)
 	}
+	if r.As != "" {
+		at += ", " + r.As
+	}
 	text.Wrap(&b, "", fmt.Sprintf("%s as Redisson %s on %s%s", r.Driver, r.Release, r.Server, at))
 	fmt.Fprintln(&b, r.Counts)
 	text.Wrap(&b, "", r.Judges())

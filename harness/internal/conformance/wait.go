@@ -31,7 +31,7 @@ func (e *waitError) Unwrap() error { return e.err }
 // matter by which commands an implementation gets there: a wait for some of them is short,
 // and in vain it only gave time.
 func (r *caseRun) wait(ctx context.Context, w *Wait) error {
-	means := r.level() == State && w.Length == nil
+	means := r.level() == State && w.Length == nil && w.Subscribers == nil
 	limit := r.waits()
 	if means {
 		limit = meansPatience

@@ -139,7 +139,7 @@ var rules = []rule{
 			return false, ""
 		}
 		for _, l := range s.Lines {
-			if l.Name() == "lrem" && len(l.Args) == 4 && l.Args[1] == s.Queue.Pending && strings.HasPrefix(l.Args[2], "-") {
+			if l.Name() == "lrem" && len(l.Args) == 4 && l.Args[1] == s.Queue.Pending && strings.HasPrefix(l.Args[2], "-") && s.Queue.holds(l.Args[3:]) {
 				return true, fmt.Sprintf("LREM with the count %s: not the first entry goes", l.Args[2])
 			}
 		}

@@ -52,6 +52,7 @@ type Program struct {
 	dq      *library.DQ
 	version *wire.Release
 	command []string
+	shipped bool
 }
 
 // ParseProgram reads a --driver value that verify can judge. Nothing is started, so that nobody asks Maven whether it has a
@@ -139,10 +140,19 @@ func (p Program) WithRelease(release wire.Release) Program {
 	return p
 }
 
+// AsShipped has Start give dq as people deploy it, in the place of dq with Redisson's commands only.
+func (p Program) AsShipped() Program {
+	p.shipped = true
+	return p
+}
+
 // Start starts the program; dq is one in this process. Building the Redisson driver on first use is told to progress a line at a
 // time; log, which may be nil, gets what a process writes to stderr.
 func (p Program) Start(ctx context.Context, progress func(string), log io.Writer) (program.Program, error) {
-	if p.dq != nil {
+	switch {
+	case p.dq != nil && p.shipped:
+		return library.Deployed(*p.dq), nil
+	case p.dq != nil:
 		return library.Judged(*p.dq), nil
 	}
 	link, err := p.StartProcess(ctx, progress, log)
