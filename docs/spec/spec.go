@@ -152,15 +152,6 @@ func (s *Spec) Where(keep func(*Statement) bool) (kept []*Statement) {
 	return kept
 }
 
-// Statement returns the one with an id; nil for none.
-func (s *Spec) Statement(id string) *Statement {
-	i := slices.IndexFunc(s.Statements, func(one *Statement) bool { return one.ID == id })
-	if i < 0 {
-		return nil
-	}
-	return s.Statements[i]
-}
-
 // OfCase returns what a conformance case shows of a release.
 func (s *Spec) OfCase(id string, release wire.Release) []*Statement {
 	return s.Where(func(one *Statement) bool {

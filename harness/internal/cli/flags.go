@@ -39,6 +39,7 @@ var flagTable = []flagRow{
 	{"level", "", "LEVEL", "Cases", "how alike: wire, exchange or state"},
 	{"baseline", "", "FILE", "Cases", "YAML file of cases that must fail"},
 	{"write-baseline", "", "FILE", "Cases", "write the failed cases as a baseline; runs all cases"},
+	{"random", "", "N", "Cases", "draw N histories in the place of cases, and shrink one that fails; 0: for the time of --for"},
 	{"max-failures", "", "N", "Cases", "stop after N equal failures in a row; 0: never"},
 	{"all", "", "", "Queues", "all delayed queues of the server or cluster"},
 	{"watch", "", "", "Queues", "repeat until interrupted"},

@@ -149,6 +149,8 @@ func newVerifyCmd() *cobra.Command {
 	var f conformanceFlags
 	var out verificationOutput
 	var level, baseline string
+	var random int
+	var most time.Duration
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Run the conformance cases against a driver",
@@ -157,7 +159,7 @@ with a recording of the real Redisson of that release, or of the nearest release
 --level wire: the same commands, byte for byte but for random ids and clocks. exchange: the same calls and
 changes. state: the same replies, keys, order of delivery and atomicity. Cases that need an operation or
 codec missing from the program's hello reply are skipped. A second --driver shares queues with the first, in cases
-of two. A case of --baseline that passes is a failure too.
+of two. --random draws histories, judged by the rules and against dq as Redisson does it on a second server. A case of --baseline that passes is a failure too.
 
 ` + sharedServerHelp + `
 
@@ -176,6 +178,9 @@ Exit codes: 1 the program cannot be started; 99 a case failed, or nothing was ju
 			}
 			if plan.Level, err = conformance.ParseLevel(level); err != nil {
 				return usageError(err)
+			}
+			if cmd.Flags().Changed("random") {
+				return verifyRandom(cmd, plan, random, most)
 			}
 			if baseline != "" {
 				if plan.Baseline, err = readBaseline(baseline); err != nil {
@@ -210,10 +215,36 @@ Exit codes: 1 the program cannot be started; 99 a case failed, or nothing was ju
 	flags := flagsOf(cmd)
 	flags.str(&level, "level", string(conformance.Wire))
 	flags.str(&baseline, "baseline", "")
+	flags.num(&random, "random", 0)
+	flags.span(&most, "for", 0)
 	flags.str(&out.baseline, "write-baseline", "")
 	flags.reported(&out.reports)
 	flags.yes(&out.json, "json")
 	return cmd
+}
+
+// verifyRandom runs drawn histories: so many, or for a time.
+func verifyRandom(cmd *cobra.Command, plan *conformance.Plan, n int, most time.Duration) error {
+	ctx := cmd.Context()
+	if most > 0 {
+		bounded, cancel := context.WithTimeout(ctx, most)
+		defer cancel()
+		ctx = bounded
+	}
+	if n < 0 || n == 0 && most == 0 {
+		return usageError(fmt.Errorf("--random: expected 1 or more, or 0 and a time --for, got %d", n))
+	}
+	plan.Cases = nil
+	failed, histories, err := plan.Random(ctx, uint64(n))
+	switch {
+	case err != nil:
+		return subjectAtFault(err)
+	case failed != "":
+		fmt.Fprint(cmd.OutOrStdout(), text.Inert(failed))
+		return failure(fmt.Errorf("random history %d is not as Redisson's", histories))
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%d random histories: no statement broken\n", histories)
+	return nil
 }
 
 // readBaseline reads a baseline of any of the cases, also of those that --run leaves out.

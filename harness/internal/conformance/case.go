@@ -62,7 +62,8 @@ type Case struct {
 	Section *Section `yaml:"-"`
 	Line    int      `yaml:"-"`
 
-	spans [2]span
+	spans   [2]span
+	history *history // of a drawn case
 }
 
 // Step is one thing that is done. Exactly one of Call, Await, Cancel, Open, Redis, Seed,

@@ -46,6 +46,9 @@ func (d *Duration) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
+// MarshalYAML writes the notation.
+func (d Duration) MarshalYAML() (any, error) { return time.Duration(d).String(), nil }
+
 // Load reads every *.yaml of a folder, in the order of their names. Ids must be
 // unique across files.
 func Load(files fs.FS, dir string) ([]*Section, error) {

@@ -21,6 +21,8 @@ import (
 // Plan is a whole run: cases, implementation, server and what to judge by.
 type Plan struct {
 	Spec spec.Program
+	// Start, if not nil, starts the program in the place of Spec.
+	Start func(context.Context) (program.Program, error)
 	// Beside is a second implementation for cases of two; nil for none.
 	Beside *spec.Program
 	// Release overrides the one that the program is to behave as, where it names
@@ -61,54 +63,14 @@ func Compile(pattern string) (func(id string) bool, error) {
 // part of the report. When ctx ends, or somebody else uses the server, the rest is
 // left out, and ctx's error or ErrServerInUse returned with the report so far.
 func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
-	srv, err := redis.Start(ctx, p.Redis, p.Notice)
+	srv, runner, end, err := p.begin(ctx)
+	defer func() { err = errors.Join(err, end()) }()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, srv.Close()) }()
-	tested := p.Spec
-	if p.Level == State {
-		tested = tested.AsShipped() // the other levels compare commands: dq has an option for those
-	}
-	start := func(ctx context.Context) (program.Program, error) { return tested.Start(ctx, p.Notice, p.Log) }
-	program, err := start(ctx)
-	if err != nil {
-		return nil, err
-	}
-	hello := program.Introduction()
-	if err := canBeJudged(hello, p.Cases); err != nil {
-		return nil, errors.Join(err, program.Close())
-	}
-	for _, notice := range misspelt(hello, p.Cases) {
-		p.Notice(notice)
-	}
-	release := p.release(hello)
-	runner, err := NewRunner(ctx, srv, program, release)
-	if err != nil {
-		return nil, errors.Join(err, program.Close())
-	}
-	runner.Restart, runner.Level, runner.Baseline, runner.first, runner.wait = start, p.Level, p.Baseline, p.first, p.wait
-	defer func() {
-		if runner.failed() != nil {
-			runner.discard()
-			return
-		}
-		if err := runner.program.Close(); err != nil {
-			p.Notice(err.Error()) // a verdict has been reached
-		}
-	}()
-	defer func() { err = errors.Join(err, runner.Close()) }()
-	if p.Beside != nil {
-		if runner.Beside, err = p.Beside.Start(ctx, p.Notice, p.Log); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, runner.Beside.Close()) }()
-	}
-	if err := runner.warmUp(ctx); err != nil {
-		return nil, err
-	}
+	hello := runner.hello
 	identity := driver.Identity{Name: hello.Name, Version: hello.Version}
-	report = NewReport(identity, release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
+	report = NewReport(identity, runner.Release.String(), fmt.Sprintf("%s %s", srv.Product, srv.Version))
 	if hello.Name == "dq" {
 		report.As = map[bool]string{true: "as shipped", false: "WithRedissonCommands"}[p.Level == State]
 	}
@@ -117,6 +79,82 @@ func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 		p.Notice(report.StandsIn)
 	}
 	return report, p.judge(ctx, runner, report)
+}
+
+// Random runs drawn histories with the program, and beside it with dq as Redisson does it on a server of its own.
+func (p *Plan) Random(ctx context.Context, seeds uint64) (failure string, histories uint64, err error) {
+	p.Level = State
+	_, port, end, err := p.begin(ctx)
+	defer func() { err = errors.Join(err, end()) }()
+	if err != nil {
+		return "", 0, err
+	}
+	reference, err := spec.ParseProgram("dq:" + port.Release.String() + ",faithful")
+	if err != nil {
+		return "", 0, err
+	}
+	beside := &Plan{Spec: reference, Redis: "process", Level: State, Notice: p.Notice}
+	_, second, stop, err := beside.begin(ctx)
+	defer func() { err = errors.Join(err, stop()) }()
+	if err != nil {
+		return "", 0, err
+	}
+	return (&Random{Port: port, Reference: second, Seeds: seeds}).Run(ctx)
+}
+
+// begin starts server and program. What has begun ends by end, also beside an error.
+func (p *Plan) begin(ctx context.Context) (srv *redis.Server, runner *Runner, end func() error, err error) {
+	var ends []func() error
+	end = func() (err error) {
+		for _, f := range slices.Backward(ends) {
+			err = errors.Join(err, f())
+		}
+		return err
+	}
+	srv, err = redis.Start(ctx, p.Redis, p.Notice)
+	if err != nil {
+		return nil, nil, end, err
+	}
+	ends = append(ends, srv.Close)
+	start := p.Start
+	if start == nil {
+		tested := p.Spec
+		if p.Level == State {
+			tested = tested.AsShipped() // the other levels compare commands: dq has an option for those
+		}
+		start = func(ctx context.Context) (program.Program, error) { return tested.Start(ctx, p.Notice, p.Log) }
+	}
+	program, err := start(ctx)
+	if err != nil {
+		return nil, nil, end, err
+	}
+	hello := program.Introduction()
+	if err := canBeJudged(hello, p.Cases); err != nil {
+		return nil, nil, end, errors.Join(err, program.Close())
+	}
+	for _, notice := range misspelt(hello, p.Cases) {
+		p.Notice(notice)
+	}
+	runner, err = NewRunner(ctx, srv, program, p.release(hello))
+	if err != nil {
+		return nil, nil, end, errors.Join(err, program.Close())
+	}
+	runner.Restart, runner.Level, runner.Baseline, runner.first, runner.wait = start, p.Level, p.Baseline, p.first, p.wait
+	ends = append(ends, func() error {
+		if runner.failed() != nil {
+			runner.discard()
+		} else if err := runner.program.Close(); err != nil {
+			p.Notice(err.Error()) // a verdict has been reached
+		}
+		return nil
+	}, runner.Close)
+	if p.Beside != nil {
+		if runner.Beside, err = p.Beside.Start(ctx, p.Notice, p.Log); err != nil {
+			return nil, nil, end, err
+		}
+		ends = append(ends, runner.Beside.Close)
+	}
+	return srv, runner, end, runner.warmUp(ctx)
 }
 
 // judge runs cases into the report.

@@ -16,7 +16,7 @@ import (
 func breaches(timeline *trace.Timeline, lines []monitor.Line, own func(peer string) bool, release wire.Release) (all []trace.Breach) {
 	add := func(found []trace.Breach) {
 		for _, b := range found {
-			if s := spec.All().Statement(b.Statement); s != nil && s.Releases.Contain(release) {
+			if len(spec.All().Where(func(s *spec.Statement) bool { return s.ID == b.Statement && s.Releases.Contain(release) })) > 0 {
 				all = append(all, b)
 			}
 		}

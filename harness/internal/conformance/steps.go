@@ -163,7 +163,9 @@ func (r *caseRun) step(ctx context.Context, s *Step) error {
 	case s.Call != "":
 		ctx, cancel := context.WithTimeout(ctx, r.patience())
 		defer cancel()
-		return s.judge(r.call(ctx, s))
+		a := r.call(ctx, s)
+		r.noteAnswer(a)
+		return s.judge(a)
 	case s.Await != "":
 		return r.await(ctx, s)
 	case s.Cancel != "":
@@ -334,6 +336,7 @@ func (r *caseRun) await(ctx context.Context, s *Step) error {
 	patience := r.patience()
 	select {
 	case a := <-under.done:
+		r.noteAnswer(a)
 		return s.judge(a)
 	case <-time.After(patience):
 		return r.fail(fmt.Errorf("%s was not answered within %s: the program hangs, or reads no more", s.Await, patience), true)

@@ -1,0 +1,50 @@
+package conformance
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/harness/internal/driver/library"
+)
+
+func newReference(t *testing.T, release wire.Release) *Runner {
+	t.Helper()
+	return newTestRunner(t, library.Deployed(library.DQ{Release: release, Faithful: true}), release)
+}
+
+func TestRandomHistoriesOfARightPort(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"3.16.6", "4.7.0"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			release, err := wire.LookupRelease(name)
+			require.NoError(t, err)
+			port := newTestRunner(t, library.Deployed(library.DQ{Release: release}), release)
+			failure, histories, err := (&Random{Port: port, Reference: newReference(t, release), Seeds: 25}).Run(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, failure)
+			require.Equal(t, uint64(25), histories)
+		})
+	}
+}
+
+// A failing history is shrunk, printed as a case that parses, and names its statement.
+func TestRandomHistoryOfAFault(t *testing.T) {
+	t.Parallel()
+	bench := newMutantBench(t, "3.21.0")
+	bench.proxy.use(inScript(wire.ScriptOffer, "if v[1] == value then", "if true then")())
+	failure, _, err := (&Random{Port: bench.runner, Reference: newReference(t, wire.Release{Major: 3, Minor: 21}), Seeds: 50}).Run(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, failure, "2 of ")
+	require.Contains(t, failure, "W-OFFER-4: the new member is not due first, and was published")
+	_, cases, _ := cut(failure)
+	section, err := Parse("random.yaml", []byte("section: random\ncases:\n"+cases))
+	require.NoError(t, err, cases)
+	require.Len(t, section.Cases[0].Steps, 2)
+}
+
+// cut splits the first line off.
+func cut(text string) (first, rest string, ok bool) { return strings.Cut(text, "\n") }
