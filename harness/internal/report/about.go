@@ -159,31 +159,23 @@ func configuration(sets []compare.Set) Table {
 	return t
 }
 
-// about has a row for each field, and in it the values of each set's runs; sets that share all values share a column.
+// about has a row for each field, and in it the values of each set's runs.
 func about(id, title string, sets []compare.Set, fields []field) Table {
-	t := Table{ID: id, Title: title, Head: []string{""}, Wraps: true}
-	sets = drawn(sets)
-	for _, s := range sets {
-		t.Head = append(t.Head, s.Name)
-	}
-	if t.Words = len(t.Head); len(sets) == 1 {
-		t.Head = []string{"", ""}
-	}
+	var rows []row
 	for _, f := range fields {
-		row, there := Row{Cells: []Cell{{Text: strings.ReplaceAll(f.name, "_", " ")}}}, false
-		for _, s := range sets {
+		rows = append(rows, row{f.name, func(s compare.Set) Cell {
 			var values []string
 			for _, r := range s.Runs {
 				if v := f.of(r); v != "" && !slices.Contains(values, v) {
 					values = append(values, v)
 				}
 			}
-			there = there || len(values) > 0
-			row.Cells = append(row.Cells, Cell{Text: between(values)})
-		}
-		if there {
-			t.Rows = append(t.Rows, row)
-		}
+			return Cell{Text: between(values)}
+		}})
+	}
+	t := perSet(id, title, drawn(sets), rows)
+	if t.Words, t.Wraps = len(t.Head), true; len(sets) == 1 {
+		t.Head[1] = ""
 	}
 	return t
 }

@@ -151,62 +151,55 @@ func (c Case) failed() bool {
 func (c Cases) Failed() bool { return slices.ContainsFunc(c.All, Case.failed) }
 
 // Text says which cases passed, which failed and why the first one did, and which an interrupt left out.
-func (c Cases) Text() string {
-	var failed, cut, never, compared []string
-	reason := ""
-	for _, one := range c.All {
-		o := one.outcome()
-		switch {
-		case one.failed():
-			if failed = append(failed, one.Name); reason == "" {
-				reason = " " + one.Name + ": " + o.text
-			}
-		case strings.Contains(o.tag, "interrupted"):
-			cut = append(cut, one.Name)
-		case one.Standing == NeverRan:
-			never = append(never, one.Name)
-		}
-		if len(one.Comparisons) > 0 {
-			compared = append(compared, one.Name+" "+one.compared().tag)
-		}
-	}
-	text := ""
-	say := func(names []string, what string) {
-		if len(names) > 0 {
-			text += fmt.Sprintf("%d of %d %ss %s: %s. ", len(names), len(c.All), c.Kind, what, strings.Join(names, ", "))
-		}
-	}
-	say(failed, "failed")
-	say(cut, "interrupted")
-	say(never, "never ran")
-	if text == "" {
-		text = fmt.Sprintf("All %d %ss passed. ", len(c.All), c.Kind)
-	}
-	if len(compared) > 0 {
-		text += "Compared: " + strings.Join(compared, ", ") + ". "
-	}
-	return strings.TrimSpace(strings.TrimSpace(text) + reason)
-}
+func (c Cases) Text() string { return c.outcome().text }
 
 // outcome is no milder than the outcome of any case.
 func (c Cases) outcome() outcome {
-	all := outcome{"ok", "passed", c.Text()}
-	var tags []string
+	all := outcome{state: "ok"}
+	names := map[string][]string{}
+	var tags, compared []string
+	reason := ""
 	for _, one := range c.All {
 		o := one.outcome()
 		if o.state == "bad" || o.state == "open" && all.state == "ok" {
 			all.state = o.state
 		}
+		became := ""
 		tags = append(tags, strings.Split(o.tag, ", ")...)
-		if one.Standing == NeverRan {
-			tags = append(tags, "interrupted")
+		switch {
+		case one.failed():
+			if became = "failed"; reason == "" {
+				reason = " " + one.Name + ": " + o.text
+			}
+		case strings.Contains(o.tag, "interrupted"):
+			became = "interrupted"
+		case one.Standing == NeverRan:
+			became, tags = string(NeverRan), append(tags, "interrupted")
+		}
+		names[became] = append(names[became], one.Name)
+		if len(one.Comparisons) > 0 {
+			compared = append(compared, one.Name+" "+one.compared().tag)
 		}
 	}
+	var texts []string
+	for _, became := range []string{"failed", "interrupted", string(NeverRan)} {
+		if n := names[became]; n != nil {
+			texts = append(texts, fmt.Sprintf("%d of %d %ss %s: %s.", len(n), len(c.All), c.Kind, became, strings.Join(n, ", ")))
+		}
+	}
+	if texts == nil {
+		texts = []string{fmt.Sprintf("All %d %ss passed.", len(c.All), c.Kind)}
+	}
+	if compared != nil {
+		texts = append(texts, "Compared: "+strings.Join(compared, ", ")+".")
+	}
+	all.text = strings.Join(texts, " ") + reason
 	worst := slices.DeleteFunc([]string{"interrupted", "invalid", "failed", string(compare.Worse)}, func(tag string) bool { return !slices.Contains(tags, tag) })
-	if len(worst) > 0 {
-		all.tag = strings.Join(worst, ", ")
-	} else if all.state == "open" {
+	switch all.tag = strings.Join(worst, ", "); {
+	case all.tag == "" && all.state == "open":
 		all.tag = string(compare.Inconclusive)
+	case all.tag == "":
+		all.tag = "passed"
 	}
 	return all
 }

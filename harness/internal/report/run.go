@@ -265,29 +265,28 @@ func rowName(what string, i int, sets []compare.Set) string {
 
 // counts is the accounting of each set.
 func counts(sets []compare.Set) Table {
-	t := Table{ID: "counts", Title: "Counts", Head: []string{""}, Words: 1}
-	if len(sets) == 1 {
-		t.Head, t.Words = nil, 0
-	}
-	t.Rows = make([]Row, len(sets))
-	for i := range sets {
-		if len(sets) > 1 {
-			t.Rows[i].Cells = []Cell{{Text: sets[i].Name}}
-		}
+	t := Table{ID: "counts", Title: "Counts", Head: []string{""}, Words: 1, Rows: make([]Row, len(sets))}
+	for i, s := range sets {
+		t.Rows[i].Cells = []Cell{{Text: s.Name}}
 	}
 	for _, c := range run.AllCounts {
-		values := make([]int64, len(sets))
-		for i, s := range sets {
+		var cells []Cell
+		any := !c.Rare
+		for _, s := range sets {
 			sum, _ := total(s)
-			values[i] = c.Of(sum)
+			cells = append(cells, count(c.Of(sum), c.Effect.Wrong()))
+			any = any || c.Of(sum) > 0
 		}
-		if c.Rare && slices.Max(values) == 0 {
+		if !any {
 			continue
 		}
 		t.Head = append(t.Head, c.Title)
-		for i, v := range values {
-			t.Rows[i].Cells = append(t.Rows[i].Cells, count(v, c.Effect.Wrong()))
+		for i := range sets {
+			t.Rows[i].Cells = append(t.Rows[i].Cells, cells[i])
 		}
+	}
+	if len(sets) == 1 {
+		t.Head, t.Rows[0].Cells, t.Words = t.Head[1:], t.Rows[0].Cells[1:], 0
 	}
 	return t
 }
@@ -341,39 +340,54 @@ func quantiles(sets []compare.Set, of []float64) Table {
 
 // costs is the server's cost of a message: the median over the runs of a set.
 func costs(sets []compare.Set) Table {
-	t := Table{ID: "costs", Title: "Cost on the server", Hint: "For each message, of all clients of the server; the median over the runs.", Head: []string{""}, Words: 1}
-	for _, s := range sets {
-		t.Head = append(t.Head, s.Name)
-	}
-	each := func(n float64, r *run.Document) float64 { return n / float64(max(r.Counts.Delivered, 1)) }
-	for _, f := range []struct {
-		name, unit string
-		of         func(*run.Document) float64
-	}{
-		{"transfer calls per message", "", func(r *run.Document) float64 { return r.ServerStats.TransferCallsPerMessage }},
-		{"commands per message", "", func(r *run.Document) float64 { return each(float64(r.ServerStats.Commands), r) }},
-		{"processor time per message", " µs", func(r *run.Document) float64 { return each(1e6*r.ServerStats.CPUSeconds, r) }},
-	} {
-		row, there := Row{Cells: []Cell{{Text: f.name}}}, false
-		for _, s := range sets {
-			cell := Cell{Text: "–"}
+	of := func(unit string, of func(*run.Document) float64) func(compare.Set) Cell {
+		return func(s compare.Set) Cell {
 			var values []float64
 			for _, r := range s.Runs {
 				if r.ServerStats != nil {
-					values = append(values, f.of(r))
+					values = append(values, of(r))
 				}
 			}
-			if len(values) > 0 {
-				median := compare.Median(values)
-				cell, there = Cell{Text: run.FormatFloat(median) + f.unit, Raw: &median}, true
+			if values == nil {
+				return Cell{}
 			}
-			row.Cells = append(row.Cells, cell)
-		}
-		if there {
-			t.Rows = append(t.Rows, row)
+			median := compare.Median(values)
+			return Cell{Text: run.FormatFloat(median) + unit, Raw: &median}
 		}
 	}
-	t.PageOnly = len(sets) == 1
+	each := func(n float64, r *run.Document) float64 { return n / float64(max(r.Counts.Delivered, 1)) }
+	t := perSet("costs", "Cost on the server", sets, []row{
+		{"transfer calls per message", of("", func(r *run.Document) float64 { return r.ServerStats.TransferCallsPerMessage })},
+		{"commands per message", of("", func(r *run.Document) float64 { return each(float64(r.ServerStats.Commands), r) })},
+		{"processor time per message", of(" µs", func(r *run.Document) float64 { return each(1e6*r.ServerStats.CPUSeconds, r) })},
+	})
+	t.Hint, t.PageOnly = "For each message, of all clients of the server; the median over the runs.", len(sets) == 1
+	return t
+}
+
+// row is a line of a table with a column for each set.
+type row struct {
+	name string
+	of   func(compare.Set) Cell // empty if a set lacks it
+}
+
+// perSet has the rows that any set has.
+func perSet(id, title string, sets []compare.Set, rows []row) Table {
+	t := Table{ID: id, Title: title, Head: []string{""}, Words: 1}
+	for _, s := range sets {
+		t.Head = append(t.Head, s.Name)
+	}
+	for _, r := range rows {
+		line, there := Row{Cells: []Cell{{Text: strings.ReplaceAll(r.name, "_", " ")}}}, false
+		for _, s := range sets {
+			cell := r.of(s)
+			there = there || cell.Text != ""
+			line.Cells = append(line.Cells, cell)
+		}
+		if there {
+			t.Rows = append(t.Rows, line)
+		}
+	}
 	return t
 }
 

@@ -45,10 +45,9 @@ type Cell struct {
 	Class, Link string
 	// Choice is the value of a tick box.
 	Choice string
-	// Interval, Squares and Bars are drawn on a page.
+	// Interval and Squares are drawn on a page.
 	Interval *Interval
 	Squares  []Square
-	Bars     []Bar
 	// Pre is laid out text, which a page shows on demand.
 	Pre string
 }
@@ -60,15 +59,8 @@ type Interval struct{ Low, Mid, High, FloorLow, FloorHigh float64 }
 // Square is one of many small marks.
 type Square struct{ Class, Title string }
 
-// Bar is a part of a line; X and Width are in thousandths of the drawing.
-type Bar struct {
-	Class    string
-	X, Width float64
-	Title    string
-}
-
 // Drawn reports whether a cell has no text of its own.
-func (c Cell) Drawn() bool { return c.Interval != nil || c.Squares != nil || c.Bars != nil }
+func (c Cell) Drawn() bool { return c.Interval != nil || c.Squares != nil }
 
 // columns returns the texts of head and rows without columns that are only drawn.
 func (t Table) columns() (rows [][]string) {
@@ -78,22 +70,18 @@ func (t Table) columns() (rows [][]string) {
 			drawn[i] = drawn[i] || c.Drawn()
 		}
 	}
-	add := func(cells []string) {
+	head := Row{}
+	for _, h := range t.Head {
+		head.Cells = append(head.Cells, Cell{Text: h})
+	}
+	for _, r := range append([]Row{head}, t.Rows...) {
 		var row []string
-		for i, c := range cells {
+		for i, c := range r.Cells {
 			if !drawn[i] {
-				row = append(row, c)
+				row = append(row, strings.ReplaceAll(c.Text, "\n", " "))
 			}
 		}
 		rows = append(rows, row)
-	}
-	add(t.Head)
-	for _, r := range t.Rows {
-		cells := make([]string, len(r.Cells))
-		for i, c := range r.Cells {
-			cells[i] = strings.ReplaceAll(c.Text, "\n", " ")
-		}
-		add(cells)
 	}
 	return rows
 }
