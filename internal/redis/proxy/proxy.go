@@ -1,7 +1,6 @@
 // Package proxy answers: what if the network fails?
 //
-// A Proxy stands between clients and a Redis. It delays, holds, loses and cuts traffic,
-// and shows commands, replies and bytes to its caller.
+// A Proxy stands between clients and a Redis. It delays, holds, loses and cuts traffic, and shows commands to its caller.
 package proxy
 
 import (
@@ -44,10 +43,8 @@ type Proxy struct {
 	conns    []*Conn // in the order of arrival
 	accepted int
 
-	hooks     sync.Mutex // held while a hook runs
+	hook      sync.Mutex // held while onCommand runs
 	onCommand func(*Conn, []string) Verdict
-	onReply   func(*Conn, any) Verdict
-	tee       func(*Conn, Way, []byte)
 }
 
 // Dial makes the connection to the server for the Conn of that ID. It may do TLS.
@@ -174,7 +171,7 @@ func (p *Proxy) add(client *net.TCPConn, l *net.TCPListener) {
 	p.work.Go(c.serve)
 }
 
-// Verdict decides what happens to a command or a reply.
+// Verdict decides what happens to a command.
 type Verdict int
 
 // The verdicts.
@@ -183,42 +180,17 @@ const (
 	Pass Verdict = iota
 	// CutRequest cuts the connection before the server gets the command.
 	CutRequest
-	// CutReply lets the command through and cuts the connection before a reply: the server
-	// has carried out the command, and the client cannot know. Of a reply it cuts the same way.
+	// CutReply lets the command through and cuts the connection before a reply: the server has carried out the command, and
+	// the client cannot know.
 	CutReply
 )
 
-// OnCommand calls f with each command, the first 64 KiB of each argument; nil ends that.
-// Commands that arrived in one read, as a pipeline does, are cut together. The Proxy calls
-// hooks one at a time. A hook must not set hooks.
+// OnCommand calls f with each command, the first 64 KiB of each argument; nil ends that. Commands that arrived in one read,
+// as a pipeline does, are cut together. The Proxy calls f once at a time. f must not call OnCommand.
 func (p *Proxy) OnCommand(f func(c *Conn, command []string) Verdict) {
-	p.hook(func() { p.onCommand = f })
-}
-
-// OnReply calls f with each reply, as resp.Reader reads it, on connections made later.
-func (p *Proxy) OnReply(f func(c *Conn, reply any) Verdict) {
-	p.hook(func() { p.onReply = f })
-}
-
-// Tee calls f with all bytes that the Proxy delivers, before it does.
-func (p *Proxy) Tee(f func(c *Conn, way Way, data []byte)) {
-	p.hook(func() { p.tee = f })
-}
-
-func (p *Proxy) hook(set func()) {
-	p.hooks.Lock()
-	defer p.hooks.Unlock()
-	set()
-}
-
-// ask runs a hook, if there is one.
-func ask[A any](c *Conn, hook *func(*Conn, A) Verdict, a A) Verdict {
-	c.proxy.hooks.Lock()
-	defer c.proxy.hooks.Unlock()
-	if *hook == nil {
-		return Pass
-	}
-	return (*hook)(c, a)
+	p.hook.Lock()
+	defer p.hook.Unlock()
+	p.onCommand = f
 }
 
 // Accepted counts all connections so far.

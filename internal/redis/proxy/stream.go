@@ -43,15 +43,11 @@ func (c *Conn) carry(way Way, from, to net.Conn) {
 		defer close(written)
 		s.write()
 	})
-	read := s.commands
-	if way == Replies {
-		read = s.replies
-	}
-	if read() != Pass {
+	if way == Requests && s.commands() != Pass {
 		c.Reset()
 		s.last, s.err = chunk{}, net.ErrClosed
 	}
-	for buf := make([]byte, chunkSize); s.err == nil; { // no hook, or no RESP
+	for buf := make([]byte, chunkSize); s.err == nil; { // replies, or no RESP
 		_, _ = s.Read(buf)
 	}
 	s.hand()
@@ -72,13 +68,22 @@ func (s *stream) commands() Verdict {
 			continue
 		}
 		c.proxy.change(func() { c.note(command) })
-		switch verdict := ask(c, &c.proxy.onCommand, command); verdict {
+		switch c.verdict(command) {
 		case CutRequest:
-			return verdict
+			return CutRequest
 		case CutReply:
 			s.last.lose = true
 		}
 	}
+}
+
+func (c *Conn) verdict(command []string) Verdict {
+	c.proxy.hook.Lock()
+	defer c.proxy.hook.Unlock()
+	if c.proxy.onCommand == nil {
+		return Pass
+	}
+	return c.proxy.onCommand(c, command)
 }
 
 // note needs mu.
@@ -89,24 +94,6 @@ func (c *Conn) note(command []string) {
 	}
 	c.log = append(c.log[max(0, len(c.log)+1-logKept):], kept)
 	c.answered = false
-}
-
-// replies asks OnReply, if it was set when the connection began.
-func (s *stream) replies() Verdict {
-	p := s.c.proxy
-	p.hooks.Lock()
-	hooked := p.onReply != nil
-	p.hooks.Unlock()
-	for r := resp.NewReader(s, chunkSize); hooked; {
-		reply, err := r.Read()
-		if err != nil {
-			break
-		}
-		if verdict := ask(s.c, &p.onReply, reply); verdict != Pass {
-			return verdict
-		}
-	}
-	return Pass
 }
 
 // Read hands on the bytes of the Read before and reads more.
@@ -160,11 +147,6 @@ func (s *stream) write() {
 			return
 		}
 		if f.Drop&s.way == 0 {
-			p.hooks.Lock()
-			if p.tee != nil {
-				p.tee(c, s.way, next.data)
-			}
-			p.hooks.Unlock()
 			losing := make(chan struct{})
 			if next.lose {
 				p.change(func() { c.losing = losing })
