@@ -18,10 +18,7 @@ import (
 const slots = 16384
 
 // ClusterSet is a Redis Cluster of local processes. Its Nodes are the masters as started, then their replicas.
-type ClusterSet struct {
-	Set
-	nodes []*redis.Node
-}
+type ClusterSet struct{ Set }
 
 // StartCluster gives a Redis Cluster on 127.0.0.1, ready when all nodes agree: masters share the slots, and a master that is
 // gone is replaced about 3 s later. args are arguments of each server, as for redis.StartProcess.
@@ -43,6 +40,7 @@ func (c *ClusterSet) start(ctx context.Context, path string, masters, replicas i
 		}
 		_, port, _ := net.SplitHostPort(bus.Addr().String())
 		bus.Close()
+		others := c.nodes
 		n, err := c.Set.start(ctx, path, "", append([]string{
 			"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-port", port, "--cluster-node-timeout", "2000",
 			"--cluster-replica-validity-factor", "0", "--cluster-allow-replica-migration", "no",
@@ -55,7 +53,7 @@ func (c *ClusterSet) start(ctx context.Context, path string, masters, replicas i
 		if i < masters {
 			calls = append(calls, []any{"CLUSTER", "ADDSLOTSRANGE", i * slots / masters, (i+1)*slots/masters - 1})
 		}
-		for _, other := range c.nodes { // each meets each: gossip is slower
+		for _, other := range others { // each meets each: gossip is slower
 			host, at, _ := net.SplitHostPort(other.Addr)
 			config, err := c.do(ctx, other, "CONFIG", "GET", "cluster-port").StringSlice()
 			if err != nil {
@@ -66,10 +64,9 @@ func (c *ClusterSet) start(ctx context.Context, path string, masters, replicas i
 		if _, err := c.conns[n].Pipe(ctx, calls...); err != nil {
 			return err
 		}
-		c.nodes = append(c.nodes, n)
 	}
 	for i, n := range c.nodes[masters:] {
-		master, err := c.do(ctx, c.nodes[i%masters], "CLUSTER", "MYID").Text()
+		master, err := c.id(ctx, c.nodes[i%masters])
 		if err == nil { // it is refused until the node has heard of the master
 			err = until(ctx, n.Addr+" replicates its master", func() error { return c.do(ctx, n, "CLUSTER", "REPLICATE", master).Err() })
 		}
@@ -80,15 +77,11 @@ func (c *ClusterSet) start(ctx context.Context, path string, masters, replicas i
 	if err := c.Settle(ctx); err != nil {
 		return err
 	}
-	address, err := redis.ParseAddress(c.nodes[0].URL())
-	if err != nil {
-		return err
-	}
-	address.Topology, address.Hosts = redis.Cluster, nil
-	for _, n := range c.nodes {
-		address.Hosts = append(address.Hosts, n.Addr)
-	}
-	return c.form(ctx, fmt.Sprintf("cluster of %d nodes", len(c.nodes)), address.String(), c.nodes)
+	return c.form(ctx, fmt.Sprintf("cluster of %d nodes", len(c.nodes)), redis.Cluster, c.nodes)
+}
+
+func (c *ClusterSet) id(ctx context.Context, n *redis.Node) (string, error) {
+	return c.do(ctx, n, "CLUSTER", "MYID").Text()
 }
 
 // member is one line of CLUSTER NODES.
@@ -100,7 +93,10 @@ type member struct {
 	slots            []string
 }
 
-func (m member) is(flag string) bool { return slices.Contains(m.flags, flag) }
+// is reports whether it has one of the flags.
+func (m member) is(flags ...string) bool {
+	return slices.ContainsFunc(flags, func(flag string) bool { return slices.Contains(m.flags, flag) })
+}
 
 // count is how many slots it has, of those from first to last.
 func (m member) count(first, last int) (n int) {
@@ -150,13 +146,11 @@ func (c *ClusterSet) wrong(ctx context.Context) error {
 	up, served := running(c.nodes), 0
 	masters := map[int]bool{}
 	for _, n := range up {
-		info, err := c.do(ctx, n, "CLUSTER", "INFO").Text()
-		if err != nil || !strings.Contains(info, "cluster_state:ok") {
+		info, err1 := c.do(ctx, n, "CLUSTER", "INFO").Text()
+		own, all, err2 := c.members(ctx, n)
+		role, err3 := c.replication(ctx, n)
+		if err := errors.Join(err1, err2, err3); err != nil || !strings.Contains(info, "cluster_state:ok") {
 			return fmt.Errorf("%s: its cluster_state is not ok: %w", n, err)
-		}
-		own, all, err := c.members(ctx, n)
-		if err != nil {
-			return err
 		}
 		served += own.count(0, slots-1)
 		healthy, serving := 0, 0
@@ -165,17 +159,13 @@ func (c *ClusterSet) wrong(ctx context.Context) error {
 				serving++
 			}
 			runs := m.id == own.id || slices.ContainsFunc(up, func(n *redis.Node) bool { return n.Addr == m.addr })
-			if runs && m.linked && !m.is("fail") && !m.is("fail?") && !m.is("handshake") && !m.is("noaddr") && (m.is("slave") || len(m.slots) > 0) {
+			if runs && m.linked && !m.is("fail", "fail?", "handshake", "noaddr") && (m.is("slave") || len(m.slots) > 0) {
 				healthy++
 			}
 		}
 		masters[serving] = true
-		role, err := c.replication(ctx, n)
-		if err != nil || role["role"] == "slave" && role["master_link_status"] != "up" {
-			return fmt.Errorf("%s: it is not in step with its master: %w", n, err)
-		}
-		if healthy != len(up) {
-			return fmt.Errorf("%s: it sees %d healthy nodes of %d", n, healthy, len(up))
+		if role["role"] == "slave" && role["master_link_status"] != "up" || healthy != len(up) {
+			return fmt.Errorf("%s: it is not in step with its master, or sees %d healthy nodes of %d", n, healthy, len(up))
 		}
 	}
 	if served != slots || len(masters) != 1 {
@@ -211,7 +201,7 @@ func (c *ClusterSet) NodeOfKey(ctx context.Context, key string) (*redis.Node, er
 func (c *ClusterSet) ReplicasOf(ctx context.Context, master *redis.Node) (replicas []*redis.Node, err error) {
 	own, all, err := c.members(ctx, master)
 	for _, m := range all {
-		if n, _ := c.at(m.addr); n != nil && m.master == own.id {
+		if n := c.at(m.addr); n != nil && m.master == own.id {
 			replicas = append(replicas, n)
 		}
 	}
@@ -246,39 +236,40 @@ func (c *ClusterSet) WaitFailover(ctx context.Context, slot int, old *redis.Node
 // Move is a slot on its way from one master to another. Between BeginMove and Finish the old master answers for keys that it
 // holds still and sends clients on with ASK for others; commands of keys on both sides get TRYAGAIN.
 type Move struct {
-	set          *ClusterSet
-	slot         int
-	from, to     *redis.Node
-	fromID, toID string
+	set      *ClusterSet
+	slot     int
+	from, to *redis.Node
 }
 
 // BeginMove marks the slot as importing at to and migrating at from, which has to own it.
 func (c *ClusterSet) BeginMove(ctx context.Context, slot int, from, to *redis.Node) (*Move, error) {
-	m := &Move{set: c, slot: slot, from: from, to: to}
-	var err1, err2 error
-	m.fromID, err1 = c.do(ctx, from, "CLUSTER", "MYID").Text()
-	m.toID, err2 = c.do(ctx, to, "CLUSTER", "MYID").Text()
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, err
-	}
+	m := &Move{c, slot, from, to}
 	// In this order from never sends a client to a node that would send it back.
-	if err := m.mark(ctx, to, "IMPORTING", m.fromID); err != nil {
-		return nil, err
+	err := m.mark(ctx, to, "IMPORTING", from)
+	if err == nil {
+		if err = m.mark(ctx, from, "MIGRATING", to); err != nil {
+			err = errors.Join(err, m.mark(ctx, to, "STABLE", nil))
+		}
 	}
-	if err := m.mark(ctx, from, "MIGRATING", m.toID); err != nil {
-		return nil, errors.Join(err, m.mark(ctx, to, "STABLE"))
-	}
-	return m, nil
+	return m, err
 }
 
-func (m *Move) mark(ctx context.Context, n *redis.Node, state ...any) error {
-	return m.set.do(ctx, n, append([]any{"CLUSTER", "SETSLOT", m.slot}, state...)...).Err()
+// mark sets the state of the slot at a node; of names the other node of that state.
+func (m *Move) mark(ctx context.Context, at *redis.Node, state string, of *redis.Node) error {
+	call := []any{"CLUSTER", "SETSLOT", m.slot, state}
+	if of != nil {
+		id, err := m.set.id(ctx, of)
+		if err != nil {
+			return err
+		}
+		call = append(call, id)
+	}
+	return m.set.do(ctx, at, call...).Err()
 }
 
 // MigrateKeys takes these keys of the slot over, or all of it when none is named; keys that are not there are left out.
 func (m *Move) MigrateKeys(ctx context.Context, keys ...string) error {
-	all := len(keys) == 0
-	for {
+	for all := len(keys) == 0; ; {
 		var err error
 		if all {
 			if keys, err = m.set.do(ctx, m.from, "CLUSTER", "GETKEYSINSLOT", m.slot, 100).StringSlice(); err != nil || len(keys) == 0 {
@@ -310,7 +301,7 @@ func (m *Move) Finish(ctx context.Context) error {
 	for _, n := range append([]*redis.Node{m.to, m.from}, running(m.set.nodes)...) {
 		own, _, err := m.set.members(ctx, n)
 		if err == nil && own.is("master") {
-			err = m.mark(ctx, n, "NODE", m.toID)
+			err = m.mark(ctx, n, "NODE", m.to)
 		}
 		if err != nil {
 			return err
@@ -321,7 +312,7 @@ func (m *Move) Finish(ctx context.Context) error {
 
 // Abort leaves the slot with its old master. Keys that were taken over stay with the other.
 func (m *Move) Abort(ctx context.Context) error {
-	return errors.Join(m.mark(ctx, m.from, "STABLE"), m.mark(ctx, m.to, "STABLE"))
+	return errors.Join(m.mark(ctx, m.from, "STABLE", nil), m.mark(ctx, m.to, "STABLE", nil))
 }
 
 // MoveSlot moves a slot with all its keys from one master to another.
@@ -334,7 +325,7 @@ func (c *ClusterSet) MoveSlot(ctx context.Context, slot int, from, to *redis.Nod
 		err = m.Finish(ctx)
 	}
 	if err != nil {
-		err = fmt.Errorf("moving slot %d: %w", slot, err)
+		return fmt.Errorf("moving slot %d: %w", slot, err)
 	}
-	return err
+	return nil
 }

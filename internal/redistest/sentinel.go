@@ -1,7 +1,6 @@
 package redistest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,7 @@ const masterName = "mymaster"
 // SentinelSet is a master, its replicas and the sentinels that watch them. Its Nodes are the first master, then its replicas.
 type SentinelSet struct {
 	Set
-	data, sentinels []*redis.Node
+	sentinels []*redis.Node
 }
 
 // StartSentinel gives a master, replicas, and sentinels that watch them as "mymaster" and take the master for gone after a
@@ -34,49 +33,36 @@ func StartSentinel(ctx context.Context, path string, replicas, sentinels int, ar
 
 // start starts the sentinels last: their first look comes before they can be told to look more often.
 func (s *SentinelSet) start(ctx context.Context, path string, replicas, sentinels int, args []string) error {
-	host, port, role := "", "", ""
-	for i := range 1 + replicas {
+	role := ""
+	for range 1 + replicas {
 		n, err := s.Set.start(ctx, path, role, args...)
 		if err != nil {
 			return err
 		}
-		if i == 0 {
-			host, port, _ = net.SplitHostPort(n.Addr)
-			role = fmt.Sprintf("replicaof %s %s\n", host, port)
+		if role == "" {
+			role = "replicaof " + strings.Replace(n.Addr, ":", " ", 1) + "\n"
 		}
-		s.data = append(s.data, n)
 	}
-	address, err := redis.ParseAddress(s.data[0].URL())
-	if err != nil {
-		return err
+	lines := fmt.Sprintf("sentinel monitor %s %s %d\nsentinel down-after-milliseconds %[1]s 1000\nsentinel failover-timeout %[1]s 5000\n",
+		masterName, strings.Replace(s.nodes[0].Addr, ":", " ", 1), sentinels/2+1)
+	for i, arg := range args {
+		if arg == "--requirepass" {
+			lines += fmt.Sprintf("sentinel auth-pass %s %q\n", masterName, args[i+1])
+		}
 	}
-	address.Topology, address.Hosts, address.Master = redis.Sentinel, nil, masterName
 	for range sentinels {
-		lines := []string{
-			fmt.Sprintf("sentinel monitor %s %s %s %d", masterName, host, port, sentinels/2+1),
-			"sentinel down-after-milliseconds " + masterName + " 1000", "sentinel failover-timeout " + masterName + " 5000",
-		}
-		for i, arg := range args {
-			if arg == "--requirepass" {
-				lines = append(lines, fmt.Sprintf("sentinel auth-pass %s %q", masterName, args[i+1]))
-			}
-		}
-		server, err := redis.StartConfigured(ctx, path, strings.Join(lines, "\n"), "--sentinel")
+		n, err := s.join(ctx, path, lines, "--sentinel")
 		if err != nil {
 			return err
 		}
-		n, err := s.join(server)
-		if err != nil {
-			return err
-		}
-		s.sentinels, address.Hosts = append(s.sentinels, n), append(address.Hosts, n.Addr)
+		s.sentinels = append(s.sentinels, n)
 		// By default a set takes 20 s to be whole after a fail-over. Redis before 7.0 knows no such command.
 		_ = s.do(ctx, n, "SENTINEL", "DEBUG", "info-period", 200, "publish-period", 200).Err()
 	}
 	if err := s.Settle(ctx); err != nil {
 		return err
 	}
-	return s.form(ctx, "sentinel set", address.String(), s.data)
+	return s.form(ctx, "sentinel set", redis.Sentinel, s.sentinels)
 }
 
 // Sentinels are the sentinels' processes, in the order of their start.
@@ -90,9 +76,9 @@ func (s *SentinelSet) Master(ctx context.Context) (master *redis.Node, err error
 		if err != nil || len(at) != 2 {
 			return nil, fmt.Errorf("%s names %v as the master: %w", w, at, err)
 		}
-		named, err := s.at(net.JoinHostPort(at[0], at[1]))
-		if err != nil || master != nil && master != named {
-			return nil, fmt.Errorf("%s names %s as the master, another one %s: %w", w, named, master, err)
+		named := s.at(net.JoinHostPort(at[0], at[1]))
+		if named == nil || master != nil && master != named {
+			return nil, fmt.Errorf("%s names %v as the master, another one %s", w, at, master)
 		}
 		master = named
 	}
@@ -120,16 +106,15 @@ func (s *SentinelSet) Failover(ctx context.Context) (*redis.Node, error) {
 
 // WaitFailover waits until another node than old is the master, by the word of every sentinel that runs and its own.
 func (s *SentinelSet) WaitFailover(ctx context.Context, old *redis.Node) (master *redis.Node, err error) {
-	err = until(ctx, "another node than "+old.Addr+" is the master", func() error {
-		var err error
-		if master, err = s.Master(ctx); err != nil || master == old {
-			return cmp.Or(err, errors.New("it is the master itself"))
+	err = until(ctx, "another node than "+old.Addr+" is the master", func() (err error) {
+		if master, err = s.Master(ctx); err != nil {
+			return err
 		}
 		info, err := s.replication(ctx, master)
-		if err != nil || info["role"] != "master" {
-			return cmp.Or(err, errors.New("it says that it is none"))
+		if err == nil && (master == old || info["role"] != "master") {
+			err = fmt.Errorf("the sentinels name %s, which is %s", master, info["role"])
 		}
-		return nil
+		return err
 	})
 	return master, err
 }
@@ -146,7 +131,7 @@ func (s *SentinelSet) wrong(ctx context.Context) error {
 		return err
 	}
 	replicas := 0
-	for _, n := range running(s.data) {
+	for _, n := range running(s.nodes) {
 		if n == master {
 			continue
 		}

@@ -20,27 +20,29 @@ const setTimeout = 30 * time.Second
 // Set is servers of one Cluster, or of sentinels, on 127.0.0.1. Its Server is the whole, and Nodes have data.
 type Set struct {
 	*redis.Server
+	nodes   []*redis.Node // those with data
 	conns   map[*redis.Node]redis.Conn
 	members []*redis.Server
 }
 
-// start starts one server of the set, a replica at once of who asks it to be: by default a replica waits 5 s for others
-// that want the same copy.
+// start starts one server of the set. A replica gets its copy at once: by default it waits 5 s for others that want the same.
 func (s *Set) start(ctx context.Context, path, lines string, args ...string) (*redis.Node, error) {
 	args = append([]string{"--repl-diskless-sync-delay", "0"}, args...)
-	for i, arg := range args[:len(args)-1] {
+	for i, arg := range args {
 		if arg == "--requirepass" {
 			args = append(args, "--masterauth", args[i+1])
 		}
 	}
+	n, err := s.join(ctx, path, lines, args...)
+	s.nodes = append(s.nodes, n)
+	return n, err
+}
+
+func (s *Set) join(ctx context.Context, path, lines string, args ...string) (*redis.Node, error) {
 	server, err := redis.StartConfigured(ctx, path, lines, args...)
 	if err != nil {
 		return nil, err
 	}
-	return s.join(server)
-}
-
-func (s *Set) join(server *redis.Server) (*redis.Node, error) {
 	node := server.Nodes()[0]
 	conn, err := redis.ConnectOnce(node.URL())
 	if s.conns == nil {
@@ -50,9 +52,20 @@ func (s *Set) join(server *redis.Server) (*redis.Node, error) {
 	return node, err
 }
 
-// form has the whole be the server of an address, with these nodes.
-func (s *Set) form(ctx context.Context, how, address string, nodes []*redis.Node) (err error) {
-	s.Server, err = redis.SetOf(ctx, how, address, nodes, s.stop)
+// form makes the whole a Server, which these nodes find.
+func (s *Set) form(ctx context.Context, how string, kind redis.Topology, seeds []*redis.Node) error {
+	address, err := redis.ParseAddress(s.nodes[0].URL())
+	if err != nil {
+		return err
+	}
+	address.Topology, address.Hosts = kind, nil
+	if kind == redis.Sentinel {
+		address.Master = masterName
+	}
+	for _, n := range seeds {
+		address.Hosts = append(address.Hosts, n.Addr)
+	}
+	s.Server, err = redis.SetOf(ctx, how, address.String(), s.nodes, s.stop)
 	return err
 }
 
@@ -90,31 +103,25 @@ func running(nodes []*redis.Node) (up []*redis.Node) {
 	return up
 }
 
-// replication is the role that a node reports.
+// replication is the role that a node reports, as the name:value lines of INFO.
 func (s *Set) replication(ctx context.Context, n *redis.Node) (map[string]string, error) {
 	text, err := s.do(ctx, n, "INFO", "replication").Text()
-	return fields(text), err
-}
-
-// fields are the name:value lines of INFO and its like.
-func fields(info string) map[string]string {
 	m := map[string]string{}
-	for line := range strings.Lines(info) {
-		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			m[k] = v
-		}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		m[name] = value
 	}
-	return m
+	return m, err
 }
 
-// at is the node of an address.
-func (s *Set) at(addr string) (*redis.Node, error) {
+// at is the node of an address, or nil.
+func (s *Set) at(addr string) *redis.Node {
 	for n := range s.conns {
 		if n.Addr == addr {
-			return n, nil
+			return n
 		}
 	}
-	return nil, fmt.Errorf("%s is no node of this set", addr)
+	return nil
 }
 
 // until asks again, every 20 ms, until nothing is wrong or ctx ends; these servers announce no such event.
