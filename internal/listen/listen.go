@@ -46,8 +46,7 @@ type Server struct {
 	done     chan error
 }
 
-// Serve listens at addr, as Check has it. It fails if that cannot be listened at, for
-// example because another process does.
+// Serve listens at addr, as Check has it. It fails if that cannot be listened at, for example because another process does.
 func Serve(ctx context.Context, addr string, handler http.Handler) (*Server, error) {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -67,8 +66,7 @@ func Serve(ctx context.Context, addr string, handler http.Handler) (*Server, err
 	return s, nil
 }
 
-// URL is where the server is, without a path: of one that listens at all addresses, where it
-// is from this machine.
+// URL is where the server is, without a path: of one that listens at all addresses, where it is from this machine.
 func (s *Server) URL() string {
 	at := s.listener.Addr().String()
 	if host, port, err := net.SplitHostPort(at); err == nil && net.ParseIP(host).IsUnspecified() {

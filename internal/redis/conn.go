@@ -15,10 +15,9 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Conn is a client of one server, of a Cluster, or of the master behind sentinels. It is all that other rooms see of
-// go-redis: a package that sees go-redis's own client type, even in a private field, costs 1.2 s to compile, as does one that sees a type with a
-// method of go-redis's types. Its methods
-// may be called from many goroutines.
+// Conn is a client of one server, of a Cluster, or of the master behind sentinels. It is all that other rooms see of go-redis:
+// a package that sees go-redis's own client type, even in a private field, costs 1.2 s to compile, as does one that sees a type
+// with a method of go-redis's types. Its methods may be called from many goroutines.
 type Conn interface {
 	// Do sends one command. In a Cluster the first key says where; a command without a key goes to any node.
 	Do(ctx context.Context, args ...any) *goredis.Cmd

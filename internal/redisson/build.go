@@ -1,7 +1,6 @@
-// Package redisson builds and finds the Java program that drives a real
-// Redisson of any release (docs/protocol.md). The program's sources are part of the
-// binary; Maven compiles them against the release on first use, and the result
-// stays in the user's cache directory.
+// Package redisson builds and finds the Java program that drives a real Redisson of any release (docs/protocol.md). The
+// program's sources are part of the binary; Maven compiles them against the release on first use, and the result stays in the
+// user's cache directory.
 package redisson
 
 import (
@@ -36,16 +35,14 @@ var ErrToolchain = errors.New("no Java or no Maven here")
 type Program struct {
 	// Release is the Redisson release the program drives.
 	Release wire.Release
-	// Command is the command line: program and arguments. It needs no shell, no
-	// working directory and no network.
+	// Command is the command line: program and arguments. It needs no shell, no working directory and no network.
 	Command []string
 }
 
-// Build returns the driver program for a release of org.redisson:redisson. On
-// first use it has Maven fetch the release and compile the program, which takes
-// seconds to minutes and is told to progress, a line at a time; later calls only
-// look into the cache. Without Java or Maven it is the image of the release, where
-// Docker has it. ErrToolchain, wrapped, says what has to be installed.
+// Build returns the driver program for a release of org.redisson:redisson. On first use it has Maven fetch the release and
+// compile the program, which takes seconds to minutes and is told to progress, a line at a time; later calls only look into the
+// cache. Without Java or Maven it is the image of the release, where Docker has it. ErrToolchain, wrapped, says what has to be
+// installed.
 func Build(ctx context.Context, release wire.Release, progress func(string)) (*Program, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -151,8 +148,7 @@ func runMaven(ctx context.Context, mvn, version, work string) error {
 	return nil
 }
 
-// install moves a finished build to its place. A build that is there already and
-// still whole is as good as ours.
+// install moves a finished build to its place. A build that is there already and still whole is as good as ours.
 func install(work, dir string) error {
 	err := os.Rename(work, dir)
 	if err == nil {
@@ -212,8 +208,7 @@ func firstErrors(output []byte) string {
 	return strings.Join(found, "; ")
 }
 
-// findTools looks for programs of the JDK and Maven, and names in one error all
-// that are missing.
+// findTools looks for programs of the JDK and Maven, and names in one error all that are missing.
 func findTools(version string, names ...string) (map[string]string, error) {
 	found := map[string]string{}
 	var missing []string
@@ -243,8 +238,7 @@ func findTool(name string) (string, error) {
 	return exec.LookPath(name)
 }
 
-// sourceHash names a state of the driver's sources, so that a newer binary does
-// not run what an older one has built.
+// sourceHash names a state of the driver's sources, so that a newer binary does not run what an older one has built.
 func sourceHash() (string, error) {
 	sum := sha256.New()
 	err := fs.WalkDir(sources, ".", func(path string, entry fs.DirEntry, err error) error {

@@ -15,9 +15,8 @@ const imageName = "dq-bench/redisson"
 // dockerTimeout bounds a question to the Docker daemon.
 const dockerTimeout = 20 * time.Second
 
-// findImage returns the program as an image of the release that Docker has here;
-// nothing is pulled. The container shares the host's network, so that it reaches
-// the same servers by the same addresses. missing is why there is nothing better.
+// findImage returns the program as an image of the release that Docker has here; nothing is pulled. The container shares the
+// host's network, so that it reaches the same servers by the same addresses. missing is why there is nothing better.
 func (b builder) findImage(ctx context.Context, release wire.Release, missing error) (*Program, error) {
 	image := imageName + ":" + release.String()
 	docker, err := exec.LookPath("docker")

@@ -1,7 +1,6 @@
 // Package redistest gives tests a real Redis of their own.
 //
-// A test that cannot have one is skipped with the reason, unless DQ_REQUIRE
-// lists what is missing: then it fails.
+// A test that cannot have one is skipped with the reason, unless DQ_REQUIRE lists what is missing: then it fails.
 package redistest
 
 import (
@@ -32,9 +31,8 @@ func Required(what string) bool {
 	return false
 }
 
-// Thorough reports whether DQ_THOROUGH=1 is set, so that tests take as long as they need. Without it
-// a test that takes minutes runs a sample, and says so. DQ_REQUIRE has no part in it: a required
-// server only turns a skip into a failure.
+// Thorough reports whether DQ_THOROUGH=1 is set, so that tests take as long as they need. Without it a test that takes minutes
+// runs a sample, and says so. DQ_REQUIRE has no part in it: a required server only turns a skip into a failure.
 func Thorough() bool { return os.Getenv("DQ_THOROUGH") == "1" }
 
 // pushed are the releases of the real Redisson that run without DQ_THOROUGH: one of each layout.
@@ -54,8 +52,7 @@ func Sample[E any](t testing.TB, all []E, n int) []E {
 	return some
 }
 
-// Missing ends the test because what is not here: a failure where DQ_REQUIRE
-// lists it, else a skip.
+// Missing ends the test because what is not here: a failure where DQ_REQUIRE lists it, else a skip.
 func Missing(t testing.TB, what string, err error) {
 	t.Helper()
 	if Required(what) {
@@ -88,11 +85,9 @@ func JavaOrSkip(t testing.TB) {
 	}
 }
 
-// Redis gives an empty real Redis: a fresh process (about 20 ms), or the kind
-// that DQ_REDIS names, such as process:/opt/valkey-server or container:redis:8.0.
-// auto and embedded in DQ_REDIS mean a process too, for embedded is no judge, and
-// so does an address: tests never touch a server that somebody may be using. The
-// server stops with the test.
+// Redis gives an empty real Redis: a fresh process (about 20 ms), or the kind that DQ_REDIS names, such as
+// process:/opt/valkey-server or container:redis:8.0. auto and embedded in DQ_REDIS mean a process too, for embedded is no
+// judge, and so does an address: tests never touch a server that somebody may be using. The server stops with the test.
 func Redis(t testing.TB) *redis.Server {
 	t.Helper()
 	spec := os.Getenv("DQ_REDIS")
@@ -108,15 +103,13 @@ func Docker(t testing.TB) *redis.Server {
 	return Start(t, "container", "docker")
 }
 
-// Embedded gives an embedded server: for tests of what works without a Redis,
-// never for a claim about Redis.
+// Embedded gives an embedded server: for tests of what works without a Redis, never for a claim about Redis.
 func Embedded(t testing.TB) *redis.Server {
 	t.Helper()
 	return Start(t, "embedded", "embedded")
 }
 
-// Start gives the server spec asks for, stopped with the test; what is the name
-// DQ_REQUIRE knows it by.
+// Start gives the server spec asks for, stopped with the test; what is the name DQ_REQUIRE knows it by.
 func Start(t testing.TB, spec, what string) *redis.Server {
 	t.Helper()
 	return start(t, what, func(ctx context.Context) (*redis.Server, error) {
@@ -133,9 +126,8 @@ func Client(of interface{ URL() string }) goredis.UniversalClient {
 	return client
 }
 
-// Process gives an empty server program with these arguments, as
-// server.StartProcess takes them, whatever DQ_REDIS says: for tests that kill,
-// pause or restart it (Nodes()[0]). It stops with the test.
+// Process gives an empty server program with these arguments, as server.StartProcess takes them, whatever DQ_REDIS says: for
+// tests that kill, pause or restart it (Nodes()[0]). It stops with the test.
 func Process(t testing.TB, args ...string) *redis.Server {
 	t.Helper()
 	return start(t, "redis", func(ctx context.Context) (*redis.Server, error) {
@@ -149,8 +141,7 @@ type closer interface {
 	Close() error
 }
 
-// start gives what f starts, closed with the test; what is the name DQ_REQUIRE
-// knows it by.
+// start gives what f starts, closed with the test; what is the name DQ_REQUIRE knows it by.
 func start[S closer](t testing.TB, what string, f func(context.Context) (S, error)) S {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)

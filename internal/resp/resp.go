@@ -11,8 +11,7 @@
 //	array, set, map (keys and values in turn)                         []any
 //	push                                                              Push
 //
-// A double stays the text of the server, so that no digit is lost, and an
-// attribute is read and dropped.
+// A double stays the text of the server, so that no digit is lost, and an attribute is read and dropped.
 package resp
 
 import (
@@ -39,12 +38,10 @@ type Push []any
 // ErrProtocol is wrapped by the error of a reply, or a command, that is not RESP.
 var ErrProtocol = errors.New("resp: not the protocol of Redis")
 
-// ErrLineTooLong is the error of a line that is longer than a reader takes. It wraps
-// ErrProtocol.
+// ErrLineTooLong is the error of a line that is longer than a reader takes. It wraps ErrProtocol.
 var ErrLineTooLong = fmt.Errorf("%w: a line is too long", ErrProtocol)
 
-// Limits of one reply, those of Redis's own clients: 512 MB a string, and far more
-// elements than a script can return.
+// Limits of one reply, those of Redis's own clients: 512 MB a string, and far more elements than a script can return.
 const (
 	maxBulk     = 512 << 20
 	maxElements = 64 << 20
@@ -74,8 +71,7 @@ func NewReader(r io.Reader, size int) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, size)}
 }
 
-// Wait returns when at least one byte can be read. A deadline that passes here
-// tears no reply.
+// Wait returns when at least one byte can be read. A deadline that passes here tears no reply.
 func (r *Reader) Wait() error {
 	_, err := r.r.Peek(1)
 	return err
@@ -216,10 +212,9 @@ func (r *Reader) body(n int) ([]byte, error) {
 // header reads one line: the type byte and what follows it.
 func (r *Reader) header() (kind byte, rest string, err error) { return r.ReadLine(maxLine) }
 
-// ReadLine reads a reply that is one line of up to about limit bytes, as those of
-// MONITOR are: its type byte and what follows it. When the connection fails, by a
-// deadline that passes for one, what has come of the line is kept, and the next call
-// goes on with it.
+// ReadLine reads a reply that is one line of up to about limit bytes, as those of MONITOR are: its type byte and what follows
+// it. When the connection fails, by a deadline that passes for one, what has come of the line is kept, and the next call goes
+// on with it.
 func (r *Reader) ReadLine(limit int) (kind byte, rest string, err error) {
 	line, err := r.line(limit)
 	if err != nil {
@@ -238,8 +233,7 @@ func (r *Reader) ReadLine(limit int) (kind byte, rest string, err error) {
 	return line[0], rest, nil
 }
 
-// line reads up to the next line feed, which it returns too. The bytes are good until
-// the next read.
+// line reads up to the next line feed, which it returns too. The bytes are good until the next read.
 func (r *Reader) line(limit int) ([]byte, error) {
 	for {
 		part, err := r.r.ReadSlice('\n')

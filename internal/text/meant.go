@@ -18,9 +18,8 @@ func DidYouMean(word string, known []string) string {
 // longestWord bounds the work that a mistyped word is worth.
 const longestWord = 64
 
-// Meant returns the known word that a mistyped one probably stands for, empty if there is
-// none: one that it begins, or the one that takes the fewest slips of the hand, one for three
-// letters and three in all at most. Case does not matter.
+// Meant returns the known word that a mistyped one probably stands for, empty if there is none: one that it begins, or the one
+// that takes the fewest slips of the hand, one for three letters and three in all at most. Case does not matter.
 func Meant(word string, known []string) string {
 	if word == "" || len(word) > longestWord {
 		return ""
@@ -42,8 +41,7 @@ func Meant(word string, known []string) string {
 // slips is how many letters have to be put in, left out, replaced or swapped with the next
 // one to make b of a: the distance of optimal string alignment.
 func slips(a, b string) int {
-	// Rows of the table of distances between the beginnings of a and b: two letters of a ago,
-	// one ago, and now.
+	// Rows of the table of distances between the beginnings of a and b: two letters of a ago, one ago, and now.
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

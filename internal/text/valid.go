@@ -27,8 +27,7 @@ func Valid(name string) string {
 	return b.String()
 }
 
-// Line is Valid in one line, without what a terminal acts on: what is not to be seen is as Go has it
-// between quotes.
+// Line is Valid in one line, without what a terminal acts on: what is not to be seen is as Go has it between quotes.
 func Line(name string) string {
 	name = Valid(name)
 	if !strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) }) {

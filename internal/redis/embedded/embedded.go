@@ -169,8 +169,7 @@ func (e *Server) forget(c *client) {
 	c.finish()
 }
 
-// command runs one command, or queues it in a transaction. A blocking pop that
-// finds nothing gives the waiter to wait for.
+// command runs one command, or queues it in a transaction. A blocking pop that finds nothing gives the waiter to wait for.
 func (e *Server) command(c *client, args []string) *waiter {
 	name := strings.ToUpper(args[0])
 	if c.tx != nil && !endsTx[name] {
@@ -200,8 +199,7 @@ func (e *Server) command(c *client, args []string) *waiter {
 	return nil
 }
 
-// run executes one command outside the queueing of transactions, counts it and
-// shows it to the monitors.
+// run executes one command outside the queueing of transactions, counts it and shows it to the monitors.
 func (e *Server) run(c *client, args []string) (reply []byte, w *waiter) {
 	start := time.Now()
 	name := strings.ToUpper(args[0])

@@ -71,8 +71,7 @@ func (c *Conn) Waiting(words ...string) bool {
 	return !c.answered && len(c.log) > 0 && begins(c.log[len(c.log)-1], words)
 }
 
-// Commands returns the last commands of the client, at most 1000, the oldest first, with
-// the first 256 bytes of each argument.
+// Commands returns the last commands of the client, at most 1000, the oldest first, with the first 256 bytes of each argument.
 func (c *Conn) Commands() [][]string {
 	c.proxy.mu.Lock()
 	defer c.proxy.mu.Unlock()
@@ -92,8 +91,7 @@ func begins(command, words []string) bool {
 	return len(words) <= len(command) && slices.EqualFunc(command[:len(words)], words, strings.EqualFold)
 }
 
-// Reset cuts the connection with an RST to both ends, as a firewall does: the client's
-// next read fails with ECONNRESET.
+// Reset cuts the connection with an RST to both ends, as a firewall does: the client's next read fails with ECONNRESET.
 func (c *Conn) Reset() {
 	reset(c.client)
 	c.proxy.mu.Lock()

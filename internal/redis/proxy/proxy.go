@@ -207,8 +207,7 @@ func (p *Proxy) Open() int {
 	return len(p.conns)
 }
 
-// Conns returns the connections that match and that the client has not closed, in the
-// order of arrival; nil matches all.
+// Conns returns the connections that match and that the client has not closed, in the order of arrival; nil matches all.
 func (p *Proxy) Conns(match func(*Conn) bool) []*Conn {
 	p.mu.Lock()
 	open := slices.DeleteFunc(slices.Clone(p.conns), func(c *Conn) bool { return c.left })

@@ -10,9 +10,8 @@ import (
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
-// stream is one way of a connection. A resp.Reader reads it by Read, which first hands
-// on the bytes of the Read before. So a command passes after its verdict, and of a huge
-// command only the last bytes wait for the verdict.
+// stream is one way of a connection. A resp.Reader reads it by Read, which first hands on the bytes of the Read before. So a
+// command passes after its verdict, and of a huge command only the last bytes wait for the verdict.
 //
 //	from ─▶ Read ─▶ resp.Reader ─▶ hook
 //	          └─ at the next Read ─▶ line ─▶ write ─▶ to
@@ -176,8 +175,7 @@ func (s *stream) wait(next chunk, began time.Time) time.Duration {
 	return time.Until(due)
 }
 
-// end closes the other side: after the server has read all if the client has closed,
-// at once if the server has.
+// end closes the other side: after the server has read all if the client has closed, at once if the server has.
 func (s *stream) end() {
 	half, ok := s.to.(interface{ CloseWrite() error })
 	switch {
