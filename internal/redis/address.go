@@ -66,6 +66,9 @@ func parseAddress(s string) (t Address, err error) {
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		hosts, tail = rest[:i], rest[i:]
 	}
+	if strings.Contains(tail, "@") {
+		return t, errors.New("an @ stands behind a /, ? or #: in a user and a password these are %2F, %3F and %23")
+	}
 	if i := strings.LastIndexByte(hosts, '@'); i >= 0 {
 		// Only the user information goes through net/url here: it does not accept a list of hosts.
 		u, err := url.Parse("redis://" + hosts[:i+1] + "h")
@@ -142,7 +145,7 @@ func (t *Address) parsePath(tail string) error {
 	}
 	path := strings.Trim(u.Path, "/")
 	if t.Topology == Sentinel {
-		if t.Master, path, _ = strings.Cut(path, "/"); t.Master == "" {
+		if t.Master, path, _ = strings.Cut(path, "/"); t.Master == "" || strings.Contains(t.Master, "@") {
 			return errors.New("the master's name is missing: redis+sentinel://host:26379/mymaster")
 		}
 	}
@@ -150,10 +153,10 @@ func (t *Address) parsePath(tail string) error {
 	case path == "":
 		return nil
 	case t.Topology == Cluster:
-		return fmt.Errorf("a cluster has no database numbers, path %q is too much", u.Path)
+		return errors.New("a cluster has no database numbers, the path is too much")
 	}
 	if t.Database, err = strconv.Atoi(path); err != nil || t.Database < 0 {
-		return fmt.Errorf("database %q is not a number", path)
+		return errors.New("the database is not a number")
 	}
 	return nil
 }
@@ -167,19 +170,19 @@ func hostPort(h, port string) (string, error) {
 		return "", errors.New("the port is not a number")
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-		return "", fmt.Errorf("port %q is not within 1-65535", port)
+		return "", errors.New("the port is not within 1-65535")
 	}
 	if host == "" {
 		return "", errors.New("the host is missing")
 	}
 	if strings.HasPrefix(h, "[") {
 		if _, err := netip.ParseAddr(host); err != nil {
-			return "", fmt.Errorf("%q is no IPv6 address", host)
+			return "", errors.New("that is no IPv6 address")
 		}
 	} else if strings.ContainsFunc(host, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(".-_", r)
 	}) {
-		return "", fmt.Errorf("%q is no host name", host)
+		return "", errors.New("that is no host name")
 	}
 	return net.JoinHostPort(host, port), nil
 }
@@ -227,7 +230,7 @@ func (t Address) At(host string) Address {
 // WithPassword returns the address with a password in it. The error is a *SpecError, also where the address has one already.
 func (t Address) WithPassword(password string) (Address, error) {
 	if t.password != "" {
-		return t, &SpecError{Spec: hide(t.String()), Reason: "it has a password already"}
+		return t, &SpecError{Spec: Redact(t.String()), Reason: "it has a password already"}
 	}
 	t.password = password
 	return t, nil

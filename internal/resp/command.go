@@ -39,7 +39,7 @@ func (r *Reader) ReadCommand() ([]string, error) {
 }
 
 func (r *Reader) argument() (string, error) {
-	kind, size, err := r.header()
+	kind, size, err := r.ReadLine(maxLine)
 	if err != nil {
 		return "", err
 	}
@@ -81,31 +81,25 @@ func (r *Reader) head(n int) (string, error) {
 func AppendCommand[T any](b []byte, args ...T) []byte {
 	b = appendHeader(b, '*', len(args))
 	for _, a := range args {
+		var digits [20]byte
 		switch a := any(a).(type) {
 		case string:
-			b = appendHeader(b, '$', len(a))
-			b = append(b, a...)
+			b = append(appendHeader(b, '$', len(a)), a...)
 		case []byte:
-			b = appendHeader(b, '$', len(a))
-			b = append(b, a...)
+			b = append(appendHeader(b, '$', len(a)), a...)
 		case int:
-			b = appendInt(b, int64(a))
+			text := strconv.AppendInt(digits[:0], int64(a), 10)
+			b = append(appendHeader(b, '$', len(text)), text...)
 		case int64:
-			b = appendInt(b, a)
+			text := strconv.AppendInt(digits[:0], a, 10)
+			b = append(appendHeader(b, '$', len(text)), text...)
 		default:
 			text := fmt.Sprint(a)
-			b = appendHeader(b, '$', len(text))
-			b = append(b, text...)
+			b = append(appendHeader(b, '$', len(text)), text...)
 		}
 		b = append(b, "\r\n"...)
 	}
 	return b
-}
-
-func appendInt(b []byte, n int64) []byte {
-	var digits [20]byte
-	text := strconv.AppendInt(digits[:0], n, 10)
-	return append(appendHeader(b, '$', len(text)), text...)
 }
 
 func appendHeader(b []byte, kind byte, n int) []byte {

@@ -83,9 +83,6 @@ func (r *Reader) HasLine() bool {
 	return bytes.IndexByte(buffered, '\n') >= 0
 }
 
-// Rest is what follows the last reply or command that was read, byte by byte.
-func (r *Reader) Rest() io.Reader { return r.r }
-
 // Read reads one reply. An error reply is a value, of type Error; the error is
 // that of the connection, or wraps ErrProtocol, and then nothing more can be read.
 func (r *Reader) Read() (any, error) { return r.read(0) }
@@ -95,7 +92,7 @@ func (r *Reader) read(depth int) (any, error) {
 		return nil, fmt.Errorf("%w: nested deeper than %d", ErrProtocol, maxDepth)
 	}
 	for {
-		kind, rest, err := r.header()
+		kind, rest, err := r.ReadLine(maxLine)
 		if err != nil {
 			return nil, err
 		}
@@ -127,23 +124,20 @@ func (r *Reader) value(kind byte, rest string, depth int) (any, error) {
 		return nil, nil
 	case '$', '=', '!':
 		return r.bulk(kind, rest)
-	case '*', '~':
-		return r.array(rest, 1, depth)
-	case '%':
-		return r.array(rest, 2, depth)
+	case '*', '~', '%':
+		if rest == "-1" { // a null of RESP2
+			return nil, nil
+		}
+		width := 1
+		if kind == '%' {
+			width = 2
+		}
+		return r.elements(rest, width, depth)
 	case '>':
 		elements, err := r.elements(rest, 1, depth)
 		return Push(elements), err
 	}
 	return nil, fmt.Errorf("%w: expected one of its type bytes, got %q", ErrProtocol, kind)
-}
-
-// array reads a nested reply; RESP2 has a null among them.
-func (r *Reader) array(count string, width, depth int) (any, error) {
-	if count == "-1" {
-		return nil, nil
-	}
-	return r.elements(count, width, depth)
 }
 
 func (r *Reader) elements(count string, width, depth int) ([]any, error) {
@@ -208,9 +202,6 @@ func (r *Reader) body(n int) ([]byte, error) {
 		body = append(body, make([]byte, min(n-got, got))...)
 	}
 }
-
-// header reads one line: the type byte and what follows it.
-func (r *Reader) header() (kind byte, rest string, err error) { return r.ReadLine(maxLine) }
 
 // ReadLine reads a reply that is one line of up to about limit bytes, as those of MONITOR are: its type byte and what follows
 // it. When the connection fails, by a deadline that passes for one, what has come of the line is kept, and the next call goes

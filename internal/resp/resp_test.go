@@ -82,16 +82,13 @@ func TestReadLineGoesOnAfterADeadline(t *testing.T) {
 	_, _, err := r.ReadLine(100)
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	require.NoError(t, near.SetReadDeadline(time.Time{}))
-	go func() { _, _ = io.WriteString(far, "than the buffer\r\n$1\r\nx\r\nas it is"); far.Close() }()
+	go func() { _, _ = io.WriteString(far, "than the buffer\r\n$1\r\nx\r\n"); far.Close() }()
 	kind, text, err := r.ReadLine(100)
 	require.NoError(t, err)
 	require.Equal(t, "+a line that is longer than the buffer", string(kind)+text)
 	reply, err := r.Read()
 	require.NoError(t, err)
 	require.Equal(t, "x", reply)
-	rest, err := io.ReadAll(r.Rest())
-	require.NoError(t, err)
-	require.Equal(t, "as it is", string(rest))
 }
 
 func TestReadLineHasALimit(t *testing.T) {
