@@ -183,16 +183,6 @@ COMPARE_FLAGS ?=
 compare-releases: ## lateness over Redisson releases and dq, into docs/results.md; needs Java, Maven, redis-server
 	$(GO) run ./harness/internal/lab latency $(COMPARE_FLAGS)
 
-LATENESS_RELEASES ?= 3.16.6 3.21.1 3.46.0 3.50.0 4.7.0
-
-.PHONY: lateness
-lateness: build ## how exactly the timers of releases wake: recordings/lateness, which dq-bench releases tells; needs Java, Maven
-	rm -rf out/lateness
-	bin/dq-bench run $(patsubst %,--driver redisson:%,$(LATENESS_RELEASES)) --redis process --rate 20/s --delay 2s --duration 30s \
-	  --repeat 2 --progress none --out out/lateness > /dev/null
-	rm -rf recordings/lateness/redisson-*
-	cd out/lateness && find . -path '*/[0-9]*/run.json' -exec install -D -m 644 {} ../../recordings/lateness/{} \;
-
 .PHONY: replay
 replay: ## send the documents' recordings to a server and compare
 	$(GO) run ./cmd/dq-bench replay recordings/documents/*.monitor

@@ -50,7 +50,7 @@ var rooms = []room{
 		"harness/internal/simulate", "harness/internal/lab", "docs", "recordings", "scenarios",
 	}, []string{"dq", "codec", "ground", "load", "result", "report"}},
 	{"ops", "What is wrong with a live queue, and how is it repaired?", []string{
-		"harness/internal/ops", "harness/internal/analysis", "harness/internal/upgrade",
+		"harness/internal/ops", "harness/internal/analysis",
 	}, []string{"dq", "codec", "ground", "judge", "result", "report", "values"}},
 	{"values", "What do Java's codecs make of a value?", []string{"harness/internal/values"}, []string{"codec", "ground"}},
 	{"cli", "Which commands and flags are there, and what is public?", []string{"harness", "harness/internal/cli", "cmd"},

@@ -17,8 +17,5 @@ import "embed"
 //
 // redisson/ is packed; Redisson unpacks it.
 //
-// lateness/ has run files of real releases at a low rate (make lateness), for what releases says of
-// how exactly their timers wake.
-//
-//go:embed documents redisson lateness
+//go:embed documents redisson
 var Files embed.FS

@@ -2,7 +2,7 @@
 // releases, and which conformance cases show it?
 //
 //	docs/spec/*.md ──Load──► Statement ─► harness/conformance: what a case shows
-//	                                   ─► harness/upgrade: what two releases differ in
+//	                                   ─► harness/internal/ops: the changes between two releases
 //
 // The Markdown is the only list of statements there is. Each one names its releases, the cases
 // that show it. recordings/redisson/index.tsv says where each case was recorded.

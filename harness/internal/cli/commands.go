@@ -19,7 +19,7 @@ var commandTable = []struct {
 	{"Measure", []func() *cobra.Command{newRunCmd, newAgentCmd, newCompareCmd, newServeCmd}},
 	{"Judge", []func() *cobra.Command{newVerifyCmd, newRecordCmd, newReplayCmd, newDiffCmd}},
 	{"Operate", []func() *cobra.Command{newDoctorCmd, newQueueCmd, newGuardCmd, newAnalyzeCmd}},
-	{"Upgrade", []func() *cobra.Command{newReleasesCmd, newMigrateCmd, newCodecCmd}},
+	{"Upgrade", []func() *cobra.Command{newChangesCmd, newMigrateCmd, newCodecCmd}},
 	{"Set up", nil}, // cobra's completion, and help
 	{"", []func() *cobra.Command{newServeDriverCmd}},
 }

@@ -1,0 +1,447 @@
+package ops
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dq-bench/dq-bench/docs/spec"
+	"github.com/dq-bench/dq-bench/dq/codec/java"
+	"github.com/dq-bench/dq-bench/dq/wire"
+	"github.com/dq-bench/dq-bench/internal/text"
+)
+
+// ChangesSchema names the form of Changes.
+const ChangesSchema = "dq-bench/changes/v1"
+
+// Changes are the differences between two Redisson releases.
+type Changes struct {
+	Schema string `json:"schema"`
+	From   string `json:"from"`
+	To     string `json:"to"`
+	// Facts are changes with a meaning for a running queue, the gravest first.
+	Facts []Fact `json:"facts"`
+	// Scripts have another text.
+	Scripts []ScriptChange `json:"scripts"`
+	// Statements of the specification hold for one of the two only.
+	Statements []Statement `json:"statements"`
+	Steps      []string    `json:"steps"`
+}
+
+// Fact is a property that differs.
+type Fact struct {
+	What       string          `json:"what"`
+	From       string          `json:"from"`
+	To         string          `json:"to"`
+	Came       string          `json:"came"` // the first release with the newer of the two
+	Means      string          `json:"means"`
+	Stops      bool            `json:"stops"` // without a step, messages are lost or not delivered
+	Statements []spec.Citation `json:"statements"`
+}
+
+// ScriptChange is a script of the catalogue; From or To is empty for a release without it.
+type ScriptChange struct {
+	Name       string          `json:"name"`
+	From       string          `json:"from"`
+	To         string          `json:"to"`
+	Came       string          `json:"came"`
+	Statements []spec.Citation `json:"statements"`
+}
+
+// Statement holds for one of the two releases.
+type Statement struct {
+	spec.Citation
+	Holds    string `json:"holds"`
+	Releases string `json:"releases"` // all for which it holds
+}
+
+var (
+	// deprecatedSince is the first release that deprecates RDelayedQueue.
+	deprecatedSince = wire.Release{Major: 3, Minor: 46}
+	// noJackson is the first release without the jar of Jackson.
+	noJackson = wire.Release{Major: 4, Minor: 3, Patch: 1}
+)
+
+// ChangesBetween compares two releases, which exist.
+func ChangesBetween(from, to wire.Release) *Changes {
+	c := &Changes{
+		Schema: ChangesSchema, From: from.String(), To: to.String(), Facts: factsBetween(from, to), Scripts: scriptsBetween(from, to), Statements: statementsBetween(from, to),
+	}
+	c.Steps = steps(c, from, to)
+	return c
+}
+
+// The facts that steps depend on.
+const (
+	layoutFact     = "layout of members"
+	codecByDefault = "codec by default"
+	codecNamed     = "codec " // and its name
+)
+
+// fact is a property of a release that a running queue depends on.
+type fact struct {
+	what  string
+	of    func(wire.Release) string
+	means string
+	// back is what it means to go from the newer to the older; empty where that is the same.
+	back string
+	// stops says whether nothing is delivered, or something is lost, if one goes from one to
+	// the other and does nothing; nil for never.
+	stops func(from, to wire.Release) bool
+	// cases are those that show what changes, and meets those that show what a queue that is
+	// running meets then; an id that ends with a star stands for all that begin so.
+	cases, meets []string
+}
+
+func always(wire.Release, wire.Release) bool { return true }
+
+// codecFacts are about codecs that one release has and another has not.
+func codecFacts() (all []fact) {
+	for _, name := range java.Optional() {
+		has := func(r wire.Release) bool { return java.Has(r, name) }
+		all = append(all, fact{
+			what: codecNamed + name, of: yes(has, "there", "none"),
+			means: "A queue whose code names this codec cannot be read by a release that has not got it.",
+			stops: func(from, to wire.Release) bool { return has(from) && !has(to) },
+			cases: []string{"DQ.codec/" + name + "-*"},
+		})
+	}
+	return all
+}
+
+func yes(is func(wire.Release) bool, with, without string) func(wire.Release) string {
+	return func(r wire.Release) string {
+		if is(r) {
+			return with
+		}
+		return without
+	}
+}
+
+// resendsOffers holds to 3.16.3.
+func resendsOffers(r wire.Release) bool {
+	return !r.AtLeast(wire.Release{Major: 3, Minor: 16, Patch: 4})
+}
+
+// losesTimer holds from 3.5.6 to 3.45.0.
+func losesTimer(r wire.Release) bool {
+	return r.AtLeast(wire.Release{Major: 3, Minor: 5, Patch: 6}) && !r.AtLeast(wire.Release{Major: 3, Minor: 45, Patch: 1})
+}
+
+// facts are all of them, the gravest first. Each was watched on real releases.
+var facts = []fact{
+	{
+		what: layoutFact, of: func(r wire.Release) string { return r.Layout().String() },
+		means: "A release of one layout cannot read members of the other. Its transfer stops at the first one: what is behind it waits for good, and " +
+			"what is before it in a batch is delivered again every 5 s. A poll destroys the member.",
+		stops: always,
+		cases: []string{"DQ.offer/equal-values-are-two"},
+		meets: []string{"DQ.transfer/foreign-head-stops-the-queue", "DQ.transfer/foreign-member-repeats-those-before", "DQ.poll/foreign-member-is-destroyed"},
+	},
+	{
+		what: codecByDefault, of: java.Default,
+		means: "Where the configuration names no codec, values that wait are taken by the other release all the same: it fails at them, or makes other values of them without an error.",
+		stops: always,
+		cases: []string{"DQ.codec/default*"},
+	},
+	{
+		what: "RDelayedQueue", of: yes(func(r wire.Release) bool { return r.AtLeast(deprecatedSince) }, "deprecated", "supported"),
+		means: "The first getDelayedQueue() logs an ERROR. Its successor, getReliableQueue(), throws UnsupportedOperationException in the open edition. Exits: stay, with " +
+			"dq-bench guard against stalls; dq for Go services; Redisson PRO, which costs a licence; another system, beside this one until the last message is due.",
+		back: "The ERROR at the first getDelayedQueue() is gone.",
+	},
+	{
+		what: "the jar of Jackson", of: yes(func(r wire.Release) bool { return r.AtLeast(noJackson) }, "not a dependency", "a dependency"),
+		means: "A service with JsonJacksonCodec dies at its start with NoClassDefFoundError, unless it brings com.fasterxml.jackson.core:jackson-databind itself.",
+		back:  "JsonJacksonCodec needs no jar besides Redisson's.",
+		stops: func(_, to wire.Release) bool { return to.AtLeast(noJackson) },
+	},
+	{
+		what: "scripts", of: yes(wire.Release.CachesScripts, "EVALSHA, and SCRIPT LOAD after a miss", "EVAL with the whole text"),
+		means: "The server's user must be allowed EVALSHA, EVALSHA_RO for what only reads, and SCRIPT LOAD. Less is sent for each call.",
+		back:  "The server's user must be allowed EVAL. More is sent for each call.",
+		cases: []string{"DQ.script/*"},
+	},
+	{
+		what: "a negative delay", of: yes(wire.Release.RefusesNegativeDelay, "refused with an IllegalArgumentException", "taken, and never delivered if due before 1970"),
+		means: "Code that computes a delay which may be negative must be ready for the exception.",
+		back:  "No exception tells of a negative delay any more: code that computes one must see to it itself.",
+		cases: []string{"DQ.offer/negative-delay-*"},
+	},
+	{
+		what: "the last destroy()", of: yes(wire.Release.StopsOnDestroy, "cancels the timer", "leaves the timer"),
+		means: "After destroy() nothing is delivered any more by this instance, not even what the timer was set for.",
+		back:  "After destroy() this instance still delivers once, what the timer was set for.",
+		cases: []string{"DQ.destroy/timer-*"},
+	},
+	{
+		what: "expire(…)", of: yes(wire.Release.ExpiresConditionally, "sends a condition, which may be empty", "sends none"),
+		means: "The scripts of expire and expireAt have one more argument.",
+		back:  "The scripts of expire and expireAt have one argument less.",
+		cases: []string{"DQ.expire/condition"},
+	},
+	{
+		what: "an offer without an answer", of: yes(resendsOffers, "is sent again after a time-out", "is sent once"),
+		means: "The older one leaves an entry of the pending list for good (a ghost) each time; dq-bench doctor finds them, dq-bench queue repair removes them.",
+		back:  "Each time-out of an offer may leave an entry of the pending list for good (a ghost).",
+	},
+	{
+		what: "the timer", of: yes(losesTimer, "can be lost", "is kept"),
+		means: "The older one may stand still with messages due until another is offered or it connects anew; dq-bench doctor and analyze call it a stall.",
+		back:  "The older one may stand still with messages due until another is offered or it connects anew.",
+	},
+	{
+		what: "a blocking call of less than a second", of: func(r wire.Release) string { return fmt.Sprintf("BLPOP %d", r.BlockingSeconds(time.Second/2)) },
+		means: "BLPOP 0 waits for ever.",
+		cases: []string{"Q.blocking/poll-less-than-a-second*"},
+	},
+	{
+		what: "a blocking call with a negative time", of: yes(wire.Release.SkipsNegativeTimeout, "returns without a command", "is sent"),
+		means: "The server refused it before.", back: "The server refuses it.",
+		cases: []string{"Q.blocking/poll-negative-*"},
+	},
+	{
+		what: "the tick of timers", of: func(r wire.Release) string { return r.TimerTick().String() },
+		means: "A message comes up to a tick late; from 3.49.0 on the tick is drawn at each start, between 10 and 49 ms.",
+	},
+}
+
+func factsBetween(from, to wire.Release) []Fact {
+	changed := []Fact{}
+	for _, f := range slices.Concat(facts[:2], codecFacts(), facts[2:]) {
+		if a, b := f.of(from), f.of(to); a != b {
+			means := f.means
+			if f.back != "" && from.AtLeast(to) {
+				means = f.back
+			}
+			changed = append(changed, Fact{f.what, a, b, came(from, to, f.of), means, f.stops != nil && f.stops(from, to), f.statementsOn(from, to)})
+		}
+	}
+	slices.SortStableFunc(changed, func(a, b Fact) int {
+		return map[bool]int{true: -1}[a.Stops && !b.Stops] + map[bool]int{true: 1}[b.Stops && !a.Stops]
+	})
+	return changed
+}
+
+// scriptsBetween compares the catalogue's rows.
+func scriptsBetween(from, to wire.Release) []ScriptChange {
+	changed := []ScriptChange{}
+	var names []wire.ScriptName
+	for _, s := range wire.Scripts() {
+		if !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	for _, name := range names {
+		variant := func(r wire.Release) string {
+			if s, ok := r.Script(name); ok {
+				return s.Variant
+			}
+			return ""
+		}
+		if variant(from) != variant(to) {
+			changed = append(changed, ScriptChange{string(name), variant(from), variant(to), came(from, to, variant), statementsAbout(name, from, to)})
+		}
+	}
+	return changed
+}
+
+// came is the first release that has what the newer of two has and the older has not.
+func came(a, b wire.Release, of func(wire.Release) string) string {
+	newer := a
+	if b.AtLeast(a) {
+		newer = b
+	}
+	first := newer
+	all := wire.Releases()
+	for i := len(all) - 1; i >= 0; i-- {
+		r := all[i]
+		if !newer.AtLeast(r) || (r.Major == 2) != (newer.Major == 2) {
+			continue
+		}
+		if of(r) != of(newer) {
+			break
+		}
+		first = r
+	}
+	return first.String()
+}
+
+// steps are what to do to go from one to the other.
+func steps(c *Changes, from, to wire.Release) (all []string) {
+	stops := slices.ContainsFunc(c.Facts, func(f Fact) bool { return f.Stops })
+	if !stops {
+		return []string{
+			fmt.Sprintf("Replace %s by %s instance by instance: both read what the other writes.", c.From, c.To),
+		}
+	}
+	all = append(all, fmt.Sprintf("Look at what each queue holds before anything else: dq-bench doctor QUEUE --release %s.", c.To))
+	packed := false
+	for _, f := range c.Facts { // first, for after a migration the old release delivers nothing
+		name, named := strings.CutPrefix(f.What, codecNamed)
+		switch {
+		case f.What == layoutFact:
+			packed = true
+		case f.What == codecByDefault && java.Has(to, f.From):
+			jars := ""
+			if f.From == "marshalling" && to.AtLeast(kryoByDefault) {
+				jars = fmt.Sprintf(" (and bring the jars of JBoss Marshalling, which %s no longer depends on)", c.To)
+			}
+			if f.From == "kryo5" && !to.AtLeast(kryoByDefault) {
+				jars = fmt.Sprintf(" (and bring Kryo 5, com.esotericsoftware:kryo, which %s does not depend on)", c.To)
+			}
+			all = append(all, fmt.Sprintf("Where the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits%s%s.", c.From, f.From, c.To, jars, or(rewrite(f.From, to))))
+		case f.What == codecByDefault:
+			all = append(all, fmt.Sprintf("Where the code names no codec, let %s deliver everything: %s has no codec that reads its values (%s)%s.", c.From, c.To, f.From, or(rewrite(f.From, to))))
+		case named && f.Stops && f.What != codecByDefault && java.Default(from) != name:
+			all = append(all, fmt.Sprintf("Where the code names the codec %s, let %s deliver everything: %s has not got it%s.", name, c.From, c.To, or(rewrite(name, to))))
+		}
+	}
+	if packed {
+		all = append(all,
+			fmt.Sprintf("Stop every %s that has the queue open. What waits then is rewritten by dq-bench migrate QUEUE --to %s, and with --yes to do it; due times and order stay. Or let %s, or dq, which reads both layouts, deliver all before. Where not all can stop at once, dq-bench guard QUEUE runs beside both.", c.From, c.To, c.From),
+			fmt.Sprintf("Start %s. Never run both releases on one queue without a guard: each stops at what the other offers. The way back is the same, with --to %s.", c.To, c.From))
+	} else {
+		all = append(all, fmt.Sprintf("Replace %s by %s: each reads the members that the other writes, and the values where both use the same codec.", c.From, c.To))
+	}
+	return append(all, fmt.Sprintf("Verify afterwards that nothing is foreign or overdue: dq-bench doctor QUEUE --release %s.", c.To))
+}
+
+// rewrite is the command that has values of a codec in the one that a release uses by default; empty where
+// one of them is not written here.
+func rewrite(name string, to wire.Release) string {
+	if name == "fst" || java.Default(to) == "fst" {
+		return ""
+	}
+	return fmt.Sprintf("dq-bench migrate QUEUE --codec %s:%s", name, java.Default(to))
+}
+
+// or offers a command as another way, while nobody offers or takes.
+func or(command string) string {
+	if command == "" {
+		return ""
+	}
+	return "; or stop all that offer or take, and rewrite the values: " + command + ", and with --yes to do it"
+}
+
+// kryoByDefault is the first release that depends on the jar of its codec kryo5, and no longer on those
+// of its codec marshalling: so the POMs of the releases say.
+var kryoByDefault = wire.Release{Major: 3, Minor: 19}
+
+// statementsBetween are those that hold for one of two releases only.
+func statementsBetween(from, to wire.Release) []Statement {
+	all := []Statement{}
+	for _, s := range spec.All().Between(from, to) {
+		holds := from
+		if s.Releases.Contain(to) {
+			holds = to
+		}
+		all = append(all, Statement{spec.Cite([]*spec.Statement{s})[0], holds.String(), s.Releases.String()})
+	}
+	return all
+}
+
+// statementsAbout are those about a script that one of two releases sends at least.
+func statementsAbout(name wire.ScriptName, from, to wire.Release) []spec.Citation {
+	return spec.Cite(spec.All().Where(func(s *spec.Statement) bool {
+		return slices.Contains(s.Scripts, string(name)) && (s.Releases.Contain(from) || s.Releases.Contain(to))
+	}))
+}
+
+// statementsOn are what the cases of a fact show: of those that show the change, as far as they
+// hold for one of the two releases only, and of those that show what a queue meets then, all.
+func (f fact) statementsOn(from, to wire.Release) []spec.Citation {
+	return spec.Cite(spec.All().Where(func(s *spec.Statement) bool {
+		before, after := s.Releases.Contain(from), s.Releases.Contain(to)
+		shows := func(patterns []string) bool {
+			return slices.ContainsFunc(s.Cases, func(id string) bool { return matches(patterns, id) })
+		}
+		return before != after && shows(f.cases) || (before || after) && shows(f.meets)
+	}))
+}
+
+// matches reports whether an id is one of the patterns, or begins as one that ends with a star.
+func matches(patterns []string, id string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		start, open := strings.CutSuffix(p, "*")
+		return open && strings.HasPrefix(id, start) || p == id
+	})
+}
+
+// Text returns the changes for people, in 80 columns.
+func (c *Changes) Text() string {
+	var b strings.Builder
+	text.Wrap(&b, "", c.verdict())
+	if len(c.Facts) > 0 {
+		b.WriteString("\nFor a queue that is running\n")
+	}
+	for _, f := range c.Facts {
+		text.Wrap(&b, "  ", fmt.Sprintf("%s: %s → %s (%s)", f.What, f.From, f.To, f.Came))
+		text.Wrap(&b, "    ", f.Means)
+		if len(f.Statements) > 0 {
+			text.Wrap(&b, "    ", spec.IDs(f.Statements))
+		}
+	}
+	if len(c.Scripts) > 0 {
+		b.WriteString("\nScripts with another text\n")
+	}
+	for _, s := range c.Scripts {
+		fmt.Fprintf(&b, "  %-30s %-4s → %-4s %-7s %s\n", s.Name, variant(s.From), variant(s.To), s.Came, spec.IDs(s.Statements))
+	}
+	c.writeStatements(&b)
+	b.WriteString("\nSteps\n")
+	for i, step := range c.Steps {
+		text.Wrap(&b, fmt.Sprintf("  %d. ", i+1), step)
+	}
+	return b.String()
+}
+
+// writeStatements names what the specification says of one of them only, page by page.
+func (c *Changes) writeStatements(b *strings.Builder) {
+	if len(c.Statements) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\nStatements that hold for one of them only, in %s\n", spec.Dir)
+	for i := 0; i < len(c.Statements); {
+		page := pageOf(c.Statements[i])
+		var ids []string
+		for ; i < len(c.Statements) && pageOf(c.Statements[i]) == page; i++ {
+			ids = append(ids, fmt.Sprintf("%s (%s)", c.Statements[i].ID, c.Statements[i].Holds))
+		}
+		text.Wrap(b, fmt.Sprintf("  %-15s ", page), strings.Join(ids, ", "))
+	}
+}
+
+// pageOf is the file that a statement is in.
+func pageOf(s Statement) string {
+	file, _, _ := strings.Cut(s.Link, "#")
+	return path.Base(file)
+}
+
+func (c *Changes) verdict() string {
+	var named []string
+	for _, f := range c.Facts {
+		name, isCodec := strings.CutPrefix(f.What, codecNamed)
+		switch {
+		case f.Stops && (!isCodec || f.What == codecByDefault):
+			return fmt.Sprintf("%s → %s: a queue with messages in it does not come across by itself.", c.From, c.To)
+		case f.Stops:
+			named = append(named, name)
+		}
+	}
+	if len(named) > 0 {
+		return fmt.Sprintf("%s → %s: each reads what the other has written, but for queues whose code names a codec that %s has not got: %s.",
+			c.From, c.To, c.To, strings.Join(named, ", "))
+	}
+	return fmt.Sprintf("%s → %s: each reads what the other has written.", c.From, c.To)
+}
+
+// variant is the number at the end of a script's variant.
+func variant(name string) string {
+	if name == "" {
+		return "none"
+	}
+	return name[strings.LastIndex(name, "-")+1:]
+}
