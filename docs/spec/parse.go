@@ -129,7 +129,7 @@ func (p *parser) statement() (*Statement, error) {
 		}
 	}
 	switch s.Level {
-	case Must, MustNot, Should, ShouldNot, May:
+	case Must, "MUST NOT", Should, "SHOULD NOT", May:
 	default:
 		return nil, p.errorf(begin, "%s: expected MUST, SHOULD or MAY for %s", s.ID, s.Level)
 	}

@@ -31,13 +31,11 @@ const readme = "README.md"
 // Level is how strictly a statement is meant, in the words of RFC 2119.
 type Level string
 
-// The levels. REQUIRED, SHALL, RECOMMENDED and OPTIONAL are not used.
+// The levels, of which MUST and SHOULD may have a NOT. REQUIRED, SHALL, RECOMMENDED and OPTIONAL are not used.
 const (
-	Must      Level = "MUST"
-	MustNot   Level = "MUST NOT"
-	Should    Level = "SHOULD"
-	ShouldNot Level = "SHOULD NOT"
-	May       Level = "MAY"
+	Must   Level = "MUST"
+	Should Level = "SHOULD"
+	May    Level = "MAY"
 )
 
 // Statement is one thing that the specification says.
