@@ -36,7 +36,7 @@ type Driver interface {
 	Identity() Identity
 	// Open connects, opens the destination queue of each name, and returns them in that order once messages that come due are
 	// being transferred. An implementation that can serve several queues over one client does, as one service with many queues
-	// would; the client ends when all of them are closed. Where one cannot be opened, none stays open.
+	// would; the client ends when all of them are closed. Where one cannot be opened, all are closed.
 	Open(ctx context.Context, target Target, names ...string) ([]Queue, error)
 }
 
@@ -55,7 +55,7 @@ type Queue interface {
 
 // Poller is a Queue that can look for a value without waiting for one.
 type Poller interface {
-	// Poll returns the next value that is due; ok is false if there is none.
+	// Poll returns the next value that is due; ok is false if no value is due.
 	Poll(ctx context.Context) (value []byte, ok bool, err error)
 }
 
@@ -65,12 +65,12 @@ type Remover interface {
 	Remove(ctx context.Context, value []byte) (bool, error)
 }
 
-// Inspector is a Queue that tells what it holds. A message that nobody holds counts as lost.
+// Inspector is a Queue that tells what it holds. A message that is neither delivered nor held counts as lost.
 type Inspector interface {
 	// Held returns how many messages are held, due or not.
 	Held(ctx context.Context) (int64, error)
-	// Values calls each with everything that is held, in whatever framing. A message may come twice, and none that is held
-	// throughout is left out.
+	// Values calls each with every message that is held, in whatever framing. A message may come twice. A message that is held
+	// throughout comes at least once.
 	Values(ctx context.Context, each func(value []byte)) error
 }
 

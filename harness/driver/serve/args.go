@@ -33,7 +33,7 @@ func (n *Integer) UnmarshalJSON(data []byte) error {
 type Args struct {
 	// Redis is the URL of a server, for Connect.
 	Redis string
-	// Options are options of open. A port ignores those that mean nothing to it.
+	// Options are options of open. A port ignores unknown options.
 	Options map[string]any
 	// Delayed tells Open to transfer what comes due; true where a request leaves it out.
 	Delayed bool
@@ -59,7 +59,7 @@ func (a Args) Has(name string) bool {
 	return ok && string(raw) != "null"
 }
 
-// arguments are the arguments of an op, and those that Port itself answers to.
+// arguments are the arguments of an op, and the arguments that Port itself reads.
 type arguments struct {
 	Args
 	Handle, Client, Codec, ValueType, Unit string

@@ -30,13 +30,13 @@ type Port[C io.Closer, Q any] struct {
 	Open func(ctx context.Context, client C, a Args) (Q, error)
 	// Ops are the calls of a queue, by their names in docs/protocol.md; a key such as "dq.poll(limit)" says that "dq.poll"
 	// has that overload, "open(nameMapperPrefix)" that Open knows that option, and its function is nil. open, close,
-	// codec.encode, codec.decode and cancel need none. With dq.offer and q.take the port has load.* as well, with q.poll
+	// codec.encode, codec.decode and cancel are built in. With dq.offer and q.take the port has load.* as well, with q.poll
 	// loads that poll, and with dq.remove loads that cancel messages.
 	Ops map[string]Op[Q]
 }
 
 // Op carries out one call. It may be called from many goroutines at once, and returns soon after ctx ends. Its result is a
-// []byte or [][]byte for values, of which nil is none, and otherwise what docs/protocol.md has in JSON. An error that wraps
+// []byte or [][]byte for values (nil for no value), and otherwise what docs/protocol.md has in JSON. An error that wraps
 // errors.ErrUnsupported says that the port has no such overload.
 type Op[Q any] func(ctx context.Context, queue Q, a Args) (any, error)
 

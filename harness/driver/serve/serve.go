@@ -28,8 +28,8 @@ const lastAnswers = time.Second
 // is cancelled, and has another second to answer: a main that calls Serve returns after that, which ends the program. It fails
 // if in cannot be read, and for a line that is no request.
 //
-// The identity of d is what hello tells. Its queues should implement driver.Inspector, for a message that nobody holds counts
-// as lost. A driver with a method Serve(io.Reader, io.Writer) error is served by that, as dq is, which is a Port; any other one
+// The identity of d is what hello tells. Its queues should implement driver.Inspector: a message that is neither delivered nor
+// held counts as lost. A driver with a method Serve(io.Reader, io.Writer) error is served by that, as dq is, which is a Port; any other one
 // has the ops hello, cancel and load.* only.
 func Serve(in io.Reader, out io.Writer, d driver.Driver) error {
 	if p, ok := d.(interface {
@@ -68,7 +68,7 @@ func parseRequest(line []byte) (request, error) {
 type server struct {
 	hello program.Hello
 	host  *agent.Host // nil where no load can be made
-	// do carries out the ops that a server does not know itself; nil where there are none. event sends fields as an event
+	// do carries out the ops that a server does not know itself; nil where it has no others. event sends fields as an event
 	// of the request.
 	do func(ctx context.Context, r request, event func(name string, fields map[string]any)) (any, error)
 

@@ -58,7 +58,7 @@ func (f File) Environment() ([]string, error) {
 	if len(found) == 0 {
 		return nil, errors.New("a program's clock is moved by libfaketime, which is not there: apt-get install libfaketime")
 	}
-	native := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] // a machine may have those of other architectures
+	native := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH] // a machine may have libraries for other architectures
 	at := max(0, slices.IndexFunc(found, func(file string) bool { return strings.Contains(file, native) }))
 	return append(f.Ours(), "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1", "LD_PRELOAD="+found[at]), nil
 }
@@ -83,7 +83,7 @@ func FromEnvironment() clock.Clock {
 	return c
 }
 
-// moved is a clock that is ahead of another. Its timers follow when it is moved, as those of the kernel's wall clock do.
+// moved is a clock that is ahead of another. Its timers follow when it is moved, as timers of the kernel's wall clock do.
 type moved struct {
 	clock.Clock
 

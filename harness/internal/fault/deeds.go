@@ -92,7 +92,7 @@ func (in *Injector) deed(e *Event) (d deed, err error) {
 		}
 	case plan.OutOfMemory:
 		d.do, d.undo = in.config("maxmemory", "1"), in.config("maxmemory", "0")
-	case plan.ReadOnly: // nobody listens at port 1: the data stay as they are
+	case plan.ReadOnly: // port 1 is closed: the data stay as they are
 		d.do, d.undo = in.send("REPLICAOF", "127.0.0.1", "1"), in.send("REPLICAOF", "NO", "ONE")
 	case plan.IdleTimeout:
 		d.do, d.undo = in.config("timeout", "1"), in.config("timeout", "0")

@@ -87,7 +87,7 @@ type Injector struct {
 	proxy  *proxy.Proxy
 	admin  redis.Conn
 
-	// clocks move those of members of the fleet, by their places in it, counted from 1; folder has their files, if there are any.
+	// clocks are Clocks; folder has their files, "" without any.
 	clocks map[int]faketime.File
 	folder string
 
@@ -149,7 +149,7 @@ func (in *Injector) Close() error {
 	return err
 }
 
-// Events are the faults that were done so far, in order. A nil Injector has none.
+// Events are the faults that were done so far, in order. A nil Injector has no events.
 func (in *Injector) Events() []Event {
 	if in == nil {
 		return nil
@@ -219,7 +219,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// loss is which messages it may lose: a process that takes none has none on their way to it.
+// loss is which messages it may lose: a process that does not take has no messages on their way to it.
 func (e Event) loss() plan.Loss {
 	if e.Kind == plan.KillMember && !e.takes {
 		return plan.NoLoss

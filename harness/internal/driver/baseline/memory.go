@@ -38,7 +38,7 @@ func (m Memory) Open(_ context.Context, _ driver.Target, names ...string) ([]dri
 }
 
 // memoryQueue has a goroutine that owns the heap: it hands the head to a taker once it is due, and
-// runs the calls of everybody else.
+// runs all other calls.
 type memoryQueue struct {
 	clock clock.Clock
 	calls chan func()

@@ -250,7 +250,7 @@ func (q *redisQueue) pump() {
 	}
 }
 
-// next returns elements of the temp list that nobody of this process knows, the oldest first.
+// next returns elements of the temp list that this process did not know, the oldest first.
 func (q *redisQueue) next(look bool) (unknown []string, err error) {
 	if !look {
 		elements, err := q.fetch(q.ctx)

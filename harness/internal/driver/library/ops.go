@@ -91,8 +91,8 @@ var calls = map[string]op{
 	"dq.expire(condition)":       nil,
 	"dq.expireAt(condition)":     nil,
 
-	// RDelayedQueue inherits these from RObject, so that in Redisson they act on the destination. Here they act on what waits,
-	// unless the client is to do as Redisson.
+	// RDelayedQueue inherits these from RObject, so that in Redisson they act on the destination. Here they act on the waiting
+	// messages, unless the client is to do as Redisson.
 	"dq.isExists":         command(asBool, "EXISTS", "object"),
 	"dq.touch":            command(asBool, "TOUCH", "objects"),
 	"dq.unlink":           command(asBool, "UNLINK", "objects"),
@@ -144,13 +144,13 @@ var poll = given("timeout", blocking("BLPOP", "D", timeout), given("limit", scri
 		if len(values) == 1 {
 			return values[0], err
 		}
-		return none(nil, err)
+		return orNothing(nil, err)
 	}))
 
-func take(ctx context.Context, q *queue, _ serve.Args) (any, error) { return none(q.Take(ctx)) }
+func take(ctx context.Context, q *queue, _ serve.Args) (any, error) { return orNothing(q.Take(ctx)) }
 
-// none is the result of a call of dq's that may find nothing.
-func none(value []byte, err error) (any, error) {
+// orNothing is the result of a call of dq's that may find no value.
+func orNothing(value []byte, err error) (any, error) {
 	if errors.Is(err, dq.ErrEmpty) {
 		return nil, nil
 	}
@@ -238,7 +238,7 @@ func iteratorRemove(ctx context.Context, q *queue, a serve.Args) (any, error) {
 	}
 }
 
-// at is the value at an index of those that wait, nil behind the last.
+// at is the value at an index of the pending list, nil behind the last.
 func (q *queue) at(ctx context.Context, index int) ([]byte, error) {
 	v, err := asValue(q.client.Redisson(ctx, wire.ScriptIteratorValue, []string{q.names.Pending}, strconv.Itoa(index)))
 	value, _ := v.([]byte)
@@ -344,7 +344,7 @@ func timeout(q *queue, a serve.Args) (int64, bool) {
 	return q.release.BlockingSeconds(d), d >= 0 || !q.release.SkipsNegativeTimeout()
 }
 
-// blocking is an op that runs a blocking command. Who waits for ever waits on when somebody unblocks the connection. A command
+// blocking is an op that runs a blocking command. One that waits for ever goes on after an unblock of its connection. A command
 // whose context ends goes on until its client is closed.
 func blocking(name, keys string, timeout wait) op {
 	return func(ctx context.Context, q *queue, a serve.Args) (any, error) {
@@ -471,9 +471,9 @@ func sinceScript(script, command op) op {
 	}, script, command)
 }
 
-// renames is an op that leaves behind what waits, and so is refused unless the client is to do as Redisson.
+// renames is an op that leaves the waiting messages behind, and so is refused unless the client is to do as Redisson.
 func renames(op op) op {
 	return choose(func(q *queue, _ serve.Args) bool { return q.faithful != nil }, op, func(context.Context, *queue, serve.Args) (any, error) {
-		return nil, fmt.Errorf("it renames the destination alone, and what waits comes to the old name: %w", dq.ErrUnsupported)
+		return nil, fmt.Errorf("it renames only the destination, and waiting messages come to the old name: %w", dq.ErrUnsupported)
 	})
 }

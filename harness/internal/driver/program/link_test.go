@@ -122,7 +122,7 @@ func mustFake(t *testing.T, mode string) *Link {
 }
 
 // A child process, a connection and an implementation of this process are one Link: many calls at once, events in order before the
-// result, and none that holds up another.
+// result. No call holds up another.
 func TestALinkCalls(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) *Link{
 		"process": func(t *testing.T) *Link { t.Helper(); return mustFake(t, "plain") },

@@ -55,8 +55,8 @@ type Program struct {
 	shipped bool
 }
 
-// ParseProgram reads a --driver value that verify can judge. Nothing is started, so that nobody asks Maven whether it has a
-// Redisson that the catalogue does not know; the error is a *driver.SpecError.
+// ParseProgram reads a --driver value that verify can judge. Nothing is started: Maven is not asked whether it has a
+// Redisson that the catalogue does not know. The error is a *driver.SpecError.
 func ParseProgram(spec string) (Program, error) {
 	if library.Names(spec) {
 		d, err := library.Parse(spec)
@@ -162,7 +162,7 @@ func (p Program) Start(ctx context.Context, progress func(string), log io.Writer
 	return link, nil
 }
 
-// StartProcess is Start for redisson and exec, with variables besides those of this process.
+// StartProcess is Start for redisson and exec, with more environment variables.
 func (p Program) StartProcess(ctx context.Context, progress func(string), log io.Writer, environment ...string) (*program.Link, error) {
 	if p.command != nil {
 		return program.Start(ctx, slices.Clone(p.command), log, environment...)

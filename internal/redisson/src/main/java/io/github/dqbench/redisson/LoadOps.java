@@ -2,7 +2,6 @@ package io.github.dqbench.redisson;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.sun.management.OperatingSystemMXBean;
-import java.io.IOException;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.HashMap;
@@ -32,30 +31,17 @@ final class LoadOps {
         ops.capability("load(poll)");
         ops.capability("load(cancel)");
         ops.add("load.open", this::open);
-        ops.add("load.offer", call -> {
-            agent(call).offer(bytes(call));
-            return null;
-        });
-        ops.add("load.take", call -> {
-            agent(call).take(call.node("consumers"));
-            return null;
-        });
-        ops.add("load.halt", call -> {
-            agent(call).halt(call.flag("abandon", false));
-            return null;
-        });
+        ops.act("load.offer", call -> agent(call).offer(call.node("items").binaryValue()));
+        ops.act("load.take", call -> agent(call).take(call.node("consumers")));
+        ops.act("load.halt", call -> agent(call).halt(call.flag("abandon", false)));
         ops.add("load.usage", call -> usage());
-        ops.add("load.end", call -> {
-            agent(call).end();
-            return null;
-        });
-        ops.add("load.close", call -> {
+        ops.act("load.end", call -> agent(call).end());
+        ops.act("load.close", call -> {
             LoadAgent agent = agent(call);
             synchronized (this) {
                 agents.remove(call.text("handle"));
             }
             agent.close();
-            return null;
         });
     }
 
@@ -93,10 +79,6 @@ final class LoadOps {
             throw new IllegalArgumentException("handle \"" + call.text("handle") + "\" is not an open agent");
         }
         return agent;
-    }
-
-    private static byte[] bytes(Call call) throws IOException {
-        return call.node("items").binaryValue();
     }
 
     private static ObjectNode options(Call call, int queues) {

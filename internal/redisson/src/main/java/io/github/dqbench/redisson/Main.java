@@ -107,7 +107,7 @@ public final class Main {
     private Object hello() {
         ObjectNode result = Protocol.JSON.createObjectNode();
         result.put("name", "redisson");
-        result.put("version", Release.version());
+        result.put("version", Unsupported.release());
         result.put("protocol", 3);
         ArrayNode capabilities = result.putArray("capabilities");
         ops.capabilities().forEach(capabilities::add);

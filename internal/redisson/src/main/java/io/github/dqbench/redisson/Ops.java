@@ -20,6 +20,18 @@ final class Ops {
         capabilities.add(name);
     }
 
+    /** One operation without a result. */
+    interface Action {
+        void run(Call call) throws Throwable;
+    }
+
+    void act(String name, Action action) {
+        add(name, call -> {
+            action.run(call);
+            return null;
+        });
+    }
+
     /** Adds an operation that only works where the release has the method behind it. */
     void add(String name, Reflect needs, Op op) {
         ops.put(name, op);

@@ -21,10 +21,7 @@ final class Sessions {
     void register(Ops ops) {
         ops.add("open", this::open);
         ops.add("close", this::close);
-        ops.add("destroy", call -> {
-            call.handle().delayed().destroy();
-            return null;
-        });
+        ops.act("destroy", call -> call.handle().delayed().destroy());
     }
 
     synchronized Handle handle(String name) {
