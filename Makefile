@@ -81,8 +81,9 @@ soak: ## mixed load with a fault each second for DURATION (10m): every message a
 	$(GO) test ./dq -run TestSoak -v -timeout 0 -args -soak $(DURATION)
 
 .PHONY: faults
-faults: ## have real servers, connections and Redissons fail under load, dq beside Redisson, into docs/results.md; needs Java, Maven, redis-server
+faults: ## have real servers, connections and processes fail under load, dq beside Redisson, asynq and river, into docs/results.md; needs Java, Maven, redis-server, PostgreSQL
 	$(GO) run ./harness/internal/lab faults
+	cd harness/driver/peers && DQ_REDIS=process $(GO) test ./workers -count 1 -parallel 12 -args -results $(CURDIR)/docs/results.md
 
 empty :=
 DQ_REDIS_SERVERS ?= $(subst $(empty) $(empty),:,$(wildcard $(CURDIR)/out/servers/*/*-server))
