@@ -274,6 +274,23 @@ func TestPagesAreOneInertFile(t *testing.T) {
 	require.Contains(t, string(update), `"charts":[{"id":"percentiles"`)
 }
 
+// A climb is drawn by its rates: how late, and where offers were dropped first.
+func TestPageOfAClimb(t *testing.T) {
+	r := sample(t, 1, 1)
+	r.Scenario.Ramp, r.Scenario.Climb, r.Scenario.Delay = "100/s for 4s, 1000/s for 4s", true, "1s"
+	r.Intervals[6].Unsent = 7
+	p := OfRun(r)
+	require.Contains(t, p.Lead, "rate 100/s..1000/s in 2 steps")
+	c := p.Charts[0]
+	require.Equal(t, []string{"100/s", "1000/s"}, c.Names)
+	require.Equal(t, []Mark{{X: 1, Label: "offers dropped"}}, c.Marks)
+	require.Less(t, float64(*c.Series[1].Y[0]), float64(*c.Series[1].Y[1]))
+	require.Regexp(t, `(?m)^ *1000/s +500/s +7 +\S+ .s +\S+ ms +0 %$`, inText(t, p))
+	require.Equal(t, "12 of 50", p.Tiles[5].Values[0].Text)
+	r.Machine = nil
+	require.Equal(t, "–", OfRun(r).Tiles[5].Values[0].Text)
+}
+
 // A run that delivered nothing, or has no server and no second, still has a page.
 func TestPageOfLittle(t *testing.T) {
 	empty := runtest.Sample(1, 0, 1)

@@ -244,13 +244,16 @@ func tiles(sets []compare.Set) []Tile {
 		tile("delivered", "messages", func(s compare.Set) Cell { sum, _ := total(s); return count(sum.Delivered, false) }),
 		tile("wrong", "lost, twice, early, overdue, refused", func(s compare.Set) Cell { _, wrong := total(s); return count(wrong, true) }),
 		tile("by the machine", "of the latest messages came late in a hiccup of the machine", func(s compare.Set) Cell {
-			held, of := int64(0), int64(0)
+			held, of, text := int64(0), int64(0), "–"
 			for _, r := range s.Runs {
 				if r.Machine != nil && r.Machine.Late != nil {
-					held, of = held+r.Machine.Late.InHiccups, of+r.Machine.Late.Messages
+					held, of, text = held+r.Machine.Late.InHiccups, of+r.Machine.Late.Messages, "none late"
 				}
 			}
-			return Cell{Text: fmt.Sprintf("%d of %d", held, of)}
+			if of > 0 {
+				text = fmt.Sprintf("%d of %d", held, of)
+			}
+			return Cell{Text: text}
 		}),
 	}
 }
