@@ -16,6 +16,7 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/metrics"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
+	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -113,7 +114,7 @@ func (f *doctorFlags) options(queues []string) (ops.LookOptions, error) {
 		f.length = 0
 	}
 	if f.listen != "" {
-		if err := metrics.CheckAddr(f.listen); err != nil {
+		if err := web.CheckAddr(f.listen); err != nil {
 			return options, err
 		}
 	}
@@ -184,12 +185,12 @@ func (f *doctorFlags) repeat(ctx context.Context, doctor *ops.Doctor) (failed er
 	var gauges *ops.QueueMetrics
 	if f.listen != "" {
 		gauges = ops.NewQueueMetrics()
-		served, err := metrics.Serve(ctx, f.listen, tool(), gauges)
+		served, err := web.Serve(ctx, f.listen, nil, metrics.Handler(tool(), gauges), nil)
 		if err != nil {
 			return err
 		}
 		defer func() { failed = errors.Join(failed, served.Close()) }()
-		fmt.Fprintf(f.stderr, "metrics at %s\n", served.URL())
+		fmt.Fprintf(f.stderr, "metrics at %smetrics\n", served.URL())
 	}
 	var last *ops.Look
 	doctor.Repeat(ctx, f.interval, func(seen *ops.Look, err error) {

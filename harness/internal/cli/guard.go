@@ -12,6 +12,7 @@ import (
 
 	"github.com/dq-bench/dq-bench/harness/internal/metrics"
 	"github.com/dq-bench/dq-bench/harness/internal/ops"
+	"github.com/dq-bench/dq-bench/harness/internal/web"
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
@@ -83,7 +84,7 @@ func (f guardFlags) check(queues []string) error {
 		return fmt.Errorf("--for %v: expected a time, or 0 to go on until interrupted", f.length)
 	}
 	if f.listen != "" {
-		if err := metrics.CheckAddr(f.listen); err != nil {
+		if err := web.CheckAddr(f.listen); err != nil {
 			return err
 		}
 	}
@@ -99,12 +100,12 @@ func (f guardFlags) run(cmd *cobra.Command, conn redis.Conn, queues []string) er
 	}
 	guard := ops.NewGuard(conn, ops.GuardOptions{Queues: queues, Ahead: f.ahead, Stalled: f.stalled, AlwaysAhead: cmd.Flags().Changed("ahead"), Interval: 500 * time.Millisecond, Log: cmd.ErrOrStderr()})
 	if f.listen != "" {
-		served, err := metrics.Serve(ctx, f.listen, tool(), guard)
+		served, err := web.Serve(ctx, f.listen, nil, metrics.Handler(tool(), guard), nil)
 		if err != nil {
 			return err
 		}
 		defer served.Close()
-		fmt.Fprintf(cmd.ErrOrStderr(), `{"did":"serves metrics","at":%q}`+"\n", served.URL())
+		fmt.Fprintf(cmd.ErrOrStderr(), `{"did":"serves metrics","at":%q}`+"\n", served.URL()+"metrics")
 	}
 	if err := guard.Run(ctx); err != nil {
 		return granted(err, guardRights)

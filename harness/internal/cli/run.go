@@ -235,7 +235,7 @@ func (f *runFlags) check(ctx context.Context, stderr io.Writer) error {
 	}
 	if f.listen != "" {
 		if err := web.CheckAddr(f.listen); err != nil {
-			return fmt.Errorf("listen: %w", err)
+			return err
 		}
 	}
 	if f.agents != 0 || f.tokenFile != "" {

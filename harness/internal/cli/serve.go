@@ -23,7 +23,7 @@ localhost unless --listen names another interface. Anyone who can connect can re
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := web.CheckAddr(addr); err != nil {
-				return usageError(fmt.Errorf("listen: %w", err))
+				return usageError(err)
 			}
 			stored, err := web.NewStored(args[0])
 			if err != nil {

@@ -3,6 +3,7 @@ package metrics
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -30,11 +31,10 @@ type fixed struct {
 func (f fixed) Running() (load.Running, error) { return f.s, f.err }
 
 // serve starts a server on a free port and ends it with the test.
-func serve(t *testing.T, source fixed) *Server {
+func serve(t *testing.T, source fixed) *httptest.Server {
 	t.Helper()
-	s, err := Serve(t.Context(), "127.0.0.1:0", run.Tool{Name: "dq-bench", Version: "v1.2.3"}, Load{source})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	s := httptest.NewServer(Handler(run.Tool{Name: "dq-bench", Version: "v1.2.3"}, Load{source}))
+	t.Cleanup(s.Close)
 	return s
 }
 
@@ -52,9 +52,9 @@ func get(t *testing.T, url string) (string, http.Header) {
 }
 
 // scrape reads the text format by Prometheus' own parser.
-func scrape(t *testing.T, s *Server) map[string]*dto.MetricFamily {
+func scrape(t *testing.T, s *httptest.Server) map[string]*dto.MetricFamily {
 	t.Helper()
-	body, header := get(t, s.URL())
+	body, header := get(t, s.URL+"/metrics")
 	require.Equal(t, contentType, header.Get("Content-Type"))
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(body))
@@ -75,7 +75,7 @@ func sample() load.Running {
 }
 
 func TestMetricsAsText(t *testing.T) {
-	body, _ := get(t, serve(t, fixed{s: sample()}).URL())
+	body, _ := get(t, serve(t, fixed{s: sample()}).URL+"/metrics")
 	labels := `{driver="dq:4.7.0",queue="q",run_id="0000abcd",scenario="steady"} `
 	for _, line := range []string{
 		"dq_bench_offered_total" + labels + "10", "dq_bench_delivered_total" + labels + "6", "dq_bench_duplicate_total" + labels + "1",
@@ -128,42 +128,21 @@ func TestNothingToTellBeforeTheRun(t *testing.T) {
 
 func TestProfiler(t *testing.T) {
 	s := serve(t, fixed{err: load.ErrNotBegun})
-	body, _ := get(t, strings.TrimSuffix(s.URL(), "/metrics")+"/debug/pprof/goroutine?debug=1")
+	body, _ := get(t, s.URL+"/debug/pprof/goroutine?debug=1")
 	require.Contains(t, body, "goroutine profile:")
-	body, _ = get(t, strings.TrimSuffix(s.URL(), "/metrics")+"/debug/pprof/cmdline")
+	body, _ = get(t, s.URL+"/debug/pprof/cmdline")
 	require.Equal(t, os.Args[0], body, "no argument, which may be a password")
-	response, err := http.Get(strings.TrimSuffix(s.URL(), "/metrics") + "/debug/vars")
+	response, err := http.Get(s.URL + "/debug/vars")
 	require.NoError(t, err)
 	defer response.Body.Close()
 	require.Equal(t, http.StatusNotFound, response.StatusCode)
-}
-
-// Who names no host serves nobody but this one.
-func TestMetricsAreOfThisMachineUnlessToldOtherwise(t *testing.T) {
-	s, err := Serve(t.Context(), ":0", run.Tool{}, Load{fixed{}})
-	require.NoError(t, err)
-	defer s.Close()
-	require.Regexp(t, `^http://127\.0\.0\.1:\d+/metrics$`, s.URL())
-}
-
-func TestAddressInUseIsOneClearLine(t *testing.T) {
-	s := serve(t, fixed{})
-	taken := strings.TrimSuffix(strings.TrimPrefix(s.URL(), "http://"), "/metrics")
-	_, err := Serve(t.Context(), taken, run.Tool{}, Load{fixed{}})
-	require.ErrorContains(t, err, "metrics cannot be served at "+taken)
-	require.ErrorContains(t, err, "choose another --listen")
-	require.NotContains(t, err.Error(), "\n")
-	for addr, ok := range map[string]bool{":9090": true, "127.0.0.1:0": true, "[::1]:1": true, "": false, "9090": false, "h:x": false, "h:70000": false} {
-		require.Equal(t, ok, CheckAddr(addr) == nil, addr)
-	}
 }
 
 // Scrapes during a run take nothing away from its result, and the last one is the
 // result.
 func TestScrapesOfARun(t *testing.T) {
 	live := &load.Live{}
-	s, err := Serve(t.Context(), "127.0.0.1:0", run.Tool{}, Load{live})
-	require.NoError(t, err)
+	s := httptest.NewServer(Handler(run.Tool{}, Load{live}))
 	defer s.Close()
 	p := plan.DefaultPlan()
 	p.WarmupEnds = false

@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/pprof"
@@ -10,35 +8,7 @@ import (
 	"runtime"
 
 	"github.com/dq-bench/dq-bench/harness/internal/run"
-	"github.com/dq-bench/dq-bench/internal/listen"
 )
-
-// CheckAddr refuses what can never be an address to listen at. Its error is wrong
-// usage.
-func CheckAddr(addr string) error {
-	if err := listen.Check(addr, 9090); err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	return nil
-}
-
-// Server serves /metrics and /debug/pprof/ on a mux of its own, until Close.
-type Server struct{ *listen.Server }
-
-// Serve listens at addr, as CheckAddr has it, until Close, and serves what is collected:
-// a Source. An addr without a host is of this machine alone: a profiler is no
-// service for a network unless somebody says so. It fails if that cannot
-// be listened at, for example because another process does.
-func Serve(ctx context.Context, addr string, tool run.Tool, what Source) (*Server, error) {
-	s, err := listen.Serve(ctx, addr, Handler(tool, what))
-	if err != nil {
-		return nil, fmt.Errorf("metrics cannot be served at %s: %w; choose another --listen, or port 0 for a free one", addr, err)
-	}
-	return &Server{s}, nil
-}
-
-// URL is where the metrics are.
-func (s *Server) URL() string { return s.Server.URL() + "/metrics" }
 
 // Handler answers /metrics and /debug/pprof/.
 func Handler(tool run.Tool, what Source) http.Handler {

@@ -20,16 +20,20 @@ import (
 // writeTimeout is how long a browser may take to read what it is sent.
 const writeTimeout = 5 * time.Second
 
-// CheckAddr refuses what can never be an address to listen at. Its error is wrong usage,
-// but for the name of the flag.
-func CheckAddr(addr string) error { return listen.Check(addr, 8080) }
+// CheckAddr refuses what can never be an address to listen at. Its error is wrong usage.
+func CheckAddr(addr string) error {
+	if err := listen.Check(addr, 8080); err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	return nil
+}
 
 // Server serves pages on an address of this machine, until Close.
 type Server struct{ *listen.Server }
 
 // Serve listens at addr, as CheckAddr has it, until Close. Without a host that is the
 // loopback interface. Requests that name a host which is neither an address nor that of
-// addr are refused: they come from a page of another server whose name leads here. Metrics, unless nil, are
+// addr are refused: they come from a page of another server whose name leads here. Pages may be nil. Metrics, unless nil, are
 // served under any name at /metrics and, on this machine only, at /debug/pprof/; /healthz answers any name. The door,
 // unless nil, lets agents in.
 func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) (*Server, error) {
@@ -37,7 +41,9 @@ func Serve(ctx context.Context, addr string, pages, metrics, door http.Handler) 
 		return nil, err
 	}
 	all := http.NewServeMux()
-	all.Handle("/", guard(listen.Host(addr), pages))
+	if pages != nil {
+		all.Handle("/", guard(listen.Host(addr), pages))
+	}
 	all.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	if metrics != nil {
 		all.Handle("/metrics", metrics)
