@@ -322,7 +322,11 @@ func (e *Server) instead(state any, args []string) string {
 	if refusal := cannotRun(name, args); refusal != "" {
 		return "-" + refusal + "\r\n"
 	}
-	if !strings.Contains(name, "EXPIRE") || len(args) != 4 || !strings.EqualFold(args[3], "GT") && !strings.EqualFold(args[3], "LT") {
+	one := func() bool { return string(e.aside(state, []string{"LLEN", args[1]})) == ":1\r\n" }
+	if (name == "RPOPLPUSH" && len(args) == 3 || name == "LMOVE" && len(args) == 5) && args[1] == args[2] && one() {
+		return string(e.aside(state, []string{"LINDEX", args[1], "0"})) // miniredis forgets the time to live of a list that turns
+	}
+	if !strings.HasSuffix(name, "EXPIREAT") || len(args) != 4 || !strings.EqualFold(args[3], "GT") && !strings.EqualFold(args[3], "LT") {
 		return ""
 	}
 	// miniredis keeps a time to live by the ns, so that no time is equal to the one there is.
@@ -331,9 +335,7 @@ func (e *Server) instead(state any, args []string) string {
 	if name[0] != 'P' {
 		wanted *= 1000
 	}
-	if strings.HasSuffix(name, "AT") {
-		wanted -= time.Now().UnixMilli()
-	}
+	wanted -= time.Now().UnixMilli()
 	if err == nil && left > 0 && max(left-wanted, wanted-left) < 3 {
 		return ":0\r\n"
 	}
