@@ -86,10 +86,7 @@ func (in *Injector) deed(e *Event) (d deed, err error) {
 	case plan.ForeignMembers:
 		d.do = in.foreign(e.Count)
 	case plan.PauseClients:
-		d.do, d.undo = in.send("CLIENT", "PAUSE", e.For.Milliseconds()), func(ctx context.Context) error {
-			_ = in.send("CLIENT", "UNPAUSE")(ctx) // it ends by itself, on servers before 6.2 too
-			return nil
-		}
+		d.do, d.undo = in.send("CLIENT", "PAUSE", e.For.Milliseconds()), sure(func() {}) // it ends by itself: CLIENT UNPAUSE would wait too
 	case plan.OutOfMemory:
 		d.do, d.undo = in.config("maxmemory", "1"), in.config("maxmemory", "0")
 	case plan.ReadOnly: // port 1 is closed: the data stay as they are

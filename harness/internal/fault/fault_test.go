@@ -36,8 +36,8 @@ func client(t *testing.T, url string) *goredis.Client {
 	return c
 }
 
-// injected begins the faults of a plan on a server of their own, and tells when they are over.
-func injected(t *testing.T, redisSpec string, faults ...plan.Fault) (*fault.Injector, *redis.Server, <-chan struct{}) {
+// prepared has the faults of a plan ready on a server of their own.
+func prepared(t *testing.T, redisSpec string, faults ...plan.Fault) (*fault.Injector, *redis.Server, context.Context) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	t.Cleanup(cancel)
@@ -47,11 +47,18 @@ func injected(t *testing.T, redisSpec string, faults ...plan.Fault) (*fault.Inje
 	}
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	p := plan.DefaultPlan()
-	p.Queue, p.Faults = "q", faults
+	p.Queue, p.Faults, p.Duration = "q", faults, time.Minute
 	require.NoError(t, p.Validate())
 	in, err := fault.New(s, p)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, in.Close()) })
+	return in, s, ctx
+}
+
+// injected begins the faults of a plan on a server of their own, and tells when they are over.
+func injected(t *testing.T, redisSpec string, faults ...plan.Fault) (*fault.Injector, *redis.Server, <-chan struct{}) {
+	t.Helper()
+	in, s, ctx := prepared(t, redisSpec, faults...)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -102,6 +109,37 @@ func TestEachFaultIsMetWhileItLasts(t *testing.T) {
 			require.Len(t, events, 1)
 			require.NoError(t, events[0].Err)
 			require.Eventually(t, func() bool { return c.Set(ctx, "key", "value", 0).Err() == nil }, deadline, 10*time.Millisecond)
+		})
+	}
+}
+
+// A run that is interrupted undoes the fault under way, and does no other one.
+func TestAnInterruptUndoesTheFault(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[plan.FaultKind]string{
+		plan.OutOfMemory: "OOM", plan.Busy: "BUSY", plan.Halt: "timeout", plan.Refuse: "refused", plan.ReadOnly: "READONLY",
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), deadline)
+			defer cancel()
+			in, _, _ := prepared(t, "process", plan.Fault{Kind: kind, For: 20 * time.Second}, plan.Fault{Kind: plan.FlushAll, At: plan.Span{Min: 21 * time.Second, Max: 21 * time.Second}})
+			running, interrupt := context.WithCancel(ctx)
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				in.Run(running, time.Now())
+			}()
+			c := client(t, in.URL()+"?read_timeout=300ms")
+			require.Eventually(t, func() bool {
+				err := c.Set(ctx, "key", "value", 0).Err()
+				return err != nil && is(err, want)
+			}, deadline, time.Millisecond)
+			interrupt()
+			<-over
+			require.Eventually(t, func() bool { return c.Set(ctx, "key", "value", 0).Err() == nil }, 10*time.Second, time.Millisecond)
+			require.Len(t, in.Events(), 1)
+			require.NoError(t, in.Events()[0].Err)
 		})
 	}
 }
