@@ -247,7 +247,7 @@ func (a *Analysis) onSet(q *queue, name string, l monitor.Line) {
 			switch {
 			case m.held:
 				q.out(m)
-				a.tell(m, "taken out by a guard, which delivers it", c.at, l.Time)
+				m.story.add("taken out by a guard, which delivers it", c.at, l.Time)
 			case m.inSet || m.earlier:
 				c.removed = append(c.removed, m)
 			}
@@ -286,7 +286,9 @@ func (a *Analysis) add(q *queue, due int64, member string, l monitor.Line) {
 		return
 	}
 	m.earlier, m.due, m.offered, m.at, m.host = false, due, c.begun, c.at, c.host
-	a.tell(m, "offered by "+c.host.name+", due "+timeText(m.dueAt(nil)), c.at, l.Time)
+	if m.story != nil {
+		m.story.add("offered by "+c.host.name+", due "+timeText(m.dueAt(nil)), c.at, l.Time)
+	}
 	if c.direct {
 		m.byHand = true
 		q.counts.added++
@@ -371,7 +373,9 @@ func (a *Analysis) take(q *queue, by *host, at int64) bool {
 	if q.ready[0].delayed {
 		q.counts.taken++
 	}
-	q.ready[0].story.add("taken by "+by.name, place{}, at)
+	if s := q.ready[0].story; s != nil {
+		s.add("taken by "+by.name, place{}, at)
+	}
 	q.ready = q.ready[1:]
 	return true
 }

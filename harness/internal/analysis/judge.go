@@ -53,7 +53,9 @@ func (a *Analysis) finish(cut bool) {
 	case len(c.removed) > 0:
 		for _, m := range c.removed {
 			q.remove(m)
-			a.tell(m, "removed by "+c.host.name, c.at, c.last)
+			if m.story != nil {
+				m.story.add("removed by "+c.host.name, c.at, c.last)
+			}
 		}
 	case c.kind == transferCall && moves && !cut:
 		a.failed(q, c)
@@ -120,7 +122,9 @@ func (a *Analysis) moved(q *queue, c *call) {
 			}
 			a.late(q, c, m)
 		}
-		a.tell(m, "delivered by "+c.host.name+", "+ago(c.last-m.dueAt(c.host))+" after it was due", c.at, c.last)
+		if m.story != nil {
+			m.story.add("delivered by "+c.host.name+", "+ago(c.last-m.dueAt(c.host))+" after it was due", c.at, c.last)
+		}
 		q.counts.transferred++
 		q.out(m)
 		m.earlier = false

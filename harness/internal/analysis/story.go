@@ -44,8 +44,6 @@ func (a *Analysis) begun(q *queue, value []byte) *Story {
 	return s
 }
 
-func (a *Analysis) tell(m *message, what string, at place, us int64) { m.story.add(what, at, us) }
-
 func (s *Story) add(what string, at place, us int64) {
 	const most = 100
 	if s != nil && len(s.Events) < most {

@@ -151,3 +151,77 @@ func next(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(ts.Exec("sh", "-c", command))
 }
+
+// The command that a finding names mends it: the test runs the command, with --yes if it prints a plan.
+func TestNextCommandsMend(t *testing.T) {
+	now := time.Now()
+	member := func(l wire.Layout, value string) []byte {
+		return l.Pack([8]byte{1, 2, 3, 4, 5, 6, 7, 8}, []byte(value))
+	}
+	names, leases := wire.NamesOf("orders"), scripts.LeaseNamesOf("orders")
+	hour := float64(now.Add(time.Hour).UnixMilli())
+	for kind, broken := range map[string]func(ctx context.Context, c redis.UniversalClient) error{
+		"overdue": func(ctx context.Context, c redis.UniversalClient) error {
+			return offered(ctx, c, "orders", wire.LayoutBc0Lc0, "x", now.Add(-time.Minute))
+		},
+		"foreign-member": func(ctx context.Context, c redis.UniversalClient) error {
+			return errors.Join(offered(ctx, c, "orders", wire.LayoutBc0Lc0, "x", now.Add(3*time.Second)), offered(ctx, c, "orders", wire.LayoutDLc0, "y", now.Add(3*time.Second)))
+		},
+		"held": func(ctx context.Context, c redis.UniversalClient) error {
+			return c.ZAdd(ctx, ops.HeldKey("orders"), redis.Z{Score: 5, Member: member(wire.LayoutDLc0, "x")}).Err()
+		},
+		"unreadable-member": func(ctx context.Context, c redis.UniversalClient) error {
+			return errors.Join(c.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: hour, Member: "x"}).Err(), c.RPush(ctx, names.Pending, "x").Err())
+		},
+		"ghost": func(ctx context.Context, c redis.UniversalClient) error {
+			return c.RPush(ctx, names.Pending, member(wire.LayoutBc0Lc0, "x")).Err()
+		},
+		"orphan": func(ctx context.Context, c redis.UniversalClient) error {
+			return c.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: hour, Member: member(wire.LayoutBc0Lc0, "x")}).Err()
+		},
+		"fractional-score": func(ctx context.Context, c redis.UniversalClient) error {
+			return c.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: hour + .5, Member: member(wire.LayoutBc0Lc0, "x")}).Err()
+		},
+		"stuck-head": func(ctx context.Context, c redis.UniversalClient) error {
+			return c.ZAdd(ctx, names.TimeoutSet, redis.Z{Score: -5, Member: member(wire.LayoutBc0Lc0, "x")}).Err()
+		},
+		"abandoned": func(ctx context.Context, c redis.UniversalClient) error {
+			return errors.Join(c.ZAdd(ctx, leases.Leases, redis.Z{Score: 5, Member: "id"}).Err(), c.HSet(ctx, leases.Bodies, "id", "x").Err())
+		},
+		"dead-letters": func(ctx context.Context, c redis.UniversalClient) error {
+			return errors.Join(c.ZAdd(ctx, leases.Dead, redis.Z{Score: 5, Member: "id"}).Err(), c.HSet(ctx, leases.Bodies, "id", "x").Err())
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			srv := redistest.Redis(t)
+			client := redistest.Client(srv)
+			defer client.Close()
+			require.NoError(t, broken(t.Context(), client))
+			conn := srv.Conn()
+			defer conn.Close()
+			find := func() string {
+				seen, err := ops.NewDoctor(conn, ops.LookOptions{Queues: []string{"orders"}, Flags: []string{"--redis", srv.URL()}}).Look(t.Context())
+				require.NoError(t, err)
+				for _, f := range seen.Queues[0].Findings {
+					if f.Kind == kind {
+						require.True(t, strings.HasPrefix(f.Next, "dq-bench "), "%s: %q", kind, f.Next)
+						return f.Next
+					}
+				}
+				return ""
+			}
+			next := find()
+			require.NotEmpty(t, next, "the finding is there")
+			args := strings.Fields(next)[1:]
+			if args[0] == "guard" {
+				args = append(args, "--for", "4s")
+			} else {
+				args = append(args, "--yes", "--out", t.TempDir())
+			}
+			var out strings.Builder
+			require.Zero(t, Execute(args, nil, &out, &out), "%s: %s", next, &out)
+			require.Empty(t, find(), "%s: %s", next, &out)
+		})
+	}
+}

@@ -234,3 +234,32 @@ func TestHostileServers(t *testing.T) {
 		})
 	}
 }
+
+// A cluster: queues of all masters are found, guarded and migrated.
+func TestCluster(t *testing.T) {
+	srv := redistest.Cluster(t, 3, 0)
+	b := on(t, srv.Server)
+	for i := range 9 {
+		name := "orders" + strconv.Itoa(i)
+		n := wire.NamesOf(name)
+		m := b.member(dLc0, "a")
+		due := time.Now().Add(-time.Minute).UnixMilli()
+		if i > 4 {
+			due = time.Now().Add(time.Hour).UnixMilli()
+		}
+		b.do("ZADD", n.TimeoutSet, due, m)
+		b.do("RPUSH", n.Pending, m)
+	}
+	l := b.look(ops.LookOptions{Address: srv.URL()})
+	require.Len(t, l.Queues, 9)
+	require.Equal(t, 5, l.Red)
+	long := b.look(ops.LookOptions{Queues: []string{"orders7"}})
+	require.EqualValues(t, map[string]int64{"dLc0": 1}, long.Queues[0].Layouts)
+	_, _, end := b.guard(ops.GuardOptions{})
+	b.eventually(func() bool { return b.look(ops.LookOptions{}).Red == 0 }, "all overdue messages are delivered")
+	end()
+	to := bc0Lc0
+	m, err := ops.Migrate(b.ctx, b.conn, "orders8", ops.MigrateOptions{To: &to, Yes: true, Cluster: true})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, m.Rewritten["waiting"])
+}

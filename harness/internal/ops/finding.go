@@ -11,7 +11,6 @@ import (
 	"github.com/dq-bench/dq-bench/dq/codec/java"
 	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
-	"github.com/dq-bench/dq-bench/internal/redis"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
 
@@ -358,15 +357,4 @@ func span(ms int64) string {
 	default:
 		return d.String()
 	}
-}
-
-// Moment shows a due time.
-func moment(z redis.Z) string {
-	switch {
-	case z.Score < 0:
-		return "before 1970"
-	case z.Score > lastMS:
-		return "after the year 9999"
-	}
-	return time.UnixMilli(int64(z.Score)).UTC().Format("2006-01-02 15:04:05.000 MST")
 }

@@ -185,7 +185,9 @@ func TestTwoGuardsBetweenBothSides(t *testing.T) {
 		tr, _ := r.Script(wire.ScriptTransfer)
 		return r.Layout(), redis.NewScript(o.Body), redis.NewScript(tr.Body)
 	}
-	_, _, end := b.guard(ops.GuardOptions{Queues: []string{"orders"}})
+	// A busy machine may stop a guard for a second.
+	options := ops.GuardOptions{Queues: []string{"orders"}, Ahead: 3 * time.Second}
+	_, _, end := b.guard(options)
 	for i, version := range []string{"3.21.0", "4.7.0"} {
 		layout, offer, transfer := release(version)
 		sides.Go(func() {
@@ -194,7 +196,7 @@ func TestTwoGuardsBetweenBothSides(t *testing.T) {
 				if layout == bc0Lc0 {
 					id = fmt.Sprintf("%08d", n)
 				}
-				due := time.Now().UnixMilli() + 2000 + rand.Int64N(1000)
+				due := time.Now().UnixMilli() + 4000 + rand.Int64N(1000)
 				_ = offer.Run(offering, b.conn, []string{"orders", b.names.TimeoutSet, b.names.Pending, b.names.Channel}, due, id, fmt.Sprintf("v%d", offered.Add(1))).Err()
 				time.Sleep(2 * time.Millisecond)
 			}
@@ -210,7 +212,7 @@ func TestTwoGuardsBetweenBothSides(t *testing.T) {
 		})
 	}
 	for began := time.Now(); time.Since(began) < length; {
-		_, _, end := b.guard(ops.GuardOptions{Queues: []string{"orders"}})
+		_, _, end := b.guard(options)
 		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
 		end()
 	}

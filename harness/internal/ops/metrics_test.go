@@ -108,6 +108,14 @@ func TestDashboardAndAlertsKnowTheGauges(t *testing.T) {
 	for _, g := range append([]queueGauge{queuesUp, queuesSeen, queuesFound}, queueGauges...) {
 		known[g.name] = true
 	}
+	guard := NewGuard(nil, GuardOptions{})
+	guard.queueOf("orders").Delivered = 3
+	w := new(metrics.Writer)
+	require.NoError(t, guard.WriteMetrics(w))
+	require.Contains(t, string(w.Bytes()), `dq_guard_delivered_messages_total{queue="orders"} 3`)
+	for _, name := range regexp.MustCompile(`\bdq_guard_[a-z_]+`).FindAllString(string(w.Bytes()), -1) {
+		known[name] = true
+	}
 	asked := map[string]bool{}
 	check := func(expression, where string) {
 		names := regexp.MustCompile(`\bdq_[a-z_]+`).FindAllString(expression, -1)
@@ -144,7 +152,7 @@ func TestDashboardAndAlertsKnowTheGauges(t *testing.T) {
 	for _, rule := range alerts.Groups[0].Rules {
 		check(rule.Expr, rule.Alert)
 	}
-	for _, name := range []string{"dq_queue_overdue_seconds", "dq_queue_findings", "dq_queue_subscribers"} {
+	for _, name := range []string{"dq_guard_failing", "dq_queue_overdue_seconds", "dq_queue_findings", "dq_queue_subscribers"} {
 		require.True(t, asked[name], name)
 	}
 }
