@@ -112,6 +112,7 @@ func (g *Guest) Admit(ctx context.Context) error {
 }
 
 var (
+	told     = regexp.MustCompile(`\b(?:addr|name|age|cmd)=\S+`)
 	scripts  = regexp.MustCompile(`number_of_cached_scripts:([1-9]\d*)`)
 	database = regexp.MustCompile(`(?m)^db(\d+):`)
 )
@@ -144,7 +145,9 @@ func (g *Guest) Alone(ctx context.Context) error {
 			break
 		}
 		if time.Now().After(until) {
-			return inUse("got %d other clients", others)
+			// The newest are the run's own.
+			first, _, _ := strings.Cut(list, "\n")
+			return inUse("got %d other clients, the first with %s", others, strings.Join(told.FindAllString(first, -1), " "))
 		}
 		select {
 		case <-time.After(5 * time.Millisecond):
