@@ -56,6 +56,13 @@ func Verify(ctx context.Context, serve func(in io.Reader, out io.Writer) error, 
 	if err != nil {
 		return nil, err
 	}
+	if plan.Level == conformance.State {
+		beyond, err := conformance.Load(scenarios.Conformance, "beyond")
+		if err != nil {
+			return nil, err
+		}
+		sections = append(sections, beyond...)
+	}
 	plan.Cases = conformance.Select(sections, keep)
 	if plan.Oracle, err = conformance.LoadOracle(recordings.Redisson(), "."); err != nil {
 		return nil, err

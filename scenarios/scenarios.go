@@ -4,8 +4,8 @@ package scenarios
 
 import "embed"
 
-// Conformance holds the conformance cases, under "conformance", and those of two
-// implementations at one queue, under "beside".
+// Conformance holds the conformance cases, under "conformance"; those of two implementations
+// at one queue, under "beside"; and those that no recording judges, under "beyond".
 //
-//go:embed conformance/*.yaml beside/*.yaml
+//go:embed conformance/*.yaml beside/*.yaml beyond/*.yaml
 var Conformance embed.FS

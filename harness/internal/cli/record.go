@@ -27,7 +27,7 @@ Exit codes: 1 the folder has such a recording already; 99 a case failed, and its
 			if out == "" {
 				return usageError(errors.New("--out: expected a folder for the recordings"))
 			}
-			plan, err := f.plan(cmd)
+			plan, err := f.plan(cmd, "")
 			if err != nil {
 				return err
 			}

@@ -41,8 +41,8 @@ func (f *conformanceFlags) register(cmd *cobra.Command) {
 	flags.yes(&f.verbose, "verbose")
 }
 
-// plan turns the flags into a run that only lacks its oracle.
-func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
+// plan turns the flags into a run that only lacks its oracle. At the level state it has cases that no recording judges.
+func (f *conformanceFlags) plan(cmd *cobra.Command, level string) (*conformance.Plan, error) {
 	if len(f.drivers) != 1 && len(f.drivers) != 2 {
 		return nil, usageError(fmt.Errorf("--driver: expected the driver to judge, and perhaps one beside it, got %d", len(f.drivers)))
 	}
@@ -69,12 +69,15 @@ func (f *conformanceFlags) plan(cmd *cobra.Command) (*conformance.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(specs) == 2 {
-		beside, err := conformance.Load(scenarios.Conformance, "beside")
+	for folder, more := range map[string]bool{"beside": len(specs) == 2, "beyond": level == string(conformance.State)} {
+		if !more {
+			continue
+		}
+		others, err := conformance.Load(scenarios.Conformance, folder)
 		if err != nil {
 			return nil, err
 		}
-		sections = append(sections, beside...)
+		sections = append(sections, others...)
 	}
 	stderr := cmd.ErrOrStderr()
 	plan := &conformance.Plan{
@@ -169,7 +172,7 @@ Exit codes: 1 the program cannot be started; 99 a case failed, or nothing was ju
   dq-bench verify --driver exec:./my-port --driver redisson:4.7.0 --level state --run SHARED`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			plan, err := f.plan(cmd)
+			plan, err := f.plan(cmd, level)
 			if err != nil {
 				return err
 			}

@@ -137,6 +137,9 @@ func TestDQ(t *testing.T) {
 func TestDQAsShipped(t *testing.T) {
 	t.Parallel()
 	sections, oracle := loadAll(t)
+	beyond, err := Load(scenarios.Conformance, "beyond")
+	require.NoError(t, err)
+	sections = append(sections, beyond...)
 	for _, release := range []string{"3.16.6", "4.7.0"} {
 		for part, cases := range map[string]func(*Case) bool{"quick": func(c *Case) bool { return !c.Slow }, "slow": func(c *Case) bool { return c.Slow }} {
 			t.Run(release+" "+part, func(t *testing.T) {

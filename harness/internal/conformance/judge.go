@@ -84,7 +84,9 @@ func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 		result.Detail = fmt.Sprintf("it holds for %s, this is %s", c.Range(), r.Release)
 		return result
 	}
-	result.Statements = spec.Cite(spec.All().OfCase(c.ID, r.Release))
+	result.Statements = spec.Cite(spec.All().Where(func(s *spec.Statement) bool {
+		return (slices.Contains(s.Cases, c.ID) || s.ID == c.Source) && s.Releases.Contain(r.Release)
+	}))
 	if why := r.forbidden(c); why != "" {
 		result.Status, result.Detail = Skip, why
 		return result

@@ -66,7 +66,7 @@ func (r *Report) Verdicts() []Verdict {
 		v := Verdict{Citation: spec.Cite([]*spec.Statement{s})[0], Verdict: NotJudged}
 		seen, passed, skipped := 0, "", ""
 		for _, c := range r.Cases {
-			shows := slices.Contains(s.Cases, c.ID)
+			shows := slices.Contains(s.Cases, c.ID) || c.Source == s.ID
 			seen += c.seen[s.ID]
 			if i := slices.IndexFunc(c.Broken, func(b trace.Breach) bool { return b.Statement == s.ID }); i >= 0 && v.Verdict != Broken {
 				v.Verdict, v.By = Broken, c.ID+": "+c.Broken[i].Text

@@ -34,38 +34,6 @@ func Changes(l monitor.Line) bool {
 	return !readOnly[l.Name()] && !callsScript(l)
 }
 
-// Unit is what a server does at once: a script, a transaction or a single command. Its lines
-// are the commands that make changes, in order.
-type Unit []monitor.Line
-
-// Units are those of a recording's lines that make a change. A transaction runs from a
-// connection's MULTI to its EXEC; those of other connections cannot come in between.
-func Units(lines []monitor.Line) []Unit {
-	calls, _ := group(lines)
-	var units []Unit
-	open := map[string]int{} // the index in units of a connection's transaction
-	for _, c := range calls {
-		at, inTransaction := open[c.Peer]
-		switch c.Name() {
-		case "multi":
-			open[c.Peer] = len(units)
-			units = append(units, nil)
-			continue
-		case "exec", "discard":
-			delete(open, c.Peer)
-			continue
-		}
-		made := changesOf(c)
-		switch {
-		case inTransaction:
-			units[at] = append(units[at], made...)
-		default:
-			units = append(units, made)
-		}
-	}
-	return slices.DeleteFunc(units, func(u Unit) bool { return len(u) == 0 })
-}
-
 // changesOf are the commands of a call that make changes.
 func changesOf(c Call) []monitor.Line {
 	if !callsScript(c.Line) {

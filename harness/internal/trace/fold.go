@@ -3,7 +3,6 @@ package trace
 import (
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/internal/monitor"
@@ -58,17 +57,16 @@ const pushedEarly = 10
 // the queue is due within pushedEarly, and, but for the first of them, where it has been due
 // and is not moved, as one of a negative score. Every other one counts.
 func foldEmptyTransfers(events []*Event) []*Event {
-	sets := make(map[string]map[string]int64)
+	keys := NewKeyspace()
 	stuck := make(map[Role]bool)
 	var kept []*Event
 	for _, e := range events {
-		for _, l := range e.commands() {
-			track(sets, l)
-		}
+		keys.Apply(e.Line, e.Inner)
 		if transfer := e.Transfer; transfer != nil {
-			head, waits := headOf(sets[transfer.Names.TimeoutSet])
-			empty := waits && isEmptyTransfer(e.Call)
-			switch wait := head - transfer.Now; {
+			q := &Queue{Names: transfer.Names, db: e.DB, keys: keys}
+			_, head := q.head()
+			empty := !math.IsInf(head, 1) && isEmptyTransfer(e.Call)
+			switch wait := int64(head) - transfer.Now; {
 			case empty && wait > 0 && wait <= pushedEarly:
 				continue
 			case empty && wait <= 0 && stuck[e.Role]:
@@ -94,40 +92,4 @@ func (e *Event) commands() []monitor.Line {
 		return e.Inner
 	}
 	return []monitor.Line{e.Line}
-}
-
-// track keeps the due times of members.
-func track(sets map[string]map[string]int64, l monitor.Line) {
-	if len(l.Args) < 2 {
-		return
-	}
-	set := l.Args[1]
-	switch l.Name() {
-	case "zadd":
-		if len(l.Args) != 4 {
-			return
-		}
-		if due, err := strconv.ParseInt(l.Args[2], 10, 64); err == nil {
-			if sets[set] == nil {
-				sets[set] = make(map[string]int64)
-			}
-			sets[set][l.Args[3]] = due
-		}
-	case "zrem":
-		for _, member := range l.Args[2:] {
-			delete(sets[set], member)
-		}
-	case "del", "unlink":
-		for _, key := range l.Args[1:] {
-			delete(sets, key)
-		}
-	}
-}
-
-func headOf(set map[string]int64) (head int64, ok bool) {
-	head = math.MaxInt64
-	for _, due := range set {
-		head, ok = min(head, due), true
-	}
-	return head, ok
 }

@@ -168,8 +168,9 @@ func (t *Timeline) judge(s *Step) {
 		}
 	}
 	if s.transfers() {
-		q.owes, q.asked = 0, true
+		q.owes = 0
 		t.afterStop(s)
+		t.idle(s)
 		if now, ok := s.clock(); ok && len(s.Removed) == batch {
 			t.Seen["W-TRANSFER-5"]++
 			if q.due(0, float64(now)) > 0 {
@@ -181,6 +182,9 @@ func (t *Timeline) judge(s *Step) {
 		if Subscribes(l) {
 			q.transfers = 0
 		}
+	}
+	if !s.transfers() {
+		q.vain = 0
 	}
 	for _, m := range s.Added {
 		if id, ok := idOf(m); ok {
@@ -269,6 +273,23 @@ func (t *Timeline) afterStop(s *Step) {
 	const timers = 2 // and one that was under way
 	if q.transfers++; q.transfers > timers {
 		t.broken = append(t.broken, Breach{"W-STOP-3", "the client has unsubscribed, and runs transfers", s.Call.Line})
+	}
+}
+
+// idle judges transfers that find nothing due, one after the other, with nothing in between that causes one: no offer, no
+// announcement, no subscription. A timer whose message was taken away causes one, and each client has its own.
+func (t *Timeline) idle(s *Step) {
+	q := s.Queue
+	now, ok := s.clock()
+	_, head := q.head()
+	if !ok || len(s.Removed) > 0 || head <= float64(now+soon/1000) {
+		q.vain = 0
+		return
+	}
+	const most = 3
+	t.Seen["W-TIMER-5"]++
+	if q.vain++; q.vain > most {
+		t.broken = append(t.broken, Breach{"W-TIMER-5", "the client asks the timeout set again and again while nothing is due", s.Call.Line})
 	}
 }
 

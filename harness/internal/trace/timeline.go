@@ -20,7 +20,8 @@ type Queue struct {
 	owes int64
 	// transfers counts those of own since its last subscription ended.
 	transfers int
-	asked     bool // own has run a transfer
+	// vain counts transfers in a row that nothing had caused.
+	vain int
 }
 
 // head returns the member that is due first; "" for none.
