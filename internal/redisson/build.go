@@ -5,6 +5,7 @@ package redisson
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -26,7 +27,13 @@ import (
 //go:embed pom.xml jvm.args src
 var sources embed.FS
 
-const mainClass = "io.github.dqbench.redisson.Main"
+const (
+	mainClass = "io.github.dqbench.redisson.Main"
+	// imageName is that of docker/redisson and docker/build-local.sh.
+	imageName = "dq-bench/redisson"
+	// dockerTimeout bounds a question to the Docker daemon.
+	dockerTimeout = 20 * time.Second
+)
 
 // ErrToolchain is returned where Java or Maven is missing, and the image too.
 var ErrToolchain = errors.New("no Java or no Maven here")
@@ -39,9 +46,9 @@ type Program struct {
 	Command []string
 }
 
-// Build returns the driver program for a release of org.redisson:redisson. On first use it has Maven fetch the release and
-// compile the program, which takes seconds to minutes and is told to progress, a line at a time; later calls only look into the
-// cache. Without Java or Maven it is the image of the release, where Docker has it. ErrToolchain, wrapped, says what has to be
+// Build returns the driver program for a release of org.redisson:redisson. On first use Maven fetches the release and
+// compiles the program, which takes seconds to minutes; progress gets lines about it. Later calls only look into the cache.
+// Without Java or Maven it is the image of the release, where Docker has it. ErrToolchain, wrapped, says what has to be
 // installed.
 func Build(ctx context.Context, release wire.Release, progress func(string)) (*Program, error) {
 	cache, err := os.UserCacheDir()
@@ -75,107 +82,96 @@ type builder struct {
 }
 
 func (b builder) build(ctx context.Context, release wire.Release) (*Program, error) {
-	version := release.String()
 	hash, err := sourceHash()
 	if err != nil {
 		return nil, err
 	}
+	version := release.String()
 	dir := filepath.Join(b.root, version+"-"+hash)
 	classPath, err := readClassPath(dir)
 	if err != nil {
-		if err := b.compile(ctx, version, dir); err != nil {
-			return nil, err
+		err = b.compile(ctx, version, dir)
+		if err == nil {
+			classPath, err = readClassPath(dir)
 		}
-		if classPath, err = readClassPath(dir); err != nil {
-			return nil, fmt.Errorf("the driver for Redisson %s was built, but: %w", version, err)
+		if err != nil {
+			return nil, fmt.Errorf("building the driver for Redisson %s: %w", version, err)
 		}
 	}
 	tools, err := findTools(version, "java")
 	if err != nil {
 		return nil, err
 	}
-	return &Program{
-		Release: release,
-		Command: []string{tools["java"], "@" + filepath.Join(dir, "jvm.args"), "-cp", classPath, mainClass},
-	}, nil
+	return &Program{release, []string{tools["java"], "@" + filepath.Join(dir, "jvm.args"), "-cp", classPath, mainClass}}, nil
 }
 
-// compile builds in a directory of its own and moves it to its place at the
-// end, so that an interrupted or a simultaneous build leaves nothing half done.
+// compile builds in a directory of its own and moves it to its place at the end, so that an interrupted or a simultaneous
+// build leaves nothing half done.
 func (b builder) compile(ctx context.Context, version, dir string) error {
 	tools, err := findTools(version, "java", "javac", "mvn")
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(b.root, 0o755); err != nil {
-		return fmt.Errorf("no place to keep the Redisson driver: %w", err)
+		return err
 	}
 	work, err := os.MkdirTemp(b.root, version+"-building-")
 	if err != nil {
-		return fmt.Errorf("no place to build the Redisson driver: %w", err)
+		return err
 	}
 	defer os.RemoveAll(work)
 	if err := os.CopyFS(work, sources); err != nil {
-		return fmt.Errorf("unpacking the Redisson driver's sources: %w", err)
+		return err
 	}
-
 	b.progress(fmt.Sprintf("building the driver for Redisson %s with Maven (first use; kept in %s)", version, dir))
 	started := time.Now()
-	if err := runMaven(ctx, tools["mvn"], version, work); err != nil {
-		return err
+	// A release that Maven has looked for in vain may have come out since: it shall look again.
+	cmd := exec.CommandContext(ctx, tools["mvn"], "--quiet", "--batch-mode", "--update-snapshots", "-Dstyle.color=never", "-Dredisson.version="+version,
+		"compiler:compile", "dependency:build-classpath", "-Dmdep.outputFile=target/classpath")
+	cmd.Dir = work
+	cmd.WaitDelay = 5 * time.Second
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return cmp.Or(ctx.Err(), fmt.Errorf("with Maven (%w): %s", err, firstErrors(output)))
 	}
-	if err := install(work, dir); err != nil {
-		return err
+	if err := os.Rename(work, dir); err != nil {
+		if _, stale := readClassPath(dir); stale == nil {
+			return nil // a build that is there already and still whole is as good as ours
+		}
+		if err := errors.Join(os.RemoveAll(dir), os.Rename(work, dir)); err != nil {
+			return err
+		}
 	}
 	b.progress(fmt.Sprintf("driver for Redisson %s built in %.1f s", version, time.Since(started).Seconds()))
 	return nil
 }
 
-func runMaven(ctx context.Context, mvn, version, work string) error {
-	// A release that Maven has looked for in vain may have come out since: it shall look again.
-	cmd := exec.CommandContext(ctx, mvn, "--quiet", "--batch-mode", "--update-snapshots",
-		"-Dstyle.color=never", "-Dredisson.version="+version,
-		"compiler:compile", "dependency:build-classpath", "-Dmdep.outputFile=target/classpath")
-	cmd.Dir = work
-	cmd.WaitDelay = 5 * time.Second
-	output, err := cmd.CombinedOutput()
-	if ctx.Err() != nil {
-		return fmt.Errorf("building the driver for Redisson %s: %w", version, ctx.Err())
+// findImage returns the program as an image of the release that Docker has here; nothing is pulled. The container shares the
+// host's network, so that it reaches the same servers by the same addresses. missing is why there is nothing better.
+func (b builder) findImage(ctx context.Context, release wire.Release, missing error) (*Program, error) {
+	image := imageName + ":" + release.String()
+	docker, err := exec.LookPath("docker")
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, dockerTimeout)
+		defer cancel()
+		err = exec.CommandContext(ctx, docker, "image", "inspect", "--format", "{{.Id}}", image).Run()
 	}
 	if err != nil {
-		return fmt.Errorf("building the driver for Redisson %s with Maven (%w): %s", version, err, firstErrors(output))
+		return nil, fmt.Errorf("%w; or, with Docker, have the image %s: docker/build-local.sh redisson-%s, or docker/redisson/Dockerfile",
+			missing, image, release)
 	}
-	return nil
+	b.progress(fmt.Sprintf("no Java or no Maven here: Redisson %s runs from the image %s", release, image))
+	return &Program{release, []string{docker, "run", "--interactive", "--rm", "--network", "host", image}}, nil
 }
 
-// install moves a finished build to its place. A build that is there already and still whole is as good as ours.
-func install(work, dir string) error {
-	err := os.Rename(work, dir)
-	if err == nil {
-		return nil
-	}
-	if _, whole := readClassPath(dir); whole == nil {
-		return nil
-	}
-	if removeErr := os.RemoveAll(dir); removeErr != nil {
-		return fmt.Errorf("replacing a stale build: %w", removeErr)
-	}
-	if err = os.Rename(work, dir); err != nil {
-		return fmt.Errorf("keeping the Redisson driver: %w", err)
-	}
-	return nil
-}
-
-// readClassPath returns a build's class path, its own classes first, and an
-// error if the build or one of the jars it refers to is gone.
+// readClassPath returns a build's class path, its own classes first, and an error if the build or one of the jars it refers
+// to is gone.
 func readClassPath(dir string) (string, error) {
 	jars, err := os.ReadFile(filepath.Join(dir, "target", "classpath"))
 	if err != nil {
 		return "", err
 	}
-	classes := filepath.Join(dir, "target", "classes")
 	separator := string(os.PathListSeparator)
-	classPath := classes + separator + strings.TrimSpace(string(jars))
+	classPath := filepath.Join(dir, "target", "classes") + separator + strings.TrimSpace(string(jars))
 	for _, entry := range append(strings.Split(classPath, separator), filepath.Join(dir, "jvm.args")) {
 		if _, err := os.Stat(entry); err != nil {
 			return "", err
@@ -208,17 +204,19 @@ func firstErrors(output []byte) string {
 	return strings.Join(found, "; ")
 }
 
-// findTools looks for programs of the JDK and Maven, and names in one error all that are missing.
+// findTools looks for programs of the JDK and Maven, and names in one error all that are missing. As Maven itself does, it
+// takes the programs of the JDK from JAVA_HOME before PATH.
 func findTools(version string, names ...string) (map[string]string, error) {
 	found := map[string]string{}
 	var missing []string
 	for _, name := range names {
-		path, err := findTool(name)
-		if err != nil {
-			missing = append(missing, name)
-			continue
+		path, err := exec.LookPath(filepath.Join(os.Getenv("JAVA_HOME"), "bin", name))
+		if os.Getenv("JAVA_HOME") == "" || name == "mvn" || err != nil {
+			path, err = exec.LookPath(name)
 		}
-		found[name] = path
+		if found[name] = path; err != nil {
+			missing = append(missing, name)
+		}
 	}
 	if len(missing) == 0 {
 		return found, nil
@@ -226,16 +224,6 @@ func findTools(version string, names ...string) (map[string]string, error) {
 	return nil, fmt.Errorf("%w: redisson:%s needs Java (a JDK, 17 or newer) and Maven; not on PATH: %s: "+
 		"install both (Debian: apt install openjdk-17-jdk-headless maven; macOS: brew install openjdk@17 maven)",
 		ErrToolchain, version, strings.Join(missing, ", "))
-}
-
-// findTool takes the programs of the JDK from JAVA_HOME before PATH, as Maven itself does.
-func findTool(name string) (string, error) {
-	if home := os.Getenv("JAVA_HOME"); home != "" && name != "mvn" {
-		if path, err := exec.LookPath(filepath.Join(home, "bin", name)); err == nil {
-			return path, nil
-		}
-	}
-	return exec.LookPath(name)
 }
 
 // sourceHash names a state of the driver's sources, so that a newer binary does not run what an older one has built.
@@ -246,15 +234,9 @@ func sourceHash() (string, error) {
 			return err
 		}
 		content, err := sources.ReadFile(path)
-		if err != nil {
-			return err
-		}
 		fmt.Fprintf(sum, "%s %d\n", path, len(content))
 		sum.Write(content)
-		return nil
+		return err
 	})
-	if err != nil {
-		return "", fmt.Errorf("reading the Redisson driver's sources: %w", err)
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:12], nil
+	return hex.EncodeToString(sum.Sum(nil))[:12], err
 }
