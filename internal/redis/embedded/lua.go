@@ -41,6 +41,7 @@ type machine struct {
 	calls    *mini.Peer                    // miniredis's client for the commands of scripts
 	reply    bytes.Buffer
 	limit    time.Duration // of one script; 0 is for ever
+	most     memory
 
 	// The running script.
 	sha, db    string
@@ -56,7 +57,7 @@ var absent = map[string]bool{
 
 func newMachine(e *Server, limit time.Duration) *machine {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true, RegistryMaxSize: mostRegisters, RegistryGrowStep: 1 << 14, CallStackSize: mostCalls, MinimizeStackMemory: true})
-	m := &machine{server: e, state: l, known: l.G.Global, limit: limit, programs: map[string]*lua.FunctionProto{}, bodies: map[string]string{}}
+	m := &machine{server: e, state: l, known: l.G.Global, limit: limit, most: scriptMemory, programs: map[string]*lua.FunctionProto{}, bodies: map[string]string{}}
 	m.calls = mini.NewPeer(bufio.NewWriterSize(&m.reply, 512))
 	for name, open := range map[string]lua.LGFunction{
 		lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable, lua.StringLibName: lua.OpenString, lua.MathLibName: lua.OpenMath,
@@ -113,19 +114,18 @@ func newMachine(e *Server, limit time.Duration) *machine {
 	return m
 }
 
-const (
-	longestText = 256 << 20 // bytes of one text
-	mostHeld    = 512 << 20 // bytes that a script may hold
-	checkEvery  = 64 << 20  // bytes of new texts
-)
+// memory bounds the texts of a script, in bytes: one text, all that it holds, and new texts between two looks.
+type memory struct{ text, held, look int }
+
+var scriptMemory = memory{text: 256 << 20, held: 512 << 20, look: 64 << 20}
 
 // grow counts a text of n bytes that a script makes, and ends a script that holds too much.
 func (m *machine) grow(l *lua.LState, n int) {
 	m.made += n
 	switch {
-	case n > longestText:
-		l.RaiseError("the embedded server makes no text of more than %d bytes", longestText)
-	case m.made > checkEvery:
+	case n > m.most.text:
+		l.RaiseError("the embedded server makes no text of more than %d bytes", m.most.text)
+	case m.made > m.most.look:
 		var now runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&now)
@@ -133,15 +133,15 @@ func (m *machine) grow(l *lua.LState, n int) {
 		if m.heldBefore == 0 {
 			m.heldBefore = held - int64(m.made)
 		}
-		if m.made = n; held-m.heldBefore+int64(n) > mostHeld {
-			l.RaiseError("the embedded server has no more than %d bytes for the texts of a script", mostHeld)
+		if m.made = n; held-m.heldBefore+int64(n) > int64(m.most.held) {
+			l.RaiseError("the embedded server has no more than %d bytes for the texts of a script", m.most.held)
 		}
 	}
 }
 
 func (m *machine) checkRep(l *lua.LState) int {
 	if n, times := len(l.CheckString(1)), l.CheckInt(2); n > 0 && times > 0 {
-		m.grow(l, n*min(times, longestText/n+1))
+		m.grow(l, n*min(times, m.most.text/n+1))
 	}
 	return 0
 }

@@ -108,7 +108,7 @@ func inOrder(reply string) string {
 	words := strings.FieldsFunc(reply, func(r rune) bool { return strings.ContainsRune("[] ", r) })
 	for i, word := range words {
 		if n, err := strconv.ParseFloat(strings.Trim(word, `"`), 64); err == nil {
-			words[i] = fmt.Sprint(n) // of a small set Redis writes a score of 1e17 as a whole number
+			words[i] = strconv.FormatFloat(n, 'f', -1, 64) // of a small set Redis writes a score of 1e17 as a whole number
 		}
 	}
 	slices.Sort(words)
@@ -281,7 +281,8 @@ func (g *generator) recorded(s wire.Script) []string {
 func (g *generator) own() []string {
 	g.stem++
 	layout := oneOf(g, []string{"dLc0", "Bc0Lc0"})
-	lease := oneOf(g, []string{"4000000000", "5000000000", "-1000000"})
+	// Each lease is longer than those before, so that the order is the same whether or not two calls share a ms.
+	lease := strconv.Itoa(oneOf(g, []int{4_000_000_000, 5_000_000_000, -1_000_000_000}) + 1_000_000*g.stem)
 	id := fmt.Sprintf("%04d%04x", g.IntN(g.stem)+1, g.IntN(2))
 	switch s := oneOf(g, scripts.All()); s.Name {
 	case "transfer":
