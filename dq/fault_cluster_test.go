@@ -14,7 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-func clusterClient(t *testing.T, c *redistest.ClusterSet) *goredis.ClusterClient {
+func clusterClient(t testing.TB, c *redistest.ClusterSet) *goredis.ClusterClient {
 	t.Helper()
 	o := &goredis.ClusterOptions{}
 	for _, n := range c.Nodes() {

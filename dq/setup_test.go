@@ -79,7 +79,7 @@ func setupOn(t *testing.T, s *redis.Server, queue string, options ...dq.Option) 
 	}
 }
 
-func connect(t *testing.T, url string) *goredis.Client {
+func connect(t testing.TB, url string) *goredis.Client {
 	t.Helper()
 	opt, err := goredis.ParseURL(url)
 	require.NoError(t, err)
