@@ -18,7 +18,13 @@ type RateStep struct {
 	// Dropped offers were not made, and ServerCPU is the share of a processor that the server used.
 	Dropped   int64
 	ServerCPU float64
+
+	// behind is which part of the step's offers had not been confirmed at its end, with those of the steps before.
+	behind float64
 }
+
+// mostBehind is how much a step may be behind: confirmations of its last tenth may come in the next one.
+const mostBehind = .1
 
 // climbed says up to which rate a run whose rate climbs holds a limit on past due p99, and what happens at the next one; held
 // is 0 if it does not hold it at the first.
@@ -28,7 +34,7 @@ func (r *Document) climbed(limit time.Duration) (held float64, text string) {
 		if s.PastDueP99 > int64(limit) {
 			broken = append(broken, "past due p99 "+FormatNs(s.PastDueP99))
 		}
-		if s.Offered < onTime*s.Rate {
+		if s.behind > mostBehind {
 			broken = append(broken, fmt.Sprintf("%.0f/s offered", s.Offered))
 		}
 		if s.Dropped > 0 {
@@ -46,14 +52,14 @@ func (r *Document) climbed(limit time.Duration) (held float64, text string) {
 	return held, fmt.Sprintf("Holds past due p99 of %s up to %s/s, the highest rate.", limit, FormatFloat(held))
 }
 
-// RateSteps returns a row for each step of a ramp whose delay is one for all; nil for every other run. The seconds in which
-// the rate changes belong to no step.
+// RateSteps returns a row for each step of a ramp whose delay is one for all; nil for every other run. A second belongs to the
+// step that its middle lies in.
 func (r *Document) RateSteps() (steps []RateStep) {
 	delay, err := time.ParseDuration(r.Scenario.Delay)
 	if r.Scenario.Ramp == "" || err != nil {
 		return nil
 	}
-	begin := 0.
+	begin, planned := 0., 0.
 	for part := range strings.SplitSeq(r.Scenario.Ramp, ", ") {
 		rate, length, _ := strings.Cut(part, " for ")
 		n, errRate := strconv.ParseFloat(strings.TrimSuffix(rate, "/s"), 64)
@@ -61,8 +67,17 @@ func (r *Document) RateSteps() (steps []RateStep) {
 		if errRate != nil || errLength != nil {
 			return nil
 		}
-		steps = append(steps, r.rateStep(n, begin, begin+d.Seconds(), delay.Seconds()))
+		s := r.rateStep(n, begin, begin+d.Seconds(), delay.Seconds())
 		begin += d.Seconds()
+		planned += n * d.Seconds()
+		confirmed := 0.
+		for _, i := range r.Intervals {
+			if i.Second <= begin+.5 {
+				confirmed += float64(i.Offered)
+			}
+		}
+		s.behind = (planned - confirmed) / max(n*d.Seconds(), 1)
+		steps = append(steps, s)
 	}
 	return steps
 }
@@ -73,14 +88,14 @@ func (r *Document) rateStep(rate, begin, end, delay float64) RateStep {
 	var late []int64
 	seconds := 0.
 	for _, i := range r.Intervals {
-		from := math.Ceil(i.Second) - 1
-		if from >= begin && i.Second <= end {
+		middle := math.Ceil(i.Second) - .5
+		if middle >= begin && middle < end {
 			s.Offered += float64(i.Offered)
 			s.Dropped += i.Unsent
 			s.ServerCPU += i.ServerCPUSeconds
 			seconds++
 		}
-		if from >= begin+delay && i.Second <= end+delay && i.Delivered > 0 {
+		if middle >= begin+delay && middle < end+delay && i.Delivered > 0 {
 			late = append(late, i.PastDueP50)
 			s.PastDueP99 = max(s.PastDueP99, i.PastDueP99)
 		}

@@ -44,9 +44,9 @@ func TestWhoWasAtTheLimit(t *testing.T) {
 		"other work, and offers are late":             {[]func(*Document){tool(.3), machine(1), behind}, false, "the machine was at its limit while messages were offered: 100.0 % of its processors' time was taken, 30.0 % of it by the run", "dq-bench itself"},
 		"the program is saturated":                    {[]func(*Document){tool(.02), program(.95)}, false, "the program that made the load was at its limit", "dq-bench itself"},
 		"the server is saturated":                     {[]func(*Document){tool(.4), server(.98)}, true, "", ""},
-		"tool and server are":   {[]func(*Document){tool(.95), server(.98), behind}, false, "dq-bench itself was at its limit", "the server"},
-		"for half a second":     {[]func(*Document){tool(.95), short}, true, "", ""},
-		"for 20 ms of a second": {[]func(*Document){tool(.95), func(r *Document) { r.Scenario.Duration = "20ms" }}, true, "", ""},
+		"tool and server are":                         {[]func(*Document){tool(.95), server(.98), behind}, false, "dq-bench itself was at its limit", "the server"},
+		"for half a second":                           {[]func(*Document){tool(.95), short}, true, "", ""},
+		"for 20 ms of a second":                       {[]func(*Document){tool(.95), func(r *Document) { r.Scenario.Duration = "20ms" }}, true, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := sampleRun(1, 100, 1)
