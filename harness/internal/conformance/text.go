@@ -127,7 +127,7 @@ func (r *Report) Judges() string {
 		parts = append(parts, fmt.Sprintf("%d by the recordings of %s", by[release], release))
 	}
 	if alone > 0 {
-		parts = append(parts, fmt.Sprintf("%d by replies, keys, times and script texts alone", alone))
+		parts = append(parts, fmt.Sprintf("%d by replies, keys, times, rules and script texts alone", alone))
 	}
 	text := "nothing was judged"
 	switch {
