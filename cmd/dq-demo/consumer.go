@@ -36,70 +36,44 @@ func parseConsumer(text string) (consumer, error) {
 	return consumer{}, fmt.Errorf("--consumer: expected %s, got %q", consumerForms, text)
 }
 
-// consume logs what is due until ctx ends. What was popped by then is logged
-// before it returns.
-func (s *service) consume(ctx context.Context, c consumer) {
-	switch {
-	case c.none:
-		<-ctx.Done()
-	case c.pause > 0:
-		s.poll(ctx, c.pause)
-	default:
-		s.take(ctx)
-	}
-}
-
-// take waits for each value. One that was popped when ctx ends is logged.
-func (s *service) take(ctx context.Context) {
-	for {
-		e, err := s.queue.Take(ctx)
-		switch {
-		case err == nil:
-			s.obtained(e)
-		case ctx.Err() != nil || errors.Is(err, dq.ErrClosed):
-			return
-		default:
-			s.failed(err)
-			select {
-			case <-time.After(takePause):
-			case <-ctx.Done():
-				return
-			}
-		}
-	}
-}
-
 // takePause follows a take that failed.
 const takePause = 100 * time.Millisecond
 
-// poll looks for one value after each pause, the first one included.
-func (s *service) poll(ctx context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return
-		}
-		// The end of the service must not lose a value on its way here.
-		values, err := s.queue.Poll(context.WithoutCancel(ctx), 1)
-		for _, e := range values {
-			s.obtained(e)
-		}
-		switch {
+// consume logs what is due until ctx ends, also what was popped by then.
+func (s *service) consume(ctx context.Context, c consumer) {
+	for !c.none && ctx.Err() == nil {
+		switch e, err := s.next(ctx, c.pause); {
 		case err == nil:
-		case errors.Is(err, dq.ErrClosed):
+			s.log.Info("data obtained", e.attributes(s.now())...)
+		case ctx.Err() != nil || errors.Is(err, dq.ErrClosed):
 			return
 		case !errors.Is(err, dq.ErrEmpty):
 			s.failed(err)
+			sleep(ctx, takePause)
 		}
-		timer.Reset(pause)
 	}
 }
 
-func (s *service) obtained(e entity) {
-	s.log.Info("data obtained", e.attributes(s.now())...)
+// next waits for a value, or looks for one after a pause.
+func (s *service) next(ctx context.Context, pause time.Duration) (e entity, err error) {
+	if pause == 0 {
+		return s.queue.Take(ctx)
+	}
+	if sleep(ctx, pause); ctx.Err() != nil {
+		return e, ctx.Err()
+	}
+	values, err := s.queue.Poll(context.WithoutCancel(ctx), 1) // the end must not lose a value on its way here
+	if len(values) > 0 {
+		return values[0], nil
+	}
+	return e, err
+}
+
+func sleep(ctx context.Context, pause time.Duration) {
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+	}
 }
 
 // failed keeps in the log what was popped and could not be read.

@@ -102,10 +102,17 @@ func parse(args []string, env func(string) (string, bool), stderr io.Writer) (se
 	if s.queue == "" {
 		return s, errors.New("--queue: expected a name, got an empty one")
 	}
-	var errCodec, errStyle, errRelease error
+	if release == "" {
+		release = wire.Newest().String()
+	}
+	s.release = dq.WithRelease(release)
+	var errCodec, errStyle error
 	s.codec, errCodec = newCodec(codecName, class, uid)
 	s.consumer, errStyle = parseConsumer(style)
-	s.release, errRelease = releaseOption(release)
+	_, errRelease := wire.LookupRelease(release)
+	if errRelease != nil {
+		errRelease = fmt.Errorf("--release: %w", errRelease)
+	}
 	_, errRedis := redis.Parse(s.redis)
 	return s, errors.Join(errCodec, errStyle, errRelease, errRedis)
 }
@@ -122,16 +129,6 @@ func fromEnv(flags *flag.FlagSet, env func(string) (string, bool)) error {
 		}
 	})
 	return errors.Join(errs...)
-}
-
-func releaseOption(text string) (dq.Option, error) {
-	if text == "" {
-		return dq.WithRelease(wire.Newest().String()), nil
-	}
-	if _, err := wire.LookupRelease(text); err != nil {
-		return nil, fmt.Errorf("--release: %w", err)
-	}
-	return dq.WithRelease(text), nil
 }
 
 // run serves until ctx ends.

@@ -24,6 +24,7 @@ func open(t *testing.T, p Page) *pagetest.Browser {
 // Each kind of page is drawn without an error, asks for nothing, fits 1280 and 400 px, light and dark, and no text covers
 // another.
 func TestBrowserShowsEachKindOfPage(t *testing.T) {
+	t.Parallel()
 	all := pages(t)
 	all["hostile"] = OfRun(hostileRun(t))
 	b := open(t, all["run"])
@@ -40,6 +41,7 @@ func TestBrowserShowsEachKindOfPage(t *testing.T) {
 
 // Values are read by keyboard over all charts of time at once, figures are taken away as CSV, and the theme lasts.
 func TestBrowserReadsAndTakesFigures(t *testing.T) {
+	t.Parallel()
 	b := open(t, OfRun(faulty(t)))
 	legend := func(chart string) string {
 		return pagetest.Eval[string](b, fmt.Sprintf(`document.querySelector("#%s .u-legend").textContent.replace(/\s+/g, " ")`, chart))
@@ -70,6 +72,7 @@ func TestBrowserReadsAndTakesFigures(t *testing.T) {
 
 // A list of 5,000 runs is sorted and filtered.
 func TestBrowserSearchesFiveThousandRuns(t *testing.T) {
+	t.Parallel()
 	r := runtest.Sample(1, 10, 1)
 	var all []Stored
 	for i := range 5000 {
