@@ -9,7 +9,6 @@ package analysis
 import (
 	"hash/maphash"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -401,11 +400,4 @@ func timeText(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01
 
 func ago(us int64) string {
 	return (time.Duration(us) * time.Microsecond).Round(time.Millisecond).String()
-}
-
-func some(n int64, one string) string {
-	if n != 1 {
-		one += "s"
-	}
-	return strconv.FormatInt(n, 10) + " " + one
 }

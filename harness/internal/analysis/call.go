@@ -302,7 +302,7 @@ func (a *Analysis) add(q *queue, due int64, member string, l monitor.Line) {
 						lines = []LineOf{earlier(other.at), c.shown()}
 					}
 				}
-				return "the value waits in the queue already, " + some(int64(n), "time") + ": it will be delivered once more", lines
+				return "the value waits in the queue already, " + plural(int64(n), "time") + ": it will be delivered once more", lines
 			})
 		}
 	}

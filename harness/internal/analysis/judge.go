@@ -199,7 +199,7 @@ func (a *Analysis) failed(q *queue, c *call) {
 		return
 	}
 	a.findings.add(PoisonLoop, q, c.begun, 0, func() (string, []LineOf) {
-		detail, lines := fmt.Sprintf("a transfer delivers %s once more, and takes no member out of the timeout set: it fails at a later member", some(again, "message")), []LineOf{c.shown()}
+		detail, lines := fmt.Sprintf("a transfer delivers %s once more, and takes no member out of the timeout set: it fails at a later member", plural(again, "message")), []LineOf{c.shown()}
 		if c.script != nil {
 			if m := q.firstForeign(c.script.layout); m != nil {
 				detail += ", " + m.describe()
@@ -227,7 +227,7 @@ func (a *Analysis) foreign(q *queue, c *call) {
 			lines = append(lines, earlier(m.at))
 		}
 		return fmt.Sprintf("%s reads %s; of another layout there wait %s, the first %s: when it is due, transfers fail and the queue stands still",
-			c.script.known.Variant, own, some(n, "member"), m.describe()), lines
+			c.script.known.Variant, own, plural(n, "member"), m.describe()), lines
 	})
 }
 
@@ -256,7 +256,7 @@ func (a *Analysis) mismatch(q *queue, m *message, at int64, c *call) {
 	m.told = true
 	kind, detail := Orphan, "a member is in the timeout set and not in the pending list: size(), readAll() and remove() do not see it, and it will be delivered"
 	if !m.inSet {
-		kind, detail = Ghost, "a member is in the pending list, "+some(int64(m.listed), "time")+", and not in the timeout set: size() counts it, and it is never delivered"
+		kind, detail = Ghost, "a member is in the pending list, "+plural(int64(m.listed), "time")+", and not in the timeout set: size() counts it, and it is never delivered"
 	}
 	a.findings.add(kind, q, at, 0, func() (string, []LineOf) {
 		lines := []LineOf{}

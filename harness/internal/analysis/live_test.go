@@ -3,16 +3,20 @@ package analysis_test
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
+	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/harness/internal/analysis"
+	"github.com/dq-bench/dq-bench/harness/internal/ops"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
@@ -103,4 +107,48 @@ func atWork(t *testing.T, release string) *analysis.Document {
 		r.Line(l, 0)
 	}
 	return r.Document()
+}
+
+// A guard at work: its deliveries are deliveries, and its scripts are known.
+func TestGuardAtWork(t *testing.T) {
+	srv := redistest.Redis(t)
+	rdb := redistest.Client(srv)
+	defer rdb.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	watch, err := monitor.Dial(ctx, srv.URL())
+	require.NoError(t, err)
+	defer watch.Close()
+	for i, layout := range []wire.Layout{wire.LayoutDLc0, wire.LayoutBc0Lc0} {
+		r := map[wire.Layout]string{wire.LayoutDLc0: "3.21.0", wire.LayoutBc0Lc0: "4.7.0"}[layout]
+		offer, _ := release(t, r).Script(wire.ScriptOffer)
+		for n := range 20 {
+			id := any(int64(1)<<60 + int64(n))
+			if layout == wire.LayoutBc0Lc0 {
+				id = fmt.Sprintf("%08d", n)
+			}
+			due := time.Now().UnixMilli() + 1500 + int64(n)
+			err := rdb.Eval(ctx, offer.Body, []string{"orders", orders.TimeoutSet, orders.Pending, orders.Channel}, due, id, fmt.Sprintf("v%d-%d", i, n)).Err()
+			require.ErrorIs(t, err, redis.Nil)
+		}
+	}
+	conn := srv.Conn()
+	defer conn.Close()
+	guarding, end := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	guard := ops.NewGuard(conn, ops.GuardOptions{Queues: []string{"orders"}, Ahead: time.Second, Stalled: time.Second, Interval: 50 * time.Millisecond})
+	go func() { ended <- guard.Run(guarding) }()
+	require.Eventually(t, func() bool { return rdb.LLen(ctx, "orders").Val() == 40 }, 20*time.Second, 10*time.Millisecond)
+	end()
+	require.NoError(t, <-ended)
+	lines, err := watch.Until(ctx, func(ctx context.Context, marker string) error { return rdb.Echo(ctx, marker).Err() })
+	require.NoError(t, err)
+	r := &analysis.Reader{Analysis: analysis.New()}
+	for _, l := range lines {
+		r.Line(l, 0)
+	}
+	d := r.Document()
+	require.Zero(t, d.AnomalyCounts[analysis.UnknownScript])
+	require.Zero(t, d.AnomalyCounts[analysis.Orphan]+d.AnomalyCounts[analysis.Ghost]+d.AnomalyCounts[analysis.Early])
+	require.Equal(t, []int64{40, 40, 0, 0}, []int64{d.Queues[0].Offers, d.Queues[0].Transferred, d.Queues[0].Removed, d.Queues[0].StillPending})
 }

@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dq-bench/dq-bench/internal/monitor"
+	"github.com/dq-bench/dq-bench/internal/text"
 )
 
 // Limits of the text: so many queues and examples of each kind of
@@ -24,7 +24,7 @@ const (
 
 // WriteText writes the document for a terminal of 80 columns.
 func (d *Document) WriteText(w io.Writer) error {
-	var out bytes.Buffer
+	var out strings.Builder
 	writeLog(&out, d)
 	for i, q := range d.Queues {
 		if i == textQueues {
@@ -34,17 +34,17 @@ func (d *Document) WriteText(w io.Writer) error {
 		writeQueue(&out, q)
 	}
 	writeAnomalies(&out, d)
-	_, err := w.Write(out.Bytes())
+	_, err := io.WriteString(w, out.String())
 	return err
 }
 
-func writeLog(out *bytes.Buffer, d *Document) {
+func writeLog(out *strings.Builder, d *Document) {
 	fmt.Fprintf(out, "%s\n", countText(d))
 	if d.From != "" {
 		fmt.Fprintf(out, "from %s to %s\n", d.From, d.To)
 	}
 	out.WriteByte('\n')
-	row := func(name, text string) { writeWrapped(out, fmt.Sprintf("%-10s", name), text) }
+	row := func(name, words string) { text.Wrap(out, fmt.Sprintf("%-10s", name), words) }
 	row("Redisson", redissonText(d))
 	if len(d.Groups) > 1 {
 		for _, g := range d.Groups {
@@ -118,14 +118,14 @@ func hostClockText(c Clock) string {
 	return fmt.Sprintf("%s: equal to the server's, to the ms, by %s", c.Host, plural(c.Transfers, "transfer"))
 }
 
-func writeQueue(out *bytes.Buffer, q *Queue) {
+func writeQueue(out *strings.Builder, q *Queue) {
 	fmt.Fprintf(out, "\n%s  %s\n", queueName(q), cmp.Or(q.Layout, "no layout seen"))
-	text := fmt.Sprintf("%d offered, %d transferred by %s, %d taken, %d removed, %d still pending",
+	words := fmt.Sprintf("%d offered, %d transferred by %s, %d taken, %d removed, %d still pending",
 		q.Offers, q.Transferred, plural(q.Transfers, "transfer"), q.Taken, q.Removed, q.StillPending)
 	if q.Added > 0 {
-		text = fmt.Sprintf("%d added by hand, ", q.Added) + text
+		words = fmt.Sprintf("%d added by hand, ", q.Added) + words
 	}
-	writeWrapped(out, textIndent, text)
+	text.Wrap(out, textIndent, words)
 	if l := q.Lateness; l != nil {
 		fmt.Fprintf(out, "%slate by p50 %s, p99 %s, max %s\n", textIndent, msText(l.P50), msText(l.P99), msText(l.Max))
 	}
@@ -166,16 +166,16 @@ func (d *Document) AnomaliesText() string {
 	return fmt.Sprintf("%d %s: %s", total, anomalies, strings.Join(parts, ", "))
 }
 
-func writeAnomalies(out *bytes.Buffer, d *Document) {
+func writeAnomalies(out *strings.Builder, d *Document) {
 	out.WriteByte('\n')
-	writeWrapped(out, "", d.AnomaliesText())
+	text.Wrap(out, "", d.AnomaliesText())
 	shown := map[Kind]int{}
 	for _, a := range d.Anomalies {
 		if shown[a.Kind]++; shown[a.Kind] > textExamples {
 			continue
 		}
 		fmt.Fprintf(out, "\n%s  %s  %s\n", a.Kind, shortQuoted(a.Queue), a.At)
-		writeWrapped(out, textIndent, a.Detail)
+		text.Wrap(out, textIndent, a.Detail)
 		for _, l := range a.Lines {
 			writeLine(out, l)
 		}
@@ -192,7 +192,7 @@ func writeAnomalies(out *bytes.Buffer, d *Document) {
 
 // writeLine writes a line of the log, its middle left out if it is long: the command
 // is at its beginning, the member at its end.
-func writeLine(out *bytes.Buffer, l LineOf) {
+func writeLine(out *strings.Builder, l LineOf) {
 	where := placeOf(l)
 	if l.Text == "" {
 		fmt.Fprintf(out, "%s%s\n", textIndent, where)
@@ -235,22 +235,4 @@ func shortQuoted(name string) string {
 		return string(monitor.AppendQuoted(nil, name[:longest-1])) + "…"
 	}
 	return string(monitor.AppendQuoted(nil, name))
-}
-
-// writeWrapped writes text behind a lead in lines of at most 80 columns; the further ones
-// are indented as far.
-func writeWrapped(out *bytes.Buffer, lead, text string) {
-	room := textWidth - utf8.RuneCountInString(lead)
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > room {
-			fmt.Fprintf(out, "%s%s\n", lead, line)
-			lead, line = strings.Repeat(" ", utf8.RuneCountInString(lead)), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	fmt.Fprintf(out, "%s%s\n", lead, line)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/maphash"
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode"
@@ -273,7 +274,11 @@ func (d *Doctor) differences(ctx context.Context, q *Queue, x *index, mend func(
 	if err != nil {
 		return err
 	}
-	if seen := countBits(x.seen); seen < int64(len(x.hashes)) {
+	seen := 0
+	for _, word := range x.seen {
+		seen += bits.OnesCount64(word)
+	}
+	if seen < len(x.hashes) {
 		err := zscan(ctx, d.conn, n.TimeoutSet, func(z redis.Z) error {
 			if !x.has(z.Member) && len(orphans) < maxAsked {
 				if _, again := x.see(z.Member); !again {
@@ -325,15 +330,6 @@ func (d *Doctor) differences(ctx context.Context, q *Queue, x *index, mend func(
 			mend("list", m)
 		}
 	})
-}
-
-func countBits(words []uint64) (n int64) {
-	for _, w := range words {
-		for ; w != 0; w &= w - 1 {
-			n++
-		}
-	}
-	return n
 }
 
 // due counts the members due within each span.

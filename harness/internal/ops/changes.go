@@ -292,11 +292,11 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 			if f.From == "kryo5" && !to.AtLeast(kryoByDefault) {
 				jars = fmt.Sprintf(" (and bring Kryo 5, com.esotericsoftware:kryo, which %s does not depend on)", c.To)
 			}
-			all = append(all, fmt.Sprintf("Where the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits%s%s.", c.From, f.From, c.To, jars, or(rewrite(f.From, to))))
+			all = append(all, fmt.Sprintf("Where the code names no codec, name the one that %s uses by default (%s) before you go, so that %s reads what waits%s%s.", c.From, f.From, c.To, jars, or(f.From, to)))
 		case f.What == codecByDefault:
-			all = append(all, fmt.Sprintf("Where the code names no codec, let %s deliver everything: %s has no codec that reads its values (%s)%s.", c.From, c.To, f.From, or(rewrite(f.From, to))))
+			all = append(all, fmt.Sprintf("Where the code names no codec, let %s deliver everything: %s has no codec that reads its values (%s)%s.", c.From, c.To, f.From, or(f.From, to)))
 		case named && f.Stops && f.What != codecByDefault && java.Default(from) != name:
-			all = append(all, fmt.Sprintf("Where the code names the codec %s, let %s deliver everything: %s has not got it%s.", name, c.From, c.To, or(rewrite(name, to))))
+			all = append(all, fmt.Sprintf("Where the code names the codec %s, let %s deliver everything: %s has not got it%s.", name, c.From, c.To, or(name, to)))
 		}
 	}
 	if packed {
@@ -309,21 +309,12 @@ func steps(c *Changes, from, to wire.Release) (all []string) {
 	return append(all, fmt.Sprintf("Verify afterwards that nothing is foreign or overdue: dq-bench doctor QUEUE --release %s.", c.To))
 }
 
-// rewrite is the command that has values of a codec in the one that a release uses by default; empty where
-// one of them is not written here.
-func rewrite(name string, to wire.Release) string {
+// or offers another way; empty if one of the codecs is not written here.
+func or(name string, to wire.Release) string {
 	if name == "fst" || java.Default(to) == "fst" {
 		return ""
 	}
-	return fmt.Sprintf("dq-bench migrate QUEUE --codec %s:%s", name, java.Default(to))
-}
-
-// or offers a command as another way, while nobody offers or takes.
-func or(command string) string {
-	if command == "" {
-		return ""
-	}
-	return "; or stop all that offer or take, and rewrite the values: " + command + ", and with --yes to do it"
+	return fmt.Sprintf("; or stop all that offer or take, and rewrite the values: dq-bench migrate QUEUE --codec %s:%s, and with --yes to do it", name, java.Default(to))
 }
 
 // kryoByDefault is the first release that depends on the jar of its codec kryo5, and no longer on those

@@ -20,7 +20,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// The parts of a queue that hold messages.
+// Parts are the parts of a queue that hold messages.
 var Parts = []string{"waiting", "ready", "held", "retry", "dead", "aside"}
 
 // Item is a message in a part of a queue.
@@ -203,7 +203,7 @@ type Change struct {
 	Done string `json:"done,omitempty"`
 }
 
-// change is what an action makes of an item.
+// Change is what an action makes of an item.
 func (e *Editor) Change(i Item, action string, due int64) Change {
 	c := Change{Queue: []byte(e.names.Destination), Of: i.Of, Action: action, Key: []byte(i.key), New: i.value, Score: strconv.FormatFloat(i.DueMS, 'f', -1, 64), Count: i.count}
 	if i.Of == "ready" {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/dq-bench/dq-bench/dq/codec/java"
-	"github.com/dq-bench/dq-bench/dq/scripts"
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/text"
 )
@@ -46,8 +45,14 @@ type rule struct {
 var rules = []rule{
 	{"wrong-type", wrongType}, {"different-slots", differentSlots}, {"foreign-member", foreignMember}, {"unreadable-member", unreadable},
 	{"stuck-head", stuckHead}, {"overdue", overdue}, {"held", held}, {"abandoned", abandoned}, {"not-taken", notTaken}, {"no-subscriber", noSubscriber},
-	{"other-codec", otherCodec}, {"ghost", ghost}, {"orphan", orphan}, {"listed-again", again}, {"windows-member", windows}, {"fractional-score", fractional},
-	{"set-aside", setAside}, {"dead-letters", deadLetters}, {"slow-transfer", slowTransfer}, {"other-side", otherSide}, {"deprecated", deprecated},
+	{"other-codec", otherCodec},
+	{"ghost", counted(func(q *Queue) int64 { return q.census().Ghosts }, members, "in the pending list and not in the timeout set: size() counts it, and it is never delivered", "queue repair")},
+	{"orphan", counted(func(q *Queue) int64 { return q.census().Orphans }, members, "in the timeout set and not in the pending list: it is delivered, but remove() and readAll() do not see it", "queue repair")},
+	{"listed-again", counted(func(q *Queue) int64 { return q.census().Again }, members, "twice in the pending list: each leaves a ghost", "queue repair")},
+	{"windows-member", counted(func(q *Queue) int64 { return q.census().Windows }, members, "packed by a Redis for Windows, which no other Redis reads", "guard")},
+	{"set-aside", counted(func(q *Queue) int64 { return q.Aside }, members, "set aside: no client reads it", "queue list", "--of", "aside")},
+	{"dead-letters", counted(func(q *Queue) int64 { return q.Dead }, messages, "given up by a Worker of dq", "queue deliver", "--of", "dead", "--all")},
+	{"fractional-score", fractional}, {"slow-transfer", slowTransfer}, {"other-side", otherSide}, {"deprecated", deprecated},
 }
 
 // judge applies the rules, and orders the queues.
@@ -245,32 +250,23 @@ func otherCodec(l *Look, q *Queue) (State, int64, string, string) {
 	return "", 0, "", ""
 }
 
-func ghost(l *Look, q *Queue) (State, int64, string, string) {
-	if q.Census == nil || q.Census.Ghosts == 0 {
-		return "", 0, "", ""
+// counted finds members or messages that are counted: yellow.
+func counted(of func(*Queue) int64, what func(int64) string, why, verb string, flags ...string) func(*Look, *Queue) (State, int64, string, string) {
+	return func(l *Look, q *Queue) (State, int64, string, string) {
+		n := of(q)
+		if n == 0 {
+			return "", 0, "", ""
+		}
+		return Yellow, n, what(n) + " " + why, l.next(q, verb, flags...)
 	}
-	return Yellow, q.Census.Ghosts, members(q.Census.Ghosts) + " in the pending list and not in the timeout set: size() counts it, and it is never delivered", l.next(q, "queue repair")
 }
 
-func orphan(l *Look, q *Queue) (State, int64, string, string) {
-	if q.Census == nil || q.Census.Orphans == 0 {
-		return "", 0, "", ""
+// census is empty for a queue that was not read whole.
+func (q *Queue) census() *Census {
+	if q.Census == nil {
+		return &Census{}
 	}
-	return Yellow, q.Census.Orphans, members(q.Census.Orphans) + " in the timeout set and not in the pending list: it is delivered, but remove() and readAll() do not see it", l.next(q, "queue repair")
-}
-
-func again(l *Look, q *Queue) (State, int64, string, string) {
-	if q.Census == nil || q.Census.Again == 0 {
-		return "", 0, "", ""
-	}
-	return Yellow, q.Census.Again, fmt.Sprintf("%d entries of the pending list are there twice: each leaves a ghost", q.Census.Again), l.next(q, "queue repair")
-}
-
-func windows(l *Look, q *Queue) (State, int64, string, string) {
-	if q.Census == nil || q.Census.Windows == 0 {
-		return "", 0, "", ""
-	}
-	return Yellow, q.Census.Windows, members(q.Census.Windows) + " packed by a Redis for Windows, which no other Redis reads", l.next(q, "guard")
+	return q.Census
 }
 
 func fractional(l *Look, q *Queue) (State, int64, string, string) {
@@ -278,20 +274,6 @@ func fractional(l *Look, q *Queue) (State, int64, string, string) {
 		return "", 0, "", ""
 	}
 	return Yellow, 1, "the first due time has a fraction of a millisecond, which no Redisson writes: it is delivered up to 5 s late", l.next(q, "queue repair")
-}
-
-func setAside(l *Look, q *Queue) (State, int64, string, string) {
-	if q.Aside == 0 {
-		return "", 0, "", ""
-	}
-	return Yellow, q.Aside, fmt.Sprintf("%s set aside in %s: no client reads it", members(q.Aside), text.Shell(scripts.Quarantine(q.Name))), l.next(q, "queue list", "--of", "aside")
-}
-
-func deadLetters(l *Look, q *Queue) (State, int64, string, string) {
-	if q.Dead == 0 {
-		return "", 0, "", ""
-	}
-	return Yellow, q.Dead, messages(q.Dead) + " given up by a Worker of dq", l.next(q, "queue deliver", "--of", "dead", "--all")
 }
 
 // slow is from when on one transfer keeps other clients waiting for long.

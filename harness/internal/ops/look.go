@@ -241,7 +241,10 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 		last, _ := redis.Scores(r[5])
 		tail, _ := r[6].StringSlice()
 		met := map[string]bool{}
-		for _, member := range append(tail, namesOf(members)...) {
+		for _, z := range members {
+			tail = append(tail, z.Member)
+		}
+		for _, member := range tail {
 			if !met[member] {
 				met[member] = true
 				q.note(member)
@@ -260,22 +263,15 @@ func (d *Doctor) glance(ctx context.Context, l *Look, names []string) error {
 			}
 		}
 		q.first, _ = r[7].Text()
-		q.heldDue, q.leaseDue = firstScore(r[8]), firstScore(r[9])
+		for j, into := range map[int]*float64{8: &q.heldDue, 9: &q.leaseDue} {
+			if first, err := redis.Scores(r[j]); err == nil && len(first) > 0 {
+				*into = first[0].Score
+			}
+		}
 		q.known = q.Waiting+q.Listed+q.Ready+q.Held+q.Leased+q.Dead+q.Aside > 0 || len(q.wrong) > 0
 		l.Queues = append(l.Queues, q)
 	}
 	return d.listeners(limit, l, l.Queues[len(l.Queues)-len(names):])
-}
-
-// firstScore is the score of the one member of a reply, or 0.
-func firstScore(reply interface{ Slice() ([]any, error) }) float64 {
-	items, err := reply.Slice()
-	if err != nil || len(items) < 2 {
-		return 0
-	}
-	var score float64
-	_, _ = fmt.Sscan(fmt.Sprint(items[1]), &score)
-	return score
 }
 
 // note counts the layout of a member.
@@ -285,13 +281,6 @@ func (q *Queue) note(member string) {
 		name = at.String()
 	}
 	q.Layouts[name]++
-}
-
-func namesOf(members []redis.Z) (names []string) {
-	for _, z := range members {
-		names = append(names, z.Member)
-	}
-	return names
 }
 
 // listeners asks how many clients listen to each channel.
