@@ -108,18 +108,6 @@ func (a arrival) pastDue() int64 { return a.came - a.due }
 // stretch is a time in which an offer that was due had not been made, in Unix ns.
 type stretch struct{ from, to int64 }
 
-// second is a second that is not over yet.
-type second struct {
-	offered, delivered, failed, pending, skipped int64
-	lateness, pastDue, rtt, lag                  *run.Histogram
-	arrivals                                     []delivery
-}
-
-func newSecond() *second {
-	h := func() *run.Histogram { return run.NewHistogram(run.IntervalDigits) }
-	return &second{lateness: h(), pastDue: h(), rtt: h(), lag: h()}
-}
-
 func (e *engine) newCollector(which plan.Phase, start time.Time) *collector {
 	p := e.Plan.Phase(which)
 	n := p.Schedule.Messages()

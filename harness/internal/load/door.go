@@ -145,7 +145,10 @@ func Join(ctx context.Context, addr, token string, patience time.Duration, serve
 		if time.Since(began) > patience || ctx.Err() != nil {
 			return fmt.Errorf("%w: %w", ErrNoDoor, err)
 		}
-		sleepUntilDone(ctx, knockEvery)
+		select {
+		case <-time.After(knockEvery):
+		case <-ctx.Done():
+		}
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
@@ -186,13 +189,4 @@ func knock(ctx context.Context, addr string) (net.Conn, error) {
 		addr = u.Host
 	}
 	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-}
-
-func sleepUntilDone(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

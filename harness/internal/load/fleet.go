@@ -188,7 +188,7 @@ func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
 			c.m.kill()
 			err = e.shareConsumers(ctx)
 		default:
-			p.awaitOffers(ctx, c.m)
+			awaitAnswers(func() int64 { return p.offering(c.m) })
 			c.m.end(ctx)
 			c.m.close(ctx)
 			err = e.shareConsumers(ctx)

@@ -249,19 +249,10 @@ func (p *phase) lastChanged() time.Time {
 	return p.engine.epoch.Instant(p.lastChange)
 }
 
-// awaitOffers waits until a member that is to close has offered all that it was given, and been
-// answered. It gives up after a while.
-func (p *phase) awaitOffers(ctx context.Context, m *member) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for p.offering(m) > 0 {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
+// awaitAnswers waits until offers that are under way are answered. It gives up after a while.
+func awaitAnswers(offering func() int64) {
+	for began := time.Now(); offering() > 0 && time.Since(began) < askTimeout; {
+		time.Sleep(drainTick)
 	}
 }
 
@@ -320,16 +311,9 @@ func (p *phase) offerAll(ctx context.Context, until <-chan struct{}) {
 		}
 		if time.Now().After(limit) && time.Since(p.lastChanged()) > p.engine.Plan.DrainTimeout && !more {
 			p.halt(ctx, true)
-			p.awaitSkipped()
+			awaitAnswers(func() int64 { return p.stands().offering }) // of agents that were told to give up
 			return
 		}
-	}
-}
-
-// awaitSkipped waits for the answers of agents that were told to give up.
-func (p *phase) awaitSkipped() {
-	for began := time.Now(); p.stands().offering > 0 && time.Since(began) < askTimeout; {
-		time.Sleep(drainTick)
 	}
 }
 

@@ -12,6 +12,18 @@ import (
 // one that is open.
 const settled = 500 * time.Millisecond
 
+// second is a second that is not over yet.
+type second struct {
+	offered, delivered, failed, pending, skipped int64
+	lateness, pastDue, rtt, lag                  *run.Histogram
+	arrivals                                     []delivery
+}
+
+func newSecond() *second {
+	h := func() *run.Histogram { return run.NewHistogram(run.IntervalDigits) }
+	return &second{lateness: h(), pastDue: h(), rtt: h(), lag: h()}
+}
+
 // close closes the seconds that ended before an instant, Unix ns; with last all that there is.
 func (c *collector) close(now int64, last bool) []closedSecond {
 	c.mu.Lock()
