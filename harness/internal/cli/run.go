@@ -32,15 +32,18 @@ import (
 type runFlags struct {
 	out, progress, percentiles, listen, tokenFile               string
 	set, reports, redis, drivers, files, variants, slos, labels []string
-	repeat, agents                                              int
-	full, json, list, force, beside                             bool
-	scale                                                       *float64
-	plan                                                        plan.Plan
-	changed                                                     func(flag string) bool // on the command line
-	cases                                                       []series.Case
-	quantiles                                                   []float64
-	options                                                     series.Options
-	door                                                        *load.Door // nil without --agents
+
+	repeat, agents                  int
+	full, json, list, force, beside bool
+
+	scale   *float64
+	plan    plan.Plan
+	changed func(flag string) bool // on the command line
+
+	cases     []series.Case
+	quantiles []float64
+	options   series.Options
+	door      *load.Door // nil without --agents
 }
 
 // startedServers are the values of --redis for a server that the command starts.
