@@ -286,15 +286,6 @@ func Scores(reply *goredis.Cmd) ([]Z, error) {
 	return members, nil
 }
 
-// Score reads the reply to ZSCORE, of either version of the protocol.
-func Score(reply *goredis.Cmd) (float64, error) {
-	value, err := reply.Result()
-	if err != nil {
-		return 0, err
-	}
-	return score(value)
-}
-
 func score(value any) (float64, error) {
 	switch value := value.(type) {
 	case float64:
