@@ -2,10 +2,11 @@ package conformance
 
 import (
 	"cmp"
-	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/dq-bench/dq-bench/docs/spec"
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
@@ -62,8 +63,8 @@ type Case struct {
 	Section *Section `yaml:"-"`
 	Line    int      `yaml:"-"`
 
-	spans   [2]span
-	history *history // of a drawn case
+	releases spec.Ranges
+	history  *history // of a drawn case
 }
 
 // Step is one thing that is done. Exactly one of Call, Await, Cancel, Open, Redis, Seed,
@@ -165,73 +166,25 @@ type Expect struct {
 	Anything string `yaml:"anything"`
 }
 
-// span is a range of releases, both ends included.
-type span struct {
-	first, last wire.Release
-	none        bool
-	// open has no end: last is the newest that is known.
-	open bool
-}
-
-func (s span) contains(r wire.Release) bool {
-	return !s.none && r.AtLeast(s.first) && (s.open || s.last.AtLeast(r))
-}
-
 // HoldsFor reports whether the case is about the release.
-func (c *Case) HoldsFor(r wire.Release) bool {
-	if r.Major == 2 {
-		return c.spans[0].contains(r)
-	}
-	return c.spans[1].contains(r)
-}
+func (c *Case) HoldsFor(r wire.Release) bool { return c.releases.Contain(r) }
 
 // Range says for which releases the case holds.
-func (c *Case) Range() string {
-	text := ""
-	for _, s := range c.spans {
-		if s.none {
-			continue
-		}
-		if text != "" {
-			text += " and "
-		}
-		text += fmt.Sprintf("%s to %s", s.first, s.last)
-	}
-	return text
-}
+func (c *Case) Range() string { return c.releases.String() }
 
-// resolveSpans reads Since and Until. That the catalogue knows them is left to a test, so that
-// a release can be recorded again at which something changed.
-func (c *Case) resolveSpans() error {
-	var err error
-	bound := func(text string, otherwise wire.Release) wire.Release {
-		if text == "" || err != nil {
-			return otherwise
-		}
-		var r wire.Release
-		r, err = wire.ParseRelease(text)
-		return r
+// resolveReleases reads Since and Until.
+func (c *Case) resolveReleases() (err error) {
+	var parts []string
+	if c.Since == "" || c.Since2x != "" {
+		parts = append(parts, cmp.Or(c.Since2x, "2.7.0")+" to "+cmp.Or(c.Until2x, "2.15.2"))
 	}
-	c.spans[0] = span{
-		first: bound(c.Since2x, wire.Release{Major: 2, Minor: 7}),
-		last:  bound(c.Until2x, wire.Release{Major: 2, Minor: 15, Patch: 2}),
-		none:  c.Since != "" && c.Since2x == "",
-		open:  c.Until2x == "",
+	if c.Until != "" {
+		parts = append(parts, cmp.Or(c.Since, "3.2.0")+" to "+c.Until)
+	} else {
+		parts = append(parts, cmp.Or(c.Since, "3.2.0")+" on")
 	}
-	c.spans[1] = span{
-		first: bound(c.Since, wire.Release{Major: 3, Minor: 2}),
-		last:  bound(c.Until, wire.Newest()),
-		open:  c.Until == "",
-	}
-	switch {
-	case err != nil:
-		return err
-	case c.spans[0].first.Major != 2 || c.spans[0].last.Major != 2:
-		return fmt.Errorf("since-2x and until-2x are about 2.x")
-	case c.spans[1].first.Major == 2 || c.spans[1].last.Major == 2:
-		return fmt.Errorf("since and until are about 3.2.0 and later; 2.x has since-2x and until-2x")
-	}
-	return nil
+	c.releases, err = spec.ParseRanges(strings.Join(parts, ", "))
+	return err
 }
 
 const defaultQueue = "orders"

@@ -152,7 +152,7 @@ func (c *Case) check() error {
 	case len(c.Steps) == 0:
 		return errors.New("expected steps")
 	}
-	if err := c.resolveSpans(); err != nil {
+	if err := c.resolveReleases(); err != nil {
 		return err
 	}
 	for i, s := range c.Steps {

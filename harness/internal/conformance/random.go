@@ -57,7 +57,7 @@ func historyOf(id string, still bool, steps []*Step) *Case {
 		ID: id, Requirement: "No message is lost, delivered twice, early or stranded.", Source: "drawn", Trace: "drawn",
 		Section: &Section{Name: "random", File: "random"}, Steps: steps, history: &history{still: still},
 	}
-	if err := c.resolveSpans(); err != nil {
+	if err := c.resolveReleases(); err != nil {
 		panic("conformance: a drawn case has no releases to read: " + err.Error())
 	}
 	return c
