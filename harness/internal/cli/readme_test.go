@@ -98,7 +98,7 @@ func TestREADMEProgramRuns(t *testing.T) {
 // README.md fits two screens and has short sentences.
 func TestREADMEIsShort(t *testing.T) {
 	text, _ := readme(t)
-	require.LessOrEqual(t, strings.Count(text, "\n"), 130)
+	require.LessOrEqual(t, strings.Count(text, "\n"), 120)
 	prose := regexp.MustCompile("(?ms)^```.*?^```|^    .*?$|^[|#].*?$").ReplaceAllString(text, ".")
 	for _, sentence := range regexp.MustCompile(`[.:;]\s`).Split(prose, -1) {
 		require.LessOrEqual(t, len(strings.Fields(sentence)), 30, sentence)
@@ -110,4 +110,13 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// README.zh-CN.md has the commands and the programs of README.md.
+func TestREADMEInChineseHasTheSameCommands(t *testing.T) {
+	text, root := readme(t)
+	chinese, err := os.ReadFile(filepath.Join(root, "README.zh-CN.md"))
+	require.NoError(t, err)
+	code := regexp.MustCompile("(?m)^(?:    |\t).*$")
+	require.Equal(t, code.FindAllString(text, -1), code.FindAllString(string(chinese), -1))
 }

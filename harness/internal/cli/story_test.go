@@ -22,7 +22,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redistest"
 )
 
-// Every command of docs/upgrading.md is run, and prints what stands there, with real Redissons
+// Every command of docs/upgrade.md is run, and prints what stands there, with real Redissons
 // as the services: at the releases that it names, and at the two that meet at the change.
 //
 // In a block of the language console, what follows "$ " is a command, and what follows that its
@@ -30,7 +30,7 @@ import (
 // in comments: "service VERSION starts", or "starts with CODEC", "ends", "offers N, due in D",
 // "has delivered N", "takes N", and "time passes", after which all is due.
 func TestTheUpgradeStory(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/upgrading.md")
+	text, err := os.ReadFile("../../../docs/upgrade.md")
 	require.NoError(t, err)
 	for _, pair := range [][2]string{{"3.16.6", "4.7.0"}, {"3.21.0", "3.21.1"}} {
 		t.Run(pair[0]+" to "+pair[1], func(t *testing.T) {
