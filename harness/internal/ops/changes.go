@@ -60,8 +60,8 @@ type Statement struct {
 var (
 	// deprecatedSince is the first release that deprecates RDelayedQueue.
 	deprecatedSince = wire.Release{Major: 3, Minor: 46}
-	// noJackson is the first release without the jar of Jackson.
-	noJackson = wire.Release{Major: 4, Minor: 3, Patch: 1}
+	// noJackson is the first release whose POM has Jackson as an optional dependency.
+	noJackson = wire.Release{Major: 4}
 )
 
 // ChangesBetween compares two releases, which exist.
@@ -156,7 +156,6 @@ var facts = []fact{
 		what: "the jar of Jackson", of: yes(func(r wire.Release) bool { return r.AtLeast(noJackson) }, "not a dependency", "a dependency"),
 		means: "A service with JsonJacksonCodec dies at its start with NoClassDefFoundError, unless it brings com.fasterxml.jackson.core:jackson-databind itself.",
 		back:  "JsonJacksonCodec needs no jar besides Redisson's.",
-		stops: func(_, to wire.Release) bool { return to.AtLeast(noJackson) },
 	},
 	{
 		what: "scripts", of: yes(wire.Release.CachesScripts, "EVALSHA, and SCRIPT LOAD after a miss", "EVAL with the whole text"),
