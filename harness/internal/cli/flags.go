@@ -40,7 +40,6 @@ var flagTable = []flagRow{
 	{"baseline", "", "FILE", "Cases", "YAML file of cases that must fail"},
 	{"write-baseline", "", "FILE", "Cases", "write the failed cases as a baseline; runs all cases"},
 	{"random", "", "N", "Cases", "draw N histories in the place of cases, and shrink one that fails; 0: for the time of --for"},
-	{"max-failures", "", "N", "Cases", "stop after N equal failures in a row; 0: never"},
 	{"all", "", "", "Queues", "all delayed queues of the server or cluster"},
 	{"watch", "", "", "Queues", "repeat until interrupted"},
 	{"for", "", "TIME", "Queues", "stop after this time"},
@@ -67,7 +66,7 @@ var flagTable = []flagRow{
 	{"label", "", "KEY=VALUE", "Output", "label kept in the run file; repeatable"},
 	{"listen", "", "HOST:PORT", "Output", "serve pages and /metrics here; :0 picks a free local port"},
 	{"progress", "", "MODE", "Output", "progress on stderr: auto, plain, none"},
-	{"verbose", "v", "", "Output", "print each case, and the log of the program"},
+	{"verbose", "v", "", "Output", "run all cases; print each, and the log of the program"},
 	{"version", "", "", "Output", "print the version, the commit and the Redisson releases known"},
 }
 

@@ -26,8 +26,10 @@ type conformanceFlags struct {
 	run     string
 	redis   string
 	verbose bool
-	most    int
 }
+
+// mostFailures is how many cases in a row fail alike before a run without --verbose stops.
+const mostFailures = 10
 
 func (f *conformanceFlags) register(cmd *cobra.Command) {
 	flags := flagsOf(cmd)
@@ -37,7 +39,6 @@ func (f *conformanceFlags) register(cmd *cobra.Command) {
 	flags.str(&f.redis, "redis", "auto")
 	flags.more("redis", ", or auto, process[:PATH], container[:IMAGE]")
 	_ = flags.SetAnnotation("redis", ignoredKinds, []string{"embedded"})
-	flags.num(&f.most, "max-failures", 10)
 	flags.yes(&f.verbose, "verbose")
 }
 
@@ -81,7 +82,7 @@ func (f *conformanceFlags) plan(cmd *cobra.Command, level string) (*conformance.
 	}
 	stderr := cmd.ErrOrStderr()
 	plan := &conformance.Plan{
-		Spec: driver, Redis: f.redis, MaxFailures: f.most, Cases: conformance.Select(sections, keep),
+		Spec: driver, Redis: f.redis, MaxFailures: mostFailures, Cases: conformance.Select(sections, keep),
 		Notice: func(s string) { fmt.Fprintln(stderr, s) },
 	}
 	if len(specs) == 2 {
@@ -89,10 +90,7 @@ func (f *conformanceFlags) plan(cmd *cobra.Command, level string) (*conformance.
 	}
 	plan.Finished = progressOf(stderr, len(plan.Cases), f.verbose)
 	if f.verbose {
-		plan.Log = stderr
-	}
-	if f.most < 0 {
-		return nil, usageError(fmt.Errorf("--max-failures: expected 0 or more, got %d", f.most))
+		plan.Log, plan.MaxFailures = stderr, 0
 	}
 	if len(plan.Cases) == 0 {
 		return nil, usageError(fmt.Errorf("--run %q matches none of the cases", f.run))
@@ -190,7 +188,7 @@ Exit codes: 1 the program cannot be started; 99 a case failed, or nothing was ju
 					return err
 				}
 			}
-			if out.baseline != "" && !cmd.Flags().Changed("max-failures") {
+			if out.baseline != "" {
 				plan.MaxFailures = 0 // a file of half of them would not be one
 			}
 			if err := out.check(); err != nil {

@@ -163,7 +163,7 @@ func TestAProgramWithOtherKeysIsRefusedSoon(t *testing.T) {
 			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 80, line)
 		}
 	}
-	require.Contains(t, strings.Join(strings.Fields(text), " "), "--max-failures 0 runs all")
+	require.Contains(t, strings.Join(strings.Fields(text), " "), "--verbose runs all")
 }
 
 func TestCausesLeaveOutWhatIsTheCasesOwn(t *testing.T) {

@@ -28,7 +28,7 @@ func (r *Report) Text() string {
 	}
 	r.writeExpected(&b)
 	if r.Stopped != "" {
-		text.Wrap(&b, "", fmt.Sprintf("Stopped: %s. %d cases were not run; --max-failures 0 runs all.", r.Stopped, r.Total-len(r.Cases)))
+		text.Wrap(&b, "", fmt.Sprintf("Stopped: %s. %d cases were not run; --verbose runs all.", r.Stopped, r.Total-len(r.Cases)))
 		b.WriteString("\n")
 	}
 	at := ""
