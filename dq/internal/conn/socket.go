@@ -62,7 +62,7 @@ func newSocket(c net.Conn, as use, most int64) *socket {
 // Read is part of net.Conn.
 func (s *socket) Read(p []byte) (int, error) {
 	if s.readFor > 0 {
-		_ = s.Conn.SetReadDeadline(time.Now().Add(s.readFor))
+		_ = s.SetReadDeadline(time.Now().Add(s.readFor))
 	}
 	n, err := s.Conn.Read(p)
 	if n > 0 && s.since.Load() != 0 {
@@ -79,7 +79,7 @@ func (s *socket) Read(p []byte) (int, error) {
 func (s *socket) Write(p []byte) (n int, err error) {
 	for err == nil && n < len(p) {
 		if s.writeFor > 0 {
-			_ = s.Conn.SetWriteDeadline(time.Now().Add(s.writeFor))
+			_ = s.SetWriteDeadline(time.Now().Add(s.writeFor))
 		}
 		var m int
 		m, err = s.Conn.Write(p[n:min(len(p), n+maxPart)])
@@ -126,7 +126,7 @@ func (s *socket) watch(idle time.Duration) {
 	if idle > 0 {
 		until = time.Now().Add(idle)
 	}
-	_ = s.Conn.SetReadDeadline(until)
+	_ = s.SetReadDeadline(until)
 	go func() {
 		defer close(s.watcher)
 		n, err := s.Conn.Read(make([]byte, 1))
@@ -143,9 +143,9 @@ func (s *socket) watch(idle time.Duration) {
 
 // unwatch ends watch before the next command, and reports whether the socket can be used.
 func (s *socket) unwatch() bool {
-	_ = s.Conn.SetReadDeadline(time.Unix(1, 0))
+	_ = s.SetReadDeadline(time.Unix(1, 0))
 	<-s.watcher
-	_ = s.Conn.SetReadDeadline(time.Time{})
+	_ = s.SetReadDeadline(time.Time{})
 	return s.alive()
 }
 

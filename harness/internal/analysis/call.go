@@ -231,7 +231,7 @@ func (a *Analysis) onSet(q *queue, name string, l monitor.Line) {
 	switch name {
 	case "zadd":
 		i := 2
-		for i < len(l.Args) && strings.Contains(" NX XX GT LT CH INCR ", " "+strings.ToUpper(l.Args[i])+" ") {
+		for i < len(l.Args) && slices.Contains([]string{"NX", "XX", "GT", "LT", "CH", "INCR"}, strings.ToUpper(l.Args[i])) {
 			i++
 		}
 		for ; i+1 < len(l.Args); i += 2 {

@@ -239,7 +239,7 @@ func (r *Reader) Live(ctx context.Context, from *monitor.Conn) error {
 			r.now += time.Since(latest).Microseconds() // a quiet server has a clock too
 			r.End()
 			if ctx.Err() != nil {
-				return nil
+				return nil //nolint:nilerr // the time is over
 			}
 			return err
 		}

@@ -35,15 +35,15 @@ func randomHistory(rng *rand.Rand, item agent.Item) (h history) {
 		h.samples = append(h.samples, agent.Sample{Kind: agent.Offering, Index: index, A: sent, B: due})
 	}
 	kind := agent.Offered
-	switch {
-	case chance(.05):
+	switch draw := rng.IntN(20); {
+	case draw == 0:
 		kind = agent.Failed
-	case chance(.05):
+	case draw == 1:
 		kind = agent.Refused
-	case chance(.05) && h.samples == nil:
+	case draw == 2 && h.samples == nil:
 		h.samples = append(h.samples, agent.Sample{Kind: agent.Skipped, Index: index})
 		return h
-	case chance(.05):
+	case draw == 3:
 		return h // never answered
 	}
 	h.samples = append(h.samples, agent.Sample{Kind: kind, Waited: waited, Index: index, A: sent, B: answered})

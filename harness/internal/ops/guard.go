@@ -58,7 +58,6 @@ type guarded struct {
 	woken     time.Time // when it was published that something is overdue
 	leading   bool      // a goroutine takes members out ahead
 	listeners int64
-	failed    string
 }
 
 // GuardCounts count the work of a Guard on a queue.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -379,7 +380,7 @@ func mayBe(name string, kinds []string, value []byte) bool {
 		return utf8.Valid(value) // with control characters
 	case name == "marshalling" && kinds[0] == values.Unknown:
 		return len(value) > 0 && value[0] == 4 // its version; Java tells
-	case !strings.Contains(" string json typed-json kryo5 marshalling serialization ", " "+inner+" "):
+	case !slices.Contains([]string{"string", "json", "typed-json", "kryo5", "marshalling", "serialization"}, inner):
 		return true
 	}
 	for _, k := range kinds {

@@ -86,7 +86,7 @@ func (g *Guest) Disturbed() error {
 
 func inUse(format string, args ...any) error {
 	return fmt.Errorf("%w: %s; the run stops and deletes nothing more. Name an empty server that only you use, or let dq-bench start one: --redis process",
-		ErrInUse, fmt.Sprintf("expected no other client and no keys of others, ")+fmt.Sprintf(format, args...))
+		ErrInUse, "expected no other client and no keys of others, "+fmt.Sprintf(format, args...))
 }
 
 // Admit makes sure that the server is empty and that the run is alone.

@@ -30,9 +30,8 @@ type DQ struct {
 	// Faithful follows Redisson's timing too.
 	Faithful bool
 
-	clock  clock.Clock                    // due times and timers come from it; nil for the machine's
-	strict bool                           // sends what Redisson sends and nothing besides
-	dial   func() goredis.UniversalClient // replaces the address that open names; nil where it counts
+	clock  clock.Clock // due times and timers come from it; nil for the machine's
+	strict bool        // sends what Redisson sends and nothing besides
 }
 
 // Names reports whether a --driver value names the library.
