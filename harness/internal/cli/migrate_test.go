@@ -204,7 +204,7 @@ func TestMigrateOfValuesIsKilled(t *testing.T) {
 			}
 		}
 		// Any instant: there is no event to wait for.
-		time.Sleep(time.Duration(rand.Int64N(int64(150 * time.Millisecond))))
+		time.Sleep(time.Duration(rand.Int64N(int64(10 * time.Millisecond))))
 		if err := cmd.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
 			require.NoError(t, err)
 		}
