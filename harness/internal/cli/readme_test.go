@@ -118,3 +118,21 @@ func TestREADMEInChineseHasTheSameCommands(t *testing.T) {
 	code := regexp.MustCompile("(?m)^(?:    |\t).*$")
 	require.Equal(t, code.FindAllString(text, -1), code.FindAllString(string(must(os.ReadFile(filepath.Join(root, "README.zh-CN.md")))), -1))
 }
+
+// The run in README.md prints the lines that stand there, whatever the figures.
+func TestREADMEShowsWhatARunPrints(t *testing.T) {
+	text, _ := readme(t)
+	block := regexp.MustCompile(`(?s)run --producers 50 --delay 5s\n(.*?)\n\n\*Past due`).FindStringSubmatch(text)[1]
+	cmd := exec.CommandContext(t.Context(), must(os.Executable()), "run", "--producers", "50", "--delay", "500ms", "--duration", "1s", "--warmup", "0s", "--slo", "none",
+		"--redis", redistest.Redis(t).URL(), "--progress", "none", "--out", t.TempDir()+"/out")
+	cmd.Args[0] = "dq-bench"
+	output, _ := cmd.CombinedOutput() // a busy machine may have it end as invalid
+	figure := regexp.MustCompile(`[~−]?[\d.]+( [nµm]?s\b)?`)
+	shape := func(line string) string { return figure.ReplaceAllString(strings.Join(strings.Fields(line), " "), "N") }
+	printed := shape(string(output))
+	for line := range strings.Lines(block) {
+		if line = shape(line); line != "…" && !strings.HasPrefix(line, "All N messages") {
+			require.Contains(t, printed, line)
+		}
+	}
+}
