@@ -21,7 +21,7 @@ import (
 const startTimeout = time.Minute
 
 // Required reports whether DQ_REQUIRE (comma separated: redis, docker, redisson,
-// chromium, python3, node, faketime) lists what, so that its absence is a failure and not a skip.
+// chromium, python3, node, faketime, postgres) lists what, so that its absence is a failure and not a skip.
 func Required(what string) bool {
 	for name := range strings.SplitSeq(os.Getenv("DQ_REQUIRE"), ",") {
 		if strings.TrimSpace(name) == what {
@@ -103,7 +103,7 @@ func Docker(t testing.TB) *redis.Server {
 	return Start(t, "container", "docker")
 }
 
-// Embedded gives an embedded server: for tests of what works without a Redis, never for a claim about Redis.
+// Embedded gives an embedded server: for tests that need no Redis, never for a claim about Redis.
 func Embedded(t testing.TB) *redis.Server {
 	t.Helper()
 	return Start(t, "embedded", "embedded")

@@ -26,19 +26,16 @@ const calm = 2 * time.Second
 // lanes is how many topologies run at a time.
 const lanes = 4
 
-var (
-	topologies = flag.Bool("topologies", false, "write the section of docs/results.md, with DQ_REDIS_SERVERS")
-	only       = flag.String("only", "", "regular expression for \"server: topology\", such as 'redis 7.*: Cluster'")
-)
+var only = flag.String("only", "", "regular expression for \"server: topology\", such as 'redis 7.*: Cluster'")
 
-func TestTopologyReport(t *testing.T) {
-	if !*topologies {
-		t.Skip("make topologies")
+// BenchmarkTopologies writes the section of docs/results.md: see make topologies.
+func BenchmarkTopologies(b *testing.B) {
+	b.Chdir("../../..")
+	for range b.N {
+		section, err := runTopologies(b.Context(), os.Getenv("DQ_REDIS_SERVERS"), *only)
+		require.NoError(b, err)
+		require.NoError(b, writeSection(filepath.Join("docs", "results.md"), "topologies", section))
 	}
-	t.Chdir("../../..")
-	section, err := runTopologies(t.Context(), os.Getenv("DQ_REDIS_SERVERS"), *only)
-	require.NoError(t, err)
-	require.NoError(t, writeSection(filepath.Join("docs", "results.md"), "topologies", section))
 }
 
 // runTopologies runs all there is. Its error says what failed.

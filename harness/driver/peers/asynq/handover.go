@@ -45,7 +45,7 @@ func moduleVersion(module string) string {
 	return "unknown"
 }
 
-// errClosed is what a handler hears when its queue is closed before a taker came.
+// errClosed is a handler's error if its queue closes before a taker arrives.
 var errClosed = errors.New("the queue was closed before a taker came")
 
 // handover passes messages from handlers, each of which waits until its message

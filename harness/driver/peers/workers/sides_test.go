@@ -23,6 +23,8 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dq-bench/dq-bench/internal/redistest"
+
 	"github.com/dq-bench/dq-bench/dq"
 	"github.com/dq-bench/dq-bench/dq/codec"
 )
@@ -165,7 +167,7 @@ func postgres(t *testing.T) (addr string) {
 	t.Helper()
 	bin, err := exec.LookPath("initdb")
 	if err != nil {
-		t.Skip("no PostgreSQL: initdb is not in PATH")
+		redistest.Missing(t, "postgres", err)
 	}
 	folder, err := os.MkdirTemp("", "river")
 	require.NoError(t, err)

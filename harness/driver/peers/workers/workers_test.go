@@ -28,7 +28,7 @@ type side interface {
 	// work begins to handle messages through addr, until stop.
 	work(ctx context.Context, addr string, handlers int, handle func(id string) error) (stop func(), err error)
 	enqueue(ctx context.Context, ids ...string) error
-	// open returns how many messages are not done, and how many of those are given up.
+	// open returns how many messages are not done, and how many of them are given up.
 	open(ctx context.Context) (waiting, dead int, err error)
 }
 
@@ -71,7 +71,7 @@ func byName(name, addr string) side {
 	return newRiver(addr)
 }
 
-// tally is what handlers did.
+// tally counts the handlers' calls.
 type tally struct {
 	mu    sync.Mutex
 	ended map[string]int
