@@ -16,39 +16,39 @@ import (
 	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
-// endless is a server that greets, and then sends what follows again and again.
-func endless(t *testing.T, begin, again string) (addr string) {
+// Serving has each connection to addr served, and closed after that, until the test ends.
+func Serving(t *testing.T, serve func(net.Conn)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	t.Cleanup(func() { l.Close() })
+	t.Cleanup(func() { _ = l.Close() })
 	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
 			go func() {
 				defer c.Close()
-				in := resp.NewReader(c, 0)
-				for {
-					command, err := in.ReadCommand()
-					if err != nil {
-						return
-					}
-					if !strings.EqualFold(command[0], "get") {
-						fmt.Fprint(c, "-ERR unknown command\r\n")
-						continue
-					}
-					fmt.Fprint(c, begin)
-					for err == nil && again != "" {
-						_, err = io.WriteString(c, again)
-					}
-				}
+				serve(c)
 			}()
 		}
 	}()
 	return l.Addr().String()
+}
+
+// endless is a server that greets, and then sends what follows again and again.
+func endless(t *testing.T, begin, again string) (addr string) {
+	t.Helper()
+	return Serving(t, func(c net.Conn) {
+		in := resp.NewReader(c, 0)
+		for command, err := in.ReadCommand(); err == nil; command, err = in.ReadCommand() {
+			if !strings.EqualFold(command[0], "get") {
+				fmt.Fprint(c, "-ERR unknown command\r\n")
+				continue
+			}
+			fmt.Fprint(c, begin)
+			for err == nil && again != "" {
+				_, err = io.WriteString(c, again)
+			}
+		}
+	})
 }
 
 // A client of a server that sends a reply without end, or that announces one, ends soon and takes little memory.

@@ -28,7 +28,7 @@ const (
 	killTimeout = 5 * time.Second
 	// tailLines is how much of a server's log an error shows.
 	tailLines = 5
-	// readyLine is what Redis and Valkey log, once, when they accept connections; a sentinel logs sentinelReadyLine instead.
+	// Redis and Valkey log readyLine once, when they accept connections; a sentinel logs sentinelReadyLine instead.
 	readyLine, sentinelReadyLine = "Ready to accept connections", "Sentinel ID is"
 )
 
@@ -167,7 +167,7 @@ func run(ctx context.Context, command []string, dir, ready string) (*process, er
 	return nil, errors.Join(err, p.kill())
 }
 
-// versionLine is what Redis and Valkey log first: "Redis version=7.0.15, bits=64, …".
+// Redis and Valkey log versionLine first: "Redis version=7.0.15, bits=64, …".
 var versionLine = regexp.MustCompile(`(\w+) version=([^,\s]+), bits=`)
 
 // follow reads the program's log to its end, so that the program never blocks on a full pipe, and closes up at the line that

@@ -138,9 +138,7 @@ func TestExternalRefusals(t *testing.T) {
 	t.Cleanup(web.Close)
 	tlsWeb := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(tlsWeb.Close)
-	mute, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = mute.Close() })
+	mute := redis.Serving(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 	// A port that was free a moment ago may be another test's by now.
 	const closed = "127.0.0.1:1"
 
@@ -159,7 +157,7 @@ func TestExternalRefusals(t *testing.T) {
 		"plain to TLS":       {"redis://:wr0ng@" + tlsWeb.Listener.Addr().String(), "rediss:// if it speaks TLS"},
 		"untrusted TLS":      {"rediss://" + tlsWeb.Listener.Addr().String(), "certificate is not trusted"},
 		"a web server":       {"redis://" + web.Listener.Addr().String(), "no Redis"},
-		"mute":               {"redis://" + mute.Addr().String(), "no answer within"},
+		"mute":               {"redis://" + mute, "no answer within"},
 		"no cluster":         {"redis+cluster://" + closed, "nothing listens there"},
 		"no sentinel":        {"redis+sentinel://" + closed + "/m", "nothing listens there"},
 		"not a sentinel":     {"redis+sentinel://" + open.Addr + "/m", "that is no sentinel"},
@@ -199,27 +197,14 @@ func TestExternalRefusals(t *testing.T) {
 // fake is a server that answers each read with the same bytes.
 func fake(t *testing.T, answer string) (addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
+	return redis.Serving(t, func(c net.Conn) {
+		for buf := make([]byte, 1000); ; {
+			if _, err := c.Read(buf); err != nil {
 				return
 			}
-			go func() {
-				defer c.Close()
-				for buf := make([]byte, 1000); ; {
-					if _, err := c.Read(buf); err != nil {
-						return
-					}
-					_, _ = io.WriteString(c, answer)
-				}
-			}()
+			_, _ = io.WriteString(c, answer)
 		}
-	}()
-	return l.Addr().String()
+	})
 }
 
 // autoEnv marks the run of a test in a process of its own: testcontainers looks
