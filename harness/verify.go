@@ -24,7 +24,7 @@ type VerifyOptions struct {
 	Redis string
 }
 
-// Report is what the cases and the rules said. Text is for people; WriteJSON is the document of dq-bench verify --json.
+// Report is the result of the cases and the rules. Text is for people; WriteJSON is the document of dq-bench verify --json.
 type Report = conformance.Report
 
 // Verify judges a port of delayed queues in this process, for its own tests: serve is the method Serve of a serve.Port.

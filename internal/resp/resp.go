@@ -41,7 +41,7 @@ var ErrProtocol = errors.New("resp: not the protocol of Redis")
 // ErrLineTooLong is the error of a line that is longer than a reader takes. It wraps ErrProtocol.
 var ErrLineTooLong = fmt.Errorf("%w: a line is too long", ErrProtocol)
 
-// Limits of one reply, those of Redis's own clients: 512 MB a string, and far more elements than a script can return.
+// Limits of one reply, as in Redis's own clients: 512 MB a string, and far more elements than a script can return.
 const (
 	maxBulk     = 512 << 20
 	maxElements = 64 << 20

@@ -13,7 +13,7 @@ import (
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// call is what one command of a client does to one queue.
+// call is the effect of one client command on one queue.
 type call struct {
 	queue          *queue
 	kind           callKind

@@ -13,7 +13,7 @@ import (
 // maxStories bounds the stories.
 const maxStories = 1000
 
-// Story is what became of one message.
+// Story is the fate of one message.
 type Story struct {
 	Queue  string  `json:"queue"`
 	Value  string  `json:"value"`

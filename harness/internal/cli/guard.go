@@ -127,7 +127,7 @@ func (f guardFlags) run(cmd *cobra.Command, conn redis.Conn, queues []string) er
 	return nil
 }
 
-// guardDocument is what `guard --json` says at its end.
+// guardDocument is the document of `guard --json`.
 type guardDocument struct {
 	Schema string            `json:"schema"`
 	Queues []ops.GuardCounts `json:"queues"`

@@ -183,7 +183,7 @@ func (f *migrateFlags) run(cmd *cobra.Command, queues []string, options ops.Migr
 	return errors.Join(err, f.verdict(all))
 }
 
-// migrationDocument is what `migrate --json` prints.
+// migrationDocument is the document of `migrate --json`.
 type migrationDocument struct {
 	Schema string           `json:"schema"`
 	Yes    bool             `json:"yes"`

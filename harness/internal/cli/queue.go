@@ -240,7 +240,7 @@ func (f *queueFlags) print(cmd *cobra.Command, v queueVerb, editor *ops.Editor, 
 	return nil
 }
 
-// queueDocument is what `queue list --json` prints.
+// queueDocument is the document of `queue list --json`.
 type queueDocument struct {
 	Schema   string     `json:"schema"`
 	Messages []ops.Item `json:"messages"`

@@ -18,7 +18,7 @@ import (
 // comes due in it, by the same history with the reference, dq as Redisson does it, on another server; else by a ledger:
 // each message that was offered is in one place.
 
-// history is what a drawn case showed.
+// history is the outcome of a drawn case.
 type history struct {
 	still    bool     // nothing comes due in it
 	answers  []string // of calls and awaits, in order

@@ -112,7 +112,7 @@ var administrators = []string{
 	"module", "monitor", "psync", "replconf", "replicaof", "role", "save", "shutdown", "slaveof", "slowlog", "sync",
 }
 
-// harmless are those of them that only read: they matter at the level of the wire.
+// harmless are the commands that only read: they matter at the level of the wire.
 var harmless = []string{"client list", "config get", "acl getuser", "acl list", "acl users", "latency", "lastsave", "role", "slowlog get", "slowlog len"}
 
 // begins reports whether a command is one of a list.

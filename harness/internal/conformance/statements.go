@@ -38,7 +38,7 @@ func textsOf(broken []trace.Breach) (texts []string) {
 	return texts
 }
 
-// Verdict is what a run says of one statement of the specification.
+// Verdict is a run's verdict on one statement of the specification.
 type Verdict struct {
 	spec.Citation
 	// Verdict is kept, broken or not judged.

@@ -95,7 +95,7 @@ type losses struct {
 	none   int64 // lost messages that no event accounts for
 }
 
-// possible is what an event can account for.
+// possible is the explanation that an event allows.
 type possible struct {
 	Event
 	onTheWay int64 // how many takes it may have interrupted

@@ -14,7 +14,7 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// history is what became of one message, as the naive count keeps it.
+// history is the fate of one message, as the naive count keeps it.
 type history struct {
 	samples []agent.Sample // in the order in which the agent reports them
 	kept    bool           // at the end

@@ -23,7 +23,7 @@ type holding struct {
 	messages func(ctx context.Context, each func(index uint32, due int64)) error
 }
 
-// stores are what the implementations of a run keep of one queue, seen beside all members. Redis must not be nil.
+// stores are the keys that the implementations of a run keep for one queue. Redis must not be nil.
 func (o Options) stores(queue string) (all []store.Store) {
 	for _, m := range o.Plan.Members() {
 		stored, ok := o.driverOf(m).(store.Stored)

@@ -24,7 +24,7 @@ type machineWatch struct {
 	second []look // the servers alone
 }
 
-// look is what was seen at an instant.
+// look is a look at an instant.
 type look struct {
 	at       time.Time
 	tool     agent.Usage
@@ -106,7 +106,7 @@ func (w *machineWatch) lookAfter(ctx context.Context) {
 	w.looks[after] = w.engine.look(ctx)
 }
 
-// used is what a process has used from the first look on. Its share is of the time in which messages were offered.
+// used is a process's usage from the first look on. Its share is of the time in which messages were offered.
 func (w *machineWatch) used(of func(look) agent.Usage) run.ToolUsage {
 	began, stopped, ended := of(w.looks[before]), of(w.looks[offered]), of(w.looks[after])
 	u := run.ToolUsage{CPUSeconds: ended.CPUSeconds - began.CPUSeconds, GCPauseSeconds: ended.GCPauseSeconds - began.GCPauseSeconds}

@@ -58,7 +58,7 @@ func (u usages) since(before usages) (usages, error) {
 	return done, nil
 }
 
-// total is what all did together.
+// total is the sum of all.
 func (u usages) total() (total usage) {
 	for _, one := range u {
 		total = total.plus(1, one)

@@ -268,7 +268,7 @@ func came(a, b wire.Release, of func(wire.Release) string) string {
 	return first.String()
 }
 
-// steps are what to do to go from one to the other.
+// steps are the steps from one release to the other.
 func steps(c *Changes, from, to wire.Release) (all []string) {
 	stops := slices.ContainsFunc(c.Facts, func(f Fact) bool { return f.Stops })
 	if !stops {
@@ -320,7 +320,7 @@ func or(name string, to wire.Release) string {
 // of its codec marshalling: so the POMs of the releases say.
 var kryoByDefault = wire.Release{Major: 3, Minor: 19}
 
-// statementsBetween are those that hold for one of two releases only.
+// statementsBetween are the statements that hold for one of two releases only.
 func statementsBetween(from, to wire.Release) []Statement {
 	all := []Statement{}
 	for _, s := range spec.All().Between(from, to) {
@@ -333,7 +333,7 @@ func statementsBetween(from, to wire.Release) []Statement {
 	return all
 }
 
-// statementsAbout are those about a script that one of two releases sends at least.
+// statementsAbout are the statements about a script that at least one of two releases sends.
 func statementsAbout(name wire.ScriptName, from, to wire.Release) []spec.Citation {
 	return spec.Cite(spec.All().Where(func(s *spec.Statement) bool {
 		return slices.Contains(s.Scripts, string(name)) && (s.Releases.Contain(from) || s.Releases.Contain(to))

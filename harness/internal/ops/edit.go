@@ -203,7 +203,7 @@ type Change struct {
 	Done string `json:"done,omitempty"`
 }
 
-// Change is what an action makes of an item.
+// Change is an action's change to an item.
 func (e *Editor) Change(i Item, action string, due int64) Change {
 	c := Change{Queue: []byte(e.names.Destination), Of: i.Of, Action: action, Key: []byte(i.key), New: i.value, Score: strconv.FormatFloat(i.DueMS, 'f', -1, 64), Count: i.count}
 	if i.Of == "ready" {

@@ -9,7 +9,7 @@ type Count struct {
 	Title, Help string
 	// Kind says how the count moves while a run goes on.
 	Kind Kind
-	// Effect is what a value above 0 means for the verdict, which says Fault after the number.
+	// Effect is the verdict's reading of a value above 0; the verdict prints Fault after the number.
 	Effect Effect
 	Fault  string
 	// Rare ones are shown only where they are not 0.

@@ -254,7 +254,7 @@ func (h *Histograms) Add(part Histograms) error {
 	return errors.Join(errs...)
 }
 
-// Beside is what was measured at the same time: one run of each side, all begun at one instant and each on a server of
+// Beside names the runs measured at the same time: one run of each side, all begun at one instant and each on a server of
 // its own.
 type Beside struct {
 	// Block is the same in all of them, and in no other run; Sides is how many there were, 2 or more.
@@ -368,7 +368,7 @@ type LateMessages struct {
 	InHiccups int64 `json:"in_hiccups"`
 }
 
-// ToolUsage is what a process used in the measured phase.
+// ToolUsage is a process's usage in the measured phase.
 type ToolUsage struct {
 	CPUSeconds float64 `json:"cpu_seconds"`
 	// CPUShare is how much of the time of all its processors it used while messages were offered, from 0 to 1; 0 where
@@ -379,7 +379,7 @@ type ToolUsage struct {
 	SchedulingP99 int64 `json:"scheduling_p99_ns,omitempty"`
 }
 
-// ServerStats is what the server did in the measured phase, drain included, for all its clients.
+// ServerStats counts the server's work in the measured phase, drain included, for all its clients.
 type ServerStats struct {
 	// TransferCalls counts zrangebyscore, which each transfer script calls once.
 	TransferCalls           int64   `json:"transfer_calls"`
@@ -395,7 +395,7 @@ type ServerStats struct {
 
 // Faults accounts for the messages of a run in which something was made to break.
 type Faults struct {
-	// Events are what broke, in the order it did.
+	// Events are the faults, in their order.
 	Events []FaultEvent `json:"events"`
 	// Of the Offered, Acknowledged were confirmed, and Refused were answered by an error which says that nothing was
 	// queued. The fate of the Uncertain is unknown to the producer; UncertainCame of them were delivered.

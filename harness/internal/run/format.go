@@ -53,7 +53,7 @@ func TailText(h *Histogram) string {
 	return "max " + FormatNs(h.Max())
 }
 
-// Quantiles are what tables show and comparisons declare.
+// Quantiles are the quantiles of tables and comparisons.
 var Quantiles = []float64{.5, .9, .99, .999}
 
 // QuantileName returns p50, p99, p99.9.

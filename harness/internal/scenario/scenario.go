@@ -44,7 +44,7 @@ type Variant struct {
 	settings       settings
 }
 
-// settings are what a scenario or a variant of it says of a run.
+// settings are the settings of a run in a scenario or a variant.
 type settings struct {
 	driver string
 	plan   plan.Plan
@@ -77,7 +77,7 @@ type Choice struct {
 	Scale *float64
 	// Settings are laid over each plan, and Defaults where a scenario sets nothing, both by the keys of plan.Fields.
 	Settings, Defaults map[string]string
-	// SLO are objectives besides those of the scenarios.
+	// SLO are objectives in addition to the scenarios' own.
 	SLO []string
 }
 

@@ -317,7 +317,7 @@ func (v *Value) earlier(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// Members are those of a sorted set in order.
+// Members are the members of a sorted set, in order.
 func (v *Value) Members() []string { return slices.SortedFunc(maps.Keys(v.Scores), v.earlier) }
 
 func (m *Keyspace) delete(k Key) {

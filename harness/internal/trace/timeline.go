@@ -54,7 +54,7 @@ func (q *Queue) known() bool {
 	return q.keys.Unknown[Key{q.db, q.TimeoutSet}] == "" && q.keys.Unknown[Key{q.db, q.Pending}] == ""
 }
 
-// Step is what one script, transaction or command did to one queue at once.
+// Step is the effect of one script, transaction or command on one queue.
 type Step struct {
 	Call  Call
 	Queue *Queue         // after the step

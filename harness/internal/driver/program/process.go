@@ -89,7 +89,7 @@ func SplitCommandLine(line string) ([]string, error) {
 	return words, nil
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the bytes written to it.
 type tail struct {
 	copyTo io.Writer
 	mu     sync.Mutex
