@@ -175,15 +175,13 @@ bench-gate: build ## dq as it is against dq of BASE (the last tag), by turns on 
 	done
 	@bad=0; for plan in steady backlog; do bin/dq-bench compare out/gate/$$plan/old out/gate/$$plan/new --report out/gate/$$plan.html || bad=$$?; done; exit $$bad
 
-GROWTH ?= 1000000
 .PHONY: growth
-growth: ## what a queue costs as it grows to GROWTH pending messages, and 10,000 queues, into docs/results.md; needs a machine that does nothing else
-	$(GO) run ./harness/internal/lab growth -most $(GROWTH)
+growth: ## what a queue costs as it grows to 5,000,000 pending messages (2 GB), and 10,000 queues, into docs/results.md; needs a machine that does nothing else
+	$(GO) run ./harness/internal/lab growth
 
-COMPARE_FLAGS ?=
 .PHONY: compare-releases
 compare-releases: ## lateness over Redisson releases and dq, into docs/results.md; needs Java, Maven, redis-server
-	$(GO) run ./harness/internal/lab latency $(COMPARE_FLAGS)
+	$(GO) run ./harness/internal/lab latency
 
 .PHONY: replay
 replay: ## send the documents' recordings to a server and compare
@@ -204,7 +202,7 @@ screenshots: build ## draw docs/report.png from the runs in SCREENSHOT_OLD and S
 
 .PHONY: spec
 spec: ## write the table and the vectors of docs/spec from the catalogue and the recordings
-	$(GO) generate ./docs/spec
+	$(GO) test ./harness/internal/lab -run Spec -args -update
 
 .PHONY: images
 images: ## build the Redis image from Debian packages, without a registry

@@ -92,8 +92,6 @@ type Spec struct {
 	Statements []*Statement
 }
 
-//go:generate go run ../../harness/internal/lab generate .
-
 //go:embed *.md
 var files embed.FS
 

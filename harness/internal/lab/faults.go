@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -14,48 +13,36 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// faults runs each scenario in which something breaks with Redisson and with dq: what became of the
-// messages, and how soon deliveries went on, is a section of docs/results.md.
+// faults runs each fault scenario with Redisson and with dq, and fails where dq is behind.
 //
 //	make faults
-//
-// It takes about 15 minutes, and fails where dq is behind.
-func faults() {
-	only := flag.String("only", "faults-network faults-server faults-process faults-members faults-clocks", "the scenarios, in order")
-	drivers := flag.String("drivers", "redisson:4.7.0 dq", "two implementations: the second may not be behind the first")
-	out := flag.String("out", filepath.Join("out", "faults"), "the folder of the run files")
-	runReport("faults", 40*time.Minute, func(ctx context.Context) (string, error) {
-		var args []string
-		for _, d := range strings.Fields(*drivers) {
-			args = append(args, "--driver", d)
+func faults(ctx context.Context, out string) (string, error) {
+	var rows []faultRow
+	for _, scenario := range []string{"faults-network", "faults-server", "faults-process", "faults-members", "faults-clocks"} {
+		runs, err := runLoad(ctx, filepath.Join(out, scenario), "--driver", "redisson:4.7.0", "--driver", "dq", "-f", scenario)
+		if err != nil {
+			return "", err
 		}
-		var rows []faultRow
-		for _, scenario := range strings.Fields(*only) {
-			runs, err := runLoad(ctx, filepath.Join(*out, scenario), append(args, "-f", scenario)...)
-			if err != nil {
-				return "", err
-			}
-			some, err := pair(runs)
-			if err != nil {
-				return "", fmt.Errorf("%s: %w", scenario, err)
-			}
-			rows = append(rows, some...)
+		some, err := pair(runs)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", scenario, err)
 		}
-		return faultSection(rows)
-	})
+		rows = append(rows, some...)
+	}
+	return faultSection(rows)
 }
 
-// faultRow is one fault, with the two implementations that met it.
+// faultRow is one fault, with the runs of two implementations.
 type faultRow struct{ old, new *run.Document }
 
-// pair puts the two runs of each scenario beside each other, in the order they were made.
+// pair joins the two runs of each fault, in the order of the runs.
 func pair(runs []*run.Document) (rows []faultRow, err error) {
 	at := map[string]int{}
 	for _, r := range runs {
 		i, seen := at[r.Scenario.Name]
 		switch {
 		case r.Faults == nil:
-			return nil, fmt.Errorf("expected a run in which something broke, got one of %s", r.Scenario.Name)
+			return nil, fmt.Errorf("expected a run with a fault, got one of %s", r.Scenario.Name)
 		case !seen:
 			at[r.Scenario.Name] = len(rows)
 			rows = append(rows, faultRow{old: r})
@@ -65,33 +52,35 @@ func pair(runs []*run.Document) (rows []faultRow, err error) {
 	}
 	for _, r := range rows {
 		if r.new == nil {
-			return nil, fmt.Errorf("expected two runs of %s, got one", name(r.old))
+			return nil, fmt.Errorf("expected two runs of %s, got one", r.name())
 		}
 	}
 	return rows, nil
 }
 
-// behind says in which cells the second implementation is behind the first. Which commands are under
-// way when something breaks is chance: one for each producer. How soon each implementation looks at a
-// clock that became wrong is chance too: the offers of half a second.
+// name is the variant of the scenario.
+func (r faultRow) name() string {
+	_, variant, _ := strings.Cut(r.old.Scenario.Name, "/")
+	return cmp.Or(variant, r.old.Scenario.Name)
+}
+
+// behind returns the cells in which the second implementation is behind the first. Two things are chance: the commands
+// under way at a fault, one for each producer, and how soon a client notices a wrong clock, half a second of offers.
 func (r faultRow) behind() (cells []string) {
 	o, n := r.old.Faults, r.new.Faults
 	byChance := int64(r.new.Scenario.Producers)
 	inTime := int64(r.new.Scenario.Rate/2) + byChance
-	for _, c := range []struct {
-		bad           bool
-		what          string
-		second, first int64
-	}{
-		{n.Duplicate > o.Duplicate, "duplicate", n.Duplicate, o.Duplicate},
-		{n.Early > o.Early+inTime, "early", n.Early, o.Early},
-		{n.Postponed > o.Postponed+inTime, "postponed", n.Postponed, o.Postponed},
-		{n.Uncertain > o.Uncertain+byChance, "uncertain", n.Uncertain, o.Uncertain},
-		{n.Acknowledged < o.Acknowledged-byChance, "acknowledged", n.Acknowledged, o.Acknowledged},
-	} {
-		if c.bad {
-			cells = append(cells, fmt.Sprintf("%s: %d against %d", c.what, c.second, c.first))
+	more := func(cell string, second, first, slack int64) {
+		if second > first+slack {
+			cells = append(cells, fmt.Sprintf("%s: %d against %d", cell, second, first))
 		}
+	}
+	more("duplicate", n.Duplicate, o.Duplicate, 0)
+	more("early", n.Early, o.Early, inTime)
+	more("postponed", n.Postponed, o.Postponed, inTime)
+	more("uncertain", n.Uncertain, o.Uncertain, byChance)
+	if n.Acknowledged < o.Acknowledged-byChance {
+		cells = append(cells, fmt.Sprintf("acknowledged: %d against %d", n.Acknowledged, o.Acknowledged))
 	}
 	if n.LostBeyond > 0 {
 		cells = append(cells, fmt.Sprintf("lost: %d more than may be", n.LostBeyond))
@@ -99,7 +88,7 @@ func (r faultRow) behind() (cells []string) {
 	if n.EarlyBeyond > 0 {
 		cells = append(cells, fmt.Sprintf("early: %d more than may be", n.EarlyBeyond))
 	}
-	// Where all that was pending has come early, when the next is due is chance.
+	// If all pending messages came early, the next due time is chance.
 	was, resumed := o.Resumed()
 	is, resumes := n.Resumed()
 	if resumed && o.Early == 0 && (!resumes || is > was+run.OnTime) {
@@ -113,24 +102,14 @@ func (r faultRow) behind() (cells []string) {
 	return cells
 }
 
-// name is the name of the variant.
-func name(r *run.Document) string {
-	_, variant, _ := strings.Cut(r.Scenario.Name, "/")
-	return cmp.Or(variant, r.Scenario.Name)
-}
-
 func resumedText(f *run.Faults) string {
-	longest, ok := f.Resumed()
-	if !ok {
-		return "never"
+	if longest, ok := f.Resumed(); ok {
+		return compact(longest)
 	}
-	return shortly(longest)
+	return "never"
 }
 
-func shortly(d time.Duration) string { return strings.ReplaceAll(run.FormatNs(int64(d)), " ", "") }
-
-// faultSection has a row for each fault that cost something, and names the others. Its error says where
-// the second implementation is behind the first.
+// faultSection has a row for each fault with a cost, and names the others. Its error says where dq is behind.
 func faultSection(rows []faultRow) (string, error) {
 	counts := func(f *run.Faults) []int64 {
 		return []int64{f.Refused, f.Uncertain, f.Lost, f.Duplicate, f.Early, f.Postponed}
@@ -140,20 +119,17 @@ func faultSection(rows []faultRow) (string, error) {
 	var slowest [2]time.Duration
 	for _, r := range rows {
 		for _, cell := range r.behind() {
-			behind = append(behind, name(r.old)+": "+cell)
+			behind = append(behind, r.name()+": "+cell)
 		}
 		old, new := counts(r.old.Faults), counts(r.new.Faults)
-		_, again := r.old.Faults.Resumed()
-		_, also := r.new.Faults.Resumed()
+		was, again := r.old.Faults.Resumed()
+		is, also := r.new.Faults.Resumed()
 		if again && also && slices.Max(old) == 0 && slices.Max(new) == 0 {
-			quiet = append(quiet, name(r.old))
-			for i, f := range []*run.Faults{r.old.Faults, r.new.Faults} {
-				after, _ := f.Resumed()
-				slowest[i] = max(slowest[i], after)
-			}
+			quiet = append(quiet, r.name())
+			slowest = [2]time.Duration{max(slowest[0], was), max(slowest[1], is)}
 			continue
 		}
-		cells := []string{name(r.old)}
+		cells := []string{r.name()}
 		for i := range old {
 			cell := "0"
 			if old[i] != 0 || new[i] != 0 {
@@ -165,7 +141,7 @@ func faultSection(rows []faultRow) (string, error) {
 	}
 	text := asTable(strings.Fields("fault refused uncertain lost duplicate early postponed resumed"), table)
 	if len(quiet) > 0 {
-		text += fmt.Sprintf("\nNothing of that, and resumed within %s/%s: %s.\n", shortly(slowest[0]), shortly(slowest[1]), strings.Join(quiet, ", "))
+		text += fmt.Sprintf("\nNothing of that, and resumed within %s/%s: %s.\n", compact(slowest[0]), compact(slowest[1]), strings.Join(quiet, ", "))
 	}
 	if len(behind) == 0 {
 		return text + "\ndq is behind: nowhere.\n", nil

@@ -28,7 +28,7 @@ func TestPairsAreInTheOrderOfTheRuns(t *testing.T) {
 	require.NoError(t, err)
 	var names []string
 	for _, r := range rows {
-		names = append(names, name(r.old), r.old.Driver.Name, r.new.Driver.Name)
+		names = append(names, r.name(), r.old.Driver.Name, r.new.Driver.Name)
 	}
 	require.Equal(t, []string{"b", "redisson", "dq", "a", "redisson", "dq"}, names)
 	_, err = pair([]*run.Document{document("dq", "n/b", 2, run.Faults{})})

@@ -19,58 +19,40 @@ import (
 	"github.com/dq-bench/dq-bench/recordings"
 )
 
-// tolerance is how far the delays of two recordings of one behaviour may differ.
-const tolerance = time.Second
-
-// foldMain takes the recordings of one Redisson release into recordings/redisson. A
-// case that means the same as at an earlier release is noted in index.tsv; only a new form
-// is stored.
+// fold packs the recordings of one more Redisson release into root. A case that means the same as at an earlier release
+// gets a cell of index.tsv; only a new form is stored.
 //
 //	dq-bench record --driver redisson:4.8.0 --out out/4.8.0
 //	go run ./harness/internal/lab fold 4.8.0 out/4.8.0
-func foldMain() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: fold RELEASE FOLDER, in the root of a checkout")
-		os.Exit(2)
-	}
-	if err := fold("recordings/redisson", os.Args[1], os.DirFS(os.Args[2])); err != nil {
-		fmt.Fprintln(os.Stderr, "fold:", err)
-		os.Exit(1)
-	}
-}
-
-// fold packs what the program has recorded, and the recordings of one more release, into root.
 func fold(root, release string, folder fs.FS) error {
-	p := packer{index: map[string]map[string]string{}, forms: map[string][]form{}}
+	added, err := wire.ParseRelease(release)
+	if err != nil {
+		return err
+	}
 	all := map[wire.Release]fs.FS{}
 	known, err := fs.ReadDir(recordings.Redisson(), ".")
 	if err != nil {
 		return err
 	}
 	for _, dir := range known {
-		r, err := wire.ParseRelease(dir.Name())
-		if err != nil {
+		r, err1 := wire.ParseRelease(dir.Name())
+		files, err2 := fs.Sub(recordings.Redisson(), dir.Name())
+		if err := errors.Join(err1, err2); err != nil {
 			return err
 		}
-		if all[r], err = fs.Sub(recordings.Redisson(), dir.Name()); err != nil {
-			return err
+		all[r] = files
+	}
+	all[added] = folder
+	p := packer{index: map[string]map[wire.Release]string{}, forms: map[string][]form{}, order: slices.SortedFunc(maps.Keys(all), wire.Release.Compare)}
+	for _, r := range p.order {
+		if err := p.add(r, all[r]); err != nil {
+			return fmt.Errorf("%s: %w", r, err)
 		}
 	}
-	r, err := wire.ParseRelease(release)
-	if err != nil {
-		return err
-	}
-	all[r] = folder
-	order := slices.SortedFunc(maps.Keys(all), wire.Release.Compare)
-	for _, r := range order {
-		if err := p.add(r.String(), all[r]); err != nil {
-			return err
-		}
-	}
-	return p.write(root, order)
+	return p.write(root)
 }
 
-// form is one meaning of a case at some releases, stored at the first of these.
+// form is one meaning of a case, stored at its first release.
 type form struct {
 	release string
 	text    []byte
@@ -78,16 +60,16 @@ type form struct {
 }
 
 type packer struct {
-	cases []string
-	index map[string]map[string]string // case, release, cell
-	forms map[string][]form            // by case
+	order []wire.Release
+	index map[string]map[wire.Release]string // cells by case and release
+	forms map[string][]form                  // by case
 }
 
 // add takes the recordings of a release, one file for each section.
-func (p *packer) add(release string, folder fs.FS) error {
+func (p *packer) add(release wire.Release, folder fs.FS) error {
 	names, err := fs.Glob(folder, "*.monitor")
 	if err == nil && len(names) == 0 {
-		err = fmt.Errorf("%s: expected recordings, one NAME.monitor for each section", release)
+		err = errors.New("expected recordings, one NAME.monitor for each section")
 	}
 	if err != nil {
 		return err
@@ -103,15 +85,15 @@ func (p *packer) add(release string, folder fs.FS) error {
 		}
 		for _, id := range order {
 			if err := p.addCase(id, release, cases[id]); err != nil {
-				return fmt.Errorf("%s at %s: %w", id, release, err)
+				return fmt.Errorf("%s: %w", id, err)
 			}
 		}
 	}
 	return nil
 }
 
-func (p *packer) addCase(id, release string, text []byte) error {
-	rec, err := monitor.Read(bytes.NewReader(text), release)
+func (p *packer) addCase(id string, release wire.Release, text []byte) error {
+	rec, err := monitor.Read(bytes.NewReader(text), release.String())
 	if err != nil {
 		return err
 	}
@@ -119,42 +101,38 @@ func (p *packer) addCase(id, release string, text []byte) error {
 	if len(seen) != 1 {
 		return fmt.Errorf("expected one case, got %d", len(seen))
 	}
-	meaning, err := trace.Normalise(rec, release, seen[0].Lines)
+	meaning, err := trace.Normalise(rec, release.String(), seen[0].Lines)
 	if err != nil {
 		return err
 	}
-	for _, f := range p.forms[id] {
-		if trace.Compare(f.trace, meaning, tolerance) == nil {
-			p.set(id, release, f.release)
-			return nil
-		}
+	const tolerance = time.Second
+	i := slices.IndexFunc(p.forms[id], func(f form) bool { return trace.Compare(f.trace, meaning, tolerance) == nil })
+	if i < 0 {
+		i = len(p.forms[id])
+		p.forms[id] = append(p.forms[id], form{release.String(), text, meaning})
 	}
-	p.forms[id] = append(p.forms[id], form{release, text, meaning})
-	p.set(id, release, release)
+	p.set(id, release, p.forms[id][i].release)
 	return nil
 }
 
-func (p *packer) set(id, release, cell string) {
+func (p *packer) set(id string, release wire.Release, cell string) {
 	if p.index[id] == nil {
-		p.index[id] = map[string]string{}
-		p.cases = append(p.cases, id)
+		p.index[id] = map[wire.Release]string{}
 	}
 	p.index[id][release] = cell
 }
 
 // write replaces the files at root.
-func (p *packer) write(root string, releases []wire.Release) error {
+func (p *packer) write(root string) error {
 	files := map[string][]byte{}
-	slices.Sort(p.cases)
-	var index strings.Builder
-	index.WriteString("case")
-	for _, r := range releases {
-		index.WriteString("\t" + r.String())
+	index := "case"
+	for _, r := range p.order {
+		index += "\t" + r.String()
 	}
-	for _, id := range p.cases {
-		index.WriteString("\n" + id)
-		for _, r := range releases {
-			index.WriteString("\t" + p.index[id][r.String()])
+	for _, id := range slices.Sorted(maps.Keys(p.index)) {
+		index += "\n" + id
+		for _, r := range p.order {
+			index += "\t" + p.index[id][r]
 		}
 		section, _, _ := strings.Cut(id, "/")
 		for _, f := range p.forms[id] {
@@ -165,14 +143,11 @@ func (p *packer) write(root string, releases []wire.Release) error {
 			files[name] = append(files[name], f.text...)
 		}
 	}
-	files["index.tsv"] = []byte(index.String() + "\n")
+	files["index.tsv"] = []byte(index + "\n")
 	next := root + ".new"
 	for name, text := range files {
 		file := filepath.Join(next, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, text, 0o644); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, text, 0o644)); err != nil {
 			return err
 		}
 	}

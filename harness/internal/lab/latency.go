@@ -2,93 +2,75 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 	"github.com/dq-bench/dq-bench/harness/internal/series"
 )
 
-// latency compares how late Redisson releases and dq deliver the scenario steady: a section of
-// docs/results.md.
+// latencyDrivers run by turns. The second driver is the first again: their difference is the noise of the machine.
+var latencyDrivers = strings.Fields("redisson:3.16.6 redisson:3.16.6 redisson:3.21.1 redisson:4.7.0 dq")
+
+const latencyRepeat = 6
+
+// latency compares how late Redisson releases and dq deliver the scenario steady.
 //
 //	make compare-releases
-//
-// The drivers run by turns on one machine. The first driver comes twice: how it differs from itself is
-// the noise of the machine.
-func latency() {
-	drivers := flag.String("drivers", "redisson:3.16.6 redisson:3.16.6 redisson:3.21.1 redisson:4.7.0 dq", "what to compare with the first")
-	repeat := flag.Int("repeat", 6, "how often each driver runs")
-	out := flag.String("out", filepath.Join("out", "latency"), "the folder of the run files")
-	runReport("latency", time.Hour, func(ctx context.Context) (string, error) {
-		args := []string{"-f", "steady", "--repeat", strconv.Itoa(*repeat)}
-		for _, d := range strings.Fields(*drivers) {
-			args = append(args, "--driver", d)
-		}
-		runs, err := runLoad(ctx, *out, args...)
-		if err != nil {
-			return "", err
-		}
-		return latencySection(runs, len(strings.Fields(*drivers)), *repeat)
-	})
-}
-
-// columns are the figures that are shown, with their ratios to the first driver.
-var columns = []struct{ name, figure string }{
-	{"past due p50", "past due p50"},
-	{"p99/s", "past due p99 per second"},
-	{"response p50", "response time p50"},
-	{"server CPU", "server CPU per message"},
-}
-
-// latencySection has a row for each driver, of which each has run so often.
-func latencySection(runs []*run.Document, drivers, repeat int) (string, error) {
-	turns := series.Order(drivers, repeat)
-	if len(turns) == 0 || len(runs) != len(turns) {
+func latency(ctx context.Context, out string) (string, error) {
+	args := []string{"-f", "steady", "--repeat", strconv.Itoa(latencyRepeat)}
+	for _, d := range latencyDrivers {
+		args = append(args, "--driver", d)
+	}
+	runs, err := runLoad(ctx, out, args...)
+	if err != nil {
+		return "", err
+	}
+	turns := series.Order(len(latencyDrivers), latencyRepeat)
+	if len(runs) != len(turns) {
 		return "", fmt.Errorf("expected %d runs, got %d", len(turns), len(runs))
 	}
-	sides := make([][]*run.Document, drivers)
+	sides := make([][]*run.Document, len(latencyDrivers))
 	for i, turn := range turns {
 		sides[turn.Side] = append(sides[turn.Side], runs[i])
 	}
+	return latencySection(sides)
+}
+
+// latencySection has a row for each side: figures, and their ratios to the first side.
+func latencySection(sides [][]*run.Document) (string, error) {
 	head := []string{"driver"}
-	for _, c := range columns {
-		head = append(head, c.name, "ratio")
+	for _, title := range []string{"past due p50", "p99/s", "response p50", "server CPU"} {
+		head = append(head, title, "ratio")
 	}
 	options := compare.DefaultOptions()
 	options.Force = true
 	var rows [][]string
 	for i, side := range sides {
-		c, err := compare.Sets(context.Background(), []compare.Set{{Name: "first", Runs: sides[0]}, {Name: "other", Runs: sides[max(i, 1)%drivers]}}, options)
+		c, err := compare.Sets(context.Background(), []compare.Set{{Name: "first", Runs: sides[0]}, {Name: "other", Runs: sides[max(i, 1)%len(sides)]}}, options)
 		if err != nil {
 			return "", err
 		}
 		cells := []string{side[0].Driver.String()}
-		for _, column := range columns {
-			cells = append(cells, figure(c, column.figure, i == 0)...)
+		for _, figure := range []string{"past due p50", "past due p99 per second", "response time p50", "server CPU per message"} {
+			at := slices.IndexFunc(c.Rows, func(r compare.Row) bool { return r.Figure == figure })
+			switch {
+			case at < 0:
+				cells = append(cells, "–", "–")
+			case i == 0:
+				cells = append(cells, run.FormatNs(int64(c.Rows[at].Old)), "1")
+			default:
+				ratio := "–"
+				if r := c.Rows[at].Ratio; r != nil && r.Low != nil {
+					ratio = fmt.Sprintf("%.3g (%.3g…%.3g)", r.Value, *r.Low, *r.High)
+				}
+				cells = append(cells, run.FormatNs(int64(c.Rows[at].New)), ratio)
+			}
 		}
 		rows = append(rows, cells)
 	}
 	return asTable(head, rows), nil
-}
-
-// figure is a figure and its ratio with the 95 % interval, of the first side or of the second.
-func figure(c *compare.Comparison, name string, first bool) []string {
-	for _, row := range c.Rows {
-		switch {
-		case row.Figure != name:
-		case first:
-			return []string{run.FormatNs(int64(row.Old)), "1"}
-		case row.Ratio == nil || row.Ratio.Low == nil:
-			return []string{run.FormatNs(int64(row.New)), "–"}
-		default:
-			return []string{run.FormatNs(int64(row.New)), fmt.Sprintf("%.3g (%.3g…%.3g)", row.Ratio.Value, *row.Ratio.Low, *row.Ratio.High)}
-		}
-	}
-	return []string{"–", "–"}
 }

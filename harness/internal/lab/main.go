@@ -1,14 +1,13 @@
-// Command lab has the programs that only developers run: reports for docs/results.md, and what is made of recordings.
+// Command lab has the programs that only developers run: reports for docs/results.md, and the packing of recordings.
 //
-//	go run ./harness/internal/lab PROGRAM [flags]
+//	go run ./harness/internal/lab faults | growth | latency | performance
+//	go run ./harness/internal/lab fold RELEASE FOLDER
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -23,46 +22,50 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-var programs = map[string]func(){
-	"faults": faults, "fold": foldMain, "generate": generateMain, "growth": growth, "latency": latency, "performance": performance,
+// A report measures within its bound, keeps its raw files in a folder, and returns its section of docs/results.md. A
+// section beside an error is written too: the error then names the fault that the section shows.
+type report struct {
+	bound time.Duration
+	run   func(ctx context.Context, out string) (section string, err error)
+}
+
+var reports = map[string]report{
+	"faults": {40 * time.Minute, faults}, "growth": {90 * time.Minute, growth},
+	"latency": {time.Hour, latency}, "performance": {14 * time.Minute, performance},
 }
 
 func main() {
-	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: lab PROGRAM, one of", strings.Join(slices.Sorted(maps.Keys(programs)), ", "))
-		os.Exit(2)
+	if err := command(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	program := programs[os.Args[1]]
-	os.Args = os.Args[1:]
-	program()
 }
 
-// runReport runs a report program, for so long at most, and writes the section that it returns. The
-// section is written beside an error too: the error then says what the section shows to be wrong.
-func runReport(name string, bound time.Duration, report func(context.Context) (section string, err error)) {
-	page := flag.String("results", filepath.Join("docs", "results.md"), "the page whose section is written")
-	flag.DurationVar(&bound, "bound", bound, "how long all may take")
-	flag.Parse()
+func command(args []string) error {
+	if len(args) == 3 && args[0] == "fold" {
+		return fold("recordings/redisson", args[1], os.DirFS(args[2]))
+	}
+	if len(args) != 1 || reports[args[0]].run == nil {
+		return errors.New("expected faults, growth, latency, performance or fold RELEASE FOLDER, in the root of a checkout")
+	}
+	name, r := args[0], reports[args[0]]
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, bound)
+	ctx, cancel := context.WithTimeout(ctx, r.bound)
 	defer cancel()
 	head := machine(ctx)
-	section, err := report(ctx)
+	section, err := r.run(ctx, filepath.Join("out", name))
 	if section != "" {
-		err = errors.Join(err, writeSection(*page, name, head+"\n\n"+section))
+		err = errors.Join(err, writeSection(filepath.Join("docs", "results.md"), name, head+"\n\n"+section))
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1) //nolint:gocritic // nothing is left to be done
-	}
+	return err
 }
 
-// machine says when, and on what, a report is made.
+// machine returns the time and the environment of a report.
 func machine(ctx context.Context) string {
 	version := ""
-	if said, err := exec.CommandContext(ctx, "redis-server", "--version").Output(); err == nil {
-		if fields := strings.Fields(string(said)); len(fields) > 2 {
+	if output, err := exec.CommandContext(ctx, "redis-server", "--version").Output(); err == nil {
+		if fields := strings.Fields(string(output)); len(fields) > 2 {
 			version = ", redis " + strings.TrimPrefix(fields[2], "v=")
 		}
 	}
@@ -86,7 +89,7 @@ func writeSection(page, name, section string) error {
 	return run.WriteWhole(page, []byte(whole))
 }
 
-// asTable writes rows of cells. Cells have no spaces around them, so that a page stays short.
+// asTable writes rows of cells, without spaces around the cells.
 func asTable(head []string, rows [][]string) string {
 	var b strings.Builder
 	for _, row := range slices.Concat([][]string{head, slices.Repeat([]string{"-"}, len(head))}, rows) {
@@ -95,7 +98,7 @@ func asTable(head []string, rows [][]string) string {
 	return b.String()
 }
 
-// grouped writes a whole number with its thousands apart.
+// grouped writes a whole number in groups of three digits.
 func grouped(n int64) string {
 	digits := fmt.Sprint(n)
 	for at := len(digits) - 3; at > 0 && digits[at-1] != '-'; at -= 3 {
@@ -104,15 +107,17 @@ func grouped(n int64) string {
 	return digits
 }
 
-// goCommand builds with the go command, as in goCommand(ctx, "build", …).
+// compact writes a duration without a space before its unit.
+func compact(d time.Duration) string { return strings.ReplaceAll(run.FormatNs(int64(d)), " ", "") }
+
 func goCommand(ctx context.Context, args ...string) error {
-	if said, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, said)
+	if output, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, output)
 	}
 	return nil
 }
 
-// stopped is a command that ends by an interrupt, so that it ends its servers.
+// stopped is a command that an interrupt ends, so that the command stops its servers.
 func stopped(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -120,8 +125,8 @@ func stopped(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// runLoad has dq-bench run a load, and returns the runs in the order in which they began. out keeps
-// their files. A run that failed says so in its file.
+// runLoad has dq-bench run a load, and returns the runs in the order of their begin. out keeps their files. The file of
+// a failed run says so.
 func runLoad(ctx context.Context, out string, args ...string) ([]*run.Document, error) {
 	folder, err := os.MkdirTemp("", "lab")
 	if err != nil {

@@ -2,46 +2,57 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
+	_ "embed"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/dq-bench/dq-bench/harness/internal/compare"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// performance measures what this project claims about speed: a section of docs/results.md. Each row
-// compares two sides that were measured in turn in one run: the figures of another run, or another
-// machine, are not comparable with it.
+// performance measures what this project claims about speed. The two sides of a row ran by turns on one machine: do not
+// compare figures of two reports. What a tool or time was missing for, the table says.
 //
 //	make bench-report
-//
-// It takes about 12 minutes, and no longer than -bound: what there was no time for, or what a tool is
-// missing for, the table says. out/performance keeps what was printed, and the run files.
-func performance() {
-	only := flag.String("only", "", "measure only the steps whose names contain this")
-	out := flag.String("out", filepath.Join("out", "performance"), "the folder of what was printed, and of the run files")
-	runReport("performance", 14*time.Minute, func(ctx context.Context) (string, error) {
-		m := &measuring{raw: *out, samples: samples{}, missing: map[string]string{}}
-		if err := m.all(ctx, *only); err != nil {
-			return "", err
+func performance(ctx context.Context, out string) (string, error) {
+	if err := os.RemoveAll(out); err != nil {
+		return "", err
+	}
+	folder, err := os.MkdirTemp("", "performance")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(folder)
+	tests := filepath.Join(folder, "dq.test")
+	if err := goCommand(ctx, "test", "-c", "-o", tests, "./dq"); err != nil {
+		return "", err
+	}
+	m := measured{samples{}, map[string]string{}}
+	for _, s := range steps {
+		fmt.Fprintln(os.Stderr, time.Now().Format(time.TimeOnly), s.name)
+		if err := m.measure(ctx, s, tests, filepath.Join(out, s.name)); err != nil {
+			m.missing[s.name] = strings.SplitN(err.Error(), "\n", 2)[0]
+			fmt.Fprintf(os.Stderr, "%s was not measured: %v\n", s.name, err)
 		}
-		return m.section(), nil
-	})
+	}
+	return m.section(), nil
 }
 
-// longestStep bounds one step.
-const longestStep = 4 * time.Minute
-
-// steps are measured in turn: benchmarks of dq, each so many times, or a load of dq-bench run.
-var steps = []struct {
+// A step is a benchmark of dq, repeated count times, or a load of dq-bench run.
+type step struct {
 	name, bench string
 	count       int
 	load        string
-}{
+}
+
+var steps = []step{
 	{name: "backlog", bench: "^BenchmarkBacklog$", count: 1},
 	{name: "long-queue", bench: "^BenchmarkLongQueue$", count: 1},
 	{name: "burst-batch", bench: "^BenchmarkBurst$", count: 1},
@@ -54,73 +65,190 @@ var steps = []struct {
 	{name: "burst", load: "-f burst-one-instant --driver dq --driver redisson:4.7.0"},
 }
 
-// measuring is the report in the making.
-type measuring struct {
-	raw     string
-	tests   string // the test binary of dq
+// measured has the samples, and says for each step without samples why it has none.
+type measured struct {
 	samples samples
-	missing map[string]string // step → why it was not measured
+	missing map[string]string
 }
 
-func (m *measuring) all(ctx context.Context, only string) error {
-	if err := os.RemoveAll(m.raw); err != nil {
+// measure adds the samples of a step. out keeps the run files, or the output of the benchmark.
+func (m measured) measure(ctx context.Context, s step, tests, out string) error {
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
+	defer cancel()
+	if s.load != "" {
+		runs, err := runLoad(ctx, out, strings.Fields(s.load)...)
+		for _, r := range runs {
+			m.samples.run(s.name, r)
+		}
 		return err
 	}
-	if err := os.MkdirAll(m.raw, 0o755); err != nil {
-		return err
-	}
-	folder, err := os.MkdirTemp("", "performance")
+	cmd := stopped(ctx, tests, "-test.run", "^$", "-test.bench", s.bench, "-test.benchtime", "1x", "-test.count", fmt.Sprint(s.count))
+	cmd.Dir = "dq"
+	output, err := cmd.CombinedOutput()
+	m.samples.benchmarks(string(output))
 	if err != nil {
+		return fmt.Errorf("%w\n%s", err, output)
+	}
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
-	m.tests = filepath.Join(folder, "dq.test")
-	if err := goCommand(ctx, "test", "-c", "-o", m.tests, "./dq"); err != nil {
-		return err
+	return run.WriteWhole(out+".txt", output)
+}
+
+// claims has a line for each row of the table: the work, its step, text for dq and for the other side with figures in
+// braces, the ratio, the target in words and as bounds that all must hold, and why the target may be missed.
+//
+//go:embed performance.tsv
+var claims string
+
+type claim struct {
+	work, step, dq, other, ratio, target string
+	aims                                 []string
+	excuse                               string
+}
+
+func claimed() (all []claim) {
+	for _, line := range strings.Split(strings.TrimSpace(claims), "\n")[1:] {
+		c := strings.Split(line+"\t", "\t")
+		all = append(all, claim{c[0], c[1], c[2], c[3], c[4], c[5], strings.Split(c[6], "; "), c[7]})
 	}
-	began := time.Now()
-	for i, s := range steps {
-		if !strings.Contains(s.name, only) {
-			m.missing[s.name] = "left out"
+	return all
+}
+
+// section is the table, with a note for each target that is missed.
+func (m measured) section() string {
+	var notes []string
+	var table [][]string
+	for _, c := range claimed() {
+		verdict, why := m.verdict(c)
+		if why != "" {
+			if !slices.Contains(notes, why) {
+				notes = append(notes, why)
+			}
+			verdict += fmt.Sprintf(" [%d]", slices.Index(notes, why)+1)
+		}
+		ratio := "–"
+		if v, ok := m.samples.figure(c.ratio); ok {
+			ratio = short(v) + "×"
+		}
+		table = append(table, []string{c.work, m.samples.fill(c.dq), m.samples.fill(c.other), ratio, c.target, verdict})
+	}
+	text := asTable([]string{"work", "dq", "Redisson 4.7.0, or as named", "ratio", "target", ""}, table) + "\n"
+	for i, note := range notes {
+		text += fmt.Sprintf("%d. %s\n", i+1, note)
+	}
+	return text
+}
+
+// verdict says whether the target of a row is met, and why not.
+func (m measured) verdict(c claim) (verdict, why string) {
+	if reason, missing := m.missing[c.step]; missing {
+		return "not measured", reason
+	}
+	verdict = "met"
+	for _, a := range c.aims {
+		figure, bound, least := strings.Cut(a, " >= ")
+		if !least {
+			figure, bound, _ = strings.Cut(a, " <= ")
+		}
+		limit, err := strconv.ParseFloat(bound, 64)
+		v, ok := m.samples.figure(figure)
+		switch {
+		case !ok || err != nil:
+			return "not measured", "there is no " + figure
+		case least && v < limit, !least && v > limit:
+			verdict, why = "missed", c.excuse
+		}
+	}
+	for _, side := range []string{"dq", "redisson", "faithful"} {
+		if n := len(m.samples[c.step+" "+side+" invalid"]); n > 0 {
+			why = fmt.Sprintf("%d runs of %s are invalid: the load fell short of its rate", n, side)
+		}
+	}
+	return verdict, why
+}
+
+// samples are measurements by the name of the figure.
+type samples map[string][]float64
+
+// benchmarks adds the figures that go test prints, under the benchmark's name and the unit: "Backlog auto-msg/s".
+func (s samples) benchmarks(text string) {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
 			continue
 		}
-		fmt.Fprintf(os.Stderr, "%s  %d of %d: %s\n", time.Since(began).Round(time.Second), i+1, len(steps), s.name)
-		err := m.bench(ctx, s.name, s.bench, s.count)
-		if s.load != "" {
-			err = m.load(ctx, s.name, strings.Fields(s.load))
+		name := strings.TrimPrefix(fields[0], "Benchmark")
+		if at := strings.LastIndexByte(name, '-'); at > 0 {
+			name = name[:at] // the number of processors
 		}
-		if err != nil {
-			m.missing[s.name] = strings.SplitN(err.Error(), "\n", 2)[0]
-			fmt.Fprintf(os.Stderr, "%s was not measured: %v\n", s.name, err)
+		for i := 2; i+1 < len(fields); i += 2 {
+			if v, err := strconv.ParseFloat(fields[i], 64); err == nil {
+				s[name+" "+fields[i+1]] = append(s[name+" "+fields[i+1]], v)
+			}
 		}
 	}
-	return nil
 }
 
-// load notes the figures of the runs of a load.
-func (m *measuring) load(ctx context.Context, step string, args []string) error {
-	ctx, cancel := context.WithTimeout(ctx, longestStep)
-	defer cancel()
-	runs, err := runLoad(ctx, filepath.Join(m.raw, step), args...)
-	for _, r := range runs {
-		m.samples.run(step, r)
+// run adds the figures of a run file, under the names of the step, the side and the figure: "rate-20 dq p99-ms".
+func (s samples) run(step string, r *run.Document) {
+	side := r.Driver.Name
+	if strings.HasSuffix(r.Driver.Version, ",faithful") {
+		side = "faithful"
 	}
-	return err
+	add := func(figure string, v float64) {
+		name := step + " " + side + " " + figure
+		s[name] = append(s[name], v)
+	}
+	delivered := float64(max(r.Counts.Delivered, 1))
+	if past := r.Histograms.PastDue; past != nil {
+		add("p99-ms", float64(past.Quantile(0.99))/1e6)
+	}
+	if late := r.Histograms.Lateness; late != nil {
+		add("lateness-p99-ms", float64(late.Quantile(0.99))/1e6)
+	}
+	if server := r.ServerStats; server != nil {
+		add("transfers/msg", server.TransferCallsPerMessage)
+		add("commands/msg", float64(server.Commands)/delivered)
+		add("server-µs/msg", server.CPUSeconds*1e6/delivered)
+	}
+	if tool := r.ToolUsage; tool != nil {
+		add("tool-µs/msg", tool.CPUSeconds*1e6/delivered)
+	}
+	if !r.Valid() {
+		add("invalid", 1)
+	}
 }
 
-// bench notes the figures that benchmarks of dq print.
-func (m *measuring) bench(ctx context.Context, step, pattern string, count int) error {
-	if pattern == "" {
-		return nil
+var named = regexp.MustCompile(`\{[^}]+\}`)
+
+// fill replaces each name in braces by its figure.
+func (s samples) fill(text string) string {
+	return named.ReplaceAllStringFunc(text, func(name string) string {
+		if v, ok := s.figure(name[1 : len(name)-1]); ok {
+			return short(v)
+		}
+		return "–"
+	})
+}
+
+// figure returns a median, or the ratio of two medians, "a : b"; false if one is missing.
+func (s samples) figure(name string) (float64, bool) {
+	above, below, two := strings.Cut(name, " : ")
+	if len(s[above]) == 0 || two && len(s[below]) == 0 {
+		return 0, false
 	}
-	ctx, cancel := context.WithTimeout(ctx, longestStep)
-	defer cancel()
-	cmd := stopped(ctx, m.tests, "-test.run", "^$", "-test.bench", pattern, "-test.benchtime", "1x", "-test.count", fmt.Sprint(count))
-	cmd.Dir = "dq"
-	said, err := cmd.CombinedOutput()
-	m.samples.benchmarks(string(said))
-	if err != nil {
-		err = fmt.Errorf("%w\n%s", err, said)
+	v := compare.Median(s[above])
+	if two {
+		v /= compare.Median(s[below])
 	}
-	return errors.Join(err, run.WriteWhole(filepath.Join(m.raw, step+".txt"), said))
+	return v, true
+}
+
+// short writes a number with three digits, or as a whole number in groups of three.
+func short(v float64) string {
+	if math.Abs(v) < 999.5 {
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	return grouped(int64(math.Round(v)))
 }

@@ -31,7 +31,7 @@ func TestSamples(t *testing.T) {
 
 // A target that is met, one that is missed and says why, and one that was not measured.
 func TestPage(t *testing.T) {
-	m := &measuring{samples: samples{}, missing: map[string]string{"burst": "there is no java here"}}
+	m := measured{samples: samples{}, missing: map[string]string{"burst": "there is no java here"}}
 	m.samples.benchmarks(printed)
 	page := m.section()
 	for _, line := range []string{
