@@ -116,6 +116,7 @@ func replicated(t *testing.T, rdb *goredis.Client) {
 }
 
 func TestFaultSentinelMasterGone(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*redis.Node) error{
 		"killed": (*redis.Node).Kill,
 		"paused": (*redis.Node).Pause,
@@ -134,11 +135,11 @@ func TestFaultSentinelMasterGone(t *testing.T) {
 			require.NoError(t, err)
 			offered, taken := f.works(t, k, "after")
 			t.Logf("offered after %s, taken after %s", offered, taken)
-			require.Less(t, taken, time.Second)
+			require.Less(t, taken, 3*time.Second+slack)
 			select {
 			case <-f.subscribed:
-			case <-time.After(time.Second):
-				require.Fail(t, "not subscribed to the new master within a second")
+			case <-time.After(time.Second + slack):
+				require.Fail(t, "not subscribed to the new master")
 			}
 			require.Empty(t, k.twice)
 		})

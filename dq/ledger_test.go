@@ -30,7 +30,7 @@ const (
 )
 
 // ledgerLease is the lease of the ledger's Workers.
-const ledgerLease = 3 * time.Second
+const ledgerLease = 2 * time.Second
 
 // ledger has what became of each message. Workers of two processes write to it: those of the test by themselves, the
 // other one by lines of its output.
@@ -327,7 +327,7 @@ func disturbLedger(t *testing.T, ctx context.Context, which int, s *redis.Server
 		time.Sleep(300 * time.Millisecond)
 		require.NoError(t, b.redis.ConfigSet(ctx, "maxmemory", "0").Err())
 	case 3:
-		_ = b.redis.Eval(ctx, "local till = redis.call('time')[1] + 2; while tonumber(redis.call('time')[1]) < till do end", nil).Err()
+		_ = b.redis.Eval(ctx, "local function now() local t = redis.call('time') return t[1] + t[2] / 1e6 end local till = now() + 0.6 while now() < till do end", nil).Err()
 	case 4:
 		require.NoError(t, s.Nodes()[0].Pause())
 		time.Sleep(300 * time.Millisecond)

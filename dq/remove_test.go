@@ -93,24 +93,24 @@ func TestRemoveFunc(t *testing.T) {
 // A member that dq has taken out of the pending list is found.
 func TestRemoveOfWhatIsUnlisted(t *testing.T) {
 	t.Parallel()
-	const n = 10_000
+	const n = 4000
 	var p passes
 	b := setup(t, p.observer())
-	start := time.Now().Add(4 * time.Second).UnixMilli()
+	start := time.Now().Add(3 * time.Second).UnixMilli()
 	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*1000/n })
 	q := b.aQueue(t)
 	require.Eventually(t, func() bool {
 		made := p.made()
 		return len(made) > 0 && made[0].Err == nil && made[0].Members > n/2
 	}, testDeadline, time.Millisecond)
-	removed, err := q.Remove(t.Context(), "9999")
+	removed, err := q.Remove(t.Context(), "3999")
 	require.NoError(t, err)
 	require.True(t, removed)
-	more, err := q.RemoveFunc(t.Context(), func(v string) bool { return v == "9998" })
+	more, err := q.RemoveFunc(t.Context(), func(v string) bool { return v == "3998" })
 	require.NoError(t, err)
 	require.Equal(t, 1, more)
 	for _, v := range takeAll(t, deadline(t), b.queue, n-2) {
-		require.NotContains(t, []string{"9998", "9999"}, v)
+		require.NotContains(t, []string{"3998", "3999"}, v)
 	}
 }
 

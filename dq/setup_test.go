@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 }
 
 // testsPerProcessor is more than other packages have: most of the tests wait for seconds.
-const testsPerProcessor = 6
+const testsPerProcessor = 9
 
 // bundle is a real Redis with a client of it under test and one to look with.
 type bundle struct {

@@ -81,10 +81,10 @@ func TestCancelAmongManyOfOneInstant(t *testing.T) {
 // What was unlisted is cancelled all the same.
 func TestCancelOfWhatIsUnlisted(t *testing.T) {
 	t.Parallel()
-	const n = 10_000
+	const n = 4000
 	var p passes
 	b := setup(t, p.observer())
-	start := time.Now().Add(6 * time.Second).UnixMilli()
+	start := time.Now().Add(4 * time.Second).UnixMilli()
 	due := func(i int) int64 { return start + int64(i)*1000/n }
 	b.fill(t, wire.LayoutBc0Lc0, n, due)
 	d := b.delayed(t)

@@ -89,7 +89,7 @@ func TestABacklogIsUnlisted(t *testing.T) {
 	for _, release := range []string{"3.16.6", "4.7.0"} {
 		t.Run(release, func(t *testing.T) {
 			t.Parallel()
-			const n = 20_000
+			const n = 6000
 			var p passes
 			b := setup(t, dq.WithRelease(release), p.observer())
 			r, err := wire.LookupRelease(release)
@@ -115,7 +115,7 @@ func TestABacklogIsUnlisted(t *testing.T) {
 // has come is in it.
 func TestTheListIsRightBesideUnlisting(t *testing.T) {
 	t.Parallel()
-	const n = 10_000
+	const n = 4000
 	var p passes
 	b := setup(t, p.observer())
 	start := time.Now().Add(2 * time.Second).UnixMilli()
@@ -203,10 +203,10 @@ func TestShortDelaysInALongQueue(t *testing.T) {
 // Several clients share the passes, and none delivers anything twice.
 func TestManyClientsUnlist(t *testing.T) {
 	t.Parallel()
-	const n = 20_000
+	const n = 6000
 	b := setup(t)
 	start := time.Now().Add(2 * time.Second).UnixMilli()
-	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*2000/n })
+	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*1000/n })
 	for range 3 {
 		setupOn(t, b.server, "orders").delayed(t)
 	}
@@ -223,7 +223,7 @@ func TestAPassThatNobodyGoesOnWith(t *testing.T) {
 	const n = 5000
 	var p passes
 	b := setup(t, p.observer())
-	start := time.Now().Add(6 * time.Second).UnixMilli()
+	start := time.Now().Add(4 * time.Second).UnixMilli()
 	b.fill(t, wire.LayoutBc0Lc0, n, func(i int) int64 { return start + int64(i)*1000/n })
 	before := b.redis.LRange(t.Context(), b.names.Pending, 0, -1).Val()
 	u := scripts.UnlistingOf("orders")

@@ -95,6 +95,7 @@ func numbered(n int) []string {
 
 // The server is away, or takes no writes, while 50 handlers acknowledge: each message is handled once.
 func TestWorkerAcknowledgesThroughAnOutage(t *testing.T) {
+	t.Parallel()
 	for name, outage := range map[string]func(b *bundle, p *redistest.Proxy){
 		"away for 2 s": func(_ *bundle, p *redistest.Proxy) { p.Refuse(); p.Reset(); time.Sleep(2 * time.Second); p.Heal() },
 		"away for 6 s": func(_ *bundle, p *redistest.Proxy) { p.Refuse(); p.Reset(); time.Sleep(6 * time.Second); p.Heal() },
