@@ -16,7 +16,7 @@ import (
 )
 
 func TestContainer(t *testing.T) {
-	s := redistest.Docker(t)
+	s := redistest.Start(t, "container", "docker")
 	require.Equal(t, "container "+redis.DefaultImage, s.How)
 	require.Equal(t, "redis", s.Product)
 	require.Regexp(t, `^7\.0\.`, s.Version)
@@ -30,7 +30,7 @@ func TestContainer(t *testing.T) {
 }
 
 func TestContainerThatServesNoRedis(t *testing.T) {
-	redistest.Docker(t)
+	redistest.Start(t, "container", "docker")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	_, err := redis.Start(ctx, "container:dq-bench.invalid/none:1", nil)
@@ -40,7 +40,7 @@ func TestContainerThatServesNoRedis(t *testing.T) {
 }
 
 func TestAutoPrefersContainer(t *testing.T) {
-	redistest.Docker(t)
+	redistest.Start(t, "container", "docker")
 	var notices []string
 	s, err := redis.Start(t.Context(), "auto", func(line string) { notices = append(notices, line) })
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestAutoPrefersContainer(t *testing.T) {
 }
 
 func TestContainerIsRemovedWhenStartFails(t *testing.T) {
-	redistest.Docker(t)
+	redistest.Start(t, "container", "docker")
 	mine := func() string {
 		out, err := exec.CommandContext(t.Context(), "docker", "ps", "-aq", "--filter", fmt.Sprintf("label=dq-bench.pid=%d", os.Getpid())).CombinedOutput()
 		require.NoError(t, err, string(out))

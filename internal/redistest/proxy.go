@@ -13,10 +13,7 @@ type Proxy struct {
 	t testing.TB
 }
 
-// ProxyConn is one client's connection through a Proxy.
-type ProxyConn = proxy.Conn
-
-// NewProxy starts a proxy to the server at target, host:port, until the test ends.
+// NewProxy starts a proxy to the server at target, host:port.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
 	p, err := proxy.New(proxy.To(target))
@@ -27,7 +24,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	return &Proxy{p, t}
 }
 
-// Heal heals the proxy. An error fails the test.
+// Heal heals the proxy, or fails the test.
 func (p *Proxy) Heal() {
 	p.t.Helper()
 	if err := p.Proxy.Heal(); err != nil {

@@ -1,11 +1,16 @@
 package redistest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
@@ -13,25 +18,28 @@ import (
 // masterName is the master's name at the sentinels.
 const masterName = "mymaster"
 
-// SentinelSet is a master, its replicas and the sentinels that watch them. Its Nodes are the first master, then its replicas.
+// SentinelSet is a master, its replicas and their sentinels. Its Nodes are the first master, then its replicas.
 type SentinelSet struct {
 	Set
 	sentinels []*redis.Node
 }
 
-// StartSentinel gives a master, replicas, and sentinels that watch them as "mymaster" and take the master for gone after a
-// second. It is ready when all know each other. A server that is killed and started again comes back in the role it had.
-func StartSentinel(ctx context.Context, path string, replicas, sentinels int, args ...string) (*SentinelSet, error) {
-	ctx, cancel := context.WithTimeout(ctx, setTimeout)
-	defer cancel()
-	s := &SentinelSet{}
-	if err := s.start(ctx, path, replicas, sentinels, args); err != nil {
-		return nil, errors.Join(fmt.Errorf("forming the sentinel set: %w", err), s.Close())
-	}
-	return s, nil
+// Sentinel returns a master, a replica and sentinels, one by default. They stop with the test.
+func Sentinel(t testing.TB, sentinels int, args ...string) *SentinelSet {
+	t.Helper()
+	return start(t, "redis", func(ctx context.Context) (*SentinelSet, error) {
+		return StartSentinel(ctx, "", 1, cmp.Or(sentinels, 1), args...)
+	})
 }
 
-// start starts the sentinels last: their first look comes before they can be told to look more often.
+// StartSentinel starts a master, replicas, and sentinels that watch the master as "mymaster" and replace it after a second without
+// an answer. It waits until all know each other. A server that is killed and started again comes back in the role it had.
+func StartSentinel(ctx context.Context, path string, replicas, sentinels int, args ...string) (*SentinelSet, error) {
+	s := &SentinelSet{}
+	return s, s.formed(ctx, func(ctx context.Context) error { return s.start(ctx, path, replicas, sentinels, args) })
+}
+
+// start starts the sentinels last: their first look at the servers is early only then.
 func (s *SentinelSet) start(ctx context.Context, path string, replicas, sentinels int, args []string) error {
 	role := ""
 	for range 1 + replicas {
@@ -39,16 +47,12 @@ func (s *SentinelSet) start(ctx context.Context, path string, replicas, sentinel
 		if err != nil {
 			return err
 		}
-		if role == "" {
-			role = "replicaof " + strings.Replace(n.Addr, ":", " ", 1) + "\n"
-		}
+		role = cmp.Or(role, "replicaof "+strings.Replace(n.Addr, ":", " ", 1)+"\n")
 	}
 	lines := fmt.Sprintf("sentinel monitor %s %s %d\nsentinel down-after-milliseconds %[1]s 1000\nsentinel failover-timeout %[1]s 5000\n",
 		masterName, strings.Replace(s.nodes[0].Addr, ":", " ", 1), sentinels/2+1)
-	for i, arg := range args {
-		if arg == "--requirepass" {
-			lines += fmt.Sprintf("sentinel auth-pass %s %q\n", masterName, args[i+1])
-		}
+	if s.password != "" {
+		lines += fmt.Sprintf("sentinel auth-pass %s %q\n", masterName, s.password)
 	}
 	for range sentinels {
 		n, err := s.join(ctx, path, lines, "--sentinel")
@@ -62,23 +66,22 @@ func (s *SentinelSet) start(ctx context.Context, path string, replicas, sentinel
 	if err := s.Settle(ctx); err != nil {
 		return err
 	}
-	return s.form(ctx, "sentinel set", redis.Sentinel, s.sentinels)
+	return s.whole(ctx, "sentinel set", redis.Sentinel, s.sentinels)
 }
 
-// Sentinels are the sentinels' processes, in the order of their start.
+// Sentinels returns the sentinels' processes, in the order of their start.
 func (s *SentinelSet) Sentinels() []*redis.Node { return s.sentinels }
 
-// Master is the node that every sentinel that runs names as the master. A master that is gone is named until another is
-// elected.
+// Master returns the node that every running sentinel names as the master. A master that is gone is named until its successor is elected.
 func (s *SentinelSet) Master(ctx context.Context) (master *redis.Node, err error) {
 	for _, w := range running(s.sentinels) {
 		at, err := s.do(ctx, w, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName).StringSlice()
 		if err != nil || len(at) != 2 {
-			return nil, fmt.Errorf("%s names %v as the master: %w", w, at, err)
+			return nil, errors.Join(fmt.Errorf("%s names %v as the master", w, at), err)
 		}
 		named := s.at(net.JoinHostPort(at[0], at[1]))
 		if named == nil || master != nil && master != named {
-			return nil, fmt.Errorf("%s names %v as the master, another one %s", w, at, master)
+			return nil, fmt.Errorf("%s names %v as the master, another sentinel %s", w, at, master)
 		}
 		master = named
 	}
@@ -88,8 +91,8 @@ func (s *SentinelSet) Master(ctx context.Context) (master *redis.Node, err error
 	return master, nil
 }
 
-// Failover has a replica promoted while the master lives, and returns the new master. The old one takes writes, which are
-// lost, until the sentinels turn it into a replica, about 1 s later: Settle waits for that.
+// Failover promotes a replica while the master lives, and returns the new master. The old one takes writes, which are lost, until
+// the sentinels make it a replica about 1 s later: Settle waits for that.
 func (s *SentinelSet) Failover(ctx context.Context) (*redis.Node, error) {
 	old, err := s.Master(ctx)
 	if err != nil {
@@ -104,23 +107,23 @@ func (s *SentinelSet) Failover(ctx context.Context) (*redis.Node, error) {
 	return s.WaitFailover(ctx, old)
 }
 
-// WaitFailover waits until another node than old is the master, by the word of every sentinel that runs and its own.
+// WaitFailover waits until every running sentinel names the same node other than old as the master, and that node is one.
 func (s *SentinelSet) WaitFailover(ctx context.Context, old *redis.Node) (master *redis.Node, err error) {
-	err = until(ctx, "another node than "+old.Addr+" is the master", func() (err error) {
+	err = until(ctx, "a node other than "+old.Addr+" is the master", func() (err error) {
 		if master, err = s.Master(ctx); err != nil {
 			return err
 		}
 		info, err := s.replication(ctx, master)
 		if err == nil && (master == old || info["role"] != "master") {
-			err = fmt.Errorf("the sentinels name %s, which is %s", master, info["role"])
+			err = fmt.Errorf("the sentinels name %s, a %s", master, info["role"])
 		}
 		return err
 	})
 	return master, err
 }
 
-// Settle waits until the set is whole again after a fault: of the nodes that run one is the master, the others are in step
-// with it, and every sentinel that runs sees them, and the other sentinels.
+// Settle waits until the set is whole again after a fault: one running node is the master, the others are in step with it, and every
+// running sentinel lists them and the other sentinels.
 func (s *SentinelSet) Settle(ctx context.Context) error {
 	return until(ctx, "the sentinel set is whole", func() error { return s.wrong(ctx) })
 }
@@ -130,28 +133,35 @@ func (s *SentinelSet) wrong(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	replicas := 0
+	replicas := len(running(s.nodes)) - 1
 	for _, n := range running(s.nodes) {
-		if n == master {
-			continue
-		}
 		info, err := s.replication(ctx, n)
-		if at := net.JoinHostPort(info["master_host"], info["master_port"]); err != nil || at != master.Addr || info["master_link_status"] != "up" {
-			return fmt.Errorf("%s is not in step with %s: %s of %s, link %s: %w", n, master, info["role"], at, info["master_link_status"], err)
+		if at := net.JoinHostPort(info["master_host"], info["master_port"]); err != nil || n != master && (at != master.Addr || info["master_link_status"] != "up") {
+			return errors.Join(fmt.Errorf("%s is not in step with %s: a %s of %s, link %s", n, master, info["role"], at, info["master_link_status"]), err)
 		}
-		replicas++
 	}
-	for _, w := range running(s.sentinels) {
-		of, err1 := s.do(ctx, w, "SENTINEL", "MASTER", masterName).Result()
-		list, err2 := s.do(ctx, w, "SENTINEL", "REPLICAS", masterName).Result()
-		master, slaves := fmt.Sprint(of), fmt.Sprint(list) // names and values take turns
-		if err := errors.Join(err1, err2); err != nil || !strings.Contains(master, " flags master ") ||
-			!strings.Contains(master, fmt.Sprintf(" num-other-sentinels %d ", len(s.sentinels)-1)) {
-			return fmt.Errorf("%s sees the master as %s: %w", w, master, err)
+	for _, n := range running(s.sentinels) {
+		if err := s.watches(ctx, n, replicas); err != nil {
+			return fmt.Errorf("%s: %w", n, err)
 		}
-		if n := min(strings.Count(slaves, " flags slave "), strings.Count(slaves, " master-link-status ok ")); n != replicas {
-			return fmt.Errorf("%s sees %d fit replicas, expected %d", w, n, replicas)
+	}
+	return nil
+}
+
+// watches returns an error unless a sentinel lists a master, its replicas and the other sentinels as well.
+func (s *SentinelSet) watches(ctx context.Context, sentinel *redis.Node, replicas int) error {
+	w := goredis.NewSentinelClient(&goredis.Options{Addr: sentinel.Addr, DisableIdentity: true})
+	defer w.Close()
+	master, err1 := w.Master(ctx, masterName).Result()
+	listed, err2 := w.Replicas(ctx, masterName).Result()
+	fit := 0
+	for _, replica := range listed {
+		if replica["flags"] == "slave" && replica["master-link-status"] == "ok" {
+			fit++
 		}
+	}
+	if err := errors.Join(err1, err2); err != nil || master["flags"] != "master" || master["num-other-sentinels"] != strconv.Itoa(len(s.sentinels)-1) || fit != replicas {
+		return errors.Join(fmt.Errorf("expected a master with %d fit replicas, got %d and %v", replicas, fit, master), err)
 	}
 	return nil
 }

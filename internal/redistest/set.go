@@ -1,12 +1,10 @@
 package redistest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"testing"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -14,27 +12,43 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// setTimeout bounds the forming of a set, from the first process to the last agreement.
+// setTimeout bounds the forming of a set.
 const setTimeout = 30 * time.Second
 
-// Set is servers of one Cluster, or of sentinels, on 127.0.0.1. Its Server is the whole, and Nodes have data.
+// Set is the servers of one Cluster, or a master with its replicas and sentinels, on 127.0.0.1. Its Server is the whole set, and its
+// Nodes hold the data.
 type Set struct {
 	*redis.Server
-	nodes   []*redis.Node // those with data
-	conns   map[*redis.Node]redis.Conn
-	members []*redis.Server
+	nodes    []*redis.Node
+	password string
+	clients  map[*redis.Node]goredis.UniversalClient
+	members  []*redis.Server
 }
 
-// start starts one server of the set. A replica gets its copy at once: by default it waits 5 s for others that want the same.
+// formed runs start within setTimeout, and stops the servers if start fails.
+func (s *Set) formed(ctx context.Context, start func(context.Context) error) error {
+	s.clients = map[*redis.Node]goredis.UniversalClient{}
+	ctx, cancel := context.WithTimeout(ctx, setTimeout)
+	defer cancel()
+	if err := start(ctx); err != nil {
+		return errors.Join(fmt.Errorf("forming the set: %w", err), s.Close())
+	}
+	return nil
+}
+
+// start starts a server with data. A replica gets its copy at once: by default the master waits 5 s for more replicas.
 func (s *Set) start(ctx context.Context, path, lines string, args ...string) (*redis.Node, error) {
 	args = append([]string{"--repl-diskless-sync-delay", "0"}, args...)
 	for i, arg := range args {
 		if arg == "--requirepass" {
-			args = append(args, "--masterauth", args[i+1])
+			s.password = args[i+1]
+			args = append(args, "--masterauth", s.password)
 		}
 	}
 	n, err := s.join(ctx, path, lines, args...)
-	s.nodes = append(s.nodes, n)
+	if err == nil {
+		s.nodes = append(s.nodes, n)
+	}
 	return n, err
 }
 
@@ -43,17 +57,13 @@ func (s *Set) join(ctx context.Context, path, lines string, args ...string) (*re
 	if err != nil {
 		return nil, err
 	}
-	node := server.Nodes()[0]
-	conn, err := redis.ConnectOnce(node.URL())
-	if s.conns == nil {
-		s.conns = map[*redis.Node]redis.Conn{}
-	}
-	s.members, s.conns[node] = append(s.members, server), conn
-	return node, err
+	n := server.Nodes()[0]
+	s.members, s.clients[n] = append(s.members, server), Client(n)
+	return n, nil
 }
 
-// form makes the whole a Server, which these nodes find.
-func (s *Set) form(ctx context.Context, how string, kind redis.Topology, seeds []*redis.Node) error {
+// whole makes the set a Server. Clients find it by the seeds.
+func (s *Set) whole(ctx context.Context, how string, kind redis.Topology, seeds []*redis.Node) error {
 	address, err := redis.ParseAddress(s.nodes[0].URL())
 	if err != nil {
 		return err
@@ -69,7 +79,7 @@ func (s *Set) form(ctx context.Context, how string, kind redis.Topology, seeds [
 	return err
 }
 
-// Close stops all servers of the set. It may be called again.
+// Close stops all servers of the set. A second call does nothing.
 func (s *Set) Close() error {
 	if s.Server != nil {
 		return s.Server.Close()
@@ -79,21 +89,21 @@ func (s *Set) Close() error {
 
 func (s *Set) stop() error {
 	var errs []error
-	for _, c := range s.conns {
+	for _, c := range s.clients {
 		errs = append(errs, c.Close())
 	}
 	for _, m := range s.members {
 		errs = append(errs, m.Close())
 	}
-	s.conns, s.members = nil, nil
+	s.clients, s.members = nil, nil
 	return errors.Join(errs...)
 }
 
 func (s *Set) do(ctx context.Context, n *redis.Node, args ...any) *goredis.Cmd {
-	return s.conns[n].Do(ctx, args...)
+	return s.clients[n].Do(ctx, args...)
 }
 
-// running are the nodes that run and are not paused.
+// running returns the nodes that run and are not paused.
 func running(nodes []*redis.Node) (up []*redis.Node) {
 	for _, n := range nodes {
 		if n.Running() {
@@ -103,9 +113,9 @@ func running(nodes []*redis.Node) (up []*redis.Node) {
 	return up
 }
 
-// replication is the role that a node reports, as the name:value lines of INFO.
+// replication returns the name:value lines of a node's INFO replication.
 func (s *Set) replication(ctx context.Context, n *redis.Node) (map[string]string, error) {
-	text, err := s.do(ctx, n, "INFO", "replication").Text()
+	text, err := s.clients[n].Info(ctx, "replication").Result()
 	m := map[string]string{}
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -114,9 +124,9 @@ func (s *Set) replication(ctx context.Context, n *redis.Node) (map[string]string
 	return m, err
 }
 
-// at is the node of an address, or nil.
+// at returns the node with an address, or nil.
 func (s *Set) at(addr string) *redis.Node {
-	for n := range s.conns {
+	for _, n := range s.nodes {
 		if n.Addr == addr {
 			return n
 		}
@@ -124,7 +134,7 @@ func (s *Set) at(addr string) *redis.Node {
 	return nil
 }
 
-// until asks again, every 20 ms, until nothing is wrong or ctx ends; these servers announce no such event.
+// until calls wrong every 20 ms until it returns nil or ctx ends: these servers announce no such event.
 func until(ctx context.Context, what string, wrong func() error) error {
 	for {
 		err := wrong()
@@ -137,20 +147,4 @@ func until(ctx context.Context, what string, wrong func() error) error {
 			return fmt.Errorf("waited until %s: %w", what, errors.Join(ctx.Err(), err))
 		}
 	}
-}
-
-// Cluster gives a Redis Cluster of that many masters and replicas of each. It stops with the test.
-func Cluster(t testing.TB, masters, replicas int, args ...string) *ClusterSet {
-	t.Helper()
-	return start(t, "redis", func(ctx context.Context) (*ClusterSet, error) {
-		return StartCluster(ctx, "", masters, replicas, args...)
-	})
-}
-
-// Sentinel gives a master, a replica and sentinels, one if none is named. They stop with the test.
-func Sentinel(t testing.TB, sentinels int, args ...string) *SentinelSet {
-	t.Helper()
-	return start(t, "redis", func(ctx context.Context) (*SentinelSet, error) {
-		return StartSentinel(ctx, "", 1, cmp.Or(sentinels, 1), args...)
-	})
 }
