@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,11 @@ type Errors struct {
 	Offer  string `json:"offer,omitempty"`
 	Take   string `json:"take,omitempty"`
 	Remove string `json:"remove,omitempty"`
+}
+
+// Keep keeps the first error of each kind.
+func (e *Errors) Keep(next Errors) {
+	*e = Errors{cmp.Or(e.Offer, next.Offer), cmp.Or(e.Take, next.Take), cmp.Or(e.Remove, next.Remove)}
 }
 
 // agent offers to queues and takes from them.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
@@ -25,17 +24,15 @@ const (
 	notDue // at the end
 )
 
-// Message is the record of one message of the measured phase. Instants are Unix times in ns, 0 for
-// what has not been.
+// Message is the record of one message of the measured phase. Instants are Unix times in ns, 0 for what has not been.
 type Message struct {
 	// Due is when it comes due.
 	Due int64
-	// Sent is the instant before its offer, Answered that of the answer, which Failed says
-	// was an error, and Refused one which says that nothing was queued. An offer without an
-	// answer was cancelled, or its process was killed.
+	// Sent is the instant before its offer, Answered the instant of the answer, which Failed says was an error, and Refused
+	// one which says that nothing was queued. An offer without an answer was cancelled, or its process was killed.
 	Sent, Answered  int64
 	Failed, Refused bool
-	// Came is the first delivery; Again counts those after it.
+	// Came is the first delivery; Again counts the later ones.
 	Came, Again int64
 	// Pending says that it is still held at the end.
 	Pending bool
@@ -55,8 +52,13 @@ func (e *ReportError) Error() string {
 	return fmt.Sprintf("%s: expected %v, got %v", e.Field, e.Want, e.Got)
 }
 
-// collector counts the samples of all agents in a phase. It is the only place where anything is
-// counted. It keeps 11 bytes for each message, and 64 more where account is kept.
+// span is a time, in Unix ns: from a due instant, cut to its millisecond, to the delivery, or one in which something stood still.
+type span struct{ from, to int64 }
+
+func (s span) length() int64 { return s.to - s.from }
+
+// collector counts the samples of all agents in a phase. It is the only place where anything is counted. It keeps 11 bytes for
+// each message, and 64 more where account is kept. The engine's lock guards it.
 type collector struct {
 	start   int64 // Unix ns
 	seed    uint64
@@ -66,8 +68,8 @@ type collector struct {
 	horizon int64 // Unix ns after which messages are not waited for
 	maxLag  int64
 	now     func() int64 // by which an agent's instants must have come
+	members []*member
 
-	mu       sync.Mutex
 	state    []byte
 	due      []int64
 	owner    []uint16 // the member that is to offer it
@@ -75,11 +77,9 @@ type collector struct {
 	messages []Message
 
 	counts      run.Counts
-	attempted   int64
 	unanswered  int64 // offers begun by an agent that reports that, without an answer yet
 	failed      int64
 	accepted    int64
-	skipped     int64
 	dropped     int64 // samples
 	outstanding int64
 	takeErrors  int64
@@ -88,25 +88,18 @@ type collector struct {
 	lastDue     int64
 	lastCame    int64
 	offers      run.Offers
-	lateByTool  []stretch
+	lateByTool  []span
 	histograms  run.Histograms
 	order       order
-	seconds     map[int64]*second
-	closed      int64
-	pending     int64
-	intervals   []run.Interval
-	sums        run.Histograms // of the seconds that are closed
-	log         *run.LatenessLog
-	latest      []arrival
+	latest      []span // of the deliveries
+
+	seconds   map[int64]*second // that are not over
+	closed    int64
+	pending   int64
+	intervals []run.Interval
+	sums      run.Histograms // of the seconds that are closed
+	log       *run.LatenessLog
 }
-
-// arrival is a delivery: the due instant, cut to its millisecond, and when it came, both in Unix ns.
-type arrival struct{ due, came int64 }
-
-func (a arrival) pastDue() int64 { return a.came - a.due }
-
-// stretch is a time in which an offer that was due had not been made, in Unix ns.
-type stretch struct{ from, to int64 }
 
 func (e *engine) newCollector(which plan.Phase, start time.Time) *collector {
 	p := e.Plan.Phase(which)
@@ -115,7 +108,7 @@ func (e *engine) newCollector(which plan.Phase, start time.Time) *collector {
 	c := &collector{
 		start: at, seed: e.Plan.Seed, plan: p, n: n, queues: int64(max(e.Plan.Queues, 1)), horizon: math.MaxInt64,
 		maxLag: int64(cmp.Or(e.Plan.MaxScheduleLag, plan.DefaultMaxScheduleLag)), now: func() int64 { return e.epoch.Wall(time.Now()) },
-		state: make([]byte, n), due: make([]int64, n), owner: make([]uint16, n), open: make([]int64, len(e.members)),
+		members: e.members, state: make([]byte, n), due: make([]int64, n), owner: make([]uint16, n), open: make([]int64, len(e.members)),
 		histograms: run.NewHistograms(), seconds: map[int64]*second{}, sums: liveHistograms(),
 		order: newOrder(max(e.Plan.Queues, 1), e.Plan.Producers),
 	}
@@ -146,8 +139,6 @@ func (c *collector) item(i int64) agent.Item {
 
 // hand notes that a message is a member's to offer.
 func (c *collector) hand(i int64, m *member) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.state[i] |= handed
 	c.owner[i] = uint16(m.number)
 	c.open[m.number]++
@@ -158,9 +149,6 @@ const tolerance = int64(2 * clockTolerance)
 
 // add counts a sample of a member. Its error is a *ReportError.
 func (c *collector) add(m *member, s agent.Sample) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.now()
 	switch s.Kind {
 	case agent.Foreign:
 		c.counts.Foreign++
@@ -175,13 +163,13 @@ func (c *collector) add(m *member, s agent.Sample) error {
 		c.dropped += s.A
 		return nil
 	}
-	i := int64(s.Index)
+	i, now := int64(s.Index), c.now()
 	if i >= c.n || c.state[i]&handed == 0 {
-		return &ReportError{string(s.Kind) + ".index", i, "a message that was handed out"}
+		return wrong(s, "index", i, "a message that was handed out")
 	}
 	// The due instants in two kinds lie ahead.
 	if s.A > now+tolerance && s.Kind != agent.Taken || s.B > now+tolerance && s.Kind != agent.Offering {
-		return &ReportError{string(s.Kind) + ".b", time.Unix(0, max(s.A, s.B)).UTC(), "an instant that has come"}
+		return wrong(s, "b", instant(max(s.A, s.B)), "an instant that has come")
 	}
 	switch s.Kind {
 	case agent.Offering, agent.Offered, agent.Failed, agent.Refused, agent.Skipped:
@@ -194,10 +182,16 @@ func (c *collector) add(m *member, s agent.Sample) error {
 	return &ReportError{"kind", fmt.Sprintf("%q", rune(s.Kind)), "one of those of docs/protocol.md"}
 }
 
+func wrong(s agent.Sample, field string, got, want any) error {
+	return &ReportError{string(s.Kind) + "." + field, got, want}
+}
+
+func instant(unixNs int64) time.Time { return time.Unix(0, unixNs).UTC() }
+
 // dueIs keeps when a message is due. Who offers it and who takes it must agree on that.
-func (c *collector) dueIs(i, due int64, field string) error {
+func (c *collector) dueIs(i, due int64, s agent.Sample) error {
 	if was := c.due[i]; was != 0 && was != due {
-		return &ReportError{field, due, fmt.Sprintf("due = sent + its delay = %d", was)}
+		return wrong(s, "a", due, fmt.Sprintf("due = sent + its delay = %d", was))
 	}
 	c.due[i] = due
 	return nil
@@ -205,79 +199,97 @@ func (c *collector) dueIs(i, due int64, field string) error {
 
 // offered counts how an offer went.
 func (c *collector) offered(m *member, i int64, s agent.Sample) error {
-	item, kind := c.item(i), string(s.Kind)
+	item := c.item(i)
 	switch {
 	case int(c.owner[i]) != m.number:
-		return &ReportError{kind + ".index", i, "a message that was handed to this agent"}
+		return wrong(s, "index", i, "a message that was handed to this agent")
 	case c.state[i]&answered != 0:
-		return &ReportError{kind + ".index", fmt.Sprintf("message %d twice", i), "one answer to each offer"}
-	}
-	if s.Kind == agent.Skipped {
-		c.state[i] |= answered
+		return wrong(s, "index", fmt.Sprintf("message %d twice", i), "one answer to each offer")
+	case s.Kind == agent.Skipped:
+		c.becomes(i, answered, item.At)
 		c.open[m.number]--
-		c.skipped++
-		c.second(item.At).skipped++
+		c.second(item.At).Unsent++
 		return nil
+	case s.A < item.At-tolerance:
+		return wrong(s, "a", instant(s.A), fmt.Sprintf("%s or later, when the offer was due", instant(item.At)))
 	}
-	if s.A < item.At-tolerance {
-		return &ReportError{kind + ".a", time.Unix(0, s.A).UTC(), fmt.Sprintf("%s or later, when the offer was due", time.Unix(0, item.At).UTC())}
-	}
-	if err := c.dueIs(i, item.DueAt(s.A), kind+".a"); err != nil {
+	if err := c.dueIs(i, item.DueAt(s.A), s); err != nil {
 		return err
 	}
+	switch {
+	case s.Kind == agent.Offering && s.B != c.due[i]:
+		return wrong(s, "b", s.B, fmt.Sprintf("due = sent + its delay = %d", c.due[i]))
+	case s.Kind != agent.Offering && s.B < s.A:
+		return wrong(s, "b", s.B, fmt.Sprintf("%d, when it was sent, or later", s.A))
+	case c.awaited(i):
+		c.lastDue = max(c.lastDue, c.due[i])
+	}
 	if s.Kind == agent.Offering {
-		if s.B != c.due[i] {
-			return &ReportError{"o.b", s.B, fmt.Sprintf("due = sent + its delay = %d", c.due[i])}
-		}
-		c.state[i] |= tried
+		c.becomes(i, tried, s.A)
 		c.unanswered++
-		c.lastDue = max(c.lastDue, c.awaitedDue(i))
 		c.note(i, func(m *Message) { m.Sent, m.Due = s.A, s.B })
 		return nil
-	}
-	if s.B < s.A {
-		return &ReportError{kind + ".b", s.B, fmt.Sprintf("%d, when it was sent, or later", s.A)}
 	}
 	if c.state[i]&tried != 0 {
 		c.unanswered--
 	}
-	c.state[i] |= tried | answered
 	c.open[m.number]--
-	c.attempted++
-	c.lastDue = max(c.lastDue, c.awaitedDue(i))
-	rtt, lag := s.B-s.A, s.A-item.At
-	c.histograms.OfferRTT.Record(rtt)
-	c.histograms.ResponseTime.Record(s.B - item.At)
-	c.histograms.ScheduleLag.Record(lag)
+	lag, second := s.A-item.At, c.second(s.B)
+	record(s.B-s.A, c.histograms.OfferRTT, second.h.OfferRTT)
+	record(lag, c.histograms.ScheduleLag, second.h.ScheduleLag)
+	record(s.B-item.At, c.histograms.ResponseTime)
 	c.late(item.At, lag, int64(s.Waited)*1000)
-	second := c.second(s.B)
-	second.rtt.Record(rtt)
-	second.lag.Record(lag)
 	c.note(i, func(m *Message) {
 		m.Sent, m.Due, m.Answered, m.Failed, m.Refused = s.A, c.due[i], s.B, s.Kind != agent.Offered, s.Kind == agent.Refused
 	})
 	if s.Kind != agent.Offered {
+		c.becomes(i, tried|answered, s.B)
 		c.failed++
-		second.failed++
 		return nil
 	}
+	c.becomes(i, tried|answered|confirmed, s.B)
 	c.accepted++
-	second.offered++
-	second.pending++
-	c.state[i] |= confirmed
-	if c.state[i]&(delivered|removed) != 0 {
-		second.pending--
-	} else if c.awaited(i) {
-		c.outstanding++
-	}
+	second.Offered++
 	return nil
+}
+
+// becomes sets bits of a message, and counts those that are waited for.
+func (c *collector) becomes(i int64, bits byte, at int64) {
+	waits := func() bool { return c.state[i]&(confirmed|delivered|removed) == confirmed }
+	before := waits()
+	c.state[i] |= bits
+	by := int64(1)
+	switch {
+	case waits() == before:
+		return
+	case before:
+		by = -1
+	}
+	c.second(at).Pending += by
+	if c.awaited(i) {
+		c.outstanding += by
+	}
+}
+
+func (c *collector) awaited(i int64) bool { return c.due[i] <= c.horizon }
+
+func (c *collector) note(i int64, f func(*Message)) {
+	if c.messages != nil {
+		f(&c.messages[i])
+	}
+}
+
+func record(ns int64, into ...*run.Histogram) {
+	for _, h := range into {
+		h.Record(ns)
+	}
 }
 
 // mostLate bounds what is kept to tell the machine's lateness from the tool's.
 const mostLate = 100_000
 
-// late attributes an offer that left late: to the system, whose answers all senders waited for, or to
-// the tool, of which the machine's part is found out at the end.
+// late attributes an offer that left late: to the system, whose answers all senders waited for, or to the tool, of which the
+// machine's part is found out at the end.
 func (c *collector) late(intended, lag, waited int64) {
 	switch {
 	case lag <= c.maxLag:
@@ -286,34 +298,18 @@ func (c *collector) late(intended, lag, waited int64) {
 	default:
 		c.offers.LateForTool++
 		if len(c.lateByTool) < mostLate {
-			c.lateByTool = append(c.lateByTool, stretch{intended, intended + lag - waited})
+			c.lateByTool = append(c.lateByTool, span{intended, intended + lag - waited})
 		}
-	}
-}
-
-func (c *collector) awaited(i int64) bool { return c.due[i] <= c.horizon }
-
-// awaitedDue is when a message is due that is waited for, else 0.
-func (c *collector) awaitedDue(i int64) int64 {
-	if c.awaited(i) {
-		return c.due[i]
-	}
-	return 0
-}
-
-func (c *collector) note(i int64, f func(*Message)) {
-	if c.messages != nil {
-		f(&c.messages[i])
 	}
 }
 
 // taken counts a delivery.
 func (c *collector) taken(i int64, s agent.Sample) error {
-	if err := c.dueIs(i, s.A, "t.a"); err != nil {
+	if err := c.dueIs(i, s.A, s); err != nil {
 		return err
 	}
 	if c.due[i] == 0 || s.A < c.item(i).At-tolerance {
-		return &ReportError{"t.a", s.A, "an instant after the offer was due"}
+		return wrong(s, "a", s.A, "an instant after the offer was due")
 	}
 	c.note(i, func(m *Message) {
 		m.Due = s.A
@@ -328,28 +324,20 @@ func (c *collector) taken(i int64, s agent.Sample) error {
 		c.counts.Duplicate++
 		return nil
 	}
-	second := c.second(s.B)
-	if c.state[i]&(confirmed|removed) == confirmed {
-		second.pending--
-		if c.awaited(i) {
-			c.outstanding--
-		}
-	}
-	c.state[i] |= delivered
-	lateness := s.B - s.A
-	if lateness < -int64(run.EarlyTolerance) {
+	c.becomes(i, delivered, s.B)
+	late, a, second := s.B-s.A, span{s.A / 1e6 * 1e6, s.B}, c.second(s.B)
+	if late < -int64(run.EarlyTolerance) {
 		c.counts.Early++
 	}
-	a := arrival{s.A / 1e6 * 1e6, s.B}
-	c.histograms.Lateness.Record(lateness)
-	c.histograms.PastDue.Record(a.pastDue())
-	second.delivered++
-	second.lateness.Record(lateness)
-	second.pastDue.Record(a.pastDue())
+	record(late, c.histograms.Lateness, second.h.Lateness)
+	record(a.length(), c.histograms.PastDue, second.h.PastDue)
+	second.Delivered++
 	second.arrivals = append(second.arrivals, delivery{s.B, s.A, i})
 	c.lastCame = max(c.lastCame, s.B)
-	if a.pastDue() > int64(run.LateBound) {
-		c.keepLatest(a)
+	if a.length() > int64(run.LateBound) {
+		if c.latest = append(c.latest, a); len(c.latest) >= 2*c.keeps() {
+			c.sortLatest()
+		}
 	}
 	return nil
 }
@@ -358,9 +346,9 @@ func (c *collector) taken(i int64, s agent.Sample) error {
 func (c *collector) removal(i int64, s agent.Sample) error {
 	switch {
 	case c.item(i).CancelAfter == 0:
-		return &ReportError{string(s.Kind) + ".index", i, "a message that was to be cancelled"}
+		return wrong(s, "index", i, "a message that was to be cancelled")
 	case s.B < s.A:
-		return &ReportError{string(s.Kind) + ".b", s.B, fmt.Sprintf("%d, when it began, or later", s.A)}
+		return wrong(s, "b", s.B, fmt.Sprintf("%d, when it began, or later", s.A))
 	}
 	if c.histograms.RemoveRTT == nil {
 		c.histograms.RemoveRTT = run.NewHistogram(run.TotalDigits)
@@ -372,84 +360,35 @@ func (c *collector) removal(i int64, s agent.Sample) error {
 	case agent.Unmoved:
 		c.moveErrors++
 	default:
-		if c.state[i]&(confirmed|delivered|removed) == confirmed {
-			c.second(s.B).pending--
-			if c.awaited(i) {
-				c.outstanding--
-			}
-		}
-		c.state[i] |= removed
+		c.becomes(i, removed, s.B)
 	}
 	return nil
 }
 
-// The bounds of how many arrivals a phase keeps: a hundredth of its messages, for quantiles up to
-// p99, within them.
-const (
-	leastLatest = 1000
-	mostLatest  = 10_000
-)
-
-// keepLatest keeps at least the latest hundredth.
-func (c *collector) keepLatest(a arrival) {
-	if c.latest = append(c.latest, a); len(c.latest) >= 2*c.keeps() {
-		c.sortLatest()
-	}
-}
-
-func (c *collector) keeps() int { return int(min(max(c.n/100, leastLatest), mostLatest)) }
+// keeps is how many of the latest deliveries a phase keeps: a hundredth of its messages, for quantiles up to p99, within bounds.
+func (c *collector) keeps() int { return int(min(max(c.n/100, 1000), 10_000)) }
 
 func (c *collector) sortLatest() {
-	slices.SortFunc(c.latest, func(a, b arrival) int { return cmp.Compare(b.pastDue(), a.pastDue()) })
+	slices.SortFunc(c.latest, func(a, b span) int { return cmp.Compare(b.length(), a.length()) })
 	c.latest = c.latest[:min(len(c.latest), c.keeps())]
 }
 
-// second is the second of an instant, or the oldest that is not closed.
-func (c *collector) second(at int64) *second {
-	k := max((at-c.start)/int64(time.Second), c.closed)
-	s := c.seconds[k]
-	if s == nil {
-		s = newSecond()
-		c.seconds[k] = s
+// offering is how many items have no answer.
+func (c *collector) offering() (n int64) {
+	for _, open := range c.open {
+		n += open
 	}
-	return s
+	return n
 }
 
-// lost forgets what a member that is gone has not answered.
-func (c *collector) lost(m *member) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.open[m.number] = 0
-}
+// offersBegun is how many offers were made, answered or not.
+func (c *collector) offersBegun() int64 { return c.histograms.OfferRTT.Count() + c.unanswered }
 
-// offering is how many items of a member have no answer.
-func (c *collector) offering(m *member) int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.open[m.number]
-}
-
-// standing is how a phase stands.
-type standing struct {
-	offering, outstanding, unsure, attempted, delivered int64
-	lastDue, lastCame                                   int64
-}
-
-func (c *collector) stands() (s standing) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, n := range c.open {
-		s.offering += n
-	}
-	s.outstanding, s.unsure, s.attempted, s.delivered = c.outstanding, c.failed+c.unanswered, c.attempted, c.histograms.Lateness.Count()
-	s.lastDue, s.lastCame = c.lastDue, c.lastCame
-	return s
-}
+// unsure is how many offers were not confirmed, though they may have been accepted.
+func (c *collector) unsure() int64 { return c.failed + c.unanswered }
 
 // keepHeld notes a message that is still held at the end.
 func (c *collector) keepHeld(index uint32, due, now int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if i := int64(index); i < c.n && c.state[i]&handed != 0 {
 		c.state[i] |= held
 		if due > now {
@@ -458,19 +397,14 @@ func (c *collector) keepHeld(index uint32, due, now int64) {
 	}
 }
 
-// balance strikes the counts: delivered before cancelled before held before lost. unread says that
-// nobody could tell what is held, and broken when a member was heard of last whose part since then is not
-// known, 0 for others: what it was given to send later has not been sent.
-func (c *collector) balance(unread bool, broken func(owner uint16) int64, takerBroken bool) run.Counts {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// balance strikes the counts: delivered before cancelled before held before lost. unread says that what is held could not be
+// read. The part of a member that is gone is unknown from when it was heard of last; what it was given to send later was not.
+func (c *collector) balance(unread bool) run.Counts {
 	b := c.counts
+	unknown := unread || c.dropped > 0 || slices.ContainsFunc(c.members, func(m *member) bool { return m.broken && m.Takes })
 	for i, s := range c.state {
-		open := s&handed != 0 && s&answered == 0
-		if open {
-			since := broken(c.owner[i])
-			open = since != 0 && c.item(int64(i)).At <= since+int64(time.Second)
-		}
+		owner := c.members[c.owner[i]]
+		open := s&(handed|answered) == handed && owner.broken && c.item(int64(i)).At <= owner.brokenSince()+int64(time.Second)
 		switch {
 		case s&delivered != 0:
 			b.Delivered++
@@ -485,13 +419,96 @@ func (c *collector) balance(unread bool, broken func(owner uint16) int64, takerB
 				b.NotDue++
 			}
 			c.note(int64(i), func(m *Message) { m.Pending = true })
-		case s&confirmed != 0 && (unread || takerBroken || c.dropped > 0), open:
+		case s&confirmed != 0 && unknown, open:
 			b.Unknown++
 		case s&confirmed != 0:
 			b.Lost++
 		}
 	}
 	b.Offered = b.Delivered + b.Removed + b.Pending + b.Lost + b.Unknown
-	b.OfferErrors = c.failed + c.unanswered
+	b.OfferErrors = c.unsure()
 	return b
+}
+
+// settled is how long after its end a second is closed: what agents report later counts for the next one that is open.
+const settled = 500 * time.Millisecond
+
+// second is a second that is not over yet. Its Pending is by how many messages more are pending.
+type second struct {
+	run.Interval
+	h        run.Histograms
+	arrivals []delivery
+}
+
+// second is the second of an instant, or the oldest that is not closed.
+func (c *collector) second(at int64) *second {
+	k := max((at-c.start)/int64(time.Second), c.closed)
+	s := c.seconds[k]
+	if s == nil {
+		s = &second{h: liveHistograms()}
+		c.seconds[k] = s
+	}
+	return s
+}
+
+// close closes the seconds that ended before an instant, Unix ns; with last all that there is.
+func (c *collector) close(now int64, last bool) (all []*second) {
+	elapsed := now - c.start
+	for k := c.closed; (k+1)*int64(time.Second) <= elapsed || last && (len(c.seconds) > 0 || k == 0); k++ {
+		s := c.second(c.start + k*int64(time.Second))
+		delete(c.seconds, k)
+		s.Second = float64(k + 1)
+		if last && len(c.seconds) == 0 {
+			s.Second = min(s.Second, max(float64(elapsed)/1e9, float64(k)))
+		}
+		c.pending += s.Pending
+		late, past := s.h.Lateness, s.h.PastDue
+		s.Pending, s.Inversions = max(c.pending, 0), c.order.add(s.arrivals)
+		s.P50, s.P99, s.Max = late.Quantile(.5), late.Quantile(.99), late.Max()
+		s.PastDueP50, s.PastDueP99, s.PastDueMax = past.Quantile(.5), past.Quantile(.99), past.Max()
+		c.intervals = append(c.intervals, s.Interval)
+		_ = c.sums.Add(s.h) // of the same bounds
+		if c.log != nil {
+			_ = c.log.Add(instant(c.start+k*int64(time.Second)), instant(c.start+int64(s.Second*1e9)), late)
+		}
+		c.closed = k + 1
+		all = append(all, s)
+	}
+	return all
+}
+
+// delivery is one that came at an instant, of a message that was due at another, in Unix ns.
+type delivery struct{ came, due, index int64 }
+
+// order counts inversions: messages that came after one that was due apart later.
+type order struct {
+	run.Order
+	queues, producers []int64 // the latest due instant that came
+}
+
+// apart is by how much a message must be due earlier, to be out of order: the resolution of the format.
+const apart = int64(time.Millisecond)
+
+func newOrder(queues, producers int) order {
+	return order{queues: make([]int64, queues), producers: make([]int64, producers)}
+}
+
+// add looks at what came in a second, and returns how much of it was out of order.
+func (o *order) add(arrivals []delivery) int64 {
+	slices.SortFunc(arrivals, func(a, b delivery) int {
+		return cmp.Or(cmp.Compare(a.came, b.came), cmp.Compare(a.due, b.due))
+	})
+	before := o.Inversions
+	for _, a := range arrivals {
+		queue, producer := &o.queues[a.index%int64(len(o.queues))], &o.producers[a.index%int64(len(o.producers))]
+		if by := *queue - a.due; by >= apart {
+			o.Inversions++
+			o.LongestNs = max(o.LongestNs, by)
+		}
+		if *producer-a.due >= apart {
+			o.OfOneProducer++
+		}
+		*queue, *producer = max(*queue, a.due), max(*producer, a.due)
+	}
+	return o.Inversions - before
 }

@@ -164,9 +164,9 @@ func requireNaive(t *testing.T, seed uint64, c *collector, all []history, told [
 			}
 		}
 	}
-	require.Equal(t, want, c.balance(false, func(uint16) int64 { return 0 }, false), "seed %d", seed)
+	require.Equal(t, want, c.balance(false), "seed %d", seed)
 	require.Equal(t, offers, c.offers, "seed %d", seed)
-	require.Equal(t, outstanding, c.stands().outstanding, "seed %d", seed)
+	require.Equal(t, outstanding, c.outstanding, "seed %d", seed)
 	for name, of := range map[string]struct {
 		values []int64
 		h      *run.Histogram

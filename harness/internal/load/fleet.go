@@ -35,7 +35,7 @@ type link interface {
 // prepare has the agents of all members made ready, also of members that join later: no build, and no start of a program, may
 // fall into the measurement.
 func (e *engine) prepare(ctx context.Context) error {
-	told := map[string]bool{"": true}
+	told, links := map[string]bool{"": true}, map[string]link{}
 	for i, m := range e.members {
 		named, _ := m.driver.(spec.Program)
 		if text := named.Notice(); !told[text] {
@@ -44,18 +44,18 @@ func (e *engine) prepare(ctx context.Context) error {
 			e.note("%s", text)
 		}
 		name, own := m.driver.Identity().String(), m.Kill || m.clock != nil
-		switch m.link = e.links[name]; {
+		switch {
 		case len(e.Agents) > 0:
 			m.link = e.Agents[i]
-		case m.link != nil && !own:
-			m.shared = true
+		case links[name] != nil && !own:
+			m.link, m.shared = links[name], true
 		default:
 			made, err := e.connect(ctx, m, own)
 			if err != nil {
 				return fmt.Errorf("open driver %s: %w", m.driver.Identity(), err)
 			}
 			if m.link = made; !own {
-				e.links[name] = made
+				links[name] = made
 			}
 		}
 		if err := m.able(); err != nil {
@@ -98,19 +98,8 @@ func (e *engine) connect(ctx context.Context, m *member, own bool) (link, error)
 	return started, nil
 }
 
-// keepErrors keeps the first error of each kind.
-func (e *engine) keepErrors(told agent.Errors) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.errs = agent.Errors{
-		Offer: cmp.Or(e.errs.Offer, told.Offer), Take: cmp.Or(e.errs.Take, told.Take), Remove: cmp.Or(e.errs.Remove, told.Remove),
-	}
-}
-
-// fault keeps what an agent did against the protocol, for the verdict.
+// fault keeps what an agent did against the protocol, for the verdict. The engine's lock is held.
 func (e *engine) fault(m *member, at time.Time, text string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	f := run.AgentFault{Agent: m.identity().String(), Text: text}
 	if len(e.members) > 1 {
 		f.Agent = fmt.Sprintf("agent %d (%s)", m.number+1, f.Agent)
@@ -119,6 +108,18 @@ func (e *engine) fault(m *member, at time.Time, text string) {
 		f.Second = max(at.Sub(p.start).Seconds(), 0)
 	}
 	e.faults = append(e.faults, f)
+}
+
+// lost has no phase wait for a member that is gone. The engine's lock is held.
+func (e *engine) lost(m *member) {
+	for _, p := range e.phases {
+		p.open[m.number] = 0
+	}
+}
+
+// broke reports whether what some member has done is not known. The engine's lock is held.
+func (e *engine) broke() bool {
+	return slices.ContainsFunc(e.members, func(m *member) bool { return m.broken })
 }
 
 // shareConsumers has each member that takes begin the consumers which are its share of now.
@@ -151,55 +152,62 @@ func (e *engine) shareConsumers(ctx context.Context) error {
 // instant, members end before others begin.
 func (e *engine) openAndCloseMembers(ctx context.Context, p *phase) {
 	type change struct {
-		at    time.Duration
-		begin bool
-		m     *member
+		at     time.Duration
+		begins int
+		m      *member
 	}
 	var changes []change
 	for _, m := range e.members {
 		if m.To > 0 {
-			changes = append(changes, change{m.To, false, m})
+			changes = append(changes, change{m.To, 0, m})
 		}
 		if m.From > 0 {
-			changes = append(changes, change{m.From, true, m})
+			changes = append(changes, change{m.From, 1, m})
 		}
 	}
-	slices.SortStableFunc(changes, func(a, b change) int {
-		if order := cmp.Compare(a.at, b.at); order != 0 || a.begin == b.begin {
-			return order
-		} else if b.begin {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), a.begins-b.begins) })
 	timer := e.Clock.NewTimer()
 	defer timer.Close()
 	for _, c := range changes {
+		m := c.m
 		if clock.SleepUntil(ctx, e.Clock, timer, p.start.Add(c.at)) != nil {
 			break
 		}
 		var err error
 		switch {
-		case c.begin:
-			err = c.m.open(ctx)
-			p.changed()
-		case !c.m.there(): // it could not be opened, which has been noted
-		case c.m.Kill:
-			c.m.kill()
+		case c.begins > 0:
+			err = m.open(ctx)
+			if !m.there() {
+				m.ends()
+			}
+		case !m.there(): // it could not be opened, which has been noted
+		case m.Kill:
+			m.kill()
 			err = e.shareConsumers(ctx)
 		default:
-			awaitAnswers(func() int64 { return p.offering(c.m) })
-			c.m.end(ctx)
-			c.m.close(ctx)
+			p.awaitAnswers(func() int64 { return p.open[m.number] })
+			m.end(ctx)
+			m.close(ctx)
 			err = e.shareConsumers(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			e.note("%s: %v", c.m.Member, err)
+			e.note("%s: %v", m.Member, err)
 		}
-		p.came(c.m)
 	}
 	for _, m := range e.members {
-		p.came(m) // or not any more
+		if !m.there() {
+			m.ends() // or will not begin any more
+		}
+	}
+}
+
+// closed reports whether a channel is closed; nil is not.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -228,30 +236,28 @@ func (h *here) Call(ctx context.Context, op string, params any) (json.RawMessage
 	return h.CallEvents(ctx, op, params, nil)
 }
 
-func (h *here) CallEvents(ctx context.Context, op string, params any, onEvent func(program.Event)) (json.RawMessage, error) {
+func (h *here) CallEvents(ctx context.Context, op string, params any, onEvent func(program.Event)) (answer json.RawMessage, err error) {
 	arguments, err := json.Marshal(params)
 	if err != nil {
 		return nil, err
 	}
-	type answer struct {
-		result any
-		err    error
-	}
-	answered := make(chan answer, 1)
+	answered := make(chan func() (json.RawMessage, error), 1)
 	go func() {
 		result, err := h.host.Do(ctx, op, arguments, func(fields map[string]any) {
 			if line, err := json.Marshal(fields); err == nil {
 				onEvent(program.Event{Name: "samples", Line: line})
 			}
 		})
-		answered <- answer{result, err}
+		answered <- func() (json.RawMessage, error) {
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(result)
+		}
 	}()
 	select {
-	case a := <-answered:
-		if a.err != nil {
-			return nil, a.err
-		}
-		return json.Marshal(a.result)
+	case answer := <-answered:
+		return answer()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-h.ended:

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// pingEvery is how often a server is asked whether it is there, and pingTimeout for how long.
-	pingEvery, pingTimeout = time.Second, time.Second
+	// lookEvery is how often a server is asked what it has done, and for how long.
+	lookEvery = time.Second
 	// silentFor is how long a server that can be connected to may not answer: one that runs a long script does not, nor does
 	// one whose host is gone.
 	silentFor = 30 * time.Second
@@ -30,87 +30,85 @@ type departure struct {
 	err              error
 }
 
-// errGone is why nobody asks what a server holds.
+// errGone is why a server is not asked what it holds.
 var errGone = errors.New("the server is gone")
 
-// watchServer closes the channel, with a note, when the server is gone for good: there is nothing to offer to and to wait for
-// any more. In a run whose faults it takes part in, nobody watches.
+// watchServer asks the server each second what it has done, until stop, and closes e.gone when it is gone for good: there is
+// nothing to offer to and to wait for any more. A run that goes on with a server which breaks, as planned, is not given up.
 //
 // A server may refuse connections for less than half of the time that the run waits for a message, so that with what ends
 // then a run is over within that time after its server is.
-func (e *engine) watchServer(ctx context.Context) <-chan struct{} {
-	if e.Redis == nil || e.Meanwhile != nil {
-		return nil
+func (e *engine) watchServer(ctx context.Context) (stop func()) {
+	if e.Redis == nil {
+		return func() {}
 	}
-	gone := make(chan struct{})
-	deserted := e.Plan.DrainTimeout * 4 / 10
-	refused, silent := deserted, max(silentFor, deserted)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a run that is interrupted drains yet
+	refused := e.Plan.DrainTimeout * 4 / 10
+	silent := max(silentFor, refused)
 	if e.Redis.Conn.Topology() != redis.Single {
-		refused, silent = max(electedIn, refused), max(electedIn, silent)
+		silent = max(electedIn, refused)
 	}
+	ended := make(chan struct{})
+	last := departure{answered: time.Now()}
+	somebody := time.Now()
 	go func() {
-		tick := time.NewTicker(pingEvery)
-		defer tick.Stop()
-		answered, connected, somebody := time.Now(), time.Now(), time.Now()
-		var failed time.Time // the first ping since then that was not answered
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			err := e.ping(ctx)
+		defer close(ended)
+		every(lookEvery, ctx.Done(), func() (gone bool) {
+			servers, err := e.ask(ctx)
 			now := time.Now()
 			switch {
 			case ctx.Err() != nil:
-				return
+				return true
 			case err == nil:
-				answered, connected, somebody, failed = now, now, now, time.Time{}
+				e.mu.Lock()
+				e.each = append(e.each, look{at: now, servers: servers})
+				e.mu.Unlock()
+				last, somebody = departure{answered: now}, now
 				e.Live.silent(time.Time{})
-				continue
-			case timedOut(err):
-				connected = now
+				return false
+			case e.Meanwhile != nil:
+				return false
+			case last.failed.IsZero():
+				last.failed = now
+				e.Live.silent(last.answered)
 			}
-			if !e.Redis.deserted(ctx) {
+			if !e.Redis.deserted(ctx, e.RedisURL) {
 				somebody = now
 			}
-			if failed.IsZero() {
-				failed = now
-				e.Live.silent(answered)
+			last.waited, last.err = now.Sub(last.answered), err
+			if gone = last.waited >= silent || now.Sub(somebody) >= refused; gone {
+				e.left = last
+				close(e.gone)
 			}
-			if now.Sub(connected) >= refused || now.Sub(answered) >= silent || now.Sub(somebody) >= deserted {
-				e.mu.Lock()
-				e.left = departure{answered, failed, now.Sub(answered), err}
-				e.mu.Unlock()
-				close(gone)
-				return
-			}
-		}
+			return gone
+		})
 	}()
-	return gone
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
-// isGone reports whether the server is gone for good.
-func (e *engine) isGone() bool {
-	select {
-	case <-e.gone:
-		return true
-	default:
-		return false
+// ask asks the server, or the masters, what they have done. An error that a server answers with is an answer.
+func (e *engine) ask(ctx context.Context) (usages, error) {
+	asking, cancel := context.WithTimeout(ctx, lookEvery)
+	defer cancel()
+	servers, err := e.Redis.usages(asking)
+	if errors.Is(err, errNoStatistics) || errors.As(err, new(redis.Error)) {
+		return nil, nil
 	}
+	return servers, err
 }
 
 // goneText says when the server went, where it is gone; of a run that ended by itself, where what is held could not be read
 // and nobody answers. start is when the load began.
 func (e *engine) goneText(ctx context.Context, start time.Time, unread bool) string {
-	if e.isGone() {
-		e.mu.Lock()
+	if closed(e.gone) {
 		d := e.left
-		e.mu.Unlock()
 		return fmt.Sprintf("the server was gone %s, and for %s, so that the run was given up: %v", d.since(start), d.waited.Round(time.Second), d.err)
 	}
 	if unread && e.Redis != nil && e.Meanwhile == nil {
-		if err := e.ping(context.WithoutCancel(ctx)); err != nil {
+		if _, err := e.ask(context.WithoutCancel(ctx)); err != nil {
 			return fmt.Sprintf("the server was gone when the run ended: %v", err)
 		}
 	}
@@ -129,55 +127,20 @@ func (d departure) since(start time.Time) string {
 	return fmt.Sprintf("between %v and %v after the load began", from, to)
 }
 
-// ping asks the server, or the masters that the queues are on: others may well answer without them. It returns nil for any
-// answer.
-func (e *engine) ping(ctx context.Context) error {
-	asking, cancel := context.WithTimeout(ctx, pingTimeout)
+// deserted reports whether the server refuses connections, or of several every seed and every node that is known: then no
+// other master can be named.
+func (r *Redis) deserted(ctx context.Context, url string) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookEvery)
 	defer cancel()
-	if e.Redis.Conn.Topology() == redis.Cluster {
-		asked := map[string]bool{}
-		for _, name := range e.Plan.QueueNames() {
-			address, master, err := e.Redis.Conn.MasterOf(asking, name)
-			if err == nil && !asked[address] {
-				err = answerOf(master.Do(asking, "PING").Err())
-			}
-			if err != nil {
-				return fmt.Errorf("the master %s of queue %q: %w", address, name, err)
-			}
-			asked[address] = true
+	refuses := func(conn interface{ Close() error }, err error) bool {
+		if err == nil {
+			_ = conn.Close()
 		}
-		return nil
+		return err != nil && !timedOut(err)
 	}
-	err := answerOf(e.Redis.Conn.Do(asking, "PING").Err())
-	if err == nil || !timedOut(err) {
-		return err
+	if r.Conn.Topology() == redis.Single {
+		return refuses(redis.Dial(ctx, url))
 	}
-	// A client that is refused tries again until its time is over.
-	dialing, cancel := context.WithTimeout(ctx, pingTimeout)
-	defer cancel()
-	conn, refused := redis.Dial(dialing, e.RedisURL)
-	switch {
-	case refused == nil:
-		_ = conn.Close()
-	case !timedOut(refused):
-		return refused
-	}
-	return err
-}
-
-// answerOf takes an error of the server for an answer.
-func answerOf(err error) error {
-	if errors.As(err, new(redis.Error)) {
-		return nil
-	}
-	return err
-}
-
-// deserted reports whether every seed and every node that is known refuses connections: then nobody is left to name another
-// master.
-func (r *Redis) deserted(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
-	defer cancel()
 	var mu sync.Mutex
 	nodes := map[string]bool{}
 	for _, address := range r.Seeds {
@@ -194,19 +157,13 @@ func (r *Redis) deserted(ctx context.Context) bool {
 			return false
 		}
 	}
-	refused := make(chan bool, len(nodes))
+	answers := make(chan bool, len(nodes))
 	for address := range nodes {
-		go func() {
-			conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-			if err == nil {
-				_ = conn.Close()
-			}
-			refused <- err != nil && !timedOut(err)
-		}()
+		go func() { answers <- refuses(new(net.Dialer).DialContext(ctx, "tcp", address)) }()
 	}
 	all := []bool{len(nodes) > 0}
 	for range nodes {
-		all = append(all, <-refused)
+		all = append(all, <-answers)
 	}
 	return !slices.Contains(all, false)
 }

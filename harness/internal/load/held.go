@@ -119,8 +119,12 @@ func (e *engine) keepHeld(ctx context.Context, p *phase) (unread bool) {
 	now := e.epoch.Wall(time.Now())
 	for _, h := range all {
 		err := errGone
-		if !e.isGone() {
-			err = h.messages(reading, func(index uint32, due int64) { p.keepHeld(index, due, now) })
+		if !closed(e.gone) {
+			err = h.messages(reading, func(index uint32, due int64) {
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				p.keepHeld(index, due, now)
+			})
 		}
 		if errors.As(err, new(*driver.CapabilityError)) || errors.Is(err, program.ErrUnsupported) {
 			e.note(cannotTell)
@@ -139,7 +143,7 @@ func (e *engine) cleanUp(ctx context.Context, pending int64) {
 	switch {
 	case e.Redis == nil || !e.OwnQueue:
 		return
-	case e.isGone():
+	case closed(e.gone):
 		e.note("queue %q was not removed from the server, which is gone", e.Plan.Queue)
 		return
 	case pending > 0 && ctx.Err() == nil: // to be looked at; an interrupt leaves some

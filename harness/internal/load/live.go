@@ -135,8 +135,23 @@ func (l *Live) Describe(a About) {
 	}
 }
 
+// progress says of a second how the phase stands after it. The engine's lock is held.
+func (p *phase) progress(s *second, last bool) Progress {
+	told := Progress{
+		Phase: p.which, Planned: p.n, Offered: p.accepted, Delivered: p.histograms.Lateness.Count(), Pending: max(p.pending, 0), OfferErrors: p.failed,
+		Left: max(p.plan.Length()-time.Duration(s.Second*float64(time.Second)), 0), Last: last, Lateness: s.h.Lateness, OfferRTT: s.h.OfferRTT,
+	}
+	if last {
+		told.Lateness = p.sums.Lateness
+	}
+	return told
+}
+
 // begin makes the run report its progress here too.
 func (l *Live) begin(e *engine) {
+	if l == nil {
+		return
+	}
 	next := e.Progress
 	e.Progress = func(p Progress) {
 		l.set(func() { l.progress = p })
@@ -234,24 +249,21 @@ func (e *engine) soFar() (d *run.Document, takeErrors int64) {
 	d = e.head()
 	d.Histograms = liveHistograms()
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	p := e.phases[plan.Measured]
-	e.mu.Unlock()
 	if p == nil {
 		return d, 0
 	}
-	c := p.collector
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_ = d.Histograms.Add(c.sums) // of the same bounds
-	d.Started, d.Intervals = p.start.UTC(), slices.Clone(c.intervals)
-	d.Counts = c.counts
-	d.Counts.Pending, d.Counts.OfferErrors = max(c.pending, 0), c.failed
-	for _, i := range c.intervals {
+	_ = d.Histograms.Add(p.sums) // of the same bounds
+	d.Started, d.Intervals = p.start.UTC(), slices.Clone(p.intervals)
+	d.Counts = p.counts
+	d.Counts.Pending, d.Counts.OfferErrors = max(p.pending, 0), p.failed
+	for _, i := range p.intervals {
 		d.ElapsedSeconds = i.Second
 		d.Counts.Offered += i.Offered
 		d.Counts.Delivered += i.Delivered
 	}
-	return d, c.takeErrors
+	return d, p.takeErrors
 }
 
 // liveHistograms are known while a run lasts.

@@ -4,27 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/dq-bench/dq-bench/dq/clock"
 	"github.com/dq-bench/dq-bench/harness/internal/agent"
 	"github.com/dq-bench/dq-bench/harness/internal/run"
 )
 
-// machineWatch looks at what stands beside an implementation while it is measured: this process, the agents, their machine,
-// and the server. All are looked at before the measured phase, when no more is offered, and at the end.
-type machineWatch struct {
-	engine *engine
-	meter  *meter
-	looks  [3]look
-
-	end    context.CancelFunc // of asking the server each second
-	ended  chan struct{}
-	second []look // the servers alone
-}
-
-// look is a look at an instant.
+// look is a look, while an implementation is measured, at this process, the agents, their machine, and the server.
 type look struct {
 	at       time.Time
 	tool     agent.Usage
@@ -35,39 +25,12 @@ type look struct {
 	err      error // why the servers did not tell
 }
 
-// The looks.
+// The looks: before the measured phase, when no more is offered, and at the end.
 const (
 	before = iota
 	offered
 	after
 )
-
-// watchMachine has a meter run, which must be ended.
-func (e *engine) watchMachine(ctx context.Context) *machineWatch {
-	w := &machineWatch{engine: e, ended: make(chan struct{})}
-	w.looks[before] = e.look(ctx)
-	w.meter = startMeter(e.Clock, e.epoch)
-	var looking context.Context
-	looking, w.end = context.WithCancel(context.WithoutCancel(ctx))
-	go func() {
-		defer close(w.ended)
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for e.Redis != nil {
-			asking, cancel := context.WithTimeout(looking, time.Second)
-			if done, err := e.Redis.usages(asking); err == nil {
-				w.second = append(w.second, look{at: time.Now(), servers: done})
-			}
-			cancel()
-			select {
-			case <-tick.C:
-			case <-looking.Done():
-				return
-			}
-		}
-	}()
-	return w
-}
 
 // look looks, even after an interrupt.
 func (e *engine) look(ctx context.Context) look {
@@ -87,7 +50,7 @@ func (e *engine) look(ctx context.Context) look {
 	l.cpus, _ = parseCPUTimes(string(stat))
 	switch {
 	case e.Redis == nil:
-	case e.isGone():
+	case closed(e.gone):
 		l.err = errGone
 	default:
 		asking, cancel := context.WithTimeout(ctx, askTimeout)
@@ -98,98 +61,79 @@ func (e *engine) look(ctx context.Context) look {
 	return l
 }
 
-// lookAfter looks when all that is measured has come.
-func (w *machineWatch) lookAfter(ctx context.Context) {
-	w.meter.end()
-	w.end()
-	<-w.ended
-	w.looks[after] = w.engine.look(ctx)
-}
-
-// used is a process's usage from the first look on. Its share is of the time in which messages were offered.
-func (w *machineWatch) used(of func(look) agent.Usage) run.ToolUsage {
-	began, stopped, ended := of(w.looks[before]), of(w.looks[offered]), of(w.looks[after])
-	u := run.ToolUsage{CPUSeconds: ended.CPUSeconds - began.CPUSeconds, GCPauseSeconds: ended.GCPauseSeconds - began.GCPauseSeconds}
-	if offering := w.offering(); offering > 0 && ended.Processors > 0 {
-		u.CPUShare = max(stopped.CPUSeconds-began.CPUSeconds, 0) / offering / float64(ended.Processors)
-	}
-	return u
-}
-
-// offering is for how many seconds messages were offered.
-func (w *machineWatch) offering() float64 {
-	return w.looks[offered].at.Sub(w.looks[before].at).Seconds()
-}
-
-// tell writes into the run document what was seen while it was worked on.
-func (w *machineWatch) tell(out *run.Document, p *phase) {
-	tool := w.used(func(l look) agent.Usage { return l.tool })
-	tool.SchedulingP99 = int64(w.looks[after].tool.SchedulingP99(w.looks[before].tool))
-	out.ToolUsage = &tool
-	for of := range w.looks[after].programs { // one that joined later has used nothing at the start
-		used := w.used(func(l look) agent.Usage { return l.programs[of] })
-		if out.ProgramUsage == nil {
-			out.ProgramUsage = &run.ToolUsage{}
+// tellMachine writes into the run document how the machine and the processes on it behaved.
+func (e *engine) tellMachine(out *run.Document, p *phase, meter *meter, looks [3]look) {
+	offering := looks[offered].at.Sub(looks[before].at).Seconds()
+	used := func(of func(look) agent.Usage) *run.ToolUsage {
+		began, stopped, ended := of(looks[before]), of(looks[offered]), of(looks[after])
+		u := run.ToolUsage{CPUSeconds: ended.CPUSeconds - began.CPUSeconds, GCPauseSeconds: ended.GCPauseSeconds - began.GCPauseSeconds}
+		if offering > 0 && ended.Processors > 0 {
+			u.CPUShare = max(stopped.CPUSeconds-began.CPUSeconds, 0) / offering / float64(ended.Processors)
 		}
-		out.ProgramUsage.CPUSeconds += used.CPUSeconds
-		out.ProgramUsage.GCPauseSeconds += used.GCPauseSeconds
-		out.ProgramUsage.CPUShare = max(out.ProgramUsage.CPUShare, used.CPUShare)
+		return &u
 	}
-	out.Machine = &run.Machine{Hiccups: w.meter.seen()}
-	w.meter.spread(out.Intervals, p.collector.start)
-	p.collector.mu.Lock()
+	out.ToolUsage = used(func(l look) agent.Usage { return l.tool })
+	out.ToolUsage.SchedulingP99 = int64(looks[after].tool.SchedulingP99(looks[before].tool))
+	for of := range looks[after].programs { // one that joined later has used nothing at the start
+		one := used(func(l look) agent.Usage { return l.programs[of] })
+		if all := out.ProgramUsage; all != nil {
+			one.CPUSeconds, one.GCPauseSeconds, one.CPUShare = all.CPUSeconds+one.CPUSeconds, all.GCPauseSeconds+one.GCPauseSeconds, max(all.CPUShare, one.CPUShare)
+		}
+		out.ProgramUsage = one
+	}
+	out.Machine = &run.Machine{Hiccups: meter.seen()}
+	meter.spread(out.Intervals, p.collector.start)
 	p.sortLatest()
 	latest := p.latest[:min(int64(len(p.latest)), max(out.Counts.Delivered/100, 1))]
-	for _, late := range p.lateByTool {
-		if w.meter.fills(late) {
-			p.offers.LateForTool--
-			p.offers.LateForMachine++
-		}
-	}
-	p.collector.mu.Unlock()
-	out.Machine.Late = w.meter.heldUp(latest)
-	if all, offering := w.looks[after].cpus.since(w.looks[before].cpus), w.looks[offered].cpus.since(w.looks[before].cpus); all.total > 0 {
+	out.Machine.Late = &run.LateMessages{Messages: int64(len(latest)), InHiccups: meter.heldUp(latest)}
+	out.Offers.LateForMachine = meter.heldUp(p.lateByTool)
+	out.Offers.LateForTool -= out.Offers.LateForMachine
+	if all, offering := looks[after].cpus.since(looks[before].cpus), looks[offered].cpus.since(looks[before].cpus); all.total > 0 {
 		steal := float64(all.steal) / ticksPerSecond
 		out.Machine.StealSeconds = &steal
 		out.Machine.BusyShare = max(float64(offering.total-offering.idle)/float64(max(offering.total, 1)), 0)
 	}
-	if w.engine.Redis != nil {
-		w.tellServer(out, p.start)
-	}
 }
 
-// tellServer writes what the server did.
-func (w *machineWatch) tellServer(out *run.Document, start time.Time) {
-	last, first := w.looks[after], w.looks[before]
-	done, err := last.servers.since(first.servers)
-	for _, told := range []error{last.err, first.err} {
+// tellServer writes what the server did. The engine's lock is held.
+func (e *engine) tellServer(out *run.Document, p *phase, looks [3]look) {
+	if e.Redis == nil {
+		return
+	}
+	done, err := looks[after].servers.since(looks[before].servers)
+	for _, told := range []error{looks[after].err, looks[before].err} {
 		if told != nil {
 			err = told
 		}
 	}
 	if err != nil {
-		w.engine.note("no server statistics: %v", err)
+		e.notes = append(e.notes, "no server statistics: "+err.Error())
 		return
 	}
 	all := done.total()
 	out.ServerStats = &run.ServerStats{
-		TransferCalls: all.transferCalls, Commands: all.commands, CPUSeconds: all.cpuSeconds, SlowCommands: last.slow.since(first.slow),
+		TransferCalls: all.transferCalls, Commands: all.commands, CPUSeconds: all.cpuSeconds, SlowCommands: looks[after].slow.since(looks[before].slow),
 		TransferCallsPerMessage: float64(all.transferCalls) / float64(max(out.Counts.Delivered, 1)),
 	}
-	if stopped := w.looks[offered]; stopped.err == nil { // that it did not answer then is no matter if it does in the end
-		done, _ := stopped.servers.since(first.servers)
+	if stopped := looks[offered]; stopped.err == nil { // that it did not answer then is no matter if it does in the end
+		done, _ := stopped.servers.since(looks[before].servers)
 		for _, one := range done {
-			out.ServerStats.CPUShare = max(out.ServerStats.CPUShare, one.cpuSeconds/w.offering())
+			out.ServerStats.CPUShare = max(out.ServerStats.CPUShare, one.cpuSeconds/stopped.at.Sub(looks[before].at).Seconds())
 		}
 	}
-	for i := 1; i < len(w.second); i++ {
-		done, err := w.second[i].servers.since(w.second[i-1].servers)
-		if k := int(w.second[i].at.Sub(start) / time.Second); err == nil && k >= 0 && k < len(out.Intervals) {
-			u := done.total()
-			out.Intervals[k].Transfers += u.transferCalls
-			out.Intervals[k].Commands += u.commands
-			out.Intervals[k].ServerCPUSeconds += u.cpuSeconds
+	previous := looks[before]
+	for _, now := range e.each {
+		if now.at.Before(previous.at) || now.at.After(looks[after].at) {
+			continue
 		}
+		done, err := now.servers.since(previous.servers)
+		if k := int(now.at.Sub(p.start) / time.Second); err == nil && now.at.After(p.start) && k < len(out.Intervals) {
+			u, second := done.total(), &out.Intervals[k]
+			second.Transfers += u.transferCalls
+			second.Commands += u.commands
+			second.ServerCPUSeconds += u.cpuSeconds
+		}
+		previous = now
 	}
 }
 
@@ -197,7 +141,7 @@ func (w *machineWatch) tellServer(out *run.Document, start time.Time) {
 const ticksPerSecond = 100
 
 // cpuTimes is what the processors of the machine have done since it started, all together, in ticks; 0 where the kernel does
-// not tell.
+// not say.
 type cpuTimes struct{ total, idle, steal int64 }
 
 // parseCPUTimes reads the first line of /proc/stat: cpu user nice system idle iowait irq softirq steal guest guest_nice. The
@@ -227,4 +171,118 @@ func parseCPUTimes(stat string) (t cpuTimes, ok bool) {
 
 func (t cpuTimes) since(before cpuTimes) cpuTimes {
 	return cpuTimes{t.total - before.total, t.idle - before.idle, t.steal - before.steal}
+}
+
+const (
+	// meterStep is how long the meter sleeps at a time: each wake costs about 50 µs of a processor, 3 % of one, and at 1 ms the
+	// meter was seen in what it is beside.
+	meterStep = 2 * time.Millisecond
+	// maxHiccups bounds the memory of a meter to 2 MiB.
+	maxHiccups = 1 << 17
+)
+
+// meter finds out when the machine did not run what was due, as jHiccup does: it sleeps again and again, and looks by how much
+// it overslept. It sleeps by a timer as a delivery to this process is waited for.
+type meter struct {
+	epoch agent.Epoch
+	began time.Time
+	stop  context.CancelFunc
+	done  chan struct{}
+
+	// These are the meter's own until done is closed.
+	hiccups   []span      // in which the meter should have been awake and was not, in order
+	all       run.Hiccups // those beyond maxHiccups too
+	overslept *run.Histogram
+	ended     time.Time
+}
+
+// startMeter has a meter run until it is ended, which it must be.
+func startMeter(k clock.Clock, e agent.Epoch) *meter {
+	m := &meter{epoch: e, began: time.Now(), done: make(chan struct{}), overslept: run.NewHistogram(run.TotalDigits)}
+	var ctx context.Context
+	ctx, m.stop = context.WithCancel(context.Background())
+	go func() {
+		defer close(m.done)
+		timer := k.NewTimer()
+		defer timer.Close()
+		for {
+			due := k.Now().Add(meterStep)
+			if clock.SleepUntil(ctx, k, timer, due) != nil {
+				m.ended = time.Now()
+				return
+			}
+			m.note(due, k.Now())
+		}
+	}()
+	return m
+}
+
+// note records that the meter was to wake at an instant and did so at another.
+func (m *meter) note(due, woke time.Time) {
+	over := max(woke.Sub(due), 0)
+	// A sleep that lasts long stands for all that would have begun in it: each instant has its delay, not each sleep.
+	for late := over; late >= 0; late -= meterStep {
+		m.overslept.Record(int64(late))
+	}
+	if over < run.HiccupBound {
+		return
+	}
+	m.all.Count++
+	m.all.TotalNs += int64(over)
+	m.all.LongestNs = max(m.all.LongestNs, int64(over))
+	if len(m.hiccups) < maxHiccups {
+		m.hiccups = append(m.hiccups, span{m.epoch.Wall(due), m.epoch.Wall(woke)})
+	}
+}
+
+// end stops the meter. It may be called again.
+func (m *meter) end() {
+	m.stop()
+	<-m.done
+}
+
+// seen is what an ended meter has found.
+func (m *meter) seen() run.Hiccups {
+	seen := m.all
+	seen.P99Ns = m.overslept.Quantile(.99)
+	if length := m.ended.Sub(m.began); length > 0 {
+		seen.Share = float64(seen.TotalNs) / float64(length)
+	}
+	return seen
+}
+
+// heldUp is in how many of the times an ended meter's machine stood still for at least half.
+func (m *meter) heldUp(times []span) (n int64) {
+	stood := m.stood()
+	for _, s := range times {
+		if 2*(stood(s.to)-stood(s.from)) >= s.length() {
+			n++
+		}
+	}
+	return n
+}
+
+// spread says of each second of a run that began at an instant how much of it lies in hiccups. The meter has ended.
+func (m *meter) spread(seconds []run.Interval, begin int64) {
+	stood := m.stood()
+	last := stood(begin)
+	for i := range seconds {
+		until := stood(begin + int64(seconds[i].Second*1e9))
+		seconds[i].HiccupNs, last = until-last, until
+	}
+}
+
+// stood returns how much of the time before an instant lies in hiccups, in ns.
+func (m *meter) stood() func(unixNs int64) int64 {
+	totals := make([]int64, 1, len(m.hiccups)+1)
+	for i, h := range m.hiccups {
+		totals = append(totals, totals[i]+h.length())
+	}
+	return func(unixNs int64) int64 {
+		ended := sort.Search(len(m.hiccups), func(i int) bool { return m.hiccups[i].to > unixNs })
+		if ended < len(m.hiccups) && m.hiccups[ended].from < unixNs {
+			return totals[ended] + unixNs - m.hiccups[ended].from
+		}
+		return totals[ended]
+	}
 }

@@ -22,24 +22,29 @@ type member struct {
 	number int
 	driver driver.Driver
 	clock  *faketime.File // what moves its clock, nil for one whose clock is right
-	link   link
-	shared bool // another member has the link, and closes it
-
-	linkClosed bool
-
+	link   link           // nil before it is connected
+	shared bool           // another member has the link, and closes it
 	handle string
 	begun  map[int]bool // consumers
+	ended  bool         // its link, if it was not shared
 
-	mu     sync.Mutex // guards what follows
-	opened bool
-	ended  bool // as the plan says, or for a fault
-	broken bool // for a fault
+	sending sync.Mutex // held while items are on their way
+
+	// The engine's lock guards what follows.
+	state  state
+	broken bool // over for a fault
 	heard  time.Time
 	outbox []byte
-	some   chan struct{} // has an element when there is an outbox
-
-	handing sync.Mutex // held while items are on their way
 }
+
+// state is whether a member is in the run: over, as the plan says or for a fault.
+type state int
+
+const (
+	toCome state = iota
+	there
+	over
+)
 
 // identity is the identity that the program stated.
 func (m *member) identity() driver.Identity {
@@ -50,28 +55,24 @@ func (m *member) identity() driver.Identity {
 	return driver.Identity{Name: hello.Name, Version: hello.Version}
 }
 
-func (m *member) isEnded() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.ended
-}
-
 // there reports whether the member is open and has not ended.
 func (m *member) there() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.opened && !m.ended
+	m.engine.mu.Lock()
+	defer m.engine.mu.Unlock()
+	return m.state == there
 }
 
-// brokenSince is when a member that is gone for a fault was heard of last, Unix ns; 0 for others.
-func (m *member) brokenSince() int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.broken {
-		return 0
-	}
-	return m.engine.epoch.Wall(m.heard)
+// ends says that the member is over. It reports whether it was there.
+func (m *member) ends() bool {
+	m.engine.mu.Lock()
+	defer m.engine.mu.Unlock()
+	was := m.state
+	m.state = over
+	return was == there
 }
+
+// brokenSince is when a member was heard of last, Unix ns.
+func (m *member) brokenSince() int64 { return m.engine.epoch.Wall(m.heard) }
 
 // isHere reports whether the agent is in this process.
 func (m *member) isHere() bool {
@@ -108,8 +109,8 @@ func (m *member) call(ctx context.Context, limit time.Duration, op string, argum
 	return result, err
 }
 
-// The most senders of a member, as a multiple of its share of the producers: what waits for answers
-// beyond that is the system's lateness.
+// The most senders of a member, as a multiple of its share of the producers: what waits for answers beyond them is the
+// system's lateness.
 const growth = 4
 
 // open opens the queues of the member, and has it take.
@@ -155,12 +156,18 @@ func (m *member) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open driver %s: %w", m.identity(), err)
 	}
-	m.mu.Lock()
-	m.handle, m.opened, m.heard = opened.Handle, true, time.Now()
-	m.mu.Unlock()
-	m.wake()
-	go m.handOver()
-	go m.listen()
+	e.mu.Lock()
+	m.handle, m.state, m.heard = opened.Handle, there, time.Now()
+	if p := e.phases[plan.Measured]; p != nil {
+		p.lastChange = m.heard
+		p.handOut()
+	}
+	e.mu.Unlock()
+	go every(tick, m.link.Ended(), m.handOver)
+	go func(ended <-chan struct{}) {
+		<-ended
+		m.fail(m.link.Failure())
+	}(m.link.Ended())
 	return e.shareConsumers(ctx)
 }
 
@@ -188,195 +195,131 @@ func (m *member) clientName() string {
 
 // onEvent gets the samples of the member.
 func (m *member) onEvent(event program.Event) {
-	var e struct {
+	var told struct {
 		Samples []byte       `json:"samples"`
 		Errors  agent.Errors `json:"errors"`
 	}
-	err := json.Unmarshal(event.Line, &e)
-	m.mu.Lock()
+	err := json.Unmarshal(event.Line, &told)
+	e := m.engine
+	e.mu.Lock()
 	m.heard = time.Now()
-	deaf := m.broken
-	m.mu.Unlock()
-	if deaf {
-		return
+	if err == nil && !m.broken {
+		err = agent.DecodeSamples(told.Samples, func(s agent.Sample) error { return e.add(m, s) })
 	}
-	if err == nil {
-		err = agent.DecodeSamples(e.Samples, func(s agent.Sample) error { return m.engine.add(m, s) })
-	}
+	e.errs.Keep(told.Errors)
+	e.mu.Unlock()
 	if err != nil {
 		m.fail(fmt.Errorf("reported what cannot be: %w", err))
 		go m.link.Kill()
 	}
-	m.engine.keepErrors(e.Errors)
 }
 
 // fail notes that the member's part in the run is over for a fault. What it left open is unknown.
 func (m *member) fail(err error) {
-	m.mu.Lock()
-	if m.ended {
-		m.mu.Unlock()
-		return
-	}
-	m.ended, m.broken = true, true
-	at := m.heard
-	m.mu.Unlock()
-	m.engine.fault(m, at, err.Error())
-	m.engine.lostMember(m)
-}
-
-// listen ends the member when its link ends, or it says nothing.
-func (m *member) listen() {
-	tick := time.NewTicker(m.engine.Silence / 10)
-	defer tick.Stop()
-	for m.there() {
-		select {
-		case <-m.link.Ended():
-			m.fail(m.link.Failure())
-		case <-tick.C:
-			m.mu.Lock()
-			silent := time.Since(m.heard)
-			m.mu.Unlock()
-			if silent > m.engine.Silence {
-				m.fail(errSilent)
-				m.link.Kill()
-			}
-		}
+	e := m.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if m.state != over {
+		m.state, m.broken = over, true
+		e.fault(m, m.heard, err.Error())
+		e.lost(m)
 	}
 }
 
 var errSilent = errors.New("stopped answering")
 
-// hand adds an item to what the member is to get.
-func (m *member) hand(item agent.Item) {
-	m.mu.Lock()
-	m.outbox = agent.AppendItem(m.outbox, item)
-	m.mu.Unlock()
-	m.wake()
-}
+// mostItems bounds a line of items, in bytes.
+const mostItems = 10_000 * 32
 
-func (m *member) wake() {
-	select {
-	case m.some <- struct{}{}:
-	default:
-	}
-}
-
-// handOver hands items over, a line at a time.
-func (m *member) handOver() {
-	for m.there() {
-		select {
-		case <-m.some:
-		case <-m.link.Ended():
-			return
+// handOver hands items over, a line at a time, and ends a member that says nothing. It reports whether the member is over.
+func (m *member) handOver() bool {
+	e := m.engine
+	m.sending.Lock()
+	defer m.sending.Unlock()
+	for {
+		e.mu.Lock()
+		n, state, silent := min(len(m.outbox), mostItems), m.state, time.Since(m.heard) > e.Silence
+		items := m.outbox[:n:n]
+		m.outbox = m.outbox[n:]
+		e.mu.Unlock()
+		switch {
+		case state == over:
+			return true
+		case silent:
+			m.fail(errSilent)
+			m.link.Kill()
+			return true
+		case n == 0:
+			return false
 		}
-		for m.handSome() {
+		if _, err := m.call(context.Background(), e.Silence, "load.offer", map[string]any{"items": items}); err != nil {
+			m.fail(err)
+			return true
 		}
 	}
 }
 
-// handSome hands over a line of items; it reports whether there was one.
-func (m *member) handSome() bool {
-	m.handing.Lock()
-	defer m.handing.Unlock()
-	m.mu.Lock()
-	n := min(len(m.outbox), 10_000*32) // bytes: a line of at most 10,000 items
-	items := m.outbox[:n:n]
-	m.outbox = m.outbox[n:]
-	m.mu.Unlock()
-	if n == 0 {
-		return false
-	}
-	_, err := m.call(context.Background(), m.engine.Silence, "load.offer", map[string]any{"items": items})
-	if err != nil {
-		m.fail(err)
-	}
-	return err == nil
-}
-
-// takeBack returns the items that have not been handed over, once none is on its way.
-func (m *member) takeBack() []agent.Item {
-	m.handing.Lock()
-	defer m.handing.Unlock()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	items, _ := agent.DecodeItems(m.outbox) // which hand has encoded
+// takeBack skips the items that have not been handed over, as the agent would report it, once none is on its way.
+func (m *member) takeBack() {
+	m.sending.Lock()
+	defer m.sending.Unlock()
+	m.engine.mu.Lock()
+	defer m.engine.mu.Unlock()
+	items, _ := agent.DecodeItems(m.outbox) // which handOut has encoded
 	m.outbox = nil
-	return items
+	for _, item := range items {
+		_ = m.engine.add(m, agent.Sample{Kind: agent.Skipped, Index: item.Index})
+	}
 }
 
-// end ends offers and takes of the member, and closes it. A take that is cancelled may lose the value
-// that it meets; one that the server unblocks does not.
+// end ends offers and takes of the member, and closes it. A take that is cancelled may lose the value that it meets; one that
+// the server unblocks does not.
 func (m *member) end(ctx context.Context) {
 	if !m.there() {
 		return
 	}
-	ended := make(chan error, 1)
+	ended := make(chan struct{})
+	var err error
 	go func() {
-		_, err := m.call(ctx, m.engine.Silence, "load.end", nil)
-		ended <- err
+		defer close(ended)
+		_, err = m.call(ctx, m.engine.Silence, "load.end", nil)
 	}()
-	unblocks := m.engine.Redis != nil && !m.engine.isGone()
-	tick := time.NewTicker(drainTick)
-	defer tick.Stop()
-	for waiting := true; waiting; {
-		select {
-		case err := <-ended:
-			waiting = false
-			switch {
-			case err == nil:
-			case errors.Is(err, errSilent) || m.isOver():
-				m.fail(err)
-				m.link.Kill()
-			default:
-				m.engine.note("%s: %v", m.identity(), err)
-			}
-		case <-tick.C:
-			unblocks = unblocks && m.engine.Redis.unblock(context.WithoutCancel(ctx), m.clientName()) == nil
+	unblocks, first := m.engine.Redis != nil && !closed(m.engine.gone), true
+	every(tick, ended, func() bool {
+		if !first && unblocks {
+			unblocks = m.engine.Redis.unblock(context.WithoutCancel(ctx), m.clientName()) == nil
 		}
-	}
-}
-
-// close closes the queues of a member that has ended, and its link unless others share it.
-func (m *member) close(ctx context.Context) {
-	if !m.there() {
-		return
-	}
-	m.mu.Lock()
-	m.ended = true
-	m.mu.Unlock()
-	if _, err := m.call(ctx, m.engine.Silence, "load.close", nil); err != nil {
-		m.engine.fault(m, time.Now(), err.Error())
-	}
-}
-
-// isOver reports whether the agent says no more.
-func (m *member) isOver() bool {
-	select {
-	case <-m.link.Ended():
-		return true
-	default:
+		first = false
 		return false
+	})
+	switch {
+	case err == nil:
+	case errors.Is(err, errSilent) || closed(m.link.Ended()):
+		m.fail(err)
+		m.link.Kill()
+	default:
+		m.engine.note("%s: %v", m.identity(), err)
 	}
 }
 
-// closeLink ends the agent. What it measured stands; how it ends is judged.
-func (m *member) closeLink() {
-	if m.link == nil || m.shared || m.linkClosed {
+// close closes the queues of a member that has ended.
+func (m *member) close(ctx context.Context) {
+	if !m.ends() {
 		return
 	}
-	m.linkClosed = true
-	if err := m.link.Close(); err != nil && m.brokenSince() == 0 {
+	if _, err := m.call(ctx, m.engine.Silence, "load.close", nil); err != nil {
+		m.engine.mu.Lock()
+		defer m.engine.mu.Unlock()
 		m.engine.fault(m, time.Now(), err.Error())
 	}
 }
 
-// kill kills the agent in the middle of whatever it does. What it has reported stands: the kernel
-// keeps it.
+// kill kills the agent in the middle of whatever it does. What it has reported stands: the kernel keeps it.
 func (m *member) kill() {
-	m.mu.Lock()
-	m.ended = true
-	m.mu.Unlock()
+	m.ends()
 	m.link.Kill()
 	<-m.link.Ended()
-	m.engine.lostMember(m)
+	m.engine.mu.Lock()
+	defer m.engine.mu.Unlock()
+	m.engine.lost(m)
 }

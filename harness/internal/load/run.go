@@ -131,9 +131,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	e := newEngine(o)
-	if o.Live != nil {
-		o.Live.begin(e)
-	}
+	o.Live.begin(e)
 	result, err := e.run(ctx)
 	if err == nil {
 		o.Live.end(result.Report)
@@ -146,17 +144,17 @@ type engine struct {
 	Options
 	epoch   agent.Epoch
 	members []*member
-	links   map[string]link // by their drivers, those that members share
-	offset  *clockOffset    // of the server's clock; nil if not measured
+	offset  *clockOffset // of the server's clock; nil if not measured
 	warmup  *run.Warmup
-	gone    <-chan struct{} // closed when the server is; nil if nobody looks
+	gone    chan struct{} // closed when the server is, as left says
+	left    departure
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards what follows, the phases, and the states of the members
 	phases map[plan.Phase]*phase
 	notes  []string
 	faults []run.AgentFault
-	left   departure
 	errs   agent.Errors // the first ones of the agents
+	each   []look       // the server each second
 }
 
 func newEngine(o Options) *engine {
@@ -173,9 +171,9 @@ func newEngine(o Options) *engine {
 	if len(o.Agents) > 0 {
 		o.Plan.Fleet = plan.Instances(len(o.Agents))
 	}
-	e := &engine{Options: o, epoch: agent.NewEpoch(), links: map[string]link{}, phases: map[plan.Phase]*phase{}}
+	e := &engine{Options: o, epoch: agent.NewEpoch(), gone: make(chan struct{}), phases: map[plan.Phase]*phase{}}
 	for i, m := range o.Plan.Members() {
-		joins := &member{Member: m, number: i, engine: e, driver: o.driverOf(m), begun: map[int]bool{}, some: make(chan struct{}, 1)}
+		joins := &member{Member: m, number: i, engine: e, driver: o.driverOf(m), begun: map[int]bool{}}
 		if file, ok := o.Clocks[i+1]; ok {
 			joins.clock = &file
 		}
@@ -205,9 +203,7 @@ func (e *engine) run(ctx context.Context) (_ *Result, err error) {
 			}
 		}
 	}
-	watching, end := context.WithCancel(context.WithoutCancel(ctx)) // a run that is interrupted drains yet
-	defer end()
-	e.gone = e.watchServer(watching)
+	defer e.watchServer(ctx)()
 	if err := e.warmUp(ctx); err != nil {
 		return nil, err
 	}
@@ -218,19 +214,28 @@ func (e *engine) run(ctx context.Context) (_ *Result, err error) {
 	return e.measure(ctx, start)
 }
 
-// closeAll ends all members, and then their links.
+// closeAll ends all members, and then their links. What they measured stands; how a program ends is judged.
 func (e *engine) closeAll(ctx context.Context) {
 	for _, m := range e.members {
 		m.end(ctx)
 		m.close(ctx)
 	}
 	for _, m := range e.members {
-		m.closeLink()
+		if m.link == nil || m.shared || m.ended {
+			continue
+		}
+		m.ended = true
+		err := m.link.Close()
+		e.mu.Lock()
+		if err != nil && !m.broken {
+			e.fault(m, time.Now(), err.Error())
+		}
+		e.mu.Unlock()
 	}
 }
 
 // readyBefore is how long before the start the items of its first second are handed over.
-const readyBefore = 50 * time.Millisecond
+const readyBefore = 100 * time.Millisecond
 
 // start is when the measured phase begins.
 func (e *engine) start(ctx context.Context) (start time.Time, err error) {
@@ -254,11 +259,9 @@ func (e *engine) start(ctx context.Context) (start time.Time, err error) {
 
 // measure runs the measured phase and makes the run document.
 func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) {
-	watch := e.watchMachine(ctx)
-	defer watch.meter.end()
-	outlives, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	p := e.begin(outlives, plan.Measured, start, e.Progress)
+	meter, looks := startMeter(e.Clock, e.epoch), [3]look{e.look(ctx)}
+	defer meter.end()
+	p := e.begin(plan.Measured, start, e.Progress)
 	changing, endChanges := context.WithCancel(ctx)
 	var changes, meanwhile sync.WaitGroup
 	changes.Go(func() { e.openAndCloseMembers(changing, p) })
@@ -269,56 +272,46 @@ func (e *engine) measure(ctx context.Context, start time.Time) (*Result, error) 
 		}
 	})
 	p.offerAll(ctx, nil)
-	watch.looks[offered] = e.look(ctx)
+	looks[offered] = e.look(ctx)
 	meanwhile.Wait() // only from then on is waited for what is missing
 	p.drain(ctx)
 	endChanges()
 	changes.Wait()
 	p.settle(ctx)
 	elapsed := time.Since(start)
-	watch.lookAfter(ctx)
+	meter.end()
+	looks[after] = e.look(ctx)
 	for _, m := range e.members {
 		m.end(ctx)
 	}
 	p.end()
-	unread := false
-	if s := p.stands(); s.outstanding > 0 || s.unsure > 0 || e.broke() || p.plan.Horizon > 0 {
+	e.mu.Lock()
+	unread, missing := false, p.outstanding > 0 || p.unsure() > 0 || e.broke() || p.plan.Horizon > 0
+	e.mu.Unlock()
+	if missing {
 		unread = e.keepHeld(ctx, p)
 	}
 	e.tellWarmup(ctx)
 	for _, m := range e.members {
 		m.close(ctx)
 	}
-	out := e.document(p, elapsed, unread)
-	watch.tell(out, p)
-	out.Interrupted = ctx.Err() != nil
+	out := e.head()
+	e.mu.Lock()
+	out.Started, out.ElapsedSeconds, out.Interrupted = p.start.UTC(), elapsed.Seconds(), ctx.Err() != nil
+	out.Counts = p.balance(unread)
+	out.Histograms, out.Intervals, out.Warmup, out.Order, out.Offers = p.histograms, p.intervals, e.warmup, &p.order.Order, &p.offers
+	p.offers.Unsent = p.n - p.offersBegun()
+	e.tellMachine(out, p, meter, looks)
+	e.tellServer(out, p, looks)
+	e.explain(out, p)
+	e.mu.Unlock()
 	out.ServerGone = e.goneText(ctx, start, unread)
 	e.cleanUp(ctx, out.Counts.Pending-out.Counts.NotDue)
-	e.explain(out, p)
 	e.closeAll(ctx)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	out.AgentFaults, out.Notes = e.faults, e.notes
 	return &Result{Report: out, Log: p.log, Messages: p.messages}, nil
-}
-
-// broke reports whether what some member has done is not known.
-func (e *engine) broke() bool {
-	return slices.ContainsFunc(e.members, func(m *member) bool { return m.brokenSince() != 0 })
-}
-
-// document is the run as far as the collector knows it.
-func (e *engine) document(p *phase, elapsed time.Duration, unread bool) *run.Document {
-	out := e.head()
-	out.Started, out.ElapsedSeconds = p.start.UTC(), elapsed.Seconds()
-	out.Counts = p.balance(unread, func(owner uint16) int64 { return e.members[owner].brokenSince() },
-		slices.ContainsFunc(e.members, func(m *member) bool { return m.brokenSince() != 0 && m.Takes }))
-	p.collector.mu.Lock()
-	defer p.collector.mu.Unlock()
-	out.Histograms, out.Intervals, out.Warmup, out.Order = p.histograms, p.intervals, e.warmup, &p.order.Order
-	p.offers.Unsent = p.n - p.attempted - p.unanswered
-	out.Offers = &p.offers
-	return out
 }
 
 // head is the part of the document that is known before the run: the plan with the drivers of the fleet by the names that they
@@ -363,43 +356,37 @@ func (e *engine) head() *run.Document {
 // setBy is by how much the wall clock may be set during a run before it is worth a note: half the resolution of due times.
 const setBy = 500 * time.Microsecond
 
-// explain adds the notes on what the counts do not say.
+// explain adds the notes on what the counts do not say. The engine's lock is held.
 func (e *engine) explain(out *run.Document, p *phase) {
-	e.mu.Lock()
-	first := e.errs
-	e.mu.Unlock()
-	c := p.collector
-	c.mu.Lock()
-	attempted, unsure, takes, tooLate, moves, dropped := c.attempted+c.unanswered, c.failed+c.unanswered, c.takeErrors, c.tooLate, c.moveErrors, c.dropped
-	c.mu.Unlock()
-	if c.n > attempted && !out.Interrupted {
+	note := func(format string, args ...any) { e.notes = append(e.notes, fmt.Sprintf(format, args...)) }
+	if left := p.n - p.offersBegun(); left > 0 && !out.Interrupted {
 		killed := ""
 		if slices.ContainsFunc(e.members, func(m *member) bool { return m.Kill }) {
 			killed = ", or a process was killed before"
 		}
-		e.note("%d of the %d planned messages were not offered: the rate of %s was not reached%s", c.n-attempted, c.n, p.plan.Schedule.MeanRate(), killed)
+		note("%d of the %d planned messages were not offered: the rate of %s was not reached%s", left, p.n, p.plan.Schedule.MeanRate(), killed)
 	}
 	failed := "offers failed"
-	if first.Offer == "" {
+	if e.errs.Offer == "" {
 		failed = "offers were never answered"
 	}
 	for _, told := range []struct {
 		n           int64
 		what, first string
 	}{
-		{unsure, failed, first.Offer}, {takes, "takes failed", first.Take},
-		{tooLate, "removals came too late: the message was due, or on its way", ""}, {moves, "removals failed", first.Remove},
+		{p.unsure(), failed, e.errs.Offer}, {p.takeErrors, "takes failed", e.errs.Take},
+		{p.tooLate, "removals came too late: the message was due, or on its way", ""}, {p.moveErrors, "removals failed", e.errs.Remove},
 		{out.Counts.Foreign, "values on the queue were not of this run", ""},
-		{dropped, "samples were dropped by an agent that could not send them", ""},
+		{p.dropped, "samples were dropped by an agent that could not send them", ""},
 	} {
 		switch {
 		case told.n > 0 && told.first != "":
-			e.note("%d %s, the first: %s", told.n, told.what, told.first)
+			note("%d %s, the first: %s", told.n, told.what, told.first)
 		case told.n > 0:
-			e.note("%d %s", told.n, told.what)
+			note("%d %s", told.n, told.what)
 		}
 	}
 	if by := e.epoch.Since(); by.Abs() > setBy {
-		e.note("the wall clock was set by %s during the run; due times follow it, and lateness shows that", by)
+		note("the wall clock was set by %s during the run; due times follow it, and lateness shows that", by)
 	}
 }

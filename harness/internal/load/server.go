@@ -38,6 +38,7 @@ type usages map[string]usage
 
 var (
 	errOtherServers = errors.New("a server was restarted during the run, or another one took over, joined or went, and nobody counted all of it")
+	errNoStatistics = errors.New("the server keeps no command statistics")
 	errCountedAnew  = errors.New("the server was told to count anew during the run (CONFIG RESETSTAT)")
 )
 
@@ -133,7 +134,7 @@ func readInfo(info string) (process string, u usage, err error) {
 	calls, _, _ := strings.Cut(strings.TrimPrefix(told["cmdstat_zrangebyscore"], "calls="), ",")
 	u = usage{int64(number(calls)), int64(number(told["total_commands_processed"])), number(told["used_cpu_user"]) + number(told["used_cpu_sys"])}
 	if u.commands == 0 && err == nil {
-		err = errors.New("the server keeps no command statistics")
+		err = errNoStatistics
 	}
 	if id := told["run_id"]; id != "" {
 		process = id + " " + told["role"]

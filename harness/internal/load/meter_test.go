@@ -66,7 +66,7 @@ func TestTheMeterSeesWhenTheMachineStoodStill(t *testing.T) {
 		// Of 500 instants 15 fell into the longest one, of which 5 had more than 20 ms to wait.
 		require.InDelta(t, float64(20*time.Millisecond), float64(seen.P99Ns), float64(meterStep+time.Millisecond))
 		at := func(after time.Duration) int64 { return start.Add(after).UnixNano() }
-		require.Equal(t, []hiccup{
+		require.Equal(t, []span{
 			{at(100 * time.Millisecond), at(130 * time.Millisecond)}, {at(500 * time.Millisecond), at(505 * time.Millisecond)},
 		}, m.hiccups)
 		seconds := []run.Interval{{Second: .1}, {Second: .12}, {Second: 1}}
