@@ -1,14 +1,11 @@
 // Package replay answers: does this server do what a recording shows?
 //
-// It sends the commands that clients sent, one connection per recorded peer, in
-// the recorded order and case, watches the server with MONITOR, and compares
-// what it shows with the recording line by line. Then it compares the keys, their
-// types and contents, and the subscriptions with what the recorded commands lead
-// to by a small model of Redis.
+// The replay sends the commands of clients, one connection per recorded peer, in the recorded order and case. It watches
+// the server with MONITOR and compares line by line. Then it compares the keys and the subscriptions with a small model
+// of Redis.
 //
-// Nothing is ignored: where a recording deviates from what a server of today
-// shows, its metadata has to declare it (see trace.Deviations), the line is
-// translated, and the result says which.
+// Nothing is ignored: a recording declares in its metadata how it deviates from a server of today (see
+// trace.Deviations); the replay translates the line, and the result says which.
 package replay
 
 import (
@@ -27,32 +24,28 @@ const maxPeers = 1000
 
 // Plan is a recording made ready to be sent.
 type Plan struct {
-	// Recording is what it was made from.
 	Recording *monitor.Recording
 	// Notes are the deviations that the replay handles, one sentence each.
 	Notes []string
-	// Divergence is set where a line cannot be what it says it is, so that
-	// nothing needs to be sent.
+	// Divergence is set if a recorded member cannot be a member; then nothing is sent.
 	Divergence *Divergence
 
 	steps    []step
-	preload  []string
+	preload  []string // script texts
 	keys     []trace.Key
-	seen     map[trace.Key]bool
 	channels []string
 }
 
-// step is one call and what MONITOR must show for it.
+// step is one call, and the lines that MONITOR must show for it.
 type step struct {
 	trace.Call
 	expected []monitor.Line
 }
 
-// NewPlan works out what is to be sent and what is to be seen. The error says
-// which line cannot be replayed and why; no plan sends a command that would harm
-// the server beyond the keys of the recording.
+// NewPlan works out the commands and the lines. The error names the line that cannot be replayed: no plan changes more
+// than the keys of the recording.
 func NewPlan(rec *monitor.Recording) (*Plan, error) {
-	p := &Plan{Recording: rec, seen: make(map[trace.Key]bool)}
+	p := &Plan{Recording: rec}
 	if len(rec.Lines) == 0 {
 		return nil, fmt.Errorf("%s: the recording has no commands", rec.Path)
 	}
@@ -78,7 +71,7 @@ func (p *Plan) addSteps(calls []trace.Call) error {
 	if err != nil {
 		return err
 	}
-	peers := make(map[string]bool)
+	peers, keys := map[string]bool{}, map[trace.Key]bool{}
 	var translated, skipped []int
 	rebuilt := 0
 	for _, c := range calls {
@@ -90,13 +83,21 @@ func (p *Plan) addSteps(calls []trace.Call) error {
 			continue
 		}
 		s := step{Call: c}
-		lines := c.Inner
-		if c.Rebuilt {
-			rebuilt++
-		} else {
-			lines = append([]monitor.Line{c.Line}, c.Inner...)
-		}
-		for _, l := range lines {
+		lines := append([]monitor.Line{c.Line}, c.Inner...)
+		for i, l := range lines {
+			for _, name := range trace.KeysOf(l) {
+				if k := (trace.Key{DB: l.DB, Name: name}); !keys[k] {
+					keys[k] = true
+					p.keys = append(p.keys, k)
+				}
+			}
+			if channel := channelOf(l); channel != "" && !slices.Contains(p.channels, channel) {
+				p.channels = append(p.channels, channel)
+			}
+			if i == 0 && c.Rebuilt {
+				rebuilt++
+				continue
+			}
 			expected, changed, err := deviations.Expected(l)
 			if err != nil {
 				return err
@@ -105,47 +106,31 @@ func (p *Plan) addSteps(calls []trace.Call) error {
 				translated = append(translated, l.Number)
 			}
 			s.expected = append(s.expected, expected)
-			p.note(l)
 		}
-		p.note(c.Line)
 		peers[c.Peer] = true
 		p.steps = append(p.steps, s)
 	}
 	if len(peers) > maxPeers {
 		return fmt.Errorf("the recording has %d peers, at most %d are replayed; split it", len(peers), maxPeers)
 	}
-	p.addNotes(deviations, rebuilt, translated, skipped)
+	note := func(format string, args ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, args...)) }
+	if rebuilt > 0 {
+		note("script-calls: absent: %d script calls are rebuilt from the commands inside them", rebuilt)
+	}
+	if n := deviations.LengthSize; n != wire.LengthSize {
+		note("length-size: %d: the members of %s are read with a length of %d bytes and expected with one of %d", n, lineNumbers(translated), n, wire.LengthSize)
+	}
+	if len(skipped) > 0 {
+		note("connection set-up is not sent and not compared: %s", lineNumbers(skipped))
+	}
 	return nil
 }
 
-// note keeps the keys and channels that a line names.
-func (p *Plan) note(l monitor.Line) {
-	for _, key := range trace.KeysOf(l) {
-		if k := (trace.Key{DB: l.DB, Name: key}); !p.seen[k] {
-			p.seen[k] = true
-			p.keys = append(p.keys, k)
-		}
+func channelOf(l monitor.Line) string {
+	if name := l.Name(); (name == "publish" || name == "subscribe") && len(l.Args) > 1 {
+		return l.Args[1]
 	}
-	if l.Name() == "publish" || l.Name() == "subscribe" {
-		for _, channel := range l.Args[1:min(2, len(l.Args))] {
-			if !slices.Contains(p.channels, channel) {
-				p.channels = append(p.channels, channel)
-			}
-		}
-	}
-}
-
-func (p *Plan) addNotes(d trace.Deviations, rebuilt int, translated, skipped []int) {
-	if rebuilt > 0 {
-		p.Notes = append(p.Notes, fmt.Sprintf("script-calls: absent: %d script calls are rebuilt from the commands inside them", rebuilt))
-	}
-	if d.LengthSize != wire.LengthSize {
-		p.Notes = append(p.Notes, fmt.Sprintf("length-size: %d: the members of %s are read with a length of %d bytes and expected with one of %d",
-			d.LengthSize, lineNumbers(translated), d.LengthSize, wire.LengthSize))
-	}
-	if len(skipped) > 0 {
-		p.Notes = append(p.Notes, fmt.Sprintf("connection set-up is not sent and not compared: %s", lineNumbers(skipped)))
-	}
+	return ""
 }
 
 func lineNumbers(numbers []int) string {
@@ -163,8 +148,8 @@ func lineNumbers(numbers []int) string {
 	return "lines " + strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ", ") + rest
 }
 
-// isSetUp tells which commands are about the connection alone: they depend on
-// the server's password and version, and AUTH is printed without its arguments.
+// isSetUp reports whether a command is only about its connection: such commands depend on the server's password and
+// version, and MONITOR prints AUTH without arguments.
 func isSetUp(l monitor.Line) bool {
 	switch l.Name() {
 	case "auth", "hello":
@@ -175,7 +160,7 @@ func isSetUp(l monitor.Line) bool {
 	return false
 }
 
-// unreplayable says why a command is not sent to any server; "" if it may be.
+// unreplayable says why no server gets a command; "" if it may.
 func unreplayable(l monitor.Line) string {
 	sub := ""
 	if len(l.Args) > 1 {
@@ -201,23 +186,21 @@ func unreplayable(l monitor.Line) string {
 	return ""
 }
 
-// findScripts tells for each EVALSHA whether the script was there, and gathers
-// the texts that have to be loaded before the first command.
+// findScripts gathers the script texts that the server must have before the first command: of each EVALSHA that ran
+// before the recording brings its text.
 func (p *Plan) findScripts() error {
-	texts := make(map[string]string)
+	texts, loaded := map[string]string{}, map[string]bool{}
 	for _, s := range p.steps {
 		if s.BodySHA1 != "" {
 			texts[s.BodySHA1] = s.Body
 		}
 	}
-	loaded := make(map[string]bool)
-	for i := range p.steps {
-		s := &p.steps[i]
+	for _, s := range p.steps {
+		script := s.Script
 		if s.BodySHA1 != "" {
 			loaded[s.BodySHA1] = true
 			continue
 		}
-		script := s.Script
 		if script == nil || loaded[script.SHA1] {
 			continue
 		}

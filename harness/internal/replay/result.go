@@ -1,28 +1,49 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// Result says what the replay of one recording showed.
+// Result is the outcome of the replay of one recording.
 type Result struct {
 	File string `json:"file"`
-	// Identical is true where every line and the final state agree.
+	// Identical is true if every line and the final state agree.
 	Identical bool `json:"identical"`
 	// Commands counts the recorded commands of clients, Inner those of scripts.
 	Commands int `json:"commands"`
 	Inner    int `json:"inner"`
-	// Deviations are the declared deviations, and what else was not compared.
+	// Deviations are the declared deviations, and other gaps in the comparison.
 	Deviations []string `json:"deviations"`
-	// Keys and Channels are what the server held at the end.
+	// Keys and Channels are the server's at the end.
 	Keys       []Key       `json:"keys"`
 	Channels   []Channel   `json:"channels"`
 	Divergence *Divergence `json:"divergence,omitempty"`
+}
+
+// Key is a key that the replay left behind, before it was removed.
+type Key struct {
+	DB   int    `json:"db"`
+	Name string `json:"name"`
+	// Type is the answer to TYPE.
+	Type string `json:"type"`
+	// Length is the number of elements of a list or sorted set; 0 for others.
+	Length int `json:"length"`
+
+	elements []string
+}
+
+// Channel is a channel with the subscribers it had at the end.
+type Channel struct {
+	Name        string `json:"name"`
+	Subscribers int64  `json:"subscribers"`
 }
 
 // Divergence is the first place at which the server and the recording differ.
@@ -30,7 +51,7 @@ type Divergence struct {
 	// Kind is "command" for a line, "member" for a recorded member that cannot
 	// be read, "state" for a key or channel at the end.
 	Kind string `json:"kind"`
-	// Line is the line number in the recording; 0 where it has no such line.
+	// Line is the line number in the recording; 0 if the recording has no such line.
 	Line int `json:"line"`
 	// Reason is one sentence.
 	Reason string `json:"reason"`
@@ -41,7 +62,7 @@ type Divergence struct {
 	Window string `json:"-"`
 }
 
-func (p *Plan) result(notes []string, s *State, d *Divergence) *Result {
+func (p *Plan) result(notes []string, d *Divergence) *Result {
 	r := &Result{
 		File: p.Recording.Path, Identical: d == nil, Divergence: d,
 		Deviations: slices.Concat([]string{}, p.Notes, notes), Keys: []Key{}, Channels: []Channel{},
@@ -52,9 +73,6 @@ func (p *Plan) result(notes []string, s *State, d *Divergence) *Result {
 		} else {
 			r.Commands++
 		}
-	}
-	if s != nil {
-		r.Keys, r.Channels = append(r.Keys, s.Keys...), append(r.Channels, s.Channels...)
 	}
 	return r
 }
@@ -88,8 +106,152 @@ func memberDivergence(rec *monitor.Recording, e *trace.MemberError) *Divergence 
 	}
 }
 
+// state is the server's at the end.
+type state struct {
+	keys     []Key
+	channels []Channel
+}
+
+// readState reads every key and channel of the recording, and the names of all other keys of an own server.
+func (r *run) readState() (s state, err error) {
+	keys := map[int][]trace.Key{}
+	for _, k := range r.plan.keys {
+		keys[k.DB] = append(keys[k.DB], k)
+	}
+	for _, db := range slices.Sorted(maps.Keys(keys)) {
+		if _, err := r.control.do("SELECT", strconv.Itoa(db)); err != nil {
+			return s, fmt.Errorf("database %d: %w", db, err)
+		}
+		for _, k := range keys[db] {
+			key, err := r.readKey(k)
+			if err != nil {
+				return s, err
+			}
+			if key.Type != "none" {
+				s.keys = append(s.keys, key)
+			}
+		}
+		if !r.target.Own {
+			continue
+		}
+		names, err := r.control.texts("KEYS", "*")
+		if err != nil {
+			return s, err
+		}
+		for _, name := range names {
+			if k := (trace.Key{DB: db, Name: name}); !slices.Contains(keys[db], k) {
+				s.keys = append(s.keys, Key{DB: db, Name: name, Type: "unexpected"})
+			}
+		}
+	}
+	for _, channel := range r.plan.channels {
+		answer, err := r.control.texts("PUBSUB", "NUMSUB", channel)
+		if err != nil || len(answer) != 2 {
+			return s, fmt.Errorf("PUBSUB NUMSUB: expected a channel and a number, got %q: %w", answer, err)
+		}
+		if n, _ := strconv.ParseInt(answer[1], 10, 64); n > 0 {
+			s.channels = append(s.channels, Channel{channel, n})
+		}
+	}
+	return s, nil
+}
+
+func (r *run) readKey(k trace.Key) (Key, error) {
+	key := Key{DB: k.DB, Name: k.Name}
+	reply, err := r.control.do("TYPE", k.Name)
+	if err != nil {
+		return key, err
+	}
+	switch key.Type = fmt.Sprint(reply); key.Type {
+	case "list":
+		key.elements, err = r.control.texts("LRANGE", k.Name, "0", "-1")
+		key.Length = len(key.elements)
+	case "zset":
+		key.elements, err = r.control.texts("ZRANGE", k.Name, "0", "-1", "WITHSCORES")
+		key.Length = len(key.elements) / 2
+		for i := 1; i < len(key.elements); i += 2 {
+			if score, err := strconv.ParseFloat(key.elements[i], 64); err == nil {
+				key.elements[i] = scoreText(score)
+			}
+		}
+	}
+	return key, err
+}
+
+// compareState compares the server's keys and subscriptions with the model's.
+func (r *run) compareState(s state) *Divergence {
+	found := map[trace.Key]Key{}
+	for _, k := range s.keys {
+		found[trace.Key{DB: k.DB, Name: k.Name}] = k
+		if k.Type == "unexpected" {
+			return stateDivergence("no key "+quoted(k.Name), "it exists")
+		}
+	}
+	for _, k := range r.plan.keys {
+		if command, unknown := r.model.Unknown[k]; unknown {
+			r.notes = append(r.notes, fmt.Sprintf("the content of %s is not compared: what %s does is not modelled", quoted(k.Name), command))
+			continue
+		}
+		if want, got := modelled(r.model.Values[k]).describe(k.Name), found[k].describe(k.Name); want != got {
+			return stateDivergence(want, got)
+		}
+	}
+	for _, channel := range r.plan.channels {
+		want, got := int64(len(r.model.Subscribers[channel])), int64(0)
+		for _, c := range s.channels {
+			if c.Name == channel {
+				got = c.Subscribers
+			}
+		}
+		if want != got {
+			return stateDivergence(fmt.Sprintf("%d subscribers of %s", want, quoted(channel)), fmt.Sprint(got))
+		}
+	}
+	return nil
+}
+
+func stateDivergence(want, got string) *Divergence {
+	return &Divergence{
+		Kind: "state", Recorded: want, Seen: got,
+		Reason: "after the last command the server does not hold what the recorded commands lead to",
+		Window: fmt.Sprintf("recorded: %s\nseen:     %s\n", want, got),
+	}
+}
+
+// modelled is a value of the model as a key.
+func modelled(v *trace.Value) Key {
+	switch {
+	case v == nil:
+		return Key{}
+	case v.Scores == nil:
+		return Key{Type: "list", elements: v.List}
+	}
+	k := Key{Type: "zset"}
+	for _, m := range v.Members() {
+		k.elements = append(k.elements, m, scoreText(v.Scores[m]))
+	}
+	return k
+}
+
+func scoreText(score float64) string { return strconv.FormatFloat(score, 'f', -1, 64) }
+
+// describe writes type and whole content of a key.
+func (k Key) describe(name string) string {
+	if cmp.Or(k.Type, "none") == "none" {
+		return "no key " + quoted(name)
+	}
+	var b []byte
+	for _, e := range k.elements {
+		b = monitor.AppendQuoted(append(b, ' '), e)
+	}
+	return fmt.Sprintf("%s %s:%s", k.Type, quoted(name), b)
+}
+
+// quoted returns a name as MONITOR prints it.
+func quoted(name string) string { return string(monitor.AppendQuoted(nil, name)) }
+
 // Text returns the result for people: one line, the declared deviations below
-// it, and the window where there is a divergence.
+// it, and the window of a divergence.
 func (r *Result) Text() string {
 	var b strings.Builder
 	if r.Identical {
@@ -119,10 +281,7 @@ func (r *Result) holds() string {
 		}
 		parts = append(parts, part)
 	}
-	text := "keys none"
-	if len(parts) > 0 {
-		text = "keys " + strings.Join(parts, ", ")
-	}
+	text := "keys " + cmp.Or(strings.Join(parts, ", "), "none")
 	for _, c := range r.Channels {
 		text += fmt.Sprintf("; channel %s (%d)", quoted(c.Name), c.Subscribers)
 	}

@@ -5,74 +5,71 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
+	"io"
+	"net"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/dq-bench/dq-bench/harness/internal/conformance/guest"
 	"github.com/dq-bench/dq-bench/harness/internal/trace"
 	"github.com/dq-bench/dq-bench/internal/monitor"
 	"github.com/dq-bench/dq-bench/internal/redis"
+	"github.com/dq-bench/dq-bench/internal/resp"
 )
 
-const rebuiltPeer = trace.RebuiltPeer
+// answerTimeout bounds the wait for one answer, or for MONITOR to show a command.
+const answerTimeout = 10 * time.Second
 
 // Target is the server to replay on.
 type Target struct {
 	// URL is its redis:// or rediss:// address.
 	URL string
-	// Own is true for a server that was started for this purpose: it is emptied
-	// before each recording. Any other server must be empty and have no other client.
+	// Own is true for a server that was started for this purpose: the replay empties it. Any other server must be
+	// empty and have no other client.
 	Own bool
 }
 
-// run is one replay under way. A single goroutine drives it; connections report
-// through events.
+// run is one replay under way.
 type run struct {
-	plan    *Plan
-	target  Target
-	control *conn
-	monitor *monitor.Conn
-
-	events    chan event
-	done      chan struct{}
-	receivers sync.WaitGroup
-
-	peers  map[string]*peer
-	byAddr map[string]*peer
-	opened []*peer
-	owner  *peer // who sent the last command shown
-	shown  []monitor.Line
-
-	nonce       string
-	marks       int
-	awaited     string
-	awaitedPeer string
-
+	plan     *Plan
+	target   Target
+	control  *conn
+	monitor  *monitor.Conn
+	guest    *guest.Guest // nil on an own server
+	drains   sync.WaitGroup
+	opened   []*conn
+	peers    map[string]*conn // by the recording's name
+	byAddr   map[string]*conn // by the server's name
+	sender   *conn            // of the last command that MONITOR showed; nil for a stranger
+	nonce    string
+	marks    int
 	expected []monitor.Line
+	shown    []monitor.Line
 	model    *trace.Keyspace
 	notes    []string
-
-	// controlAddr is what MONITOR calls the control connection; byControl says that
-	// it sent the last command shown.
-	controlAddr string
-	byControl   bool
-	guest       *guest.Guest // nil on an own server
-	monitorErr  error
 }
 
-// Run replays the plan and compares. A divergence is part of the result; an
-// error says that the server or the connection to it cannot serve, or that the
-// server holds what the replay would touch. It is guest.ErrInUse where somebody
-// else uses a server that is not own.
+// conn is a connection that sends its bytes unchanged: client libraries change the case of names, and choose
+// connections themselves.
+type conn struct {
+	name       string // the recorded peer; empty for the control connection
+	socket     net.Conn
+	in         *resp.Reader
+	id         int64 // CLIENT ID; 0 if the server lacks the command
+	shown      int   // commands of this connection that MONITOR showed
+	waits      bool  // an answer is outstanding
+	subscribed bool
+	closed     bool
+}
+
+// Run replays the plan and compares. A divergence is part of the result. An error says that the server or a connection
+// failed; it is guest.ErrInUse if another client uses a server that is not own.
 func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) {
 	if plan.Divergence != nil {
-		return plan.result(nil, nil, plan.Divergence), nil
+		return plan.result(nil, plan.Divergence), nil
 	}
-	r := &run{
-		plan: plan, target: target, model: trace.NewKeyspace(), nonce: rand.Text(),
-		events: make(chan event, 64), done: make(chan struct{}),
-		peers: make(map[string]*peer), byAddr: make(map[string]*peer),
-	}
+	r := &run{plan: plan, target: target, model: trace.NewKeyspace(), nonce: rand.Text(), peers: map[string]*conn{}, byAddr: map[string]*conn{}}
 	address, err := redis.ParseAddress(target.URL)
 	if err != nil || address.Topology != redis.Single {
 		return nil, errors.Join(errors.New("replay needs one server, redis://host:port or rediss://host:port"), err)
@@ -80,35 +77,82 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 	if address.Database != 0 {
 		return nil, errors.New("replay uses the databases that were recorded: leave the database out of the address")
 	}
-	if r.control, err = dial(ctx, target.URL, 0); err != nil {
-		return nil, err
-	}
-	defer r.control.socket.Close()
-	// MONITOR comes first: a key that is not there when it begins, and that nobody
-	// else is seen to name, is the replay's.
+	defer r.disconnect()
+	// MONITOR begins before the check that the server is empty: a later key without another client's command is the replay's.
 	if r.monitor, err = monitor.Dial(ctx, target.URL); err != nil {
 		return nil, err
 	}
-	r.receivers.Go(func() { r.watch(context.WithoutCancel(ctx)) })
-	defer r.disconnect()
-	if r.controlAddr, err = r.awaitMark(ctx, r.control); err != nil {
+	if r.control, err = r.open(ctx, "", 0); err != nil {
 		return nil, err
 	}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { err = r.cleanUp(context.WithoutCancel(ctx), err) }()
-	return r.perform(ctx)
+	result, err := r.perform(ctx)
+	if left := r.cleanUp(context.WithoutCancel(ctx), err); left != nil {
+		return nil, left
+	}
+	return result, nil
+}
+
+// prepare makes sure that the server holds no more than it held before the recording.
+func (r *run) prepare(ctx context.Context) error {
+	if r.target.Own {
+		for _, args := range [][]string{{"FLUSHALL"}, {"SCRIPT", "FLUSH"}} {
+			if _, err := r.control.do(args...); err != nil {
+				return fmt.Errorf("emptying the server: %w", err)
+			}
+		}
+	} else {
+		r.guest = &guest.Guest{
+			Do:          func(_ context.Context, args ...string) (any, error) { return r.control.do(args...) },
+			Sync:        func(ctx context.Context) error { _, err := r.sync(ctx, r.control); return err },
+			Connections: 2, // control and MONITOR
+		}
+		if err := r.guest.Admit(ctx); err != nil {
+			return err
+		}
+	}
+	for _, text := range r.plan.preload {
+		if _, err := r.control.do("SCRIPT", "LOAD", text); err != nil {
+			return fmt.Errorf("loading a script that the recording calls: %w", err)
+		}
+	}
+	return nil
+}
+
+// cleanUp removes the replay's keys and scripts from a server that is not own, unless another client has come.
+func (r *run) cleanUp(ctx context.Context, err error) error {
+	r.closePeers()
+	if r.guest == nil || errors.Is(err, guest.ErrInUse) {
+		return err
+	}
+	left := r.guest.Remove(ctx)
+	if left == nil {
+		_, left = r.control.do("SCRIPT", "FLUSH")
+	}
+	if left != nil {
+		left = fmt.Errorf("removing the keys of the replay: %w", left)
+	}
+	return errors.Join(err, left)
 }
 
 func (r *run) perform(ctx context.Context) (*Result, error) {
+	const unseen = 100 // commands until MONITOR is read
 	for i := range r.plan.steps {
 		s := &r.plan.steps[i]
-		if err := r.step(ctx, s); err != nil {
+		shown, err := r.step(ctx, s)
+		if err == nil && shown && i%unseen == unseen-1 {
+			_, err = r.sync(ctx, r.control)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", s.Number, err)
 		}
+		if !shown {
+			break // the comparison says so
+		}
 	}
-	if _, err := r.awaitMark(ctx, r.control); err != nil {
+	if _, err := r.sync(ctx, r.control); err != nil {
 		return nil, err
 	}
 	divergence := compareCommands(r.expected, r.shown)
@@ -119,120 +163,215 @@ func (r *run) perform(ctx context.Context) (*Result, error) {
 	if divergence == nil {
 		divergence = r.compareState(state)
 	}
-	return r.plan.result(r.notes, state, divergence), nil
+	result := r.plan.result(r.notes, divergence)
+	result.Keys, result.Channels = append(result.Keys, state.keys...), append(result.Channels, state.channels...)
+	return result, nil
 }
 
-// step sends one command and waits until it has run: until it is answered or,
-// where it may block, until MONITOR shows it.
-func (r *run) step(ctx context.Context, s *step) error {
+// step sends one command and waits until the server has run it: until the answer or, for a command that may block, until
+// MONITOR shows the command. The latter may be in vain.
+func (r *run) step(ctx context.Context, s *step) (shown bool, err error) {
 	p, err := r.ready(ctx, s.Line)
 	if err != nil {
-		return err
+		return false, err
 	}
-	answered, shown := p.answered, p.shown
-	p.sent++
-	p.subscribed = p.subscribed || trace.Subscribes(s.Line)
-	if err := p.conn.send(s.Args); err != nil {
-		return err
+	before := p.shown
+	if err := p.send(s.Args); err != nil {
+		return false, err
 	}
+	p.closed = s.Name() == "quit"
 	inner := s.expected
 	if !s.Rebuilt {
 		inner = s.expected[1:]
 	}
 	r.expected = append(r.expected, s.expected...)
 	r.model.Apply(s.Line, inner)
-	return r.await(ctx, "the answer to "+s.Args[0], func() bool {
-		switch {
-		case p.closed || p.shown > shown && (p.subscribed || trace.Blocks(s.Line)):
-			return true
-		case p.subscribed || trace.Blocks(s.Line):
-			return p.answered > answered && (p.lastError || p.lastQueued)
+	if trace.Subscribes(s.Line) && !p.subscribed {
+		p.subscribed = true
+		r.drains.Go(func() { io.Copy(io.Discard, p.socket) })
+	}
+	if !p.subscribed && !trace.Blocks(s.Line) {
+		if _, err = p.read(answerTimeout); p.closed || errors.As(err, new(resp.Error)) {
+			err = nil // the comparison says whether that is right
 		}
-		return p.answered > answered
-	})
+		return true, err
+	}
+	p.waits = !p.subscribed
+	for until := time.Now().Add(answerTimeout); time.Now().Before(until); {
+		if _, err := r.sync(ctx, r.control); err != nil || p.shown > before {
+			return true, err
+		}
+		if !p.waits {
+			continue
+		}
+		// An error, or a place in a transaction.
+		if _, err := p.read(time.Millisecond); err == nil || p.closed || errors.As(err, new(resp.Error)) {
+			p.waits = false
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
-// ready returns the connection of the peer that sent l, free to send. A peer that
-// still waits in a blocking command had been served, or had timed out, when it
-// sent this one: if the server did not serve it, its time is up now.
-func (r *run) ready(ctx context.Context, l monitor.Line) (*peer, error) {
-	p := r.peers[l.Peer]
+// ready returns the connection of a recorded peer, free to send. A peer that waits in a blocking command was served, or
+// its time was up, before it sent this one.
+func (r *run) ready(ctx context.Context, l monitor.Line) (p *conn, err error) {
+	p = r.peers[l.Peer]
+	if p != nil && p.waits {
+		if _, err := r.control.do("CLIENT", "UNBLOCK", fmt.Sprint(p.id)); err != nil {
+			return nil, fmt.Errorf("the peer %s waits in a blocking command, and the server cannot end that (CLIENT UNBLOCK): %w", p.name, err)
+		}
+		if _, err := p.read(answerTimeout); err != nil && !p.closed && !errors.As(err, new(resp.Error)) {
+			return nil, fmt.Errorf("the end of a blocking command: %w", err)
+		}
+		p.waits = false
+	}
 	if p == nil || p.closed {
-		return r.open(ctx, l.Peer, l.DB)
+		if p, err = r.open(ctx, l.Peer, l.DB); err != nil {
+			return nil, err
+		}
+		r.peers[l.Peer] = p
 	}
-	if p.subscribed || p.answered == p.sent {
-		return p, nil
-	}
-	if _, err := r.control.do("CLIENT", "UNBLOCK", fmt.Sprint(p.id)); err != nil {
-		return nil, fmt.Errorf("the peer %s waits in a blocking command while the recording goes on, and the server cannot end that (CLIENT UNBLOCK): %w", p.name, err)
-	}
-	err := r.await(ctx, "the end of a blocking command", func() bool { return p.closed || p.answered == p.sent })
-	if err == nil && p.closed {
-		return r.open(ctx, l.Peer, l.DB)
-	}
-	return p, err
+	return p, nil
 }
 
-// disconnect ends every connection of the replay and waits for their goroutines.
+// open connects, and finds out how MONITOR names the connection: behind a container's port mapping that is not the
+// socket's own address.
+func (r *run) open(ctx context.Context, name string, db int) (*conn, error) {
+	dialing, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	socket, err := redis.Dial(dialing, r.target.URL)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{name: name, socket: socket, in: resp.NewReader(socket, 0)}
+	r.opened = append(r.opened, c)
+	if db != 0 {
+		if _, err := c.do("SELECT", strconv.Itoa(db)); err != nil {
+			return nil, err
+		}
+	}
+	id, err := c.do("CLIENT", "ID")
+	if err != nil && !errors.As(err, new(resp.Error)) {
+		return nil, err
+	}
+	c.id, _ = id.(int64)
+	addr, err := r.sync(ctx, c)
+	r.byAddr[addr] = c
+	return c, err
+}
+
+// sync reads MONITOR up to this moment, by the mark that a connection sends, and returns the server's name of the
+// connection.
+func (r *run) sync(ctx context.Context, c *conn) (addr string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	r.marks++
+	mark := "dq-bench:replay:" + r.nonce + ":" + strconv.Itoa(r.marks)
+	if _, err := c.do("ECHO", mark); err != nil {
+		return "", err
+	}
+	for {
+		l, err := r.monitor.Read(ctx)
+		if err != nil {
+			return "", fmt.Errorf("MONITOR's line for ECHO %s: %w", mark, err)
+		}
+		if l.Name() == "echo" && len(l.Args) == 2 && l.Args[1] == mark {
+			r.sender = r.control
+			if r.guest != nil {
+				err = r.guest.Disturbed()
+			}
+			return l.Peer, err
+		}
+		r.show(l)
+	}
+}
+
+// show takes over a line of MONITOR. Lines of other clients, and of their scripts, are not the replay's.
+func (r *run) show(l monitor.Line) {
+	if !l.Inner() {
+		r.sender = r.byAddr[l.Peer]
+	}
+	switch {
+	case r.sender == nil:
+		if r.guest != nil {
+			r.guest.Note(l)
+		}
+	case r.sender == r.control:
+	case l.Inner():
+		r.shown = append(r.shown, l)
+	default:
+		r.sender.shown++
+		if l.Peer = r.sender.name; l.Peer != trace.RebuiltPeer {
+			r.shown = append(r.shown, l)
+		}
+	}
+}
+
+// disconnect ends every connection and waits for their goroutines.
 func (r *run) disconnect() {
-	close(r.done)
 	r.closePeers()
-	r.monitor.Close()
-	r.receivers.Wait()
+	if r.control != nil {
+		r.control.socket.Close()
+	}
+	if r.monitor != nil {
+		r.monitor.Close()
+	}
+	r.drains.Wait()
 }
 
 func (r *run) closePeers() {
-	for _, p := range r.opened {
-		p.conn.socket.Close()
+	for _, c := range r.opened {
+		if c != r.control {
+			c.socket.Close()
+		}
 	}
 }
 
-// prepare makes sure that the replay meets only what the recording met.
-func (r *run) prepare(ctx context.Context) error {
-	if r.target.Own {
-		for _, args := range [][]string{{"FLUSHALL"}, {"SCRIPT", "FLUSH"}} {
-			if _, err := r.control.do(args...); err != nil {
-				return fmt.Errorf("emptying the server: %w", err)
-			}
-		}
-	} else if err := r.share(ctx); err != nil {
-		return err
-	}
-	for _, text := range r.plan.preload {
-		if _, err := r.control.do("SCRIPT", "LOAD", text); err != nil {
-			return fmt.Errorf("loading a script that the recording calls: %w", err)
-		}
-	}
-	return nil
+func (c *conn) send(args []string) error {
+	c.socket.SetWriteDeadline(time.Now().Add(answerTimeout))
+	_, err := c.socket.Write(resp.AppendCommand(nil, args...))
+	return err
 }
 
-// eachKey calls do for every key of the plan, its database selected.
-func (r *run) eachKey(do func(trace.Key) error) error {
-	keys := slices.SortedFunc(slices.Values(r.plan.keys), func(a, b trace.Key) int { return a.DB - b.DB })
-	selected := -1
-	for _, k := range keys {
-		if k.DB != selected {
-			if _, err := r.control.do("SELECT", fmt.Sprint(k.DB)); err != nil {
-				return fmt.Errorf("database %d: %w", k.DB, err)
-			}
-			selected = k.DB
+// read returns the next answer; an error answer is a resp.Error. Beside any other error but a time-out the connection is
+// closed.
+func (c *conn) read(timeout time.Duration) (any, error) {
+	c.socket.SetReadDeadline(time.Now().Add(timeout))
+	for {
+		reply, err := c.in.Read()
+		if err != nil {
+			var late net.Error
+			c.closed = !errors.As(err, &late) || !late.Timeout()
+			return nil, err
 		}
-		if err := do(k); err != nil {
-			return err
+		switch reply := reply.(type) {
+		case resp.Push: // of no command
+		case resp.Error:
+			return nil, reply
+		default:
+			return reply, nil
 		}
 	}
-	return nil
 }
 
-func (r *run) subscribers(channel string) (int64, error) {
-	reply, err := r.control.do("PUBSUB", "NUMSUB", channel)
+// do sends a command and returns its answer.
+func (c *conn) do(args ...string) (any, error) {
+	if err := c.send(args); err != nil {
+		return nil, err
+	}
+	return c.read(answerTimeout)
+}
+
+// texts sends a command whose answer is a list of strings.
+func (c *conn) texts(args ...string) (all []string, err error) {
+	reply, err := c.do(args...)
 	list, ok := reply.([]any)
-	if err != nil {
-		return 0, fmt.Errorf("PUBSUB NUMSUB: %w", err)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s: expected a list, got %v", args[0], reply)
 	}
-	if !ok || len(list) != 2 {
-		return 0, fmt.Errorf("PUBSUB NUMSUB: expected a channel and a number, got %v", reply)
+	for _, e := range list {
+		all = append(all, fmt.Sprint(e))
 	}
-	n, _ := list[1].(int64)
-	return n, nil
+	return all, err
 }
