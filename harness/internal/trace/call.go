@@ -112,11 +112,3 @@ func group(lines []monitor.Line) (calls []Call, orphan *monitor.Line) {
 	}
 	return calls, orphan
 }
-
-func callsScript(l monitor.Line) bool {
-	switch l.Name() {
-	case "eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro":
-		return true
-	}
-	return false
-}

@@ -111,7 +111,7 @@ func compareRole(left, right *Trace, role Role, tolerance time.Duration) *candid
 		switch {
 		case c.left == nil || c.right == nil || !slices.Equal(c.left.Form, c.right.Form):
 			c.form = firstDifferent(c.left, c.right)
-			c.meaning, c.cause = meaning(role, i, ls, rs, c.form), cause(i, ls, rs, c.form)
+			c.meaning, c.cause = meaning(role, i, ls, rs, c.form)
 			return c
 		case c.left.HasDelay && apart(c.left.Delay, c.right.Delay) > uint64(tolerance.Milliseconds()):
 			c.cause = "another delay"
@@ -125,11 +125,8 @@ func compareRole(left, right *Trace, role Role, tolerance time.Duration) *candid
 
 // apart returns the distance of two delays, which may have overflowed alike.
 func apart(a, b int64) uint64 {
-	if d := a - b; d < 0 {
-		return uint64(-d)
-	} else {
-		return uint64(d)
-	}
+	d := a - b
+	return uint64(max(d, -d))
 }
 
 func firstDifferent(left, right *Event) int {
@@ -197,7 +194,7 @@ func (c *candidate) column(t *Trace, e *Event) Column {
 }
 
 func (c Column) shown() (number int, text string) {
-	if c.Note != "" || c.At >= len(c.Lines) {
+	if c.missing() {
 		return 0, ""
 	}
 	return c.Lines[c.At].Number, c.Lines[c.At].Text()

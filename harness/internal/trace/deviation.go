@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/dq-bench/dq-bench/dq/wire"
 	"github.com/dq-bench/dq-bench/internal/monitor"
@@ -79,46 +77,4 @@ func unpackAny(member string, lengthSize int) (wire.Member, error) {
 		return m, nil
 	}
 	return wire.Member{}, errors.Join(err1, err2)
-}
-
-const (
-	pendingPrefix    = "redisson_delay_queue:"
-	timeoutSetPrefix = "redisson_delay_queue_timeout:"
-	channelPrefix    = "redisson_delay_queue_channel:"
-)
-
-// memberArgs returns the indices of the arguments that are packed members: those
-// of commands on a pending list or a timeout set.
-func memberArgs(l monitor.Line) []int {
-	if len(l.Args) < 3 {
-		return nil
-	}
-	onSet := strings.HasPrefix(l.Args[1], timeoutSetPrefix)
-	if !onSet && !strings.HasPrefix(l.Args[1], pendingPrefix) {
-		return nil
-	}
-	first, step := 0, 1
-	switch l.Name() {
-	case "rpush", "lpush", "rpushx", "lpushx", "zrem", "zscore", "zrank", "zmscore", "lpos":
-		first = 2
-	case "lrem", "lset":
-		first = 3
-	case "zadd":
-		first, step = 3, 2
-		for first-1 < len(l.Args) && !isNumber(l.Args[first-1]) {
-			first++
-		}
-	default:
-		return nil
-	}
-	var indices []int
-	for i := first; i < len(l.Args); i += step {
-		indices = append(indices, i)
-	}
-	return indices
-}
-
-func isNumber(s string) bool {
-	_, err := strconv.ParseFloat(s, 64)
-	return err == nil
 }

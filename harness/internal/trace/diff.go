@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,91 +44,80 @@ func declared(recordings ...*monitor.Recording) map[string]string {
 	return reasons
 }
 
-// Diff compares two recordings case by case, in the order of the left one. A case
-// that only one side has is a finding, unless a side declares that it is not compared. An error means that a recording cannot be
-// brought into normal form.
+// Diff compares two recordings case by case, in the order of the left one. A case of one side only is a finding, unless a
+// side declares it. An error means that a recording has no normal form.
 func Diff(left, right *monitor.Recording, tolerance time.Duration) ([]Outcome, error) {
 	for _, rec := range []*monitor.Recording{left, right} {
 		if len(rec.Lines) == 0 && len(declared(rec)) == 0 {
 			return nil, fmt.Errorf("%s: the recording has no commands, so that there is nothing to compare", rec.Path)
 		}
 	}
-	ls, rs := casesByKey(left), casesByKey(right)
-	var outcomes []Outcome
 	reasons := declared(left, right)
-	for _, l := range ls.order {
-		if why, ok := reasons[l.id]; ok {
-			outcomes = append(outcomes, Outcome{Case: l.id, Declared: why})
-			continue
+	lefts, rights := casesOf(left), casesOf(right)
+	var outcomes []Outcome
+	add := func(id string, compare func() (Outcome, error)) (err error) {
+		o := Outcome{Case: id, Declared: reasons[id]}
+		if _, ok := reasons[id]; !ok {
+			o, err = compare()
 		}
-		outcome, err := diffCase(left, right, l, ls.byKey[l], rs.byKey[l], tolerance)
+		outcomes = append(outcomes, o)
+		return err
+	}
+	for _, l := range lefts {
+		err := add(l.id, func() (Outcome, error) {
+			i := slices.IndexFunc(rights, func(r keyedCase) bool { return r.id == l.id && r.times == l.times })
+			if i < 0 {
+				return onlyIn(l.id, "left", left.Path), nil
+			}
+			r := rights[i]
+			rights = slices.Delete(rights, i, i+1)
+			return diffCase(left, right, l, r, tolerance)
+		})
 		if err != nil {
 			return nil, err
 		}
-		outcomes = append(outcomes, outcome)
 	}
-	for _, r := range rs.order {
-		if _, ok := ls.byKey[r]; ok {
+	for _, r := range rights {
+		if slices.ContainsFunc(lefts, func(l keyedCase) bool { return r.id == l.id && r.times == l.times }) {
 			continue
 		}
-		if why, ok := reasons[r.id]; ok {
-			outcomes = append(outcomes, Outcome{Case: r.id, Declared: why})
-		} else {
-			outcomes = append(outcomes, onlyIn(r.id, "right", right.Path))
-		}
+		_ = add(r.id, func() (Outcome, error) { return onlyIn(r.id, "right", right.Path), nil })
 	}
 	return outcomes, nil
 }
 
-// caseKey tells cases of one recording apart; an id may come again.
-type caseKey struct {
+// keyedCase is one case of a recording, in which an id may come several times.
+type keyedCase struct {
 	id    string
 	times int
+	lines []monitor.Line
 }
 
-type keyedCases struct {
-	order []caseKey
-	byKey map[caseKey]*monitor.Case
-}
-
-func casesByKey(rec *monitor.Recording) keyedCases {
-	k := keyedCases{byKey: make(map[caseKey]*monitor.Case)}
-	cases := rec.Cases()
-	if len(cases) > 1 && cases[0].ID == "" && onlySetUp(cases[0].Lines) {
-		cases = cases[1:]
-	}
-	for _, c := range cases {
-		key := caseKey{id: c.ID}
-		for k.byKey[key] != nil {
-			key.times++
+func casesOf(rec *monitor.Recording) (all []keyedCase) {
+	seen := map[string]int{}
+	for i, c := range rec.Cases() {
+		// A client that connects before the first case is no case.
+		if i == 0 && c.ID == "" && len(rec.Cases()) > 1 && len(dropSetUp(Group(c.Lines))) == 0 {
+			continue
 		}
-		k.order = append(k.order, key)
-		k.byKey[key] = &c
+		all = append(all, keyedCase{c.ID, seen[c.ID], c.Lines})
+		seen[c.ID]++
 	}
-	return k
+	return all
 }
 
-// onlySetUp reports whether lines before the first case show no more than a client
-// that connects.
-func onlySetUp(lines []monitor.Line) bool {
-	return len(dropSetUp(Group(lines))) == 0
-}
-
-func diffCase(left, right *monitor.Recording, key caseKey, lc, rc *monitor.Case, tolerance time.Duration) (Outcome, error) {
-	if rc == nil {
-		return onlyIn(key.id, "left", left.Path), nil
-	}
-	l, err := Normalise(left, "left", lc.Lines)
+func diffCase(left, right *monitor.Recording, lc, rc keyedCase, tolerance time.Duration) (Outcome, error) {
+	l, err := Normalise(left, "left", lc.lines)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("%s: %w", left.Path, err)
 	}
-	r, err := Normalise(right, "right", rc.Lines)
+	r, err := Normalise(right, "right", rc.lines)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("%s: %w", right.Path, err)
 	}
-	o := Outcome{Case: key.id, Left: len(l.Events), Right: len(r.Events), Finding: Compare(l, r, tolerance)}
+	o := Outcome{Case: lc.id, Left: len(l.Events), Right: len(r.Events), Finding: Compare(l, r, tolerance)}
 	if o.Finding != nil {
-		o.Finding.Case = key.id
+		o.Finding.Case = lc.id
 	}
 	return o, nil
 }

@@ -10,38 +10,6 @@ import (
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// readOnly are the commands that change no key, send no message and wait for nothing. What
-// is not here counts as a change.
-var readOnly = func() map[string]bool {
-	names := map[string]bool{}
-	for name := range strings.FieldsSeq(`
-		auth client command dbsize discard echo exec hello info lastsave lolwut memory multi object ping pubsub quit
-		readonly readwrite reset role script select slowlog time unwatch wait watch
-		dump exists expiretime keys pexpiretime pttl randomkey scan sort_ro touch ttl type
-		get getrange mget strlen substr
-		lindex llen lpos lrange
-		hexists hget hgetall hkeys hlen hmget hstrlen hvals scard sismember smembers smismember
-		zcard zcount zlexcount zmscore zrange zrangebylex zrangebyscore zrank zrevrange zrevrangebylex
-		zrevrangebyscore zrevrank zscan zscore`) {
-		names[name] = true
-	}
-	return names
-}()
-
-// Changes reports whether a command changes a key, sends a message or waits. A script does
-// by its inner commands alone.
-func Changes(l monitor.Line) bool {
-	return !readOnly[l.Name()] && !callsScript(l)
-}
-
-// changesOf are the commands of a call that make changes.
-func changesOf(c Call) []monitor.Line {
-	if !callsScript(c.Line) {
-		c.Inner = []monitor.Line{c.Line}
-	}
-	return slices.DeleteFunc(slices.Clone(c.Inner), func(l monitor.Line) bool { return !Changes(l) })
-}
-
 // NormaliseExchange brings lines into the normal form of what they change, however it is
 // said: what only reads is left out, as is what a script is called, how it is written and in
 // which order it changes different keys. A command with several elements is as many with
@@ -103,13 +71,6 @@ func split(l monitor.Line) []monitor.Line {
 		all = append(all, one)
 	}
 	return all
-}
-
-func keyOf(l monitor.Line) string {
-	if len(l.Args) < 2 {
-		return ""
-	}
-	return l.Args[1]
 }
 
 // movesTo is the destination of a script that takes members out of the timeout set of a

@@ -26,13 +26,16 @@ type Difference struct {
 // Lines of the recording go through Deviations.Expected first, so that each
 // declared deviation is handled there and nothing is ignored here.
 func CompareLines(want, got []monitor.Line) *Difference {
-	forth, back := make(map[string]string), make(map[string]string)
+	forth, back := map[string]string{}, map[string]string{}
 	for i := range max(len(want), len(got)) {
+		differ := func(format string, args ...any) *Difference {
+			return &Difference{i, i, -1, 0, fmt.Sprintf(format, args...)}
+		}
 		switch {
 		case i >= len(got):
-			return &Difference{i, i, -1, 0, "the recording has a command that the server did not show"}
+			return differ("the recording has a command that the server did not show")
 		case i >= len(want):
-			return &Difference{i, i, -1, 0, "the server showed a command that the recording does not have"}
+			return differ("the server showed a command that the recording does not have")
 		}
 		if d := compareLine(want[i], got[i]); d != nil {
 			d.Want, d.Got = i, i
@@ -43,10 +46,10 @@ func CompareLines(want, got []monitor.Line) *Difference {
 		}
 		w, g := want[i].Peer, got[i].Peer
 		if other, seen := forth[w]; seen && other != g {
-			return &Difference{i, i, -1, 0, fmt.Sprintf("the command came on another connection: %s was %s before, here it is %s", w, other, g)}
+			return differ("the command came on another connection: %s was %s before, here it is %s", w, other, g)
 		}
 		if other, seen := back[g]; seen && other != w {
-			return &Difference{i, i, -1, 0, fmt.Sprintf("two recorded connections are one: %s was %s before, here it is %s", g, other, w)}
+			return differ("two recorded connections are one: %s was %s before, here it is %s", g, other, w)
 		}
 		forth[w], back[g] = g, w
 	}
@@ -63,31 +66,27 @@ func compareLine(want, got monitor.Line) *Difference {
 	}
 	for i := range min(len(want.Args), len(got.Args)) {
 		if w, g := want.Args[i], got.Args[i]; w != g {
-			at := 0
-			for at < min(len(w), len(g)) && w[at] == g[at] {
-				at++
-			}
-			return &Difference{Arg: i, Byte: at, Reason: fmt.Sprintf("argument %d differs from byte %d on: recorded %s, seen %s",
-				i, at, excerpt(w, at), excerpt(g, at))}
+			at := firstDifference(w, g)
+			return &Difference{Arg: i, Byte: at, Reason: fmt.Sprintf("argument %d differs from byte %d on: recorded %s, seen %s", i, at, excerpt(w, at), excerpt(g, at))}
 		}
 	}
 	if len(want.Args) != len(got.Args) {
-		i := min(len(want.Args), len(got.Args))
-		return &Difference{Arg: i, Reason: fmt.Sprintf("recorded are %d arguments, seen are %d", len(want.Args)-1, len(got.Args)-1)}
+		return &Difference{
+			Arg: min(len(want.Args), len(got.Args)), Reason: fmt.Sprintf("recorded are %d arguments, seen are %d", len(want.Args)-1, len(got.Args)-1),
+		}
 	}
 	return nil
 }
 
 // excerpt quotes the neighbourhood of s[at].
 func excerpt(s string, at int) string {
-	const around = 12
-	from, to := max(0, at-around), min(len(s), at+around)
-	text := string(monitor.AppendQuoted(nil, s[from:to]))
+	from, to := max(0, at-12), min(len(s), at+12)
+	before, after := "", ""
 	if from > 0 {
-		text = "…" + text
+		before = "…"
 	}
 	if to < len(s) {
-		text += "…"
+		after = "…"
 	}
-	return text
+	return before + quoted(s[from:to]) + after
 }

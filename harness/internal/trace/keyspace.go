@@ -74,24 +74,6 @@ func (m *Keyspace) Apply(l monitor.Line, inner []monitor.Line) {
 	}
 }
 
-// Blocks reports whether a command may wait before it is answered.
-func Blocks(l monitor.Line) bool {
-	switch l.Name() {
-	case "blpop", "brpop", "brpoplpush", "blmove", "blmovem", "blmpop", "bzpopmin", "bzpopmax", "bzmpop", "xread", "xreadgroup", "wait", "waitaof":
-		return true
-	}
-	return false
-}
-
-// Subscribes reports whether a command makes its connection a subscriber.
-func Subscribes(l monitor.Line) bool {
-	switch l.Name() {
-	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
-		return true
-	}
-	return false
-}
-
 func (m *Keyspace) subscribe(l monitor.Line) {
 	switch l.Name() {
 	case "subscribe":
@@ -115,14 +97,14 @@ func (m *Keyspace) command(l monitor.Line) bool {
 	args, db := l.Args, l.DB
 	key := func(i int) Key { return Key{db, args[i]} }
 	switch name := l.Name(); {
-	case slices.Contains(reads, name) || len(args) < 2:
+	case !changes(l) || len(args) < 2:
 	case name == "rpush" || name == "lpush", (name == "rpushx" || name == "lpushx") && m.list(key(1)) != nil:
 		for _, element := range args[2:] {
 			m.push(key(1), element, name[0] == 'l')
 		}
 	case name == "lrem" && len(args) == 4:
 		m.remove(key(1), args[2], args[3])
-	case name == "zadd" && len(args)%2 == 0 && isScore(args[2]):
+	case name == "zadd" && len(args)%2 == 0 && isNumber(args[2]):
 		for i := 2; i < len(args); i += 2 {
 			m.add(key(1), args[i], args[i+1])
 		}
@@ -174,18 +156,6 @@ func (m *Keyspace) command(l monitor.Line) bool {
 		return Blocks(l)
 	}
 	return false
-}
-
-// reads are the commands that change no key.
-var reads = append([]string{
-	"zrange", "zrangebyscore", "zrevrange", "zscore", "zcard", "zcount", "zrank", "zmscore", "lrange", "llen", "lindex", "lpos",
-	"exists", "type", "get", "mget", "strlen", "ttl", "pttl", "dump", "watch", "sort_ro", "hget", "hgetall", "smembers",
-	"eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro",
-}, keyless...)
-
-func isScore(s string) bool {
-	_, err := strconv.ParseFloat(s, 64)
-	return err == nil
 }
 
 func (m *Keyspace) tell(k Key, element string, score float64, by int) {

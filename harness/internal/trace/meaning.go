@@ -6,110 +6,101 @@ import (
 	"strings"
 )
 
-// meaning says in one sentence what it means that call i of a role differs; form
-// is the index of the differing command within the call.
-func meaning(role Role, i int, left, right []*Event, form int) string {
+// meaning says in one sentence what it means that call i of a role differs, and the cause without the place: the left is
+// expected. form is the index of the differing command within the call.
+func meaning(role Role, i int, left, right []*Event, form int) (text, cause string) {
 	call := fmt.Sprintf("call %d of the %s", i+1, role)
-	if s := countMeaning(call, left[min(i, len(left)):], right[min(i, len(right)):]); s != "" {
-		return s
-	}
-	l, r := left[i], right[i]
-	if form == 0 {
-		return call + " " + clientMeaning(l, r)
-	}
-	inside := fmt.Sprintf("%s: inside %s, ", call, l.what())
-	switch {
-	case form >= len(l.Form):
-		return inside + "the right has one command more"
-	case form >= len(r.Form):
-		return inside + "the left has one command more"
-	}
-	return fmt.Sprintf("%scommand %d is different: %s on the left, %s on the right", inside, form,
-		shorten(strings.TrimSpace(l.Form[form]), r.Form[form]), shorten(strings.TrimSpace(r.Form[form]), l.Form[form]))
-}
-
-// cause is meaning without the place: the left is what is expected.
-func cause(i int, left, right []*Event, form int) string {
 	l, r := left[min(i, len(left)):], right[min(i, len(right)):]
+	// A call too many is one only if the next one is equal again. That words a difference, it never hides one.
 	switch {
 	case len(l) == 0, len(r) > len(l) && slices.Equal(r[1].Form, l[0].Form):
-		return "an extra " + r[0].what()
+		return tooMany(call, "right", "left", r[0], l), "an extra " + r[0].what()
 	case len(r) == 0, len(l) > len(r) && slices.Equal(l[1].Form, r[0].Form):
-		return "no " + l[0].what()
-	case l[0].what() != r[0].what():
-		return fmt.Sprintf("%s in place of %s", r[0].what(), l[0].what())
+		return tooMany(call, "left", "right", l[0], r), "no " + l[0].what()
 	case form == 0:
-		return "other arguments of " + l[0].what()
+		text = call + " " + clientMeaning(l[0], r[0])
 	default:
-		return "other commands inside " + l[0].what()
+		text = fmt.Sprintf("%s: inside %s, %s", call, l[0].what(), insideMeaning(l[0].Form, r[0].Form, form))
 	}
+	switch {
+	case l[0].what() != r[0].what():
+		cause = fmt.Sprintf("%s in place of %s", r[0].what(), l[0].what())
+	case form == 0:
+		cause = "other arguments of " + l[0].what()
+	default:
+		cause = "other commands inside " + l[0].what()
+	}
+	return text, cause
 }
 
-// countMeaning recognises a call too many: it is said only where one side has more
-// calls and the next one is equal again. This words a difference, it never hides one.
-func countMeaning(call string, left, right []*Event) string {
-	switch {
-	case len(left) == 0:
-		return fmt.Sprintf("%s is only on the right: %s", call, right[0].what())
-	case len(right) == 0:
-		return fmt.Sprintf("%s is only on the left: %s", call, left[0].what())
-	case len(left) > len(right) && slices.Equal(left[1].Form, right[0].Form):
-		return fmt.Sprintf("%s is only on the left: %s; the right goes on with the next", call, left[0].what())
-	case len(right) > len(left) && slices.Equal(right[1].Form, left[0].Form):
-		return fmt.Sprintf("%s is only on the right: %s; the left goes on with the next", call, right[0].what())
+func tooMany(call, side, other string, extra *Event, next []*Event) string {
+	text := fmt.Sprintf("%s is only on the %s: %s", call, side, extra.what())
+	if len(next) > 0 {
+		text += fmt.Sprintf("; the %s goes on with the next", other)
 	}
-	return ""
+	return text
+}
+
+func insideMeaning(l, r []string, form int) string {
+	switch {
+	case form >= len(l):
+		return "the right has one command more"
+	case form >= len(r):
+		return "the left has one command more"
+	}
+	return fmt.Sprintf("command %d is different: %s", form, sides(strings.TrimSpace(l[form]), strings.TrimSpace(r[form])))
 }
 
 func clientMeaning(l, r *Event) string {
-	if l.what() != r.what() {
+	switch {
+	case l.what() != r.what():
 		return fmt.Sprintf("is %s on the left and %s on the right", l.what(), r.what())
-	}
-	if l.DB != r.DB {
+	case l.DB != r.DB:
 		return fmt.Sprintf("goes to database %d on the left and %d on the right", l.DB, r.DB)
+	case l.Transfer != nil && r.Transfer != nil && l.Transfer.Limit != r.Transfer.Limit:
+		return fmt.Sprintf("moves at most %d members on the left and %d on the right", l.Transfer.Limit, r.Transfer.Limit)
+	case l.Offer != nil && r.Offer != nil && l.Offer.Value != r.Offer.Value:
+		return fmt.Sprintf("offers another value: %s on the left, %s on the right", quoted(l.Offer.Value), quoted(r.Offer.Value))
 	}
-	if lt, rt := l.Transfer, r.Transfer; lt != nil && rt != nil {
-		if lt.Limit != rt.Limit {
-			return fmt.Sprintf("moves at most %d members on the left and %d on the right", lt.Limit, rt.Limit)
-		}
-	}
-	if lo, ro := l.Offer, r.Offer; lo != nil && ro != nil {
-		if lo.Value != ro.Value {
-			return fmt.Sprintf("offers another value: %s on the left, %s on the right", quoted(lo.Value), quoted(ro.Value))
-		}
-	}
-	return fmt.Sprintf("(%s) has other arguments: %s on the left, %s on the right", l.what(),
-		shorten(l.Form[0], r.Form[0]), shorten(r.Form[0], l.Form[0]))
+	return fmt.Sprintf("(%s) has other arguments: %s", l.what(), sides(l.Form[0], r.Form[0]))
 }
 
 // what names a call: the script's name, or the command in the client's case.
 func (e *Event) what() string {
-	if e.title != "" {
+	switch {
+	case e.title != "":
 		return e.title
-	}
-	if e.Script != nil {
+	case e.Script != nil:
 		return e.Args[0] + " " + e.Script.Name()
-	}
-	if len(e.Args) == 0 {
+	case len(e.Args) == 0:
 		return "nothing"
 	}
 	return e.Args[0]
 }
 
-// shorten returns the part of s around its first difference to other.
-func shorten(s, other string) string {
-	other = strings.TrimSpace(other)
-	at := 0
-	for at < min(len(s), len(other)) && s[at] == other[at] {
+// sides shows two texts around their first difference.
+func sides(l, r string) string {
+	at := firstDifference(l, r)
+	return fmt.Sprintf("%s on the left, %s on the right", around(l, at, 30, 40), around(r, at, 30, 40))
+}
+
+// firstDifference is the offset of the first byte in which two texts differ.
+func firstDifference(a, b string) (at int) {
+	for at < min(len(a), len(b)) && a[at] == b[at] {
 		at++
 	}
-	from, to := max(0, at-30), min(len(s), at+40)
-	text := s[from:to]
+	return at
+}
+
+// around cuts text to so many bytes before and after an offset.
+func around(text string, at, before, after int) string {
+	from, to := max(0, at-before), min(len(text), at+after)
+	cut := text[from:to]
 	if from > 0 {
-		text = "…" + text
+		cut = "…" + cut
 	}
-	if to < len(s) {
-		text += "…"
+	if to < len(text) {
+		cut += "…"
 	}
-	return text
+	return cut
 }

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -56,25 +57,25 @@ func Window(left, right Column) string {
 // row returns the line at a distance from the difference, with its number.
 func (c Column) row(offset int) string {
 	i := c.At + offset
-	if offset == 0 && (i >= len(c.Lines) || c.Note != "") {
+	switch {
+	case offset == 0 && c.missing():
 		return clip("(" + c.note() + ")")
-	}
-	if i < 0 || i >= len(c.Lines) {
+	case i < 0 || i >= len(c.Lines):
 		return ""
-	}
-	if c.Lines[i].Number == 0 {
+	case c.Lines[i].Number == 0:
 		return clip(short(c.Lines[i]))
 	}
 	return clip(fmt.Sprintf("%5d: %s", c.Lines[i].Number, short(c.Lines[i])))
 }
 
-// short is a line without its time: who sent it, and the command. The database is shown
-// where it is not the first.
+// missing reports whether the side has no line at the difference.
+func (c Column) missing() bool { return c.At >= len(c.Lines) || c.Note != "" }
+
+func (c Column) note() string { return cmp.Or(c.Note, "nothing") }
+
+// short is a line without its time: the port of the client, and the command; the database unless it is the first.
 func short(l monitor.Line) string {
-	b := []byte(l.Peer)
-	if at := strings.LastIndexByte(l.Peer, ':'); at >= 0 {
-		b = []byte(l.Peer[at:])
-	}
+	b := []byte(l.Peer[max(0, strings.LastIndexByte(l.Peer, ':')):])
 	if l.DB != 0 {
 		b = fmt.Appendf(b, " [%d]", l.DB)
 	}
@@ -82,13 +83,6 @@ func short(l monitor.Line) string {
 		b = monitor.AppendQuoted(append(b, ' '), arg)
 	}
 	return string(b)
-}
-
-func (c Column) note() string {
-	if c.Note != "" {
-		return c.Note
-	}
-	return "nothing"
 }
 
 // clip leaves out the middle of a long line: the command is at its beginning, the
@@ -104,9 +98,10 @@ func clip(s string) string {
 
 // markTo writes the differing line and, below it, a caret at the place.
 func (c Column) markTo(b *strings.Builder) {
-	if c.At >= len(c.Lines) || c.Note != "" {
-		title, _, _ := strings.Cut(c.Title, ":")
-		fmt.Fprintf(b, "%-11s%s\n", title+":", c.note())
+	title, _, _ := strings.Cut(c.Title, ":")
+	lead := fmt.Sprintf("%-11s", title+":")
+	if c.missing() {
+		fmt.Fprintf(b, "%s%s\n", lead, c.note())
 		return
 	}
 	l := c.Lines[c.At]
@@ -115,8 +110,6 @@ func (c Column) markTo(b *strings.Builder) {
 	if at < 0 {
 		from, to = 0, min(len(text), 2*markedBytes)
 	}
-	title, _, _ := strings.Cut(c.Title, ":")
-	lead := fmt.Sprintf("%-11s", title+":")
 	if len(lead) > 11 {
 		fmt.Fprintln(b, lead)
 		lead = strings.Repeat(" ", 11)
@@ -137,7 +130,7 @@ func (c Column) markTo(b *strings.Builder) {
 	}
 }
 
-// column returns the offset in short(l) at which the place is printed, or -1.
+// column returns the offset in short(l) of the difference, or -1.
 func (c Column) column(l monitor.Line) int {
 	if c.Arg < 0 {
 		return -1
@@ -148,6 +141,5 @@ func (c Column) column(l monitor.Line) int {
 	if c.Arg >= len(l.Args) {
 		return n
 	}
-	quoted := monitor.AppendQuoted(nil, l.Args[c.Arg][:min(c.Byte, len(l.Args[c.Arg]))])
-	return n + len(" ") + len(quoted) - len(`"`)
+	return n + len(" ") + len(quoted(l.Args[c.Arg][:min(c.Byte, len(l.Args[c.Arg]))])) - len(`"`)
 }

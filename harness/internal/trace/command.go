@@ -1,0 +1,140 @@
+package trace
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dq-bench/dq-bench/internal/monitor"
+)
+
+// commands are sets of command names, in lower case.
+type commands map[string]bool
+
+func named(names string) commands {
+	set := commands{}
+	for name := range strings.FieldsSeq(names) {
+		set[name] = true
+	}
+	return set
+}
+
+var (
+	scriptCalls = named("eval evalsha eval_ro evalsha_ro fcall fcall_ro")
+	blocking    = named("blpop brpop brpoplpush blmove blmovem blmpop bzpopmin bzpopmax bzmpop xread xreadgroup wait waitaof")
+	subscribing = named("subscribe psubscribe ssubscribe unsubscribe punsubscribe sunsubscribe")
+	// keyless commands have a first argument that is no key.
+	keyless = named(`ping echo select quit reset script function client command info time cluster readonly readwrite
+		publish spublish subscribe unsubscribe psubscribe punsubscribe ssubscribe sunsubscribe pubsub multi exec discard unwatch
+		keys scan dbsize randomkey role lastsave wait waitaof asking hello auth memory object slowlog sentinel`)
+	// readOnly commands change no key, send no message and wait for nothing. Any other command counts as a change.
+	readOnly = named(`auth client command dbsize discard echo exec hello info lastsave lolwut memory multi object ping pubsub quit
+		readonly readwrite reset role script select slowlog time unwatch wait watch
+		dump exists expiretime keys pexpiretime pttl randomkey scan sort_ro touch ttl type
+		get getrange mget strlen substr lindex llen lpos lrange
+		hexists hget hgetall hkeys hlen hmget hstrlen hvals scard sismember smembers smismember
+		zcard zcount zlexcount zmscore zrange zrangebylex zrangebyscore zrank zrevrange zrevrangebylex
+		zrevrangebyscore zrevrank zscan zscore`)
+)
+
+func callsScript(l monitor.Line) bool { return scriptCalls[l.Name()] }
+
+// Blocks reports whether a command may wait before its answer.
+func Blocks(l monitor.Line) bool { return blocking[l.Name()] }
+
+// Subscribes reports whether a command makes its connection a subscriber.
+func Subscribes(l monitor.Line) bool { return subscribing[l.Name()] }
+
+// changes reports whether a command changes a key, sends a message or waits. A script's changes are its inner commands.
+func changes(l monitor.Line) bool { return !readOnly[l.Name()] && !callsScript(l) }
+
+// KeysOf returns the keys that a command names. An unknown command has one key, its first argument, as nearly all have.
+func KeysOf(l monitor.Line) []string {
+	args, name := l.Args, l.Name()
+	switch {
+	case len(args) < 2 || keyless[name]:
+		return nil
+	case scriptCalls[name], name == "blmpop", name == "bzmpop":
+		return counted(args, 2)
+	}
+	switch name {
+	case "lmpop", "zmpop", "sintercard", "zinter", "zunion", "zdiff":
+		return counted(args, 1)
+	case "del", "unlink", "exists", "touch", "mget", "watch", "sinter", "sunion", "sdiff":
+		return args[1:]
+	case "mset", "msetnx":
+		var keys []string
+		for i := 1; i < len(args); i += 2 {
+			keys = append(keys, args[i])
+		}
+		return keys
+	case "blpop", "brpop", "bzpopmin", "bzpopmax":
+		return args[1 : len(args)-1]
+	case "rpoplpush", "brpoplpush", "lmove", "blmove", "lmovem", "blmovem", "rename", "renamenx", "copy", "smove":
+		return args[1:min(3, len(args))]
+	}
+	return args[1:2]
+}
+
+// counted returns the keys behind their number at args[at].
+func counted(args []string, at int) []string {
+	if len(args) <= at {
+		return nil
+	}
+	n, err := strconv.Atoi(args[at])
+	if err != nil || n < 0 || n > len(args)-at-1 {
+		return nil
+	}
+	return args[at+1 : at+1+n]
+}
+
+func keyOf(l monitor.Line) string {
+	if len(l.Args) < 2 {
+		return ""
+	}
+	return l.Args[1]
+}
+
+const (
+	pendingPrefix    = "redisson_delay_queue:"
+	timeoutSetPrefix = "redisson_delay_queue_timeout:"
+)
+
+// memberArgs returns the indices of the arguments that are packed members: of commands on a pending list or a timeout set.
+func memberArgs(l monitor.Line) (indices []int) {
+	if len(l.Args) < 3 || !strings.HasPrefix(l.Args[1], timeoutSetPrefix) && !strings.HasPrefix(l.Args[1], pendingPrefix) {
+		return nil
+	}
+	first, step := 0, 1
+	switch l.Name() {
+	case "rpush", "lpush", "rpushx", "lpushx", "zrem", "zscore", "zrank", "zmscore", "lpos":
+		first = 2
+	case "lrem", "lset":
+		first = 3
+	case "zadd":
+		first, step = 3, 2
+		for first-1 < len(l.Args) && !isNumber(l.Args[first-1]) {
+			first++
+		}
+	default:
+		return nil
+	}
+	for i := first; i < len(l.Args); i += step {
+		indices = append(indices, i)
+	}
+	return indices
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseFloat(s, 64)
+	return err == nil
+}
+
+// changesOf are the commands of a call that make changes.
+func changesOf(c Call) (made []monitor.Line) {
+	all := c.Inner
+	if !callsScript(c.Line) {
+		all = []monitor.Line{c.Line}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(l monitor.Line) bool { return !changes(l) })
+}
