@@ -14,11 +14,11 @@ import (
 // Absent begins a cell of index.tsv for a case that the release could not run; the reason follows.
 const Absent = "absent: "
 
-// Redisson holds what dq-bench record saw of each recorded Redisson release: a folder for
-// each release, in it one NAME.monitor for each section of the conformance cases.
+// Redisson holds what dq-bench record saw of each recorded Redisson release: a folder for each release, in it one
+// NAME.monitor for each section of the conformance cases.
 //
-// A case that means the same at several releases is stored once, at the first of these:
-// redisson/index.tsv says where. Its lines were recorded there.
+// A case that means the same at several releases is stored once, at the first of these: redisson/index.tsv says where.
+// Its lines were recorded there.
 var Redisson = sync.OnceValue(func() fs.FS {
 	tree, err := unpack(Files, "redisson")
 	if err != nil {

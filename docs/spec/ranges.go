@@ -8,8 +8,8 @@ import (
 	"github.com/dq-bench/dq-bench/dq/wire"
 )
 
-// Ranges are the releases that a statement holds for. Two lines of releases ran in parallel,
-// 2.x and 3.2.0 and later, so that most have two parts.
+// Ranges are the releases that a statement holds for. Two lines of releases ran in parallel, 2.x and 3.2.0 and later,
+// so that most have two parts.
 type Ranges struct {
 	text  string
 	parts []part
@@ -24,8 +24,8 @@ type part struct {
 // everything is what "all" stands for.
 const everything = "2.7.0 to 2.15.2, 3.2.0 on"
 
-// ParseRanges reads "all", or ranges between commas in ascending order: "2.8.2 to 2.15.2,
-// 3.3.2 on". A part may be one release.
+// ParseRanges reads "all", or ranges between commas in ascending order: "2.8.2 to 2.15.2, 3.3.2 on". A part may be one
+// release.
 func ParseRanges(text string) (Ranges, error) {
 	r := Ranges{text: text}
 	if text == "all" {

@@ -1,13 +1,12 @@
-// Package spec answers: what does the specification of the wire protocol state, for which
-// releases, and which conformance cases show it?
+// Package spec answers: what does the specification of the wire protocol state, for which releases, and which
+// conformance cases show it?
 //
 //	docs/spec/*.md ──Load──► Statement ─► harness/conformance: what a case shows
 //	                                   ─► harness/internal/ops: the changes between two releases
 //
-// The Markdown is the only list of statements there is. Each one names its releases, the cases
-// that show it. recordings/redisson/index.tsv says where each case was recorded.
-// The tests of this package hold the Markdown against the cases, the recordings and the
-// catalogue of scripts.
+// The Markdown is the only list of statements there is. Each one names its releases, the cases that show it.
+// recordings/redisson/index.tsv says where each case was recorded. The tests of this package hold the Markdown against
+// the cases, the recordings and the catalogue of scripts.
 package spec
 
 import (
@@ -95,8 +94,8 @@ type Spec struct {
 //go:embed *.md
 var files embed.FS
 
-// All returns the specification that this program was built with. Its files are part of the
-// program, so that a fault in them is a fault of the build.
+// All returns the specification that this program was built with. Its files are part of the program, so that a fault in
+// them is a fault of the build.
 var All = sync.OnceValue(func() *Spec {
 	s, err := Load(files)
 	if err != nil {
@@ -105,8 +104,8 @@ var All = sync.OnceValue(func() *Spec {
 	return s
 })
 
-// Load reads every *.md of a folder but its README.md. An area, the middle of an id, may not be
-// spread over several files.
+// Load reads every *.md of a folder but its README.md. An area, the middle of an id, may not be spread over several
+// files.
 func Load(folder fs.FS) (*Spec, error) {
 	names, err := fs.Glob(folder, "*.md")
 	if err != nil {

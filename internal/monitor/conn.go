@@ -15,8 +15,8 @@ import (
 // handshakeTimeout bounds connecting, authentication and the MONITOR command.
 const handshakeTimeout = 10 * time.Second
 
-// ErrClosed says that the server, or the network, ended a MONITOR connection.
-// Commands that ran after the last line read were not seen.
+// ErrClosed says that the server, or the network, ended a MONITOR connection. Commands that ran after the last line
+// read were not seen.
 var ErrClosed = errors.New("the server closed the MONITOR connection; later commands were not seen " +
 	"(a reader that is too slow is cut off: see client-output-buffer-limit)")
 
@@ -27,10 +27,9 @@ type Conn struct {
 	err    error
 }
 
-// Dial connects to the server of a redis:// or rediss:// address, which may hold
-// user and password, and puts the connection in MONITOR mode: every command that
-// runs after Dial returned is seen. A MONITOR connection costs the server time
-// and sees every client's data; keep it short on a server in production.
+// Dial connects to the server of a redis:// or rediss:// address, which may hold user and password, and puts the
+// connection in MONITOR mode: every command that runs after Dial returned is seen. A MONITOR connection costs the
+// server time and sees every client's data; keep it short on a server in production.
 func Dial(ctx context.Context, redisURL string) (*Conn, error) {
 	address, err := redis.ParseAddress(redisURL)
 	if err != nil || address.Topology != redis.Single {
@@ -68,10 +67,9 @@ func (c *Conn) begin(ctx context.Context) error {
 	return nil
 }
 
-// Read returns the next line. It waits until there is one, ctx ends, or the
-// connection does; after ctx ended Read may be called again and loses nothing.
-// A connection that ended gives ErrClosed; ErrLineTooLong and a line that cannot
-// be parsed, a *SyntaxError, end the connection too.
+// Read returns the next line. It waits until there is one, ctx ends, or the connection does; after ctx ended Read may
+// be called again and loses nothing. A connection that ended gives ErrClosed; ErrLineTooLong and a line that cannot be
+// parsed, a *SyntaxError, end the connection too.
 func (c *Conn) Read(ctx context.Context) (Line, error) {
 	if c.err != nil {
 		return Line{}, c.err
@@ -114,9 +112,8 @@ func (c *Conn) readLine(ctx context.Context) (kind byte, text string, err error)
 	return 0, "", fmt.Errorf("%w: %w", ErrClosed, err)
 }
 
-// interruptible makes the end of ctx interrupt a read from the socket, until the
-// function it returns is called. Nothing is to be done where a whole line is in
-// the buffer, which is the common case under load.
+// interruptible makes the end of ctx interrupt a read from the socket, until the function it returns is called. Nothing
+// is to be done where a whole line is in the buffer, which is the common case under load.
 func (c *Conn) interruptible(ctx context.Context) (restore func()) {
 	if c.in.HasLine() {
 		return func() {}
@@ -134,9 +131,8 @@ func (c *Conn) interruptible(ctx context.Context) (restore func()) {
 	}
 }
 
-// Until returns every line up to a point: it makes a marker that is nowhere else,
-// calls echo, which must send ECHO <marker> on another connection, and reads
-// until the marker shows up. The marker's line is left out.
+// Until returns every line up to a point: it makes a marker that is nowhere else, calls echo, which must send ECHO
+// <marker> on another connection, and reads until the marker shows up. The marker's line is left out.
 func (c *Conn) Until(ctx context.Context, echo func(ctx context.Context, marker string) error) ([]Line, error) {
 	marker := "dq-bench:" + rand.Text()
 	if err := echo(ctx, marker); err != nil {

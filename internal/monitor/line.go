@@ -19,8 +19,7 @@ type Line struct {
 	DB int
 	// Peer is ip:port, [ip6]:port, unix:/path or LuaPeer.
 	Peer string
-	// Args are the command name, in the case the client sent, and its arguments:
-	// any bytes.
+	// Args are the command name, in the case the client sent, and its arguments: any bytes.
 	Args []string
 
 	// Raw is the text the line was parsed from; empty for a line made by hand.
@@ -40,8 +39,8 @@ func (l Line) Name() string {
 	return strings.ToLower(l.Args[0])
 }
 
-// String returns the line byte for byte as the server prints it, without the
-// line end. It never returns Raw: see Text for that.
+// String returns the line byte for byte as the server prints it, without the line end. It never returns Raw: see Text
+// for that.
 func (l Line) String() string {
 	b := make([]byte, 0, 64)
 	b = strconv.AppendInt(b, l.Time/1e6, 10)
@@ -85,11 +84,11 @@ func excerpt(s string) string {
 	return strconv.Quote(s)
 }
 
-// ParseLine reads one line without its line end. It is strict: what it accepts,
-// a server printed or could have printed. The error is a *SyntaxError.
+// ParseLine reads one line without its line end. It is strict: what it accepts, a server printed or could have printed.
+// The error is a *SyntaxError.
 //
-// The line is cut at the first space and then at the first "] ", which no peer
-// contains, so that nothing inside a value can confuse it.
+// The line is cut at the first space and then at the first "] ", which no peer contains, so that nothing inside a value
+// can confuse it.
 func ParseLine(text string) (Line, error) { return parseLine(text, nil) }
 
 // parseLine appends the arguments to args.

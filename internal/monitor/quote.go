@@ -4,9 +4,8 @@ import "strings"
 
 const hexDigits = "0123456789abcdef"
 
-// AppendQuoted appends arg in double quotes as a Redis server quotes it (its
-// sdscatrepr): \\ \" \n \r \t \a \b by name, every other byte that is not
-// printable ASCII as \xHH in lower case.
+// AppendQuoted appends arg in double quotes as a Redis server quotes it (its sdscatrepr): \\ \" \n \r \t \a \b by name,
+// every other byte that is not printable ASCII as \xHH in lower case.
 func AppendQuoted(b []byte, arg string) []byte {
 	b = append(b, '"')
 	for i := range len(arg) {
@@ -34,8 +33,7 @@ func AppendQuoted(b []byte, arg string) []byte {
 	return append(b, '"')
 }
 
-// parseArgs reads quoted arguments, one space apart, from text[pos:] to its end, and
-// appends them to args.
+// parseArgs reads quoted arguments, one space apart, from text[pos:] to its end, and appends them to args.
 func parseArgs(args []string, text string, pos int) ([]string, error) {
 	for {
 		arg, next, err := parseQuoted(text, pos)
@@ -53,9 +51,8 @@ func parseArgs(args []string, text string, pos int) ([]string, error) {
 	}
 }
 
-// parseQuoted reads the quoted argument at text[pos:] by the rules of the
-// server's sdssplitargs and returns the offset behind its closing quote. An
-// escape that no server writes is an error, not a guess.
+// parseQuoted reads the quoted argument at text[pos:] by the rules of the server's sdssplitargs and returns the offset
+// behind its closing quote. An escape that no server writes is an error, not a guess.
 func parseQuoted(text string, pos int) (arg string, next int, err error) {
 	bad := func(offset int, expected string) (string, int, error) {
 		return "", 0, &SyntaxError{Offset: offset, Expected: expected, Text: text}

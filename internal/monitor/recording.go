@@ -12,34 +12,29 @@ import (
 	"strings"
 )
 
-// MaxLineBytes is the longest line that is read from a server or a file, in
-// bytes as printed: a byte of a value takes up to four. Redis allows values of
-// 512 MB; a longer line is refused with ErrLineTooLong instead of taking all
-// memory.
+// MaxLineBytes is the longest line that is read from a server or a file, in bytes as printed: a byte of a value takes
+// up to four. Redis allows values of 512 MB; a longer line is refused with ErrLineTooLong instead of taking all memory.
 const MaxLineBytes = 256 << 20
 
 // ErrLineTooLong says that a line is longer than MaxLineBytes.
 var ErrLineTooLong = fmt.Errorf("the line is longer than %d MiB, which is not read", MaxLineBytes>>20)
 
-// MaxRecordingBytes is the longest recording that is read as a whole, in bytes. What
-// explains a log reads it line by line, and needs no bound.
+// MaxRecordingBytes is the longest recording that is read as a whole, in bytes. What explains a log reads it line by
+// line, and needs no bound.
 const MaxRecordingBytes = 512 << 20
 
 // ErrNoText says that a file is none that MONITOR can have printed: it escapes NUL bytes.
 var ErrNoText = errors.New("expected the text of a MONITOR log, found a NUL byte")
 
-// Field is one leading "# key: value" line of a recording; Key is empty for a
-// comment that names none.
+// Field is one leading "# key: value" line of a recording; Key is empty for a comment that names none.
 type Field struct{ Key, Value string }
 
-// Recording is the content of a *.monitor file: what `redis-cli monitor` prints,
-// and metadata in front.
+// Recording is the content of a *.monitor file: what `redis-cli monitor` prints, and metadata in front.
 type Recording struct {
 	// Path is where it was read from, for messages.
 	Path string
-	// Fields is the metadata in the order of the file. Common keys are source,
-	// client, version, server, case; others declare how the recording deviates
-	// from what a server of today shows.
+	// Fields is the metadata in the order of the file. Common keys are source, client, version, server, case; others
+	// declare how the recording deviates from what a server of today shows.
 	Fields []Field
 	// Lines are the commands, their Number set when they come from a file.
 	Lines []Line
@@ -71,8 +66,8 @@ func CaseMark(l Line) (id string, ok bool) {
 	return strings.CutPrefix(l.Args[1], "case:")
 }
 
-// Cases splits the recording at its marks, in order. Lines before the first mark
-// are a case without id; it is left out if there are none.
+// Cases splits the recording at its marks, in order. Lines before the first mark are a case without id; it is left out
+// if there are none.
 func (r *Recording) Cases() []Case {
 	cases := []Case{{}}
 	for _, l := range r.Lines {
@@ -99,8 +94,7 @@ type FileError struct {
 func (e *FileError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err) }
 func (e *FileError) Unwrap() error { return e.Err }
 
-// ReadFile reads a recording file. A line that is no MONITOR line gives a
-// *FileError.
+// ReadFile reads a recording file. A line that is no MONITOR line gives a *FileError.
 func ReadFile(path string) (*Recording, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -112,9 +106,8 @@ func ReadFile(path string) (*Recording, error) {
 
 var fieldPattern = regexp.MustCompile(`^([a-z][a-z0-9-]*):(?:\s+(.*))?$`)
 
-// Read reads a recording; path is only for messages. It accepts what the ways of
-// saving a MONITOR log leave behind: the OK of redis-cli in front, CR LF, blank
-// lines and blanks at the end of a line. Nothing else is skipped.
+// Read reads a recording; path is only for messages. It accepts what the ways of saving a MONITOR log leave behind: the
+// OK of redis-cli in front, CR LF, blank lines and blanks at the end of a line. Nothing else is skipped.
 func Read(r io.Reader, path string) (*Recording, error) {
 	rec := &Recording{Path: path}
 	in := bufio.NewReaderSize(r, 64<<10)
@@ -156,8 +149,7 @@ func parseField(line string) Field {
 	return Field{Value: text}
 }
 
-// readLine reads up to the next '\n', or the end of the file, and returns it without the
-// line end.
+// readLine reads up to the next '\n', or the end of the file, and returns it without the line end.
 func readLine(in *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -175,8 +167,7 @@ func readLine(in *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// Write writes the recording so that Read gives it back: metadata, then one line
-// each, its raw text where it has one.
+// Write writes the recording so that Read gives it back: metadata, then one line each, its raw text where it has one.
 func (r *Recording) Write(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for _, f := range r.Fields {
@@ -193,8 +184,7 @@ func (r *Recording) Write(w io.Writer) error {
 	return out.Flush()
 }
 
-// WriteFile writes the recording to path whole or not at all: a reader never
-// sees half a file.
+// WriteFile writes the recording to path whole or not at all: a reader never sees half a file.
 func (r *Recording) WriteFile(path string) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

@@ -10,11 +10,10 @@ import (
 // MaxScannedBytes is the longest line that a Scanner keeps in memory, as printed.
 const MaxScannedBytes = 16 << 20
 
-// Scanner reads a MONITOR log of any size line by line, in the memory of one line.
-// Where Read refuses a log with a line that is none, a Scanner says so and goes on
-// behind it. It skips what the ways of saving logs, and of joining them, leave
-// behind: blank lines, the OK of redis-cli, lines that begin with '#', and the '+'
-// of a reply that was saved as it came.
+// Scanner reads a MONITOR log of any size line by line, in the memory of one line. Where Read refuses a log with a line
+// that is none, a Scanner says so and goes on behind it. It skips what the ways of saving logs, and of joining them,
+// leave behind: blank lines, the OK of redis-cli, lines that begin with '#', and the '+' of a reply that was saved as
+// it came.
 type Scanner struct {
 	in     *bufio.Reader
 	line   Line
@@ -61,9 +60,8 @@ func (s *Scanner) Scan() bool {
 	return false
 }
 
-// Line returns the line that Scan went to. Its Args are good until the next Scan, as a
-// slice; the strings in it stay. The error, a *SyntaxError or ErrLineTooLong, is that
-// of this line alone.
+// Line returns the line that Scan went to. Its Args are good until the next Scan, as a slice; the strings in it stay.
+// The error, a *SyntaxError or ErrLineTooLong, is that of this line alone.
 func (s *Scanner) Line() (Line, error) { return s.line, s.bad }
 
 // Offset is where the line begins, in bytes from where the reader began.
@@ -80,8 +78,8 @@ func (s *Scanner) Err() error {
 	return s.err
 }
 
-// readLine reads up to the next '\n', or the end. A line that is too long is read
-// over. The bytes are good until the next call.
+// readLine reads up to the next '\n', or the end. A line that is too long is read over. The bytes are good until the
+// next call.
 func (s *Scanner) readLine() (line []byte, tooLong bool) {
 	s.number++
 	s.offset = s.next

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// ReadTree reads the recording at path or, where path is a folder, every
-// *.monitor file below it. The keys are slash-separated paths relative to the
-// folder; a single file has the key ".". A folder without recordings is an error.
+// ReadTree reads the recording at path or, where path is a folder, every *.monitor file below it. The keys are
+// slash-separated paths relative to the folder; a single file has the key ".". A folder without recordings is an error.
 func ReadTree(path string) (map[string]*Recording, error) {
 	info, err := os.Stat(path)
 	if err != nil {

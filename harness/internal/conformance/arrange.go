@@ -59,12 +59,12 @@ func (r *caseRun) seed(ctx context.Context, s *Seed) error {
 	return nil
 }
 
-// seedID makes ids that are the same in every run and ascend byte by byte, so
-// that members of equal due time have a known order.
+// seedID makes ids that are the same in every run and ascend byte by byte, so that members of equal due time have a
+// known order.
 func seedID(layout wire.Layout, n int) (id [8]byte) {
 	if layout == wire.LayoutDLc0 {
-		// From 2^53 on the doubles are two apart, so that n is the low end of the
-		// fraction, which comes first in memory.
+		// From 2^53 on the doubles are two apart, so that n is the low end of the fraction, which comes first in
+		// memory.
 		return wire.DoubleID(1<<53 + int64(n)*2)
 	}
 	binary.BigEndian.PutUint64(id[:], uint64(n))

@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Baseline are the cases that an implementation is known to fail, by id, and why. They must
-// fail: one that passes is a failure, so that the list stays true.
+// Baseline are the cases that an implementation is known to fail, by id, and why. They must fail: one that passes is a
+// failure, so that the list stays true.
 //
 //	DQ.codec/kryo5: we write JSON only
 //	DQ.offer/announces-a-new-head: issue 12
@@ -22,8 +22,8 @@ type Baseline map[string]string
 // maxBaseline bounds a file, in bytes: a hundred times what all cases need.
 const maxBaseline = 1 << 20
 
-// ReadBaseline reads a YAML file that maps ids to reasons. It is an error if one is not the
-// id of a case, or has no reason.
+// ReadBaseline reads a YAML file that maps ids to reasons. It is an error if one is not the id of a case, or has no
+// reason.
 func ReadBaseline(path string, cases []*Case) (Baseline, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -84,8 +84,8 @@ func ParseBaseline(text []byte) (Baseline, error) {
 	return b, nil
 }
 
-// Baseline is the one by which what failed in this run is known: the reasons that were known
-// before, and for the rest what the run showed.
+// Baseline is the one by which what failed in this run is known: the reasons that were known before, and for the rest
+// what the run showed.
 func (r *Report) Baseline() Baseline {
 	b := Baseline{}
 	for _, c := range r.Cases {

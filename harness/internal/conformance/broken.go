@@ -10,9 +10,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 )
 
-// ProgramError says that the program under test has ended, does not answer, or does not
-// keep to the protocol. That is a verdict on it: the case fails, and the next one has a
-// program that was started anew.
+// ProgramError says that the program under test has ended, does not answer, or does not keep to the protocol. That is a
+// verdict on it: the case fails, and the next one has a program that was started anew.
 type ProgramError struct {
 	Err error
 	// Silent is true where it did not answer.
@@ -25,8 +24,8 @@ func (e *ProgramError) Unwrap() error { return e.Err }
 // shortPatience is how long a call, or a wait, may take once one was in vain.
 const shortPatience = 3 * time.Second
 
-// waitPatience is how long a wait may take of a program that has once not answered: what is waited
-// for may be due in some seconds.
+// waitPatience is how long a wait may take of a program that has once not answered: what is waited for may be due in
+// some seconds.
 const waitPatience = 5 * time.Second
 
 // patientWaits is after how many waits in vain a program gets no more time for one.
@@ -52,8 +51,7 @@ func (r *Runner) failed() error {
 	return r.broken
 }
 
-// patience is how long a call may take: a program that has once not answered may be expected
-// to do so again.
+// patience is how long a call may take: a program that has once not answered may be expected to do so again.
 func (r *Runner) patience() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,9 +77,8 @@ func (r *Runner) waits() time.Duration {
 	return cmp.Or(r.wait, waitTimeout)
 }
 
-// renew replaces a program that can be used no more, and warms the new one up as the first
-// one was: a JVM does everything slowly once. It gets all the time that it may need for that
-// only once.
+// renew replaces a program that can be used no more, and warms the new one up as the first one was: a JVM does
+// everything slowly once. It gets all the time that it may need for that only once.
 func (r *Runner) renew(ctx context.Context) error {
 	broken := r.failed()
 	if broken == nil {

@@ -28,20 +28,18 @@ type Case struct {
 	ID string `yaml:"id"`
 	// Requirement is a sentence that says what must happen.
 	Requirement string `yaml:"requirement"`
-	// Source says where the requirement is from: the file name of a document, or a
-	// release and what was seen there.
+	// Source says where the requirement is from: the file name of a document, or a release and what was seen there.
 	Source string `yaml:"source"`
-	// Since and Until are the first and the last release from 3.2.0 on for which
-	// the case holds; Since2x and Until2x those of the 2.x line. With Since alone
-	// the case holds for no 2.x release.
+	// Since and Until are the first and the last release from 3.2.0 on for which the case holds; Since2x and Until2x
+	// those of the 2.x line. With Since alone the case holds for no 2.x release.
 	Since   string `yaml:"since"`
 	Until   string `yaml:"until"`
 	Since2x string `yaml:"since-2x"`
 	Until2x string `yaml:"until-2x"`
 	// Queue is the destination's name, "orders" unless said otherwise.
 	Queue string `yaml:"queue"`
-	// Codec is a name of docs/protocol.md, "string" unless said otherwise; ValueType is
-	// for the codec that must be told a class.
+	// Codec is a name of docs/protocol.md, "string" unless said otherwise; ValueType is for the codec that must be told
+	// a class.
 	Codec     string `yaml:"codec"`
 	ValueType string `yaml:"value-type"`
 	// Options of the client, as docs/protocol.md names them.
@@ -50,11 +48,10 @@ type Case struct {
 	Faithful bool `yaml:"faithful"`
 	// Slow marks a case that waits for seconds.
 	Slow bool `yaml:"slow"`
-	// Trace is empty for an exact comparison with the recording, or the reason why
-	// there is none.
+	// Trace is empty for an exact comparison with the recording, or the reason why there is none.
 	Trace string `yaml:"no-trace"`
-	// KnownFailing maps drivers, "dq" or "redisson:3.13.0" or "*", to the reason
-	// why they fail the case. They must fail it.
+	// KnownFailing maps drivers, "dq" or "redisson:3.13.0" or "*", to the reason why they fail the case. They must fail
+	// it.
 	KnownFailing map[string]string `yaml:"known-failing"`
 	Steps        []*Step           `yaml:"steps"`
 	Expect       Expect            `yaml:"expect"`
@@ -67,8 +64,7 @@ type Case struct {
 	history  *history // of a drawn case
 }
 
-// Step is one thing that is done. Exactly one of Call, Await, Cancel, Open, Redis, Seed,
-// Wait, Pause is given.
+// Step is one thing that is done. Exactly one of Call, Await, Cancel, Open, Redis, Seed, Wait, Pause is given.
 type Step struct {
 	// Call is an op, With its arguments, Handle the handle ("main" by default).
 	Call   string         `yaml:"call"`
@@ -77,11 +73,10 @@ type Step struct {
 	// Async names a call that is not waited for; Await waits for it.
 	Async string `yaml:"async"`
 	Await string `yaml:"await"`
-	// Cancel gives up an async call. Its await gets the text "cancelled", or the result that
-	// came at that moment.
+	// Cancel gives up an async call. Its await gets the text "cancelled", or the result that came at that moment.
 	Cancel string `yaml:"cancel"`
-	// Returns is what the call answers; absent for anything but an error. Error is
-	// a regular expression for "class: message" of the error that it answers with.
+	// Returns is what the call answers; absent for anything but an error. Error is a regular expression for "class:
+	// message" of the error that it answers with.
 	Returns yaml.Node `yaml:"returns"`
 	Error   string    `yaml:"error"`
 	// Anything says why what the call answers is not judged.
@@ -136,8 +131,7 @@ type Wait struct {
 	Length *int   `yaml:"length"`
 	// Transfers is how many transfer scripts of the queue have run.
 	Transfers int `yaml:"transfers"`
-	// Command and Count: that many of these commands were seen, of clients other
-	// than the harness.
+	// Command and Count: that many of these commands were seen, of clients other than the harness.
 	Command string `yaml:"command"`
 	Count   int    `yaml:"count"`
 	// Subscribers is how many subscribe to the queue's channel.
@@ -146,19 +140,19 @@ type Wait struct {
 	Within Duration `yaml:"within"`
 }
 
-// Expect is what must be there after the steps. The three keys of the queue and
-// Others are the whole of the database: what is left out must be empty.
+// Expect is what must be there after the steps. The three keys of the queue and Others are the whole of the database:
+// what is left out must be empty.
 type Expect struct {
-	// Destination, Pending and Timeouts are the values in order, text as it is and
-	// other bytes as "hex:…". A member that cannot be read is "foreign(…)".
+	// Destination, Pending and Timeouts are the values in order, text as it is and other bytes as "hex:…". A member
+	// that cannot be read is "foreign(…)".
 	Destination []string `yaml:"destination"`
 	Pending     []string `yaml:"pending"`
 	Timeouts    []string `yaml:"timeouts"`
-	// Others are further keys: lists as their elements, packed ones as
-	// "member(…)"; other types as one element that names the type.
+	// Others are further keys: lists as their elements, packed ones as "member(…)"; other types as one element that
+	// names the type.
 	Others map[string][]string `yaml:"others"`
-	// Expires maps "destination", "pending", "timeouts" or a key to its time to
-	// live, up to 10 s less being left; all other keys have none.
+	// Expires maps "destination", "pending", "timeouts" or a key to its time to live, up to 10 s less being left; all
+	// other keys have none.
 	Expires map[string]Duration `yaml:"expires"`
 	// Published is how many messages were sent to the queue's channel.
 	Published *int `yaml:"published"`

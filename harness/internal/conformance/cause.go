@@ -38,16 +38,16 @@ func causesOf(results []Result) []Cause {
 	return causes
 }
 
-// What differs from case to case though the cause is one: which step and which call it was,
-// in which queue, what is in quotes, and numbers.
+// What differs from case to case though the cause is one: which step and which call it was, in which queue, what is in
+// quotes, and numbers.
 var (
 	place  = regexp.MustCompile(`^(?:open: |step \d+ \([^)]*\): |call \d+ of the (?:publisher|transfer task|consumer|subscriber)(?: of "(?:[^"\\]|\\.)*")?,? )`)
 	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	figure = regexp.MustCompile(`-?\d+(\.\d+)?`)
 )
 
-// CauseText is the cause under which a report groups a failure, in the failure's own words:
-// its first sentence, without the place. A first line that only announces goes on in the next.
+// CauseText is the cause under which a report groups a failure, in the failure's own words: its first sentence, without
+// the place. A first line that only announces goes on in the next.
 func (r Result) CauseText() string {
 	if r.Cause != "" {
 		return r.Cause

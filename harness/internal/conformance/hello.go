@@ -8,8 +8,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 )
 
-// canBeJudged is a *ProgramError where a program lists none of the operations that the cases
-// call: those that call nothing would pass, and say next to nothing about it.
+// canBeJudged is a *ProgramError where a program lists none of the operations that the cases call: those that call
+// nothing would pass, and say next to nothing about it.
 func canBeJudged(hello program.Hello, cases []*Case) error {
 	needed := needs(cases)
 	if len(needed) == 0 || slices.ContainsFunc(needed, hello.Can) {
@@ -19,8 +19,8 @@ func canBeJudged(hello program.Hello, cases []*Case) error {
 		"operations that the cases call, such as %q, got %q", needed[0], hello.Capabilities)}
 }
 
-// misspelt tells of capabilities that no case needs, but for one letter: a case that needs
-// the right name is skipped, which is easily overlooked.
+// misspelt tells of capabilities that no case needs, but for one letter: a case that needs the right name is skipped,
+// which is easily overlooked.
 func misspelt(hello program.Hello, cases []*Case) (notices []string) {
 	needed := needs(cases)
 	for _, listed := range hello.Capabilities {
@@ -48,8 +48,8 @@ func needs(cases []*Case) (names []string) {
 	return names
 }
 
-// oneLetterOff reports whether two names differ by one letter that is missing, too many, another
-// or in the other case, or by two that are the other way round.
+// oneLetterOff reports whether two names differ by one letter that is missing, too many, another or in the other case,
+// or by two that are the other way round.
 func oneLetterOff(a, b string) bool {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]

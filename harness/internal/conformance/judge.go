@@ -25,8 +25,7 @@ const (
 	Fail             Status = "fail"
 	Skip             Status = "skip"
 	FailedAsExpected Status = "failed-as-expected"
-	// Error says that the harness, the server or the program failed; it is no
-	// verdict on the implementation.
+	// Error says that the harness, the server or the program failed; it is no verdict on the implementation.
 	Error Status = "error"
 )
 
@@ -36,17 +35,15 @@ type Result struct {
 	Status      Status `json:"status"`
 	Requirement string `json:"requirement"`
 	Source      string `json:"source"`
-	// Statements are those of the specification that the case shows of the release; none where
-	// it does not hold for it.
+	// Statements are those of the specification that the case shows of the release; none where it does not hold for it.
 	Statements []spec.Citation `json:"statements"`
 	// Detail says what was expected and what came, or why there is no verdict.
 	Detail string `json:"detail"`
-	// JudgedBy is the release whose recording judged the case; empty where replies, keys,
-	// times and the catalogue of scripts alone did.
+	// JudgedBy is the release whose recording judged the case; empty where replies, keys, times and the catalogue of
+	// scripts alone did.
 	JudgedBy string `json:"judged_by,omitempty"`
 
-	// Cause is what went wrong, in words that other cases which failed for the same share;
-	// empty where Detail says it.
+	// Cause is what went wrong, in words that other cases which failed for the same share; empty where Detail says it.
 	Cause string `json:"cause,omitempty"`
 
 	// Command runs the case alone; empty where it is not known.
@@ -54,11 +51,9 @@ type Result struct {
 
 	// Broken are the statements that a rule found broken; they come first in Detail.
 	Broken []trace.Breach `json:"-"`
-	// Lines are what the server saw, the case mark first; empty for a case that did
-	// not run.
+	// Lines are what the server saw, the case mark first; empty for a case that did not run.
 	Lines []monitor.Line `json:"-"`
-	// Absent says what the implementation lacks to run a case that holds for the
-	// release; such a case is skipped.
+	// Absent says what the implementation lacks to run a case that holds for the release; such a case is skipped.
 	Absent string `json:"-"`
 	// Uncompared says why the case's commands are not compared.
 	Uncompared string `json:"-"`
@@ -72,8 +67,8 @@ type Result struct {
 	vain     bool   // something was waited for that did not come
 }
 
-// Judge runs a case and compares it with everything that is known about it. A nil
-// oracle leaves the trace out, for recording.
+// Judge runs a case and compares it with everything that is known about it. A nil oracle leaves the trace out, for
+// recording.
 func (r *Runner) Judge(ctx context.Context, c *Case, oracle *Oracle) Result {
 	result := Result{
 		ID: c.ID, Requirement: c.Requirement, Source: c.Source, Statements: []spec.Citation{},
@@ -189,9 +184,8 @@ func (c *Case) knownFailing(hello program.Hello) (string, bool) {
 	return "", false
 }
 
-// delayTolerance is wide: checkTimes judges every due time by the call that made it, which
-// is exact where the delays of two recordings are not. What is left to find is a recording
-// of another delay than the case asks for.
+// delayTolerance is wide: checkTimes judges every due time by the call that made it, which is exact where the delays of
+// two recordings are not. What is left to find is a recording of another delay than the case asks for.
 const delayTolerance = 5 * time.Second
 
 // traceVerdict is what the commands that the server saw come to.
@@ -205,9 +199,9 @@ type traceVerdict struct {
 	note string
 }
 
-// judgeLines compares what the server saw with what it saw of the real Redisson, as strictly
-// as the level says. Where that is not a recording of the release itself, its scripts are
-// judged by the catalogue besides, which has those of every release.
+// judgeLines compares what the server saw with what it saw of the real Redisson, as strictly as the level says. Where
+// that is not a recording of the release itself, its scripts are judged by the catalogue besides, which has those of
+// every release.
 func (r *Runner) judgeLines(c *Case, oracle *Oracle, lines []monitor.Line) (v traceVerdict, err error) {
 	source := verdictSource{missing: c.Trace}
 	if c.Trace == "" {

@@ -93,8 +93,7 @@ func (r *caseRun) content(ctx context.Context, key string) ([]string, error) {
 	return raw, nil
 }
 
-// element writes a member as its value, where members are to be expected, and
-// says what it is elsewhere.
+// element writes a member as its value, where members are to be expected, and says what it is elsewhere.
 func (r *caseRun) element(element string, expectMember bool) string {
 	own := r.Release.Layout()
 	for _, layout := range []wire.Layout{own, own.Other()} {

@@ -12,11 +12,11 @@ type Level string
 const (
 	// Wire asks for the same commands, byte for byte.
 	Wire Level = "wire"
-	// Exchange asks for the same calls with the same changes. How a command or a script is
-	// written does not matter, nor what is read besides.
+	// Exchange asks for the same calls with the same changes. How a command or a script is written does not matter, nor
+	// what is read besides.
 	Exchange Level = "exchange"
-	// State asks for the same replies, keys and order of delivery, and that no rule of package
-	// trace finds a statement broken.
+	// State asks for the same replies, keys and order of delivery, and that no rule of package trace finds a statement
+	// broken.
 	State Level = "state"
 )
 

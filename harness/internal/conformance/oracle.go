@@ -24,13 +24,11 @@ type Oracle struct {
 type recordedCase struct {
 	recording *monitor.Recording
 	lines     []monitor.Line
-	// absent says why the real Redisson could not run the case; there are no
-	// lines then.
+	// absent says why the real Redisson could not run the case; there are no lines then.
 	absent string
 }
 
-// LoadOracle reads a folder that holds one folder for each release, in it one
-// recording for each section.
+// LoadOracle reads a folder that holds one folder for each release, in it one recording for each section.
 func LoadOracle(files fs.FS, dir string) (*Oracle, error) {
 	o := &Oracle{cases: make(map[wire.Release]map[string]recordedCase)}
 	entries, err := fs.ReadDir(files, dir)
@@ -86,8 +84,8 @@ func (o *Oracle) loadRelease(files fs.FS, dir string, release wire.Release) erro
 // Releases returns the releases that were recorded, ascending.
 func (o *Oracle) Releases() []wire.Release { return slices.Clone(o.releases) }
 
-// Case returns what was recorded of a case at a release: the lines after its mark, or why the
-// release could not run it. ok is false where that release, or the case at it, was not recorded.
+// Case returns what was recorded of a case at a release: the lines after its mark, or why the release could not run it.
+// ok is false where that release, or the case at it, was not recorded.
 func (o *Oracle) Case(release wire.Release, id string) (lines []monitor.Line, absent string, ok bool) {
 	recorded, ok := o.cases[release][id]
 	return recorded.lines, recorded.absent, ok
@@ -101,10 +99,9 @@ type verdictSource struct {
 	missing string
 }
 
-// source returns what to judge a case by: the recording of the release, or where it was not
-// recorded that of the nearest earlier one, or else of the nearest later one, of the same
-// line, for which the case holds too and whose every script in it is the same. It is an
-// error when the release was recorded, but without this case.
+// source returns what to judge a case by: the recording of the release, or where it was not recorded that of the
+// nearest earlier one, or else of the nearest later one, of the same line, for which the case holds too and whose every
+// script in it is the same. It is an error when the release was recorded, but without this case.
 func (o *Oracle) source(c *Case, release wire.Release) (verdictSource, error) {
 	missing := "no recorded release has this case with the same scripts"
 	if recorded, ok := o.cases[release]; ok {
@@ -126,8 +123,8 @@ func (o *Oracle) source(c *Case, release wire.Release) (verdictSource, error) {
 	return verdictSource{missing: missing}, nil
 }
 
-// neighbours are the recorded releases of the same line, 2.x or later: the earlier ones, the
-// newest first, then the later ones.
+// neighbours are the recorded releases of the same line, 2.x or later: the earlier ones, the newest first, then the
+// later ones.
 func (o *Oracle) neighbours(release wire.Release) []wire.Release {
 	var earlier, later []wire.Release
 	for _, r := range o.releases {
@@ -143,8 +140,7 @@ func (o *Oracle) neighbours(release wire.Release) []wire.Release {
 	return append(earlier, later...)
 }
 
-// sameScripts reports whether all scripts of a recording are sent by release too,
-// in the same manner.
+// sameScripts reports whether all scripts of a recording are sent by release too, in the same manner.
 func sameScripts(recorded recordedCase, from, release wire.Release) bool {
 	if from.CachesScripts() != release.CachesScripts() {
 		return false

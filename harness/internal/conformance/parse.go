@@ -49,8 +49,7 @@ func (d *Duration) UnmarshalYAML(node *yaml.Node) error {
 // MarshalYAML writes the notation.
 func (d Duration) MarshalYAML() (any, error) { return time.Duration(d).String(), nil }
 
-// Load reads every *.yaml of a folder, in the order of their names. Ids must be
-// unique across files.
+// Load reads every *.yaml of a folder, in the order of their names. Ids must be unique across files.
 func Load(files fs.FS, dir string) ([]*Section, error) {
 	paths, err := fs.Glob(files, path.Join(dir, "*.yaml"))
 	if err != nil {
@@ -78,8 +77,7 @@ func Load(files fs.FS, dir string) ([]*Section, error) {
 	return sections, nil
 }
 
-// Parse reads one file. It is strict: a key that is not known is an error. Errors
-// are *CaseError.
+// Parse reads one file. It is strict: a key that is not known is an error. Errors are *CaseError.
 func Parse(file string, text []byte) (*Section, error) {
 	section := &Section{File: file}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))

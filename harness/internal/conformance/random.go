@@ -76,8 +76,8 @@ func (d *drawing) delay() string {
 	return []string{"0ms", "1ms", "20ms", "60ms", "150ms", "1h", "2h"}[d.IntN(7)]
 }
 
-// offer offers a new value, or one that was offered before, with the same delay: dq removes the one of equal values that is
-// due first, which is then also the one offered first.
+// offer offers a new value, or one that was offered before, with the same delay: dq removes the one of equal values
+// that is due first, which is then also the one offered first.
 func (d *drawing) offer() {
 	v, delay := fmt.Sprintf("v%02d", len(d.values)+1), d.delay()
 	if d.still && len(d.values) > 0 && d.IntN(4) == 0 {

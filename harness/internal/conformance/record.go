@@ -10,12 +10,10 @@ import (
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// WriteRecordings writes what the server saw of each case that ran, one file for
-// each section: <dir>/DQ.offer.monitor. A file that is there already is replaced;
-// of cases that did not run now, nothing is kept. A case that holds for the
-// release, but that the implementation had no means to run, is named in the
-// metadata: "absent: <id>: <why>", and one whose commands are not the same each time too:
-// "uncompared: <id>: <why>".
+// WriteRecordings writes what the server saw of each case that ran, one file for each section: <dir>/DQ.offer.monitor.
+// A file that is there already is replaced; of cases that did not run now, nothing is kept. A case that holds for the
+// release, but that the implementation had no means to run, is named in the metadata: "absent: <id>: <why>", and one
+// whose commands are not the same each time too: "uncompared: <id>: <why>".
 func WriteRecordings(dir string, report *Report) (files []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("the recordings cannot be written: %w", err)

@@ -25,8 +25,7 @@ type Plan struct {
 	Start func(context.Context) (program.Program, error)
 	// Beside is a second implementation for cases of two; nil for none.
 	Beside *spec.Program
-	// Release overrides the one that the program is to behave as, where it names
-	// none itself; zero for no override.
+	// Release overrides the one that the program is to behave as, where it names none itself; zero for no override.
 	Release wire.Release
 	// Redis is the value of --redis.
 	Redis string
@@ -37,8 +36,8 @@ type Plan struct {
 	Level Level
 	// Baseline are cases that the implementation is known to fail; nil for none.
 	Baseline Baseline
-	// MaxFailures ends the run once so many cases in a row have failed alike, or the program
-	// has ended or not answered in so many alike; 0 for never.
+	// MaxFailures ends the run once so many cases in a row have failed alike, or the program has ended or not answered
+	// in so many alike; 0 for never.
 	MaxFailures int
 	// Notice gets a line at a time about the progress; Finished each result.
 	Notice   func(string)
@@ -58,9 +57,8 @@ func Compile(pattern string) (func(id string) bool, error) {
 	return expression.MatchString, nil
 }
 
-// Run starts server and program, runs the cases one after the other and stops
-// both. An error means that they could not be had; whatever goes wrong later is
-// part of the report. When ctx ends, or somebody else uses the server, the rest is
+// Run starts server and program, runs the cases one after the other and stops both. An error means that they could not
+// be had; whatever goes wrong later is part of the report. When ctx ends, or somebody else uses the server, the rest is
 // left out, and ctx's error or ErrServerInUse returned with the report so far.
 func (p *Plan) Run(ctx context.Context) (report *Report, err error) {
 	srv, runner, end, err := p.begin(ctx)

@@ -28,8 +28,7 @@ type Runner struct {
 	Level Level
 	// Baseline are cases that it is known to fail; nil for none.
 	Baseline Baseline
-	// Restart starts the program anew after it has ended or does not answer; nil where that
-	// is not done.
+	// Restart starts the program anew after it has ended or does not answer; nil where that is not done.
 	Restart func(context.Context) (program.Program, error)
 
 	// Beside is a second implementation, for cases in which two have the queue open; nil for none.
@@ -56,18 +55,15 @@ type Runner struct {
 	stopped error
 }
 
-// ErrServerInUse says that somebody else uses the server, so that a run neither
-// begins nor goes on.
+// ErrServerInUse says that somebody else uses the server, so that a run neither begins nor goes on.
 var ErrServerInUse = guest.ErrInUse
 
-// ErrForbidden says that the user lacks a right that a run needs, so that it neither
-// begins nor goes on.
+// ErrForbidden says that the user lacks a right that a run needs, so that it neither begins nor goes on.
 var ErrForbidden = errors.New("the user lacks a right that a run needs; grant it, or let dq-bench start a server: --redis process")
 
-// NewRunner prepares a run on one server. A server that was started for it is emptied before
-// each case. Any other one must be empty, without scripts and without other clients; the run
-// stops with ErrServerInUse once that is not so, and with ErrForbidden where the server refuses it
-// what it needs. See package guest.
+// NewRunner prepares a run on one server. A server that was started for it is emptied before each case. Any other one
+// must be empty, without scripts and without other clients; the run stops with ErrServerInUse once that is not so, and
+// with ErrForbidden where the server refuses it what it needs. See package guest.
 func NewRunner(ctx context.Context, srv *redis.Server, program program.Program, release wire.Release) (_ *Runner, err error) {
 	address, err := redis.ParseAddress(srv.URL())
 	if err != nil || address.Topology != redis.Single || srv.Embedded() {
@@ -135,8 +131,8 @@ func (r *Runner) level() Level { return cmp.Or(r.Level, Wire) }
 // Stopped is ErrServerInUse or ErrForbidden once the run must not go on, else nil.
 func (r *Runner) Stopped() error { return r.stopped }
 
-// Close ends the connections; server and program stay. What the last case left on a
-// server that is not the run's own is removed.
+// Close ends the connections; server and program stay. What the last case left on a server that is not the run's own is
+// removed.
 func (r *Runner) Close() error {
 	var left error
 	if r.senders.guest != nil && !errors.Is(r.stopped, ErrServerInUse) {
@@ -167,8 +163,7 @@ func (r *Runner) disconnect() error {
 
 // Observation is what was seen of one case.
 type Observation struct {
-	// Lines are what the server saw from before the first open to after the last
-	// close.
+	// Lines are what the server saw from before the first open to after the last close.
 	Lines []monitor.Line
 	// Failures are expectations on replies, waits and keys that were not met.
 	Failures []string
@@ -179,8 +174,8 @@ type Observation struct {
 	vain bool           // one of them is a wait in vain
 }
 
-// Observe runs one case. An error means that the harness, the server or the
-// program failed, so that nothing is known about the behaviour.
+// Observe runs one case. An error means that the harness, the server or the program failed, so that nothing is known
+// about the behaviour.
 func (r *Runner) Observe(ctx context.Context, c *Case) (*Observation, error) {
 	if r.stopped != nil {
 		return nil, r.stopped

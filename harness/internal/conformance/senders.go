@@ -174,8 +174,8 @@ func (r *Runner) kill(ctx context.Context, kind string) error {
 	return nil
 }
 
-// far are set-up commands that others on the server would feel. SCRIPT FLUSH is not one: a
-// shared server begins without scripts.
+// far are set-up commands that others on the server would feel. SCRIPT FLUSH is not one: a shared server begins without
+// scripts.
 var far = []string{
 	"flushall", "flushdb", "swapdb", "config", "debug", "shutdown", "acl", "module", "function", "failover", "replicaof", "slaveof", "save", "bgsave",
 	"bgrewriteaof", "cluster", "latency", "slowlog", "client kill", "client pause", "client unpause", "client unblock",

@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// callTimeout bounds one call; a blocking one is asynchronous, with the case's
-	// time.
+	// callTimeout bounds one call; a blocking one is asynchronous, with the case's time.
 	callTimeout = 15 * time.Second
 	// firstTimeout bounds the first ones: a JVM on a busy machine does everything slowly once.
 	firstTimeout = 30 * time.Second
@@ -75,9 +74,8 @@ func (r *caseRun) steps(ctx context.Context) (failures []string, err error) {
 	return nil, nil
 }
 
-// warmUp has the program encode the case's values before the case begins, where it
-// can: a JVM that loads a codec's classes within an offer would send it long after
-// it has read its clock. What the program answers does not matter.
+// warmUp has the program encode the case's values before the case begins, where it can: a JVM that loads a codec's
+// classes within an offer would send it long after it has read its clock. What the program answers does not matter.
 func (r *caseRun) warmUp(ctx context.Context) {
 	if !r.hello.Can("codec.encode") || r.c.codec() == "string" {
 		return
@@ -93,8 +91,8 @@ func (r *caseRun) warmUp(ctx context.Context) {
 	}
 }
 
-// named reports whether a step is a call that the program names in answer to hello, with
-// nothing but the arguments that each such call has.
+// named reports whether a step is a call that the program names in answer to hello, with nothing but the arguments that
+// each such call has.
 func (r *caseRun) named(s *Step) bool {
 	if s.Call == "" || !r.hello.Can(s.Call) || r.c.codec() != "string" {
 		return false
@@ -113,9 +111,9 @@ type absentError struct{ err error }
 func (e *absentError) Error() string { return e.err.Error() }
 func (e *absentError) Unwrap() error { return e.err }
 
-// asFailure tells faults of the harness, and what an implementation says that it lacks, from
-// what it did. basic says that the program has named the operation that it says it lacks, and
-// that nothing but the operation was asked for: no overload, codec or option.
+// asFailure tells faults of the harness, and what an implementation says that it lacks, from what it did. basic says
+// that the program has named the operation that it says it lacks, and that nothing but the operation was asked for: no
+// overload, codec or option.
 func asFailure(where string, err error, basic bool) ([]string, error) {
 	var fault *faultError
 	switch {
@@ -235,8 +233,8 @@ func (r *caseRun) open(ctx context.Context, o *Open) error {
 	if err := r.wait(ctx, &Wait{Transfers: before + 1}); err != nil || again || r.level() != Wire {
 		return err
 	}
-	// A subscription may come after the transfer, and over TLS after a case that sends nothing has ended. That there is none
-	// is for the comparison to say.
+	// A subscription may come after the transfer, and over TLS after a case that sends nothing has ended. That there is
+	// none is for the comparison to say.
 	late, cancel := context.WithTimeout(ctx, subscribeGrace)
 	defer cancel()
 	_ = r.watch.until(late, "a subscription", func(l []monitor.Line) bool { return r.subscriptions(l) > subscribed })
@@ -257,9 +255,9 @@ func (r *caseRun) subscriptionsSeen() int {
 	return r.subscriptions(r.watch.lines)
 }
 
-// poolOptions keep the program's pools small: every connection leaves lines in a
-// recording that tell nothing about queues. 3.16.6 keeps some 24 connections all
-// the same, and below 24 at most it may put a command behind a blocking one.
+// poolOptions keep the program's pools small: every connection leaves lines in a recording that tell nothing about
+// queues. 3.16.6 keeps some 24 connections all the same, and below 24 at most it may put a command behind a blocking
+// one.
 var poolOptions = map[string]any{"minIdleConnections": 1, "connections": 32, "threads": 4, "nettyThreads": 4}
 
 func (r *caseRun) transfersSeen() int {
@@ -268,8 +266,7 @@ func (r *caseRun) transfersSeen() int {
 	return r.transfers(r.watch.lines)
 }
 
-// ask sends a request. What the program answers with is no fault; that it does not answer
-// is one of the program.
+// ask sends a request. What the program answers with is no fault; that it does not answer is one of the program.
 func (r *caseRun) ask(ctx context.Context, of program.Program, op string, params any) answer {
 	asking, cancel := context.WithTimeout(ctx, caseTimeout)
 	defer cancel()

@@ -13,8 +13,8 @@ import (
 )
 
 // Text returns the report for people, in 80 columns: what the run says of the statements, failures by cause, of each
-// cause the first case in full and the others by name, then what could not be judged, what failed as expected, and
-// the numbers.
+// cause the first case in full and the others by name, then what could not be judged, what failed as expected, and the
+// numbers.
 func (r *Report) Text() string {
 	var b strings.Builder
 	r.writeStatements(&b)
@@ -110,8 +110,8 @@ func (r *Report) writeExpected(b *strings.Builder) {
 	}
 }
 
-// Judges says by what the cases were judged whose replies and keys are right, and which
-// release stands for one that the catalogue does not know.
+// Judges says by what the cases were judged whose replies and keys are right, and which release stands for one that the
+// catalogue does not know.
 func (r *Report) Judges() string {
 	by, alone := map[string]int{}, 0
 	for _, c := range r.Cases {

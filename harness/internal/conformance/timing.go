@@ -17,8 +17,8 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// A message is due its delay after an instant within the call that offers it: not a millisecond before the call
-// began, nor after it was answered. How long the call took is all that is tolerated.
+// A message is due its delay after an instant within the call that offers it: not a millisecond before the call began,
+// nor after it was answered. How long the call took is all that is tolerated.
 
 // window is when an offer was under way, by the clock of the harness.
 type window struct {
@@ -28,13 +28,12 @@ type window struct {
 
 // serverClock is that of the server beside the harness's own.
 type serverClock struct {
-	// ahead is what the server's clock shows less what the harness's does; it is right to
-	// within off.
+	// ahead is what the server's clock shows less what the harness's does; it is right to within off.
 	ahead, off time.Duration
 }
 
-// clockOf measures the server's clock, which on this host is the harness's own. That of a
-// container may be the clock of a virtual machine.
+// clockOf measures the server's clock, which on this host is the harness's own. That of a container may be the clock of
+// a virtual machine.
 func clockOf(ctx context.Context, srv *redis.Server, conn redis.Conn) (serverClock, error) {
 	if u, err := url.Parse(srv.URL()); err == nil && !strings.HasPrefix(srv.How, "container") {
 		if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() || u.Scheme == "unix" {
@@ -55,8 +54,7 @@ func clockOf(ctx context.Context, srv *redis.Server, conn redis.Conn) (serverClo
 	return best, nil
 }
 
-// here is when the harness's clock showed what a line of MONITOR says, at the earliest and
-// at the latest.
+// here is when the harness's clock showed what a line of MONITOR says, at the earliest and at the latest.
 func (c serverClock) here(l monitor.Line) (earliest, latest time.Time) {
 	at := time.UnixMicro(l.Time).Add(-c.ahead)
 	return at.Add(-c.off), at.Add(c.off)
@@ -116,8 +114,8 @@ func offBy(lines []monitor.Line, windows []window, clock serverClock) (broken []
 	return broken
 }
 
-// dueTimes are those of the messages that a call offers: the offer of a Redisson, or what a
-// script that no Redisson sends adds to a timeout set.
+// dueTimes are those of the messages that a call offers: the offer of a Redisson, or what a script that no Redisson
+// sends adds to a timeout set.
 func dueTimes(c trace.Call) (due []int64) {
 	switch {
 	case c.Offer != nil:
@@ -139,9 +137,8 @@ func dueTimes(c trace.Call) (due []int64) {
 // timeoutsPrefix begins the name of every timeout set.
 const timeoutsPrefix = "redisson_delay_queue_timeout:"
 
-// dueOutside says by how much a due time misses the call that offered the message, and ""
-// where it does not. A message that no call offers at that moment is one fault more. Sums of
-// due times overflow as Java's do.
+// dueOutside says by how much a due time misses the call that offered the message, and "" where it does not. A message
+// that no call offers at that moment is one fault more. Sums of due times overflow as Java's do.
 func dueOutside(l monitor.Line, due int64, windows []window, clock serverClock) string {
 	earliest, latest := clock.here(l)
 	text := "a message was offered when no call that offers was under way"

@@ -18,8 +18,8 @@ import (
 	"github.com/dq-bench/dq-bench/harness/internal/driver/program"
 )
 
-// callParams writes a step's arguments as the protocol wants them: plain values
-// become typed ones, durations milliseconds.
+// callParams writes a step's arguments as the protocol wants them: plain values become typed ones, durations
+// milliseconds.
 func callParams(with map[string]any) (map[string]any, error) {
 	params := maps.Clone(with)
 	if params == nil {
@@ -67,8 +67,8 @@ func typed(v any) any {
 	return v
 }
 
-// judgeResult compares what a call answered with what it must. A typed value
-// equals a plain one of the same content, unless the case names the type too.
+// judgeResult compares what a call answered with what it must. A typed value equals a plain one of the same content,
+// unless the case names the type too.
 func judgeResult(want *yaml.Node, result json.RawMessage) error {
 	var expected, got any
 	if err := want.Decode(&expected); err != nil {

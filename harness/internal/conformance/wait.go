@@ -26,10 +26,9 @@ func (e *waitError) Error() string {
 
 func (e *waitError) Unwrap() error { return e.err }
 
-// wait waits for everything that w names, each by its event, within one time. After a wait
-// in vain the next ones are short, until one is not. At the level of states it does not
-// matter by which commands an implementation gets there: a wait for some of them is short,
-// and in vain it only gave time.
+// wait waits for everything that w names, each by its event, within one time. After a wait in vain the next ones are
+// short, until one is not. At the level of states it does not matter by which commands an implementation gets there: a
+// wait for some of them is short, and in vain it only gave time.
 func (r *caseRun) wait(ctx context.Context, w *Wait) error {
 	means := r.level() == State && w.Length == nil && w.Subscribers == nil
 	limit := r.waits()
@@ -53,8 +52,7 @@ func (r *caseRun) wait(ctx context.Context, w *Wait) error {
 	return err
 }
 
-// meansPatience is how long a case waits, at the level of states, for commands that an
-// implementation may do without.
+// meansPatience is how long a case waits, at the level of states, for commands that an implementation may do without.
 const meansPatience = time.Second
 
 func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
@@ -92,8 +90,8 @@ func (r *caseRun) waitFor(ctx context.Context, w *Wait) error {
 	return nil
 }
 
-// length is that of a list or a sorted set; one of the words destination, pending
-// and timeouts stands for a key of the queue.
+// length is that of a list or a sorted set; one of the words destination, pending and timeouts stands for a key of the
+// queue.
 func (r *caseRun) length(ctx context.Context, key string) (int, error) {
 	key = r.key(key)
 	kind, err := r.control.Do(ctx, "TYPE", key).Text()

@@ -15,8 +15,7 @@ import (
 // watch reads what the server sees, all the time, and lets others wait for it.
 type watch struct {
 	conn *monitor.Conn
-	// keep tells which lines are of a case, or are marks. It is called for every
-	// line, in order.
+	// keep tells which lines are of a case, or are marks. It is called for every line, in order.
 	keep func(monitor.Line) bool
 
 	mu      sync.Mutex
@@ -69,8 +68,7 @@ func (w *watch) take() []monitor.Line {
 	return lines
 }
 
-// until waits until ok holds for the lines since the last take. When ctx ends it
-// says what was expected.
+// until waits until ok holds for the lines since the last take. When ctx ends it says what was expected.
 func (w *watch) until(ctx context.Context, what string, ok func([]monitor.Line) bool) error {
 	began := time.Now()
 	for {
@@ -105,8 +103,7 @@ func (w *watch) close() error {
 // stopTimeout bounds what must end by itself.
 const stopTimeout = 10 * time.Second
 
-// faultError is a failure of the harness, the server or the program, not of the
-// implementation's behaviour.
+// faultError is a failure of the harness, the server or the program, not of the implementation's behaviour.
 type faultError struct{ err error }
 
 func (e *faultError) Error() string { return e.err.Error() }
@@ -122,8 +119,8 @@ func count(lines []monitor.Line, is func(monitor.Line) bool) int {
 	return n
 }
 
-// transfers counts the scripts that ask which messages of a queue are due: Redisson's own, or
-// below the level of the wire anybody's, by whatever they ask with.
+// transfers counts the scripts that ask which messages of a queue are due: Redisson's own, or below the level of the
+// wire anybody's, by whatever they ask with.
 func (r *caseRun) transfers(lines []monitor.Line) int {
 	n, asked := 0, false
 	for _, l := range lines {

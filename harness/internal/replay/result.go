@@ -48,8 +48,8 @@ type Channel struct {
 
 // Divergence is the first place at which the server and the recording differ.
 type Divergence struct {
-	// Kind is "command" for a line, "member" for a recorded member that cannot
-	// be read, "state" for a key or channel at the end.
+	// Kind is "command" for a line, "member" for a recorded member that cannot be read, "state" for a key or channel at
+	// the end.
 	Kind string `json:"kind"`
 	// Line is the line number in the recording; 0 if the recording has no such line.
 	Line int `json:"line"`
@@ -250,8 +250,7 @@ func (k Key) describe(name string) string {
 // quoted returns a name as MONITOR prints it.
 func quoted(name string) string { return string(monitor.AppendQuoted(nil, name)) }
 
-// Text returns the result for people: one line, the declared deviations below
-// it, and the window of a divergence.
+// Text returns the result for people: one line, the declared deviations below it, and the window of a divergence.
 func (r *Result) Text() string {
 	var b strings.Builder
 	if r.Identical {

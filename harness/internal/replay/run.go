@@ -25,8 +25,8 @@ const answerTimeout = 10 * time.Second
 type Target struct {
 	// URL is its redis:// or rediss:// address.
 	URL string
-	// Own is true for a server that was started for this purpose: the replay empties it. Any other server must be
-	// empty and have no other client.
+	// Own is true for a server that was started for this purpose: the replay empties it. Any other server must be empty
+	// and have no other client.
 	Own bool
 }
 
@@ -78,7 +78,8 @@ func Run(ctx context.Context, target Target, plan *Plan) (_ *Result, err error) 
 		return nil, errors.New("replay uses the databases that were recorded: leave the database out of the address")
 	}
 	defer r.disconnect()
-	// MONITOR begins before the check that the server is empty: a later key without another client's command is the replay's.
+	// MONITOR begins before the check that the server is empty: a later key without another client's command is the
+	// replay's.
 	if r.monitor, err = monitor.Dial(ctx, target.URL); err != nil {
 		return nil, err
 	}
@@ -168,8 +169,8 @@ func (r *run) perform(ctx context.Context) (*Result, error) {
 	return result, nil
 }
 
-// step sends one command and waits until the server has run it: until the answer or, for a command that may block, until
-// MONITOR shows the command. The latter may be in vain.
+// step sends one command and waits until the server has run it: until the answer or, for a command that may block,
+// until MONITOR shows the command. The latter may be in vain.
 func (r *run) step(ctx context.Context, s *step) (shown bool, err error) {
 	p, err := r.ready(ctx, s.Line)
 	if err != nil {
@@ -334,8 +335,8 @@ func (c *conn) send(args []string) error {
 	return err
 }
 
-// read returns the next answer; an error answer is a resp.Error. Beside any other error but a time-out the connection is
-// closed.
+// read returns the next answer; an error answer is a resp.Error. Beside any other error but a time-out the connection
+// is closed.
 func (c *conn) read(timeout time.Duration) (any, error) {
 	c.socket.SetReadDeadline(time.Now().Add(timeout))
 	for {

@@ -9,9 +9,8 @@ import (
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// DefaultTolerance is how far the delays of an offer may differ between two
-// recordings: a delay is known only as well as the time from reading the client's
-// clock to the server's line, which a pause of the client stretches.
+// DefaultTolerance is how far the delays of an offer may differ between two recordings: a delay is known only as well
+// as the time from reading the client's clock to the server's line, which a pause of the client stretches.
 const DefaultTolerance = 250 * time.Millisecond
 
 // Finding is the first difference in meaning between two recordings.
@@ -24,8 +23,7 @@ type Finding struct {
 	Meaning string `json:"meaning"`
 	// Cause says the same without where it is, so that differences of one cause share it.
 	Cause string `json:"cause"`
-	// LeftLine and RightLine are line numbers, 0 where a side has no such line;
-	// Left and Right are the raw lines.
+	// LeftLine and RightLine are line numbers, 0 where a side has no such line; Left and Right are the raw lines.
 	LeftLine  int    `json:"left_line"`
 	RightLine int    `json:"right_line"`
 	Left      string `json:"left"`
@@ -34,8 +32,8 @@ type Finding struct {
 	Window string `json:"-"`
 }
 
-// Compare compares two traces by the rules of the package comment and returns
-// their first difference, nil if they mean the same. tolerance is for delays.
+// Compare compares two traces by the rules of the package comment and returns their first difference, nil if they mean
+// the same. tolerance is for delays.
 func Compare(left, right *Trace, tolerance time.Duration) *Finding {
 	var best *candidate
 	for _, role := range roles(left, right) {
@@ -53,8 +51,7 @@ func Compare(left, right *Trace, tolerance time.Duration) *Finding {
 	return best.finding(left, right)
 }
 
-// candidate is a difference before it is written out. form is the index of the
-// differing element of the events' Form.
+// candidate is a difference before it is written out. form is the index of the differing element of the events' Form.
 type candidate struct {
 	role        string
 	left, right *Event
@@ -166,8 +163,7 @@ func (c *candidate) finding(left, right *Trace) *Finding {
 	return f
 }
 
-// column places an event in all lines of its trace; without one it is the place
-// behind the last line.
+// column places an event in all lines of its trace; without one it is the place behind the last line.
 func (c *candidate) column(t *Trace, e *Event) Column {
 	col := Column{Title: t.Name, Lines: t.Lines, At: len(t.Lines), Arg: -1}
 	if e == nil {

@@ -9,20 +9,19 @@ import (
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// Deviations is what the metadata of a recording declares about it, so far as
-// it changes what a server of today must show.
+// Deviations is what the metadata of a recording declares about it, so far as it changes what a server of today must
+// show.
 type Deviations struct {
-	// LengthSize is the size in bytes of the length field in its members:
-	// wire.LengthSize, or wire.WindowsLengthSize by "length-size: 4".
+	// LengthSize is the size in bytes of the length field in its members: wire.LengthSize, or wire.WindowsLengthSize by
+	// "length-size: 4".
 	LengthSize int
-	// ScriptCallsAbsent is true where only commands inside scripts were recorded,
-	// by "script-calls: absent" or because there are inner commands and no script
-	// call at all.
+	// ScriptCallsAbsent is true where only commands inside scripts were recorded, by "script-calls: absent" or because
+	// there are inner commands and no script call at all.
 	ScriptCallsAbsent bool
 }
 
-// DeviationsOf reads the declarations of a recording. A value that is not known
-// is an error: ignoring it would make the comparison say too much.
+// DeviationsOf reads the declarations of a recording. A value that is not known is an error: ignoring it would make the
+// comparison say too much.
 func DeviationsOf(rec *monitor.Recording) (Deviations, error) {
 	d := Deviations{LengthSize: wire.LengthSize}
 	switch v := rec.Field("length-size"); v {
@@ -44,10 +43,9 @@ func DeviationsOf(rec *monitor.Recording) (Deviations, error) {
 	return d, nil
 }
 
-// Expected returns the line that a Redis on a 64-bit Unix shows where l was
-// recorded, and whether it differs: each member is read with the declared length
-// size and packed again with the usual one. A member that cannot be read gives a
-// *MemberError.
+// Expected returns the line that a Redis on a 64-bit Unix shows where l was recorded, and whether it differs: each
+// member is read with the declared length size and packed again with the usual one. A member that cannot be read gives
+// a *MemberError.
 func (d Deviations) Expected(l monitor.Line) (expected monitor.Line, translated bool, err error) {
 	if d.LengthSize == wire.LengthSize {
 		return l, false, nil

@@ -22,8 +22,7 @@ type Outcome struct {
 	Finding *Finding `json:"finding,omitempty"`
 }
 
-// The metadata by which a recording declares what is not compared, each with the value
-// "<case id>: <why>".
+// The metadata by which a recording declares what is not compared, each with the value "<case id>: <why>".
 const (
 	// AbsentKey is of a case that the implementation has no means to run.
 	AbsentKey = "absent"
@@ -44,8 +43,8 @@ func declared(recordings ...*monitor.Recording) map[string]string {
 	return reasons
 }
 
-// Diff compares two recordings case by case, in the order of the left one. A case of one side only is a finding, unless a
-// side declares it. An error means that a recording has no normal form.
+// Diff compares two recordings case by case, in the order of the left one. A case of one side only is a finding, unless
+// a side declares it. An error means that a recording has no normal form.
 func Diff(left, right *monitor.Recording, tolerance time.Duration) ([]Outcome, error) {
 	for _, rec := range []*monitor.Recording{left, right} {
 		if len(rec.Lines) == 0 && len(declared(rec)) == 0 {

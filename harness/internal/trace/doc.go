@@ -2,12 +2,11 @@
 //
 // It reads MONITOR lines and does no I/O on Redis. Two questions are told apart.
 //
-// CompareLines asks whether a server showed exactly what was recorded, byte for
-// byte; package replay uses it. Where a recording deviates from a server of
-// today its metadata declares it, and Deviations.Expected translates the line.
+// CompareLines asks whether a server showed exactly what was recorded, byte for byte; package replay uses it. Where a
+// recording deviates from a server of today its metadata declares it, and Deviations.Expected translates the line.
 //
-// Compare asks whether two recordings of the same work, made at different times,
-// show the same behaviour. It brings both into a normal form first:
+// Compare asks whether two recordings of the same work, made at different times, show the same behaviour. It brings
+// both into a normal form first:
 //
 //   - Connection set-up is dropped: HELLO, AUTH, SELECT, CLIENT SETNAME, PING, COMMAND, the
 //     probes of clusters, as far as a connection sends them before its first other command and
@@ -33,7 +32,6 @@
 //     and is not moved, as with a negative score, it does so too, and one in a row is kept.
 //     Any other counts.
 //
-// Within a role everything must be equal in order, byte for byte; across roles the
-// order is compared where one call depends on another: see order.go. Nothing is
-// matched by similarity.
+// Within a role everything must be equal in order, byte for byte; across roles the order is compared where one call
+// depends on another: see order.go. Nothing is matched by similarity.
 package trace

@@ -8,23 +8,21 @@ import (
 
 // Difference is the first place at which two lists of lines differ.
 type Difference struct {
-	// Want and Got are the indices of the differing lines; the length of a list
-	// where it ended too early.
+	// Want and Got are the indices of the differing lines; the length of a list where it ended too early.
 	Want, Got int
-	// Arg is the index of the first differing argument and Byte the offset in it;
-	// Arg is -1 where the difference is not in an argument.
+	// Arg is the index of the first differing argument and Byte the offset in it; Arg is -1 where the difference is not
+	// in an argument.
 	Arg, Byte int
 	// Reason says in one sentence what differs.
 	Reason string
 }
 
-// CompareLines compares what a recording expects with what a server showed, line
-// by line: database, connection and every byte of every argument, the case of
-// names included. Times are not compared, and peers only by whether lines share
-// a connection where the recorded ones do. It returns nil for equal lists.
+// CompareLines compares what a recording expects with what a server showed, line by line: database, connection and
+// every byte of every argument, the case of names included. Times are not compared, and peers only by whether lines
+// share a connection where the recorded ones do. It returns nil for equal lists.
 //
-// Lines of the recording go through Deviations.Expected first, so that each
-// declared deviation is handled there and nothing is ignored here.
+// Lines of the recording go through Deviations.Expected first, so that each declared deviation is handled there and
+// nothing is ignored here.
 func CompareLines(want, got []monitor.Line) *Difference {
 	forth, back := map[string]string{}, map[string]string{}
 	for i := range max(len(want), len(got)) {

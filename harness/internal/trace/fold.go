@@ -8,8 +8,8 @@ import (
 	"github.com/dq-bench/dq-bench/internal/monitor"
 )
 
-// foldMisses replaces EVALSHA, SCRIPT LOAD, EVALSHA by the last of them where
-// the first made no call and has the arguments of the last.
+// foldMisses replaces EVALSHA, SCRIPT LOAD, EVALSHA by the last of them where the first made no call and has the
+// arguments of the last.
 func foldMisses(calls []Call) []Call {
 	dropped := make([]bool, len(calls))
 	used := make([]bool, len(calls))
@@ -48,14 +48,12 @@ func next(calls []Call, i int, ok func(int) bool) int {
 	return len(calls)
 }
 
-// pushedEarly is how long before a message is due Redisson begins to send
-// transfers without a pause, in ms.
+// pushedEarly is how long before a message is due Redisson begins to send transfers without a pause, in ms.
 const pushedEarly = 10
 
-// foldEmptyTransfers drops the transfers that Redisson sends again and again, as fast as it
-// can, so that their number says how fast that is: those that move nothing where the head of
-// the queue is due within pushedEarly, and, but for the first of them, where it has been due
-// and is not moved, as one of a negative score. Every other one counts.
+// foldEmptyTransfers drops the transfers that Redisson sends again and again, as fast as it can, so that their number
+// says how fast that is: those that move nothing where the head of the queue is due within pushedEarly, and, but for
+// the first of them, where it has been due and is not moved, as one of a negative score. Every other one counts.
 func foldEmptyTransfers(events []*Event) []*Event {
 	keys := NewKeyspace()
 	stuck := make(map[Role]bool)
@@ -85,8 +83,7 @@ func isEmptyTransfer(c Call) bool {
 	return len(c.Inner) == 2 && c.Inner[0].Name() == "zrangebyscore" && c.Inner[1].Name() == "zrange"
 }
 
-// commands returns the commands that change keys: those of the script, or else
-// the client's own.
+// commands returns the commands that change keys: those of the script, or else the client's own.
 func (e *Event) commands() []monitor.Line {
 	if len(e.Inner) > 0 {
 		return e.Inner

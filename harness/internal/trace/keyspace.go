@@ -21,8 +21,8 @@ type Value struct {
 	Scores map[string]float64
 }
 
-// Keyspace holds the keys that recorded commands lead to. It knows the commands of lists, sorted sets and
-// subscriptions that delayed queues use.
+// Keyspace holds the keys that recorded commands lead to. It knows the commands of lists, sorted sets and subscriptions
+// that delayed queues use.
 type Keyspace struct {
 	Values map[Key]*Value
 	// Unknown maps a key to the first command on it that is not modelled: its content is not known.
@@ -41,8 +41,8 @@ func NewKeyspace() *Keyspace {
 	return &Keyspace{Values: map[Key]*Value{}, Unknown: map[Key]string{}, Subscribers: map[string]map[string]bool{}, inMulti: map[string]bool{}}
 }
 
-// Apply takes over a call. A script is known by its inner commands alone. Waiting clients are served after the
-// call, as the server does.
+// Apply takes over a call. A script is known by its inner commands alone. Waiting clients are served after the call, as
+// the server does.
 func (m *Keyspace) Apply(l monitor.Line, inner []monitor.Line) {
 	m.waiting = slices.DeleteFunc(m.waiting, func(w monitor.Line) bool { return w.Peer == l.Peer })
 	switch name := l.Name(); {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// meaning says in one sentence what it means that call i of a role differs, and the cause without the place: the left is
-// expected. form is the index of the differing command within the call.
+// meaning says in one sentence what it means that call i of a role differs, and the cause without the place: the left
+// is expected. form is the index of the differing command within the call.
 func meaning(role Role, i int, left, right []*Event, form int) (text, cause string) {
 	call := fmt.Sprintf("call %d of the %s", i+1, role)
 	l, r := left[min(i, len(left)):], right[min(i, len(right)):]

@@ -16,8 +16,8 @@ import (
 type Role struct {
 	// Name is one of the constants below.
 	Name string
-	// Of is the destination queue, for a consumer the first key, for a subscriber
-	// the first channel; empty for the publisher.
+	// Of is the destination queue, for a consumer the first key, for a subscriber the first channel; empty for the
+	// publisher.
 	Of string
 }
 
@@ -42,8 +42,8 @@ type Event struct {
 	Role Role
 	// Form is the normal form of the client's command, then of each inner one.
 	Form []string
-	// Delay is the due time of an offer minus the client's clock when the server
-	// first saw it, in ms; HasDelay is false for every other call.
+	// Delay is the due time of an offer minus the client's clock when the server first saw it, in ms; HasDelay is false
+	// for every other call.
 	Delay    int64
 	HasDelay bool
 
@@ -61,11 +61,9 @@ type Trace struct {
 	Events []*Event
 }
 
-// Normalise brings lines of a recording into normal form. Script calls are rebuilt
-// only where the metadata declares them absent: to guess it would hide that one is
-// missing. The error says why they cannot be, or which declaration is not known.
-// A member that cannot be read, and an inner command without its script call, are
-// compared as they are.
+// Normalise brings lines of a recording into normal form. Script calls are rebuilt only where the metadata declares
+// them absent: to guess it would hide that one is missing. The error says why they cannot be, or which declaration is
+// not known. A member that cannot be read, and an inner command without its script call, are compared as they are.
 func Normalise(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, error) {
 	t, n, err := events(rec, name, lines)
 	if err != nil {
@@ -101,8 +99,7 @@ func events(rec *monitor.Recording, name string, lines []monitor.Line) (*Trace, 
 	return t, &normaliser{lengthSize: deviations.LengthSize, ids: make(map[[8]byte]string), clock: clockOffset(t.Events)}, nil
 }
 
-// all writes the form of each event. Offers number the ids: the order between roles depends
-// on timing.
+// all writes the form of each event. Offers number the ids: the order between roles depends on timing.
 func (n *normaliser) all(events []*Event, form func(*Event)) {
 	for _, first := range []bool{true, false} {
 		for _, e := range events {
@@ -133,8 +130,8 @@ func roleOf(c Call) Role {
 	return Role{Name: Publisher}
 }
 
-// looksForDue reports whether a script that no Redisson sends is a transfer by what it does:
-// it asks a timeout set for a range of due times, or takes members out and pushes to the queue.
+// looksForDue reports whether a script that no Redisson sends is a transfer by what it does: it asks a timeout set for
+// a range of due times, or takes members out and pushes to the queue.
 func looksForDue(c Call) (dest string, ok bool) {
 	if c.Script == nil || c.Script.Known != nil {
 		return "", false
@@ -152,9 +149,8 @@ func looksForDue(c Call) (dest string, ok bool) {
 	return "", false
 }
 
-// clockOffset estimates the client's clock minus the server's in ms. A transfer
-// names the client's clock just before the server runs it, so that the largest
-// difference is the truest. Without transfers the clocks are taken to be equal.
+// clockOffset estimates the client's clock minus the server's in ms. A transfer names the client's clock just before
+// the server runs it, so that the largest difference is the truest. Without transfers the clocks are taken to be equal.
 func clockOffset(events []*Event) int64 {
 	offset, found := int64(math.MinInt64), false
 	for _, e := range events {
@@ -187,8 +183,8 @@ func (n *normaliser) normalise(e *Event) {
 	}
 }
 
-// script returns the normal form of a script call, and in tokens what its due
-// time or clock is called inside the script.
+// script returns the normal form of a script call, and in tokens what its due time or clock is called inside the
+// script.
 func (n *normaliser) script(e *Event, tokens map[string]string) string {
 	s := e.Script
 	args := slices.Clone(s.Args)
@@ -283,8 +279,8 @@ func (n *normaliser) member(e *Event, member string) string {
 	return fmt.Sprintf("member(%s, %s, %s)", m.Layout, id, quoted(string(m.Value)))
 }
 
-// unpack reads a member of either layout. Where both fit, as they can for a value of nothing
-// but zero bytes, the id of an offer tells which it is.
+// unpack reads a member of either layout. Where both fit, as they can for a value of nothing but zero bytes, the id of
+// an offer tells which it is.
 func (n *normaliser) unpack(member string) (m wire.Member, ok bool) {
 	for _, layout := range []wire.Layout{wire.LayoutDLc0, wire.LayoutBc0Lc0} {
 		fits, err := layout.UnpackSized([]byte(member), n.lengthSize)

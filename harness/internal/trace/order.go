@@ -63,8 +63,8 @@ func after(seen bool, what string) string {
 	return "before " + what
 }
 
-// waitingConsumers returns for each queue how many consumers waited without a
-// time limit at once. A consumer is served by a push.
+// waitingConsumers returns for each queue how many consumers waited without a time limit at once. A consumer is served
+// by a push.
 func waitingConsumers(t *Trace) []dependency {
 	type queue struct {
 		waiting, most int

@@ -20,8 +20,8 @@ type rebuilder struct {
 	fallback     wire.Layout            // of a queue without members
 }
 
-// rebuild returns the calls of a recording without script calls. A call follows from the command that begins its script;
-// the other commands are left for the comparison.
+// rebuild returns the calls of a recording without script calls. A call follows from the command that begins its
+// script; the other commands are left for the comparison.
 func rebuild(rec *monitor.Recording, d Deviations) (calls []Call, err error) {
 	r := newRebuilder(rec, d)
 	for i := 0; i < len(rec.Lines); {

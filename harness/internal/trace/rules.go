@@ -15,9 +15,9 @@ import (
 // batch is how many members a transfer moves at most.
 const batch = 100
 
-// A rule holds a step against a statement of the specification. about says that the statement is about the step,
-// and broken how the step breaks it. Each rule is silent on every recording of a real Redisson for which its
-// statement holds.
+// A rule holds a step against a statement of the specification. about says that the statement is about the step, and
+// broken how the step breaks it. Each rule is silent on every recording of a real Redisson for which its statement
+// holds.
 type rule struct {
 	statement string
 	check     func(t *Timeline, s *Step) (about bool, broken string)
@@ -276,8 +276,8 @@ func (t *Timeline) afterStop(s *Step) {
 	}
 }
 
-// idle judges transfers that find nothing due, one after the other, with nothing in between that causes one: no offer, no
-// announcement, no subscription. A timer whose message was taken away causes one, and each client has its own.
+// idle judges transfers that find nothing due, one after the other, with nothing in between that causes one: no offer,
+// no announcement, no subscription. A timer whose message was taken away causes one, and each client has its own.
 func (t *Timeline) idle(s *Step) {
 	q := s.Queue
 	now, ok := s.clock()

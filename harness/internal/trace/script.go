@@ -27,8 +27,7 @@ type Offer struct {
 	Layout wire.Layout
 	// Due is the due time in Unix ms.
 	Due int64
-	// Random is the argument that makes the id: a decimal number for
-	// LayoutDLc0, the bytes of the id for LayoutBc0Lc0.
+	// Random is the argument that makes the id: a decimal number for LayoutDLc0, the bytes of the id for LayoutBc0Lc0.
 	Random string
 	// Value is the encoded value.
 	Value string
@@ -84,8 +83,7 @@ func digest(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// readScript reads a script call; nil for every other command, and for a call whose
-// number of keys is wrong.
+// readScript reads a script call; nil for every other command, and for a call whose number of keys is wrong.
 func (c *Call) readScript() *Script {
 	if len(c.Args) < 3 {
 		return nil
@@ -147,8 +145,7 @@ func (s *Script) transfer() *Transfer {
 	}
 }
 
-// layoutOf returns the layout that a variant packs or reads: the text holds its
-// format string.
+// layoutOf returns the layout that a variant packs or reads: the text holds its format string.
 func layoutOf(s *wire.Script) wire.Layout {
 	if strings.Contains(s.Body, "'"+wire.LayoutBc0Lc0.String()+"'") {
 		return wire.LayoutBc0Lc0

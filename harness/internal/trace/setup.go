@@ -8,21 +8,19 @@ import (
 )
 
 const (
-	// pingIdle is how long a connection was idle, in µs, before Redisson pings it: 30 s, its
-	// pingConnectionInterval, less what a busy machine may take from the time between two lines.
+	// pingIdle is how long a connection was idle, in µs, before Redisson pings it: 30 s, its pingConnectionInterval,
+	// less what a busy machine may take from the time between two lines.
 	pingIdle = 29_000_000
-	// setUpRepeats is how often a connection may send the same command to set itself up;
-	// Redisson pings twice.
+	// setUpRepeats is how often a connection may send the same command to set itself up; Redisson pings twice.
 	setUpRepeats = 2
-	// setUpTime is how long, in µs, a connection sets itself up: the second ping of a Redisson
-	// that connects anew may come after its SUBSCRIBE.
+	// setUpTime is how long, in µs, a connection sets itself up: the second ping of a Redisson that connects anew may
+	// come after its SUBSCRIBE.
 	setUpTime = 1_000_000
 )
 
-// dropSetUp leaves out what says nothing about queues: what a connection sends to set itself
-// up before its first other command, or by a ping soon after, no command of it more than
-// setUpRepeats times, its pings after it was idle, and its QUIT. The same commands at any
-// other time are kept, for a server would notice them.
+// dropSetUp leaves out what says nothing about queues: what a connection sends to set itself up before its first other
+// command, or by a ping soon after, no command of it more than setUpRepeats times, its pings after it was idle, and its
+// QUIT. The same commands at any other time are kept, for a server would notice them.
 func dropSetUp(calls []Call) []Call {
 	type connection struct {
 		working     bool
@@ -80,8 +78,8 @@ func isSetUp(c Call) bool {
 	return false
 }
 
-// isClusterProbe reports whether Redisson 4.0.0 or later asks for two keys to find
-// out about a cluster: MGET test1 test2, since 4.3.1 a script that gets both.
+// isClusterProbe reports whether Redisson 4.0.0 or later asks for two keys to find out about a cluster: MGET test1
+// test2, since 4.3.1 a script that gets both.
 func isClusterProbe(c Call) bool {
 	keys := []string{"test1", "test2"}
 	if c.Name() == "mget" {

@@ -16,8 +16,8 @@ const (
 
 // Column is one side of a window.
 type Column struct {
-	// Title names the side, such as "recorded", or "left: the recorded one" where the word
-	// before the colon is enough to know it by.
+	// Title names the side, such as "recorded", or "left: the recorded one" where the word before the colon is enough
+	// to know it by.
 	Title string
 	// Lines are all lines of the side.
 	Lines []monitor.Line
@@ -29,10 +29,9 @@ type Column struct {
 	Note string
 }
 
-// Window shows two sides around their first difference: three lines before and
-// after, then both differing lines with the first differing byte marked. Of a line
-// it shows the number, the port of the client and the command, and of a long one
-// no more than has room: no line is longer than 80 bytes.
+// Window shows two sides around their first difference: three lines before and after, then both differing lines with
+// the first differing byte marked. Of a line it shows the number, the port of the client and the command, and of a long
+// one no more than has room: no line is longer than 80 bytes.
 func Window(left, right Column) string {
 	var b strings.Builder
 	for _, side := range []Column{left, right} {
@@ -85,8 +84,7 @@ func short(l monitor.Line) string {
 	return string(b)
 }
 
-// clip leaves out the middle of a long line: the command is at its beginning, the
-// member or value at its end.
+// clip leaves out the middle of a long line: the command is at its beginning, the member or value at its end.
 func clip(s string) string {
 	const room = windowWidth - len(">>> ")
 	if len(s) > room {

@@ -1,8 +1,8 @@
 // Package guest keeps a run harmless on a server that it did not start.
 //
-// The server must hold no keys and no scripts, and have no other client. From then on MONITOR
-// shows who sends what: once somebody else sends a command, or stays connected, the run stops
-// and deletes nothing more. WATCH guards each deletion up to its last moment.
+// The server must hold no keys and no scripts, and have no other client. From then on MONITOR shows who sends what:
+// once somebody else sends a command, or stays connected, the run stops and deletes nothing more. WATCH guards each
+// deletion up to its last moment.
 package guest
 
 import (
@@ -20,12 +20,11 @@ import (
 	"github.com/dq-bench/dq-bench/internal/redis"
 )
 
-// ErrInUse says that another client uses the server, or that it holds something that another
-// client may need.
+// ErrInUse says that another client uses the server, or that it holds something that another client may need.
 var ErrInUse = errors.New("the server is in use")
 
-// Do sends a command on one connection, always the same, and returns its reply. An error that
-// the server replied with is a redis.Error.
+// Do sends a command on one connection, always the same, and returns its reply. An error that the server replied with
+// is a redis.Error.
 type Do func(ctx context.Context, args ...string) (any, error)
 
 // On sends on a Conn of one connection.
